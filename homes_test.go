@@ -135,6 +135,30 @@ var places = map[string]bool{
 	"fleet/hostlist.hostJSON": true, "show/findings.explained": true, // as JSON
 }
 
+// flagsOfSSH are those that lead it somewhere, and where programs of other makers, or other
+// programs, have such words for something else.
+var (
+	flagsOfSSH = regexp.MustCompile(`^-[Jl]$`)
+	otherFlags = []string{"bench/programs", "fleet/compat"}
+)
+
+// TestOneWriterOfFlags: conf.Flags alone makes arguments of what leads ssh to a host, and
+// nobody reads them again: an openssh.Destination has them as fields.
+func TestOneWriterOfFlags(t *testing.T) {
+	sources(t, func(pkg string, set *token.FileSet, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			text, ok := n.(*ast.BasicLit)
+			if !ok || text.Kind != token.STRING {
+				return true
+			}
+			if s, err := strconv.Unquote(text.Value); err == nil && flagsOfSSH.MatchString(s) && pkg != "ssh/conf" && !slices.Contains(otherFlags, pkg) {
+				t.Errorf("%s: %q: conf.Flags.Options writes it", set.Position(text.Pos()), s)
+			}
+			return true
+		})
+	})
+}
+
 // TestOneDescriptionOfPlaces: no other type has a host, a user and a port.
 func TestOneDescriptionOfPlaces(t *testing.T) {
 	parts := []*regexp.Regexp{regexp.MustCompile(`(?i)^(host|host_?name|name|address)$`), regexp.MustCompile(`(?i)^user$`), regexp.MustCompile(`(?i)^port$`)}

@@ -38,15 +38,15 @@ sys/terminal: base/fault base/text
 ssh/channel: base/sched
 ssh/conf: base/wildcard ssh/knownhosts sys/file
 ssh/dial: base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/transport sys/file sys/tcp
-ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh ssh/route sys/proc
+ssh/forkssh: base/host base/termsafe fleet ssh/conf ssh/knownhosts/check ssh/openssh ssh/route sys/proc
 ssh/knownhosts: base/wildcard
 ssh/knownhosts/check: base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index
-ssh/knownhosts/index: base/sched base/wildcard ssh/knownhosts
+ssh/knownhosts/index: base/fault base/sched base/wildcard ssh/knownhosts
 ssh/knownhosts/knownhoststest: ssh/knownhosts ssh/sshtest
-ssh/knownhosts/tidy: base/host base/sched base/shell base/wildcard ssh/conf ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index sys/safedir
+ssh/knownhosts/tidy: base/fault base/host base/sched base/shell base/wildcard ssh/conf ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index sys/safedir
 ssh/mux: base/sched base/termsafe fleet ssh/channel
 ssh/oldserver: ssh/wire
-ssh/openssh: base/alg base/fault base/shell record ssh/knownhosts ssh/knownhosts/check sys/file sys/proc
+ssh/openssh: base/alg base/fault base/shell record ssh/conf ssh/knownhosts ssh/knownhosts/check sys/file sys/proc
 ssh/reach: base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route sys/safedir
 ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/wire sys/proc
 ssh/sftp: base/sched
@@ -54,19 +54,19 @@ ssh/sshtest: ssh/channel ssh/conf
 ssh/transport: ssh/channel
 ssh/wire: base/alg ssh/channel ssh/openssh
 bench/advise: base/alg base/fault base/stats bench/rank record sys/file
-bench/apply: base/alg base/fault base/shell base/termsafe base/unit bench/advise bench/loopback bench/rank record ssh/openssh ssh/route sys/file sys/safedir
+bench/apply: base/alg base/fault base/shell base/termsafe base/unit bench/advise bench/loopback bench/rank record ssh/conf ssh/openssh ssh/route sys/file sys/safedir
 bench/benchtest: base/alg base/unit bench/plan bench/rank record show/document
 bench/campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live show/report ssh/openssh sys/terminal
-bench/compare: base/alg base/fault base/shell base/stats bench/rank record record/store
+bench/compare: base/alg base/fault base/shell base/stats base/unit bench/rank record record/store
 bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats base/unit base/wildcard bench/hostkeys bench/latency bench/limits bench/login bench/loopback bench/testbed record ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
 bench/drive: base/alg base/text base/unit bench/flow bench/loopback record ssh/openssh sys/proc sys/safedir
 bench/flow: base/shell sys/proc
 bench/hostinfo: base/unit record sys/proc
-bench/hostkeys: base/sched base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
+bench/hostkeys: base/sched base/stats ssh/conf ssh/knownhosts ssh/knownhosts/index sys/proc
 bench/lab: base/alg bench/plan record
 bench/latency: base/alg base/fault base/sched base/stats record ssh/openssh sys/proc
 bench/limits: base/alg base/sched base/unit record record/legacylog
-bench/login: base/alg base/sched base/stats bench/drive bench/loopback bench/testbed record ssh/knownhosts ssh/openssh sys/proc sys/relay sys/tcp
+bench/login: base/alg base/sched base/stats bench/loopback bench/testbed record ssh/knownhosts ssh/openssh sys/proc sys/relay sys/tcp
 bench/loopback: sys/proc sys/safedir sys/tcp
 bench/model: base/alg base/stats record
 bench/plan: base/alg base/sched base/stats bench/model record
@@ -87,7 +87,7 @@ fleet/remotesh: base/shell
 fleet/sudo: base/fault base/host base/shell base/termsafe base/wildcard fleet fleet/remotesh sys/terminal
 show/document: base/alg base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/rank record
 show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
-show/format: base/fault base/shell base/termsafe bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
+show/format: base/fault base/shell base/termsafe base/unit bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
 show/live: base/termsafe base/text bench/advise bench/plan bench/rank record show/document sys/terminal
 show/page: base/alg show/document
 show/picture: base/unit base/wildcard show/document

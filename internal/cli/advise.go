@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/shell"
-	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/apply"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/prove"
@@ -28,7 +27,7 @@ type adviseFlags struct {
 	insecure, json, quiet                  bool
 	prove, strict                          bool
 	length                                 roundFlags
-	size                                   string
+	size                                   byteLimit
 	connect                                seconds
 	write, undo                            string
 	hosts, modes                           []string
@@ -36,9 +35,9 @@ type adviseFlags struct {
 }
 
 func newAdviseCommand(sys System) *cobra.Command {
-	f := adviseFlags{connect: seconds(fleet.ConnectTimeout)}
+	f := adviseFlags{connect: seconds(fleet.ConnectTimeout), size: 128 << 20}
 	cmd := page("advise", &cobra.Command{
-		Args: cobra.MaximumNArgs(1),
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range []string{"rounds", "budget", "quiet", "size", "only", "connect-timeout"} {
 				if cmd.Flags().Changed(name) && !f.prove && (name != "connect-timeout" || len(f.hosts) == 0) {
@@ -60,7 +59,7 @@ func newAdviseCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.prove, "prove", false, "measure the present and the advised choice in turns")
 	f.length.register(flags, prove.DefaultRounds)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "with --prove: show no progress")
-	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that each method moves")
+	flags.Var(&f.size, "size", "with --prove: bytes that each method moves")
 	flags.StringSliceVar(&f.modes, "only", nil, "with --prove: what people do, as in sshpace transfer --only, beside the raw transfer (default: scp, sftp)")
 	flags.StringVar(&f.write, "write", "", "write the lines: client, server or both")
 	flags.StringVar(&f.undo, "undo", "", "take out what --write wrote: client, server or both; later edits stay")
@@ -79,17 +78,12 @@ func (f adviseFlags) check() error {
 	switch {
 	case !slices.Contains([]string{"", "client", "server", "both"}, f.write):
 		return usageError("use client, server or both", "--write %q", f.write)
-	case f.connect <= 0:
-		return usageError("such as 15s", "--connect-timeout must be longer than nothing")
 	case len(f.hosts) > 0 && f.write == "server":
 		return usageError("leave --check out", "--check is for the client's lines")
 	case f.json && (f.write != "" || len(f.hosts) > 0):
 		return usageError("run it twice", "--json is for the advice, or with --prove for the proof, alone")
 	case strings.ContainsFunc(f.pattern, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"'#=\\", r) }):
 		return usageError("such as --host 'nas*'", "--host %q is no pattern of ssh_config", f.pattern)
-	}
-	if _, err := unit.ParseBytes(f.size); err != nil {
-		return usageError("such as --size 128M", "--%s", err)
 	}
 	_, err := f.length.of(2)
 	return err
@@ -107,7 +101,7 @@ func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) error {
 	defer stop()
 	return interrupted(drain, withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
 		return apply.Undo(drain, apply.Params{
-			Sides: f.undo, Pattern: f.pattern, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig, Connection: f.connection.Connection, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
+			Sides: f.undo, Pattern: f.pattern, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig, Flags: f.connection.Flags, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
 		})
 	}))
 }
@@ -136,7 +130,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	advised, err := apply.New(drain, apply.Params{
 		Ranking: ranking, Policy: f.policy, Strict: f.strict, Pattern: f.pattern, Sides: f.write, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig,
-		Connection: f.connection.Connection, Connect: time.Duration(f.connect), Hosts: f.hosts, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
+		Flags: f.connection.Flags, Connect: time.Duration(f.connect), Hosts: f.hosts, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
 	})
 	if err != nil {
 		return interrupted(drain, err)
@@ -161,9 +155,9 @@ func (f adviseFlags) result(sys System, args []string) (string, error) {
 }
 
 // resultsOf are the files that arguments name: results, or hosts, whose newest ones they are.
-func resultsOf(sys System, args []string) (paths []string, err error) {
+func resultsOf(sys System, args []string, newest func(label string) string) (paths []string, err error) {
 	for _, arg := range args {
-		path, err := store.Find(arg, connectionFlags{}.label, store.Of(sys.Getenv).NewestOf)
+		path, err := store.Find(arg, connectionFlags{}.label, newest)
 		if err != nil {
 			return nil, err
 		}
@@ -172,10 +166,40 @@ func resultsOf(sys System, args []string) (paths []string, err error) {
 	return paths, nil
 }
 
+// alike are those files, of one kind if there is one of which all hosts have results: that
+// of the first one's newest, if it may be.
+func alike(sys System, args []string) ([]string, error) {
+	results := store.Of(sys.Getenv)
+	paths, err := resultsOf(sys, args, results.NewestOf)
+	if err != nil {
+		return nil, err
+	}
+	kinds := store.Kinds()
+	first := slices.IndexFunc(kinds, func(kind store.Kind) bool { return kind(paths[0]) })
+	for _, kind := range append(kinds[max(0, first):], kinds[:max(0, first)]...) {
+		same, err := resultsOf(sys, args, func(label string) string { return results.NewestOfKind(label, kind) })
+		if err == nil && !slices.ContainsFunc(same, func(path string) bool { return !kind(path) }) {
+			return same, nil
+		}
+	}
+	return paths, nil
+}
+
+// twice tells what is named more than once.
+func twice(sys System, paths []string, so string) {
+	told := map[string]bool{}
+	for i, path := range paths {
+		if slices.Contains(paths[:i], path) && !told[path] {
+			told[path] = true
+			fmt.Fprintf(sys.Stderr, "note: %s is named twice%s\n", oneLine(path), so)
+		}
+	}
+}
+
 // show prints the advice.
 func (f adviseFlags) show(sys System, a *apply.Advised, args []string) error {
 	view := findings.Advice{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer(), Command: shell.Line(append([]string{"sshpace", "advise"}, args...)...)}
-	view.Brief = f.prove && f.write == ""
+	view.Brief, view.Written = f.prove && f.write == "", f.write != ""
 	view.Server = view.Checked || f.strict || f.write == "server" || f.write == "both"
 	if f.json && f.prove { // which is all that is printed
 		return nil

@@ -197,6 +197,15 @@ func newRoot(sys System, line []string) *cobra.Command {
 	}
 	root.AddCommand(all...)
 	root.CompletionOptions.HiddenDefaultCmd = false
+	if len(all) > 1 {
+		root.SetHelpCommand(newHelpCommand())
+		root.InitDefaultCompletionCmd()
+		for _, cmd := range root.Commands() {
+			if cmd.Name() == "completion" {
+				parent(cmd)
+			}
+		}
+	}
 	checkArguments(root)
 	return root
 }
@@ -233,7 +242,7 @@ func checkArguments(cmd *cobra.Command) {
 		check = cobra.ArbitraryArgs
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		err := cmp.Or(check(cmd, args), checkTogether(cmd.Flags()))
+		err := cmp.Or(check(cmd, args), checkTogether(cmd.Flags()), checkAmounts(cmd.Flags()))
 		if coded := (*Error)(nil); err == nil || errors.As(err, &coded) {
 			return err
 		}

@@ -20,7 +20,7 @@ func newCompareCommand(sys System) *cobra.Command {
 	var out outputFlags
 	var normalise, figures, pairs []string
 	cmd := page("compare", &cobra.Command{
-		Args: cobra.MinimumNArgs(1),
+		Args: takes(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			order, err := parseBy(by)
 			if err != nil {
@@ -42,14 +42,18 @@ func newCompareCommand(sys System) *cobra.Command {
 				}
 				allowed = policy.Only
 			}
-			if args, err = resultsOf(sys, args); err != nil {
+			if args, err = alike(sys, args); err != nil {
 				return err
 			}
-			if len(args) == 1 && len(pairs) > 1 { // several pairs of one file
+			switch {
+			case len(args) == 1 && len(pairs) > 1: // several pairs of one file
 				args = slices.Repeat(args, len(pairs))
-			}
-			if len(args) < 2 || len(pairs) > 0 && len(pairs) != len(args) {
-				return usageError("see sshpace compare --help", "%s and %d --pair cannot be compared", unit.Count(len(args), "file"), len(pairs))
+			case len(args) == 1:
+				return format.Alone(args[0])
+			case len(pairs) == 0:
+				twice(sys, args, ": a result compared with itself shows nothing")
+			case len(pairs) != len(args):
+				return usageError("give one --pair for each file", "%s and %d --pair cannot be compared", unit.Count(len(args), "file"), len(pairs))
 			}
 			report, err := out.Related(args, pairs)
 			switch {

@@ -3,12 +3,13 @@ package cli
 import (
 	"github.com/spf13/pflag"
 
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/route"
 )
 
 // connectionFlags are the flags of ssh(1) that every command with a connection
 // takes, with the same letters and meaning.
-type connectionFlags struct{ route.Connection }
+type connectionFlags struct{ conf.Flags }
 
 func (c *connectionFlags) register(flags *pflag.FlagSet) {
 	flags.StringVarP(&c.Config, "config", "F", "", "ssh_config file to use instead of your own")
@@ -23,11 +24,11 @@ func (c *connectionFlags) register(flags *pflag.FlagSet) {
 
 // params are what finds out how hosts are reached.
 func (c connectionFlags) params(sys System) route.Params {
-	return route.Params{Connection: c.Connection, Getenv: sys.Getenv, Stderr: sys.Stderr}
+	return route.Params{Flags: c.Flags, Getenv: sys.Getenv, Stderr: sys.Stderr}
 }
 
 // label is what results call a host.
 func (c connectionFlags) label(host string) (string, error) {
-	d, err := c.Destination(host)
+	d, err := route.Destination(c.Flags, host)
 	return d.Label, err
 }

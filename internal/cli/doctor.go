@@ -30,7 +30,7 @@ type doctorFlags struct {
 func newDoctorCommand(sys System) *cobra.Command {
 	var f doctorFlags
 	cmd := page("doctor", &cobra.Command{
-		Args: oneHostAtMost,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runDoctor(cmd.Context(), sys, f, args) },
 	})
 	cmd.Flags().StringArrayVar(&f.only, "only", nil, "only these checks: names or globs; repeatable")

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 // The values of flags.
 type (
 	byteLimit = unit.Limit
+	byteRate  = unit.Rate
 	percent   = unit.Percent
 	seconds   = unit.Duration
 )
@@ -41,6 +44,51 @@ func checkTogether(flags *pflag.FlagSet) error {
 		}
 	}
 	return nil
+}
+
+// amounts are the counts and durations of all commands: an example, and whether 0 says
+// something too, such as none or any.
+var amounts = map[string]struct {
+	such string
+	zero bool
+}{
+	"budget": {"90s", false}, "canary": {"1", false}, "connections": {"200", false}, "connect-timeout": {"15s", false}, "count": {"20", false},
+	"interval": {"0.2", false}, "precision": {"5%", false}, "rounds": {"3", false}, "size": {"64M", false}, "streams": {"4", false}, "top": {"5", false},
+	"autostep": {"3", true}, "confirm-above": {"100", true}, "fanout": {"64", true}, "loss": {"1%", true}, "pause": {"1m", true}, "retry-for": {"2m", true}, "timeout": {"30s", true},
+	"max-output": {"64M", true}, "max-size": {"1G", true}, "rate": {"10M", true},
+}
+
+// checkAmounts refuses a count or a duration of less than there can be.
+func checkAmounts(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		a, is := amounts[f.Name]
+		value, known := amountOf(f.Value)
+		if !is || !known || value > 0 || value == 0 && a.zero {
+			return
+		}
+		least := "more than 0"
+		if a.zero {
+			least = "0 or more"
+		}
+		err = cmp.Or(err, usageError("such as --"+f.Name+" "+a.such, "--%s %s: want %s", f.Name, cmp.Or(f.Value.String(), "0"), least))
+	})
+	return err
+}
+
+// amountOf is the number that a flag holds.
+func amountOf(v pflag.Value) (n float64, known bool) {
+	switch v := v.(type) {
+	case *seconds:
+		return time.Duration(*v).Seconds(), true
+	case *percent:
+		return float64(*v), true
+	case *byteLimit:
+		return float64(*v), true
+	case *byteRate:
+		return float64(*v), true
+	}
+	n, err := strconv.ParseFloat(v.String(), 64)
+	return n, err == nil && v.Type() == "int"
 }
 
 // roundFlags say how long something is measured that goes by rounds alone.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -18,8 +17,6 @@ import (
 // start runs sshpace in a folder of its own.
 func start(t *testing.T, dir string, argv ...string) (cmd *exec.Cmd, errs *bytes.Buffer) {
 	t.Helper()
-	// What is ignored here (nohup) would be in what we start; what is caught is not.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	cmd, errs = exec.Command(argv[0], argv[1:]...), &bytes.Buffer{}
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin", "HOME=" + dir}
 	cmd.Dir, cmd.Stderr = dir, errs

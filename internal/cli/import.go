@@ -13,21 +13,22 @@ import (
 
 // importFlags are the flags of `sshpace import`.
 type importFlags struct {
-	out, from, size, direction string
-	rounds                     int
-	all, json                  bool
+	out, from, direction string
+	size                 byteLimit
+	rounds               int
+	all, json            bool
 }
 
 func newImportCommand(sys System) *cobra.Command {
 	var f importFlags
 	cmd := page("import", &cobra.Command{
-		Args: cobra.MinimumNArgs(1),
+		Args: takes(1, -1),
 		RunE: func(_ *cobra.Command, args []string) error { return runImport(sys, f, args) },
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "result file to write; - is standard output")
 	flags.StringVar(&f.from, "from", "", "only this format: "+strings.Join(legacylog.Formats(), ", "))
-	flags.StringVar(&f.size, "size", "", "bytes of each copy, such as 4G, where the log does not say")
+	flags.Var(&f.size, "size", "bytes of each copy, such as 4G, where the log does not say")
 	flags.IntVar(&f.rounds, "rounds", 0, "rounds that an average of ssh-performance.sh was made of")
 	flags.StringVar(&f.direction, "direction", "upload", "upload or download, where the log does not say")
 	flags.BoolVar(&f.json, "json", false, "print which results were written as JSON")
@@ -38,21 +39,14 @@ func newImportCommand(sys System) *cobra.Command {
 
 // options checks the flags.
 func (f importFlags) options() (legacylog.Options, error) {
-	o := legacylog.Options{Format: f.from, Runs: f.rounds, Upload: record.Direction(f.direction), Tool: toolVersion()}
+	o := legacylog.Options{Format: f.from, Runs: f.rounds, Upload: record.Direction(f.direction), Size: unit.Bytes(f.size), Tool: toolVersion()}
 	switch {
 	case f.out == "":
 		return o, usageError("such as --out result.jsonl", "no file to write: --out is missing")
 	case f.from != "" && !slices.Contains(legacylog.Formats(), f.from):
 		return o, usageError("formats: "+strings.Join(legacylog.Formats(), ", "), "--from %q", f.from)
-	case f.rounds < 0:
-		return o, usageError("leave it out if it is not known", "--rounds %d", f.rounds)
 	case o.Upload != record.Upload && o.Upload != record.Download:
 		return o, usageError("use upload or download", "--direction %q", f.direction)
-	case f.size != "":
-		var err error
-		if o.Size, err = unit.ParseBytes(f.size); err != nil {
-			return o, usageError("such as --size 4G", "--%s", err)
-		}
 	}
 	return o, nil
 }

@@ -17,7 +17,7 @@ import (
 type pinFlags struct {
 	files         knownHostsFiles
 	to, from, dir string
-	port          int
+	connection    connectionFlags // -p
 	write         string
 	json          bool
 }
@@ -25,7 +25,7 @@ type pinFlags struct {
 func newKnownHostsPinCommand(sys System) *cobra.Command {
 	var f pinFlags
 	cmd := page("known-hosts-pin", &cobra.Command{
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error { return runPin(sys, f, args[0]) },
 	})
 	flags := cmd.Flags()
@@ -33,7 +33,7 @@ func newKnownHostsPinCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.to, "to", "", "address or host name where the server is now")
 	flags.StringVar(&f.from, "known-as", "", "name in known_hosts under which the key is known, such as old.example.com or [db1]:2222")
 	flags.StringVar(&f.dir, "dir", "", "directory for the files of pinned servers (default ~/.ssh/known_hosts.pins)")
-	flags.IntVarP(&f.port, "port", "p", 0, "port of the server")
+	flags.VarP(f.connection.PortFlag(), "port", "p", "port of the server")
 	flags.StringVar(&f.write, "out", "", "file that gets the lines, and holds nothing else, instead of printing them")
 	flags.BoolVar(&f.json, "json", false, "print what was done as JSON")
 	return cmd
@@ -42,9 +42,6 @@ func newKnownHostsPinCommand(sys System) *cobra.Command {
 func runPin(sys System, f pinFlags, name string) error {
 	if f.to == "" {
 		return usageError("such as: sshpace known-hosts pin "+shell.Word(name)+" --to 198.51.100.7", "no address for %s", name)
-	}
-	if f.port < 0 || f.port > 65535 {
-		return usageError("a port is a number from 1 to 65535", "port %d", f.port)
 	}
 	x, err := f.index(sys)
 	if err != nil {
@@ -55,7 +52,7 @@ func runPin(sys System, f pinFlags, name string) error {
 			return err
 		}
 	}
-	result, err := tidy.Pin(x, tidy.PinOptions{Name: name, Address: f.to, Port: f.port, From: f.from, Dir: f.dir})
+	result, err := tidy.Pin(x, tidy.PinOptions{Name: name, Address: f.to, Port: int(f.connection.Port), From: f.from, Dir: f.dir})
 	if err != nil {
 		return &Error{Err: err, Hint: "a name may have letters, digits, dots, dashes and underscores", Code: ExitUsage}
 	}

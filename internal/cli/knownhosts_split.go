@@ -25,8 +25,10 @@ type splitFlags struct {
 func newKnownHostsSplitCommand(sys System) *cobra.Command {
 	var f splitFlags
 	cmd := page("known-hosts-split", &cobra.Command{
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runSplit(cmd.Context(), sys, f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.files = append(f.files, args...)
+			return runSplit(cmd.Context(), sys, f)
+		},
 	})
 	flags := cmd.Flags()
 	f.files.register(flags)
@@ -65,8 +67,11 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 		options.Resolve = tidy.Addresses
 	}
 	result, err := tidy.Split(ctx, x, f.dir, options)
+	if err != nil && hintOf(err) == "" {
+		err = withHint(err, "nothing was changed in "+strings.Join(x.Files(), ", "))
+	}
 	if err != nil {
-		return interrupted(ctx, withHint(err, "nothing was changed in "+strings.Join(x.Files(), ", ")))
+		return interrupted(ctx, err)
 	}
 	return findings.Split(sys.Stdout, sys.Stderr, result, config, f.json)
 }

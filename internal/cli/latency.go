@@ -33,7 +33,7 @@ type latencyFlags struct {
 func newLatencyCommand(sys System) *cobra.Command {
 	var f latencyFlags
 	cmd := page("latency", &cobra.Command{
-		Args: exactlyOneHost,
+		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runLatency(cmd.Context(), sys, f, args[0]) },
 	})
 	f.connect, f.interval = seconds(patience), seconds(200*time.Millisecond)
@@ -60,17 +60,17 @@ func runLatency(ctx context.Context, sys System, f latencyFlags, host string) er
 	if f.budget > 0 {
 		f.count = max(1, int(f.budget/f.interval))
 	}
-	d, err := f.connection.Destination(host)
+	d, err := route.Destination(f.connection.Flags, host)
 	if err != nil {
 		return err
 	}
 	drain, _, stop := interruptsSaying(ctx, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, "waiting for the last bytes; press Ctrl-C again to stop at once")
 	defer stop()
-	client := latency.Client{Typed: d, Connect: time.Duration(f.connect)}
+	client := latency.Client{Connect: time.Duration(f.connect)}
 	if client.SSH, err = openssh.FindClient(drain, f.ssh); err != nil {
 		return withHint(err, "install openssh-client, or name its path with --ssh")
 	}
-	if client.Destination, client.Env, err = route.ThroughJumps(drain, f.connection.params(sys), client.SSH, d, client.Connect); err != nil {
+	if client.Destination, err = route.ThroughJumps(drain, f.connection.params(sys), client.SSH, d, client.Connect); err != nil {
 		return interrupted(drain, err)
 	}
 	s, err := client.OpenAll(drain, splitLists(f.only), f.load, progress(sys, f.quiet, "%s\n"))
@@ -105,8 +105,6 @@ func (f latencyFlags) run(ctx context.Context, sys System, client *latency.Clien
 
 func (f latencyFlags) check() error {
 	switch {
-	case f.count < 0:
-		return usageError("0 or more; 0 goes on until Ctrl-C", "-c %d", f.count)
 	case time.Duration(f.interval) < time.Millisecond:
 		return usageError("0.001 or more", "--interval %s", time.Duration(f.interval))
 	case f.load != "" && f.load != latency.Upload && f.load != latency.Download:

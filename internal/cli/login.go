@@ -36,7 +36,7 @@ type loginFlags struct {
 func newLoginCommand(sys System) *cobra.Command {
 	var f loginFlags
 	cmd := page("login", &cobra.Command{
-		Args: oneHostAtMost,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runLogin(cmd.Context(), sys, &f, cmd.Flags(), args)
 		},

@@ -111,10 +111,8 @@ func (f *measureFlags) check() error {
 		return err
 	}
 	switch {
-	case f.connect <= 0:
-		return usageError("such as 15s", "--connect-timeout must be longer than nothing")
-	case f.rounds < 0:
-		return usageError("1 or more", "--rounds %d", f.rounds)
+	case f.budget < 0 || f.rounds < 0: // of a file
+		return usageError("start a new result", "--budget %s and --rounds %d cannot be negative", time.Duration(f.budget), f.rounds)
 	case f.rounds > maxRepeats:
 		return usageError("--resume goes on with a run that has ended", "--rounds may be %d at most", maxRepeats)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
@@ -21,9 +20,9 @@ import (
 type methodFlags struct {
 	measureFlags
 	only []string
-	size string
+	size byteLimit
 	rtt  []string
-	rate string
+	rate byteRate
 	loss percent
 	list bool
 }
@@ -32,9 +31,9 @@ type methodFlags struct {
 func (m *methodFlags) register(flags *pflag.FlagSet) {
 	m.measureFlags.register(flags, "random") // rsync, compression and disks are not the same with zeros
 	m.roundFlags.register(flags, 3)
-	flags.StringVar(&m.size, "size", "", "bytes that each moves (default: what takes 0.7 s)")
+	flags.Var(&m.size, "size", "bytes that each moves (default: what takes 0.7 s)")
 	flags.StringSliceVar(&m.rtt, "rtt", nil, "round trip of the path to the private server, such as 50ms; several draw throughput over them: 0,20ms,100ms")
-	flags.StringVar(&m.rate, "rate", "", "bytes per second of that path, such as 12M or 12MB/s")
+	flags.Var(&m.rate, "rate", "bytes per second of that path, such as 12M, 12MB/s or 100Mbit/s")
 	flags.Var(&m.loss, "loss", "percentage of lost segments on that path")
 	flags.BoolVar(&m.list, "list", false, "print what would be measured, and measure nothing")
 }
@@ -62,14 +61,7 @@ func (m *methodFlags) adopted(command string, flags *pflag.FlagSet, args *[]stri
 func (m *methodFlags) params(sys System, view *terminal.Screen, flags *pflag.FlagSet, command string, file *store.File) (campaign.MethodParams, error) {
 	p := campaign.MethodParams{
 		Campaign: record.Campaign{Command: command, Tool: toolVersion(), Directions: m.directions(), Data: m.data, Policy: m.policy, Asked: given(flags, asking)},
-		Turns:    transfer.Turns{Seed: m.seed, List: m.list}, File: file, Out: m.out, Output: m.output(sys, view, command, m.connection),
-	}
-	if m.size != "" {
-		size, err := unit.ParseBytes(m.size)
-		if err != nil {
-			return p, usageError("such as --size 64M", "--%s", err)
-		}
-		p.Turns.Size = int64(size)
+		Turns:    transfer.Turns{Seed: m.seed, List: m.list, Size: int64(m.size)}, File: file, Out: m.out, Output: m.output(sys, view, command, m.connection),
 	}
 	rounds, err := m.of(1)
 	p.Turns.Rounds = rounds

@@ -16,15 +16,16 @@ import (
 
 // reportFlags are the flags of `sshpace report`.
 type reportFlags struct {
-	by, size, machine, policy string
-	classic                   render.ClassicOptions
-	shown                     document.Options
-	anonymous                 bool
-	out                       outputFlags
+	by, machine, policy string
+	size                byteLimit
+	classic             render.ClassicOptions
+	shown               document.Options
+	anonymous           bool
+	out                 outputFlags
 }
 
 func newReportCommand(sys System) *cobra.Command {
-	var f reportFlags
+	f := reportFlags{size: 4 << 30}
 	cmd := page("report", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, sys, args) },
 	})
@@ -37,7 +38,7 @@ func newReportCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.by, "rank-by", "auto", "throughput, cost or auto: throughput, unless only the cost differs significantly")
 	flags.StringVar(&f.machine, "machine", "", "limits of the machine that sshpace limits recorded (default: the newest of this machine)")
 	flags.BoolVar(&f.anonymous, "anonymize", false, "leave out whose result it is: names, paths, times of day, free text")
-	flags.StringVar(&f.size, "size", "4G", "classic: bytes of the copy")
+	flags.Var(&f.size, "size", "classic: bytes of the copy")
 	flags.IntVar(&f.classic.Top, "top", 5, "classic: rows of each list")
 	flags.BoolVar(&f.classic.Worst, "worst", false, "classic: slowest first")
 	completeResults(cmd, sys)
@@ -47,7 +48,7 @@ func newReportCommand(sys System) *cobra.Command {
 }
 
 func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
-	if err := classicOnly(cmd, f.out, f.classic.Top); err != nil {
+	if err := classicOnly(cmd, f.out); err != nil {
 		return err
 	}
 	if f.out.Format == format.Records && !f.anonymous {
@@ -63,13 +64,12 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 			fmt.Fprintf(sys.Stderr, "report of %s\n", oneLine(newest))
 		}
 	}
-	paths, err := resultsOf(sys, args)
+	paths, err := resultsOf(sys, args, store.Of(sys.Getenv).NewestOf)
 	if err != nil {
 		return err
 	}
-	if f.classic.Size, err = unit.ParseBytes(f.size); err != nil {
-		return usageError("such as --size 4G", "%s", err)
-	}
+	twice(sys, paths, "")
+	f.classic.Size = unit.Bytes(f.size)
 	renderings, err := f.out.Renderings(sys.Stdout)
 	if err != nil {
 		return err
@@ -102,14 +102,11 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 }
 
 // classicOnly refuses flags of the classic format that would do nothing.
-func classicOnly(cmd *cobra.Command, out outputFlags, top int) error {
+func classicOnly(cmd *cobra.Command, out outputFlags) error {
 	for _, name := range []string{"size", "top", "worst"} {
 		if cmd.Flags().Changed(name) && out.Format != "classic" {
 			return usageError("add --format classic", "--%s says nothing in other formats", name)
 		}
-	}
-	if top < 1 {
-		return usageError("such as --top 5", "a list of %d rows is none", top)
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"sshpace/internal/fleet/hostlist"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/ssh/reach"
+	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/terminal"
 )
@@ -105,12 +106,10 @@ func (f *runFlags) check() error {
 		return usageError("use auto, native or openssh", "--engine %q", f.engine)
 	case f.secrets.ForLogin() && reach.Engine(f.engine) == reach.OpenSSH:
 		return usageError("leave --engine out: ssh itself is never given a password", "--ask-pass and --engine openssh exclude each other")
-	case f.fanout < 0:
-		return usageError("0 means no limit", "-f %d is negative", f.fanout)
 	case f.stdin && f.selection.ReadsStdin():
 		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
 	}
-	return cmp.Or(f.connection.Check(), f.view.Check(), f.pace.check(), f.secrets.Check())
+	return cmp.Or(route.CheckFlags(f.connection.Flags), f.view.Check(), f.pace.check(), f.secrets.Check())
 }
 
 func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, args []string) error {

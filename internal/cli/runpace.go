@@ -39,8 +39,6 @@ func (f *paceFlags) check() error {
 		}
 	}
 	switch {
-	case f.canary < 0 || f.confirmAbove < 0:
-		return usageError("give a number of hosts", "--canary and --confirm-above cannot be negative")
 	case f.thenConfirm && f.canary == 0:
 		return usageError("give --canary N, too", "--then-confirm asks after a canary")
 	case len(f.maxFail) > 1:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"os/signal"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -23,7 +24,20 @@ func TestMain(m *testing.M) {
 	for _, name := range []string{"mpssh.py", "mpssh", "parallel-ssh", "parallel-scp", "parallel-slurp", "parallel-nuke", "pdsh"} {
 		programs[name] = program
 	}
-	testscript.Main(m, programs)
+	testscript.Main(heeding{m}, programs)
+}
+
+// heeding runs tests whose programs begin with no signal ignored, as they do under nohup(1)
+// and behind a & of a shell without job control: what is caught here is not ignored there.
+type heeding struct{ *testing.M }
+
+func (h heeding) Run() int {
+	for _, end := range endings {
+		if signal.Ignored(end.signal) {
+			signal.Notify(make(chan os.Signal, 1), end.signal)
+		}
+	}
+	return h.M.Run()
 }
 
 // TestScripts runs the sessions of testdata/script, named command_case.txtar.

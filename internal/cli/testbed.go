@@ -10,6 +10,7 @@ import (
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record/store"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -37,7 +38,7 @@ func (c *connectionFlags) destination(args []string) (openssh.Destination, error
 	if err := store.CheckHost(args[0]); err != nil {
 		return openssh.Destination{}, err
 	}
-	return c.Destination(args[0])
+	return route.Destination(c.Flags, args[0])
 }
 
 // output is where a measurement shows what it does.

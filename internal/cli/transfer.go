@@ -5,7 +5,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +34,7 @@ type transferFlags struct {
 func newTransferCommand(sys System) *cobra.Command {
 	var f transferFlags
 	cmd := page("transfer", &cobra.Command{
-		Args: oneHostAtMost,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runTransfer(cmd.Context(), sys, cmd.Flags(), &f, args)
 		},
@@ -115,7 +114,7 @@ func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *trans
 			return context.Cause(drain)
 		}
 		if err != nil {
-			return withHint(err, "see what ssh says: ssh "+shell.Line(append(slices.Clone(bed.Destination.Options), bed.Destination.Host)...)+" true; files go to its /tmp, or --remote-dir DIR")
+			return withHint(err, "see what ssh says: ssh "+shell.Line(bed.Destination.Typed()...)+" true; files go to its /tmp, or --remote-dir DIR")
 		}
 		p.Name, p.Campaign.Target, p.Campaign.Engine, p.Campaign.Server, p.Environment = bed.Target, bed.Target, bed.Engine, bed.Server, &bed.Environment
 		return campaign.Methods(drain, p, func(turns transfer.Turns, sink record.Sink) error {

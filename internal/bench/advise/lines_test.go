@@ -10,6 +10,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/bench/advise"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 )
 
@@ -78,7 +79,7 @@ func TestLinesKeepEverything(t *testing.T) {
 		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		offer, err := client.Effective(ctx, openssh.Destination{Host: "x", Options: []string{"-F", file}})
+		offer, err := client.Effective(ctx, openssh.Destination{Host: "x", Flags: conf.Flags{Config: file}})
 		if err != nil {
 			t.Fatalf("%v:\n%s", err, config)
 		}

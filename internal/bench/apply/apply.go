@@ -18,6 +18,7 @@ import (
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/safedir"
@@ -34,7 +35,7 @@ type Params struct {
 	Sides      string // whose lines are to be written: client, server, both; ""
 	SSH, SSHD  string // paths; "" to search
 	SSHDConfig string // "": sshd's own
-	Connection route.Connection
+	Flags      conf.Flags
 	Connect    time.Duration
 	Hosts      []string         // that must stay reachable by ssh
 	Dir        *safedir.Workdir // for files that are checked
@@ -71,7 +72,7 @@ func New(ctx context.Context, p Params) (*Advised, error) {
 		return nil, err
 	}
 	a.hostKey = keys.HostKey
-	if a.client, err = clientNow(ctx, a.ssh, probe(a.Pattern), a.Destination.Options); err != nil {
+	if a.client, err = clientNow(ctx, a.ssh, probe(a.Pattern), a.Destination.Flags); err != nil {
 		return nil, &fault.Error{Err: err, Hint: "correct that option or line of ssh_config; ssh -G HOST shows the same", Code: fault.Misuse}
 	}
 	a.server.Old = !advise.Prepends(p.Ranking.Environment.Server)
@@ -100,10 +101,10 @@ func (a *Advised) aim() (err error) {
 		return fault.Usage(name, "a loopback result names no host: add --host")
 	}
 	if !foreign {
-		a.Destination = openssh.Destination{Host: "localhost", Label: c.Target, Options: a.Connection.Options()}
+		a.Destination = openssh.Destination{Host: "localhost", Label: c.Target, Flags: a.Flags}
 		return nil
 	}
-	a.Destination, err = a.Connection.Destination(c.Target)
+	a.Destination, err = route.Destination(a.Flags, c.Target)
 	a.Pattern = cmp.Or(a.Pattern, a.Destination.Host)
 	return err
 }
@@ -149,7 +150,7 @@ func (a *Advised) Check(ctx context.Context) error {
 // checkClient makes sure that ssh, with this configuration file, offers the
 // host what is advised.
 func (a *Advised) checkClient(ctx context.Context, file string) error {
-	d := openssh.Destination{Host: probe(a.Pattern), Options: []string{"-F", file}}
+	d := openssh.Destination{Host: probe(a.Pattern), Flags: conf.Flags{Config: file}}
 	got, err := a.ssh.Effective(ctx, d)
 	if err != nil {
 		return err

@@ -9,15 +9,16 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/bench/advise"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 )
 
-// clientNow is what ssh offers a host now. Options are those of ssh.
-func clientNow(ctx context.Context, ssh openssh.Program, host string, options []string) (side advise.Side, err error) {
-	if side.Offer, err = ssh.Effective(ctx, openssh.Destination{Host: host, Options: options}); err != nil {
+// clientNow is what ssh offers a host now.
+func clientNow(ctx context.Context, ssh openssh.Program, host string, flags conf.Flags) (side advise.Side, err error) {
+	if side.Offer, err = ssh.Effective(ctx, openssh.Destination{Host: host, Flags: flags}); err != nil {
 		return side, err
 	}
-	side.Default, err = ssh.Effective(ctx, openssh.Destination{Host: host, Options: []string{"-F", os.DevNull}})
+	side.Default, err = ssh.Effective(ctx, openssh.Destination{Host: host, Flags: conf.Flags{Config: os.DevNull}})
 	side.Old = !advise.Prepends(ssh.Version)
 	return side, err
 }

@@ -10,7 +10,9 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/file"
 )
@@ -25,13 +27,16 @@ type reachedHost struct {
 }
 
 // CheckNow finds out which of the hosts can be reached now. The others are named,
-// and say nothing about the advice.
+// and say nothing about the advice; before a change each must be reached.
 func (a *Advised) CheckNow(ctx context.Context) error {
 	for _, name := range a.Hosts {
-		got, err := a.negotiated(ctx, name, a.Connection)
+		got, err := a.negotiated(ctx, name, a.Flags)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case err != nil && a.Sides != "":
+			return fault.WithHint(fmt.Errorf("%s cannot be reached now, so it cannot be checked; nothing was written: %s", name, termsafe.OneLine(err.Error())),
+				"try ssh "+shell.Word(name)+" true, or leave it out of --check")
 		case err != nil:
 			fmt.Fprintf(a.Out, "# check %s: not reached now, so not checked: %s\n", termsafe.Line(name), termsafe.Line(err.Error()))
 		default:
@@ -66,8 +71,8 @@ func (a *Advised) stillReached(ctx context.Context, files ...string) error {
 }
 
 // negotiated is what ssh agrees on with a host, in a login.
-func (a *Advised) negotiated(ctx context.Context, name string, connection route.Connection) (alg.Suite, error) {
-	destination, err := connection.Destination(name)
+func (a *Advised) negotiated(ctx context.Context, name string, connection conf.Flags) (alg.Suite, error) {
+	destination, err := route.Destination(connection, name)
 	if err != nil {
 		return alg.Suite{}, err
 	}
@@ -79,8 +84,8 @@ func (a *Advised) negotiated(ctx context.Context, name string, connection route.
 
 // together is the user's connection by these files, as if ssh had read them
 // itself. Without -F it reads those of the system after them.
-func (a *Advised) together(files []string) (route.Connection, error) {
-	connection := a.Connection
+func (a *Advised) together(files []string) (conf.Flags, error) {
+	connection := a.Flags
 	if connection.Config == "" {
 		files = append(files, systemClientConfig)
 	}

@@ -14,6 +14,7 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/loopback"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/file"
 )
@@ -56,7 +57,7 @@ func undoClient(ctx context.Context, p Params) (int, error) {
 		return 0, err
 	}
 	reads := func(candidate string) error {
-		_, err := ssh.Effective(ctx, openssh.Destination{Host: probe(p.Pattern), Options: []string{"-F", candidate}})
+		_, err := ssh.Effective(ctx, openssh.Destination{Host: probe(p.Pattern), Flags: conf.Flags{Config: candidate}})
 		return err
 	}
 	return p.takeOut(config, filepath.Join(me.HomeDir, ".ssh"), p.Pattern, reads)

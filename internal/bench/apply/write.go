@@ -80,7 +80,7 @@ func (a *Advised) writeClient(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.Connection.Config == "" {
+	if a.Flags.Config == "" {
 		if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
 			return err
 		}
@@ -91,13 +91,13 @@ func (a *Advised) writeClient(ctx context.Context) error {
 	}
 	base := filepath.Join(me.HomeDir, ".ssh") // of relative names in Include, whatever -F says (ssh_config(5))
 	whole := func() error { return a.checkClient(ctx, config) }
-	return a.put(config, base, a.clientBlock(), 0o600, func(candidate string) error { return a.checkCandidate(ctx, candidate, config) }, whole, a.explain(), undoCommand("client", "-F", a.Connection.Config))
+	return a.put(config, base, a.clientBlock(), 0o600, func(candidate string) error { return a.checkCandidate(ctx, candidate, config) }, whole, a.explain(), undoCommand("client", "-F", a.Flags.Config))
 }
 
 // explain is the command that shows which line of the user's ssh_config decides.
 func (a *Advised) explain() string {
 	words := []string{"sshpace", "config"}
-	if config := a.Connection.Config; config != "" {
+	if config := a.Flags.Config; config != "" {
 		words = append(words, "-F", config)
 	}
 	return shell.Line(append(words, probe(a.Pattern))...)
@@ -128,7 +128,7 @@ func (a *Advised) checkCandidate(ctx context.Context, candidate, config string) 
 // clientFile is the user's ssh_config. ssh asks the user database for it, not
 // HOME.
 func (p Params) clientFile() (string, error) {
-	if config := p.Connection.Config; config != "" {
+	if config := p.Flags.Config; config != "" {
 		return config, nil
 	}
 	me, err := user.Current()

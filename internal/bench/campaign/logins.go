@@ -181,7 +181,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 		return loginFailed(err, bed)
 	}
 	if !ends.Own() && err == nil {
-		defer fmt.Fprintf(p.Stderr, "to see what can be saved: sshpace doctor %s\n", shell.Line(slices.Concat(bed.Destination.Options, []string{bed.Destination.Host})...))
+		defer fmt.Fprintf(p.Stderr, "to see what can be saved: sshpace doctor %s\n", shell.Line(bed.Destination.Typed()...))
 	}
 	return cmp.Or(kept.show(&format.Logins{Records: kept.memory}), loginFailed(err, bed))
 }
@@ -246,7 +246,8 @@ func (p *LoginParams) kexNames(bed *testbed.Testbed) ([]string, error) {
 func loginFailed(err error, bed *testbed.Testbed) error {
 	if failed, ok := errors.AsType[*login.FailedError](err); ok {
 		d := bed.Destination
-		line := shell.Line(slices.Concat([]string{"ssh", "-v"}, d.Options, []string{cmp.Or(d.Host, bed.Target)})...)
+		d.Host = cmp.Or(d.Host, bed.Target)
+		line := shell.Line(append([]string{"ssh", "-v"}, d.Typed()...)...)
 		hint := cmp.Or(fault.HintOf(err), "nothing more was tried; see what ssh says: "+line)
 		return fault.WithHint(fmt.Errorf("%s: %s", bed.Target, termsafe.OneLine(failed.Error())), hint)
 	}

@@ -17,7 +17,7 @@ import (
 type Line struct {
 	Name, File    string // of what, in which file
 	Login         bool   // it is of logins, else of transfers
-	Than          string // "" for the first file, else what it is slower than
+	Than          string // "" for the first file, else as fast as what
 	Own, Together stats.Interval
 }
 
@@ -122,12 +122,12 @@ func (l Line) Title() string { return l.Name + " in " + l.File }
 
 // String is what a failed line says.
 func (l Line) String() string {
-	return fmt.Sprintf("%s: %.1f %% slower%s", l.Title(), 100*(1/l.Together.Value-1), l.Than)
+	return l.Title() + ": " + l.Together.Times() + " as fast" + l.Than
 }
 
 // Range is what is known of an open line.
 func (l Line) Range() string {
-	if l.Own.Lo <= 0 {
+	if !l.Own.Says() {
 		return "too few runs"
 	}
 	return l.Own.Times()
@@ -138,7 +138,7 @@ func (c *Comparison) Lines() (lines []Line) {
 	c.each(func(name string, login bool, k int, r Ratio) {
 		l := Line{Name: name, File: c.Inputs[k+1].Label, Login: login, Own: r.Speed.Interval(), Together: r.together}
 		if r.ByRest {
-			l.Than = " than the rest"
+			l.Than = " as the rest"
 		}
 		if r.Speed.Err == 0 {
 			l.Own.Lo = 0 // one value says nothing of another
@@ -146,6 +146,15 @@ func (c *Comparison) Lines() (lines []Line) {
 		lines = append(lines, l)
 	})
 	return lines
+}
+
+// Floor is the least slowdown, as a part, that any amount of data could show: what whole
+// runs differ by is in all lines.
+func (c *Comparison) Floor() (least float64) {
+	for k := range c.Inputs[1:] {
+		least = max(least, math.Expm1(stats.Estimate{Err: c.level(k + 1)}.ArmAt(stats.Confidence)))
+	}
+	return least
 }
 
 // each visits the ratios of all tables, of each file after the first.

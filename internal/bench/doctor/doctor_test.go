@@ -12,6 +12,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/login"
+	"sshpace/internal/ssh/openssh"
 )
 
 // of is a figure of so many ms, every time.
@@ -23,7 +24,7 @@ func of(ms float64) stats.Interval {
 // plain is a host with nothing wrong: what a login to an sshd next door takes.
 func plain() *Facts {
 	return &Facts{
-		Label: "web1", Host: "web1", Typed: []string{"web1"}, KnownAs: "web1", Route: "192.0.2.7 dev eth0 src 192.0.2.2 uid 0",
+		Destination: openssh.Destination{Label: "web1", Host: "web1"}, KnownAs: "web1", Route: "192.0.2.7 dev eth0 src 192.0.2.2 uid 0",
 		Logins: Logins{
 			Whole: of(90), RoundTrip: of(0.3), TCP: of(0.3), Version: of(20), Exchange: of(40), HostKey: of(1), Query: of(7), Signing: of(1), Entry: of(8), User: "ann", Address: "192.0.2.7", Lookup: of(2), Service: of(1), Request: of(7), Session: of(5), Exec: of(3),
 			Command: of(5), Kex: "curve25519-sha256", Cipher: "aes128-gcm@openssh.com", ClientCPU: of(15), GSSAPI: of(0.8),
@@ -54,15 +55,15 @@ var causes = []struct {
 		f.Refusal = &Refusal{Said: "Too many authentication failures", TooMany: true}
 	}, "logins that work"},
 	{"keys", func(f *Facts) {
-		f.Typed = []string{"-i", "/a", "-p", "22", "-i", "/right", "web1"}
+		f.Identities, f.Destination.Port = []string{"/a", "/right"}, 22
 		f.Logins.Keys = Keys{Vain: []string{"/a"}, Took: of(30), Accepted: "/right"}
 	}, "accepted /right (sshd allows 6 tries by default)ssh -p 22 -i /right web1"},
 	{"keys", func(f *Facts) {
-		f.Typed = []string{"-i", "/a", "web1"}
+		f.Identities = []string{"/a"}
 		f.Logins.Keys = Keys{Vain: []string{"/a", "/b"}, Took: of(30), Accepted: "/right"}
 	}, "IdentityFile /right"},
 	{"keys", func(f *Facts) {
-		f.Typed, f.Logins.Keys.Vain = []string{"-i", "/a", "-i", "/b", "web1"}, []string{"/a", "/b"}
+		f.Identities, f.Logins.Keys.Vain = []string{"/a", "/b"}, []string{"/a", "/b"}
 		f.Refusal = &Refusal{Said: "Too many authentication failures", TooMany: true}
 	}, "ssh web1 -i ~/.ssh/id_ed25519 -o IdentitiesOnly=yes"},
 	{"refused", func(f *Facts) { f.Refusal = &Refusal{Said: "closed", Penalty: true} }, "PerSourcePenaltyExemptList 192.0.2.2"},

@@ -8,16 +8,14 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/login"
+	"sshpace/internal/ssh/openssh"
 )
 
 // Facts are what was measured. What could not be, or was not asked for, has its
 // zero value: a Figure of nothing has N 0.
 type Facts struct {
-	Label  string   // as the user named the host
-	Typed  []string // what the user types after ssh: options and host
-	Host   string   // of these
-	Config string   // the user's own file, "" for ~/.ssh/config
-	Own    bool     // the server is a private one, nobody's host
+	openssh.Destination      // as the user types it
+	Own                 bool // the server is a private one, nobody's host
 
 	KnownAs string // in known_hosts files
 	Port    int

@@ -152,16 +152,16 @@ func vainKeys(f *Facts) []Finding {
 // typedInVain are the keys that -i named and the server did not want, and the user's
 // command of ssh without them: no configuration takes -i back.
 func typedInVain(f *Facts) (files []string, rest string) {
-	words := []string{"ssh"}
-	for i := 0; i < len(f.Typed); i++ {
-		if f.Typed[i] == "-i" && i+1 < len(f.Typed) && slices.Contains(f.Logins.Keys.Vain, f.Typed[i+1]) {
-			i++
-			files = append(files, f.Typed[i])
-			continue
+	d := f.Destination
+	d.Identities = nil
+	for _, file := range f.Identities {
+		if slices.Contains(f.Logins.Keys.Vain, file) {
+			files = append(files, file)
+		} else {
+			d.Identities = append(d.Identities, file)
 		}
-		words = append(words, f.Typed[i])
 	}
-	return files, shell.Line(words...)
+	return files, shell.Line(append([]string{"ssh"}, d.Typed()...)...)
 }
 
 // onlyKey makes ssh offer the right key alone. Of a key that only an agent has,

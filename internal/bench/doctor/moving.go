@@ -35,12 +35,12 @@ func (p *Patient) moving(ctx context.Context) error {
 		return nil
 	}
 	if l.Zipped {
-		t.Plain = p.transfer(ctx, 1, "-o", "Compression=no")
+		t.Plain = p.transfer(ctx, 1, "Compression=no")
 	}
 	if other := otherCipher(l.Cipher, l.Offered.Ciphers); other != "" && t.Present.CPUPerByte > SlowCipher && !l.Zipped {
-		t.Cipher, t.Other = other, p.transfer(ctx, 1, "-c", other)
+		t.Cipher, t.Other = other, p.transfer(ctx, 1, "Ciphers="+other)
 		t.Present = t.Present.calmer(p.transfer(ctx, 1))
-		t.Other = t.Other.calmer(p.transfer(ctx, 1, "-c", other))
+		t.Other = t.Other.calmer(p.transfer(ctx, 1, "Ciphers="+other))
 	}
 	if p.facts.Window() {
 		t.Twice = p.transfer(ctx, 2)
@@ -86,9 +86,8 @@ func otherCipher(present string, offered []string) string {
 
 // transfer uploads over some connections at once, and tells what all of them
 // moved, and the first one's processor time. Nothing is known of one that fails.
-func (p *Patient) transfer(ctx context.Context, connections int, options ...string) (t Transfer) {
-	c := latency.Client{SSH: p.SSH, Destination: p.Destination, Env: p.Env, Connect: p.Connect}
-	c.Destination.Options = append(options, c.Destination.Options...)
+func (p *Patient) transfer(ctx context.Context, connections int, settings ...string) (t Transfer) {
+	c := latency.Client{SSH: p.SSH, Destination: p.Destination.With(settings...), Connect: p.Connect}
 	var loads []*latency.Load
 	defer func() {
 		for _, l := range loads {
@@ -99,7 +98,7 @@ func (p *Patient) transfer(ctx context.Context, connections int, options ...stri
 		if !p.due(ctx) {
 			return t
 		}
-		p.Progress("a short transfer " + strings.Join(options, " "))
+		p.Progress("a short transfer " + strings.Join(settings, " "))
 		l, err := c.OpenLoad(ctx, latency.Upload)
 		p.last = time.Now()
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/user"
 	"slices"
 	"time"
 
@@ -58,7 +57,7 @@ func (p *Patient) Close() error {
 }
 
 func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
-	d, err := p.Route.Connection.Destination(p.Host)
+	d, err := route.Destination(p.Route.Flags, p.Host)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -78,13 +77,13 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	if err != nil {
 		return nil, nil, route.ResolveError(err, h.Name)
 	}
-	facts := &Facts{Label: d.Label, Host: d.Host, Typed: append(slices.Clone(d.Options), d.Host), Config: p.Route.Connection.Config}
+	facts := &Facts{Destination: d}
 	facts.configured(found.Host)
 	for _, jump := range found.Host.ProxyJump() {
 		facts.Jumps = append(facts.Jumps, jump.Name)
 	}
 	patient := &Patient{SSH: ssh, Connect: p.Connect, Dir: p.Dir.Path, Pause: openssh.HostPause, Logins: hostLogins, Progress: p.Progress}
-	patient.Destination, patient.Env = router.ThroughJumps(found, ssh, d, p.Connect)
+	patient.Destination = router.ThroughJumps(found, ssh, d, p.Connect)
 	return patient, facts, nil
 }
 
@@ -115,15 +114,11 @@ func openPrivate(ctx context.Context, p Params) (*Patient, *Facts, error) {
 		return nil, nil, err
 	}
 	bed.Private.Fresh(false) // as any host's: with the waits for acknowledgements
-	me, err := user.Current()
-	if err != nil {
-		return nil, nil, errors.Join(err, bed.Close())
-	}
-	address, port := bed.Private.Address()
-	options := append(p.Route.Connection.Options(),
-		"-p", port, "-l", me.Username, "-i", bed.Keys.Identity,
-		"-o", "HostName="+address, "-o", "HostKeyAlias="+loopback.Alias, "-o", "ProxyCommand=none",
-		"-o", "UserKnownHostsFile="+bed.Keys.KnownHosts, "-o", "GlobalKnownHostsFile=none")
+	localhost := openssh.Destination{Host: "localhost", Label: testbed.Loopback, Flags: p.Route.Flags}
+	there := bed.Destination
+	to := localhost.With("HostName="+there.Host, "HostKeyAlias="+loopback.Alias, "ProxyCommand=none",
+		"UserKnownHostsFile="+bed.Keys.KnownHosts, "GlobalKnownHostsFile=none")
+	to.Port, to.User, to.Jump, to.Identities = there.Port, there.User, "", append(slices.Clone(to.Identities), there.Identities...)
 	router, err := route.New(ctx, p.Route)
 	if err != nil {
 		return nil, nil, errors.Join(err, bed.Close())
@@ -132,11 +127,11 @@ func openPrivate(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	if err != nil {
 		return nil, nil, errors.Join(route.ResolveError(err, "localhost"), bed.Close())
 	}
-	facts := &Facts{Label: testbed.Loopback, Host: "localhost", Typed: []string{"localhost"}, Config: p.Route.Connection.Config, Own: true, KnownAs: "localhost"}
+	facts := &Facts{Destination: localhost, Own: true, KnownAs: "localhost"}
 	facts.configured(own.Host)
 	facts.Master = nil // of the real localhost
 	patient := &Patient{
-		SSH: bed.SSH, Destination: openssh.Destination{Host: "localhost", Label: testbed.Loopback, Options: options},
+		SSH: bed.SSH, Destination: to,
 		Connect: p.Connect, Dir: p.Dir.Path, Logins: privateLogins, Progress: p.Progress, close: bed.Close,
 	}
 	return patient, facts, nil

@@ -22,7 +22,6 @@ import (
 type Patient struct {
 	SSH         openssh.Program
 	Destination openssh.Destination // with the jump hosts on the way
-	Env         []string            // of ssh, beyond ours
 	Connect     time.Duration       // how long connecting may take
 	Dir         string              // private, for logs and sockets
 	Pause       time.Duration       // between two logins
@@ -83,10 +82,9 @@ func (p *Patient) Examine(ctx context.Context, wanted []Probe, facts *Facts) err
 // ends are client and server as package handshake has them, under the user's own
 // configuration as far as that can be had without a person.
 func (p *Patient) ends() *login.Ends {
-	d := p.Destination
-	d.Options = slices.Concat([]string{"-v"}, d.Options)
+	d := p.Destination.Verbose()
 	d.Instead = map[string]string{"Compression": ""}
-	return &login.Ends{SSH: p.SSH, Destination: d, Env: p.Env, Connect: p.Connect, Dir: p.Dir}
+	return &login.Ends{SSH: p.SSH, Destination: d, Connect: p.Connect, Dir: p.Dir}
 }
 
 // logins logs in some times.
@@ -204,8 +202,7 @@ func (p *Patient) explained(err error) error {
 }
 
 func (p *Patient) withHint(err error, why openssh.Failed) error {
-	typed := p.facts.Typed[:len(p.facts.Typed)-1]
-	hint := p.SSH.Hint(context.Background(), openssh.Destination{Host: p.facts.Host, Options: typed}, why)
+	hint := p.SSH.Hint(context.Background(), p.facts.Destination, why)
 	return fault.WithHint(fmt.Errorf("%s: %w", p.facts.Label, err), "nothing more was tried; "+hint)
 }
 

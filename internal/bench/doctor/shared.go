@@ -53,7 +53,7 @@ func (p *Patient) shared(ctx context.Context) error {
 	}
 	p.Progress("sessions over one connection")
 	ends := p.ends()
-	ends.Destination.Options = append(quiet, p.Destination.Options...)
+	ends.Destination = p.Destination.With(quiet...)
 	master, err := ends.StartMaster(ctx)
 	p.last = time.Now()
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *Patient) shared(ctx context.Context) error {
 }
 
 // quiet are the settings of a master that nobody else is to notice.
-var quiet = []string{"-o", "ClearAllForwardings=yes", "-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "PermitLocalCommand=no", "-o", "UpdateHostKeys=no"}
+var quiet = []string{"ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no", "PermitLocalCommand=no", "UpdateHostKeys=no"}
 
 // questions are for a POSIX shell on the host.
 const questions = `a=${SSH_CONNECTION%% *}

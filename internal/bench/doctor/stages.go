@@ -89,7 +89,7 @@ var stages = []stage{
 		between:  "in looking up known keys, before the key exchange and in it",
 		took:     hostKeyTook, floor: startFloor, hangs: during(login.HostKey),
 		tells: func(f *Facts) (string, string) {
-			return "on this machine; it shows which of them are set", shell.Line(append([]string{"ssh", "-G"}, f.Typed...)...) + " | grep -iE 'knownhosts|verifyhostkeydns'"
+			return "on this machine; it shows which of them are set", shell.Line(append([]string{"ssh", "-G"}, f.Typed()...)...) + " | grep -iE 'knownhosts|verifyhostkeydns'"
 		},
 	},
 	{

@@ -45,12 +45,12 @@ func ofLogin(f *Facts, cost stats.Interval) string {
 
 // typed is a command line with ssh and what the user types after it.
 func typed(f *Facts, words ...string) string {
-	return shell.Line(slices.Concat([]string{"ssh"}, f.Typed, words)...)
+	return shell.Line(slices.Concat([]string{"ssh"}, f.Typed(), words)...)
 }
 
 // typedWith is a command line with ssh, options, and what the user types after it.
 func typedWith(f *Facts, options ...string) string {
-	return shell.Line(slices.Concat([]string{"ssh"}, options, f.Typed)...)
+	return shell.Line(slices.Concat([]string{"ssh"}, options, f.Typed())...)
 }
 
 // config is the user's file, for a shell.

@@ -53,7 +53,7 @@ func (p *Private) dial(t record.Trial) (*connection, error) {
 		record.Upload: {in: inWrite}, record.Download: {out: outRead},
 	}}
 	log := p.Dir.File(fmt.Sprintf("sitting.%d", t.ID))
-	c.client, err = p.startClient(p.Client(t.Asked(), log, flow.Command(p.Flow, "hold", c.holder)), t.Asked(), log, inRead, outWrite)
+	c.client, err = p.startClient(p.Client(t.Asked(), log, flow.Command(p.Flow, "hold", c.holder)), nil, t.Asked(), log, inRead, outWrite)
 	inRead.Close()
 	outWrite.Close()
 	if err != nil {

@@ -98,7 +98,7 @@ func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened, er
 	}
 	c := &distant{mover: r.mover, in: inWrite, out: outRead, mark: newMark(), path: &r.path, perByte: map[record.Direction]float64{}, warm: map[record.Direction]bool{}}
 	log := r.Dir.File(fmt.Sprintf("sitting.%d", t.ID))
-	c.client, err = r.startClient(r.SSH.Command(r.Destination, t.Asked(), log, r.Connect, serving(c.mark)), t.Asked(), log, inRead, outWrite)
+	c.client, err = r.startClient(r.SSH.Command(r.Destination, t.Asked(), log, r.Connect, serving(c.mark)), r.Destination.Env, t.Asked(), log, inRead, outWrite)
 	inRead.Close()
 	outWrite.Close()
 	if err != nil {

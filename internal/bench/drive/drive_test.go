@@ -21,6 +21,7 @@ import (
 	"sshpace/internal/bench/flow"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshtest"
 	"sshpace/internal/sys/proc"
@@ -122,9 +123,9 @@ func newRemote(t *testing.T, extra ...string) *Remote {
 }
 
 func destination(port int, known, key string) openssh.Destination {
-	return openssh.Destination{Host: "127.0.0.1", Label: "nas", Options: []string{
-		"-F", "/dev/null", "-p", fmt.Sprint(port), "-i", key, "-o", "HostKeyAlias=nas", "-o", "UserKnownHostsFile=" + known,
-		"-o", "GlobalKnownHostsFile=none", "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none",
+	return openssh.Destination{Host: "127.0.0.1", Label: "nas", Flags: conf.Flags{
+		Config: "/dev/null", Port: uint16(port), Identities: []string{key},
+		Settings: []string{"HostKeyAlias=nas", "UserKnownHostsFile=" + known, "GlobalKnownHostsFile=none", "IdentitiesOnly=yes", "IdentityAgent=none"},
 	}}
 }
 
@@ -607,7 +608,7 @@ func TestSlowFirstLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := destination(s.Port, known, s.Key)
-	d.Options = append(d.Options, "-l", s.User)
+	d.User = s.User
 	r := &Remote{Rig: newRig(t), SSH: client, Destination: d, Once: true}
 	r.Connect = 4 * time.Second // more than a login takes on a busy machine
 	if hostErr := (*HostError)(nil); true {

@@ -149,7 +149,7 @@ func (ends *flows) received(d record.Direction) func() int64 {
 func (p *Private) begin(t record.Trial, command string, stdin, stdout *os.File) (*client, error) {
 	p.Server.Fresh(false)
 	log := p.file("log")
-	return p.startClient(p.Client(t.Asked(), log, command), t.Asked(), log, stdin, stdout)
+	return p.startClient(p.Client(t.Asked(), log, command), nil, t.Asked(), log, stdin, stdout)
 }
 
 // send opens the flows for limit bytes (0: no end) and starts the client on it. The

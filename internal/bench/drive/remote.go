@@ -91,15 +91,13 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 	mark := newMark()
 	script := "uname -srm; grep -m1 -e \"^model name\" -e \"^Model\" /proc/cpuinfo; echo " + mark + "-end; while read x; do echo " + mark + "-back; done"
 	command := shell(announce(mark) + "; " + script)
-	d := r.Destination
-	d.Options = append([]string{"-v"}, d.Options...)
 	var look Look
 	asked, ask, err := os.Pipe()
 	if err != nil {
 		return look, err
 	}
 	defer ask.Close()
-	_, n, why, err := r.session(ctx, d, record.Trial{}, command, asked, func(ctx context.Context, c *client, out *os.File) error {
+	_, n, why, err := r.session(ctx, r.Destination.Verbose(), record.Trial{}, command, asked, func(ctx context.Context, c *client, out *os.File) error {
 		defer ask.Close()
 		rest, err := awaitMark(out, mark+"-ready")
 		if err != nil {
@@ -217,7 +215,7 @@ func (r *Remote) session(ctx context.Context, d openssh.Destination, t record.Tr
 	}
 	defer read.Close()
 	log := r.file("log")
-	c, err := r.startClient(r.SSH.Command(d, t.Asked(), log, r.Connect, command), t.Asked(), log, in, write)
+	c, err := r.startClient(r.SSH.Command(d, t.Asked(), log, r.Connect, command), d.Env, t.Asked(), log, in, write)
 	write.Close()
 	if err != nil {
 		return s, n, why, err

@@ -36,7 +36,6 @@ type Rig struct {
 	// Connect is how long a connection may take until the remote side is ready,
 	// and how long a transfer may stand still.
 	Connect time.Duration
-	Env     []string // of the client, beside our own
 
 	serial int
 }
@@ -60,7 +59,7 @@ type client struct {
 
 // startClient starts argv, which asks for the names of offer. Files given as stdin and stdout are handed to the
 // process itself, so that nothing of ours stands in the path of the data.
-func (r *Rig) startClient(argv []string, offer alg.Suite, log string, stdin, stdout *os.File) (*client, error) {
+func (r *Rig) startClient(argv, env []string, offer alg.Suite, log string, stdin, stdout *os.File) (*client, error) {
 	c := &client{cmd: exec.Command(argv[0], argv[1:]...), offer: offer, stderr: &proc.Tail{Max: 8 << 10}, ended: make(chan struct{})}
 	var err error
 	if c.log, err = proc.OpenLog(log); err != nil {
@@ -77,7 +76,7 @@ func (r *Rig) startClient(argv []string, offer alg.Suite, log string, stdin, std
 	// our BatchMode, and would wait for a password that nobody sees it ask for.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	c.cmd.WaitDelay = time.Second // a jump host's ssh may hold stderr open
-	c.cmd.Env = append(append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never"), r.Env...)
+	c.cmd.Env = append(append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never"), env...)
 	c.started = time.Now()
 	if err := r.Spawner.Start(c.cmd); err != nil {
 		c.log.Close()

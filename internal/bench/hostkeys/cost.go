@@ -18,6 +18,7 @@ import (
 
 	"sshpace/internal/base/sched"
 	"sshpace/internal/base/stats"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/sys/proc"
@@ -226,14 +227,11 @@ func loginCPU(ctx context.Context, program string, server *benchServer, file str
 	if update {
 		updateHostKeys = "yes"
 	}
-	cmd := exec.CommandContext(ctx, program, "-F", "none", "-p", server.port(), "-l", "bench")
-	for _, option := range []string{
+	flags := conf.Flags{Config: "none", Port: server.port(), User: "bench", Settings: []string{
 		"HostKeyAlias=" + benchName, "UserKnownHostsFile=" + file, "GlobalKnownHostsFile=none", "StrictHostKeyChecking=yes",
 		"UpdateHostKeys=" + updateHostKeys, "BatchMode=yes", "IdentityAgent=none", "IdentityFile=none", "ControlPath=none", "LogLevel=ERROR",
-	} {
-		cmd.Args = append(cmd.Args, "-o", option)
-	}
-	cmd.Args = append(cmd.Args, "127.0.0.1", "true")
+	}}
+	cmd := exec.CommandContext(ctx, program, append(flags.Options(), "127.0.0.1", "true")...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := proc.Run(cmd); err != nil {

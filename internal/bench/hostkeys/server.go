@@ -3,7 +3,6 @@ package hostkeys
 import (
 	"crypto/ed25519"
 	"net"
-	"strconv"
 	"sync"
 
 	"golang.org/x/crypto/ssh"
@@ -38,7 +37,7 @@ func startBenchServer() (*benchServer, error) {
 	return s, nil
 }
 
-func (s *benchServer) port() string { return strconv.Itoa(s.listener.Addr().(*net.TCPAddr).Port) }
+func (s *benchServer) port() uint16 { return uint16(s.listener.Addr().(*net.TCPAddr).Port) }
 
 // Close ends the server once its connections have ended.
 func (s *benchServer) Close() error {

@@ -38,17 +38,17 @@ const obscuring = "ObscureKeystrokeTiming"
 
 // way is what a lane asks of ssh, and what is to echo at the other end.
 type way struct {
-	name    string
-	options []string
-	tty     string // RequestTTY
-	remote  string
+	name     string
+	settings []string
+	tty      string // RequestTTY
+	remote   string
 }
 
 // ways are what each lane asks of ssh, and what echoes at the other end. Raw mode
 // keeps the terminal there from echoing by itself.
 var ways = []way{
 	{terminal, nil, "force", "stty raw -echo; echo " + ready + "; exec cat"},
-	{unobscured, []string{"-o", obscuring + "=no"}, "force", "stty raw -echo; echo " + ready + "; exec cat"},
+	{unobscured, []string{obscuring + "=no"}, "force", "stty raw -echo; echo " + ready + "; exec cat"},
 	{pipe, nil, "no", "echo " + ready + "; exec cat"},
 }
 
@@ -111,9 +111,7 @@ const maxSaid = 64 << 10
 type Client struct {
 	SSH         openssh.Program
 	Destination openssh.Destination
-	Typed       openssh.Destination // the same as the user names it, without the way there: for hints
-	Env         []string            // beyond ours
-	Connect     time.Duration       // how long a login may take
+	Connect     time.Duration // how long a login may take
 }
 
 // FailedError is a session that did not come about, or ended.
@@ -158,8 +156,7 @@ func (c *Client) open(ctx context.Context, w way) (*Lane, error) {
 
 // start starts ssh with pipes at both ends.
 func (c *Client) start(l *Lane, w way) error {
-	d := c.Destination
-	d.Options = slices.Concat(w.options, d.Options)
+	d := c.Destination.With(w.settings...)
 	d.Instead = map[string]string{"RequestTTY": w.tty, "Compression": ""} // the latter as configured
 	leading := c.SSH.Leading(d, alg.Suite{}, c.Connect)
 	argv := slices.Concat(leading[:1], []string{"-v", "-E", l.log.Name()}, leading[1:], []string{"--", d.Host, "exec sh -c '" + w.remote + "'"})
@@ -174,7 +171,7 @@ func (c *Client) start(l *Lane, w way) error {
 	l.in, l.out = inWrite, outRead
 	l.cmd = exec.Command(argv[0], argv[1:]...)
 	l.cmd.Stdin, l.cmd.Stdout, l.cmd.Stderr = inRead, outWrite, l.said
-	l.cmd.Env = append(os.Environ(), c.Env...)
+	l.cmd.Env = append(os.Environ(), d.Env...)
 	l.cmd.WaitDelay = time.Second
 	proc.Lead(l.cmd)
 	err = l.cmd.Start()

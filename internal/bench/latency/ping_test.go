@@ -8,12 +8,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshtest"
 	"sshpace/internal/sys/relay"
@@ -30,8 +30,8 @@ func clientTo(t *testing.T, s *sshtest.Sshd, port int) *Client {
 	if err := os.WriteFile(known, []byte("x "+sshtest.AuthorizedLine(s.HostKey)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &Client{SSH: ssh, Connect: 20 * time.Second, Destination: openssh.Destination{Host: "127.0.0.1", Options: []string{
-		"-F", "none", "-p", strconv.Itoa(port), "-l", s.User, "-i", s.Key, "-o", "IdentityAgent=none", "-o", "HostKeyAlias=x", "-o", "UserKnownHostsFile=" + known,
+	return &Client{SSH: ssh, Connect: 20 * time.Second, Destination: openssh.Destination{Host: "127.0.0.1", Flags: conf.Flags{
+		Config: "none", Port: uint16(port), User: s.User, Identities: []string{s.Key}, Settings: []string{"IdentityAgent=none", "HostKeyAlias=x", "UserKnownHostsFile=" + known},
 	}}}
 }
 
@@ -133,7 +133,7 @@ func TestBrokenSession(t *testing.T) {
 func TestNoSession(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	c := clientTo(t, s, s.Port)
-	c.Destination.Options = append([]string{"-o", "PubkeyAuthentication=no"}, c.Destination.Options...)
+	c.Destination = c.Destination.With("PubkeyAuthentication=no")
 	var failed *FailedError
 	if _, err := c.Open(context.Background(), pipe); !errors.As(err, &failed) || failed.Said != s.User+"@127.0.0.1: Permission denied (publickey)." {
 		t.Errorf("got %v", err)

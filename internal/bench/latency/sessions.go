@@ -119,9 +119,6 @@ func (c *Client) Explain(err error) error {
 	if !ok {
 		return err
 	}
-	typed := c.Typed
-	if typed.Host == "" {
-		typed = c.Destination
-	}
-	return fault.WithHint(fmt.Errorf("%s: %w", cmp.Or(typed.Label, typed.Host), err), c.SSH.Hint(context.Background(), typed, failed.Failed))
+	d := c.Destination
+	return fault.WithHint(fmt.Errorf("%s: %w", cmp.Or(d.Label, d.Host), err), c.SSH.Hint(context.Background(), d, failed.Failed))
 }

@@ -13,13 +13,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/sched"
-	"sshpace/internal/bench/drive"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/ssh/openssh"
@@ -33,7 +31,6 @@ import (
 type Ends struct {
 	SSH         openssh.Program
 	Destination openssh.Destination
-	Env         []string // of the client, beyond ours
 	Connect     time.Duration
 	Dir         string // for logs and sockets
 	Native      string // our own program, to log in by `run` instead of ssh; "" is ssh
@@ -54,13 +51,10 @@ func Between(b *testbed.Testbed, connect time.Duration, dir string) (*Ends, erro
 	if b.SSH.Path == "" {
 		return nil, ErrNoSSH
 	}
-	switch d := b.Driver.(type) {
-	case *drive.Remote:
-		e.Destination, e.Env = d.Destination, d.Env
-	case *drive.Private:
-		return e, e.relayTo(d.Server)
+	if b.Private == nil {
+		return e, nil
 	}
-	return e, nil
+	return e, e.relayTo(b.Private)
 }
 
 // Prompt are ends with the same server between which nobody waits for an
@@ -86,8 +80,7 @@ func (e *Ends) relayTo(s *loopback.Server) (err error) {
 	if e.relay, err = relay.To(net.JoinHostPort(host, port), o); err != nil {
 		return err
 	}
-	// The first of several -p counts.
-	e.Destination.Options = append([]string{"-p", strconv.Itoa(e.relay.Port())}, e.Destination.Options...)
+	e.Destination.Port = uint16(e.relay.Port())
 	return nil
 }
 
@@ -103,7 +96,7 @@ func (e *Ends) Close() error {
 func (e *Ends) Watch(ctx context.Context, argv ArgvFunc) (*Login, error) {
 	ctx, cancel := context.WithTimeout(ctx, WholeLogin*e.Connect)
 	defer cancel()
-	return Watch(ctx, e.Dir, argv, e.Env)
+	return Watch(ctx, e.Dir, argv, e.Destination.Env)
 }
 
 // WholeLogin is how many times as long a login may take as connecting.
@@ -119,13 +112,11 @@ func (e *Ends) Argv(want alg.Suite, command string, settings ...string) ArgvFunc
 	if e.Native != "" {
 		return e.native(want, command, settings)
 	}
-	d := e.Destination
-	d.Options = slices.Concat([]string{"-v"}, options(settings), d.Options)
+	d := e.Destination.Verbose().With(settings...)
 	return func(log string) []string { return e.SSH.Command(d, want, log, e.Connect, command) }
 }
 
-// native is the command line of our own client. Of an option that stands there
-// twice the first counts for ssh, and the last for us.
+// native is the command line of our own client.
 func (e *Ends) native(want alg.Suite, command string, settings []string) ArgvFunc {
 	for _, wish := range [][2]string{{"KexAlgorithms", want.Kex}, {"HostKeyAlgorithms", want.HostKey}, {"Ciphers", want.Cipher}} {
 		if wish[1] != "" {
@@ -133,33 +124,10 @@ func (e *Ends) native(want alg.Suite, command string, settings []string) ArgvFun
 		}
 	}
 	leading := slices.Concat([]string{"run", "--engine", "native", "--no-record", "--quiet", "--connect-timeout", e.Connect.String()},
-		options(append(settings, "ControlPath=none")), firsts(e.Destination.Options))
+		e.Destination.With(append(settings, "ControlPath=none")...).Options())
 	return func(log string) []string {
 		return slices.Concat([]string{e.Native}, leading, []string{"--login-log", log, "-w", e.Destination.Host, "--", command})
 	}
-}
-
-// firsts leaves out options that are given again with other values.
-func firsts(given []string) (kept []string) {
-	for i := 0; i < len(given); i++ {
-		option := given[i]
-		if option == "-4" || option == "-6" {
-			kept = append(kept, option)
-			continue
-		}
-		i++
-		if option == "-o" || option == "-i" || !slices.Contains(kept, option) {
-			kept = append(kept, option, given[i])
-		}
-	}
-	return kept
-}
-
-func options(settings []string) (argv []string) {
-	for _, s := range settings {
-		argv = append(argv, "-o", s)
-	}
-	return argv
 }
 
 // Plain is the case of a login as it comes.
@@ -222,7 +190,7 @@ func (e *Ends) over(ctx context.Context, rtt time.Duration, tries int) (least ti
 	}
 	defer r.Close()
 	longer := *e
-	longer.Destination.Options = append([]string{"-p", strconv.Itoa(r.Port())}, e.Destination.Options...)
+	longer.Destination.Port = uint16(r.Port())
 	for range tries {
 		l, err := longer.Watch(ctx, longer.Argv(alg.Suite{}, "true"))
 		if err != nil {
@@ -307,11 +275,9 @@ func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 	// the number of the folder and not by its name.
 	path := fmt.Sprintf("/proc/%d/fd/%d/master", os.Getpid(), dir.Fd())
 	log := filepath.Join(e.Dir, "master.log")
-	d := e.Destination
-	d.Options = slices.Concat([]string{"-M", "-N", "-S", path}, d.Options)
-	argv := []string{e.SSH.Path, "-E", log, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "ControlPersist=no"}
-	argv = append(append(argv, d.Options...), "--", d.Host)
-	cmd := exec.Command(argv[0], argv[1:]...)
+	d := e.Destination.With("BatchMode=yes", "StrictHostKeyChecking=yes", "ControlPersist=no")
+	d.Extra = append([]string{"-E", log, "-M", "-N", "-S", path}, d.Extra...)
+	cmd := exec.Command(e.SSH.Path, append(d.Options(), "--", d.Host)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		dir.Close()
@@ -339,20 +305,13 @@ func (m *Master) Close() error {
 	return m.dir.Close()
 }
 
-// without leaves an option and its value out.
-func without(options []string, option string) []string {
-	if i := slices.Index(options, option); i >= 0 {
-		return slices.Delete(slices.Clone(options), i, i+2)
-	}
-	return options
-}
-
 // SessionCase is a session over the master. Where that gives none, because the
 // server allows no more (sshd_config(5) MaxSessions) or it is gone, ssh would make a
 // connection instead without a word: a ProxyCommand that fails keeps it from that.
 func (e *Ends) SessionCase(m *Master) Case {
 	return Case{Factor: ConnectionFactor, Level: "ControlMaster session", Argv: func(log string) []string {
-		argv := []string{e.SSH.Path, "-v", "-v", "-E", log, "-S", m.socket, "-o", "ControlMaster=no", "-o", "BatchMode=yes", "-o", "ProxyCommand=false"}
-		return append(append(argv, without(e.Destination.Options, "-J")...), "--", e.Destination.Host, "true")
+		d := e.Destination.With("ControlMaster=no", "BatchMode=yes")
+		d.Way, d.Extra = "false", append([]string{"-v", "-v", "-E", log, "-S", m.socket}, d.Extra...)
+		return slices.Concat([]string{e.SSH.Path}, d.Options(), []string{"--", d.Host, "true"})
 	}}
 }

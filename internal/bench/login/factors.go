@@ -106,8 +106,7 @@ func (f *Factors) certified() *keyPair { return f.user[len(f.user)-1] }
 
 // account is the user that logs in.
 func (f *Factors) account() string {
-	i := slices.Index(f.ends.Destination.Options, "-l")
-	return f.ends.Destination.Options[i+1]
+	return f.ends.Destination.User
 }
 
 // server starts a variant of the private server, with lines before all others
@@ -176,24 +175,14 @@ func (f *Factors) Full(kex []string) (cases []Case) {
 
 // login is a case with one host key and one user key.
 func (f *Factors) login(factor, level string, want alg.Suite, user *keyPair) Case {
-	d := f.everyKey.Destination
 	e := *f.everyKey
-	e.Destination.Options = instead(d.Options, "-i", user.file)
+	e.Destination.Identities = []string{user.file}
 	settings := []string{"UserKnownHostsFile=" + f.file("known_hosts.all"), oldAccepted + user.name}
 	return f.everyKey.caseOf(factor, level, e.Argv(want, "true", settings...))
 }
 
 // oldAccepted is PubkeyAcceptedAlgorithms by the name that ssh before 8.5 knows, too.
 const oldAccepted = "PubkeyAcceptedKeyTypes="
-
-// instead are options with another value of one of them.
-func instead(options []string, option, value string) []string {
-	options = slices.Clone(options)
-	if i := slices.Index(options, option); i >= 0 {
-		options[i+1] = value
-	}
-	return options
-}
 
 func (f *Factors) hostKeys() (cases []Case) {
 	for _, k := range f.host {
@@ -229,7 +218,7 @@ func (f *Factors) sources(ctx context.Context) ([]Case, error) {
 			level = "agent, 1 key"
 		}
 		e := *f.everyKey
-		e.Destination.Options = instead(e.Destination.Options, "-i", "none")
+		e.Destination.Identities = []string{"none"}
 		cases = append(cases, f.everyKey.caseOf(SourceFactor, level, e.Argv(alg.Suite{HostKey: f.host[0].name}, "true",
 			"UserKnownHostsFile="+f.file("known_hosts.all"), "IdentityAgent="+socket, "IdentitiesOnly=no")))
 	}

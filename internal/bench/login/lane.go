@@ -91,6 +91,10 @@ func (l *Lane) moved(c Case) Case {
 	}
 	own, argv := l.ends[c.Ends.relay], c.Argv
 	c.After = own.After
-	c.Argv = func(log string) []string { return instead(argv(log), "-p", strconv.Itoa(own.relay.Port())) }
+	c.Argv = func(log string) []string {
+		words := argv(log)
+		words[slices.Index(words, "-p")+1] = strconv.Itoa(own.relay.Port())
+		return words
+	}
 	return c
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -28,7 +29,9 @@ func endsOf(t *testing.T, s *sshtest.Sshd) *Ends {
 		t.Fatalf("%v %s", err, out)
 	}
 	return &Ends{SSH: ssh, Connect: 5 * time.Second, Dir: t.TempDir(), traffic: &Traffic{}, Destination: openssh.Destination{
-		Host: s.User + "@127.0.0.1", Options: []string{"-F", "none", "-i", s.Key, "-o", "IdentityAgent=none", "-o", "UserKnownHostsFile=" + known, "-p", strconv.Itoa(s.Port)},
+		Host: s.User + "@127.0.0.1", Flags: conf.Flags{
+			Config: "none", Identities: []string{s.Key}, Settings: []string{"IdentityAgent=none", "UserKnownHostsFile=" + known}, Port: uint16(s.Port),
+		},
 	}}
 }
 
@@ -39,7 +42,7 @@ func TestNoSessionLeft(t *testing.T) {
 	s := sshtest.StartSshd(t, "MaxSessions 1")
 	e := endsOf(t, s)
 	viaJump := *e
-	viaJump.Destination.Options = append([]string{"-J", "jump.invalid"}, e.Destination.Options...) // of the master's way only
+	viaJump.Destination.Jump = "jump.invalid" // of the master's way only
 	master := func() (m *Master, end func() error) {
 		t.Helper()
 		m, err := e.StartMaster(t.Context())
@@ -56,7 +59,7 @@ func TestNoSessionLeft(t *testing.T) {
 	}
 	m, end := master() // of which no session was ever open
 	c := viaJump.SessionCase(m)
-	holder := exec.Command("ssh", append(append([]string{"-S", m.socket}, e.Destination.Options...), e.Destination.Host, "echo in; sleep 30")...)
+	holder := exec.Command("ssh", append(append([]string{"-S", m.socket}, e.Destination.Options()...), e.Destination.Host, "echo in; sleep 30")...)
 	out, err := holder.StdoutPipe()
 	if err == nil {
 		err = holder.Start()

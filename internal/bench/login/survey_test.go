@@ -121,14 +121,6 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestFirsts: of options that count once, the first stays.
-func TestFirsts(t *testing.T) {
-	got := firsts([]string{"-p", "1", "-4", "-F", "a", "-p", "2", "-o", "x=1", "-o", "y=2", "-i", "k", "-F", "b"})
-	if want := []string{"-p", "1", "-4", "-F", "a", "-o", "x=1", "-o", "y=2", "-i", "k"}; !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
-}
-
 // TestWallIntervals: the truth is where 95 % of runs find it, with three logins of
 // each of forty kinds, as a minute allows, that vary alike or not, and of the few kinds
 // of a host; the range of three holds it in three of four runs.

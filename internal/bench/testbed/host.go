@@ -21,9 +21,10 @@ func (b *Testbed) openHost(ctx context.Context, p Params) (err error) {
 		return err
 	}
 	remote := &drive.Remote{Rig: b.Rig, SSH: b.SSH, Once: p.Once, Login: p.Login}
-	if remote.Destination, remote.Env, err = route.ThroughJumps(ctx, p.Route, b.SSH, p.Destination, p.Connect); err != nil {
+	if b.Destination, err = route.ThroughJumps(ctx, p.Route, b.SSH, p.Destination, p.Connect); err != nil {
 		return err
 	}
+	remote.Destination = b.Destination
 	look, err := remote.Look(ctx)
 	if err != nil {
 		return b.Explain(err)

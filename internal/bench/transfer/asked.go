@@ -18,17 +18,10 @@ const longestTrip = 10 * time.Second
 
 // Paths are those with round trips as people write them, a rate, and a percentage of segments
 // that are lost: one for each round trip; none where nothing says what a path is like.
-func Paths(rtts []string, rate string, loss unit.Percent) (paths []relay.Path, err error) {
-	path := relay.Path{Loss: relay.Loss{Share: float64(loss) / 100}}
+func Paths(rtts []string, rate unit.Rate, loss unit.Percent) (paths []relay.Path, err error) {
+	path := relay.Path{Rate: float64(rate), Loss: relay.Loss{Share: float64(loss) / 100}}
 	if loss < 0 || loss > 50 {
 		return nil, fault.Usage("such as --loss 1", "--loss must be positive, and at most half of all segments can be lost")
-	}
-	if rate != "" {
-		speed, err := unit.ParseThroughput(rate)
-		if err != nil {
-			return nil, fault.Usage("such as --rate 12M", "--rate %q is no number of bytes per second", rate)
-		}
-		path.Rate = float64(speed)
 	}
 	for _, text := range rtts {
 		var rtt unit.Duration

@@ -22,7 +22,6 @@ type Bed struct {
 	Runner
 	SSH     openssh.Program
 	To      openssh.Destination
-	Env     []string // of all clients, beside our own
 	Connect time.Duration
 	Here    *Files                        // what is sent, in a private folder in which other files may be made
 	There   Place                         // the folder at the server
@@ -74,19 +73,9 @@ func (b *Bed) destination(o Options) openssh.Destination {
 	return to
 }
 
-// with adds a setting to a destination.
-func with(to openssh.Destination, name, value string) openssh.Destination {
-	instead := map[string]string{name: value}
-	for k, v := range to.Instead {
-		instead[k] = v
-	}
-	to.Instead = instead
-	return to
-}
-
 // command is an ssh that runs something at the server.
 func (b *Bed) command(to openssh.Destination, suite alg.Suite, remote string) Process {
-	return Process{Argv: append(b.SSH.Leading(to, suite, b.Connect), "--", to.Host, remote), Env: b.Env}
+	return Process{Argv: append(b.SSH.Leading(to, suite, b.Connect), "--", to.Host, remote), Env: to.Env}
 }
 
 // here is the path of a file of ours at this end.

@@ -27,7 +27,7 @@ func scp(flags ...string) copying {
 		if all {
 			argv = append(argv, "-r")
 		}
-		return Process{Argv: append(append(argv, "--"), b.places(o, from, target)...), Env: b.Env}, nil
+		return Process{Argv: append(append(argv, "--"), b.places(o, from, target)...), Env: b.To.Env}, nil
 	}
 }
 
@@ -56,7 +56,7 @@ func sftp(b *Bed, o Options, from, target string, all bool) (Process, error) {
 		verb += " -r"
 	}
 	argv := append(b.copyOptions(b.SFTP, o), "-b", "-", "--", b.To.Host)
-	return Process{Argv: argv, Env: b.Env, Input: verb + " " + from + " " + target + "\n"}, nil
+	return Process{Argv: argv, Env: b.To.Env, Input: verb + " " + from + " " + target + "\n"}, nil
 }
 
 // rsync starts its ssh with words that it splits at blanks, so that the ssh has a
@@ -72,7 +72,7 @@ func rsync(b *Bed, o Options, from, target string, all bool) (Process, error) {
 	if all {
 		argv, from = append(argv, "-r"), from+"/"
 	}
-	return Process{Argv: append(append(argv, "--"), b.places(o, from, target)...), Env: b.Env}, nil
+	return Process{Argv: append(append(argv, "--"), b.places(o, from, target)...), Env: b.To.Env}, nil
 }
 
 // copied copies size bytes, as one file or as many.

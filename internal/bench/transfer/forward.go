@@ -72,10 +72,9 @@ func allocated(said string) string {
 
 // forwarding is an ssh that does nothing but forward a port.
 func (b *Bed) forwarding(o Options, flag, spec string) Process {
-	to := with(with(b.destination(o), "ClearAllForwardings", ""), "SessionType", "")
-	to.Options = append([]string{"-o", "ExitOnForwardFailure=yes"}, to.Options...)
+	to := b.destination(o).With("ExitOnForwardFailure=yes").Replacing("ClearAllForwardings", "").Replacing("SessionType", "")
 	argv := b.SSH.Leading(to, o.Suite, b.Connect)
-	return Process{Argv: append(argv, "-N", flag, spec, "--", b.To.Host), Env: b.Env}
+	return Process{Argv: append(argv, "-N", flag, spec, "--", b.To.Host), Env: b.To.Env}
 }
 
 // refusal stands in what ssh says when the server opens no connection for a port.

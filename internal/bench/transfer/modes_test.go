@@ -169,7 +169,7 @@ func TestFaults(t *testing.T) {
 	if _, err := one(record.ModeSCP).Run(ctx, 512<<20); err == nil {
 		t.Error("512 MiB in 300 ms")
 	}
-	b.To.Options = append([]string{"-o", "ClearAllForwardings=yes"}, b.To.Options...)
+	b.To = b.To.With("ClearAllForwardings=yes")
 	b.Connect = time.Second
 	if _, err := one(record.ModeForwardL).Run(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "forwarded port") {
 		t.Errorf("without a forwarded port: %v", err)

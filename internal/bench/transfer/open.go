@@ -10,8 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,7 +33,7 @@ func Open(ctx context.Context, tb *testbed.Testbed, folder, there string, random
 		b.Jump = (*Bed).privateJump
 		return b, func() {}, nil
 	}
-	if !slices.Contains(tb.Destination.Options, "-J") {
+	if tb.Destination.Jump == "" {
 		b.Jump = (*Bed).ownJump
 	}
 	place, err := openRemote(ctx, b, cmp.Or(there, "/tmp"))
@@ -68,12 +66,7 @@ func (b *Bed) Over(path relay.Path) (far *Bed, stop func() error, err error) {
 		return nil, nil, err
 	}
 	copied := *b
-	copied.Path, copied.To.Options = path, slices.Clone(b.To.Options)
-	for i, word := range copied.To.Options[1:] {
-		if copied.To.Options[i] == "-p" && word != "" {
-			copied.To.Options[i+1] = strconv.Itoa(r.Port())
-		}
-	}
+	copied.Path, copied.To.Port = path, uint16(r.Port())
 	return &copied, r.Close, nil
 }
 
@@ -102,21 +95,12 @@ const jumpHost = "sshpace-jump"
 // a jump host hears nothing of options on the command line but the file.
 func (b *Bed) privateJump(o Options) (openssh.Destination, error) {
 	to := b.destination(o)
-	var lines []string
-	options := slices.Clone(to.Options)
-	for i := 0; i+1 < len(options); i += 2 {
-		switch flag, value := options[i], options[i+1]; flag {
-		case "-F":
-			options[i+1] = b.here("jump.conf")
-		case "-p":
-			lines = append(lines, "Port "+value)
-		case "-l":
-			lines = append(lines, "User "+value)
-		case "-i":
-			lines = append(lines, "IdentityFile "+value)
-		case "-o":
-			lines = append(lines, strings.Replace(value, "=", " ", 1))
-		}
+	lines := []string{fmt.Sprintf("Port %d", to.Port), "User " + to.User}
+	for _, setting := range to.Settings {
+		lines = append(lines, strings.Replace(setting, "=", " ", 1))
+	}
+	for _, file := range to.Identities {
+		lines = append(lines, "IdentityFile "+file)
 	}
 	for _, pair := range [][2]string{{"Ciphers", o.Suite.Cipher}, {"MACs", o.Suite.MAC}, {"KexAlgorithms", o.Suite.Kex}} {
 		if pair[1] != "" {
@@ -131,13 +115,13 @@ func (b *Bed) privateJump(o Options) (openssh.Destination, error) {
 	if net.ParseIP(b.To.Host) == nil {
 		return to, fmt.Errorf("the private server is at %q", b.To.Host)
 	}
-	to.Options = append([]string{"-J", jumpHost}, options...)
+	to.Jump, to.Config = jumpHost, b.here("jump.conf")
 	return to, os.WriteFile(b.here("jump.conf"), []byte(text), 0o600)
 }
 
 // ownJump leads through the host to the host itself.
 func (b *Bed) ownJump(o Options) (openssh.Destination, error) {
 	to := b.destination(o)
-	to.Options = append([]string{"-J", to.Host}, to.Options...)
+	to.Jump, to.Way = to.Host, ""
 	return to, nil
 }

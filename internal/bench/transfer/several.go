@@ -23,13 +23,13 @@ func (b *Bed) multiplex(ctx context.Context, o Options, size int64) (Reading, er
 	b.serial++
 	socket := b.here(fmt.Sprintf("m.%d", b.serial))
 	defer os.Remove(socket)
-	master := with(with(b.destination(o), "ControlMaster", "yes"), "ControlPath", socket)
-	argv := append(b.SSH.Leading(with(master, "SessionType", ""), o.Suite, b.Connect), "-N", "--", b.To.Host)
+	master := b.destination(o).Replacing("ControlMaster", "yes").Replacing("ControlPath", socket)
+	argv := append(b.SSH.Leading(master.Replacing("SessionType", ""), o.Suite, b.Connect), "-N", "--", b.To.Host)
 	// A client that finds no room on the connection would make one of its own.
-	client := with(b.destination(o), "ControlPath", socket)
-	client.Options = append([]string{"-o", "ProxyCommand=exit 1"}, client.Options...)
+	client := b.destination(o).Replacing("ControlPath", socket)
+	client.Way = "exit 1"
 	var inner Reading
-	outer, err := b.Around(ctx, Process{Argv: argv, Env: b.Env}, func(ctx context.Context, _ func() string) error {
+	outer, err := b.Around(ctx, Process{Argv: argv, Env: b.To.Env}, func(ctx context.Context, _ func() string) error {
 		if err := await(ctx, b.Connect, func() bool { _, err := os.Stat(socket); return err == nil }); err != nil {
 			return &Failure{"ssh", "the connection that is to be shared does not come about"}
 		}

@@ -3,10 +3,11 @@ package hostlist
 import (
 	"fmt"
 	"io"
-	"sshpace/internal/base/host"
-	"sshpace/internal/fleet/hostset"
 	"strconv"
 	"strings"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet/hostset"
 )
 
 // Form is how a list of hosts is printed: one short set, unless it says otherwise.

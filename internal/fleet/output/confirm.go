@@ -3,6 +3,7 @@ package output
 import (
 	"context"
 	"fmt"
+
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"

@@ -99,6 +99,30 @@ func TestRankedByCost(t *testing.T) {
 	}
 }
 
+// A chart explains and lists only what it has: no letters, and no side, of which nothing is known.
+func TestChartsOfAHost(t *testing.T) {
+	_, f := benchtest.Ranking(t, 1, record.Upload)
+	r, err := rank.Of(f, rank.Options{By: rank.Cost})
+	if err != nil {
+		t.Fatal(err)
+	}
+	each(r, func(c *rank.Cell) { c.Server, c.Group = nil, "" })
+	for i := range r.Kex {
+		r.Kex[i].Server = nil
+	}
+	r.KexBy = rank.Cost
+	for _, c := range document.OfRanking(r, f, document.Options{}).Charts {
+		if strings.Contains(c.Note, "letter") || slices.Contains(c.Series, "server CPU") {
+			t.Errorf("%s: series %q, note %q", c.Name, c.Series, c.Note)
+		}
+		for _, item := range c.Items {
+			if len(item.Points) != len(c.Series) {
+				t.Errorf("%s: %d points for %d series", c.Name, len(item.Points), len(c.Series))
+			}
+		}
+	}
+}
+
 func TestEveryNameHasItsStanding(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload)
 	r.Kex[0].Name = "made-up-sha256"

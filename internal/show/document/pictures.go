@@ -92,11 +92,19 @@ func computation(s alg.Suite) alg.Suite {
 	return alg.Suite{Cipher: alg.Canonical(alg.Cipher, s.Cipher), MAC: alg.Primitive(s.MAC)}
 }
 
+// aboutLetters says what letters mean; "" where no row has one.
+func aboutLetters(r *rank.Ranking) string {
+	if !slices.ContainsFunc(r.Bulk, func(c rank.Cell) bool { return c.Group != "" }) {
+		return ""
+	}
+	return "Rows of one letter do not differ significantly. "
+}
+
 func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
 		Name: "ranking", Table: "bulk", Part: clean(string(d)), Shape: Dots, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
 		Title: title(string(d)) + ": throughput with 95 % intervals",
-		Note:  "Best first. Rows of one letter do not differ significantly. Hollow: predicted. One name stands for all that compute the same.",
+		Note:  "Best first. " + aboutLetters(r) + "Hollow: predicted. One name stands for all that compute the same.",
 	}
 	value := func(cell rank.Cell) Point { return point(cell.Throughput, 1e6) }
 	if r.By == rank.Cost {
@@ -113,7 +121,7 @@ func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 		}
 		c.Items = append(c.Items, Item{Label: label(cell.Suite), Mark: mark(cell.Group, cell.Status), Suite: safe(cell.Suite), Points: points})
 	}
-	return c, len(c.Items) > 0
+	return c.Known(), len(c.Items) > 0
 }
 
 // heatChart is the matrix of ciphers and MACs, both best first. AEAD ciphers
@@ -168,13 +176,13 @@ const answerRows = 8
 func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Direction) (Chart, bool) {
 	out := Chart{
 		Name: "answer", Table: "bulk", Part: clean(string(d)), Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
-		Title: title(string(d)) + ": what policy " + clean(c.Policy.Name) + " allows", Note: "More is better. Rows of one letter do not differ significantly.",
+		Title: title(string(d)) + ": what policy " + clean(c.Policy.Name) + " allows", Note: strings.TrimSpace("More is better. " + aboutLetters(r)),
 	}
 	figure := func(cell rank.Cell) *rank.Quantity { return cell.Throughput }
 	scale := 1e6
 	if r.By == rank.Cost {
 		out.Unit, out.Series, out.Rising, scale = "CPU s/GB", []string{"CPU of both sides"}, false, 1
-		out.Note = "CPU seconds per GB, client and server together: less is better. Rows of one letter do not differ significantly."
+		out.Note = strings.TrimSpace("CPU seconds per GB, client and server together: less is better. " + aboutLetters(r))
 		figure = bothSides
 	}
 	rows := foldOptions(c, direction, r.Campaign.Offer)
@@ -282,5 +290,5 @@ func kexChart(r *rank.Ranking) (Chart, bool) {
 		}
 		c.Items = append(c.Items, item)
 	}
-	return c, len(c.Items) > 0
+	return c.Known(), len(c.Items) > 0
 }

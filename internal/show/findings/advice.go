@@ -27,6 +27,7 @@ type Advice struct {
 	Checked  bool   // those were checked
 	Command  string // that gives this advice
 	Brief    bool   // the client's lines alone: a proof follows
+	Written  bool   // they are about to be written: nobody needs to be told how
 }
 
 // Text prints the advice: lines that can be pasted, and comments.
@@ -35,7 +36,9 @@ func (a *Advice) Text(out io.Writer) {
 	a.comment(out, strings.Join(answer.Says, " "))
 	t := text.Table{Columns: make([]text.Column, 2)}
 	for _, s := range answer.Steps[min(len(answer.Config), len(answer.Steps)):] {
-		t.Rows = append(t.Rows, []string{"#   " + s.What, s.Copy})
+		if !a.Written {
+			t.Rows = append(t.Rows, []string{"#   " + s.What, s.Copy})
+		}
 	}
 	fmt.Fprintf(out, "%s\n%s\n", t.Text(0), a.Advice.ClientConfig(a.Pattern))
 	if a.Brief {

@@ -16,8 +16,8 @@ import (
 // Judged is what a gate judges.
 type Judged interface {
 	Judge(compare.Limit) *compare.Gate
-	Shows() float64 // the least slowdown that any line could show, as a part
-	More() string   // what makes it know more
+	Shows() float64            // the least slowdown that any line could show, as a part
+	More(limit float64) string // what makes it show such a difference, as a part
 }
 
 // Gate says what is slower, or may be: an error with an exit code, or a line.
@@ -49,11 +49,11 @@ func moreData(c Judged, g *compare.Gate) string {
 	if shows := document.Least(c.Shows()); shows != "" {
 		words = append(words, shows)
 	}
-	if g.Passes < 1e6 {
+	if g.Passes <= 100 { // a larger limit is none
 		words = append(words, "they pass "+compare.Limit{Lines: g.Limit.Lines, Percent: math.Ceil(g.Passes + 0.5)}.String())
 	}
 	if g.Limit.Lines == "slower" && !slices.ContainsFunc(g.Open, func(l compare.Line) bool { return !l.Login }) {
 		words = append(words, "only logins are open: --fail-on "+compare.Limit{Lines: "transfers", Percent: g.Limit.Percent}.String())
 	}
-	return strings.Join(append(words, c.More()), "; ")
+	return strings.Join(append(words, c.More(g.Limit.Percent/100)), "; ")
 }

@@ -103,37 +103,9 @@ func (r *Resolved) Class() string {
 // Arguments returns what to call ssh with for a host under the same flags:
 // options first, then "--" and the host.
 func (c *Config) Arguments(q Hop) []string {
-	p := &c.params
-	var args []string
-	add := func(flag, value string) {
-		if value != "" {
-			args = append(args, flag, value)
-		}
-	}
-	add("-F", p.File)
-	add("-l", p.User)
-	add("-p", positive(p.Port))
-	add("-J", p.Jump)
-	if p.AddressFamily != "" {
-		args = append(args, map[string]string{"inet": "-4", "inet6": "-6"}[p.AddressFamily])
-	}
-	for _, option := range p.Options {
-		add("-o", option)
-	}
-	for _, path := range p.Identities {
-		add("-i", path)
-	}
-	// Behind the options because those win over "user@host:port".
-	add("-l", q.User)
-	add("-p", positive(q.Port))
-	return append(args, "--", q.Name)
-}
-
-func positive(n int) string {
-	if n <= 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
+	// Behind the flags because those win over "user@host:port".
+	target := Flags{User: q.User, Port: uint16(q.Port)}
+	return slices.Concat(c.params.Options(), target.Options(), []string{"--", q.Name})
 }
 
 // Asker resolves hosts and puts what this package cannot know to ssh -G, once

@@ -24,7 +24,7 @@ func load(b testing.TB, n int) *conf.Config {
 	b.Helper()
 	l := newLab(b)
 	path := l.write(b, "config", fleetConfig(n))
-	c, err := conf.Load(b.Context(), conf.Params{File: path, System: l.system(b), Defaults: defaults(b)})
+	c, err := conf.Load(b.Context(), conf.Params{Flags: conf.Flags{Config: path}, System: l.system(b), Defaults: defaults(b)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func load(b testing.TB, n int) *conf.Config {
 func BenchmarkLoad10000(b *testing.B) {
 	l := newLab(b)
 	path := l.write(b, "config", fleetConfig(10_000))
-	params := conf.Params{File: path, System: l.system(b), Defaults: defaults(b)}
+	params := conf.Params{Flags: conf.Flags{Config: path}, System: l.system(b), Defaults: defaults(b)}
 	for b.Loop() {
 		if _, err := conf.Load(b.Context(), params); err != nil {
 			b.Fatal(err)

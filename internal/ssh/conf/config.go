@@ -35,8 +35,8 @@ type Config struct {
 	warnings  []string
 }
 
-// Load reads the files that ssh would read: params.File, or the user's and
-// the system's. Files that are missing are empty, but params.File must exist.
+// Load reads the files that ssh would read: params.Config, or the user's and
+// the system's. Files that are missing are empty, but params.Config must exist.
 // A mistake in any of them is a *ConfigError, as ssh would refuse it.
 func Load(ctx context.Context, params Params) (*Config, error) {
 	c := &Config{params: params, system: params.System, defaults: params.Defaults,
@@ -88,7 +88,7 @@ func (r *reader) files(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	switch file := r.config.params.File; file {
+	switch file := r.config.params.Config; file {
 	case "none":
 		return nil
 	case "":
@@ -127,9 +127,6 @@ func unreadable(err error) bool {
 func (r *reader) flags() error {
 	p := &r.config.params
 	flag := Origin{Source: FromFlag}
-	if p.Port < 0 || p.Port > 65535 {
-		return &ConfigError{flag, fmt.Errorf("bad port %d", p.Port)}
-	}
 	if err := r.flagOptions(); err != nil {
 		return wrapError(flag, err)
 	}
@@ -180,16 +177,19 @@ func (r *reader) flagUser() error {
 func (r *reader) flagOptions() error {
 	p := &r.config.params
 	var lines []string
-	if p.Port > 0 {
-		lines = append(lines, "Port "+strconv.Itoa(p.Port))
+	if p.Port != 0 {
+		lines = append(lines, "Port "+strconv.Itoa(int(p.Port)))
 	}
 	if p.Jump != "" {
 		lines = append(lines, "ProxyJump "+p.Jump)
 	}
-	if p.AddressFamily != "" {
-		lines = append(lines, "AddressFamily "+p.AddressFamily)
+	switch {
+	case p.IPv6:
+		lines = append(lines, "AddressFamily inet6")
+	case p.IPv4:
+		lines = append(lines, "AddressFamily inet")
 	}
-	for _, line := range slices.Concat(lines, p.Options) {
+	for _, line := range slices.Concat(lines, p.Settings) {
 		if err := r.option(line); err != nil {
 			return err
 		}

@@ -110,7 +110,7 @@ func compare(t *testing.T, l *lab, line string, refused bool) {
 func resolve(t testing.TB, l *lab, config string, c call) (*conf.Resolved, error) {
 	t.Helper()
 	params := c.params
-	params.File, params.System, params.Defaults = config, l.system(t), defaults(t)
+	params.Config, params.System, params.Defaults = config, l.system(t), defaults(t)
 	loaded, err := conf.Load(t.Context(), params)
 	if err != nil {
 		return nil, err

@@ -139,7 +139,7 @@ func TestFromDump(t *testing.T) {
 			path := l.write(t, "config", c.files["config"])
 			call := parseCall(t, c.hosts[0])
 			params := call.params
-			params.File, params.System, params.Defaults = path, l.system(t), defaults(t)
+			params.Config, params.System, params.Defaults = path, l.system(t), defaults(t)
 			config := mustLoad(t, params)
 			out, stderr, err := l.ssh(t.Context(), append([]string{"-G"}, config.Arguments(call.query)...)...)
 			if err != nil {
@@ -169,7 +169,7 @@ Match exec "test $FLEET = blue"
   User blue
   ConnectTimeout 7
 `)
-	config := mustLoad(t, conf.Params{File: path, System: system, Defaults: defaults(t)})
+	config := mustLoad(t, conf.Params{Flags: conf.Flags{Config: path}, System: system, Defaults: defaults(t)})
 	var calls atomic.Int32
 	asker := conf.NewAsker(config, func(ctx context.Context, args ...string) ([]byte, []byte, error) {
 		calls.Add(1)
@@ -208,7 +208,7 @@ func TestAskerLimitsProcesses(t *testing.T) {
 	l, system := home(t)
 	path := l.write(t, "config", "Match exec \"test %h\"\n")
 	var running, most atomic.Int32
-	asker := conf.NewAsker(mustLoad(t, conf.Params{File: path, System: system}),
+	asker := conf.NewAsker(mustLoad(t, conf.Params{Flags: conf.Flags{Config: path}, System: system}),
 		func(ctx context.Context, args ...string) ([]byte, []byte, error) {
 			now := running.Add(1)
 			defer running.Add(-1)
@@ -237,7 +237,7 @@ func TestAskerKeepsHostsApart(t *testing.T) {
 	system := l.system(t)
 	system.Exec = nil
 	path := l.write(t, "config", "Match exec true\n  ControlPath /tmp/%h\nMatch exec \"test %h = web2\"\n  Port 23\n")
-	asker := conf.NewAsker(mustLoad(t, conf.Params{File: path, System: system, Defaults: defaults(t)}), l.ssh)
+	asker := conf.NewAsker(mustLoad(t, conf.Params{Flags: conf.Flags{Config: path}, System: system, Defaults: defaults(t)}), l.ssh)
 	for _, name := range []string{"web1", "web2"} {
 		r, err := asker.Resolve(t.Context(), conf.Hop{Name: name})
 		if err != nil {
@@ -252,7 +252,7 @@ func TestAskerKeepsHostsApart(t *testing.T) {
 func TestAskerPassesOnWhatSSHSays(t *testing.T) {
 	l := newLab(t)
 	path := l.write(t, "config", "NewThing yes\n")
-	asker := conf.NewAsker(mustLoad(t, conf.Params{File: path, System: l.system(t), Defaults: defaults(t)}), l.ssh)
+	asker := conf.NewAsker(mustLoad(t, conf.Params{Flags: conf.Flags{Config: path}, System: l.system(t), Defaults: defaults(t)}), l.ssh)
 	_, err := asker.Resolve(t.Context(), conf.Hop{Name: "a"})
 	if err == nil || !strings.Contains(err.Error(), "newthing") {
 		t.Errorf("got %v", err)
@@ -260,10 +260,10 @@ func TestAskerPassesOnWhatSSHSays(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	c := mustLoad(t, conf.Params{File: "none", Options: []string{"User=x", "Port 23"}, Port: 24, User: "u", Jump: "j",
-		AddressFamily: "inet", Identities: []string{"/dev/null"}})
+	c := mustLoad(t, conf.Params{Flags: conf.Flags{Config: "none", Settings: []string{"User=x", "Port 23"}, Port: 24, User: "u", Jump: "j",
+		IPv4: true, Identities: []string{"/dev/null"}}})
 	got := strings.Join(c.Arguments(conf.Hop{Name: "h", User: "v", Port: 25}), " ")
-	want := "-F none -l u -p 24 -J j -4 -o User=x -o Port 23 -i /dev/null -l v -p 25 -- h"
+	want := "-F none -l u -p 24 -J j -o User=x -o Port 23 -i /dev/null -4 -l v -p 25 -- h"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -298,11 +298,11 @@ func TestJumpText(t *testing.T) {
 func TestJumpQuotesAndUnsafeNames(t *testing.T) {
 	l, system := home(t)
 	path := l.write(t, "config", "Host a\n ProxyJump \"jmp\",\"two\":23 # note\nHost b\n ProxyJump -oProxyCommand=x\nHost c\n ProxyJump x;y\nHost d\n ProxyJump \"p,q\"\nHost e\n ProxyJump 'jmp',ga'te',\"bob\"@'three':24\nHost f\n ProxyJump 'x;y'\n")
-	c := mustLoad(t, conf.Params{File: path, System: system})
+	c := mustLoad(t, conf.Params{Flags: conf.Flags{Config: path}, System: system})
 	if got := fmt.Sprint(mustResolve(t, c, "e").ProxyJump()); got != "[jmp gate bob@three:24]" {
 		t.Errorf("got %s", got)
 	}
-	flag := mustLoad(t, conf.Params{File: "none", System: system, Jump: "'jmp'"})
+	flag := mustLoad(t, conf.Params{Flags: conf.Flags{Config: "none", Jump: "'jmp'"}, System: system})
 	if _, err := flag.Resolve(t.Context(), conf.Hop{Name: "a"}); !errors.Is(err, conf.ErrUnsafeHost) {
 		t.Errorf("-J: %v", err)
 	}
@@ -326,7 +326,7 @@ func TestJumpTokens(t *testing.T) {
 	} {
 		l, system := home(t)
 		path := l.write(t, "config", "HostName 10.0.0.9\nUser bob\nPort 2222\nHostKeyAlias alias\nProxyJump "+text+"\n")
-		r, err := mustLoad(t, conf.Params{File: path, System: system}).Resolve(t.Context(), conf.Hop{Name: "web1"})
+		r, err := mustLoad(t, conf.Params{Flags: conf.Flags{Config: path}, System: system}).Resolve(t.Context(), conf.Hop{Name: "web1"})
 		if err != nil && want != "" || err == nil && fmt.Sprint(r.ProxyJump()) != want {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -35,7 +35,7 @@ func read(text string) (*conf.Config, error) {
 		return nil, err
 	}
 	system := conf.System{Home: dir, User: "me", UID: os.Getuid()}
-	return conf.Load(context.Background(), conf.Params{File: file, System: system})
+	return conf.Load(context.Background(), conf.Params{Flags: conf.Flags{Config: file}, System: system})
 }
 
 // The first value that is found for a host wins.

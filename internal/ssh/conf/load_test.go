@@ -47,7 +47,7 @@ func mustResolve(t *testing.T, c *conf.Config, name string) *conf.Resolved {
 func resolveText(t *testing.T, text, name string, change func(*conf.Params)) *conf.Resolved {
 	t.Helper()
 	l, system := home(t)
-	params := conf.Params{File: l.write(t, "config", text), System: system}
+	params := conf.Params{Flags: conf.Flags{Config: l.write(t, "config", text)}, System: system}
 	if change != nil {
 		change(&params)
 	}
@@ -71,7 +71,7 @@ func TestUsualFiles(t *testing.T) {
 	if diff := cmp.Diff(want, origins); diff != "" {
 		t.Error(diff)
 	}
-	none := mustResolve(t, mustLoad(t, conf.Params{System: system, File: "none"}), "a")
+	none := mustResolve(t, mustLoad(t, conf.Params{System: system, Flags: conf.Flags{Config: "none"}}), "a")
 	if none.Port() != 22 || none.User() != "me" {
 		t.Errorf("-F none: port %d, user %s", none.Port(), none.User())
 	}
@@ -85,7 +85,7 @@ func origin(r *conf.Resolved, k conf.Keyword) string {
 func TestMissingFiles(t *testing.T) {
 	l, system := home(t)
 	mustLoad(t, conf.Params{System: system})
-	_, err := conf.Load(t.Context(), conf.Params{System: system, File: filepath.Join(l.home, "no")})
+	_, err := conf.Load(t.Context(), conf.Params{System: system, Flags: conf.Flags{Config: filepath.Join(l.home, "no")}})
 	if _, ok := errors.AsType[*conf.ConfigError](err); !ok {
 		t.Errorf("a missing -F file gives %v", err)
 	}
@@ -116,7 +116,7 @@ func TestPermissions(t *testing.T) {
 			}
 			params := conf.Params{System: system}
 			if tt.file {
-				params.File = config
+				params.Config = config
 			}
 			_, err := conf.Load(t.Context(), params)
 			if errors.Is(err, conf.ErrPermissions) != tt.refused {
@@ -211,7 +211,7 @@ func TestOlderRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	params := conf.Params{System: system, Defaults: old, File: l.write(t, "config", "Tag blue\n")}
+	params := conf.Params{System: system, Defaults: old, Flags: conf.Flags{Config: l.write(t, "config", "Tag blue\n")}}
 	if r := mustResolve(t, mustLoad(t, params), "a"); len(r.Gaps) != 1 || r.Gaps[0].Reason != "unknown keyword tag" {
 		t.Errorf("gaps %v", r.Gaps)
 	}
@@ -292,7 +292,7 @@ func TestCanonicalNames(t *testing.T) {
 
 func TestWarnsOfMissingIdentity(t *testing.T) {
 	_, system := home(t)
-	c := mustLoad(t, conf.Params{System: system, Identities: []string{"~/no", "/dev/null"}})
+	c := mustLoad(t, conf.Params{System: system, Flags: conf.Flags{Identities: []string{"~/no", "/dev/null"}}})
 	files, err := mustResolve(t, c, "a").Paths(conf.IdentityFile)
 	if err != nil || !slices.Equal(files, []string{"/dev/null"}) || len(c.Warnings()) != 1 {
 		t.Errorf("files %q, %v, warnings %q", files, err, c.Warnings())
@@ -317,7 +317,7 @@ func TestUnsafeNames(t *testing.T) {
 			t.Errorf("CheckUser(%q) = %v", name, err)
 		}
 	}
-	c := mustLoad(t, conf.Params{File: "none"})
+	c := mustLoad(t, conf.Params{Flags: conf.Flags{Config: "none"}})
 	if _, err := c.Resolve(t.Context(), conf.Hop{Name: "-x"}); !errors.Is(err, conf.ErrUnsafeHost) {
 		t.Errorf("got %v", err)
 	}
@@ -330,10 +330,11 @@ func TestUnsafeNames(t *testing.T) {
 // installed: here there is no such file.
 func TestUnsafeUserComesFirst(t *testing.T) {
 	for _, version := range []conf.Version{{}, {9, 2}, {9, 5}, {10, 5}} {
-		for _, p := range []conf.Params{
-			{Options: []string{"User=a;b"}}, {User: "a;b"}, {Options: []string{"Port=22", "user \"x -y\"", "User=bob"}}, {User: "-x", Options: []string{"User=bob"}},
+		for _, flags := range []conf.Flags{
+			{Settings: []string{"User=a;b"}}, {User: "a;b"}, {Settings: []string{"Port=22", "user \"x -y\"", "User=bob"}}, {User: "-x", Settings: []string{"User=bob"}},
 		} {
-			p.File, p.Defaults = "/nonexistent/config", &conf.Defaults{Version: version}
+			flags.Config = "/nonexistent/config"
+			p := conf.Params{Flags: flags, Defaults: &conf.Defaults{Version: version}}
 			if _, err := conf.Load(t.Context(), p); !errors.Is(err, conf.ErrUnsafeUser) {
 				t.Errorf("%v: %+v: %v", version, p, err)
 			}
@@ -342,7 +343,7 @@ func TestUnsafeUserComesFirst(t *testing.T) {
 			}
 		}
 	}
-	mustLoad(t, conf.Params{File: "none", Options: []string{"User=bob", "User=a;b"}}) // ssh takes the first
+	mustLoad(t, conf.Params{Flags: conf.Flags{Config: "none", Settings: []string{"User=bob", "User=a;b"}}}) // ssh takes the first
 }
 
 func TestParseVersion(t *testing.T) {

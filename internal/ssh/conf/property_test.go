@@ -78,7 +78,7 @@ func TestIndexChangesNothing(t *testing.T) {
 		write("inner", slices.DeleteFunc(rapid.SliceOfN(line, 0, 8).Draw(t, "inner"),
 			func(s string) bool { return strings.HasPrefix(s, "Include") }))
 		path := write("config", rapid.SliceOfN(line, 0, 16).Draw(t, "outer"))
-		fast, err := Load(context.Background(), Params{File: path, System: System{Home: dir, User: "u", UID: os.Getuid()}})
+		fast, err := Load(context.Background(), Params{Flags: Flags{Config: path}, System: System{Home: dir, User: "u", UID: os.Getuid()}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func FuzzLoad(f *testing.F) {
 			t.Fatal(err)
 		}
 		system := System{Home: home, User: "u", UID: os.Getuid(), Hostname: "h", ConfigDir: home}
-		c, err := Load(t.Context(), Params{File: path, System: system})
+		c, err := Load(t.Context(), Params{Flags: Flags{Config: path}, System: system})
 		if err != nil {
 			return
 		}

@@ -131,9 +131,10 @@ func parseCall(t testing.TB, line string) call {
 		c.args = append(c.args, flag, value)
 		switch flag {
 		case "-o":
-			c.params.Options = append(c.params.Options, value)
+			c.params.Settings = append(c.params.Settings, value)
 		case "-p":
-			c.params.Port, _ = strconv.Atoi(value)
+			port, _ := strconv.ParseUint(value, 10, 16)
+			c.params.Port = uint16(port)
 		case "-l":
 			c.params.User = value
 		case "-J":

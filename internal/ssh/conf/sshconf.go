@@ -53,18 +53,12 @@ type System struct {
 	Addresses func() []netip.Addr
 }
 
-// Params of Load. The fields up to Identities are the flags of ssh.
+// Params of Load.
 type Params struct {
-	File          string   // -F: a file in place of all others, "none" = no file, "" = the usual ones
-	Options       []string // -o, in order: "Port=22" or "Port 22"
-	Port          int      // -p, 0 = not given
-	User          string   // -l
-	Jump          string   // -J
-	Identities    []string // -i, in order
-	AddressFamily string   // "inet" for -4, "inet6" for -6
-	Command       string   // the command to run, for "Match command"
-	System        System
-	Defaults      *Defaults // of the installed ssh; nil = none installed
+	Flags
+	Command  string // the command to run, for "Match command"
+	System   System
+	Defaults *Defaults // of the installed ssh; nil = none installed
 }
 
 // Hop names one host, which a user wants or ProxyJump goes through. User and Port are those

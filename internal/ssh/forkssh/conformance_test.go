@@ -7,6 +7,7 @@ import (
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/fleettest"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/forkssh"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -18,8 +19,8 @@ func TestConformance(t *testing.T) {
 		if err := os.WriteFile(file, []byte("* "+sshtest.AuthorizedLine(s.HostKey)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return forkssh.New(forkssh.Options{ConnectTimeout: s.Timeout(), Args: []string{
-			"-F", "none", "-i", s.Key, "-o", "IdentityAgent=none", "-l", s.User, "-o", "UserKnownHostsFile=" + file, "-o", "GlobalKnownHostsFile=none",
+		return forkssh.New(forkssh.Options{ConnectTimeout: s.Timeout(), Flags: conf.Flags{
+			Config: "none", Identities: []string{s.Key}, User: s.User, Settings: []string{"IdentityAgent=none", "UserKnownHostsFile=" + file, "GlobalKnownHostsFile=none"},
 		}})
 	}})
 }

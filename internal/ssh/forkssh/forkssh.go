@@ -16,7 +16,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +24,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/proc"
@@ -33,9 +33,10 @@ import (
 // Options of an Engine.
 type Options struct {
 	Binary string // "" = ssh on PATH
-	// Args are the user's options (-F, -o, -i, ...); they win over ours, but not
+	// Connection is the user's flags, and Args further ones; they win over ours, but not
 	// over what is decided about host keys.
-	Args []string
+	Flags conf.Flags
+	Args  []string
 	// ConnectTimeout bounds all up to the start of the command. ssh itself is
 	// handed it in whole seconds, at least 1, and counts less; 0 leaves all to the
 	// configuration.
@@ -78,7 +79,7 @@ func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a 
 
 // Run runs cmd on a host whose route is known; options are further ones, which win over
 // the user's.
-// Options.Args must have no -J where the route has jump hosts.
+// Options must have no -J where the route has jump hosts.
 func (e *Engine) Run(ctx context.Context, h host.Host, way *route.Route, options []string, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
 	if err := h.Check(); err != nil {
 		return local(fmt.Errorf("host: %w", err))
@@ -139,6 +140,7 @@ func (e *Engine) argv(h host.Host, command, logPath string) []string {
 	if logPath != "" {
 		args = append(args, "-E", logPath, "-o", "LogLevel=DEBUG2")
 	}
+	args = append(args, e.opts.Flags.Options()...)
 	args = append(args, e.opts.Args...)
 	args = append(args, e.connectTimeout()...)
 	args = append(args,
@@ -148,12 +150,7 @@ func (e *Engine) argv(h host.Host, command, logPath string) []string {
 		"-o", "RemoteCommand=none", // the command given wins
 		"-o", "ServerAliveInterval="+strconv.Itoa(int(fleet.AliveInterval/time.Second)),
 	)
-	if h.User != "" {
-		args = append(args, "-l", h.User)
-	}
-	if h.Port != 0 {
-		args = append(args, "-p", strconv.Itoa(int(h.Port)))
-	}
+	args = append(args, conf.Flags{User: h.User, Port: h.Port}.Options()...)
 	return append(args, "--", h.Destination(), command)
 }
 
@@ -169,10 +166,7 @@ func (e *Engine) connectTimeout() []string {
 // jumpOptions are the options of the ssh to a jump host. What it says belongs
 // into our log and not to the output of the host.
 func (e *Engine) jumpOptions(logPath string) []string {
-	options := e.connectTimeout()
-	if i := slices.Index(e.opts.Args, "-F"); i >= 0 && i+1 < len(e.opts.Args) {
-		options = append(options, "-F", e.opts.Args[i+1])
-	}
+	options := append(e.connectTimeout(), conf.Flags{Config: e.opts.Flags.Config}.Options()...)
 	if logPath != "" {
 		options = append(options, "-E", logPath)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/forkssh"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/ssh/sshtest"
@@ -58,9 +59,9 @@ func options(t *testing.T, s *sshtest.Sshd, known string) forkssh.Options {
 	if err := os.WriteFile(file, []byte(known), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return forkssh.Options{Args: []string{
-		"-F", "none", "-i", s.Key, "-o", "IdentityAgent=none", "-p", fmt.Sprint(s.Port), "-l", s.User,
-		"-o", "UserKnownHostsFile=" + file, "-o", "GlobalKnownHostsFile=none",
+	return forkssh.Options{Flags: conf.Flags{
+		Config: "none", Identities: []string{s.Key}, Port: uint16(s.Port), User: s.User,
+		Settings: []string{"IdentityAgent=none", "UserKnownHostsFile=" + file, "GlobalKnownHostsFile=none"},
 	}}
 }
 
@@ -74,7 +75,7 @@ func run(t *testing.T, p fleet.Params, o forkssh.Options, h host.Host, cmd fleet
 // leading is the route to a host under a configuration file, where new keys may be accepted.
 func leading(t *testing.T, file, jump string, acceptNew bool) *route.Route {
 	t.Helper()
-	r, err := route.New(t.Context(), route.Params{Connection: route.Connection{Config: file, Jump: jump}, AcceptNew: acceptNew, Getenv: os.Getenv, Stderr: io.Discard})
+	r, err := route.New(t.Context(), route.Params{Flags: conf.Flags{Config: file, Jump: jump}, AcceptNew: acceptNew, Getenv: os.Getenv, Stderr: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestOutcomes(t *testing.T) {
 				h.Name = test.host
 			}
 			if test.port != 0 {
-				o.Args = append([]string{"-p", fmt.Sprint(test.port)}, o.Args...)
+				o.Flags.Port = uint16(test.port)
 			}
 			r := runOn(t, fleet.Params{RetryFor: time.Millisecond}, o, leading(t, "none", "", test.new), h, fleet.Command{Line: test.line}, &collect{})
 			if r.Ran != test.want.Ran || r.Class != test.want.Class || r.Phase != test.want.Phase || r.Exit != test.want.Exit || r.Signal != test.want.Signal {
@@ -306,9 +307,10 @@ func TestStderrOfTheWay(t *testing.T) {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := forkssh.Options{Args: []string{"-F", file}}
+	o := forkssh.Options{Flags: conf.Flags{Config: file}}
 	jumps, direct := leading(t, file, "127.0.3.9", true), leading(t, file, "", true)
-	noisy := forkssh.Options{Args: append([]string{"-o", "ProxyCommand=" + script(t, `echo the way >&2; exec ssh -F `+file+` -o StrictHostKeyChecking=no -W "$1:$2" 127.0.3.9`) + " %h %p"}, o.Args...)}
+	noisy := o
+	noisy.Flags.Settings = []string{"ProxyCommand=" + script(t, `echo the way >&2; exec ssh -F `+file+` -o StrictHostKeyChecking=no -W "$1:$2" 127.0.3.9`) + " %h %p"}
 	for name, test := range map[string]struct {
 		o   forkssh.Options
 		way *route.Route
@@ -351,7 +353,7 @@ func TestGreetingIsNoReason(t *testing.T) {
 		class fleet.Class
 		says  string
 	}{"127.0.3.8": {fleet.Throttled, "Connection closed by"}, "127.0.3.7": {fleet.Refused, "stdio forwarding failed"}} {
-		r := runOn(t, fleet.Params{RetryFor: time.Millisecond}, forkssh.Options{Args: []string{"-F", file}}, jumps, host.Host{Name: name}, fleet.Command{Line: "true"}, &collect{})
+		r := runOn(t, fleet.Params{RetryFor: time.Millisecond}, forkssh.Options{Flags: conf.Flags{Config: file}}, jumps, host.Host{Name: name}, fleet.Command{Line: "true"}, &collect{})
 		if r.Class != want.class || !strings.Contains(r.Err, want.says) || strings.Contains(r.Err, "BANNER") {
 			t.Errorf("%s: class %v, %q; want %v, %q", name, r.Class, r.Err, want.class, want.says)
 		}
@@ -382,7 +384,7 @@ func TestConnectTimeout(t *testing.T) {
 			o.Args = append([]string{"-o", "ConnectTimeout=60"}, o.Args...)
 			o.ConnectTimeout = 4 * time.Second
 			if test.port != 0 {
-				o.Args = append([]string{"-p", fmt.Sprint(test.port)}, o.Args...)
+				o.Flags.Port = uint16(test.port)
 			}
 			if test.proxy != "" {
 				o.Args = append([]string{"-o", "ProxyCommand=" + test.proxy}, o.Args...)

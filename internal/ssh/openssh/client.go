@@ -13,19 +13,10 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/sys/file"
 	"sshpace/internal/sys/proc"
 )
-
-// Destination is how the user's own ssh reaches a host.
-type Destination struct {
-	Host    string   // name or address, already checked
-	Label   string   // as the user named it, for records
-	Options []string // the user's -F -o -p -l -i -J -4 -6, in order
-	// Instead are settings that a measurement is about, such as Compression, in the
-	// place of those that keep it from others; "" leaves one out.
-	Instead map[string]string
-}
 
 // HostPause is the time between two logins to a host of the user's.
 const HostPause = time.Second
@@ -143,7 +134,7 @@ func (p Program) Leading(d Destination, want alg.Suite, connect time.Duration) [
 			argv = append(argv, "-o", pair[0]+"="+pair[1])
 		}
 	}
-	return append(argv, d.Options...)
+	return append(argv, d.Options()...)
 }
 
 // Negotiate logs in to a destination as its configuration says, and tells what ssh
@@ -188,9 +179,9 @@ func (p Program) Greet(ctx context.Context, address, port string) *exec.Cmd {
 // Private is the destination of a connection to the private server: no
 // configuration file, one key, one pinned host key.
 func (p Program) Private(address, port, user, identity, knownHosts string) Destination {
-	options := []string{"-F", os.DevNull, "-p", port, "-l", user, "-i", identity, "-o", "UserKnownHostsFile=" + knownHosts}
-	for _, setting := range p.known(private) {
-		options = append(options, "-o", setting)
-	}
-	return Destination{Host: address, Options: options}
+	number, _ := strconv.ParseUint(port, 10, 16)
+	return Destination{Host: address, Flags: conf.Flags{
+		Config: os.DevNull, Port: uint16(number), User: user, Identities: []string{identity},
+		Settings: append([]string{"UserKnownHostsFile=" + knownHosts}, p.known(private)...),
+	}}
 }

@@ -1,6 +1,7 @@
 package openssh
 
 import (
+	"strconv"
 	"time"
 
 	"sshpace/internal/base/alg"
@@ -28,17 +29,12 @@ func (p Program) CopyOptions(d Destination, want alg.Suite, connect time.Duratio
 			option(pair[0] + "=" + pair[1])
 		}
 	}
-	for i := 0; i < len(d.Options); i++ {
-		switch flag := d.Options[i]; flag {
-		case "-p": // scp and sftp spell the port with a capital
-			i++
-			argv = append(argv, "-P", d.Options[i])
-		case "-l": // and -l limits their bandwidth
-			i++
-			option("User=" + d.Options[i])
-		default:
-			argv = append(argv, flag)
-		}
+	if d.Port != 0 { // scp and sftp spell the port with a capital
+		argv = append(argv, "-P", strconv.Itoa(int(d.Port)))
 	}
-	return argv
+	if d.User != "" { // and -l limits their bandwidth
+		option("User=" + d.User)
+	}
+	d.Port, d.User = 0, ""
+	return append(argv, d.Options()...)
 }

@@ -37,7 +37,7 @@ func parseEffective(text string) alg.Offer {
 // Effective is what the client would offer a destination, by its configuration
 // (ssh -G). Match exec lines of that configuration are run, as ssh itself does.
 func (p Program) Effective(ctx context.Context, d Destination) (alg.Offer, error) {
-	text, err := p.ask(ctx, append(append([]string{"-G"}, d.Options...), "--", d.Host))
+	text, err := p.ask(ctx, append(append([]string{"-G"}, d.Options()...), "--", d.Host))
 	return parseEffective(text), err
 }
 
@@ -50,7 +50,7 @@ type Endpoint struct {
 
 // Endpoint asks the client for the endpoint of a destination (ssh -G).
 func (p Program) Endpoint(ctx context.Context, d Destination) (Endpoint, error) {
-	text, err := p.ask(ctx, append(append([]string{"-G"}, d.Options...), "--", d.Host))
+	text, err := p.ask(ctx, append(append([]string{"-G"}, d.Options()...), "--", d.Host))
 	return parseEndpoint(text), err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/ssh/conf"
 )
 
 func TestEffectiveClient(t *testing.T) {
@@ -26,7 +27,7 @@ func TestEffectiveClient(t *testing.T) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ssh.Effective(t.Context(), Destination{Host: "nas", Options: []string{"-F", config}})
+	got, err := ssh.Effective(t.Context(), Destination{Host: "nas", Flags: conf.Flags{Config: config}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,16 +37,16 @@ func TestEffectiveClient(t *testing.T) {
 	if err := os.WriteFile(config, []byte("Ciphers rot13\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ssh.Effective(t.Context(), Destination{Host: "nas", Options: []string{"-F", config}}); err == nil || !strings.Contains(err.Error(), "rot13") {
+	if _, err := ssh.Effective(t.Context(), Destination{Host: "nas", Flags: conf.Flags{Config: config}}); err == nil || !strings.Contains(err.Error(), "rot13") {
 		t.Errorf("a bad cipher: %v", err)
 	}
 }
 
 func TestCopyOptions(t *testing.T) {
 	p := Program{Path: "/usr/bin/ssh", lacks: []string{"WarnWeakCrypto"}}
-	d := Destination{Host: "h", Options: []string{"-F", "f", "-p", "22", "-l", "me", "-4"}}
+	d := Destination{Host: "h", Flags: conf.Flags{Config: "f", Port: 22, User: "me", IPv4: true}}
 	got := strings.Join(p.CopyOptions(d, alg.Suite{Cipher: "c"}, time.Second), " ")
-	if !strings.HasSuffix(got, "-o ConnectTimeout=1 -o Ciphers=c -F f -P 22 -o User=me -4") || strings.Contains(got, "Warn") || strings.Contains(got, " -l ") {
+	if !strings.HasSuffix(got, "-o ConnectTimeout=1 -o Ciphers=c -P 22 -o User=me -F f -4") || strings.Contains(got, "Warn") || strings.Contains(got, " -l ") {
 		t.Errorf("options: %s", got)
 	}
 }
@@ -109,7 +110,7 @@ func TestAskEnds(t *testing.T) {
 			}
 		}()
 		began := time.Now()
-		_, err := ssh.Effective(ctx, Destination{Host: "h", Options: []string{"-F", file}})
+		_, err := ssh.Effective(ctx, Destination{Host: "h", Flags: conf.Flags{Config: file}})
 		if took := time.Since(began); !errors.Is(err, context.Canceled) || took > 30*time.Second {
 			t.Errorf("%s: %v after %v", file, err, took)
 		}

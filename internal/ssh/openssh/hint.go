@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
@@ -42,7 +41,7 @@ func (p Program) Hint(ctx context.Context, d Destination, f Failed) string {
 	case f.Outcome == record.HostKey && f.KeyFile != "":
 		return p.changedKeyHint(ctx, d, f.KeyFile)
 	}
-	return fmt.Sprintf(words, shell.Line(slices.Concat(d.Options, []string{d.Host})...))
+	return fmt.Sprintf(words, shell.Line(d.Typed()...))
 }
 
 // changedKeyHint says what to do about a host whose key is not the one in a

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 )
 
 // TestHint: the next step fits the cause, and leads to the host as the user does.
 func TestHint(t *testing.T) {
-	d := openssh.Destination{Host: "nas", Options: []string{"-p", "2222"}}
+	d := openssh.Destination{Host: "nas", Flags: conf.Flags{Port: 2222}}
 	for said, tt := range map[string]struct {
 		outcome record.Outcome
 		cause   openssh.Cause

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -26,8 +27,8 @@ func TestNegotiateLogsIn(t *testing.T) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	negotiate := func(options ...string) (openssh.Negotiation, error) {
-		d := openssh.Destination{Host: "127.0.0.1", Options: append([]string{"-F", config}, options...)}
+	negotiate := func(settings ...string) (openssh.Negotiation, error) {
+		d := openssh.Destination{Host: "127.0.0.1", Flags: conf.Flags{Config: config, Settings: settings}}
 		return client.Negotiate(t.Context(), d, filepath.Join(t.TempDir(), "log"), 10*time.Second)
 	}
 	n, err := negotiate()
@@ -37,10 +38,10 @@ func TestNegotiateLogsIn(t *testing.T) {
 	if log := server.Log(); !strings.Contains(log, "Accepted publickey") || regexp.MustCompile(`(?i)(closed|reset|disconnect).*preauth`).MatchString(log) {
 		t.Errorf("a connection without a login:\n%s", log)
 	}
-	if _, err := negotiate("-o", "MACs=hmac-sha2-256"); err == nil || !strings.Contains(err.Error(), "no matching MAC") {
+	if _, err := negotiate("MACs=hmac-sha2-256"); err == nil || !strings.Contains(err.Error(), "no matching MAC") {
 		t.Errorf("without a MAC in common: %v", err)
 	}
-	if _, err := negotiate("-o", "PubkeyAuthentication=no"); err == nil || !strings.Contains(err.Error(), "Permission denied") {
+	if _, err := negotiate("PubkeyAuthentication=no"); err == nil || !strings.Contains(err.Error(), "Permission denied") {
 		t.Errorf("without a key: %v", err)
 	}
 }

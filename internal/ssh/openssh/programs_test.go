@@ -20,6 +20,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 )
 
@@ -187,7 +188,7 @@ Host *
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := openssh.Destination{Host: "box", Options: []string{"-F", config, "-o", "ControlMaster=auto", "-o", "StrictHostKeyChecking=no", "-o", "ForwardAgent=yes"}}
+	d := openssh.Destination{Host: "box", Flags: conf.Flags{Config: config, Settings: []string{"ControlMaster=auto", "StrictHostKeyChecking=no", "ForwardAgent=yes"}}}
 	argv := p.Command(d, alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha2-256", Kex: "curve25519-sha256"}, filepath.Join(t.TempDir(), "log"), 1500*time.Millisecond, "remote command")
 	if tail := argv[len(argv)-3:]; !slices.Equal(tail, []string{"--", "box", "remote command"}) {
 		t.Errorf("command line ends with %q", tail)

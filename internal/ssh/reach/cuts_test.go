@@ -22,6 +22,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/ssh/sshtest"
 	"sshpace/internal/sys/relay"
@@ -171,7 +172,7 @@ func (c *cutter) try(t *testing.T, way int, f *relay.Fault) trial {
 
 func runOne(t *testing.T, config string, engine Engine, line string) fleet.Result {
 	t.Helper()
-	p := Params{Params: route.Params{Getenv: os.Getenv, Connection: route.Connection{Config: config}}, Engine: engine, ConnectTimeout: patience}
+	p := Params{Params: route.Params{Getenv: os.Getenv, Flags: conf.Flags{Config: config}}, Engine: engine, ConnectTimeout: patience}
 	if engine == OpenSSH {
 		p.ConnectTimeout *= 4
 	}

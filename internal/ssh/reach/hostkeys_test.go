@@ -15,6 +15,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/check"
 	"sshpace/internal/ssh/knownhosts/index"
@@ -127,7 +128,7 @@ func try(t *testing.T, server *sshtest.Sshd, engine Engine, settings []string) f
 func tryAll(t *testing.T, server *sshtest.Sshd, engine Engine, settings []string, hosts []host.Host, line string) []fleet.Result {
 	t.Helper()
 	p := Params{Params: route.Params{Getenv: os.Getenv}, Engine: engine}
-	p.Connection = route.Connection{Config: "none", Port: uint16(server.Port), User: server.User, Settings: settings}
+	p.Flags = conf.Flags{Config: "none", Port: uint16(server.Port), User: server.User, Settings: settings}
 	executor, err := New(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/sudo"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -36,7 +37,7 @@ func withPassword(t *testing.T, s *sshtest.Sshd, password string, settings ...st
 		t.Fatal(err)
 	}
 	p := Params{Params: route.Params{Getenv: os.Getenv}, Engine: Auto, Password: sudo.NewPassword(password)}
-	p.Connection = route.Connection{Config: "none", Port: uint16(s.Port), User: s.User,
+	p.Flags = conf.Flags{Config: "none", Port: uint16(s.Port), User: s.User,
 		Settings: append(settings, "UserKnownHostsFile="+known, "GlobalKnownHostsFile=none", "IdentityAgent=none", "IdentityFile=none")}
 	executor, err := New(t.Context(), p)
 	if err != nil {

@@ -87,9 +87,9 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	}
 	e.Can.Passwords, options.Password = p.Password != nil, p.Password
 	e.native = dial.New(e, options)
-	flags := p.Connection
+	flags := p.Flags
 	flags.Jump = "" // each host's route has its jump hosts
-	e.forked = forkssh.New(forkssh.Options{Binary: p.Program, Argv: p.Argv, Args: append(flags.Options(), p.SSHOptions...), ConnectTimeout: p.ConnectTimeout})
+	e.forked = forkssh.New(forkssh.Options{Binary: p.Program, Argv: p.Argv, Flags: flags, Args: p.SSHOptions, ConnectTimeout: p.ConnectTimeout})
 	return e, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/route"
 )
 
@@ -38,7 +39,7 @@ func TestConfigurationEnds(t *testing.T) {
 			}
 		}()
 		began := time.Now()
-		r, err := route.New(ctx, route.Params{Connection: route.Connection{Config: file}, Getenv: os.Getenv, Stderr: os.Stderr})
+		r, err := route.New(ctx, route.Params{Flags: conf.Flags{Config: file}, Getenv: os.Getenv, Stderr: os.Stderr})
 		if err == nil {
 			_, err = r.Route(ctx, host.Host{Name: "h"})
 		}

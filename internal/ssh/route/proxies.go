@@ -34,7 +34,7 @@ func (r *Router) before(c *conf.Resolved) (conf.Hop, bool) {
 	if err != nil {
 		return conf.Hop{}, false
 	}
-	return throughSSH(command, r.params.Connection.Config)
+	return throughSSH(command, r.params.Flags.Config)
 }
 
 // sshValues are the options of ssh(1) that take a value.

@@ -124,7 +124,7 @@ var newest = sshtest.Grammar{
 
 // invocation is a command line.
 type invocation struct {
-	connection Connection
+	connection conf.Flags
 	host       host.Host
 	command    string
 }
@@ -191,7 +191,7 @@ func (r trial) spelled(keyword string) string {
 }
 
 func (r trial) invocation() invocation {
-	i := invocation{connection: Connection{Config: filepath.Join(r.dir, "config")}, host: host.Host{Name: r.make("<name>")}}
+	i := invocation{connection: conf.Flags{Config: filepath.Join(r.dir, "config")}, host: host.Host{Name: r.make("<name>")}}
 	c := &i.connection
 	for r.rarely(3) {
 		c.Settings = append(c.Settings, r.make("<option>"))
@@ -223,7 +223,7 @@ func (r trial) invocation() invocation {
 // same.
 func check(t *testing.T, usual string, i invocation) string {
 	out, refusal := sshG(t, i)
-	router, err := New(t.Context(), Params{Connection: i.connection, Command: i.command, Getenv: os.Getenv, Stderr: io.Discard})
+	router, err := New(t.Context(), Params{Flags: i.connection, Command: i.command, Getenv: os.Getenv, Stderr: io.Discard})
 	if err != nil {
 		return disagree(refusal, err)
 	}
@@ -354,7 +354,7 @@ func TestRandomConfigurations(t *testing.T) {
 	}
 	t.Setenv("FLEET", "/fleet")
 	t.Setenv("ONE", "one")
-	usual, err := sshG(t, invocation{connection: Connection{Config: "none"}, host: host.Host{Name: "usual"}})
+	usual, err := sshG(t, invocation{connection: conf.Flags{Config: "none"}, host: host.Host{Name: "usual"}})
 	if err != nil {
 		t.Fatal(err)
 	}

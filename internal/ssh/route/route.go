@@ -16,12 +16,12 @@ import (
 
 // Params say where the configuration comes from.
 type Params struct {
-	Connection Connection
-	Command    string    // for "Match command"
-	AcceptNew  bool      // trust and record keys of hosts that are not known yet
-	Warnings   io.Writer // nil = none are written
-	Getenv     func(string) string
-	Stderr     io.Writer // of the commands of "Match exec"
+	Flags     conf.Flags
+	Command   string    // for "Match command"
+	AcceptNew bool      // trust and record keys of hosts that are not known yet
+	Warnings  io.Writer // nil = none are written
+	Getenv    func(string) string
+	Stderr    io.Writer // of the commands of "Match exec"
 }
 
 // Warn tells the user what is no error.
@@ -52,8 +52,7 @@ func New(ctx context.Context, p Params) (*Router, error) {
 		return nil, err
 	}
 	system.Exec = onceEach(system.Exec)
-	params := p.Connection.params()
-	params.Command, params.System = p.Command, system
+	params := conf.Params{Flags: p.Flags, Command: p.Command, System: system}
 	ssh := installedSSH()
 	hosts, err := newFiles(ctx, params, ssh)
 	if err != nil {
@@ -63,7 +62,7 @@ func New(ctx context.Context, p Params) (*Router, error) {
 	return &Router{
 		hosts: hosts, params: p, Can: nativeCapabilities(),
 		jumps: sync.OnceValues(func() (*files, error) {
-			return newFiles(ctx, conf.Params{File: p.Connection.Config, System: system}, ssh)
+			return newFiles(ctx, conf.Params{Flags: conf.Flags{Config: p.Flags.Config}, System: system}, ssh)
 		}),
 		lists: sync.OnceValues(func() (map[conf.Keyword][]string, error) { return conf.AskLists(context.WithoutCancel(ctx), ssh) }),
 	}, nil

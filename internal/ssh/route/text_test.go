@@ -17,7 +17,7 @@ func routerOf(t *testing.T, config string) (*Router, string) {
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(t.Context(), Params{Connection: Connection{Config: path}, Getenv: os.Getenv, Stderr: io.Discard})
+	r, err := New(t.Context(), Params{Flags: conf.Flags{Config: path}, Getenv: os.Getenv, Stderr: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestTextIsChecked(t *testing.T) {
 		"TCPKeepAlive yes # note":            false,
 	} {
 		r, path := routerOf(t, "Host other\n  TCPKeepAlive no\n  "+line+"\n  XAuthLocation /x\n")
-		_, ssh := sshG(t, invocation{connection: Connection{Config: path}, host: host.Host{Name: "web1"}})
+		_, ssh := sshG(t, invocation{connection: conf.Flags{Config: path}, host: host.Host{Name: "web1"}})
 		_, err := r.Route(t.Context(), host.Host{Name: "web1"})
 		if (err != nil) != (ssh != nil) || refused && (err == nil || !strings.Contains(err.Error(), path+":3: ")) {
 			t.Errorf("%s: %v; ssh says %v", line, err, ssh)
@@ -60,7 +60,7 @@ func TestTextIsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, refusal := sshG(t, invocation{connection: Connection{Config: path}, host: host.Host{Name: "web1"}})
+	out, refusal := sshG(t, invocation{connection: conf.Flags{Config: path}, host: host.Host{Name: "web1"}})
 	if refusal != nil {
 		t.Fatal(refusal)
 	}

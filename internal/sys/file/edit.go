@@ -72,7 +72,8 @@ func Open(path string) (*Change, error) {
 
 // Apply makes the change. before checks the new file under a temporary name in
 // the same folder; after checks the whole configuration once it is in place. The
-// old file is kept as backup, "" if there was none.
+// old file is kept as backup, "" if there was none; a copy of it that an earlier
+// change has kept is the backup.
 func (c *Change) Apply(now time.Time, before func(path string) error, after func() error) (backup string, err error) {
 	candidate, err := c.write(c.Path+".sshpace-new-", c.New)
 	if err != nil {
@@ -85,15 +86,17 @@ func (c *Change) Apply(now time.Time, before func(path string) error, after func
 	if err := c.unchanged(); err != nil {
 		return "", err
 	}
-	if c.Existed {
-		backup = c.Path + ".sshpace-" + now.UTC().Format("20060102T150405.000Z")
+	fresh := ""
+	if backup = c.kept(); c.Existed && backup == "" {
+		backup = c.Path + copyMark + now.UTC().Format(copyTime)
 		if err := c.keep(backup); err != nil {
 			return "", err
 		}
+		fresh = backup
 	}
 	if err := os.Rename(candidate, c.Path); err != nil {
-		if backup != "" {
-			err = errors.Join(err, os.Remove(backup)) // of a file that is as it was
+		if fresh != "" {
+			err = errors.Join(err, os.Remove(fresh)) // of a file that is as it was
 		}
 		return "", err
 	}
@@ -185,6 +188,38 @@ func hasAttribute(f *os.File, name string, value []byte) bool {
 	own := make([]byte, 64<<10)
 	n, err := unix.Fgetxattr(int(f.Fd()), name, own)
 	return err == nil && bytes.Equal(own[:n], value)
+}
+
+// copyMark and copyTime are what the names of backups end with.
+const (
+	copyMark = ".sshpace-"
+	copyTime = "20060102T150405.000Z"
+)
+
+// kept is a backup that holds the old file already, with its owner and mode; "" for none.
+func (c *Change) kept() string {
+	entries, _ := os.ReadDir(filepath.Dir(c.Path))
+	for _, e := range entries {
+		when, ours := strings.CutPrefix(e.Name(), filepath.Base(c.Path)+copyMark)
+		if _, err := time.Parse(copyTime, when); !ours || err != nil || !c.Existed {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || info.Mode() != c.info.Mode() || info.Size() != c.info.Size() || !sameOwner(info, c.info) {
+			continue
+		}
+		path := filepath.Join(filepath.Dir(c.Path), e.Name())
+		if text, err := ReadFile(path, maxFile); err == nil && bytes.Equal(text, c.Old) {
+			return path
+		}
+	}
+	return ""
+}
+
+func sameOwner(a, b os.FileInfo) bool {
+	one, ok := a.Sys().(*syscall.Stat_t)
+	other, same := b.Sys().(*syscall.Stat_t)
+	return ok && same && one.Uid == other.Uid && one.Gid == other.Gid
 }
 
 // keep writes the old file under the name of its backup.

@@ -130,6 +130,35 @@ func TestFailedChecksChangeNothing(t *testing.T) {
 	}
 }
 
+// Changes that are taken back and made again leave one copy of each state.
+func TestOneCopyOfEachState(t *testing.T) {
+	dir := folder(t)
+	path := filepath.Join(dir, "config")
+	write(t, path, "old\n", 0o600)
+	var first string
+	for i, text := range []string{"new\n", "old\n", "new\n", "old\n"} {
+		backup, err := open(t, path, text).Apply(when.Add(time.Duration(i)*time.Second), fine, good)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = backup
+		}
+		if i == 2 && backup != first {
+			t.Errorf("another copy of the same file: %s, %s", first, backup)
+		}
+	}
+	if names, _ := filepath.Glob(path + copyMark + "*"); len(names) != 2 || read(t, first) != "old\n" {
+		t.Errorf("copies: %v", names)
+	}
+	if err := os.Chmod(first, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if backup, err := open(t, path, "new\n").Apply(when.Add(time.Minute), fine, good); err != nil || backup == first {
+		t.Errorf("a copy with another mode is taken: %s, %v", backup, err)
+	}
+}
+
 // protect makes a file immutable (chattr(1)) until the test ends.
 func protect(t *testing.T, path string) {
 	t.Helper()

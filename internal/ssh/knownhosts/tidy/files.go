@@ -9,7 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"sshpace/internal/base/fault"
+	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -18,6 +21,9 @@ import (
 func (s *splitter) write(ctx context.Context, dir string, targets map[string][]string) error {
 	dir = filepath.Clean(dir)
 	files := s.build(targets)
+	if err := s.somebody(files); err != nil {
+		return err
+	}
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return s.writeInto(ctx, dir, files)
 	}
@@ -36,6 +42,22 @@ func (s *splitter) write(ctx context.Context, dir string, targets map[string][]s
 		return errors.Join(err, os.RemoveAll(staging))
 	}
 	return nil
+}
+
+// somebody fails where ssh would know no host by the files.
+func (s *splitter) somebody(files []hostFile) error {
+	if s.patterns() != "" || slices.ContainsFunc(files, func(f hostFile) bool { return f.text != "" }) {
+		return nil
+	}
+	from := strings.Join(s.x.Files(), ", ")
+	switch {
+	case s.options.Hosts != nil:
+		return fault.Usage("name them as ssh looks them up: sshpace config HOST shows that", "%s has a line for none of the named hosts", from)
+	case slices.ContainsFunc(s.tables, func(t *index.Table) bool { return len(t.Lines()) > 0 }):
+		return fault.Usage("name the hosts: -w 'web[1-9],db', --hosts-file FILE, or --from-config for all that your ssh_config names",
+			"all names in %s are hashed and cannot be read back", from)
+	}
+	return fault.Usage("name another file with --known-hosts", "%s holds no host key", from)
 }
 
 // writeInto makes all files in an existing directory.

@@ -22,7 +22,7 @@ func TestFirstFlagWins(t *testing.T) {
 		"-o Port=23 -p 24", "-p 24 -o Port=23", "-oport=23 -p24", "-p 24 -p 25", "-o User=bob -l eve", "-l eve -o User=bob", "-l eve -l bob",
 		"-J a -J b", "-o ProxyJump=a -J b", "-J a -o ProxyJump=b", "-o ProxyCommand=nc -J b", "-J b -o ProxyCommand=nc", "-p x", "-o", "-p 70000",
 	} {
-		var c Connection
+		var c conf.Flags
 		flags := pflag.NewFlagSet("ssh", pflag.ContinueOnError)
 		flags.SetOutput(io.Discard)
 		flags.VarP(c.PortFlag(), "port", "p", "")
@@ -38,7 +38,7 @@ func TestFirstFlagWins(t *testing.T) {
 			continue
 		}
 		c.Config = "none"
-		r, err := New(t.Context(), Params{Connection: c, Getenv: os.Getenv, Stderr: io.Discard})
+		r, err := New(t.Context(), Params{Flags: c, Getenv: os.Getenv, Stderr: io.Discard})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestThroughSSH(t *testing.T) {
 func TestInstalledRelease(t *testing.T) {
 	for _, word := range []string{"0x10", "0X1f", "010", "+4", "-0", "08", "0x", "0b10", "1_0", "256", "0x100", "lowdelay"} {
 		_, refusal := askWords(t, []string{"-G", "-F", "none", "-o", "IPQoS=" + word, "--", "x"})
-		r, err := New(t.Context(), Params{Connection: Connection{Config: "none", Settings: []string{"IPQoS=" + word}}, Getenv: os.Getenv, Stderr: io.Discard})
+		r, err := New(t.Context(), Params{Flags: conf.Flags{Config: "none", Settings: []string{"IPQoS=" + word}}, Getenv: os.Getenv, Stderr: io.Discard})
 		if err == nil {
 			_, err = r.Configuration(t.Context())
 		}
@@ -89,8 +89,8 @@ func TestSecondPassOfTheInstalledRelease(t *testing.T) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	i := invocation{connection: Connection{Config: config}, host: host.Host{Name: "10.0.0.7"}}
-	usual, err := sshG(t, invocation{connection: Connection{Config: "none"}, host: host.Host{Name: "usual"}})
+	i := invocation{connection: conf.Flags{Config: config}, host: host.Host{Name: "10.0.0.7"}}
+	usual, err := sshG(t, invocation{connection: conf.Flags{Config: "none"}, host: host.Host{Name: "usual"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestJumpByToken(t *testing.T) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(t.Context(), Params{Connection: Connection{Config: config}, Getenv: os.Getenv, Stderr: io.Discard})
+	r, err := New(t.Context(), Params{Flags: conf.Flags{Config: config}, Getenv: os.Getenv, Stderr: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,9 +119,9 @@ func TestJumpByToken(t *testing.T) {
 
 // TestUnsafeUserIsRefused before the configuration is looked at, by all that connects.
 func TestUnsafeUserIsRefused(t *testing.T) {
-	c := Connection{Settings: []string{"User=x;>/tmp/p"}}
-	_, err := New(t.Context(), Params{Connection: c, Getenv: os.Getenv})
-	if _, destined := c.Destination("web1"); !errors.Is(err, conf.ErrUnsafeUser) || !errors.Is(destined, conf.ErrUnsafeUser) || !errors.Is(c.Check(), conf.ErrUnsafeUser) {
+	c := conf.Flags{Settings: []string{"User=x;>/tmp/p"}}
+	_, err := New(t.Context(), Params{Flags: c, Getenv: os.Getenv})
+	if _, destined := Destination(c, "web1"); !errors.Is(err, conf.ErrUnsafeUser) || !errors.Is(destined, conf.ErrUnsafeUser) || !errors.Is(CheckFlags(c), conf.ErrUnsafeUser) {
 		t.Errorf("%v, %v", err, destined)
 	}
 }

@@ -1,0 +1,119 @@
+package conf
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Flags are those of ssh(1) that every command with a connection takes, with the same
+// meaning.
+type Flags struct {
+	Config     string   // -F: a file in place of all others, "none" = no file, "" = the usual ones
+	Settings   []string // -o, in order: "Port=22" or "Port 22"
+	Port       uint16   // -p
+	User       string   // -l
+	Identities []string // -i
+	Jump       string   // -J
+	IPv4, IPv6 bool     // -4, -6
+}
+
+// Options are the arguments that pass the flags on to ssh.
+func (f Flags) Options() []string {
+	var argv []string
+	add := func(flag string, values ...string) {
+		for _, value := range values {
+			if value != "" {
+				argv = append(argv, flag, value)
+			}
+		}
+	}
+	add("-F", f.Config)
+	add("-l", f.User)
+	if f.Port != 0 {
+		add("-p", strconv.Itoa(int(f.Port)))
+	}
+	add("-J", f.Jump)
+	add("-o", f.Settings...) // behind the flags, which win here
+	add("-i", f.Identities...)
+	if f.IPv4 {
+		argv = append(argv, "-4")
+	}
+	if f.IPv6 {
+		argv = append(argv, "-6")
+	}
+	return argv
+}
+
+// Sets tells whether a setting is of a keyword.
+func (f Flags) Sets(k Keyword) bool {
+	return slices.ContainsFunc(f.Settings, func(setting string) bool {
+		found, known := KeywordOf(setting[:strings.IndexAny(setting+"=", "= \t")])
+		return known && found == k
+	})
+}
+
+// Flag is a flag of ssh(1) that has a keyword, too. As with ssh, the first counts of
+// -p and -o Port, and of -l and -o User; there may be one -J, and none after a
+// setting that it contradicts.
+type Flag struct {
+	keyword Keyword
+	to      *Flags
+}
+
+// PortFlag is -p.
+func (f *Flags) PortFlag() *Flag { return &Flag{Port, f} }
+
+// UserFlag is -l.
+func (f *Flags) UserFlag() *Flag { return &Flag{User, f} }
+
+// JumpFlag is -J.
+func (f *Flags) JumpFlag() *Flag { return &Flag{ProxyJump, f} }
+
+// Type is the kind of value, as in package flag.
+func (f *Flag) Type() string {
+	if f.keyword == Port {
+		return "uint16"
+	}
+	return "string"
+}
+
+// String is the value.
+func (f *Flag) String() string {
+	switch {
+	case f.to == nil:
+		return ""
+	case f.keyword == User:
+		return f.to.User
+	case f.keyword == ProxyJump:
+		return f.to.Jump
+	case f.to.Port == 0:
+		return ""
+	}
+	return strconv.Itoa(int(f.to.Port))
+}
+
+// Set takes a value, unless it comes too late.
+func (f *Flag) Set(value string) error {
+	early := f.String() != "" || f.to.Sets(f.keyword)
+	switch {
+	case f.keyword == ProxyJump && early:
+		return errors.New("only one -J is permitted; separate jump hosts by commas")
+	case f.keyword == ProxyJump && f.to.Sets(ProxyCommand):
+		return errors.New("-J contradicts the ProxyCommand before it")
+	case f.keyword == ProxyJump:
+		f.to.Jump = value
+	case f.keyword == User && !early:
+		f.to.User = value
+	case f.keyword == Port:
+		port, err := strconv.ParseUint(value, 0, 16)
+		if err != nil || port == 0 {
+			return errors.New("want a number from 1 to 65535")
+		}
+		if !early {
+			f.to.Port = uint16(port)
+		}
+	}
+	return nil
+}
