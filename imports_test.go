@@ -75,7 +75,7 @@ bench/prove: base/alg base/fault base/sched base/stats base/termsafe base/text b
 bench/rank: base/alg base/stats base/unit bench/model record
 bench/testbed: base/alg base/fault base/shell bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir sys/tcp
 bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/openssh sys/file sys/proc sys/relay sys/tcp
-fleet: base/host base/sched
+fleet: base/host base/sched base/termsafe
 fleet/compat: base/host base/shell base/termsafe base/wildcard fleet fleet/copy fleet/output fleet/remotesh sys/file sys/safedir sys/terminal
 fleet/copy: base/host base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
 fleet/fleettest: base/host fleet ssh/sshtest

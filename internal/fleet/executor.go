@@ -3,11 +3,13 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
 )
 
 // Command is what every host runs.
@@ -42,7 +44,7 @@ type Channel interface {
 	io.ReadWriteCloser
 	// Exec runs a command line over the same connection with input, which is not read
 	// any more when it returns, and returns what the command writes to standard
-	// output, at most a few MiB; ErrNoExec where that cannot be.
+	// output, at most MaxExec; ErrNoExec where that cannot be.
 	Exec(ctx context.Context, line string, input io.Reader) ([]byte, error)
 	// Output is the host's output, as people are to see it; it may be called
 	// concurrently.
@@ -51,6 +53,22 @@ type Channel interface {
 
 // ErrNoExec says that an engine runs no second command over its connection.
 var ErrNoExec = errors.New("no second command over this connection")
+
+// MaxExec is what the command of an Exec may write.
+const MaxExec = 16 << 20
+
+// Executed says what an Exec returns of a command that has written out, or more than MaxExec.
+func Executed(ctx context.Context, out []byte, exit int) ([]byte, error) {
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case len(out) > MaxExec:
+		return nil, errors.New("the command writes too much")
+	case exit != 0:
+		return out, fmt.Errorf("exit %d", exit)
+	}
+	return out, nil
+}
 
 // Executor runs a command on one host. Its methods are called concurrently.
 type Executor interface {
@@ -104,15 +122,43 @@ func Stopped(cause error) (Class, string) {
 	return Cancelled, "interrupted while the command was running"
 }
 
-// Untold is a command of whose end the server told nothing.
-func (o *Outcome) Untold() {
-	o.Class, o.Err = NoStatus, "the server told neither exit status nor signal"
+// Silent is what is said of a connection that was given up because the server was silent.
+const Silent = "Timeout, server not responding"
+
+// Ended says how a command that was running has ended: the run ended it, the server told so,
+// or the connection was lost, as lost says ("" where it was not).
+func (o *Outcome) Ended(ctx context.Context, told bool, lost string) {
+	switch {
+	case ctx.Err() != nil:
+		o.Class, o.Err = Stopped(context.Cause(ctx))
+		if !told {
+			o.Err += "; it may still run there"
+		}
+	case told:
+	case lost == Silent:
+		o.Class, o.Err = Lost, lost
+	case lost != "":
+		o.Class, o.Err = Lost, lost+" while the command was running"
+		o.Hint = "the command may go on there, or have ended; --rerun leaves it out unless told: --rerun failed,unknown"
+	default:
+		o.Class, o.Err = NoStatus, "the server told neither exit status nor signal"
+	}
 }
 
-// LostRunning is a connection that ended while the command was running.
-func (o *Outcome) LostRunning() {
-	o.Class, o.Err = Lost, "connection lost while the command was running"
-	o.Hint = "the command may go on there, or have ended; --rerun leaves it out unless told: --rerun failed,unknown"
+// Conversed says how a Dialogue has ended: what it says is the outcome, unless the run ended
+// it, or the connection was lost.
+func (o *Outcome) Conversed(ctx context.Context, said error, lost string) {
+	switch {
+	case ctx.Err() != nil:
+		o.Class, o.Err = Stopped(context.Cause(ctx))
+		o.Exit = -1
+	case said == nil:
+	case lost != "":
+		o.Class, o.Err, o.Exit = Lost, lost, -1
+		o.Hint = "no file is left half written under its name; the same again goes on from here"
+	default:
+		o.Exit, o.Err = 1, termsafe.Line(said.Error())
+	}
 }
 
 // Attempt is the Executor's line back to the run, for one try of one host.

@@ -2,8 +2,8 @@
 // host may start, slows down where servers ask for it, retries what has provably
 // not run, bounds memory and open files, and tells a Sink what happens.
 //
-// It knows SSH only through the Executor interface; internal/dial (in process)
-// and internal/forkssh (the ssh binary) satisfy it. It prints nothing: prefix
+// It knows SSH only through the Executor interface, which the engines below ssh
+// satisfy. It prints nothing: prefix
 // lines, gathered output, NDJSON and files are Sinks made elsewhere.
 package fleet
 

@@ -1,4 +1,5 @@
-// Package fault is errors for people: what happened, and what to do next.
+// Package fault is errors for people: what happened, what to do next, and which names a
+// mistyped one may have meant. It writes nothing, and knows of no command.
 package fault
 
 import (

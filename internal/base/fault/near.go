@@ -1,5 +1,3 @@
-// near.go finds the names that a mistyped one may have meant.
-
 package fault
 
 import (

@@ -1,6 +1,6 @@
 // Package host is what the user named: a machine to reach, with a user and a
 // port where they were given. It parses and checks names; it resolves nothing
-// (that is sshconf), dials nothing and reads no files (see package hostset).
+// (that is package conf), dials nothing and reads no files (see package hostset).
 package host
 
 import (

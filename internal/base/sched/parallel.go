@@ -1,5 +1,3 @@
-// parallel.go does independent pieces of work at once.
-
 package sched
 
 import (

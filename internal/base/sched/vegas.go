@@ -1,7 +1,3 @@
-// vegas.go tells how much is worth having under way, as TCP Vegas does
-// (Brakmo and Peterson, 1995): what a receiver has not come to yet makes nothing
-// faster than what one round trip needs, and is kept somewhere at a cost.
-
 package sched
 
 import "time"

@@ -1,5 +1,6 @@
-// Package sched is work that is done at once, time that is waited for, and how
-// much is worth having under way.
+// Package sched is work in time: pieces of it at once, an answer that many wait for, rounds
+// within a budget, and how much is worth having under way, by the rule of TCP Vegas (Brakmo
+// and Peterson, 1995). What the work is it does not know.
 package sched
 
 import (

@@ -1,4 +1,4 @@
-// Package shell writes words for a POSIX shell, and reads them.
+// Package shell writes words for a POSIX shell, and reads them. It runs none.
 package shell
 
 import (

@@ -1,7 +1,3 @@
-// pattern.go holds regular expressions that are compiled when they are used
-// for the first time: most runs of the program need none of them, and a login
-// that waits for hundreds of microseconds of compiling is a slow one.
-
 package wildcard
 
 import (

@@ -1,4 +1,6 @@
-// Package wildcard compares names with patterns of * and ?.
+// Package wildcard compares names with patterns of * and ?, and has regular expressions
+// compiled when they are used first: a login that waits for that is a slow one. What is
+// called by the names it does not know.
 package wildcard
 
 import "strings"

@@ -45,7 +45,9 @@ func TestNoSessionLeft(t *testing.T) {
 	viaJump.Destination.Jump = "jump.invalid" // of the master's way only
 	master := func() (m *Master, end func() error) {
 		t.Helper()
-		m, err := e.StartMaster(t.Context())
+		own := *e
+		own.Dir = t.TempDir() // a socket of its own, or the second would leave all to the first
+		m, err := own.StartMaster(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,5 @@
-// Package fleettest asks other programs what they make of sets of hosts.
+// Package fleettest is one suite for all engines (fleet.Executor), with the servers that it
+// needs, hostile ones among them, and the word of other programs on sets of hosts.
 package fleettest
 
 import (

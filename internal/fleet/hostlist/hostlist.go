@@ -1,4 +1,6 @@
-// Package hostlist works out which hosts a command is for.
+// Package hostlist works out which hosts a command is for: from what the user wrote, and from
+// the lists that other programs keep (Ansible, ClusterShell). It connects to none, and
+// executes nothing that a file names; only Command runs a program, which the user gave.
 package hostlist
 
 import (

@@ -1,8 +1,3 @@
-// inventory.go reads the lists of hosts that other programs keep: Ansible
-// inventories (INI and YAML with group_vars and host_vars), ClusterShell group
-// files, and programs that answer for groups. It executes nothing that a file
-// names; only Command runs a program, which the user gave.
-
 package hostlist
 
 import (

@@ -1,5 +1,3 @@
-// listed.go shows sets of hosts and groups.
-
 package hostlist
 
 import (

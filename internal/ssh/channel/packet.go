@@ -1,6 +1,3 @@
-// packet.go is what SSH messages are made of (RFC 4251 section 5), without
-// reflection: a login takes a dozen of them.
-
 package channel
 
 import (

@@ -3,15 +3,14 @@ package dial
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
 	"time"
 
 	"sshpace/internal/base/sched"
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/channel"
 )
 
 // conversation is the session as a Dialogue sees it.
@@ -31,20 +30,12 @@ func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a *fleet.At
 	err := talk(ctx, a.Host(), conversation{s, a})
 	out.close()
 	a.Reached(fleet.PhaseExit)
-	o := fleet.Outcome{Engine: engineName, Ran: fleet.RanYes}
-	switch {
-	case ctx.Err() != nil:
-		o.Class, o.Err = fleet.Stopped(context.Cause(ctx))
-		o.Exit = -1
-	case err == nil:
-	case alive.expired.Load():
-		o.Class, o.Err, o.Exit = fleet.Lost, "Timeout, server not responding", -1
-	case within(gone, lossNotice):
-		o.Class, o.Err, o.Exit = fleet.Lost, "connection lost", -1
-		o.Hint = "no file is left half written under its name; the same again goes on from here"
-	default:
-		o.Exit, o.Err = 1, termsafe.Line(clip(err.Error()))
+	o, lost := fleet.Outcome{Engine: engineName, Ran: fleet.RanYes}, ""
+	if ctx.Err() == nil && err != nil {
+		lost = alive.lost(gone)
 	}
+	o.Conversed(ctx, err, lost)
+	o.Err = clip(o.Err)
 	return o
 }
 
@@ -87,21 +78,12 @@ func (c conversation) Close() error { return c.ch.Close() }
 // Output hands on what the Dialogue says.
 func (c conversation) Output(s fleet.Stream, data []byte) error { return c.attempt.Output(s, data) }
 
-// maxExecOutput is what an Exec may write.
-const maxExecOutput = 16 << 20
-
-var errTooLong = errors.New("the command writes too much")
-
 // Exec runs a command in a second session.
 func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([]byte, error) {
 	var out bytes.Buffer
-	var tooLong bool
 	s, err := c.link.open(func(stream fleet.Stream, data []byte) error {
 		if stream == fleet.Stdout {
-			tooLong = tooLong || out.Len()+len(data) > maxExecOutput
-			if !tooLong {
-				out.Write(data)
-			}
+			out.Write(data[:min(len(data), fleet.MaxExec+1-out.Len())])
 		}
 		return nil
 	}, false)
@@ -113,22 +95,8 @@ func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([
 	if err := s.start(line, nil, false); err != nil {
 		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
 	}
-	var sending sync.WaitGroup
-	sending.Go(func() {
-		buf := takeBuffer()
-		defer giveBuffer(buf)
-		io.CopyBuffer(struct{ io.Writer }{s.ch}, input, buf[:])
-		s.ch.CloseWrite()
-	})
+	sent := channel.Feed(s.ch, io.NopCloser(input))
 	<-s.ended
-	sending.Wait()
-	switch {
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case tooLong:
-		return nil, errTooLong
-	case s.end.exit != 0:
-		return out.Bytes(), fmt.Errorf("exit %d", s.end.exit)
-	}
-	return out.Bytes(), nil
+	sent()
+	return fleet.Executed(ctx, out.Bytes(), s.end.Exit)
 }

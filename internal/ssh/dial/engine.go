@@ -151,7 +151,7 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	}
 	if err != nil {
 		l.net.Close()
-		if <-s.ended; l.ran(err) == fleet.RanNo || !s.told() {
+		if <-s.ended; l.ran(err) == fleet.RanNo || !s.end.Told() {
 			return l.startFailed(starting, t, alive, err)
 		}
 		a.Reached(fleet.PhaseExit)
@@ -211,23 +211,24 @@ func (l *link) ran(err error) fleet.Ran {
 
 // outcome says how a command that was started ended.
 func (s *session) outcome(ctx context.Context, alive *keepAlive, gone <-chan struct{}) fleet.Outcome {
-	o := fleet.Outcome{Engine: engineName, Ran: fleet.RanYes, Exit: s.end.exit, Signal: s.end.signal}
-	told := s.told()
-	switch {
-	case ctx.Err() != nil:
-		o.Class, o.Err = fleet.Stopped(context.Cause(ctx))
-	case told:
-	case alive.expired.Load():
-		o.Class, o.Err = fleet.Lost, "Timeout, server not responding"
-	case within(gone, lossNotice):
-		o.LostRunning()
-	default:
-		o.Untold()
+	o := fleet.Outcome{Engine: engineName, Ran: fleet.RanYes, Exit: s.end.Exit, Signal: s.end.Signal}
+	told, lost := s.end.Told(), ""
+	if ctx.Err() == nil && !told {
+		lost = alive.lost(gone)
 	}
-	if ctx.Err() != nil && !told {
-		o.Err += "; it may still run there"
-	}
+	o.Ended(ctx, told, lost)
 	return o
+}
+
+// lost is what is said of a connection that has ended, "" while it goes on.
+func (k *keepAlive) lost(gone <-chan struct{}) string {
+	switch {
+	case k.expired.Load():
+		return fleet.Silent
+	case within(gone, lossNotice):
+		return "connection lost"
+	}
+	return ""
 }
 
 // lossNotice is how long after a channel the end of its connection may show.
@@ -259,7 +260,7 @@ func (l *link) startFailed(ctx context.Context, t *Target, alive *keepAlive, err
 	case errors.Is(err, errExecRefused), errors.Is(err, errNoSubsystem):
 		return failed(&Error{Class: fleet.ExecRefused, Text: err.Error(), Err: err}, ran)
 	case alive.expired.Load():
-		return failed(&Error{Class: fleet.Lost, Text: "Timeout, server not responding", Err: err}, ran)
+		return failed(&Error{Class: fleet.Lost, Text: fleet.Silent, Err: err}, ran)
 	}
 	return failed(&Error{Class: fleet.Lost, Text: "connection lost before the command started", Err: err}, ran)
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/sys/proc"
 )
@@ -99,17 +98,11 @@ func conversed(ctx context.Context, o fleet.Outcome, how conversation) fleet.Out
 	switch {
 	case !how.held:
 		return o
-	case ctx.Err() != nil:
-		o.Class, o.Err = fleet.Stopped(context.Cause(ctx))
-		o.Ran, o.Exit, o.Signal, o.Hint = fleet.RanYes, -1, "", ""
-		return o
-	case how.said != nil && !how.ended && o.Class != fleet.NoFailure:
+	case ctx.Err() == nil && how.said != nil && !how.ended && o.Class != fleet.NoFailure:
 		o.Ran = fleet.RanYes
 		return o
 	}
 	o = fleet.Outcome{Engine: engineName, Addr: o.Addr, Ran: fleet.RanYes}
-	if how.said != nil {
-		o.Exit, o.Err = 1, termsafe.Line(how.said.Error())
-	}
+	o.Conversed(ctx, how.said, "")
 	return o
 }

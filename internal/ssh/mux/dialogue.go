@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/sched"
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
 )
@@ -33,17 +31,7 @@ func (r *running) converse(ctx, starting context.Context, conn *channel.Conn) (f
 	err = r.session.Command.Dialogue(ctx, r.attempt.Host(), conversation{ch, conn, r})
 	r.attempt.Reached(fleet.PhaseExit)
 	o := fleet.Outcome{Engine: engineName, Addr: r.session.Path, Ran: fleet.RanYes}
-	switch {
-	case ctx.Err() != nil:
-		o.Exit = -1
-		o.Class, o.Err = fleet.Stopped(context.Cause(ctx))
-	case err == nil:
-	case r.link.lost.Load():
-		o.Class, o.Err, o.Exit = fleet.Lost, "connection lost", -1
-		o.Hint = "no file is left half written under its name; the same again goes on from here"
-	default:
-		o.Exit, o.Err = 1, termsafe.Line(err.Error())
-	}
+	o.Conversed(ctx, err, r.link.loss())
 	return o, nil
 }
 
@@ -53,13 +41,9 @@ func (r *running) subsystem(ctx context.Context, conn *channel.Conn) (ch ssh.Cha
 	ch, requests, err := conn.OpenChannel("session", nil)
 	if err == nil {
 		go ssh.DiscardRequests(requests)
-		for _, kv := range r.session.Env {
-			name, value, _ := strings.Cut(kv, "=")
-			ch.SendRequest("env", false, channel.Text(name, value))
-		}
 		var ok bool
 		asked = true
-		ok, err = ch.SendRequest("subsystem", true, channel.Text(r.session.Command.Line))
+		ok, err = channel.Start(ch, "subsystem", r.session.Command.Line, r.session.Env)
 		if err == nil && !ok {
 			err = errNoSubsystem
 		}
@@ -103,27 +87,15 @@ var _ fleet.Channel = conversation{}
 // Output hands on what the Dialogue says.
 func (c conversation) Output(s fleet.Stream, data []byte) error { return c.of.attempt.Output(s, data) }
 
-// maxExecOutput is what an Exec may write.
-const maxExecOutput = 16 << 20
-
-var errTooLong = errors.New("the command writes too much")
-
 // Exec runs a command in another session of the master's. It is not asked for in proxy
 // mode: a master whose server gives no further session ends then, and all on it.
 func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([]byte, error) {
-	out, exit, err := c.of.session.execPassed(ctx, line, input, maxExecOutput)
-	refused := (*Error)(nil)
-	switch {
-	case errors.As(err, &refused):
+	out, exit, err := c.of.session.execPassed(ctx, line, input, fleet.MaxExec)
+	if refused := (*Error)(nil); errors.As(err, &refused) {
 		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
-		return nil, err
-	case len(out) > maxExecOutput:
-		return nil, errTooLong
-	case exit != 0:
-		return out, fmt.Errorf("exit %d", exit)
 	}
-	return out, nil
+	if err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	return fleet.Executed(ctx, out, exit)
 }

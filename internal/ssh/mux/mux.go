@@ -65,6 +65,14 @@ type link struct {
 	buf []byte
 }
 
+// loss is what is said of a link that has ended, "" while it goes on.
+func (l *link) loss() string {
+	if l.lost.Load() {
+		return "connection lost"
+	}
+	return ""
+}
+
 // dial connects to a master and asks for proxy mode. A socket that does not exist
 // is os.ErrNotExist, any other failure an *Error.
 func dial(ctx context.Context, path string) (*link, error) {

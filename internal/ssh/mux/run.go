@@ -6,13 +6,11 @@ import (
 	"errors"
 	"io"
 	"net"
-	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/sched"
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
 )
@@ -38,7 +36,7 @@ func (s *Session) Run(ctx context.Context, a *fleet.Attempt) (fleet.Outcome, err
 	if err != nil {
 		return fleet.Outcome{}, err
 	}
-	r := &running{session: s, attempt: a, link: l, exit: -1, out: a.Output}
+	r := &running{session: s, attempt: a, link: l, end: channel.End{Exit: -1}}
 	conn := channel.New(carrier{l}, nil, 0)
 	defer conn.Wait() // what is told is told before Run returns
 	defer l.conn.Close()
@@ -70,12 +68,10 @@ type running struct {
 	attempt *fleet.Attempt
 	link    *link
 	channel *channel.Channel
-	out     func(fleet.Stream, []byte) error
 
 	// What follows is known when the channel has ended.
-	lost   bool
-	exit   int // -1: none told
-	signal string
+	lost string
+	end  channel.End
 }
 
 // Data hands on output; an error ends the run, and until then the channel is
@@ -85,7 +81,7 @@ func (r *running) Data(stderr bool, data []byte) (took int) {
 	if stderr {
 		stream = fleet.Stderr
 	}
-	r.out(stream, data)
+	r.attempt.Output(stream, data)
 	return len(data)
 }
 
@@ -93,26 +89,10 @@ func (r *running) Data(stderr bool, data []byte) (took int) {
 func (*running) EOF() {}
 
 // Closed notes whether the channel ended with the connection.
-func (r *running) Closed() { r.lost = r.link.lost.Load() }
+func (r *running) Closed() { r.lost = r.link.loss() }
 
-// Request notes exit-status and exit-signal (RFC 4254 section 6.10).
-func (r *running) Request(name string, payload []byte) {
-	switch name {
-	case "exit-status":
-		var m struct{ Status uint32 }
-		if ssh.Unmarshal(payload, &m) == nil {
-			r.exit = int(m.Status)
-		}
-	case "exit-signal":
-		var m struct {
-			Signal string
-			Rest   []byte `ssh:"rest"`
-		}
-		if ssh.Unmarshal(payload, &m) == nil {
-			r.signal = termsafe.Line(m.Signal[:min(len(m.Signal), 20)])
-		}
-	}
-}
+// Request notes how the command ended.
+func (r *running) Request(name string, payload []byte) { r.end.Take(name, payload) }
 
 // open opens the session.
 func (r *running) open(ctx context.Context, conn *channel.Conn) (err error) {
@@ -170,11 +150,7 @@ func (s *Session) survived(err error) error {
 func (r *running) start(ctx context.Context) (o fleet.Outcome, started bool) {
 	o = fleet.Outcome{Engine: engineName, Addr: r.session.Path, Exit: -1}
 	answered := sched.After(ctx, func() time.Duration { return fleet.AnswerGrace(ctx) }, func() { r.link.conn.Close() })
-	for _, kv := range r.session.Env {
-		name, value, _ := strings.Cut(kv, "=")
-		r.ask("env", struct{ Name, Value string }{name, value})
-	}
-	ok, err := r.channel.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{r.session.Command.Line}))
+	ok, err := channel.Start(r.channel, "exec", r.session.Command.Line, r.session.Env)
 	if !answered() && err == nil {
 		err = context.Cause(ctx)
 	}
@@ -183,7 +159,7 @@ func (r *running) start(ctx context.Context) (o fleet.Outcome, started bool) {
 		<-r.channel.Done()
 	}
 	switch {
-	case err == nil && ok, err != nil && r.told():
+	case err == nil && ok, err != nil && r.end.Told():
 		return o, true
 	case err == nil:
 		o.Class, o.Err = fleet.ExecRefused, "the server refused to run the command"
@@ -199,15 +175,6 @@ func (r *running) start(ctx context.Context) (o fleet.Outcome, started bool) {
 	}
 	return o, false
 }
-
-// ask makes a request without an answer; the end of the channel shows what failed. As
-// long as the master reads nothing, it waits for the end of the link.
-func (r *running) ask(name string, payload any) {
-	r.channel.SendRequest(name, false, ssh.Marshal(payload))
-}
-
-// told tells whether the server has said how the command ended.
-func (r *running) told() bool { return r.exit >= 0 || r.signal != "" }
 
 // finish waits for the end of the command. When ctx ends it is sent TERM, after
 // a while KILL, and then the channel is closed. There is no second session for
@@ -225,7 +192,7 @@ func (r *running) finish(ctx context.Context) {
 		signal string
 		grace  time.Duration
 	}{{"TERM", fleet.TermGrace}, {"KILL", fleet.KillGrace}} {
-		go r.ask("signal", struct{ Name string }{step.signal})
+		go r.channel.SendRequest("signal", false, channel.Text(step.signal)) // waits as long as the master reads nothing
 		if r.endsWithin(step.grace) {
 			return
 		}
@@ -252,31 +219,13 @@ func (r *running) feed() (stop func()) {
 		r.channel.CloseWrite()
 		return func() {}
 	}
-	in := r.session.Command.Input.Reader()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		io.Copy(struct{ io.Writer }{r.channel}, struct{ io.Reader }{in})
-		r.channel.CloseWrite()
-	}()
-	return func() { in.Close(); <-done }
+	return channel.Feed(r.channel, r.session.Command.Input.Reader())
 }
 
 // outcome says how the command ended.
 func (r *running) outcome(ctx context.Context) fleet.Outcome {
 	r.attempt.Reached(fleet.PhaseExit)
-	o := fleet.Outcome{Engine: engineName, Addr: r.session.Path, Ran: fleet.RanYes, Exit: r.exit, Signal: r.signal}
-	switch {
-	case ctx.Err() != nil:
-		o.Class, o.Err = fleet.Stopped(context.Cause(ctx))
-		if !r.told() {
-			o.Err += "; it may still run there"
-		}
-	case r.told():
-	case r.lost:
-		o.LostRunning()
-	default:
-		o.Untold()
-	}
+	o := fleet.Outcome{Engine: engineName, Addr: r.session.Path, Ran: fleet.RanYes, Exit: r.end.Exit, Signal: r.end.Signal}
+	o.Ended(ctx, r.end.Told(), r.lost)
 	return o
 }

@@ -1,9 +1,3 @@
-// event.go reads what OpenSSH's client says of itself, in its log (ssh -v)
-// and on standard error: a line is an Event, and lines have a Cause where ssh gave
-// up. It knows the words of OpenSSH 6 to 10, and leaves it to others what a cause
-// means to them. Clients of ours write their own steps as events (Write), which are
-// read by the same Read.
-
 package openssh
 
 import (

@@ -1,6 +1,7 @@
 // Package openssh knows the installed OpenSSH: where its programs are, what
-// they can do, how to start them for a measurement, and what their debug
-// output says.
+// they can do, how they are led to a host (Destination), and what they say: a line of
+// ssh's log is an Event, and lines have a Cause where ssh gave up, in the words of OpenSSH 6 to 10.
+// What a cause means to others it does not know.
 package openssh
 
 import (

@@ -1,5 +1,6 @@
 // Package reach runs commands on hosts by ssh_config and known_hosts: one route
-// and one policy about host keys, whichever engine carries a host.
+// and one policy about host keys, whichever engine carries a host. What runs and who is
+// told of it, it does not know.
 package reach
 
 import (

@@ -1,5 +1,5 @@
 // Package route finds out how hosts are reached: their ssh_config, the jump hosts
-// before them, and which engine can do it.
+// before them, and which engine can do it. It connects to nobody.
 package route
 
 import (

@@ -1,7 +1,3 @@
-// bounded.go reads text that others wrote, up to a limit: /dev/zero where a
-// file is wanted, or a peer that never stops, must cost neither the memory nor
-// the time of whoever reads.
-
 package file
 
 import (

@@ -1,4 +1,5 @@
-// Package file reads files up to a limit and changes them safely.
+// Package file reads what others wrote up to a limit, for /dev/zero in the place of a file
+// must cost neither memory nor time, and changes files safely. What is in them it does not know.
 package file
 
 import (

@@ -1,7 +1,3 @@
-// workdir.go makes the private folder that a run keeps its one-run keys,
-// sockets and logs in, where no other user can reach it, and sees to it that the
-// folder goes away, even when sshpace is killed.
-
 package safedir
 
 import (

@@ -1,8 +1,3 @@
-// ownport.go listens on loopback for connections of the user's own
-// processes. Anybody on a machine can connect to a port on loopback; what is
-// accepted here has been made by the user that listens, and others' connections
-// are closed before a byte is sent or a process is started for them.
-
 package tcp
 
 import (

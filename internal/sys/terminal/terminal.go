@@ -1,4 +1,5 @@
-// Package terminal is the terminal, if there is one, that a command writes to.
+// Package terminal is the terminal, if there is one, that a command asks and writes to.
+// What it says there is others' matter.
 package terminal
 
 import (

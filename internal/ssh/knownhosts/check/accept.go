@@ -1,6 +1,3 @@
-// accept.go records host keys that are new, as ssh does under
-// StrictHostKeyChecking accept-new (ssh_config(5)).
-
 package check
 
 import (

@@ -1,6 +1,6 @@
 // Package check decides by what is known of a host whether a key may speak for it,
-// and which algorithms to offer to it. Whether an unknown key is accepted is the
-// caller's decision.
+// and which algorithms to offer to it, and records a new one as ssh does. Whether an unknown
+// key is accepted is the caller's decision.
 package check
 
 import (

@@ -1,5 +1,3 @@
-// lint.go finds lines of known_hosts files that are useless, misleading or unsafe.
-
 package tidy
 
 import (

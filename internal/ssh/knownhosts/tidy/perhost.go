@@ -1,6 +1,3 @@
-// perhost.go keeps known_hosts files that belong to one host each, in a folder
-// that nobody else can change, and names them in ssh_config.
-
 package tidy
 
 import (

@@ -1,5 +1,3 @@
-// pin.go keeps the host keys of servers whose addresses change.
-
 package tidy
 
 import (

@@ -1,5 +1,6 @@
-// Package tidy keeps known_hosts files in order: lint finds what is wrong in
-// them, split makes files of one host each, pin keeps what a server's key is.
+// Package tidy keeps known_hosts files in order: lint finds what is useless, misleading or
+// unsafe in them, split makes files of one host each, pin keeps what the key of a server is
+// whose address changes. It changes nothing but what it is told to, and accepts no key.
 package tidy
 
 import (
