@@ -190,3 +190,49 @@ func TestOneDescriptionOfPlaces(t *testing.T) {
 		})
 	})
 }
+
+// loops are the packages that carry a measurement out: in rounds, and by a plan that learns.
+var loops = []string{"base/sched", "bench/lab"}
+
+// TestOneLoop: nothing else in bench puts turns into a random order, or goes on until a budget or
+// rounds are over: it is a driver of sched.Loop, or a plan that lab carries out.
+func TestOneLoop(t *testing.T) {
+	found := 0
+	sources(t, func(pkg string, set *token.FileSet, file *ast.File) {
+		if !slices.Contains(loops, pkg) && !strings.HasPrefix(pkg, "bench/") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			measures := false
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				of, ok := n.Fun.(*ast.SelectorExpr)
+				measures = ok && (of.Sel.Name == "Shuffle" || of.Sel.Name == "Perm" && len(n.Args) == 1)
+			case *ast.ForStmt:
+				measures = n.Cond != nil && mentions(n.Cond, "Budget", "BudgetNS", "Rounds", "Drain", "drain")
+			case *ast.RangeStmt:
+				measures = mentions(n.X, "Rounds")
+			}
+			if measures && slices.Contains(loops, pkg) {
+				found++
+			} else if measures {
+				t.Errorf("%s: a loop that measures: sched.Loop, or lab.Run, is to do it", set.Position(n.Pos()))
+			}
+			return true
+		})
+	})
+	if found < 3 {
+		t.Errorf("the loops themselves are found %d times: the rule no longer fits them", found)
+	}
+}
+
+// mentions reports whether one of the names stands in n.
+func mentions(n ast.Node, names ...string) (found bool) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		if name, ok := n.(*ast.Ident); ok {
+			found = found || slices.Contains(names, name.Name)
+		}
+		return true
+	})
+	return found
+}

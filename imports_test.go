@@ -27,7 +27,7 @@ base/unit:
 base/wildcard:
 record: base/alg base/termsafe base/unit
 record/anonymize: base/alg base/wildcard record
-record/legacylog: base/alg base/fault base/shell base/termsafe base/unit base/wildcard record ssh/openssh sys/file
+record/legacylog: base/alg base/fault base/shell base/termsafe base/unit base/wildcard record record/store ssh/openssh sys/file
 record/store: base/fault base/shell record sys/file sys/safedir
 sys/file: sys/safedir
 sys/proc:
@@ -41,7 +41,7 @@ ssh/dial: base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ss
 ssh/forkssh: base/host base/termsafe fleet ssh/conf ssh/knownhosts/check ssh/openssh ssh/route sys/proc
 ssh/knownhosts: base/wildcard
 ssh/knownhosts/check: base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index
-ssh/knownhosts/index: base/sched base/wildcard ssh/knownhosts
+ssh/knownhosts/index: base/fault base/sched base/wildcard ssh/knownhosts
 ssh/knownhosts/knownhoststest: ssh/knownhosts ssh/sshtest
 ssh/knownhosts/tidy: base/fault base/host base/sched base/shell base/wildcard ssh/conf ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index sys/safedir
 ssh/mux: base/sched base/termsafe fleet ssh/channel
@@ -56,8 +56,8 @@ ssh/wire: base/alg ssh/channel ssh/openssh
 bench/advise: base/alg base/fault base/stats bench/rank record sys/file
 bench/apply: base/alg base/fault base/shell base/termsafe base/unit bench/advise bench/loopback bench/rank record ssh/conf ssh/openssh ssh/route sys/file sys/safedir
 bench/benchtest: base/alg base/unit bench/plan bench/rank record show/document
-bench/campaign: base/alg base/fault base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live show/report ssh/openssh sys/terminal
-bench/compare: base/alg base/fault base/shell base/stats bench/rank record record/store
+bench/campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live show/report ssh/openssh sys/terminal
+bench/compare: base/alg base/fault base/shell base/stats base/unit bench/rank record record/store
 bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats base/unit base/wildcard bench/hostkeys bench/latency bench/limits bench/login bench/loopback bench/testbed record ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
 bench/drive: base/alg base/text base/unit bench/flow bench/loopback record ssh/openssh sys/proc sys/safedir
 bench/flow: base/shell sys/proc
@@ -69,12 +69,12 @@ bench/limits: base/alg base/sched base/unit record record/legacylog
 bench/login: base/alg base/sched base/stats bench/loopback bench/testbed record ssh/knownhosts ssh/openssh sys/proc sys/relay sys/tcp
 bench/loopback: sys/proc sys/safedir sys/tcp
 bench/model: base/alg base/stats record
-bench/plan: base/alg base/stats bench/model record
+bench/plan: base/alg base/sched base/stats bench/model record
 bench/programs: base/alg base/fault bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/file sys/proc sys/relay sys/safedir sys/tcp
 bench/prove: base/alg base/fault base/sched base/stats base/termsafe base/text base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record ssh/openssh sys/safedir
 bench/rank: base/alg base/stats base/unit bench/model record
 bench/testbed: base/alg base/fault base/shell bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir sys/tcp
-bench/transfer: base/alg base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/openssh sys/file sys/proc sys/relay sys/tcp
+bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/openssh sys/file sys/proc sys/relay sys/tcp
 fleet: base/host base/sched base/termsafe
 fleet/compat: base/host base/shell base/termsafe base/wildcard fleet fleet/copy fleet/output fleet/remotesh sys/file sys/safedir sys/terminal
 fleet/copy: base/host base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
@@ -84,10 +84,10 @@ fleet/hostlist: base/fault base/host base/shell base/termsafe base/wildcard flee
 fleet/hostset: base/host base/wildcard
 fleet/output: base/fault base/host base/termsafe base/text base/unit fleet fleet/hostset sys/safedir sys/terminal
 fleet/remotesh: base/shell
-fleet/sudo: base/fault base/host base/shell base/termsafe base/wildcard fleet fleet/remotesh
+fleet/sudo: base/fault base/host base/shell base/termsafe base/wildcard fleet fleet/remotesh sys/terminal
 show/document: base/alg base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/rank record
-show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
-show/format: base/fault base/shell base/termsafe bench/advise bench/compare bench/rank record record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
+show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
+show/format: base/fault base/shell base/termsafe base/unit bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
 show/live: base/termsafe base/text bench/advise bench/plan bench/rank record show/document sys/terminal
 show/page: base/alg show/document
 show/picture: base/unit base/wildcard show/document

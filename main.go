@@ -7,9 +7,10 @@ import (
 	"os"
 
 	"sshpace/internal/cli"
+	"sshpace/internal/sys/proc"
 )
 
 func main() {
-	sys := cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: cli.CatchSignals}
+	sys := cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: proc.CatchSignals}
 	os.Exit(cli.Main(context.Background(), sys, os.Args))
 }

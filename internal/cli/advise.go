@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/shell"
-	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/apply"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/prove"
@@ -20,7 +18,6 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/findings"
-	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -30,7 +27,7 @@ type adviseFlags struct {
 	insecure, json, quiet                  bool
 	prove, strict                          bool
 	length                                 roundFlags
-	size                                   string
+	size                                   byteLimit
 	connect                                seconds
 	write, undo                            string
 	hosts, modes                           []string
@@ -38,9 +35,9 @@ type adviseFlags struct {
 }
 
 func newAdviseCommand(sys System) *cobra.Command {
-	f := adviseFlags{connect: seconds(fleet.ConnectTimeout)}
+	f := adviseFlags{connect: seconds(fleet.ConnectTimeout), size: 128 << 20}
 	cmd := page("advise", &cobra.Command{
-		Args: cobra.MaximumNArgs(1),
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range []string{"rounds", "budget", "quiet", "size", "only", "connect-timeout"} {
 				if cmd.Flags().Changed(name) && !f.prove && (name != "connect-timeout" || len(f.hosts) == 0) {
@@ -62,7 +59,7 @@ func newAdviseCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.prove, "prove", false, "measure the present and the advised choice in turns")
 	f.length.register(flags, prove.DefaultRounds)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "with --prove: show no progress")
-	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that each method moves")
+	flags.Var(&f.size, "size", "with --prove: bytes that each method moves")
 	flags.StringSliceVar(&f.modes, "only", nil, "with --prove: what people do, as in sshpace transfer --only, beside the raw transfer (default: scp, sftp)")
 	flags.StringVar(&f.write, "write", "", "write the lines: client, server or both")
 	flags.StringVar(&f.undo, "undo", "", "take out what --write wrote: client, server or both; later edits stay")
@@ -81,17 +78,12 @@ func (f adviseFlags) check() error {
 	switch {
 	case !slices.Contains([]string{"", "client", "server", "both"}, f.write):
 		return usageError("use client, server or both", "--write %q", f.write)
-	case f.connect <= 0:
-		return usageError("such as 15s", "--connect-timeout must be longer than nothing")
 	case len(f.hosts) > 0 && f.write == "server":
 		return usageError("leave --check out", "--check is for the client's lines")
 	case f.json && (f.write != "" || len(f.hosts) > 0):
 		return usageError("run it twice", "--json is for the advice, or with --prove for the proof, alone")
 	case strings.ContainsFunc(f.pattern, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"'#=\\", r) }):
 		return usageError("such as --host 'nas*'", "--host %q is no pattern of ssh_config", f.pattern)
-	}
-	if _, err := unit.ParseBytes(f.size); err != nil {
-		return usageError("such as --size 128M", "--%s", err)
 	}
 	_, err := f.length.of(2)
 	return err
@@ -159,13 +151,13 @@ func (f adviseFlags) result(sys System, args []string) (string, error) {
 	if len(args) == 0 {
 		return results.NewestRanking()
 	}
-	return resultOf(args[0], f.connection, results.NewestRankingOf)
+	return store.Find(args[0], f.connection.label, results.NewestRankingOf)
 }
 
 // resultsOf are the files that arguments name: results, or hosts, whose newest ones they are.
-func resultsOf(sys System, args []string) (paths []string, err error) {
+func resultsOf(sys System, args []string, newest func(label string) string) (paths []string, err error) {
 	for _, arg := range args {
-		path, err := resultOf(arg, connectionFlags{}, store.Of(sys.Getenv).NewestOf)
+		path, err := store.Find(arg, connectionFlags{}.label, newest)
 		if err != nil {
 			return nil, err
 		}
@@ -174,26 +166,34 @@ func resultsOf(sys System, args []string) (paths []string, err error) {
 	return paths, nil
 }
 
-// resultOf is a result's file, where an argument names one, or the newest one of the host
-// that it names.
-func resultOf(arg string, c connectionFlags, newest func(label string) string) (string, error) {
-	info, missing := os.Stat(arg)
-	folder := missing == nil && info.IsDir() // a host may be called like one
-	if missing == nil && !folder || strings.HasSuffix(arg, ".jsonl") {
-		return arg, nil
+// alike are those files, of one kind if there is one of which all hosts have results: that
+// of the first one's newest, if it may be.
+func alike(sys System, args []string) ([]string, error) {
+	results := store.Of(sys.Getenv)
+	paths, err := resultsOf(sys, args, results.NewestOf)
+	if err != nil {
+		return nil, err
 	}
-	destination, err := route.Destination(c.Flags, arg)
-	if err != nil && !folder {
-		return "", err
+	kinds := store.Kinds()
+	first := slices.IndexFunc(kinds, func(kind store.Kind) bool { return kind(paths[0]) })
+	for _, kind := range append(kinds[max(0, first):], kinds[:max(0, first)]...) {
+		same, err := resultsOf(sys, args, func(label string) string { return results.NewestOfKind(label, kind) })
+		if err == nil && !slices.ContainsFunc(same, func(path string) bool { return !kind(path) }) {
+			return same, nil
+		}
 	}
-	path := newest(destination.Label)
-	switch {
-	case path == "" && folder:
-		return arg, nil
-	case path == "":
-		return "", usageError("measure it first: sshpace bench "+shell.Word(destination.Label), "there is no result of %s", destination.Label)
+	return paths, nil
+}
+
+// twice tells what is named more than once.
+func twice(sys System, paths []string, so string) {
+	told := map[string]bool{}
+	for i, path := range paths {
+		if slices.Contains(paths[:i], path) && !told[path] {
+			told[path] = true
+			fmt.Fprintf(sys.Stderr, "note: %s is named twice%s\n", oneLine(path), so)
+		}
 	}
-	return path, nil
 }
 
 // show prints the advice.

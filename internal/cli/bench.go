@@ -5,7 +5,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -30,7 +29,7 @@ type benchFlags struct {
 	engine, server string
 	precision      percent
 	exhaustive     bool
-	size           string
+	size           byteLimit
 	list, all      bool
 	connections    int
 }
@@ -38,11 +37,11 @@ type benchFlags struct {
 const defaultBudget = 60 * time.Second
 
 func newBenchCommand(sys System) *cobra.Command {
-	var f benchFlags
+	f := benchFlags{size: 64 << 20}
 	cmd := page("bench", &cobra.Command{
-		Args: oneHostAtMost,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := f.reopen("bench", &args)
+			file, err := campaign.Reopen(f.resume, "bench", &args)
 			if err != nil {
 				return err
 			}
@@ -64,7 +63,7 @@ func newBenchCommand(sys System) *cobra.Command {
 	flags.Var(&f.precision, "precision", "stop earlier when all intervals are within this many percent")
 	flags.BoolVar(&f.all, "all", false, "with a host: compare all ciphers and MACs at once, not first what the policy allows")
 	flags.BoolVar(&f.exhaustive, "exhaustive", false, "copy --size bytes with every combination literally, --rounds times (1)")
-	flags.StringVar(&f.size, "size", "64M", "with --exhaustive: bytes of each copy")
+	flags.Var(&f.size, "size", "with --exhaustive: bytes of each copy")
 	flags.StringVar(&f.engine, "engine", "", "client: openssh, or native for the built-in one (default: openssh where there is an ssh)")
 	flags.StringVar(&f.server, "server", "", "private server: openssh, or native for the built-in one (default: openssh where there is an sshd)")
 	flags.BoolVar(&f.list, "list", false, "print what would be measured, and measure nothing")
@@ -83,7 +82,7 @@ func (f *benchFlags) check(hostGiven bool) error {
 	case hostGiven && f.data == "random" && f.direction != "upload":
 		return usageError("leave --data out: to a cipher zeros are like any other data", "--data random from a host would measure the host's /dev/urandom")
 	case f.budget <= 0:
-		return usageError("such as 90s or 5m", "--budget must be longer than nothing")
+		return usageError("such as --budget 90s", "--budget must be longer than nothing")
 	case !(f.precision >= 0) || math.IsInf(float64(f.precision), 0):
 		return usageError("such as --precision 2", "--precision must be positive")
 	case hostGiven && (f.engine == "native" || f.server != ""):
@@ -119,7 +118,7 @@ func (f *benchFlags) adopt(changed func(flag string) bool, c record.Campaign, ho
 	if f.exhaustive {
 		f.rounds = max(1, c.Runs)
 	}
-	f.size = fmt.Sprint(int64(max(1, c.SizeBytes)))
+	f.size = byteLimit(max(1, c.SizeBytes))
 	if !changed("precision") {
 		f.precision = percent(c.Precision)
 	}
@@ -147,10 +146,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	defer signal.Stop(gone)
-	p, err := f.params(sys, view)
-	if err != nil {
-		return err
-	}
+	p := f.params(sys, view)
 	return interrupted(drain, withTestbed(drain, sys, safedir.WorkdirParams{}, testbed.Params{
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.Engine(f.engine), Server: record.ServerKind(f.server), Data: f.data, Connect: time.Duration(f.connect),
 		Destination: destination, Route: f.connection.params(sys),
@@ -173,22 +169,18 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 }
 
 // params are what the flags say of a measurement.
-func (f *benchFlags) params(sys System, view *terminal.Screen) (campaign.Params, error) {
-	size, err := unit.ParseBytes(f.size)
-	if err != nil {
-		return campaign.Params{}, usageError("such as --size 64M", "--%s", err)
-	}
+func (f *benchFlags) params(sys System, view *terminal.Screen) campaign.Params {
 	c := record.Campaign{
 		Command: "bench", Tool: toolVersion(), Seed: f.seed, Directions: f.directions(), Data: f.data, Policy: f.policy,
 		All: f.all, BudgetNS: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds,
 	}
 	if f.exhaustive {
-		c.BudgetNS, c.Rounds, c.SizeBytes, c.Runs = 0, 0, size, max(1, f.rounds)
+		c.BudgetNS, c.Rounds, c.SizeBytes, c.Runs = 0, 0, unit.Bytes(f.size), max(1, f.rounds)
 	} else if f.rounds > 0 {
 		c.BudgetNS = 0
 	}
 	return campaign.Params{
 		Campaign: c, Selection: f.selection(), Connections: f.connections, Preset: len(f.ciphers) > 0 || f.policy != "", Helper: helper,
 		Output: f.output(sys, view, "bench", f.connection),
-	}, nil
+	}
 }

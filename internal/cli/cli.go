@@ -9,13 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/fleet/compat"
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/sys/proc"
@@ -27,9 +27,9 @@ const (
 	ExitOK           = 0
 	ExitFailed       = 1
 	ExitUsage        = fault.Misuse
-	ExitFound        = 3   // ran well and found something, such as a regression
-	ExitUnreachable  = 4   // some hosts unreachable, nothing else wrong
-	ExitInconclusive = 5   // ran well, and what was asked cannot be said yet
+	ExitFound        = fault.Found
+	ExitUnreachable  = fault.Unreachable
+	ExitInconclusive = fault.Inconclusive
 	ExitHangup       = 129 // SIGHUP
 	ExitInterrupted  = 130 // SIGINT
 	ExitQuit         = 131 // SIGQUIT
@@ -41,10 +41,9 @@ type System struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
-	// Signals begins to catch the signals that end a command, until stop: SIGINT,
-	// SIGTERM, SIGHUP, SIGQUIT. A command that does not ask is ended by them, see
-	// untilSignal. nil for none.
-	Signals func() (caught <-chan os.Signal, stop func())
+	// Signals are those that end a command: SIGINT, SIGTERM, SIGHUP, SIGQUIT. A command that
+	// does not ask is ended by them. nil for none.
+	Signals proc.Signals
 }
 
 // Error is an error for people.
@@ -65,7 +64,7 @@ func Main(ctx context.Context, sys System, args []string) int {
 	if err := withHint(proc.EnoughFiles(), "raise the limit: ulimit -n 1024"); err != nil {
 		return conclude(sys.Stderr, err)
 	}
-	mode := compatMode(args[0])
+	mode := compat.Mode(args[0])
 	if mode == nil {
 		if exit, ran := runHelper(ctx, sys, args); ran {
 			return exit
@@ -73,18 +72,18 @@ func Main(ctx context.Context, sys System, args []string) int {
 	}
 	out := terminal.NewOutput(sys.Stdout)
 	sys.Stdout = out
-	ctx, sys = untilSignal(ctx, sys)
+	ctx, sys.Signals = sys.Signals.Until(ctx)
 	err := out.Verdict(runLine(ctx, sys, mode, args))
-	if s := caughtBy(ctx); s != nil {
-		die(s)
+	if s := proc.CaughtBy(ctx); s != nil {
+		proc.Die(s)
 	}
 	return conclude(sys.Stderr, err)
 }
 
 // runLine runs a command line, or a mode if there is one.
-func runLine(ctx context.Context, sys System, mode compatMain, args []string) error {
+func runLine(ctx context.Context, sys System, mode compat.Main, args []string) error {
 	if mode != nil {
-		return exitWithCode(runCompat(ctx, sys, mode, args[1:]))
+		return fault.Exit(runCompat(ctx, sys, mode, args[1:]))
 	}
 	root := newRoot(sys, args[1:])
 	root.SetArgs(args[1:])
@@ -198,6 +197,15 @@ func newRoot(sys System, line []string) *cobra.Command {
 	}
 	root.AddCommand(all...)
 	root.CompletionOptions.HiddenDefaultCmd = false
+	if len(all) > 1 {
+		root.SetHelpCommand(newHelpCommand())
+		root.InitDefaultCompletionCmd()
+		for _, cmd := range root.Commands() {
+			if cmd.Name() == "completion" {
+				parent(cmd)
+			}
+		}
+	}
 	checkArguments(root)
 	return root
 }
@@ -211,7 +219,7 @@ var renamed = map[string]string{
 // unknownCommand names the command that a word may have meant.
 func unknownCommand(cmd *cobra.Command, word string) error {
 	see := "see " + cmd.CommandPath() + " --help for the commands"
-	if compatMode(word) != nil && !cmd.HasParent() {
+	if compat.Mode(word) != nil && !cmd.HasParent() {
 		see = "write it as sshpace compat " + word
 	}
 	if now := renamed[word]; now != "" && !cmd.HasParent() {
@@ -234,7 +242,7 @@ func checkArguments(cmd *cobra.Command) {
 		check = cobra.ArbitraryArgs
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		err := cmp.Or(check(cmd, args), checkTogether(cmd.Flags()))
+		err := cmp.Or(check(cmd, args), checkTogether(cmd.Flags()), checkAmounts(cmd.Flags()))
 		if coded := (*Error)(nil); err == nil || errors.As(err, &coded) {
 			return err
 		}
@@ -254,7 +262,7 @@ func conclude(w io.Writer, err error) int {
 	if errors.Is(err, syscall.EPIPE) { // `| head` closed our output: not worth a word
 		return ExitFailed
 	}
-	if !errors.Is(err, errSilent) {
+	if !fault.Silent(err) {
 		fmt.Fprintf(w, "sshpace: error: %s\n", oneLine(err.Error()))
 		if hint := hintOf(err); hint != "" {
 			fmt.Fprintf(w, "sshpace: hint: %s\n", oneLine(hint))
@@ -265,12 +273,6 @@ func conclude(w io.Writer, err error) int {
 	}
 	return ExitFailed
 }
-
-// errSilent marks an error whose message has been printed already.
-var errSilent = errors.New("already reported")
-
-// exitWith is an exit code without a message.
-func exitWith(code int) error { return &Error{Err: errSilent, Code: code} }
 
 // oneLine is a message that may quote what a host sent.
 func oneLine(s string) string { return termsafe.OneLine(s) }

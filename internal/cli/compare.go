@@ -1,11 +1,7 @@
 package cli
 
 import (
-	"fmt"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,7 +10,7 @@ import (
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
-	"sshpace/internal/show/document"
+	"sshpace/internal/show/findings"
 	"sshpace/internal/show/format"
 )
 
@@ -24,13 +20,13 @@ func newCompareCommand(sys System) *cobra.Command {
 	var out outputFlags
 	var normalise, figures, pairs []string
 	cmd := page("compare", &cobra.Command{
-		Args: cobra.MinimumNArgs(1),
+		Args: takes(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			order, err := parseBy(by)
 			if err != nil {
 				return err
 			}
-			asked, err := parseFailOn(limit)
+			asked, err := compare.ParseLimit(limit)
 			if err != nil {
 				return err
 			}
@@ -46,14 +42,18 @@ func newCompareCommand(sys System) *cobra.Command {
 				}
 				allowed = policy.Only
 			}
-			if args, err = resultsOf(sys, args); err != nil {
+			if args, err = alike(sys, args); err != nil {
 				return err
 			}
-			if len(args) == 1 && len(pairs) > 1 { // several pairs of one file
+			switch {
+			case len(args) == 1 && len(pairs) > 1: // several pairs of one file
 				args = slices.Repeat(args, len(pairs))
-			}
-			if len(args) < 2 || len(pairs) > 0 && len(pairs) != len(args) {
-				return usageError("see sshpace compare --help", "%s and %d --pair cannot be compared", unit.Count(len(args), "file"), len(pairs))
+			case len(args) == 1:
+				return format.Alone(args[0])
+			case len(pairs) == 0:
+				twice(sys, args, ": a result compared with itself shows nothing")
+			case len(pairs) != len(args):
+				return usageError("give one --pair for each file", "%s and %d --pair cannot be compared", unit.Count(len(args), "file"), len(pairs))
 			}
 			report, err := out.Related(args, pairs)
 			switch {
@@ -69,7 +69,7 @@ func newCompareCommand(sys System) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			judged, judges := report.(comparison)
+			judged, judges := report.(findings.Judged)
 			if asked != nil && !judges {
 				return usageError("compare results of sshpace bench", "--fail-on has no meaning for logins")
 			}
@@ -82,7 +82,7 @@ func newCompareCommand(sys System) *cobra.Command {
 			if err := out.Write(sys.Stdout, sys.Stderr, renderings, report); err != nil || gate == nil {
 				return err
 			}
-			return gateResult(sys, judged, gate)
+			return findings.Gate(sys.Stderr, judged, gate)
 		},
 	})
 	flags := cmd.Flags()
@@ -107,62 +107,4 @@ func onlyCells(flags *pflag.FlagSet, path string) error {
 		}
 	}
 	return nil
-}
-
-// parseFailOn reads --fail-on, such as "slower:5%"; nil for nothing.
-func parseFailOn(text string) (*compare.Limit, error) {
-	if text == "" {
-		return nil, nil
-	}
-	lines, number, _ := strings.Cut(text, ":")
-	percent, err := strconv.ParseFloat(strings.TrimSuffix(number, "%"), 64)
-	if !slices.Contains(compare.LimitLines, lines) || err != nil || !(percent >= 0 && percent < 1e6) {
-		return nil, usageError("use slower: and a percentage, such as slower:5%, or transfers: or logins: for these alone", "cannot read --fail-on %q", text)
-	}
-	return &compare.Limit{Lines: lines, Percent: percent}, nil
-}
-
-// comparison is what a gate judges.
-type comparison interface {
-	Judge(compare.Limit) *compare.Gate
-	Shows() float64 // the least slowdown that any line could show, as a part
-	More() string   // what makes it know more
-}
-
-// gateResult turns what is slower, or may be, into an exit code.
-func gateResult(sys System, c comparison, g *compare.Gate) error {
-	percent, lines := g.Limit.Percent, unit.Count(len(g.Lines), "line")
-	switch g.Outcome() {
-	case compare.Fail:
-		more := ""
-		if failed := len(g.Failed); failed > 1 {
-			more = fmt.Sprintf(" (and %d more)", failed-1)
-		}
-		return &Error{
-			What: fmt.Sprintf("fail: %s of %g %% or more: %s%s", unit.Count(len(g.Failed), "regression"), percent, g.Failed[0], more),
-			Hint: "without --fail-on, compare shows the lines with their verdicts", Code: ExitFound,
-		}
-	case compare.Inconclusive:
-		return &Error{
-			What: fmt.Sprintf("inconclusive: %d of %s may be slower by %g %% or more, such as %s: %s", len(g.Open), lines, percent, g.Open[0].Title(), g.Open[0].Range()),
-			Hint: moreData(c, g), Code: ExitInconclusive,
-		}
-	}
-	fmt.Fprintf(sys.Stderr, "pass: none of %s is slower by %g %% or more\n", lines, percent)
-	return nil
-}
-
-// moreData says what makes a gate conclusive.
-func moreData(c comparison, g *compare.Gate) string {
-	var words []string
-	if shows := document.Least(c.Shows()); shows != "" {
-		words = append(words, shows)
-	}
-	if g.Passes < 1e6 {
-		words = append(words, "they pass "+compare.Limit{Lines: g.Limit.Lines, Percent: math.Ceil(g.Passes + 0.5)}.String())
-	}
-	if g.Limit.Lines == "slower" && !slices.ContainsFunc(g.Open, func(l compare.Line) bool { return !l.Login }) {
-		words = append(words, "only logins are open: --fail-on "+compare.Limit{Lines: "transfers", Percent: g.Limit.Percent}.String())
-	}
-	return strings.Join(append(words, c.More()), "; ")
 }

@@ -6,72 +6,43 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/compat"
 	"sshpace/internal/ssh/forkssh"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/reach"
+	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/terminal"
 )
-
-// compatMain is a drop-in mode: a whole program under another name.
-type compatMain func(ctx context.Context, env compat.Env, args []string) int
-
-// compatMode is the mode for a program name, nil for our own.
-func compatMode(program string) compatMain {
-	name := filepath.Base(program)
-	if mode := compatModes[name]; mode != nil {
-		return mode
-	}
-	for _, beginning := range []string{"parallel-", "p"} { // as Debian calls them, and as their authors do
-		tool, ok := strings.CutPrefix(name, beginning)
-		if ok && slices.Contains(psshTools, tool) {
-			return func(ctx context.Context, env compat.Env, args []string) int {
-				return compat.PsshMain(ctx, env, tool, name, args)
-			}
-		}
-	}
-	return nil
-}
-
-var compatModes = map[string]compatMain{"pdsh": compat.PdshMain, "dshbak": compat.DshbakMain, "mpssh": compat.MpsshMain, "mpssh.py": compat.PyMain}
-
-var psshTools = []string{"ssh", "scp", "slurp", "nuke"}
-
-// compatNames are the programs that there are modes for.
-var compatNames = []string{"pssh", "pscp", "pslurp", "pnuke", "pdsh", "dshbak", "mpssh", "mpssh.py"}
 
 func newCompatCommand(sys System) *cobra.Command {
 	return page("compat", &cobra.Command{
 		DisableFlagParsing: true, // they belong to the other program
-		ValidArgs:          compatNames,
+		ValidArgs:          compat.Names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && (args[0] == "-h" || args[0] == "--help") {
 				return cmd.Help()
 			}
-			if len(args) == 0 || compatMode(args[0]) == nil {
-				return usageError("the names are "+strings.Join(compatNames[:len(compatNames)-1], ", ")+" and "+compatNames[len(compatNames)-1], "compat needs the name of a known program")
+			if len(args) == 0 || compat.Mode(args[0]) == nil {
+				return usageError("the names are "+strings.Join(compat.Names[:len(compat.Names)-1], ", ")+" and "+compat.Names[len(compat.Names)-1], "compat needs the name of a known program")
 			}
-			if code := runCompat(cmd.Context(), sys, compatMode(args[0]), args[1:]); code != ExitOK {
-				return exitWith(code)
-			}
-			return nil
+			return fault.Exit(runCompat(cmd.Context(), sys, compat.Mode(args[0]), args[1:]))
 		},
 	})
 }
 
 // runCompat runs a mode; the first signal ends the run, a second one the process.
-func runCompat(ctx context.Context, sys System, mode compatMain, args []string) int {
+func runCompat(ctx context.Context, sys System, mode compat.Main, args []string) int {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	signals, release := sys.signals()
+	signals, release := sys.Signals.Catch()
 	defer release()
 	go func() {
 		select {
@@ -79,7 +50,7 @@ func runCompat(ctx context.Context, sys System, mode compatMain, args []string) 
 			if s == os.Interrupt {
 				cancel(context.Canceled)
 			} else {
-				cancel(&compat.Ended{Code: ends[s]})
+				cancel(&compat.Ended{Code: proc.ExitOf(s)})
 			}
 			release()
 		case <-ctx.Done():
@@ -106,7 +77,7 @@ func compatEnv(ctx context.Context, sys System) compat.Env {
 			}
 			return r, r.Close, nil
 		},
-		AskPass: func() { secrets.ask = true },
+		AskPass: func() { secrets.Ask = true },
 		Program: func(path string, argv func(h host.Host, command string) []string) fleet.Executor {
 			return forkssh.New(forkssh.Options{Binary: path, Argv: argv})
 		},
@@ -136,13 +107,16 @@ func compatEngine(ctx context.Context, sys System, secrets *secretFlags, sshArgs
 		engine = reach.OpenSSH
 	}
 	p := reach.Params{Params: connection.params(sys), Engine: engine, SSHOptions: others}
-	p.Warnings, p.Password = sys.Stderr, secrets.password()
+	p.Warnings = sys.Stderr
+	if password := secrets.Login(); password != nil {
+		p.Password = password
+	}
 	r, err := reach.New(ctx, p)
 	if err != nil {
 		return nil, nil, err
 	}
 	r.Warm(ctx, hosts)
-	executor, err := secrets.executor(ctx, sys, r)
+	executor, err := secrets.Over(ctx, sys.Stderr, r)
 	return executor, r.Close, err
 }
 
@@ -153,27 +127,11 @@ func parseSSHArgs(args []string) (c connectionFlags, others []string) {
 	flags.SetOutput(io.Discard)
 	c.register(flags)
 	for _, arg := range args {
-		for _, option := range splitOptions(arg) {
+		for _, option := range openssh.SplitOptions(arg) {
 			if err := flags.Parse([]string{option}); err != nil || flags.NArg() > 0 {
 				others = append(others, option)
 			}
 		}
 	}
 	return c, others
-}
-
-// sshSwitches are the options of ssh(1) that take no value.
-const sshSwitches = "1246AaCfGgKkMNnqsTtVvXxYy"
-
-// splitOptions takes the switches before an option off it: -Cp22 is -C and -p22.
-func splitOptions(arg string) []string {
-	var options []string
-	for len(arg) > 2 && arg[0] == '-' && strings.IndexByte(sshSwitches, arg[1]) >= 0 {
-		options = append(options, arg[:2])
-		arg = "-" + arg[2:]
-	}
-	if len(arg) > 2 { // ssh_config(5) allows the blank in "-o Name=value", ssh's getopt in all
-		arg = arg[:2] + strings.TrimLeft(arg[2:], " \t")
-	}
-	return append(options, arg)
 }

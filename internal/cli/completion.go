@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -59,28 +58,13 @@ func completePolicies(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policies, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// hostNames are the names of hosts in ssh_config and known_hosts, and those of groups if
-// they are wanted. What cannot be read has none: a completion has nobody to tell.
-func hostNames(ctx context.Context, sys System, c connectionFlags, groups bool) (names []string) {
+// hostNames are the names of hosts, and of groups if they are wanted; none where ssh_config
+// cannot be read.
+func hostNames(ctx context.Context, sys System, c connectionFlags, groups bool) []string {
 	sys.Stderr = io.Discard
 	config, err := route.New(ctx, c.params(sys))
 	if err != nil {
 		return nil
 	}
-	sources, err := new(hostlist.Sources).Open(ctx, surroundings(sys, history.New(history.Dir(sys.Getenv)), config))
-	if err != nil {
-		return nil
-	}
-	if plain := sources.Groups[""]; groups && plain != nil {
-		all, _ := plain.Names("")
-		for _, group := range all {
-			names = append(names, "@"+group)
-		}
-	}
-	for _, source := range []string{"ssh_config", "known_hosts"} {
-		hosts, _ := sources.Groups[source].Group("", "all")
-		names = append(names, hosts...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return hostlist.Known(ctx, surroundings(sys, history.New(history.Dir(sys.Getenv)), config), groups)
 }

@@ -20,7 +20,7 @@ type configFlags struct {
 func newConfigCommand(sys System) *cobra.Command {
 	var f configFlags
 	cmd := page("config", &cobra.Command{
-		Args: exactlyOneHost,
+		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runConfig(cmd.Context(), sys, f, args[0])
 		},
@@ -30,20 +30,6 @@ func newConfigCommand(sys System) *cobra.Command {
 	completeHosts(cmd, sys, &f.connection)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	return cmd
-}
-
-func exactlyOneHost(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return usageError("name one host, such as: sshpace "+cmd.Name()+" web1", "%s takes one host, got 0", cmd.Name())
-	}
-	return oneHostAtMost(cmd, args)
-}
-
-func oneHostAtMost(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return usageError("name one host, such as: sshpace "+cmd.Name()+" web1", "%s takes one host, got %d", cmd.Name(), len(args))
-	}
-	return nil
 }
 
 func runConfig(ctx context.Context, sys System, f configFlags, text string) error {

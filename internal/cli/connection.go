@@ -26,3 +26,9 @@ func (c *connectionFlags) register(flags *pflag.FlagSet) {
 func (c connectionFlags) params(sys System) route.Params {
 	return route.Params{Flags: c.Flags, Getenv: sys.Getenv, Stderr: sys.Stderr}
 }
+
+// label is what results call a host.
+func (c connectionFlags) label(host string) (string, error) {
+	d, err := route.Destination(c.Flags, host)
+	return d.Label, err
+}

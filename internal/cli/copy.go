@@ -15,14 +15,14 @@ import (
 // copyFlags are the flags of copy and fetch.
 type copyFlags struct {
 	runFlags
-	rate     byteLimit
+	rate     byteRate
 	noVerify bool
 	compare  bool
 }
 
 func (f *copyFlags) registerAll(flags *pflag.FlagSet) {
 	f.runFlags.register(flags)
-	flags.Var(&f.rate, "rate", "bytes per second of all hosts together, such as 10M; 0 = as fast as it goes")
+	flags.Var(&f.rate, "rate", "bytes per second of all hosts together, such as 10M or 10MB/s; 0 = as fast as it goes")
 	flags.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums of what has arrived")
 	flags.BoolVar(&f.compare, "checksum", false, "leave alone what has the same checksum; without it what has the same size and time")
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/fault"
+	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/doctor"
 	"sshpace/internal/show/findings"
 	"sshpace/internal/sys/safedir"
@@ -28,7 +30,7 @@ type doctorFlags struct {
 func newDoctorCommand(sys System) *cobra.Command {
 	var f doctorFlags
 	cmd := page("doctor", &cobra.Command{
-		Args: oneHostAtMost,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runDoctor(cmd.Context(), sys, f, args) },
 	})
 	cmd.Flags().StringArrayVar(&f.only, "only", nil, "only these checks: names or globs; repeatable")
@@ -45,11 +47,11 @@ func newDoctorCommand(sys System) *cobra.Command {
 func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (err error) {
 	checks := doctor.Named(splitLists(f.only))
 	if f.list {
-		var items []item
+		var items []campaign.Item
 		for _, c := range doctor.Checks {
-			items = append(items, item{c.Name, c.About})
+			items = append(items, campaign.Item{Name: c.Name, About: c.About})
 		}
-		return printList(sys, f.json, items)
+		return campaign.List(sys.output(f.json), items)
 	}
 	if len(checks) == 0 {
 		return usageError("sshpace doctor --list names the checks", "no check is called %s", strings.Join(f.only, ","))
@@ -81,7 +83,7 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (e
 		return interrupted(drain, errors.Join(err, failed))
 	}
 	if doctor.Faults(r.Findings) {
-		return exitWith(ExitFound)
+		return fault.Exit(ExitFound)
 	}
 	return nil
 }

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -11,28 +11,55 @@ import (
 	"sshpace/internal/base/fault"
 )
 
-// flagError is the text of a flag that could not be read, with the parser's own
-// words for numbers replaced.
+// flagError is what is wrong with a flag, in our words.
 func flagError(err error) string {
+	if bad, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return "unknown flag " + dashed(bad.GetSpecifiedName(), bad.GetSpecifiedShortnames())
+	}
+	if bad, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return dashed(bad.GetSpecifiedName(), bad.GetSpecifiedShortnames()) + " needs a value"
+	}
+	if bad, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
+		return "unknown flag " + bad.GetSpecifiedFlag()
+	}
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return fmt.Sprintf("--%s %q: %s", bad.GetFlag().Name, bad.GetValue(), reason(bad.Unwrap()))
+	}
+	return err.Error()
+}
+
+// dashed is a flag as it was typed; letters are those that stood together.
+func dashed(name, letters string) string {
+	if letters != "" {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// reason is what is wrong with a value, with the parser's own words for numbers replaced.
+func reason(err error) string {
 	bad, ok := errors.AsType[*strconv.NumError](err)
-	if !ok {
-		return err.Error()
-	}
-	reason := "want a whole number"
 	switch {
+	case !ok:
+		return err.Error()
 	case errors.Is(bad.Err, strconv.ErrRange):
-		reason = "the number is out of range"
+		return "the number is out of range"
 	case bad.Func == "ParseBool":
-		reason = "want true or false"
+		return "want true or false"
 	case bad.Func == "ParseFloat":
-		reason = "want a number"
+		return "want a number"
+	case bad.Func == "ParseUint":
+		return "want a whole number from 0"
 	}
-	return strings.Replace(err.Error(), bad.Error(), reason, 1)
+	return "want a whole number"
 }
 
 // flagHint is what to type instead of a flag that does not exist, or where to look.
 func flagHint(cmd *cobra.Command, err error) string {
 	see := "see " + cmd.CommandPath() + " --help"
+	if bad, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return "write it as --" + bad.GetFlag().Name + flagValue(bad.GetFlag())
+	}
 	bad, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
 		return see

@@ -1,21 +1,23 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/sched"
-	"sshpace/internal/base/termsafe"
-	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 )
 
 // The values of flags.
 type (
 	byteLimit = unit.Limit
+	byteRate  = unit.Rate
 	percent   = unit.Percent
 	seconds   = unit.Duration
 )
@@ -44,6 +46,51 @@ func checkTogether(flags *pflag.FlagSet) error {
 	return nil
 }
 
+// amounts are the counts and durations of all commands: an example, and whether 0 says
+// something too, such as none or any.
+var amounts = map[string]struct {
+	such string
+	zero bool
+}{
+	"budget": {"90s", false}, "canary": {"1", false}, "connections": {"200", false}, "connect-timeout": {"15s", false}, "count": {"20", false},
+	"interval": {"0.2", false}, "precision": {"5%", false}, "rounds": {"3", false}, "size": {"64M", false}, "streams": {"4", false}, "top": {"5", false},
+	"autostep": {"3", true}, "confirm-above": {"100", true}, "fanout": {"64", true}, "loss": {"1%", true}, "pause": {"1m", true}, "retry-for": {"2m", true}, "timeout": {"30s", true},
+	"max-output": {"64M", true}, "max-size": {"1G", true}, "rate": {"10M", true},
+}
+
+// checkAmounts refuses a count or a duration of less than there can be.
+func checkAmounts(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		a, is := amounts[f.Name]
+		value, known := amountOf(f.Value)
+		if !is || !known || value > 0 || value == 0 && a.zero {
+			return
+		}
+		least := "more than 0"
+		if a.zero {
+			least = "0 or more"
+		}
+		err = cmp.Or(err, usageError("such as --"+f.Name+" "+a.such, "--%s %s: want %s", f.Name, cmp.Or(f.Value.String(), "0"), least))
+	})
+	return err
+}
+
+// amountOf is the number that a flag holds.
+func amountOf(v pflag.Value) (n float64, known bool) {
+	switch v := v.(type) {
+	case *seconds:
+		return time.Duration(*v).Seconds(), true
+	case *percent:
+		return float64(*v), true
+	case *byteLimit:
+		return float64(*v), true
+	case *byteRate:
+		return float64(*v), true
+	}
+	n, err := strconv.ParseFloat(v.String(), 64)
+	return n, err == nil && v.Type() == "int"
+}
+
 // roundFlags say how long something is measured that goes by rounds alone.
 type roundFlags struct {
 	rounds int
@@ -58,10 +105,12 @@ func (f *roundFlags) register(flags *pflag.FlagSet, rounds int) {
 // of are the rounds, of which there must be so many at least.
 func (f *roundFlags) of(least int) (sched.Rounds, error) {
 	switch {
-	case f.rounds < least || f.rounds > maxRepeats:
-		return sched.Rounds{}, usageError("such as --rounds 10", "--rounds %d: want %d to %d", f.rounds, least, maxRepeats)
+	case f.budget < 0:
+		return sched.Rounds{}, usageError("such as 90s or 5m", "--budget must be longer than nothing")
 	case f.budget > 0:
 		return sched.Rounds{Count: least, Budget: time.Duration(f.budget)}, nil
+	case f.rounds < least || f.rounds > maxRepeats:
+		return sched.Rounds{}, usageError("such as --rounds 10", "--rounds %d: want %d to %d", f.rounds, least, maxRepeats)
 	}
 	return sched.Rounds{Count: f.rounds}, nil
 }
@@ -80,24 +129,27 @@ func progress(sys System, quiet bool, format string) func(what string) {
 	return func(what string) { fmt.Fprintf(sys.Stderr, format, oneLine(what)) }
 }
 
-// item is a line of what --list prints.
-type item struct {
-	Name  string `json:"name"`
-	About string `json:"about,omitempty"`
+// given is what flags of these names say where they were given.
+func given(flags *pflag.FlagSet, names []string) map[string][]string {
+	words := map[string][]string{}
+	for _, name := range names {
+		if flag := flags.Lookup(name); flag == nil || !flag.Changed {
+			continue
+		} else if list, ok := flag.Value.(pflag.SliceValue); ok {
+			words[name] = slices.Clone(list.GetSlice())
+		} else {
+			words[name] = []string{flag.Value.String()}
+		}
+	}
+	return words
 }
 
-// printList is --list: what there is to be measured.
-func printList(sys System, asJSON bool, items []item) error {
-	if asJSON {
-		return termsafe.WriteJSON(sys.Stdout, struct {
-			Schema string `json:"schema"`
-			Items  []item `json:"items"`
-		}{"sshpace.list/1", items}, "  ")
+// setTo sets a flag to such words.
+func setTo(flags *pflag.FlagSet, name string, words []string) error {
+	flag := flags.Lookup(name)
+	if list, ok := flag.Value.(pflag.SliceValue); ok {
+		flag.Changed = true
+		return list.Replace(words)
 	}
-	t := text.Table{Columns: make([]text.Column, 2)}
-	for _, i := range items {
-		t.Rows = append(t.Rows, slices.DeleteFunc([]string{oneLine(i.Name), oneLine(i.About)}, func(s string) bool { return s == "" }))
-	}
-	_, err := sys.Stdout.Write([]byte(t.Text(0)))
-	return err
+	return flags.Set(name, strings.Join(words, ","))
 }

@@ -229,7 +229,7 @@ func TestOthersHistoryIsNotOurs(t *testing.T) {
 	plant(t, runs, "20990101T000000.000000000Z-aaaaaa.jsonl",
 		`{"type":"run","schema":"sshpace.run/1","id":"x","start":"2099-01-01T00:00:00Z","command":"touch /tmp/planted","set":"evil","how":{}}`+"\n")
 	text, err := sshpace(t, []string{"XDG_STATE_HOME=" + state}, "run", "--list", "-w", "@last:all")
-	if err == nil || strings.Contains(text, "evil\n") || !strings.Contains(text, "no such run is recorded") {
+	if err == nil || strings.Contains(text, "evil\n") || !strings.Contains(text, "there is no such run in the history") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	if err := os.Chmod(filepath.Dir(runs), 0o777); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -42,64 +43,36 @@ type flagRows struct {
 	flags []flagRow
 }
 
-// flagTable are all flags: a name means one thing, whatever the command.
-var flagTable = []flagRows{
-	{"What to measure", []flagRow{
-		{"only", "", "GLOB", "only"}, {"cipher", "", "GLOB", ""}, {"mac", "", "GLOB", ""},
-		{"kex", "", "GLOB", ""}, {"policy", "", "NAME", "security policy"}, {"direction", "", "NAME", "upload"}, {"data", "", "NAME", "payload"},
-		{"figure", "", "GLOB", ""}, {"normalise", "", "GLOB", ""}, {"load", "", "NAME", ""}, {"full", "", "", ""}, {"files", "", "COUNTxSIZE", ""},
-		{"streams", "", "N", ""}, {"compression", "", "", ""}, {"remote-dir", "", "DIR", "directory"},
-	}},
-	{"How long", []flagRow{
-		{"budget", "", "DURATION", "time"}, {"count", "c", "N", ""}, {"interval", "", "DURATION", ""}, {"precision", "", "PERCENT", ""},
-		{"rounds", "", "N", "rounds"}, {"exhaustive", "", "", ""}, {"size", "", "SIZE", "bytes"}, {"resume", "", "FILE", "go on with"},
-	}},
-	{"What to do", []flagRow{
-		{"prove", "", "", ""}, {"write", "", "SIDE", ""}, {"undo", "", "SIDE", ""}, {"check", "", "HOST", ""}, {"strict", "", "", ""}, {"include-insecure", "", "", ""},
-		{"host", "", "PATTERN", ""}, {"dir", "", "DIR", "directory"}, {"force", "", "", ""}, {"from", "", "NAME", ""}, {"to", "", "HOST", ""},
-		{"keep-unmatched", "", "", ""}, {"no-resolve", "", "", ""}, {"ignore", "", "NAME", ""}, {"known-hosts", "", "FILE", ""},
-		{"script", "", "FILE", ""}, {"stdin", "", "", ""}, {"sudo", "", "USER", ""}, {"ask-pass", "", "", ""}, {"password-command", "", "COMMAND", ""},
-		{"login-log", "", "FILE", ""}, {"rerun", "", "SET", ""}, {"history", "", "", ""}, {"maxrc", "", "", ""}, {"no-remote-kill", "", "", ""},
-		{"checksum", "", "", ""}, {"no-verify", "", "", ""}, {"max-size", "", "", ""}, {"number", "n", "", ""},
-		{"expand", "e", "", ""}, {"fold", "", "", ""}, {"autostep", "", "N", ""}, {"separator", "S", "TEXT", ""}, {"known-as", "", "NAME", ""},
-	}},
-	{"Hosts", []flagRow{
-		{"hosts", "w", "SET", "hosts"}, {"exclude", "x", "SET", "leave out"}, {"intersection", "I", "SET", ""}, {"xor", "X", "SET", ""},
-		{"hosts-file", "", "FILE", "file of hosts, one a line"}, {"label", "", "NAME", ""}, {"groups", "", "FILE|DIR", ""},
-		{"groups-command", "", "COMMAND", ""}, {"inventory", "", "FILE", ""}, {"from-config", "", "", ""},
-	}},
-	{"Pace", []flagRow{
-		{"fanout", "f", "N", ""}, {"batch", "", "", ""}, {"canary", "", "N", ""},
-		{"then-confirm", "", "", ""}, {"pause", "", "DURATION", ""}, {"max-fail", "", "", ""},
-		{"confirm-above", "", "N", ""}, {"yes", "y", "", ""}, {"timeout", "", "DURATION", ""},
-		{"retry-for", "", "DURATION", ""},
-	}},
-	{"Connection", []flagRow{
-		{"config", "F", "FILE", "ssh_config"}, {"option", "o", "OPTION", ""}, {"port", "p", "N", "port"},
-		{"login", "l", "USER", ""}, {"identity", "i", "FILE", ""}, {"jump", "J", "HOST", ""},
-		{"ipv4", "4", "", ""}, {"ipv6", "6", "", ""}, {"connect-timeout", "", "DURATION", "connect"}, {"connections", "", "N", ""},
-		{"accept-new", "", "", ""}, {"rtt", "", "DURATION", ""}, {"rate", "", "RATE", "bytes per second"},
-		{"loss", "", "PERCENT", ""},
-	}},
-	{"Output", []flagRow{
-		{"out", "", "FILE", "file"}, {"format", "", "NAME", "json"}, {"json", "", "", "JSON"}, {"all", "", "", "all"}, {"method", "", "", ""},
-		{"limit", "", "", ""}, {"rows", "", "", ""}, {"list", "", "", "print"}, {"list-groups", "L", "", ""}, {"long", "", "", ""}, {"test", "t", "", ""}, {"quiet", "q", "", "no progress"},
-		{"verbose", "v", "", ""}, {"anonymize", "", "", ""}, {"top", "", "N", ""}, {"worst", "", "", ""}, {"fail-on", "", "LIMIT", ""},
-		{"pair", "", "", ""}, {"gather", "b", "", ""}, {"diff", "", "HOST", ""}, {"sort", "", "NAME", ""},
-		{"group-by", "", "NAME", ""}, {"color", "", "WHEN", ""}, {"raw", "", "", ""},
-		{"max-output", "", "SIZE", ""}, {"no-record", "", "", ""}, {"help", "h", "", "help"},
-		{"version", "V", "", ""},
-	}},
-	{"Expert", []flagRow{
-		{"seed", "", "N", ""}, {"engine", "", "NAME", "native"}, {"server", "", "NAME", ""}, {"ssh", "", "FILE", ""},
-		{"sshd", "", "FILE", ""}, {"sshd-config", "", "FILE", ""}, {"openssl", "", "FILE", ""}, {"rank-by", "", "NAME", "throughput"},
-		{"machine", "", "FILE", ""},
-	}},
-}
+// flagTable are all flags, as they stand on their page: a name means one thing, whatever the
+// command.
+var flagTable = sync.OnceValue(func() (table []flagRows) {
+	text, _ := pages.ReadFile("pages/flags.txt")
+	for group := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
+		title, lines, _ := strings.Cut(group, "\n")
+		rows := flagRows{title: title}
+		for line := range strings.SplitSeq(lines, "\n") {
+			var row flagRow
+			line, row.says, _ = strings.Cut(line, ": ")
+			for word := range strings.FieldsSeq(line) {
+				switch {
+				case strings.HasPrefix(word, "--"):
+					row.name = word[2:]
+				case strings.HasPrefix(word, "-"):
+					row.letter = word[1:]
+				default:
+					row.value = word
+				}
+			}
+			rows.flags = append(rows.flags, row)
+		}
+		table = append(table, rows)
+	}
+	return table
+})
 
 // rowOf is the row of a flag, and the heading that it is below.
 func rowOf(name string) (row flagRow, title string) {
-	for _, g := range flagTable {
+	for _, g := range flagTable() {
 		for _, r := range g.flags {
 			if r.name == name {
 				return r, g.title
@@ -143,7 +116,7 @@ func groupFlags(cmd *cobra.Command) []flagGroup {
 		return []flagGroup{{"", all}}
 	}
 	var groups []flagGroup
-	for _, g := range flagTable {
+	for _, g := range flagTable() {
 		in := slices.DeleteFunc(slices.Clone(all), func(f *pflag.Flag) bool { _, title := rowOf(f.Name); return title != g.title })
 		if len(in) > 0 {
 			groups = append(groups, flagGroup{g.title, in})

@@ -71,7 +71,7 @@ func TestFlagsMeanOneThing(t *testing.T) {
 			t.Errorf("%s shows %d flags of %d", cmd.CommandPath(), shown, visible)
 		}
 	})
-	for _, g := range flagTable {
+	for _, g := range flagTable() {
 		for _, row := range g.flags {
 			switch n := commands[row.name]; {
 			case n == 0:
@@ -166,6 +166,60 @@ func TestHelpFitsOnAScreen(t *testing.T) {
 			t.Errorf("%s: %q has more than 60 characters", cmd.CommandPath(), cmd.Short)
 		}
 	})
+}
+
+// Whatever is wrong with a line is said in our words, is a usage error, and comes with
+// what to type instead; every count and duration is bounded, by one table.
+func TestOurWords(t *testing.T) {
+	foreign := regexp.MustCompile(`arg\(s\)|unknown (shorthand|command .* for)|flag needs|invalid argument|required flag|bad flag syntax|strconv`)
+	bounded := map[string]bool{}
+	allCommands(t, func(cmd *cobra.Command) {
+		words := strings.Fields(cmd.CommandPath())
+		lines := [][]string{{"--nonsense"}, {"-Z"}, {"-h=x"}, {"--=x"}, {"a", "b", "c", "d", "--nonsense"}}
+		if cmd.HasParent() && !cmd.HasAvailableSubCommands() && cmd.Args != nil && cmd.Args(cmd, []string{"a", "b"}) != nil {
+			lines = append(lines, []string{"a", "b"})
+		}
+		if cmd.HasParent() && cmd.Args != nil && cmd.Args(cmd, nil) != nil {
+			lines = append(lines, nil)
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.NoOptDefVal == "" {
+				lines = append(lines, []string{"--" + f.Name})
+			}
+			a, is := amounts[f.Name]
+			_, number := amountOf(f.Value)
+			if number != is && f.Name != "limit" && !(is && f.Value.Type() == "string") {
+				t.Errorf("%s --%s is a number that the table of amounts does not bound", cmd.CommandPath(), f.Name)
+			}
+			if !number || !is {
+				return
+			}
+			bounded[f.Name] = true
+			lines = append(lines, []string{"--" + f.Name + "=-1"}, []string{"--" + f.Name + "=x"})
+			if !a.zero {
+				lines = append(lines, []string{"--" + f.Name + "=0"})
+			}
+		})
+		if cmd.Name() == "compat" { // which has the flags of others
+			return
+		}
+		for _, line := range lines {
+			var out strings.Builder
+			args := slices.Concat(words, line)
+			sys := System{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }}
+			switch exit, said := Main(t.Context(), sys, args), out.String(); {
+			case exit != ExitUsage || !strings.Contains(said, "sshpace: error: ") || !strings.Contains(said, "\nsshpace: hint: "):
+				t.Errorf("%q: exit %d, %s", args, exit, said)
+			case foreign.MatchString(said):
+				t.Errorf("%q: not our words: %s", args, said)
+			}
+		}
+	})
+	for name := range amounts {
+		if !bounded[name] {
+			t.Errorf("no command has --%s as a number", name)
+		}
+	}
 }
 
 // Version names every schema that something prints.

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"os/signal"
-	"slices"
 
 	"sshpace/internal/ssh/oldserver"
 	"sshpace/internal/ssh/wire"
+	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -23,7 +21,7 @@ var helperPrograms = map[string]func(ctx context.Context, args []string) (exit i
 		if len(args) != 1 {
 			return 2, errors.New("keep: want a folder")
 		}
-		signal.Ignore(slices.Collect(maps.Keys(ends))...) // its end is that of its input
+		proc.IgnoreSignals() // its end is that of its input
 		return 1, safedir.Keep(args[0], os.Stdin)
 	},
 	"native-server": server(wire.ServeOne),

@@ -2,14 +2,10 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/host"
+	"sshpace/internal/base/fault"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostlist"
 	"sshpace/internal/fleet/hostset"
@@ -20,12 +16,11 @@ import (
 
 // hostsFlags are the flags of hosts.
 type hostsFlags struct {
-	selection                             fleetHosts
-	connection                            connectionFlags
-	expand, fold, count, all, quiet, json bool
-	groups                                int
-	separator                             string
-	autostep                              int
+	selection   fleetHosts
+	connection  connectionFlags
+	form        hostlist.Form
+	fold, quiet bool
+	groups      int
 }
 
 func newHostsCommand(sys System) *cobra.Command {
@@ -42,14 +37,14 @@ func newHostsCommand(sys System) *cobra.Command {
 	flags.VarP(&stepFlag{&f.selection.Steps, '&'}, "intersection", "I", "set of hosts, only those in it stay; repeatable")
 	flags.VarP(&stepFlag{&f.selection.Steps, '^'}, "xor", "X", "set of hosts, those in one of both stay; repeatable")
 	flags.BoolVar(&f.fold, "fold", false, "one short set (the default)")
-	flags.BoolVarP(&f.expand, "expand", "e", false, "every name, in the order of --fold")
-	flags.BoolVarP(&f.count, "number", "n", false, "how many")
+	flags.BoolVarP(&f.form.Expand, "expand", "e", false, "every name, in the order of --fold")
+	flags.BoolVarP(&f.form.Count, "number", "n", false, "how many")
 	flags.CountVarP(&f.groups, "list-groups", "L", "names of groups, of those that have one of the hosts if there are any; -LL with their hosts")
-	flags.BoolVar(&f.all, "long", false, "every host as it is reached: user, name=address, port")
-	flags.StringVarP(&f.separator, "separator", "S", " ", `what stands between the names of -e, such as '\n'`)
-	flags.IntVar(&f.autostep, "autostep", 0, "fold N or more numbers at equal distances as a-b/step; 0 = never")
+	flags.BoolVar(&f.form.Exact, "long", false, "every host as it is reached: user, name=address, port")
+	flags.StringVarP(&f.form.Separator, "separator", "S", " ", `what stands between the names of -e, such as '\n'`)
+	flags.IntVar(&f.form.Autostep, "autostep", 0, "fold N or more numbers at equal distances as a-b/step; 0 = never")
 	flags.BoolVarP(&f.quiet, "test", "t", false, "print nothing; exit status 1 if there is no host")
-	flags.BoolVar(&f.json, "json", false, "print JSON, schema "+hostlist.Schema)
+	flags.BoolVar(&f.form.JSON, "json", false, "print JSON, schema "+hostlist.Schema)
 	completeSets(cmd, sys, &f.connection)
 	return cmd
 }
@@ -69,7 +64,7 @@ func (f *stepFlag) Set(set string) error {
 
 func (f *hostsFlags) check() error {
 	forms := 0
-	for _, given := range []bool{f.fold, f.expand, f.count, f.all, f.quiet, f.json, f.groups > 0} {
+	for _, given := range []bool{f.fold, f.form.Expand, f.form.Count, f.form.Exact, f.quiet, f.form.JSON, f.groups > 0} {
 		if given {
 			forms++
 		}
@@ -77,8 +72,8 @@ func (f *hostsFlags) check() error {
 	switch {
 	case forms > 1:
 		return usageError("give one of --fold, -e, -n, -L, -t, --long and --json", "more than one form is asked for")
-	case f.autostep < 0 || f.autostep == 1:
-		return usageError("2 is the least that makes sense", "--autostep %d", f.autostep)
+	case f.form.Autostep < 0 || f.form.Autostep == 1:
+		return usageError("2 is the least that makes sense", "--autostep %d", f.form.Autostep)
 	}
 	return nil
 }
@@ -101,40 +96,19 @@ func (f *hostsFlags) run(ctx context.Context, sys System, args []string) error {
 	if !named && !terminal.IsInput(sys.Stdin) {
 		sel.Sets = []string{hostlist.Stdin}
 	}
-	sel.EmptyOK, sel.AsNamed = true, !f.all && !f.json
+	sel.EmptyOK, sel.AsNamed = true, !f.form.Exact && !f.form.JSON
 	hosts, err := sel.hosts(ctx, sys, store, config)
 	switch {
 	case err != nil:
 		return err
 	case f.quiet && len(hosts) == 0:
-		return exitWith(ExitFailed)
+		return fault.Exit(ExitFailed)
 	case f.quiet:
 		return nil
 	case f.groups > 0:
 		return f.listGroups(ctx, sys, store, config, hostlist.Names(hosts))
 	}
-	return f.write(sys.Stdout, hosts)
-}
-
-func (f *hostsFlags) write(w io.Writer, hosts []host.Host) error {
-	var err error
-	switch {
-	case f.json:
-		return hostlist.WriteJSON(w, hosts, f.autostep)
-	case f.all:
-		return hostlist.Exact(w, hosts)
-	case f.count:
-		_, err = fmt.Fprintln(w, len(hosts))
-	case f.expand:
-		separator, bad := strconv.Unquote(`"` + strings.ReplaceAll(f.separator, `"`, `\"`) + `"`)
-		if bad != nil {
-			separator = f.separator
-		}
-		_, err = fmt.Fprintln(w, strings.Join(hostset.Sorted(hostlist.Names(hosts)), separator))
-	default:
-		_, err = fmt.Fprintln(w, hostset.FoldSteps(hostlist.Names(hosts), f.autostep))
-	}
-	return err
+	return f.form.Write(sys.Stdout, hosts)
 }
 
 // listGroups lists the groups, or those that have one of the names.
@@ -143,5 +117,5 @@ func (f *hostsFlags) listGroups(ctx context.Context, sys System, store *history.
 	if err != nil {
 		return err
 	}
-	return hostlist.Groups{Sources: s, Of: names, Members: f.groups > 1, Autostep: f.autostep}.Write(sys.Stdout, sys.Stderr)
+	return hostlist.Groups{Sources: s, Of: names, Members: f.groups > 1, Autostep: f.form.Autostep}.Write(sys.Stdout, sys.Stderr)
 }

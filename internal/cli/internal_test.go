@@ -147,7 +147,7 @@ func TestAdoptEnd(t *testing.T) {
 		"blocks":          {nil, rounds, end{time.Minute, 5, 0}},
 		"more blocks":     {[]string{"--rounds", "7"}, rounds, end{time.Minute, 7, 0}},
 		"time for blocks": {[]string{"--budget", "2m"}, rounds, end{2 * time.Minute, 0, 0}},
-		"blocks for time": {[]string{"--rounds", "7"}, timed, end{10 * time.Minute, 7, 2}},
+		"blocks for time": {[]string{"--rounds", "7"}, timed, end{time.Minute, 7, 2}},
 		"more precise":    {[]string{"--precision", "1"}, timed, end{10 * time.Minute, 0, 1}},
 	} {
 		f := usual()

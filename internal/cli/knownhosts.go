@@ -11,15 +11,7 @@ import (
 )
 
 func newKnownHostsCommand(sys System) *cobra.Command {
-	cmd := page("known-hosts", &cobra.Command{
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
-	})
+	cmd := parent(page("known-hosts", &cobra.Command{}))
 	cmd.AddCommand(
 		newKnownHostsSplitCommand(sys),
 		newKnownHostsLookupCommand(sys),

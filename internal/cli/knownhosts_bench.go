@@ -26,8 +26,11 @@ type knownHostsBenchFlags struct {
 func newKnownHostsBenchCommand(sys System) *cobra.Command {
 	var f knownHostsBenchFlags
 	cmd := page("known-hosts-bench", &cobra.Command{
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runKnownHostsBench(cmd.Context(), sys, f) },
+		Args: takes(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.files = append(f.files, args...)
+			return runKnownHostsBench(cmd.Context(), sys, f)
+		},
 	})
 	f.files.register(cmd.Flags())
 	f.length.register(cmd.Flags(), measured.DefaultRounds)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/show/findings"
 	"sshpace/internal/ssh/knownhosts"
@@ -17,20 +18,18 @@ import (
 
 func newKnownHostsLookupCommand(sys System) *cobra.Command {
 	var files knownHostsFiles
-	var port int
+	var connection connectionFlags // -p
 	var asJSON bool
 	cmd := page("known-hosts-lookup", &cobra.Command{
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if port < 0 || port > 65535 {
-				return usageError("a port is a number from 1 to 65535", "port %d", port)
-			}
+			files = append(files, args[1:]...)
 			x, err := files.open(sys)
 			if err != nil {
 				return err
 			}
 			name := args[0]
-			if port != 0 {
+			if port := int(connection.Port); port != 0 {
 				name = knownhosts.HostPort(name, port)
 			}
 			entries := x.Exactly(name)
@@ -38,13 +37,13 @@ func newKnownHostsLookupCommand(sys System) *cobra.Command {
 				return err
 			}
 			if len(entries) == 0 {
-				return exitWith(ExitFailed)
+				return fault.Exit(ExitFailed)
 			}
 			return nil
 		},
 	})
 	files.register(cmd.Flags())
-	cmd.Flags().IntVarP(&port, "port", "p", 0, "port of the server")
+	cmd.Flags().VarP(connection.PortFlag(), "port", "p", "port of the server")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the lines as JSON")
 	return cmd
 }
@@ -55,8 +54,8 @@ func newKnownHostsLintCommand(sys System) *cobra.Command {
 	var ignore []string
 	var asJSON bool
 	cmd := page("known-hosts-lint", &cobra.Command{
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files = append(files, args...)
 			ctx, _, stop := interrupts(cmd.Context(), sys)
 			defer stop()
 			x, err := files.open(sys)
@@ -96,5 +95,5 @@ func runLint(ctx context.Context, sys System, x *index.Index, hosts []route.Look
 		return nil
 	}
 	fmt.Fprintf(sys.Stderr, "sshpace: %s\n", unit.Count(len(found), "finding"))
-	return exitWith(ExitFound)
+	return fault.Exit(ExitFound)
 }

@@ -2,15 +2,13 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/shell"
-	"sshpace/internal/base/termsafe"
+	"sshpace/internal/show/findings"
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/knownhosts/tidy"
 )
@@ -19,7 +17,7 @@ import (
 type pinFlags struct {
 	files         knownHostsFiles
 	to, from, dir string
-	port          int
+	connection    connectionFlags // -p
 	write         string
 	json          bool
 }
@@ -27,7 +25,7 @@ type pinFlags struct {
 func newKnownHostsPinCommand(sys System) *cobra.Command {
 	var f pinFlags
 	cmd := page("known-hosts-pin", &cobra.Command{
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error { return runPin(sys, f, args[0]) },
 	})
 	flags := cmd.Flags()
@@ -35,7 +33,7 @@ func newKnownHostsPinCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.to, "to", "", "address or host name where the server is now")
 	flags.StringVar(&f.from, "known-as", "", "name in known_hosts under which the key is known, such as old.example.com or [db1]:2222")
 	flags.StringVar(&f.dir, "dir", "", "directory for the files of pinned servers (default ~/.ssh/known_hosts.pins)")
-	flags.IntVarP(&f.port, "port", "p", 0, "port of the server")
+	flags.VarP(f.connection.PortFlag(), "port", "p", "port of the server")
 	flags.StringVar(&f.write, "out", "", "file that gets the lines, and holds nothing else, instead of printing them")
 	flags.BoolVar(&f.json, "json", false, "print what was done as JSON")
 	return cmd
@@ -44,9 +42,6 @@ func newKnownHostsPinCommand(sys System) *cobra.Command {
 func runPin(sys System, f pinFlags, name string) error {
 	if f.to == "" {
 		return usageError("such as: sshpace known-hosts pin "+shell.Word(name)+" --to 198.51.100.7", "no address for %s", name)
-	}
-	if f.port < 0 || f.port > 65535 {
-		return usageError("a port is a number from 1 to 65535", "port %d", f.port)
 	}
 	x, err := f.index(sys)
 	if err != nil {
@@ -57,14 +52,14 @@ func runPin(sys System, f pinFlags, name string) error {
 			return err
 		}
 	}
-	result, err := tidy.Pin(x, tidy.PinOptions{Name: name, Address: f.to, Port: f.port, From: f.from, Dir: f.dir})
+	result, err := tidy.Pin(x, tidy.PinOptions{Name: name, Address: f.to, Port: int(f.connection.Port), From: f.from, Dir: f.dir})
 	if err != nil {
 		return &Error{Err: err, Hint: "a name may have letters, digits, dots, dashes and underscores", Code: ExitUsage}
 	}
 	if f.from != "" && len(result.Keys) == 0 {
 		return withHint(fmt.Errorf("no host key is known for %s in %s", f.from, strings.Join(x.Files(), ", ")), "look with: sshpace known-hosts lookup "+shell.Word(f.from))
 	}
-	return f.print(sys, result)
+	return findings.Pinned(sys.Stdout, sys.Stderr, result, f.write, f.json)
 }
 
 // index opens the files that were named; the default one may be missing, since
@@ -81,34 +76,4 @@ func (f *pinFlags) index(sys System) (*index.Index, error) {
 		return index.Open(), nil
 	}
 	return index.Open(own), nil
-}
-
-func (f *pinFlags) print(sys System, r tidy.PinResult) error {
-	if f.write != "" {
-		var err error
-		if f.write, err = filepath.Abs(f.write); err != nil { // Include takes other names from ~/.ssh
-			return err
-		}
-		if err := tidy.WritePinConfig(f.write, r); err != nil {
-			return withHint(err, "name a file that this command has written, or a new one, with --out")
-		}
-	}
-	for _, key := range r.Keys {
-		fmt.Fprintf(sys.Stderr, "sshpace: %s is pinned to %s in %s\n", r.Name, key, r.File)
-	}
-	if len(r.Keys) == 0 {
-		fmt.Fprintf(sys.Stderr, "sshpace: no key of %s is known; compare the fingerprint when ssh asks at the first login, then run this again\n", r.Name)
-	}
-	switch {
-	case f.json:
-		return termsafe.WriteJSON(sys.Stdout, struct {
-			Schema string `json:"schema"`
-			tidy.PinResult
-		}{"sshpace.known-hosts.pin/1", r}, "  ")
-	case f.write != "":
-		_, err := fmt.Fprintf(sys.Stderr, "sshpace: wrote %s; ssh reads it if ~/.ssh/config starts with: Include %s\n", f.write, f.write)
-		return err
-	}
-	_, err := io.WriteString(sys.Stdout, r.Config)
-	return err
 }

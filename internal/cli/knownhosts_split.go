@@ -2,14 +2,10 @@ package cli
 
 import (
 	"context"
-	"io"
-	"net"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/show/findings"
 	"sshpace/internal/ssh/knownhosts/tidy"
 	"sshpace/internal/ssh/route"
@@ -29,8 +25,10 @@ type splitFlags struct {
 func newKnownHostsSplitCommand(sys System) *cobra.Command {
 	var f splitFlags
 	cmd := page("known-hosts-split", &cobra.Command{
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runSplit(cmd.Context(), sys, f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.files = append(f.files, args...)
+			return runSplit(cmd.Context(), sys, f)
+		},
 	})
 	flags := cmd.Flags()
 	f.files.register(flags)
@@ -66,7 +64,7 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 	options := tidy.SplitOptions{Hosts: route.Hosts(hosts), Force: f.force, KeepUnmatched: f.keep,
 		Progress: terminal.NewProgress(sys.Stderr, "host files").Report, Looking: terminal.NewProgress(sys.Stderr, "addresses looked up").Report}
 	if !f.noResolve {
-		options.Resolve = resolveHost
+		options.Resolve = tidy.Addresses
 	}
 	result, err := tidy.Split(ctx, x, f.dir, options)
 	if err != nil && hintOf(err) == "" {
@@ -75,28 +73,5 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 	if err != nil {
 		return interrupted(ctx, err)
 	}
-	if err := f.print(sys, result, config); err != nil {
-		return err
-	}
-	return findings.Split(sys.Stderr, result)
-}
-
-// resolveHost asks the system for the addresses of a host.
-func resolveHost(ctx context.Context, name string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	return net.DefaultResolver.LookupHost(ctx, name)
-}
-
-// print writes the configuration, or everything as JSON.
-func (f *splitFlags) print(sys System, result tidy.SplitResult, config string) error {
-	if !f.json {
-		_, err := io.WriteString(sys.Stdout, config)
-		return err
-	}
-	return termsafe.WriteJSON(sys.Stdout, struct {
-		Schema string `json:"schema"`
-		tidy.SplitResult
-		Config string `json:"config"`
-	}{"sshpace.known-hosts.split/1", result, config}, "  ")
+	return findings.Split(sys.Stdout, sys.Stderr, result, config, f.json)
 }

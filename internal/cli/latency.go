@@ -33,7 +33,7 @@ type latencyFlags struct {
 func newLatencyCommand(sys System) *cobra.Command {
 	var f latencyFlags
 	cmd := page("latency", &cobra.Command{
-		Args: exactlyOneHost,
+		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runLatency(cmd.Context(), sys, f, args[0]) },
 	})
 	f.connect, f.interval = seconds(patience), seconds(200*time.Millisecond)
@@ -105,8 +105,6 @@ func (f latencyFlags) run(ctx context.Context, sys System, client *latency.Clien
 
 func (f latencyFlags) check() error {
 	switch {
-	case f.count < 0:
-		return usageError("0 or more; 0 goes on until Ctrl-C", "-c %d", f.count)
 	case time.Duration(f.interval) < time.Millisecond:
 		return usageError("0.001 or more", "--interval %s", time.Duration(f.interval))
 	case f.load != "" && f.load != latency.Upload && f.load != latency.Download:

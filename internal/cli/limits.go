@@ -15,23 +15,24 @@ import (
 
 // limitFlags are the flags of `sshpace limits`.
 type limitFlags struct {
-	out, openssl, dir, size string
-	only                    []string
-	length                  roundFlags
-	json, list, quiet       bool
+	out, openssl, dir string
+	size              byteLimit
+	only              []string
+	length            roundFlags
+	json, list, quiet bool
 }
 
 func newLimitsCommand(sys System) *cobra.Command {
-	var f limitFlags
+	f := limitFlags{size: 256 << 20}
 	cmd := page("limits", &cobra.Command{
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runLimits(cmd.Context(), sys, f) },
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "result file; - is standard output (default: a new one in the state folder)")
 	flags.StringVar(&f.openssl, "openssl", "", "path of openssl")
 	flags.StringVar(&f.dir, "dir", "", "directory for the file that is read (default: the state directory)")
-	flags.StringVar(&f.size, "size", "256M", "bytes of that file")
+	flags.Var(&f.size, "size", "bytes of that file")
 	flags.StringArrayVar(&f.only, "only", nil, "only this probe; a name or a glob; repeatable")
 	f.length.register(flags, limits.DefaultRounds)
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
@@ -42,15 +43,11 @@ func newLimitsCommand(sys System) *cobra.Command {
 
 func runLimits(ctx context.Context, sys System, f limitFlags) error {
 	if f.list {
-		var items []item
+		var items []campaign.Item
 		for _, name := range limits.Names() {
-			items = append(items, item{Name: name})
+			items = append(items, campaign.Item{Name: name})
 		}
-		return printList(sys, f.json, items)
-	}
-	size, err := unit.ParseBytes(f.size)
-	if err != nil {
-		return usageError("such as --size 256M", "--%s", err)
+		return campaign.List(sys.output(f.json), items)
 	}
 	rounds, err := f.length.of(1)
 	switch {
@@ -63,7 +60,7 @@ func runLimits(ctx context.Context, sys System, f limitFlags) error {
 	defer stop()
 	return interrupted(drain, campaign.Machine(drain, campaign.MachineParams{
 		Limits: limits.Options{
-			Only: f.only, Rounds: rounds, DiskDir: f.dir, DiskBytes: size,
+			Only: f.only, Rounds: rounds, DiskDir: f.dir, DiskBytes: unit.Bytes(f.size),
 			Progress: progress(sys, f.quiet, "measuring %s\n"),
 		},
 		OpenSSL: f.openssl, Tool: toolVersion(), Out: f.out,

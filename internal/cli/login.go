@@ -29,15 +29,14 @@ type loginFlags struct {
 	only   []string
 	full   bool
 	engine string
-	rounds int
-	budget seconds
+	length roundFlags
 	list   bool
 }
 
 func newLoginCommand(sys System) *cobra.Command {
-	f := loginFlags{budget: seconds(time.Minute)}
+	var f loginFlags
 	cmd := page("login", &cobra.Command{
-		Args: oneHostAtMost,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runLogin(cmd.Context(), sys, &f, cmd.Flags(), args)
 		},
@@ -47,8 +46,9 @@ func newLoginCommand(sys System) *cobra.Command {
 	flags.StringSliceVar(&f.only, "only", nil, "compare only these: "+strings.Join(login.FactorNames(), ", ")+"; none for the plain login alone")
 	flags.BoolVar(&f.full, "full", false, "every key exchange with every host key and every user key")
 	flags.StringVar(&f.engine, "engine", "", "whose logins: openssh, or native for those of sshpace run (default: openssh)")
-	flags.IntVar(&f.rounds, "rounds", 0, "measure so many complete rounds instead of a time (default 5 with a host)")
-	flags.Var(&f.budget, "budget", "measuring time, such as 90s (default 1m on the private server)")
+	f.length.register(flags, 0)
+	flags.Lookup("rounds").Usage += " (default 5 with a host)"
+	flags.Lookup("budget").Usage += " (default 1m on the private server)"
 	flags.BoolVar(&f.list, "list", false, "print what would be measured, and measure nothing")
 	f.endFlags.register(flags, patience)
 	f.resultFlags.register(flags)
@@ -61,15 +61,19 @@ func runLogin(ctx context.Context, sys System, f *loginFlags, flags *pflag.FlagS
 	if err := choose("engine", f.engine); err != nil {
 		return err
 	}
-	p := campaign.LoginParams{
-		Native: f.engine == "native", Kex: f.kex, Factors: f.only, Full: f.full,
-		Plan:   login.Plan{Rounds: f.rounds, Budget: time.Duration(f.budget), Seed: cmp.Or(f.seed, rand.Uint64N(1<<53))},
-		Chosen: flags.Changed("budget"), Tool: toolVersion(), Out: f.out, Output: f.output(sys, nil, "login", f.connection),
-	}
-	if err := p.Check(p.Chosen); err != nil {
+	rounds, err := f.length.of(0)
+	if err != nil {
 		return err
 	}
-	file, err := f.reopen("login", &args)
+	p := campaign.LoginParams{
+		Native: f.engine == "native", Kex: f.kex, Factors: f.only, Full: f.full,
+		Plan: login.Plan{Rounds: rounds, Seed: cmp.Or(f.seed, rand.Uint64N(1<<53)), List: f.list},
+		Tool: toolVersion(), Out: f.out, Output: f.output(sys, nil, "login", f.connection),
+	}
+	if err := p.Check(); err != nil {
+		return err
+	}
+	file, err := campaign.Reopen(f.resume, "login", &args)
 	if err != nil {
 		return err
 	}
@@ -103,11 +107,6 @@ func runLogin(ctx context.Context, sys System, f *loginFlags, flags *pflag.FlagS
 			return withHint(err, "install openssh-client, or name its path with --ssh")
 		}
 		defer func() { err = errors.Join(err, ends.Close()) }()
-		if !f.list {
-			return campaign.Logins(ctx, bed, ends, p)
-		}
-		var items []item
-		p.List = func(factor, level string) { items = append(items, item{strings.TrimSpace(factor + " " + level), ""}) }
-		return cmp.Or(campaign.Logins(ctx, bed, ends, p), printList(sys, f.json, items))
+		return campaign.Logins(ctx, bed, ends, p)
 	}))
 }

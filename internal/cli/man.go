@@ -7,13 +7,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/sys/file"
 )
 
 func newManCommand(sys System) *cobra.Command {
 	var dir string
 	cmd := page("man", &cobra.Command{
-		Args: cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("to read about it: sshpace help "+shell.Line(args...), "man writes all pages into a directory")
+			}
+			return nil
+		},
 		RunE: func(*cobra.Command, []string) error {
 			if dir == "" {
 				return usageError("name a directory, such as --dir ~/.local/share/man/man1", "no directory for the manual pages")

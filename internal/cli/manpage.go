@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"sshpace/internal/base/text"
 )
 
 // released is the month of Version; fixed, so that pages are reproducible.
@@ -14,11 +16,11 @@ const released = "November 2026"
 // manPageOf is the manual page of a command, in man(7).
 func manPageOf(cmd *cobra.Command) string {
 	cmd.InitDefaultHelpFlag()
-	p := &Page{}
+	p := &text.Manual{}
 	name := pageName(cmd)
-	p.Line(".TH %s 1 %s %s %s", Quoted(strings.ToUpper(name)), Quoted(released), Quoted("sshpace "+Version), Quoted("sshpace manual"))
-	p.Line(".SH NAME\n%s \\- %s", Escaped(name), Escaped(cmd.Short))
-	p.Line(".SH SYNOPSIS\n.B %s", Escaped(cmd.UseLine()))
+	p.Line(".TH %s 1 %s %s %s", text.Quoted(strings.ToUpper(name)), text.Quoted(released), text.Quoted("sshpace "+Version), text.Quoted("sshpace manual"))
+	p.Line(".SH NAME\n%s \\- %s", text.Escaped(name), text.Escaped(cmd.Short))
+	p.Line(".SH SYNOPSIS\n.B %s", text.Escaped(cmd.UseLine()))
 	p.Line(".SH DESCRIPTION")
 	below := groupCommands(cmd)
 	if cmd.HasParent() {
@@ -30,7 +32,7 @@ func manPageOf(cmd *cobra.Command) string {
 		p.Line(".SH COMMANDS")
 		for _, g := range below {
 			if g.title != "Commands" {
-				p.Line(".SS %s", Quoted(g.title))
+				p.Line(".SS %s", text.Quoted(g.title))
 			}
 			for _, child := range g.commands {
 				p.Entry(child.Name(), child.Short)
@@ -41,7 +43,7 @@ func manPageOf(cmd *cobra.Command) string {
 		p.Line(".SH OPTIONS")
 		for _, group := range groupFlags(cmd) {
 			if group.title != "" {
-				p.Line(".SS %s", Quoted(group.title))
+				p.Line(".SS %s", text.Quoted(group.title))
 			}
 			for _, f := range group.flags {
 				flagEntry(p, f)
@@ -65,24 +67,24 @@ func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.Command
 // related are the pages of the command above and of those below.
 func related(cmd *cobra.Command) (also []string) {
 	if cmd.HasParent() {
-		also = append(also, ".BR "+Escaped(pageName(cmd.Parent()))+" (1)")
+		also = append(also, ".BR "+text.Escaped(pageName(cmd.Parent()))+" (1)")
 	}
 	for _, child := range cmd.Commands() {
 		if child.IsAvailableCommand() {
-			also = append(also, ".BR "+Escaped(pageName(child))+" (1)")
+			also = append(also, ".BR "+text.Escaped(pageName(child))+" (1)")
 		}
 	}
 	return also
 }
 
 // flagEntry writes a flag as the help does.
-func flagEntry(p *Page, f *pflag.Flag) {
-	head := `\fB\-\-` + Escaped(f.Name) + `\fR`
+func flagEntry(p *text.Manual, f *pflag.Flag) {
+	head := `\fB\-\-` + text.Escaped(f.Name) + `\fR`
 	if f.Shorthand != "" {
 		head = `\fB\-` + f.Shorthand + `\fR, ` + head
 	}
 	if value := flagValue(f); value != "" {
-		head += `\fI` + Escaped(value) + `\fR`
+		head += `\fI` + text.Escaped(value) + `\fR`
 	}
-	p.Line(".TP\n%s\n%s", head, Escaped(meaning(f)))
+	p.Line(".TP\n%s\n%s", head, text.Escaped(meaning(f)))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/text"
 	"sshpace/internal/show/document"
 )
 
@@ -38,7 +39,7 @@ var files = [][2]string{
 var glossaryOf = map[string]bool{"sshpace": true, "bench": true, "report": true, "compare": true, "advise": true}
 
 // sections are those that do not come from a command's own text.
-func sections(p *Page, cmd *cobra.Command) {
+func sections(p *text.Manual, cmd *cobra.Command) {
 	p.Line(".SH EXIT STATUS")
 	for _, e := range exitStatus {
 		p.Entry(strconv.Itoa(e.code), e.meaning)

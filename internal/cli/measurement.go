@@ -4,7 +4,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -19,8 +18,6 @@ import (
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/fleet"
 	"sshpace/internal/record"
-	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/ssh/wire"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -70,8 +67,7 @@ type measureFlags struct {
 	direction, data    string
 	ciphers, macs, kex []string
 	policy             string
-	budget             seconds
-	rounds             int
+	roundFlags
 }
 
 // register defines the flags that all three have; data is what they send by default.
@@ -115,10 +111,8 @@ func (f *measureFlags) check() error {
 		return err
 	}
 	switch {
-	case f.budget < 0 || f.connect <= 0:
-		return usageError("such as 90s or 5m", "--budget and --connect-timeout must be longer than nothing")
-	case f.rounds < 0:
-		return usageError("1 or more", "--rounds %d", f.rounds)
+	case f.budget < 0 || f.rounds < 0: // of a file
+		return usageError("start a new result", "--budget %s and --rounds %d cannot be negative", time.Duration(f.budget), f.rounds)
 	case f.rounds > maxRepeats:
 		return usageError("--resume goes on with a run that has ended", "--rounds may be %d at most", maxRepeats)
 	}
@@ -165,21 +159,8 @@ func completeMeasurement(cmd *cobra.Command, sys System, f *endFlags) {
 	}
 	for flag, kind := range map[string]alg.Kind{"cipher": alg.Cipher, "mac": alg.MAC, "kex": alg.Kex} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return clientOffer(cmd.Context(), f.ssh).List(kind), cobra.ShellCompDirectiveNoFileComp
+			return testbed.ClientOffer(cmd.Context(), f.ssh).List(kind), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
 	completeHosts(cmd, sys, &f.connection)
-}
-
-// clientOffer is what the client can do that bench would choose.
-func clientOffer(ctx context.Context, path string) alg.Offer {
-	ssh, err := openssh.FindClient(ctx, path)
-	if err != nil {
-		return wire.Offer()
-	}
-	offer, err := ssh.Query(ctx)
-	if err != nil {
-		return wire.Offer()
-	}
-	return offer
 }

@@ -60,7 +60,7 @@ var mistakes = []struct{ line, hint, then string }{
 	{"bench --list --policy modren", "did you mean --policy modern", "bench --list --policy modern"},
 	{"advise --policy fips run.jsonl", "did you mean --policy fips-140-3", "advise --policy fips-140-3 run.jsonl"},
 	{"bench --list --budget soon", "see sshpace bench --help", "bench --help"},
-	{"bench --list --budget 0", "such as 90s or 5m", "bench --list --budget 90s"},
+	{"bench --list --budget 0", "such as --budget 90s", "bench --list --budget 90s"},
 	{"bench --list --direction sideways", "use upload or download or both", "bench --list --direction upload"},
 	{"bench --list --direction dowload", "did you mean --direction download", "bench --list --direction download"},
 	{"bench --list --data randm", "did you mean --data random", "bench --list --data random"},
@@ -86,7 +86,34 @@ var mistakes = []struct{ line, hint, then string }{
 	{"compare run.jsonl .", "name a result in it: sshpace report run.jsonl", "report run.jsonl"},
 	{"report --format json --out r.html run.jsonl", "leave --format out", "report --out r.html run.jsonl"},
 	{"report --format csv --out r.json run.jsonl", "leave --format out", "report --out r.json run.jsonl"},
-	{"compare run.jsonl", "see sshpace compare --help", "compare --help"},
+	{"compare run.jsonl", "name another result beside it", "compare run.jsonl again.jsonl"},
+	{"compare", "write it as sshpace compare FILE|HOST FILE|HOST...", "compare run.jsonl again.jsonl"},
+	{"import", "write it as sshpace import FILE... --out RESULT.jsonl", "import --help"},
+	{"known-hosts lookup", "write it as sshpace known-hosts lookup NAME [FILE...]", "known-hosts lookup web1 known"},
+	{"known-hosts pin", "write it as sshpace known-hosts pin NAME --to ADDRESS", "known-hosts pin --help"},
+	{"advise run.jsonl again.jsonl", "write it as sshpace advise [FILE|HOST]", "advise run.jsonl"},
+	{"version please", "write it as sshpace version", "version"},
+	{"man bench", "to read about it: sshpace help bench", "help bench"},
+	{"help frobnicate", "see sshpace --help for the commands", "help known-hosts lint"},
+	{"help bnech", "did you mean sshpace bench", "help bench"},
+	{"help known-hosts lnt", "did you mean sshpace known-hosts lint", "help known-hosts lint"},
+	{"completion bsh", "did you mean sshpace completion bash", "completion bash"},
+	{"completion bash please", "see sshpace completion bash --help", "completion bash --help"},
+	{"bench --list --budget", "write it as --budget DURATION", "bench --list --budget 90s"},
+	{"bench -Z", "see sshpace bench --help", "bench --help"},
+}
+
+// A file of hosts may be named as it is typed.
+func TestKnownHostsFilesAreArguments(t *testing.T) {
+	desk(t)
+	for _, line := range []string{"known-hosts lint known", "known-hosts lookup web1 known", "known-hosts split --no-resolve known", "known-hosts bench --rounds 1 -q --json known"} {
+		exit, stdout, stderr := typed(t, line)
+		words := strings.Fields(line)
+		_, same, _ := typed(t, strings.Join(words[:len(words)-1], " ")+" --known-hosts known")
+		if exit != cli.ExitOK || same == "" != (stdout == "") || !strings.Contains(line, "bench") && same != stdout {
+			t.Errorf("%s: exit %d, %s%s\twant:\n%s", line, exit, stdout, stderr, same)
+		}
+	}
 }
 
 // wrong are values that no flag takes, whatever the command that has it.
@@ -157,7 +184,7 @@ func desk(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, text := range map[string][]byte{"run.jsonl": run, "again.jsonl": run, "empty": nil, "state/sshpace/empty": nil} {
+	for name, text := range map[string][]byte{"run.jsonl": run, "again.jsonl": run, "known": []byte("web1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIM54/JbFlZ1bZBCpnnO1bQc2vsNOdlUN0W0J9XQ8U5mW\n"), "empty": nil, "state/sshpace/empty": nil} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
 			t.Fatal(err)
 		}

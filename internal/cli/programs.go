@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os/user"
 	"slices"
 	"strings"
@@ -16,13 +15,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/fault"
 	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/hostinfo"
 	"sshpace/internal/bench/programs"
 	"sshpace/internal/bench/testbed"
+	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
-	"sshpace/internal/record/store"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/terminal"
 )
@@ -47,17 +45,6 @@ func newProgramsCommand(sys System) *cobra.Command {
 	return cmd
 }
 
-// named refuses names of algorithms that nobody knows.
-func named(flag string, kind alg.Kind, typed []string) error {
-	for _, name := range alg.NamesOf(kind, typed) {
-		if _, known := alg.Lookup(kind, name); !known {
-			names := alg.Names(kind)
-			return usageError(fault.Near("--"+flag+" ", name, names, "there are "+strings.Join(names, ", ")), "no %s is called %q", kind, name)
-		}
-	}
-	return nil
-}
-
 // runPrograms is the command.
 func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *methodFlags) (err error) {
 	file, err := f.adopted("programs", flags, new([]string))
@@ -67,11 +54,8 @@ func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *metho
 	if file != nil {
 		defer file.Close()
 	}
-	paths, pathErr := f.paths()
-	if len(f.macs) > 0 && len(f.ciphers) == 0 {
-		return usageError("add --cipher", "--mac is for the ciphers of --cipher")
-	}
-	if err := cmp.Or(f.check(), programs.Check(f.only), named("cipher", alg.Cipher, f.ciphers), named("mac", alg.MAC, f.macs), pathErr); err != nil {
+	paths, pathErr := transfer.Paths(f.rtt, f.rate, f.loss)
+	if err := cmp.Or(f.check(), programs.Check(f.only, f.ciphers, f.macs), pathErr); err != nil {
 		return err
 	}
 	me, err := user.Current()
@@ -82,14 +66,19 @@ func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *metho
 	sys.Stderr = view
 	drain, ctx, stop := interruptsSaying(ctx, view, sys, finishing)
 	defer stop()
-	turns, err := f.turns(file, view)
+	p, err := f.params(sys, view, flags, "programs", file)
 	if err != nil {
 		return err
 	}
 	environment := hostinfo.Describe(testbed.LoadLook)
+	if file != nil {
+		if err := (&testbed.Testbed{Target: testbed.Loopback, Environment: environment}).Resumes(file.Old, alg.Offer{}); err != nil {
+			return err
+		}
+	}
 	params := programs.Params{
 		Only: f.only, SSH: f.ssh, SSHD: f.sshd, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
-		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths, Turns: turns,
+		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths,
 	}
 	dir, err := newPrivateDir(sys, inMemory)
 	if err != nil {
@@ -102,27 +91,9 @@ func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *metho
 	if err := programs.Usable(drain, f.ssh, f.sshd); err != nil {
 		return interrupted(drain, err)
 	}
-	if f.list {
-		items := f.listing(&params.Turns)
-		err := b.Measure(ctx, drain, params, func(r record.Record) error {
-			if r.Finding != nil {
-				fmt.Fprintf(sys.Stderr, "%s: %s\n", r.Finding.What, oneLine(r.Finding.Why))
-			}
-			return nil
-		})
-		return interrupted(drain, cmp.Or(err, printList(sys, f.json, *items)))
-	}
-	if file != nil {
-		if err := (&testbed.Testbed{Target: testbed.Loopback, Environment: environment}).Resumes(file.Old, alg.Offer{}); err != nil {
-			return err
-		}
-	} else if file, err = store.Of(sys.Getenv).Create(f.out, "programs"); err != nil {
-		return err
-	} else {
-		defer file.Close()
-	}
-	head := f.campaign("programs", flags, testbed.Loopback, turns)
-	return interrupted(drain, campaign.Methods(drain, f.output(sys, view, "programs", f.connection), file, head, &environment, func(sink record.Sink) error {
+	p.Name, p.Campaign.Target, p.Environment = "programs", testbed.Loopback, &environment
+	return interrupted(drain, campaign.Methods(drain, p, func(turns transfer.Turns, sink record.Sink) error {
+		params.Turns = turns
 		return b.Measure(ctx, drain, params, sink)
 	}))
 }

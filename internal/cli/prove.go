@@ -21,7 +21,7 @@ func (f adviseFlags) measure(ctx, drain context.Context, sys System, a *apply.Ad
 		return err
 	}
 	r := prove.Request{
-		Advice: a.Advice, Directions: a.Ranking.Campaign.Directions, Rounds: rounds, Modes: f.modes, Out: sys.Stdout, JSON: f.json,
+		Advice: a.Advice, Directions: a.Ranking.Campaign.Directions, Rounds: rounds, Modes: f.modes, Size: unit.Bytes(f.size), Out: sys.Stdout, JSON: f.json,
 		Progress: progress(sys, f.quiet, "%s\n"),
 		Bed: testbed.Params{
 			SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect),
@@ -30,9 +30,6 @@ func (f adviseFlags) measure(ctx, drain context.Context, sys System, a *apply.Ad
 	}
 	if !a.Here() {
 		r.Bed.Destination = a.Destination
-	}
-	if r.Size, err = unit.ParseBytes(f.size); err != nil {
-		return err
 	}
 	return withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
 		r.Bed.Dir = dir

@@ -151,3 +151,31 @@ func sheets(t *testing.T, workbook []byte) []byte {
 	}
 	return out.Bytes()
 }
+
+// Of a host whose newest result is of another kind the newest one is compared that is of
+// the kind of the others.
+func TestHostsAreComparedByOneKind(t *testing.T) {
+	desk(t)
+	dir := filepath.Join("state", "sshpace", "results")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	bench := readFile(t, "run.jsonl")
+	head, rest, _ := bytes.Cut(bench, []byte("\n"))
+	methods := `{"method":{"id":1,"mode":"pipe","direction":"upload","size_bytes":1000}}
+{"run":{"method":1,"kind":"long","start":"2026-01-02T03:04:07Z","wall_ns":318884419}}
+`
+	for _, result := range []struct{ name, target, rest string }{
+		{"20260101T000000.000Z-alpha.jsonl", "alpha", string(rest)}, {"20260103T000000.000Z-alpha.jsonl", "alpha", methods}, {"20260102T000000.000Z-beta.jsonl", "beta", string(rest)},
+	} {
+		campaign := regexp.MustCompile(`"target":"[^"]*"`).ReplaceAllString(string(head), `"target":"`+result.target+`"`)
+		if err := os.WriteFile(filepath.Join(dir, result.name), []byte(campaign+"\n"+result.rest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, line := range []string{"compare alpha beta", "compare beta alpha", "compare run.jsonl alpha"} {
+		if exit, stdout, stderr := typed(t, line); exit != cli.ExitOK || strings.Contains(stdout, "20260103") {
+			t.Errorf("%s: exit %d, %s%s", line, exit, stdout, stderr)
+		}
+	}
+}

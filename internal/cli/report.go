@@ -7,11 +7,7 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/unit"
-	"sshpace/internal/bench/advise"
-	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
-	"sshpace/internal/record"
-	"sshpace/internal/record/anonymize"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
@@ -20,15 +16,16 @@ import (
 
 // reportFlags are the flags of `sshpace report`.
 type reportFlags struct {
-	by, size, machine, policy string
-	classic                   render.ClassicOptions
-	shown                     document.Options
-	anonymous                 bool
-	out                       outputFlags
+	by, machine, policy string
+	size                byteLimit
+	classic             render.ClassicOptions
+	shown               document.Options
+	anonymous           bool
+	out                 outputFlags
 }
 
 func newReportCommand(sys System) *cobra.Command {
-	var f reportFlags
+	f := reportFlags{size: 4 << 30}
 	cmd := page("report", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, sys, args) },
 	})
@@ -41,7 +38,7 @@ func newReportCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.by, "rank-by", "auto", "throughput, cost or auto: throughput, unless only the cost differs significantly")
 	flags.StringVar(&f.machine, "machine", "", "limits of the machine that sshpace limits recorded (default: the newest of this machine)")
 	flags.BoolVar(&f.anonymous, "anonymize", false, "leave out whose result it is: names, paths, times of day, free text")
-	flags.StringVar(&f.size, "size", "4G", "classic: bytes of the copy")
+	flags.Var(&f.size, "size", "classic: bytes of the copy")
 	flags.IntVar(&f.classic.Top, "top", 5, "classic: rows of each list")
 	flags.BoolVar(&f.classic.Worst, "worst", false, "classic: slowest first")
 	completeResults(cmd, sys)
@@ -51,7 +48,7 @@ func newReportCommand(sys System) *cobra.Command {
 }
 
 func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
-	if err := classicOnly(cmd, f.out, f.classic.Top); err != nil {
+	if err := classicOnly(cmd, f.out); err != nil {
 		return err
 	}
 	if f.out.Format == format.Records && !f.anonymous {
@@ -67,13 +64,12 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 			fmt.Fprintf(sys.Stderr, "report of %s\n", oneLine(newest))
 		}
 	}
-	paths, err := resultsOf(sys, args)
+	paths, err := resultsOf(sys, args, store.Of(sys.Getenv).NewestOf)
 	if err != nil {
 		return err
 	}
-	if f.classic.Size, err = unit.ParseBytes(f.size); err != nil {
-		return usageError("such as --size 4G", "%s", err)
-	}
+	twice(sys, paths, "")
+	f.classic.Size = unit.Bytes(f.size)
 	renderings, err := f.out.Renderings(sys.Stdout)
 	if err != nil {
 		return err
@@ -81,12 +77,20 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 	if len(paths) > 1 && !f.out.OnlyText() {
 		return usageError("report them one by one, or relate them with sshpace compare", "%d files do not fit into one report", len(paths))
 	}
+	order, err := parseBy(f.by)
+	if err != nil {
+		return err
+	}
 	f.shown.Only = cmd.Flags().Changed("policy") && !f.shown.All
+	wanted := format.Wanted{
+		Ranking: format.Ranking{Classic: f.classic, Output: f.out.Output, Options: f.shown},
+		Policy:  f.policy, By: order, Machine: f.machine, Anonymous: f.anonymous,
+	}
 	for i, path := range paths {
 		if i > 0 {
 			fmt.Fprintln(sys.Stdout)
 		}
-		report, err := f.of(sys, path, format.Commands(args[i], path, newest, f.policy))
+		report, err := format.Of(store.Of(sys.Getenv), path, format.Commands(args[i], path, newest, f.policy), wanted)
 		if err != nil {
 			return err
 		}
@@ -97,54 +101,12 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 	return nil
 }
 
-// of is the report of a result; commands lead on from it.
-func (f *reportFlags) of(sys System, path string, commands document.Commands) (format.Report, error) {
-	policy, err := advise.Load(f.policy)
-	if err != nil {
-		return nil, err
-	}
-	order, err := parseBy(f.by)
-	if err != nil {
-		return nil, err
-	}
-	disguise := func(f *record.File) *record.File { return f }
-	if f.anonymous {
-		disguise = anonymize.File
-	}
-	records, err := compare.Load(path, disguise)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(records.LoginKinds) > 0:
-		return &format.Logins{Records: records, Output: f.out.Output, All: f.shown.All}, nil
-	case len(records.Methods) > 0 && len(records.Samples) == 0:
-		return &format.Methods{Records: records, Output: f.out.Output}, nil
-	}
-	r, err := compare.RankRecords(path, records, order)
-	if err != nil {
-		return nil, err
-	}
-	if err := compare.Ceilings(store.Of(sys.Getenv), r, f.machine, disguise); err != nil {
-		return nil, err
-	}
-	x := &format.Ranking{Ranking: r, Records: records, Classic: f.classic, Output: f.out.Output, Options: f.shown}
-	x.Options.Choice, x.Options.Limit = advise.Of(r, advise.Options{Policy: policy}), f.out.Limit
-	x.Options.File, x.Options.Shown, x.Options.Commands = path, store.Of(sys.Getenv).Shown(path), commands
-	if f.anonymous {
-		x.Options.File, x.Options.Shown, x.Options.Commands = "", "", document.Standard
-	}
-	return x, nil
-}
-
 // classicOnly refuses flags of the classic format that would do nothing.
-func classicOnly(cmd *cobra.Command, out outputFlags, top int) error {
+func classicOnly(cmd *cobra.Command, out outputFlags) error {
 	for _, name := range []string{"size", "top", "worst"} {
 		if cmd.Flags().Changed(name) && out.Format != "classic" {
 			return usageError("add --format classic", "--%s says nothing in other formats", name)
 		}
-	}
-	if top < 1 {
-		return usageError("such as --top 5", "a list of %d rows is none", top)
 	}
 	return nil
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/history"
@@ -25,6 +24,7 @@ import (
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/ssh/reach"
 	"sshpace/internal/ssh/route"
+	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -104,14 +104,12 @@ func (f *runFlags) check() error {
 	switch {
 	case !slices.Contains([]reach.Engine{reach.Auto, reach.Native, reach.OpenSSH}, reach.Engine(f.engine)):
 		return usageError("use auto, native or openssh", "--engine %q", f.engine)
-	case f.secrets.forLogin() && reach.Engine(f.engine) == reach.OpenSSH:
+	case f.secrets.ForLogin() && reach.Engine(f.engine) == reach.OpenSSH:
 		return usageError("leave --engine out: ssh itself is never given a password", "--ask-pass and --engine openssh exclude each other")
-	case f.fanout < 0:
-		return usageError("0 means no limit", "-f %d is negative", f.fanout)
 	case f.stdin && f.selection.ReadsStdin():
 		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
 	}
-	return cmp.Or(route.CheckFlags(f.connection.Flags), f.view.Check(), f.pace.check(), f.secrets.check())
+	return cmp.Or(route.CheckFlags(f.connection.Flags), f.view.Check(), f.pace.check(), f.secrets.Check())
 }
 
 func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, args []string) error {
@@ -178,7 +176,9 @@ func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, f
 		}
 		p.LoginLog = t.loginLog
 	}
-	p.Password = f.secrets.password()
+	if password := f.secrets.Login(); password != nil {
+		p.Password = password
+	}
 	t.reach, err = reach.New(ctx, p)
 	if err != nil {
 		return nil, err
@@ -247,10 +247,10 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	view := terminal.NewScreen(sys.Stderr, sys.Getenv)
 	drain, hard, stop := interruptsSaying(ctx, view, sys, "stopping, and ending what still runs; press Ctrl-C again to leave it")
 	defer stop()
-	if err := f.pace.confirm(drain, sys, t.command.Text, t.hosts); err != nil {
+	if err := output.Confirm(drain, f.pace.limit(sys.Getenv), t.command.Text, t.hosts); err != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
-	executor, err := f.secrets.executor(drain, sys, t.reach)
+	executor, err := f.secrets.Over(drain, sys.Stderr, t.reach)
 	if err != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
@@ -275,79 +275,13 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	if drain.Err() != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
-	switch {
-	case err != nil:
-		return fleetError(err)
-	case summary.Lost != nil:
-		return &Error{
-			What: "output is incomplete: " + summary.Lost.Error(), Code: f.exitCode(&summary),
-			Hint: "make room; the commands were not disturbed" + f.recorded(", see sshpace run --history for how they ended", ""),
-		}
-	}
-	return f.verdict(&summary)
-}
-
-// verdict is the end of a run in which nothing went wrong here.
-func (f *runFlags) verdict(s *fleet.Summary) error {
-	if s.Stopped != "" && s.NotStarted > 0 {
-		return &Error{
-			What: fmt.Sprintf("stopped: %s; %d of %d hosts were not started", s.Stopped, s.NotStarted, s.Total()), Code: f.exitCode(s),
-			Hint: f.goOn(),
-		}
-	}
-	return exitWithCode(f.exitCode(s))
-}
-
-// goOn says how the hosts that were not started get the same.
-func (f *runFlags) goOn() string {
-	if f.dialogue != nil {
-		return f.recorded("the same with -w @last:not-started goes on with them", "no history knows this run, --no-record: name them with -w")
-	}
-	return f.recorded("sshpace run --rerun not-started goes on with them", "--rerun does not know this run, --no-record: name them with -w")
-}
-
-// recorded is the one text where the history knows this run, the other where it does not.
-func (f *runFlags) recorded(known, unknown string) string {
-	if f.noRecord {
-		return unknown
-	}
-	return known
-}
-
-func (f *runFlags) exitCode(s *fleet.Summary) int {
-	if f.maxrc {
-		return max(s.MaxExit, min(s.Incomplete, ExitFailed))
-	}
-	switch {
-	case s.Failed > 0 || s.NotStarted > 0 || s.Incomplete > 0:
-		return ExitFailed
-	case s.Unreachable > 0:
-		return ExitUnreachable
-	}
-	return ExitOK
-}
-
-// exitWithCode is nil for 0.
-func exitWithCode(code int) error {
-	if code == 0 {
-		return nil
-	}
-	return exitWith(code)
+	return output.Ending{Summary: summary, Err: err, Recorded: !f.noRecord, Files: f.dialogue != nil, MaxRC: f.maxrc}.Verdict()
 }
 
 // ignoreCancel drops the errors that an interrupt brings with it.
 func ignoreCancel(err error) error {
-	if _, caught := errors.AsType[*signalError](err); caught || errors.Is(err, context.Canceled) {
+	if _, caught := errors.AsType[*proc.SignalError](err); caught || errors.Is(err, context.Canceled) {
 		return nil
-	}
-	return err
-}
-
-// fleetError says what to do about output that cannot be written, which no
-// command is ended for.
-func fleetError(err error) error {
-	if fault.NoSpace(err) {
-		return withHint(fmt.Errorf("write output: %w", err), "make room; all commands had ended, see sshpace run --history")
 	}
 	return err
 }

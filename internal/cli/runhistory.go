@@ -65,27 +65,16 @@ func (f *runFlags) how(flags *pflag.FlagSet, args []string) (output.How, error) 
 // givenFlags are those of the repeated flags that are set, with their values,
 // without options that may hold secrets.
 func givenFlags(flags *pflag.FlagSet) map[string][]string {
-	given := map[string][]string{}
-	for _, name := range repeated {
-		flag := flags.Lookup(name)
-		if flag == nil || !flag.Changed {
-			continue
-		}
-		values := []string{flag.Value.String()}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		if name == "option" {
-			_, values = history.WithoutSecrets(values)
-		}
-		for _, v := range values {
-			if name == "config" || name == "identity" {
-				v = absolute(v)
-			}
-			given[name] = append(given[name], v)
+	all := given(flags, repeated)
+	if _, all["option"] = history.WithoutSecrets(all["option"]); len(all["option"]) == 0 {
+		delete(all, "option")
+	}
+	for _, name := range []string{"config", "identity"} {
+		for i, v := range all[name] {
+			all[name][i] = absolute(v)
 		}
 	}
-	return given
+	return all
 }
 
 // absolute makes a file name independent of the current folder. ssh itself
@@ -103,11 +92,8 @@ func absolute(file string) string {
 // setFlags sets recorded flags that are not set already.
 func setFlags(flags *pflag.FlagSet, recorded map[string][]string) error {
 	for _, name := range repeated {
-		if flags.Changed(name) {
-			continue
-		}
-		for _, v := range recorded[name] {
-			if err := flags.Set(name, v); err != nil {
+		if words := recorded[name]; len(words) > 0 && !flags.Changed(name) {
+			if err := setTo(flags, name, words); err != nil {
 				return err
 			}
 		}

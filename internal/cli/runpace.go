@@ -2,16 +2,12 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/base/host"
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
-	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -43,8 +39,6 @@ func (f *paceFlags) check() error {
 		}
 	}
 	switch {
-	case f.canary < 0 || f.confirmAbove < 0:
-		return usageError("give a number of hosts", "--canary and --confirm-above cannot be negative")
 	case f.thenConfirm && f.canary == 0:
 		return usageError("give --canary N, too", "--then-confirm asks after a canary")
 	case len(f.maxFail) > 1:
@@ -77,25 +71,14 @@ func (f *paceFlags) question(ctx context.Context) func(string) (bool, error) {
 	return func(text string) (bool, error) { return terminal.Confirm(ctx, text) }
 }
 
-// confirm asks before a run on many hosts.
-func (f *paceFlags) confirm(ctx context.Context, sys System, command string, hosts []host.Host) error {
+// limit is the number of hosts above which somebody is asked; 0 for none.
+func (f *paceFlags) limit(getenv func(string) string) int {
 	limit := f.confirmAbove
 	if limit == 0 {
-		limit, _ = strconv.Atoi(sys.Getenv("SSHPACE_CONFIRM_ABOVE"))
+		limit, _ = strconv.Atoi(getenv("SSHPACE_CONFIRM_ABOVE"))
 	}
-	if limit <= 0 || len(hosts) <= limit || f.yes {
-		return nil
+	if f.yes {
+		return 0
 	}
-	var names []string
-	for _, h := range hosts {
-		names = append(names, h.String())
-	}
-	yes, err := terminal.Confirm(ctx, fmt.Sprintf("sshpace: run %q on %d hosts: %s?", command, len(hosts), termsafe.Line(hostset.Fold(names))))
-	if err != nil {
-		return &Error{What: fmt.Sprintf("%d hosts are more than %d, and nobody confirmed: %s", len(hosts), limit, err), Hint: "say --yes", Code: ExitUsage}
-	}
-	if !yes {
-		return &Error{What: "not confirmed; nothing was run", Hint: "sshpace run --list shows the hosts", Code: ExitFailed}
-	}
-	return nil
+	return limit
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sshpace/internal/cli"
+	"sshpace/internal/sys/proc"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output of the scripts")
 
 func TestMain(m *testing.M) {
 	program := func() {
-		sys := cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: cli.CatchSignals}
+		sys := cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: proc.CatchSignals}
 		os.Exit(cli.Main(context.Background(), sys, os.Args))
 	}
 	programs := map[string]func(){"sshpace": program, "slownames": serveSlowNames, "deafport": listenDeaf, "connectto": connectTo}

@@ -5,7 +5,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
-	"sshpace/internal/record/store"
 	"sshpace/internal/sys/safedir"
 	"sshpace/internal/sys/terminal"
 )
@@ -36,7 +34,7 @@ type transferFlags struct {
 func newTransferCommand(sys System) *cobra.Command {
 	var f transferFlags
 	cmd := page("transfer", &cobra.Command{
-		Args: oneHostAtMost,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runTransfer(cmd.Context(), sys, cmd.Flags(), &f, args)
 		},
@@ -55,24 +53,8 @@ func newTransferCommand(sys System) *cobra.Command {
 	return cmd
 }
 
-// manyFiles reads --files.
-func (f *transferFlags) manyFiles() (count int, size int64, err error) {
-	if f.files == "" {
-		return 0, 0, nil
-	}
-	number, each, _ := strings.Cut(f.files, "x")
-	count, err = strconv.Atoi(number)
-	bytes, sizeErr := unit.ParseBytes(each)
-	if err != nil || sizeErr != nil || count < 1 || count > mostFiles || int64(bytes)*int64(count) > mostFileBytes {
-		return 0, 0, usageError("such as --files 1000x10K", "--files %q: want a number of files and the size of each, together no more than 4 GiB", f.files)
-	}
-	return count, int64(bytes), nil
-}
-
-// Bounds of --files, and of --streams.
+// Sessions of streams and multiplex.
 const (
-	mostFiles      = 100_000
-	mostFileBytes  = 4 << 30
 	mostStreams    = 64
 	defaultStreams = 4
 )
@@ -93,8 +75,8 @@ func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *trans
 	if f.streams < 1 || f.streams > mostStreams {
 		return usageError("such as --streams 4", "--streams %d: want 1 to %d", f.streams, mostStreams)
 	}
-	paths, pathErr := f.paths()
-	count, each, filesErr := f.manyFiles()
+	paths, pathErr := transfer.Paths(f.rtt, f.rate, f.loss)
+	count, each, filesErr := transfer.ManyFiles(f.files)
 	destination, destinationErr := f.connection.destination(args)
 	if err := cmp.Or(f.check(), pathErr, filesErr, destinationErr); err != nil {
 		return err
@@ -109,7 +91,7 @@ func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *trans
 	sys.Stderr = view
 	drain, ctx, stop := interruptsSaying(ctx, view, sys, finishing)
 	defer stop()
-	turns, err := f.turns(file, view)
+	p, err := f.params(sys, view, flags, "transfer", file)
 	if err != nil {
 		return err
 	}
@@ -117,8 +99,10 @@ func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *trans
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: f.data, Connect: time.Duration(f.connect), Destination: destination,
 		Route: f.connection.params(sys), Everything: true,
 	}, func(bed *testbed.Testbed) error {
-		if err := bed.Resumes(turns.Old, alg.Offer{}); err != nil {
-			return err
+		if file != nil {
+			if err := bed.Resumes(file.Old, alg.Offer{}); err != nil {
+				return err
+			}
 		}
 		suites, err := campaign.Suites(drain, bed, f.selection())
 		if err != nil {
@@ -132,24 +116,12 @@ func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *trans
 		if err != nil {
 			return withHint(err, "see what ssh says: ssh "+shell.Line(bed.Destination.Typed()...)+" true; files go to its /tmp, or --remote-dir DIR")
 		}
-		p := transfer.Params{
-			Modes: modes, Directions: f.directions(), Suites: suites, Paths: paths, Turns: turns,
-			Options: transfer.Options{Streams: f.streams, Compression: bool(f.compression), Files: count, FileBytes: each},
-		}
-		if f.list {
-			items := f.listing(&p.Turns)
-			return cmp.Or(ground.Measure(ctx, drain, p, nil), printList(sys, f.json, *items))
-		}
-		if file == nil {
-			if file, err = store.Of(sys.Getenv).Create(f.out, bed.Target); err != nil {
-				return err
-			}
-			defer file.Close()
-		}
-		head := f.campaign("transfer", flags, bed.Target, turns)
-		head.Engine, head.Server = bed.Engine, bed.Server
-		return campaign.Methods(drain, f.output(sys, view, "transfer", f.connection), file, head, &bed.Environment, func(sink record.Sink) error {
-			return ground.Measure(ctx, drain, p, sink)
+		p.Name, p.Campaign.Target, p.Campaign.Engine, p.Campaign.Server, p.Environment = bed.Target, bed.Target, bed.Engine, bed.Server, &bed.Environment
+		return campaign.Methods(drain, p, func(turns transfer.Turns, sink record.Sink) error {
+			return ground.Measure(ctx, drain, transfer.Params{
+				Modes: modes, Directions: p.Campaign.Directions, Suites: suites, Paths: paths, Turns: turns,
+				Options: transfer.Options{Streams: f.streams, Compression: bool(f.compression), Files: count, FileBytes: each},
+			}, sink)
 		})
 	}))
 }

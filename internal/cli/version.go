@@ -31,7 +31,7 @@ func toolVersion() string {
 func newVersionCommand(sys System) *cobra.Command {
 	var asJSON bool
 	cmd := page("version", &cobra.Command{
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
 				return versionJSON(sys)

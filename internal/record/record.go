@@ -156,6 +156,8 @@ func decode(line []byte, n int) (Record, error) {
 		return r, &FormatError{n, "the campaign has no format version"}
 	case r.Campaign != nil && r.Campaign.Format < FormatVersion:
 		return r, &FormatError{n, fmt.Sprintf("format %d is no longer read, only %d; measure again", r.Campaign.Format, FormatVersion)}
+	case set == 0:
+		return r, &FormatError{n, "no kind of record that this version knows: another version of sshpace wrote it; measure again"}
 	case set != 1:
 		return r, &FormatError{n, fmt.Sprintf("%d kinds of record on one line, want one", set)}
 	}

@@ -163,7 +163,7 @@ func TestReadRefuses(t *testing.T) {
 		"no format":            {`{"campaign":{}}` + "\n", "no format version"},
 		"trial first":          {`{"trial":{"id":1}}` + "\n", "the first line is no campaign"},
 		"two kinds":            {campaign + `{"trial":{"id":1},"sample":{"trial":1}}` + "\n", "line 2: 2 kinds of record"},
-		"no kind":              {campaign + "{}\n", "line 2: 0 kinds of record"},
+		"no kind":              {campaign + "{}\n", "line 2: no kind of record that this version knows"},
 		"two on a line":        {campaign + `{"trial":{"id":1}}{"trial":{"id":2}}` + "\n", "line 2: not a record"},
 		"empty line":           {campaign + "\n" + `{"trial":{"id":1}}` + "\n", "line 2: not a record"},
 		"damaged in between":   {campaign + `{"trial":{"id"` + "\n" + `{"trial":{"id":2}}` + "\n", "line 2: not a record"},

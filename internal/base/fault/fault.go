@@ -8,8 +8,13 @@ import (
 	"syscall"
 )
 
-// Misuse is the exit code of an error in flags, arguments or configuration.
-const Misuse = 2
+// Exit codes that say more than that something failed.
+const (
+	Misuse       = 2 // an error in flags, arguments or configuration
+	Found        = 3 // ran well and found something, such as a regression
+	Unreachable  = 4 // some hosts unreachable, nothing else wrong
+	Inconclusive = 5 // ran well, and what was asked cannot be said yet
+)
 
 // Error is what happened and what the user can do about it.
 type Error struct {
@@ -43,6 +48,20 @@ func (e *Error) ExitCode() int {
 func Usage(hint, format string, args ...any) error {
 	return &Error{What: fmt.Sprintf(format, args...), Hint: hint, Code: Misuse}
 }
+
+// silent is what an error says that has nothing to say.
+var silent = errors.New("already reported")
+
+// Exit is an exit code without a word; nil for 0.
+func Exit(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return &Error{Err: silent, Code: code}
+}
+
+// Silent tells such an error.
+func Silent(err error) bool { return errors.Is(err, silent) }
 
 // WithHint adds to err what the user can do about it; nil stays nil.
 func WithHint(err error, hint string) error {

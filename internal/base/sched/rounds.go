@@ -1,8 +1,10 @@
 package sched
 
 import (
+	"context"
 	"fmt"
-	"iter"
+	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -13,25 +15,60 @@ type Rounds struct {
 	Budget time.Duration
 }
 
-// Each numbers the rounds from 0. None that the budget adds begins where the longest so far would end
-// later.
-func (r Rounds) Each() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		longest, began := time.Duration(0), time.Now()
-		for i := 0; i < r.Count || r.Budget > 0 && time.Since(began)+longest <= r.Budget; i++ {
-			start := time.Now()
-			if !yield(i) {
-				return
-			}
-			longest = max(longest, time.Since(start))
-		}
-	}
-}
-
 // String is how many there are, as far as that is known.
 func (r Rounds) String() string {
 	if r.Budget > 0 {
 		return "those of " + r.Budget.String()
 	}
 	return fmt.Sprint(r.Count)
+}
+
+// Loop measures in rounds: what is due in a round takes its turn in random order, so that what
+// slows a machine for a while slows all of it alike. Its driver says what is due and what a turn
+// is; the loop says which is next, and when it is over.
+type Loop[T any] struct {
+	Rounds
+	Seed  uint64                        // of the order
+	Made  int                           // rounds that were made before, where this goes on with them
+	Spent time.Duration                 // of the budget, on those
+	Due   func(round int) []T           // in a round, which counts from 0; nothing ends the loop
+	Take  func(round int, turn T) error // an error ends it, too
+	// After follows a round whose turns took so long, with so much of the budget left; nil: nothing
+	// does.
+	After func(took, left time.Duration) error
+}
+
+// Run carries it out, until the turn in which drain ends. No round that the budget adds begins
+// where the longest so far would end later.
+func (l Loop[T]) Run(drain context.Context) error {
+	longest, began := time.Duration(0), time.Now().Add(-l.Spent)
+	for n := l.Made; drain.Err() == nil && (n < l.Count || l.Budget > 0 && time.Since(began)+longest <= l.Budget); n++ {
+		due, start := l.Due(n), time.Now()
+		if len(due) == 0 {
+			return nil
+		}
+		for _, turn := range Shuffled(l.Seed, n, due) {
+			if drain.Err() != nil {
+				return nil
+			}
+			if err := l.Take(n, turn); err != nil {
+				return err
+			}
+		}
+		took := time.Since(start)
+		longest = max(longest, took)
+		if l.After != nil {
+			if err := l.After(took, l.Budget-time.Since(began)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Shuffled is a random order, the same one for a seed and the number of a round.
+func Shuffled[T any](seed uint64, round int, of []T) []T {
+	all := slices.Clone(of)
+	rand.New(rand.NewPCG(seed, uint64(round))).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
 }

@@ -56,8 +56,25 @@ func (i Interval) Ratio() func(float64) string {
 	if i.Lo != i.Hi && i.Hi-i.Lo < 0.05 {
 		digits = 3
 	}
-	return func(v float64) string { return strconv.FormatFloat(v, 'f', digits, 64) }
+	return func(v float64) string {
+		switch {
+		case v > 0 && v < 0.1:
+			return strconv.FormatFloat(v, 'g', 2, 64)
+		case v >= 1000:
+			return "over 1000"
+		case v >= 100:
+			return strconv.FormatFloat(v, 'f', 0, 64)
+		}
+		return strconv.FormatFloat(v, 'f', digits, 64)
+	}
 }
+
+// anything is how many times its lower end the upper end of an interval may be, or the
+// ratio says nothing.
+const anything = 30
+
+// Says reports whether a ratio is known well enough to be shown.
+func (i Interval) Says() bool { return i.Lo > 0 && i.Hi <= anything*i.Lo }
 
 // Exp maps an interval of logarithms back to the original scale.
 func (i Interval) Exp() Interval {

@@ -4,6 +4,7 @@
 package unit
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -29,20 +30,9 @@ func ParseBytes(s string) (Bytes, error) {
 	factor, ok := binaryPrefixes[text[len(number):]]
 	value, err := strconv.ParseFloat(number, 64)
 	if !ok || err != nil || !(value > 0) || value*factor > math.MaxInt64/2 {
-		return 0, fmt.Errorf("size %q: want a positive number with an optional K, M, G or T, such as 64M", s)
+		return 0, errors.New("want a positive number with an optional K, M, G or T, such as 64M")
 	}
 	return Bytes(value * factor), nil
-}
-
-// ParseThroughput reads bytes per second such as "12MB/s", which is decimal as rates are
-// written everywhere, or "12M", a number of bytes as ParseBytes reads it.
-func ParseThroughput(s string) (Throughput, error) {
-	number := strings.TrimSuffix(strings.TrimSpace(s), "/s")
-	bytes, err := ParseBytes(number)
-	if strings.HasSuffix(number, "MB") {
-		return Throughput(bytes) / (1 << 20) * 1e6, err
-	}
-	return Throughput(bytes), err
 }
 
 // String formats b with a binary prefix, such as "64 MiB".
@@ -92,6 +82,15 @@ func Percentage(v float64) string {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 1, 64)
+}
+
+// Difference is how far two figures are apart, as a part of the smaller: "11 %", and from
+// the double on "a factor of 2.2".
+func Difference(part float64) string {
+	if part >= 1 {
+		return "a factor of " + Figure(1+part)
+	}
+	return Percentage(100*part) + " %"
 }
 
 func trimZeros(value float64) string {

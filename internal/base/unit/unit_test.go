@@ -20,15 +20,23 @@ func TestParseBytes(t *testing.T) {
 	}
 }
 
-func TestParseThroughput(t *testing.T) {
-	for text, want := range map[string]Throughput{"12MB/s": 12e6, "12MB": 12e6, "12M": 12 << 20, "12M/s": 12 << 20, "1.5MiB/s": 1.5 * (1 << 20), "800K": 800 << 10} {
-		if got, err := ParseThroughput(text); err != nil || math.Abs(float64(got-want)) > 1 {
+// A rate means the same however it is written, and is read as it is printed.
+func TestRate(t *testing.T) {
+	for text, want := range map[string]Rate{
+		"12MB/s": 12e6, "12MB": 12e6, "12M": 12e6, "12m/s": 12e6, "96Mbit/s": 12e6, "1.5MiB/s": 1.5 * (1 << 20), "800K": 800e3, "2G": 2e9, "500": 500, "0": 0,
+	} {
+		var got, again Rate
+		if err := got.Set(text); err != nil || math.Abs(float64(got-want)) > 1 {
 			t.Errorf("%s: %v, %v, want %v", text, float64(got), err, float64(want))
 		}
+		if err := again.Set(got.String()); got != 0 && (err != nil || math.Abs(float64(got-again)) > 1) {
+			t.Errorf("%s is printed as %s: %v", text, got.String(), err)
+		}
 	}
-	for _, bad := range []string{"", "0", "-1M", "12 parsecs", "/s", "fast"} {
-		if got, err := ParseThroughput(bad); err == nil {
-			t.Errorf("%q: %v without an error", bad, got)
+	for _, bad := range []string{"", "-1M", "12 parsecs", "/s", "fast", "M", "1MM", "NaN", "Inf", "96Mbit"} {
+		var got Rate
+		if err := got.Set(bad); err == nil {
+			t.Errorf("%q: %v without an error", bad, float64(got))
 		}
 	}
 }
@@ -36,6 +44,7 @@ func TestParseThroughput(t *testing.T) {
 func TestStrings(t *testing.T) {
 	for _, test := range []struct{ got, want string }{
 		{Bytes(64 << 20).String(), "64 MiB"},
+		{Difference(0.113), "11 %"}, {Difference(0.034), "3.4 %"}, {Difference(1.17), "a factor of 2.17"}, {Difference(561.248), "a factor of 562"},
 		{Bytes(1000).String(), "1000 B"},
 		{Bytes(1536).String(), "1.5 KiB"},
 		{Throughput(1.45e9).String(), "1450 MB/s"},

@@ -40,6 +40,47 @@ func (b *Limit) String() string {
 // Type is what the help shows as the value.
 func (*Limit) Type() string { return "size" }
 
+// Rate is bytes per second, as people write them: 12M, 12MB/s and 96Mbit/s are the same,
+// decimal as rates are written everywhere; 12MiB/s is binary. 0 is none.
+type Rate float64
+
+// Set reads it.
+func (r *Rate) Set(text string) error {
+	number, isPerSecond := strings.CutSuffix(strings.ToUpper(strings.TrimSpace(text)), "/S")
+	number, bits := strings.CutSuffix(number, "BIT")
+	number, bytes := strings.CutSuffix(number, "B")
+	number, binary := strings.CutSuffix(number, "I")
+	digits := strings.TrimRight(number, "KMGT")
+	value, err := strconv.ParseFloat(digits, 64)
+	power := len(number) - len(digits)
+	if err != nil || power > 1 || !(value >= 0) || value > 1e15 || bits && (bytes || binary) || (bits || binary) && !isPerSecond {
+		return errors.New("want bytes per second, such as 12M, 12MB/s or 100Mbit/s")
+	}
+	base := 1000.0
+	if binary {
+		base = 1024
+	}
+	if bits {
+		value /= 8
+	}
+	if power == 1 {
+		value *= math.Pow(base, float64(1+strings.Index("KMGT", number[len(digits):])))
+	}
+	*r = Rate(value)
+	return nil
+}
+
+// String is a text that Set reads; "" is none.
+func (r *Rate) String() string {
+	if *r == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*r)/1e6, 'g', -1, 64) + "MB/s"
+}
+
+// Type is what the help shows as the value.
+func (*Rate) Type() string { return "rate" }
+
 // Switch is on or off; yes and no as in ssh_config, and true and false, mean the same.
 type Switch bool
 

@@ -4,12 +4,16 @@ package campaign
 
 import (
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
 	"sshpace/internal/record"
+	"sshpace/internal/show/document"
 )
 
 // planSchema names the layout that bench --list --json writes.
@@ -74,6 +78,47 @@ func (j *Run) List() error {
 		fmt.Fprintf(w, "note  %s: %s\n", finding.What, finding.Why)
 	}
 	return nil
+}
+
+// Item is a line of what there is to be measured.
+type Item struct {
+	Name  string `json:"name"`
+	About string `json:"about,omitempty"`
+}
+
+// List prints what there is to be measured.
+func List(o Output, items []Item) error {
+	if o.JSON {
+		return termsafe.WriteJSON(o.Stdout, struct {
+			Schema string `json:"schema"`
+			Items  []Item `json:"items"`
+		}{"sshpace.list/1", items}, "  ")
+	}
+	t := text.Table{Columns: make([]text.Column, 2)}
+	for _, i := range items {
+		t.Rows = append(t.Rows, slices.DeleteFunc([]string{termsafe.OneLine(i.Name), termsafe.OneLine(i.About)}, func(s string) bool { return s == "" }))
+	}
+	_, err := io.WriteString(o.Stdout, t.Text(0))
+	return err
+}
+
+// listed prints what measure says, before it measures anything, of methods and kinds of login.
+func listed(o Output, measure func(record.Sink) error) error {
+	f := &record.File{}
+	if err := measure(f.Sink()); err != nil {
+		return err
+	}
+	for _, finding := range f.Findings {
+		fmt.Fprintf(o.Stderr, "%s: %s\n", finding.What, termsafe.OneLine(finding.Why))
+	}
+	var items []Item
+	for _, m := range f.Methods {
+		items = append(items, Item{Name: document.MethodLabel(m)})
+	}
+	for _, k := range f.LoginKinds {
+		items = append(items, Item{Name: strings.TrimSpace(k.Factor + " " + k.Level)})
+	}
+	return List(o, items)
 }
 
 // wholeSeconds rounds up: nothing takes no time.

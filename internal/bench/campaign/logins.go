@@ -13,7 +13,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
-
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
@@ -33,24 +33,17 @@ type LoginParams struct {
 	Kex     []string    // only these key exchanges: names or globs, with commas
 	Factors []string    // only these
 	Full    bool        // every key exchange with every host key and every user key
-	Plan    login.Plan  // without Rounds and Chosen a host of the user's gets few
-	Chosen  bool        // the budget is the user's
+	Plan    login.Plan  // without rounds a host of the user's gets few, the private server a minute
 	Tool    string      // for the record
 	Out     string      // file; "" for one of our own
 	File    *store.File // one that is gone on with; nil: a new one
-	// List is called for each kind of login instead of measuring any; nil to measure.
-	List func(factor, level string)
 	Output
 
 	asked time.Duration // the budget, of which preparing takes some
 }
 
-// Check refuses what contradicts itself. budget tells whether one was given.
-func (p *LoginParams) Check(budget bool) error {
-	switch {
-	case p.Plan.Rounds < 0:
-		return fault.Usage("1 or more", "--rounds %d", p.Plan.Rounds)
-	}
+// Check refuses what contradicts itself.
+func (p *LoginParams) Check() error {
 	for _, name := range p.Factors {
 		if names := login.FactorNames(); name != "none" && !slices.Contains(names, name) {
 			return fault.Usage(fault.Near("", name, names, "use "+strings.Join(names, ", ")), "--only %q", name)
@@ -87,7 +80,7 @@ func (p *LoginParams) Adopt(file *store.File, given func(flag string) bool) {
 	p.Kex, p.Factors, p.Full = c.Asked["kex"], c.Asked["only"], len(c.Asked["full"]) > 0
 	p.Native, p.Plan.Seed = c.Engine == record.EngineNative, c.Seed
 	if !given("rounds") && !given("budget") {
-		p.Plan.Rounds, p.Plan.Budget = c.Rounds, c.BudgetNS
+		p.Plan.Rounds = sched.Rounds{Count: c.Rounds, Budget: c.BudgetNS}
 	}
 }
 
@@ -120,23 +113,24 @@ func Logins(ctx context.Context, bed *testbed.Testbed, ends *login.Ends, p Login
 	if err != nil {
 		return err
 	}
-	if p.List != nil {
-		for _, c := range cases {
-			p.List(c.Factor, c.Level)
-		}
-		return nil
+	if p.Plan.List {
+		return listed(p.Output, func(sink record.Sink) error {
+			p.Plan.Note = sink
+			return ends.Survey(ctx, cases, p.Plan)
+		})
 	}
+	usual := sched.Rounds{Budget: time.Minute}
 	if !ends.Own() {
 		p.Plan.Pause, p.Plan.Strict = openssh.HostPause, true
-		if p.Plan.Rounds == 0 && !p.Chosen {
-			p.Plan.Rounds = few
-		}
+		usual = sched.Rounds{Count: few}
 	}
+	p.Plan.Rounds = cmp.Or(p.Plan.Rounds, usual)
 	if p.Plan.RoundTrips, err = ends.RoundTrips(ctx); err != nil {
 		return loginFailed(err, bed)
 	}
 	p.Plan.Conditions = study.Conditions()
-	p.asked, p.Plan.Budget = p.Plan.Budget, max(p.Plan.Budget/2, p.Plan.Budget-time.Since(began))
+	budget := &p.Plan.Rounds.Budget
+	p.asked, *budget = *budget, max(*budget/2, *budget-time.Since(began))
 	return p.survey(ctx, bed, ends, cases)
 }
 
@@ -161,13 +155,13 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 		fmt.Fprintf(p.Stderr, "%s of login, %s\n", unit.Count(len(cases), "kind"), duration(p.Plan, login.Distinct(cases)))
 	}
 	p.Plan.Note = kept.sink
-	if ends.Own() && p.Plan.Rounds == 0 {
+	if ends.Own() && p.Plan.Rounds.Budget > 0 {
 		if p.Plan.Lanes, err = login.Lanes(cases, bed.Rig.Dir.Path); err != nil {
 			return err
 		}
 		defer login.CloseLanes(p.Plan.Lanes)
 	}
-	_, err = ends.Survey(ctx, cases, p.Plan)
+	err = ends.Survey(ctx, cases, p.Plan)
 	why := plan.EndComplete
 	if errors.Is(err, context.Canceled) {
 		why = plan.EndInterrupted
@@ -196,7 +190,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 func (p *LoginParams) campaign(bed *testbed.Testbed) record.Campaign {
 	c := record.Campaign{
 		Command: "login", Tool: p.Tool, Seed: p.Plan.Seed, Target: bed.Target, Engine: record.EngineOpenSSH, Server: bed.Server,
-		BudgetNS: p.asked, Rounds: p.Plan.Rounds,
+		BudgetNS: p.asked, Rounds: p.Plan.Rounds.Count,
 	}
 	if p.Native {
 		c.Engine = record.EngineNative
@@ -219,13 +213,14 @@ const fastLogin = 100 * time.Millisecond
 // duration says how long a survey takes: its one round of distinct logins may be more
 // than the budget.
 func duration(p login.Plan, distinct int) string {
-	switch {
-	case p.Rounds > 0:
-		return unit.Count(distinct*p.Rounds, "login")
-	case time.Duration(distinct)*fastLogin > p.Budget:
+	switch budget := p.Rounds.Budget; {
+	case budget == 0:
+		return unit.Count(distinct*p.Rounds.Count, "login")
+	case time.Duration(distinct)*fastLogin > budget:
 		return unit.Count(distinct, "login") + " at least, which takes longer than the budget"
+	default:
+		return budget.Round(time.Second).String()
 	}
-	return p.Budget.Round(time.Second).String()
 }
 
 // kexNames are the key exchanges to compare: of a host, only those that are

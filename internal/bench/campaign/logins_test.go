@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/login"
 )
 
@@ -16,10 +17,10 @@ func TestDuration(t *testing.T) {
 		distinct int
 		want     string
 	}{
-		{login.Plan{Budget: 58600 * time.Millisecond}, 39, "59s"},
-		{login.Plan{Budget: 8 * time.Second}, 280, "280 logins at least, which takes longer than the budget"},
-		{login.Plan{Rounds: 1, Budget: time.Second}, 1, "1 login"},
-		{login.Plan{Rounds: 3, Budget: time.Second}, 5, "15 logins"},
+		{login.Plan{Rounds: sched.Rounds{Budget: 58600 * time.Millisecond}}, 39, "59s"},
+		{login.Plan{Rounds: sched.Rounds{Budget: 8 * time.Second}}, 280, "280 logins at least, which takes longer than the budget"},
+		{login.Plan{Rounds: sched.Rounds{Count: 1}}, 1, "1 login"},
+		{login.Plan{Rounds: sched.Rounds{Count: 3}}, 5, "15 logins"},
 	} {
 		if got := duration(c.plan, c.distinct); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.plan, got, c.want)

@@ -14,8 +14,10 @@ import (
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/plan"
 	"sshpace/internal/bench/testbed"
+	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
+	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
 )
 
@@ -51,28 +53,53 @@ func Suites(ctx context.Context, bed *testbed.Testbed, chosen testbed.Selection)
 	return suites, nil
 }
 
-// Methods measures transfer methods between the ends that e describes, records them,
-// and reports what there is.
-func Methods(drain context.Context, o Output, file *store.File, c record.Campaign, e *record.Environment, measure func(record.Sink) error) error {
-	kept, err := keep(o, file, c, e)
+// MethodParams say which transfer methods are measured, and where that goes.
+type MethodParams struct {
+	Campaign    record.Campaign // as far as the user says it
+	Environment *record.Environment
+	Turns       transfer.Turns
+	Name        string      // of a new result
+	Out         string      // its file; "" for one of our own
+	File        *store.File // one that is gone on with; nil: a new one
+	Output
+}
+
+// Methods measures transfer methods, records them, and reports what there is.
+func Methods(drain context.Context, p MethodParams, measure func(transfer.Turns, record.Sink) error) (err error) {
+	if p.Turns.List {
+		return listed(p.Output, func(sink record.Sink) error { return measure(p.Turns, sink) })
+	}
+	file := p.File
+	if file == nil {
+		if file, err = p.Store.Create(p.Out, p.Name); err != nil {
+			return err
+		}
+		defer file.Close()
+	}
+	p.Turns.Old, p.Turns.Told = file.Old, p.told()
+	p.Campaign.Seed, p.Campaign.Rounds, p.Campaign.BudgetNS = p.Turns.Seed, p.Turns.Rounds.Count, p.Turns.Rounds.Budget
+	if p.Campaign.BudgetNS > 0 {
+		p.Campaign.Rounds = 0
+	}
+	kept, err := keep(p.Output, file, p.Campaign, p.Environment)
 	if err != nil {
 		return err
 	}
 	before := len(kept.memory.Methods) + len(kept.memory.Runs)
-	err = measure(kept.sink)
-	_ = o.Screen.Draw()
-	goOn := "go on with: " + o.GoOn + shell.Word(file.Name())
+	err = measure(p.Turns, kept.sink)
+	_ = p.Screen.Draw()
+	goOn := "go on with: " + p.GoOn + shell.Word(file.Name())
 	why := plan.EndComplete
 	if drain.Err() != nil {
 		why, err = plan.EndInterrupted, nil
-		defer fmt.Fprintln(o.Stderr, goOn)
+		defer fmt.Fprintln(p.Stderr, goOn)
 	}
 	if err = cmp.Or(err, kept.end(why)); err != nil {
-		fmt.Fprintf(o.Stderr, "the records so far are in %s\n", file.Name())
+		fmt.Fprintf(p.Stderr, "the records so far are in %s\n", file.Name())
 		return fault.WithHint(err, cmp.Or(fault.HintOf(err), goOn))
 	}
 	if why == plan.EndComplete && before == len(kept.memory.Methods)+len(kept.memory.Runs) {
-		fmt.Fprintln(o.Stderr, "nothing left to do: more --rounds go on")
+		fmt.Fprintln(p.Stderr, "nothing left to do: more --rounds go on")
 	}
 	results := compare.MethodResults(kept.memory)
 	if len(results) == 0 && drain.Err() == nil {
@@ -85,4 +112,22 @@ func Methods(drain context.Context, o Output, file *store.File, c record.Campaig
 		return &fault.Error{What: "nothing could be measured", Hint: "see the report for the reasons"}
 	}
 	return nil
+}
+
+// told shows what is measured next; nil for nobody.
+func (p *MethodParams) told() func(m record.Method, round int) {
+	if p.Quiet {
+		return nil
+	}
+	return func(m record.Method, round int) {
+		line := fmt.Sprintf("round %d of %s: %s", round, p.Turns.Rounds, document.MethodLabel(m))
+		if round == 0 {
+			line = "trying " + document.MethodLabel(m)
+		}
+		if p.Screen.Width > 0 {
+			_ = p.Screen.Draw(line)
+		} else if round == 0 {
+			fmt.Fprintln(p.Screen, line)
+		}
+	}
 }

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/stats"
 )
 
@@ -14,7 +17,7 @@ import (
 type Line struct {
 	Name, File    string // of what, in which file
 	Login         bool   // it is of logins, else of transfers
-	Than          string // "" for the first file, else what it is slower than
+	Than          string // "" for the first file, else as fast as what
 	Own, Together stats.Interval
 }
 
@@ -34,11 +37,24 @@ type Limit struct {
 	Percent float64
 }
 
-// LimitLines are the names of what a gate may look at.
-var LimitLines = []string{"slower", "transfers", "logins"}
+// limitLines are the names of what a gate may look at.
+var limitLines = []string{"slower", "transfers", "logins"}
 
 // String is a limit as it is typed.
 func (l Limit) String() string { return fmt.Sprintf("%s:%g%%", l.Lines, l.Percent) }
+
+// ParseLimit reads a limit as it is typed, such as "slower:5%"; nil for nothing.
+func ParseLimit(text string) (*Limit, error) {
+	if text == "" {
+		return nil, nil
+	}
+	lines, number, _ := strings.Cut(text, ":")
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(number, "%"), 64)
+	if !slices.Contains(limitLines, lines) || err != nil || !(percent >= 0 && percent < 1e6) {
+		return nil, fault.Usage("use slower: and a percentage, such as slower:5%, or transfers: or logins: for these alone", "cannot read --fail-on %q", text)
+	}
+	return &Limit{Lines: lines, Percent: percent}, nil
+}
 
 // holds tells whether the gate looks at a line.
 func (l Limit) holds(line Line) bool {
@@ -106,12 +122,12 @@ func (l Line) Title() string { return l.Name + " in " + l.File }
 
 // String is what a failed line says.
 func (l Line) String() string {
-	return fmt.Sprintf("%s: %.1f %% slower%s", l.Title(), 100*(1/l.Together.Value-1), l.Than)
+	return l.Title() + ": " + l.Together.Times() + " as fast" + l.Than
 }
 
 // Range is what is known of an open line.
 func (l Line) Range() string {
-	if l.Own.Lo <= 0 {
+	if !l.Own.Says() {
 		return "too few runs"
 	}
 	return l.Own.Times()
@@ -122,7 +138,7 @@ func (c *Comparison) Lines() (lines []Line) {
 	c.each(func(name string, login bool, k int, r Ratio) {
 		l := Line{Name: name, File: c.Inputs[k+1].Label, Login: login, Own: r.Speed.Interval(), Together: r.together}
 		if r.ByRest {
-			l.Than = " than the rest"
+			l.Than = " as the rest"
 		}
 		if r.Speed.Err == 0 {
 			l.Own.Lo = 0 // one value says nothing of another
@@ -130,6 +146,15 @@ func (c *Comparison) Lines() (lines []Line) {
 		lines = append(lines, l)
 	})
 	return lines
+}
+
+// Floor is the least slowdown, as a part, that any amount of data could show: what whole
+// runs differ by is in all lines.
+func (c *Comparison) Floor() (least float64) {
+	for k := range c.Inputs[1:] {
+		least = max(least, math.Expm1(stats.Estimate{Err: c.level(k + 1)}.ArmAt(stats.Confidence)))
+	}
+	return least
 }
 
 // each visits the ratios of all tables, of each file after the first.

@@ -113,6 +113,36 @@ func counterpart(r *MethodResult, own, others []*MethodResult) *MethodResult {
 	return nil
 }
 
+// Nearest are the methods of two files, with figures, that differ in the fewest things; nil
+// where one has none.
+func Nearest(one, other []MethodResult) (a, b *MethodResult) {
+	least := 0
+	for i := range one {
+		for j := range other {
+			if one[i].Rate.N == 0 || other[j].Rate.N == 0 {
+				continue
+			}
+			if n := one[i].differs(other[j].Method); a == nil || n < least {
+				a, b, least = &one[i], &other[j], n
+			}
+		}
+	}
+	return a, b
+}
+
+// differs is in how many things methods differ.
+func (r *MethodResult) differs(m record.Method) (n int) {
+	for _, same := range []bool{
+		r.Mode == m.Mode, r.Direction == m.Direction, r.Suite.Bulk() == m.Suite.Bulk(), maker(r.Client) == maker(m.Client), maker(r.Server) == maker(m.Server),
+		r.Path == m.Path, r.Files == m.Files, r.FileBytes == m.FileBytes, r.Streams == m.Streams, r.Compression == m.Compression,
+	} {
+		if !same {
+			n++
+		}
+	}
+	return n
+}
+
 // alike reports whether two results are of one method, whatever key exchange its
 // programs prefer. name is what counts of these programs.
 func (r *MethodResult) alike(other *MethodResult, name func(program string) string) bool {
@@ -193,6 +223,11 @@ func (c *MethodComparison) adjust(of func(*MethodChange) *MethodRatio) {
 	for i, judged := range stats.Judge(ratios) {
 		known[i].Judged = judged
 	}
+}
+
+// Floor is the least slowdown, as a part, that any number of runs could show.
+func (c *MethodComparison) Floor() float64 {
+	return math.Expm1(stats.Estimate{Err: math.Sqrt2 * level}.ArmAt(stats.Confidence))
 }
 
 // Shows is the least slowdown that any method could show, as a part; 0 where none could

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
@@ -56,8 +57,8 @@ func takenOut(tables []table, inputs []Input) (out []rank.Warning) {
 			slower, faster, slowed = faster, slower, -slowed
 		}
 		if slowed >= stats.Margin {
-			out = append(out, rank.Warning{Name: "guests", Text: fmt.Sprintf("other guests of the machine slowed %s by %.0f %% more than %s: the ratios are without what the slices of both show of that",
-				slower, 100*math.Expm1(slowed), faster)})
+			out = append(out, rank.Warning{Name: "guests", Text: fmt.Sprintf("other guests of the machine slowed %s by %s more than %s: the ratios are without what the slices of both show of that",
+				slower, unit.Difference(math.Expm1(slowed)), faster)})
 		}
 	}
 	return out

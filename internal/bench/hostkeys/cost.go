@@ -177,33 +177,28 @@ func measureSSH(ctx context.Context, o Options, server *benchServer, layouts []l
 		}
 	}
 	cpu := make([][]float64, len(costs))
-	total := o.Rounds.Count
+	total, all := o.Rounds.Count, []int(nil)
 	if o.Rounds.Budget > 0 {
 		total = 0
 	}
-	one := func(round int) error {
-		for i, c := range costs {
-			spent, err := loginCPU(ctx, o.SSH, server, files[i], c.UpdateHostKeys)
-			if err != nil {
-				return err
-			}
-			if round > 0 {
-				cpu[i] = append(cpu[i], float64(spent))
-			}
-		}
-		if o.Progress != nil {
-			o.Progress(round, total)
-		}
-		return nil
+	for i := range costs {
+		all = append(all, i)
 	}
-	if err := one(0); err != nil { // it fills caches and is not counted
+	o.Rounds.Count++ // the first one fills caches and is not counted
+	err = sched.Loop[int]{Rounds: o.Rounds, Due: func(round int) []int {
+		if rounds = round; o.Progress != nil && round > 0 {
+			o.Progress(round-1, total)
+		}
+		return all
+	}, Take: func(round, i int) error {
+		spent, err := loginCPU(ctx, o.SSH, server, files[i], costs[i].UpdateHostKeys)
+		if err == nil && round > 0 {
+			cpu[i] = append(cpu[i], float64(spent))
+		}
+		return err
+	}}.Run(ctx)
+	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 		return nil, 0, err
-	}
-	for round := range o.Rounds.Each() {
-		if err := one(round + 1); err != nil {
-			return nil, 0, err
-		}
-		rounds++
 	}
 	for i := range costs {
 		costs[i].CPU = stats.MedianInterval(cpu[i])

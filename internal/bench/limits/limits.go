@@ -69,47 +69,51 @@ func probes(o Options) []probe {
 func Measure(ctx context.Context, o Options) ([]record.Measurement, []record.Finding, error) {
 	o.Rounds = cmp.Or(o.Rounds, sched.Rounds{Count: DefaultRounds})
 	o.DiskBytes = cmp.Or(o.DiskBytes, 256<<20)
-	s := &series{values: map[string][]record.Measurement{}}
-	left := slices.DeleteFunc(probes(o), func(p probe) bool { return !alg.Match(o.Only, p.name) })
-	if len(left) == 0 {
+	var all []*series
+	for _, p := range probes(o) {
+		if alg.Match(o.Only, p.name) {
+			all = append(all, &series{probe: p, values: map[string][]record.Measurement{}})
+		}
+	}
+	if len(all) == 0 {
 		return nil, nil, fmt.Errorf("no probe matches %q", o.Only)
 	}
-	for round := range o.Rounds.Each() {
-		if round > 0 && !slices.ContainsFunc(left, func(p probe) bool { return !p.once }) || ctx.Err() != nil {
-			break
+	_ = sched.Loop[*series]{Rounds: o.Rounds, Due: func(round int) []*series {
+		return slices.DeleteFunc(slices.Clone(all), func(s *series) bool { return s.absent != "" || s.once && round > 0 })
+	}, Take: func(_ int, s *series) error {
+		if o.Progress != nil {
+			o.Progress(s.name)
 		}
-		for i := 0; i < len(left) && ctx.Err() == nil; i++ {
-			if left[i].once && round > 0 {
-				continue
-			}
-			if o.Progress != nil {
-				o.Progress(left[i].name)
-			}
-			if !s.run(ctx, left[i]) {
-				left = slices.Delete(left, i, i+1)
-				i--
-			}
+		s.take(ctx)
+		return nil
+	}}.Run(ctx)
+	var figures []record.Measurement
+	var findings []record.Finding
+	for _, s := range all {
+		figures = append(figures, s.medians()...)
+		if s.absent != "" {
+			findings = append(findings, record.Finding{What: s.name + " is not measured", Why: s.absent})
 		}
 	}
-	return s.medians(), s.findings, nil
+	return figures, findings, nil
 }
 
-// series collects the rounds.
+// series is what the rounds of a probe showed.
 type series struct {
-	order    []string
-	values   map[string][]record.Measurement
-	findings []record.Finding
+	probe
+	order  []string
+	values map[string][]record.Measurement
+	absent string // why there is no use in trying again
 }
 
-// run runs one probe. False means that there is no use in trying again.
-func (s *series) run(ctx context.Context, p probe) bool {
-	results, err := p.run(ctx)
+// take runs the probe once.
+func (s *series) take(ctx context.Context) {
+	results, err := s.run(ctx)
 	if ctx.Err() != nil {
-		return true
+		return
 	}
 	if err != nil {
-		s.findings = append(s.findings, record.Finding{What: p.name + " is not measured", Why: err.Error()})
-		return false
+		s.absent = err.Error()
 	}
 	for _, m := range results {
 		if s.values[m.Name] == nil {
@@ -117,11 +121,9 @@ func (s *series) run(ctx context.Context, p probe) bool {
 		}
 		s.values[m.Name] = append(s.values[m.Name], m)
 	}
-	return true
 }
 
-func (s *series) medians() []record.Measurement {
-	var out []record.Measurement
+func (s *series) medians() (out []record.Measurement) {
 	for _, name := range s.order {
 		all := slices.SortedFunc(slices.Values(s.values[name]), func(a, b record.Measurement) int { return cmp.Compare(a.Value, b.Value) })
 		m := all[len(all)/2]

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -32,46 +31,38 @@ type Case struct {
 
 // Plan says how often cases are carried out.
 type Plan struct {
-	Rounds int           // of all cases, each time in another order; 0: what fits into Budget
-	Budget time.Duration // at least two rounds are made, or one with others beside each other
+	Rounds sched.Rounds  // with a budget at least two are made, or one with others beside each other
 	Pause  time.Duration // before each login
 	Strict bool          // the first failure ends it, as is right with others' hosts
 	Seed   uint64        // of the order
-	// Note is given a record of every kind of login and of every login; nil is given
-	// none.
+	// Note is given a record of every kind of login and of every login.
 	Note       record.Sink
 	Old        *record.File // a result that is gone on with: its logins count; nil: none is
-	Lanes      []Lane       // where logins are carried out beside others for a part of Budget
+	List       bool         // note the kinds, and carry none out
+	Lanes      []Lane       // where logins are carried out beside others for a part of the budget
 	RoundTrips int          // of the plain login, for its record; 0: not counted
 	Conditions string       // likewise, of all others
 }
 
-// Survey carries out cases. What fails is not tried again. When ctx ends, the
-// results so far are returned with its error; there are none before every case was
-// carried out once.
-func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) ([]Result, error) {
-	s := &survey{ends: e, cases: cases, alike: alike(cases), plan: p, made: make([]int, len(cases)), failures: make([]error, len(cases))}
-	if p.Note == nil {
-		s.plan.Note = func(record.Record) error { return nil }
+// Survey carries out cases. What fails is not tried again.
+func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) error {
+	s := &survey{ends: e, cases: cases, alike: alike(cases), plan: p, made: make([]int, len(cases)), failed: make([]bool, len(cases))}
+	if err := s.begin(); err != nil || p.List {
+		return err
 	}
-	err := s.begin()
-	if err == nil {
-		err = s.rounds(ctx)
-	}
-	if err != nil && slices.ContainsFunc(s.alike, func(of kindOf) bool { return s.made[of] == 0 }) {
-		return nil, err
-	}
-	var names []named
-	for _, c := range cases {
-		names = append(names, named{c.Factor, c.Level})
-	}
-	out, _ := summarized(names, s.alike, s.of, s.logins)
-	for i, of := range s.alike {
-		if failure := s.failures[of]; failure != nil {
-			out[i].Failure = failure.Error()
+	rounds := p.Rounds
+	if rounds.Budget > 0 {
+		rounds.Count = 2
+		if len(p.Lanes) > 0 {
+			rounds.Count = 1
 		}
 	}
-	return out, err
+	err := sched.Loop[kindOf]{
+		Rounds: rounds, Seed: p.Seed, Made: s.done(), Spent: s.spent, Due: func(int) []kindOf { return s.due() },
+		Take:  func(_ int, i kindOf) error { return s.login(ctx, i, nil) },
+		After: func(took, left time.Duration) error { return s.aside(ctx, took, left) },
+	}.Run(ctx)
+	return cmp.Or(err, ctx.Err())
 }
 
 // survey is a Survey under way.
@@ -82,75 +73,35 @@ type survey struct {
 	plan  Plan
 	tried bool
 
-	mu       sync.Mutex // lanes use what follows
-	order    *rand.Rand
-	turns    []kindOf    // that are next beside others
-	logins   []*observed // in the order of time, where nothing is beside another
-	of       []kindOf    // each of these
-	made     []int       // logins of each kind
-	failures []error
+	mu     sync.Mutex // lanes use what follows
+	next   []kindOf   // beside others
+	logins int        // so far
+	made   []int      // of each kind, with nothing beside them
+	spent  time.Duration
+	failed []bool
 }
 
 // besides is how much of the time, as multiples of a round alone, goes to logins beside
 // each other.
 const besides = 3
 
-func (s *survey) rounds(ctx context.Context) error {
-	began := time.Now().Add(-s.spent())
-	end := began.Add(s.plan.Budget)
-	done := s.done()
-	if s.plan.Rounds > 0 && done >= s.plan.Rounds || done > 1 && s.plan.Rounds == 0 && time.Now().After(end) {
-		return nil
-	}
-	for n := 1 + done; ; n++ {
-		round := time.Now()
-		for _, i := range s.round() {
-			if err := s.login(ctx, i, nil); err != nil {
-				return err
-			}
-		}
-		took := time.Since(round)
-		if s.plan.Rounds > 0 {
-			if n >= s.plan.Rounds {
-				return nil
-			}
-			continue
-		}
-		if len(s.plan.Lanes) > 0 {
-			until := time.Now().Add(besides * took)
-			if until.Add(2 * took).After(end) { // no time for another round and a few behind it
-				until = end
-			}
-			if err := s.aside(ctx, until); err != nil {
-				return err
-			}
-		}
-		if (n > 1 || len(s.plan.Lanes) > 0) && time.Now().Add(time.Since(began)/time.Duration(n*s.parts())).After(end) {
-			return nil
-		}
-	}
-}
-
-// parts is how many rounds' time a round takes with what follows it.
-func (s *survey) parts() int {
-	if len(s.plan.Lanes) > 0 {
-		return 1 + besides
-	}
-	return 1
-}
-
-// round is the order of one round of all kinds.
-func (s *survey) round() (kinds []kindOf) {
-	for _, i := range s.order.Perm(len(s.cases)) {
-		if s.alike[i] == i {
+// due are the kinds of a round.
+func (s *survey) due() (kinds []kindOf) {
+	for i, of := range s.alike {
+		if of == i && !s.failed[i] {
 			kinds = append(kinds, i)
 		}
 	}
 	return kinds
 }
 
-// aside carries logins out in all lanes until it is time.
-func (s *survey) aside(ctx context.Context, until time.Time) error {
+// aside carries logins out in all lanes for a while after a round alone, or as long as there is
+// no time for another one and a few behind it.
+func (s *survey) aside(ctx context.Context, took, left time.Duration) error {
+	if left < (besides+2)*took {
+		took = left / besides
+	}
+	until := time.Now().Add(besides * took)
 	var all sync.WaitGroup
 	errs := make([]error, len(s.plan.Lanes))
 	for n := range s.plan.Lanes {
@@ -168,19 +119,17 @@ func (s *survey) aside(ctx context.Context, until time.Time) error {
 func (s *survey) turn() kindOf {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.turns) == 0 {
-		s.turns = s.round()
+	s.next = slices.DeleteFunc(s.next, func(i kindOf) bool { return s.failed[i] })
+	if len(s.next) == 0 {
+		s.next = sched.Shuffled(s.plan.Seed, -s.logins, s.due())
 	}
-	i := s.turns[0]
-	s.turns = s.turns[1:]
+	i := s.next[0]
+	s.next = s.next[1:]
 	return i
 }
 
 // login carries out case i once, in a lane or alone.
 func (s *survey) login(ctx context.Context, i kindOf, lane *Lane) error {
-	if s.failed(i) {
-		return nil
-	}
 	if s.tried && !sched.For(ctx, s.plan.Pause) {
 		return context.Canceled
 	}
@@ -195,22 +144,24 @@ func (s *survey) login(ctx context.Context, i kindOf, lane *Lane) error {
 	if noted := s.plan.Note(record.Record{LoginRun: o.record(i+1, err)}); noted != nil {
 		return noted
 	}
-	switch {
-	case err == nil:
-		s.logins, s.of = append(s.logins, o), append(s.of, i)
-		s.made[i]++
-	case s.plan.Strict || i == 0: // without the plain login there is nothing to compare with
+	if err != nil && (s.plan.Strict || i == 0) { // without the plain login there is nothing to compare with
 		return err
-	default:
-		s.failures[i] = err
+	}
+	if s.failed[i] = s.failed[i] || err != nil; err == nil {
+		s.count(i, o)
 	}
 	return nil
 }
 
-func (s *survey) failed(i kindOf) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.failures[i] != nil
+// count counts a login.
+func (s *survey) count(i kindOf, o *observed) {
+	s.logins++
+	if o.core == alone {
+		s.made[i]++
+		s.spent += o.Whole
+		return
+	}
+	s.spent += o.Whole / time.Duration(max(1, len(s.plan.Lanes)))
 }
 
 // observe is a login of a case.
@@ -239,53 +190,28 @@ var ErrOtherKinds = errors.New("the kinds of login that it has are not those tha
 // begin notes what is to be measured, or takes over what has been.
 func (s *survey) begin() error {
 	if s.plan.Old == nil {
-		s.order = rand.New(rand.NewPCG(s.plan.Seed, 0))
 		return s.kinds()
 	}
 	old := recordedIn(s.plan.Old)
-	s.order = rand.New(rand.NewPCG(s.plan.Seed, uint64(len(old.logins))))
 	if !slices.Equal(old.alike, s.alike) || !slices.EqualFunc(old.names, s.cases, func(n named, c Case) bool { return n == named{c.Factor, c.Level} }) {
 		return ErrOtherKinds
 	}
 	for i, failure := range old.failures {
-		if failure != "" {
-			s.failures[i] = errors.New(failure)
-		}
+		s.failed[i] = failure != ""
 	}
-	s.logins, s.of = old.logins, old.kinds
-	for _, i := range s.of {
-		s.made[i]++
+	for n, o := range old.logins {
+		s.count(old.kinds[n], o)
 	}
 	return nil
 }
 
 // done is how many rounds alone there have been.
 func (s *survey) done() int {
-	made := make([]int, len(s.cases))
-	for n, o := range s.logins {
-		if o.core == alone {
-			made[s.of[n]]++
-		}
-	}
 	least := math.MaxInt
-	for i, n := range made {
-		if s.alike[i] == i && s.failures[i] == nil {
-			least = min(least, n)
-		}
+	for _, i := range s.due() {
+		least = min(least, s.made[i])
 	}
 	return least
-}
-
-// spent is about how long the logins so far have taken.
-func (s *survey) spent() (all time.Duration) {
-	for _, o := range s.logins {
-		if o.core == alone {
-			all += o.Whole
-		} else {
-			all += o.Whole / time.Duration(max(1, len(s.plan.Lanes)))
-		}
-	}
-	return all
 }
 
 // alike says for each case whose logins count for it: those of the first one with

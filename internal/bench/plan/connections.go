@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/record"
 )
 
@@ -21,7 +22,7 @@ const (
 // seats lists the connections: cells that identify base, cipher and MAC first,
 // then the held-out ones among the rest, then second connections of some cells.
 func (s *sitting) seats() []*seat {
-	first := identify(s.space.Bulk, s.random)
+	first := identify(s.space.Bulk, s.Seed)
 	reference := s.reference()
 	slices.SortStableFunc(first, func(a, b alg.Suite) int { return prefer(a == reference, b == reference) })
 	var rest []alg.Suite
@@ -30,7 +31,7 @@ func (s *sitting) seats() []*seat {
 			rest = append(rest, cell)
 		}
 	}
-	s.random.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
+	rest = sched.Shuffled(s.Seed, 0, rest)
 	held := 0
 	if total := len(s.space.Bulk); total >= minForHoldout {
 		held = min(len(rest), int(math.Ceil(holdoutShare*float64(total))))

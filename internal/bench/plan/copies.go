@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/model"
 	"sshpace/internal/record"
 )
@@ -95,9 +96,7 @@ func (p *copies) refill() {
 func (p *copies) open() {
 	p.n++
 	clear(p.tries)
-	p.pending = slices.Clone(p.all)
-	p.random(p.n).Shuffle(len(p.pending), func(i, j int) { p.pending[i], p.pending[j] = p.pending[j], p.pending[i] })
-	p.pending = slices.DeleteFunc(p.pending, func(t record.Trial) bool { return p.dead(resultOf(t)) })
+	p.pending = slices.DeleteFunc(sched.Shuffled(p.Seed, p.n, p.all), func(t record.Trial) bool { return p.dead(resultOf(t)) })
 	for i := range p.pending {
 		p.pending[i].Block = p.n
 	}

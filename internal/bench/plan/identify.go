@@ -1,17 +1,17 @@
 package plan
 
 import (
-	"math/rand/v2"
 	"slices"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/sched"
 )
 
 // identify picks the cells that determine every cipher and every MAC: all AEAD
 // ciphers, and of the table of ciphers by MACs a ring that touches every row and
 // every column and joins them: each name of the longer list with one of the
 // shorter, in turn, and the first few with the next one too.
-func identify(cells []alg.Suite, random *rand.Rand) []alg.Suite {
+func identify(cells []alg.Suite, seed uint64) []alg.Suite {
 	var out []alg.Suite
 	var ciphers, macs []string
 	for _, c := range cells {
@@ -26,8 +26,7 @@ func identify(cells []alg.Suite, random *rand.Rand) []alg.Suite {
 			macs = append(macs, c.MAC)
 		}
 	}
-	random.Shuffle(len(ciphers), func(i, j int) { ciphers[i], ciphers[j] = ciphers[j], ciphers[i] })
-	random.Shuffle(len(macs), func(i, j int) { macs[i], macs[j] = macs[j], macs[i] })
+	ciphers, macs = sched.Shuffled(seed, 0, ciphers), sched.Shuffled(seed, 1, macs)
 	long, short := len(macs), len(ciphers)
 	at := func(l, s int) alg.Suite { return alg.Suite{Cipher: ciphers[s], MAC: macs[l]} }
 	if long < short {

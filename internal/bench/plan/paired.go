@@ -2,12 +2,12 @@ package plan
 
 import (
 	"cmp"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/model"
 	"sshpace/internal/record"
 )
@@ -46,7 +46,6 @@ const leastCycles = 3
 type paired struct {
 	design
 	seating
-	random *rand.Rand
 	room   int  // connections at a time
 	allows int  // candidates that the policy allows
 	cycle  int  // cycles in the file
@@ -56,7 +55,7 @@ type paired struct {
 
 func newPaired(d design) *paired {
 	p := &paired{
-		design: d, random: d.random(0), room: max(2, d.env.Capacity), spent: 1,
+		design: d, room: max(2, d.env.Capacity), spent: 1,
 		seating: seating{distinct: d.cells(), sitting: 1, logins: newLogins(d), shown: newShown()},
 	}
 	p.seats()
@@ -201,7 +200,7 @@ func (p *paired) nextCycle() {
 	reference := p.referee()
 	field := slices.DeleteFunc(slices.Clone(p.open), refers)
 	for i := range p.Directions {
-		p.random.Shuffle(len(field), func(a, b int) { field[a], field[b] = field[b], field[a] })
+		field = sched.Shuffled(p.Seed, p.cycle*len(p.Directions)+i, field)
 		p.turn(reference.trials[i])
 		for _, candidate := range field {
 			p.turn(candidate.trials[i])

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -164,9 +163,6 @@ type design struct {
 
 // cells counts what is ranked.
 func (d *design) cells() int { return len(d.space.Bulk)*len(d.Directions) + len(d.space.Kex) }
-
-// random is a generator of the campaign.
-func (d *design) random(n int) *rand.Rand { return rand.New(rand.NewPCG(d.Seed, uint64(n))) }
 
 // bulkKexes are the key exchanges that a transfer prefers, cheap and common
 // first: its key exchange costs time but does not act on what is measured.

@@ -2,11 +2,11 @@ package plan
 
 import (
 	"cmp"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/record"
 )
 
@@ -39,7 +39,6 @@ const (
 type sitting struct {
 	design
 	capacity int
-	random   *rand.Rand
 	first    int // seats that identify all effects
 
 	seating
@@ -58,7 +57,7 @@ type sitting struct {
 // newSitting plans for as many connections at a time as there is room for.
 func newSitting(d design) *sitting {
 	s := &sitting{
-		design: d, capacity: max(2, d.env.Capacity), random: d.random(0), longOf: map[alg.Suite]*int{}, phase: "identifying",
+		design: d, capacity: max(2, d.env.Capacity), longOf: map[alg.Suite]*int{}, phase: "identifying",
 		seating: seating{distinct: d.cells(), sitting: 1, logins: newLogins(d), shown: newShown()},
 	}
 	s.todo, s.worth = s.seats(), newWorth(d, s.shown)
@@ -138,8 +137,7 @@ func (s *sitting) nextPass() {
 		}
 	}
 	steps = append(steps, s.longTurns()...)
-	s.random.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
-	s.queue = append(s.queue, steps...)
+	s.queue = append(s.queue, sched.Shuffled(s.Seed, s.round, steps)...)
 	for _, t := range s.singles() {
 		s.queue = append(s.queue, Step{Action: Single, Trials: []record.Trial{s.number(t)}})
 	}
@@ -216,8 +214,7 @@ func (s *sitting) served(a *seat) float64 {
 
 // least are n of the open connections that were served least, at random among equals.
 func (s *sitting) least(n int) []*seat {
-	all := slices.Clone(s.open)
-	s.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	all := sched.Shuffled(s.Seed, s.round, s.open)
 	slices.SortStableFunc(all, func(a, b *seat) int { return cmp.Compare(s.served(a), s.served(b)) })
 	return all[:min(max(n, 0), len(all))]
 }

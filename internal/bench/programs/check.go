@@ -31,8 +31,11 @@ func Usable(ctx context.Context, ssh, sshd string) error {
 	return nil
 }
 
-// Check refuses pairs with names of makers that nobody knows.
-func Check(pairs []string) error {
+// Check refuses names that nobody knows, of makers in pairs and of algorithms.
+func Check(pairs, ciphers, macs []string) error {
+	if len(macs) > 0 && len(ciphers) == 0 {
+		return fault.Usage("add --cipher", "--mac is for the ciphers of --cipher")
+	}
 	clients, servers := makers()
 	for _, pair := range pairs {
 		client, server, _ := strings.Cut(pair, ":")
@@ -43,6 +46,17 @@ func Check(pairs []string) error {
 			if !slices.ContainsFunc(side.known, func(name string) bool { return alg.Match([]string{side.name}, name) }) {
 				return fault.Usage(fmt.Sprintf("there are these %ss: %s", side.what, strings.Join(side.known, ", ")), "--only %s: unknown %s %q", pair, side.what, side.name)
 			}
+		}
+	}
+	return cmp.Or(named("cipher", alg.Cipher, ciphers), named("mac", alg.MAC, macs))
+}
+
+// named refuses names of algorithms that nobody knows.
+func named(flag string, kind alg.Kind, typed []string) error {
+	for _, name := range alg.NamesOf(kind, typed) {
+		if _, known := alg.Lookup(kind, name); !known {
+			names := alg.Names(kind)
+			return fault.Usage(fault.Near("--"+flag+" ", name, names, "there are "+strings.Join(names, ", ")), "no %s is called %q", kind, name)
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/flow"
 	"sshpace/internal/bench/loopback"
@@ -160,7 +161,7 @@ func TestPairsTakeTurns(t *testing.T) {
 		return !strings.HasPrefix(c.Server, "openssh") || !strings.HasPrefix(c.Client, "openssh 9") && !strings.HasPrefix(c.Client, "curl")
 	})
 	out := record.File{}
-	schedule := transfer.Turns{Rounds: 2, RunTime: 300 * time.Millisecond, Most: 64 << 20}
+	schedule := transfer.Turns{Rounds: sched.Rounds{Count: 2}, Size: 64 << 20}
 	if err := schedule.Measure(t.Context(), t.Context(), chosen, out.Sink()); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/sched"
@@ -71,14 +72,12 @@ func measure(ctx, drain context.Context, p params) (*proof, error) {
 		methods, left := methodsOf(p, shown.suites)
 		shown.methods, shown.left = append(shown.methods, methods...), left
 	}
-	for round := range p.rounds.Each() {
-		if drain.Err() != nil {
-			break
-		}
+	err := sched.Loop[*method]{Rounds: p.rounds, Due: func(round int) []*method {
 		p.progress(round + 1)
-		if err := shown.round(ctx, round); err != nil {
-			return nil, p.bed.Explain(err)
-		}
+		return slices.DeleteFunc(slices.Clone(shown.methods), func(m *method) bool { return m.failures >= maxFailures })
+	}, Take: func(round int, m *method) error { return m.take(ctx, round) }}.Run(drain)
+	if err != nil {
+		return nil, p.bed.Explain(err)
 	}
 	return shown, nil
 }
@@ -86,24 +85,18 @@ func measure(ctx, drain context.Context, p params) (*proof, error) {
 // maxPairID keeps the trials of two directions apart.
 const maxPairID = 1000
 
-// round runs every method with both choices; which of them is first changes from
+// take runs the method with both choices; which of them is first changes from
 // round to round, so that a trend favours neither.
-func (p *proof) round(ctx context.Context, number int) error {
-	for _, m := range p.methods {
-		if m.failures >= maxFailures {
-			continue
-		}
-		got, sample, err := m.round(ctx, number%2 == 1)
-		if err == nil && (got[0] == (rates{}) || got[1] == (rates{})) {
-			err = m.fail(sample)
-			got = [2]rates{}
-		}
-		if err != nil || ctx.Err() != nil {
-			return err
-		}
+func (m *method) take(ctx context.Context, round int) error {
+	got, sample, err := m.round(ctx, round%2 == 1)
+	if err == nil && (got[0] == (rates{}) || got[1] == (rates{})) {
+		err = m.fail(sample)
+		got = [2]rates{}
+	}
+	if err == nil && ctx.Err() == nil {
 		m.add(got)
 	}
-	return nil
+	return err
 }
 
 func (m *method) add(got [2]rates) {

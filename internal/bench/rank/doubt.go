@@ -49,17 +49,17 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(imported, "imported", "imported from a log of "+r.Campaign.Imported+": whatever it does not say is unknown", "")
 	add(r.By == Cost && !r.forced, "by-cost", r.whyCost(),
 		"--rank-by throughput ranks by it all the same")
-	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %.0f %%, compared with its best moments; all figures may be off by a common %.1f %%",
-		r.Slowed.Percent(), 100*normal95*r.Level(r.By)), "ratios are reliable, and comparisons with other runs allow for it")
-	add(r.Slowed.Busy(), "foreign", fmt.Sprintf("other programs kept %.1f of %s busy, which costs some ciphers more than others: only differences above %.1f %% count",
-		r.Slowed.Foreign, unit.Count(r.Environment.Cores, "core"), r.Tie()), hint("end them (top shows them), and measure again"))
+	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %s, compared with its best moments; all figures may be off by a common factor of up to %s",
+		unit.Difference(r.Slowed.Percent()/100), unit.Figure(math.Exp(normal95*r.Level(r.By)))), "ratios are reliable, and comparisons with other runs allow for it")
+	add(r.Slowed.Busy(), "foreign", fmt.Sprintf("other programs kept %.1f of %s busy, which costs some ciphers more than others: only differences above %s count",
+		r.Slowed.Foreign, unit.Count(r.Environment.Cores, "core"), unit.Difference(r.Tie()/100)), hint("end them (top shows them), and measure again"))
 	add(r.Heat.Slowed > 0, Throttled, r.Heat.text(), "cool it, or power it better, and measure again")
 	add(!r.has(clientCost) && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
 	add(r.has(clientCost) && !r.has(serverCost), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
-	add(math.Abs(r.Drift) > muchDrift, "drift", fmt.Sprintf("the machine became %s during the run; the ranking corrects for it", slowing(r.Drift)), "")
-	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %.0f %%, tried on %d combinations that were measured, too", r.Model.HoldoutP95, r.Model.HoldoutCells),
+	add(math.Abs(r.Drift) > muchDrift, "drift", fmt.Sprintf("at the end of the run the machine was %sx as fast as at its beginning; the ranking corrects for it", unit.Figure(1/(1+r.Drift/100))), "")
+	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %s, tried on %d combinations that were measured, too", unit.Difference(r.Model.HoldoutP95/100), r.Model.HoldoutCells),
 		hint("a longer --budget measures more cells directly"))
-	add(r.Tie() > 2*maxNoise, "noise", fmt.Sprintf("differences below %.0f %% are within the noise", r.Tie()), hint("a longer --budget, or a quieter machine"))
+	add(r.Tie() > 2*maxNoise, "noise", fmt.Sprintf("differences below %s are within the noise", unit.Difference(r.Tie()/100)), hint("a longer --budget, or a quieter machine"))
 	add(len(r.Missing)+len(r.Waiting) > 0 && len(r.Bulk) > 0, "missing", "not measured: "+r.missing(), hint("a longer --budget, or --resume"))
 	add(len(r.Failed) > 0, "failed", fmt.Sprintf("never worked: %d of what was asked for", len(r.Failed)), "")
 	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials failed: %s", r.failures(), r.Trials, r.FailureText()), hint("see the messages in the file; go on with --resume"))
@@ -86,17 +86,9 @@ func (r *Ranking) missing() string {
 // whyCost says why the order is not that of throughput.
 func (r *Ranking) whyCost() string {
 	if r.Noise.Cost < r.Noise.Throughput {
-		return fmt.Sprintf("ranked by CPU cost, which shows differences of %.1f %% or more; throughput only of %.1f %% or more", r.Noise.Cost, r.Noise.Throughput)
+		return fmt.Sprintf("ranked by CPU cost, which shows differences of %s or more; throughput only of %s or more", unit.Difference(r.Noise.Cost/100), unit.Difference(r.Noise.Throughput/100))
 	}
-	return fmt.Sprintf("ranked by CPU cost, because it repeats better from run to run; within this run both are noisy (%.0f %%, throughput %.0f %%)", r.Noise.Cost, r.Noise.Throughput)
-}
-
-// slowing puts a drift into words.
-func slowing(percent float64) string {
-	if percent < 0 {
-		return fmt.Sprintf("%.0f %% faster", -percent)
-	}
-	return fmt.Sprintf("%.0f %% slower", percent)
+	return fmt.Sprintf("ranked by CPU cost, because it repeats better from run to run; within this run both are noisy (%s, throughput %s)", unit.Difference(r.Noise.Cost/100), unit.Difference(r.Noise.Throughput/100))
 }
 
 // failures is how many trials gave nothing.

@@ -400,7 +400,7 @@ func TestDriftIsTold(t *testing.T) {
 	slowing.Drift = 0.01 // per 100 trials
 	if r := benchtest.Of(t, benchtest.Copies(t, slowing), rank.Options{}); r.Drift < 8 {
 		t.Errorf("drift %.1f %%, want about 20", r.Drift)
-	} else if !slices.ContainsFunc(r.Warnings, func(w rank.Warning) bool { return w.Name == "drift" && strings.Contains(w.Text, "slower") }) {
+	} else if !slices.ContainsFunc(r.Warnings, func(w rank.Warning) bool { return w.Name == "drift" && strings.Contains(w.Text, "0.8") }) {
 		t.Errorf("warnings %v do not say that it became slower", r.Warnings)
 	}
 	for seed := range uint64(10) {

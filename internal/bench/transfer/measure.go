@@ -34,7 +34,7 @@ func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) er
 		return err
 	}
 	all := subjects(beds, p)
-	if p.Turns.List != nil {
+	if p.Turns.List {
 		return p.Turns.Measure(ctx, drain, all, sink)
 	}
 	if err := b.tidied(sink); err != nil {

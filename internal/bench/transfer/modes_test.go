@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/flow"
 	"sshpace/internal/bench/testbed"
@@ -96,7 +97,7 @@ func TestAllModes(t *testing.T) {
 			t.Fatalf("%d methods of %d modes", len(subjects), len(all))
 		}
 		out := record.File{}
-		turns := transfer.Turns{Rounds: 1, Size: 32 << 20}
+		turns := transfer.Turns{Rounds: sched.Rounds{Count: 1}, Size: 32 << 20}
 		if err := turns.Measure(t.Context(), t.Context(), subjects, out.Sink()); err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ package transfer
 import (
 	"cmp"
 	"context"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -35,18 +34,20 @@ type Subject struct {
 
 // Turns is how subjects are measured.
 type Turns struct {
-	Rounds  int
-	Budget  time.Duration // instead of Rounds: half of it is for preparing, and no round but the first begins that would end later
-	Seed    uint64
-	Size    int64         // of the long runs; 0: as much as takes about RunTime
-	Most    int64         // at most that much, where Size is 0
-	RunTime time.Duration // that a long run is to take
-	Old     *record.File  // what was measured before, and is gone on with; nil: nothing
-	// List is called for each method instead of measuring any; nil to measure.
-	List func(m record.Method)
+	Rounds sched.Rounds // half of a budget is for preparing
+	Seed   uint64
+	Size   int64        // of the long runs; 0: as much as takes about a while
+	Old    *record.File // what was measured before, and is gone on with; nil: nothing
+	List   bool         // the methods are written down, and none is measured
 	// Told is called before each run, never while something is timed.
 	Told func(m record.Method, round int)
 }
+
+// Long runs whose size nobody says.
+const (
+	longRun   = 700 * time.Millisecond // what one is to take
+	mostBytes = 256 << 20              // they are in memory
+)
 
 // checked is how much is moved to see whether it arrives as it was sent: not a
 // multiple of any block.
@@ -61,12 +62,6 @@ const checkedFar = 256<<10 + 517
 // for a while slows all of them alike; what has no figure then gets some turns more. It ends after the run in which drain ends,
 // or at once with ctx. A subject that fails is given up, the others go on.
 func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.Sink) error {
-	if t.List != nil {
-		for _, c := range all {
-			t.List(c.Method)
-		}
-		return nil
-	}
 	began, last := time.Now(), t.remember(all)
 	for _, c := range all {
 		if drain.Err() != nil {
@@ -77,59 +72,56 @@ func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.S
 		}
 		last++
 		c.ID = last
-		if t.Budget > 0 && time.Since(began) > t.Budget/2 && c.Why == "" {
+		if t.Rounds.Budget > 0 && time.Since(began) > t.Rounds.Budget/2 && c.Why == "" {
 			c.Why = "no time was left: a longer --budget, or --only"
 		}
 		if err := t.prepare(ctx, c, sink); err != nil {
 			return err
 		}
 	}
-	rounds := sched.Rounds{Count: t.Rounds}
-	if t.Budget > 0 {
-		rounds = sched.Rounds{Count: 1, Budget: max(1, t.Budget-time.Since(began))}
+	if t.List {
+		return nil
 	}
-	random, n := rand.New(rand.NewPCG(t.Seed, 0)), 0
-	for n = range rounds.Each() {
-		if err := t.round(ctx, drain, n, all, random, sink); err != nil || drain.Err() != nil {
-			return cmp.Or(err, context.Cause(ctx))
+	made := made(all)
+	due := func(round int, wanted func(*Subject) bool) (due []turn) {
+		for _, c := range all {
+			for _, u := range c.turns() {
+				if round >= c.done[u.kind] && wanted(c) {
+					due = append(due, u)
+				}
+			}
 		}
-		if !slices.ContainsFunc(all, func(c *Subject) bool { return !c.out }) {
-			break
-		}
+		return due
 	}
-	for more := 1; more <= again && (t.Budget == 0 || time.Since(began) < t.Budget); more++ {
-		late := slices.DeleteFunc(slices.Clone(all), func(c *Subject) bool { return !c.figureless() })
-		if err := t.round(ctx, drain, n+more, late, random, sink); err != nil || drain.Err() != nil {
-			return cmp.Or(err, context.Cause(ctx))
-		}
+	loop := sched.Loop[turn]{Rounds: t.Rounds, Seed: t.Seed, Made: made, Spent: time.Since(began), Due: func(round int) []turn {
+		made = round + 1
+		return due(round, func(*Subject) bool { return true })
+	}, Take: func(_ int, u turn) error { return t.take(ctx, u, made, sink) }}
+	if err := loop.Run(drain); err != nil {
+		return err
 	}
-	return nil
-}
-
-// round gives each subject its turns, in random order, until drain ends.
-func (t Turns) round(ctx, drain context.Context, n int, all []*Subject, random *rand.Rand, sink record.Sink) error {
-	var turns []turn
-	for _, c := range all {
-		turns = append(turns, c.turns(n)...)
-	}
-	random.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
-	for _, u := range turns {
-		if drain.Err() != nil {
+	loop.Rounds, loop.Made = sched.Rounds{Count: made + again}, made
+	loop.Due = func(round int) []turn {
+		if t.Rounds.Budget > 0 && time.Since(began) >= t.Rounds.Budget {
 			return nil
 		}
-		if err := t.take(ctx, u, t.shown(n), sink); err != nil {
-			return err
-		}
+		return due(round, (*Subject).figureless)
 	}
-	return nil
+	return cmp.Or(loop.Run(drain), context.Cause(ctx))
 }
 
-// shown is the number of a round for people: those of again are the last one's.
-func (t Turns) shown(round int) int {
-	if t.Budget > 0 {
-		return round + 1
+// made is how many rounds all subjects had before that are not given up.
+func made(all []*Subject) int {
+	var done []int
+	for _, c := range all {
+		for _, u := range c.turns() {
+			done = append(done, c.done[u.kind])
+		}
 	}
-	return min(round+1, t.Rounds)
+	if len(done) == 0 {
+		return 0
+	}
+	return slices.Min(done)
 }
 
 // again is how many rounds more a subject gets that has no figure, because other work
@@ -177,7 +169,7 @@ func (t Turns) remember(all []*Subject) (last int) {
 
 // prepare checks and calibrates a subject, and writes down which method it is.
 func (t Turns) prepare(ctx context.Context, c *Subject, sink record.Sink) error {
-	if c.Why == "" {
+	if c.Why == "" && !t.List {
 		t.told(c, 0)
 		size, err := t.calibrate(ctx, c)
 		if ctx.Err() != nil {
@@ -217,14 +209,14 @@ func (t Turns) calibrate(ctx context.Context, c *Subject) (size int64, err error
 	if err != nil {
 		return 0, err
 	}
-	target := max(t.RunTime, 2*short) // else the short runs' noise would be most of the figure
+	target := max(longRun, 2*short) // else the short runs' noise would be most of the figure
 	const first = 4 << 20
 	// What more bytes cost tells how many take the target. The first MiB alone do not,
 	// but on a slow way: a connection's buffers grow meanwhile, and ssh and sshd copy and
 	// clear them each time, for 0.2 s in all where files are copied, and 0.5 s by psftp.
 	const slow = 4 // times the target
-	size, before, enough := min(first, t.Most), short, slow*target
-	for less := int64(0); size < t.Most; {
+	size, before, enough := min(first, mostBytes), short, slow*target
+	for less := int64(0); size < mostBytes; {
 		long, err := c.best(ctx, size, before+min(enough, target))
 		if err != nil {
 			return 0, err
@@ -241,7 +233,7 @@ func (t Turns) calibrate(ctx context.Context, c *Subject) (size int64, err error
 			size *= 4
 		}
 	}
-	return max(1<<20, min(size, t.Most)), nil
+	return max(1<<20, min(size, mostBytes)), nil
 }
 
 // best is what a run takes: the shorter of two where the first takes longer than
@@ -272,8 +264,8 @@ type turn struct {
 	run  func(ctx context.Context) (Reading, error)
 }
 
-// turns are the runs of a subject in one round, which counts from 0.
-func (c *Subject) turns(round int) []turn {
+// turns are the runs of a subject in a round.
+func (c *Subject) turns() []turn {
 	if c.out {
 		return nil
 	}
@@ -284,7 +276,7 @@ func (c *Subject) turns(round int) []turn {
 	if c.Login != nil {
 		turns = append(turns, turn{c, record.LoginRun, c.Login})
 	}
-	return slices.DeleteFunc(turns, func(t turn) bool { return round < c.done[t.kind] })
+	return turns
 }
 
 // patience is how many runs of a subject may fail.

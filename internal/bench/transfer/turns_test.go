@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/record"
 )
 
@@ -38,7 +39,7 @@ func TestFigurelessGetMoreTurns(t *testing.T) {
 		scripted(func() time.Duration { hopeless++; return time.Second }),
 	}
 	runs := map[int]int{}
-	err := Turns{Rounds: 1, Size: 1 << 20}.Measure(t.Context(), t.Context(), all, func(r record.Record) error {
+	err := Turns{Rounds: sched.Rounds{Count: 1}, Size: 1 << 20}.Measure(t.Context(), t.Context(), all, func(r record.Record) error {
 		if r.Run != nil && r.Run.Kind == record.ShortRun {
 			runs[r.Run.Method]++
 		}
@@ -69,7 +70,7 @@ func TestTurnsUntilTheBudgetIsOver(t *testing.T) {
 				return Reading{Wall: wall}, c.fails
 			}}
 			f, began := &record.File{}, time.Now()
-			err := Turns{Budget: 9 * time.Second, Size: 1 << 20}.Measure(t.Context(), t.Context(), []*Subject{subject}, f.Sink())
+			err := Turns{Rounds: sched.Rounds{Count: 1, Budget: 9 * time.Second}, Size: 1 << 20}.Measure(t.Context(), t.Context(), []*Subject{subject}, f.Sink())
 			runs := map[record.RunKind]int{}
 			for _, r := range f.Runs {
 				runs[r.Kind]++
@@ -97,7 +98,7 @@ func TestBudgetHoldsPreparations(t *testing.T) {
 			})
 		}
 		f, began := &record.File{}, time.Now()
-		err := Turns{Budget: 10 * time.Second, Size: 1 << 20}.Measure(t.Context(), t.Context(), all, f.Sink())
+		err := Turns{Rounds: sched.Rounds{Count: 1, Budget: 10 * time.Second}, Size: 1 << 20}.Measure(t.Context(), t.Context(), all, f.Sink())
 		late, measured := 0, map[int]int{}
 		for _, m := range f.Methods {
 			if strings.Contains(m.Why, "--budget") {
@@ -127,7 +128,7 @@ func TestTurnsGoOn(t *testing.T) {
 	}
 	const rounds = 2
 	measure := func(old *record.File, sink record.Sink) error {
-		return Turns{Rounds: rounds, Size: 1 << 20, Seed: 7, Old: old}.Measure(t.Context(), t.Context(), subjects(), sink)
+		return Turns{Rounds: sched.Rounds{Count: rounds}, Size: 1 << 20, Seed: 7, Old: old}.Measure(t.Context(), t.Context(), subjects(), sink)
 	}
 	killed := errors.New("killed")
 	for cut := range 2 + rounds*5 + 1 {
@@ -168,7 +169,7 @@ func TestSizeOfLongRuns(t *testing.T) {
 		"fast, grows long": {3 * time.Millisecond, 900 * time.Millisecond, 256 << 20},
 		"slow link":        {time.Second / 3, 0, 2 << 20},
 		"slow link, grows": {time.Second / 3, 240 * time.Millisecond, 2 << 20},
-		"too fast":         {time.Microsecond, 0, 512 << 20},
+		"too fast":         {time.Microsecond, 0, 256 << 20},
 	} {
 		s := &Subject{Run: func(_ context.Context, size int64) (Reading, error) {
 			wall := 100*time.Millisecond + time.Duration(float64(size)/(1<<20)*float64(c.perMiB))
@@ -177,7 +178,7 @@ func TestSizeOfLongRuns(t *testing.T) {
 			}
 			return Reading{Wall: wall}, nil
 		}}
-		got, err := Turns{RunTime: 700 * time.Millisecond, Most: 512 << 20}.calibrate(t.Context(), s)
+		got, err := Turns{}.calibrate(t.Context(), s)
 		if err != nil || got != c.want {
 			t.Errorf("%s: %d MiB, %v, want %d", name, got>>20, err, c.want>>20)
 		}

@@ -48,7 +48,7 @@ type Result struct {
 const maxLine = 64 << 20
 
 // ErrNone says that there is no such run.
-var ErrNone = errors.New("no such run is recorded")
+var ErrNone = errors.New("there is no such run in the history")
 
 // last reads the newest run. Without any, the error is ErrNone.
 func (s *Store) last() (*Record, error) { return s.before(0) }

@@ -88,3 +88,25 @@ func CheckHost(name string) error {
 func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
+
+// Find is a result's file, where an argument names one, or the newest one of the host
+// that it names, whose label is asked for.
+func Find(arg string, labelOf func(host string) (string, error), newest func(label string) string) (string, error) {
+	info, missing := os.Stat(arg)
+	folder := missing == nil && info.IsDir() // a host may be called like one
+	if missing == nil && !folder || strings.HasSuffix(arg, Ending) {
+		return arg, nil
+	}
+	label, err := labelOf(arg)
+	if err != nil && !folder {
+		return "", err
+	}
+	path := newest(label)
+	switch {
+	case path == "" && folder:
+		return arg, nil
+	case path == "":
+		return "", fault.Usage("measure it first: sshpace bench "+shell.Word(label), "there is no result of %s", label)
+	}
+	return path, nil
+}

@@ -247,3 +247,16 @@ func (c Column) Heading() string {
 	}
 	return c.Head + ", " + c.Unit
 }
+
+// Known is a chart without the series of which nothing is known, such as the CPU time of a host's server.
+func (c Chart) Known() Chart {
+	for i := len(c.Series) - 1; i > 0; i-- {
+		if !slices.ContainsFunc(c.Items, func(item Item) bool { return item.Points[i].Known }) {
+			c.Series = slices.Delete(slices.Clone(c.Series), i, i+1)
+			for k, item := range c.Items {
+				c.Items[k].Points = slices.Delete(slices.Clone(item.Points), i, i+1)
+			}
+		}
+	}
+	return c
+}

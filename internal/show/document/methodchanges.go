@@ -9,6 +9,7 @@ import (
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/compare"
+	"sshpace/internal/record"
 )
 
 const howMethodsChanged = "Ratios of medians to the first file, with 95 % intervals that include run-to-run variation (doc/method.md). Faster and slower hold for all rows together (Holm's correction); equal: within 5 %."
@@ -32,6 +33,10 @@ func OfMethodChanges(c *compare.MethodComparison) *Document {
 
 // changedMethods says of each file what became faster and slower against the first.
 func changedMethods(c *compare.MethodComparison) (out []string) {
+	over := ""
+	if path := pathText(commonPath(c)); path != "" {
+		over = " over" + path
+	}
 	for k := range c.Files[1:] {
 		count := map[stats.Verdict]int{}
 		for _, ch := range c.Changes {
@@ -43,9 +48,27 @@ func changedMethods(c *compare.MethodComparison) (out []string) {
 				words = append(words, fmt.Sprintf("%d %s", n, Faster(v)))
 			}
 		}
-		out = append(out, fmt.Sprintf("%s against A, of %s: %s.", letter(k+1), unit.Count(len(c.Changes), "method"), strings.Join(words, ", ")))
+		out = append(out, fmt.Sprintf("%s against A, of %s%s: %s.", letter(k+1), unit.Count(len(c.Changes), "method"), over, strings.Join(words, ", ")))
 	}
 	return out
+}
+
+// commonPath is the path of all methods, if they have one.
+func commonPath(c *compare.MethodComparison) record.Path {
+	for _, ch := range c.Changes {
+		if ch.Path != c.Changes[0].Path {
+			return record.Path{}
+		}
+	}
+	return c.Changes[0].Path
+}
+
+// changeLabel names a method, without the path that all have.
+func changeLabel(c *compare.MethodComparison, m record.Method) string {
+	if m.Path == commonPath(c) {
+		m.Path = record.Path{}
+	}
+	return MethodLabel(m)
 }
 
 // onlyMethods are those that some files have no figure of, and so are not compared.
@@ -72,13 +95,10 @@ func letters(files []int) string {
 // Least says which differences a comparison can show, by the least of them as a part; ""
 // for none.
 func Least(least float64) string {
-	switch {
-	case least <= 0:
+	if least <= 0 {
 		return ""
-	case least >= 1:
-		return fmt.Sprintf("these files can show only differences by more than a factor of %s", unit.Figure(1+least))
 	}
-	return fmt.Sprintf("these files can show differences from %s %% on", unit.Percentage(100*least))
+	return "these files can show differences from " + unit.Difference(least) + " on"
 }
 
 // leastText is the same as a sentence of its own.
@@ -89,15 +109,8 @@ func leastText(least float64) string {
 	return title(Least(least)) + "."
 }
 
-// anything is how many times its lower end the upper end of an interval may be, or the
-// ratio says nothing.
-const anything = 30
-
 // says reports whether a ratio is known well enough to be shown.
-func says(r compare.MethodRatio) bool {
-	i := r.Interval()
-	return r.Known() && i.Hi <= anything*i.Lo
-}
+func says(r compare.MethodRatio) bool { return r.Known() && r.Interval().Says() }
 
 // shows says what a ratio shows.
 func shows(r compare.MethodRatio, above, below string) string {
@@ -127,7 +140,7 @@ func methodChangeTable(c *compare.MethodComparison) Table {
 			Column{Key: "cpu_ratio_" + of, Head: of + "/A CPU time", Terse: of + "/A|CPU time", Unit: ratio, Scale: 1, Kind: Quantity, Bare: true}, Column{Key: "cpu_verdict_" + of, Head: of + " takes", Terse: " "})
 	}
 	for _, ch := range c.Changes {
-		row := Row{Suite: safe(ch.Suite), Cells: []Cell{{Text: MethodLabel(ch.Method)}, {Text: clean(ch.Suite.Cipher)}}}
+		row := Row{Suite: safe(ch.Suite), Cells: []Cell{{Text: changeLabel(c, ch.Method)}, {Text: clean(ch.Suite.Cipher)}}}
 		for k := range ch.Speed {
 			row.Cells = append(row.Cells, shownRatio(ch.Speed[k]), Cell{Text: shows(ch.Speed[k], "faster", "slower")},
 				shownRatio(ch.Cost[k]), Cell{Text: shows(ch.Cost[k], "more", "less")})
@@ -147,7 +160,7 @@ func methodChangeChart(c *compare.MethodComparison) Chart {
 		out.Series = append(out.Series, clean(name))
 	}
 	for _, ch := range c.Changes {
-		item := Item{Label: MethodLabel(ch.Method), Suite: safe(ch.Suite)}
+		item := Item{Label: changeLabel(c, ch.Method), Suite: safe(ch.Suite)}
 		for _, r := range ch.Speed {
 			p := Point{}
 			if says(r) {

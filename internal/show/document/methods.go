@@ -20,11 +20,18 @@ import (
 // OfMethods is the report of transfer methods: what people do with SSH, or clients
 // with servers.
 func OfMethods(results []compare.MethodResult, f *record.File) *Document {
-	d := &Document{Title: "Transfer methods", Environment: facts([]Fact{
+	title, what := "Transfer methods", "method"
+	if paired(results) {
+		title, what = "SSH programs", "pair"
+	}
+	d := &Document{Title: title, Environment: facts([]Fact{
 		{"target", f.Campaign.Target}, {"processor", f.Environment.CPU}, {"cores", strconv.Itoa(f.Environment.Cores)},
 		{"client", f.Environment.Client}, {"server", f.Environment.Server},
 	})}
 	measured := slices.DeleteFunc(slices.Clone(results), func(r compare.MethodResult) bool { return r.Rate.N == 0 })
+	slices.SortStableFunc(measured, func(a, b compare.MethodResult) int {
+		return cmp.Or(strings.Compare(string(b.Direction), string(a.Direction)), cmp.Compare(b.Rate.Value, a.Rate.Value)) // uploads first
+	})
 	d.Tables = append(d.Tables, methodTable(measured))
 	if trips, ok := tripTable(results); ok {
 		d.Tables = append(d.Tables, trips)
@@ -37,7 +44,7 @@ func OfMethods(results []compare.MethodResult, f *record.File) *Document {
 	if chart, ok := tripChart(results); ok {
 		d.Charts = append(d.Charts, chart)
 	} else if len(measured) > 0 {
-		d.Charts = append(d.Charts, methodChart(measured))
+		d.Charts = append(d.Charts, methodChart(measured, what))
 	}
 	d.Brief = []Block{{Lines: d.Lead}}
 	for i := range d.Tables {
@@ -126,10 +133,10 @@ func measuredMethods(results []compare.MethodResult, f *record.File) string {
 }
 
 // methodChart draws how fast each method is.
-func methodChart(measured []compare.MethodResult) Chart {
+func methodChart(measured []compare.MethodResult, what string) Chart {
 	c := Chart{
 		Name: "methods", Table: "methods", Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
-		Title: "How fast each method is", Note: "More is better. The lines are 95 % intervals, or ranges where there are fewer than 6 rounds.",
+		Title: "How fast each " + what + " is", Note: "More is better. The lines are 95 % intervals, or ranges where there are fewer than 6 rounds.",
 	}
 	for _, r := range measured {
 		label := MethodLabel(r.Method)

@@ -121,7 +121,7 @@ func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 		}
 		c.Items = append(c.Items, Item{Label: label(cell.Suite), Mark: mark(cell.Group, cell.Status), Suite: safe(cell.Suite), Points: points})
 	}
-	return c.known(), len(c.Items) > 0
+	return c.Known(), len(c.Items) > 0
 }
 
 // heatChart is the matrix of ciphers and MACs, both best first. AEAD ciphers
@@ -290,18 +290,5 @@ func kexChart(r *rank.Ranking) (Chart, bool) {
 		}
 		c.Items = append(c.Items, item)
 	}
-	return c.known(), len(c.Items) > 0
-}
-
-// known is a chart without the series of which nothing is known, such as the CPU time of a host's server.
-func (c Chart) known() Chart {
-	for i := len(c.Series) - 1; i > 0; i-- {
-		if !slices.ContainsFunc(c.Items, func(item Item) bool { return item.Points[i].Known }) {
-			c.Series = slices.Delete(slices.Clone(c.Series), i, i+1)
-			for k, item := range c.Items {
-				c.Items[k].Points = slices.Delete(slices.Clone(item.Points), i, i+1)
-			}
-		}
-	}
-	return c
+	return c.Known(), len(c.Items) > 0
 }

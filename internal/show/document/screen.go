@@ -383,11 +383,11 @@ func (s screen) confidence() (word, why string) {
 	case s.c.Stays() && s.c.Only():
 		return "high", "there is nothing else to choose"
 	case s.known() > vague:
-		return "low", fmt.Sprintf("the ratio is only known within %.0f %%; a longer --budget, or a quieter machine", 100*s.known())
+		return "low", fmt.Sprintf("the ratio is only known within %s; a longer --budget, or a quieter machine", unit.Difference(s.known()))
 	case s.r.Slowed.Busy() || slowed >= slowedFor:
 		return "medium", s.disturbed() + "; trust ratios, not MB/s"
 	case s.known() > wide:
-		return "medium", fmt.Sprintf("the ratio is only known within %.0f %%; %s", 100*s.known(), s.basis())
+		return "medium", fmt.Sprintf("the ratio is only known within %s; %s", unit.Difference(s.known()), s.basis())
 	}
 	return "high", s.basis()
 }
@@ -415,7 +415,7 @@ func (s screen) disturbed() string {
 	if slowed.Busy() {
 		return fmt.Sprintf("%.1f of %s were busy otherwise", slowed.Foreign, unit.Count(s.r.Environment.Cores, "core"))
 	}
-	return fmt.Sprintf("other work slowed this machine by %.0f %%", slowed.Percent())
+	return "other work slowed this machine by " + unit.Difference(slowed.Percent()/100)
 }
 
 // basis is what the answer rests on.

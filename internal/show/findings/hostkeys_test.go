@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -11,11 +12,11 @@ import (
 
 func TestSplitVerdictFailsOnNamesThatAreLost(t *testing.T) {
 	var out strings.Builder
-	if err := Split(&out, tidy.SplitResult{Unsafe: []string{`"a b" has blanks`}}); err == nil {
+	if err := Split(io.Discard, &out, tidy.SplitResult{Unsafe: []string{`"a b" has blanks`}}, "", false); err == nil {
 		t.Error("no error")
 	}
 	names := strings.Fields("a b c d e f g")
-	if err := Split(&out, tidy.SplitResult{Kept: names, Missing: names, Unresolved: names, Unmatched: 2}); err != nil {
+	if err := Split(io.Discard, &out, tidy.SplitResult{Kept: names, Missing: names, Unresolved: names, Unmatched: 2}, "", true); err != nil {
 		t.Error(err)
 	}
 	if got := strings.Count(out.String(), "a, b, c, d, e and 2 more"); got != 3 {

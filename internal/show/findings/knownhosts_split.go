@@ -11,9 +11,21 @@ import (
 	"sshpace/internal/ssh/knownhosts/tidy"
 )
 
-// Split says what became of the hosts. Names that cannot be files are a
-// failure, since ssh would not know those hosts any more.
-func Split(w io.Writer, r tidy.SplitResult) error {
+// Split writes the configuration, or everything as JSON, and tells people what became of the
+// hosts. Names that cannot be files are a failure, since ssh would not know those hosts any more.
+func Split(out, w io.Writer, r tidy.SplitResult, config string, asJSON bool) (err error) {
+	if !asJSON {
+		_, err = io.WriteString(out, config)
+	} else {
+		err = termsafe.WriteJSON(out, struct {
+			Schema string `json:"schema"`
+			tidy.SplitResult
+			Config string `json:"config"`
+		}{"sshpace.known-hosts.split/1", r, config}, "  ")
+	}
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(w, "sshpace: wrote %s to %s, %d were there already\n", unit.Count(r.Written, "file"), r.Dir, r.Unchanged)
 	for _, note := range []struct {
 		names []string

@@ -190,6 +190,9 @@ func (r *Login) cpuChart() document.Chart {
 	r.items(&c, func(x *login.Result) []document.Point {
 		return []document.Point{point(&x.ClientCPU), point(x.ServerCPU)}
 	})
+	if c = c.Known(); len(c.Series) == 1 {
+		c.Note = "Of the " + c.Series[0] + " alone."
+	}
 	return c
 }
 

@@ -67,5 +67,7 @@ func (x *MethodChanges) lines() (lines []compare.Line) {
 	return lines
 }
 
-// More is what makes the comparison know more.
-func (x *MethodChanges) More() string { return "measure both with more --rounds" }
+// More is what makes the comparison show a difference of so much, as a part.
+func (x *MethodChanges) More(limit float64) string {
+	return more("measure both with more --rounds", x.Floor(), limit)
+}

@@ -1,16 +1,30 @@
 package format
 
 import (
-	"errors"
 	"slices"
+	"strings"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
+	"sshpace/internal/show/document"
 	"sshpace/internal/show/findings"
 )
+
+// nothingCommon says how the methods of two files differ that are most alike.
+func nothingCommon(labels []string, results [][]compare.MethodResult) error {
+	const hint = "compare results with the same --only, --cipher, --files and path; one run compares ciphers: transfer --only scp --cipher aes128-gcm,chacha20-poly1305; --pair names pairs of programs"
+	a, b := compare.Nearest(results[0], results[1])
+	if a == nil {
+		return fault.Usage(hint, "%s or %s has no figures of any method", labels[0], labels[1])
+	}
+	name := func(r *compare.MethodResult) string {
+		return strings.Join(slices.DeleteFunc([]string{document.MethodLabel(r.Method), document.Short(r.Suite.Cipher)}, func(s string) bool { return s == "" }), ", ")
+	}
+	return fault.Usage(hint, "no method is in both: %s has %s, and %s has %s", labels[0], name(a), labels[1], name(b))
+}
 
 // content is what the files of a comparison hold, if not combinations of algorithms.
 type content struct {
@@ -36,19 +50,39 @@ func (o *Output) Related(paths, pairs []string) (Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(files) == 0 {
-			i := slices.IndexFunc(contents, func(c content) bool { return c.holds(f) })
-			if i < 0 {
-				return nil, nil
-			}
-			kind = &contents[i]
+		var own *content
+		if i := slices.IndexFunc(contents, func(c content) bool { return c.holds(f) }); i >= 0 {
+			own = &contents[i]
 		}
-		if !kind.holds(f) {
+		if len(files) == 0 {
+			kind = own
+		}
+		switch {
+		case kind != nil && !kind.holds(f):
 			return nil, fault.Usage("compare results of one command", "%s holds %s, %s does not", paths[0], kind.name, path)
+		case kind == nil && own != nil:
+			return nil, fault.Usage("compare results of one command", "%s holds %s, %s does not", path, own.name, paths[0])
 		}
 		files, labels = append(files, f), append(labels, store.Label(paths, path))
 	}
+	if kind == nil {
+		return nil, nil
+	}
 	return kind.relate(labels, files, pairs, o)
+}
+
+// Alone says what a single result can be compared with: pairs of it, if it has several.
+func Alone(path string) error {
+	f, err := store.Load(path)
+	if err != nil {
+		return err
+	}
+	_, pairs := compare.Between(":", compare.MethodResults(f))
+	if len(pairs) < 2 {
+		return fault.Usage("name another result beside it; one alone is shown by sshpace report "+shell.Word(path), "%s cannot be compared with nothing", path)
+	}
+	such := []string{"sshpace", "compare", path, "--pair", pairs[0], "--pair", pairs[1]}
+	return fault.Usage("name two of them, such as: "+shell.Line(such...), "%s holds pairs of programs: %s", path, strings.Join(pairs, ", "))
 }
 
 func relateLogins(labels []string, files []*record.File, pairs []string, out *Output) (Report, error) {
@@ -81,8 +115,7 @@ func relateMethods(labels []string, files []*record.File, pairs []string, out *O
 	}
 	c := compare.Methods(labels, results)
 	if len(c.Changes) == 0 {
-		return nil, fault.WithHint(errors.New("the files have no method with figures in common"),
-			"compare results with the same --only, --cipher and --files; one run compares ciphers: transfer --only scp --cipher aes128-gcm,chacha20-poly1305; --pair names pairs of programs")
+		return nil, nothingCommon(labels, results)
 	}
 	return &MethodChanges{MethodComparison: c, Output: out}, nil
 }

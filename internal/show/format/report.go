@@ -9,6 +9,7 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
@@ -123,13 +124,21 @@ func (x *Comparison) Render(w io.Writer, f Format) error {
 	return x.Output.renderDocument(w, f.Name, x.document, nil)
 }
 
-// More is what makes the comparison know more.
-func (x *Comparison) More() string {
-	more := "measure both longer: sshpace bench --resume FILE --budget 60s"
+// More is what makes the comparison show a difference of so much, as a part.
+func (x *Comparison) More(limit float64) string {
+	more := more("measure both longer: sshpace bench --resume FILE --budget 60s", x.Floor(), limit)
 	if len(x.Normalised) == 0 {
-		more += "; or leave out what all lines have in common: --normalise '*'"
+		more += "; --normalise '*' leaves out what all lines have in common"
 	}
 	return more
+}
+
+// more is what would give more data, unless no amount of it helps.
+func more(data string, floor, limit float64) string {
+	if floor < limit {
+		return data
+	}
+	return "more data does not help: whole runs on one machine differ by " + unit.Difference(floor)
 }
 
 // Commands lead on from a result, which the user named: by its path, or by its host.

@@ -2,7 +2,6 @@ package conf
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,8 +108,8 @@ func (f *Flag) Set(value string) error {
 		f.to.User = value
 	case f.keyword == Port:
 		port, err := strconv.ParseUint(value, 0, 16)
-		if err != nil {
-			return fmt.Errorf("%q is not a port (1 to 65535)", value)
+		if err != nil || port == 0 {
+			return errors.New("want a number from 1 to 65535")
 		}
 		if !early {
 			f.to.Port = uint16(port)

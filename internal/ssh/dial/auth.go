@@ -238,7 +238,7 @@ func (l *login) denied(methods []string, partial bool) *Error {
 	case len(l.set.keys) == 0:
 		e.Hint = "no key to log in with; name one with -i or add one to the agent"
 	default:
-		e.Hint = fmt.Sprintf("none of %d keys is accepted for %s; check authorized_keys there", len(l.set.keys), l.target.User)
+		e.Hint = fmt.Sprintf("the host accepts none of your keys (%d) for %s; check authorized_keys there", len(l.set.keys), l.target.User)
 	}
 	return e
 }

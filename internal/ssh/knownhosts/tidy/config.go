@@ -34,8 +34,8 @@ func SplitConfig(dir string, aliases map[string]string) (string, error) {
 	}
 	var text strings.Builder
 	text.WriteString("# One known_hosts file per host. ssh takes the first value it finds, so put this\n" +
-		"# above other UserKnownHostsFile lines. For a host with HostKeyAlias, put a copy\n" +
-		"# of the last block above, with the alias instead of %h.\n")
+		"# above other UserKnownHostsFile lines. For a host with HostKeyAlias, copy the\n" +
+		"# last block to the top of these lines, with the alias instead of %h.\n")
 	for _, typed := range slices.Sorted(maps.Keys(aliases)) {
 		alias := wildcard.Lower(aliases[typed])
 		if err := errors.Join(CheckName(alias), CheckName(wildcard.Lower(typed))); err != nil {

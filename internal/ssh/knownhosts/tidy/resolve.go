@@ -87,3 +87,10 @@ func (s *splitter) report(done *atomic.Int64, total int) (stop func()) {
 	}()
 	return func() { close(quit); <-ended }
 }
+
+// Addresses asks the system for those of a host.
+func Addresses(ctx context.Context, name string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return net.DefaultResolver.LookupHost(ctx, name)
+}

@@ -1,23 +1,21 @@
-// manual.go writes manual pages in man(7).
-
-package cli
+package text
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Page is a page that is being written.
-type Page struct{ out strings.Builder }
+// Manual is a page of a manual in man(7) that is being written.
+type Manual struct{ out strings.Builder }
 
 // String is the page so far.
-func (p *Page) String() string { return p.out.String() }
+func (p *Manual) String() string { return p.out.String() }
 
 // Line writes a line; words in it are made safe by Escaped or Quoted.
-func (p *Page) Line(format string, args ...any) { fmt.Fprintf(&p.out, format+"\n", args...) }
+func (p *Manual) Line(format string, args ...any) { fmt.Fprintf(&p.out, format+"\n", args...) }
 
 // Text writes paragraphs, which blank lines separate; indented ones as they are.
-func (p *Page) Text(s string) {
+func (p *Manual) Text(s string) {
 	for block := range strings.SplitSeq(strings.TrimSpace(s), "\n\n") {
 		p.Line(".PP")
 		if lines := strings.Split(block, "\n"); strings.HasPrefix(block, " ") {
@@ -29,12 +27,12 @@ func (p *Page) Text(s string) {
 }
 
 // Entry writes a word and what it stands for.
-func (p *Page) Entry(word, meaning string) {
+func (p *Manual) Entry(word, meaning string) {
 	p.Line(".TP\n\\fB%s\\fR\n%s", Escaped(word), Escaped(meaning))
 }
 
 // Verbatim writes lines as they are.
-func (p *Page) Verbatim(lines []string) {
+func (p *Manual) Verbatim(lines []string) {
 	p.Line(".PP\n.nf\n.RS 2")
 	for _, line := range lines {
 		p.Line("%s", Escaped(line))

@@ -1,0 +1,59 @@
+//go:build linux
+
+package campaign
+
+import (
+	"slices"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
+	"sshpace/internal/bench/testbed"
+	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+)
+
+// resumable are the commands that go on with a file.
+var resumable = []string{"bench", "transfer", "programs", "login"}
+
+// Reopen opens the file that a command is to go on with, nil if there is none. A host
+// that it knows need not be named again.
+func Reopen(path, command string, args *[]string) (*store.File, error) {
+	if path == "" {
+		return nil, nil
+	}
+	file, err := store.Resume(path)
+	if err != nil {
+		return nil, err
+	}
+	c := file.Old.Campaign
+	if target := c.Target; len(*args) == 0 && target != testbed.Loopback {
+		*args = []string{target}
+	}
+	switch by := measuredBy(file.Old); {
+	case c.Imported != "":
+		err = fault.Usage("start a new result", "%s was imported from a log of %s", path, c.Imported)
+	case !slices.Contains(resumable, by):
+		err = fault.Usage("start a new result", "%s does not say which command measured it", path)
+	case by != command:
+		err = fault.Usage("sshpace "+by+" --resume "+shell.Word(path), "%s is a result of %s", path, by)
+	case (c.Target == testbed.Loopback) == (len(*args) > 0):
+		err = fault.Usage("measure the same target", "%s was measured on %q", path, c.Target)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// measuredBy is the command that measured a file: older files of bench and login do not
+// say it.
+func measuredBy(f *record.File) string {
+	switch {
+	case f.Campaign.Command != "" || len(f.Methods) > 0:
+		return f.Campaign.Command
+	case len(f.LoginKinds) > 0:
+		return "login"
+	}
+	return "bench"
+}

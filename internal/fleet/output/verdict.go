@@ -1,0 +1,66 @@
+package output
+
+import (
+	"fmt"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/fleet"
+)
+
+// Ending is how a run ended.
+type Ending struct {
+	fleet.Summary
+	Err      error // that of the run itself
+	Recorded bool  // the history knows it
+	Files    bool  // were copied; else a command ran
+	MaxRC    bool  // the exit code is the largest one of all hosts
+}
+
+// Verdict is the end for people, and the exit code.
+func (e Ending) Verdict() error {
+	switch {
+	case fault.NoSpace(e.Err): // no command is ended for output that cannot be written
+		return fault.WithHint(fmt.Errorf("write output: %w", e.Err), "make room; all commands had ended, see sshpace run --history")
+	case e.Err != nil:
+		return e.Err
+	case e.Lost != nil:
+		return &fault.Error{
+			What: "output is incomplete: " + e.Lost.Error(), Code: e.code(),
+			Hint: "make room; the commands were not disturbed" + e.known(", see sshpace run --history for how they ended", ""),
+		}
+	case e.Stopped != "" && e.NotStarted > 0:
+		return &fault.Error{
+			What: fmt.Sprintf("stopped: %s; %d of %d hosts were not started", e.Stopped, e.NotStarted, e.Total()), Code: e.code(),
+			Hint: e.goOn(),
+		}
+	}
+	return fault.Exit(e.code())
+}
+
+// goOn says how the hosts that were not started get the same.
+func (e Ending) goOn() string {
+	if e.Files {
+		return e.known("the same with -w @last:not-started goes on with them", "no history knows this run, --no-record: name them with -w")
+	}
+	return e.known("sshpace run --rerun not-started goes on with them", "--rerun does not know this run, --no-record: name them with -w")
+}
+
+// known is the one text where the history knows the run, the other where it does not.
+func (e Ending) known(yes, no string) string {
+	if e.Recorded {
+		return yes
+	}
+	return no
+}
+
+func (e Ending) code() int {
+	switch {
+	case e.MaxRC:
+		return max(e.MaxExit, min(e.Incomplete, 1))
+	case e.Failed > 0 || e.NotStarted > 0 || e.Incomplete > 0:
+		return 1
+	case e.Unreachable > 0:
+		return fault.Unreachable
+	}
+	return 0
+}

@@ -1,0 +1,78 @@
+package sudo
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/fleet"
+	"sshpace/internal/sys/terminal"
+)
+
+// Secrets say as whom commands run, and where the password comes from.
+type Secrets struct {
+	User    string    // as whom; "" for nobody else
+	Ask     bool      // for the password of the hosts, or the passphrase of a key
+	Command string    // prints a password
+	login   *Password // of the hosts, once it was asked for; nil where none is wanted
+}
+
+// Check refuses who is no user.
+func (s *Secrets) Check() error {
+	if err := CheckUser(s.User); err != nil {
+		return fault.Usage("--sudo=NAME, or --sudo for root", "--sudo: %s", err)
+	}
+	return nil
+}
+
+// ForLogin tells whether the password is for the hosts themselves: what else could one
+// that a command prints be for without --sudo?
+func (s *Secrets) ForLogin() bool { return s.Ask || s.Command != "" && s.User == "" }
+
+// Login is the password that hosts will be given, before it is known.
+func (s *Secrets) Login() *Password {
+	if !s.ForLogin() {
+		return nil
+	}
+	s.login = NewPassword("")
+	return s.login
+}
+
+// Over asks for what is needed, and lets commands run by sudo, if they are to.
+func (s *Secrets) Over(ctx context.Context, people io.Writer, ex fleet.Executor) (fleet.Executor, error) {
+	if s.User == "" && !s.ForLogin() {
+		return ex, nil
+	}
+	text, err := s.ask(ctx, people)
+	if err != nil {
+		return nil, err
+	}
+	if s.login != nil {
+		s.login.Set(text)
+	}
+	if s.User == "" {
+		return ex, nil
+	}
+	return &Executor{Executor: ex, User: s.User, Password: NewPassword(text)}, nil
+}
+
+// ask asks for the password, or runs what knows it. Without a terminal there is
+// none, which does where sudo asks for none.
+func (s *Secrets) ask(ctx context.Context, people io.Writer) (string, error) {
+	if s.Command != "" {
+		return PasswordFrom(ctx, s.Command, people)
+	}
+	question := "sshpace: your password for sudo on the hosts (empty if it asks for none): "
+	if s.Ask {
+		question = "sshpace: your password on the hosts, or the passphrase of your key: "
+	}
+	text, err := terminal.Ask(ctx, question, true)
+	if !errors.Is(err, terminal.ErrNobody) {
+		return text, err
+	}
+	if s.Ask {
+		return "", fault.Usage("give --password-command COMMAND, which prints the password", "--ask-pass: %s", err)
+	}
+	return "", nil
+}

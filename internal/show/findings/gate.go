@@ -1,0 +1,59 @@
+package findings
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/show/document"
+)
+
+// Judged is what a gate judges.
+type Judged interface {
+	Judge(compare.Limit) *compare.Gate
+	Shows() float64            // the least slowdown that any line could show, as a part
+	More(limit float64) string // what makes it show such a difference, as a part
+}
+
+// Gate says what is slower, or may be: an error with an exit code, or a line.
+func Gate(w io.Writer, c Judged, g *compare.Gate) error {
+	percent, lines := g.Limit.Percent, unit.Count(len(g.Lines), "line")
+	switch g.Outcome() {
+	case compare.Fail:
+		more := ""
+		if failed := len(g.Failed); failed > 1 {
+			more = fmt.Sprintf(" (and %d more)", failed-1)
+		}
+		return &fault.Error{
+			What: fmt.Sprintf("fail: %s of %g %% or more: %s%s", unit.Count(len(g.Failed), "regression"), percent, g.Failed[0], more),
+			Hint: "without --fail-on, compare shows the lines with their verdicts", Code: fault.Found,
+		}
+	case compare.Inconclusive:
+		return &fault.Error{
+			What: fmt.Sprintf("inconclusive: %d of %s may be slower by %g %% or more, such as %s: %s", len(g.Open), lines, percent, g.Open[0].Title(), g.Open[0].Range()),
+			Hint: moreData(c, g), Code: fault.Inconclusive,
+		}
+	}
+	_, err := fmt.Fprintf(w, "pass: none of %s is slower by %g %% or more\n", lines, percent)
+	return err
+}
+
+// moreData says what makes a gate conclusive.
+func moreData(c Judged, g *compare.Gate) string {
+	var words []string
+	if shows := document.Least(c.Shows()); shows != "" {
+		words = append(words, shows)
+	}
+	if g.Passes <= 100 { // a larger limit is none
+		words = append(words, "they pass "+compare.Limit{Lines: g.Limit.Lines, Percent: math.Ceil(g.Passes + 0.5)}.String())
+	}
+	if g.Limit.Lines == "slower" && !slices.ContainsFunc(g.Open, func(l compare.Line) bool { return !l.Login }) {
+		words = append(words, "only logins are open: --fail-on "+compare.Limit{Lines: "transfers", Percent: g.Limit.Percent}.String())
+	}
+	return strings.Join(append(words, c.More(g.Limit.Percent/100)), "; ")
+}

@@ -1,0 +1,56 @@
+package format
+
+import (
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/rank"
+	"sshpace/internal/record"
+	"sshpace/internal/record/anonymize"
+	"sshpace/internal/record/store"
+	"sshpace/internal/show/document"
+)
+
+// Wanted is how a result is to be reported.
+type Wanted struct {
+	Ranking          // as far as the user says it
+	Policy    string // what may be advised
+	By        rank.By
+	Machine   string // the file of its limits; "" for the newest of this machine
+	Anonymous bool   // without whose result it is
+}
+
+// Of is the report of the result in a file of s; commands lead on from it.
+func Of(s store.Store, path string, commands document.Commands, w Wanted) (Report, error) {
+	policy, err := advise.Load(w.Policy)
+	if err != nil {
+		return nil, err
+	}
+	disguise := func(f *record.File) *record.File { return f }
+	if w.Anonymous {
+		disguise = anonymize.File
+	}
+	records, err := compare.Load(path, disguise)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(records.LoginKinds) > 0:
+		return &Logins{Records: records, Output: w.Output, All: w.Options.All}, nil
+	case len(records.Methods) > 0 && len(records.Samples) == 0:
+		return &Methods{Records: records, Output: w.Output}, nil
+	}
+	r, err := compare.RankRecords(path, records, w.By)
+	if err != nil {
+		return nil, err
+	}
+	if err := compare.Ceilings(s, r, w.Machine, disguise); err != nil {
+		return nil, err
+	}
+	x := w.Ranking
+	x.Ranking, x.Records = r, records
+	x.Options.Choice, x.Options.Limit = advise.Of(r, advise.Options{Policy: policy}), x.Output.Limit
+	x.Options.File, x.Options.Shown, x.Options.Commands = path, s.Shown(path), commands
+	if w.Anonymous {
+		x.Options.File, x.Options.Shown, x.Options.Commands = "", "", document.Standard
+	}
+	return &x, nil
+}
