@@ -172,10 +172,10 @@ func TestDownloadMixesNothing(t *testing.T) {
 		"another time": {later: time.Minute},
 	} {
 		src, dir := t.TempDir(), t.TempDir()
-		write(t, src+"/f", strings.Repeat("old.", 1<<19), 0o644)
+		write(t, src+"/f", strings.Repeat("old.", 1<<22), 0o644) // takes seconds, in which killed comes in time
 		info, _ := os.Stat(src + "/f")
 		killed(t, dir, src+"/f", tt.o)
-		text := strings.Repeat("new!", 1<<19)
+		text := strings.Repeat("new!", 1<<22)
 		write(t, src+"/f", text, 0o644)
 		os.Chtimes(src+"/f", info.ModTime(), info.ModTime().Add(tt.later))
 		s := (&server{noExec: tt.noExec}).start(t, "")

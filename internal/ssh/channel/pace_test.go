@@ -3,18 +3,27 @@ package channel
 import (
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 // sent sends size bytes to a server that makes room again for as much as answer says, given
 // what has come and was not answered, and returns how much was under way at most.
+// Time is that of a bubble (testing/synctest): a busy machine does not slow the server.
 func sent(t *testing.T, size int, answer func(waiting int) int) (most int) {
 	t.Helper()
+	synctest.Test(t, func(*testing.T) { most = sentInBubble(size, answer) })
+	return most
+}
+
+func sentInBubble(size int, answer func(waiting int) int) (most int) {
 	var mu sync.Mutex
 	room := sync.Cond{L: &mu}
 	p := pace{}
 	came := make(chan int, 1<<16)
-	go func() {
+	var server sync.WaitGroup
+	defer server.Wait()
+	server.Go(func() {
 		waiting := 0
 		for n := range came {
 			waiting += n
@@ -29,7 +38,7 @@ func sent(t *testing.T, size int, answer func(waiting int) int) (most int) {
 				mu.Unlock()
 			}
 		}
-	}()
+	})
 	mu.Lock()
 	defer mu.Unlock()
 	for size > 0 {
