@@ -1,7 +1,5 @@
 //go:build linux
 
-// diagnosis.go shows what doctor found, for people and for programs.
-
 package findings
 
 import (

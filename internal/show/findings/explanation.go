@@ -1,5 +1,3 @@
-// explanation.go shows how a host is reached, and why so.
-
 package findings
 
 import (

@@ -1,5 +1,3 @@
-// knownhosts_cost.go shows what commands found out about known_hosts files.
-
 package findings
 
 import (

@@ -1,6 +1,3 @@
-// latency.go shows how long bytes took through ssh and back, while they come
-// and summed up, as ping(8) does.
-
 package findings
 
 import (

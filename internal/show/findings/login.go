@@ -1,5 +1,3 @@
-// login.go shows what a login costs, for people and for programs.
-
 package findings
 
 import (

@@ -1,10 +1,3 @@
-// report.go writes a report as an xlsx workbook: its tables with numbers
-// that can be calculated with, the matrix with a colour scale, native charts,
-// and the raw samples.
-//
-// Text is stored as text: no cell of a workbook is ever a formula, whatever a host
-// calls itself.
-
 package workbook
 
 import (

@@ -1,6 +1,7 @@
 // Package workbook writes spreadsheets in Office Open XML (ECMA-376, part 1):
 // text, numbers, styles, a colour scale and bar charts. It has no formulas: a text
-// is stored as text, whatever it looks like.
+// is stored as text, whatever it looks like and whatever a host calls itself. A report becomes
+// one: its tables with numbers that can be calculated with, the matrix, native charts, and the raw samples.
 package workbook
 
 import (
