@@ -33,7 +33,6 @@ func TestChoices(t *testing.T) {
 		"engine":               {func(f *benchFlags) { f.engine = "putty" }, false, `--engine "putty"`},
 		"server":               {func(f *benchFlags) { f.server = "dropbear" }, false, `--server "dropbear"`},
 		"budget":               {func(f *benchFlags) { f.budget = seconds(-time.Second) }, false, "--budget"},
-		"timeout":              {func(f *benchFlags) { f.connect = 0 }, false, "--connect-timeout"},
 		"rounds":               {func(f *benchFlags) { f.rounds = -1 }, false, "--rounds"},
 		"precision":            {func(f *benchFlags) { f.precision = -1 }, false, "--precision"},
 		"precision NaN":        {func(f *benchFlags) { f.precision = percent(math.NaN()) }, false, "--precision"},

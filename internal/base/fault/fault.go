@@ -49,19 +49,19 @@ func Usage(hint, format string, args ...any) error {
 	return &Error{What: fmt.Sprintf(format, args...), Hint: hint, Code: Misuse}
 }
 
-// silent is what an error says that has nothing to say.
-var silent = errors.New("already reported")
+// errSilent is what an error says that has nothing to say.
+var errSilent = errors.New("already reported")
 
 // Exit is an exit code without a word; nil for 0.
 func Exit(code int) error {
 	if code == 0 {
 		return nil
 	}
-	return &Error{Err: silent, Code: code}
+	return &Error{Err: errSilent, Code: code}
 }
 
 // Silent tells such an error.
-func Silent(err error) bool { return errors.Is(err, silent) }
+func Silent(err error) bool { return errors.Is(err, errSilent) }
 
 // WithHint adds to err what the user can do about it; nil stays nil.
 func WithHint(err error, hint string) error {

@@ -17,6 +17,8 @@ const (
 	// packFiles and packBytes bound a pack: of an interrupted one nothing is kept.
 	packFiles = 4096
 	packBytes = 64 << 20
+	// mostRemovals is how often a folder is removed into which another copy still writes.
+	mostRemovals = 200
 	// wideTar has GNU tar, which takes 10 KiB at a time, read by 512 KiB; see widePipe.
 	// It replaces what the host's user has there. Other tars know no TAR_OPTIONS.
 	wideTar = "-b1024"
@@ -124,7 +126,8 @@ func (p *put) pack(base string, files []*placed) (others []*placed) {
 }
 
 // clear removes a folder with all that is in it. It is renamed before, lest what another
-// copy puts into place from it is not whole.
+// copy puts into place from it is not whole; that one's tar may still write into it, which
+// ends when the folder is gone.
 func (p *put) clear(own part, stage string) {
 	if p.over() {
 		return
@@ -132,7 +135,7 @@ func (p *put) clear(own part, stage string) {
 	if away := own.fresh(); p.client.Rename(stage, away).Wait() == nil {
 		stage = away
 	}
-	p.shell("exec rm -rf -- "+shell.Quote(stage), nil, 0)
+	p.shell(fmt.Sprintf("n=0; until rm -rf -- %s || [ $n -ge %d ]; do n=$((n + 1)); done", shell.Quote(stage), mostRemovals), nil, 0)
 }
 
 // unpack has the host's tar unpack the files in stage, and tells whether they are as
