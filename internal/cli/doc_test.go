@@ -22,13 +22,12 @@ exec cp ssh_config home/.ssh/config
 exec cp known_hosts home/.ssh/known_hosts
 exec chmod 700 home home/.ssh
 exec chmod 600 home/.ssh/config home/.ssh/known_hosts
-cp $RECORDED/before.jsonl before.jsonl
-cp $RECORDED/before.jsonl after.jsonl
+exec sh -c 'umask 077; sed s/.upload.,.download./\"upload\"/ $RECORDED/before.jsonl | tee before.jsonl >after.jsonl'
 `
 
 // shorter are examples that show no more when they are long.
-var shorter = strings.NewReplacer("--budget 60s", "--budget 8s", "--budget 20s", "--budget 6s", "--budget 5s", "--budget 3s", "--prove --rounds 6 --size 16M", "--prove --only scp --rounds 2 --size 4M",
-	"--rounds 1 --size 16M", "--rounds 1 --size 8M --rate 30MB/s")
+var shorter = strings.NewReplacer("--budget 60s", "--budget 5s", "--budget 20s", "--budget 6s", "--budget 5s", "--budget 3s", "--prove --rounds 6 --size 16M", "--prove --only scp --rounds 2 --size 4M",
+	"--rounds 1 --size 16M", "--rounds 1 --size 8M --rate 30MB/s", "--rounds 2 --size 16M", "--rounds 1 --size 8M --rate 30MB/s", "--exhaustive --size 16M", "--exhaustive --size 2M")
 
 // Every line "$ sshpace ..." of the documentation is run, in order within its chapter,
 // and must succeed.

@@ -61,7 +61,7 @@ func failing(c *compare.Comparison) (worse []string) {
 
 func TestOverallSpeed(t *testing.T) {
 	hits, wrong := 0, 0
-	const runs = 30
+	const runs = 20
 	for seed := range uint64(runs) {
 		c := compared(t, compare.Options{}, benchtest.Noisy(seed), slower(benchtest.Noisy(500+seed), "", 1.10))
 		r := c.Overall[0]

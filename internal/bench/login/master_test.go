@@ -28,7 +28,7 @@ func endsOf(t *testing.T, s *sshtest.Sshd) *Ends {
 		"-o", "UserKnownHostsFile="+known, "-p", strconv.Itoa(s.Port), s.User+"@127.0.0.1", "true").CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	return &Ends{SSH: ssh, Connect: 5 * time.Second, Dir: t.TempDir(), traffic: &Traffic{}, Destination: openssh.Destination{
+	return &Ends{SSH: ssh, Connect: time.Minute, Dir: t.TempDir(), traffic: &Traffic{}, Destination: openssh.Destination{
 		Host: s.User + "@127.0.0.1", Flags: conf.Flags{
 			Config: "none", Identities: []string{s.Key}, Settings: []string{"IdentityAgent=none", "UserKnownHostsFile=" + known}, Port: uint16(s.Port),
 		},

@@ -19,7 +19,7 @@ import (
 // pair is an ssh and an sshd for cases.
 func pair(t *testing.T) (*Ends, Case) {
 	s := sshtest.StartSshd(t)
-	e := &Ends{Connect: 5 * time.Second, Dir: t.TempDir()}
+	e := &Ends{Connect: time.Minute, Dir: t.TempDir()}
 	return e, Case{Level: "plain", Argv: sshTo(t, s.User, s.Key, s.Port)}
 }
 

@@ -94,7 +94,7 @@ func inside(x float64, q rank.Quantity) int {
 
 // No pair of A/A controls may be told apart in more than 5 % of comparisons.
 func TestControlsAreRarelySeparated(t *testing.T) {
-	separated, pairs, runs := map[string]int{}, 0, 200
+	separated, pairs, runs := map[string]int{}, 0, 100
 	for seed := range runs {
 		r := benchtest.Of(t, benchtest.Simulate(t, benchtest.Noisy(uint64(seed)), time.Second), rank.Options{})
 		for _, c := range r.Controls {

@@ -148,10 +148,10 @@ func TestClosedOutput(t *testing.T) {
 	gone(t, dir, 3)
 }
 
-// TestEndlessOutput has one host send a gigabyte, one a line of 100 MB, and the
+// TestEndlessOutput has one host send half a gigabyte, one a line of 64 MB, and the
 // others something short: memory stays small and the others are not held up.
 func TestEndlessOutput(t *testing.T) {
-	big, line, n := int64(1<<30), int64(100<<20), 50
+	big, line, n := int64(512<<20), int64(64<<20), 50
 	if raceEnabled {
 		big, line = 64<<20, 16<<20
 	}

@@ -12,10 +12,10 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// TestManyHosts runs ten thousand hosts in one run against a server in this
+// TestManyHosts runs four thousand hosts in one run against a server in this
 // process: none may be lost.
 func TestManyHosts(t *testing.T) {
-	n := 10000
+	n := 4000
 	if raceEnabled {
 		n = 1000
 	}
