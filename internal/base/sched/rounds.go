@@ -15,12 +15,12 @@ type Rounds struct {
 	Budget time.Duration
 }
 
-// String is how many there are, as far as that is known.
-func (r Rounds) String() string {
+// Progress is a round of them in words, as far as it is known how many there are.
+func (r Rounds) Progress(round int) string {
 	if r.Budget > 0 {
-		return "those of " + r.Budget.String()
+		return fmt.Sprintf("round %d (%s in all)", round, r.Budget)
 	}
-	return fmt.Sprint(r.Count)
+	return fmt.Sprintf("round %d of %d", round, r.Count)
 }
 
 // Loop measures in rounds: what is due in a round takes its turn in random order, so that what

@@ -34,19 +34,19 @@ func TestLoopEnds(t *testing.T) {
 		rounds int
 		text   string
 	}{
-		{Loop[int]{Rounds: Rounds{Count: 3}}, 3, "3"},
-		{Loop[int]{Rounds: Rounds{Count: 3, Budget: 1}}, 3, "those of 1ns"},
-		{Loop[int]{Rounds: Rounds{Count: 1, Budget: 10 * time.Second}}, 3, "those of 10s"},
-		{Loop[int]{Rounds: Rounds{Count: 1, Budget: 10 * time.Second}, Made: 1, Spent: 3 * time.Second}, 3, "those of 10s"},
-		{Loop[int]{Rounds: Rounds{Count: 1, Budget: 10 * time.Second}, Made: 2, Spent: 11 * time.Second}, 0, "those of 10s"},
-		{Loop[int]{Rounds: Rounds{Count: 3}, Made: 2}, 3, "3"},
-		{Loop[int]{Rounds: Rounds{Budget: time.Hour}}, 51, "those of 1h0m0s"},
-		{Loop[int]{}, 0, "0"},
+		{Loop[int]{Rounds: Rounds{Count: 3}}, 3, "round 1 of 3"},
+		{Loop[int]{Rounds: Rounds{Count: 3, Budget: 1}}, 3, "round 1 (1ns in all)"},
+		{Loop[int]{Rounds: Rounds{Count: 1, Budget: 10 * time.Second}}, 3, "round 1 (10s in all)"},
+		{Loop[int]{Rounds: Rounds{Count: 1, Budget: 10 * time.Second}, Made: 1, Spent: 3 * time.Second}, 3, "round 1 (10s in all)"},
+		{Loop[int]{Rounds: Rounds{Count: 1, Budget: 10 * time.Second}, Made: 2, Spent: 11 * time.Second}, 0, "round 1 (10s in all)"},
+		{Loop[int]{Rounds: Rounds{Count: 3}, Made: 2}, 3, "round 1 of 3"},
+		{Loop[int]{Rounds: Rounds{Budget: time.Hour}}, 51, "round 1 (1h0m0s in all)"},
+		{Loop[int]{}, 0, "round 1 of 0"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			rounds, took := counted(t, c.loop, turn)
-			if rounds != c.rounds || c.loop.Rounds.String() != c.text {
-				t.Errorf("%+v: %d rounds in %v, want %d; %q, want %q", c.loop.Rounds, rounds, took, c.rounds, c.loop.Rounds, c.text)
+			if rounds != c.rounds || c.loop.Rounds.Progress(1) != c.text {
+				t.Errorf("%+v: %d rounds in %v, want %d; %q, want %q", c.loop.Rounds, rounds, took, c.rounds, c.loop.Rounds.Progress(1), c.text)
 			}
 		})
 	}

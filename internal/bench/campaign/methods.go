@@ -120,7 +120,7 @@ func (p *MethodParams) told() func(m record.Method, round int) {
 		return nil
 	}
 	return func(m record.Method, round int) {
-		line := fmt.Sprintf("round %d of %s: %s", round, p.Turns.Rounds, document.MethodLabel(m))
+		line := p.Turns.Rounds.Progress(round) + ": " + document.MethodLabel(m)
 		if round == 0 {
 			line = "trying " + document.MethodLabel(m)
 		}

@@ -89,6 +89,6 @@ func (r *Request) params() (p params, err error) {
 	}
 	return params{
 		present: ad.Present, advised: ad.Advised, directions: r.Directions, rounds: r.Rounds, modes: modes, size: r.Size,
-		progress: func(round int) { r.Progress(fmt.Sprintf("round %d of %s", round, r.Rounds)) },
+		progress: func(round int) { r.Progress(r.Rounds.Progress(round)) },
 	}, nil
 }
