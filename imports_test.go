@@ -24,6 +24,7 @@ base/stats:
 base/termsafe:
 base/text:
 base/unit:
+base/waittest:
 base/wildcard:
 record: base/alg base/termsafe base/unit
 record/anonymize: base/alg base/wildcard record
@@ -50,7 +51,7 @@ ssh/openssh: base/alg base/fault base/shell record ssh/conf ssh/knownhosts ssh/k
 ssh/reach: base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route sys/safedir
 ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/wire sys/proc
 ssh/sftp: base/sched
-ssh/sshtest: ssh/channel ssh/conf
+ssh/sshtest: base/waittest ssh/channel ssh/conf
 ssh/transport: ssh/channel
 ssh/wire: base/alg ssh/channel ssh/openssh
 bench/advise: base/alg base/fault base/stats bench/rank record sys/file
@@ -78,7 +79,7 @@ bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcar
 fleet: base/host base/sched base/termsafe
 fleet/compat: base/host base/shell base/termsafe base/wildcard fleet fleet/copy fleet/output fleet/remotesh sys/file sys/safedir sys/terminal
 fleet/copy: base/host base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
-fleet/fleettest: base/host fleet ssh/sshtest
+fleet/fleettest: base/host base/waittest fleet ssh/sshtest
 fleet/history: base/fault base/shell base/termsafe base/text fleet fleet/hostset fleet/output sys/file sys/safedir
 fleet/hostlist: base/fault base/host base/shell base/termsafe base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/safedir
 fleet/hostset: base/host base/wildcard
