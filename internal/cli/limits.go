@@ -29,7 +29,7 @@ func newLimitsCommand(sys System) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runLimits(cmd.Context(), sys, f) },
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&f.out, "out", "", "result file; - is standard output (default: a new one in the state folder)")
+	flags.StringVar(&f.out, "out", "", "result file; - is standard output (default: a new one in the state directory)")
 	flags.StringVar(&f.openssl, "openssl", "", "path of openssl")
 	flags.StringVar(&f.dir, "dir", "", "directory for the file that is read (default: the state directory)")
 	flags.Var(&f.size, "size", "bytes of that file")

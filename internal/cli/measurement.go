@@ -45,7 +45,7 @@ type resultFlags struct {
 }
 
 func (f *resultFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the results folder)")
+	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the results directory)")
 	flags.StringVar(&f.resume, "resume", "", "go on with this result file")
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")

@@ -33,12 +33,12 @@ const reloadSSHD = "# sshd reads it when it is told to, such as with: systemctl 
 // explain says what to do about a file that cannot be written.
 func explain(err error) error {
 	if _, ok := errors.AsType[*safedir.UntrustedError](err); ok {
-		return fault.WithHint(err, "make the folder and the file yours alone, such as with chmod go-w, then try again")
+		return fault.WithHint(err, "make the directory and the file yours alone, such as with chmod go-w, then try again")
 	}
 	for cause, hint := range map[error]string{
 		file.ErrChanged: "try again",
 		syscall.EACCES:  "you may not write there: run it as the owner of the file, or copy the lines by hand",
-		syscall.EPERM:   "the file or its folder is protected, such as with chattr +i (see lsattr): lift that, or copy the lines by hand",
+		syscall.EPERM:   "the file or its directory is protected, such as with chattr +i (see lsattr): lift that, or copy the lines by hand",
 		syscall.EROFS:   "the file system is read-only: copy the lines by hand",
 		syscall.ENOSPC:  "make room on that file system, then try again; nothing was changed",
 		syscall.EDQUOT:  "make room in your quota, then try again; nothing was changed",

@@ -69,7 +69,7 @@ func Misplaced(modes []record.Mode, files int, here, there string, host bool) (w
 // unusable is Misplaced for --dir.
 func unusable(folder string) (wrong, hint string) {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return "--dir " + folder + ": there is no such folder", "make it first, or name another one"
+		return "--dir " + folder + ": there is no such directory", "make it first, or name another one"
 	}
 	const hintElse = "name another one, or leave it out"
 	made, err := os.MkdirTemp(folder, ".sshpace-")
@@ -123,7 +123,7 @@ func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
 	if r.path, r.swept, err = placeIn(out, folder); err != nil {
 		in.Close()
 		ended := r.keeper.Wait()
-		return nil, &Failure{"ssh", fmt.Sprintf("the host makes no folder for files: %s", r.said.why(errors.Join(err, ended)))}
+		return nil, &Failure{"ssh", fmt.Sprintf("the host makes no directory for files: %s", r.said.why(errors.Join(err, ended)))}
 	}
 	return r, nil
 }
@@ -167,7 +167,7 @@ func (r *remote) Lost() error {
 	if !hasEnded(r.keeper) {
 		return nil
 	}
-	return &Failure{"ssh", "the session that kept the folder on the host has ended, and the folder with it: " + r.said.why(errLost)}
+	return &Failure{"ssh", "the session that kept the directory on the host has ended, and the directory with it: " + r.said.why(errLost)}
 }
 
 // ask runs a command on the host and returns what it prints.

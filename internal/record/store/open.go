@@ -30,7 +30,7 @@ func Load(path string) (*record.File, error) {
 
 func open(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, fault.Usage(resultIn(path), "%s is a folder", path)
+		return nil, fault.Usage(resultIn(path), "%s is a directory", path)
 	}
 	file, err := os.Open(path)
 	switch {

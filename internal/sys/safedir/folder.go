@@ -64,7 +64,7 @@ func (f *Folder) Verify() error {
 		return err
 	}
 	if !os.SameFile(info, f.info) || owner(info) != owner(f.info) {
-		return &UntrustedError{f.real, "is not the folder any more that it was"}
+		return &UntrustedError{f.real, "is not the directory any more that it was"}
 	}
 	return writtenByTrusted(real, info)
 }
