@@ -182,7 +182,7 @@ func tinysshServer(ctx context.Context, b *Setup, path string) (name string, sft
 	}
 	private, ok := raw.(*ed25519.PrivateKey)
 	if !ok {
-		return "", false, nil, fmt.Errorf("%s is no Ed25519 key", b.Keys.HostKey)
+		return "", false, nil, fmt.Errorf("%s is not an Ed25519 key", b.Keys.HostKey)
 	}
 	if err := put(filepath.Join(folder, ".ed25519.sk"), string(*private)); err != nil {
 		return "", false, nil, err

@@ -49,7 +49,7 @@ func (s Store) Create(path, target string) (*File, error) {
 			return nil, err
 		}
 	}
-	file, err := newFile(path, "choose another name, or go on with it: --resume "+path)
+	file, err := newFile(path, "choose another name, or continue it: --resume "+path)
 	if err == nil {
 		s.remember(path)
 	}

@@ -235,7 +235,7 @@ func TestVerify(t *testing.T) {
 		t.Errorf("a directory that is gone: %v", err)
 	}
 	folder(t, path)
-	untrusted(t, f.Verify(), path, "not the directory any more")
+	untrusted(t, f.Verify(), path, "was replaced by another directory")
 	if err := f.WriteFile("file", []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
