@@ -28,7 +28,7 @@ func assemble(list string, defaults, supported []string) ([]string, error) {
 	switch list[0] {
 	case '-':
 		return slices.DeleteFunc(slices.Clone(defaults), func(name string) bool {
-			return matchList(name, list[1:], false)
+			return wildcard.MatchList(name, list[1:])
 		}), nil
 	case '+':
 		added := strings.Split(list[1:], ",")

@@ -200,7 +200,7 @@ func (s *state) follow(name, canonical string, wanted bool) string {
 	}
 	for _, rule := range rules.Args {
 		sources, targets, _ := strings.Cut(rule, ":")
-		if matchList(name, sources, true) && matchList(canonical, targets, true) && CheckHost(canonical) == nil {
+		if wildcard.MatchListFold(name, sources) && wildcard.MatchListFold(canonical, targets) && CheckHost(canonical) == nil {
 			return canonical
 		}
 	}

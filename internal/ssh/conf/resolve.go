@@ -235,7 +235,7 @@ func (s *state) user() string {
 func (s *state) checkUnknown() {
 	patterns := s.word(IgnoreUnknown)
 	for _, u := range s.config.unknown {
-		if patterns != "" && s.ignore < u.seq && matchList(u.name, patterns, true) {
+		if patterns != "" && s.ignore < u.seq && wildcard.MatchListFold(u.name, patterns) {
 			continue
 		}
 		s.gaps = append(s.gaps, Gap{Reason: "unknown keyword " + u.name, Origin: u.value.Origin})

@@ -2,7 +2,6 @@ package dial
 
 import (
 	"context"
-	"crypto/rsa"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 
 	"sshpace/internal/base/sched"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/transport"
 )
 
@@ -280,7 +280,7 @@ func (s *keySet) direct(k signer, n int) bool {
 func (l *login) signers() ([]ssh.Signer, error) {
 	var out []ssh.Signer
 	for _, k := range l.set.inOrder() {
-		if bits := rsaBits(k.PublicKey()); bits > 0 && bits < l.target.minRSABits() {
+		if bits := knownhosts.RSABits(k.PublicKey()); bits > 0 && bits < l.target.minRSABits() {
 			l.unfit = fmt.Errorf("an RSA key of %d bits is not used, RequiredRSASize is %d", bits, l.target.minRSABits())
 			continue
 		}
@@ -331,20 +331,6 @@ func signatureAlgorithms(keyType string, allowed []string) []string {
 		}
 	}
 	return named
-}
-
-// rsaBits is the length of an RSA key, also of one inside a certificate; 0 for
-// keys of other types.
-func rsaBits(key ssh.PublicKey) int {
-	if cert, ok := key.(*ssh.Certificate); ok {
-		key = cert.Key
-	}
-	if c, ok := key.(ssh.CryptoPublicKey); ok {
-		if k, ok := c.CryptoPublicKey().(*rsa.PublicKey); ok {
-			return k.N.BitLen()
-		}
-	}
-	return 0
 }
 
 // boundSigner is a key bound to one login, so that the login's end also ends

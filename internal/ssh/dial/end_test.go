@@ -173,7 +173,7 @@ func TestEndlessOutput(t *testing.T) {
 	}
 	before := rss()
 	hs := hosts(n)
-	e := dial.New(byName{s.target, map[string]string{hs[0].Name: fmt.Sprintf("bytes %d", big), hs[1].Name: fmt.Sprintf("line %d", line)}}, dial.Options{})
+	e := byName{dial.New(resolve(s.target), dial.Options{}), map[string]string{hs[0].Name: fmt.Sprintf("bytes %d", big), hs[1].Name: fmt.Sprintf("line %d", line)}}
 	defer e.Close()
 	var order []int
 	sink := &both{a: &c, b: &onDone{f: func(r fleet.Result) { order = append(order, r.Index) }}}
