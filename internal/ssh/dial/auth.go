@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/knownhosts"
@@ -308,10 +309,7 @@ func (l *login) succeeded() {
 // certificate form. As in ssh, SHA-1 is used where it is named, and the order is
 // that of allowed.
 func signatureAlgorithms(keyType string, allowed []string) []string {
-	base, isCert := strings.CutSuffix(keyType, "-cert-v01@openssh.com")
-	if isCert && strings.HasPrefix(base, "sk-") {
-		base += "@openssh.com"
-	}
+	base := alg.Plain(keyType)
 	algs := []string{base}
 	if base == ssh.KeyAlgoRSA {
 		algs = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
@@ -322,11 +320,9 @@ func signatureAlgorithms(keyType string, allowed []string) []string {
 	algs = append(algs, base)
 	named := make([]string, 0, len(algs))
 	for _, name := range allowed {
-		plain, cert := strings.CutSuffix(name, "-cert-v01@openssh.com")
-		if cert && strings.HasPrefix(plain, "sk-") {
-			plain += "@openssh.com"
-		}
-		if cert == isCert && slices.Contains(algs, plain) && !slices.Contains(named, plain) {
+		plain := alg.Plain(name)
+		ofCert := plain != name
+		if ofCert == (base != keyType) && slices.Contains(algs, plain) && !slices.Contains(named, plain) {
 			named = append(named, plain)
 		}
 	}

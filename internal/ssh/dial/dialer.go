@@ -12,6 +12,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/channel"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/transport"
 )
@@ -39,7 +40,7 @@ func (unobserved) Reached(fleet.Phase)                 {}
 // link is an authenticated connection.
 type link struct {
 	ssh.Conn
-	own   *transport.Muxed // Conn, if it is not x/crypto's
+	own   *channel.Named // Conn, if it is not x/crypto's
 	net   *conn
 	chans <-chan ssh.NewChannel // x/crypto's, to be refused
 	reqs  <-chan *ssh.Request

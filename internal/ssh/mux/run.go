@@ -12,7 +12,6 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
-	"sshpace/internal/ssh/channel"
 	"sshpace/internal/ssh/session"
 )
 
@@ -37,9 +36,9 @@ func (s *Session) Run(ctx context.Context, a *fleet.Attempt) (fleet.Outcome, err
 	if err != nil {
 		return fleet.Outcome{}, err
 	}
-	channels := channel.New(carrier{l}, nil, 0)
+	channels := l.channels()
 	c := session.Connection{
-		Conn: &proxied{channels, l}, Own: channels, Gone: channels.Done(), Cut: func() { l.conn.Close() }, Lost: l.loss,
+		Conn: channels, Own: channels.Conn, Gone: channels.Done(), Cut: func() { l.conn.Close() }, Lost: l.loss,
 		Result: fleet.Outcome{Engine: engineName, Addr: s.Path}, Exec: s.exec,
 	}
 	o, err := c.Run(ctx, starting, s.Command, a)

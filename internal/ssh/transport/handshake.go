@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/ssh/channel"
 )
 
@@ -416,17 +417,6 @@ func (c *Conn) conclude(o *offer, ourInit, theirInit []byte, r *kexReply) (*keys
 	return &keys{hash: o.hash, secret: secret, exchange: sum, session: c.session}, nil
 }
 
-const certSuffix = "-cert-v01@openssh.com"
-
-// plainName is the signature algorithm below a certificate's.
-func plainName(name string) string {
-	base, cert := strings.CutSuffix(name, certSuffix)
-	if cert && strings.HasPrefix(base, "sk-") {
-		return base + "@openssh.com"
-	}
-	return base
-}
-
 // verified is the host key, when it is of the kind that was agreed on and has
 // signed the exchange with the algorithm that was agreed on.
 func verified(algorithm string, r *kexReply, sum []byte) (ssh.PublicKey, error) {
@@ -441,8 +431,8 @@ func verified(algorithm string, r *kexReply, sum []byte) (ssh.PublicKey, error) 
 	if err := ssh.Unmarshal(r.Signature, &sig); err != nil {
 		return nil, err
 	}
-	if sig.Format != plainName(algorithm) || len(sig.Rest) > 0 {
-		return nil, fmt.Errorf("ssh: invalid signature algorithm %q, expected %q", sig.Format, plainName(algorithm))
+	if sig.Format != alg.Plain(algorithm) || len(sig.Rest) > 0 {
+		return nil, fmt.Errorf("ssh: invalid signature algorithm %q, expected %q", sig.Format, alg.Plain(algorithm))
 	}
 	return key, key.Verify(sum, &sig)
 }
