@@ -9,8 +9,9 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// algorithmLists are the keywords whose value is a list with + - and ^.
-var algorithmLists = []Keyword{
+// AlgorithmLists are the keywords whose value is a list of algorithms, with + - and ^; ssh -G
+// joins what they come to by commas.
+var AlgorithmLists = []Keyword{
 	Ciphers, MACs, KexAlgorithms, HostKeyAlgorithms, PubkeyAcceptedAlgorithms,
 	HostbasedAcceptedAlgorithms, CASignatureAlgorithms,
 }
@@ -98,7 +99,7 @@ func eachOnce(list string) (names []string) {
 }
 
 func (c *Config) assembleOne(s stmt) {
-	if !slices.Contains(algorithmLists, s.key) {
+	if !slices.Contains(AlgorithmLists, s.key) {
 		return
 	}
 	key := algorithmKey{s.key, s.value.Args[0]}

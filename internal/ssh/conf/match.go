@@ -207,7 +207,7 @@ func matchOrEmpty(s, list string) bool {
 func (s *state) exec(ctx context.Context, command string) (bool, *Gap, error) {
 	run := s.config.system.Exec
 	if run == nil {
-		return false, &Gap{Reason: "Match exec runs a program", PerHost: mentionsHost(command)}, nil
+		return false, &Gap{Reason: "Match exec runs a program"}, nil
 	}
 	c, err := s.connection()
 	if err != nil {
