@@ -17,6 +17,17 @@ type Interval struct {
 	N     int     `json:"n"`
 }
 
+// OrNil is nil where nothing was measured.
+func (i *Interval) OrNil() *Interval {
+	if i == nil || i.N == 0 {
+		return nil
+	}
+	return i
+}
+
+// Exactly is a figure without an interval.
+func Exactly(v float64) *Interval { return &Interval{Value: v, Lo: v, Hi: v} }
+
 // Shown is a value with its interval, if it has one, in the one notation that people
 // read: "12.3 ms (11.9-12.8)".
 func (i Interval) Shown(figure func(float64) string, unit string) string {

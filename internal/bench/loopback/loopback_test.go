@@ -319,7 +319,7 @@ func TestSwappedFolderIsNotServed(t *testing.T) {
 	if text, err := io.ReadAll(dial(t, s)); err != nil || len(text) != 0 {
 		t.Errorf("answered %q, %v", text, err)
 	}
-	if tail := s.LogTail(); !strings.Contains(tail, "is not the folder any more that it was") {
+	if tail := s.LogTail(); !strings.Contains(tail, "was replaced by another directory") {
 		t.Errorf("LogTail is %q", tail)
 	}
 }

@@ -25,7 +25,7 @@ deaf=$!
 until grep -q deaf deaf.out; do sleep 0.05; done
 ssh-keygen -q -t ed25519 -N '' -f hk && ssh-keygen -q -t ed25519 -N '' -f uk
 mkdir -p /run/sshd
-mount -t tmpfs -o mode=755 none /mnt && cp uk.pub /mnt/keys # someone cannot look into our folder
+mount -t tmpfs -o mode=755 none /mnt && cp uk.pub /mnt/keys # someone cannot look into our directory
 serve() { # PORT OPTION...
 	port=$1; at=$2; shift 2
 	printf '%s\n' "$@" "Port $port" "ListenAddress $at" "HostKey $WORK/hk" "AuthorizedKeysFile /mnt/keys" "PidFile $WORK/$port.pid" \

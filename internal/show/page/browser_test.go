@@ -329,7 +329,7 @@ func TestComparisonInABrowser(t *testing.T) {
 		r, _ := benchtest.Ranking(t, scale, record.Upload)
 		inputs = append(inputs, compare.Input{Label: []string{"laptop", "board", "server"}[i], Ranking: r})
 	}
-	c, err := compare.Of(inputs, compare.Options{Normalise: []string{"aes128-gcm*"}})
+	c, err := compare.Of(inputs, compare.Options{Normalize: []string{"aes128-gcm*"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,7 +382,7 @@ func TestHostileTextIsInert(t *testing.T) {
 	benchtest.Spoil(r)
 	ranking := document.OfRanking(r, f, document.Options{})
 	other, _ := benchtest.Ranking(t, 1.1, record.Upload)
-	c, err := compare.Of([]compare.Input{{Label: benchtest.Payloads[1], Ranking: r}, {Label: benchtest.Payloads[2], Ranking: other}}, compare.Options{Normalise: []string{"aes128-ctr"}})
+	c, err := compare.Of([]compare.Input{{Label: benchtest.Payloads[1], Ranking: r}, {Label: benchtest.Payloads[2], Ranking: other}}, compare.Options{Normalize: []string{"aes128-ctr"}})
 	if err != nil {
 		t.Fatal(err)
 	}

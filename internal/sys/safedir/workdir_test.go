@@ -56,7 +56,7 @@ func TestNewAndClose(t *testing.T) {
 		t.Errorf("mode %v, %v; want 0700", info.Mode(), err)
 	}
 	if d.Strict {
-		t.Error("a folder below /tmp was called strict")
+		t.Error("a directory below /tmp was called strict")
 	}
 	if err := os.WriteFile(d.File("key"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestNewAndClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(d.Path); !os.IsNotExist(err) {
-		t.Error("the folder is still there")
+		t.Error("the directory is still there")
 	}
 }
 
@@ -118,11 +118,11 @@ func TestForeignParentsAreLeftOut(t *testing.T) {
 		for _, value := range []string{foreign, filepath.Join(foreign, "below")} {
 			d := makeIn(t, map[string]string{variable: value})
 			if filepath.Dir(d.Path) != "/tmp" {
-				t.Errorf("%s=%s: the folder is %s", variable, value, d.Path)
+				t.Errorf("%s=%s: the directory is %s", variable, value, d.Path)
 			}
 		}
 		if left, _ := os.ReadDir(foreign); len(left) != 0 {
-			t.Errorf("%s: %v was made in the folder of another user", variable, left)
+			t.Errorf("%s: %v was made in the directory of another user", variable, left)
 		}
 	}
 }
@@ -134,14 +134,14 @@ func TestParentsThatOthersMayWriteAreLeftOut(t *testing.T) {
 	}
 	d := makeIn(t, map[string]string{"XDG_RUNTIME_DIR": open, "HOME": open, "TMPDIR": open})
 	if filepath.Dir(d.Path) != "/tmp" {
-		t.Errorf("the folder is %s", d.Path)
+		t.Errorf("the directory is %s", d.Path)
 	}
 }
 
 // Where there is no folder at all, every reason is told.
 func TestNoneErrorTellsAllReasons(t *testing.T) {
 	err := error(&NoneError{[]error{&UntrustedError{Path: "/a", Why: "belongs to another user (uid 7)"}, errHeld}})
-	want := "no folder can be made that other users cannot reach: /a belongs to another user (uid 7); the folder is in use"
+	want := "no directory can be made that other users cannot reach: /a belongs to another user (uid 7); the directory is in use"
 	if err.Error() != want || !errors.Is(err, errHeld) {
 		t.Errorf("error %q", err)
 	}
