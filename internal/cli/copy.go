@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/fleet/copy"
 	"sshpace/internal/sys/safedir"
 )
@@ -22,6 +23,7 @@ type copyFlags struct {
 
 func (f *copyFlags) registerAll(flags *pflag.FlagSet) {
 	f.runFlags.register(flags)
+	f.view.Files = true
 	flags.Var(&f.rate, "rate", "bytes per second of all hosts together, such as 10M or 10MB/s; 0 = as fast as it goes")
 	flags.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums of what has arrived")
 	flags.BoolVar(&f.compare, "checksum", false, "leave alone what has the same checksum; without it what has the same size and time")
@@ -55,18 +57,22 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 	if len(args) < 2 {
 		return usageError(usage, "copy needs files and a place on the hosts")
 	}
-	dest, ok := strings.CutPrefix(args[len(args)-1], ":")
+	names, last := args[:len(args)-1], args[len(args)-1]
+	dest, ok := strings.CutPrefix(last, ":")
 	if !ok {
-		return usageError(fmt.Sprintf("write :%s", args[len(args)-1]), "%q is not a remote path", args[len(args)-1])
+		hint := "write :" + last
+		if at, path, scp := strings.Cut(last, ":"); scp && !strings.Contains(at, "/") {
+			hint = "write it as sshpace copy -w " + shell.Word(at) + " " + strings.Join(names, " ") + " :" + path
+		}
+		return usageError(hint, "%q is not a remote path", last)
 	}
-	names := args[:len(args)-1]
 	sources := copy.NewSources(names)
 	left, err := sources.Check()
 	if err != nil {
-		return &Error{Err: err, Hint: "name files and folders that can be read", Code: ExitUsage}
+		return &Error{Err: err, Hint: "name files and directories that can be read", Code: ExitUsage}
 	}
 	for _, name := range left {
-		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s is no file, folder or link, and left out\n", oneLine(name))
+		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s is no file, directory or link, and left out\n", oneLine(name))
 	}
 	up := copy.Upload{Options: f.options(), Dest: dest, Sources: sources.Of}
 	f.dialogue = up.Dialogue
@@ -93,7 +99,7 @@ func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet,
 		return runRun(ctx, sys, &f.runFlags, flags, args)
 	}
 	if len(args) < 2 {
-		return usageError(usage, "fetch needs files on the hosts and a folder here")
+		return usageError(usage, "fetch needs files on the hosts and a directory here")
 	}
 	down := copy.Download{Options: f.options(), Dir: args[len(args)-1], MaxSize: maxSize}
 	for _, arg := range args[:len(args)-1] {
@@ -104,10 +110,10 @@ func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet,
 		down.Sources = append(down.Sources, name)
 	}
 	if strings.HasPrefix(down.Dir, ":") {
-		return usageError(usage, "%q is no folder here", down.Dir)
+		return usageError(usage, "%q is no directory here", down.Dir)
 	}
 	if _, err := safedir.ResolveAll(down.Dir); err != nil {
-		return &Error{Err: err, Hint: "name a folder of yours that others cannot change", Code: ExitUsage}
+		return &Error{Err: err, Hint: "name a directory of yours that others cannot change", Code: ExitUsage}
 	}
 	f.dialogue = down.Dialogue
 	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"fetch"}, args...))

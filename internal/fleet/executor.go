@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 )
@@ -157,7 +158,7 @@ func (o *Outcome) Conversed(ctx context.Context, said error, lost string) {
 		o.Class, o.Err, o.Exit = Lost, lost, -1
 		o.Hint = "no file is left half written under its name; the same again goes on from here"
 	default:
-		o.Exit, o.Err = 1, termsafe.Line(said.Error())
+		o.Exit, o.Err, o.Hint = 1, termsafe.Line(said.Error()), termsafe.Line(fault.HintOf(said))
 	}
 }
 

@@ -19,7 +19,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/host"
@@ -83,34 +82,18 @@ type errUsage struct{ text string }
 
 func (e *errUsage) Error() string { return e.text }
 
-// newFlags makes a flag set that takes unambiguous beginnings of long options,
-// as argparse and getopt_long do.
-func newFlags(name string) *pflag.FlagSet {
-	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.SortFlags = false
-	return f
-}
-
-// allowAbbreviations must be called after all flags are defined.
-func allowAbbreviations(f *pflag.FlagSet) {
-	var names []string
-	f.VisitAll(func(fl *pflag.Flag) { names = append(names, fl.Name) })
-	f.SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
-		var found []string
-		for _, name := range names {
-			if name == given {
-				return pflag.NormalizedName(given)
-			}
-			if strings.HasPrefix(name, given) {
-				found = append(found, name)
-			}
-		}
-		if len(found) == 1 {
-			given = found[0]
-		}
-		return pflag.NormalizedName(given)
-	})
+// engine is ours, or the ssh program where its options are for it to tell what it does;
+// program says that it is that.
+func (e Env) engine(options []string, hosts []host.Host) (engine fleet.Executor, stop func() error, program bool, err error) {
+	if !traces(options) {
+		engine, stop, err = e.Engine(options, hosts)
+		return engine, stop, false, err
+	}
+	argv := func(h host.Host, command string) []string {
+		return append(append(careful(options), sshDestination(h)...), command)
+	}
+	engine, stop, err = e.SSH("ssh", options, argv)
+	return engine, stop, true, err
 }
 
 // verdict is how a host ended in the terms of ssh(1) and wait(2).

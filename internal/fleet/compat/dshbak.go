@@ -41,12 +41,9 @@ type dshbak struct {
 func DshbakMain(_ context.Context, env Env, args []string) int {
 	d := dshbak{}
 	var help bool
-	f := newFlags("dshbak")
-	f.BoolVarP(&d.Coalesce, "coalesce", "c", false, "")
-	f.StringVarP(&d.Dir, "dir", "d", "", "")
-	f.BoolVarP(&d.Make, "force", "f", false, "")
-	f.BoolVarP(&help, "help", "h", false, "")
-	err := f.Parse(args)
+	files, err := parseMixed([]option{
+		flagOption("c", "", &d.Coalesce), textOption("d", "", &d.Dir), flagOption("f", "", &d.Make), flagOption("h", "", &help),
+	}, args)
 	switch {
 	case err != nil || help:
 		fmt.Fprint(env.Stderr, dshbakHelp)
@@ -56,7 +53,7 @@ func DshbakMain(_ context.Context, env Env, args []string) int {
 	case d.Make && d.Dir == "":
 		err = errors.New("option -f may only be used with -d")
 	default:
-		err = d.run(env, f.Args())
+		err = d.run(env, files)
 	}
 	if err != nil {
 		text := termsafe.Line(err.Error())

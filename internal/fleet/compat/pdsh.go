@@ -203,14 +203,7 @@ func (p *Pdsh) session(env Env, hosts []pdshHost) (*pdshSession, error) {
 	if !slices.ContainsFunc(hosts, func(h pdshHost) bool { return h.rcmd == "ssh" }) {
 		return s, nil
 	}
-	if traces(options) {
-		argv := func(h host.Host, command string) []string {
-			return append(append(careful(options), sshDestination(h)...), command)
-		}
-		s.engine, s.stop, err = env.SSH("ssh", options, argv)
-		return s, err
-	}
-	s.engine, s.stop, err = env.Engine(options, s.list())
+	s.engine, s.stop, _, err = env.engine(options, s.list())
 	return s, err
 }
 

@@ -25,7 +25,7 @@ type pdshSink struct {
 	fleet.Nothing
 	*pdshSession
 	labels  []string
-	live    map[int]*[2]output.Lines
+	lines   output.HostLines
 	largest int
 	failed  int
 	connect []time.Duration
@@ -34,7 +34,7 @@ type pdshSink struct {
 }
 
 func newPdshSink(s *pdshSession) *pdshSink {
-	return &pdshSink{pdshSession: s, labels: pdshLabels(s.hosts), live: map[int]*[2]output.Lines{}}
+	return &pdshSink{pdshSession: s, labels: pdshLabels(s.hosts), lines: output.HostLines{Lines: output.Lines{Max: pdshLine, OnlyLF: true}}}
 }
 
 // pdshLabels are names without their domain, unless hosts have different ones.
@@ -68,13 +68,8 @@ const pdshLine = 64 << 10
 
 // Output prints the lines that are complete.
 func (s *pdshSink) Output(e fleet.Event) error {
-	state := s.live[e.Index]
-	if state == nil {
-		state = &[2]output.Lines{{Max: pdshLine, OnlyLF: true}, {Max: pdshLine, OnlyLF: true}}
-		s.live[e.Index] = state
-	}
 	s.buf = s.buf[:0]
-	state[e.Stream].Feed(e.Data, func(p output.Piece) { s.line(e.Index, e.Stream, p.Text) })
+	s.lines.Feed(e, func(p output.Piece) { s.line(e.Index, e.Stream, p.Text) })
 	return s.flush(e.Stream)
 }
 
@@ -105,13 +100,10 @@ func (s *pdshSink) flush(stream fleet.Stream) error {
 // well.
 func (s *pdshSink) Done(r fleet.Result, _ fleet.Summary) error {
 	var err error
-	if state := s.live[r.Index]; state != nil {
-		delete(s.live, r.Index)
-		for i := range state {
-			state[i].End(func(p output.Piece) { s.line(r.Index, fleet.Stream(i), p.Text) })
-			err = cmp.Or(err, s.flush(fleet.Stream(i)))
-		}
-	}
+	s.lines.End(r.Index, func(stream fleet.Stream, p output.Piece) {
+		s.line(r.Index, stream, p.Text)
+		err = cmp.Or(err, s.flush(stream))
+	})
 	s.connect, s.took = append(s.connect, r.Elapsed-r.Spent[fleet.PhaseExec]), append(s.took, r.Spent[fleet.PhaseExec])
 	s.ended(&r, s.hosts[r.Index].rcmd == "exec")
 	return cmp.Or(err, s.flush(fleet.Stderr))

@@ -1,10 +1,8 @@
 package compat
 
 import (
-	"strconv"
 	"strings"
 
-	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 )
 
@@ -107,32 +105,12 @@ func (p *pssh) sshOptions(values string) (options, others []string) {
 	return append(options, extra...), others
 }
 
-// engine is ours, or the ssh program where that is to trace what it does.
-func (p *pssh) engine(env Env, options []string) (psshWork, error) {
-	if traces(options) {
-		argv := func(h host.Host, command string) []string {
-			return append(append(careful(options), sshDestination(h)...), command)
-		}
-		engine, stop, err := env.SSH("ssh", options, argv)
-		return psshWork{engine: engine, stop: stop, program: true}, err
-	}
+func (p *pssh) engine(env Env, options []string) (work psshWork, err error) {
 	if p.AskPass {
 		env.AskPass()
 	}
-	engine, stop, err := env.Engine(append(options, "-oNumberOfPasswordPrompts=1"), p.list())
-	return psshWork{engine: engine, stop: stop}, err
-}
-
-// sshDestination names a host for ssh(1).
-func sshDestination(h host.Host) []string {
-	var args []string
-	if h.User != "" {
-		args = append(args, "-l", h.User)
-	}
-	if h.Port != 0 {
-		args = append(args, "-p", strconv.Itoa(int(h.Port)))
-	}
-	return append(args, "--", h.Name)
+	work.engine, work.stop, work.program, err = env.engine(append(options, "-oNumberOfPasswordPrompts=1"), p.list())
+	return work, err
 }
 
 // loginShell is what ssh without a command runs.

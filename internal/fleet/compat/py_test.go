@@ -91,7 +91,7 @@ func TestPyArguments(t *testing.T) {
 		{nil, 2, "", "error: the following arguments are required: -f/--file, command\n"},
 		{[]string{"cmd"}, 2, "", "error: the following arguments are required: -f/--file\n"},
 		{[]string{"-f", hosts, "a", "b"}, 2, "", "error: unrecognized arguments: b\n"},
-		{[]string{"-f", hosts, "--nonsense", "a"}, 2, "", "unknown flag"},
+		{[]string{"-f", hosts, "--nonsense", "a"}, 2, "", "no such option: --nonsense"},
 		{[]string{"-f", hosts, "-l", "0", "a"}, 2, "", "at least 1"},
 		{[]string{"-f", hosts, "-p", "x", "a"}, 2, "", "invalid"},
 		{[]string{"-f", hosts + ".none", "a"}, 1, "", "no such file"},

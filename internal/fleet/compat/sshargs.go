@@ -1,6 +1,11 @@
 package compat
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+
+	"sshpace/internal/base/host"
+)
 
 // Options of ssh(1) and scp(1) that have a value.
 const (
@@ -59,4 +64,16 @@ func traces(options []string) bool {
 // careful are the options that ssh gets first where it runs as it is.
 func careful(options []string) []string {
 	return append([]string{"-T", "-oBatchMode=yes", "-oStrictHostKeyChecking=yes"}, options...)
+}
+
+// sshDestination names a host for ssh(1).
+func sshDestination(h host.Host) []string {
+	var args []string
+	if h.User != "" {
+		args = append(args, "-l", h.User)
+	}
+	if h.Port != 0 {
+		args = append(args, "-p", strconv.Itoa(int(h.Port)))
+	}
+	return append(args, "--", h.Name)
 }

@@ -36,8 +36,7 @@ func (d *Download) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) 
 	g := &get{side: side{Options: d.Options, ctx: ctx, host: h.String(), ch: ch, received: true}, max: d.MaxSize, names: maxNames}
 	var err error
 	if g.root, g.name, err = d.open(h); err != nil {
-		g.say("here", "%s", err)
-		return err
+		return fmt.Errorf("here: %w", err)
 	}
 	defer g.root.Close()
 	closing, err := g.connect()
@@ -122,7 +121,7 @@ func (g *get) link(f *found) {
 		return
 	}
 	if !staysInside(path.Dir(f.local), target) {
-		g.skip(f.remote, "leads to %s, which is or may be outside of the folder, and is left out", clip(target))
+		g.skip(f.remote, "leads to %s, which is or may be outside of the directory, and is left out", clip(target))
 		return
 	}
 	if now, err := g.root.Readlink(f.local); err == nil && now == target {

@@ -17,8 +17,9 @@ const (
 	// packFiles and packBytes bound a pack: of an interrupted one nothing is kept.
 	packFiles = 4096
 	packBytes = 64 << 20
-	// mostRemovals is how often a folder is removed into which another copy still writes.
-	mostRemovals = 200
+	// mostRemovals is how often, once a second, a folder is removed into which another copy
+	// still writes.
+	mostRemovals = 30
 	// wideTar has GNU tar, which takes 10 KiB at a time, read by 512 KiB; see widePipe.
 	// It replaces what the host's user has there. Other tars know no TAR_OPTIONS.
 	wideTar = "-b1024"
@@ -135,7 +136,7 @@ func (p *put) clear(own part, stage string) {
 	if away := own.fresh(); p.client.Rename(stage, away).Wait() == nil {
 		stage = away
 	}
-	p.shell(fmt.Sprintf("n=0; until rm -rf -- %s || [ $n -ge %d ]; do n=$((n + 1)); done", shell.Quote(stage), mostRemovals), nil, 0)
+	p.shell(fmt.Sprintf("n=0; until rm -rf -- %s || [ $n -ge %d ]; do n=$((n + 1)); sleep 1; done", shell.Quote(stage), mostRemovals), nil, 0)
 }
 
 // unpack has the host's tar unpack the files in stage, and tells whether they are as

@@ -91,7 +91,7 @@ func (t *tally) String() string {
 		text += fmt.Sprintf("; %d failed", t.failed)
 	}
 	if t.foreign > 0 {
-		text += fmt.Sprintf("; %s of another owner: mode and time not set", unit.Count(t.foreign, "folder"))
+		text += fmt.Sprintf("; %s of another owner: mode and time not set", unit.Count(t.foreign, "directory"))
 	}
 	return text
 }
@@ -109,14 +109,10 @@ type side struct {
 	received bool // files came from the host
 }
 
-// connect begins SFTP with a host. Why that cannot be is said as output, too: as an
-// exit status it would be lost.
+// connect begins SFTP with a host.
 func (s *side) connect() (closing func(), err error) {
 	if s.client, err = sftp.NewClient(s.ch); err != nil {
-		if s.ctx.Err() == nil {
-			s.say("sftp", "%s", err)
-		}
-		return nil, err
+		return nil, fmt.Errorf("sftp: %w", err)
 	}
 	stop := context.AfterFunc(s.ctx, func() { s.ch.Close() })
 	return func() { stop(); s.client.Close() }, nil
@@ -171,10 +167,15 @@ func (s *side) fail(name string, err error) {
 	if quiet {
 		return
 	}
+	s.say(name, "%s", plain(err))
+}
+
+// plain is an error for people: SFTP has one number for whatever has no other.
+func plain(err error) error {
 	if status, ok := errors.AsType[*sftp.StatusError](err); ok && status.Code == sftp.Failure {
-		err = errors.New("the host refuses without a reason; the file system may be read-only or the quota used up")
+		return errors.New("the host refuses without a reason; the file system may be read-only or the quota used up")
 	}
-	s.say(name, "%s", err)
+	return err
 }
 
 // isOver tells whether nothing more can be done with the host.
@@ -212,10 +213,10 @@ func (s *side) verdict() error {
 			s.ch.Output(fleet.Stderr, fmt.Appendf(nil, "... and %s more %s\n", unit.Count(n, "file"), more.what))
 		}
 	}
-	s.ch.Output(fleet.Stdout, []byte(text+"\n"))
 	if s.failed > 0 {
-		return fmt.Errorf("%s failed", unit.Count(s.failed, "file"))
+		return errors.New(text)
 	}
+	s.ch.Output(fleet.Stdout, []byte(text+"\n"))
 	return nil
 }
 

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"sync"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sftp"
 )
@@ -44,10 +46,13 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	if err == nil {
 		err = p.all(sources, dest)
 	}
-	if err != nil {
-		p.fail(named, err)
+	switch {
+	case err == nil:
+		return p.verdict()
+	case p.isOver(err):
+		return err
 	}
-	return p.verdict()
+	return fault.WithHint(fmt.Errorf("%s: %w", named, plain(err)), fault.HintOf(err))
 }
 
 // put is the copy to one host.
@@ -145,9 +150,9 @@ func (p *put) isFolder(sources []*Source, dest string) (bool, error) {
 		return false, err
 	case strings.HasSuffix(dest, "/") || len(sources) > 1:
 		if err == nil {
-			return false, errors.New("is no folder on the host")
+			return false, errors.New("is no directory on the host")
 		}
-		return false, errors.New("there is no such folder on the host")
+		return false, fault.WithHint(errors.New("there is no such directory on the host"), "make it first: sshpace run -w HOSTS -- mkdir -p "+shell.Word(dest))
 	}
 	return false, nil
 }
@@ -174,7 +179,7 @@ func (p *put) findFolders() {
 		case err != nil: // or it cannot be looked at, which making it tells
 			p.fresh[to.name] = true
 		case !a.IsDir():
-			p.fail(to.name, errors.New("is no folder on the host"))
+			p.fail(to.name, errors.New("is no directory on the host"))
 		default:
 			to.was = a
 			p.open(to)
@@ -422,7 +427,7 @@ func (p *put) look(to *placed) (had, error) {
 	case err != nil:
 		return unknown, err
 	case a.IsDir():
-		return unknown, errors.New("is a folder on the host")
+		return unknown, errors.New("is a directory on the host")
 	case !a.IsRegular() || a.Size != uint64(to.size):
 		return another, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,6 +68,15 @@ func (s *Store) before(n int) (*Record, error) {
 
 // Read reads one run by its ID, or by the beginning of one if only one begins so.
 func (s *Store) Read(id string) (*Record, error) {
+	f, err := s.open(id)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readRecord(f)
+}
+
+func (s *Store) open(id string) (*os.File, error) {
 	ids, err := s.ids()
 	if err != nil {
 		return nil, err
@@ -96,17 +106,14 @@ func (s *Store) Read(id string) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	defer f.Close()
-	return readRecord(f)
+	return f, nil
 }
 
 // readRecord reads a record. A last line that is not complete is left out, as a
 // crash may leave one; any other damage is an error.
 func readRecord(r io.Reader) (*Record, error) {
 	rec := &Record{}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 64<<10), maxLine)
-	lines.Split(completeLines)
+	lines := linesOf(r)
 	seen := map[string]bool{}
 	for n := 1; lines.Scan(); n++ {
 		if err := rec.add(n, lines.Bytes(), seen); err != nil {
@@ -120,6 +127,14 @@ func readRecord(r io.Reader) (*Record, error) {
 		return nil, errors.New("history: the record is empty")
 	}
 	return rec, nil
+}
+
+// linesOf are the lines of a record.
+func linesOf(r io.Reader) *bufio.Scanner {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	lines.Split(completeLines)
+	return lines
 }
 
 // completeLines is a bufio.SplitFunc that drops a last line without newline.
@@ -268,34 +283,31 @@ func (rec *Record) counts() map[string]int {
 	return counts
 }
 
-// Runs answers @last:failed, @last-1:failed for the run before it, and so on,
-// and @ID:failed with the ID of a run or its beginning.
-type Runs struct{ Store *Store }
+var _ hostset.Groups = (*Store)(nil)
 
-var _ hostset.Groups = Runs{}
-
-// Group returns the hosts of a set of a run.
-func (r Runs) Group(source, set string) ([]string, error) {
-	rec, err := r.run(source)
+// Group returns the hosts of a set of a run: it answers @last:failed, @last-1:failed for
+// the run before it, and so on, and @ID:failed with the ID of a run or its beginning.
+func (s *Store) Group(source, set string) ([]string, error) {
+	rec, err := s.run(source)
 	if err != nil {
 		return nil, fmt.Errorf("@%s:%s: %w; write @last:SET, @last-1:SET or @ID:SET", source, set, err)
 	}
 	return rec.hostsOf(set)
 }
 
-func (r Runs) run(name string) (*Record, error) {
+func (s *Store) run(name string) (*Record, error) {
 	if name == "last" {
-		return r.Store.last()
+		return s.last()
 	}
 	if back, ok := strings.CutPrefix(name, "last-"); ok {
 		n, err := strconv.ParseUint(back, 10, 16)
 		if err != nil {
 			return nil, fmt.Errorf("history: %q is no number of runs to go back", back)
 		}
-		return r.Store.before(int(n))
+		return s.before(int(n))
 	}
-	return r.Store.Read(name)
+	return s.Read(name)
 }
 
 // Names lists the sets.
-func (r Runs) Names(string) ([]string, error) { return slices.Clone(sets), nil }
+func (s *Store) Names(string) ([]string, error) { return slices.Clone(sets), nil }
