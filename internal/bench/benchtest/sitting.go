@@ -204,7 +204,7 @@ func (m *Machine) slice(t record.Trial, s Sitting, own, slow float64, long bool)
 		return record.Slice{Trial: t.ID, WallNS: cpu, Bytes: 1 << 20, ClientCPUNS: &cpu}
 	}
 	cell := t.Want.Bulk()
-	bytes := math.Ceil(float64(s.Slice)/m.Server(cell)/32768) * 32768
+	bytes := math.Ceil(float64(s.Slice)/(m.Path+m.Server(cell))/32768) * 32768
 	if long {
 		bytes *= longFactor
 	}
