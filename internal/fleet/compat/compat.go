@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 )
@@ -151,13 +152,6 @@ func startFailure(r *fleet.Result) verdict {
 	return verdict{code: 255, message: []string{r.Err}}
 }
 
-// strerror words an error number as the C library does; Go's texts are the
-// same but for the first letter.
-func strerror(e syscall.Errno) string {
-	text := e.Error()
-	return strings.ToUpper(text[:1]) + text[1:]
-}
-
 // sshMessage is the line that ssh writes for the same failure. It puts its
 // name only before messages about names and connections.
 func sshMessage(r *fleet.Result) string {
@@ -192,12 +186,7 @@ func (p *paced) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *
 	p.next = turn.Add(p.delay)
 	p.mu.Unlock()
 
-	t := time.NewTimer(time.Until(turn))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+	sched.Until(ctx, turn)
 	return p.Executor.Execute(ctx, h, cmd, a)
 }
 

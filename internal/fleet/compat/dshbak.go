@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -171,12 +172,7 @@ func compareNumbered(a, b string) int {
 }
 
 func byNumber[V any](hosts map[string]V) []string {
-	var list []string
-	for h := range hosts {
-		list = append(list, h)
-	}
-	slices.SortFunc(list, compareNumbered)
-	return list
+	return slices.SortedFunc(maps.Keys(hosts), compareNumbered)
 }
 
 // compress folds names as dshbak does: numbers before the last text without
@@ -218,13 +214,7 @@ func compressStems(stems []string) []string {
 		ranges[before] = append(list, numbers{digits, digits})
 	}
 	var folded []string
-	for _, before := range slices.Sorted(func(yield func(string) bool) {
-		for before := range ranges {
-			if !yield(before) {
-				return
-			}
-		}
-	}) {
+	for _, before := range slices.Sorted(maps.Keys(ranges)) {
 		var texts []string
 		for _, n := range ranges[before] {
 			text := n.first

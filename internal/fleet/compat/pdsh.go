@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/openssh"
 )
 
 // pdshVersion is the version of pdsh whose behaviour we promise.
@@ -233,7 +234,7 @@ func (p *Pdsh) sshOptions(env Env) ([]string, error) {
 	}
 	var options []string
 	for _, list := range [][]string{before, args} {
-		joined, _ := joinOptions(list, sshValues)
+		joined, _ := joinOptions(list, openssh.WithValue)
 		for _, o := range joined {
 			if o != "-2" && o != "-a" && o != "-x" && o != "-l%u" {
 				options = append(options, o)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
@@ -127,7 +128,7 @@ func (s *pdshSink) ended(r *fleet.Result, program bool) {
 	case r.Class == fleet.Cancelled:
 		return
 	case v.exec != 0:
-		s.line(r.Index, fleet.Stderr, []byte(pdshName(s.env)+"execvp "+s.argv[0]+" failed: "+strerror(v.exec)))
+		s.line(r.Index, fleet.Stderr, []byte(pdshName(s.env)+"execvp "+s.argv[0]+" failed: "+fault.Strerror(v.exec)))
 		v.code = 255
 	}
 	for _, line := range v.message {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/openssh"
 )
 
 // psshTools are the programs of the package, by the end of their names.
@@ -97,11 +98,11 @@ convenience.  For example:
 
 // sshOptions are those for ssh on all hosts, one argument each, and what -x names
 // as the beginning of the command. Those of a host are in it.
-func (p *pssh) sshOptions(values string) (options, others []string) {
+func (p *pssh) sshOptions() (options, others []string) {
 	for _, o := range p.Options {
 		options = append(options, "-o"+o)
 	}
-	extra, others := joinOptions(p.Extra, values)
+	extra, others := joinOptions(p.Extra, openssh.WithValue)
 	return append(options, extra...), others
 }
 
@@ -117,7 +118,7 @@ func (p *pssh) engine(env Env, options []string) (work psshWork, err error) {
 const loginShell = "exec $SHELL -l"
 
 func (p *pssh) command(env Env) (psshWork, error) {
-	options, before := p.sshOptions(sshValues)
+	options, before := p.sshOptions()
 	work, err := p.engine(env, options)
 	work.command.Line = strings.Join(append(before, p.Args...), " ")
 	if work.command.Line == "" {
@@ -133,7 +134,7 @@ func (p *pssh) command(env Env) (psshWork, error) {
 
 // nuke kills what a pattern names on the hosts.
 func (p *pssh) nuke(env Env) (psshWork, error) {
-	options, before := p.sshOptions(sshValues)
+	options, before := p.sshOptions()
 	work, err := p.engine(env, options)
 	work.command.Line = strings.Join(append(before, "pkill -9 "+p.Args[0]), " ")
 	return work, err

@@ -5,12 +5,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/host"
-)
-
-// Options of ssh(1) and scp(1) that have a value.
-const (
-	sshValues = "BbcDEeFIiJLlmOoPpQRSWw"
-	scpValues = "cDFiJloPSX"
+	"sshpace/internal/ssh/openssh"
 )
 
 // joinOptions puts options and their values into one argument each, as Env.Engine
@@ -35,7 +30,7 @@ func joinOptions(args []string, values string) (joined, others []string) {
 // -q and -v, ssh_config(5) LogLevel), "" where nothing says so; the first one counts.
 func logLevel(options []string) string {
 	for _, arg := range options {
-		for _, option := range splitSwitches(arg, sshValues) {
+		for _, option := range openssh.SplitOptions(arg, openssh.WithValue) {
 			rest, isSetting := strings.CutPrefix(option, "-o")
 			words := strings.FieldsFunc(rest, func(r rune) bool { return r == ' ' || r == '=' || r == '\t' })
 			switch {

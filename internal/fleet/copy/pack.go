@@ -1,6 +1,7 @@
 package copy
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path"
@@ -258,7 +259,7 @@ func (a *archive) content(p []byte) int {
 	if a.data != nil {
 		var err error
 		if got, err = a.data.ReadAt(p, a.offset); got < len(p) && err != nil {
-			a.err = firstError(a.err, err)
+			a.err = cmp.Or(a.err, err)
 		}
 	}
 	clear(p[got:])
@@ -287,7 +288,7 @@ func (a *archive) next() {
 	a.size = to.size
 	var err error
 	if a.data, a.done, err = to.open(); err != nil {
-		a.data, a.done, a.err = nil, nil, firstError(a.err, err)
+		a.data, a.done, a.err = nil, nil, cmp.Or(a.err, err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/fleet"
@@ -229,23 +230,11 @@ func (s *side) over() bool {
 
 // each calls work for all of a list, at most n at a time, until it is over.
 func each[T any](s *side, n int, list []T, work func(T)) {
-	var workers sync.WaitGroup
-	next := make(chan T)
-	for range min(n, len(list)) {
-		workers.Go(func() {
-			for one := range next {
-				work(one)
-			}
-		})
-	}
-	for _, one := range list {
-		if s.over() {
-			break
+	sched.Do(n, len(list), func(i int) {
+		if !s.over() {
+			work(list[i])
 		}
-		next <- one
-	}
-	close(next)
-	workers.Wait()
+	})
 }
 
 // ForHost puts the name of a host where %h stands.
@@ -275,12 +264,7 @@ func (l *Limiter) wait(ctx context.Context, n int) {
 	l.next = l.next.Add(time.Duration(float64(n) / l.rate * float64(time.Second)))
 	l.mu.Unlock()
 	if turn.After(now) {
-		t := time.NewTimer(turn.Sub(now))
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-		}
+		sched.Until(ctx, turn)
 	}
 }
 

@@ -39,7 +39,7 @@ func hosts(t *testing.T, set string) []host.Host {
 }
 
 func result(h host.Host, exit int) fleet.Result {
-	return fleet.Result{Host: h, Phase: fleet.PhaseExit, Ran: fleet.RanYes, Exit: exit, Attempts: 1, Elapsed: time.Second}
+	return fleet.Result{Host: h, Phase: fleet.PhaseExit, Attempts: 1, Elapsed: time.Second, Outcome: fleet.Outcome{Ran: fleet.RanYes, Exit: exit}}
 }
 
 func record(t *testing.T, s *Store, start time.Time) string {
@@ -59,8 +59,8 @@ func record(t *testing.T, s *Store, start time.Time) string {
 	cut.Incomplete = "cut off"
 	for _, res := range []fleet.Result{
 		result(list[0], 0), cut, lost,
-		{Host: list[4], Phase: fleet.PhaseConnect, Class: fleet.Refused, Exit: -1, Attempts: 1, Err: "connection refused"},
-		{Host: list[5], Class: fleet.Cancelled, Exit: -1},
+		{Host: list[4], Phase: fleet.PhaseConnect, Attempts: 1, Outcome: fleet.Outcome{Class: fleet.Refused, Exit: -1, Err: "connection refused"}},
+		{Host: list[5], Outcome: fleet.Outcome{Class: fleet.Cancelled, Exit: -1}},
 	} {
 		if err := r.Done(res, fleet.Summary{}); err != nil {
 			t.Fatal(err)

@@ -27,22 +27,10 @@ type Record struct {
 	Command  string   // "" if it was left out
 	Hosts    []string // all of the run, in folded order
 	How      output.How
-	Started  map[string]bool // hosts that were connected to, as far as the record goes
-	Results  []Result        // in the order in which hosts ended, each host at most once
-	Finished bool            // false for a run that still goes on or was killed
+	Started  map[string]bool       // hosts that were connected to, as far as the record goes
+	Results  []output.ResultRecord // in the order in which hosts ended, each host at most once
+	Finished bool                  // false for a run that still goes on or was killed
 	Elapsed  time.Duration
-}
-
-// Result is how one host ended.
-type Result struct {
-	Host    string // as host.Parse reads it
-	Status  string // ok, failed, unreachable, not_started
-	Ran     string // yes, no, unknown
-	Exit    int    // -1 = none
-	Signal  string
-	Error   string
-	Missing string // why output is incomplete, "" if it is not
-	Batch   int    // from 1, 0 = there were none
 }
 
 // maxLine bounds a line: the first one holds all names, folded.
@@ -203,20 +191,9 @@ func (rec *Record) result(data []byte, seen map[string]bool) error {
 	}
 	if !seen[r.Host] {
 		seen[r.Host] = true
-		rec.Results = append(rec.Results, resultOf(&r))
+		rec.Results = append(rec.Results, r)
 	}
 	return nil
-}
-
-func resultOf(r *output.ResultRecord) Result {
-	exit := -1
-	if r.Exit != nil {
-		exit = *r.Exit
-	}
-	return Result{
-		Host: r.Host, Status: r.Status, Ran: r.Ran, Exit: exit, Signal: r.Signal, Error: r.Error,
-		Missing: r.Incomplete, Batch: r.Batch,
-	}
 }
 
 // Sets are the names that Select understands.
@@ -234,13 +211,13 @@ func (rec *Record) hostsOf(list string) ([]string, error) {
 			return nil, fmt.Errorf("history: %q is not a set of a run; the sets are: %s", set, strings.Join(sets, " "))
 		}
 	}
-	byHost := map[string]*Result{}
+	byHost := map[string]*output.ResultRecord{}
 	for i := range rec.Results {
 		byHost[rec.Results[i].Host] = &rec.Results[i]
 	}
 	var hosts []string
 	for _, h := range rec.Hosts {
-		if slices.ContainsFunc(wanted, func(set string) bool { return byHost[h].in(set, rec.Started[h]) }) {
+		if slices.ContainsFunc(wanted, func(set string) bool { return belongs(byHost[h], set, rec.Started[h]) }) {
 			hosts = append(hosts, h)
 		}
 	}
@@ -254,8 +231,8 @@ func batchOf(set string) (number int, ok bool) {
 	return number, found && err == nil && number > 0
 }
 
-// in reports whether a host with this result, nil for none, belongs to the set.
-func (r *Result) in(set string, started bool) bool {
+// belongs reports whether a host with this result, nil for none, belongs to the set.
+func belongs(r *output.ResultRecord, set string, started bool) bool {
 	switch {
 	case set == "all":
 		return true
@@ -266,7 +243,7 @@ func (r *Result) in(set string, started bool) bool {
 	case r == nil:
 		return set == "unfinished" || set == "unknown"
 	case set == "incomplete":
-		return r.Missing != ""
+		return r.Incomplete != ""
 	case r.Ran == fleet.RanUnknown.String(): // not failed: what is repeated may run twice
 		return set == "unknown"
 	}

@@ -125,18 +125,18 @@ func (rec *Record) Show(w io.Writer) error {
 	}
 	ends := output.Ends{}
 	for _, r := range rec.Results {
-		if h, err := host.Parse(r.Host); err == nil && (r.Status != "ok" || r.Missing != "") {
-			ends.Add(h, explainRecorded(r))
+		if h, err := host.Parse(r.Host); err == nil && (r.Status != "ok" || r.Incomplete != "") {
+			ends.Add(h, explainRecorded(&r))
 		}
 	}
 	ends.Write(w)
 	return nil
 }
 
-func explainRecorded(r Result) string {
+func explainRecorded(r *output.ResultRecord) string {
 	var parts []string
-	if r.Exit >= 0 && r.Error == "" {
-		parts = append(parts, fmt.Sprintf("exit %d", r.Exit))
+	if r.Exit != nil && r.Error == "" {
+		parts = append(parts, fmt.Sprintf("exit %d", *r.Exit))
 	}
 	if r.Signal != "" {
 		parts = append(parts, "signal "+r.Signal)
@@ -147,8 +147,8 @@ func explainRecorded(r Result) string {
 	if r.Ran == fleet.RanUnknown.String() {
 		parts = append(parts, "ran: unknown")
 	}
-	if r.Missing != "" {
-		parts = append(parts, "output incomplete: "+r.Missing)
+	if r.Incomplete != "" {
+		parts = append(parts, "output incomplete: "+r.Incomplete)
 	}
 	if len(parts) == 0 {
 		parts = append(parts, r.Status)

@@ -33,15 +33,15 @@ func stderr(i int, name, data string) fleet.Event {
 // exited is the result of a command that ran.
 func exited(i int, name string, code int) fleet.Result {
 	return fleet.Result{
-		Index: i, Host: host.Host{Name: name}, Phase: fleet.PhaseExit, Ran: fleet.RanYes, Exit: code, Attempts: 1,
-		Elapsed: time.Duration(i+1) * time.Second,
+		Index: i, Host: host.Host{Name: name}, Phase: fleet.PhaseExit, Attempts: 1, Elapsed: time.Duration(i+1) * time.Second,
+		Outcome: fleet.Outcome{Ran: fleet.RanYes, Exit: code},
 	}
 }
 
 func refused(i int, name string) fleet.Result {
 	return fleet.Result{
-		Index: i, Host: host.Host{Name: name}, Phase: fleet.PhaseConnect, Ran: fleet.RanNo, Class: fleet.Refused,
-		Exit: -1, Err: "connection refused", Hint: "is sshd running there?", Attempts: 1,
+		Index: i, Host: host.Host{Name: name}, Phase: fleet.PhaseConnect, Attempts: 1,
+		Outcome: fleet.Outcome{Ran: fleet.RanNo, Class: fleet.Refused, Exit: -1, Err: "connection refused", Hint: "is sshd running there?"},
 	}
 }
 
@@ -65,7 +65,7 @@ func play(t *testing.T, sink fleet.Sink, steps ...any) {
 func TestExplain(t *testing.T) {
 	killed := exited(0, "a", -1)
 	killed.Signal = "KILL"
-	lost := fleet.Result{Phase: fleet.PhaseExec, Ran: fleet.RanUnknown, Class: fleet.Lost, Exit: -1, Attempts: 1}
+	lost := fleet.Result{Phase: fleet.PhaseExec, Attempts: 1, Outcome: fleet.Outcome{Ran: fleet.RanUnknown, Class: fleet.Lost, Exit: -1}}
 	hostile := refused(0, "a")
 	hostile.Err = "banner \x1b[2J\nx"
 	tests := []struct {
@@ -77,7 +77,7 @@ func TestExplain(t *testing.T) {
 		{killed, "killed by signal KILL"},
 		{refused(0, "a"), "unreachable: connection refused"},
 		{lost, "lost; ran: unknown"},
-		{fleet.Result{Class: fleet.Cancelled}, "not started"},
+		{fleet.Result{Outcome: fleet.Outcome{Class: fleet.Cancelled}}, "not started"},
 		{hostile, `unreachable: banner \nx`},
 	}
 	for _, tt := range tests {
@@ -463,7 +463,7 @@ func TestClosing(t *testing.T) {
 	var o bytes.Buffer
 	closing := newClosing(&o, 0)
 	play(t, closing, exited(0, "web1", 0), exited(1, "web2", 1), exited(2, "web3", 1), refused(3, "db1"), exited(4, "x", 0),
-		fleet.Result{Index: 5, Host: host.Host{Name: "late"}, Class: fleet.Cancelled})
+		fleet.Result{Index: 5, Host: host.Host{Name: "late"}, Outcome: fleet.Outcome{Class: fleet.Cancelled}})
 	if err := closing.End(fleet.Summary{OK: 2, Failed: 2, Unreachable: 1, NotStarted: 1, Elapsed: 5123 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
