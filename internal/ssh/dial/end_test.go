@@ -176,7 +176,7 @@ func TestEndlessOutput(t *testing.T) {
 	}
 	before := rss()
 	hs := hosts(n)
-	e := dial.New(byName{s.target, map[string]string{hs[0].Name: fmt.Sprintf("held %d", big), hs[1].Name: fmt.Sprintf("line %d", line)}}, dial.Options{})
+	e := byName{dial.New(resolve(s.target), dial.Options{}), map[string]string{hs[0].Name: fmt.Sprintf("held %d", big), hs[1].Name: fmt.Sprintf("line %d", line)}}
 	defer e.Close()
 	done := 0
 	sink := &both{a: &c, b: &onDone{f: func(fleet.Result) {

@@ -125,17 +125,15 @@ func reexec(t *testing.T, env string) {
 
 // byName has some hosts run a command of their own.
 type byName struct {
-	target   dial.Target
+	*dial.Engine
 	commands map[string]string
 }
 
-func (r byName) Target(_ context.Context, h host.Host) (*dial.Target, error) {
-	t := r.target
-	t.HostName = h.Name
-	if c := r.commands[h.Name]; c != "" {
-		t.Command = c
+func (x byName) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	if c := x.commands[h.Name]; c != "" {
+		cmd.Line = c
 	}
-	return &t, nil
+	return x.Engine.Execute(ctx, h, cmd, a)
 }
 
 // both is two sinks.

@@ -74,7 +74,8 @@ type shared struct {
 func (*shared) FDs() int { return 1 }
 
 func (x *shared) Execute(ctx context.Context, _ host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
-	s := mux.Session{Path: x.path, Command: cmd, Env: x.env, Timeout: x.timeout}
+	cmd.Env = x.env
+	s := mux.Session{Path: x.path, Command: cmd, Timeout: x.timeout}
 	o, err := s.Run(ctx, a)
 	if x.err = err; err != nil {
 		return fleet.Outcome{Class: fleet.Local, Exit: -1, Err: err.Error()}

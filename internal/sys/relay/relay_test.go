@@ -354,11 +354,10 @@ func sleptUntil(t *testing.T, each time.Duration, times int) time.Duration {
 	go func() {
 		punctual()
 		var late lateness
-		var s sleeper
 		when := time.Now()
 		for range times {
 			when = when.Add(each)
-			s.until(t.Context(), when, false)
+			sleepUntil(t.Context(), when)
 			late.watch(Seen{Due: when, Left: time.Now()})
 		}
 		done <- &late

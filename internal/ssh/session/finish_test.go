@@ -1,4 +1,4 @@
-package dial
+package session
 
 import (
 	"bufio"
