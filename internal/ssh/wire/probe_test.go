@@ -153,8 +153,8 @@ func TestProbeEndsWithItsContext(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		cancel()
+		l.Close() // nobody may have come
 		<-done
-		l.Close()
 	}
 	if _, err := Probe(t.Context(), "127.0.0.1:1"); err == nil {
 		t.Error("a closed port answers")
