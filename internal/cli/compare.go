@@ -18,7 +18,7 @@ func newCompareCommand(sys System) *cobra.Command {
 	var by, limit, policyName string
 	var all bool
 	var out outputFlags
-	var normalise, figures, pairs []string
+	var normalize, figures, pairs []string
 	cmd := page("compare", &cobra.Command{
 		Args: takes(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,7 +63,7 @@ func newCompareCommand(sys System) *cobra.Command {
 			case len(pairs) > 0:
 				err = usageError("leave it out", "--pair is for results of programs")
 			default:
-				c, failed := compare.CompareFiles(args, allowed, compare.Options{By: order, Normalise: normalise, Figures: figures})
+				c, failed := compare.CompareFiles(args, allowed, compare.Options{By: order, Normalize: normalize, Figures: figures})
 				report, err = &format.Comparison{Comparison: c, All: all, Output: out.Output}, failed
 			}
 			if err != nil {
@@ -87,12 +87,12 @@ func newCompareCommand(sys System) *cobra.Command {
 	})
 	flags := cmd.Flags()
 	out.add(cmd, false)
-	flags.BoolVar(&all, "all", false, "text: all lines, also what did not change")
+	flags.BoolVar(&all, "all", false, "text: all lines, including unchanged ones")
 	flags.StringVar(&policyName, "policy", "", "only what a security policy allows, such as modern, or a TOML `FILE`")
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: cost where all files have it")
-	flags.StringSliceVar(&normalise, "normalise", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
+	flags.StringSliceVar(&normalize, "normalize", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
 	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
-	flags.StringVar(&limit, "fail-on", "", "such as slower:5%: exit with 0, 3 or 5 if nothing is, something is, or may be slower by more")
+	flags.StringVar(&limit, "fail-on", "", "such as slower:5%: exit status 3 if something is slower by more, 5 if something may be, else 0")
 	flags.StringArrayVar(&pairs, "pair", nil, "results of programs: the `CLIENT:SERVER` to compare, once for each file or pair")
 	completeResults(cmd, sys)
 	completePolicies(cmd)
@@ -101,7 +101,7 @@ func newCompareCommand(sys System) *cobra.Command {
 
 // onlyCells refuses flags that speak of combinations of algorithms.
 func onlyCells(flags *pflag.FlagSet, path string) error {
-	for _, name := range []string{"all", "policy", "rank-by", "normalise", "figure"} {
+	for _, name := range []string{"all", "policy", "rank-by", "normalize", "figure"} {
 		if flags.Changed(name) {
 			return usageError("leave it out", "--%s has no meaning for what %s holds", name, path)
 		}

@@ -97,7 +97,7 @@ type roundFlags struct {
 }
 
 func (f *roundFlags) register(flags *pflag.FlagSet, rounds int) {
-	flags.IntVar(&f.rounds, "rounds", rounds, "measure so many complete rounds")
+	flags.IntVar(&f.rounds, "rounds", rounds, "number of complete rounds")
 	flags.Var(&f.budget, "budget", "measuring time instead of --rounds, such as 90s: as many rounds as fit")
 }
 
@@ -105,7 +105,7 @@ func (f *roundFlags) register(flags *pflag.FlagSet, rounds int) {
 func (f *roundFlags) of(least int) (sched.Rounds, error) {
 	switch {
 	case f.budget < 0:
-		return sched.Rounds{}, usageError("such as 90s or 5m", "--budget must be longer than nothing")
+		return sched.Rounds{}, usageError("such as 90s or 5m", "--budget must be positive")
 	case f.budget > 0:
 		return sched.Rounds{Count: least, Budget: time.Duration(f.budget)}, nil
 	case f.rounds < least || f.rounds > maxRepeats:
@@ -114,7 +114,7 @@ func (f *roundFlags) of(least int) (sched.Rounds, error) {
 	return sched.Rounds{Count: f.rounds}, nil
 }
 
-// patience is how long a connection may take that somebody watches.
+// patience is time allowed for a connection that somebody watches.
 const patience = 10 * time.Second
 
 // maxRepeats bounds --rounds: nobody waits for more.

@@ -29,5 +29,5 @@ func newPrivateDir(sys System, p safedir.WorkdirParams) (*safedir.Workdir, error
 			fmt.Fprintf(sys.Stderr, "removed what a killed run had left behind: %s\n", path)
 		}
 	}
-	return dir, withHint(err, "set XDG_RUNTIME_DIR to a folder of yours in folders of yours or root's; as root, use sudo -H or su -")
+	return dir, withHint(err, "set XDG_RUNTIME_DIR to a directory that, with all above it, only you and root can change; as root, use sudo -H or su -")
 }

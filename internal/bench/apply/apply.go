@@ -96,7 +96,7 @@ func (a *Advised) aim() (err error) {
 	switch {
 	case foreign || a.Pattern != "":
 	case a.Strict:
-		return fault.Usage(name, "a result of loopback says nothing of other hosts: --strict may cut them off")
+		return fault.Usage(name, "a loopback result says nothing about other hosts: --strict may cut them off")
 	case a.Sides == "client" || a.Sides == "both":
 		return fault.Usage(name, "a loopback result names no host: add --host")
 	}
@@ -132,7 +132,7 @@ func (a *Advised) Check(ctx context.Context) error {
 		return err
 	}
 	if err := a.checkClient(ctx, client); err != nil {
-		return fmt.Errorf("ssh does not take the advice: %w", err)
+		return fmt.Errorf("ssh rejects the advice: %w", err)
 	}
 	if !a.HasServer() {
 		return nil
@@ -142,7 +142,7 @@ func (a *Advised) Check(ctx context.Context) error {
 		return err
 	}
 	if err := a.checkServer(ctx, server); err != nil {
-		return fmt.Errorf("sshd does not take the advice: %w", err)
+		return fmt.Errorf("sshd rejects the advice: %w", err)
 	}
 	return nil
 }

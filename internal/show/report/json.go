@@ -11,6 +11,7 @@ import (
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
+	"sshpace/internal/show/document"
 )
 
 // schema names the layout that JSON writes. Fields may be added to it; a
@@ -109,13 +110,6 @@ func slicesOf(s rank.Slicing) *jsonSlices {
 	return &jsonSlices{Count: s.Slices, ExcessClient: s.ExcessClient, ExcessServer: s.ExcessServer}
 }
 
-type jsonQuantity struct {
-	Value float64 `json:"value"`
-	Lo    float64 `json:"lo"`
-	Hi    float64 `json:"hi"`
-	N     int     `json:"n"`
-}
-
 type jsonCell struct {
 	Rank       int              `json:"rank"`
 	Cipher     string           `json:"cipher"`
@@ -126,35 +120,36 @@ type jsonCell struct {
 	Holdout    bool             `json:"holdout,omitempty"`
 	Group      string           `json:"group,omitempty"`
 	Status     alg.Status       `json:"status"`
-	Throughput *jsonQuantity    `json:"throughput_bytes_per_s,omitempty"`
-	Client     *jsonQuantity    `json:"client_ns_per_byte,omitempty"`
-	Server     *jsonQuantity    `json:"server_ns_per_byte,omitempty"`
+	Throughput *stats.Interval  `json:"throughput_bytes_per_s,omitempty"`
+	Client     *stats.Interval  `json:"client_ns_per_byte,omitempty"`
+	Server     *stats.Interval  `json:"server_ns_per_byte,omitempty"`
+	SameAs     *alg.Suite       `json:"same_as,omitempty"`          // the cell further up that it is another name of: both have the same figures
 	Both       float64          `json:"both_ns_per_byte,omitempty"` // of both sides together, or of the client where the server is unknown
 }
 
 type jsonExchange struct {
-	Rank        int           `json:"rank"`
-	Name        string        `json:"name"`
-	Aliases     []string      `json:"aliases,omitempty"`
-	Group       string        `json:"group,omitempty"`
-	Status      alg.Status    `json:"status"`
-	PostQuantum bool          `json:"post_quantum"`
-	Login       *jsonQuantity `json:"login_ns,omitempty"`
-	Client      *jsonQuantity `json:"client_cpu_ns,omitempty"`
-	Server      *jsonQuantity `json:"server_cpu_ns,omitempty"`
+	Rank        int             `json:"rank"`
+	Name        string          `json:"name"`
+	Aliases     []string        `json:"aliases,omitempty"`
+	Group       string          `json:"group,omitempty"`
+	Status      alg.Status      `json:"status"`
+	PostQuantum bool            `json:"post_quantum"`
+	Login       *stats.Interval `json:"login_ns,omitempty"`
+	Client      *stats.Interval `json:"client_cpu_ns,omitempty"`
+	Server      *stats.Interval `json:"server_cpu_ns,omitempty"`
 }
 
 type jsonCopy struct {
 	alg.Suite
 	Direction record.Direction `json:"direction"`
-	Seconds   jsonQuantity     `json:"seconds"`
+	Seconds   stats.Interval   `json:"seconds"`
 }
 
 type jsonControl struct {
-	A         alg.Suite    `json:"a"`
-	B         alg.Suite    `json:"b"`
-	Ratio     jsonQuantity `json:"ratio"`
-	Separated bool         `json:"separated"`
+	A         alg.Suite      `json:"a"`
+	B         alg.Suite      `json:"b"`
+	Ratio     stats.Interval `json:"ratio"`
+	Separated bool           `json:"separated"`
 }
 
 type jsonFailure struct {
@@ -181,24 +176,29 @@ func jsonOf(r *rank.Ranking) jsonReport {
 		Bulk:    []jsonCell{}, Kex: []jsonExchange{}, Missing: r.Missing, Findings: r.Findings,
 		Ceilings: ceilingsDocument(r.Ceilings), Limits: r.Limits, Trials: r.Trials,
 	}
+	twins := document.Twins(r)
 	for _, c := range r.Bulk {
+		var same *alg.Suite
+		if of, ok := twins[record.Cell{Suite: c.Suite, Direction: c.Direction}]; ok {
+			same = &of
+		}
 		out.Bulk = append(out.Bulk, jsonCell{
 			Rank: c.Rank, Cipher: c.Suite.Cipher, MAC: c.Suite.MAC, Direction: c.Direction, Basis: c.Basis, Timed: c.ThroughputBasis(),
 			Holdout: c.Holdout, Group: c.Group, Status: c.Status,
-			Throughput: quantity(c.Throughput), Client: quantity(c.Client), Server: quantity(c.Server), Both: c.Total(),
+			Throughput: c.Throughput, Client: c.Client, Server: c.Server, SameAs: same, Both: c.Total(),
 		})
 	}
 	for _, k := range r.Kex {
 		out.Kex = append(out.Kex, jsonExchange{
 			Rank: k.Rank, Name: k.Name, Aliases: k.Aliases, Group: k.Group, Status: k.Status, PostQuantum: k.PostQuantum,
-			Login: quantity(k.Login), Client: quantity(k.Client), Server: quantity(k.Server),
+			Login: k.Login, Client: k.Client, Server: k.Server,
 		})
 	}
 	for _, c := range r.Copies {
-		out.Copies = append(out.Copies, jsonCopy{Suite: c.Suite, Direction: c.Direction, Seconds: jsonQuantity(c.Seconds)})
+		out.Copies = append(out.Copies, jsonCopy{Suite: c.Suite, Direction: c.Direction, Seconds: c.Seconds})
 	}
 	for _, c := range r.Controls {
-		out.Controls = append(out.Controls, jsonControl{A: c.A, B: c.B, Ratio: jsonQuantity(c.Ratio), Separated: c.Separated})
+		out.Controls = append(out.Controls, jsonControl{A: c.A, B: c.B, Ratio: c.Ratio, Separated: c.Separated})
 	}
 	for _, c := range r.Refusals {
 		if out.Refusals == nil {
@@ -215,19 +215,11 @@ func jsonOf(r *rank.Ranking) jsonReport {
 	return out
 }
 
-func quantity(q *rank.Quantity) *jsonQuantity {
-	if q == nil {
-		return nil
-	}
-	out := jsonQuantity(*q)
-	return &out
-}
-
 // jsonCeilings are the limits of the machine beside its fastest cell.
 type jsonCeilings struct {
 	alg.Suite
 	Direction  record.Direction `json:"direction"`
-	Throughput jsonQuantity     `json:"throughput_bytes_per_s"` // of that cell
+	Throughput stats.Interval   `json:"throughput_bytes_per_s"` // of that cell
 	Measured   time.Time        `json:"measured"`               // when the machine was
 	Limiting   string           `json:"limiting,omitempty"`     // name of the limit that is nearest; absent where none is near
 	Disk       string           `json:"disk,omitempty"`         // name of the disk's limit, where a copy of files hits it first
@@ -247,7 +239,7 @@ func ceilingsDocument(c *rank.Ceilings) *jsonCeilings {
 		return nil
 	}
 	out := &jsonCeilings{
-		Suite: c.Cell.Suite, Direction: c.Cell.Direction, Throughput: jsonQuantity(*c.Cell.Throughput),
+		Suite: c.Cell.Suite, Direction: c.Cell.Direction, Throughput: *c.Cell.Throughput,
 		Measured: c.Measured, Limiting: c.Limiting, Disk: c.Disk, Limits: []jsonCeiling{},
 	}
 	for _, r := range c.Rows {

@@ -30,7 +30,7 @@ type jsonComparison struct {
 	KexBy      rank.By       `json:"kex_ranked_by"`
 	Order      []float64     `json:"order_kendall_tau,omitempty"`
 	Unit       string        `json:"unit"` // of values
-	Normalised []string      `json:"normalised_to,omitempty"`
+	Normalized []string      `json:"normalized_to,omitempty"`
 	Files      []jsonFile    `json:"files"`
 	Overall    []jsonRatio   `json:"overall,omitempty"`
 	Ciphers    []jsonGroup   `json:"ciphers"`
@@ -58,8 +58,8 @@ type jsonGateLine struct {
 	File     string          `json:"file"`
 	Login    bool            `json:"login,omitempty"` // else it is of transfers
 	Outcome  compare.Outcome `json:"outcome"`
-	Speed    *jsonQuantity   `json:"speed_ratio"`               // must lie above the limit to pass; null: too few runs
-	Together *jsonQuantity   `json:"speed_ratio_all_lines"`     // must lie below the limit to fail: its interval holds for all lines together
+	Speed    *stats.Interval `json:"speed_ratio"`               // must lie above the limit to pass; null: too few runs
+	Together *stats.Interval `json:"speed_ratio_all_lines"`     // must lie below the limit to fail: its interval holds for all lines together
 	ByRest   bool            `json:"verdict_by_rest,omitempty"` // the latter is against the other lines
 }
 
@@ -78,11 +78,11 @@ func gateDocument(g *compare.Gate) *jsonGate {
 }
 
 // bounded is an interval of a ratio, nil where nothing bounds it.
-func bounded(i stats.Interval) *jsonQuantity {
+func bounded(i stats.Interval) *stats.Interval {
 	if i.Lo <= 0 || math.IsInf(i.Hi, 0) {
 		return nil
 	}
-	return quantity(&i)
+	return &i
 }
 
 type jsonFile struct {
@@ -92,12 +92,12 @@ type jsonFile struct {
 }
 
 type jsonRatio struct {
-	Speed   jsonQuantity  `json:"speed_ratio"` // against the first file; above 1: faster
-	Rest    *jsonQuantity `json:"speed_ratio_to_rest,omitempty"`
-	P       float64       `json:"p_holm"`
-	Verdict string        `json:"verdict"` // faster, slower, equal (within 5 %) or not enough data
-	ByRest  bool          `json:"verdict_by_rest,omitempty"`
-	Least   float64       `json:"least_slowdown_shown_pct,omitempty"`
+	Speed   stats.Interval  `json:"speed_ratio"` // against the first file; above 1: faster
+	Rest    *stats.Interval `json:"speed_ratio_to_rest,omitempty"`
+	P       float64         `json:"p_holm"`
+	Verdict string          `json:"verdict"` // faster, slower, equal (within 5 %) or not enough data
+	ByRest  bool            `json:"verdict_by_rest,omitempty"`
+	Least   float64         `json:"least_slowdown_shown_pct,omitempty"`
 }
 
 type jsonGroup struct {
@@ -106,11 +106,11 @@ type jsonGroup struct {
 }
 
 type jsonCells struct {
-	Cipher    string           `json:"cipher"`
-	MAC       string           `json:"mac"`
-	Direction record.Direction `json:"direction"`
-	Values    []*jsonQuantity  `json:"values"`
-	Ratios    []jsonRatio      `json:"ratios"`
+	Cipher    string            `json:"cipher"`
+	MAC       string            `json:"mac"`
+	Direction record.Direction  `json:"direction"`
+	Values    []*stats.Interval `json:"values"`
+	Ratios    []jsonRatio       `json:"ratios"`
 }
 
 type jsonMachine struct {
@@ -128,14 +128,14 @@ type jsonDeviation struct {
 
 func comparisonDocument(c *compare.Comparison) jsonComparison {
 	out := jsonComparison{
-		Schema: compareSchema, By: c.By, KexBy: c.KexBy, Order: c.Order, Unit: "ns_per_byte", Normalised: c.Normalised,
+		Schema: compareSchema, By: c.By, KexBy: c.KexBy, Order: c.Order, Unit: "ns_per_byte", Normalized: c.Normalized,
 		Overall: ratiosDocument(c.Overall), Ciphers: groupsDocument(c.Ciphers), MACs: groupsDocument(c.MACs),
 		Kex: groupsDocument(c.Kex), Cells: []jsonCells{},
 	}
 	if c.By == rank.Throughput {
 		out.Unit = "bytes_per_s"
 	}
-	if len(c.Normalised) > 0 {
+	if len(c.Normalized) > 0 {
 		out.Unit = "relative"
 	}
 	for _, in := range c.Inputs {
@@ -144,7 +144,7 @@ func comparisonDocument(c *compare.Comparison) jsonComparison {
 	for _, cell := range c.Cells {
 		j := jsonCells{Cipher: cell.Suite.Cipher, MAC: cell.Suite.MAC, Direction: cell.Direction, Ratios: ratiosDocument(cell.Ratios)}
 		for _, v := range cell.Values {
-			j.Values = append(j.Values, quantity(v))
+			j.Values = append(j.Values, v)
 		}
 		out.Cells = append(out.Cells, j)
 	}
@@ -173,15 +173,6 @@ type jsonLacking struct {
 	Offered  []bool   `json:"offered"`  // by the programs of each file
 }
 
-// estimate is nil where nothing is known.
-func estimate(e stats.Estimate) *jsonQuantity {
-	if !e.Known() {
-		return nil
-	}
-	q := jsonQuantity(e.Interval())
-	return &q
-}
-
 func groupsDocument(groups []compare.Group) []jsonGroup {
 	out := []jsonGroup{}
 	for _, g := range groups {
@@ -193,18 +184,18 @@ func groupsDocument(groups []compare.Group) []jsonGroup {
 func ratiosDocument(ratios []compare.Ratio) []jsonRatio {
 	var out []jsonRatio
 	for _, r := range ratios {
-		out = append(out, jsonRatio{Speed: jsonQuantity(r.Speed.Interval()), Rest: estimate(r.Rest), P: r.P, Verdict: document.Faster(r.Verdict), ByRest: r.ByRest, Least: 100 * r.Least})
+		out = append(out, jsonRatio{Speed: r.Speed.Interval(), Rest: r.Rest.OrNil(), P: r.P, Verdict: document.Faster(r.Verdict), ByRest: r.ByRest, Least: 100 * r.Least})
 	}
 	return out
 }
 
 // jsonFigure is a measurement in all files. Its unit is that of the program.
 type jsonFigure struct {
-	Source string          `json:"source"`
-	Name   string          `json:"name"`
-	Unit   record.Unit     `json:"unit"`
-	Values []*jsonQuantity `json:"values"`       // lo and hi are the range of repetitions
-	Speeds []float64       `json:"speed_ratios"` // of each file after the first against it; 0 unknown
+	Source string            `json:"source"`
+	Name   string            `json:"name"`
+	Unit   record.Unit       `json:"unit"`
+	Values []*stats.Interval `json:"values"`       // lo and hi are the range of repetitions
+	Speeds []float64         `json:"speed_ratios"` // of each file after the first against it; 0 unknown
 }
 
 func figuresDocument(figures []compare.Figure) []jsonFigure {
@@ -212,7 +203,7 @@ func figuresDocument(figures []compare.Figure) []jsonFigure {
 	for _, f := range figures {
 		j := jsonFigure{Source: f.Source, Name: f.Name, Unit: f.Unit, Speeds: f.Speeds}
 		for _, v := range f.Values {
-			j.Values = append(j.Values, quantity(v))
+			j.Values = append(j.Values, v)
 		}
 		out = append(out, j)
 	}

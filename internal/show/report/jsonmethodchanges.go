@@ -50,7 +50,7 @@ type jsonOnly struct {
 }
 
 type jsonMethodRatio struct {
-	jsonQuantity
+	stats.Interval
 	Shown bool `json:"shown"` // it differs from 1 by more than chance
 	Equal bool `json:"equal"` // it lies within 5 % of 1
 }
@@ -59,6 +59,5 @@ func ratioOf(r compare.MethodRatio) *jsonMethodRatio {
 	if !r.Known() {
 		return nil
 	}
-	i := r.Interval()
-	return &jsonMethodRatio{*quantity(&i), r.Verdict == stats.Better || r.Verdict == stats.Worse, r.Verdict == stats.Equal}
+	return &jsonMethodRatio{r.Interval(), r.Verdict == stats.Better || r.Verdict == stats.Worse, r.Verdict == stats.Equal}
 }

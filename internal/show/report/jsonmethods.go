@@ -28,8 +28,8 @@ func MethodsJSON(w io.Writer, results []compare.MethodResult, f *record.File) er
 	}{methodsSchema, f.Campaign, f.Environment, f.Ended, []jsonMethod{}, f.Limits, f.Measurements, f.Findings}
 	for _, r := range results {
 		d.Methods = append(d.Methods, jsonMethod{
-			Method: r.Method, Status: r.Suite.Status(), Throughput: known(r.Rate), ClientCost: known(r.ClientCost), ServerCost: known(r.ServerCost),
-			Start: known(r.Start), Login: known(r.Login), Failed: r.Failed,
+			Method: r.Method, Status: r.Suite.Status(), Throughput: r.Rate.OrNil(), ClientCost: r.ClientCost.OrNil(), ServerCost: r.ServerCost.OrNil(),
+			Start: r.Start.OrNil(), Login: r.Login.OrNil(), Failed: r.Failed,
 		})
 	}
 	return termsafe.WriteJSON(w, d, " ")
@@ -37,19 +37,11 @@ func MethodsJSON(w io.Writer, results []compare.MethodResult, f *record.File) er
 
 type jsonMethod struct {
 	record.Method
-	Status     alg.Status    `json:"status,omitempty"`
-	Throughput *jsonQuantity `json:"throughput_bytes_per_s,omitempty"`
-	ClientCost *jsonQuantity `json:"client_ns_per_byte,omitempty"`
-	ServerCost *jsonQuantity `json:"server_ns_per_byte,omitempty"`
-	Start      *jsonQuantity `json:"start_s,omitempty"`
-	Login      *jsonQuantity `json:"login_s,omitempty"`
-	Failed     []string      `json:"failed,omitempty"`
-}
-
-// known is nil for what was not measured.
-func known(i stats.Interval) *jsonQuantity {
-	if i.N == 0 {
-		return nil
-	}
-	return quantity(&i)
+	Status     alg.Status      `json:"status,omitempty"`
+	Throughput *stats.Interval `json:"throughput_bytes_per_s,omitempty"`
+	ClientCost *stats.Interval `json:"client_ns_per_byte,omitempty"`
+	ServerCost *stats.Interval `json:"server_ns_per_byte,omitempty"`
+	Start      *stats.Interval `json:"start_s,omitempty"`
+	Login      *stats.Interval `json:"login_s,omitempty"`
+	Failed     []string        `json:"failed,omitempty"`
 }
