@@ -12,10 +12,10 @@ import (
 )
 
 // machineTables are what a ranking knows of its machine besides SSH.
-func machineTables(r *rank.Ranking) []Table {
+func machineTables(r *rank.Ranking, c *compare.Ceilings) []Table {
 	var out []Table
-	if r.Ceilings != nil {
-		out = append(out, ceilingTable(r.Ceilings))
+	if c != nil {
+		out = append(out, ceilingTable(c))
 	}
 	if len(r.Measurements) > 0 {
 		out = append(out, measurementTable(r.Measurements))
@@ -24,9 +24,9 @@ func machineTables(r *rank.Ranking) []Table {
 }
 
 // ceilingTable says how near the fastest cell comes to each limit.
-func ceilingTable(c *rank.Ceilings) Table {
+func ceilingTable(c *compare.Ceilings) Table {
 	t := Table{
-		Name: "ceilings", Title: fmt.Sprintf("Ceilings of %s %s", label(c.Cell.Suite), c.Cell.Direction),
+		Name: "ceilings", Title: fmt.Sprintf("Ceilings of %s %s", label(c.Suite), c.Direction),
 		Note: "What the machine can do at most, and the share of it that SSH reaches.",
 		Columns: []Column{
 			{Key: "name", Head: "limit", Fit: text.Cut},
@@ -36,7 +36,7 @@ func ceilingTable(c *rank.Ceilings) Table {
 		},
 	}
 	for _, row := range c.Rows {
-		share, limiting := exact(100*row.Share), ""
+		share, limiting := exact(row.Share), ""
 		switch {
 		case row.Control:
 			share, limiting = Cell{}, "control"

@@ -21,8 +21,8 @@ type jsonAnswer struct {
 
 type jsonGain struct {
 	Direction  record.Direction `json:"direction"`
-	Throughput *jsonQuantity    `json:"throughput_ratio,omitempty"`
-	Cost       *jsonQuantity    `json:"cpu_ratio,omitempty"` // above 1: that much less CPU time, of both sides
+	Throughput *stats.Interval  `json:"throughput_ratio,omitempty"`
+	Cost       *stats.Interval  `json:"cpu_ratio,omitempty"` // above 1: that much less CPU time, of both sides
 	Verdict    stats.Verdict    `json:"verdict"`
 	Chance     float64          `json:"chance"`
 }
@@ -42,7 +42,7 @@ func answerOf(c *advise.Choice) *jsonAnswer {
 		out.Now = &c.Present.Suite
 	}
 	for _, g := range c.Gains {
-		out.Gains = append(out.Gains, jsonGain{g.To.Direction, quantity(g.Throughput), quantity(g.Cost), g.Verdict, g.Chance})
+		out.Gains = append(out.Gains, jsonGain{g.To.Direction, g.Throughput, g.Cost, g.Verdict, g.Chance})
 	}
 	for i, k := range c.Logins.Options {
 		out.Kex = append(out.Kex, jsonChoice{k.Name, i < c.Logins.Tied, i == c.Logins.Present})

@@ -37,19 +37,19 @@ func MethodsJSON(w io.Writer, results []compare.MethodResult, f *record.File) er
 
 type jsonMethod struct {
 	record.Method
-	Status     alg.Status    `json:"status,omitempty"`
-	Throughput *jsonQuantity `json:"throughput_bytes_per_s,omitempty"`
-	ClientCost *jsonQuantity `json:"client_ns_per_byte,omitempty"`
-	ServerCost *jsonQuantity `json:"server_ns_per_byte,omitempty"`
-	Start      *jsonQuantity `json:"start_s,omitempty"`
-	Login      *jsonQuantity `json:"login_s,omitempty"`
-	Failed     []string      `json:"failed,omitempty"`
+	Status     alg.Status      `json:"status,omitempty"`
+	Throughput *stats.Interval `json:"throughput_bytes_per_s,omitempty"`
+	ClientCost *stats.Interval `json:"client_ns_per_byte,omitempty"`
+	ServerCost *stats.Interval `json:"server_ns_per_byte,omitempty"`
+	Start      *stats.Interval `json:"start_s,omitempty"`
+	Login      *stats.Interval `json:"login_s,omitempty"`
+	Failed     []string        `json:"failed,omitempty"`
 }
 
 // known is nil for what was not measured.
-func known(i stats.Interval) *jsonQuantity {
+func known(i stats.Interval) *stats.Interval {
 	if i.N == 0 {
 		return nil
 	}
-	return quantity(&i)
+	return &i
 }

@@ -1,36 +1,24 @@
-package rank
+package advise
 
 import (
-	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
-	"sshpace/internal/record"
+	"sshpace/internal/bench/rank"
 )
 
 // Gain is how much faster one cell is than another in the same direction.
 type Gain struct {
-	From, To   Cell
-	Throughput *Quantity     // ratio of throughput, above 1: To is faster; nil if unknown
-	Cost       *Quantity     // ratio of CPU cost, of both sides or of the clients; above 1: To costs less; nil if unknown
-	Verdict    stats.Verdict // of the ratio that decides
-	Chance     float64       // that To is better by it
+	From, To   rank.Cell
+	Throughput *rank.Quantity // ratio of throughput, above 1: To is faster; nil if unknown
+	Cost       *rank.Quantity // ratio of CPU cost, of both sides or of the clients; above 1: To costs less; nil if unknown
+	Verdict    stats.Verdict  // of the ratio that decides
+	Chance     float64        // that To is better by it
 }
 
-// Find returns the cell of a cipher and MAC, under any of their names.
-func (r *Ranking) Find(suite alg.Suite, d record.Direction) (Cell, bool) {
-	want := suite.Computation()
-	for _, c := range r.Bulk {
-		if c.Direction == d && c.Suite.Computation() == want {
-			return c, true
-		}
-	}
-	return Cell{}, false
-}
-
-// Gain compares two cells of one run. Their errors are taken for independent.
-func (r *Ranking) Gain(from, to Cell) Gain {
+// gainOf compares two cells of one run. Their errors are taken for independent.
+func gainOf(r *rank.Ranking, from, to rank.Cell) Gain {
 	g := Gain{From: from, To: to, Verdict: stats.NotEnough}
 	if from.Suite.Computation() == to.Suite.Computation() {
-		from, to = from.exact(), to.exact()
+		from, to = exact(from), exact(to)
 	}
 	speed := over(to.Within.Throughput, from.Within.Throughput)
 	cost := over(from.Within.Total, to.Within.Total)
@@ -50,7 +38,7 @@ func (r *Ranking) Gain(from, to Cell) Gain {
 
 // exact is a cell without errors: what it is is no matter where it is compared with
 // itself.
-func (c Cell) exact() Cell {
+func exact(c rank.Cell) rank.Cell {
 	for _, e := range []*stats.Estimate{&c.Within.Throughput, &c.Within.Client, &c.Within.Server, &c.Within.Total} {
 		e.Err = 0
 	}
@@ -58,8 +46,8 @@ func (c Cell) exact() Cell {
 }
 
 // Decides is the ratio of what a ranking is ordered by, or what there is.
-func (g Gain) Decides(by By) *Quantity {
-	if by == Cost && g.Cost != nil || g.Throughput == nil {
+func (g Gain) Decides(by rank.By) *rank.Quantity {
+	if by == rank.Cost && g.Cost != nil || g.Throughput == nil {
 		return g.Cost
 	}
 	return g.Throughput
@@ -74,7 +62,7 @@ func over(a, b stats.Estimate) stats.Estimate {
 }
 
 // quantity is an estimate with its interval, nil where it is unknown.
-func quantity(e stats.Estimate) *Quantity {
+func quantity(e stats.Estimate) *rank.Quantity {
 	if !e.Known() {
 		return nil
 	}
