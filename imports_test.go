@@ -24,6 +24,7 @@ base/stats:
 base/termsafe:
 base/text:
 base/unit:
+base/waittest:
 base/wildcard:
 record: base/alg base/termsafe base/unit
 record/anonymize: base/alg base/wildcard record
@@ -36,23 +37,24 @@ sys/safedir:
 sys/tcp:
 sys/terminal: base/fault base/text
 ssh/channel: base/sched
-ssh/conf: base/wildcard ssh/knownhosts sys/file
-ssh/dial: base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/transport sys/file sys/tcp
+ssh/conf: base/host base/wildcard ssh/knownhosts sys/file
+ssh/dial: base/alg base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/session ssh/transport sys/file sys/proc sys/tcp
 ssh/forkssh: base/host base/termsafe fleet ssh/conf ssh/knownhosts/check ssh/openssh ssh/route sys/proc
 ssh/knownhosts: base/wildcard
-ssh/knownhosts/check: base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index
-ssh/knownhosts/index: base/fault base/sched base/wildcard ssh/knownhosts
+ssh/knownhosts/check: base/alg base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index
+ssh/knownhosts/index: base/sched base/wildcard ssh/knownhosts
 ssh/knownhosts/knownhoststest: ssh/knownhosts ssh/sshtest
 ssh/knownhosts/tidy: base/fault base/host base/sched base/shell base/wildcard ssh/conf ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index sys/safedir
-ssh/mux: base/sched base/termsafe fleet ssh/channel
+ssh/mux: base/termsafe fleet ssh/channel ssh/session
 ssh/oldserver: ssh/wire
 ssh/openssh: base/alg base/fault base/shell record ssh/conf ssh/knownhosts ssh/knownhosts/check sys/file sys/proc
 ssh/reach: base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route sys/safedir
 ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/wire sys/proc
+ssh/session: base/sched fleet ssh/channel
 ssh/sftp: base/sched
-ssh/sshtest: ssh/channel ssh/conf
-ssh/transport: ssh/channel
-ssh/wire: base/alg ssh/channel ssh/openssh
+ssh/sshtest: base/waittest ssh/channel ssh/conf
+ssh/transport: base/alg ssh/channel
+ssh/wire: base/alg ssh/openssh ssh/transport
 bench/advise: base/alg base/fault base/stats bench/rank record sys/file
 bench/apply: base/alg base/fault base/shell base/termsafe base/unit bench/advise bench/loopback bench/rank record ssh/conf ssh/openssh ssh/route sys/file sys/safedir
 bench/benchtest: base/alg base/unit bench/plan bench/rank record show/document
@@ -78,7 +80,7 @@ bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcar
 fleet: base/host base/sched base/termsafe
 fleet/compat: base/host base/shell base/termsafe base/wildcard fleet fleet/copy fleet/output fleet/remotesh sys/file sys/safedir sys/terminal
 fleet/copy: base/host base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
-fleet/fleettest: base/host fleet ssh/sshtest
+fleet/fleettest: base/host base/waittest fleet ssh/sshtest
 fleet/history: base/fault base/shell base/termsafe base/text fleet fleet/hostset fleet/output sys/file sys/safedir
 fleet/hostlist: base/fault base/host base/shell base/termsafe base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/safedir
 fleet/hostset: base/host base/wildcard

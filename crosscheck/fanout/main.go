@@ -50,7 +50,7 @@ func main() {
 	sshpace := flag.String("sshpace", "sshpace", "the sshpace binary")
 	before := flag.String("before", "", "older ones, separated by commas, measured beside it under their own names")
 	copied := flag.String("copy", "", "copy files instead: a size such as 100M, or 1000x10K; -dir should be on a tmpfs")
-	dir := flag.String("dir", "", "where the servers' folders are made")
+	dir := flag.String("dir", "", "where the servers' directories are made")
 	startups := flag.String("startups", "", "MaxStartups of the sshd, such as OpenSSH's own 10:30:100, and count the hosts that each tool loses")
 	cheap := flag.Bool("cheap", false, "a server that starts no process instead of sshd")
 	venv := flag.String("venv", "", "Python environment with parallel-ssh and asyncssh")

@@ -59,15 +59,15 @@ func newBenchCommand(sys System) *cobra.Command {
 	f.registerHost(flags)
 	f.budget = seconds(defaultBudget)
 	flags.Var(&f.budget, "budget", "measuring time, such as 90s or 5m; a plain number is seconds")
-	flags.IntVar(&f.rounds, "rounds", 0, "measure so many complete rounds instead of a time; with --exhaustive copies of each combination")
+	flags.IntVar(&f.rounds, "rounds", 0, "number of complete rounds, instead of a time; with --exhaustive: copies of each combination")
 	flags.Var(&f.precision, "precision", "stop earlier when all intervals are within this many percent")
-	flags.BoolVar(&f.all, "all", false, "with a host: compare all ciphers and MACs at once, not first what the policy allows")
-	flags.BoolVar(&f.exhaustive, "exhaustive", false, "copy --size bytes with every combination literally, --rounds times (1)")
+	flags.BoolVar(&f.all, "all", false, "with a host: compare all ciphers and MACs at once, not the allowed ones first")
+	flags.BoolVar(&f.exhaustive, "exhaustive", false, "copy --size bytes with every single combination, --rounds times (default 1)")
 	flags.Var(&f.size, "size", "with --exhaustive: bytes of each copy")
 	flags.StringVar(&f.engine, "engine", "", "client: openssh, or native for the built-in one (default: openssh where there is an ssh)")
 	flags.StringVar(&f.server, "server", "", "private server: openssh, or native for the built-in one (default: openssh where there is an sshd)")
-	flags.BoolVar(&f.list, "list", false, "print what would be measured, and measure nothing")
-	flags.IntVar(&f.connections, "connections", 0, "connections that may be open at a time (default: what memory and file limits allow)")
+	flags.BoolVar(&f.list, "list", false, "print the plan and measure nothing")
+	flags.IntVar(&f.connections, "connections", 0, "connections open at a time (default: as many as memory and file limits allow)")
 	completeMeasurement(cmd, sys, &f.endFlags)
 	completePolicies(cmd)
 	return cmd
@@ -82,7 +82,7 @@ func (f *benchFlags) check(hostGiven bool) error {
 	case hostGiven && f.data == "random" && f.direction != "upload":
 		return usageError("leave --data out: to a cipher zeros are like any other data", "--data random from a host would measure the host's /dev/urandom")
 	case f.budget <= 0:
-		return usageError("such as --budget 90s", "--budget must be longer than nothing")
+		return usageError("such as --budget 90s", "--budget must be positive")
 	case !(f.precision >= 0) || math.IsInf(float64(f.precision), 0):
 		return usageError("such as --precision 2", "--precision must be positive")
 	case hostGiven && (f.engine == "native" || f.server != ""):

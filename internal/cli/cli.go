@@ -263,7 +263,7 @@ func conclude(w io.Writer, err error) int {
 		return ExitFailed
 	}
 	if !fault.Silent(err) {
-		fmt.Fprintf(w, "sshpace: error: %s\n", oneLine(err.Error()))
+		fmt.Fprintf(w, "sshpace: error: %s\n", oneLine(fault.Words(err)))
 		if hint := hintOf(err); hint != "" {
 			fmt.Fprintf(w, "sshpace: hint: %s\n", oneLine(hint))
 		}

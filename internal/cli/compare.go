@@ -20,7 +20,7 @@ func newCompareCommand(sys System) *cobra.Command {
 	var by, limit, policyName string
 	var all bool
 	var out outputFlags
-	var normalise, figures, pairs []string
+	var normalize, figures, pairs []string
 	cmd := page("compare", &cobra.Command{
 		Args: takes(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,7 +57,7 @@ func newCompareCommand(sys System) *cobra.Command {
 			case len(pairs) != len(args):
 				return usageError("give one --pair for each file", "%s and %d --pair cannot be compared", unit.Count(len(args), "file"), len(pairs))
 			}
-			report, cells, err := out.Related(args, pairs, allowed, compare.Options{By: order, Normalise: normalise, Figures: figures}, all)
+			report, cells, err := out.Related(args, pairs, allowed, compare.Options{By: order, Normalize: normalize, Figures: figures}, all)
 			if err == nil && !cells {
 				err = onlyCells(cmd.Flags(), args[0])
 			}
@@ -76,12 +76,12 @@ func newCompareCommand(sys System) *cobra.Command {
 	})
 	flags := cmd.Flags()
 	out.add(cmd, false)
-	flags.BoolVar(&all, "all", false, "text: all lines, also what did not change")
+	flags.BoolVar(&all, "all", false, "text: all lines, including unchanged ones")
 	flags.StringVar(&policyName, "policy", "", "only what a security policy allows, such as modern, or a TOML `FILE`")
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: cost where all files have it")
-	flags.StringSliceVar(&normalise, "normalise", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
+	flags.StringSliceVar(&normalize, "normalize", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
 	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
-	flags.StringVar(&limit, "fail-on", "", "such as slower:5%: exit with 0, 3 or 5 if nothing is, something is, or may be slower by more")
+	flags.StringVar(&limit, "fail-on", "", "such as slower:5%: exit status 3 if something is slower by more, 5 if something may be, else 0")
 	flags.StringArrayVar(&pairs, "pair", nil, "results of programs: the `CLIENT:SERVER` to compare, once for each file or pair")
 	completeResults(cmd, sys)
 	completePolicies(cmd)
@@ -97,7 +97,7 @@ func twice(sys System, paths []string, so string) {
 
 // onlyCells refuses flags that speak of combinations of algorithms.
 func onlyCells(flags *pflag.FlagSet, path string) error {
-	for _, name := range []string{"all", "policy", "rank-by", "normalise", "figure"} {
+	for _, name := range []string{"all", "policy", "rank-by", "normalize", "figure"} {
 		if flags.Changed(name) {
 			return usageError("leave it out", "--%s has no meaning for what %s holds", name, path)
 		}

@@ -26,7 +26,7 @@ func newConfigCommand(sys System) *cobra.Command {
 		},
 	})
 	f.connection.register(cmd.Flags())
-	cmd.Flags().BoolVar(&f.all, "all", false, "show all settings, defaults, too")
+	cmd.Flags().BoolVar(&f.all, "all", false, "show all settings, including defaults")
 	completeHosts(cmd, sys, &f.connection)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	return cmd

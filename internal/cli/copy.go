@@ -63,10 +63,10 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 	sources := copy.NewSources(names)
 	left, err := sources.Check()
 	if err != nil {
-		return &Error{Err: err, Hint: "name files and folders that can be read", Code: ExitUsage}
+		return &Error{Err: err, Hint: "name files and directories that can be read", Code: ExitUsage}
 	}
 	for _, name := range left {
-		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s is no file, folder or link, and left out\n", oneLine(name))
+		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s is no file, directory or link, and left out\n", oneLine(name))
 	}
 	up := copy.Upload{Options: f.options(), Dest: dest, Sources: sources.Of}
 	f.dialogue = up.Dialogue
@@ -93,7 +93,7 @@ func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet,
 		return runRun(ctx, sys, &f.runFlags, flags, args)
 	}
 	if len(args) < 2 {
-		return usageError(usage, "fetch needs files on the hosts and a folder here")
+		return usageError(usage, "fetch needs files on the hosts and a directory here")
 	}
 	down := copy.Download{Options: f.options(), Dir: args[len(args)-1], MaxSize: maxSize}
 	for _, arg := range args[:len(args)-1] {
@@ -104,10 +104,10 @@ func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet,
 		down.Sources = append(down.Sources, name)
 	}
 	if strings.HasPrefix(down.Dir, ":") {
-		return usageError(usage, "%q is no folder here", down.Dir)
+		return usageError(usage, "%q is no directory here", down.Dir)
 	}
 	if _, err := safedir.ResolveAll(down.Dir); err != nil {
-		return &Error{Err: err, Hint: "name a folder of yours that others cannot change", Code: ExitUsage}
+		return &Error{Err: err, Hint: "name a directory of yours that others cannot change", Code: ExitUsage}
 	}
 	f.dialogue = down.Dialogue
 	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"fetch"}, args...))

@@ -34,10 +34,10 @@ func newDoctorCommand(sys System) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runDoctor(cmd.Context(), sys, f, args) },
 	})
 	cmd.Flags().StringArrayVar(&f.only, "only", nil, "only these checks: names or globs; repeatable")
-	cmd.Flags().BoolVar(&f.list, "list", false, "print the names of the checks, and log in nowhere")
+	cmd.Flags().BoolVar(&f.list, "list", false, "print the names of the checks and log in nowhere")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
-	cmd.Flags().BoolVar(&f.all, "all", false, "show all problems in full, not only those that fit on a screen")
+	cmd.Flags().BoolVar(&f.all, "all", false, "show all problems in full, even if they do not fit on one screen")
 	f.register(cmd.Flags(), patience)
 	f.connection.register(cmd.Flags())
 	completeMeasurement(cmd, sys, &f.endFlags)
@@ -54,7 +54,7 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) er
 		return campaign.List(sys.output(f.json), items)
 	}
 	if len(checks) == 0 {
-		return usageError("sshpace doctor --list names the checks", "no check is called %s", strings.Join(f.only, ","))
+		return usageError("sshpace doctor --list names the checks", "unknown check %q", strings.Join(f.only, ","))
 	}
 	drain, _, stop := interrupts(ctx, sys)
 	defer stop()

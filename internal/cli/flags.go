@@ -98,7 +98,7 @@ type roundFlags struct {
 }
 
 func (f *roundFlags) register(flags *pflag.FlagSet, rounds int) {
-	flags.IntVar(&f.rounds, "rounds", rounds, "measure so many complete rounds")
+	flags.IntVar(&f.rounds, "rounds", rounds, "number of complete rounds")
 	flags.Var(&f.budget, "budget", "measuring time instead of --rounds, such as 90s: as many rounds as fit")
 }
 
@@ -113,7 +113,7 @@ func (f *roundFlags) of(least int) (sched.Rounds, error) {
 	return sched.Rounds{Count: f.rounds}, nil
 }
 
-// patience is how long a connection may take that somebody watches.
+// patience is time allowed for a connection that somebody watches.
 const patience = 10 * time.Second
 
 // maxRepeats bounds --rounds: nobody waits for more.

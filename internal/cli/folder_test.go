@@ -143,9 +143,9 @@ func TestNoFolderIsAClearError(t *testing.T) {
 	cmd := exec.Command("unshare", "-m", "sh", "-c", nowhere, sshpaceProgram(t), fmt.Sprint(stranger), "bench", "--rounds", "1", "--out", "/mnt/result.jsonl")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=/mnt/theirs", "HOME=/mnt/theirs"}
 	text, _ := cmd.CombinedOutput()
-	want := "sshpace: error: no folder can be made that other users cannot reach: " +
+	want := "sshpace: error: no directory can be made that other users cannot reach: " +
 		"/mnt/theirs belongs to another user (uid 47110); /mnt/theirs belongs to another user (uid 47110); /tmp can be written by others (mode 0777)\n" +
-		"sshpace: hint: set XDG_RUNTIME_DIR to a folder of yours in folders of yours or root's; as root, use sudo -H or su -\n"
+		"sshpace: hint: set XDG_RUNTIME_DIR to a directory of yours in directory of yours or root's; as root, use sudo -H or su -\n"
 	if string(text) != want {
 		t.Errorf("said:\n%s\nwant:\n%s", text, want)
 	}
@@ -201,7 +201,7 @@ func TestOthersResultsAreNotOurs(t *testing.T) {
 	text, err = sshpace(t, []string{"XDG_STATE_HOME=" + foreign}, "limits", "--only", "memory*")
 	refused(t, text, err, 1, foreign+" belongs to another user", "make it yours alone")
 	if strings.Contains(text, "measuring") {
-		t.Errorf("measured before the folder was looked at:\n%s", text)
+		t.Errorf("measured before the directory was looked at:\n%s", text)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestMachineOutNeedsNoStateFolder(t *testing.T) {
 	base, foreign := theirs(t)
 	out := filepath.Join(base, "ours", "m.jsonl")
 	text, err := sshpace(t, []string{"XDG_STATE_HOME=" + foreign}, "limits", "--only", "memory*", "--only", "disk*", "--rounds", "1", "--out", out)
-	if err != nil || !strings.Contains(text, "disk read is not measured: there is no folder to put a file into") {
+	if err != nil || !strings.Contains(text, "disk read is not measured: there is no directory to put a file into") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	if left, _ := os.ReadDir(foreign); len(left) > 0 {
@@ -268,7 +268,7 @@ func TestOutdirIsCheckedBeforeCommandsStart(t *testing.T) {
 		readOnly: "read-only file system",
 	} {
 		text, err := sshpace(t, []string{"XDG_STATE_HOME=" + ours}, "run", "-F", filepath.Join(ours, "ssh_config"), "-w", "127.0.1.1", "--dir", path, "--", "touch", marker)
-		refused(t, text, err, 1, why, "name a folder of yours alone")
+		refused(t, text, err, 1, why, "name a directory of yours alone")
 		if _, err := os.Stat(marker); err == nil {
 			t.Fatalf("%s: the command was run", path)
 		}

@@ -19,7 +19,7 @@ var helperPrograms = map[string]func(ctx context.Context, args []string) (exit i
 	"flow": flowProgram,
 	"keep": func(_ context.Context, args []string) (int, error) {
 		if len(args) != 1 {
-			return 2, errors.New("keep: want a folder")
+			return 2, errors.New("keep: want a directory")
 		}
 		proc.IgnoreSignals() // its end is that of its input
 		return 1, safedir.Keep(args[0], os.Stdin)

@@ -28,7 +28,7 @@ func newImportCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.out, "out", "", "result file to write; - is standard output")
 	flags.StringVar(&f.from, "from", "", "only this format: "+strings.Join(legacylog.Formats(), ", "))
 	flags.Var(&f.size, "size", "bytes of each copy, such as 4G, where the log does not say")
-	flags.IntVar(&f.rounds, "rounds", 0, "rounds that an average of ssh-performance.sh was made of")
+	flags.IntVar(&f.rounds, "rounds", 0, "rounds behind an average of ssh-performance.sh")
 	flags.StringVar(&f.direction, "direction", "upload", "upload or download, where the log does not say")
 	flags.BoolVar(&f.json, "json", false, "print which results were written as JSON")
 	flags.BoolVar(&f.all, "all", false, "show all lines that are not understood, not only the first ones")

@@ -36,7 +36,7 @@ func newKnownHostsSplitCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.dir, "dir", "", "directory for the files (default ~/.ssh/known_hosts.d)")
 	flags.BoolVar(&f.noResolve, "no-resolve", false, "do not look up the addresses of the hosts")
 	flags.BoolVar(&f.force, "force", false, "replace host files that exist and differ")
-	flags.BoolVar(&f.keep, "keep-unmatched", false, "keep the lines of no named host in DIR/.patterns; they go on to cost time")
+	flags.BoolVar(&f.keep, "keep-unmatched", false, "keep the lines that belong to no named host in DIR/.patterns, where they still cost time")
 	flags.BoolVar(&f.json, "json", false, "print what was done as JSON")
 	return cmd
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,14 +37,14 @@ func newLatencyCommand(sys System) *cobra.Command {
 	})
 	f.connect, f.interval = seconds(patience), seconds(200*time.Millisecond)
 	flags := cmd.Flags()
-	flags.IntVarP(&f.count, "count", "c", 0, "how many bytes in each session (default: until Ctrl-C)")
+	flags.IntVarP(&f.count, "count", "c", 0, "bytes to send in each session (default: until Ctrl-C)")
 	flags.Var(&f.budget, "budget", "measuring time instead of --count, such as 30s (default: until Ctrl-C)")
 	flags.Var(&f.interval, "interval", "time between two bytes")
 	flags.StringArrayVar(&f.only, "only", nil, "only these sessions: pty, unobscured, pipe; repeatable")
-	flags.StringVar(&f.load, "load", "", "measure beside a transfer, too: upload or download")
+	flags.StringVar(&f.load, "load", "", "also measure during a transfer: upload or download")
 	flags.Lookup("load").NoOptDefVal = latency.Upload
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
-	flags.Var(&f.connect, "connect-timeout", "how long connecting may take, with the login")
+	flags.Var(&f.connect, "connect-timeout", "time allowed for connection and login")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, only the summary")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	f.connection.register(flags)
@@ -104,21 +103,10 @@ func (f latencyFlags) run(ctx context.Context, sys System, client *latency.Clien
 }
 
 func (f latencyFlags) check() error {
-	switch {
-	case time.Duration(f.interval) < time.Millisecond:
-		return usageError("0.001 or more", "--interval %s", time.Duration(f.interval))
-	case f.load != "" && f.load != latency.Upload && f.load != latency.Download:
-		return usageError("--load=upload or --load=download", "--load=%s", f.load)
-	}
 	for _, identity := range f.connection.Identities {
 		if _, err := strconv.ParseFloat(identity, 64); err == nil {
 			return usageError("write --interval "+identity+"; -i names a key file, as with ssh", "-i %s: there is no such key file", identity)
 		}
 	}
-	for _, lane := range splitLists(f.only) {
-		if !slices.Contains(latency.Lanes(), lane) {
-			return usageError("there are "+strings.Join(latency.Lanes(), ", "), "no session is called %s", lane)
-		}
-	}
-	return nil
+	return latency.Check(time.Duration(f.interval), f.load, splitLists(f.only))
 }

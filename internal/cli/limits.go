@@ -29,15 +29,15 @@ func newLimitsCommand(sys System) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runLimits(cmd.Context(), sys, f) },
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&f.out, "out", "", "result file; - is standard output (default: a new one in the state folder)")
+	flags.StringVar(&f.out, "out", "", "result file; - is standard output (default: a new one in the state directory)")
 	flags.StringVar(&f.openssl, "openssl", "", "path of openssl")
-	flags.StringVar(&f.dir, "dir", "", "directory for the file that is read (default: the state directory)")
-	flags.Var(&f.size, "size", "bytes of that file")
-	flags.StringArrayVar(&f.only, "only", nil, "only this probe; a name or a glob; repeatable")
+	flags.StringVar(&f.dir, "dir", "", "directory of the file to read (default: the state directory)")
+	flags.Var(&f.size, "size", "bytes of the file to read")
+	flags.StringArrayVar(&f.only, "only", nil, "only these probes: names or globs; repeatable")
 	f.length.register(flags, limits.DefaultRounds)
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
-	flags.BoolVar(&f.list, "list", false, "print the names of the probes, and measure nothing")
+	flags.BoolVar(&f.list, "list", false, "print the names of the probes and measure nothing")
 	return cmd
 }
 

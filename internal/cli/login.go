@@ -49,7 +49,7 @@ func newLoginCommand(sys System) *cobra.Command {
 	f.length.register(flags, 0)
 	flags.Lookup("rounds").Usage += " (default 5 with a host)"
 	flags.Lookup("budget").Usage += " (default 1m on the private server)"
-	flags.BoolVar(&f.list, "list", false, "print what would be measured, and measure nothing")
+	flags.BoolVar(&f.list, "list", false, "print the plan and measure nothing")
 	f.endFlags.register(flags, patience)
 	f.resultFlags.register(flags)
 	f.connection.register(flags)

@@ -34,7 +34,7 @@ func (f *endFlags) register(flags *pflag.FlagSet, patience time.Duration) {
 	f.connect = seconds(patience)
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
 	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
-	flags.Var(&f.connect, "connect-timeout", "how long a connection may take")
+	flags.Var(&f.connect, "connect-timeout", "time allowed for a connection")
 }
 
 // resultFlags say where a measurement goes.
@@ -45,8 +45,8 @@ type resultFlags struct {
 }
 
 func (f *resultFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the results folder)")
-	flags.StringVar(&f.resume, "resume", "", "go on with this result file")
+	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the results directory)")
+	flags.StringVar(&f.resume, "resume", "", "continue this result file")
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: a random one)")

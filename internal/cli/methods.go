@@ -31,11 +31,11 @@ type methodFlags struct {
 func (m *methodFlags) register(flags *pflag.FlagSet) {
 	m.measureFlags.register(flags, "random") // rsync, compression and disks are not the same with zeros
 	m.roundFlags.register(flags, 3)
-	flags.Var(&m.size, "size", "bytes that each moves (default: what takes 0.7 s)")
-	flags.StringSliceVar(&m.rtt, "rtt", nil, "round trip of the path to the private server, such as 50ms; several draw throughput over them: 0,20ms,100ms")
-	flags.Var(&m.rate, "rate", "bytes per second of that path, such as 12M, 12MB/s or 100Mbit/s")
-	flags.Var(&m.loss, "loss", "percentage of lost segments on that path")
-	flags.BoolVar(&m.list, "list", false, "print what would be measured, and measure nothing")
+	flags.Var(&m.size, "size", "bytes to move (default: as many as take 0.7 s)")
+	flags.StringSliceVar(&m.rtt, "rtt", nil, "simulated round trip, such as 50ms; several, such as 0,20ms,100ms, give throughput over the round trip")
+	flags.Var(&m.rate, "rate", "simulated bandwidth in bytes per second, such as 12M, 12MB/s or 100Mbit/s")
+	flags.Var(&m.loss, "loss", "simulated loss of segments, in percent")
+	flags.BoolVar(&m.list, "list", false, "print the plan and measure nothing")
 }
 
 // adopted opens the file that command goes on with, if there is one, and takes over what

@@ -75,9 +75,9 @@ var mistakes = []struct{ line, hint, then string }{
 	{"report --top 3 run.jsonl", "add --format classic", "report --top 3 --format classic run.jsonl"},
 	{"compare --policy modrn run.jsonl again.jsonl", "did you mean --policy modern", "compare --policy modern run.jsonl again.jsonl"},
 	{"compare --fail-on 5% run.jsonl again.jsonl", "use slower: and a percentage", "compare --fail-on slower:500% run.jsonl again.jsonl"},
-	{"bench run.jsonl", "to go on with it: sshpace bench --resume run.jsonl; to look at it: sshpace report run.jsonl", "report run.jsonl"},
+	{"bench run.jsonl", "to continue it: sshpace bench --resume run.jsonl; to show it: sshpace report run.jsonl", "report run.jsonl"},
 	{"bench rnu.jsonl", "did you mean run.jsonl", "report run.jsonl"},
-	{"bench full.jsonl", "to measure and write it: sshpace bench --out full.jsonl", "bench --list --out full.jsonl"},
+	{"bench full.jsonl", "to make it: sshpace bench --out full.jsonl", "bench --list --out full.jsonl"},
 	{"login --out run.jsonl", "choose another name with --out FILE", "login --help"},
 	{"report --anonymize --format jsonl --out new.jsonl run.jsonl", "a result goes to standard output: sshpace report --anonymize --format jsonl", "report --anonymize --format jsonl run.jsonl"},
 	{"report --format html --out new.jsonl run.jsonl", "a result goes to standard output: sshpace report --anonymize --format jsonl", "report --anonymize --format jsonl run.jsonl"},
@@ -173,7 +173,7 @@ var synonyms = []struct{ line, same string }{
 	{"bench --list --budget 30", "bench --list --budget 30s"},
 	{"--version", "version"},
 	{"-V", "version"},
-	{"compare --normalise aes128-gcm run.jsonl again.jsonl", "compare --normalise aes128-gcm@openssh.com run.jsonl again.jsonl"},
+	{"compare --normalize aes128-gcm run.jsonl again.jsonl", "compare --normalize aes128-gcm@openssh.com run.jsonl again.jsonl"},
 }
 
 // desk is a folder with what the command lines name.

@@ -21,12 +21,12 @@ func (o *outputFlags) add(cmd *cobra.Command, classic bool) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.Format, "format", "", strings.Join(o.Names, ", ")+" (default: what the ending of --out says, else text)")
 	flags.BoolVar(&o.JSON, "json", false, "print JSON, as --format json")
-	flags.StringArrayVar(&o.Out, "out", nil, "write to this file instead of standard output (may be repeated)")
+	flags.StringArrayVar(&o.Out, "out", nil, "write to this file instead of standard output; repeatable")
 	tables, charts := "cells, ciphers, macs, kex, overall, machines", "machines, ciphers, macs, cells, kex, all"
 	if classic {
 		tables, charts = "bulk, kex, copies, failed, controls", "answer, ranking, heat, cost, kex, all"
 	}
-	flags.StringSliceVar(&o.Only, "only", nil, "only these tables (csv, md: "+tables+") or charts (svg, png, pdf: "+charts+"); without the answer above")
+	flags.StringSliceVar(&o.Only, "only", nil, "only these tables (csv, md: "+tables+") or charts (svg, png, pdf: "+charts+"); without the answer")
 	complete := func(flag, names string) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(strings.Split(names, ", "), cobra.ShellCompDirectiveNoFileComp))
 	}

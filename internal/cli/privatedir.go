@@ -16,7 +16,7 @@ func withDir(sys System, p safedir.WorkdirParams, use func(*safedir.Workdir) err
 	p.Getenv, p.Keeper = sys.Getenv, helper("keep")
 	dir, err := safedir.NewWorkdir(p)
 	if err != nil {
-		return withHint(err, "set XDG_RUNTIME_DIR to a folder of yours in folders of yours or root's; as root, use sudo -H or su -")
+		return withHint(err, "set XDG_RUNTIME_DIR to a directory that, with all above it, only you and root can change; as root, use sudo -H or su -")
 	}
 	for _, path := range dir.Swept {
 		fmt.Fprintf(sys.Stderr, "removed what a killed run had left behind: %s\n", path)

@@ -37,7 +37,7 @@ var recordedReports = map[string]string{
 	"two":               "compare before.jsonl after.jsonl",
 	"two_throughput":    "compare before.jsonl after.jsonl --rank-by throughput",
 	"three":             "compare before.jsonl after.jsonl native.jsonl",
-	"normalised":        "compare before.jsonl after.jsonl native.jsonl --normalise aes*",
+	"normalized":        "compare before.jsonl after.jsonl native.jsonl --normalize aes*",
 	"machines":          "compare five-1.jsonl five-3.jsonl five-5.jsonl --figure md5* --figure block*",
 	"two_machines":      "compare five-1.jsonl five-3.jsonl --figure md5* --figure block*",
 }

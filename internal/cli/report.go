@@ -30,13 +30,13 @@ func newReportCommand(sys System) *cobra.Command {
 	})
 	flags := cmd.Flags()
 	f.out.add(cmd, true)
-	flags.StringVar(&f.policy, "policy", "modern", "what may be advised, and, if it is given, what tables and charts show: a security policy such as modern or fips-140-3, or a TOML `FILE`")
-	flags.BoolVar(&f.shown.All, "all", false, "text: all combinations, also what is never advised")
-	flags.BoolVar(&f.shown.Method, "method", false, "text: how it was measured, how far to trust it, what the words mean")
-	flags.IntVar(&f.out.Limit, "limit", 0, "text, md, csv: `ROWS` of each table (default: text: what fits on a screen; -1: all)")
+	flags.StringVar(&f.policy, "policy", "modern", "security policy for the advice and, if given, for tables and charts: a name such as modern or fips-140-3, or a TOML `FILE`")
+	flags.BoolVar(&f.shown.All, "all", false, "text: all combinations, including those never advised")
+	flags.BoolVar(&f.shown.Method, "method", false, "text: explain the method, how far to trust it, and the terms")
+	flags.IntVar(&f.out.Limit, "limit", 0, "text, md, csv: at most `ROWS` in each table (default in text: as many as fit on a screen; -1: all)")
 	flags.StringVar(&f.by, "rank-by", "auto", "throughput, cost or auto: throughput, unless only the cost differs significantly")
-	flags.StringVar(&f.machine, "machine", "", "limits of the machine that sshpace limits recorded (default: the newest of this machine)")
-	flags.BoolVar(&f.anonymous, "anonymize", false, "leave out whose result it is: names, paths, times of day, free text")
+	flags.StringVar(&f.machine, "machine", "", "limits recorded by sshpace limits (default: the newest of this machine)")
+	flags.BoolVar(&f.anonymous, "anonymize", false, "leave out names, paths, times of day and free text")
 	flags.Var(&f.size, "size", "classic: bytes of the copy")
 	flags.IntVar(&f.classic.Top, "top", 5, "classic: rows of each list")
 	flags.BoolVar(&f.classic.Worst, "worst", false, "classic: slowest first")
@@ -74,7 +74,7 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 		return err
 	}
 	if len(paths) > 1 && !f.out.OnlyText() {
-		return usageError("report them one by one, or relate them with sshpace compare", "%d files do not fit into one report", len(paths))
+		return usageError("report them one by one, or use sshpace compare", "%d files do not fit into one report", len(paths))
 	}
 	order, err := rank.ParseBy(f.by)
 	if err != nil {
@@ -104,7 +104,7 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 func classicOnly(cmd *cobra.Command, out outputFlags) error {
 	for _, name := range []string{"size", "top", "worst"} {
 		if cmd.Flags().Changed(name) && out.Format != "classic" {
-			return usageError("add --format classic", "--%s says nothing in other formats", name)
+			return usageError("add --format classic", "--%s has no effect in other formats", name)
 		}
 	}
 	return nil

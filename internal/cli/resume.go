@@ -66,5 +66,5 @@ func unfit(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return usageError("start a new result", "%s cannot be gone on with: %s", path, err)
+	return usageError("start a new result", "%s cannot be continued: %s", path, err)
 }

@@ -39,7 +39,7 @@ func newVersionCommand(sys System) *cobra.Command {
 			return printVersion(sys)
 		},
 	})
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the schemas of what every command prints")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the schemas of all commands")
 	return cmd
 }
 

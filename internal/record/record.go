@@ -62,11 +62,16 @@ const ByteOrderMark = "\ufeff"
 
 // FormatError says that a file is not a record file that this version reads.
 type FormatError struct {
-	Line int
+	Line int // 0: the file as a whole
 	Why  string
 }
 
-func (e *FormatError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Why) }
+func (e *FormatError) Error() string {
+	if e.Line == 0 {
+		return e.Why
+	}
+	return fmt.Sprintf("line %d: %s", e.Line, e.Why)
+}
 
 // ErrTruncated marks a last line that was cut: the writer was killed in the
 // middle of it. All records before it are good. A first line that is cut is a
@@ -99,7 +104,7 @@ func Read(r io.Reader) iter.Seq2[Record, error] {
 			}
 			if err == io.EOF && len(line) == 0 {
 				if n == 1 {
-					yield(Record{}, &FormatError{1, "the file is empty"})
+					yield(Record{}, &FormatError{Why: "the file is empty"})
 				}
 				return
 			}

@@ -56,7 +56,7 @@ var Policies = sync.OnceValue(func() []Policy {
 })
 
 // LookupPolicy finds a policy by name or alias, in upper or lower case. The error
-// lists the names.
+// names the nearest ones, or all.
 func LookupPolicy(name string) (Policy, error) {
 	var names, all []string
 	for _, p := range Policies() {
@@ -66,8 +66,7 @@ func LookupPolicy(name string) (Policy, error) {
 		}
 		names, all = append(names, p.Name), append(append(all, p.Name), p.Aliases...)
 	}
-	return Policy{}, fault.Usage(fault.Near("--policy ", name, all, "name one of those with --policy, or a TOML file with sshpace advise --policy"),
-		"unknown policy %q (known: %s)", name, strings.Join(names, ", "))
+	return Policy{}, fault.Usage(fault.Near("--policy ", name, all, "policies: "+strings.Join(names, ", ")), "unknown policy %q", name)
 }
 
 // Allows reports whether the policy allows a name of the given kind. A kind

@@ -41,6 +41,15 @@ func (e Estimate) ArmAt(confidence float64) float64 {
 // Interval is the quantity with its 95 % interval.
 func (e Estimate) Interval() Interval { return e.within(e.Arm()) }
 
+// OrNil is that interval; nil where nothing is known.
+func (e Estimate) OrNil() *Interval {
+	if !e.Known() {
+		return nil
+	}
+	i := e.Interval()
+	return &i
+}
+
 func (e Estimate) within(arm float64) Interval {
 	return Interval{Value: e.Log, Lo: e.Log - arm, Hi: e.Log + arm, N: e.N}.Exp()
 }

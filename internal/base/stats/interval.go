@@ -17,6 +17,17 @@ type Interval struct {
 	N     int     `json:"n"`
 }
 
+// OrNil is nil where nothing was measured.
+func (i *Interval) OrNil() *Interval {
+	if i == nil || i.N == 0 {
+		return nil
+	}
+	return i
+}
+
+// Exactly is a figure without an interval.
+func Exactly(v float64) *Interval { return &Interval{Value: v, Lo: v, Hi: v} }
+
 // Shown is a value with its interval, if it has one, in the one notation that people
 // read: "12.3 ms (11.9-12.8)".
 func (i Interval) Shown(figure func(float64) string, unit string) string {
@@ -121,10 +132,19 @@ func StudentQuantile(degrees float64) float64 { return studentQuantile(degrees, 
 
 func studentQuantile(degrees, confidence float64) float64 {
 	degrees = math.Max(1, degrees)
+	x, p := math.Sqrt2*math.Erfcinv(1-confidence), 1-(1-confidence)/2
 	if degrees > 1000 {
-		return math.Sqrt2 * math.Erfcinv(1-confidence)
+		return x
 	}
-	return moremath.InvCDF(moremath.TDist{V: degrees})(1 - (1-confidence)/2)
+	// Newton's method, from the normal quantile: above the median the distribution is
+	// concave, so that no step leads beyond the quantile.
+	t := moremath.TDist{V: degrees}
+	for {
+		step := (p - t.CDF(x)) / t.PDF(x)
+		if x += step; step <= 1e-14*x {
+			return x
+		}
+	}
 }
 
 // normalQuantile is the 97.5 % quantile of the standard normal distribution.

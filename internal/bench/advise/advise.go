@@ -245,13 +245,13 @@ func (a *Advice) first() {
 		case a.Strict, a.Severed == list.Kind && len(list.First) == 0:
 			list.First = list.Names()
 		case list.Kind == alg.Kex:
-			list.keep = "a login happens once, and the policy allows what is used now"
+			list.keep = "a login happens once, and the policy allows the present key exchange"
 		case c.Stays():
-			list.keep = "nothing else is notably faster than what is used now"
+			list.keep = "nothing else is notably faster than the present choice"
 		case c.Uncertain():
-			list.keep = "there is not enough data to tell whether a change gains anything"
+			list.keep = "there is not enough data to say whether a change gains anything"
 		default:
-			list.keep = "the cipher that is advised needs none"
+			list.keep = "the advised cipher needs none"
 		}
 	}
 }
@@ -340,9 +340,9 @@ func (a *Advice) doubt(p Params) {
 	}
 	r := p.Ranking
 	add(a.Severed != "", a.CannotConnect())
-	add(a.Present.Cipher == "" && a.Severed == "", "the present configuration is not known: nothing to compare with")
+	add(a.Present.Cipher == "" && a.Severed == "", "the present configuration is unknown: there is nothing to compare with")
 	add(r.Campaign.Imported != "", "the result was imported from an old log: measure again with sshpace bench")
-	add(a.Present.Kex != a.Advised.Kex && a.Present.Kex != "", fmt.Sprintf("the key exchange becomes %s (now %s); it matters at login only", a.Advised.Kex, a.Present.Kex))
+	add(a.Present.Kex != a.Advised.Kex && a.Present.Kex != "", fmt.Sprintf("the key exchange becomes %s (now %s); it only affects logins", a.Advised.Kex, a.Present.Kex))
 	for _, w := range r.Warnings {
 		add(w.Name == "control" || w.Name == "noise" && a.Choice.Uncertain(), w.Text)
 	}

@@ -155,14 +155,14 @@ func TestCannotConnect(t *testing.T) {
 		if a.Severed != test.want || !strings.Contains(a.CannotConnect(), test.says) || !strings.Contains(notes, test.says) {
 			t.Errorf("%+v: severed by %q, which says %q; notes:\n%s", test.client, a.Severed, a.CannotConnect(), notes)
 		}
-		if a.Severed != "" && (a.Present != alg.Suite{} || strings.Contains(notes, "is not known")) {
+		if a.Severed != "" && (a.Present != alg.Suite{} || strings.Contains(notes, "is unknown")) {
 			t.Errorf("%+v: present is %+v; notes:\n%s", test.client, a.Present, notes)
 		}
 	}
 	r := ranking(new(true)) // of a choice, to a server of which nothing else is known
 	r.Campaign.Offer.Ciphers = []string{gcm128}
 	a, err := advise.New(advise.Params{Ranking: r, Policy: named(t, "modern"), Client: advise.Side{Offer: alg.Offer{Ciphers: []string{chacha}, Kex: server.Kex}}})
-	if err != nil || a.Severed != "" || !strings.Contains(strings.Join(a.Notes, "\n"), "is not known") {
+	if err != nil || a.Severed != "" || !strings.Contains(strings.Join(a.Notes, "\n"), "is unknown") {
 		t.Errorf("what the server accepts is not known, but severed is %q, notes %q, %v", a.Severed, a.Notes, err)
 	}
 }

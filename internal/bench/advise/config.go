@@ -76,15 +76,15 @@ func (l List) value(of Side, strict bool) (value, why string) {
 	case len(l.Choices) == 0:
 		return "", "the policy allows none, and its ciphers need none"
 	case strict:
-		return strings.Join(names, ","), "closed: every other algorithm is refused, also those of later versions"
+		return strings.Join(names, ","), "closed: every other algorithm is refused, including those of later versions"
 	case len(names) == 0:
 		return "", l.keep
 	case len(now) == 0 && of.Old:
-		return "", "before OpenSSH 8.1 a list names all, and what is enabled now is not known; --strict closes it"
+		return "", "before OpenSSH 8.1 a list must name all, and those enabled now are unknown; --strict closes it"
 	case len(now) > 0 && of.Old:
-		return strings.Join(full, ","), "these first, then all that is enabled now; before OpenSSH 8.1 a list names all"
+		return strings.Join(full, ","), "these first, then all others enabled now; before OpenSSH 8.1 a list must name all"
 	case len(now) > 0 && len(lacking(usual, now)) > 0:
-		return strings.Join(full, ","), "these first, then all that is enabled now; the present list is closed, and stays so"
+		return strings.Join(full, ","), "these first, then all others enabled now; the present list is closed and stays closed"
 	case len(lacking(now, append(slices.Clone(names), usual...))) > 0:
 		return "^" + strings.Join(full, ","), "^: these first; all others stay enabled"
 	}

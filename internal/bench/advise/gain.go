@@ -25,7 +25,7 @@ func gainOf(r *rank.Ranking, from, to rank.Cell) Gain {
 	if (from.Server == nil) != (to.Server == nil) {
 		cost = over(from.Within.Client, to.Within.Client)
 	}
-	g.Throughput, g.Cost = quantity(speed), quantity(cost)
+	g.Throughput, g.Cost = speed.OrNil(), cost.OrNil()
 	decides := speed
 	if g.Decides(r.By) == g.Cost {
 		decides = cost
@@ -59,13 +59,4 @@ func over(a, b stats.Estimate) stats.Estimate {
 		return stats.Estimate{}
 	}
 	return a.Over(b)
-}
-
-// quantity is an estimate with its interval, nil where it is unknown.
-func quantity(e stats.Estimate) *rank.Quantity {
-	if !e.Known() {
-		return nil
-	}
-	q := e.Interval()
-	return &q
 }

@@ -15,7 +15,7 @@ func Load(name string) (Policy, error) {
 	}
 	text, err := file.ReadFile(name, maxPolicy)
 	if err != nil {
-		return Policy{}, fault.Usage("name a policy, or a TOML file", "%s", err)
+		return Policy{}, &fault.Error{Err: err, Hint: "name a policy, or a TOML file", Code: fault.Misuse}
 	}
 	p, err := ParsePolicy(string(text), strings.TrimSuffix(filepath.Base(name), ".toml"))
 	if err != nil {

@@ -68,7 +68,7 @@ func ParsePolicy(text, fallback string) (Policy, error) {
 			*list.to = []string{}
 		}
 		if i := slices.IndexFunc(*list.from, func(name string) bool { _, known := alg.Lookup(list.kind, name); return !known }); i >= 0 {
-			return Policy{}, fmt.Errorf("%s %q is not known, so that its safety is not, either", list.kind, (*list.from)[i])
+			return Policy{}, fmt.Errorf("%s %q is unknown, and so is its safety", list.kind, (*list.from)[i])
 		}
 	}
 	if strings.ContainsFunc(p.Name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
@@ -97,9 +97,9 @@ func (p Policy) Refuses(kind alg.Kind, name string, strict *bool) string {
 	a, known := alg.Lookup(kind, name)
 	switch {
 	case !known || a.Status == "":
-		return "nothing is known of its safety"
+		return "its safety is unknown"
 	case a.Pseudo:
-		return "it is a signal, no algorithm"
+		return "it is a signal, not an algorithm"
 	case a.Status == alg.Weak || a.Status == alg.Broken:
 		return string(a.Status) + ": " + short(a.Reason)
 	case p.strongest && a.Status != alg.Strong:

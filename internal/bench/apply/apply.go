@@ -42,6 +42,19 @@ type Params struct {
 	Out, Notes io.Writer
 }
 
+// Check refuses what no lines can be written for.
+func (p Params) Check() error {
+	switch {
+	case !slices.Contains([]string{"", "client", "server", "both"}, p.Sides):
+		return fault.Usage("use client, server or both", "--write %q", p.Sides)
+	case len(p.Hosts) > 0 && p.Sides == "server":
+		return fault.Usage("leave --check out", "--check is for the client's lines")
+	case strings.ContainsFunc(p.Pattern, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"'#=\\", r) }):
+		return fault.Usage("such as --host 'nas*'", "--host %q is not a pattern of ssh_config", p.Pattern)
+	}
+	return nil
+}
+
 // Advised is advice, and the ssh and sshd that are to follow it.
 type Advised struct {
 	Params
@@ -96,7 +109,7 @@ func (a *Advised) aim() (err error) {
 	switch {
 	case foreign || a.Pattern != "":
 	case a.Strict:
-		return fault.Usage(name, "a result of loopback says nothing of other hosts: --strict may cut them off")
+		return fault.Usage(name, "a loopback result says nothing about other hosts: --strict may cut them off")
 	case a.Sides == "client" || a.Sides == "both":
 		return fault.Usage(name, "a loopback result names no host: add --host")
 	}
@@ -132,7 +145,7 @@ func (a *Advised) Check(ctx context.Context) error {
 		return err
 	}
 	if err := a.checkClient(ctx, client); err != nil {
-		return fmt.Errorf("ssh does not take the advice: %w", err)
+		return fmt.Errorf("ssh rejects the advice: %w", err)
 	}
 	if !a.HasServer() {
 		return nil
@@ -142,7 +155,7 @@ func (a *Advised) Check(ctx context.Context) error {
 		return err
 	}
 	if err := a.checkServer(ctx, server); err != nil {
-		return fmt.Errorf("sshd does not take the advice: %w", err)
+		return fmt.Errorf("sshd rejects the advice: %w", err)
 	}
 	return nil
 }

@@ -43,8 +43,8 @@ func serverNow(ctx context.Context, path, config, hostKey string, notes io.Write
 		side.Offer, err = sshd.EffectiveServer(ctx, config, hostKey)
 	}
 	if err != nil && config == "" {
-		fmt.Fprintf(notes, "note: the present server configuration is not known: %s\n", termsafe.OneLine(err.Error()))
+		fmt.Fprintf(notes, "note: the present server configuration is unknown: %s\n", termsafe.OneLine(err.Error()))
 		return sshd, advise.Side{Old: side.Old}, nil
 	}
-	return sshd, side, fault.WithHint(err, "look at the file that --sshd-config names")
+	return sshd, side, fault.WithHint(err, "check the file that --sshd-config names")
 }

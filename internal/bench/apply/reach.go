@@ -62,8 +62,8 @@ func (a *Advised) stillReached(ctx context.Context, files ...string) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			return fault.WithHint(fmt.Errorf("%s would not be reached any more: %s", host.name, termsafe.OneLine(err.Error())),
-				"leave --strict out, or give the advice to other hosts with --host")
+			return fault.WithHint(fmt.Errorf("%s could no longer be reached: %s", host.name, termsafe.OneLine(err.Error())),
+				"leave out --strict, or give the advice to other hosts with --host")
 		}
 		fmt.Fprintf(a.Out, "# check %s: %s -> %s\n", termsafe.Line(host.name), termsafe.Line(host.now.String()), termsafe.Line(got.String()))
 	}

@@ -111,7 +111,7 @@ func (p Params) takeOut(config, base, pattern string, reads func(string) error) 
 		if err != nil {
 			return n, err
 		}
-		fmt.Fprintf(p.Out, "# taken out of %s: %s\n# the old file: %s\n", c.Path, unit.Count(here, "block"), backup)
+		fmt.Fprintf(p.Out, "# removed from %s: %s\n# the old file: %s\n", c.Path, unit.Count(here, "block"), backup)
 	}
 	return n, nil
 }

@@ -28,17 +28,17 @@ const dropIn = "00-sshpace.conf"
 const defaultServerConfig = "/etc/ssh/sshd_config"
 
 // reloadSSHD is said of each change of sshd_config.
-const reloadSSHD = "# sshd reads it when it is told to, such as with: systemctl reload ssh; keep a session open until a new login works"
+const reloadSSHD = "# sshd reads it after systemctl reload ssh; keep a session open until a new login works"
 
 // explain says what to do about a file that cannot be written.
 func explain(err error) error {
 	if _, ok := errors.AsType[*safedir.UntrustedError](err); ok {
-		return fault.WithHint(err, "make the folder and the file yours alone, such as with chmod go-w, then try again")
+		return fault.WithHint(err, "make the directory and the file yours alone, such as with chmod go-w, then try again")
 	}
 	for cause, hint := range map[error]string{
 		file.ErrChanged: "try again",
 		syscall.EACCES:  "you may not write there: run it as the owner of the file, or copy the lines by hand",
-		syscall.EPERM:   "the file or its folder is protected, such as with chattr +i (see lsattr): lift that, or copy the lines by hand",
+		syscall.EPERM:   "the file or its directory is protected, such as with chattr +i (see lsattr): lift that, or copy the lines by hand",
 		syscall.EROFS:   "the file system is read-only: copy the lines by hand",
 		syscall.ENOSPC:  "make room on that file system, then try again; nothing was changed",
 		syscall.EDQUOT:  "make room in your quota, then try again; nothing was changed",
@@ -59,7 +59,7 @@ func (a *Advised) Write(ctx context.Context) error {
 		return fault.Usage("use --write client; copy the lines for sshd to the server, and check them there with sshd -t",
 			"the server is not this machine: nothing was written")
 	case !a.Advice.Changes():
-		fmt.Fprintln(a.Out, "# nothing needs to be changed: nothing is written")
+		fmt.Fprintln(a.Out, "# nothing to change: nothing is written")
 		return nil
 	}
 	if a.Sides != "server" {
@@ -165,7 +165,7 @@ func undoCommand(side, flag, file string) string {
 // the one that takes the change back.
 func (a *Advised) put(config, base string, block file.Block, mode os.FileMode, before func(string) error, after func() error, look, undo string) error {
 	if _, err := os.Stat(config); err == nil && after() == nil {
-		fmt.Fprintf(a.Out, "# %s leads to the advice already: nothing is written\n", config)
+		fmt.Fprintf(a.Out, "# %s already follows the advice: nothing is written\n", config)
 		return nil
 	}
 	target := config
@@ -186,7 +186,7 @@ func (a *Advised) put(config, base string, block file.Block, mode os.FileMode, b
 		return err
 	}
 	if err != nil {
-		return fault.WithHint(err, "another line of the configuration may come first; this shows which: "+look)
+		return fault.WithHint(err, "an earlier line of the configuration may win; this shows which: "+look)
 	}
 	fmt.Fprintf(a.Out, "# written: %s\n", c.Path)
 	if backup != "" {

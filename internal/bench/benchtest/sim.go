@@ -26,6 +26,7 @@ type Machine struct {
 	NoServer    bool    // server CPU cannot be read
 	NoClient    bool    // client CPU cannot be read
 	Scale       float64 // factor on all costs; 0 counts as 1
+	Path        float64 // ns per byte that the path takes beside what a server computes: a link or a window is the limit
 	Factor      map[alg.Suite]float64
 	Neighbours  Neighbours // of sittings only
 
@@ -93,9 +94,9 @@ func (m *Machine) Server(cell alg.Suite) float64 { return 1.04*m.Client(cell) + 
 // Wall is the true wall time of a cell in ns per byte, on an idle machine.
 func (m *Machine) Wall(cell alg.Suite) float64 {
 	if m.Cores == 1 {
-		return (m.Client(cell) + m.Server(cell)) * 1.02
+		return m.Path + (m.Client(cell)+m.Server(cell))*1.02
 	}
-	return m.Server(cell) * 1.08
+	return m.Path + m.Server(cell)*1.08
 }
 
 // fixed is a standard normal figure that belongs to what a cell computes.

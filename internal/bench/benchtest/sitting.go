@@ -188,7 +188,7 @@ func (m *Machine) turns(f *record.File, s Sitting, own map[int]float64) {
 // slice is one turn of one connection.
 func (m *Machine) slice(t record.Trial, s Sitting, own, slow float64, long bool) record.Slice {
 	cell := t.Want.Bulk()
-	bytes := math.Ceil(float64(s.Slice)/m.Server(cell)/32768) * 32768
+	bytes := math.Ceil(float64(s.Slice)/(m.Path+m.Server(cell))/32768) * 32768
 	if long {
 		bytes *= longFactor
 	}

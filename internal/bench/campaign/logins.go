@@ -60,7 +60,7 @@ var ofHosts = []string{"kex", "connection", "client", "none"}
 
 // CheckHost refuses what only the private server can be measured with.
 func (p *LoginParams) CheckHost() error {
-	const hint = "leave the host out: that is measured on a private server"
+	const hint = "leave out the host: this is measured on a private server"
 	if p.Full {
 		return fault.Usage(hint, "--full on a host")
 	}
@@ -165,13 +165,13 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 	why := plan.EndComplete
 	if errors.Is(err, context.Canceled) {
 		why = plan.EndInterrupted
-		defer fmt.Fprintf(p.Stderr, "go on with: %s%s\n", p.GoOn, shell.Word(file.Name()))
+		defer fmt.Fprintf(p.Stderr, "continue with: %s%s\n", p.GoOn, shell.Word(file.Name()))
 	}
 	if errors.Is(err, login.ErrOtherKinds) {
-		return fault.Usage("start a new result", "%s cannot be gone on with: %s", file.Name(), err)
+		return fault.Usage("start a new result", "%s cannot be continued: %s", file.Name(), err)
 	}
 	if err == nil && before == len(kept.memory.LoginRuns) {
-		fmt.Fprintln(p.Stderr, "nothing left to do: a longer --budget, or more --rounds, go on")
+		fmt.Fprintln(p.Stderr, "nothing left to do; give a longer --budget, or more --rounds, to continue")
 	}
 	if ended := kept.end(why); ended != nil {
 		return ended
@@ -237,7 +237,7 @@ func (p *LoginParams) kexNames(bed *testbed.Testbed) ([]string, error) {
 	patterns := strings.Split(wanted, ",")
 	names := slices.DeleteFunc(slices.Clone(offer.Kex), func(name string) bool { return !alg.Match(patterns, name) })
 	if len(names) == 0 {
-		return nil, fault.Usage("there are "+strings.Join(offer.Kex, ", "), "no key exchange is called %s", wanted)
+		return nil, fault.Usage("there are "+strings.Join(offer.Kex, ", "), "unknown key exchange %q", wanted)
 	}
 	return names, nil
 }
@@ -248,7 +248,7 @@ func loginFailed(err error, bed *testbed.Testbed) error {
 		d := bed.Destination
 		d.Host = cmp.Or(d.Host, bed.Target)
 		line := shell.Line(append([]string{"ssh", "-v"}, d.Typed()...)...)
-		hint := cmp.Or(fault.HintOf(err), "nothing more was tried; see what ssh says: "+line)
+		hint := cmp.Or(fault.HintOf(err), "no further login was tried; see what ssh says: "+line)
 		return fault.WithHint(fmt.Errorf("%s: %s", bed.Target, termsafe.OneLine(failed.Error())), hint)
 	}
 	return err

@@ -75,7 +75,7 @@ func (p *MachineParams) prepare(ctx context.Context) error {
 	}
 	p.Limits.OpenSSL, _ = limits.FindOpenSSL(ctx, p.OpenSSL)
 	if p.OpenSSL != "" && p.Limits.OpenSSL == "" {
-		return fault.Usage("name the program with --openssl", "%s is no openssl", p.OpenSSL)
+		return fault.Usage("name the program with --openssl", "%s is not openssl", p.OpenSSL)
 	}
 	if p.Limits.DiskDir == "" {
 		p.Limits.DiskDir = filepath.Dir(p.Store.Machines())

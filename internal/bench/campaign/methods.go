@@ -42,7 +42,7 @@ func Suites(ctx context.Context, bed *testbed.Testbed, chosen testbed.Selection)
 	if len(chosen.Patterns[alg.Cipher]) == 0 && chosen.Policy == "" {
 		now := bed.Present(ctx)
 		if now.Cipher == "" {
-			return nil, &fault.Error{What: "the cipher that ssh takes by itself cannot be found out", Hint: "name one with --cipher"}
+			return nil, &fault.Error{What: "cannot find out which cipher ssh uses by default", Hint: "name one with --cipher"}
 		}
 		return []alg.Suite{alg.NewSuite(now.Cipher, cmp.Or(mac, now.MAC), kex)}, nil
 	}
@@ -88,7 +88,7 @@ func Methods(drain context.Context, p MethodParams, measure func(transfer.Turns,
 	before := len(kept.memory.Methods) + len(kept.memory.Runs)
 	err = measure(p.Turns, kept.sink)
 	_ = p.Screen.Draw()
-	goOn := "go on with: " + p.GoOn + shell.Word(file.Name())
+	goOn := "continue with: " + p.GoOn + shell.Word(file.Name())
 	why := plan.EndComplete
 	if drain.Err() != nil {
 		why, err = plan.EndInterrupted, nil
@@ -99,7 +99,7 @@ func Methods(drain context.Context, p MethodParams, measure func(transfer.Turns,
 		return fault.WithHint(err, cmp.Or(fault.HintOf(err), goOn))
 	}
 	if why == plan.EndComplete && before == len(kept.memory.Methods)+len(kept.memory.Runs) {
-		fmt.Fprintln(p.Stderr, "nothing left to do: more --rounds go on")
+		fmt.Fprintln(p.Stderr, "nothing left to do; give more --rounds to continue")
 	}
 	results := compare.MethodResults(kept.memory)
 	if len(results) == 0 && drain.Err() == nil {

@@ -48,6 +48,6 @@ func (r *recording) show(report format.Report) error {
 	if filepath.IsAbs(r.file.Name()) { // as the last one is, it need not be named
 		again = ""
 	}
-	fmt.Fprintf(r.Stderr, "\nsaved: %s\nlook again: sshpace report%s\n", name, again)
+	fmt.Fprintf(r.Stderr, "\nsaved: %s\nshow it again: sshpace report%s\n", name, again)
 	return nil
 }

@@ -90,7 +90,7 @@ func New(ctx context.Context, bed *testbed.Testbed, file *store.File, p Params) 
 	made, looks, err := planned(*c, env)
 	if short, ok := errors.AsType[*plan.BudgetError](err); ok {
 		least := (short.Least + time.Second - 1).Truncate(time.Second)
-		return nil, fault.Usage(fmt.Sprintf("a login to it takes %s: allow --budget %s or more", short.Login.Round(time.Millisecond), least), "--budget %s", short)
+		return nil, fault.Usage(fmt.Sprintf("a login takes %s there: use --budget %s or more", short.Login.Round(time.Millisecond), least), "--budget %s", short)
 	}
 	if err != nil {
 		return nil, fault.Usage("allow more algorithms", "%s", err)
@@ -200,9 +200,9 @@ func (j *Run) limits(ctx context.Context, sink record.Sink) error {
 
 // nothingLeft says why a run made no trial.
 var nothingLeft = map[plan.Ending]string{
-	plan.EndBudget:    "nothing left to do: --budget is for the whole run, and a longer one goes on",
-	plan.EndPrecision: "nothing left to do: a smaller --precision goes on",
-	plan.EndComplete:  "nothing left to do: all of it has been measured",
+	plan.EndBudget:    "nothing left to do; --budget is for the whole run: give a longer one to continue",
+	plan.EndPrecision: "nothing left to do; give a smaller --precision to continue",
+	plan.EndComplete:  "nothing left to do: everything has been measured",
 	plan.EndFailures:  "nothing left to do",
 }
 
@@ -248,11 +248,11 @@ func (j *Run) report(f *record.File, name string, drain context.Context, runErr 
 	}
 	ranking, err := rank.Of(f, rank.Auto)
 	if errors.Is(err, rank.ErrNoSamples) && drain.Err() != nil {
-		fmt.Fprintf(j.Stderr, "nothing was measured yet; go on with: %s%s\n", j.GoOn, name)
+		fmt.Fprintf(j.Stderr, "nothing was measured yet; continue with: %s%s\n", j.GoOn, name)
 		return nil
 	}
 	if err != nil {
-		return cmp.Or(runErr, fault.WithHint(fmt.Errorf("%s: %w", name, err), "allow more time or look at the failures; go on with: "+j.GoOn+name))
+		return cmp.Or(runErr, fault.WithHint(fmt.Errorf("%s: %w", name, err), "allow more time, or look at the failures; continue with: "+j.GoOn+name))
 	}
 	newest, _ := j.Store.Newest()
 	commands := format.Commands(name, name, newest, "modern")
@@ -270,7 +270,7 @@ func (j *Run) report(f *record.File, name string, drain context.Context, runErr 
 // shortfall explains why a run did not measure what it was to measure, if it
 // did not.
 func (j *Run) shortfall(runErr error, name string) error {
-	goOn := "go on with: " + j.GoOn + name
+	goOn := "continue with: " + j.GoOn + name
 	if _, gaveUp := errors.AsType[*drive.HostError](runErr); gaveUp {
 		err := j.bed.Explain(runErr)
 		return fault.WithHint(err, fault.HintOf(err)+"; then "+goOn)
@@ -282,7 +282,7 @@ func (j *Run) shortfall(runErr error, name string) error {
 		return &fault.Error{What: fmt.Sprintf("not a single %s worked", what), Hint: "look at the failures; " + goOn}
 	}
 	if j.plan.End() == plan.EndFailures {
-		return &fault.Error{What: "given up: too many trials failed in a row", Hint: "look at the failures; " + goOn}
+		return &fault.Error{What: "gave up: too many trials failed in a row", Hint: "look at the failures; " + goOn}
 	}
 	return nil
 }
@@ -290,7 +290,7 @@ func (j *Run) shortfall(runErr error, name string) error {
 // writeError explains why a run broke off and what can be done about it.
 func (j *Run) writeError(err error, name string) error {
 	if fault.NoSpace(err) || errors.Is(err, os.ErrClosed) {
-		return fault.WithHint(err, "make room, then go on with: "+j.GoOn+name)
+		return fault.WithHint(err, "make room, then continue with: "+j.GoOn+name)
 	}
 	return j.bed.Explain(err)
 }

@@ -24,9 +24,9 @@ type Input struct {
 // Options of a comparison. The zero value is the default.
 type Options struct {
 	By rank.By // default Auto: cost where all files have it
-	// Normalise lists ciphers, names or globs, whose geometric mean becomes 1 in
+	// Normalize lists ciphers, names or globs, whose geometric mean becomes 1 in
 	// each file: what remains is how the others do relative to them.
-	Normalise []string
+	Normalize []string
 	// Figures lists measurements, names or globs, to compare; empty for all.
 	Figures []string
 }
@@ -36,7 +36,7 @@ type Options struct {
 type Comparison struct {
 	By         rank.By
 	KexBy      rank.By // what Kex compares: Throughput stands for login time
-	Normalised []string
+	Normalized []string
 	Inputs     []Input
 	Order      []float64 // of each file after the first: Kendall's tau between the orders of the common cells; empty for fewer than three
 	Overall    []Ratio   // of each file after the first: geometric mean over the common cells
@@ -52,14 +52,14 @@ type Comparison struct {
 
 	of        sides     // whose costs
 	adjusted  []bool    // what other guests changed is taken out of that file
-	shiftErrs []float64 // of the normalisation, one per file
+	shiftErrs []float64 // of the normalization, one per file
 }
 
 // CellRatios is one cell in all files.
 type CellRatios struct {
 	Suite     alg.Suite
 	Direction record.Direction
-	Values    []*rank.Quantity // ns per byte, or bytes per second; one per file, normalised if asked for
+	Values    []*rank.Quantity // ns per byte, or bytes per second; one per file, normalized if asked for
 	Ratios    []Ratio          // of each file after the first
 }
 
@@ -105,7 +105,7 @@ func Of(inputs []Input, o Options) (*Comparison, error) {
 	}
 	c.Warnings = takenOut(tables, inputs)
 	var err error
-	if c.Normalised, err = normalise(tables, o.Normalise); err != nil {
+	if c.Normalized, err = normalize(tables, o.Normalize); err != nil {
 		return nil, err
 	}
 	for _, t := range tables {
@@ -188,9 +188,9 @@ func (c *Comparison) lineLevel(k int) float64 {
 }
 
 // level is the standard error that the ratios of file k to the first have in
-// common. Normalising takes it out, and brings in that of the reference.
+// common. Normalizing takes it out, and brings in that of the reference.
 func (c *Comparison) level(k int) float64 {
-	if len(c.Normalised) > 0 {
+	if len(c.Normalized) > 0 {
 		return math.Hypot(c.shiftErrs[0], c.shiftErrs[k])
 	}
 	first, other := c.Inputs[0].Ranking, c.Inputs[k].Ranking

@@ -93,16 +93,16 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-func TestNormalised(t *testing.T) {
-	o := compare.Options{Normalise: []string{"3des-*"}}
+func TestNormalized(t *testing.T) {
+	o := compare.Options{Normalize: []string{"3des-*"}}
 	c := compared(t, o, benchtest.Noisy(1), slower(benchtest.Noisy(2), "", 2))
 	if r := c.Overall[0].Speed; math.Abs(r.Value()-1) > 0.05 {
-		t.Errorf("a machine of half the speed is %.3f as fast after normalising", r.Value())
+		t.Errorf("a machine of half the speed is %.3f as fast after normalizing", r.Value())
 	}
 	inputs := []compare.Input{{Label: "a", Ranking: benchtest.Of(t, benchtest.Simulate(t, benchtest.Noisy(1), 30*time.Second), rank.Auto)}}
 	inputs = append(inputs, inputs[0])
-	if _, err := compare.Of(inputs, compare.Options{Normalise: []string{"blowfish-cbc"}}); err == nil || !strings.Contains(err.Error(), "blowfish-cbc") {
-		t.Errorf("normalising to a cipher that is not there: %v", err)
+	if _, err := compare.Of(inputs, compare.Options{Normalize: []string{"blowfish-cbc"}}); err == nil || !strings.Contains(err.Error(), "blowfish-cbc") {
+		t.Errorf("normalizing to a cipher that is not there: %v", err)
 	}
 }
 
@@ -216,21 +216,21 @@ func part(f *record.File, keep func(alg.Suite) bool) *record.File {
 
 // A file with some of another one's cells is as fast as that: the reference is
 // made of the cells that both have.
-func TestNormalisedByCommonCells(t *testing.T) {
+func TestNormalizedByCommonCells(t *testing.T) {
 	whole := benchtest.Simulate(t, benchtest.Noisy(61), time.Minute)
 	ctr := part(whole, func(s alg.Suite) bool { return strings.HasSuffix(s.Cipher, "-ctr") })
 	c, err := compare.Of([]compare.Input{
 		{Label: "whole", Ranking: benchtest.Of(t, whole, rank.Auto)}, {Label: "ctr", Ranking: benchtest.Of(t, ctr, rank.Auto)},
-	}, compare.Options{Normalise: []string{"aes*"}})
+	}, compare.Options{Normalize: []string{"aes*"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r := c.Overall[0].Speed; math.Abs(r.Value()-1) > 0.01 {
 		t.Errorf("the same samples are %.3f as fast", r.Value())
 	}
-	for _, name := range c.Normalised {
+	for _, name := range c.Normalized {
 		if !strings.HasSuffix(name, "-ctr") {
-			t.Errorf("normalised to %s, which one file lacks", name)
+			t.Errorf("normalized to %s, which one file lacks", name)
 		}
 	}
 	if worse := failing(c); len(worse) > 0 {
@@ -239,7 +239,7 @@ func TestNormalisedByCommonCells(t *testing.T) {
 }
 
 // Where nothing shows what other guests did, runs on one machine differ as a whole, and a table of
-// equals must show no verdict in 95 % of comparisons: also not after normalising to a single cell.
+// equals must show no verdict in 95 % of comparisons: also not after normalizing to a single cell.
 func TestEqualMachinesHaveNoVerdict(t *testing.T) {
 	const runs = 20
 	random := rand.New(rand.NewPCG(6, 1))
@@ -251,7 +251,7 @@ func TestEqualMachinesHaveNoVerdict(t *testing.T) {
 		for _, in := range inputs {
 			in.Ranking.Slowed = rank.Slowed{}
 		}
-		for name, o := range map[string]compare.Options{"plain": {}, "normalised": {Normalise: []string{"chacha20-*"}}} {
+		for name, o := range map[string]compare.Options{"plain": {}, "normalized": {Normalize: []string{"chacha20-*"}}} {
 			c := comparedAs(t, o, inputs)
 			wrong[name+", overall"] += verdicts(compare.Group{Ratios: c.Overall})
 			wrong[name+", ciphers"] += verdicts(c.Ciphers...)

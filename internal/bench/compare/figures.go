@@ -48,7 +48,7 @@ func unpaired(inputs []Input) []rank.Warning {
 			}
 		}
 		if alone > 0 && measured > 1 {
-			out = append(out, rank.Warning{Name: "unpaired", Text: fmt.Sprintf("figures besides SSH that only %s has: %d", in.Label, alone)})
+			out = append(out, rank.Warning{Name: "unpaired", Text: fmt.Sprintf("figures besides SSH that are only in %s: %d", in.Label, alone)})
 		}
 	}
 	return out

@@ -57,7 +57,7 @@ func TestUnknownIsNotDifferent(t *testing.T) {
 		}
 		return out
 	}
-	if diff := cmp.Diff([]string{"figures besides SSH that only old has: 1"}, texts(old, own)); diff != "" {
+	if diff := cmp.Diff([]string{"figures besides SSH that are only in old: 1"}, texts(old, own)); diff != "" {
 		t.Errorf("an imported file (-want +got):\n%s", diff)
 	}
 	plain := measured("plain", md5)

@@ -57,7 +57,7 @@ func takenOut(tables []table, inputs []Input) (out []rank.Warning) {
 			slower, faster, slowed = faster, slower, -slowed
 		}
 		if slowed >= stats.Margin {
-			out = append(out, rank.Warning{Name: "guests", Text: fmt.Sprintf("other guests of the machine slowed %s by %s more than %s: the ratios are without what the slices of both show of that",
+			out = append(out, rank.Warning{Name: "guests", Text: fmt.Sprintf("other guests of the machine slowed %s by %s more than %s: the ratios are corrected for it as far as the slices show it",
 				slower, unit.Difference(math.Expm1(slowed)), faster)})
 		}
 	}

@@ -29,7 +29,7 @@ func RankRecords(path string, records *record.File, by rank.By) (*rank.Ranking, 
 		return nil, fault.Usage("measure with sshpace bench", "%s contains no cipher ranking", path)
 	}
 	if errors.Is(err, rank.ErrNoSamples) {
-		return nil, fault.WithHint(fmt.Errorf("%s: %w", path, err), "run it again, or go on with sshpace bench --resume "+shell.Word(path))
+		return nil, fault.WithHint(fmt.Errorf("%s: %w", path, err), "run it again, or continue with sshpace bench --resume "+shell.Word(path))
 	}
 	return r, err
 }

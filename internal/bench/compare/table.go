@@ -26,7 +26,7 @@ type table struct {
 	entries  map[record.Cell]entry
 	names    map[record.Cell]alg.Suite
 	order    []record.Cell
-	shiftErr float64 // of the normalisation
+	shiftErr float64 // of the normalization
 }
 
 // tableOf reads the speeds of one file.
@@ -77,9 +77,9 @@ func (t *table) ciphers(patterns []string) (meant []string) {
 	return meant
 }
 
-// normalise sets the geometric mean of the cells of some ciphers, those that all
+// normalize sets the geometric mean of the cells of some ciphers, those that all
 // files have, to 1 in every file. It returns the names of these ciphers.
-func normalise(tables []table, patterns []string) (used []string, err error) {
+func normalize(tables []table, patterns []string) (used []string, err error) {
 	if len(patterns) == 0 {
 		return nil, nil
 	}
@@ -134,8 +134,8 @@ func CommonCiphers(inputs []Input) []string {
 	return out
 }
 
-// ErrNoReference says that files cannot be normalised to the ciphers asked for.
-var ErrNoReference = errors.New("nothing to normalise to")
+// ErrNoReference says that files cannot be normalized to the ciphers asked for.
+var ErrNoReference = errors.New("nothing to normalize to")
 
 // sides are whose cost files are compared by: both, or the client's alone where
 // the server's is unknown in one of them.

@@ -65,9 +65,9 @@ func slowLookup(f *Facts) []Finding {
 		return nil
 	}
 	return []Finding{{
-		What: "looking the host's address up is slow (DNS or another name service)",
+		What: "looking up the host's address is slow (DNS or another name service)",
 		Cost: l.Lookup, Per: perLogin,
-		Evidence: "from the name to the address took " + Milliseconds(l.Lookup),
+		Evidence: "the look-up took " + Milliseconds(l.Lookup),
 		Where:    "on this machine, if that address never changes",
 		Do:       fixedAddress(f), Gain: ofLogin(f, l.Lookup),
 	}}
@@ -80,10 +80,10 @@ func deadAddress(f *Facts) []Finding {
 		}
 		where, do := here(f), configure(f, "AddressFamily "+family(f.Logins.Address))
 		if family(a.Address) == family(f.Logins.Address) {
-			where, do = where+"; the address may change one day", fixedAddress(f)
+			where, do = where+"; the address may change later", fixedAddress(f)
 		}
 		return []Finding{{
-			What: "an address of the host does not answer, and is tried first",
+			What: "the address that is tried first does not answer",
 			Cost: a.Took, Per: perLogin,
 			Evidence: fmt.Sprintf("%s: %s after %s; %s answered", a.Address, a.Why, Milliseconds(a.Took), f.Logins.Address),
 			Where:    where, Do: do, Gain: ofLogin(f, a.Took),
@@ -114,7 +114,7 @@ func gssapi(f *Facts) []Finding {
 	return []Finding{{
 		What: "Kerberos (GSSAPI) is tried before keys, and there is no ticket",
 		Cost: cost, Per: perLogin,
-		Evidence: "until ssh went on to the next method it took " + Milliseconds(cost),
+		Evidence: "ssh went on to the next method after " + Milliseconds(cost),
 		Where:    here(f), Do: configure(f, "GSSAPIAuthentication no"), Gain: ofLogin(f, cost),
 	}}
 }
@@ -127,7 +127,7 @@ func vainKeys(f *Facts) []Finding {
 			where, do = "on the command line; -i adds to what the configuration names: name the right key alone", rest+" -i ~/.ssh/id_ed25519 -o IdentitiesOnly=yes"
 		}
 		return []Finding{{
-			What: "the server hangs up before the right key is offered: too many are", Breaks: true,
+			What: "the server hangs up before ssh offers the right key: too many others come first", Breaks: true,
 			Evidence: fmt.Sprintf("%d keys were offered, then: %s", len(k.Vain)+1, f.Refusal.Said),
 			Where:    where, Do: do, Gain: "logins that work",
 		}}
@@ -195,19 +195,19 @@ func refused(f *Facts) []Finding {
 		return nil
 	}
 	found := Finding{
-		What: "the server hung up before it said who it is: a limit of sshd (MaxStartups, PerSourcePenalties), or something before it", Breaks: true,
+		What: "the server hung up before it sent its version: a limit of sshd (MaxStartups, PerSourcePenalties), or something in front of it", Breaks: true,
 		Evidence: fmt.Sprintf("after %s: %s; nothing more was tried", plural(r.After, "login", "logins"), r.Said),
-		Where:    "on the server, as root; sshd's log says which of its limits it was, and nothing if it was not sshd",
+		Where:    "on the server, as root; sshd's log names the limit, or has nothing if it was not sshd",
 		Do:       "journalctl -t sshd -n 30 --no-pager", Gain: "logins that are not refused",
 	}
 	switch {
 	case r.Startup:
 		found.What = "the server refuses connections: too many are not logged in yet (MaxStartups)"
-		found.Where = fmt.Sprintf("on the server, as root; look first who keeps connections open: ss -tn sport = :%d", f.Port)
+		found.Where = fmt.Sprintf("on the server, as root; first see who keeps connections open: ss -tn sport = :%d", f.Port)
 		found.Do = reload("MaxStartups 100:30:200", "00-startups.conf")
 	case r.Penalty:
 		found.What = "the server refuses our address for a while (PerSourcePenalties)"
-		found.Where = "on the server, as root, if this address is to be trusted"
+		found.Where = "on the server, as root, if you trust this address"
 		found.Do = reload("PerSourcePenaltyExemptList "+client(f, "ADDRESS"), "00-penalties.conf")
 	}
 	return []Finding{found}

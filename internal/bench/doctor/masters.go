@@ -38,8 +38,8 @@ func badMaster(f *Facts) []Finding {
 		}}
 	case m.State == Dead && !f.Sharing.Master:
 		return []Finding{{
-			What: "the socket of a ControlMaster that is gone is in the way", Breaks: true,
-			Evidence: m.Path + " is there, and nobody listens; ssh says so at every login, and shares nothing",
+			What: "the socket of a dead ControlMaster is in the way", Breaks: true,
+			Evidence: m.Path + " exists, but nobody listens on it; ssh complains at every login, and shares nothing",
 			Where:    "on this machine", Do: "rm -f " + path, Gain: "no complaint at every login",
 		}}
 	case len(m.Old) > 0:
@@ -91,7 +91,7 @@ func unshared(f *Facts) []Finding {
 		return nil
 	}
 	return []Finding{{
-		What: "every ssh logs in anew: connections are not shared and kept", Cost: cost, Per: perLogin,
+		What: "every ssh logs in again: connections are not shared and kept", Cost: cost, Per: perLogin,
 		Evidence: fmt.Sprintf("a login takes %s, a session over a shared connection %s", Milliseconds(f.Logins.Whole), Milliseconds(s.Session)),
 		Where:    here(f), Do: configure(f, shareSettings...),
 		Gain: fmt.Sprintf("about %s of every login but the first (predicted; what else is found here left out)", ms(cost.Value)),

@@ -53,8 +53,8 @@ type cause func(f *Facts, found *Finding) bool
 // commands of Match exec, has checks of its own.
 var stages = []stage{
 	{
-		check: "proxy", about: "a slow ProxyCommand, or a slow way through a jump host",
-		who: "the ProxyCommand", does: "bring the server's first line", between: "between the start of the ProxyCommand and the server's version line",
+		check: "proxy", about: "a slow ProxyCommand or jump host",
+		who: "the ProxyCommand", does: "deliver the server's first line", between: "between the start of the ProxyCommand and the server's version line",
 		took: proxyTook, floor: proxyFloor, tells: timeProxy, causes: []cause{throughJump},
 	},
 	{
@@ -63,7 +63,7 @@ var stages = []stage{
 		suspects: "its first packet is lost, or the server's queue of connections is full",
 		between:  "between the first packet and the open TCP connection",
 		took:     func(f *Facts) stats.Interval { return beyond(f.Logins.TCP, roundTrip(f)) }, floor: startFloor,
-		tells: theirLines("it counts connections that found no room (the two numbers grow then)", "nstat -az TcpExtListenDrops TcpExtListenOverflows; ss -ltn"),
+		tells: theirLines("it counts connections dropped because the queue was full (both numbers grow)", "nstat -az TcpExtListenDrops TcpExtListenOverflows; ss -ltn"),
 	},
 	{
 		check: "banner", about: "a server slow to send its first line",
@@ -125,7 +125,7 @@ var stages = []stage{
 		suspects: "PAM's account modules (LDAP, SSSD, access rules)", between: "between the signature and the accepted login", theirs: true,
 		took: accountTook, floor: serverFloor,
 		hangs:  func(s *Stuck) bool { return s.During == login.Sign && s.Signed },
-		tells:  theirLines("it shows PAM's account modules; sshd's log says what each complained about", "grep -h ^account /etc/pam.d/sshd /etc/pam.d/common-account; journalctl -t sshd -n 20 --no-pager"),
+		tells:  theirLines("it shows PAM's account modules; sshd's log has their complaints", "grep -h ^account /etc/pam.d/sshd /etc/pam.d/common-account; journalctl -t sshd -n 20 --no-pager"),
 		causes: []cause{slowModule("account")},
 	},
 	{
@@ -134,7 +134,7 @@ var stages = []stage{
 		// A stall lies there, too.
 		took: func(f *Facts) stats.Interval { return beyond(f.Logins.Session, roundTrip(f)+usualStall) }, floor: serverFloor,
 		hangs:  during(login.Channel, login.Exec),
-		tells:  theirLines("it shows PAM's session modules, of which one is slow", "grep -h ^session /etc/pam.d/sshd /etc/pam.d/common-session"),
+		tells:  theirLines("it shows PAM's session modules; one of them is slow", "grep -h ^session /etc/pam.d/sshd /etc/pam.d/common-session"),
 		causes: []cause{motd, slowModule("session")},
 	},
 	{
@@ -219,8 +219,8 @@ func throughJump(f *Facts, found *Finding) bool {
 		return false
 	}
 	jump := f.Jumps[len(f.Jumps)-1]
-	found.What = "the way through the jump host takes long: it is a login of its own"
-	found.Where, found.Do = "on this machine; it says what makes that login slow", "sshpace doctor "+shell.Word(jump)
+	found.What = "the jump host is slow: going through it takes a login of its own"
+	found.Where, found.Do = "on this machine; it explains why that login is slow", "sshpace doctor "+shell.Word(jump)
 	return true
 }
 
@@ -239,7 +239,7 @@ func wrappers(f *Facts, found *Finding) bool {
 		return false
 	}
 	found.What = "the server looks up the client's name before it says anything (TCP wrappers), and its DNS is slow"
-	found.Evidence += fmt.Sprintf("; there, looking %s up takes %s", client(f, "the client"), Milliseconds(s.Reverse))
+	found.Evidence += fmt.Sprintf("; there, looking up %s takes %s", client(f, "the client"), Milliseconds(s.Reverse))
 	found.Where, found.Do = "on the server, as root; the rules that need names", "grep -v '^#' /etc/hosts.allow /etc/hosts.deny"
 	return true
 }
@@ -294,7 +294,7 @@ func timeNames(f *Facts) (where, do string) {
 	if f.Logins.User != "" {
 		user = shell.Word(f.Logins.User)
 	}
-	return "on the server, as root; it shows whether sshd looks names up, and times both look-ups",
+	return "on the server, as root; it shows whether sshd looks up names, and times both look-ups",
 		"sshd -T | grep -i usedns; time getent hosts " + client(f, "CLIENT") + "; time getent passwd " + user
 }
 
@@ -308,11 +308,11 @@ func useDNS(f *Facts, found *Finding) bool {
 	if !slow && (s.Settings["usedns"] != "yes" || most(s.Account, found.Cost)) {
 		return false
 	}
-	found.What = "the server looks this machine's name up at every login (UseDNS), and its DNS is slow"
+	found.What = "the server looks up this machine's name at every login (UseDNS), and its DNS is slow"
 	if slow {
-		found.Evidence += fmt.Sprintf("; there, looking %s up takes %s", client(f, "the client"), Milliseconds(s.Reverse))
+		found.Evidence += fmt.Sprintf("; there, looking up %s takes %s", client(f, "the client"), Milliseconds(s.Reverse))
 	} else {
-		found.Evidence += "; there, UseDNS is on, and looking the account up is quick"
+		found.Evidence += "; there, UseDNS is on, and looking up the account is quick"
 	}
 	found.Where, found.Do = "on the server, as root", reload("UseDNS no", "00-usedns.conf")
 	return true
@@ -322,8 +322,8 @@ func slowAccount(f *Facts, found *Finding) bool {
 	if f.Server == nil || !most(f.Server.Account, found.Cost) {
 		return false
 	}
-	found.What = "the server is slow to look the account up (LDAP, SSSD or the like)"
-	found.Evidence += fmt.Sprintf("; there, looking the account up takes %s", Milliseconds(f.Server.Account))
+	found.What = "the server is slow to look up the account (LDAP, SSSD or similar)"
+	found.Evidence += fmt.Sprintf("; there, looking up the account takes %s", Milliseconds(f.Server.Account))
 	found.Where, found.Do = "on the server, as root; it shows which service is slow", `time getent passwd "$(id -un)"; grep ^passwd /etc/nsswitch.conf`
 	return true
 }
@@ -411,7 +411,7 @@ func motd(f *Facts, found *Finding) bool {
 	}
 	found.What = "the server takes long to open a session: PAM makes the message of the day"
 	found.Evidence += fmt.Sprintf("; there, %s in /etc/update-motd.d took %s", plural(len(s.Motd), "script", "scripts"), Milliseconds(s.Greeted))
-	found.Where = "on the server, as root: no message of the day is made any more"
+	found.Where = "on the server, as root; this turns off the message of the day"
 	found.Do = `sed -i.bak 's/^session.*pam_motd/#&/' /etc/pam.d/sshd`
 	return true
 }
@@ -495,7 +495,7 @@ func noShell(f *Facts) []Finding {
 		user = "USER"
 	}
 	return []Finding{{
-		What: "the login works, but the account runs no commands: its shell is nologin or the like, or a forced command refuses them", Breaks: true,
+		What: "the login works, but the account runs no commands: its shell is nologin or similar, or a forced command refuses them", Breaks: true,
 		Evidence: evidence,
 		Where:    "on the server; it shows the account's shell. Nothing is wrong if the account is for SFTP or forwarding only", Do: "getent passwd " + shell.Word(user),
 		Gain: "commands that run",

@@ -154,7 +154,7 @@ func (l *Lane) listen(r *run) {
 		for _, b := range buffer[:n] {
 			e, ok := l.came(b, now)
 			if !ok {
-				r.broken <- broken(l.Name, fmt.Sprintf("what came back is not what was sent: %q", b))
+				r.broken <- broken(l.Name, fmt.Sprintf("the echo differs from the bytes sent: %q", b))
 				return
 			}
 			select {

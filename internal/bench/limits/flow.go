@@ -149,11 +149,11 @@ func drain(read func([]byte) (int, error)) (float64, error) {
 // name for longer than a moment: it goes when we do, however that is.
 func disk(ctx context.Context, o Options) ([]record.Measurement, error) {
 	if o.DiskDir == "" {
-		return nil, &absentError{"there is no folder to put a file into: name one"}
+		return nil, &absentError{"there is no directory to put a file into: name one"}
 	}
 	var fs unix.Statfs_t
 	if unix.Statfs(o.DiskDir, &fs) == nil && inMemory(fs) {
-		return nil, &absentError{o.DiskDir + " is in memory: name a folder on a disk"}
+		return nil, &absentError{o.DiskDir + " is in memory: name a directory on a disk"}
 	}
 	f, err := os.CreateTemp(o.DiskDir, "sshpace-disk-")
 	if err != nil {

@@ -52,11 +52,11 @@ func Judge(direction record.Direction, e record.Evidence) (what, sentence, help 
 			return rule.what, sentence, help
 		}
 	}
-	why := "neither a CPU nor the link nor the window is used up"
+	why := "neither a CPU nor the link nor the window is exhausted"
 	if machineFull(direction, e) {
-		why = "other work keeps the cores of this machine busy, so that two connections at once tell nothing about the link"
+		why = "other work keeps the cores of this machine busy, so two connections at once say nothing about the link"
 	}
-	return Unknown, fmt.Sprintf("what limits %s cannot be told: %s", rate(e), why), ""
+	return Unknown, fmt.Sprintf("the limit at %s is unknown: %s", rate(e), why), ""
 }
 
 // rule is one limit: the first that holds is named.
@@ -232,25 +232,25 @@ func saysSource(d record.Direction, e record.Evidence) (string, string) {
 		who = "sshd"
 	}
 	if e.SourceEmpty == nil {
-		return fmt.Sprintf("where the bytes come from is the limit: it gives %s; %s, and the link carries %s", rate(e), idle(e), unit.Throughput(e.RawBytesPerS)), "a faster disk or program at that end; no setting of ssh"
+		return fmt.Sprintf("the source of the bytes is the limit: it delivers %s; %s, and the link carries %s", rate(e), idle(e), unit.Throughput(e.RawBytesPerS)), "a faster disk or program at that end; no setting of ssh"
 	}
-	return fmt.Sprintf("where the bytes come from is the limit: it gives %s, and %s has nothing to read %s of the time", rate(e), who, percent(*e.SourceEmpty)), "a faster disk or program at that end; no setting of ssh"
+	return fmt.Sprintf("the source of the bytes is the limit: it delivers %s, and %s has nothing to read %s of the time", rate(e), who, percent(*e.SourceEmpty)), "a faster disk or program at that end; no setting of ssh"
 }
 
 func saysSink(_ record.Direction, e record.Evidence) (string, string) {
 	const help = "a faster disk or program at that end; no setting of ssh"
 	if e.SinkFull == nil {
-		return fmt.Sprintf("where the bytes go to is the limit: it takes %s; %s, and the link carries %s", rate(e), idle(e), unit.Throughput(e.RawBytesPerS)), help
+		return fmt.Sprintf("the destination of the bytes is the limit: it accepts %s; %s, and the link carries %s", rate(e), idle(e), unit.Throughput(e.RawBytesPerS)), help
 	}
-	return fmt.Sprintf("where the bytes go to is the limit: it takes %s, and %s of the time what has arrived waits to be taken", rate(e), percent(*e.SinkFull)), help
+	return fmt.Sprintf("the destination of the bytes is the limit: it accepts %s, and what arrives waits to be read %s of the time", rate(e), percent(*e.SinkFull)), help
 }
 
 func saysLosses(_ record.Direction, e record.Evidence) (string, string) {
 	const help = "find out where the link loses packets; no setting of ssh makes up for that"
 	if e.Retransmitted > lossy {
-		return fmt.Sprintf("losses on the link are the limit: TCP sent %.1f %% of its segments again, and %s are left", 100*e.Retransmitted, rate(e)), help
+		return fmt.Sprintf("losses on the link are the limit: TCP sent %.1f %% of its segments twice, which leaves %s", 100*e.Retransmitted, rate(e)), help
 	}
-	return fmt.Sprintf("losses on the link are the limit: %s of the time nothing arrives at all, and %s are left", percent(value(e.Stalled)), rate(e)), help
+	return fmt.Sprintf("losses on the link are the limit: %s of the time nothing arrives at all, which leaves %s", percent(value(e.Stalled)), rate(e)), help
 }
 
 func saysLink(_ record.Direction, e record.Evidence) (string, string) {
@@ -266,7 +266,7 @@ func saysLink(_ record.Direction, e record.Evidence) (string, string) {
 }
 
 func saysWindow(_ record.Direction, e record.Evidence) (string, string) {
-	return fmt.Sprintf("the window is the limit: OpenSSH has 2 MiB on the way at most, which over a round trip of %s are %s; %s",
+	return fmt.Sprintf("the window is the limit: OpenSSH has at most 2 MiB in flight, which over a round trip of %s is %s; %s",
 			e.RTTNS.Round(100*time.Microsecond), unit.Throughput(ceiling(e)), idle(e)),
 		"several connections at once, or HPN-SSH at the receiving end; no cipher or MAC"
 }

@@ -28,7 +28,7 @@ func TestJudge(t *testing.T) {
 		"link":               {up, idle(record.Evidence{BytesPerSecond: 11.9e6, RTTNS: 20 * ms, RawBytesPerS: 12e6, Cores: 2}), limits.Link, "12.0 MB/s"},
 		"link of a host":     {up, record.Evidence{BytesPerSecond: 12e6, RTTNS: ms / 2, TwoBytesPerS: 12.2e6, ClientShare: share(0.03)}, limits.Link, "two connections at once carry no more"},
 		"host is this one":   {up, record.Evidence{BytesPerSecond: 400e6, RTTNS: ms / 5, TwoBytesPerS: 440e6, OwnCores: 2, BusyCores: 1.6, TwoBusyCores: 1.98, ClientShare: share(0.6), ClientWaits: share(0.1)}, limits.ClientCPU, "2.0 of its 2 cores are busy while two connections"},
-		"others are busy":    {up, record.Evidence{BytesPerSecond: 100e6, RTTNS: ms, TwoBytesPerS: 104e6, OwnCores: 2, BusyCores: 2, TwoBusyCores: 2, ClientShare: share(0.4), ClientWaits: share(0.01)}, limits.Unknown, "tell nothing about the link"},
+		"others are busy":    {up, record.Evidence{BytesPerSecond: 100e6, RTTNS: ms, TwoBytesPerS: 104e6, OwnCores: 2, BusyCores: 2, TwoBusyCores: 2, ClientShare: share(0.4), ClientWaits: share(0.01)}, limits.Unknown, "say nothing about the link"},
 		"link, busy machine": {up, record.Evidence{BytesPerSecond: 12e6, RTTNS: ms / 2, TwoBytesPerS: 12.2e6, OwnCores: 2, BusyCores: 2, TwoBusyCores: 2, ClientShare: share(0.04), ClientWaits: share(0.05)}, limits.Link, "two connections at once carry no more"},
 		"window":             {down, idle(record.Evidence{BytesPerSecond: 39e6, RTTNS: 50 * ms, RawBytesPerS: 400e6, Cores: 2}), limits.Window, "41.9 MB/s"},
 		"raw TCP too short":  {up, idle(record.Evidence{BytesPerSecond: 17.9e6, RTTNS: 100 * ms, RawBytesPerS: 6.9e6, Cores: 2}), limits.Window, "21.0 MB/s"},
@@ -52,7 +52,7 @@ func TestJudge(t *testing.T) {
 		"busy core":          {up, record.Evidence{BytesPerSecond: 90e6, ClientShare: share(0.25), ClientWaits: share(0.74), ServerShare: share(0.2), Cores: 2}, limits.Busy, "waiting for CPU 74 % of the time"},
 		"CPU before link":    {up, record.Evidence{BytesPerSecond: 100e6, ClientShare: share(0.98), ServerShare: share(0.5), RawBytesPerS: 110e6, RTTNS: ms, Cores: 4}, limits.ClientCPU, ""},
 		"sshpace itself":     {up, idle(record.Evidence{BytesPerSecond: 2e9, HarnessShare: 0.95, Cores: 4}), limits.Harness, "95 %"},
-		"nothing to go upon": {up, record.Evidence{BytesPerSecond: 50e6, ClientShare: share(0.3), TwoBytesPerS: 100e6}, limits.Unknown, "cannot be told"},
+		"nothing to go upon": {up, record.Evidence{BytesPerSecond: 50e6, ClientShare: share(0.3), TwoBytesPerS: 100e6}, limits.Unknown, "is unknown"},
 	} {
 		what, sentence, help := limits.Judge(c.direction, c.e)
 		if what != c.want || !strings.Contains(sentence, c.says) {

@@ -43,7 +43,7 @@ type Ends struct {
 }
 
 // ErrNoSSH says that there is no ssh to take apart.
-var ErrNoSSH = errors.New("no ssh is installed whose logins could be taken apart")
+var ErrNoSSH = errors.New("no ssh is installed")
 
 // Between makes the ends of a testbed ready. The caller closes them.
 func Between(b *testbed.Testbed, connect time.Duration, dir string) (*Ends, error) {
@@ -295,7 +295,7 @@ func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 		sched.For(ctx, 20*time.Millisecond)
 	}
 	m.Close()
-	return nil, errors.New("a ControlMaster does not come up")
+	return nil, errors.New("a ControlMaster cannot be started")
 }
 
 // Close ends the master.

@@ -185,7 +185,7 @@ func (s *survey) observe(ctx context.Context, c Case, lane *Lane) (o *observed, 
 }
 
 // ErrOtherKinds says that a result cannot be gone on with.
-var ErrOtherKinds = errors.New("the kinds of login that it has are not those that would be measured now")
+var ErrOtherKinds = errors.New("its kinds of login differ from those that would be measured now")
 
 // begin notes what is to be measured, or takes over what has been.
 func (s *survey) begin() error {

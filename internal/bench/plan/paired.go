@@ -220,8 +220,8 @@ func (p *paired) turn(t record.Trial) {
 }
 
 // race closes the candidates of which enough is known: those that are slower than another
-// one in every direction, and while others wait for their turn those that are as fast as
-// the reference.
+// one in every direction, and those that are as fast as the reference where all others that
+// wait can have their turns then.
 func (p *paired) race() {
 	if p.Rounds > 0 {
 		return
@@ -243,12 +243,23 @@ func (p *paired) race() {
 
 // known reports whether a candidate has been told from the others.
 func (p *paired) known(candidate *seat, figures map[record.Direction]*model.Analysis) bool {
-	cell, slower, same := candidate.trials[0].Cell().Suite, true, len(p.todo) > 0
+	cell, slower, same := candidate.trials[0].Cell().Suite, true, p.admitsAll()
 	for _, d := range p.Directions {
 		slower = slower && figures[d].Slower(cell)
 		same = same && figures[d].Same(cell, p.reference().Computation())
 	}
 	return slower || same
+}
+
+// admitsAll reports whether all that wait can still be told from the reference: those that the policy
+// allows, and then the others. If not, they leave the answer open anyway, while one that is
+// ahead by less than the margin can be shown to be better.
+func (p *paired) admitsAll() bool {
+	n := len(p.todo)
+	if i := slices.IndexFunc(p.todo, func(s *seat) bool { return !p.allowed(s.trials[0].Cell().Suite) }); i > 0 {
+		n = i // they stand before all others
+	}
+	return n > 0 && (p.BudgetNS == 0 || p.takes(n, leastCycles) <= p.left() && n <= MostLogins(p.BudgetNS)-p.spent)
 }
 
 // figures are what the slices so far say, by direction.

@@ -168,3 +168,20 @@ func TestPairedResume(t *testing.T) {
 		t.Error("the best is not in it")
 	}
 }
+
+// A candidate that is ahead by less than the margin stays where not all others can have turns: they would
+// leave the answer open, and it can be shown to be better. Where all can, it makes room for them.
+func TestLittleAheadStays(t *testing.T) {
+	for path, c := range map[string]struct {
+		roundTrip, budget time.Duration
+		most              int // ciphers and MACs that had turns, at most
+		least             int // and at least
+	}{"far": {20 * time.Millisecond, 15 * time.Second, 3, 3}, "near": {0, 2 * time.Minute, 200, 9}} {
+		env := near
+		env.Login, env.RoundTrip = 400*time.Millisecond, c.roundTrip
+		_, f, _ := run(t, &benchtest.Machine{Seed: 9, Noise: 0.02, Path: 36}, host(9, c.budget), env)
+		if n := len(turnsOf(f)); n < c.least || n > c.most {
+			t.Errorf("%s: %d had turns, want %d to %d", path, n, c.least, c.most)
+		}
+	}
+}

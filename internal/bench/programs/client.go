@@ -171,7 +171,7 @@ func (b *Setup) dismiss(ctx context.Context, p process) string {
 	runner := b.runner(nil)
 	_, err := runner.Run(ctx, p)
 	if err == nil {
-		return "it ends without a connection"
+		return "it ended without a connection"
 	}
 	return err.Error()
 }

@@ -68,7 +68,7 @@ func (p Params) named(server string) bool {
 }
 
 // ErrNoPair says that nothing of what was asked for can be paired.
-var ErrNoPair = errors.New("no client and server of those that are here are among the pairs")
+var ErrNoPair = errors.New("none of the pairs has an installed client and server")
 
 // Measure finds what is installed, pairs it, measures every pair in turns and
 // writes down what it does.
@@ -103,7 +103,7 @@ func (b *Setup) Measure(ctx, drain context.Context, p Params, sink record.Sink) 
 	}
 	pairs := b.pairs(ctx, clients, endpoints, p, files)
 	if len(pairs) == 0 {
-		return fault.WithHint(ErrNoPair, cmp.Or(missing(noClient, noServer), "see which there are: sshpace programs"))
+		return fault.WithHint(ErrNoPair, cmp.Or(missing(noClient, noServer), "list them: sshpace programs"))
 	}
 	return p.Turns.Measure(ctx, drain, pairs, sink)
 }

@@ -182,7 +182,7 @@ func tinysshServer(ctx context.Context, b *Setup, path string) (name string, sft
 	}
 	private, ok := raw.(*ed25519.PrivateKey)
 	if !ok {
-		return "", false, nil, fmt.Errorf("%s is no Ed25519 key", b.Keys.HostKey)
+		return "", false, nil, fmt.Errorf("%s is not an Ed25519 key", b.Keys.HostKey)
 	}
 	if err := put(filepath.Join(folder, ".ed25519.sk"), string(*private)); err != nil {
 		return "", false, nil, err
@@ -213,7 +213,7 @@ func oldServer(_ context.Context, b *Setup, _ string) (name string, sftp bool, a
 // not touched.
 func (b *Setup) atHome(ctx context.Context, argv ...string) ([]string, error) {
 	if within(b.Dir.Path, b.Home) {
-		return nil, &Missing{"it looks for keys in the home folder only, and nothing can stand in for that: there is no private folder outside it"}
+		return nil, &Missing{"it looks for keys in the home directory only, and nothing can stand in for that: there is no private directory outside it"}
 	}
 	home, err := b.folder("home", ".ssh")
 	if err != nil {
@@ -232,7 +232,7 @@ func (b *Setup) atHome(ctx context.Context, argv ...string) ([]string, error) {
 	}
 	view = append(view, "--", "sh", "-c", `mount --bind "$0" "$1" && shift && exec "$@"`, filepath.Dir(home), b.Home)
 	if said, err := ask(ctx, append(view[:len(view):len(view)], "true")...); err != nil {
-		return nil, &Missing{"it looks for keys in the home folder only, and a view with another one is not permitted here: " + strings.TrimSpace(said+" "+err.Error())}
+		return nil, &Missing{"it looks for keys in the home directory only, and a view with another one is not permitted here: " + strings.TrimSpace(said+" "+err.Error())}
 	}
 	return append(view, argv...), nil
 }

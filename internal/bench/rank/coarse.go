@@ -36,5 +36,5 @@ func (d *data) coarsest() string {
 	if most < 100*time.Millisecond {
 		return ""
 	}
-	return fmt.Sprintf("the log's clock leaves up to %s of each time open; the intervals of copies hold that", most.Round(10*time.Millisecond))
+	return fmt.Sprintf("the log's clock is exact to %s of each time; the intervals of copies include that", most.Round(10*time.Millisecond))
 }

@@ -40,7 +40,7 @@ func doubts(r *Ranking, d *data) []Warning {
 		}
 		return text
 	}
-	add(r.Truncated, "truncated", "the last record of the file is cut off: the run was killed", "go on with --resume")
+	add(r.Truncated, "truncated", "the last record of the file is cut off: the run was killed", "continue with --resume")
 	add(d.foreign > 0, "mixed-targets", fmt.Sprintf("%d samples of another target were left out", d.foreign), "write each host to its own file")
 	whole := "times are those of whole processes, with start and login"
 	if imported {
@@ -48,7 +48,7 @@ func doubts(r *Ranking, d *data) []Warning {
 	}
 	add(len(d.copies) > 0, "whole-processes", whole, hint("bench without --exhaustive separates them"))
 	add(d.coarsest() != "", "coarse-clock", d.coarsest(), "measure with sshpace bench")
-	add(imported, "imported", "imported from a log of "+r.Campaign.Imported+": whatever it does not say is unknown", "")
+	add(imported, "imported", "imported from a log of "+r.Campaign.Imported+": values that it does not give are unknown", "")
 	add(r.By == Cost && !r.forced, "by-cost", r.whyCost(),
 		"--rank-by throughput ranks by it all the same")
 	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %s, compared with its best moments; all figures may be off by a common factor of up to %s",
@@ -59,16 +59,16 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(!r.has(clientCost) && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
 	add(r.has(clientCost) && !r.has(serverCost), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
 	add(math.Abs(r.Drift) > muchDrift, "drift", fmt.Sprintf("at the end of the run the machine was %sx as fast as at its beginning; the ranking corrects for it", unit.Figure(1/(1+r.Drift/100))), "")
-	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %s, tried on %d combinations that were measured, too", unit.Difference(r.Model.HoldoutP95/100), r.Model.HoldoutCells),
+	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %s, checked on %d measured combinations", unit.Difference(r.Model.HoldoutP95/100), r.Model.HoldoutCells),
 		hint("a longer --budget measures more cells directly"))
 	add(r.Tie() > 2*maxNoise, "noise", fmt.Sprintf("differences below %s are within the noise", unit.Difference(r.Tie()/100)), hint("a longer --budget, or a quieter machine"))
 	add(len(r.Missing)+len(r.Waiting) > 0 && len(r.Bulk) > 0, "missing", "not measured: "+r.missing(), hint("a longer --budget, or --resume"))
-	add(len(r.Failed) > 0, "failed", fmt.Sprintf("never worked: %d of what was asked for", len(r.Failed)), "")
-	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials failed: %s", r.failures(), r.Trials, r.failureText()), hint("see the messages in the file; go on with --resume"))
+	add(len(r.Failed) > 0, "failed", fmt.Sprintf("never worked: %d of the requested combinations", len(r.Failed)), "")
+	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials failed: %s", r.failures(), r.Trials, r.failureText()), hint("see the messages in the file; continue with --resume"))
 	add(r.OneCore(), "one-core", "one core: client and server took turns, so throughput is that of both together", "")
 	for _, c := range r.Controls {
 		add(c.Separated, "control", fmt.Sprintf("%s and %s, one computation, came out %.1f %% apart in login time",
-			c.A, c.B, 100*math.Abs(c.Ratio.Value-1)), "as much is noise")
+			c.A, c.B, 100*math.Abs(c.Ratio.Value-1)), "differences of this size are noise")
 	}
 	return out
 }

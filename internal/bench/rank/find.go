@@ -2,7 +2,6 @@ package rank
 
 import (
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
 )
 
@@ -15,15 +14,6 @@ func (r *Ranking) Find(suite alg.Suite, d record.Direction) (Cell, bool) {
 		}
 	}
 	return Cell{}, false
-}
-
-// quantity is an estimate with its interval, nil where it is unknown.
-func quantity(e stats.Estimate) *Quantity {
-	if !e.Known() {
-		return nil
-	}
-	q := e.Interval()
-	return &q
 }
 
 // Deciding is the figure of a cell by which the cells are ordered.

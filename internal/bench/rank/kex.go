@@ -41,7 +41,7 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 		a, _ := alg.Lookup(alg.Kex, name)
 		r.Kex = append(r.Kex, Exchange{
 			Name: name, Aliases: space.Alias[name], Status: a.Status, PostQuantum: a.PostQuantum,
-			Login: quantity(time[id]), Client: quantity(client[id]), Server: quantity(server[id]),
+			Login: time[id].OrNil(), Client: client[id].OrNil(), Server: server[id].OrNil(),
 			Within: ExchangeFigures{time[id], client[id], total[id]},
 		})
 	}

@@ -22,7 +22,7 @@ func (b *Testbed) chooseClient(ctx context.Context, p Params) error {
 	private := p.Destination.Host == ""
 	ssh, err := openssh.FindClient(ctx, p.SSH)
 	if _, ok := errors.AsType[*openssh.NotFoundError](err); ok && p.Engine == "" && private {
-		b.note("no ssh is installed: the built-in client stands in for it",
+		b.note("no ssh is installed: the built-in client is used instead",
 			"client costs and speeds are those of Go's SSH, not of OpenSSH", "install openssh-client, or name its path with --ssh")
 		b.nativeClient()
 		return nil

@@ -45,7 +45,7 @@ func (b *Testbed) openHost(ctx context.Context, p Params) (err error) {
 // Explain says why the testbed cannot measure, and what to do about it.
 func (b *Testbed) Explain(err error) error {
 	if _, ok := errors.AsType[*drive.LoginError](err); ok {
-		return fault.WithHint(err, "make sure that your account may log in by sshd (shell, password field, folder modes), or try --server native")
+		return fault.WithHint(err, "make sure that your account may log in by sshd (shell, password field, directory modes), or try --server native")
 	}
 	var hostErr *drive.HostError
 	if !errors.As(err, &hostErr) {

@@ -30,7 +30,7 @@ func (b *Testbed) openPrivate(ctx context.Context, p Params) error {
 	login, named := accountName(ctx)
 	if !named {
 		p.Engine, p.Server = cmp.Or(p.Engine, record.EngineNative), cmp.Or(p.Server, record.ServerNative)
-		b.note("the user "+login+" has no name on this machine: the built-in client and server stand in for OpenSSH, which refuses such users",
+		b.note("the user "+login+" has no name on this machine: the built-in client and server are used, because OpenSSH refuses such users",
 			"costs and speeds are those of Go's SSH, not of OpenSSH", "add the user to /etc/passwd, or run as another one")
 	}
 	keys, err := loopback.MakeKeys(p.Dir)
@@ -68,7 +68,7 @@ func (b *Testbed) chooseServer(ctx context.Context, p Params, keys loopback.Keys
 	}
 	sshd, err := openssh.FindServer(ctx, p.SSHD)
 	if _, ok := errors.AsType[*openssh.NotFoundError](err); ok && p.Server == "" {
-		b.note("no sshd is installed: the built-in server stands in for it",
+		b.note("no sshd is installed: the built-in server is used instead",
 			"server costs and speeds are those of Go's SSH, not of OpenSSH", "install openssh-server, or name its path with --sshd")
 		return b.nativeServer(native), nil
 	}

@@ -45,7 +45,7 @@ func (b *Testbed) Resumes(old *record.File, offer alg.Offer) error {
 	}
 	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
 		if gone := old.Campaign.Offer.Without(offer, kind); len(gone) > 0 {
-			return fault.Usage("start a new result", "%s %q of the file is not to be had any more", kind, gone[0])
+			return fault.Usage("start a new result", "%s %q of the file is no longer available", kind, gone[0])
 		}
 	}
 	return nil

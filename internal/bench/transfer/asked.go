@@ -21,12 +21,12 @@ const longestTrip = 10 * time.Second
 func Paths(rtts []string, rate unit.Rate, loss unit.Percent) (paths []relay.Path, err error) {
 	path := relay.Path{Rate: float64(rate), Loss: relay.Loss{Share: float64(loss) / 100}}
 	if loss < 0 || loss > 50 {
-		return nil, fault.Usage("such as --loss 1", "--loss must be positive, and at most half of all segments can be lost")
+		return nil, fault.Usage("such as --loss 1", "--loss: want a percentage above 0, up to 50")
 	}
 	for _, text := range rtts {
 		var rtt unit.Duration
 		if err := rtt.Set(strings.TrimSpace(text)); err != nil || time.Duration(rtt) > longestTrip {
-			return nil, fault.Usage("such as --rtt 50ms or --rtt 0,20ms,100ms", "--rtt %q is no round trip of 0 to %s", text, longestTrip)
+			return nil, fault.Usage("such as --rtt 50ms or --rtt 0,20ms,100ms", "--rtt %q: want a round trip of 0 to %s", text, longestTrip)
 		}
 		path.Delay = time.Duration(rtt) / 2
 		if !slices.Contains(paths, path) {

@@ -149,7 +149,7 @@ func disks(ctx context.Context, all []*Subject, sink record.Sink) error {
 		}
 		r := record.Record{Limit: &limit}
 		if err != nil {
-			r = record.Record{Finding: &record.Finding{What: "whether a disk limits a copy was not found out", Why: err.Error()}}
+			r = record.Record{Finding: &record.Finding{What: "it was not found out whether a disk limits a copy", Why: err.Error()}}
 		}
 		if err == nil && !is {
 			continue

@@ -139,7 +139,7 @@ func (b *Bed) hostTunnel(ctx context.Context, o Options, flag string, size int64
 		defer stop()
 		conn, err := b.nearEnd(ctx, flag, port, near, f, said)
 		if err != nil {
-			return &Failure{"ssh " + flag, "nothing comes through the forwarded port: " + err.Error()}
+			return &Failure{"ssh " + flag, "no data came through the forwarded port: " + err.Error()}
 		}
 		defer conn.Close()
 		return b.through(ctx, o, conn, f, size)

@@ -130,7 +130,7 @@ func (b *Bed) tunnel(ctx context.Context, o Options, flag, spec string, listener
 		defer stop()
 		in, out, err := b.throughTunnel(ctx, listener, func() string { return portOf(said) })
 		if err != nil {
-			return &Failure{"ssh " + flag, "nothing comes through the forwarded port: " + err.Error()}
+			return &Failure{"ssh " + flag, "no data came through the forwarded port: " + err.Error()}
 		}
 		defer in.Close()
 		defer out.Close()

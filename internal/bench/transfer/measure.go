@@ -115,7 +115,7 @@ func (b *Bed) Limits(ctx context.Context, o Options, directions []record.Directi
 		}
 		r := record.Record{Limit: &limit}
 		if err != nil {
-			r = record.Record{Finding: &record.Finding{What: "what limits a pipe was not found out", Why: err.Error()}}
+			r = record.Record{Finding: &record.Finding{What: "the limit of a pipe was not found", Why: err.Error()}}
 		}
 		if err := sink(r); err != nil {
 			return err

@@ -75,7 +75,7 @@ func anywhere(*Bed, Options) string { return "" }
 
 func jumps(b *Bed, _ Options) string {
 	if b.Jump == nil {
-		return "the way leads through a jump host already: it is in the other figures"
+		return "the host is already behind a jump host: the other figures include it"
 	}
 	return ""
 }
@@ -152,7 +152,7 @@ func (b *Bed) subject(m mode, o Options, streams int) *Subject {
 	o.Streams = streams
 	why := m.lacks(b, o)
 	if o.Files > 0 && !m.files {
-		why = "it copies no files, which --files is about"
+		why = "it copies no files, and --files is for files"
 	}
 	c := &Subject{
 		Method: record.Method{Mode: m.name, Direction: o.Direction, Suite: o.Suite, Streams: streams, Compression: o.Compression, Why: why, Path: PathOf(b.Path)},

@@ -48,7 +48,7 @@ var (
 // one; 0 and "" are not named.
 func Misplaced(modes []record.Mode, files int, here, there string, host bool) (wrong, hint string) {
 	if files > 0 && !slices.ContainsFunc(modes, copiesFiles) {
-		return "none of these modes copies files, which --files is for", "add one that does: --only scp,sftp,rsync"
+		return "none of these methods copies files, and --files is for files", "add one that does: --only scp,sftp,rsync"
 	}
 	if here != "" {
 		if wrong, hint = unusable(here); wrong != "" {
@@ -60,7 +60,7 @@ func Misplaced(modes []record.Mode, files int, here, there string, host bool) (w
 	case !host:
 		return "--remote-dir has no meaning without a host", "use --dir: the private server is here"
 	case path.Clean(there) != there || !words().MatchString(there):
-		return "--remote-dir " + there + " is no absolute path of letters, digits and _.+@,=-", "such as --remote-dir /srv/nas"
+		return "--remote-dir " + there + " is not an absolute path of letters, digits and _.+@,=-", "such as --remote-dir /srv/nas"
 	}
 	return "", ""
 }
@@ -68,7 +68,7 @@ func Misplaced(modes []record.Mode, files int, here, there string, host bool) (w
 // unusable is Misplaced for --dir.
 func unusable(folder string) (wrong, hint string) {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return "--dir " + folder + ": there is no such folder", "make it first, or name another one"
+		return "--dir " + folder + ": there is no such directory", "make it first, or name another one"
 	}
 	const hintElse = "name another one, or leave it out"
 	made, err := os.MkdirTemp(folder, ".sshpace-")
@@ -121,7 +121,7 @@ func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
 	if r.path, r.swept, err = placeIn(out, folder); err != nil {
 		in.Close()
 		ended := r.keeper.Wait()
-		return nil, &Failure{"ssh", fmt.Sprintf("the host makes no folder for files: %s", r.said.why(errors.Join(err, ended)))}
+		return nil, &Failure{"ssh", fmt.Sprintf("the host cannot make a directory for the files: %s", r.said.why(errors.Join(err, ended)))}
 	}
 	return r, nil
 }
@@ -165,7 +165,7 @@ func (r *remote) Lost() error {
 	if !hasEnded(r.keeper) {
 		return nil
 	}
-	return &Failure{"ssh", "the session that kept the folder on the host has ended, and the folder with it: " + r.said.why(errLost)}
+	return &Failure{"ssh", "the session that kept the directory on the host has ended, and its directory is gone: " + r.said.why(errLost)}
 }
 
 // ask runs a command on the host and returns what it prints.
@@ -196,7 +196,7 @@ func (r *remote) Payload(ctx context.Context, from string, size int64) (string, 
 		return "", err
 	}
 	if info.IsDir() {
-		return "", &Failure{"download", "many files are only sent, not fetched from a host"}
+		return "", &Failure{"download", "many files can only be sent to a host, not fetched"}
 	}
 	if path, known := r.made[size]; known {
 		return path, nil

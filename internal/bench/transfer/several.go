@@ -31,7 +31,7 @@ func (b *Bed) multiplex(ctx context.Context, o Options, size int64) (Reading, er
 	var inner Reading
 	outer, err := b.Around(ctx, Process{Argv: argv, Env: b.To.Env}, func(ctx context.Context, _ func() string) error {
 		if err := await(ctx, b.Connect, func() bool { _, err := os.Stat(socket); return err == nil }); err != nil {
-			return &Failure{"ssh", "the connection that is to be shared does not come about"}
+			return &Failure{"ssh", "the connection to share could not be opened"}
 		}
 		var err error
 		inner, err = b.side(ctx, o, slices.Repeat([]openssh.Destination{client}, o.Streams), size)
@@ -68,7 +68,7 @@ func (r *Runner) Around(ctx context.Context, p Process, do func(ctx context.Cont
 	select {
 	case early = <-ended:
 		if early == nil {
-			early = &Failure{p.Argv[0], "it ended before its time"}
+			early = &Failure{p.Argv[0], "it ended too early"}
 		}
 	default:
 		j.terminate(ended)

@@ -138,12 +138,12 @@ func (s *stream) ready() bool {
 // over reports whether the client has ended.
 func (s *stream) over() bool { return hasEnded(s.client.cmd) }
 
-// why is what the client said when it ended before its time.
+// why is what the client said when it ended too early.
 func (s *stream) why(ctx context.Context) error {
 	if err := s.client.wait(ctx); err != nil {
 		return err
 	}
-	return &Failure{"ssh", "it ended before its time"}
+	return &Failure{"ssh", "it ended too early"}
 }
 
 // server is the process that carries the connection; 0 on a host.
@@ -201,7 +201,7 @@ func (s *stream) meter() (*meter, error) {
 	}
 	var err error
 	if m.own, err = proc.OpenClock(s.other.cmd.Process.Pid); err != nil {
-		return nil, &Failure{"sshpace", "what moves the bytes at this end has ended"}
+		return nil, &Failure{"sshpace", "the local process that moves the bytes has ended"}
 	}
 	m.socket, _ = proc.OpenSocket(s.client.cmd.Process.Pid)
 	m.room, _ = unix.FcntlInt(uintptr(flow.Descriptor(s.pipe)), unix.F_GETPIPE_SZ, 0)

@@ -73,7 +73,7 @@ func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.S
 		last++
 		c.ID = last
 		if t.Rounds.Budget > 0 && time.Since(began) > t.Rounds.Budget/2 && c.Why == "" {
-			c.Why = "no time was left: a longer --budget, or --only"
+			c.Why = "no time was left; use a longer --budget, or pick some with --only"
 		}
 		if err := t.prepare(ctx, c, sink); err != nil {
 			return err

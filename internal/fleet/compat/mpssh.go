@@ -67,7 +67,7 @@ Runs a command on many hosts at once through SSH (a mode of sshpace).
   -h, --help          this text
   -i, --identity=FILE log in with the private key in this file
   -l, --label=LABEL   only hosts under this label
-  -o, --outdir=DIR    save remote output in this folder
+  -o, --outdir=DIR    save remote output in this directory
   -O, --no-out        leave out standard output
   -p, --procs=NPROC   hosts at the same time (default 100)
   -q, --quiet         no messages of ssh itself

@@ -42,7 +42,7 @@ var psshTools = map[string]psshTool{
 	"scp": {
 		usage: "local remote", example: "pscp -h hosts.txt -l irb2 foo.txt /home/irb2/foo.txt", failed: 4,
 		own:  func(p *pssh) []option { return []option{flagOption("r", "recursive", &p.Recursive)} },
-		help: "  -r, --recursive       folders, with all that is in them\n",
+		help: "  -r, --recursive       directories, with all that is in them\n",
 		check: func(p *pssh) string {
 			return wanted(p.Args, []string{"Paths not specified.", "Remote path not specified."}, "")
 		},
@@ -53,7 +53,7 @@ var psshTools = map[string]psshTool{
 		own: func(p *pssh) []option {
 			return []option{flagOption("r", "recursive", &p.Recursive), textOption("L", "localdir", &p.LocalDir)}
 		},
-		help: "  -r, --recursive       folders, with all that is in them\n  -L, --localdir=DIR    make the folders HOST:PORT here\n",
+		help: "  -r, --recursive       directories, with all that is in them\n  -L, --localdir=DIR    make the directories HOST:PORT here\n",
 		check: func(p *pssh) string {
 			return wanted(p.Args, []string{"Paths not specified.", "Local path not specified."}, "Extra arguments given after the local path.")
 		},

@@ -122,7 +122,7 @@ func (g *get) link(f *found) {
 		return
 	}
 	if !staysInside(path.Dir(f.local), target) {
-		g.skip(f.remote, "leads to %s, which is or may be outside of the folder, and is left out", clip(target))
+		g.skip(f.remote, "leads to %s, which is or may be outside of the directory, and is left out", clip(target))
 		return
 	}
 	if now, err := g.root.Readlink(f.local); err == nil && now == target {

@@ -125,7 +125,7 @@ func TestPackIntoFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, err := upload(t, t.Context(), (&server{}).start(t, ""), Options{}, dest, src)
-	if err == nil || !strings.Contains(said, "/src/9: is a folder on the host") || !strings.Contains(said, fmt.Sprintf("159 files copied, 477 B; %d identical; 1 failed", manyFiles-80)) {
+	if err == nil || !strings.Contains(said, "/src/9: is a directory on the host") || !strings.Contains(said, fmt.Sprintf("159 files copied, 477 B; %d identical; 1 failed", manyFiles-80)) {
 		t.Errorf("%v, said %q", err, said)
 	}
 	os.RemoveAll(dest + "/src/9")
@@ -139,7 +139,7 @@ func TestPackIntoFolder(t *testing.T) {
 // Files in a folder get its group and its mode bits that are inherited.
 func TestPackInheritsGroup(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root may give a folder away")
+		t.Skip("only root may give a directory away")
 	}
 	src, dest := many(t), t.TempDir()
 	if err := errors.Join(os.MkdirAll(dest+"/src/a", 0o755), os.Chown(dest+"/src/a", 0, 1234), os.Chmod(dest+"/src/a", 0o755|fs.ModeSetgid)); err != nil {

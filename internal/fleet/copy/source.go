@@ -69,7 +69,7 @@ func scan(name string, scp *Scp) (*Source, error) {
 	if info, err := os.Stat(real); err != nil {
 		return nil, err
 	} else if !info.IsDir() && !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "copy", Path: name, Err: errors.New("is no file, folder or link")}
+		return nil, &fs.PathError{Op: "copy", Path: name, Err: errors.New("is no file, directory or link")}
 	}
 	s := &Source{base: filepath.Base(absolute), scp: scp}
 	if strings.HasSuffix(name, "/") && scp == nil || filepath.Base(name) == "." {

@@ -91,7 +91,7 @@ func (t *tally) String() string {
 		text += fmt.Sprintf("; %d failed", t.failed)
 	}
 	if t.foreign > 0 {
-		text += fmt.Sprintf("; %s of another owner: mode and time not set", unit.Count(t.foreign, "folder"))
+		text += fmt.Sprintf("; %s of another owner: mode and time not set", unit.Count(t.foreign, "directory"))
 	}
 	return text
 }

@@ -337,7 +337,7 @@ func TestScanOfPipe(t *testing.T) {
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Scan(name); err == nil || !strings.Contains(err.Error(), "is no file, folder or link") {
+	if _, err := Scan(name); err == nil || !strings.Contains(err.Error(), "is no file, directory or link") {
 		t.Errorf("error %v", err)
 	}
 }

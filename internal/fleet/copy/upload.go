@@ -145,9 +145,9 @@ func (p *put) isFolder(sources []*Source, dest string) (bool, error) {
 		return false, err
 	case strings.HasSuffix(dest, "/") || len(sources) > 1:
 		if err == nil {
-			return false, errors.New("is no folder on the host")
+			return false, errors.New("is no directory on the host")
 		}
-		return false, errors.New("there is no such folder on the host")
+		return false, errors.New("there is no such directory on the host")
 	}
 	return false, nil
 }
@@ -174,7 +174,7 @@ func (p *put) findFolders() {
 		case err != nil: // or it cannot be looked at, which making it tells
 			p.fresh[to.name] = true
 		case !a.IsDir():
-			p.fail(to.name, errors.New("is no folder on the host"))
+			p.fail(to.name, errors.New("is no directory on the host"))
 		default:
 			to.was = a
 			p.open(to)
@@ -422,7 +422,7 @@ func (p *put) look(to *placed) (had, error) {
 	case err != nil:
 		return unknown, err
 	case a.IsDir():
-		return unknown, errors.New("is a folder on the host")
+		return unknown, errors.New("is a directory on the host")
 	case !a.IsRegular() || a.Size != uint64(to.size):
 		return another, nil
 	}

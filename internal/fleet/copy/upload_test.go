@@ -78,7 +78,7 @@ func TestUploadDestination(t *testing.T) {
 		{"/folder/", []string{"/a", "/b"}, "/folder/b"},
 		{"/none/", []string{"/a"}, "no such folder"},
 		{"/none/x", []string{"/a"}, "No such file"},
-		{"/a", []string{"/a", "/b"}, "is no folder"},
+		{"/a", []string{"/a", "/b"}, "is no directory"},
 		{"/of-%h", []string{"/a"}, "/of-h"},
 	} {
 		var names []string

@@ -73,7 +73,7 @@ func (g *get) look(f *found, depth int) {
 	case a.IsLink():
 		g.link(f)
 	default:
-		g.skip(f.remote, "is no file, folder or link, and left out")
+		g.skip(f.remote, "is no file, directory or link, and left out")
 	}
 	if len(g.files) >= batch || len(g.folders) >= batch {
 		g.copy()
@@ -133,7 +133,7 @@ func (g *get) findLeftovers(local string) {
 // name is one.
 func (g *get) folder(f *found, depth int) {
 	if depth > maxDepth {
-		g.fail(f.remote, fmt.Errorf("folders are more than %d deep", maxDepth))
+		g.fail(f.remote, fmt.Errorf("directories are more than %d deep", maxDepth))
 		return
 	}
 	names, err := g.list(f.remote)

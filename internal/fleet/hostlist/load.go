@@ -37,7 +37,7 @@ func (v *Inventory) Add(name string) error {
 // addFolder reads all files of a folder and of the folders in it.
 func (v *Inventory) addFolder(name string, depth int) error {
 	if depth > maxNesting {
-		return fmt.Errorf("%s: folders are nested more than %d deep", name, maxNesting)
+		return fmt.Errorf("%s: directories are nested more than %d deep", name, maxNesting)
 	}
 	dir := os.DirFS(name)
 	entries, err := fs.ReadDir(dir, ".")

@@ -95,7 +95,7 @@ func (v vars) complete(h *host.Host) error {
 func (v *Inventory) tellUnused(name string, known vars) {
 	for _, unused := range unusedVars {
 		if _, ok := known[unused]; ok {
-			v.warn("%s is not used; what it says belongs into ssh_config", unused)
+			v.warn("%s is not used; put what it says into ssh_config", unused)
 		}
 	}
 	if c := known[connectionVar].text; c != "" && c != "ssh" && c != "smart" && c != "paramiko" {

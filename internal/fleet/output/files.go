@@ -38,10 +38,10 @@ const DefaultOpenFiles = 64
 func OpenFiles(dir string, maxOpen int) (*Files, error) {
 	folder, err := safedir.Make(dir)
 	if err != nil {
-		return nil, fmt.Errorf("folder for output: %w", err)
+		return nil, fmt.Errorf("directory for output: %w", err)
 	}
 	if err := folder.Writable(); err != nil {
-		return nil, errors.Join(fmt.Errorf("folder for output: %w", err), folder.Close())
+		return nil, errors.Join(fmt.Errorf("directory for output: %w", err), folder.Close())
 	}
 	if maxOpen <= 0 {
 		maxOpen = DefaultOpenFiles

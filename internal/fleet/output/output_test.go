@@ -525,7 +525,7 @@ func TestFilesRefuseSharedFolders(t *testing.T) {
 	}
 	if f, err := OpenFiles(dir, 0); err == nil {
 		f.End(fleet.Summary{})
-		t.Error("a folder in which everybody may write was accepted")
+		t.Error("a directory in which everybody may write was accepted")
 	}
 }
 

@@ -49,7 +49,7 @@ func (s Store) Create(path, target string) (*File, error) {
 			return nil, err
 		}
 	}
-	file, err := newFile(path, "choose another name, or go on with it: --resume "+path)
+	file, err := newFile(path, "choose another name, or continue it: --resume "+path)
 	if err == nil {
 		s.remember(path)
 	}
@@ -73,10 +73,10 @@ func newFile(path, taken string) (*File, error) {
 // it is done.
 func CheckNew(path, taken string) error {
 	if dir := filepath.Dir(path); !isFolder(dir) {
-		return fault.Usage("make it first, or name another file with --out FILE", "there is no folder %s for %s", dir, filepath.Base(path))
+		return fault.Usage("make it first, or name another file with --out FILE", "there is no directory %s for %s", dir, filepath.Base(path))
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return fault.Usage("name a file in it: --out "+shell.Word(filepath.Join(path, "result"+Ending)), "%s is a folder", path)
+		return fault.Usage("name a file in it: --out "+shell.Word(filepath.Join(path, "result"+Ending)), "%s is a directory", path)
 	}
 	if _, err := os.Lstat(path); err == nil && !isRegular(path) {
 		return fault.Usage("name a new file with --out FILE: records are appended to it, and read again", "%s is not a file", path)

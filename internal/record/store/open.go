@@ -31,14 +31,14 @@ func Load(path string) (*record.File, error) {
 
 func open(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, fault.Usage(resultIn(path), "%s is a folder", path)
+		return nil, fault.Usage(resultIn(path), "%s is a directory", path)
 	}
 	file, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &fault.Error{Err: err, Hint: nearResult(path), Code: fault.Misuse}
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fault.WithHint(err, "its owner may read it, and root: sudo sshpace report "+shell.Word(path))
+		return nil, fault.WithHint(err, "read it as its owner or as root: sudo sshpace report "+shell.Word(path))
 	}
 	return file, fault.WithHint(err, "name a result of sshpace bench")
 }
@@ -69,7 +69,7 @@ func nearResult(path string) string {
 	if found := fault.NearNames(strings.TrimSuffix(filepath.Base(path), Ending), names); len(found) > 0 {
 		return "did you mean " + shell.Word(filepath.Join(filepath.Dir(path), found[0]+Ending))
 	}
-	return "to measure and write it: sshpace bench --out " + shell.Word(path)
+	return "to make it: sshpace bench --out " + shell.Word(path)
 }
 
 // CheckHost is the error of a bench that was given a result as its host, or what
@@ -80,9 +80,9 @@ func CheckHost(name string) error {
 	}
 	path := shell.Word(name)
 	if !isRegular(name) {
-		return fault.Usage(nearResult(name), "%s is no host, and there is no such file", name)
+		return fault.Usage(nearResult(name), "%s is neither a host nor a file", name)
 	}
-	return fault.Usage(fmt.Sprintf("to go on with it: sshpace bench --resume %s; to look at it: sshpace report %s", shell.Word(path), shell.Word(path)), "%s is a result, not a host", name)
+	return fault.Usage(fmt.Sprintf("to continue it: sshpace bench --resume %s; to show it: sshpace report %s", shell.Word(path), shell.Word(path)), "%s is a result, not a host", name)
 }
 
 // globEscape makes a pattern of a path that matches that path only.

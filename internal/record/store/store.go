@@ -136,7 +136,7 @@ func (s Store) newest(fits func(path string) bool) (string, error) {
 	}
 	paths, err := owned(s.results()) // sorted, and names start with the time
 	if err != nil {
-		return "", fault.WithHint(err, "name the result that is meant")
+		return "", fault.WithHint(err, "name the result")
 	}
 	for _, path := range slices.Backward(paths) {
 		if fits(path) {

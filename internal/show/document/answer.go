@@ -3,6 +3,7 @@ package document
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sshpace/internal/base/stats"
@@ -56,7 +57,7 @@ func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 			a.Steps = append(a.Steps, Step{[]string{"put into ~/.ssh/config", ""}[min(i, 1)], line, ""})
 		}
 		if r.Campaign.Server == record.ServerRemote { // the measurement says nothing of others
-			a.Steps[len(a.Steps)-1].Note = "below: Host " + clean(r.Campaign.Target)
+			a.Steps[len(a.Steps)-1].Note = "below Host " + clean(r.Campaign.Target)
 		}
 		a.Steps = append(a.Steps, writeIt("or let sshpace do it", r, commands), Step{"try it first", commands.Advise + " --prove", "changes nothing"},
 			Step{"take it back", "sshpace advise --undo client", "or remove the line"})
@@ -116,7 +117,7 @@ func (w wording) none() []string {
 	best := w.r.Bulk[0]
 	says = append(says, fmt.Sprintf("The fastest of it is %s, %s MB/s.", text.Clip(label(best.Suite), text.Columns/2), unit.Figure(speedOf(best)/1e6)))
 	if w.r.Campaign.Server == record.ServerRemote {
-		says = append(says, "Have the server offer a modern cipher: see its Ciphers line and the version of its software.")
+		says = append(says, "Have the server offer a modern cipher: check its Ciphers line and the version of its software.")
 	}
 	return says
 }
@@ -175,11 +176,21 @@ func (w wording) gain(g advise.Gain) string {
 	if q == nil {
 		return "unknown"
 	}
+	if w.r.By == rank.Cost {
+		return saving(q) + " less"
+	}
 	out := q.Times()
-	if from, to := speedOf(g.From), speedOf(g.To); len(w.c.Gains) == 1 && w.r.By != rank.Cost && from > 0 {
+	if from, to := speedOf(g.From), speedOf(g.To); len(w.c.Gains) == 1 && from > 0 {
 		out += fmt.Sprintf(", %s instead of %s MB/s", unit.Figure(to/1e6), unit.Figure(from/1e6))
 	}
 	return out
+}
+
+// saving is the part that a ratio of costs leaves out: "44 % (38-50)".
+func saving(q *rank.Quantity) string {
+	part := func(ratio float64) float64 { return 100 * (1 - 1/ratio) }
+	saved := stats.Interval{Value: part(q.Value), Lo: part(q.Lo), Hi: part(q.Hi), N: q.N}
+	return saved.Shown(func(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }, " %")
 }
 
 // meaning is what else a change brings, or where it brings nothing.
@@ -194,7 +205,7 @@ func (w wording) meaning() string {
 		return text + "."
 	}
 	if less && w.r.By != rank.Cost {
-		return fmt.Sprintf("It uses %s less CPU time.", g.Cost.Times())
+		return fmt.Sprintf("It uses %s less CPU time.", saving(g.Cost))
 	}
 	return ""
 }

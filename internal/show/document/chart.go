@@ -141,8 +141,8 @@ type Point struct {
 	Predicted     bool
 }
 
-// point scales a quantity to the unit of a chart.
-func point(q *rank.Quantity, scale float64) Point {
+// PointOf scales a quantity to the unit of a chart.
+func PointOf(q *rank.Quantity, scale float64) Point {
 	if q == nil {
 		return Point{}
 	}

@@ -49,8 +49,8 @@ func comparisonLead(c *compare.Comparison) []string {
 		out = append(out, overallText(c, k+1, r))
 	}
 	out = append(append(out, nonEmpty(leastText(c.Shows()))...), append(changedDefaults(c), lackingLines(c)...)...)
-	if len(c.Normalised) > 0 {
-		out = append(out, "Normalised to the geometric mean of "+clean(strings.Join(c.Normalised, ", "))+" in each file.")
+	if len(c.Normalized) > 0 {
+		out = append(out, "Normalized to the geometric mean of "+clean(strings.Join(c.Normalized, ", "))+" in each file.")
 	}
 	return out
 }
@@ -187,7 +187,7 @@ func comparedSuites(c *compare.Comparison) []alg.Suite {
 // valueUnit is the unit of CellRatios.Values.
 func valueUnit(c *compare.Comparison) (key, of string, scale float64) {
 	switch {
-	case len(c.Normalised) > 0:
+	case len(c.Normalized) > 0:
 		return "relative", "relative", 1
 	case c.By == rank.Throughput:
 		return "bytes_per_s", "MB/s", 1e6
@@ -207,20 +207,10 @@ func ratioColumns(c *compare.Comparison) []Column {
 	return out
 }
 
-// interval is an estimate as it is shown; nil where nothing is known.
-func interval(e stats.Estimate) *rank.Quantity {
-	if !e.Known() {
-		return nil
-	}
-	q := e.Interval()
-	return &q
-}
-
 func ratioCells(ratios []compare.Ratio) []Cell {
 	var out []Cell
 	for _, r := range ratios {
-		speed := interval(r.Speed)
-		out = append(out, Cell{Quantity: speed}, Cell{Text: verdict(r)})
+		out = append(out, Cell{Quantity: r.Speed.OrNil()}, Cell{Text: verdict(r)})
 	}
 	return out
 }
@@ -312,14 +302,11 @@ func machineTable(c *compare.Comparison) Table {
 			deviating = append(deviating, label(d.Suite)+" "+unit.Figure(d.Factor))
 		}
 		t.Rows = append(t.Rows, Row{Cells: []Cell{
-			{Text: clean(letter(i) + " " + m.Label)}, exact(m.Speed), exact(m.Residual), {Text: strings.Join(deviating, "; ")},
+			{Text: clean(letter(i) + " " + m.Label)}, {Quantity: stats.Exactly(m.Speed)}, {Quantity: stats.Exactly(m.Residual)}, {Text: strings.Join(deviating, "; ")},
 		}})
 	}
 	return t
 }
-
-// exact is a figure without an interval.
-func exact(v float64) Cell { return Cell{Quantity: &rank.Quantity{Value: v, Lo: v, Hi: v}} }
 
 func comparisonCharts(c *compare.Comparison) []Chart {
 	var out []Chart
@@ -343,9 +330,9 @@ func sideBySide(c *compare.Comparison) Chart {
 	_, of, scale := valueUnit(c)
 	out := Chart{Name: "machines", Table: "ciphers", Title: "Machines side by side: mean over the MACs of each cipher", Shape: Dots, Log: true, Unit: of}
 	switch {
-	case len(c.Normalised) > 0:
+	case len(c.Normalized) > 0:
 		out.Reference, out.Rising = 1, c.By == rank.Throughput
-		out.Note = "1 is the mean of " + clean(strings.Join(c.Normalised, ", ")) + " on that machine; " + betterWhen(out.Rising)
+		out.Note = "1 is the mean of " + clean(strings.Join(c.Normalized, ", ")) + " on that machine; " + betterWhen(out.Rising)
 	case c.By == rank.Throughput:
 		out.Rising, out.Note = true, "Throughput: "+betterWhen(true)
 	default:
@@ -407,7 +394,7 @@ func ratioChart(c *compare.Comparison, name, title string, of alg.Kind, groups [
 		item := Item{Label: Short(g.Name), Suite: safe(suiteOf(of, g.Name))}
 		item.Mark = mark("", item.Suite.Status())
 		for _, r := range g.Ratios {
-			item.Points = append(item.Points, point(interval(r.Speed), 1))
+			item.Points = append(item.Points, PointOf(r.Speed.OrNil(), 1))
 		}
 		out.Items = append(out.Items, item)
 	}
@@ -430,7 +417,7 @@ func ratioHeat(c *compare.Comparison) Chart {
 		}
 		item := Item{Label: name, Suite: safe(cell.Suite)}
 		for _, r := range cell.Ratios {
-			item.Points = append(item.Points, point(interval(r.Speed), 1))
+			item.Points = append(item.Points, PointOf(r.Speed.OrNil(), 1))
 		}
 		out.Items = append(out.Items, item)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/compare"
@@ -27,7 +28,7 @@ func machineTables(r *rank.Ranking, c *compare.Ceilings) []Table {
 func ceilingTable(c *compare.Ceilings) Table {
 	t := Table{
 		Name: "ceilings", Title: fmt.Sprintf("Ceilings of %s %s", label(c.Suite), c.Direction),
-		Note: "What the machine can do at most, and the share of it that SSH reaches.",
+		Note: "The limits of the machine, and the share of each that SSH reaches.",
 		Columns: []Column{
 			{Key: "name", Head: "limit", Fit: text.Cut},
 			{Key: "limit_bytes_per_s", Head: "at most", Terse: "MB/s", Unit: "MB/s", Scale: 1e6, Kind: Quantity},
@@ -36,14 +37,14 @@ func ceilingTable(c *compare.Ceilings) Table {
 		},
 	}
 	for _, row := range c.Rows {
-		share, limiting := exact(row.Share), ""
+		share, limiting := Cell{Quantity: stats.Exactly(row.Share)}, ""
 		switch {
 		case row.Control:
 			share, limiting = Cell{}, "control"
 		case row.Name == c.Limiting:
 			limiting = "limiting"
 		}
-		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: clean(row.Name)}, exact(row.Limit), share, {Text: limiting}}})
+		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: clean(row.Name)}, {Quantity: stats.Exactly(row.Limit)}, share, {Text: limiting}}})
 	}
 	return t
 }
@@ -88,7 +89,7 @@ func figureTable(c *compare.Comparison) Table {
 		if pair {
 			speed := Cell{}
 			if f.Speeds[0] > 0 {
-				speed = exact(f.Speeds[0])
+				speed = Cell{Quantity: stats.Exactly(f.Speeds[0])}
 			}
 			cells = append(cells, speed)
 		}

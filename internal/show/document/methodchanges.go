@@ -125,7 +125,7 @@ func shownRatio(r compare.MethodRatio) Cell {
 	if !says(r) {
 		return Cell{}
 	}
-	return Cell{Quantity: interval(r.Estimate)}
+	return Cell{Quantity: r.Estimate.OrNil()}
 }
 
 // methodChangeTable has a row for each method.
@@ -164,7 +164,7 @@ func methodChangeChart(c *compare.MethodComparison) Chart {
 		for _, r := range ch.Speed {
 			p := Point{}
 			if says(r) {
-				p = point(interval(r.Estimate), 1)
+				p = PointOf(r.Estimate.OrNil(), 1)
 			}
 			item.Points = append(item.Points, p)
 		}

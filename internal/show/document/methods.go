@@ -13,13 +13,12 @@ import (
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/compare"
-	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
 
 // OfMethods is the report of transfer methods: what people do with SSH, or clients
-// with servers.
-func OfMethods(results []compare.MethodResult, f *record.File) *Document {
+// with servers. All names on a terminal whatever was not measured.
+func OfMethods(results []compare.MethodResult, f *record.File, all bool) *Document {
 	title, what := "Transfer methods", "method"
 	if paired(results) {
 		title, what = "SSH programs", "pair"
@@ -37,8 +36,7 @@ func OfMethods(results []compare.MethodResult, f *record.File) *Document {
 		d.Tables = append(d.Tables, trips)
 	}
 	d.Lead = append(fastest(measured), limitLines(f.Limits)...)
-	doubts := unmeasured(results, f)
-	for _, line := range doubts {
+	for _, line := range unmeasured(results, f, len(results)) {
 		d.Doubts = append(d.Doubts, Doubt{Text: line})
 	}
 	if chart, ok := tripChart(results); ok {
@@ -54,7 +52,11 @@ func OfMethods(results []compare.MethodResult, f *record.File) *Document {
 		}
 		d.Brief = append(d.Brief, b)
 	}
-	d.Brief = Clean(append(d.Brief, Block{Lines: append(doubts, controlLines(f)...)}, Block{Lines: remark([]Remark{{Name: "measured", Value: measuredMethods(results, f)}})}))
+	named := 3
+	if all {
+		named = len(results)
+	}
+	d.Brief = Clean(append(d.Brief, Block{Lines: append(unmeasured(results, f, named), controlLines(f)...)}, Block{Lines: RemarkLines([]Remark{{Name: "measured", Value: measuredMethods(results, f)}})}))
 	d.Method = []string{howMethods}
 	d.Algorithms = algorithms(methodSuites(measured))
 	return d
@@ -89,7 +91,7 @@ func fastest(measured []compare.MethodResult) (out []string) {
 		speed := r.Rate.Shown(func(v float64) string { return unit.Figure(v / 1e6) }, " MB/s")
 		switch rivals := rivals(r, measured); {
 		case count[d] == 1 && r.Rate.N == 1:
-			out = append(out, fmt.Sprintf("%s moved %s in the only round that tells; measure more rounds before you trust it.", name, speed))
+			out = append(out, fmt.Sprintf("%s moved %s in the only usable round; measure more rounds before you trust it.", name, speed))
 		case count[d] == 1:
 			out = append(out, fmt.Sprintf("%s moves %s.", name, speed))
 		case rivals[stats.NotEnough] > 0:
@@ -117,10 +119,6 @@ func rivals(best compare.MethodResult, all []compare.MethodResult) map[stats.Ver
 // measuredMethods names the programs, the path and the machine.
 func measuredMethods(results []compare.MethodResult, f *record.File) string {
 	e := f.Environment
-	client := release(e.Client)
-	if server := release(e.Server); client != "" && server != "" && server != client {
-		client += " to " + server
-	}
 	cipher := ""
 	if names := ciphersOf(results); len(names) == 1 {
 		cipher = names[0]
@@ -129,7 +127,7 @@ func measuredMethods(results []compare.MethodResult, f *record.File) string {
 	if path != "" {
 		path = "a path of" + path
 	}
-	return strings.Join(nonEmpty("to "+orUnknown(f.Campaign.Target), client, cipher, path, processors(e)), ", ")
+	return strings.Join(nonEmpty("to "+orUnknown(f.Campaign.Target), Programs(e.Client, e.Server), cipher, path, processors(e)), ", ")
 }
 
 // methodChart draws how fast each method is.
@@ -143,12 +141,12 @@ func methodChart(measured []compare.MethodResult, what string) Chart {
 		if cipher := Short(r.Suite.Cipher); cipher != "" {
 			label += ", " + cipher
 		}
-		c.Items = append(c.Items, Item{Label: label, Suite: r.Suite, Points: []Point{point(&r.Rate, 1e6)}})
+		c.Items = append(c.Items, Item{Label: label, Suite: r.Suite, Points: []Point{PointOf(&r.Rate, 1e6)}})
 	}
 	return c
 }
 
-const howMethods = "MB/s and CPU are those of long runs without what runs of one byte take (start); medians, and their 95 % interval, or their range where there are fewer than 6 rounds."
+const howMethods = "MB/s and CPU exclude start-up time, measured with one-byte transfers (start); medians with their 95 % interval, or their range where there are fewer than 6 rounds."
 
 // paired reports whether the methods are pairs of implementations.
 func paired(results []compare.MethodResult) bool {
@@ -187,8 +185,8 @@ func ciphersOf(results []compare.MethodResult) (names []string) {
 }
 
 // unmeasured are the methods that gave no figures, with the reason, and what else
-// went wrong or is broken.
-func unmeasured(results []compare.MethodResult, f *record.File) []string {
+// went wrong or is broken. Of those with one reason, so many are named.
+func unmeasured(results []compare.MethodResult, f *record.File, named int) []string {
 	var lines []string
 	several := len(ciphersOf(results)) > 1
 	label := func(r compare.MethodResult) string {
@@ -213,11 +211,15 @@ func unmeasured(results []compare.MethodResult, f *record.File) []string {
 			if r.Files > 0 {
 				more = "--files"
 			}
-			lines = append(lines, fmt.Sprintf("no figure: %s: %s take hardly longer than one byte; more with %s", label(r), r.SizeBytes, more))
+			lines = append(lines, fmt.Sprintf("no figure: %s: %s is too small to measure; use a larger %s", label(r), r.SizeBytes, more))
 		}
 	}
 	for _, why := range reasons {
-		lines = append(lines, fmt.Sprintf("not measured: %s: %s", strings.Join(without[why], ", "), clean(why)))
+		names := without[why]
+		if more := len(names) - named; more > 0 {
+			names = append(names[:named:named], unit.Count(more, "other"))
+		}
+		lines = append(lines, fmt.Sprintf("not measured: %s: %s", strings.Join(names, "; "), clean(why)))
 	}
 	var told []string
 	for _, r := range results {
@@ -256,7 +258,7 @@ func controlLines(f *record.File) (lines []string) {
 	}
 	lines = append(lines, scaling(compare.MethodResults(f))...)
 	if files > 0 {
-		lines = append(lines, fmt.Sprintf("Copies were compared by SHA-256 after the clock had stopped: %s s for %s.", unit.Figure(took.Seconds()), unit.Count(files, "run")))
+		lines = append(lines, fmt.Sprintf("Copies were verified by SHA-256 outside the measured time: %s s for %s.", unit.Figure(took.Seconds()), unit.Count(files, "run")))
 	}
 	return lines
 }
@@ -295,7 +297,7 @@ func methodTable(results []compare.MethodResult) Table {
 		cells := []Cell{{Text: methodName(r.Method)}, {Text: string(r.Direction)}, {Text: clean(r.Client)}, {Text: clean(r.Server)}, {Text: clean(r.Suite.Cipher)}, {Text: clean(r.Suite.MAC)}}
 		cells = append(cells, Cell{Text: strconv.FormatFloat(milliseconds(r.RTT), 'f', -1, 64)})
 		for _, q := range []stats.Interval{r.Rate, positiveOnly(r.ClientCost), positiveOnly(r.ServerCost), r.Start, r.Login} {
-			cells = append(cells, Cell{Quantity: known(q)})
+			cells = append(cells, Cell{Quantity: q.OrNil()})
 		}
 		t.Rows = append(t.Rows, Row{Suite: safe(r.Suite), Cells: cells})
 	}
@@ -310,23 +312,15 @@ func positiveOnly(i stats.Interval) stats.Interval {
 	return i
 }
 
-// known is nil for what was not measured.
-func known(i stats.Interval) *rank.Quantity {
-	if i.N == 0 {
-		return nil
-	}
-	return &i
-}
-
 // limitLines say what limits each transfer that was looked at, and what would
 // help.
 func limitLines(limits []record.Limit) []string {
 	var lines []string
 	for _, l := range limits {
 		method := record.Method{Mode: l.Mode, Direction: l.Direction, Compression: l.Evidence.Compressed, Path: l.Path}
-		lines = append(lines, clean(fmt.Sprintf("Limit (%s): %s", MethodLabel(method), cmp.Or(l.Sentence, l.What))))
+		lines = append(lines, clean(fmt.Sprintf("%s: %s", MethodLabel(method), cmp.Or(l.Sentence, l.What))))
 		if l.Help != "" {
-			lines = append(lines, clean("What helps: "+l.Help))
+			lines = append(lines, clean("what helps: "+l.Help))
 		}
 	}
 	return lines

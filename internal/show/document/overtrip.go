@@ -66,14 +66,15 @@ func tripTable(results []compare.MethodResult) (t Table, ok bool) {
 		t.Columns = append(t.Columns, Column{Key: "bytes_per_s_" + trip.String(), Head: trip.String(), Terse: trip.String(), Unit: "MB/s", Scale: 1e6, Kind: Quantity, Bare: true})
 		at := Cell{}
 		if trip > 0 {
-			at = exact(1e6 * ceiling(trip))
+			at = Cell{Quantity: stats.Exactly(1e6 * ceiling(trip))}
 		}
 		ceilings.Cells = append(ceilings.Cells, at)
 	}
 	for _, method := range all {
 		row := Row{Cells: []Cell{{Text: method.name}}}
 		for _, trip := range trips {
-			row.Cells = append(row.Cells, Cell{Quantity: known(method.rates[trip])})
+			rate := method.rates[trip]
+			row.Cells = append(row.Cells, Cell{Quantity: rate.OrNil()})
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -81,7 +82,7 @@ func tripTable(results []compare.MethodResult) (t Table, ok bool) {
 	return t, len(all) > 0
 }
 
-const tripNote = "OpenSSH has 2 MiB on the way at most; other programs have windows of their own."
+const tripNote = "OpenSSH has at most 2 MiB in flight; other programs have windows of their own."
 
 // ceiling is what OpenSSH's window lets through, in MB/s.
 func ceiling(trip time.Duration) float64 { return record.ChannelWindow / trip.Seconds() / 1e6 }
@@ -95,7 +96,7 @@ func tripChart(results []compare.MethodResult) (c Chart, ok bool) {
 	c = Chart{
 		Name: "rtt", Shape: Curve, Unit: "MB/s", Across: "round trip, ms", Log: true, Rising: true, Table: "methods",
 		Title: "Throughput over the round trip, against what OpenSSH's window lets through",
-		Note:  "OpenSSH has 2 MiB on the way at most (the broken line); other programs have windows of their own.",
+		Note:  "OpenSSH has at most 2 MiB in flight (the broken line); other programs have windows of their own.",
 	}
 	most := 0.0
 	for _, method := range all {

@@ -60,20 +60,12 @@ func computations(r *rank.Ranking, d record.Direction) (cells []rank.Cell) {
 			}
 		}
 	}
-	type same struct {
-		computation alg.Suite
-		figure      float64
-	}
 	at := map[same]int{}
 	for _, c := range r.Bulk {
 		if c.Direction != d {
 			continue
 		}
-		of := computation(c.Suite)
-		key := same{computation: of}
-		if q := r.Deciding(c); q != nil {
-			key.figure = q.Value
-		}
+		of, key := computation(c.Suite), sameOf(r, c)
 		i, seen := at[key]
 		if !seen {
 			i = len(cells)
@@ -84,6 +76,36 @@ func computations(r *rank.Ranking, d record.Direction) (cells []rank.Cell) {
 		}
 	}
 	return cells
+}
+
+// same is what cells have in common that compute the same and were not found to differ.
+type same struct {
+	computation alg.Suite
+	figure      float64
+	direction   record.Direction
+}
+
+func sameOf(r *rank.Ranking, c rank.Cell) same {
+	key := same{computation: computation(c.Suite), direction: c.Direction}
+	if q := r.Deciding(c); q != nil {
+		key.figure = q.Value
+	}
+	return key
+}
+
+// Twins are the cells whose figures are those of a cell further up, of which they are another
+// name, and that cell.
+func Twins(r *rank.Ranking) map[record.Cell]alg.Suite {
+	first, twins := map[same]alg.Suite{}, map[record.Cell]alg.Suite{}
+	for _, c := range r.Bulk {
+		key := sameOf(r, c)
+		if of, seen := first[key]; !seen {
+			first[key] = c.Suite
+		} else if c.Shared > 1 {
+			twins[record.Cell{Suite: c.Suite, Direction: c.Direction}] = of
+		}
+	}
+	return twins
 }
 
 // computation is what a suite computes for each byte: how a MAC is cut and applied
@@ -106,7 +128,7 @@ func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 		Title: title(string(d)) + ": throughput with 95 % intervals",
 		Note:  "Best first. " + aboutLetters(r) + "Hollow: predicted. One name stands for all that compute the same.",
 	}
-	value := func(cell rank.Cell) Point { return point(cell.Throughput, 1e6) }
+	value := func(cell rank.Cell) Point { return PointOf(cell.Throughput, 1e6) }
 	if r.By == rank.Cost {
 		c.Unit, c.Series, c.Rising = "s/GB", []string{"client CPU", "server CPU"}, false
 		c.Title = title(string(d)) + ": CPU time per byte with 95 % intervals"
@@ -114,7 +136,7 @@ func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	for _, cell := range computations(r, d) {
 		points := []Point{value(cell)}
 		if r.By == rank.Cost {
-			points = []Point{point(cell.Client, 1), point(cell.Server, 1)}
+			points = []Point{PointOf(cell.Client, 1), PointOf(cell.Server, 1)}
 		}
 		for i := range points {
 			points[i].Predicted = cell.Basis == rank.Predicted
@@ -139,7 +161,7 @@ func heatChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	cells := map[alg.Suite]Point{}
 	for _, cell := range computations(r, d) {
 		ciphers, macs = appendNew(ciphers, cell.Suite.Cipher), appendNew(macs, cell.Suite.MAC)
-		p := point(r.Deciding(cell), scale)
+		p := PointOf(r.Deciding(cell), scale)
 		p.Predicted = cell.Basis == rank.Predicted
 		cells[cell.Suite.Bulk()] = p
 	}
@@ -205,7 +227,7 @@ func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Dire
 // bothSides is the CPU time of both sides with its interval. The doubt about the
 // machine's level is left out: bars are compared with each other, and share it.
 func bothSides(c rank.Cell) *rank.Quantity {
-	total, q := c.Total(), interval(c.Within.Total)
+	total, q := c.Total(), c.Within.Total.OrNil()
 	if q == nil || total == 0 {
 		return nil
 	}
@@ -217,7 +239,7 @@ func meanPoint(cells []rank.Cell, figure func(rank.Cell) *rank.Quantity, scale f
 	var out Point
 	n := 0.0
 	for _, cell := range cells {
-		p := point(figure(cell), scale)
+		p := PointOf(figure(cell), scale)
 		if !p.Known {
 			continue
 		}
@@ -280,9 +302,9 @@ func kexChart(r *rank.Ranking) (Chart, bool) {
 		c.Title = "Key exchange: CPU time of a login with 95 % intervals"
 	}
 	for _, k := range r.Kex {
-		points := []Point{point(k.Login, 1e6)}
+		points := []Point{PointOf(k.Login, 1e6)}
 		if r.KexBy == rank.Cost {
-			points = []Point{point(k.Client, 1e6), point(k.Server, 1e6)}
+			points = []Point{PointOf(k.Client, 1e6), PointOf(k.Server, 1e6)}
 		}
 		item := Item{Label: Short(k.Name), Mark: mark(k.Group, k.Status), Suite: safe(alg.Suite{Kex: k.Name}), PostQuantum: k.PostQuantum, Points: points}
 		if k.PostQuantum {

@@ -118,7 +118,7 @@ func algorithm(kind alg.Kind, name string) Algorithm {
 	a, known := alg.Lookup(kind, name)
 	reason := a.Reason
 	if !known {
-		reason = "This name is not in the table of algorithms: treat it as unsafe until you know better."
+		reason = "This name is not in the table of algorithms: treat it as unsafe."
 	}
 	return Algorithm{kind, clean(name), a.Status, clean(reason), a.PostQuantum}
 }

@@ -61,14 +61,14 @@ func scalingOf(rates map[int]compare.MethodResult) string {
 			doubtful = n != enough
 		}
 	}
-	verdict := fmt.Sprintf("more than %s carry no more", unit.Count(enough, "connection"))
+	verdict := fmt.Sprintf("more than %s are no faster", unit.Count(enough, "connection"))
 	if enough == 1 {
-		verdict = "more than one carry no more"
+		verdict = "more than one are no faster"
 	}
 	if doubtful {
-		verdict = fmt.Sprintf("whether more than %d carry more cannot be told: more with --rounds", enough)
+		verdict = fmt.Sprintf("not enough data to say whether more than %d carry more; use more --rounds", enough)
 	} else if enough == counts[len(counts)-1] {
-		verdict = fmt.Sprintf("they still carry more up to %s", unit.Count(enough, "connection"))
+		verdict = fmt.Sprintf("faster up to %s, the most that were tried", unit.Count(enough, "connection"))
 	}
 	return strings.Join(figures, ", ") + " MB/s; " + verdict
 }

@@ -37,7 +37,7 @@ func (s screen) blocks() []Block {
 	opening, remarks := s.opening(), s.remarks()
 	for bars := mostBars; ; bars-- {
 		out := append(slices.Clone(opening), s.choices(bars)...)
-		out = append(out, Block{Lines: remark(remarks)})
+		out = append(out, Block{Lines: RemarkLines(remarks)})
 		switch {
 		case s.o.Limit != 0 || length(out) <= screenLines:
 			return out
@@ -126,7 +126,7 @@ func (s screen) choices(bars int) []Block {
 		more -= len(rows[i].cells)
 	}
 	if more > 0 {
-		b.Lines = []string{fmt.Sprintf("%d more: %s --all", more, reportCommand)}
+		b.Lines = []string{fmt.Sprintf("%s: %s --all", unit.Count(more, "more combination"), reportCommand)}
 	}
 	return []Block{b}
 }
@@ -134,7 +134,7 @@ func (s screen) choices(bars int) []Block {
 // besides are the tables of a result without ciphers, such as one of an old log, as far as the
 // screen has room for them.
 func (s screen) besides(tables []Table) []Block {
-	last := Block{Lines: remark(s.remarks())}
+	last := Block{Lines: RemarkLines(s.remarks())}
 	blocks := append(tableBlocks(tables), last)
 	over := length(blocks) - screenLines
 	if s.o.Limit != 0 || over <= 0 || len(tables) == 0 {
@@ -143,7 +143,7 @@ func (s screen) besides(tables []Table) []Block {
 	t := tables[len(tables)-1]
 	hidden := min(len(t.Rows), over+1)
 	t.Rows = t.Rows[:len(t.Rows)-hidden]
-	blocks[len(tables)-1] = Block{Title: t.Title, Table: &t, Lines: []string{fmt.Sprintf("%d more: %s --all", hidden, reportCommand)}}
+	blocks[len(tables)-1] = Block{Title: t.Title, Table: &t, Lines: []string{fmt.Sprintf("%s: %s --all", unit.Count(hidden, "more row"), reportCommand)}}
 	return blocks
 }
 
@@ -227,8 +227,8 @@ type Remark struct {
 
 func (r Remark) spare() bool { return r.Spare }
 
-// remark sets remarks below each other.
-func remark(all []Remark) []string {
+// RemarkLines sets remarks below each other.
+func RemarkLines(all []Remark) []string {
 	var out []string
 	for _, r := range all {
 		prefix := text.Pad("  "+r.Name, 14)
@@ -262,11 +262,16 @@ func (s screen) what() string {
 	if c.Server != record.ServerRemote && c.Imported == "" {
 		where = "over loopback"
 	}
-	client := release(e.Client)
-	if server := release(e.Server); server != "" && !strings.HasPrefix(client, server) {
-		client += " to " + server
+	return strings.Join(nonEmpty(where, Programs(e.Client, e.Server), library(e.Crypto), processors(e), lasted(c, s.o.Measured)), ", ")
+}
+
+// Programs are client and server in a few words: one name where both are of one release.
+func Programs(client, server string) string {
+	name := release(client)
+	if server := release(server); server != "" && !strings.HasPrefix(name, server) {
+		name = strings.Join(nonEmpty(name, server), " to ")
 	}
-	return strings.Join(nonEmpty(where, client, library(e.Crypto), processors(e), lasted(c, s.o.Measured)), ", ")
+	return name
 }
 
 // release is a version without what a distribution adds to it: "OpenSSH 9.2p1".

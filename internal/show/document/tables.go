@@ -59,6 +59,7 @@ var bulkColumns = []Column{
 	{Key: "client_ns_per_byte", Head: "client CPU", Terse: "client|s/GB", Unit: "s/GB", Scale: 1, Kind: Quantity},
 	{Key: "server_ns_per_byte", Head: "server CPU", Terse: "server|s/GB", Unit: "s/GB", Scale: 1, Kind: Quantity},
 	{Key: "basis", Head: "basis", Terse: " ", Usual: []string{string(rank.Measured)}},
+	{Key: "same_as", Head: "same figures as", Minor: true},
 	{Key: "status", Head: "status", Terse: " ", Usual: usualStatus},
 }
 
@@ -67,8 +68,9 @@ var usualStatus = []string{string(alg.Strong), string(alg.Acceptable)}
 func bulkTable(r *rank.Ranking, d record.Direction) Table {
 	t := Table{
 		Name: "bulk", Part: clean(string(d)), Title: title(string(d)) + ": ciphers and MACs by " + bulkOrder(r), Columns: slices.Clone(bulkColumns),
-		Note: "Rows with the same group letter do not differ significantly. A cipher without a MAC carries its own authentication tag.",
+		Note: "Rows with the same group letter do not differ significantly. A cipher without a MAC carries its own authentication tag. Rows of one computation, such as hmac-sha1 and hmac-sha1-96, share their figures.",
 	}
+	twins := Twins(r)
 	decides := map[bool]string{true: "client CPU", false: "throughput"}[r.By == rank.Cost] // it alone has an interval
 	for i, c := range t.Columns {
 		t.Columns[i].Bare = c.Head != decides
@@ -77,7 +79,8 @@ func bulkTable(r *rank.Ranking, d record.Direction) Table {
 		if c.Direction == d {
 			t.Rows = append(t.Rows, Row{Suite: safe(c.Suite), Cells: []Cell{
 				{Text: fmt.Sprint(c.Rank)}, {Text: c.Group}, {Text: clean(c.Suite.Cipher)}, {Text: clean(c.Suite.MAC)}, {Text: clean(string(d))},
-				{Quantity: c.Throughput}, {Quantity: c.Client}, {Quantity: c.Server}, {Text: basisOf(c)}, {Text: Standing(c.Status)},
+				{Quantity: c.Throughput}, {Quantity: c.Client}, {Quantity: c.Server}, {Text: basisOf(c)},
+				{Text: label(twins[record.Cell{Suite: c.Suite, Direction: d}])}, {Text: Standing(c.Status)},
 			}})
 		}
 	}

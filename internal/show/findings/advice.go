@@ -40,7 +40,10 @@ func (a *Advice) Text(out io.Writer) {
 			t.Rows = append(t.Rows, []string{"#   " + s.What, s.Copy})
 		}
 	}
-	fmt.Fprintf(out, "%s\n%s\n", t.Text(0), a.Advice.ClientConfig(a.Pattern))
+	fmt.Fprintf(out, "\n%s\n", a.Advice.ClientConfig(a.Pattern))
+	if len(t.Rows) > 0 {
+		fmt.Fprintf(out, "%s\n", t.Text(0))
+	}
 	if a.Brief {
 		return
 	}

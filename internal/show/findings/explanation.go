@@ -22,7 +22,7 @@ type Explanation struct {
 
 // Of finds out about a host. config is that of router.
 func Explain(ctx context.Context, router *route.Router, config *route.Configuration, h host.Host) (*Explanation, error) {
-	query := route.Hop(h)
+	query := h.Asked()
 	first, err := config.Resolve(ctx, query)
 	if err != nil {
 		return nil, err

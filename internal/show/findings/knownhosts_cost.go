@@ -65,45 +65,35 @@ func milliseconds(i stats.Interval) string {
 	return i.Shown(unit.Milliseconds, "")
 }
 
-// interval is an interval in JSON.
-type interval struct {
-	Value float64 `json:"value"`
-	Lo    float64 `json:"lo"`
-	Hi    float64 `json:"hi"`
-	N     int     `json:"n"`
-}
-
-func intervalOf(i stats.Interval) interval { return interval{i.Value, i.Lo, i.Hi, i.N} }
-
 // costRow is one measured layout in JSON.
 type costRow struct {
-	Layout         string   `json:"layout"`
-	AsItIs         bool     `json:"as_it_is"`
-	UpdateHostKeys bool     `json:"update_host_keys"`
-	CPU            interval `json:"cpu_ns"`
-	Extra          interval `json:"extra_ns"`
+	Layout         string         `json:"layout"`
+	AsItIs         bool           `json:"as_it_is"`
+	UpdateHostKeys bool           `json:"update_host_keys"`
+	CPU            stats.Interval `json:"cpu_ns"`
+	Extra          stats.Interval `json:"extra_ns"`
 }
 
 // costResult is all of it in JSON.
 type costResult struct {
-	Schema      string    `json:"schema"`
-	File        string    `json:"file"`
-	Lines       int       `json:"lines"`
-	HashedLines int       `json:"hashed_lines"`
-	Bytes       int64     `json:"file_bytes"`
-	SSH         string    `json:"ssh"`
-	OpenSSH     []costRow `json:"openssh"`
-	Load        interval  `json:"index_load_ns"`
-	Lookup      interval  `json:"index_lookup_ns"`
-	Names       int       `json:"index_names"`
+	Schema      string         `json:"schema"`
+	File        string         `json:"file"`
+	Lines       int            `json:"lines"`
+	HashedLines int            `json:"hashed_lines"`
+	Bytes       int64          `json:"file_bytes"`
+	SSH         string         `json:"ssh"`
+	OpenSSH     []costRow      `json:"openssh"`
+	Load        stats.Interval `json:"index_load_ns"`
+	Lookup      stats.Interval `json:"index_lookup_ns"`
+	Names       int            `json:"index_names"`
 }
 
 // CostJSON prints all of it as JSON.
 func CostJSON(w io.Writer, c measured.Cost, version string) error {
 	d := costResult{Schema: "sshpace.known-hosts.bench/1", File: c.File, Lines: c.Lines, HashedLines: c.HashedLines, Bytes: c.Bytes, SSH: version,
-		Load: intervalOf(c.Index.Load), Lookup: intervalOf(c.Index.Lookup), Names: c.Index.Names}
+		Load: c.Index.Load, Lookup: c.Index.Lookup, Names: c.Index.Names}
 	for _, row := range c.OpenSSH {
-		d.OpenSSH = append(d.OpenSSH, costRow{row.Layout, row.AsItIs, row.UpdateHostKeys, intervalOf(row.CPU), intervalOf(row.Extra)})
+		d.OpenSSH = append(d.OpenSSH, costRow{row.Layout, row.AsItIs, row.UpdateHostKeys, row.CPU, row.Extra})
 	}
 	return termsafe.WriteJSON(w, d, "  ")
 }

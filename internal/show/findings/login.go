@@ -102,7 +102,7 @@ func (r *Login) brief(d *document.Document, all bool) []document.Block {
 	if !all {
 		phases = r.longPhases(phases)
 	}
-	out := []document.Block{{Lines: d.Lead}, {Table: &phases, Lines: r.predicted()}}
+	out := []document.Block{{Lines: r.lead()}, {Table: &phases, Lines: r.predicted()}}
 	room := screenRows - len(phases.Rows)
 	hidden := 0
 	for _, group := range grouped(r.Results[1:]) {
@@ -118,22 +118,23 @@ func (r *Login) brief(d *document.Document, all bool) []document.Block {
 	}
 	var last []string
 	if hidden > 0 {
-		last = append(last, unit.Count(hidden, "kind")+" of login more: sshpace report --all")
+		last = append(last, unit.Count(hidden, "more kind")+" of login: sshpace report --all")
 	}
 	for _, doubt := range d.Doubts {
 		last = append(last, doubt.Text)
 	}
 	if all {
-		last = append(last, d.Method...)
+		last = append(append(append(last, r.compared()...), r.precision()...), d.Method...)
 	}
-	return document.Clean(append(out, document.Block{Lines: append(last, r.measured())}))
+	what := strings.Join([]string{"to " + r.Target, document.Programs(r.Client, r.Server)}, ", ")
+	return document.Clean(append(out, document.Block{Lines: last}, document.Block{Lines: document.RemarkLines([]document.Remark{{Name: "measured", Value: what}})}))
 }
 
 // screenRows is how many rows of tables a screen has room for.
 const screenRows = 11
 
 // small is the part of a login below which a phase is not worth a line.
-const small = 0.03
+const small = 0.05
 
 // longPhases is the table of phases with the short ones in one row.
 func (r *Login) longPhases(t document.Table) document.Table {
@@ -150,27 +151,23 @@ func (r *Login) longPhases(t document.Table) document.Table {
 		return true
 	})
 	if n := len(t.Rows) - len(rows); n > 0 {
-		rows = append(rows, document.Row{Cells: []document.Cell{{Text: "other"}, {Text: fmt.Sprintf("%d short phases", n)}, exactly(rest), {}}})
+		rows = append(rows, document.Row{Cells: []document.Cell{{Text: "other"}, {Text: fmt.Sprintf("%d short phases", n)}, {Quantity: stats.Exactly(rest)}, {}}})
 	}
 	t.Rows = rows
 	return t
 }
 
-// predicted says what the plain login takes over a distance.
+// predicted says what the plain login takes over a distance: of those in the table of
+// distances, all between a network at hand and the other side of the world.
 func (r *Login) predicted() []string {
-	var words []string
-	for _, p := range r.Predicted {
-		words = append(words, fmt.Sprintf("%s ms at %g ms", unit.Milliseconds(float64(p.NS)), p.RTT.Seconds()*1e3))
-	}
-	if len(words) == 0 {
+	if len(r.Predicted) == 0 {
 		return nil
 	}
-	return []string{"Predicted by round trip: " + strings.Join(words, ", ")}
-}
-
-// measured names the programs, and how sure the figures are.
-func (r *Login) measured() string {
-	return strings.TrimSuffix(fmt.Sprintf("measured: to %s, %s to %s; %s", r.Target, r.Client, r.Server, r.precision()), "; ")
+	var words []string
+	for _, p := range r.Predicted[1 : len(r.Predicted)-1] {
+		words = append(words, fmt.Sprintf("%g ms: %s ms", p.RTT.Seconds()*1e3, unit.Milliseconds(float64(p.NS))))
+	}
+	return []string{"Predicted with a round trip of " + strings.Join(words, ", ")}
 }
 
 func grouped(results []login.Result) (groups [][]login.Result) {
@@ -213,8 +210,8 @@ func quantum(c login.Result) string {
 	return "no"
 }
 
-// precision says how narrow the intervals of CPU time are; "" where there are none.
-func (r *Login) precision() string {
+// precision says how narrow the intervals of CPU time are, where there are any.
+func (r *Login) precision() []string {
 	var halves []float64
 	for _, c := range r.Results {
 		for _, f := range []*stats.Interval{&c.ClientCPU, c.ServerCPU} {
@@ -224,13 +221,12 @@ func (r *Login) precision() string {
 		}
 	}
 	if len(halves) == 0 {
-		return ""
+		return nil
 	}
-	slices.Sort(halves)
-	text := fmt.Sprintf("CPU times are known to %.1f %% or better", halves[len(halves)-1])
+	text := fmt.Sprintf("CPU times are known within %.1f %%.", slices.Max(halves))
 	if r.Beside != nil {
-		text += fmt.Sprintf(". Most logins were carried out beside others, which multiplies CPU times by %s (client) and %s (server): that is taken out",
+		text += fmt.Sprintf(" Most logins ran beside others, which multiplied CPU times by %s (client) and %s (server); the figures are corrected for it.",
 			r.Beside.Client.Times(), r.Beside.Server.Times())
 	}
-	return text
+	return []string{text}
 }

@@ -146,7 +146,7 @@ func (c *LoginComparison) Document() *document.Document {
 	for _, k := range c.Kinds {
 		row := document.Row{Cells: []document.Cell{{Text: k.Factor}, {Text: termsafe.Line(k.Level)}}}
 		for i := range k.CPU {
-			row.Cells = append(row.Cells, document.Cell{Quantity: quantity(&k.CPU[i])}, document.Cell{Text: k.Verdicts[i]})
+			row.Cells = append(row.Cells, document.Cell{Quantity: k.CPU[i].OrNil()}, document.Cell{Text: k.Verdicts[i]})
 		}
 		t.Rows = append(t.Rows, row)
 		if groups[k.Factor] == nil {

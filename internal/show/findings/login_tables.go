@@ -3,6 +3,7 @@ package findings
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ const howLogins = "Wall times are medians, CPU times locations as robust, each w
 // Document is the report for every format but JSON; all is for a terminal.
 func (r *Login) Document(f *record.File, all bool) *document.Document {
 	d := &document.Document{
-		Title: "What a login costs", Lead: r.lead(), Method: []string{howLogins},
+		Title: "What a login costs", Lead: append(r.lead(), r.compared()...), Method: []string{howLogins},
 		Environment: environment(r, f), Algorithms: r.algorithms(),
 		Tables: []document.Table{r.loginTable(r.shown()), r.phaseTable()},
 		Charts: []document.Chart{r.phaseChart(), r.cpuChart(), r.wallChart()},
@@ -34,7 +35,7 @@ func (r *Login) Document(f *record.File, all bool) *document.Document {
 			d.Doubts = append(d.Doubts, document.Doubt{Text: termsafe.Line(fmt.Sprintf("%s %s failed: %s", c.Factor, c.Level, c.Failure))})
 		}
 	}
-	if text := r.precision(); text != "" {
+	for _, text := range r.precision() {
 		d.Quality = []document.Fact{{Name: "precision", Value: text}}
 	}
 	d.Brief = r.brief(d, all)
@@ -63,6 +64,7 @@ func (r *Login) lead() []string {
 	}
 	lines := []string{
 		fmt.Sprintf("A plain login takes %s; CPU time: %s.", plain.Wall.Noted(unit.Milliseconds, " ms", fmt.Sprintf("median of %d", plain.Wall.N)), cpu),
+		r.longest(),
 	}
 	if w := plain.Wire; w != nil {
 		lines = append(lines, fmt.Sprintf("%d round trips, %d bytes up, %d bytes down.", r.RoundTrips, w.Up, w.Down))
@@ -70,21 +72,37 @@ func (r *Login) lead() []string {
 			lines = append(lines, termsafe.Line(fmt.Sprintf("Stall of %s ms at %s ms: %s.", unit.Milliseconds(float64(s.NS)), unit.Milliseconds(float64(s.At)), s.Why)))
 		}
 	}
-	if r.Compared != "" {
-		lines = append(lines, "Compared "+r.Compared+".")
-	}
 	return lines
 }
 
-func figure(f stats.Interval) string { return f.Shown(unit.Milliseconds, " ms") }
+// longest names the phases that take most of the plain login.
+func (r *Login) longest() string {
+	type part struct {
+		name string
+		ns   float64
+	}
+	var parts []part
+	for _, s := range r.steps() {
+		parts = append(parts, part{s.name, r.Results[0].Mean[s.phase]})
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.ns, a.ns) })
+	const most = 3
+	var words []string
+	for _, p := range parts[:most] {
+		words = append(words, fmt.Sprintf("%s %s ms", p.name, unit.Milliseconds(p.ns)))
+	}
+	return "The longest phases: " + strings.Join(words, ", ") + "."
+}
 
-// quantity of a figure; nil is unknown.
-func quantity(f *stats.Interval) *stats.Interval {
-	if f == nil || f.N == 0 {
+// compared says how the logins behind the plain one are made.
+func (r *Login) compared() []string {
+	if r.Compared == "" {
 		return nil
 	}
-	return f
+	return []string{"Compared " + r.Compared + "."}
 }
+
+func figure(f stats.Interval) string { return f.Shown(unit.Milliseconds, " ms") }
 
 func column(key, head string) document.Column {
 	return document.Column{Key: key, Head: head, Terse: strings.ReplaceAll(head, " ", "|") + "|ms", Unit: "ms", Scale: 1e6, Kind: document.Quantity}
@@ -93,11 +111,6 @@ func column(key, head string) document.Column {
 func bare(c document.Column) document.Column {
 	c.Bare = true
 	return c
-}
-
-// exactly is a figure without an interval.
-func exactly(ns float64) document.Cell {
-	return document.Cell{Quantity: &stats.Interval{Value: ns, Lo: ns, Hi: ns}}
 }
 
 // suite is the algorithms of a kind of login, for filters.
@@ -130,7 +143,7 @@ func (r *Login) loginTable(results []login.Result) document.Table {
 	for _, c := range results {
 		t.Rows = append(t.Rows, document.Row{Suite: suite(c), Cells: []document.Cell{
 			{Text: c.Factor}, {Text: termsafe.Line(c.Level)},
-			{Quantity: quantity(&c.Wall)}, {Quantity: quantity(&c.ClientCPU)}, {Quantity: quantity(c.ServerCPU)}, {Text: quantum(c)}, {Text: termsafe.Line(c.Failure)},
+			{Quantity: c.Wall.OrNil()}, {Quantity: c.ClientCPU.OrNil()}, {Quantity: c.ServerCPU.OrNil()}, {Text: quantum(c)}, {Text: termsafe.Line(c.Failure)},
 		}})
 	}
 	return t
@@ -148,7 +161,7 @@ func (r *Login) phaseTable() document.Table {
 		}
 		median := plain.Phases[s.phase]
 		t.Rows = append(t.Rows, document.Row{Cells: []document.Cell{
-			{Text: s.name}, {Text: s.what}, {Quantity: &stats.Interval{Value: mean, Lo: mean, Hi: mean, N: median.N}}, {Quantity: quantity(&median)},
+			{Text: s.name}, {Text: s.what}, {Quantity: &stats.Interval{Value: mean, Lo: mean, Hi: mean, N: median.N}}, {Quantity: median.OrNil()},
 		}})
 	}
 	return t
@@ -159,27 +172,19 @@ func (r *Login) distanceTable() document.Table {
 		{Key: "round_trip_ns", Head: "round trip", Unit: "ms", Scale: 1e6, Kind: document.Quantity}, column("predicted_ns", "total"),
 	}}
 	for _, p := range r.Predicted {
-		rtt, whole := float64(p.RTT), float64(p.NS)
-		t.Rows = append(t.Rows, document.Row{Cells: []document.Cell{{Quantity: &stats.Interval{Value: rtt, Lo: rtt, Hi: rtt}}, {Quantity: &stats.Interval{Value: whole, Lo: whole, Hi: whole}}}})
+		t.Rows = append(t.Rows, document.Row{Cells: []document.Cell{{Quantity: stats.Exactly(float64(p.RTT))}, {Quantity: stats.Exactly(float64(p.NS))}}})
 	}
 	return t
 }
 
 // point is a figure in ms.
-func point(f *stats.Interval) document.Point {
-	q := quantity(f)
-	if q == nil {
-		return document.Point{}
-	}
-	return document.Point{Value: q.Value / 1e6, Lo: q.Lo / 1e6, Hi: q.Hi / 1e6, Known: true}
-}
+func point(f *stats.Interval) document.Point { return document.PointOf(f.OrNil(), 1e6) }
 
 func (r *Login) phaseChart() document.Chart {
 	c := document.Chart{Name: "phases", Table: "phases", Title: "Where the time of a plain login goes", Note: "Means, which add up to the total.", Shape: document.Bars, Unit: "ms", Series: []string{"mean"}}
 	for _, s := range r.steps() {
 		if mean, told := r.Results[0].Mean[s.phase]; told {
-			at := document.Point{Value: mean / 1e6, Lo: mean / 1e6, Hi: mean / 1e6, Known: true}
-			c.Items = append(c.Items, document.Item{Label: s.what, Points: []document.Point{at}})
+			c.Items = append(c.Items, document.Item{Label: s.what, Points: []document.Point{document.PointOf(stats.Exactly(mean), 1e6)}})
 		}
 	}
 	return c

@@ -16,6 +16,7 @@ import (
 type Methods struct {
 	Records *record.File
 	Output  Output
+	All     bool // text: all that was not measured
 }
 
 // Render writes the report.
@@ -29,7 +30,7 @@ func (x *Methods) Render(w io.Writer, f Format) error {
 	case "classic":
 		return fault.Usage("leave --format classic out", "the result holds transfer methods, no combinations of algorithms")
 	}
-	return x.Output.renderDocument(w, f.Name, document.OfMethods(results, x.Records), x.Records)
+	return x.Output.renderDocument(w, f.Name, document.OfMethods(results, x.Records, x.All), x.Records)
 }
 
 // MethodChanges relates the methods of several files.

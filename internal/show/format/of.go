@@ -37,7 +37,7 @@ func Of(s store.Store, path string, commands document.Commands, w Wanted) (Repor
 	case len(records.LoginKinds) > 0:
 		return &Logins{Records: records, Output: w.Output, All: w.Options.All}, nil
 	case len(records.Methods) > 0 && len(records.Samples) == 0:
-		return &Methods{Records: records, Output: w.Output}, nil
+		return &Methods{Records: records, Output: w.Output, All: w.Options.All}, nil
 	}
 	r, err := compare.RankRecords(path, records, w.By)
 	if err != nil {

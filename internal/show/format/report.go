@@ -127,8 +127,8 @@ func (x *Comparison) Render(w io.Writer, f Format) error {
 // More is what makes the comparison show a difference of so much, as a part.
 func (x *Comparison) More(limit float64) string {
 	more := more("measure both longer: sshpace bench --resume FILE --budget 60s", x.Floor(), limit)
-	if len(x.Normalised) == 0 {
-		more += "; --normalise '*' leaves out what all lines have in common"
+	if len(x.Normalized) == 0 {
+		more += "; --normalize '*' leaves out what all lines have in common"
 	}
 	return more
 }

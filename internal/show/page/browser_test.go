@@ -19,6 +19,7 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
@@ -329,7 +330,7 @@ func TestComparisonInABrowser(t *testing.T) {
 		r, _ := benchtest.Ranking(t, scale, record.Upload)
 		inputs = append(inputs, compare.Input{Label: []string{"laptop", "board", "server"}[i], Ranking: r})
 	}
-	c, err := compare.Of(inputs, compare.Options{Normalise: []string{"aes128-gcm*"}})
+	c, err := compare.Of(inputs, compare.Options{Normalize: []string{"aes128-gcm*"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,13 +369,9 @@ func (b *tab) locked() {
 		defer b.mu.Unlock()
 		return strings.Count(strings.Join(b.console, "\n"), "Content Security Policy") >= 3
 	}
-	for range 100 { // the console speaks a moment later
-		if violations() {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
+	if !waittest.Comes(violations) { // the console speaks a moment later
+		b.t.Errorf("not stopped by the policy: the console says %q", b.console)
 	}
-	b.t.Errorf("not stopped by the policy: the console says %q", b.console)
 }
 
 func TestHostileTextIsInert(t *testing.T) {
@@ -382,7 +379,7 @@ func TestHostileTextIsInert(t *testing.T) {
 	benchtest.Spoil(r)
 	ranking := document.OfRanking(r, f, document.Options{})
 	other, _ := benchtest.Ranking(t, 1.1, record.Upload)
-	c, err := compare.Of([]compare.Input{{Label: benchtest.Payloads[1], Ranking: r}, {Label: benchtest.Payloads[2], Ranking: other}}, compare.Options{Normalise: []string{"aes128-ctr"}})
+	c, err := compare.Of([]compare.Input{{Label: benchtest.Payloads[1], Ranking: r}, {Label: benchtest.Payloads[2], Ranking: other}}, compare.Options{Normalize: []string{"aes128-ctr"}})
 	if err != nil {
 		t.Fatal(err)
 	}

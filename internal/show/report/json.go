@@ -84,6 +84,7 @@ type jsonCell struct {
 	Throughput *rank.Quantity   `json:"throughput_bytes_per_s,omitempty"`
 	Client     *rank.Quantity   `json:"client_ns_per_byte,omitempty"`
 	Server     *rank.Quantity   `json:"server_ns_per_byte,omitempty"`
+	SameAs     *alg.Suite       `json:"same_as,omitempty"`          // the cell further up that it is another name of: both have the same figures
 	Both       float64          `json:"both_ns_per_byte,omitempty"` // of both sides together, or of the client where the server is unknown
 }
 
@@ -98,11 +99,16 @@ func jsonOf(r *rank.Ranking) jsonReport {
 		Failed: r.Failed, Missing: r.Missing, Warnings: r.Warnings, Findings: r.Findings,
 		Limits: r.Limits, Trials: r.Trials, Refusals: r.Refusals,
 	}
+	twins := document.Twins(r)
 	for _, c := range r.Bulk {
+		var same *alg.Suite
+		if of, ok := twins[record.Cell{Suite: c.Suite, Direction: c.Direction}]; ok {
+			same = &of
+		}
 		out.Bulk = append(out.Bulk, jsonCell{
 			Rank: c.Rank, Cipher: c.Suite.Cipher, MAC: c.Suite.MAC, Direction: c.Direction, Basis: c.Basis, Timed: c.Timed,
 			Holdout: c.Holdout, Group: c.Group, Status: c.Status,
-			Throughput: c.Throughput, Client: c.Client, Server: c.Server, Both: c.Total(),
+			Throughput: c.Throughput, Client: c.Client, Server: c.Server, SameAs: same, Both: c.Total(),
 		})
 	}
 	if r.Slicing.Slices > 0 {

@@ -30,7 +30,7 @@ type jsonComparison struct {
 	KexBy      rank.By                 `json:"kex_ranked_by"`
 	Order      []float64               `json:"order_kendall_tau,omitempty"`
 	Unit       string                  `json:"unit"` // of values
-	Normalised []string                `json:"normalised_to,omitempty"`
+	Normalized []string                `json:"normalized_to,omitempty"`
 	Files      []jsonFile              `json:"files"`
 	Overall    []jsonRatio             `json:"overall,omitempty"`
 	Ciphers    []jsonGroup             `json:"ciphers"`
@@ -115,14 +115,14 @@ type jsonCells struct {
 
 func comparisonDocument(c *compare.Comparison) jsonComparison {
 	out := jsonComparison{
-		Schema: compareSchema, By: c.By, KexBy: c.KexBy, Order: c.Order, Unit: "ns_per_byte", Normalised: c.Normalised,
+		Schema: compareSchema, By: c.By, KexBy: c.KexBy, Order: c.Order, Unit: "ns_per_byte", Normalized: c.Normalized,
 		Overall: ratiosDocument(c.Overall), Ciphers: groupsDocument(c.Ciphers), MACs: groupsDocument(c.MACs),
 		Kex: groupsDocument(c.Kex), Cells: []jsonCells{},
 	}
 	if c.By == rank.Throughput {
 		out.Unit = "bytes_per_s"
 	}
-	if len(c.Normalised) > 0 {
+	if len(c.Normalized) > 0 {
 		out.Unit = "relative"
 	}
 	for _, in := range c.Inputs {
@@ -133,15 +133,6 @@ func comparisonDocument(c *compare.Comparison) jsonComparison {
 	}
 	out.Figures, out.Defaults, out.Machines, out.Lacking, out.Warnings = c.Figures, c.Defaults, c.Machines, c.Lacking, c.Warnings
 	return out
-}
-
-// estimate is nil where nothing is known.
-func estimate(e stats.Estimate) *rank.Quantity {
-	if !e.Known() {
-		return nil
-	}
-	q := e.Interval()
-	return &q
 }
 
 func groupsDocument(groups []compare.Group) []jsonGroup {
@@ -155,7 +146,7 @@ func groupsDocument(groups []compare.Group) []jsonGroup {
 func ratiosDocument(ratios []compare.Ratio) []jsonRatio {
 	var out []jsonRatio
 	for _, r := range ratios {
-		out = append(out, jsonRatio{Speed: r.Speed.Interval(), Rest: estimate(r.Rest), P: r.P, Verdict: document.Faster(r.Verdict), ByRest: r.ByRest, Least: 100 * r.Least})
+		out = append(out, jsonRatio{Speed: r.Speed.Interval(), Rest: r.Rest.OrNil(), P: r.P, Verdict: document.Faster(r.Verdict), ByRest: r.ByRest, Least: 100 * r.Least})
 	}
 	return out
 }

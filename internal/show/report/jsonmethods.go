@@ -28,8 +28,8 @@ func MethodsJSON(w io.Writer, results []compare.MethodResult, f *record.File) er
 	}{methodsSchema, f.Campaign, f.Environment, f.Ended, []jsonMethod{}, f.Limits, f.Measurements, f.Findings}
 	for _, r := range results {
 		d.Methods = append(d.Methods, jsonMethod{
-			Method: r.Method, Status: r.Suite.Status(), Throughput: known(r.Rate), ClientCost: known(r.ClientCost), ServerCost: known(r.ServerCost),
-			Start: known(r.Start), Login: known(r.Login), Failed: r.Failed,
+			Method: r.Method, Status: r.Suite.Status(), Throughput: r.Rate.OrNil(), ClientCost: r.ClientCost.OrNil(), ServerCost: r.ServerCost.OrNil(),
+			Start: r.Start.OrNil(), Login: r.Login.OrNil(), Failed: r.Failed,
 		})
 	}
 	return termsafe.WriteJSON(w, d, " ")
@@ -44,12 +44,4 @@ type jsonMethod struct {
 	Start      *stats.Interval `json:"start_s,omitempty"`
 	Login      *stats.Interval `json:"login_s,omitempty"`
 	Failed     []string        `json:"failed,omitempty"`
-}
-
-// known is nil for what was not measured.
-func known(i stats.Interval) *stats.Interval {
-	if i.N == 0 {
-		return nil
-	}
-	return &i
 }

@@ -73,7 +73,7 @@ func TestText(t *testing.T) {
 		wants   []string
 	}{
 		"first screen": {document.Options{File: "run.jsonl"}, []string{
-			"aes128-gcm is faster here than what ssh uses now", "\n  put into ~/.ssh/config  Ciphers ^aes128-gcm@openssh.com\n", " now\n", " more: sshpace report --all",
+			"aes128-gcm is faster here than what ssh uses now", "\n  put into ~/.ssh/config  Ciphers ^aes128-gcm@openssh.com\n", " now\n", " more combinations: sshpace report --all",
 			"\n  login ", "\n  confidence  high: ", "\n  saved       run.jsonl",
 		}},
 		"all": {document.Options{All: true}, []string{

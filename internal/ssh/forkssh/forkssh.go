@@ -196,11 +196,8 @@ func (e *Engine) plain(ctx context.Context, h host.Host, cmd fleet.Command, a *f
 
 // process runs the binary to its end. The error is one of starting it.
 func (e *Engine) process(ctx context.Context, argv, env []string, input fleet.Input, to streams) (*exec.Cmd, error) {
-	c := exec.Command(e.opts.Binary, argv...)
-	c.Env = append(os.Environ(), env...)
-	proc.Lead(c)
-	c.Stdout, c.Stderr = sink{to, fleet.Stdout}, sink{to, fleet.Stderr}
-	c.WaitDelay = strayGrace
+	c := e.command(argv, env, to)
+	c.Stdout = sink{to, fleet.Stdout}
 	stopInput, started, err := feed(c, input)
 	if err != nil {
 		return nil, err
@@ -217,10 +214,25 @@ func (e *Engine) process(ctx context.Context, argv, env []string, input fleet.In
 	err = proc.Wait(c)
 	close(ended)
 	killer.Wait()
-	if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit && !errors.Is(err, exec.ErrWaitDelay) {
-		return nil, err
+	return c, unwaited(err)
+}
+
+// command is the binary in a process group of its own, not started yet.
+func (e *Engine) command(argv, env []string, to streams) *exec.Cmd {
+	c := exec.Command(e.opts.Binary, argv...)
+	c.Env = append(os.Environ(), env...)
+	proc.Lead(c)
+	c.Stderr = sink{to, fleet.Stderr}
+	c.WaitDelay = strayGrace
+	return c
+}
+
+// unwaited is an error of waiting for a process, not of the process itself.
+func unwaited(err error) error {
+	if _, isExit := errors.AsType[*exec.ExitError](err); isExit || errors.Is(err, exec.ErrWaitDelay) {
+		return nil
 	}
-	return c, nil
+	return err
 }
 
 // feed connects the command's input. exec's own copying would hold Wait up

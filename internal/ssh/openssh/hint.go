@@ -15,8 +15,8 @@ import (
 var hints = map[record.Outcome]string{
 	record.HostKey:    "log in once with ssh %s and compare the fingerprint",
 	record.Denied:     "sshpace asks for no password: make ssh -o BatchMode=yes %s true work first (agent or key file)",
-	record.Refused:    "look whether an sshd listens there, and wait if it limits connections (MaxStartups, PerSourcePenalties): ssh -v %s",
-	record.TimedOut:   "look whether the host is up and well, or allow more time with --connect-timeout: ssh -v %s",
+	record.Refused:    "check that an sshd listens there; if it limits connections (MaxStartups, PerSourcePenalties), wait: ssh -v %s",
+	record.TimedOut:   "check that the host is up, or allow more time with --connect-timeout: ssh -v %s",
 	record.Unresolved: "check the name, or give it a HostName in your ssh_config: ssh -G %s",
 	record.Broken:     "see what ssh says: ssh -v %s true",
 	record.Mismatched: "see what ssh says: ssh -v %s true",
@@ -24,9 +24,9 @@ var hints = map[record.Outcome]string{
 
 // closer are hints for causes that an outcome does not tell apart.
 var closer = map[Cause]string{
-	ConnectionRefused: "look whether an sshd listens there, at that port: ssh -v %s",
-	Unroutable:        "check the address and the network, such as a VPN: no way leads there: ssh -v %s",
-	SilentAgent:       "look whether your agent answers (ssh-add -l), and the host is up and well: ssh -v %s",
+	ConnectionRefused: "check that an sshd listens on that port: ssh -v %s",
+	Unroutable:        "check the address and the network, such as a VPN; there is no route: ssh -v %s",
+	SilentAgent:       "check that your agent answers (ssh-add -l) and the host is up: ssh -v %s",
 	TooManyKeys:       "more keys are offered than the server allows; name the right one: ssh -o IdentitiesOnly=yes -i FILE %s true",
 }
 

@@ -17,8 +17,8 @@ func TestHint(t *testing.T) {
 		cause   openssh.Cause
 		want    string
 	}{
-		"ssh: connect to host nas port 2222: Connection refused":                                                                                {record.Refused, openssh.ConnectionRefused, "at that port: ssh -v -p 2222 nas"},
-		"ssh: connect to host nas port 2222: No route to host":                                                                                  {record.Refused, openssh.Unroutable, "no way leads there: ssh -v -p 2222 nas"},
+		"ssh: connect to host nas port 2222: Connection refused":                                                                                {record.Refused, openssh.ConnectionRefused, "on that port: ssh -v -p 2222 nas"},
+		"ssh: connect to host nas port 2222: No route to host":                                                                                  {record.Refused, openssh.Unroutable, "there is no route: ssh -v -p 2222 nas"},
 		"kex_exchange_identification: Connection closed by remote host":                                                                         {record.Refused, openssh.NoVersion, "MaxStartups"},
 		"Received disconnect from 192.0.2.1: 2: Too many authentication failures":                                                               {record.Denied, openssh.TooManyKeys, "ssh -o IdentitiesOnly=yes -i FILE -p 2222 nas true"},
 		"me@nas: Permission denied (publickey).":                                                                                                {record.Denied, openssh.Denied, "ssh -o BatchMode=yes -p 2222 nas true work first"},

@@ -175,7 +175,8 @@ func (e *Executor) shared(ctx context.Context, c *conf.Resolved, cmd fleet.Comma
 	if path == "" {
 		return fleet.Outcome{}, os.ErrNotExist
 	}
-	s := mux.Session{Path: path, Command: cmd, Env: slices.Concat(c.Environment(e.environ), cmd.Env), Timeout: cmp.Or(e.params.ConnectTimeout, c.Duration(conf.ConnectTimeout))}
+	cmd.Env = slices.Concat(c.Environment(e.environ), cmd.Env)
+	s := mux.Session{Path: path, Command: cmd, Timeout: cmp.Or(e.params.ConnectTimeout, c.Duration(conf.ConnectTimeout))}
 	o, err := s.Run(ctx, a)
 	if err == nil {
 		o.Note = cmp.Or(o.Note, openToOthers(path))

@@ -32,7 +32,7 @@ func ConfigError(err error) error {
 	}
 	hint := "correct that line; ssh itself refuses the file, too"
 	if mistake.Origin.Source == conf.FromFlag {
-		hint = "correct the flag; its letter and meaning are those of ssh"
+		hint = "correct the flag; it means the same as with ssh"
 	}
 	return &fault.Error{Err: err, Hint: hint, Code: fault.Misuse}
 }

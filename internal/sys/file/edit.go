@@ -58,7 +58,7 @@ func Open(path string) (*Change, error) {
 		return nil, err
 	}
 	if !c.info.Mode().IsRegular() {
-		return nil, &safedir.UntrustedError{Path: real, Why: "is no regular file"}
+		return nil, &safedir.UntrustedError{Path: real, Why: "is not a regular file"}
 	}
 	if c.info.Mode().Perm()&0o022 != 0 {
 		return nil, &safedir.UntrustedError{Path: real, Why: "can be written by others; ssh would refuse it, too"}

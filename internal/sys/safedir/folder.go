@@ -64,7 +64,7 @@ func (f *Folder) Verify() error {
 		return err
 	}
 	if !os.SameFile(info, f.info) || owner(info) != owner(f.info) {
-		return &UntrustedError{f.real, "is not the folder any more that it was"}
+		return &UntrustedError{f.real, "was replaced by another directory"}
 	}
 	return writtenByTrusted(real, info)
 }
@@ -108,7 +108,7 @@ func (f *Folder) Own(name string) (*os.File, error) {
 func (f *Folder) ours(name string, info fs.FileInfo) error {
 	path := f.real + "/" + name
 	if !info.Mode().IsRegular() {
-		return &UntrustedError{path, "is no regular file"}
+		return &UntrustedError{path, "is not a regular file"}
 	}
 	if uid := owner(info); uid != os.Geteuid() {
 		return &UntrustedError{path, fmt.Sprintf("belongs to another user (uid %d)", uid)}

@@ -11,7 +11,7 @@ import (
 )
 
 // errHeld says that a living process holds the folder.
-var errHeld = errors.New("the folder is in use")
+var errHeld = errors.New("the directory is in use")
 
 // hold opens a private folder and locks it (flock(2)): the lock goes when its
 // holder does, even by kill -9, and, other than a process number, is never

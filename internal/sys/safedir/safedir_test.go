@@ -232,10 +232,10 @@ func TestVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := f.Verify(); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a folder that is gone: %v", err)
+		t.Errorf("a directory that is gone: %v", err)
 	}
 	folder(t, path)
-	untrusted(t, f.Verify(), path, "not the folder any more")
+	untrusted(t, f.Verify(), path, "was replaced by another directory")
 	if err := f.WriteFile("file", []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func (e *NoneError) Error() string {
 	for _, err := range e.Why {
 		reasons = append(reasons, err.Error())
 	}
-	return "no folder can be made that other users cannot reach: " + strings.Join(reasons, "; ")
+	return "no directory can be made that other users cannot reach: " + strings.Join(reasons, "; ")
 }
 
 func (e *NoneError) Unwrap() []error { return e.Why }
@@ -126,7 +126,7 @@ func newIn(parent string) (*Workdir, error) {
 			return nil, errors.Join(err, os.Remove(path))
 		}
 	}
-	return nil, fmt.Errorf("%s: new folders are removed at once", real)
+	return nil, fmt.Errorf("%s: new directories are removed at once", real)
 }
 
 // strict reports whether no folder of a path may be written by others, as
@@ -163,7 +163,7 @@ func (d *Workdir) watch(argv []string) error {
 // which must be a folder that New made.
 func Keep(path string, in io.Reader) error {
 	if !strings.HasPrefix(filepath.Base(path), prefix) {
-		return fmt.Errorf("keeper: %s is not a private folder of sshpace", path)
+		return fmt.Errorf("keeper: %s is not a private directory of sshpace", path)
 	}
 	folder, err := Open(path)
 	if err != nil {

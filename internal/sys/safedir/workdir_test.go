@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sshpace/internal/base/waittest"
 )
 
 // TestMain is also the keeper, and a process that is killed while it has a
@@ -56,7 +58,7 @@ func TestNewAndClose(t *testing.T) {
 		t.Errorf("mode %v, %v; want 0700", info.Mode(), err)
 	}
 	if d.Strict {
-		t.Error("a folder below /tmp was called strict")
+		t.Error("a directory below /tmp was called strict")
 	}
 	if err := os.WriteFile(d.File("key"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -65,7 +67,7 @@ func TestNewAndClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(d.Path); !os.IsNotExist(err) {
-		t.Error("the folder is still there")
+		t.Error("the directory is still there")
 	}
 }
 
@@ -118,11 +120,11 @@ func TestForeignParentsAreLeftOut(t *testing.T) {
 		for _, value := range []string{foreign, filepath.Join(foreign, "below")} {
 			d := makeIn(t, map[string]string{variable: value})
 			if filepath.Dir(d.Path) != "/tmp" {
-				t.Errorf("%s=%s: the folder is %s", variable, value, d.Path)
+				t.Errorf("%s=%s: the directory is %s", variable, value, d.Path)
 			}
 		}
 		if left, _ := os.ReadDir(foreign); len(left) != 0 {
-			t.Errorf("%s: %v was made in the folder of another user", variable, left)
+			t.Errorf("%s: %v was made in the directory of another user", variable, left)
 		}
 	}
 }
@@ -134,14 +136,14 @@ func TestParentsThatOthersMayWriteAreLeftOut(t *testing.T) {
 	}
 	d := makeIn(t, map[string]string{"XDG_RUNTIME_DIR": open, "HOME": open, "TMPDIR": open})
 	if filepath.Dir(d.Path) != "/tmp" {
-		t.Errorf("the folder is %s", d.Path)
+		t.Errorf("the directory is %s", d.Path)
 	}
 }
 
 // Where there is no folder at all, every reason is told.
 func TestNoneErrorTellsAllReasons(t *testing.T) {
 	err := error(&NoneError{[]error{&UntrustedError{Path: "/a", Why: "belongs to another user (uid 7)"}, errHeld}})
-	want := "no folder can be made that other users cannot reach: /a belongs to another user (uid 7); the folder is in use"
+	want := "no directory can be made that other users cannot reach: /a belongs to another user (uid 7); the directory is in use"
 	if err.Error() != want || !errors.Is(err, errHeld) {
 		t.Errorf("error %q", err)
 	}
@@ -203,12 +205,7 @@ func (h holder) kill(t *testing.T) {
 func TestKilledRunLeavesNothing(t *testing.T) {
 	h := startHolder(t, t.TempDir())
 	h.kill(t)
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(h.path); os.IsNotExist(err) {
-			return
-		}
-	}
-	t.Errorf("%s is still there", h.path)
+	waittest.Until(t, "the end of "+h.path, func() bool { _, err := os.Stat(h.path); return os.IsNotExist(err) })
 }
 
 // What a run leaves that was killed together with its keeper goes with the next

@@ -38,7 +38,7 @@ func (o *Output) Verdict(err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err == nil || errors.Is(err, o.err) && fault.HintOf(err) == "" {
-		return fault.WithHint(o.err, "make room, or write somewhere else; what was written is only the beginning")
+		return fault.WithHint(o.err, "make room, or write somewhere else; the output is incomplete")
 	}
 	return err
 }
