@@ -31,7 +31,6 @@ var exclusions = [][]string{
 	{"resume", "out"},
 	{"full", "only"},
 	{"undo", "write", "prove", "json", "check", "strict", "policy", "include-insecure"},
-	{"history", "json"},
 }
 
 // checkTogether refuses flags that contradict each other.

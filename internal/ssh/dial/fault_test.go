@@ -212,9 +212,9 @@ func TestCommandEnds(t *testing.T) {
 		exec func(*sshtest.Session)
 		want fleet.Result
 	}{
-		{"hostile signal name", func(x *sshtest.Session) { x.Signal("\x1b[2Jkill") }, fleet.Result{Exit: -1, Signal: "2JKILL"}},
-		{"no status", func(*sshtest.Session) {}, fleet.Result{Exit: -1, Class: fleet.NoStatus}},
-		{"output after status", func(x *sshtest.Session) { x.Exit(3); io.WriteString(x, "late") }, fleet.Result{Exit: 3, OutBytes: 4}},
+		{"hostile signal name", func(x *sshtest.Session) { x.Signal("\x1b[2Jkill") }, fleet.Result{Outcome: fleet.Outcome{Exit: -1, Signal: "2JKILL"}}},
+		{"no status", func(*sshtest.Session) {}, fleet.Result{Outcome: fleet.Outcome{Exit: -1, Class: fleet.NoStatus}}},
+		{"output after status", func(x *sshtest.Session) { x.Exit(3); io.WriteString(x, "late") }, fleet.Result{OutBytes: 4, Outcome: fleet.Outcome{Exit: 3}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -9,7 +9,6 @@
 package forkssh
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -339,10 +338,4 @@ func cancelled(ctx context.Context, ran fleet.Ran) fleet.Outcome {
 		o.Err += "; it may still run there"
 	}
 	return o
-}
-
-// lastLine is the last line of text that is not empty.
-func lastLine(text []byte) []byte {
-	text = bytes.TrimRight(text, "\r\n")
-	return bytes.TrimSpace(text[bytes.LastIndexByte(text, '\n')+1:])
 }

@@ -120,12 +120,12 @@ func TestOutcomes(t *testing.T) {
 		new   bool
 		want  fleet.Result
 	}{
-		{name: "accept-new", new: true, known: "\n", line: "true", want: fleet.Result{Ran: fleet.RanYes, Phase: fleet.PhaseExit}},
-		{name: "unknown key", known: "\n", line: "true", want: fleet.Result{Class: fleet.HostKeyUnknown, Phase: fleet.PhaseHostkey, Exit: -1}},
-		{name: "no such name", host: "no-such-host.invalid", line: "true", want: fleet.Result{Class: fleet.NameFailed, Exit: -1, Phase: fleet.PhaseDNS}},
-		{name: "refused", port: 1, line: "true", want: fleet.Result{Class: fleet.Refused, Phase: fleet.PhaseConnect, Exit: -1}},
-		{name: "turned away", port: closed.Port(), line: "true", want: fleet.Result{Class: fleet.Throttled, Phase: fleet.PhaseKex, Exit: -1}},
-		{name: "web server", port: web.Port(), line: "true", want: fleet.Result{Class: fleet.NotSSH, Phase: fleet.PhaseKex, Exit: -1}},
+		{name: "accept-new", new: true, known: "\n", line: "true", want: fleet.Result{Phase: fleet.PhaseExit, Outcome: fleet.Outcome{Ran: fleet.RanYes}}},
+		{name: "unknown key", known: "\n", line: "true", want: fleet.Result{Phase: fleet.PhaseHostkey, Outcome: fleet.Outcome{Class: fleet.HostKeyUnknown, Exit: -1}}},
+		{name: "no such name", host: "no-such-host.invalid", line: "true", want: fleet.Result{Phase: fleet.PhaseDNS, Outcome: fleet.Outcome{Class: fleet.NameFailed, Exit: -1}}},
+		{name: "refused", port: 1, line: "true", want: fleet.Result{Phase: fleet.PhaseConnect, Outcome: fleet.Outcome{Class: fleet.Refused, Exit: -1}}},
+		{name: "turned away", port: closed.Port(), line: "true", want: fleet.Result{Phase: fleet.PhaseKex, Outcome: fleet.Outcome{Class: fleet.Throttled, Exit: -1}}},
+		{name: "web server", port: web.Port(), line: "true", want: fleet.Result{Phase: fleet.PhaseKex, Outcome: fleet.Outcome{Class: fleet.NotSSH, Exit: -1}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

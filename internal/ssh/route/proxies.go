@@ -7,6 +7,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/ssh/conf"
+	"sshpace/internal/ssh/openssh"
 )
 
 // checkWay refuses a host whose ProxyCommand starts ssh for a host that leads back, or
@@ -37,9 +38,6 @@ func (r *Router) before(c *conf.Resolved) (host.Endpoint, bool) {
 	return throughSSH(command, r.params.Flags.Config)
 }
 
-// sshValues are the options of ssh(1) that take a value.
-const sshValues = "BbcDEeFIiJLlmOoPpQRSWw"
-
 // throughSSH is the host of a command of the usual form, "ssh -W %h:%p host", under
 // the same configuration file.
 func throughSSH(command, config string) (host.Endpoint, bool) {
@@ -56,7 +54,7 @@ func throughSSH(command, config string) (host.Endpoint, bool) {
 			h, err := host.Parse(word)
 			return h.Asked(), err == nil
 		}
-		i := strings.IndexAny(word, sshValues)
+		i := strings.IndexAny(word, openssh.WithValue)
 		if i < 0 {
 			continue
 		}
