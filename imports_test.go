@@ -73,7 +73,7 @@ bench/model: base/alg base/stats record
 bench/plan: base/alg base/sched base/stats bench/model record
 bench/programs: base/alg base/fault bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/file sys/proc sys/relay sys/safedir sys/tcp
 bench/prove: base/alg base/fault base/sched base/stats base/termsafe base/text base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record ssh/openssh sys/safedir
-bench/rank: base/alg base/stats base/unit bench/model record
+bench/rank: base/alg base/fault base/stats base/unit bench/model record
 bench/testbed: base/alg base/fault base/shell bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir sys/tcp
 bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/openssh sys/file sys/proc sys/relay sys/tcp
 fleet: base/fault base/host base/sched base/termsafe sys/file sys/proc
@@ -86,7 +86,7 @@ fleet/hostset: base/host base/wildcard
 fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildcard fleet fleet/hostset sys/file sys/safedir sys/terminal
 fleet/remotesh: base/shell
 fleet/sudo: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet fleet/remotesh sys/terminal
-show/document: base/alg base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/rank record
+show/document: base/alg base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/model bench/rank record
 show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
 show/format: base/fault base/shell base/termsafe base/unit bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
 show/live: base/termsafe base/text bench/advise bench/plan bench/rank record show/document sys/terminal

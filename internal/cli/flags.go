@@ -104,8 +104,6 @@ func (f *roundFlags) register(flags *pflag.FlagSet, rounds int) {
 // of are the rounds, of which there must be so many at least.
 func (f *roundFlags) of(least int) (sched.Rounds, error) {
 	switch {
-	case f.budget < 0:
-		return sched.Rounds{}, usageError("such as 90s or 5m", "--budget must be positive")
 	case f.budget > 0:
 		return sched.Rounds{Count: least, Budget: time.Duration(f.budget)}, nil
 	case f.rounds < least || f.rounds > maxRepeats:

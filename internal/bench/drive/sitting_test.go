@@ -155,20 +155,6 @@ func TestSliceOfALostConnection(t *testing.T) {
 	p.Close(1, 3)
 }
 
-func TestProbe(t *testing.T) {
-	p := newPrivate(t)
-	sit(t, p, sittings(record.Upload))
-	defer p.Close(1, 2, 3)
-	for range 3 {
-		for id := 11; id <= 12; id++ {
-			s, _, err := p.Slice(t.Context(), record.Trial{ID: id, Workload: record.Probe}, 0)
-			if err != nil || s.Trial != id || s.Bytes != probePieces*probePiece || *s.ClientCPUNS <= 0 {
-				t.Fatalf("%+v, %v", s, err)
-			}
-		}
-	}
-}
-
 func TestRemoteSlices(t *testing.T) {
 	r := newRemote(t)
 	r.Data = "random"

@@ -89,11 +89,12 @@ func TestServerDies(t *testing.T) {
 // So is a path that is cut in the middle.
 func TestPathIsCut(t *testing.T) {
 	near := open(t, relay.Path{})
-	b, stop, err := near.Over(slow)
+	var relays relay.Group
+	b, err := near.Over(slow, &relays)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if why := fails(t, b, func() { _ = stop() }); !strings.HasPrefix(why, "scp: ") {
+	if why := fails(t, b, relays.Close); !strings.HasPrefix(why, "scp: ") {
 		t.Errorf("the reason: %q", why)
 	}
 	if _, err := copier(near).Run(t.Context(), 1<<20); err != nil {

@@ -66,11 +66,12 @@ func openIn(t *testing.T, path relay.Path, folder string) *transfer.Bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	far, stop, err := b.Over(path)
+	var relays relay.Group
+	far, err := b.Over(path, &relays)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stop(); cleanUp(); tb.Close(); dir.Close() })
+	t.Cleanup(func() { relays.Close(); cleanUp(); tb.Close(); dir.Close() })
 	return far
 }
 
