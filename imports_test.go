@@ -43,7 +43,6 @@ ssh/forkssh: base/host base/termsafe base/text fleet ssh/conf ssh/knownhosts/che
 ssh/knownhosts: base/wildcard
 ssh/knownhosts/check: base/alg base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index
 ssh/knownhosts/index: base/sched base/wildcard ssh/knownhosts
-ssh/knownhosts/knownhoststest: ssh/knownhosts ssh/sshtest
 ssh/knownhosts/tidy: base/fault base/host base/sched base/shell base/wildcard ssh/conf ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index sys/safedir
 ssh/mux: base/termsafe fleet ssh/channel ssh/session
 ssh/oldserver: ssh/wire
@@ -52,7 +51,7 @@ ssh/reach: base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhos
 ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/wire sys/proc
 ssh/session: base/sched fleet ssh/channel
 ssh/sftp: base/sched
-ssh/sshtest: base/waittest ssh/channel ssh/conf
+ssh/sshtest: base/waittest ssh/channel ssh/conf ssh/knownhosts
 ssh/transport: base/alg ssh/channel
 ssh/wire: base/alg ssh/openssh ssh/transport
 bench/advise: base/alg base/fault base/stats bench/rank record sys/file

@@ -11,7 +11,7 @@ import (
 	"sshpace/internal/base/sched"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
-	"sshpace/internal/ssh/knownhosts/knownhoststest"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // TestMeasureCost: a file of thousands of hashed names costs the real ssh more
@@ -19,9 +19,9 @@ import (
 func TestMeasure(t *testing.T) {
 	var text strings.Builder
 	for i := range 2500 {
-		text.WriteString(knownhoststest.FleetHost(i) + ",alias" + knownhoststest.FleetHost(i) + " " + knownhoststest.KeyText(i%100) + "\n")
+		text.WriteString(sshtest.FleetHost(i) + ",alias" + sshtest.FleetHost(i) + " " + sshtest.KeyText(i%100) + "\n")
 	}
-	file := knownhoststest.File(t, text.String())
+	file := sshtest.KnownHostsFile(t, text.String())
 	before, _ := os.Stat(file)
 	calls := 0
 	cost, err := Measure(t.Context(), file, Options{Dir: t.TempDir(), Rounds: sched.Rounds{Count: 6}, Progress: func(int, int) { calls++ }})
@@ -53,9 +53,9 @@ func TestMeasure(t *testing.T) {
 }
 
 func TestLayoutsHoldTheSameLines(t *testing.T) {
-	x := index.Open(knownhoststest.File(t, "a,b "+knownhoststest.KeyText(1)+"\n"+knownhosts.HashName("c")+" "+knownhoststest.KeyText(2)+"\n*.x "+knownhoststest.KeyText(3)+"\n"))
+	x := index.Open(sshtest.KnownHostsFile(t, "a,b "+sshtest.KeyText(1)+"\n"+knownhosts.HashName("c")+" "+sshtest.KeyText(2)+"\n*.x "+sshtest.KeyText(3)+"\n"))
 	dir := t.TempDir()
-	layouts, err := writeLayouts(dir, x.Tables()[0], knownhoststest.Key(9).PublicKey())
+	layouts, err := writeLayouts(dir, x.Tables()[0], sshtest.Key(9).PublicKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestMeasureCostSaysWhatFailed(t *testing.T) {
 	if _, err := Measure(t.Context(), filepath.Join(t.TempDir(), "missing"), Options{Dir: t.TempDir()}); err == nil {
 		t.Error("no error for a missing file")
 	}
-	file := knownhoststest.File(t, "a "+knownhoststest.KeyText(1)+"\n")
+	file := sshtest.KnownHostsFile(t, "a "+sshtest.KeyText(1)+"\n")
 	_, err := Measure(t.Context(), file, Options{Dir: t.TempDir(), SSH: "/bin/false"})
 	if err == nil || !strings.Contains(err.Error(), "/bin/false") {
 		t.Errorf("error %v", err)

@@ -17,7 +17,7 @@ import (
 	"sshpace/internal/base/wildcard"
 
 	"sshpace/internal/ssh/knownhosts/index"
-	"sshpace/internal/ssh/knownhosts/knownhoststest"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // record is Record with an index that has not been read.
@@ -35,7 +35,7 @@ func kindOf(err error) Kind {
 func TestRecordMakesPrivateFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), ".ssh")
 	file := filepath.Join(dir, "known_hosts")
-	if err := record(file, "Db1", 2222, knownhoststest.Key(1).PublicKey(), false); err != nil {
+	if err := record(file, "Db1", 2222, sshtest.Key(1).PublicKey(), false); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]os.FileMode{dir: 0o700, file: 0o600} {
@@ -48,7 +48,7 @@ func TestRecordMakesPrivateFiles(t *testing.T) {
 		}
 	}
 	text, _ := os.ReadFile(file)
-	if want := "[db1]:2222 " + knownhoststest.KeyText(1) + "\n"; string(text) != want {
+	if want := "[db1]:2222 " + sshtest.KeyText(1) + "\n"; string(text) != want {
 		t.Errorf("file holds %q, want %q", text, want)
 	}
 }
@@ -56,8 +56,8 @@ func TestRecordMakesPrivateFiles(t *testing.T) {
 // A certificate would lock the host out, a directory is made of a typing error,
 // and what is no file keeps nothing.
 func TestRecordRefuses(t *testing.T) {
-	cert := &ssh.Certificate{Key: knownhoststest.Key(1).PublicKey(), CertType: ssh.HostCert}
-	if err := cert.SignCert(rand.Reader, knownhoststest.Key(2)); err != nil {
+	cert := &ssh.Certificate{Key: sshtest.Key(1).PublicKey(), CertType: ssh.HostCert}
+	if err := cert.SignCert(rand.Reader, sshtest.Key(2)); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -74,8 +74,8 @@ func TestRecordRefuses(t *testing.T) {
 }
 
 func TestRecordCompletesTheLastLine(t *testing.T) {
-	file := knownhoststest.File(t, "a "+knownhoststest.KeyText(1))
-	if err := record(file, "b", 22, knownhoststest.Key(2).PublicKey(), true); err != nil {
+	file := sshtest.KnownHostsFile(t, "a "+sshtest.KeyText(1))
+	if err := record(file, "b", 22, sshtest.Key(2).PublicKey(), true); err != nil {
 		t.Fatal(err)
 	}
 	x := index.Open(file)
@@ -88,7 +88,7 @@ func TestRecordCompletesTheLastLine(t *testing.T) {
 func TestRecordRefusesWhatIsNoName(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "known_hosts")
 	for _, host := range []string{"", "a b", "a,b", "*", "!a", "a\nb", "@revoked", "#a", "|1|x", strings.Repeat("x", 2000)} {
-		if err := record(file, host, 22, knownhoststest.Key(1).PublicKey(), false); err == nil {
+		if err := record(file, host, 22, sshtest.Key(1).PublicKey(), false); err == nil {
 			t.Errorf("%.20q was added", host)
 		}
 	}
@@ -100,7 +100,7 @@ func TestRecordRefusesWhatIsNoName(t *testing.T) {
 // TestRecordOnce: runs that meet the same new hosts at once, each with an index
 // of its own, write one line a host; another key of a host is not recorded.
 func TestRecordOnce(t *testing.T) {
-	file := knownhoststest.File(t, "first "+knownhoststest.KeyText(0)+"\n")
+	file := sshtest.KnownHostsFile(t, "first "+sshtest.KeyText(0)+"\n")
 	var wg sync.WaitGroup
 	const hosts = 20
 	for range 4 {
@@ -108,7 +108,7 @@ func TestRecordOnce(t *testing.T) {
 		x.Lookup("first", 0) // read before anything is recorded
 		wg.Go(func() {
 			for i := range hosts {
-				if err := Accept(x, file, fmt.Sprint("new", i), 2222, knownhoststest.Key(i).PublicKey(), i%2 == 0); err != nil {
+				if err := Accept(x, file, fmt.Sprint("new", i), 2222, sshtest.Key(i).PublicKey(), i%2 == 0); err != nil {
 					t.Error(err)
 				}
 			}
@@ -121,27 +121,27 @@ func TestRecordOnce(t *testing.T) {
 			t.Errorf("new%d: %d lines", i, len(found))
 		}
 	}
-	if got := kindOf(Accept(x, file, "first", 22, knownhoststest.Key(1).PublicKey(), false)); got != Changed {
+	if got := kindOf(Accept(x, file, "first", 22, sshtest.Key(1).PublicKey(), false)); got != Changed {
 		t.Errorf("another key of a known host: %d", got)
 	}
 }
 
 // TestParallelWritersLoseNothing: ours, and a shell that appends as ssh does.
 func TestParallelWritersLoseNothing(t *testing.T) {
-	file := knownhoststest.File(t, "first "+knownhoststest.KeyText(0)+"\n")
+	file := sshtest.KnownHostsFile(t, "first "+sshtest.KeyText(0)+"\n")
 	const each = 40
 	var wg sync.WaitGroup
 	for writer := range 4 {
 		wg.Go(func() {
 			for i := range each {
-				if err := record(file, fmt.Sprintf("w%d-%d", writer, i), 22, knownhoststest.Key(i).PublicKey(), false); err != nil {
+				if err := record(file, fmt.Sprintf("w%d-%d", writer, i), 22, sshtest.Key(i).PublicKey(), false); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Go(func() {
-		script := fmt.Sprintf(`for i in $(seq 0 %d); do echo "sh-$i %s" >>"$1"; done`, each-1, knownhoststest.KeyText(1))
+		script := fmt.Sprintf(`for i in $(seq 0 %d); do echo "sh-$i %s" >>"$1"; done`, each-1, sshtest.KeyText(1))
 		if out, err := exec.Command("sh", "-c", script, "sh", file).CombinedOutput(); err != nil {
 			t.Error(err, string(out))
 		}
@@ -171,11 +171,11 @@ func FuzzRecord(f *testing.F) {
 	f.Add("-x#|", uint16(1), false)
 	f.Fuzz(func(t *testing.T, host string, port uint16, hash bool) {
 		file := filepath.Join(t.TempDir(), "known_hosts")
-		first := "first " + knownhoststest.KeyText(1)
+		first := "first " + sshtest.KeyText(1)
 		if err := os.WriteFile(file, []byte(first), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := record(file, host, int(port), knownhoststest.Key(2).PublicKey(), hash)
+		err := record(file, host, int(port), sshtest.Key(2).PublicKey(), hash)
 		text, _ := os.ReadFile(file)
 		if err != nil {
 			if string(text) != first {

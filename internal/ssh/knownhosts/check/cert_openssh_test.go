@@ -12,15 +12,15 @@ import (
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
-	"sshpace/internal/ssh/knownhosts/knownhoststest"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // certify makes the server present its ed25519 key in a certificate of a new
 // authority, whose public key it returns with the certificate.
-func certify(t *testing.T, s *knownhoststest.Server, args ...string) (authority string, cert ssh.PublicKey) {
+func certify(t *testing.T, s *sshtest.KeyServer, args ...string) (authority string, cert ssh.PublicKey) {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca")
-	if out, err := knownhoststest.Keygen("-q", "-t", "ed25519", "-N", "", "-f", ca); err != nil {
+	if out, err := sshtest.Keygen("-q", "-t", "ed25519", "-N", "", "-f", ca); err != nil {
 		t.Fatal(err, out)
 	}
 	public := strings.TrimSuffix(s.Certificate, "-cert.pub") + ".pub" // ssh-keygen names the certificate after it
@@ -28,7 +28,7 @@ func certify(t *testing.T, s *knownhoststest.Server, args ...string) (authority 
 		t.Fatal(err)
 	}
 	args = append([]string{"-q", "-s", ca, "-h", "-I", "test"}, args...)
-	if out, err := knownhoststest.Keygen(append(args, public)...); err != nil {
+	if out, err := sshtest.Keygen(append(args, public)...); err != nil {
 		t.Fatal(err, out)
 	}
 	text, err := os.ReadFile(s.Certificate)
@@ -39,13 +39,13 @@ func certify(t *testing.T, s *knownhoststest.Server, args ...string) (authority 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return knownhosts.MarshalKey(knownhoststest.ParseKey(t, string(caText))), knownhoststest.ParseKey(t, string(text))
+	return knownhosts.MarshalKey(sshtest.ParseKey(t, string(caText))), sshtest.ParseKey(t, string(text))
 }
 
 // TestCertificatesAgainstSSH compares the verdict on host certificates with that
 // of the real ssh. HostKeyAlias is the name, so that patterns can be tried.
 func TestCertificatesAgainstSSH(t *testing.T) {
-	s := knownhoststest.StartServer(t)
+	s := sshtest.StartKeyServer(t)
 	plain := s.KeyText("ed")
 	version, err := exec.Command("ssh", "-V").CombinedOutput()
 	if err != nil {
@@ -75,7 +75,7 @@ func TestCertificatesAgainstSSH(t *testing.T) {
 		{"another domain", []string{"-n", "db1.x"}, "@cert-authority *.y $CA", "unknown"},
 		{"no authority", []string{"-n", "db1.x"}, "", "unknown"},
 		{"no authority, but a known key", []string{"-n", "db1.x"}, "db1.x $KEY", insideKnown},
-		{"another authority", []string{"-n", "db1.x"}, "@cert-authority * " + knownhoststest.KeyText(7), "unknown"},
+		{"another authority", []string{"-n", "db1.x"}, "@cert-authority * " + sshtest.KeyText(7), "unknown"},
 		{"expired", []string{"-n", "db1.x", "-V", "20200101:20210101"}, "@cert-authority * $CA", "unknown"},
 		{"not yet", []string{"-n", "db1.x", "-V", "20900101:20910101"}, "@cert-authority * $CA", "unknown"},
 		{"revoked key", []string{"-n", "db1.x"}, "@cert-authority * $CA\n@revoked * $KEY", "revoked:2"},
@@ -84,7 +84,7 @@ func TestCertificatesAgainstSSH(t *testing.T) {
 	} {
 		authority, cert := certify(t, s, c.options...)
 		known := strings.NewReplacer("$CA", authority, "$KEY", plain).Replace(c.known)
-		file := knownhoststest.File(t, known+"\n")
+		file := sshtest.KnownHostsFile(t, known+"\n")
 		got := outcome(Key(index.Open(file), "db1.x", 0, nil, cert, rules))
 		out, code := s.SSH(t, "127.0.0.1", "UserKnownHostsFile="+file, "HostKeyAlias=db1.x", "HostKeyAlgorithms=ssh-ed25519-cert-v01@openssh.com")
 		stricter := len(c.options) == 0 && !newer // older releases took a certificate without names for any host

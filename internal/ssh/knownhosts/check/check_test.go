@@ -14,7 +14,7 @@ import (
 
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
-	"sshpace/internal/ssh/knownhosts/knownhoststest"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // outcome names an error of Check and the line that it blames.
@@ -38,7 +38,7 @@ func outcome(err error) string {
 func hostCert(t *testing.T, ca ssh.Signer, n int, names []string, change func(*ssh.Certificate)) *ssh.Certificate {
 	t.Helper()
 	cert := &ssh.Certificate{
-		Key: knownhoststest.Key(n).PublicKey(), CertType: ssh.HostCert, KeyId: "test", ValidPrincipals: names,
+		Key: sshtest.Key(n).PublicKey(), CertType: ssh.HostCert, KeyId: "test", ValidPrincipals: names,
 		ValidAfter: uint64(time.Now().Add(-time.Hour).Unix()), ValidBefore: uint64(time.Now().Add(time.Hour).Unix()),
 	}
 	if change != nil {
@@ -51,16 +51,16 @@ func hostCert(t *testing.T, ca ssh.Signer, n int, names []string, change func(*s
 }
 
 func TestCheck(t *testing.T) {
-	file := knownhoststest.File(t, strings.Join([]string{
-		"a " + knownhoststest.KeyText(1),                                       // 1
-		"a " + knownhosts.MarshalKey(knownhoststest.ECKey().PublicKey()),       // 2
-		"[a]:2222 " + knownhoststest.KeyText(2),                                // 3
-		"@revoked * " + knownhoststest.KeyText(9),                              // 4
-		"b " + knownhoststest.KeyText(9),                                       // 5
-		"*.net,!bad.net " + knownhoststest.KeyText(3),                          // 6
-		knownhosts.HashName("h") + " " + knownhoststest.KeyText(4),             // 7
-		knownhosts.HashName("[h]:2222") + " " + knownhoststest.KeyText(5),      // 8
-		"only.ec " + knownhosts.MarshalKey(knownhoststest.ECKey().PublicKey()), // 9
+	file := sshtest.KnownHostsFile(t, strings.Join([]string{
+		"a " + sshtest.KeyText(1),                                       // 1
+		"a " + knownhosts.MarshalKey(sshtest.ECKey().PublicKey()),       // 2
+		"[a]:2222 " + sshtest.KeyText(2),                                // 3
+		"@revoked * " + sshtest.KeyText(9),                              // 4
+		"b " + sshtest.KeyText(9),                                       // 5
+		"*.net,!bad.net " + sshtest.KeyText(3),                          // 6
+		knownhosts.HashName("h") + " " + sshtest.KeyText(4),             // 7
+		knownhosts.HashName("[h]:2222") + " " + sshtest.KeyText(5),      // 8
+		"only.ec " + knownhosts.MarshalKey(sshtest.ECKey().PublicKey()), // 9
 	}, "\n"))
 	x := index.Open(file)
 	for _, c := range []struct {
@@ -88,19 +88,19 @@ func TestCheck(t *testing.T) {
 		{"h", 2222, 5, "ok"},
 		{"only.ec", 22, 1, "changed:9"},
 	} {
-		if got := outcome(Key(x, c.host, c.port, nil, knownhoststest.Key(c.key).PublicKey(), Rules{})); got != c.want {
+		if got := outcome(Key(x, c.host, c.port, nil, sshtest.Key(c.key).PublicKey(), Rules{})); got != c.want {
 			t.Errorf("key %d for %s port %d: %s, want %s", c.key, c.host, c.port, got, c.want)
 		}
 	}
 }
 
 func TestCheckCertificates(t *testing.T) {
-	ca, other := knownhoststest.Key(100), knownhoststest.Key(101)
-	file := knownhoststest.File(t, strings.Join([]string{
+	ca, other := sshtest.Key(100), sshtest.Key(101)
+	file := sshtest.KnownHostsFile(t, strings.Join([]string{
 		"@cert-authority *.x,*.y " + knownhosts.MarshalKey(ca.PublicKey()),
-		"@revoked gone.x " + knownhoststest.KeyText(1),
+		"@revoked gone.x " + sshtest.KeyText(1),
 		"@revoked *.y " + knownhosts.MarshalKey(ca.PublicKey()),
-		"plain.x " + knownhoststest.KeyText(2),
+		"plain.x " + sshtest.KeyText(2),
 	}, "\n"))
 	x := index.Open(file)
 	for _, c := range []struct {
@@ -143,7 +143,7 @@ func TestCheckCertificates(t *testing.T) {
 			t.Errorf("known key inside a bad certificate, which alone was asked for: %v", alone)
 		}
 	}
-	err := Key(x, "a.x", 22, nil, knownhoststest.Key(1).PublicKey(), Rules{})
+	err := Key(x, "a.x", 22, nil, sshtest.Key(1).PublicKey(), Rules{})
 	if unknown, ok := errors.AsType[*Verdict](err); !ok || !strings.Contains(unknown.Reason, file+":1 asks for a certificate") {
 		t.Errorf("plain key where only an authority is known: %v", err)
 	}
@@ -155,7 +155,7 @@ func TestCheckCertificates(t *testing.T) {
 }
 
 func TestMessagesSayWhereAndWhatToDo(t *testing.T) {
-	file := knownhoststest.File(t, "[db1]:2222 "+knownhoststest.KeyText(1)+"\n@revoked * "+knownhoststest.KeyText(9)+"\n")
+	file := sshtest.KnownHostsFile(t, "[db1]:2222 "+sshtest.KeyText(1)+"\n@revoked * "+sshtest.KeyText(9)+"\n")
 	x := index.Open(file)
 	remote := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 2222}
 	for _, c := range []struct {
@@ -163,12 +163,12 @@ func TestMessagesSayWhereAndWhatToDo(t *testing.T) {
 		host string
 		want []string
 	}{
-		{2, "db1", []string{"[db1]:2222 (10.0.0.1:2222)", file + ":1", ssh.FingerprintSHA256(knownhoststest.Key(1).PublicKey()),
-			ssh.FingerprintSHA256(knownhoststest.Key(2).PublicKey()), "ssh-keygen -R '[db1]:2222' -f " + file}},
-		{2, "db2", []string{"[db2]:2222", file, ssh.FingerprintSHA256(knownhoststest.Key(2).PublicKey()), "accept-new"}},
-		{9, "db1", []string{file + ":2", "REVOKED", ssh.FingerprintSHA256(knownhoststest.Key(9).PublicKey())}},
+		{2, "db1", []string{"[db1]:2222 (10.0.0.1:2222)", file + ":1", ssh.FingerprintSHA256(sshtest.Key(1).PublicKey()),
+			ssh.FingerprintSHA256(sshtest.Key(2).PublicKey()), "ssh-keygen -R '[db1]:2222' -f " + file}},
+		{2, "db2", []string{"[db2]:2222", file, ssh.FingerprintSHA256(sshtest.Key(2).PublicKey()), "accept-new"}},
+		{9, "db1", []string{file + ":2", "REVOKED", ssh.FingerprintSHA256(sshtest.Key(9).PublicKey())}},
 	} {
-		message := Key(x, c.host, 2222, remote, knownhoststest.Key(c.key).PublicKey(), Rules{}).Error()
+		message := Key(x, c.host, 2222, remote, sshtest.Key(c.key).PublicKey(), Rules{}).Error()
 		for _, want := range c.want {
 			if !strings.Contains(message, want) {
 				t.Errorf("message lacks %q: %s", want, message)
@@ -176,11 +176,11 @@ func TestMessagesSayWhereAndWhatToDo(t *testing.T) {
 		}
 	}
 	// The command that is recommended does what it says.
-	changed, _ := errors.AsType[*Verdict](Key(x, "db1", 2222, nil, knownhoststest.Key(2).PublicKey(), Rules{}))
+	changed, _ := errors.AsType[*Verdict](Key(x, "db1", 2222, nil, sshtest.Key(2).PublicKey(), Rules{}))
 	if out, err := exec.Command("sh", "-c", removal(changed.Name, changed.Lines[0].File)).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if got := outcome(Key(x, "db1", 2222, nil, knownhoststest.Key(2).PublicKey(), Rules{})); got != "unknown" {
+	if got := outcome(Key(x, "db1", 2222, nil, sshtest.Key(2).PublicKey(), Rules{})); got != "unknown" {
 		t.Errorf("after ssh-keygen -R: %s", got)
 	}
 }

@@ -10,12 +10,12 @@ import (
 
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
-	"sshpace/internal/ssh/knownhosts/knownhoststest"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // offered returns the host key algorithms that the real ssh offers to a server
 // under the given known_hosts text.
-func offered(t *testing.T, s *knownhoststest.Server, known string) []string {
+func offered(t *testing.T, s *sshtest.KeyServer, known string) []string {
 	t.Helper()
 	out, _ := s.SSH(t, "127.0.0.1", "UserKnownHostsFile="+known, "LogLevel=DEBUG2")
 	_, rest, found := strings.Cut(out, "host key algorithms: ")
@@ -33,9 +33,9 @@ func withoutSecurityKeys(algs []string) []string {
 // TestOrderAgainstSSH compares the order of algorithms with the proposal that
 // the real ssh sends.
 func TestOrderAgainstSSH(t *testing.T) {
-	s := knownhoststest.StartServer(t)
+	s := sshtest.StartKeyServer(t)
 	name := knownhosts.HostPort("127.0.0.1", s.Port)
-	ed, ec, rsa := knownhoststest.KeyText(7), knownhosts.MarshalKey(knownhoststest.ECKey().PublicKey()), knownhosts.MarshalKey(knownhoststest.RSAKey().PublicKey())
+	ed, ec, rsa := sshtest.KeyText(7), knownhosts.MarshalKey(sshtest.ECKey().PublicKey()), knownhosts.MarshalKey(sshtest.RSAKey().PublicKey())
 	for _, known := range []string{
 		"",
 		name + " " + ed,
@@ -47,7 +47,7 @@ func TestOrderAgainstSSH(t *testing.T) {
 		"@revoked * " + ec + "\n" + name + " " + ec,
 		"@revoked * " + ed + "\n" + name + " " + ed + "\n" + name + " " + rsa,
 	} {
-		file := knownhoststest.File(t, known+"\n")
+		file := sshtest.KnownHostsFile(t, known+"\n")
 		if diff := cmp.Diff(offered(t, s, file), Algorithms(index.Open(file), "127.0.0.1", s.Port, nil)); diff != "" {
 			t.Errorf("under\n%s\n(-ssh +ours):\n%s", known, diff)
 		}
@@ -57,7 +57,7 @@ func TestOrderAgainstSSH(t *testing.T) {
 // TestOrderWithoutPort: a key that is known for the name without the port does not
 // change the order, as it does not in ssh, though Key accepts it.
 func TestOrderWithoutPort(t *testing.T) {
-	x := index.Open(knownhoststest.File(t, "a "+knownhosts.MarshalKey(knownhoststest.ECKey().PublicKey())+"\n"))
+	x := index.Open(sshtest.KnownHostsFile(t, "a "+knownhosts.MarshalKey(sshtest.ECKey().PublicKey())+"\n"))
 	if got := Algorithms(x, "a", 2222, []string{"ssh-ed25519", "ecdsa-sha2-nistp256"}); got[0] != "ssh-ed25519" {
 		t.Errorf("order %v", got)
 	}
@@ -81,8 +81,8 @@ func TestDefaultAlgorithmsAreThoseOfSSH(t *testing.T) {
 
 // TestVerdictAgainstSSH compares Check with what the real ssh does.
 func TestVerdictAgainstSSH(t *testing.T) {
-	s := knownhoststest.StartServer(t)
-	ed, ec, other := s.KeyText("ed"), s.KeyText("ec"), knownhoststest.KeyText(7)
+	s := sshtest.StartKeyServer(t)
+	ed, ec, other := s.KeyText("ed"), s.KeyText("ec"), sshtest.KeyText(7)
 	name := knownhosts.HostPort("127.0.0.1", s.Port)
 	for _, c := range []struct{ known, want string }{
 		{name + " " + ed, "ok"},
@@ -103,8 +103,8 @@ func TestVerdictAgainstSSH(t *testing.T) {
 		{name + " " + ec + "\n" + name + " " + ed, "ok"},
 		{"", "unknown"},
 	} {
-		file := knownhoststest.File(t, c.known+"\n")
-		key := knownhoststest.ParseKey(t, ed)
+		file := sshtest.KnownHostsFile(t, c.known+"\n")
+		key := sshtest.ParseKey(t, ed)
 		got := outcome(Key(index.Open(file), "127.0.0.1", s.Port, nil, key, Rules{}))
 		out, code := s.SSH(t, "127.0.0.1", "UserKnownHostsFile="+file, "HostKeyAlgorithms=ssh-ed25519")
 		if got != c.want || (code == 0) != (got == "ok") {
@@ -123,7 +123,7 @@ func TestVerdictAgainstSSH(t *testing.T) {
 // server's.
 func TestUndecodedIsNotUnknown(t *testing.T) {
 	const newer = "ssh-mldsa44-ed25519@openssh.com AAAAH3NzaC1tbGRzYTQ0LWVkMjU1MTlAb3BlbnNzaC5jb20AAAAEAAAAAA=="
-	key := knownhoststest.Key(1).PublicKey()
+	key := sshtest.Key(1).PublicKey()
 	for known, want := range map[string]string{
 		"[a]:2222 " + newer:                           "changed:1",
 		knownhosts.HashName("[a]:2222") + " " + newer: "changed:1",
@@ -133,11 +133,11 @@ func TestUndecodedIsNotUnknown(t *testing.T) {
 		"a " + newer:                                  "unknown",
 		"[b]:2222 " + newer:                           "unknown",
 		"[a]:2222 " + newer + "\n[a]:2222 " + knownhosts.MarshalKey(key): "ok",
-		"[a]:2222 " + newer + "\n[a]:2222 " + knownhoststest.KeyText(2):  "changed:2",
+		"[a]:2222 " + newer + "\n[a]:2222 " + sshtest.KeyText(2):         "changed:2",
 		"@cert-authority * " + newer:                                     "unknown",
 		"@revoked * " + newer:                                            "unknown",
 	} {
-		err := Key(index.Open(knownhoststest.File(t, known+"\n")), "a", 2222, nil, key, Rules{})
+		err := Key(index.Open(sshtest.KnownHostsFile(t, known+"\n")), "a", 2222, nil, key, Rules{})
 		if got := outcome(err); got != want {
 			t.Errorf("under\n%s\nwe say %s, want %s", known, got, want)
 		}
@@ -149,12 +149,12 @@ func TestUndecodedIsNotUnknown(t *testing.T) {
 
 // TestAliasAgainstSSH: HostKeyAlias replaces name and port.
 func TestAliasAgainstSSH(t *testing.T) {
-	s := knownhoststest.StartServer(t)
-	file := knownhoststest.File(t, "web "+s.KeyText("ed")+"\n")
+	s := sshtest.StartKeyServer(t)
+	file := sshtest.KnownHostsFile(t, "web "+s.KeyText("ed")+"\n")
 	if out, code := s.SSH(t, "127.0.0.1", "UserKnownHostsFile="+file, "HostKeyAlias=Web"); code != 0 {
 		t.Errorf("ssh exits with %d: %s", code, out)
 	}
-	key := knownhoststest.ParseKey(t, s.KeyText("ed"))
+	key := sshtest.ParseKey(t, s.KeyText("ed"))
 	if err := Key(index.Open(file), "Web", 0, nil, key, Rules{}); err != nil {
 		t.Error(err)
 	}

@@ -3,13 +3,13 @@ package index
 import (
 	"testing"
 
-	"sshpace/internal/ssh/knownhosts/knownhoststest"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // BenchmarkPlain10000 is 10,000 look-ups in a plain file of 10,000 lines,
 // reading and indexing it included.
 func BenchmarkPlain10000(b *testing.B) {
-	file := knownhoststest.File(b, knownhoststest.FleetFile(10_000, false))
+	file := sshtest.KnownHostsFile(b, sshtest.FleetFile(10_000, false))
 	b.ReportAllocs()
 	for b.Loop() {
 		lookUpFleet(b, Open(file), 10_000)
@@ -19,7 +19,7 @@ func BenchmarkPlain10000(b *testing.B) {
 // BenchmarkHashed1400 is 1,400 look-ups in a hashed file of as many lines: one
 // pass per name.
 func BenchmarkHashed1400(b *testing.B) {
-	file := knownhoststest.File(b, knownhoststest.FleetFile(1400, true))
+	file := sshtest.KnownHostsFile(b, sshtest.FleetFile(1400, true))
 	b.ReportAllocs()
 	for b.Loop() {
 		lookUpFleet(b, Open(file), 1400)
@@ -28,10 +28,10 @@ func BenchmarkHashed1400(b *testing.B) {
 
 // BenchmarkHashed1400Warm is the same with the names told beforehand.
 func BenchmarkHashed1400Warm(b *testing.B) {
-	file := knownhoststest.File(b, knownhoststest.FleetFile(1400, true))
+	file := sshtest.KnownHostsFile(b, sshtest.FleetFile(1400, true))
 	names := make([]string, 1400)
 	for i := range names {
-		names[i] = knownhoststest.FleetHost(i)
+		names[i] = sshtest.FleetHost(i)
 	}
 	for b.Loop() {
 		x := Open(file)
@@ -42,9 +42,9 @@ func BenchmarkHashed1400Warm(b *testing.B) {
 
 // BenchmarkHashedAgain is a look-up of a name whose lines are known by now.
 func BenchmarkHashedAgain(b *testing.B) {
-	x := Open(knownhoststest.File(b, knownhoststest.FleetFile(10_000, true)))
+	x := Open(sshtest.KnownHostsFile(b, sshtest.FleetFile(10_000, true)))
 	for b.Loop() {
-		if len(x.Lookup(knownhoststest.FleetHost(7), 22)) != 1 {
+		if len(x.Lookup(sshtest.FleetHost(7), 22)) != 1 {
 			b.Fatal("not found")
 		}
 	}
@@ -52,7 +52,7 @@ func BenchmarkHashedAgain(b *testing.B) {
 
 func lookUpFleet(b *testing.B, x *Index, n int) {
 	for i := range n {
-		if len(x.Lookup(knownhoststest.FleetHost(i), 22)) != 1 {
+		if len(x.Lookup(sshtest.FleetHost(i), 22)) != 1 {
 			b.Fatal("not found")
 		}
 	}

@@ -15,7 +15,6 @@ import (
 
 	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts"
-	"sshpace/internal/ssh/knownhosts/knownhoststest"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -60,11 +59,11 @@ func tidyPattern(s string) bool {
 func (g generator) key() string {
 	switch g.IntN(8) {
 	case 0:
-		return knownhosts.MarshalKey(knownhoststest.RSAKey().PublicKey())
+		return knownhosts.MarshalKey(sshtest.RSAKey().PublicKey())
 	case 1:
-		return knownhosts.MarshalKey(knownhoststest.ECKey().PublicKey())
+		return knownhosts.MarshalKey(sshtest.ECKey().PublicKey())
 	}
-	return knownhoststest.KeyText(g.IntN(4))
+	return sshtest.KeyText(g.IntN(4))
 }
 
 func (g generator) line() string {
@@ -97,10 +96,10 @@ func (g generator) file() string {
 // returns how many lines were found.
 func sameAsKeygen(t *testing.T, text string, names []string) (found int) {
 	t.Helper()
-	file := knownhoststest.File(t, text)
+	file := sshtest.KnownHostsFile(t, text)
 	x := Open(file)
 	for _, name := range names {
-		want, code := knownhoststest.Find(t, file, name)
+		want, code := sshtest.FindKeys(t, file, name)
 		got := find(x, name)
 		found += len(got)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -133,7 +132,7 @@ func TestLookupAgainstKeygen(t *testing.T) {
 
 // FuzzLookup is TestLookupAgainstKeygen with files that the fuzzer makes.
 func FuzzLookup(f *testing.F) {
-	key := knownhoststest.KeyText(1)
+	key := sshtest.KeyText(1)
 	f.Add("a "+key+"\n*,!b "+key+"\n", "a", uint64(1))
 	f.Add("@revoked * "+key+"\r\n[a]:2222,a "+key+"\n", "[a]:2222", uint64(2))
 	f.Add(knownhosts.HashName("a")+" "+key+" comment\n\n# x\na,A,a "+key, "a", uint64(3))
@@ -154,7 +153,7 @@ func TestLookupAgainstLibraries(t *testing.T) {
 	compared := 0
 	for seed := range uint64(300) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 3)), tidy: true}
-		file := knownhoststest.File(t, g.file())
+		file := sshtest.KnownHostsFile(t, g.file())
 		db, err := skeema.NewDB(file)
 		if err != nil {
 			t.Fatal(err)
@@ -188,8 +187,8 @@ func keysOf(keys []skeema.PublicKey) []string {
 
 // TestHashedByKeygen reads a file that ssh-keygen -H has hashed.
 func TestHashedByKeygen(t *testing.T) {
-	file := knownhoststest.File(t, "a "+knownhoststest.KeyText(1)+"\n[b]:2222 "+knownhoststest.KeyText(2)+"\n")
-	if out, err := knownhoststest.Keygen("-q", "-H", "-f", file); err != nil {
+	file := sshtest.KnownHostsFile(t, "a "+sshtest.KeyText(1)+"\n[b]:2222 "+sshtest.KeyText(2)+"\n")
+	if out, err := sshtest.Keygen("-q", "-H", "-f", file); err != nil {
 		t.Fatal(err, out)
 	}
 	x := Open(file)
@@ -204,10 +203,10 @@ func TestHashedByKeygen(t *testing.T) {
 	}
 }
 
-// find is knownhoststest.Find by the package under test.
-func find(x *Index, name string) (hits []knownhoststest.Hit) {
+// find is sshtest.FindKeys by the package under test.
+func find(x *Index, name string) (hits []sshtest.FoundKey) {
 	for _, e := range x.Lookup(name, 0) {
-		hits = append(hits, knownhoststest.Hit{Line: e.Line, Marker: e.Marker, Print: ssh.FingerprintSHA256(e.Key)})
+		hits = append(hits, sshtest.FoundKey{Line: e.Line, Marker: e.Marker, Print: ssh.FingerprintSHA256(e.Key)})
 	}
 	return hits
 }

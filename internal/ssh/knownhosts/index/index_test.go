@@ -14,12 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/ssh/knownhosts"
-	"sshpace/internal/ssh/knownhosts/knownhoststest"
+	"sshpace/internal/ssh/sshtest"
 )
 
 func TestSeveralFilesKeepTheirOrder(t *testing.T) {
-	user := knownhoststest.File(t, "a "+knownhoststest.KeyText(1)+"\n")
-	system := knownhoststest.File(t, "b "+knownhoststest.KeyText(3)+"\na "+knownhoststest.KeyText(2)+"\n@revoked a "+knownhoststest.KeyText(3)+"\n")
+	user := sshtest.KnownHostsFile(t, "a "+sshtest.KeyText(1)+"\n")
+	system := sshtest.KnownHostsFile(t, "b "+sshtest.KeyText(3)+"\na "+sshtest.KeyText(2)+"\n@revoked a "+sshtest.KeyText(3)+"\n")
 	x := Open(user, filepath.Join(t.TempDir(), "missing"), system)
 	var got []string
 	for _, e := range x.Lookup("A", 22) {
@@ -48,11 +48,11 @@ func TestUnreadableFileIsAProblem(t *testing.T) {
 func countedTable(x *Index) *Table { return x.files[0].current() }
 
 func TestHashedLinesAreTriedOncePerName(t *testing.T) {
-	x := Open(knownhoststest.File(t, knownhoststest.FleetFile(50, true)))
+	x := Open(sshtest.KnownHostsFile(t, sshtest.FleetFile(50, true)))
 	for range 3 {
 		for i := range 60 { // ten of them unknown
-			if found := x.Lookup(knownhoststest.FleetHost(i), 22); (len(found) == 1) != (i < 50) {
-				t.Fatalf("%s: %d lines", knownhoststest.FleetHost(i), len(found))
+			if found := x.Lookup(sshtest.FleetHost(i), 22); (len(found) == 1) != (i < 50) {
+				t.Fatalf("%s: %d lines", sshtest.FleetHost(i), len(found))
 			}
 		}
 	}
@@ -62,11 +62,11 @@ func TestHashedLinesAreTriedOncePerName(t *testing.T) {
 }
 
 func TestManyAskersShareOnePass(t *testing.T) {
-	x := Open(knownhoststest.File(t, knownhoststest.FleetFile(500, true)))
+	x := Open(sshtest.KnownHostsFile(t, sshtest.FleetFile(500, true)))
 	var wg sync.WaitGroup
 	for range 1000 {
 		wg.Go(func() {
-			if found := x.Lookup(knownhoststest.FleetHost(499), 22); len(found) != 1 {
+			if found := x.Lookup(sshtest.FleetHost(499), 22); len(found) != 1 {
 				t.Errorf("%d lines", len(found))
 			}
 		})
@@ -78,10 +78,10 @@ func TestManyAskersShareOnePass(t *testing.T) {
 }
 
 func TestWarmIsOnePassForAllNames(t *testing.T) {
-	x := Open(knownhoststest.File(t, "b,*.y "+knownhoststest.KeyText(1)+"\n"+knownhoststest.FleetFile(50, true)))
+	x := Open(sshtest.KnownHostsFile(t, "b,*.y "+sshtest.KeyText(1)+"\n"+sshtest.FleetFile(50, true)))
 	names := []string{"B"}
 	for i := range 60 {
-		names = append(names, knownhoststest.FleetHost(i), knownhoststest.FleetHost(i))
+		names = append(names, sshtest.FleetHost(i), sshtest.FleetHost(i))
 	}
 	var wg sync.WaitGroup
 	for range 4 {
@@ -89,8 +89,8 @@ func TestWarmIsOnePassForAllNames(t *testing.T) {
 	}
 	wg.Wait()
 	for i := range 60 {
-		if found := x.Lookup(knownhoststest.FleetHost(i), 22); (len(found) == 1) != (i < 50) {
-			t.Fatalf("%s: %d lines", knownhoststest.FleetHost(i), len(found))
+		if found := x.Lookup(sshtest.FleetHost(i), 22); (len(found) == 1) != (i < 50) {
+			t.Fatalf("%s: %d lines", sshtest.FleetHost(i), len(found))
 		}
 	}
 	if len(x.Lookup("b", 0)) != 1 {
@@ -102,7 +102,7 @@ func TestWarmIsOnePassForAllNames(t *testing.T) {
 }
 
 func TestChangesAreSeen(t *testing.T) {
-	file := knownhoststest.File(t, "a "+knownhoststest.KeyText(1)+"\n")
+	file := sshtest.KnownHostsFile(t, "a "+sshtest.KeyText(1)+"\n")
 	x := Open(file)
 	expect := func(step string, want map[string]int) {
 		t.Helper()
@@ -119,14 +119,14 @@ func TestChangesAreSeen(t *testing.T) {
 		}
 	}
 	expect("start", map[string]int{"a": 1, "b": 0})
-	write("b " + knownhoststest.KeyText(1) + "\n")
+	write("b " + sshtest.KeyText(1) + "\n")
 	if err := os.Chtimes(file, time.Time{}, time.Unix(1e9, 0)); err != nil { // same size, another time
 		t.Fatal(err)
 	}
 	expect("rewritten in place", map[string]int{"a": 0, "b": 1})
-	write("c " + knownhoststest.KeyText(1) + "\nb " + knownhoststest.KeyText(1) + "\n")
+	write("c " + sshtest.KeyText(1) + "\nb " + sshtest.KeyText(1) + "\n")
 	expect("longer, but not appended to", map[string]int{"c": 1, "b": 1, "a": 0})
-	replacement := knownhoststest.File(t, "d "+knownhoststest.KeyText(1)+"\nb "+knownhoststest.KeyText(1)+"\n")
+	replacement := sshtest.KnownHostsFile(t, "d "+sshtest.KeyText(1)+"\nb "+sshtest.KeyText(1)+"\n")
 	if err := os.Rename(replacement, file); err != nil {
 		t.Fatal(err)
 	}
@@ -135,26 +135,26 @@ func TestChangesAreSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("removed", map[string]int{"d": 0, "b": 0})
-	write("e " + knownhoststest.KeyText(1))
+	write("e " + sshtest.KeyText(1))
 	expect("back", map[string]int{"e": 1})
-	write("e " + knownhoststest.KeyText(1) + " more\nf " + knownhoststest.KeyText(2))
+	write("e " + sshtest.KeyText(1) + " more\nf " + sshtest.KeyText(2))
 	expect("last line went on", map[string]int{"e": 1, "f": 1})
 }
 
 func TestAppendedLinesCostNoNewPass(t *testing.T) {
-	file := knownhoststest.File(t, knownhoststest.FleetFile(100, true))
+	file := sshtest.KnownHostsFile(t, sshtest.FleetFile(100, true))
 	x := Open(file)
 	for i := range 100 {
-		x.Lookup(knownhoststest.FleetHost(i), 22)
+		x.Lookup(sshtest.FleetHost(i), 22)
 	}
 	for i := 100; i < 110; i++ {
-		appendLine(t, file, hashedIf(i%2 == 0, knownhosts.HostPort(knownhoststest.FleetHost(i), 22)), i)
-		if found := x.Lookup(knownhoststest.FleetHost(i), 22); len(found) != 1 || found[0].Line != i+1 || found[0].Hashed != (i%2 == 0) {
-			t.Fatalf("%s after it was added: %+v", knownhoststest.FleetHost(i), found)
+		appendLine(t, file, hashedIf(i%2 == 0, knownhosts.HostPort(sshtest.FleetHost(i), 22)), i)
+		if found := x.Lookup(sshtest.FleetHost(i), 22); len(found) != 1 || found[0].Line != i+1 || found[0].Hashed != (i%2 == 0) {
+			t.Fatalf("%s after it was added: %+v", sshtest.FleetHost(i), found)
 		}
 	}
 	before := countedTable(x)
-	if found := x.Lookup(knownhoststest.FleetHost(3), 22); len(found) != 1 {
+	if found := x.Lookup(sshtest.FleetHost(3), 22); len(found) != 1 {
 		t.Error("an old line is lost")
 	}
 	if after := countedTable(x); after != before || len(after.text) != 11 {
@@ -163,7 +163,7 @@ func TestAppendedLinesCostNoNewPass(t *testing.T) {
 }
 
 func TestConcurrentLookupsAndAppends(t *testing.T) {
-	file := knownhoststest.File(t, knownhoststest.FleetFile(200, true))
+	file := sshtest.KnownHostsFile(t, sshtest.FleetFile(200, true))
 	x := Open(file)
 	var wg sync.WaitGroup
 	for i := range 60 {
@@ -174,8 +174,8 @@ func TestConcurrentLookupsAndAppends(t *testing.T) {
 			}
 		})
 		wg.Go(func() {
-			if found := x.Lookup(knownhoststest.FleetHost(i), 22); len(found) != 1 {
-				t.Errorf("%s: %d lines", knownhoststest.FleetHost(i), len(found))
+			if found := x.Lookup(sshtest.FleetHost(i), 22); len(found) != 1 {
+				t.Errorf("%s: %d lines", sshtest.FleetHost(i), len(found))
 			}
 		})
 	}
@@ -183,11 +183,11 @@ func TestConcurrentLookupsAndAppends(t *testing.T) {
 }
 
 func TestWarmStops(t *testing.T) {
-	x := Open(knownhoststest.File(t, knownhoststest.FleetFile(50, true)))
+	x := Open(sshtest.KnownHostsFile(t, sshtest.FleetFile(50, true)))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	x.Warm(ctx, []string{knownhoststest.FleetHost(1), knownhoststest.FleetHost(2)})
-	if found := x.Lookup(knownhoststest.FleetHost(1), 22); len(found) != 1 {
+	x.Warm(ctx, []string{sshtest.FleetHost(1), sshtest.FleetHost(2)})
+	if found := x.Lookup(sshtest.FleetHost(1), 22); len(found) != 1 {
 		t.Errorf("after a Warm that was stopped: %d lines", len(found))
 	}
 }
@@ -203,7 +203,7 @@ func hashedIf(hash bool, name string) string {
 func appendLine(t *testing.T, file, name string, key int) {
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 	if err == nil {
-		_, err = f.WriteString(name + " " + knownhoststest.KeyText(key) + "\n")
+		_, err = f.WriteString(name + " " + sshtest.KeyText(key) + "\n")
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
@@ -212,8 +212,8 @@ func appendLine(t *testing.T, file, name string, key int) {
 }
 
 func TestUnreadable(t *testing.T) {
-	key := knownhoststest.KeyText(1)
-	file := knownhoststest.File(t, strings.Join([]string{
+	key := sshtest.KeyText(1)
+	file := sshtest.KnownHostsFile(t, strings.Join([]string{
 		"good " + key,                         // 1
 		"",                                    //
 		"# comment",                           //
@@ -251,8 +251,8 @@ func TestUnreadable(t *testing.T) {
 }
 
 func TestLineNumbers(t *testing.T) {
-	text := "\n# c\na " + knownhoststest.KeyText(1) + "\nbroken\n\nb " + knownhoststest.KeyText(2)
-	x := Open(knownhoststest.File(t, text))
+	text := "\n# c\na " + sshtest.KeyText(1) + "\nbroken\n\nb " + sshtest.KeyText(2)
+	x := Open(sshtest.KnownHostsFile(t, text))
 	if a, b := x.Lookup("a", 0), x.Lookup("b", 0); a[0].Line != 3 || b[0].Line != 6 {
 		t.Errorf("lines %d and %d, want 3 and 6", a[0].Line, b[0].Line)
 	}

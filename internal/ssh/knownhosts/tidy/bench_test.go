@@ -8,15 +8,15 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
-	"sshpace/internal/ssh/knownhosts/knownhoststest"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // BenchmarkSplit1400 splits 1,400 hosts out of a plain file of 2.1 MB.
 func BenchmarkSplit1400(b *testing.B) {
-	file := knownhoststest.File(b, twoMegabytes())
+	file := sshtest.KnownHostsFile(b, twoMegabytes())
 	hosts := make([]host.Host, 1400)
 	for i := range hosts {
-		hosts[i].Name = knownhoststest.FleetHost(i)
+		hosts[i].Name = sshtest.FleetHost(i)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -28,9 +28,9 @@ func BenchmarkSplit1400(b *testing.B) {
 
 // BenchmarkKeygenFind is what Split replaces: one ssh-keygen -F in that file.
 func BenchmarkKeygenFind(b *testing.B) {
-	file := knownhoststest.File(b, twoMegabytes())
+	file := sshtest.KnownHostsFile(b, twoMegabytes())
 	for b.Loop() {
-		if out, err := knownhoststest.Keygen("-F", knownhoststest.FleetHost(700), "-f", file); err != nil {
+		if out, err := sshtest.Keygen("-F", sshtest.FleetHost(700), "-f", file); err != nil {
 			b.Fatal(err, out)
 		}
 	}
@@ -40,10 +40,10 @@ func BenchmarkKeygenFind(b *testing.B) {
 // and address, with three types of keys, and as many lines of other hosts.
 func twoMegabytes() string {
 	var text strings.Builder
-	rsa, ec := knownhosts.MarshalKey(knownhoststest.RSAKey().PublicKey()), knownhosts.MarshalKey(knownhoststest.ECKey().PublicKey())
+	rsa, ec := knownhosts.MarshalKey(sshtest.RSAKey().PublicKey()), knownhosts.MarshalKey(sshtest.ECKey().PublicKey())
 	for i := 0; text.Len() < 2_100_000; i++ {
-		names := fmt.Sprintf("%s,10.%d.%d.%d ", knownhoststest.FleetHost(i), i>>16, i>>8&255, i&255)
-		fmt.Fprintf(&text, "%s%s\n%s%s\n%s%s\n", names, knownhoststest.KeyText(i), names, ec, names, rsa)
+		names := fmt.Sprintf("%s,10.%d.%d.%d ", sshtest.FleetHost(i), i>>16, i>>8&255, i&255)
+		fmt.Fprintf(&text, "%s%s\n%s%s\n%s%s\n", names, sshtest.KeyText(i), names, ec, names, rsa)
 	}
 	return text.String()
 }

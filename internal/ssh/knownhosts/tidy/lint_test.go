@@ -14,7 +14,7 @@ import (
 
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
-	"sshpace/internal/ssh/knownhosts/knownhoststest"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // rsaLine is an RSA key of so many bits; it need not be a secure one.
@@ -50,9 +50,9 @@ func dsaLine(t *testing.T) string {
 }
 
 func TestFiles(t *testing.T) {
-	k := func(n int) string { return knownhoststest.KeyText(n) }
+	k := func(n int) string { return sshtest.KeyText(n) }
 	hashed := knownhosts.HashName("h")
-	file := knownhoststest.File(t, strings.Join([]string{
+	file := sshtest.KnownHostsFile(t, strings.Join([]string{
 		"a,b " + k(1),                         // 1
 		"b " + k(1),                           // 2 duplicate of 1
 		"A,c " + k(1),                         // 3 partly new: nothing to say
@@ -106,7 +106,7 @@ func short(findings []Finding, file string) []string {
 }
 
 func TestLintAcrossFiles(t *testing.T) {
-	user, system := knownhoststest.File(t, "a "+knownhoststest.KeyText(1)+"\n"), knownhoststest.File(t, "a "+knownhoststest.KeyText(1)+"\n@revoked a "+knownhoststest.KeyText(1)+"\n")
+	user, system := sshtest.KnownHostsFile(t, "a "+sshtest.KeyText(1)+"\n"), sshtest.KnownHostsFile(t, "a "+sshtest.KeyText(1)+"\n@revoked a "+sshtest.KeyText(1)+"\n")
 	var got []string
 	for _, f := range Lint(t.Context(), index.Open(user, system, t.TempDir()), nil) {
 		got = append(got, fmt.Sprintf("%s:%d %s %s", f.File, f.Line, f.Kind, f.Other))
@@ -123,7 +123,7 @@ func TestLintAcrossFiles(t *testing.T) {
 }
 
 func TestLintCleanFile(t *testing.T) {
-	if findings := Lint(t.Context(), index.Open(knownhoststest.File(t, knownhoststest.FleetFile(20, true))), []string{knownhoststest.FleetHost(1)}); len(findings) != 0 {
+	if findings := Lint(t.Context(), index.Open(sshtest.KnownHostsFile(t, sshtest.FleetFile(20, true))), []string{sshtest.FleetHost(1)}); len(findings) != 0 {
 		t.Errorf("findings in a clean file: %+v", findings)
 	}
 }

@@ -9,18 +9,18 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
-	"sshpace/internal/ssh/knownhosts/knownhoststest"
+	"sshpace/internal/ssh/sshtest"
 
 	"sshpace/internal/ssh/conf"
 )
 
 // splitFor splits a file that knows the server under its address and as web,
 // among other hosts, and returns the directory and an ssh_config that uses it.
-func splitFor(t *testing.T, s *knownhoststest.Server, name string) (dir, config string) {
+func splitFor(t *testing.T, s *sshtest.KeyServer, name string) (dir, config string) {
 	t.Helper()
-	file := knownhoststest.File(t, knownhoststest.FleetFile(20, false)+name+" "+s.KeyText("ed")+"\n*.example.org "+knownhoststest.KeyText(3)+"\nweb "+s.KeyText("ed")+"\n")
+	file := sshtest.KnownHostsFile(t, sshtest.FleetFile(20, false)+name+" "+s.KeyText("ed")+"\n*.example.org "+sshtest.KeyText(3)+"\nweb "+s.KeyText("ed")+"\n")
 	dir = filepath.Join(t.TempDir(), "per host 100%") // a name that needs quoting in ssh_config
-	if _, err := Split(t.Context(), index.Open(file), dir, SplitOptions{Hosts: append(named("web", knownhoststest.FleetHost(1)), host.Host{Name: "127.0.0.1", Port: uint16(s.Port)})}); err != nil {
+	if _, err := Split(t.Context(), index.Open(file), dir, SplitOptions{Hosts: append(named("web", sshtest.FleetHost(1)), host.Host{Name: "127.0.0.1", Port: uint16(s.Port)})}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := SplitConfig(dir, map[string]string{"nickname": "web"})
@@ -37,7 +37,7 @@ func splitFor(t *testing.T, s *knownhoststest.Server, name string) (dir, config 
 // TestSSHWithSplitFiles: the real ssh accepts the server by the split files and
 // the printed configuration, learns its other key, and refuses a wrong one.
 func TestSSHWithSplitFiles(t *testing.T) {
-	s := knownhoststest.StartServer(t)
+	s := sshtest.StartKeyServer(t)
 	for about, name := range map[string]string{
 		"plain":  knownhosts.HostPort("127.0.0.1", s.Port),
 		"hashed": knownhosts.HashName(knownhosts.HostPort("127.0.0.1", s.Port)),
@@ -58,7 +58,7 @@ func TestSSHWithSplitFiles(t *testing.T) {
 				t.Errorf("%s: after UpdateHostKeys the file lacks the %s key: %q", about, kind, text)
 			}
 		}
-		if err := os.WriteFile(own, []byte(knownhosts.HostPort("127.0.0.1", s.Port)+" "+knownhoststest.KeyText(7)+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(own, []byte(knownhosts.HostPort("127.0.0.1", s.Port)+" "+sshtest.KeyText(7)+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if out, code := s.SSHWith(t, config, "127.0.0.1"); code != 255 || !strings.Contains(out, "IDENTIFICATION HAS CHANGED") {
@@ -76,7 +76,7 @@ func TestSSHWithSplitFiles(t *testing.T) {
 // TestSSHAliasWithSplitFiles: a host with a HostKeyAlias uses the file of the
 // alias by the block that is printed for it.
 func TestSSHAliasWithSplitFiles(t *testing.T) {
-	s := knownhoststest.StartServer(t)
+	s := sshtest.StartKeyServer(t)
 	_, config := splitFor(t, s, "unused")
 	text, err := os.ReadFile(config)
 	if err != nil {
@@ -97,7 +97,7 @@ func TestSSHAliasWithSplitFiles(t *testing.T) {
 // TestSameFileTwiceLosesItsKeys records why SplitConfig does not name both %h
 // and %k: ssh empties a file that is listed twice.
 func TestSameFileTwiceLosesItsKeys(t *testing.T) {
-	s := knownhoststest.StartServer(t)
+	s := sshtest.StartKeyServer(t)
 	dir, _ := splitFor(t, s, knownhosts.HostPort("127.0.0.1", s.Port))
 	path, err := ConfigPath(dir)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
-	"sshpace/internal/ssh/knownhosts/knownhoststest"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // pinServer pins web at 127.0.0.1 and returns a config file that names it.
-func pinServer(t *testing.T, s *knownhoststest.Server, x *index.Index, dir, address string) (PinResult, string) {
+func pinServer(t *testing.T, s *sshtest.KeyServer, x *index.Index, dir, address string) (PinResult, string) {
 	t.Helper()
 	result, err := Pin(x, PinOptions{Name: "Web", Address: address, Port: s.Port, Dir: dir})
 	if err != nil {
@@ -29,9 +29,9 @@ func pinServer(t *testing.T, s *knownhoststest.Server, x *index.Index, dir, addr
 // TestPinWithSSH: the real ssh finds a pinned server wherever it is, and refuses
 // another server at the same address.
 func TestPinWithSSH(t *testing.T) {
-	s := knownhoststest.StartServer(t)
+	s := sshtest.StartKeyServer(t)
 	dir := filepath.Join(t.TempDir(), "pins")
-	x := index.Open(knownhoststest.File(t, knownhosts.HostPort("127.0.0.1", s.Port)+" "+s.KeyText("ed")+"\n"))
+	x := index.Open(sshtest.KnownHostsFile(t, knownhosts.HostPort("127.0.0.1", s.Port)+" "+s.KeyText("ed")+"\n"))
 	first, config := pinServer(t, s, x, dir, "127.0.0.1")
 	if len(first.Keys) != 1 || !strings.HasPrefix(first.Keys[0], "ssh-ed25519 SHA256:") {
 		t.Errorf("pinned keys %v", first.Keys)
@@ -46,7 +46,7 @@ func TestPinWithSSH(t *testing.T) {
 	if out, code := s.SSHWith(t, config, "Web"); code != 0 {
 		t.Fatalf("after the move: ssh exits with %d: %s", code, out)
 	}
-	if err := os.WriteFile(first.File, []byte("web "+knownhoststest.KeyText(7)+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(first.File, []byte("web "+sshtest.KeyText(7)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, code := s.SSHWith(t, config, "Web"); code != 255 || !strings.Contains(out, "IDENTIFICATION HAS CHANGED") {
@@ -55,8 +55,8 @@ func TestPinWithSSH(t *testing.T) {
 }
 
 func TestPinLooksForTheKey(t *testing.T) {
-	x := index.Open(knownhoststest.File(t, strings.Join([]string{
-		"[10.0.0.1]:2222 " + knownhoststest.KeyText(1), "old.example.com " + knownhoststest.KeyText(2), "web2 " + knownhoststest.KeyText(3), "@revoked web2 " + knownhoststest.KeyText(3), "web3 " + knownhoststest.KeyText(4), "@cert-authority web3 " + knownhoststest.KeyText(5),
+	x := index.Open(sshtest.KnownHostsFile(t, strings.Join([]string{
+		"[10.0.0.1]:2222 " + sshtest.KeyText(1), "old.example.com " + sshtest.KeyText(2), "web2 " + sshtest.KeyText(3), "@revoked web2 " + sshtest.KeyText(3), "web3 " + sshtest.KeyText(4), "@cert-authority web3 " + sshtest.KeyText(5),
 	}, "\n")))
 	for _, c := range []struct {
 		o    PinOptions
@@ -76,7 +76,7 @@ func TestPinLooksForTheKey(t *testing.T) {
 		}
 		want := []string{}
 		for _, n := range c.want {
-			want = append(want, knownhosts.Fingerprint(knownhoststest.Key(n).PublicKey()))
+			want = append(want, knownhosts.Fingerprint(sshtest.Key(n).PublicKey()))
 		}
 		if fmt.Sprint(r.Keys) != fmt.Sprint(want) {
 			t.Errorf("%+v: keys %v, want %v", c.o, r.Keys, want)
@@ -130,7 +130,7 @@ func TestPinConfigHoldsManyServers(t *testing.T) {
 	if info, _ := os.Stat(file); info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %o", info.Mode().Perm())
 	}
-	foreign := knownhoststest.File(t, "Host *\n  User me\n")
+	foreign := sshtest.KnownHostsFile(t, "Host *\n  User me\n")
 	if err := WritePinConfig(foreign, PinResult{Name: "x", Config: "Host x\n"}); err == nil {
 		t.Error("a file of the user's was replaced")
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"sshpace/internal/ssh/knownhosts/index"
-	"sshpace/internal/ssh/knownhosts/knownhoststest"
 	"sshpace/internal/ssh/knownhosts/tidy"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // TestResolverThatIsNoHelp: one that never answers, or takes a second for each name, is
@@ -37,7 +37,7 @@ func TestResolverThatIsNoHelp(t *testing.T) {
 		"good": {func(context.Context) error { time.Sleep(20 * time.Millisecond); return nil }, time.Second, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			key := knownhoststest.KeyText(1)
+			key := sshtest.KeyText(1)
 			var text strings.Builder
 			for i := range hosts {
 				fmt.Fprintf(&text, "h%d %s\n", i, key)

@@ -14,7 +14,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
-	"sshpace/internal/ssh/knownhosts/knownhoststest"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // named makes hosts of names, without checking them.
@@ -45,8 +45,8 @@ func readDir(t *testing.T, dir string) map[string]string {
 }
 
 func TestSplitOwnNames(t *testing.T) {
-	k1, k2, k3, k4 := knownhoststest.KeyText(1), knownhoststest.KeyText(2), knownhoststest.KeyText(3), knownhoststest.KeyText(4)
-	file := knownhoststest.File(t, strings.Join([]string{
+	k1, k2, k3, k4 := sshtest.KeyText(1), sshtest.KeyText(2), sshtest.KeyText(3), sshtest.KeyText(4)
+	file := sshtest.KnownHostsFile(t, strings.Join([]string{
 		"Db1,10.0.0.1 " + k1 + " comment\r",
 		"[db1]:2222,[10.0.0.1]:2222 " + k2,
 		"db1 " + k3,
@@ -97,8 +97,8 @@ func TestSplitOwnNames(t *testing.T) {
 }
 
 func TestSplitNamedHosts(t *testing.T) {
-	k1, k2, k3 := knownhoststest.KeyText(1), knownhoststest.KeyText(2), knownhoststest.KeyText(3)
-	file := knownhoststest.File(t, strings.Join([]string{
+	k1, k2, k3 := sshtest.KeyText(1), sshtest.KeyText(2), sshtest.KeyText(3)
+	file := sshtest.KnownHostsFile(t, strings.Join([]string{
 		knownhosts.HashName("db1") + " " + k1,
 		knownhosts.HashName("[db1]:2222") + " " + k2,
 		knownhosts.HashName("10.0.0.1") + " " + k1,
@@ -148,7 +148,7 @@ func TestSplitNamedHosts(t *testing.T) {
 }
 
 func TestSplitKeepUnmatched(t *testing.T) {
-	file := knownhoststest.File(t, knownhosts.HashName("a")+" "+knownhoststest.KeyText(1)+"\n"+knownhosts.HashName("b")+" "+knownhoststest.KeyText(2)+"\n")
+	file := sshtest.KnownHostsFile(t, knownhosts.HashName("a")+" "+sshtest.KeyText(1)+"\n"+knownhosts.HashName("b")+" "+sshtest.KeyText(2)+"\n")
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestSplitKeepUnmatched(t *testing.T) {
 }
 
 func TestSplitAgain(t *testing.T) {
-	file := knownhoststest.File(t, "a "+knownhoststest.KeyText(1)+"\nb "+knownhoststest.KeyText(2)+"\nc "+knownhoststest.KeyText(3)+"\n")
+	file := sshtest.KnownHostsFile(t, "a "+sshtest.KeyText(1)+"\nb "+sshtest.KeyText(2)+"\nc "+sshtest.KeyText(3)+"\n")
 	dir := filepath.Join(t.TempDir(), "split")
 	split := func(force bool) SplitResult {
 		t.Helper()
@@ -175,10 +175,10 @@ func TestSplitAgain(t *testing.T) {
 	}
 	split(false)
 	own := filepath.Join(dir, "a") // ssh learns another key
-	if err := os.WriteFile(own, []byte("a "+knownhoststest.KeyText(1)+"\na "+knownhoststest.KeyText(9)+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(own, []byte("a "+sshtest.KeyText(1)+"\na "+sshtest.KeyText(9)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	outside := knownhoststest.File(t, "precious\n")
+	outside := sshtest.KnownHostsFile(t, "precious\n")
 	if err := os.Remove(filepath.Join(dir, "b")); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestSplitAgain(t *testing.T) {
 	if text, _ := os.ReadFile(outside); string(text) != "precious\n" {
 		t.Errorf("a link out of the directory was followed: %q", text)
 	}
-	if got := readDir(t, dir)["b"]; got != "b "+knownhoststest.KeyText(2)+"\n" {
+	if got := readDir(t, dir)["b"]; got != "b "+sshtest.KeyText(2)+"\n" {
 		t.Errorf("b holds %q", got)
 	}
 }
@@ -209,7 +209,7 @@ func TestSplitRefuses(t *testing.T) {
 	}
 	own := t.TempDir()
 	source := filepath.Join(own, "host") // a source under the name of one of its own hosts
-	if err := os.WriteFile(source, []byte("host "+knownhoststest.KeyText(1)+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(source, []byte("host "+sshtest.KeyText(1)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -227,7 +227,7 @@ func TestSplitRefuses(t *testing.T) {
 			t.Errorf("%s: no error", c.about)
 		}
 	}
-	if text, _ := os.ReadFile(source); string(text) != "host "+knownhoststest.KeyText(1)+"\n" {
+	if text, _ := os.ReadFile(source); string(text) != "host "+sshtest.KeyText(1)+"\n" {
 		t.Errorf("the source was written: %q", text)
 	}
 	if left := readDir(t, shared); len(left) != 0 {
@@ -238,9 +238,9 @@ func TestSplitRefuses(t *testing.T) {
 // TestSplitAgainstKeygen: in the file of a host ssh-keygen finds the same keys as
 // in the original.
 func TestSplitAgainstKeygen(t *testing.T) {
-	file := knownhoststest.File(t, strings.Join([]string{
-		"a,b,c " + knownhoststest.KeyText(1), "B " + knownhoststest.KeyText(2), "[a]:2222 " + knownhoststest.KeyText(3), knownhosts.HashName("[b]:2222") + " " + knownhoststest.KeyText(4),
-		"@cert-authority *,!c " + knownhoststest.KeyText(5), "@revoked [*]:2222 " + knownhoststest.KeyText(6), "? " + knownhoststest.KeyText(7), "broken", knownhosts.HashName("a") + " " + knownhoststest.KeyText(8),
+	file := sshtest.KnownHostsFile(t, strings.Join([]string{
+		"a,b,c " + sshtest.KeyText(1), "B " + sshtest.KeyText(2), "[a]:2222 " + sshtest.KeyText(3), knownhosts.HashName("[b]:2222") + " " + sshtest.KeyText(4),
+		"@cert-authority *,!c " + sshtest.KeyText(5), "@revoked [*]:2222 " + sshtest.KeyText(6), "? " + sshtest.KeyText(7), "broken", knownhosts.HashName("a") + " " + sshtest.KeyText(8),
 	}, "\n"))
 	dir := filepath.Join(t.TempDir(), "split")
 	if _, err := Split(t.Context(), index.Open(file), dir, SplitOptions{Hosts: append(named("a", "b", "c"), host.Host{Name: "a", Port: 2222}, host.Host{Name: "b", Port: 2222})}); err != nil {
@@ -248,8 +248,8 @@ func TestSplitAgainstKeygen(t *testing.T) {
 	}
 	for _, name := range []string{"a", "b", "c", "[a]:2222", "[b]:2222"} {
 		host, _ := knownhosts.SplitHostPort(name)
-		want, _ := knownhoststest.Find(t, file, name)
-		got, _ := knownhoststest.Find(t, filepath.Join(dir, host), name)
+		want, _ := sshtest.FindKeys(t, file, name)
+		got, _ := sshtest.FindKeys(t, filepath.Join(dir, host), name)
 		for i := range want {
 			want[i].Line = 0
 		}
@@ -265,8 +265,8 @@ func TestSplitAgainstKeygen(t *testing.T) {
 // TestSplitHostileFile: names that would lead out of the directory are refused
 // when they come from the file, too.
 func TestSplitHostileFile(t *testing.T) {
-	key := " " + knownhoststest.KeyText(1) + "\n"
-	file := knownhoststest.File(t, "../up"+key+"/etc/passwd"+key+"..,.ssh"+key+"good"+key+"[../port]:2222"+key+".patterns"+key+"a\x1b[31mb"+key)
+	key := " " + sshtest.KeyText(1) + "\n"
+	file := sshtest.KnownHostsFile(t, "../up"+key+"/etc/passwd"+key+"..,.ssh"+key+"good"+key+"[../port]:2222"+key+".patterns"+key+"a\x1b[31mb"+key)
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "split")
 	result, err := Split(t.Context(), index.Open(file), dir, SplitOptions{})

@@ -1,8 +1,9 @@
-package knownhoststest
+package sshtest
 
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -11,43 +12,46 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/ssh/knownhosts"
-	"sshpace/internal/ssh/sshtest"
 )
 
-// Server is a private sshd with an Ed25519 key and an ECDSA key.
-type Server struct {
-	*sshtest.Sshd
+// KeyServer is a private sshd with an Ed25519 key and an ECDSA key.
+type KeyServer struct {
+	*Sshd
 	Certificate string // where a certificate of its Ed25519 key may stand
 	ecdsa       ssh.PublicKey
 }
 
-// StartServer runs the real sshd until the test ends.
-func StartServer(t testing.TB) *Server {
+// StartKeyServer runs the real sshd until the test ends.
+func StartKeyServer(t testing.TB) *KeyServer {
 	t.Helper()
 	dir := t.TempDir()
 	second := filepath.Join(dir, "ecdsa")
 	if out, err := Keygen("-q", "-t", "ecdsa", "-N", "", "-f", second); err != nil {
 		t.Fatal(err, out)
 	}
-	s := &Server{Certificate: filepath.Join(dir, "host-cert.pub")}
-	s.ecdsa = ParseKey(t, read(t, second+".pub"))
-	s.Sshd = sshtest.StartSshd(t, "HostKey "+second, "HostCertificate "+s.Certificate)
+	s := &KeyServer{Certificate: filepath.Join(dir, "host-cert.pub")}
+	public, err := os.ReadFile(second + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ecdsa = ParseKey(t, string(public))
+	s.Sshd = StartSshd(t, "HostKey "+second, "HostCertificate "+s.Certificate)
 	return s
 }
 
 // KeyText is the public host key of one type ("ed" or "ec") as it stands in a line.
-func (s *Server) KeyText(kind string) string {
+func (s *KeyServer) KeyText(kind string) string {
 	return knownhosts.MarshalKey(map[string]ssh.PublicKey{"ed": s.HostKey, "ec": s.ecdsa}[kind])
 }
 
 // SSH runs the real ssh with strict host keys and these options, to address.
-func (s *Server) SSH(t testing.TB, address string, options ...string) (output string, code int) {
+func (s *KeyServer) SSH(t testing.TB, address string, options ...string) (output string, code int) {
 	t.Helper()
 	return s.SSHWith(t, "none", address, options...)
 }
 
 // SSHWith is SSH with a configuration file.
-func (s *Server) SSHWith(t testing.TB, config, address string, options ...string) (output string, code int) {
+func (s *KeyServer) SSHWith(t testing.TB, config, address string, options ...string) (output string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

@@ -1,6 +1,4 @@
-// Package knownhoststest gives tests of known_hosts files their keys, files and servers,
-// and asks the installed ssh-keygen.
-package knownhoststest
+package sshtest
 
 import (
 	"bytes"
@@ -65,8 +63,8 @@ var ECKey = sync.OnceValue(func() ssh.Signer {
 	return signer
 })
 
-// File writes text into a new file and returns its path.
-func File(t testing.TB, text string) string {
+// KnownHostsFile writes text into a new file and returns its path.
+func KnownHostsFile(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "known_hosts")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -75,8 +73,8 @@ func File(t testing.TB, text string) string {
 	return path
 }
 
-// Hit is one line that ssh-keygen or we find for a name.
-type Hit struct {
+// FoundKey is one line that ssh-keygen or we find for a name.
+type FoundKey struct {
 	Line   int
 	Marker knownhosts.Marker
 	Print  string
@@ -87,9 +85,9 @@ var (
 	printLine = regexp.MustCompile(`SHA256:[A-Za-z0-9+/]+`)
 )
 
-// Find asks the real ssh-keygen, which with -l decodes the keys of the
+// FindKeys asks the real ssh-keygen, which with -l decodes the keys of the
 // lines that match, as ssh does. The exit code is 1 where nothing matches.
-func Find(t testing.TB, file, name string) (hits []Hit, code int) {
+func FindKeys(t testing.TB, file, name string) (hits []FoundKey, code int) {
 	t.Helper()
 	out, err := exec.Command("ssh-keygen", "-l", "-F", name, "-f", file).Output()
 	code = exitCode(t, err)
@@ -99,7 +97,7 @@ func Find(t testing.TB, file, name string) (hits []Hit, code int) {
 			continue
 		}
 		number, _ := strconv.Atoi(m[1])
-		hits = append(hits, Hit{number, map[string]knownhosts.Marker{"CA": knownhosts.MarkerCA, "REVOKED": knownhosts.MarkerRevoked}[m[2]], printLine.FindString(block)})
+		hits = append(hits, FoundKey{number, map[string]knownhosts.Marker{"CA": knownhosts.MarkerCA, "REVOKED": knownhosts.MarkerRevoked}[m[2]], printLine.FindString(block)})
 	}
 	return hits, code
 }
@@ -129,6 +127,7 @@ func FleetFile(n int, hashed bool) string {
 	return b.String()
 }
 
+// FleetHost is the name of one of them.
 func FleetHost(i int) string { return fmt.Sprintf("host%05d.example.com", i) }
 
 // Keygen runs the real ssh-keygen.
@@ -145,13 +144,4 @@ func ParseKey(t testing.TB, text string) ssh.PublicKey {
 		t.Fatal(err)
 	}
 	return key
-}
-
-func read(t testing.TB, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
