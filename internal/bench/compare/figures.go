@@ -10,11 +10,11 @@ import (
 
 // Figure is one measurement that is no SSH trial in all files that have it.
 type Figure struct {
-	Source string
-	Name   string
-	Unit   record.Unit
-	Values []*rank.Quantity // one per file; nil where a file lacks it. Lo and Hi are the range of repetitions
-	Speeds []float64        // of each file after the first, relative to it: above 1 is better; 0 unknown
+	Source string           `json:"source"`
+	Name   string           `json:"name"`
+	Unit   record.Unit      `json:"unit"`         // that of the program
+	Values []*rank.Quantity `json:"values"`       // one per file; nil where a file lacks it. Lo and Hi are the range of repetitions
+	Speeds []float64        `json:"speed_ratios"` // of each file after the first, relative to it: above 1 is better; 0 unknown
 }
 
 // figureKey is what makes two measurements comparable.

@@ -9,10 +9,10 @@ import (
 
 // Lacking is an algorithm that not all files have figures of, so that it is not compared.
 type Lacking struct {
-	Kind     alg.Kind
-	Name     string
-	Measured []bool // in each file
-	Offered  []bool // by client and server of each file, whether measured or not
+	Kind     alg.Kind `json:"kind"`
+	Name     string   `json:"name"`
+	Measured []bool   `json:"measured"` // in each file
+	Offered  []bool   `json:"offered"`  // by client and server of each file, whether measured or not
 }
 
 // lacking lists what is not compared because a file lacks it, in the order of the files.

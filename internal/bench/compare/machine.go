@@ -14,18 +14,18 @@ import (
 // MachineEffect is the two-way model log(cost) = machine + cell: how fast a machine
 // is overall, and which cells deviate most from that.
 type MachineEffect struct {
-	Label     string
-	Speed     float64 // relative to the first
-	Residual  float64 // root mean square of the cells' deviations, in percent
-	Deviating []Deviation
+	Label     string      `json:"label"`
+	Speed     float64     `json:"speed_ratio"`  // relative to the first
+	Residual  float64     `json:"residual_pct"` // root mean square of the cells' deviations
+	Deviating []Deviation `json:"deviating"`
 }
 
 // Deviation is a cell that is faster or slower on one machine than the speeds
 // of machine and cell alone explain: a missing instruction, another library.
 type Deviation struct {
-	Suite     alg.Suite
-	Direction record.Direction
-	Factor    float64 // above 1: faster than expected
+	alg.Suite
+	Direction record.Direction `json:"direction"`
+	Factor    float64          `json:"speed_factor"` // above 1: faster than expected
 }
 
 // deviating is how many cells are listed per machine.

@@ -9,9 +9,10 @@ import (
 
 // Control is one hidden A/A comparison: one key exchange under two names.
 type Control struct {
-	A, B      alg.Suite
-	Ratio     Quantity // B relative to A
-	Separated bool     // the run took them for different: it should not
+	A         alg.Suite `json:"a"`
+	B         alg.Suite `json:"b"`
+	Ratio     Quantity  `json:"ratio"`     // B relative to A
+	Separated bool      `json:"separated"` // the run took them for different: it should not
 }
 
 // separate tests each control with a deviation pooled over all of them.

@@ -140,20 +140,20 @@ func (c Cell) ThroughputBasis() Basis {
 
 // Exchange is the result for one key exchange.
 type Exchange struct {
-	Name        string
-	Aliases     []string
-	Rank        int
-	Group       string
-	Status      alg.Status
-	PostQuantum bool
-	Login       *Quantity // ns from the start of the client to the start of the command
-	Client      *Quantity // ns of CPU
-	Server      *Quantity // ns of CPU
+	Rank        int        `json:"rank"`
+	Name        string     `json:"name"`
+	Aliases     []string   `json:"aliases,omitempty"`
+	Group       string     `json:"group,omitempty"`
+	Status      alg.Status `json:"status"`
+	PostQuantum bool       `json:"post_quantum"`
+	Login       *Quantity  `json:"login_ns,omitempty"` // from the start of the client to the start of the command
+	Client      *Quantity  `json:"client_cpu_ns,omitempty"`
+	Server      *Quantity  `json:"server_cpu_ns,omitempty"`
 
 	// The same for comparisons, and the CPU time of both sides together, or of the
 	// client where the server is unknown. The errors rest on the deviation of all key
 	// exchanges: that of five logins is a poor guess.
-	Within ExchangeFigures
+	Within ExchangeFigures `json:"-"`
 }
 
 // CPU is the CPU time of both sides in ns, of the client alone where that of the
@@ -173,9 +173,9 @@ type ExchangeFigures struct{ Login, Client, Total stats.Estimate }
 
 // Copy is one combination of an exhaustive run, timed as a whole process.
 type Copy struct {
-	Suite     alg.Suite // as it was asked for
-	Direction record.Direction
-	Seconds   Quantity // per run of Campaign.SizeBytes
+	alg.Suite                  // as it was asked for
+	Direction record.Direction `json:"direction"`
+	Seconds   Quantity         `json:"seconds"` // per run of Campaign.SizeBytes
 }
 
 // Slowed is how much slower the machine was than at its best, by a probe that
@@ -202,11 +202,11 @@ func (s Slowed) Percent() float64 { return 100 * math.Expm1(s.Cost) }
 
 // Failure is something that was tried and never worked.
 type Failure struct {
-	Suite    alg.Suite
-	Workload record.Workload
-	Outcome  record.Outcome
-	Detail   string
-	Attempts int
+	alg.Suite
+	Workload record.Workload `json:"workload"`
+	Outcome  record.Outcome  `json:"outcome"`
+	Detail   string          `json:"detail,omitempty"`
+	Attempts int             `json:"attempts"`
 }
 
 // Count is how many trials ended in one way.
@@ -218,19 +218,19 @@ type Count struct {
 // NoiseFloor is what two cells, or key exchanges, that are equal differ by less than in 95 %
 // of runs: the least difference that this run can claim.
 type NoiseFloor struct {
-	Throughput float64 // percent; 0: unknown
-	Cost       float64 // percent; 0: unknown
-	Login      float64 // percent; 0: unknown
+	Throughput float64 `json:"throughput_pct,omitempty"` // 0: unknown
+	Cost       float64 `json:"cost_pct,omitempty"`
+	Login      float64 `json:"login_pct,omitempty"`
 }
 
 // Model says how well base + cipher + MAC describes the costs.
 type Model struct {
-	Parameters      int     // per direction and side
-	HoldoutCells    int     // cells that were measured but not fitted
-	HoldoutError    float64 // median error of the predicted client cost, percent
-	HoldoutP95      float64 // its 95th percentile, percent
-	Interaction     float64 // how far cells lie from the additive model beyond noise, percent
-	ThroughputError float64 // median error of the throughput that the costs predict, percent
+	Parameters      int     `json:"parameters,omitempty"`            // per direction and side
+	HoldoutCells    int     `json:"holdout_cells,omitempty"`         // measured but not fitted
+	HoldoutError    float64 `json:"holdout_error_pct,omitempty"`     // of the predicted client cost, median
+	HoldoutP95      float64 `json:"holdout_error_p95_pct,omitempty"` // its 95th percentile
+	Interaction     float64 `json:"interaction_pct,omitempty"`       // how far cells lie from the additive model beyond noise
+	ThroughputError float64 `json:"throughput_error_pct,omitempty"`  // of the throughput that the costs predict, median
 }
 
 // Harness says what the measuring cost.
@@ -250,7 +250,7 @@ type Slicing struct {
 
 // Warning is a doubt about a result, with what to do about it.
 type Warning struct {
-	Name string // stable, for programs: "slowed", "coarse-clock", ...
-	Text string
-	Hint string
+	Name string `json:"name"` // stable, for programs: "slowed", "coarse-clock", ...
+	Text string `json:"text"`
+	Hint string `json:"hint,omitempty"`
 }

@@ -22,7 +22,7 @@ const schema = "sshpace.report/1"
 // has its unit in its name; a missing figure is absent, never zero.
 func JSON(w io.Writer, r *rank.Ranking, c *advise.Choice) error {
 	out := jsonOf(r)
-	out.Answer = answerOf(c)
+	out.Answer = document.ChoiceOf(c)
 	return termsafe.WriteJSON(w, out, " ")
 }
 
@@ -31,43 +31,28 @@ type jsonReport struct {
 	Campaign     record.Campaign    `json:"campaign"`
 	Environment  record.Environment `json:"environment"`
 	Combinations alg.Combinations   `json:"combinations"`
-	Answer       *jsonAnswer        `json:"answer,omitempty"`
+	Answer       *document.Choice   `json:"answer,omitempty"`
 	RankedBy     rank.By            `json:"ranked_by"`
 	KexRankedBy  rank.By            `json:"kex_ranked_by,omitempty"`
 	Ended        string             `json:"ended,omitempty"`
-	NoiseFloor   jsonNoise          `json:"noise_floor"`
-	Model        jsonModel          `json:"model"`
+	NoiseFloor   rank.NoiseFloor    `json:"noise_floor"`
+	Model        rank.Model         `json:"model"`
 	Harness      jsonHarness        `json:"harness"`
 	Slowed       *jsonSlowed        `json:"slowed_by_other_guests,omitempty"`
 	Foreign      float64            `json:"foreign_cores,omitempty"` // that other programs of this machine kept busy
 	Slices       *jsonSlices        `json:"slices,omitempty"`
 	Bulk         []jsonCell         `json:"bulk"`
-	Kex          []jsonExchange     `json:"kex"`
-	Copies       []jsonCopy         `json:"copies,omitempty"`
-	Controls     []jsonControl      `json:"controls,omitempty"`
+	Kex          []rank.Exchange    `json:"kex"`
+	Copies       []rank.Copy        `json:"copies,omitempty"`
+	Controls     []rank.Control     `json:"controls,omitempty"`
 	Ceilings     *jsonCeilings      `json:"ceilings,omitempty"`
 	Limits       []record.Limit     `json:"limits,omitempty"`
-	Failed       []jsonFailure      `json:"failed,omitempty"`
+	Failed       []rank.Failure     `json:"failed,omitempty"`
 	Trials       int                `json:"trials,omitempty"`
 	Refusals     map[string]int     `json:"failed_trials,omitempty"` // by outcome
 	Missing      []alg.Suite        `json:"missing,omitempty"`
-	Warnings     []jsonWarning      `json:"warnings,omitempty"`
+	Warnings     []rank.Warning     `json:"warnings,omitempty"`
 	Findings     []record.Finding   `json:"findings,omitempty"`
-}
-
-type jsonNoise struct {
-	Throughput float64 `json:"throughput_pct,omitempty"`
-	Cost       float64 `json:"cost_pct,omitempty"`
-	Login      float64 `json:"login_pct,omitempty"`
-}
-
-type jsonModel struct {
-	Parameters      int     `json:"parameters,omitempty"`
-	HoldoutCells    int     `json:"holdout_cells,omitempty"`
-	HoldoutError    float64 `json:"holdout_error_pct,omitempty"`
-	HoldoutP95      float64 `json:"holdout_error_p95_pct,omitempty"`
-	Interaction     float64 `json:"interaction_pct,omitempty"`
-	ThroughputError float64 `json:"throughput_error_pct,omitempty"`
 }
 
 type jsonHarness struct {
@@ -127,53 +112,14 @@ type jsonCell struct {
 	Both       float64          `json:"both_ns_per_byte,omitempty"` // of both sides together, or of the client where the server is unknown
 }
 
-type jsonExchange struct {
-	Rank        int             `json:"rank"`
-	Name        string          `json:"name"`
-	Aliases     []string        `json:"aliases,omitempty"`
-	Group       string          `json:"group,omitempty"`
-	Status      alg.Status      `json:"status"`
-	PostQuantum bool            `json:"post_quantum"`
-	Login       *stats.Interval `json:"login_ns,omitempty"`
-	Client      *stats.Interval `json:"client_cpu_ns,omitempty"`
-	Server      *stats.Interval `json:"server_cpu_ns,omitempty"`
-}
-
-type jsonCopy struct {
-	alg.Suite
-	Direction record.Direction `json:"direction"`
-	Seconds   stats.Interval   `json:"seconds"`
-}
-
-type jsonControl struct {
-	A         alg.Suite      `json:"a"`
-	B         alg.Suite      `json:"b"`
-	Ratio     stats.Interval `json:"ratio"`
-	Separated bool           `json:"separated"`
-}
-
-type jsonFailure struct {
-	alg.Suite
-	Workload record.Workload `json:"workload"`
-	Outcome  record.Outcome  `json:"outcome"`
-	Detail   string          `json:"detail,omitempty"`
-	Attempts int             `json:"attempts"`
-}
-
-type jsonWarning struct {
-	Name string `json:"name"`
-	Text string `json:"text"`
-	Hint string `json:"hint,omitempty"`
-}
-
 func jsonOf(r *rank.Ranking) jsonReport {
 	out := jsonReport{
 		Schema: schema, Campaign: r.Campaign, Environment: r.Environment,
 		Combinations: r.Combinations, RankedBy: r.By, KexRankedBy: r.KexBy, Ended: r.Ended,
-		NoiseFloor: jsonNoise(r.Noise), Model: jsonModel(r.Model),
+		NoiseFloor: r.Noise, Model: r.Model,
 		Slowed: slowedOf(r), Foreign: r.Slowed.Foreign, Slices: slicesOf(r.Slicing),
 		Harness: jsonHarness{r.Harness.CPUShare, r.Drift},
-		Bulk:    []jsonCell{}, Kex: []jsonExchange{}, Missing: r.Missing, Findings: r.Findings,
+		Bulk:    []jsonCell{}, Kex: append([]rank.Exchange{}, r.Kex...), Copies: r.Copies, Controls: r.Controls, Failed: r.Failed, Warnings: r.Warnings, Missing: r.Missing, Findings: r.Findings,
 		Ceilings: ceilingsDocument(r.Ceilings), Limits: r.Limits, Trials: r.Trials,
 	}
 	twins := document.Twins(r)
@@ -188,29 +134,11 @@ func jsonOf(r *rank.Ranking) jsonReport {
 			Throughput: c.Throughput, Client: c.Client, Server: c.Server, SameAs: same, Both: c.Total(),
 		})
 	}
-	for _, k := range r.Kex {
-		out.Kex = append(out.Kex, jsonExchange{
-			Rank: k.Rank, Name: k.Name, Aliases: k.Aliases, Group: k.Group, Status: k.Status, PostQuantum: k.PostQuantum,
-			Login: k.Login, Client: k.Client, Server: k.Server,
-		})
-	}
-	for _, c := range r.Copies {
-		out.Copies = append(out.Copies, jsonCopy{Suite: c.Suite, Direction: c.Direction, Seconds: c.Seconds})
-	}
-	for _, c := range r.Controls {
-		out.Controls = append(out.Controls, jsonControl{A: c.A, B: c.B, Ratio: c.Ratio, Separated: c.Separated})
-	}
 	for _, c := range r.Refusals {
 		if out.Refusals == nil {
 			out.Refusals = map[string]int{}
 		}
 		out.Refusals[string(c.Outcome)] += c.N
-	}
-	for _, f := range r.Failed {
-		out.Failed = append(out.Failed, jsonFailure{Suite: f.Suite, Workload: f.Workload, Outcome: f.Outcome, Detail: f.Detail, Attempts: f.Attempts})
-	}
-	for _, warning := range r.Warnings {
-		out.Warnings = append(out.Warnings, jsonWarning(warning))
 	}
 	return out
 }

@@ -25,24 +25,24 @@ func CompareJSON(w io.Writer, c *compare.Comparison, gate *compare.Gate) error {
 }
 
 type jsonComparison struct {
-	Schema     string        `json:"schema"`
-	By         rank.By       `json:"ranked_by"`
-	KexBy      rank.By       `json:"kex_ranked_by"`
-	Order      []float64     `json:"order_kendall_tau,omitempty"`
-	Unit       string        `json:"unit"` // of values
-	Normalized []string      `json:"normalized_to,omitempty"`
-	Files      []jsonFile    `json:"files"`
-	Overall    []jsonRatio   `json:"overall,omitempty"`
-	Ciphers    []jsonGroup   `json:"ciphers"`
-	MACs       []jsonGroup   `json:"macs"`
-	Kex        []jsonGroup   `json:"kex"`
-	Cells      []jsonCells   `json:"cells"`
-	Machines   []jsonMachine `json:"machines,omitempty"`
-	Figures    []jsonFigure  `json:"measurements,omitempty"`
-	Defaults   []alg.Suite   `json:"defaults_changed,omitempty"` // what each file's programs negotiate
-	Lacking    []jsonLacking `json:"not_compared,omitempty"`
-	Warnings   []jsonWarning `json:"warnings,omitempty"`
-	Gate       *jsonGate     `json:"fail_on,omitempty"`
+	Schema     string                  `json:"schema"`
+	By         rank.By                 `json:"ranked_by"`
+	KexBy      rank.By                 `json:"kex_ranked_by"`
+	Order      []float64               `json:"order_kendall_tau,omitempty"`
+	Unit       string                  `json:"unit"` // of values
+	Normalized []string                `json:"normalized_to,omitempty"`
+	Files      []jsonFile              `json:"files"`
+	Overall    []jsonRatio             `json:"overall,omitempty"`
+	Ciphers    []jsonGroup             `json:"ciphers"`
+	MACs       []jsonGroup             `json:"macs"`
+	Kex        []jsonGroup             `json:"kex"`
+	Cells      []jsonCells             `json:"cells"`
+	Machines   []compare.MachineEffect `json:"machines,omitempty"`
+	Figures    []compare.Figure        `json:"measurements,omitempty"`
+	Defaults   []alg.Suite             `json:"defaults_changed,omitempty"` // what each file's programs negotiate
+	Lacking    []compare.Lacking       `json:"not_compared,omitempty"`
+	Warnings   []rank.Warning          `json:"warnings,omitempty"`
+	Gate       *jsonGate               `json:"fail_on,omitempty"`
 }
 
 // jsonGate is what --fail-on says.
@@ -113,19 +113,6 @@ type jsonCells struct {
 	Ratios    []jsonRatio       `json:"ratios"`
 }
 
-type jsonMachine struct {
-	Label     string          `json:"label"`
-	Speed     float64         `json:"speed_ratio"`
-	Residual  float64         `json:"residual_pct"`
-	Deviating []jsonDeviation `json:"deviating"`
-}
-
-type jsonDeviation struct {
-	alg.Suite
-	Direction record.Direction `json:"direction"`
-	Factor    float64          `json:"speed_factor"`
-}
-
 func comparisonDocument(c *compare.Comparison) jsonComparison {
 	out := jsonComparison{
 		Schema: compareSchema, By: c.By, KexBy: c.KexBy, Order: c.Order, Unit: "ns_per_byte", Normalized: c.Normalized,
@@ -142,35 +129,10 @@ func comparisonDocument(c *compare.Comparison) jsonComparison {
 		out.Files = append(out.Files, jsonFile{Label: in.Label, Campaign: in.Ranking.Campaign, Environment: in.Ranking.Environment})
 	}
 	for _, cell := range c.Cells {
-		j := jsonCells{Cipher: cell.Suite.Cipher, MAC: cell.Suite.MAC, Direction: cell.Direction, Ratios: ratiosDocument(cell.Ratios)}
-		for _, v := range cell.Values {
-			j.Values = append(j.Values, v)
-		}
-		out.Cells = append(out.Cells, j)
+		out.Cells = append(out.Cells, jsonCells{Cipher: cell.Suite.Cipher, MAC: cell.Suite.MAC, Direction: cell.Direction, Values: cell.Values, Ratios: ratiosDocument(cell.Ratios)})
 	}
-	for _, m := range c.Machines {
-		j := jsonMachine{Label: m.Label, Speed: m.Speed, Residual: m.Residual}
-		for _, d := range m.Deviating {
-			j.Deviating = append(j.Deviating, jsonDeviation{Suite: d.Suite, Direction: d.Direction, Factor: d.Factor})
-		}
-		out.Machines = append(out.Machines, j)
-	}
-	out.Figures, out.Defaults = figuresDocument(c.Figures), c.Defaults
-	for _, l := range c.Lacking {
-		out.Lacking = append(out.Lacking, jsonLacking{l.Kind, l.Name, l.Measured, l.Offered})
-	}
-	for _, warning := range c.Warnings {
-		out.Warnings = append(out.Warnings, jsonWarning(warning))
-	}
+	out.Machines, out.Figures, out.Defaults, out.Lacking, out.Warnings = c.Machines, c.Figures, c.Defaults, c.Lacking, c.Warnings
 	return out
-}
-
-// jsonLacking is an algorithm that not all files have figures of.
-type jsonLacking struct {
-	Kind     alg.Kind `json:"kind"`
-	Name     string   `json:"name"`
-	Measured []bool   `json:"measured"` // in each file
-	Offered  []bool   `json:"offered"`  // by the programs of each file
 }
 
 func groupsDocument(groups []compare.Group) []jsonGroup {
@@ -185,27 +147,6 @@ func ratiosDocument(ratios []compare.Ratio) []jsonRatio {
 	var out []jsonRatio
 	for _, r := range ratios {
 		out = append(out, jsonRatio{Speed: r.Speed.Interval(), Rest: r.Rest.OrNil(), P: r.P, Verdict: document.Faster(r.Verdict), ByRest: r.ByRest, Least: 100 * r.Least})
-	}
-	return out
-}
-
-// jsonFigure is a measurement in all files. Its unit is that of the program.
-type jsonFigure struct {
-	Source string            `json:"source"`
-	Name   string            `json:"name"`
-	Unit   record.Unit       `json:"unit"`
-	Values []*stats.Interval `json:"values"`       // lo and hi are the range of repetitions
-	Speeds []float64         `json:"speed_ratios"` // of each file after the first against it; 0 unknown
-}
-
-func figuresDocument(figures []compare.Figure) []jsonFigure {
-	var out []jsonFigure
-	for _, f := range figures {
-		j := jsonFigure{Source: f.Source, Name: f.Name, Unit: f.Unit, Speeds: f.Speeds}
-		for _, v := range f.Values {
-			j.Values = append(j.Values, v)
-		}
-		out = append(out, j)
 	}
 	return out
 }
