@@ -24,6 +24,7 @@ base/stats:
 base/termsafe:
 base/text:
 base/unit:
+base/waittest:
 base/wildcard:
 record: base/alg base/termsafe base/unit
 record/anonymize: base/alg base/wildcard record
@@ -36,23 +37,24 @@ sys/safedir:
 sys/tcp:
 sys/terminal: base/fault base/text
 ssh/channel: base/sched
-ssh/conf: base/wildcard ssh/knownhosts sys/file
-ssh/dial: base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/transport sys/file sys/tcp
-ssh/forkssh: base/host base/termsafe fleet ssh/conf ssh/knownhosts/check ssh/openssh ssh/route sys/proc
+ssh/conf: base/host base/wildcard ssh/knownhosts sys/file
+ssh/dial: base/alg base/fault base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/session ssh/transport sys/file sys/proc sys/tcp
+ssh/forkssh: base/host base/termsafe base/text fleet ssh/conf ssh/knownhosts/check ssh/openssh ssh/route sys/proc
 ssh/knownhosts: base/wildcard
-ssh/knownhosts/check: base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index
-ssh/knownhosts/index: base/fault base/sched base/wildcard ssh/knownhosts
+ssh/knownhosts/check: base/alg base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index
+ssh/knownhosts/index: base/sched base/wildcard ssh/knownhosts
 ssh/knownhosts/knownhoststest: ssh/knownhosts ssh/sshtest
 ssh/knownhosts/tidy: base/fault base/host base/sched base/shell base/wildcard ssh/conf ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index sys/safedir
-ssh/mux: base/sched base/termsafe fleet ssh/channel
+ssh/mux: base/termsafe fleet ssh/channel ssh/session
 ssh/oldserver: ssh/wire
 ssh/openssh: base/alg base/fault base/shell record ssh/conf ssh/knownhosts ssh/knownhosts/check sys/file sys/proc
 ssh/reach: base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route sys/safedir
 ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/wire sys/proc
+ssh/session: base/sched fleet ssh/channel
 ssh/sftp: base/sched
-ssh/sshtest: ssh/channel ssh/conf
-ssh/transport: ssh/channel
-ssh/wire: base/alg ssh/channel ssh/openssh
+ssh/sshtest: base/waittest ssh/channel ssh/conf
+ssh/transport: base/alg ssh/channel
+ssh/wire: base/alg ssh/openssh ssh/transport
 bench/advise: base/alg base/fault base/stats bench/rank record sys/file
 bench/apply: base/alg base/fault base/shell base/termsafe base/unit bench/advise bench/loopback bench/rank record ssh/conf ssh/openssh ssh/route sys/file sys/safedir
 bench/benchtest: base/alg base/unit bench/plan bench/rank record show/document
@@ -72,26 +74,26 @@ bench/model: base/alg base/stats record
 bench/plan: base/alg base/sched base/stats bench/model record
 bench/programs: base/alg base/fault bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/file sys/proc sys/relay sys/safedir sys/tcp
 bench/prove: base/alg base/fault base/sched base/stats base/termsafe base/text base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record ssh/openssh sys/safedir
-bench/rank: base/alg base/stats base/unit bench/model record
+bench/rank: base/alg base/fault base/stats base/unit bench/model record
 bench/testbed: base/alg base/fault base/shell bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir sys/tcp
 bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/openssh sys/file sys/proc sys/relay sys/tcp
-fleet: base/host base/sched base/termsafe
-fleet/compat: base/host base/shell base/termsafe base/wildcard fleet fleet/copy fleet/output fleet/remotesh sys/file sys/safedir sys/terminal
-fleet/copy: base/host base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
-fleet/fleettest: base/host fleet ssh/sshtest
-fleet/history: base/fault base/shell base/termsafe base/text fleet fleet/hostset fleet/output sys/file sys/safedir
-fleet/hostlist: base/fault base/host base/shell base/termsafe base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/safedir
+fleet: base/fault base/host base/sched base/termsafe sys/file sys/proc
+fleet/compat: base/fault base/host base/sched base/shell base/termsafe base/wildcard fleet fleet/copy fleet/output fleet/remotesh ssh/openssh sys/file sys/safedir sys/terminal
+fleet/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
+fleet/fleettest: base/host base/waittest fleet ssh/sshtest
+fleet/history: base/fault base/host base/shell base/termsafe base/text fleet fleet/hostset fleet/output sys/file sys/safedir
+fleet/hostlist: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/safedir
 fleet/hostset: base/host base/wildcard
-fleet/output: base/fault base/host base/termsafe base/text base/unit fleet fleet/hostset sys/safedir sys/terminal
+fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildcard fleet fleet/hostset sys/file sys/safedir sys/terminal
 fleet/remotesh: base/shell
-fleet/sudo: base/fault base/host base/shell base/termsafe base/wildcard fleet fleet/remotesh sys/terminal
-show/document: base/alg base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/rank record
+fleet/sudo: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet fleet/remotesh sys/terminal
+show/document: base/alg base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/model bench/rank record
 show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
-show/format: base/fault base/shell base/termsafe base/unit bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
+show/format: base/fault base/shell base/termsafe base/text base/unit bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
 show/live: base/termsafe base/text bench/advise bench/plan bench/rank record show/document sys/terminal
 show/page: base/alg show/document
 show/picture: base/unit base/wildcard show/document
-show/report: base/alg base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/rank record show/document
+show/report: base/alg base/stats base/termsafe base/text base/unit bench/compare bench/rank record show/document
 show/workbook: record show/document
 `
 

@@ -36,7 +36,7 @@ func main() {
 	for _, q := range quantities {
 		var runs []run
 		for i, f := range files {
-			r, err := rank.Of(f, rank.Options{By: q.by})
+			r, err := rank.Of(f, q.by)
 			if err != nil {
 				log.Fatalf("%s: %v", flag.Arg(i), err)
 			}

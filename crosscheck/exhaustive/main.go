@@ -18,6 +18,7 @@ import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
+	"sshpace/internal/show/document"
 )
 
 func main() {
@@ -27,9 +28,9 @@ func main() {
 	}
 	model, copies := load(os.Args[1]), load(os.Args[2])
 	size := copies.Campaign.SizeBytes
-	predicted := seconds(model, func() (*rank.Matrix, error) { return model.Matrix(model.Bulk[0].Direction, size) })
-	measured := seconds(copies, func() (*rank.Matrix, error) {
-		return &rank.Matrix{Rows: rows(copies)}, nil
+	predicted := seconds(model, func() (*document.Matrix, error) { return document.MatrixOf(model, model.Bulk[0].Direction, size) })
+	measured := seconds(copies, func() (*document.Matrix, error) {
+		return &document.Matrix{Rows: rows(copies)}, nil
 	})
 	compare(predicted, measured)
 }
@@ -44,23 +45,23 @@ func load(path string) *rank.Ranking {
 	if err != nil {
 		log.Fatal(err)
 	}
-	r, err := rank.Of(file, rank.Options{})
+	r, err := rank.Of(file, rank.Auto)
 	if err != nil {
 		log.Fatal(err)
 	}
 	return r
 }
 
-func rows(r *rank.Ranking) []rank.Combination {
-	var list []rank.Combination
+func rows(r *rank.Ranking) []document.Combination {
+	var list []document.Combination
 	for _, c := range r.Copies {
-		list = append(list, rank.Combination{Suite: c.Suite, Seconds: c.Seconds})
+		list = append(list, document.Combination{Suite: c.Suite, Seconds: c.Seconds})
 	}
 	return list
 }
 
 // seconds lists a matrix by what is really negotiated.
-func seconds(r *rank.Ranking, matrix func() (*rank.Matrix, error)) map[alg.Suite]rank.Quantity {
+func seconds(r *rank.Ranking, matrix func() (*document.Matrix, error)) map[alg.Suite]rank.Quantity {
 	m, err := matrix()
 	if err != nil {
 		log.Fatal(err)

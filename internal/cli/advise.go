@@ -1,11 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,18 +74,11 @@ func newAdviseCommand(sys System) *cobra.Command {
 }
 
 func (f adviseFlags) check() error {
-	switch {
-	case !slices.Contains([]string{"", "client", "server", "both"}, f.write):
-		return usageError("use client, server or both", "--write %q", f.write)
-	case len(f.hosts) > 0 && f.write == "server":
-		return usageError("leave --check out", "--check is for the client's lines")
-	case f.json && (f.write != "" || len(f.hosts) > 0):
+	if f.json && (f.write != "" || len(f.hosts) > 0) {
 		return usageError("run it twice", "--json is for the advice, or with --prove for the proof, alone")
-	case strings.ContainsFunc(f.pattern, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"'#=\\", r) }):
-		return usageError("such as --host 'nas*'", "--host %q is not a pattern of ssh_config", f.pattern)
 	}
 	_, err := f.length.of(2)
-	return err
+	return cmp.Or(apply.Params{Sides: f.write, Hosts: f.hosts, Pattern: f.pattern}.Check(), err)
 }
 
 // takeBack is --undo.
@@ -100,13 +92,19 @@ func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) error {
 	drain, _, stop := interrupts(cmd.Context(), sys)
 	defer stop()
 	return interrupted(drain, withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
-		return apply.Undo(drain, apply.Params{
-			Sides: f.undo, Pattern: f.pattern, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig, Flags: f.connection.Flags, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
-		})
+		return apply.Undo(drain, f.params(sys, dir))
 	}))
 }
 
-func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (err error) {
+// params are whose lines are to be changed, and how.
+func (f adviseFlags) params(sys System, dir *safedir.Workdir) apply.Params {
+	return apply.Params{
+		Policy: f.policy, Strict: f.strict, Pattern: f.pattern, Sides: cmp.Or(f.undo, f.write), SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig,
+		Flags: f.connection.Flags, Connect: time.Duration(f.connect), Hosts: f.hosts, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
+	}
+}
+
+func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -123,26 +121,22 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 	if len(ranking.Bulk) == 0 {
 		return usageError("measure with sshpace bench", "%s contains no cipher ranking", path)
 	}
-	dir, err := newPrivateDir(sys, safedir.WorkdirParams{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	advised, err := apply.New(drain, apply.Params{
-		Ranking: ranking, Policy: f.policy, Strict: f.strict, Pattern: f.pattern, Sides: f.write, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig,
-		Flags: f.connection.Flags, Connect: time.Duration(f.connect), Hosts: f.hosts, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
-	})
-	if err != nil {
-		return interrupted(drain, err)
-	}
-	if err := advised.Check(drain); err != nil {
-		return interrupted(drain, err)
-	}
-	fmt.Fprintf(sys.Stderr, "advice from %s\n", path)
-	if err := f.show(sys, advised, args); err != nil {
-		return err
-	}
-	return interrupted(drain, f.carryOut(ctx, drain, sys, advised))
+	return interrupted(drain, withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
+		p := f.params(sys, dir)
+		p.Ranking = ranking
+		advised, err := apply.New(drain, p)
+		if err == nil {
+			err = advised.Check(drain)
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(sys.Stderr, "advice from %s\n", path)
+		if err := f.show(sys, advised, args); err != nil {
+			return err
+		}
+		return f.carryOut(ctx, drain, sys, advised)
+	}))
 }
 
 // result is the file that the advice is made of: the newest one, or that of a host.
@@ -152,48 +146,6 @@ func (f adviseFlags) result(sys System, args []string) (string, error) {
 		return results.NewestRanking()
 	}
 	return store.Find(args[0], f.connection.label, results.NewestRankingOf)
-}
-
-// resultsOf are the files that arguments name: results, or hosts, whose newest ones they are.
-func resultsOf(sys System, args []string, newest func(label string) string) (paths []string, err error) {
-	for _, arg := range args {
-		path, err := store.Find(arg, connectionFlags{}.label, newest)
-		if err != nil {
-			return nil, err
-		}
-		paths = append(paths, path)
-	}
-	return paths, nil
-}
-
-// alike are those files, of one kind if there is one of which all hosts have results: that
-// of the first one's newest, if it may be.
-func alike(sys System, args []string) ([]string, error) {
-	results := store.Of(sys.Getenv)
-	paths, err := resultsOf(sys, args, results.NewestOf)
-	if err != nil {
-		return nil, err
-	}
-	kinds := store.Kinds()
-	first := slices.IndexFunc(kinds, func(kind store.Kind) bool { return kind(paths[0]) })
-	for _, kind := range append(kinds[max(0, first):], kinds[:max(0, first)]...) {
-		same, err := resultsOf(sys, args, func(label string) string { return results.NewestOfKind(label, kind) })
-		if err == nil && !slices.ContainsFunc(same, func(path string) bool { return !kind(path) }) {
-			return same, nil
-		}
-	}
-	return paths, nil
-}
-
-// twice tells what is named more than once.
-func twice(sys System, paths []string, so string) {
-	told := map[string]bool{}
-	for i, path := range paths {
-		if slices.Contains(paths[:i], path) && !told[path] {
-			told[path] = true
-			fmt.Fprintf(sys.Stderr, "note: %s is named twice%s\n", oneLine(path), so)
-		}
-	}
 }
 
 // show prints the advice.

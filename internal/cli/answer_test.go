@@ -15,7 +15,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/bench/advise"
-	"sshpace/internal/record"
+	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
 
@@ -32,7 +32,7 @@ func recordedRankings(t *testing.T) map[string]*format.Ranking {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		records, err := compare.Load(file, func(f *record.File) *record.File { return f })
+		records, err := store.Load(file)
 		if err != nil {
 			t.Fatal(err)
 		}

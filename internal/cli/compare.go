@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
+	"sshpace/internal/record/store"
 	"sshpace/internal/show/findings"
 	"sshpace/internal/show/format"
 )
@@ -22,7 +24,7 @@ func newCompareCommand(sys System) *cobra.Command {
 	cmd := page("compare", &cobra.Command{
 		Args: takes(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			order, err := parseBy(by)
+			order, err := rank.ParseBy(by)
 			if err != nil {
 				return err
 			}
@@ -42,7 +44,7 @@ func newCompareCommand(sys System) *cobra.Command {
 				}
 				allowed = policy.Only
 			}
-			if args, err = alike(sys, args); err != nil {
+			if args, err = store.Of(sys.Getenv).Alike(args, connectionFlags{}.label); err != nil {
 				return err
 			}
 			switch {
@@ -55,34 +57,21 @@ func newCompareCommand(sys System) *cobra.Command {
 			case len(pairs) != len(args):
 				return usageError("give one --pair for each file", "%s and %d --pair cannot be compared", unit.Count(len(args), "file"), len(pairs))
 			}
-			report, err := out.Related(args, pairs)
-			switch {
-			case err != nil:
-			case report != nil:
+			report, cells, err := out.Related(args, pairs, allowed, compare.Options{By: order, Normalize: normalize, Figures: figures}, all)
+			if err == nil && !cells {
 				err = onlyCells(cmd.Flags(), args[0])
-			case len(pairs) > 0:
-				err = usageError("leave it out", "--pair is for results of programs")
-			default:
-				c, failed := compare.CompareFiles(args, allowed, compare.Options{By: order, Normalize: normalize, Figures: figures})
-				report, err = &format.Comparison{Comparison: c, All: all, Output: out.Output}, failed
 			}
 			if err != nil {
 				return err
 			}
-			judged, judges := report.(findings.Judged)
-			if asked != nil && !judges {
-				return usageError("compare results of sshpace bench", "--fail-on has no meaning for logins")
-			}
-			var gate *compare.Gate
-			if asked != nil {
-				if gate = judged.Judge(*asked); len(gate.Lines) == 0 {
-					return usageError("use --fail-on slower:5%", "the files have no %s in common", asked.Lines)
-				}
+			judge, gate, err := findings.Asked(report, asked)
+			if err != nil {
+				return err
 			}
 			if err := out.Write(sys.Stdout, sys.Stderr, renderings, report); err != nil || gate == nil {
 				return err
 			}
-			return findings.Gate(sys.Stderr, judged, gate)
+			return findings.Gate(sys.Stderr, judge, gate)
 		},
 	})
 	flags := cmd.Flags()
@@ -97,6 +86,13 @@ func newCompareCommand(sys System) *cobra.Command {
 	completeResults(cmd, sys)
 	completePolicies(cmd)
 	return cmd
+}
+
+// twice tells which results are named more than once.
+func twice(sys System, paths []string, so string) {
+	for _, path := range store.Repeated(paths) {
+		fmt.Fprintf(sys.Stderr, "note: %s is named twice%s\n", oneLine(path), so)
+	}
 }
 
 // onlyCells refuses flags that speak of combinations of algorithms.

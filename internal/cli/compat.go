@@ -127,7 +127,7 @@ func parseSSHArgs(args []string) (c connectionFlags, others []string) {
 	flags.SetOutput(io.Discard)
 	c.register(flags)
 	for _, arg := range args {
-		for _, option := range openssh.SplitOptions(arg) {
+		for _, option := range openssh.SplitOptions(arg, openssh.WithValue) {
 			if err := flags.Parse([]string{option}); err != nil || flags.NArg() > 0 {
 				others = append(others, option)
 			}

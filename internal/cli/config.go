@@ -56,5 +56,5 @@ func runConfig(ctx context.Context, sys System, f configFlags, text string) erro
 	if f.json {
 		return e.JSON(sys.Stdout)
 	}
-	return e.Text(sys.Stdout, terminal.Width(sys.Stdout, sys.Getenv), f.all)
+	return e.Text(sys.Stdout, f.all, terminal.Width(sys.Stdout, sys.Getenv))
 }

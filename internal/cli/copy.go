@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/fleet/copy"
 	"sshpace/internal/sys/safedir"
 )
@@ -22,6 +23,7 @@ type copyFlags struct {
 
 func (f *copyFlags) registerAll(flags *pflag.FlagSet) {
 	f.runFlags.register(flags)
+	f.view.Files = true
 	flags.Var(&f.rate, "rate", "bytes per second of all hosts together, such as 10M or 10MB/s; 0 = as fast as it goes")
 	flags.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums of what has arrived")
 	flags.BoolVar(&f.compare, "checksum", false, "leave alone what has the same checksum; without it what has the same size and time")
@@ -55,11 +57,15 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 	if len(args) < 2 {
 		return usageError(usage, "copy needs files and a place on the hosts")
 	}
-	dest, ok := strings.CutPrefix(args[len(args)-1], ":")
+	names, last := args[:len(args)-1], args[len(args)-1]
+	dest, ok := strings.CutPrefix(last, ":")
 	if !ok {
-		return usageError(fmt.Sprintf("write :%s", args[len(args)-1]), "%q is not a remote path", args[len(args)-1])
+		hint := "write :" + last
+		if at, path, scp := strings.Cut(last, ":"); scp && !strings.Contains(at, "/") {
+			hint = "write it as sshpace copy -w " + shell.Word(at) + " " + strings.Join(names, " ") + " :" + path
+		}
+		return usageError(hint, "%q is not a remote path", last)
 	}
-	names := args[:len(args)-1]
 	sources := copy.NewSources(names)
 	left, err := sources.Check()
 	if err != nil {

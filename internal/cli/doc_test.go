@@ -26,8 +26,8 @@ exec sh -c 'umask 077; sed s/.upload.,.download./\"upload\"/ $RECORDED/before.js
 `
 
 // shorter are examples that show no more when they are long.
-var shorter = strings.NewReplacer("--budget 60s", "--budget 5s", "--budget 20s", "--budget 6s", "--budget 5s", "--budget 3s", "--prove --rounds 6 --size 16M", "--prove --only scp --rounds 2 --size 4M",
-	"--rounds 1 --size 16M", "--rounds 1 --size 8M --rate 30MB/s", "--rounds 2 --size 16M", "--rounds 1 --size 8M --rate 30MB/s", "--exhaustive --size 16M", "--exhaustive --size 2M")
+var shorter = strings.NewReplacer("--budget 60s", "--budget 5s", "--budget 20s", "--budget 6s", "--budget 5s", "--budget 3s", "--prove --rounds 6 --size 16M", "--prove --only scp --rounds 1 --size 4M",
+	"--rounds 1 --size 16M", "--rounds 1 --size 8M --rate 30MB/s", "--rounds 2 --size 16M", "--rounds 1 --size 8M --rate 30MB/s", "--exhaustive --size 16M", "--exhaustive --size 2M", "--files 100x10K", "--files 20x10K")
 
 // Every line "$ sshpace ..." of the documentation is run, in order within its chapter,
 // and must succeed.

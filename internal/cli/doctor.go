@@ -44,7 +44,7 @@ func newDoctorCommand(sys System) *cobra.Command {
 	return cmd
 }
 
-func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (err error) {
+func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) error {
 	checks := doctor.Named(splitLists(f.only))
 	if f.list {
 		var items []campaign.Item
@@ -58,19 +58,20 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (e
 	}
 	drain, _, stop := interrupts(ctx, sys)
 	defer stop()
-	dir, err := newPrivateDir(sys, safedir.WorkdirParams{})
-	if err != nil {
-		return interrupted(drain, err)
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	patient, facts, err := doctor.Open(drain, doctor.Params{
-		SSH: f.ssh, SSHD: f.sshd, Connect: time.Duration(f.connect), Host: strings.Join(args, ""), Route: f.connection.params(sys), Dir: dir, Helper: helper,
-		Progress: progress(sys, f.quiet, "%s\n"),
-	})
-	if err != nil {
-		return interrupted(drain, err)
-	}
-	defer func() { err = errors.Join(err, patient.Close()) }()
+	return interrupted(drain, withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
+		patient, facts, err := doctor.Open(drain, doctor.Params{
+			SSH: f.ssh, SSHD: f.sshd, Connect: time.Duration(f.connect), Host: strings.Join(args, ""), Route: f.connection.params(sys), Dir: dir, Helper: helper,
+			Progress: progress(sys, f.quiet, "%s\n"),
+		})
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.examine(drain, sys, patient, facts, checks), patient.Close())
+	}))
+}
+
+// examine has the checks look at what the logins show, and says what is wrong.
+func (f doctorFlags) examine(drain context.Context, sys System, patient *doctor.Patient, facts *doctor.Facts, checks []doctor.Check) error {
 	failed := patient.Examine(drain, doctor.Needs(checks), facts)
 	r := findings.Diagnose(facts, checks, failed == nil)
 	if failed != nil && drain.Err() == nil && len(r.Findings) == 0 {
@@ -80,7 +81,7 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (e
 		return withHint(fmt.Errorf("%s: the login failed, and these checks do not say why", facts.Label), "leave --only out")
 	}
 	if err := f.show(sys, r); err != nil || failed != nil {
-		return interrupted(drain, errors.Join(err, failed))
+		return errors.Join(err, failed)
 	}
 	if doctor.Faults(r.Findings) {
 		return fault.Exit(ExitFound)

@@ -31,7 +31,6 @@ var exclusions = [][]string{
 	{"resume", "out"},
 	{"full", "only"},
 	{"undo", "write", "prove", "json", "check", "strict", "policy", "include-insecure"},
-	{"history", "json"},
 }
 
 // checkTogether refuses flags that contradict each other.
@@ -105,8 +104,6 @@ func (f *roundFlags) register(flags *pflag.FlagSet, rounds int) {
 // of are the rounds, of which there must be so many at least.
 func (f *roundFlags) of(least int) (sched.Rounds, error) {
 	switch {
-	case f.budget < 0:
-		return sched.Rounds{}, usageError("such as 90s or 5m", "--budget must be positive")
 	case f.budget > 0:
 		return sched.Rounds{Count: least, Budget: time.Duration(f.budget)}, nil
 	case f.rounds < least || f.rounds > maxRepeats:

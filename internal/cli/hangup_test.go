@@ -9,8 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -25,16 +25,6 @@ func start(t *testing.T, dir string, argv ...string) (cmd *exec.Cmd, errs *bytes
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd, errs
-}
-
-// until waits for something of a process that runs.
-func until(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("in a minute: not %s", what)
-		}
-	}
 }
 
 // ends sends a signal to the process and checks its exit code.
@@ -85,7 +75,7 @@ func TestBenchHangup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cmd, errs := start(t, dir, sshpaceProgram(t), "bench", "--budget", "10m", "--cipher", "aes128-gcm*", "--kex", "curve25519-sha256", "--out", "result.jsonl")
-	until(t, "a turn", func() bool {
+	waittest.Until(t, "a turn", func() bool {
 		text, _ := os.ReadFile(filepath.Join(dir, "result.jsonl"))
 		return bytes.Contains(text, []byte(`"slices":`))
 	})
@@ -111,7 +101,7 @@ func TestProveHangup(t *testing.T) {
 	}
 	cmd, errs := start(t, dir, sshpaceProgram(t), "advise", "--prove", "--policy", "policy.toml", "--only", "scp", "--rounds", "9", "--size", "16M", result)
 	var memory string
-	until(t, "a copy in memory", func() bool {
+	waittest.Until(t, "a copy in memory", func() bool {
 		if memory = keptIn("/dev/shm/", cmd.Process.Pid); memory == "" {
 			return false
 		}
@@ -131,7 +121,7 @@ func TestModesKilled(t *testing.T) {
 	dir := t.TempDir()
 	cmd, _ := start(t, dir, sshpaceProgram(t), "transfer", "--only", "scp", "--rounds", "100", "--size", "1M", "--dir", dir, "--out", "a.jsonl")
 	var folder string
-	until(t, "a file to send", func() bool {
+	waittest.Until(t, "a file to send", func() bool {
 		folder = keptIn(dir, cmd.Process.Pid)
 		made, _ := filepath.Glob(folder + "/payload.*")
 		return folder != "" && len(made) > 0
@@ -161,7 +151,7 @@ func TestMachineHangup(t *testing.T) {
 	for signal, code := range map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGKILL: 137} {
 		dir := t.TempDir()
 		cmd, errs := start(t, dir, sshpaceProgram(t), "limits", "--only", "disk read", "--size", "1G", "--dir", dir, "--out", "m.jsonl")
-		until(t, "a file on the disk", func() bool {
+		waittest.Until(t, "a file on the disk", func() bool {
 			open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", cmd.Process.Pid))
 			for _, fd := range open {
 				if name, _ := os.Readlink(fd); strings.HasPrefix(name, dir+"/sshpace-disk-") && strings.HasSuffix(name, "(deleted)") {
@@ -188,7 +178,7 @@ func TestIgnoredSignalsStayIgnored(t *testing.T) {
 		mark := filepath.Join(dir, "began")
 		cmd, errs := start(t, dir, "sh", "-c", `trap '' "$0"; exec "$@"`, name,
 			sshpaceProgram(t), "run", "-F", filepath.Join(dir, "ssh_config"), "-w", "127.0.1.1", "--", "touch "+mark+"; sleep 1; echo whole >"+mark)
-		until(t, "a command", func() bool { _, err := os.Stat(mark); return err == nil })
+		waittest.Until(t, "a command", func() bool { _, err := os.Stat(mark); return err == nil })
 		if err := cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +241,7 @@ func TestSlowConfiguration(t *testing.T) {
 			}
 			cmd, errs := start(t, dir, append([]string{sshpaceProgram(t)}, words...)...)
 			group := 0
-			until(t, "a Match exec", func() bool {
+			waittest.Until(t, "a Match exec", func() bool {
 				var pid int
 				text, _ := os.ReadFile(filepath.Join(dir, "pid"))
 				if _, err := fmt.Sscan(string(text), &pid); err == nil {
@@ -261,7 +251,7 @@ func TestSlowConfiguration(t *testing.T) {
 			})
 			end := endings[1+i%3] // pssh has an exit code of its own for SIGINT
 			ends(t, cmd, errs, end.signal, end.code)
-			until(t, "the end of the Match exec", func() bool { return syscall.Kill(-group, 0) != nil })
+			waittest.Until(t, "the end of the Match exec", func() bool { return syscall.Kill(-group, 0) != nil })
 		})
 	}
 }

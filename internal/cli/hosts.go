@@ -20,6 +20,7 @@ type hostsFlags struct {
 	connection  connectionFlags
 	form        hostlist.Form
 	fold, quiet bool
+	long        bool
 	groups      int
 }
 
@@ -40,7 +41,7 @@ func newHostsCommand(sys System) *cobra.Command {
 	flags.BoolVarP(&f.form.Expand, "expand", "e", false, "every name, in the order of --fold")
 	flags.BoolVarP(&f.form.Count, "number", "n", false, "how many")
 	flags.CountVarP(&f.groups, "list-groups", "L", "names of groups, of those that have one of the hosts if there are any; -LL with their hosts")
-	flags.BoolVar(&f.form.Exact, "long", false, "every host as it is reached: user, name=address, port")
+	flags.BoolVar(&f.long, "long", false, "a table of user, address, port and jump hosts, by ssh_config and inventories")
 	flags.StringVarP(&f.form.Separator, "separator", "S", " ", `what stands between the names of -e, such as '\n'`)
 	flags.IntVar(&f.form.Autostep, "autostep", 0, "fold N or more numbers at equal distances as a-b/step; 0 = never")
 	flags.BoolVarP(&f.quiet, "test", "t", false, "print nothing; exit status 1 if there is no host")
@@ -64,7 +65,7 @@ func (f *stepFlag) Set(set string) error {
 
 func (f *hostsFlags) check() error {
 	forms := 0
-	for _, given := range []bool{f.fold, f.form.Expand, f.form.Count, f.form.Exact, f.quiet, f.form.JSON, f.groups > 0} {
+	for _, given := range []bool{f.fold, f.form.Expand, f.form.Count, f.long, f.quiet, f.form.JSON, f.groups > 0} {
 		if given {
 			forms++
 		}
@@ -89,14 +90,14 @@ func (f *hostsFlags) run(ctx context.Context, sys System, args []string) error {
 	store := history.New(history.Dir(sys.Getenv))
 	sel := &f.selection
 	sel.Sets = append(sel.Sets, args...)
-	named := len(sel.Sets)+len(sel.Files) > 0
+	named := !sel.None()
 	if f.groups > 0 && !named {
 		return f.listGroups(ctx, sys, store, config, nil)
 	}
 	if !named && !terminal.IsInput(sys.Stdin) {
 		sel.Sets = []string{hostlist.Stdin}
 	}
-	sel.EmptyOK, sel.AsNamed = true, !f.form.Exact && !f.form.JSON
+	sel.EmptyOK, sel.AsNamed = true, !f.long && !f.form.JSON
 	hosts, err := sel.hosts(ctx, sys, store, config)
 	switch {
 	case err != nil:
@@ -107,6 +108,9 @@ func (f *hostsFlags) run(ctx context.Context, sys System, args []string) error {
 		return nil
 	case f.groups > 0:
 		return f.listGroups(ctx, sys, store, config, hostlist.Names(hosts))
+	}
+	if f.long {
+		return hostlist.Reached(ctx, sys.Stdout, terminal.Width(sys.Stdout, sys.Getenv), hosts, config)
 	}
 	return f.form.Write(sys.Stdout, hosts)
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,23 +36,12 @@ func newImportCommand(sys System) *cobra.Command {
 	return cmd
 }
 
-// options checks the flags.
-func (f importFlags) options() (legacylog.Options, error) {
-	o := legacylog.Options{Format: f.from, Runs: f.rounds, Upload: record.Direction(f.direction), Size: unit.Bytes(f.size), Tool: toolVersion()}
-	switch {
-	case f.out == "":
-		return o, usageError("such as --out result.jsonl", "no file to write: --out is missing")
-	case f.from != "" && !slices.Contains(legacylog.Formats(), f.from):
-		return o, usageError("formats: "+strings.Join(legacylog.Formats(), ", "), "--from %q", f.from)
-	case o.Upload != record.Upload && o.Upload != record.Download:
-		return o, usageError("use upload or download", "--direction %q", f.direction)
-	}
-	return o, nil
-}
-
 func runImport(sys System, f importFlags, args []string) error {
-	o, err := f.options()
-	if err != nil {
+	if f.out == "" {
+		return usageError("such as --out result.jsonl", "no file to write: --out is missing")
+	}
+	o := legacylog.Options{Format: f.from, Runs: f.rounds, Upload: record.Direction(f.direction), Size: unit.Bytes(f.size), Tool: toolVersion()}
+	if err := o.Check(); err != nil {
 		return err
 	}
 	var machines []legacylog.Machine

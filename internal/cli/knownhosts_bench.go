@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -58,21 +57,18 @@ func runKnownHostsBench(ctx context.Context, sys System, f knownHostsBenchFlags)
 	if err != nil {
 		return interrupted(ctx, withHint(err, "install the OpenSSH client or name it with --ssh"))
 	}
-	dir, err := newPrivateDir(sys, safedir.WorkdirParams{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	options := measured.Options{SSH: client.Path, Dir: dir.Path, Rounds: rounds}
-	if !f.quiet {
-		options.Progress = terminal.NewProgress(sys.Stderr, "rounds").Report
-	}
-	cost, err := measured.Measure(ctx, x.Files()[0], options)
-	if err != nil {
-		return interrupted(ctx, withHint(err, "see whether this ssh works at all: "+shell.Word(client.Path)+" -V"))
-	}
-	if f.json {
-		return findings.CostJSON(sys.Stdout, cost, client.Version)
-	}
-	return findings.Cost(sys.Stdout, cost, client.Version)
+	return interrupted(ctx, withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
+		options := measured.Options{SSH: client.Path, Dir: dir.Path, Rounds: rounds}
+		if !f.quiet {
+			options.Progress = terminal.NewProgress(sys.Stderr, "rounds").Report
+		}
+		cost, err := measured.Measure(ctx, x.Files()[0], options)
+		if err != nil {
+			return withHint(err, "see whether this ssh works at all: "+shell.Word(client.Path)+" -V")
+		}
+		if f.json {
+			return findings.CostJSON(sys.Stdout, cost, client.Version)
+		}
+		return findings.Cost(sys.Stdout, cost, client.Version)
+	}))
 }

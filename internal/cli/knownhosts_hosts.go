@@ -36,7 +36,7 @@ func (f *hostFlags) lookedUp(ctx context.Context, sys System) ([]route.LookedUp,
 	if f.fromConfig {
 		f.Sets = append(f.Sets, config.HostNames()...)
 	}
-	if len(f.Sets)+len(f.Files) == 0 {
+	if f.None() {
 		return nil, nil
 	}
 	named, err := f.hosts(ctx, sys, history.New(history.Dir(sys.Getenv)), router)

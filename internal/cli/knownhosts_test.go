@@ -15,7 +15,7 @@ func TestHostsFileTakesBothBrackets(t *testing.T) {
 		t.Fatal(err)
 	}
 	var flags hostFlags
-	flags.Files, flags.connection.Config = []string{list}, "none"
+	flags.Lists, flags.connection.Config = []string{list}, "none"
 	hosts, err := flags.lookedUp(t.Context(), System{Getenv: os.Getenv, Stderr: os.Stderr})
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,21 +103,10 @@ func (f latencyFlags) run(ctx context.Context, sys System, client *latency.Clien
 }
 
 func (f latencyFlags) check() error {
-	switch {
-	case time.Duration(f.interval) < time.Millisecond:
-		return usageError("0.001 or more", "--interval %s", time.Duration(f.interval))
-	case f.load != "" && f.load != latency.Upload && f.load != latency.Download:
-		return usageError("--load=upload or --load=download", "--load=%s", f.load)
-	}
 	for _, identity := range f.connection.Identities {
 		if _, err := strconv.ParseFloat(identity, 64); err == nil {
 			return usageError("write --interval "+identity+"; -i names a key file, as with ssh", "-i %s: there is no such key file", identity)
 		}
 	}
-	for _, lane := range splitLists(f.only) {
-		if !slices.Contains(latency.Lanes(), lane) {
-			return usageError("there are "+strings.Join(latency.Lanes(), ", "), "unknown session %q", lane)
-		}
-	}
-	return nil
+	return latency.Check(time.Duration(f.interval), f.load, splitLists(f.only))
 }

@@ -5,7 +5,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"os/user"
 	"slices"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/proc"
+	"sshpace/internal/sys/safedir"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -46,7 +46,7 @@ func newProgramsCommand(sys System) *cobra.Command {
 }
 
 // runPrograms is the command.
-func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *methodFlags) (err error) {
+func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *methodFlags) error {
 	file, err := f.adopted("programs", flags, new([]string))
 	if err != nil {
 		return err
@@ -80,20 +80,17 @@ func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *metho
 		Only: f.only, SSH: f.ssh, SSHD: f.sshd, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
 		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths,
 	}
-	dir, err := newPrivateDir(sys, inMemory)
-	if err != nil {
-		return interrupted(drain, err)
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	spawner := proc.NewSpawner()
-	defer spawner.Close()
-	b := &programs.Setup{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper, Connect: time.Duration(f.connect)}
-	if err := programs.Usable(drain, f.ssh, f.sshd); err != nil {
-		return interrupted(drain, err)
-	}
 	p.Name, p.Campaign.Target, p.Environment = "programs", testbed.Loopback, &environment
-	return interrupted(drain, campaign.Methods(drain, p, func(turns transfer.Turns, sink record.Sink) error {
-		params.Turns = turns
-		return b.Measure(ctx, drain, params, sink)
+	return interrupted(drain, withDir(sys, inMemory, func(dir *safedir.Workdir) error {
+		spawner := proc.NewSpawner()
+		defer spawner.Close()
+		b := &programs.Setup{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper, Connect: time.Duration(f.connect)}
+		if err := programs.Usable(drain, f.ssh, f.sshd); err != nil {
+			return err
+		}
+		return campaign.Methods(drain, p, func(turns transfer.Turns, sink record.Sink) error {
+			params.Turns = turns
+			return b.Measure(ctx, drain, params, sink)
+		})
 	}))
 }

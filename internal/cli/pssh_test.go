@@ -87,7 +87,7 @@ func TestPsshAsTheOriginal(t *testing.T) {
 		{args: x + "-h hosts -i 'echo out; echo err >&2; exit 3'"}, {args: x + "-h hosts --inline-stdout 'echo out; echo err >&2'"},
 		{args: x + "-h hosts -o out -e err 'echo out; echo err >&2'"}, {args: x + "-h hosts --outdir=a/b/out true"}, {args: x + "-H '127.0.1.1 127.0.1.1 127.0.1.1' -o out 'echo $PSSH_NODENUM'"},
 		{args: x + "-H 127.0.1.1 -i 'kill -9 $$'"}, {args: x + "-H 127.0.1.1 -t 1 sleep 20"}, {args: x + "-H 127.0.1.1 -t 0 -i sleep 0.1"},
-		{args: x + "-H 127.0.1.1 -H 127.0.1.2 -t 4 -i 'echo begun; test ${SSH_CONNECTION#*127.0.1.1} = $SSH_CONNECTION || sleep 20'", differs: "stdout"},
+		{args: x + "-H 127.0.1.1 -H 127.0.1.2 -t $LIMIT -i 'echo begun; test ${SSH_CONNECTION#*127.0.1.1} = $SSH_CONNECTION || sleep 600'", differs: "stdout"},
 		{args: x + "-h hosts -I -i cat", stdin: "some\ntext\n"}, {args: x + "-h hosts -I -i", stdin: "echo from a shell\nexit 4\n"}, {args: x + "-h hosts -i cat", stdin: "not read\n"},
 		{args: x + "-H 127.0.1.1 -P echo line"}, {args: x + "-H 127.0.1.2 -P -o out printf line"}, {args: x + "-P -i -H 127.0.1.1 echo both"},
 		{args: x + "-H 127.0.1.1 -p 1 -v -i 'printf noend'"}, {args: x + "-H 127.0.1.1 -i 'printf noend >&2'"},
@@ -143,11 +143,6 @@ func TestPslurpAsTheOriginal(t *testing.T) {
 	})
 }
 
-// typeWhenAsked runs $1 on a terminal and types $0 when it asks for a password: what
-// is typed before is thrown away by some.
-const typeWhenAsked = `mkfifo in; script -qec "$1" /dev/null <in >out & exec 3>in
-until grep -q 'assword.*: ' out; do sleep 0.1; done; echo "$0" >&3; wait $!; r=$?; cat out; exit $r`
-
 // TestPsshAsksForAPassword: -A asks once, on the terminal, and all hosts get the answer;
 // a wrong one is tried once by us.
 func TestPsshAsksForAPassword(t *testing.T) {
@@ -157,7 +152,7 @@ func TestPsshAsksForAPassword(t *testing.T) {
 	for _, program := range []string{"/usr/bin/parallel-ssh", "sshpace compat parallel-ssh"} {
 		for password, want := range map[string]int{"hidden word": 2, "wrong": 0} {
 			line := program + " -A -i -H 127.0.1.1 -H 127.0.1.2 -x '-F " + dir + "/ssh_config' echo hi"
-			cmd := exec.Command("sh", "-c", typeWhenAsked, password, line)
+			cmd := exec.Command("sh", "-c", typeWhenAsked, password, line, "assword.*: ")
 			cmd.Dir = t.TempDir()
 			cmd.Env = append(os.Environ(), "NO_COLOR=1", "HOME="+dir)
 			out, err := cmd.CombinedOutput()

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/fault"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record/store"
@@ -64,7 +63,7 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 			fmt.Fprintf(sys.Stderr, "report of %s\n", oneLine(newest))
 		}
 	}
-	paths, err := resultsOf(sys, args, store.Of(sys.Getenv).NewestOf)
+	paths, err := store.Named(args, connectionFlags{}.label, store.Of(sys.Getenv).NewestOf)
 	if err != nil {
 		return err
 	}
@@ -77,7 +76,7 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 	if len(paths) > 1 && !f.out.OnlyText() {
 		return usageError("report them one by one, or use sshpace compare", "%d files do not fit into one report", len(paths))
 	}
-	order, err := parseBy(f.by)
+	order, err := rank.ParseBy(f.by)
 	if err != nil {
 		return err
 	}
@@ -109,14 +108,4 @@ func classicOnly(cmd *cobra.Command, out outputFlags) error {
 		}
 	}
 	return nil
-}
-
-// parseBy reads --rank-by.
-func parseBy(name string) (rank.By, error) {
-	switch by := rank.By(name); by {
-	case rank.Auto, rank.Throughput, rank.Cost:
-		return by, nil
-	}
-	names := []string{string(rank.Auto), string(rank.Throughput), string(rank.Cost)}
-	return "", usageError(fault.Near("--rank-by ", name, names, "use throughput, cost or auto"), "cannot rank by %q", name)
 }

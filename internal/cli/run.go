@@ -118,7 +118,10 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 	}
 	store := history.New(history.Dir(sys.Getenv))
 	if f.history {
-		return showHistory(sys.Stdout, store, args)
+		return showHistory(sys, store, args, f.view.JSON)
+	}
+	if word := flagBehind(flags, args, true); word != "" && f.rerun == "" && f.selection.None() {
+		return usageError("flags come before the command: sshpace run -w HOSTS -- COMMAND", "no hosts given: %s is a word of the command", word)
 	}
 	t, err := f.task(ctx, sys, store, flags, args)
 	switch {
@@ -134,7 +137,31 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 	if flags.Changed("retry-for") && f.retryFor == 0 {
 		f.retryFor = 1 // none, where 0 would be the default
 	}
-	return t.run(ctx, sys, f)
+	err = t.run(ctx, sys, f)
+	if word := flagBehind(flags, args, false); word != "" && t.failed && !f.view.Quiet {
+		fmt.Fprintf(sys.Stderr, "sshpace: hint: %s went to the command; flags of sshpace come before it, and -- ends them\n", oneLine(word))
+	}
+	return err
+}
+
+// flagBehind is a word behind the first one of a command that is a flag of ours, too, such
+// as -b in uptime -b; "" where there is none, or where -- says that all are the command's.
+// Of short ones that is likely only at the end, unless any will do.
+func flagBehind(flags *pflag.FlagSet, args []string, anywhere bool) string {
+	if flags.ArgsLenAtDash() >= 0 {
+		return ""
+	}
+	for i, word := range args {
+		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		switch {
+		case i == 0:
+		case strings.HasPrefix(word, "--") && flags.Lookup(name) != nil:
+			return word
+		case len(word) == 2 && word[0] == '-' && word[1] != '-' && flags.ShorthandLookup(name) != nil && (anywhere || i == len(args)-1):
+			return word
+		}
+	}
+	return ""
 }
 
 // task is a run that is about to begin.
@@ -145,6 +172,7 @@ type task struct {
 	input   *fleet.Spool // of the command, nil = none
 	reach   *reach.Executor
 	store   *history.Store // nil = not recorded
+	failed  bool           // on every host
 
 	loginLog *os.File // nil = none
 }
@@ -262,20 +290,23 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	recorder := history.Keep(t.store, t.how, sys.Stderr)
 	t.reach.Warm(drain, t.hosts)
 	params := fleet.Params{
-		ID:     recorder.ID(),
+		ID:     recorder.ID,
 		Pace:   f.pace.pace(),
-		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.Files(),
+		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.FDs(),
 		RetryFor: time.Duration(f.retryFor), MaxOutput: int64(f.maxOutput),
 	}
 	summary, err := fleet.Run(hard, params, t.hosts, t.command, executor, recorder.Beside(sink))
-	recorder.Close()
+	if lost := recorder.Close(); lost != nil {
+		fmt.Fprintf(sys.Stderr, "sshpace: warning: the record of this run is incomplete: %s\n", oneLine(lost.Error()))
+	}
+	t.failed = summary.Failed == len(t.hosts)
 	if err == nil && t.input != nil {
 		err = t.input.Err()
 	}
 	if drain.Err() != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
-	return output.Ending{Summary: summary, Err: err, Recorded: !f.noRecord, Files: f.dialogue != nil, MaxRC: f.maxrc}.Verdict()
+	return output.Ending{Summary: summary, Err: err, Recorded: !f.noRecord, Files: f.view.Files, MaxRC: f.maxrc}.Verdict()
 }
 
 // ignoreCancel drops the errors that an interrupt brings with it.

@@ -8,13 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -54,6 +55,7 @@ func TestRunScripts(t *testing.T) {
 			env.Setenv("OTHERKEY", strings.TrimSpace(sshtest.AuthorizedLine(other.HostKey)))
 			return nil
 		},
+		Cmds: serverCommands(),
 	})
 }
 
@@ -94,19 +96,10 @@ func pids(t *testing.T, r *bufio.Reader, n int) []int {
 	return out
 }
 
-func waitGone(t *testing.T, all []int) {
+func gone(t *testing.T, all []int) {
 	t.Helper()
 	for _, pid := range all {
-		alive := true
-		for range 500 {
-			if alive = syscall.Kill(pid, 0) == nil; !alive {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		if alive {
-			t.Errorf("remote command %d is still there", pid)
-		}
+		waittest.Gone(t, pid)
 	}
 }
 
@@ -121,53 +114,66 @@ func TestRunInterrupted(t *testing.T) {
 		code   int
 	}{{syscall.SIGINT, 1, 130}, {syscall.SIGTERM, 1, 143}, {syscall.SIGHUP, 1, 129}, {syscall.SIGQUIT, 1, 131}, {syscall.SIGINT, 2, 130}} {
 		t.Run(fmt.Sprintf("%v x%d", test.signal, test.times), func(t *testing.T) {
-			dir := t.TempDir()
-			fleetFiles(t, dir, s)
-			command := remote
-			if test.times == 2 {
-				command = "trap '' TERM; " + remote // so that once is not enough at once
-			}
-			cmd := runCommand(t, dir, "-w", "127.0.1.[1-9]", "-f", "3", command)
-			var errs bytes.Buffer
-			cmd.Stderr = &errs
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			all := pids(t, bufio.NewReader(out), 3)
-			for range test.times {
-				cmd.Process.Signal(test.signal)
-				time.Sleep(100 * time.Millisecond)
-			}
-			err = cmd.Wait()
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != test.code {
-				t.Errorf("ended with %v, want exit code %d\n%s", err, test.code, errs.String())
-			}
-			if strings.Count(errs.String(), "sshpace: stopping, and ending what still runs; press Ctrl-C again to leave it\n") != 1 {
-				t.Errorf("the first signal is not answered:\n%s", errs.String())
-			}
 			if test.times == 1 {
-				waitGone(t, all)
-				if !strings.Contains(errs.String(), "9 hosts: ") || !strings.Contains(errs.String(), "6 not started") {
-					t.Errorf("no summary:\n%s", errs.String())
+				all, errs := interrupt(t, s, remote, test.signal, test.times, test.code)
+				gone(t, all)
+				if !strings.Contains(errs, "9 hosts: ") || !strings.Contains(errs, "6 not started") {
+					t.Errorf("no summary:\n%s", errs)
 				}
 				return
 			}
-			if !strings.Contains(errs.String(), "may still run there") {
-				t.Errorf("not told that commands were left:\n%s", errs.String())
-			}
-			for _, pid := range all {
-				if syscall.Kill(pid, 0) != nil { // as it is after the first step's grace, of 2 s
-					t.Errorf("%d was waited for", pid)
+			// Whoever is too late with the second signal finds them ended by the first.
+			waittest.Until(t, "commands that are left", func() bool {
+				all, errs := interrupt(t, s, "trap '' TERM; "+remote, test.signal, test.times, test.code)
+				left := !slices.ContainsFunc(all, waittest.Ended)
+				if left && !strings.Contains(errs, "may still run there") {
+					t.Errorf("not told that commands were left:\n%s", errs)
 				}
-				syscall.Kill(-pid, syscall.SIGKILL) // what the second signal leaves behind
-			}
+				for _, pid := range all {
+					syscall.Kill(-pid, syscall.SIGKILL)
+				}
+				return left
+			})
 		})
 	}
+}
+
+// interrupt runs a command on nine hosts, three at once, and sends a signal so often. It
+// returns the commands that had begun, and what was said.
+func interrupt(t *testing.T, s *sshtest.Sshd, command string, signal syscall.Signal, times, code int) (all []int, said string) {
+	t.Helper()
+	dir := t.TempDir()
+	fleetFiles(t, dir, s)
+	cmd := runCommand(t, dir, "-w", "127.0.1.[1-9]", "-f", "3", command)
+	errs, err := os.Create(filepath.Join(dir, "err"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer errs.Close()
+	cmd.Stderr = errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	all = pids(t, bufio.NewReader(out), 3)
+	answered := func() int {
+		text, _ := os.ReadFile(errs.Name())
+		said = string(text)
+		return strings.Count(said, "sshpace: stopping, and ending what still runs; press Ctrl-C again to leave it\n")
+	}
+	for range times {
+		cmd.Process.Signal(signal)
+		waittest.Until(t, "an answer to the first signal", func() bool { return answered() > 0 })
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if n := answered(); n != 1 || !errors.As(err, &exit) || exit.ExitCode() != code {
+		t.Errorf("ended with %v, want exit code %d; %d answers\n%s", err, code, n, said)
+	}
+	return all, said
 }
 
 // TestRunClosedOutput is `sshpace run ... | head -1`.
@@ -210,7 +216,7 @@ func TestRunClosedOutput(t *testing.T) {
 			t.Errorf("want one line %q in\n%s", want, errs.String())
 		}
 	}
-	waitGone(t, all)
+	gone(t, all)
 	list, err := runCommand(t, dir, "--list", "-w", "@last:not-started").CombinedOutput()
 	if err != nil || string(list) != "127.0.1.4\n127.0.1.5\n127.0.1.6\n" {
 		t.Errorf("not started: %q, %v", list, err)
@@ -253,17 +259,13 @@ func TestRunKilled(t *testing.T) {
 // awaitRecord waits until n results are on the disk.
 func awaitRecord(t *testing.T, dir string, n int) {
 	t.Helper()
-	for range 500 {
+	waittest.Until(t, "results in the record", func() bool {
 		files, _ := filepath.Glob(filepath.Join(dir, "state", "sshpace", "runs", "*"))
-		for _, f := range files {
+		return slices.ContainsFunc(files, func(f string) bool {
 			data, _ := os.ReadFile(f)
-			if strings.Count(string(data), `"result"`) >= n {
-				return
-			}
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("the results never came to the record")
+			return strings.Count(string(data), `"result"`) >= n
+		})
+	})
 }
 
 // TestRunFullDisk writes per-host files where no file may grow beyond 32 kB;

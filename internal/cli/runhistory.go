@@ -11,6 +11,7 @@ import (
 
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/output"
+	"sshpace/internal/sys/terminal"
 )
 
 // errNothingToRepeat is a --rerun for which the last run has no hosts: all is well.
@@ -24,7 +25,7 @@ func (f *runFlags) again(stderr io.Writer, store *history.Store, flags *pflag.Fl
 		return nil, err
 	}
 	f.selection.Sets = append(f.selection.Sets, hosts...)
-	if len(f.selection.Sets)+len(f.selection.Files) == 0 {
+	if f.selection.None() {
 		return nil, errNothingToRepeat
 	}
 	if len(last.How.Unkept) > 0 && !flags.Changed("option") {
@@ -52,7 +53,7 @@ var repeated = []string{
 
 // how is what the record needs for a repetition.
 func (f *runFlags) how(flags *pflag.FlagSet, args []string) (output.How, error) {
-	h := output.How{Files: f.dialogue != nil, Stdin: f.stdin, Flags: givenFlags(flags)}
+	h := output.How{Files: f.view.Files, Stdin: f.stdin, Flags: givenFlags(flags)}
 	h.Unkept, _ = history.WithoutSecrets(f.connection.Settings)
 	if f.script == "" {
 		return h, nil
@@ -102,18 +103,30 @@ func setFlags(flags *pflag.FlagSet, recorded map[string][]string) error {
 }
 
 // showHistory lists the recorded runs, or shows one in full.
-func showHistory(w io.Writer, store *history.Store, args []string) error {
-	b := bufio.NewWriter(w)
-	show := store.Show
-	if len(args) > 0 {
-		rec, err := store.Read(args[0])
-		if err != nil {
-			return &Error{Err: err, Hint: "sshpace run --history lists the runs", Code: ExitUsage}
-		}
-		show = rec.Show
+func showHistory(sys System, store *history.Store, args []string, inJSON bool) error {
+	b := bufio.NewWriter(sys.Stdout)
+	var err error
+	switch {
+	case len(args) > 0:
+		err = showRun(b, store, args[0], inJSON)
+	case inJSON:
+		err = store.ShowJSON(b)
+	default:
+		err = store.Show(b, terminal.Width(sys.Stdout, sys.Getenv))
 	}
-	if err := show(b); err != nil {
+	if err != nil {
 		return err
 	}
 	return b.Flush()
+}
+
+func showRun(w io.Writer, store *history.Store, id string, inJSON bool) error {
+	rec, err := store.Read(id)
+	switch {
+	case err != nil:
+		return &Error{Err: err, Hint: "sshpace run --history lists the runs", Code: ExitUsage}
+	case inJSON:
+		return store.WriteJSON(w, id)
+	}
+	return rec.Show(w)
 }

@@ -15,6 +15,7 @@ func (f *viewFlags) register(flags *pflag.FlagSet) {
 	flags.Lookup("diff").NoOptDefVal = output.Majority
 	flags.StringVar(&f.Group, "group-by", "", "output: like -b; exit: like -b, but separate groups by exit status")
 	flags.BoolVar(&f.Table, "rows", false, "one line a host, at the end: how it ended, time, lines sent, the last of them")
+	flags.BoolVar(&f.Failed, "only-failed", false, "show only hosts that failed or were unreachable; the summary counts all")
 	flags.StringVar(&f.Sort, "sort", "", "show hosts one after the other, at the end, by host (as named), exit or time; the worst last")
 	flags.BoolVar(&f.JSON, "json", false, "one JSON object a line: run, output, result, summary")
 	flags.StringVar(&f.Outdir, "dir", "", "also write each host's output to HOST.out and HOST.err in this directory")

@@ -22,6 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/sshtest"
 	"sshpace/internal/sys/relay"
@@ -49,13 +50,16 @@ import (
 //	hold NAME                  an idle connection to a server
 //	slayer PROCESS TEXT        kill a process of the script's sshpace by name and arguments
 //	gone PATTERN               wait until no process' command line has PATTERN
+//	waitfor FILE TEXT          wait until a file holds a text
+//	eventually PROGRAM...      run a program until it ends well
+//	typing ANSWER TEXT COMMAND run a command on a terminal, and type when it shows a text
 //	tmpfs DIR SIZE [readonly]  a small file system (root only)
 func serverCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"sshd": startSSHD, "dropbear": startDropbear, "tinysshd": startTinySSHD,
 		"silent": startSilent, "other": startOther, "deaf": startDeaf, "fickle": startFickle, "narrow": startNarrow, "hold": holdConnection,
 		"far": startFar, "late": startLate, "swallow": startSwallow, "backlog": startBacklog, "agent": startAgent, "slower": slower, "paste": paste, "alone": alone,
-		"slayer": slay, "gone": awaitGone, "tmpfs": mountTmpfs, "waitfor": awaitFile,
+		"slayer": slay, "gone": awaitGone, "tmpfs": mountTmpfs, "waitfor": awaitFile, "eventually": eventually, "typing": typing,
 	}
 }
 
@@ -81,18 +85,17 @@ func setupServers(env *testscript.Env) error {
 // sshpace behind. It runs last, when the script's own servers are gone.
 func checkLeftovers(env *testscript.Env) {
 	var left []string
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	if !waittest.Comes(func() bool {
 		left, _ = filepath.Glob(filepath.Join(env.WorkDir, ".cache", "sshpace", "sshpace-*"))
 		for _, p := range processes() {
 			if strings.Contains(p.args, env.WorkDir+"/") && (strings.Contains(p.args, "--helper") || p.name == "ssh" || p.name == "sshd") {
 				left = append(left, p.args)
 			}
 		}
-		if len(left) == 0 {
-			return
-		}
+		return len(left) == 0
+	}) {
+		env.T().Fatal("left behind: ", strings.Join(left, "\n"))
 	}
-	env.T().Fatal("left behind: ", strings.Join(left, "\n"))
 }
 
 // freePort is a port that was free a moment ago.
@@ -162,16 +165,9 @@ func daemon(ts *testscript.TestScript, port string, cmd *exec.Cmd) {
 		_ = cmd.Wait()
 		log.Close()
 	})
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
-		if err == nil {
-			conn.Close()
-			return
-		}
-		if time.Now().After(deadline) {
-			text, _ := os.ReadFile(log.Name())
-			ts.Fatalf("%s does not listen: %v\n%s", cmd.Path, err, text)
-		}
+	if !waittest.Comes(sshtest.Listens("tcp", "127.0.0.1:"+port)) {
+		text, _ := os.ReadFile(log.Name())
+		ts.Fatalf("%s does not listen\n%s", cmd.Path, text)
 	}
 }
 
@@ -380,16 +376,18 @@ func holdConnection(ts *testscript.TestScript, _ bool, args []string) {
 
 // slay kills a process of the script's sshpace by name, when there is one.
 func slay(ts *testscript.TestScript, _ bool, args []string) {
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	if !waittest.Comes(func() bool {
 		for pid, p := range processes() {
 			if p.name == args[0] && strings.Contains(p.args, args[1]) && descends(pid, ts.MkAbs(".")) {
 				ts.Logf("kill %d: %s", pid, p.args)
 				ts.Check(syscall.Kill(pid, syscall.SIGKILL))
-				return
+				return true
 			}
 		}
+		return false
+	}) {
+		ts.Fatalf("no process %s %s", args[0], args[1])
 	}
-	ts.Fatalf("no process %s %s", args[0], args[1])
 }
 
 // descends reports whether a process was started, by whatever way, by an sshpace
@@ -439,29 +437,48 @@ func processes() map[int]process {
 
 func awaitGone(ts *testscript.TestScript, _ bool, args []string) {
 	var left []string
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	if !waittest.Comes(func() bool {
 		left = nil
 		for _, p := range processes() {
 			if strings.Contains(p.args, args[0]) {
 				left = append(left, p.args)
 			}
 		}
-		if len(left) == 0 {
-			return
-		}
+		return len(left) == 0
+	}) {
+		ts.Fatalf("still running: %q", left)
 	}
-	ts.Fatalf("still running: %q", left)
 }
 
 // awaitFile waits until a file holds a text.
 func awaitFile(ts *testscript.TestScript, _ bool, args []string) {
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		text, _ := os.ReadFile(ts.MkAbs(args[0]))
-		if strings.Count(string(text), args[1]) >= 1 {
-			return
-		}
+	if !waittest.Comes(func() bool {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		return err == nil && strings.Contains(string(text), args[1])
+	}) {
+		ts.Fatalf("%s never held %q", args[0], args[1])
 	}
-	ts.Fatalf("%s never held %q", args[0], args[1])
+}
+
+// eventually runs a program again and again until it ends well: what a busy machine may
+// hide once it shows in the end.
+func eventually(ts *testscript.TestScript, _ bool, args []string) {
+	var err error
+	if !waittest.Comes(func() bool { err = ts.Exec(args[0], args[1:]...); return err == nil }) {
+		ts.Fatalf("it never ended well: %v", err)
+	}
+}
+
+// typeWhenAsked runs $1 on a terminal and types $0 when it shows $2: what is typed before
+// is thrown away by some.
+const typeWhenAsked = `rm -f keys screen; mkfifo keys; script -qec "$1" /dev/null <keys >screen & exec 3>keys
+until grep -q "$2" screen; do sleep 0.05; done; echo "$0" >&3; wait $!; r=$?; cat screen; exit $r`
+
+func typing(ts *testscript.TestScript, neg bool, args []string) {
+	answer, text, command := args[0], args[1], args[2]
+	if err := ts.Exec("sh", "-c", typeWhenAsked, answer, command, text); (err != nil) != neg {
+		ts.Fatalf("%s: %v", command, err)
+	}
 }
 
 func slower(ts *testscript.TestScript, _ bool, args []string) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -43,6 +44,9 @@ type call struct {
 	// differs says what of it is knowingly different: stdout, stderr.
 	differs string
 }
+
+// limitWord in the arguments is a number of seconds in which a command begins.
+const limitWord = "$LIMIT"
 
 // answer is what came of a call.
 type answer struct {
@@ -72,9 +76,9 @@ func (s *sideBySide) run(t *testing.T, program string, c call) answer {
 	if s.files != nil {
 		s.files(t, dir)
 	}
-	limit := time.Minute
+	limit := 5 * time.Minute
 	if program == s.original {
-		limit = 10 * time.Second // it may hang, and is started again
+		limit = 45 * time.Second // it may hang, and is started again
 	}
 	ctx, end := context.WithTimeout(t.Context(), limit)
 	defer end()
@@ -157,22 +161,39 @@ func (s *sideBySide) compare(t *testing.T, calls []call) {
 	for _, c := range calls {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()
-			want, got := s.run(t, s.original, c), s.run(t, ours, c)
-			for n := 0; n < s.restarts && s.failed(want); n++ {
-				want = s.run(t, s.original, c)
+			if !strings.Contains(c.args, limitWord) {
+				if err := s.differ(t, ours, c); err != nil {
+					t.Error(err)
+				}
+				return
 			}
-			if strings.Contains(c.differs, "stdout") {
-				want.Stdout, got.Stdout = "", ""
-			}
-			if strings.Contains(c.differs, "stderr") {
-				want.Stderr, got.Stderr = "", ""
-			}
-			if strings.Contains(c.differs, "files") {
-				want.Files, got.Files = nil, nil
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s %s: original (-), ours (+)\n%s", s.name, c.args, diff)
-			}
+			waittest.InTime(t, 2*time.Second, func(limit time.Duration) error {
+				c := c
+				c.args = strings.ReplaceAll(c.args, limitWord, fmt.Sprint(int(limit.Seconds())))
+				return s.differ(t, ours, c)
+			})
 		})
 	}
+}
+
+// differ runs a call with both.
+func (s *sideBySide) differ(t *testing.T, ours string, c call) error {
+	t.Helper()
+	want, got := s.run(t, s.original, c), s.run(t, ours, c)
+	for n := 0; n < s.restarts && s.failed(want); n++ {
+		want = s.run(t, s.original, c)
+	}
+	if strings.Contains(c.differs, "stdout") {
+		want.Stdout, got.Stdout = "", ""
+	}
+	if strings.Contains(c.differs, "stderr") {
+		want.Stderr, got.Stderr = "", ""
+	}
+	if strings.Contains(c.differs, "files") {
+		want.Files, got.Files = nil, nil
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		return fmt.Errorf("%s %s: original (-), ours (+)\n%s", s.name, c.args, diff)
+	}
+	return nil
 }

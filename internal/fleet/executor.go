@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 )
@@ -85,17 +86,16 @@ type Executor interface {
 
 // Outcome is what an Executor knows at the end of one attempt.
 type Outcome struct {
-	Addr   string
-	Engine string
+	Addr   string // address and port dialed, "" if it never came to that
+	Engine string // "native" or "openssh"
 	Ran    Ran
 	Class  Class
-	Exit   int // -1: none
-	Signal string
-	Err    string // one line without the host's name
-	Hint   string
+	Exit   int    // -1: none
+	Signal string // name without SIG, when a signal ended the command
+	Err    string // one line without the host's name, "" when there is nothing to say
+	Hint   string // what to do next, may be ""
 	Note   string // what people should know however it ended, may be ""
-	// Cause is the error behind Err where the text alone does not do, or nil.
-	Cause error
+	Cause  error  // behind Err, or nil; for callers that must know an errno
 	// SlowDown says that the server (MaxStartups, penalties) or our own machine
 	// (ports, descriptors) could not take the connection now. Then, and where it was
 	// too slow among others, the host is tried again, if Ran is RanNo.
@@ -157,7 +157,7 @@ func (o *Outcome) Conversed(ctx context.Context, said error, lost string) {
 		o.Class, o.Err, o.Exit = Lost, lost, -1
 		o.Hint = "no file is left half written under its name; the same again goes on from here"
 	default:
-		o.Exit, o.Err = 1, termsafe.Line(said.Error())
+		o.Exit, o.Err, o.Hint = 1, termsafe.Line(said.Error()), termsafe.Line(fault.HintOf(said))
 	}
 }
 

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"runtime"
-	"syscall"
 	"time"
 )
 
@@ -23,12 +22,4 @@ func (l *load) look(now time.Time, cpu time.Duration) {
 		runtime.GOMAXPROCS(have + 1)
 	}
 	l.at, l.cpu = now, cpu
-}
-
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

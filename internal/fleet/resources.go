@@ -1,11 +1,10 @@
 package fleet
 
 import (
-	"bufio"
 	"os"
-	"strconv"
-	"strings"
 	"syscall"
+
+	"sshpace/internal/sys/proc"
 )
 
 // Resources are what this machine has to give. Zero fields are unknown and limit
@@ -25,10 +24,13 @@ const perHostBytes = 128 << 10
 // maxSlots is the ceiling where nothing else limits.
 const maxSlots = 1 << 16
 
-// ownResources raises the soft limit of open files to the hard one and reads what is
-// available. A limit that cannot be read is unknown.
+// ownResources reads what is available. A limit that cannot be read is unknown.
 func ownResources() *Resources {
-	return &Resources{OpenFiles: raiseFiles() - openFiles(), Memory: memAvailable()}
+	r := &Resources{OpenFiles: mostFiles() - openFiles()}
+	if memory, ok := proc.AvailableMemory(); ok {
+		r.Memory = max(memory, 1)
+	}
+	return r
 }
 
 // slots is how many hosts may be connected at once: the cap that was asked for
@@ -47,17 +49,11 @@ func (r *Resources) slots(fanout, hosts, perHost, reserved int) int {
 	return max(n, 1)
 }
 
-func raiseFiles() int {
+// mostFiles is the limit of open files, whose soft part the Go runtime has raised.
+func mostFiles() int {
 	var lim syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim) != nil {
 		return maxSlots
-	}
-	if lim.Cur < lim.Max {
-		up := lim
-		up.Cur = up.Max
-		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &up) == nil {
-			lim = up
-		}
 	}
 	return int(min(lim.Cur, 1<<20))
 }
@@ -70,20 +66,4 @@ func openFiles() int {
 		return 5
 	}
 	return len(entries)
-}
-
-// memAvailable reads MemAvailable (proc(5)); 0 where there is no such file.
-func memAvailable() int64 {
-	f, err := os.Open("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if rest, ok := strings.CutPrefix(s.Text(), "MemAvailable:"); ok {
-			kb, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			return kb << 10
-		}
-	}
-	return 0
 }

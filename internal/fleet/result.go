@@ -126,21 +126,12 @@ func (s Status) String() string { return nameOf(statusNames[:], int(s)) }
 
 // Result is the end of one host.
 type Result struct {
+	Outcome  // of the last attempt
 	Index    int
 	Host     host.Host
-	Addr     string // address and port dialled, "" if it never came to that
-	Engine   string // "native" or "openssh"
-	Phase    Phase  // the last phase entered
-	Ran      Ran
-	Class    Class
-	Exit     int    // exit code, -1 when there is none
-	Signal   string // name without SIG, when a signal ended the command
-	Err      string // one line, without the host's name, "" when there is nothing to say
-	Hint     string // what to do next, may be ""
-	Note     string // what people should know however it ended, may be ""
-	Cause    error  // behind Err, or nil; for callers that must know an errno
-	Batch    int    // from 1; 0 where all start at once
-	Attempts int    // connections tried, at least 1 once started
+	Phase    Phase // the last phase entered
+	Batch    int   // from 1; 0 where all start at once
+	Attempts int   // connections tried, at least 1 once started
 
 	Start    time.Time     // when the host's turn came
 	Elapsed  time.Duration // from Start to the end

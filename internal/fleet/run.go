@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/sched"
 )
 
 // DefaultMaxOutput is a MaxOutput, in bytes, that hardly any command needs more
@@ -112,7 +113,7 @@ func (r *run) all(hard context.Context, hosts []host.Host) {
 		var running sync.WaitGroup
 		tried := make(chan struct{}) // all of the batch have had a first turn, or have one
 		for range size {
-			res := Result{Index: next, Host: hosts[next], Exit: -1, Class: Cancelled, Err: "not started"}
+			res := Result{Index: next, Host: hosts[next], Outcome: Outcome{Exit: -1, Class: Cancelled, Err: "not started"}}
 			if b.Of > 1 {
 				res.Batch = b.Number
 			}
@@ -195,9 +196,7 @@ func (r *run) attempt(hard context.Context, res *Result, patience time.Duration)
 	a.finish(&o)
 
 	res.Attempts++
-	res.Addr, res.Engine, res.Ran, res.Class = o.Addr, o.Engine, o.Ran, o.Class
-	res.Exit, res.Signal, res.Err, res.Hint, res.Cause = o.Exit, o.Signal, o.Err, o.Hint, o.Cause
-	res.Note = o.Note
+	res.Outcome = o
 	res.Phase, res.Spent = a.phase, a.spent
 	res.Waited += a.waited
 	res.OutBytes += a.outBytes
@@ -308,12 +307,7 @@ func (r *run) started(index int) {
 
 func (r *run) sleep(d time.Duration) time.Duration {
 	start := time.Now()
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-r.starting.Done():
-	}
+	sched.For(r.starting, d)
 	return time.Since(start)
 }
 

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"sync"
+
+	"sshpace/internal/sys/file"
 )
 
 // Spool is an input that is read once and handed to every host, each at its own
@@ -71,20 +73,15 @@ func (s *Spool) add(p []byte) error {
 	return nil
 }
 
-// spill appends to the file, which is made on first use, readable by its owner
-// only (os.CreateTemp), and unlinked at once.
-func (s *Spool) spill(p []byte) error {
+// spill appends to the file, which is made on first use.
+func (s *Spool) spill(p []byte) (err error) {
 	if s.file == nil {
-		f, err := os.CreateTemp("", "sshpace-stdin-")
-		if err != nil {
-			return fmt.Errorf("spill standard input: %w", err)
-		}
-		s.file = f
-		if err := os.Remove(f.Name()); err != nil {
-			return fmt.Errorf("spill standard input: %w", err)
-		}
+		s.file, err = file.Unnamed("")
 	}
-	if _, err := s.file.Write(p); err != nil {
+	if err == nil {
+		_, err = s.file.Write(p)
+	}
+	if err != nil {
 		return fmt.Errorf("spill standard input: %w", err)
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"sshpace/internal/sys/proc"
 )
 
 // Tuning of the Go runtime for a fan-out: thousands of short waits, little
@@ -32,7 +34,7 @@ func Tune(getenv func(string) string, command Command) (stop func()) {
 		before := runtime.GOMAXPROCS(1)
 		undo = func() { runtime.GOMAXPROCS(before) }
 	}
-	t := &tuner{load: load{most: procs, at: time.Now(), cpu: cpuTime()}, lazy: getenv("GOGC") == "" && getenv("GOMEMLIMIT") == ""}
+	t := &tuner{load: load{most: procs, at: time.Now(), cpu: proc.Self()}, lazy: getenv("GOGC") == "" && getenv("GOMEMLIMIT") == ""}
 	if t.lazy {
 		before, limit, procs := debug.SetGCPercent(lazyPercent), debug.SetMemoryLimit(lazyLimit), undo
 		undo = func() { debug.SetGCPercent(before); debug.SetMemoryLimit(limit); procs() }
@@ -66,7 +68,7 @@ func (t *tuner) run(quit, done chan struct{}) {
 }
 
 func (t *tuner) look() {
-	t.load.look(time.Now(), cpuTime())
+	t.load.look(time.Now(), proc.Self())
 	if t.lazy && memory() > smallTotal {
 		debug.SetGCPercent(100)
 		debug.SetMemoryLimit(math.MaxInt64)

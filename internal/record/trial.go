@@ -24,7 +24,6 @@ const (
 	Login   Workload = "login"   // connect, authenticate, run a command that does nothing
 	Copy    Workload = "copy"    // move exactly SizeBytes, timed as a whole process
 	Sitting Workload = "sitting" // stay open beside others and move data in slices, in turn
-	Probe   Workload = "probe"   // no connection: a fixed piece of work that takes its turn like one
 )
 
 // Direction is where the payload goes, seen from the client.

@@ -65,3 +65,15 @@ func NamesOf(kind Kind, typed []string) []string {
 	}
 	return names
 }
+
+// CertSuffix ends the names of OpenSSH's certificates and of signatures by their keys.
+const CertSuffix = "-cert-v01@openssh.com"
+
+// Plain is the name of a key or signature that a certificate's stands for; others stay.
+func Plain(name string) string {
+	plain, cert := strings.CutSuffix(name, CertSuffix)
+	if cert && strings.HasPrefix(plain, "sk-") {
+		return plain + "@openssh.com"
+	}
+	return plain
+}

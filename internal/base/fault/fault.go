@@ -5,6 +5,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 )
 
@@ -77,6 +78,13 @@ func HintOf(err error) string {
 		return hinted.Hint
 	}
 	return ""
+}
+
+// Strerror words an error number as C libraries do, whose texts begin with a capital
+// letter where Go's do not.
+func Strerror(no syscall.Errno) string {
+	text := no.Error()
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // NoSpace reports whether err says that a file system, a quota or a limit has no room

@@ -43,6 +43,9 @@ func (h Host) Endpoint() Endpoint {
 // Destination is what ssh is to be given as the name of the host.
 func (h Host) Destination() string { return cmp.Or(h.Address, h.Name) }
 
+// Asked is the host as ssh_config is asked about it.
+func (h Host) Asked() Endpoint { return Endpoint{Name: h.Destination(), User: h.User, Port: h.Port} }
+
 // String names the target for people: "name", "user@name", "user@name:22", "[::1]:22".
 // Where it has an address of its own the name stands for that, and for the port there.
 func (t Endpoint) String() string {

@@ -132,10 +132,19 @@ func StudentQuantile(degrees float64) float64 { return studentQuantile(degrees, 
 
 func studentQuantile(degrees, confidence float64) float64 {
 	degrees = math.Max(1, degrees)
+	x, p := math.Sqrt2*math.Erfcinv(1-confidence), 1-(1-confidence)/2
 	if degrees > 1000 {
-		return math.Sqrt2 * math.Erfcinv(1-confidence)
+		return x
 	}
-	return moremath.InvCDF(moremath.TDist{V: degrees})(1 - (1-confidence)/2)
+	// Newton's method, from the normal quantile: above the median the distribution is
+	// concave, so that no step leads beyond the quantile.
+	t := moremath.TDist{V: degrees}
+	for {
+		step := (p - t.CDF(x)) / t.PDF(x)
+		if x += step; step <= 1e-14*x {
+			return x
+		}
+	}
 }
 
 // normalQuantile is the 97.5 % quantile of the standard normal distribution.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	moremath "github.com/aclements/go-moremath/stats"
 	"pgregory.net/rapid"
 
 	"sshpace/internal/base/stats"
@@ -53,10 +54,14 @@ func TestMedianInterval(t *testing.T) {
 	}
 }
 
-// Student's 97.5 % quantiles from printed tables.
+// Student's 97.5 % quantiles: from printed tables, and where the distribution has that
+// share below.
 func TestStudentQuantile(t *testing.T) {
 	for degrees, want := range map[float64]float64{1: 12.706, 2: 4.303, 5: 2.571, 10: 2.228, 30: 2.042, 5000: 1.960} {
 		near(t, "quantile", stats.StudentQuantile(degrees), want, 5e-4)
+	}
+	for _, degrees := range []float64{1, 1.01, 1.5, 3.7, 50, 999} {
+		near(t, "share below", moremath.TDist{V: degrees}.CDF(stats.StudentQuantile(degrees)), 0.975, 1e-12)
 	}
 }
 

@@ -62,27 +62,61 @@ type Judged struct {
 	Verdict  Verdict
 	Together Interval // by which it is called other than 1; it holds for all of them together
 	Least    float64  // the least loss that it could show, as a part
+	P        float64  // with Holm's correction
+	ByRest   bool     // it is the ratio to the rest that the verdict rests on
 }
 
 // Judge judges ratios that are looked at together, with Holm's correction. Without an error
 // nothing is known of one.
-func Judge(ratios []Estimate) []Judged {
-	ps := make([]float64, len(ratios))
+func Judge(ratios []Estimate) []Judged { return JudgeBeside(ratios, make([]Estimate, len(ratios))) }
+
+// JudgeBeside is the same with the ratio of each to the rest of them, where that is known: it is free of
+// what all have in common.
+func JudgeBeside(ratios, rests []Estimate) []Judged {
+	ps, byRest := make([]float64, len(ratios)), make([]bool, len(ratios))
 	for i, e := range ratios {
-		if ps[i] = 1; e.Err > 0 {
-			ps[i] = e.P()
-		}
+		ps[i], byRest[i] = e.beside(rests[i])
 	}
 	out := make([]Judged, len(ratios))
 	for i, p := range Holm(ps) {
-		if e := ratios[i]; e.Err > 0 {
-			together := e.Adjusted(p)
-			out[i] = Judged{e.Interval().Among(together), together, math.Expm1(e.ArmAt(1 - (1-Confidence)/float64(len(ratios))))}
-		} else {
-			out[i].Verdict = NotEnough
+		e, decides, tests := ratios[i], ratios[i], len(ratios)
+		if byRest[i] {
+			decides = rests[i]
 		}
+		if rests[i].Known() {
+			tests *= 2
+		}
+		out[i] = Judged{Verdict: NotEnough, P: p}
+		if e.Err > 0 {
+			together := decides.Adjusted(p)
+			out[i].Verdict, out[i].Together = e.Interval().Among(together), together
+			out[i].Least = math.Expm1(e.ArmAt(1 - (1-Confidence)/float64(tests)))
+		}
+		out[i].ByRest = byRest[i] && out[i].Verdict.Differs()
 	}
 	return out
+}
+
+// beside is the p value of a ratio, not adjusted yet, and whether it is that of the ratio to the rest. What
+// differs from the rest, in the same direction, differs whatever the level was; of two
+// chances the better one counts twice (Bonferroni).
+func (e Estimate) beside(rest Estimate) (p float64, byRest bool) {
+	if p = e.pValue(); !rest.Known() {
+		return p, false
+	}
+	other := 1.0
+	if (rest.Log > 0) == (e.Log > 0) {
+		other = rest.pValue()
+	}
+	return math.Min(1, 2*math.Min(p, other)), other < p
+}
+
+// pValue is P; without an error nothing is known.
+func (e Estimate) pValue() float64 {
+	if e.Err == 0 {
+		return 1
+	}
+	return e.P()
 }
 
 // Differs reports whether a ratio is shown not to be 1.

@@ -51,6 +51,12 @@ func each(s string, tell func(at, columns int) bool) {
 	}
 }
 
+// LastLine is the last line of a text with something in it.
+func LastLine(s string) string {
+	s = strings.TrimRight(s, " \t\r\n")
+	return strings.TrimSpace(s[strings.LastIndexAny(s, "\r\n")+1:])
+}
+
 // Clip cuts a text that is wider than width, and says so by its last character.
 func Clip(s string, width int) string {
 	if Width(s) <= width {

@@ -30,6 +30,34 @@ func Match(name, pattern string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
+// TooLong is the length from which OpenSSH refuses a pattern in a list, and with it the
+// whole list (match.c:match_pattern_list has a buffer of 1024).
+const TooLong = 1023
+
+// MatchList reports whether a name matches a comma-separated list of patterns: one of them
+// must, and none that is negated by "!" may (match.c:match_pattern_list).
+func MatchList(name, list string) bool {
+	matched := false
+	for list != "" {
+		var pattern string
+		pattern, list, _ = strings.Cut(list, ",")
+		pattern, negated := strings.CutPrefix(pattern, "!")
+		switch {
+		case len(pattern) >= TooLong:
+			return false
+		case !Match(name, pattern):
+		case negated:
+			return false
+		default:
+			matched = true
+		}
+	}
+	return matched
+}
+
+// MatchListFold is MatchList for a name in lower case, whatever the case of the patterns.
+func MatchListFold(name, list string) bool { return MatchList(name, Lower(list)) }
+
 // Lower makes ASCII letters lower-case and leaves all other bytes alone, as
 // tolower(3) does in OpenSSH. It copies only when it must.
 func Lower(s string) string {

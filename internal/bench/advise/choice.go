@@ -25,7 +25,7 @@ type Choice struct {
 	Tied    int      // how many of the first Options are equally good; 0: the policy allows nothing
 	Present Present
 	Verdict stats.Verdict // of changing to the first Option: equal where no other can be better, either; "" where nothing is known of what is used now
-	Gains   []rank.Gain   // from Present to the first Option, by direction; none where one of them is unknown
+	Gains   []Gain        // from Present to the first Option, by direction; none where one of them is unknown
 	Refused int           // cells that the policy does not allow, or that are not safe
 	Unseen  int           // suites that the policy allows and that were neither measured nor can be predicted
 	Logins  Logins
@@ -104,9 +104,9 @@ func (o Option) score(r *rank.Ranking) float64 {
 
 // gains relates an option to what is used now, in every direction; none where that is
 // unknown.
-func (c *Choice) gains(r *rank.Ranking, to Option) (out []rank.Gain) {
+func (c *Choice) gains(r *rank.Ranking, to Option) (out []Gain) {
 	for i, from := range c.Present.Cells {
-		out = append(out, r.Gain(from, to.Cells[i]))
+		out = append(out, gainOf(r, from, to.Cells[i]))
 	}
 	return out
 }
@@ -114,7 +114,7 @@ func (c *Choice) gains(r *rank.Ranking, to Option) (out []rank.Gain) {
 // equal reports whether another option makes no difference in any direction.
 func (o Option) equal(r *rank.Ranking, other Option) bool {
 	for i, cell := range o.Cells {
-		if !same(o.Suite, other.Suite) && r.Gain(cell, other.Cells[i]).Verdict != stats.Equal {
+		if !same(o.Suite, other.Suite) && gainOf(r, cell, other.Cells[i]).Verdict != stats.Equal {
 			return false
 		}
 	}
@@ -122,7 +122,7 @@ func (o Option) equal(r *rank.Ranking, other Option) bool {
 }
 
 // verdictOf sums up what is gained in all directions.
-func verdictOf(gains []rank.Gain) stats.Verdict {
+func verdictOf(gains []Gain) stats.Verdict {
 	count := map[stats.Verdict]int{}
 	for _, g := range gains {
 		count[g.Verdict]++
@@ -277,7 +277,7 @@ func (c *Choice) Limited(r *rank.Ranking) bool {
 }
 
 // idle reports whether what is used now keeps neither side's CPU busy.
-func idle(g rank.Gain) bool {
+func idle(g Gain) bool {
 	from := g.From
 	if from.Throughput == nil || from.Client == nil {
 		return false

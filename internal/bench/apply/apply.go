@@ -42,6 +42,19 @@ type Params struct {
 	Out, Notes io.Writer
 }
 
+// Check refuses what no lines can be written for.
+func (p Params) Check() error {
+	switch {
+	case !slices.Contains([]string{"", "client", "server", "both"}, p.Sides):
+		return fault.Usage("use client, server or both", "--write %q", p.Sides)
+	case len(p.Hosts) > 0 && p.Sides == "server":
+		return fault.Usage("leave --check out", "--check is for the client's lines")
+	case strings.ContainsFunc(p.Pattern, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"'#=\\", r) }):
+		return fault.Usage("such as --host 'nas*'", "--host %q is not a pattern of ssh_config", p.Pattern)
+	}
+	return nil
+}
+
 // Advised is advice, and the ssh and sshd that are to follow it.
 type Advised struct {
 	Params

@@ -25,7 +25,7 @@ func Ranking(t testing.TB, scale float64, directions ...record.Direction) (*rank
 	})
 	addOverheads(f, directions)
 	f.Environment.CPU, f.Environment.Client, f.Environment.Server = "Simulated CPU", "OpenSSH_9.2p1", "OpenSSH_9.2"
-	r, err := rank.Of(f, rank.Options{})
+	r, err := rank.Of(f, rank.Auto)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,13 +73,10 @@ func (k *collector) single(t record.Trial) record.Sample {
 	return s
 }
 
-// open opens a connection; probes need none.
+// open opens a connection.
 func (k *collector) open(t record.Trial) {
 	k.own[t.ID] = k.noise(k.Connection)
 	k.file.Trials[t.ID] = t
-	if t.Workload == record.Probe {
-		return
-	}
 	k.elapsed += openingTime
 	s := record.Sample{Got: t.Want, Outcome: record.OK, ElapsedNS: openingTime}
 	if k.random.Float64() < k.Fail {

@@ -25,7 +25,6 @@ type Sitting struct {
 	Long       int           // every so many slices of a connection one is longFactor as long
 	Controls   int           // second connections of the first cells
 	Holdouts   int           // cells, from the end, that are never fitted
-	Probe      int           // every so many slices the probe has a turn
 	ExcessNS   float64       // what a slice costs either side besides its bytes
 }
 
@@ -151,9 +150,6 @@ func (s Sitting) trials() (out []record.Trial) {
 			out = append(out, second)
 		}
 	}
-	if s.Probe > 0 {
-		out = append(out, record.Trial{Workload: record.Probe})
-	}
 	return out
 }
 
@@ -162,15 +158,10 @@ func (s Sitting) trials() (out []record.Trial) {
 func (m *Machine) turns(f *record.File, s Sitting, own map[int]float64) {
 	w := &weather{of: m.Neighbours, random: m.random, phase: 2 * math.Pi * m.random.Float64()}
 	var ids []int
-	probe := 0
 	for id, t := range f.Trials {
-		if t.Workload == record.Probe {
-			probe = id
-		} else {
-			ids = append(ids, id)
-			if t.Role == record.RoleHoldout {
-				ids = append(ids, id, id)
-			}
+		ids = append(ids, id)
+		if t.Role == record.RoleHoldout {
+			ids = append(ids, id, id)
 		}
 	}
 	slices.Sort(ids)
@@ -185,24 +176,17 @@ func (m *Machine) turns(f *record.File, s Sitting, own map[int]float64) {
 			batch = record.Slices{Sitting: 1, Start: time.Unix(0, int64(now))}
 		}
 	}
-	for round, turn := 1, 0; now < s.Length; round++ {
+	for round := 1; now < s.Length; round++ {
 		m.random.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 		for _, id := range ids {
-			if turn++; s.Probe > 0 && turn%s.Probe == 0 {
-				take(probe, round, false)
-			}
 			take(id, round, s.Long > 0 && (round+id)%s.Long == 0)
 		}
 	}
 	f.Slices = append(f.Slices, batch)
 }
 
-// slice is one turn of one connection, or of the probe.
+// slice is one turn of one connection.
 func (m *Machine) slice(t record.Trial, s Sitting, own, slow float64, long bool) record.Slice {
-	if t.Workload == record.Probe {
-		cpu := time.Duration(1e6 * m.scale() * slow * m.noise(m.Noise))
-		return record.Slice{Trial: t.ID, WallNS: cpu, Bytes: 1 << 20, ClientCPUNS: &cpu}
-	}
 	cell := t.Want.Bulk()
 	bytes := math.Ceil(float64(s.Slice)/(m.Path+m.Server(cell))/32768) * 32768
 	if long {

@@ -27,7 +27,7 @@ func Crowded(seed uint64) *Machine {
 	}
 }
 
-// Simulate lets all cells take turns for a simulated time, without a probe, and has logins.
+// Simulate lets all cells take turns for a simulated time, and has logins.
 func Simulate(t testing.TB, m *Machine, length time.Duration) *record.File {
 	t.Helper()
 	c := record.Campaign{Offer: Offer(), Target: "simulated", Seed: m.Seed}
@@ -55,14 +55,14 @@ func Sit(t testing.TB, m *Machine, length time.Duration) *record.File {
 	t.Helper()
 	c := record.Campaign{Target: "loopback", Engine: "openssh", Server: "openssh", Offer: Offer(), Directions: []record.Direction{record.Upload}}
 	return m.Sit(c, Sitting{
-		Cells: alg.Fold(Offer()).Bulk, Length: length, Slice: 2 * time.Millisecond, Long: 6, Controls: 10, Holdouts: 12, Probe: 10, ExcessNS: 70e3,
+		Cells: alg.Fold(Offer()).Bulk, Length: length, Slice: 2 * time.Millisecond, Long: 6, Controls: 10, Holdouts: 12, ExcessNS: 70e3,
 	})
 }
 
 // Of ranks a file and checks that every number is one.
-func Of(t testing.TB, f *record.File, o rank.Options) *rank.Ranking {
+func Of(t testing.TB, f *record.File, by rank.By) *rank.Ranking {
 	t.Helper()
-	r, err := rank.Of(f, o)
+	r, err := rank.Of(f, by)
 	if err != nil {
 		t.Fatal(err)
 	}

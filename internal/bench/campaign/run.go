@@ -246,7 +246,7 @@ func (j *Run) report(f *record.File, name string, drain context.Context, runErr 
 	if runErr = j.shortfall(runErr, name); drain.Err() != nil {
 		runErr = nil
 	}
-	ranking, err := rank.Of(f, rank.Options{})
+	ranking, err := rank.Of(f, rank.Auto)
 	if errors.Is(err, rank.ErrNoSamples) && drain.Err() != nil {
 		fmt.Fprintf(j.Stderr, "nothing was measured yet; continue with: %s%s\n", j.GoOn, name)
 		return nil

@@ -152,7 +152,7 @@ func (c *Comparison) cells(tables []table) {
 			}
 			row.Values = append(row.Values, c.value(e.best))
 			if k > 0 {
-				row.Ratios = append(row.Ratios, Ratio{Speed: e.over(first), P: 1})
+				row.Ratios = append(row.Ratios, Ratio{Speed: e.over(first)})
 			}
 		}
 		if len(row.Values) == len(tables) {
@@ -200,18 +200,5 @@ func (c *Comparison) level(k int) float64 {
 	return math.Hypot(first.Level(c.By), other.Level(c.By))
 }
 
-// BulkBasis says by what cells are compared.
-func (c *Comparison) BulkBasis() string {
-	if c.By == rank.Throughput {
-		return string(rank.Throughput)
-	}
-	return rank.CostOf(c.of == bothSides)
-}
-
-// KexBasis says by what logins are compared.
-func (c *Comparison) KexBasis() string {
-	if c.KexBy == rank.Throughput {
-		return "time"
-	}
-	return rank.CostOf(c.of == bothSides)
-}
+// ClientAlone reports whether costs are those of the client: the server's are not known everywhere.
+func (c *Comparison) ClientAlone() bool { return c.of == clientAlone }

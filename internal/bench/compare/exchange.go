@@ -48,7 +48,7 @@ func (c *Comparison) exchanges(tables []table) {
 		own := c.exchange(first, k.Name)
 		for _, in := range c.Inputs[1:] {
 			if other := c.exchange(in.Ranking, k.Name); other.Known() && own.Known() {
-				g.Ratios = append(g.Ratios, Ratio{Speed: own.Over(other), P: 1})
+				g.Ratios = append(g.Ratios, Ratio{Speed: own.Over(other)})
 			}
 		}
 		if len(g.Ratios) == len(c.Inputs)-1 {

@@ -12,7 +12,7 @@ import (
 
 func measured(machine string, rows ...record.Measurement) compare.Input {
 	f := &record.File{Measurements: rows}
-	r, err := rank.Of(f, rank.Options{})
+	r, err := rank.Of(f, rank.Auto)
 	if err != nil {
 		panic(err)
 	}

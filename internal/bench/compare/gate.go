@@ -136,7 +136,7 @@ func (l Line) Range() string {
 // Lines are all lines of the comparison.
 func (c *Comparison) Lines() (lines []Line) {
 	c.each(func(name string, login bool, k int, r Ratio) {
-		l := Line{Name: name, File: c.Inputs[k+1].Label, Login: login, Own: r.Speed.Interval(), Together: r.together}
+		l := Line{Name: name, File: c.Inputs[k+1].Label, Login: login, Own: r.Speed.Interval(), Together: r.Together}
 		if r.ByRest {
 			l.Than = " as the rest"
 		}

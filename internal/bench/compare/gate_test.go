@@ -16,7 +16,7 @@ import (
 func rankingOf(err float64, costs map[string]float64) *rank.Ranking {
 	r := &rank.Ranking{By: rank.Cost}
 	r.Noise.Cost = 1
-	r.Slowed.Turns = 1 // what other guests did is known: runs differ by little else
+	r.Slowed.Known = true // what other guests did is known: runs differ by little else
 	for _, cipher := range []string{"aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com"} {
 		if cost, ok := costs[cipher]; ok {
 			e := rank.Figures{Total: stats.Estimate{Log: math.Log(cost), Err: err, N: 9}}

@@ -56,7 +56,7 @@ func (c *Comparison) groups(tables []table) {
 		for _, n := range names {
 			g := Group{Name: n}
 			for k := 1; k < len(tables); k++ {
-				r := Ratio{Speed: c.pooled(tables, k, func(s alg.Suite) bool { return name(s) == n }), P: 1}
+				r := Ratio{Speed: c.pooled(tables, k, func(s alg.Suite) bool { return name(s) == n })}
 				if rest := c.pooled(tables, k, func(s alg.Suite) bool { return name(s) != n }); rest.Known() && c.level(k) > 0 {
 					r.Rest = r.Speed.Over(rest.WithError(c.lineLevel(k), 0))
 				}

@@ -8,7 +8,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// Result is a method and what its runs show: medians with their 95 % intervals, or
+// MethodResult is a method and what its runs show: medians with their 95 % intervals, or
 // their range where there are fewer than six. N of a figure is 0 where there is
 // none.
 type MethodResult struct {
@@ -35,7 +35,7 @@ func (r MethodResult) Against(other MethodResult) stats.Verdict {
 // Ran reports whether there were runs enough for a figure.
 func (r MethodResult) Ran() bool { return r.ran }
 
-// Of are the results of a file, in the order of its methods.
+// MethodResults are the results of a file, in the order of its methods.
 func MethodResults(f *record.File) []MethodResult {
 	var results []MethodResult
 	for i, method := range f.Methods {

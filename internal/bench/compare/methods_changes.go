@@ -10,27 +10,27 @@ import (
 	"sshpace/internal/record"
 )
 
-// Comparison relates the methods of several files to those of the first.
+// MethodComparison relates the methods of several files to those of the first.
 type MethodComparison struct {
 	Files   []string       // the first is what the others are related to
 	Changes []MethodChange // of the methods that all files have figures of
 	Only    []OnlyMethod   // what not all files have figures of
 }
 
-// Change is a method, and what became of it in each file but the first.
+// MethodChange is a method, and what became of it in each file but the first.
 type MethodChange struct {
 	record.Method
 	Speed []MethodRatio // above 1: faster
 	Cost  []MethodRatio // of CPU time per byte, both sides together; above 1: more of it
 }
 
-// Only is a method that has figures in some of the files.
+// OnlyMethod is a method that has figures in some of the files.
 type OnlyMethod struct {
 	record.Method
-	Files []int // their places
+	Files []int `json:"in_files"` // their places, from 0
 }
 
-// Ratio is a figure relative to the first file's. It is not known where one of them
+// MethodRatio is a figure relative to the first file's. It is not known where one of them
 // has fewer than two runs.
 type MethodRatio struct {
 	stats.Estimate
@@ -56,7 +56,7 @@ func estimate(values []float64) stats.Estimate {
 	return stats.Estimate{Log: stats.Median(logs), Err: stats.MedianEfficiency * math.Sqrt(stats.Variance(logs)/n), DF: n - 1, N: len(logs)}
 }
 
-// Compare relates the results of files to those of the first.
+// Methods relates the results of files to those of the first.
 func Methods(files []string, results [][]MethodResult) *MethodComparison {
 	c := &MethodComparison{Files: files}
 	measured := make([][]*MethodResult, len(results))

@@ -13,27 +13,18 @@ import (
 	"sshpace/internal/bench/rank"
 )
 
-// File reads and ranks one record file.
+// RankFile reads and ranks one record file.
 func RankFile(path string, by rank.By) (*rank.Ranking, error) {
-	records, err := Load(path, func(f *record.File) *record.File { return f })
+	records, err := store.Load(path)
 	if err != nil {
 		return nil, err
 	}
 	return RankRecords(path, records, by)
 }
 
-// Load reads one record file and changes it.
-func Load(path string, change func(*record.File) *record.File) (*record.File, error) {
-	records, err := store.Load(path)
-	if err != nil {
-		return nil, err
-	}
-	return change(records), nil
-}
-
-// Of ranks what a file holds.
+// RankRecords ranks what a file holds.
 func RankRecords(path string, records *record.File, by rank.By) (*rank.Ranking, error) {
-	r, err := rank.Of(records, rank.Options{By: by})
+	r, err := rank.Of(records, by)
 	if errors.Is(err, rank.ErrNoSamples) && len(records.LoginKinds)+len(records.Methods) > 0 {
 		return nil, fault.Usage("measure with sshpace bench", "%s contains no cipher ranking", path)
 	}
@@ -43,7 +34,7 @@ func RankRecords(path string, records *record.File, by rank.By) (*rank.Ranking, 
 	return r, err
 }
 
-// Compare relates the rankings of files, as far as a policy allows, to the first one.
+// CompareFiles relates the rankings of files, as far as a policy allows, to the first one.
 func CompareFiles(paths []string, allowed func(*rank.Ranking) *rank.Ranking, o Options) (*Comparison, error) {
 	var inputs []Input
 	for _, path := range paths {
@@ -60,19 +51,19 @@ func CompareFiles(paths []string, allowed func(*rank.Ranking) *rank.Ranking, o O
 	return c, err
 }
 
-// Ceilings relates a ranking to the limits of its machine: those in the
-// named file, or the newest ones of a machine with the same processor.
-func Ceilings(results store.Store, r *rank.Ranking, path string, change func(*record.File) *record.File) error {
+// CeilingsOf relates a ranking to the limits of its machine: those in the
+// named file, or the newest ones of a machine with the same processor; nil without any.
+func CeilingsOf(results store.Store, r *rank.Ranking, path string, change func(*record.File) *record.File) (*Ceilings, error) {
 	file := results.Limits(r.Environment, change)
 	if path != "" {
 		var err error
 		if file, err = store.LoadLimits(path); err != nil {
-			return err
+			return nil, err
 		}
 		file = change(file)
 	}
-	if file != nil {
-		r.Ceilings = rank.CeilingsOf(r, file)
+	if file == nil {
+		return nil, nil
 	}
-	return nil
+	return ceilingsOf(r, file), nil
 }

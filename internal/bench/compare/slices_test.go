@@ -18,7 +18,7 @@ func related(t *testing.T, length time.Duration, a, b *benchtest.Machine) *compa
 	t.Helper()
 	var inputs []compare.Input
 	for i, m := range []*benchtest.Machine{a, b} {
-		r := benchtest.Of(t, benchtest.Sit(t, m, length), rank.Options{})
+		r := benchtest.Of(t, benchtest.Sit(t, m, length), rank.Auto)
 		inputs = append(inputs, compare.Input{Label: string(rune('a' + i)), Ranking: r})
 	}
 	c, err := compare.Of(inputs, compare.Options{})

@@ -56,7 +56,7 @@ func newRig(t testing.TB) Rig {
 			t.Error(err)
 		}
 	})
-	return Rig{Dir: dir, Spawner: spawner, Flow: []string{os.Args[0], "flow"}, Data: "zero", Connect: 20 * time.Second}
+	return Rig{Dir: dir, Spawner: spawner, Flow: []string{os.Args[0], "flow"}, Data: "zero", Connect: 2 * time.Minute}
 }
 
 // newPrivate drives the installed ssh and sshd.

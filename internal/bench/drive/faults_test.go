@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/record"
 )
@@ -78,18 +79,21 @@ func TestClientsThatFail(t *testing.T) {
 // A slice that stands still is given up, and a copy, whose bytes until then are counted.
 func TestStall(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	p := faked(t, `(head -c 200000; exec sleep 60) | eval "$1"`)
-	p.Connect = 4 * time.Second // more than opening takes on a busy machine
-	if s := mustOpen(t, p); s.Outcome != record.OK {
-		t.Fatalf("%+v", s)
-	}
-	if _, lost, err := p.Slice(t.Context(), sittings(record.Upload)[0], time.Millisecond); lost != "no byte arrived in time" || err != nil {
-		t.Errorf("lost %q, %v", lost, err)
-	}
-	s := mustRun(t, p, record.Trial{Want: aes, Workload: record.Copy, Direction: record.Upload, SizeBytes: 2 << 20})
-	if s.Outcome != record.TimedOut || s.Bytes != 200000 {
-		t.Errorf("copy: %+v", s)
-	}
+	waittest.InTime(t, time.Second, func(limit time.Duration) error {
+		p := faked(t, `(head -c 200000; exec sleep 600) | eval "$1"`)
+		p.Connect = limit
+		if s := mustOpen(t, p); s.Outcome != record.OK {
+			return fmt.Errorf("%+v", s)
+		}
+		if _, lost, err := p.Slice(t.Context(), sittings(record.Upload)[0], time.Millisecond); lost != "no byte arrived in time" || err != nil {
+			return fmt.Errorf("lost %q, %w", lost, err)
+		}
+		s := mustRun(t, p, record.Trial{Want: aes, Workload: record.Copy, Direction: record.Upload, SizeBytes: 2 << 20})
+		if s.Outcome != record.TimedOut || s.Bytes != 200000 {
+			return fmt.Errorf("copy: %+v", s)
+		}
+		return nil
+	})
 }
 
 // A copy that ends well without all its bytes is none.

@@ -72,11 +72,7 @@ func (r *Rig) startClient(argv, env []string, offer alg.Suite, log string, stdin
 		c.cmd.Stdout = stdout
 	}
 	c.cmd.Stderr = c.stderr
-	// Without a terminal nothing can ask: the ssh of a jump host knows nothing of
-	// our BatchMode, and would wait for a password that nobody sees it ask for.
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	c.cmd.WaitDelay = time.Second // a jump host's ssh may hold stderr open
-	c.cmd.Env = append(append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never"), env...)
+	proc.Unattended(c.cmd, env)
 	c.started = time.Now()
 	if err := r.Spawner.Start(c.cmd); err != nil {
 		c.log.Close()

@@ -49,11 +49,10 @@ func lose(l line, err error) string {
 
 // sitting is what connections that are open together share.
 type sitting struct {
-	lines  map[int]line // by trial; two trials may share one
-	warm   map[int]bool // trials whose calibration is over
-	sizes  map[turn]int64
-	probes map[int]*probe
-	mover  *mover
+	lines map[int]line // by trial; two trials may share one
+	warm  map[int]bool // trials whose calibration is over
+	sizes map[turn]int64
+	mover *mover
 }
 
 // prepare makes what slices need.
@@ -71,7 +70,7 @@ func (s *sitting) prepare(r *Rig) error {
 		return err
 	}
 	s.mover = newMover(payload, null, r.Connect)
-	s.lines, s.warm, s.sizes, s.probes = map[int]line{}, map[int]bool{}, map[turn]int64{}, map[int]*probe{}
+	s.lines, s.warm, s.sizes = map[int]line{}, map[int]bool{}, map[turn]int64{}
 	return nil
 }
 
@@ -111,7 +110,7 @@ func (s *sitting) seat(o opened, each func(record.Trial, record.Sample) error) e
 }
 
 // Close ends the connections of trials, and says which of them exchanged keys
-// again meanwhile. Probes end with the last one.
+// again meanwhile.
 func (s *sitting) Close(ids ...int) (rekeys map[int]int) {
 	rekeys = map[int]int{}
 	for _, id := range ids {
@@ -124,9 +123,6 @@ func (s *sitting) Close(ids ...int) (rekeys map[int]int) {
 		if n := l.end(); n > 0 {
 			rekeys[id] = n
 		}
-	}
-	if len(s.lines) == 0 {
-		s.endProbes()
 	}
 	return rekeys
 }
@@ -148,14 +144,10 @@ type turn struct {
 	length time.Duration
 }
 
-// Slice lets the connection of a trial move data for about length, or a probe do
-// its work. lost says why the connection came to its end, if it did. The error is a
+// Slice lets the connection of a trial move data for about length.
+// lost says why the connection came to its end, if it did. The error is a
 // *Pause where the slice is of no use, and nothing is broken.
 func (s *sitting) Slice(ctx context.Context, t record.Trial, length time.Duration) (out record.Slice, lost string, err error) {
-	if t.Workload == record.Probe {
-		out, err := s.probe(t.ID)
-		return out, "", err
-	}
 	l := s.lines[t.ID]
 	if l == nil {
 		return out, "it is not open", nil

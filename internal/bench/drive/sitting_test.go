@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/record"
 )
 
@@ -154,20 +155,6 @@ func TestSliceOfALostConnection(t *testing.T) {
 	p.Close(1, 3)
 }
 
-func TestProbe(t *testing.T) {
-	p := newPrivate(t)
-	sit(t, p, sittings(record.Upload))
-	defer p.Close(1, 2, 3)
-	for range 3 {
-		for id := 11; id <= 12; id++ {
-			s, _, err := p.Slice(t.Context(), record.Trial{ID: id, Workload: record.Probe}, 0)
-			if err != nil || s.Trial != id || s.Bytes != probePieces*probePiece || *s.ClientCPUNS <= 0 {
-				t.Fatalf("%+v, %v", s, err)
-			}
-		}
-	}
-}
-
 func TestRemoteSlices(t *testing.T) {
 	r := newRemote(t)
 	r.Data = "random"
@@ -242,19 +229,12 @@ func TestHoldersEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			pid, _, _ := strings.Cut(string(text), " ")
-			if _, err := os.Stat("/proc/" + pid); err != nil {
-				t.Fatal("no holder:", err)
+			var pid int
+			if _, err := fmt.Sscan(string(text), &pid); err != nil || waittest.Ended(pid) {
+				t.Fatalf("no holder %d: %v", pid, err)
 			}
 			end(p, c)
-			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-				if _, err := os.Stat("/proc/" + pid); os.IsNotExist(err) {
-					return
-				}
-				if time.Now().After(deadline) {
-					t.Fatal("the holder sleeps on")
-				}
-			}
+			waittest.Gone(t, pid)
 		})
 	}
 }

@@ -60,6 +60,26 @@ func Command(program []string, args ...string) string {
 	return "exec " + shell.Line(slices.Concat(program, args)...)
 }
 
+// Sink is a flow process at a server that makes all that arrives vanish: the command that starts
+// it, and what it has counted.
+type Sink struct {
+	*Counter
+	Command string
+	path    string
+}
+
+// NewSink is one whose counter is in a new file; program are the words that lead to Main.
+func NewSink(program []string, path string) (*Sink, error) {
+	counter, err := CreateCounter(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Sink{counter, Command(program, "sink", path), path}, nil
+}
+
+// Close gives up the counter, and its file.
+func (s *Sink) Close() error { return errors.Join(s.Counter.Close(), os.Remove(s.path)) }
+
 // sink makes everything that it reads vanish: it splices a pipe into
 // /dev/null, which moves pages without looking at them.
 func sink(counter *Counter, in *os.File) error {

@@ -19,8 +19,7 @@ type ForeignLoad struct {
 	Used func() (all, own time.Duration, ok bool)
 	Now  func() time.Time
 
-	last   reading
-	probes map[int]bool // trials whose CPU time is this process's
+	last reading
 }
 
 type reading struct {
@@ -37,17 +36,11 @@ func Used() (all, own time.Duration, ok bool) {
 
 // Record hands a record on, slices with the foreign load.
 func (f *ForeignLoad) Record(r record.Record) error {
-	if t := r.Trial; t != nil && t.Workload == record.Probe {
-		if f.probes == nil {
-			f.probes = map[int]bool{}
-		}
-		f.probes[t.ID] = true
-	}
 	now := reading{at: f.Now()}
 	now.all, now.own, now.ok = f.Used()
 	if r.Slices != nil && now.ok && f.last.ok {
 		r.Slices.SpanNS = now.at.Sub(f.last.at)
-		if ssh, known := f.ssh(r.Slices.Slices); known {
+		if ssh, known := sshCPU(r.Slices.Slices); known {
 			foreign := max(0, now.all-f.last.all-(now.own-f.last.own)-ssh)
 			r.Slices.ForeignCPUNS = &foreign
 		}
@@ -56,13 +49,10 @@ func (f *ForeignLoad) Record(r record.Record) error {
 	return f.Sink(r)
 }
 
-// ssh is the CPU time that slices took of this machine beside this process's; known
+// sshCPU is the CPU time that slices took of this machine beside this process's; known
 // is false where a clock could not be read.
-func (f *ForeignLoad) ssh(all []record.Slice) (sum time.Duration, known bool) {
+func sshCPU(all []record.Slice) (sum time.Duration, known bool) {
 	for _, s := range all {
-		if f.probes[s.Trial] {
-			continue
-		}
 		if s.ClientCPUNS == nil || s.ServerCPUNS == nil {
 			return 0, false
 		}

@@ -144,18 +144,10 @@ func (s *session) open(ctx context.Context, trials []record.Trial) error {
 	defer context.AfterFunc(s.params.Drain, stop)()
 	var named []record.Trial
 	for _, t := range trials {
-		t := s.named(t)
-		if t.Workload != record.Probe {
-			named = append(named, *t)
-		} else if err := s.write(record.Record{Trial: t}); err != nil { // a probe has no connection
-			return err
-		}
+		named = append(named, *s.named(t))
 	}
-	return s.driver.Open(ctx, named, func(t record.Trial, sample record.Sample) error {
-		sample.Trial = t.ID
-		if Check(t, &sample); sample.Outcome != record.OK {
-			s.driver.Close(t.ID)
-		} else {
+	return Open(ctx, s.driver, named, func(t record.Trial, sample record.Sample) error {
+		if sample.Outcome == record.OK {
 			s.trials[t.ID] = t
 		}
 		s.plan.Opened(t, sample)
@@ -177,7 +169,7 @@ func (s *session) single(ctx context.Context, t record.Trial) error {
 		return err
 	}
 	sample.Trial = t.ID
-	Check(t, &sample)
+	check(t, &sample)
 	if err := s.write(record.Record{Sample: &sample}); err != nil {
 		return err
 	}

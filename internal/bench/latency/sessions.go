@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sshpace/internal/base/fault"
@@ -18,6 +19,23 @@ type Sessions struct {
 	lanes []*Lane
 	load  *Load    // nil: none
 	Notes []string // what cannot be measured, and why
+}
+
+// Check refuses an interval, a direction of a transfer beside ("": none) and names of lanes that nothing can be
+// measured with.
+func Check(interval time.Duration, direction string, names []string) error {
+	switch {
+	case interval < time.Millisecond:
+		return fault.Usage("0.001 or more", "--interval %s", interval)
+	case direction != "" && direction != Upload && direction != Download:
+		return fault.Usage("--load=upload or --load=download", "--load=%s", direction)
+	}
+	for _, name := range names {
+		if !slices.Contains(Lanes(), name) {
+			return fault.Usage("there are "+strings.Join(Lanes(), ", "), "unknown session %q", name)
+		}
+	}
+	return nil
 }
 
 // OpenAll logs in for each lane that is named (nil: all), and for a transfer in a

@@ -3,7 +3,6 @@ package login
 import (
 	"context"
 	"fmt"
-	"math"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/sshtest"
 	"sshpace/internal/sys/relay"
 )
@@ -68,8 +68,7 @@ func knownIn(argv []string) string {
 // checkPhases carries out a login. On a busy machine a clock outside may show more than
 // the login, and what came late may all come at once, hence some tries.
 func checkPhases(t *testing.T, argv ArgvFunc, trip time.Duration) {
-	var last string
-	for range 10 {
+	waittest.Until(t, "phases that make the login", func() bool {
 		began := time.Now()
 		l, err := Watch(context.Background(), t.TempDir(), argv, nil)
 		outside := time.Since(began)
@@ -84,10 +83,13 @@ func checkPhases(t *testing.T, argv ArgvFunc, trip time.Duration) {
 		// sees the end of the phase before late, hence half a round trip.
 		waits := l.Span(Kex) >= trip/2 && l.Span(Service)+l.Span(Sign) >= trip/2
 		off := float64(sum)/float64(outside) - 1
-		if waits && math.Abs(off) <= 0.03 {
-			return
+		if sum > outside {
+			t.Errorf("%v of phases in %v", sum, outside)
 		}
-		last = fmt.Sprintf("off by %.1f %%, a round trip takes %v: %v", 100*off, trip, l.Spans)
-	}
-	t.Error(last)
+		if waits && off >= -0.03 {
+			return true
+		}
+		t.Logf("off by %.1f %%, a round trip takes %v: %v", 100*off, trip, l.Spans)
+		return false
+	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/safedir"
 )
@@ -87,16 +88,6 @@ func next(t *testing.T, s *Server) *Conn {
 	return conn
 }
 
-// gone waits until a process is no more.
-func gone(t *testing.T, pid int) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("process %d is still there", pid)
-		}
-	}
-}
-
 // The real sshd through it: two connections at once, a login on one, the cost of
 // the whole process tree, and the end of the other with Close.
 func TestRealServer(t *testing.T) {
@@ -146,7 +137,7 @@ func TestRealServer(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	gone(t, waiting.pid())
+	waittest.Gone(t, waiting.pid())
 	_ = idle.SetReadDeadline(time.Now().Add(20 * time.Second))
 	if _, err := io.Copy(io.Discard, idle); err != nil {
 		t.Errorf("the idle connection ended with %v", err)
@@ -161,7 +152,7 @@ func TestEndedKills(t *testing.T) {
 	if cpu := conn.Ended(50 * time.Millisecond); cpu <= 0 {
 		t.Errorf("a busy process cost %v", cpu)
 	}
-	gone(t, conn.pid())
+	waittest.Gone(t, conn.pid())
 }
 
 // What the process starts dies with it.
@@ -171,23 +162,13 @@ func TestEndedKillsTheGroup(t *testing.T) {
 	dial(t, s)
 	conn := next(t, s)
 	var child int
-	for deadline := time.Now().Add(20 * time.Second); child == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	waittest.Until(t, "a child", func() bool {
 		text, _ := os.ReadFile(pidFile)
 		_, _ = fmt.Sscan(string(text), &child)
-	}
+		return child != 0
+	})
 	conn.Ended(0)
-	if child == 0 {
-		t.Fatal("no child was started")
-	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child))
-		if err != nil || strings.Contains(string(stat), ") Z ") { // nobody may be there to wait for it
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the child %d lives on", child)
-		}
-	}
+	waittest.Gone(t, child)
 }
 
 func TestNextIsTheNewest(t *testing.T) {

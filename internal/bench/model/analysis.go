@@ -27,77 +27,71 @@ type Analysis struct {
 // Analyse fits everything to the transfers of one direction, in the order in
 // which they were measured. cells are all that can be asked for, by canonical
 // names; cores is how many client and server can use together, 0 if unknown.
-func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer, cores int) *Analysis {
-	transfers = slices.DeleteFunc(slices.Clone(transfers), func(t Transfer) bool { return t.Cell.Direction != direction })
-	a := &Analysis{Direction: direction, Cells: slices.Clone(cells), cores: cores, Transfers: len(transfers)}
-	for _, t := range transfers {
+func Analyse(direction record.Direction, cells []alg.Suite, s Sittings, cores int) *Analysis {
+	s.Connections = slices.DeleteFunc(slices.Clone(s.Connections), func(t Transfer) bool { return t.Cell.Direction != direction })
+	a := &Analysis{Direction: direction, Cells: slices.Clone(cells), cores: cores, Transfers: len(s.Connections)}
+	for _, t := range s.Connections {
 		a.Cells = append(a.Cells, t.Cell.Suite)
 	}
-	slices.SortFunc(a.Cells, func(x, y alg.Suite) int {
-		return cmp.Or(cmp.Compare(x.Cipher, y.Cipher), cmp.Compare(x.MAC, y.MAC))
-	})
-	a.Cells = slices.Compact(a.Cells)
-	fit := func(of func(Transfer) stats.Estimate, q quantity) Series {
-		s := fitSeries(a.Cells, a.observe(transfers, of, q), between(transfers, betweenCosts))
-		s.slow(a, transfers, q)
-		return s
+	a.sort()
+	fit := func(q quantity, of func(Transfer) stats.Estimate) Series {
+		out := fitSeries(a.Cells, a.observe(s, q, of), s.between(betweenCosts))
+		for i, cell := range a.Cells {
+			out.Figures[i].Slowed = s.slowed[q][execution(record.CellOf(cell, direction))]
+		}
+		return out
 	}
-	a.Client = fit(func(t Transfer) stats.Estimate { return t.Client }, client)
-	a.Server = fit(func(t Transfer) stats.Estimate { return t.Server }, server)
+	a.Client = fit(client, func(t Transfer) stats.Estimate { return t.Client })
+	a.Server = fit(server, func(t Transfer) stats.Estimate { return t.Server })
 	a.Works, a.Total = a.Client.known(), a.Client
 	if a.Server.known() {
 		a.Total = sumOf(a.Client, a.Server)
 	}
 	if !a.Works {
-		a.Wall = fit(func(t Transfer) stats.Estimate { return t.Wall }, wall)
+		a.Wall = fit(wall, func(t Transfer) stats.Estimate { return t.Wall })
 		return a
 	}
 	ratio, cost := func(t Transfer) stats.Estimate { return t.ratio }, a.costlier()
-	if coresLeft(cores, transfers) == 1 { // both sides share it
+	if s.coresLeft(cores) == 1 { // both sides share it
 		ratio, cost = Transfer.ratioToBoth, a.Total
 	}
-	a.Wall = fromCosts(a.Cells, a.observe(transfers, ratio, wall), cost, between(transfers, betweenTimes))
+	a.Wall = fromCosts(a.Cells, a.observe(s, wall, ratio), cost, s.between(betweenTimes))
 	for i, f := range a.Cost().Figures { // wall time is a multiple of the CPU time of the costlier side
 		a.Wall.Figures[i].Slowed = f.Slowed
 	}
 	return a
 }
 
+// sort orders the cells, each once.
+func (a *Analysis) sort() {
+	slices.SortFunc(a.Cells, func(x, y alg.Suite) int {
+		return cmp.Or(cmp.Compare(x.Cipher, y.Cipher), cmp.Compare(x.MAC, y.MAC))
+	})
+	a.Cells = slices.Compact(a.Cells)
+}
+
 // Between-run standard deviations of a cell beside all others, which nothing within a run
 // shows: of nine quiet runs, and what a core that other programs keep busy adds.
 const (
 	betweenCosts = 0.002
-	betweenTimes = 0.008
+	betweenTimes = 0.012
 	betweenBusy  = 0.025
 )
 
 // between is the standard deviation of figures from one run to the next.
-func between(transfers []Transfer, quiet float64) float64 {
-	if len(transfers) == 0 || transfers[0].copied {
+func (s Sittings) between(quiet float64) float64 {
+	if s.copied {
 		return 0
 	}
-	return math.Hypot(quiet, betweenBusy*math.Min(1, transfers[0].foreign))
+	return math.Hypot(quiet, betweenBusy*math.Min(1, s.Foreign))
 }
 
 // coresLeft is how many cores other programs left to client and server, 0 if unknown.
-func coresLeft(cores int, transfers []Transfer) int {
-	if cores == 0 || len(transfers) == 0 {
-		return cores
+func (s Sittings) coresLeft(cores int) int {
+	if cores == 0 {
+		return 0
 	}
-	return max(1, cores-int(math.Round(transfers[0].foreign)))
-}
-
-// slow fills in what other guests added to each cell.
-func (s *Series) slow(a *Analysis, transfers []Transfer, q quantity) {
-	kinds := map[string]stats.Estimate{}
-	for _, t := range transfers {
-		if e := t.slowed[q]; e.N > 0 {
-			kinds[execution(t.Cell)] = e
-		}
-	}
-	for i, cell := range a.Cells {
-		s.Figures[i].Slowed = kinds[execution(record.CellOf(cell, a.Direction))]
-	}
+	return max(1, cores-int(math.Round(s.Foreign)))
 }
 
 func one(yes bool) int {
@@ -110,11 +104,11 @@ func one(yes bool) int {
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // observe picks one quantity.
-func (a *Analysis) observe(transfers []Transfer, of func(Transfer) stats.Estimate, q quantity) (out []observation) {
-	for _, t := range transfers {
+func (a *Analysis) observe(s Sittings, q quantity, of func(Transfer) stats.Estimate) (out []observation) {
+	for _, t := range s.Connections {
 		if e := of(t); e.N > 0 {
 			o := observation{cell: slices.Index(a.Cells, t.Cell.Suite), log: e.Log, n: e.N, blocks: t.blocks[q], holdout: t.Trial.Role == record.RoleHoldout}
-			if t.copied {
+			if s.copied {
 				o.n = 0
 			}
 			out = append(out, o)

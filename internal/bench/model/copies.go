@@ -20,7 +20,8 @@ const stretch = 16
 // CopiesOf frees copies, in the order of time, of the level that the machine had in each
 // stretch of them: a two-way fit of stretches and cells (Tukey's median polish), as far as
 // levels exceed their error. drift are those levels.
-func CopiesOf(all []Timed) (out []Transfer, drift []float64) {
+func CopiesOf(all []Timed) (out Sittings, drift []float64) {
+	out.copied = true
 	cells := map[record.Cell]int{}
 	readings := make([]stats.Reading, len(all))
 	for i, c := range all {
@@ -44,8 +45,8 @@ func CopiesOf(all []Timed) (out []Transfer, drift []float64) {
 		}
 	}
 	for i, c := range all {
-		out = append(out, Transfer{
-			Trial: c.Trial, Cell: c.Trial.Cell(), copied: true,
+		out.Connections = append(out.Connections, Transfer{
+			Trial: c.Trial, Cell: c.Trial.Cell(),
 			Wall: stats.Estimate{Log: readings[i].Value - drift[readings[i].Row], N: 1},
 		})
 	}

@@ -170,16 +170,6 @@ func (e *estimator) fit() {
 	e.interaction = math.Sqrt(math.Max(squares/degrees, usualInteraction*usualInteraction/4))
 }
 
-// parameters are those of cipher + MAC, and one for each other class that was measured.
-func (e *estimator) parameters() int {
-	_, variances := e.means(make([]float64, len(e.obs)), fittable)
-	others := -len(e.fitted)
-	for _, v := range variances {
-		others += one(!math.IsInf(v, 1))
-	}
-	return others + int(math.Round(e.model.used()))
-}
-
 func costsOf(points []point) []float64 {
 	out := make([]float64, len(points))
 	for k, p := range points {
@@ -225,12 +215,10 @@ func (e *estimator) of(values []float64) []Figure {
 
 // fill gives each cell the figure of its class.
 func (e *estimator) fill(figures []Figure, values []float64) {
-	counts, held := make([]int, len(e.cells)), make([]bool, len(e.cells))
-	basis := make([]int, len(e.classes))
+	counts, basis := make([]int, len(e.cells)), make([]int, len(e.classes))
 	for _, o := range e.obs {
 		counts[o.cell]++
 		basis[e.class[o.cell]]++
-		held[o.cell] = held[o.cell] || o.holdout
 	}
 	for k, f := range e.of(values) {
 		for _, i := range e.classes[k] {

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -36,36 +35,30 @@ type located struct {
 	blocks []block
 }
 
-// transfersOf locates all connections. Costs have the usual level of all of them together.
-func transfersOf(connections []*connection, excess Excess) []Transfer {
-	windows, timed := 0, false
+// locate finds what all connections cost either side, and what other guests added to that.
+func (s *Sittings) locate(connections []*connection) (costs [quantities][]located) {
+	windows := 0
 	for _, c := range connections {
-		timed = timed || len(c.steady) > 0
 		for _, r := range c.readings {
 			windows = max(windows, r.window+1)
 		}
 	}
-	costs := map[quantity][]located{}
-	slowed := map[quantity][]stats.Estimate{}
 	for _, q := range []quantity{client, server} {
-		costs[q] = locate(connections, q, excess, windows)
-		slowed[q] = slowdowns(connections, costs[q])
+		costs[q] = locate(connections, q, s.Excess, windows)
+		s.slowed[q] = slowdowns(connections, costs[q])
 	}
-	out := make([]Transfer, len(connections))
-	for i, c := range connections {
-		t := Transfer{Trial: c.trial, Cell: c.trial.Cell()}
-		for q, all := range costs {
-			t.blocks[q], t.slowed[q] = all[i].blocks, slowed[q][i]
-		}
-		t.Client, t.Server = costs[client][i].Estimate, costs[server][i].Estimate
-		t.Total = t.Client
-		if t.Server.N > 0 && t.Client.N > 0 {
-			t.Total.Log = sum(t.Client.Log, t.Server.Log)
-		}
-		t.Wall, t.ratio = c.throughput(timed, excess, t)
-		out[i] = t
+	return costs
+}
+
+// transfer is what a connection showed.
+func (c *connection) transfer(ofClient, ofServer located, excess Excess, timed bool) Transfer {
+	t := Transfer{Trial: c.trial, Cell: c.trial.Cell(), Client: ofClient.Estimate, Server: ofServer.Estimate, Total: ofClient.Estimate}
+	t.blocks[client], t.blocks[server] = ofClient.blocks, ofServer.blocks
+	if t.Server.N > 0 && t.Client.N > 0 {
+		t.Total.Log = sum(t.Client.Log, t.Server.Log)
 	}
-	return out
+	t.Wall, t.ratio = c.throughput(timed, excess, t)
+	return t
 }
 
 // locate finds what each connection takes per byte, as logarithms of ns: its baseline, freed of
@@ -174,10 +167,10 @@ func execution(cell record.Cell) string {
 	return family + " " + alg.Primitive(cell.Suite.MAC) + " " + string(cell.Direction)
 }
 
-// slowdowns is by how much other guests slowed each connection, as a logarithm: its kind of
-// computation, or all together where there are few slices of it. N counts slices; it is 0
-// where there are too few of all.
-func slowdowns(connections []*connection, all []located) []stats.Estimate {
+// slowdowns is by how much other guests slowed each kind of computation, as a logarithm: all
+// together tell where there are few slices of it. N counts slices; it is 0 where there are too
+// few of all.
+func slowdowns(connections []*connection, all []located) map[string]stats.Estimate {
 	kinds := map[string][]float64{}
 	for i, l := range all {
 		kind := execution(connections[i].trial.Cell())
@@ -186,18 +179,14 @@ func slowdowns(connections []*connection, all []located) []stats.Estimate {
 		}
 	}
 	var every []float64
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+	for _, kind := range sortedKeys(kinds) {
 		every = append(every, kinds[kind]...)
 	}
-	common, known := slowdown(every), map[string]stats.Estimate{}
+	common, out := slowdown(every), map[string]stats.Estimate{}
 	for kind, residuals := range kinds {
-		if known[kind] = slowdown(residuals); known[kind].N == 0 {
-			known[kind] = common
+		if out[kind] = slowdown(residuals); out[kind].N == 0 {
+			out[kind] = common
 		}
-	}
-	out := make([]stats.Estimate, len(all))
-	for i := range out {
-		out[i] = known[execution(connections[i].trial.Cell())]
 	}
 	return out
 }

@@ -38,11 +38,8 @@ type Transfer struct {
 	Server stats.Estimate
 	Total  stats.Estimate // of both sides, or of the client where the server is unknown
 
-	copied  bool
-	ratio   stats.Estimate             // of wall time to the CPU time of the costlier side
-	foreign float64                    // cores that other programs kept busy
-	blocks  [quantities][]block        // of time
-	slowed  [quantities]stats.Estimate // by other guests, relative to the machine's best moments
+	ratio  stats.Estimate      // of wall time to the CPU time of the costlier side
+	blocks [quantities][]block // of time
 }
 
 // costlier is the logarithm of what the side takes that has more to do: the client where the

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -43,9 +42,7 @@ func Paired(direction record.Direction, cells []alg.Suite, trials map[int]record
 	if reference < 0 {
 		return a
 	}
-	slices.SortFunc(a.Cells, func(x, y alg.Suite) int {
-		return cmp.Or(cmp.Compare(x.Cipher, y.Cipher), cmp.Compare(x.MAC, y.MAC))
-	})
+	a.sort()
 	base := trials[reference].Cell().Suite
 	for q, s := range map[quantity]*Series{wall: &a.Wall, client: &a.Client, server: &a.Server, total: &a.Total} {
 		share := 1.0
@@ -72,9 +69,9 @@ func (a *Analysis) Slower(cell alg.Suite) bool {
 	if i < 0 || !a.Wall.Figures[i].Known() {
 		return false
 	}
-	own := a.Wall.At(i)
-	for k, f := range a.Wall.Figures {
-		if ratio := own.Over(a.Wall.At(k)); f.Known() && ratio.Log > math.Log1p(stats.Margin) && ratio.P() < beyond {
+	own := a.Wall.Figures[i].Estimate
+	for _, f := range a.Wall.Figures {
+		if ratio := own.Over(f.Estimate); f.Known() && ratio.Log > math.Log1p(stats.Margin) && ratio.P() < beyond {
 			return true
 		}
 	}
@@ -84,8 +81,11 @@ func (a *Analysis) Slower(cell alg.Suite) bool {
 // Same reports whether a cell is as fast as the reference, as far as that matters.
 func (a *Analysis) Same(cell, reference alg.Suite) bool {
 	i, k := slices.Index(a.Cells, cell), slices.Index(a.Cells, reference)
-	return i >= 0 && k >= 0 && a.Wall.Figures[i].Known() && a.Wall.Figures[k].Known() &&
-		a.Wall.At(i).Over(a.Wall.At(k)).Interval().Verdict() == stats.Equal
+	if i < 0 || k < 0 {
+		return false
+	}
+	own, other := a.Wall.Figures[i], a.Wall.Figures[k]
+	return own.Known() && other.Known() && own.Over(other.Estimate).Interval().Verdict() == stats.Equal
 }
 
 // turnsOf are the slices of one direction in the order of time, sitting by sitting.

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -38,25 +37,27 @@ type connection struct {
 	steady   []reading // parts of long slices in which both sides worked side by side, as in a long transfer
 }
 
-// Sittings are connections that moved data in slices, in turn.
+// Sittings are connections that moved data in slices, in turn, or copies.
 type Sittings struct {
 	Connections []Transfer
-	Probe       Probe  // its CPU time
-	Wall        Probe  // its time on the wall
 	Excess      Excess // taken out of every figure
 	Slices      int    // of connections
 	// Foreign is how many cores other programs of this machine kept busy; 0 if unknown.
 	Foreign float64
+
+	copied bool
+	slowed [quantities]map[string]stats.Estimate // by other guests, relative to the machine's best moments, by execution
 }
 
 // SittingsOf summarizes the slices of a file, each connection by itself.
 func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
-	connections, probe, wallProbe := split(trials, batches)
-	out := Sittings{Probe: probeOf(probe), Wall: probeOf(wallProbe), Excess: excessOf(connections), Foreign: foreignOf(batches)}
-	transfers := transfersOf(connections, out.Excess)
-	for i, t := range transfers {
-		out.Slices += len(connections[i].readings)
-		if t.foreign = out.Foreign; t.Wall.N > 0 || t.Client.N > 0 {
+	connections := split(trials, batches)
+	out := Sittings{Excess: excessOf(connections), Foreign: foreignOf(batches)}
+	costs := out.locate(connections)
+	timed := slices.ContainsFunc(connections, func(c *connection) bool { return len(c.steady) > 0 })
+	for i, c := range connections {
+		out.Slices += len(c.readings)
+		if t := c.transfer(costs[client][i], costs[server][i], out.Excess, timed); t.Wall.N > 0 || t.Client.N > 0 {
 			out.Connections = append(out.Connections, t)
 		}
 	}
@@ -76,7 +77,7 @@ func foreignOf(batches []record.Slices) float64 {
 }
 
 // split sorts slices by connection, in the order of their first one.
-func split(trials map[int]record.Trial, batches []record.Slices) (connections []*connection, probe, wallProbe [][]float64) {
+func split(trials map[int]record.Trial, batches []record.Slices) (connections []*connection) {
 	at := map[int]*connection{}
 	window, inWindow, sitting := 0, 0, 0
 	for _, batch := range batches {
@@ -84,15 +85,8 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 			sitting, inWindow, window = batch.Sitting, 0, window+1
 		}
 		for _, s := range batch.Slices {
-			t, known := trials[s.Trial]
-			if !known || s.Bytes <= 0 || s.WallNS <= 0 {
-				continue
-			}
-			if t.Workload == record.Probe {
-				if s.ClientCPUNS != nil && *s.ClientCPUNS > 0 {
-					probe = turn(probe, window, float64(*s.ClientCPUNS)/float64(s.Bytes))
-					wallProbe = turn(wallProbe, window, float64(s.WallNS)/float64(s.Bytes))
-				}
+			t := trials[s.Trial]
+			if t.Workload != record.Sitting || s.Bytes <= 0 || s.WallNS <= 0 {
 				continue
 			}
 			c := at[s.Trial]
@@ -105,7 +99,7 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 			inWindow++
 		}
 	}
-	return connections, probe, wallProbe
+	return connections
 }
 
 // add sorts the readings of a slice. The steady part of one is about throughput alone: both
@@ -119,15 +113,6 @@ func (c *connection) add(s record.Slice, window int) {
 	r.bytes = float64(s.Steady.Bytes)
 	r.read(s.Steady.WallNS, s.Steady.ClientCPUNS, s.Steady.ServerCPUNS)
 	c.steady = append(c.steady, r)
-}
-
-// turn adds a figure to those of its window.
-func turn(windows [][]float64, window int, figure float64) [][]float64 {
-	for len(windows) <= window {
-		windows = append(windows, nil)
-	}
-	windows[window] = append(windows[window], figure)
-	return windows
 }
 
 func readingOf(s record.Slice, window int) reading {
@@ -146,35 +131,4 @@ func (r *reading) read(took time.Duration, ofClient, ofServer *time.Duration) {
 		r.ns[server] = float64(*ofServer)
 		r.ns[total] += r.ns[server]
 	}
-}
-
-// Probe is what a fixed piece of work took that takes its turn like a
-// connection: ns per byte as it usually was, and at its best.
-type Probe struct {
-	Usual, Best float64
-	N           int
-	Course      []float64 // usual ns per byte in each window of time
-}
-
-// bestQuantile is the part of the probe's turns that count as undisturbed.
-const bestQuantile = 0.05
-
-func probeOf(windows [][]float64) Probe {
-	costs := slices.Concat(windows...)
-	p := Probe{Usual: stats.Median(costs), Best: stats.Quantile(costs, bestQuantile), N: len(costs)}
-	for _, w := range windows {
-		if len(w) > 0 {
-			p.Course = append(p.Course, stats.Median(w))
-		}
-	}
-	return p
-}
-
-// Slowed is how much slower the machine usually was than at its best, in
-// logarithms; 0 where there was no probe.
-func (p Probe) Slowed() float64 {
-	if p.N == 0 || p.Best <= 0 {
-		return 0
-	}
-	return math.Log(p.Usual / p.Best)
 }

@@ -14,7 +14,6 @@ type Series struct {
 	Figures     []Figure // in the order of the cells given
 	Degrees     float64  // degrees of freedom of the errors
 	Interaction float64  // relative standard deviation of cells from cipher + MAC
-	Parameters  int      // of cipher + MAC, and one of each AEAD cipher
 	Level       float64  // standard error of the run's mean level, common to all figures
 
 	between float64     // standard error of a figure from one run to the next, which nothing within a run shows
@@ -65,7 +64,7 @@ func fitSeries(cells []alg.Suite, obs []observation, between float64) Series {
 		return s
 	}
 	e := newEstimator(cells, obs)
-	s.Interaction, s.Parameters = e.interaction, e.parameters()
+	s.Interaction = e.interaction
 	values := make([]float64, len(obs))
 	for i, o := range obs {
 		values[i] = o.log
@@ -150,9 +149,6 @@ func (s Series) known() bool {
 	return slices.ContainsFunc(s.Figures, func(f Figure) bool { return f.Known() })
 }
 
-// At is the estimate of a cell.
-func (s Series) At(i int) stats.Estimate { return s.Figures[i].Estimate }
-
 // TypicalError is the median standard error of the known figures.
 func (s Series) TypicalError() float64 {
 	var errs []float64
@@ -174,5 +170,5 @@ func (s Series) Noise() float64 {
 // repeated runs find it: it holds the errors of both runs, and that of the
 // machine's own level, which does not matter within a ranking.
 func (s Series) Interval(i int) stats.Interval {
-	return s.At(i).Repeated().WithError(s.Level, 0).Interval()
+	return s.Figures[i].Repeated().WithError(s.Level, 0).Interval()
 }

@@ -159,7 +159,7 @@ func TestBaselinesAreCompared(t *testing.T) {
 		s := SittingsOf(trials, batches)
 		for _, c := range s.Connections {
 			logs[c.Trial.ID%2] += c.Client.Log / 10
-			slowed += c.slowed[client].Log / 20
+			slowed += s.slowed[client][execution(c.Cell)].Log / 20
 		}
 		return logs[0], logs[1], slowed
 	}
@@ -173,24 +173,6 @@ func TestBaselinesAreCompared(t *testing.T) {
 	}
 }
 
-// 100 turns of the probe take 1 to 100 ns per byte: the median is 50.5, the 5 %
-// quantile 5.95.
-func TestProbe(t *testing.T) {
-	trials := map[int]record.Trial{1: {ID: 1, Workload: record.Probe}}
-	var batch record.Slices
-	for i := range 100 {
-		cpu := time.Duration(1000 * (1 + (37*i)%100))
-		batch.Slices = append(batch.Slices, record.Slice{Trial: 1, WallNS: cpu, Bytes: 1000, ClientCPUNS: &cpu})
-	}
-	s := SittingsOf(trials, []record.Slices{batch})
-	near(t, "usually", s.Probe.Usual, 50.5, 1e-9)
-	near(t, "at best", s.Probe.Best, 5.95, 1e-9)
-	near(t, "slowed", s.Probe.Slowed(), math.Log(50.5/5.95), 1e-9)
-	if len(s.Connections) != 0 || (Probe{}).Slowed() != 0 {
-		t.Error("a probe is no connection, and none slows nothing")
-	}
-}
-
 // What cannot be read in one slice is unknown of the connection; slices of
 // unknown trials and without bytes are passed over.
 func TestSlicesThatSayLess(t *testing.T) {
@@ -201,7 +183,7 @@ func TestSlicesThatSayLess(t *testing.T) {
 	if len(s.Connections) != 2 || s.Connections[0].Server.N != 0 || s.Connections[1].Server.N != 20 || s.Connections[0].Client.N != 20 {
 		t.Errorf("%+v", s.Connections)
 	}
-	if none := SittingsOf(nil, nil); len(none.Connections) != 0 || none.Probe.Slowed() != 0 {
+	if none := SittingsOf(nil, nil); len(none.Connections) != 0 {
 		t.Errorf("no slices: %+v", none)
 	}
 }
@@ -252,7 +234,7 @@ func analyzed(t *testing.T, many, together int) []Figure {
 		trial.Want = alg.Suite{Cipher: []string{"aes128-ctr", "aes192-ctr", "aes256-ctr", "3des-cbc"}[id%4], MAC: []string{"hmac-sha1", "hmac-md5", "umac-64@openssh.com"}[id%3]}
 		trials[id] = trial
 	}
-	return Analyse(record.Upload, nil, SittingsOf(trials, batches).Connections, 2).Client.Figures
+	return Analyse(record.Upload, nil, SittingsOf(trials, batches), 2).Client.Figures
 }
 
 // Where some connections have one slice, or all have, no figure is lost, and each has an error.
@@ -299,16 +281,17 @@ func TestSlowdowns(t *testing.T) {
 	add("aes256-ctr", "umac-64-etm@openssh.com", 100, 0.4)
 	add("3des-cbc", "hmac-md5", 200, 0.2)
 	add("aes128-gcm@openssh.com", "", 10, 0.3)
-	got := slowdowns(connections, all)
+	known := slowdowns(connections, all)
+	at := func(i int) stats.Estimate { return known[execution(connections[i].trial.Cell())] }
 	for i, felt := range []float64{0.4, 0.4, 0.2, 0.4} { // a fifth of the slices is free of it; of the others the highest are cut off
-		if e := got[i]; math.Abs(e.Log-0.8*felt) > 0.06 || e.Err <= 0 || e.Err > 0.05 {
+		if e := at(i); math.Abs(e.Log-0.8*felt) > 0.06 || e.Err <= 0 || e.Err > 0.05 {
 			t.Errorf("connection %d: slowed by %.3f +- %.3f, want %.3f", i, e.Log, e.Err, 0.8*felt)
 		}
 	}
-	if got[0] != got[1] {
-		t.Errorf("one kind of computation was slowed by %v and %v", got[0], got[1])
+	if at(0) != at(1) {
+		t.Errorf("one kind of computation was slowed by %v and %v", at(0), at(1))
 	}
-	if few := slowdowns(connections[3:], all[3:]); few[0].N != 0 {
-		t.Errorf("ten slices tell %v", few[0])
+	if few := slowdowns(connections[3:], all[3:]); few[execution(connections[3].trial.Cell())].N != 0 {
+		t.Errorf("ten slices tell %v", few)
 	}
 }

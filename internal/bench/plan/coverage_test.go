@@ -40,12 +40,12 @@ func TestPairedCoverage(t *testing.T) {
 			if i == present || !a.Wall.Figures[i].Known() {
 				continue
 			}
-			ratio := a.Wall.At(i).Over(a.Wall.At(present)).Interval()
+			ratio := a.Wall.Figures[i].Estimate.Over(a.Wall.Figures[present].Estimate).Interval()
 			all++
 			if truth := m.Wall(cell) / m.Wall(chacha.Bulk()); ratio.Lo <= truth && truth <= ratio.Hi {
 				held++
 			}
-			if m.Wall(cell) > 1.05*m.Wall(a.Cells[best]) && a.Wall.At(best).Over(a.Wall.At(i)).Interval().Lo > 1 {
+			if m.Wall(cell) > 1.05*m.Wall(a.Cells[best]) && a.Wall.Figures[best].Estimate.Over(a.Wall.Figures[i].Estimate).Interval().Lo > 1 {
 				beaten++
 			}
 		}

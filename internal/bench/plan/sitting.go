@@ -22,7 +22,6 @@ const (
 
 // How the time is shared out.
 const (
-	probeTurns  = 2   // of each CPU in a pass
 	loginShare  = 0.2 // of the whole time
 	early       = 4   // passes before anything but short turns
 	roundPasses = 8   // of a round that the user counts
@@ -33,8 +32,7 @@ const (
 // that identify base, cipher and MAC are opened and measured, which gives a
 // complete ranking within seconds; then the others as far as there is room; then
 // pass after pass every connection takes a turn in a new random order, those where
-// it helps most take another, some a long one, probes come in between, and logins
-// between passes. Where there is not room for all, several sittings follow each
+// it helps most take another, some a long one, and logins come between passes. Where there is not room for all, several sittings follow each
 // other, and the reference cell is open in all of them.
 type sitting struct {
 	design
@@ -46,7 +44,6 @@ type sitting struct {
 	pass  int // passes of this sitting
 	began time.Duration
 
-	probes []record.Trial
 	turns  time.Duration      // wall time of all turns
 	long   account            // of the long ones among them
 	longOf map[alg.Suite]*int // long turns of a computation, but for leaders
@@ -74,11 +71,6 @@ func (s *sitting) refill() {
 	identified := s.pass >= 2 || s.sitting > 1
 	room := len(s.open) < s.capacity
 	switch {
-	case len(s.probes) == 0:
-		for range max(1, s.env.Cores) {
-			s.probes = append(s.probes, s.number(record.Trial{Workload: record.Probe}))
-		}
-		s.queue = append(s.queue, Step{Action: Open, Trials: s.probes})
 	case len(s.todo) > 0 && room && (len(s.open) == 0 || identified || len(s.open) < s.first):
 		s.admit(s.opens())
 	case len(s.open) == 0 && !s.logins.left():
@@ -131,11 +123,6 @@ func (s *sitting) nextPass() {
 		}
 	}
 	steps = append(steps, s.extra(len(steps))...)
-	for range probeTurns {
-		for _, t := range s.probes {
-			steps = append(steps, Step{Action: Turn, Trials: []record.Trial{t}, Round: s.round})
-		}
-	}
 	steps = append(steps, s.longTurns()...)
 	s.queue = append(s.queue, sched.Shuffled(s.Seed, s.round, steps)...)
 	for _, t := range s.singles() {

@@ -42,9 +42,9 @@ func (w *worth) fit(elapsed time.Duration) {
 		return
 	}
 	w.fitted = elapsed
-	connections := model.SittingsOf(w.trials, w.batches).Connections
+	sittings := model.SittingsOf(w.trials, w.batches)
 	for _, d := range w.Directions {
-		w.analyses[d] = model.Analyse(d, w.cells, connections, w.env.Cores)
+		w.analyses[d] = model.Analyse(d, w.cells, sittings, w.env.Cores)
 	}
 }
 

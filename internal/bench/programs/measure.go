@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sshpace/internal/base/alg"
@@ -97,8 +95,9 @@ func (b *Setup) Measure(ctx, drain context.Context, p Params, sink record.Sink) 
 	}
 	files := &transfer.Files{Folder: b.Dir.Path, Random: p.Random}
 	defer files.Remove()
-	endpoints, stop, err := endpointsOf(servers, p.Paths)
-	defer stop()
+	var relays relay.Group
+	defer relays.Close()
+	endpoints, err := endpointsOf(servers, p.Paths, &relays)
 	if err != nil {
 		return err
 	}
@@ -157,30 +156,21 @@ type endpoint struct {
 }
 
 // endpointsOf are all paths to all servers.
-func endpointsOf(servers []Server, paths []relay.Path) (all []endpoint, stop func(), err error) {
-	var open []*relay.Relay
-	stop = func() {
-		for _, r := range open {
-			_ = r.Close()
-		}
-	}
+func endpointsOf(servers []Server, paths []relay.Path, relays *relay.Group) (all []endpoint, err error) {
 	if len(paths) == 0 {
 		paths = []relay.Path{{}}
 	}
 	for _, s := range servers {
 		for _, path := range paths {
-			host, port := s.Address()
-			if path != (relay.Path{}) {
-				r, err := relay.To(net.JoinHostPort(host, port), relay.Options{Path: path})
-				if err != nil {
-					return nil, stop, err
-				}
-				open, port = append(open, r), strconv.Itoa(r.Port())
+			host, own := s.Address()
+			port, err := relays.Before(host, own, path)
+			if err != nil {
+				return nil, err
 			}
 			all = append(all, endpoint{s, path, host, port})
 		}
 	}
-	return all, stop, nil
+	return all, nil
 }
 
 func given(path string) []string {

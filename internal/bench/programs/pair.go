@@ -142,12 +142,13 @@ func (b *Setup) stream(ctx context.Context, p *pair, files *transfer.Files, size
 	if err != nil {
 		return transfer.Reading{}, err
 	}
-	sink, err := b.sink()
+	b.serial++
+	sink, err := flow.NewSink(b.Helper("flow"), b.Dir.File("sink."+strconv.Itoa(b.serial)))
 	if err != nil {
 		return transfer.Reading{}, err
 	}
-	defer sink.close()
-	client, err := b.order(ctx, p, Order{Remote: sink.command})
+	defer sink.Close()
+	client, err := b.order(ctx, p, Order{Remote: sink.Command})
 	if err != nil {
 		return transfer.Reading{}, err
 	}
@@ -162,28 +163,6 @@ func (b *Setup) stream(ctx context.Context, p *pair, files *transfer.Files, size
 	}
 	reading.Server = max(0, reading.Server-sink.Cost())
 	return reading, err
-}
-
-// sink is a process at the server that counts what arrives.
-type sink struct {
-	*flow.Counter
-	path, command string
-}
-
-func (b *Setup) sink() (*sink, error) {
-	b.serial++
-	s := &sink{path: b.Dir.File("sink." + strconv.Itoa(b.serial))}
-	var err error
-	if s.Counter, err = flow.CreateCounter(s.path); err != nil {
-		return nil, err
-	}
-	s.command = flow.Command(b.Helper("flow"), "sink", s.path)
-	return s, nil
-}
-
-func (s *sink) close() {
-	s.Close()
-	_ = os.Remove(s.path)
 }
 
 // copy sends a file by SFTP.

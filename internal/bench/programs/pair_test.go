@@ -21,6 +21,7 @@ import (
 	"sshpace/internal/ssh/oldserver"
 	"sshpace/internal/ssh/wire"
 	"sshpace/internal/sys/proc"
+	"sshpace/internal/sys/relay"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -99,11 +100,10 @@ func serve(t *testing.T, b *Setup) []Server {
 // straight are servers without a path before them.
 func straight(t *testing.T, servers []Server) []endpoint {
 	t.Helper()
-	all, stop, err := endpointsOf(servers, nil)
+	all, err := endpointsOf(servers, nil, new(relay.Group))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(stop)
 	return all
 }
 

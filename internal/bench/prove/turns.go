@@ -91,12 +91,8 @@ func (p *pair) round(ctx context.Context) (got [2]rates, sample record.Sample, e
 func (p *pair) enter(ctx context.Context, k int) (out record.Sample, err error) {
 	p.id++
 	p.trials[k].ID = p.id
-	err = p.driver.Open(ctx, []record.Trial{p.trials[k]}, func(t record.Trial, s record.Sample) error {
-		lab.Check(t, &s)
+	err = lab.Open(ctx, p.driver, []record.Trial{p.trials[k]}, func(_ record.Trial, s record.Sample) error {
 		out, p.open[k] = s, s.Outcome == record.OK
-		if !p.open[k] {
-			p.driver.Close(t.ID)
-		}
 		return nil
 	})
 	if ctx.Err() != nil {

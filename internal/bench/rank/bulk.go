@@ -21,7 +21,7 @@ const (
 )
 
 // rankBulk fills and orders the cells.
-func (r *Ranking) rankBulk(d *data, opts Options) {
+func (r *Ranking) rankBulk(d *data, by By) {
 	var analyses []*model.Analysis
 	for _, direction := range []record.Direction{record.Upload, record.Download, ""} {
 		if a := d.analysis(direction); a != nil {
@@ -31,10 +31,10 @@ func (r *Ranking) rankBulk(d *data, opts Options) {
 	if len(analyses) == 0 {
 		return
 	}
-	r.cores = d.cores
 	r.judge(d, analyses)
-	r.By, r.forced = r.choose(opts.By), opts.By == Throughput || opts.By == Cost
+	r.By, r.forced = r.choose(by), by == Throughput || by == Cost
 	for _, a := range analyses {
+		r.slow(a)
 		r.levelCost = math.Max(r.levelCost, a.Total.Level)
 		r.levelWall = math.Max(r.levelWall, a.Wall.Level)
 	}
@@ -42,6 +42,18 @@ func (r *Ranking) rankBulk(d *data, opts Options) {
 		r.addCells(d, a)
 	}
 	r.Drift = d.trend()
+}
+
+// slow notes what other guests did: the worst of the directions.
+func (r *Ranking) slow(a *model.Analysis) {
+	var logs []float64
+	for _, f := range a.Total.Figures {
+		if f.Slowed.N > 0 {
+			logs = append(logs, f.Slowed.Log)
+		}
+	}
+	r.Slowed.Known = r.Slowed.Known || len(logs) > 0
+	r.Slowed.Cost = max(r.Slowed.Cost, stats.Mean(logs))
 }
 
 // addResolution adds what the clock of an imported log leaves open.
@@ -56,30 +68,21 @@ func (d *data) addResolution(a *model.Analysis) {
 // judge fills in what is known about the quality of the run: the worst of its
 // directions, because one number has to serve both.
 func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
-	held := map[alg.Suite]bool{}
-	for _, t := range d.transfers {
-		if t.Trial.Role == record.RoleHoldout {
-			held[t.Cell.Suite] = true
-		}
-	}
-	var client, wall []float64
+	var client []float64
 	for _, a := range analyses {
 		costs := a.Client
 		if !a.Works {
 			costs = a.Wall
 		}
-		client = append(client, a.PredictionErrors(costs, func(s alg.Suite) bool { return held[s] })...)
-		r.Model.Parameters = max(r.Model.Parameters, costs.Parameters)
+		client = append(client, a.PredictionErrors(costs, d.heldOut)...)
 		r.Model.Interaction = max(r.Model.Interaction, 100*costs.Interaction)
 		if a.Works {
-			wall = append(wall, a.PredictionErrors(a.Wall, func(alg.Suite) bool { return true })...)
 			r.Noise.Cost = max(r.Noise.Cost, 100*a.Cost().Noise())
 		}
 		r.Noise.Throughput = max(r.Noise.Throughput, 100*a.Wall.Noise())
 	}
 	r.Model.HoldoutCells = len(client)
 	r.Model.HoldoutError, r.Model.HoldoutP95 = 100*stats.Median(client), 100*stats.Quantile(client, 0.95)
-	r.Model.ThroughputError = 100 * stats.Median(wall)
 }
 
 // choose resolves Auto: the cost where throughput cannot tell cells apart.
@@ -126,8 +129,7 @@ func (r *Ranking) addCells(d *data, a *model.Analysis) {
 		}
 		return cmp.Compare(x.Log, y.Log)
 	})
-	groups, merged := groupsOf(series, order)
-	r.Merged = r.Merged || merged
+	groups := groupsOf(series, order)
 	place := 0
 	for _, i := range order {
 		cell, ok := r.cell(d, a, i)
@@ -151,9 +153,9 @@ func one(yes bool) int {
 	return 0
 }
 
-// groupsOf numbers the tie groups of the known figures, which come first. merged tells
-// whether there are fewer because other guests of the machine change the order.
-func groupsOf(series model.Series, order []int) (groups []int, merged bool) {
+// groupsOf numbers the tie groups of the known figures, which come first: cells have one letter
+// also where their order is another without other guests of the machine.
+func groupsOf(series model.Series, order []int) []int {
 	var estimates, undisturbed []stats.Estimate
 	for _, i := range order {
 		if f := series.Figures[i]; f.Known() {
@@ -161,8 +163,14 @@ func groupsOf(series model.Series, order []int) (groups []int, merged bool) {
 			undisturbed = append(undisturbed, stats.Estimate{Log: f.Log - f.Slowed.Log, Err: f.Slowed.Err})
 		}
 	}
-	groups = stats.Group(estimates, undisturbed)
-	return groups, !slices.Equal(groups, stats.Group(estimates, nil))
+	return stats.Group(estimates, undisturbed)
+}
+
+// heldOut reports whether a cell was kept from the fit.
+func (d *data) heldOut(cell alg.Suite) bool {
+	return slices.ContainsFunc(d.sittings.Connections, func(t model.Transfer) bool {
+		return t.Trial.Role == record.RoleHoldout && t.Cell.Suite == cell
+	})
 }
 
 // cell puts together what is known about cell i; ok is false if that is
@@ -173,17 +181,17 @@ func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
 		suite = a.Cells[i]
 	}
 	c = Cell{Suite: suite, Direction: a.Direction, Basis: Predicted, Status: suite.Status()}
-	c.Within, c.Slowed = figures(a, func(s *model.Series) stats.Estimate { return s.At(i) }), slowed(a, i)
+	c.Within, c.Slowed = figures(a, func(s *model.Series) stats.Estimate { return s.Figures[i].Estimate }), slowed(a, i)
 	c.Throughput = r.shown(c.Within.Throughput, Throughput)
 	c.Client, c.Server = r.shown(c.Within.Client, Cost), r.shown(c.Within.Server, Cost)
-	c.Timed, c.Shared = a.Wall.Figures[i].Basis > 0, a.Wall.Figures[i].Shared
+	c.Shared, c.Holdout = a.Wall.Figures[i].Shared, d.heldOut(a.Cells[i])
+	if c.Throughput != nil {
+		if c.Timed = Predicted; a.Wall.Figures[i].Basis > 0 {
+			c.Timed = Measured
+		}
+	}
 	if a.Client.Figures[i].N > 0 || a.Wall.Figures[i].N > 0 {
 		c.Basis = Measured
-	}
-	for _, t := range d.transfers {
-		if t.Trial.Role == record.RoleHoldout && t.Cell.Suite == a.Cells[i] && t.Cell.Direction == a.Direction {
-			c.Holdout = true
-		}
 	}
 	return c, c.Throughput != nil || c.Client != nil
 }
@@ -200,14 +208,6 @@ func figures(a *model.Analysis, of func(*model.Series) stats.Estimate) Figures {
 		speed.Log += math.Log(1e9) // bytes per ns to bytes per second
 	}
 	return Figures{speed, of(&a.Client), of(&a.Server), of(&a.Total)}
-}
-
-// inverse turns ns per byte into bytes per second.
-func inverse(nsPerByte float64) float64 {
-	if nsPerByte <= 0 {
-		return 0
-	}
-	return 1e9 / nsPerByte
 }
 
 func cpu(d *time.Duration) float64 {

@@ -15,7 +15,6 @@ import (
 
 // data is a file taken apart.
 type data struct {
-	transfers []model.Transfer
 	sittings  model.Sittings
 	paired    map[record.Direction]*model.Analysis // of a host, instead of sittings
 	logins    []login
@@ -96,7 +95,6 @@ func (d *data) sit(f *record.File, target string) {
 		return
 	}
 	d.sittings = model.SittingsOf(trials, f.Slices)
-	d.transfers = append(d.transfers, d.sittings.Connections...)
 	for _, batch := range f.Slices {
 		for _, s := range batch.Slices {
 			if t := trials[s.Trial]; t.Workload == record.Sitting && s.ClientCPUNS != nil && s.ServerCPUNS != nil {
@@ -128,22 +126,12 @@ func (d *data) analysis(direction record.Direction) *model.Analysis {
 	if d.paired != nil {
 		return d.paired[direction]
 	}
-	if !slices.ContainsFunc(d.transfers, func(t model.Transfer) bool { return t.Cell.Direction == direction }) {
+	if !slices.ContainsFunc(d.sittings.Connections, func(t model.Transfer) bool { return t.Cell.Direction == direction }) {
 		return nil
 	}
-	a := model.Analyse(direction, d.cells, d.transfers, d.cores)
+	a := model.Analyse(direction, d.cells, d.sittings, d.cores)
 	d.addResolution(a)
 	return a
-}
-
-// slowed is what the probe says.
-func (d *data) slowed() Slowed {
-	probe := d.sittings.Probe
-	out := Slowed{Cost: probe.Slowed(), Wall: d.sittings.Wall.Slowed(), Turns: probe.N, Foreign: d.sittings.Foreign}
-	for _, x := range probe.Course {
-		out.Course = append(out.Course, x/probe.Best)
-	}
-	return out
 }
 
 func (d *data) slicing() Slicing {
@@ -221,34 +209,29 @@ func (d *data) failures() []Failure {
 	return out
 }
 
-// refusals counts the trials that gave nothing, by what happened, most first.
-func (d *data) refusals() []Count {
+// refusals counts the trials that gave nothing, by what happened.
+func (d *data) refusals() map[record.Outcome]int {
 	counts := map[record.Outcome]int{}
 	for _, s := range d.bad {
 		counts[s.sample.Outcome]++
 	}
-	out := make([]Count, 0, len(counts))
-	for outcome, n := range counts {
-		out = append(out, Count{outcome, n})
-	}
-	slices.SortFunc(out, func(a, b Count) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Outcome, b.Outcome)) })
-	return out
+	return counts
 }
 
 // takeCopies takes whole processes for transfers: with nothing better in the file, a ranking
 // that includes the login is better than none.
 func (d *data) takeCopies() {
 	var timed []model.Timed
-	clocks := map[record.Cell]coarseness{}
+	samples := map[record.Cell][]record.Sample{}
 	for _, c := range d.copies {
 		cell := c.trial.Cell()
-		clocks[cell] = clocks[cell].add(c.sample)
+		samples[cell] = append(samples[cell], c.sample)
 		timed = append(timed, model.Timed{Trial: c.trial, NSPerByte: float64(c.sample.ElapsedNS) / float64(c.sample.Bytes)})
 	}
-	d.transfers, d.drift = model.CopiesOf(timed)
+	d.sittings, d.drift = model.CopiesOf(timed)
 	d.coarse = map[record.Cell]float64{}
-	for cell, c := range clocks {
-		d.coarse[cell] = c.deviation()
+	for cell, of := range samples {
+		d.coarse[cell] = clockError(of)
 	}
 }
 
@@ -259,25 +242,26 @@ func (d *data) summarise() []Copy {
 		suite     alg.Suite
 		direction record.Direction
 	}
-	logs := map[key][]float64{}
-	coarse := map[key]coarseness{}
+	samples := map[key][]record.Sample{}
 	for _, c := range d.copies {
 		k := key{c.trial.Asked(), c.trial.Direction}
-		logs[k] = append(logs[k], math.Log(c.sample.ElapsedNS.Seconds()))
-		coarse[k] = coarse[k].add(c.sample)
+		samples[k] = append(samples[k], c.sample)
 	}
-	keys := slices.SortedFunc(maps.Keys(logs), func(a, b key) int {
+	keys := slices.SortedFunc(maps.Keys(samples), func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.direction, b.direction), cmp.Compare(a.suite.String(), b.suite.String()))
 	})
 	groups := make([][]float64, len(keys))
 	for i, k := range keys {
-		groups[i] = logs[k]
+		for _, s := range samples[k] {
+			groups[i] = append(groups[i], math.Log(s.ElapsedNS.Seconds()))
+		}
 	}
-	deviation, degrees := withPrior(stats.PooledDeviation(groups))
+	deviation, degrees := deviationOf(groups)
 	var out []Copy
 	for i, k := range keys {
-		seconds := stats.PooledInterval(groups[i], deviation, degrees).Exp()
-		out = append(out, Copy{k.suite, k.direction, coarse[k].widen(seconds)})
+		n := len(groups[i])
+		e := stats.Estimate{Log: stats.Mean(groups[i]), Err: deviation / math.Sqrt(float64(n)), DF: degrees, N: n}
+		out = append(out, Copy{k.suite, k.direction, e.WithError(clockError(samples[k]), 0).Interval()})
 	}
 	return out
 }

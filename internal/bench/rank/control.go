@@ -17,7 +17,7 @@ type Control struct {
 
 // separate tests each control with a deviation pooled over all of them.
 func separate(controls []Control, groups [][]float64) {
-	deviation, degrees := withPrior(stats.PooledDeviation(groups))
+	deviation, degrees := deviationOf(groups)
 	ratios := make([]stats.Estimate, len(groups))
 	for i, logs := range groups {
 		ratios[i] = stats.Estimate{Log: stats.Mean(logs), Err: deviation / math.Sqrt(float64(len(logs))), DF: degrees, N: len(logs)}

@@ -1,7 +1,9 @@
 package rank
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -62,8 +64,8 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(r.Tie() > 2*maxNoise, "noise", fmt.Sprintf("differences below %s are within the noise", unit.Difference(r.Tie()/100)), hint("a longer --budget, or a quieter machine"))
 	add(len(r.Missing)+len(r.Waiting) > 0 && len(r.Bulk) > 0, "missing", "not measured: "+r.missing(), hint("a longer --budget, or --resume"))
 	add(len(r.Failed) > 0, "failed", fmt.Sprintf("never worked: %d of the requested combinations", len(r.Failed)), "")
-	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials failed: %s", r.failures(), r.Trials, r.FailureText()), hint("see the messages in the file; continue with --resume"))
-	add(r.Environment.Cores == 1 && r.Campaign.Server != record.ServerRemote, "one-core", "one core: client and server took turns, so throughput is that of both together", "")
+	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials failed: %s", r.failures(), r.Trials, r.failureText()), hint("see the messages in the file; continue with --resume"))
+	add(r.OneCore(), "one-core", "one core: client and server took turns, so throughput is that of both together", "")
 	for _, c := range r.Controls {
 		add(c.Separated, "control", fmt.Sprintf("%s and %s, one computation, came out %.1f %% apart in login time",
 			c.A, c.B, 100*math.Abs(c.Ratio.Value-1)), "differences of this size are noise")
@@ -92,24 +94,24 @@ func (r *Ranking) whyCost() string {
 }
 
 // failures is how many trials gave nothing.
-func (r *Ranking) failures() int {
-	n := 0
-	for _, c := range r.Refusals {
-		n += c.N
+func (r *Ranking) failures() (n int) {
+	for _, of := range r.Refusals {
+		n += of
 	}
 	return n
 }
 
-// FailureText lists why trials gave nothing, such as "4 refused, 1 timeout"; ""
-// if none did.
-func (r *Ranking) FailureText() string {
+// failureText lists why trials gave nothing, most first, such as "4 refused, 1 timeout".
+func (r *Ranking) failureText() string {
 	var parts []string
-	for _, c := range r.Refusals {
-		outcome := string(c.Outcome)
-		if c.Outcome == record.OK {
-			outcome = "without bytes or time"
+	for _, outcome := range slices.SortedFunc(maps.Keys(r.Refusals), func(a, b record.Outcome) int {
+		return cmp.Or(cmp.Compare(r.Refusals[b], r.Refusals[a]), cmp.Compare(a, b))
+	}) {
+		word := string(outcome)
+		if outcome == record.OK {
+			word = "without bytes or time"
 		}
-		parts = append(parts, fmt.Sprintf("%d %s", c.N, outcome))
+		parts = append(parts, fmt.Sprintf("%d %s", r.Refusals[outcome], word))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -15,26 +15,25 @@ import (
 // waits for; where it is too noisy, or asked for, the CPU time of both sides orders
 // them.
 func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
-	time := logins(d.logins, func(p login) float64 { return float64(p.LoginNS) })
-	client := logins(d.logins, func(p login) float64 { return cpu(p.ClientCPUNS) })
-	server := logins(d.logins, func(p login) float64 { return cpu(p.ServerCPUNS) })
-	total := logins(d.logins, func(p login) float64 {
+	time, floor := medians(d.logins, func(p login) float64 { return float64(p.LoginNS) })
+	client, _ := medians(d.logins, func(p login) float64 { return cpu(p.ClientCPUNS) })
+	server, _ := medians(d.logins, func(p login) float64 { return cpu(p.ServerCPUNS) })
+	total, totalFloor := medians(d.logins, func(p login) float64 {
 		if p.ClientCPUNS == nil {
 			return 0
 		}
 		return cpu(p.ClientCPUNS) + cpu(p.ServerCPUNS)
 	})
-	r.Noise.Login = time.floor()
-	r.KexBy = Throughput
+	r.Noise.Login, r.KexBy = floor, Throughput
 	key := time
-	known := total.floor() > 0
-	if by == Cost && known || by != Throughput && known && r.Noise.Login > maxNoise && total.floor() < r.Noise.Login {
+	known := totalFloor > 0
+	if by == Cost && known || by != Throughput && known && floor > maxNoise && totalFloor < floor {
 		r.KexBy, key = Cost, total
 	}
 	for _, name := range space.Kex {
 		id := alg.Canonical(alg.Kex, name)
-		if time.quantities[id] == nil {
-			if len(d.copies) == 0 && !slices.ContainsFunc(r.Failed, func(f Failure) bool { return alg.Canonical(alg.Kex, f.Suite.Kex) == id }) {
+		if !time[id].Known() {
+			if len(d.copies) == 0 && !slices.ContainsFunc(r.Failed, func(f Failure) bool { return alg.Canonical(alg.Kex, f.Kex) == id }) {
 				r.Waiting = append(r.Waiting, name)
 			}
 			continue
@@ -42,11 +41,16 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 		a, _ := alg.Lookup(alg.Kex, name)
 		r.Kex = append(r.Kex, Exchange{
 			Name: name, Aliases: space.Alias[name], Status: a.Status, PostQuantum: a.PostQuantum,
-			Login: time.quantities[id], Client: client.quantities[id], Server: server.quantities[id],
-			Within: ExchangeFigures{time.known(id), client.known(id), total.known(id)},
+			Login: time[id].OrNil(), Client: client[id].OrNil(), Server: server[id].OrNil(),
+			Within: ExchangeFigures{time[id], client[id], total[id]},
 		})
 	}
-	at := func(x Exchange) stats.Estimate { return key.estimate(alg.Canonical(alg.Kex, x.Name)) }
+	at := func(x Exchange) stats.Estimate {
+		if e := key[alg.Canonical(alg.Kex, x.Name)]; e.Known() {
+			return e
+		}
+		return stats.Estimate{Log: math.MaxFloat32, Err: 1}
+	}
 	slices.SortStableFunc(r.Kex, func(a, b Exchange) int { return cmp.Compare(at(a).Log, at(b).Log) })
 	estimates := make([]stats.Estimate, len(r.Kex))
 	for i, x := range r.Kex {
@@ -58,88 +62,45 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 	r.Controls = kexControls(d)
 }
 
-// loginSeries is one quantity of all key exchanges.
-type loginSeries struct {
-	quantities map[string]*Quantity
-	deviation  float64 // pooled, of the logarithms
-	typical    float64 // logins of a typical key exchange
-}
-
 // What logins of one key exchange are taken to differ by before any was made
 // twice, and the degrees of freedom that this guess is worth.
 const (
-	priorDeviation = 0.05
-	priorDegrees   = 2
+	usualDeviation = 0.05
+	usualDegrees   = 2
 )
 
-// withPrior is a pooled deviation that has seen few degrees of freedom, or none.
-func withPrior(deviation, degrees float64) (float64, float64) {
-	all := degrees + priorDegrees
-	return math.Sqrt((degrees*deviation*deviation + priorDegrees*priorDeviation*priorDeviation) / all), all
+// deviationOf is the deviation within groups that share one, of logarithms.
+func deviationOf(groups [][]float64) (deviation, degrees float64) {
+	own, degrees := stats.PooledDeviation(groups)
+	return stats.Shrink(own, degrees, usualDeviation, usualDegrees)
 }
 
-// logins gives each key exchange its median. From stats.MinExact logins on,
-// the interval is that of order statistics, below a pooled one.
-func logins(all []login, value func(login) float64) loginSeries {
+// medians are those of the logins of each key exchange, by name. Their errors rest on the
+// deviation of all: that of five logins is a poor guess. floor is the difference of two equal
+// key exchanges that 95 % of runs stay below, in percent; 0 if unknown.
+func medians(all []login, value func(login) float64) (out map[string]stats.Estimate, floor float64) {
 	logs := map[string][]float64{}
-	var names []string
 	for _, l := range all {
 		if v := value(l); v > 0 {
-			if logs[l.kex] == nil {
-				names = append(names, l.kex)
-			}
 			logs[l.kex] = append(logs[l.kex], math.Log(v))
 		}
 	}
+	if len(logs) == 0 {
+		return nil, 0
+	}
 	var groups [][]float64
 	var counts []float64
+	names := slices.Sorted(maps.Keys(logs))
 	for _, name := range names {
-		groups = append(groups, logs[name])
-		counts = append(counts, float64(len(logs[name])))
+		groups, counts = append(groups, logs[name]), append(counts, float64(len(logs[name])))
 	}
-	if len(names) == 0 {
-		return loginSeries{quantities: map[string]*Quantity{}}
-	}
-	deviation, degrees := withPrior(stats.PooledDeviation(groups))
-	out := loginSeries{map[string]*Quantity{}, deviation, stats.Median(counts)}
+	deviation, degrees := deviationOf(groups)
+	deviation *= stats.MedianEfficiency
+	out = map[string]stats.Estimate{}
 	for i, name := range names {
-		q := stats.MedianInterval(groups[i])
-		if q.N < stats.MinExact {
-			arm := stats.StudentQuantile(degrees) * deviation * stats.MedianEfficiency / math.Sqrt(float64(q.N))
-			q.Lo, q.Hi = q.Value-arm, q.Value+arm
-		}
-		q = q.Exp()
-		out.quantities[name] = &q
+		out[name] = stats.Estimate{Log: stats.Median(groups[i]), Err: deviation / math.Sqrt(counts[i]), DF: degrees, N: len(groups[i])}
 	}
-	return out
-}
-
-// floor is the difference of two equal key exchanges that 95 % of runs stay
-// below, in percent; 0 if unknown.
-func (s loginSeries) floor() float64 {
-	if s.typical == 0 || s.deviation == 0 {
-		return 0
-	}
-	return 100 * math.Expm1(normal95*math.Sqrt2*s.deviation*stats.MedianEfficiency/math.Sqrt(s.typical))
-}
-
-// known is the estimate of a key exchange, with the degrees of freedom of all.
-func (s loginSeries) known(name string) stats.Estimate {
-	q := s.quantities[name]
-	if q == nil {
-		return stats.Estimate{}
-	}
-	e := s.estimate(name)
-	e.N = q.N
-	return e
-}
-
-func (s loginSeries) estimate(name string) stats.Estimate {
-	q := s.quantities[name]
-	if q == nil {
-		return stats.Estimate{Log: math.MaxFloat32, Err: 1}
-	}
-	return stats.Estimate{Log: math.Log(q.Value), Err: s.deviation * stats.MedianEfficiency / math.Sqrt(float64(q.N))}
+	return out, 100 * math.Expm1(normal95*math.Sqrt2*deviation/math.Sqrt(stats.Median(counts)))
 }
 
 // kexControls compares the alias names of one key exchange with each other.
@@ -174,4 +135,21 @@ func kexControls(d *data) []Control {
 	}
 	separate(out, groups)
 	return out
+}
+
+// overhead is what copies of one byte took beyond a login with their key
+// exchange, in ns.
+func (r *Ranking) overhead(d *data) float64 {
+	var elapsed []float64
+	var kex string
+	for _, o := range d.overheads {
+		elapsed = append(elapsed, float64(o.sample.ElapsedNS))
+		kex = alg.Canonical(alg.Kex, o.trial.Want.Kex)
+	}
+	for _, k := range r.Kex {
+		if alg.Canonical(alg.Kex, k.Name) == kex && k.Login != nil && len(elapsed) > 0 {
+			return math.Max(0, stats.Median(elapsed)-k.Login.Value)
+		}
+	}
+	return 0
 }

@@ -22,18 +22,18 @@ const (
 	// took 30 % less time.
 	busyLineCost = 0.05
 	busyLineTime = 0.15
-	// Where a probe took turns with the connections: what remains, and a part of
-	// what it saw. Runs that were slowed by 35 to 65 % were 2 to 12 % apart.
-	probedLevel = 0.005
-	probedShare = 0.10
-	// The same where what slices show of other guests is taken out: 42 pairs of runs that were
-	// slowed by 3 to 51 % were 1.4 % apart then (median), 4 % at most.
+	// Where slices show what other guests did: what remains, and a part of what they show.
+	// Runs that were slowed by 35 to 65 % were 2 to 12 % apart.
+	shownLevel = 0.005
+	shownShare = 0.10
+	// The same where that is taken out: 42 pairs of runs that were slowed by 3 to 51 % were
+	// 1.4 % apart then (median), 4 % at most.
 	freedShare = 0.05
 )
 
 // Level is the standard error that all cells of a run share, as a logarithm: how
 // fast the machine was at all.
-func (r *Ranking) Level(by By) float64 { return r.level(by, probedShare) }
+func (r *Ranking) Level(by By) float64 { return r.level(by, shownShare) }
 
 // FreedLevel is the same without what its slices show of other guests.
 func (r *Ranking) FreedLevel(by By) float64 { return r.level(by, freedShare) }
@@ -43,9 +43,9 @@ func (r *Ranking) level(by By, share float64) float64 {
 	if by == Cost {
 		own = r.levelCost
 	}
-	if r.Slowed.Turns > 0 {
+	if r.Slowed.Known {
 		own = math.Hypot(own, r.Kept()*pick(by, busyCost, busyTime))
-		return math.Hypot(own, math.Hypot(probedLevel, share*r.Slowed.of(by)))
+		return math.Hypot(own, math.Hypot(shownLevel, share*r.Slowed.Cost))
 	}
 	return math.Hypot(own, runLevel)
 }

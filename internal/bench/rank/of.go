@@ -9,16 +9,11 @@ import (
 	"sshpace/internal/record"
 )
 
-// Options of a ranking. The zero value is the default.
-type Options struct {
-	By By // default Auto
-}
-
 // ErrNoSamples says that a file holds nothing to rank.
 var ErrNoSamples = errors.New("there is no usable sample")
 
-// Of ranks a file. Its only error is ErrNoSamples, with the first failure.
-func Of(f *record.File, opts Options) (*Ranking, error) {
+// Of ranks a file by a quantity. Its only error is ErrNoSamples, with the first failure.
+func Of(f *record.File, by By) (*Ranking, error) {
 	space := alg.Fold(f.Campaign.Offer)
 	r := &Ranking{
 		Campaign: f.Campaign, Environment: f.Environment, Findings: f.Findings,
@@ -26,20 +21,20 @@ func Of(f *record.File, opts Options) (*Ranking, error) {
 		Heat: heatOf(f.Thermals),
 	}
 	d := collect(f, space)
-	if len(d.transfers)+len(d.paired)+len(d.logins)+len(d.copies) == 0 {
+	if len(d.sittings.Connections)+len(d.paired)+len(d.logins)+len(d.copies) == 0 {
 		if len(f.Measurements) > 0 && len(f.Samples) == 0 {
 			return r, nil // a machine's limits, or an imported log without SSH
 		}
 		return nil, fmt.Errorf("%w%s", ErrNoSamples, d.firstFailure())
 	}
 	r.Failed, r.Harness, r.Ended = d.failures(), d.harness, f.Ended
-	r.Refusals, r.Trials = d.refusals(), len(d.bad)+len(d.transfers)+len(d.logins)+len(d.copies)+len(d.overheads)
-	if len(d.transfers) == 0 && d.paired == nil {
+	r.Refusals, r.Trials = d.refusals(), len(d.bad)+len(d.sittings.Connections)+len(d.logins)+len(d.copies)+len(d.overheads)
+	if len(d.sittings.Connections) == 0 && d.paired == nil {
 		d.takeCopies()
 	}
-	r.Slowed, r.Slicing = d.slowed(), d.slicing()
-	r.rankBulk(d, opts)
-	r.rankKex(d, space, opts.By)
+	r.Slowed.Foreign, r.Slicing = d.sittings.Foreign, d.slicing()
+	r.rankBulk(d, by)
+	r.rankKex(d, space, by)
 	r.Copies = d.summarise()
 	r.OverheadNS = r.overhead(d)
 	r.Warnings = doubts(r, d)

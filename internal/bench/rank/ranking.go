@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
 )
@@ -24,6 +25,15 @@ const (
 	Cost       By = "cost"
 )
 
+// ParseBy reads the name of a quantity.
+func ParseBy(name string) (By, error) {
+	names := []string{string(Auto), string(Throughput), string(Cost)}
+	if slices.Contains(names, name) {
+		return By(name), nil
+	}
+	return "", fault.Usage(fault.Near("--rank-by ", name, names, "use throughput, cost or auto"), "cannot rank by %q", name)
+}
+
 // Basis says where the numbers of a cell come from.
 type Basis string
 
@@ -39,19 +49,18 @@ type Ranking struct {
 	Environment  record.Environment
 	Findings     []record.Finding
 	Combinations alg.Combinations
-	By           By          // Throughput or Cost: what ordered Bulk
-	KexBy        By          // what ordered Kex: Throughput stands for login time
-	Bulk         []Cell      // best first
-	Kex          []Exchange  // best first
-	Failed       []Failure   // cells and key exchanges without a result
-	Refusals     []Count     // trials that gave nothing, by what happened, also where another one worked
-	Trials       int         // all that ended by themselves
-	Waiting      []string    // key exchanges that were not measured
-	Missing      []alg.Suite // cells that were neither measured nor can be predicted
-	Copies       []Copy      // exhaustive runs: what was timed as a whole process
-	OverheadNS   float64     // what a copy takes beside login and transfer; 0 if it was not measured
+	By           By                     // Throughput or Cost: what ordered Bulk
+	KexBy        By                     // what ordered Kex: Throughput stands for login time
+	Bulk         []Cell                 // best first
+	Kex          []Exchange             // best first
+	Failed       []Failure              // cells and key exchanges without a result
+	Refusals     map[record.Outcome]int // trials that gave nothing, by what happened, also where another one worked
+	Trials       int                    // all that ended by themselves
+	Waiting      []string               // key exchanges that were not measured
+	Missing      []alg.Suite            // cells that were neither measured nor can be predicted
+	Copies       []Copy                 // exhaustive runs: what was timed as a whole process
+	OverheadNS   float64                // what a copy takes beside login and transfer; 0 if it was not measured
 	Noise        NoiseFloor
-	Merged       bool // cells have one letter though they are not tied, because without other guests their order is another
 	Model        Model
 	Harness      Harness
 	Controls     []Control
@@ -61,13 +70,11 @@ type Ranking struct {
 	Warnings     []Warning
 	Measurements []record.Measurement // what is no SSH trial
 	Limits       []record.Limit       // what keeps a transfer from being faster
-	Ceilings     *Ceilings            // what limits the fastest cell; nil where the machine was not measured
 	Slowed       Slowed
 	Heat         Heat
 	Slicing      Slicing
 
 	forced               bool    // the caller chose By
-	cores                int     // that client and server can use together
 	levelCost, levelWall float64 // standard errors of the run's mean level, in logs
 }
 
@@ -82,6 +89,11 @@ func (r *Ranking) Directions() []record.Direction {
 	return out
 }
 
+// OneCore reports whether client and server shared one core: throughput is that of both together.
+func (r *Ranking) OneCore() bool {
+	return r.Environment.Cores == 1 && r.Campaign.Server != record.ServerRemote
+}
+
 // Quantity is an estimate with its 95 % interval; N counts connections. A nil
 // *Quantity could not be measured or predicted.
 type Quantity = stats.Interval
@@ -93,7 +105,7 @@ type Cell struct {
 	Rank       int // from 1 within its direction
 	Group      string
 	Basis      Basis
-	Timed      bool // Throughput rests on connections of this cell, not on what the costs say
+	Timed      Basis // whether Throughput rests on connections of this cell, or on what the costs say; "" where it is unknown
 	Status     alg.Status
 	Throughput *Quantity // bytes per second
 	Client     *Quantity // ns of CPU per byte
@@ -124,18 +136,6 @@ func (c Cell) Total() float64 {
 		return c.Client.Value
 	}
 	return c.Client.Value + c.Server.Value
-}
-
-// ThroughputBasis says whether Throughput rests on connections of this cell; ""
-// where it is unknown.
-func (c Cell) ThroughputBasis() Basis {
-	switch {
-	case c.Throughput == nil:
-		return ""
-	case c.Timed:
-		return Measured
-	}
-	return Predicted
 }
 
 // Exchange is the result for one key exchange.
@@ -178,21 +178,12 @@ type Copy struct {
 	Seconds   Quantity         `json:"seconds"` // per run of Campaign.SizeBytes
 }
 
-// Slowed is how much slower the machine was than at its best, by a probe that
-// took its turn like a connection and feels what SSH feels. Zero: not measured.
+// Slowed is what else the machine did during a run.
 type Slowed struct {
-	Cost  float64 // logarithm of the factor on CPU time
-	Wall  float64 // the same of the time on the wall
-	Turns int     // of the probe
-	// Foreign is how many cores other programs of this machine kept busy; 0 if unknown.
-	Foreign float64
-	// Course is the factor on CPU time over the run, in seconds one after the other:
-	// 1 is the machine at its best.
-	Course []float64
+	Known   bool    // whether slices show what other guests did
+	Cost    float64 // logarithm of the factor on CPU time, against the machine's best moments: the mean of all cells
+	Foreign float64 // cores that other programs of this machine kept busy; 0 if unknown
 }
-
-// of is the logarithm of the factor on what a quantity took.
-func (s Slowed) of(by By) float64 { return pick(by, s.Cost, s.Wall) }
 
 // Busy reports whether other programs of this machine had a notable part of it.
 func (s Slowed) Busy() bool { return s.Foreign > muchForeign }
@@ -209,28 +200,20 @@ type Failure struct {
 	Attempts int             `json:"attempts"`
 }
 
-// Count is how many trials ended in one way.
-type Count struct {
-	Outcome record.Outcome
-	N       int
-}
-
 // NoiseFloor is what two cells, or key exchanges, that are equal differ by less than in 95 %
-// of runs: the least difference that this run can claim.
+// of runs: the least difference that this run can claim. 0: unknown.
 type NoiseFloor struct {
-	Throughput float64 `json:"throughput_pct,omitempty"` // 0: unknown
+	Throughput float64 `json:"throughput_pct,omitempty"`
 	Cost       float64 `json:"cost_pct,omitempty"`
 	Login      float64 `json:"login_pct,omitempty"`
 }
 
 // Model says how well base + cipher + MAC describes the costs.
 type Model struct {
-	Parameters      int     `json:"parameters,omitempty"`            // per direction and side
-	HoldoutCells    int     `json:"holdout_cells,omitempty"`         // measured but not fitted
-	HoldoutError    float64 `json:"holdout_error_pct,omitempty"`     // of the predicted client cost, median
-	HoldoutP95      float64 `json:"holdout_error_p95_pct,omitempty"` // its 95th percentile
-	Interaction     float64 `json:"interaction_pct,omitempty"`       // how far cells lie from the additive model beyond noise
-	ThroughputError float64 `json:"throughput_error_pct,omitempty"`  // of the throughput that the costs predict, median
+	HoldoutCells int     `json:"holdout_cells,omitempty"`         // cells that were measured but not fitted
+	HoldoutError float64 `json:"holdout_error_pct,omitempty"`     // median error of the predicted client cost
+	HoldoutP95   float64 `json:"holdout_error_p95_pct,omitempty"` // its 95th percentile
+	Interaction  float64 `json:"interaction_pct,omitempty"`       // how far cells lie from the additive model beyond noise
 }
 
 // Harness says what the measuring cost.
@@ -242,10 +225,11 @@ type Harness struct {
 
 // Slicing says what slices of connections in turn the costs rest on.
 type Slicing struct {
-	Slices int
+	Slices int `json:"count"`
 	// What a slice costs more than its bytes do in a long transfer, percent of a
 	// typical one: measured with longer slices, and taken out of all figures.
-	ExcessClient, ExcessServer float64
+	ExcessClient float64 `json:"excess_client_pct"`
+	ExcessServer float64 `json:"excess_server_pct"`
 }
 
 // Warning is a doubt about a result, with what to do about it.

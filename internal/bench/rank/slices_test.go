@@ -16,7 +16,7 @@ func repeated(t *testing.T, runs int) []*rank.Ranking {
 	t.Helper()
 	var out []*rank.Ranking
 	for seed := range uint64(runs) {
-		r, err := rank.Of(benchtest.Sit(t, benchtest.Crowded(seed+1), time.Minute), rank.Options{By: rank.Cost})
+		r, err := rank.Of(benchtest.Sit(t, benchtest.Crowded(seed+1), time.Minute), rank.Cost)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestForeignLoad(t *testing.T) {
 			busy := foreign(i)
 			f.Slices[i].SpanNS, f.Slices[i].ForeignCPUNS = time.Second, &busy
 		}
-		r, err := rank.Of(f, rank.Options{By: rank.Cost})
+		r, err := rank.Of(f, rank.Cost)
 		if err != nil {
 			t.Fatal(err)
 		}

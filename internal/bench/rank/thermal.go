@@ -16,10 +16,8 @@ type Heat struct {
 	Looks        int      // how often it was looked at
 	Slowed       int      // how often it was slowed then
 	Why          []string // for what reasons, in the order in which they came up
-	Coolest      float64  // °C; the hottest sensor of each look
-	Hottest      float64
-	Slowest      float64 // Hz, of the slowest core; 0 unknown
-	Fastest      float64
+	Celsius      span     // of the hottest sensor of each look
+	Hz           span     // of the cores' clocks
 	sinceTheBoot []string // reasons that were there before the run
 }
 
@@ -44,58 +42,47 @@ func heatOf(looks []record.Thermal) (h Heat) {
 				h.Why = append(h.Why, why)
 			}
 		}
-		h.degrees(look.Zones)
-		h.clocks(look.ClockHz)
+		hottest := math.Inf(-1)
+		for _, zone := range look.Zones {
+			hottest = max(hottest, zone.Celsius)
+		}
+		if len(look.Zones) > 0 {
+			h.Celsius.add(hottest)
+		}
+		for _, hz := range look.ClockHz {
+			h.Hz.add(float64(hz))
+		}
 	}
 	return h
 }
 
-func (h *Heat) degrees(zones []record.ThermalZone) {
-	hottest := math.Inf(-1)
-	for _, zone := range zones {
-		hottest = max(hottest, zone.Celsius)
+// span is from the least to the greatest of some values; zero without any.
+type span struct{ lo, hi float64 }
+
+func (s *span) add(x float64) {
+	if *s == (span{}) {
+		s.lo, s.hi = x, x
 	}
-	if len(zones) == 0 {
-		return
-	}
-	if h.Coolest == 0 && h.Hottest == 0 {
-		h.Coolest, h.Hottest = hottest, hottest
-	}
-	h.Coolest, h.Hottest = min(h.Coolest, hottest), max(h.Hottest, hottest)
+	s.lo, s.hi = min(s.lo, x), max(s.hi, x)
 }
 
-func (h *Heat) clocks(cores []int64) {
-	for _, hz := range cores {
-		if h.Slowest == 0 {
-			h.Slowest = float64(hz)
-		}
-		h.Slowest, h.Fastest = min(h.Slowest, float64(hz)), max(h.Fastest, float64(hz))
-	}
-}
-
-// Temperature is the range in °C, such as "48-71"; "" where it is unknown.
-func (h Heat) Temperature() string {
-	if h.Coolest == 0 && h.Hottest == 0 {
+// text is the span in a unit, such as "48-71"; "" without values.
+func (s span) text(unit float64) string {
+	from, to := fmt.Sprintf("%.0f", s.lo/unit), fmt.Sprintf("%.0f", s.hi/unit)
+	switch {
+	case s == span{}:
 		return ""
-	}
-	return fromTo(h.Coolest, h.Hottest)
-}
-
-// Clock is the range of the cores' clocks in MHz; "" where it is unknown.
-func (h Heat) Clock() string {
-	if h.Fastest == 0 {
-		return ""
-	}
-	return fromTo(h.Slowest/1e6, h.Fastest/1e6)
-}
-
-func fromTo(a, b float64) string {
-	from, to := fmt.Sprintf("%.0f", a), fmt.Sprintf("%.0f", b)
-	if from == to {
+	case from == to:
 		return from
 	}
 	return from + "-" + to
 }
+
+// Temperature is the range in °C, such as "48-71"; "" where it is unknown.
+func (h Heat) Temperature() string { return h.Celsius.text(1) }
+
+// Clock is the range of the cores' clocks in MHz; "" where it is unknown.
+func (h Heat) Clock() string { return h.Hz.text(1e6) }
 
 // text says that the processor was slowed.
 func (h Heat) text() string {

@@ -81,33 +81,21 @@ func (b *Bed) command(to openssh.Destination, suite alg.Suite, remote string) Pr
 // here is the path of a file of ours at this end.
 func (b *Bed) here(name string) string { return filepath.Join(b.Here.Folder, name) }
 
-// sink is a command at the server that counts what arrives, and how to ask it.
-type sink struct {
-	command string
-	counter *flow.Counter
-	path    string
-}
-
-func (b *Bed) sink() (*sink, error) {
+// sink is a command at the server that says how much arrives; nil is one of the host's own,
+// wc(1), which prints it.
+func (b *Bed) sink() (*flow.Sink, error) {
 	if b.Helper == nil {
-		return &sink{command: "wc -c"}, nil
+		return nil, nil
 	}
 	b.serial++
-	s := &sink{path: b.here(fmt.Sprintf("sink.%d", b.serial))}
-	var err error
-	if s.counter, err = flow.CreateCounter(s.path); err != nil {
-		return nil, err
-	}
-	s.command = flow.Command(b.Helper("flow"), "sink", s.path)
-	return s, nil
+	return flow.NewSink(b.Helper("flow"), b.here(fmt.Sprintf("sink.%d", b.serial)))
 }
 
-// check compares what arrived with what was sent; said is what the command
-// printed.
-func (s *sink) check(size int64, said string) error {
+// counted compares what arrived with what was sent; said is what the command printed.
+func counted(s *flow.Sink, size int64, said string) error {
 	var got int64
-	if s.counter != nil {
-		got = s.counter.Bytes()
+	if s != nil {
+		got = s.Bytes()
 	} else if _, err := fmt.Sscan(said, &got); err != nil {
 		return &Failure{"verification", "the host does not say how much arrived"}
 	}
@@ -115,21 +103,6 @@ func (s *sink) check(size int64, said string) error {
 		return &Failure{"verification", fmt.Sprintf("%d of %d bytes arrived", got, size)}
 	}
 	return nil
-}
-
-// cost is what the sink itself took at the server.
-func (s *sink) cost() time.Duration {
-	if s.counter == nil {
-		return 0
-	}
-	return s.counter.Cost()
-}
-
-func (s *sink) close() {
-	if s.counter != nil {
-		s.counter.Close()
-		_ = os.Remove(s.path)
-	}
 }
 
 // drain takes everything out of a pipe and counts it.

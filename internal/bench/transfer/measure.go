@@ -28,8 +28,9 @@ type Params struct {
 // at all, so that no disk is taken for SSH.
 func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) error {
 	defer b.Here.Remove()
-	beds, stop, err := b.over(p.Paths)
-	defer stop()
+	var relays relay.Group
+	defer relays.Close()
+	beds, err := b.over(p.Paths, &relays)
 	if err != nil {
 		return err
 	}
@@ -72,24 +73,18 @@ func (b *Bed) unlimited(p Params) []record.Direction {
 }
 
 // over is a bed for each path.
-func (b *Bed) over(paths []relay.Path) (beds []*Bed, stop func(), err error) {
-	var stops []func() error
-	stop = func() {
-		for _, end := range stops {
-			_ = end()
-		}
-	}
+func (b *Bed) over(paths []relay.Path, relays *relay.Group) (beds []*Bed, err error) {
 	for _, path := range paths {
-		far, end, err := b.Over(path)
+		far, err := b.Over(path, relays)
 		if err != nil {
-			return nil, stop, err
+			return nil, err
 		}
-		beds, stops = append(beds, far), append(stops, end)
+		beds = append(beds, far)
 	}
 	if len(beds) == 0 {
 		beds = []*Bed{b}
 	}
-	return beds, stop, nil
+	return beds, nil
 }
 
 // subjects are all methods: those that differ in nothing but the path beside each

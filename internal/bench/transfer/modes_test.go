@@ -12,6 +12,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/sched"
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/flow"
 	"sshpace/internal/bench/testbed"
@@ -57,7 +58,7 @@ func openIn(t *testing.T, path relay.Path, folder string) *transfer.Bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tb, err := testbed.Open(t.Context(), testbed.Params{Data: "zero", Connect: 20 * time.Second, Dir: dir, Helper: helper, Everything: true})
+	tb, err := testbed.Open(t.Context(), testbed.Params{Data: "zero", Connect: 2 * time.Minute, Dir: dir, Helper: helper, Everything: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,11 +66,12 @@ func openIn(t *testing.T, path relay.Path, folder string) *transfer.Bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	far, stop, err := b.Over(path)
+	var relays relay.Group
+	far, err := b.Over(path, &relays)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stop(); cleanUp(); tb.Close(); dir.Close() })
+	t.Cleanup(func() { relays.Close(); cleanUp(); tb.Close(); dir.Close() })
 	return far
 }
 
@@ -136,12 +138,12 @@ func TestManyFiles(t *testing.T) {
 
 // Compression is asked for and got: zeros take hardly any bytes on the way.
 func TestCompression(t *testing.T) {
-	b := open(t, relay.Path{Rate: 4e6})
+	b := open(t, relay.Path{Rate: 1e6})
 	b.Here.Random = false
 	c := b.Subjects([]record.Mode{record.ModePipe}, transfer.Options{Suite: suite, Direction: record.Upload, Compression: true})[0]
-	reading, err := c.Run(t.Context(), 128<<20)
+	reading, err := c.Run(t.Context(), 32<<20)
 	if err != nil || reading.Wall > 20*time.Second {
-		t.Errorf("128 MiB of zeros over 4 MB/s: %v, %v", reading.Wall, err)
+		t.Errorf("32 MiB of zeros over 1 MB/s: %v, %v", reading.Wall, err)
 	}
 }
 
@@ -170,10 +172,13 @@ func TestFaults(t *testing.T) {
 		t.Error("512 MiB in 300 ms")
 	}
 	b.To = b.To.With("ClearAllForwardings=yes")
-	b.Connect = time.Second
-	if _, err := one(record.ModeForwardL).Run(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "forwarded port") {
-		t.Errorf("without a forwarded port: %v", err)
-	}
+	waittest.InTime(t, time.Second, func(limit time.Duration) error {
+		b.Connect = limit
+		if _, err := one(record.ModeForwardL).Run(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "forwarded port") {
+			return fmt.Errorf("without a forwarded port: %w", err)
+		}
+		return nil
+	})
 	if names := left(b); len(names) > 0 {
 		t.Errorf("left behind: %v", names)
 	}

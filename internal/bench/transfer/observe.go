@@ -5,7 +5,6 @@ package transfer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"runtime"
@@ -113,17 +112,15 @@ func (b *Bed) raw(ctx context.Context, direction record.Direction) (float64, err
 		return 0, err
 	}
 	defer listener.Close()
-	address := listener.Addr().String()
-	if b.Path != (relay.Path{}) {
-		r, err := relay.To(address, relay.Options{Path: b.Path})
-		if err != nil {
-			return 0, err
-		}
-		defer r.Close()
-		address = net.JoinHostPort("127.0.0.1", fmt.Sprint(r.Port()))
+	var relays relay.Group
+	defer relays.Close()
+	host, own, _ := net.SplitHostPort(listener.Addr().String())
+	port, err := relays.Before(host, own, b.Path)
+	if err != nil {
+		return 0, err
 	}
 	var d net.Dialer
-	near, err := d.DialContext(ctx, "tcp4", address)
+	near, err := d.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port))
 	if err != nil {
 		return 0, err
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,18 +57,20 @@ func Look(tb *testbed.Testbed, folder string, helper func(program string) []stri
 	return b
 }
 
-// Over is the bed with a path before its private server. The caller stops it.
-func (b *Bed) Over(path relay.Path) (far *Bed, stop func() error, err error) {
+// Over is the bed with a path before its private server, which one of the relays is.
+func (b *Bed) Over(path relay.Path, relays *relay.Group) (*Bed, error) {
 	if path == (relay.Path{}) {
-		return b, func() error { return nil }, nil
+		return b, nil
 	}
-	r, err := relay.To(net.JoinHostPort(b.Server.Address()), relay.Options{Path: path})
+	host, own := b.Server.Address()
+	port, err := relays.Before(host, own, path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	copied := *b
-	copied.Path, copied.To.Port = path, uint16(r.Port())
-	return &copied, r.Close, nil
+	number, err := strconv.ParseUint(port, 10, 16)
+	far := *b
+	far.Path, far.To.Port = path, uint16(number)
+	return &far, err
 }
 
 // PathOf is what records say of a path.

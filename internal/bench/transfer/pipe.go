@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 
+	"sshpace/internal/bench/flow"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 )
@@ -33,23 +34,27 @@ func (b *Bed) side(ctx context.Context, o Options, to []openssh.Destination, siz
 
 func (b *Bed) send(ctx context.Context, o Options, to []openssh.Destination, from string, share int64) (Reading, error) {
 	var all []Process
-	var sinks []*sink
+	var sinks []*flow.Sink
 	var told []func() string
 	for _, destination := range to {
 		s, err := b.sink()
 		if err != nil {
 			return Reading{}, err
 		}
-		defer s.close()
+		command := "wc -c"
+		if s != nil {
+			defer s.Close()
+			command = s.Command
+		}
 		in, err := os.Open(from)
 		if err != nil {
 			return Reading{}, err
 		}
 		defer in.Close()
-		p := b.command(destination, o.Suite, s.command)
+		p := b.command(destination, o.Suite, command)
 		p.Stdin = in
 		said := func() string { return "" }
-		if s.counter == nil {
+		if s == nil {
 			if p.Stdout, said, err = answer(); err != nil {
 				return Reading{}, err
 			}
@@ -61,9 +66,11 @@ func (b *Bed) send(ctx context.Context, o Options, to []openssh.Destination, fro
 	for i, s := range sinks {
 		said := told[i]()
 		if err == nil {
-			err = s.check(share, said)
+			err = counted(s, share, said)
 		}
-		reading.Server = max(0, reading.Server-s.cost())
+		if s != nil {
+			reading.Server = max(0, reading.Server-s.Cost())
+		}
 	}
 	return reading, err
 }

@@ -145,9 +145,7 @@ func (r *Runner) start(ctx context.Context, p Process) (*job, error) {
 		j.cmd.Stdout = p.Stdout
 	}
 	j.cmd.Stderr = j.said
-	j.cmd.WaitDelay = time.Second                          // the ssh of a jump host may hold stderr open
-	j.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal: nothing can ask
-	j.cmd.Env = append(append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never"), p.Env...)
+	proc.Unattended(j.cmd, p.Env)
 	if err := r.Spawner.Start(j.cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.Argv[0], err)
 	}

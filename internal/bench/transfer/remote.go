@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"sshpace/internal/base/alg"
@@ -101,8 +100,7 @@ func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
 	r := &remote{bed: b, said: newLastWords(), made: map[int64]string{}}
 	p := b.command(b.To, alg.Suite{}, "exec sh -c "+shell.Quote(keep)+" sh "+folder)
 	r.keeper = exec.Command(p.Argv[0], p.Argv[1:]...)
-	r.keeper.Env = append(append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never"), p.Env...)
-	r.keeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	proc.Unattended(r.keeper, p.Env)
 	r.keeper.Stderr = r.said
 	in, err := r.keeper.StdinPipe()
 	if err != nil {

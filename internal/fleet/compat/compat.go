@@ -19,10 +19,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 )
@@ -83,34 +83,18 @@ type errUsage struct{ text string }
 
 func (e *errUsage) Error() string { return e.text }
 
-// newFlags makes a flag set that takes unambiguous beginnings of long options,
-// as argparse and getopt_long do.
-func newFlags(name string) *pflag.FlagSet {
-	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.SortFlags = false
-	return f
-}
-
-// allowAbbreviations must be called after all flags are defined.
-func allowAbbreviations(f *pflag.FlagSet) {
-	var names []string
-	f.VisitAll(func(fl *pflag.Flag) { names = append(names, fl.Name) })
-	f.SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
-		var found []string
-		for _, name := range names {
-			if name == given {
-				return pflag.NormalizedName(given)
-			}
-			if strings.HasPrefix(name, given) {
-				found = append(found, name)
-			}
-		}
-		if len(found) == 1 {
-			given = found[0]
-		}
-		return pflag.NormalizedName(given)
-	})
+// engine is ours, or the ssh program where its options are for it to tell what it does;
+// program says that it is that.
+func (e Env) engine(options []string, hosts []host.Host) (engine fleet.Executor, stop func() error, program bool, err error) {
+	if !traces(options) {
+		engine, stop, err = e.Engine(options, hosts)
+		return engine, stop, false, err
+	}
+	argv := func(h host.Host, command string) []string {
+		return append(append(careful(options), sshDestination(h)...), command)
+	}
+	engine, stop, err = e.SSH("ssh", options, argv)
+	return engine, stop, true, err
 }
 
 // verdict is how a host ended in the terms of ssh(1) and wait(2).
@@ -168,13 +152,6 @@ func startFailure(r *fleet.Result) verdict {
 	return verdict{code: 255, message: []string{r.Err}}
 }
 
-// strerror words an error number as the C library does; Go's texts are the
-// same but for the first letter.
-func strerror(e syscall.Errno) string {
-	text := e.Error()
-	return strings.ToUpper(text[:1]) + text[1:]
-}
-
 // sshMessage is the line that ssh writes for the same failure. It puts its
 // name only before messages about names and connections.
 func sshMessage(r *fleet.Result) string {
@@ -209,12 +186,7 @@ func (p *paced) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *
 	p.next = turn.Add(p.delay)
 	p.mu.Unlock()
 
-	t := time.NewTimer(time.Until(turn))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+	sched.Until(ctx, turn)
 	return p.Executor.Execute(ctx, h, cmd, a)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,12 +42,9 @@ type dshbak struct {
 func DshbakMain(_ context.Context, env Env, args []string) int {
 	d := dshbak{}
 	var help bool
-	f := newFlags("dshbak")
-	f.BoolVarP(&d.Coalesce, "coalesce", "c", false, "")
-	f.StringVarP(&d.Dir, "dir", "d", "", "")
-	f.BoolVarP(&d.Make, "force", "f", false, "")
-	f.BoolVarP(&help, "help", "h", false, "")
-	err := f.Parse(args)
+	files, err := parseMixed([]option{
+		flagOption("c", "", &d.Coalesce), textOption("d", "", &d.Dir), flagOption("f", "", &d.Make), flagOption("h", "", &help),
+	}, args)
 	switch {
 	case err != nil || help:
 		fmt.Fprint(env.Stderr, dshbakHelp)
@@ -56,7 +54,7 @@ func DshbakMain(_ context.Context, env Env, args []string) int {
 	case d.Make && d.Dir == "":
 		err = errors.New("option -f may only be used with -d")
 	default:
-		err = d.run(env, f.Args())
+		err = d.run(env, files)
 	}
 	if err != nil {
 		text := termsafe.Line(err.Error())
@@ -174,12 +172,7 @@ func compareNumbered(a, b string) int {
 }
 
 func byNumber[V any](hosts map[string]V) []string {
-	var list []string
-	for h := range hosts {
-		list = append(list, h)
-	}
-	slices.SortFunc(list, compareNumbered)
-	return list
+	return slices.SortedFunc(maps.Keys(hosts), compareNumbered)
 }
 
 // compress folds names as dshbak does: numbers before the last text without
@@ -221,13 +214,7 @@ func compressStems(stems []string) []string {
 		ranges[before] = append(list, numbers{digits, digits})
 	}
 	var folded []string
-	for _, before := range slices.Sorted(func(yield func(string) bool) {
-		for before := range ranges {
-			if !yield(before) {
-				return
-			}
-		}
-	}) {
+	for _, before := range slices.Sorted(maps.Keys(ranges)) {
 		var texts []string
 		for _, n := range ranges[before] {
 			text := n.first

@@ -128,7 +128,7 @@ func (l *lab) engines() map[string]func([]string, []host.Host) (fleet.Executor, 
 
 // Target resolves the names as the ssh_config above does.
 func (l *lab) Target(_ context.Context, h host.Host) (*dial.Target, error) {
-	t := &dial.Target{HostName: "127.0.0.1", User: h.User, ConnectTimeout: 10 * time.Second}
+	t := &dial.Target{HostName: "127.0.0.1", User: h.User, ConnectTimeout: 2 * time.Minute}
 	if h.Name == silentName {
 		t.Port, t.HostKeys, t.ConnectTimeout = l.silent, fixedKey{l.plain.HostKey}, time.Second
 		return t, nil

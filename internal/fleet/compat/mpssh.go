@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
@@ -83,78 +81,51 @@ Runs a command on many hosts at once through SSH (a mode of sshpace).
 // parseMpssh reads the arguments after the program's name. instead is a text to
 // print instead of running.
 func parseMpssh(args []string) (m *mpssh, instead string, err error) {
-	m = &mpssh{}
-	f := newFlags("mpssh")
+	m = &mpssh{ConnTimeout: 30}
 	var help, version bool
-	f.BoolVarP(&m.Blind, "blind", "b", false, "")
-	f.IntVarP(&m.Delay, "delay", "d", 0, "")
-	f.BoolVarP(&m.PrintExit, "exit", "e", false, "")
-	f.BoolVarP(&m.NoErr, "no-err", "E", false, "")
-	f.VarP(&once{&m.File, "filename"}, "file", "f", "")
-	f.BoolVarP(&help, "help", "h", false, "")
-	f.StringVarP(&m.Identity, "identity", "i", "", "")
-	f.StringVarP(&m.Label, "label", "l", "", "")
-	f.VarP(&once{&m.OutDir, "output dir"}, "outdir", "o", "")
-	f.BoolVarP(&m.NoOut, "no-out", "O", false, "")
-	f.IntVarP(&m.Procs, "procs", "p", 0, "")
-	f.BoolVarP(&m.Quiet, "quiet", "q", false, "")
-	f.StringVarP(&m.Script, "script", "r", "", "")
-	f.BoolVarP(&m.NoKeyCheck, "nokeychk", "s", false, "")
-	f.IntVarP(&m.ConnTimeout, "conntmout", "t", 30, "")
-	f.VarP(&once{&m.User, "username"}, "user", "u", "")
-	f.BoolVarP(&m.Verbose, "verbose", "v", false, "")
-	f.BoolVarP(&version, "version", "V", false, "")
-	allowAbbreviations(f)
-	err = f.Parse(args)
+	words, err := parseMixed([]option{
+		flagOption("b", "blind", &m.Blind), mpsshNumber("d", "delay", &m.Delay), flagOption("e", "exit", &m.PrintExit),
+		flagOption("E", "no-err", &m.NoErr), once("f", "file", "filename", &m.File), flagOption("h", "help", &help),
+		textOption("i", "identity", &m.Identity), textOption("l", "label", &m.Label), once("o", "outdir", "output dir", &m.OutDir),
+		flagOption("O", "no-out", &m.NoOut), mpsshNumber("p", "procs", &m.Procs), flagOption("q", "quiet", &m.Quiet),
+		textOption("r", "script", &m.Script), flagOption("s", "nokeychk", &m.NoKeyCheck), mpsshNumber("t", "conntmout", &m.ConnTimeout),
+		once("u", "user", "username", &m.User), flagOption("v", "verbose", &m.Verbose), flagOption("V", "version", &version),
+	}, args)
 	switch {
 	case help:
 		return nil, mpsshHelp, nil
 	case version:
 		return nil, "mpssh-" + mpsshVersion + "\n", nil
 	case err != nil:
-		return nil, "", &errUsage{mpsshReason(err)}
+		return nil, "", err
 	}
 	if m.Procs == 0 {
 		m.Procs = 100
 	}
-	return m, "", m.check(f.Args())
+	return m, "", m.check(words)
 }
 
 // once is an option that may be given once.
-type once struct {
-	value *string
-	about string
+func once(short, long, about string, to *string) option {
+	return option{short: short, long: long, set: func(v string) error {
+		if *to != "" {
+			return &errUsage{"one " + about + " allowed"}
+		}
+		*to = v
+		return nil
+	}}
 }
 
-func (o *once) String() string { return "" }
-func (o *once) Type() string   { return "string" }
-func (o *once) Set(s string) error {
-	if *o.value != "" {
-		return &onceError{o.about}
-	}
-	*o.value = s
-	return nil
-}
-
-type onceError struct{ about string }
-
-func (e *onceError) Error() string { return "one " + e.about + " allowed" }
-
-// mpsshReason says what is wrong with an option; the original takes any text for
-// a number.
-func mpsshReason(err error) string {
-	if again, ok := errors.AsType[*onceError](err); ok {
-		return again.Error()
-	}
-	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
-	if !ok {
-		return err.Error()
-	}
-	flag := bad.GetFlag()
-	if flag.Value.Type() == "bool" {
-		return fmt.Sprintf("-%s takes no value", flag.Shorthand)
-	}
-	return fmt.Sprintf("-%s: %q is not a number that fits", flag.Shorthand, bad.GetValue())
+// mpsshNumber is a number, for which the original takes any text.
+func mpsshNumber(short, long string, to *int) option {
+	return option{short: short, long: long, set: func(v string) error {
+		n, err := strconv.ParseInt(v, 0, 32)
+		if err != nil {
+			return &errUsage{fmt.Sprintf("-%s: %q is not a number that fits", short, v)}
+		}
+		*to = int(n)
+		return nil
+	}}
 }
 
 func (m *mpssh) check(args []string) error {

@@ -231,7 +231,7 @@ func TestMpsshOnATerminal(t *testing.T) {
 	for _, err := range []error{
 		s.Output(fleet.Event{Data: []byte("x\x1b[2J\rlong -> forged\n")}),
 		s.Output(fleet.Event{Stream: fleet.Stderr, Data: []byte("\u009b\n")}),
-		s.Done(fleet.Result{Host: hosts[0], Ran: fleet.RanYes, Exit: 1, Attempts: 1}, fleet.Summary{}),
+		s.Done(fleet.Result{Host: hosts[0], Attempts: 1, Outcome: fleet.Outcome{Ran: fleet.RanYes, Exit: 1}}, fleet.Summary{}),
 	} {
 		if err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ type mpsshSink struct {
 	used  map[int]bool      // hosts that have sent something
 	open  map[int][2][]byte // of hosts, what their files do not have yet of a line
 	files *output.Files     // nil without -o
-	live  map[int]*[2]output.Lines
+	lines output.HostLines
 	buf   []byte
 }
 
@@ -33,7 +33,7 @@ var _ fleet.Sink = (*mpsshSink)(nil)
 const mpsshLine = 1023
 
 func (m *mpssh) sink(env Env, hosts []host.Host) (*mpsshSink, error) {
-	s := &mpsshSink{m: m, env: env, hosts: hosts, live: map[int]*[2]output.Lines{}, used: map[int]bool{}, open: map[int][2][]byte{}}
+	s := &mpsshSink{m: m, env: env, hosts: hosts, lines: output.HostLines{Lines: output.Lines{Max: mpsshLine, OnlyLF: true}}, used: map[int]bool{}, open: map[int][2][]byte{}}
 	for _, h := range hosts {
 		s.width = [2]int{max(s.width[0], len(h.User)), max(s.width[1], len(h.Name))}
 	}
@@ -74,12 +74,7 @@ func (s *mpsshSink) Output(e fleet.Event) error {
 	if s.hidden(e.Stream) {
 		return lost
 	}
-	state := s.live[e.Index]
-	if state == nil {
-		state = &[2]output.Lines{{Max: mpsshLine, OnlyLF: true}, {Max: mpsshLine, OnlyLF: true}}
-		s.live[e.Index] = state
-	}
-	state[e.Stream].Feed(e.Data, func(p output.Piece) { s.line(h, e.Stream, p.Text) })
+	s.lines.Feed(e, func(p output.Piece) { s.line(h, e.Stream, p.Text) })
 	return cmp.Or(s.flush(e.Stream), lost)
 }
 
@@ -128,17 +123,13 @@ func (s *mpsshSink) unwanted(stream fleet.Stream) bool {
 // Done prints what is left and, with -e, the exit code.
 func (s *mpsshSink) Done(r fleet.Result, so fleet.Summary) error {
 	h := s.hosts[r.Index]
-	if state := s.live[r.Index]; state != nil {
-		delete(s.live, r.Index)
-		for i := range state {
-			state[i].End(func(p output.Piece) { s.line(h, fleet.Stream(i), p.Text) })
-			if err := s.flush(fleet.Stream(i)); err != nil {
-				return err
-			}
-		}
-	}
+	var held error
+	s.lines.End(r.Index, func(stream fleet.Stream, p output.Piece) {
+		s.line(h, stream, p.Text)
+		held = cmp.Or(held, s.flush(stream))
+	})
 	v := judge(&r, false)
-	if err := cmp.Or(s.endLines(r.Index), s.explain(r.Index, v.message)); err != nil {
+	if err := cmp.Or(held, s.endLines(r.Index), s.explain(r.Index, v.message)); err != nil {
 		return err
 	}
 	s.ending(h, v.code, s.used[r.Index])

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// option is one of a program that parses its command line with Python's optparse.
+// option is one of a program, whatever reads its command line: optparse and argparse of
+// Python, or getopt.
 type option struct {
 	short   string // one letter, "" = none
 	long    string
@@ -43,15 +44,29 @@ func intOption(short, long string, to *int) option {
 // parseOptions reads options up to the first word that is none, which optparse
 // calls disable_interspersed_args. Errors have its words.
 func parseOptions(options []option, args []string) (rest []string, err error) {
+	return parse(options, args, false)
+}
+
+// parseMixed reads options that may stand anywhere among the words, as argparse and
+// getopt_long do.
+func parseMixed(options []option, args []string) (words []string, err error) {
+	return parse(options, args, true)
+}
+
+func parse(options []option, args []string, mixed bool) (words []string, err error) {
 	for len(args) > 0 {
 		arg := args[0]
-		if len(arg) < 2 || arg[0] != '-' {
+		switch word := len(arg) < 2 || arg[0] != '-'; {
+		case word && mixed:
+			words, args = append(words, arg), args[1:]
+			continue
+		case word:
 			return args, nil
 		}
 		args = args[1:]
 		switch {
 		case arg == "--":
-			return args, nil
+			return append(words, args...), nil
 		case arg[1] == '-':
 			args, err = longOption(options, arg, args)
 		default:
@@ -61,7 +76,7 @@ func parseOptions(options []option, args []string) (rest []string, err error) {
 			return nil, err
 		}
 	}
-	return nil, nil
+	return words, nil
 }
 
 func longOption(options []option, arg string, args []string) ([]string, error) {
@@ -134,11 +149,12 @@ func shortOption(options []option, letter string) (option, bool) {
 
 func (o option) apply(name, value string) error {
 	err := o.set(value)
-	if own, ok := errors.AsType[*pdshError](err); ok {
-		return own
+	if err == nil {
+		return nil
 	}
-	if err != nil {
-		return &errUsage{fmt.Sprintf("option %s: %s", name, err)}
+	_, pdsh := errors.AsType[*pdshError](err)
+	if _, worded := errors.AsType[*errUsage](err); worded || pdsh {
+		return err
 	}
-	return nil
+	return &errUsage{fmt.Sprintf("option %s: %s", name, err)}
 }

@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/openssh"
 )
 
 // pdshVersion is the version of pdsh whose behaviour we promise.
@@ -203,14 +204,7 @@ func (p *Pdsh) session(env Env, hosts []pdshHost) (*pdshSession, error) {
 	if !slices.ContainsFunc(hosts, func(h pdshHost) bool { return h.rcmd == "ssh" }) {
 		return s, nil
 	}
-	if traces(options) {
-		argv := func(h host.Host, command string) []string {
-			return append(append(careful(options), sshDestination(h)...), command)
-		}
-		s.engine, s.stop, err = env.SSH("ssh", options, argv)
-		return s, err
-	}
-	s.engine, s.stop, err = env.Engine(options, s.list())
+	s.engine, s.stop, _, err = env.engine(options, s.list())
 	return s, err
 }
 
@@ -240,7 +234,7 @@ func (p *Pdsh) sshOptions(env Env) ([]string, error) {
 	}
 	var options []string
 	for _, list := range [][]string{before, args} {
-		joined, _ := joinOptions(list, sshValues)
+		joined, _ := joinOptions(list, openssh.WithValue)
 		for _, o := range joined {
 			if o != "-2" && o != "-a" && o != "-x" && o != "-l%u" {
 				options = append(options, o)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/sys/file"
 )
@@ -181,7 +182,7 @@ const maxHostFile = 64 << 20
 func (c *collection) file(name string, out bool) error {
 	data, err := file.ReadFile(name, maxHostFile)
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		return &pdshError{name + ": " + strerror(errno)}
+		return &pdshError{name + ": " + fault.Strerror(errno)}
 	}
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
@@ -25,7 +26,7 @@ type pdshSink struct {
 	fleet.Nothing
 	*pdshSession
 	labels  []string
-	live    map[int]*[2]output.Lines
+	lines   output.HostLines
 	largest int
 	failed  int
 	connect []time.Duration
@@ -34,7 +35,7 @@ type pdshSink struct {
 }
 
 func newPdshSink(s *pdshSession) *pdshSink {
-	return &pdshSink{pdshSession: s, labels: pdshLabels(s.hosts), live: map[int]*[2]output.Lines{}}
+	return &pdshSink{pdshSession: s, labels: pdshLabels(s.hosts), lines: output.HostLines{Lines: output.Lines{Max: pdshLine, OnlyLF: true}}}
 }
 
 // pdshLabels are names without their domain, unless hosts have different ones.
@@ -68,13 +69,8 @@ const pdshLine = 64 << 10
 
 // Output prints the lines that are complete.
 func (s *pdshSink) Output(e fleet.Event) error {
-	state := s.live[e.Index]
-	if state == nil {
-		state = &[2]output.Lines{{Max: pdshLine, OnlyLF: true}, {Max: pdshLine, OnlyLF: true}}
-		s.live[e.Index] = state
-	}
 	s.buf = s.buf[:0]
-	state[e.Stream].Feed(e.Data, func(p output.Piece) { s.line(e.Index, e.Stream, p.Text) })
+	s.lines.Feed(e, func(p output.Piece) { s.line(e.Index, e.Stream, p.Text) })
 	return s.flush(e.Stream)
 }
 
@@ -105,13 +101,10 @@ func (s *pdshSink) flush(stream fleet.Stream) error {
 // well.
 func (s *pdshSink) Done(r fleet.Result, _ fleet.Summary) error {
 	var err error
-	if state := s.live[r.Index]; state != nil {
-		delete(s.live, r.Index)
-		for i := range state {
-			state[i].End(func(p output.Piece) { s.line(r.Index, fleet.Stream(i), p.Text) })
-			err = cmp.Or(err, s.flush(fleet.Stream(i)))
-		}
-	}
+	s.lines.End(r.Index, func(stream fleet.Stream, p output.Piece) {
+		s.line(r.Index, stream, p.Text)
+		err = cmp.Or(err, s.flush(stream))
+	})
 	s.connect, s.took = append(s.connect, r.Elapsed-r.Spent[fleet.PhaseExec]), append(s.took, r.Spent[fleet.PhaseExec])
 	s.ended(&r, s.hosts[r.Index].rcmd == "exec")
 	return cmp.Or(err, s.flush(fleet.Stderr))
@@ -135,7 +128,7 @@ func (s *pdshSink) ended(r *fleet.Result, program bool) {
 	case r.Class == fleet.Cancelled:
 		return
 	case v.exec != 0:
-		s.line(r.Index, fleet.Stderr, []byte(pdshName(s.env)+"execvp "+s.argv[0]+" failed: "+strerror(v.exec)))
+		s.line(r.Index, fleet.Stderr, []byte(pdshName(s.env)+"execvp "+s.argv[0]+" failed: "+fault.Strerror(v.exec)))
 		v.code = 255
 	}
 	for _, line := range v.message {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
@@ -228,7 +229,7 @@ func (p *pssh) readHosts(env Env) error {
 		if err != nil {
 			if at, ok := errors.AsType[*os.PathError](err); ok {
 				if errno, ok := at.Err.(syscall.Errno); ok {
-					return &errUsage{"Could not open hosts file: " + strerror(errno)}
+					return &errUsage{"Could not open hosts file: " + fault.Strerror(errno)}
 				}
 			}
 			return err

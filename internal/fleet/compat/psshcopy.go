@@ -13,6 +13,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/copy"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -26,27 +27,17 @@ type copying struct {
 // scp does.
 func (p *pssh) scpOptions() (c copying, ok bool) {
 	c.Options = copy.Options{NoVerify: true, Scp: &copy.Scp{Recursive: p.Recursive}}
-	joined, others := joinOptions(p.Extra, scpValues)
+	joined, others := joinOptions(p.Extra, openssh.ScpWithValue)
 	ok = len(others) == 0
 	for _, o := range p.Options {
 		c.ssh = append(c.ssh, "-o"+o)
 	}
 	for _, arg := range joined {
-		for _, o := range splitSwitches(arg, scpValues) {
+		for _, o := range openssh.SplitOptions(arg, openssh.ScpWithValue) {
 			ok = c.take(o) && ok
 		}
 	}
 	return c, ok
-}
-
-// splitSwitches makes one argument of each option: -pr is -p and -r.
-func splitSwitches(arg, values string) []string {
-	var list []string
-	for len(arg) > 2 && strings.IndexByte(values, arg[1]) < 0 {
-		list = append(list, arg[:2])
-		arg = "-" + arg[2:]
-	}
-	return append(list, arg)
 }
 
 func (c *copying) take(o string) bool {

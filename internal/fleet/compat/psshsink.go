@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
@@ -183,7 +184,7 @@ func (s *psshSink) judge(r *fleet.Result) string {
 		s.killed = true
 		return fmt.Sprintf("Killed by signal %d", v.signal)
 	case v.exec != 0:
-		v.code, v.message = 255, []string{strerror(v.exec)}
+		v.code, v.message = 255, []string{fault.Strerror(v.exec)}
 	}
 	for _, line := range v.message {
 		s.output(r.Index, fleet.Stderr, []byte(line+"\r\n")) // what is lost has been told

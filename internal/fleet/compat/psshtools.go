@@ -1,11 +1,10 @@
 package compat
 
 import (
-	"strconv"
 	"strings"
 
-	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/openssh"
 )
 
 // psshTools are the programs of the package, by the end of their names.
@@ -99,47 +98,27 @@ convenience.  For example:
 
 // sshOptions are those for ssh on all hosts, one argument each, and what -x names
 // as the beginning of the command. Those of a host are in it.
-func (p *pssh) sshOptions(values string) (options, others []string) {
+func (p *pssh) sshOptions() (options, others []string) {
 	for _, o := range p.Options {
 		options = append(options, "-o"+o)
 	}
-	extra, others := joinOptions(p.Extra, values)
+	extra, others := joinOptions(p.Extra, openssh.WithValue)
 	return append(options, extra...), others
 }
 
-// engine is ours, or the ssh program where that is to trace what it does.
-func (p *pssh) engine(env Env, options []string) (psshWork, error) {
-	if traces(options) {
-		argv := func(h host.Host, command string) []string {
-			return append(append(careful(options), sshDestination(h)...), command)
-		}
-		engine, stop, err := env.SSH("ssh", options, argv)
-		return psshWork{engine: engine, stop: stop, program: true}, err
-	}
+func (p *pssh) engine(env Env, options []string) (work psshWork, err error) {
 	if p.AskPass {
 		env.AskPass()
 	}
-	engine, stop, err := env.Engine(append(options, "-oNumberOfPasswordPrompts=1"), p.list())
-	return psshWork{engine: engine, stop: stop}, err
-}
-
-// sshDestination names a host for ssh(1).
-func sshDestination(h host.Host) []string {
-	var args []string
-	if h.User != "" {
-		args = append(args, "-l", h.User)
-	}
-	if h.Port != 0 {
-		args = append(args, "-p", strconv.Itoa(int(h.Port)))
-	}
-	return append(args, "--", h.Name)
+	work.engine, work.stop, work.program, err = env.engine(append(options, "-oNumberOfPasswordPrompts=1"), p.list())
+	return work, err
 }
 
 // loginShell is what ssh without a command runs.
 const loginShell = "exec $SHELL -l"
 
 func (p *pssh) command(env Env) (psshWork, error) {
-	options, before := p.sshOptions(sshValues)
+	options, before := p.sshOptions()
 	work, err := p.engine(env, options)
 	work.command.Line = strings.Join(append(before, p.Args...), " ")
 	if work.command.Line == "" {
@@ -155,7 +134,7 @@ func (p *pssh) command(env Env) (psshWork, error) {
 
 // nuke kills what a pattern names on the hosts.
 func (p *pssh) nuke(env Env) (psshWork, error) {
-	options, before := p.sshOptions(sshValues)
+	options, before := p.sshOptions()
 	work, err := p.engine(env, options)
 	work.command.Line = strings.Join(append(before, "pkill -9 "+p.Args[0]), " ")
 	return work, err

@@ -1,22 +1,20 @@
 package compat
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
 
-	"github.com/spf13/pflag"
-
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
+	"sshpace/internal/sys/file"
 )
 
 // pyVersion is the version of mpssh.py whose behaviour we promise.
@@ -77,52 +75,37 @@ Runs a command on many hosts at once through SSH (a mode of sshpace).
 // parsePy reads the arguments after the program's name. help and version are
 // texts to print instead of running.
 func parsePy(args []string) (p *pySSH, instead string, err error) {
-	p = &pySSH{}
-	f := newFlags("mpssh.py")
+	p = &pySSH{Delay: -1, Procs: 100, MaxLen: 80, SSHOpts: []string{"o NumberOfPasswordPrompts=0"}}
 	var help, version bool
-	var opts []string
-	f.BoolVarP(&help, "help", "h", false, "")
-	f.StringVarP(&p.File, "file", "f", "", "")
-	f.IntVarP(&p.Delay, "delay", "d", -1, "")
-	f.BoolVarP(&p.ZeroExit, "zeroexit", "e", false, "")
-	f.BoolVarP(&p.IgnoreExit, "ignexit", "E", false, "")
-	f.BoolVarP(&p.BadCharsOK, "badchars-ok", "b", false, "")
-	f.BoolVarP(&p.Silent, "silent-badchars", "B", false, "")
-	f.IntVarP(&p.Procs, "procs", "p", 100, "")
-	f.StringVarP(&p.User, "user", "u", "", "")
-	f.IntVarP(&p.MaxLen, "maxlen", "l", 80, "")
-	f.StringVarP(&p.SSHBin, "sshbin", "S", "", "")
-	f.StringArrayVarP(&opts, "sshopt", "O", nil, "")
-	f.BoolVarP(&p.NoHeader, "noheader", "H", false, "")
-	f.BoolVarP(&p.Verbose, "verbose", "v", false, "")
-	f.BoolVarP(&p.Debug, "debug", "D", false, "")
-	f.BoolVarP(&version, "version", "V", false, "")
-	allowAbbreviations(f)
-	err = f.Parse(args)
+	words, err := parseMixed([]option{
+		flagOption("h", "help", &help), textOption("f", "file", &p.File), pyNumber("d", "delay", &p.Delay),
+		flagOption("e", "zeroexit", &p.ZeroExit), flagOption("E", "ignexit", &p.IgnoreExit),
+		flagOption("b", "badchars-ok", &p.BadCharsOK), flagOption("B", "silent-badchars", &p.Silent),
+		pyNumber("p", "procs", &p.Procs), textOption("u", "user", &p.User), pyNumber("l", "maxlen", &p.MaxLen),
+		textOption("S", "sshbin", &p.SSHBin), listOption("O", "sshopt", &p.SSHOpts), flagOption("H", "noheader", &p.NoHeader),
+		flagOption("v", "verbose", &p.Verbose), flagOption("D", "debug", &p.Debug), flagOption("V", "version", &version),
+	}, args)
 	switch {
 	case help:
 		return nil, pyHelp, nil
 	case version:
 		return nil, "MPSSH.py " + pyVersion + "\n", nil
 	case err != nil:
-		return nil, "", &errUsage{pyReason(err)}
+		return nil, "", err
 	}
-	p.SSHOpts = append([]string{"o NumberOfPasswordPrompts=0"}, opts...)
-	return p, "", p.check(f.Args())
+	return p, "", p.check(words)
 }
 
-// pyReason words a mistake in an option as Python's argparse does.
-func pyReason(err error) string {
-	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
-	if !ok {
-		return err.Error()
-	}
-	flag := bad.GetFlag()
-	problem := "invalid int value: "
-	if flag.Value.Type() == "bool" {
-		problem = "ignored explicit argument "
-	}
-	return fmt.Sprintf("argument -%s/--%s: %s'%s'", flag.Shorthand, flag.Name, problem, bad.GetValue())
+// pyNumber is a number as Python's argparse words a mistake in it.
+func pyNumber(short, long string, to *int) option {
+	return option{short: short, long: long, set: func(v string) error {
+		n, err := strconv.Atoi(strings.TrimSpace(v))
+		if err != nil {
+			return &errUsage{fmt.Sprintf("argument -%s/--%s: invalid int value: %s", short, long, pythonString(v))}
+		}
+		*to = n
+		return nil
+	}}
 }
 
 func (p *pySSH) check(args []string) error {
@@ -207,20 +190,14 @@ func (p *pySSH) run(ctx context.Context, env Env) error {
 
 // hosts reads the hosts file.
 func (p *pySSH) hosts() ([]string, error) {
-	file, err := os.Open(p.File)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
+	text, err := file.ReadFile(p.File, file.List)
 	var names []string
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		name := strings.TrimSpace(lines.Text())
-		if name != "" && name[0] != '#' {
+	for line := range strings.Lines(string(text)) {
+		if name := strings.TrimSpace(line); name != "" && name[0] != '#' {
 			names = append(names, name)
 		}
 	}
-	return names, lines.Err()
+	return names, err
 }
 
 func (p *pySSH) header(env Env, hosts int) error {
@@ -265,14 +242,9 @@ func (p *pySSH) dashed() []string {
 
 // engine is the program of -S with the argument list of the original, or ours.
 func (p *pySSH) engine(env Env, hosts []host.Host) (fleet.Executor, func() error, error) {
-	if p.SSHBin == "" && traces(p.dashed()) {
-		argv := func(h host.Host, command string) []string {
-			return append(p.dashed(), "-oBatchMode=yes", "-oStrictHostKeyChecking=yes", h.User+"@"+h.Name, command)
-		}
-		return env.SSH(p.binary(env), p.dashed(), argv)
-	}
 	if p.SSHBin == "" {
-		return env.Engine(p.dashed(), hosts)
+		engine, stop, _, err := env.engine(p.dashed(), hosts)
+		return engine, stop, err
 	}
 	argv := func(h host.Host, command string) []string {
 		return append(p.dashed(), h.User+"@"+h.Name, command)

@@ -91,7 +91,7 @@ func TestPyArguments(t *testing.T) {
 		{nil, 2, "", "error: the following arguments are required: -f/--file, command\n"},
 		{[]string{"cmd"}, 2, "", "error: the following arguments are required: -f/--file\n"},
 		{[]string{"-f", hosts, "a", "b"}, 2, "", "error: unrecognized arguments: b\n"},
-		{[]string{"-f", hosts, "--nonsense", "a"}, 2, "", "unknown flag"},
+		{[]string{"-f", hosts, "--nonsense", "a"}, 2, "", "no such option: --nonsense"},
 		{[]string{"-f", hosts, "-l", "0", "a"}, 2, "", "at least 1"},
 		{[]string{"-f", hosts, "-p", "x", "a"}, 2, "", "invalid"},
 		{[]string{"-f", hosts + ".none", "a"}, 1, "", "no such file"},
@@ -279,7 +279,7 @@ func TestPyOnATerminal(t *testing.T) {
 	if err := s.Output(fleet.Event{Data: []byte("a\x1b[2J\u009bb\u202e\n")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Done(fleet.Result{Host: host.Host{Name: "web1"}, Phase: fleet.PhaseExit, Ran: fleet.RanYes, Attempts: 1}, fleet.Summary{}); err != nil {
+	if err := s.Done(fleet.Result{Host: host.Host{Name: "web1"}, Phase: fleet.PhaseExit, Attempts: 1, Outcome: fleet.Outcome{Ran: fleet.RanYes}}, fleet.Summary{}); err != nil {
 		t.Fatal(err)
 	}
 	want := "web1 \x1b[1;32m->\x1b[0;39m a[2J\\u009bb\\u202e\nweb1 \x1b[1;32m=:\x1b[0;39m SSH exit code 0\n"
@@ -305,7 +305,7 @@ func TestPyEndlessOutput(t *testing.T) {
 	if err := s.Output(fleet.Event{Data: []byte("\nend")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Done(fleet.Result{Host: host.Host{Name: "a"}, Ran: fleet.RanYes, Attempts: 1}, fleet.Summary{}); err != nil {
+	if err := s.Done(fleet.Result{Host: host.Host{Name: "a"}, Attempts: 1, Outcome: fleet.Outcome{Ran: fleet.RanYes}}, fleet.Summary{}); err != nil {
 		t.Fatal(err)
 	}
 	want := strings.Repeat("a -> "+strings.Repeat("x", 100)+"\n", 10_000) + "a -> end\n"
@@ -343,7 +343,7 @@ func TestPyChunksAreIndependentOfPieces(t *testing.T) {
 			}
 			rest = rest[n:]
 		}
-		if err := s.Done(fleet.Result{Host: host.Host{Name: "a"}, Ran: fleet.RanYes, Attempts: 1}, fleet.Summary{}); err != nil {
+		if err := s.Done(fleet.Result{Host: host.Host{Name: "a"}, Attempts: 1, Outcome: fleet.Outcome{Ran: fleet.RanYes}}, fleet.Summary{}); err != nil {
 			t.Fatal(err)
 		}
 		// The message is cut as lines are, so it is compared without its cuts.

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
@@ -143,7 +144,7 @@ func (s *pySink) ending(index int, v verdict) {
 	switch {
 	case v.exec != 0:
 		s.failed++
-		text = fmt.Sprintf("exec(%s) error(%d): %s", s.p.SSHBin, int(v.exec), strerror(v.exec))
+		text = fmt.Sprintf("exec(%s) error(%d): %s", s.p.SSHBin, int(v.exec), fault.Strerror(v.exec))
 	case v.signal != 0:
 		s.failed++
 		text = fmt.Sprintf("SSH killed with signal %d", v.signal)

@@ -1,11 +1,11 @@
 package compat
 
-import "strings"
+import (
+	"strconv"
+	"strings"
 
-// Options of ssh(1) and scp(1) that have a value.
-const (
-	sshValues = "BbcDEeFIiJLlmOoPpQRSWw"
-	scpValues = "cDFiJloPSX"
+	"sshpace/internal/base/host"
+	"sshpace/internal/ssh/openssh"
 )
 
 // joinOptions puts options and their values into one argument each, as Env.Engine
@@ -30,7 +30,7 @@ func joinOptions(args []string, values string) (joined, others []string) {
 // -q and -v, ssh_config(5) LogLevel), "" where nothing says so; the first one counts.
 func logLevel(options []string) string {
 	for _, arg := range options {
-		for _, option := range splitSwitches(arg, sshValues) {
+		for _, option := range openssh.SplitOptions(arg, openssh.WithValue) {
 			rest, isSetting := strings.CutPrefix(option, "-o")
 			words := strings.FieldsFunc(rest, func(r rune) bool { return r == ' ' || r == '=' || r == '\t' })
 			switch {
@@ -59,4 +59,16 @@ func traces(options []string) bool {
 // careful are the options that ssh gets first where it runs as it is.
 func careful(options []string) []string {
 	return append([]string{"-T", "-oBatchMode=yes", "-oStrictHostKeyChecking=yes"}, options...)
+}
+
+// sshDestination names a host for ssh(1).
+func sshDestination(h host.Host) []string {
+	var args []string
+	if h.User != "" {
+		args = append(args, "-l", h.User)
+	}
+	if h.Port != 0 {
+		args = append(args, "-p", strconv.Itoa(int(h.Port)))
+	}
+	return append(args, "--", h.Name)
 }

@@ -36,8 +36,7 @@ func (d *Download) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) 
 	g := &get{side: side{Options: d.Options, ctx: ctx, host: h.String(), ch: ch, received: true}, max: d.MaxSize, names: maxNames}
 	var err error
 	if g.root, g.name, err = d.open(h); err != nil {
-		g.say("here", "%s", err)
-		return err
+		return fmt.Errorf("here: %w", err)
 	}
 	defer g.root.Close()
 	closing, err := g.connect()

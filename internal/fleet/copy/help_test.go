@@ -100,7 +100,8 @@ func (s *server) Exec(ctx context.Context, line string, input io.Reader) ([]byte
 	return cmd.Output()
 }
 
-// upload copies names to dest and returns what is said and the error.
+// upload copies names to dest and returns what is said, with the error as its last line,
+// and the error.
 func upload(t *testing.T, ctx context.Context, s *server, o Options, dest string, names ...string) (string, error) {
 	t.Helper()
 	var list []*Source
@@ -113,7 +114,10 @@ func upload(t *testing.T, ctx context.Context, s *server, o Options, dest string
 	}
 	u := Upload{Options: o, Dest: dest, Sources: func(host.Host) ([]*Source, error) { return list, nil }}
 	err := u.Dialogue(ctx, host.Host{Name: "h"}, s)
-	return s.said.String(), err
+	if err != nil {
+		return fmt.Sprintf("%s%s\n", &s.said, err), err
+	}
+	return s.said.String(), nil
 }
 
 func download(t *testing.T, s fleet.Channel, o Options, max int64, dir string, names ...string) error {

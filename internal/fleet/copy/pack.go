@@ -1,6 +1,7 @@
 package copy
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path"
@@ -17,8 +18,9 @@ const (
 	// packFiles and packBytes bound a pack: of an interrupted one nothing is kept.
 	packFiles = 4096
 	packBytes = 64 << 20
-	// mostRemovals is how often a folder is removed into which another copy still writes.
-	mostRemovals = 200
+	// mostRemovals is how often, once a second, a folder is removed into which another copy
+	// still writes.
+	mostRemovals = 30
 	// wideTar has GNU tar, which takes 10 KiB at a time, read by 512 KiB; see widePipe.
 	// It replaces what the host's user has there. Other tars know no TAR_OPTIONS.
 	wideTar = "-b1024"
@@ -135,7 +137,7 @@ func (p *put) clear(own part, stage string) {
 	if away := own.fresh(); p.client.Rename(stage, away).Wait() == nil {
 		stage = away
 	}
-	p.shell(fmt.Sprintf("n=0; until rm -rf -- %s || [ $n -ge %d ]; do n=$((n + 1)); done", shell.Quote(stage), mostRemovals), nil, 0)
+	p.shell(fmt.Sprintf("n=0; until rm -rf -- %s || [ $n -ge %d ]; do n=$((n + 1)); sleep 1; done", shell.Quote(stage), mostRemovals), nil, 0)
 }
 
 // unpack has the host's tar unpack the files in stage, and tells whether they are as
@@ -257,7 +259,7 @@ func (a *archive) content(p []byte) int {
 	if a.data != nil {
 		var err error
 		if got, err = a.data.ReadAt(p, a.offset); got < len(p) && err != nil {
-			a.err = firstError(a.err, err)
+			a.err = cmp.Or(a.err, err)
 		}
 	}
 	clear(p[got:])
@@ -286,7 +288,7 @@ func (a *archive) next() {
 	a.size = to.size
 	var err error
 	if a.data, a.done, err = to.open(); err != nil {
-		a.data, a.done, a.err = nil, nil, firstError(a.err, err)
+		a.data, a.done, a.err = nil, nil, cmp.Or(a.err, err)
 	}
 }
 

@@ -195,7 +195,7 @@ func TestPackChangesHere(t *testing.T) {
 		err = u.Dialogue(t.Context(), host.Host{Name: "h"}, s)
 		said := s.said.String()
 		if err == nil || !strings.Contains(said, "/a/medium: changed here") || !strings.Contains(said, "/src/50: ") ||
-			!strings.Contains(said, fmt.Sprintf("%d files copied", manyFiles-2)) || !strings.Contains(said, "; 2 failed") {
+			!strings.Contains(err.Error(), fmt.Sprintf("%d files copied", manyFiles-2)) || !strings.Contains(err.Error(), "; 2 failed") {
 			t.Errorf("%v, said %q", err, said)
 		}
 		for _, name := range []string{"/src/50", "/src/a/medium"} {

@@ -1,6 +1,7 @@
 package copy
 
 import (
+	"cmp"
 	"io"
 	"time"
 
@@ -77,7 +78,7 @@ func (f *pouring) WriteTo(w io.Writer) (int64, error) {
 		p := f.shelf.take(f.item, f.r, f.sent/pieceSize)
 		err := f.write(w, p.buf[min(f.sent%pieceSize, int64(p.n)):p.n], &s)
 		f.shelf.give(p)
-		if err = firstError(err, p.err); err != nil {
+		if err = cmp.Or(err, p.err); err != nil {
 			return f.sent - before, err
 		}
 		if p.n < pieceSize {

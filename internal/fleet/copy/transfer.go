@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/fleet"
@@ -109,14 +110,10 @@ type side struct {
 	received bool // files came from the host
 }
 
-// connect begins SFTP with a host. Why that cannot be is said as output, too: as an
-// exit status it would be lost.
+// connect begins SFTP with a host.
 func (s *side) connect() (closing func(), err error) {
 	if s.client, err = sftp.NewClient(s.ch); err != nil {
-		if s.ctx.Err() == nil {
-			s.say("sftp", "%s", err)
-		}
-		return nil, err
+		return nil, fmt.Errorf("sftp: %w", err)
 	}
 	stop := context.AfterFunc(s.ctx, func() { s.ch.Close() })
 	return func() { stop(); s.client.Close() }, nil
@@ -171,10 +168,15 @@ func (s *side) fail(name string, err error) {
 	if quiet {
 		return
 	}
+	s.say(name, "%s", plain(err))
+}
+
+// plain is an error for people: SFTP has one number for whatever has no other.
+func plain(err error) error {
 	if status, ok := errors.AsType[*sftp.StatusError](err); ok && status.Code == sftp.Failure {
-		err = errors.New("the host refuses without a reason; the file system may be read-only or the quota used up")
+		return errors.New("the host refuses without a reason; the file system may be read-only or the quota used up")
 	}
-	s.say(name, "%s", err)
+	return err
 }
 
 // isOver tells whether nothing more can be done with the host.
@@ -212,10 +214,10 @@ func (s *side) verdict() error {
 			s.ch.Output(fleet.Stderr, fmt.Appendf(nil, "... and %s more %s\n", unit.Count(n, "file"), more.what))
 		}
 	}
-	s.ch.Output(fleet.Stdout, []byte(text+"\n"))
 	if s.failed > 0 {
-		return fmt.Errorf("%s failed", unit.Count(s.failed, "file"))
+		return errors.New(text)
 	}
+	s.ch.Output(fleet.Stdout, []byte(text+"\n"))
 	return nil
 }
 
@@ -228,23 +230,11 @@ func (s *side) over() bool {
 
 // each calls work for all of a list, at most n at a time, until it is over.
 func each[T any](s *side, n int, list []T, work func(T)) {
-	var workers sync.WaitGroup
-	next := make(chan T)
-	for range min(n, len(list)) {
-		workers.Go(func() {
-			for one := range next {
-				work(one)
-			}
-		})
-	}
-	for _, one := range list {
-		if s.over() {
-			break
+	sched.Do(n, len(list), func(i int) {
+		if !s.over() {
+			work(list[i])
 		}
-		next <- one
-	}
-	close(next)
-	workers.Wait()
+	})
 }
 
 // ForHost puts the name of a host where %h stands.
@@ -274,12 +264,7 @@ func (l *Limiter) wait(ctx context.Context, n int) {
 	l.next = l.next.Add(time.Duration(float64(n) / l.rate * float64(time.Second)))
 	l.mu.Unlock()
 	if turn.After(now) {
-		t := time.NewTimer(turn.Sub(now))
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-		}
+		sched.Until(ctx, turn)
 	}
 }
 

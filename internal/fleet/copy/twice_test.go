@@ -331,7 +331,7 @@ func TestUploadFolderModes(t *testing.T) {
 	}
 }
 
-// What is no file, folder or link is an error where it is named.
+// What is no file, directory or link is an error where it is named.
 func TestScanOfPipe(t *testing.T) {
 	name := t.TempDir() + "/pipe"
 	if err := syscall.Mkfifo(name, 0o600); err != nil {

@@ -76,7 +76,7 @@ func TestUploadDestination(t *testing.T) {
 		{"/c", []string{"/a"}, "/c"},
 		{"/folder", []string{"/a"}, "/folder/a"},
 		{"/folder/", []string{"/a", "/b"}, "/folder/b"},
-		{"/none/", []string{"/a"}, "no such folder"},
+		{"/none/", []string{"/a"}, "no such directory"},
 		{"/none/x", []string{"/a"}, "No such file"},
 		{"/a", []string{"/a", "/b"}, "is no directory"},
 		{"/of-%h", []string{"/a"}, "/of-h"},

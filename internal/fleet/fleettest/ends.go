@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -36,21 +37,16 @@ func open(t *testing.T) string {
 	return dir
 }
 
-// gone waits until what lives has ended.
-func gone(t *testing.T, dir string) {
+// gone waits until what lives has ended; that it never began is an error.
+func gone(t *testing.T, dir string) error {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "pid"))
 	var pid int
 	if _, bad := fmt.Sscan(string(text), &pid); err != nil || bad != nil {
-		t.Fatalf("the command has not started: %v", err)
+		return fmt.Errorf("the command has not started: %w", errors.Join(err, bad))
 	}
-	for range 1000 {
-		if syscall.Kill(pid, 0) != nil {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("the command is still there: %d", pid)
+	waittest.Gone(t, pid)
+	return nil
 }
 
 // ends: --timeout and interrupts end the command there, and wait for no other end.
@@ -58,45 +54,49 @@ func (e Engine) ends(t *testing.T) {
 	s := of(sshtest.StartSshdForOther(t)) // sshd signals nothing of root's
 	for _, c := range []struct {
 		name, first string
-		limit       time.Duration // of the command
-		interrupt   bool          // once it has started
+		timeout     bool
+		interrupt   bool // once it has started
 		twice       bool
 		output      int64
 		class       fleet.Class
 		stays       bool // nobody signals it; it sees the end of its connection, or does not
 	}{
-		{name: "timeout", limit: time.Second, class: fleet.CommandTimeout},
-		{name: "timeout of one that ignores TERM", first: "trap '' TERM HUP; ", limit: time.Second, class: fleet.CommandTimeout, stays: true},
+		{name: "timeout", timeout: true, class: fleet.CommandTimeout},
+		{name: "timeout of one that ignores TERM", first: "trap '' TERM HUP; ", timeout: true, class: fleet.CommandTimeout, stays: true},
 		{name: "interrupt", interrupt: true, class: fleet.Cancelled},
 		{name: "two interrupts", first: "trap '' TERM HUP; ", interrupt: true, twice: true, class: fleet.Cancelled, stays: true},
 		{name: "too much output", output: 4, class: fleet.OutputLimit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := open(t)
-			ctx, hard := context.WithCancel(t.Context())
-			defer hard()
-			drain, soft := context.WithCancel(ctx)
-			sink := &told{onOutput: func() {
-				if c.interrupt {
-					soft()
+			t.Parallel()
+			waittest.InTime(t, time.Second, func(limit time.Duration) error {
+				dir := open(t)
+				ctx, hard := context.WithCancel(t.Context())
+				defer hard()
+				drain, soft := context.WithCancel(ctx)
+				sink := &told{onOutput: func() {
+					if c.interrupt {
+						soft()
+					}
+					if c.twice {
+						hard()
+					}
+				}}
+				if !c.timeout {
+					limit = 0
 				}
-				if c.twice {
-					hard()
+				r := e.run(ctx, t, s, fleet.Params{Drain: drain, CommandTimeout: limit, MaxOutput: c.output}, fleet.Command{Line: lives(dir, c.first)}, sink)[0]
+				if c.stays || e.NoSignals {
+					kill(t, dir)
 				}
-			}}
-			r := e.run(ctx, t, s, fleet.Params{Drain: drain, CommandTimeout: c.limit, MaxOutput: c.output}, fleet.Command{Line: lives(dir, c.first)}, sink)[0]
-			if r.Class != c.class || r.Ran != fleet.RanYes || r.Status() != fleet.Failed || r.Err == "" {
-				t.Errorf("got %+v", r)
-			}
-			switch {
-			case c.stays:
-				kill(t, dir)
-			case e.NoSignals:
-				if kill(t, dir); !strings.Contains(r.Err, "may still run there") {
-					t.Errorf("a command that was left behind: %+v", r)
+				if r.Class != c.class || r.Ran != fleet.RanYes || r.Status() != fleet.Failed || r.Err == "" {
+					return fmt.Errorf("got %+v", r)
 				}
-			}
-			gone(t, dir)
+				if e.NoSignals && !c.stays && !strings.Contains(r.Err, "may still run there") {
+					return fmt.Errorf("a command that was left behind: %+v", r)
+				}
+				return gone(t, dir)
+			})
 		})
 	}
 }
@@ -161,32 +161,41 @@ func (e Engine) dialogues(t *testing.T) {
 		}, ran: fleet.RanYes},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			r, sink := e.one(t, s, fleet.Params{CommandTimeout: c.limit}, fleet.Command{Line: "echo", Dialogue: c.talk})
 			if r.Ran != c.ran || r.Class != c.class || r.Exit != c.exit || sink.text(0, fleet.Stdout) != c.says {
 				t.Errorf("got %+v, says %q", r, sink.text(0, fleet.Stdout))
 			}
 		})
 	}
-	for name, cmd := range map[string]fleet.Command{
-		"command": {Line: "sleep 4"},
-		"dialogue": {Line: "echo", Dialogue: func(ctx context.Context, _ host.Host, c fleet.Channel) error {
-			select { // while nothing is said
-			case <-time.After(4 * time.Second):
-			case <-ctx.Done():
-			}
-			return says(c, "x")
-		}},
+	for name, longer := range map[string]func(time.Duration) fleet.Command{
+		"command": func(than time.Duration) fleet.Command {
+			return fleet.Command{Line: fmt.Sprintf("sleep %g", 1+than.Seconds())}
+		},
+		"dialogue": func(than time.Duration) fleet.Command {
+			return fleet.Command{Line: "echo", Dialogue: func(ctx context.Context, _ host.Host, c fleet.Channel) error {
+				select { // while nothing is said
+				case <-time.After(than + time.Second):
+				case <-ctx.Done():
+				}
+				return says(c, "x")
+			}}
+		},
 	} {
 		t.Run("longer than a login may take, "+name, func(t *testing.T) {
 			t.Parallel()
-			s := s
-			s.ConnectTimeout = 3 * time.Second
-			if r, _ := e.one(t, s, fleet.Params{}, cmd); r.Status() != fleet.OK {
-				t.Errorf("got %+v", r)
-			}
+			waittest.InTime(t, 2*time.Second, func(limit time.Duration) error {
+				s := s
+				s.ConnectTimeout = limit
+				if r, _ := e.one(t, s, fleet.Params{}, longer(limit)); r.Status() != fleet.OK {
+					return fmt.Errorf("got %+v", r)
+				}
+				return nil
+			})
 		})
 	}
 	t.Run("interrupt", func(t *testing.T) {
+		t.Parallel()
 		drain, soft := context.WithCancel(t.Context())
 		r := e.run(t.Context(), t, s, fleet.Params{Drain: drain}, fleet.Command{Line: "echo", Dialogue: func(ctx context.Context, _ host.Host, c fleet.Channel) error {
 			soft()

@@ -212,7 +212,7 @@ var lasts = []misbehaviour{
 
 // prompt is how long a run may go on behind its end: the courtesy for commands, many
 // times over, for a machine that is busy.
-const prompt = 15 * time.Second
+const prompt = time.Minute
 
 // hostile: no run outlives its timeouts or an interrupt, whatever a server does or does
 // not do, and at whatever step.

@@ -47,10 +47,11 @@ type Store struct {
 // New returns the store in a folder, which need not exist.
 func New(dir string) *Store { return &Store{dir: dir} }
 
-// Recorder writes the record of one run. Its methods never fail: a record that
-// cannot be kept must not end the run. Close tells.
+// Recorder writes the record of one run: how it began, and how each host did and ended.
+// Its methods never fail: a record that cannot be kept must not end the run. Close tells.
 type Recorder struct {
-	ID   string // of the run, sorts by time
+	fleet.Nothing
+	ID   string // of the run, sorts by time; "" where none is kept
 	file *os.File
 	sink *output.JSON
 	err  error
@@ -85,22 +86,13 @@ func (s *Store) folder(open func(string) (*safedir.Folder, error)) (*safedir.Fol
 // Begin records what is to be done.
 func (r *Recorder) Begin(s fleet.Start) error { return r.note(r.sink.Begin(s)) }
 
-// Batch is recorded with the end of each host.
-func (r *Recorder) Batch(fleet.Batch) error { return nil }
-
 // Started records that a host is being connected to.
 func (r *Recorder) Started(index int) error { return r.note(r.sink.Started(index)) }
-
-// Output is not recorded.
-func (r *Recorder) Output(fleet.Event) error { return nil }
 
 // Done records how a host ended.
 func (r *Recorder) Done(res fleet.Result, so fleet.Summary) error {
 	return r.note(r.sink.Done(res, so))
 }
-
-// Waiting is not recorded.
-func (r *Recorder) Waiting(int) {}
 
 // End records the end of the run.
 func (r *Recorder) End(so fleet.Summary) error { return r.note(r.sink.End(so)) }
@@ -113,9 +105,22 @@ func (r *Recorder) note(err error) error {
 	return nil
 }
 
+// Beside is the sink and the record, which is told last, so that it knows what was lost.
+func (r *Recorder) Beside(sink fleet.Sink) fleet.Sink {
+	if r.ID == "" {
+		return sink
+	}
+	return output.Tee{sink, r}
+}
+
 // Close returns the first error that the record met; what was written until then
 // stays.
-func (r *Recorder) Close() error { return errors.Join(r.err, r.file.Close()) }
+func (r *Recorder) Close() error {
+	if r.ID == "" {
+		return nil
+	}
+	return errors.Join(r.err, r.file.Close())
+}
 
 // ids lists the recorded runs, the newest first. No folder means no runs.
 func (s *Store) ids() ([]string, error) {

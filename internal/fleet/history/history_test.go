@@ -2,6 +2,8 @@ package history
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -37,7 +39,7 @@ func hosts(t *testing.T, set string) []host.Host {
 }
 
 func result(h host.Host, exit int) fleet.Result {
-	return fleet.Result{Host: h, Phase: fleet.PhaseExit, Ran: fleet.RanYes, Exit: exit, Attempts: 1, Elapsed: time.Second}
+	return fleet.Result{Host: h, Phase: fleet.PhaseExit, Attempts: 1, Elapsed: time.Second, Outcome: fleet.Outcome{Ran: fleet.RanYes, Exit: exit}}
 }
 
 func record(t *testing.T, s *Store, start time.Time) string {
@@ -57,8 +59,8 @@ func record(t *testing.T, s *Store, start time.Time) string {
 	cut.Incomplete = "cut off"
 	for _, res := range []fleet.Result{
 		result(list[0], 0), cut, lost,
-		{Host: list[4], Phase: fleet.PhaseConnect, Class: fleet.Refused, Exit: -1, Attempts: 1, Err: "connection refused"},
-		{Host: list[5], Class: fleet.Cancelled, Exit: -1},
+		{Host: list[4], Phase: fleet.PhaseConnect, Attempts: 1, Outcome: fleet.Outcome{Class: fleet.Refused, Exit: -1, Err: "connection refused"}},
+		{Host: list[5], Outcome: fleet.Outcome{Class: fleet.Cancelled, Exit: -1}},
 	} {
 		if err := r.Done(res, fleet.Summary{}); err != nil {
 			t.Fatal(err)
@@ -105,6 +107,56 @@ func TestRecordAndSelect(t *testing.T) {
 	}
 }
 
+// The list fits a terminal of 80 columns, by IDs that name one run each.
+func TestShow(t *testing.T) {
+	s := New(filepath.Join(t.TempDir(), "state", "runs"))
+	start := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
+	for _, later := range []time.Duration{0, time.Millisecond, time.Minute} {
+		record(t, s, start.Add(later))
+	}
+	var list bytes.Buffer
+	if err := s.Show(&list, 80); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(list.String()), "\n")
+	if len(lines) != 4 || !strings.Contains(lines[1], "20261121T200100 ") || !strings.Contains(lines[1], "1 ok, 1 failed, 1 unreachable, 1 not star") {
+		t.Errorf("%s", &list)
+	}
+	for _, line := range lines {
+		if len([]rune(line)) > 79 {
+			t.Errorf("%d columns: %s", len([]rune(line)), line)
+		}
+	}
+	for _, line := range lines[1:] {
+		if _, err := s.Read(strings.Fields(line)[0]); err != nil {
+			t.Error(err)
+		}
+	}
+	var inJSON bytes.Buffer
+	if err := s.ShowJSON(&inJSON); err != nil {
+		t.Fatal(err)
+	}
+	var newest struct {
+		ID, Command string
+		Hosts       int
+		Sets        map[string]int
+		Finished    bool
+	}
+	if err := json.NewDecoder(&inJSON).Decode(&newest); err != nil {
+		t.Fatal(err)
+	}
+	if newest.Hosts != 6 || newest.Sets["failed"] != 1 || !newest.Finished || newest.Command != "uptime" {
+		t.Errorf("%+v", newest)
+	}
+	var record bytes.Buffer
+	if err := s.WriteJSON(&record, newest.ID); err != nil {
+		t.Fatal(err)
+	}
+	if read, err := readRecord(&record); err != nil || read.ID != newest.ID || len(read.Results) == 0 {
+		t.Errorf("%+v, %v", read, err)
+	}
+}
+
 // What a repetition needs comes back, and a record without it is one of a plain
 // command.
 func TestHow(t *testing.T) {
@@ -137,7 +189,7 @@ func TestRunsAsGroups(t *testing.T) {
 	s := New(t.TempDir())
 	id := record(t, s, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	record(t, s, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
-	opt := hostset.Options{Groups: hostset.Sources{"*": Runs{s}}}
+	opt := hostset.Options{Groups: hostset.Sources{"*": s}}
 	got, err := hostset.Expand("@last:failed,@last:unreachable!web4", opt)
 	if diff := cmp.Diff([]string{"web2", "root@db1:2222"}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -263,7 +315,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Recorder{file: full, sink: output.NewRecord(full, output.How{})}
+	r := &Recorder{ID: "x", file: full, sink: output.NewRecord(full, output.How{})}
 	if err := r.Done(result(host.Host{Name: "a"}, 0), fleet.Summary{}); err != nil {
 		t.Errorf("Done: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,22 +27,10 @@ type Record struct {
 	Command  string   // "" if it was left out
 	Hosts    []string // all of the run, in folded order
 	How      output.How
-	Started  map[string]bool // hosts that were connected to, as far as the record goes
-	Results  []Result        // in the order in which hosts ended, each host at most once
-	Finished bool            // false for a run that still goes on or was killed
+	Started  map[string]bool       // hosts that were connected to, as far as the record goes
+	Results  []output.ResultRecord // in the order in which hosts ended, each host at most once
+	Finished bool                  // false for a run that still goes on or was killed
 	Elapsed  time.Duration
-}
-
-// Result is how one host ended.
-type Result struct {
-	Host    string // as host.Parse reads it
-	Status  string // ok, failed, unreachable, not_started
-	Ran     string // yes, no, unknown
-	Exit    int    // -1 = none
-	Signal  string
-	Error   string
-	Missing string // why output is incomplete, "" if it is not
-	Batch   int    // from 1, 0 = there were none
 }
 
 // maxLine bounds a line: the first one holds all names, folded.
@@ -67,6 +56,15 @@ func (s *Store) before(n int) (*Record, error) {
 
 // Read reads one run by its ID, or by the beginning of one if only one begins so.
 func (s *Store) Read(id string) (*Record, error) {
+	f, err := s.open(id)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readRecord(f)
+}
+
+func (s *Store) open(id string) (*os.File, error) {
 	ids, err := s.ids()
 	if err != nil {
 		return nil, err
@@ -96,17 +94,14 @@ func (s *Store) Read(id string) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	defer f.Close()
-	return readRecord(f)
+	return f, nil
 }
 
 // readRecord reads a record. A last line that is not complete is left out, as a
 // crash may leave one; any other damage is an error.
 func readRecord(r io.Reader) (*Record, error) {
 	rec := &Record{}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 64<<10), maxLine)
-	lines.Split(completeLines)
+	lines := linesOf(r)
 	seen := map[string]bool{}
 	for n := 1; lines.Scan(); n++ {
 		if err := rec.add(n, lines.Bytes(), seen); err != nil {
@@ -120,6 +115,14 @@ func readRecord(r io.Reader) (*Record, error) {
 		return nil, errors.New("history: the record is empty")
 	}
 	return rec, nil
+}
+
+// linesOf are the lines of a record.
+func linesOf(r io.Reader) *bufio.Scanner {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	lines.Split(completeLines)
+	return lines
 }
 
 // completeLines is a bufio.SplitFunc that drops a last line without newline.
@@ -188,20 +191,9 @@ func (rec *Record) result(data []byte, seen map[string]bool) error {
 	}
 	if !seen[r.Host] {
 		seen[r.Host] = true
-		rec.Results = append(rec.Results, resultOf(&r))
+		rec.Results = append(rec.Results, r)
 	}
 	return nil
-}
-
-func resultOf(r *output.ResultRecord) Result {
-	exit := -1
-	if r.Exit != nil {
-		exit = *r.Exit
-	}
-	return Result{
-		Host: r.Host, Status: r.Status, Ran: r.Ran, Exit: exit, Signal: r.Signal, Error: r.Error,
-		Missing: r.Incomplete, Batch: r.Batch,
-	}
 }
 
 // Sets are the names that Select understands.
@@ -219,13 +211,13 @@ func (rec *Record) hostsOf(list string) ([]string, error) {
 			return nil, fmt.Errorf("history: %q is not a set of a run; the sets are: %s", set, strings.Join(sets, " "))
 		}
 	}
-	byHost := map[string]*Result{}
+	byHost := map[string]*output.ResultRecord{}
 	for i := range rec.Results {
 		byHost[rec.Results[i].Host] = &rec.Results[i]
 	}
 	var hosts []string
 	for _, h := range rec.Hosts {
-		if slices.ContainsFunc(wanted, func(set string) bool { return byHost[h].in(set, rec.Started[h]) }) {
+		if slices.ContainsFunc(wanted, func(set string) bool { return belongs(byHost[h], set, rec.Started[h]) }) {
 			hosts = append(hosts, h)
 		}
 	}
@@ -239,8 +231,8 @@ func batchOf(set string) (number int, ok bool) {
 	return number, found && err == nil && number > 0
 }
 
-// in reports whether a host with this result, nil for none, belongs to the set.
-func (r *Result) in(set string, started bool) bool {
+// belongs reports whether a host with this result, nil for none, belongs to the set.
+func belongs(r *output.ResultRecord, set string, started bool) bool {
 	switch {
 	case set == "all":
 		return true
@@ -251,7 +243,7 @@ func (r *Result) in(set string, started bool) bool {
 	case r == nil:
 		return set == "unfinished" || set == "unknown"
 	case set == "incomplete":
-		return r.Missing != ""
+		return r.Incomplete != ""
 	case r.Ran == fleet.RanUnknown.String(): // not failed: what is repeated may run twice
 		return set == "unknown"
 	}
@@ -268,34 +260,31 @@ func (rec *Record) counts() map[string]int {
 	return counts
 }
 
-// Runs answers @last:failed, @last-1:failed for the run before it, and so on,
-// and @ID:failed with the ID of a run or its beginning.
-type Runs struct{ Store *Store }
+var _ hostset.Groups = (*Store)(nil)
 
-var _ hostset.Groups = Runs{}
-
-// Group returns the hosts of a set of a run.
-func (r Runs) Group(source, set string) ([]string, error) {
-	rec, err := r.run(source)
+// Group returns the hosts of a set of a run: it answers @last:failed, @last-1:failed for
+// the run before it, and so on, and @ID:failed with the ID of a run or its beginning.
+func (s *Store) Group(source, set string) ([]string, error) {
+	rec, err := s.run(source)
 	if err != nil {
 		return nil, fmt.Errorf("@%s:%s: %w; write @last:SET, @last-1:SET or @ID:SET", source, set, err)
 	}
 	return rec.hostsOf(set)
 }
 
-func (r Runs) run(name string) (*Record, error) {
+func (s *Store) run(name string) (*Record, error) {
 	if name == "last" {
-		return r.Store.last()
+		return s.last()
 	}
 	if back, ok := strings.CutPrefix(name, "last-"); ok {
 		n, err := strconv.ParseUint(back, 10, 16)
 		if err != nil {
 			return nil, fmt.Errorf("history: %q is no number of runs to go back", back)
 		}
-		return r.Store.before(int(n))
+		return s.before(int(n))
 	}
-	return r.Store.Read(name)
+	return s.Read(name)
 }
 
 // Names lists the sets.
-func (r Runs) Names(string) ([]string, error) { return slices.Clone(sets), nil }
+func (s *Store) Names(string) ([]string, error) { return slices.Clone(sets), nil }

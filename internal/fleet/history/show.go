@@ -1,47 +1,114 @@
 package history
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/fleet/output"
 )
 
-// shownSets are the columns of the list.
+// shownSets are those that show how a run ended.
 var shownSets = []string{"ok", "failed", "unreachable", "not-started", "unknown", "unfinished"}
 
-// Show lists the recorded runs, the newest first.
-func (s *Store) Show(w io.Writer) error {
+// shortID is as much of an ID as tells the run from the others, and the second in which
+// it began. ids are sorted.
+func shortID(ids []string, at int) string {
+	id, n := ids[at], len("20060102T150405")
+	for _, other := range append(ids[max(at-1, 0):at:at], ids[min(at+1, len(ids)):min(at+2, len(ids))]...) {
+		for n < len(id) && strings.HasPrefix(other, id[:n]) {
+			n++
+		}
+	}
+	return id[:n]
+}
+
+// Show lists the recorded runs, the newest first, in so many columns; 0: in any number.
+func (s *Store) Show(w io.Writer, width int) error {
 	ids, err := s.ids()
 	if err != nil {
 		return err
 	}
-	table := text.Table{Columns: []text.Column{{Head: "ID"}, {Head: "HOSTS", Right: true}}}
-	for _, set := range shownSets {
-		table.Columns = append(table.Columns, text.Column{Head: strings.ToUpper(strings.ReplaceAll(set, "-", " ")), Right: true})
-	}
-	table.Columns = append(table.Columns, text.Column{Head: "COMMAND"})
-	for _, id := range ids {
-		rec, err := s.Read(id)
-		if err != nil {
-			row := make([]string, len(table.Columns))
-			row[0], row[len(row)-1] = termsafe.Line(id), "("+termsafe.OneLine(err.Error())+")"
-			table.Rows = append(table.Rows, row)
-			continue
+	table := text.Table{Columns: []text.Column{{Head: "ID"}, {Head: "HOSTS", Right: true}, {Head: "RESULT", Fit: text.Cut}, {Head: "COMMAND", Fit: text.Cut}}}
+	for i, id := range ids {
+		row := []string{termsafe.Line(shortID(ids, i)), "", "", ""}
+		if rec, err := s.Read(id); err != nil {
+			row[3] = "(" + termsafe.OneLine(err.Error()) + ")"
+		} else {
+			row[1], row[2], row[3] = fmt.Sprint(len(rec.Hosts)), rec.ending(), termsafe.Line(rec.Command)
 		}
-		counts := rec.counts()
-		row := []string{termsafe.Line(id), fmt.Sprint(len(rec.Hosts))}
-		for _, set := range shownSets {
-			row = append(row, fmt.Sprint(counts[set]))
-		}
-		table.Rows = append(table.Rows, append(row, termsafe.Line(rec.Command)))
+		table.Rows = append(table.Rows, row)
 	}
-	_, err = io.WriteString(w, table.Text(0))
+	_, err = io.WriteString(w, table.Text(max(0, width-1)))
 	return err
+}
+
+// ending is "3 ok, 1 failed"; sets without hosts are left out.
+func (rec *Record) ending() string {
+	var parts []string
+	counts := rec.counts()
+	counts["unknown"] -= counts["unfinished"] // which are among them
+	for _, set := range shownSets {
+		if n := counts[set]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(set, "-", " ")))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ShowJSON lists the recorded runs as one JSON object a line, the newest first.
+func (s *Store) ShowJSON(w io.Writer) error {
+	ids, err := s.ids()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		line := struct {
+			Type     string         `json:"type"`
+			Schema   string         `json:"schema"`
+			ID       string         `json:"id"`
+			Start    string         `json:"start,omitempty"`
+			Command  string         `json:"command,omitempty"`
+			Hosts    int            `json:"hosts"`
+			Sets     map[string]int `json:"sets,omitempty"` // how many hosts each has
+			Finished bool           `json:"finished"`       // else it goes on, or was killed
+			Elapsed  int64          `json:"elapsed_ns,omitempty"`
+			Error    string         `json:"error,omitempty"` // why it cannot be read
+		}{Type: "recorded", Schema: output.Schema, ID: id}
+		if rec, err := s.Read(id); err != nil {
+			line.Error = err.Error()
+		} else {
+			line.Start, line.Command, line.Hosts, line.Sets = rec.Start.Format(time.RFC3339Nano), rec.Command, len(rec.Hosts), rec.counts()
+			line.Finished, line.Elapsed = rec.Finished, rec.Elapsed.Nanoseconds()
+		}
+		if err := termsafe.WriteJSON(w, line, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteJSON writes the record of a run as it is kept.
+func (s *Store) WriteJSON(w io.Writer, id string) error {
+	f, err := s.open(id)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := linesOf(f)
+	for lines.Scan() {
+		if err := termsafe.WriteJSON(w, json.RawMessage(lines.Bytes()), ""); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
 }
 
 // Show writes one run: what it was, its sets and why hosts failed.
@@ -56,19 +123,20 @@ func (rec *Record) Show(w io.Writer) error {
 			fmt.Fprintf(w, "%s (%d): %s\n", set, len(hosts), termsafe.Line(hostset.Fold(hosts)))
 		}
 	}
+	ends := output.Ends{}
 	for _, r := range rec.Results {
-		if r.Status == "ok" && r.Missing == "" {
-			continue
+		if h, err := host.Parse(r.Host); err == nil && (r.Status != "ok" || r.Incomplete != "") {
+			ends.Add(h, explainRecorded(&r))
 		}
-		fmt.Fprintf(w, "%s: %s\n", termsafe.Line(r.Host), termsafe.Line(explainRecorded(r)))
 	}
+	ends.Write(w)
 	return nil
 }
 
-func explainRecorded(r Result) string {
+func explainRecorded(r *output.ResultRecord) string {
 	var parts []string
-	if r.Exit >= 0 {
-		parts = append(parts, fmt.Sprintf("exit %d", r.Exit))
+	if r.Exit != nil && r.Error == "" {
+		parts = append(parts, fmt.Sprintf("exit %d", *r.Exit))
 	}
 	if r.Signal != "" {
 		parts = append(parts, "signal "+r.Signal)
@@ -79,8 +147,8 @@ func explainRecorded(r Result) string {
 	if r.Ran == fleet.RanUnknown.String() {
 		parts = append(parts, "ran: unknown")
 	}
-	if r.Missing != "" {
-		parts = append(parts, "output incomplete: "+r.Missing)
+	if r.Incomplete != "" {
+		parts = append(parts, "output incomplete: "+r.Incomplete)
 	}
 	if len(parts) == 0 {
 		parts = append(parts, r.Status)

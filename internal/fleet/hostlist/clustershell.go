@@ -121,17 +121,18 @@ func (d *document) sets(n *yaml.Node) ([]string, error) {
 	return list, err
 }
 
-// Into adds the sources to those that answer @group and @source:group, and returns
-// their names. Where only one source has a name, plain @group asks it, too.
-func (f *GroupFiles) Into(s hostset.Sources) []string {
+// Into adds the sources to those that answer @source:group, has add do so for those that
+// answer plain @group, and returns the names of the former. Where only one source has a
+// name, plain @group asks it, too.
+func (f *GroupFiles) Into(s hostset.Sources, add func(source string, g hostset.Groups)) []string {
 	for name, source := range f.sources {
 		s[name] = source
 		if f.plain == nil && len(f.sources) == 1 || name == "default" {
-			s.Also("", source)
+			add("", source)
 		}
 	}
 	if f.plain != nil {
-		s.Also("", f.plain)
+		add("", f.plain)
 	}
 	return sortedKeys(f.sources)
 }

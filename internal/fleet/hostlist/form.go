@@ -12,9 +12,9 @@ import (
 
 // Form is how a list of hosts is printed: one short set, unless it says otherwise.
 type Form struct {
-	JSON, Exact, Count, Expand bool
-	Separator                  string // of Expand, as in a string of Go
-	Autostep                   int
+	JSON, Count, Expand bool
+	Separator           string // of Expand, as in a string of Go
+	Autostep            int
 }
 
 // Write prints hosts.
@@ -23,8 +23,6 @@ func (f Form) Write(w io.Writer, hosts []host.Host) error {
 	switch {
 	case f.JSON:
 		return WriteJSON(w, hosts, f.Autostep)
-	case f.Exact:
-		return Exact(w, hosts)
 	case f.Count:
 		_, err = fmt.Fprintln(w, len(hosts))
 	case f.Expand:

@@ -5,6 +5,8 @@ package hostlist
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"slices"
 
@@ -26,14 +28,9 @@ type Surroundings struct {
 
 // Selection is what the user says about the hosts.
 type Selection struct {
-	Sets    []string // Stdin: sets, line by line
-	Exclude []string
-	Files   []string
-	Labels  []string
+	hostset.Selection          // Stdin among its Sets: sets, line by line; its Files are those of Lists
+	Lists             []string // names of files of hosts; Stdin: standard input
 	Sources
-
-	Steps   []hostset.Step
-	EmptyOK bool // no hosts at all are no error
 	AsNamed bool // what inventories know of the hosts is not wanted
 }
 
@@ -42,16 +39,20 @@ const Stdin = "-"
 
 // ReadsStdin tells whether hosts come from standard input.
 func (f *Selection) ReadsStdin() bool {
-	return slices.Contains(f.Sets, Stdin) || slices.Contains(f.Files, Stdin)
+	return slices.Contains(f.Sets, Stdin) || slices.Contains(f.Lists, Stdin)
 }
+
+// None tells whether no hosts are named.
+func (f *Selection) None() bool { return len(f.Sets)+len(f.Lists) == 0 }
 
 // Hosts works the selection out.
 func (f *Selection) Hosts(ctx context.Context, from Surroundings) ([]host.Host, error) {
-	sel := hostset.Selection{Labels: f.Labels, Exclude: f.Exclude, Steps: f.Steps, EmptyOK: f.EmptyOK}
-	if len(f.Sets) == 0 && len(f.Files) == 0 {
-		return nil, fault.Usage("name them with -w SET or --hosts-file FILE", "no hosts given")
+	sel := f.Selection
+	sel.Sets = nil
+	if f.None() {
+		return nil, fault.Usage("name them before the command: -w SET or --hosts-file FILE", "no hosts given")
 	}
-	for _, name := range f.Files {
+	for _, name := range f.Lists {
 		file, err := ReadFile(ctx, from.Stdin, name)
 		if err != nil {
 			return nil, &fault.Error{Err: err, Hint: "give a readable file to --hosts-file", Code: fault.Misuse}
@@ -80,7 +81,16 @@ func (f *Selection) Hosts(ctx context.Context, from Surroundings) ([]host.Host, 
 	hosts, err := sel.Hosts()
 	sources.Warn(from.Stderr)
 	if err != nil {
-		return nil, &fault.Error{Err: err, Hint: "sets are such as web[1-9]!web3,@db; sshpace hosts -LL lists the groups", Code: fault.Misuse}
+		hint := "sets are such as web[1-9]!web3,@db; sshpace hosts -LL lists the groups"
+		if errors.Is(err, hostset.ErrNoGroups) {
+			hint = "write them as name: set into ~/.config/sshpace/groups or a file for --groups, or give an --inventory"
+		}
+		return nil, &fault.Error{Err: err, Hint: hint, Code: fault.Misuse}
+	}
+	for _, h := range hosts {
+		if sources.inventory.isGroup(h.Name) {
+			fmt.Fprintf(from.Stderr, "sshpace: warning: %s is taken for a host; the group of the inventory is @%s\n", h.Name, h.Name)
+		}
 	}
 	return hosts, nil
 }

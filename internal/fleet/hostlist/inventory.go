@@ -173,6 +173,11 @@ func (m *member) chosen() []string {
 	return slices.DeleteFunc(slices.Clone(m.groups), func(g string) bool { return g == allGroup || g == ungrouped })
 }
 
+// isGroup tells whether a name is that of a group and of no host.
+func (v *Inventory) isGroup(name string) bool {
+	return len(v.files) > 0 && v.groups[name] != nil && v.hosts[name] == nil
+}
+
 // Hosts lists all hosts in the order of the files.
 func (v *Inventory) Hosts() []string { return slices.Clone(v.names) }
 

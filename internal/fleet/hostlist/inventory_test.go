@@ -173,7 +173,7 @@ racks: {r1: 'n[1-2]', "empty": }
 	if err := files.Add(dir); err != nil {
 		t.Fatal(err)
 	}
-	files.Into(sources)
+	files.Into(sources, sources.Also)
 	for set, want := range map[string]string{
 		"@web":        "w1 w2",
 		"@all":        "w1 w2 db1",

@@ -2,18 +2,20 @@ package hostlist
 
 import (
 	"bufio"
-	"encoding/json"
+	"context"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
-
+	"sshpace/internal/base/text"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/ssh/route"
 )
 
 // Schema names the version of the JSON form.
@@ -28,7 +30,30 @@ func Names(hosts []host.Host) []string {
 	return names
 }
 
-// Exact writes every host as it is reached: user, name=address, port.
+// Reached writes a table of where hosts are by the configuration, in so many columns; 0: in
+// any number.
+func Reached(ctx context.Context, w io.Writer, width int, hosts []host.Host, config *route.Router) error {
+	table := text.Table{Columns: []text.Column{{Head: "HOST", Fit: text.Cut}, {Head: "USER"}, {Head: "ADDRESS", Fit: text.Cut}, {Head: "PORT", Right: true}, {Head: "THROUGH", Fit: text.Cut}}}
+	for _, h := range hosts {
+		found, err := config.Route(ctx, h)
+		if err != nil {
+			return err
+		}
+		var through []string
+		for _, jump := range found.Jumps {
+			through = append(through, jump.Name)
+		}
+		row := []string{h.Name, found.Host.User(), found.Host.HostName(), strconv.Itoa(found.Host.Port()), strings.Join(through, ",")}
+		for i := range row {
+			row[i] = termsafe.Line(row[i])
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	_, err := io.WriteString(w, table.Text(max(0, width-1)))
+	return err
+}
+
+// Exact writes every host as -w takes it to be the same again: user, name=address, port.
 func Exact(w io.Writer, hosts []host.Host) error {
 	b := bufio.NewWriter(w)
 	for _, h := range hosts {
@@ -63,14 +88,12 @@ func WriteJSON(w io.Writer, hosts []host.Host, autostep int) error {
 	for _, h := range hosts {
 		list = append(list, hostJSON{h.String(), h.Name, h.Address, h.User, h.Port, h.Label, h.Origin})
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
+	return termsafe.WriteJSON(w, struct {
 		Schema string     `json:"schema"`
 		Count  int        `json:"count"`
 		Folded string     `json:"folded"`
 		Hosts  []hostJSON `json:"hosts"`
-	}{Schema, len(hosts), hostset.FoldSteps(Names(hosts), autostep), list})
+	}{Schema, len(hosts), hostset.FoldSteps(Names(hosts), autostep), list}, "  ")
 }
 
 // Write lists the groups of all sources but earlier runs, or those that

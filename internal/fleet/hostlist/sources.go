@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/termsafe"
-	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostset"
 
 	"sshpace/internal/ssh/knownhosts/index"
@@ -36,18 +36,15 @@ type Opened struct {
 }
 
 // Open reads what the flags name. Plain @group is answered by groups, inventories
-// and the command together; @last:SET and the like by the history.
+// and the command together, and by the user's own files where they do not know it;
+// @last:SET and the like by the history.
 func (f *Sources) Open(ctx context.Context, from Surroundings) (*Opened, error) {
-	s := &Opened{Groups: hostset.Sources{"*": history.Runs{Store: from.History}}, inventory: New(), config: from.Config}
+	s := &Opened{Groups: hostset.Sources{"*": from.History}, inventory: New(), config: from.Config}
 	s.Groups["ssh_config"] = hostset.Listing(func() ([]string, error) { return from.Config.HostNames(), nil })
 	s.Groups["known_hosts"] = hostset.Listing(func() ([]string, error) { return s.knownHosts(ctx) })
-	files := NewGroupFiles()
-	for _, name := range f.groupFiles(from.Getenv) {
-		if err := files.Add(name); err != nil && (len(f.Groups) > 0 || !errors.Is(err, fs.ErrNotExist)) {
-			return nil, sourceError(err, "--groups")
-		}
+	if err := s.groupFiles(f.Groups, s.Groups.Also); err != nil {
+		return nil, err
 	}
-	s.named = files.Into(s.Groups)
 	for _, name := range f.Inventories {
 		if err := s.inventory.Add(name); err != nil {
 			return nil, sourceError(err, "--inventory")
@@ -59,22 +56,40 @@ func (f *Sources) Open(ctx context.Context, from Surroundings) (*Opened, error) 
 	if f.Command != "" {
 		s.Groups.Also("", NewCommand(ctx, f.Command))
 	}
+	if len(f.Groups) == 0 { // they add no hosts to a group that is named for this command
+		if err := s.groupFiles(ownGroups(from.Getenv), s.Groups.Else); err != nil {
+			return nil, err
+		}
+	}
 	if s.Groups[""] != nil {
 		s.named = append(s.named, "")
 	}
 	return s, nil
 }
 
-func (f *Sources) groupFiles(getenv func(string) string) []string {
-	if len(f.Groups) > 0 {
-		return f.Groups
+// groupFiles adds files of groups, which answer as add says.
+func (s *Opened) groupFiles(names []string, add func(source string, g hostset.Groups)) error {
+	files := NewGroupFiles()
+	for _, name := range names {
+		if err := files.Add(name); err != nil {
+			return sourceError(err, "--groups")
+		}
 	}
+	s.named = append(s.named, files.Into(s.Groups, add)...)
+	return nil
+}
+
+// ownGroups are the user's own files, as far as they are there.
+func ownGroups(getenv func(string) string) []string {
 	config := safedir.Config(getenv)
 	if config == "" {
 		return nil
 	}
 	own := filepath.Join(config, "groups")
-	return []string{own, own + ".d"}
+	return slices.DeleteFunc([]string{own, own + ".d"}, func(name string) bool {
+		_, err := os.Stat(name)
+		return errors.Is(err, fs.ErrNotExist)
+	})
 }
 
 func sourceError(err error, flag string) error {

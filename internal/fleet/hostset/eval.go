@@ -140,7 +140,7 @@ func (e *evaluator) group(name string) names {
 		source, group = e.source, name
 	}
 	if e.opt.Groups == nil {
-		return fail(syntaxError("@"+name, noGroups))
+		return fail(&SyntaxError{"@" + name, ErrNoGroups.Error(), ErrNoGroups})
 	}
 	if group == "" {
 		return fail(syntaxError("@"+name, "the group has no name"))

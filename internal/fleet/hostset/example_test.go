@@ -31,6 +31,39 @@ func ExampleReadGroups() {
 	// Output: [web3 web4 db1] <nil>
 }
 
+// A file of hosts, one a line, in sections.
+func ExampleReadHosts() {
+	file, err := hostset.ReadHosts(strings.NewReader("%web\nweb[1-2]  # a set\n%db\nroot@db1:2222\ndb2:22 admin\n"), "hosts")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	hosts, err := hostset.Selection{Files: []*hostset.HostsFile{file}, Labels: []string{"db"}}.Hosts()
+	for _, h := range hosts {
+		fmt.Println(h, h.Label, h.Origin)
+	}
+	fmt.Println(err)
+	// Output:
+	// root@db1:2222 db hosts:4
+	// admin@db2:22 db hosts:5
+	// <nil>
+}
+
+// Several sources of groups, by their names; a list made elsewhere is one.
+func ExampleSources() {
+	sources := hostset.Sources{"cloud": hostset.Listing(func() ([]string, error) { return []string{"vm7", "vm8"}, nil })}
+	table := hostset.NewGroupFile("made here")
+	table.Add("web", "web[1-2]")
+	sources.Also("", table)
+	fmt.Println(hostset.Expand("@web,@cloud:all", hostset.Options{Groups: sources}))
+
+	_, err := hostset.Expand("@db", hostset.Options{Groups: sources})
+	fmt.Println(err)
+	// Output:
+	// [web1 web2 vm7 vm8] <nil>
+	// group "db" is not in made here, which has: web
+}
+
 func ExampleFold() {
 	fmt.Println(hostset.Fold([]string{"web3", "web1", "web2", "db01", "db02", "mail"}))
 	// Output: db[01-02],mail,web[1-3]

@@ -122,6 +122,26 @@ func (s Sources) Also(source string, g Groups) {
 	s[source] = g
 }
 
+// Else lets g answer for a source what those that do already do not know.
+func (s Sources) Else(source string, g Groups) {
+	if before := s[source]; before != nil {
+		g = orElse{both{before, g}}
+	}
+	s[source] = g
+}
+
+// orElse is both where the first knows nothing.
+type orElse struct{ both }
+
+// Group is that of the first which knows it.
+func (o orElse) Group(source, group string) ([]string, error) {
+	sets, err := o.first.Group(source, group)
+	if _, unknown := errors.AsType[*UnknownGroupError](err); unknown {
+		return o.both.Group(source, group)
+	}
+	return sets, err
+}
+
 // both is two Groups under one source.
 type both struct{ first, second Groups }
 
@@ -176,7 +196,7 @@ func (s Sources) source(source string) (Groups, string, error) {
 		return g, "", nil
 	}
 	if source == "" {
-		return nil, "", errors.New(noGroups)
+		return nil, "", ErrNoGroups
 	}
 	if g := s["*"]; g != nil {
 		return g, source, nil
@@ -206,8 +226,8 @@ func (l Listing) Group(_, group string) ([]string, error) {
 // Names is "all".
 func (l Listing) Names(string) ([]string, error) { return []string{"all"}, nil }
 
-// noGroups says what is missing for @group.
-const noGroups = "no groups are defined; write them as `name: set` into ~/.config/sshpace/groups or a file for --groups, or give an --inventory"
+// ErrNoGroups says that nothing answers for @group.
+var ErrNoGroups = errors.New("no groups are defined")
 
 // someOf lists at most ten names.
 func someOf(list []string) string {

@@ -58,16 +58,18 @@ func (o Options) max() int {
 type SyntaxError struct {
 	Text   string // the operand or expression at fault
 	Reason string // lower case, without the text
+	Err    error  // ErrNoGroups, or nil
 }
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("host set %q: %s", e.Text, e.Reason) }
+func (e *SyntaxError) Unwrap() error { return e.Err }
 
 func syntaxError(text, format string, args ...any) error {
 	return &SyntaxError{Text: text, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Expand returns the names of an expression in the order they were written,
-// each once. Unlike All it returns no names beside an error.
+// Expand returns the names of an expression in the order they were written, each once,
+// and none beside an error.
 func Expand(text string, opt Options) ([]string, error) {
 	var names []string
 	for name, err := range all(text, opt) {

@@ -1,6 +1,7 @@
 package hostset
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -126,7 +127,7 @@ func (s Selection) Hosts() ([]host.Host, error) {
 		}
 	}
 	if len(hosts) == 0 && !s.EmptyOK {
-		err = fmt.Errorf("no hosts: name some with -w or --hosts-file")
+		err = errors.New("no hosts are named")
 		if len(c.hosts) > 0 {
 			err = fmt.Errorf("no hosts: all %d are excluded", len(c.hosts))
 		}

@@ -86,7 +86,7 @@ func TestSelectionRefuses(t *testing.T) {
 		sel  Selection
 		want string
 	}{
-		{"nothing", Selection{}, "name some with -w"},
+		{"nothing", Selection{}, "no hosts are named"},
 		{"all excluded", Selection{Sets: []string{"a,b"}, Exclude: []string{"a,b"}}, "all 2 are excluded"},
 		{"unknown label", Selection{Files: []*HostsFile{f}, Labels: []string{"wbe"}}, "labels are: db web"},
 		{"unsafe line", Selection{Files: []*HostsFile{bad}}, "bad.txt:3: "},

@@ -35,7 +35,7 @@ func BenchmarkHost(b *testing.B) {
 		"prefix":  newPrefix(prefixOptions{Out: io.Discard, Err: io.Discard}),
 		"json":    newJSON(io.Discard),
 		"gather":  newGather(gatherOptions{Out: io.Discard, Err: io.Discard, Dir: b.TempDir()}),
-		"closing": newClosing(io.Discard),
+		"closing": newClosing(io.Discard, 0),
 	} {
 		b.Run(name, func(b *testing.B) {
 			i := 0

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
@@ -30,6 +31,7 @@ const slowest = 3
 type closing struct {
 	fleet.Nothing
 	w     io.Writer
+	width int                 // of the terminal, 0 = none
 	names [4][]string         // by status; those that were ok are only counted
 	lost  map[string][]string // hosts whose output is incomplete, by the reason
 	slow  []slowHost          // the slowest first
@@ -42,8 +44,8 @@ type slowHost struct {
 
 var _ fleet.Sink = (*closing)(nil)
 
-// newClosing makes a Closing that writes to w.
-func newClosing(w io.Writer) *closing { return &closing{w: w} }
+// newClosing makes a Closing that writes to w, a terminal of so many columns or none.
+func newClosing(w io.Writer, width int) *closing { return &closing{w: w, width: width} }
 
 // Done remembers the host.
 func (t *closing) Done(r fleet.Result, _ fleet.Summary) error {
@@ -76,12 +78,14 @@ func (t *closing) End(so fleet.Summary) error {
 func (t *closing) text(so *fleet.Summary) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s", numbers(so), round(so.Elapsed))
-	if len(t.slow) > 1 {
-		b.WriteString("; slowest:")
-		for i, s := range t.slow {
-			b.WriteString([]string{"", ","}[min(i, 1)])
-			fmt.Fprintf(&b, " %s %s", termsafe.Line(s.name), round(s.took))
+	before := "; slowest:"
+	for _, s := range t.slow {
+		more := fmt.Sprintf("%s %s %s", before, termsafe.Line(s.name), round(s.took))
+		if so.Total() == 1 || t.width > 0 && b.Len()+text.Width(more) >= t.width {
+			break
 		}
+		b.WriteString(more)
+		before = ","
 	}
 	b.WriteByte('\n')
 	for _, status := range []fleet.Status{fleet.Failed, fleet.Unreachable, fleet.NotStarted} {

@@ -31,9 +31,9 @@ type gatherOptions struct {
 
 // gather collects everything and writes, at the end, each distinct output once,
 // under the folded names of the hosts that sent it. Outputs that differ only by
-// the host's own name are the same; the name is then written as <host>. Standard
-// output, standard error and ends are folded apart from each other, the largest
-// group first.
+// the host's own name are the same; the name is then written as <host>, and so is its
+// address in how hosts ended. Standard output, standard error and ends are folded apart
+// from each other, the largest group first.
 //
 //	---------------
 //	web[1-3] (3)
@@ -46,8 +46,8 @@ type gather struct {
 	mark   []byte // stands for the host's own name while hashing; nobody can guess it
 	live   map[int]*[2]content
 	groups [2]map[[sha256.Size]byte]*group // by stream
-	ends   map[string]*group               // by text of Explain
-	hints  []string
+	ends   Ends
+	hints  Ends
 	buf    [32 << 10]byte // for reading contents back
 }
 
@@ -58,7 +58,7 @@ type group struct {
 	raw     [sha256.Size]byte // hash of it as it came
 	host    names             // of the first host
 	differ  bool              // others differ from it by their names
-	text    string            // of a group of ends; with ByEnd how all of its hosts ended
+	text    string            // of a group of ends or hints; with ByEnd how all of its hosts ended
 }
 
 var _ fleet.Sink = (*gather)(nil)
@@ -70,7 +70,7 @@ func newGather(opt gatherOptions) *gather {
 	}
 	g := &gather{
 		opt: opt, store: store{dir: opt.Dir, limit: opt.Memory},
-		mark: []byte(rand.Text()), live: map[int]*[2]content{}, ends: map[string]*group{},
+		mark: []byte(rand.Text()), live: map[int]*[2]content{}, ends: Ends{}, hints: Ends{},
 	}
 	for i := range g.groups {
 		g.groups[i] = map[[sha256.Size]byte]*group{}
@@ -99,12 +99,12 @@ func (g *gather) Done(r fleet.Result, _ fleet.Summary) error {
 		}
 	}
 	if note := termsafe.Line(r.Note); note != "" {
-		g.ended("note: "+note, &r)
+		g.ends.Add(r.Host, "note: "+note)
 	}
 	if text := g.end(&r); text != "" {
-		g.ended(text, &r)
-		if r.Hint != "" && !slices.Contains(g.hints, r.Hint) {
-			g.hints = append(g.hints, r.Hint)
+		g.ends.Add(r.Host, text)
+		if r.Hint != "" {
+			g.hints.Add(r.Host, r.Hint)
 		}
 	}
 	return errors.Join(errs...)
@@ -116,14 +116,6 @@ func (g *gather) end(r *fleet.Result) string {
 		return text
 	}
 	return "exit 0"
-}
-
-// ended puts a host into a group of ends.
-func (g *gather) ended(text string, r *fleet.Result) {
-	if g.ends[text] == nil {
-		g.ends[text] = &group{text: text}
-	}
-	g.ends[text].hosts = append(g.ends[text].hosts, r.Host.String())
 }
 
 // file adds one stream of a host to the group with the same content.
@@ -278,7 +270,7 @@ func (g *gather) writeContent(w *bufio.Writer, gr *group) error {
 	err := g.eachLine(&gr.content, func(p Piece) error {
 		text := p.Text
 		if gr.differ {
-			buf = gr.host.replace(buf[:0], text, []byte("<host>"))
+			buf = gr.host.replace(buf[:0], text, []byte(ownMark))
 			text = buf
 		}
 		if !g.opt.Raw {
@@ -304,11 +296,9 @@ func (g *gather) writeContent(w *bufio.Writer, gr *group) error {
 }
 
 func (g *gather) writeEnds(w *bufio.Writer) {
-	for _, gr := range bySize(g.ends) {
-		fmt.Fprintf(w, "%s (%d) =: %s\n", termsafe.Line(hostset.Fold(gr.hosts)), len(gr.hosts), gr.text)
-	}
-	for _, hint := range g.hints {
-		fmt.Fprintf(w, "hint: %s\n", termsafe.Line(hint))
+	g.ends.Write(w)
+	for _, gr := range bySize(g.hints) {
+		fmt.Fprintf(w, "hint: %s\n", termsafe.Line(gr.text))
 	}
 }
 

@@ -21,19 +21,21 @@ import (
 type JSON struct {
 	fleet.Nothing
 	w     io.Writer
-	how   *How // nil: the records are not for doing the run again, but hold its output
+	how   *How // nil: the records are not for doing the run again
 	hosts []host.Host
-	live  map[int]*[2]Lines
+	lines HostLines
 	err   error // the first one of writing; nothing is written after it
 }
 
 var _ fleet.Sink = (*JSON)(nil)
 
 // newJSON makes a JSON.
-func newJSON(w io.Writer) *JSON { return &JSON{w: w, live: map[int]*[2]Lines{}} }
+func newJSON(w io.Writer) *JSON {
+	return &JSON{w: w, lines: HostLines{Lines: Lines{Max: defaultMaxLine, OnlyLF: true}}}
+}
 
-// NewRecord makes a JSON without output, with all that it takes to do the run
-// once more: what the history keeps.
+// NewRecord makes a JSON with all that it takes to do the run once more: what the history
+// keeps, which tells it of no output.
 func NewRecord(w io.Writer, how How) *JSON {
 	j := newJSON(w)
 	j.how = &how
@@ -61,26 +63,13 @@ func (j *JSON) Started(index int) error {
 
 // Output writes the lines that are complete.
 func (j *JSON) Output(e fleet.Event) error {
-	if j.how != nil {
-		return nil
-	}
-	state := j.live[e.Index]
-	if state == nil {
-		state = &[2]Lines{{Max: defaultMaxLine, OnlyLF: true}, {Max: defaultMaxLine, OnlyLF: true}}
-		j.live[e.Index] = state
-	}
-	state[e.Stream].Feed(e.Data, func(p Piece) { j.line(e.Host, e.Stream, p) })
+	j.lines.Feed(e, func(p Piece) { j.line(e.Host, e.Stream, p) })
 	return Loss(j.err)
 }
 
 // Done writes what was held and the host's result.
 func (j *JSON) Done(r fleet.Result, _ fleet.Summary) error {
-	if state := j.live[r.Index]; state != nil {
-		delete(j.live, r.Index)
-		for stream := range state {
-			state[stream].End(func(p Piece) { j.line(r.Host.String(), fleet.Stream(stream), p) })
-		}
-	}
+	j.lines.End(r.Index, func(stream fleet.Stream, p Piece) { j.line(r.Host.String(), stream, p) })
 	rec := recordOf(&r)
 	rec.Host = j.name(r.Host)
 	return Loss(j.write(rec))

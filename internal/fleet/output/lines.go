@@ -3,6 +3,8 @@ package output
 import (
 	"bytes"
 	"unicode/utf8"
+
+	"sshpace/internal/fleet"
 )
 
 // defaultMaxLine is where a line without end is cut into pieces, in bytes. A
@@ -116,4 +118,35 @@ func (l *Lines) cut(text []byte, use func(Piece)) []byte {
 	use(Piece{Text: text[:n], Continues: l.continued})
 	l.continued = true
 	return text[n:]
+}
+
+// HostLines cuts what many hosts send into lines, each stream by itself.
+type HostLines struct {
+	Lines // as each of them begins
+	live  map[int]*[2]Lines
+}
+
+// Feed hands every line that is complete to use.
+func (l *HostLines) Feed(e fleet.Event, use func(Piece)) {
+	streams := l.live[e.Index]
+	if streams == nil {
+		streams = &[2]Lines{l.Lines, l.Lines}
+		if l.live == nil {
+			l.live = map[int]*[2]Lines{}
+		}
+		l.live[e.Index] = streams
+	}
+	streams[e.Stream].Feed(e.Data, use)
+}
+
+// End hands out what is held of a host that has ended.
+func (l *HostLines) End(index int, use func(fleet.Stream, Piece)) {
+	streams := l.live[index]
+	delete(l.live, index)
+	if streams == nil {
+		return
+	}
+	for i := range streams {
+		streams[i].End(func(p Piece) { use(fleet.Stream(i), p) })
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"net/netip"
 	"strings"
+
+	"sshpace/internal/base/wildcard"
 )
 
 // names are the ways in which a host calls itself: its name and, for a name
@@ -19,6 +21,32 @@ func namesOf(name string) names {
 		own = append(own, []byte(short))
 	}
 	return own
+}
+
+// ownMark stands for the host itself in what is the same for several hosts.
+const ownMark = "<host>"
+
+var (
+	// lookedUp are the words before the name that ssh_config has for a host.
+	lookedUp  = wildcard.Regexp(`(connect to host |resolve hostname )(\S+?)(:? )`)
+	addresses = wildcard.Regexp(`[0-9A-Fa-f]*[.:][0-9A-Fa-f.:]+`)
+)
+
+// withoutHost is what is said of a host without its names and addresses: the same for all
+// hosts with which the same is wrong.
+func withoutHost(text, name string) string {
+	text = string(namesOf(name).replace(nil, []byte(text), []byte(ownMark)))
+	text = lookedUp().ReplaceAllString(text, "${1}"+ownMark+"${3}")
+	return addresses().ReplaceAllStringFunc(text, func(word string) string {
+		if a, err := netip.ParseAddrPort(word); err == nil {
+			return strings.Replace(word, a.Addr().String(), ownMark, 1)
+		}
+		bare := strings.TrimRight(word, ".:") // which end a sentence
+		if _, err := netip.ParseAddr(bare); err != nil {
+			return word
+		}
+		return ownMark + word[len(bare):]
+	})
 }
 
 // replace appends text to dst with every own name that stands alone as a word

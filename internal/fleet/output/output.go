@@ -138,6 +138,8 @@ func ended(r *fleet.Result) string {
 		return "not started"
 	case r.Class == fleet.NoFailure && r.Signal != "":
 		return "killed by signal " + termsafe.Line(r.Signal)
+	case r.Class == fleet.NoFailure && r.Err != "": // of a Dialogue, which has no exit status
+		return reason(r)
 	case r.Class == fleet.NoFailure:
 		return fmt.Sprintf("exit %d", r.Exit)
 	case status == fleet.Unreachable:

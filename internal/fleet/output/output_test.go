@@ -33,15 +33,15 @@ func stderr(i int, name, data string) fleet.Event {
 // exited is the result of a command that ran.
 func exited(i int, name string, code int) fleet.Result {
 	return fleet.Result{
-		Index: i, Host: host.Host{Name: name}, Phase: fleet.PhaseExit, Ran: fleet.RanYes, Exit: code, Attempts: 1,
-		Elapsed: time.Duration(i+1) * time.Second,
+		Index: i, Host: host.Host{Name: name}, Phase: fleet.PhaseExit, Attempts: 1, Elapsed: time.Duration(i+1) * time.Second,
+		Outcome: fleet.Outcome{Ran: fleet.RanYes, Exit: code},
 	}
 }
 
 func refused(i int, name string) fleet.Result {
 	return fleet.Result{
-		Index: i, Host: host.Host{Name: name}, Phase: fleet.PhaseConnect, Ran: fleet.RanNo, Class: fleet.Refused,
-		Exit: -1, Err: "connection refused", Hint: "is sshd running there?", Attempts: 1,
+		Index: i, Host: host.Host{Name: name}, Phase: fleet.PhaseConnect, Attempts: 1,
+		Outcome: fleet.Outcome{Ran: fleet.RanNo, Class: fleet.Refused, Exit: -1, Err: "connection refused", Hint: "is sshd running there?"},
 	}
 }
 
@@ -65,7 +65,7 @@ func play(t *testing.T, sink fleet.Sink, steps ...any) {
 func TestExplain(t *testing.T) {
 	killed := exited(0, "a", -1)
 	killed.Signal = "KILL"
-	lost := fleet.Result{Phase: fleet.PhaseExec, Ran: fleet.RanUnknown, Class: fleet.Lost, Exit: -1, Attempts: 1}
+	lost := fleet.Result{Phase: fleet.PhaseExec, Attempts: 1, Outcome: fleet.Outcome{Ran: fleet.RanUnknown, Class: fleet.Lost, Exit: -1}}
 	hostile := refused(0, "a")
 	hostile.Err = "banner \x1b[2J\nx"
 	tests := []struct {
@@ -77,7 +77,7 @@ func TestExplain(t *testing.T) {
 		{killed, "killed by signal KILL"},
 		{refused(0, "a"), "unreachable: connection refused"},
 		{lost, "lost; ran: unknown"},
-		{fleet.Result{Class: fleet.Cancelled}, "not started"},
+		{fleet.Result{Outcome: fleet.Outcome{Class: fleet.Cancelled}}, "not started"},
 		{hostile, `unreachable: banner \nx`},
 	}
 	for _, tt := range tests {
@@ -246,6 +246,76 @@ hint: is sshd running there?
 	}
 }
 
+// What is wrong with hosts in the same way is said once, whatever they and their addresses
+// are called; where something else differs, too, it is said of each.
+func TestEndsFold(t *testing.T) {
+	lost := func(i int, name, text, hint string) fleet.Result {
+		r := refused(i, name)
+		r.Err, r.Hint = text, hint
+		return r
+	}
+	results := []any{
+		lost(0, "web1", "connect to host 192.0.2.1 port 22: Connection refused", "see 192.0.2.1"),
+		lost(1, "web2", "connect to host 192.0.2.2 port 22: Connection refused", "see 192.0.2.2"),
+		lost(2, "web3", "connect to host far.example.com port 22: Connection refused", ""),
+		lost(3, "web4", "connect to host 192.0.2.4 port 2222: Connection refused", ""),
+		lost(4, "db1", "host key of [::1]:22 (2001:db8::1) for db1.example is unknown", ""),
+		lost(5, "db2", "host key of [::2]:22 (2001:db8::2) for db2.example is unknown", ""),
+		lost(6, "x", "Could not resolve hostname nosuch: no", ""), lost(7, "y", "Could not resolve hostname none: no", ""),
+	}
+	var e bytes.Buffer
+	g := newGather(gatherOptions{Out: io.Discard, Err: &e, Dir: t.TempDir()})
+	play(t, g, results...)
+	if err := g.End(fleet.Summary{}); err != nil {
+		t.Fatal(err)
+	}
+	want := `web[1-3] (3) =: unreachable: connect to host <host> port 22: Connection refused
+db[1-2] (2) =: unreachable: host key of [<host>]:22 (<host>) for <host>.example is unknown
+x,y (2) =: unreachable: Could not resolve hostname <host>: no
+web4 (1) =: unreachable: connect to host 192.0.2.4 port 2222: Connection refused
+hint: see <host>
+`
+	if diff := cmp.Diff(want, e.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var lines bytes.Buffer
+	p := newPrefix(prefixOptions{Out: io.Discard, Err: &lines})
+	play(t, p, results...)
+	if n := strings.Count(lines.String(), "hint: "); n != 1 {
+		t.Errorf("%d hints as hosts end:\n%s", n, &lines)
+	}
+}
+
+// A copy to many hosts shows what was copied as they end, and once what went wrong.
+func TestCopiesFold(t *testing.T) {
+	var o, e bytes.Buffer
+	v := View{Files: true, Color: "never", Quiet: true}
+	var hosts []host.Host
+	for _, name := range []string{"w1", "w2", "w3"} {
+		hosts = append(hosts, host.Host{Name: name})
+	}
+	sink, err := v.Sink(Streams{Out: &o, Err: &e, Getenv: func(string) string { return "" }}, hosts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := func(i int) fleet.Result {
+		r := exited(i, hosts[i].Name, 1)
+		r.Err, r.Hint = "/srv/: there is no such directory", "make it"
+		return r
+	}
+	play(t, sink, out(0, "w1", "1 file copied\n"), exited(0, "w1", 0), stderr(1, "w2", "x: left out\n"), failed(1), stderr(2, "w3", "x: left out\n"), failed(2))
+	if o.String() != "w1 -> 1 file copied\n" || e.Len() > 0 {
+		t.Errorf("before the end: %q, %q", &o, &e)
+	}
+	if err := sink.End(fleet.Summary{}); err != nil {
+		t.Fatal(err)
+	}
+	want := rule + "\nw[2-3] (2), standard error\n" + rule + "\n| x: left out\nw[2-3] (2) =: /srv/: there is no such directory\nhint: make it\n"
+	if diff := cmp.Diff(want, e.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A line that is longer than what is held at once stays one line.
 func TestGatherLongLine(t *testing.T) {
 	var o bytes.Buffer
@@ -331,7 +401,7 @@ func TestGatherWithoutRoom(t *testing.T) {
 }
 
 func TestTeeTellsEverySinkTheEnd(t *testing.T) {
-	closing := newClosing(io.Discard)
+	closing := newClosing(io.Discard, 0)
 	tee := Tee{&failing{}, closing}
 	err := tee.Done(refused(0, "a"), fleet.Summary{})
 	if !errors.Is(err, errBroken) || len(closing.names[fleet.Unreachable]) != 1 {
@@ -354,7 +424,7 @@ func TestTeeTellsOfLosses(t *testing.T) {
 	}
 	defer full.Close()
 	var errs, last bytes.Buffer
-	tee := Tee{newPrefix(prefixOptions{Out: full, Err: &errs}), newClosing(&last)}
+	tee := Tee{newPrefix(prefixOptions{Out: full, Err: &errs}), newClosing(&last, 0)}
 	play(t, tee, out(0, "a", "held"), exited(1, "b", 0))
 	if err := tee.Output(out(0, "a", "x\n")); !isLoss(err) {
 		t.Errorf("error %v of output", err)
@@ -391,9 +461,9 @@ func TestSinksReportClosedOutput(t *testing.T) {
 
 func TestClosing(t *testing.T) {
 	var o bytes.Buffer
-	closing := newClosing(&o)
+	closing := newClosing(&o, 0)
 	play(t, closing, exited(0, "web1", 0), exited(1, "web2", 1), exited(2, "web3", 1), refused(3, "db1"), exited(4, "x", 0),
-		fleet.Result{Index: 5, Host: host.Host{Name: "late"}, Class: fleet.Cancelled})
+		fleet.Result{Index: 5, Host: host.Host{Name: "late"}, Outcome: fleet.Outcome{Class: fleet.Cancelled}})
 	if err := closing.End(fleet.Summary{OK: 2, Failed: 2, Unreachable: 1, NotStarted: 1, Elapsed: 5123 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}

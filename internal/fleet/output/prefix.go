@@ -34,9 +34,9 @@ type prefixOptions struct {
 type prefix struct {
 	fleet.Nothing
 	opt   prefixOptions
-	live  map[int]*[2]Lines // by host, then by stream; only of hosts that run
+	lines HostLines
 	buf   []byte
-	hints map[string]bool // those already shown: a thousand hosts may share one
+	hints map[string]bool // those already shown, without their hosts: a thousand may share one
 
 	stopped map[string][]string // hosts that the end of the run stopped, by how they ended
 }
@@ -48,7 +48,7 @@ func newPrefix(opt prefixOptions) *prefix {
 	if opt.MaxLine <= 0 {
 		opt.MaxLine = defaultMaxLine
 	}
-	return &prefix{opt: opt, live: map[int]*[2]Lines{}, hints: map[string]bool{}, stopped: map[string][]string{}}
+	return &prefix{opt: opt, lines: HostLines{Lines: Lines{Max: opt.MaxLine}}, hints: map[string]bool{}, stopped: map[string][]string{}}
 }
 
 // width is the column width for a list of hosts: the longest name, but not
@@ -81,13 +81,8 @@ func (a arrow) text(color bool) string {
 
 // Output writes the lines that are complete.
 func (p *prefix) Output(e fleet.Event) error {
-	state := p.live[e.Index]
-	if state == nil {
-		state = &[2]Lines{{Max: p.opt.MaxLine}, {Max: p.opt.MaxLine}}
-		p.live[e.Index] = state
-	}
 	p.buf = p.buf[:0]
-	state[e.Stream].Feed(e.Data, func(l Piece) { p.line(e.Host, e.Stream, l) })
+	p.lines.Feed(e, func(l Piece) { p.line(e.Host, e.Stream, l) })
 	return Loss(p.flush(p.writer(e.Stream)))
 }
 
@@ -95,14 +90,11 @@ func (p *prefix) Output(e fleet.Event) error {
 func (p *prefix) Done(r fleet.Result, _ fleet.Summary) error {
 	name := r.Host.String()
 	var held error // why what was held could not be written
-	if state := p.live[r.Index]; state != nil {
-		delete(p.live, r.Index)
-		for _, stream := range []fleet.Stream{fleet.Stdout, fleet.Stderr} {
-			p.buf = p.buf[:0]
-			state[stream].End(func(l Piece) { p.line(name, stream, l) })
-			held = cmp.Or(held, p.flush(p.writer(stream)))
-		}
-	}
+	p.lines.End(r.Index, func(stream fleet.Stream, l Piece) {
+		p.buf = p.buf[:0]
+		p.line(name, stream, l)
+		held = cmp.Or(held, p.flush(p.writer(stream)))
+	})
 	p.buf = p.buf[:0]
 	if held != nil {
 		r.Incomplete = cmp.Or(r.Incomplete, held.Error())
@@ -116,8 +108,8 @@ func (p *prefix) Done(r fleet.Result, _ fleet.Summary) error {
 		p.stopped[text] = append(p.stopped[text], name)
 	case text != "":
 		p.append(name, arrowEnd.text(p.opt.ColorErr), []byte(text))
-		if hint := termsafe.Line(r.Hint); hint != "" && !p.hints[hint] {
-			p.hints[hint] = true
+		if hint := termsafe.Line(r.Hint); hint != "" && !p.hints[withoutHost(hint, r.Host.Name)] {
+			p.hints[withoutHost(hint, r.Host.Name)] = true
 			p.append(name, arrowEnd.text(p.opt.ColorErr), []byte("hint: "+hint))
 		}
 	}

@@ -1,7 +1,6 @@
 package output
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -20,7 +19,7 @@ type running struct {
 
 type runningHost struct {
 	since time.Time
-	last  []byte // the last line that is not blank, or the beginning of it
+	last  string // the last line that is not blank, or the beginning of it
 }
 
 const (
@@ -50,10 +49,8 @@ func (r *running) said(e fleet.Event) {
 	if h == nil {
 		return
 	}
-	text := bytes.TrimRight(e.Data, "\r\n\t ")
-	text = text[bytes.LastIndexAny(text, "\r\n")+1:]
-	if len(text) > 0 {
-		h.last = append(h.last[:0], text[:min(len(text), maxSaid)]...)
+	if last := text.LastLine(string(e.Data[max(0, len(e.Data)-10*maxSaid):])); last != "" {
+		h.last = last[:min(len(last), maxSaid)]
 	}
 }
 
@@ -72,7 +69,7 @@ func (r *running) lines(now time.Time, width int) []string {
 	for _, index := range list {
 		h := r.hosts[index]
 		age := now.Sub(h.since).Truncate(time.Second)
-		t.Rows = append(t.Rows, []string{"  " + text.Clip(r.names[index], longestName), text.PadLeft(age.String(), 5), termsafe.Line(string(h.last))})
+		t.Rows = append(t.Rows, []string{"  " + text.Clip(r.names[index], longestName), text.PadLeft(age.String(), 5), termsafe.Line(h.last)})
 	}
 	lines := t.Lines(0)
 	for i := range lines {

@@ -22,15 +22,16 @@ const (
 )
 
 // sorted holds everything back until the run ends, and then tells another sink host by
-// host, in order. What a host sent keeps its order. Memory is bounded: the rest goes
-// to a file.
+// host, in order; without one, until the host ends. What a host sent keeps its order.
+// Memory is bounded: the rest goes to a file.
 type sorted struct {
 	fleet.Nothing
-	sink  fleet.Sink
-	order order
-	store store
-	live  map[int]*held
-	ended []*held
+	sink   fleet.Sink
+	order  order
+	failed bool // only hosts that did not end well are told
+	store  store
+	live   map[int]*held
+	ended  []*held
 }
 
 // held is a host's output: each stream, and how they take turns.
@@ -49,9 +50,10 @@ type turn struct {
 
 var _ fleet.Sink = (*sorted)(nil)
 
-// newSorted tells sink in order; Begin and Batch are told at once.
-func newSorted(sink fleet.Sink, order order) *sorted {
-	return &sorted{sink: sink, order: order, store: store{limit: 16 << 20}, live: map[int]*held{}}
+// newSorted tells sink in order, and only of failures if it is to; Begin and Batch are told
+// at once.
+func newSorted(sink fleet.Sink, order order, failed bool) *sorted {
+	return &sorted{sink: sink, order: order, failed: failed, store: store{limit: 16 << 20}, live: map[int]*held{}}
 }
 
 // Begin hands on.
@@ -85,8 +87,19 @@ func (s *sorted) Done(r fleet.Result, so fleet.Summary) error {
 	h := s.host(r.Index)
 	delete(s.live, r.Index)
 	h.result, h.so = r, so
-	s.ended = append(s.ended, h)
-	return nil
+	well := r.Status() == fleet.OK && r.Incomplete == ""
+	if s.order != "" && !(s.failed && well) {
+		s.ended = append(s.ended, h)
+		return nil
+	}
+	var err error
+	if !well {
+		err = s.replay(h)
+	}
+	for i := range h.streams {
+		s.store.drop(&h.streams[i])
+	}
+	return err
 }
 
 // End tells all.

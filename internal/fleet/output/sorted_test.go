@@ -21,7 +21,7 @@ func finished(index int, name string, exit int, took time.Duration) fleet.Result
 func TestSorted(t *testing.T) {
 	for order, want := range map[order]string{byHost: "a b c d", byExit: "b c a d", byTime: "c a d b"} {
 		var text bytes.Buffer
-		s := newSorted(newPrefix(prefixOptions{Out: &text, Err: &text}), order)
+		s := newSorted(newPrefix(prefixOptions{Out: &text, Err: &text}), order, false)
 		s.store.limit, s.store.dir = 1, t.TempDir() // all of it goes through the file
 		long := strings.Repeat("x", minSpill) + "\n"
 		play(t, s, out(1, "b", "first\n"), out(0, "a", long), stderr(1, "b", "bad\n"), out(1, "b", "last\n"), out(2, "c", "only\n"), out(3, "d", "half"),

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"sshpace/internal/sys/file"
 )
 
 // store keeps many byte sequences, in memory up to a limit and beyond it in one
@@ -62,21 +64,17 @@ func (s *store) settle(c *content) {
 	}
 }
 
-func (s *store) spill(c *content) error {
+func (s *store) spill(c *content) (err error) {
 	if len(c.tail) == 0 {
 		return nil
 	}
 	if s.file == nil {
-		f, err := os.CreateTemp(s.dir, "sshpace-output-*") // 0600
-		if err != nil {
-			return fmt.Errorf("keep output: %w", err)
-		}
-		s.file = f
-		if err := os.Remove(f.Name()); err != nil {
-			return fmt.Errorf("keep output: %w", err)
-		}
+		s.file, err = file.Unnamed(s.dir)
 	}
-	if _, err := s.file.WriteAt(c.tail, s.size); err != nil {
+	if err == nil {
+		_, err = s.file.WriteAt(c.tail, s.size)
+	}
+	if err != nil {
 		return fmt.Errorf("keep output: %w", err)
 	}
 	c.extents = append(c.extents, extent{s.size, int64(len(c.tail))})

@@ -22,31 +22,31 @@ type table struct {
 	fleet.Nothing
 	w     io.Writer
 	width int // of the terminal, 0 = none
+	lines HostLines
 	live  map[int]*tableHost
 	rows  [][]string
 }
 
 type tableHost struct {
-	streams [2]Lines
-	count   int
-	last    [2]string
+	count int
+	last  [2]string
 }
 
 var _ fleet.Sink = (*table)(nil)
 
 // newTable writes to w; lines are cut at width, if it is not 0.
 func newTable(w io.Writer, width int) *table {
-	return &table{w: w, width: width, live: map[int]*tableHost{}}
+	return &table{w: w, width: width, lines: HostLines{Lines: Lines{Max: maxSaid}}, live: map[int]*tableHost{}}
 }
 
 // Output counts lines and keeps the last one.
 func (t *table) Output(e fleet.Event) error {
 	h := t.live[e.Index]
 	if h == nil {
-		h = &tableHost{streams: [2]Lines{{Max: maxSaid}, {Max: maxSaid}}}
+		h = &tableHost{}
 		t.live[e.Index] = h
 	}
-	h.streams[e.Stream].Feed(e.Data, func(p Piece) { h.line(e.Stream, p) })
+	t.lines.Feed(e, func(p Piece) { h.line(e.Stream, p) })
 	return nil
 }
 
@@ -67,9 +67,7 @@ func (t *table) Done(r fleet.Result, _ fleet.Summary) error {
 	if h == nil {
 		h = &tableHost{}
 	}
-	for i := range h.streams {
-		h.streams[i].End(func(p Piece) { h.line(fleet.Stream(i), p) })
-	}
+	t.lines.End(r.Index, h.line)
 	end, last := tableEnd(&r), h.last[fleet.Stdout]
 	if r.Status() != fleet.OK && h.last[fleet.Stderr] != "" || last == "" {
 		last = h.last[fleet.Stderr]
@@ -88,6 +86,8 @@ func tableEnd(r *fleet.Result) string {
 		return "ok"
 	case status == fleet.OK:
 		return "ok, cut off"
+	case r.Class == fleet.NoFailure && r.Err != "":
+		return "failed"
 	case status == fleet.NotStarted || r.Class == fleet.NoFailure:
 		return strings.TrimPrefix(ended(r), "killed by ")
 	}

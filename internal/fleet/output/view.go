@@ -22,6 +22,8 @@ type View struct {
 	Sort   string // an Order; "" = as hosts end
 	Table  bool
 	Group  string // "", output or exit
+	Failed bool   // only hosts that did not end well are shown
+	Files  bool   // are copied: what goes wrong is shown once for all hosts, at the end
 
 	Quiet, Verbose bool
 	Confirm        func(question string) (bool, error) // between two batches; nil: nobody is asked
@@ -40,8 +42,8 @@ type Streams struct {
 // Check refuses what contradicts each other.
 func (v *View) Check() error {
 	switch {
-	case (v.gathers() || v.Table || v.Sort != "") && v.JSON:
-		return fault.Usage("choose one of them", "-b, --diff, --group-by, --rows and --sort exclude --json")
+	case (v.gathers() || v.Table || v.Sort != "" || v.Failed) && v.JSON:
+		return fault.Usage("choose one of them", "-b, --diff, --group-by, --only-failed, --rows and --sort exclude --json")
 	case v.gathers() && (v.Table || v.Sort != ""):
 		return fault.Usage("choose one of them", "-b, --diff and --group-by exclude --rows and --sort")
 	case !slices.Contains([]string{"", "output", "exit"}, v.Group):
@@ -57,8 +59,8 @@ func (v *View) Check() error {
 // gathers tells whether hosts are shown in groups.
 func (v *View) gathers() bool { return v.Gather || v.Diff != "" || v.Group != "" }
 
-// Files is how many files the view may keep open.
-func (v *View) Files() int {
+// FDs is how many files the view may keep open.
+func (v *View) FDs() int {
 	if v.Outdir != "" {
 		return outdirFiles
 	}
@@ -91,7 +93,7 @@ func (v *View) Sink(s Streams, hosts []host.Host) (fleet.Sink, error) {
 		sinks = append(sinks, &batches{w: s.Err, confirm: v.Confirm})
 	}
 	if !v.Quiet && !v.JSON {
-		sinks = append(sinks, newClosing(s.Err))
+		sinks = append(sinks, newClosing(s.Err, terminal.Width(s.Err, s.Getenv)))
 	}
 	if v.Quiet || v.JSON || !watched {
 		return sinks, nil
@@ -110,25 +112,29 @@ func (v *View) main(s Streams, hosts []host.Host) fleet.Sink {
 		if v.Diff != Majority {
 			o.DiffHost = v.Diff
 		}
-		return newGather(o)
+		return v.sorted(newGather(o), "")
 	}
 	if v.Table {
 		return v.sorted(newTable(s.Out, terminal.Width(s.Out, s.Getenv)), byHost)
 	}
-	return v.sorted(newPrefix(prefixOptions{
+	lines := newPrefix(prefixOptions{
 		Out: s.Out, Err: s.Err, Width: width(hosts), Raw: v.Raw,
 		ColorOut: v.colored(s, s.Out), ColorErr: v.colored(s, s.Err),
-	}), "")
+	})
+	if v.Files && len(hosts) > 1 {
+		return v.sorted(&copies{lines, newGather(gatherOptions{Out: s.Out, Err: s.Err, Raw: v.Raw})}, "")
+	}
+	return v.sorted(lines, "")
 }
 
 // sorted lets a sink have hosts in order, as the user says or else as standard; "" is
 // as they come.
 func (v *View) sorted(sink fleet.Sink, standard order) fleet.Sink {
 	order := cmp.Or(order(v.Sort), standard)
-	if order == "" {
+	if order == "" && !v.Failed {
 		return sink
 	}
-	return newSorted(sink, order)
+	return newSorted(sink, order, v.Failed)
 }
 
 // colored decides on colour: the flag, then NO_COLOR, then CLICOLOR_FORCE, then

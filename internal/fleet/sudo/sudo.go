@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
 	"sshpace/internal/base/wildcard"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/remotesh"
@@ -163,14 +164,9 @@ func (e *Executor) judge(o fleet.Outcome, d *dialog, cause error) fleet.Outcome 
 	default:
 		o.Err = fmt.Sprintf("sudo did not run the command (exit %d)", o.Exit)
 	}
-	if said := termsafe.Line(lastLine(last)); said != "" && prompts < 2 && !errors.Is(cause, errNone) {
+	if said := termsafe.Line(text.LastLine(last)); said != "" && prompts < 2 && !errors.Is(cause, errNone) {
 		o.Err += ": " + said
 	}
 	o.Exit, o.Signal = -1, ""
 	return o
-}
-
-func lastLine(text string) string {
-	text = strings.TrimRight(text, " \r\n")
-	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }

@@ -3,6 +3,7 @@ package sudo_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/remotesh"
 	"sshpace/internal/fleet/sudo"
@@ -53,7 +55,7 @@ func run(t *testing.T, s *sshtest.Sshd, hosts int, user, password string, cmd fl
 	t.Helper()
 	engine := dial.New(server{s}, dial.Options{})
 	defer engine.Close()
-	ex := &sudo.Executor{Executor: engine, User: user, Password: sudo.NewPassword(password), Patience: 5 * time.Second}
+	ex := &sudo.Executor{Executor: engine, User: user, Password: sudo.NewPassword(password), Patience: 2 * time.Minute}
 	var list []host.Host
 	for i := range hosts {
 		list = append(list, host.Host{Name: "h" + string(rune('a'+i))})
@@ -207,18 +209,21 @@ func (x *hostile) Execute(ctx context.Context, _ host.Host, cmd fleet.Command, a
 // TestForgedPrompts do not get the password.
 func TestForgedPrompts(t *testing.T) {
 	for _, says := range []string{"[sudo] password for root: ", "Password: ", "sshpace-AAAAAAAAAAAAAAAAAAAAAAAAAA", strings.Repeat("sshpace-", 100), "Verification code: "} {
-		x := &hostile{says: says}
-		ex := &sudo.Executor{Executor: x, Password: sudo.NewPassword(secret), Patience: 200 * time.Millisecond}
-		got := &seen{}
-		if _, err := fleet.Run(t.Context(), fleet.Params{}, []host.Host{{Name: "h"}}, fleet.Command{Line: "true"}, ex, got); err != nil {
-			t.Fatal(err)
-		}
-		if bytes.Contains(x.got, []byte(secret)) || !bytes.Contains(x.got, []byte("sudo")) {
-			t.Errorf("%q got %q", says, x.got)
-		}
-		if r := got.results[0]; r.Class != fleet.Privilege || !strings.Contains(r.Err, "did not start the command in time: ") || got.out[1].String() != says {
-			t.Errorf("%+v, shown: %q", r, got.out[1].String())
-		}
+		waittest.InTime(t, 200*time.Millisecond, func(limit time.Duration) error {
+			x := &hostile{says: says}
+			ex := &sudo.Executor{Executor: x, Password: sudo.NewPassword(secret), Patience: limit}
+			got := &seen{}
+			if _, err := fleet.Run(t.Context(), fleet.Params{}, []host.Host{{Name: "h"}}, fleet.Command{Line: "true"}, ex, got); err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Contains(x.got, []byte(secret)) {
+				t.Errorf("%q got %q", says, x.got)
+			}
+			if r := got.results[0]; !bytes.Contains(x.got, []byte("sudo")) || r.Class != fleet.Privilege || !strings.Contains(r.Err, "did not start the command in time: ") || got.out[1].String() != says {
+				return fmt.Errorf("%q got %q; %+v, shown: %q", says, x.got, r, got.out[1].String())
+			}
+			return nil
+		})
 	}
 }
 
@@ -272,7 +277,7 @@ func TestEchoedPassword(t *testing.T) {
 		password, shown string
 		starts          bool
 	}{{secret, "********", false}, {secret, "********", true}, {"pw1", "********", false}, {"pw1", "pw1", true}} {
-		ex := &sudo.Executor{Executor: echoing{test.starts}, Password: sudo.NewPassword(test.password), Patience: 5 * time.Second}
+		ex := &sudo.Executor{Executor: echoing{test.starts}, Password: sudo.NewPassword(test.password), Patience: 2 * time.Minute}
 		got := &seen{}
 		if _, err := fleet.Run(t.Context(), fleet.Params{}, []host.Host{{Name: "h"}}, fleet.Command{Line: "true"}, ex, got); err != nil {
 			t.Fatal(err)

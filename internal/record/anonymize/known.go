@@ -14,7 +14,7 @@ var (
 	engines    = []record.Engine{record.EngineOpenSSH, record.EngineNative}
 	servers    = []record.ServerKind{record.ServerOpenSSH, record.ServerNative, record.ServerRemote}
 	directions = []record.Direction{record.Upload, record.Download}
-	workloads  = []record.Workload{record.Login, record.Copy, record.Sitting, record.Probe}
+	workloads  = []record.Workload{record.Login, record.Copy, record.Sitting}
 	modes      = []record.Mode{
 		record.ModePipe, record.ModeSCP, record.ModeSCPLegacy, record.ModeSFTP, record.ModeRsync, record.ModeForwardL, record.ModeForwardR,
 		record.ModeJump, record.ModeMultiplex, record.ModeStreams,

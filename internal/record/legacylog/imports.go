@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/file"
@@ -28,6 +29,17 @@ type Options struct {
 	Modified time.Time        // when the log was written
 	Tool     string           // our own version, for the campaign
 	Upload   record.Direction // direction of copies; "" is upload
+}
+
+// Check refuses what is no format and no direction.
+func (o Options) Check() error {
+	switch {
+	case o.Format != "" && !slices.Contains(Formats(), o.Format):
+		return fault.Usage("formats: "+strings.Join(Formats(), ", "), "--from %q", o.Format)
+	case o.Upload != record.Upload && o.Upload != record.Download:
+		return fault.Usage("use upload or download", "--direction %q", o.Upload)
+	}
+	return nil
 }
 
 // Result is what a log held.

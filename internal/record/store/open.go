@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sshpace/internal/base/fault"
@@ -109,4 +110,45 @@ func Find(arg string, labelOf func(host string) (string, error), newest func(lab
 		return "", fault.Usage("measure it first: sshpace bench "+shell.Word(label), "there is no result of %s", label)
 	}
 	return path, nil
+}
+
+// Named are the results that arguments name: files, or hosts, whose newest ones they are. label is
+// what results call a host.
+func Named(args []string, label func(host string) (string, error), newest func(label string) string) (paths []string, err error) {
+	for _, arg := range args {
+		path, err := Find(arg, label, newest)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// Alike are those results, of one kind if there is one of which all hosts have results: that
+// of the first one's newest, if it may be.
+func (s Store) Alike(args []string, label func(host string) (string, error)) ([]string, error) {
+	paths, err := Named(args, label, s.NewestOf)
+	if err != nil {
+		return nil, err
+	}
+	all := kinds()
+	first := slices.IndexFunc(all, func(k kind) bool { return k(paths[0]) })
+	for _, k := range append(all[max(0, first):], all[:max(0, first)]...) {
+		same, err := Named(args, label, func(label string) string { return s.newestOf(label, k) })
+		if err == nil && !slices.ContainsFunc(same, func(path string) bool { return !k(path) }) {
+			return same, nil
+		}
+	}
+	return paths, nil
+}
+
+// Repeated are the paths that are named more than once.
+func Repeated(paths []string) (twice []string) {
+	for i, path := range paths {
+		if slices.Contains(paths[:i], path) && !slices.Contains(twice, path) {
+			twice = append(twice, path)
+		}
+	}
+	return twice
 }

@@ -157,12 +157,12 @@ func (s Store) Known() (names []string) {
 	return append(names, paths...)
 }
 
-// Kind tells whether a result holds figures of a kind.
-type Kind func(path string) bool
+// kind tells whether a result holds figures of a kind.
+type kind func(path string) bool
 
-// Kinds are all: a result is compared with those of its own.
-func Kinds() []Kind {
-	return []Kind{
+// kinds are all: a result is compared with those of its own.
+func kinds() []kind {
+	return []kind{
 		ranks,
 		func(path string) bool { return holds(path, func(r record.Record) bool { return r.Run != nil }) },
 		func(path string) bool { return holds(path, func(r record.Record) bool { return r.LoginRun != nil }) },
@@ -171,13 +171,13 @@ func Kinds() []Kind {
 
 // NewestOf is the newest result of a target in the state folder that shows anything, "" if
 // there is none.
-func (s Store) NewestOf(label string) string { return s.NewestOfKind(label, shows) }
+func (s Store) NewestOf(label string) string { return s.newestOf(label, shows) }
 
 // NewestRankingOf is the newest one that ranks ciphers.
-func (s Store) NewestRankingOf(label string) string { return s.NewestOfKind(label, ranks) }
+func (s Store) NewestRankingOf(label string) string { return s.newestOf(label, ranks) }
 
-// NewestOfKind is the newest one of a kind.
-func (s Store) NewestOfKind(label string, fits Kind) string {
+// newestOf is the newest one of a kind.
+func (s Store) newestOf(label string, fits kind) string {
 	names, _ := owned(s.results())
 	for _, name := range slices.Backward(names) {
 		if campaignOf(name).Target == label && fits(name) {

@@ -171,7 +171,7 @@ func (w wording) gains() string {
 }
 
 // gain is the ratio that decides, with the speeds where there is one direction.
-func (w wording) gain(g rank.Gain) string {
+func (w wording) gain(g advise.Gain) string {
 	q := g.Decides(w.r.By)
 	if q == nil {
 		return "unknown"

@@ -65,8 +65,8 @@ func TestChartsHaveTheNumbersOfTheirTables(t *testing.T) {
 		}
 	}
 	cost := named(t, d, "cost", "upload")
-	client := r.Split(record.Upload, func(c rank.Cell) *rank.Quantity { return c.Client })
-	server := r.Split(record.Upload, func(c rank.Cell) *rank.Quantity { return c.Server })
+	client := document.PartsOf(r, record.Upload, func(c rank.Cell) *rank.Quantity { return c.Client })
+	server := document.PartsOf(r, record.Upload, func(c rank.Cell) *rank.Quantity { return c.Server })
 	for i, item := range cost.Items {
 		c, ok := r.Find(item.Suite, record.Upload)
 		if !ok {
@@ -85,7 +85,7 @@ func TestChartsHaveTheNumbersOfTheirTables(t *testing.T) {
 // Whoever ranks by cost gets pictures of cost.
 func TestRankedByCost(t *testing.T) {
 	_, f := benchtest.Ranking(t, 1, record.Upload)
-	r, err := rank.Of(f, rank.Options{By: rank.Cost})
+	r, err := rank.Of(f, rank.Cost)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestRankedByCost(t *testing.T) {
 // A chart explains and lists only what it has: no letters, and no side, of which nothing is known.
 func TestChartsOfAHost(t *testing.T) {
 	_, f := benchtest.Ranking(t, 1, record.Upload)
-	r, err := rank.Of(f, rank.Options{By: rank.Cost})
+	r, err := rank.Of(f, rank.Cost)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
 		changed := slices.DeleteFunc(slices.Clone(t.Rows), func(r Row) bool { return r.Same })
 		hidden += len(t.Rows) - len(changed)
 		if t.Rows = changed; len(changed) > 0 {
-			out = append(out, Block{Title: t.Title, Table: &t, Spare: t.Name != "machines"})
+			out = append(out, Block{Title: t.Title, Table: &t, Spare: max(0, len(changed)-len(c.Inputs))})
 		}
 	}
 	last := Block{Lines: []string{"In brackets: 95 % intervals, run-to-run variation included."}}
@@ -164,7 +164,7 @@ func verdict(r compare.Ratio) string {
 func comparisonMethod(c *compare.Comparison) []string {
 	out := []string{fmt.Sprintf(`Speeds are ratios to the first file, by %s: 1.05 means 5 %% faster than it. `+
 		`Intervals hold with 95 %% confidence, one by one; a verdict of faster or slower holds for all rows of its table together (Holm's correction). `+
-		`Equal: the interval lies within %.0f %%.`, c.BulkBasis(), 100*stats.Margin)}
+		`Equal: the interval lies within %.0f %%.`, bulkBasis(c), 100*stats.Margin)}
 	if len(c.Machines) > 0 {
 		out = append(out, `With three files or more, log(cost) = machine + cell is fitted; what deviates from it shows a missing instruction or another library.`)
 	}
@@ -225,7 +225,7 @@ func comparisonTables(c *compare.Comparison) []Table {
 	}
 	add("ciphers", "Ciphers", alg.Cipher, c.Ciphers)
 	add("macs", "MACs", alg.MAC, c.MACs)
-	add("kex", "Logins by key exchange: "+c.KexBasis(), alg.Kex, c.Kex)
+	add("kex", "Logins by key exchange: "+kexBasis(c), alg.Kex, c.Kex)
 	if len(c.Cells) > 0 {
 		out = append(out, cellTable(c))
 	}
@@ -318,7 +318,7 @@ func comparisonCharts(c *compare.Comparison) []Chart {
 		out = append(out, ratioHeat(c))
 	}
 	if len(c.Kex) > 0 {
-		out = append(out, ratioChart(c, "kex", "Logins: speed by "+c.KexBasis()+" against "+fileName(c, 0), alg.Kex, c.Kex))
+		out = append(out, ratioChart(c, "kex", "Logins: speed by "+kexBasis(c)+" against "+fileName(c, 0), alg.Kex, c.Kex))
 	}
 	return out
 }
@@ -334,7 +334,7 @@ func sideBySide(c *compare.Comparison) Chart {
 	case c.By == rank.Throughput:
 		out.Rising, out.Note = true, "Throughput: "+betterWhen(true)
 	default:
-		out.Note = c.BulkBasis() + " per byte: " + betterWhen(false)
+		out.Note = bulkBasis(c) + " per byte: " + betterWhen(false)
 	}
 	for i := range c.Inputs {
 		out.Series = append(out.Series, fileName(c, i))

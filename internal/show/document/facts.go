@@ -123,7 +123,7 @@ func method(r *rank.Ranking) []string {
 		`Each connection runs the real ssh and sshd with one cipher and one MAC; %s `+
 		`A cell is measured, or predicted from the cost of its cipher and of its MAC; cells held out from the fit tell how good such predictions are. `+
 		`Pairs of names for the same computation, hidden in the run, give the noise floor.`, c.Total, c.Bulk, c.Kex, how)}
-	out = append(out, fmt.Sprintf(`Every number has a 95 %% interval, in brackets. Cells that do not differ significantly share a group letter, and so do those that change places at the best moments of the machine. The order is by %s.`, r.BulkOrder()))
+	out = append(out, fmt.Sprintf(`Every number has a 95 %% interval, in brackets. Cells that do not differ significantly share a group letter, and so do those that change places at the best moments of the machine. The order is by %s.`, bulkOrder(r)))
 	if len(r.Copies) > 0 {
 		out[0] = fmt.Sprintf(`%d combinations were each timed as a whole process: start, login and transfer together.`, len(r.Copies))
 	}

@@ -14,7 +14,7 @@ import (
 // trustOf is how sure the first screen is.
 func trustOf(t *testing.T, f *record.File) string {
 	t.Helper()
-	r, err := rank.Of(f, rank.Options{})
+	r, err := rank.Of(f, rank.Auto)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,10 +13,10 @@ import (
 )
 
 // machineTables are what a ranking knows of its machine besides SSH.
-func machineTables(r *rank.Ranking) []Table {
+func machineTables(r *rank.Ranking, c *compare.Ceilings) []Table {
 	var out []Table
-	if r.Ceilings != nil {
-		out = append(out, ceilingTable(r.Ceilings))
+	if c != nil {
+		out = append(out, ceilingTable(c))
 	}
 	if len(r.Measurements) > 0 {
 		out = append(out, measurementTable(r.Measurements))
@@ -25,9 +25,9 @@ func machineTables(r *rank.Ranking) []Table {
 }
 
 // ceilingTable says how near the fastest cell comes to each limit.
-func ceilingTable(c *rank.Ceilings) Table {
+func ceilingTable(c *compare.Ceilings) Table {
 	t := Table{
-		Name: "ceilings", Title: fmt.Sprintf("Ceilings of %s %s", label(c.Cell.Suite), c.Cell.Direction),
+		Name: "ceilings", Title: fmt.Sprintf("Ceilings of %s %s", label(c.Suite), c.Direction),
 		Note: "The limits of the machine, and the share of each that SSH reaches.",
 		Columns: []Column{
 			{Key: "name", Head: "limit", Fit: text.Cut},
@@ -37,7 +37,7 @@ func ceilingTable(c *rank.Ceilings) Table {
 		},
 	}
 	for _, row := range c.Rows {
-		share, limiting := Cell{Quantity: stats.Exactly(100 * row.Share)}, ""
+		share, limiting := Cell{Quantity: stats.Exactly(row.Share)}, ""
 		switch {
 		case row.Control:
 			share, limiting = Cell{}, "control"

@@ -152,7 +152,7 @@ func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 func heatChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
 		Name: "heat", Table: "bulk", Part: clean(string(d)), Shape: Heat, Unit: "MB/s", Rising: true,
-		Title: title(string(d)) + ": cipher × MAC, " + r.BulkOrder(), Note: "Rows and columns are ordered by their best cell. ~ is predicted.",
+		Title: title(string(d)) + ": cipher × MAC, " + bulkOrder(r), Note: "Rows and columns are ordered by their best cell. ~ is predicted.",
 	}
 	scale := 1e6
 	if r.By == rank.Cost {
@@ -259,8 +259,8 @@ func meanPoint(cells []rank.Cell, figure func(rank.Cell) *rank.Quantity, scale f
 
 // costChart says what each cell costs more than the cheapest, and what for.
 func costChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
-	client := r.Split(d, func(c rank.Cell) *rank.Quantity { return c.Client })
-	server := r.Split(d, func(c rank.Cell) *rank.Quantity { return c.Server })
+	client := PartsOf(r, d, func(c rank.Cell) *rank.Quantity { return c.Client })
+	server := PartsOf(r, d, func(c rank.Cell) *rank.Quantity { return c.Server })
 	c := Chart{
 		Name: "cost", Table: "bulk", Part: clean(string(d)), Shape: Stack, Unit: "s/GB", Title: title(string(d)) + ": CPU beyond the cheapest",
 		Note: "CPU seconds per GB more than the cheapest combination takes. Cipher: what it adds with the cheapest MAC, or alone; MAC: what it adds to the cheapest MAC, " +
@@ -285,7 +285,7 @@ func costChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 }
 
 // extra are the parts of a cost beyond the base.
-func extra(p rank.Parts) []Point {
+func extra(p Parts) []Point {
 	var out []Point
 	for _, v := range []float64{p.Cipher, p.MAC} {
 		out = append(out, Point{Value: v, Lo: v, Hi: v, Known: true})

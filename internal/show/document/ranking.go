@@ -9,21 +9,23 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/text"
 	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
 
 // Options of a report. The zero value is the default.
 type Options struct {
-	Choice   *advise.Choice // what the reports say; default: that of the policy modern
-	All      bool           // text: every row, also of what the policy does not allow
-	Method   bool           // text: how the figures came about, and how far to trust them
-	Limit    int            // text: rows of a table; 0: as many as a screen has room for, below 0: all
-	File     string         // text: name of the result; "" for none
-	Shown    string         // text: that name as a user types it; default: File
-	Commands Commands       // that lead on from this result; default: Standard
-	Only     bool           // tables and charts show only what the policy allows
-	Measured time.Duration  // how long the run took; 0: as planned
+	Choice   *advise.Choice    // what the reports say; default: that of the policy modern
+	Ceilings *compare.Ceilings // what limits the fastest cell; nil where the machine was not measured
+	All      bool              // text: every row, also of what the policy does not allow
+	Method   bool              // text: how the figures came about, and how far to trust them
+	Limit    int               // text: rows of a table; 0: as many as a screen has room for, below 0: all
+	File     string            // text: name of the result; "" for none
+	Shown    string            // text: that name as a user types it; default: File
+	Commands Commands          // that lead on from this result; default: Standard
+	Only     bool              // tables and charts show only what the policy allows
+	Measured time.Duration     // how long the run took; 0: as planned
 }
 
 // OfRanking builds the report of one record file.
@@ -48,7 +50,7 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 	if o.Only {
 		allowed = o.Choice.Policy.Only(r)
 	}
-	d.Tables = rankingTables(allowed)
+	d.Tables = rankingTables(allowed, o.Ceilings)
 	d.Charts = rankingCharts(allowed, o.Choice)
 	d.Brief = brief(r, d, o)
 	d.Algorithms = Algorithms(rankingSuites(r))

@@ -140,7 +140,7 @@ func (s screen) besides(tables []Table) []Block {
 		return append(blocks, last)
 	}
 	for i := range blocks {
-		blocks[i].Spare = true
+		blocks[i].Spare = len(tables[i].Rows)
 	}
 	blocks, hidden := Fit(blocks, length([]Block{last})+2)
 	return append(blocks, Block{Lines: []string{fmt.Sprintf("%s: %s --all", unit.Count(hidden, "more row"), reportCommand)}}, last)

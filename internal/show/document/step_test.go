@@ -87,8 +87,8 @@ func TestLimitLeavesTheGain(t *testing.T) {
 	const denies = "no cipher or MAC"
 	for _, verdict := range []stats.Verdict{stats.Better, stats.Equal, stats.NotEnough} {
 		r := &rank.Ranking{Limits: []record.Limit{{What: "window", Sentence: "the window is the limit", Direction: record.Upload, Help: "several connections; " + denies}}}
-		gain := rank.Gain{To: rank.Cell{Direction: record.Upload}, Verdict: verdict}
-		got := screen{r: r, c: &advise.Choice{Gains: []rank.Gain{gain}, Verdict: verdict}}.limit()
+		gain := advise.Gain{To: rank.Cell{Direction: record.Upload}, Verdict: verdict}
+		got := screen{r: r, c: &advise.Choice{Gains: []advise.Gain{gain}, Verdict: verdict}}.limit()
 		if strings.Contains(got, denies) || !strings.Contains(got, "the window is the limit; what helps: several connections") {
 			t.Errorf("%s: %s", verdict, got)
 		}

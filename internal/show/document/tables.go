@@ -7,6 +7,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/text"
+	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
@@ -31,7 +32,7 @@ var called = map[string]string{
 // Called is a short name of the table; "" for none.
 func (t Table) Called() string { return called[t.Name] }
 
-func rankingTables(r *rank.Ranking) []Table {
+func rankingTables(r *rank.Ranking, c *compare.Ceilings) []Table {
 	var out []Table
 	for _, d := range r.Directions() {
 		out = append(out, bulkTable(r, d))
@@ -48,7 +49,7 @@ func rankingTables(r *rank.Ranking) []Table {
 	if len(r.Controls) > 0 {
 		out = append(out, controlTable(r))
 	}
-	return append(out, machineTables(r)...)
+	return append(out, machineTables(r, c)...)
 }
 
 func title(s string) string {
@@ -76,7 +77,7 @@ var usualStatus = []string{string(alg.Strong), string(alg.Acceptable)}
 
 func bulkTable(r *rank.Ranking, d record.Direction) Table {
 	t := Table{
-		Name: "bulk", Part: clean(string(d)), Title: title(string(d)) + ": ciphers and MACs by " + r.BulkOrder(), Columns: slices.Clone(bulkColumns),
+		Name: "bulk", Part: clean(string(d)), Title: title(string(d)) + ": ciphers and MACs by " + bulkOrder(r), Columns: slices.Clone(bulkColumns),
 		Note: "Rows with the same group letter do not differ significantly. A cipher without a MAC carries its own authentication tag. Rows of one computation, such as hmac-sha1 and hmac-sha1-96, share their figures.",
 	}
 	twins := Twins(r)
@@ -98,7 +99,7 @@ func bulkTable(r *rank.Ranking, d record.Direction) Table {
 
 // basisOf says what a cell's figures rest on.
 func basisOf(c rank.Cell) string {
-	if c.Basis == rank.Measured && c.Throughput != nil && c.ThroughputBasis() == rank.Predicted {
+	if c.Basis == rank.Measured && c.Timed == rank.Predicted {
 		return "speed " + string(rank.Predicted)
 	}
 	return string(c.Basis)
@@ -129,7 +130,7 @@ var kexColumns = []Column{
 
 func kexTable(r *rank.Ranking) Table {
 	t := Table{
-		Name: "kex", Title: "Key exchanges by " + r.KexOrder(), Columns: kexColumns,
+		Name: "kex", Title: "Key exchanges by " + kexOrder(r), Columns: kexColumns,
 		Note: "A login is the time from the start of the client to the start of the remote command.",
 	}
 	for _, k := range r.Kex {

@@ -22,7 +22,7 @@ type Explanation struct {
 
 // Of finds out about a host. config is that of router.
 func Explain(ctx context.Context, router *route.Router, config *route.Configuration, h host.Host) (*Explanation, error) {
-	query := route.Hop(h)
+	query := h.Asked()
 	first, err := config.Resolve(ctx, query)
 	if err != nil {
 		return nil, err
@@ -45,19 +45,19 @@ func Explain(ctx context.Context, router *route.Router, config *route.Configurat
 	return e, nil
 }
 
-// Text prints a summary and a table of the settings, at most width columns wide where that can be.
-func (e *Explanation) Text(w io.Writer, width int, all bool) error {
-	t := text.Table{Columns: []text.Column{{}, {Fit: text.Above}, {}}, Rows: [][]string{{"SETTING", "VALUE", "FROM"}}}
-	room, hidden := e.valueRoom(width, all), 0
+// Text prints a summary and a table of the settings, in so many columns; 0: in any number.
+func (e *Explanation) Text(w io.Writer, all bool, width int) error {
+	summary := text.Table{Columns: make([]text.Column, 2), Rows: e.summary()}
+	t := text.Table{Columns: []text.Column{{Head: "SETTING"}, {Head: "VALUE", Fit: text.Above}, {Head: "FROM"}}}
+	hidden := 0
 	for k, v := range e.resolved.Settings() {
 		if v.Origin.Source == conf.FromDefault && !all {
 			hidden++
 			continue
 		}
-		t.Rows = append(t.Rows, setting(k, v, room)...)
+		t.Rows = append(t.Rows, setting(k, v)...)
 	}
-	summary := text.Table{Columns: make([]text.Column, 2), Rows: e.summary(width)}
-	out := summary.Text(0) + "\n" + t.Text(width)
+	out := summary.Text(0) + "\n" + t.Text(max(0, width-1))
 	if hidden > 0 {
 		out += fmt.Sprintf("\n%d further settings have their default value; --all shows them.\n", hidden)
 	}
@@ -66,13 +66,8 @@ func (e *Explanation) Text(w io.Writer, width int, all bool) error {
 }
 
 // summary is how the host is reached, in two columns.
-func (e *Explanation) summary(width int) (rows [][]string) {
-	add := func(name, value string) {
-		for _, line := range text.Wrap("", termsafe.Line(value), max(0, width-len("asked ssh -G  "))) {
-			rows = append(rows, []string{name, line})
-			name = ""
-		}
-	}
+func (e *Explanation) summary() (rows [][]string) {
+	add := func(name, value string) { rows = append(rows, []string{name, termsafe.Line(value)}) }
 	r := e.resolved
 	add("host", r.Name)
 	add("connects to", host.Endpoint{Name: r.HostName(), User: r.User(), Port: uint16(r.Port())}.String())
@@ -92,31 +87,14 @@ func (e *Explanation) summary(width int) (rows [][]string) {
 	return rows
 }
 
-// From where on long lists go on in the next line: where there is room for it, and at least.
-const (
-	valueWidth = 60
-	leastValue = 24
-)
-
-// valueRoom is how wide values are between names and origins, so that all fits.
-func (e *Explanation) valueRoom(width int, all bool) int {
-	if width == 0 {
-		return valueWidth
-	}
-	name, origin := 0, 0
-	for k, v := range e.resolved.Settings() {
-		if all || v.Origin.Source != conf.FromDefault {
-			name, origin = max(name, text.Width(k.String())), max(origin, text.Width(termsafe.Line(v.Origin.String())))
-		}
-	}
-	return max(leastValue, min(valueWidth, width-name-origin-2*len("  ")))
-}
+// valueWidth is from where on long lists go on in the next line.
+const valueWidth = 60
 
 // setting is a row, or as many as a long list takes. Tabs are shown as such.
-func setting(k conf.Keyword, v conf.Value, room int) (rows [][]string) {
+func setting(k conf.Keyword, v conf.Value) (rows [][]string) {
 	row := []string{k.String(), "", termsafe.Line(v.Origin.String())}
 	words := strings.ReplaceAll(termsafe.Line(strings.Join(v.Args, " ")), "\t", `\t`)
-	for _, row[1] = range text.Wrap("", words, room) {
+	for _, row[1] = range text.Wrap("", words, valueWidth) {
 		rows = append(rows, row)
 		row = make([]string, 3)
 	}

@@ -20,6 +20,22 @@ type Judged interface {
 	More(limit float64) string // what makes it show such a difference, as a part
 }
 
+// Asked is what a limit says of a report; nil where none is asked for.
+func Asked(report any, limit *compare.Limit) (Judged, *compare.Gate, error) {
+	if limit == nil {
+		return nil, nil, nil
+	}
+	judge, judges := report.(Judged)
+	if !judges {
+		return nil, nil, fault.Usage("compare results of sshpace bench", "--fail-on has no meaning for logins")
+	}
+	gate := judge.Judge(*limit)
+	if len(gate.Lines) == 0 {
+		return nil, nil, fault.Usage("use --fail-on slower:5%", "the files have no %s in common", limit.Lines)
+	}
+	return judge, gate, nil
+}
+
 // Gate says what is slower, or may be: an error with an exit code, or a line.
 func Gate(w io.Writer, c Judged, g *compare.Gate) error {
 	percent, lines := g.Limit.Percent, unit.Count(len(g.Lines), "line")

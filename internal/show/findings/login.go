@@ -106,7 +106,7 @@ func (r *Login) brief(d *document.Document, all bool) []document.Block {
 	for _, group := range grouped(r.Results[1:]) {
 		t := r.loginTable(group)
 		t.Columns[0].Minor, t.Columns[1].Terse = true, group[0].Factor
-		out = append(out, document.Block{Table: &t, Spare: true})
+		out = append(out, document.Block{Table: &t, Spare: len(t.Rows)})
 	}
 	var last []string
 	if !all {

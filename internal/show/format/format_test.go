@@ -261,7 +261,7 @@ func BenchmarkFormats(b *testing.B) {
 	}
 	b.Run("rank", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := rank.Of(f, rank.Options{}); err != nil {
+			if _, err := rank.Of(f, rank.Auto); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -29,10 +29,11 @@ func Of(s store.Store, path string, commands document.Commands, w Wanted) (Repor
 	if w.Anonymous {
 		disguise = anonymize.File
 	}
-	records, err := compare.Load(path, disguise)
-	switch {
-	case err != nil:
+	records, err := store.Load(path)
+	if err != nil {
 		return nil, err
+	}
+	switch records = disguise(records); {
 	case len(records.LoginKinds) > 0:
 		return Logins(records, w.Options.All, w.Output), nil
 	case len(records.Methods) > 0 && len(records.Samples) == 0:
@@ -42,10 +43,10 @@ func Of(s store.Store, path string, commands document.Commands, w Wanted) (Repor
 	if err != nil {
 		return nil, err
 	}
-	if err := compare.Ceilings(s, r, w.Machine, disguise); err != nil {
+	x := w.Ranking
+	if x.Options.Ceilings, err = compare.CeilingsOf(s, r, w.Machine, disguise); err != nil {
 		return nil, err
 	}
-	x := w.Ranking
 	x.Ranking, x.Records = r, records
 	x.Options.Choice, x.Options.Limit = advise.Of(r, advise.Options{Policy: policy}), x.Output.Limit
 	x.Options.File, x.Options.Shown, x.Options.Commands = path, s.Shown(path), commands

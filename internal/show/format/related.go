@@ -8,6 +8,7 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/text"
 	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
@@ -39,10 +40,23 @@ var contents = []content{
 	{"transfer methods", func(f *record.File) bool { return len(f.Methods) > 0 }, relateMethods},
 }
 
-// Related is the comparison of files with logins or with transfer methods; nil where
-// the first holds neither. Pairs are those of implementations to take of each file, if
-// not all.
-func (o *Output) Related(paths, pairs []string) (Report, error) {
+// Related is the comparison of files: of logins or transfer methods, if the first holds such, else of
+// cells, as far as a policy allows them, of which it shows all or what changed. Pairs are those of
+// implementations to take of each file, if not all.
+func (o *Output) Related(paths, pairs []string, allowed func(*rank.Ranking) *rank.Ranking, options compare.Options, all bool) (r Report, cells bool, err error) {
+	if r, err = o.related(paths, pairs); r != nil || err != nil {
+		return r, false, err
+	}
+	if len(pairs) > 0 {
+		return nil, true, fault.Usage("leave it out", "--pair is for results of programs")
+	}
+	c, err := compare.CompareFiles(paths, allowed, options)
+	return &Comparison{Comparison: c, All: all, Output: *o}, true, err
+}
+
+// related is the comparison of files with logins or with transfer methods; nil where
+// the first holds neither.
+func (o *Output) related(paths, pairs []string) (Report, error) {
 	var files []*record.File
 	var labels []string
 	var kind *content

@@ -85,7 +85,7 @@ func (x *Ranking) Render(w io.Writer, f Format) error {
 	}
 	switch f.Name {
 	case "json":
-		return report.JSON(w, x.Ranking, x.Options.Choice)
+		return report.JSON(w, x.Ranking, x.Options)
 	case Records:
 		return store.Put(w, slices.Collect(x.Records.Records()))
 	case "classic":

@@ -121,7 +121,7 @@ func (v *View) rank() {
 		return
 	}
 	v.ranked = start
-	r, err := rank.Of(v.File, rank.Options{})
+	r, err := rank.Of(v.File, rank.Auto)
 	if err != nil || len(r.Bulk) == 0 {
 		return
 	}

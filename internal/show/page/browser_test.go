@@ -19,6 +19,7 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
@@ -368,13 +369,9 @@ func (b *tab) locked() {
 		defer b.mu.Unlock()
 		return strings.Count(strings.Join(b.console, "\n"), "Content Security Policy") >= 3
 	}
-	for range 100 { // the console speaks a moment later
-		if violations() {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
+	if !waittest.Comes(violations) { // the console speaks a moment later
+		b.t.Errorf("not stopped by the policy: the console says %q", b.console)
 	}
-	b.t.Errorf("not stopped by the policy: the console says %q", b.console)
 }
 
 func TestHostileTextIsInert(t *testing.T) {

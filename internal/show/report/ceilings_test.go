@@ -8,26 +8,23 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 )
 
-// limited is a ranking with a limit and a control.
-func limited() *rank.Ranking {
-	cell := rank.Cell{
-		Suite: alg.Suite{Cipher: "aes128-gcm@openssh.com"}, Direction: record.Upload,
-		Throughput: &rank.Quantity{Value: 8e8, Lo: 7e8, Hi: 9e8, N: 3},
+// limited is a limit and a control.
+func limited() *compare.Ceilings {
+	return &compare.Ceilings{
+		Suite: alg.Suite{Cipher: "aes128-gcm@openssh.com"}, Direction: record.Upload, Throughput: rank.Quantity{Value: 8e8, Lo: 7e8, Hi: 9e8, N: 3}, Limiting: "pipe",
+		Rows: []compare.Ceiling{{Name: "pipe", Limit: 1e9, Share: 80}, {Name: "disk read, blocks of 512", Limit: 1e6, Control: true}},
 	}
-	return &rank.Ranking{Ceilings: &rank.Ceilings{
-		Cell: cell, Limiting: "pipe",
-		Rows: []rank.Ceiling{{Name: "pipe", Limit: 1e9, Share: 0.8}, {Name: "disk read, blocks of 512", Limit: 1e6, Control: true}},
-	}}
 }
 
 func TestCeilingsAsText(t *testing.T) {
 	var out bytes.Buffer
-	if err := Text(&out, document.OfRanking(limited(), nil, document.Options{All: true})); err != nil {
+	if err := Text(&out, document.OfRanking(&rank.Ranking{}, nil, document.Options{All: true, Ceilings: limited()})); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"80.0 limiting\n", "1.00        - control\n"} {
@@ -39,7 +36,7 @@ func TestCeilingsAsText(t *testing.T) {
 
 func TestCeilingsAsJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := JSON(&out, limited(), advise.Of(limited(), advise.Options{})); err != nil {
+	if err := JSON(&out, &rank.Ranking{}, document.Options{Choice: &advise.Choice{}, Ceilings: limited()}); err != nil {
 		t.Fatal(err)
 	}
 	var doc struct {
@@ -68,7 +65,7 @@ func TestCeilingsAsJSON(t *testing.T) {
 		t.Errorf("control: %+v", control)
 	}
 	out.Reset()
-	if err := JSON(&out, &rank.Ranking{}, &advise.Choice{}); err != nil || strings.Contains(out.String(), "ceilings") {
+	if err := JSON(&out, &rank.Ranking{}, document.Options{Choice: &advise.Choice{}}); err != nil || strings.Contains(out.String(), "ceilings") {
 		t.Errorf("a machine that was not measured: %v\n%s", err, out.String())
 	}
 }

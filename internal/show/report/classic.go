@@ -42,7 +42,7 @@ func Classic(w io.Writer, r *rank.Ranking, a document.Answer, o ClassicOptions) 
 	}
 	fmt.Fprintln(out, "#")
 	for i, d := range r.Directions() {
-		m, err := r.Matrix(d, o.Size)
+		m, err := document.MatrixOf(r, d, o.Size)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func Classic(w io.Writer, r *rank.Ranking, a document.Answer, o ClassicOptions) 
 		classic{out, m, o}.write(r)
 	}
 	if len(r.Bulk) == 0 {
-		return rank.ErrNoMatrix
+		return document.ErrNoMatrix
 	}
 	return out.Flush()
 }
@@ -77,7 +77,7 @@ func (c classic) write(r *rank.Ranking) {
 
 type classic struct {
 	w io.Writer
-	m *rank.Matrix
+	m *document.Matrix
 	o ClassicOptions
 }
 
@@ -115,7 +115,7 @@ func (c classic) note(r *rank.Ranking) {
 }
 
 // rows writes the first rows of a sorted list.
-func (c classic) rows(rows []rank.Combination) {
+func (c classic) rows(rows []document.Combination) {
 	for i, row := range rows[:min(len(rows), c.o.Top)] {
 		mark := ""
 		if row.Basis == rank.Predicted {
@@ -143,8 +143,8 @@ func (c classic) lists(word string, a alg.Kind) {
 }
 
 // by sorts the rows by the names of an axis, in the order of their first rows.
-func (c classic) by(a alg.Kind) (names []string, rows map[string][]rank.Combination) {
-	rows = map[string][]rank.Combination{}
+func (c classic) by(a alg.Kind) (names []string, rows map[string][]document.Combination) {
+	rows = map[string][]document.Combination{}
 	for _, row := range c.m.Rows {
 		name := cmp.Or(row.Suite.Name(a), implicit)
 		if rows[name] == nil {

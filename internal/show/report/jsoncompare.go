@@ -58,8 +58,8 @@ type jsonGateLine struct {
 	File     string          `json:"file"`
 	Login    bool            `json:"login,omitempty"` // else it is of transfers
 	Outcome  compare.Outcome `json:"outcome"`
-	Speed    *stats.Interval `json:"speed_ratio"`               // must lie above the limit to pass; null: too few runs
-	Together *stats.Interval `json:"speed_ratio_all_lines"`     // must lie below the limit to fail: its interval holds for all lines together
+	Speed    *rank.Quantity  `json:"speed_ratio"`               // must lie above the limit to pass; null: too few runs
+	Together *rank.Quantity  `json:"speed_ratio_all_lines"`     // must lie below the limit to fail: its interval holds for all lines together
 	ByRest   bool            `json:"verdict_by_rest,omitempty"` // the latter is against the other lines
 }
 
@@ -78,7 +78,7 @@ func gateDocument(g *compare.Gate) *jsonGate {
 }
 
 // bounded is an interval of a ratio, nil where nothing bounds it.
-func bounded(i stats.Interval) *stats.Interval {
+func bounded(i stats.Interval) *rank.Quantity {
 	if i.Lo <= 0 || math.IsInf(i.Hi, 0) {
 		return nil
 	}
@@ -92,12 +92,12 @@ type jsonFile struct {
 }
 
 type jsonRatio struct {
-	Speed   stats.Interval  `json:"speed_ratio"` // against the first file; above 1: faster
-	Rest    *stats.Interval `json:"speed_ratio_to_rest,omitempty"`
-	P       float64         `json:"p_holm"`
-	Verdict string          `json:"verdict"` // faster, slower, equal (within 5 %) or not enough data
-	ByRest  bool            `json:"verdict_by_rest,omitempty"`
-	Least   float64         `json:"least_slowdown_shown_pct,omitempty"`
+	Speed   rank.Quantity  `json:"speed_ratio"` // against the first file; above 1: faster
+	Rest    *rank.Quantity `json:"speed_ratio_to_rest,omitempty"`
+	P       float64        `json:"p_holm"`
+	Verdict string         `json:"verdict"` // faster, slower, equal (within 5 %) or not enough data
+	ByRest  bool           `json:"verdict_by_rest,omitempty"`
+	Least   float64        `json:"least_slowdown_shown_pct,omitempty"`
 }
 
 type jsonGroup struct {
@@ -106,11 +106,11 @@ type jsonGroup struct {
 }
 
 type jsonCells struct {
-	Cipher    string            `json:"cipher"`
-	MAC       string            `json:"mac"`
-	Direction record.Direction  `json:"direction"`
-	Values    []*stats.Interval `json:"values"`
-	Ratios    []jsonRatio       `json:"ratios"`
+	Cipher    string           `json:"cipher"`
+	MAC       string           `json:"mac"`
+	Direction record.Direction `json:"direction"`
+	Values    []*rank.Quantity `json:"values"`
+	Ratios    []jsonRatio      `json:"ratios"`
 }
 
 func comparisonDocument(c *compare.Comparison) jsonComparison {
@@ -129,9 +129,9 @@ func comparisonDocument(c *compare.Comparison) jsonComparison {
 		out.Files = append(out.Files, jsonFile{Label: in.Label, Campaign: in.Ranking.Campaign, Environment: in.Ranking.Environment})
 	}
 	for _, cell := range c.Cells {
-		out.Cells = append(out.Cells, jsonCells{Cipher: cell.Suite.Cipher, MAC: cell.Suite.MAC, Direction: cell.Direction, Values: cell.Values, Ratios: ratiosDocument(cell.Ratios)})
+		out.Cells = append(out.Cells, jsonCells{cell.Suite.Cipher, cell.Suite.MAC, cell.Direction, cell.Values, ratiosDocument(cell.Ratios)})
 	}
-	out.Machines, out.Figures, out.Defaults, out.Lacking, out.Warnings = c.Machines, c.Figures, c.Defaults, c.Lacking, c.Warnings
+	out.Figures, out.Defaults, out.Machines, out.Lacking, out.Warnings = c.Figures, c.Defaults, c.Machines, c.Lacking, c.Warnings
 	return out
 }
 

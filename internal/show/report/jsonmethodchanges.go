@@ -16,15 +16,12 @@ const methodChangesSchema = "sshpace.methods-compare/1"
 // first file. A ratio that is not known is null. What a gate says of it stands there, too.
 func MethodChangesJSON(w io.Writer, c *compare.MethodComparison, gate *compare.Gate) error {
 	d := struct {
-		Schema  string             `json:"schema"`
-		Files   []string           `json:"files"`   // the first is what the others are related to
-		Methods []jsonMethodChange `json:"methods"` // that all files have figures of
-		Only    []jsonOnly         `json:"not_compared,omitempty"`
-		Gate    *jsonGate          `json:"fail_on,omitempty"`
-	}{Schema: methodChangesSchema, Files: c.Files, Methods: []jsonMethodChange{}, Gate: gateDocument(gate)}
-	for _, only := range c.Only {
-		d.Only = append(d.Only, jsonOnly(only))
-	}
+		Schema  string               `json:"schema"`
+		Files   []string             `json:"files"`   // the first is what the others are related to
+		Methods []jsonMethodChange   `json:"methods"` // that all files have figures of
+		Only    []compare.OnlyMethod `json:"not_compared,omitempty"`
+		Gate    *jsonGate            `json:"fail_on,omitempty"`
+	}{Schema: methodChangesSchema, Files: c.Files, Methods: []jsonMethodChange{}, Only: c.Only, Gate: gateDocument(gate)}
 	for _, ch := range c.Changes {
 		change := jsonMethodChange{Method: ch.Method}
 		for k := range ch.Speed {
@@ -41,12 +38,6 @@ type jsonMethodChange struct {
 	record.Method
 	Speed []*jsonMethodRatio `json:"speed_ratio"` // above 1: faster
 	Cost  []*jsonMethodRatio `json:"cpu_ratio"`   // above 1: more CPU time per byte
-}
-
-// jsonOnly is a method that only some files have figures of.
-type jsonOnly struct {
-	record.Method
-	Files []int `json:"in_files"` // their places, from 0
 }
 
 type jsonMethodRatio struct {

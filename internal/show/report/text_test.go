@@ -33,7 +33,7 @@ func ranking(t *testing.T, seed uint64) *rank.Ranking {
 	f, _ := m.Collect(c, p)
 	f.Environment.CPU, f.Environment.Client, f.Environment.Server = "a CPU", "OpenSSH_9.2p1", "OpenSSH_9.2p1"
 	f.Ended = string(p.End())
-	r, err := rank.Of(f, rank.Options{})
+	r, err := rank.Of(f, rank.Auto)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestTextOfLittle(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	text := render(t, func(w io.Writer) error {
-		return report.JSON(w, ranking(t, 3), advise.Of(ranking(t, 3), advise.Options{}))
+		return report.JSON(w, ranking(t, 3), document.Options{Choice: advise.Of(ranking(t, 3), advise.Options{})})
 	})
 	type quantity struct {
 		Value, Lo, Hi float64
@@ -190,7 +190,7 @@ func TestJSON(t *testing.T) {
 	if doc.Schema != "sshpace.report/1" || doc.Combinations.Total != 2240 || len(doc.Bulk) != 115 || len(doc.Kex) != 12 {
 		t.Errorf("schema %q, %+v, %d cells, %d key exchanges", doc.Schema, doc.Combinations, len(doc.Bulk), len(doc.Kex))
 	}
-	if doc.NoiseFloor["cost_pct"] <= 0 || doc.Model["parameters"] < 15 || doc.Model["parameters"] > 16 || doc.Model["holdout_error_pct"] <= 0 {
+	if doc.NoiseFloor["cost_pct"] <= 0 || doc.Model["interaction_pct"] <= 0 || doc.Model["holdout_error_pct"] <= 0 {
 		t.Errorf("noise floor %v, model %v", doc.NoiseFloor, doc.Model)
 	}
 	for _, c := range doc.Bulk {

@@ -18,6 +18,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/benchtest"
+	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
@@ -67,8 +68,8 @@ func TestNothingIsCut(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload)
 	long := alg.NewSuite("chacha20-poly1305@openssh.com", "hmac-sha2-512-etm@openssh.com", "")
 	r.Controls = []rank.Control{{A: long, B: long}}
-	r.Ceilings = &rank.Ceilings{Cell: r.Bulk[0], Rows: []rank.Ceiling{{Name: "memory copy of one core", Limit: 1e10, Share: 0.1}}}
-	_, book := write(t, document.OfRanking(r, f, document.Options{}), f)
+	limits := &compare.Ceilings{Suite: r.Bulk[0].Suite, Rows: []compare.Ceiling{{Name: "memory copy of one core", Limit: 1e10, Share: 10}}}
+	_, book := write(t, document.OfRanking(r, f, document.Options{Ceilings: limits}), f)
 	for _, name := range []string{"raw", "controls", "key exchange", "ceilings"} {
 		rows, err := book.GetRows(name, excelize.Options{RawCellValue: true})
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 
 	"golang.org/x/crypto/ssh"
@@ -54,12 +55,31 @@ func New(c Carrier, ahead [][]byte, asked int) *Conn {
 	return conn
 }
 
-// Client is x/crypto's client with the channels of a connection.
-func Client(c ssh.Conn) *ssh.Client {
+// Named is a connection as package ssh has it: its channels, and who is at its ends, as far
+// as that is known.
+type Named struct {
+	*Conn
+	Net          net.Conn
+	Login        string // who is logged in
+	Session      []byte // the first exchange hash (RFC 4253 section 7.2)
+	Ours, Theirs string // version lines
+}
+
+var _ ssh.Conn = (*Named)(nil)
+
+func (n *Named) User() string          { return n.Login }
+func (n *Named) SessionID() []byte     { return n.Session }
+func (n *Named) ClientVersion() []byte { return []byte(n.Ours) }
+func (n *Named) ServerVersion() []byte { return []byte(n.Theirs) }
+func (n *Named) LocalAddr() net.Addr   { return n.Net.LocalAddr() }
+func (n *Named) RemoteAddr() net.Addr  { return n.Net.RemoteAddr() }
+
+// Client is x/crypto's client with these channels.
+func (n *Named) Client() *ssh.Client {
 	chans, reqs := make(chan ssh.NewChannel), make(chan *ssh.Request)
 	close(chans) // the server's wishes are refused already
 	close(reqs)
-	return ssh.NewClient(c, chans, reqs)
+	return ssh.NewClient(n, chans, reqs)
 }
 
 // Done is closed when the connection has ended.

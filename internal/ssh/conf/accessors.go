@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/base/wildcard"
 )
 
@@ -18,7 +19,7 @@ func (r *Resolved) User() string { return r.Word(User) }
 
 // ProxyJump lists the hosts to go through, the first to connect to first. A
 // user or port that is not given is that of the hop's own configuration.
-func (r *Resolved) ProxyJump() []Hop { return slices.Clone(r.jumps) }
+func (r *Resolved) ProxyJump() []host.Endpoint { return slices.Clone(r.jumps) }
 
 // ProxyCommand is the shell command to use as the connection, with its tokens
 // expanded, "" = none.

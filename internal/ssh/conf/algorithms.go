@@ -9,8 +9,9 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// algorithmLists are the keywords whose value is a list with + - and ^.
-var algorithmLists = []Keyword{
+// AlgorithmLists are the keywords whose value is a list of algorithms, with + - and ^; ssh -G
+// joins what they come to by commas.
+var AlgorithmLists = []Keyword{
 	Ciphers, MACs, KexAlgorithms, HostKeyAlgorithms, PubkeyAcceptedAlgorithms,
 	HostbasedAcceptedAlgorithms, CASignatureAlgorithms,
 }
@@ -28,7 +29,7 @@ func assemble(list string, defaults, supported []string) ([]string, error) {
 	switch list[0] {
 	case '-':
 		return slices.DeleteFunc(slices.Clone(defaults), func(name string) bool {
-			return matchList(name, list[1:], false)
+			return wildcard.MatchList(name, list[1:])
 		}), nil
 	case '+':
 		added := strings.Split(list[1:], ",")
@@ -98,7 +99,7 @@ func eachOnce(list string) (names []string) {
 }
 
 func (c *Config) assembleOne(s stmt) {
-	if !slices.Contains(algorithmLists, s.key) {
+	if !slices.Contains(AlgorithmLists, s.key) {
 		return
 	}
 	key := algorithmKey{s.key, s.value.Args[0]}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/ssh/conf"
 )
 
@@ -46,7 +47,7 @@ func BenchmarkResolve10000(b *testing.B) {
 	c := load(b, 10_000)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if _, err := c.Resolve(b.Context(), conf.Hop{Name: fmt.Sprintf("web%05d", i%10_000)}); err != nil {
+		if _, err := c.Resolve(b.Context(), host.Endpoint{Name: fmt.Sprintf("web%05d", i%10_000)}); err != nil {
 			b.Fatal(err)
 		}
 	}

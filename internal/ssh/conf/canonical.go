@@ -115,7 +115,7 @@ func (s *state) canonicalize(ctx context.Context, wanted bool) error {
 	}
 	ask := s.config.system.Canonical
 	if ask == nil {
-		s.gaps = append(s.gaps, Gap{"the DNS may know the host by another name", rules.Origin, true})
+		s.gaps = append(s.gaps, Gap{"the DNS may know the host by another name", rules.Origin})
 		return nil
 	}
 	if canonical, ok := ask(ctx, s.word(AddressFamily), s.host); ok {
@@ -132,7 +132,7 @@ func (s *state) noJump() bool {
 		return v == nil
 	}
 	if s.config.defaults == nil && s.word(CanonicalizeHostname) != "always" {
-		s.gaps = append(s.gaps, Gap{"whether a name with ProxyJump none is completed depends on the release of ssh", v.Origin, true})
+		s.gaps = append(s.gaps, Gap{"whether a name with ProxyJump none is completed depends on the release of ssh", v.Origin})
 	}
 	return s.config.version().AtLeast(jumpNone)
 }
@@ -145,7 +145,7 @@ func (s *state) complete(ctx context.Context) (found bool, err error) {
 	}
 	ask := s.config.system.Canonical
 	if ask == nil && len(names) > 0 {
-		s.gaps = append(s.gaps, Gap{"canonical names come from the DNS", s.set[CanonicalizeHostname].Origin, true})
+		s.gaps = append(s.gaps, Gap{"canonical names come from the DNS", s.set[CanonicalizeHostname].Origin})
 		return true, nil
 	}
 	for _, name := range names {
@@ -200,7 +200,7 @@ func (s *state) follow(name, canonical string, wanted bool) string {
 	}
 	for _, rule := range rules.Args {
 		sources, targets, _ := strings.Cut(rule, ":")
-		if matchList(name, sources, true) && matchList(canonical, targets, true) && CheckHost(canonical) == nil {
+		if wildcard.MatchListFold(name, sources) && wildcard.MatchListFold(canonical, targets) && CheckHost(canonical) == nil {
 			return canonical
 		}
 	}

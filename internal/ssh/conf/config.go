@@ -22,9 +22,11 @@ type Config struct {
 	segments  []segment
 	options   []stmt // -o
 	unknown   []stmt
-	gaps      []Gap  // that concern all hosts
-	wantFinal bool   // some Match line asks for a second pass
-	unchecked []stmt // see CheckText
+	gaps      []Gap    // that concern all hosts
+	wantFinal bool     // some Match line asks for a second pass
+	unchecked []stmt   // see CheckText
+	checked   bool     // CheckText was called, and refused are the keywords that ssh does not know
+	refused   []string // in lower case
 
 	always []int            // segments that may concern any host
 	named  map[string][]int // segments below a Host line of plain names

@@ -56,7 +56,7 @@ func AskLists(ctx context.Context, run Runner) (map[Keyword][]string, error) {
 	}
 	found := map[Keyword][]string{}
 	for k, words := range values {
-		if slices.Contains(algorithmLists, k) {
+		if slices.Contains(AlgorithmLists, k) {
 			found[k] = words
 		}
 	}
@@ -71,7 +71,7 @@ func unset(ctx context.Context, run Runner, options ...string) (iter.Seq2[Keywor
 	if err != nil {
 		return nil, fmt.Errorf("ask ssh for its defaults: %w", err)
 	}
-	return dumpLines(string(out)), nil
+	return Dump(string(out)), nil
 }
 
 // askValues reads the defaults, and the keep-alive that some vendors add to BatchMode.
@@ -132,9 +132,11 @@ func (d *Defaults) list(k Keyword) []string {
 	return d.values[k].Args
 }
 
-// patched reports whether ssh has the keywords of some vendors, as it may where
-// none was asked.
-func (d *Defaults) patched() bool { return d == nil || d.values[GSSAPIKeyExchange] != nil }
+// knows reports whether ssh has a keyword, by its release or because it tells a value of it,
+// as it does of what vendors have added. Where no ssh was asked it may have all.
+func (d *Defaults) knows(k Keyword) bool {
+	return d == nil || d.values[k] != nil || !specs[k].vendor && d.Version.AtLeast(specs[k].since)
+}
 
 // lacks reports whether ssh was built without what a keyword is about: it takes
 // any arguments then, and they mean nothing.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -107,7 +108,7 @@ RemoteCommand echo %k
 		r.Environment([]string{"LANG=de", "LC_ALL=C", "FLEET=blue", "SECRET=x"}), r.Word(conf.RemoteCommand), r.Yes(conf.UpdateHostKeys))
 	want := fmt.Sprintln("web.example.org", 2222, "bob", []string{home + "/.ssh/bob@web.example.org"}, []string{home + "/c-2222"},
 		nil, nil, true, "blue", []string{home + "/k/web", "/x"}, []string{}, "a", true,
-		[]conf.Hop{{Name: "a"}, {User: "b", Name: "c", Port: 23}}, 5*time.Second, time.Minute, 3,
+		[]host.Endpoint{{Name: "a"}, {User: "b", Name: "c", Port: 23}}, 5*time.Second, time.Minute, 3,
 		[]string{"LC_ALL=C", "FLEET=blue", "LANG=C"}, "echo a", false)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -156,8 +157,8 @@ func TestFromDump(t *testing.T) {
 	}
 }
 
-// Gaps are filled by the real ssh, once for a class.
-func TestAskerAsksOncePerClass(t *testing.T) {
+// Gaps are filled by the real ssh, for each host by itself; what it says of the rest keeps its place.
+func TestAskerFillsGaps(t *testing.T) {
 	l := newLab(t)
 	system := l.system(t)
 	system.Exec = nil
@@ -182,7 +183,7 @@ Match exec "test $FLEET = blue"
 			if i%2 == 1 {
 				name = fmt.Sprintf("db%d", i)
 			}
-			r, err := asker.Resolve(t.Context(), conf.Hop{Name: name})
+			r, err := asker.Resolve(t.Context(), host.Endpoint{Name: name})
 			if err != nil {
 				t.Error(err)
 				return
@@ -195,11 +196,14 @@ Match exec "test $FLEET = blue"
 			if v, _ := r.Get(conf.User); v.Origin.Source != conf.FromSSH {
 				t.Errorf("user comes from %v", v.Origin)
 			}
+			if v, _ := r.Get(conf.UserKnownHostsFile); v.Origin.Line != 2 {
+				t.Errorf("files come from %v", v.Origin)
+			}
 		})
 	}
 	wg.Wait()
-	if calls.Load() != 2 {
-		t.Errorf("%d calls for 2 classes", calls.Load())
+	if calls.Load() != 40 {
+		t.Errorf("%d calls for 40 hosts", calls.Load())
 	}
 }
 
@@ -220,7 +224,7 @@ func TestAskerLimitsProcesses(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 50 {
 		wg.Go(func() {
-			if _, err := asker.Resolve(t.Context(), conf.Hop{Name: fmt.Sprint("web", i)}); err != nil {
+			if _, err := asker.Resolve(t.Context(), host.Endpoint{Name: fmt.Sprint("web", i)}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -239,7 +243,7 @@ func TestAskerKeepsHostsApart(t *testing.T) {
 	path := l.write(t, "config", "Match exec true\n  ControlPath /tmp/%h\nMatch exec \"test %h = web2\"\n  Port 23\n")
 	asker := conf.NewAsker(mustLoad(t, conf.Params{Flags: conf.Flags{Config: path}, System: system, Defaults: defaults(t)}), l.ssh)
 	for _, name := range []string{"web1", "web2"} {
-		r, err := asker.Resolve(t.Context(), conf.Hop{Name: name})
+		r, err := asker.Resolve(t.Context(), host.Endpoint{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +257,7 @@ func TestAskerPassesOnWhatSSHSays(t *testing.T) {
 	l := newLab(t)
 	path := l.write(t, "config", "NewThing yes\n")
 	asker := conf.NewAsker(mustLoad(t, conf.Params{Flags: conf.Flags{Config: path}, System: l.system(t), Defaults: defaults(t)}), l.ssh)
-	_, err := asker.Resolve(t.Context(), conf.Hop{Name: "a"})
+	_, err := asker.Resolve(t.Context(), host.Endpoint{Name: "a"})
 	if err == nil || !strings.Contains(err.Error(), "newthing") {
 		t.Errorf("got %v", err)
 	}
@@ -262,7 +266,7 @@ func TestAskerPassesOnWhatSSHSays(t *testing.T) {
 func TestArguments(t *testing.T) {
 	c := mustLoad(t, conf.Params{Flags: conf.Flags{Config: "none", Settings: []string{"User=x", "Port 23"}, Port: 24, User: "u", Jump: "j",
 		IPv4: true, Identities: []string{"/dev/null"}}})
-	got := strings.Join(c.Arguments(conf.Hop{Name: "h", User: "v", Port: 25}), " ")
+	got := strings.Join(c.Arguments(host.Endpoint{Name: "h", User: "v", Port: 25}), " ")
 	want := "-F none -l u -p 24 -J j -o User=x -o Port 23 -i /dev/null -4 -l v -p 25 -- h"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -303,7 +307,7 @@ func TestJumpQuotesAndUnsafeNames(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	flag := mustLoad(t, conf.Params{Flags: conf.Flags{Config: "none", Jump: "'jmp'"}, System: system})
-	if _, err := flag.Resolve(t.Context(), conf.Hop{Name: "a"}); !errors.Is(err, conf.ErrUnsafeHost) {
+	if _, err := flag.Resolve(t.Context(), host.Endpoint{Name: "a"}); !errors.Is(err, conf.ErrUnsafeHost) {
 		t.Errorf("-J: %v", err)
 	}
 	if got := fmt.Sprint(mustResolve(t, c, "a").ProxyJump()); got != "[jmp two:23]" {
@@ -311,7 +315,7 @@ func TestJumpQuotesAndUnsafeNames(t *testing.T) {
 	}
 	mustResolve(t, c, "z")
 	for _, name := range []string{"b", "c", "d", "f"} {
-		if _, err := c.Resolve(t.Context(), conf.Hop{Name: name}); !errors.Is(err, conf.ErrUnsafeHost) {
+		if _, err := c.Resolve(t.Context(), host.Endpoint{Name: name}); !errors.Is(err, conf.ErrUnsafeHost) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -326,7 +330,7 @@ func TestJumpTokens(t *testing.T) {
 	} {
 		l, system := home(t)
 		path := l.write(t, "config", "HostName 10.0.0.9\nUser bob\nPort 2222\nHostKeyAlias alias\nProxyJump "+text+"\n")
-		r, err := mustLoad(t, conf.Params{Flags: conf.Flags{Config: path}, System: system}).Resolve(t.Context(), conf.Hop{Name: "web1"})
+		r, err := mustLoad(t, conf.Params{Flags: conf.Flags{Config: path}, System: system}).Resolve(t.Context(), host.Endpoint{Name: "web1"})
 		if err != nil && want != "" || err == nil && fmt.Sprint(r.ProxyJump()) != want {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -349,5 +353,50 @@ func TestSettingsAreInOrder(t *testing.T) {
 	}
 	if !strings.Contains(names.String(), "Port ") || !r.IsSet(conf.Port) || r.IsSet(conf.BatchMode) {
 		t.Errorf("settings %s", names.String())
+	}
+}
+
+// What the installed ssh does not know either is refused once it was asked; what only ssh
+// knows is a question, whatever IgnoreUnknown says; and so is nothing that ssh shows a value of.
+func TestKeywordsOfOthers(t *testing.T) {
+	l := newLab(t)
+	path := l.write(t, "config", "Host b\n  NewThing yes\nHost *\nIgnoreUnknown Later,RequiredRSASize\nLater 3\nRequiredRSASize 2048\n")
+	old := *defaults(t)
+	old.Version = conf.Version{Major: 8, Minor: 7} // with RequiredRSASize of its vendor
+	params := conf.Params{Flags: conf.Flags{Config: path}, System: l.system(t), Defaults: &old}
+	knows := func(known ...string) conf.Runner {
+		return func(_ context.Context, args ...string) ([]byte, []byte, error) {
+			for _, arg := range args {
+				name, _, _ := strings.Cut(strings.TrimSpace(arg), " ")
+				if slices.Contains([]string{"NewThing", "Later"}, name) && !slices.Contains(known, name) {
+					return l.ssh(t.Context(), args...)
+				}
+			}
+			return nil, nil, nil
+		}
+	}
+	for _, c := range []struct {
+		known []string
+		gaps  string
+		err   string
+	}{
+		{err: path + ":2: Bad configuration option: newthing"},
+		{known: []string{"NewThing"}, gaps: "[unknown keyword newthing (" + path + ":2)]"},
+		{known: []string{"NewThing", "Later"}, gaps: "[unknown keyword newthing (" + path + ":2) unknown keyword later (" + path + ":5)]"},
+	} {
+		config := mustLoad(t, params)
+		if err := config.CheckText(t.Context(), knows(c.known...)); err != nil {
+			t.Fatal(err)
+		}
+		r, err := config.Resolve(t.Context(), host.Endpoint{Name: "a"})
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%v: %v", c.known, err)
+			}
+			continue
+		}
+		if err != nil || fmt.Sprint(r.Gaps) != c.gaps || r.Number(conf.RequiredRSASize) != 2048 {
+			t.Errorf("%v: %v, %v, RequiredRSASize %d", c.known, err, r.Gaps, r.Number(conf.RequiredRSASize))
+		}
 	}
 }

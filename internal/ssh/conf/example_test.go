@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/ssh/conf"
 )
 
@@ -45,7 +46,7 @@ func ExampleConfig_Resolve() {
 		fmt.Println(err)
 		return
 	}
-	for _, hop := range []conf.Hop{{Name: "web1"}, {Name: "gate", User: "root"}} {
+	for _, hop := range []host.Endpoint{{Name: "web1"}, {Name: "gate", User: "root"}} {
 		r, err := c.Resolve(context.Background(), hop)
 		if err != nil {
 			fmt.Println(err)
@@ -65,7 +66,7 @@ func ExampleResolved_Get() {
 		fmt.Println(err)
 		return
 	}
-	r, err := c.Resolve(context.Background(), conf.Hop{Name: "web1"})
+	r, err := c.Resolve(context.Background(), host.Endpoint{Name: "web1"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -93,7 +94,7 @@ func ExampleDecide() {
 		fmt.Println(err)
 		return
 	}
-	r, err := c.Resolve(context.Background(), conf.Hop{Name: "old"})
+	r, err := c.Resolve(context.Background(), host.Endpoint{Name: "old"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -101,4 +102,27 @@ func ExampleDecide() {
 	d := conf.Decide(r, conf.Capabilities{})
 	fmt.Println(d.Engine, d.Reasons[0].Keyword)
 	// Output: openssh PKCS11Provider
+}
+
+// What the files cannot tell is asked of the installed ssh, here one that is pretended.
+func ExampleAsker() {
+	c, err := read("Match exec \"test -e /etc/office\"\n  User office\nHost *\n  Port 2222\n")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ssh := func(_ context.Context, args ...string) (stdout, stderr []byte, err error) {
+		fmt.Println("asked: ssh", args[0], "...", args[len(args)-1])
+		return []byte("hostname web1\nuser office\nport 2222\n"), nil, nil
+	}
+	r, err := c.Resolve(context.Background(), host.Endpoint{Name: "web1"})
+	fmt.Println(r.User(), r.Gaps[0].Reason, err)
+	r, err = conf.NewAsker(c, ssh).Resolve(context.Background(), host.Endpoint{Name: "web1"})
+	user, _ := r.Get(conf.User)
+	port, _ := r.Get(conf.Port)
+	fmt.Println(user.Args, user.Origin, port.Args, "line", port.Origin.Line, err)
+	// Output:
+	// me Match exec runs a program <nil>
+	// asked: ssh -G ... web1
+	// [office] ssh -G [2222] line 4 <nil>
 }

@@ -134,19 +134,13 @@ func (c *connection) hash() string {
 // tokensAboutHost are those whose text differs from host to host.
 const tokensAboutHost = "Chjknpr"
 
-// mentionsHost reports whether s holds a token of tokensAboutHost.
-func mentionsHost(s string) bool { return mentions(s, tokensAboutHost) }
-
 // mentionsJump reports whether s holds a token that the jump host is part of.
-func mentionsJump(s string) bool { return mentions(s, "Cj") }
-
-func mentions(s, tokens string) bool {
+func mentionsJump(s string) bool {
 	for i := 0; i+1 < len(s); i++ {
 		if s[i] != '%' {
 			continue
 		}
-		i++
-		if strings.IndexByte(tokens, s[i]) >= 0 {
+		if i++; s[i] == 'C' || s[i] == 'j' {
 			return true
 		}
 	}

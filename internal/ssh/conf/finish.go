@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts"
 )
@@ -15,7 +16,7 @@ var errJumpLoop = errors.New("the host is its own jump host")
 
 // finish expands tokens, assembles lists and fills in defaults.
 func (s *state) finish() (*Resolved, error) {
-	r := &Resolved{Name: s.query.Name, Gaps: s.gaps, config: s.config, set: s.set, several: s.several, class: s.class}
+	r := &Resolved{Name: s.query.Name, Gaps: s.gaps, config: s.config, set: s.set, several: s.several}
 	if s.word(ClearAllForwardings) == "yes" {
 		r.set[Tunnel] = s.config.fallbacks[Tunnel]
 	}
@@ -90,7 +91,7 @@ func (s *state) finishJump(r *Resolved) error {
 	r.conn.jump = hops[len(hops)-1].Name // in tokens with its quotes
 	at := r.set[ProxyJump].Origin
 	for i, hop := range hops {
-		if hops[i], err = hop.command(r.conn.proxyToken, at.Source); err != nil {
+		if hops[i], err = jumpCommand(hop, r.conn.proxyToken, at.Source); err != nil {
 			return wrapError(at, fmt.Errorf("ProxyJump: %w", err))
 		}
 	}
@@ -102,14 +103,14 @@ func (s *state) finishJump(r *Resolved) error {
 	if last.User == "" {
 		last.User = r.conn.user
 	}
-	if (last == Hop{s.host, r.conn.user, r.conn.port}) {
+	if (last == host.Endpoint{Name: s.host, User: r.conn.user, Port: uint16(r.conn.port)}) {
 		return &ConfigError{at, errJumpLoop}
 	}
 	return nil
 }
 
 func (s *state) finishLists(r *Resolved) error {
-	for _, k := range algorithmLists {
+	for _, k := range AlgorithmLists {
 		v := s.set[k]
 		if v == nil {
 			continue
@@ -248,8 +249,8 @@ func (s *state) updateHostKeys() *Value {
 // cannotAsk reports whether UpdateHostKeys=ask is moot because nobody would
 // see the question (ssh.c:main).
 func (r *Resolved) cannotAsk() bool {
-	persist := r.Word(ControlPersist)
-	return persist != "" && persist != "no" && r.Word(ControlPath) != "" ||
-		r.config.params.Command != "" || r.Word(RemoteCommand) != "" || r.Word(RequestTTY) == "false" ||
+	no := func(k Keyword) bool { return slices.Contains([]string{"", "no", "false"}, wildcard.Lower(r.Word(k))) }
+	return !no(ControlPersist) && r.Word(ControlPath) != "" ||
+		r.config.params.Command != "" || r.Word(RemoteCommand) != "" || r.Word(RequestTTY) != "" && no(RequestTTY) ||
 		slices.Contains([]string{"quiet", "silent", "fatal", "error"}, wildcard.Lower(r.Word(LogLevel)))
 }

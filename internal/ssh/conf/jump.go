@@ -2,23 +2,12 @@ package conf
 
 import (
 	"fmt"
-	"net"
 	"net/url"
 	"strconv"
 	"strings"
-)
 
-// String returns the hop in the form that ProxyJump takes.
-func (j Hop) String() string {
-	s := j.Name
-	if j.Port > 0 {
-		s = net.JoinHostPort(j.Name, strconv.Itoa(j.Port))
-	}
-	if j.User != "" {
-		s = j.User + "@" + s
-	}
-	return s
-}
+	"sshpace/internal/base/host"
+)
 
 // parseJumpLine reads ProxyJump and returns it as ssh -G prints it: all hops
 // but the last as they are written, the last one in normal form. "none" is
@@ -35,15 +24,15 @@ func parseJumpLine(in input) ([]string, error) {
 		return nil, err
 	}
 	last := hops[len(hops)-1]
-	shown := last.shown()
+	shown := shownJump(last)
 	if i := strings.LastIndexByte(text, ','); i > 0 {
 		shown = text[:i+1] + shown
 	}
 	return []string{shown}, nil
 }
 
-// shown is String, but with brackets around all addresses and no others.
-func (j Hop) shown() string {
+// shownJump is a hop as ssh -G prints it, with brackets around all addresses and no others.
+func shownJump(j host.Endpoint) string {
 	s := j.Name
 	if strings.Contains(s, ":") || strings.Trim(s, "1234567890.") == "" {
 		s = "[" + s + "]"
@@ -52,16 +41,16 @@ func (j Hop) shown() string {
 		s = j.User + "@" + s
 	}
 	if j.Port > 0 {
-		s += ":" + strconv.Itoa(j.Port)
+		s += ":" + strconv.Itoa(int(j.Port))
 	}
 	return s
 }
 
 // ParseJumps reads the hops of ProxyJump, the first one to connect to first.
 // As in ssh, names that are unsafe are no mistake of the file: only the hosts
-// that would go through them are refused, see Hop.check.
-func ParseJumps(s string) ([]Hop, error) {
-	var hops []Hop
+// that would go through them are refused, see checkJump.
+func ParseJumps(s string) ([]host.Endpoint, error) {
+	var hops []host.Endpoint
 	for hop := range strings.SplitSeq(s, ",") {
 		j, err := parseJump(hop)
 		if err != nil {
@@ -72,7 +61,7 @@ func ParseJumps(s string) ([]Hop, error) {
 	return hops, nil
 }
 
-func parseJump(s string) (j Hop, err error) {
+func parseJump(s string) (j host.Endpoint, err error) {
 	rest, uri := strings.CutPrefix(s, "ssh://")
 	at := strings.LastIndexByte(rest, '@')
 	if uri {
@@ -109,10 +98,10 @@ func isDomain(name string) bool {
 	return !strings.ContainsFunc(name, other) && name[0] != '.' && name[0] != '-' && !strings.Contains(name, "..")
 }
 
-// command is the hop as the ssh to it is told of it: ssh puts the hop into a
+// jumpCommand is the hop as the ssh to it is told of it: ssh puts the hop into a
 // ProxyCommand, where tokens stand for the host behind it and the shell takes quotes
 // away. On a command line ssh takes no quotes.
-func (j Hop) command(token tokenFunc, at Source) (_ Hop, err error) {
+func jumpCommand(j host.Endpoint, token tokenFunc, at Source) (_ host.Endpoint, err error) {
 	for _, name := range []*string{&j.User, &j.Name} {
 		if *name, err = expand(*name, token, nil); err != nil {
 			return j, err
@@ -121,7 +110,7 @@ func (j Hop) command(token tokenFunc, at Source) (_ Hop, err error) {
 			*name = bare
 		}
 	}
-	return j, j.check()
+	return j, checkJump(j)
 }
 
 // unquoted is a word as a shell reads it, as far as quotes go.
@@ -141,8 +130,8 @@ func unquoted(s string) string {
 	}
 }
 
-// check refuses a hop that could be taken for an option or reach a shell.
-func (j Hop) check() error {
+// checkJump refuses a hop that could be taken for an option or reach a shell.
+func checkJump(j host.Endpoint) error {
 	if err := CheckUser(j.User); err != nil {
 		return fmt.Errorf("jump user %q: %w", j.User, err)
 	}
@@ -153,12 +142,12 @@ func (j Hop) check() error {
 }
 
 // splitPort splits "host", "host:port" and "[host]:port" (misc.c:hpdelim).
-func splitPort(s string) (host string, port int, err error) {
+func splitPort(s string) (name string, port uint16, err error) {
 	var text string
-	host, text, _ = strings.Cut(s, ":")
+	name, text, _ = strings.Cut(s, ":")
 	if strings.HasPrefix(s, "[") {
 		var closed bool
-		if host, text, closed = strings.Cut(s[1:], "]"); !closed {
+		if name, text, closed = strings.Cut(s[1:], "]"); !closed {
 			return "", 0, ErrUnsafeHost
 		}
 		var found bool
@@ -166,11 +155,12 @@ func splitPort(s string) (host string, port int, err error) {
 			return "", 0, ErrUnsafeHost
 		}
 	}
-	if strings.Contains(host, "/") {
+	if strings.Contains(name, "/") {
 		return "", 0, ErrUnsafeHost
 	}
 	if text != "" {
-		port, err = portNumber(text)
+		number, bad := portNumber(text)
+		port, err = uint16(number), bad
 	}
-	return host, port, err
+	return name, port, err
 }

@@ -36,9 +36,7 @@ const (
 	Compression
 	ConnectionAttempts
 	ConnectTimeout
-	ControlMaster
 	ControlPath
-	ControlPersist
 	ForwardAgent
 	ForwardX11
 	GlobalKnownHostsFile
@@ -72,7 +70,6 @@ const (
 	PubkeyAuthentication
 	RefuseConnection
 	RemoteCommand
-	RequestTTY
 	RequiredRSASize
 	RevokedHostKeys
 	SecurityKeyProvider
@@ -103,9 +100,12 @@ const (
 	DynamicForward
 	LogLevel
 	VersionAddendum
+	ControlMaster
+	ControlPersist
+	RequestTTY
 )
 
-var textNames = strings.Fields(`LocalForward RemoteForward DynamicForward LogLevel VersionAddendum
+var textNames = strings.Fields(`LocalForward RemoteForward DynamicForward LogLevel VersionAddendum ControlMaster ControlPersist RequestTTY
 	AddKeysToAgent ChannelTimeout EnableEscapeCommandline EnableSSHKeysign EscapeChar ExitOnForwardFailure
 	FingerprintHash ForkAfterAuthentication ForwardX11Timeout ForwardX11Trusted GatewayPorts GSSAPIClientIdentity
 	GSSAPIDelegateCredentials GSSAPIKexAlgorithms GSSAPIRenewalForcesRekey GSSAPIServerIdentity GSSAPITrustDNS
@@ -148,8 +148,6 @@ var (
 	orAsk      = append(trueFalse[:4:4], choice{"ask", "ask"})
 	orAlways   = append(trueFalse[:4:4], choice{"always", "always"})
 	strictness = append(orAsk[:5:5], choice{"off", "false"}, choice{"accept-new", "accept-new"})
-	sharing    = append(orAsk[:5:5], choice{"auto", "auto"}, choice{"autoask", "autoask"})
-	terminals  = append(trueFalse[:4:4], choice{"force", "force"}, choice{"auto", "auto"})
 	publicKeys = append(trueFalse[:4:4], choice{"unbound", "unbound"}, choice{"host-bound", "host-bound"})
 	tunnelling = []choice{{"yes", "point-to-point"}, {"true", "point-to-point"}, {"point-to-point", "point-to-point"},
 		{"no", "false"}, {"false", "false"}, {"ethernet", "ethernet"}}
@@ -183,9 +181,7 @@ var specs = [keywordCount]spec{
 	Compression:                      {name: "Compression", choices: compressing, initial: "no"},
 	ConnectionAttempts:               {name: "ConnectionAttempts", parse: parseInt, initial: "1"},
 	ConnectTimeout:                   {name: "ConnectTimeout", parse: parseTime, initial: "none"},
-	ControlMaster:                    {name: "ControlMaster", choices: sharing, initial: "false"},
 	ControlPath:                      {name: "ControlPath", parse: parseString},
-	ControlPersist:                   {name: "ControlPersist", parse: parsePersist, initial: "no"},
 	ForwardAgent:                     {name: "ForwardAgent", parse: parseForwardAgent, initial: "no"},
 	ForwardX11:                       {name: "ForwardX11", choices: yesNo, initial: "no"},
 	GlobalKnownHostsFile:             {name: "GlobalKnownHostsFile", parse: parseHostFiles},
@@ -219,7 +215,6 @@ var specs = [keywordCount]spec{
 	PubkeyAuthentication:             {name: "PubkeyAuthentication", choices: publicKeys, initial: "true"},
 	RefuseConnection:                 {name: "RefuseConnection", parse: parseString, since: Version{10, 1}},
 	RemoteCommand:                    {name: "RemoteCommand", parse: parseCommand},
-	RequestTTY:                       {name: "RequestTTY", choices: terminals, initial: "auto"},
 	RequiredRSASize:                  {name: "RequiredRSASize", parse: parseInt, since: Version{9, 1}, initial: "1024"},
 	RevokedHostKeys:                  {name: "RevokedHostKeys", parse: parseRevoked},
 	SecurityKeyProvider:              {name: "SecurityKeyProvider", parse: parseString, initial: "internal"},

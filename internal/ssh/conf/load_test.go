@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/ssh/conf"
 )
 
@@ -35,7 +36,7 @@ func mustLoad(t *testing.T, params conf.Params) *conf.Config {
 
 func mustResolve(t *testing.T, c *conf.Config, name string) *conf.Resolved {
 	t.Helper()
-	r, err := c.Resolve(t.Context(), conf.Hop{Name: name})
+	r, err := c.Resolve(t.Context(), host.Endpoint{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,27 +224,26 @@ func TestOlderRelease(t *testing.T) {
 
 func TestGaps(t *testing.T) {
 	for name, tt := range map[string]struct {
-		text    string
-		gaps    int
-		perHost bool
+		text string
+		gaps int
 	}{
-		"exec":                        {"Match exec true\n Port 23", 1, false},
-		"exec about the host":         {"Match exec \"test %h = a\"\n Port 23", 1, true},
-		"exec that cannot matter":     {"Match exec true host b\n Port 23", 0, false},
-		"exec behind a false one":     {"Match host b exec true\n Port 23", 0, false},
-		"localnetwork":                {"Match localnetwork 10.0.0.0/8\n Port 23", 1, false},
-		"version":                     {"Match version OpenSSH_9*\n Port 23", 1, false},
-		"unknown keyword":             {"Host b\n NewThing yes", 1, false},
-		"ignored":                     {"IgnoreUnknown New*\nNewThing yes", 0, false},
-		"canonical":                   {"CanonicalizeHostname yes\nCanonicalDomains x.org", 1, true},
-		"canonical, but many dots":    {"CanonicalizeHostname yes\nCanonicalDomains x.org\nHostName a.b.c", 0, false},
-		"cname":                       {"CanonicalizePermittedCNAMEs *:*", 1, true},
-		"algorithms without defaults": {"Ciphers +aes128-cbc", 1, false},
-		"include about the host":      {"Include %h", 1, true},
+		"exec":                        {"Match exec true\n Port 23", 1},
+		"exec about the host":         {"Match exec \"test %h = a\"\n Port 23", 1},
+		"exec that cannot matter":     {"Match exec true host b\n Port 23", 0},
+		"exec behind a false one":     {"Match host b exec true\n Port 23", 0},
+		"localnetwork":                {"Match localnetwork 10.0.0.0/8\n Port 23", 1},
+		"version":                     {"Match version OpenSSH_9*\n Port 23", 1},
+		"unknown keyword":             {"Host b\n NewThing yes", 1},
+		"ignored":                     {"IgnoreUnknown New*\nNewThing yes", 0},
+		"canonical":                   {"CanonicalizeHostname yes\nCanonicalDomains x.org", 1},
+		"canonical, but many dots":    {"CanonicalizeHostname yes\nCanonicalDomains x.org\nHostName a.b.c", 0},
+		"cname":                       {"CanonicalizePermittedCNAMEs *:*", 1},
+		"algorithms without defaults": {"Ciphers +aes128-cbc", 1},
+		"include about the host":      {"Include %h", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := resolveText(t, tt.text, "a", nil)
-			if len(r.Gaps) != tt.gaps || len(r.Gaps) > 0 && r.Gaps[0].PerHost != tt.perHost {
+			if len(r.Gaps) != tt.gaps {
 				t.Errorf("gaps %v", r.Gaps)
 			}
 		})
@@ -318,10 +318,10 @@ func TestUnsafeNames(t *testing.T) {
 		}
 	}
 	c := mustLoad(t, conf.Params{Flags: conf.Flags{Config: "none"}})
-	if _, err := c.Resolve(t.Context(), conf.Hop{Name: "-x"}); !errors.Is(err, conf.ErrUnsafeHost) {
+	if _, err := c.Resolve(t.Context(), host.Endpoint{Name: "-x"}); !errors.Is(err, conf.ErrUnsafeHost) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := c.Resolve(t.Context(), conf.Hop{Name: "a", User: "x;y"}); !errors.Is(err, conf.ErrUnsafeUser) {
+	if _, err := c.Resolve(t.Context(), host.Endpoint{Name: "a", User: "x;y"}); !errors.Is(err, conf.ErrUnsafeUser) {
 		t.Errorf("got %v", err)
 	}
 }

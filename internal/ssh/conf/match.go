@@ -176,9 +176,9 @@ func (s *state) criterion(ctx context.Context, c criterion) (ok bool, gap *Gap, 
 	case byOriginalHost:
 		return matchHostname(s.query.Name, c.arg), nil, nil
 	case byUser:
-		return matchList(s.user(), c.arg, false), nil, nil
+		return wildcard.MatchList(s.user(), c.arg), nil, nil
 	case byLocalUser:
-		return matchList(s.config.system.User, c.arg, false), nil, nil
+		return wildcard.MatchList(s.config.system.User, c.arg), nil, nil
 	case byExec:
 		return s.exec(ctx, c.arg)
 	case byTag:
@@ -188,26 +188,26 @@ func (s *state) criterion(ctx context.Context, c criterion) (ok bool, gap *Gap, 
 	case byVersion:
 		return s.sshVersion(c.arg)
 	case bySessionType:
-		return matchList(s.sessionType(), c.arg, false), nil, nil
+		return wildcard.MatchList(s.sessionType(), c.arg), nil, nil
 	case byCommand:
 		return matchOrEmpty(s.config.params.Command, c.arg), nil, nil
 	}
 	return false, &Gap{Reason: "Match has a criterion of a newer ssh"}, nil
 }
 
-// matchOrEmpty is matchList, but that nothing matches only nothing.
+// matchOrEmpty is wildcard.MatchList, but that nothing matches only nothing.
 func matchOrEmpty(s, list string) bool {
 	if s == "" {
 		return list == ""
 	}
-	return matchList(s, list, false)
+	return wildcard.MatchList(s, list)
 }
 
 // exec runs the command of a Match exec.
 func (s *state) exec(ctx context.Context, command string) (bool, *Gap, error) {
 	run := s.config.system.Exec
 	if run == nil {
-		return false, &Gap{Reason: "Match exec runs a program", PerHost: mentionsHost(command)}, nil
+		return false, &Gap{Reason: "Match exec runs a program"}, nil
 	}
 	c, err := s.connection()
 	if err != nil {
@@ -260,7 +260,7 @@ func (s *state) sshVersion(patterns string) (bool, *Gap, error) {
 	if d == nil || d.Release == "" {
 		return false, &Gap{Reason: "Match version asks for the installed ssh"}, nil
 	}
-	return matchList(d.Release, patterns, false), nil, nil
+	return wildcard.MatchList(d.Release, patterns), nil, nil
 }
 
 // sessionType is what Match sessiontype compares: a command runs by "exec".

@@ -202,7 +202,7 @@ func (r *reader) statement(scope int, name string, in input, s stmt) error {
 	k := byName[name]
 	s.name, s.key, s.value.Args = name, k, in.args
 	if !k.Text() {
-		if k <= kwInclude || !in.version.AtLeast(specs[k].since) || specs[k].vendor && !r.config.defaults.patched() {
+		if k <= kwInclude || !r.config.defaults.knows(k) {
 			r.config.unknown = append(r.config.unknown, s)
 			return nil
 		}
@@ -324,7 +324,7 @@ func (r *reader) includeToken(p *place) tokenFunc {
 	c := connection{system: &r.config.system}
 	return func(t byte) (string, bool) {
 		if strings.IndexByte(tokensAboutHost, t) >= 0 {
-			r.config.gaps = append(r.config.gaps, Gap{"Include depends on the host", p.origin(), true})
+			r.config.gaps = append(r.config.gaps, Gap{"Include depends on the host", p.origin()})
 			return "%" + string(t), true
 		}
 		return c.token(t)

@@ -6,41 +6,9 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// Longest single pattern of a list that ssh accepts (match.c).
-const maxSubpattern = 1023
-
-// matchList reports whether s matches a comma-separated pattern list: some
-// pattern matches and no pattern behind a ! does (match.c:match_pattern_list).
-func matchList(s, list string, fold bool) bool {
-	matched, negated := scanList(s, list, fold)
-	return matched && !negated
-}
-
-func scanList(s, list string, fold bool) (matched, negated bool) {
-	for list != "" {
-		var pattern string
-		pattern, list, _ = strings.Cut(list, ",")
-		pattern, not := strings.CutPrefix(pattern, "!")
-		if len(pattern) > maxSubpattern {
-			return false, false
-		}
-		if fold {
-			pattern = wildcard.Lower(pattern)
-		}
-		switch {
-		case !wildcard.Match(s, pattern):
-		case not:
-			return matched, true
-		default:
-			matched = true
-		}
-	}
-	return matched, false
-}
-
-// matchHostname is matchList without regard to case (match.c:match_hostname).
+// matchHostname is wildcard.MatchList without regard to case (match.c:match_hostname).
 func matchHostname(host, list string) bool {
-	return matchList(wildcard.Lower(host), list, true)
+	return wildcard.MatchListFold(wildcard.Lower(host), list)
 }
 
 // hostPattern is one argument of a Host line.

@@ -2,15 +2,15 @@ package conf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/base/wildcard"
 )
-
-// Port of ssh where nothing else is said (IANA).
 
 // Most identity files and certificates of one connection (readconf.h
 // SSH_MAX_IDENTITY_FILES, SSH_MAX_CERTIFICATE_FILES).
@@ -19,7 +19,7 @@ const maxIdentities = 100
 // state is the resolution of one host in progress.
 type state struct {
 	config *Config
-	query  Hop
+	query  host.Endpoint
 	host   string // what Host lines match: the argument, later the canonical name
 	final  bool   // in the second pass
 
@@ -29,7 +29,6 @@ type state struct {
 	certs   []identityClass
 	ignore  int // seq of the IgnoreUnknown in force
 	active  map[int]bool
-	class   uint64
 	gaps    []Gap
 	err     error
 }
@@ -37,19 +36,21 @@ type state struct {
 // Resolve returns what ssh would use for a host. Errors are those for which
 // ssh would refuse to connect: an unsafe name, an unknown token, a variable
 // that is not set, an algorithm list that comes to nothing, a jump host loop.
-func (c *Config) Resolve(ctx context.Context, q Hop) (*Resolved, error) {
+func (c *Config) Resolve(ctx context.Context, q host.Endpoint) (*Resolved, error) {
 	if err := CheckHost(q.Name); err != nil {
 		return nil, fmt.Errorf("host %q: %w", q.Name, err)
 	}
 	if err := CheckUser(q.User); err != nil {
 		return nil, fmt.Errorf("user %q: %w", q.User, err)
 	}
-	s := &state{config: c, query: q, host: q.Name, gaps: slices.Clone(c.gaps), class: classSeed}
+	s := &state{config: c, query: q, host: q.Name, gaps: slices.Clone(c.gaps)}
 	s.commandLine()
 	if err := s.pass(ctx); err != nil {
 		return nil, fmt.Errorf("host %s: %w", q.Name, err)
 	}
-	s.checkUnknown()
+	if err := s.checkUnknown(); err != nil {
+		return nil, err // whatever the host
+	}
 	if err := s.resolveHost(ctx); err != nil {
 		return nil, fmt.Errorf("host %s: %w", q.Name, err)
 	}
@@ -70,7 +71,7 @@ func (s *state) commandLine() {
 		s.set[User] = &Value{[]string{s.query.User}, query}
 	}
 	if s.query.Port > 0 && s.set[Port] == nil {
-		s.set[Port] = &Value{[]string{strconv.Itoa(s.query.Port)}, query}
+		s.set[Port] = &Value{[]string{strconv.Itoa(int(s.query.Port))}, query}
 	}
 }
 
@@ -93,20 +94,11 @@ func (s *state) pass(ctx context.Context) error {
 	return s.err
 }
 
-// FNV-1a, 64 bit, over the numbers of active segments.
-const (
-	classSeed  = 0xcbf29ce484222325
-	classPrime = 0x100000001b3
-)
-
 func (s *state) segment(ctx context.Context, i int) error {
 	seg := &s.config.segments[i]
 	active, err := s.scope(ctx, seg.scope)
 	if err != nil || !active {
 		return err
-	}
-	if seg.scope > 0 {
-		s.class = (s.class ^ uint64(i)) * classPrime
 	}
 	for i := range seg.stmts {
 		s.apply(&seg.stmts[i])
@@ -230,14 +222,20 @@ func (s *state) user() string {
 	return s.config.system.User
 }
 
-// checkUnknown leaves a Gap for each unknown keyword that no IgnoreUnknown
-// read before it covers. ssh looks at keywords in inactive blocks as well.
-func (s *state) checkUnknown() {
-	patterns := s.word(IgnoreUnknown)
-	for _, u := range s.config.unknown {
-		if patterns != "" && s.ignore < u.seq && matchList(u.name, patterns, true) {
-			continue
+// checkUnknown refuses each keyword that the installed ssh does not know, unless an
+// IgnoreUnknown read before it covers it. One that only ssh knows leaves a Gap, and so does
+// one of which ssh was not asked (CheckText). ssh looks at keywords in inactive blocks as well.
+func (s *state) checkUnknown() error {
+	c, patterns := s.config, s.word(IgnoreUnknown)
+	for _, u := range c.unknown {
+		newer := !c.checked || slices.Contains(c.refused, u.name)
+		switch {
+		case newer && patterns != "" && s.ignore < u.seq && wildcard.MatchListFold(u.name, patterns):
+		case newer && c.checked:
+			return &ConfigError{u.value.Origin, errors.New("Bad configuration option: " + u.name)}
+		default:
+			s.gaps = append(s.gaps, Gap{"unknown keyword " + u.name, u.value.Origin})
 		}
-		s.gaps = append(s.gaps, Gap{Reason: "unknown keyword " + u.name, Origin: u.value.Origin})
 	}
+	return nil
 }

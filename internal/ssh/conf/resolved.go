@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sshpace/internal/base/host"
 )
 
 // Resolved is the effective configuration of one host. It does not change.
@@ -19,10 +21,9 @@ type Resolved struct {
 	config  *Config
 	set     [keywordCount]*Value
 	several lists
-	jumps   []Hop
+	jumps   []host.Endpoint
 	ordered bool // see KeepsHostKeyOrder
 	conn    connection
-	class   uint64
 }
 
 // lists are the values of keywords that may have several.
@@ -57,9 +58,8 @@ func (l *lists) add(k Keyword, v Value) { l.put(k, append(l.of(k), v)) }
 
 // Gap is one thing that only ssh itself, a program or the DNS can tell.
 type Gap struct {
-	Reason  string
-	Origin  Origin
-	PerHost bool // the answer differs from host to host, even in the same blocks
+	Reason string
+	Origin Origin
 }
 
 // String returns the reason and its place.

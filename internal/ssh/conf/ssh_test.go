@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/ssh/conf"
 )
 
@@ -116,7 +117,7 @@ func (l *lab) write(t testing.TB, name, text string) string {
 // call is one command line: flags and a host.
 type call struct {
 	params conf.Params
-	query  conf.Hop
+	query  host.Endpoint
 	args   []string // as ssh takes them
 }
 

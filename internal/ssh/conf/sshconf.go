@@ -4,7 +4,7 @@
 // the first value wins, identity files accumulate, Host and Match select,
 // Include nests, a second pass follows canonicalisation and "Match final".
 //
-// Load reads the files under the flags of a command, Config.Resolve answers for one Hop, and
+// Load reads the files under the flags of a command, Config.Resolve answers for one host, and
 // the Resolved has each value in the words of ssh -G. A mistake in a file is a *ConfigError
 // with its place. A Config is read-only and may be shared.
 //
@@ -15,9 +15,8 @@
 // with it. Every value carries its Origin. What the package cannot know by itself
 // (a keyword of a newer ssh, Match exec when running programs is not allowed,
 // names that only the DNS can complete) is listed in Resolved.Gaps; an Asker
-// then puts the question to `ssh -G`, once for each class of hosts that go
-// through the same blocks. Decide says whether the native engine can serve a
-// configuration or only the ssh program can.
+// then puts the question to `ssh -G`. Decide says whether the native engine can
+// serve a configuration or only the ssh program can.
 //
 // The package opens no connection, runs no program and asks no DNS server but
 // through functions that the caller hands in.
@@ -59,15 +58,6 @@ type Params struct {
 	Command  string // the command to run, for "Match command"
 	System   System
 	Defaults *Defaults // of the installed ssh; nil = none installed
-}
-
-// Hop names one host, which a user wants or ProxyJump goes through. User and Port are those
-// of "user@host:port", and what its configuration says where they are not given; they are
-// weaker than the flags in Params and stronger than every file.
-type Hop struct {
-	Name string
-	User string
-	Port int // 0 = not given
 }
 
 // Source is where a value comes from.

@@ -7,37 +7,43 @@ import (
 	"slices"
 	"strings"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/base/wildcard"
 )
 
 // CheckText has the installed ssh check what this package cannot: the lines that are kept
-// as text, and the names in lists of algorithms. ssh reads them as options (-o), by the
-// same rules as in a file, and does nothing else (-V): one call for all hosts. A mistake
-// is a *ConfigError with the place. Call it before c is shared: keywords of a newer ssh
-// become unknown ones.
+// as text, the names in lists of algorithms, and keywords that are not known here. ssh reads
+// them as options (-o), by the same rules as in a file, and does nothing else (-V): as a rule
+// one call for all hosts. A mistake is a *ConfigError with the place. Call it before c is
+// shared: what ssh does not know either is refused from then on.
 func (c *Config) CheckText(ctx context.Context, run Runner) error {
-	newer, err := newerKeywords(ctx, run, c.text())
-	for i := range c.unchecked {
-		if slices.Contains(newer, c.unchecked[i].name) {
-			c.unknown = append(c.unknown, c.unchecked[i])
+	newer, err := newerKeywords(ctx, run, once(c.unchecked))
+	if err != nil {
+		return err
+	}
+	for _, s := range c.unchecked {
+		if slices.Contains(newer, s.name) {
+			c.unknown = append(c.unknown, s)
 		}
 	}
+	c.refused, err = newerKeywords(ctx, run, once(c.unknown))
+	c.checked = err == nil
 	return err
 }
 
-// TextTaken tells whether the installed ssh takes all that CheckText is about.
+// TextTaken tells whether the installed ssh takes the lines that are kept as text.
 func (c *Config) TextTaken(ctx context.Context, run Runner) (bool, error) {
-	newer, err := newerKeywords(ctx, run, c.text())
+	newer, err := newerKeywords(ctx, run, once(c.unchecked))
 	if _, mistake := errors.AsType[*ConfigError](err); mistake {
 		return false, nil
 	}
 	return len(newer) == 0, err
 }
 
-// text is each line once.
-func (c *Config) text() []stmt {
+// once is each line once.
+func once(lines []stmt) []stmt {
 	seen := map[string]bool{}
-	return slices.DeleteFunc(slices.Clone(c.unchecked), func(s stmt) bool {
+	return slices.DeleteFunc(slices.Clone(lines), func(s stmt) bool {
 		again := seen[s.line]
 		seen[s.line] = true
 		return again
@@ -101,7 +107,7 @@ func refusal(err error, stderr []byte) (reason string, ok bool) {
 
 // Explained is Resolve with what is kept as text in the words of ssh -G, which is asked
 // if there is any such line. Where it does not answer the text stays, with a Gap.
-func (a *Asker) Explained(ctx context.Context, q Hop) (*Resolved, error) {
+func (a *Asker) Explained(ctx context.Context, q host.Endpoint) (*Resolved, error) {
 	r, err := a.Resolve(ctx, q)
 	if err != nil || a.config.defaults == nil || len(a.config.unchecked) == 0 {
 		return r, err

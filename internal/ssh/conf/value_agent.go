@@ -2,7 +2,6 @@ package conf
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"sshpace/internal/base/wildcard"
@@ -48,25 +47,4 @@ func validEnvName(name string) bool {
 		}
 	}
 	return name != ""
-}
-
-func parsePersist(in input) ([]string, error) {
-	arg, err := in.single()
-	if err != nil {
-		return nil, err
-	}
-	switch arg {
-	case "no", "false":
-		return []string{"no"}, nil
-	case "yes", "true":
-		return []string{"yes"}, nil
-	}
-	secs, ok := seconds(arg, in.version)
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("bad ControlPersist argument %q", arg)
-	case secs == 0:
-		return []string{"yes"}, nil
-	}
-	return []string{strconv.Itoa(secs)}, nil
 }

@@ -34,7 +34,7 @@ func (k *keepAlive) tick() {
 	if k.ended.Load() {
 		return
 	}
-	if k.link.net.flow.stuck() {
+	if k.link.net.flow.Stuck() {
 		k.missed.Store(0)
 		k.timer.Reset(k.every)
 		return

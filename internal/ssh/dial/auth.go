@@ -2,7 +2,6 @@ package dial
 
 import (
 	"context"
-	"crypto/rsa"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +14,10 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/transport"
 )
 
@@ -280,7 +281,7 @@ func (s *keySet) direct(k signer, n int) bool {
 func (l *login) signers() ([]ssh.Signer, error) {
 	var out []ssh.Signer
 	for _, k := range l.set.inOrder() {
-		if bits := rsaBits(k.PublicKey()); bits > 0 && bits < l.target.minRSABits() {
+		if bits := knownhosts.RSABits(k.PublicKey()); bits > 0 && bits < l.target.minRSABits() {
 			l.unfit = fmt.Errorf("an RSA key of %d bits is not used, RequiredRSASize is %d", bits, l.target.minRSABits())
 			continue
 		}
@@ -308,10 +309,7 @@ func (l *login) succeeded() {
 // certificate form. As in ssh, SHA-1 is used where it is named, and the order is
 // that of allowed.
 func signatureAlgorithms(keyType string, allowed []string) []string {
-	base, isCert := strings.CutSuffix(keyType, "-cert-v01@openssh.com")
-	if isCert && strings.HasPrefix(base, "sk-") {
-		base += "@openssh.com"
-	}
+	base := alg.Plain(keyType)
 	algs := []string{base}
 	if base == ssh.KeyAlgoRSA {
 		algs = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
@@ -322,29 +320,13 @@ func signatureAlgorithms(keyType string, allowed []string) []string {
 	algs = append(algs, base)
 	named := make([]string, 0, len(algs))
 	for _, name := range allowed {
-		plain, cert := strings.CutSuffix(name, "-cert-v01@openssh.com")
-		if cert && strings.HasPrefix(plain, "sk-") {
-			plain += "@openssh.com"
-		}
-		if cert == isCert && slices.Contains(algs, plain) && !slices.Contains(named, plain) {
+		plain := alg.Plain(name)
+		ofCert := plain != name
+		if ofCert == (base != keyType) && slices.Contains(algs, plain) && !slices.Contains(named, plain) {
 			named = append(named, plain)
 		}
 	}
 	return named
-}
-
-// rsaBits is the length of an RSA key, also of one inside a certificate; 0 for
-// keys of other types.
-func rsaBits(key ssh.PublicKey) int {
-	if cert, ok := key.(*ssh.Certificate); ok {
-		key = cert.Key
-	}
-	if c, ok := key.(ssh.CryptoPublicKey); ok {
-		if k, ok := c.CryptoPublicKey().(*rsa.PublicKey); ok {
-			return k.N.BitLen()
-		}
-	}
-	return 0
 }
 
 // boundSigner is a key bound to one login, so that the login's end also ends

@@ -3,6 +3,7 @@ package dial_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/sshtest"
@@ -187,12 +189,12 @@ func TestSlowAgent(t *testing.T) {
 	answer := make(chan struct{})
 	release := sync.OnceFunc(func() { close(answer) })
 	defer release()
-	defer time.AfterFunc(20*time.Second, release).Stop()
+	defer time.AfterFunc(2*time.Minute, release).Stop()
 	a.wait = func() { <-answer }
 	tg.ConnectTimeout = 300 * time.Millisecond
 	start := time.Now()
 	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]
-	if r.Class != fleet.TimedOut || time.Since(start) > 15*time.Second {
+	if r.Class != fleet.TimedOut || time.Since(start) > time.Minute {
 		t.Errorf("after %v: %+v", time.Since(start), r)
 	}
 }
@@ -210,18 +212,20 @@ func TestMuteAgent(t *testing.T) {
 	}
 	defer l.Close()
 	tg := sshdTarget(s)
-	tg.ConnectTimeout = 3 * time.Second
 	for _, files := range [][]string{{s.Key}, nil} {
-		tg.Identity = dial.Identity{Agent: socket, Files: files}
-		var warned []string
-		o := dial.Options{Warn: func(text ...string) { warned = append(warned, text...) }}
-		r := runWith(t, fleet.Params{}, o, tg, hosts(3), fleet.Command{Line: "true"}, &collect{})[0]
-		if len(warned) != 1 || !strings.Contains(warned[0], socket+": no answer within 3s") {
-			t.Errorf("with files %q: warned %q", files, warned)
-		}
-		if files != nil && r.Status() != fleet.OK || files == nil && (r.Class != fleet.AuthFailed || !strings.Contains(r.Hint, "no answer within")) {
-			t.Errorf("with files %q: %+v", files, r)
-		}
+		waittest.InTime(t, time.Second, func(limit time.Duration) error {
+			tg.ConnectTimeout, tg.Identity = limit, dial.Identity{Agent: socket, Files: files}
+			var warned []string
+			o := dial.Options{Warn: func(text ...string) { warned = append(warned, text...) }}
+			r := runWith(t, fleet.Params{}, o, tg, hosts(3), fleet.Command{Line: "true"}, &collect{})[0]
+			if len(warned) != 1 || !strings.Contains(warned[0], fmt.Sprintf("%s: no answer within %v", socket, limit)) {
+				return fmt.Errorf("with files %q: warned %q", files, warned)
+			}
+			if files != nil && r.Status() != fleet.OK || files == nil && (r.Class != fleet.AuthFailed || !strings.Contains(r.Hint, "no answer within")) {
+				return fmt.Errorf("with files %q: %+v", files, r)
+			}
+			return nil
+		})
 	}
 }
 
@@ -436,14 +440,17 @@ func TestJumpFaults(t *testing.T) {
 func TestLostBastion(t *testing.T) {
 	bastion := (&sshtest.Server{}).Start(t)
 	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { io.WriteString(x, "started\n"); <-x.Signals }}).Start(t)
-	cable := through(t, bastion.Port(), relay.Options{})
-	tg, jump := target(t, s), target(t, bastion)
-	jump.HostName, jump.Port = "127.0.200.1", cable.Port()
-	jump.AliveInterval, jump.AliveCountMax = 2*time.Second, 1
-	tg.Jump = &jump
-	c := collect{onEvent: func(fleet.Event) error { cable.Freeze(); return nil }}
-	r := run(t, fleet.Params{}, tg, []host.Host{{Name: "127.0.9.9"}}, fleet.Command{Line: "x"}, &c)[0]
-	if r.Class != fleet.Lost || r.Ran != fleet.RanUnknown {
-		t.Errorf("got %+v", r)
-	}
+	waittest.InTime(t, time.Second, func(limit time.Duration) error {
+		cable := through(t, bastion.Port(), relay.Options{})
+		tg, jump := target(t, s), target(t, bastion)
+		jump.HostName, jump.Port = "127.0.200.1", cable.Port()
+		jump.AliveInterval, jump.AliveCountMax = limit, 1
+		tg.Jump = &jump
+		c := collect{onEvent: func(fleet.Event) error { cable.Freeze(); return nil }}
+		r := run(t, fleet.Params{}, tg, []host.Host{{Name: "127.0.9.9"}}, fleet.Command{Line: "x"}, &c)[0]
+		if r.Class != fleet.Lost || r.Ran != fleet.RanUnknown {
+			return fmt.Errorf("got %+v", r)
+		}
+		return nil
+	})
 }

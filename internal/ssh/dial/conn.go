@@ -7,12 +7,11 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/session"
 	"sshpace/internal/sys/tcp"
 )
 
@@ -20,10 +19,10 @@ import (
 // SSH libraries hide: what the peer said first decides whether a close means
 // "slow down", "no SSH here" or a broken server. It also saves x/crypto's one
 // system call per byte of the version line, and stops reading while our own output is
-// stuck (flow).
+// stuck (session.Flow).
 type conn struct {
 	*tcp.QuickConn
-	flow    flow
+	flow    *session.Flow
 	reached atomic.Uint32 // fleet.Phase
 
 	alive func()
@@ -52,9 +51,8 @@ var errWrongBanner = errors.New("not an SSH 2 version line")
 
 // newConn calls alive as soon as the version line has come.
 func newConn(c net.Conn, alive func()) *conn {
-	w := &conn{QuickConn: tcp.Quick(c), alive: alive}
+	w := &conn{QuickConn: tcp.Quick(c), alive: alive, flow: session.NewFlow()}
 	w.reach(fleet.PhaseKex)
-	w.flow.init()
 	return w
 }
 
@@ -77,12 +75,12 @@ func (c *conn) Read(p []byte) (int, error) {
 		}
 		return n, nil
 	}
-	c.flow.wait()
+	c.flow.Wait()
 	n, err := c.QuickConn.Read(p)
 	if n > 0 && !c.after.Load() {
 		c.after.Store(true)
 	}
-	c.flow.came(n)
+	c.flow.Came(n)
 	return n, err
 }
 
@@ -182,7 +180,7 @@ func (c *conn) peer(t *Target) string {
 
 // Close also wakes a reader that waits for our output.
 func (c *conn) Close() error {
-	c.flow.close()
+	c.flow.Close()
 	return c.QuickConn.Close()
 }
 
@@ -192,93 +190,3 @@ func (c *conn) Close() error {
 func (c *conn) closeOn(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { c.Close() })
 }
-
-// flow keeps the output that waits inside x/crypto small. Its window is 2 MiB a
-// channel and cannot be set; a thousand hosts that talk faster than our output
-// takes it would need 2 GB. So while much has come in and was not taken yet, the
-// connection is not read; TCP then holds the server up.
-//
-// What came in is counted in bytes of the connection, more than what can be
-// taken. So when the taker waits although much seems to be there, it is the
-// count that is wrong: it begins anew.
-type flow struct {
-	backlog atomic.Int64 // bytes that came in and were not taken, about
-	handing atomic.Int32 // pieces of output being handed over right now
-	taken   atomic.Int64 // pieces taken so far
-
-	wake chan struct{} // holds one: something was taken or handed over
-	done chan struct{} // closed with the connection
-	once sync.Once
-}
-
-const (
-	// maxBacklog is how much may wait for one host.
-	maxBacklog = 64 << 10
-	// takeTime is more than a taker needs for what is there.
-	takeTime = time.Millisecond
-)
-
-func (f *flow) init() { f.wake, f.done = make(chan struct{}, 1), make(chan struct{}) }
-
-func (f *flow) came(n int) { f.backlog.Add(int64(n)) }
-
-// wait returns when more may be read. Only the reader calls it.
-func (f *flow) wait() {
-	for f.backlog.Load() > maxBacklog {
-		if !f.again() {
-			return
-		}
-	}
-}
-
-// again waits for the taker, and tells whether to look once more.
-func (f *flow) again() bool {
-	taken := f.taken.Load()
-	var idle <-chan time.Time // never, while output is being handed over
-	if f.handing.Load() == 0 {
-		t := time.NewTimer(takeTime)
-		defer t.Stop()
-		idle = t.C
-	}
-	select {
-	case <-f.wake:
-		return true
-	case <-f.done:
-		return false
-	case <-idle:
-		if f.taken.Load() == taken && f.handing.Load() == 0 {
-			f.backlog.Store(0)
-		}
-		return true
-	}
-}
-
-// begin says that n bytes were taken and are being handed over; empty that
-// nothing more waited when they were taken.
-func (f *flow) begin(n int, empty bool) {
-	f.handing.Add(1)
-	f.taken.Add(1)
-	if empty {
-		f.backlog.Store(0)
-	} else {
-		f.backlog.Add(-int64(n))
-	}
-	f.nudge()
-}
-
-func (f *flow) end() {
-	f.handing.Add(-1)
-	f.nudge()
-}
-
-// stuck tells whether output is being handed over right now.
-func (f *flow) stuck() bool { return f.handing.Load() > 0 }
-
-func (f *flow) nudge() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (f *flow) close() { f.once.Do(func() { close(f.done) }) }

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/channel"
+	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/transport"
 )
 
@@ -38,7 +40,7 @@ func (unobserved) Reached(fleet.Phase)                 {}
 // link is an authenticated connection.
 type link struct {
 	ssh.Conn
-	own   *transport.Muxed // Conn, if it is not x/crypto's
+	own   *channel.Named // Conn, if it is not x/crypto's
 	net   *conn
 	chans <-chan ssh.NewChannel // x/crypto's, to be refused
 	reqs  <-chan *ssh.Request
@@ -60,26 +62,27 @@ func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *tr
 	if err != nil {
 		return nil, err
 	}
-	if _, err := e.keys.set(ctx, t); err != nil { // before the server's time begins: an agent may be silent
+	server := admitKey(t, addrs)
+	if err := p.Admit(ctx, server); err != nil {
 		return nil, interrupted(ctx)
 	}
-	if err := p.Admit(ctx, admitKey(t, addrs)); err != nil {
+	keys, err := e.keys.set(ctx, t) // before the server's time begins: an agent may be silent
+	if err != nil {
 		return nil, interrupted(ctx)
 	}
 	growStack()
 	ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout(), fleet.ErrConnectTimeout)
 	defer cancel()
-	server := admitKey(t, addrs)
-	classic := e.classic.has(server)
-	l, err := e.tryConnect(ctx, t, addrs, p, command, classic)
+	_, classic := e.classic.Load(server)
+	l, err := e.tryConnect(ctx, t, addrs, keys, p, command, classic)
 	if own := (*Error)(nil); !classic && errors.As(err, &own) && own.unmatched && !own.MayRun {
-		e.classic.add(server)
-		return e.tryConnect(ctx, t, addrs, p, nil, true)
+		e.classic.Store(server, true)
+		return e.tryConnect(ctx, t, addrs, keys, p, nil, true)
 	}
 	return l, err
 }
 
-func (e *Engine) tryConnect(ctx context.Context, t *Target, addrs []netip.Addr, p progress, command *transport.Command, classic bool) (*link, error) {
+func (e *Engine) tryConnect(ctx context.Context, t *Target, addrs []netip.Addr, keys *keySet, p progress, command *transport.Command, classic bool) (*link, error) {
 	p.Reached(fleet.PhaseConnect)
 	e.step(transport.StepDial)
 	raw, err := e.dial(ctx, t, addrs)
@@ -87,7 +90,7 @@ func (e *Engine) tryConnect(ctx context.Context, t *Target, addrs []netip.Addr, 
 		return nil, err
 	}
 	e.step(transport.StepConnect)
-	return e.handshake(ctx, t, p, raw, command, classic)
+	return e.handshake(ctx, t, keys, p, raw, command, classic)
 }
 
 // addresses resolves the target; a jump host or a ProxyCommand does it itself.
@@ -153,19 +156,12 @@ func dialOne(ctx context.Context, d *net.Dialer, a netip.Addr, port, left int) (
 // checkHostKey decides about the server's key: first its length, as ssh does
 // (sshconnect2.c, verify_host_key_callback).
 func (t *Target) checkHostKey(name string, port int, remote net.Addr, key ssh.PublicKey) error {
-	if bits, least := rsaBits(key), t.minRSABits(); bits > 0 && bits < least {
+	if bits, least := knownhosts.RSABits(key), t.minRSABits(); bits > 0 && bits < least {
 		return &HostKeyError{Class: fleet.HostKeyWeak,
 			Text: fmt.Sprintf("host key of %s is an RSA key of %d bits, RequiredRSASize is %d", name, bits, least),
 			Hint: "give the server an Ed25519 host key or a longer one"}
 	}
 	return t.HostKeys.Check(name, port, remote, key)
-}
-
-func (e *Engine) version() string {
-	if e.opts.ClientVersion != "" {
-		return e.opts.ClientVersion
-	}
-	return "SSH-2.0-sshpace"
 }
 
 // asError makes any error an *Error.

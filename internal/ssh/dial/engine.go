@@ -1,7 +1,6 @@
 package dial
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/session"
 	"sshpace/internal/ssh/transport"
 )
 
@@ -31,8 +31,6 @@ type Options struct {
 	Warn func(text ...string)
 	// Lookup resolves names; nil is the system's resolver.
 	Lookup func(ctx context.Context, network, name string) ([]netip.Addr, error)
-	// ClientVersion is the version line; "" is "SSH-2.0-sshpace".
-	ClientVersion string
 	// NoKillSession forbids a second session for ending a command whose server
 	// refuses signals (root, old servers). A forced command of root's (sshd_config(5)
 	// ForceCommand) would run once more in that session; nothing tells it apart.
@@ -50,10 +48,12 @@ type Engine struct {
 	names    *names
 	keys     *keyring
 	jumps    *jumps
-	classic  classics
-	tables   sync.Once
-	life     context.Context // of the connections to agents and jump hosts
-	die      context.CancelFunc
+	// classic are the servers of a run that have nothing in common with package transport: they
+	// get x/crypto's own handshake, which knows older algorithms.
+	classic sync.Map
+	tables  sync.Once
+	life    context.Context // of the connections to agents and jump hosts
+	die     context.CancelFunc
 }
 
 var _ fleet.Executor = (*Engine)(nil)
@@ -114,67 +114,27 @@ func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a *fleet
 // command runs one command on an authenticated link and closes it.
 func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fleet.Attempt, mayKill bool) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
-	stopInput := func() {}
-	defer func() { stopInput() }() // when the connection has ended, and what is being sent with it
 	gone := l.serve()
 	alive := l.keepAlive(t)
-	defer func() { <-gone }()
 	defer alive.stop()
-	defer l.Close()
-
-	abort := context.AfterFunc(a.Abort(), func() { l.net.Close() })
-	defer abort()
 	starting, cancel := context.WithDeadlineCause(ctx, l.usable, fleet.ErrConnectTimeout)
 	defer cancel()
-	begun := sched.After(starting, func() time.Duration { return fleet.AnswerGrace(starting) }, func() { l.net.Close() })
-	defer begun()
-
-	s, err := l.open(a.Output, cmd.Dialogue != nil)
-	if err == nil && !l.asked { // then nothing is asked for any more
-		err = context.Cause(ctx)
+	c := session.Connection{
+		Conn: l.Conn, Gone: gone, Cut: func() { l.net.Close() }, Flow: l.net.flow, Asked: l.asked, MayKill: mayKill,
+		Result: fleet.Outcome{Engine: engineName},
+		Lost:   func() string { return alive.lost(gone) },
+		Began:  func() { l.step(transport.StepExec) }, Ended: func() { l.step(transport.StepExit) },
 	}
-	if err != nil {
-		return l.startFailed(starting, t, alive, err)
+	if l.own != nil {
+		c.Own = l.own.Conn
 	}
-	l.asked = true
-	if cmd.Dialogue != nil {
-		err := s.subsystem(cmd.Line, t.Env)
-		if err != nil || !begun() {
-			return l.startFailed(starting, t, alive, cmp.Or(err, context.Cause(starting)))
-		}
-		return s.converse(ctx, cmd.Dialogue, a, alive, gone)
+	cmd.Env = slices.Concat(t.Env, cmd.Env)
+	o, err := c.Run(ctx, starting, cmd, a)
+	if failed, ok := errors.AsType[*session.NotStarted](err); ok {
+		return l.notStarted(ctx, t, alive, failed)
 	}
-	ask := t.ahead(cmd)
-	err = s.start(ask.Line, ask.Env, ask.EOF)
-	if !begun() && err == nil {
-		err = context.Cause(starting)
-	}
-	if err != nil {
-		l.net.Close()
-		if <-s.ended; l.ran(err) == fleet.RanNo || !s.end.Told() {
-			return l.startFailed(starting, t, alive, err)
-		}
-		a.Reached(fleet.PhaseExit)
-		return s.outcome(ctx, alive, gone)
-	}
-	l.step(transport.StepExec)
-	ended := make(chan struct{})
-	var finisher sync.WaitGroup
-	finisher.Add(1)
-	polite := context.AfterFunc(ctx, func() {
-		defer finisher.Done()
-		s.finish(ended, a.Abort(), mayKill)
-	})
-	stopInput = s.feed(cmd.Input)
-	<-s.ended
-	l.step(transport.StepExit)
-	close(ended)
-	if polite() {
-		finisher.Done()
-	}
-	finisher.Wait()
-	a.Reached(fleet.PhaseExit)
-	return s.outcome(ctx, alive, gone)
+	o.Err = clip(o.Err)
+	return o
 }
 
 // ahead is what a session of the target is asked for; nil where that has to wait
@@ -183,11 +143,7 @@ func (t *Target) ahead(cmd fleet.Command) *transport.Command {
 	if cmd.Dialogue != nil {
 		return nil
 	}
-	ask := &transport.Command{Line: cmd.Line, Env: slices.Concat(t.Env, cmd.Env), EOF: cmd.Input == nil}
-	if t.Command != "" {
-		ask.Line = t.Command
-	}
-	return ask
+	return &transport.Command{Line: cmd.Line, Env: slices.Concat(t.Env, cmd.Env), EOF: cmd.Input == nil}
 }
 
 // unconnected is an attempt without a connection.
@@ -197,27 +153,6 @@ func unconnected(e *Error) fleet.Outcome {
 		return failed(e, fleet.RanUnknown)
 	}
 	return failed(e, fleet.RanNo)
-}
-
-// ran tells whether the command may run although a session did not come to run: it
-// does not where it never left, or where the server has refused it.
-func (l *link) ran(err error) fleet.Ran {
-	_, refused := errors.AsType[*ssh.OpenChannelError](err)
-	if !l.asked || refused || errors.Is(err, errExecRefused) || errors.Is(err, errNoSubsystem) {
-		return fleet.RanNo
-	}
-	return fleet.RanUnknown
-}
-
-// outcome says how a command that was started ended.
-func (s *session) outcome(ctx context.Context, alive *keepAlive, gone <-chan struct{}) fleet.Outcome {
-	o := fleet.Outcome{Engine: engineName, Ran: fleet.RanYes, Exit: s.end.Exit, Signal: s.end.Signal}
-	told, lost := s.end.Told(), ""
-	if ctx.Err() == nil && !told {
-		lost = alive.lost(gone)
-	}
-	o.Ended(ctx, told, lost)
-	return o
 }
 
 // lost is what is said of a connection that has ended, "" while it goes on.
@@ -245,24 +180,23 @@ func within(c <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// startFailed is a session that did not come to run.
-func (l *link) startFailed(ctx context.Context, t *Target, alive *keepAlive, err error) fleet.Outcome {
-	ran := l.ran(err)
+// notStarted is a session that did not come to run.
+func (l *link) notStarted(ctx context.Context, t *Target, alive *keepAlive, e *session.NotStarted) fleet.Outcome {
 	var open *ssh.OpenChannelError
 	switch {
-	case errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout):
-		return failed(stalled(l.net.peer(t), t.port(), ran), ran)
-	case ctx.Err() != nil:
-		return failed(interrupted(ctx), ran)
-	case errors.As(err, &open):
+	case errors.Is(e.Late, fleet.ErrConnectTimeout):
+		return failed(stalled(l.net.peer(t), t.port(), e.Ran), e.Ran)
+	case e.Late != nil:
+		return failed(interrupted(ctx), e.Ran)
+	case errors.As(e, &open):
 		return failed(&Error{Class: fleet.ExecRefused, Text: "the server refused the session: " + open.Message,
-			Hint: "see MaxSessions and the account's restrictions on the server", Err: err}, ran)
-	case errors.Is(err, errExecRefused), errors.Is(err, errNoSubsystem):
-		return failed(&Error{Class: fleet.ExecRefused, Text: err.Error(), Err: err}, ran)
+			Hint: "see MaxSessions and the account's restrictions on the server", Err: e}, e.Ran)
+	case errors.Is(e, session.ErrRefused), errors.Is(e, session.ErrNoSubsystem):
+		return failed(&Error{Class: fleet.ExecRefused, Text: e.Error(), Err: e}, e.Ran)
 	case alive.expired.Load():
-		return failed(&Error{Class: fleet.Lost, Text: fleet.Silent, Err: err}, ran)
+		return failed(&Error{Class: fleet.Lost, Text: fleet.Silent, Err: e}, e.Ran)
 	}
-	return failed(&Error{Class: fleet.Lost, Text: "connection lost before the command started", Err: err}, ran)
+	return failed(&Error{Class: fleet.Lost, Text: "connection lost before the command started", Err: e}, e.Ran)
 }
 
 // stalled is a server that let us in and then did not answer.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/openssh"
 )
@@ -32,21 +33,6 @@ type Error struct {
 func (e *Error) Error() string { return e.Text }
 
 func (e *Error) Unwrap() error { return e.Err }
-
-// strerror is how C libraries word an errno; Go's texts begin in lower case.
-var strerror = map[syscall.Errno]string{
-	syscall.ECONNREFUSED:  "Connection refused",
-	syscall.ETIMEDOUT:     "Connection timed out",
-	syscall.EHOSTUNREACH:  "No route to host",
-	syscall.ENETUNREACH:   "Network is unreachable",
-	syscall.ECONNRESET:    "Connection reset by peer",
-	syscall.EADDRNOTAVAIL: "Cannot assign requested address",
-	syscall.EMFILE:        "Too many open files",
-	syscall.ENFILE:        "Too many open files in system",
-	syscall.EACCES:        "Permission denied",
-	syscall.EPERM:         "Operation not permitted",
-	syscall.EINVAL:        "Invalid argument",
-}
 
 // classes of what connect(2) and socket(2) say.
 var errnoClass = map[syscall.Errno]fleet.Class{
@@ -74,11 +60,7 @@ func connectError(ctx context.Context, t *Target, err error) *Error {
 	case !errors.As(err, &no):
 		return &Error{Class: fleet.Local, Text: where + err.Error(), Err: err}
 	}
-	text := strerror[no]
-	if text == "" {
-		text = no.Error()
-	}
-	e := &Error{Class: errnoClass[no], Text: where + text, Err: err}
+	e := &Error{Class: errnoClass[no], Text: where + fault.Strerror(no), Err: err}
 	if e.Class == fleet.NoFailure {
 		e.Class = fleet.Local
 	}

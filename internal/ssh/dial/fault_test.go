@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/sshtest"
@@ -26,10 +27,12 @@ import (
 func TestLoginFaults(t *testing.T) {
 	t.Parallel()
 	good := (&sshtest.Server{}).Start(t)
+	over := make(chan struct{})
 	tests := []struct {
 		name   string
 		server *sshtest.Server
 		edit   func(*dial.Target)
+		stuck  bool // it goes on until its time is over
 		class  fleet.Class
 		phase  fleet.Phase
 		text   string // part of the error
@@ -38,7 +41,7 @@ func TestLoginFaults(t *testing.T) {
 	}{
 		{name: "refused", edit: func(x *dial.Target) { x.Port = closedPort(t) },
 			class: fleet.Refused, phase: fleet.PhaseConnect, text: "connect to host 127.0.1.1 port "},
-		{name: "down", edit: func(x *dial.Target) { x.Port, x.ConnectTimeout = silentPort(t), 300*time.Millisecond },
+		{name: "down", edit: func(x *dial.Target) { x.Port = silentPort(t) }, stuck: true,
 			class: fleet.TimedOut, phase: fleet.PhaseConnect, text: "Connection timed out"},
 		{name: "address of the other family", edit: func(x *dial.Target) { x.Family = dial.IPv6 },
 			class: fleet.NameFailed, phase: fleet.PhaseDNS, text: "Could not resolve hostname 127.0.1.1: Address family for hostname not supported"},
@@ -50,21 +53,21 @@ func TestLoginFaults(t *testing.T) {
 			class: fleet.Throttled, phase: fleet.PhaseKex, again: true},
 		{name: "close after banner", server: &sshtest.Server{Raw: say("SSH-2.0-x\r\n")},
 			class: fleet.Throttled, phase: fleet.PhaseKex, again: true},
-		{name: "stall before banner", server: &sshtest.Server{Raw: stall("")}, edit: quick,
+		{name: "stall before banner", server: &sshtest.Server{Raw: stall("")}, stuck: true,
 			class: fleet.TimedOut, phase: fleet.PhaseKex, text: "timed out during banner exchange"},
-		{name: "stall in banner", server: &sshtest.Server{Raw: stall("SSH-2.0-slo")}, edit: quick,
+		{name: "stall in banner", server: &sshtest.Server{Raw: stall("SSH-2.0-slo")}, stuck: true,
 			class: fleet.TimedOut, phase: fleet.PhaseKex, text: "timed out during banner exchange", hint: `"SSH-2.0-slo"`},
-		{name: "one byte at a time", server: &sshtest.Server{Raw: drip("SSH-2.0-this_is_an_endless_version_line")}, edit: quick,
+		{name: "one byte at a time", server: &sshtest.Server{Raw: drip("SSH-2.0-this_is_an_endless_version_line")}, stuck: true,
 			class: fleet.TimedOut, phase: fleet.PhaseKex, text: "timed out during banner exchange", hint: "only the beginning"},
-		{name: "stall after banner", server: &sshtest.Server{Raw: stall("SSH-2.0-x\r\n")}, edit: quick,
+		{name: "stall after banner", server: &sshtest.Server{Raw: stall("SSH-2.0-x\r\n")}, stuck: true,
 			class: fleet.TimedOut, phase: fleet.PhaseKex, text: "timed out during key exchange"},
-		{name: "web server", server: &sshtest.Server{Raw: stall("HTTP/1.1 400 Bad Request\r\n\r\n")}, edit: quick,
+		{name: "web server", server: &sshtest.Server{Raw: stall("HTTP/1.1 400 Bad Request\r\n\r\n")},
 			class: fleet.NotSSH, phase: fleet.PhaseKex, text: "HTTP/1.1 400"},
-		{name: "SSH 1", server: &sshtest.Server{Raw: stall("SSH-1.5-old\n")}, edit: quick,
+		{name: "SSH 1", server: &sshtest.Server{Raw: stall("SSH-1.5-old\n")},
 			class: fleet.NotSSH, phase: fleet.PhaseKex, text: "SSH-1.5-old"},
 		{name: "mail server", server: &sshtest.Server{Raw: say("220 mail\x1b[31m ESMTP\r\n")},
 			class: fleet.NotSSH, phase: fleet.PhaseKex, text: `"220 mail\x1b[31m ESMTP`},
-		{name: "endless greeting", server: &sshtest.Server{Raw: flood}, edit: quick,
+		{name: "endless greeting", server: &sshtest.Server{Raw: flood},
 			class: fleet.NotSSH, phase: fleet.PhaseKex},
 		{name: "garbage after banner", server: &sshtest.Server{Raw: say("SSH-2.0-x\r\n" + strings.Repeat("\xff", 4096))},
 			class: fleet.NotSSH, phase: fleet.PhaseKex},
@@ -78,9 +81,9 @@ func TestLoginFaults(t *testing.T) {
 			class: fleet.AuthFailed, phase: fleet.PhaseAuth, text: "tester@127.0.1.1: Permission denied (publickey)."},
 		{name: "no key", edit: func(x *dial.Target) { x.Identity = dial.Identity{} },
 			class: fleet.AuthFailed, phase: fleet.PhaseAuth, text: "Permission denied (publickey)."},
-		{name: "stall in login", server: &sshtest.Server{Hold: func() { time.Sleep(4 * time.Second) }}, edit: quick,
+		{name: "stall in login", server: &sshtest.Server{Hold: func() { <-over }}, stuck: true,
 			class: fleet.TimedOut, phase: fleet.PhaseAuth, text: "timed out during login"},
-		{name: "session not answered", server: &sshtest.Server{IgnoreSession: true}, edit: halfDead,
+		{name: "session not answered", server: &sshtest.Server{IgnoreSession: true}, edit: halfDead, stuck: true,
 			class: fleet.TimedOut, phase: fleet.PhaseExec, text: "did not open a session in time"},
 		{name: "session refused", server: &sshtest.Server{RefuseSession: true},
 			class: fleet.ExecRefused, phase: fleet.PhaseExec, text: "refused the session"},
@@ -93,37 +96,40 @@ func TestLoginFaults(t *testing.T) {
 			s := good
 			if test.server != nil {
 				s = test.server.Start(t)
+				if test.server.Hold != nil {
+					t.Cleanup(func() { close(over) })
+				}
 			}
 			tg := target(t, s)
 			if test.edit != nil {
 				test.edit(&tg)
 			}
-			retry := 50 * time.Millisecond
-			if test.again {
-				retry = 3 * time.Second // more than a first try takes on a busy machine
-			}
-			r := run(t, fleet.Params{RetryFor: retry}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]
-			if r.Class != test.class || r.Phase != test.phase || !strings.Contains(r.Err, test.text) || !strings.Contains(r.Hint, test.hint) {
-				t.Errorf("got %v in %v: %q (%s)\nwant %v in %v: %q", r.Class, r.Phase, r.Err, r.Hint, test.class, test.phase, test.text)
-			}
-			if r.Ran != fleet.RanNo || r.Status() != fleet.Unreachable || r.Exit != -1 {
-				t.Errorf("ran %v, status %v, exit %d", r.Ran, r.Status(), r.Exit)
-			}
-			if test.again != (r.Attempts > 1) {
-				t.Errorf("%d attempts", r.Attempts)
-			}
-			if strings.ContainsAny(r.Err, "\x1b\n") {
-				t.Errorf("raw text of the peer in %q", r.Err)
-			}
+			waittest.InTime(t, time.Second, func(limit time.Duration) error {
+				retry := 50 * time.Millisecond
+				if test.again {
+					retry = limit
+				}
+				if test.stuck {
+					tg.ConnectTimeout = limit
+				}
+				r := run(t, fleet.Params{RetryFor: retry}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]
+				if r.Ran != fleet.RanNo || r.Status() != fleet.Unreachable || r.Exit != -1 {
+					t.Errorf("ran %v, status %v, exit %d", r.Ran, r.Status(), r.Exit)
+				}
+				if strings.ContainsAny(r.Err, "\x1b\n") {
+					t.Errorf("raw text of the peer in %q", r.Err)
+				}
+				if r.Class != test.class || r.Phase != test.phase || !strings.Contains(r.Err, test.text) || !strings.Contains(r.Hint, test.hint) || test.again != (r.Attempts > 1) {
+					return fmt.Errorf("got %v in %v: %q (%s), %d attempts\nwant %v in %v: %q", r.Class, r.Phase, r.Err, r.Hint, r.Attempts, test.class, test.phase, test.text)
+				}
+				return nil
+			})
 		})
 	}
 }
 
-// halfDead is quick, with questions for a sign of life that are all answered.
-func halfDead(x *dial.Target) {
-	quick(x)
-	x.AliveInterval = 50 * time.Millisecond
-}
+// halfDead has questions for a sign of life that are all answered.
+func halfDead(x *dial.Target) { x.AliveInterval, x.AliveCountMax = 50*time.Millisecond, 1000 }
 
 // drip sends a byte now and then.
 func drip(text string) func(net.Conn) {
@@ -136,9 +142,6 @@ func drip(text string) func(net.Conn) {
 		}
 	}
 }
-
-// quick leaves as much time as a login takes on a busy machine, and no more.
-func quick(x *dial.Target) { x.ConnectTimeout = 2500 * time.Millisecond }
 
 func reset(c net.Conn) {
 	c.Read(make([]byte, 1)) // an earlier reset could be seen by connect already
@@ -209,9 +212,9 @@ func TestCommandEnds(t *testing.T) {
 		exec func(*sshtest.Session)
 		want fleet.Result
 	}{
-		{"hostile signal name", func(x *sshtest.Session) { x.Signal("\x1b[2Jkill") }, fleet.Result{Exit: -1, Signal: "2JKILL"}},
-		{"no status", func(*sshtest.Session) {}, fleet.Result{Exit: -1, Class: fleet.NoStatus}},
-		{"output after status", func(x *sshtest.Session) { x.Exit(3); io.WriteString(x, "late") }, fleet.Result{Exit: 3, OutBytes: 4}},
+		{"hostile signal name", func(x *sshtest.Session) { x.Signal("\x1b[2Jkill") }, fleet.Result{Outcome: fleet.Outcome{Exit: -1, Signal: "2JKILL"}}},
+		{"no status", func(*sshtest.Session) {}, fleet.Result{Outcome: fleet.Outcome{Exit: -1, Class: fleet.NoStatus}}},
+		{"output after status", func(x *sshtest.Session) { x.Exit(3); io.WriteString(x, "late") }, fleet.Result{OutBytes: 4, Outcome: fleet.Outcome{Exit: 3}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -231,10 +234,14 @@ func TestUnansweredExec(t *testing.T) {
 	s := (&sshtest.Server{IgnoreExec: true}).Start(t)
 	tg := target(t, s)
 	halfDead(&tg)
-	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
-	if r.Ran != fleet.RanUnknown || r.Class != fleet.TimedOut || r.Attempts != 1 || r.Status() != fleet.Failed || !strings.Contains(r.Err, "may run there") {
-		t.Errorf("got %+v", r)
-	}
+	waittest.InTime(t, time.Second, func(limit time.Duration) error {
+		tg.ConnectTimeout = limit
+		r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
+		if r.Ran != fleet.RanUnknown || r.Class != fleet.TimedOut || r.Attempts != 1 || r.Status() != fleet.Failed || !strings.Contains(r.Err, "may run there") {
+			return fmt.Errorf("got %+v", r)
+		}
+		return nil
+	})
 }
 
 // TestMaxStartups has 200 hosts on one sshd that drops nearly everything beyond
@@ -275,7 +282,7 @@ func TestDeadAmongLive(t *testing.T) {
 		}
 	}
 	tg := target(t, s)
-	const timeout = 20 * time.Second
+	const timeout = 2 * time.Minute
 	tg.ConnectTimeout = timeout
 	e := dial.New(byPort(tg), dial.Options{})
 	defer e.Close()
@@ -316,7 +323,7 @@ func TestRefusedAmongSilent(t *testing.T) {
 		}
 	}
 	tg := target(t, (&sshtest.Server{}).Start(t))
-	const timeout = 60 * time.Second
+	const timeout = 2 * time.Minute
 	tg.ConnectTimeout = timeout
 	e := dial.New(byPort(tg), dial.Options{})
 	defer e.Close()
@@ -393,32 +400,44 @@ func TestNames(t *testing.T) {
 // TestKeepAlive has a server that falls silent while a command runs.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
-	running := make(chan struct{})
-	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { close(running); <-x.Signals }}).Start(t)
-	cable := through(t, s.Port(), relay.Options{})
-	tg := target(t, s)
-	tg.Port, tg.AliveInterval, tg.AliveCountMax = cable.Port(), 500*time.Millisecond, 4
-	go func() { <-running; cable.Freeze() }()
-	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
-	if r.Class != fleet.Lost || r.Err != "Timeout, server not responding" || r.Ran != fleet.RanUnknown {
-		t.Errorf("got %+v", r)
-	}
-	if r.Elapsed < 2*time.Second {
-		t.Errorf("a server that answered was given up after %v", r.Elapsed)
-	}
+	waittest.InTime(t, time.Second, func(limit time.Duration) error {
+		running := make(chan struct{})
+		s := (&sshtest.Server{Exec: func(x *sshtest.Session) { close(running); <-x.Signals }}).Start(t)
+		cable := through(t, s.Port(), relay.Options{})
+		go func() {
+			select {
+			case <-running:
+				cable.Freeze()
+			case <-t.Context().Done():
+			}
+		}()
+		tg := target(t, s)
+		tg.Port, tg.AliveInterval, tg.AliveCountMax = cable.Port(), limit/4, 4
+		r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
+		if r.Class != fleet.Lost || r.Err != "Timeout, server not responding" || r.Ran != fleet.RanUnknown {
+			return fmt.Errorf("got %+v", r)
+		}
+		if r.Elapsed < limit {
+			t.Errorf("a server that answered was given up after %v", r.Elapsed)
+		}
+		return nil
+	})
 }
 
 // TestOwnSilence: as long as our own output is stuck, a server that lives is not
 // taken for silent, whose answers are not read meanwhile.
 func TestOwnSilence(t *testing.T) {
 	t.Parallel()
-	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { io.WriteString(x, "out\n"); time.Sleep(4 * time.Second); x.Exit(0) }}).Start(t)
-	tg := target(t, s)
-	tg.AliveInterval, tg.AliveCountMax = time.Second, 2
-	pager := collect{onEvent: func(fleet.Event) error { time.Sleep(5 * time.Second); return nil }}
-	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &pager)[0]; r.Status() != fleet.OK {
-		t.Errorf("got %+v", r)
-	}
+	waittest.InTime(t, 500*time.Millisecond, func(limit time.Duration) error {
+		s := (&sshtest.Server{Exec: func(x *sshtest.Session) { io.WriteString(x, "out\n"); time.Sleep(2 * limit); x.Exit(0) }}).Start(t)
+		tg := target(t, s)
+		tg.AliveInterval, tg.AliveCountMax = limit/2, 2
+		pager := collect{onEvent: func(fleet.Event) error { time.Sleep(5 * limit / 2); return nil }}
+		if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &pager)[0]; r.Status() != fleet.OK {
+			return fmt.Errorf("got %+v", r)
+		}
+		return nil
+	})
 }
 
 // through is a relay to a port on loopback.

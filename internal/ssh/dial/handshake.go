@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"sync"
 
 	"golang.org/x/crypto/ssh"
 
@@ -12,45 +11,18 @@ import (
 	"sshpace/internal/ssh/transport"
 )
 
-// classics are the servers of a run that have nothing in common with package transport:
-// they get x/crypto's own handshake, which knows older algorithms.
-type classics struct {
-	mu      sync.Mutex
-	servers map[string]bool
-}
-
-func (c *classics) has(server string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.servers[server]
-}
-
-func (c *classics) add(server string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.servers == nil {
-		c.servers = make(map[string]bool)
-	}
-	c.servers[server] = true
-}
-
 // handshake exchanges keys and logs in on raw, which it owns. Only package
 // transport asks for command ahead.
-func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.Conn, command *transport.Command, classic bool) (*link, error) {
-	set, err := e.keys.set(ctx, t)
-	if err != nil {
-		raw.Close()
-		return nil, interrupted(ctx)
-	}
+func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progress, raw net.Conn, command *transport.Command, classic bool) (*link, error) {
 	c := newConn(raw, p.Alive)
 	p.Reached(fleet.PhaseKex)
 	p.Distance(c.RoundTrip())
 	stop := c.closeOn(ctx)
-	l := &login{ctx: ctx, target: t, set: set}
+	l := &login{ctx: ctx, target: t, set: keys}
 	if _, jump := p.(unobserved); !jump { // the password is the host's
 		l.password = e.opts.Password
 	}
-	h := &hand{target: t, login: l, conn: c, progress: p, version: e.version(), step: e.opts.Step, idle: func() { e.tables.Do(func() { go fillTables() }) }}
+	h := &hand{target: t, login: l, conn: c, progress: p, step: e.opts.Step, idle: func() { e.tables.Do(func() { go fillTables() }) }}
 	link, err := h.shake(command, classic || l.password != nil) // passwords are x/crypto's matter
 	if inTime := stop(); err == nil && !inTime {
 		link.Close()
@@ -72,13 +44,15 @@ func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.C
 	return link, nil
 }
 
+// version is our version line.
+const version = "SSH-2.0-sshpace"
+
 // hand is one handshake with all that it needs.
 type hand struct {
 	target   *Target
 	login    *login
 	conn     *conn
 	progress progress
-	version  string
 	step     func(transport.Step)
 	swift    *transport.Conn // nil: x/crypto's, or no key exchange yet
 	idle     func()          // what can be done while the server answers
@@ -112,7 +86,7 @@ func (h *hand) classic() (*link, error) {
 	sc, chans, reqs, err := ssh.NewClientConn(h.conn, t.addr(), &ssh.ClientConfig{
 		Config:            ssh.Config{KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs},
 		User:              t.User,
-		ClientVersion:     h.version,
+		ClientVersion:     version,
 		HostKeyAlgorithms: t.hostKeyAlgorithms(),
 		AuthCallback:      h.login.next,
 		HostKeyCallback:   func(_ string, _ net.Addr, key ssh.PublicKey) error { return h.checkHostKey(key) },
@@ -126,7 +100,7 @@ func (h *hand) classic() (*link, error) {
 func (h *hand) config() *transport.Config {
 	t := h.target
 	config := &transport.Config{
-		Version: h.version, KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs, HostKeys: t.hostKeyAlgorithms(),
+		Version: version, KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs, HostKeys: t.hostKeyAlgorithms(),
 		HostKey: h.checkHostKey, Step: h.step,
 	}
 	if config.HostKeys == nil {

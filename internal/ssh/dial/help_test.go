@@ -112,7 +112,7 @@ func target(t testing.TB, s *sshtest.Server) dial.Target {
 	return dial.Target{
 		User: "tester", Port: s.Port(), HostKeys: fixedKey{s.HostKey.PublicKey()},
 		KeyExchanges:   []string{"curve25519-sha256"},
-		ConnectTimeout: 20 * time.Second,
+		ConnectTimeout: 2 * time.Minute,
 		Identity:       dial.Identity{Files: []string{key}},
 	}
 }
@@ -122,7 +122,7 @@ func sshdTarget(s *sshtest.Sshd) dial.Target {
 	return dial.Target{
 		User: s.User, Port: s.Port, HostKeys: fixedKey{s.HostKey},
 		KeyExchanges:   []string{"curve25519-sha256"},
-		ConnectTimeout: 60 * time.Second,
+		ConnectTimeout: 2 * time.Minute,
 		Identity:       dial.Identity{Files: []string{s.Key}},
 	}
 }

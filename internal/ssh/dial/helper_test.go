@@ -59,7 +59,7 @@ func startHelper(t testing.TB) helper {
 	user, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
 	h.target = dial.Target{
 		User: "tester", Port: port, HostKeys: fixedKey{key}, KeyExchanges: []string{"curve25519-sha256"},
-		ConnectTimeout: 20 * time.Second, Identity: dial.Identity{Files: []string{user}},
+		ConnectTimeout: 2 * time.Minute, Identity: dial.Identity{Files: []string{user}},
 	}
 	return h
 }
@@ -78,8 +78,8 @@ func TestHelperServer(t *testing.T) {
 	io.Copy(io.Discard, os.Stdin)
 }
 
-// answer is the helper's shell: "wait", "echo", "bytes N" (lines of text) and
-// "line N" (one line of that length).
+// answer is the helper's shell: "wait", "echo", "bytes N" (lines of text),
+// "held N" (the same, and it ends as "wait" does) and "line N" (one line of that length).
 func answer(x *sshtest.Session, release string) {
 	var n int
 	word, _, _ := strings.Cut(x.Command, " ")
@@ -91,7 +91,7 @@ func answer(x *sshtest.Session, release string) {
 		waitFor(release)
 	case "echo":
 		io.WriteString(x, "hello\n")
-	case "bytes":
+	case "bytes", "held":
 		for i := 79; i < len(chunk); i += 80 {
 			chunk[i] = '\n'
 		}
@@ -101,6 +101,9 @@ func answer(x *sshtest.Session, release string) {
 			if _, err := x.Write(chunk[:min(n, len(chunk))]); err != nil {
 				return
 			}
+		}
+		if word == "held" {
+			waitFor(release)
 		}
 	}
 }
@@ -122,17 +125,15 @@ func reexec(t *testing.T, env string) {
 
 // byName has some hosts run a command of their own.
 type byName struct {
-	target   dial.Target
+	*dial.Engine
 	commands map[string]string
 }
 
-func (r byName) Target(_ context.Context, h host.Host) (*dial.Target, error) {
-	t := r.target
-	t.HostName = h.Name
-	if c := r.commands[h.Name]; c != "" {
-		t.Command = c
+func (x byName) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	if c := x.commands[h.Name]; c != "" {
+		cmd.Line = c
 	}
-	return &t, nil
+	return x.Engine.Execute(ctx, h, cmd, a)
 }
 
 // both is two sinks.

@@ -1,7 +1,6 @@
 package dial
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -16,6 +15,7 @@ import (
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/proc"
 )
 
 // dialCommand connects through a ProxyCommand: what the user's shell runs is
@@ -29,7 +29,7 @@ func dialCommand(t *Target) (net.Conn, error) {
 	// as ssh does (sshconnect.c, expand_proxy_command).
 	cmd := exec.Command(shell, "-c", "exec "+t.ProxyCommand)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c := &proxyConn{cmd: cmd, name: t.HostName, command: t.ProxyCommand}
+	c := &proxyConn{cmd: cmd, name: t.HostName, command: t.ProxyCommand, said: proc.Tail{Max: maxLastWords}}
 	cmd.Stderr = &c.said
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -57,7 +57,7 @@ type proxyConn struct {
 	in   io.WriteCloser
 	out  io.Reader
 	name string
-	said lastWords
+	said proc.Tail
 	once sync.Once
 
 	command string
@@ -89,32 +89,17 @@ type proxyAddr string
 func (proxyAddr) Network() string  { return "proxy" }
 func (a proxyAddr) String() string { return string(a) }
 
-// lastWords keeps the end of what a command says.
-type lastWords struct {
-	mu sync.Mutex
-	b  []byte
-}
-
+// maxLastWords is how much of what a command says is kept: its end, in bytes.
 const maxLastWords = 512
 
-func (w *lastWords) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.b = append(w.b, p...)
-	w.b = w.b[max(0, len(w.b)-maxLastWords):]
-	return len(p), nil
-}
-
-// lines are the last lines, without what could harm a message.
-func (w *lastWords) lines() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// lines are the last lines that the command has said, without what could harm a message.
+func (c *proxyConn) lines() []string {
 	text := strings.Map(func(r rune) rune {
 		if r != '\n' && r < 0x20 || r == 0x7f || r == 0xfffd {
 			return -1
 		}
 		return r
-	}, string(bytes.TrimSpace(w.b)))
+	}, strings.TrimSpace(c.said.String()))
 	return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return line == "" })
 }
 
@@ -125,7 +110,7 @@ func explainProxy(ctx context.Context, raw net.Conn, e *Error) *Error {
 		return e
 	}
 	c.Close() // waits, so that all was said
-	lines := c.said.lines()
+	lines := c.lines()
 	said := openssh.ProxyReason(c.command, lines)
 	switch {
 	case len(lines) == 0:

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -40,19 +42,24 @@ func TestProxyCommandFails(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			tg := target(t, s)
-			tg.ProxyCommand = test.command
-			quick(&tg)
-			r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
-			if r.Class != test.class || !strings.Contains(r.Err, test.text) {
-				t.Errorf("got %+v", r)
-			}
+			waittest.InTime(t, time.Second, func(limit time.Duration) error {
+				tg := target(t, s)
+				tg.ProxyCommand, tg.ConnectTimeout = test.command, limit
+				r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
+				if r.Class != test.class || !strings.Contains(r.Err, test.text) {
+					return fmt.Errorf("got %+v", r)
+				}
+				if test.class != fleet.TimedOut {
+					return nil
+				}
+				var n int
+				data, _ := os.ReadFile(pid)
+				if _, err := fmt.Sscan(string(data), &n); err != nil {
+					return fmt.Errorf("it has not begun: %w", err)
+				}
+				waittest.Gone(t, n)
+				return nil
+			})
 		})
-	}
-	var n int
-	data, _ := os.ReadFile(pid)
-	fmt.Sscan(string(data), &n)
-	if _, err := os.Stat(fmt.Sprintf("/proc/%d/exe", n)); n == 0 || err == nil {
-		t.Errorf("the stalled command %d is still there", n)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/fleet"
 )
 
@@ -18,19 +19,12 @@ type names struct {
 	limit  chan struct{}
 
 	mu    sync.Mutex
-	known map[nameKey]*answer
+	known map[nameKey]*sched.Together[[]netip.Addr]
 }
 
 type nameKey struct {
 	name   string
 	family Family
-}
-
-// answer is a look-up, done or under way.
-type answer struct {
-	done  chan struct{}
-	addrs []netip.Addr
-	err   error
 }
 
 const (
@@ -42,7 +36,7 @@ func newNames(lookup func(ctx context.Context, network, name string) ([]netip.Ad
 	if lookup == nil {
 		lookup = net.DefaultResolver.LookupNetIP
 	}
-	return &names{lookup: lookup, limit: make(chan struct{}, maxLookups), known: make(map[nameKey]*answer)}
+	return &names{lookup: lookup, limit: make(chan struct{}, maxLookups), known: make(map[nameKey]*sched.Together[[]netip.Addr])}
 }
 
 var networkOf = map[Family]string{anyFamily: "ip", IPv4: "ip4", IPv6: "ip6"}
@@ -61,38 +55,31 @@ func (n *names) addrs(ctx context.Context, name string, family Family) ([]netip.
 	}
 	key := nameKey{name, family}
 	n.mu.Lock()
-	ans := n.known[key]
-	if ans == nil {
-		ans = &answer{done: make(chan struct{})}
-		n.known[key] = ans
-		go n.ask(key, ans)
+	asked := n.known[key]
+	if asked == nil {
+		asked = &sched.Together[[]netip.Addr]{Find: func(ctx context.Context) ([]netip.Addr, error) { return n.ask(ctx, key) }}
+		n.known[key] = asked
 	}
 	n.mu.Unlock()
-	select {
-	case <-ans.done:
-		return ans.addrs, ans.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	return asked.Get(ctx)
 }
 
-// ask does one look-up. It has a context of its own: the host that asked first
-// may give up while others still wait.
-func (n *names) ask(key nameKey, ans *answer) {
+// ask does one look-up.
+func (n *names) ask(ctx context.Context, key nameKey) ([]netip.Addr, error) {
 	n.limit <- struct{}{}
 	defer func() { <-n.limit }()
-	defer close(ans.done)
-	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	ans.addrs, ans.err = n.lookup(ctx, networkOf[key.family], key.name)
-	for i, a := range ans.addrs {
-		ans.addrs[i] = a.Unmap()
+	addrs, err := n.lookup(ctx, networkOf[key.family], key.name)
+	for i, a := range addrs {
+		addrs[i] = a.Unmap()
 	}
-	if ans.err != nil { // a later host may have more luck
+	if err != nil { // a later host may have more luck
 		n.mu.Lock()
 		delete(n.known, key)
 		n.mu.Unlock()
 	}
+	return addrs, err
 }
 
 // nameError classifies a failed look-up; worded as getaddrinfo(3) does.

@@ -58,7 +58,6 @@ type Target struct {
 	MinRSABits int
 
 	Identity        Identity
-	Command         string   // run instead of the run's command; "" = that one
 	PasswordMethods []string // keyboard-interactive and password as far as they are allowed, the preferred one first
 	Env             []string // NAME=value, asked of the server without waiting
 	// ProxyCommand is a shell command that is the connection, its tokens

@@ -2,7 +2,6 @@ package forkssh
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -44,11 +43,7 @@ type conversation struct {
 // converse runs the binary and holds a Dialogue with it, once the subsystem is granted.
 // The error is one of starting the binary.
 func (e *Engine) converse(ctx context.Context, argv, env []string, talk fleet.Dialogue, l *log, to streams) (c *exec.Cmd, how conversation, err error) {
-	c = exec.Command(e.opts.Binary, argv...)
-	c.Env = append(os.Environ(), env...)
-	proc.Lead(c)
-	c.Stderr = sink{to, fleet.Stderr}
-	c.WaitDelay = strayGrace
+	c = e.command(argv, env, to)
 	in, err := c.StdinPipe()
 	if err != nil {
 		return nil, how, err
@@ -86,10 +81,7 @@ func (e *Engine) converse(ctx context.Context, argv, env []string, talk fleet.Di
 	how.ended = running.Err() != nil
 	out.Close()
 	watchers.Wait()
-	if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit && !errors.Is(err, exec.ErrWaitDelay) {
-		return nil, how, err
-	}
-	return c, how, nil
+	return c, how, unwaited(err)
 }
 
 // conversed makes what a Dialogue says the outcome, unless it was not to be held, or ssh

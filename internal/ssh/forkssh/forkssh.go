@@ -9,7 +9,7 @@
 package forkssh
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +21,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
@@ -196,11 +198,8 @@ func (e *Engine) plain(ctx context.Context, h host.Host, cmd fleet.Command, a *f
 
 // process runs the binary to its end. The error is one of starting it.
 func (e *Engine) process(ctx context.Context, argv, env []string, input fleet.Input, to streams) (*exec.Cmd, error) {
-	c := exec.Command(e.opts.Binary, argv...)
-	c.Env = append(os.Environ(), env...)
-	proc.Lead(c)
-	c.Stdout, c.Stderr = sink{to, fleet.Stdout}, sink{to, fleet.Stderr}
-	c.WaitDelay = strayGrace
+	c := e.command(argv, env, to)
+	c.Stdout = sink{to, fleet.Stdout}
 	stopInput, started, err := feed(c, input)
 	if err != nil {
 		return nil, err
@@ -217,10 +216,25 @@ func (e *Engine) process(ctx context.Context, argv, env []string, input fleet.In
 	err = proc.Wait(c)
 	close(ended)
 	killer.Wait()
-	if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit && !errors.Is(err, exec.ErrWaitDelay) {
-		return nil, err
+	return c, unwaited(err)
+}
+
+// command is the binary in a process group of its own, not started yet.
+func (e *Engine) command(argv, env []string, to streams) *exec.Cmd {
+	c := exec.Command(e.opts.Binary, argv...)
+	c.Env = append(os.Environ(), env...)
+	proc.Lead(c)
+	c.Stderr = sink{to, fleet.Stderr}
+	c.WaitDelay = strayGrace
+	return c
+}
+
+// unwaited is an error of waiting for a process, not of the process itself.
+func unwaited(err error) error {
+	if _, isExit := errors.AsType[*exec.ExitError](err); isExit || errors.Is(err, exec.ErrWaitDelay) {
+		return nil
 	}
-	return c, nil
+	return err
 }
 
 // feed connects the command's input. exec's own copying would hold Wait up
@@ -291,21 +305,12 @@ func exitCode(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
-// signalNames are those that a person or a timeout ends ssh with.
-var signalNames = map[syscall.Signal]string{
-	syscall.SIGHUP: "HUP", syscall.SIGINT: "INT", syscall.SIGQUIT: "QUIT", syscall.SIGABRT: "ABRT",
-	syscall.SIGKILL: "KILL", syscall.SIGSEGV: "SEGV", syscall.SIGPIPE: "PIPE", syscall.SIGTERM: "TERM",
-}
-
 func signalOf(s *os.ProcessState) string {
 	ws, ok := s.Sys().(syscall.WaitStatus)
 	if !ok || !ws.Signaled() {
 		return ""
 	}
-	if name := signalNames[ws.Signal()]; name != "" {
-		return name
-	}
-	return strconv.Itoa(int(ws.Signal()))
+	return cmp.Or(strings.TrimPrefix(unix.SignalName(ws.Signal()), "SIG"), strconv.Itoa(int(ws.Signal())))
 }
 
 func local(err error) fleet.Outcome {
@@ -327,10 +332,4 @@ func cancelled(ctx context.Context, ran fleet.Ran) fleet.Outcome {
 		o.Err += "; it may still run there"
 	}
 	return o
-}
-
-// lastLine is the last line of text that is not empty.
-func lastLine(text []byte) []byte {
-	text = bytes.TrimRight(text, "\r\n")
-	return bytes.TrimSpace(text[bytes.LastIndexByte(text, '\n')+1:])
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/forkssh"
@@ -118,12 +120,12 @@ func TestOutcomes(t *testing.T) {
 		new   bool
 		want  fleet.Result
 	}{
-		{name: "accept-new", new: true, known: "\n", line: "true", want: fleet.Result{Ran: fleet.RanYes, Phase: fleet.PhaseExit}},
-		{name: "unknown key", known: "\n", line: "true", want: fleet.Result{Class: fleet.HostKeyUnknown, Phase: fleet.PhaseHostkey, Exit: -1}},
-		{name: "no such name", host: "no-such-host.invalid", line: "true", want: fleet.Result{Class: fleet.NameFailed, Exit: -1, Phase: fleet.PhaseDNS}},
-		{name: "refused", port: 1, line: "true", want: fleet.Result{Class: fleet.Refused, Phase: fleet.PhaseConnect, Exit: -1}},
-		{name: "turned away", port: closed.Port(), line: "true", want: fleet.Result{Class: fleet.Throttled, Phase: fleet.PhaseKex, Exit: -1}},
-		{name: "web server", port: web.Port(), line: "true", want: fleet.Result{Class: fleet.NotSSH, Phase: fleet.PhaseKex, Exit: -1}},
+		{name: "accept-new", new: true, known: "\n", line: "true", want: fleet.Result{Phase: fleet.PhaseExit, Outcome: fleet.Outcome{Ran: fleet.RanYes}}},
+		{name: "unknown key", known: "\n", line: "true", want: fleet.Result{Phase: fleet.PhaseHostkey, Outcome: fleet.Outcome{Class: fleet.HostKeyUnknown, Exit: -1}}},
+		{name: "no such name", host: "no-such-host.invalid", line: "true", want: fleet.Result{Phase: fleet.PhaseDNS, Outcome: fleet.Outcome{Class: fleet.NameFailed, Exit: -1}}},
+		{name: "refused", port: 1, line: "true", want: fleet.Result{Phase: fleet.PhaseConnect, Outcome: fleet.Outcome{Class: fleet.Refused, Exit: -1}}},
+		{name: "turned away", port: closed.Port(), line: "true", want: fleet.Result{Phase: fleet.PhaseKex, Outcome: fleet.Outcome{Class: fleet.Throttled, Exit: -1}}},
+		{name: "web server", port: web.Port(), line: "true", want: fleet.Result{Phase: fleet.PhaseKex, Outcome: fleet.Outcome{Class: fleet.NotSSH, Exit: -1}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -196,38 +198,30 @@ func TestNothingIsLeft(t *testing.T) {
 		{"proxy that works", fmt.Sprintf("exec ssh -F none -i %s -o IdentityAgent=none -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -p %d -l %s -W %%h:%%p 127.0.3.9", s.Key, s.Port, s.User), fleet.RanYes},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := options(t, s, known(s))
-			o.Args = append([]string{"-o", "ProxyCommand=" + script(t, stubborn+test.then) + " %h %p", "-o", "ConnectTimeout=1"}, o.Args...)
-			if test.ran == fleet.RanYes { // tokens reach the script as arguments
-				o.Args[1] = "ProxyCommand=" + script(t, strings.NewReplacer("%h", "$1", "%p", "$2").Replace(stubborn+test.then)) + " %h %p"
-				o.Args[3] = "ConnectTimeout=20"
-			}
-			r := run(t, fleet.Params{RetryFor: time.Millisecond}, o, host.Host{Name: "127.0.3.8"}, fleet.Command{Line: "true"}, &collect{})
-			if r.Ran != test.ran {
-				t.Errorf("got %+v", r)
-			}
-			text, err := os.ReadFile(pids)
-			if err != nil || len(text) == 0 {
-				t.Fatalf("the proxy did not start: %v", err)
-			}
-			for _, pid := range strings.Fields(string(text)) {
-				awaitGone(t, pid)
-			}
+			waittest.InTime(t, time.Second, func(limit time.Duration) error {
+				if test.ran == fleet.RanYes {
+					limit = time.Hour
+				}
+				o := options(t, s, known(s))
+				// Tokens reach the script as arguments.
+				proxy := script(t, strings.NewReplacer("%h", "$1", "%p", "$2").Replace(stubborn+test.then)) + " %h %p"
+				o.Args = append([]string{"-o", "ProxyCommand=" + proxy, "-o", fmt.Sprintf("ConnectTimeout=%d", limit/time.Second)}, o.Args...)
+				r := run(t, fleet.Params{RetryFor: time.Millisecond}, o, host.Host{Name: "127.0.3.8"}, fleet.Command{Line: "true"}, &collect{})
+				if r.Ran != test.ran {
+					t.Errorf("got %+v", r)
+				}
+				text, err := os.ReadFile(pids)
+				for _, word := range strings.Fields(string(text)) {
+					pid, _ := strconv.Atoi(word)
+					waittest.Gone(t, pid)
+				}
+				if len(text) == 0 {
+					return fmt.Errorf("the proxy did not start: %w", err)
+				}
+				return os.Remove(pids)
+			})
 		})
 	}
-}
-
-// awaitGone waits until a process is not there, or a zombie.
-func awaitGone(t *testing.T, pid string) {
-	t.Helper()
-	for range 500 {
-		stat, err := os.ReadFile("/proc/" + pid + "/stat")
-		if err != nil || strings.Contains(string(stat), ") Z ") {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("process %s is still there", pid)
 }
 
 // TestMasterStays: a ControlPersist master and the proxy that carries it are
@@ -316,18 +310,17 @@ func TestStderrOfTheWay(t *testing.T) {
 		way *route.Route
 	}{"jump host": {o, jumps}, "proxy": {noisy, direct}, "banner": {o, direct}} {
 		t.Run(name, func(t *testing.T) {
-			whole := false
-			for try := 0; try < 5 && !whole; try++ { // a busy machine may read late what came before the command
+			// Where both come before either is read, all counts as the command's: two pipes
+			// have no order.
+			waittest.Until(t, "what was said before the command is told apart", func() bool {
 				var c collect
 				r := runOn(t, fleet.Params{}, test.o, test.way, host.Host{Name: "127.0.3.8"}, fleet.Command{Line: "echo warn >&2; echo more >&2; exit 3"}, &c)
 				said := c.out[1].String()
-				if whole = said == "warn\nmore\n"; r.Exit != 3 || !strings.HasSuffix(said, "warn\nmore\n") {
+				if r.Exit != 3 || !strings.HasSuffix(said, "warn\nmore\n") {
 					t.Fatalf("%+v: stderr %q", r, said)
 				}
-			}
-			if !whole {
-				t.Error("what was said before the command is the command's")
-			}
+				return said == "warn\nmore\n"
+			})
 		})
 	}
 }
@@ -366,7 +359,7 @@ func TestConnectTimeout(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	s := sshtest.StartSshd(t)
 	silent := (&sshtest.Server{Raw: func(c net.Conn) { io.Copy(io.Discard, c) }}).Start(t)
-	slowLogin := sshtest.StartSshd(t, "AuthorizedKeysFile none", "AuthorizedKeysCommand "+"/bin/sleep 30", "AuthorizedKeysCommandUser "+me(t))
+	slowLogin := sshtest.StartSshd(t, "AuthorizedKeysFile none", "AuthorizedKeysCommand /bin/sleep 300", "AuthorizedKeysCommandUser "+me(t))
 	for _, test := range []struct {
 		name  string
 		sshd  *sshtest.Sshd
@@ -376,24 +369,26 @@ func TestConnectTimeout(t *testing.T) {
 	}{
 		{name: "version line", sshd: s, port: silent.Port(), text: "timed out during"},
 		{name: "login", sshd: slowLogin, text: "timed out during login"},
-		{name: "way", sshd: s, proxy: "sleep 30", text: "timed out during"},
+		{name: "way", sshd: s, proxy: "sleep 300", text: "timed out during"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			o := options(t, test.sshd, known(test.sshd))
-			o.Args = append([]string{"-o", "ConnectTimeout=60"}, o.Args...)
-			o.ConnectTimeout = 4 * time.Second
-			if test.port != 0 {
-				o.Flags.Port = uint16(test.port)
-			}
-			if test.proxy != "" {
-				o.Args = append([]string{"-o", "ProxyCommand=" + test.proxy}, o.Args...)
-			}
-			start := time.Now()
-			r := run(t, fleet.Params{RetryFor: time.Millisecond}, o, host.Host{Name: "127.0.3.6"}, fleet.Command{Line: "true"}, &collect{})
-			if r.Class != fleet.TimedOut || r.Ran != fleet.RanNo || !strings.Contains(r.Err, test.text) || time.Since(start) > 20*time.Second {
-				t.Errorf("after %v: %+v", time.Since(start), r)
-			}
+			waittest.InTime(t, time.Second, func(limit time.Duration) error {
+				o := options(t, test.sshd, known(test.sshd))
+				o.Args = append([]string{"-o", "ConnectTimeout=600"}, o.Args...)
+				o.ConnectTimeout = limit
+				if test.port != 0 {
+					o.Flags.Port = uint16(test.port)
+				}
+				if test.proxy != "" {
+					o.Args = append([]string{"-o", "ProxyCommand=" + test.proxy}, o.Args...)
+				}
+				r := run(t, fleet.Params{RetryFor: time.Millisecond}, o, host.Host{Name: "127.0.3.6"}, fleet.Command{Line: "true"}, &collect{})
+				if r.Class != fleet.TimedOut || r.Ran != fleet.RanNo || !strings.Contains(r.Err, test.text) {
+					return fmt.Errorf("got %+v", r)
+				}
+				return nil
+			})
 		})
 	}
 }

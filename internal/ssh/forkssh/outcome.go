@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/knownhosts/check"
 	"sshpace/internal/ssh/openssh"
@@ -84,7 +85,7 @@ func (l *log) failure(o *fleet.Outcome) {
 		causes = openssh.BehindProxy(causes)
 	}
 	o.Exit, o.Class = -1, fleet.Lost
-	o.Err = termsafe.Line(strings.TrimPrefix(string(lastLine([]byte(strings.Join(causes, "\n")))), "ssh: "))
+	o.Err = termsafe.Line(strings.TrimPrefix(text.LastLine(strings.Join(causes, "\n")), "ssh: "))
 	if o.Err == "" {
 		o.Err = "ssh ended with status 255"
 	}

@@ -1,12 +1,15 @@
 package knownhosts
 
 import (
+	"crypto/rsa"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/wildcard"
 )
 
 // Marker is the @word at the start of a line.
@@ -176,7 +179,7 @@ func (l *Line) HashOfAny(names [][]byte) int {
 
 // Covers reports whether the host field, taken as a list of patterns, matches a
 // lower-case name.
-func (l *Line) Covers(name string) bool { return matchHosts(name, l.Hosts) }
+func (l *Line) Covers(name string) bool { return wildcard.MatchListFold(name, l.Hosts) }
 
 // MarshalKey is the key as it stands in a line: type and base64.
 func MarshalKey(key ssh.PublicKey) string {
@@ -187,4 +190,18 @@ func MarshalKey(key ssh.PublicKey) string {
 // prints the latter.
 func Fingerprint(key ssh.PublicKey) string {
 	return key.Type() + " " + ssh.FingerprintSHA256(key)
+}
+
+// RSABits is the length of an RSA key, also of one inside a certificate; 0 for keys of
+// other types.
+func RSABits(key ssh.PublicKey) int {
+	if cert, ok := key.(*ssh.Certificate); ok {
+		key = cert.Key
+	}
+	if holder, ok := key.(ssh.CryptoPublicKey); ok {
+		if public, ok := holder.CryptoPublicKey().(*rsa.PublicKey); ok {
+			return public.N.BitLen()
+		}
+	}
+	return 0
 }

@@ -45,7 +45,7 @@ func CheckName(name string) error {
 	switch {
 	case name == "":
 		return errors.New("a host key needs a host name")
-	case len(name) >= maxPattern:
+	case len(name) >= wildcard.TooLong:
 		return fmt.Errorf("host name of %d bytes is too long for known_hosts", len(name))
 	case strings.ContainsAny(name[:1], "@#|"), strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r == 0x7f || r == ',' || r == '*' || r == '?' || r == '!'

@@ -3,7 +3,6 @@ package mux
 import (
 	"context"
 	"encoding/binary"
-	"net"
 
 	"golang.org/x/crypto/ssh"
 
@@ -18,7 +17,12 @@ func Client(ctx context.Context, path string) (*ssh.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return channel.Client(&proxied{channel.New(carrier{l}, nil, 0), l}), nil
+	return l.channels().Client(), nil
+}
+
+// channels gives a link channels. Who is logged in where, and how, only the master knows.
+func (l *link) channels() *channel.Named {
+	return &channel.Named{Conn: channel.New(carrier{l}, nil, 0), Net: l.conn}
 }
 
 // carrier carries SSH's connection protocol through a link.
@@ -58,23 +62,3 @@ func (c carrier) SendData(head, data []byte, most int) error {
 
 // Close ends the link.
 func (c carrier) Close() error { return c.conn.Close() }
-
-// proxied is a link with channels. Who is logged in where, and how, only the
-// master knows.
-type proxied struct {
-	*channel.Conn
-	link *link
-}
-
-var _ ssh.Conn = (*proxied)(nil)
-
-func (*proxied) User() string          { return "" }
-func (*proxied) SessionID() []byte     { return nil }
-func (*proxied) ClientVersion() []byte { return nil }
-func (*proxied) ServerVersion() []byte { return nil }
-
-// LocalAddr is our end of the socket.
-func (p *proxied) LocalAddr() net.Addr { return p.link.conn.LocalAddr() }
-
-// RemoteAddr is the socket.
-func (p *proxied) RemoteAddr() net.Addr { return p.link.conn.RemoteAddr() }

@@ -22,7 +22,7 @@ type masters struct {
 func (masters) FDs() int { return 1 }
 
 func (m masters) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
-	s := mux.Session{Path: m.path[h.Port], Command: cmd, Env: cmd.Env, Timeout: m.servers.Timeout()}
+	s := mux.Session{Path: m.path[h.Port], Command: cmd, Timeout: m.servers.Timeout()}
 	o, err := s.Run(ctx, a)
 	if err == nil {
 		return o

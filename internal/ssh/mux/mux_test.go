@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/mux"
 	"sshpace/internal/ssh/sshtest"
@@ -56,14 +57,9 @@ func startMasterAt(t testing.TB, user, key string, port int) *master {
 		m.cmd.Process.Kill()
 		m.cmd.Wait()
 	})
-	for range 500 {
-		if c, err := net.Dial("unix", m.path); err == nil { // it listens once it is let in
-			c.Close()
-			return m
-		}
-		time.Sleep(20 * time.Millisecond)
+	if !waittest.Comes(sshtest.Listens("unix", m.path)) { // once it is let in
+		t.Error("the master did not begin")
 	}
-	t.Error("the master did not begin")
 	return m
 }
 
@@ -78,7 +74,8 @@ type shared struct {
 func (*shared) FDs() int { return 1 }
 
 func (x *shared) Execute(ctx context.Context, _ host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
-	s := mux.Session{Path: x.path, Command: cmd, Env: x.env, Timeout: x.timeout}
+	cmd.Env = x.env
+	s := mux.Session{Path: x.path, Command: cmd, Timeout: x.timeout}
 	o, err := s.Run(ctx, a)
 	if x.err = err; err != nil {
 		return fleet.Outcome{Class: fleet.Local, Exit: -1, Err: err.Error()}
@@ -123,7 +120,7 @@ func TestUnusable(t *testing.T) {
 		t.Fatal(err)
 	}
 	full := startMaster(t, s)
-	occupied := exec.Command("ssh", "-F", "none", "-S", full.path, "x", "echo there; sleep 100")
+	occupied := exec.Command("ssh", "-F", "none", "-S", full.path, "x", "echo there; sleep 1000")
 	out, err := occupied.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +167,7 @@ func TestUnusable(t *testing.T) {
 		x := &shared{path: path}
 		start := time.Now()
 		r := run(t, x, fleet.Params{}, fleet.Command{Line: "echo never"}, nil).result
-		if x.err == nil || !strings.Contains(x.err.Error(), want) || r.Ran != fleet.RanNo || time.Since(start) > 10*time.Second {
+		if x.err == nil || !strings.Contains(x.err.Error(), want) || r.Ran != fleet.RanNo || time.Since(start) > time.Minute {
 			t.Errorf("%s: %v after %v, want %q", path, x.err, time.Since(start), want)
 		}
 		if path == full.path {
@@ -196,7 +193,7 @@ func TestEnded(t *testing.T) {
 	sink := &seen{onData: interrupt}
 	start := time.Now()
 	r := run(t, &shared{path: m.path}, fleet.Params{Drain: drain}, fleet.Command{Line: "trap 'echo ended; exit 9' TERM; echo here; while :; do sleep 0.1; done"}, sink).result
-	if r.Class != fleet.Cancelled || r.Exit != 9 || !strings.Contains(sink.out[0].String(), "ended") || time.Since(start) > 20*time.Second {
+	if r.Class != fleet.Cancelled || r.Exit != 9 || !strings.Contains(sink.out[0].String(), "ended") || time.Since(start) > time.Minute {
 		t.Errorf("%+v %q", r, sink.out[0].String())
 	}
 	if r := run(t, &shared{path: m.path}, fleet.Params{}, fleet.Command{Line: "exit 4"}, nil).result; r.Exit != 4 {

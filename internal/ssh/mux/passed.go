@@ -54,7 +54,7 @@ func (s *Session) execPassed(ctx context.Context, line string, input io.Reader, 
 	defer sending.Wait()
 	defer answer.Close()
 	defer in.Close() // ends what is still being sent
-	err = l.open(newSession{Type: askSession, Command: line, Escape: noEscape, Env: environment(s.Env)}, theirs)
+	err = l.open(newSession{Type: askSession, Command: line, Escape: noEscape, Env: environment(s.Command.Env)}, theirs)
 	for _, f := range theirs {
 		f.Close()
 	}

@@ -11,24 +11,17 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/sys/proc"
 )
 
-// effective are the keywords of -G and -T that hold algorithm lists.
-var effective = map[string]func(*alg.Offer) *[]string{
-	"ciphers":       func(o *alg.Offer) *[]string { return &o.Ciphers },
-	"macs":          func(o *alg.Offer) *[]string { return &o.MACs },
-	"kexalgorithms": func(o *alg.Offer) *[]string { return &o.Kex },
-}
-
-// parseEffective reads the output of ssh -G or sshd -T.
-func parseEffective(text string) alg.Offer {
-	var o alg.Offer
-	for line := range strings.Lines(text) {
-		keyword, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if list, ok := effective[strings.ToLower(keyword)]; ok && value != "" {
-			*list(&o) = strings.Split(value, ",")
+// parseEffective reads the lists of algorithms of ssh -G or sshd -T.
+func parseEffective(text string) (o alg.Offer) {
+	lists := map[conf.Keyword]*[]string{conf.Ciphers: &o.Ciphers, conf.MACs: &o.MACs, conf.KexAlgorithms: &o.Kex}
+	for k, words := range conf.Dump(text) {
+		if list := lists[k]; list != nil && len(words) > 0 {
+			*list = words
 		}
 	}
 	return o
@@ -56,14 +49,13 @@ func (p Program) Endpoint(ctx context.Context, d Destination) (Endpoint, error) 
 
 // parseEndpoint reads the output of ssh -G.
 func parseEndpoint(text string) Endpoint {
-	values := map[string]string{}
-	for line := range strings.Lines(text) {
-		keyword, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		values[strings.ToLower(keyword)] = value
+	values := map[conf.Keyword]string{}
+	for k, words := range conf.Dump(text) {
+		values[k] = strings.Join(words, " ")
 	}
-	port, _ := strconv.Atoi(values["port"])
-	e := Endpoint{Hostname: values["hostname"], Port: values["port"], KnownAs: knownhosts.HostPort(values["hostname"], port)}
-	if alias := values["hostkeyalias"]; alias != "" && alias != "none" {
+	port, _ := strconv.Atoi(values[conf.Port])
+	e := Endpoint{values[conf.HostName], values[conf.Port], knownhosts.HostPort(values[conf.HostName], port)}
+	if alias := values[conf.HostKeyAlias]; alias != "" && alias != "none" {
 		e.KnownAs = alias
 	}
 	return e

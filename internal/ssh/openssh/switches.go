@@ -2,13 +2,16 @@ package openssh
 
 import "strings"
 
-// switches are the options of ssh(1) that take no value.
-const switches = "1246AaCfGgKkMNnqsTtVvXxYy"
+// The options that take a value.
+const (
+	WithValue    = "BbcDEeFIiJLlmOoPpQRSWw" // of ssh(1)
+	ScpWithValue = "cDFiJloPSX"             // of scp(1)
+)
 
 // SplitOptions takes the switches before an option off it: -Cp22 is -C and -p22.
-func SplitOptions(arg string) []string {
+func SplitOptions(arg, withValue string) []string {
 	var options []string
-	for len(arg) > 2 && arg[0] == '-' && strings.IndexByte(switches, arg[1]) >= 0 {
+	for len(arg) > 2 && arg[0] == '-' && strings.IndexByte("-"+withValue, arg[1]) < 0 {
 		options = append(options, arg[:2])
 		arg = "-" + arg[2:]
 	}

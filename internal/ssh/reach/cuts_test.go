@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/route"
@@ -201,14 +201,8 @@ func startMaster(t *testing.T, config, socket string) (stop func()) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		if conn, err := net.Dial("unix", socket); err == nil {
-			conn.Close()
-			break
-		}
-		if time.Since(began) > time.Minute {
-			t.Fatalf("no master: %s", said.String())
-		}
+	if !waittest.Comes(sshtest.Listens("unix", socket)) {
+		t.Fatalf("no master: %s", said.String())
 	}
 	return func() { cmd.Process.Kill(); cmd.Wait(); os.Remove(socket) }
 }

@@ -2,14 +2,13 @@ package reach
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -34,13 +33,7 @@ func TestControlPathOpenToOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { master.Process.Kill(); master.Wait() })
-		for range 1000 {
-			if c, err := net.Dial("unix", path); err == nil {
-				c.Close()
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		waittest.Until(t, "a master", sshtest.Listens("unix", path))
 		r := try(t, s, Auto, []string{"ControlPath=" + path})
 		if said := strings.Contains(r.Note, "others can replace"); r.Status() != fleet.OK || r.Engine != "master" || said != (mode == 0o777) {
 			t.Errorf("folder %v: %+v", mode, r)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/route"
 )
@@ -31,19 +32,16 @@ func TestConfigurationEnds(t *testing.T) {
 	for file, begun := range map[string]string{pipe: pipe, slow: pid} {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
-				if _, err := os.Stat(begun); err == nil {
-					time.Sleep(300 * time.Millisecond) // then it waits
-					cancel()
-				}
-			}
+			waittest.Comes(func() bool { _, err := os.Stat(begun); return err == nil })
+			time.Sleep(300 * time.Millisecond) // then it waits
+			cancel()
 		}()
 		began := time.Now()
 		r, err := route.New(ctx, route.Params{Flags: conf.Flags{Config: file}, Getenv: os.Getenv, Stderr: os.Stderr})
 		if err == nil {
 			_, err = r.Route(ctx, host.Host{Name: "h"})
 		}
-		if took := time.Since(began); !errors.Is(err, context.Canceled) || took > 30*time.Second {
+		if took := time.Since(began); !errors.Is(err, context.Canceled) || took > 5*time.Minute {
 			t.Errorf("%s: %v after %v", file, err, took)
 		}
 	}
@@ -55,11 +53,5 @@ func TestConfigurationEnds(t *testing.T) {
 		t.Fatalf("the Match exec did not start: %v", err)
 	}
 	number, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-	for range 1000 {
-		if syscall.Kill(number, 0) != nil {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("the Match exec is still there: %d", number)
+	waittest.Gone(t, number)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
@@ -71,7 +72,7 @@ func exactly(ctx context.Context, p conf.Params, ssh conf.Runner) (*Configuratio
 // resolve asks the installed ssh only where nobody else knows the answer: it
 // takes as long as fifty logins. What it says is taken against its own
 // defaults, so that these do not look like the user's settings.
-func (f *files) resolve(ctx context.Context, q conf.Hop) (*conf.Resolved, error) {
+func (f *files) resolve(ctx context.Context, q host.Endpoint) (*conf.Resolved, error) {
 	taken, err := f.taken.Get(ctx)
 	if err != nil {
 		return nil, err
@@ -102,11 +103,6 @@ func (f *files) full(ctx context.Context) (*Configuration, error) {
 	return exact, nil
 }
 
-// lists are the keywords of algorithms: values may be edits of ssh's own lists, and ssh
-// refuses names that it does not know.
-var lists = []conf.Keyword{
-	conf.Ciphers, conf.MACs, conf.KexAlgorithms, conf.HostKeyAlgorithms, conf.PubkeyAcceptedAlgorithms,
-}
-
-// setsLists tells whether any of them is set.
-func setsLists(c *conf.Resolved) bool { return slices.ContainsFunc(lists, c.IsSet) }
+// setsLists tells whether any list of algorithms is set: its value may be an edit of ssh's own
+// list, and ssh refuses names that it does not know.
+func setsLists(c *conf.Resolved) bool { return slices.ContainsFunc(conf.AlgorithmLists, c.IsSet) }

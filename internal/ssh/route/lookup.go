@@ -18,7 +18,7 @@ type LookedUp struct {
 func (c *Configuration) LookUp(ctx context.Context, named []host.Host) ([]LookedUp, error) {
 	hosts := make([]LookedUp, 0, len(named))
 	for _, h := range named {
-		r, err := c.Asker.Resolve(ctx, Hop(h))
+		r, err := c.Asker.Resolve(ctx, h.Asked())
 		if err != nil {
 			return nil, ResolveError(err, h.Name)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/ssh/conf"
+	"sshpace/internal/ssh/openssh"
 )
 
 // checkWay refuses a host whose ProxyCommand starts ssh for a host that leads back, or
@@ -26,37 +27,34 @@ func (r *Router) checkWay(ctx context.Context, c *conf.Resolved) error {
 }
 
 // before is the last host before c that ssh goes through.
-func (r *Router) before(c *conf.Resolved) (conf.Hop, bool) {
+func (r *Router) before(c *conf.Resolved) (host.Endpoint, bool) {
 	if jumps := c.ProxyJump(); len(jumps) > 0 {
 		return jumps[len(jumps)-1], true
 	}
 	command, err := c.ProxyCommand()
 	if err != nil {
-		return conf.Hop{}, false
+		return host.Endpoint{}, false
 	}
 	return throughSSH(command, r.params.Flags.Config)
 }
 
-// sshValues are the options of ssh(1) that take a value.
-const sshValues = "BbcDEeFIiJLlmOoPpQRSWw"
-
 // throughSSH is the host of a command of the usual form, "ssh -W %h:%p host", under
 // the same configuration file.
-func throughSSH(command, config string) (conf.Hop, bool) {
+func throughSSH(command, config string) (host.Endpoint, bool) {
 	words := strings.Fields(command)
 	if len(words) > 0 && words[0] == "exec" {
 		words = words[1:]
 	}
 	if len(words) == 0 || filepath.Base(words[0]) != "ssh" {
-		return conf.Hop{}, false
+		return host.Endpoint{}, false
 	}
 	for words = words[1:]; len(words) > 0; words = words[1:] {
 		word := strings.Trim(words[0], `"'`)
 		if !strings.HasPrefix(word, "-") {
 			h, err := host.Parse(word)
-			return Hop(h), err == nil
+			return h.Asked(), err == nil
 		}
-		i := strings.IndexAny(word, sshValues)
+		i := strings.IndexAny(word, openssh.WithValue)
 		if i < 0 {
 			continue
 		}
@@ -69,5 +67,5 @@ func throughSSH(command, config string) (conf.Hop, bool) {
 			break
 		}
 	}
-	return conf.Hop{}, false
+	return host.Endpoint{}, false
 }

@@ -231,7 +231,7 @@ func check(t *testing.T, usual string, i invocation) string {
 	if err != nil {
 		return disagree(refusal, err)
 	}
-	explained, err := config.Asker.Resolve(t.Context(), Hop(i.host))
+	explained, err := config.Asker.Resolve(t.Context(), i.host.Asked())
 	if err != nil || refusal != nil {
 		return disagree(refusal, err)
 	}
@@ -239,7 +239,7 @@ func check(t *testing.T, usual string, i invocation) string {
 	if diff := cmp.Diff(want.Read(), sshtest.TableOf(explained).Read()); diff != "" {
 		return "read (-ssh +ours)\n" + diff
 	}
-	explained, err = config.Asker.Explained(t.Context(), Hop(i.host))
+	explained, err = config.Asker.Explained(t.Context(), i.host.Asked())
 	if err != nil {
 		return "explain: " + err.Error()
 	}

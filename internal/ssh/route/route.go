@@ -120,7 +120,7 @@ func (r *Router) HostNames() []string { return r.hosts.quick.HostNames() }
 // KnownHostsFiles are the files of host keys that hold for a host of which the
 // configuration says nothing in particular.
 func (r *Router) KnownHostsFiles(ctx context.Context) ([]string, error) {
-	c, err := r.hosts.resolve(ctx, conf.Hop{Name: "localhost"})
+	c, err := r.hosts.resolve(ctx, host.Endpoint{Name: "localhost"})
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (r *Router) KnownHostsFiles(ctx context.Context) ([]string, error) {
 func (r *Router) Mistake(ctx context.Context, h host.Host) error {
 	exact, err := r.hosts.exact.Get(ctx)
 	if err == nil {
-		_, err = exact.Asker.Resolve(ctx, Hop(h))
+		_, err = exact.Asker.Resolve(ctx, h.Asked())
 	}
 	return err
 }
@@ -162,7 +162,7 @@ func (w *Route) Hops() []*conf.Resolved { return append(slices.Clone(w.Jumps), w
 // Route resolves a host and the jump hosts before it. Nothing is started for a
 // host whose jump hosts go in a circle.
 func (r *Router) Route(ctx context.Context, h host.Host) (*Route, error) {
-	c, err := r.hosts.resolve(ctx, Hop(h))
+	c, err := r.hosts.resolve(ctx, h.Asked())
 	if err != nil {
 		return nil, err
 	}
@@ -174,11 +174,6 @@ func (r *Router) Route(ctx context.Context, h host.Host) (*Route, error) {
 		return nil, err
 	}
 	return &Route{c, jumps, r.decide(c, jumps), r.AcceptsNew}, nil
-}
-
-// Hop is a host as its configuration is asked for.
-func Hop(h host.Host) conf.Hop {
-	return conf.Hop{Name: h.Destination(), User: h.User, Port: int(h.Port)}
 }
 
 // maxJumps is how many jump hosts may stand before a host.
@@ -208,7 +203,7 @@ func (r *Router) chain(ctx context.Context, c *conf.Resolved) ([]*conf.Resolved,
 	return chain, nil
 }
 
-func (r *Router) jump(ctx context.Context, j conf.Hop) (*conf.Resolved, error) {
+func (r *Router) jump(ctx context.Context, j host.Endpoint) (*conf.Resolved, error) {
 	configuration, err := r.jumps()
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func TestTextIsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := config.Asker.Explained(t.Context(), conf.Hop{Name: "web1"})
+	c, err := config.Asker.Explained(t.Context(), host.Endpoint{Name: "web1"})
 	if err != nil {
 		t.Fatal(err)
 	}

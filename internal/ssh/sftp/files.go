@@ -13,7 +13,6 @@ const (
 	statusEOF         = 1
 	statusNoSuchFile  = 2
 	statusPermission  = 3
-	statusBadMessage  = 5
 	statusUnsupported = 8
 )
 

@@ -26,7 +26,6 @@ const (
 	typeRead          = 5
 	typeWrite         = 6
 	typeLstat         = 7
-	typeFstat         = 8
 	typeSetstat       = 9
 	typeFsetstat      = 10
 	typeOpendir       = 11
@@ -34,7 +33,6 @@ const (
 	typeRemove        = 13
 	typeMkdir         = 14
 	typeRmdir         = 15
-	typeRealpath      = 16
 	typeStat          = 17
 	typeRename        = 18
 	typeReadlink      = 19

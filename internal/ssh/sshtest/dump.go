@@ -50,18 +50,12 @@ func (t Table) Read() Table {
 	return read
 }
 
-// commas are the keywords whose words ssh -G joins by commas.
-var commas = []conf.Keyword{
-	conf.Ciphers, conf.MACs, conf.KexAlgorithms, conf.HostKeyAlgorithms,
-	conf.PubkeyAcceptedAlgorithms, conf.HostbasedAcceptedAlgorithms, conf.CASignatureAlgorithms,
-}
-
 // TableOf shows a resolution as ssh -G would.
 func TableOf(r *conf.Resolved) Table {
 	t := Table{}
 	for k, v := range r.Settings() {
 		separator := " "
-		if slices.Contains(commas, k) {
+		if slices.Contains(conf.AlgorithmLists, k) {
 			separator = ","
 		}
 		rests := []string{strings.Join(v.Args, separator)}

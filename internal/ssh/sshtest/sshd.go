@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/base/waittest"
 )
 
 // Sshd is a private instance of the installed sshd.
@@ -192,37 +195,57 @@ func startSshd(t testing.TB, login string, argv, extra []string) *Sshd {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() })
 	s.await(t)
 	return s
 }
 
-// await waits until the port answers.
+// await waits until the port answers, and has the test end the server.
 func (s *Sshd) await(t testing.TB) {
 	t.Helper()
-	for range 500 {
-		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.Port))
-		if err == nil {
-			c.Close()
-			if c.LocalAddr().String() != c.RemoteAddr().String() { // TCP may connect a free port with itself
-				return
-			}
-		}
-		time.Sleep(10 * time.Millisecond)
+	ended := make(chan error, 1)
+	go func() { ended <- s.cmd.Wait() }()
+	t.Cleanup(func() { s.cmd.Process.Kill(); <-ended })
+	there := Listens("tcp", fmt.Sprintf("127.0.0.1:%d", s.Port))
+	if !waittest.Comes(func() bool { return len(ended) > 0 || there() }) || len(ended) > 0 {
+		t.Fatalf("sshd does not listen: %s", s.Log())
 	}
-	t.Fatalf("sshd does not listen: %s", s.Log())
 }
 
-// FreePort is a port that nobody listens on, below those that the kernel gives to
-// connections and to listeners of other tests (ip_local_port_range): one of these could
-// be taken by somebody else before sshd has it.
+// Listens tells whether somebody listens at an address.
+func Listens(network, address string) func() bool {
+	return func() bool {
+		c, err := net.Dial(network, address)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	}
+}
+
+// FreePort is a port that nobody listens on, and that is given to no other test as long as
+// this process lives. It lies below those that the kernel gives to connections and to
+// listeners (ip_local_port_range), which could be taken before sshd has it.
 func FreePort() (int, error) {
 	for range 100 {
-		l, err := net.Listen("tcp4", fmt.Sprintf("0.0.0.0:%d", 12000+rand.IntN(20000)))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().(*net.TCPAddr).Port, nil
+		port := 12000 + rand.IntN(20000)
+		if reserve(fmt.Sprintf("@sshpace-test-port-%d", port)) != nil {
+			continue
+		}
+		if l, err := net.Listen("tcp4", fmt.Sprintf("0.0.0.0:%d", port)); err == nil {
+			return port, l.Close()
 		}
 	}
 	return 0, errors.New("no port of a hundred is free")
+}
+
+// reserve takes a name in the abstract namespace (unix(7)), which only one process can have
+// and has until it ends.
+func reserve(name string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		if err = unix.Bind(fd, &unix.SockaddrUnix{Name: name}); err != nil {
+			unix.Close(fd)
+		}
+	}
+	return err
 }

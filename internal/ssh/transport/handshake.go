@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/ssh/channel"
 )
 
@@ -99,34 +100,54 @@ func Handshake(raw net.Conn, config *Config) (*Conn, error) {
 	c.mu.Lock()
 	c.sendKexInit()
 	c.mu.Unlock()
-	if err := c.readVersion(); err != nil {
+	var err error
+	if c.theirs, err = readVersion(c.in); err != nil {
 		return nil, err
 	}
 	c.step(StepVersion)
 	return c, c.firstExchange()
 }
 
-// readVersion reads the server's version line and what may come before it (RFC
-// 4253 section 4.2).
-func (c *Conn) readVersion() error {
+// readVersion reads a peer's version line and what a server may send before it (RFC 4253
+// section 4.2).
+func readVersion(in *bufio.Reader) (string, error) {
 	for range maxLines {
-		line, err := c.in.ReadSlice('\n')
+		line, err := in.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) || len(line) > maxLine {
-			return errors.New("ssh: a line before the key exchange is too long")
+			return "", errors.New("ssh: a line before the key exchange is too long")
 		}
 		if err != nil {
-			return err
+			return "", err
 		}
 		text := strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r")
 		switch {
 		case strings.HasPrefix(text, "SSH-2.0-"), strings.HasPrefix(text, "SSH-1.99-"):
-			c.theirs = text
-			return nil
+			return text, nil
 		case strings.HasPrefix(text, "SSH-"):
-			return errors.New("ssh: the server speaks another version of the protocol")
+			return "", errors.New("ssh: the server speaks another version of the protocol")
 		}
 	}
-	return errors.New("ssh: the server sends text instead of a version line")
+	return "", errors.New("ssh: the server sends text instead of a version line")
+}
+
+// ReadGreeting reads what a peer says before anything is negotiated.
+func ReadGreeting(r io.Reader) (version string, lists *KexInit, err error) {
+	in := bufio.NewReader(r)
+	if version, err = readVersion(in); err != nil {
+		return "", nil, fmt.Errorf("read the version line: %w", err)
+	}
+	p, err := plain{}.open(in, 0)
+	if err == nil && p[0] != msgKexInit {
+		err = unexpected(p[0], msgKexInit)
+	}
+	if err != nil {
+		return version, nil, fmt.Errorf("read KEXINIT: %w", err)
+	}
+	theirs, err := parseInit(p)
+	if err != nil {
+		return version, nil, fmt.Errorf("read KEXINIT: %w", err)
+	}
+	return version, &theirs.KexInit, nil
 }
 
 // firstExchange waits for the server's KEXINIT. With strict key exchange nothing
@@ -173,8 +194,8 @@ const (
 // cookie is how many random bytes begin a KEXINIT.
 const cookie = 16
 
-// kexInit is a KEXINIT (RFC 4253 section 7.1).
-type kexInit struct {
+// KexInit is a KEXINIT (RFC 4253 section 7.1).
+type KexInit struct {
 	Kex, HostKey         []string
 	CipherUp, CipherDown []string
 	MACUp, MACDown       []string
@@ -183,15 +204,21 @@ type kexInit struct {
 	FirstPacketFollows   bool
 }
 
+// Strict tells whether it is of a side that knows strict key exchange, the remedy for Terrapin
+// (CVE-2023-48795).
+func (m *KexInit) Strict() bool {
+	return slices.Contains(m.Kex, strictServer) || slices.Contains(m.Kex, strictClient)
+}
+
 // lists are the lists of names in their order.
-func (m *kexInit) lists() [10]*[]string {
+func (m *KexInit) lists() [10]*[]string {
 	return [...]*[]string{
 		&m.Kex, &m.HostKey, &m.CipherUp, &m.CipherDown, &m.MACUp, &m.MACDown,
 		&m.PackUp, &m.PackDown, &m.LangUp, &m.LangDown,
 	}
 }
 
-func (m *kexInit) marshal() []byte {
+func (m *KexInit) marshal() []byte {
 	p := make([]byte, 1+cookie, 1024)
 	p[0] = msgKexInit
 	_, _ = rand.Read(p[1:]) // never fails
@@ -203,7 +230,7 @@ func (m *kexInit) marshal() []byte {
 
 // proposal is a KEXINIT and the packet that it was or will be, which is hashed.
 type proposal struct {
-	kexInit
+	KexInit
 	packet []byte
 }
 
@@ -226,13 +253,13 @@ func (c *Conn) sendKexInit() {
 	c.sealLocked(c.kexInit.packet, nil)
 }
 
-func (c *Conn) init() *kexInit {
+func (c *Conn) init() *KexInit {
 	macs := c.config.MACs
 	if len(macs) == 0 {
 		macs = ssh.SupportedAlgorithms().MACs
 	}
 	none := []string{"none"}
-	m := &kexInit{
+	m := &KexInit{
 		Kex: slices.Clone(c.config.kexes()), HostKey: c.config.HostKeys,
 		CipherUp: c.config.ciphers(), CipherDown: c.config.ciphers(), MACUp: macs, MACDown: macs, PackUp: none, PackDown: none,
 	}
@@ -246,7 +273,7 @@ func (c *Conn) init() *kexInit {
 type algorithms struct{ kex, hostKey, up, down string }
 
 // agree picks the first of ours that the server has too (RFC 4253 section 7.1).
-func agree(ours, theirs *kexInit) (a algorithms, err error) {
+func agree(ours, theirs *KexInit) (a algorithms, err error) {
 	for _, list := range []struct {
 		what         string
 		ours, theirs []string
@@ -283,7 +310,7 @@ func (c *Conn) exchange(theirs *proposal) error {
 	if err != nil {
 		return err
 	}
-	if c.chosen, err = agree(&ours.kexInit, &theirs.kexInit); err != nil {
+	if c.chosen, err = agree(&ours.KexInit, &theirs.KexInit); err != nil {
 		return err
 	}
 	o, err := methodNamed(c.chosen.kex).offer()
@@ -297,7 +324,7 @@ func (c *Conn) exchange(theirs *proposal) error {
 	if err != nil {
 		return err
 	}
-	reply, err := c.readReply(&theirs.kexInit)
+	reply, err := c.readReply(&theirs.KexInit)
 	if err != nil {
 		return err
 	}
@@ -322,7 +349,7 @@ func (c *Conn) answerKexInit() (*proposal, error) {
 
 // readReply waits for the server's half, leaving out a packet that it sent on a
 // wrong guess (RFC 4253 section 7).
-func (c *Conn) readReply(theirs *kexInit) (*kexReply, error) {
+func (c *Conn) readReply(theirs *KexInit) (*kexReply, error) {
 	if theirs.FirstPacketFollows && (first(theirs.Kex) != c.chosen.kex || first(theirs.HostKey) != c.chosen.hostKey) {
 		p, err := c.raw()
 		if err != nil {
@@ -390,17 +417,6 @@ func (c *Conn) conclude(o *offer, ourInit, theirInit []byte, r *kexReply) (*keys
 	return &keys{hash: o.hash, secret: secret, exchange: sum, session: c.session}, nil
 }
 
-const certSuffix = "-cert-v01@openssh.com"
-
-// plainName is the signature algorithm below a certificate's.
-func plainName(name string) string {
-	base, cert := strings.CutSuffix(name, certSuffix)
-	if cert && strings.HasPrefix(base, "sk-") {
-		return base + "@openssh.com"
-	}
-	return base
-}
-
 // verified is the host key, when it is of the kind that was agreed on and has
 // signed the exchange with the algorithm that was agreed on.
 func verified(algorithm string, r *kexReply, sum []byte) (ssh.PublicKey, error) {
@@ -415,8 +431,8 @@ func verified(algorithm string, r *kexReply, sum []byte) (ssh.PublicKey, error) 
 	if err := ssh.Unmarshal(r.Signature, &sig); err != nil {
 		return nil, err
 	}
-	if sig.Format != plainName(algorithm) || len(sig.Rest) > 0 {
-		return nil, fmt.Errorf("ssh: invalid signature algorithm %q, expected %q", sig.Format, plainName(algorithm))
+	if sig.Format != alg.Plain(algorithm) || len(sig.Rest) > 0 {
+		return nil, fmt.Errorf("ssh: invalid signature algorithm %q, expected %q", sig.Format, alg.Plain(algorithm))
 	}
 	return key, key.Verify(sum, &sig)
 }

@@ -123,7 +123,7 @@ func (s signer) SignWithAlgorithm(r io.Reader, data []byte, algorithm string) (*
 }
 
 // limit is how long a client may take that should end by itself.
-const limit = 30 * time.Second
+const limit = 2 * time.Minute
 
 // against logs in to a server that talks as talk does after the key exchange, with keys
 // whose signatures are counted.

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/ssh/channel"
 )
 
@@ -324,7 +325,7 @@ func (a *attempt) sign(key ssh.MultiAlgorithmSigner) error {
 		return err
 	}
 	request := a.publicKey(key, name, true)
-	sig, err := key.SignWithAlgorithm(nil, append(channel.AppendText(nil, a.session), request...), plainName(name))
+	sig, err := key.SignWithAlgorithm(nil, append(channel.AppendText(nil, a.session), request...), alg.Plain(name))
 	if err != nil {
 		return err
 	}
@@ -367,18 +368,18 @@ func (a *attempt) algorithm(key ssh.MultiAlgorithmSigner) (string, error) {
 	if a.sigAlgs != nil {
 		i := slices.IndexFunc(names, func(n string) bool { return slices.Contains(a.sigAlgs, n) })
 		if i < 0 {
-			i = slices.Index(names, plainName(kind)) // some servers do not name all that they take
+			i = slices.Index(names, alg.Plain(kind)) // some servers do not name all that they take
 		}
 		if i < 0 {
 			return "", fmt.Errorf("the server takes no signature of a key of type %s that is allowed here: %s", kind, strings.Join(names, ","))
 		}
 		name = names[i]
 	}
-	if plainName(kind) == kind {
+	if alg.Plain(kind) == kind {
 		return name, nil
 	}
 	if strings.HasPrefix(name, "rsa-sha2-") {
-		return name + certSuffix, nil
+		return name + alg.CertSuffix, nil
 	}
 	return kind, nil
 }

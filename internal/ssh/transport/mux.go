@@ -1,44 +1,19 @@
 package transport
 
-import (
-	"net"
-
-	"golang.org/x/crypto/ssh"
-
-	"sshpace/internal/ssh/channel"
-)
+import "sshpace/internal/ssh/channel"
 
 // Mux gives the connection channels, after Authenticate. What was asked for ahead
 // must be asked for again, by the first channel and in the same words: it is
 // compared with what was sent, and not sent again.
-func (c *Conn) Mux(user string) *Muxed {
+func (c *Conn) Mux(user string) *channel.Named {
 	answers := 0
 	if len(c.sent) > 0 {
 		answers = 1 // to "exec"
 	}
-	return &Muxed{Conn: channel.New(carrier{c}, c.sent, answers), c: c, user: user}
+	return &channel.Named{
+		Conn: channel.New(carrier{c}, c.sent, answers), Net: c.net, Login: user, Session: c.session, Ours: c.ours, Theirs: c.theirs,
+	}
 }
-
-// Muxed is a connection with channels.
-type Muxed struct {
-	*channel.Conn
-	c    *Conn
-	user string
-}
-
-var _ ssh.Conn = (*Muxed)(nil)
-
-// User is who is logged in.
-func (m *Muxed) User() string { return m.user }
-
-// SessionID is the first exchange hash (RFC 4253 section 7.2).
-func (m *Muxed) SessionID() []byte { return m.c.session }
-
-// ClientVersion is our version line.
-func (m *Muxed) ClientVersion() []byte { return []byte(m.c.ours) }
-
-// ServerVersion is the server's.
-func (m *Muxed) ServerVersion() []byte { return []byte(m.c.theirs) }
 
 // carrier is a connection that is logged in.
 type carrier struct{ *Conn }
@@ -72,12 +47,3 @@ func (c carrier) SendData(head, data []byte, most int) error {
 	}
 	return c.flushLocked()
 }
-
-// LocalAddr is our end's address.
-func (m *Muxed) LocalAddr() net.Addr { return m.c.net.LocalAddr() }
-
-// RemoteAddr is the server's.
-func (m *Muxed) RemoteAddr() net.Addr { return m.c.net.RemoteAddr() }
-
-// Client is x/crypto's client with these channels.
-func (m *Muxed) Client() *ssh.Client { return channel.Client(m) }

@@ -293,9 +293,9 @@ func TestFaultAtEveryByte(t *testing.T) {
 	}
 	p.done.Wait()
 	for _, flip := range []bool{false, true} {
-		step, limit := 3, 20*time.Second
-		if flip {
-			step, limit = 7, time.Second
+		step, limit := 3, 2*time.Minute
+		if flip { // it may wait
+			step, limit = 7, 300*time.Millisecond
 		}
 		for at := 0; at < size-100; at += step {
 			c := p.connect(t, func(c net.Conn) net.Conn { return &faulty{c, at, flip} })

@@ -4,6 +4,7 @@
 package proc
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 	"time"
@@ -25,6 +26,15 @@ func Run(cmd *exec.Cmd) error {
 func RunTied(cmd *exec.Cmd) error {
 	Lead(cmd)
 	return run(cmd)
+}
+
+// Unattended makes a command that is not yet started one that nobody watches. Without a terminal
+// nothing can ask: the ssh of a jump host knows nothing of our BatchMode, and would wait for a
+// password that nobody sees it ask for. It may hold its output open for a second beyond the end.
+func Unattended(cmd *exec.Cmd, env []string) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.WaitDelay = time.Second
+	cmd.Env = append(append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never"), env...)
 }
 
 // Lead makes a command that is not yet started the leader of a process group,

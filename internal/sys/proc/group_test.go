@@ -9,10 +9,10 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/sys/proc"
 )
 
@@ -37,7 +37,7 @@ func TestRunLeavesNothing(t *testing.T) {
 			}
 			var child int
 			fmt.Sscan(out.String(), &child)
-			awaitGone(t, child)
+			waittest.Gone(t, child)
 		})
 	}
 }
@@ -45,23 +45,6 @@ func TestRunLeavesNothing(t *testing.T) {
 type writer func([]byte) (int, error)
 
 func (w writer) Write(p []byte) (int, error) { return w(p) }
-
-// awaitGone waits until a process is not there or a zombie that its reaper has
-// not yet waited for.
-func awaitGone(t *testing.T, pid int) {
-	t.Helper()
-	if pid < 2 {
-		t.Fatalf("%d is no process id", pid)
-	}
-	for range 500 {
-		if syscall.Kill(pid, 0) != nil || zombie(pid) {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("process %d is still there", pid)
-	syscall.Kill(pid, syscall.SIGKILL)
-}
 
 // TestEndGroup gives those that end when asked the time to do so.
 func TestEndGroup(t *testing.T) {
@@ -81,16 +64,10 @@ func TestEndGroup(t *testing.T) {
 	if line, err := out.ReadString('\n'); line != "ready\n" {
 		t.Fatalf("said %q, %v", line, err)
 	}
-	proc.EndGroup(cmd.Process.Pid, 10*time.Second)
+	proc.EndGroup(cmd.Process.Pid, time.Minute)
 	if rest, err := io.ReadAll(out); string(rest) != "bye\n" || err != nil {
 		t.Errorf("said %q, %v", rest, err)
 	}
-}
-
-// zombie tells whether a process has ended and nobody has waited for it.
-func zombie(pid int) bool {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return strings.Contains(string(text), ") Z ")
 }
 
 // TestRunDiesWithUs: a program that is waited for is gone when our process is killed.
@@ -126,5 +103,5 @@ func TestRunDiesWithUs(t *testing.T) {
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	awaitGone(t, child)
+	waittest.Gone(t, child)
 }

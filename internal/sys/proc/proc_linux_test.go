@@ -27,7 +27,10 @@ func TestWaitKeepsNoThread(t *testing.T) {
 		all = append(all, cmd)
 		go func() { ends <- proc.Wait(cmd) }()
 	}
-	time.Sleep(300 * time.Millisecond)
+	// The runtime has made all threads that it needs when a while goes by without a new one.
+	for last := 0; last != threads(t); time.Sleep(300 * time.Millisecond) {
+		last = threads(t)
+	}
 	if more := threads(t) - before; more > count/2 {
 		t.Errorf("%d more threads for %d processes", more, count)
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sshpace/internal/sys/tcp"
 )
 
 // chunk is bytes on their way. No bytes are the end of the direction.
@@ -23,7 +25,7 @@ func (p *chunk) leave(to int) (left bool, err error) {
 	if len(p.data) == 0 {
 		return true, unix.Shutdown(to, unix.SHUT_WR)
 	}
-	n, err := send(to, p.data[p.sent:])
+	n, err := tcp.WriteNow(uintptr(to), p.data[p.sent:])
 	p.sent += n
 	return p.sent == len(p.data), err
 }

@@ -66,7 +66,7 @@ func (c *connection) lane(dir Direction, from, to *atomic.Int32, since time.Time
 
 // connect dials then.
 func (c *connection) connect(then time.Time) bool {
-	if !new(sleeper).until(c.life, then, false) {
+	if !sleepUntil(c.life, then) {
 		return false
 	}
 	conn, err := c.relay.dial(c.life)

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,4 +147,28 @@ func (r *Relay) carry(in net.Conn) {
 	c.number = r.count
 	r.conns[c] = true
 	r.done.Go(c.run)
+}
+
+// Group are the relays of a measurement: one for each path before each server.
+type Group struct{ open []*Relay }
+
+// Before is the port of this machine that leads to a server over a path; the server's own where
+// the path is none.
+func (g *Group) Before(host, port string, path Path) (string, error) {
+	if path == (Path{}) {
+		return port, nil
+	}
+	r, err := To(net.JoinHostPort(host, port), Options{Path: path})
+	if err != nil {
+		return "", err
+	}
+	g.open = append(g.open, r)
+	return strconv.Itoa(r.Port()), nil
+}
+
+// Close closes them.
+func (g *Group) Close() {
+	for _, r := range g.open {
+		_ = r.Close()
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/sshtest"
 
 	"go.uber.org/goleak"
@@ -74,7 +75,7 @@ func TestDelay(t *testing.T) {
 	if _, err := io.ReadFull(c, make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took < 2*delay || took > 50*2*delay {
+	if took := time.Since(began); took < 2*delay || took > time.Minute {
 		t.Errorf("a hundred questions at once took %v", took)
 	}
 }
@@ -201,7 +202,7 @@ func TestFaults(t *testing.T) {
 		t.Errorf("a frozen relay gave %d bytes, %v", n, err)
 	}
 	r.Cut()
-	c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	c.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := c.Read(make([]byte, 1)); err == nil || err == io.EOF || err.(net.Error).Timeout() {
 		t.Errorf("a connection that was cut says %v", err)
 	}
@@ -216,7 +217,7 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c2.Close()
-	c2.SetReadDeadline(time.Now().Add(10 * time.Second))
+	c2.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := c2.Read(make([]byte, 1)); err == nil || err.(net.Error).Timeout() {
 		t.Errorf("without a server: %v", err)
 	}
@@ -231,7 +232,7 @@ func TestFail(t *testing.T) {
 		r.Fail(Fault{After: 3, How: how, Later: 20 * time.Millisecond})
 		c.Write([]byte("hello"))
 		got := make([]byte, 5)
-		c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		c.SetReadDeadline(time.Now().Add(time.Minute))
 		if n, err := io.ReadFull(c, got[:3]); err != nil {
 			t.Fatalf("end %d: %d bytes, %v", how, n, err)
 		}
@@ -261,7 +262,7 @@ func TestClose(t *testing.T) {
 		c.Write([]byte{1})
 		time.Sleep(5 * time.Millisecond)
 		r.Close()
-		c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		c.SetReadDeadline(time.Now().Add(time.Minute))
 		if _, err := io.ReadAll(c); err != nil && err.(net.Error).Timeout() {
 			t.Errorf("delay %v: the connection outlives the relay", delay)
 		}
@@ -302,8 +303,8 @@ func TestWatch(t *testing.T) {
 // both in turns, and half of the turns decide, because what stops the machine for a
 // while is in single ones. (In ms, and with ssh: crosscheck/relay.)
 func TestOwnDelay(t *testing.T) {
-	const rate, turns, most, tries = 12e6, 9, 6, 8
-	for try := range tries { // whatever else the machine does may hit one of the two for a second
+	const rate, turns, most = 12e6, 9, 6
+	waittest.Until(t, "bytes that leave in time", func() bool { // whatever else the machine does may hit one of the two
 		var relayed, bare []time.Duration
 		for range turns {
 			var late lateness
@@ -320,12 +321,8 @@ func TestOwnDelay(t *testing.T) {
 		slices.Sort(relayed)
 		slices.Sort(bare)
 		t.Logf("relay %v, bare %v", relayed, bare)
-		if a, b := relayed[turns/2], bare[turns/2]; a <= most*b {
-			return
-		} else if try == tries-1 {
-			t.Errorf("nine of ten chunks leave within %v, and a sleeper wakes up within %v", a, b)
-		}
-	}
+		return relayed[turns/2] <= most*bare[turns/2]
+	})
 }
 
 // lateness is how late bytes leave.
@@ -357,11 +354,10 @@ func sleptUntil(t *testing.T, each time.Duration, times int) time.Duration {
 	go func() {
 		punctual()
 		var late lateness
-		var s sleeper
 		when := time.Now()
 		for range times {
 			when = when.Add(each)
-			s.until(t.Context(), when, false)
+			sleepUntil(t.Context(), when)
 			late.watch(Seen{Due: when, Left: time.Now()})
 		}
 		done <- &late

@@ -74,31 +74,18 @@ func early(then, last time.Time) time.Duration {
 	return min(awake, max(0, then.Sub(last)/portion))
 }
 
-// sleeper sleeps until one moment after the other.
-type sleeper struct{ last time.Time }
-
-// until sleeps to within some microseconds; false when life ends first, which is
-// looked at now and then. Go's own timers would be late by up to a millisecond where
-// the process is idle, and by more where the machine is not. Exact is awake in the end.
-func (s *sleeper) until(life context.Context, when time.Time, exact bool) bool {
+// sleepUntil sleeps until a moment to within some microseconds; false when life ends first,
+// which is looked at now and then. Go's own timers would be late by up to a millisecond where
+// the process is idle, and by more where the machine is not.
+func sleepUntil(life context.Context, when time.Time) bool {
 	const look = 50 * time.Millisecond
-	margin := time.Duration(0)
-	if exact {
-		margin = early(when, s.last)
-	}
-	s.last = when
-	for {
-		rest := min(time.Until(when)-margin, look)
-		if life.Err() != nil {
-			return false
-		}
+	for life.Err() == nil {
+		rest := min(time.Until(when), look)
 		if rest <= 0 {
-			break
+			return true
 		}
 		ts := unix.NsecToTimespec(int64(rest))
 		_ = unix.Nanosleep(&ts, nil)
 	}
-	for time.Until(when) > 0 {
-	}
-	return true
+	return false
 }

@@ -41,19 +41,6 @@ func acknowledge(fd int) { _ = tcp.QuickAck(uintptr(fd)) }
 
 // What does not wait is called raw: Go's scheduler does not have to know of it.
 
-// send writes what there is room for; EAGAIN: none.
-func send(fd int, data []byte) (n int, err error) {
-	for {
-		n, _, failed := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&data[0])), uintptr(len(data)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
-		if failed == 0 {
-			return int(n), nil
-		}
-		if failed != unix.EINTR {
-			return 0, failed
-		}
-	}
-}
-
 // receive reads what there is, with control messages; EAGAIN: nothing.
 func receive(fd int, into, room []byte) (n int, control []byte, err error) {
 	vector := unix.Iovec{Base: &into[0]}

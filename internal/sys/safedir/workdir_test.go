@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sshpace/internal/base/waittest"
 )
 
 // TestMain is also the keeper, and a process that is killed while it has a
@@ -203,12 +205,7 @@ func (h holder) kill(t *testing.T) {
 func TestKilledRunLeavesNothing(t *testing.T) {
 	h := startHolder(t, t.TempDir())
 	h.kill(t)
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(h.path); os.IsNotExist(err) {
-			return
-		}
-	}
-	t.Errorf("%s is still there", h.path)
+	waittest.Until(t, "the end of "+h.path, func() bool { _, err := os.Stat(h.path); return os.IsNotExist(err) })
 }
 
 // What a run leaves that was killed together with its keeper goes with the next

@@ -23,7 +23,6 @@ const (
 	sockidSource = 4 // the addresses have room for IPv6
 	sockidTarget = 20
 	sockidCookie = 40
-	sockidPorts  = 4
 
 	sockDiagByFamily = 20 // linux/sock_diag.h
 	listening        = 10 // TCP_LISTEN, net/tcp_states.h

@@ -38,8 +38,8 @@ func readNow(fd uintptr, p []byte) (int, error) {
 	return now(unix.SYS_RECVFROM, fd, p, unix.MSG_DONTWAIT)
 }
 
-// writeNow writes what there is room for.
-func writeNow(fd uintptr, p []byte) (int, error) {
+// WriteNow writes what there is room for, and does not wait: EAGAIN where there is none.
+func WriteNow(fd uintptr, p []byte) (int, error) {
 	return now(unix.SYS_SENDTO, fd, p, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
 

@@ -18,4 +18,4 @@ func roundTrip(uintptr) time.Duration { return 0 }
 
 func readNow(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }
 
-func writeNow(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }
+func WriteNow(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }

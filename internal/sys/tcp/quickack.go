@@ -90,7 +90,7 @@ func (c *QuickConn) Write(p []byte) (written int, err error) {
 	failure := c.out.Write(func(fd uintptr) bool {
 		for err == nil && written < len(p) {
 			var n int
-			n, err = writeNow(fd, p[written:])
+			n, err = WriteNow(fd, p[written:])
 			written += n
 		}
 		if err == errWait {

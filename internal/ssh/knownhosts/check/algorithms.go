@@ -2,16 +2,13 @@ package check
 
 import (
 	"slices"
-	"strings"
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
 )
-
-// certSuffix ends the name of every certificate algorithm.
-const certSuffix = "-cert-v01@openssh.com"
 
 // defaultAlgorithms is OpenSSH's own order of preference
 // (myproposal.h:KEX_DEFAULT_PK_ALG) without the security-key algorithms, which
@@ -61,18 +58,20 @@ type knownTypes struct {
 	ca    bool            // a certificate authority is known
 }
 
-// verifies reports whether a server's proof under alg can be verified without
+// verifies reports whether a server's proof under an algorithm can be verified without
 // falling back to anything else.
-func (k knownTypes) verifies(alg string) bool {
-	if strings.HasSuffix(alg, certSuffix) {
+func (k knownTypes) verifies(name string) bool {
+	if alg.Plain(name) != name {
 		return k.ca
 	}
-	return k.types[plainType(alg)]
+	return k.types[plainType(name)]
 }
 
-// prefers reports whether ssh puts alg first: what verifies, and certificates
+// prefers reports whether ssh puts an algorithm first: what verifies, and certificates
 // of a type of which a plain key is known, since the key inside may be that one.
-func (k knownTypes) prefers(alg string) bool { return k.verifies(alg) || k.types[plainType(alg)] }
+func (k knownTypes) prefers(name string) bool {
+	return k.verifies(name) || k.types[plainType(name)]
+}
 
 // typesOf collects the types. As in OpenSSH the first key of a type speaks for
 // the type: if it is revoked, the type is not preferred.
@@ -98,13 +97,10 @@ func typesOf(entries []index.Entry) knownTypes {
 
 // plainType is the type of the key that stands in a known_hosts line for a
 // signature or certificate algorithm.
-func plainType(alg string) string {
-	alg = strings.TrimSuffix(alg, certSuffix)
-	switch alg {
+func plainType(name string) string {
+	switch name = alg.Plain(name); name {
 	case ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512:
 		return ssh.KeyAlgoRSA
-	case strings.TrimSuffix(ssh.CertAlgoSKED25519v01, certSuffix), strings.TrimSuffix(ssh.CertAlgoSKECDSA256v01, certSuffix):
-		return alg + "@openssh.com"
 	}
-	return alg
+	return name
 }

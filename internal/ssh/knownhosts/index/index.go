@@ -22,7 +22,6 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"sshpace/internal/base/fault"
 	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts"
 )
@@ -77,22 +76,6 @@ func Open(files ...string) *Index {
 		x.files = append(x.files, &source{path: path, table: newTable(path, "")})
 	}
 	return x
-}
-
-// OpenAll makes an index of files that must all be there: one that was named by mistake is not
-// the same as one that knows nobody.
-func OpenAll(files ...string) (*Index, error) {
-	const flag = "with --known-hosts"
-	for _, file := range files {
-		if _, err := os.Stat(file); err != nil {
-			return nil, &fault.Error{Err: err, Hint: "name the file " + flag, Code: fault.Misuse}
-		}
-	}
-	x := Open(files...)
-	for _, err := range x.Problems() {
-		return nil, &fault.Error{Err: err, Hint: "name another file " + flag, Code: fault.Misuse}
-	}
-	return x, nil
 }
 
 // Files returns the names that Open was given.

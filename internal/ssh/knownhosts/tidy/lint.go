@@ -3,7 +3,6 @@ package tidy
 import (
 	"cmp"
 	"context"
-	"crypto/rsa"
 	"fmt"
 	"runtime"
 	"slices"
@@ -200,7 +199,7 @@ func (l *linter) weakKey(one *lintLine) {
 		l.report(one, weakKey, nil, "DSA key; give the host an ed25519 key")
 		return
 	}
-	bits := rsaBits(one.key)
+	bits := knownhosts.RSABits(one.key)
 	switch {
 	case bits == 0 || bits >= 3072:
 	case bits < 2048:
@@ -208,16 +207,6 @@ func (l *linter) weakKey(one *lintLine) {
 	default:
 		l.report(one, shortKey, nil, "RSA key of %d bits; 3072 or an ed25519 key last longer", bits)
 	}
-}
-
-// rsaBits is the size of an RSA key, 0 for other keys.
-func rsaBits(key ssh.PublicKey) int {
-	if holder, ok := key.(ssh.CryptoPublicKey); ok {
-		if public, ok := holder.CryptoPublicKey().(*rsa.PublicKey); ok {
-			return public.N.BitLen()
-		}
-	}
-	return 0
 }
 
 // revokedKey reports a key that a @revoked line forbids for one of its names.

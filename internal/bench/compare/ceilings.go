@@ -1,33 +1,37 @@
-package rank
+package compare
 
 import (
 	"strings"
 	"time"
 
+	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
 
 // Ceilings relate the fastest cell of a ranking to what its machine can do at
 // most, and name what limits it.
 type Ceilings struct {
-	Cell     Cell
-	Measured time.Time // when the machine was measured
-	Rows     []Ceiling
-	Limiting string // name of the ceiling that is nearest; "" where none is near
-	Disk     string // name of the disk's ceiling, if a copy of files would hit it before that of SSH; "" if not
+	alg.Suite                   // of that cell
+	Direction  record.Direction `json:"direction"`
+	Throughput rank.Quantity    `json:"throughput_bytes_per_s"`
+	Measured   time.Time        `json:"measured"`           // when the machine was
+	Limiting   string           `json:"limiting,omitempty"` // name of the ceiling that is nearest; "" where none is near
+	Disk       string           `json:"disk,omitempty"`     // name of the disk's ceiling, if a copy of files would hit it before that of SSH; "" if not
+	Rows       []Ceiling        `json:"limits"`
 }
 
 // Ceiling is one limit.
 type Ceiling struct {
-	Name    string
-	Limit   float64 // bytes per second
-	Share   float64 // of the cell's throughput in it: 1 is all; 0 for a control
-	Control bool    // measured for comparison only: it limits nothing
+	Name    string  `json:"name"`
+	Limit   float64 `json:"bytes_per_s"`
+	Share   float64 `json:"share_pct,omitempty"` // of it that the cell's throughput is; 0 for a control
+	Control bool    `json:"control,omitempty"`   // measured for comparison only: it limits nothing
 	part    bool    // SSH's data goes through it: it can limit the cell
 }
 
-// near is the share from which on a ceiling is taken for what limits.
-const near = 0.6
+// near is the share, in percent, from which on a ceiling is taken for what limits.
+const near = 60
 
 // Names of the ceilings that a ranking knows itself.
 const (
@@ -50,15 +54,15 @@ var primitives = map[string]string{
 	"chacha20-poly1305@openssh.com": "ChaCha20-Poly1305 ",
 }
 
-// CeilingsOf relates a ranking to the measurements of its machine; nil where
+// ceilingsOf relates a ranking to the measurements of its machine; nil where
 // the ranking has no throughput.
-func CeilingsOf(r *Ranking, machine *record.File) *Ceilings {
+func ceilingsOf(r *rank.Ranking, machine *record.File) *Ceilings {
 	best := fastest(r.Bulk)
 	if best == nil {
 		return nil
 	}
-	c := &Ceilings{Cell: *best, Measured: machine.Campaign.Started}
-	c.processors(r)
+	c := &Ceilings{Suite: best.Suite, Direction: best.Direction, Throughput: *best.Throughput, Measured: machine.Campaign.Started, Rows: []Ceiling{}}
+	c.processors(r, best)
 	for _, m := range machine.Measurements {
 		m.Value = max(m.Value, m.Hi) // at most: other work makes a round slower, never faster
 		rate, ok := m.BytesPerSecond()
@@ -93,14 +97,14 @@ func hasPrefixFold(s, prefix string) bool {
 
 // fastest is the cell with the highest throughput, of those that are measured
 // if there are any.
-func fastest(cells []Cell) *Cell {
-	var best *Cell
+func fastest(cells []rank.Cell) *rank.Cell {
+	var best *rank.Cell
 	for i := range cells {
 		c := &cells[i]
-		if c.Throughput == nil || best != nil && c.Basis == Predicted && best.Basis == Measured {
+		if c.Throughput == nil || best != nil && c.Basis == rank.Predicted && best.Basis == rank.Measured {
 			continue
 		}
-		better := best == nil || c.Basis == Measured && best.Basis == Predicted || c.Throughput.Value > best.Throughput.Value
+		better := best == nil || c.Basis == rank.Measured && best.Basis == rank.Predicted || c.Throughput.Value > best.Throughput.Value
 		if better {
 			best = c
 		}
@@ -110,31 +114,39 @@ func fastest(cells []Cell) *Cell {
 
 // processors adds what one core could do if nothing else held it up. OpenSSH
 // uses one core on either side.
-func (c *Ceilings) processors(r *Ranking) {
-	if c.Cell.Client != nil {
-		c.add(ClientCPU, inverse(c.Cell.Client.Value), true)
+func (c *Ceilings) processors(r *rank.Ranking, of *rank.Cell) {
+	if of.Client != nil {
+		c.add(ClientCPU, inverse(of.Client.Value), true)
 	}
-	if c.Cell.Server != nil {
-		c.add(ServerCPU, inverse(c.Cell.Server.Value), true)
+	if of.Server != nil {
+		c.add(ServerCPU, inverse(of.Server.Value), true)
 	}
-	if total := c.Cell.Total(); r.Environment.Cores == 1 && r.Campaign.Server != record.ServerRemote && c.Cell.Server != nil && total > 0 {
+	if total := of.Total(); r.OneCore() && of.Server != nil && total > 0 {
 		c.add("the one core that both share", inverse(total), true)
 	}
 }
 
 func (c *Ceilings) add(name string, limit float64, part bool) {
 	if limit > 0 {
-		c.Rows = append(c.Rows, Ceiling{Name: name, Limit: limit, Share: c.Cell.Throughput.Value / limit, part: part})
+		c.Rows = append(c.Rows, Ceiling{Name: name, Limit: limit, Share: 100 * c.Throughput.Value / limit, part: part})
 	}
 }
 
 // limit finds the nearest ceiling. What SSH exceeds is none: it was measured while
 // something else slowed the machine.
 func (c *Ceilings) limit() {
-	highest := near
+	highest := float64(near)
 	for _, row := range c.Rows {
-		if row.part && row.Share >= highest && row.Share <= 1 {
+		if row.part && row.Share >= highest && row.Share <= 100 {
 			highest, c.Limiting = row.Share, row.Name
 		}
 	}
+}
+
+// inverse turns ns per byte into bytes per second.
+func inverse(nsPerByte float64) float64 {
+	if nsPerByte <= 0 {
+		return 0
+	}
+	return 1e9 / nsPerByte
 }

@@ -1,4 +1,4 @@
-package dial
+package session
 
 import (
 	"context"
@@ -18,11 +18,11 @@ const replyGrace = 500 * time.Millisecond
 
 // finish ends the command: TERM, a grace period, KILL, and then the connection.
 // ended is closed when the session is over. Where the server refuses signals, a
-// second session does the same, if mayKill allows it.
-func (s *session) finish(ended <-chan struct{}, abort context.Context, mayKill bool) {
+// second session does the same, where it may.
+func (s *session) finish(ended <-chan struct{}, abort context.Context) {
 	switch reply := s.signal("TERM", ended, abort); {
-	case reply == refused && mayKill && signalsLack(string(s.link.ServerVersion()), s.link.User()):
-		s.link.killSession(ended, abort)
+	case reply == refused && s.of.MayKill && signalsLack(string(s.of.ServerVersion()), s.of.User()):
+		s.of.killSession(ended, abort)
 	case reply == refused: // as KILL would be
 	case over(ended, abort, fleet.TermGrace):
 		return
@@ -32,7 +32,7 @@ func (s *session) finish(ended <-chan struct{}, abort context.Context, mayKill b
 	if over(ended, abort, fleet.KillGrace) {
 		return
 	}
-	s.link.net.Close() // without a farewell, which a server that reads nothing would hold up
+	s.of.Cut() // without a farewell, which a server that reads nothing would hold up
 }
 
 // signalsLack tells whether a refused signal is explained by what the server
@@ -111,11 +111,11 @@ const killScript = `exec /bin/sh -c '[ "$PPID" -gt 1 ] || exit; ` +
 
 // killSession runs killScript in a second session of the connection, and
 // returns when it has ended or could have.
-func (l *link) killSession(ended <-chan struct{}, abort context.Context) {
+func (c *Connection) killSession(ended <-chan struct{}, abort context.Context) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ch, reqs, err := l.OpenChannel("session", nil)
+		ch, reqs, err := c.OpenChannel("session", nil)
 		if err != nil {
 			return
 		}

@@ -1,4 +1,4 @@
-package dial
+package session
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 
 	"sshpace/internal/base/sched"
 	"sshpace/internal/fleet"
-	"sshpace/internal/ssh/channel"
 )
 
 // conversation is the session as a Dialogue sees it.
@@ -22,20 +21,21 @@ type conversation struct {
 var _ fleet.Channel = conversation{}
 
 // converse holds a Dialogue with the subsystem that was started.
-func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a *fleet.Attempt, alive *keepAlive, gone <-chan struct{}) fleet.Outcome {
+func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a *fleet.Attempt) fleet.Outcome {
+	a.Reached(fleet.PhaseExec)
 	out := &gatedOutput{out: s.out}
 	s.out = out.write
 	go s.pump(s.in.Stderr(), fleet.Stderr)
-	defer sched.After(ctx, func() time.Duration { return fleet.DialogueGrace }, func() { s.link.net.Close() })()
+	defer sched.After(ctx, func() time.Duration { return fleet.DialogueGrace }, s.of.Cut)()
 	err := talk(ctx, a.Host(), conversation{s, a})
 	out.close()
 	a.Reached(fleet.PhaseExit)
-	o, lost := fleet.Outcome{Engine: engineName, Ran: fleet.RanYes}, ""
+	o, lost := s.of.Result, ""
+	o.Ran = fleet.RanYes
 	if ctx.Err() == nil && err != nil {
-		lost = alive.lost(gone)
+		lost = s.of.Lost()
 	}
 	o.Conversed(ctx, err, lost)
-	o.Err = clip(o.Err)
 	return o
 }
 
@@ -66,8 +66,8 @@ func (g *gatedOutput) close() {
 // server up.
 func (c conversation) Read(p []byte) (int, error) {
 	n, err := c.in.Read(p)
-	c.link.net.flow.begin(n, n < len(p))
-	c.link.net.flow.end()
+	c.of.Flow.begin(n, n < len(p))
+	c.of.Flow.end()
 	return n, err
 }
 
@@ -80,8 +80,11 @@ func (c conversation) Output(s fleet.Stream, data []byte) error { return c.attem
 
 // Exec runs a command in a second session.
 func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([]byte, error) {
+	if c.of.Exec != nil {
+		return c.of.Exec(ctx, line, input)
+	}
 	var out bytes.Buffer
-	s, err := c.link.open(func(stream fleet.Stream, data []byte) error {
+	s, err := c.of.open(func(stream fleet.Stream, data []byte) error {
 		if stream == fleet.Stdout {
 			out.Write(data[:min(len(data), fleet.MaxExec+1-out.Len())])
 		}
@@ -95,7 +98,7 @@ func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([
 	if err := s.start(line, nil, false); err != nil {
 		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
 	}
-	sent := channel.Feed(s.ch, io.NopCloser(input))
+	sent := feed(s.ch, io.NopCloser(input))
 	<-s.ended
 	sent()
 	return fleet.Executed(ctx, out.Bytes(), s.end.Exit)

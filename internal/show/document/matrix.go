@@ -1,4 +1,4 @@
-package rank
+package document
 
 import (
 	"cmp"
@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
 
@@ -17,9 +17,9 @@ import (
 // ignores it, so that one row stands for all MACs.
 type Combination struct {
 	Suite   alg.Suite
-	Seconds Quantity
-	Basis   Basis // Predicted also where only the transfer or the login was measured
-	Names   int   // combinations that it stands for: one for every MAC that the cipher ignores
+	Seconds rank.Quantity
+	Basis   rank.Basis // Predicted also where only the transfer or the login was measured
+	Names   int        // combinations that it stands for: one for every MAC that the cipher ignores
 }
 
 // Matrix is the whole naive matrix in one direction, fastest first.
@@ -35,19 +35,19 @@ type Matrix struct {
 // ErrNoMatrix says that a file cannot give seconds per combination.
 var ErrNoMatrix = errors.New("the file has no transfers to rebuild the combinations from")
 
-// Matrix rebuilds the seconds that a copy of size bytes in one direction takes
+// MatrixOf rebuilds the seconds that a copy of size bytes in one direction takes
 // with every combination: login(kex) + overhead + size·(ns per byte)(cipher, MAC) +
 // rekeys·rekey(kex).
 // Where an exhaustive run measured copies of that very size, those are used.
-func (r *Ranking) Matrix(d record.Direction, size unit.Bytes) (*Matrix, error) {
+func MatrixOf(r *rank.Ranking, d record.Direction, size unit.Bytes) (*Matrix, error) {
 	if len(r.Bulk) == 0 {
 		return nil, ErrNoMatrix
 	}
 	m := &Matrix{Direction: d, Size: size, Logins: len(r.Kex) > 0}
 	if m.Copied = len(r.Copies) > 0 && r.Campaign.SizeBytes == size; m.Copied {
-		m.Rows = r.copied(m.Direction)
+		m.Rows = copied(r, d)
 	} else {
-		m.Rows = r.rebuilt(m.Direction, size)
+		m.Rows = rebuilt(r, d, size)
 	}
 	for i := range m.Rows {
 		m.Rows[i].Names = 1
@@ -62,21 +62,21 @@ func (r *Ranking) Matrix(d record.Direction, size unit.Bytes) (*Matrix, error) {
 	return m, nil
 }
 
-func (r *Ranking) copied(d record.Direction) []Combination {
+func copied(r *rank.Ranking, d record.Direction) []Combination {
 	var rows []Combination
 	for _, c := range r.Copies {
 		if c.Direction == d {
-			rows = append(rows, Combination{Suite: c.Suite, Seconds: c.Seconds, Basis: Measured})
+			rows = append(rows, Combination{Suite: c.Suite, Seconds: c.Seconds, Basis: rank.Measured})
 		}
 	}
 	return rows
 }
 
-func (r *Ranking) rebuilt(d record.Direction, size unit.Bytes) []Combination {
+func rebuilt(r *rank.Ranking, d record.Direction, size unit.Bytes) []Combination {
 	var rows []Combination
 	logins := r.Kex
 	if len(logins) == 0 {
-		logins = []Exchange{{}} // without logins, the transfer alone
+		logins = []rank.Exchange{{}} // without logins, the transfer alone
 	}
 	cheapest := math.Inf(1)
 	for _, k := range logins {
@@ -92,7 +92,7 @@ func (r *Ranking) rebuilt(d record.Direction, size unit.Bytes) []Combination {
 			for _, name := range append([]string{k.Name}, k.Aliases...) {
 				suite := c.Suite
 				suite.Kex = name
-				q := seconds(c, k, cheapest, size)
+				q := copySeconds(c, k, cheapest, size)
 				q.Value, q.Lo, q.Hi = q.Value+r.OverheadNS/1e9, q.Lo+r.OverheadNS/1e9, q.Hi+r.OverheadNS/1e9
 				rows = append(rows, Combination{Suite: suite, Seconds: q, Basis: c.Basis})
 			}
@@ -105,9 +105,9 @@ func (r *Ranking) rebuilt(d record.Direction, size unit.Bytes) []Combination {
 // cost, in ns: a round trip and the cheapest curve.
 const leastRekey = 1e6
 
-// seconds adds up one copy. A rekey costs what the key exchange adds to a
+// copySeconds adds up one copy. A rekey costs what the key exchange adds to a
 // login over the cheapest one, which is all that logins show of it.
-func seconds(c Cell, k Exchange, cheapest float64, size unit.Bytes) Quantity {
+func copySeconds(c rank.Cell, k rank.Exchange, cheapest float64, size unit.Bytes) rank.Quantity {
 	transfer := float64(size) / c.Throughput.Value
 	arm := transfer * c.Throughput.HalfWidth()
 	total, n := transfer, c.Throughput.N
@@ -117,7 +117,7 @@ func seconds(c Cell, k Exchange, cheapest float64, size unit.Bytes) Quantity {
 		arm = math.Hypot(arm, k.Login.HalfWidth()*k.Login.Value/1e9)
 		n = min(n, k.Login.N)
 	}
-	return Quantity{Value: total, Lo: math.Max(0, total-arm), Hi: total + arm, N: n}
+	return rank.Quantity{Value: total, Lo: math.Max(0, total-arm), Hi: total + arm, N: n}
 }
 
 // rekeys is how often OpenSSH renews the keys during size bytes.
@@ -127,21 +127,4 @@ func rekeys(cipher string, size unit.Bytes) float64 {
 		return 0
 	}
 	return float64((int64(size) - 1) / a.RekeyBytes)
-}
-
-// overhead is what copies of one byte took beyond a login with their key
-// exchange, in ns.
-func (r *Ranking) overhead(d *data) float64 {
-	var elapsed []float64
-	var kex string
-	for _, o := range d.overheads {
-		elapsed = append(elapsed, float64(o.sample.ElapsedNS))
-		kex = alg.Canonical(alg.Kex, o.trial.Want.Kex)
-	}
-	for _, k := range r.Kex {
-		if alg.Canonical(alg.Kex, k.Name) == kex && k.Login != nil && len(elapsed) > 0 {
-			return math.Max(0, stats.Median(elapsed)-k.Login.Value)
-		}
-	}
-	return 0
 }

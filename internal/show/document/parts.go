@@ -1,4 +1,4 @@
-package rank
+package document
 
 import (
 	"maps"
@@ -7,6 +7,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/bench/model"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
 
@@ -19,10 +20,10 @@ import (
 // against the cheapest are what the cells do determine.
 type Parts struct{ Base, Cipher, MAC float64 }
 
-// Split divides the costs of one side in one direction. The parts of a cell
+// PartsOf divides the costs of one side in one direction. The parts of a cell
 // are in the proportion of the additive fit and add up to the cell's figure.
 // It is empty where the side's cost is unknown.
-func (r *Ranking) Split(d record.Direction, side func(Cell) *Quantity) map[alg.Suite]Parts {
+func PartsOf(r *rank.Ranking, d record.Direction, side func(rank.Cell) *rank.Quantity) map[alg.Suite]Parts {
 	costs := map[alg.Suite]float64{}
 	var order []alg.Suite
 	for _, c := range r.Bulk {

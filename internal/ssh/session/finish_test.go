@@ -1,7 +1,8 @@
-package dial
+package session
 
 import (
 	"bufio"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -27,7 +29,7 @@ func TestKillScript(t *testing.T) {
 			if err := os.Symlink("/bin/sh", shell); err != nil {
 				t.Fatal(err)
 			}
-			parent := exec.Command(shell, "-c", `setsid sleep 600 & echo $!; sleep 0.2; sh -c "$1"; echo done; read x`, "sh", killScript)
+			parent := exec.Command(shell, "-c", `setsid sh -c 'echo $$; exec sleep 600' & read x; sh -c "$1"; echo done; read x`, "sh", killScript)
 			parent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			in, out := sshtest.Piped(t, parent)
 			defer parent.Wait()
@@ -35,11 +37,16 @@ func TestKillScript(t *testing.T) {
 			lines := bufio.NewReader(out)
 			pid := readInt(t, lines)
 			defer syscall.Kill(pid, syscall.SIGKILL)
+			if _, err := io.WriteString(in, "go on\n"); err != nil {
+				t.Fatal(err)
+			}
 			if word, err := lines.ReadString('\n'); err != nil || word != "done\n" {
 				t.Fatalf("%q, %v", word, err)
 			}
-			if got := dead(pid, test.ends); got != test.ends {
-				t.Errorf("below a parent called %s: sibling ended: %v, want %v", test.name, got, test.ends)
+			if test.ends {
+				waittest.Gone(t, pid)
+			} else if time.Sleep(300 * time.Millisecond); waittest.Ended(pid) {
+				t.Errorf("below a parent called %s the sibling was ended", test.name)
 			}
 		})
 	}
@@ -81,20 +88,4 @@ func readInt(t *testing.T, r *bufio.Reader) int {
 		t.Fatalf("%q is no process id", line)
 	}
 	return n
-}
-
-// dead tells whether a process is gone or a zombie, giving it a moment, or more where it
-// is to end.
-func dead(pid int, ends bool) bool {
-	for range map[bool]int{false: 30, true: 2000}[ends] {
-		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil {
-			return true
-		}
-		if _, rest, ok := strings.Cut(string(stat), ") "); ok && strings.HasPrefix(rest, "Z") {
-			return true
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return false
 }

@@ -1,0 +1,62 @@
+package advise
+
+import (
+	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/rank"
+)
+
+// Gain is how much faster one cell is than another in the same direction.
+type Gain struct {
+	From, To   rank.Cell
+	Throughput *rank.Quantity // ratio of throughput, above 1: To is faster; nil if unknown
+	Cost       *rank.Quantity // ratio of CPU cost, of both sides or of the clients; above 1: To costs less; nil if unknown
+	Verdict    stats.Verdict  // of the ratio that decides
+	Chance     float64        // that To is better by it
+}
+
+// gainOf compares two cells of one run. Their errors are taken for independent.
+func gainOf(r *rank.Ranking, from, to rank.Cell) Gain {
+	g := Gain{From: from, To: to, Verdict: stats.NotEnough}
+	if from.Suite.Computation() == to.Suite.Computation() {
+		from, to = exact(from), exact(to)
+	}
+	speed := over(to.Within.Throughput, from.Within.Throughput)
+	cost := over(from.Within.Total, to.Within.Total)
+	if (from.Server == nil) != (to.Server == nil) {
+		cost = over(from.Within.Client, to.Within.Client)
+	}
+	g.Throughput, g.Cost = speed.OrNil(), cost.OrNil()
+	decides := speed
+	if g.Decides(r.By) == g.Cost {
+		decides = cost
+	}
+	if decides.Known() {
+		g.Verdict, g.Chance = decides.Interval().Verdict(), decides.Chance()
+	}
+	return g
+}
+
+// exact is a cell without errors: what it is is no matter where it is compared with
+// itself.
+func exact(c rank.Cell) rank.Cell {
+	for _, e := range []*stats.Estimate{&c.Within.Throughput, &c.Within.Client, &c.Within.Server, &c.Within.Total} {
+		e.Err = 0
+	}
+	return c
+}
+
+// Decides is the ratio of what a ranking is ordered by, or what there is.
+func (g Gain) Decides(by rank.By) *rank.Quantity {
+	if by == rank.Cost && g.Cost != nil || g.Throughput == nil {
+		return g.Cost
+	}
+	return g.Throughput
+}
+
+// over is the ratio of two figures, zero where one is unknown.
+func over(a, b stats.Estimate) stats.Estimate {
+	if !a.Known() || !b.Known() {
+		return stats.Estimate{}
+	}
+	return a.Over(b)
+}

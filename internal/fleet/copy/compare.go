@@ -1,0 +1,184 @@
+package copy
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"path"
+
+	"sshpace/internal/ssh/sftp"
+)
+
+// had is what a host has under the name of a file.
+type had int
+
+const (
+	another had = iota // or nothing
+	alike              // a file of the same size and time, or of the same size where checksums tell
+	altered            // the same with another mode or time
+	unknown            // which was said
+)
+
+// needed leaves out the files that the host has already.
+func (p *put) needed(files []*placed) (missing []*placed) {
+	each(&p.side, atOnce, files, func(to *placed) {
+		var err error
+		if to.had, err = p.look(to); err != nil {
+			p.fail(to.name, err)
+		}
+	})
+	var same []*placed
+	for _, to := range files {
+		switch to.had {
+		case another:
+			missing = append(missing, to)
+		case alike, altered:
+			same = append(same, to)
+		}
+	}
+	if p.Compare {
+		var differ []*placed
+		same, differ = p.compared(same)
+		missing = append(missing, differ...)
+	}
+	each(&p.side, atOnce, same, func(to *placed) {
+		if to.had == altered {
+			if err := p.client.Setstat(to.name, attrsOf(to.item)).Wait(); err != nil {
+				p.fail(to.name, err)
+				return
+			}
+		}
+		p.add(func(t *tally) { t.identical++ })
+	})
+	return missing
+}
+
+// look finds out what the host has under the name of a file.
+func (p *put) look(to *placed) (had, error) {
+	if p.fresh[path.Dir(to.name)] {
+		return another, nil
+	}
+	a, err := p.client.Lstat(to.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return another, nil
+	case err != nil:
+		return unknown, err
+	case a.IsDir():
+		return unknown, errors.New("is a directory on the host")
+	case !a.IsRegular() || a.Size != uint64(to.size):
+		return another, nil
+	}
+	sameTime := a.Modified().Equal(to.modified)
+	switch {
+	case sameTime && a.Perm() == to.perm:
+		return alike, nil
+	case sameTime || p.Compare:
+		return altered, nil
+	}
+	return another, nil
+}
+
+// compared tells by checksums which files are the same on the host.
+func (p *put) compared(files []*placed) (same, differ []*placed) {
+	list := make([]checked, len(files))
+	for i, to := range files {
+		list[i] = to.checked(to.name)
+	}
+	good, asked := p.sums(list)
+	if !asked {
+		var numbers []int
+		for i := range list {
+			numbers = append(numbers, i)
+		}
+		each(&p.side, ahead, numbers, func(i int) { good[i] = p.readBack(list[i]) == nil })
+	}
+	for i, to := range files {
+		if good[i] {
+			same = append(same, to)
+		} else {
+			differ = append(differ, to)
+		}
+	}
+	return same, differ
+}
+
+// checked is what the file should be under a name on the host.
+func (to *placed) checked(name string) checked {
+	sum, err := to.cksum()
+	if err != nil { // it changed: no comparison may hold
+		sum++
+	}
+	return checked{name, sum, to.size}
+}
+
+// verified compares the parts with the originals, and copies those once more that were
+// gone on with and differ, or that are gone.
+func (p *put) verified(parts []*placed) (good []*placed) {
+	if p.NoVerify {
+		return parts
+	}
+	var unsure []*placed
+	var list []checked
+	for _, to := range parts {
+		if to.poured {
+			good = append(good, to)
+		} else {
+			unsure, list = append(unsure, to), append(list, to.checked(to.part))
+		}
+	}
+	if len(list) == 0 || p.over() {
+		return good
+	}
+	right, _ := p.sums(list)
+	for i, to := range unsure {
+		var err error
+		if !right[i] {
+			err = p.readBack(list[i])
+		}
+		if err != nil && (to.begun || errors.Is(err, fs.ErrNotExist)) && !p.isOver(err) {
+			err = p.again(to)
+		}
+		if err == nil {
+			good = append(good, to)
+			continue
+		}
+		if !p.isOver(err) {
+			p.client.Remove(to.part)
+		}
+		p.fail(to.name, cmp.Or(to.err, err))
+	}
+	return good
+}
+
+// again writes a file once more, from its beginning, and compares it.
+func (p *put) again(to *placed) error {
+	p.client.Remove(to.part)
+	own, err := p.partOf(to)
+	if err != nil {
+		return err
+	}
+	to.part, to.begun, to.from = own.fresh(), false, 0
+	if err := p.write(to, to.part); err != nil || p.NoVerify {
+		return err
+	}
+	return p.readBack(to.checked(to.part))
+}
+
+// readBack compares a file on the host by reading it.
+func (s *side) readBack(c checked) error {
+	f, err := s.client.Open(c.name, sftp.Read, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { f.Close().Wait() }()
+	s.add(func(t *tally) { t.reread++ })
+	sum := newCksum()
+	if err := s.read(f, 0, c.size, func(p []byte, _ int64) error { _, err := sum.Write(p); return err }); err != nil {
+		return err
+	}
+	if sum.sum() != c.sum {
+		return errors.New("what has arrived is not what was sent")
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package copy
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
+	"sshpace/internal/ssh/sftp"
+)
+
+// isFolder tells whether the sources go into dest, not in its place.
+func (p *put) isFolder(sources []*Source, dest string) (bool, error) {
+	a, err := p.client.Stat(dest)
+	switch {
+	case err == nil && a.IsDir():
+		return true, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	case strings.HasSuffix(dest, "/") || len(sources) > 1:
+		if err == nil {
+			return false, errors.New("is no directory on the host")
+		}
+		return false, fault.WithHint(errors.New("there is no such directory on the host"), "make it first: sshpace run -w HOSTS -- mkdir -p "+shell.Word(dest))
+	}
+	return false, nil
+}
+
+// findFolders finds out which folders the host has. It is not asked about what is below
+// one that it has not.
+func (p *put) findFolders() {
+	for _, to := range p.folders {
+		if p.fresh[path.Dir(to.name)] {
+			p.fresh[to.name] = true
+			continue
+		}
+		a, err := p.client.Stat(to.name)
+		switch {
+		case err != nil: // or it cannot be looked at, which making it tells
+			p.fresh[to.name] = true
+		case !a.IsDir():
+			p.fail(to.name, errors.New("is no directory on the host"))
+		default:
+			to.was = a
+			p.open(to)
+		}
+	}
+}
+
+// open lets us into a folder that the host had and whose mode does not, until
+// finishFolders gives it the mode that it is to have.
+func (p *put) open(to *placed) {
+	if mode := to.was.Mode & 0o7777; mode&0o700 != 0o700 && !to.named && p.Scp == nil {
+		p.client.Setstat(to.name, sftp.Attrs{Has: sftp.HasMode, Mode: mode | 0o700}).Wait() // or writing tells
+		p.changed[to.name] = true
+	}
+}
+
+// makeFolders makes the folders that are still missing.
+func (p *put) makeFolders() {
+	var missing []*placed
+	var pending []sftp.Pending
+	for _, to := range p.folders {
+		if p.fresh[to.name] && !p.there[to.name] {
+			perm := fs.FileMode(0o700)
+			if p.Scp != nil {
+				perm |= to.perm
+			}
+			missing, pending = append(missing, to), append(pending, p.client.Mkdir(to.name, perm))
+		}
+	}
+	for i, to := range missing {
+		p.change(to)
+		err := pending[i].Wait()
+		if err == nil {
+			p.there[to.name] = true
+			continue
+		}
+		delete(p.fresh, to.name)
+		if a, failed := p.client.Stat(to.name); failed == nil && a.IsDir() { // another copy was quicker
+			continue
+		}
+		p.fail(to.name, err)
+	}
+}
+
+// finishFolders gives folders their modes, and their times, which the copying has
+// changed. The innermost come first. A folder of another user that the host had keeps
+// its own.
+func (p *put) finishFolders() {
+	if p.Scp != nil && !p.Scp.Preserve {
+		return
+	}
+	var ours []*placed
+	var pending []sftp.Pending
+	for _, to := range slices.Backward(p.folders) {
+		a := attrsOf(to.item)
+		same := to.was.Mode&0o7777 == a.Mode && to.was.Mtime == a.Mtime && !p.changed[to.name]
+		if p.there[to.name] || to.was.IsDir() && p.Scp == nil && !to.named && !same {
+			ours, pending = append(ours, to), append(pending, p.client.Setstat(to.name, a))
+		}
+	}
+	for i, wait := range pending {
+		switch err := wait.Wait(); {
+		case err == nil:
+		case ours[i].was.IsDir() && errors.Is(err, fs.ErrPermission):
+			p.add(func(t *tally) { t.foreign++ })
+		default:
+			p.fail(ours[i].name, err)
+		}
+	}
+}
+
+// change says that something is made in the folder of a name.
+func (p *put) change(to *placed) {
+	p.known.Lock()
+	defer p.known.Unlock()
+	p.changed[path.Dir(to.name)] = true
+}
+
+// isPrivate tells whether only who owns a part can put something into its folder: in /tmp,
+// or in the folder of another user, a part with our name may be somebody else's.
+func (p *put) isPrivate(folder string, part sftp.Attrs) bool {
+	p.known.Lock()
+	defer p.known.Unlock()
+	of, ok := p.inside[folder]
+	if !ok {
+		if a, err := p.client.Stat(folder); err == nil {
+			of = a
+		}
+		p.inside[folder] = of
+	}
+	const needed = sftp.HasMode | sftp.HasOwner
+	return of.Has&needed == needed && part.Has&sftp.HasOwner != 0 && of.Mode&0o022 == 0 && of.UID == part.UID
+}

@@ -1,0 +1,35 @@
+package output
+
+import (
+	"fmt"
+	"io"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet/hostset"
+)
+
+// Ends are what is said of hosts, once for all of which the same is said but for their own
+// names and addresses, which are <host> then.
+type Ends map[string]*group
+
+// Add puts a host to those of which the same is said.
+func (e Ends) Add(h host.Host, text string) {
+	same := withoutHost(text, h.Name)
+	gr := e[same]
+	if gr == nil {
+		gr = &group{text: text}
+		e[same] = gr
+	}
+	if gr.text != text {
+		gr.text = same
+	}
+	gr.hosts = append(gr.hosts, h.String())
+}
+
+// Write writes a line for each group, the largest first.
+func (e Ends) Write(w io.Writer) {
+	for _, gr := range bySize(e) {
+		fmt.Fprintf(w, "%s (%d) =: %s\n", termsafe.Line(hostset.Fold(gr.hosts)), len(gr.hosts), termsafe.Line(gr.text))
+	}
+}

@@ -1,0 +1,72 @@
+package document_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/benchtest"
+	"sshpace/internal/bench/rank"
+	"sshpace/internal/record"
+	"sshpace/internal/show/document"
+)
+
+// 4 GiB at 1 GB/s and 60 ms of login; ChaCha20 renews its keys three times.
+func TestMatrix(t *testing.T) {
+	r := &rank.Ranking{
+		Combinations: alg.Combinations{Total: 4, Bulk: 2, Kex: 2},
+		Bulk: []rank.Cell{
+			{Suite: alg.Suite{Cipher: "aes128-gcm@openssh.com"}, Basis: rank.Measured, Throughput: &rank.Quantity{Value: 1e9, Lo: 9e8, Hi: 1.1e9, N: 3}},
+			{Suite: alg.Suite{Cipher: "chacha20-poly1305@openssh.com"}, Basis: rank.Predicted, Throughput: &rank.Quantity{Value: 5e8, Lo: 5e8, Hi: 5e8}},
+		},
+		Kex: []rank.Exchange{
+			{Name: "curve25519-sha256", Aliases: []string{"curve25519-sha256@libssh.org"}, Login: &rank.Quantity{Value: 60e6, Lo: 60e6, Hi: 60e6, N: 5}},
+			{Name: "diffie-hellman-group18-sha512", Login: &rank.Quantity{Value: 160e6, Lo: 160e6, Hi: 160e6, N: 5}},
+		},
+	}
+	m, err := document.MatrixOf(r, "", 4<<30)
+	if err != nil || len(m.Rows) != 6 {
+		t.Fatalf("%d rows, %v; want 6", len(m.Rows), err)
+	}
+	if got := m.Rows[0].Seconds; math.Abs(got.Value-(4.294967296+0.06)) > 1e-9 || got.N != 3 {
+		t.Errorf("fastest row %+v", got)
+	}
+	last := m.Rows[5]
+	if want := 2*4.294967296 + 0.16 + 3*0.1; math.Abs(last.Seconds.Value-want) > 1e-9 || last.Basis != rank.Predicted {
+		t.Errorf("slowest row %s %+v, want %.3f s", last.Suite, last.Seconds, want)
+	}
+	if _, err := document.MatrixOf(&rank.Ranking{}, record.Upload, 1); !errors.Is(err, document.ErrNoMatrix) {
+		t.Errorf("without transfers: %v", err)
+	}
+}
+
+// An exhaustive run of 40 combinations and the rebuilt seconds agree.
+func TestExhaustiveAgrees(t *testing.T) {
+	m := benchtest.Noisy(8)
+	r := benchtest.Of(t, benchtest.Simulate(t, m, time.Minute), rank.Auto)
+	const size = 64 << 20
+	matrix, err := document.MatrixOf(r, record.Upload, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := benchtest.Copies(t, benchtest.Noisy(9))
+	copies := map[alg.Suite]float64{}
+	for _, c := range benchtest.Of(t, f, rank.Auto).Copies {
+		copies[c.Suite] = c.Seconds.Value
+	}
+	if len(copies) != 2240 {
+		t.Errorf("%d combinations copied, want 2240", len(copies))
+	}
+	var errs []float64
+	for _, row := range matrix.Rows {
+		if seconds, ok := copies[row.Suite]; ok && row.Suite.MAC != "" {
+			errs = append(errs, math.Abs(row.Seconds.Value/seconds-1))
+		}
+	}
+	if e := stats.Median(errs); e > 0.06 { // a single copy of the simulation has 6 % of noise
+		t.Errorf("median error of %d predicted seconds is %.1f %%", len(errs), 100*e)
+	}
+}
