@@ -97,7 +97,7 @@ func Least(least float64) string {
 	if least <= 0 {
 		return ""
 	}
-	return "these files can show differences from " + unit.Difference(least) + " on"
+	return "these files can show differences of " + unit.Difference(least) + " or more"
 }
 
 // leastText is the same as a sentence of its own.
