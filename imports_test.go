@@ -88,11 +88,11 @@ fleet/remotesh: base/shell
 fleet/sudo: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet fleet/remotesh sys/terminal
 show/document: base/alg base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/model bench/rank record
 show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
-show/format: base/fault base/shell base/termsafe base/unit bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
+show/format: base/fault base/shell base/termsafe base/text base/unit bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
 show/live: base/termsafe base/text bench/advise bench/plan bench/rank record show/document sys/terminal
 show/page: base/alg show/document
 show/picture: base/unit base/wildcard show/document
-show/report: base/alg base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/rank record show/document
+show/report: base/alg base/stats base/termsafe base/text base/unit bench/compare bench/rank record show/document
 show/workbook: record show/document
 `
 

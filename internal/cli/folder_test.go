@@ -145,7 +145,7 @@ func TestNoFolderIsAClearError(t *testing.T) {
 	text, _ := cmd.CombinedOutput()
 	want := "sshpace: error: no directory can be made that other users cannot reach: " +
 		"/mnt/theirs belongs to another user (uid 47110); /mnt/theirs belongs to another user (uid 47110); /tmp can be written by others (mode 0777)\n" +
-		"sshpace: hint: set XDG_RUNTIME_DIR to a directory of yours in directory of yours or root's; as root, use sudo -H or su -\n"
+		"sshpace: hint: set XDG_RUNTIME_DIR to a directory that, with all above it, only you and root can change; as root, use sudo -H or su -\n"
 	if string(text) != want {
 		t.Errorf("said:\n%s\nwant:\n%s", text, want)
 	}

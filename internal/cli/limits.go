@@ -10,6 +10,7 @@ import (
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/limits"
+	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record/store"
 )
 
@@ -55,6 +56,10 @@ func runLimits(ctx context.Context, sys System, f limitFlags) error {
 		return err
 	case f.json && f.out == store.StandardOutput:
 		return usageError("leave one of them out", "--json and --out - both write to standard output")
+	case f.dir != "":
+		if wrong, hint := transfer.Unusable(f.dir); wrong != "" {
+			return usageError(hint, "%s", wrong)
+		}
 	}
 	drain, _, stop := interrupts(ctx, sys)
 	defer stop()

@@ -102,7 +102,7 @@ func choose(flag, value string) error {
 		return nil
 	}
 	values := slices.DeleteFunc(slices.Clone(choices[flag]), func(s string) bool { return s == "" })
-	return usageError(fault.Near("--"+flag+" ", value, values, "use "+strings.Join(values, " or ")), "--%s %q", flag, value)
+	return usageError(fault.Near("--"+flag+" ", value, values, "use "+strings.Join(values, " or ")), "unknown --%s %q", flag, value)
 }
 
 // check finds flags that make no sense.

@@ -15,6 +15,17 @@ const (
 	Equal     Verdict = "equal"
 )
 
+// Called is the verdict in words: what is better or worse by it has a name.
+func (v Verdict) Called(better, worse string) string {
+	switch v {
+	case Better:
+		return better
+	case Worse:
+		return worse
+	}
+	return string(v)
+}
+
 // Margin is how far from 1 a ratio may be to make no difference to anybody.
 const Margin = 0.05
 

@@ -3,6 +3,7 @@
 package text
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -120,4 +121,9 @@ func Wrap(prefix, s string, width int) []string {
 func Line(s string) []string {
 	rest := strings.TrimLeft(s, " ")
 	return Wrap(s[:len(s)-len(rest)], rest, Columns)
+}
+
+// NonEmpty are the parts that say something.
+func NonEmpty(parts ...string) []string {
+	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 }

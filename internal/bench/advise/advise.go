@@ -313,7 +313,7 @@ func figureOf(c rank.Cell) string {
 	if c.Throughput != nil {
 		words = append(words, fmt.Sprintf("%.0f MB/s", c.Throughput.Value/1e6))
 	}
-	if total := c.Total(); total > 0 {
+	if total := c.Total(); total > 0 && c.Throughput == nil {
 		words = append(words, fmt.Sprintf("%.2f CPU s/GB", total))
 	}
 	if c.Direction != "" {

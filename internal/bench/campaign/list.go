@@ -5,7 +5,6 @@ package campaign
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -96,7 +95,7 @@ func List(o Output, items []Item) error {
 	}
 	t := text.Table{Columns: make([]text.Column, 2)}
 	for _, i := range items {
-		t.Rows = append(t.Rows, slices.DeleteFunc([]string{termsafe.OneLine(i.Name), termsafe.OneLine(i.About)}, func(s string) bool { return s == "" }))
+		t.Rows = append(t.Rows, text.NonEmpty(termsafe.OneLine(i.Name), termsafe.OneLine(i.About)))
 	}
 	_, err := io.WriteString(o.Stdout, t.Text(0))
 	return err

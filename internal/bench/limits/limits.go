@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/sched"
@@ -76,7 +77,7 @@ func Measure(ctx context.Context, o Options) ([]record.Measurement, []record.Fin
 		}
 	}
 	if len(all) == 0 {
-		return nil, nil, fmt.Errorf("no probe matches %q", o.Only)
+		return nil, nil, fmt.Errorf("unknown probe %q", strings.Join(o.Only, ","))
 	}
 	_ = sched.Loop[*series]{Rounds: o.Rounds, Due: func(round int) []*series {
 		return slices.DeleteFunc(slices.Clone(all), func(s *series) bool { return s.absent != "" || s.once && round > 0 })

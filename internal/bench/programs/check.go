@@ -56,7 +56,7 @@ func named(flag string, kind alg.Kind, typed []string) error {
 	for _, name := range alg.NamesOf(kind, typed) {
 		if _, known := alg.Lookup(kind, name); !known {
 			names := alg.Names(kind)
-			return fault.Usage(fault.Near("--"+flag+" ", name, names, "there are "+strings.Join(names, ", ")), "no %s is called %q", kind, name)
+			return fault.Usage(fault.Near("--"+flag+" ", name, names, "there are "+strings.Join(names, ", ")), "unknown %s %q", kind, name)
 		}
 	}
 	return nil

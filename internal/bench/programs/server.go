@@ -213,7 +213,7 @@ func oldServer(_ context.Context, b *Setup, _ string) (name string, sftp bool, a
 // not touched.
 func (b *Setup) atHome(ctx context.Context, argv ...string) ([]string, error) {
 	if within(b.Dir.Path, b.Home) {
-		return nil, &Missing{"it looks for keys in the home directory only, and nothing can stand in for that: there is no private directory outside it"}
+		return nil, &Missing{"it looks for keys in the home directory only, and cannot be shown another one: there is no private directory outside it"}
 	}
 	home, err := b.folder("home", ".ssh")
 	if err != nil {

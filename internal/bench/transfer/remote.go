@@ -51,7 +51,7 @@ func Misplaced(modes []record.Mode, files int, here, there string, host bool) (w
 		return "none of these methods copies files, and --files is for files", "add one that does: --only scp,sftp,rsync"
 	}
 	if here != "" {
-		if wrong, hint = unusable(here); wrong != "" {
+		if wrong, hint = Unusable(here); wrong != "" {
 			return wrong, hint
 		}
 	}
@@ -65,8 +65,8 @@ func Misplaced(modes []record.Mode, files int, here, there string, host bool) (w
 	return "", ""
 }
 
-// unusable is Misplaced for --dir.
-func unusable(folder string) (wrong, hint string) {
+// Unusable is Misplaced for --dir.
+func Unusable(folder string) (wrong, hint string) {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return "--dir " + folder + ": there is no such directory", "make it first, or name another one"
 	}

@@ -84,6 +84,9 @@ type ForeignError struct {
 }
 
 func (e *ForeignError) Error() string {
+	if e.Lines == 0 {
+		return "the file is empty"
+	}
 	return fmt.Sprintf("none of its %d lines is a result in a known format; it starts with %s", e.Lines, e.Seen)
 }
 

@@ -69,11 +69,19 @@ func newFile(path, taken string) (*File, error) {
 	return &File{File: f}, lock(f)
 }
 
+// CheckPlace says that there is no directory for a file.
+func CheckPlace(path string) error {
+	if dir := filepath.Dir(path); !isFolder(dir) {
+		return fault.Usage("make it first, or name another file with --out FILE", "there is no directory %s for %s", dir, filepath.Base(path))
+	}
+	return nil
+}
+
 // CheckNew says what keeps a file from being made, before the work that goes into
 // it is done.
 func CheckNew(path, taken string) error {
-	if dir := filepath.Dir(path); !isFolder(dir) {
-		return fault.Usage("make it first, or name another file with --out FILE", "there is no directory %s for %s", dir, filepath.Base(path))
+	if err := CheckPlace(path); err != nil {
+		return err
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return fault.Usage("name a file in it: --out "+shell.Word(filepath.Join(path, "result"+Ending)), "%s is a directory", path)
@@ -139,7 +147,7 @@ func Resume(path string) (*File, error) {
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return nil, fault.WithHint(err, hint)
+		return nil, &fault.Error{Err: err, Hint: hint, Code: fault.Misuse}
 	}
 	if err := lock(f); err != nil {
 		f.Close()

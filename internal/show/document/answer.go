@@ -43,7 +43,7 @@ const (
 // AnswerOf puts a choice into words.
 func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 	w := wording{r, c}
-	a := Answer{Says: nonEmpty(w.says()...)}
+	a := Answer{Says: text.NonEmpty(w.says()...)}
 	for i := range a.Says {
 		a.Says[i] = clean(a.Says[i])
 	}

@@ -21,14 +21,14 @@ func OfComparison(c *compare.Comparison, o Options) *Document {
 	d := &Document{Title: "SSH speed compared", Method: comparisonMethod(c), Doubts: doubts(c.Warnings, nil)}
 	for i, in := range c.Inputs {
 		e := in.Ranking.Environment
-		d.Environment = append(d.Environment, Fact{fileName(c, i), clean(strings.Join(nonEmpty(e.CPU, release(e.Client), library(e.Crypto), e.Kernel), ", "))})
+		d.Environment = append(d.Environment, Fact{fileName(c, i), clean(strings.Join(text.NonEmpty(e.CPU, release(e.Client), library(e.Crypto), e.Kernel), ", "))})
 		d.Quality = append(d.Quality, noiseFact(c, i))
 	}
 	d.Lead = comparisonLead(c)
 	d.Tables = comparisonTables(c)
 	d.Charts = comparisonCharts(c)
 	d.Brief = briefComparison(c, d, o.All)
-	d.Algorithms = algorithms(comparedSuites(c))
+	d.Algorithms = Algorithms(comparedSuites(c))
 	return d
 }
 
@@ -48,7 +48,7 @@ func comparisonLead(c *compare.Comparison) []string {
 	for k, r := range c.Overall {
 		out = append(out, overallText(c, k+1, r))
 	}
-	out = append(append(out, nonEmpty(leastText(c.Shows()))...), append(changedDefaults(c), lackingLines(c)...)...)
+	out = append(append(out, text.NonEmpty(leastText(c.Shows()))...), append(changedDefaults(c), lackingLines(c)...)...)
 	if len(c.Normalized) > 0 {
 		out = append(out, "Normalized to the geometric mean of "+clean(strings.Join(c.Normalized, ", "))+" in each file.")
 	}
@@ -94,25 +94,23 @@ func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
 		out = append(append(out, tableBlocks(d.Tables)...), Block{Lines: append(orderLines(c), comparisonMethod(c)...)})
 		return Clean(append(out, Block{Lines: doubtLines(d.Doubts)}))
 	}
-	room, hidden := screenLines-length(out)-len(out), len(d.Doubts)
 	if len(c.Cells)+len(c.Kex) == 0 { // nothing but what is measured besides SSH
 		return Clean(append(append(out, tableBlocks(d.Tables)...), Block{Lines: doubtLines(d.Doubts)}))
 	}
+	hidden := len(d.Doubts)
 	for _, t := range d.Tables {
 		if t.Name == "overall" || t.Name == "cells" {
 			continue
 		}
 		changed := slices.DeleteFunc(slices.Clone(t.Rows), func(r Row) bool { return r.Same })
 		hidden += len(t.Rows) - len(changed)
-		if keep := min(len(changed), max(len(c.Inputs), room-4)); keep < len(changed) {
-			changed, hidden = changed[:keep], hidden+len(changed)-keep
-		}
 		if t.Rows = changed; len(changed) > 0 {
-			out, room = append(out, Block{Title: t.Title, Table: &t}), room-len(changed)-3
+			out = append(out, Block{Title: t.Title, Table: &t, Spare: max(0, len(changed)-len(c.Inputs))})
 		}
 	}
 	last := Block{Lines: []string{"In brackets: 95 % intervals, run-to-run variation included."}}
-	if hidden > 0 {
+	out, over := Fit(out, len(last.Lines)+2)
+	if hidden += over; hidden > 0 {
 		last.Lines = append(last.Lines, fmt.Sprintf("%d more lines and remarks: sshpace compare --all", hidden))
 	}
 	return Clean(append(out, last))
@@ -120,14 +118,14 @@ func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
 
 // Faster is a verdict on a speed in words.
 func Faster(v stats.Verdict) string {
-	return cmp.Or(map[stats.Verdict]string{stats.Better: "faster", stats.Worse: "slower"}[v], string(v))
+	return v.Called("faster", "slower")
 }
 
 // changedDefaults says what each file's programs negotiate unless told otherwise, where
 // that differs.
 func changedDefaults(c *compare.Comparison) (lines []string) {
 	for i, s := range c.Defaults {
-		lines = append(lines, "Default changed: "+letter(i)+" negotiates "+clean(strings.Join(nonEmpty(Short(s.Cipher), Short(s.MAC), s.Kex), ", ")))
+		lines = append(lines, "Default changed: "+letter(i)+" negotiates "+clean(strings.Join(text.NonEmpty(Short(s.Cipher), Short(s.MAC), s.Kex), ", ")))
 	}
 	return lines
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/rank"
 )
@@ -27,12 +28,12 @@ func environment(r *rank.Ranking) []Fact {
 	if !c.Started.IsZero() {
 		started = c.Started.UTC().Format(time.RFC3339)
 	}
-	return facts([]Fact{
+	return Facts([]Fact{
 		{"target", c.Target}, {"client", e.Client}, {"client program", e.ClientPath},
 		{"server", e.Server}, {"server program", e.ServerPath}, {"server banner", e.ServerBanner}, {"server machine", e.ServerMachine},
 		{"crypto library", e.Crypto}, {"CPU", e.CPU}, {"CPU instructions", strings.Join(e.CPUFeatures, " ")},
 		{"cores", cores}, {"CPU quota, cores", positive(e.CPUQuota)}, {"governor", e.Governor}, {"hypervisor", e.Hypervisor},
-		{"memory", memory}, {"system", strings.Join(nonEmpty(e.OS, e.Kernel, e.Arch), " ")},
+		{"memory", memory}, {"system", strings.Join(text.NonEmpty(e.OS, e.Kernel, e.Arch), " ")},
 		{"load average at the start", positive(e.LoadAverage)}, {"steal at the start, %", positive(e.StealPct)},
 		{"temperature, °C", r.Heat.Temperature()}, {"clock of the cores, MHz", r.Heat.Clock()},
 		{"CPU clock", e.CPUClock}, {"not visible here", strings.Join(e.Limits, "; ")},
@@ -48,8 +49,8 @@ func positive(v float64) string {
 	return unit.Figure(v)
 }
 
-// facts drops what is unknown and cleans the rest.
-func facts(all []Fact) []Fact {
+// Facts drops what is unknown and cleans the rest.
+func Facts(all []Fact) []Fact {
 	var out []Fact
 	for _, f := range all {
 		if f.Value != "" {
@@ -75,11 +76,11 @@ func quality(r *rank.Ranking) []Fact {
 	add(h.CPUShare > 0, "harness", "%s", harnessShare(h))
 	add(r.Drift != 0, "drift", "%+.1f %% over the run, corrected for", r.Drift)
 	add(r.Ended != "", "ended by", "%s", r.Ended)
-	return facts(out)
+	return Facts(out)
 }
 
 func noiseFloor(n rank.NoiseFloor) string {
-	return strings.Join(nonEmpty(share("throughput", n.Throughput), share("cost", n.Cost), share("login", n.Login)), ", ")
+	return strings.Join(text.NonEmpty(share("throughput", n.Throughput), share("cost", n.Cost), share("login", n.Login)), ", ")
 }
 
 func holdout(m rank.Model) string {

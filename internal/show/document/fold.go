@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/rank"
@@ -85,7 +86,7 @@ func foldFamily(family []advise.Option, direction int, offer alg.Offer) (row fol
 }
 
 // name is the row as it is shown.
-func (f folded) name() string { return strings.Join(nonEmpty(f.cipher, f.mac), " + ") }
+func (f folded) name() string { return strings.Join(text.NonEmpty(f.cipher, f.mac), " + ") }
 
 // holds reports whether a suite is in the row, under any of its names.
 func (f folded) holds(s alg.Suite) bool {

@@ -14,6 +14,7 @@ type Block struct {
 	Title string
 	Table *Table
 	Lines []string
+	Spare int // rows of the table that may go where all is too long
 }
 
 // Text is the block in lines of 80 columns.
@@ -40,6 +41,28 @@ func length(blocks []Block) int {
 		}
 	}
 	return n
+}
+
+// Fit leaves out spare rows of tables, the last ones first, until blocks, and so many lines
+// that follow them, fit a screen; and tells how many those are.
+func Fit(blocks []Block, follow int) (fitting []Block, hidden int) {
+	for length(blocks)+follow > screenLines {
+		last := len(blocks) - 1
+		for last >= 0 && blocks[last].Spare == 0 {
+			last--
+		}
+		if last < 0 {
+			break
+		}
+		t := *blocks[last].Table
+		t.Rows = t.Rows[:len(t.Rows)-1]
+		blocks[last].Table = &t
+		if blocks[last].Spare--; len(t.Rows) == 0 {
+			blocks = slices.Delete(blocks, last, last+1)
+		}
+		hidden++
+	}
+	return blocks, hidden
 }
 
 // Clean makes what files and hosts said safe to show, and leaves empty blocks out.

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -20,7 +19,7 @@ func OfMethodChanges(c *compare.MethodComparison) *Document {
 	for i, name := range c.Files {
 		d.Environment = append(d.Environment, Fact{letter(i), clean(name)})
 	}
-	d.Lead = append(changedMethods(c), nonEmpty(leastText(c.Shows()))...)
+	d.Lead = append(changedMethods(c), text.NonEmpty(leastText(c.Shows()))...)
 	for _, line := range onlyMethods(c) {
 		d.Doubts = append(d.Doubts, Doubt{Text: line})
 	}
@@ -98,7 +97,7 @@ func Least(least float64) string {
 	if least <= 0 {
 		return ""
 	}
-	return "these files can show differences from " + unit.Difference(least) + " on"
+	return "these files can show differences of " + unit.Difference(least) + " or more"
 }
 
 // leastText is the same as a sentence of its own.
@@ -117,7 +116,7 @@ func shows(r compare.MethodRatio, above, below string) string {
 	if !r.Known() {
 		return ""
 	}
-	return cmp.Or(map[stats.Verdict]string{stats.Better: above, stats.Worse: below}[r.Verdict], string(r.Verdict))
+	return r.Verdict.Called(above, below)
 }
 
 // shownRatio is a ratio that says something.

@@ -23,7 +23,7 @@ func OfMethods(results []compare.MethodResult, f *record.File, all bool) *Docume
 	if paired(results) {
 		title, what = "SSH programs", "pair"
 	}
-	d := &Document{Title: title, Environment: facts([]Fact{
+	d := &Document{Title: title, Environment: Facts([]Fact{
 		{"target", f.Campaign.Target}, {"processor", f.Environment.CPU}, {"cores", strconv.Itoa(f.Environment.Cores)},
 		{"client", f.Environment.Client}, {"server", f.Environment.Server},
 	})}
@@ -35,7 +35,7 @@ func OfMethods(results []compare.MethodResult, f *record.File, all bool) *Docume
 	if trips, ok := tripTable(results); ok {
 		d.Tables = append(d.Tables, trips)
 	}
-	d.Lead = append(fastest(measured), limitLines(f.Limits)...)
+	d.Lead = append(fastest(measured, what), limitLines(f.Limits)...)
 	for _, line := range unmeasured(results, f, len(results)) {
 		d.Doubts = append(d.Doubts, Doubt{Text: line})
 	}
@@ -58,7 +58,7 @@ func OfMethods(results []compare.MethodResult, f *record.File, all bool) *Docume
 	}
 	d.Brief = Clean(append(d.Brief, Block{Lines: append(unmeasured(results, f, named), controlLines(f)...)}, Block{Lines: RemarkLines([]Remark{{Name: "measured", Value: measuredMethods(results, f)}})}))
 	d.Method = []string{howMethods}
-	d.Algorithms = algorithms(methodSuites(measured))
+	d.Algorithms = Algorithms(methodSuites(measured))
 	return d
 }
 
@@ -70,7 +70,7 @@ func methodSuites(results []compare.MethodResult) (out []alg.Suite) {
 }
 
 // fastest says which method moves bytes fastest, in each direction.
-func fastest(measured []compare.MethodResult) (out []string) {
+func fastest(measured []compare.MethodResult, what string) (out []string) {
 	best, count := map[record.Direction]compare.MethodResult{}, map[record.Direction]int{}
 	var directions []record.Direction
 	for _, r := range measured {
@@ -95,7 +95,7 @@ func fastest(measured []compare.MethodResult) (out []string) {
 		case count[d] == 1:
 			out = append(out, fmt.Sprintf("%s moves %s.", name, speed))
 		case rivals[stats.NotEnough] > 0:
-			out = append(out, fmt.Sprintf("Not enough data yet to say which method is fastest: %s leads, %s, and %s may be as fast. Measure more --rounds.", name, speed, unit.Count(rivals[stats.NotEnough], "other")))
+			out = append(out, fmt.Sprintf("Not enough data yet to say which %s is fastest: %s leads, %s, and %s may be as fast. Measure more --rounds.", what, name, speed, unit.Count(rivals[stats.NotEnough], "other")))
 		case rivals[stats.Equal] > 0:
 			out = append(out, fmt.Sprintf("%s is fastest: %s; %s within %.0f %% of that.", name, speed, unit.Count(rivals[stats.Equal], "other"), 100*stats.Margin))
 		default:
@@ -127,7 +127,7 @@ func measuredMethods(results []compare.MethodResult, f *record.File) string {
 	if path != "" {
 		path = "a path of" + path
 	}
-	return strings.Join(nonEmpty("to "+orUnknown(f.Campaign.Target), Programs(e.Client, e.Server), cipher, path, processors(e)), ", ")
+	return strings.Join(text.NonEmpty("to "+orUnknown(f.Campaign.Target), Programs(e.Client, e.Server), cipher, path, processors(e)), ", ")
 }
 
 // methodChart draws how fast each method is.
@@ -266,13 +266,11 @@ func controlLines(f *record.File) (lines []string) {
 // standings are a line for each algorithm of a suite that should not be used.
 func standings(s alg.Suite) []string {
 	var lines []string
-	for _, name := range []struct {
-		kind alg.Kind
-		name string
-	}{{alg.Cipher, s.Cipher}, {alg.MAC, s.MAC}, {alg.Kex, s.Kex}} {
-		a, known := alg.Lookup(name.kind, name.name)
-		if name.name != "" && (!known || a.Status == alg.Weak || a.Status == alg.Broken) {
-			lines = append(lines, clean(fmt.Sprintf("%s is %s: %s", Short(name.name), Standing(a.Status), cmp.Or(a.Reason, "no table of ours knows it"))))
+	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
+		name := s.Name(kind)
+		a, known := alg.Lookup(kind, name)
+		if name != "" && (!known || a.Status == alg.Weak || a.Status == alg.Broken) {
+			lines = append(lines, clean(fmt.Sprintf("%s is %s: %s", Short(name), Standing(a.Status), cmp.Or(a.Reason, "it is not in the table of algorithms"))))
 		}
 	}
 	return lines

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/text"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
@@ -32,7 +33,7 @@ func Short(name string) string { return clean(strings.TrimSuffix(name, "@openssh
 
 // label is a cell in short words.
 func label(s alg.Suite) string {
-	return strings.Join(nonEmpty(Short(s.Cipher), Short(s.MAC)), " + ")
+	return strings.Join(text.NonEmpty(Short(s.Cipher), Short(s.MAC)), " + ")
 }
 
 // mark says in words what a row must not be seen without.
@@ -41,7 +42,7 @@ func mark(group string, status alg.Status, more ...string) string {
 	if status != alg.Strong && status != alg.Acceptable {
 		words = append(words, Standing(status))
 	}
-	return strings.Join(nonEmpty(words...), ", ")
+	return strings.Join(text.NonEmpty(words...), ", ")
 }
 
 // computations are the cells of a direction, best first, one for all names of the same
@@ -198,13 +199,13 @@ const answerRows = 8
 func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Direction) (Chart, bool) {
 	out := Chart{
 		Name: "answer", Table: "bulk", Part: clean(string(d)), Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
-		Title: title(string(d)) + ": what policy " + clean(c.Policy.Name) + " allows", Note: strings.TrimSpace("More is better. " + aboutLetters(r)),
+		Title: title(string(d)) + ": what policy " + clean(c.Policy.Name) + " allows", Note: "More is better.",
 	}
 	figure := func(cell rank.Cell) *rank.Quantity { return cell.Throughput }
 	scale := 1e6
 	if r.By == rank.Cost {
 		out.Unit, out.Series, out.Rising, scale = "CPU s/GB", []string{"CPU of both sides"}, false, 1
-		out.Note = strings.TrimSpace("CPU seconds per GB, client and server together: less is better. " + aboutLetters(r))
+		out.Note = "CPU seconds per GB, client and server together: less is better."
 		figure = bothSides
 	}
 	rows := foldOptions(c, direction, r.Campaign.Offer)
@@ -214,7 +215,7 @@ func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Dire
 			continue
 		}
 		out.Items = append(out.Items, Item{
-			Label: row.name(), Mark: mark(row.cells[0].Group, alg.Strong, nonEmpty(map[bool]string{true: "NOW"}[now])...), Suite: safe(row.cells[0].Suite), Now: now,
+			Label: row.name(), Mark: map[bool]string{true: "now"}[now], Suite: safe(row.cells[0].Suite), Now: now,
 			Points: []Point{meanPoint(row.cells, figure, scale)},
 		})
 	}

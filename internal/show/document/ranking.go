@@ -3,11 +3,11 @@ package document
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/text"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
@@ -53,7 +53,7 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 	d.Tables = rankingTables(allowed, o.Ceilings)
 	d.Charts = rankingCharts(allowed, o.Choice)
 	d.Brief = brief(r, d, o)
-	d.Algorithms = algorithms(rankingSuites(r))
+	d.Algorithms = Algorithms(rankingSuites(r))
 	return d
 }
 
@@ -92,22 +92,15 @@ func rankingSuites(r *rank.Ranking) []alg.Suite {
 	return out
 }
 
-// algorithms looks up all names, each once: ciphers, MACs, key exchanges.
-func algorithms(suites []alg.Suite) []Algorithm {
+// Algorithms looks up all names, each once: ciphers, MACs, key exchanges, host keys.
+func Algorithms(suites []alg.Suite) []Algorithm {
 	var out []Algorithm
-	for _, axis := range []struct {
-		kind alg.Kind
-		of   func(alg.Suite) string
-	}{
-		{alg.Cipher, func(s alg.Suite) string { return s.Cipher }},
-		{alg.MAC, func(s alg.Suite) string { return s.MAC }},
-		{alg.Kex, func(s alg.Suite) string { return s.Kex }},
-	} {
+	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex, alg.HostKey} {
 		seen := map[string]bool{"": true}
 		for _, s := range suites {
-			if name := axis.of(s); !seen[name] {
+			if name := s.Name(kind); !seen[name] {
 				seen[name] = true
-				out = append(out, algorithm(axis.kind, name))
+				out = append(out, algorithm(kind, name))
 			}
 		}
 	}
@@ -151,7 +144,7 @@ func doubts(warnings []rank.Warning, findings []record.Finding) []Doubt {
 			}
 			f.What = "not measured: " + strings.Join(names, ", ")
 		}
-		what := strings.Join(nonEmpty(f.What, f.Why, f.Evidence), ": ")
+		what := strings.Join(text.NonEmpty(f.What, f.Why, f.Evidence), ": ")
 		out = append(out, Doubt{clean(what), clean(f.Fix)})
 	}
 	return out
@@ -159,7 +152,3 @@ func doubts(warnings []rank.Warning, findings []record.Finding) []Doubt {
 
 // notMeasured ends what findings say of such things.
 const notMeasured = " is not measured"
-
-func nonEmpty(parts ...string) []string {
-	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
-}

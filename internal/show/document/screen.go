@@ -135,16 +135,15 @@ func (s screen) choices(bars int) []Block {
 // screen has room for them.
 func (s screen) besides(tables []Table) []Block {
 	last := Block{Lines: RemarkLines(s.remarks())}
-	blocks := append(tableBlocks(tables), last)
-	over := length(blocks) - screenLines
-	if s.o.Limit != 0 || over <= 0 || len(tables) == 0 {
-		return blocks
+	blocks := tableBlocks(tables)
+	if s.o.Limit != 0 || length(append(blocks, last)) <= screenLines {
+		return append(blocks, last)
 	}
-	t := tables[len(tables)-1]
-	hidden := min(len(t.Rows), over+1)
-	t.Rows = t.Rows[:len(t.Rows)-hidden]
-	blocks[len(tables)-1] = Block{Title: t.Title, Table: &t, Lines: []string{fmt.Sprintf("%s: %s --all", unit.Count(hidden, "more row"), reportCommand)}}
-	return blocks
+	for i := range blocks {
+		blocks[i].Spare = len(tables[i].Rows)
+	}
+	blocks, hidden := Fit(blocks, length([]Block{last})+2)
+	return append(blocks, Block{Lines: []string{fmt.Sprintf("%s: %s --all", unit.Count(hidden, "more row"), reportCommand)}}, last)
 }
 
 // kept are the rows that are shown: the first ones, and what is used now.
@@ -262,14 +261,14 @@ func (s screen) what() string {
 	if c.Server != record.ServerRemote && c.Imported == "" {
 		where = "over loopback"
 	}
-	return strings.Join(nonEmpty(where, Programs(e.Client, e.Server), library(e.Crypto), processors(e), lasted(c, s.o.Measured)), ", ")
+	return strings.Join(text.NonEmpty(where, Programs(e.Client, e.Server), library(e.Crypto), processors(e), lasted(c, s.o.Measured)), ", ")
 }
 
 // Programs are client and server in a few words: one name where both are of one release.
 func Programs(client, server string) string {
 	name := release(client)
 	if server := release(server); server != "" && !strings.HasPrefix(name, server) {
-		name = strings.Join(nonEmpty(name, server), " to ")
+		name = strings.Join(text.NonEmpty(name, server), " to ")
 	}
 	return name
 }
@@ -375,7 +374,7 @@ func (s screen) confidence() (word, why string) {
 	}
 	for _, w := range s.r.Warnings {
 		if slices.Contains(severe, w.Name) {
-			return "low", clean(strings.Join(nonEmpty(w.Text, w.Hint), "; "))
+			return "low", clean(strings.Join(text.NonEmpty(w.Text, w.Hint), "; "))
 		}
 	}
 	switch slowed := s.r.Slowed.Percent(); {
@@ -446,7 +445,7 @@ func (s screen) notes() []string {
 	var out []string
 	for _, w := range s.r.Warnings {
 		if !slices.Contains(told, w.Name) {
-			out = append(out, clean(strings.Join(nonEmpty(w.Text, w.Hint), "; ")))
+			out = append(out, clean(strings.Join(text.NonEmpty(w.Text, w.Hint), "; ")))
 		}
 	}
 	return out
@@ -489,7 +488,7 @@ func factLines(facts []Fact) (out []string) {
 
 func doubtLines(doubts []Doubt) (out []string) {
 	for _, d := range doubts {
-		out = append(out, "warning: "+strings.Join(nonEmpty(d.Text, d.Hint), "; "))
+		out = append(out, "warning: "+strings.Join(text.NonEmpty(d.Text, d.Hint), "; "))
 	}
 	return out
 }

@@ -22,6 +22,16 @@ type Table struct {
 	Rows    []Row
 }
 
+// called are short names of tables, by theirs.
+var called = map[string]string{
+	"bulk": "ciphers and MACs", "kex": "key exchange", "copies": "copies", "failed": "failed", "controls": "controls",
+	"overall": "overall", "ciphers": "ciphers", "macs": "MACs", "cells": "cells", "machines": "machines",
+	"ceilings": "ceilings", "measurements": "measurements", "figures": "figures",
+}
+
+// Called is a short name of the table; "" for none.
+func (t Table) Called() string { return called[t.Name] }
+
 func rankingTables(r *rank.Ranking, c *compare.Ceilings) []Table {
 	var out []Table
 	for _, d := range r.Directions() {

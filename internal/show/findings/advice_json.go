@@ -4,11 +4,9 @@ import (
 	"io"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/bench/advise"
-	"sshpace/internal/bench/rank"
-	"sshpace/internal/record"
+	"sshpace/internal/show/document"
 )
 
 // schema names the layout of `advise --json`.
@@ -27,40 +25,22 @@ func (a *Advice) JSON(w io.Writer) error {
 		Advised []choice `json:"advised"`
 		LeftOut []choice `json:"left_out,omitempty"`
 	}
-	type ratio struct {
-		Value float64 `json:"value"`
-		Lo    float64 `json:"lo"`
-		Hi    float64 `json:"hi"`
-	}
-	type gain struct {
-		Direction  record.Direction `json:"direction"`
-		Throughput *ratio           `json:"throughput_ratio,omitempty"`
-		Cost       *ratio           `json:"cost_ratio,omitempty"`
-		Verdict    stats.Verdict    `json:"verdict"`
-		Chance     float64          `json:"chance"`
-	}
 	ad := a.Advice
 	out := struct {
-		Schema   string      `json:"schema"`
-		Policy   string      `json:"policy"`
-		Host     string      `json:"host"`
-		Strict   bool        `json:"strict"`
-		Lists    []list      `json:"lists"`
-		Present  alg.Suite   `json:"present"`
-		Advised  alg.Suite   `json:"advised"`
-		Tied     []alg.Suite `json:"tied"` // the best and what is tied with it, as in the reports
-		Gains    []gain      `json:"gains"`
-		Matters  bool        `json:"matters"`
-		Insecure []choice    `json:"insecure_never_advised,omitempty"`
-		Client   string      `json:"ssh_config"`
-		Server   string      `json:"sshd_config"`
-		Notes    []string    `json:"notes,omitempty"`
+		Schema   string           `json:"schema"`
+		Host     string           `json:"host"`
+		Strict   bool             `json:"strict"`
+		Answer   *document.Choice `json:"answer"` // as in the reports
+		Present  alg.Suite        `json:"present"`
+		Advised  alg.Suite        `json:"advised"`
+		Lists    []list           `json:"lists"`
+		Insecure []choice         `json:"insecure_never_advised,omitempty"`
+		Client   string           `json:"ssh_config"`
+		Server   string           `json:"sshd_config"`
+		Notes    []string         `json:"notes,omitempty"`
 	}{
-		Schema: adviceSchema, Policy: ad.Policy, Host: a.Pattern, Strict: ad.Strict, Present: ad.Present, Advised: ad.Advised, Tied: []alg.Suite{}, Gains: []gain{},
-		Matters: ad.Choice.Matters(), Client: ad.ClientConfig(a.Pattern), Server: ad.ServerConfig(), Notes: ad.Notes,
-	}
-	for _, o := range ad.Choice.Use() {
-		out.Tied = append(out.Tied, o.Suite)
+		Schema: adviceSchema, Host: a.Pattern, Strict: ad.Strict, Answer: document.ChoiceOf(ad.Choice), Present: ad.Present, Advised: ad.Advised,
+		Client: ad.ClientConfig(a.Pattern), Server: ad.ServerConfig(), Notes: ad.Notes,
 	}
 	choices := func(kind alg.Kind, from []advise.Listed) []choice {
 		var list []choice
@@ -72,15 +52,6 @@ func (a *Advice) JSON(w io.Writer) error {
 	}
 	for _, l := range ad.Lists {
 		out.Lists = append(out.Lists, list{l.Keyword, choices(l.Kind, l.Choices), choices(l.Kind, l.Dropped)})
-	}
-	quotient := func(q *rank.Quantity) *ratio {
-		if q == nil {
-			return nil
-		}
-		return &ratio{q.Value, q.Lo, q.Hi}
-	}
-	for _, g := range ad.Choice.Gains {
-		out.Gains = append(out.Gains, gain{g.From.Direction, quotient(g.Throughput), quotient(g.Cost), g.Verdict, g.Chance})
 	}
 	if a.Insecure {
 		for _, c := range ad.Insecure() {

@@ -103,22 +103,18 @@ func (r *Login) brief(d *document.Document, all bool) []document.Block {
 		phases = r.longPhases(phases)
 	}
 	out := []document.Block{{Lines: r.lead()}, {Table: &phases, Lines: r.predicted()}}
-	room := screenRows - len(phases.Rows)
-	hidden := 0
 	for _, group := range grouped(r.Results[1:]) {
 		t := r.loginTable(group)
 		t.Columns[0].Minor, t.Columns[1].Terse = true, group[0].Factor
-		if keep := max(0, room-2); !all && keep < len(t.Rows) {
-			t.Rows, hidden = t.Rows[:keep], hidden+len(t.Rows)-keep
-		}
-		room -= len(t.Rows) + 2
-		if len(t.Rows) > 0 {
-			out = append(out, document.Block{Table: &t})
-		}
+		out = append(out, document.Block{Table: &t, Spare: len(t.Rows)})
 	}
 	var last []string
-	if hidden > 0 {
-		last = append(last, unit.Count(hidden, "more kind")+" of login: sshpace report --all")
+	if !all {
+		const follow = 7 // remarks, and what comes when the result is saved
+		var hidden int
+		if out, hidden = document.Fit(out, follow+len(d.Doubts)); hidden > 0 {
+			last = append(last, unit.Count(hidden, "more kind")+" of login: sshpace report --all")
+		}
 	}
 	for _, doubt := range d.Doubts {
 		last = append(last, doubt.Text)
@@ -129,9 +125,6 @@ func (r *Login) brief(d *document.Document, all bool) []document.Block {
 	what := strings.Join([]string{"to " + r.Target, document.Programs(r.Client, r.Server)}, ", ")
 	return document.Clean(append(out, document.Block{Lines: last}, document.Block{Lines: document.RemarkLines([]document.Remark{{Name: "measured", Value: what}})}))
 }
-
-// screenRows is how many rows of tables a screen has room for.
-const screenRows = 11
 
 // small is the part of a login below which a phase is not worth a line.
 const small = 0.05

@@ -37,7 +37,7 @@ type LoginChange struct {
 	Level  string           `json:"level"`
 	CPU    []stats.Interval `json:"cpu_ratio"`  // of both sides together, of each file but the first
 	Wall   []stats.Interval `json:"wall_ratio"` // likewise
-	// Verdicts on CPU: more, less, equal, or ~ for not enough data.
+	// Verdicts on CPU: more, less, equal or not enough data.
 	Verdicts []string `json:"verdicts"`
 }
 
@@ -124,13 +124,10 @@ func (c *LoginComparison) judge() {
 			ratios = append(ratios, stats.Estimate{Log: math.Log(f.Value), Err: (f.Hi - f.Lo) / 2 / f.Value / stats.Estimate{Err: 1}.Arm(), N: f.N})
 		}
 		for i, judged := range stats.Judge(ratios) {
-			c.Kinds[i].Verdicts = append(c.Kinds[i].Verdicts, words[judged.Verdict])
+			c.Kinds[i].Verdicts = append(c.Kinds[i].Verdicts, judged.Verdict.Called("more", "less"))
 		}
 	}
 }
-
-// words are the verdicts on CPU time, of which more is no better.
-var words = map[stats.Verdict]string{stats.Better: "more", stats.Worse: "less", stats.Equal: "equal", stats.NotEnough: "~"}
 
 // JSON writes the comparison.
 func (c *LoginComparison) JSON(w io.Writer) error { return termsafe.WriteJSON(w, c, " ") }

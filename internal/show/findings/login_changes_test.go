@@ -49,7 +49,7 @@ func TestVerdictsHoldTogether(t *testing.T) {
 		factor float64
 		kinds  int
 		want   string
-	}{{1.3, 1, "more"}, {1.3, 20, "~"}, {3, 20, "more"}, {1, 20, "~"}} {
+	}{{1.3, 1, "more"}, {1.3, 20, "not enough data"}, {3, 20, "more"}, {1, 20, "not enough data"}} {
 		got := CompareLogins([]string{"a", "b"}, []*Login{of(1, c.kinds), of(c.factor, c.kinds)}).Kinds[0].Verdicts[0]
 		if got != c.want {
 			t.Errorf("%g times one of %d kinds: %s, want %s", c.factor, c.kinds, got, c.want)

@@ -42,17 +42,12 @@ func (r *Login) Document(f *record.File, all bool) *document.Document {
 	return d
 }
 
-func environment(r *Login, f *record.File) (facts []document.Fact) {
-	for _, fact := range []document.Fact{
+func environment(r *Login, f *record.File) []document.Fact {
+	return document.Facts([]document.Fact{
 		{Name: "target", Value: r.Target}, {Name: "client", Value: r.Client}, {Name: "server", Value: r.Server},
 		{Name: "logins of", Value: r.Engine}, {Name: "processor", Value: f.Environment.CPU},
 		{Name: "measured", Value: f.Campaign.Started.UTC().Format(time.DateTime) + " UTC"},
-	} {
-		if fact.Value != "" {
-			facts = append(facts, document.Fact{Name: fact.Name, Value: termsafe.Line(fact.Value)})
-		}
-	}
-	return facts
+	})
 }
 
 // lead is the plain login in sentences.
@@ -221,17 +216,10 @@ func (r *Login) items(c *document.Chart, points func(*login.Result) []document.P
 }
 
 // algorithms are the names in the report, with their standing.
-func (r *Login) algorithms() (all []document.Algorithm) {
+func (r *Login) algorithms() []document.Algorithm {
+	var suites []alg.Suite
 	for _, c := range r.shown() {
-		s := suite(c)
-		for _, name := range []struct {
-			kind alg.Kind
-			name string
-		}{{alg.Kex, s.Kex}, {alg.HostKey, s.HostKey}} {
-			if a, known := alg.Lookup(name.kind, name.name); known {
-				all = append(all, document.Algorithm{Kind: name.kind, Name: name.name, Status: a.Status, Reason: a.Reason, PostQuantum: a.PostQuantum})
-			}
-		}
+		suites = append(suites, suite(c))
 	}
-	return all
+	return document.Algorithms(suites)
 }

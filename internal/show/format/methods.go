@@ -9,28 +9,47 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
+	"sshpace/internal/show/findings"
 	"sshpace/internal/show/report"
 )
 
-// Methods is the report of a record file that holds transfer methods.
-type Methods struct {
-	Records *record.File
-	Output  Output
-	All     bool // text: all that was not measured
+// Methods is the report of a record file that holds transfer methods; all is for text.
+func Methods(f *record.File, all bool, o Output) Report {
+	results := compare.MethodResults(f)
+	return &result{
+		holds: "transfer methods", records: f, output: o,
+		json:     func(w io.Writer) error { return report.MethodsJSON(w, results, f) },
+		document: func() *document.Document { return document.OfMethods(results, f, all) },
+	}
+}
+
+// Logins is the report of a record file that holds logins; all is for text.
+func Logins(f *record.File, all bool, o Output) Report {
+	r := findings.LoginOf(f)
+	return &result{holds: "logins", records: f, output: o, json: r.JSON, document: func() *document.Document { return r.Document(f, all) }}
+}
+
+// result is the report of one record file, or of several where records is nil, that does not
+// rank combinations of algorithms.
+type result struct {
+	holds    string
+	records  *record.File
+	output   Output
+	json     func(io.Writer) error
+	document func() *document.Document
 }
 
 // Render writes the report.
-func (x *Methods) Render(w io.Writer, f Format) error {
-	results := compare.MethodResults(x.Records)
+func (x *result) Render(w io.Writer, f Format) error {
 	switch f.Name {
 	case "json":
-		return report.MethodsJSON(w, results, x.Records)
+		return x.json(w)
 	case Records:
-		return store.Put(w, slices.Collect(x.Records.Records()))
+		return store.Put(w, slices.Collect(x.records.Records()))
 	case "classic":
-		return fault.Usage("leave --format classic out", "the result holds transfer methods, no combinations of algorithms")
+		return fault.Usage("leave out --format classic", "the result holds %s, no combinations of algorithms", x.holds)
 	}
-	return x.Output.renderDocument(w, f.Name, document.OfMethods(results, x.Records, x.All), x.Records)
+	return x.output.renderDocument(w, f.Name, x.document(), x.records)
 }
 
 // MethodChanges relates the methods of several files.

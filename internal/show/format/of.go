@@ -35,9 +35,9 @@ func Of(s store.Store, path string, commands document.Commands, w Wanted) (Repor
 	}
 	switch records = disguise(records); {
 	case len(records.LoginKinds) > 0:
-		return &Logins{Records: records, Output: w.Output, All: w.Options.All}, nil
+		return Logins(records, w.Options.All, w.Output), nil
 	case len(records.Methods) > 0 && len(records.Samples) == 0:
-		return &Methods{Records: records, Output: w.Output, All: w.Options.All}, nil
+		return Methods(records, w.Options.All, w.Output), nil
 	}
 	r, err := compare.RankRecords(path, records, w.By)
 	if err != nil {

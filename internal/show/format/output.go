@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"sshpace/internal/base/fault"
-
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/record/store"
 	"sshpace/internal/sys/file"
 	"sshpace/internal/sys/terminal"
 )
@@ -85,6 +85,9 @@ func (o *Output) resolve(stdout io.Writer) ([]Rendering, error) {
 		}
 		if !ok {
 			return nil, fault.Usage("endings: .txt .md .csv .json .html .xlsx .svg .png .pdf; or say it with --format", "no format goes with the ending of %q", path)
+		}
+		if err := store.CheckPlace(path); err != nil {
+			return nil, err
 		}
 		out = append(out, Rendering{f, path})
 	}

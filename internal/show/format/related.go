@@ -6,6 +6,7 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/base/text"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
@@ -22,7 +23,7 @@ func nothingCommon(labels []string, results [][]compare.MethodResult) error {
 		return fault.Usage(hint, "%s or %s has no figures of any method", labels[0], labels[1])
 	}
 	name := func(r *compare.MethodResult) string {
-		return strings.Join(slices.DeleteFunc([]string{document.MethodLabel(r.Method), document.Short(r.Suite.Cipher)}, func(s string) bool { return s == "" }), ", ")
+		return strings.Join(text.NonEmpty(document.MethodLabel(r.Method), document.Short(r.Suite.Cipher)), ", ")
 	}
 	return fault.Usage(hint, "no method is in both: %s has %s, and %s has %s", labels[0], name(a), labels[1], name(b))
 }
@@ -93,7 +94,7 @@ func Alone(path string) error {
 	}
 	_, pairs := compare.Between(":", compare.MethodResults(f))
 	if len(pairs) < 2 {
-		return fault.Usage("name another result beside it; one alone is shown by sshpace report "+shell.Word(path), "%s cannot be compared with nothing", path)
+		return fault.Usage("name another result beside it; one alone is shown by sshpace report "+shell.Word(path), "%s alone cannot be compared", path)
 	}
 	such := []string{"sshpace", "compare", path, "--pair", pairs[0], "--pair", pairs[1]}
 	return fault.Usage("name two of them, such as: "+shell.Line(such...), "%s holds pairs of programs: %s", path, strings.Join(pairs, ", "))
@@ -107,7 +108,8 @@ func relateLogins(labels []string, files []*record.File, pairs []string, out *Ou
 	for _, f := range files {
 		reports = append(reports, findings.LoginOf(f))
 	}
-	return &LoginChanges{findings.CompareLogins(labels, reports), *out}, nil
+	c := findings.CompareLogins(labels, reports)
+	return &result{holds: "logins", output: *out, json: c.JSON, document: c.Document}, nil
 }
 
 func relateMethods(labels []string, files []*record.File, pairs []string, out *Output) (Report, error) {

@@ -137,14 +137,14 @@ func (v *View) lines() []string {
 	if v.answer != "" {
 		answer = "so far: " + v.answer
 	}
-	out = append(out, text.Wrap("", strings.Join(present(v.load(), answer), "; "), width)...)
+	out = append(out, text.Wrap("", strings.Join(text.NonEmpty(v.load(), answer), "; "), width)...)
 	return append(out, "now: "+v.step(), "Ctrl-C: report what there is; twice: stop at once")
 }
 
 // line is the same for a file or a pipe.
 func (v *View) line() string {
-	words := append(progress(v.Progress()), present(v.load())...)
-	return strings.Join(present(strings.Join(words, ", "), v.answer), "; ")
+	words := append(progress(v.Progress()), text.NonEmpty(v.load())...)
+	return strings.Join(text.NonEmpty(strings.Join(words, ", "), v.answer), "; ")
 }
 
 func (v *View) load() string {
@@ -170,7 +170,7 @@ func step(t record.Trial) string {
 	if t.Workload == record.Login {
 		return termsafe.Line("login " + t.Want.Kex)
 	}
-	return termsafe.Line(strings.Join(present(string(t.Workload), string(t.Direction), t.Want.Bulk().String()), " "))
+	return termsafe.Line(strings.Join(text.NonEmpty(string(t.Workload), string(t.Direction), t.Want.Bulk().String()), " "))
 }
 
 // progress says how far a plan is.
@@ -205,14 +205,4 @@ func bar(p plan.Progress, length int) string {
 		full = length * min(p.Done+p.Failed, p.Total) / p.Total
 	}
 	return "[" + strings.Repeat("#", full) + strings.Repeat(".", length-full) + "]"
-}
-
-func present(words ...string) []string {
-	var out []string
-	for _, w := range words {
-		if w != "" {
-			out = append(out, w)
-		}
-	}
-	return out
 }

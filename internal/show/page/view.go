@@ -4,6 +4,7 @@ import (
 	"html/template"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/show/document"
@@ -130,19 +131,15 @@ func (v *view) figures(d *document.Document) {
 	}
 }
 
-// sectionTitles are short names for the navigation.
-var sectionTitles = map[string]string{
-	"bulk": "Ciphers and MACs", "kex": "Key exchange", "copies": "Copies", "failed": "Without success", "controls": "Controls",
-	"overall": "Overall", "ciphers": "Ciphers", "macs": "MACs", "cells": "Cells", "machines": "Machines",
-}
-
+// sectionTitle is a short name for the navigation.
 func sectionTitle(t document.Table, several bool) string {
-	title := sectionTitles[t.Name]
-	switch {
-	case title == "":
+	title := t.Called()
+	if title == "" {
 		return t.Title
-	case several:
-		return title + ", " + t.Part
+	}
+	title = strings.ToUpper(title[:1]) + title[1:]
+	if several {
+		title += ", " + t.Part
 	}
 	return title
 }

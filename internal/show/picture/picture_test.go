@@ -104,7 +104,7 @@ func TestSlide(t *testing.T) {
 		d := document.OfRanking(r, f, document.Options{})
 		drawing := svg(t, d)
 		all := strings.Join(texts(t, drawing), "\n")
-		for _, want := range []string{"is faster here than", "aes128-gcm", "NOW)"} {
+		for _, want := range []string{"is faster here than", "aes128-gcm", "(now)"} {
 			if !strings.Contains(all, want) {
 				t.Errorf("%q is not on the slide:\n%s", want, all)
 			}

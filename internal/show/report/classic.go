@@ -81,17 +81,11 @@ type classic struct {
 	o ClassicOptions
 }
 
-// axis is one of the three lists that a combination is made of.
-type axis struct {
-	name string
-	of   func(alg.Suite) string
-}
-
-var axes = []axis{
-	{"cipher", func(s alg.Suite) string { return s.Cipher }},
-	{"MAC", func(s alg.Suite) string { return s.MAC }},
-	{"key exchange", func(s alg.Suite) string { return s.Kex }},
-}
+// axes are the three lists that a combination is made of, and called is what logs call them.
+var (
+	axes   = []alg.Kind{alg.Cipher, alg.MAC, alg.Kex}
+	called = map[alg.Kind]string{alg.Cipher: "cipher", alg.MAC: "MAC", alg.Kex: "key exchange"}
+)
 
 // note says what is measured and what is not.
 func (c classic) note(r *rank.Ranking) {
@@ -138,21 +132,21 @@ func (c classic) rows(rows []document.Combination) {
 }
 
 // lists writes the best rows of every name of an axis, best name first.
-func (c classic) lists(word string, a axis) {
-	say(c.w, "### %s-%d for each %s", word, c.o.Top, a.name)
+func (c classic) lists(word string, a alg.Kind) {
+	say(c.w, "### %s-%d for each %s", word, c.o.Top, called[a])
 	fmt.Fprintln(c.w)
 	names, rows := c.by(a)
 	for _, name := range names {
-		say(c.w, "### %s: %s", a.name, name)
+		say(c.w, "### %s: %s", called[a], name)
 		c.rows(rows[name])
 	}
 }
 
 // by sorts the rows by the names of an axis, in the order of their first rows.
-func (c classic) by(a axis) (names []string, rows map[string][]document.Combination) {
+func (c classic) by(a alg.Kind) (names []string, rows map[string][]document.Combination) {
 	rows = map[string][]document.Combination{}
 	for _, row := range c.m.Rows {
-		name := cmp.Or(a.of(row.Suite), implicit)
+		name := cmp.Or(row.Suite.Name(a), implicit)
 		if rows[name] == nil {
 			names = append(names, name)
 		}
@@ -163,8 +157,8 @@ func (c classic) by(a axis) (names []string, rows map[string][]document.Combinat
 
 // averages writes the mean of every name of an axis over the combinations that
 // the rows stand for, as a loop over all of them would have.
-func (c classic) averages(a axis) {
-	say(c.w, "### Average for each %s", a.name)
+func (c classic) averages(a alg.Kind) {
+	say(c.w, "### Average for each %s", called[a])
 	names, rows := c.by(a)
 	mean, count := map[string]float64{}, map[string]int{}
 	for _, name := range names {

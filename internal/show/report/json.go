@@ -20,7 +20,7 @@ const schema = "sshpace.report/1"
 // has its unit in its name; a missing figure is absent, never zero.
 func JSON(w io.Writer, r *rank.Ranking, o document.Options) error {
 	out := jsonOf(r)
-	out.Answer, out.Ceilings = answerOf(o.Choice), o.Ceilings
+	out.Answer, out.Ceilings = document.ChoiceOf(o.Choice), o.Ceilings
 	return termsafe.WriteJSON(w, out, " ")
 }
 
@@ -29,7 +29,7 @@ type jsonReport struct {
 	Campaign     record.Campaign        `json:"campaign"`
 	Environment  record.Environment     `json:"environment"`
 	Combinations alg.Combinations       `json:"combinations"`
-	Answer       *jsonAnswer            `json:"answer,omitempty"`
+	Answer       *document.Choice       `json:"answer,omitempty"`
 	RankedBy     rank.By                `json:"ranked_by"`
 	KexRankedBy  rank.By                `json:"kex_ranked_by,omitempty"`
 	Ended        string                 `json:"ended,omitempty"`

@@ -1,26 +1,13 @@
 package workbook
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 )
-
-// titles of the sheets, by the names of tables.
-var titles = map[string]string{
-	"bulk": "ciphers and MACs", "kex": "key exchange", "copies": "copies", "failed": "failed", "controls": "controls",
-	"overall": "overall", "ciphers": "ciphers", "macs": "MACs", "cells": "cells", "machines": "machines",
-	"ceilings": "ceilings", "measurements": "measurements", "figures": "figures",
-}
-
-func sheetTitle(name string) string {
-	if t := titles[name]; t != "" {
-		return t
-	}
-	return "table"
-}
 
 // summary is the first sheet: what came out and how far to trust it.
 func (b *book) summary(d *document.Document) {
@@ -62,7 +49,7 @@ func (b *book) summary(d *document.Document) {
 // table writes one table to a sheet of its own. A quantity takes four columns:
 // the value in the unit of the heading, its interval, and what it rests on.
 func (b *book) table(t document.Table) {
-	s := b.sheet(sheetTitle(t.Name))
+	s := b.sheet(cmp.Or(t.Called(), "table"))
 	column, heads := 1, 1
 	for i, c := range t.Columns {
 		s.Text(column, 1, c.Heading(), b.bold)
