@@ -9,6 +9,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/show/findings"
 	"sshpace/internal/ssh/route"
+	"sshpace/internal/sys/terminal"
 )
 
 // configFlags are the flags of `sshpace config`.
@@ -55,5 +56,5 @@ func runConfig(ctx context.Context, sys System, f configFlags, text string) erro
 	if f.json {
 		return e.JSON(sys.Stdout)
 	}
-	return e.Text(sys.Stdout, f.all)
+	return e.Text(sys.Stdout, f.all, terminal.Width(sys.Stdout, sys.Getenv))
 }

@@ -1,12 +1,10 @@
 package compat
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,6 +14,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
+	"sshpace/internal/sys/file"
 )
 
 // pyVersion is the version of mpssh.py whose behaviour we promise.
@@ -191,20 +190,14 @@ func (p *pySSH) run(ctx context.Context, env Env) error {
 
 // hosts reads the hosts file.
 func (p *pySSH) hosts() ([]string, error) {
-	file, err := os.Open(p.File)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
+	text, err := file.ReadFile(p.File, file.List)
 	var names []string
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		name := strings.TrimSpace(lines.Text())
-		if name != "" && name[0] != '#' {
+	for line := range strings.Lines(string(text)) {
+		if name := strings.TrimSpace(line); name != "" && name[0] != '#' {
 			names = append(names, name)
 		}
 	}
-	return names, lines.Err()
+	return names, err
 }
 
 func (p *pySSH) header(env Env, hosts int) error {

@@ -1,8 +1,6 @@
 package hostlist
 
 import (
-	"fmt"
-
 	"go.yaml.in/yaml/v3"
 )
 
@@ -11,58 +9,21 @@ import (
 const hostVars = "_meta"
 
 // addListing adds what such a program wrote: groups with lists of hosts and of
-// groups, and what is known of each host. Names are no patterns there.
+// groups, and what is known of each host.
 func (v *Inventory) addListing(d *document, groups []entry) error {
+	d.listing = true
 	var meta *yaml.Node
 	for _, e := range groups {
 		if e.key == hostVars {
 			meta = e.value
-		} else if err := v.listedGroup(d, e); err != nil {
-			return fmt.Errorf("group %q: %w", e.key, err)
+		} else if err := v.yamlGroup(d, e, 0); err != nil {
+			return err
 		}
 	}
 	about, err := d.entries(meta)
 	for _, e := range about {
 		if e.key == "hostvars" && err == nil {
 			err = v.listedVars(d, e.value)
-		}
-	}
-	return err
-}
-
-// listedGroup adds one group: a mapping, or only the list of its hosts.
-func (v *Inventory) listedGroup(d *document, e entry) error {
-	g := v.group(e.key)
-	parts := []entry{{"hosts", e.value}}
-	if n := d.follow(e.value); n == nil || n.Kind != yaml.SequenceNode {
-		var err error
-		if parts, err = d.entries(n); err != nil {
-			return err
-		}
-	}
-	for _, part := range parts {
-		if err := v.listedPart(d, g, part); err != nil {
-			return fmt.Errorf("%s: %w", part.key, err)
-		}
-	}
-	return nil
-}
-
-func (v *Inventory) listedPart(d *document, g *group, part entry) error {
-	add := map[string]func(name string) error{
-		"hosts":    func(name string) error { _, err := v.addHost(g, name); return err },
-		"children": func(name string) error { return v.addChild(g.name, name) },
-	}[part.key]
-	switch {
-	case part.key == "vars":
-		return d.varsInto(g.vars, part.value)
-	case add == nil:
-		return nil
-	}
-	names, err := d.list(part.value)
-	for _, name := range names {
-		if err == nil {
-			err = add(name)
 		}
 	}
 	return err

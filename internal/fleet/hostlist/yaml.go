@@ -25,7 +25,10 @@ const (
 )
 
 // document is a YAML file whose aliases are followed with care.
-type document struct{ left int }
+type document struct {
+	left    int
+	listing bool // hosts and children of a group are lists of names, which are no patterns
+}
 
 // parseYAML reads a file; a nil node is an empty one.
 func parseYAML(text string) (*document, *yaml.Node, error) {
@@ -39,7 +42,7 @@ func parseYAML(text string) (*document, *yaml.Node, error) {
 	if len(root.Content) == 0 {
 		return &document{}, nil, nil
 	}
-	return &document{maxEntries}, root.Content[0], nil
+	return &document{left: maxEntries}, root.Content[0], nil
 }
 
 // entry is a key with its value.
@@ -129,6 +132,18 @@ func (d *document) list(n *yaml.Node) (texts []string, err error) {
 	return texts, nil
 }
 
+// members are the hosts or the children of a group.
+func (d *document) members(n *yaml.Node) (list []entry, err error) {
+	if !d.listing {
+		return d.entries(n)
+	}
+	names, err := d.list(n)
+	for _, name := range names {
+		list = append(list, entry{key: name})
+	}
+	return list, err
+}
+
 // valueOf is the value of a variable.
 func (d *document) valueOf(n *yaml.Node) value {
 	switch n = d.follow(n); {
@@ -204,6 +219,8 @@ func (v *Inventory) yamlGroup(d *document, e entry, depth int) error {
 	g := v.group(e.key)
 	if n := d.follow(e.value); n != nil && n.Kind == yaml.ScalarNode && !isNull(n) {
 		return fmt.Errorf("line %d: group %q: want hosts, children or vars", n.Line, e.key)
+	} else if d.listing && n != nil && n.Kind == yaml.SequenceNode {
+		return v.yamlPart(d, g, entry{"hosts", n}, depth)
 	}
 	parts, err := d.entries(e.value)
 	for _, part := range parts {
@@ -220,10 +237,12 @@ func (v *Inventory) yamlPart(d *document, g *group, part entry, depth int) error
 		return d.varsInto(g.vars, part.value)
 	case "hosts", "children":
 	default:
-		v.warn("group %s: %q means nothing there", g.name, part.key)
+		if !d.listing {
+			v.warn("group %s: %q means nothing there", g.name, part.key)
+		}
 		return nil
 	}
-	list, err := d.entries(part.value)
+	list, err := d.members(part.value)
 	if err != nil {
 		return fmt.Errorf("%s of group %q: %w", part.key, g.name, err)
 	}
@@ -243,6 +262,10 @@ func (v *Inventory) yamlPart(d *document, g *group, part entry, depth int) error
 func (v *Inventory) yamlHosts(d *document, g *group, e entry) error {
 	known := vars{}
 	if err := d.varsInto(known, e.value); err != nil {
+		return err
+	}
+	if d.listing {
+		_, err := v.addHost(g, e.key)
 		return err
 	}
 	return v.addHosts(g, e.key, known)

@@ -45,9 +45,10 @@ func Explain(ctx context.Context, router *route.Router, config *route.Configurat
 	return e, nil
 }
 
-// Text prints a summary and a table of the settings.
-func (e *Explanation) Text(w io.Writer, all bool) error {
-	t := text.Table{Columns: make([]text.Column, 3), Rows: append(e.summary(), []string{""}, []string{"SETTING", "VALUE", "FROM"})}
+// Text prints a summary and a table of the settings, in so many columns; 0: in any number.
+func (e *Explanation) Text(w io.Writer, all bool, width int) error {
+	summary := text.Table{Columns: make([]text.Column, 2), Rows: e.summary()}
+	t := text.Table{Columns: []text.Column{{Head: "SETTING"}, {Head: "VALUE", Fit: text.Above}, {Head: "FROM"}}}
 	hidden := 0
 	for k, v := range e.resolved.Settings() {
 		if v.Origin.Source == conf.FromDefault && !all {
@@ -56,7 +57,7 @@ func (e *Explanation) Text(w io.Writer, all bool) error {
 		}
 		t.Rows = append(t.Rows, setting(k, v)...)
 	}
-	out := t.Text(0)
+	out := summary.Text(0) + "\n" + t.Text(max(0, width-1))
 	if hidden > 0 {
 		out += fmt.Sprintf("\n%d further settings have their default value; --all shows them.\n", hidden)
 	}

@@ -73,10 +73,10 @@ func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *tr
 	growStack()
 	ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout(), fleet.ErrConnectTimeout)
 	defer cancel()
-	classic := e.classic.has(server)
+	_, classic := e.classic.Load(server)
 	l, err := e.tryConnect(ctx, t, addrs, keys, p, command, classic)
 	if own := (*Error)(nil); !classic && errors.As(err, &own) && own.unmatched && !own.MayRun {
-		e.classic.add(server)
+		e.classic.Store(server, true)
 		return e.tryConnect(ctx, t, addrs, keys, p, nil, true)
 	}
 	return l, err

@@ -48,10 +48,12 @@ type Engine struct {
 	names    *names
 	keys     *keyring
 	jumps    *jumps
-	classic  classics
-	tables   sync.Once
-	life     context.Context // of the connections to agents and jump hosts
-	die      context.CancelFunc
+	// classic are the servers of a run that have nothing in common with package transport: they
+	// get x/crypto's own handshake, which knows older algorithms.
+	classic sync.Map
+	tables  sync.Once
+	life    context.Context // of the connections to agents and jump hosts
+	die     context.CancelFunc
 }
 
 var _ fleet.Executor = (*Engine)(nil)

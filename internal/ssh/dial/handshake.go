@@ -4,35 +4,12 @@ import (
 	"context"
 	"errors"
 	"net"
-	"sync"
 
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/transport"
 )
-
-// classics are the servers of a run that have nothing in common with package transport:
-// they get x/crypto's own handshake, which knows older algorithms.
-type classics struct {
-	mu      sync.Mutex
-	servers map[string]bool
-}
-
-func (c *classics) has(server string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.servers[server]
-}
-
-func (c *classics) add(server string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.servers == nil {
-		c.servers = make(map[string]bool)
-	}
-	c.servers[server] = true
-}
 
 // handshake exchanges keys and logs in on raw, which it owns. Only package
 // transport asks for command ahead.

@@ -9,6 +9,7 @@
 package forkssh
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
@@ -302,21 +305,12 @@ func exitCode(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
-// signalNames are those that a person or a timeout ends ssh with.
-var signalNames = map[syscall.Signal]string{
-	syscall.SIGHUP: "HUP", syscall.SIGINT: "INT", syscall.SIGQUIT: "QUIT", syscall.SIGABRT: "ABRT",
-	syscall.SIGKILL: "KILL", syscall.SIGSEGV: "SEGV", syscall.SIGPIPE: "PIPE", syscall.SIGTERM: "TERM",
-}
-
 func signalOf(s *os.ProcessState) string {
 	ws, ok := s.Sys().(syscall.WaitStatus)
 	if !ok || !ws.Signaled() {
 		return ""
 	}
-	if name := signalNames[ws.Signal()]; name != "" {
-		return name
-	}
-	return strconv.Itoa(int(ws.Signal()))
+	return cmp.Or(strings.TrimPrefix(unix.SignalName(ws.Signal()), "SIG"), strconv.Itoa(int(ws.Signal())))
 }
 
 func local(err error) fleet.Outcome {

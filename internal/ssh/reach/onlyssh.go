@@ -2,27 +2,19 @@ package reach
 
 import (
 	"slices"
-	"sync"
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/dial"
 )
 
-// servers are some of those of a run, whatever user and jump hosts lead to them.
-type servers struct{ known sync.Map }
-
-type serverKey struct {
+// server is one, whatever user and jump hosts lead to it.
+type server struct {
 	name string
 	port int
 }
 
-func (s *servers) add(t *dial.Target) { s.known.Store(serverKey{t.HostName, t.Port}, true) }
-
-func (s *servers) has(t *dial.Target) bool {
-	_, ok := s.known.Load(serverKey{t.HostName, t.Port})
-	return ok
-}
+func serverOf(t *dial.Target) server { return server{t.HostName, t.Port} }
 
 // compressions are what ssh offers whatever Compression says.
 var compressions = []string{"none", "zlib@openssh.com", "zlib"}

@@ -61,7 +61,7 @@ type Executor struct {
 	native  *dial.Engine
 	forked  *forkssh.Engine
 	environ []string
-	onlySSH servers // of the algorithms that they have the native engine has none
+	onlySSH sync.Map // of the algorithms that they have the native engine has none
 	mu      sync.Mutex
 	keys    map[string]*hostKeys
 	planned map[host.Endpoint]*sched.Together[*hostPlan]
@@ -200,12 +200,16 @@ func (e *Executor) connect(ctx context.Context, h host.Host, p *hostPlan, option
 	switch {
 	case p.target == nil && e.params.Engine != Auto:
 		return unreached(&needsSSH{p.Decision.Reasons})
-	case p.target != nil && !e.onlySSH.has(p.target):
+	case p.target != nil:
+		server := serverOf(p.target)
+		if _, known := e.onlySSH.Load(server); known {
+			break
+		}
 		o := e.native.Run(ctx, p.target, cmd, a)
 		if e.params.Engine != Auto || !e.sshMay(p, &o) {
 			return o
 		}
-		e.onlySSH.add(p.target)
+		e.onlySSH.Store(server, true)
 	}
 	return e.forked.Run(ctx, h, p.Route, options, cmd, a)
 }

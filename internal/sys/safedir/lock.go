@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -62,11 +61,7 @@ func sweep(parents []string) (removed []string) {
 
 func isOurs(entry os.DirEntry) bool {
 	info, err := entry.Info()
-	if err != nil || !info.IsDir() {
-		return false
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Geteuid()
+	return err == nil && info.IsDir() && owner(info) == os.Geteuid()
 }
 
 func removeDead(path string) bool {
