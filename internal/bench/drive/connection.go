@@ -39,23 +39,16 @@ type connection struct {
 
 // dial starts a client that is to hold a connection of the trial's suite.
 func (p *Private) dial(t record.Trial) (*connection, error) {
-	inRead, inWrite, err := flow.Pipe()
+	ends, err := proc.OpenPipes(flow.Pipe)
 	if err != nil {
-		return nil, err
-	}
-	outRead, outWrite, err := flow.Pipe()
-	if err != nil {
-		inRead.Close()
-		inWrite.Close()
 		return nil, err
 	}
 	c := &connection{holder: p.Dir.File(fmt.Sprintf("holder.%d", t.ID)), mover: p.mover, streams: map[record.Direction]*stream{
-		record.Upload: {in: inWrite}, record.Download: {out: outRead},
+		record.Upload: {in: ends.In}, record.Download: {out: ends.Out},
 	}}
 	log := p.Dir.File(fmt.Sprintf("sitting.%d", t.ID))
-	c.client, err = p.startClient(p.Client(t.Asked(), log, flow.Command(p.Flow, "hold", c.holder)), nil, t.Asked(), log, inRead, outWrite)
-	inRead.Close()
-	outWrite.Close()
+	c.client, err = p.startClient(p.Client(t.Asked(), log, flow.Command(p.Flow, "hold", c.holder)), nil, t.Asked(), log, ends.Stdin, ends.Stdout)
+	ends.HandOver()
 	if err != nil {
 		c.close()
 		return nil, err

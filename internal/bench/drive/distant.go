@@ -86,21 +86,14 @@ func (r *Remote) Open(ctx context.Context, trials []record.Trial, each func(reco
 func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened, err error) {
 	t := trials[0]
 	o.trials = trials
-	inRead, inWrite, err := os.Pipe()
+	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
 		return o, err
 	}
-	outRead, outWrite, err := os.Pipe()
-	if err != nil {
-		inRead.Close()
-		inWrite.Close()
-		return o, err
-	}
-	c := &distant{mover: r.mover, in: inWrite, out: outRead, mark: newMark(), path: &r.path, perByte: map[record.Direction]float64{}, warm: map[record.Direction]bool{}}
+	c := &distant{mover: r.mover, in: ends.In, out: ends.Out, mark: newMark(), path: &r.path, perByte: map[record.Direction]float64{}, warm: map[record.Direction]bool{}}
 	log := r.Dir.File(fmt.Sprintf("sitting.%d", t.ID))
-	c.client, err = r.startClient(r.SSH.Command(r.Destination, t.Asked(), log, r.Connect, serving(c.mark)), r.Destination.Env, t.Asked(), log, inRead, outWrite)
-	inRead.Close()
-	outWrite.Close()
+	c.client, err = r.startClient(r.SSH.Command(r.Destination, t.Asked(), log, r.Connect, serving(c.mark)), r.Destination.Env, t.Asked(), log, ends.Stdin, ends.Stdout)
+	ends.HandOver()
 	if err != nil {
 		c.close()
 		return o, err

@@ -188,37 +188,24 @@ func (p *Private) awaitServer() time.Duration {
 }
 
 // login times one login and a command that does nothing.
-func (p *Private) login(ctx context.Context, t record.Trial) (s record.Sample, err error) {
-	read, write, err := os.Pipe()
-	if err != nil {
-		return s, err
-	}
-	defer read.Close()
+func (p *Private) login(ctx context.Context, t record.Trial) (record.Sample, error) {
 	const mark = "sshpace-ready"
-	c, err := p.begin(t, "echo "+mark, nil, write)
-	write.Close()
+	var ready time.Duration
+	c, s, trialErr, err := p.converse(ctx, p.Connect, func(out *os.File) (*client, error) {
+		return p.begin(t, "echo "+mark, nil, out)
+	}, func(c *client, out *os.File) error {
+		if _, err := awaitMark(out, mark); err != nil {
+			return err
+		}
+		ready = time.Since(c.started)
+		return c.awaitEnd(p.Connect)
+	})
 	if err != nil {
 		return s, err
 	}
-	s.Start = c.started
-	_ = read.SetReadDeadline(time.Now().Add(p.Connect))
-	stop := context.AfterFunc(ctx, c.killAsync)
-	defer stop()
-	_, trialErr := awaitMark(read, mark)
-	ready := time.Since(c.started)
-	if trialErr == nil {
-		trialErr = c.awaitEnd(p.Connect)
-	}
-	c.linger(trialErr)
-	c.kill()
-	server := p.awaitServer()
-	client := c.cpu()
-	s.Phases = &record.Phases{LoginNS: ready, ClientCPUNS: &client, ServerCPUNS: &server}
-	if ctx.Err() != nil {
-		trialErr = context.Canceled
-	}
-	if c.finish(&s, trialErr); s.Outcome != record.OK {
-		s.Phases = nil
+	server, client := p.awaitServer(), c.cpu()
+	if c.finish(&s, trialErr); s.Outcome == record.OK {
+		s.Phases = &record.Phases{LoginNS: ready, ClientCPUNS: &client, ServerCPUNS: &server}
 	}
 	p.explain(&s)
 	return s, nil

@@ -97,7 +97,7 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 		return look, err
 	}
 	defer ask.Close()
-	_, n, why, err := r.session(ctx, r.Destination.Verbose(), record.Trial{}, command, asked, func(ctx context.Context, c *client, out *os.File) error {
+	_, n, why, err := r.session(ctx, r.Destination.Verbose(), record.Trial{}, command, asked, func(c *client, out *os.File) error {
 		defer ask.Close()
 		rest, err := awaitMark(out, mark+"-ready")
 		if err != nil {
@@ -205,40 +205,25 @@ func announce(mark string) string {
 // session runs command, with in as its standard input, which it closes, and body on its
 // output, and makes a sample of it.
 func (r *Remote) session(ctx context.Context, d openssh.Destination, t record.Trial, command string, in *os.File,
-	body func(ctx context.Context, c *client, out *os.File) error) (s record.Sample, n openssh.Negotiation, why openssh.Failed, err error) {
+	body func(c *client, out *os.File) error) (s record.Sample, n openssh.Negotiation, why openssh.Failed, err error) {
 	if in != nil {
 		defer in.Close()
 	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		return s, n, why, err
-	}
-	defer read.Close()
 	log := r.file("log")
-	c, err := r.startClient(r.SSH.Command(d, t.Asked(), log, r.Connect, command), d.Env, t.Asked(), log, in, write)
-	write.Close()
-	if err != nil {
-		return s, n, why, err
+	c, s, bodyErr, err := r.converse(ctx, r.patience(), func(out *os.File) (*client, error) {
+		return r.startClient(r.SSH.Command(d, t.Asked(), log, r.Connect, command), d.Env, t.Asked(), log, in, out)
+	}, body)
+	if err == nil {
+		n, why = c.finish(&s, bodyErr)
 	}
-	s.Start = c.started
-	_ = read.SetReadDeadline(time.Now().Add(r.patience()))
-	stop := context.AfterFunc(ctx, c.killAsync)
-	bodyErr := body(ctx, c, read)
-	stop()
-	c.linger(bodyErr)
-	c.kill()
-	if ctx.Err() != nil {
-		bodyErr = context.Canceled
-	}
-	n, why = c.finish(&s, bodyErr)
-	return s, n, why, nil
+	return s, n, why, err
 }
 
 // login times one login; what it costs the server is not to be seen.
 func (r *Remote) login(ctx context.Context, t record.Trial) (record.Sample, error) {
 	mark := newMark()
 	var ready, cpu time.Duration
-	s, _, _, err := r.session(ctx, r.Destination, t, "echo "+mark, nil, func(ctx context.Context, c *client, out *os.File) error {
+	s, _, _, err := r.session(ctx, r.Destination, t, "echo "+mark, nil, func(c *client, out *os.File) error {
 		if _, err := awaitMark(out, mark); err != nil {
 			return err
 		}

@@ -117,6 +117,33 @@ func (c *client) slain() (detail string, ok bool) {
 	return fmt.Sprintf("%s was killed by signal %d (%s)", filepath.Base(c.cmd.Path), status.Signal(), status.Signal()), true
 }
 
+// converse starts a client, and runs body on what it writes, for which there is so much time. After that the
+// client has ended; bodyErr is how body did, or that ctx has ended.
+func (r *Rig) converse(ctx context.Context, limit time.Duration, start func(stdout *os.File) (*client, error),
+	body func(c *client, out *os.File) error) (c *client, s record.Sample, bodyErr, err error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, s, nil, err
+	}
+	defer read.Close()
+	c, err = start(write)
+	write.Close()
+	if err != nil {
+		return nil, s, nil, err
+	}
+	s.Start = c.started
+	_ = read.SetReadDeadline(time.Now().Add(limit))
+	stop := context.AfterFunc(ctx, c.killAsync)
+	bodyErr = body(c, read)
+	stop()
+	c.linger(bodyErr)
+	c.kill()
+	if ctx.Err() != nil {
+		bodyErr = context.Canceled
+	}
+	return c, s, bodyErr, nil
+}
+
 // cpu is the CPU time of the client and the children it waited for; only after
 // it has ended.
 func (c *client) cpu() time.Duration {

@@ -160,23 +160,18 @@ func (c *Client) start(l *Lane, w way) error {
 	d.Instead = map[string]string{"RequestTTY": w.tty, "Compression": ""} // the latter as configured
 	leading := c.SSH.Leading(d, alg.Suite{}, c.Connect)
 	argv := slices.Concat(leading[:1], []string{"-v", "-E", l.log.Name()}, leading[1:], []string{"--", d.Host, "exec sh -c '" + w.remote + "'"})
-	inRead, inWrite, err := os.Pipe()
+	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
 		return err
 	}
-	outRead, outWrite, err := os.Pipe()
-	if err != nil {
-		return errors.Join(err, inRead.Close(), inWrite.Close())
-	}
-	l.in, l.out = inWrite, outRead
+	l.in, l.out = ends.In, ends.Out
 	l.cmd = exec.Command(argv[0], argv[1:]...)
-	l.cmd.Stdin, l.cmd.Stdout, l.cmd.Stderr = inRead, outWrite, l.said
+	l.cmd.Stdin, l.cmd.Stdout, l.cmd.Stderr = ends.Stdin, ends.Stdout, l.said
 	l.cmd.Env = append(os.Environ(), d.Env...)
 	l.cmd.WaitDelay = time.Second
 	proc.Lead(l.cmd)
 	err = l.cmd.Start()
-	inRead.Close()
-	outWrite.Close()
+	ends.HandOver()
 	if err != nil {
 		l.in.Close()
 		l.out.Close()

@@ -90,14 +90,25 @@ func (b *Setup) subject(p *pair, files *transfer.Files) *transfer.Subject {
 	}
 }
 
-// order is what a client of a pair is told.
-func (b *Setup) order(ctx context.Context, p *pair, o Order) (process, error) {
+// run has the client of a pair do what it is ordered, with a file as its standard input; "" is none.
+func (b *Setup) run(ctx context.Context, p *pair, o Order, stdin string) (reading transfer.Reading, err error) {
 	o.Host, o.Port = p.endpoint.host, p.endpoint.port
 	o.Want = p.Suite
 	if p.Client.Chooses == "" {
 		o.Want = alg.Suite{}
 	}
-	return p.Client.order(ctx, o)
+	client, err := p.Client.order(ctx, o)
+	if err != nil {
+		return reading, err
+	}
+	if stdin != "" {
+		if client.Stdin, err = os.Open(stdin); err != nil {
+			return reading, err
+		}
+		defer client.Stdin.Close()
+	}
+	r := b.runner(&p.Server)
+	return r.Run(ctx, client)
 }
 
 // login runs nothing at the server, or copies a file of one byte.
@@ -105,12 +116,7 @@ func (b *Setup) login(ctx context.Context, p *pair, files *transfer.Files) (tran
 	if p.Client.Copies {
 		return b.copy(ctx, p, files, 1)
 	}
-	client, err := b.order(ctx, p, Order{Remote: "true"})
-	if err != nil {
-		return transfer.Reading{}, err
-	}
-	r := b.runner(&p.Server)
-	return r.Run(ctx, client)
+	return b.run(ctx, p, Order{Remote: "true"}, "")
 }
 
 // check sends a file and compares it with what arrived.
@@ -121,16 +127,7 @@ func (b *Setup) check(ctx context.Context, p *pair, files *transfer.Files, size 
 	}
 	to := b.Dir.File("arrived")
 	defer os.Remove(to)
-	client, err := b.order(ctx, p, Order{From: from, To: to, Remote: "cat >" + to})
-	if err != nil {
-		return err
-	}
-	if client.Stdin, err = os.Open(from); err != nil {
-		return err
-	}
-	defer client.Stdin.Close()
-	r := b.runner(&p.Server)
-	if _, err := r.Run(ctx, client); err != nil {
+	if _, err := b.run(ctx, p, Order{From: from, To: to, Remote: "cat >" + to}, from); err != nil {
 		return err
 	}
 	return transfer.Same(from, to)
@@ -148,18 +145,9 @@ func (b *Setup) stream(ctx context.Context, p *pair, files *transfer.Files, size
 		return transfer.Reading{}, err
 	}
 	defer sink.Close()
-	client, err := b.order(ctx, p, Order{Remote: sink.Command})
-	if err != nil {
-		return transfer.Reading{}, err
-	}
-	if client.Stdin, err = os.Open(from); err != nil {
-		return transfer.Reading{}, err
-	}
-	defer client.Stdin.Close()
-	r := b.runner(&p.Server)
-	reading, err := r.Run(ctx, client)
-	if err == nil && sink.Bytes() != size {
-		err = &transfer.Failure{Program: p.Client.Name, Detail: fmt.Sprintf("%d of %d bytes arrived", sink.Bytes(), size)}
+	reading, err := b.run(ctx, p, Order{Remote: sink.Command}, from)
+	if err == nil {
+		err = transfer.Arrived(p.Client.Name, sink.Bytes(), size)
 	}
 	reading.Server = max(0, reading.Server-sink.Cost())
 	return reading, err
@@ -173,12 +161,7 @@ func (b *Setup) copy(ctx context.Context, p *pair, files *transfer.Files, size i
 	}
 	to := b.Dir.File("arrived")
 	defer os.Remove(to)
-	client, err := b.order(ctx, p, Order{From: from, To: to})
-	if err != nil {
-		return transfer.Reading{}, err
-	}
-	r := b.runner(&p.Server)
-	reading, err := r.Run(ctx, client)
+	reading, err := b.run(ctx, p, Order{From: from, To: to}, "")
 	if err != nil {
 		return reading, err
 	}

@@ -17,7 +17,7 @@ const (
 	muchDrift   = 5.0  // percent over the run
 	muchError   = 8.0  // percent, of predictions at the 95th percentile
 	muchFailure = 0.05 // share of trials
-	muchSlowed  = 5.0  // percent
+	muchSlowed  = 8.0  // percent: slices differ by some percent on a machine of its own, too
 	muchForeign = 0.2  // cores
 )
 

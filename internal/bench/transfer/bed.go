@@ -99,10 +99,7 @@ func counted(s *flow.Sink, size int64, said string) error {
 	} else if _, err := fmt.Sscan(said, &got); err != nil {
 		return &Failure{"verification", "the host does not say how much arrived"}
 	}
-	if got != size {
-		return &Failure{"verification", fmt.Sprintf("%d of %d bytes arrived", got, size)}
-	}
-	return nil
+	return Arrived("verification", got, size)
 }
 
 // drain takes everything out of a pipe and counts it.

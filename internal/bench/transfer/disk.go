@@ -147,14 +147,10 @@ func disks(ctx context.Context, all []*Subject, sink record.Sink) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		r := record.Record{Limit: &limit}
-		if err != nil {
-			r = record.Record{Finding: &record.Finding{What: "it was not found out whether a disk limits a copy", Why: err.Error()}}
-		}
 		if err == nil && !is {
 			continue
 		}
-		if err := sink(r); err != nil {
+		if err := noted(sink, limit, err, "it was not found out whether a disk limits a copy"); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
+	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/tcp"
 )
 
@@ -54,21 +55,16 @@ func (b *Bed) startFar(ctx context.Context, o Options, how string, size int64) (
 		words = []string{"give", path}
 	}
 	p := b.command(b.To, alg.Suite{}, "exec perl -e "+shell.Word(farProgram)+" "+how+" "+shell.Line(words...))
-	read, in, err := os.Pipe()
+	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
 		return nil, err
 	}
-	out, write, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(err, read.Close(), in.Close())
-	}
-	p.Stdin, p.Stdout = read, write
-	f = &far{in: in, out: out, lines: bufio.NewReader(out)}
+	p.Stdin, p.Stdout = ends.Stdin, ends.Stdout
+	f = &far{in: ends.In, out: ends.Out, lines: bufio.NewReader(ends.Out)}
 	f.job, err = b.start(ctx, p)
-	read.Close()
-	write.Close()
+	ends.HandOver()
 	if err != nil {
-		return nil, errors.Join(err, in.Close(), out.Close())
+		return nil, errors.Join(err, f.in.Close(), f.out.Close())
 	}
 	if f.port, err = f.told("port "); err != nil {
 		why := f.job.wait(ctx)
@@ -182,11 +178,8 @@ func (b *Bed) through(ctx context.Context, o Options, conn *net.TCPConn, f *far,
 		defer stop()
 		got, err = discard(conn)
 	}
-	if err == nil && got != size {
-		err = fmt.Errorf("%d of %d bytes arrived", got, size)
-	}
 	if err != nil {
 		return &Failure{"forwarded port", err.Error()}
 	}
-	return nil
+	return Arrived("forwarded port", got, size)
 }

@@ -176,12 +176,10 @@ func (c content) same(arrived string) error {
 	switch {
 	case err != nil:
 		return &Failure{"verification", err.Error()}
-	case is.size != c.size:
-		return &Failure{"verification", fmt.Sprintf("%d of %d bytes arrived", is.size, c.size)}
-	case is.hash != c.hash:
+	case is.size == c.size && is.hash != c.hash:
 		return errOther
 	}
-	return nil
+	return Arrived("verification", is.size, c.size)
 }
 
 var errOther = &Failure{"verification", "what arrived is not what was sent"}

@@ -5,7 +5,6 @@ package transfer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -178,13 +177,10 @@ func pour(ctx context.Context, in, out *net.TCPConn, from string, size int64) er
 	sent := make(chan error, 1)
 	go func() { sent <- give(ctx, in, from) }()
 	got, err := discard(out)
-	if err = errors.Join(err, <-sent); err == nil && got != size {
-		err = fmt.Errorf("%d of %d bytes arrived", got, size)
-	}
-	if err != nil {
+	if err = errors.Join(err, <-sent); err != nil {
 		return &Failure{"forwarded port", err.Error()}
 	}
-	return nil
+	return Arrived("forwarded port", got, size)
 }
 
 // atOnce is how much is read and written at once; cat(1) and cp(1) have as much.

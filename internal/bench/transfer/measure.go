@@ -113,15 +113,19 @@ func (b *Bed) Limits(ctx context.Context, o Options, directions []record.Directi
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		r := record.Record{Limit: &limit}
-		if err != nil {
-			r = record.Record{Finding: &record.Finding{What: "the limit of a pipe was not found", Why: err.Error()}}
-		}
-		if err := sink(r); err != nil {
+		if err := noted(sink, limit, err, "the limit of a pipe was not found"); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// noted writes a limit down, or that it was not found, and why.
+func noted(sink record.Sink, l record.Limit, why error, what string) error {
+	if why != nil {
+		return sink(record.Record{Finding: &record.Finding{What: what, Why: why.Error()}})
+	}
+	return sink(record.Record{Limit: &l})
 }
 
 // tidied writes down what was removed on the host.

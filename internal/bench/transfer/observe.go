@@ -4,7 +4,6 @@ package transfer
 
 import (
 	"context"
-	"errors"
 	"net"
 	"os"
 	"runtime"
@@ -13,6 +12,7 @@ import (
 	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/limits"
 	"sshpace/internal/record"
+	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/relay"
 )
 
@@ -70,30 +70,25 @@ func (b *Bed) twoAtOnce(ctx context.Context, o Options, e *record.Evidence) erro
 // roundTrip is the least time that a byte takes through a session and back.
 func (b *Bed) roundTrip(ctx context.Context, o Options) (time.Duration, error) {
 	p := b.command(b.destination(o), o.Suite, "exec cat")
-	upRead, upWrite, err := os.Pipe()
+	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
 		return 0, err
 	}
-	downRead, downWrite, err := os.Pipe()
-	if err != nil {
-		return 0, errors.Join(err, upRead.Close(), upWrite.Close())
-	}
-	defer downRead.Close()
-	p.Stdin, p.Stdout = upRead, downWrite
+	defer ends.Out.Close()
+	p.Stdin, p.Stdout = ends.Stdin, ends.Stdout
 	least := time.Duration(0)
 	_, err = b.Around(ctx, p, func(ctx context.Context, _ func() string) error {
-		upRead.Close()
-		downWrite.Close()
-		defer upWrite.Close()
-		stop := context.AfterFunc(ctx, func() { _ = downRead.SetReadDeadline(time.Unix(1, 0)) })
+		ends.HandOver()
+		defer ends.In.Close()
+		stop := context.AfterFunc(ctx, func() { _ = ends.Out.SetReadDeadline(time.Unix(1, 0)) })
 		defer stop()
 		one := make([]byte, 1)
 		for i := range echoes {
 			start := time.Now()
-			if _, err := upWrite.Write(one); err != nil {
+			if _, err := ends.In.Write(one); err != nil {
 				return err
 			}
-			if _, err := downRead.Read(one); err != nil {
+			if _, err := ends.Out.Read(one); err != nil {
 				return &Failure{"ssh", "a byte does not come back: " + err.Error()}
 			}
 			if took := time.Since(start); i > 0 && (least == 0 || took < least) { // the first one waits for the login

@@ -5,12 +5,13 @@ package transfer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
+	"strings"
 
 	"sshpace/internal/bench/flow"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/file"
 )
 
 // piped moves size bytes through the standard input or output of a command.
@@ -94,8 +95,8 @@ func (b *Bed) receive(ctx context.Context, o Options, to []openssh.Destination, 
 	reading, err := b.Run(ctx, all...)
 	closeAll(all)
 	for _, got := range received {
-		if n := got(); err == nil && n != share {
-			err = &Failure{"verification", fmt.Sprintf("%d of %d bytes arrived", n, share)}
+		if n := got(); err == nil {
+			err = Arrived("verification", n, share)
 		}
 	}
 	return reading, err
@@ -110,18 +111,19 @@ func closeAll(all []Process) {
 	}
 }
 
-// answer is a pipe for the few words that a command prints.
+// answer is a pipe for what a command prints, which said returns once it is closed here.
 func answer() (out *os.File, said func() string, err error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
 	}
-	return write, func() string {
+	answer := make(chan []byte, 1)
+	go func() {
 		defer read.Close()
-		text := make([]byte, 256)
-		n, _ := read.Read(text)
-		return string(text[:n])
-	}, nil
+		text, _ := file.ReadAll(read, "the host's answer", maxAnswer)
+		answer <- text
+	}()
+	return write, func() string { return strings.TrimSpace(string(<-answer)) }, nil
 }
 
 // verified sends or fetches a file through a pipe and compares the two.

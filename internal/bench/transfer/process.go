@@ -62,6 +62,14 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Program + ": " + f.Detail }
 
+// Arrived is a Failure where not as many bytes arrived as were sent.
+func Arrived(program string, got, size int64) error {
+	if got == size {
+		return nil
+	}
+	return &Failure{program, fmt.Sprintf("%d of %d bytes arrived", got, size)}
+}
+
 // settle is how long a server may take to notice that its client is gone.
 const settle = 5 * time.Second
 

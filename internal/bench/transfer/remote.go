@@ -169,22 +169,16 @@ func (r *remote) Lost() error {
 }
 
 // ask runs a command on the host and returns what it prints.
-func (r *remote) ask(ctx context.Context, command string, stdin *os.File) (string, error) {
-	read, write, err := os.Pipe()
-	if err != nil {
+func (r *remote) ask(ctx context.Context, command string, stdin *os.File) (text string, err error) {
+	p := r.bed.command(r.bed.To, alg.Suite{}, command)
+	p.Stdin = stdin
+	var said func() string
+	if p.Stdout, said, err = answer(); err != nil {
 		return "", err
 	}
-	defer read.Close()
-	p := r.bed.command(r.bed.To, alg.Suite{}, command)
-	p.Stdin, p.Stdout = stdin, write
-	answer := make(chan []byte, 1)
-	go func() {
-		text, _ := file.ReadAll(read, "the host's answer", maxAnswer)
-		answer <- text
-	}()
 	_, err = r.bed.Run(ctx, p)
-	write.Close()
-	return strings.TrimSpace(string(<-answer)), err
+	p.Stdout.Close()
+	return said(), err
 }
 
 func (r *remote) Path(name string) string { return r.path + "/" + name }

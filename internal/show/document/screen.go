@@ -359,7 +359,7 @@ func (s screen) limit() string {
 var severe = []string{rank.Throttled}
 
 // slowedFor is from how many percent on the work of others is a reason for less confidence.
-const slowedFor = 10
+const slowedFor = 15
 
 // confidence is how sure the answer is, which is a ratio, in one word, and why.
 func (s screen) confidence() (word, why string) {
