@@ -118,6 +118,10 @@ var causes = []struct {
 		f.Logins.Command, f.Server.Started, f.Server.RC = of(500), of(4), "/etc/ssh/sshrc"
 	}, "runs /etc/ssh/sshrc before every command"},
 	{"shell", func(f *Facts) { f.Logins.Command, f.Server.Started = of(500), of(4) }, "start-up files, ~/.ssh/rc, or a forced command"},
+	{"shell", func(f *Facts) { // a busy host starts a shell slowly, too
+		f.Logins.Command, f.Server.Started, f.Server.Forced, f.Server.Shell = of(500), of(200), true, "/bin/bash"
+	}, "start-up files, ~/.ssh/rc, or a forced command"},
+	{"shell", func(f *Facts) { f.Logins.Command, f.Server.Shell = of(500), "/bin/bash" }, "start-up files, ~/.ssh/rc, or a forced command"},
 	{"no-shell", func(f *Facts) {
 		f.NoCommands = &NoCommands{Status: 1, Said: "This account is currently not available."}
 	}, `the server said "This account is currently not available."getent passwd ann`},
@@ -128,7 +132,7 @@ var causes = []struct {
 		f.Logins.Session, f.Server.Motd, f.Server.Greeted = of(900), []string{"/etc/update-motd.d/10-uname"}, of(4)
 	}, "PAM's session modules"},
 	{"session", func(f *Facts) { f.Logins.Session = of(900) }, "PAM's session modules"},
-	{"shell", func(f *Facts) { f.Logins.Command = of(500) }, "~/.bashrc"},
+	{"shell", func(f *Facts) { f.Logins.Command, f.Server.Started = of(500), of(480) }, "~/.bashrc"},
 	{"master", func(f *Facts) { f.Master = &Master{Path: "/m", State: Hung, PID: 7} }, "kill -KILL 7; rm -f /m"},
 	{"master", func(f *Facts) { f.Master = &Master{Path: "/m", State: Dead} }, "rm -f /m"},
 	{"master", func(f *Facts) {

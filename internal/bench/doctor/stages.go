@@ -463,8 +463,10 @@ var guards = map[string]struct{ file, line string }{
 	"csh":  {"~/.cshrc", `if (! $?prompt) exit`},
 }
 
+// startUp blames the shell's file only where the shell was seen to be slow, and no forced command
+// may be: what is advised rewrites that file.
 func startUp(f *Facts, found *Finding) bool {
-	if f.Server == nil || elsewhere(f, found) {
+	if f.Server == nil || f.Server.Forced || !most(f.Server.Started, found.Cost) {
 		return false
 	}
 	guard, known := guards[filepath.Base(f.Server.Shell)]
