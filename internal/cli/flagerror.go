@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,7 +22,7 @@ func flagError(err error) string {
 		return "unknown flag " + bad.GetSpecifiedFlag()
 	}
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return fmt.Sprintf("--%s %q: %s", bad.GetFlag().Name, bad.GetValue(), reason(bad.Unwrap()))
+		return fmt.Sprintf("--%s %q: %s", bad.GetFlag().Name, bad.GetValue(), fault.Number(bad.Unwrap()))
 	}
 	return err.Error()
 }
@@ -34,24 +33,6 @@ func dashed(name, letters string) string {
 		return "-" + name
 	}
 	return "--" + name
-}
-
-// reason is what is wrong with a value, with the parser's own words for numbers replaced.
-func reason(err error) string {
-	bad, ok := errors.AsType[*strconv.NumError](err)
-	switch {
-	case !ok:
-		return err.Error()
-	case errors.Is(bad.Err, strconv.ErrRange):
-		return "the number is out of range"
-	case bad.Func == "ParseBool":
-		return "want true or false"
-	case bad.Func == "ParseFloat":
-		return "want a number"
-	case bad.Func == "ParseUint":
-		return "want a whole number from 0"
-	}
-	return "want a whole number"
 }
 
 // flagHint is what to type instead of a flag that does not exist, or where to look.

@@ -9,7 +9,6 @@ import (
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostlist"
 	"sshpace/internal/fleet/hostset"
-
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/terminal"
 )

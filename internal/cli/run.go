@@ -109,7 +109,7 @@ func (f *runFlags) check() error {
 	case f.stdin && f.selection.ReadsStdin():
 		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
 	}
-	return cmp.Or(route.CheckFlags(f.connection.Flags), f.view.Check(), f.pace.check(), f.secrets.Check())
+	return cmp.Or(route.CheckFlags(f.connection.Flags), f.view.Check(), f.pace.stages().Check(), f.secrets.Check())
 }
 
 func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, args []string) error {
@@ -118,7 +118,7 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 	}
 	store := history.New(history.Dir(sys.Getenv))
 	if f.history {
-		return showHistory(sys, store, args, f.view.JSON)
+		return store.Print(sys.Stdout, terminal.Width(sys.Stdout, sys.Getenv), args, f.view.JSON)
 	}
 	if word := flagBehind(flags, args, true); word != "" && f.rerun == "" && f.selection.None() {
 		return usageError("flags come before the command: sshpace run -w HOSTS -- COMMAND", "no hosts given: %s is a word of the command", word)
@@ -291,7 +291,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	t.reach.Warm(drain, t.hosts)
 	params := fleet.Params{
 		ID:     recorder.ID,
-		Pace:   f.pace.pace(),
+		Pace:   f.pace.stages().Pace(),
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.FDs(),
 		RetryFor: time.Duration(f.retryFor), MaxOutput: int64(f.maxOutput),
 	}

@@ -1,17 +1,14 @@
 package cli
 
 import (
-	"bufio"
 	"errors"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/output"
-	"sshpace/internal/sys/terminal"
 )
 
 // errNothingToRepeat is a --rerun for which the last run has no hosts: all is well.
@@ -53,7 +50,7 @@ var repeated = []string{
 
 // how is what the record needs for a repetition.
 func (f *runFlags) how(flags *pflag.FlagSet, args []string) (output.How, error) {
-	h := output.How{Files: f.view.Files, Stdin: f.stdin, Flags: givenFlags(flags)}
+	h := output.How{Files: f.view.Files, Stdin: f.stdin, Flags: history.Kept(given(flags, repeated))}
 	h.Unkept, _ = history.WithoutSecrets(f.connection.Settings)
 	if f.script == "" {
 		return h, nil
@@ -61,33 +58,6 @@ func (f *runFlags) how(flags *pflag.FlagSet, args []string) (output.How, error) 
 	var err error
 	h.Script, err = history.ScriptOf(f.script, args)
 	return h, err
-}
-
-// givenFlags are those of the repeated flags that are set, with their values,
-// without options that may hold secrets.
-func givenFlags(flags *pflag.FlagSet) map[string][]string {
-	all := given(flags, repeated)
-	if _, all["option"] = history.WithoutSecrets(all["option"]); len(all["option"]) == 0 {
-		delete(all, "option")
-	}
-	for _, name := range []string{"config", "identity"} {
-		for i, v := range all[name] {
-			all[name][i] = absolute(v)
-		}
-	}
-	return all
-}
-
-// absolute makes a file name independent of the current folder. ssh itself
-// expands ~ and %, and "none" is no file.
-func absolute(file string) string {
-	if file == "" || file == "none" || file[0] == '~' || file[0] == '%' {
-		return file
-	}
-	if abs, err := filepath.Abs(file); err == nil {
-		return abs
-	}
-	return file
 }
 
 // setFlags sets recorded flags that are not set already.
@@ -100,33 +70,4 @@ func setFlags(flags *pflag.FlagSet, recorded map[string][]string) error {
 		}
 	}
 	return nil
-}
-
-// showHistory lists the recorded runs, or shows one in full.
-func showHistory(sys System, store *history.Store, args []string, inJSON bool) error {
-	b := bufio.NewWriter(sys.Stdout)
-	var err error
-	switch {
-	case len(args) > 0:
-		err = showRun(b, store, args[0], inJSON)
-	case inJSON:
-		err = store.ShowJSON(b)
-	default:
-		err = store.Show(b, terminal.Width(sys.Stdout, sys.Getenv))
-	}
-	if err != nil {
-		return err
-	}
-	return b.Flush()
-}
-
-func showRun(w io.Writer, store *history.Store, id string, inJSON bool) error {
-	rec, err := store.Read(id)
-	switch {
-	case err != nil:
-		return &Error{Err: err, Hint: "sshpace run --history lists the runs", Code: ExitUsage}
-	case inJSON:
-		return store.WriteJSON(w, id)
-	}
-	return rec.Show(w)
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -23,4 +24,30 @@ func WithoutSecrets(options []string) (names, others []string) {
 		}
 	}
 	return names, others
+}
+
+// Kept are the flags of a run as they are recorded: without options that may hold secrets, and
+// files by names that hold in any directory.
+func Kept(flags map[string][]string) map[string][]string {
+	if _, flags["option"] = WithoutSecrets(flags["option"]); len(flags["option"]) == 0 {
+		delete(flags, "option")
+	}
+	for _, name := range []string{"config", "identity"} {
+		for i, v := range flags[name] {
+			flags[name][i] = absolute(v)
+		}
+	}
+	return flags
+}
+
+// absolute makes a file name independent of the current directory. ssh itself
+// expands ~ and %, and "none" is no file.
+func absolute(file string) string {
+	if file == "" || file == "none" || file[0] == '~' || file[0] == '%' {
+		return file
+	}
+	if abs, err := filepath.Abs(file); err == nil {
+		return abs
+	}
+	return file
 }

@@ -1,12 +1,15 @@
 package history
 
 import (
+	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
@@ -28,6 +31,26 @@ func shortID(ids []string, at int) string {
 		}
 	}
 	return id[:n]
+}
+
+// Print lists the recorded runs in so many columns, 0 for any number, or shows the one that is named.
+func (s *Store) Print(out io.Writer, width int, ids []string, inJSON bool) error {
+	w := bufio.NewWriter(out)
+	show := func() error { return s.Show(w, width) }
+	switch {
+	case len(ids) > 0:
+		rec, err := s.Read(ids[0])
+		if err != nil {
+			return fault.Usage("sshpace run --history lists the runs", "%s", err)
+		}
+		show = func() error { return rec.Show(w) }
+		if inJSON {
+			show = func() error { return s.WriteJSON(w, ids[0]) }
+		}
+	case inJSON:
+		show = func() error { return s.ShowJSON(w) }
+	}
+	return cmp.Or(show(), w.Flush())
 }
 
 // Show lists the recorded runs, the newest first, in so many columns; 0: in any number.

@@ -1,0 +1,24 @@
+package fault
+
+import (
+	"errors"
+	"strconv"
+)
+
+// Number is what is wrong with a value, with strconv's words for numbers replaced by ours.
+func Number(err error) string {
+	bad, ok := errors.AsType[*strconv.NumError](err)
+	switch {
+	case !ok:
+		return err.Error()
+	case errors.Is(bad.Err, strconv.ErrRange):
+		return "the number is out of range"
+	case bad.Func == "ParseBool":
+		return "want true or false"
+	case bad.Func == "ParseFloat":
+		return "want a number"
+	case bad.Func == "ParseUint":
+		return "want a whole number from 0"
+	}
+	return "want a whole number"
+}
