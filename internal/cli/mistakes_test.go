@@ -219,7 +219,7 @@ func TestRefusedFiles(t *testing.T) {
 	}{
 		{"report rnu.jsonl", "rnu.jsonl: no such file", "did you mean run.jsonl", "report run.jsonl", cli.ExitUsage},
 		{"import rnu.log --out i.jsonl", "rnu.log: no such file", "name the log", "report run.jsonl", cli.ExitUsage},
-		{"report run.jsonl --out nowhere/r.html", "write nowhere/r.html: no such file", "name a file that you may write", "report run.jsonl --out r.html", cli.ExitFailed},
+		{"report run.jsonl --out nowhere/r.html", "there is no directory nowhere for r.html", "make it first", "report run.jsonl --out r.html", cli.ExitUsage},
 	} {
 		exit, _, stderr := typed(t, m.line)
 		if exit != m.exit || !strings.Contains(stderr, m.says) || !strings.Contains(stderr, "hint: "+m.hint) || strings.Contains(stderr, ".sshpace-") {
