@@ -266,8 +266,8 @@ func saysLink(_ record.Direction, e record.Evidence) (string, string) {
 }
 
 func saysWindow(_ record.Direction, e record.Evidence) (string, string) {
-	return fmt.Sprintf("the window is the limit: OpenSSH has at most 2 MiB in flight, which over a round trip of %s is %s; %s",
-			e.RTTNS.Round(100*time.Microsecond), unit.Throughput(ceiling(e)), idle(e)),
+	return fmt.Sprintf("the window is the limit: OpenSSH has at most 2 MiB in flight, which over a round trip of %s ms is %s; %s",
+			unit.Milliseconds(float64(e.RTTNS)), unit.Throughput(ceiling(e)), idle(e)),
 		"several connections at once, or HPN-SSH at the receiving end; no cipher or MAC"
 }
 

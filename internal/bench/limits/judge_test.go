@@ -32,7 +32,7 @@ func TestJudge(t *testing.T) {
 		"link, busy machine": {up, record.Evidence{BytesPerSecond: 12e6, RTTNS: ms / 2, TwoBytesPerS: 12.2e6, OwnCores: 2, BusyCores: 2, TwoBusyCores: 2, ClientShare: share(0.04), ClientWaits: share(0.05)}, limits.Link, "two connections at once carry no more"},
 		"window":             {down, idle(record.Evidence{BytesPerSecond: 39e6, RTTNS: 50 * ms, RawBytesPerS: 400e6, Cores: 2}), limits.Window, "41.9 MB/s"},
 		"raw TCP too short":  {up, idle(record.Evidence{BytesPerSecond: 17.9e6, RTTNS: 100 * ms, RawBytesPerS: 6.9e6, Cores: 2}), limits.Window, "21.0 MB/s"},
-		"window of a host":   {up, record.Evidence{BytesPerSecond: 20e6, RTTNS: 100 * ms, TwoBytesPerS: 40e6, ClientShare: share(0.03)}, limits.Window, "100ms"},
+		"window of a host":   {up, record.Evidence{BytesPerSecond: 20e6, RTTNS: 100 * ms, TwoBytesPerS: 40e6, ClientShare: share(0.03)}, limits.Window, "100 ms"},
 		"link near window":   {up, record.Evidence{BytesPerSecond: 30e6, RTTNS: 50 * ms, TwoBytesPerS: 30.5e6, ClientShare: share(0.05)}, limits.Link, "two connections at once carry no more"},
 		"losses":             {up, record.Evidence{BytesPerSecond: 3e6, RTTNS: 10 * ms, TCPRTTNS: 10 * ms, Retransmitted: 0.01, ClientShare: share(0.03)}, limits.Losses, "1.0 %"},
 		"losses, no delay":   {up, idle(record.Evidence{BytesPerSecond: 11.2e6, RTTNS: 350 * time.Microsecond, Stalled: share(0.73), RawBytesPerS: 28.8e6, Cores: 2}), limits.Losses, "73 %"},
