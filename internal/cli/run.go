@@ -109,7 +109,7 @@ func (f *runFlags) check() error {
 	case f.stdin && f.selection.ReadsStdin():
 		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
 	}
-	return cmp.Or(route.CheckFlags(f.connection.Flags), f.view.Check(), f.pace.stages().Check(), f.secrets.Check())
+	return cmp.Or(route.CheckFlags(f.connection.Flags), f.view.Check(), f.pace.Check(), f.secrets.Check())
 }
 
 func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, args []string) error {
@@ -291,7 +291,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	t.reach.Warm(drain, t.hosts)
 	params := fleet.Params{
 		ID:     recorder.ID,
-		Pace:   f.pace.stages().Pace(),
+		Pace:   f.pace.Pace(),
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.FDs(),
 		RetryFor: time.Duration(f.retryFor), MaxOutput: int64(f.maxOutput),
 	}

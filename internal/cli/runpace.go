@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"strconv"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -14,7 +13,6 @@ import (
 // paceFlags say how a run goes from few hosts to many.
 type paceFlags struct {
 	fleet.Stages
-	pause        seconds
 	confirmAbove int
 	yes          bool
 }
@@ -23,16 +21,10 @@ func (f *paceFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.Canary, "canary", 0, "run on this many hosts first, and on the others only if none of them fails")
 	flags.BoolVar(&f.ThenConfirm, "then-confirm", false, "with --canary: ask before the others, whatever became of the first")
 	flags.Var(&f.Batches, "batch", "hosts in a batch, such as 10 or 10%; with commas for batches that grow: 1,10,25%")
-	flags.Var(&f.pause, "pause", "time between two batches (default none)")
+	flags.Var((*seconds)(&f.Pause), "pause", "time between two batches (default none)")
 	flags.Var(&f.MaxFail, "max-fail", "start no further hosts when more than so many have failed or are unreachable; what runs goes on")
 	flags.IntVar(&f.confirmAbove, "confirm-above", 0, "ask before a run on more hosts than this (default $SSHPACE_CONFIRM_ABOVE, else never)")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "answer yes to --confirm-above and --then-confirm")
-}
-
-// stages are what the flags ask for.
-func (f *paceFlags) stages() fleet.Stages {
-	f.Pause = time.Duration(f.pause)
-	return f.Stages
 }
 
 // question asks somebody, or answers for them; nil where nobody is to be asked.
