@@ -108,7 +108,8 @@ const MinExact = 6
 // MedianInterval is the median of xs with the interval between two order
 // statistics (David and Nagaraja, Order Statistics, 7.1), which needs no
 // assumption on the distribution. Below MinExact values, no such interval
-// exists, and the one returned is as wide as the sample: use PooledInterval.
+// exists, and the one returned is as wide as the sample: use an
+// Estimate with the deviation of PooledDeviation.
 func MedianInterval(xs []float64) Interval {
 	if len(xs) == 0 {
 		return Interval{}
@@ -176,15 +177,4 @@ func Shrink(own, degrees, common, prior float64) (deviation, sum float64) {
 		return 0, 0
 	}
 	return math.Sqrt((degrees*own*own + prior*common*common) / sum), sum
-}
-
-// PooledInterval is the mean of xs with Student's interval from a deviation
-// that was pooled over many groups.
-func PooledInterval(xs []float64, deviation, degrees float64) Interval {
-	if len(xs) == 0 {
-		return Interval{}
-	}
-	mean := Mean(xs)
-	arm := StudentQuantile(degrees) * deviation / math.Sqrt(float64(len(xs)))
-	return Interval{mean, mean - arm, mean + arm, len(xs)}
 }

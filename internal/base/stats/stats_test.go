@@ -70,8 +70,7 @@ func TestPooled(t *testing.T) {
 	deviation, degrees := stats.PooledDeviation([][]float64{{1, 3}, {1, 2, 3}, {9}})
 	near(t, "deviation", deviation, math.Sqrt(4.0/3), 1e-12)
 	near(t, "degrees", degrees, 3, 0)
-	got := stats.PooledInterval([]float64{9}, deviation, degrees)
-	near(t, "arm", got.Hi-9, 3.182*math.Sqrt(4.0/3), 1e-3)
+	near(t, "arm", stats.Estimate{Log: 9, Err: deviation, DF: degrees}.Arm(), 3.182*math.Sqrt(4.0/3), 1e-3)
 }
 
 // Walsh averages of {1, 2, 6}: 1, 1.5, 2, 3.5, 4, 6; their median is 2.75.
@@ -293,7 +292,8 @@ func TestCoverage(t *testing.T) {
 			groups[i] = normal(r, 2)
 		}
 		deviation, degrees := stats.PooledDeviation(groups)
-		return stats.PooledInterval(groups[0], deviation, degrees)
+		e := stats.Estimate{Log: stats.Mean(groups[0]), Err: deviation / math.Sqrt2, DF: degrees}
+		return stats.Interval{Value: e.Log, Lo: e.Log - e.Arm(), Hi: e.Log + e.Arm()}
 	})
 	coverage(t, "Welch of 5 and 9", func(r *rand.Rand) stats.Interval {
 		a, b := normal(r, 5), normal(r, 9)
