@@ -36,12 +36,12 @@ import (
 
 // options are the flags.
 type options struct {
-	program, ssh, sshd, policy, data string
-	others, rounds                   int
-	match                            *regexp.Regexp
-	budget                           time.Duration
-	seed                             uint64
-	loops                            bool
+	program, ssh, sshd, policy, data, sink string
+	others, rounds                         int
+	match                                  *regexp.Regexp
+	budget                                 time.Duration
+	seed                                   uint64
+	loops                                  bool
 }
 
 // parts are how often sshpace goes on in turn with loops, which come first and last.
@@ -63,6 +63,7 @@ func main() {
 	flag.StringVar(&o.sshd, "sshd", "/usr/sbin/sshd", "sshd of both")
 	flag.StringVar(&o.policy, "policy", "modern", "compare all cells that this policy allows, and the present choice")
 	flag.StringVar(&o.data, "data", "zero", "zero: ssh reads /dev/zero; pipe: what cat reads from it; random: a file of 1 GiB of random bytes in /dev/shm")
+	flag.StringVar(&o.sink, "sink", "cat", "what reads from sshd: cat, or splice, which takes nothing out of memory")
 	flag.IntVar(&o.others, "others", 10, "random cells beside these")
 	match := flag.String("match", "", "only cells whose names, as the table has them, match this expression")
 	flag.IntVar(&o.rounds, "rounds", 8, "transfers of each cell")

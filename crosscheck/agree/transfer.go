@@ -21,6 +21,15 @@ const (
 	measured = 500 * time.Millisecond
 )
 
+// sinks are what reads from sshd.
+var sinks = map[string]string{
+	"cat": "cat >/dev/null",
+	"splice": `python3 -c "import fcntl, os, time
+fcntl.fcntl(0, fcntl.F_SETPIPE_SZ, 1 << 20)
+null = os.open(os.devnull, os.O_WRONLY)
+while os.splice(0, null, 1 << 20): time.sleep(3e-4)"`,
+}
+
 // transfer is what was measured of one.
 type transfer struct {
 	Round     int  `json:"round"`
@@ -46,7 +55,7 @@ func (s *server) transfer(c cell) (t transfer, err error) {
 	}
 	defer end()
 	// cat takes the place of the shell, whose number is cat's then; the shell's parent is sshd.
-	ssh := s.command(c, `exec sh -c 'echo $$ $PPID; exec cat >/dev/null'`)
+	ssh := s.command(c, `exec sh -c 'echo $$ $PPID; exec `+sinks[s.sink]+`'`)
 	var errs bytes.Buffer
 	ssh.Stdin, ssh.Stderr = data, &errs
 	out, err := ssh.StdoutPipe()
@@ -60,7 +69,7 @@ func (s *server) transfer(c cell) (t transfer, err error) {
 	_, err = fmt.Fscan(bufio.NewReader(out), &sink, &daemon)
 	if err == nil {
 		time.Sleep(settling)
-		t, err = between(processes{ssh.Process.Pid, daemon, sink})
+		t, err = between(processes{ssh.Process.Pid, daemon, sink, s.sink == "splice"})
 		t.cell = c
 	}
 	_ = ssh.Process.Kill()
@@ -92,7 +101,10 @@ func (s *server) source() (*os.File, func(), error) {
 }
 
 // processes are those that a transfer passes through.
-type processes struct{ client, server, sink int }
+type processes struct {
+	client, server, sink int
+	splices              bool // the sink
+}
 
 // between is what moves from now on until so much time has passed.
 func between(p processes) (t transfer, err error) {
@@ -109,7 +121,9 @@ func between(p processes) (t transfer, err error) {
 	t.Wall = after.at.Sub(before.at)
 	t.ClientCPU, t.ClientBytes = after.client.cpu-before.client.cpu, after.client.read-before.client.read
 	t.ServerCPU, t.ServerBytes = after.server.cpu-before.server.cpu, after.server.written-before.server.written
-	t.SinkBytes = after.sink.read - before.sink.read
+	if t.SinkBytes = after.sink.read - before.sink.read; p.splices { // which is not counted
+		t.SinkBytes = t.ServerBytes
+	}
 	t.Others = after.busy - before.busy - t.ClientCPU - t.ServerCPU - (after.sink.cpu - before.sink.cpu)
 	t.Stolen = after.stolen - before.stolen
 	if min(t.ClientCPU, t.ClientBytes, t.ServerCPU, t.ServerBytes, t.SinkBytes) <= 0 {

@@ -32,7 +32,7 @@ func (c *connection) slice(ctx context.Context, d record.Direction, n int64, lon
 		every = n / looksOnTheWay
 	}
 	if n > room {
-		every = min(every, room/2)
+		every = min(every, room/looksPerRoom)
 	}
 	w := window{long: long}
 	if err := c.move(ctx, s, n, every, &w); err != nil {
@@ -166,8 +166,12 @@ func (c *connection) standsStill() (bool, error) {
 	return before == after, err
 }
 
-// looksOnTheWay is how often a long slice is looked at before its end, at least.
-const looksOnTheWay = 6
+// A long slice is looked at so often before its end, at least, and so often while as much passes
+// as pipes have room for: with half as many looks AES-GCM found them empty or full at half of them.
+const (
+	looksOnTheWay = 6
+	looksPerRoom  = 4
+)
 
 // learn adapts to the stream's speed, so that once in three times everything has
 // arrived at the first look: where a part has, the next nap is as long as the rest needs. To

@@ -15,33 +15,51 @@ import (
 // (tee(2)): nothing is copied until somebody reads them.
 type Payload struct {
 	read, write *os.File
-	descriptor  int // of read
+	descriptor  int    // of read
+	pages       []byte // in the pipe
 }
 
 // NewPayload fills the pipe; random bytes look like encrypted data to whatever
-// compresses.
+// compresses. Zeros are one page again and again: like those of /dev/zero, they take the
+// reader nothing from memory.
 func NewPayload(random bool) (*Payload, error) {
 	read, write, err := Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("payload: %w", err)
 	}
-	p := &Payload{read, write, Descriptor(read)}
-	pages := make([]byte, max(Resize(Descriptor(write), chunk), pageSize))
-	if random {
-		_, err = rand.Read(pages)
-	}
-	if err == nil {
-		_, err = write.Write(pages)
-	}
-	if err != nil {
+	p := &Payload{read: read, write: write, descriptor: Descriptor(read)}
+	if err := p.fill(random); err != nil {
 		p.Close()
 		return nil, fmt.Errorf("payload: %w", err)
 	}
 	return p, nil
 }
 
+func (p *Payload) fill(random bool) (err error) {
+	pipe, size := Descriptor(p.write), pageSize
+	room := max(Resize(pipe, chunk), pageSize)
+	if random {
+		size = room
+	}
+	if p.pages, err = unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON); err != nil {
+		return os.NewSyscallError("mmap", err)
+	}
+	clear(p.pages)
+	if random {
+		_, err = rand.Read(p.pages)
+	}
+	for filled := 0; filled < room && err == nil; filled += size {
+		_, err = lend(pipe, p.pages)
+	}
+	return err
+}
+
 // Close gives the memory back.
-func (p *Payload) Close() { p.read.Close(); p.write.Close() }
+func (p *Payload) Close() {
+	p.read.Close()
+	p.write.Close()
+	_ = unix.Munmap(p.pages)
+}
 
 // Feed puts up to n bytes into a pipe without copying or waiting, and returns how
 // many there was room for.

@@ -107,7 +107,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 func (a *Analysis) observe(s Sittings, q quantity, of func(Transfer) stats.Estimate) (out []observation) {
 	for _, t := range s.Connections {
 		if e := of(t); e.N > 0 {
-			o := observation{cell: slices.Index(a.Cells, t.Cell.Suite), log: e.Log, n: e.N, blocks: t.blocks[q], holdout: t.Trial.Role == record.RoleHoldout}
+			o := observation{cell: slices.Index(a.Cells, t.Cell.Suite), log: e.Log, n: e.N, blocks: t.blocks[q], moved: t.moved[q], longer: longer(t.Cell), holdout: t.Trial.Role == record.RoleHoldout}
 			if s.copied {
 				o.n = 0
 			}

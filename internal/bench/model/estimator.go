@@ -234,6 +234,7 @@ func (e *estimator) fill(figures []Figure, values []float64) {
 // distribution: Davison and Hinkley, Bootstrap Methods, 3.8).
 func (e *estimator) resample(random *rand.Rand, values []float64) []float64 {
 	var times []int
+	shared := map[string]float64{}
 	out := make([]float64, len(values))
 	for i, o := range e.obs {
 		if times == nil && len(o.blocks) > 0 {
@@ -247,6 +248,10 @@ func (e *estimator) resample(random *rand.Rand, values []float64) []float64 {
 		if n > 0 {
 			out[i] += moved / n
 		}
+		if _, drawn := shared[o.longer]; !drawn {
+			shared[o.longer] = random.NormFloat64()
+		}
+		out[i] += o.moved * shared[o.longer]
 	}
 	return out
 }

@@ -32,6 +32,8 @@ type block struct{ moved, slices float64 }
 type located struct {
 	stats.Estimate
 	logs   []float64 // of its slices
+	steady []float64 // of the steady parts of its long slices
+	moved  float64   // standard error of what long transfers take more or less
 	blocks []block
 }
 
@@ -46,6 +48,7 @@ func (s *Sittings) locate(connections []*connection) (costs [quantities][]locate
 	for _, q := range []quantity{client, server} {
 		costs[q] = locate(connections, q, s.Excess, windows)
 		s.slowed[q] = slowdowns(connections, costs[q])
+		sustain(connections, costs[q])
 	}
 	return costs
 }
@@ -54,6 +57,7 @@ func (s *Sittings) locate(connections []*connection) (costs [quantities][]locate
 func (c *connection) transfer(ofClient, ofServer located, excess Excess, timed bool) Transfer {
 	t := Transfer{Trial: c.trial, Cell: c.trial.Cell(), Client: ofClient.Estimate, Server: ofServer.Estimate, Total: ofClient.Estimate}
 	t.blocks[client], t.blocks[server] = ofClient.blocks, ofServer.blocks
+	t.moved[client], t.moved[server] = ofClient.moved, ofServer.moved
 	if t.Server.N > 0 && t.Client.N > 0 {
 		t.Total.Log = sum(t.Client.Log, t.Server.Log)
 	}
@@ -91,6 +95,11 @@ func locate(connections []*connection, q quantity, excess Excess, windows int) [
 		l.Estimate = stats.Estimate{Log: lowest.Mean, N: len(l.logs)}
 		above = append(above, stats.Trim(sorted, usualFrom, usualTo).Mean-lowest.Mean)
 		l.blocks = blocksOf(c.readings, lowest.Influences(l.logs), windows)
+		for _, r := range c.steady {
+			if r.ns[q] > 0 && r.window < len(levels) {
+				l.steady = append(l.steady, math.Log(r.ns[q]/r.bytes)-levels[r.window])
+			}
+		}
 	}
 	level := stats.Median(above)
 	for i := range out {

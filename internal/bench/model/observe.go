@@ -40,6 +40,7 @@ type Transfer struct {
 
 	ratio  stats.Estimate      // of wall time to the CPU time of the costlier side
 	blocks [quantities][]block // of time
+	moved  [quantities]float64 // standard error of what long transfers take more or less
 }
 
 // costlier is the logarithm of what the side takes that has more to do: the client where the

@@ -51,6 +51,8 @@ type observation struct {
 	log     float64
 	n       int // slices, or parts of them; 0 for a copy
 	blocks  []block
+	longer  string // what it shares with others, with the standard error of that
+	moved   float64
 	holdout bool
 }
 

@@ -79,8 +79,8 @@ func TestExcessOfTwoLengths(t *testing.T) {
 	near(t, "excess of the client", s.Excess[client].NS, 70_000, 3_000)
 }
 
-// Where slices have steady parts, nothing else tells throughput, and nothing is taken off.
-// What both sides cost side by side is not what they cost otherwise.
+// Where slices have steady parts, nothing else tells throughput, and nothing is taken off: what
+// both sides cost side by side is what they cost in long transfers.
 func TestThroughputIsThatOfSteadyParts(t *testing.T) {
 	trials, batches := turns(20, 40, func(int, int) (float64, float64) { return 500_000, 1e6 })
 	for b := range batches {
@@ -94,12 +94,12 @@ func TestThroughputIsThatOfSteadyParts(t *testing.T) {
 		}
 	}
 	for _, c := range SittingsOf(trials, batches).Connections {
-		near(t, "client", c.Client.Value(), 2, 1e-3)
+		near(t, "client", c.Client.Value(), 2.5, 1e-3)
 		if c.Trial.ID <= 2 {
 			near(t, "throughput of one without", float64(c.Wall.N), 0, 0)
 			continue
 		}
-		near(t, "wall", c.Wall.Value(), 2*1.1, 1e-3)
+		near(t, "wall", c.Wall.Value(), 2.5*1.1, 1e-3)
 		near(t, "steady parts", float64(c.Wall.N), 10, 0)
 	}
 }
@@ -135,7 +135,36 @@ func TestLongTransfersLastAsLongAsTheirParts(t *testing.T) {
 	for _, c := range SittingsOf(trials, batches).Connections {
 		walls = append(walls, c.Wall.Value())
 	}
-	near(t, "wall", stats.Mean(walls), 2*1.1*1.1, 0.02)
+	near(t, "wall", stats.Mean(walls), 2.5*1.1*1.1, 0.02)
+}
+
+// Slices cost from 1 to 3 ns a byte, by the MAC. In long transfers the client takes 0.1 ns less,
+// but 0.2 ns more with chained blocks, of which some ciphers are in no long slice.
+func TestCostsAreThoseOfLongTransfers(t *testing.T) {
+	cost := func(id int) float64 { return 1 + float64(id%5)/2 }
+	ciphers := []string{"aes128-ctr", "aes128-cbc", "aes256-cbc", "chacha20-poly1305@openssh.com"}
+	more := []float64{-0.1, 0.2, 0.2, -0.1}
+	trials, batches := turns(40, 80, func(id, _ int) (float64, float64) { return 500_000, 500_000 * cost(id) })
+	for id, trial := range trials {
+		trial.Want.Cipher = ciphers[id%4]
+		trials[id] = trial
+	}
+	random := rand.New(rand.NewPCG(3, 3))
+	for b := range batches {
+		for i := range batches[b].Slices {
+			s := &batches[b].Slices[i]
+			if kind := s.Trial % 4; s.Round%20 == 0 && kind < 2 {
+				cpu := time.Duration(4e6 * (cost(s.Trial) + more[kind]) * math.Exp(0.03*random.NormFloat64()))
+				s.Long, s.Steady = true, &record.Steady{WallNS: cpu, Bytes: 4e6, ClientCPUNS: &cpu, ServerCPUNS: &cpu}
+			}
+		}
+	}
+	for _, c := range SittingsOf(trials, batches).Connections {
+		near(t, c.Trial.Want.Cipher, c.Client.Value()-cost(c.Trial.ID), more[c.Trial.ID%4], 0.03)
+		if err := c.moved[client] * c.Client.Value(); err < 0.005 || err > 0.02 {
+			t.Errorf("%s is in doubt by %.3f ns a byte", c.Trial.Want.Cipher, err)
+		}
+	}
 }
 
 // Two kinds of cells cost the same while the other guests are calm, and these slow one kind by

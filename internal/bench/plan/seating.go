@@ -17,7 +17,6 @@ type seat struct {
 	trials []record.Trial
 	failed int // times it could not be opened, or was lost before it moved much
 	turns  int // since it was opened
-	long   int // of them, those that show throughput, of a likely leader
 }
 
 // seat is one for a cell, in all directions.
@@ -141,7 +140,7 @@ func (s *seating) admit(n int) {
 			seat.trials[i].Shares = seat.trials[0].ID
 		}
 		seat.trials[0].Shares = 0
-		seat.turns, seat.long = 0, 0
+		seat.turns = 0
 		step.Trials = append(step.Trials, seat.trials...)
 		s.opening = append(s.opening, seat)
 	}

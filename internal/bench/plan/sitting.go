@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/record"
 )
@@ -44,9 +43,9 @@ type sitting struct {
 	pass  int // passes of this sitting
 	began time.Duration
 
-	turns  time.Duration      // wall time of all turns
-	long   account            // of the long ones among them
-	longOf map[alg.Suite]*int // long turns of a computation, but for leaders
+	turns  time.Duration  // wall time of all turns
+	long   account        // of the long ones among them
+	longOf map[string]int // long turns of a cipher
 	worth  *worth
 	phase  string
 }
@@ -54,7 +53,7 @@ type sitting struct {
 // newSitting plans for as many connections at a time as there is room for.
 func newSitting(d design) *sitting {
 	s := &sitting{
-		design: d, capacity: max(2, d.env.Capacity), longOf: map[alg.Suite]*int{}, phase: "identifying",
+		design: d, capacity: max(2, d.env.Capacity), longOf: map[string]int{}, phase: "identifying",
 		seating: seating{distinct: d.cells(), sitting: 1, logins: newLogins(d), shown: newShown()},
 	}
 	s.todo, s.worth = s.seats(), newWorth(d, s.shown)
@@ -137,8 +136,7 @@ const (
 	steadyRounds = 8 // rounds that the user counts, the first of which has steady turns
 )
 
-// favour is how many turns for throughput a connection of a likely leader has for one of all
-// connections of another computation.
+// favour is how many turns for throughput a likely leader has for one of another cipher.
 const favour = 4.0
 
 // account is the time that long turns have had.
@@ -155,19 +153,17 @@ func (a *account) affordable(share float64, all time.Duration) int {
 	return int((share*float64(all) - float64(a.spent)) * float64(a.turns) / float64(a.spent))
 }
 
-// longTurns are those for throughput: in every pass as many as the time allows, those first
-// that were served least; where the user counts rounds, each connection has one in one of
-// every so many rounds.
+// longTurns are those for throughput: in every pass as many as the time allows; where the user
+// counts rounds, each connection has one in one of every so many rounds.
 func (s *sitting) longTurns() (steps []Step) {
 	var seats []*seat
 	switch {
 	case s.Rounds > 0 && s.pass%roundPasses == roundPasses/2 && s.rounds()%steadyRounds == 0:
 		seats = s.open
 	case s.Rounds == 0 && s.pass >= early:
-		seats = s.least(s.long.affordable(steadyShare, s.turns))
+		seats = s.due(s.long.affordable(steadyShare, s.turns))
 	}
 	for _, seat := range seats {
-		*s.timed(seat)++
 		s.long.turns++
 		for _, t := range seat.trials {
 			steps = append(steps, Step{Action: Turn, Trials: []record.Trial{t}, Length: SteadyLength, Long: true, Round: s.round})
@@ -176,34 +172,28 @@ func (s *sitting) longTurns() (steps []Step) {
 	return steps
 }
 
-// timed counts turns for throughput: of each connection of likely leaders, and of all connections that do the same computation together.
-func (s *sitting) timed(a *seat) *int {
-	cell := a.trials[0].Cell().Suite
-	if s.leads(cell) {
-		return &a.long
-	}
-	same := alg.Suite{Cipher: cell.Cipher, MAC: alg.Primitive(cell.MAC)}
-	if s.longOf[same] == nil {
-		s.longOf[same] = new(int)
-	}
-	return s.longOf[same]
-}
+// cipherOf is what long transfers differ from slices by.
+func cipherOf(a *seat) string { return a.trials[0].Cell().Suite.Cipher }
 
-// served is how well a connection is served with these turns: likely leaders are due two
-// before the first of the others, and as many as favour says for each.
+// served is how well the cipher of a connection is served with these turns.
 func (s *sitting) served(a *seat) float64 {
-	n := float64(*s.timed(a))
+	n := float64(s.longOf[cipherOf(a)])
 	if s.leads(a.trials[0].Cell().Suite) {
-		return n/favour - 0.5
+		return n / favour
 	}
 	return n
 }
 
-// least are n of the open connections that were served least, at random among equals.
-func (s *sitting) least(n int) []*seat {
-	all := sched.Shuffled(s.Seed, s.round, s.open)
-	slices.SortStableFunc(all, func(a, b *seat) int { return cmp.Compare(s.served(a), s.served(b)) })
-	return all[:min(max(n, 0), len(all))]
+// due are n of the open connections, those first whose cipher was served least, at random among
+// equals.
+func (s *sitting) due(n int) (out []*seat) {
+	left := sched.Shuffled(s.Seed, s.round, s.open)
+	for len(out) < n && len(left) > 0 {
+		i := slices.Index(left, slices.MinFunc(left, func(a, b *seat) int { return cmp.Compare(s.served(a), s.served(b)) }))
+		s.longOf[cipherOf(left[i])]++
+		out, left = append(out, left[i]), slices.Delete(left, i, i+1)
+	}
+	return out
 }
 
 // singles are the logins and copies that follow a pass.
