@@ -1,8 +1,9 @@
 // Command agree checks sshpace's figures against loops that share no code with it.
 //
-//	go build -o sshpace . && go run ./crosscheck/agree [-others 10] [-rounds 8] [-data pipe] [-json FILE]
+//	go build -o sshpace . && go run ./crosscheck/agree [-others 10] [-rounds 8] [-data pipe] [-sink splice] [-json FILE]
 //
-// A loop is the real thing: ssh HOST 'exec cat >/dev/null'. Each transfer has a connection of its own,
+// A loop is the real thing: ssh HOST 'exec cat >/dev/null'. With -sink splice a program takes the
+// place of cat that costs next to nothing, like sshpace's own: on two cores cat is most of the noise. Each transfer has a connection of its own,
 // settles for 0.15 s once data flow, and is measured for 0.5 s: CPU time from /proc/PID/schedstat and
 // bytes from /proc/PID/io, of ssh, of sshd and of cat. What ssh reads matters: a pipe costs it up to
 // 0.2 ns a byte more than /dev/zero.
