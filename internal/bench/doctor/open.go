@@ -12,6 +12,7 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
@@ -82,7 +83,7 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	for _, jump := range found.Host.ProxyJump() {
 		facts.Jumps = append(facts.Jumps, jump.Name)
 	}
-	patient := &Patient{SSH: ssh, Connect: p.Connect, Dir: p.Dir.Path, Pause: openssh.HostPause, Logins: hostLogins, Progress: p.Progress}
+	patient := &Patient{SSH: ssh, Connect: p.Connect, Dir: p.Dir.Path, pace: sched.Pace{Apart: openssh.HostPause}, Logins: hostLogins, Progress: p.Progress}
 	patient.Destination = router.ThroughJumps(found, ssh, d, p.Connect)
 	return patient, facts, nil
 }

@@ -68,7 +68,7 @@ func (r *Remote) Open(ctx context.Context, trials []record.Trial, each func(reco
 		return err
 	}
 	for _, group := range shared(trials) {
-		if r.pace(ctx) != nil {
+		if !r.due(ctx) {
 			return nil
 		}
 		o, err := r.enter(ctx, group)
@@ -98,10 +98,10 @@ func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened, er
 		c.close()
 		return o, err
 	}
-	o.sample.Start = c.started
+	o.sample.Start = c.Began
 	if err := c.greet(ctx); err != nil {
 		c.linger(err)
-		c.kill()
+		c.Kill()
 		c.finish(&o.sample, err)
 		c.close()
 		return o, nil
@@ -119,8 +119,8 @@ func (c *distant) greet(ctx context.Context) (err error) {
 	if err := c.acknowledge(); err != nil {
 		return cancelled(ctx, err)
 	}
-	c.login = time.Since(c.started)
-	if c.clock, err = proc.OpenClock(c.cmd.Process.Pid); err != nil {
+	c.login = time.Since(c.Began)
+	if c.clock, err = proc.OpenClock(c.Process.Pid); err != nil {
 		return errEnded
 	}
 	took, err := quickest(func() error {
@@ -389,8 +389,8 @@ func (c *distant) wait(ctx context.Context, d record.Direction, k int64, since *
 // end closes the connection and returns how often keys were exchanged again.
 func (c *distant) end() (rekeys int) {
 	_ = c.in.Close()
-	_ = c.awaitEnd(lingerLimit)
-	c.kill()
+	c.Await(lingerLimit)
+	c.Kill()
 	n, _ := c.negotiation()
 	c.close()
 	return n.Rekeys
@@ -408,7 +408,7 @@ func (c *distant) close() {
 
 // reckon counts refusals, and gives a host up that goes on with them.
 func (r *Remote) reckon(s record.Sample) error {
-	r.last = time.Now()
+	r.pace.Ended()
 	if s.Outcome != record.Refused {
 		r.refused = 0
 		return nil

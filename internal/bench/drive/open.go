@@ -69,7 +69,7 @@ func (p *Private) enter(ctx context.Context, trials []record.Trial) opened {
 		return o
 	}
 	c.linger(err)
-	c.kill()
+	c.Kill()
 	c.finish(&o.sample, err)
 	p.explain(&o.sample)
 	c.close()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
@@ -31,8 +32,8 @@ type Remote struct {
 	Login       time.Duration // how long a login may take as a whole, where that is longer than Connect
 
 	sitting
-	last    time.Time // end of the last connection
-	refused int       // refusals in a row
+	pace    sched.Pace // of connections
+	refused int        // refusals in a row
 	path    path
 }
 
@@ -72,12 +73,12 @@ type Look struct {
 // a host that limits connections drops some at random.
 func (r *Remote) Look(ctx context.Context) (Look, error) {
 	for {
-		if err := r.pace(ctx); err != nil {
-			return Look{}, err
+		if !r.due(ctx) {
+			return Look{}, ctx.Err()
 		}
 		look, err := r.look(ctx)
 		var hostErr *HostError
-		r.last = time.Now()
+		r.pace.Ended()
 		if !errors.As(err, &hostErr) || !hostErr.dropped() {
 			return look, err
 		}
@@ -103,7 +104,7 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 		if err != nil {
 			return err
 		}
-		look.Login = time.Since(c.started)
+		look.Login = time.Since(c.Began)
 		_, procErr := proc.ParseSchedstat(rest)
 		look.Proc = procErr == nil
 		for {
@@ -155,7 +156,7 @@ func describe(machine, line string) string {
 
 // Run carries out one trial. It is a lab.Driver.
 func (r *Remote) Run(ctx context.Context, t record.Trial) (record.Sample, error) {
-	if err := r.pace(ctx); err != nil {
+	if !r.due(ctx) {
 		return record.Sample{Outcome: record.Aborted, Start: time.Now()}, nil
 	}
 	s, err := r.trial(ctx, t)
@@ -172,18 +173,12 @@ func (r *Remote) trial(ctx context.Context, t record.Trial) (record.Sample, erro
 	return record.Sample{}, fmt.Errorf("workload %q is not for remote hosts", t.Workload)
 }
 
-// pace waits as long as the host is to be left alone.
-func (r *Remote) pace(ctx context.Context) error {
-	wait := pause
-	if r.refused > 0 {
-		wait = min(longestWait, refusalWait<<(r.refused-1))
+// due waits as long as the host is to be left alone.
+func (r *Remote) due(ctx context.Context) bool {
+	if r.pace.Apart = pause; r.refused > 0 {
+		r.pace.Apart = min(longestWait, refusalWait<<(r.refused-1))
 	}
-	select {
-	case <-time.After(time.Until(r.last.Add(wait))):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return r.pace.Await(ctx)
 }
 
 // patience is how long a login may take until the remote side is ready.
@@ -227,10 +222,10 @@ func (r *Remote) login(ctx context.Context, t record.Trial) (record.Sample, erro
 		if _, err := awaitMark(out, mark); err != nil {
 			return err
 		}
-		ready = time.Since(c.started)
+		ready = time.Since(c.Began)
 		err := c.awaitEnd(r.Connect)
 		if err == nil {
-			cpu = c.cpu()
+			cpu = c.CPU()
 		}
 		return err
 	})

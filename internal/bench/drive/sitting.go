@@ -33,7 +33,7 @@ type line interface {
 	// What a connection has of its client: waiting for last words after an error, ending
 	// it, and what became of it.
 	linger(why error)
-	kill()
+	Kill()
 	finish(s *record.Sample, err error) (openssh.Negotiation, openssh.Failed)
 }
 
@@ -41,7 +41,7 @@ type line interface {
 func lose(l line, err error) string {
 	var s record.Sample
 	l.linger(err)
-	l.kill()
+	l.Kill()
 	l.finish(&s, err)
 	l.close()
 	return cmp.Or(strings.TrimSpace(s.Detail), string(s.Outcome))

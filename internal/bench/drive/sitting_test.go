@@ -214,10 +214,10 @@ func TestHoldersEnd(t *testing.T) {
 	ends := map[string]func(p *Private, c *connection){
 		"closed": func(p *Private, _ *connection) { p.Close(1) },
 		"lost": func(p *Private, c *connection) {
-			c.kill()
+			c.Kill()
 			p.Slice(t.Context(), sittings(record.Upload)[0], time.Millisecond)
 		},
-		"client killed": func(_ *Private, c *connection) { c.kill() },
+		"client killed": func(_ *Private, c *connection) { c.Kill() },
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {

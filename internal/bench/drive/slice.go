@@ -208,7 +208,7 @@ const stallLook = 20 * time.Millisecond
 // alive returns why a stream that stands still is not to be waited for.
 func (c *client) alive(ctx context.Context, still, limit time.Duration) error {
 	select {
-	case <-c.ended:
+	case <-c.Ended:
 		return errEnded
 	case <-ctx.Done():
 		return context.Canceled

@@ -19,6 +19,7 @@ type Params struct {
 	// Drain, when done, lets the trial that is running finish and then stops.
 	// It may be nil.
 	Drain context.Context
+	Now   func() time.Time // nil: time.Now
 }
 
 // Open has a driver open connections, and hands on what each negotiated. Those that failed, or have

@@ -46,13 +46,16 @@ func Run(ctx context.Context, params Params, p plan.Plan, d Driver, sink record.
 	if params.Drain == nil {
 		params.Drain = ctx
 	}
+	if params.Now == nil {
+		params.Now = time.Now
+	}
 	s := &session{params: params, plan: p, driver: d, sink: sink, trials: map[int]record.Trial{}}
 	defer func() {
 		err = errors.Join(err, s.flush(), s.closeAll())
 	}()
-	start := time.Now()
+	start := params.Now()
 	for params.Drain.Err() == nil {
-		step, ok := p.Next(params.Elapsed + time.Since(start) - s.paused)
+		step, ok := p.Next(params.Elapsed + params.Now().Sub(start) - s.paused)
 		if !ok {
 			return nil
 		}
@@ -83,7 +86,7 @@ func (s *session) do(ctx context.Context, step plan.Step) error {
 // turn lets one connection move data.
 func (s *session) turn(ctx context.Context, step plan.Step) error {
 	t := *s.named(step.Trials[0])
-	began := time.Now()
+	began := s.params.Now()
 	slice, lost, err := s.driver.Slice(ctx, t, step.Length)
 	var pause interface{ Paused() time.Duration }
 	if errors.As(err, &pause) {
@@ -107,7 +110,7 @@ func (s *session) turn(ctx context.Context, step plan.Step) error {
 	slice.Round, slice.StartNS, slice.Long = step.Round, began.Sub(s.slices.Start), step.Long
 	s.slices.Slices = append(s.slices.Slices, slice)
 	s.plan.Moved(step, slice)
-	if time.Since(s.slices.Start) > flushAfter {
+	if s.params.Now().Sub(s.slices.Start) > flushAfter {
 		return s.flush()
 	}
 	return nil

@@ -67,12 +67,11 @@ const ready = "sshpace-ready"
 type Lane struct {
 	Name string
 
-	cmd     *exec.Cmd
+	*proc.Child
 	in, out *os.File
-	said    *said
+	said    *proc.Tail
 	log     *os.File // ssh's own, by ssh -v
 	limit   time.Duration
-	ended   sync.Once
 
 	mu   sync.Mutex
 	sent []sending
@@ -83,25 +82,6 @@ type Lane struct {
 type sending struct {
 	echo Echo
 	due  time.Time
-}
-
-// said is what ssh writes to standard error, up to a limit.
-type said struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *said) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.text.Write(p[:min(len(p), max(0, maxSaid-s.text.Len()))])
-	return len(p), nil
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
 }
 
 // maxSaid is what is kept of what ssh says, in bytes: more than ssh -v has for a login.
@@ -142,7 +122,7 @@ func (c *Client) open(ctx context.Context, w way) (*Lane, error) {
 		return nil, err
 	}
 	defer os.Remove(log.Name()) // ssh has it open
-	l := &Lane{Name: w.name, said: &said{}, log: log, limit: c.Connect}
+	l := &Lane{Name: w.name, said: &proc.Tail{Max: maxSaid}, log: log, limit: c.Connect}
 	if err := c.start(l, w); err != nil {
 		log.Close()
 		return nil, err
@@ -165,12 +145,12 @@ func (c *Client) start(l *Lane, w way) error {
 		return err
 	}
 	l.in, l.out = ends.In, ends.Out
-	l.cmd = exec.Command(argv[0], argv[1:]...)
-	l.cmd.Stdin, l.cmd.Stdout, l.cmd.Stderr = ends.Stdin, ends.Stdout, l.said
-	l.cmd.Env = append(os.Environ(), d.Env...)
-	l.cmd.WaitDelay = time.Second
-	proc.Lead(l.cmd)
-	err = l.cmd.Start()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = ends.Stdin, ends.Stdout, l.said
+	cmd.Env = append(os.Environ(), d.Env...)
+	cmd.WaitDelay = time.Second
+	proc.Lead(cmd)
+	l.Child, err = proc.Begin(cmd, (*exec.Cmd).Start)
 	ends.HandOver()
 	if err != nil {
 		l.in.Close()
@@ -204,8 +184,8 @@ func (l *Lane) greet(ctx context.Context) error {
 // failed says why nothing comes any more.
 func (l *Lane) failed(err error) error {
 	late := errors.Is(err, os.ErrDeadlineExceeded)
-	if !late {
-		l.linger()
+	if !late && !l.Await(lastWords) {
+		l.Kill()
 	}
 	text, _ := io.ReadAll(io.NewSectionReader(l.log, 0, maxSaid))
 	n := openssh.ParseVerbose(string(text))
@@ -219,25 +199,10 @@ func (l *Lane) failed(err error) error {
 // lastWords is how long an ssh that has closed its output may take to say why.
 const lastWords = time.Second
 
-// linger waits until ssh has ended, for a while, and ends it.
-func (l *Lane) linger() {
-	late := time.AfterFunc(lastWords, func() { proc.KillGroup(l.cmd) })
-	defer late.Stop()
-	l.ended.Do(func() { _ = l.cmd.Wait() })
-}
-
-// end ends ssh and what it has started.
-func (l *Lane) end() {
-	l.ended.Do(func() {
-		proc.KillGroup(l.cmd)
-		_ = l.cmd.Wait()
-	})
-}
-
 // Close ends the session.
 func (l *Lane) Close() {
 	l.in.Close()
 	l.out.Close()
-	l.end()
+	l.Kill()
 	l.log.Close()
 }

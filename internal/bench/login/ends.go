@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"sshpace/internal/base/alg"
@@ -216,7 +215,7 @@ func (e *Ends) After(ctx context.Context) (time.Duration, *Wire) {
 	defer cancel()
 	var cpu time.Duration
 	if conn, ok := e.server.Next(ctx); ok {
-		cpu = conn.Ended(serverGrace)
+		cpu = conn.Leave(serverGrace)
 	}
 	w := e.traffic.Wire()
 	e.traffic.Reset()
@@ -260,7 +259,7 @@ func (e *Ends) caseOf(factor, level string, argv ArgvFunc) Case {
 
 // Master is a connection that sessions share (ssh_config(5) ControlMaster).
 type Master struct {
-	cmd    *exec.Cmd
+	*proc.Child
 	socket string
 	dir    *os.File // that the socket is in
 }
@@ -278,12 +277,13 @@ func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 	d := e.Destination.With("BatchMode=yes", "StrictHostKeyChecking=yes", "ControlPersist=no")
 	d.Extra = append([]string{"-E", log, "-M", "-N", "-S", path}, d.Extra...)
 	cmd := exec.Command(e.SSH.Path, append(d.Options(), "--", d.Host)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	proc.Lead(cmd)
+	child, err := proc.Begin(cmd, (*exec.Cmd).Start)
+	if err != nil {
 		dir.Close()
 		return nil, err
 	}
-	m := &Master{cmd, path, dir}
+	m := &Master{child, path, dir}
 	for limit := time.Now().Add(e.Connect); time.Now().Before(limit) && ctx.Err() == nil; {
 		if exec.CommandContext(ctx, e.SSH.Path, "-F", "none", "-S", path, "-O", "check", "--", d.Host).Run() == nil {
 			if e.server != nil {
@@ -300,8 +300,7 @@ func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 
 // Close ends the master.
 func (m *Master) Close() error {
-	proc.KillGroup(m.cmd)
-	_ = m.cmd.Wait()
+	m.Kill()
 	return m.dir.Close()
 }
 

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -238,11 +237,12 @@ func (f *Factors) agent(ctx context.Context, others int) (socket string, err err
 	f.close = append(f.close, dir.Close)
 	socket = fmt.Sprintf("/proc/%d/fd/%d/agent%d", os.Getpid(), dir.Fd(), others) // see StartMaster
 	cmd := exec.Command(filepath.Join(filepath.Dir(f.ends.SSH.Path), "ssh-agent"), "-D", "-a", socket)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	proc.Lead(cmd)
+	child, err := proc.Begin(cmd, (*exec.Cmd).Start)
+	if err != nil {
 		return "", err
 	}
-	f.close = append(f.close, func() error { proc.KillGroup(cmd); _ = cmd.Wait(); return nil })
+	f.close = append(f.close, func() error { child.Kill(); return nil })
 	var conn net.Conn
 	for limit := time.Now().Add(agentStart); conn == nil; {
 		if conn, err = net.Dial("unix", socket); err != nil && (time.Now().After(limit) || !sched.For(ctx, 5*time.Millisecond)) {

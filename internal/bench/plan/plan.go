@@ -164,6 +164,14 @@ type design struct {
 // cells counts what is ranked.
 func (d *design) cells() int { return len(d.space.Bulk)*len(d.Directions) + len(d.space.Kex) }
 
+// computations are those of all cells.
+func (d *design) computations() (cells []alg.Suite) {
+	for _, cell := range d.space.Bulk {
+		cells = append(cells, cell.Computation())
+	}
+	return cells
+}
+
 // bulkKexes are the key exchanges that a transfer prefers, cheap and common
 // first: its key exchange costs time but does not act on what is measured.
 var bulkKexes = []string{

@@ -7,6 +7,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/sched"
+	"sshpace/internal/bench/model"
 	"sshpace/internal/record"
 )
 
@@ -35,35 +36,29 @@ const (
 // it helps most take another, some a long one, and logins come between passes. Where there is not room for all, several sittings follow each
 // other, and the reference cell is open in all of them.
 type sitting struct {
-	design
+	seating
 	capacity int
 	first    int // seats that identify all effects
+	pass     int // passes of this sitting
+	began    time.Duration
 
-	seating
-	round int // passes in the file
-	pass  int // passes of this sitting
-	began time.Duration
-
-	turns  time.Duration      // wall time of all turns
-	long   account            // of the long ones among them
-	longOf map[alg.Suite]*int // long turns of a computation, but for leaders
-	worth  *worth
-	phase  string
+	moving  time.Duration      // wall time of all turns
+	long    time.Duration      // of the long ones among them
+	longest int                // how many they are, of a connection in all its directions
+	longOf  map[alg.Suite]*int // long turns of a computation, but for leaders
+	worth   *worth
 }
 
 // newSitting plans for as many connections at a time as there is room for.
 func newSitting(d design) *sitting {
-	s := &sitting{
-		design: d, capacity: max(2, d.env.Capacity), longOf: map[alg.Suite]*int{}, phase: "identifying",
-		seating: seating{distinct: d.cells(), sitting: 1, logins: newLogins(d), shown: newShown()},
-	}
-	s.todo, s.worth = s.seats(), newWorth(d, s.shown)
+	s := &sitting{seating: newSeating(d), capacity: max(2, d.env.Capacity), longOf: map[alg.Suite]*int{}}
+	s.todo, s.worth = s.seats(), &worth{seating: &s.seating, analyses: map[record.Direction]*model.Analysis{}}
 	return s
 }
 
 // Next returns the next step, or false when the plan has ended.
 func (s *sitting) Next(elapsed time.Duration) (Step, bool) {
-	return s.next(elapsed, s.BudgetNS > 0 && elapsed >= s.BudgetNS, s.refill)
+	return s.next(elapsed, 0, s.refill)
 }
 
 // refill decides what to do for the next while.
@@ -112,10 +107,6 @@ func (s *sitting) nextPass() {
 	if s.pass > 1 {
 		s.worth.fit(s.elapsed)
 	}
-	s.phase = "measuring"
-	if s.pass < early {
-		s.phase = "identifying"
-	}
 	var steps []Step
 	for _, seat := range s.open {
 		for _, t := range seat.trials {
@@ -126,7 +117,7 @@ func (s *sitting) nextPass() {
 	steps = append(steps, s.longTurns()...)
 	s.queue = append(s.queue, sched.Shuffled(s.Seed, s.round, steps)...)
 	for _, t := range s.singles() {
-		s.queue = append(s.queue, Step{Action: Single, Trials: []record.Trial{s.number(t)}})
+		s.single(t)
 	}
 }
 
@@ -141,18 +132,12 @@ const (
 // connections of another computation.
 const favour = 4.0
 
-// account is the time that long turns have had.
-type account struct {
-	spent time.Duration
-	turns int // of a connection, in all its directions
-}
-
-// affordable is how many more fit into a share of the time of all turns.
-func (a *account) affordable(share float64, all time.Duration) int {
-	if a.spent == 0 {
+// affordable is how many more of these turns fit into their share of the time of all.
+func (s *sitting) affordable() int {
+	if s.long == 0 {
 		return 1 // shows what one takes
 	}
-	return int((share*float64(all) - float64(a.spent)) * float64(a.turns) / float64(a.spent))
+	return int((steadyShare*float64(s.moving) - float64(s.long)) * float64(s.longest) / float64(s.long))
 }
 
 // longTurns are those for throughput: in every pass as many as the time allows, those first
@@ -164,13 +149,15 @@ func (s *sitting) longTurns() (steps []Step) {
 	case s.Rounds > 0 && s.pass%roundPasses == roundPasses/2 && s.rounds()%steadyRounds == 0:
 		seats = s.open
 	case s.Rounds == 0 && s.pass >= early:
-		seats = s.least(s.long.affordable(steadyShare, s.turns))
+		seats = s.least(s.affordable())
 	}
 	for _, seat := range seats {
 		*s.timed(seat)++
-		s.long.turns++
+		s.longest++
 		for _, t := range seat.trials {
-			steps = append(steps, Step{Action: Turn, Trials: []record.Trial{t}, Length: SteadyLength, Long: true, Round: s.round})
+			step := s.turn(t, SteadyLength)
+			step.Long = true
+			steps = append(steps, step)
 		}
 	}
 	return steps
@@ -217,16 +204,15 @@ func (s *sitting) singles() []record.Trial {
 	if s.pass < early {
 		return nil
 	}
-	return s.logins.block(s.round, s.elapsed, s.BudgetNS-s.elapsed)
+	return s.logins.block(s.round, s.elapsed, s.left())
 }
 
 // short is the nth turn of a connection.
 func (s *sitting) short(t record.Trial, n int) Step {
-	step := Step{Action: Turn, Trials: []record.Trial{t}, Length: UsualLength, Round: s.round}
 	if (t.ID+n)%2 == 0 {
-		step.Length = BriefLength
+		return s.turn(t, BriefLength)
 	}
-	return step
+	return s.turn(t, UsualLength)
 }
 
 // extra are further turns of the connections where they help most.
@@ -243,11 +229,10 @@ func (s *sitting) extra(regular int) []Step {
 
 // Moved tells the plan what a turn showed.
 func (s *sitting) Moved(step Step, slice record.Slice) {
-	if s.moved(step, slice) != nil {
-		s.turns += slice.WallNS
-	}
+	s.seating.Moved(step, slice)
+	s.moving += slice.WallNS
 	if step.Long {
-		s.long.spent += slice.WallNS
+		s.long += slice.WallNS
 	}
 }
 
@@ -265,25 +250,18 @@ func (s *sitting) Estimate() time.Duration {
 
 // Progress reports the state after the last step.
 func (s *sitting) Progress() Progress {
-	out := Progress{Phase: s.phase, Block: s.round, Total: s.distinct, Failed: len(s.dropped) * len(s.Directions)}
-	out.Done = len(s.shown.turns) + s.logins.done()
-	out.Remaining = s.Estimate()
-	if s.BudgetNS > 0 {
-		out.Remaining = max(0, s.BudgetNS-s.elapsed)
+	phase := "measuring"
+	if s.pass < early {
+		phase = "identifying"
 	}
-	out.Ranked = s.worth.ranked()
+	out := s.progress(phase, s.Estimate())
+	out.Done, out.Total, out.Ranked = len(s.turns)+s.logins.done(), s.cells(), s.worth.ranked()
 	return out
 }
 
-// Replay teaches the plan what a file holds that is gone on with. Its connections
-// are no more: they are opened again.
+// Replay teaches the plan what a file holds that is gone on with.
 func (s *sitting) Replay(f *record.File) {
-	s.round = s.replay(f)
-	for _, sample := range f.Samples {
-		if t := f.Trials[sample.Trial]; t.Workload != record.Sitting {
-			s.logins.observe(t, sample)
-		}
-	}
+	s.seating.Replay(f)
 	if len(f.Slices) > 0 {
 		s.resume()
 	}
@@ -298,7 +276,7 @@ func (s *sitting) resume() {
 	}
 	had := func(seat *seat) int {
 		cell := seat.trials[0].Cell()
-		return s.shown.turns[cell] / seats[cell]
+		return s.turns[cell] / seats[cell]
 	}
 	slices.SortStableFunc(s.todo, func(a, b *seat) int { return cmp.Compare(had(a), had(b)) })
 	if s.pass = early; s.Rounds == 0 {

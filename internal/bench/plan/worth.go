@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/bench/model"
 	"sshpace/internal/record"
 )
@@ -14,27 +13,14 @@ import (
 // worth knows what the turns so far have shown, and where another one helps
 // most.
 type worth struct {
-	design
-	*shown
-	names    map[alg.Suite]alg.Suite // canonical to offered
-	cells    []alg.Suite             // canonical
-	fitted   time.Duration           // when the analyses were made
+	*seating
+	fitted   time.Duration // when the analyses were made
 	analyses map[record.Direction]*model.Analysis
 }
 
 // refit is by how much the measuring time must have grown since the analyses
 // were made: what more slices change, they change ever more slowly.
 const refit = 2.0
-
-func newWorth(d design, so *shown) *worth {
-	w := &worth{design: d, shown: so, names: map[alg.Suite]alg.Suite{}, analyses: map[record.Direction]*model.Analysis{}}
-	for _, cell := range d.space.Bulk {
-		id := cell.Computation()
-		w.names[id] = cell
-		w.cells = append(w.cells, id)
-	}
-	return w
-}
 
 // fit brings the analyses up to date, if they are old.
 func (w *worth) fit(elapsed time.Duration) {
@@ -44,7 +30,7 @@ func (w *worth) fit(elapsed time.Duration) {
 	w.fitted = elapsed
 	sittings := model.SittingsOf(w.trials, w.batches)
 	for _, d := range w.Directions {
-		w.analyses[d] = model.Analyse(d, w.cells, sittings, w.env.Cores)
+		w.analyses[d] = model.Analyse(d, w.computations(), sittings, w.env.Cores)
 	}
 }
 

@@ -83,16 +83,16 @@ func (b *Bed) here(name string) string { return filepath.Join(b.Here.Folder, nam
 
 // sink is a command at the server that says how much arrives; nil is one of the host's own,
 // wc(1), which prints it.
-func (b *Bed) sink() (*flow.Sink, error) {
+func (b *Bed) sink() (*flow.Process, error) {
 	if b.Helper == nil {
 		return nil, nil
 	}
 	b.serial++
-	return flow.NewSink(b.Helper("flow"), b.here(fmt.Sprintf("sink.%d", b.serial)))
+	return flow.New(b.Helper("flow"), b.here(fmt.Sprintf("sink.%d", b.serial)), "sink")
 }
 
 // counted compares what arrived with what was sent; said is what the command printed.
-func counted(s *flow.Sink, size int64, said string) error {
+func counted(s *flow.Process, size int64, said string) error {
 	var got int64
 	if s != nil {
 		got = s.Bytes()

@@ -4,7 +4,6 @@ package transfer
 
 import (
 	"context"
-	"net"
 	"os"
 	"runtime"
 	"time"
@@ -102,67 +101,10 @@ func (b *Bed) roundTrip(ctx context.Context, o Options) (time.Duration, error) {
 
 // raw is what TCP carries to a listener of ours on the same path, without SSH.
 func (b *Bed) raw(ctx context.Context, direction record.Direction) (float64, error) {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer listener.Close()
 	var relays relay.Group
 	defer relays.Close()
-	host, own, _ := net.SplitHostPort(listener.Addr().String())
-	port, err := relays.Before(host, own, b.Path)
-	if err != nil {
-		return 0, err
-	}
-	var d net.Dialer
-	near, err := d.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port))
-	if err != nil {
-		return 0, err
-	}
-	defer near.Close()
-	far, err := listener.Accept()
-	if err != nil {
-		return 0, err
-	}
-	defer far.Close()
-	from, to := near.(*net.TCPConn), far.(*net.TCPConn)
-	if direction == record.Download {
-		from, to = to, from
-	}
-	return poured(ctx, from, to, beginning, rawProbe)
-}
-
-// poured writes into one connection for ever and measures what comes out of the
-// other after a beginning.
-func poured(ctx context.Context, from, to *net.TCPConn, beginning, measured time.Duration) (float64, error) {
-	end := time.Now().Add(beginning + measured)
-	stop := context.AfterFunc(ctx, func() { _, _ = from.SetDeadline(time.Unix(1, 0)), to.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	_, _ = from.SetWriteDeadline(end), to.SetReadDeadline(end)
-	go func() {
-		block := make([]byte, 256<<10)
-		for {
-			if _, err := from.Write(block); err != nil {
-				return
-			}
-		}
-	}()
-	buffer := make([]byte, 256<<10)
-	var total int64
-	start := time.Now()
-	for time.Since(start) < beginning {
-		if _, err := to.Read(buffer); err != nil {
-			return 0, nil
-		}
-	}
-	from0 := time.Now()
-	for {
-		n, err := to.Read(buffer)
-		total += int64(n)
-		if err != nil {
-			return float64(total) / time.Since(from0).Seconds(), context.Cause(ctx)
-		}
-	}
+	by := func(host, port string) (string, error) { return relays.Before(host, port, b.Path) }
+	return limits.TCP(ctx, by, direction == record.Download, 256<<10, beginning, rawProbe)
 }
 
 // watch moves bytes through so many connections for a while and looks at the
@@ -187,7 +129,7 @@ func (b *Bed) watch(ctx context.Context, o Options, ends Ends, connections int, 
 		}
 	}
 	if ends.Started != nil {
-		ends.Started(flows[0].client.cmd.Process.Pid, flows[0].server())
+		ends.Started(flows[0].client.Process.Pid, flows[0].server())
 	}
 	if !sched.For(ctx, beginning) {
 		return context.Cause(ctx)

@@ -35,7 +35,7 @@ func (b *Bed) side(ctx context.Context, o Options, to []openssh.Destination, siz
 
 func (b *Bed) send(ctx context.Context, o Options, to []openssh.Destination, from string, share int64) (Reading, error) {
 	var all []Process
-	var sinks []*flow.Sink
+	var sinks []*flow.Process
 	var told []func() string
 	for _, destination := range to {
 		s, err := b.sink()
@@ -45,7 +45,7 @@ func (b *Bed) send(ctx context.Context, o Options, to []openssh.Destination, fro
 		command := "wc -c"
 		if s != nil {
 			defer s.Close()
-			command = s.Command
+			command = s.Command()
 		}
 		in, err := os.Open(from)
 		if err != nil {

@@ -63,7 +63,7 @@ func (b *Bed) begin(o Options, ends Ends) (*stream, error) {
 		s.client, err = b.start(ctx, client)
 	}
 	if err == nil {
-		s.clock, err = proc.OpenClock(s.client.cmd.Process.Pid)
+		s.clock, err = proc.OpenClock(s.client.Process.Pid)
 	}
 	if err != nil {
 		s.close()
@@ -136,7 +136,7 @@ func (s *stream) ready() bool {
 }
 
 // over reports whether the client has ended.
-func (s *stream) over() bool { return hasEnded(s.client.cmd) }
+func (s *stream) over() bool { return s.client.HasEnded() }
 
 // why is what the client said when it ended too early.
 func (s *stream) why(ctx context.Context) error {
@@ -159,9 +159,8 @@ func (s *stream) server() int {
 func (s *stream) close() {
 	s.cancel()
 	for _, j := range []*job{s.client, s.other} {
-		if j != nil && j.cmd.ProcessState == nil {
-			proc.KillGroup(j.cmd)
-			_ = j.cmd.Wait()
+		if j != nil {
+			j.Kill()
 		}
 	}
 	if s.clock != nil {
@@ -200,10 +199,10 @@ func (s *stream) meter() (*meter, error) {
 		}
 	}
 	var err error
-	if m.own, err = proc.OpenClock(s.other.cmd.Process.Pid); err != nil {
+	if m.own, err = proc.OpenClock(s.other.Process.Pid); err != nil {
 		return nil, &Failure{"sshpace", "the local process that moves the bytes has ended"}
 	}
-	m.socket, _ = proc.OpenSocket(s.client.cmd.Process.Pid)
+	m.socket, _ = proc.OpenSocket(s.client.Process.Pid)
 	m.room, _ = unix.FcntlInt(uintptr(flow.Descriptor(s.pipe)), unix.F_GETPIPE_SZ, 0)
 	return m, nil
 }
