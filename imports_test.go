@@ -60,15 +60,15 @@ bench/benchtest: base/alg base/unit bench/lab bench/plan bench/rank record show/
 bench/campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live show/report ssh/openssh sys/terminal
 bench/compare: base/alg base/fault base/shell base/stats base/unit bench/rank record record/store
 bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats base/unit base/wildcard bench/hostkeys bench/latency bench/limits bench/login bench/loopback bench/testbed record ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
-bench/drive: base/alg base/sched base/text base/unit bench/flow bench/loopback record ssh/openssh sys/proc sys/safedir
+bench/drive: base/alg base/sched base/text base/unit bench/flow bench/lab bench/loopback bench/plan record ssh/openssh sys/proc sys/safedir
 bench/flow: base/shell sys/proc
 bench/hostinfo: base/unit record sys/proc
 bench/hostkeys: base/sched base/stats ssh/conf ssh/knownhosts ssh/knownhosts/index sys/proc
 bench/lab: base/alg bench/plan record
 bench/latency: base/alg base/fault base/sched base/stats record ssh/openssh sys/proc
 bench/limits: base/alg base/sched base/unit record record/legacylog
-bench/login: base/alg base/sched base/stats bench/loopback bench/testbed record ssh/knownhosts ssh/openssh sys/proc sys/relay sys/tcp
-bench/loopback: sys/proc sys/safedir sys/tcp
+bench/login: base/alg base/sched base/stats bench/loopback bench/testbed record ssh/knownhosts ssh/openssh sys/proc sys/relay sys/safedir
+bench/loopback: ssh/openssh ssh/wire sys/proc sys/safedir sys/tcp
 bench/model: base/alg base/stats record
 bench/plan: base/alg base/sched base/stats bench/model record
 bench/programs: base/alg base/fault bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/file sys/proc sys/relay sys/safedir sys/tcp

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
@@ -20,12 +19,9 @@ import (
 
 // Patient is who logs in, and where.
 type Patient struct {
-	SSH         openssh.Program
-	Destination openssh.Destination // with the jump hosts on the way
-	Connect     time.Duration       // how long connecting may take
-	Dir         string              // private, for logs and sockets
-	Logins      int                 // how many tell how long one takes
-	Progress    func(what string)
+	login.Ends     // with the jump hosts on the way
+	Logins     int // how many tell how long one takes
+	Progress   func(what string)
 
 	close  func() error
 	facts  *Facts
@@ -78,12 +74,13 @@ func (p *Patient) Examine(ctx context.Context, wanted []Probe, facts *Facts) err
 	return nil
 }
 
-// ends are client and server as package handshake has them, under the user's own
-// configuration as far as that can be had without a person.
+// ends are client and server under the user's own configuration, as far as that can be had without
+// a person.
 func (p *Patient) ends() *login.Ends {
-	d := p.Destination.Verbose()
-	d.Instead = map[string]string{"Compression": ""}
-	return &login.Ends{SSH: p.SSH, Destination: d, Connect: p.Connect, Dir: p.Dir}
+	ends := p.Ends
+	ends.Destination = p.Destination.Verbose()
+	ends.Destination.Instead = map[string]string{"Compression": ""}
+	return &ends
 }
 
 // logins logs in some times.

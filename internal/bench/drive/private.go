@@ -3,6 +3,7 @@
 package drive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,10 +45,15 @@ func (e *LoginError) Error() string {
 // Run carries out one trial. It is a lab.Driver.
 func (p *Private) Run(ctx context.Context, t record.Trial) (record.Sample, error) {
 	s, err := p.trial(ctx, t)
-	if err == nil && (s.Outcome == record.Denied || s.Outcome == record.HostKey) {
-		err = &LoginError{s.Detail}
+	return s, cmp.Or(err, admitted(s))
+}
+
+// admitted is the error of a login that the private server refused.
+func admitted(s record.Sample) error {
+	if s.Outcome == record.Denied || s.Outcome == record.HostKey {
+		return &LoginError{s.Detail}
 	}
-	return s, err
+	return nil
 }
 
 func (p *Private) trial(ctx context.Context, t record.Trial) (record.Sample, error) {
@@ -81,17 +87,7 @@ func (p *Private) awaitServer() time.Duration {
 
 // login times one login and a command that does nothing.
 func (p *Private) login(ctx context.Context, t record.Trial) (record.Sample, error) {
-	const mark = "sshpace-ready"
-	var ready time.Duration
-	c, s, trialErr, err := p.converse(ctx, p.Connect, func(out *os.File) (*client, error) {
-		return p.begin(t, "echo "+mark, nil, out)
-	}, func(c *client, out *os.File) error {
-		if _, err := awaitMark(out, mark); err != nil {
-			return err
-		}
-		ready = time.Since(c.Began)
-		return c.awaitEnd(p.Connect)
-	})
+	c, s, ready, trialErr, err := p.timed(ctx, p.Connect, func(command string, out *os.File) (*client, error) { return p.begin(t, command, nil, out) })
 	if err != nil {
 		return s, err
 	}
@@ -140,7 +136,11 @@ func (p *Private) copy(ctx context.Context, t record.Trial) (s record.Sample, er
 	trialErr := p.awaitCopy(ctx, c, received)
 	elapsed := time.Since(c.Began)
 	c.Kill()
-	<-near.Ended // a sink may still have to read what the client has written
+	select {
+	case <-near.Ended: // a sink may still have to read what the client has written
+	case <-time.After(p.Connect):
+		trialErr = cmp.Or(trialErr, errStalled)
+	}
 	server := p.awaitServer()
 	s.Bytes = unit.Bytes(received())
 	if trialErr == nil && s.Bytes != t.SizeBytes {

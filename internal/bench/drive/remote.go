@@ -98,7 +98,10 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 		return look, err
 	}
 	defer ask.Close()
-	_, n, why, err := r.session(ctx, r.Destination.Verbose(), record.Trial{}, command, asked, func(c *client, out *os.File) error {
+	c, sample, bodyErr, err := r.converse(ctx, r.patience(), func(out *os.File) (*client, error) {
+		defer asked.Close()
+		return r.start(r.Destination.Verbose(), record.Trial{}, r.file("log"), command, asked, out)
+	}, func(c *client, out *os.File) error {
 		defer ask.Close()
 		rest, err := awaitMark(out, mark+"-ready")
 		if err != nil {
@@ -129,6 +132,7 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 	if err != nil {
 		return look, err
 	}
+	n, why := c.finish(&sample, bodyErr)
 	if why.Outcome == record.TimedOut {
 		why = n.Late(r.patience())
 	}
@@ -197,40 +201,22 @@ func announce(mark string) string {
 	return "echo; echo " + mark + "-ready $(cat /proc/$PPID/schedstat 2>/dev/null)"
 }
 
-// session runs command, with in as its standard input, which it closes, and body on its
-// output, and makes a sample of it.
-func (r *Remote) session(ctx context.Context, d openssh.Destination, t record.Trial, command string, in *os.File,
-	body func(c *client, out *os.File) error) (s record.Sample, n openssh.Negotiation, why openssh.Failed, err error) {
-	if in != nil {
-		defer in.Close()
-	}
-	log := r.file("log")
-	c, s, bodyErr, err := r.converse(ctx, r.patience(), func(out *os.File) (*client, error) {
-		return r.startClient(r.SSH.Command(d, t.Asked(), log, r.Connect, command), d.Env, t.Asked(), log, in, out)
-	}, body)
-	if err == nil {
-		n, why = c.finish(&s, bodyErr)
-	}
-	return s, n, why, err
+// start starts a client that runs a command on the host.
+func (r *Remote) start(d openssh.Destination, t record.Trial, log, command string, in, out *os.File) (*client, error) {
+	return r.startClient(r.SSH.Command(d, t.Asked(), log, r.Connect, command), d.Env, t.Asked(), log, in, out)
 }
 
 // login times one login; what it costs the server is not to be seen.
 func (r *Remote) login(ctx context.Context, t record.Trial) (record.Sample, error) {
-	mark := newMark()
-	var ready, cpu time.Duration
-	s, _, _, err := r.session(ctx, r.Destination, t, "echo "+mark, nil, func(c *client, out *os.File) error {
-		if _, err := awaitMark(out, mark); err != nil {
-			return err
-		}
-		ready = time.Since(c.Began)
-		err := c.awaitEnd(r.Connect)
-		if err == nil {
-			cpu = c.CPU()
-		}
-		return err
+	c, s, ready, trialErr, err := r.timed(ctx, r.patience(), func(command string, out *os.File) (*client, error) {
+		return r.start(r.Destination, t, r.file("log"), command, nil, out)
 	})
-	if s.Outcome == record.OK {
+	if err != nil {
+		return s, err
+	}
+	if c.finish(&s, trialErr); s.Outcome == record.OK {
+		cpu := c.CPU()
 		s.Phases = &record.Phases{LoginNS: ready, ClientCPUNS: &cpu}
 	}
-	return s, err
+	return s, nil
 }

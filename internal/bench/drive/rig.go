@@ -114,6 +114,19 @@ func (r *Rig) converse(ctx context.Context, limit time.Duration, start func(stdo
 	return c, s, bodyErr, nil
 }
 
+// timed times one login, until a command that does nothing has said so.
+func (r *Rig) timed(ctx context.Context, limit time.Duration, start func(command string, out *os.File) (*client, error)) (c *client, s record.Sample, ready time.Duration, bodyErr, err error) {
+	mark := newMark()
+	c, s, bodyErr, err = r.converse(ctx, limit, func(out *os.File) (*client, error) { return start("echo "+mark, out) }, func(c *client, out *os.File) error {
+		if _, err := awaitMark(out, mark); err != nil {
+			return err
+		}
+		ready = time.Since(c.Began)
+		return c.awaitEnd(r.Connect)
+	})
+	return c, s, ready, bodyErr, err
+}
+
 // negotiation reads and removes the debug log. The error is what is wrong with
 // the log itself, which is the peer's doing.
 func (c *client) negotiation() (openssh.Negotiation, error) {

@@ -11,11 +11,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -70,7 +71,7 @@ type Lane struct {
 	*proc.Child
 	in, out *os.File
 	said    *proc.Tail
-	log     *os.File // ssh's own, by ssh -v
+	log     *proc.Log // ssh's own, by ssh -v
 	limit   time.Duration
 
 	mu   sync.Mutex
@@ -84,7 +85,7 @@ type sending struct {
 	due  time.Time
 }
 
-// maxSaid is what is kept of what ssh says, in bytes: more than ssh -v has for a login.
+// maxSaid is what is kept of what ssh says on standard error, in bytes.
 const maxSaid = 64 << 10
 
 // Client is the ssh that lanes are made with, and where it leads.
@@ -117,16 +118,18 @@ func (c *Client) Open(ctx context.Context, name string) (*Lane, error) {
 }
 
 func (c *Client) open(ctx context.Context, w way) (*Lane, error) {
-	log, err := os.CreateTemp("", "sshpace-ping-")
+	path := filepath.Join(os.TempDir(), "sshpace-ping-"+rand.Text())
+	log, err := proc.OpenLog(path)
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(log.Name()) // ssh has it open
+	defer os.Remove(path) // ssh has it open
 	l := &Lane{Name: w.name, said: &proc.Tail{Max: maxSaid}, log: log, limit: c.Connect}
-	if err := c.start(l, w); err != nil {
+	if err := c.start(l, w, path); err != nil {
 		log.Close()
 		return nil, err
 	}
+	log.Follow(func() { proc.KillGroup(l.Cmd) })
 	if err := l.greet(ctx); err != nil {
 		l.Close()
 		return nil, err
@@ -135,11 +138,11 @@ func (c *Client) open(ctx context.Context, w way) (*Lane, error) {
 }
 
 // start starts ssh with pipes at both ends.
-func (c *Client) start(l *Lane, w way) error {
+func (c *Client) start(l *Lane, w way, log string) error {
 	d := c.Destination.With(w.settings...)
 	d.Instead = map[string]string{"RequestTTY": w.tty, "Compression": ""} // the latter as configured
 	leading := c.SSH.Leading(d, alg.Suite{}, c.Connect)
-	argv := slices.Concat(leading[:1], []string{"-v", "-E", l.log.Name()}, leading[1:], []string{"--", d.Host, "exec sh -c '" + w.remote + "'"})
+	argv := slices.Concat(leading[:1], []string{"-v", "-E", log}, leading[1:], []string{"--", d.Host, "exec sh -c '" + w.remote + "'"})
 	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
 		return err
@@ -187,8 +190,7 @@ func (l *Lane) failed(err error) error {
 	if !late && !l.Await(lastWords) {
 		l.Kill()
 	}
-	text, _ := io.ReadAll(io.NewSectionReader(l.log, 0, maxSaid))
-	n := openssh.ParseVerbose(string(text))
+	n := openssh.ParseVerbose(l.log.Rest())
 	why := openssh.Failure(n, l.said.String())
 	if late || why.Outcome == record.TimedOut && !n.LoggedIn {
 		why = n.Late(l.limit)

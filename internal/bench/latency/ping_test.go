@@ -188,6 +188,10 @@ func TestEveryEchoIsTold(t *testing.T) {
 	const lanes, runs = 8, 200
 	none := &proc.Child{Ended: make(chan struct{})} // there is no ssh
 	close(none.Ended)
+	log, err := proc.OpenLog(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range runs {
 		var all []*Lane
 		for range lanes {
@@ -195,7 +199,7 @@ func TestEveryEchoIsTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, &Lane{Name: "loop", Child: none, in: in, out: out, said: &proc.Tail{}})
+			all = append(all, &Lane{Name: "loop", Child: none, in: in, out: out, said: &proc.Tail{}, log: log})
 		}
 		told := 0
 		_, err := Run(t.Context(), all, Options{Interval: time.Millisecond, Count: 1, Grace: 10 * time.Second}, func(Echo) { told++ })

@@ -80,18 +80,21 @@ func pipeFlow(context.Context) (float64, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer unix.Close(ends[0])
-	return drain(func(buffer []byte) (int, error) {
-		for {
-			n, err := unix.Read(ends[0], buffer)
-			if errors.Is(err, unix.EINTR) {
-				continue
-			}
-			if n == 0 && err == nil {
-				err = io.EOF
-			}
-			return max(0, n), err
+	buffer, total := make([]byte, block), 0
+	for start := (time.Time{}); ; {
+		n, err := unix.Read(ends[0], buffer)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return 0, err
+		case n == 0:
+			return float64(total) / time.Since(start).Seconds(), nil
+		case start.IsZero():
+			start = time.Now() // the first bytes have come
+		default:
+			total += n
 		}
-	})
+	}
 }
 
 // loopbackFlow moves bytes through a TCP connection on loopback.
@@ -149,37 +152,16 @@ func TCP(ctx context.Context, by func(host, port string) (string, error), back b
 	}
 }
 
-// drain reads to the end and returns bytes per second, from the first byte on.
-func drain(read func([]byte) (int, error)) (float64, error) {
-	buffer := make([]byte, block)
-	total := 0
-	var start time.Time
-	for {
-		n, err := read(buffer)
-		if start.IsZero() {
-			start = time.Now()
-		} else {
-			total += n
-		}
-		if errors.Is(err, io.EOF) {
-			return float64(total) / time.Since(start).Seconds(), nil
-		}
-		if err != nil {
-			return 0, err
-		}
-	}
-}
-
 // disk writes a file of random bytes, has the kernel forget it, and reads it
 // with the block sizes of dd's default and of a large buffer. The file has no
 // name for longer than a moment: it goes when we do, however that is.
 func disk(ctx context.Context, o Options) ([]record.Measurement, error) {
 	if o.DiskDir == "" {
-		return nil, &absentError{"there is no directory to put a file into: name one"}
+		return nil, errors.New("there is no directory to put a file into: name one")
 	}
 	var fs unix.Statfs_t
 	if unix.Statfs(o.DiskDir, &fs) == nil && inMemory(fs) {
-		return nil, &absentError{o.DiskDir + " is in memory: name a directory on a disk"}
+		return nil, errors.New(o.DiskDir + " is in memory: name a directory on a disk")
 	}
 	f, err := os.CreateTemp(o.DiskDir, "sshpace-disk-")
 	if err != nil {

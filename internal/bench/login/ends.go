@@ -22,7 +22,6 @@ import (
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/relay"
-	"sshpace/internal/sys/tcp"
 )
 
 // Ends are the client and the server of logins, with a relay between them where
@@ -71,12 +70,7 @@ func (e *Ends) with(s *loopback.Server) (*Ends, error) {
 // relayTo puts a relay before our own server.
 func (e *Ends) relayTo(s *loopback.Server) (err error) {
 	e.server, e.traffic = s, &Traffic{}
-	o := relay.Options{Watch: e.traffic.Watch, Prompt: e.prompt}
-	if o.Listener, err = tcp.ListenOwn(); err != nil {
-		return err
-	}
-	host, port := s.Address()
-	if e.relay, err = relay.To(net.JoinHostPort(host, port), o); err != nil {
+	if e.relay, err = relay.To(net.JoinHostPort(s.Address()), relay.Options{Watch: e.traffic.Watch, Prompt: e.prompt}); err != nil {
 		return err
 	}
 	e.Destination.Port = uint16(e.relay.Port())
@@ -178,12 +172,7 @@ func shorter(a, b time.Duration) time.Duration {
 
 // over is the time of a login over a path, without waits for acknowledgements.
 func (e *Ends) over(ctx context.Context, rtt time.Duration, tries int) (least time.Duration, err error) {
-	listener, err := tcp.ListenOwn()
-	if err != nil {
-		return 0, err
-	}
-	host, port := e.server.Address()
-	r, err := relay.To(net.JoinHostPort(host, port), relay.Options{Listener: listener, Path: relay.Path{Delay: rtt / 2}, Prompt: true})
+	r, err := relay.To(net.JoinHostPort(e.server.Address()), relay.Options{Path: relay.Path{Delay: rtt / 2}, Prompt: true})
 	if err != nil {
 		return 0, err
 	}

@@ -14,10 +14,11 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/wire"
 	"sshpace/internal/sys/proc"
-	"sshpace/internal/sys/tcp"
-
 	"sshpace/internal/sys/safedir"
+	"sshpace/internal/sys/tcp"
 )
 
 // Server listens on loopback and starts a server process per connection.
@@ -50,6 +51,28 @@ type Conn struct {
 // with files in dir; what it writes to standard error goes to a file there.
 func Start(argv []string, spawner *proc.Spawner, dir *safedir.Workdir) (*Server, error) {
 	return listen(&Server{dir: dir, spawner: spawner, argv: argv, start: spawner.Start})
+}
+
+// Sshd is the command line by which an sshd serves one connection of a run, as c has it, with a
+// configuration of that name.
+func Sshd(ctx context.Context, sshd openssh.Program, c openssh.ServerConfig, keys Keys, dir *safedir.Workdir, name string) ([]string, error) {
+	c.HostKey, c.AuthorizedKeys, c.Home, c.StrictModes, c.PAM = keys.HostKey, keys.AuthorizedKeys, dir.Path, dir.Strict, openssh.Locked(c.User)
+	if _, err := sshd.Validate(ctx, c, dir.File(name)); err != nil {
+		return nil, err
+	}
+	return sshd.ServeOne(dir.File(name)), nil
+}
+
+// Greeting is what the server says first, for which it has so long.
+func (s *Server) Greeting(ctx context.Context, limit time.Duration) (wire.Greeting, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	greeting, err := wire.Probe(ctx, net.JoinHostPort(s.Address()))
+	if tail := s.LogTail(); err != nil && tail != "" {
+		err = fmt.Errorf("%w (server: %s)", err, tail)
+	}
+	s.Fresh(false)
+	return greeting, err
 }
 
 // On is the same server once more, on a port of its own, with all its processes on one

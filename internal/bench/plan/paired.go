@@ -20,7 +20,7 @@ const (
 	PairLength      = 60 * time.Millisecond
 	pairOverhead    = PairLength / 4 // that a turn takes beside its slice
 	roundTripsEach  = 10             // that a slice takes at least
-	roundTripsAwake = 3              // that a slice takes which wakes a connection
+	roundTripsAwake = 3              // of them, that a slice takes which wakes a connection
 	roundTripsTurns = 5              // that a turn takes beside: questions, answers, and opening TCP's window
 	slicesAwake     = 4              // about: until a connection is as fast as it can be
 )
@@ -107,7 +107,19 @@ func (p *paired) login() time.Duration { return cmp.Or(p.env.Login, usualLogin) 
 
 // awakes is about what a connection takes until it is as fast as it can be.
 func (p *paired) awakes() time.Duration {
-	return slicesAwake * time.Duration(len(p.Directions)) * max(PairLength, roundTripsAwake*p.env.RoundTrip)
+	return slicesAwake * time.Duration(len(p.Directions)) * Awakening(p.length(), p.env.RoundTrip)
+}
+
+// LongPath is the round trip from which on a connection is a long one.
+const LongPath = 2 * time.Millisecond
+
+// Awakening is how long a slice is that wakes a connection up whose slices have some length: on
+// a long path a few round trips show how fast it is.
+func Awakening(length, roundTrip time.Duration) time.Duration {
+	if roundTrip < LongPath {
+		return length
+	}
+	return length * roundTripsAwake / roundTripsEach
 }
 
 // length is how long a slice is.

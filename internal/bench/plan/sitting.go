@@ -26,14 +26,13 @@ const (
 	loginShare  = 0.2 // of the whole time
 	early       = 4   // passes before anything but short turns
 	roundPasses = 8   // of a round that the user counts
-	extraShare  = 0.3 // turns that go where they help most, beside one of each connection
 )
 
 // sitting plans turns of connections that are open together. First the cells
 // that identify base, cipher and MAC are opened and measured, which gives a
 // complete ranking within seconds; then the others as far as there is room; then
-// pass after pass every connection takes a turn in a new random order, those where
-// it helps most take another, some a long one, and logins come between passes. Where there is not room for all, several sittings follow each
+// pass after pass every connection takes a turn in a new random order, some of them
+// a long one, and logins come between passes. Where there is not room for all, several sittings follow each
 // other, and the reference cell is open in all of them.
 type sitting struct {
 	seating
@@ -42,17 +41,19 @@ type sitting struct {
 	pass     int // passes of this sitting
 	began    time.Duration
 
-	moving  time.Duration      // wall time of all turns
-	long    time.Duration      // of the long ones among them
-	longest int                // how many they are, of a connection in all its directions
-	longOf  map[alg.Suite]*int // long turns of a computation, but for leaders
-	worth   *worth
+	moving time.Duration      // wall time of all turns
+	long   time.Duration      // of the long ones among them
+	longs  int                // how many they are, of a connection in all its directions
+	longOf map[alg.Suite]*int // long turns of a computation, but for leaders
+
+	fitted   time.Duration // when the analyses were made
+	analyses map[record.Direction]*model.Analysis
 }
 
 // newSitting plans for as many connections at a time as there is room for.
 func newSitting(d design) *sitting {
-	s := &sitting{seating: newSeating(d), capacity: max(2, d.env.Capacity), longOf: map[alg.Suite]*int{}}
-	s.todo, s.worth = s.seats(), &worth{seating: &s.seating, analyses: map[record.Direction]*model.Analysis{}}
+	s := &sitting{seating: newSeating(d), capacity: max(2, d.env.Capacity), longOf: map[alg.Suite]*int{}, analyses: map[record.Direction]*model.Analysis{}}
+	s.todo = s.seats()
 	return s
 }
 
@@ -83,7 +84,7 @@ func (s *sitting) enough() bool {
 	switch {
 	case s.Rounds > 0 && s.rounds() >= s.Rounds && len(s.todo) == 0:
 		s.end(EndComplete)
-	case s.Precision > 0 && len(s.todo) == 0 && s.worth.precise(s.Precision/100) && s.logins.precise(s.Precision/100):
+	case s.Precision > 0 && len(s.todo) == 0 && s.precise(s.Precision/100) && s.logins.precise(s.Precision/100):
 		s.end(EndPrecision)
 	}
 	return s.ending != ""
@@ -105,7 +106,7 @@ func (s *sitting) rounds() int { return s.pass / roundPasses }
 func (s *sitting) nextPass() {
 	s.round, s.pass = s.round+1, s.pass+1
 	if s.pass > 1 {
-		s.worth.fit(s.elapsed)
+		s.fit(s.elapsed)
 	}
 	var steps []Step
 	for _, seat := range s.open {
@@ -113,7 +114,6 @@ func (s *sitting) nextPass() {
 			steps = append(steps, s.short(t, s.pass))
 		}
 	}
-	steps = append(steps, s.extra(len(steps))...)
 	steps = append(steps, s.longTurns()...)
 	s.queue = append(s.queue, sched.Shuffled(s.Seed, s.round, steps)...)
 	for _, t := range s.singles() {
@@ -137,7 +137,7 @@ func (s *sitting) affordable() int {
 	if s.long == 0 {
 		return 1 // shows what one takes
 	}
-	return int((steadyShare*float64(s.moving) - float64(s.long)) * float64(s.longest) / float64(s.long))
+	return int((steadyShare*float64(s.moving) - float64(s.long)) * float64(s.longs) / float64(s.long))
 }
 
 // longTurns are those for throughput: in every pass as many as the time allows, those first
@@ -153,7 +153,7 @@ func (s *sitting) longTurns() (steps []Step) {
 	}
 	for _, seat := range seats {
 		*s.timed(seat)++
-		s.longest++
+		s.longs++
 		for _, t := range seat.trials {
 			step := s.turn(t, SteadyLength)
 			step.Long = true
@@ -215,16 +215,48 @@ func (s *sitting) short(t record.Trial, n int) Step {
 	return s.turn(t, UsualLength)
 }
 
-// extra are further turns of the connections where they help most.
-func (s *sitting) extra(regular int) []Step {
-	if s.pass < early || len(s.todo) > 0 || s.Rounds > 0 {
-		return nil
+// refit is by how much the measuring time must have grown since the analyses
+// were made: what more slices change, they change ever more slowly.
+const refit = 2.0
+
+// fit brings the analyses up to date, if they are old.
+func (s *sitting) fit(elapsed time.Duration) {
+	if float64(elapsed) < refit*float64(s.fitted) || len(s.turns) == 0 {
+		return
 	}
-	var steps []Step
-	for _, t := range s.worth.wanted(s.open, int(extraShare*float64(regular))) {
-		steps = append(steps, s.short(t, s.pass+1))
+	s.fitted = elapsed
+	sittings := model.SittingsOf(s.trials, s.batches)
+	for _, d := range s.Directions {
+		s.analyses[d] = model.Analyse(d, s.computations(), sittings, s.env.Cores)
 	}
-	return steps
+}
+
+// ranked reports whether every cell is measured or predicted.
+func (s *sitting) ranked() bool {
+	for _, d := range s.Directions {
+		if a := s.analyses[d]; a == nil || !a.Complete() {
+			return false
+		}
+	}
+	return true
+}
+
+// precise reports whether all intervals that a report prints are within ± limit.
+func (s *sitting) precise(limit float64) bool {
+	for _, d := range s.Directions {
+		a := s.analyses[d]
+		if a == nil {
+			return false
+		}
+		for _, series := range []model.Series{a.Wall, a.Client, a.Server} {
+			for i, f := range series.Figures {
+				if f.Known() && series.Interval(i).HalfWidth() > limit {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // Moved tells the plan what a turn showed.
@@ -255,7 +287,7 @@ func (s *sitting) Progress() Progress {
 		phase = "identifying"
 	}
 	out := s.progress(phase, s.Estimate())
-	out.Done, out.Total, out.Ranked = len(s.turns)+s.logins.done(), s.cells(), s.worth.ranked()
+	out.Done, out.Total, out.Ranked = len(s.turns)+s.logins.done(), s.cells(), s.ranked()
 	return out
 }
 

@@ -26,10 +26,10 @@ type Bed struct {
 	Here    *Files                        // what is sent, in a private folder in which other files may be made
 	There   Place                         // the folder at the server
 	Helper  func(program string) []string // command line of a helper program of ours; nil: none at the server
-	Jump    func(b *Bed, o Options) (openssh.Destination, error)
-	Path    relay.Path             // that lies between client and server, if it is ours
-	Port    func() (string, error) // a free port at this end
-	Swept   []string               // what killed runs had left on the host, and is gone now
+	RTT     time.Duration                 // to a host; 0: unknown, or none
+	Path    relay.Path                    // that lies between client and server, if it is ours
+	Port    func() (string, error)        // a free port at this end
+	Swept   []string                      // what killed runs had left on the host, and is gone now
 	Programs
 }
 

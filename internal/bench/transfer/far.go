@@ -11,7 +11,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/shell"
@@ -22,15 +21,10 @@ import (
 
 // far is the end of a forwarded port that is at the server.
 type far interface {
-	// port is where it listens.
-	port() string
-	// connect connects to a port there instead.
-	connect(ctx context.Context, port string) error
-	// give sends the file, and take counts what comes.
-	give(from string) error
-	take() (int64, error)
-	// cut ends what waits for the other end.
-	cut()
+	port() string                                   // where it listens
+	connect(ctx context.Context, port string) error // to a port there instead
+	give(ctx context.Context, from string) error    // sends the file
+	take(ctx context.Context) (int64, error)        // counts what comes
 	close()
 }
 
@@ -51,66 +45,47 @@ func (b *Bed) farEnd(ctx context.Context, o Options, listens bool, from string, 
 type ownFar struct {
 	bed      *Bed
 	listener *tcp.OwnListener // nil: it connects
-
-	mu   sync.Mutex
-	conn *net.TCPConn
+	conn     *net.TCPConn
 }
 
 func (f *ownFar) port() string { return strconv.Itoa(f.listener.Addr().(*net.TCPAddr).Port) }
 
-func (f *ownFar) connect(ctx context.Context, port string) error {
-	conn, err := f.bed.dialed(ctx, port)
-	f.keep(conn)
+func (f *ownFar) connect(ctx context.Context, port string) (err error) {
+	f.conn, err = f.bed.dialed(ctx, port)
 	return err
 }
 
-// keep keeps the connection, to cut it.
-func (f *ownFar) keep(conn *net.TCPConn) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.conn = conn
-}
-
-// accepted is the connection.
-func (f *ownFar) accepted() (*net.TCPConn, error) {
+// accept waits for the connection, which ends with ctx.
+func (f *ownFar) accept(ctx context.Context) (err error) {
 	if f.listener != nil {
-		conn, err := f.listener.Accept()
-		if err != nil {
-			return nil, errors.New("the server opens no connection for it")
-		}
-		f.keep(conn.(*net.TCPConn))
+		defer context.AfterFunc(ctx, f.close)()
+		f.conn, err = accepted(f.listener)
 	}
-	return f.conn, nil
+	if err == nil {
+		context.AfterFunc(ctx, func() { f.conn.Close() })
+	}
+	return err
 }
 
-func (f *ownFar) give(from string) error {
-	conn, err := f.accepted()
-	if err != nil {
+func (f *ownFar) give(ctx context.Context, from string) error {
+	if err := f.accept(ctx); err != nil {
 		return err
 	}
-	return give(conn, from)
+	return give(f.conn, from)
 }
 
-func (f *ownFar) take() (int64, error) {
-	conn, err := f.accepted()
-	if err != nil {
+func (f *ownFar) take(ctx context.Context) (int64, error) {
+	if err := f.accept(ctx); err != nil {
 		return 0, err
 	}
-	return discard(conn)
+	return discard(f.conn)
 }
 
-func (f *ownFar) cut() {
+func (f *ownFar) close() {
 	if f.listener != nil {
 		f.listener.Close()
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.conn != nil {
-		f.conn.Close()
-	}
 }
-
-func (f *ownFar) close() { f.cut() }
 
 // farProgram is the other end of a forwarded port on a host, in Perl, which hardly
 // a host lacks: it listens and names its port, or reads from its standard input where
@@ -184,17 +159,16 @@ func (f *hostFar) connect(_ context.Context, port string) error {
 }
 
 // give does nothing: the program gives its file as soon as there is a connection.
-func (f *hostFar) give(string) error { return nil }
+func (f *hostFar) give(context.Context, string) error { return nil }
 
-func (f *hostFar) take() (int64, error) {
+func (f *hostFar) take(ctx context.Context) (int64, error) {
+	defer context.AfterFunc(ctx, func() { f.out.Close() })()
 	text, err := f.told("took ")
 	if err != nil {
 		return 0, err
 	}
 	return strconv.ParseInt(text, 10, 64)
 }
-
-func (f *hostFar) cut() { f.out.Close() }
 
 func (f *hostFar) close() {
 	f.in.Close()

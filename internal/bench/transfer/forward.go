@@ -66,20 +66,22 @@ func (b *Bed) forward(ctx context.Context, o Options, flag string, size int64) (
 	return b.Around(ctx, b.forwarding(o, flag, spec), func(ctx context.Context, said func() string) (err error) {
 		ctx, over := unlessRefused(ctx, said)
 		defer over(&err)
-		defer context.AfterFunc(ctx, func() { near.Close(); far.cut() })()
+		defer context.AfterFunc(ctx, func() { near.Close() })()
 		conn, err := b.nearEnd(ctx, port, near, far, said)
 		if err != nil {
 			return &Failure{"ssh " + flag, "no data came through the forwarded port: " + err.Error()}
 		}
 		defer conn.Close()
 		defer context.AfterFunc(ctx, func() { conn.Close() })()
-		give, take := func() error { return give(conn, from) }, far.take
-		if o.Direction == record.Download {
-			give, take = func() error { return far.give(from) }, func() (int64, error) { return discard(conn) }
-		}
+		var got int64
 		sent := make(chan error, 1)
-		go func() { sent <- give() }()
-		got, err := take()
+		if o.Direction == record.Download {
+			go func() { sent <- far.give(ctx, from) }()
+			got, err = discard(conn)
+		} else {
+			go func() { sent <- give(conn, from) }()
+			got, err = far.take(ctx)
+		}
 		if err = errors.Join(err, <-sent); err != nil {
 			return &Failure{"forwarded port", err.Error()}
 		}
@@ -99,7 +101,12 @@ func (b *Bed) nearEnd(ctx context.Context, port string, near *tcp.OwnListener, f
 	if err := far.connect(ctx, port); err != nil {
 		return nil, err
 	}
-	conn, err := near.Accept()
+	return accepted(near)
+}
+
+// accepted is the connection that comes out of a forwarded port.
+func accepted(l *tcp.OwnListener) (*net.TCPConn, error) {
+	conn, err := l.Accept()
 	if err != nil {
 		return nil, errors.New("the server opens no connection for it")
 	}

@@ -15,7 +15,7 @@ import (
 
 // streams moves bytes over several connections at once.
 func (b *Bed) streams(ctx context.Context, o Options, size int64) (Reading, error) {
-	return b.side(ctx, o, slices.Repeat([]openssh.Destination{b.destination(o)}, o.Streams), size)
+	return b.side(ctx, o, size, slices.Repeat([]openssh.Destination{b.destination(o)}, o.Streams)...)
 }
 
 // multiplex moves bytes through several sessions of one connection: a master
@@ -35,7 +35,7 @@ func (b *Bed) multiplex(ctx context.Context, o Options, size int64) (Reading, er
 			return &Failure{"ssh", "the connection to share could not be opened"}
 		}
 		var err error
-		inner, err = b.side(ctx, o, slices.Repeat([]openssh.Destination{client}, o.Streams), size)
+		inner, err = b.side(ctx, o, size, slices.Repeat([]openssh.Destination{client}, o.Streams)...)
 		return err
 	})
 	return Reading{Wall: inner.Wall, Client: inner.Client + outer.Client, Server: outer.Server}, err

@@ -118,7 +118,6 @@ func (p *Peer) serve() error {
 // Message numbers (RFC 4250 section 4.1).
 const (
 	MsgIgnore        = 2
-	MsgKexInit       = 20
 	MsgNewKeys       = 21
 	MsgLoginSuccess  = 52
 	MsgBanner        = 53
@@ -129,7 +128,6 @@ const (
 	MsgOpened        = 91
 	MsgWindow        = 93
 	MsgData          = 94
-	MsgErrorData     = 95
 	MsgEOF           = 96
 	MsgClose         = 97
 	MsgRequest       = 98
