@@ -45,30 +45,30 @@ ssh/knownhosts/check: base/alg base/shell base/wildcard ssh/knownhosts ssh/known
 ssh/knownhosts/index: base/sched base/wildcard ssh/knownhosts
 ssh/knownhosts/tidy: base/fault base/host base/sched base/shell base/wildcard ssh/conf ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index sys/safedir
 ssh/mux: base/termsafe fleet ssh/channel ssh/session
-ssh/oldserver: ssh/wire
+ssh/oldserver:
 ssh/openssh: base/alg base/fault base/shell record ssh/conf ssh/knownhosts ssh/knownhosts/check sys/file sys/proc
 ssh/reach: base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route sys/safedir
 ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/wire sys/proc
 ssh/session: base/sched fleet ssh/channel
 ssh/sftp: base/sched
-ssh/sshtest: base/waittest ssh/channel ssh/conf ssh/knownhosts
+ssh/sshtest: base/waittest ssh/channel ssh/conf ssh/knownhosts ssh/oldserver
 ssh/transport: base/alg ssh/channel
-ssh/wire: base/alg ssh/openssh ssh/transport
+ssh/wire: base/alg ssh/oldserver ssh/openssh ssh/transport
 bench/advise: base/alg base/fault base/stats bench/rank record sys/file
 bench/apply: base/alg base/fault base/shell base/termsafe base/unit bench/advise bench/loopback bench/rank record ssh/conf ssh/openssh ssh/route sys/file sys/safedir
-bench/benchtest: base/alg base/unit bench/plan bench/rank record show/document
+bench/benchtest: base/alg base/unit bench/lab bench/plan bench/rank record show/document
 bench/campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live show/report ssh/openssh sys/terminal
 bench/compare: base/alg base/fault base/shell base/stats base/unit bench/rank record record/store
 bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats base/unit base/wildcard bench/hostkeys bench/latency bench/limits bench/login bench/loopback bench/testbed record ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
-bench/drive: base/alg base/text base/unit bench/flow bench/loopback record ssh/openssh sys/proc sys/safedir
+bench/drive: base/alg base/sched base/text base/unit bench/flow bench/lab bench/loopback bench/plan record ssh/openssh sys/proc sys/safedir
 bench/flow: base/shell sys/proc
 bench/hostinfo: base/unit record sys/proc
 bench/hostkeys: base/sched base/stats ssh/conf ssh/knownhosts ssh/knownhosts/index sys/proc
 bench/lab: base/alg bench/plan record
 bench/latency: base/alg base/fault base/sched base/stats record ssh/openssh sys/proc
 bench/limits: base/alg base/sched base/unit record record/legacylog
-bench/login: base/alg base/sched base/stats bench/loopback bench/testbed record ssh/knownhosts ssh/openssh sys/proc sys/relay sys/tcp
-bench/loopback: sys/proc sys/safedir sys/tcp
+bench/login: base/alg base/sched base/stats bench/loopback bench/testbed record ssh/knownhosts ssh/openssh sys/proc sys/relay sys/safedir
+bench/loopback: ssh/openssh ssh/wire sys/proc sys/safedir sys/tcp
 bench/model: base/alg base/stats record
 bench/plan: base/alg base/sched base/stats bench/model record
 bench/programs: base/alg base/fault bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/file sys/proc sys/relay sys/safedir sys/tcp

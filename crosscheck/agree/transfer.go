@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
+
+	"sshpace/crosscheck/daemon"
 )
 
 const (
@@ -198,10 +198,10 @@ func gone(pid int) error {
 // server is an ordinary sshd on loopback.
 type server struct {
 	options
-	dir, port, user string
-	file            string   // of the data
-	random          *os.File // of which it is another name, with -data random
-	daemon          *exec.Cmd
+	dir, user string
+	file      string   // of the data
+	random    *os.File // of which it is another name, with -data random
+	daemon    *daemon.Sshd
 }
 
 func newServer(o options, dir string) (*server, error) {
@@ -215,11 +215,6 @@ func newServer(o options, dir string) (*server, error) {
 			return nil, err
 		}
 		s.file = fmt.Sprintf("/proc/self/fd/%d", s.random.Fd())
-	}
-	for _, key := range []string{"host", "user"} {
-		if err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, key)).Run(); err != nil {
-			return nil, err
-		}
 	}
 	if err := s.start(); err != nil {
 		s.close()
@@ -243,14 +238,8 @@ func randomFile() (*os.File, error) {
 	return f, nil
 }
 
-// start starts sshd and waits until it listens.
+// start starts sshd with every cipher and MAC.
 func (s *server) start() error {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	s.port = strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-	l.Close()
 	ciphers, err := exec.Command(s.ssh, "-Q", "cipher").Output()
 	if err != nil {
 		return err
@@ -259,31 +248,14 @@ func (s *server) start() error {
 	if err != nil {
 		return err
 	}
-	config := fmt.Sprintf("Port %s\nListenAddress 127.0.0.1\nHostKey %s/host\nAuthorizedKeysFile %s/user.pub\nPidFile none\nUsePAM no\nUseDNS no\nStrictModes no\nCiphers %s\nMACs %s\n",
-		s.port, s.dir, s.dir, list(ciphers), list(macs))
-	path := filepath.Join(s.dir, "config")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		return err
-	}
-	s.daemon = exec.Command(s.sshd, "-D", "-f", path)
-	if err := s.daemon.Start(); err != nil {
-		return err
-	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		c, err := net.Dial("tcp4", "127.0.0.1:"+s.port)
-		if err == nil {
-			return c.Close()
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("sshd does not listen: %w", err)
-		}
-	}
+	s.daemon, err = daemon.Start(s.sshd, s.dir, "Ciphers "+list(ciphers), "MACs "+list(macs))
+	return err
 }
 
 func list(lines []byte) string { return strings.Join(strings.Fields(string(lines)), ",") }
 
 func (s *server) command(c cell, remote string) *exec.Cmd {
-	argv := []string{"-F", "/dev/null", "-p", s.port, "-l", s.user, "-i", filepath.Join(s.dir, "user"), "-o", "IdentitiesOnly=yes",
+	argv := []string{"-F", "/dev/null", "-p", s.daemon.Port, "-l", s.user, "-i", s.daemon.Key, "-o", "IdentitiesOnly=yes",
 		"-o", "IdentityAgent=none", "-o", "StrictHostKeyChecking=accept-new", "-o", "UserKnownHostsFile=" + filepath.Join(s.dir, "known"),
 		"-o", "LogLevel=ERROR", "-o", "KexAlgorithms=curve25519-sha256", "-o", "Ciphers=" + c.Cipher}
 	if c.MAC != "" {
@@ -294,8 +266,7 @@ func (s *server) command(c cell, remote string) *exec.Cmd {
 
 func (s *server) close() {
 	if s.daemon != nil {
-		_ = s.daemon.Process.Kill()
-		_ = s.daemon.Wait()
+		s.daemon.Close()
 	}
 	s.random.Close() // nil is an error that does not matter
 }

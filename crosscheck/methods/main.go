@@ -33,6 +33,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sshpace/crosscheck/daemon"
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/flow"
@@ -122,9 +123,9 @@ func swallow() {
 
 // lab is a folder in memory with keys, two files, and an sshd.
 type lab struct {
-	dir, port, me, self string
-	size                int
-	sshd                *exec.Cmd
+	*daemon.Sshd
+	dir, me, self string
+	size          int
 }
 
 func newLab(size int) (*lab, error) {
@@ -136,22 +137,11 @@ func newLab(size int) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{dir: dir, self: self, me: me.Username, size: size, port: strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)}
-	listener.Close()
-	for _, key := range []string{"host", "user"} {
-		if err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, key)).Run(); err != nil {
-			return nil, err
-		}
-	}
-	config := fmt.Sprintf("Port %s\nListenAddress 127.0.0.1\nHostKey %s/host\nAuthorizedKeysFile %s/user.pub\nStrictModes no\nPidFile none\nUsePAM no\nSetEnv HOME=%s\nSubsystem sftp internal-sftp\nMaxStartups 100\n", l.port, dir, dir, dir)
+	l := &lab{dir: dir, self: self, me: me.Username, size: size}
 	random := make([]byte, 1<<20)
 	urandom, err := os.Open("/dev/urandom")
 	if err == nil {
@@ -160,35 +150,24 @@ func newLab(size int) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, text := range map[string][]byte{"conf": []byte(config), "short": random[:1], "long": bytes.Repeat(random, size>>20)} {
+	for name, text := range map[string][]byte{"short": random[:1], "long": bytes.Repeat(random, size>>20)} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			return nil, err
 		}
 	}
-	l.sshd = exec.Command("/usr/sbin/sshd", "-D", "-f", filepath.Join(dir, "conf"))
-	if err := l.sshd.Start(); err != nil {
-		return nil, err
-	}
-	for range 100 {
-		if conn, err := net.Dial("tcp", "127.0.0.1:"+l.port); err == nil {
-			conn.Close()
-			return l, nil
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return nil, fmt.Errorf("sshd does not answer")
+	l.Sshd, err = daemon.Start("/usr/sbin/sshd", dir, "SetEnv HOME="+dir, "Subsystem sftp internal-sftp", "MaxStartups 100")
+	return l, err
 }
 
 func (l *lab) close() {
-	_ = l.sshd.Process.Kill()
-	_ = l.sshd.Wait()
+	l.Sshd.Close()
 	_ = os.RemoveAll(l.dir)
 }
 
 // options lead ssh and scp to the lab; scp spells the port its own way.
 func (l *lab) options(port string) []string {
 	return []string{
-		"-F", "/dev/null", port, l.port, "-i", l.dir + "/user", "-o", "User=" + l.me, "-o", "StrictHostKeyChecking=no",
+		"-F", "/dev/null", port, l.Port, "-i", l.Key, "-o", "User=" + l.me, "-o", "StrictHostKeyChecking=no",
 		"-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "Ciphers=" + cipher, "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none",
 	}
 }

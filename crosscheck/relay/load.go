@@ -8,13 +8,13 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"sshpace/crosscheck/daemon"
 	"sshpace/internal/sys/relay"
 )
 
@@ -174,13 +174,18 @@ func pour(path relay.Path) (lateness, error) {
 
 // transfer has ssh send zeros to an sshd.
 func transfer(path relay.Path) (lateness, error) {
-	server, err := newServer()
+	dir, err := os.MkdirTemp("", "crosscheck-")
 	if err != nil {
 		return nil, err
 	}
-	defer server.end()
+	defer os.RemoveAll(dir)
+	server, err := daemon.Start("/usr/sbin/sshd", dir)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Close()
 	var passed seen
-	r, err := relay.To("127.0.0.1:"+server.port, relay.Options{Path: path, Watch: passed.watch})
+	r, err := relay.To("127.0.0.1:"+server.Port, relay.Options{Path: path, Watch: passed.watch})
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +193,7 @@ func transfer(path relay.Path) (lateness, error) {
 	const login = time.Second
 	ctx, cancel := context.WithTimeout(context.Background(), login+turn)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "ssh", "-F", "none", "-p", fmt.Sprint(r.Port()), "-i", server.key, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
+	cmd := exec.CommandContext(ctx, "ssh", "-F", "none", "-p", fmt.Sprint(r.Port()), "-i", server.Key, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
 		"-o", "LogLevel=ERROR", "-o", "Ciphers=aes128-gcm@openssh.com", "127.0.0.1", "cat >/dev/null")
 	zeros, err := os.Open("/dev/zero")
 	if err != nil {
@@ -209,44 +214,4 @@ func transfer(path relay.Path) (lateness, error) {
 		}
 	}
 	return late, nil
-}
-
-// server is an sshd of ours.
-type server struct {
-	port, key string
-	end       func()
-}
-
-func newServer() (s server, err error) {
-	dir, err := os.MkdirTemp("", "crosscheck-")
-	if err != nil {
-		return s, err
-	}
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return s, err
-	}
-	_, s.port, _ = net.SplitHostPort(l.Addr().String())
-	l.Close()
-	s.key = filepath.Join(dir, "key")
-	if err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", s.key).Run(); err != nil {
-		return s, err
-	}
-	config := fmt.Sprintf("ListenAddress 127.0.0.1:%s\nHostKey %s\nAuthorizedKeysFile %s.pub\nStrictModes no\nPidFile none\nUsePAM no\n", s.port, s.key, s.key)
-	if err := os.WriteFile(dir+"/config", []byte(config), 0o600); err != nil {
-		return s, err
-	}
-	cmd := exec.Command("/usr/sbin/sshd", "-D", "-f", dir+"/config")
-	if err := cmd.Start(); err != nil {
-		return s, err
-	}
-	s.end = func() { _ = cmd.Process.Kill(); _ = os.RemoveAll(dir) }
-	for range 100 {
-		if conn, err := net.Dial("tcp4", "127.0.0.1:"+s.port); err == nil {
-			return s, conn.Close()
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	s.end()
-	return s, fmt.Errorf("sshd does not answer")
 }

@@ -105,7 +105,7 @@ type Limit struct {
 type Evidence struct {
 	BytesPerSecond float64       `json:"bytes_per_s"`
 	Compressed     bool          `json:"compressed,omitempty"` // by ssh
-	RTTNS          time.Duration `json:"rtt_ns,omitempty"`     // of a byte through the session and back
+	RTTNS          time.Duration `json:"rtt_ns,omitempty"`     // of the path that is ours, or of a question to the host
 	TCPRTTNS       time.Duration `json:"tcp_rtt_ns,omitempty"` // of the client's connection, the least
 	ClientShare    *float64      `json:"client_cpu_share,omitempty"`
 	ClientWaits    *float64      `json:"client_wait_share,omitempty"` // runnable, but not running
@@ -115,7 +115,6 @@ type Evidence struct {
 	Cores          int           `json:"cores,omitempty"`             // of this machine, where both sides run on it
 	OwnCores       int           `json:"own_cores,omitempty"`         // of this machine, wherever the server is
 	BusyCores      float64       `json:"busy_cores,omitempty"`        // of this machine, whoever kept them busy
-	SocketBusy     *float64      `json:"socket_busy_share,omitempty"` // the sender's socket had something to send
 	Retransmitted  float64       `json:"retransmitted_share,omitempty"`
 	SourceEmpty    *float64      `json:"source_empty_share,omitempty"` // the client had nothing to read
 	SinkFull       *float64      `json:"sink_full_share,omitempty"`    // nobody took what had arrived

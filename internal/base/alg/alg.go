@@ -192,3 +192,9 @@ func SoundFirst(kind Kind, names []string) []string {
 	}
 	return slices.SortedStableFunc(slices.Values(names), func(a, b string) int { return cmp.Compare(standing(a), standing(b)) })
 }
+
+// CheapKex are common key exchanges that cost little, the cheapest first.
+var CheapKex = []string{
+	"curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256", "mlkem768x25519-sha256",
+	"sntrup761x25519-sha512", "sntrup761x25519-sha512@openssh.com",
+}

@@ -50,3 +50,20 @@ func After(ctx context.Context, grace func() time.Duration, f func()) (stop func
 
 // Until waits for a point in time; false says that ctx has ended.
 func Until(ctx context.Context, at time.Time) bool { return For(ctx, time.Until(at)) }
+
+// Pace keeps what is done one after the other so far apart, from the end of one to the beginning
+// of the next.
+type Pace struct {
+	Apart time.Duration
+	ended time.Time // the last one
+}
+
+// Await waits until the next one is due; false says that ctx has ended.
+func (p *Pace) Await(ctx context.Context) bool { return Until(ctx, p.ended.Add(p.Apart)) }
+
+// Ended says that one has.
+func (p *Pace) Ended() {
+	if p.Apart > 0 { // else many may go on at a time
+		p.ended = time.Now()
+	}
+}

@@ -3,8 +3,10 @@
 package benchtest
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"sshpace/internal/base/alg"
@@ -62,6 +64,7 @@ var kexes = map[string]float64{ // ms of login
 
 // Offer is the whole offer of OpenSSH 9.2: 10 ciphers, 16 MACs, 14 key exchanges.
 func Offer() alg.Offer {
+	sorted := func(m map[string]float64) []string { return slices.Sorted(maps.Keys(m)) }
 	return alg.Offer{Ciphers: sorted(ciphers), MACs: sorted(macs), Kex: sorted(kexes)}
 }
 
@@ -111,10 +114,11 @@ func fixed(cell alg.Suite) float64 {
 // Run carries out one trial. The time that it takes is the sample's ElapsedNS.
 func (m *Machine) Run(t record.Trial) record.Sample {
 	if m.random == nil {
-		m.random, m.block = rand.New(rand.NewPCG(m.Seed, 7)), map[int]float64{}
+		m.begin(7)
 	}
 	m.trials++
-	s := record.Sample{Trial: t.ID, Got: t.Want, Outcome: record.OK}
+	asked := t.Asked()
+	s := record.Sample{Trial: t.ID, Got: alg.NewSuite(asked.Cipher, asked.MAC, asked.Kex), Outcome: record.OK}
 	if m.random.Float64() < m.Fail {
 		s.Outcome, s.ElapsedNS = record.Refused, 20*time.Millisecond
 		return s
@@ -128,6 +132,20 @@ func (m *Machine) Run(t record.Trial) record.Sample {
 		s.Bytes, s.ElapsedNS = t.SizeBytes, time.Duration(seconds)
 	}
 	return s
+}
+
+// begin makes the chance anew, one of several.
+func (m *Machine) begin(stream uint64) {
+	m.random, m.block = rand.New(rand.NewPCG(m.Seed, stream)), map[int]float64{}
+}
+
+// file is an empty one of the machine.
+func (m *Machine) file(c record.Campaign) *record.File {
+	f := &record.File{Campaign: c, Trials: map[int]record.Trial{}}
+	f.Campaign.Format = record.FormatVersion
+	f.Campaign.Combos = alg.Fold(c.Offer).Combinations()
+	f.Environment.Cores = m.cores()
+	return f
 }
 
 func (m *Machine) noise(deviation float64) float64 {

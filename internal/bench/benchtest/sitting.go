@@ -1,7 +1,6 @@
 package benchtest
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -62,6 +61,11 @@ type weather struct {
 	slow   float64       // of the burst; 0 in a calm
 }
 
+// weather is that of the machine, which begins at some point of its slow changes.
+func (m *Machine) weather() *weather {
+	return &weather{of: m.Neighbours, random: m.random, phase: 2 * math.Pi * m.random.Float64()}
+}
+
 // burst is the mean length of one.
 const burst = 30 * time.Millisecond
 
@@ -83,11 +87,8 @@ func (w *weather) at(now time.Duration) float64 {
 
 // Sit runs one sitting and returns the file that a lab would have written.
 func (m *Machine) Sit(c record.Campaign, s Sitting) *record.File {
-	m.random, m.block = rand.New(rand.NewPCG(m.Seed, 11)), map[int]float64{}
-	f := &record.File{Campaign: c, Trials: map[int]record.Trial{}}
-	f.Campaign.Format = record.FormatVersion
-	f.Campaign.Combos = alg.Fold(c.Offer).Combinations()
-	f.Environment.Cores = m.cores()
+	m.begin(11)
+	f := m.file(c)
 	own := map[int]float64{} // factor of each connection
 	for i, t := range s.trials() {
 		t.ID, t.Target, t.Block = i+1, c.Target, 1
@@ -156,7 +157,7 @@ func (s Sitting) trials() (out []record.Trial) {
 // turns gives every connection a slice per round, three if it is held out, in random
 // order.
 func (m *Machine) turns(f *record.File, s Sitting, own map[int]float64) {
-	w := &weather{of: m.Neighbours, random: m.random, phase: 2 * math.Pi * m.random.Float64()}
+	w := m.weather()
 	var ids []int
 	for id, t := range f.Trials {
 		ids = append(ids, id)
@@ -205,54 +206,3 @@ func (m *Machine) slice(t record.Trial, s Sitting, own, slow float64, long bool)
 	}
 	return out
 }
-
-// Sitter opens simulated connections and lets one at a time move data, as a driver
-// does, but without taking any time.
-type Sitter struct {
-	*Machine
-	weather *weather
-	own     map[int]float64 // factor of each connection
-	now     time.Duration
-}
-
-// NewSitter is a driver of the machine.
-func NewSitter(m *Machine) *Sitter {
-	m.random = rand.New(rand.NewPCG(m.Seed, 13))
-	w := &weather{of: m.Neighbours, random: m.random, phase: 2 * math.Pi * m.random.Float64()}
-	return &Sitter{Machine: m, weather: w, own: map[int]float64{}}
-}
-
-// Open opens connections.
-func (s *Sitter) Open(_ context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error {
-	for _, t := range trials {
-		s.own[t.ID] = s.noise(s.Connection)
-		if err := each(t, record.Sample{Trial: t.ID, Got: t.Want, Outcome: record.OK}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// steady slices have a steady part.
-const steady = 32 * time.Millisecond
-
-// Slice lets one connection move data.
-func (s *Sitter) Slice(_ context.Context, t record.Trial, length time.Duration) (out record.Slice, lost string, err error) {
-	out = s.slice(t, Sitting{Slice: length, ExcessNS: 70e3}, s.own[t.ID], s.weather.at(s.now), false)
-	if length > steady {
-		out.Steady = half(out)
-	}
-	s.now += out.WallNS
-	return out, "", nil
-}
-
-// Close does nothing.
-func (s *Sitter) Close(...int) map[int]int { return nil }
-
-// Run carries out a trial that has a connection of its own.
-func (s *Sitter) Run(_ context.Context, t record.Trial) (record.Sample, error) {
-	return s.Machine.Run(t), nil
-}
-
-// Elapsed is the simulated time so far.
-func (s *Sitter) Elapsed() time.Duration { return s.now }

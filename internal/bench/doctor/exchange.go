@@ -57,31 +57,22 @@ func (p *Patient) exchanges(ctx context.Context) error {
 	return nil
 }
 
-// cheap are key exchanges that cost little, the cheapest first, in classes of
-// equal cost.
-var cheap = [][]string{
-	{"curve25519-sha256", "curve25519-sha256@libssh.org"}, {"ecdh-sha2-nistp256"},
-	{"mlkem768x25519-sha256"}, {"sntrup761x25519-sha512", "sntrup761x25519-sha512@openssh.com"},
-}
-
 // cheaper is a key exchange of both sides that costs less than the present one:
 // as safe, too, if there is one.
 func cheaper(present string, both []string) (name string, safe bool) {
 	now, known := alg.Lookup(alg.Kex, present)
-	for _, class := range cheap {
-		if slices.Contains(class, present) {
+	for _, candidate := range alg.CheapKex {
+		if alg.Canonical(alg.Kex, candidate) == alg.Canonical(alg.Kex, present) {
 			break
 		}
-		for _, candidate := range class {
-			a, ok := alg.Lookup(alg.Kex, candidate)
-			if !ok || !slices.Contains(both, candidate) {
-				continue
-			}
-			if known && (a.PostQuantum || !now.PostQuantum) {
-				return candidate, true
-			}
-			name = cmp.Or(name, candidate)
+		a, ok := alg.Lookup(alg.Kex, candidate)
+		if !ok || !slices.Contains(both, candidate) {
+			continue
 		}
+		if known && (a.PostQuantum || !now.PostQuantum) {
+			return candidate, true
+		}
+		name = cmp.Or(name, candidate)
 	}
 	return name, false
 }

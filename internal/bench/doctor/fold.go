@@ -16,48 +16,38 @@ func fold(all []*trace) (l Logins) {
 	if len(all) == 0 {
 		return l
 	}
+	l.Keys = keys(all)
+	for span, to := range map[login.Phase]*stats.Interval{
+		whole: &l.Whole, cpu: &l.ClientCPU, connecting: &l.RoundTrip, lookup: &l.Lookup, kerberos: &l.GSSAPI, login.TCP: &l.TCP, login.Version: &l.Version,
+		hostKey: &l.HostKey, exchange: &l.Exchange, known: &l.Query, signing: &l.Signing, entry: &l.Entry, login.Service: &l.Service,
+		login.AuthNone: &l.Request, login.Channel: &l.Session, login.Exec: &l.Exec, login.Command: &l.Command,
+	} {
+		*to = figure(all, span)
+	}
 	last := all[len(all)-1]
-	over := func(span func(*trace) time.Duration) stats.Interval { return figure(all, span) }
-	phase := func(p login.Phase) stats.Interval {
-		return over(func(t *trace) time.Duration {
-			if d, told := t.spans[p]; told {
-				return d
-			}
-			return unknown
-		})
+	if l.Proxy, l.User = last.proxy, last.user; last.proxied {
+		l.RoundTrip = l.Exec
 	}
-	l.Whole = over(func(t *trace) time.Duration { return t.whole })
-	l.ClientCPU = over(func(t *trace) time.Duration { return t.cpu })
-	l.RoundTrip = over(func(t *trace) time.Duration { return t.tcp })
-	if last.jump {
-		l.RoundTrip = phase(login.Exec)
+	if l.Proxy != "" {
+		l.TCP = stats.Interval{}
 	}
-	l.Lookup = over(func(t *trace) time.Duration { return t.lookup })
-	l.GSSAPI = over(func(t *trace) time.Duration { return t.gssapi })
-	if l.Proxy, l.User = last.proxy, last.user; l.Proxy == "" {
-		l.TCP = phase(login.TCP)
-	}
-	l.Version = phase(login.Version)
-	l.HostKey = over(func(t *trace) time.Duration { return t.ordering + t.spans[login.HostKey] })
-	l.Exchange = over(func(t *trace) time.Duration {
-		return t.spans[login.KexInit] + t.spans[login.Kex] + t.spans[login.NewKeys] - t.ordering
-	})
-	l.Query = over(func(t *trace) time.Duration { return t.query })
-	l.Signing = over(func(t *trace) time.Duration { return t.signing })
-	l.Entry = over(func(t *trace) time.Duration { return t.entry })
-	l.Service, l.Request = phase(login.Service), phase(login.AuthNone)
-	l.Session, l.Exec, l.Command = phase(login.Channel), phase(login.Exec), phase(login.Command)
 	n := last.negotiation
 	l.Address, l.Kex, l.Cipher, l.MAC, l.Zipped, l.Offered = last.address, n.Got.Kex, n.Got.Cipher, n.Got.MAC, last.zipped, n.Server
-	l.Failed, l.Commands, l.Keys = attempts(all), commands(all), keys(all)
+	l.Failed, l.Commands = slices.Clone(all[0].failed), slices.Clone(all[0].commands)
+	for i, a := range l.Failed { // addresses that every login tried in vain
+		l.Failed[i].Took = figure(all, nth(i, a.Address))
+	}
+	for i, c := range l.Commands {
+		l.Commands[i].Took = figure(all, nth(i, c.Text))
+	}
 	return l
 }
 
 // figure is the median of a span over the logins that tell of it.
-func figure(all []*trace, span func(*trace) time.Duration) stats.Interval {
+func figure(all []*trace, span login.Phase) stats.Interval {
 	var told []time.Duration
 	for _, t := range all {
-		if d := span(t); d != unknown {
+		if d, is := t.spans[span]; is {
 			told = append(told, d)
 		}
 	}
@@ -73,40 +63,11 @@ func middle(all []time.Duration) stats.Interval {
 	return stats.MedianInterval(xs)
 }
 
-// attempts are the addresses that every login tried in vain.
-func attempts(all []*trace) (out []Attempt) {
-	for i, a := range all[0].failed {
-		took := figure(all, func(t *trace) time.Duration {
-			if i < len(t.failed) && t.failed[i].address == a.address {
-				return t.failed[i].took
-			}
-			return unknown
-		})
-		out = append(out, Attempt{a.address, a.why, took})
-	}
-	return out
-}
-
-// commands are those of Match exec. ssh runs each once in every pass over its
-// files, so that the same line may count twice.
-func commands(all []*trace) (out []Command) {
-	for i, c := range all[0].commands {
-		took := figure(all, func(t *trace) time.Duration {
-			if i < len(t.commands) && t.commands[i].text == c.text {
-				return t.commands[i].took
-			}
-			return unknown
-		})
-		out = append(out, Command{c.text, c.file, c.line, took})
-	}
-	return out
-}
-
 // keys are those of the last login: what an agent holds does not change in
 // between.
 func keys(all []*trace) (k Keys) {
 	last := all[len(all)-1]
-	k.Took = figure(all, func(t *trace) time.Duration { return t.offering })
+	k.Took = figure(all, offering)
 	for _, line := range last.vain {
 		name, _, _ := keyOf(line)
 		k.Vain = append(k.Vain, name)

@@ -95,12 +95,12 @@ func (p *Patient) transfer(ctx context.Context, connections int, settings ...str
 		}
 	}()
 	for range connections {
-		if !p.due(ctx) {
+		if !p.pace.Await(ctx) {
 			return t
 		}
 		p.Progress("a short transfer " + strings.Join(settings, " "))
 		l, err := c.OpenLoad(ctx, latency.Upload)
-		p.last = time.Now()
+		p.pace.Ended()
 		if err != nil {
 			return t
 		}

@@ -12,6 +12,8 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/sched"
+	"sshpace/internal/bench/login"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
@@ -82,9 +84,8 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	for _, jump := range found.Host.ProxyJump() {
 		facts.Jumps = append(facts.Jumps, jump.Name)
 	}
-	patient := &Patient{SSH: ssh, Connect: p.Connect, Dir: p.Dir.Path, Pause: openssh.HostPause, Logins: hostLogins, Progress: p.Progress}
-	patient.Destination = router.ThroughJumps(found, ssh, d, p.Connect)
-	return patient, facts, nil
+	ends := login.Ends{SSH: ssh, Destination: router.ThroughJumps(found, ssh, d, p.Connect), Connect: p.Connect, Dir: p.Dir.Path}
+	return &Patient{Ends: ends, pace: sched.Pace{Apart: openssh.HostPause}, Logins: hostLogins, Progress: p.Progress}, facts, nil
 }
 
 // configured takes down what the configuration says of the host.
@@ -130,9 +131,6 @@ func openPrivate(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	facts := &Facts{Destination: localhost, Own: true, KnownAs: "localhost"}
 	facts.configured(own.Host)
 	facts.Master = nil // of the real localhost
-	patient := &Patient{
-		SSH: bed.SSH, Destination: to,
-		Connect: p.Connect, Dir: p.Dir.Path, Logins: privateLogins, Progress: p.Progress, close: bed.Close,
-	}
-	return patient, facts, nil
+	ends := login.Ends{SSH: bed.SSH, Destination: to, Connect: p.Connect, Dir: p.Dir.Path}
+	return &Patient{Ends: ends, Logins: privateLogins, Progress: p.Progress, close: bed.Close}, facts, nil
 }

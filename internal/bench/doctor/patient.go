@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
@@ -20,18 +19,14 @@ import (
 
 // Patient is who logs in, and where.
 type Patient struct {
-	SSH         openssh.Program
-	Destination openssh.Destination // with the jump hosts on the way
-	Connect     time.Duration       // how long connecting may take
-	Dir         string              // private, for logs and sockets
-	Pause       time.Duration       // between two logins
-	Logins      int                 // how many tell how long one takes
-	Progress    func(what string)
+	login.Ends     // with the jump hosts on the way
+	Logins     int // how many tell how long one takes
+	Progress   func(what string)
 
 	close  func() error
 	facts  *Facts
-	made   int       // logins so far
-	last   time.Time // the end of the last one
+	pace   sched.Pace // of logins
+	made   int        // logins so far
 	latest *login.Login
 }
 
@@ -79,12 +74,13 @@ func (p *Patient) Examine(ctx context.Context, wanted []Probe, facts *Facts) err
 	return nil
 }
 
-// ends are client and server as package handshake has them, under the user's own
-// configuration as far as that can be had without a person.
+// ends are client and server under the user's own configuration, as far as that can be had without
+// a person.
 func (p *Patient) ends() *login.Ends {
-	d := p.Destination.Verbose()
-	d.Instead = map[string]string{"Compression": ""}
-	return &login.Ends{SSH: p.SSH, Destination: d, Connect: p.Connect, Dir: p.Dir}
+	ends := p.Ends
+	ends.Destination = p.Destination.Verbose()
+	ends.Destination.Instead = map[string]string{"Compression": ""}
+	return &ends
 }
 
 // logins logs in some times.
@@ -107,13 +103,14 @@ func (p *Patient) logins(ctx context.Context) error {
 	return nil
 }
 
-// login waits until the next login is due, and makes it.
+// login waits until the next login is polite, and makes it.
 func (p *Patient) login(ctx context.Context, ends *login.Ends, argv login.ArgvFunc) (*login.Login, error) {
-	if !p.due(ctx) {
+	if !p.pace.Await(ctx) {
 		return nil, context.Canceled
 	}
 	l, err := ends.Watch(ctx, argv)
-	p.last, p.latest = time.Now(), l
+	p.pace.Ended()
+	p.latest = l
 	if failed, ok := errors.AsType[*login.FailedError](err); ok && failed.Status > 0 {
 		p.facts.NoCommands, err = &NoCommands{failed.Status, failed.Said}, nil
 	}
@@ -121,11 +118,6 @@ func (p *Patient) login(ctx context.Context, ends *login.Ends, argv login.ArgvFu
 		p.made++
 	}
 	return l, err
-}
-
-// due waits until another login is polite.
-func (p *Patient) due(ctx context.Context) bool {
-	return sched.Until(ctx, p.last.Add(p.Pause))
 }
 
 // refused makes a fact of a server that did not want us because there are too
@@ -172,7 +164,8 @@ var waiting = []login.Phase{
 // stuck makes a fact of a login that came so far and no further.
 func (p *Patient) stuck(failed *login.FailedError) {
 	t := read(p.latest)
-	s := &Stuck{During: failed.During, Signed: t.signing != unknown, After: failed.After, Got: t.negotiation.Got}
+	_, signed := t.spans[signing]
+	s := &Stuck{During: failed.During, Signed: signed, After: failed.After, Got: t.negotiation.Got}
 	if mine, err := p.SSH.Query(context.Background()); err == nil {
 		if s.Others = mine.Kex; len(t.negotiation.Server.Kex) > 0 {
 			s.Others = mine.Intersect(t.negotiation.Server).Kex

@@ -12,63 +12,64 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// trace is what the log of one login (ssh -vvv) tells. A span that it does not
-// tell of is negative.
+// trace is what the log of one login (ssh -vvv) tells.
 type trace struct {
-	whole, cpu     time.Duration
-	tcp, lookup    time.Duration
-	gssapi         time.Duration
-	vain           []string
-	offering       time.Duration // keys that the server did not want
-	query          time.Duration // the key that it wanted
-	signing, entry time.Duration
-	ordering       time.Duration // asking which of the host's keys are known, before the key exchange
-	proxy, user    string
-	accepted       string // the rest of ssh's line
-	address        string
-	failed         []attempt
-	commands       []command
-	spans          map[login.Phase]time.Duration
-	negotiation    openssh.Negotiation
-	zipped         bool
-	loggedIn, jump bool
+	spans            map[login.Phase]time.Duration // those that it tells of
+	vain             []string
+	proxy, user      string
+	accepted         string // the rest of ssh's line
+	address          string
+	failed           []Attempt
+	commands         []Command // of Match exec; ssh runs each once in every pass over its files
+	negotiation      openssh.Negotiation
+	zipped, loggedIn bool
+	proxied          bool
 }
 
-type attempt struct {
-	address, why string
-	took         time.Duration
-}
+// Spans of a login beside its phases.
+const (
+	whole      login.Phase = "whole"
+	cpu        login.Phase = "cpu"
+	connecting login.Phase = "connecting" // to the address that answered
+	lookup     login.Phase = "lookup"
+	ordering   login.Phase = "ordering" // asking which of the host's keys are known, before the key exchange
+	hostKey    login.Phase = "all about the host's key"
+	exchange   login.Phase = "exchange" // without that
+	kerberos   login.Phase = "gssapi"
+	offering   login.Phase = "offering" // keys that the server did not want
+	known      login.Phase = "known"    // offering the key that it wanted
+	signing    login.Phase = "signing"
+	entry      login.Phase = "entry"
+)
 
-type command struct {
-	text, file string
-	line       int
-	took       time.Duration
-}
-
-// unknown is a span that a log does not tell of.
-const unknown = time.Duration(-1)
+// nth is the span of an address that was tried in vain, or of a command.
+func nth(i int, text string) login.Phase { return login.Phase(strconv.Itoa(i) + " " + text) }
 
 // read takes the log of a login apart.
 func read(l *login.Login) *trace {
-	t := &trace{whole: l.Whole, cpu: l.ClientCPU, tcp: unknown, lookup: unknown, gssapi: unknown, query: unknown, signing: unknown, entry: unknown, spans: map[login.Phase]time.Duration{}}
+	t := &trace{spans: map[login.Phase]time.Duration{whole: l.Whole, cpu: l.ClientCPU, offering: 0}}
 	for _, s := range l.Spans {
 		t.spans[s.Phase] = s.NS
 	}
 	r := reader{trace: t}
 	var n openssh.Reader
 	for _, line := range l.Lines {
-		r.line(line)
+		if take := steps[line.Kind]; take != nil {
+			take(&r, line.At, line.Text)
+		}
 		n.Take(line.Event)
 	}
 	t.negotiation = n.Negotiation()
+	t.spans[hostKey] = t.spans[ordering] + t.spans[login.HostKey]
+	t.spans[exchange] = t.spans[login.KexInit] + t.spans[login.Kex] + t.spans[login.NewKeys] - t.spans[ordering]
 	return t
 }
 
 // reader goes through the lines and knows when what it is in the middle of began.
 type reader struct {
 	*trace
-	resolving, connecting, executing, greeted, trying, offered, signs, sent time.Duration
-	method                                                                  string
+	resolving, dialing, executing, greeted, trying, offered, signs, sent time.Duration
+	method                                                               string
 }
 
 // steps are what the events of a login mean.
@@ -79,12 +80,12 @@ var steps = map[openssh.Kind]func(r *reader, at time.Duration, rest string){
 	openssh.Resolving:     func(r *reader, at time.Duration, _ string) { r.resolving = at },
 	openssh.Connecting:    (*reader).connect,
 	openssh.NotConnected:  (*reader).missed,
-	openssh.Connected:     func(r *reader, at time.Duration, _ string) { r.tcp = at - r.connecting },
-	openssh.Proxy:         func(r *reader, _ time.Duration, command string) { r.jump, r.proxy = true, command },
+	openssh.Connected:     func(r *reader, at time.Duration, _ string) { r.spans[connecting] = at - r.dialing },
+	openssh.Proxy:         func(r *reader, _ time.Duration, command string) { r.proxied, r.proxy = true, command },
 	openssh.ServerVersion: func(r *reader, at time.Duration, _ string) { r.greeted = at },
 	openssh.KexInitSent: func(r *reader, at time.Duration, _ string) {
-		if r.ordering == 0 && r.greeted > 0 { // the first one
-			r.ordering = at - r.greeted
+		if r.spans[ordering] == 0 && r.greeted > 0 { // the first one
+			r.spans[ordering] = at - r.greeted
 		}
 	},
 	openssh.Authenticating: func(r *reader, _ time.Duration, rest string) {
@@ -104,37 +105,31 @@ var steps = map[openssh.Kind]func(r *reader, at time.Duration, rest string){
 // ended (readconf.c).
 var places = wildcard.Regexp(`^(.+) line (\d+): (?:not |no )?match(?:ed)? '!?exec `)
 
-func (r *reader) line(l login.Line) {
-	if take := steps[l.Kind]; take != nil {
-		take(r, l.At, l.Text)
-	}
-}
-
 func (r *reader) place(_ time.Duration, rest string) {
 	if m := places().FindStringSubmatch(rest); m != nil && len(r.commands) > 0 {
 		last := &r.commands[len(r.commands)-1]
-		last.file = m[1]
-		last.line, _ = strconv.Atoi(m[2])
+		last.File = m[1]
+		last.Line, _ = strconv.Atoi(m[2])
 	}
 }
 
 func (r *reader) execute(at time.Duration, rest string) {
 	r.executing = at
-	r.commands = append(r.commands, command{text: strings.Trim(rest, "'"), took: unknown})
+	r.commands = append(r.commands, Command{Text: strings.Trim(rest, "'")})
 }
 
 func (r *reader) executed(at time.Duration, _ string) {
 	if n := len(r.commands); n > 0 {
-		r.commands[n-1].took = at - r.executing
+		r.spans[nth(n-1, r.commands[n-1].Text)] = at - r.executing
 	}
 }
 
 // connect reads "NAME [ADDRESS] port N."
 func (r *reader) connect(at time.Duration, rest string) {
-	if r.lookup == unknown && r.resolving > 0 {
-		r.lookup = at - r.resolving
+	if _, told := r.spans[lookup]; !told && r.resolving > 0 {
+		r.spans[lookup] = at - r.resolving
 	}
-	r.connecting = at
+	r.dialing = at
 	_, rest, _ = strings.Cut(rest, "[")
 	r.address, _, _ = strings.Cut(rest, "]")
 }
@@ -142,7 +137,8 @@ func (r *reader) connect(at time.Duration, rest string) {
 // missed reads "ADDRESS port N: REASON".
 func (r *reader) missed(at time.Duration, rest string) {
 	_, why, _ := strings.Cut(rest, ": ")
-	r.failed = append(r.failed, attempt{r.address, why, at - r.connecting})
+	r.spans[nth(len(r.failed), r.address)] = at - r.dialing
+	r.failed = append(r.failed, Attempt{Address: r.address, Why: why})
 }
 
 func (r *reader) next(at time.Duration, method string) {
@@ -155,7 +151,7 @@ func (r *reader) next(at time.Duration, method string) {
 // leave ends the method that was tried until now.
 func (r *reader) leave(at time.Duration) {
 	if strings.HasPrefix(r.method, "gssapi") {
-		r.gssapi = max(r.gssapi, 0) + at - r.trying
+		r.spans[kerberos] += at - r.trying
 	}
 	r.method = ""
 }
@@ -169,11 +165,12 @@ func (r *reader) offer(at time.Duration, rest string) {
 // want.
 func (r *reader) fruitless(at time.Duration) {
 	if r.offered > 0 {
-		r.vain, r.offering = append(r.vain, r.accepted), r.offering+at-r.offered
+		r.vain = append(r.vain, r.accepted)
+		r.spans[offering] += at - r.offered
 	}
 }
 
-func (r *reader) accept(at time.Duration, _ string) { r.query, r.offered = at-r.offered, 0 }
+func (r *reader) accept(at time.Duration, _ string) { r.spans[known], r.offered = at-r.offered, 0 }
 
 // sign begins a signature, by the first of several lines about it.
 func (r *reader) sign(at time.Duration, _ string) {
@@ -185,13 +182,13 @@ func (r *reader) sign(at time.Duration, _ string) {
 // send ends it: what was signed goes to the server (RFC 4252 section 7).
 func (r *reader) send(at time.Duration, _ string) {
 	if r.signs > 0 && r.sent == 0 {
-		r.signing, r.sent = at-r.signs, at
+		r.spans[signing], r.sent = at-r.signs, at
 	}
 }
 
 func (r *reader) enter(at time.Duration, _ string) {
 	if !r.loggedIn && r.sent > 0 {
-		r.entry = at - r.sent
+		r.spans[entry] = at - r.sent
 	}
 	if !r.loggedIn && !strings.HasPrefix(r.method, "gssapi") {
 		r.leave(at)

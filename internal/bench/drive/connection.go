@@ -79,7 +79,7 @@ func (p *Private) await(ctx context.Context, c *connection) error {
 	if c.streams[record.Download].in, err = openPipe(holder, 1, unix.O_WRONLY); err != nil {
 		return err
 	}
-	for i, pid := range []int{c.cmd.Process.Pid, server} {
+	for i, pid := range []int{c.Process.Pid, server} {
 		if c.clocks[i], err = proc.OpenClock(pid); err != nil {
 			return errEnded
 		}
@@ -139,7 +139,7 @@ func (c *connection) each(look func(*proc.Clock) (time.Duration, error)) (used [
 
 // end closes the connection and returns how often keys were exchanged again.
 func (c *connection) end() (rekeys int) {
-	c.kill()
+	c.Kill()
 	n, _ := c.negotiation()
 	c.close()
 	return n.Rekeys

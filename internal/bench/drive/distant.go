@@ -3,7 +3,6 @@
 package drive
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/flow"
+	"sshpace/internal/bench/plan"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
@@ -64,52 +64,35 @@ func serving(mark string) string {
 // Open opens connections one after the other, with pauses between them, and
 // hands the sample of each on. A host that goes on refusing is a *HostError.
 func (r *Remote) Open(ctx context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error {
-	if err := r.prepare(&r.Rig); err != nil {
-		return err
-	}
-	for _, group := range shared(trials) {
-		if r.pace(ctx) != nil {
-			return nil
-		}
-		o, err := r.enter(ctx, group)
-		if err == nil {
-			err = r.seat(o, each)
-		}
-		if err := cmp.Or(err, r.reckon(o.sample)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.open(ctx, &r.Rig, trials, opening{1, r.due, r.enter, r.reckon}, each)
 }
 
 // enter opens one connection.
-func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened, err error) {
+func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened) {
 	t := trials[0]
-	o.trials = trials
 	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
-		return o, err
+		return opened{err: err}
 	}
 	c := &distant{mover: r.mover, in: ends.In, out: ends.Out, mark: newMark(), path: &r.path, perByte: map[record.Direction]float64{}, warm: map[record.Direction]bool{}}
-	log := r.Dir.File(fmt.Sprintf("sitting.%d", t.ID))
-	c.client, err = r.startClient(r.SSH.Command(r.Destination, t.Asked(), log, r.Connect, serving(c.mark)), r.Destination.Env, t.Asked(), log, ends.Stdin, ends.Stdout)
+	c.client, err = r.start(r.Destination, t, r.Dir.File(fmt.Sprintf("sitting.%d", t.ID)), serving(c.mark), ends.Stdin, ends.Stdout)
 	ends.HandOver()
 	if err != nil {
 		c.close()
-		return o, err
+		return opened{err: err}
 	}
-	o.sample.Start = c.started
+	o.sample.Start = c.Began
 	if err := c.greet(ctx); err != nil {
 		c.linger(err)
-		c.kill()
+		c.Kill()
 		c.finish(&o.sample, err)
 		c.close()
-		return o, nil
+		return o
 	}
 	c.judge(&o.sample, openssh.ParseVerbose(c.log.Rest()), nil)
 	o.sample.Phases = &record.Phases{LoginNS: c.login}
 	o.line = c
-	return o, nil
+	return o
 }
 
 // greet waits until the remote end is ready and has shown that it can move data.
@@ -119,8 +102,8 @@ func (c *distant) greet(ctx context.Context) (err error) {
 	if err := c.acknowledge(); err != nil {
 		return cancelled(ctx, err)
 	}
-	c.login = time.Since(c.started)
-	if c.clock, err = proc.OpenClock(c.cmd.Process.Pid); err != nil {
+	c.login = time.Since(c.Began)
+	if c.clock, err = proc.OpenClock(c.Process.Pid); err != nil {
 		return errEnded
 	}
 	took, err := quickest(func() error {
@@ -164,10 +147,7 @@ func quickest(exchange func() error) (least time.Duration, err error) {
 // What comes before a slice on a long path opens the congestion window, which TCP closes
 // while a connection is idle (RFC 2861, RFC 9438 section 5): in slow start a sender has sent about twice
 // the window until it is open.
-const (
-	longPath       = 2 * time.Millisecond
-	roundTripsOpen = 2 // that the bytes before it would take with an open window
-)
+const roundTripsOpen = 2 // that the bytes before it would take with an open window
 
 // share is how many bytes take the reference about length: all connections move as many.
 // Where a window is the limit, its round trips are steps that bytes climb: with sizes of their own, the ratio of two
@@ -188,7 +168,7 @@ func (c *distant) share(ctx context.Context, s *sitting, t record.Trial, length 
 		n = wanted
 		s.sizes[turn{d: d}] = n
 	}
-	if c.path.exchange >= longPath {
+	if c.path.exchange >= plan.LongPath {
 		if _, err := c.carry(ctx, d, min(n, c.sizeFor(d, roundTripsOpen*c.path.exchange))); err != nil {
 			return 0, err
 		}
@@ -207,11 +187,9 @@ func near(takes, should float64) bool { return takes < 1.5*should && should < 1.
 
 // rouse moves ever more data, then about a slice at a time, until that gets no faster: TCP's buffers and windows
 // grow with what passes through them (tcp(7), tcp_rmem and tcp_wmem). On loopback this takes 0.3 s, in
-// which a connection is half as fast as the one that it is compared with. On a long path a few round trips show it.
+// which a connection is half as fast as the one that it is compared with.
 func (c *distant) rouse(ctx context.Context, d record.Direction, length time.Duration) error {
-	if c.path.exchange >= longPath {
-		length = 3 * length / 10
-	}
+	length = plan.Awakening(length, c.path.exchange)
 	a := awakening{fastest: math.Inf(1)}
 	for n := calibration[0]; ; {
 		out, err := c.carry(ctx, d, n)
@@ -389,8 +367,8 @@ func (c *distant) wait(ctx context.Context, d record.Direction, k int64, since *
 // end closes the connection and returns how often keys were exchanged again.
 func (c *distant) end() (rekeys int) {
 	_ = c.in.Close()
-	_ = c.awaitEnd(lingerLimit)
-	c.kill()
+	c.Await(lingerLimit)
+	c.Kill()
 	n, _ := c.negotiation()
 	c.close()
 	return n.Rekeys
@@ -408,7 +386,7 @@ func (c *distant) close() {
 
 // reckon counts refusals, and gives a host up that goes on with them.
 func (r *Remote) reckon(s record.Sample) error {
-	r.last = time.Now()
+	r.pace.Ended()
 	if s.Outcome != record.Refused {
 		r.refused = 0
 		return nil

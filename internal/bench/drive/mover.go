@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/bench/flow"
+	"sshpace/internal/bench/lab"
 	"sshpace/internal/sys/proc"
 )
 
@@ -79,7 +80,7 @@ func (m *mover) pause() error {
 	if stopped == 0 {
 		return nil
 	}
-	return &Pause{stopped}
+	return &lab.Pause{For: stopped}
 }
 
 func sinceBoot() time.Duration {

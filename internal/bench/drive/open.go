@@ -23,37 +23,13 @@ const atOnce = 8
 // of each on as soon as its login is over. It ends early with ctx, when each
 // fails, or when the server refuses our own key, which is a *LoginError.
 func (p *Private) Open(ctx context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error {
-	if err := p.prepare(&p.Rig); err != nil {
-		return err
-	}
 	p.Server.Fresh(true)
-	results := make(chan opened)
-	waiting, running := shared(trials), 0
-	var failed error
-	for {
-		for running < atOnce && len(waiting) > 0 && ctx.Err() == nil && failed == nil {
-			group := waiting[0]
-			waiting, running = waiting[1:], running+1
-			go func() { results <- p.enter(ctx, group) }()
-		}
-		if running == 0 {
-			return failed
-		}
-		o := <-results
-		running--
-		err := p.seat(o, each)
-		if outcome := o.sample.Outcome; outcome == record.Denied || outcome == record.HostKey {
-			err = &LoginError{o.sample.Detail}
-		}
-		if failed == nil {
-			failed = err
-		}
-	}
+	return p.open(ctx, &p.Rig, trials, opening{atOnce, func(ctx context.Context) bool { return ctx.Err() == nil }, p.enter, admitted}, each)
 }
 
 // enter opens one connection and sees what it negotiated.
-func (p *Private) enter(ctx context.Context, trials []record.Trial) opened {
-	o := opened{trials: trials, sample: record.Sample{Start: time.Now()}}
+func (p *Private) enter(ctx context.Context, trials []record.Trial) (o opened) {
+	o.sample.Start = time.Now()
 	c, err := p.dial(trials[0])
 	if err != nil {
 		o.sample.Outcome, o.sample.Detail = record.Broken, err.Error()
@@ -69,7 +45,7 @@ func (p *Private) enter(ctx context.Context, trials []record.Trial) opened {
 		return o
 	}
 	c.linger(err)
-	c.kill()
+	c.Kill()
 	c.finish(&o.sample, err)
 	p.explain(&o.sample)
 	c.close()

@@ -3,6 +3,7 @@
 package drive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,10 +45,15 @@ func (e *LoginError) Error() string {
 // Run carries out one trial. It is a lab.Driver.
 func (p *Private) Run(ctx context.Context, t record.Trial) (record.Sample, error) {
 	s, err := p.trial(ctx, t)
-	if err == nil && (s.Outcome == record.Denied || s.Outcome == record.HostKey) {
-		err = &LoginError{s.Detail}
+	return s, cmp.Or(err, admitted(s))
+}
+
+// admitted is the error of a login that the private server refused.
+func admitted(s record.Sample) error {
+	if s.Outcome == record.Denied || s.Outcome == record.HostKey {
+		return &LoginError{s.Detail}
 	}
-	return s, err
+	return nil
 }
 
 func (p *Private) trial(ctx context.Context, t record.Trial) (record.Sample, error) {
@@ -60,91 +66,6 @@ func (p *Private) trial(ctx context.Context, t record.Trial) (record.Sample, err
 	return record.Sample{}, fmt.Errorf("workload %q is not known to the private server", t.Workload)
 }
 
-// flows are the processes at both ends of the data of one connection.
-type flows struct {
-	remote        *flow.Counter // of the flow at the server
-	remoteFile    string
-	command       string // that the server runs
-	local         *helper
-	stdin, stdout *os.File
-}
-
-// open starts what is at the server. limit is the number of bytes to send, 0 for no end.
-func (p *Private) open(t record.Trial, limit unit.Bytes) (*flows, error) {
-	ends := &flows{remoteFile: p.file("remote")}
-	var err error
-	if ends.remote, err = flow.CreateCounter(ends.remoteFile); err != nil {
-		return nil, err
-	}
-	if t.Direction == record.Download {
-		err = p.openDownload(ends, limit)
-	} else {
-		err = p.openUpload(ends, limit)
-	}
-	if err != nil {
-		ends.close()
-		return nil, err
-	}
-	return ends, nil
-}
-
-// openUpload reads zeros straight from the kernel where the stream has no end:
-// no process of ours stands before ssh then.
-func (p *Private) openUpload(ends *flows, limit unit.Bytes) (err error) {
-	ends.command = flow.Command(p.Flow, "sink", ends.remoteFile)
-	if p.Data == "zero" && limit == 0 {
-		ends.stdin, err = os.Open("/dev/zero")
-		return err
-	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer write.Close()
-	ends.stdin = read
-	ends.local, err = p.startFlow(nil, write, "source", p.Data, strconv.FormatInt(int64(limit), 10))
-	return err
-}
-
-func (p *Private) openDownload(ends *flows, limit unit.Bytes) error {
-	ends.command = flow.Command(p.Flow, "source", ends.remoteFile, p.Data, strconv.FormatInt(int64(limit), 10))
-	read, write, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer read.Close()
-	ends.stdout = write
-	ends.local, err = p.startFlow(read, nil, "sink")
-	return err
-}
-
-// handOver closes our copies of what the client has now.
-func (ends *flows) handOver() {
-	for _, f := range []*os.File{ends.stdin, ends.stdout} {
-		if f != nil {
-			f.Close()
-		}
-	}
-	ends.stdin, ends.stdout = nil, nil
-}
-
-func (ends *flows) close() {
-	ends.handOver()
-	if ends.local != nil {
-		ends.local.close()
-	}
-	ends.remote.Close()
-	_ = os.Remove(ends.remoteFile)
-}
-
-// received counts bytes at the sink, at whichever end it is.
-func (ends *flows) received(d record.Direction) func() int64 {
-	if d == record.Download {
-		return ends.local.counter.Bytes
-	}
-	return ends.remote.Bytes
-}
-
 // begin starts the client.
 func (p *Private) begin(t record.Trial, command string, stdin, stdout *os.File) (*client, error) {
 	p.Server.Fresh(false)
@@ -152,58 +73,25 @@ func (p *Private) begin(t record.Trial, command string, stdin, stdout *os.File) 
 	return p.startClient(p.Client(t.Asked(), log, command), nil, t.Asked(), log, stdin, stdout)
 }
 
-// send opens the flows for limit bytes (0: no end) and starts the client on it. The
-// caller closes the flows.
-func (p *Private) send(t record.Trial, limit unit.Bytes) (*flows, *client, error) {
-	ends, err := p.open(t, limit)
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := p.begin(t, ends.command, ends.stdin, ends.stdout)
-	if err != nil {
-		ends.close()
-		return nil, nil, err
-	}
-	ends.handOver()
-	return ends, c, nil
-}
-
-// connection is the server's side of the last connection; nil if the client
-// never got that far.
-func (p *Private) connection() *loopback.Conn {
+// awaitServer waits for the server's process of the last connection, so that
+// its end does not disturb the next trial, and returns its CPU time: none if the client never
+// got that far.
+func (p *Private) awaitServer() time.Duration {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
-	conn, _ := p.Server.Next(ctx)
-	return conn
-}
-
-// awaitServer waits for the server's process of the last connection, so that
-// its end does not disturb the next trial, and returns its CPU time.
-func (p *Private) awaitServer() time.Duration {
-	conn := p.connection()
-	if conn == nil {
-		return 0
+	if conn, ok := p.Server.Next(ctx); ok {
+		return conn.Leave(serverGrace)
 	}
-	return conn.Ended(serverGrace)
+	return 0
 }
 
 // login times one login and a command that does nothing.
 func (p *Private) login(ctx context.Context, t record.Trial) (record.Sample, error) {
-	const mark = "sshpace-ready"
-	var ready time.Duration
-	c, s, trialErr, err := p.converse(ctx, p.Connect, func(out *os.File) (*client, error) {
-		return p.begin(t, "echo "+mark, nil, out)
-	}, func(c *client, out *os.File) error {
-		if _, err := awaitMark(out, mark); err != nil {
-			return err
-		}
-		ready = time.Since(c.started)
-		return c.awaitEnd(p.Connect)
-	})
+	c, s, ready, trialErr, err := p.timed(ctx, p.Connect, func(command string, out *os.File) (*client, error) { return p.begin(t, command, nil, out) })
 	if err != nil {
 		return s, err
 	}
-	server, client := p.awaitServer(), c.cpu()
+	server, client := p.awaitServer(), c.CPU()
 	if c.finish(&s, trialErr); s.Outcome == record.OK {
 		s.Phases = &record.Phases{LoginNS: ready, ClientCPUNS: &client, ServerCPUNS: &server}
 	}
@@ -214,25 +102,52 @@ func (p *Private) login(ctx context.Context, t record.Trial) (record.Sample, err
 // copy moves exactly SizeBytes and times the whole process, login included, as
 // a shell loop around `dd | ssh` does.
 func (p *Private) copy(ctx context.Context, t record.Trial) (s record.Sample, err error) {
-	ends, c, err := p.send(t, t.SizeBytes)
+	down, size := t.Direction == record.Download, int64(t.SizeBytes)
+	what := []string{"sink"}
+	if down {
+		what = []string{"source", p.Data, strconv.FormatInt(size, 10)}
+	}
+	far, err := flow.New(p.Flow, p.file("far"), what...)
 	if err != nil {
 		return s, err
 	}
-	defer ends.close()
-	s.Start = c.started
-	trialErr := p.awaitCopy(ctx, c, ends.received(t.Direction))
-	elapsed := time.Since(c.started)
-	c.kill()
-	if trialErr == nil && ends.local != nil {
-		trialErr = ends.local.awaitEnd(p.Connect) // a sink may still have to read what the client has written
+	defer far.Close()
+	read, write, err := flow.Pipe()
+	if err != nil {
+		return s, err
+	}
+	var c *client
+	var near *flow.Near
+	received := far.Bytes
+	if down {
+		near = flow.Sink(read)
+		received = near.Bytes
+		c, err = p.begin(t, far.Command(), nil, write)
+		write.Close()
+	} else {
+		near = flow.Source(write, p.Data == "random", size)
+		c, err = p.begin(t, far.Command(), read, nil)
+		read.Close()
+	}
+	if err != nil {
+		return s, err
+	}
+	s.Start = c.Began
+	trialErr := p.awaitCopy(ctx, c, received)
+	elapsed := time.Since(c.Began)
+	c.Kill()
+	select {
+	case <-near.Ended: // a sink may still have to read what the client has written
+	case <-time.After(p.Connect):
+		trialErr = cmp.Or(trialErr, errStalled)
 	}
 	server := p.awaitServer()
-	s.Bytes = unit.Bytes(ends.received(t.Direction)())
+	s.Bytes = unit.Bytes(received())
 	if trialErr == nil && s.Bytes != t.SizeBytes {
 		trialErr = &failure{record.Broken, fmt.Sprintf("%d of %d bytes arrived", s.Bytes, t.SizeBytes)}
 	}
 	c.finish(&s, trialErr)
-	if client := c.cpu(); s.Outcome == record.OK {
+	if client := c.CPU(); s.Outcome == record.OK {
 		s.ElapsedNS, s.ClientCPUNS, s.ServerCPUNS = elapsed, &client, &server
 	}
 	p.explain(&s)
@@ -244,7 +159,7 @@ func (p *Private) awaitCopy(ctx context.Context, c *client, received func() int6
 	for last, since := received(), time.Now(); ; {
 		err := c.sleep(ctx, 50*time.Millisecond)
 		if errors.Is(err, errEnded) {
-			return c.exitError()
+			return c.awaitEnd(0)
 		}
 		if err != nil {
 			return err
@@ -269,21 +184,15 @@ func (p *Private) explain(s *record.Sample) {
 }
 
 // killAsync kills the client without waiting.
-func (c *client) killAsync() { proc.KillGroup(c.cmd) }
+func (c *client) killAsync() { proc.KillGroup(c.Cmd) }
 
 // awaitEnd waits for the client to end by itself with exit code 0.
 func (c *client) awaitEnd(limit time.Duration) error {
-	select {
-	case <-c.ended:
-		return c.exitError()
-	case <-time.After(limit):
+	switch {
+	case !c.Await(limit):
 		return errStalled
+	case !c.ProcessState.Success():
+		return errEnded
 	}
-}
-
-func (c *client) exitError() error {
-	if c.cmd.ProcessState.Success() {
-		return nil
-	}
-	return errEnded
+	return nil
 }

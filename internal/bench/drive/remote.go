@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
@@ -31,8 +32,8 @@ type Remote struct {
 	Login       time.Duration // how long a login may take as a whole, where that is longer than Connect
 
 	sitting
-	last    time.Time // end of the last connection
-	refused int       // refusals in a row
+	pace    sched.Pace // of connections
+	refused int        // refusals in a row
 	path    path
 }
 
@@ -72,12 +73,12 @@ type Look struct {
 // a host that limits connections drops some at random.
 func (r *Remote) Look(ctx context.Context) (Look, error) {
 	for {
-		if err := r.pace(ctx); err != nil {
-			return Look{}, err
+		if !r.due(ctx) {
+			return Look{}, ctx.Err()
 		}
 		look, err := r.look(ctx)
 		var hostErr *HostError
-		r.last = time.Now()
+		r.pace.Ended()
 		if !errors.As(err, &hostErr) || !hostErr.dropped() {
 			return look, err
 		}
@@ -97,13 +98,16 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 		return look, err
 	}
 	defer ask.Close()
-	_, n, why, err := r.session(ctx, r.Destination.Verbose(), record.Trial{}, command, asked, func(c *client, out *os.File) error {
+	c, sample, bodyErr, err := r.converse(ctx, r.patience(), func(out *os.File) (*client, error) {
+		defer asked.Close()
+		return r.start(r.Destination.Verbose(), record.Trial{}, r.file("log"), command, asked, out)
+	}, func(c *client, out *os.File) error {
 		defer ask.Close()
 		rest, err := awaitMark(out, mark+"-ready")
 		if err != nil {
 			return err
 		}
-		look.Login = time.Since(c.started)
+		look.Login = time.Since(c.Began)
 		_, procErr := proc.ParseSchedstat(rest)
 		look.Proc = procErr == nil
 		for {
@@ -128,6 +132,7 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 	if err != nil {
 		return look, err
 	}
+	n, why := c.finish(&sample, bodyErr)
 	if why.Outcome == record.TimedOut {
 		why = n.Late(r.patience())
 	}
@@ -155,7 +160,7 @@ func describe(machine, line string) string {
 
 // Run carries out one trial. It is a lab.Driver.
 func (r *Remote) Run(ctx context.Context, t record.Trial) (record.Sample, error) {
-	if err := r.pace(ctx); err != nil {
+	if !r.due(ctx) {
 		return record.Sample{Outcome: record.Aborted, Start: time.Now()}, nil
 	}
 	s, err := r.trial(ctx, t)
@@ -172,18 +177,12 @@ func (r *Remote) trial(ctx context.Context, t record.Trial) (record.Sample, erro
 	return record.Sample{}, fmt.Errorf("workload %q is not for remote hosts", t.Workload)
 }
 
-// pace waits as long as the host is to be left alone.
-func (r *Remote) pace(ctx context.Context) error {
-	wait := pause
-	if r.refused > 0 {
-		wait = min(longestWait, refusalWait<<(r.refused-1))
+// due waits as long as the host is to be left alone.
+func (r *Remote) due(ctx context.Context) bool {
+	if r.pace.Apart = pause; r.refused > 0 {
+		r.pace.Apart = min(longestWait, refusalWait<<(r.refused-1))
 	}
-	select {
-	case <-time.After(time.Until(r.last.Add(wait))):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return r.pace.Await(ctx)
 }
 
 // patience is how long a login may take until the remote side is ready.
@@ -202,40 +201,22 @@ func announce(mark string) string {
 	return "echo; echo " + mark + "-ready $(cat /proc/$PPID/schedstat 2>/dev/null)"
 }
 
-// session runs command, with in as its standard input, which it closes, and body on its
-// output, and makes a sample of it.
-func (r *Remote) session(ctx context.Context, d openssh.Destination, t record.Trial, command string, in *os.File,
-	body func(c *client, out *os.File) error) (s record.Sample, n openssh.Negotiation, why openssh.Failed, err error) {
-	if in != nil {
-		defer in.Close()
-	}
-	log := r.file("log")
-	c, s, bodyErr, err := r.converse(ctx, r.patience(), func(out *os.File) (*client, error) {
-		return r.startClient(r.SSH.Command(d, t.Asked(), log, r.Connect, command), d.Env, t.Asked(), log, in, out)
-	}, body)
-	if err == nil {
-		n, why = c.finish(&s, bodyErr)
-	}
-	return s, n, why, err
+// start starts a client that runs a command on the host.
+func (r *Remote) start(d openssh.Destination, t record.Trial, log, command string, in, out *os.File) (*client, error) {
+	return r.startClient(r.SSH.Command(d, t.Asked(), log, r.Connect, command), d.Env, t.Asked(), log, in, out)
 }
 
 // login times one login; what it costs the server is not to be seen.
 func (r *Remote) login(ctx context.Context, t record.Trial) (record.Sample, error) {
-	mark := newMark()
-	var ready, cpu time.Duration
-	s, _, _, err := r.session(ctx, r.Destination, t, "echo "+mark, nil, func(c *client, out *os.File) error {
-		if _, err := awaitMark(out, mark); err != nil {
-			return err
-		}
-		ready = time.Since(c.started)
-		err := c.awaitEnd(r.Connect)
-		if err == nil {
-			cpu = c.cpu()
-		}
-		return err
+	c, s, ready, trialErr, err := r.timed(ctx, r.patience(), func(command string, out *os.File) (*client, error) {
+		return r.start(r.Destination, t, r.file("log"), command, nil, out)
 	})
-	if s.Outcome == record.OK {
+	if err != nil {
+		return s, err
+	}
+	if c.finish(&s, trialErr); s.Outcome == record.OK {
+		cpu := c.CPU()
 		s.Phases = &record.Phases{LoginNS: ready, ClientCPUNS: &cpu}
 	}
-	return s, err
+	return s, nil
 }

@@ -14,11 +14,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/bench/flow"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
@@ -48,41 +46,34 @@ func (r *Rig) file(kind string) string {
 
 // client is a running SSH client process.
 type client struct {
-	cmd     *exec.Cmd
-	offer   alg.Suite // the only names that it may negotiate
-	log     *proc.Log
-	stderr  *proc.Tail
-	started time.Time
-	ended   chan struct{} // closed when the process has been waited for
-	cut     bool          // it had not ended when we killed it
+	*proc.Child
+	offer  alg.Suite // the only names that it may negotiate
+	log    *proc.Log
+	stderr *proc.Tail
 }
 
 // startClient starts argv, which asks for the names of offer. Files given as stdin and stdout are handed to the
 // process itself, so that nothing of ours stands in the path of the data.
 func (r *Rig) startClient(argv, env []string, offer alg.Suite, log string, stdin, stdout *os.File) (*client, error) {
-	c := &client{cmd: exec.Command(argv[0], argv[1:]...), offer: offer, stderr: &proc.Tail{Max: 8 << 10}, ended: make(chan struct{})}
+	c := &client{offer: offer, stderr: &proc.Tail{Max: 8 << 10}}
 	var err error
 	if c.log, err = proc.OpenLog(log); err != nil {
 		return nil, err
 	}
+	cmd := exec.Command(argv[0], argv[1:]...)
 	if stdin != nil {
-		c.cmd.Stdin = stdin
+		cmd.Stdin = stdin
 	}
 	if stdout != nil {
-		c.cmd.Stdout = stdout
+		cmd.Stdout = stdout
 	}
-	c.cmd.Stderr = c.stderr
-	proc.Unattended(c.cmd, env)
-	c.started = time.Now()
-	if err := r.Spawner.Start(c.cmd); err != nil {
+	cmd.Stderr = c.stderr
+	proc.Unattended(cmd, env)
+	if c.Child, err = proc.Begin(cmd, r.Spawner.Start); err != nil {
 		c.log.Close()
-		return nil, fmt.Errorf("start %s: %w", argv[0], err)
+		return nil, err
 	}
 	c.log.Follow(c.killAsync)
-	go func() {
-		_ = proc.Wait(c.cmd)
-		close(c.ended)
-	}()
 	return c, nil
 }
 
@@ -92,29 +83,8 @@ const lingerLimit = time.Second
 // linger gives a client whose output ended a moment to say why.
 func (c *client) linger(why error) {
 	if errors.Is(why, errEnded) {
-		_ = c.awaitEnd(lingerLimit)
+		c.Await(lingerLimit)
 	}
-}
-
-// kill ends the client, unless it has ended by itself, and waits for it.
-func (c *client) kill() {
-	select {
-	case <-c.ended:
-	default:
-		c.cut = true
-	}
-	proc.KillGroup(c.cmd)
-	<-c.ended
-}
-
-// slain says which signal of somebody else's ended the client, if one did; only
-// after it has ended.
-func (c *client) slain() (detail string, ok bool) {
-	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if !ok || c.cut || !status.Signaled() {
-		return "", false
-	}
-	return fmt.Sprintf("%s was killed by signal %d (%s)", filepath.Base(c.cmd.Path), status.Signal(), status.Signal()), true
 }
 
 // converse starts a client, and runs body on what it writes, for which there is so much time. After that the
@@ -131,23 +101,30 @@ func (r *Rig) converse(ctx context.Context, limit time.Duration, start func(stdo
 	if err != nil {
 		return nil, s, nil, err
 	}
-	s.Start = c.started
+	s.Start = c.Began
 	_ = read.SetReadDeadline(time.Now().Add(limit))
 	stop := context.AfterFunc(ctx, c.killAsync)
 	bodyErr = body(c, read)
 	stop()
 	c.linger(bodyErr)
-	c.kill()
+	c.Kill()
 	if ctx.Err() != nil {
 		bodyErr = context.Canceled
 	}
 	return c, s, bodyErr, nil
 }
 
-// cpu is the CPU time of the client and the children it waited for; only after
-// it has ended.
-func (c *client) cpu() time.Duration {
-	return c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()
+// timed times one login, until a command that does nothing has said so.
+func (r *Rig) timed(ctx context.Context, limit time.Duration, start func(command string, out *os.File) (*client, error)) (c *client, s record.Sample, ready time.Duration, bodyErr, err error) {
+	mark := newMark()
+	c, s, bodyErr, err = r.converse(ctx, limit, func(out *os.File) (*client, error) { return start("echo "+mark, out) }, func(c *client, out *os.File) error {
+		if _, err := awaitMark(out, mark); err != nil {
+			return err
+		}
+		ready = time.Since(c.Began)
+		return c.awaitEnd(r.Connect)
+	})
+	return c, s, ready, bodyErr, err
 }
 
 // negotiation reads and removes the debug log. The error is what is wrong with
@@ -155,7 +132,7 @@ func (c *client) cpu() time.Duration {
 func (c *client) negotiation() (openssh.Negotiation, error) {
 	text, flooded := c.log.Close()
 	if flooded {
-		return openssh.ParseVerbose(text), &failure{record.Broken, fmt.Sprintf("the host made %s write more than %d MiB of debug messages; it was ended", filepath.Base(c.cmd.Path), proc.MaxLog>>20)}
+		return openssh.ParseVerbose(text), &failure{record.Broken, fmt.Sprintf("the host made %s write more than %d MiB of debug messages; it was ended", filepath.Base(c.Path), proc.MaxLog>>20)}
 	}
 	return openssh.ParseVerbose(text), nil
 }
@@ -185,7 +162,7 @@ func (c *client) finish(s *record.Sample, err error) (openssh.Negotiation, opens
 
 // judge fills in what was negotiated and how that went.
 func (c *client) judge(s *record.Sample, n openssh.Negotiation, err error) openssh.Failed {
-	s.ElapsedNS = time.Since(c.started)
+	s.ElapsedNS = time.Since(c.Began)
 	s.Got, s.Rekeys = n.Got, n.Rekeys
 	if s.Got.Cipher != "" && s.Got.Kex == "" {
 		s.Got.Kex = c.offer.Kex // an ssh up to 7.0 does not name it, but had no choice
@@ -214,7 +191,7 @@ func (c *client) why(n openssh.Negotiation, err error) openssh.Failed {
 	case errors.Is(err, errStalled), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		return openssh.Failed{Outcome: record.TimedOut, Said: err.Error()}
 	}
-	if detail, ok := c.slain(); ok {
+	if detail, ok := c.Slain(); ok {
 		return openssh.Failed{Outcome: record.Broken, Said: detail}
 	}
 	why := openssh.Failure(n, c.stderr.String())
@@ -222,61 +199,6 @@ func (c *client) why(n openssh.Negotiation, err error) openssh.Failed {
 		why.Said = cmp.Or(end.says(), why.Said)
 	}
 	return why
-}
-
-// helper is a flow process of ours at this end.
-type helper struct {
-	cmd     *exec.Cmd
-	counter *flow.Counter
-	path    string
-	ended   chan struct{} // closed when the process has been waited for
-}
-
-// startFlow starts a flow process with a counter of its own. in and out may be
-// nil; they stay open for the caller to close.
-func (r *Rig) startFlow(in, out *os.File, args ...string) (*helper, error) {
-	path := r.file("flow")
-	counter, err := flow.CreateCounter(path)
-	if err != nil {
-		return nil, err
-	}
-	full := append(append(r.Flow[1:len(r.Flow):len(r.Flow)], args[0], path), args[1:]...)
-	h := &helper{cmd: exec.Command(r.Flow[0], full...), counter: counter, path: path, ended: make(chan struct{})}
-	if in != nil {
-		h.cmd.Stdin = in
-	}
-	if out != nil {
-		h.cmd.Stdout = out
-	}
-	if err := r.Spawner.Start(h.cmd); err != nil {
-		counter.Close()
-		_ = os.Remove(path)
-		return nil, fmt.Errorf("start flow: %w", err)
-	}
-	go func() {
-		_ = proc.Wait(h.cmd)
-		close(h.ended)
-	}()
-	return h, nil
-}
-
-// awaitEnd waits for the flow process to end by itself, as it does at the end
-// of its stream.
-func (h *helper) awaitEnd(limit time.Duration) error {
-	select {
-	case <-h.ended:
-		return nil
-	case <-time.After(limit):
-		return errStalled
-	}
-}
-
-// close ends the flow process if it has not ended by itself.
-func (h *helper) close() {
-	proc.KillGroup(h.cmd)
-	<-h.ended
-	h.counter.Close()
-	_ = os.Remove(h.path)
 }
 
 func difference(from, to time.Duration) *time.Duration {
@@ -291,7 +213,7 @@ func (c *client) sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-timer.C:
 		return nil
-	case <-c.ended:
+	case <-c.Ended:
 		return errEnded
 	case <-ctx.Done():
 		return context.Canceled

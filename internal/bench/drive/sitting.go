@@ -5,7 +5,6 @@ package drive
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"os"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/bench/flow"
+	"sshpace/internal/bench/lab"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 )
@@ -33,7 +33,7 @@ type line interface {
 	// What a connection has of its client: waiting for last words after an error, ending
 	// it, and what became of it.
 	linger(why error)
-	kill()
+	Kill()
 	finish(s *record.Sample, err error) (openssh.Negotiation, openssh.Failed)
 }
 
@@ -41,7 +41,7 @@ type line interface {
 func lose(l line, err error) string {
 	var s record.Sample
 	l.linger(err)
-	l.kill()
+	l.Kill()
 	l.finish(&s, err)
 	l.close()
 	return cmp.Or(strings.TrimSpace(s.Detail), string(s.Outcome))
@@ -78,7 +78,44 @@ func (s *sitting) prepare(r *Rig) error {
 type opened struct {
 	trials []record.Trial // the first has made it, others share it
 	sample record.Sample
-	line   line // nil if it failed
+	line   line  // nil if it failed
+	err    error // the lab is broken
+}
+
+// opening is how connections are opened: so many at a time, when each is due, and what follows
+// from how it went.
+type opening struct {
+	atOnce  int
+	due     func(context.Context) bool
+	enter   func(context.Context, []record.Trial) opened
+	follows func(record.Sample) error
+}
+
+// open opens the connections of trials, and hands their samples on.
+func (s *sitting) open(ctx context.Context, r *Rig, trials []record.Trial, how opening, each func(record.Trial, record.Sample) error) (failed error) {
+	if err := s.prepare(r); err != nil {
+		return err
+	}
+	results := make(chan opened)
+	for waiting, running := shared(trials), 0; ; running-- {
+		for running < how.atOnce && len(waiting) > 0 && failed == nil && how.due(ctx) {
+			group := waiting[0]
+			waiting, running = waiting[1:], running+1
+			go func() {
+				o := how.enter(ctx, group)
+				o.trials = group
+				results <- o
+			}()
+		}
+		if running == 0 {
+			return failed
+		}
+		o := <-results
+		if o.err == nil {
+			o.err = s.seat(o, each)
+		}
+		failed = cmp.Or(failed, o.err, how.follows(o.sample))
+	}
 }
 
 // shared groups trials by the connection that they share, in order.
@@ -146,7 +183,7 @@ type turn struct {
 
 // Slice lets the connection of a trial move data for about length.
 // lost says why the connection came to its end, if it did. The error is a
-// *Pause where the slice is of no use, and nothing is broken.
+// *lab.Pause where the slice is of no use, and nothing is broken.
 func (s *sitting) Slice(ctx context.Context, t record.Trial, length time.Duration) (out record.Slice, lost string, err error) {
 	l := s.lines[t.ID]
 	if l == nil {
@@ -156,7 +193,7 @@ func (s *sitting) Slice(ctx context.Context, t record.Trial, length time.Duratio
 	if err == nil {
 		out, err = l.slice(ctx, t.Direction, n, length > longer)
 	}
-	if _, paused := errors.AsType[*Pause](err); paused || errors.Is(err, context.Canceled) {
+	if lab.Idle(err) {
 		return out, "", err
 	}
 	if err != nil {

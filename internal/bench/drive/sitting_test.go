@@ -12,6 +12,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/bench/lab"
 	"sshpace/internal/record"
 )
 
@@ -111,7 +112,7 @@ func TestStoppedAndContinued(t *testing.T) {
 	p := newPrivate(t)
 	trials := sittings(record.Upload)
 	sit(t, p, trials)
-	var paused *Pause
+	var paused *lab.Pause
 	for try := 0; try < 5 && paused == nil; try++ { // it may come between two slices
 		stop := exec.Command("sh", "-c", fmt.Sprintf("sleep 0.3; kill -STOP %d; sleep 1.2; kill -CONT %[1]d", os.Getpid()))
 		if err := stop.Start(); err != nil {
@@ -214,10 +215,10 @@ func TestHoldersEnd(t *testing.T) {
 	ends := map[string]func(p *Private, c *connection){
 		"closed": func(p *Private, _ *connection) { p.Close(1) },
 		"lost": func(p *Private, c *connection) {
-			c.kill()
+			c.Kill()
 			p.Slice(t.Context(), sittings(record.Upload)[0], time.Millisecond)
 		},
-		"client killed": func(_ *Private, c *connection) { c.kill() },
+		"client killed": func(_ *Private, c *connection) { c.Kill() },
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {

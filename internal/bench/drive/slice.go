@@ -4,7 +4,6 @@ package drive
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"sshpace/internal/base/unit"
@@ -196,15 +195,6 @@ func (s *stream) nap(perByte float64, missing int64) time.Duration {
 	return min(max(time.Duration(perByte*float64(missing)), shortestNap), longestNap)
 }
 
-// Pause says that this process or the machine stood still during a slice: the user
-// stopped it (Ctrl-Z), or the machine was suspended. What the slice shows is of no use.
-type Pause struct{ For time.Duration }
-
-func (p *Pause) Error() string { return fmt.Sprintf("stood still for %v", p.For) }
-
-// Paused is how long.
-func (p *Pause) Paused() time.Duration { return p.For }
-
 // stallLook is how long nothing may move before we look whether the client is
 // still there.
 const stallLook = 20 * time.Millisecond
@@ -212,7 +202,7 @@ const stallLook = 20 * time.Millisecond
 // alive returns why a stream that stands still is not to be waited for.
 func (c *client) alive(ctx context.Context, still, limit time.Duration) error {
 	select {
-	case <-c.ended:
+	case <-c.Ended:
 		return errEnded
 	case <-ctx.Done():
 		return context.Canceled

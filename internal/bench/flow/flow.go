@@ -60,25 +60,55 @@ func Command(program []string, args ...string) string {
 	return "exec " + shell.Line(slices.Concat(program, args)...)
 }
 
-// Sink is a flow process at a server that makes all that arrives vanish: the command that starts
-// it, and what it has counted.
-type Sink struct {
+// Process is a flow process: the command line that starts it, and what it has counted.
+type Process struct {
 	*Counter
-	Command string
-	path    string
+	Argv []string
+	path string
 }
 
-// NewSink is one whose counter is in a new file; program are the words that lead to Main.
-func NewSink(program []string, path string) (*Sink, error) {
+// New is a process whose counter is in a new file; program are the words that lead to Main, and
+// args what it is, but for that file.
+func New(program []string, path string, args ...string) (*Process, error) {
 	counter, err := CreateCounter(path)
 	if err != nil {
 		return nil, err
 	}
-	return &Sink{counter, Command(program, "sink", path), path}, nil
+	return &Process{counter, slices.Concat(program, args[:1], []string{path}, args[1:]), path}, nil
 }
 
+// Command is the command line for any login shell.
+func (p *Process) Command() string { return Command(p.Argv) }
+
 // Close gives up the counter, and its file.
-func (s *Sink) Close() error { return errors.Join(s.Counter.Close(), os.Remove(s.path)) }
+func (p *Process) Close() error { return errors.Join(p.Counter.Close(), os.Remove(p.path)) }
+
+// Near is a flow in this process, at our end of a pipe, which it closes.
+type Near struct {
+	*Counter
+	Ended chan struct{} // closed at the end of its stream
+}
+
+// Source writes so many bytes.
+func Source(pipe *os.File, random bool, limit int64) *Near {
+	return near(pipe, func(c *Counter) error { return source(c, pipe, random, limit) })
+}
+
+// Sink makes all that comes vanish.
+func Sink(pipe *os.File) *Near {
+	return near(pipe, func(c *Counter) error { return sink(c, pipe) })
+}
+
+// near begins a flow. That it fails is told by what it has counted.
+func near(pipe *os.File, do func(*Counter) error) *Near {
+	n := &Near{&Counter{page: &page{}}, make(chan struct{})}
+	go func() {
+		_ = do(n.Counter)
+		pipe.Close()
+		close(n.Ended)
+	}()
+	return n
+}
 
 // sink makes everything that it reads vanish: it splices a pipe into
 // /dev/null, which moves pages without looking at them.

@@ -19,18 +19,7 @@ type Params struct {
 	// Drain, when done, lets the trial that is running finish and then stops.
 	// It may be nil.
 	Drain context.Context
-}
-
-// Open has a driver open connections, and hands on what each negotiated. Those that failed, or have
-// other names than were asked for, are closed again.
-func Open(ctx context.Context, d Driver, trials []record.Trial, each func(record.Trial, record.Sample) error) error {
-	return d.Open(ctx, trials, func(t record.Trial, s record.Sample) error {
-		s.Trial = t.ID
-		if check(t, &s); s.Outcome != record.OK {
-			d.Close(t.ID)
-		}
-		return each(t, s)
-	})
+	Now   func() time.Time // nil: time.Now
 }
 
 // check marks a sample whose negotiated names are not the wanted ones: it is

@@ -18,19 +18,40 @@ type Driver interface {
 	// Open opens connections and hands the sample of each on once its login is over.
 	Open(ctx context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error
 	// Slice lets the connection of a trial move bytes that cost it about length of
-	// CPU time. lost says why the connection came to its end, if it did. An error that
-	// has a method Paused tells how long nothing could be measured, and that this slice
-	// is of no use; any other means that the lab is broken.
+	// CPU time. lost says why the connection came to its end, if it did. An error that is not
+	// Idle means that the lab is broken.
 	Slice(ctx context.Context, t record.Trial, length time.Duration) (s record.Slice, lost string, err error)
 	// Close closes the connections of trials and says how often those that did so
 	// exchanged keys again.
 	Close(ids ...int) (rekeys map[int]int)
 }
 
+// Pause says that this process or the machine stood still during a slice: the user
+// stopped it (Ctrl-Z), or the machine was suspended. What the slice shows is of no use.
+type Pause struct{ For time.Duration }
+
+func (p *Pause) Error() string { return fmt.Sprintf("stood still for %v", p.For) }
+
+// Idle reports whether a slice has nothing to show for a reason that is nobody's fault: a pause, or
+// the end of ctx.
+func Idle(err error) bool {
+	_, paused := errors.AsType[*Pause](err)
+	return paused || errors.Is(err, context.Canceled)
+}
+
+// Plan says what to do next, and is told what came of it (plan.Plan).
+type Plan interface {
+	Next(elapsed time.Duration) (plan.Step, bool)
+	Opened(record.Trial, record.Sample)
+	Moved(plan.Step, record.Slice)
+	Lost(record.Trial)
+	Observe(record.Trial, record.Sample)
+}
+
 // session is a sitting that is being carried out.
 type session struct {
 	params Params
-	plan   plan.Plan
+	plan   Plan
 	driver Driver
 	sink   record.Sink
 	slices record.Slices        // not yet written
@@ -42,17 +63,20 @@ type session struct {
 const flushAfter = 900 * time.Millisecond
 
 // Run carries out a plan until it is complete, drained or cancelled.
-func Run(ctx context.Context, params Params, p plan.Plan, d Driver, sink record.Sink) (err error) {
+func Run(ctx context.Context, params Params, p Plan, d Driver, sink record.Sink) (err error) {
 	if params.Drain == nil {
 		params.Drain = ctx
+	}
+	if params.Now == nil {
+		params.Now = time.Now
 	}
 	s := &session{params: params, plan: p, driver: d, sink: sink, trials: map[int]record.Trial{}}
 	defer func() {
 		err = errors.Join(err, s.flush(), s.closeAll())
 	}()
-	start := time.Now()
+	start := params.Now()
 	for params.Drain.Err() == nil {
-		step, ok := p.Next(params.Elapsed + time.Since(start) - s.paused)
+		step, ok := p.Next(params.Elapsed + params.Now().Sub(start) - s.paused)
 		if !ok {
 			return nil
 		}
@@ -82,15 +106,13 @@ func (s *session) do(ctx context.Context, step plan.Step) error {
 
 // turn lets one connection move data.
 func (s *session) turn(ctx context.Context, step plan.Step) error {
-	t := *s.named(step.Trials[0])
-	began := time.Now()
+	t := s.named(step.Trials[0])
+	began := s.params.Now()
 	slice, lost, err := s.driver.Slice(ctx, t, step.Length)
-	var pause interface{ Paused() time.Duration }
-	if errors.As(err, &pause) {
-		s.paused += pause.Paused()
-		return nil
+	if pause, ok := errors.AsType[*Pause](err); ok {
+		s.paused += pause.For
 	}
-	if errors.Is(err, context.Canceled) {
+	if Idle(err) {
 		return nil
 	}
 	if err != nil {
@@ -107,7 +129,7 @@ func (s *session) turn(ctx context.Context, step plan.Step) error {
 	slice.Round, slice.StartNS, slice.Long = step.Round, began.Sub(s.slices.Start), step.Long
 	s.slices.Slices = append(s.slices.Slices, slice)
 	s.plan.Moved(step, slice)
-	if time.Since(s.slices.Start) > flushAfter {
+	if s.params.Now().Sub(s.slices.Start) > flushAfter {
 		return s.flush()
 	}
 	return nil
@@ -131,9 +153,9 @@ func (s *session) write(r record.Record) error {
 }
 
 // named is a trial with the target's label.
-func (s *session) named(t record.Trial) *record.Trial {
+func (s *session) named(t record.Trial) record.Trial {
 	t.Target = s.params.Target
-	return &t
+	return t
 }
 
 // open opens connections. What each negotiated is written at once, so that its
@@ -144,11 +166,14 @@ func (s *session) open(ctx context.Context, trials []record.Trial) error {
 	defer context.AfterFunc(s.params.Drain, stop)()
 	var named []record.Trial
 	for _, t := range trials {
-		named = append(named, *s.named(t))
+		named = append(named, s.named(t))
 	}
-	return Open(ctx, s.driver, named, func(t record.Trial, sample record.Sample) error {
-		if sample.Outcome == record.OK {
+	return s.driver.Open(ctx, named, func(t record.Trial, sample record.Sample) error {
+		sample.Trial = t.ID
+		if check(t, &sample); sample.Outcome == record.OK {
 			s.trials[t.ID] = t
+		} else {
+			s.driver.Close(t.ID)
 		}
 		s.plan.Opened(t, sample)
 		if err := s.write(record.Record{Trial: &t}); err != nil {
@@ -160,7 +185,7 @@ func (s *session) open(ctx context.Context, trials []record.Trial) error {
 
 // single carries out a trial that has a connection of its own.
 func (s *session) single(ctx context.Context, t record.Trial) error {
-	t = *s.named(t)
+	t = s.named(t)
 	if err := s.write(record.Record{Trial: &t}); err != nil {
 		return err
 	}

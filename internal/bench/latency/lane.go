@@ -11,11 +11,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -67,12 +68,11 @@ const ready = "sshpace-ready"
 type Lane struct {
 	Name string
 
-	cmd     *exec.Cmd
+	*proc.Child
 	in, out *os.File
-	said    *said
-	log     *os.File // ssh's own, by ssh -v
+	said    *proc.Tail
+	log     *proc.Log // ssh's own, by ssh -v
 	limit   time.Duration
-	ended   sync.Once
 
 	mu   sync.Mutex
 	sent []sending
@@ -85,26 +85,7 @@ type sending struct {
 	due  time.Time
 }
 
-// said is what ssh writes to standard error, up to a limit.
-type said struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *said) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.text.Write(p[:min(len(p), max(0, maxSaid-s.text.Len()))])
-	return len(p), nil
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
-// maxSaid is what is kept of what ssh says, in bytes: more than ssh -v has for a login.
+// maxSaid is what is kept of what ssh says on standard error, in bytes.
 const maxSaid = 64 << 10
 
 // Client is the ssh that lanes are made with, and where it leads.
@@ -137,16 +118,18 @@ func (c *Client) Open(ctx context.Context, name string) (*Lane, error) {
 }
 
 func (c *Client) open(ctx context.Context, w way) (*Lane, error) {
-	log, err := os.CreateTemp("", "sshpace-ping-")
+	path := filepath.Join(os.TempDir(), "sshpace-ping-"+rand.Text())
+	log, err := proc.OpenLog(path)
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(log.Name()) // ssh has it open
-	l := &Lane{Name: w.name, said: &said{}, log: log, limit: c.Connect}
-	if err := c.start(l, w); err != nil {
+	defer os.Remove(path) // ssh has it open
+	l := &Lane{Name: w.name, said: &proc.Tail{Max: maxSaid}, log: log, limit: c.Connect}
+	if err := c.start(l, w, path); err != nil {
 		log.Close()
 		return nil, err
 	}
+	log.Follow(func() { proc.KillGroup(l.Cmd) })
 	if err := l.greet(ctx); err != nil {
 		l.Close()
 		return nil, err
@@ -155,22 +138,22 @@ func (c *Client) open(ctx context.Context, w way) (*Lane, error) {
 }
 
 // start starts ssh with pipes at both ends.
-func (c *Client) start(l *Lane, w way) error {
+func (c *Client) start(l *Lane, w way, log string) error {
 	d := c.Destination.With(w.settings...)
 	d.Instead = map[string]string{"RequestTTY": w.tty, "Compression": ""} // the latter as configured
 	leading := c.SSH.Leading(d, alg.Suite{}, c.Connect)
-	argv := slices.Concat(leading[:1], []string{"-v", "-E", l.log.Name()}, leading[1:], []string{"--", d.Host, "exec sh -c '" + w.remote + "'"})
+	argv := slices.Concat(leading[:1], []string{"-v", "-E", log}, leading[1:], []string{"--", d.Host, "exec sh -c '" + w.remote + "'"})
 	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
 		return err
 	}
 	l.in, l.out = ends.In, ends.Out
-	l.cmd = exec.Command(argv[0], argv[1:]...)
-	l.cmd.Stdin, l.cmd.Stdout, l.cmd.Stderr = ends.Stdin, ends.Stdout, l.said
-	l.cmd.Env = append(os.Environ(), d.Env...)
-	l.cmd.WaitDelay = time.Second
-	proc.Lead(l.cmd)
-	err = l.cmd.Start()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = ends.Stdin, ends.Stdout, l.said
+	cmd.Env = append(os.Environ(), d.Env...)
+	cmd.WaitDelay = time.Second
+	proc.Lead(cmd)
+	l.Child, err = proc.Begin(cmd, (*exec.Cmd).Start)
 	ends.HandOver()
 	if err != nil {
 		l.in.Close()
@@ -204,11 +187,10 @@ func (l *Lane) greet(ctx context.Context) error {
 // failed says why nothing comes any more.
 func (l *Lane) failed(err error) error {
 	late := errors.Is(err, os.ErrDeadlineExceeded)
-	if !late {
-		l.linger()
+	if !late && !l.Await(lastWords) {
+		l.Kill()
 	}
-	text, _ := io.ReadAll(io.NewSectionReader(l.log, 0, maxSaid))
-	n := openssh.ParseVerbose(string(text))
+	n := openssh.ParseVerbose(l.log.Rest())
 	why := openssh.Failure(n, l.said.String())
 	if late || why.Outcome == record.TimedOut && !n.LoggedIn {
 		why = n.Late(l.limit)
@@ -219,25 +201,10 @@ func (l *Lane) failed(err error) error {
 // lastWords is how long an ssh that has closed its output may take to say why.
 const lastWords = time.Second
 
-// linger waits until ssh has ended, for a while, and ends it.
-func (l *Lane) linger() {
-	late := time.AfterFunc(lastWords, func() { proc.KillGroup(l.cmd) })
-	defer late.Stop()
-	l.ended.Do(func() { _ = l.cmd.Wait() })
-}
-
-// end ends ssh and what it has started.
-func (l *Lane) end() {
-	l.ended.Do(func() {
-		proc.KillGroup(l.cmd)
-		_ = l.cmd.Wait()
-	})
-}
-
 // Close ends the session.
 func (l *Lane) Close() {
 	l.in.Close()
 	l.out.Close()
-	l.end()
+	l.Kill()
 	l.log.Close()
 }

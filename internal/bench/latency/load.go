@@ -69,7 +69,7 @@ func (l *Load) Rate() float64 {
 func (l *Load) Moved() int64 { return l.bytes.Load() }
 
 // Process is ssh's number.
-func (l *Load) Process() int { return l.lane.cmd.Process.Pid }
+func (l *Load) Process() int { return l.lane.Process.Pid }
 
 // Broken says why the transfer has ended by itself; nil where it has not.
 func (l *Load) Broken() error {

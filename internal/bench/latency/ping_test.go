@@ -18,6 +18,7 @@ import (
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshtest"
+	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/relay"
 )
 
@@ -95,7 +96,7 @@ func TestRoundTrip(t *testing.T) {
 func TestStallDelaysAll(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	l := open(t, clientTo(t, s, s.Port), pipe)
-	pid := l.cmd.Process.Pid
+	pid := l.Process.Pid
 	late, stall := 0, sync.OnceFunc(func() {
 		_ = syscall.Kill(pid, syscall.SIGSTOP)
 		time.AfterFunc(600*time.Millisecond, func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
@@ -122,7 +123,7 @@ func TestBrokenSession(t *testing.T) {
 	var echoes []Echo
 	_, err := Run(t.Context(), []*Lane{l}, Options{Interval: 10 * time.Millisecond, Count: 100_000, Grace: time.Second}, func(e Echo) {
 		if echoes = append(echoes, e); len(echoes) == 10 {
-			_ = syscall.Kill(l.cmd.Process.Pid, syscall.SIGKILL)
+			_ = syscall.Kill(l.Process.Pid, syscall.SIGKILL)
 		}
 	})
 	var failed *FailedError
@@ -185,6 +186,12 @@ func TestPhases(t *testing.T) {
 // told, too.
 func TestEveryEchoIsTold(t *testing.T) {
 	const lanes, runs = 8, 200
+	none := &proc.Child{Ended: make(chan struct{})} // there is no ssh
+	close(none.Ended)
+	log, err := proc.OpenLog(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range runs {
 		var all []*Lane
 		for range lanes {
@@ -192,9 +199,7 @@ func TestEveryEchoIsTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := &Lane{Name: "loop", in: in, out: out, said: &said{}}
-			l.ended.Do(func() {}) // there is no ssh
-			all = append(all, l)
+			all = append(all, &Lane{Name: "loop", Child: none, in: in, out: out, said: &proc.Tail{}, log: log})
 		}
 		told := 0
 		_, err := Run(t.Context(), all, Options{Interval: time.Millisecond, Count: 1, Grace: 10 * time.Second}, func(Echo) { told++ })

@@ -55,8 +55,9 @@ func (c *Client) OpenAll(ctx context.Context, names []string, direction string, 
 		names = slices.Delete(slices.Clone(names), i, i+1)
 		s.Notes = append(s.Notes, fmt.Sprintf("this ssh (%s) cannot obscure keystroke timing: OpenSSH can since 9.5", c.SSH.Version))
 	}
+	pace := sched.Pace{Apart: openssh.HostPause}
 	for i, name := range names {
-		if i > 0 && !sched.For(ctx, openssh.HostPause) {
+		if !pace.Await(ctx) {
 			return nil, context.Canceled
 		}
 		told(fmt.Sprintf("session %d of %d: %s", i+1, len(names), name))
@@ -64,12 +65,13 @@ func (c *Client) OpenAll(ctx context.Context, names []string, direction string, 
 		if err != nil {
 			return nil, err
 		}
+		pace.Ended()
 		s.lanes = append(s.lanes, lane)
 	}
-	if direction == "" || len(names) == 0 {
+	if direction == "" {
 		return s, ctx.Err()
 	}
-	if !sched.For(ctx, openssh.HostPause) {
+	if !pace.Await(ctx) {
 		return nil, context.Canceled
 	}
 	told("connection for the transfer")

@@ -64,7 +64,7 @@ func cryptoProbes(o Options) []probe {
 	}
 	for _, name := range []string{"UMAC", "sntrup761"} {
 		out = append(out, probe{name, func(context.Context) ([]record.Measurement, error) {
-			return nil, &absentError{missing[name]}
+			return nil, errors.New(missing[name])
 		}, true})
 	}
 	return out
@@ -76,7 +76,7 @@ func absent(name string) error {
 	if version := since[name]; version != "" {
 		why += " (" + version + " and later has)"
 	}
-	return &absentError{why}
+	return errors.New(why)
 }
 
 // errUnknown says that this openssl does not know what it is to measure.
@@ -85,7 +85,7 @@ var errUnknown = errors.New("unknown to this openssl")
 // speed runs openssl speed and reads its text.
 func speed(ctx context.Context, openssl string, args []string, inBytes bool) ([]record.Measurement, error) {
 	if openssl == "" {
-		return nil, &absentError{"the openssl program is not installed"}
+		return nil, errors.New("the openssl program is not installed")
 	}
 	full := []string{"speed", "-seconds", "1"}
 	if inBytes {
@@ -104,7 +104,7 @@ func speed(ctx context.Context, openssl string, args []string, inBytes bool) ([]
 	}
 	result, err := legacylog.Read(&stdout, legacylog.Options{Format: "openssl-speed"})
 	if _, ok := errors.AsType[*legacylog.ForeignError](err); ok {
-		return nil, &absentError{"this openssl does not measure it: " + complaint(stderr.String())}
+		return nil, errors.New("this openssl does not measure it: " + complaint(stderr.String()))
 	}
 	if err != nil {
 		return nil, err

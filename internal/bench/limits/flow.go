@@ -80,66 +80,74 @@ func pipeFlow(context.Context) (float64, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer unix.Close(ends[0])
-	return drain(func(buffer []byte) (int, error) {
-		for {
-			n, err := unix.Read(ends[0], buffer)
-			if errors.Is(err, unix.EINTR) {
-				continue
-			}
-			if n == 0 && err == nil {
-				err = io.EOF
-			}
-			return max(0, n), err
+	buffer, total := make([]byte, block), 0
+	for start := (time.Time{}); ; {
+		n, err := unix.Read(ends[0], buffer)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return 0, err
+		case n == 0:
+			return float64(total) / time.Since(start).Seconds(), nil
+		case start.IsZero():
+			start = time.Now() // the first bytes have come
+		default:
+			total += n
 		}
-	})
+	}
 }
 
 // loopbackFlow moves bytes through a TCP connection on loopback.
 func loopbackFlow(ctx context.Context) (float64, error) {
+	return TCP(ctx, nil, false, block, 0, window)
+}
+
+// TCP is what a connection on loopback carries, in bytes per second, after a beginning, in pieces of so
+// many bytes: from who connects to who listens, or back. By, if there is one, is the port that leads there.
+func TCP(ctx context.Context, by func(host, port string) (string, error), back bool, piece int, beginning, measured time.Duration) (float64, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return 0, fmt.Errorf("listen on loopback: %w", err)
 	}
 	defer listener.Close()
-	go func() {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp4", listener.Addr().String())
-		if err != nil {
-			listener.Close() // ends Accept
-			return
+	host, port, _ := net.SplitHostPort(listener.Addr().String())
+	if by != nil {
+		if port, err = by(host, port); err != nil {
+			return 0, err
 		}
-		defer conn.Close()
-		buffer := make([]byte, block)
-		for start := time.Now(); time.Since(start) < window; {
-			if _, err := conn.Write(buffer); err != nil {
-				return
-			}
-		}
-	}()
-	conn, err := listener.Accept()
+	}
+	from, err := (&net.Dialer{}).DialContext(ctx, "tcp4", net.JoinHostPort(host, port))
+	if err != nil {
+		return 0, err
+	}
+	defer from.Close()
+	to, err := listener.Accept()
 	if err != nil {
 		return 0, fmt.Errorf("connect on loopback: %w", err)
 	}
-	defer conn.Close()
-	return drain(conn.Read)
-}
-
-// drain reads to the end and returns bytes per second, from the first byte on.
-func drain(read func([]byte) (int, error)) (float64, error) {
-	buffer := make([]byte, block)
-	total := 0
-	var start time.Time
-	for {
-		n, err := read(buffer)
-		if start.IsZero() {
-			start = time.Now()
-		} else {
-			total += n
+	defer to.Close()
+	if back {
+		from, to = to, from
+	}
+	end := time.Now().Add(beginning + measured)
+	defer context.AfterFunc(ctx, func() { _, _ = from.SetDeadline(time.Unix(1, 0)), to.SetDeadline(time.Unix(1, 0)) })()
+	_, _ = from.SetWriteDeadline(end), to.SetReadDeadline(end)
+	go func() {
+		some := make([]byte, piece)
+		for err := error(nil); err == nil; {
+			_, err = from.Write(some)
 		}
-		if errors.Is(err, io.EOF) {
-			return float64(total) / time.Since(start).Seconds(), nil
+	}()
+	some, total := make([]byte, piece), 0
+	for start := time.Now(); time.Since(start) < beginning; {
+		if _, err := to.Read(some); err != nil {
+			return 0, nil
 		}
-		if err != nil {
-			return 0, err
+	}
+	for start := time.Now(); ; {
+		n, err := to.Read(some)
+		if total += n; err != nil {
+			return float64(total) / time.Since(start).Seconds(), context.Cause(ctx)
 		}
 	}
 }
@@ -149,11 +157,11 @@ func drain(read func([]byte) (int, error)) (float64, error) {
 // name for longer than a moment: it goes when we do, however that is.
 func disk(ctx context.Context, o Options) ([]record.Measurement, error) {
 	if o.DiskDir == "" {
-		return nil, &absentError{"there is no directory to put a file into: name one"}
+		return nil, errors.New("there is no directory to put a file into: name one")
 	}
 	var fs unix.Statfs_t
 	if unix.Statfs(o.DiskDir, &fs) == nil && inMemory(fs) {
-		return nil, &absentError{o.DiskDir + " is in memory: name a directory on a disk"}
+		return nil, errors.New(o.DiskDir + " is in memory: name a directory on a disk")
 	}
 	f, err := os.CreateTemp(o.DiskDir, "sshpace-disk-")
 	if err != nil {

@@ -42,14 +42,9 @@ type Options struct {
 // probe is one thing to measure.
 type probe struct {
 	name string
-	run  func(ctx context.Context) ([]record.Measurement, error)
-	once bool // too slow, or too steady, to be repeated
+	run  func(ctx context.Context) ([]record.Measurement, error) // the error is why it cannot be measured here
+	once bool                                                    // too slow, or too steady, to be repeated
 }
-
-// absentError says why a probe cannot be measured here. It is data, no failure.
-type absentError struct{ why string }
-
-func (e *absentError) Error() string { return e.why }
 
 // Names lists the probes.
 func Names() []string {

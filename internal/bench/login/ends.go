@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"sshpace/internal/base/alg"
@@ -23,7 +22,6 @@ import (
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/relay"
-	"sshpace/internal/sys/tcp"
 )
 
 // Ends are the client and the server of logins, with a relay between them where
@@ -72,12 +70,7 @@ func (e *Ends) with(s *loopback.Server) (*Ends, error) {
 // relayTo puts a relay before our own server.
 func (e *Ends) relayTo(s *loopback.Server) (err error) {
 	e.server, e.traffic = s, &Traffic{}
-	o := relay.Options{Watch: e.traffic.Watch, Prompt: e.prompt}
-	if o.Listener, err = tcp.ListenOwn(); err != nil {
-		return err
-	}
-	host, port := s.Address()
-	if e.relay, err = relay.To(net.JoinHostPort(host, port), o); err != nil {
+	if e.relay, err = relay.To(net.JoinHostPort(s.Address()), relay.Options{Watch: e.traffic.Watch, Prompt: e.prompt}); err != nil {
 		return err
 	}
 	e.Destination.Port = uint16(e.relay.Port())
@@ -179,12 +172,7 @@ func shorter(a, b time.Duration) time.Duration {
 
 // over is the time of a login over a path, without waits for acknowledgements.
 func (e *Ends) over(ctx context.Context, rtt time.Duration, tries int) (least time.Duration, err error) {
-	listener, err := tcp.ListenOwn()
-	if err != nil {
-		return 0, err
-	}
-	host, port := e.server.Address()
-	r, err := relay.To(net.JoinHostPort(host, port), relay.Options{Listener: listener, Path: relay.Path{Delay: rtt / 2}, Prompt: true})
+	r, err := relay.To(net.JoinHostPort(e.server.Address()), relay.Options{Path: relay.Path{Delay: rtt / 2}, Prompt: true})
 	if err != nil {
 		return 0, err
 	}
@@ -216,7 +204,7 @@ func (e *Ends) After(ctx context.Context) (time.Duration, *Wire) {
 	defer cancel()
 	var cpu time.Duration
 	if conn, ok := e.server.Next(ctx); ok {
-		cpu = conn.Ended(serverGrace)
+		cpu = conn.Leave(serverGrace)
 	}
 	w := e.traffic.Wire()
 	e.traffic.Reset()
@@ -260,7 +248,7 @@ func (e *Ends) caseOf(factor, level string, argv ArgvFunc) Case {
 
 // Master is a connection that sessions share (ssh_config(5) ControlMaster).
 type Master struct {
-	cmd    *exec.Cmd
+	*proc.Child
 	socket string
 	dir    *os.File // that the socket is in
 }
@@ -278,12 +266,13 @@ func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 	d := e.Destination.With("BatchMode=yes", "StrictHostKeyChecking=yes", "ControlPersist=no")
 	d.Extra = append([]string{"-E", log, "-M", "-N", "-S", path}, d.Extra...)
 	cmd := exec.Command(e.SSH.Path, append(d.Options(), "--", d.Host)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	proc.Lead(cmd)
+	child, err := proc.Begin(cmd, (*exec.Cmd).Start)
+	if err != nil {
 		dir.Close()
 		return nil, err
 	}
-	m := &Master{cmd, path, dir}
+	m := &Master{child, path, dir}
 	for limit := time.Now().Add(e.Connect); time.Now().Before(limit) && ctx.Err() == nil; {
 		if exec.CommandContext(ctx, e.SSH.Path, "-F", "none", "-S", path, "-O", "check", "--", d.Host).Run() == nil {
 			if e.server != nil {
@@ -300,8 +289,7 @@ func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 
 // Close ends the master.
 func (m *Master) Close() error {
-	proc.KillGroup(m.cmd)
-	_ = m.cmd.Wait()
+	m.Kill()
 	return m.dir.Close()
 }
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 package login
 
 import (
@@ -7,11 +9,12 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
-	"encoding/pem"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/bench/loopback"
+	"sshpace/internal/sys/safedir"
 )
 
 // keyTypes are the keys that logins are compared with, in both roles, by the
@@ -40,15 +43,14 @@ type keyPair struct {
 // line is its public half as authorized_keys has it.
 func (k *keyPair) line() string { return string(ssh.MarshalAuthorizedKey(k.signer.PublicKey())) }
 
-// makeKeys writes one key of each type into a folder, with a prefix to their
-// files' names.
-func makeKeys(dir, prefix string) (all []*keyPair, err error) {
+// makeKeys writes one key of each type, with a prefix to their files' names.
+func makeKeys(dir *safedir.Workdir, prefix string) (all []*keyPair, err error) {
 	for _, t := range keyTypes {
 		k, err := t.make()
 		if err != nil {
 			return nil, err
 		}
-		pair, err := writeKey(filepath.Join(dir, prefix+t.name), k)
+		pair, err := writeKey(dir, prefix+t.name, k)
 		if err != nil {
 			return nil, err
 		}
@@ -58,20 +60,14 @@ func makeKeys(dir, prefix string) (all []*keyPair, err error) {
 	return all, nil
 }
 
-func writeKey(file string, k crypto.Signer) (*keyPair, error) {
-	block, err := ssh.MarshalPrivateKey(k, "sshpace one-run key")
+// writeKey writes both halves.
+func writeKey(dir *safedir.Workdir, name string, k crypto.Signer) (*keyPair, error) {
+	signer, err := loopback.WriteKey(dir, name, k)
 	if err != nil {
 		return nil, err
 	}
-	signer, err := ssh.NewSignerFromSigner(k)
-	if err != nil {
-		return nil, err
-	}
-	pair := &keyPair{file: file, signer: signer}
-	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-		return nil, err
-	}
-	return pair, os.WriteFile(file+".pub", []byte(pair.line()), 0o600)
+	pair := &keyPair{file: dir.File(name), signer: signer}
+	return pair, dir.WriteFile(name+".pub", []byte(pair.line()), 0o600)
 }
 
 // certify writes a certificate of a user's key beside it (file-cert.pub), which

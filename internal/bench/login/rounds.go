@@ -46,7 +46,7 @@ type Plan struct {
 
 // Survey carries out cases. What fails is not tried again.
 func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) error {
-	s := &survey{ends: e, cases: cases, alike: alike(cases), plan: p, made: make([]int, len(cases)), failed: make([]bool, len(cases))}
+	s := &survey{ends: e, cases: cases, alike: alike(cases), plan: p, pace: sched.Pace{Apart: p.Pause}, made: make([]int, len(cases)), failed: make([]bool, len(cases))}
 	if err := s.begin(); err != nil || p.List {
 		return err
 	}
@@ -71,7 +71,7 @@ type survey struct {
 	cases []Case
 	alike []kindOf // whose logins count for each case
 	plan  Plan
-	tried bool
+	pace  sched.Pace // of logins
 
 	mu     sync.Mutex // lanes use what follows
 	next   []kindOf   // beside others
@@ -130,11 +130,11 @@ func (s *survey) turn() kindOf {
 
 // login carries out case i once, in a lane or alone.
 func (s *survey) login(ctx context.Context, i kindOf, lane *Lane) error {
-	if s.tried && !sched.For(ctx, s.plan.Pause) {
+	if !s.pace.Await(ctx) {
 		return context.Canceled
 	}
-	s.tried = true
 	o, err := s.observe(ctx, s.cases[i], lane)
+	s.pace.Ended()
 	failed := (*FailedError)(nil)
 	if !errors.As(err, &failed) && err != nil {
 		return err

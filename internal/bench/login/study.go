@@ -19,6 +19,7 @@ type Study struct {
 	Factors []string // short names; nil: all that there are
 	Full    bool     // the product of key exchanges, host keys and user keys instead
 
+	factors
 	close []func() error
 }
 
@@ -117,15 +118,13 @@ func (s *Study) private(ctx context.Context, ends *Ends) ([]Case, error) {
 	if !s.Full && !slices.ContainsFunc([]string{HostKeyFactor, UserKeyFactor, SourceFactor, KnownHostsFactor, SettingFactor, ServerFactor}, s.wants) {
 		return nil, nil
 	}
-	f, err := ends.NewFactors(s.Bed)
-	if err != nil {
+	if err := s.prepare(ends); err != nil {
 		return nil, err
 	}
-	s.close = append(s.close, f.Close)
 	if s.Full {
-		return f.Full(s.Kex), nil
+		return s.full(s.Kex), nil
 	}
-	cases, err := f.All(ctx)
+	cases, err := s.all(ctx)
 	return slices.DeleteFunc(cases, func(c Case) bool { return !s.wants(c.Factor) }), err
 }
 

@@ -14,6 +14,7 @@ import (
 	"sshpace/internal/base/sched"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/sshtest"
+	"sshpace/internal/sys/safedir"
 )
 
 // pair is an ssh and an sshd for cases.
@@ -106,8 +107,8 @@ func TestAlikeKex(t *testing.T) {
 	if argv := e.KexCases([]string{"curve25519-sha256@libssh.org"})[0].Argv(""); !slices.Contains(argv, "KexAlgorithms=curve25519-sha256@libssh.org") {
 		t.Errorf("%q", argv)
 	}
-	f := &Factors{ends: e, everyKey: e, host: []*keyPair{{name: "ssh-ed25519"}}, user: []*keyPair{{name: "ssh-ed25519"}}}
-	if n := Distinct(f.Full([]string{"curve25519-sha256@libssh.org", "curve25519-sha256", "ecdh-sha2-nistp256"})); n != 2 {
+	f := &factors{ends: e, dir: &safedir.Workdir{}, everyKey: e, host: []*keyPair{{name: "ssh-ed25519"}}, user: []*keyPair{{name: "ssh-ed25519"}}}
+	if n := Distinct(f.full([]string{"curve25519-sha256@libssh.org", "curve25519-sha256", "ecdh-sha2-nistp256"})); n != 2 {
 		t.Errorf("%d logins of 2 key exchanges by 3 names with each key", n)
 	}
 }

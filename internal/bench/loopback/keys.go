@@ -7,9 +7,11 @@
 package loopback
 
 import (
+	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
+	"errors"
 
 	"golang.org/x/crypto/ssh"
 
@@ -30,37 +32,30 @@ const Alias = "sshpace-private"
 // MakeKeys writes one-run Ed25519 key pairs into dir.
 func MakeKeys(dir *safedir.Workdir) (Keys, error) {
 	keys := Keys{dir.File("host_key"), dir.File("user_key"), dir.File("authorized_keys"), dir.File("known_hosts")}
-	hostPublic, err := writeKey(dir, "host_key")
-	if err != nil {
-		return keys, err
+	var lines []string
+	for _, name := range []string{"host_key", "user_key"} {
+		_, private, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			return keys, err
+		}
+		signer, err := WriteKey(dir, name, private)
+		if err != nil {
+			return keys, err
+		}
+		lines = append(lines, string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
 	}
-	userPublic, err := writeKey(dir, "user_key")
-	if err != nil {
-		return keys, err
-	}
-	if err := dir.WriteFile("authorized_keys", []byte(userPublic), 0o600); err != nil {
-		return keys, err
-	}
-	return keys, dir.WriteFile("known_hosts", []byte(Alias+" "+hostPublic), 0o600)
+	err := dir.WriteFile("authorized_keys", []byte(lines[1]), 0o600)
+	return keys, errors.Join(err, dir.WriteFile("known_hosts", []byte(Alias+" "+lines[0]), 0o600))
 }
 
-// writeKey makes a key pair, writes the private half to a file (0600) and returns
-// the public half as an authorized_keys line.
-func writeKey(dir *safedir.Workdir, name string) (public string, err error) {
-	publicKey, privateKey, err := ed25519.GenerateKey(rand.Reader)
+// WriteKey writes a private key to a file (0600).
+func WriteKey(dir *safedir.Workdir, name string, k crypto.Signer) (ssh.Signer, error) {
+	block, err := ssh.MarshalPrivateKey(k, "sshpace one-run key")
 	if err != nil {
-		return "", err
-	}
-	block, err := ssh.MarshalPrivateKey(privateKey, "sshpace one-run key")
-	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if err := dir.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
-		return "", err
+		return nil, err
 	}
-	key, err := ssh.NewPublicKey(publicKey)
-	if err != nil {
-		return "", err
-	}
-	return string(ssh.MarshalAuthorizedKey(key)), nil
+	return ssh.NewSignerFromSigner(k)
 }

@@ -14,10 +14,11 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/wire"
 	"sshpace/internal/sys/proc"
-	"sshpace/internal/sys/tcp"
-
 	"sshpace/internal/sys/safedir"
+	"sshpace/internal/sys/tcp"
 )
 
 // Server listens on loopback and starts a server process per connection.
@@ -41,8 +42,7 @@ type Server struct {
 
 // Conn is one connection to the server.
 type Conn struct {
-	cmd     *exec.Cmd
-	ended   chan struct{}
+	*proc.Child
 	settled chan struct{}
 }
 
@@ -51,6 +51,28 @@ type Conn struct {
 // with files in dir; what it writes to standard error goes to a file there.
 func Start(argv []string, spawner *proc.Spawner, dir *safedir.Workdir) (*Server, error) {
 	return listen(&Server{dir: dir, spawner: spawner, argv: argv, start: spawner.Start})
+}
+
+// Sshd is the command line by which an sshd serves one connection of a run, as c has it, with a
+// configuration of that name.
+func Sshd(ctx context.Context, sshd openssh.Program, c openssh.ServerConfig, keys Keys, dir *safedir.Workdir, name string) ([]string, error) {
+	c.HostKey, c.AuthorizedKeys, c.Home, c.StrictModes, c.PAM = keys.HostKey, keys.AuthorizedKeys, dir.Path, dir.Strict, openssh.Locked(c.User)
+	if _, err := sshd.Validate(ctx, c, dir.File(name)); err != nil {
+		return nil, err
+	}
+	return sshd.ServeOne(dir.File(name)), nil
+}
+
+// Greeting is what the server says first, for which it has so long.
+func (s *Server) Greeting(ctx context.Context, limit time.Duration) (wire.Greeting, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	greeting, err := wire.Probe(ctx, net.JoinHostPort(s.Address()))
+	if tail := s.LogTail(); err != nil && tail != "" {
+		err = fmt.Errorf("%w (server: %s)", err, tail)
+	}
+	s.Fresh(false)
+	return greeting, err
 }
 
 // On is the same server once more, on a port of its own, with all its processes on one
@@ -142,7 +164,7 @@ func (c *Conn) hurry(conn *net.TCPConn, swift bool) {
 		case <-ticker.C:
 		case <-c.settled:
 			return
-		case <-c.ended:
+		case <-c.Ended:
 			return
 		}
 	}
@@ -159,7 +181,7 @@ func (s *Server) Serving(pid int) *Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for conn := range s.live {
-		if conn.pid() == pid || conn.pid() == parent {
+		if conn.Process.Pid == pid || conn.Process.Pid == parent {
 			return conn
 		}
 	}
@@ -199,18 +221,18 @@ func (s *Server) serve(tcp *net.TCPConn, swift bool) (*Conn, error) {
 	cmd := exec.Command(s.argv[0], s.argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = socket, socket, s.log
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
-	if err := s.start(cmd); err != nil {
+	child, err := proc.Begin(cmd, s.start)
+	if err != nil {
 		return nil, err
 	}
-	conn := &Conn{cmd: cmd, ended: make(chan struct{}), settled: make(chan struct{})}
+	conn := &Conn{child, make(chan struct{})}
 	s.mu.Lock()
 	s.live[conn] = true
 	s.mu.Unlock()
 	s.done.Go(func() {
-		_ = proc.Wait(cmd)
-		close(conn.ended)
+		<-conn.Ended
 		s.mu.Lock()
-		s.used += conn.cpu()
+		s.used += conn.CPU()
 		delete(s.live, conn)
 		s.mu.Unlock()
 	})
@@ -245,22 +267,13 @@ func (s *Server) Next(ctx context.Context) (*Conn, bool) {
 	}
 }
 
-// Ended waits until the server process of the connection is gone, killing it
+// Leave waits until the server process of the connection is gone, killing it
 // after grace, and returns the CPU time of it and all its children.
-func (c *Conn) Ended(grace time.Duration) time.Duration {
-	select {
-	case <-c.ended:
-	case <-time.After(grace):
-		proc.KillGroup(c.cmd)
-		<-c.ended
+func (c *Conn) Leave(grace time.Duration) time.Duration {
+	if !c.Await(grace) {
+		c.Kill()
 	}
-	return c.cpu()
-}
-
-// cpu is the CPU time of the server process and all its children, once it is
-// gone.
-func (c *Conn) cpu() time.Duration {
-	return c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()
+	return c.CPU()
 }
 
 // settlePoll is how often Settle looks.
@@ -274,7 +287,7 @@ func (s *Server) Settle(grace time.Duration) time.Duration {
 		used, live := s.used, len(s.live)
 		if late := time.Now().After(end); late {
 			for conn := range s.live {
-				proc.KillGroup(conn.cmd)
+				proc.KillGroup(conn.Cmd)
 			}
 		}
 		s.mu.Unlock()
@@ -283,9 +296,6 @@ func (s *Server) Settle(grace time.Duration) time.Duration {
 		}
 	}
 }
-
-// pid is the server process that was started for the connection.
-func (c *Conn) pid() int { return c.cmd.Process.Pid }
 
 // routine are the beginnings of log lines that explain nothing.
 var routine = []string{"Accepted ", "Connection closed by", "Connection from", "Close session", "Disconnected from", "Received disconnect", "Starting session", "User child", "Server listening"}
@@ -317,7 +327,7 @@ func (s *Server) Close() error {
 	err := s.listener.Close()
 	s.mu.Lock()
 	for conn := range s.live {
-		proc.KillGroup(conn.cmd)
+		proc.KillGroup(conn.Cmd)
 	}
 	s.mu.Unlock()
 	s.done.Wait()

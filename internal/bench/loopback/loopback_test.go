@@ -123,10 +123,10 @@ func TestRealServer(t *testing.T) {
 	waiting := next(t, s)
 	ssh(false)
 	served := next(t, s)
-	if served.pid() == waiting.pid() {
+	if served.Process.Pid == waiting.Process.Pid {
 		t.Error("two connections share a process")
 	}
-	if cpu := served.Ended(10 * time.Second); cpu <= 0 || cpu > time.Minute {
+	if cpu := served.Leave(10 * time.Second); cpu <= 0 || cpu > time.Minute {
 		t.Errorf("a login cost the server %v", cpu)
 	}
 	if tail := s.LogTail(); tail != "" {
@@ -137,7 +137,7 @@ func TestRealServer(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	waittest.Gone(t, waiting.pid())
+	waittest.Gone(t, waiting.Process.Pid)
 	_ = idle.SetReadDeadline(time.Now().Add(20 * time.Second))
 	if _, err := io.Copy(io.Discard, idle); err != nil {
 		t.Errorf("the idle connection ended with %v", err)
@@ -149,10 +149,10 @@ func TestEndedKills(t *testing.T) {
 	s := start(t, "/bin/sh", "-c", "trap '' TERM HUP; while :; do :; done")
 	dial(t, s)
 	conn := next(t, s)
-	if cpu := conn.Ended(50 * time.Millisecond); cpu <= 0 {
+	if cpu := conn.Leave(50 * time.Millisecond); cpu <= 0 {
 		t.Errorf("a busy process cost %v", cpu)
 	}
-	waittest.Gone(t, conn.pid())
+	waittest.Gone(t, conn.Process.Pid)
 }
 
 // What the process starts dies with it.
@@ -167,7 +167,7 @@ func TestEndedKillsTheGroup(t *testing.T) {
 		_, _ = fmt.Sscan(string(text), &child)
 		return child != 0
 	})
-	conn.Ended(0)
+	conn.Leave(0)
 	waittest.Gone(t, child)
 }
 
@@ -184,13 +184,13 @@ func TestNextIsTheNewest(t *testing.T) {
 	}
 	conn := next(t, s)
 	s.mu.Lock()
-	newest := conn.pid()
+	newest := conn.Process.Pid
 	for other := range s.live {
-		newest = max(newest, other.pid())
+		newest = max(newest, other.Process.Pid)
 	}
 	s.mu.Unlock()
-	if conn.pid() != newest {
-		t.Errorf("Next is process %d, the newest is %d", conn.pid(), newest)
+	if conn.Process.Pid != newest {
+		t.Errorf("Next is process %d, the newest is %d", conn.Process.Pid, newest)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -203,7 +203,7 @@ func TestFreshForgets(t *testing.T) {
 	s := start(t, "/bin/sh", "-c", "echo 'fatal: old' >&2; cat")
 	conn := dial(t, s)
 	conn.(*net.TCPConn).CloseWrite()
-	next(t, s).Ended(20 * time.Second)
+	next(t, s).Leave(20 * time.Second)
 	if tail := s.LogTail(); tail != "fatal: old" {
 		t.Errorf("LogTail is %q", tail)
 	}
@@ -226,7 +226,7 @@ func TestLogTailFindsTheReason(t *testing.T) {
 	} {
 		s := start(t, "/bin/sh", "-c", "printf '"+lines+"\\n' >&2")
 		dial(t, s)
-		next(t, s).Ended(20 * time.Second)
+		next(t, s).Leave(20 * time.Second)
 		if tail := s.LogTail(); tail != want {
 			t.Errorf("LogTail of %q is %q, want %q", lines, tail, want)
 		}

@@ -36,15 +36,6 @@ type Figure struct {
 	Slowed stats.Estimate
 }
 
-// Surprise is how many standard errors a cell's measurement lies from what the
-// other cells predict: a large one asks for another measurement.
-func (f Figure) Surprise() float64 {
-	if !f.Foretold || f.N == 0 {
-		return 0
-	}
-	return math.Abs(f.Measured-f.Predicted) / math.Hypot(f.Error, f.Own)
-}
-
 // observation is one connection's value of one quantity.
 type observation struct {
 	cell    int

@@ -24,7 +24,9 @@ const (
 func (s *sitting) seats() []*seat {
 	first := identify(s.space.Bulk, s.Seed)
 	reference := s.reference()
-	slices.SortStableFunc(first, func(a, b alg.Suite) int { return prefer(a == reference, b == reference) })
+	if i := slices.Index(first, reference); i > 0 {
+		first = slices.Insert(slices.Delete(first, i, i+1), 0, reference)
+	}
 	var rest []alg.Suite
 	for _, cell := range s.space.Bulk {
 		if !slices.Contains(first, cell) {
@@ -81,17 +83,6 @@ func (s *sitting) further(all []*seat) (out []*seat) {
 // leads tells a likely leader, and what is used now.
 func (s *sitting) leads(cell alg.Suite) bool {
 	return cell.MAC == "" || cell.Computation() == s.Present.Computation()
-}
-
-// prefer orders what is first.
-func prefer(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 // pairsOf are the cells that get a second connection, which shows what a

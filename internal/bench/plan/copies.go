@@ -22,10 +22,8 @@ type copies struct {
 	pending []record.Trial // of the current run
 	tries   map[record.Trial]int
 	results map[copied]*tally
-	asked   bool         // Next was called: what is observed now is not replayed
-	last    record.Trial // observed since the last Next, if lastOK
-	lastOK  bool
-	times   copyTimes
+	made    int  // copies that worked
+	asked   bool // Next was called: what is observed now is not replayed
 }
 
 // copied names what a copy measures, however it is asked for.
@@ -40,7 +38,7 @@ func resultOf(t record.Trial) copied { return copied{t.Want, t.Direction} }
 
 func newCopies(d design) *copies {
 	d.Runs = max(1, d.Runs)
-	return &copies{design: d, all: combinations(d), tries: map[record.Trial]int{}, results: map[copied]*tally{}, times: copyTimes{usualLogin, usualRate}}
+	return &copies{design: d, all: combinations(d), tries: map[record.Trial]int{}, results: map[copied]*tally{}}
 }
 
 // combinations lists the naive matrix, once per direction.
@@ -69,10 +67,6 @@ func combinations(d design) []record.Trial {
 
 // Next returns the next copy.
 func (p *copies) Next(elapsed time.Duration) (Step, bool) {
-	if p.lastOK {
-		p.times.observe(p.last, elapsed-p.elapsed) // what it took with everything around it
-		p.lastOK = false
-	}
 	p.asked = true
 	return p.next(elapsed, p.refill)
 }
@@ -147,8 +141,8 @@ func (p *copies) Observe(t record.Trial, s record.Sample) {
 	}
 	if usable {
 		h.ok++
+		p.made++
 		p.succeed()
-		p.last, p.lastOK = t, p.elapsed > 0 && i >= 0
 		return
 	}
 	h.failed++
@@ -192,7 +186,15 @@ func (p *copies) Replay(f *record.File) {
 }
 
 // Estimate is what all copies take.
-func (p *copies) Estimate() time.Duration { return p.times.repeated(0, p.Runs, p.all) }
+func (p *copies) Estimate() time.Duration {
+	return saturated(p.usual() * float64(len(p.all)) * float64(p.Runs))
+}
+
+// usual is what is expected of a copy before any was made, in ns.
+func (p *copies) usual() float64 { return float64(usualLogin) + float64(p.SizeBytes)/usualRate*1e9 }
+
+// usualRate is in bytes per second.
+const usualRate = 200e6
 
 // Progress reports the state after the last Observe.
 func (p *copies) Progress() Progress {
@@ -205,35 +207,10 @@ func (p *copies) Progress() Progress {
 			out.Failed++
 		}
 	}
-	out.Remaining = p.times.repeated(float64(p.times.sum(p.pending)), max(0, p.Runs-p.n), p.all)
+	each := p.usual()
+	if p.made > 0 && p.elapsed > 0 {
+		each = float64(p.elapsed) / float64(p.made)
+	}
+	out.Remaining = saturated(each * (float64(len(p.pending)) + float64(len(p.all))*float64(max(0, p.Runs-p.n))))
 	return out
-}
-
-// copyTimes learns how long copies take.
-type copyTimes struct {
-	login time.Duration
-	rate  float64 // bytes per second
-}
-
-// usualRate is what is expected of a copy before any was made.
-const usualRate = 200e6
-
-func (l *copyTimes) observe(t record.Trial, elapsed time.Duration) {
-	if elapsed > 0 {
-		l.rate += smoothing * (float64(t.SizeBytes)/elapsed.Seconds() - l.rate)
-	}
-}
-
-// sum estimates how long copies take together, in ns.
-func (l *copyTimes) sum(trials []record.Trial) float64 {
-	total := 0.0
-	for _, t := range trials {
-		total += float64(l.login) + float64(t.SizeBytes)/max(1, l.rate)*1e9
-	}
-	return total
-}
-
-// repeated estimates how long copies take n times, after a while in ns.
-func (l *copyTimes) repeated(after float64, n int, trials []record.Trial) time.Duration {
-	return saturated(after + float64(n)*l.sum(trials))
 }

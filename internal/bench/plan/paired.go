@@ -20,7 +20,7 @@ const (
 	PairLength      = 60 * time.Millisecond
 	pairOverhead    = PairLength / 4 // that a turn takes beside its slice
 	roundTripsEach  = 10             // that a slice takes at least
-	roundTripsAwake = 3              // that a slice takes which wakes a connection
+	roundTripsAwake = 3              // of them, that a slice takes which wakes a connection
 	roundTripsTurns = 5              // that a turn takes beside: questions, answers, and opening TCP's window
 	slicesAwake     = 4              // about: until a connection is as fast as it can be
 )
@@ -44,20 +44,15 @@ const leastCycles = 3
 // NIPS 6, 1993), and others take their place: those that the policy allows come
 // first.
 type paired struct {
-	design
 	seating
 	room   int  // connections at a time
 	allows int  // candidates that the policy allows
-	cycle  int  // cycles in the file
 	spent  int  // logins
 	fresh  bool // seats were opened that have had no turn yet
 }
 
 func newPaired(d design) *paired {
-	p := &paired{
-		design: d, room: max(2, d.env.Capacity), spent: 1,
-		seating: seating{distinct: d.cells(), sitting: 1, logins: newLogins(d), shown: newShown()},
-	}
+	p := &paired{seating: newSeating(d), room: max(2, d.env.Capacity), spent: 1}
 	p.seats()
 	return p
 }
@@ -104,7 +99,7 @@ func (p *paired) takes(candidates, cycles int) time.Duration {
 
 // cycleOf is the time of one cycle.
 func (p *paired) cycleOf(candidates int) time.Duration {
-	return time.Duration(2*candidates+1) * p.turns()
+	return time.Duration(2*candidates+1) * p.turnsEach()
 }
 
 // login is about what opening a connection takes.
@@ -112,30 +107,42 @@ func (p *paired) login() time.Duration { return cmp.Or(p.env.Login, usualLogin) 
 
 // awakes is about what a connection takes until it is as fast as it can be.
 func (p *paired) awakes() time.Duration {
-	return slicesAwake * time.Duration(len(p.Directions)) * max(PairLength, roundTripsAwake*p.env.RoundTrip)
+	return slicesAwake * time.Duration(len(p.Directions)) * Awakening(p.length(), p.env.RoundTrip)
+}
+
+// LongPath is the round trip from which on a connection is a long one.
+const LongPath = 2 * time.Millisecond
+
+// Awakening is how long a slice is that wakes a connection up whose slices have some length: on
+// a long path a few round trips show how fast it is.
+func Awakening(length, roundTrip time.Duration) time.Duration {
+	if roundTrip < LongPath {
+		return length
+	}
+	return length * roundTripsAwake / roundTripsEach
 }
 
 // length is how long a slice is.
 func (p *paired) length() time.Duration { return max(PairLength, roundTripsEach*p.env.RoundTrip) }
 
-// turns is about what a turn in each direction takes.
-func (p *paired) turns() time.Duration {
+// turnsEach is about what a turn in each direction takes.
+func (p *paired) turnsEach() time.Duration {
 	return time.Duration(len(p.Directions)) * (p.length() + pairOverhead + roundTripsTurns*p.env.RoundTrip)
 }
 
 // Next returns the next step, or false when the plan has ended.
 func (p *paired) Next(elapsed time.Duration) (Step, bool) {
-	return p.next(elapsed, p.BudgetNS > 0 && p.BudgetNS-elapsed <= p.turns()/2, p.refill)
+	return p.next(elapsed, p.turnsEach()/2, p.refill)
 }
 
 // refill opens what there is room and leave for, or gives all that is open a turn.
 func (p *paired) refill() {
 	room := min(p.room-len(p.open), len(p.todo), p.leave(), 1+p.racing()-len(p.open))
-	if len(p.open) > 1 && p.BudgetNS > 0 && p.left() < p.takes(1, 0)+leastCycles*p.cycleOf(p.racing()) {
+	if len(p.open) > 1 && p.left() < p.takes(1, 0)+leastCycles*p.cycleOf(p.racing()) {
 		room = 0 // who comes now would not have turns enough, and leave the answer open
 	}
 	switch {
-	case p.Rounds > 0 && p.cycle >= p.Rounds*roundPasses:
+	case p.Rounds > 0 && p.round >= p.Rounds*roundPasses:
 		p.end(EndComplete)
 	case room > 0 && (!p.fresh || len(p.open) < 2):
 		p.fresh = true
@@ -189,34 +196,27 @@ func (p *paired) racing() int {
 	return fewest
 }
 
-// left is the time until the budget is spent.
-func (p *paired) left() time.Duration { return p.BudgetNS - p.elapsed }
-
 // nextCycle queues a cycle: in each direction each candidate between two turns of the
 // reference, and a login where the host can be asked for one.
 func (p *paired) nextCycle() {
-	p.cycle, p.fresh = p.cycle+1, false
+	p.round, p.fresh = p.round+1, false
 	p.race()
 	reference := p.referee()
 	field := slices.DeleteFunc(slices.Clone(p.open), refers)
 	for i := range p.Directions {
-		field = sched.Shuffled(p.Seed, p.cycle*len(p.Directions)+i, field)
-		p.turn(reference.trials[i])
+		field = sched.Shuffled(p.Seed, p.round*len(p.Directions)+i, field)
+		referred := p.turn(reference.trials[i], p.length())
+		p.queue = append(p.queue, referred)
 		for _, candidate := range field {
-			p.turn(candidate.trials[i])
-			p.turn(reference.trials[i])
+			p.queue = append(p.queue, p.turn(candidate.trials[i], p.length()), referred)
 		}
 	}
 	if len(p.todo) == 0 && p.leave() > p.env.Kept {
-		for _, t := range p.logins.take(1, p.cycle) {
+		for _, t := range p.logins.take(1, p.round) {
 			p.spent++
-			p.queue = append(p.queue, Step{Action: Single, Trials: []record.Trial{p.number(t)}})
+			p.single(t)
 		}
 	}
-}
-
-func (p *paired) turn(t record.Trial) {
-	p.queue = append(p.queue, Step{Action: Turn, Trials: []record.Trial{t}, Length: p.length(), Round: p.cycle})
 }
 
 // race closes the candidates of which enough is known: those that are slower than another
@@ -264,13 +264,9 @@ func (p *paired) admitsAll() bool {
 
 // figures are what the slices so far say, by direction.
 func (p *paired) figures() map[record.Direction]*model.Analysis {
-	var cells []alg.Suite
-	for _, cell := range p.space.Bulk {
-		cells = append(cells, cell.Computation())
-	}
 	out := map[record.Direction]*model.Analysis{}
 	for _, d := range p.Directions {
-		out[d] = model.Paired(d, cells, p.shown.trials, p.shown.batches)
+		out[d] = model.Paired(d, p.computations(), p.trials, p.batches)
 	}
 	return out
 }
@@ -287,37 +283,28 @@ func (p *paired) precise(limit float64) bool {
 	return true
 }
 
-// Moved tells the plan what a turn showed.
-func (p *paired) Moved(step Step, slice record.Slice) { p.moved(step, slice) }
-
 // Estimate is the measuring time that the whole plan takes.
 func (p *paired) Estimate() time.Duration {
 	if p.Rounds == 0 {
 		return p.BudgetNS
 	}
 	seats := float64(len(p.todo) + len(p.open) + len(p.opening))
-	return saturated(seats * (float64(p.login()) + float64(p.Rounds*roundPasses)*2*float64(p.turns())))
+	return saturated(seats * (float64(p.login()) + float64(p.Rounds*roundPasses)*2*float64(p.turnsEach())))
 }
 
 // Progress reports the state after the last step.
 func (p *paired) Progress() Progress {
-	out := Progress{Phase: "comparing", Block: p.cycle, Total: p.allows + 1, Failed: len(p.dropped) * len(p.Directions)}
-	out.Done = min(len(p.shown.turns)/len(p.Directions), out.Total)
-	out.Remaining = p.Estimate()
-	if p.BudgetNS > 0 {
-		out.Remaining = max(0, p.BudgetNS-p.elapsed)
-	}
-	out.Ranked = out.Done == out.Total && p.cycle > leastCycles
+	out := p.progress("comparing", p.Estimate())
+	out.Total = p.allows + 1
+	out.Done = min(len(p.turns)/len(p.Directions), out.Total)
+	out.Ranked = out.Done == out.Total && p.round > leastCycles
 	return out
 }
 
-// Replay teaches the plan what a file holds that is gone on with. Its connections
-// are no more: those that are still in the race are opened again.
+// Replay teaches the plan what a file holds that is gone on with: those that are still in the
+// race are opened again.
 func (p *paired) Replay(f *record.File) {
-	p.cycle = p.replay(f)
-	for _, sample := range f.Samples {
-		p.logins.observe(f.Trials[sample.Trial], sample)
-	}
+	p.seating.Replay(f)
 	p.again(p.figures())
 }
 

@@ -124,7 +124,7 @@ const (
 // New plans a campaign: copies of every combination where it says how large they
 // are, else connections that take turns.
 func New(c record.Campaign, env Environment) (Plan, error) {
-	d := design{Campaign: c, env: env, space: alg.Fold(c.Offer), bulkKex: firstOf(c.Offer.Kex, bulkKexes)}
+	d := design{Campaign: c, env: env, space: alg.Fold(c.Offer), bulkKex: firstOf(c.Offer.Kex, alg.CheapKex)}
 	if c.Server == record.ServerRemote && slices.Contains(c.Offer.Kex, c.Present.Kex) {
 		d.bulkKex = c.Present.Kex // its logins count
 	}
@@ -158,17 +158,18 @@ type design struct {
 	record.Campaign
 	env     Environment
 	space   alg.Space
-	bulkKex string // key exchange of all connections that move data
+	bulkKex string // key exchange of all connections that move data, which does not act on what is measured
 }
 
 // cells counts what is ranked.
 func (d *design) cells() int { return len(d.space.Bulk)*len(d.Directions) + len(d.space.Kex) }
 
-// bulkKexes are the key exchanges that a transfer prefers, cheap and common
-// first: its key exchange costs time but does not act on what is measured.
-var bulkKexes = []string{
-	"curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256", "mlkem768x25519-sha256",
-	"sntrup761x25519-sha512", "sntrup761x25519-sha512@openssh.com",
+// computations are those of all cells.
+func (d *design) computations() (cells []alg.Suite) {
+	for _, cell := range d.space.Bulk {
+		cells = append(cells, cell.Computation())
+	}
+	return cells
 }
 
 // firstOf returns the first wanted name that is offered, or the first offered.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -32,48 +33,70 @@ func (d *design) seat(cell alg.Suite, role record.Role, pair int) *seat {
 // seating keeps the connections of a plan: those to be opened, those that are
 // open, and those that were given up.
 type seating struct {
+	design
 	steps
-	distinct                     int // cells and key exchanges that are to be measured
 	todo, opening, open, dropped []*seat
 
 	logins  logins
-	shown   *shown
 	sitting int // counts in the file
-}
+	round   int // passes or cycles in the file
 
-// shown is what turns have shown so far.
-type shown struct {
+	// What turns have shown so far.
 	trials  map[int]record.Trial
 	batches []record.Slices
 	turns   map[record.Cell]int
 }
 
-func newShown() *shown {
-	return &shown{trials: map[int]record.Trial{}, turns: map[record.Cell]int{}}
+func newSeating(d design) seating {
+	return seating{design: d, sitting: 1, logins: newLogins(d), trials: map[int]record.Trial{}, turns: map[record.Cell]int{}}
 }
 
-// add takes a slice of a sitting.
-func (k *shown) add(sitting int, t record.Trial, s record.Slice) {
-	if last := len(k.batches) - 1; last < 0 || k.batches[last].Sitting != sitting {
-		k.batches = append(k.batches, record.Slices{Sitting: sitting})
+// show notes a slice of a sitting.
+func (s *seating) show(sitting int, t record.Trial, slice record.Slice) {
+	if last := len(s.batches) - 1; last < 0 || s.batches[last].Sitting != sitting {
+		s.batches = append(s.batches, record.Slices{Sitting: sitting})
 	}
-	last := &k.batches[len(k.batches)-1]
-	last.Slices = append(last.Slices, s)
-	k.trials[t.ID] = t
+	last := &s.batches[len(s.batches)-1]
+	last.Slices = append(last.Slices, slice)
+	s.trials[t.ID] = t
 	if t.Workload == record.Sitting {
-		k.turns[t.Cell()]++
+		s.turns[t.Cell()]++
 	}
 }
 
-// next returns the next step, or false when the plan has ended, as it does once its budget is
-// spent.
-func (s *seating) next(elapsed time.Duration, spent bool, refill func()) (Step, bool) {
-	if s.elapsed = elapsed; s.ending == "" && spent {
+// left is the time until the budget is spent; without one there is no end of it.
+func (s *seating) left() time.Duration {
+	if s.BudgetNS == 0 {
+		return math.MaxInt64
+	}
+	return s.BudgetNS - s.elapsed
+}
+
+// next returns the next step, or false when the plan has ended, as it does when no more than so
+// much of its budget is left.
+func (s *seating) next(elapsed, unused time.Duration, refill func()) (Step, bool) {
+	if s.elapsed = elapsed; s.ending == "" && s.left() <= unused {
 		s.end(EndBudget)
 	}
 	step, ok := s.steps.next(elapsed, refill)
 	step.Sitting = s.sitting
 	return step, ok
+}
+
+// progress is what all plans of connections say of how far they are, of which the rounds that
+// are asked for take so long.
+func (s *seating) progress(phase string, rounds time.Duration) Progress {
+	return Progress{Phase: phase, Block: s.round, Failed: len(s.dropped) * len(s.Directions), Remaining: max(0, min(s.left(), rounds))}
+}
+
+// turn is a step in which a connection moves data.
+func (s *seating) turn(t record.Trial, length time.Duration) Step {
+	return Step{Action: Turn, Trials: []record.Trial{t}, Length: length, Round: s.round}
+}
+
+// single queues a trial that has a connection of its own.
+func (s *seating) single(t record.Trial) {
+	s.queue = append(s.queue, Step{Action: Single, Trials: []record.Trial{s.number(t)}})
 }
 
 // end ends the plan. One that has no result to show did not end well.
@@ -86,7 +109,7 @@ func (s *seating) end(why Ending) {
 
 // NeverWorked names what was tried and never worked, whatever was measured.
 func (s *seating) NeverWorked() (what string, never bool) {
-	if len(s.shown.turns) == 0 && len(s.dropped) > 0 && len(s.open) == 0 {
+	if len(s.turns) == 0 && len(s.dropped) > 0 && len(s.open) == 0 {
 		return "transfer", true
 	}
 	if s.logins.neverWorked() {
@@ -106,29 +129,30 @@ func (s *seating) Observe(t record.Trial, sample record.Sample) {
 	}
 }
 
-// moved notes a turn, and returns the seat that had it; nil for none.
-func (s *seating) moved(step Step, slice record.Slice) *seat {
-	s.shown.add(step.Sitting, step.Trials[0], slice)
-	i := seatOf(s.open, slice.Trial)
-	if i < 0 {
-		return nil
+// Moved tells the plan what a turn showed.
+func (s *seating) Moved(step Step, slice record.Slice) {
+	s.show(step.Sitting, step.Trials[0], slice)
+	if i := seatOf(s.open, slice.Trial); i >= 0 {
+		s.open[i].turns++
 	}
-	s.open[i].turns++
-	return s.open[i]
 }
 
-// replay notes what a file holds that is gone on with, and returns its last round. Its
-// connections are no more.
-func (s *seating) replay(f *record.File) (round int) {
+// Replay teaches the plan what a file holds that is gone on with. Its connections are no more:
+// they are opened again.
+func (s *seating) Replay(f *record.File) {
 	s.steps.replay(f)
 	for _, batch := range f.Slices {
 		s.sitting = max(s.sitting, batch.Sitting+1)
 		for _, slice := range batch.Slices {
-			round = max(round, slice.Round)
-			s.shown.add(batch.Sitting, f.Trials[slice.Trial], slice)
+			s.round = max(s.round, slice.Round)
+			s.show(batch.Sitting, f.Trials[slice.Trial], slice)
 		}
 	}
-	return round
+	for _, sample := range f.Samples {
+		if t := f.Trials[sample.Trial]; t.Workload != record.Sitting {
+			s.logins.observe(t, sample)
+		}
+	}
 }
 
 // admit queues the opening of the next n seats.
@@ -176,7 +200,7 @@ func (s *seating) Opened(t record.Trial, sample record.Sample) {
 		seat.failed++
 	}
 	s.retry(seat)
-	s.fail(min(maxStart, maxAttempts*s.distinct))
+	s.fail(min(maxStart, maxAttempts*s.cells()))
 }
 
 // retry opens a seat again, unless it was tried often enough.

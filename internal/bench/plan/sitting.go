@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/sched"
+	"sshpace/internal/bench/model"
 	"sshpace/internal/record"
 )
 
@@ -24,45 +25,40 @@ const (
 	loginShare  = 0.2 // of the whole time
 	early       = 4   // passes before anything but short turns
 	roundPasses = 8   // of a round that the user counts
-	extraShare  = 0.3 // turns that go where they help most, beside one of each connection
 )
 
 // sitting plans turns of connections that are open together. First the cells
 // that identify base, cipher and MAC are opened and measured, which gives a
 // complete ranking within seconds; then the others as far as there is room; then
-// pass after pass every connection takes a turn in a new random order, those where
-// it helps most take another, some a long one, and logins come between passes. Where there is not room for all, several sittings follow each
+// pass after pass every connection takes a turn in a new random order, some of them
+// a long one, and logins come between passes. Where there is not room for all, several sittings follow each
 // other, and the reference cell is open in all of them.
 type sitting struct {
-	design
+	seating
 	capacity int
 	first    int // seats that identify all effects
+	pass     int // passes of this sitting
+	began    time.Duration
 
-	seating
-	round int // passes in the file
-	pass  int // passes of this sitting
-	began time.Duration
-
-	turns  time.Duration  // wall time of all turns
-	long   account        // of the long ones among them
+	moving time.Duration  // wall time of all turns
+	long   time.Duration  // of the long ones among them
+	longs  int            // how many they are, of a connection in all its directions
 	longOf map[string]int // long turns of a cipher
-	worth  *worth
-	phase  string
+
+	fitted   time.Duration // when the analyses were made
+	analyses map[record.Direction]*model.Analysis
 }
 
 // newSitting plans for as many connections at a time as there is room for.
 func newSitting(d design) *sitting {
-	s := &sitting{
-		design: d, capacity: max(2, d.env.Capacity), longOf: map[string]int{}, phase: "identifying",
-		seating: seating{distinct: d.cells(), sitting: 1, logins: newLogins(d), shown: newShown()},
-	}
-	s.todo, s.worth = s.seats(), newWorth(d, s.shown)
+	s := &sitting{seating: newSeating(d), capacity: max(2, d.env.Capacity), longOf: map[string]int{}, analyses: map[record.Direction]*model.Analysis{}}
+	s.todo = s.seats()
 	return s
 }
 
 // Next returns the next step, or false when the plan has ended.
 func (s *sitting) Next(elapsed time.Duration) (Step, bool) {
-	return s.next(elapsed, s.BudgetNS > 0 && elapsed >= s.BudgetNS, s.refill)
+	return s.next(elapsed, 0, s.refill)
 }
 
 // refill decides what to do for the next while.
@@ -87,7 +83,7 @@ func (s *sitting) enough() bool {
 	switch {
 	case s.Rounds > 0 && s.rounds() >= s.Rounds && len(s.todo) == 0:
 		s.end(EndComplete)
-	case s.Precision > 0 && len(s.todo) == 0 && s.worth.precise(s.Precision/100) && s.logins.precise(s.Precision/100):
+	case s.Precision > 0 && len(s.todo) == 0 && s.precise(s.Precision/100) && s.logins.precise(s.Precision/100):
 		s.end(EndPrecision)
 	}
 	return s.ending != ""
@@ -109,11 +105,7 @@ func (s *sitting) rounds() int { return s.pass / roundPasses }
 func (s *sitting) nextPass() {
 	s.round, s.pass = s.round+1, s.pass+1
 	if s.pass > 1 {
-		s.worth.fit(s.elapsed)
-	}
-	s.phase = "measuring"
-	if s.pass < early {
-		s.phase = "identifying"
+		s.fit(s.elapsed)
 	}
 	var steps []Step
 	for _, seat := range s.open {
@@ -121,11 +113,10 @@ func (s *sitting) nextPass() {
 			steps = append(steps, s.short(t, s.pass))
 		}
 	}
-	steps = append(steps, s.extra(len(steps))...)
 	steps = append(steps, s.longTurns()...)
 	s.queue = append(s.queue, sched.Shuffled(s.Seed, s.round, steps)...)
 	for _, t := range s.singles() {
-		s.queue = append(s.queue, Step{Action: Single, Trials: []record.Trial{s.number(t)}})
+		s.single(t)
 	}
 }
 
@@ -139,18 +130,12 @@ const (
 // favour is how many turns for throughput a likely leader has for one of another cipher.
 const favour = 4.0
 
-// account is the time that long turns have had.
-type account struct {
-	spent time.Duration
-	turns int // of a connection, in all its directions
-}
-
-// affordable is how many more fit into a share of the time of all turns.
-func (a *account) affordable(share float64, all time.Duration) int {
-	if a.spent == 0 {
+// affordable is how many more of these turns fit into their share of the time of all.
+func (s *sitting) affordable() int {
+	if s.long == 0 {
 		return 1 // shows what one takes
 	}
-	return int((share*float64(all) - float64(a.spent)) * float64(a.turns) / float64(a.spent))
+	return int((steadyShare*float64(s.moving) - float64(s.long)) * float64(s.longs) / float64(s.long))
 }
 
 // longTurns are those for throughput: in every pass as many as the time allows; where the user
@@ -161,12 +146,14 @@ func (s *sitting) longTurns() (steps []Step) {
 	case s.Rounds > 0 && s.pass%roundPasses == roundPasses/2 && s.rounds()%steadyRounds == 0:
 		seats = s.open
 	case s.Rounds == 0 && s.pass >= early:
-		seats = s.due(s.long.affordable(steadyShare, s.turns))
+		seats = s.due(s.affordable())
 	}
 	for _, seat := range seats {
-		s.long.turns++
+		s.longs++
 		for _, t := range seat.trials {
-			steps = append(steps, Step{Action: Turn, Trials: []record.Trial{t}, Length: SteadyLength, Long: true, Round: s.round})
+			step := s.turn(t, SteadyLength)
+			step.Long = true
+			steps = append(steps, step)
 		}
 	}
 	return steps
@@ -207,37 +194,67 @@ func (s *sitting) singles() []record.Trial {
 	if s.pass < early {
 		return nil
 	}
-	return s.logins.block(s.round, s.elapsed, s.BudgetNS-s.elapsed)
+	return s.logins.block(s.round, s.elapsed, s.left())
 }
 
 // short is the nth turn of a connection.
 func (s *sitting) short(t record.Trial, n int) Step {
-	step := Step{Action: Turn, Trials: []record.Trial{t}, Length: UsualLength, Round: s.round}
 	if (t.ID+n)%2 == 0 {
-		step.Length = BriefLength
+		return s.turn(t, BriefLength)
 	}
-	return step
+	return s.turn(t, UsualLength)
 }
 
-// extra are further turns of the connections where they help most.
-func (s *sitting) extra(regular int) []Step {
-	if s.pass < early || len(s.todo) > 0 || s.Rounds > 0 {
-		return nil
+// refit is by how much the measuring time must have grown since the analyses
+// were made: what more slices change, they change ever more slowly.
+const refit = 2.0
+
+// fit brings the analyses up to date, if they are old.
+func (s *sitting) fit(elapsed time.Duration) {
+	if float64(elapsed) < refit*float64(s.fitted) || len(s.turns) == 0 {
+		return
 	}
-	var steps []Step
-	for _, t := range s.worth.wanted(s.open, int(extraShare*float64(regular))) {
-		steps = append(steps, s.short(t, s.pass+1))
+	s.fitted = elapsed
+	sittings := model.SittingsOf(s.trials, s.batches)
+	for _, d := range s.Directions {
+		s.analyses[d] = model.Analyse(d, s.computations(), sittings, s.env.Cores)
 	}
-	return steps
+}
+
+// ranked reports whether every cell is measured or predicted.
+func (s *sitting) ranked() bool {
+	for _, d := range s.Directions {
+		if a := s.analyses[d]; a == nil || !a.Complete() {
+			return false
+		}
+	}
+	return true
+}
+
+// precise reports whether all intervals that a report prints are within ± limit.
+func (s *sitting) precise(limit float64) bool {
+	for _, d := range s.Directions {
+		a := s.analyses[d]
+		if a == nil {
+			return false
+		}
+		for _, series := range []model.Series{a.Wall, a.Client, a.Server} {
+			for i, f := range series.Figures {
+				if f.Known() && series.Interval(i).HalfWidth() > limit {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // Moved tells the plan what a turn showed.
 func (s *sitting) Moved(step Step, slice record.Slice) {
-	if s.moved(step, slice) != nil {
-		s.turns += slice.WallNS
-	}
+	s.seating.Moved(step, slice)
+	s.moving += slice.WallNS
 	if step.Long {
-		s.long.spent += slice.WallNS
+		s.long += slice.WallNS
 	}
 }
 
@@ -255,25 +272,18 @@ func (s *sitting) Estimate() time.Duration {
 
 // Progress reports the state after the last step.
 func (s *sitting) Progress() Progress {
-	out := Progress{Phase: s.phase, Block: s.round, Total: s.distinct, Failed: len(s.dropped) * len(s.Directions)}
-	out.Done = len(s.shown.turns) + s.logins.done()
-	out.Remaining = s.Estimate()
-	if s.BudgetNS > 0 {
-		out.Remaining = max(0, s.BudgetNS-s.elapsed)
+	phase := "measuring"
+	if s.pass < early {
+		phase = "identifying"
 	}
-	out.Ranked = s.worth.ranked()
+	out := s.progress(phase, s.Estimate())
+	out.Done, out.Total, out.Ranked = len(s.turns)+s.logins.done(), s.cells(), s.ranked()
 	return out
 }
 
-// Replay teaches the plan what a file holds that is gone on with. Its connections
-// are no more: they are opened again.
+// Replay teaches the plan what a file holds that is gone on with.
 func (s *sitting) Replay(f *record.File) {
-	s.round = s.replay(f)
-	for _, sample := range f.Samples {
-		if t := f.Trials[sample.Trial]; t.Workload != record.Sitting {
-			s.logins.observe(t, sample)
-		}
-	}
+	s.seating.Replay(f)
 	if len(f.Slices) > 0 {
 		s.resume()
 	}
@@ -288,7 +298,7 @@ func (s *sitting) resume() {
 	}
 	had := func(seat *seat) int {
 		cell := seat.trials[0].Cell()
-		return s.shown.turns[cell] / seats[cell]
+		return s.turns[cell] / seats[cell]
 	}
 	slices.SortStableFunc(s.todo, func(a, b *seat) int { return cmp.Compare(had(a), had(b)) })
 	if s.pass = early; s.Rounds == 0 {

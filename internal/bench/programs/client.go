@@ -5,6 +5,7 @@ package programs
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -118,7 +119,7 @@ func (b *Setup) client(ctx context.Context, row clientRow) (Client, error) {
 	answer, _ := ask(ctx, append([]string{c.Path}, row.version...)...)
 	version := versionIn(answer, row.mark)
 	if version == "" {
-		return c, &Missing{row.program + " does not say that it is of " + row.maker}
+		return c, errors.New(row.program + " does not say that it is of " + row.maker)
 	}
 	c.Name = row.maker + " " + version
 	if row.maker == "curl" {
@@ -163,7 +164,7 @@ func (b *Setup) greet(ctx context.Context, c Client, want alg.Suite) (alg.Offer,
 	if g := <-heard; g.err == nil {
 		return g.Offer, nil
 	}
-	return alg.Offer{}, &Missing{said}
+	return alg.Offer{}, errors.New(said)
 }
 
 // dismiss runs a client that is to fail, and returns what it says.

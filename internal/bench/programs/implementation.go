@@ -42,14 +42,9 @@ type Setup struct {
 	serial int // of files
 }
 
-// Missing says why an implementation cannot be used here.
-type Missing struct{ Why string }
-
-func (m *Missing) Error() string { return m.Why }
-
 // absent is the error for a program that is not installed.
 func absent(program, pkg string) error {
-	return &Missing{fmt.Sprintf("%s is not installed (package %s)", program, pkg)}
+	return fmt.Errorf("%s is not installed (package %s)", program, pkg)
 }
 
 // sbin are folders of servers that ordinary users seldom have on their PATH.
@@ -115,11 +110,11 @@ func (b *Setup) convert(ctx context.Context, to string, argv ...string) error {
 		return nil
 	}
 	if locate(argv[0]) == "" {
-		return &Missing{argv[0] + " is not installed: it has to convert the key of this run"}
+		return errors.New(argv[0] + " is not installed: it has to convert the key of this run")
 	}
 	argv[0] = locate(argv[0])
 	if said, err := ask(ctx, argv...); err != nil {
-		return &Missing{fmt.Sprintf("%s: %s", filepath.Base(argv[0]), strings.ReplaceAll(said, "\n", " "))}
+		return fmt.Errorf("%s: %s", filepath.Base(argv[0]), strings.ReplaceAll(said, "\n", " "))
 	}
 	return os.Chmod(to, 0o600)
 }

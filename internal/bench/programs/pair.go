@@ -140,12 +140,12 @@ func (b *Setup) stream(ctx context.Context, p *pair, files *transfer.Files, size
 		return transfer.Reading{}, err
 	}
 	b.serial++
-	sink, err := flow.NewSink(b.Helper("flow"), b.Dir.File("sink."+strconv.Itoa(b.serial)))
+	sink, err := flow.New(b.Helper("flow"), b.Dir.File("sink."+strconv.Itoa(b.serial)), "sink")
 	if err != nil {
 		return transfer.Reading{}, err
 	}
 	defer sink.Close()
-	reading, err := b.run(ctx, p, Order{Remote: sink.Command}, from)
+	reading, err := b.run(ctx, p, Order{Remote: sink.Command()}, from)
 	if err == nil {
 		err = transfer.Arrived(p.Client.Name, sink.Bytes(), size)
 	}

@@ -5,8 +5,8 @@ package programs
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,15 +80,10 @@ func (b *Setup) server(ctx context.Context, row serverRow) (s Server, err error)
 	if s.Server, err = loopback.Start(argv, b.Spawner, b.Dir); err != nil {
 		return s, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
-	defer cancel()
-	greeting, err := wire.Probe(ctx, net.JoinHostPort(s.Address()))
+	greeting, err := s.Greeting(ctx, answerLimit)
 	if err != nil {
-		if tail := s.LogTail(); tail != "" {
-			err = fmt.Errorf("%w (%s)", err, tail)
-		}
 		s.Close()
-		return s, &Missing{err.Error()}
+		return s, err
 	}
 	s.Offer = greeting.Offer
 	if name := s.Name; !strings.Contains(name, " ") && row.maker != native { // the program does not tell its version: the protocol does
@@ -117,19 +112,12 @@ func opensshServer(ctx context.Context, b *Setup, path string) (name string, sft
 			offer = own
 		}
 	}
-	config := openssh.ServerConfig{
-		HostKey: b.Keys.HostKey, AuthorizedKeys: b.Keys.AuthorizedKeys, Home: b.Dir.Path, User: b.User, StrictModes: b.Dir.Strict,
-		PAM: openssh.Locked(b.User), Offer: offer,
-	}
 	if err := openssh.PreparePrivilegeSeparation(); err != nil {
 		return "", false, nil, err
 	}
 	name = opensshName("openssh", sshd.Version)
-	file := b.Dir.File("sshd_config." + strings.ReplaceAll(name, " ", "-"))
-	if _, err := sshd.Validate(ctx, config, file); err != nil {
-		return "", false, nil, err
-	}
-	return name, true, sshd.ServeOne(file), nil
+	argv, err = loopback.Sshd(ctx, sshd, openssh.ServerConfig{User: b.User, Offer: offer}, b.Keys, b.Dir, "sshd_config."+strings.ReplaceAll(name, " ", "-"))
+	return name, true, argv, err
 }
 
 // sibling is the ssh that belongs to an sshd: beside it, or where the system has
@@ -213,7 +201,7 @@ func oldServer(_ context.Context, b *Setup, _ string) (name string, sftp bool, a
 // not touched.
 func (b *Setup) atHome(ctx context.Context, argv ...string) ([]string, error) {
 	if within(b.Dir.Path, b.Home) {
-		return nil, &Missing{"it looks for keys in the home directory only, and cannot be shown another one: there is no private directory outside it"}
+		return nil, errors.New("it looks for keys in the home directory only, and cannot be shown another one: there is no private directory outside it")
 	}
 	home, err := b.folder("home", ".ssh")
 	if err != nil {
@@ -232,7 +220,7 @@ func (b *Setup) atHome(ctx context.Context, argv ...string) ([]string, error) {
 	}
 	view = append(view, "--", "sh", "-c", `mount --bind "$0" "$1" && shift && exec "$@"`, filepath.Dir(home), b.Home)
 	if said, err := ask(ctx, append(view[:len(view):len(view)], "true")...); err != nil {
-		return nil, &Missing{"it looks for keys in the home directory only, and a view with another one is not permitted here: " + strings.TrimSpace(said+" "+err.Error())}
+		return nil, errors.New("it looks for keys in the home directory only, and a view with another one is not permitted here: " + strings.TrimSpace(said+" "+err.Error()))
 	}
 	return append(view, argv...), nil
 }

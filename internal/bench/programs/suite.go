@@ -30,7 +30,7 @@ func best(common alg.Offer, aes bool) alg.Suite {
 	if !alg.IsAEAD(suite.Cipher) {
 		suite.MAC = preferred(alg.MAC, common.MACs, swiftMACs)
 	}
-	suite.Kex = preferred(alg.Kex, common.Kex, []string{"curve25519-sha256", "curve25519-sha256@libssh.org"})
+	suite.Kex = preferred(alg.Kex, common.Kex, alg.CheapKex[:2])
 	return suite
 }
 

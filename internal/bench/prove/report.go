@@ -19,16 +19,15 @@ import (
 func (p *proof) write(out io.Writer) {
 	fmt.Fprintf(out, "\n# proof on %s: %s (now)\n# and %s (advised) in turns\n", termsafe.OneLine(p.target), p.suites[0].Bulk(), p.suites[1].Bulk())
 	t := text.Table{Columns: []text.Column{{}, {}, {}, {}}}
-	for _, m := range p.methods {
-		if len(m.speeds) == 0 {
-			t.Rows = append(t.Rows, []string{"# " + m.name, "no result"})
+	for _, r := range p.results() {
+		if r.Speed == nil {
+			t.Rows = append(t.Rows, []string{"# " + r.Name, "no result"})
 			continue
 		}
-		q, now := stats.HodgesLehmann(m.speeds).Exp(), stats.Median(m.speed)
-		t.Rows = append(t.Rows, []string{"# " + m.name, fmt.Sprintf("%s -> %s MB/s", unit.Figure(now/1e6), unit.Figure(now*q.Value/1e6)), q.Times(), judged(q, "faster", "slower")})
-		if len(m.savings) > 0 {
-			q := stats.HodgesLehmann(m.savings).Exp()
-			t.Rows = append(t.Rows, []string{"#", "CPU time of both sides", q.Times(), judged(q, "less", "more")})
+		now := r.Throughput / 1e6
+		t.Rows = append(t.Rows, []string{"# " + r.Name, fmt.Sprintf("%s -> %s MB/s", unit.Figure(now), unit.Figure(now*r.Speed.Value)), r.Speed.Times(), judged(*r.Speed, "faster", "slower")})
+		if r.Cost != nil {
+			t.Rows = append(t.Rows, []string{"#", "CPU time of both sides", r.Cost.Times(), judged(*r.Cost, "less", "more")})
 		}
 	}
 	fmt.Fprint(out, t.Text(0))
@@ -51,9 +50,9 @@ func (p *proof) write(out io.Writer) {
 	}
 }
 
-// methodJSON is a method for programs: ratios of the advised choice to the present one, of
+// result is what the rounds of a method come to: ratios of the advised choice to the present one, of
 // speed, and of the present one to the advised one, of CPU time.
-type methodJSON struct {
+type result struct {
 	Name       string          `json:"name"`
 	Throughput float64         `json:"present_bytes_per_s,omitempty"`
 	Speed      *stats.Interval `json:"throughput_ratio,omitempty"`
@@ -63,32 +62,36 @@ type methodJSON struct {
 	Why        string          `json:"why,omitempty"`
 }
 
-// json writes the proof for programs.
-func (p *proof) json(out io.Writer) error {
-	methods := []methodJSON{}
+func (p *proof) results() []result {
+	all := []result{}
 	for _, m := range p.methods {
-		j := methodJSON{Name: m.name, Failed: m.failures, Why: m.why}
+		r := result{Name: m.name, Failed: m.failures, Why: m.why}
 		if len(m.speeds) > 0 {
 			q := stats.HodgesLehmann(m.speeds).Exp()
-			j.Throughput, j.Speed, j.Verdict = stats.Median(m.speed), &q, stats.NotEnough
+			r.Throughput, r.Speed, r.Verdict = stats.Median(m.speed), &q, stats.NotEnough
 			if q.N >= stats.MinExact {
-				j.Verdict = q.Verdict()
+				r.Verdict = q.Verdict()
 			}
 		}
 		if len(m.savings) > 0 {
 			q := stats.HodgesLehmann(m.savings).Exp()
-			j.Cost = &q
+			r.Cost = &q
 		}
-		methods = append(methods, j)
+		all = append(all, r)
 	}
+	return all
+}
+
+// json writes the proof for programs.
+func (p *proof) json(out io.Writer) error {
 	return termsafe.WriteJSON(out, struct {
-		Schema  string       `json:"schema"`
-		Target  string       `json:"target"`
-		Present alg.Suite    `json:"present"`
-		Advised alg.Suite    `json:"advised"`
-		Methods []methodJSON `json:"methods"`
-		Left    []string     `json:"not_measured,omitempty"`
-	}{"sshpace.proof/1", p.target, p.suites[0], p.suites[1], methods, p.left}, "  ")
+		Schema  string    `json:"schema"`
+		Target  string    `json:"target"`
+		Present alg.Suite `json:"present"`
+		Advised alg.Suite `json:"advised"`
+		Methods []result  `json:"methods"`
+		Left    []string  `json:"not_measured,omitempty"`
+	}{"sshpace.proof/1", p.target, p.suites[0], p.suites[1], p.results(), p.left}, "  ")
 }
 
 // judged is what the rule for all ratios says of one.

@@ -4,14 +4,12 @@ package prove
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
-	"sshpace/internal/bench/drive"
 	"sshpace/internal/bench/lab"
 	"sshpace/internal/bench/model"
 	"sshpace/internal/bench/plan"
@@ -47,9 +45,8 @@ type pair struct {
 	driver lab.Driver
 	course course
 	trials [2]record.Trial // present, advised
-	open   [2]bool
-	id     int // of the last trial
-	n      int // turns so far
+	id     int             // of the last trial
+	n      int             // turns so far
 }
 
 func newPair(driver lab.Driver, c course, suites [2]alg.Suite, d record.Direction, firstID int) *pair {
@@ -63,70 +60,80 @@ func newPair(driver lab.Driver, c course, suites [2]alg.Suite, d record.Directio
 // round lets both connections take turns and returns what they showed; sample says
 // why there are no rates of a choice.
 func (p *pair) round(ctx context.Context) (got [2]rates, sample record.Sample, err error) {
-	defer p.close()
+	s := &script{pair: p}
 	for k := range p.trials {
-		if sample, err = p.enter(ctx, k); err != nil || sample.Outcome != record.OK {
-			return got, sample, err
-		}
+		p.id++
+		p.trials[k].ID = p.id
+		s.steps = append(s.steps, plan.Step{Action: plan.Open, Trials: p.trials[k : k+1]})
 	}
-	moved := record.Slices{Sitting: 1}
-	began := time.Now()
-	for cycle := range p.course.cycles {
-		if cycle >= minCycles && time.Since(began) > roundLimit || ctx.Err() != nil {
-			break
-		}
-		for _, length := range p.course.cycle {
-			if lost, err := p.turn(ctx, length, &moved); err != nil || lost != "" {
-				return got, record.Sample{Outcome: record.Broken, Detail: lost}, err
+	f := &record.File{Trials: map[int]record.Trial{}}
+	err = lab.Run(ctx, lab.Params{}, s, p.driver, f.Sink())
+	switch {
+	case err != nil:
+		return got, s.failed, err
+	case ctx.Err() != nil:
+		return got, record.Sample{Outcome: record.Aborted}, nil
+	case s.lost != "":
+		s.failed = record.Sample{Outcome: record.Broken, Detail: fmt.Sprintf("the connection of %s was lost: %s", s.lost, f.Findings[0].Why)}
+	}
+	if s.failed.Outcome != "" {
+		return got, s.failed, nil
+	}
+	return p.rates(f), record.Sample{Outcome: record.OK}, nil
+}
+
+// script is the plan of a round.
+type script struct {
+	*pair
+	steps  []plan.Step
+	cycles int
+	began  time.Duration // the first of them
+	failed record.Sample // that of a connection that did not open
+	lost   string        // whose connection came to its end
+}
+
+// Next opens both connections, and then has cycle follow cycle.
+func (s *script) Next(elapsed time.Duration) (plan.Step, bool) {
+	if s.cycles == 0 {
+		s.began = elapsed
+	}
+	over := s.cycles == s.course.cycles || s.cycles >= minCycles && elapsed-s.began > roundLimit
+	if len(s.steps) == 0 && !over {
+		s.cycles++
+		for _, length := range s.course.cycle {
+			s.n++
+			for _, k := range [2]int{s.n % 2, 1 - s.n%2} {
+				s.steps = append(s.steps, plan.Step{Action: plan.Turn, Trials: s.trials[k : k+1], Length: length, Long: length > plan.UsualLength, Sitting: 1})
 			}
 		}
 	}
-	if ctx.Err() != nil {
-		return got, record.Sample{Outcome: record.Aborted}, nil
+	if len(s.steps) == 0 || s.failed.Outcome != "" || s.lost != "" {
+		return plan.Step{}, false
 	}
-	return p.rates(moved), record.Sample{Outcome: record.OK}, nil
+	step := s.steps[0]
+	s.steps = s.steps[1:]
+	return step, true
 }
 
-// enter opens the connection of a choice.
-func (p *pair) enter(ctx context.Context, k int) (out record.Sample, err error) {
-	p.id++
-	p.trials[k].ID = p.id
-	err = lab.Open(ctx, p.driver, []record.Trial{p.trials[k]}, func(_ record.Trial, s record.Sample) error {
-		out, p.open[k] = s, s.Outcome == record.OK
-		return nil
-	})
-	if ctx.Err() != nil {
-		out.Outcome = record.Aborted
+// Opened is told of a login.
+func (s *script) Opened(_ record.Trial, sample record.Sample) {
+	if sample.Outcome != record.OK {
+		s.failed = sample
 	}
-	return out, err
 }
 
-// turn lets both choices move data. lost says why one of the connections came to its
-// end.
-func (p *pair) turn(ctx context.Context, length time.Duration, moved *record.Slices) (lost string, err error) {
-	p.n++
-	for _, k := range [2]int{p.n % 2, 1 - p.n%2} {
-		s, lost, err := p.driver.Slice(ctx, p.trials[k], length)
-		if _, paused := errors.AsType[*drive.Pause](err); paused || errors.Is(err, context.Canceled) {
-			return "", nil
-		}
-		if lost != "" {
-			p.open[k] = false
-			return fmt.Sprintf("the connection of %s was lost: %s", p.trials[k].Want.Bulk(), lost), nil
-		}
-		if err != nil {
-			return "", err
-		}
-		s.Long = length > plan.UsualLength
-		moved.Slices = append(moved.Slices, s)
-	}
-	return "", nil
-}
+// Lost is told of a connection that came to its end.
+func (s *script) Lost(t record.Trial) { s.lost = t.Want.Bulk().String() }
+
+// Moved and Observe have nothing to learn.
+func (*script) Moved(plan.Step, record.Slice) {}
+
+// Observe is of trials with a connection of their own.
+func (*script) Observe(record.Trial, record.Sample) {}
 
 // rates are what the slices of a round say of both choices.
-func (p *pair) rates(moved record.Slices) (got [2]rates) {
-	trials := map[int]record.Trial{p.trials[0].ID: p.trials[0], p.trials[1].ID: p.trials[1]}
-	for _, c := range model.SittingsOf(trials, []record.Slices{moved}).Connections {
+func (p *pair) rates(f *record.File) (got [2]rates) {
+	for _, c := range model.SittingsOf(f.Trials, f.Slices).Connections {
 		for k, t := range p.trials {
 			if c.Trial.ID == t.ID {
 				got[k] = rates{cost: known(c.Total)}
@@ -145,14 +152,4 @@ func known(e stats.Estimate) float64 {
 		return 0
 	}
 	return e.Value()
-}
-
-// close ends both connections.
-func (p *pair) close() {
-	for k, t := range p.trials {
-		if p.open[k] {
-			p.driver.Close(t.ID)
-			p.open[k] = false
-		}
-	}
 }

@@ -51,7 +51,7 @@ func (b *Testbed) openPrivate(ctx context.Context, p Params) error {
 	stop := b.close
 	b.close = func() error { return errors.Join(server.Close(), stop()) }
 	host, port := server.Address()
-	if err := b.greet(ctx, net.JoinHostPort(host, port), server, p.Connect); err != nil {
+	if err := b.greet(ctx, server, p.Connect); err != nil {
 		return err
 	}
 	b.Target, b.Private, b.Keys = Loopback, server, keys
@@ -75,24 +75,17 @@ func (b *Testbed) chooseServer(ctx context.Context, p Params, keys loopback.Keys
 	if err != nil {
 		return nil, fault.WithHint(err, "install openssh-server, name its path with --sshd, or use --server native")
 	}
-	config := openssh.ServerConfig{
-		HostKey: keys.HostKey, AuthorizedKeys: keys.AuthorizedKeys, Home: p.Dir.Path, User: login, StrictModes: p.Dir.Strict, Offer: b.Client,
-		Everything: p.Everything,
-	}
 	if openssh.Locked(login) {
-		config.PAM = true
 		b.note("the account "+login+" is locked, so the private sshd uses PAM, as sshd does by default on most systems",
 			"logins take longer than without", "")
 	}
 	if err := openssh.PreparePrivilegeSeparation(); err != nil {
 		b.note(err.Error(), "", "")
 	}
-	if _, err := sshd.Validate(ctx, config, p.Dir.File("sshd_config")); err != nil {
-		return nil, fault.WithHint(err, "try --server native, or another sshd with --sshd")
-	}
 	b.Server = record.ServerOpenSSH
 	b.Environment.Server, b.Environment.ServerPath = sshd.Version, sshd.Path
-	return sshd.ServeOne(p.Dir.File("sshd_config")), nil
+	argv, err := loopback.Sshd(ctx, sshd, openssh.ServerConfig{User: login, Offer: b.Client, Everything: p.Everything}, keys, p.Dir, "sshd_config")
+	return argv, fault.WithHint(err, "try --server native, or another sshd with --sshd")
 }
 
 func (b *Testbed) nativeServer(argv []string) []string {
@@ -102,17 +95,11 @@ func (b *Testbed) nativeServer(argv []string) []string {
 }
 
 // greet asks the running server what it offers, and waits for it that long.
-func (b *Testbed) greet(ctx context.Context, address string, server *loopback.Server, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	greeting, err := wire.Probe(ctx, address)
+func (b *Testbed) greet(ctx context.Context, server *loopback.Server, limit time.Duration) error {
+	greeting, err := server.Greeting(ctx, limit)
 	if err != nil {
-		if tail := server.LogTail(); tail != "" {
-			err = fmt.Errorf("%w (server: %s)", err, tail)
-		}
 		return fmt.Errorf("the private server does not answer: %w", err)
 	}
-	server.Fresh(false)
 	b.Offered, b.Environment.ServerBanner = greeting.Offer, greeting.Version
 	if !greeting.StrictKex || b.clientStrict(ctx) {
 		b.Environment.StrictKex = &greeting.StrictKex

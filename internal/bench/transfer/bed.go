@@ -26,10 +26,10 @@ type Bed struct {
 	Here    *Files                        // what is sent, in a private folder in which other files may be made
 	There   Place                         // the folder at the server
 	Helper  func(program string) []string // command line of a helper program of ours; nil: none at the server
-	Jump    func(b *Bed, o Options) (openssh.Destination, error)
-	Path    relay.Path             // that lies between client and server, if it is ours
-	Port    func() (string, error) // a free port at this end
-	Swept   []string               // what killed runs had left on the host, and is gone now
+	RTT     time.Duration                 // to a host; 0: unknown, or none
+	Path    relay.Path                    // that lies between client and server, if it is ours
+	Port    func() (string, error)        // a free port at this end
+	Swept   []string                      // what killed runs had left on the host, and is gone now
 	Programs
 }
 
@@ -83,16 +83,16 @@ func (b *Bed) here(name string) string { return filepath.Join(b.Here.Folder, nam
 
 // sink is a command at the server that says how much arrives; nil is one of the host's own,
 // wc(1), which prints it.
-func (b *Bed) sink() (*flow.Sink, error) {
+func (b *Bed) sink() (*flow.Process, error) {
 	if b.Helper == nil {
 		return nil, nil
 	}
 	b.serial++
-	return flow.NewSink(b.Helper("flow"), b.here(fmt.Sprintf("sink.%d", b.serial)))
+	return flow.New(b.Helper("flow"), b.here(fmt.Sprintf("sink.%d", b.serial)), "sink")
 }
 
 // counted compares what arrived with what was sent; said is what the command printed.
-func counted(s *flow.Sink, size int64, said string) error {
+func counted(s *flow.Process, size int64, said string) error {
 	var got int64
 	if s != nil {
 		got = s.Bytes()

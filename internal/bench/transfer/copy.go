@@ -88,6 +88,7 @@ func (b *Bed) copied(ctx context.Context, o Options, with copying, size int64) (
 	}
 	all := o.Files > 0 && size > 1
 	p, err := with(b, o, from, target, all)
+	defer closeAll([]Process{p})
 	if err != nil {
 		return reading, err
 	}

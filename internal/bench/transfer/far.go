@@ -19,6 +19,74 @@ import (
 	"sshpace/internal/sys/tcp"
 )
 
+// far is the end of a forwarded port that is at the server.
+type far interface {
+	port() string                                   // where it listens
+	connect(ctx context.Context, port string) error // to a port there instead
+	give(ctx context.Context, from string) error    // sends the file
+	take(ctx context.Context) (int64, error)        // counts what comes
+	close()
+}
+
+// farEnd is one that listens or connects.
+func (b *Bed) farEnd(ctx context.Context, o Options, listens bool, from string, size int64) (far, error) {
+	if b.Server == nil {
+		return b.startFar(ctx, o, listens, from, size)
+	}
+	f := &ownFar{bed: b}
+	var err error
+	if listens {
+		f.listener, err = tcp.ListenOwn()
+	}
+	return f, err
+}
+
+// ownFar is that end where the server is this machine.
+type ownFar struct {
+	bed      *Bed
+	listener *tcp.OwnListener // nil: it connects
+	conn     *net.TCPConn
+}
+
+func (f *ownFar) port() string { return strconv.Itoa(f.listener.Addr().(*net.TCPAddr).Port) }
+
+func (f *ownFar) connect(ctx context.Context, port string) (err error) {
+	f.conn, err = f.bed.dialed(ctx, port)
+	return err
+}
+
+// accept waits for the connection, which ends with ctx.
+func (f *ownFar) accept(ctx context.Context) (err error) {
+	if f.listener != nil {
+		defer context.AfterFunc(ctx, f.close)()
+		f.conn, err = accepted(f.listener)
+	}
+	if err == nil {
+		context.AfterFunc(ctx, func() { f.conn.Close() })
+	}
+	return err
+}
+
+func (f *ownFar) give(ctx context.Context, from string) error {
+	if err := f.accept(ctx); err != nil {
+		return err
+	}
+	return give(f.conn, from)
+}
+
+func (f *ownFar) take(ctx context.Context) (int64, error) {
+	if err := f.accept(ctx); err != nil {
+		return 0, err
+	}
+	return discard(f.conn)
+}
+
+func (f *ownFar) close() {
+	if f.listener != nil {
+		f.listener.Close()
+	}
+}
+
 // farProgram is the other end of a forwarded port on a host, in Perl, which hardly
 // a host lacks: it listens and names its port, or reads from its standard input where
 // to connect to; then it counts what comes, or gives a file. It ends with its
@@ -31,50 +99,47 @@ const farProgram = `use IO::Socket::INET; $|=1; my($how,$what,$file)=@ARGV; my $
 	`else{open(my $f,"<",$file) or die "cannot read"; while(sysread($f,$b,1<<20)){my $o=0; while($o<length $b){my $k=syswrite($c,$b,length($b)-$o,$o); die "cannot write" unless $k; $o+=$k}} ` +
 	`shutdown($c,1); sysread($c,$b,1)} print "took $n\n"`
 
-// far is that program, running.
-type far struct {
-	job   *job
-	in    *os.File
-	out   *os.File
-	lines *bufio.Reader
-	port  string
+// hostFar is that program, running.
+type hostFar struct {
+	job     *job
+	in, out *os.File
+	lines   *bufio.Reader
+	at      string
 }
 
-// startFar starts it at the host; how is "listen" or "connect".
-func (b *Bed) startFar(ctx context.Context, o Options, how string, size int64) (f *far, err error) {
+// startFar starts it at the host.
+func (b *Bed) startFar(ctx context.Context, o Options, listens bool, from string, size int64) (f *hostFar, err error) {
 	words := []string{"take"}
 	if o.Direction == record.Download {
-		from, err := b.Here.Of(size)
-		if err != nil {
-			return nil, err
-		}
 		path, err := b.There.Payload(ctx, from, size)
 		if err != nil {
 			return nil, err
 		}
 		words = []string{"give", path}
 	}
+	how := map[bool]string{true: "listen", false: "connect"}[listens]
 	p := b.command(b.To, alg.Suite{}, "exec perl -e "+shell.Word(farProgram)+" "+how+" "+shell.Line(words...))
 	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
 		return nil, err
 	}
 	p.Stdin, p.Stdout = ends.Stdin, ends.Stdout
-	f = &far{in: ends.In, out: ends.Out, lines: bufio.NewReader(ends.Out)}
+	f = &hostFar{in: ends.In, out: ends.Out, lines: bufio.NewReader(ends.Out)}
 	f.job, err = b.start(ctx, p)
 	ends.HandOver()
 	if err != nil {
 		return nil, errors.Join(err, f.in.Close(), f.out.Close())
 	}
-	if f.port, err = f.told("port "); err != nil {
+	if f.at, err = f.told("port "); err != nil {
 		why := f.job.wait(ctx)
-		return nil, &Failure{"forwarded port", fmt.Sprintf("it needs perl at the host: %v", errors.Join(why, f.close(ctx)))}
+		f.close()
+		return nil, &Failure{"forwarded port", fmt.Sprintf("it needs perl at the host: %v", why)}
 	}
 	return f, nil
 }
 
 // told is what stands behind a word that the program prints.
-func (f *far) told(word string) (string, error) {
+func (f *hostFar) told(word string) (string, error) {
 	for {
 		line, err := f.lines.ReadSlice('\n')
 		if rest, found := strings.CutPrefix(string(line), word); found && err == nil {
@@ -86,8 +151,18 @@ func (f *far) told(word string) (string, error) {
 	}
 }
 
-// took is how many bytes came out at the host.
-func (f *far) took() (int64, error) {
+func (f *hostFar) port() string { return f.at }
+
+func (f *hostFar) connect(_ context.Context, port string) error {
+	_, err := fmt.Fprintln(f.in, port)
+	return err
+}
+
+// give does nothing: the program gives its file as soon as there is a connection.
+func (f *hostFar) give(context.Context, string) error { return nil }
+
+func (f *hostFar) take(ctx context.Context) (int64, error) {
+	defer context.AfterFunc(ctx, func() { f.out.Close() })()
 	text, err := f.told("took ")
 	if err != nil {
 		return 0, err
@@ -95,91 +170,8 @@ func (f *far) took() (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// close ends the program.
-func (f *far) close(ctx context.Context) error {
+func (f *hostFar) close() {
 	f.in.Close()
 	f.out.Close()
-	if f.job.cmd.ProcessState == nil {
-		ended := make(chan error, 1)
-		go func() { ended <- f.job.wait(ctx) }()
-		f.job.terminate(ended)
-	}
-	return nil
-}
-
-// hostTunnel moves bytes through a port that is forwarded to or from a host.
-func (b *Bed) hostTunnel(ctx context.Context, o Options, flag string, size int64) (reading Reading, err error) {
-	how := map[string]string{"-L": "listen", "-R": "connect"}[flag]
-	f, err := b.startFar(ctx, o, how, size)
-	if err != nil {
-		return reading, err
-	}
-	defer func() { err = errors.Join(err, f.close(ctx)) }()
-	near, err := tcp.ListenOwn()
-	if err != nil {
-		return reading, err
-	}
-	defer near.Close()
-	port, spec := "", "127.0.0.1:0:"+near.Addr().String()
-	if flag == "-L" {
-		if port, err = b.Port(); err != nil {
-			return reading, err
-		}
-		near.Close()
-		spec = "127.0.0.1:" + port + ":127.0.0.1:" + f.port
-	}
-	return b.Around(ctx, b.forwarding(o, flag, spec), func(ctx context.Context, said func() string) (err error) {
-		ctx, over := unlessRefused(ctx, said)
-		defer over(&err)
-		stop := context.AfterFunc(ctx, func() { near.Close(); f.out.Close() })
-		defer stop()
-		conn, err := b.nearEnd(ctx, flag, port, near, f, said)
-		if err != nil {
-			return &Failure{"ssh " + flag, "no data came through the forwarded port: " + err.Error()}
-		}
-		defer conn.Close()
-		return b.through(ctx, o, conn, f, size)
-	})
-}
-
-// nearEnd is the connection at this end of a forwarded port.
-func (b *Bed) nearEnd(ctx context.Context, flag, port string, near *tcp.OwnListener, f *far, said func() string) (*net.TCPConn, error) {
-	if flag == "-L" {
-		return b.dialed(ctx, func() string { return port })
-	}
-	if err := await(ctx, b.Connect, func() bool { port = allocated(said()); return port != "" }); err != nil {
-		return nil, err
-	}
-	if _, err := fmt.Fprintln(f.in, port); err != nil {
-		return nil, err
-	}
-	conn, err := near.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return conn.(*net.TCPConn), nil
-}
-
-// through moves the bytes between the connection and the far program, and compares
-// how many there were.
-func (b *Bed) through(ctx context.Context, o Options, conn *net.TCPConn, f *far, size int64) error {
-	var got int64
-	var err error
-	if o.Direction == record.Upload {
-		from, openErr := b.Here.Of(size)
-		if openErr != nil {
-			return openErr
-		}
-		if err = give(ctx, conn, from); err == nil {
-			got, err = f.took()
-		}
-	} else {
-		stop := context.AfterFunc(ctx, func() { conn.Close() })
-		defer stop()
-		got, err = discard(conn)
-	}
-	if err != nil {
-		return &Failure{"forwarded port", err.Error()}
-	}
-	return Arrived("forwarded port", got, size)
+	f.job.terminate()
 }

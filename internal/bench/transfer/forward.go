@@ -22,41 +22,95 @@ import (
 const portTries = 3
 
 // forwardLocal moves bytes through a port at this end that ssh forwards to one
-// at the server (-L), behind which we listen.
+// at the server (-L), behind which the far end listens.
 func (b *Bed) forwardLocal(ctx context.Context, o Options, size int64) (reading Reading, err error) {
-	if b.Server == nil {
-		return b.hostTunnel(ctx, o, "-L", size)
-	}
 	for range portTries {
-		var far *tcp.OwnListener
-		if far, err = tcp.ListenOwn(); err != nil {
-			return reading, err
-		}
-		var port string
-		if port, err = b.Port(); err != nil {
-			return reading, errors.Join(err, far.Close())
-		}
-		reading, err = b.tunnel(ctx, o, "-L", "127.0.0.1:"+port+":"+far.Addr().String(), far, size, func(func() string) string { return port })
-		far.Close()
+		reading, err = b.forward(ctx, o, "-L", size)
 		if err == nil || !strings.Contains(err.Error(), "in use") {
-			return reading, err
+			break
 		}
 	}
 	return reading, err
 }
 
 // forwardRemote moves bytes through a port at the server that is forwarded to
-// one at this end (-R), behind which we listen. What is sent to it goes down.
+// one at this end (-R), behind which we listen.
 func (b *Bed) forwardRemote(ctx context.Context, o Options, size int64) (Reading, error) {
-	if b.Server == nil {
-		return b.hostTunnel(ctx, o, "-R", size)
+	return b.forward(ctx, o, "-R", size)
+}
+
+// forward moves size bytes between this end and the far one.
+func (b *Bed) forward(ctx context.Context, o Options, flag string, size int64) (reading Reading, err error) {
+	from, err := b.Here.Of(size)
+	if err != nil {
+		return reading, err
 	}
+	far, err := b.farEnd(ctx, o, flag == "-L", from, size)
+	if err != nil {
+		return reading, err
+	}
+	defer far.close()
 	near, err := tcp.ListenOwn()
 	if err != nil {
-		return Reading{}, err
+		return reading, err
 	}
 	defer near.Close()
-	return b.tunnel(ctx, o, "-R", "127.0.0.1:0:"+near.Addr().String(), near, size, func(said func() string) string { return allocated(said()) })
+	port, spec := "", "127.0.0.1:0:"+near.Addr().String()
+	if flag == "-L" {
+		near.Close()
+		if port, err = b.Port(); err != nil {
+			return reading, err
+		}
+		spec = "127.0.0.1:" + port + ":127.0.0.1:" + far.port()
+	}
+	return b.Around(ctx, b.forwarding(o, flag, spec), func(ctx context.Context, said func() string) (err error) {
+		ctx, over := unlessRefused(ctx, said)
+		defer over(&err)
+		defer context.AfterFunc(ctx, func() { near.Close() })()
+		conn, err := b.nearEnd(ctx, port, near, far, said)
+		if err != nil {
+			return &Failure{"ssh " + flag, "no data came through the forwarded port: " + err.Error()}
+		}
+		defer conn.Close()
+		defer context.AfterFunc(ctx, func() { conn.Close() })()
+		var got int64
+		sent := make(chan error, 1)
+		if o.Direction == record.Download {
+			go func() { sent <- far.give(ctx, from) }()
+			got, err = discard(conn)
+		} else {
+			go func() { sent <- give(conn, from) }()
+			got, err = far.take(ctx)
+		}
+		if err = errors.Join(err, <-sent); err != nil {
+			return &Failure{"forwarded port", err.Error()}
+		}
+		return Arrived("forwarded port", got, size)
+	})
+}
+
+// nearEnd is the connection at this end of a forwarded port, or "" where
+// ssh says which port at the server is forwarded.
+func (b *Bed) nearEnd(ctx context.Context, port string, near *tcp.OwnListener, far far, said func() string) (*net.TCPConn, error) {
+	if port != "" {
+		return b.dialed(ctx, port)
+	}
+	if err := await(ctx, b.Connect, func() bool { port = allocated(said()); return port != "" }); err != nil {
+		return nil, err
+	}
+	if err := far.connect(ctx, port); err != nil {
+		return nil, err
+	}
+	return accepted(near)
+}
+
+// accepted is the connection that comes out of a forwarded port.
+func accepted(l *tcp.OwnListener) (*net.TCPConn, error) {
+	conn, err := l.Accept()
+	if err != nil {
+		return nil, errors.New("the server opens no connection for it")
+	}
+	return conn.(*net.TCPConn), nil
 }
 
 // allocated is the port that ssh says the server has allocated; "" until it does.
@@ -115,53 +169,11 @@ func unlessRefused(ctx context.Context, said func() string) (_ context.Context, 
 	}
 }
 
-// tunnel starts ssh with one forwarded port, connects to it when portOf knows it,
-// and moves size bytes to or from the connection that comes out at the listener.
-func (b *Bed) tunnel(ctx context.Context, o Options, flag, spec string, listener *tcp.OwnListener, size int64, portOf func(said func() string) string) (Reading, error) {
-	from, err := b.Here.Of(size)
-	if err != nil {
-		return Reading{}, err
-	}
-	return b.Around(ctx, b.forwarding(o, flag, spec), func(ctx context.Context, said func() string) (err error) {
-		ctx, over := unlessRefused(ctx, said)
-		defer over(&err)
-		stop := context.AfterFunc(ctx, func() { listener.Close() })
-		defer stop()
-		in, out, err := b.throughTunnel(ctx, listener, func() string { return portOf(said) })
-		if err != nil {
-			return &Failure{"ssh " + flag, "no data came through the forwarded port: " + err.Error()}
-		}
-		defer in.Close()
-		defer out.Close()
-		if (flag == "-L") == (o.Direction == record.Download) { // the other way round
-			in, out = out, in
-		}
-		return pour(ctx, in, out, from, size)
-	})
-}
-
-// throughTunnel connects to a forwarded port and takes the connection that comes
-// out of it.
-func (b *Bed) throughTunnel(ctx context.Context, listener *tcp.OwnListener, port func() string) (in, out *net.TCPConn, err error) {
-	if in, err = b.dialed(ctx, port); err != nil {
-		return nil, nil, err
-	}
-	other, err := listener.Accept()
-	if err != nil {
-		in.Close()
-		return nil, nil, errors.New("the server opens no connection for it")
-	}
-	return in, other.(*net.TCPConn), nil
-}
-
 // dialed is a connection to a port of this machine, as soon as it is there.
-func (b *Bed) dialed(ctx context.Context, port func() string) (conn *net.TCPConn, err error) {
+func (b *Bed) dialed(ctx context.Context, port string) (conn *net.TCPConn, err error) {
 	err = await(ctx, b.Connect, func() bool {
-		if port() == "" {
-			return false
-		}
 		var d net.Dialer
-		c, err := d.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port()))
+		c, err := d.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port))
 		if err == nil {
 			conn = c.(*net.TCPConn)
 		}
@@ -170,33 +182,18 @@ func (b *Bed) dialed(ctx context.Context, port func() string) (conn *net.TCPConn
 	return conn, err
 }
 
-// pour sends a file into one connection and counts what comes out of the other.
-func pour(ctx context.Context, in, out *net.TCPConn, from string, size int64) error {
-	stop := context.AfterFunc(ctx, func() { past := time.Unix(1, 0); _, _ = in.SetDeadline(past), out.SetDeadline(past) })
-	defer stop()
-	sent := make(chan error, 1)
-	go func() { sent <- give(ctx, in, from) }()
-	got, err := discard(out)
-	if err = errors.Join(err, <-sent); err != nil {
-		return &Failure{"forwarded port", err.Error()}
-	}
-	return Arrived("forwarded port", got, size)
-}
-
 // atOnce is how much is read and written at once; cat(1) and cp(1) have as much.
 const atOnce = 128 << 10
 
 // give sends a file into a connection as users' programs do, by read(2) and write(2):
 // the copy that sendfile(2) spares itself is left to ssh, which then reads pages of the
 // file that no core has touched yet, for a third more system time per byte.
-func give(ctx context.Context, conn *net.TCPConn, from string) error {
+func give(conn *net.TCPConn, from string) error {
 	file, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
 	_, err = plainly(conn, file)
 	return errors.Join(err, conn.CloseWrite())
 }

@@ -21,7 +21,7 @@ type mode struct {
 
 // modes are all modes, in the order of reports.
 var modes = []mode{
-	{record.ModePipe, anywhere, (*Bed).pipe, (*Bed).checkPipe, false},
+	{record.ModePipe, anywhere, (*Bed).pipe, verified(cat), false},
 	copier(record.ModeSCP, func(b *Bed) string { return b.SCP }, scp()),
 	copier(record.ModeSCPLegacy, func(b *Bed) string { return b.SCP }, scp("-O")),
 	copier(record.ModeSFTP, func(b *Bed) string { return b.SFTP }, sftp),
@@ -74,7 +74,7 @@ func copiesFiles(name record.Mode) bool {
 func anywhere(*Bed, Options) string { return "" }
 
 func jumps(b *Bed, _ Options) string {
-	if b.Jump == nil {
+	if b.Server == nil && b.To.Jump != "" {
 		return "the host is already behind a jump host: the other figures include it"
 	}
 	return ""
@@ -93,29 +93,34 @@ func copier(name record.Mode, program func(b *Bed) string, with copying) mode {
 		run: func(b *Bed, ctx context.Context, o Options, size int64) (Reading, error) {
 			return b.copied(ctx, o, with, size)
 		},
-		check: func(b *Bed, ctx context.Context, o Options, size int64) error {
-			o.Files = 0
-			_, err := b.copied(ctx, o, with, size)
-			return err
-		},
+		check: verified(with),
+	}
+}
+
+// verified copies a file and compares what arrived.
+func verified(with copying) func(b *Bed, ctx context.Context, o Options, size int64) error {
+	return func(b *Bed, ctx context.Context, o Options, size int64) error {
+		o.Files = 0
+		_, err := b.copied(ctx, o, with, size)
+		return err
 	}
 }
 
 func (b *Bed) pipe(ctx context.Context, o Options, size int64) (Reading, error) {
-	return b.piped(ctx, o, b.destination(o), size)
+	return b.side(ctx, o, size, b.destination(o))
 }
 
-func (b *Bed) checkPipe(ctx context.Context, o Options, size int64) error {
-	return b.verified(ctx, o, b.destination(o), size)
-}
-
-// jump is a pipe through a jump host.
+// jump is a pipe through a jump host, which is the host itself.
 func (b *Bed) jump(ctx context.Context, o Options, size int64) (Reading, error) {
-	to, err := b.Jump(b, o)
-	if err != nil {
-		return Reading{}, err
+	to := b.destination(o)
+	to.Jump, to.Way = to.Host, ""
+	if b.Server != nil {
+		var err error
+		if to, err = b.privateJump(o); err != nil {
+			return Reading{}, err
+		}
 	}
-	return b.piped(ctx, o, to, size)
+	return b.side(ctx, o, size, to)
 }
 
 // Subjects are the methods of these modes with these options.

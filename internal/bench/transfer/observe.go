@@ -4,15 +4,12 @@ package transfer
 
 import (
 	"context"
-	"net"
-	"os"
 	"runtime"
 	"time"
 
 	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/limits"
 	"sshpace/internal/record"
-	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/relay"
 )
 
@@ -29,22 +26,18 @@ const (
 	beginning = 500 * time.Millisecond  // before that: buffers fill, TCP finds its pace
 	look      = 2 * time.Millisecond    // between looks at pipes
 	rawProbe  = 400 * time.Millisecond
-	echoes    = 7
 )
 
 // Limit watches one transfer through a pipe and says what limits it.
 func (b *Bed) Limit(ctx context.Context, o Options, ends Ends) (record.Limit, error) {
 	l := record.Limit{Mode: record.ModePipe, Direction: o.Direction, Suite: o.Suite, Path: PathOf(b.Path)}
 	e := &l.Evidence
-	e.Compressed = o.Compression
+	e.Compressed, e.RTTNS = o.Compression, b.RTT+2*b.Path.Delay
 	if b.Server != nil {
 		e.Cores = runtime.NumCPU()
 	}
-	var err error
-	if e.RTTNS, err = b.roundTrip(ctx, o); err != nil {
-		return l, err
-	}
-	if err = b.watch(ctx, o, ends, 1, e); err != nil {
+	err := b.watch(ctx, o, ends, 1, e)
+	if err != nil {
 		return l, err
 	}
 	if b.Server != nil {
@@ -67,102 +60,12 @@ func (b *Bed) twoAtOnce(ctx context.Context, o Options, e *record.Evidence) erro
 	return err
 }
 
-// roundTrip is the least time that a byte takes through a session and back.
-func (b *Bed) roundTrip(ctx context.Context, o Options) (time.Duration, error) {
-	p := b.command(b.destination(o), o.Suite, "exec cat")
-	ends, err := proc.OpenPipes(os.Pipe)
-	if err != nil {
-		return 0, err
-	}
-	defer ends.Out.Close()
-	p.Stdin, p.Stdout = ends.Stdin, ends.Stdout
-	least := time.Duration(0)
-	_, err = b.Around(ctx, p, func(ctx context.Context, _ func() string) error {
-		ends.HandOver()
-		defer ends.In.Close()
-		stop := context.AfterFunc(ctx, func() { _ = ends.Out.SetReadDeadline(time.Unix(1, 0)) })
-		defer stop()
-		one := make([]byte, 1)
-		for i := range echoes {
-			start := time.Now()
-			if _, err := ends.In.Write(one); err != nil {
-				return err
-			}
-			if _, err := ends.Out.Read(one); err != nil {
-				return &Failure{"ssh", "a byte does not come back: " + err.Error()}
-			}
-			if took := time.Since(start); i > 0 && (least == 0 || took < least) { // the first one waits for the login
-				least = took
-			}
-		}
-		return nil
-	})
-	return least, err
-}
-
 // raw is what TCP carries to a listener of ours on the same path, without SSH.
 func (b *Bed) raw(ctx context.Context, direction record.Direction) (float64, error) {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer listener.Close()
 	var relays relay.Group
 	defer relays.Close()
-	host, own, _ := net.SplitHostPort(listener.Addr().String())
-	port, err := relays.Before(host, own, b.Path)
-	if err != nil {
-		return 0, err
-	}
-	var d net.Dialer
-	near, err := d.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port))
-	if err != nil {
-		return 0, err
-	}
-	defer near.Close()
-	far, err := listener.Accept()
-	if err != nil {
-		return 0, err
-	}
-	defer far.Close()
-	from, to := near.(*net.TCPConn), far.(*net.TCPConn)
-	if direction == record.Download {
-		from, to = to, from
-	}
-	return poured(ctx, from, to, beginning, rawProbe)
-}
-
-// poured writes into one connection for ever and measures what comes out of the
-// other after a beginning.
-func poured(ctx context.Context, from, to *net.TCPConn, beginning, measured time.Duration) (float64, error) {
-	end := time.Now().Add(beginning + measured)
-	stop := context.AfterFunc(ctx, func() { _, _ = from.SetDeadline(time.Unix(1, 0)), to.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	_, _ = from.SetWriteDeadline(end), to.SetReadDeadline(end)
-	go func() {
-		block := make([]byte, 256<<10)
-		for {
-			if _, err := from.Write(block); err != nil {
-				return
-			}
-		}
-	}()
-	buffer := make([]byte, 256<<10)
-	var total int64
-	start := time.Now()
-	for time.Since(start) < beginning {
-		if _, err := to.Read(buffer); err != nil {
-			return 0, nil
-		}
-	}
-	from0 := time.Now()
-	for {
-		n, err := to.Read(buffer)
-		total += int64(n)
-		if err != nil {
-			return float64(total) / time.Since(from0).Seconds(), context.Cause(ctx)
-		}
-	}
+	by := func(host, port string) (string, error) { return relays.Before(host, port, b.Path) }
+	return limits.TCP(ctx, by, direction == record.Download, 256<<10, beginning, rawProbe)
 }
 
 // watch moves bytes through so many connections for a while and looks at the
@@ -187,7 +90,7 @@ func (b *Bed) watch(ctx context.Context, o Options, ends Ends, connections int, 
 		}
 	}
 	if ends.Started != nil {
-		ends.Started(flows[0].client.cmd.Process.Pid, flows[0].server())
+		ends.Started(flows[0].client.Process.Pid, flows[0].server())
 	}
 	if !sched.For(ctx, beginning) {
 		return context.Cause(ctx)

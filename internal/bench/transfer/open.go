@@ -31,11 +31,7 @@ func Open(ctx context.Context, tb *testbed.Testbed, folder, there string, random
 	b.Here.Random, b.Programs = random, programs(tb.SSH.Path)
 	if tb.Private != nil {
 		b.There = Local(folder)
-		b.Jump = (*Bed).privateJump
 		return b, func() {}, nil
-	}
-	if tb.Destination.Jump == "" {
-		b.Jump = (*Bed).ownJump
 	}
 	place, err := openRemote(ctx, b, cmp.Or(there, "/tmp"))
 	if err != nil {
@@ -48,7 +44,7 @@ func Open(ctx context.Context, tb *testbed.Testbed, folder, there string, random
 // Look makes a bed for nothing but Limit: it needs no folder at the server.
 func Look(tb *testbed.Testbed, folder string, helper func(program string) []string) *Bed {
 	b := &Bed{
-		Runner: Runner{Spawner: tb.Rig.Spawner, Server: tb.Private, Limit: runLimit}, SSH: tb.SSH, To: tb.Destination, Connect: tb.Rig.Connect,
+		Runner: Runner{Spawner: tb.Rig.Spawner, Server: tb.Private, Limit: runLimit}, SSH: tb.SSH, To: tb.Destination, Connect: tb.Rig.Connect, RTT: tb.Environment.RoundTripNS,
 		Here: &Files{Folder: folder}, Port: freePort,
 	}
 	if tb.Private != nil {
@@ -120,11 +116,4 @@ func (b *Bed) privateJump(o Options) (openssh.Destination, error) {
 	}
 	to.Jump, to.Config = jumpHost, b.here("jump.conf")
 	return to, os.WriteFile(b.here("jump.conf"), []byte(text), 0o600)
-}
-
-// ownJump leads through the host to the host itself.
-func (b *Bed) ownJump(o Options) (openssh.Destination, error) {
-	to := b.destination(o)
-	to.Jump, to.Way = to.Host, ""
-	return to, nil
 }

@@ -4,7 +4,6 @@ package transfer
 
 import (
 	"context"
-	"errors"
 	"os"
 	"strings"
 
@@ -14,14 +13,9 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// piped moves size bytes through the standard input or output of a command.
-func (b *Bed) piped(ctx context.Context, o Options, to openssh.Destination, size int64) (Reading, error) {
-	return b.side(ctx, o, []openssh.Destination{to}, size)
-}
-
 // side moves size bytes through as many sessions as there are destinations, at
 // the same time; each has its share.
-func (b *Bed) side(ctx context.Context, o Options, to []openssh.Destination, size int64) (Reading, error) {
+func (b *Bed) side(ctx context.Context, o Options, size int64, to ...openssh.Destination) (Reading, error) {
 	share := max(1, size/int64(len(to)))
 	from, err := b.Here.Of(share)
 	if err != nil {
@@ -35,7 +29,7 @@ func (b *Bed) side(ctx context.Context, o Options, to []openssh.Destination, siz
 
 func (b *Bed) send(ctx context.Context, o Options, to []openssh.Destination, from string, share int64) (Reading, error) {
 	var all []Process
-	var sinks []*flow.Sink
+	var sinks []*flow.Process
 	var told []func() string
 	for _, destination := range to {
 		s, err := b.sink()
@@ -45,13 +39,12 @@ func (b *Bed) send(ctx context.Context, o Options, to []openssh.Destination, fro
 		command := "wc -c"
 		if s != nil {
 			defer s.Close()
-			command = s.Command
+			command = s.Command()
 		}
 		in, err := os.Open(from)
 		if err != nil {
 			return Reading{}, err
 		}
-		defer in.Close()
 		p := b.command(destination, o.Suite, command)
 		p.Stdin = in
 		said := func() string { return "" }
@@ -102,11 +95,13 @@ func (b *Bed) receive(ctx context.Context, o Options, to []openssh.Destination, 
 	return reading, err
 }
 
-// closeAll closes our copies of what processes wrote to.
+// closeAll closes our copies of what processes read from and wrote to.
 func closeAll(all []Process) {
 	for _, p := range all {
-		if p.Stdout != nil {
-			p.Stdout.Close()
+		for _, f := range []*os.File{p.Stdin, p.Stdout} {
+			if f != nil {
+				f.Close()
+			}
 		}
 	}
 }
@@ -126,41 +121,15 @@ func answer() (out *os.File, said func() string, err error) {
 	return write, func() string { return strings.TrimSpace(string(<-answer)) }, nil
 }
 
-// verified sends or fetches a file through a pipe and compares the two.
-func (b *Bed) verified(ctx context.Context, o Options, to openssh.Destination, size int64) error {
-	from, err := b.Here.Of(size)
-	if err != nil {
-		return err
-	}
+// cat copies a file through a pipe.
+func cat(b *Bed, o Options, from, target string, _ bool) (p Process, err error) {
+	to := b.destination(o)
 	if o.Direction == record.Upload {
-		target := b.There.Path("arrived")
-		p := b.command(to, o.Suite, "cat >"+target)
-		if p.Stdin, err = os.Open(from); err != nil {
-			return err
-		}
-		defer p.Stdin.Close()
-		if _, err := b.Run(ctx, p); err != nil {
-			return err
-		}
-		sent, err := b.Here.content(from)
-		if err != nil {
-			return err
-		}
-		return errors.Join(b.There.Same(ctx, target, sent), b.There.Remove(ctx, target))
+		p = b.command(to, o.Suite, "cat >"+target)
+		p.Stdin, err = os.Open(from)
+		return p, err
 	}
-	path, err := b.There.Payload(ctx, from, size)
-	if err != nil {
-		return err
-	}
-	p := b.command(to, o.Suite, "exec cat "+path)
-	target := b.here("arrived")
-	if p.Stdout, err = os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
-		return err
-	}
-	defer os.Remove(target)
-	_, err = b.Run(ctx, p)
-	if err = errors.Join(err, p.Stdout.Close()); err != nil {
-		return err
-	}
-	return Same(from, target)
+	p = b.command(to, o.Suite, "exec cat "+from)
+	p.Stdout, err = os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	return p, err
 }

@@ -18,8 +18,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
@@ -100,7 +98,7 @@ func (r *Runner) Run(ctx context.Context, all ...Process) (Reading, error) {
 			failed = err
 			cancel()
 		}
-		reading.Client += j.cmd.ProcessState.UserTime() + j.cmd.ProcessState.SystemTime()
+		reading.Client += j.CPU()
 	}
 	reading.Wall = time.Since(start)
 	reading.Server = r.serverCPU() - before
@@ -128,70 +126,58 @@ func (r *Runner) serverCPU() time.Duration {
 	return r.Server.Settle(settle)
 }
 
-// hasEnded reports whether a process has, and leaves it to be waited for.
-func hasEnded(cmd *exec.Cmd) bool {
-	var status unix.Siginfo
-	err := unix.Waitid(unix.P_PID, cmd.Process.Pid, &status, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-	return err != nil || status.Signo != 0
-}
-
 // job is a process under way.
 type job struct {
-	cmd     *exec.Cmd
+	*proc.Child
 	said    *lastWords
 	release func() bool
 }
 
-func (r *Runner) start(ctx context.Context, p Process) (*job, error) {
-	j := &job{cmd: exec.Command(p.Argv[0], p.Argv[1:]...), said: newLastWords()}
+func (r *Runner) start(ctx context.Context, p Process) (j *job, err error) {
+	cmd := exec.Command(p.Argv[0], p.Argv[1:]...)
 	if p.Stdin != nil {
-		j.cmd.Stdin = p.Stdin
+		cmd.Stdin = p.Stdin
 	} else if p.Input != "" {
-		j.cmd.Stdin = strings.NewReader(p.Input)
+		cmd.Stdin = strings.NewReader(p.Input)
 	}
 	if p.Stdout != nil {
-		j.cmd.Stdout = p.Stdout
+		cmd.Stdout = p.Stdout
 	}
-	j.cmd.Stderr = j.said
-	proc.Unattended(j.cmd, p.Env)
-	if err := r.Spawner.Start(j.cmd); err != nil {
-		return nil, fmt.Errorf("start %s: %w", p.Argv[0], err)
+	j = &job{said: newLastWords()}
+	cmd.Stderr = j.said
+	proc.Unattended(cmd, p.Env)
+	if j.Child, err = proc.Begin(cmd, r.Spawner.Start); err != nil {
+		return nil, err
 	}
-	j.release = context.AfterFunc(ctx, func() { proc.KillGroup(j.cmd) })
+	j.release = context.AfterFunc(ctx, j.Kill)
 	return j, nil
 }
 
 // wait waits for the end and says what went wrong.
 func (j *job) wait(ctx context.Context) error {
-	err := j.cmd.Wait()
+	<-j.Ended
 	j.release()
-	proc.EndGroup(j.cmd.Process.Pid, 0)
-	name := filepath.Base(j.cmd.Path)
+	name := filepath.Base(j.Path)
 	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay):
+	case j.End == nil, errors.Is(j.End, exec.ErrWaitDelay):
 		return nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &Failure{name, "it took too long"}
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return &Failure{name, j.said.why(err)}
+	return &Failure{name, j.said.why(j.End)}
 }
 
 // deaf is how long a process may take to end before it is asked once more.
 const deaf = 200 * time.Millisecond
 
-// terminate ends the process in peace, so that what it used is known, and returns when
-// ended says so. ssh forgets a signal that comes just before it waits for something else
-// (9.2: between quit_pending and poll), so that it is asked again.
-func (j *job) terminate(ended <-chan error) {
-	for {
-		_ = syscall.Kill(-j.cmd.Process.Pid, syscall.SIGTERM)
-		select {
-		case <-ended:
-			return
-		case <-time.After(deaf):
-		}
+// terminate ends the process in peace, so that what it used is known. ssh forgets a signal that
+// comes just before it waits for something else (9.2: between quit_pending and poll), so that it
+// is asked again.
+func (j *job) terminate() {
+	for ended := j.HasEnded(); !ended; ended = j.Await(deaf) {
+		_ = syscall.Kill(-j.Process.Pid, syscall.SIGTERM)
 	}
 }
 

@@ -29,7 +29,7 @@ import (
 type remote struct {
 	bed    *Bed
 	path   string
-	keeper *exec.Cmd
+	keeper *proc.Child
 	said   *lastWords // by it
 	alive  io.Closer
 	swept  []string // what killed runs had left behind
@@ -99,29 +99,25 @@ const maxAnswer = 64 << 10
 func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
 	r := &remote{bed: b, said: newLastWords(), made: map[int64]string{}}
 	p := b.command(b.To, alg.Suite{}, "exec sh -c "+shell.Quote(keep)+" sh "+folder)
-	r.keeper = exec.Command(p.Argv[0], p.Argv[1:]...)
-	proc.Unattended(r.keeper, p.Env)
-	r.keeper.Stderr = r.said
-	in, err := r.keeper.StdinPipe()
+	cmd := exec.Command(p.Argv[0], p.Argv[1:]...)
+	proc.Unattended(cmd, p.Env)
+	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.keeper.StdoutPipe()
+	defer ends.Out.Close() // it says no more
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, r.alive = ends.Stdin, ends.Stdout, r.said, ends.In
+	r.keeper, err = proc.Begin(cmd, b.Spawner.Start)
+	ends.HandOver()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, r.alive.Close())
 	}
-	if err := b.Spawner.Start(r.keeper); err != nil {
-		return nil, err
-	}
-	r.alive = in
-	stop := context.AfterFunc(ctx, func() { proc.KillGroup(r.keeper) })
-	defer stop()
-	late := time.AfterFunc(b.Connect+settle, func() { proc.KillGroup(r.keeper) })
+	defer context.AfterFunc(ctx, r.keeper.Kill)()
+	late := time.AfterFunc(b.Connect+settle, r.keeper.Kill)
 	defer late.Stop()
-	if r.path, r.swept, err = placeIn(out, folder); err != nil {
-		in.Close()
-		ended := r.keeper.Wait()
-		return nil, &Failure{"ssh", fmt.Sprintf("the host cannot make a directory for the files: %s", r.said.why(errors.Join(err, ended)))}
+	if r.path, r.swept, err = placeIn(ends.Out, folder); err != nil {
+		r.close()
+		return nil, &Failure{"ssh", fmt.Sprintf("the host cannot make a directory for the files: %s", r.said.why(errors.Join(err, r.keeper.End)))}
 	}
 	return r, nil
 }
@@ -153,16 +149,16 @@ func placeIn(out io.Reader, folder string) (place string, swept []string, err er
 // close has the keeper remove the folder, and waits for it.
 func (r *remote) close() {
 	r.alive.Close()
-	late := time.AfterFunc(settle, func() { proc.KillGroup(r.keeper) })
-	defer late.Stop()
-	_ = r.keeper.Wait()
+	if !r.keeper.Await(settle) {
+		r.keeper.Kill()
+	}
 }
 
 // errLost is what is known where ssh has not said why its session ended.
 var errLost = errors.New("the connection is lost")
 
 func (r *remote) Lost() error {
-	if !hasEnded(r.keeper) {
+	if !r.keeper.HasEnded() {
 		return nil
 	}
 	return &Failure{"ssh", "the session that kept the directory on the host has ended, and its directory is gone: " + r.said.why(errLost)}

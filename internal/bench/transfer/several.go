@@ -3,6 +3,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -14,7 +15,7 @@ import (
 
 // streams moves bytes over several connections at once.
 func (b *Bed) streams(ctx context.Context, o Options, size int64) (Reading, error) {
-	return b.side(ctx, o, slices.Repeat([]openssh.Destination{b.destination(o)}, o.Streams), size)
+	return b.side(ctx, o, size, slices.Repeat([]openssh.Destination{b.destination(o)}, o.Streams)...)
 }
 
 // multiplex moves bytes through several sessions of one connection: a master
@@ -34,7 +35,7 @@ func (b *Bed) multiplex(ctx context.Context, o Options, size int64) (Reading, er
 			return &Failure{"ssh", "the connection to share could not be opened"}
 		}
 		var err error
-		inner, err = b.side(ctx, o, slices.Repeat([]openssh.Destination{client}, o.Streams), size)
+		inner, err = b.side(ctx, o, size, slices.Repeat([]openssh.Destination{client}, o.Streams)...)
 		return err
 	})
 	return Reading{Wall: inner.Wall, Client: inner.Client + outer.Client, Server: outer.Server}, err
@@ -52,31 +53,19 @@ func (r *Runner) Around(ctx context.Context, p Process, do func(ctx context.Cont
 	if err != nil {
 		return Reading{}, err
 	}
-	ended := make(chan error, 1)
 	doing, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() {
-		err := j.wait(ctx)
-		ended <- err
-		stop()
-	}()
+	go func() { <-j.Ended; stop() }()
 	r.nested = true
 	err = do(doing, j.said.String)
 	r.nested = false
 	reading := Reading{Wall: time.Since(start)}
-	var early error
-	select {
-	case early = <-ended:
-		if early == nil {
-			early = &Failure{p.Argv[0], "it ended too early"}
-		}
-	default:
-		j.terminate(ended)
+	early := j.HasEnded()
+	j.terminate()
+	if why := j.wait(ctx); early && err != nil {
+		err = cmp.Or(why, error(&Failure{p.Argv[0], "it ended too early"}))
 	}
-	if err != nil && early != nil {
-		err = early
-	}
-	reading.Client = j.cmd.ProcessState.UserTime() + j.cmd.ProcessState.SystemTime()
+	reading.Client = j.CPU()
 	reading.Server = r.serverCPU() - before
 	return reading, err
 }

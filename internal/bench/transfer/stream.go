@@ -30,10 +30,11 @@ type stream struct {
 	serves string      // file in which the server's process stands; "" on a host
 	cancel func()
 	data   string // zero or random: what is compressed must be what is measured
+	flows  []*flow.Process
 }
 
 // begin starts an endless transfer.
-func (b *Bed) begin(o Options, ends Ends) (*stream, error) {
+func (b *Bed) begin(o Options, ends Ends) (_ *stream, err error) {
 	s := &stream{bed: b, up: o.Direction == record.Upload, data: "zero"}
 	if o.Compression && b.Here.Random {
 		s.data = "random"
@@ -45,14 +46,32 @@ func (b *Bed) begin(o Options, ends Ends) (*stream, error) {
 	if b.Server != nil {
 		b.Server.Fresh(false)
 	}
-	client := b.command(b.destination(o), o.Suite, s.remote(ends))
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	near, far := ends.Source, ends.Sink
+	if !s.up {
+		near, far = far, near
+	}
+	if far, err = s.program("far", !s.up, far); err != nil {
+		return s, err
+	}
+	if near, err = s.program("near", s.up, near); err != nil {
+		return s, err
+	}
+	line := "exec " + shell.Line(far...)
+	if b.Server != nil {
+		line = "echo $PPID >" + s.serves + "; " + line
+	}
+	client, own := b.command(b.destination(o), o.Suite, line), Process{Argv: near}
 	read, write, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	flow.Resize(flow.Descriptor(read), 1<<20)
 	defer write.Close()
-	own := s.own(ends)
 	s.pipe = read
 	if s.up {
 		client.Stdin, own.Stdout = read, write
@@ -63,62 +82,30 @@ func (b *Bed) begin(o Options, ends Ends) (*stream, error) {
 		s.client, err = b.start(ctx, client)
 	}
 	if err == nil {
-		s.clock, err = proc.OpenClock(s.client.cmd.Process.Pid)
-	}
-	if err != nil {
-		s.close()
+		s.clock, err = proc.OpenClock(s.client.Process.Pid)
 	}
 	return s, err
 }
 
-// remote is the command at the server.
-func (s *stream) remote(ends Ends) string {
-	command := ends.Sink
-	if !s.up {
-		command = ends.Source
+// program sends bytes for ever, or takes them, at one end: as it is given, or as usual; on a host
+// and before one nothing of ours is needed for that.
+func (s *stream) program(end string, sends bool, given []string) ([]string, error) {
+	device := map[string]string{"zero": "/dev/zero", "random": "/dev/urandom"}[s.data]
+	what := map[bool][]string{true: {"source", s.data, "0"}, false: {"sink"}}[sends]
+	switch {
+	case given != nil:
+		return given, nil
+	case s.bed.Helper == nil && sends:
+		return []string{"cat", device}, nil
+	case s.bed.Helper == nil:
+		return []string{"sh", "-c", "exec cat >/dev/null"}, nil
 	}
-	if s.bed.Server == nil {
-		if s.up {
-			return "exec cat >/dev/null"
-		}
-		return "exec cat " + s.device()
+	f, err := flow.New(s.bed.Helper("flow"), s.serves+"."+end, what...)
+	if err != nil {
+		return nil, err
 	}
-	if command == nil && s.up {
-		command = append(s.bed.Helper("flow"), "sink", s.counter("far"))
-	} else if command == nil {
-		command = append(s.bed.Helper("flow"), "source", s.counter("far"), s.data, "0")
-	}
-	return "echo $PPID >" + s.serves + "; exec " + shell.Line(command...)
-}
-
-// own is the program at this end.
-func (s *stream) own(ends Ends) Process {
-	command := ends.Source
-	if !s.up {
-		command = ends.Sink
-	}
-	if command == nil && s.bed.Helper == nil { // on a host: nothing of ours is needed here either
-		command = map[bool][]string{true: {"cat", s.device()}, false: {"sh", "-c", "exec cat >/dev/null"}}[s.up]
-	} else if command == nil && s.up {
-		command = append(s.bed.Helper("flow"), "source", s.counter("near"), s.data, "0")
-	} else if command == nil {
-		command = append(s.bed.Helper("flow"), "sink", s.counter("near"))
-	}
-	return Process{Argv: command}
-}
-
-// device is a file of such data that has no end.
-func (s *stream) device() string {
-	return map[string]string{"zero": "/dev/zero", "random": "/dev/urandom"}[s.data]
-}
-
-// counter makes the file that a flow process wants; it goes with the stream.
-func (s *stream) counter(end string) string {
-	path := s.serves + "." + end
-	if c, err := flow.CreateCounter(path); err == nil {
-		c.Close()
-	}
-	return path
+	s.flows = append(s.flows, f)
+	return f.Argv, nil
 }
 
 // moved is how much the client has sent, or received.
@@ -136,7 +123,7 @@ func (s *stream) ready() bool {
 }
 
 // over reports whether the client has ended.
-func (s *stream) over() bool { return hasEnded(s.client.cmd) }
+func (s *stream) over() bool { return s.client.HasEnded() }
 
 // why is what the client said when it ended too early.
 func (s *stream) why(ctx context.Context) error {
@@ -159,18 +146,18 @@ func (s *stream) server() int {
 func (s *stream) close() {
 	s.cancel()
 	for _, j := range []*job{s.client, s.other} {
-		if j != nil && j.cmd.ProcessState == nil {
-			proc.KillGroup(j.cmd)
-			_ = j.cmd.Wait()
+		if j != nil {
+			j.Kill()
 		}
 	}
 	if s.clock != nil {
 		s.clock.Close()
 	}
 	s.pipe.Close()
-	for _, path := range []string{s.serves, s.serves + ".near", s.serves + ".far"} {
-		_ = os.Remove(path)
+	for _, f := range s.flows {
+		f.Close()
 	}
+	_ = os.Remove(s.serves)
 }
 
 // meter watches a stream.
@@ -200,10 +187,10 @@ func (s *stream) meter() (*meter, error) {
 		}
 	}
 	var err error
-	if m.own, err = proc.OpenClock(s.other.cmd.Process.Pid); err != nil {
+	if m.own, err = proc.OpenClock(s.other.Process.Pid); err != nil {
 		return nil, &Failure{"sshpace", "the local process that moves the bytes has ended"}
 	}
-	m.socket, _ = proc.OpenSocket(s.client.cmd.Process.Pid)
+	m.socket, _ = proc.OpenSocket(s.client.Process.Pid)
 	m.room, _ = unix.FcntlInt(uintptr(flow.Descriptor(s.pipe)), unix.F_GETPIPE_SZ, 0)
 	return m, nil
 }
@@ -284,11 +271,11 @@ func (m *meter) fill(e *record.Evidence, wall time.Duration) {
 	} else {
 		e.SinkFull = part(m.full)
 	}
-	m.tcp(e, wall)
+	m.tcp(e)
 }
 
 // tcp is what the kernel knows of the client's connection.
-func (m *meter) tcp(e *record.Evidence, wall time.Duration) {
+func (m *meter) tcp(e *record.Evidence) {
 	if m.socket == nil || m.info == nil {
 		return
 	}
@@ -299,9 +286,5 @@ func (m *meter) tcp(e *record.Evidence, wall time.Duration) {
 	e.TCPRTTNS = time.Duration(now.Min_rtt) * time.Microsecond
 	if sent := now.Segs_out - m.info.Segs_out; sent > 0 && m.stream.up {
 		e.Retransmitted = float64(now.Total_retrans-m.info.Total_retrans) / float64(sent)
-	}
-	if m.stream.up {
-		busy := min(1, float64(now.Busy_time-m.info.Busy_time)/1e6/wall.Seconds())
-		e.SocketBusy = &busy
 	}
 }

@@ -43,7 +43,7 @@ func then(do func(*sshtest.Peer) error) func(*sshtest.Peer) {
 // flood says something without end, and reads nothing.
 func flood(say func(*sshtest.Peer) error) func(*sshtest.Peer) {
 	return func(p *sshtest.Peer) {
-		_ = p.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+		_ = p.Conn.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 		for i := 0; say(p) == nil; i++ {
 			if i%100 == 99 {
 				time.Sleep(time.Millisecond) // for the other servers of the test
@@ -65,10 +65,10 @@ func times(n int, say func(*sshtest.Peer) error) func(*sshtest.Peer) error {
 }
 
 // cut ends the connection at once: with a reset, or in order.
-func cut(p *sshtest.Peer) { _ = p.Conn.(*net.TCPConn).SetLinger(0) }
+func cut(p *sshtest.Peer) { _ = p.Conn.Conn.(*net.TCPConn).SetLinger(0) }
 
 func hangUp(p *sshtest.Peer) {
-	if p.Conn.(*net.TCPConn).CloseWrite() == nil {
+	if p.Conn.Conn.(*net.TCPConn).CloseWrite() == nil {
 		swallow(p)
 	}
 }
@@ -83,7 +83,7 @@ func onChannel(kind byte) func(*sshtest.Peer) error {
 }
 
 func line(p *sshtest.Peer) error {
-	_, err := io.WriteString(p.Conn, "all work and no play makes jack a dull boy\r\n")
+	_, err := io.WriteString(p.Conn.Conn, "all work and no play makes jack a dull boy\r\n")
 	return err
 }
 

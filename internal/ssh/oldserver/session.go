@@ -15,8 +15,6 @@ import (
 	"sync"
 
 	"golang.org/x/crypto/ssh"
-
-	"sshpace/internal/ssh/wire"
 )
 
 const (
@@ -41,7 +39,7 @@ const window = 2 << 20
 // ServeOne serves the connection on socket. Only the key in authorizedKeys may log
 // in; the command is run by /bin/sh with HOME set to home.
 func ServeOne(socket *os.File, hostKey, authorizedKeys, home string) error {
-	host, authorized, err := wire.ReadKeys(hostKey, authorizedKeys)
+	host, authorized, err := ReadKeys(hostKey, authorizedKeys)
 	if err != nil {
 		return err
 	}
@@ -51,32 +49,53 @@ func ServeOne(socket *os.File, hostKey, authorizedKeys, home string) error {
 	}
 	defer raw.Close()
 	socket.Close()
-	c, session, err := handshake(raw, host)
-	if err != nil {
-		return err
-	}
-	if err := c.login(session, authorized); err != nil {
-		return err
+	c := &Conn{Conn: raw, Version: "SSH-2.0-sshpace-old", HostKey: host, Ciphers: []string{"blowfish-cbc", "cast128-cbc"}, MAC: ssh.HMACSHA1}
+	permits := func(key []byte) bool { return bytes.Equal(key, authorized.Marshal()) }
+	for _, step := range []func() error{c.Begin, c.Exchange, c.Service, func() error { return c.Login(permits) }} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	return c.serve(home)
 }
 
-// login grants the one key (RFC 4252 section 7).
-func (c *conn) login(session []byte, authorized ssh.PublicKey) error {
+// ReadKeys reads a server's host key and the one key that may log in.
+func ReadKeys(hostKey, authorizedKeys string) (host ssh.Signer, authorized ssh.PublicKey, err error) {
+	keyText, err := os.ReadFile(hostKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	if host, err = ssh.ParsePrivateKey(keyText); err != nil {
+		return nil, nil, fmt.Errorf("host key: %w", err)
+	}
+	authorizedText, err := os.ReadFile(authorizedKeys)
+	if err != nil {
+		return nil, nil, err
+	}
+	if authorized, _, _, _, err = ssh.ParseAuthorizedKey(authorizedText); err != nil {
+		return nil, nil, fmt.Errorf("authorized key: %w", err)
+	}
+	return host, authorized, nil
+}
+
+// Service accepts the service of logins.
+func (c *Conn) Service() error {
 	if _, err := c.expect(msgServiceReq); err != nil {
 		return err
 	}
-	if err := c.write(ssh.Marshal(&struct {
+	return c.Send(ssh.Marshal(&struct {
 		Name string `sshtype:"6"`
-	}{"ssh-userauth"})); err != nil {
-		return err
-	}
+	}{"ssh-userauth"}))
+}
+
+// Login lets in whoever signs with a key that is permitted (RFC 4252 section 7).
+func (c *Conn) Login(permits func(key []byte) bool) error {
 	for range 20 {
 		p, err := c.expect(msgUserauthRequest)
 		if err != nil {
 			return err
 		}
-		done, err := c.attempt(p, session, authorized)
+		done, err := c.attempt(p, permits)
 		if done || err != nil {
 			return err
 		}
@@ -85,7 +104,7 @@ func (c *conn) login(session []byte, authorized ssh.PublicKey) error {
 }
 
 // attempt answers one request; done is a login.
-func (c *conn) attempt(p, session []byte, authorized ssh.PublicKey) (done bool, err error) {
+func (c *Conn) attempt(p []byte, permits func(key []byte) bool) (done bool, err error) {
 	var r struct {
 		User, Service, Method string `sshtype:"50"`
 		Rest                  []byte `ssh:"rest"`
@@ -99,14 +118,14 @@ func (c *conn) attempt(p, session []byte, authorized ssh.PublicKey) (done bool, 
 	if err := ssh.Unmarshal(p, &r); err != nil {
 		return false, err
 	}
-	if r.Method != "publickey" || ssh.Unmarshal(r.Rest, &k) != nil || !bytes.Equal(k.Key, authorized.Marshal()) {
-		return false, c.write(ssh.Marshal(&struct {
+	if r.Method != "publickey" || ssh.Unmarshal(r.Rest, &k) != nil || !permits(k.Key) {
+		return false, c.Send(ssh.Marshal(&struct {
 			Methods []string `sshtype:"51"`
 			Partial bool
 		}{[]string{"publickey"}, false}))
 	}
 	if !k.Signed {
-		return false, c.write(ssh.Marshal(&struct {
+		return false, c.Send(ssh.Marshal(&struct {
 			Algorithm string `sshtype:"60"`
 			Key       []byte
 		}{k.Algorithm, k.Key}))
@@ -116,15 +135,19 @@ func (c *conn) attempt(p, session []byte, authorized ssh.PublicKey) (done bool, 
 	if err := errors.Join(ssh.Unmarshal(k.Rest, &outer), ssh.Unmarshal(outer.Blob, &signature)); err != nil {
 		return false, err
 	}
-	said := append(ssh.Marshal(&struct{ Session []byte }{session}), p[:len(p)-len(k.Rest)]...)
-	if err := authorized.Verify(said, &signature); err != nil {
+	said := append(ssh.Marshal(&struct{ Session []byte }{c.session}), p[:len(p)-len(k.Rest)]...)
+	key, err := ssh.ParsePublicKey(k.Key)
+	if err == nil {
+		err = key.Verify(said, &signature)
+	}
+	if err != nil {
 		return false, err
 	}
-	return true, c.write([]byte{msgUserauthSuccess})
+	return true, c.Send([]byte{msgUserauthSuccess})
 }
 
 // serve runs the command of the one session.
-func (c *conn) serve(home string) error {
+func (c *Conn) serve(home string) error {
 	peer, err := c.open()
 	if err != nil {
 		return err
@@ -133,7 +156,7 @@ func (c *conn) serve(home string) error {
 	var in io.WriteCloser
 	var outputs sync.WaitGroup
 	for {
-		p, err := c.read()
+		p, err := c.Receive()
 		if err != nil {
 			if cmd != nil {
 				in.Close()
@@ -153,7 +176,7 @@ func (c *conn) serve(home string) error {
 			if _, err := in.Write(p[9:]); err != nil {
 				return err
 			}
-			if err := c.write(ssh.Marshal(&struct {
+			if err := c.Send(ssh.Marshal(&struct {
 				Peer, Bytes uint32 `sshtype:"93"`
 			}{peer, uint32(len(p) - 9)})); err != nil {
 				return err
@@ -170,7 +193,7 @@ func (c *conn) serve(home string) error {
 }
 
 // open accepts the session channel, and returns the client's number of it.
-func (c *conn) open() (peer uint32, err error) {
+func (c *Conn) open() (peer uint32, err error) {
 	p, err := c.expect(msgChannelOpen)
 	if err != nil {
 		return 0, err
@@ -183,13 +206,13 @@ func (c *conn) open() (peer uint32, err error) {
 	if err := ssh.Unmarshal(p, &m); err != nil {
 		return 0, err
 	}
-	return m.Peer, c.write(ssh.Marshal(&struct {
+	return m.Peer, c.Send(ssh.Marshal(&struct {
 		Peer, Ours, Window, Most uint32 `sshtype:"91"`
 	}{m.Peer, 0, window, 32 << 10}))
 }
 
 // request starts the command of an exec request; all others are refused.
-func (c *conn) request(p []byte, peer uint32, home string, cmd *exec.Cmd, in io.WriteCloser, outputs *sync.WaitGroup) (*exec.Cmd, io.WriteCloser, error) {
+func (c *Conn) request(p []byte, peer uint32, home string, cmd *exec.Cmd, in io.WriteCloser, outputs *sync.WaitGroup) (*exec.Cmd, io.WriteCloser, error) {
 	var m struct {
 		Ours  uint32 `sshtype:"98"`
 		Type  string
@@ -205,7 +228,7 @@ func (c *conn) request(p []byte, peer uint32, home string, cmd *exec.Cmd, in io.
 		number = msgChannelSuccess
 	}
 	if m.Reply {
-		if err := c.write(ssh.Marshal(&struct {
+		if err := c.Send(ssh.Marshal(&struct {
 			Number byte
 			Peer   uint32
 		}{number, peer})); err != nil || number == msgChannelFailure {
@@ -228,7 +251,7 @@ func (c *conn) request(p []byte, peer uint32, home string, cmd *exec.Cmd, in io.
 }
 
 // conclude waits for the command and tells how it ended.
-func (c *conn) conclude(cmd *exec.Cmd, peer uint32) {
+func (c *Conn) conclude(cmd *exec.Cmd, peer uint32) {
 	_ = cmd.Wait()
 	status := struct {
 		Peer  uint32 `sshtype:"98"`
@@ -237,7 +260,7 @@ func (c *conn) conclude(cmd *exec.Cmd, peer uint32) {
 		Code  uint32
 	}{peer, "exit-status", false, uint32(max(0, cmd.ProcessState.ExitCode()))}
 	for _, message := range [][]byte{ssh.Marshal(&status), numbered(msgChannelEOF, peer), numbered(msgChannelClose, peer)} {
-		if c.write(message) != nil {
+		if c.Send(message) != nil {
 			return
 		}
 	}
@@ -252,7 +275,7 @@ func numbered(number byte, peer uint32) []byte {
 
 // channel carries what a command prints; it may print less than the client's window.
 type channel struct {
-	c    *conn
+	c    *Conn
 	peer uint32
 }
 
@@ -260,7 +283,7 @@ func (w *channel) Write(p []byte) (int, error) {
 	const most = 16 << 10
 	for from := 0; from < len(p); from += most {
 		part := p[from:min(len(p), from+most)]
-		if err := w.c.write(ssh.Marshal(&struct {
+		if err := w.c.Send(ssh.Marshal(&struct {
 			Peer uint32 `sshtype:"94"`
 			Data []byte
 		}{w.peer, part})); err != nil {

@@ -40,9 +40,6 @@ type Server struct {
 	IgnoreSession, IgnoreExec bool
 	// ForwardError, when set, is the answer of a jump host to every request.
 	ForwardError string
-	// DropAtExec closes the connection instead of answering a request for a command or
-	// subsystem.
-	DropAtExec bool
 
 	HostKey      ssh.Signer // made by Start when nil
 	KeyExchanges []string   // curve25519-sha256 when nil
@@ -206,10 +203,6 @@ func (s *Server) session(nc ssh.NewChannel, c net.Conn) {
 	defer running.Wait()
 	defer ch.Close()
 	for req := range reqs {
-		if s.DropAtExec && (req.Type == "exec" || req.Type == "subsystem") {
-			c.Close()
-			return
-		}
 		switch req.Type {
 		case "exec":
 			if s.IgnoreExec {

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/ssh/oldserver"
 )
 
 // all returns every algorithm that x/crypto/ssh has, also those that it calls
@@ -58,27 +60,8 @@ func ServeOne(socket *os.File, hostKey, authorizedKeys, home string) error {
 	return nil
 }
 
-// ReadKeys reads a server's host key and the one key that may log in.
-func ReadKeys(hostKey, authorizedKeys string) (host ssh.Signer, authorized ssh.PublicKey, err error) {
-	keyText, err := os.ReadFile(hostKey)
-	if err != nil {
-		return nil, nil, err
-	}
-	if host, err = ssh.ParsePrivateKey(keyText); err != nil {
-		return nil, nil, fmt.Errorf("host key: %w", err)
-	}
-	authorizedText, err := os.ReadFile(authorizedKeys)
-	if err != nil {
-		return nil, nil, err
-	}
-	if authorized, _, _, _, err = ssh.ParseAuthorizedKey(authorizedText); err != nil {
-		return nil, nil, fmt.Errorf("authorized key: %w", err)
-	}
-	return host, authorized, nil
-}
-
 func serverConfig(hostKey, authorizedKeys string) (*ssh.ServerConfig, error) {
-	signer, authorized, err := ReadKeys(hostKey, authorizedKeys)
+	signer, authorized, err := oldserver.ReadKeys(hostKey, authorizedKeys)
 	if err != nil {
 		return nil, err
 	}

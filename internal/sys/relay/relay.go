@@ -24,6 +24,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sshpace/internal/sys/tcp"
 )
 
 // Path is what happens to the bytes of each direction. The zero value passes
@@ -51,7 +53,7 @@ type Options struct {
 	// Prompt acknowledges at once, so that neither end waits for the relay where
 	// Nagle's algorithm is on.
 	Prompt bool
-	// Listener is where clients connect; nil is a free port of 127.0.0.1. The
+	// Listener is where clients connect; nil is a port of 127.0.0.1 for our own user. The
 	// relay closes it.
 	Listener net.Listener
 }
@@ -73,19 +75,18 @@ type Relay struct {
 	done  sync.WaitGroup
 }
 
-// To is Start with a TCP address.
+// To carries every connection to a TCP address. The caller closes the relay.
 func To(address string, o Options) (*Relay, error) {
 	var d net.Dialer
 	return start(func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }, o)
 }
 
-// start listens, and carries every connection over one that dial makes. The
-// caller closes the relay.
+// start has dial make the connections to the server.
 func start(dial func(context.Context) (net.Conn, error), o Options) (*Relay, error) {
 	listener := o.Listener
 	if listener == nil {
 		var err error
-		if listener, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
+		if listener, err = tcp.ListenOwn(); err != nil {
 			return nil, err
 		}
 	}
