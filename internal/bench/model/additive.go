@@ -1,10 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"sshpace/internal/base/alg"
 )
@@ -16,17 +16,18 @@ type point struct {
 	log, variance float64
 }
 
+// weight is that of the cost itself, whose relative error the variance is.
+func (p point) weight() float64 { return 1 / (math.Max(p.variance, 1e-8) * math.Exp(2*p.log)) }
+
 // additive is a fit of cost = cipher + MAC in ns per byte, the base being part of both (Box,
 // Hunter and Hunter, Statistics for Experimenters, ch. 8: two-way layout without
 // interaction), by weighted least squares on relative residuals, so that a slow cipher does
 // not dominate. A MAC costs what its primitive does. AEAD ciphers have no part in it.
 type additive struct {
-	columns  map[string]int // of ciphers and primitives
-	rows     map[string]int // of points, by their columns' names
-	inverse  [][]float64    // covariance of the parameters
-	solve    [][]float64    // parameters of costs: rows are parameters, columns points
-	leverage []float64
-	floor    float64 // no cost is predicted below it
+	columns map[string]int // of ciphers and primitives
+	costs   []float64      // of columns
+	inverse [][]float64    // covariance of these
+	floor   float64        // no cost is predicted below it
 }
 
 const (
@@ -35,132 +36,98 @@ const (
 	undetermined = 1.0 // relative variance of what other cells do not tell
 )
 
+// columnsOf names what a cell's cost is made of.
+func columnsOf(cell alg.Suite) [2]string {
+	cipher, mac := name(cell)
+	return [2]string{cipher, "+" + mac}
+}
+
 // fitAdditive fits the points, each of another computation and with a MAC.
 func fitAdditive(points []point) *additive {
-	m := &additive{columns: map[string]int{}, rows: map[string]int{}, leverage: make([]float64, len(points)), floor: math.Inf(1)}
-	var columns [][2]int // of each point
-	for k, p := range points {
-		cipher, mac := name(p.cell)
-		m.rows[cipher+" "+mac] = k
-		columns = append(columns, [2]int{m.column(cipher), m.column("+" + mac)})
+	m := &additive{columns: map[string]int{}, floor: math.Inf(1)}
+	for _, p := range points {
+		for _, column := range columnsOf(p.cell) {
+			if _, known := m.columns[column]; !known {
+				m.columns[column] = len(m.columns)
+			}
+		}
 		m.floor = math.Min(m.floor, math.Exp(p.log)/4)
 	}
-	if len(m.columns) > mostColumns {
+	n := len(m.columns)
+	if n > mostColumns {
 		return &additive{}
 	}
-	weights, normal, trace := make([]float64, len(points)), matrix(len(m.columns), len(m.columns)), 0.0
-	for k, p := range points {
-		weights[k] = 1 / (math.Max(p.variance, 1e-8) * math.Exp(2*p.log))
-		trace += weights[k]
-		for _, i := range columns[k] {
-			for _, j := range columns[k] {
-				normal[i][j] += weights[k]
+	normal, right, trace := slices.Repeat([][]float64{nil}, n), make([]float64, n), 0.0
+	for i := range normal {
+		normal[i] = make([]float64, n)
+	}
+	for _, p := range points {
+		of, weight := columnsOf(p.cell), p.weight()
+		trace += weight
+		for _, a := range of {
+			right[m.columns[a]] += weight * math.Exp(p.log)
+			for _, b := range of {
+				normal[m.columns[a]][m.columns[b]] += weight
 			}
 		}
 	}
 	for i := range normal { // a whisper of a ridge fixes what no cell can see: what is moved from all ciphers to all MACs
 		normal[i][i] += 1e-10 * trace
 	}
-	m.inverse, m.solve = invert(normal), matrix(len(m.columns), len(points))
-	for k, of := range columns {
-		for i := range m.solve {
-			m.solve[i][k] = weights[k] * (m.inverse[i][of[0]] + m.inverse[i][of[1]])
+	m.inverse = invert(normal)
+	for _, row := range m.inverse {
+		cost := 0.0
+		for k, x := range right {
+			cost += row[k] * x
 		}
-		m.leverage[k] = m.solve[of[0]][k] + m.solve[of[1]][k]
+		m.costs = append(m.costs, cost)
 	}
 	return m
 }
 
-func (m *additive) column(name string) int {
-	i, ok := m.columns[name]
-	if !ok {
-		i = len(m.columns)
-		m.columns[name] = i
-	}
-	return i
-}
-
-// parameters are those of other costs of the same points.
-func (m *additive) parameters(costs []float64) []float64 {
-	beta := make([]float64, len(m.solve))
-	for i, row := range m.solve {
-		for k, share := range row {
-			beta[i] += share * costs[k]
-		}
-	}
-	return beta
-}
-
-// at is the cost of a cell, and the standard error that the parameters leave in its
-// logarithm: infinite where the points do not determine it.
-func (m *additive) at(beta []float64, cell alg.Suite) (cost, err float64) {
-	cipher, mac := name(cell)
-	i, known := m.columns[cipher]
-	j, both := m.columns["+"+mac]
+// others is the logarithm of the cost of a cell and its standard error by all points but its own, if it
+// has one: leave-one-out, by the identity of least squares (Allen, Technometrics 16, 1974). The
+// error is infinite where they do not determine it.
+func (m *additive) others(cell alg.Suite, own *point) (log, err float64) {
+	of := columnsOf(cell)
+	i, known := m.columns[of[0]]
+	j, both := m.columns[of[1]]
 	if !known || !both || cell.MAC == "" {
 		return 0, math.Inf(1)
 	}
-	cost = math.Max(beta[i]+beta[j], m.floor)
-	variance := (m.inverse[i][i] + 2*m.inverse[i][j] + m.inverse[j][j]) / (cost * cost)
-	if variance > undetermined {
-		return cost, math.Inf(1)
+	cost, variance := m.costs[i]+m.costs[j], math.Max(0, m.inverse[i][i]+2*m.inverse[i][j]+m.inverse[j][j])
+	if own != nil {
+		leverage := variance * own.weight()
+		if leverage > mostLeverage {
+			return 0, math.Inf(1)
+		}
+		cost, variance = (cost-leverage*math.Exp(own.log))/(1-leverage), variance/(1-leverage)
 	}
-	return cost, math.Sqrt(math.Max(0, variance))
-}
-
-// others is the same by all cells but the cell itself: leave-one-out, by the identity of
-// least squares (Allen, Technometrics 16, 1974).
-func (m *additive) others(beta, costs []float64, cell alg.Suite) (cost, err float64) {
-	cost, err = m.at(beta, cell)
-	cipher, mac := name(cell)
-	k, fitted := m.rows[cipher+" "+mac]
-	if !fitted || math.IsInf(err, 1) {
-		return cost, err
+	if cost = math.Max(cost, m.floor); variance > undetermined*cost*cost {
+		return 0, math.Inf(1)
 	}
-	h := m.leverage[k]
-	if h > mostLeverage {
-		return cost, math.Inf(1)
-	}
-	return math.Max((cost-h*costs[k])/(1-h), m.floor), err / math.Sqrt(1-h)
+	return math.Log(cost), math.Sqrt(variance) / cost
 }
 
 // Effects are what each cipher and each MAC, by its primitive, adds to costs of cells in ns per byte. Only
 // differences between ciphers, and between MACs, mean anything.
 func Effects(costs map[alg.Suite]float64) (ciphers, macs map[string]float64) {
 	var points []point
-	for _, cell := range slices.SortedFunc(maps.Keys(costs), func(a, b alg.Suite) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, cell := range slices.SortedFunc(maps.Keys(costs), func(a, b alg.Suite) int { return cmp.Compare(a.String(), b.String()) }) {
 		if cell.MAC != "" {
 			points = append(points, point{cell, math.Log(costs[cell]), 1})
 		}
 	}
 	m := fitAdditive(points)
-	beta := m.parameters(costsOf(points))
 	ciphers, macs = map[string]float64{}, map[string]float64{}
 	for name, i := range m.columns {
-		if mac, is := strings.CutPrefix(name, "+"); is {
-			macs[mac] = beta[i]
+		if name[0] == '+' {
+			macs[name[1:]] = m.costs[i]
 		} else {
-			ciphers[name] = beta[i]
+			ciphers[name] = m.costs[i]
 		}
 	}
 	return ciphers, macs
-}
-
-// used is how many parameters the points determine: the trace of the hat matrix.
-func (m *additive) used() (sum float64) {
-	for _, h := range m.leverage {
-		sum += h
-	}
-	return sum
-}
-
-// matrix is one of zeros.
-func matrix(rows, columns int) [][]float64 {
-	out := make([][]float64, rows)
-	for i := range out {
-		out[i] = make([]float64, columns)
-	}
-	return out
 }
 
 // invert is the inverse of a positive definite matrix, by Gauss and Jordan, in place.

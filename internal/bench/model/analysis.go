@@ -2,12 +2,10 @@ package model
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
 )
 
@@ -34,32 +32,33 @@ func Analyse(direction record.Direction, cells []alg.Suite, s Sittings, cores in
 		a.Cells = append(a.Cells, t.Cell.Suite)
 	}
 	a.sort()
-	fit := func(q quantity, of func(Transfer) stats.Estimate) Series {
-		out := fitSeries(a.Cells, a.observe(s, q, of), s.between(betweenCosts))
-		for i, cell := range a.Cells {
-			out.Figures[i].Slowed = s.slowed[q][execution(record.CellOf(cell, direction))]
-		}
-		return out
-	}
-	a.Client = fit(client, func(t Transfer) stats.Estimate { return t.Client })
-	a.Server = fit(server, func(t Transfer) stats.Estimate { return t.Server })
+	a.Client, a.Server = a.fit(s, client), a.fit(s, server)
 	a.Works, a.Total = a.Client.known(), a.Client
 	if a.Server.known() {
-		a.Total = sumOf(a.Client, a.Server)
+		a.Total = together(a.Client, a.Server, sum)
 	}
 	if !a.Works {
-		a.Wall = fit(wall, func(t Transfer) stats.Estimate { return t.Wall })
+		a.Wall = a.fit(s, wall)
 		return a
 	}
-	ratio, cost := func(t Transfer) stats.Estimate { return t.ratio }, a.costlier()
+	cost, ratio := a.costlier(), a.observe(s, wall)
 	if s.coresLeft(cores) == 1 { // both sides share it
-		ratio, cost = Transfer.ratioToBoth, a.Total
+		cost, ratio = a.Total, a.observe(s, wall, Transfer.lessThanBoth)
 	}
-	a.Wall = fromCosts(a.Cells, a.observe(s, wall, ratio), cost, s.between(betweenTimes))
-	for i, f := range a.Cost().Figures { // wall time is a multiple of the CPU time of the costlier side
+	a.Wall = fromCosts(a.Cells, ratio, cost, s.between(betweenTimes))
+	for i, f := range a.Cost().Figures { // what slows the costlier side slows both
 		a.Wall.Figures[i].Slowed = f.Slowed
 	}
 	return a
+}
+
+// fit estimates one quantity of all cells.
+func (a *Analysis) fit(s Sittings, q quantity) Series {
+	out := fitSeries(a.Cells, a.observe(s, q), s.between(betweenCosts))
+	for i, cell := range a.Cells {
+		out.Figures[i].Slowed = s.slowed[q][execution(record.CellOf(cell, a.Direction))]
+	}
+	return out
 }
 
 // sort orders the cells, each once.
@@ -101,18 +100,21 @@ func one(yes bool) int {
 	return 0
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// observe picks one quantity.
-func (a *Analysis) observe(s Sittings, q quantity, of func(Transfer) stats.Estimate) (out []observation) {
+// observe picks one quantity, and adds what else is to be added to its logarithms.
+func (a *Analysis) observe(s Sittings, q quantity, more ...func(Transfer) float64) (out []observation) {
 	for _, t := range s.Connections {
-		if e := of(t); e.N > 0 {
-			o := observation{cell: slices.Index(a.Cells, t.Cell.Suite), log: e.Log, n: e.N, blocks: t.blocks[q], moved: t.moved[q], longer: longer(t.Cell), holdout: t.Trial.Role == record.RoleHoldout}
-			if s.copied {
-				o.n = 0
-			}
-			out = append(out, o)
+		x := t.of[q]
+		if x.N == 0 {
+			continue
 		}
+		o := observation{cell: slices.Index(a.Cells, t.Cell.Suite), log: x.Log, n: x.N, blocks: x.blocks, moved: x.moved, longer: longer(t.Cell), holdout: t.Trial.Role == record.RoleHoldout}
+		for _, of := range more {
+			o.log += of(t)
+		}
+		if s.copied {
+			o.n = 0
+		}
+		out = append(out, o)
 	}
 	return out
 }
@@ -129,25 +131,10 @@ func (a *Analysis) Cost() Series {
 
 // costlier has of each cell the side that has more to do.
 func (a *Analysis) costlier() Series {
-	if len(a.Server.Figures) == 0 {
-		return a.Total
+	if !a.Server.known() {
+		return a.Client
 	}
-	out := a.Client
-	out.Figures, out.draws = slices.Clone(a.Client.Figures), nil
-	for _, draw := range a.Client.draws {
-		out.draws = append(out.draws, slices.Clone(draw))
-	}
-	for i, server := range a.Server.Figures {
-		if client := out.Figures[i]; server.Known() && client.Known() && server.Log > client.Log {
-			out.Figures[i] = server
-			for r := range out.draws {
-				out.draws[r][i] = a.Server.draws[r][i]
-			}
-		}
-	}
-	out.Degrees = math.Min(a.Client.Degrees, a.Server.Degrees)
-	out.Level = math.Max(a.Client.Level, a.Server.Level)
-	return out
+	return together(a.Client, a.Server, math.Max)
 }
 
 // Complete reports whether every cell is measured or predicted.
@@ -164,8 +151,8 @@ func (a *Analysis) Complete() bool {
 func (a *Analysis) PredictionErrors(s Series, wanted func(alg.Suite) bool) []float64 {
 	var out []float64
 	for i, f := range s.Figures {
-		if wanted(a.Cells[i]) && f.N > 0 && f.Foretold {
-			out = append(out, math.Abs(math.Expm1(f.Predicted-f.Measured)))
+		if wanted(a.Cells[i]) && f.N > 0 && f.Others.Known() {
+			out = append(out, math.Abs(math.Expm1(-f.Others.Log)))
 		}
 	}
 	return out

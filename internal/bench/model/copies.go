@@ -45,10 +45,9 @@ func CopiesOf(all []Timed) (out Sittings, drift []float64) {
 		}
 	}
 	for i, c := range all {
-		out.Connections = append(out.Connections, Transfer{
-			Trial: c.Trial, Cell: c.Trial.Cell(),
-			Wall: stats.Estimate{Log: readings[i].Value - drift[readings[i].Row], N: 1},
-		})
+		t := Transfer{Trial: c.Trial, Cell: c.Trial.Cell()}
+		t.of[wall].Estimate = stats.Estimate{Log: readings[i].Value - drift[readings[i].Row], N: 1}
+		out.Connections = append(out.Connections, t)
 	}
 	return out, drift
 }

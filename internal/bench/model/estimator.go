@@ -16,11 +16,8 @@ type estimator struct {
 	classes     [][]int   // cells that are the same computation
 	class       []int     // of each cell
 	deviations  []float64 // between connections of a class
-	within      float64   // variance of a connection's value by its slices, times their number
 	weights     []float64 // of observations
-	fitted      []int     // classes that the model rests on
-	model       *additive
-	interaction float64
+	interaction float64   // standard deviation of cells from cipher + MAC
 }
 
 // What is expected of variances before a run shows them, and how many degrees of freedom that
@@ -29,18 +26,22 @@ const (
 	usualConnection  = 0.004 // between connections that moved data in slices
 	usualCopy        = 0.03  // between copies
 	connectionWorth  = 4
-	usualInteraction = 0.005
-	interactionWorth = 4
-	usualSlice       = 0.1 // of one slice
+	usualInteraction = 0.005 // at least
+	usualSlice       = 0.1   // of one slice
 )
 
 func newEstimator(cells []alg.Suite, obs []observation) *estimator {
-	e := &estimator{cells: cells, obs: obs, weights: make([]float64, len(obs))}
+	e := &estimator{cells: cells, obs: obs, weights: make([]float64, len(obs)), interaction: usualInteraction}
 	e.classify()
 	e.spread()
-	e.interaction = usualInteraction
-	for range 2 {
-		e.fit()
+	for range 4 {
+		var off []float64
+		for _, f := range e.of(e.values()) {
+			if f.Others.Known() {
+				off = append(off, f.Others.Log/f.Others.Err)
+			}
+		}
+		e.interaction *= math.Max(1, stats.RMS(off)) // by which errors are too small (Birge, Physical Review 40, 1932)
 	}
 	return e
 }
@@ -51,37 +52,21 @@ func name(cell alg.Suite) (cipher, mac string) { return cell.Cipher, alg.Primiti
 
 // classify sorts cells by what they compute.
 func (e *estimator) classify() {
-	e.classes, e.class = nil, make([]int, len(e.cells))
 	index := map[[2]string]int{}
 	for i, cell := range e.cells {
-		cipher, mac := name(cell)
-		k, seen := index[[2]string{cipher, mac}]
+		k, seen := index[columnsOf(cell)]
 		if !seen {
 			k = len(e.classes)
-			index[[2]string{cipher, mac}] = k
+			index[columnsOf(cell)] = k
 			e.classes = append(e.classes, nil)
 		}
-		e.classes[k], e.class[i] = append(e.classes[k], i), k
+		e.classes[k], e.class = append(e.classes[k], i), append(e.class, k)
 	}
 }
 
 // spread tells how much connections of one computation differ (one-way random effects, by the
 // method of moments), and how much of that is their slices.
 func (e *estimator) spread() {
-	var noise []float64
-	for _, o := range e.obs {
-		squares, n := 0.0, 0.0
-		for _, b := range o.blocks {
-			squares, n = squares+b.moved*b.moved, n+b.slices
-		}
-		if n >= fewSlices {
-			noise = append(noise, squares/n)
-		}
-	}
-	e.within = usualSlice * usualSlice
-	if len(noise) > 0 {
-		e.within = stats.Median(noise)
-	}
 	sums, counts := make([]float64, len(e.classes)), make([]float64, len(e.classes))
 	usual := usualCopy
 	for _, o := range e.obs {
@@ -96,146 +81,122 @@ func (e *estimator) spread() {
 	for _, o := range e.obs {
 		if k := e.class[o.cell]; counts[k] > 1 {
 			off, share := o.log-sums[k]/counts[k], 1-1/counts[k]
-			square := off*off - share*e.variance(o)
+			square := off*off - share*o.variance()
 			squares[k], all, degrees = squares[k]+square, all+square, degrees+share
 		}
 	}
 	pooled := math.Max(all/degrees, usual*usual/4)
-	e.deviations = make([]float64, len(e.classes))
-	for k := range e.deviations {
-		e.deviations[k] = math.Sqrt(math.Max(pooled/4, (connectionWorth*pooled+squares[k])/(connectionWorth+math.Max(0, counts[k]-1))))
+	for k, n := range counts {
+		e.deviations = append(e.deviations, math.Sqrt(math.Max(pooled/4, (connectionWorth*pooled+squares[k])/(connectionWorth+math.Max(0, n-1)))))
 	}
 	for i, o := range e.obs {
 		d := e.deviations[e.class[o.cell]]
-		e.weights[i] = 1 / (d*d + e.variance(o))
+		e.weights[i] = 1 / (d*d + o.variance())
 	}
 }
 
 // variance of a connection's value by its slices.
-func (e *estimator) variance(o observation) float64 {
+func (o observation) variance() float64 {
 	if o.n == 0 {
 		return 0
 	}
-	return e.within / float64(o.n)
+	return usualSlice * usualSlice / float64(o.n)
 }
 
-// means are those of classes, by the observations to keep, and their variances; infinite where
-// there are none.
-func (e *estimator) means(values []float64, keep func(observation) bool) (logs, variances []float64) {
-	logs, variances = make([]float64, len(e.classes)), make([]float64, len(e.classes))
+// means are those of classes, by the observations to keep, with their variances; nil where there are
+// none.
+func (e *estimator) means(values []float64, keep func(observation) bool) []*point {
+	out := make([]*point, len(e.classes))
 	for i, o := range e.obs {
-		if keep(o) {
-			logs[e.class[o.cell]] += e.weights[i] * values[i]
-			variances[e.class[o.cell]] += e.weights[i]
+		k := e.class[o.cell]
+		if !keep(o) {
+			continue
 		}
-	}
-	for k, weight := range variances {
-		if variances[k] = 1 / weight; weight > 0 {
-			logs[k] /= weight
+		if out[k] == nil {
+			out[k] = &point{cell: e.cells[e.classes[k][0]]}
 		}
+		out[k].log += e.weights[i] * values[i]
+		out[k].variance += e.weights[i]
 	}
-	return logs, variances
-}
-
-func all(observation) bool { return true }
-
-func fittable(o observation) bool { return !o.holdout }
-
-// fit fits cipher + MAC, and how far cells lie from it beyond their noise (DerSimonian and
-// Laird's moments, with what is usual).
-func (e *estimator) fit() {
-	values := make([]float64, len(e.obs))
-	for i, o := range e.obs {
-		values[i] = o.log
-	}
-	logs, variances := e.means(values, fittable)
-	var points []point
-	e.fitted = nil
-	for k, same := range e.classes {
-		if cell := e.cells[same[0]]; cell.MAC != "" && !math.IsInf(variances[k], 1) {
-			points = append(points, point{cell, logs[k], variances[k] + e.interaction*e.interaction})
-			e.fitted = append(e.fitted, k)
+	for _, p := range out {
+		if p != nil {
+			p.log, p.variance = p.log/p.variance, 1/p.variance
 		}
-	}
-	e.model = fitAdditive(points)
-	beta := e.model.parameters(costsOf(points))
-	squares, degrees := interactionWorth*usualInteraction*usualInteraction, float64(interactionWorth)
-	free := float64(len(points)) - e.model.used()
-	for k, p := range points {
-		if cost, err := e.model.at(beta, p.cell); free > 0 && !math.IsInf(err, 1) {
-			off, share := p.log-math.Log(cost), free/float64(len(points))
-			squares, degrees = squares+off*off-share*variances[e.fitted[k]], degrees+share
-		}
-	}
-	e.interaction = math.Sqrt(math.Max(squares/degrees, usualInteraction*usualInteraction/4))
-}
-
-func costsOf(points []point) []float64 {
-	out := make([]float64, len(points))
-	for k, p := range points {
-		out[k] = math.Exp(p.log)
 	}
 	return out
 }
 
-// of are the figures of all classes. Measurement and prediction weigh by their variances, as an
+// model is cipher + MAC by the values that may be fitted, and the points of classes that it rests on.
+func (e *estimator) model(values []float64) (*additive, []*point) {
+	var fitted []point
+	own := e.means(values, func(o observation) bool { return !o.holdout })
+	for k, p := range own {
+		if p == nil || p.cell.MAC == "" {
+			own[k] = nil
+			continue
+		}
+		p.variance += e.interaction * e.interaction
+		fitted = append(fitted, *p)
+	}
+	return fitAdditive(fitted), own
+}
+
+// values are those of the observations.
+func (e *estimator) values() []float64 {
+	out := make([]float64, len(e.obs))
+	for i, o := range e.obs {
+		out[i] = o.log
+	}
+	return out
+}
+
+// of are the figures of all cells. Measurement and prediction weigh by their variances, as an
 // empirical Bayes estimate does (Efron and Morris, JASA 70, 1975).
 func (e *estimator) of(values []float64) []Figure {
-	logs, variances := e.means(values, all)
-	own, _ := e.means(values, fittable)
-	costs := make([]float64, len(e.fitted))
-	for row, k := range e.fitted {
-		costs[row] = math.Exp(own[k])
-	}
-	beta := e.model.parameters(costs)
-	out := make([]Figure, len(e.classes))
-	for k, same := range e.classes {
-		f := &out[k]
-		cost, err := e.model.others(beta, costs, e.cells[same[0]])
-		if f.Foretold = !math.IsInf(err, 1); f.Foretold {
-			f.Predicted, f.Error = math.Log(cost), math.Hypot(err, e.interaction)
+	m, own := e.model(values)
+	out := make([]Figure, len(e.cells))
+	for k, p := range e.means(values, func(observation) bool { return true }) {
+		f := Figure{Shared: len(e.classes[k])}
+		log, err := m.others(e.cells[e.classes[k][0]], own[k])
+		err = math.Hypot(err, e.interaction)
+		switch foretold := !math.IsInf(err, 1); {
+		case p != nil && foretold:
+			share := p.variance / (p.variance + err*err) // of the prediction
+			f.Log, f.Err = p.log+share*(log-p.log), share*e.interaction
+			f.Others = stats.Estimate{Log: p.log - log, Err: math.Hypot(err, math.Sqrt(p.variance)), N: 1}
+		case p != nil:
+			f.Log = p.log
+		case foretold:
+			f.Log, f.Err = log, e.interaction
+		default:
+			continue
 		}
-		measured := !math.IsInf(variances[k], 1)
-		if measured {
-			f.Measured, f.Own = logs[k], math.Sqrt(variances[k])
-		}
-		switch {
-		case measured && f.Foretold:
-			share := variances[k] / (variances[k] + f.Error*f.Error) // of the prediction
-			f.Log = f.Measured + share*(f.Predicted-f.Measured)
-			f.Err = share * e.interaction
-		case measured:
-			f.Log = f.Measured
-		case f.Foretold:
-			f.Log, f.Err = f.Predicted, e.interaction
+		for _, i := range e.classes[k] {
+			out[i] = f
 		}
 	}
 	return out
 }
 
-// fill gives each cell the figure of its class.
-func (e *estimator) fill(figures []Figure, values []float64) {
-	counts, basis := make([]int, len(e.cells)), make([]int, len(e.classes))
+// figures are those of the values, with how many connections they rest on.
+func (e *estimator) figures() []Figure {
+	out := e.of(e.values())
 	for _, o := range e.obs {
-		counts[o.cell]++
-		basis[e.class[o.cell]]++
-	}
-	for k, f := range e.of(values) {
-		for _, i := range e.classes[k] {
-			figures[i] = f
-			figures[i].N, figures[i].Basis, figures[i].Shared = counts[i], basis[k], len(e.classes[k])
+		out[o.cell].N++
+		for _, i := range e.classes[e.class[o.cell]] {
+			out[i].Basis++
 		}
 	}
+	return out
 }
 
 // resample are other values that the connections might have shown: of blocks of time drawn
 // with replacement, the same for all, and of other connections (a block bootstrap, Künsch,
 // Annals of Statistics 17, 1989, with the random effect of a connection drawn from its normal
 // distribution: Davison and Hinkley, Bootstrap Methods, 3.8).
-func (e *estimator) resample(random *rand.Rand, values []float64) []float64 {
+func (e *estimator) resample(random *rand.Rand) []float64 {
 	var times []int
-	shared := map[string]float64{}
-	out := make([]float64, len(values))
+	out, shared := e.values(), map[string]float64{}
 	for i, o := range e.obs {
 		if times == nil && len(o.blocks) > 0 {
 			times = stats.Resample(random, len(o.blocks))
@@ -244,7 +205,7 @@ func (e *estimator) resample(random *rand.Rand, values []float64) []float64 {
 		for b, x := range o.blocks {
 			moved, n = moved+float64(times[b])*x.moved, n+float64(times[b])*x.slices
 		}
-		out[i] = values[i] + e.deviations[e.class[o.cell]]*random.NormFloat64()
+		out[i] += e.deviations[e.class[o.cell]] * random.NormFloat64()
 		if n > 0 {
 			out[i] += moved / n
 		}

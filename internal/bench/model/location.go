@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -37,46 +38,18 @@ type located struct {
 	blocks []block
 }
 
-// locate finds what all connections cost either side, and what other guests added to that.
-func (s *Sittings) locate(connections []*connection) (costs [quantities][]located) {
-	windows := 0
-	for _, c := range connections {
-		for _, r := range c.readings {
-			windows = max(windows, r.window+1)
-		}
-	}
-	for _, q := range []quantity{client, server} {
-		costs[q] = locate(connections, q, s.Excess, windows)
-		s.slowed[q] = slowdowns(connections, costs[q])
-		sustain(connections, costs[q])
-	}
-	return costs
-}
-
-// transfer is what a connection showed.
-func (c *connection) transfer(ofClient, ofServer located, excess Excess, timed bool) Transfer {
-	t := Transfer{Trial: c.trial, Cell: c.trial.Cell(), Client: ofClient.Estimate, Server: ofServer.Estimate, Total: ofClient.Estimate}
-	t.blocks[client], t.blocks[server] = ofClient.blocks, ofServer.blocks
-	t.moved[client], t.moved[server] = ofClient.moved, ofServer.moved
-	if t.Server.N > 0 && t.Client.N > 0 {
-		t.Total.Log = sum(t.Client.Log, t.Server.Log)
-	}
-	t.Wall, t.ratio = c.throughput(timed, excess, t)
-	return t
-}
-
 // locate finds what each connection takes per byte, as logarithms of ns: its baseline, freed of
 // the level that the machine had in each window of time, at the usual level of all. N is 0
 // where some slice does not tell.
-func locate(connections []*connection, q quantity, excess Excess, windows int) []located {
-	out := make([]located, len(connections))
+func locate(connections []*connection, q quantity, excess Excess) []located {
+	out, windows := make([]located, len(connections)), 0
 	var readings []stats.Reading
 	for i, c := range connections {
-		if slices.ContainsFunc(c.readings, func(r reading) bool { return r.ns[q] <= 0 }) {
-			continue
-		}
+		unknown := slices.ContainsFunc(c.readings, func(r reading) bool { return r.ns[q] <= 0 })
 		for _, r := range c.readings {
-			readings = append(readings, stats.Reading{Row: r.window, Col: i, Value: math.Log(excess.without(r, q) / r.bytes)})
+			if windows = max(windows, r.window+1); !unknown {
+				readings = append(readings, stats.Reading{Row: r.window, Col: i, Value: math.Log(excess.without(r, q) / r.bytes)})
+			}
 		}
 	}
 	low := stats.QuantileOf(baselinePart / 2)
@@ -121,25 +94,23 @@ func blocksOf(readings []reading, influences []float64, windows int) []block {
 	return out
 }
 
-// sum is the logarithm of the sum of two logarithms' values.
-func sum(a, b float64) float64 { return math.Log(math.Exp(a) + math.Exp(b)) }
-
 // stopped is from what multiple of the usual time on a steady part was not at work, but
 // stopped: by a user, or by a machine that went to sleep.
 const stopped = 3
 
-// throughput is the wall time per byte of a long transfer, and the same relative to the CPU
-// time of the costlier side: what slows a slice slows both. Ratios have the mean, not the
+// ratio is the wall time of a long transfer in relation to the CPU time of the costlier side, or per byte
+// where no costs are known: what slows a slice slows both. Ratios have the mean, not the
 // median: now and then the scheduler puts both sides on one CPU, as it does in long transfers.
-func (c *connection) throughput(timed bool, excess Excess, t Transfer) (per, ratio stats.Estimate) {
+// Where some slices of the run have steady parts, these alone tell.
+func (c *connection) ratio(steady, costs bool, excess Excess) stats.Estimate {
 	readings := c.readings
-	if timed {
+	if steady {
 		readings, excess = c.steady, Excess{}
 	}
 	var ratios []float64
 	for _, r := range readings {
 		unit := r.bytes
-		if t.Client.N > 0 {
+		if costs {
 			unit = math.Max(excess.without(r, client), excess.without(r, server))
 		}
 		if unit > 0 {
@@ -147,18 +118,13 @@ func (c *connection) throughput(timed bool, excess Excess, t Transfer) (per, rat
 		}
 	}
 	if len(ratios) == 0 {
-		return stats.Estimate{}, stats.Estimate{}
+		return stats.Estimate{}
 	}
 	limit := stopped * stats.Median(ratios)
 	for k := range ratios {
 		ratios[k] = math.Min(ratios[k], limit)
 	}
-	ratio = stats.Estimate{Log: math.Log(stats.Mean(ratios)), N: len(ratios)}
-	per = ratio
-	if t.Client.N > 0 {
-		per.Log += t.costlier()
-	}
-	return per, ratio
+	return stats.Estimate{Log: math.Log(stats.Mean(ratios)), N: len(ratios)}
 }
 
 // What other guests of the machine do slows some ciphers and MACs twice as much as others,
@@ -188,7 +154,7 @@ func slowdowns(connections []*connection, all []located) map[string]stats.Estima
 		}
 	}
 	var every []float64
-	for _, kind := range sortedKeys(kinds) {
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		every = append(every, kinds[kind]...)
 	}
 	common, out := slowdown(every), map[string]stats.Estimate{}

@@ -27,34 +27,46 @@ func Usable(t record.Trial, s record.Sample) bool {
 	return false
 }
 
-// Transfer is what one connection showed, in nanoseconds per byte. N is 0 where
-// something could not be measured, and counts slices, or is 1 for a copy, whose error
-// only other copies can tell.
+// Transfer is what one connection showed, or one copy.
 type Transfer struct {
-	Trial  record.Trial
-	Cell   record.Cell
-	Wall   stats.Estimate
-	Client stats.Estimate
-	Server stats.Estimate
-	Total  stats.Estimate // of both sides, or of the client where the server is unknown
+	Trial record.Trial
+	Cell  record.Cell
 
-	ratio  stats.Estimate      // of wall time to the CPU time of the costlier side
-	blocks [quantities][]block // of time
-	moved  [quantities]float64 // standard error of what long transfers take more or less
+	// of has ns per byte of client and server, and the ratio of wall time to the CPU time of the costlier
+	// side, which is ns per byte where that is unknown. N is 0 of what could not be measured.
+	of [quantities]located
+}
+
+// Cost is what both sides take per byte, or the client alone where the server is unknown. N is 0 where it could
+// not be measured.
+func (t Transfer) Cost() stats.Estimate {
+	out := t.of[client].Estimate
+	if t.of[client].N > 0 && t.of[server].N > 0 {
+		out.Log = sum(t.of[client].Log, t.of[server].Log)
+	}
+	return out
+}
+
+// Wall is what a long transfer takes per byte.
+func (t Transfer) Wall() stats.Estimate {
+	e := t.of[wall].Estimate
+	if t.of[client].N > 0 && e.N > 0 {
+		e.Log += t.costlier()
+	}
+	return e
 }
 
 // costlier is the logarithm of what the side takes that has more to do: the client where the
 // server is unknown.
 func (t Transfer) costlier() float64 {
-	if t.Server.N == 0 {
-		return t.Client.Log
+	if t.of[server].N == 0 {
+		return t.of[client].Log
 	}
-	return math.Max(t.Client.Log, t.Server.Log)
+	return math.Max(t.of[client].Log, t.of[server].Log)
 }
 
-// ratioToBoth is the ratio of wall time to the CPU time of both sides together.
-func (t Transfer) ratioToBoth() stats.Estimate {
-	e := t.ratio
-	e.Log += t.costlier() - t.Total.Log
-	return e
-}
+// lessThanBoth is what the costlier side takes of both, as a logarithm.
+func (t Transfer) lessThanBoth() float64 { return t.costlier() - t.Cost().Log }
+
+// sum is the logarithm of the sum of two logarithms' values.
+func sum(a, b float64) float64 { return math.Log(math.Exp(a) + math.Exp(b)) }

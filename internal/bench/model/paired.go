@@ -30,6 +30,14 @@ type pairing struct {
 	ratios [quantities][]float64
 }
 
+// pairs are the slices of one direction, each in relation to those of the reference.
+type pairs struct {
+	reference *record.Trial         // one of them
+	levels    [quantities][]float64 // logarithms of what the reference took per byte
+	busy      []float64             // parts of the reference's time in which the busier side needed its CPU
+	of        map[int]*pairing      // by trial
+}
+
 // Paired analyses the slices of one direction where a reference connection took
 // its turn before and after each other one (a paired comparison: what slows the path
 // or a machine for longer than three slices cancels in their ratio). Figures are
@@ -37,21 +45,22 @@ type pairing struct {
 // definition, so that ratios to it have their own errors and no other.
 func Paired(direction record.Direction, cells []alg.Suite, trials map[int]record.Trial, batches []record.Slices) *Analysis {
 	a := &Analysis{Direction: direction, Cells: slices.Clone(cells)}
-	turns := turnsOf(direction, trials, batches)
-	pairs, reference := pair(turns, trials)
-	if reference < 0 {
+	p := &pairs{of: map[int]*pairing{}}
+	for _, turns := range turnsOf(direction, trials, batches) {
+		p.add(turns, trials)
+	}
+	if p.reference == nil {
 		return a
 	}
 	a.sort()
-	base := trials[reference].Cell().Suite
 	for q, s := range map[quantity]*Series{wall: &a.Wall, client: &a.Client, server: &a.Server, total: &a.Total} {
 		share := 1.0
 		if q == wall { // what a connection costs shows in its speed as far as a CPU limits that
-			share = busyShare(turns, trials)
+			share = math.Min(1, stats.Median(p.busy))
 		}
-		*s = seriesOf(a.Cells, base, levels(turns, trials, q), pairs, q, share)
+		*s = p.series(a.Cells, q, share)
 	}
-	a.Works = slices.ContainsFunc(a.Client.Figures, func(f Figure) bool { return f.Known() })
+	a.Works = a.Client.known()
 	for _, f := range a.Wall.Figures {
 		a.Transfers += f.N
 	}
@@ -104,83 +113,67 @@ func turnsOf(d record.Direction, trials map[int]record.Trial, batches []record.S
 	return out
 }
 
-// pair relates each slice to those of the reference on both sides of it. reference is
-// a trial of it, -1 if there is none.
-func pair(turns [][]record.Slice, trials map[int]record.Trial) (pairs map[int]*pairing, reference int) {
-	pairs, reference = map[int]*pairing{}, -1
-	refers := func(s record.Slice) bool { return trials[s.Trial].Role == record.RoleReference }
-	for _, all := range turns {
-		for i, s := range all {
-			if refers(s) {
-				reference = s.Trial
-				continue
+// add takes the slices of a sitting: each in relation to those of the reference on both sides of it.
+func (p *pairs) add(turns []record.Slice, trials map[int]record.Trial) {
+	refers := func(i int) bool {
+		return 0 <= i && i < len(turns) && trials[turns[i].Trial].Role == record.RoleReference
+	}
+	for i, s := range turns {
+		t := trials[s.Trial]
+		switch {
+		case refers(i):
+			p.reference = &t
+			p.level(readingOf(s, 0))
+		case refers(i-1) && refers(i+1):
+			if p.of[s.Trial] == nil {
+				p.of[s.Trial] = &pairing{cell: t.Cell().Suite}
 			}
-			if i == 0 || i == len(all)-1 || !refers(all[i-1]) || !refers(all[i+1]) {
-				continue
-			}
-			p := pairs[s.Trial]
-			if p == nil {
-				p = &pairing{cell: trials[s.Trial].Cell().Suite}
-				pairs[s.Trial] = p
-			}
-			for q := range quantities {
-				own, before, after := perByte(s, q), perByte(all[i-1], q), perByte(all[i+1], q)
-				if own > 0 && before > 0 && after > 0 {
-					p.ratios[q] = append(p.ratios[q], math.Log(own/((before+after)/2)))
-				}
-			}
+			p.of[s.Trial].relate(readingOf(turns[i-1], 0), readingOf(s, 0), readingOf(turns[i+1], 0))
 		}
 	}
-	return pairs, reference
 }
 
-// perByte is what a slice took per byte in ns; 0 if unknown.
-func perByte(s record.Slice, q quantity) float64 {
-	r := readingOf(s, 0)
-	return r.ns[q] / r.bytes
-}
-
-// levels are the logarithms of what the reference took per byte, in the order of time.
-func levels(turns [][]record.Slice, trials map[int]record.Trial, q quantity) (out []float64) {
-	for _, s := range slices.Concat(turns...) {
-		if x := perByte(s, q); x > 0 && trials[s.Trial].Role == record.RoleReference {
-			out = append(out, math.Log(x))
+// level takes a slice of the reference.
+func (p *pairs) level(r reading) {
+	for q, ns := range r.ns {
+		if ns > 0 {
+			p.levels[q] = append(p.levels[q], math.Log(ns/r.bytes))
 		}
 	}
-	return out
+	if r.ns[wall] > 0 {
+		p.busy = append(p.busy, math.Max(r.ns[client], r.ns[server])/r.ns[wall])
+	}
 }
 
-// busyShare is the part of the reference's time in which the busier side needs its CPU.
-func busyShare(turns [][]record.Slice, trials map[int]record.Trial) float64 {
-	var shares []float64
-	for _, s := range slices.Concat(turns...) {
-		if r := readingOf(s, 0); trials[s.Trial].Role == record.RoleReference && r.ns[wall] > 0 {
-			shares = append(shares, math.Max(r.ns[client], r.ns[server])/r.ns[wall])
+// relate takes a slice and those of the reference before and after it.
+func (p *pairing) relate(before, own, after reading) {
+	for q := range quantities {
+		if before.ns[q] > 0 && own.ns[q] > 0 && after.ns[q] > 0 {
+			usual := (before.ns[q]/before.bytes + after.ns[q]/after.bytes) / 2
+			p.ratios[q] = append(p.ratios[q], math.Log(own.ns[q]/own.bytes/usual))
 		}
 	}
-	return math.Min(1, stats.Median(shares))
 }
 
-// seriesOf are the figures of one quantity.
-func seriesOf(cells []alg.Suite, base alg.Suite, reference []float64, pairs map[int]*pairing, q quantity, share float64) Series {
+// series are the figures of one quantity.
+func (p *pairs) series(cells []alg.Suite, q quantity, share float64) Series {
 	s := Series{Figures: make([]Figure, len(cells))}
+	reference := p.levels[q]
 	if len(reference) == 0 {
 		return s
 	}
 	level := stats.Median(reference)
 	s.Level = stats.Scale(reference, level) / math.Sqrt(float64(len(reference)))
-	ratios := ratiosOf(pairs, q, share)
+	ratios := p.ratios(q, share)
+	ratios[p.reference.Cell().Suite] = stats.Estimate{N: 1}
 	degrees := math.Inf(1)
 	for i, cell := range cells {
-		f := &s.Figures[i]
-		f.Shared = 1
-		switch e := ratios[cell]; {
-		case cell == base:
-			f.Log, f.N, f.Basis, f.Measured = level, 1, 1, level
-		case e.Known():
-			f.Log, f.Err, f.N, f.Basis = level+e.Log, e.Err, e.N, e.N
-			f.Measured, f.Own = f.Log, e.Err
-			degrees = min(degrees, e.DF)
+		if e := ratios[cell]; e.Known() {
+			if e.Err > 0 {
+				degrees = min(degrees, e.DF)
+			}
+			e.Log += level
+			s.Figures[i] = Figure{Estimate: e, Basis: e.N, Shared: 1}
 		}
 	}
 	if !math.IsInf(degrees, 1) {
@@ -192,19 +185,19 @@ func seriesOf(cells []alg.Suite, base alg.Suite, reference []float64, pairs map[
 	return s
 }
 
-// ratiosOf estimates each cell's ratio to the reference: the mean of its
+// ratios estimates each cell's ratio to the reference: the mean of its
 // connections' trimmed means. The error of one has two parts (a random-effects
 // model): that of its pairs, whose spread all cells share, since five pairs say little of it, and
 // that of being one connection of many, which the reference has, too.
-func ratiosOf(pairs map[int]*pairing, q quantity, share float64) map[alg.Suite]stats.Estimate {
+func (p *pairs) ratios(q quantity, share float64) map[alg.Suite]stats.Estimate {
 	means := map[alg.Suite][]float64{} // of a cell's connections
-	pairsOf := map[alg.Suite]float64{} // of a cell: sum of 1 / pairs
+	inverse := map[alg.Suite]float64{} // of a cell: sum of 1 / pairs
 	var influences [][]float64
-	for _, id := range slices.Sorted(maps.Keys(pairs)) {
-		if xs := pairs[id].ratios[q]; len(xs) > 0 {
-			cell, t := pairs[id].cell, trim(xs)
+	for _, id := range slices.Sorted(maps.Keys(p.of)) {
+		if xs := p.of[id].ratios[q]; len(xs) > 0 {
+			cell, t := p.of[id].cell, trim(xs)
 			means[cell] = append(means[cell], t.Mean)
-			pairsOf[cell] += 1 / float64(len(xs))
+			inverse[cell] += 1 / float64(len(xs))
 			influences = append(influences, t.Influences(xs))
 		}
 	}
@@ -213,11 +206,12 @@ func ratiosOf(pairs map[int]*pairing, q quantity, share float64) map[alg.Suite]s
 	if degrees == 0 {
 		return out
 	}
-	between, betweenDegrees := connectionEffect(means)
+	between, known := stats.PooledDeviation(slices.Collect(maps.Values(means)))
+	between, known = stats.Shrink(between, known, connectionSpread, connectionDegrees)
 	for cell, xs := range means {
 		n := float64(len(xs))
-		e := stats.Estimate{Log: stats.Mean(xs), Err: within * math.Sqrt(pairsOf[cell]) / n, DF: degrees, N: len(xs)}
-		out[cell] = e.WithError(share*between*math.Sqrt(2/n), betweenDegrees) // its own and the reference's
+		e := stats.Estimate{Log: stats.Mean(xs), Err: within * math.Sqrt(inverse[cell]) / n, DF: degrees, N: len(xs)}
+		out[cell] = e.WithError(share*between*math.Sqrt(2/n), known) // its own and the reference's
 	}
 	return out
 }
@@ -226,12 +220,4 @@ func ratiosOf(pairs map[int]*pairing, q quantity, share float64) map[alg.Suite]s
 func trim(xs []float64) stats.Trimmed {
 	share := math.Floor(trimmed*float64(len(xs))) / float64(len(xs))
 	return stats.Trim(slices.Sorted(slices.Values(xs)), share, 1-share)
-}
-
-// connectionEffect is the standard deviation between connections of one cell: what is
-// usual, and what cells with several of them show.
-func connectionEffect(means map[alg.Suite][]float64) (deviation, degrees float64) {
-	own, ownDegrees := stats.PooledDeviation(slices.Collect(maps.Values(means)))
-	degrees = connectionDegrees + ownDegrees
-	return math.Sqrt((connectionSpread*connectionSpread*connectionDegrees + own*own*ownDegrees) / degrees), degrees
 }

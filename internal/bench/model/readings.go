@@ -53,14 +53,23 @@ type Sittings struct {
 func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 	connections := split(trials, batches)
 	out := Sittings{Excess: excessOf(connections), Foreign: foreignOf(batches)}
-	costs := out.locate(connections)
-	timed := slices.ContainsFunc(connections, func(c *connection) bool { return len(c.steady) > 0 })
-	for i, c := range connections {
-		out.Slices += len(c.readings)
-		if t := c.transfer(costs[client][i], costs[server][i], out.Excess, timed); t.Wall.N > 0 || t.Client.N > 0 {
-			out.Connections = append(out.Connections, t)
+	out.Connections = make([]Transfer, len(connections))
+	steady := slices.ContainsFunc(connections, func(c *connection) bool { return len(c.steady) > 0 })
+	for _, q := range []quantity{client, server} {
+		all := locate(connections, q, out.Excess)
+		out.slowed[q] = slowdowns(connections, all)
+		sustain(connections, all)
+		for i := range all {
+			out.Connections[i].of[q] = all[i]
 		}
 	}
+	for i, c := range connections {
+		t := &out.Connections[i]
+		t.Trial, t.Cell = c.trial, c.trial.Cell()
+		t.of[wall].Estimate = c.ratio(steady, t.of[client].N > 0, out.Excess)
+		out.Slices += len(c.readings)
+	}
+	out.Connections = slices.DeleteFunc(out.Connections, func(t Transfer) bool { return t.of[wall].N == 0 && t.of[client].N == 0 })
 	return out
 }
 

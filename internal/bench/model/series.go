@@ -24,16 +24,21 @@ type Series struct {
 // its standard error beside other cells. N counts connections; it is 0 where it is predicted.
 type Figure struct {
 	stats.Estimate
-	Basis     int     // connections of all cells that are the same computation
-	Shared    int     // these cells
-	Measured  float64 // mean of connections, freed of the machine's level; 0 if N is 0
-	Own       float64 // standard error of Measured
-	Predicted float64 // from other cells only
-	Error     float64 // standard error of Predicted, the cell's own deviation included
-	Foretold  bool    // Predicted is set
+	Basis  int            // connections of all cells that are the same computation
+	Shared int            // these cells; 0 where nothing is known
+	Others stats.Estimate // the measurement in relation to what other cells predict; unknown where one of them is missing
 	// Slowed is how much of Log is other guests' doing: what the machine's best moments
 	// would take off it. N is 0 where slices do not show it.
 	Slowed stats.Estimate
+}
+
+// Surprise is how many standard errors a cell's measurement lies from what the
+// other cells predict: a large one asks for another measurement.
+func (f Figure) Surprise() float64 {
+	if !f.Others.Known() || f.N == 0 {
+		return 0
+	}
+	return math.Abs(f.Others.Log) / f.Others.Err
 }
 
 // observation is one connection's value of one quantity.
@@ -57,40 +62,29 @@ func fitSeries(cells []alg.Suite, obs []observation, between float64) Series {
 		return s
 	}
 	e := newEstimator(cells, obs)
-	s.Interaction = e.interaction
-	values := make([]float64, len(obs))
-	for i, o := range obs {
-		values[i] = o.log
-	}
-	e.fill(s.Figures, values)
-	s.draw(func(random *rand.Rand) []float64 {
+	s.Interaction, s.Figures = e.interaction, e.figures()
+	for r := range replicates {
 		logs := make([]float64, len(cells))
-		for c, figure := range e.of(e.resample(random, values)) {
-			for _, i := range e.classes[c] {
-				logs[i] = figure.Log
-			}
+		for i, f := range e.of(e.resample(seeded(r))) {
+			logs[i] = f.Log
 		}
-		return logs
-	})
+		s.draws = append(s.draws, logs)
+	}
+	s.errors()
 	return s
 }
 
-// draw makes the figures again from samples drawn at random: what they vary by is their
-// error, and what all vary by together that of the level.
-func (s *Series) draw(sample func(*rand.Rand) []float64) {
-	for r := range uint64(replicates) { // each with a seed of its own: quantities see the same moments
-		s.draws = append(s.draws, sample(rand.New(rand.NewPCG(r, 1))))
-	}
-	s.errors()
-}
+// seeded is chance for a sample: every quantity sees the same moments in it.
+func seeded(sample int) *rand.Rand { return rand.New(rand.NewPCG(uint64(sample), 1)) }
 
-// errors are those that the draws show.
+// errors are those that the draws show: what figures vary by, and what all vary by together as that
+// of the level.
 func (s *Series) errors() {
 	levels := make([]float64, len(s.draws))
 	for r, draw := range s.draws {
 		var known []float64
 		for i, f := range s.Figures {
-			if f.Basis > 0 || f.Foretold {
+			if f.Shared > 0 {
 				known = append(known, draw[i]-f.Log)
 			}
 		}
@@ -100,7 +94,7 @@ func (s *Series) errors() {
 	each := make([]float64, len(s.draws))
 	for i := range s.Figures {
 		f := &s.Figures[i]
-		if f.Basis == 0 && !f.Foretold {
+		if f.Shared == 0 {
 			continue
 		}
 		for r, draw := range s.draws {
@@ -110,26 +104,31 @@ func (s *Series) errors() {
 	}
 }
 
-// sumOf are the figures of two sides together, for cells of which both are known.
-func sumOf(a, b Series) Series {
+// together are the figures of two sides, for cells of which both are known: of makes one logarithm of
+// both, such as that of the sum.
+func together(a, b Series, of func(x, y float64) float64) Series {
 	s := a
 	s.Figures, s.draws = make([]Figure, len(a.Figures)), nil
 	for i, x := range a.Figures {
-		if y := b.Figures[i]; x.Known() && y.Known() {
-			f := &s.Figures[i]
-			*f = x
-			f.Log, f.N, f.Err = sum(x.Log, y.Log), min(x.N, y.N), 0
-			f.Measured, f.Predicted = sum(x.Measured, y.Measured), sum(x.Predicted, y.Predicted)
-			f.Foretold, f.Basis = x.Foretold && y.Foretold, min(x.Basis, y.Basis)
+		y := b.Figures[i]
+		if !x.Known() || !y.Known() {
+			continue
+		}
+		f := &s.Figures[i]
+		if *f = x; y.Log > x.Log {
+			*f = y
+		}
+		f.Log, f.N, f.Basis, f.Err = of(x.Log, y.Log), min(x.N, y.N), min(x.Basis, y.Basis), 0
+		if f.Log > max(x.Log, y.Log) {
 			share := math.Exp(x.Log - f.Log)
-			f.Slowed.Log += (1 - share) * (y.Slowed.Log - x.Slowed.Log)
+			f.Slowed.Log = share*x.Slowed.Log + (1-share)*y.Slowed.Log
 			f.Slowed.Err = math.Hypot(share*x.Slowed.Err, (1-share)*y.Slowed.Err)
 		}
 	}
 	for r := range a.draws {
 		draw := make([]float64, len(a.Figures))
 		for i := range draw {
-			draw[i] = sum(a.draws[r][i], b.draws[r][i])
+			draw[i] = of(a.draws[r][i], b.draws[r][i])
 		}
 		s.draws = append(s.draws, draw)
 	}

@@ -58,10 +58,10 @@ func TestExcessIsTakenOut(t *testing.T) {
 	near(t, "its share of 2.61 ms + 100 us on the mean", s.Excess[client].Share, 0.1/2.71, 0.0005)
 	near(t, "excess of both", s.Excess[total].NS, 200_000, 2)
 	for _, c := range s.Connections {
-		near(t, "client", c.Client.Value(), 2, 1e-4)
-		near(t, "both", c.Total.Value(), 4, 1e-4)
-		near(t, "wall", c.Wall.Value(), 4, 1e-4)
-		near(t, "slices", float64(c.Client.N), 60, 0)
+		near(t, "client", c.of[client].Value(), 2, 1e-4)
+		near(t, "both", c.Cost().Value(), 4, 1e-4)
+		near(t, "wall", c.Wall().Value(), 4, 1e-4)
+		near(t, "slices", float64(c.of[client].N), 60, 0)
 	}
 }
 
@@ -94,13 +94,13 @@ func TestThroughputIsThatOfSteadyParts(t *testing.T) {
 		}
 	}
 	for _, c := range SittingsOf(trials, batches).Connections {
-		near(t, "client", c.Client.Value(), 2.5, 1e-3)
+		near(t, "client", c.of[client].Value(), 2.5, 1e-3)
 		if c.Trial.ID <= 2 {
-			near(t, "throughput of one without", float64(c.Wall.N), 0, 0)
+			near(t, "throughput of one without", float64(c.Wall().N), 0, 0)
 			continue
 		}
-		near(t, "wall", c.Wall.Value(), 2.5*1.1, 1e-3)
-		near(t, "steady parts", float64(c.Wall.N), 10, 0)
+		near(t, "wall", c.Wall().Value(), 2.5*1.1, 1e-3)
+		near(t, "steady parts", float64(c.Wall().N), 10, 0)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestLongTransfersLastAsLongAsTheirParts(t *testing.T) {
 	})
 	var walls []float64
 	for _, c := range SittingsOf(trials, batches).Connections {
-		walls = append(walls, c.Wall.Value())
+		walls = append(walls, c.Wall().Value())
 	}
 	near(t, "wall", stats.Mean(walls), 2.5*1.1*1.1, 0.02)
 }
@@ -160,8 +160,9 @@ func TestCostsAreThoseOfLongTransfers(t *testing.T) {
 		}
 	}
 	for _, c := range SittingsOf(trials, batches).Connections {
-		near(t, c.Trial.Want.Cipher, c.Client.Value()-cost(c.Trial.ID), more[c.Trial.ID%4], 0.03)
-		if err := c.moved[client] * c.Client.Value(); err < 0.005 || err > 0.02 {
+		of := c.of[client]
+		near(t, c.Trial.Want.Cipher, of.Value()-cost(c.Trial.ID), more[c.Trial.ID%4], 0.03)
+		if err := of.moved * of.Value(); err < 0.005 || err > 0.02 {
 			t.Errorf("%s is in doubt by %.3f ns a byte", c.Trial.Want.Cipher, err)
 		}
 	}
@@ -187,7 +188,7 @@ func TestBaselinesAreCompared(t *testing.T) {
 		var logs [2]float64
 		s := SittingsOf(trials, batches)
 		for _, c := range s.Connections {
-			logs[c.Trial.ID%2] += c.Client.Log / 10
+			logs[c.Trial.ID%2] += c.of[client].Log / 10
 			slowed += s.slowed[client][execution(c.Cell)].Log / 20
 		}
 		return logs[0], logs[1], slowed
@@ -209,7 +210,7 @@ func TestSlicesThatSayLess(t *testing.T) {
 	batches[0].Slices[0].ServerCPUNS = nil
 	batches[0].Slices = append(batches[0].Slices, record.Slice{Trial: 99, WallNS: 1, Bytes: 1}, record.Slice{Trial: 2, WallNS: 1})
 	s := SittingsOf(trials, batches)
-	if len(s.Connections) != 2 || s.Connections[0].Server.N != 0 || s.Connections[1].Server.N != 20 || s.Connections[0].Client.N != 20 {
+	if len(s.Connections) != 2 || s.Connections[0].of[server].N != 0 || s.Connections[1].of[server].N != 20 || s.Connections[0].of[client].N != 20 {
 		t.Errorf("%+v", s.Connections)
 	}
 	if none := SittingsOf(nil, nil); len(none.Connections) != 0 {
@@ -231,7 +232,7 @@ func TestLevelOfTheMachineIsShared(t *testing.T) {
 		}
 		return 1e6, cost
 	}))
-	near(t, "the one that was measured late", s.Connections[0].Client.Log-s.Connections[1].Client.Log, 0, 0.01)
+	near(t, "the one that was measured late", s.Connections[0].of[client].Log-s.Connections[1].of[client].Log, 0, 0.01)
 }
 
 // Of 0 to 19 the lowest two fifths are 0 to 7.

@@ -1,7 +1,9 @@
 package model
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"sshpace/internal/base/stats"
@@ -67,7 +69,7 @@ func sustain(connections []*connection, all []located) {
 type effect struct{ ns, err float64 }
 
 func effectsOf(kinds map[string]*lengthened) map[string]effect {
-	keys := sortedKeys(kinds)
+	keys := slices.Sorted(maps.Keys(kinds))
 	var relative [][]float64
 	for _, key := range keys {
 		relative = append(relative, kinds[key].relative)

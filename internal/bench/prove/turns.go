@@ -136,8 +136,8 @@ func (p *pair) rates(f *record.File) (got [2]rates) {
 	for _, c := range model.SittingsOf(f.Trials, f.Slices).Connections {
 		for k, t := range p.trials {
 			if c.Trial.ID == t.ID {
-				got[k] = rates{cost: known(c.Total)}
-				if wall := known(c.Wall); wall > 0 {
+				got[k] = rates{cost: known(c.Cost())}
+				if wall := known(c.Wall()); wall > 0 {
 					got[k].throughput = 1e9 / wall
 				}
 			}
