@@ -168,6 +168,20 @@ func PooledDeviation(groups [][]float64) (deviation, degrees float64) {
 	return math.Sqrt(sum / degrees), degrees
 }
 
+// Grouped are the means of groups of logarithms that share one deviation: the usual one, which counts as much
+// as others of so many degrees of freedom would, and what all groups show.
+func Grouped(groups [][]float64, usual, worth float64) []Estimate {
+	own, degrees := PooledDeviation(groups)
+	deviation, degrees := Shrink(own, degrees, usual, worth)
+	out := make([]Estimate, len(groups))
+	for i, logs := range groups {
+		if n := len(logs); n > 0 {
+			out[i] = Estimate{Log: Mean(logs), Err: deviation / math.Sqrt(float64(n)), DF: degrees, N: n}
+		}
+	}
+	return out
+}
+
 // Shrink moves the deviation of a group, of some degrees of freedom, towards the one that
 // all groups have in common, which counts as much as others of its degrees would (the
 // moderated t statistic of Smyth, Statistical Applications in Genetics and Molecular

@@ -2,21 +2,6 @@ package stats
 
 import "math"
 
-// TheilSen is the median of the slopes between all pairs of points: a trend
-// that up to 29 % of wild points cannot bend (Theil 1950; Sen, JASA 63, 1968).
-// 0 where no two points have different x. The slices have equal lengths.
-func TheilSen(xs, ys []float64) float64 {
-	var slopes []float64
-	for i := range xs {
-		for j := range i {
-			if xs[i] != xs[j] {
-				slopes = append(slopes, (ys[i]-ys[j])/(xs[i]-xs[j]))
-			}
-		}
-	}
-	return Median(slopes)
-}
-
 // KendallTau is the rank correlation τ-b of two rankings of the same things,
 // from -1 (reversed) to 1 (same order), with ties counted for neither side
 // (Kendall, Biometrika 33, 1945). 0 where one side is all ties. The slices have

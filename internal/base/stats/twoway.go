@@ -115,26 +115,41 @@ func Resample(random *rand.Rand, blocks int) (times []int) {
 	return times
 }
 
-// Bootstrap is by how much estimates vary when they are made again from samples drawn at
-// random: of blocks of time, where what is close in
-// time is alike (Künsch, Annals of Statistics 17, 1989). It is told as robust standard
-// deviations, because a sample may have a wild value so often that it is not trimmed. An
-// estimate may be NaN where a sample has nothing of it. The same seed gives the same.
-func Bootstrap(seed uint64, draws int, estimates func(*rand.Rand) []float64) (deviations []float64) {
-	random := rand.New(rand.NewPCG(seed, 0))
+// Bootstrap makes estimates again from samples drawn at random: of blocks of time, where what is close in
+// time is alike (Künsch, Annals of Statistics 17, 1989). An estimate may be NaN where a sample has nothing
+// of it. Each sample has a seed of its own, so that all that is asked for sees the same ones.
+func Bootstrap(samples int, estimates func(*rand.Rand) []float64) (draws [][]float64) {
+	for seed := range uint64(samples) {
+		draws = append(draws, estimates(rand.New(rand.NewPCG(seed, 1))))
+	}
+	return draws
+}
+
+// Beside tells, by the draws of a bootstrap, the standard error of each estimate beside all others: so that two of
+// them compare by the errors of both. level is that of what all move by together; of one alone it cannot be
+// told. They are robust, because a sample may have a wild value so often that it is not trimmed.
+func Beside(draws [][]float64) (errs []float64, level float64) {
+	var levels []float64
 	var of [][]float64
-	for range draws {
-		for i, x := range estimates(random) {
+	for _, draw := range draws {
+		known := slices.DeleteFunc(slices.Clone(draw), math.IsNaN)
+		common, share := Mean(known), 1.0 // each is in the mean itself
+		if n := float64(len(known)); n > 1 {
+			levels, share = append(levels, common), math.Sqrt(n/(n-1))
+		} else {
+			common = 0
+		}
+		for i, x := range draw {
 			if i == len(of) {
 				of = append(of, nil)
 			}
 			if !math.IsNaN(x) {
-				of[i] = append(of[i], x)
+				of[i] = append(of[i], (x-common)*share)
 			}
 		}
 	}
 	for _, xs := range of {
-		deviations = append(deviations, Scale(xs, Median(xs)))
+		errs = append(errs, Scale(xs, Median(xs)))
 	}
-	return deviations
+	return errs, Scale(levels, Median(levels))
 }

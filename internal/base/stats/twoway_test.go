@@ -66,10 +66,11 @@ func TestBootstrapOfAMean(t *testing.T) {
 			}
 			return []float64{sum / float64(number)}
 		}
-		got := stats.Bootstrap(3, 4000, estimate)[0]
+		errs, _ := stats.Beside(stats.Bootstrap(4000, estimate))
+		got := errs[0]
 		near(t, "deviation", got, math.Sqrt(stats.Variance(xs)/float64(n)), 0.08*got)
-		if again := stats.Bootstrap(3, 4000, estimate)[0]; again != got {
-			t.Errorf("of %d the same seed gives %g and %g", n, got, again)
+		if again, _ := stats.Beside(stats.Bootstrap(4000, estimate)); again[0] != got {
+			t.Errorf("of %d the same seeds give %g and %g", n, got, again[0])
 		}
 	}
 }
@@ -94,14 +95,26 @@ func TestTwoWayCoverage(t *testing.T) {
 			fit := stats.TwoWay(readings, stats.Middle, stats.Middle)
 			return fit.Cols[1] - fit.Cols[0]
 		}
-		errs := stats.Bootstrap(1, 40, func(random *rand.Rand) []float64 {
+		errs, _ := stats.Beside(stats.Bootstrap(40, func(random *rand.Rand) []float64 {
 			var sample []stats.Reading
 			for row, times := range stats.Resample(random, rows) {
 				sample = append(sample, slices.Repeat(readings[3*row:3*row+3], times)...)
 			}
 			return []float64{difference(sample)}
-		})
+		}))
 		value, arm := difference(readings), stats.StudentQuantile(rows-1)*errs[0]
 		return stats.Interval{Value: value, Lo: value - arm, Hi: value + arm, N: rows}
 	})
+}
+
+// What estimates move by together is the level's, and what each moves by alone its own.
+func TestBeside(t *testing.T) {
+	errs, level := stats.Beside(stats.Bootstrap(4000, func(random *rand.Rand) []float64 {
+		all := 3 * random.NormFloat64()
+		return []float64{all + random.NormFloat64(), all + random.NormFloat64(), all + random.NormFloat64(), math.NaN()}
+	}))
+	for i, want := range []float64{1, 1, 1, 0} {
+		near(t, "of one", errs[i], want, 0.05)
+	}
+	near(t, "of the level", level, math.Sqrt(9+1.0/3), 0.15)
 }

@@ -8,7 +8,6 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/testbed"
-	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 )
 
@@ -29,7 +28,7 @@ func Reopen(path, command string, args *[]string) (*store.File, error) {
 	if target := c.Target; len(*args) == 0 && target != testbed.Loopback {
 		*args = []string{target}
 	}
-	switch by := measuredBy(file.Old); {
+	switch by := c.Command; {
 	case c.Imported != "":
 		err = fault.Usage("start a new result", "%s was imported from a log of %s", path, c.Imported)
 	case !slices.Contains(resumable, by):
@@ -44,16 +43,4 @@ func Reopen(path, command string, args *[]string) (*store.File, error) {
 		return nil, err
 	}
 	return file, nil
-}
-
-// measuredBy is the command that measured a file: older files of bench and login do not
-// say it.
-func measuredBy(f *record.File) string {
-	switch {
-	case f.Campaign.Command != "" || len(f.Methods) > 0:
-		return f.Campaign.Command
-	case len(f.LoginKinds) > 0:
-		return "login"
-	}
-	return "bench"
 }

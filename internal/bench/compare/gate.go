@@ -152,7 +152,7 @@ func (c *Comparison) Lines() (lines []Line) {
 // runs differ by is in all lines.
 func (c *Comparison) Floor() (least float64) {
 	for k := range c.Inputs[1:] {
-		least = max(least, math.Expm1(stats.Estimate{Err: c.level(k + 1)}.ArmAt(stats.Confidence)))
+		least = max(least, math.Expm1(stats.Estimate{Err: c.level(k + 1)}.Arm()))
 	}
 	return least
 }
@@ -181,10 +181,6 @@ func (c *Comparison) each(visit func(name string, login bool, k int, r Ratio)) {
 // Shows is the least slowdown that any line of the comparison could show, as a part; 0
 // where none could show any.
 func (c *Comparison) Shows() (least float64) {
-	c.each(func(_ string, _ bool, _ int, r Ratio) {
-		if r.Least > 0 && (least == 0 || r.Least < least) {
-			least = r.Least
-		}
-	})
+	c.each(func(_ string, _ bool, _ int, r Ratio) { least = r.least(least) })
 	return least
 }

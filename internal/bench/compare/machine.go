@@ -31,33 +31,27 @@ type Deviation struct {
 // deviating is how many cells are listed per machine.
 const deviating = 5
 
-// machines fits log(speed) = machine + cell to the common cells. With every
-// cell in every file the least-squares solution is that of the means.
+// machines fits log(speed) = machine + cell to the common cells, by least squares.
 func (c *Comparison) machines() {
 	if len(c.Cells) == 0 {
 		return
 	}
-	files := len(c.Inputs)
 	sign := 1.0
 	if c.By == rank.Cost {
 		sign = -1
 	}
-	logs := make([][]float64, len(c.Cells))
-	machine, cell := make([]float64, files), make([]float64, len(c.Cells))
+	var readings []stats.Reading
 	for i, row := range c.Cells {
-		logs[i] = make([]float64, files)
 		for k, v := range row.Values {
-			logs[i][k] = sign * math.Log(v.Value)
-			machine[k] += logs[i][k] / float64(len(c.Cells))
+			readings = append(readings, stats.Reading{Row: k, Col: i, Value: sign * math.Log(v.Value)})
 		}
-		cell[i] = stats.Mean(logs[i])
 	}
-	grand := stats.Mean(machine)
+	fit := stats.TwoWay(readings, stats.Mean, stats.Mean)
 	for k, in := range c.Inputs {
-		m := MachineEffect{Label: in.Label, Speed: math.Exp(machine[k] - machine[0])}
+		m := MachineEffect{Label: in.Label, Speed: math.Exp(fit.Rows[k] - fit.Rows[0])}
 		var residuals []float64
 		for i, row := range c.Cells {
-			residual := logs[i][k] - machine[k] - cell[i] + grand
+			residual := fit.Left(readings[i*len(c.Inputs)+k])
 			residuals = append(residuals, residual)
 			m.Deviating = append(m.Deviating, Deviation{row.Suite, row.Direction, math.Exp(residual)})
 		}

@@ -20,21 +20,14 @@ type MethodComparison struct {
 // MethodChange is a method, and what became of it in each file but the first.
 type MethodChange struct {
 	record.Method
-	Speed []MethodRatio // above 1: faster
-	Cost  []MethodRatio // of CPU time per byte, both sides together; above 1: more of it
+	Speed []Ratio // unknown where one of them has fewer than two runs
+	Cost  []Ratio // of CPU time per byte, both sides together; above 1, and better, is more of it
 }
 
 // OnlyMethod is a method that has figures in some of the files.
 type OnlyMethod struct {
 	record.Method
 	Files []int `json:"in_files"` // their places, from 0
-}
-
-// MethodRatio is a figure relative to the first file's. It is not known where one of them
-// has fewer than two runs.
-type MethodRatio struct {
-	stats.Estimate
-	stats.Judged // Better means more
 }
 
 // level is what whole runs of one machine differ by (standard error of the logarithm of
@@ -84,8 +77,12 @@ func Methods(files []string, results [][]MethodResult) *MethodComparison {
 		}
 	}
 	for k := range results[1:] {
-		c.adjust(func(ch *MethodChange) *MethodRatio { return &ch.Speed[k] })
-		c.adjust(func(ch *MethodChange) *MethodRatio { return &ch.Cost[k] })
+		var speeds, costs []*Ratio
+		for i := range c.Changes {
+			speeds, costs = append(speeds, &c.Changes[i].Speed[k]), append(costs, &c.Changes[i].Cost[k])
+		}
+		judge(speeds)
+		judge(costs)
 	}
 	return c
 }
@@ -204,30 +201,16 @@ func Between(pair string, results []MethodResult) (chosen []MethodResult, names 
 }
 
 // ratio is a relative to b, with the doubt about the level of both runs.
-func ratio(a, b stats.Estimate) MethodRatio {
+func ratio(a, b stats.Estimate) Ratio {
 	if !a.Known() || !b.Known() {
-		return MethodRatio{Judged: stats.Judged{Verdict: stats.NotEnough}}
+		return Ratio{Judged: stats.Judged{Verdict: stats.NotEnough}}
 	}
-	return MethodRatio{Estimate: a.Over(b).WithError(math.Sqrt2*level, 0)}
-}
-
-// adjust judges the known ratios of a column together.
-func (c *MethodComparison) adjust(of func(*MethodChange) *MethodRatio) {
-	var known []*MethodRatio
-	var ratios []stats.Estimate
-	for i := range c.Changes {
-		if r := of(&c.Changes[i]); r.Known() {
-			known, ratios = append(known, r), append(ratios, r.Estimate)
-		}
-	}
-	for i, judged := range stats.Judge(ratios) {
-		known[i].Judged = judged
-	}
+	return Ratio{Speed: a.Over(b).WithError(math.Sqrt2*level, 0)}
 }
 
 // Floor is the least slowdown, as a part, that any number of runs could show.
 func (c *MethodComparison) Floor() float64 {
-	return math.Expm1(stats.Estimate{Err: math.Sqrt2 * level}.ArmAt(stats.Confidence))
+	return math.Expm1(stats.Estimate{Err: math.Sqrt2 * level}.Arm())
 }
 
 // Shows is the least slowdown that any method could show, as a part; 0 where none could
@@ -235,9 +218,7 @@ func (c *MethodComparison) Floor() float64 {
 func (c *MethodComparison) Shows() (least float64) {
 	for _, ch := range c.Changes {
 		for _, r := range ch.Speed {
-			if r.Least > 0 && (least == 0 || r.Least < least) {
-				least = r.Least
-			}
+			least = r.least(least)
 		}
 	}
 	return least

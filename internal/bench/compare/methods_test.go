@@ -39,7 +39,7 @@ func runsOf(rng *rand.Rand, n int, secondsPerByte map[string]float64) *record.Fi
 	return f
 }
 
-func differs(r MethodRatio) bool { return r.Verdict == stats.Better || r.Verdict == stats.Worse }
+func differs(r Ratio) bool { return r.Differs() }
 
 // TestCompareFindsWhatIsPlanted: a method that takes 40 % longer is shown, no other one.
 func TestCompareFindsWhatIsPlanted(t *testing.T) {
@@ -81,10 +81,10 @@ func TestCompareHandComputed(t *testing.T) {
 	c := Methods([]string{"a", "b"}, [][]MethodResult{MethodResults(exact(1e-9)), MethodResults(exact(2e-9))})
 	r := c.Changes[0].Speed[0]
 	// Runs without noise leave the level alone: exp(1.96 * sqrt(2) * 0.04) = 1.117.
-	if i := r.Interval(); math.Abs(i.Value-0.5) > 1e-6 || math.Abs(i.Hi-0.5*1.117) > 0.001 || math.Abs(i.Lo-0.5/1.117) > 0.001 {
+	if i := r.Speed.Interval(); math.Abs(i.Value-0.5) > 1e-6 || math.Abs(i.Hi-0.5*1.117) > 0.001 || math.Abs(i.Lo-0.5/1.117) > 0.001 {
 		t.Errorf("ratio %v", i)
 	}
-	if cost := c.Changes[0].Cost[0]; cost.Known() || differs(cost) {
+	if cost := c.Changes[0].Cost[0]; cost.Speed.Known() || differs(cost) {
 		t.Errorf("a cost of runs without CPU times: %v", cost)
 	}
 }
@@ -98,7 +98,7 @@ func TestCompareOfLittle(t *testing.T) {
 	var modes []string
 	for _, ch := range c.Changes {
 		modes = append(modes, string(ch.Mode))
-		if ch.Speed[0].Known() || differs(ch.Speed[0]) || differs(ch.Cost[0]) {
+		if ch.Speed[0].Speed.Known() || differs(ch.Speed[0]) || differs(ch.Cost[0]) {
 			t.Errorf("%s of one run: %v", ch.Mode, ch.Speed[0])
 		}
 	}

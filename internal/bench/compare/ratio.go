@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math"
+	"slices"
 
 	"sshpace/internal/base/stats"
 )
@@ -32,8 +33,9 @@ func complete(ratios []*Ratio, level, line float64) {
 	}
 }
 
-// judge gives the verdicts of one table.
+// judge gives the verdicts of one table, to what is known.
 func judge(ratios []*Ratio) {
+	ratios = slices.DeleteFunc(ratios, func(r *Ratio) bool { return !r.Speed.Known() })
 	speeds, rests := make([]stats.Estimate, len(ratios)), make([]stats.Estimate, len(ratios))
 	for i, r := range ratios {
 		speeds[i], rests[i] = r.Speed, r.Rest
@@ -45,3 +47,11 @@ func judge(ratios []*Ratio) {
 
 // Differs reports whether the ratio is shown not to be 1.
 func (r *Ratio) Differs() bool { return r.Verdict.Differs() }
+
+// least is the lesser of the least slowdown that the ratio could show, as a part, and another one; 0 is none.
+func (r *Ratio) least(other float64) float64 {
+	if other == 0 || r.Least > 0 && r.Least < other {
+		return r.Least
+	}
+	return other
+}

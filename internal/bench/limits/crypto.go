@@ -103,7 +103,7 @@ func speed(ctx context.Context, openssl string, args []string, inBytes bool) ([]
 		return nil, fmt.Errorf("%s %s: %w (%s)", openssl, strings.Join(cmd.Args[1:], " "), err, complaint(stderr.String()))
 	}
 	result, err := legacylog.Read(&stdout, legacylog.Options{Format: "openssl-speed"})
-	if _, ok := errors.AsType[*legacylog.ForeignError](err); ok {
+	if _, ok := errors.AsType[*legacylog.UnusableError](err); ok {
 		return nil, errors.New("this openssl does not measure it: " + complaint(stderr.String()))
 	}
 	if err != nil {

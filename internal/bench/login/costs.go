@@ -148,21 +148,31 @@ func (l *layout) fit(readings []stats.Reading) (kinds []float64, beside float64)
 // kind only.
 func (l *layout) told() (of map[kindOf]stats.Interval, beside stats.Interval) {
 	kinds, more := l.fit(slices.Concat(slices.Concat(l.alone...), slices.Concat(l.beside...)))
-	errs := stats.Bootstrap(1, samples, func(random *rand.Rand) []float64 {
+	var mores, known []float64
+	errs, _ := stats.Beside(stats.Bootstrap(samples, func(random *rand.Rand) []float64 {
 		kinds, more := l.fit(slices.Concat(drawn(random, l.alone), drawn(random, l.beside)))
-		return append(related(kinds), more)
-	})
+		if !math.IsNaN(more) {
+			mores = append(mores, more)
+		}
+		return kinds
+	}))
+	for _, err := range errs {
+		if err > 0 {
+			known = append(known, err)
+		}
+	}
 	degrees := max(0, float64(len(l.alone)-1)) + max(0, float64(len(l.beside)-1))
-	common, others := usual(errs[:len(kinds)], degrees)
+	others := degrees * float64(len(known))
+	usual := stats.Median(known) / math.Pow(1-2/(9*max(1, degrees)), 1.5) // of a chi-square as a part of its mean (Wilson and Hilferty, PNAS 17, 1931)
 	of = map[kindOf]stats.Interval{}
 	for k, log := range kinds {
 		if l.n[k] > 0 {
-			err, df := stats.Shrink(errs[k], degrees, common, min(borrowed, others-degrees))
+			err, df := stats.Shrink(errs[k], degrees, usual, min(borrowed, max(0, others-degrees)))
 			of[k] = nanoseconds(stats.Estimate{Log: log, Err: err, DF: df, N: l.n[k]})
 		}
 	}
 	if len(l.beside) > 0 && !math.IsNaN(more) {
-		beside = stats.Estimate{Log: more, Err: errs[len(kinds)], DF: degrees, N: len(l.beside)}.Interval()
+		beside = stats.Estimate{Log: more, Err: stats.Scale(mores, stats.Median(mores)), DF: degrees, N: len(l.beside)}.Interval()
 	}
 	return of, beside
 }
@@ -184,34 +194,4 @@ func drawn(random *rand.Rand, rounds [][]stats.Reading) (sample []stats.Reading)
 		}
 	}
 	return sample
-}
-
-// related are kinds in relation to the mean of all, with the error of one estimate: so
-// that two kinds compare by the errors of both.
-func related(kinds []float64) []float64 {
-	known := slices.DeleteFunc(slices.Clone(kinds), math.IsNaN)
-	if len(known) < 2 {
-		return kinds
-	}
-	n, mean, out := float64(len(known)), stats.Mean(known), slices.Clone(kinds)
-	for k := range out {
-		out[k] = (out[k] - mean) * math.Sqrt(n/(n-1))
-	}
-	return out
-}
-
-// usual is the deviation that kinds have in common, by the median of their variances, and
-// the degrees of freedom of all.
-func usual(deviations []float64, degrees float64) (common, all float64) {
-	var variances []float64
-	for _, d := range deviations {
-		if d > 0 {
-			variances = append(variances, d*d)
-		}
-	}
-	if len(variances) == 0 || degrees == 0 {
-		return 0, 0
-	}
-	ofChiSquare := math.Pow(1-2/(9*degrees), 3) // its median, as a part of its mean (Wilson and Hilferty, PNAS 17, 1931)
-	return math.Sqrt(stats.Median(variances) / ofChiSquare), degrees * float64(len(variances))
 }

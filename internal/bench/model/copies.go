@@ -19,7 +19,7 @@ const stretch = 16
 
 // CopiesOf frees copies, in the order of time, of the level that the machine had in each
 // stretch of them: a two-way fit of stretches and cells (Tukey's median polish), as far as
-// levels exceed their error. drift are those levels.
+// levels exceed their error. drift are these levels, of each copy.
 func CopiesOf(all []Timed) (out Sittings, drift []float64) {
 	out.copied = true
 	cells := map[record.Cell]int{}
@@ -38,16 +38,14 @@ func CopiesOf(all []Timed) (out Sittings, drift []float64) {
 		numbers[r.Row]++
 	}
 	noise := stats.Scale(left, 0)
-	drift = make([]float64, len(fit.Rows))
-	for k, level := range fit.Rows {
+	for i, r := range readings {
+		level := fit.Rows[r.Row]
 		if level != 0 {
-			drift[k] = level * math.Max(0, 1-noise*noise/numbers[k]/(level*level)) // James and Stein 1961
+			level *= math.Max(0, 1-noise*noise/numbers[r.Row]/(level*level)) // James and Stein 1961
 		}
-	}
-	for i, c := range all {
-		t := Transfer{Trial: c.Trial, Cell: c.Trial.Cell()}
-		t.of[wall].Estimate = stats.Estimate{Log: readings[i].Value - drift[readings[i].Row], N: 1}
-		out.Connections = append(out.Connections, t)
+		t := Transfer{Trial: all[i].Trial, Cell: all[i].Trial.Cell()}
+		t.of[wall].Estimate = stats.Estimate{Log: r.Value - level, N: 1}
+		out.Connections, drift = append(out.Connections, t), append(drift, level)
 	}
 	return out, drift
 }

@@ -16,6 +16,7 @@ type estimator struct {
 	classes     [][]int   // cells that are the same computation
 	class       []int     // of each cell
 	deviations  []float64 // between connections of a class
+	within      float64   // variance of a connection's value by its slices, times their number
 	weights     []float64 // of observations
 	interaction float64   // standard deviation of cells from cipher + MAC
 }
@@ -34,14 +35,14 @@ func newEstimator(cells []alg.Suite, obs []observation) *estimator {
 	e := &estimator{cells: cells, obs: obs, weights: make([]float64, len(obs)), interaction: usualInteraction}
 	e.classify()
 	e.spread()
-	for range 4 {
-		var off []float64
+	for range 4 { // until cells differ from what others say by as much as they may (DerSimonian and Laird's moments, 1986)
+		var beyond []float64
 		for _, f := range e.of(e.values()) {
 			if f.Others.Known() {
-				off = append(off, f.Others.Log/f.Others.Err)
+				beyond = append(beyond, f.Others.Log*f.Others.Log-f.Others.Err*f.Others.Err)
 			}
 		}
-		e.interaction *= math.Max(1, stats.RMS(off)) // by which errors are too small (Birge, Physical Review 40, 1932)
+		e.interaction = math.Sqrt(math.Max(usualInteraction*usualInteraction, e.interaction*e.interaction+stats.Mean(beyond)))
 	}
 	return e
 }
@@ -67,21 +68,32 @@ func (e *estimator) classify() {
 // spread tells how much connections of one computation differ (one-way random effects, by the
 // method of moments), and how much of that is their slices.
 func (e *estimator) spread() {
+	var noise []float64
 	sums, counts := make([]float64, len(e.classes)), make([]float64, len(e.classes))
 	usual := usualCopy
 	for _, o := range e.obs {
+		squares, n := 0.0, 0.0
+		for _, b := range o.blocks {
+			squares, n = squares+b.moved*b.moved, n+b.slices
+		}
+		if n >= fewSlices {
+			noise = append(noise, squares/n)
+		}
 		sums[e.class[o.cell]] += o.log
 		counts[e.class[o.cell]]++
 		if o.n > 0 {
 			usual = usualConnection
 		}
 	}
+	if e.within = usualSlice * usualSlice; len(noise) > 0 {
+		e.within = stats.Median(noise)
+	}
 	squares := make([]float64, len(e.classes))
 	all, degrees := connectionWorth*usual*usual, float64(connectionWorth)
 	for _, o := range e.obs {
 		if k := e.class[o.cell]; counts[k] > 1 {
 			off, share := o.log-sums[k]/counts[k], 1-1/counts[k]
-			square := off*off - share*o.variance()
+			square := off*off - share*e.variance(o)
 			squares[k], all, degrees = squares[k]+square, all+square, degrees+share
 		}
 	}
@@ -91,16 +103,16 @@ func (e *estimator) spread() {
 	}
 	for i, o := range e.obs {
 		d := e.deviations[e.class[o.cell]]
-		e.weights[i] = 1 / (d*d + o.variance())
+		e.weights[i] = 1 / (d*d + e.variance(o))
 	}
 }
 
 // variance of a connection's value by its slices.
-func (o observation) variance() float64 {
+func (e *estimator) variance(o observation) float64 {
 	if o.n == 0 {
 		return 0
 	}
-	return usualSlice * usualSlice / float64(o.n)
+	return e.within / float64(o.n)
 }
 
 // means are those of classes, by the observations to keep, with their variances; nil where there are

@@ -9,13 +9,7 @@ import (
 
 // Excess is what a slice takes besides its bytes, for every quantity: waking up, filling
 // buffers.
-type Excess [quantities]struct {
-	NS    float64 // per slice
-	Share float64 // of what a typical slice takes
-}
-
-// Shares of what a typical slice costs client and server.
-func (e Excess) Shares() (ofClient, ofServer float64) { return e[client].Share, e[server].Share }
+type Excess [quantities]float64
 
 const (
 	// lengthFactor is by how much the two lengths that slices of one connection have by
@@ -30,32 +24,30 @@ const (
 func excessOf(connections []*connection) Excess {
 	var out Excess
 	for q := range quantities {
-		var excess, typical []float64
+		var all []float64
 		for _, c := range connections {
-			if ns, usual, ok := c.excess(q); ok {
-				excess, typical = append(excess, ns), append(typical, usual)
+			if ns, ok := c.excess(q); ok {
+				all = append(all, ns)
 			}
 		}
-		if ns := stats.Median(excess); ns > 0 {
-			out[q].NS, out[q].Share = ns, ns/stats.Median(typical)
-		}
+		out[q] = math.Max(0, stats.Median(all))
 	}
 	return out
 }
 
-// excess is that of one connection; typical is what one of its slices takes on the mean.
-func (c *connection) excess(q quantity) (ns, typical float64, ok bool) {
-	var sizes, usual []float64
+// excess is that of one connection.
+func (c *connection) excess(q quantity) (ns float64, ok bool) {
+	var sizes []float64
 	for _, r := range c.readings {
 		if r.ns[q] <= 0 {
-			return 0, 0, false
+			return 0, false
 		}
 		if !r.long {
-			sizes, usual = append(sizes, r.bytes), append(usual, r.ns[q])
+			sizes = append(sizes, r.bytes)
 		}
 	}
 	if len(sizes) == 0 || slices.Max(sizes) <= lengthFactor*slices.Min(sizes) {
-		return 0, 0, false
+		return 0, false
 	}
 	border := math.Sqrt(slices.Min(sizes) * slices.Max(sizes))
 	var costs, inverses [2][]float64 // of brief slices, and of all others
@@ -65,17 +57,17 @@ func (c *connection) excess(q quantity) (ns, typical float64, ok bool) {
 		inverses[k] = append(inverses[k], 1/r.bytes)
 	}
 	if len(costs[0]) < fewSlices {
-		return 0, 0, false
+		return 0, false
 	}
 	var at [2]float64
 	for k := range at {
 		at[k] = baseline(slices.Sorted(slices.Values(costs[k])))
 	}
-	return (at[0] - at[1]) / (stats.Mean(inverses[0]) - stats.Mean(inverses[1])), stats.Mean(usual), true
+	return (at[0] - at[1]) / (stats.Mean(inverses[0]) - stats.Mean(inverses[1])), true
 }
 
 // without is a quantity without the excess. A slice whose excess would be most of it was cut
 // short: it says little.
 func (e Excess) without(r reading, q quantity) float64 {
-	return math.Max(r.ns[q]-e[q].NS, r.ns[q]/4)
+	return math.Max(r.ns[q]-e[q], r.ns[q]/4)
 }

@@ -63,44 +63,27 @@ func fitSeries(cells []alg.Suite, obs []observation, between float64) Series {
 	}
 	e := newEstimator(cells, obs)
 	s.Interaction, s.Figures = e.interaction, e.figures()
-	for r := range replicates {
+	s.draws = stats.Bootstrap(replicates, func(random *rand.Rand) []float64 {
 		logs := make([]float64, len(cells))
-		for i, f := range e.of(e.resample(seeded(r))) {
-			logs[i] = f.Log
+		for i, f := range e.of(e.resample(random)) {
+			if logs[i] = f.Log; f.Shared == 0 {
+				logs[i] = math.NaN()
+			}
 		}
-		s.draws = append(s.draws, logs)
-	}
+		return logs
+	})
 	s.errors()
 	return s
 }
 
-// seeded is chance for a sample: every quantity sees the same moments in it.
-func seeded(sample int) *rand.Rand { return rand.New(rand.NewPCG(uint64(sample), 1)) }
-
-// errors are those that the draws show: what figures vary by, and what all vary by together as that
-// of the level.
+// errors are those that the draws show.
 func (s *Series) errors() {
-	levels := make([]float64, len(s.draws))
-	for r, draw := range s.draws {
-		var known []float64
-		for i, f := range s.Figures {
-			if f.Shared > 0 {
-				known = append(known, draw[i]-f.Log)
-			}
-		}
-		levels[r] = stats.Mean(known)
-	}
-	s.Level = math.Sqrt(stats.Variance(levels))
-	each := make([]float64, len(s.draws))
+	errs, level := stats.Beside(s.draws)
+	s.Level = level
 	for i := range s.Figures {
-		f := &s.Figures[i]
-		if f.Shared == 0 {
-			continue
+		if f := &s.Figures[i]; f.Shared > 0 {
+			f.Err, f.DF = math.Hypot(math.Hypot(f.Err, s.between), errs[i]), s.Degrees
 		}
-		for r, draw := range s.draws {
-			each[r] = draw[i] - levels[r]
-		}
-		f.Err, f.DF = math.Hypot(math.Hypot(f.Err, s.between), math.Sqrt(stats.Variance(each))), s.Degrees
 	}
 }
 

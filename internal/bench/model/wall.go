@@ -3,6 +3,7 @@ package model
 import (
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"sshpace/internal/base/alg"
@@ -58,8 +59,8 @@ func fromCosts(cells []alg.Suite, obs []observation, cost Series, between float6
 			f.Log, f.Err, f.N, f.Basis = f.Log+ratio, 0, n, n
 		}
 	}
-	for r, costs := range cost.draws {
-		random := seeded(r)
+	r := 0
+	s.draws = stats.Bootstrap(len(cost.draws), func(random *rand.Rand) []float64 {
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) { // other connections of each
 			for k, n := range stats.Resample(random, len(kinds[kind])) {
 				times[kinds[kind][k]] = n
@@ -67,10 +68,11 @@ func fromCosts(cells []alg.Suite, obs []observation, cost Series, between float6
 		}
 		logs := ratios(cells, obs, times)
 		for i := range logs {
-			logs[i] += costs[i]
+			logs[i] += cost.draws[r][i]
 		}
-		s.draws = append(s.draws, logs)
-	}
+		r++
+		return logs
+	})
 	s.errors()
 	return s
 }

@@ -17,7 +17,6 @@ const (
 	// ranking by cost is better, unless that resolves much less: above it, runs
 	// agree on costs better than on throughput even where both resolve alike.
 	maxNoise = 5.0
-	normal95 = 1.959963984540054
 )
 
 // rankBulk fills and orders the cells.
@@ -41,7 +40,8 @@ func (r *Ranking) rankBulk(d *data, by By) {
 	for _, a := range analyses {
 		r.addCells(d, a)
 	}
-	r.Drift = d.trend()
+	half := len(d.drift) / 2 // a trend is twice what the halves differ by
+	r.Drift = 100 * math.Expm1(2*(stats.Mean(d.drift[half:])-stats.Mean(d.drift[:half])))
 }
 
 // slow notes what other guests did: the worst of the directions.
@@ -215,17 +215,4 @@ func cpu(d *time.Duration) float64 {
 		return 0
 	}
 	return float64(*d)
-}
-
-// trend is how much more the machine took per byte at the end of copies than at their start,
-// in percent: the trend of its level.
-func (d *data) trend() float64 {
-	if len(d.drift) < 2 {
-		return 0
-	}
-	at := make([]float64, len(d.drift))
-	for i := range at {
-		at[i] = float64(i)
-	}
-	return 100 * math.Expm1(stats.TheilSen(at, d.drift)*float64(len(at)-1))
 }

@@ -23,7 +23,7 @@ func clockError(samples []record.Sample) float64 {
 	if hi <= lo || lo+hi <= 0 {
 		return 0
 	}
-	return stats.Confidence * float64(hi-lo) / float64(hi+lo) / normal95
+	return stats.Confidence * float64(hi-lo) / float64(hi+lo) / stats.Estimate{Err: 1}.Arm()
 }
 
 // coarsest says how much the coarsest clock of a file leaves open; "" where all

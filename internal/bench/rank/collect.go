@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/model"
 	"sshpace/internal/record"
 )
@@ -19,7 +18,7 @@ type data struct {
 	paired    map[record.Direction]*model.Analysis // of a host, instead of sittings
 	logins    []login
 	copies    []sampled
-	drift     []float64               // level of the machine in stretches of copies, one after the other
+	drift     []float64               // level of the machine at each copy, one after the other
 	coarse    map[record.Cell]float64 // standard error that the clock of a log leaves in the logarithm of a cell's time
 	overheads []sampled               // copies of one byte
 	bad       []sampled
@@ -27,7 +26,6 @@ type data struct {
 	names     map[alg.Suite]alg.Suite // canonical cell to the name that was offered
 	cells     []alg.Suite             // canonical names of all cells
 	cores     int
-	foreign   int // samples of another target, left out
 	harness   Harness
 }
 
@@ -58,13 +56,10 @@ func collect(f *record.File, space alg.Space) *data {
 	if f.Campaign.Server == record.ServerRemote {
 		d.cores = 2 // two machines: each side has cores of its own
 	}
-	target := mainTarget(f)
-	d.sit(f, target)
+	d.sit(f)
 	for t, s := range f.Results() {
 		switch {
 		case s.Outcome == record.Aborted:
-		case t.Target != target:
-			d.foreign++
 		case t.Workload == record.Sitting && s.Outcome == record.OK:
 			d.good[failKeyOf(t)] = true // what it moved is in the slices
 			if s.Phases != nil {
@@ -83,21 +78,15 @@ func collect(f *record.File, space alg.Space) *data {
 }
 
 // sit takes the slices of connections that were open together.
-func (d *data) sit(f *record.File, target string) {
-	trials := map[int]record.Trial{}
-	for id, t := range f.Trials {
-		if t.Target == target {
-			trials[id] = t
-		}
-	}
+func (d *data) sit(f *record.File) {
 	if f.Campaign.Server == record.ServerRemote {
-		d.compare(f, trials)
+		d.compare(f)
 		return
 	}
-	d.sittings = model.SittingsOf(trials, f.Slices)
+	d.sittings = model.SittingsOf(f.Trials, f.Slices)
 	for _, batch := range f.Slices {
 		for _, s := range batch.Slices {
-			if t := trials[s.Trial]; t.Workload == record.Sitting && s.ClientCPUNS != nil && s.ServerCPUNS != nil {
+			if t := f.Trials[s.Trial]; t.Workload == record.Sitting && s.ClientCPUNS != nil && s.ServerCPUNS != nil {
 				d.harness.ownCPU += float64(s.HarnessCPUNS)
 				d.harness.sshCPU += cpu(s.ClientCPUNS) + cpu(s.ServerCPUNS)
 			}
@@ -109,10 +98,10 @@ func (d *data) sit(f *record.File, target string) {
 }
 
 // compare takes the slices of a host, which were paired.
-func (d *data) compare(f *record.File, trials map[int]record.Trial) {
+func (d *data) compare(f *record.File) {
 	d.paired = map[record.Direction]*model.Analysis{}
 	for _, direction := range f.Campaign.Directions {
-		if a := model.Paired(direction, d.cells, trials, f.Slices); a.Transfers > 0 {
+		if a := model.Paired(direction, d.cells, f.Trials, f.Slices); a.Transfers > 0 {
 			d.paired[direction] = a
 		}
 	}
@@ -132,27 +121,6 @@ func (d *data) analysis(direction record.Direction) *model.Analysis {
 	a := model.Analyse(direction, d.cells, d.sittings, d.cores)
 	d.addResolution(a)
 	return a
-}
-
-func (d *data) slicing() Slicing {
-	client, server := d.sittings.Excess.Shares()
-	return Slicing{Slices: d.sittings.Slices, ExcessClient: 100 * client, ExcessServer: 100 * server}
-}
-
-// mainTarget is the target of most trials: two machines in one file cannot be
-// ranked together.
-func mainTarget(f *record.File) string {
-	counts := map[string]int{}
-	for _, t := range f.Trials {
-		counts[t.Target]++
-	}
-	best := ""
-	for _, target := range slices.Sorted(maps.Keys(counts)) {
-		if counts[target] > counts[best] {
-			best = target
-		}
-	}
-	return best
 }
 
 func (d *data) add(t record.Trial, s record.Sample) {
@@ -185,37 +153,30 @@ func (d *data) firstFailure() string {
 	return fmt.Sprintf(" (%d trials failed; the first, %s: %s %s)", len(d.bad), s.trial.Want, s.sample.Outcome, s.sample.Detail)
 }
 
-// failures lists what never worked, in the order of its first failure.
-func (d *data) failures() []Failure {
-	var out []Failure
+// failures lists what never worked, in the order of its first failure, and counts the trials that gave nothing, by
+// what happened.
+func (d *data) failures() (never []Failure, counts map[record.Outcome]int) {
 	at := map[failKey]int{}
+	counts = map[record.Outcome]int{}
 	for _, s := range d.bad {
+		counts[s.sample.Outcome]++
 		key := failKeyOf(s.trial)
 		if d.good[key] {
 			continue
 		}
 		i, seen := at[key]
 		if !seen {
-			i = len(out)
+			i = len(never)
 			at[key] = i
-			out = append(out, Failure{Suite: key.suite, Workload: key.workload})
+			never = append(never, Failure{Suite: key.suite, Workload: key.workload})
 		}
-		out[i].Attempts++
-		out[i].Outcome, out[i].Detail = s.sample.Outcome, s.sample.Detail
+		never[i].Attempts++
+		never[i].Outcome, never[i].Detail = s.sample.Outcome, s.sample.Detail
 		if s.sample.Outcome == record.OK { // recorded as a success, but without what it was for
-			out[i].Outcome, out[i].Detail = record.Broken, "the record holds no bytes or no time"
+			never[i].Outcome, never[i].Detail = record.Broken, "the record holds no bytes or no time"
 		}
 	}
-	return out
-}
-
-// refusals counts the trials that gave nothing, by what happened.
-func (d *data) refusals() map[record.Outcome]int {
-	counts := map[record.Outcome]int{}
-	for _, s := range d.bad {
-		counts[s.sample.Outcome]++
-	}
-	return counts
+	return never, counts
 }
 
 // takeCopies takes whole processes for transfers: with nothing better in the file, a ranking
@@ -256,12 +217,9 @@ func (d *data) summarise() []Copy {
 			groups[i] = append(groups[i], math.Log(s.ElapsedNS.Seconds()))
 		}
 	}
-	deviation, degrees := deviationOf(groups)
 	var out []Copy
-	for i, k := range keys {
-		n := len(groups[i])
-		e := stats.Estimate{Log: stats.Mean(groups[i]), Err: deviation / math.Sqrt(float64(n)), DF: degrees, N: n}
-		out = append(out, Copy{k.suite, k.direction, e.WithError(clockError(samples[k]), 0).Interval()})
+	for i, e := range alike(groups) {
+		out = append(out, Copy{keys[i].suite, keys[i].direction, e.WithError(clockError(samples[keys[i]]), 0).Interval()})
 	}
 	return out
 }

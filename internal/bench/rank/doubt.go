@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 )
@@ -41,7 +42,6 @@ func doubts(r *Ranking, d *data) []Warning {
 		return text
 	}
 	add(r.Truncated, "truncated", "the last record of the file is cut off: the run was killed", "continue with --resume")
-	add(d.foreign > 0, "mixed-targets", fmt.Sprintf("%d samples of another target were left out", d.foreign), "write each host to its own file")
 	whole := "times are those of whole processes, with start and login"
 	if imported {
 		whole = "times are those that the log gives of whole copies, mostly with start and login"
@@ -52,7 +52,7 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(r.By == Cost && !r.forced, "by-cost", r.whyCost(),
 		"--rank-by throughput ranks by it all the same")
 	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %s, compared with its best moments; all figures may be off by a common factor of up to %s",
-		unit.Difference(r.Slowed.Percent()/100), unit.Figure(math.Exp(normal95*r.Level(r.By)))), "ratios are reliable, and comparisons with other runs allow for it")
+		unit.Difference(r.Slowed.Percent()/100), unit.Figure(math.Exp(stats.Estimate{Err: r.Level(r.By)}.Arm()))), "ratios are reliable, and comparisons with other runs allow for it")
 	add(r.Slowed.Busy(), "foreign", fmt.Sprintf("other programs kept %.1f of %s busy, which costs some ciphers more than others: only differences above %s count",
 		r.Slowed.Foreign, unit.Count(r.Environment.Cores, "core"), unit.Difference(r.Tie()/100)), hint("end them (top shows them), and measure again"))
 	add(r.Heat.Slowed > 0, Throttled, r.Heat.text(), "cool it, or power it better, and measure again")

@@ -59,7 +59,7 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 	for i, group := range stats.Group(estimates, nil) {
 		r.Kex[i].Rank, r.Kex[i].Group = i+1, stats.Letters(group)
 	}
-	r.Controls = kexControls(d)
+	r.Controls = d.controls()
 }
 
 // What logins of one key exchange are taken to differ by before any was made
@@ -69,14 +69,12 @@ const (
 	usualDegrees   = 2
 )
 
-// deviationOf is the deviation within groups that share one, of logarithms.
-func deviationOf(groups [][]float64) (deviation, degrees float64) {
-	own, degrees := stats.PooledDeviation(groups)
-	return stats.Shrink(own, degrees, usualDeviation, usualDegrees)
+// alike are the means of groups of logarithms that share one deviation: that of five logins is a poor guess.
+func alike(groups [][]float64) []stats.Estimate {
+	return stats.Grouped(groups, usualDeviation, usualDegrees)
 }
 
-// medians are those of the logins of each key exchange, by name. Their errors rest on the
-// deviation of all: that of five logins is a poor guess. floor is the difference of two equal
+// medians are those of the logins of each key exchange, by name. floor is the difference of two equal
 // key exchanges that 95 % of runs stay below, in percent; 0 if unknown.
 func medians(all []login, value func(login) float64) (out map[string]stats.Estimate, floor float64) {
 	logs := map[string][]float64{}
@@ -85,55 +83,62 @@ func medians(all []login, value func(login) float64) (out map[string]stats.Estim
 			logs[l.kex] = append(logs[l.kex], math.Log(v))
 		}
 	}
-	if len(logs) == 0 {
-		return nil, 0
-	}
 	var groups [][]float64
-	var counts []float64
+	var errs []float64
 	names := slices.Sorted(maps.Keys(logs))
 	for _, name := range names {
-		groups, counts = append(groups, logs[name]), append(counts, float64(len(logs[name])))
+		groups = append(groups, logs[name])
 	}
-	deviation, degrees := deviationOf(groups)
-	deviation *= stats.MedianEfficiency
 	out = map[string]stats.Estimate{}
-	for i, name := range names {
-		out[name] = stats.Estimate{Log: stats.Median(groups[i]), Err: deviation / math.Sqrt(counts[i]), DF: degrees, N: len(groups[i])}
+	for i, e := range alike(groups) {
+		e.Log, e.Err = stats.Median(groups[i]), e.Err*stats.MedianEfficiency
+		out[names[i]], errs = e, append(errs, e.Err)
 	}
-	return out, 100 * math.Expm1(normal95*math.Sqrt2*deviation/math.Sqrt(stats.Median(counts)))
+	return out, 100 * math.Expm1(stats.Estimate{Err: stats.Median(errs)}.Repeated().Arm())
 }
 
-// kexControls compares the alias names of one key exchange with each other.
-func kexControls(d *data) []Control {
-	halves := map[string]map[int][2]login{}
+// Control is one hidden A/A comparison: one key exchange under two names.
+type Control struct {
+	A         alg.Suite `json:"a"`
+	B         alg.Suite `json:"b"`
+	Ratio     Quantity  `json:"ratio"`     // B relative to A
+	Separated bool      `json:"separated"` // the run took them for different: it should not
+}
+
+// controls compares the alias names of one key exchange with each other.
+func (d *data) controls() []Control {
+	type pair struct {
+		kex string
+		id  int
+	}
+	first, of, logs := map[pair]login{}, map[string]Control{}, map[string][]float64{}
 	for _, l := range d.logins {
-		if l.trial.Role != record.RoleControl || l.trial.Pair == 0 {
+		id := pair{l.kex, l.trial.Pair}
+		if l.trial.Role != record.RoleControl || id.id == 0 {
 			continue
 		}
-		if halves[l.kex] == nil {
-			halves[l.kex] = map[int][2]login{}
+		a, second := first[id]
+		if !second {
+			first[id] = l
+			continue
 		}
-		two := halves[l.kex][l.trial.Pair]
-		two[one(l.trial.Offered != alg.Suite{})] = l
-		halves[l.kex][l.trial.Pair] = two
+		delete(first, id)
+		b := l
+		if a.trial.Offered != (alg.Suite{}) { // it was asked for by the other name
+			a, b = b, a
+		}
+		of[l.kex] = Control{A: alg.Suite{Kex: a.trial.Asked().Kex}, B: alg.Suite{Kex: b.trial.Asked().Kex}}
+		logs[l.kex] = append(logs[l.kex], math.Log(float64(b.LoginNS)/float64(a.LoginNS)))
 	}
 	var out []Control
 	var groups [][]float64
-	for _, kex := range slices.Sorted(maps.Keys(halves)) {
-		var logs []float64
-		c := Control{}
-		for _, id := range slices.Sorted(maps.Keys(halves[kex])) {
-			two := halves[kex][id]
-			if a, b := two[0].LoginNS, two[1].LoginNS; a > 0 && b > 0 {
-				logs = append(logs, math.Log(float64(b)/float64(a)))
-				c.A, c.B = alg.Suite{Kex: two[0].trial.Asked().Kex}, alg.Suite{Kex: two[1].trial.Asked().Kex}
-			}
-		}
-		if len(logs) > 0 {
-			out, groups = append(out, c), append(groups, logs)
-		}
+	for _, kex := range slices.Sorted(maps.Keys(of)) {
+		out, groups = append(out, of[kex]), append(groups, logs[kex])
 	}
-	separate(out, groups)
+	ratios := alike(groups)
+	for i, judged := range stats.Judge(ratios) {
+		out[i].Ratio, out[i].Separated = ratios[i].Interval(), judged.Verdict.Differs()
+	}
 	return out
 }
 

@@ -27,12 +27,12 @@ func Of(f *record.File, by By) (*Ranking, error) {
 		}
 		return nil, fmt.Errorf("%w%s", ErrNoSamples, d.firstFailure())
 	}
-	r.Failed, r.Harness, r.Ended = d.failures(), d.harness, f.Ended
-	r.Refusals, r.Trials = d.refusals(), len(d.bad)+len(d.sittings.Connections)+len(d.logins)+len(d.copies)+len(d.overheads)
+	r.Failed, r.Refusals = d.failures()
+	r.Harness, r.Ended, r.Trials = d.harness, f.Ended, len(d.bad)+len(d.sittings.Connections)+len(d.logins)+len(d.copies)+len(d.overheads)
 	if len(d.sittings.Connections) == 0 && d.paired == nil {
 		d.takeCopies()
 	}
-	r.Slowed.Foreign, r.Slicing = d.sittings.Foreign, d.slicing()
+	r.Slowed.Foreign, r.Slices = d.sittings.Foreign, d.sittings.Slices
 	r.rankBulk(d, by)
 	r.rankKex(d, space, by)
 	r.Copies = d.summarise()

@@ -294,20 +294,6 @@ func TestOneCore(t *testing.T) {
 	}
 }
 
-func TestTargetsAreNotMixed(t *testing.T) {
-	f := benchtest.Simulate(t, benchtest.Noisy(7), 30*time.Second)
-	for id, trial := range f.Trials {
-		if id%5 == 0 {
-			trial.Target = "elsewhere"
-			f.Trials[id] = trial
-		}
-	}
-	r := benchtest.Of(t, f, rank.Auto)
-	if !slices.ContainsFunc(r.Warnings, func(w rank.Warning) bool { return w.Name == "mixed-targets" }) {
-		t.Errorf("no warning about the second target: %v", r.Warnings)
-	}
-}
-
 func TestUsable(t *testing.T) {
 	login := record.Trial{Workload: record.Login}
 	if model.Usable(login, record.Sample{Outcome: record.OK}) || model.Usable(login, record.Sample{Outcome: record.OK, Phases: &record.Phases{}}) {

@@ -72,7 +72,7 @@ type Ranking struct {
 	Limits       []record.Limit       // what keeps a transfer from being faster
 	Slowed       Slowed
 	Heat         Heat
-	Slicing      Slicing
+	Slices       int // of connections in turn, which the costs rest on
 
 	forced               bool    // the caller chose By
 	levelCost, levelWall float64 // standard errors of the run's mean level, in logs
@@ -221,15 +221,6 @@ type Harness struct {
 	CPUShare float64 // CPU of source and sink as percent of that of ssh and sshd
 
 	ownCPU, sshCPU float64 // ns
-}
-
-// Slicing says what slices of connections in turn the costs rest on.
-type Slicing struct {
-	Slices int `json:"count"`
-	// What a slice costs more than its bytes do in a long transfer, percent of a
-	// typical one: measured with longer slices, and taken out of all figures.
-	ExcessClient float64 `json:"excess_client_pct"`
-	ExcessServer float64 `json:"excess_server_pct"`
 }
 
 // Warning is a doubt about a result, with what to do about it.

@@ -1,8 +1,8 @@
 package rank
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -13,27 +13,23 @@ import (
 // Heat sums up how hot and how fast the processor was during a run. The zero
 // value is that of a machine that does not tell.
 type Heat struct {
-	Looks        int      // how often it was looked at
-	Slowed       int      // how often it was slowed then
-	Why          []string // for what reasons, in the order in which they came up
-	Celsius      span     // of the hottest sensor of each look
-	Hz           span     // of the cores' clocks
-	sinceTheBoot []string // reasons that were there before the run
+	Looks   int       // how often it was looked at
+	Slowed  int       // how often it was slowed then
+	Why     []string  // for what reasons, in the order in which they came up
+	celsius []float64 // of the hottest sensor of each look
+	hz      []float64 // of the cores' clocks
 }
 
 // heatOf reads the looks of a run.
 func heatOf(looks []record.Thermal) (h Heat) {
-	for i, look := range looks {
-		h.Looks++
-		if i == 0 {
-			h.sinceTheBoot = look.SinceBoot
-		}
+	for _, look := range looks {
 		reasons := slices.Clone(look.Throttled)
 		for _, why := range look.SinceBoot { // what began and ended between two looks
-			if !slices.Contains(h.sinceTheBoot, why) {
+			if !slices.Contains(looks[0].SinceBoot, why) {
 				reasons = append(reasons, why)
 			}
 		}
+		h.Looks++
 		if len(reasons) > 0 {
 			h.Slowed++
 		}
@@ -42,47 +38,33 @@ func heatOf(looks []record.Thermal) (h Heat) {
 				h.Why = append(h.Why, why)
 			}
 		}
-		hottest := math.Inf(-1)
-		for _, zone := range look.Zones {
-			hottest = max(hottest, zone.Celsius)
-		}
 		if len(look.Zones) > 0 {
-			h.Celsius.add(hottest)
+			h.celsius = append(h.celsius, slices.MaxFunc(look.Zones, func(a, b record.ThermalZone) int { return cmp.Compare(a.Celsius, b.Celsius) }).Celsius)
 		}
 		for _, hz := range look.ClockHz {
-			h.Hz.add(float64(hz))
+			h.hz = append(h.hz, float64(hz))
 		}
 	}
 	return h
 }
 
-// span is from the least to the greatest of some values; zero without any.
-type span struct{ lo, hi float64 }
-
-func (s *span) add(x float64) {
-	if *s == (span{}) {
-		s.lo, s.hi = x, x
-	}
-	s.lo, s.hi = min(s.lo, x), max(s.hi, x)
-}
-
-// text is the span in a unit, such as "48-71"; "" without values.
-func (s span) text(unit float64) string {
-	from, to := fmt.Sprintf("%.0f", s.lo/unit), fmt.Sprintf("%.0f", s.hi/unit)
-	switch {
-	case s == span{}:
+// span is from the least to the greatest of some values in a unit, such as "48-71"; "" without any.
+func span(values []float64, unit float64) string {
+	if len(values) == 0 {
 		return ""
-	case from == to:
+	}
+	from, to := fmt.Sprintf("%.0f", slices.Min(values)/unit), fmt.Sprintf("%.0f", slices.Max(values)/unit)
+	if from == to {
 		return from
 	}
 	return from + "-" + to
 }
 
 // Temperature is the range in °C, such as "48-71"; "" where it is unknown.
-func (h Heat) Temperature() string { return h.Celsius.text(1) }
+func (h Heat) Temperature() string { return span(h.celsius, 1) }
 
 // Clock is the range of the cores' clocks in MHz; "" where it is unknown.
-func (h Heat) Clock() string { return h.Hz.text(1e6) }
+func (h Heat) Clock() string { return span(h.hz, 1e6) }
 
 // text says that the processor was slowed.
 func (h Heat) text() string {

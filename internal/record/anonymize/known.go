@@ -1,53 +1,100 @@
 package anonymize
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/wildcard"
 	"sshpace/internal/record"
 )
 
-// Values that say nothing about whose a result is.
-var (
-	engines    = []record.Engine{record.EngineOpenSSH, record.EngineNative}
-	servers    = []record.ServerKind{record.ServerOpenSSH, record.ServerNative, record.ServerRemote}
-	directions = []record.Direction{record.Upload, record.Download}
-	workloads  = []record.Workload{record.Login, record.Copy, record.Sitting}
-	modes      = []record.Mode{
-		record.ModePipe, record.ModeSCP, record.ModeSCPLegacy, record.ModeSFTP, record.ModeRsync, record.ModeForwardL, record.ModeForwardR,
-		record.ModeJump, record.ModeMultiplex, record.ModeStreams,
+// rule is what becomes of a text.
+type rule func(v *veil, text string) string
+
+// rules are those of the texts that are kept, in full, in part or under another name: by their place, or by their
+// type. All others are left out.
+var rules = sync.OnceValue(func() map[string]rule {
+	return map[string]rule{
+		"Campaign.Tool":     match(release),
+		"Campaign.Target":   (*veil).host,
+		"Campaign.Command":  known("bench", "transfer", "programs", "login", "limits"),
+		"Campaign.Data":     known("zero", "random"),
+		"Campaign.Policy":   (*veil).policy,
+		"Campaign.Imported": called("format"),
+		"Trial.Target":      (*veil).host,
+		"Suite.Cipher":      algorithm(alg.Cipher),
+		"Suite.MAC":         algorithm(alg.MAC),
+		"Suite.Kex":         algorithm(alg.Kex),
+		"Suite.HostKey":     algorithm(alg.HostKey),
+		"Offer.Ciphers":     algorithm(alg.Cipher),
+		"Offer.MACs":        algorithm(alg.MAC),
+		"Offer.Kex":         algorithm(alg.Kex),
+		"Offer.HostKeys":    algorithm(alg.HostKey),
+
+		"Environment.OS":          known("linux", "darwin", "freebsd", "openbsd", "netbsd", "dragonfly", "illumos", "solaris", "aix", "windows"),
+		"Environment.Arch":        known("amd64", "386", "arm64", "arm", "riscv64", "ppc64", "ppc64le", "s390x", "loong64", "mips", "mipsle", "mips64", "mips64le"),
+		"Environment.Kernel":      match(release),
+		"Environment.CPU":         words(cpuWord),
+		"Environment.CPUFeatures": words(featureWord),
+		"Environment.Governor":    known("performance", "powersave", "schedutil", "ondemand", "conservative", "userspace"),
+		"Environment.Hypervisor": known("virtual machine", "KVMKVMKVM", "Microsoft Hv", "VMwareVMware", "XenVMMXenVMM", "bhyve bhyve", "TCGTCGTCGTCG", "VBoxVBoxVBox",
+			"ACRNACRNACRN", "QNXQVMBSQG", " lrpepyh vr", "Linux KVM Hv"),
+		"Environment.CPUClock":     known("perf task-clock", "process clock", "none"),
+		"Environment.Client":       match(program),
+		"Environment.ClientPath":   (*veil).path,
+		"Environment.Server":       match(program),
+		"Environment.ServerPath":   (*veil).path,
+		"Environment.ServerBanner": match(program),
+		"Environment.Crypto":       match(library),
+
+		"Method.Client":        match(maker).or("implementation"),
+		"Method.Server":        match(maker).or("implementation"),
+		"Method.Why":           instead("the reason is left out"),
+		"Run.Failure":          instead("it failed"),
+		"LoginKind.Factor":     (*veil).loginWords,
+		"LoginKind.Level":      (*veil).loginWords,
+		"LoginKind.Conditions": (*veil).loginWords,
+		"WatchedLogin.Failure": instead("it failed"),
+		"LoginPhase.Phase":     known("start", "tcp", "version", "kexinit", "kex", "hostkey", "newkeys", "service", "none", "query", "sign", "channel", "exec", "command", "close"),
+		"LoginStall.Side":      known("client", "server"),
+		"LoginStall.Why":       instead("a wait that no computation explains"),
+		"Limit.What": known("client CPU", "server CPU", "both CPUs", "busy machine", "harness", "link", "losses", "window", "source", "sink", "source disk", "sink disk",
+			"unknown"),
+		"ThermalZone.Name":   called("sensor"), // it tells a board
+		"Thermal.Throttled":  known(record.ThrottleReasons...),
+		"Thermal.SinceBoot":  known(record.ThrottleReasons...),
+		"Measurement.Name":   words(measureWord).whole().or("measurement"),
+		"Measurement.Source": known("openssl speed", "nbench", "bonnie++", "dd", "sshpace limits").or("program"),
+		"File.Ended":         known("budget", "precision", "complete", "failures", "interrupted"),
+
+		"Engine":     known(record.EngineOpenSSH, record.EngineNative),
+		"ServerKind": known(record.ServerOpenSSH, record.ServerNative, record.ServerRemote),
+		"Direction":  known(record.Upload, record.Download),
+		"Workload":   known(record.Login, record.Copy, record.Sitting),
+		"Mode": known(record.ModePipe, record.ModeSCP, record.ModeSCPLegacy, record.ModeSFTP, record.ModeRsync, record.ModeForwardL, record.ModeForwardR, record.ModeJump,
+			record.ModeMultiplex, record.ModeStreams),
+		"RunKind": known(record.LongRun, record.ShortRun, record.LoginRun),
+		"Role":    known(record.RoleReference, record.RoleControl, record.RoleHoldout, record.RoleOverhead),
+		"Outcome": func(v *veil, text string) string { // never silently a success
+			return cmp.Or(known(record.OK, record.Refused, record.Denied, record.HostKey, record.TimedOut, record.Mismatched, record.Broken, record.Aborted, record.Unresolved)(v, text),
+				string(record.Broken))
+		},
+		"Unit": known(record.BytesPerSecond, record.KBPerSecond, record.KiBPerSecond, record.PerSecond, record.Index, record.Milliseconds),
 	}
-	runKinds = []record.RunKind{record.LongRun, record.ShortRun, record.LoginRun}
-	limiting = []string{"client CPU", "server CPU", "both CPUs", "busy machine", "harness", "link", "losses", "window", "source", "sink", "source disk", "sink disk", "unknown"}
-	roles    = []record.Role{record.RoleReference, record.RoleControl, record.RoleHoldout, record.RoleOverhead}
-	outcomes = []record.Outcome{
-		record.OK, record.Refused, record.Denied, record.HostKey, record.TimedOut, record.Mismatched, record.Broken, record.Aborted, record.Unresolved,
-	}
-	units = []record.Unit{
-		record.BytesPerSecond, record.KBPerSecond, record.KiBPerSecond, record.PerSecond, record.Index, record.Milliseconds,
-	}
-	commands      = []string{"bench", "transfer", "programs", "login", "limits"}
-	payloads      = []string{"zero", "random"}
-	ends          = []string{"budget", "precision", "complete", "failures", "interrupted"}
-	systems       = []string{"linux", "darwin", "freebsd", "openbsd", "netbsd", "dragonfly", "illumos", "solaris", "aix", "windows"}
-	architectures = []string{"amd64", "386", "arm64", "arm", "riscv64", "ppc64", "ppc64le", "s390x", "loong64", "mips", "mipsle", "mips64", "mips64le"}
-	governors     = []string{"performance", "powersave", "schedutil", "ondemand", "conservative", "userspace"}
-	hypervisors   = []string{
-		"virtual machine", "KVMKVMKVM", "Microsoft Hv", "VMwareVMware", "XenVMMXenVMM", "bhyve bhyve", "TCGTCGTCGTCG", "VBoxVBoxVBox", "ACRNACRNACRN", "QNXQVMBSQG",
-		" lrpepyh vr", "Linux KVM Hv",
-	}
-	phases  = []string{"start", "tcp", "version", "kexinit", "kex", "hostkey", "newkeys", "service", "none", "query", "sign", "channel", "exec", "command", "close"}
-	sides   = []string{"client", "server"}
-	clocks  = []string{"perf task-clock", "process clock", "none"}
-	sources = []string{"openssl speed", "nbench", "bonnie++", "dd", "sshpace limits"}
-	// places are where packages put programs; another path may have a user's name in it.
-	places = []string{
-		"/usr/bin/ssh", "/usr/sbin/sshd", "/usr/local/bin/ssh", "/usr/local/sbin/sshd", "/bin/ssh", "/sbin/sshd", "/usr/bin/sshd",
-		"/opt/homebrew/bin/ssh", "/opt/homebrew/sbin/sshd",
-	}
-)
+})
+
+// dropped are figures and lists that are left out whole: what the user chose, and how far away a host is.
+var dropped = []string{"Campaign.Seed", "Campaign.Asked", "Environment.Limits", "Environment.RoundTripNS"}
+
+// places are where packages put programs; another path may have a user's name in it.
+var places = []string{
+	"/usr/bin/ssh", "/usr/sbin/sshd", "/usr/local/bin/ssh", "/usr/local/sbin/sshd", "/bin/ssh", "/sbin/sshd", "/usr/bin/sshd",
+	"/opt/homebrew/bin/ssh", "/opt/homebrew/sbin/sshd",
+}
 
 // Parts of texts that are kept. What a distribution or an administrator adds
 // behind a version is not.
@@ -72,15 +119,60 @@ var (
 		`nistp[0-9]+|sign|verify|encrypt|decrypt|op|index|integer|floating-point|memory:?|numeric|string|sort|bitfield|fp|emulation|fourier|assignment|huffman|neural|net|lu|decomposition)$`)
 )
 
-// among is the value if it is one of the known ones, else "".
-func among[T ~string](value T, known []T) T {
-	if slices.Contains(known, value) {
-		return value
+// known keeps one of some values.
+func known[T ~string](values ...T) rule {
+	return func(_ *veil, text string) string {
+		if slices.Contains(values, T(text)) {
+			return text
+		}
+		return ""
 	}
-	return ""
 }
 
-// words keeps those that match.
-func words(text string, known *regexp.Regexp) string {
-	return strings.Join(slices.DeleteFunc(strings.Fields(text), func(word string) bool { return !known.MatchString(word) }), " ")
+// match keeps the part that matches.
+func match(part func() *regexp.Regexp) rule {
+	return func(_ *veil, text string) string { return part().FindString(text) }
+}
+
+// words keeps the words that match.
+func words(known func() *regexp.Regexp) rule {
+	return func(_ *veil, text string) string {
+		return strings.Join(slices.DeleteFunc(strings.Fields(text), func(word string) bool { return !known().MatchString(word) }), " ")
+	}
+}
+
+// whole keeps a text of which nothing would be lost.
+func (r rule) whole() rule {
+	return func(v *veil, text string) string {
+		if r(v, text) == text {
+			return text
+		}
+		return ""
+	}
+}
+
+// or calls a text by a pseudonym that would be lost.
+func (r rule) or(kind string) rule {
+	return func(v *veil, text string) string {
+		if kept := r(v, text); kept != "" {
+			return kept
+		}
+		return v.call(kind, text)
+	}
+}
+
+// called is a pseudonym.
+func called(kind string) rule { return func(v *veil, text string) string { return v.call(kind, text) } }
+
+// instead is a phrase in the place of a text.
+func instead(phrase string) rule { return func(*veil, string) string { return phrase } }
+
+// algorithm is a name that the tables know, or a pseudonym.
+func algorithm(kind alg.Kind) rule {
+	return func(v *veil, name string) string {
+		if _, known := alg.Lookup(kind, name); known || name == "none" {
+			return name
+		}
+		return v.call("unknown-"+string(kind), name)
+	}
 }

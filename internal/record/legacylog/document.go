@@ -151,7 +151,7 @@ func (m *machine) records(o Options) (Machine, error) {
 			r.bytes = o.Size
 		}
 		if r.bytes == 0 && r.outcome == record.OK {
-			return out, &SizeError{m.formats[0]}
+			return out, &UnusableError{Why: "a log of " + m.formats[0] + " does not say how many bytes each copy moved", Hint: "say it with --size, such as --size 4G"}
 		}
 		r.direction = direction(r.direction, o.Upload)
 		trial, sample := r.records(i+1, out.Label, o.Modified)

@@ -76,40 +76,26 @@ func (m Machine) Count() (trials, measurements int) {
 	return trials, measurements
 }
 
-// ForeignError says that a file is no log of a known format.
-type ForeignError struct {
-	Seen   string // what the file holds instead
-	Lines  int    // that are not empty
-	Unread []Line
+// UnusableError says why nothing can be made of a log, and what to do.
+type UnusableError struct {
+	Why, Hint string
+	Lines     int // that are not empty
+	Unread    []Line
 }
 
-func (e *ForeignError) Error() string {
-	if e.Lines == 0 {
-		return "the file is empty"
+func (e *UnusableError) Error() string { return e.Why }
+
+// foreign is the error of a file that is no log of a known format.
+func foreign(holds string, lines int, unread []Line) error {
+	why := "the file is empty"
+	if lines > 0 || holds != "nothing" {
+		why = fmt.Sprintf("none of its %d lines is a result in a known format; it starts with %s", lines, holds)
 	}
-	return fmt.Sprintf("none of its %d lines is a result in a known format; it starts with %s", e.Lines, e.Seen)
-}
-
-// EmptyError says that a log was recognised, but nothing in it can be used.
-type EmptyError struct {
-	Notes  []string
-	Lines  int // that are not empty
-	Unread []Line
-}
-
-func (e *EmptyError) Error() string {
-	return "the log holds nothing that can be used: " + strings.Join(e.Notes, "; ")
+	return &UnusableError{why, "formats: " + strings.Join(Formats(), ", "), lines, unread}
 }
 
 // ErrResult says that a file is no log but a result of ours.
 var ErrResult = errors.New("it is a result of sshpace already")
-
-// SizeError says that a log does not tell how much its copies moved.
-type SizeError struct{ Format string }
-
-func (e *SizeError) Error() string {
-	return "a log of " + e.Format + " does not say how many bytes each copy moved"
-}
 
 // maxFile is how much of a log is read: a guard against files that are none.
 const maxFile = 64 << 20
@@ -142,12 +128,11 @@ func Formats() []string {
 	return names
 }
 
-// Read reads a log. Its errors are *ForeignError, *EmptyError, *SizeError,
-// ErrResult, and those of r.
+// Read reads a log. Its errors are *UnusableError, ErrResult, and those of r.
 func Read(r io.Reader, o Options) (*Result, error) {
 	content, err := file.ReadAll(r, o.Name, maxFile)
 	if file.IsTooLarge(err) {
-		return nil, &ForeignError{Seen: fmt.Sprintf("more than %d MiB", maxFile>>20)}
+		return nil, foreign(fmt.Sprintf("more than %d MiB", maxFile>>20), 0, nil)
 	}
 	if err != nil {
 		return nil, err
@@ -164,9 +149,9 @@ func Read(r io.Reader, o Options) (*Result, error) {
 		}
 	}
 	result := d.read(text, readers)
-	foreign := &ForeignError{Seen: seen(text), Lines: result.Lines, Unread: result.Unread}
+	unusable := foreign(seen(text), result.Lines, result.Unread)
 	if len(result.Unread) == result.Lines {
-		return nil, foreign
+		return nil, unusable
 	}
 	for _, m := range d.machines {
 		machine, err := m.records(o)
@@ -178,10 +163,10 @@ func Read(r io.Reader, o Options) (*Result, error) {
 		}
 	}
 	if notes := d.notes(); len(result.Machines) == 0 && len(notes) > 0 {
-		return nil, &EmptyError{notes, result.Lines, result.Unread}
+		return nil, &UnusableError{"the log holds nothing that can be used: " + strings.Join(notes, "; "), "use the log itself, not a page that shows it", result.Lines, result.Unread}
 	}
 	if len(result.Machines) == 0 { // only commands, no results
-		return nil, foreign
+		return nil, unusable
 	}
 	result.nameApart()
 	return result, nil

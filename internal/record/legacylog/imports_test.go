@@ -163,17 +163,16 @@ func TestPerformanceLogs(t *testing.T) {
 
 func TestSizeMustBeKnown(t *testing.T) {
 	_, err := legacylog.Read(strings.NewReader("cipher: a mac: m kex: k - 6 seconds\n"), legacylog.Options{})
-	var size *legacylog.SizeError
-	if !errors.As(err, &size) {
-		t.Errorf("error %v, want a SizeError", err)
+	if e, ok := errors.AsType[*legacylog.UnusableError](err); !ok || !strings.Contains(e.Hint, "--size") {
+		t.Errorf("error %v, want one that asks for the size", err)
 	}
 }
 
 func TestNamesAreNeverGuessed(t *testing.T) {
 	_, err := legacylog.Read(strings.NewReader("so I wrote\ncipher: mac: kex: - 14 seconds avg.\n"), legacylog.Options{Size: 1})
-	var empty *legacylog.EmptyError
-	if !errors.As(err, &empty) || len(empty.Notes) != 1 || len(empty.Unread) != 1 || empty.Lines != 2 {
-		t.Errorf("error %+v, want an EmptyError with one note and one line of prose", err)
+	e, ok := errors.AsType[*legacylog.UnusableError](err)
+	if !ok || !strings.HasPrefix(e.Why, "the log holds nothing that can be used: a line without") || len(e.Unread) != 1 || e.Lines != 2 {
+		t.Errorf("error %+v, want one with a note and one line of prose", err)
 	}
 }
 
@@ -452,9 +451,8 @@ func TestForeignFiles(t *testing.T) {
 		"numbers": "1 2 3\n4 5 6\n",
 	} {
 		_, err := legacylog.Read(strings.NewReader(text), legacylog.Options{Size: 1})
-		var foreign *legacylog.ForeignError
-		if !errors.As(err, &foreign) || len(foreign.Unread) != foreign.Lines {
-			t.Errorf("%s: error %v, want a ForeignError with all lines", name, err)
+		if e, ok := errors.AsType[*legacylog.UnusableError](err); !ok || len(e.Unread) != e.Lines {
+			t.Errorf("%s: error %v, want one with all lines", name, err)
 		}
 	}
 }
@@ -504,9 +502,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		result, err := legacylog.Read(strings.NewReader(text), legacylog.Options{Name: "fuzz", Size: 1 << 20})
-		var foreign *legacylog.ForeignError
-		var empty *legacylog.EmptyError
-		if errors.As(err, &foreign) || errors.As(err, &empty) || errors.Is(err, legacylog.ErrResult) {
+		if _, ok := errors.AsType[*legacylog.UnusableError](err); ok || errors.Is(err, legacylog.ErrResult) {
 			return
 		}
 		if err != nil {

@@ -33,25 +33,15 @@ func Open(path string, stdin io.Reader, o Options) (*Result, error) {
 
 // Explain shows the lines of a file that nothing came of, and says why.
 func Explain(w io.Writer, path string, err error, all bool) error {
-	var foreign *ForeignError
-	var size *SizeError
-	var empty *EmptyError
-	e := &fault.Error{What: path + ": " + err.Error(), Err: err, Code: fault.Misuse}
-	switch {
-	case errors.As(err, &foreign):
-		WriteUnread(w, path, foreign.Unread, foreign.Lines, all)
-		e.Hint = "formats: " + strings.Join(Formats(), ", ")
-	case errors.As(err, &size):
-		e.Hint = "say it with --size, such as --size 4G"
-	case errors.As(err, &empty):
-		WriteUnread(w, path, empty.Unread, empty.Lines, all)
-		e.Hint = "use the log itself, not a page that shows it"
-	case errors.Is(err, ErrResult):
-		e.Hint = "look at it: sshpace report " + shell.Word(path)
-	case errors.Is(err, fs.ErrNotExist):
-		e.What, e.Hint = "", "name the log"
-	default:
-		return fault.WithHint(err, "name a log that you may read")
+	if e, ok := errors.AsType[*UnusableError](err); ok {
+		WriteUnread(w, path, e.Unread, e.Lines, all)
+		return fault.Usage(e.Hint, "%s: %s", path, e.Why)
 	}
-	return e
+	switch {
+	case errors.Is(err, ErrResult):
+		return fault.Usage("look at it: sshpace report "+shell.Word(path), "%s: %s", path, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return &fault.Error{Err: err, Hint: "name the log", Code: fault.Misuse}
+	}
+	return fault.WithHint(err, "name a log that you may read")
 }

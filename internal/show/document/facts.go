@@ -72,7 +72,6 @@ func quality(r *rank.Ranking) []Fact {
 	add(m.HoldoutCells > 0, "error of predictions", "%s", holdout(m))
 	measured, predicted := bases(r)
 	add(len(r.Bulk) > 0, "cells", "%d measured, %d predicted", measured, predicted)
-	add(r.Slicing.Slices > 0, "a slice besides its bytes", "%.0f %% of what it costs the client, %.0f %% the server, taken out", r.Slicing.ExcessClient, r.Slicing.ExcessServer)
 	add(h.CPUShare > 0, "harness", "%s", harnessShare(h))
 	add(r.Drift != 0, "drift", "%+.1f %% over the run, corrected for", r.Drift)
 	add(r.Ended != "", "ended by", "%s", r.Ended)
@@ -114,7 +113,7 @@ func method(r *rank.Ranking) []string {
 	c := r.Combinations
 	how := `after a warm-up, short segments of a steady transfer are timed: bytes at the sink, wall time, and the CPU time of both processes. ` +
 		`Blocks in random order with a reference cell in each take out what the machine did meanwhile.`
-	if r.Slicing.Slices > 0 {
+	if r.Slices > 0 {
 		how = `all are open at the same time, and one at a time moves data for about a millisecond, in a new random order every time, so that what slows the machine meanwhile slows all alike. ` +
 			`CPU time is that of both processes between two sleeps; what a slice costs besides its bytes shows in slices of different lengths, and is taken out.`
 	}

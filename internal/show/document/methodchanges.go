@@ -109,22 +109,22 @@ func leastText(least float64) string {
 }
 
 // says reports whether a ratio is known well enough to be shown.
-func says(r compare.MethodRatio) bool { return r.Known() && r.Interval().Says() }
+func says(r compare.Ratio) bool { return r.Speed.Known() && r.Speed.Interval().Says() }
 
 // shows says what a ratio shows.
-func shows(r compare.MethodRatio, above, below string) string {
-	if !r.Known() {
+func shows(r compare.Ratio, above, below string) string {
+	if !r.Speed.Known() {
 		return ""
 	}
 	return r.Verdict.Called(above, below)
 }
 
 // shownRatio is a ratio that says something.
-func shownRatio(r compare.MethodRatio) Cell {
+func shownRatio(r compare.Ratio) Cell {
 	if !says(r) {
 		return Cell{}
 	}
-	return Cell{Quantity: r.Estimate.OrNil()}
+	return Cell{Quantity: r.Speed.OrNil()}
 }
 
 // methodChangeTable has a row for each method.
@@ -163,7 +163,7 @@ func methodChangeChart(c *compare.MethodComparison) Chart {
 		for _, r := range ch.Speed {
 			p := Point{}
 			if says(r) {
-				p = PointOf(r.Estimate.OrNil(), 1)
+				p = PointOf(r.Speed.OrNil(), 1)
 			}
 			item.Points = append(item.Points, p)
 		}

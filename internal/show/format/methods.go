@@ -78,8 +78,8 @@ func (x *MethodChanges) lines() (lines []compare.Line) {
 	for _, ch := range x.Changes {
 		for k, r := range ch.Speed {
 			l := compare.Line{Name: document.MethodLabel(ch.Method), File: x.Files[k+1], Together: r.Together}
-			if r.Known() {
-				l.Own = r.Interval()
+			if r.Speed.Known() {
+				l.Own = r.Speed.Interval()
 			}
 			lines = append(lines, l)
 		}

@@ -38,7 +38,7 @@ type jsonReport struct {
 	Harness      jsonHarness            `json:"harness"`
 	Slowed       *jsonSlowed            `json:"slowed_by_other_guests,omitempty"`
 	Foreign      float64                `json:"foreign_cores,omitempty"` // that other programs of this machine kept busy
-	Slices       *rank.Slicing          `json:"slices,omitempty"`
+	Slices       int                    `json:"slices,omitempty"`
 	Bulk         []jsonCell             `json:"bulk"`
 	Kex          []rank.Exchange        `json:"kex"`
 	Copies       []rank.Copy            `json:"copies,omitempty"`
@@ -97,7 +97,7 @@ func jsonOf(r *rank.Ranking) jsonReport {
 		Harness: jsonHarness{r.Harness.CPUShare, r.Drift},
 		Bulk:    []jsonCell{}, Kex: append([]rank.Exchange{}, r.Kex...), Copies: r.Copies, Controls: r.Controls,
 		Failed: r.Failed, Missing: r.Missing, Warnings: r.Warnings, Findings: r.Findings,
-		Limits: r.Limits, Trials: r.Trials, Refusals: r.Refusals,
+		Limits: r.Limits, Slices: r.Slices, Trials: r.Trials, Refusals: r.Refusals,
 	}
 	twins := document.Twins(r)
 	for _, c := range r.Bulk {
@@ -110,9 +110,6 @@ func jsonOf(r *rank.Ranking) jsonReport {
 			Holdout: c.Holdout, Group: c.Group, Status: c.Status,
 			Throughput: c.Throughput, Client: c.Client, Server: c.Server, SameAs: same, Both: c.Total(),
 		})
-	}
-	if r.Slicing.Slices > 0 {
-		out.Slices = &r.Slicing
 	}
 	return out
 }

@@ -46,9 +46,9 @@ type jsonMethodRatio struct {
 	Equal bool `json:"equal"` // it lies within 5 % of 1
 }
 
-func ratioOf(r compare.MethodRatio) *jsonMethodRatio {
-	if !r.Known() {
+func ratioOf(r compare.Ratio) *jsonMethodRatio {
+	if !r.Speed.Known() {
 		return nil
 	}
-	return &jsonMethodRatio{r.Interval(), r.Verdict == stats.Better || r.Verdict == stats.Worse, r.Verdict == stats.Equal}
+	return &jsonMethodRatio{r.Speed.Interval(), r.Differs(), r.Verdict == stats.Equal}
 }
