@@ -125,21 +125,23 @@ func planned(c record.Campaign, env plan.Environment) (made plan.Plan, looks boo
 // Do measures, writes the records and reports. drain ends when the run is to come to
 // its end early, ctx when it is to stop at once.
 func (j *Run) Do(ctx, drain context.Context, out *store.File) error {
-	memory := &record.File{Trials: map[int]record.Trial{}}
+	kept, err := keep(j.Output, out, j.Campaign, &j.bed.Environment, append(j.bed.Findings, j.bed.OneSided()...)...)
+	if err != nil {
+		return j.writeError(err, out.Name())
+	}
+	memory, params := kept.memory, lab.Params{Target: j.bed.Target, Drain: drain}
+	if out.Old != nil { // the plan learns what it holds
+		params.Elapsed = memory.Measured()
+		j.plan.Replay(memory)
+	}
 	view := live.New(live.Params{
 		Screen: j.Screen, Quiet: j.Quiet, Progress: j.plan.Progress, Load: hostinfo.Load, File: memory, Now: time.Now,
 	})
-	sink := record.Tee(record.Write(out), memory.Sink(), view.Sink)
+	sink := record.Tee(kept.sink, view.Sink)
 	heat := &hostinfo.Thermometer{Root: "/sys", Firmware: hostinfo.Vcgencmd, Sink: sink, Now: time.Now}
 	measured := record.Sink(heat.Record)
 	if j.bed.Server != record.ServerRemote {
 		measured = (&hostinfo.ForeignLoad{Used: hostinfo.Used, Now: time.Now, Sink: heat.Record}).Record
-	}
-	params := lab.Params{Target: j.bed.Target, Drain: drain}
-	if out.Old != nil {
-		j.replay(out.Old, memory, &params)
-	} else if err := j.begin(sink); err != nil {
-		return j.writeError(err, out.Name())
 	}
 	if err := heat.Begin(); err != nil {
 		return j.writeError(err, out.Name())
@@ -158,7 +160,7 @@ func (j *Run) Do(ctx, drain context.Context, out *store.File) error {
 	if len(memory.Trials) == trials && drain.Err() == nil && runErr == nil {
 		fmt.Fprintln(j.Stderr, nothingLeft[ending])
 	}
-	if err := cmp.Or(heat.End(), sink(ending.Record()), out.Sync()); err != nil {
+	if err := cmp.Or(heat.End(), kept.end(ending)); err != nil {
 		return j.writeError(err, out.Name())
 	}
 	return j.report(memory, out.Name(), drain, runErr)
@@ -217,27 +219,6 @@ func (j *Run) ending(drain context.Context, runErr error) (ending plan.Ending, r
 		return plan.EndFailures, true
 	}
 	return j.plan.End(), runErr == nil
-}
-
-// begin writes the head of a new file.
-func (j *Run) begin(sink record.Sink) error {
-	records := []record.Record{{Campaign: &j.Campaign}, {Environment: &j.bed.Environment}}
-	for _, finding := range append(j.bed.Findings, j.bed.OneSided()...) {
-		records = append(records, record.Record{Finding: &finding})
-	}
-	for _, r := range records {
-		if err := sink(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// replay teaches the plan what a resumed file holds.
-func (j *Run) replay(old, memory *record.File, params *lab.Params) {
-	*memory = *old
-	params.Elapsed = old.Measured()
-	j.plan.Replay(old)
 }
 
 // report prints the ranking to stdout and where the records are to stderr.
