@@ -126,11 +126,8 @@ func MedianInterval(xs []float64) Interval {
 // for normal values: √(π/2). Of few values it is less.
 const MedianEfficiency = 1.2533141373155003
 
-// StudentQuantile is the 97.5 % quantile of Student's t distribution: the
-// number of standard errors on either side of a two-sided 95 % interval.
-// Degrees of freedom below 1 count as 1.
-func StudentQuantile(degrees float64) float64 { return studentQuantile(degrees, Confidence) }
-
+// studentQuantile is how many standard errors are on either side of a two-sided interval of a confidence, by
+// Student's t distribution. Degrees of freedom below 1 count as 1.
 func studentQuantile(degrees, confidence float64) float64 {
 	degrees = math.Max(1, degrees)
 	x, p := math.Sqrt2*math.Erfcinv(1-confidence), 1-(1-confidence)/2

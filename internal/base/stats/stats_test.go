@@ -58,10 +58,10 @@ func TestMedianInterval(t *testing.T) {
 // share below.
 func TestStudentQuantile(t *testing.T) {
 	for degrees, want := range map[float64]float64{1: 12.706, 2: 4.303, 5: 2.571, 10: 2.228, 30: 2.042, 5000: 1.960} {
-		near(t, "quantile", stats.StudentQuantile(degrees), want, 5e-4)
+		near(t, "quantile", stats.Estimate{Err: 1, DF: degrees}.Arm(), want, 5e-4)
 	}
 	for _, degrees := range []float64{1, 1.01, 1.5, 3.7, 50, 999} {
-		near(t, "share below", moremath.TDist{V: degrees}.CDF(stats.StudentQuantile(degrees)), 0.975, 1e-12)
+		near(t, "share below", moremath.TDist{V: degrees}.CDF(stats.Estimate{Err: 1, DF: degrees}.Arm()), 0.975, 1e-12)
 	}
 }
 

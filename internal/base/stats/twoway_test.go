@@ -102,7 +102,7 @@ func TestTwoWayCoverage(t *testing.T) {
 			}
 			return []float64{difference(sample)}
 		}))
-		value, arm := difference(readings), stats.StudentQuantile(rows-1)*errs[0]
+		value, arm := difference(readings), stats.Estimate{Err: 1, DF: rows - 1}.Arm()*errs[0]
 		return stats.Interval{Value: value, Lo: value - arm, Hi: value + arm, N: rows}
 	})
 }

@@ -107,7 +107,7 @@ func (a *Advised) CheckPrinted(ctx context.Context) error {
 	if len(a.reached) == 0 {
 		return nil
 	}
-	own, err := a.clientFile()
+	own, _, err := a.clientFile()
 	if err != nil {
 		return err
 	}

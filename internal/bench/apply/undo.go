@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/user"
 	"path/filepath"
 	"strings"
 	"time"
@@ -44,15 +43,11 @@ func Undo(ctx context.Context, p Params) error {
 }
 
 func undoClient(ctx context.Context, p Params) (int, error) {
-	me, err := user.Current()
-	if err != nil {
-		return 0, err
-	}
 	ssh, err := openssh.FindClient(ctx, p.SSH)
 	if err != nil {
 		return 0, fault.WithHint(err, "install openssh-client, or name its path with --ssh")
 	}
-	config, err := p.clientFile()
+	config, base, err := p.clientFile()
 	if err != nil {
 		return 0, err
 	}
@@ -60,7 +55,7 @@ func undoClient(ctx context.Context, p Params) (int, error) {
 		_, err := ssh.Effective(ctx, openssh.Destination{Host: probe(p.Pattern), Flags: conf.Flags{Config: candidate}})
 		return err
 	}
-	return p.takeOut(config, filepath.Join(me.HomeDir, ".ssh"), p.Pattern, reads)
+	return p.takeOut(config, base, p.Pattern, reads)
 }
 
 func undoServer(ctx context.Context, p Params) (int, error) {

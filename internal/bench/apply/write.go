@@ -76,7 +76,7 @@ func (a *Advised) Write(ctx context.Context) error {
 // writeClient writes into the user's ssh_config, or into a folder that it
 // includes.
 func (a *Advised) writeClient(ctx context.Context) error {
-	config, err := a.clientFile()
+	config, base, err := a.clientFile()
 	if err != nil {
 		return err
 	}
@@ -85,11 +85,6 @@ func (a *Advised) writeClient(ctx context.Context) error {
 			return err
 		}
 	}
-	me, err := user.Current()
-	if err != nil {
-		return err
-	}
-	base := filepath.Join(me.HomeDir, ".ssh") // of relative names in Include, whatever -F says (ssh_config(5))
 	whole := func() error { return a.checkClient(ctx, config) }
 	return a.put(config, base, a.clientBlock(), 0o600, func(candidate string) error { return a.checkCandidate(ctx, candidate, config) }, whole, a.explain(), undoCommand("client", "-F", a.Flags.Config))
 }
@@ -125,17 +120,15 @@ func (a *Advised) checkCandidate(ctx context.Context, candidate, config string) 
 	return a.stillReached(ctx, candidate, config)
 }
 
-// clientFile is the user's ssh_config. ssh asks the user database for it, not
-// HOME.
-func (p Params) clientFile() (string, error) {
-	if config := p.Flags.Config; config != "" {
-		return config, nil
-	}
+// clientFile is the user's ssh_config, and the directory of relative names in Include, whatever -F says
+// (ssh_config(5)). ssh asks the user database for it, not HOME.
+func (p Params) clientFile() (config, base string, err error) {
 	me, err := user.Current()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return filepath.Join(me.HomeDir, ".ssh", "config"), nil
+	base = filepath.Join(me.HomeDir, ".ssh")
+	return cmp.Or(p.Flags.Config, filepath.Join(base, "config")), base, nil
 }
 
 // writeServer writes into sshd_config, or into a folder that it includes.

@@ -23,17 +23,23 @@ type recording struct {
 	sink   record.Sink
 }
 
-// keep begins a recording with what is measured, and on what.
-func keep(o Output, file *store.File, c record.Campaign, e *record.Environment) (*recording, error) {
-	r := &recording{Output: o, file: file, memory: &record.File{Trials: map[int]record.Trial{}}}
-	if file.Old != nil { // it has a beginning
-		r.memory = file.Old
-		r.sink = record.Tee(record.Write(file), r.memory.Sink())
-		return r, nil
+// keep begins a recording with what is measured, on what, and what was found there; or goes on with one, which has a
+// beginning.
+func keep(o Output, file *store.File, c record.Campaign, e *record.Environment, findings ...record.Finding) (*recording, error) {
+	r := &recording{Output: o, file: file, memory: file.Old}
+	if r.memory == nil {
+		r.memory = &record.File{Trials: map[int]record.Trial{}}
 	}
 	r.sink = record.Tee(record.Write(file), r.memory.Sink())
+	if file.Old != nil {
+		return r, nil
+	}
 	c.Format, c.Started = record.FormatVersion, time.Now().UTC()
-	return r, cmp.Or(r.sink(record.Record{Campaign: &c}), r.sink(record.Record{Environment: e}))
+	err := cmp.Or(r.sink(record.Record{Campaign: &c}), r.sink(record.Record{Environment: e}))
+	for _, f := range findings {
+		err = cmp.Or(err, r.sink(record.Record{Finding: &f}))
+	}
+	return r, err
 }
 
 // end says why nothing follows.

@@ -125,20 +125,15 @@ func planned(c record.Campaign, env plan.Environment) (made plan.Plan, looks boo
 // Do measures, writes the records and reports. drain ends when the run is to come to
 // its end early, ctx when it is to stop at once.
 func (j *Run) Do(ctx, drain context.Context, out *store.File) error {
-	kept, err := keep(j.Output, out, j.Campaign, &j.bed.Environment)
-	params := lab.Params{Target: j.bed.Target, Drain: drain}
-	if out.Old != nil {
-		params.Elapsed = out.Old.Measured()
-		j.plan.Replay(out.Old)
-	} else {
-		for _, finding := range append(j.bed.Findings, j.bed.OneSided()...) {
-			err = cmp.Or(err, kept.sink(record.Record{Finding: &finding}))
-		}
-	}
+	kept, err := keep(j.Output, out, j.Campaign, &j.bed.Environment, append(j.bed.Findings, j.bed.OneSided()...)...)
 	if err != nil {
 		return j.writeError(err, out.Name())
 	}
-	memory := kept.memory
+	memory, params := kept.memory, lab.Params{Target: j.bed.Target, Drain: drain}
+	if out.Old != nil { // the plan learns what it holds
+		params.Elapsed = memory.Measured()
+		j.plan.Replay(memory)
+	}
 	view := live.New(live.Params{
 		Screen: j.Screen, Quiet: j.Quiet, Progress: j.plan.Progress, Load: hostinfo.Load, File: memory, Now: time.Now,
 	})

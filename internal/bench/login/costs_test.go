@@ -105,7 +105,7 @@ func testCosts(t *testing.T, wild float64) {
 				}
 				n++
 				width += math.Log(f.Hi/f.Lo) / 2
-				raw += stats.StudentQuantile(float64(len(logs)-1)) * math.Sqrt(stats.Variance(logs)/float64(len(logs)))
+				raw += stats.Estimate{Err: 1, DF: float64(len(logs) - 1)}.Arm() * math.Sqrt(stats.Variance(logs)/float64(len(logs)))
 			}
 			if b := got.beside[s]; b.Lo <= 1.105 && 1.105 <= b.Hi {
 				told++

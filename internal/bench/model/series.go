@@ -76,8 +76,11 @@ func fitSeries(cells []alg.Suite, obs []observation, between float64) Series {
 	return s
 }
 
-// errors are those that the draws show.
+// errors are those that the draws show; where there are none, errors are known by other means.
 func (s *Series) errors() {
+	if len(s.draws) == 0 {
+		return
+	}
 	errs, level := stats.Beside(s.draws)
 	s.Level = level
 	for i := range s.Figures {
@@ -92,6 +95,7 @@ func (s *Series) errors() {
 func together(a, b Series, of func(x, y float64) float64) Series {
 	s := a
 	s.Figures, s.draws = make([]Figure, len(a.Figures)), nil
+	s.Degrees, s.Level = min(a.Degrees, b.Degrees), max(a.Level, b.Level)
 	for i, x := range a.Figures {
 		y := b.Figures[i]
 		if !x.Known() || !y.Known() {
@@ -101,7 +105,10 @@ func together(a, b Series, of func(x, y float64) float64) Series {
 		if *f = x; y.Log > x.Log {
 			*f = y
 		}
-		f.Log, f.N, f.Basis, f.Err = of(x.Log, y.Log), min(x.N, y.N), min(x.Basis, y.Basis), 0
+		f.Log, f.N, f.Basis = of(x.Log, y.Log), min(x.N, y.N), min(x.Basis, y.Basis)
+		if len(a.draws) > 0 {
+			f.Err = 0
+		}
 		if f.Log > max(x.Log, y.Log) {
 			share := math.Exp(x.Log - f.Log)
 			f.Slowed.Log = share*x.Slowed.Log + (1-share)*y.Slowed.Log

@@ -324,3 +324,28 @@ func TestSlowdowns(t *testing.T) {
 		t.Errorf("ten slices tell %v", few)
 	}
 }
+
+// Of a host that is measured in pairs the costlier side orders cells, too, with the error of its own ratio.
+func TestCostlierSideOfPairs(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 5))
+	trials, batch := map[int]record.Trial{}, record.Slices{Sitting: 1}
+	for id, cipher := range []string{"aes128-ctr", "3des-cbc", "aes256-ctr"} {
+		trials[id] = record.Trial{ID: id, Workload: record.Sitting, Want: alg.Suite{Cipher: cipher, MAC: "hmac-sha1"}, Direction: record.Upload}
+	}
+	reference := trials[0]
+	reference.Role = record.RoleReference
+	trials[0] = reference
+	for k := range 120 {
+		id := (k % 2) * (1 + k/2%2)
+		cpu := time.Duration(float64(1+id) * 1e6 * math.Exp(0.02*random.NormFloat64()))
+		more := 2 * cpu
+		batch.Slices = append(batch.Slices, record.Slice{Trial: id, WallNS: 2 * more, Bytes: 1e6, ClientCPUNS: &cpu, ServerCPUNS: &more})
+	}
+	a := Paired(record.Upload, nil, trials, []record.Slices{batch})
+	cost := a.Cost()
+	for i, f := range cost.Figures {
+		if want := a.Server.Figures[i]; f.Log != want.Log || f.Err != want.Err || i == 0 && f.Err == 0 {
+			t.Errorf("%s: %+v, want that of the server, %+v", a.Cells[i], f.Estimate, want.Estimate)
+		}
+	}
+}

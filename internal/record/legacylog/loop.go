@@ -29,7 +29,18 @@ type loop struct {
 // unstated stands for an algorithm that a log does not name.
 const unstated = "default"
 
-const unstatedRemark = `the log does not say which MAC and key exchange were negotiated: they are called "default"`
+// add adds a copy of which the log names the cipher alone.
+func (m *machine) add(cipher string) *run {
+	if len(m.runs) == 0 {
+		m.remark(`the log does not say which MAC and key exchange were negotiated: they are called "default"`)
+	}
+	suite := alg.Suite{Cipher: cipher, MAC: unstated, Kex: unstated}
+	if alg.IsAEAD(cipher) {
+		suite.MAC = ""
+	}
+	m.runs = append(m.runs, run{suite: suite})
+	return &m.runs[len(m.runs)-1]
+}
 
 var (
 	loopLine = wildcard.Regexp(`^Cipher: (\S+) \(try ([0-9]+)\)$`)
@@ -80,17 +91,8 @@ func (l *loop) run() *run { return &l.m.runs[l.at] }
 // start begins a run. It counts as failed until a time is read.
 func (l *loop) start(cipher string) {
 	l.m = l.within("cipher-loop")
-	mac := unstated
-	if alg.IsAEAD(cipher) {
-		mac = ""
-	}
-	if len(l.m.runs) == 0 {
-		l.m.remark(unstatedRemark)
-	}
-	l.m.runs = append(l.m.runs, run{
-		suite: alg.Suite{Cipher: cipher, MAC: mac, Kex: unstated}, dd: true,
-		outcome: record.Broken, detail: "the log holds no time for it",
-	})
+	r := l.m.add(cipher)
+	r.dd, r.outcome, r.detail = true, record.Broken, "the log holds no time for it"
 	l.pending, l.timed, l.failed, l.at = true, false, false, len(l.m.runs)-1
 }
 

@@ -1,6 +1,7 @@
 package legacylog
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,7 +61,7 @@ func (o *opensslSpeed) take(line string) bool {
 		o.sizes, o.columns = nil, columns
 		return true
 	}
-	return o.symmetric(line) || o.asymmetric(line)
+	return o.row(line)
 }
 
 // head begins a section. Several runs of one build follow each other without
@@ -129,38 +130,28 @@ func split(line string, n int) (name string, fields []string, ok bool) {
 	return name, fields[len(fields)-n:], true
 }
 
-// symmetric reads a row of thousands of bytes per second. 0.00 stands for an
-// algorithm that was not built in.
-func (o *opensslSpeed) symmetric(line string) bool {
-	name, fields, ok := split(line, len(o.sizes))
-	if !ok || len(name) > 64 || slices.ContainsFunc(fields, func(f string) bool { return !rateField().MatchString(f) }) {
+// row reads a row of thousands of bytes per second, of which 0.00 stands for an algorithm that was not built in, or
+// one of seconds and then operations per second.
+func (o *opensslSpeed) row(line string) bool {
+	columns, seconds := append(slices.Clone(o.sizes), o.columns...), len(o.columns)
+	name, fields, ok := split(line, seconds+len(columns))
+	no := func(kind *regexp.Regexp) func(string) bool {
+		return func(field string) bool { return !kind.MatchString(field) }
+	}
+	if !ok || len(name) > 64 || slices.ContainsFunc(fields[:seconds], no(timeField())) || slices.ContainsFunc(fields[seconds:], no(rateField())) {
 		return false
 	}
-	for i, field := range fields {
+	for i, field := range fields[seconds:] {
 		value, err := strconv.ParseFloat(strings.TrimSuffix(field, "k"), 64)
 		if err != nil {
 			return false
 		}
-		o.measure(symmetricName(name)+" "+o.sizes[i], name+" "+o.sizes[i], record.KBPerSecond, value)
-	}
-	return true
-}
-
-// asymmetric reads a row of seconds and operations per second.
-func (o *opensslSpeed) asymmetric(line string) bool {
-	n := len(o.columns)
-	name, fields, ok := split(line, 2*n)
-	if !ok || len(name) > 64 || slices.ContainsFunc(fields[:n], func(f string) bool { return !timeField().MatchString(f) }) ||
-		slices.ContainsFunc(fields[n:], func(f string) bool { return !rateField().MatchString(f) }) {
-		return false
-	}
-	for i, field := range fields[n:] {
-		value, err := strconv.ParseFloat(field, 64)
-		if err != nil {
-			return false
+		if seconds > 0 {
+			figure := strings.TrimSpace(asymmetricName(name) + " " + columns[i])
+			o.measure(figure, figure, record.PerSecond, value)
+		} else {
+			o.measure(symmetricName(name)+" "+columns[i], name+" "+columns[i], record.KBPerSecond, value)
 		}
-		figure := strings.TrimSpace(asymmetricName(name) + " " + o.columns[i])
-		o.measure(figure, figure, record.PerSecond, value)
 	}
 	return true
 }

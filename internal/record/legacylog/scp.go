@@ -1,6 +1,7 @@
 package legacylog
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -99,25 +100,14 @@ func (s *scp) progress(match []string) bool {
 		return false
 	}
 	m := s.within("scp")
-	if len(m.runs) == 0 {
-		m.remark(unstatedRemark)
-	}
-	cipher := s.cipher
-	if cipher == "" {
-		cipher = unstated
+	r := m.add(cmp.Or(s.cipher, unstated))
+	r.direction, r.bytes, r.elapsed, r.outcome = s.direction, unit.Bytes(bytes), between(lo, hi), record.OK
+	if s.cipher == "" {
 		m.remark(`a copy without -c is filed under the cipher "default"`)
 	}
 	if match[1] != "100" {
 		m.remark("a copy was stopped before its end; its rate is that of the part before")
 	}
-	r := run{
-		suite: alg.Suite{Cipher: cipher, MAC: unstated, Kex: unstated}, direction: s.direction,
-		bytes: unit.Bytes(bytes), elapsed: between(lo, hi), outcome: record.OK,
-	}
-	if alg.IsAEAD(cipher) {
-		r.suite.MAC = ""
-	}
-	m.runs = append(m.runs, r)
 	return true
 }
 
