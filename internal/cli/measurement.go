@@ -18,7 +18,6 @@ import (
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/fleet"
 	"sshpace/internal/record"
-	"sshpace/internal/sys/terminal"
 )
 
 // endFlags say which programs are at the two ends of a connection, and how they get to
@@ -53,9 +52,10 @@ func (f *resultFlags) register(flags *pflag.FlagSet) {
 }
 
 // output is where a measurement shows what it does; command is what goes on with it.
-func (f *resultFlags) output(sys System, view *terminal.Screen, command string, c connectionFlags) campaign.Output {
+func (f *resultFlags) output(sys System, command string, c connectionFlags) campaign.Output {
 	o := sys.output(f.json)
-	o.Screen, o.Quiet = view, f.quiet
+	o.Quiet = f.quiet
+	o.Options = c.Options()
 	o.GoOn = "sshpace " + command + " " + shell.Line(append(c.Options(), "--resume")...) + " "
 	return o
 }

@@ -43,5 +43,5 @@ func (c *connectionFlags) destination(args []string) (openssh.Destination, error
 
 // output is where a measurement shows what it does.
 func (sys System) output(asJSON bool) campaign.Output {
-	return campaign.Output{Stdout: sys.Stdout, Stderr: sys.Stderr, JSON: asJSON, Store: store.Of(sys.Getenv)}
+	return campaign.Output{Stdout: sys.Stdout, Stderr: sys.Stderr, Screen: sys.screen(), JSON: asJSON, Store: store.Of(sys.Getenv)}
 }

@@ -12,6 +12,7 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
@@ -30,13 +31,14 @@ type Params struct {
 	Route     route.Params
 	Dir       *safedir.Workdir
 	Helper    func(program string) []string // command line of a helper program of ours
+	Logins    sched.Rounds                  // that tell how long one takes; none: a few
 	Progress  func(what string)
 }
 
-// How often a plain login is measured.
-const (
-	hostLogins    = 3
-	privateLogins = 5
+// How often a plain login is measured, unless asked for.
+var (
+	hostLogins    = sched.Rounds{Count: 3}
+	privateLogins = sched.Rounds{Count: 5}
 )
 
 // Open makes a patient ready, and what is known without a login. The caller closes
@@ -82,7 +84,7 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	for _, jump := range found.Host.ProxyJump() {
 		facts.Jumps = append(facts.Jumps, jump.Name)
 	}
-	patient := &Patient{SSH: ssh, Connect: p.Connect, Dir: p.Dir.Path, Pause: openssh.HostPause, Logins: hostLogins, Progress: p.Progress}
+	patient := &Patient{SSH: ssh, Connect: p.Connect, Dir: p.Dir.Path, Pause: openssh.HostPause, Logins: cmp.Or(p.Logins, hostLogins), Progress: p.Progress}
 	patient.Destination = router.ThroughJumps(found, ssh, d, p.Connect)
 	return patient, facts, nil
 }
@@ -132,7 +134,7 @@ func openPrivate(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	facts.Master = nil // of the real localhost
 	patient := &Patient{
 		SSH: bed.SSH, Destination: to,
-		Connect: p.Connect, Dir: p.Dir.Path, Logins: privateLogins, Progress: p.Progress, close: bed.Close,
+		Connect: p.Connect, Dir: p.Dir.Path, Logins: cmp.Or(p.Logins, privateLogins), Progress: p.Progress, close: bed.Close,
 	}
 	return patient, facts, nil
 }

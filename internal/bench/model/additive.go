@@ -1,10 +1,7 @@
 package model
 
 import (
-	"maps"
 	"math"
-	"slices"
-	"strings"
 
 	"sshpace/internal/base/alg"
 )
@@ -122,28 +119,6 @@ func (m *additive) others(beta, costs []float64, cell alg.Suite) (cost, err floa
 		return cost, math.Inf(1)
 	}
 	return math.Max((cost-h*costs[k])/(1-h), m.floor), err / math.Sqrt(1-h)
-}
-
-// Effects are what each cipher and each MAC, by its primitive, adds to costs of cells in ns per byte. Only
-// differences between ciphers, and between MACs, mean anything.
-func Effects(costs map[alg.Suite]float64) (ciphers, macs map[string]float64) {
-	var points []point
-	for _, cell := range slices.SortedFunc(maps.Keys(costs), func(a, b alg.Suite) int { return strings.Compare(a.String(), b.String()) }) {
-		if cell.MAC != "" {
-			points = append(points, point{cell, math.Log(costs[cell]), 1})
-		}
-	}
-	m := fitAdditive(points)
-	beta := m.parameters(costsOf(points))
-	ciphers, macs = map[string]float64{}, map[string]float64{}
-	for name, i := range m.columns {
-		if mac, is := strings.CutPrefix(name, "+"); is {
-			macs[mac] = beta[i]
-		} else {
-			ciphers[name] = beta[i]
-		}
-	}
-	return ciphers, macs
 }
 
 // used is how many parameters the points determine: the trace of the hat matrix.

@@ -1,6 +1,9 @@
 package format
 
 import (
+	"cmp"
+
+	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
@@ -37,7 +40,9 @@ func Of(s store.Store, path string, commands document.Commands, w Wanted) (Repor
 	case len(records.LoginKinds) > 0:
 		return Logins(records, w.Options.All, w.Output), nil
 	case len(records.Methods) > 0 && len(records.Samples) == 0:
-		return Methods(records, w.Options.All, w.Output), nil
+		return Methods(records, w.Options.All, resume(records, path), w.Output), nil
+	case len(records.Measurements) > 0 && len(records.Samples) == 0:
+		return Limits(records, shell.Word(path), w.Options.All || w.Output.Limit != 0, w.Output), nil
 	}
 	r, err := compare.RankRecords(path, records, w.By)
 	if err != nil {
@@ -54,4 +59,9 @@ func Of(s store.Store, path string, commands document.Commands, w Wanted) (Repor
 		x.Options.File, x.Options.Shown, x.Options.Commands = "", "", document.Standard
 	}
 	return &x, nil
+}
+
+// resume goes on with the measurement of a file.
+func resume(f *record.File, path string) string {
+	return shell.Line("sshpace", cmp.Or(f.Campaign.Command, "bench"), "--resume", path)
 }

@@ -116,7 +116,7 @@ func (v *view) figures(d *document.Document) {
 	byTable := map[[2]string][]figure{}
 	for i, c := range d.Charts {
 		f := figure{"chart-" + strconv.Itoa(i), c.Title, c.Note, c.Shape}
-		v.Island.Charts = append(v.Island.Charts, dataOf(f.ID, c))
+		v.Island.Charts = append(v.Island.Charts, chartData{f.ID, c})
 		if len(d.Table(c.Table)) == 0 {
 			v.Loose = append(v.Loose, f)
 		} else {

@@ -103,7 +103,7 @@ func (b *book) native(s *Sheet, row int, c document.Chart) {
 		Labels: 1, First: row + 1, Last: row + rows,
 	}
 	for k := range c.Series {
-		series := Series{Column: k + 2, Colour: colour(c, k)}
+		series := Series{Column: k + 2, Colour: colours[k%len(colours)]}
 		if column, ok := doubts[k]; ok {
 			series.Minus, series.Plus = column, column+1
 		}
@@ -141,14 +141,8 @@ func (b *book) doubts(s *Sheet, row int, c document.Chart) (first map[int]int) {
 	return first
 }
 
-// colour of a series, as in the pictures.
-func colour(c document.Chart, k int) string {
-	colours := []string{"0072B2", "D55E00", "007A59", "B0568B", "8A6D00", "5A5FC0"}
-	if c.Shape == document.Stack {
-		colours = []string{"0B3C66", "2F83C2", "A4CDEC", "7A3300", "D9742A", "F6C69F"}
-	}
-	return colours[k%len(colours)]
-}
+// colours of series, as in the pictures.
+var colours = []string{"0072B2", "D55E00", "007A59", "B0568B", "8A6D00", "5A5FC0"}
 
 // rowPixels is the height of one row of bars.
 func rowPixels(c document.Chart) int {
