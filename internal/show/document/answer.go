@@ -26,6 +26,17 @@ type Answer struct {
 // Step is something to do. Copy is to be typed as it stands; it may be "".
 type Step struct{ What, Copy, Note string }
 
+// String is what is to be done, with its note.
+func (s Step) String() string {
+	if s.Copy == "" || s.Note == "" {
+		return s.Copy + s.Note
+	}
+	return s.Copy + "  (" + s.Note + ")"
+}
+
+// Further are the steps beside the lines of Config, which stand by themselves.
+func (a Answer) Further() []Step { return a.Steps[min(len(a.Config), len(a.Steps)):] }
+
 // Commands lead on from a result.
 type Commands struct {
 	Advise  string // to its advice

@@ -75,13 +75,10 @@ func stepLines(steps []Step) []string {
 	}
 	var out []string
 	for _, s := range steps {
-		head, note := text.Pad("  "+s.What, room+4), s.Note
-		if note != "" && s.Copy != "" {
-			note = "  (" + note + ")"
-		}
+		head := text.Pad("  "+s.What, room+4)
 		switch {
-		case text.Width(head+s.Copy+note) <= text.Columns:
-			out = append(out, text.Whole(head+s.Copy+note))
+		case text.Width(head+s.String()) <= text.Columns:
+			out = append(out, text.Whole(head+s.String()))
 		case text.Width(head+s.Copy) <= text.Columns:
 			out = append(out, text.Whole(head+s.Copy))
 		default:

@@ -35,7 +35,7 @@ func (a *Advice) Text(out io.Writer) {
 	answer := document.AnswerOf(a.Ranking, a.Advice.Choice, a.Commands)
 	a.comment(out, strings.Join(answer.Says, " "))
 	t := text.Table{Columns: make([]text.Column, 2)}
-	for _, s := range answer.Steps[min(len(answer.Config), len(answer.Steps)):] {
+	for _, s := range answer.Further() {
 		if !a.Written {
 			t.Rows = append(t.Rows, []string{"#   " + s.What, s.Copy})
 		}

@@ -71,13 +71,16 @@ func (b *book) charts(d *document.Document) {
 			s.Width(1, 1, labelWidth)
 			s.Width(2, 8, seriesWidth)
 		}
-		b.native(s, row, c)
-		row += max(len(c.Items), 40) + 4
+		row += b.native(s, row, c)
 	}
 }
 
-// native writes the data of a chart at row, and the chart to the right of it.
-func (b *book) native(s *Sheet, row int, c document.Chart) {
+// pixelsOfRow is the height of a row of cells.
+const pixelsOfRow = 20
+
+// native writes the data of a chart at row, and the chart to the right of it, and tells how many
+// rows that takes.
+func (b *book) native(s *Sheet, row int, c document.Chart) int {
 	s.Text(1, row, c.Title+", "+c.Unit, b.bold)
 	for k, name := range c.Series {
 		s.Text(k+2, row, name, b.bold)
@@ -110,6 +113,7 @@ func (b *book) native(s *Sheet, row int, c document.Chart) {
 		drawn.Series = append(drawn.Series, series)
 	}
 	s.Chart(drawn)
+	return max(len(c.Items), drawn.Height/pixelsOfRow) + 4
 }
 
 // doubts writes how far the intervals of the series reach below and above their
