@@ -151,12 +151,8 @@ func (f adviseFlags) result(sys System, args []string) (string, error) {
 
 // show prints the advice.
 func (f adviseFlags) show(sys System, a *apply.Advised, args []string, path string) error {
-	newest := path
-	if len(args) > 0 {
-		newest = ""
-	}
 	view := findings.Advice{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer()}
-	view.Commands = format.Commands(strings.Join(args, ""), path, newest, f.policy, f.connection.Options()...)
+	view.Commands = format.Commands(strings.Join(args, ""), path, "", f.policy, f.connection.Options()...)
 	view.Brief, view.Written = f.prove && f.write == "", f.write != ""
 	view.Server = f.strict || f.write == "server" || f.write == "both"
 	if f.json && f.prove { // which is all that is printed

@@ -178,6 +178,6 @@ func (f *benchFlags) params(sys System) campaign.Params {
 	}
 	return campaign.Params{
 		Campaign: c, Selection: f.selection(), Connections: f.connections, Preset: len(f.ciphers) > 0 || f.policy != "", Helper: helper,
-		Output: f.output(sys, "bench", f.connection),
+		Output: f.output(sys, "bench", f.endFlags.options()),
 	}
 }

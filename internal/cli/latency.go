@@ -91,10 +91,7 @@ func (f latencyFlags) run(ctx context.Context, sys System, client *latency.Clien
 	if f.quiet {
 		view = terminal.NewScreen(io.Discard, sys.Getenv)
 	}
-	live := findings.NewLiveLatency(view, s.Names())
-	if f.count == 0 {
-		live = findings.NewLiveLatency(view, s.Names(), "press Ctrl-C for the summary")
-	}
+	live := findings.NewLiveLatency(view, s.Names(), "press Ctrl-C for the summary")
 	result, failed := s.Run(ctx, time.Duration(f.interval), f.count, live.Add)
 	live.Rest()
 	report := findings.LatencyOf(client, s, time.Duration(f.interval), result)

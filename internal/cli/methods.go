@@ -60,7 +60,7 @@ func (m *methodFlags) adopted(command string, flags *pflag.FlagSet, args *[]stri
 func (m *methodFlags) params(sys System, flags *pflag.FlagSet, command string, file *store.File) (campaign.MethodParams, error) {
 	p := campaign.MethodParams{
 		Campaign: record.Campaign{Command: command, Tool: toolVersion(), Directions: m.directions(), Data: m.data, Policy: m.policy, Asked: given(flags, asking)},
-		Turns:    transfer.Turns{Seed: m.seed, List: m.list, Size: int64(m.size)}, File: file, Out: m.out, Output: m.output(sys, command, m.connection),
+		Turns:    transfer.Turns{Seed: m.seed, List: m.list, Size: int64(m.size)}, File: file, Out: m.out, Output: m.output(sys, command, m.endFlags.options()),
 	}
 	rounds, err := m.of(1)
 	p.Turns.Rounds = rounds

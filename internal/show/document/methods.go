@@ -36,7 +36,7 @@ func OfMethods(results []compare.MethodResult, f *record.File, all bool, resume 
 	}
 	says, enough := fastest(measured, what)
 	if !enough {
-		d.Answer.Steps = []Step{{"measure longer", resume + " " + Longer(f.Campaign, 2), ""}}
+		d.Answer.Steps = []Step{{"measure longer", resume + " " + Longer(f, 2), ""}}
 	}
 	says = append(says, scaling(results)...)
 	d.Lead = append(slices.Clone(says), limitLines(f.Limits)...)
@@ -81,18 +81,25 @@ func methodBlocks(d *Document, answer int, results []compare.MethodResult, f *re
 		return append(slices.Concat(opening, []Block{{Lines: limits}}, tables), Block{Lines: Apart(lines, measured)})
 	}
 	out := Clean(screen(limits, 0))
-	if length(out)+SavedLines > screenLines {
-		out = Clean(screen(nil, min(1, len(limits))))
+	for n := len(limits) - 1; n >= 0 && length(out)+SavedLines > screenLines; n-- {
+		out = Clean(screen(limits[:n], 1))
 	}
 	return Screenful(out[:len(out)-1], SavedLines, reportCommand+" --all", out[len(out)-1])
 }
 
-// Longer is so many times as much of what a campaign was given to measure, as flags.
-func Longer(c record.Campaign, times float64) string {
-	if c.BudgetNS > 0 {
-		return "--budget " + time.Duration(times*float64(c.BudgetNS)).Round(time.Second).String()
+// Longer is so many times as much as what was measured, as flags.
+func Longer(f *record.File, times float64) string {
+	if budget := f.Campaign.BudgetNS; budget > 0 {
+		return "--budget " + time.Duration(times*float64(budget)).Round(time.Second).String()
 	}
-	return fmt.Sprintf("--rounds %.0f", max(stats.MinExact, math.Ceil(times*float64(c.Rounds))))
+	rounds, made := f.Campaign.Rounds, map[int]int{}
+	for _, run := range f.Runs {
+		if run.Kind == record.LongRun {
+			made[run.Method]++
+			rounds = max(rounds, made[run.Method])
+		}
+	}
+	return fmt.Sprintf("--rounds %.0f", max(stats.MinExact, math.Ceil(times*float64(rounds))))
 }
 
 func methodSuites(results []compare.MethodResult) (out []alg.Suite) {
@@ -131,6 +138,8 @@ func fastest(measured []compare.MethodResult, what string) (out []string, enough
 			out, enough = append(out, fmt.Sprintf("%s moved %s in the only usable round.", name, speed)), false
 		case count[d] == 1:
 			out = append(out, fmt.Sprintf("%s moves %s.", name, speed))
+		case len(rivals) == 0: // each over a path of its own
+			out = append(out, fmt.Sprintf("%s moves most: %s.", name, speed))
 		case rivals[stats.NotEnough] > 0:
 			out, enough = append(out, fmt.Sprintf("Not enough data yet to say which %s is fastest: %s leads, %s, and %s may be as fast.", what, name, speed, unit.Count(rivals[stats.NotEnough], "other"))), false
 		case rivals[stats.Equal] > 0:

@@ -2,6 +2,7 @@ package format
 
 import (
 	"cmp"
+	"strings"
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/advise"
@@ -61,7 +62,18 @@ func Of(s store.Store, path string, commands document.Commands, w Wanted) (Repor
 	return &x, nil
 }
 
-// resume goes on with the measurement of a file.
+// resume goes on with the measurement of a file. Programs that are not those of this machine's
+// search path are to be named again: no file says which programs to start.
 func resume(f *record.File, path string) string {
-	return shell.Line("sshpace", cmp.Or(f.Campaign.Command, "bench"), "--resume", path)
+	line := shell.Line("sshpace", cmp.Or(f.Campaign.Command, "bench"), "--resume", path)
+	versions := map[string]bool{}
+	for _, m := range f.Methods {
+		if strings.HasPrefix(m.Server, "openssh ") {
+			versions[m.Server] = true
+		}
+	}
+	if len(versions) > 1 {
+		line += " --ssh PATH --sshd PATH"
+	}
+	return line
 }

@@ -149,7 +149,7 @@ func more(files []related, shows, floor, limit float64) string {
 	times := max(2, min(most, square(shows/limit)))
 	var lines []string
 	for _, f := range files {
-		if line := resume(f.File, f.path) + " " + document.Longer(f.Campaign, times); !slices.Contains(lines, line) {
+		if line := resume(f.File, f.path) + " " + document.Longer(f.File, times); !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}
 	}
@@ -158,14 +158,14 @@ func more(files []related, shows, floor, limit float64) string {
 
 func square(v float64) float64 { return v * v }
 
-// Commands lead on from a result, which the user named: by its path, or by its host. Options
-// lead ssh to the host.
+// Commands lead on from a result, which the user named: by its path, by its host, or not at all.
+// Options lead ssh to the host.
 func Commands(named, path, newest, policy string, options ...string) document.Commands {
 	line := func(command string, more ...string) string {
 		return shell.Line(slices.Concat([]string{"sshpace", command}, options, more)...)
 	}
 	var of []string
-	if path != newest {
+	if named != "" && path != newest {
 		of = append(of, named)
 	}
 	if policy != "modern" {
