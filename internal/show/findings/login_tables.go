@@ -31,7 +31,7 @@ func (r *Login) Document(f *record.File, all bool) *document.Document {
 	}
 	for _, c := range r.Results {
 		if c.Failure != "" {
-			d.Doubts = append(d.Doubts, document.Doubt{Text: termsafe.Line(fmt.Sprintf("%s %s failed: %s", c.Factor, c.Level, c.Failure))})
+			d.Doubts = append(d.Doubts, document.Doubt{Text: termsafe.Line(fmt.Sprintf("%s failed: %s", strings.TrimSpace(c.Factor+" "+c.Level), c.Failure))})
 		}
 	}
 	for _, text := range r.precision() {
