@@ -36,7 +36,7 @@ func (a *Advice) Text(out io.Writer) {
 	a.comment(out, strings.Join(answer.Says, " "))
 	t := text.Table{Columns: make([]text.Column, 2)}
 	for _, s := range answer.Further() {
-		if !a.Written {
+		if !a.Written && !a.Brief {
 			t.Rows = append(t.Rows, []string{"#   " + s.What, s.Copy})
 		}
 	}
