@@ -17,7 +17,7 @@ import (
 const rules = `
 base/alg: base/fault
 base/fault:
-base/host:
+base/host: base/wildcard
 base/sched:
 base/shell:
 base/stats:
@@ -57,7 +57,7 @@ ssh/wire: base/alg ssh/oldserver ssh/openssh ssh/transport
 bench/advise: base/alg base/fault base/stats bench/rank record sys/file
 bench/apply: base/alg base/fault base/shell base/termsafe base/unit bench/advise bench/loopback bench/rank record ssh/conf ssh/openssh ssh/route sys/file sys/safedir
 bench/benchtest: base/alg base/unit bench/lab bench/plan bench/rank record show/document
-bench/campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live show/report ssh/openssh sys/terminal
+bench/campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live ssh/openssh sys/terminal
 bench/compare: base/alg base/fault base/shell base/stats base/unit bench/rank record record/store
 bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats base/unit base/wildcard bench/hostkeys bench/latency bench/limits bench/login bench/loopback bench/testbed record ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
 bench/drive: base/alg base/sched base/text base/unit bench/flow bench/lab bench/loopback bench/plan record ssh/openssh sys/proc sys/safedir
@@ -86,7 +86,7 @@ fleet/hostset: base/host base/wildcard
 fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildcard fleet fleet/hostset sys/file sys/safedir sys/terminal
 fleet/remotesh: base/shell
 fleet/sudo: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet fleet/remotesh sys/terminal
-show/document: base/alg base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/model bench/rank record
+show/document: base/alg base/shell base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/rank record
 show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
 show/format: base/fault base/shell base/termsafe base/text base/unit bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
 show/live: base/termsafe base/text bench/advise bench/plan bench/rank record show/document sys/terminal

@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/apply"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/prove"
@@ -17,6 +17,7 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/findings"
+	"sshpace/internal/show/format"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -132,7 +133,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) er
 			return err
 		}
 		fmt.Fprintf(sys.Stderr, "advice from %s\n", path)
-		if err := f.show(sys, advised, args); err != nil {
+		if err := f.show(sys, advised, args, path); err != nil {
 			return err
 		}
 		return f.carryOut(ctx, drain, sys, advised)
@@ -149,8 +150,9 @@ func (f adviseFlags) result(sys System, args []string) (string, error) {
 }
 
 // show prints the advice.
-func (f adviseFlags) show(sys System, a *apply.Advised, args []string) error {
-	view := findings.Advice{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer(), Command: shell.Line(append([]string{"sshpace", "advise"}, args...)...)}
+func (f adviseFlags) show(sys System, a *apply.Advised, args []string, path string) error {
+	view := findings.Advice{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer()}
+	view.Commands = format.Commands(strings.Join(args, ""), path, "", f.policy, f.connection.Options()...)
 	view.Brief, view.Written = f.prove && f.write == "", f.write != ""
 	view.Server = f.strict || f.write == "server" || f.write == "both"
 	if f.json && f.prove { // which is all that is printed

@@ -20,7 +20,6 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/sys/safedir"
-	"sshpace/internal/sys/terminal"
 )
 
 // benchFlags are the flags of `sshpace bench`.
@@ -137,16 +136,14 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 	if err != nil {
 		return err
 	}
-	view := terminal.NewScreen(sys.Stderr, sys.Getenv)
-	sys.Stderr = view
-	drain, ctx, stop := interruptsSaying(ctx, view, sys, finishing)
+	drain, ctx, stop := interrupts(ctx, sys)
 	defer stop()
 	// A reader that is gone, as of `2>&1 | head`, must not kill a measurement: with
 	// the signal caught, writing to it is an error (os/signal).
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	defer signal.Stop(gone)
-	p := f.params(sys, view)
+	p := f.params(sys)
 	return interrupted(drain, withTestbed(drain, sys, safedir.WorkdirParams{}, testbed.Params{
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.Engine(f.engine), Server: record.ServerKind(f.server), Data: f.data, Connect: time.Duration(f.connect),
 		Destination: destination, Route: f.connection.params(sys),
@@ -169,7 +166,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 }
 
 // params are what the flags say of a measurement.
-func (f *benchFlags) params(sys System, view *terminal.Screen) campaign.Params {
+func (f *benchFlags) params(sys System) campaign.Params {
 	c := record.Campaign{
 		Command: "bench", Tool: toolVersion(), Seed: f.seed, Directions: f.directions(), Data: f.data, Policy: f.policy,
 		All: f.all, BudgetNS: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds,
@@ -181,6 +178,6 @@ func (f *benchFlags) params(sys System, view *terminal.Screen) campaign.Params {
 	}
 	return campaign.Params{
 		Campaign: c, Selection: f.selection(), Connections: f.connections, Preset: len(f.ciphers) > 0 || f.policy != "", Helper: helper,
-		Output: f.output(sys, view, "bench", f.connection),
+		Output: f.output(sys, "bench", f.endFlags.options()),
 	}
 }

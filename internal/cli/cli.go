@@ -46,6 +46,9 @@ type System struct {
 	Signals proc.Signals
 }
 
+// screen is standard error, on which something may be drawn.
+func (sys System) screen() *terminal.Screen { return terminal.NewScreen(sys.Stderr, sys.Getenv) }
+
 // Error is an error for people.
 type Error = fault.Error
 
@@ -70,8 +73,9 @@ func Main(ctx context.Context, sys System, args []string) int {
 			return exit
 		}
 	}
-	out := terminal.NewOutput(sys.Stdout)
-	sys.Stdout = out
+	screen := terminal.NewScreen(sys.Stderr, sys.Getenv)
+	out := terminal.NewOutput(sys.Stdout, screen)
+	sys.Stdout, sys.Stderr = out, screen
 	ctx, sys.Signals = sys.Signals.Until(ctx)
 	err := out.Verdict(runLine(ctx, sys, mode, args))
 	if s := proc.CaughtBy(ctx); s != nil {

@@ -72,7 +72,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 		return &Error{Err: err, Hint: "name files and directories that can be read", Code: ExitUsage}
 	}
 	for _, name := range left {
-		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s is no file, directory or link, and left out\n", oneLine(name))
+		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s skipped: it is no file, directory or link\n", oneLine(name))
 	}
 	up := copy.Upload{Options: f.options(), Dest: dest, Sources: sources.Of}
 	f.dialogue = up.Dialogue

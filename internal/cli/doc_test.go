@@ -80,7 +80,7 @@ func patient(command string) string {
 	return "{ " + command + " || { " + longer + "; }; }"
 }
 
-// examples is a script of a chapter's examples, run in the home folder of the prelude.
+// examples is a script of a chapter's examples, run in the home directory of the prelude.
 func examples(chapter, home string) string {
 	var script strings.Builder
 	for line := range strings.Lines(chapter) {

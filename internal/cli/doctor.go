@@ -3,9 +3,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -22,9 +24,11 @@ import (
 // doctorFlags are the flags of `sshpace doctor`.
 type doctorFlags struct {
 	endFlags
-	only              []string
-	json, list, quiet bool
-	all               bool
+	foundFlags
+	length      roundFlags
+	only        []string
+	list, quiet bool
+	all         bool
 }
 
 func newDoctorCommand(sys System) *cobra.Command {
@@ -35,10 +39,12 @@ func newDoctorCommand(sys System) *cobra.Command {
 	})
 	cmd.Flags().StringArrayVar(&f.only, "only", nil, "only these checks: names or globs; repeatable")
 	cmd.Flags().BoolVar(&f.list, "list", false, "print the names of the checks and log in nowhere")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	f.length.register(cmd.Flags(), 0)
+	cmd.Flags().Lookup("rounds").Usage = "rounds of one login each (default 3 with a host, else 5)"
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	cmd.Flags().BoolVar(&f.all, "all", false, "show all problems in full, even if they do not fit on one screen")
-	f.register(cmd.Flags(), patience)
+	f.endFlags.register(cmd.Flags(), patience)
+	f.foundFlags.register(cmd.Flags())
 	f.connection.register(cmd.Flags())
 	completeMeasurement(cmd, sys, &f.endFlags)
 	return cmd
@@ -51,17 +57,21 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) er
 		for _, c := range doctor.Checks {
 			items = append(items, campaign.Item{Name: c.Name, About: c.About})
 		}
-		return campaign.List(sys.output(f.json), items)
+		return campaign.List(sys.output(f.JSON), items)
 	}
 	if len(checks) == 0 {
 		return usageError("sshpace doctor --list names the checks", "unknown check %q", strings.Join(f.only, ","))
+	}
+	rounds, err := f.length.of(0)
+	if err := cmp.Or(err, f.Check()); err != nil {
+		return err
 	}
 	drain, _, stop := interrupts(ctx, sys)
 	defer stop()
 	return interrupted(drain, withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
 		patient, facts, err := doctor.Open(drain, doctor.Params{
-			SSH: f.ssh, SSHD: f.sshd, Connect: time.Duration(f.connect), Host: strings.Join(args, ""), Route: f.connection.params(sys), Dir: dir, Helper: helper,
-			Progress: progress(sys, f.quiet, "%s\n"),
+			SSH: f.ssh, SSHD: f.sshd, Connect: time.Duration(f.connect), Host: strings.Join(args, ""), Route: f.connection.params(sys), Dir: dir, Helper: helper, Logins: rounds,
+			Progress: progress(sys, f.quiet, ""),
 		})
 		if err != nil {
 			return err
@@ -80,18 +90,12 @@ func (f doctorFlags) examine(drain context.Context, sys System, patient *doctor.
 	if failed == nil && !r.Complete && len(r.Findings) == 0 {
 		return withHint(fmt.Errorf("%s: the login failed, and these checks do not say why", facts.Label), "leave --only out")
 	}
-	if err := f.show(sys, r); err != nil || failed != nil {
+	text := func(w io.Writer) error { return r.Text(w, terminal.Width(w, sys.Getenv), f.all) }
+	if err := f.show(sys, text, r.JSON); err != nil || failed != nil {
 		return errors.Join(err, failed)
 	}
 	if doctor.Faults(r.Findings) {
 		return fault.Exit(ExitFound)
 	}
 	return nil
-}
-
-func (f doctorFlags) show(sys System, r *findings.Diagnosis) error {
-	if f.json {
-		return r.JSON(sys.Stdout)
-	}
-	return r.Text(sys.Stdout, terminal.Width(sys.Stdout, sys.Getenv), f.all)
 }

@@ -39,7 +39,7 @@ func dashed(name, letters string) string {
 func flagHint(cmd *cobra.Command, err error) string {
 	see := "see " + cmd.CommandPath() + " --help"
 	if bad, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		return "write it as --" + bad.GetFlag().Name + flagValue(bad.GetFlag())
+		return "write it as --" + bad.GetFlag().Name + flagValue(bad.GetFlag()) + ": " + meaning(bad.GetFlag())
 	}
 	bad, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {

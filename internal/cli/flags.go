@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,11 +118,11 @@ const patience = 10 * time.Second
 const maxRepeats = 1_000_000
 
 // progress tells on standard error what is being done, unless that is to be quiet.
-func progress(sys System, quiet bool, format string) func(what string) {
+func progress(sys System, quiet bool, before string) func(what string) {
 	if quiet {
 		return func(string) {}
 	}
-	return func(what string) { fmt.Fprintf(sys.Stderr, format, oneLine(what)) }
+	return func(what string) { sys.screen().Tell(before + oneLine(what)) }
 }
 
 // given is what flags of these names say where they were given.

@@ -14,7 +14,7 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// start runs sshpace in a folder of its own.
+// start runs sshpace in a directory of its own.
 func start(t *testing.T, dir string, argv ...string) (cmd *exec.Cmd, errs *bytes.Buffer) {
 	t.Helper()
 	cmd, errs = exec.Command(argv[0], argv[1:]...), &bytes.Buffer{}
@@ -47,7 +47,7 @@ func codeOf(cmd *exec.Cmd) int {
 	return status.ExitStatus()
 }
 
-// keptIn is the private folder below parent that a keeper of the process watches
+// keptIn is the private directory below parent that a keeper of the process watches
 // over; "" if there is none.
 func keptIn(parent string, pid int) string {
 	for keeper, p := range processes() {
@@ -120,24 +120,24 @@ func TestModesKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cmd, _ := start(t, dir, sshpaceProgram(t), "transfer", "--only", "scp", "--rounds", "100", "--size", "1M", "--dir", dir, "--out", "a.jsonl")
-	var folder string
+	var directory string
 	waittest.Until(t, "a file to send", func() bool {
-		folder = keptIn(dir, cmd.Process.Pid)
-		made, _ := filepath.Glob(folder + "/payload.*")
-		return folder != "" && len(made) > 0
+		directory = keptIn(dir, cmd.Process.Pid)
+		made, _ := filepath.Glob(directory + "/payload.*")
+		return directory != "" && len(made) > 0
 	})
 	for keeper, p := range processes() {
-		if words := strings.Fields(p.args); len(words) == 4 && words[2] == "keep" && words[3] == folder {
+		if words := strings.Fields(p.args); len(words) == 4 && words[2] == "keep" && words[3] == directory {
 			_ = syscall.Kill(keeper, syscall.SIGKILL)
 		}
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	if _, err := os.Stat(folder); err != nil {
+	if _, err := os.Stat(directory); err != nil {
 		t.Fatalf("somebody was left to remove it: %v", err)
 	}
 	out, err := sshpace(t, []string{"HOME=" + dir}, "transfer", "--only", "pipe", "--rounds", "1", "--rate", "8MB/s", "--size", "1M", "--dir", dir, "--out", filepath.Join(dir, "b.jsonl"))
-	if !strings.Contains(string(out), "removed what a killed run had left behind: "+folder) {
+	if !strings.Contains(string(out), "removed what a killed run had left behind: "+directory) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if left, _ := filepath.Glob(dir + "/sshpace-run-*"); len(left) > 0 {

@@ -90,10 +90,10 @@ func TestFlagsMeanOneThing(t *testing.T) {
 
 // expected are flags that commands have, whatever else they have.
 var expected = []struct{ commands, flags string }{
-	{"bench, transfer, programs, login, limits, advise, known-hosts bench", "budget, rounds, quiet, json"},
+	{"bench, transfer, programs, login, limits, doctor, advise, known-hosts bench", "budget, rounds, quiet, json"},
 	{"latency", "budget, count, quiet, json"},
 	{"bench, transfer, programs, login, limits, doctor, run, copy, fetch", "list, quiet, json"},
-	{"bench, transfer, programs, login, limits, report, compare, import, known-hosts pin", "out"},
+	{"bench, transfer, programs, login, latency, limits, doctor, report, compare, import, known-hosts pin, known-hosts bench", "out"},
 	{"transfer, programs, login, latency, limits, doctor, advise, report, compare", "only"},
 	{"run, copy, fetch", "dir, rate, hosts, exclude, fanout"},
 	{"bench, transfer, login, latency, doctor, advise, config, run, copy, fetch", "config, option, port, login, identity, jump, ipv4, ipv6"},

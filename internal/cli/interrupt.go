@@ -5,7 +5,6 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/sys/proc"
-	"sshpace/internal/sys/terminal"
 )
 
 // finishing is said at the first signal, where nothing better is known.
@@ -15,13 +14,12 @@ const finishing = "finishing what is running; press Ctrl-C again to stop at once
 // that end a command, hard with the second. What prepares for something, or takes too
 // long to wait for, is under drain.
 func interrupts(parent context.Context, sys System) (drain, hard context.Context, stop func()) {
-	return interruptsSaying(parent, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, finishing)
+	return interruptsSaying(parent, sys, finishing)
 }
 
-// interruptsSaying is interrupts with a text of its own for the first signal, on
-// a screen on which something may be drawn meanwhile.
-func interruptsSaying(parent context.Context, view *terminal.Screen, sys System, text string) (drain, hard context.Context, stop func()) {
-	return sys.Signals.Interrupts(parent, func() { view.Notice("sshpace: " + text) })
+// interruptsSaying is interrupts with a text of its own for the first signal.
+func interruptsSaying(parent context.Context, sys System, text string) (drain, hard context.Context, stop func()) {
+	return sys.Signals.Interrupts(parent, func() { sys.screen().Notice("sshpace: " + text) })
 }
 
 // interrupted turns err into the exit code of the signal that ended ctx, if one

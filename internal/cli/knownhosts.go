@@ -34,7 +34,7 @@ func (f *knownHostsFiles) register(flags *pflag.FlagSet) {
 func (f knownHostsFiles) open(sys System) (*index.Index, error) {
 	files := []string(f)
 	if len(files) == 0 {
-		own, err := sshFolder(sys, "known_hosts")
+		own, err := sshPath(sys, "known_hosts")
 		if err != nil {
 			return nil, err
 		}
@@ -52,8 +52,8 @@ func (f knownHostsFiles) open(sys System) (*index.Index, error) {
 	return x, nil
 }
 
-// sshFolder is a name in the user's ~/.ssh.
-func sshFolder(sys System, name string) (string, error) {
+// sshPath is a name in the user's ~/.ssh.
+func sshPath(sys System, name string) (string, error) {
 	home := sys.Getenv("HOME")
 	if home == "" {
 		return "", usageError("set HOME, or name all files by flags", "no home directory")

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -15,10 +17,10 @@ import (
 
 // knownHostsBenchFlags are the flags of `sshpace known-hosts bench`.
 type knownHostsBenchFlags struct {
+	foundFlags
 	files  knownHostsFiles
 	length roundFlags
 	ssh    string
-	json   bool
 	quiet  bool
 }
 
@@ -35,13 +37,13 @@ func newKnownHostsBenchCommand(sys System) *cobra.Command {
 	f.length.register(cmd.Flags(), measured.DefaultRounds)
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	cmd.Flags().StringVar(&f.ssh, "ssh", "", "path of ssh")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print the numbers as JSON")
+	f.register(cmd.Flags())
 	return cmd
 }
 
 func runKnownHostsBench(ctx context.Context, sys System, f knownHostsBenchFlags) (err error) {
 	rounds, err := f.length.of(1)
-	if err != nil {
+	if err = cmp.Or(err, f.Check()); err != nil {
 		return err
 	}
 	if len(f.files) > 1 {
@@ -66,9 +68,8 @@ func runKnownHostsBench(ctx context.Context, sys System, f knownHostsBenchFlags)
 		if err != nil {
 			return withHint(err, "see whether this ssh works at all: "+shell.Word(client.Path)+" -V")
 		}
-		if f.json {
-			return findings.CostJSON(sys.Stdout, cost, client.Version)
-		}
-		return findings.Cost(sys.Stdout, cost, client.Version)
+		return f.show(sys,
+			func(w io.Writer) error { return findings.Cost(w, cost, client.Version) },
+			func(w io.Writer) error { return findings.CostJSON(w, cost, client.Version) })
 	}))
 }

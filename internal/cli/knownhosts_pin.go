@@ -48,7 +48,7 @@ func runPin(sys System, f pinFlags, name string) error {
 		return err
 	}
 	if f.dir == "" {
-		if f.dir, err = sshFolder(sys, "known_hosts.pins"); err != nil {
+		if f.dir, err = sshPath(sys, "known_hosts.pins"); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func (f *pinFlags) index(sys System) (*index.Index, error) {
 	if len(f.files) > 0 {
 		return f.files.open(sys)
 	}
-	own, err := sshFolder(sys, "known_hosts")
+	own, err := sshPath(sys, "known_hosts")
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 		return interrupted(ctx, err)
 	}
 	if f.dir == "" {
-		if f.dir, err = sshFolder(sys, "known_hosts.d"); err != nil {
+		if f.dir, err = sshPath(sys, "known_hosts.d"); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -26,7 +27,8 @@ type latencyFlags struct {
 	count             int
 	only              []string
 	load              string
-	json, quiet       bool
+	quiet             bool
+	foundFlags
 }
 
 func newLatencyCommand(sys System) *cobra.Command {
@@ -46,7 +48,7 @@ func newLatencyCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
 	flags.Var(&f.connect, "connect-timeout", "time allowed for connection and login")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, only the summary")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object")
+	f.register(flags)
 	f.connection.register(flags)
 	completeHosts(cmd, sys, &f.connection)
 	return cmd
@@ -63,7 +65,7 @@ func runLatency(ctx context.Context, sys System, f latencyFlags, host string) er
 	if err != nil {
 		return err
 	}
-	drain, _, stop := interruptsSaying(ctx, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, "waiting for the last bytes; press Ctrl-C again to stop at once")
+	drain, _, stop := interruptsSaying(ctx, sys, "waiting for the last bytes; press Ctrl-C again to stop at once")
 	defer stop()
 	client := latency.Client{Connect: time.Duration(f.connect)}
 	if client.SSH, err = openssh.FindClient(drain, f.ssh); err != nil {
@@ -72,7 +74,7 @@ func runLatency(ctx context.Context, sys System, f latencyFlags, host string) er
 	if client.Destination, err = route.ThroughJumps(drain, f.connection.params(sys), client.SSH, d, client.Connect); err != nil {
 		return interrupted(drain, err)
 	}
-	s, err := client.OpenAll(drain, splitLists(f.only), f.load, progress(sys, f.quiet, "%s\n"))
+	s, err := client.OpenAll(drain, splitLists(f.only), f.load, progress(sys, f.quiet, ""))
 	if err != nil {
 		return interrupted(drain, client.Explain(err))
 	}
@@ -85,21 +87,16 @@ func (f latencyFlags) run(ctx context.Context, sys System, client *latency.Clien
 	if len(s.Names()) == 0 {
 		return usageError("leave --only out, or name pty or pipe", "there is nothing to measure: %s", strings.Join(s.Notes, "; "))
 	}
-	lines := sys.Stdout
-	if f.json || f.quiet {
-		lines = io.Discard
+	view := sys.screen()
+	if f.quiet {
+		view = terminal.NewScreen(io.Discard, sys.Getenv)
 	}
-	live := findings.NewLiveLatency(lines, s.Names())
+	live := findings.NewLiveLatency(view, s.Names(), "press Ctrl-C for the summary")
 	result, failed := s.Run(ctx, time.Duration(f.interval), f.count, live.Add)
-	if err := live.Rest(); err != nil {
-		return err
-	}
+	live.Rest()
 	report := findings.LatencyOf(client, s, time.Duration(f.interval), result)
-	show := func(w io.Writer) error { return report.Text(w, terminal.Width(w, sys.Getenv)) }
-	if f.json {
-		show = report.JSON
-	}
-	return errors.Join(show(sys.Stdout), client.Explain(failed))
+	text := func(w io.Writer) error { return report.Text(w, terminal.Width(w, sys.Getenv)) }
+	return errors.Join(f.show(sys, text, report.JSON), client.Explain(failed))
 }
 
 func (f latencyFlags) check() error {
@@ -108,5 +105,5 @@ func (f latencyFlags) check() error {
 			return usageError("write --interval "+identity+"; -i names a key file, as with ssh", "-i %s: there is no such key file", identity)
 		}
 	}
-	return latency.Check(time.Duration(f.interval), f.load, splitLists(f.only))
+	return cmp.Or(latency.Check(time.Duration(f.interval), f.load, splitLists(f.only)), f.Check())
 }

@@ -66,7 +66,7 @@ func runLimits(ctx context.Context, sys System, f limitFlags) error {
 	return interrupted(drain, campaign.Machine(drain, campaign.MachineParams{
 		Limits: limits.Options{
 			Only: f.only, Rounds: rounds, DiskDir: f.dir, DiskBytes: unit.Bytes(f.size),
-			Progress: progress(sys, f.quiet, "measuring %s\n"),
+			Progress: progress(sys, f.quiet, "measuring "),
 		},
 		OpenSSL: f.openssl, Tool: toolVersion(), Out: f.out,
 		Output: sys.output(f.json),

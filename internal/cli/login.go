@@ -68,7 +68,7 @@ func runLogin(ctx context.Context, sys System, f *loginFlags, flags *pflag.FlagS
 	p := campaign.LoginParams{
 		Native: f.engine == "native", Kex: f.kex, Factors: f.only, Full: f.full,
 		Plan: login.Plan{Rounds: rounds, Seed: cmp.Or(f.seed, rand.Uint64N(1<<53)), List: f.list},
-		Tool: toolVersion(), Out: f.out, Output: f.output(sys, nil, "login", f.connection),
+		Tool: toolVersion(), Out: f.out, Output: f.output(sys, "login", f.endFlags.options()),
 	}
 	if err := p.Check(); err != nil {
 		return err

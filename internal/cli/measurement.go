@@ -18,7 +18,6 @@ import (
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/fleet"
 	"sshpace/internal/record"
-	"sshpace/internal/sys/terminal"
 )
 
 // endFlags say which programs are at the two ends of a connection, and how they get to
@@ -52,11 +51,24 @@ func (f *resultFlags) register(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: a random one)")
 }
 
-// output is where a measurement shows what it does; command is what goes on with it.
-func (f *resultFlags) output(sys System, view *terminal.Screen, command string, c connectionFlags) campaign.Output {
+// options are the flags that say the same of both ends.
+func (f *endFlags) options() []string {
+	out := f.connection.Options()
+	for _, end := range []struct{ flag, path string }{{"--ssh", f.ssh}, {"--sshd", f.sshd}} {
+		if end.path != "" {
+			out = append(out, end.flag, end.path)
+		}
+	}
+	return out
+}
+
+// output is where a measurement shows what it does; command, with these options, is what goes on
+// with it.
+func (f *resultFlags) output(sys System, command string, options []string) campaign.Output {
 	o := sys.output(f.json)
-	o.Screen, o.Quiet = view, f.quiet
-	o.GoOn = "sshpace " + command + " " + shell.Line(append(c.Options(), "--resume")...) + " "
+	o.Quiet = f.quiet
+	o.Options = options
+	o.GoOn = "sshpace " + command + " " + shell.Line(append(slices.Clone(options), "--resume")...) + " "
 	return o
 }
 

@@ -12,7 +12,6 @@ import (
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
-	"sshpace/internal/sys/terminal"
 )
 
 // methodFlags are the flags that transfer and programs have in common: both move bytes in
@@ -58,10 +57,10 @@ func (m *methodFlags) adopted(command string, flags *pflag.FlagSet, args *[]stri
 }
 
 // params are how methods are measured, as far as flags say it.
-func (m *methodFlags) params(sys System, view *terminal.Screen, flags *pflag.FlagSet, command string, file *store.File) (campaign.MethodParams, error) {
+func (m *methodFlags) params(sys System, flags *pflag.FlagSet, command string, file *store.File) (campaign.MethodParams, error) {
 	p := campaign.MethodParams{
 		Campaign: record.Campaign{Command: command, Tool: toolVersion(), Directions: m.directions(), Data: m.data, Policy: m.policy, Asked: given(flags, asking)},
-		Turns:    transfer.Turns{Seed: m.seed, List: m.list, Size: int64(m.size)}, File: file, Out: m.out, Output: m.output(sys, view, command, m.connection),
+		Turns:    transfer.Turns{Seed: m.seed, List: m.list, Size: int64(m.size)}, File: file, Out: m.out, Output: m.output(sys, command, m.endFlags.options()),
 	}
 	rounds, err := m.of(1)
 	p.Turns.Rounds = rounds

@@ -176,7 +176,7 @@ var synonyms = []struct{ line, same string }{
 	{"compare --normalize aes128-gcm run.jsonl again.jsonl", "compare --normalize aes128-gcm@openssh.com run.jsonl again.jsonl"},
 }
 
-// desk is a folder with what the command lines name.
+// desk is a directory with what the command lines name.
 func desk(t *testing.T) {
 	t.Helper()
 	run, err := os.ReadFile("testdata/recorded/before.jsonl")

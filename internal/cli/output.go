@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sshpace/internal/show/format"
 )
@@ -32,6 +34,18 @@ func (o *outputFlags) add(cmd *cobra.Command, classic bool) {
 	}
 	complete("only", tables+", "+charts)
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(o.Names, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// foundFlags say where that goes which a command found and keeps no records of.
+type foundFlags struct{ format.Found }
+
+func (f *foundFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Out, "out", "", "file for the result as JSON, besides what is printed")
+	flags.BoolVar(&f.JSON, "json", false, "print one JSON object")
+}
+
+func (f *foundFlags) show(sys System, text, json func(io.Writer) error) error {
+	return f.Show(sys.Stdout, sys.Stderr, text, json)
 }
 
 // splitLists are the words of flags that may each hold several.

@@ -10,7 +10,7 @@ import (
 // inMemory is where files are in memory, where there is such a place.
 var inMemory = safedir.WorkdirParams{InMemory: true}
 
-// withDir has use do its work with a private folder of this run, which is removed even if
+// withDir has use do its work with a private directory of this run, which is removed even if
 // sshpace is killed.
 func withDir(sys System, p safedir.WorkdirParams, use func(*safedir.Workdir) error) error {
 	p.Getenv, p.Keeper = sys.Getenv, helper("keep")

@@ -22,7 +22,6 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/safedir"
-	"sshpace/internal/sys/terminal"
 )
 
 func newProgramsCommand(sys System) *cobra.Command {
@@ -62,11 +61,9 @@ func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *metho
 	if err != nil {
 		return withHint(err, "add the user to /etc/passwd: servers look it up there")
 	}
-	view := terminal.NewScreen(sys.Stderr, sys.Getenv)
-	sys.Stderr = view
-	drain, ctx, stop := interruptsSaying(ctx, view, sys, finishing)
+	drain, ctx, stop := interrupts(ctx, sys)
 	defer stop()
-	p, err := f.params(sys, view, flags, "programs", file)
+	p, err := f.params(sys, flags, "programs", file)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (f adviseFlags) measure(ctx, drain context.Context, sys System, a *apply.Ad
 	}
 	r := prove.Request{
 		Advice: a.Advice, Directions: a.Ranking.Campaign.Directions, Rounds: rounds, Modes: f.modes, Size: unit.Bytes(f.size), Out: sys.Stdout, JSON: f.json,
-		Progress: progress(sys, f.quiet, "%s\n"),
+		Progress: progress(sys, f.quiet, ""),
 		Bed: testbed.Params{
 			SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect),
 			Route: f.connection.params(sys), Helper: helper, Everything: true,

@@ -272,8 +272,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 
 	untune := fleet.Tune(sys.Getenv, t.command)
 	defer untune()
-	view := terminal.NewScreen(sys.Stderr, sys.Getenv)
-	drain, hard, stop := interruptsSaying(ctx, view, sys, "stopping, and ending what still runs; press Ctrl-C again to leave it")
+	drain, hard, stop := interruptsSaying(ctx, sys, "stopping, and ending what still runs; press Ctrl-C again to leave it")
 	defer stop()
 	if err := output.Confirm(drain, f.pace.limit(sys.Getenv), t.command.Text, t.hosts); err != nil {
 		return interrupted(drain, ignoreCancel(err))
@@ -283,7 +282,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 		return interrupted(drain, ignoreCancel(err))
 	}
 	f.view.Confirm = f.pace.question(drain)
-	sink, err := f.view.Sink(output.Streams{Out: sys.Stdout, Err: sys.Stderr, Screen: view, Getenv: sys.Getenv}, t.hosts)
+	sink, err := f.view.Sink(output.Streams{Out: sys.Stdout, Err: sys.Stderr, Screen: sys.screen(), Getenv: sys.Getenv}, t.hosts)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func setupServers(env *testscript.Env) error {
 	return nil
 }
 
-// checkLeftovers fails a script that leaves a process or a private folder of
+// checkLeftovers fails a script that leaves a process or a private directory of
 // sshpace behind. It runs last, when the script's own servers are gone.
 func checkLeftovers(env *testscript.Env) {
 	var left []string
@@ -200,7 +200,7 @@ func hostKeyOf(ts *testscript.TestScript, port string) string {
 }
 
 // inHome is the command line of a server that looks for authorized_keys in the
-// home folder of the account: it sees a private one, mounted in its place.
+// home directory of the account: it sees a private one, mounted in its place.
 func inHome(ts *testscript.TestScript, argv ...string) *exec.Cmd {
 	me, err := user.Current()
 	ts.Check(err)
@@ -391,7 +391,7 @@ func slay(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // descends reports whether a process was started, by whatever way, by an sshpace
-// that runs in the folder of this script: other scripts run at the same time.
+// that runs in the directory of this script: other scripts run at the same time.
 func descends(pid int, dir string) bool {
 	for pid > 1 {
 		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))

@@ -22,7 +22,7 @@ import (
 )
 
 // sideBySide calls another program and our mode of it with the same arguments, each in
-// a folder of its own that holds the same files.
+// a directory of its own that holds the same files.
 type sideBySide struct {
 	original string // path of the program
 	name     string // of our mode
@@ -52,7 +52,7 @@ const limitWord = "$LIMIT"
 type answer struct {
 	Stdout, Stderr string
 	Code           int
-	Files          map[string]string // below the folder, with their modes where they are remote
+	Files          map[string]string // below the directory, with their modes where they are remote
 }
 
 // words cuts arguments.
@@ -102,7 +102,7 @@ func (s *sideBySide) run(t *testing.T, program string, c call) answer {
 	return answer{s.normal(clean(out.String())), sortedLines(s.normal(clean(errs.String()))), cmd.ProcessState.ExitCode(), tree(t, dir, clean)}
 }
 
-// tree is every file below a folder with its content.
+// tree is every file below a directory with its content.
 func tree(t *testing.T, dir string, clean func(string) string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -119,7 +119,7 @@ func tree(t *testing.T, dir string, clean func(string) string) map[string]string
 		case err != nil:
 			return err
 		case d.IsDir():
-			files[rel] = "folder"
+			files[rel] = "directory"
 		case strings.HasPrefix(rel, "dest"): // what was copied has modes, too
 			text, err := os.ReadFile(at)
 			files[rel] = fmt.Sprintf("%s %s", info.Mode(), text)

@@ -14,10 +14,10 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// withTestbed makes a private folder, and client and server ready in it, has use do
+// withTestbed makes a private directory, and client and server ready in it, has use do
 // its work, and leaves nothing behind.
-func withTestbed(ctx context.Context, sys System, folder safedir.WorkdirParams, p testbed.Params, use func(*testbed.Testbed) error) error {
-	return withDir(sys, folder, func(dir *safedir.Workdir) error {
+func withTestbed(ctx context.Context, sys System, where safedir.WorkdirParams, p testbed.Params, use func(*testbed.Testbed) error) error {
+	return withDir(sys, where, func(dir *safedir.Workdir) error {
 		p.Dir, p.Helper = dir, helper
 		bed, err := testbed.Open(ctx, p)
 		if err != nil {
@@ -43,5 +43,5 @@ func (c *connectionFlags) destination(args []string) (openssh.Destination, error
 
 // output is where a measurement shows what it does.
 func (sys System) output(asJSON bool) campaign.Output {
-	return campaign.Output{Stdout: sys.Stdout, Stderr: sys.Stderr, JSON: asJSON, Store: store.Of(sys.Getenv)}
+	return campaign.Output{Stdout: sys.Stdout, Stderr: sys.Stderr, Screen: sys.screen(), JSON: asJSON, Store: store.Of(sys.Getenv)}
 }

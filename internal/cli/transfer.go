@@ -19,7 +19,6 @@ import (
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/safedir"
-	"sshpace/internal/sys/terminal"
 )
 
 // transferFlags are the flags of `sshpace transfer`.
@@ -87,11 +86,9 @@ func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *trans
 	if wrong, hint := transfer.Misplaced(modes, count, f.dir, f.there, len(args) > 0); wrong != "" {
 		return usageError(hint, "%s", wrong)
 	}
-	view := terminal.NewScreen(sys.Stderr, sys.Getenv)
-	sys.Stderr = view
-	drain, ctx, stop := interruptsSaying(ctx, view, sys, finishing)
+	drain, ctx, stop := interrupts(ctx, sys)
 	defer stop()
-	p, err := f.params(sys, view, flags, "transfer", file)
+	p, err := f.params(sys, flags, "transfer", file)
 	if err != nil {
 		return err
 	}

@@ -24,21 +24,21 @@ import (
 var oddNames = []string{"a", "b c", "-rf", "--", "new\nline", "\nfirst", "not-utf8-\xff\xfe", "ünï", "'quoted'", `"double"`, "$HOME", "`id`", `back\slash`, "*", "~", "~root", ".hidden", "...", "#x#", "tab\there",
 	" leading", "trailing ", ":colon", "a:b", "%h", "[1-3]", "x.sshpace-0", "\x01\x7f", strings.Repeat("long", 50), "long" + strings.Repeat("y", 251)}
 
-// randomTree makes a folder with all kinds of things.
+// randomTree makes a directory with all kinds of things.
 type randomTree struct {
 	*rand.Rand
-	root    string
-	folders []string
-	files   []string
+	root        string
+	directories []string
+	files       []string
 }
 
 func makeTree(t *testing.T, rng *rand.Rand, root string) *randomTree {
 	t.Helper()
-	r := &randomTree{Rand: rng, root: root, folders: []string{root}}
+	r := &randomTree{Rand: rng, root: root, directories: []string{root}}
 	check(t, os.MkdirAll(root, 0o755))
 	for range 1 + rng.IntN(12) {
 		if at := r.place(); os.Mkdir(at, 0o700) == nil && strings.Count(at, "/") < 20 {
-			r.folders = append(r.folders, at)
+			r.directories = append(r.directories, at)
 		}
 	}
 	for range rng.IntN(40) {
@@ -46,7 +46,7 @@ func makeTree(t *testing.T, rng *rand.Rand, root string) *randomTree {
 	}
 	if rng.IntN(6) == 0 { // as many as are worth a pack
 		for i := range 70 + rng.IntN(60) {
-			at := filepath.Join(r.folders[rng.IntN(len(r.folders))], fmt.Sprint("many", i))
+			at := filepath.Join(r.directories[rng.IntN(len(r.directories))], fmt.Sprint("many", i))
 			check(t, os.WriteFile(at, r.content(rng.IntN(3000)), 0o600))
 			r.files = append(r.files, at)
 		}
@@ -77,7 +77,7 @@ func (r *randomTree) place() string {
 	if r.IntN(3) > 0 {
 		name = fmt.Sprint(name[:min(len(name), 200)], r.IntN(100))
 	}
-	return r.folders[r.IntN(len(r.folders))] + "/" + name
+	return r.directories[r.IntN(len(r.directories))] + "/" + name
 }
 
 func (r *randomTree) content(n int) []byte {
@@ -130,12 +130,12 @@ func (r *randomTree) finish(t *testing.T) {
 		}
 		set(at, mode)
 	}
-	for i := len(r.folders) - 1; i >= 0; i-- {
+	for i := len(r.directories) - 1; i >= 0; i-- {
 		mode := fs.FileMode(r.IntN(0o1000)) | least[true]
 		if r.IntN(6) == 0 {
 			mode |= fs.ModeSticky
 		}
-		set(r.folders[i], mode)
+		set(r.directories[i], mode)
 	}
 }
 
@@ -184,7 +184,7 @@ func seen(t *testing.T, root string) map[string]string {
 
 // documented makes of what rsync gives what copy or fetch are to give: no pipes, no
 // setuid bits of files, and for fetch no special bits at all and no links that lead out of the
-// folder, which is depth folders above the tree.
+// directory, which is depth directories above the tree.
 func documented(all map[string]string, fetch bool, depth int) map[string]string {
 	want := map[string]string{}
 	for name, text := range all {
@@ -205,7 +205,7 @@ func documented(all map[string]string, fetch bool, depth int) map[string]string 
 }
 
 // leadsOut follows a link by its words; what is behind a name and then .. nobody knows.
-func leadsOut(folder, target string, depth int) bool {
+func leadsOut(directory, target string, depth int) bool {
 	if path.IsAbs(target) {
 		return true
 	}
@@ -221,7 +221,7 @@ func leadsOut(folder, target string, depth int) bool {
 		}
 		named = named || w != "" && w != "." && w != ".."
 	}
-	return up > depth+len(split(folder))
+	return up > depth+len(split(directory))
 }
 
 // accounts are kinds of accounts, and whether ours is the SFTP server of sshd itself.
@@ -262,7 +262,7 @@ func TestTreesAsRsync(t *testing.T) {
 			check(t, errors.Join(os.Mkdir(dir+"/ours", 0o755), os.Mkdir(dir+"/theirs", 0o755), os.Mkdir(dir+"/in", 0o755)))
 			remote := "ssh -F " + dirs[0] + "/ssh_config"
 			slash := []string{"", "/"}[rng.IntN(2)]
-			if slash == "" { // what goes into a folder keeps its name
+			if slash == "" { // what goes into a directory keeps its name
 				check(t, os.Mkdir(dir+"/ours/tree", 0o755))
 			}
 			for range 2 {
@@ -298,7 +298,7 @@ func TestTreesAsRsync(t *testing.T) {
 	t.Logf("%d copies as rsync makes them", copies)
 }
 
-// must runs a program in a folder, and returns what it said.
+// must runs a program in a directory, and returns what it said.
 func must(t *testing.T, dir string, want int, program string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(program, args...)
@@ -340,8 +340,8 @@ func TestAccountsForFiles(t *testing.T) {
 	}
 }
 
-// Where another user has prepared the folder of a host, nothing is written, by fetch and by
-// pslurp, whose host cannot name a folder elsewhere either.
+// Where another user has prepared the directory of a host, nothing is written, by fetch and by
+// pslurp, whose host cannot name a directory elsewhere either.
 func TestFetchIntoFolderOfAnother(t *testing.T) {
 	t.Parallel()
 	s := sshtest.StartSshd(t)
@@ -350,16 +350,16 @@ func TestFetchIntoFolderOfAnother(t *testing.T) {
 	ours := base + "/ours"
 	check(t, os.WriteFile(base+"/hosts", []byte("127.0.1.1\n../../theirs/x\n"), 0o600))
 	check(t, errors.Join(os.Mkdir(ours+"/theirs", 0o755), os.Chown(ours+"/theirs", stranger, stranger)))
-	for _, folder := range []string{"127.0.1.1", "127.0.1.1:None"} {
-		check(t, errors.Join(os.Symlink(foreign, ours+"/"+folder), os.Lchown(ours+"/"+folder, stranger, stranger)))
+	for _, directory := range []string{"127.0.1.1", "127.0.1.1:None"} {
+		check(t, errors.Join(os.Symlink(foreign, ours+"/"+directory), os.Lchown(ours+"/"+directory, stranger, stranger)))
 	}
 	must(t, base, 1, "sshpace", "fetch", "-F", "ssh_config", "-w", "127.0.1.1", ":"+base+"/hosts", "ours")
 	must(t, base, 2, "sshpace", "fetch", "-F", "ssh_config", "-w", "127.0.1.1", ":"+base+"/hosts", "ours/theirs/new")
 	must(t, base, 1, "sshpace", "compat", "parallel-slurp", "-x", "-F "+base+"/ssh_config", "-H", "127.0.1.1", "-L", "ours", base+"/hosts", "got")
 	must(t, base, 4, "sshpace", "compat", "parallel-slurp", "-x", "-F "+base+"/ssh_config", "-h", "hosts", "-L", "ours/in/deep", base+"/hosts", "got")
-	for _, folder := range []string{foreign, ours + "/theirs"} {
-		if list, err := os.ReadDir(folder); err != nil || len(list) > 0 {
-			t.Errorf("%s holds %v, %v", folder, list, err)
+	for _, directory := range []string{foreign, ours + "/theirs"} {
+		if list, err := os.ReadDir(directory); err != nil || len(list) > 0 {
+			t.Errorf("%s holds %v, %v", directory, list, err)
 		}
 	}
 }

@@ -33,10 +33,18 @@ func newVersionCommand(sys System) *cobra.Command {
 	cmd := page("version", &cobra.Command{
 		Args: takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			if asJSON {
-				return versionJSON(sys)
+			if !asJSON {
+				return printVersion(sys)
 			}
-			return printVersion(sys)
+			return termsafe.WriteJSON(sys.Stdout, struct {
+				Schema  string   `json:"schema"`
+				Version string   `json:"version"`
+				Go      string   `json:"go"`
+				OS      string   `json:"os"`
+				Arch    string   `json:"arch"`
+				Result  int      `json:"result_format"`
+				Schemas []string `json:"schemas"`
+			}{"sshpace.version/1", toolVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, record.FormatVersion, schemas}, "  ")
 		},
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the schemas of all commands")
@@ -53,17 +61,4 @@ var schemas = []string{
 	"sshpace.advice/1", "sshpace.compare/1", "sshpace.config/1", "sshpace.doctor/1", "sshpace.hosts/1", "sshpace.import/1", "sshpace.known-hosts.bench/1", "sshpace.known-hosts.lint/1", "sshpace.known-hosts.lookup/1", "sshpace.known-hosts.pin/1", "sshpace.known-hosts.split/1",
 	"sshpace.latency/1", "sshpace.limits/1", "sshpace.list/1", "sshpace.login-compare/1", "sshpace.login/1", "sshpace.methods-compare/1", "sshpace.methods/1", "sshpace.plan/1", "sshpace.proof/1", "sshpace.report/1", "sshpace.run/1",
 	"sshpace.version/1",
-}
-
-// versionJSON prints the version for programs.
-func versionJSON(sys System) error {
-	return termsafe.WriteJSON(sys.Stdout, struct {
-		Schema  string   `json:"schema"`
-		Version string   `json:"version"`
-		Go      string   `json:"go"`
-		OS      string   `json:"os"`
-		Arch    string   `json:"arch"`
-		Result  int      `json:"result_format"`
-		Schemas []string `json:"schemas"`
-	}{"sshpace.version/1", toolVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, record.FormatVersion, schemas}, "  ")
 }

@@ -17,12 +17,12 @@ import (
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
-	"sshpace/internal/show/report"
+	"sshpace/internal/show/format"
 )
 
 // MachineParams say which limits of this machine to measure.
 type MachineParams struct {
-	Limits  limits.Options // without DiskDir the file that is read is in the state folder
+	Limits  limits.Options // without DiskDir the file that is read is in the state directory
 	OpenSSL string         // path; "" to search
 	Tool    string         // for the record
 	Out     string         // file; "" for one of our own, - for standard output
@@ -55,17 +55,18 @@ func Machine(ctx context.Context, p MachineParams) error {
 	if err := store.Write(p.Stdout, p.Out, slices.Collect(file.Records())); err != nil {
 		return err
 	}
+	shown := format.Limits(file, p.Store.Typed(p.Out), false, format.Output{})
 	if p.Out == store.StandardOutput { // what is shown goes beside the records
-		return report.Machine(p.Stderr, file, p.JSON)
+		return format.Print(p.Stderr, shown, p.JSON)
 	}
-	if err := report.Machine(p.Stdout, file, p.JSON); err != nil {
+	if err := format.Print(p.Stdout, shown, p.JSON); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Stderr, "\nsaved: %s\n", p.Out)
+	fmt.Fprintf(p.Stderr, "\nsaved: %s\n", p.Store.Shown(p.Out))
 	return nil
 }
 
-// prepare finds what is needed, and makes the folders, before the work whose result
+// prepare finds what is needed, and makes the directories, before the work whose result
 // goes there.
 func (p *MachineParams) prepare(ctx context.Context) error {
 	if p.Out != "" && p.Out != store.StandardOutput {

@@ -105,7 +105,7 @@ func Methods(drain context.Context, p MethodParams, measure func(transfer.Turns,
 	if len(results) == 0 && drain.Err() == nil {
 		return &fault.Error{What: "nothing was measured", Hint: "allow more"}
 	}
-	if err := kept.show(format.Methods(kept.memory, false, format.Output{})); err != nil {
+	if err := kept.show(format.Methods(kept.memory, false, p.GoOn+p.Store.Typed(file.Name()), format.Output{})); err != nil {
 		return err
 	}
 	if drain.Err() == nil && !slices.ContainsFunc(results, func(r compare.MethodResult) bool { return r.Rate.N > 0 }) {
@@ -124,10 +124,8 @@ func (p *MethodParams) told() func(m record.Method, round int) {
 		if round == 0 {
 			line = "trying " + document.MethodLabel(m)
 		}
-		if p.Screen.Width > 0 {
-			_ = p.Screen.Draw(line)
-		} else if round == 0 {
-			fmt.Fprintln(p.Screen, line)
+		if p.Screen.Width > 0 || round == 0 {
+			p.Screen.Tell(line)
 		}
 	}
 }

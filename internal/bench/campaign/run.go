@@ -38,6 +38,7 @@ type Output struct {
 	Quiet          bool             // no progress
 	JSON           bool             // the report
 	GoOn           string           // command line that resumes a file, but for its name
+	Options        []string         // flags that lead ssh to the host
 	Store          store.Store
 }
 
@@ -236,7 +237,7 @@ func (j *Run) report(f *record.File, name string, drain context.Context, runErr 
 		return cmp.Or(runErr, fault.WithHint(fmt.Errorf("%s: %w", name, err), "allow more time, or look at the failures; continue with: "+j.GoOn+name))
 	}
 	newest, _ := j.Store.Newest()
-	commands := format.Commands(name, name, newest, "modern")
+	commands := format.Commands(name, name, newest, "modern", j.Options...)
 	commands.Resume = j.GoOn + shell.Word(name)
 	x := &format.Ranking{Ranking: ranking, Records: f, Options: document.Options{File: name, Shown: j.Store.Shown(name), Commands: commands}}
 	if err := format.Print(j.Stdout, x, j.JSON); err != nil {

@@ -93,7 +93,7 @@ var causes = []struct {
 	{"kex", func(f *Facts) {
 		f.Logins, f.Server, f.Sharing = Logins{}, nil, Sharing{}
 		f.Stuck = &Stuck{During: login.Kex, After: 10 * time.Second, Got: alg.NewSuite("aes128-gcm@openssh.com", "", "mlkem768x25519-sha256"), Others: []string{"mlkem768x25519-sha256", "sntrup761x25519-sha512", "curve25519-sha256"}}
-	}, "(MTU of a tunnel or VPN)no answer for 10s between both version lines and the new keys (mlkem768x25519-sha256)ssh -o KexAlgorithms=-mlkem768x25519-sha256,sntrup761x25519-sha512 -o Ciphers=aes128-gcm@openssh.com -o MACs=hmac-sha2-256 web1"},
+	}, "(MTU of a tunnel or VPN)no answer for 10s between the version lines and the end of the key exchange (mlkem768x25519-sha256)ssh -o KexAlgorithms=-mlkem768x25519-sha256,sntrup761x25519-sha512 -o Ciphers=aes128-gcm@openssh.com -o MACs=hmac-sha2-256 web1"},
 	{"host-key", func(f *Facts) { f.Logins.HostKey = of(1000) }, "VerifyHostKeyDNS"},
 	{"authorized-keys", func(f *Facts) { f.Logins.Query, f.Logins.Entry = of(1200), of(1200) }, "about 2381 ms"},
 	{"authorized-keys", func(f *Facts) {

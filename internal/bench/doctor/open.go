@@ -32,13 +32,14 @@ type Params struct {
 	Route     route.Params
 	Dir       *safedir.Workdir
 	Helper    func(program string) []string // command line of a helper program of ours
+	Logins    sched.Rounds                  // that tell how long one takes; none: a few
 	Progress  func(what string)
 }
 
-// How often a plain login is measured.
-const (
-	hostLogins    = 3
-	privateLogins = 5
+// How often a plain login is measured, unless asked for.
+var (
+	hostLogins    = sched.Rounds{Count: 3}
+	privateLogins = sched.Rounds{Count: 5}
 )
 
 // Open makes a patient ready, and what is known without a login. The caller closes
@@ -85,7 +86,7 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 		facts.Jumps = append(facts.Jumps, jump.Name)
 	}
 	ends := login.Ends{SSH: ssh, Destination: router.ThroughJumps(found, ssh, d, p.Connect), Connect: p.Connect, Dir: p.Dir.Path}
-	return &Patient{Ends: ends, pace: sched.Pace{Apart: openssh.HostPause}, Logins: hostLogins, Progress: p.Progress}, facts, nil
+	return &Patient{Ends: ends, pace: sched.Pace{Apart: openssh.HostPause}, Logins: cmp.Or(p.Logins, hostLogins), Progress: p.Progress}, facts, nil
 }
 
 // configured takes down what the configuration says of the host.
@@ -132,5 +133,5 @@ func openPrivate(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	facts.configured(own.Host)
 	facts.Master = nil // of the real localhost
 	ends := login.Ends{SSH: bed.SSH, Destination: to, Connect: p.Connect, Dir: p.Dir.Path}
-	return &Patient{Ends: ends, Logins: privateLogins, Progress: p.Progress, close: bed.Close}, facts, nil
+	return &Patient{Ends: ends, Logins: cmp.Or(p.Logins, privateLogins), Progress: p.Progress, close: bed.Close}, facts, nil
 }

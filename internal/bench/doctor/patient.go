@@ -19,8 +19,8 @@ import (
 
 // Patient is who logs in, and where.
 type Patient struct {
-	login.Ends     // with the jump hosts on the way
-	Logins     int // how many tell how long one takes
+	login.Ends              // with the jump hosts on the way
+	Logins     sched.Rounds // that tell how long one takes
 	Progress   func(what string)
 
 	close  func() error
@@ -87,9 +87,9 @@ func (p *Patient) ends() *login.Ends {
 func (p *Patient) logins(ctx context.Context) error {
 	var all []*trace
 	ends := p.ends()
-	for i := range p.Logins {
-		p.Progress(fmt.Sprintf("login %d of %d", i+1, p.Logins))
-		l, err := p.login(ctx, ends, ends.Argv(alg.Suite{}, "true"))
+	one := func(round int, argv login.ArgvFunc) error {
+		p.Progress("login: " + p.Logins.Progress(round+1))
+		l, err := p.login(ctx, ends, argv)
 		if l != nil && err != nil && len(all) == 0 {
 			p.facts.Logins.Keys = keys([]*trace{read(l)}) // may be why
 		}
@@ -98,9 +98,14 @@ func (p *Patient) logins(ctx context.Context) error {
 		}
 		all = append(all, read(l))
 		p.facts.Logins = fold(all)
+		return nil
 	}
-	p.facts.Route = routeTo(ctx, p.facts.Logins.Address)
-	return nil
+	plain := []login.ArgvFunc{ends.Argv(alg.Suite{}, "true")}
+	err := sched.Loop[login.ArgvFunc]{Rounds: p.Logins, Due: func(int) []login.ArgvFunc { return plain }, Take: one}.Run(ctx)
+	if err == nil {
+		p.facts.Route = routeTo(ctx, p.facts.Logins.Address)
+	}
+	return err
 }
 
 // login waits until the next login is polite, and makes it.

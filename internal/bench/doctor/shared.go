@@ -63,7 +63,7 @@ func (p *Patient) shared(ctx context.Context) error {
 	p.made++
 	session := ends.SessionCase(master).Argv
 	var took []time.Duration
-	for range p.Logins {
+	for range max(hostLogins.Count, p.Logins.Count) {
 		l, err := ends.Watch(ctx, session)
 		if err != nil {
 			return nil

@@ -77,7 +77,7 @@ var stages = []stage{
 	{
 		check: "kex", about: "a key exchange that waits or hangs: the server, the network, MTU",
 		who: "the server", does: "do its half of the key exchange",
-		suspects: "it is overloaded, or packets are lost on the way", between: "between both version lines and the new keys", theirs: true,
+		suspects: "it is overloaded, or packets are lost on the way", between: "between the version lines and the end of the key exchange", theirs: true,
 		took: exchangeTook, floor: startFloor, hangs: during(login.KexInit, login.Kex, login.NewKeys),
 		tells:  theirLines("it shows how busy the server is", "uptime; ps -eo pcpu,args --sort=-pcpu | head -n 5"),
 		causes: []cause{smallMTU},
@@ -122,7 +122,7 @@ var stages = []stage{
 	{
 		check: "account", about: "a server slow to let the account in: PAM account",
 		who: "the server", does: "let the account in once the key is proven",
-		suspects: "PAM's account modules (LDAP, SSSD, access rules)", between: "between the signature and the accepted login", theirs: true,
+		suspects: "PAM's account modules (LDAP, SSSD, access rules)", between: "between the signature and the server's answer", theirs: true,
 		took: accountTook, floor: serverFloor,
 		hangs:  func(s *Stuck) bool { return s.During == login.Sign && s.Signed },
 		tells:  theirLines("it shows PAM's account modules; sshd's log has their complaints", "grep -h ^account /etc/pam.d/sshd /etc/pam.d/common-account; journalctl -t sshd -n 20 --no-pager"),
@@ -130,7 +130,7 @@ var stages = []stage{
 	},
 	{
 		check: "session", about: "a server slow to open sessions: PAM session, message of the day",
-		who: "the server", does: "open a session", suspects: "PAM's session modules, such as pam_systemd or pam_mount", between: "between the accepted login and the open session", theirs: true,
+		who: "the server", does: "open a session", suspects: "PAM's session modules, such as pam_systemd or pam_mount", between: "between the login and the open session", theirs: true,
 		// A stall lies there, too.
 		took: func(f *Facts) stats.Interval { return beyond(f.Logins.Session, roundTrip(f)+usualStall) }, floor: serverFloor,
 		hangs:  during(login.Channel, login.Exec),
@@ -140,7 +140,7 @@ var stages = []stage{
 	{
 		check: "shell", about: "slow start-up files of the remote shell, ~/.ssh/rc, a forced command",
 		who: "the account's shell on the server", does: "run a command that does nothing (true)",
-		suspects: "its start-up files, ~/.ssh/rc, or a forced command", between: "between the accepted command and its end", theirs: true,
+		suspects: "its start-up files, ~/.ssh/rc, or a forced command", between: "from the start of the command to its end", theirs: true,
 		took: commandTook, floor: serverFloor, hangs: during(login.Command),
 		tells: func(f *Facts) (string, string) {
 			return "on this machine; it shows the account's shell", typed(f, "getent passwd $USER")
@@ -439,7 +439,8 @@ func forced(f *Facts, found *Finding) bool {
 		found.Evidence += fmt.Sprintf("; there it is %q", command)
 	}
 	found.Where = "on the server, as root; it shows the command"
-	found.Do = "sshd -T -C user=" + shell.Word(f.Logins.User) + ",host=,addr= | grep -i forcecommand"
+	from := client(f, "127.0.0.1")
+	found.Do = "sshd -T -C user=" + shell.Word(f.Logins.User) + ",host=" + from + ",addr=" + from + " | grep -i forcecommand"
 	return true
 }
 

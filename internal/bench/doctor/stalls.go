@@ -34,11 +34,11 @@ func stalls(f *Facts) []Finding {
 	var seen, lines []string
 	if s := beyond(f.Logins.Service, roundTrip(f)); isStall(s) {
 		cost = s
-		seen, lines = append(seen, "between the new keys and the accepted service "+Milliseconds(s)), append(lines, quickackThere(client(f, "CLIENT"))+" # on the server")
+		seen, lines = append(seen, "before the login "+Milliseconds(s)), append(lines, quickackThere(client(f, "CLIENT"))+" # on the server")
 	}
 	if s := beyond(f.Logins.Session, roundTrip(f)); isStall(s) && s.Lo <= float64(usualStall) && (f.Own || f.Route != "") {
 		cost = stats.Interval{Value: cost.Value + s.Value, Lo: cost.Lo + s.Lo, Hi: cost.Hi + s.Hi, N: s.N}
-		seen, lines = append(seen, "between the accepted login and the open session "+Milliseconds(s)), append(lines, quickack(f.Route)+" # on this machine")
+		seen, lines = append(seen, "between the login and the open session "+Milliseconds(s)), append(lines, quickack(f.Route)+" # on this machine")
 	}
 	if cost.N == 0 || cost.Value < worthShare*f.Logins.Whole.Value {
 		return nil

@@ -34,7 +34,7 @@ type Options struct {
 	OpenSSL   string       // path of the openssl program; "" if there is none
 	Only      []string     // names of probes or globs; empty for all
 	Rounds    sched.Rounds // how often each is measured; none is 3
-	DiskDir   string       // folder for the file that is read
+	DiskDir   string       // directory for the file that is read
 	DiskBytes unit.Bytes   // its size; 0 is 256 MiB
 	Progress  func(probe string)
 }
@@ -56,7 +56,7 @@ func Names() []string {
 }
 
 func probes(o Options) []probe {
-	return append(cryptoProbes(o), ownProbes(o)...)
+	return append(ownProbes(o), cryptoProbes(o)...)
 }
 
 // Measure runs the probes in rounds, so that a disturbance of some seconds does

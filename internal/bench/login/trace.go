@@ -153,7 +153,7 @@ func (e *FailedError) Error() string {
 	if e.Late {
 		return fmt.Sprintf("no answer in %s during phase %s%s", e.After.Round(100*time.Millisecond), e.During, late[e.During])
 	}
-	return cmp.Or(e.Said, "ssh failed") + fmt.Sprintf(" (phase %s)", e.During)
+	return cmp.Or(e.Said, fmt.Sprintf("ssh failed in phase %s", e.During))
 }
 
 // late is what people should know of phases in which a login waits.

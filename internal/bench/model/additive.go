@@ -1,8 +1,6 @@
 package model
 
 import (
-	"cmp"
-	"maps"
 	"math"
 	"slices"
 
@@ -107,27 +105,6 @@ func (m *additive) others(cell alg.Suite, own *point) (log, err float64) {
 		return 0, math.Inf(1)
 	}
 	return math.Log(cost), math.Sqrt(variance) / cost
-}
-
-// Effects are what each cipher and each MAC, by its primitive, adds to costs of cells in ns per byte. Only
-// differences between ciphers, and between MACs, mean anything.
-func Effects(costs map[alg.Suite]float64) (ciphers, macs map[string]float64) {
-	var points []point
-	for _, cell := range slices.SortedFunc(maps.Keys(costs), func(a, b alg.Suite) int { return cmp.Compare(a.String(), b.String()) }) {
-		if cell.MAC != "" {
-			points = append(points, point{cell, math.Log(costs[cell]), 1})
-		}
-	}
-	m := fitAdditive(points)
-	ciphers, macs = map[string]float64{}, map[string]float64{}
-	for name, i := range m.columns {
-		if name[0] == '+' {
-			macs[name[1:]] = m.costs[i]
-		} else {
-			ciphers[name] = m.costs[i]
-		}
-	}
-	return ciphers, macs
 }
 
 // invert is the inverse of a positive definite matrix, by Gauss and Jordan, in place.

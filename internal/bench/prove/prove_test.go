@@ -21,7 +21,7 @@ func TestProofOfOneRound(t *testing.T) {
 		return out.String()
 	}
 	one := report()
-	if strings.Contains(one, "x (") || !strings.Contains(one, "2.35x  too few") || !strings.Contains(one, "one round gives no interval") || strings.Contains(one, "login") {
+	if strings.Contains(one, "x (") || !strings.Contains(one, "2.35x  not enough data") || !strings.Contains(one, "one round gives no interval") || strings.Contains(one, "login") {
 		t.Errorf("one round, and no copy:\n%s", one)
 	}
 	var doc struct {

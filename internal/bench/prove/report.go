@@ -40,13 +40,13 @@ func (p *proof) write(out io.Writer) {
 		fmt.Fprintf(out, "# not measured: %s\n", termsafe.OneLine(line))
 	}
 	if slices.ContainsFunc(p.methods, func(m *method) bool { return !m.direct && len(m.speeds) > 0 }) {
-		fmt.Fprintf(out, "# copies move %s; their MB/s include the login. More --rounds narrow the ranges\n", p.size)
+		fmt.Fprintf(out, "# copies move %s; their MB/s include the login\n", p.size)
 	}
 	switch n := len(p.methods[0].speeds); {
 	case n == 1:
-		fmt.Fprintln(out, "# one round gives no interval")
+		fmt.Fprintln(out, fmt.Sprintf("# one round gives no interval; use --rounds %d", stats.MinExact))
 	case n < stats.MinExact:
-		fmt.Fprintf(out, "# %d rounds give no 95 %% interval: the brackets hold their range\n", n)
+		fmt.Fprintf(out, "# %d rounds give no 95 %% interval, but a range; use --rounds %d or more\n", n, stats.MinExact)
 	}
 }
 
@@ -96,11 +96,12 @@ func (p *proof) json(out io.Writer) error {
 
 // judged is what the rule for all ratios says of one.
 func judged(q stats.Interval, more, less string) string {
-	if q.N < stats.MinExact {
-		return "too few rounds to say"
+	switch v := q.Verdict(); {
+	case q.N < stats.MinExact:
+		return stats.NotEnough.Called(more, less)
+	case v == stats.Equal:
+		return fmt.Sprintf("equal within %.0f %%", 100*stats.Margin)
+	default:
+		return v.Called(more, less)
 	}
-	return map[stats.Verdict]string{
-		stats.Better: more, stats.Worse: less, stats.NotEnough: "not enough data",
-		stats.Equal: fmt.Sprintf("equal within %.0f %%", 100*stats.Margin),
-	}[q.Verdict()]
 }

@@ -121,7 +121,7 @@ func (g *get) link(f *found) {
 		return
 	}
 	if !staysInside(path.Dir(f.local), target) {
-		g.skip(f.remote, "leads to %s, which is or may be outside of the directory, and is left out", clip(target))
+		g.skip(f.remote, "skipped: it points to %s, which is or may be outside the directory", clip(target))
 		return
 	}
 	if now, err := g.root.Readlink(f.local); err == nil && now == target {

@@ -33,7 +33,7 @@ func TestDownloadTree(t *testing.T) {
 	if err := download(t, s, Options{}, 0, dir, src); err != nil {
 		t.Fatalf("%v: %s", err, &s.said)
 	}
-	if !strings.Contains(s.said.String(), "; 2 left out") || !strings.Contains(s.said.String(), "outside of the directory") {
+	if !strings.Contains(s.said.String(), "; 2 skipped") || !strings.Contains(s.said.String(), "outside the directory") {
 		t.Errorf("said %q", s.said.String())
 	}
 	os.Remove(src + "/out1")

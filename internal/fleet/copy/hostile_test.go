@@ -50,7 +50,7 @@ func TestDownloadLinksStayInside(t *testing.T) {
 			}
 			for range 2 { // the second time all that is kept is there already
 				s := (&server{}).start(t, "")
-				if err := download(t, s, Options{}, 0, dir, src); err != nil || !strings.Contains(s.said.String(), "left out") {
+				if err := download(t, s, Options{}, 0, dir, src); err != nil || !strings.Contains(s.said.String(), "skipped") {
 					t.Errorf("%v, said %q", err, &s.said)
 				}
 			}

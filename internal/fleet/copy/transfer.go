@@ -86,7 +86,7 @@ func (t *tally) String() string {
 		text += fmt.Sprintf("; %d identical", t.identical)
 	}
 	if t.skipped > 0 {
-		text += fmt.Sprintf("; %d left out", t.skipped)
+		text += fmt.Sprintf("; %d skipped", t.skipped)
 	}
 	if t.failed > 0 {
 		text += fmt.Sprintf("; %d failed", t.failed)
@@ -202,14 +202,14 @@ func (s *side) verdict() error {
 	text := s.String()
 	switch {
 	case s.reread > 0 && s.unable != "":
-		text += fmt.Sprintf("; %s read back, for the host %s", unit.Count(s.reread, "file"), s.unable)
+		text += fmt.Sprintf("; %s verified by reading them back: the host %s", unit.Count(s.reread, "file"), s.unable)
 	case s.unable != "" && !s.NoVerify && s.copied > 0 && s.received:
-		text += "; not compared with the host, which " + s.unable
+		text += "; not verified: the host " + s.unable
 	}
 	for _, more := range []struct {
 		n    int
 		what string
-	}{{s.skipped, "left out"}, {s.failed, "failed"}} {
+	}{{s.skipped, "skipped"}, {s.failed, "failed"}} {
 		if n := more.n - maxSaid; n > 0 && (s.received || more.what == "failed") {
 			s.ch.Output(fleet.Stderr, fmt.Appendf(nil, "... and %s more %s\n", unit.Count(n, "file"), more.what))
 		}

@@ -236,14 +236,14 @@ func TestAccountsThatPrint(t *testing.T) {
 		want   string // in what is said
 	}{
 		"prints":    {before: "echo Welcome; echo; seq 1000; ", want: "identical\n"},
-		"refuses":   {before: "echo This account is currently not available.; exit 1; ", want: `for the host runs no commands for this account: "This account is currently not available."`},
-		"silent":    {before: "exit 0; ", want: "for the host runs no commands for this account\n"},
-		"no second": {noExec: true, want: "for the host gives no session for its cksum\n"},
+		"refuses":   {before: "echo This account is currently not available.; exit 1; ", want: `the host runs no commands for this account: "This account is currently not available."`},
+		"silent":    {before: "exit 0; ", want: "the host runs no commands for this account\n"},
+		"no second": {noExec: true, want: "the host gives no session for its cksum\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			s := (&server{before: tt.before, noExec: tt.noExec}).start(t, "")
-			if err := download(t, s, Options{}, 0, dir, src); err != nil || name != "prints" && !strings.Contains(s.said.String(), "not compared with the host, which "+strings.TrimPrefix(strings.TrimSpace(tt.want), "for the host ")) {
+			if err := download(t, s, Options{}, 0, dir, src); err != nil || name != "prints" && !strings.Contains(s.said.String(), "not verified: "+strings.TrimSpace(tt.want)) {
 				t.Errorf("fetch: %v, said %q", err, &s.said)
 			}
 			if got, want := contents(t, dir+"/h/src"), contents(t, src); got != want {

@@ -226,7 +226,7 @@ func TestUploadManyFail(t *testing.T) {
 		t.Fatalf("%v, %v, %q", err, scan, said)
 	}
 	failed = files - copied
-	want := fmt.Sprintf("... and %d files more failed\n%d files copied, %s; %d failed; %d files read back, for the host gives no session for its cksum\n", failed-maxSaid, copied, unit.Bytes(int64(copied)*size), failed, copied)
+	want := fmt.Sprintf("... and %d files more failed\n%d files copied, %s; %d failed; %d files verified by reading them back: the host gives no session for its cksum\n", failed-maxSaid, copied, unit.Bytes(int64(copied)*size), failed, copied)
 	if !strings.HasSuffix(said, want) || strings.Count(said, "no space left on the host") != maxSaid {
 		t.Errorf("said %q, want %d names and %q", said, maxSaid, want)
 	}

@@ -73,7 +73,7 @@ func (g *get) look(f *found, depth int) {
 	case a.IsLink():
 		g.link(f)
 	default:
-		g.skip(f.remote, "is no file, directory or link, and left out")
+		g.skip(f.remote, "skipped: it is no file, directory or link")
 	}
 	if len(g.files) >= batch || len(g.folders) >= batch {
 		g.copy()

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/file"
 
@@ -32,7 +33,7 @@ func Of(getenv func(string) string) Store { return Store(safedir.State(getenv)) 
 // otherwise.
 const usual = "/.local/state/sshpace"
 
-// Shown is a path as a user types it: ~ stands for the home folder.
+// Shown is a path as a user sees it: ~ stands for the home folder.
 func (s Store) Shown(path string) string {
 	home, known := strings.CutSuffix(string(s), usual)
 	rest, inside := strings.CutPrefix(path, home+"/")
@@ -40,6 +41,14 @@ func (s Store) Shown(path string) string {
 		return path
 	}
 	return "~/" + rest
+}
+
+// Typed is a path as a word of a command line.
+func (s Store) Typed(path string) string {
+	if shown := s.Shown(path); shown != path {
+		return shown
+	}
+	return shell.Word(path)
 }
 
 // results is the folder of results that the user gave no name.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
@@ -25,20 +26,29 @@ type Answer struct {
 // Step is something to do. Copy is to be typed as it stands; it may be "".
 type Step struct{ What, Copy, Note string }
 
+// String is what is to be done, with its note.
+func (s Step) String() string {
+	if s.Copy == "" || s.Note == "" {
+		return s.Copy + s.Note
+	}
+	return s.Copy + "  (" + s.Note + ")"
+}
+
+// Further are the steps beside the lines of Config, which stand by themselves.
+func (a Answer) Further() []Step { return a.Steps[min(len(a.Config), len(a.Steps)):] }
+
 // Commands lead on from a result.
 type Commands struct {
-	Advise string // to its advice
-	Resume string // to more measurements
+	Advise  string // to its advice
+	Undo    string // to what was before it was followed
+	Resume  string // to more measurements
+	Streams string // to how many connections are worth it
 }
 
 // Standard are those that lead on from the newest result.
-var Standard = Commands{Advise: "sshpace advise", Resume: benchCommand + " --resume FILE"}
+var Standard = Commands{Advise: "sshpace advise", Undo: "sshpace advise --undo", Resume: "sshpace bench --resume FILE", Streams: "sshpace transfer --only streams"}
 
-// The commands that texts name.
-const (
-	benchCommand  = "sshpace bench"
-	reportCommand = "sshpace report"
-)
+const reportCommand = "sshpace report"
 
 // AnswerOf puts a choice into words.
 func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
@@ -60,11 +70,14 @@ func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 			a.Steps[len(a.Steps)-1].Note = "below Host " + clean(r.Campaign.Target)
 		}
 		a.Steps = append(a.Steps, writeIt("or let sshpace do it", r, commands), Step{"try it first", commands.Advise + " --prove", "changes nothing"},
-			Step{"take it back", "sshpace advise --undo client", "or remove the line"})
+			Step{"undo it", commands.Undo + " client", "or remove the line"})
 	case c.Uncertain():
-		a.Steps = []Step{{"go on measuring", commands.Resume + " --budget 60s", ""}}
+		a.Steps = []Step{{"measure longer", commands.Resume + " --budget 60s", ""}}
 	case !c.Stays():
 		a.Steps = []Step{writeIt("let sshpace write it", r, commands), {"try it first", commands.Advise + " --prove", "changes nothing"}}
+	}
+	if limiting(r) == narrows["window"] {
+		a.Steps = append(a.Steps, Step{"use more connections", commands.Streams + " " + shell.Word(clean(r.Campaign.Target)), "shows how many pay"})
 	}
 	return a
 }

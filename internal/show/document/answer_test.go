@@ -19,7 +19,7 @@ func TestThreeAnswers(t *testing.T) {
 	for verdict, want := range map[stats.Verdict]struct{ says, step string }{
 		stats.Better:    {"aes128-gcm is faster here than what ssh uses now (aes256-ctr + umac-128-etm): ", "put into ~/.ssh/config"},
 		stats.Equal:     {"Keep aes256-ctr + umac-128-etm: nothing that policy modern allows is more than 5 % faster here.", ""},
-		stats.NotEnough: {"Not enough data yet to say whether another cipher is faster here than aes256-ctr + umac-128-etm, which ssh uses now. aes128-gcm leads so far: ", "go on measuring"},
+		stats.NotEnough: {"Not enough data yet to say whether another cipher is faster here than aes256-ctr + umac-128-etm, which ssh uses now. aes128-gcm leads so far: ", "measure longer"},
 	} {
 		c := advise.Of(r, advise.Options{})
 		c.Verdict = verdict

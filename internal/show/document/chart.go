@@ -8,6 +8,7 @@
 package document
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -105,40 +106,54 @@ const (
 
 // Chart is one picture. Its figures are in Unit.
 type Chart struct {
-	Name      string // stable, for --only: "ranking", "heat", "cost", "kex", ...
-	Table     string // name of the table with the same numbers; "" if there is none
-	Part      string // of that table's name, which
-	Title     string
-	Note      string // how to read it
-	Shape     Shape
-	Unit      string
-	Series    []string
-	First     int      // color of the first series: a file has its color in all charts
-	Columns   []string // Heat of ciphers and MACs: full names of the MACs; else nil
-	Items     []Item
-	Reference float64 // a line to draw, such as 1 for ratios; 0: none
-	Rising    bool    // more is better
-	Log       bool    // Dots, Curve: on a logarithmic scale
-	Across    string  // Curve: what X is, with its unit
+	Name      string   `json:"name"` // stable, for --only: "ranking", "heat", "cost", "kex", ...
+	Table     string   `json:"-"`    // name of the table with the same numbers; "" if there is none
+	Part      string   `json:"-"`    // of that table's name, which
+	Title     string   `json:"title"`
+	Note      string   `json:"-"` // how to read it
+	Shape     Shape    `json:"shape"`
+	Unit      string   `json:"unit"`
+	Series    []string `json:"series"`
+	First     int      `json:"first"`             // color of the first series: a file has its color in all charts
+	Columns   []string `json:"columns,omitempty"` // Heat of ciphers and MACs: full names of the MACs; else nil
+	Items     []Item   `json:"items"`
+	Reference float64  `json:"reference,omitempty"` // a line to draw, such as 1 for ratios; 0: none
+	Rising    bool     `json:"rising"`              // more is better
+	Log       bool     `json:"log,omitempty"`       // Dots, Curve: on a logarithmic scale
+	Across    string   `json:"across,omitempty"`    // Curve: what X of its items is, with its unit
 }
 
 // Item is one row of a chart.
 type Item struct {
-	Label       string
-	Mark        string // group letter, "post-quantum", "weak": in words, never by colour alone
-	Suite       alg.Suite
-	PostQuantum bool // a bar of its own colour
-	Now         bool // what is negotiated now: likewise
-	Bound       bool // Curve: no measurement, but what holds it back
-	Points      []Point
+	Label string `json:"label"`
+	Mark  string `json:"mark,omitempty"` // group letter, "post-quantum", "weak": in words, never by colour alone
+	alg.Suite
+	PostQuantum bool      `json:"postQuantum,omitempty"` // a bar of its own colour
+	Now         bool      `json:"now,omitempty"`         // what is negotiated now: likewise
+	Bound       bool      `json:"bound,omitempty"`       // Curve: no measurement, but what holds it back
+	X           []float64 `json:"x,omitempty"`           // Curve: where its points are
+	Points      []Point   `json:"points"`
 }
 
 // Point is a figure with its interval, in the chart's unit.
 type Point struct {
 	Value, Lo, Hi float64
-	X             float64 // Curve
 	Known         bool
 	Predicted     bool
+}
+
+// MarshalJSON is [value, lo, hi, predicted] as far as there is that, or null, for the scripts of a
+// page.
+func (p Point) MarshalJSON() ([]byte, error) {
+	switch {
+	case !p.Known:
+		return []byte("null"), nil
+	case p.Predicted:
+		return json.Marshal([]float64{p.Value, p.Lo, p.Hi, 1})
+	case p.Lo == p.Hi:
+		return json.Marshal([]float64{p.Value})
+	}
+	return json.Marshal([]float64{p.Value, p.Lo, p.Hi})
 }
 
 // PointOf scales a quantity to the unit of a chart.

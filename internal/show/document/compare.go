@@ -95,7 +95,7 @@ func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
 		return Clean(append(out, Block{Lines: doubtLines(d.Doubts)}))
 	}
 	if len(c.Cells)+len(c.Kex) == 0 { // nothing but what is measured besides SSH
-		return Clean(append(append(out, tableBlocks(d.Tables)...), Block{Lines: doubtLines(d.Doubts)}))
+		return Clean(Screenful(append(out, tableBlocks(d.Tables)...), 0, "sshpace compare --all", Block{Lines: doubtLines(d.Doubts)}))
 	}
 	hidden := len(d.Doubts)
 	for _, t := range d.Tables {

@@ -8,14 +8,16 @@ import (
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/rank"
+	"sshpace/internal/record"
 )
 
 // Fact is a name and what is known of it.
 type Fact struct{ Name, Value string }
 
-// environment lists what is known of the machines and of the run.
-func environment(r *rank.Ranking) []Fact {
-	e, c := r.Environment, r.Campaign
+// Environment lists what is known of the machines and of the run.
+func Environment(f *record.File) []Fact { return environment(f.Environment, f.Campaign, rank.Heat{}) }
+
+func environment(e record.Environment, c record.Campaign, heat rank.Heat) []Fact {
 	cores := ""
 	if e.Cores > 0 {
 		cores = fmt.Sprint(e.Cores)
@@ -35,7 +37,7 @@ func environment(r *rank.Ranking) []Fact {
 		{"cores", cores}, {"CPU quota, cores", positive(e.CPUQuota)}, {"governor", e.Governor}, {"hypervisor", e.Hypervisor},
 		{"memory", memory}, {"system", strings.Join(text.NonEmpty(e.OS, e.Kernel, e.Arch), " ")},
 		{"load average at the start", positive(e.LoadAverage)}, {"steal at the start, %", positive(e.StealPct)},
-		{"temperature, °C", r.Heat.Temperature()}, {"clock of the cores, MHz", r.Heat.Clock()},
+		{"temperature, °C", heat.Temperature()}, {"clock of the cores, MHz", heat.Clock()},
 		{"CPU clock", e.CPUClock}, {"not visible here", strings.Join(e.Limits, "; ")},
 		{"payload", c.Data}, {"client engine", string(c.Engine)}, {"kind of server", string(c.Server)}, {"policy", c.Policy},
 		{"started", started}, {"seed", fmt.Sprint(c.Seed)}, {"version of sshpace", c.Tool},

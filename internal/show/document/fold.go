@@ -130,6 +130,46 @@ func common(words []string) (prefix, suffix string) {
 	return prefix, suffix[max(0, len(prefix)+len(suffix)-shortest):]
 }
 
+// barOf is what a bar of a cell stands for: its speed, or, where cells are ordered by cost, what a
+// second of the busier side's CPU time moves.
+func barOf(r *rank.Ranking, c rank.Cell) Point {
+	if r.By != rank.Cost {
+		return PointOf(c.Throughput, 1e6)
+	}
+	cost := r.Busiest(c)
+	if cost == nil || cost.Lo <= 0 {
+		return Point{}
+	}
+	return Point{Value: 1e3 / cost.Value, Lo: 1e3 / cost.Hi, Hi: 1e3 / cost.Lo, Known: true}
+}
+
+// barUnit is what that is counted in.
+func barUnit(r *rank.Ranking) string {
+	if r.By == rank.Cost {
+		return "MB/CPU s"
+	}
+	return "MB/s"
+}
+
+// mean is that of the bars of a row's cells, and all that their intervals hold.
+func (f folded) mean(r *rank.Ranking) (out Point) {
+	n := 0.0
+	for _, cell := range f.cells {
+		p := barOf(r, cell)
+		if !p.Known {
+			continue
+		}
+		if !out.Known {
+			out.Lo = p.Lo
+		}
+		out.Lo, out.Hi = min(out.Lo, p.Lo), max(out.Hi, p.Hi)
+		out.Value, out.Known, n = out.Value+p.Value, true, n+1
+		out.Predicted = out.Predicted || cell.Basis == rank.Predicted
+	}
+	out.Value /= max(1, n)
+	return out
+}
+
 // span is the range of a figure over cells: "631-643", one number where they round
 // alike, "-" for none. Figures are divided by scale.
 func span(cells []rank.Cell, figure func(rank.Cell) float64, scale float64) string {

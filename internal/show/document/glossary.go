@@ -1,5 +1,8 @@
 package document
 
+// Interval95 is what brackets behind a figure mean.
+const Interval95 = "where 95 % of repeated runs find the figure"
+
 // Glossary is what the words of the reports mean. The manual pages and doc/method.md
 // have the same.
 var Glossary = []Fact{
@@ -7,7 +10,7 @@ var Glossary = []Fact{
 	{"CPU s/GB", "seconds of CPU time for 10^9 bytes, of client and server together unless a side is named; the same number as ns per byte"},
 	{"group", "cells with one letter differ by less than 5 %, or not significantly in this run, or come in another order without other guests"},
 	{"noise floor", "two equal cells differ by less than this in 95 % of runs"},
-	{"(a-b)", "where 95 % of repeated runs on this machine find the figure"},
+	{"(a-b)", Interval95},
 	{"A/A control", "one key exchange, measured under two names without the program knowing: what differs then is the machine's doing"},
 	{"held out", "measured, but kept from the fit, to see how good predictions are"},
 	{"predicted", "not measured: computed from the costs of its cipher and its MAC"},

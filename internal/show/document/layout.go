@@ -6,6 +6,7 @@ import (
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
 )
 
 // Block is a piece of what a terminal shows: a title, a table, and lines below it. Each
@@ -63,6 +64,41 @@ func Fit(blocks []Block, follow int) (fitting []Block, hidden int) {
 		hidden++
 	}
 	return blocks, hidden
+}
+
+// SavedLines are those that follow a report when its result is saved.
+const SavedLines = 3
+
+// Screenful is blocks with as many rows of their tables as a screen has room for above the last
+// one and so many lines that follow it, and with the command that shows the others. Tables
+// that nothing can be spared of are kept.
+func Screenful(blocks []Block, follow int, command string, last Block) []Block {
+	if !slices.ContainsFunc(blocks, func(b Block) bool { return b.Spare > 0 }) {
+		for i := range blocks {
+			if blocks[i].Table != nil {
+				blocks[i].Spare = len(blocks[i].Table.Rows)
+			}
+		}
+	}
+	if length(append(slices.Clone(blocks), last))+follow <= screenLines {
+		return append(blocks, last)
+	}
+	more := func(hidden int) Block {
+		return Block{Lines: []string{text.Whole(unit.Count(hidden, "more row") + ": " + command)}}
+	}
+	blocks, hidden := Fit(blocks, length([]Block{more(2), last})+1+follow)
+	if hidden > 0 {
+		blocks = append(blocks, more(hidden))
+	}
+	return append(blocks, last)
+}
+
+// Apart are lines, and others below a blank one if there are both.
+func Apart(lines, others []string) []string {
+	if len(lines) > 0 && len(others) > 0 {
+		lines = append(lines, "")
+	}
+	return append(lines, others...)
 }
 
 // Clean makes what files and hosts said safe to show, and leaves empty blocks out.

@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sshpace/internal/base/stats"
@@ -49,20 +50,25 @@ func ceilingTable(c *compare.Ceilings) Table {
 	return t
 }
 
+// measurementTable has rates in MB/s, whatever the programs print, and all else in their units.
 func measurementTable(all []record.Measurement) Table {
 	t := Table{
-		Name: "measurements", Title: "Measurements besides SSH", Note: "In the units of the programs that measured them.",
+		Name: "measurements", Title: "Measurements besides SSH",
 		Columns: []Column{
-			{Key: "source", Head: "program", Minor: true}, {Key: "name", Head: "what", Fit: text.Cut},
-			{Key: "value", Head: "value", Scale: 1, Kind: Quantity}, {Key: "unit", Head: "unit"},
+			{Key: "source", Head: "program", Minor: true}, {Key: "name", Head: "what", Terse: " ", Fit: text.Cut},
+			{Key: "value", Head: "value", Scale: 1, Kind: Quantity}, {Key: "unit", Head: "unit", Terse: " "},
 		},
 	}
 	for _, m := range all {
-		q := &rank.Quantity{Value: m.Value, Lo: m.Value, Hi: m.Value, N: m.N}
-		if m.Hi > 0 {
-			q.Lo, q.Hi = m.Lo, m.Hi
+		value, unit := m.Value, clean(string(m.Unit))
+		if rate, ok := m.BytesPerSecond(); ok {
+			value, unit = rate/1e6, "MB/s"
 		}
-		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: clean(m.Source)}, {Text: clean(m.Name)}, {Quantity: q}, {Text: clean(string(m.Unit))}}})
+		q := &rank.Quantity{Value: value, Lo: value, Hi: value, N: m.N}
+		if m.Hi > 0 && m.N != 1 {
+			q.Lo, q.Hi = m.Lo*value/m.Value, m.Hi*value/m.Value
+		}
+		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: clean(m.Source)}, {Text: clean(m.Name)}, {Quantity: q}, {Text: unit}}})
 	}
 	return t
 }
@@ -98,44 +104,67 @@ func figureTable(c *compare.Comparison) Table {
 	return t
 }
 
-// OfMachine is the report of a machine's limits: in MB/s and in operations per second.
-func OfMachine(f *record.File) *Document {
+// OfMachine is the report of a machine's limits; all is for a terminal, and more the command that
+// shows all.
+func OfMachine(f *record.File, all bool, more string) *Document {
+	d := &Document{
+		Title: "Measurements of " + clean(orUnknown(f.Campaign.Target)), Lead: machineLead(f.Measurements), Tables: []Table{measurementTable(f.Measurements)},
+		Environment: Environment(f), Doubts: doubts(nil, f.Findings),
+	}
 	e := f.Environment
-	d := &Document{Title: "Limits of the machine"}
-	for _, of := range []struct {
-		key, unit string
-		scale     float64
-		value     func(record.Measurement) (value float64, ok bool)
-	}{
-		{"limit_bytes_per_s", "MB/s", 1e6, func(m record.Measurement) (float64, bool) { return m.BytesPerSecond() }},
-		{"limit_per_s", "operations/s", 1, func(m record.Measurement) (float64, bool) { return m.Value, m.Unit == record.PerSecond }},
-	} {
-		t := Table{Name: "limits", Part: of.unit, Title: "At most, in " + of.unit, Columns: []Column{
-			{Key: "name", Head: "limit", Terse: " ", Fit: text.Cut}, {Key: of.key, Head: "at most", Terse: of.unit, Unit: of.unit, Scale: of.scale, Kind: Quantity},
-			{Key: "rounds", Head: "rounds", Kind: Count, Minor: true},
-		}}
-		for _, m := range f.Measurements {
-			if value, ok := of.value(m); ok {
-				q := rank.Quantity{Value: value, Lo: value, Hi: value, N: m.N}
-				if m.N > 1 {
-					q.Lo, q.Hi = m.Lo*value/m.Value, m.Hi*value/m.Value
-				}
-				t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: clean(m.Name)}, {Quantity: &q}, {Text: fmt.Sprint(m.N)}}})
-			}
-		}
-		if len(t.Rows) > 0 {
-			d.Tables = append(d.Tables, t)
-		}
+	rounds := ""
+	if slices.ContainsFunc(f.Measurements, func(m record.Measurement) bool { return m.N > 1 }) {
+		rounds = "the range of all rounds"
 	}
-	var notes []string
+	last := Block{Lines: RemarkLines([]Remark{
+		{Name: "(a-b)", Value: rounds}, {Name: "measured", Value: strings.Join(text.NonEmpty(e.CPU, cores(e), library(e.Crypto)), ", ")},
+	}, 0)}
+	if len(d.Lead) > 0 {
+		d.Brief = []Block{{Lines: text.Wrap("", strings.Join(d.Lead, " "), 0)}}
+	}
+	d.Brief = append(d.Brief, Block{Table: &d.Tables[0]})
+	if all {
+		d.Brief = Clean(append(d.Brief, Block{Lines: doubtLines(d.Doubts)}, last))
+		return d
+	}
+	var lacking []string
 	for _, finding := range f.Findings {
-		notes = append(notes, fmt.Sprintf("note: %s: %s", finding.What, finding.Why))
+		if name, ok := strings.CutSuffix(finding.What, notMeasured); ok {
+			lacking = append(lacking, name)
+		}
 	}
-	head := fmt.Sprintf("%s: %s, %s, %s. In brackets: the range of all rounds.", orUnknown(f.Campaign.Target), orUnknown(e.CPU), unit.Count(e.Cores, "core"), orUnknown(e.Crypto))
-	d.Brief = []Block{{Lines: []string{head}}}
-	for i := range d.Tables {
-		d.Brief = append(d.Brief, Block{Table: &d.Tables[i]})
+	if len(lacking) > 0 {
+		last.Lines = Apart([]string{"not measured: " + strings.Join(lacking, ", ")}, last.Lines)
 	}
-	d.Brief = Clean(append(d.Brief, Block{Lines: notes}))
+	d.Brief = Clean(Screenful(d.Brief, SavedLines, more, last))
 	return d
+}
+
+// machineLead says how fast SSH can be at most on this machine, and what a core encrypts.
+func machineLead(all []record.Measurement) (out []string) {
+	rates, names := map[string]float64{}, []string{}
+	for _, m := range all {
+		if rate, ok := m.BytesPerSecond(); ok {
+			name, _, _ := strings.Cut(m.Name, ",")
+			name, _, _ = strings.Cut(name, " 32768") // the block that ssh has, of those of openssl speed
+			rates[name], names = rate/1e6, append(names, name)
+		}
+	}
+	least := record.PipeFlow
+	if loopback, ok := rates[record.LoopbackFlow]; ok && (rates[least] == 0 || loopback < rates[least]) {
+		least = record.LoopbackFlow
+	}
+	if rates[least] > 0 {
+		out = append(out, fmt.Sprintf("No SSH connection on this machine can be faster than %s MB/s, the speed of its %s.", unit.Figure(rates[least]), least))
+	}
+	var ciphers []string
+	for _, name := range names {
+		if strings.HasSuffix(name, "-GCM") || strings.HasPrefix(name, "ChaCha20") {
+			ciphers = append(ciphers, fmt.Sprintf("%s MB/s with %s", unit.Figure(rates[name]), clean(name)))
+		}
+	}
+	if len(ciphers) > 0 {
+		out = append(out, "One core encrypts "+strings.Join(ciphers, ", ")+".")
+	}
+	return out
 }

@@ -41,6 +41,14 @@ func changedMethods(c *compare.MethodComparison) (out []string) {
 		for _, ch := range c.Changes {
 			count[ch.Speed[k].Verdict]++
 		}
+		of := "all " + unit.Count(len(c.Changes), "method")
+		if len(c.Changes) == 1 {
+			of = "the one method"
+		}
+		if len(count) == 1 {
+			out = append(out, fmt.Sprintf(alike[c.Changes[0].Speed[k].Verdict], letter(k+1), of+over))
+			continue
+		}
 		var words []string
 		for _, v := range []stats.Verdict{stats.Better, stats.Worse, stats.Equal, stats.NotEnough} {
 			if n := count[v]; n > 0 {
@@ -50,6 +58,12 @@ func changedMethods(c *compare.MethodComparison) (out []string) {
 		out = append(out, fmt.Sprintf("%s against A, of %s%s: %s.", letter(k+1), unit.Count(len(c.Changes), "method"), over, strings.Join(words, ", ")))
 	}
 	return out
+}
+
+// alike says what became of all methods where that is the same.
+var alike = map[stats.Verdict]string{
+	stats.Better: "%s is faster than A, with %s.", stats.Worse: "%s is slower than A, with %s.", stats.Equal: "%s is as fast as A, within 5 %%, with %s.",
+	stats.NotEnough: "Not enough data to say whether %s is faster or slower than A, with %s.",
 }
 
 // commonPath is the path of all methods, if they have one.

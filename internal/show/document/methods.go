@@ -3,6 +3,7 @@ package document
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,16 +18,14 @@ import (
 )
 
 // OfMethods is the report of transfer methods: what people do with SSH, or clients
-// with servers. All names on a terminal whatever was not measured.
-func OfMethods(results []compare.MethodResult, f *record.File, all bool) *Document {
+// with servers. All names on a terminal whatever was not measured; resume is the command that
+// goes on with the result.
+func OfMethods(results []compare.MethodResult, f *record.File, all bool, resume string) *Document {
 	title, what := "Transfer methods", "method"
 	if paired(results) {
 		title, what = "SSH programs", "pair"
 	}
-	d := &Document{Title: title, Environment: Facts([]Fact{
-		{"target", f.Campaign.Target}, {"processor", f.Environment.CPU}, {"cores", strconv.Itoa(f.Environment.Cores)},
-		{"client", f.Environment.Client}, {"server", f.Environment.Server},
-	})}
+	d := &Document{Title: title, Environment: Environment(f)}
 	measured := slices.DeleteFunc(slices.Clone(results), func(r compare.MethodResult) bool { return r.Rate.N == 0 })
 	slices.SortStableFunc(measured, func(a, b compare.MethodResult) int {
 		return cmp.Or(strings.Compare(string(b.Direction), string(a.Direction)), cmp.Compare(b.Rate.Value, a.Rate.Value)) // uploads first
@@ -35,7 +34,12 @@ func OfMethods(results []compare.MethodResult, f *record.File, all bool) *Docume
 	if trips, ok := tripTable(results); ok {
 		d.Tables = append(d.Tables, trips)
 	}
-	d.Lead = append(fastest(measured, what), limitLines(f.Limits)...)
+	says, enough := fastest(measured, what)
+	if !enough {
+		d.Answer.Steps = []Step{{"measure longer", resume + " " + Longer(f, 2), ""}}
+	}
+	says = append(says, scaling(results)...)
+	d.Lead = append(slices.Clone(says), limitLines(f.Limits)...)
 	for _, line := range unmeasured(results, f, len(results)) {
 		d.Doubts = append(d.Doubts, Doubt{Text: line})
 	}
@@ -44,22 +48,58 @@ func OfMethods(results []compare.MethodResult, f *record.File, all bool) *Docume
 	} else if len(measured) > 0 {
 		d.Charts = append(d.Charts, methodChart(measured, what))
 	}
-	d.Brief = []Block{{Lines: d.Lead}}
-	for i := range d.Tables {
+	d.Brief = methodBlocks(d, len(says), results, f, all)
+	d.Method = []string{howMethods}
+	d.Algorithms = Algorithms(methodSuites(measured))
+	return d
+}
+
+// methodBlocks are what a terminal shows: all, or as much as a screen has room for. The first lines
+// of the lead are the answer; the others, on what limits a transfer, go before rows of the table.
+func methodBlocks(d *Document, answer int, results []compare.MethodResult, f *record.File, all bool) []Block {
+	opening, limits := []Block{{Lines: d.Lead[:answer]}, {Lines: stepLines(d.Answer.Steps)}}, d.Lead[answer:]
+	var tables []Block
+	for i := len(d.Tables) - 1; i >= 0; i-- { // over several round trips, that table first
 		b := Block{Table: &d.Tables[i]}
 		if i > 0 {
 			b.Title, b.Lines = b.Table.Title, []string{b.Table.Note}
 		}
-		d.Brief = append(d.Brief, b)
+		tables = append(tables, b)
 	}
-	named := 3
+	measured := RemarkLines([]Remark{{Name: "measured", Value: measuredMethods(results, f)}}, 0)
 	if all {
-		named = len(results)
+		remarks := append(unmeasured(results, f, len(results)), controlLines(f)...)
+		return Clean(slices.Concat(opening, []Block{{Lines: limits}}, tables, []Block{{Lines: remarks}, {Lines: measured}}))
 	}
-	d.Brief = Clean(append(d.Brief, Block{Lines: append(unmeasured(results, f, named), controlLines(f)...)}, Block{Lines: RemarkLines([]Remark{{Name: "measured", Value: measuredMethods(results, f)}})}))
-	d.Method = []string{howMethods}
-	d.Algorithms = Algorithms(methodSuites(measured))
-	return d
+	tables = tables[:1] // the other one has the same figures
+	remarks := unmeasured(results, f, 1)
+	screen := func(limits []string, hidden int) []Block {
+		lines, more := remarks, hidden+max(0, len(remarks)-1)
+		if more > 0 {
+			lines = append(slices.Clone(remarks[:min(1, len(remarks))]), unit.Count(more, "more remark")+": "+reportCommand+" --all")
+		}
+		return append(slices.Concat(opening, []Block{{Lines: limits}}, tables), Block{Lines: Apart(lines, measured)})
+	}
+	out := Clean(screen(limits, 0))
+	for n := len(limits) - 1; n >= 0 && length(out)+SavedLines > screenLines; n-- {
+		out = Clean(screen(limits[:n], 1))
+	}
+	return Screenful(out[:len(out)-1], SavedLines, reportCommand+" --all", out[len(out)-1])
+}
+
+// Longer is so many times as much as what was measured, as flags.
+func Longer(f *record.File, times float64) string {
+	if budget := f.Campaign.BudgetNS; budget > 0 {
+		return "--budget " + time.Duration(times*float64(budget)).Round(time.Second).String()
+	}
+	rounds, made := f.Campaign.Rounds, map[int]int{}
+	for _, run := range f.Runs {
+		if run.Kind == record.LongRun {
+			made[run.Method]++
+			rounds = max(rounds, made[run.Method])
+		}
+	}
+	return fmt.Sprintf("--rounds %.0f", max(stats.MinExact, math.Ceil(times*float64(rounds))))
 }
 
 func methodSuites(results []compare.MethodResult) (out []alg.Suite) {
@@ -69,8 +109,10 @@ func methodSuites(results []compare.MethodResult) (out []alg.Suite) {
 	return out
 }
 
-// fastest says which method moves bytes fastest, in each direction.
-func fastest(measured []compare.MethodResult, what string) (out []string) {
+// fastest says which method moves bytes fastest, in each direction, and whether there were enough
+// data to say so.
+func fastest(measured []compare.MethodResult, what string) (out []string, enough bool) {
+	enough = true
 	best, count := map[record.Direction]compare.MethodResult{}, map[record.Direction]int{}
 	var directions []record.Direction
 	for _, r := range measured {
@@ -84,32 +126,36 @@ func fastest(measured []compare.MethodResult, what string) (out []string) {
 	several := len(ciphersOf(measured)) > 1
 	for _, d := range directions {
 		r := best[d]
-		name := MethodLabel(r.Method)
+		plain := r.Method
+		plain.Path = record.Path{RTT: r.RTT} // all share the rest
+		name := MethodLabel(plain)
 		if several {
 			name += " with " + Short(r.Suite.Cipher)
 		}
 		speed := r.Rate.Shown(func(v float64) string { return unit.Figure(v / 1e6) }, " MB/s")
 		switch rivals := rivals(r, measured); {
 		case count[d] == 1 && r.Rate.N == 1:
-			out = append(out, fmt.Sprintf("%s moved %s in the only usable round; measure more rounds before you trust it.", name, speed))
+			out, enough = append(out, fmt.Sprintf("%s moved %s in the only usable round.", name, speed)), false
 		case count[d] == 1:
 			out = append(out, fmt.Sprintf("%s moves %s.", name, speed))
+		case len(rivals) == 0: // each over a path of its own
+			out = append(out, fmt.Sprintf("%s moves most: %s.", name, speed))
 		case rivals[stats.NotEnough] > 0:
-			out = append(out, fmt.Sprintf("Not enough data yet to say which %s is fastest: %s leads, %s, and %s may be as fast. Measure more --rounds.", what, name, speed, unit.Count(rivals[stats.NotEnough], "other")))
+			out, enough = append(out, fmt.Sprintf("Not enough data yet to say which %s is fastest: %s leads, %s, and %s may be as fast.", what, name, speed, unit.Count(rivals[stats.NotEnough], "other"))), false
 		case rivals[stats.Equal] > 0:
 			out = append(out, fmt.Sprintf("%s is fastest: %s; %s within %.0f %% of that.", name, speed, unit.Count(rivals[stats.Equal], "other"), 100*stats.Margin))
 		default:
 			out = append(out, fmt.Sprintf("%s is fastest: %s.", name, speed))
 		}
 	}
-	return out
+	return out, enough
 }
 
 // rivals counts the other methods of a direction, by what the best one is beside them.
 func rivals(best compare.MethodResult, all []compare.MethodResult) map[stats.Verdict]int {
 	count := map[stats.Verdict]int{}
 	for _, r := range all {
-		if r.Direction == best.Direction && !r.Method.Same(best.Method) {
+		if r.Direction == best.Direction && r.Path == best.Path && !r.Method.Same(best.Method) {
 			count[best.Against(r)]++
 		}
 	}
@@ -256,7 +302,6 @@ func controlLines(f *record.File) (lines []string) {
 			files++
 		}
 	}
-	lines = append(lines, scaling(compare.MethodResults(f))...)
 	if files > 0 {
 		lines = append(lines, fmt.Sprintf("Copies were verified by SHA-256 outside the measured time: %s s for %s.", unit.Figure(took.Seconds()), unit.Count(files, "run")))
 	}

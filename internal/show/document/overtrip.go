@@ -103,7 +103,7 @@ func tripChart(results []compare.MethodResult) (c Chart, ok bool) {
 		item := Item{Label: method.name}
 		for _, trip := range trips {
 			if rate, ok := method.rates[trip]; ok {
-				item.Points = append(item.Points, Point{X: milliseconds(trip), Value: rate.Value / 1e6, Lo: rate.Lo / 1e6, Hi: rate.Hi / 1e6, Known: true})
+				item.X, item.Points = append(item.X, milliseconds(trip)), append(item.Points, PointOf(&rate, 1e6))
 				most = math.Max(most, rate.Hi/1e6)
 			}
 		}
@@ -123,7 +123,7 @@ func ceilingItem(longest time.Duration, most float64) Item {
 	for i := range steps + 1 {
 		trip := from * math.Pow(longest.Seconds()/from, float64(i)/steps)
 		value := record.ChannelWindow / trip / 1e6
-		item.Points = append(item.Points, Point{X: trip * 1e3, Value: value, Lo: value, Hi: value, Known: true})
+		item.X, item.Points = append(item.X, trip*1e3), append(item.Points, Point{Value: value, Lo: value, Hi: value, Known: true})
 	}
 	return item
 }

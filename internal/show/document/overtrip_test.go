@@ -38,7 +38,7 @@ func overTrips() *record.File {
 // words and as a chart; over a single round trip there is neither.
 func TestOverTheRoundTrip(t *testing.T) {
 	f := overTrips()
-	d := document.OfMethods(compare.MethodResults(f), f, false)
+	d := document.OfMethods(compare.MethodResults(f), f, false, "sshpace transfer --resume FILE")
 	if len(d.Charts) != 1 || d.Charts[0].Shape != document.Curve {
 		t.Fatalf("charts: %+v", d.Charts)
 	}
@@ -46,12 +46,12 @@ func TestOverTheRoundTrip(t *testing.T) {
 	if len(c.Items) != 3 || len(c.Items[0].Points) != 3 || len(c.Items[1].Points) != 2 || !c.Items[2].Bound {
 		t.Fatalf("curves: %+v", c.Items)
 	}
-	for _, p := range c.Items[2].Points {
-		if want := 2 * 1.048576 / (p.X / 1e3); math.Abs(p.Value/want-1) > 1e-9 {
-			t.Errorf("over %v ms the window lets %v MB/s through, not %v", p.X, p.Value, want)
+	for i, p := range c.Items[2].Points {
+		if want := 2 * 1.048576 / (c.Items[2].X[i] / 1e3); math.Abs(p.Value/want-1) > 1e-9 {
+			t.Errorf("over %v ms the window lets %v MB/s through, not %v", c.Items[2].X[i], p.Value, want)
 		}
 	}
-	if first, last := c.Items[2].Points[0], c.Items[2].Points[40]; math.Abs(first.Value-400) > 1 || math.Abs(last.X-100) > 1e-6 {
+	if first, last := c.Items[2].Points[0].Value, c.Items[2].X[40]; math.Abs(first-400) > 1 || math.Abs(last-100) > 1e-6 {
 		t.Errorf("the ceiling goes from %v to %v", first, last)
 	}
 	text := strings.Join(strings.Fields(benchtest.Brief(d)), " ")
@@ -62,7 +62,7 @@ func TestOverTheRoundTrip(t *testing.T) {
 	}
 
 	f.Methods, f.Runs = f.Methods[:1], f.Runs[:2]
-	if d := document.OfMethods(compare.MethodResults(f), f, false); len(d.Charts) != 1 || d.Charts[0].Name != "methods" || len(d.Charts[0].Items) != 1 || math.Round(d.Charts[0].Items[0].Points[0].Value) != 400 || strings.Contains(benchtest.Brief(d), "over the round trip") {
+	if d := document.OfMethods(compare.MethodResults(f), f, false, "sshpace transfer --resume FILE"); len(d.Charts) != 1 || d.Charts[0].Name != "methods" || len(d.Charts[0].Items) != 1 || math.Round(d.Charts[0].Items[0].Points[0].Value) != 400 || strings.Contains(benchtest.Brief(d), "over the round trip") {
 		t.Errorf("one round trip is drawn: %+v", d.Charts)
 	}
 }
@@ -81,7 +81,7 @@ func TestScaling(t *testing.T) {
 	add(record.ModeStreams, 2, 700e6)
 	add(record.ModeStreams, 4, 710e6)
 	said := func() string {
-		return strings.Join(strings.Fields(benchtest.Brief(document.OfMethods(compare.MethodResults(f), f, false))), " ")
+		return strings.Join(strings.Fields(benchtest.Brief(document.OfMethods(compare.MethodResults(f), f, false, "sshpace transfer --resume FILE"))), " ")
 	}
 	if text := said(); !strings.Contains(text, "Connections at once (upload aes128-gcm): 1: 400, 2: 700, 4: 710 MB/s; more than 2 connections are no faster") {
 		t.Error(text)

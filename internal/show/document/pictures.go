@@ -198,15 +198,11 @@ const answerRows = 8
 // answerChart is what the policy allows, as the first screen of the text has it.
 func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Direction) (Chart, bool) {
 	out := Chart{
-		Name: "answer", Table: "bulk", Part: clean(string(d)), Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
+		Name: "answer", Table: "bulk", Part: clean(string(d)), Shape: Bars, Unit: barUnit(r), Series: []string{"throughput"}, Rising: true,
 		Title: title(string(d)) + ": what policy " + clean(c.Policy.Name) + " allows", Note: "More is better.",
 	}
-	figure := func(cell rank.Cell) *rank.Quantity { return cell.Throughput }
-	scale := 1e6
 	if r.By == rank.Cost {
-		out.Unit, out.Series, out.Rising, scale = "CPU s/GB", []string{"CPU of both sides"}, false, 1
-		out.Note = "CPU seconds per GB, client and server together: less is better."
-		figure = bothSides
+		out.Series, out.Note = []string{"bytes per CPU time"}, "What a second of CPU time of the busier side moves: more is better."
 	}
 	rows := foldOptions(c, direction, r.Campaign.Offer)
 	for i, row := range rows {
@@ -216,7 +212,7 @@ func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Dire
 		}
 		out.Items = append(out.Items, Item{
 			Label: row.name(), Mark: map[bool]string{true: "now"}[now], Suite: safe(row.cells[0].Suite), Now: now,
-			Points: []Point{meanPoint(row.cells, figure, scale)},
+			Points: []Point{row.mean(r)},
 		})
 	}
 	if len(out.Items) > answerRows { // the present one came from below
@@ -225,72 +221,19 @@ func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Dire
 	return out, len(out.Items) > 1
 }
 
-// bothSides is the CPU time of both sides with its interval. The doubt about the
-// machine's level is left out: bars are compared with each other, and share it.
-func bothSides(c rank.Cell) *rank.Quantity {
-	total, q := c.Total(), c.Within.Total.OrNil()
-	if q == nil || total == 0 {
-		return nil
-	}
-	return &rank.Quantity{Value: total, Lo: total * q.Lo / q.Value, Hi: total * q.Hi / q.Value, N: q.N}
-}
-
-// meanPoint is the mean of cells, and all that their intervals hold.
-func meanPoint(cells []rank.Cell, figure func(rank.Cell) *rank.Quantity, scale float64) Point {
-	var out Point
-	n := 0.0
-	for _, cell := range cells {
-		p := PointOf(figure(cell), scale)
-		if !p.Known {
-			continue
-		}
-		if !out.Known {
-			out.Lo = p.Lo
-		}
-		out.Lo, out.Hi = min(out.Lo, p.Lo), max(out.Hi, p.Hi)
-		out.Value, out.Known, n = out.Value+p.Value, true, n+1
-		out.Predicted = out.Predicted || cell.Basis == rank.Predicted
-	}
-	if out.Known {
-		out.Value /= n
-	}
-	return out
-}
-
-// costChart says what each cell costs more than the cheapest, and what for.
+// costChart is the CPU time that combinations take. Weak ones, which can be dozens of times as slow,
+// would leave no room for the others.
 func costChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
-	client := PartsOf(r, d, func(c rank.Cell) *rank.Quantity { return c.Client })
-	server := PartsOf(r, d, func(c rank.Cell) *rank.Quantity { return c.Server })
 	c := Chart{
-		Name: "cost", Table: "bulk", Part: clean(string(d)), Shape: Stack, Unit: "s/GB", Title: title(string(d)) + ": CPU beyond the cheapest",
-		Note: "CPU seconds per GB more than the cheapest combination takes. Cipher: what it adds with the cheapest MAC, or alone; MAC: what it adds to the cheapest MAC, " +
-			"which is no MAC without cost.",
-		Series: []string{"client, cipher", "client, MAC", "server, cipher", "server, MAC"},
-	}
-	if len(server) == 0 {
-		c.Series = c.Series[:2]
+		Name: "cost", Table: "bulk", Part: clean(string(d)), Shape: Stack, Unit: "s/GB", Title: title(string(d)) + ": CPU time per GB",
+		Note: "CPU seconds of both sides add up: less is better. Weak algorithms are not shown.", Series: []string{"client", "server"},
 	}
 	for _, cell := range computations(r, d) {
-		own, ok := client[cell.Suite]
-		if !ok {
-			continue
+		if cell.Client != nil && slices.Contains(usualStatus, string(cell.Status)) {
+			c.Items = append(c.Items, Item{Label: label(cell.Suite), Suite: safe(cell.Suite), Points: []Point{PointOf(cell.Client, 1), PointOf(cell.Server, 1)}})
 		}
-		item := Item{Label: label(cell.Suite), Mark: mark("", cell.Status), Suite: safe(cell.Suite), Points: extra(own)}
-		if len(server) > 0 {
-			item.Points = append(item.Points, extra(server[cell.Suite])...)
-		}
-		c.Items = append(c.Items, item)
 	}
-	return c, len(c.Items) > 0
-}
-
-// extra are the parts of a cost beyond the base.
-func extra(p Parts) []Point {
-	var out []Point
-	for _, v := range []float64{p.Cipher, p.MAC} {
-		out = append(out, Point{Value: v, Lo: v, Hi: v, Known: true})
-	}
-	return out
+	return c.Known(), len(c.Items) > 0
 }
 
 func kexChart(r *rank.Ranking) (Chart, bool) {

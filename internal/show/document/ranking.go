@@ -39,7 +39,7 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 	}
 	d := &Document{
 		Title:  clean(fmt.Sprintf("SSH speed: %s", orUnknown(r.Campaign.Target))),
-		Answer: AnswerOf(r, o.Choice, o.Commands), Environment: environment(r), Quality: quality(r), Method: method(r),
+		Answer: AnswerOf(r, o.Choice, o.Commands), Environment: environment(r.Environment, r.Campaign, r.Heat), Quality: quality(r), Method: method(r),
 		Doubts: doubts(r.Warnings, r.Findings),
 	}
 	if !o.All {
@@ -61,7 +61,7 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 func brief(r *rank.Ranking, d *Document, o Options) []Block {
 	switch s := (screen{r: r, c: o.Choice, answer: d.Answer, o: o}); {
 	case o.Method:
-		return Clean(methodBlocks(r, d))
+		return Clean(howBlocks(r, d))
 	case o.All:
 		return Clean(append(s.opening(), everything(r, d)...))
 	case len(r.Bulk) == 0:

@@ -37,7 +37,7 @@ func (s screen) blocks() []Block {
 	opening, remarks := s.opening(), s.remarks()
 	for bars := mostBars; ; bars-- {
 		out := append(slices.Clone(opening), s.choices(bars)...)
-		out = append(out, Block{Lines: RemarkLines(remarks)})
+		out = append(out, Block{Lines: RemarkLines(remarks, 0)})
 		switch {
 		case s.o.Limit != 0 || length(out) <= screenLines:
 			return out
@@ -75,13 +75,10 @@ func stepLines(steps []Step) []string {
 	}
 	var out []string
 	for _, s := range steps {
-		head, note := text.Pad("  "+s.What, room+4), s.Note
-		if note != "" && s.Copy != "" {
-			note = "  (" + note + ")"
-		}
+		head := text.Pad("  "+s.What, room+4)
 		switch {
-		case text.Width(head+s.Copy+note) <= text.Columns:
-			out = append(out, text.Whole(head+s.Copy+note))
+		case text.Width(head+s.String()) <= text.Columns:
+			out = append(out, text.Whole(head+s.String()))
 		case text.Width(head+s.Copy) <= text.Columns:
 			out = append(out, text.Whole(head+s.Copy))
 		default:
@@ -104,7 +101,7 @@ func (s screen) choices(bars int) []Block {
 	directions := s.r.Directions()
 	t := Table{Columns: []Column{{Fit: text.Above}}}
 	for _, d := range directions {
-		head := s.head()
+		head := barUnit(s.r)
 		if len(directions) > 1 {
 			head = string(d) + "|" + head
 		}
@@ -115,7 +112,7 @@ func (s screen) choices(bars int) []Block {
 	kept := s.kept(rows, bars)
 	longest := 0.0
 	for _, i := range kept {
-		longest = max(longest, s.barOf(rows[i]))
+		longest = max(longest, rows[i].mean(s.r).Value)
 	}
 	for _, i := range kept {
 		t.Rows = append(t.Rows, s.bar(rows[i], directions, longest))
@@ -134,16 +131,11 @@ func (s screen) choices(bars int) []Block {
 // besides are the tables of a result without ciphers, such as one of an old log, as far as the
 // screen has room for them.
 func (s screen) besides(tables []Table) []Block {
-	last := Block{Lines: RemarkLines(s.remarks())}
-	blocks := tableBlocks(tables)
-	if s.o.Limit != 0 || length(append(blocks, last)) <= screenLines {
-		return append(blocks, last)
+	last := Block{Lines: RemarkLines(s.remarks(), 0)}
+	if s.o.Limit != 0 {
+		return append(tableBlocks(tables), last)
 	}
-	for i := range blocks {
-		blocks[i].Spare = len(tables[i].Rows)
-	}
-	blocks, hidden := Fit(blocks, length([]Block{last})+2)
-	return append(blocks, Block{Lines: []string{fmt.Sprintf("%s: %s --all", unit.Count(hidden, "more row"), reportCommand)}}, last)
+	return Screenful(tableBlocks(tables), 0, reportCommand+" --all", last)
 }
 
 // kept are the rows that are shown: the first ones, and what is used now.
@@ -165,37 +157,6 @@ func (s screen) kept(rows []folded, bars int) []int {
 	return out
 }
 
-// head is what bars stand for.
-func (s screen) head() string {
-	if s.r.By == rank.Cost {
-		return "MB/CPU s"
-	}
-	return "MB/s"
-}
-
-// barOf is the mean of a row over its cells: of the speed, or of what a second of CPU time
-// moves.
-func (s screen) barOf(f folded) float64 {
-	sum, n := 0.0, 0
-	for _, c := range f.cells {
-		if v := s.figureOf(c); v > 0 {
-			sum, n = sum+v, n+1
-		}
-	}
-	return sum / float64(max(1, n))
-}
-
-func (s screen) figureOf(c rank.Cell) float64 {
-	switch cost := s.r.Busiest(c); {
-	case s.r.By != rank.Cost:
-		return speedOf(c) / 1e6
-	case cost == nil || cost.Value <= 0:
-		return 0
-	default:
-		return 1e3 / cost.Value
-	}
-}
-
 func (s screen) bar(f folded, directions []record.Direction, longest float64) Row {
 	row := Row{Cells: []Cell{{Text: f.name()}}}
 	for _, d := range directions {
@@ -205,11 +166,11 @@ func (s screen) bar(f folded, directions []record.Direction, longest float64) Ro
 				cells = append(cells, cell)
 			}
 		}
-		row.Cells = append(row.Cells, Cell{Text: span(cells, s.figureOf, 1)})
+		row.Cells = append(row.Cells, Cell{Text: span(cells, func(c rank.Cell) float64 { return barOf(s.r, c).Value }, 1)})
 	}
 	bar, now := "", ""
 	if longest > 0 {
-		bar = strings.Repeat("#", max(1, int(math.Round(barLength*s.barOf(f)/longest))))
+		bar = strings.Repeat("#", max(1, int(math.Round(barLength*f.mean(s.r).Value/longest))))
 	}
 	if f.holds(s.c.Present.Suite) {
 		now = "now"
@@ -226,16 +187,16 @@ type Remark struct {
 
 func (r Remark) spare() bool { return r.Spare }
 
-// RemarkLines sets remarks below each other.
-func RemarkLines(all []Remark) []string {
+// RemarkLines sets remarks below each other, in so many columns; 0: those of any terminal.
+func RemarkLines(all []Remark, width int) []string {
 	var out []string
 	for _, r := range all {
 		prefix := text.Pad("  "+r.Name, 14)
-		if r.Value == text.Whole(r.Value) && text.Width(prefix+r.Value) > text.Columns {
+		if r.Value == text.Whole(r.Value) && text.Width(prefix+r.Value) > cmp.Or(width, text.Columns) {
 			prefix = "  " + r.Name + "  "
 		}
 		if r.Value != "" {
-			out = append(out, text.Wrap(prefix, r.Value, 0)...)
+			out = append(out, text.Wrap(prefix, r.Value, width)...)
 		}
 	}
 	return out
@@ -245,7 +206,7 @@ func RemarkLines(all []Remark) []string {
 func (s screen) remarks() []Remark {
 	out := []Remark{{Name: "login", Value: s.login()}, {Name: "limit", Value: s.limit(), Spare: true}}
 	if word, why := s.confidence(); word != "" {
-		out = append(out, Remark{Name: "confidence", Value: word + ": " + why})
+		out = append(out, Remark{Name: "confidence", Value: word + ": " + why}, Remark{Name: "(a-b)", Value: Interval95})
 	}
 	for _, note := range s.notes() {
 		out = append(out, Remark{Name: "note", Value: note, Spare: true})
@@ -288,9 +249,12 @@ func library(s string) string {
 	return strings.Join(words[:min(2, len(words))], " ")
 }
 
-func processors(e record.Environment) string {
+func processors(e record.Environment) string { return cmp.Or(cores(e), e.CPU) }
+
+// cores is how many there are; "" where that is unknown.
+func cores(e record.Environment) string {
 	if e.Cores == 0 {
-		return e.CPU
+		return ""
 	}
 	return unit.Count(e.Cores, "core")
 }
@@ -429,7 +393,7 @@ func (s screen) basis() string {
 		n += connectionsOf(c)
 	}
 	measured, predicted := bases(s.r)
-	out := fmt.Sprintf("%s measured over %s", unit.Count(measured, "choice"), unit.Count(n, "connection"))
+	out := fmt.Sprintf("%s measured over %s", unit.Count(measured, "combination"), unit.Count(n, "connection"))
 	if predicted > 0 {
 		out += fmt.Sprintf(", %d predicted", predicted)
 	}
@@ -462,9 +426,9 @@ func everything(r *rank.Ranking, d *Document) []Block {
 	return append(out, Block{Lines: append(lines, doubtLines(d.Doubts)...)})
 }
 
-// methodBlocks say how the figures came about, how far to trust them, and what the
+// howBlocks say how the figures came about, how far to trust them, and what the
 // words mean.
-func methodBlocks(r *rank.Ranking, d *Document) []Block {
+func howBlocks(r *rank.Ranking, d *Document) []Block {
 	trust := append(append(factLines(d.Quality), limitLines(r.Limits)...), doubtLines(d.Doubts)...)
 	return []Block{
 		{Title: "How it was measured", Lines: d.Method}, {Title: "How far to trust it", Lines: trust},

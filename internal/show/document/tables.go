@@ -32,6 +32,17 @@ var called = map[string]string{
 // Called is a short name of the table; "" for none.
 func (t Table) Called() string { return called[t.Name] }
 
+// Telling are the columns of the table, of the minor ones those in which rows differ.
+func (t Table) Telling() (columns []int) {
+	for i, c := range t.Columns {
+		alike := func(r Row) bool { return c.Shown(r.Cells[i]) == c.Shown(t.Rows[0].Cells[i]) }
+		if !c.Minor || slices.ContainsFunc(t.Rows, func(r Row) bool { return !alike(r) }) {
+			columns = append(columns, i)
+		}
+	}
+	return columns
+}
+
 func rankingTables(r *rank.Ranking, c *compare.Ceilings) []Table {
 	var out []Table
 	for _, d := range r.Directions() {

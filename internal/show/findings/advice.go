@@ -22,21 +22,21 @@ type Advice struct {
 	Ranking  *rank.Ranking // that it follows from
 	Pattern  string        // of the Host line
 	Strict   bool
-	Insecure bool   // what is faster and never advised, too
-	Server   bool   // the lines for sshd_config, too
-	Checked  bool   // those were checked
-	Command  string // that gives this advice
-	Brief    bool   // the client's lines alone: a proof follows
-	Written  bool   // they are about to be written: nobody needs to be told how
+	Insecure bool // what is faster and never advised, too
+	Server   bool // the lines for sshd_config, too
+	Checked  bool // those were checked
+	Commands document.Commands
+	Brief    bool // the client's lines alone: a proof follows
+	Written  bool // they are about to be written: nobody needs to be told how
 }
 
 // Text prints the advice: lines that can be pasted, and comments.
 func (a *Advice) Text(out io.Writer) {
-	answer := document.AnswerOf(a.Ranking, a.Advice.Choice, document.Commands{Advise: a.Command, Resume: document.Standard.Resume})
+	answer := document.AnswerOf(a.Ranking, a.Advice.Choice, a.Commands)
 	a.comment(out, strings.Join(answer.Says, " "))
 	t := text.Table{Columns: make([]text.Column, 2)}
-	for _, s := range answer.Steps[min(len(answer.Config), len(answer.Steps)):] {
-		if !a.Written {
+	for _, s := range answer.Further() {
+		if !a.Written && !a.Brief {
 			t.Rows = append(t.Rows, []string{"#   " + s.What, s.Copy})
 		}
 	}

@@ -111,7 +111,7 @@ func cost(f doctor.Finding) string {
 	case f.Breaks:
 		return "broken"
 	case f.Minor:
-		return took + "a " + f.Per + ", no problem"
+		return took + "a " + f.Per + ", normal"
 	case f.Per != "login":
 		return took + "for " + f.Per
 	}

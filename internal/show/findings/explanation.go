@@ -1,9 +1,12 @@
 package findings
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"sshpace/internal/base/host"
@@ -48,22 +51,55 @@ func Explain(ctx context.Context, router *route.Router, config *route.Configurat
 // Text prints a summary and a table of the settings, in so many columns; 0: in any number.
 func (e *Explanation) Text(w io.Writer, all bool, width int) error {
 	summary := text.Table{Columns: make([]text.Column, 2), Rows: e.summary()}
-	t := text.Table{Columns: []text.Column{{Head: "SETTING"}, {Head: "VALUE", Fit: text.Above}, {Head: "FROM"}}}
-	hidden := 0
-	for k, v := range e.resolved.Settings() {
-		if v.Origin.Source == conf.FromDefault && !all {
-			hidden++
-			continue
-		}
-		t.Rows = append(t.Rows, setting(k, v)...)
+	t, hidden := e.table(all, nil)
+	var files []string // that are named below, since there is no room for their names in full
+	if lines := t.Lines(0); width > 0 && slices.ContainsFunc(lines, func(line string) bool { return text.Width(line) >= width }) {
+		var names map[string]string
+		names, files = e.shortNames()
+		t, _ = e.table(all, names)
 	}
 	out := summary.Text(0) + "\n" + t.Text(max(0, width-1))
+	if len(files) > 0 {
+		out += "\n" + strings.Join(files, "\n") + "\n"
+	}
 	if hidden > 0 {
 		out += fmt.Sprintf("\n%d further settings have their default value; --all shows them.\n", hidden)
 	}
 	_, err := io.WriteString(w, out)
 	return err
 }
+
+// table has a row for each setting, and says how many have their default value. Files are called
+// as names has them.
+func (e *Explanation) table(all bool, names map[string]string) (t text.Table, hidden int) {
+	t.Columns = []text.Column{{Head: "SETTING"}, {Head: "VALUE", Fit: text.Above}, {Head: "FROM"}}
+	for k, v := range e.resolved.Settings() {
+		if v.Origin.Source == conf.FromDefault && !all {
+			hidden++
+			continue
+		}
+		v.Origin.File = cmp.Or(names[v.Origin.File], v.Origin.File)
+		t.Rows = append(t.Rows, setting(k, v)...)
+	}
+	return t, hidden
+}
+
+// shortNames call each file by its last part, where no other has the same, and say which is which.
+func (e *Explanation) shortNames() (names map[string]string, legend []string) {
+	names = map[string]string{}
+	taken := map[string]bool{}
+	for _, v := range e.resolved.Settings() {
+		file := v.Origin.File
+		if short := filepath.Base(file); file != "" && names[file] == "" && short != file && !taken[short] {
+			names[file], taken[short] = short, true
+			legend = append(legend, termsafe.Line(short+" is "+file))
+		}
+	}
+	return names, legend
+}
+
+// engines say what the engine of run does.
+var engines = map[conf.Engine]string{conf.Native: "sshpace run connects by itself", conf.OpenSSH: "sshpace run starts ssh"}
 
 // summary is how the host is reached, in two columns.
 func (e *Explanation) summary() (rows [][]string) {
@@ -74,7 +110,7 @@ func (e *Explanation) summary() (rows [][]string) {
 	for _, hop := range r.ProxyJump() {
 		add("through", hop.String())
 	}
-	add("engine", e.decision.Engine.String())
+	add("engine", e.decision.Engine.String()+": "+engines[e.decision.Engine])
 	for _, reason := range e.decision.Reasons {
 		add("because of", reason.String())
 	}

@@ -14,6 +14,8 @@ import (
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/latency"
+	"sshpace/internal/show/document"
+	"sshpace/internal/sys/terminal"
 )
 
 // schema names the layout of the JSON form.
@@ -37,21 +39,22 @@ func LatencyOf(c *latency.Client, s *latency.Sessions, interval time.Duration, r
 // JSON writes the report.
 func (r *Latency) JSON(w io.Writer) error { return termsafe.WriteJSON(w, r, " ") }
 
-// Live writes a line for every round, once all of its bytes are back.
+// LiveLatency shows every round, once all of its bytes are back: on a terminal the newest one,
+// elsewhere a line each.
 type LiveLatency struct {
-	w      io.Writer
+	screen *terminal.Screen
 	lanes  []string
 	rounds map[int][]latency.Echo
 	next   int
-	err    error
+	below  []string
 }
 
-// NewLive writes lines about lanes.
-func NewLiveLatency(w io.Writer, lanes []string) *LiveLatency {
-	return &LiveLatency{w: w, lanes: lanes, rounds: map[int][]latency.Echo{}, next: 1}
+// NewLiveLatency shows rounds of lanes, on a terminal above lines.
+func NewLiveLatency(screen *terminal.Screen, lanes []string, below ...string) *LiveLatency {
+	return &LiveLatency{screen: screen, lanes: lanes, rounds: map[int][]latency.Echo{}, next: 1, below: below}
 }
 
-// Add takes an echo and writes the rounds that it completes, in order.
+// Add takes an echo and shows the rounds that it completes, in order.
 func (l *LiveLatency) Add(e latency.Echo) {
 	l.rounds[e.Seq] = append(l.rounds[e.Seq], e)
 	for len(l.rounds[l.next]) == len(l.lanes) {
@@ -61,12 +64,12 @@ func (l *LiveLatency) Add(e latency.Echo) {
 	}
 }
 
-// Rest writes rounds that were never completed, and tells of the first error.
-func (l *LiveLatency) Rest() error {
+// Rest shows rounds that were never completed, and leaves nothing drawn.
+func (l *LiveLatency) Rest() {
 	for _, seq := range slices.Sorted(maps.Keys(l.rounds)) {
 		l.line(l.rounds[seq])
 	}
-	return l.err
+	_ = l.screen.Draw()
 }
 
 func (l *LiveLatency) line(echoes []latency.Echo) {
@@ -81,9 +84,7 @@ func (l *LiveLatency) line(echoes []latency.Echo) {
 	if echoes[0].Loaded {
 		words = append(words, "(loaded)")
 	}
-	if _, err := fmt.Fprintln(l.w, strings.Join(words, "  ")); err != nil && l.err == nil {
-		l.err = err
-	}
+	l.screen.Tell(strings.Join(words, "  "), l.below...)
 }
 
 func took(d time.Duration) string {
@@ -97,31 +98,49 @@ func took(d time.Duration) string {
 // where that can be (60 or more); 0 is any width.
 func (r *Latency) Text(w io.Writer, width int) error {
 	var b strings.Builder
+	wide := min(cmp.Or(width, text.Columns), text.Columns)
 	if len(r.Lanes) > 0 {
-		if s := r.Lanes[0]; s.Back > 0 {
-			fmt.Fprintf(&b, "\nA byte through %s comes back in %s ms (median of %d).\n", title(s), unit.Milliseconds(s.Median.Value), s.Back)
-		}
-		fmt.Fprintf(&b, "\n--- %s: latency over ssh, ms ---\n%s", r.Target, r.table().Text(width))
+		fmt.Fprintf(&b, "%s\n\n%s", strings.Join(text.Wrap("", r.answer(), wide), "\n"), r.table().Text(width))
 	}
 	if t := r.timeline(); len(t.Rows) > 0 {
-		fmt.Fprintf(&b, "p50 of each tenth of the time, ms\n%s", t.Text(width))
+		fmt.Fprintf(&b, "\np50 of each tenth of the time, ms\n%s", t.Text(width))
+	}
+	var notes []document.Remark
+	for _, s := range r.Lanes {
+		if !s.Loaded {
+			notes = append(notes, document.Remark{Name: s.Lane, Value: lanes[s.Lane]})
+		}
 	}
 	if r.LoadBytesPerS > 0 {
-		fmt.Fprintf(&b, "loaded: beside a transfer of %s\n", unit.Throughput(r.LoadBytesPerS))
+		notes = append(notes, document.Remark{Name: "loaded", Value: "beside a transfer of " + unit.Throughput(r.LoadBytesPerS).String()})
 	}
 	if r.Skipped > 0 {
-		fmt.Fprintf(&b, "%d rounds were not sent: this machine was stopped or busy\n", r.Skipped)
+		notes = append(notes, document.Remark{Name: "skipped", Value: unit.Count(r.Skipped, "round") + ": this machine was stopped or busy"})
 	}
 	for _, note := range r.Notes {
-		b.WriteString(strings.Join(text.Wrap("", note, min(cmp.Or(width, text.Columns), text.Columns)), "\n") + "\n")
+		notes = append(notes, document.Remark{Name: "note", Value: note})
 	}
+	notes = append(notes, document.Remark{Name: "measured", Value: "to " + r.Target + ", " + document.Programs(r.Client, "")})
+	fmt.Fprintf(&b, "\n%s\n", strings.Join(document.RemarkLines(notes, wide), "\n"))
 	_, err := w.Write(termsafe.Text([]byte(b.String())))
 	return err
 }
 
+// lanes say how the bytes of each kind of session go.
+var lanes = map[string]string{"pty": "through a terminal, as when you type", "unobscured": "the same, without hidden keystroke timing", "pipe": "without a terminal"}
+
+// answer says how typing feels.
+func (r *Latency) answer() string {
+	s := r.Lanes[0]
+	if s.Back == 0 {
+		return "No byte came back from " + r.Target + "."
+	}
+	return fmt.Sprintf("A typed key shows after %s. Below about 100 ms typing feels immediate.", median(s).Noted(unit.Milliseconds, " ms", fmt.Sprintf("median of %d", s.Back)))
+}
+
 // table sums the sessions up.
 func (r *Latency) table() *text.Table {
-	t := &text.Table{Columns: []text.Column{{Fit: text.Above}}}
+	t := &text.Table{Columns: []text.Column{{Head: "ms", Fit: text.Above}}}
 	heads := []string{"sent", "lost", "min", "p50", ""}
 	for _, q := range latency.Quantiles {
 		heads = append(heads, q.Name)
@@ -147,11 +166,7 @@ func row(s latency.Summary) []string {
 	if s.Back == 0 {
 		return cells
 	}
-	median := s.Median
-	if median.N < stats.MinExact {
-		median.Lo, median.Hi = median.Value, median.Value
-	}
-	cells = append(cells, figure3(s.Min), unit.Milliseconds(median.Value), median.Bounds(unit.Milliseconds))
+	cells = append(cells, figure3(s.Min), unit.Milliseconds(s.Median.Value), median(s).Bounds(unit.Milliseconds))
 	for _, q := range latency.Quantiles {
 		text := "-"
 		if ns, known := s.Quantiles[q.Name]; known {
@@ -160,6 +175,15 @@ func row(s latency.Summary) []string {
 		cells = append(cells, text)
 	}
 	return append(cells, figure3(s.Max))
+}
+
+// median is that of a session, with its interval where there is one.
+func median(s latency.Summary) stats.Interval {
+	m := s.Median
+	if m.N < stats.MinExact {
+		m.Lo, m.Hi = m.Value, m.Value
+	}
+	return m
 }
 
 func figure3(ns int64) string { return unit.Milliseconds(float64(ns)) }

@@ -95,35 +95,36 @@ func (r *Login) steps() []step {
 	return own
 }
 
-// Brief is what a terminal shows: what a login takes and what of it, as much as a screen has
-// room for; with all, every kind of login.
+// brief is what a terminal shows: what a login takes and what of it, or, where others were
+// measured beside it, what those take, as much as a screen has room for; with all, everything.
 func (r *Login) brief(d *document.Document, all bool) []document.Block {
-	phases := d.Tables[1]
-	if !all {
-		phases = r.longPhases(phases)
-	}
-	out := []document.Block{{Lines: r.lead()}, {Table: &phases, Lines: r.predicted()}}
-	for _, group := range grouped(r.Results[1:]) {
-		t := r.loginTable(group)
-		t.Columns[0].Minor, t.Columns[1].Terse = true, group[0].Factor
-		out = append(out, document.Block{Table: &t, Spare: len(t.Rows)})
-	}
-	var last []string
-	if !all {
-		const follow = 7 // remarks, and what comes when the result is saved
-		var hidden int
-		if out, hidden = document.Fit(out, follow+len(d.Doubts)); hidden > 0 {
-			last = append(last, unit.Count(hidden, "more kind")+" of login: sshpace report --all")
-		}
-	}
+	lead, phases := document.Block{Lines: r.lead(all)}, d.Tables[1]
+	last := document.Block{Lines: document.RemarkLines([]document.Remark{
+		{Name: "(a-b)", Value: document.Interval95}, {Name: "measured", Value: strings.Join([]string{"to " + r.Target, document.Programs(r.Client, r.Server)}, ", ")},
+	}, 0)}
+	var doubts []string
 	for _, doubt := range d.Doubts {
-		last = append(last, doubt.Text)
+		doubts = append(doubts, doubt.Text)
 	}
 	if all {
-		last = append(append(append(last, r.compared()...), r.precision()...), d.Method...)
+		out := []document.Block{lead, {Table: &phases, Lines: r.predicted()}}
+		for _, group := range grouped(r.Results[1:]) {
+			t := r.loginTable(group)
+			t.Columns[0].Minor, t.Columns[1].Terse = true, group[0].Factor
+			out = append(out, document.Block{Table: &t})
+		}
+		lines := slices.Concat(doubts, r.compared(), r.precision(), d.Method)
+		return document.Clean(append(out, document.Block{Lines: lines}, last))
 	}
-	what := strings.Join([]string{"to " + r.Target, document.Programs(r.Client, r.Server)}, ", ")
-	return document.Clean(append(out, document.Block{Lines: last}, document.Block{Lines: document.RemarkLines([]document.Remark{{Name: "measured", Value: what}})}))
+	last.Lines = document.Apart(doubts, last.Lines)
+	if len(r.Results) == 1 {
+		phases = r.longPhases(phases)
+		return document.Clean([]document.Block{lead, {Table: &phases, Lines: r.predicted()}, last})
+	}
+	kinds := r.loginTable(r.shown()[1:])
+	kinds.Columns[0].Minor = true
+	lead.Lines = append(lead.Lines, r.predicted()...)
+	return document.Clean(document.Screenful([]document.Block{lead, {Table: &kinds}}, document.SavedLines+1, "sshpace report --all", last))
 }
 
 // small is the part of a login below which a phase is not worth a line.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
@@ -22,8 +21,8 @@ const howLogins = "Wall times are medians, CPU times locations as robust, each w
 // Document is the report for every format but JSON; all is for a terminal.
 func (r *Login) Document(f *record.File, all bool) *document.Document {
 	d := &document.Document{
-		Title: "What a login costs", Lead: append(r.lead(), r.compared()...), Method: []string{howLogins},
-		Environment: environment(r, f), Algorithms: r.algorithms(),
+		Title: "What a login costs", Lead: append(r.lead(true), r.compared()...), Method: []string{howLogins},
+		Environment: document.Environment(f), Algorithms: r.algorithms(),
 		Tables: []document.Table{r.loginTable(r.shown()), r.phaseTable()},
 		Charts: []document.Chart{r.phaseChart(), r.cpuChart(), r.wallChart()},
 	}
@@ -32,7 +31,7 @@ func (r *Login) Document(f *record.File, all bool) *document.Document {
 	}
 	for _, c := range r.Results {
 		if c.Failure != "" {
-			d.Doubts = append(d.Doubts, document.Doubt{Text: termsafe.Line(fmt.Sprintf("%s %s failed: %s", c.Factor, c.Level, c.Failure))})
+			d.Doubts = append(d.Doubts, document.Doubt{Text: termsafe.Line(fmt.Sprintf("%s failed: %s", strings.TrimSpace(c.Factor+" "+c.Level), c.Failure))})
 		}
 	}
 	for _, text := range r.precision() {
@@ -42,16 +41,8 @@ func (r *Login) Document(f *record.File, all bool) *document.Document {
 	return d
 }
 
-func environment(r *Login, f *record.File) []document.Fact {
-	return document.Facts([]document.Fact{
-		{Name: "target", Value: r.Target}, {Name: "client", Value: r.Client}, {Name: "server", Value: r.Server},
-		{Name: "logins of", Value: r.Engine}, {Name: "processor", Value: f.Environment.CPU},
-		{Name: "measured", Value: f.Campaign.Started.UTC().Format(time.DateTime) + " UTC"},
-	})
-}
-
-// lead is the plain login in sentences.
-func (r *Login) lead() []string {
+// lead is the plain login in sentences; all has a line for each stall.
+func (r *Login) lead(all bool) []string {
 	plain := r.Results[0]
 	cpu := "client " + figure(plain.ClientCPU)
 	if plain.ServerCPU != nil {
@@ -62,12 +53,26 @@ func (r *Login) lead() []string {
 		r.longest(),
 	}
 	if w := plain.Wire; w != nil {
-		lines = append(lines, fmt.Sprintf("%d round trips, %d bytes up, %d bytes down.", r.RoundTrips, w.Up, w.Down))
+		trips := fmt.Sprintf("%d round trips, %d bytes up, %d bytes down.", r.RoundTrips, w.Up, w.Down)
+		if stalled := r.stalled(); stalled > 0 && !all {
+			trips += fmt.Sprintf(" Delayed acknowledgements stall it for %s ms.", unit.Milliseconds(stalled))
+		}
+		if lines = append(lines, trips); !all {
+			return lines
+		}
 		for _, s := range w.Stalls {
 			lines = append(lines, termsafe.Line(fmt.Sprintf("Stall of %s ms at %s ms: %s.", unit.Milliseconds(float64(s.NS)), unit.Milliseconds(float64(s.At)), s.Why)))
 		}
 	}
 	return lines
+}
+
+// stalled is how long the plain login stalls, in ns.
+func (r *Login) stalled() (ns float64) {
+	for _, s := range r.Results[0].Wire.Stalls {
+		ns += float64(s.NS)
+	}
+	return ns
 }
 
 // longest names the phases that take most of the plain login.
@@ -155,6 +160,9 @@ func (r *Login) phaseTable() document.Table {
 			continue
 		}
 		median := plain.Phases[s.phase]
+		if median.N < stats.MinExact { // it has no interval that says anything
+			median.Lo, median.Hi = median.Value, median.Value
+		}
 		t.Rows = append(t.Rows, document.Row{Cells: []document.Cell{
 			{Text: s.name}, {Text: s.what}, {Quantity: &stats.Interval{Value: mean, Lo: mean, Hi: mean, N: median.N}}, {Quantity: median.OrNil()},
 		}})

@@ -13,13 +13,14 @@ import (
 	"sshpace/internal/show/report"
 )
 
-// Methods is the report of a record file that holds transfer methods; all is for text.
-func Methods(f *record.File, all bool, o Output) Report {
+// Methods is the report of a record file that holds transfer methods; all is for text, and resume
+// the command that goes on with the file.
+func Methods(f *record.File, all bool, resume string, o Output) Report {
 	results := compare.MethodResults(f)
 	return &result{
 		holds: "transfer methods", records: f, output: o,
 		json:     func(w io.Writer) error { return report.MethodsJSON(w, results, f) },
-		document: func() *document.Document { return document.OfMethods(results, f, all) },
+		document: func() *document.Document { return document.OfMethods(results, f, all, resume) },
 	}
 }
 
@@ -27,6 +28,17 @@ func Methods(f *record.File, all bool, o Output) Report {
 func Logins(f *record.File, all bool, o Output) Report {
 	r := findings.LoginOf(f)
 	return &result{holds: "logins", records: f, output: o, json: r.JSON, document: func() *document.Document { return r.Document(f, all) }}
+}
+
+// Limits is the report of a record file that holds nothing but measurements besides SSH: of a
+// machine's limits. path is its name as it is typed; all is for text.
+func Limits(f *record.File, path string, all bool, o Output) Report {
+	more := "sshpace report --all " + path
+	return &result{
+		holds: "limits of a machine", records: f, output: o,
+		json:     func(w io.Writer) error { return report.MachineJSON(w, f) },
+		document: func() *document.Document { return document.OfMachine(f, all, more) },
+	}
 }
 
 // result is the report of one record file, or of several where records is nil, that does not
@@ -56,6 +68,7 @@ func (x *result) Render(w io.Writer, f Format) error {
 type MethodChanges struct {
 	*compare.MethodComparison
 	Output *Output
+	files  []related
 	gate   *compare.Gate // that was asked for; nil for none
 }
 
@@ -89,5 +102,5 @@ func (x *MethodChanges) lines() (lines []compare.Line) {
 
 // More is what makes the comparison show a difference of so much, as a part.
 func (x *MethodChanges) More(limit float64) string {
-	return more("measure both with more --rounds", x.Floor(), limit)
+	return more(x.files, x.Shows(), x.Floor(), limit)
 }

@@ -1,6 +1,10 @@
 package format
 
 import (
+	"cmp"
+	"strings"
+
+	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
@@ -37,7 +41,9 @@ func Of(s store.Store, path string, commands document.Commands, w Wanted) (Repor
 	case len(records.LoginKinds) > 0:
 		return Logins(records, w.Options.All, w.Output), nil
 	case len(records.Methods) > 0 && len(records.Samples) == 0:
-		return Methods(records, w.Options.All, w.Output), nil
+		return Methods(records, w.Options.All, resume(records, path), w.Output), nil
+	case len(records.Measurements) > 0 && len(records.Samples) == 0:
+		return Limits(records, shell.Word(path), w.Options.All || w.Output.Limit != 0, w.Output), nil
 	}
 	r, err := compare.RankRecords(path, records, w.By)
 	if err != nil {
@@ -54,4 +60,20 @@ func Of(s store.Store, path string, commands document.Commands, w Wanted) (Repor
 		x.Options.File, x.Options.Shown, x.Options.Commands = "", "", document.Standard
 	}
 	return &x, nil
+}
+
+// resume goes on with the measurement of a file. Programs that are not those of this machine's
+// search path are to be named again: no file says which programs to start.
+func resume(f *record.File, path string) string {
+	line := shell.Line("sshpace", cmp.Or(f.Campaign.Command, "bench"), "--resume", path)
+	versions := map[string]bool{}
+	for _, m := range f.Methods {
+		if strings.HasPrefix(m.Server, "openssh ") {
+			versions[m.Server] = true
+		}
+	}
+	if len(versions) > 1 {
+		line += " --ssh PATH --sshd PATH"
+	}
+	return line
 }

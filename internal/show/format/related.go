@@ -32,7 +32,7 @@ func nothingCommon(labels []string, results [][]compare.MethodResult) error {
 type content struct {
 	name   string
 	holds  func(*record.File) bool
-	relate func(labels []string, files []*record.File, pairs []string, out *Output) (Report, error)
+	relate func(all []related, pairs []string, out *Output) (Report, error)
 }
 
 var contents = []content{
@@ -51,14 +51,30 @@ func (o *Output) Related(paths, pairs []string, allowed func(*rank.Ranking) *ran
 		return nil, true, fault.Usage("leave it out", "--pair is for results of programs")
 	}
 	c, err := compare.CompareFiles(paths, allowed, options)
-	return &Comparison{Comparison: c, All: all, Output: *o}, true, err
+	if err != nil {
+		return nil, true, err
+	}
+	return &Comparison{Comparison: c, All: all, Output: *o, paths: paths}, true, nil
+}
+
+// related is a file of a comparison.
+type related struct {
+	path, label string
+	*record.File
+}
+
+// labels are those of files.
+func labels(all []related) (out []string) {
+	for _, f := range all {
+		out = append(out, f.label)
+	}
+	return out
 }
 
 // related is the comparison of files with logins or with transfer methods; nil where
 // the first holds neither.
 func (o *Output) related(paths, pairs []string) (Report, error) {
-	var files []*record.File
-	var labels []string
+	var all []related
 	var kind *content
 	for _, path := range paths {
 		f, err := store.Load(path)
@@ -69,7 +85,7 @@ func (o *Output) related(paths, pairs []string) (Report, error) {
 		if i := slices.IndexFunc(contents, func(c content) bool { return c.holds(f) }); i >= 0 {
 			own = &contents[i]
 		}
-		if len(files) == 0 {
+		if len(all) == 0 {
 			kind = own
 		}
 		switch {
@@ -78,12 +94,12 @@ func (o *Output) related(paths, pairs []string) (Report, error) {
 		case kind == nil && own != nil:
 			return nil, fault.Usage("compare results of one command", "%s holds %s, %s does not", path, own.name, paths[0])
 		}
-		files, labels = append(files, f), append(labels, store.Label(paths, path))
+		all = append(all, related{path, store.Label(paths, path), f})
 	}
 	if kind == nil {
 		return nil, nil
 	}
-	return kind.relate(labels, files, pairs, o)
+	return kind.relate(all, pairs, o)
 }
 
 // Alone says what a single result can be compared with: pairs of it, if it has several.
@@ -100,38 +116,38 @@ func Alone(path string) error {
 	return fault.Usage("name two of them, such as: "+shell.Line(such...), "%s holds pairs of programs: %s", path, strings.Join(pairs, ", "))
 }
 
-func relateLogins(labels []string, files []*record.File, pairs []string, out *Output) (Report, error) {
+func relateLogins(all []related, pairs []string, out *Output) (Report, error) {
 	if len(pairs) > 0 {
-		return nil, fault.Usage("leave --pair out", "--pair is for results of sshpace programs, and %s holds logins", labels[0])
+		return nil, fault.Usage("leave --pair out", "--pair is for results of sshpace programs, and %s holds logins", all[0].label)
 	}
 	var reports []*findings.Login
-	for _, f := range files {
-		reports = append(reports, findings.LoginOf(f))
+	for _, f := range all {
+		reports = append(reports, findings.LoginOf(f.File))
 	}
-	c := findings.CompareLogins(labels, reports)
+	c := findings.CompareLogins(labels(all), reports)
 	return &result{holds: "logins", output: *out, json: c.JSON, document: c.Document}, nil
 }
 
-func relateMethods(labels []string, files []*record.File, pairs []string, out *Output) (Report, error) {
+func relateMethods(all []related, pairs []string, out *Output) (Report, error) {
 	var results [][]compare.MethodResult
-	for i, f := range files {
-		own := compare.MethodResults(f)
+	for i, f := range all {
+		own := compare.MethodResults(f.File)
 		if len(pairs) > 0 {
 			var names []string
 			switch own, names = compare.Between(pairs[i], own); len(names) {
 			case 0:
-				return nil, fault.Usage("sshpace report "+shell.Word(labels[i])+" lists its pairs", "%s has no figures of a pair %s", labels[i], pairs[i])
+				return nil, fault.Usage("sshpace report "+shell.Word(f.path)+" lists its pairs", "%s has no figures of a pair %s", f.label, pairs[i])
 			case 1:
-				labels[i] += ", " + names[0]
+				all[i].label += ", " + names[0]
 			default:
-				return nil, fault.Usage("name the versions: --pair "+shell.Word(names[0])+" or "+shell.Word(names[1]), "%s has several pairs %s", labels[i], pairs[i])
+				return nil, fault.Usage("name the versions: --pair "+shell.Word(names[0])+" or "+shell.Word(names[1]), "%s has several pairs %s", f.label, pairs[i])
 			}
 		}
 		results = append(results, own)
 	}
-	c := compare.Methods(labels, results)
+	c := compare.Methods(labels(all), results)
 	if len(c.Changes) == 0 {
-		return nil, nothingCommon(labels, results)
+		return nil, nothingCommon(labels(all), results)
 	}
-	return &MethodChanges{MethodComparison: c, Output: out}, nil
+	return &MethodChanges{MethodComparison: c, Output: out, files: all}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
@@ -103,6 +104,7 @@ type Comparison struct {
 	*compare.Comparison
 	All      bool // lines, in text
 	Output   Output
+	paths    []string
 	gate     *compare.Gate // that was asked for; nil for none
 	document *document.Document
 }
@@ -126,29 +128,48 @@ func (x *Comparison) Render(w io.Writer, f Format) error {
 
 // More is what makes the comparison show a difference of so much, as a part.
 func (x *Comparison) More(limit float64) string {
-	more := more("measure both longer: sshpace bench --resume FILE --budget 60s", x.Floor(), limit)
+	var files []related
+	for i, in := range x.Inputs {
+		files = append(files, related{path: x.paths[i], File: &record.File{Campaign: in.Ranking.Campaign}})
+	}
+	more := more(files, x.Shows(), x.Floor(), limit)
 	if len(x.Normalized) == 0 {
 		more += "; --normalize '*' leaves out what all lines have in common"
 	}
 	return more
 }
 
-// more is what would give more data, unless no amount of it helps.
-func more(data string, floor, limit float64) string {
-	if floor < limit {
-		return data
+// more are the commands that would give enough data to show a difference of limit, where the files
+// can show one of shows; or says that no amount helps: whole runs differ by floor.
+func more(files []related, shows, floor, limit float64) string {
+	if floor >= limit {
+		return "more data does not help: whole runs on one machine differ by " + unit.Difference(floor)
 	}
-	return "more data does not help: whole runs on one machine differ by " + unit.Difference(floor)
+	const most = 16
+	times := max(2, min(most, square(shows/limit)))
+	var lines []string
+	for _, f := range files {
+		if line := resume(f.File, f.path) + " " + document.Longer(f.File, times); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return "measure longer: " + strings.Join(lines, " && ")
 }
 
-// Commands lead on from a result, which the user named: by its path, or by its host.
-func Commands(named, path, newest, policy string) document.Commands {
-	advise := "sshpace advise"
-	if path != newest {
-		advise += " " + shell.Word(named)
+func square(v float64) float64 { return v * v }
+
+// Commands lead on from a result, which the user named: by its path, by its host, or not at all.
+// Options lead ssh to the host.
+func Commands(named, path, newest, policy string, options ...string) document.Commands {
+	line := func(command string, more ...string) string {
+		return shell.Line(slices.Concat([]string{"sshpace", command}, options, more)...)
+	}
+	var of []string
+	if named != "" && path != newest {
+		of = append(of, named)
 	}
 	if policy != "modern" {
-		advise += " --policy " + shell.Word(policy)
+		of = append(of, "--policy", policy)
 	}
-	return document.Commands{Advise: advise, Resume: "sshpace bench --resume " + shell.Word(path)}
+	return document.Commands{Advise: line("advise", of...), Undo: line("advise", "--undo"), Resume: line("bench", "--resume", path), Streams: line("transfer", "--only", "streams")}
 }

@@ -7,67 +7,9 @@ import (
 
 // chartData is a chart as the scripts read it.
 type chartData struct {
-	ID        string         `json:"id"`
-	Name      string         `json:"name"`
-	Title     string         `json:"title"`
-	Shape     document.Shape `json:"shape"`
-	Unit      string         `json:"unit"`
-	Series    []string       `json:"series"`
-	Columns   []string       `json:"columns,omitempty"` // heat: the full names of the series, for filters
-	Reference float64        `json:"reference,omitempty"`
-	Rising    bool           `json:"rising"`
-	Log       bool           `json:"log,omitempty"`
-	Across    string         `json:"across,omitempty"`
-	First     int            `json:"first"`
-	Items     []itemData     `json:"items"`
+	ID string `json:"id"`
+	document.Chart
 }
-
-type itemData struct {
-	Label       string      `json:"label"`
-	Mark        string      `json:"mark,omitempty"`
-	Cipher      string      `json:"cipher,omitempty"`
-	MAC         string      `json:"mac,omitempty"`
-	Kex         string      `json:"kex,omitempty"`
-	PostQuantum bool        `json:"postQuantum,omitempty"`
-	Now         bool        `json:"now,omitempty"`
-	Bound       bool        `json:"bound,omitempty"`
-	Points      []pointData `json:"points"`
-}
-
-// pointData is [value, lo, hi, predicted] or, over time, [x, value]; null if unknown.
-type pointData []any
-
-func dataOf(id string, c document.Chart) chartData {
-	out := chartData{
-		ID: id, Name: c.Name, Title: c.Title, Shape: c.Shape, Unit: c.Unit, Series: c.Series, Columns: c.Columns,
-		Reference: c.Reference, Rising: c.Rising, Log: c.Log, Across: c.Across, First: c.First,
-	}
-	for _, i := range c.Items {
-		item := itemData{Label: i.Label, Mark: i.Mark, Cipher: i.Suite.Cipher, MAC: i.Suite.MAC, Kex: i.Suite.Kex, PostQuantum: i.PostQuantum, Now: i.Now, Bound: i.Bound}
-		for _, p := range i.Points {
-			item.Points = append(item.Points, pointOf(c.Shape, p))
-		}
-		out.Items = append(out.Items, item)
-	}
-	return out
-}
-
-func pointOf(shape document.Shape, p document.Point) pointData {
-	switch {
-	case !p.Known:
-		return nil
-	case shape == document.Curve:
-		return pointData{round(p.X), round(p.Value)}
-	case p.Predicted:
-		return pointData{p.Value, p.Lo, p.Hi, 1}
-	case p.Lo == p.Hi:
-		return pointData{p.Value}
-	}
-	return pointData{p.Value, p.Lo, p.Hi}
-}
-
-// round keeps a thousandth: more than a dot over time can show.
-func round(v float64) float64 { return float64(int64(v*1000+0.5)) / 1000 }
 
 // policyData says which names of the document a policy allows; null: all.
 type policyData struct {

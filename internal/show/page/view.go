@@ -116,7 +116,7 @@ func (v *view) figures(d *document.Document) {
 	byTable := map[[2]string][]figure{}
 	for i, c := range d.Charts {
 		f := figure{"chart-" + strconv.Itoa(i), c.Title, c.Note, c.Shape}
-		v.Island.Charts = append(v.Island.Charts, dataOf(f.ID, c))
+		v.Island.Charts = append(v.Island.Charts, chartData{f.ID, c})
 		if len(d.Table(c.Table)) == 0 {
 			v.Loose = append(v.Loose, f)
 		} else {
@@ -146,7 +146,7 @@ func sectionTitle(t document.Table, several bool) string {
 
 func (v *view) table(t document.Table) table {
 	out := table{Title: t.Title, Note: t.Note}
-	shown := columns(t)
+	shown, aliases := columns(t), slices.IndexFunc(t.Columns, func(c document.Column) bool { return c.Key == "aliases" })
 	for _, i := range shown {
 		c := t.Columns[i]
 		out.Heads = append(out.Heads, head{c.Heading(), c.Kind == document.Quantity || c.Kind == document.Count})
@@ -155,35 +155,22 @@ func (v *view) table(t document.Table) table {
 		line := row{Cipher: r.Suite.Cipher, MAC: r.Suite.MAC, Kex: r.Suite.Kex}
 		for _, i := range shown {
 			line.Cells = append(line.Cells, v.cell(t.Columns[i], r.Cells[i]))
-			if t.Columns[i].Key == "aliases" {
-				line.Aliases = r.Cells[i].Text
-			}
+		}
+		if aliases >= 0 {
+			line.Aliases = r.Cells[aliases].Text
 		}
 		out.Rows = append(out.Rows, line)
 	}
 	return out
 }
 
-// columns leaves out what the page shows in another way: the status stands
-// beside each name, the direction in the title. So it does with a minor column in which
-// nothing stands.
+// columns leaves out what the page shows in another way: the status stands beside each name, and
+// other names of a computation are in a table of their own.
 func columns(t document.Table) []int {
 	named := slices.ContainsFunc(t.Columns, func(c document.Column) bool { return c.Kind == document.Name })
-	var out []int
-	for i, c := range t.Columns {
-		elsewhere := named && c.Key == "status" || c.Minor && t.Name == "bulk"
-		if !elsewhere && !(c.Minor && empty(t.Rows, i)) {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-// empty reports whether nothing stands in a column.
-func empty(rows []document.Row, column int) bool {
-	return !slices.ContainsFunc(rows, func(r document.Row) bool {
-		cell := r.Cells[column]
-		return cell.Text != "" || cell.Quantity != nil
+	return slices.DeleteFunc(t.Telling(), func(i int) bool {
+		c := t.Columns[i]
+		return named && c.Key == "status" || c.Minor && t.Name == "bulk"
 	})
 }
 

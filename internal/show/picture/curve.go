@@ -2,7 +2,7 @@ package picture
 
 import (
 	"image/color"
-	"math"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 
@@ -15,9 +15,7 @@ const curveRoom = vg.Length(230)
 // lastX is the largest X of all points.
 func lastX(items []document.Item) (last float64) {
 	for _, item := range items {
-		for _, point := range item.Points {
-			last = math.Max(last, point.X)
-		}
+		last = max(last, slices.Max(item.X))
 	}
 	return last
 }
@@ -60,10 +58,9 @@ func itemColour(c document.Chart, k int) color.NRGBA {
 func (p pen) curveOf(x, v axis, c document.Chart, k int, item document.Item) {
 	colour := itemColour(c, k)
 	for i, point := range item.Points {
-		at := x.at(point.X)
+		at := x.at(item.X[i])
 		if i > 0 && !(item.Bound && i%2 == 0) {
-			before := item.Points[i-1]
-			p.line(x.at(before.X), v.at(before.Value), at, v.at(point.Value), 1.2, colour)
+			p.line(x.at(item.X[i-1]), v.at(item.Points[i-1].Value), at, v.at(point.Value), 1.2, colour)
 		}
 		if !item.Bound {
 			p.line(at, v.at(point.Lo), at, v.at(point.Hi), 0.8, colour)

@@ -20,7 +20,6 @@ var (
 	soft   = color.NRGBA{89, 97, 107, 255}
 	rule   = color.NRGBA{217, 221, 226, 255}
 	series = []color.NRGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 122, 89, 255}, {176, 86, 139, 255}, {138, 109, 0, 255}, {90, 95, 192, 255}}
-	layers = []color.NRGBA{{11, 60, 102, 255}, {86, 156, 214, 255}, {138, 60, 0, 255}, {232, 146, 78, 255}} // in pairs: of each side its cipher and its MAC
 
 	postQuantum = series[2]
 )

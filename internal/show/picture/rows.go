@@ -10,9 +10,6 @@ import (
 )
 
 func colourOf(c document.Chart, k int) color.NRGBA {
-	if c.Shape == document.Stack {
-		return layers[k%len(layers)]
-	}
 	return series[(c.First+k)%len(series)]
 }
 

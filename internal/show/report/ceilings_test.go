@@ -70,19 +70,24 @@ func TestCeilingsAsJSON(t *testing.T) {
 	}
 }
 
-// A table of a unit that nothing has is left out.
-func TestMachineWithoutOperations(t *testing.T) {
-	f := &record.File{Measurements: []record.Measurement{{Name: "pipe", Unit: record.BytesPerSecond, Value: 2e9, N: 1}}}
+// Rates are in MB/s, whatever the program prints; the answer says what bounds every connection.
+func TestMachine(t *testing.T) {
+	f := &record.File{Measurements: []record.Measurement{
+		{Name: "pipe, blocks of 32K", Unit: record.BytesPerSecond, Value: 2e9, N: 1}, {Name: "loopback TCP, blocks of 32K", Unit: record.BytesPerSecond, Value: 1.5e9, N: 3, Lo: 1e9, Hi: 1.6e9},
+		{Name: "AES-128-GCM 32768", Unit: record.KBPerSecond, Value: 7e6, N: 1}, {Name: "rsa 3072 sign", Unit: record.PerSecond, Value: 665, N: 1},
+	}}
 	var out bytes.Buffer
-	if err := Text(&out, document.OfMachine(f)); err != nil {
+	if err := Text(&out, document.OfMachine(f, false, "sshpace report --all x")); err != nil {
 		t.Fatal(err)
 	}
-	if text := out.String(); strings.Contains(text, "operations/s") || !strings.Contains(text, "MB/s") || !strings.Contains(text, "2000") {
-		t.Errorf("one probe:\n%s", text)
+	for _, want := range []string{"can be faster than 1500 MB/s,", "the speed of its loopback TCP.", "7000 MB/s with AES-128-GCM", "1500 (1000-1600) MB/s", "665             1/s"} {
+		if !strings.Contains(strings.ReplaceAll(out.String(), "\n", " "), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
 	}
 	out.Reset()
 	f.Measurements = nil
-	if err := Text(&out, document.OfMachine(f)); err != nil || strings.Contains(out.String(), "/s") {
+	if err := Text(&out, document.OfMachine(f, false, "")); err != nil || strings.Contains(out.String(), "/s") {
 		t.Errorf("no probe: %v\n%s", err, out.String())
 	}
 }

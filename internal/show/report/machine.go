@@ -5,17 +5,13 @@ import (
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/record"
-	"sshpace/internal/show/document"
 )
 
-// machineSchema names the layout of `machine --json`.
+// machineSchema names the layout of `limits --json`.
 const machineSchema = "sshpace.limits/1"
 
-// Machine shows what a machine can do at most.
-func Machine(w io.Writer, file *record.File, asJSON bool) error {
-	if !asJSON {
-		return Text(w, document.OfMachine(file))
-	}
+// MachineJSON writes what a machine can do at most.
+func MachineJSON(w io.Writer, file *record.File) error {
 	return termsafe.WriteJSON(w, struct {
 		Schema       string               `json:"schema"`
 		Environment  record.Environment   `json:"environment"`

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"sshpace/internal/show/document"
@@ -71,21 +70,9 @@ func markdownAnswer(w io.Writer, a document.Answer) {
 	}
 }
 
-// columnsOf leaves out what is the same for the whole table.
-func columnsOf(t document.Table) []int {
-	var out []int
-	for i, c := range t.Columns {
-		first := func(a, b document.Row) bool { return a.Cells[i].Text == b.Cells[i].Text }
-		if !c.Minor || len(slices.CompactFunc(slices.Clone(t.Rows), first)) > 1 {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
 func markdownTable(w io.Writer, t document.Table) {
 	heads, rules := "|", "|"
-	for _, i := range columnsOf(t) {
+	for _, i := range t.Telling() {
 		c := t.Columns[i]
 		heads += " " + literal(c.Heading()) + " |"
 		if c.Kind == document.Quantity || c.Kind == document.Count {
@@ -98,7 +85,7 @@ func markdownTable(w io.Writer, t document.Table) {
 	fmt.Fprintln(w, rules)
 	for _, r := range t.Rows {
 		line := "|"
-		for _, i := range columnsOf(t) {
+		for _, i := range t.Telling() {
 			line += " " + literal(t.Columns[i].Shown(r.Cells[i])) + " |"
 		}
 		fmt.Fprintln(w, line)

@@ -71,13 +71,16 @@ func (b *book) charts(d *document.Document) {
 			s.Width(1, 1, labelWidth)
 			s.Width(2, 8, seriesWidth)
 		}
-		b.native(s, row, c)
-		row += max(len(c.Items), 40) + 4
+		row += b.native(s, row, c)
 	}
 }
 
-// native writes the data of a chart at row, and the chart to the right of it.
-func (b *book) native(s *Sheet, row int, c document.Chart) {
+// pixelsOfRow is the height of a row of cells.
+const pixelsOfRow = 20
+
+// native writes the data of a chart at row, and the chart to the right of it, and tells how many
+// rows that takes.
+func (b *book) native(s *Sheet, row int, c document.Chart) int {
 	s.Text(1, row, c.Title+", "+c.Unit, b.bold)
 	for k, name := range c.Series {
 		s.Text(k+2, row, name, b.bold)
@@ -103,13 +106,14 @@ func (b *book) native(s *Sheet, row int, c document.Chart) {
 		Labels: 1, First: row + 1, Last: row + rows,
 	}
 	for k := range c.Series {
-		series := Series{Column: k + 2, Colour: colour(c, k)}
+		series := Series{Column: k + 2, Colour: colours[k%len(colours)]}
 		if column, ok := doubts[k]; ok {
 			series.Minus, series.Plus = column, column+1
 		}
 		drawn.Series = append(drawn.Series, series)
 	}
 	s.Chart(drawn)
+	return max(len(c.Items), drawn.Height/pixelsOfRow) + 4
 }
 
 // doubts writes how far the intervals of the series reach below and above their
@@ -141,14 +145,8 @@ func (b *book) doubts(s *Sheet, row int, c document.Chart) (first map[int]int) {
 	return first
 }
 
-// colour of a series, as in the pictures.
-func colour(c document.Chart, k int) string {
-	colours := []string{"0072B2", "D55E00", "007A59", "B0568B", "8A6D00", "5A5FC0"}
-	if c.Shape == document.Stack {
-		colours = []string{"0B3C66", "2F83C2", "A4CDEC", "7A3300", "D9742A", "F6C69F"}
-	}
-	return colours[k%len(colours)]
-}
+// colours of series, as in the pictures.
+var colours = []string{"0072B2", "D55E00", "007A59", "B0568B", "8A6D00", "5A5FC0"}
 
 // rowPixels is the height of one row of bars.
 func rowPixels(c document.Chart) int {

@@ -3,7 +3,6 @@ package workbook
 import (
 	"cmp"
 	"strconv"
-	"strings"
 
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
@@ -26,7 +25,7 @@ func (b *book) summary(d *document.Document) {
 		say("answer", line)
 	}
 	for _, step := range d.Answer.Steps {
-		say(step.What, strings.TrimSpace(step.Copy+" "+step.Note))
+		say(step.What, step.String())
 	}
 	for _, line := range d.Lead {
 		say("", line)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/fleet"
 )
@@ -94,7 +95,7 @@ func nameError(ctx context.Context, name string, err error) *Error {
 		text, hint = "Address family for hostname not supported", "AddressFamily, or -4 or -6, does not allow this address"
 	}
 	if errors.As(err, &dns) && dns.IsNotFound {
-		text, hint = "Name or service not known", "check the spelling, or give the address with HostName in ssh_config"
+		text, hint = "Name or service not known", host.Unknown(name)+", or give the address with HostName in ssh_config"
 	}
 	return &Error{Class: fleet.NameFailed, Text: "Could not resolve hostname " + name + ": " + text, Hint: hint, Err: err}
 }

@@ -12,20 +12,29 @@ import (
 // after it, so that what is there is a beginning of what was to be there, and
 // losses that no command looked for are known at the end.
 type Output struct {
-	w io.Writer
+	w     io.Writer
+	drawn *Screen // on the same terminal; nil: none
 
 	mu  sync.Mutex
 	err error
 }
 
-// NewOutput writes to w.
-func NewOutput(w io.Writer) *Output { return &Output{w: w} }
+// NewOutput writes to w; where that is a terminal, in the place of what is drawn on screen.
+func NewOutput(w io.Writer, screen *Screen) *Output {
+	if !Is(w) {
+		screen = nil
+	}
+	return &Output{w: w, drawn: screen}
+}
 
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil {
 		return 0, o.err
+	}
+	if o.drawn != nil {
+		_ = o.drawn.Draw()
 	}
 	n, err := o.w.Write(p)
 	o.err = err

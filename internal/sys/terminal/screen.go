@@ -19,8 +19,11 @@ type Screen struct {
 	drawn int // lines of the drawing
 }
 
-// NewScreen draws on w, if it is a terminal.
+// NewScreen draws on w, if it is a terminal. A Screen stays itself.
 func NewScreen(w io.Writer, getenv func(string) string) *Screen {
+	if s, is := w.(*Screen); is {
+		return s
+	}
 	return &Screen{w: w, Width: Width(w, getenv)}
 }
 
@@ -43,7 +46,9 @@ func (s *Screen) Draw(lines ...string) error {
 	for _, line := range lines {
 		drawing += text.Clip(line, s.Width-1) + "\n"
 	}
-	s.drawn = len(lines)
+	if s.drawn = len(lines); drawing == "" {
+		return nil
+	}
 	_, err := io.WriteString(s.w, drawing)
 	return err
 }
@@ -62,6 +67,15 @@ func (s *Screen) erasure() string {
 		return ""
 	}
 	return fmt.Sprintf("\r\x1b[%dA\x1b[J", s.drawn)
+}
+
+// Tell writes a line, or draws it, together with those below it, where something can be drawn.
+func (s *Screen) Tell(line string, below ...string) {
+	if s.Width > 0 {
+		_ = s.Draw(append([]string{line}, below...)...)
+		return
+	}
+	fmt.Fprintln(s, line)
 }
 
 // Notice writes a line about an interrupt. On a terminal without a drawing the

@@ -40,6 +40,8 @@ func fileOf(w io.Writer) *os.File {
 		return x
 	case *Output:
 		return fileOf(x.w)
+	case *Screen:
+		return fileOf(x.w)
 	}
 	return nil
 }

@@ -14,7 +14,6 @@ const currentLook = () => {
     bg: colour('--bg'), panel: colour('--panel'), fg: colour('--fg'), soft: colour('--soft'), line: colour('--line'),
     filler: 'rgba(128,128,128,.25)', font: getComputedStyle(document.body).fontFamily,
     series: ['--s0', '--s1', '--s2', '--s3', '--s4', '--s5'].map(colour),
-    parts: ['--c0', '--c1', '--d0', '--d1'].map(colour),
     narrow: document.documentElement.clientWidth < 640,
   };
   probe.remove();

@@ -19,7 +19,7 @@ const showConfiguration = policy => {
   const { text, left, used } = configuration(policy, data.weak || [], data.postQuantum || []);
   byId('config').textContent = text;
   byId('config-weak').textContent = [
-    left && `${left} weak, broken or unknown names are left out; a policy that lists them brings them in.`,
+    left && `${left} weak, broken or unknown names are not copied; a policy that lists them includes them.`,
     used && `${used} of these names are weak, broken or unknown: policy ${policy.name} lists them.`,
   ].filter(note => note).join(' ');
 };

@@ -133,7 +133,7 @@ const stack = (chart, items, look) => ({
   xAxis: valueAxis(chart, look, { min: 0 }), yAxis: categoryAxis(items, look),
   tooltip: { ...base(chart, look).tooltip, trigger: 'item', formatter: rowTip(chart, items) },
   series: chart.series.map((name, k) => ({
-    type: 'bar', stack: 'sum', name, itemStyle: { color: look.parts[k % look.parts.length] }, barCategoryGap: '25%',
+    type: 'bar', stack: 'sum', name, itemStyle: { color: look.series[k % look.series.length] }, barCategoryGap: '25%',
     data: items.map(item => item.points[k] ? item.points[k][0] : '-'),
   })),
 });
@@ -195,7 +195,7 @@ const curve = (chart, items, look) => ({
   yAxis: { ...valueAxis(chart, look, chart.log ? { type: 'log', logBase: 2, axisLabel: { formatter: v => figure(v) } } : { min: 0 }), nameLocation: 'end', nameGap: 8 },
   tooltip: { ...base(chart, look).tooltip, trigger: 'item', formatter: p => `${p.seriesName}: ${figure(p.value[1])} ${chart.unit} at ${figure(p.value[0])} (${chart.across})` },
   series: items.map((item, k) => ({
-    type: 'line', name: item.label, symbol: item.bound ? 'none' : 'circle', symbolSize: 7, data: item.points.filter(p => p),
+    type: 'line', name: item.label, symbol: item.bound ? 'none' : 'circle', symbolSize: 7, data: item.points.map((p, n) => p && [item.x[n], p[0]]).filter(p => p),
     itemStyle: { color: item.bound ? look.soft : look.series[k % look.series.length] },
     lineStyle: { color: item.bound ? look.soft : look.series[k % look.series.length], type: item.bound ? 'dashed' : 'solid', width: 2 },
   })),

@@ -17,7 +17,7 @@ import (
 // stranger is a user that is neither we nor root.
 const stranger = 47110
 
-// theirs makes a folder that another user owns, in one that all can reach.
+// theirs makes a directory that another user owns, in one that all can reach.
 func theirs(t *testing.T) (base, foreign string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -44,7 +44,7 @@ func theirs(t *testing.T) (base, foreign string) {
 }
 
 // swap is what another user does to get a command of his run as us: he finds the
-// private folder by the command line of its keeper, moves what is in his reach
+// private directory by the command line of its keeper, moves what is in his reach
 // aside, and puts a configuration of his in its place.
 const swap = `
 cd "$0" || exit
@@ -102,7 +102,7 @@ func sshpace(t *testing.T, env []string, args ...string) (string, error) {
 	return string(text), err
 }
 
-// A user who owns a folder above the one that we are told to use does not get
+// A user who owns a directory above the one that we are told to use does not get
 // his ForceCommand run, by the real sshd, as us.
 func TestForeignParentGetsNoCommandRun(t *testing.T) {
 	t.Parallel()
@@ -121,21 +121,21 @@ func TestForeignParentGetsNoCommandRun(t *testing.T) {
 				t.Error("the other user's command was run")
 			}
 			if left, _ := os.ReadDir(foreign); len(left) > 0 {
-				t.Errorf("the other user's folder holds %v", left)
+				t.Errorf("the other user's directory holds %v", left)
 			}
 		})
 	}
 }
 
-// nowhere runs sshpace, a copy of $0, where no folder is out of others' reach: in a
+// nowhere runs sshpace, a copy of $0, where no directory is out of others' reach: in a
 // mount namespace of its own in which /tmp is not sticky.
 const nowhere = `
 mount -t tmpfs none /mnt && cp "$0" /mnt/sshpace && mkdir /mnt/theirs && chown "$1" /mnt/theirs &&
 	mount -t tmpfs -o mode=777 none /tmp && shift && exec /mnt/sshpace "$@"
 `
 
-// Where no folder is out of others' reach, nothing is begun, in two lines.
-func TestNoFolderIsAClearError(t *testing.T) {
+// Where no directory is out of others' reach, nothing is begun, in two lines.
+func TestNoDirectoryIsAClearError(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be two users")
@@ -180,7 +180,7 @@ func refused(t *testing.T, text string, err error, code int, problem, hint strin
 }
 
 // Without a FILE, only a result that we own is reported or made advice of, from
-// a folder that nobody else can write.
+// a directory that nobody else can write.
 func TestOthersResultsAreNotOurs(t *testing.T) {
 	t.Parallel()
 	base, foreign := theirs(t)
@@ -205,8 +205,8 @@ func TestOthersResultsAreNotOurs(t *testing.T) {
 	}
 }
 
-// A result that goes to a file needs no folder for those without a name.
-func TestMachineOutNeedsNoStateFolder(t *testing.T) {
+// A result that goes to a file needs no directory for those without a name.
+func TestMachineOutNeedsNoStateDirectory(t *testing.T) {
 	t.Parallel()
 	base, foreign := theirs(t)
 	out := filepath.Join(base, "ours", "m.jsonl")
@@ -215,7 +215,7 @@ func TestMachineOutNeedsNoStateFolder(t *testing.T) {
 		t.Errorf("%v\n%s", err, text)
 	}
 	if left, _ := os.ReadDir(foreign); len(left) > 0 {
-		t.Errorf("the other user's folder holds %v", left)
+		t.Errorf("the other user's directory holds %v", left)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestOthersHistoryIsNotOurs(t *testing.T) {
 	}
 }
 
-// A folder for output that is another user's, open to others, or cannot be
+// A directory for output that is another user's, open to others, or cannot be
 // written is found out before a command is started.
 func TestOutdirIsCheckedBeforeCommandsStart(t *testing.T) {
 	t.Parallel()
