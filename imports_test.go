@@ -79,7 +79,6 @@ bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcar
 fleet: base/fault base/host base/sched base/termsafe sys/file sys/proc
 fleet/compat: base/fault base/host base/sched base/shell base/termsafe base/wildcard fleet fleet/copy fleet/output fleet/remotesh ssh/openssh sys/file sys/safedir sys/terminal
 fleet/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
-fleet/fleettest: base/host base/waittest fleet ssh/sshtest
 fleet/history: base/fault base/host base/shell base/termsafe base/text fleet fleet/hostset fleet/output sys/file sys/safedir
 fleet/hostlist: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/safedir
 fleet/hostset: base/host base/wildcard
