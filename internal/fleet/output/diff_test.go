@@ -5,63 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"sshpace/internal/fleet"
 )
-
-// A difference leads from one text to the other, and is no longer than to take
-// all of one away and add all of the other.
-func TestDiffLines(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		line := rapid.SampledFrom([]string{"a", "b", "c", ""})
-		from, to := rapid.SliceOfN(line, 0, 30).Draw(t, "from"), rapid.SliceOfN(line, 0, 30).Draw(t, "to")
-		edits, ok := diffLines(from, to)
-		var before, after []string
-		changes := 0
-		for _, e := range edits {
-			if e.kind != '+' {
-				before = append(before, e.text)
-			}
-			if e.kind != '-' {
-				after = append(after, e.text)
-			}
-			if e.kind != ' ' {
-				changes++
-			}
-		}
-		if !ok || strings.Join(before, "\n") != strings.Join(from, "\n") || strings.Join(after, "\n") != strings.Join(to, "\n") || len(before) != len(from) || len(after) != len(to) {
-			t.Fatalf("%q -> %q: %v", from, to, edits)
-		}
-		if most := len(from) + len(to) - 2*common(from, to); changes != most {
-			t.Fatalf("%q -> %q: %d changes, %d would do", from, to, changes, most)
-		}
-	})
-}
-
-// common is the length of the longest common subsequence, the slow way.
-func common(a, b []string) int {
-	row := make([]int, len(b)+1)
-	for i := range a {
-		diagonal := 0
-		for j := range b {
-			above := row[j+1]
-			if a[i] == b[j] {
-				row[j+1] = diagonal + 1
-			} else {
-				row[j+1] = max(row[j], above)
-			}
-			diagonal = above
-		}
-	}
-	return row[len(b)]
-}
 
 func TestGatherDiff(t *testing.T) {
 	long := strings.Repeat("same\n", 10)
 	for host, want := range map[string]string{
 		"": rule + "\nweb[1-2] (2)\n" + rule + "\n| a\n" + strings.Repeat("| same\n", 10) + "| b\n" + rule + "\nweb3 (1), against web[1-2]\n" + rule +
-			"\n|   a\n|   same\n|   same\n| + new\n|   same\n|   same\n[4 lines in common]\n|   same\n|   same\n| - b\n| + - c\n",
+			"\n@@ -1,6 +1,7 @@\n|   a\n|   same\n|   same\n| + new\n|   same\n|   same\n|   same\n@@ -9,4 +10,4 @@\n|   same\n|   same\n|   same\n| - b\n| + - c\n",
 		"web3": rule + "\nweb3 (1)\n" + rule,
 	} {
 		var o, errs bytes.Buffer
