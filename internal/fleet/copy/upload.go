@@ -24,8 +24,6 @@ type Upload struct {
 	// Sources gives what a host gets, in general the same for all.
 	Sources func(h host.Host) ([]*Source, error)
 	Dest    string // a folder if it ends with a slash, exists as one, or there are many sources; %h is the host's name
-
-	shelf shelf
 }
 
 // Dialogue copies to one host; see fleet.Dialogue.
@@ -34,7 +32,7 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	if err != nil {
 		return err
 	}
-	p := &put{side: side{Options: u.Options, ctx: ctx, host: h.String(), ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}, changed: map[string]bool{}, shelf: &u.shelf}
+	p := &put{side: side{Options: u.Options, ctx: ctx, host: h.String(), ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}, changed: map[string]bool{}}
 	closing, err := p.connect()
 	if err != nil {
 		return err
@@ -62,7 +60,6 @@ type put struct {
 	there   map[string]bool // of those, the ones that are there by now
 	noTar   bool            // the host has no tar that we can run
 	noCat   bool            // or cat did not do what it should
-	shelf   *shelf
 	known   sync.Mutex            // of what is known of folders, which follows
 	inside  map[string]sftp.Attrs // what folders of parts are, memo
 	changed map[string]bool       // folders that are not as they were
