@@ -38,7 +38,7 @@ sys/tcp:
 sys/terminal: base/fault base/text
 ssh/channel: base/sched
 ssh/conf: base/host base/wildcard ssh/knownhosts sys/file
-ssh/dial: base/alg base/fault base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/session ssh/transport sys/file sys/proc sys/tcp
+ssh/dial: base/alg base/fault base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/session ssh/transport sys/file sys/tcp
 ssh/forkssh: base/host base/termsafe base/text fleet ssh/conf ssh/knownhosts/check ssh/openssh ssh/route sys/proc
 ssh/knownhosts: base/wildcard
 ssh/knownhosts/check: base/alg base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index

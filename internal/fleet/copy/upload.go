@@ -55,11 +55,11 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 // put is the copy to one host.
 type put struct {
 	side
-	folders []*placed       // those above before those below
-	fresh   map[string]bool // folders that the host did not have: nothing of others is in them
-	there   map[string]bool // of those, the ones that are there by now
-	noTar   bool            // the host has no tar that we can run
-	noCat   bool            // or cat did not do what it should
+	folders []*placed             // those above before those below
+	fresh   map[string]bool       // folders that the host did not have: nothing of others is in them
+	there   map[string]bool       // of those, the ones that are there by now
+	noTar   bool                  // the host has no tar that we can run
+	noCat   bool                  // or cat did not do what it should
 	known   sync.Mutex            // of what is known of folders, which follows
 	inside  map[string]sftp.Attrs // what folders of parts are, memo
 	changed map[string]bool       // folders that are not as they were

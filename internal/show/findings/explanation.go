@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -65,6 +66,9 @@ func (e *Explanation) Text(w io.Writer, all bool, width int) error {
 	return err
 }
 
+// engine is who can connect; "none" where nobody may.
+func (e *Explanation) engine() string { return cmp.Or(string(e.decision.Engine), "none") }
+
 // summary is how the host is reached, in two columns.
 func (e *Explanation) summary() (rows [][]string) {
 	add := func(name, value string) { rows = append(rows, []string{name, termsafe.Line(value)}) }
@@ -74,7 +78,7 @@ func (e *Explanation) summary() (rows [][]string) {
 	for _, hop := range r.ProxyJump() {
 		add("through", hop.String())
 	}
-	add("engine", e.decision.Engine.String())
+	add("engine", e.engine())
 	for _, reason := range e.decision.Reasons {
 		add("because of", reason.String())
 	}

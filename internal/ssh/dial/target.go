@@ -60,10 +60,7 @@ type Target struct {
 	Identity        Identity
 	PasswordMethods []string // keyboard-interactive and password as far as they are allowed, the preferred one first
 	Env             []string // NAME=value, asked of the server without waiting
-	// ProxyCommand is a shell command that is the connection, its tokens
-	// expanded; "" = none.
-	ProxyCommand string
-	Jump         *Target // dial through this server; it may have a Jump of its own
+	Jump            *Target  // dial through this server; it may have a Jump of its own
 	// Shared is a connection to a jump host that somebody else has made; nil, or
 	// what returns nil: there is none.
 	Shared func(context.Context) *ssh.Client
