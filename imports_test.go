@@ -50,7 +50,7 @@ ssh/openssh: base/alg base/fault base/shell record ssh/conf ssh/knownhosts ssh/k
 ssh/reach: base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route sys/safedir
 ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/wire sys/proc
 ssh/session: base/sched fleet ssh/channel
-ssh/sftp: base/sched
+ssh/sftp: base/sched ssh/channel
 ssh/sshtest: base/waittest ssh/channel ssh/conf ssh/knownhosts
 ssh/transport: base/alg ssh/channel
 ssh/wire: base/alg ssh/openssh ssh/transport

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
 )
 
 // Block is text with marks around it, so that it can be found and replaced.
@@ -119,56 +121,12 @@ func lineIndex(text, line []byte) int {
 	return -1
 }
 
-// context is how many lines around a change are shown.
-const context = 3
-
-// Diff shows the change as a unified diff with one hunk.
+// Diff shows the change as diff -u does.
 func (c *Change) Diff() string {
-	before, after := lines(c.Old), lines(c.New)
-	head := 0
-	for head < len(before) && head < len(after) && before[head] == after[head] {
-		head++
-	}
-	tail := 0
-	for tail < len(before)-head && tail < len(after)-head && before[len(before)-1-tail] == after[len(after)-1-tail] {
-		tail++
-	}
-	if head == len(before) && head == len(after) {
-		return ""
-	}
-	from := max(0, head-context)
-	rest := min(tail, context)
-	var b strings.Builder
 	name := c.Path
 	if !c.Existed {
 		name = "/dev/null"
 	}
-	fmt.Fprintf(&b, "--- %s\n+++ %s\n@@ -%s +%s @@\n", name, c.Path,
-		span(from, len(before)-tail+rest), span(from, len(after)-tail+rest))
-	put := func(mark string, list []string) {
-		for _, line := range list {
-			b.WriteString(mark + strings.TrimSuffix(line, "\n") + "\n")
-		}
-	}
-	put(" ", before[from:head])
-	put("-", before[head:len(before)-tail])
-	put("+", after[head:len(after)-tail])
-	put(" ", before[len(before)-tail:len(before)-tail+rest])
-	return b.String()
-}
-
-// span is the place of a hunk: first line, from 1, and number of lines.
-func span(from, to int) string {
-	if to == from {
-		return fmt.Sprintf("%d,0", from)
-	}
-	return fmt.Sprintf("%d,%d", from+1, to-from)
-}
-
-func lines(text []byte) []string {
-	var out []string
-	for line := range strings.Lines(string(text)) {
-		out = append(out, line)
-	}
-	return out
+	_, text, _ := bytes.Cut(diff.Diff(name, c.Old, c.Path, c.New), []byte("\n")) // without the call of diff
+	return string(text)
 }
