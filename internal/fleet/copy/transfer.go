@@ -268,7 +268,6 @@ func (l *Limiter) wait(ctx context.Context, n int) {
 	}
 }
 
-// buffers are for the data of one request.
 // chunk is room for what a server reads or writes at once.
 type chunk [sftp.MaxChunk]byte
 

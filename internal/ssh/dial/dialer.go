@@ -154,7 +154,7 @@ func dialOne(ctx context.Context, d *net.Dialer, a netip.Addr, port, left int) (
 // (sshconnect2.c, verify_host_key_callback).
 func (t *Target) checkHostKey(name string, port int, remote net.Addr, key ssh.PublicKey) error {
 	if bits, least := knownhosts.RSABits(key), t.minRSABits(); bits > 0 && bits < least {
-		return &HostKeyError{Class: fleet.HostKeyWeak,
+		return &Error{Class: fleet.HostKeyWeak,
 			Text: fmt.Sprintf("host key of %s is an RSA key of %d bits, RequiredRSASize is %d", name, bits, least),
 			Hint: "give the server an Ed25519 host key or a longer one"}
 	}

@@ -79,7 +79,7 @@ func (f fixedKey) Algorithms(string, int, []string) []string { return []string{f
 
 func (f fixedKey) Check(name string, _ int, _ net.Addr, key ssh.PublicKey) error {
 	if !bytes.Equal(key.Marshal(), f.key.Marshal()) {
-		return &dial.HostKeyError{Class: fleet.HostKeyChanged, Text: "host key of " + name + " has changed", Hint: "look"}
+		return &dial.Error{Class: fleet.HostKeyChanged, Text: "host key of " + name + " has changed", Hint: "look"}
 	}
 	return nil
 }
