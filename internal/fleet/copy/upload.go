@@ -185,7 +185,7 @@ func (p *put) batch(files []*placed) {
 // send copies one file beside its place.
 func (p *put) send(to *placed) {
 	if p.Scp != nil {
-		if err := p.overwrite(to); err != nil {
+		if err := p.write(to, to.name); err != nil {
 			p.fail(to.name, err)
 		} else {
 			p.arrived(to)
@@ -258,52 +258,40 @@ func (p *put) beginning(to *placed, name string) int64 {
 	return int64(a.Size)
 }
 
-// write writes a file under the name of its part, from where an earlier copy ended.
-func (p *put) write(to *placed, part string) error {
+// write writes a file: as scp does it where it stands, else under the name of its part,
+// from where an earlier copy ended.
+func (p *put) write(to *placed, name string) error {
 	r, done, err := to.open()
 	if err != nil {
 		return err
 	}
 	defer done()
-	how := uint32(sftp.Write | sftp.Create | sftp.Excl)
-	if to.begun {
+	how, perm := uint32(sftp.Write|sftp.Create|sftp.Excl), fs.FileMode(0o600)
+	switch {
+	case p.Scp != nil:
+		how, perm = sftp.Write|sftp.Create|sftp.Trunc, to.perm
+	case to.begun:
 		how = sftp.Write
 	}
-	f, err := p.client.Open(part, how, 0o600)
+	f, err := p.client.Open(name, how, perm)
 	if err != nil {
 		return err
 	}
 	err = p.stream(f, r, to)
-	modes := attrsOf(to.item)
-	if to.perm&0o400 == 0 { // cksum has to read it
+	modes, set := attrsOf(to.item), sftp.Failed(nil)
+	if p.Scp == nil && to.perm&0o400 == 0 { // cksum has to read it
 		modes.Has &^= sftp.HasMode
 	}
-	set, closed := f.Setstat(modes), f.Close()
+	if p.Scp == nil || p.Scp.Preserve {
+		set = f.Setstat(modes)
+	}
+	closed := f.Close()
 	err = cmp.Or(err, set.Wait(), closed.Wait())
-	if err != nil && !(to.size >= large && p.ctx.Err() != nil) && !p.isOver(err) {
+	if p.Scp == nil && err != nil && !(to.size >= large && p.ctx.Err() != nil) && !p.isOver(err) {
 		err = p.explain(err, path.Dir(to.name), to.size)
-		p.client.Remove(part)
+		p.client.Remove(name)
 	}
 	return err
-}
-
-// overwrite writes a file where it stands.
-func (p *put) overwrite(to *placed) (failed error) {
-	r, done, err := to.open()
-	if err != nil {
-		return err
-	}
-	defer done()
-	f, err := p.client.Open(to.name, sftp.Write|sftp.Create|sftp.Trunc, to.perm)
-	if err != nil {
-		return err
-	}
-	err = p.stream(f, r, to)
-	if p.Scp.Preserve {
-		set := f.Setstat(attrsOf(to.item))
-		defer func() { failed = cmp.Or(failed, set.Wait()) }()
-	}
-	return cmp.Or(err, f.Close().Wait())
 }
 
 // stream sends the content, with many requests ahead of their replies.
