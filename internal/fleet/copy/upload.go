@@ -278,15 +278,17 @@ func (p *put) write(to *placed, name string) error {
 		return err
 	}
 	err = p.stream(f, r, to)
-	modes, set := attrsOf(to.item), sftp.Failed(nil)
+	modes := attrsOf(to.item)
 	if p.Scp == nil && to.perm&0o400 == 0 { // cksum has to read it
 		modes.Has &^= sftp.HasMode
 	}
+	var ends []sftp.Pending
 	if p.Scp == nil || p.Scp.Preserve {
-		set = f.Setstat(modes)
+		ends = append(ends, f.Setstat(modes))
 	}
-	closed := f.Close()
-	err = cmp.Or(err, set.Wait(), closed.Wait())
+	for _, end := range append(ends, f.Close()) {
+		err = cmp.Or(err, end.Wait())
+	}
 	if p.Scp == nil && err != nil && !(to.size >= large && p.ctx.Err() != nil) && !p.isOver(err) {
 		err = p.explain(err, path.Dir(to.name), to.size)
 		p.client.Remove(name)
