@@ -38,7 +38,7 @@ sys/tcp:
 sys/terminal: base/fault base/text
 ssh/channel: base/sched
 ssh/conf: base/host base/wildcard ssh/knownhosts sys/file
-ssh/dial: base/alg base/fault base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/session ssh/transport sys/file sys/proc sys/tcp
+ssh/dial: base/alg base/fault base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/session ssh/transport sys/file sys/tcp
 ssh/forkssh: base/host base/termsafe base/text fleet ssh/conf ssh/knownhosts/check ssh/openssh ssh/route sys/proc
 ssh/knownhosts: base/wildcard
 ssh/knownhosts/check: base/alg base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index
@@ -50,7 +50,7 @@ ssh/openssh: base/alg base/fault base/shell record ssh/conf ssh/knownhosts ssh/k
 ssh/reach: base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route sys/safedir
 ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/wire sys/proc
 ssh/session: base/sched fleet ssh/channel
-ssh/sftp: base/sched
+ssh/sftp: base/sched ssh/channel
 ssh/sshtest: base/waittest ssh/channel ssh/conf ssh/knownhosts ssh/oldserver
 ssh/transport: base/alg ssh/channel
 ssh/wire: base/alg ssh/oldserver ssh/openssh ssh/transport
@@ -79,7 +79,6 @@ bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcar
 fleet: base/fault base/host base/sched base/termsafe sys/file sys/proc
 fleet/compat: base/fault base/host base/sched base/shell base/termsafe base/wildcard fleet fleet/copy fleet/output fleet/remotesh ssh/openssh sys/file sys/safedir sys/terminal
 fleet/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
-fleet/fleettest: base/host base/waittest fleet ssh/sshtest
 fleet/history: base/fault base/host base/shell base/termsafe base/text fleet fleet/hostset fleet/output sys/file sys/safedir
 fleet/hostlist: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/safedir
 fleet/hostset: base/host base/wildcard

@@ -21,12 +21,12 @@ type lab struct {
 	dir                     string
 	port                    int
 	hosts                   []string
-	user, userKey           string    // who may log in: the one who runs this
-	config, known           string    // ssh_config and known_hosts with the right key
-	wrongConfig, wrongKnown string    // the same with a wrong one
-	load                    load      // what is copied, none without -copy
-	startups                string    // MaxStartups, where lost hosts are counted
-	sshd                    *exec.Cmd // or the cheap server
+	user, userKey           string // who may log in: the one who runs this
+	config, known           string // ssh_config and known_hosts with the right key
+	wrongConfig, wrongKnown string // the same with a wrong one
+	load                    load   // what is copied, none without -copy
+	startups                string // MaxStartups, where lost hosts are counted
+	sshd                    *exec.Cmd
 }
 
 // startLab makes keys and files and starts sshd. The caller stops it.
@@ -65,7 +65,7 @@ func startLab(ctx context.Context, p params) (_ *lab, err error) {
 			return nil, err
 		}
 	}
-	return l, l.start(p.cheap)
+	return l, l.start()
 }
 
 // prepareCopy makes what is copied, and a folder for every host.
@@ -169,15 +169,9 @@ func (l *lab) write(name, text string) error {
 	return os.WriteFile(l.path(name), []byte(text), 0o600)
 }
 
-func (l *lab) start(cheap bool) error {
+func (l *lab) start() (err error) {
 	var said bytes.Buffer
-	var err error
-	if cheap {
-		l.sshd, err = l.cheapServer()
-	} else {
-		l.sshd, err = reaper("/usr/sbin/sshd", "-D", "-e", "-f", l.path("sshd_config"))
-	}
-	if err != nil {
+	if l.sshd, err = reaper("/usr/sbin/sshd", "-D", "-e", "-f", l.path("sshd_config")); err != nil {
 		return err
 	}
 	l.sshd.Stderr = &said
@@ -194,9 +188,6 @@ func (l *lab) start(cheap bool) error {
 	}
 	return fmt.Errorf("the server does not listen: %s", said.String())
 }
-
-// address is that of all hosts.
-func (l *lab) address() string { return fmt.Sprintf("0.0.0.0:%d", l.port) }
 
 func freePort() (int, error) {
 	l, err := net.Listen("tcp4", "0.0.0.0:0")

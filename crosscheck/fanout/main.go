@@ -38,10 +38,6 @@ func main() {
 		fmt.Fprintf(os.Stderr, "fanout: %v\n", execAsReaper(os.Args[2:]))
 		os.Exit(1)
 	}
-	if len(os.Args) == 4 && os.Args[1] == asCheap {
-		fmt.Fprintf(os.Stderr, "fanout: %v\n", serveCheaply(os.Args[2], os.Args[3]))
-		os.Exit(1)
-	}
 	n := flag.Int("n", 150, "hosts, at most 60000")
 	only := flag.String("only", "", "only tools whose name contains one of these words, separated by commas")
 	knownBytes := flag.Int("known-bytes", 0, "fill known_hosts with other hosts up to this size")
@@ -52,10 +48,9 @@ func main() {
 	copied := flag.String("copy", "", "copy files instead: a size such as 100M, or 1000x10K; -dir should be on a tmpfs")
 	dir := flag.String("dir", "", "where the servers' directories are made")
 	startups := flag.String("startups", "", "MaxStartups of the sshd, such as OpenSSH's own 10:30:100, and count the hosts that each tool loses")
-	cheap := flag.Bool("cheap", false, "a server that starts no process instead of sshd")
 	venv := flag.String("venv", "", "Python environment with parallel-ssh and asyncssh")
 	flag.Parse()
-	p := params{n: *n, rounds: *rounds, fanout: *fanout, knownBytes: *knownBytes, copied: *copied, startups: *startups, cheap: *cheap, dir: *dir, sshpace: *sshpace, before: *before, venv: *venv, only: *only}
+	p := params{n: *n, rounds: *rounds, fanout: *fanout, knownBytes: *knownBytes, copied: *copied, startups: *startups, dir: *dir, sshpace: *sshpace, before: *before, venv: *venv, only: *only}
 	if err := run(context.Background(), p); err != nil {
 		fmt.Fprintf(os.Stderr, "fanout: %v\n", err)
 		os.Exit(1)
@@ -68,7 +63,6 @@ type params struct {
 	copied, dir, venv, only       string
 	startups                      string
 	sshpace, before               string
-	cheap                         bool
 }
 
 func run(ctx context.Context, p params) error {
@@ -101,7 +95,7 @@ func run(ctx context.Context, p params) error {
 	for round := range p.rounds + warm {
 		for i := range tools {
 			t := &tools[i]
-			c, err := lab.measured(ctx, t.command(lab.config, lab.known, lab.hosts))
+			c, err := lab.measure(ctx, t.command(lab.config, lab.known, lab.hosts))
 			if err == nil {
 				err = lab.checked(lab.hosts)
 			}
@@ -137,19 +131,6 @@ func (l *lab) older(p params) (all []tool) {
 type cost struct {
 	cpu, server, wall time.Duration
 	lost              int
-}
-
-// measured runs one tool, with memory ready for what it copies.
-func (l *lab) measured(ctx context.Context, argv []string) (cost, error) {
-	if l.load.files == 0 {
-		return l.measure(ctx, argv)
-	}
-	b, err := newBallast(l.path("ballast"), int64(l.load.files)*l.load.size*int64(len(l.hosts)))
-	if err != nil {
-		return cost{}, err
-	}
-	c, err := l.measure(ctx, argv)
-	return c, errors.Join(err, b.drop())
 }
 
 // measure runs one tool, and returns when the servers' processes have ended, too.
@@ -335,6 +316,14 @@ func (l *lab) tools(sshpace, venv string, fanout int) []tool {
 			return []string{python, "-c", asyncSSH, forked(hosts), many, fmt.Sprint(l.port), l.userKey, l.user, known}
 		}},
 	}
+}
+
+// ansible runs one module on the hosts. Its own ControlPersist is left out, and so is
+// its compression: connections would be warm from the second round on, the other tools'
+// are not.
+func (l *lab) ansible(config, many string, hosts []string, module, args string) []string {
+	return []string{"env", "ANSIBLE_SSH_ARGS=-F " + config, "ANSIBLE_LOCAL_TEMP=" + l.path("ansible"), "ANSIBLE_CONFIG=" + l.path("ansible.cfg"),
+		"ansible", "-i", strings.Join(hosts, ",") + ",", "-f", many, "-m", module, "-a", args, "all"}
 }
 
 // parallelSSH is the shortest program with the library of that name. It has no

@@ -290,7 +290,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	t.reach.Warm(drain, t.hosts)
 	params := fleet.Params{
 		ID:     recorder.ID,
-		Pace:   f.pace.Pace(),
+		Pace:   f.pace.Pace,
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.FDs(),
 		RetryFor: time.Duration(f.retryFor), MaxOutput: int64(f.maxOutput),
 	}

@@ -12,7 +12,7 @@ import (
 
 // paceFlags say how a run goes from few hosts to many.
 type paceFlags struct {
-	fleet.Stages
+	fleet.Pace
 	confirmAbove int
 	yes          bool
 }

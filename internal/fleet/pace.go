@@ -6,20 +6,40 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"sshpace/internal/base/fault"
 )
 
 // Pace says how a run goes from few hosts to many. The zero value starts all of
 // them.
 type Pace struct {
+	Canary      int  // so many hosts first, and the others only if none of them fails
+	ThenConfirm bool // the sink is asked after these, whatever became of them
 	// Batches are sizes of batches, each of which begins when the one before has
 	// ended; the last size is that of all that follow, too. None is one batch.
-	Batches []Share
+	Batches Shares
 	Pause   time.Duration // between two batches
-	// FirstMustPass stops the run if a host of the first batch fails.
-	FirstMustPass bool
 	// MaxFail is how many hosts may fail or be unreachable; with one more nothing
-	// new starts, and what runs ends by itself. nil is any number.
-	MaxFail *Share
+	// new starts, and what runs ends by itself. None is any number, but of a canary.
+	MaxFail Shares
+}
+
+// Check finds what makes no sense together.
+func (p *Pace) Check() error {
+	for _, size := range p.Batches {
+		if size.Percent == 0 && size.Count == 0 {
+			return fault.Usage("a batch has at least one host", "--batch %s", p.Batches.String())
+		}
+	}
+	switch {
+	case p.ThenConfirm && p.Canary == 0:
+		return fault.Usage("give --canary N, too", "--then-confirm asks after a canary")
+	case len(p.MaxFail) > 1:
+		return fault.Usage("give one number or part", "--max-fail %s", p.MaxFail.String())
+	case p.Pause > 0 && p.Canary == 0 && len(p.Batches) == 0:
+		return fault.Usage("give --batch or --canary, too", "--pause is between batches")
+	}
+	return nil
 }
 
 // Batch is a part of a run.
@@ -35,12 +55,16 @@ var ErrStopped = errors.New("stopped before it was started")
 
 // sizes cuts n hosts into batches.
 func (p *Pace) sizes(n int) []int {
-	if len(p.Batches) == 0 {
-		return []int{n}
+	batches := p.Batches
+	if len(batches) == 0 {
+		batches = Shares{{Percent: 100}}
+	}
+	if p.Canary > 0 {
+		batches = append(Shares{{Count: p.Canary}}, batches...)
 	}
 	var sizes []int
 	for left := n; left > 0; {
-		size := p.Batches[min(len(sizes), len(p.Batches)-1)]
+		size := batches[min(len(sizes), len(batches)-1)]
 		now := min(max(int(math.Ceil(size.of(n))), 1), left)
 		sizes = append(sizes, now)
 		left -= now
@@ -78,12 +102,14 @@ func (e *Declined) Error() string { return e.Why }
 // judge stops the starting when too many hosts have failed. sinkMu is held.
 func (r *run) judge() {
 	failed := r.summary.Failed + r.summary.Unreachable
-	switch most := r.Pace.MaxFail; {
+	switch p := r.Pace; {
 	case failed == 0:
-	case r.Pace.FirstMustPass && r.batch.Number <= 1:
+	case len(p.MaxFail) > 0:
+		if most := p.MaxFail[0]; float64(failed) > most.of(r.total) {
+			r.halt(fmt.Sprintf("%d of %d hosts had failed, more than --max-fail %s", failed, r.total, most))
+		}
+	case p.Canary > 0 && !p.ThenConfirm && r.batch.Number <= 1:
 		r.halt(fmt.Sprintf("%d of the first %d hosts failed", failed, r.batch.Hosts))
-	case most != nil && float64(failed) > most.of(r.total):
-		r.halt(fmt.Sprintf("%d of %d hosts had failed, more than --max-fail %s", failed, r.total, most))
 	}
 }
 

@@ -49,13 +49,13 @@ func TestPace(t *testing.T) {
 		took    time.Duration
 	}{
 		"all":      {want: fleet.Summary{OK: 30}, most: 30, took: time.Minute},
-		"ramp":     {pace: fleet.Pace{Batches: []fleet.Share{one, share("10%"), share("50%")}, Pause: time.Hour}, batches: []int{1, 3, 15, 11}, want: fleet.Summary{OK: 30}, most: 15, took: 3*time.Hour + 4*time.Minute},
-		"parts":    {pace: fleet.Pace{Batches: []fleet.Share{share("33%")}}, batches: []int{10, 10, 10}, want: fleet.Summary{OK: 30}, most: 10, took: 3 * time.Minute},
-		"canary":   {pace: fleet.Pace{Batches: []fleet.Share{share("2"), share("100%")}, FirstMustPass: true}, fails: func(i int) bool { return i == 1 }, batches: []int{2}, want: fleet.Summary{OK: 1, Failed: 1, NotStarted: 28, Stopped: "batch 1 of 2: 1 of the first 2 hosts failed"}, most: 2, took: time.Minute},
-		"later":    {pace: fleet.Pace{Batches: []fleet.Share{share("2"), share("100%")}, FirstMustPass: true}, fails: func(i int) bool { return i > 20 }, batches: []int{2, 28}, want: fleet.Summary{OK: 21, Failed: 9}, most: 28, took: 2 * time.Minute},
-		"declined": {pace: fleet.Pace{Batches: []fleet.Share{one, share("100%")}}, decline: 2, batches: []int{1, 29}, want: fleet.Summary{OK: 1, NotStarted: 29, Stopped: "batch 2 of 2: no"}, most: 1, took: time.Minute},
-		"max":      {pace: fleet.Pace{Batches: []fleet.Share{share("5")}, MaxFail: &tenth}, fails: func(i int) bool { return i%2 == 0 }, batches: []int{5, 5}, want: fleet.Summary{OK: 5, Failed: 5, NotStarted: 20, Stopped: "batch 2 of 6: 4 of 30 hosts had failed, more than --max-fail 10%"}, most: 5, took: 2 * time.Minute},
-		"none":     {pace: fleet.Pace{MaxFail: &none}, fails: func(i int) bool { return i == 4 }, want: fleet.Summary{OK: 29, Failed: 1, Stopped: "1 of 30 hosts had failed, more than --max-fail 0"}, most: 30, took: time.Minute},
+		"ramp":     {pace: fleet.Pace{Batches: fleet.Shares{one, share("10%"), share("50%")}, Pause: time.Hour}, batches: []int{1, 3, 15, 11}, want: fleet.Summary{OK: 30}, most: 15, took: 3*time.Hour + 4*time.Minute},
+		"parts":    {pace: fleet.Pace{Batches: fleet.Shares{share("33%")}}, batches: []int{10, 10, 10}, want: fleet.Summary{OK: 30}, most: 10, took: 3 * time.Minute},
+		"canary":   {pace: fleet.Pace{Canary: 2}, fails: func(i int) bool { return i == 1 }, batches: []int{2}, want: fleet.Summary{OK: 1, Failed: 1, NotStarted: 28, Stopped: "batch 1 of 2: 1 of the first 2 hosts failed"}, most: 2, took: time.Minute},
+		"later":    {pace: fleet.Pace{Canary: 2}, fails: func(i int) bool { return i > 20 }, batches: []int{2, 28}, want: fleet.Summary{OK: 21, Failed: 9}, most: 28, took: 2 * time.Minute},
+		"declined": {pace: fleet.Pace{Batches: fleet.Shares{one, share("100%")}}, decline: 2, batches: []int{1, 29}, want: fleet.Summary{OK: 1, NotStarted: 29, Stopped: "batch 2 of 2: no"}, most: 1, took: time.Minute},
+		"max":      {pace: fleet.Pace{Batches: fleet.Shares{share("5")}, MaxFail: fleet.Shares{tenth}}, fails: func(i int) bool { return i%2 == 0 }, batches: []int{5, 5}, want: fleet.Summary{OK: 5, Failed: 5, NotStarted: 20, Stopped: "batch 2 of 6: 4 of 30 hosts had failed, more than --max-fail 10%"}, most: 5, took: 2 * time.Minute},
+		"none":     {pace: fleet.Pace{MaxFail: fleet.Shares{none}}, fails: func(i int) bool { return i == 4 }, want: fleet.Summary{OK: 29, Failed: 1, Stopped: "1 of 30 hosts had failed, more than --max-fail 0"}, most: 30, took: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestStopsThoseThatWait(t *testing.T) {
 			return o
 		})
 		most := fleet.Share{Count: 3}
-		sum, err := fleet.Run(t.Context(), fleet.Params{Pace: fleet.Pace{MaxFail: &most}}, onServer(500), fleet.Command{}, ex, &record{t: t})
+		sum, err := fleet.Run(t.Context(), fleet.Params{Pace: fleet.Pace{MaxFail: fleet.Shares{most}}}, onServer(500), fleet.Command{}, ex, &record{t: t})
 		if err != nil || sum.Failed < 4 || sum.Failed > 100 || sum.NotStarted != 500-sum.Failed {
 			t.Errorf("%v %+v", err, sum)
 		}
@@ -136,7 +136,7 @@ func TestInterruptedBetweenBatches(t *testing.T) {
 		drain, interrupt := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, interrupt)
 		ex := fake(func(_ context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome { return ran(a) })
-		p := fleet.Params{Drain: drain, Pace: fleet.Pace{Batches: []fleet.Share{{Count: 3}}, Pause: time.Hour}}
+		p := fleet.Params{Drain: drain, Pace: fleet.Pace{Batches: fleet.Shares{{Count: 3}}, Pause: time.Hour}}
 		sum, err := fleet.Run(t.Context(), p, names(9), fleet.Command{}, ex, &record{t: t})
 		if err != nil || sum.OK != 3 || sum.NotStarted != 6 || sum.Elapsed != time.Minute {
 			t.Errorf("%+v, %v", sum, err)

@@ -67,3 +67,24 @@ func (p *Pace) Ended() {
 		p.ended = time.Now()
 	}
 }
+
+// Turns gives whoever asks a turn. The zero value has given none.
+type Turns struct {
+	mu   sync.Mutex
+	next time.Time
+}
+
+// Wait waits for a turn, which takes so long.
+func (t *Turns) Wait(ctx context.Context, takes time.Duration) {
+	t.mu.Lock()
+	now := time.Now()
+	turn := now
+	if t.next.After(now) {
+		turn = t.next
+	}
+	t.next = turn.Add(takes)
+	t.mu.Unlock()
+	if turn != now {
+		Until(ctx, turn)
+	}
+}

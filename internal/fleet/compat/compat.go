@@ -15,7 +15,6 @@ import (
 	"io/fs"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -171,22 +170,12 @@ func sshMessage(r *fleet.Result) string {
 type paced struct {
 	fleet.Executor
 	delay time.Duration
-
-	mu   sync.Mutex
-	next time.Time
+	turns sched.Turns
 }
 
 // Execute waits for the host's turn.
 func (p *paced) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
-	p.mu.Lock()
-	turn := p.next
-	if now := time.Now(); turn.Before(now) {
-		turn = now
-	}
-	p.next = turn.Add(p.delay)
-	p.mu.Unlock()
-
-	sched.Until(ctx, turn)
+	p.turns.Wait(ctx, p.delay)
 	return p.Executor.Execute(ctx, h, cmd, a)
 }
 

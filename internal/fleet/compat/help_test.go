@@ -148,7 +148,7 @@ func (k fixedKey) Algorithms(string, int, []string) []string { return []string{k
 
 func (k fixedKey) Check(_ string, _ int, _ net.Addr, key ssh.PublicKey) error {
 	if !bytes.Equal(key.Marshal(), k.key.Marshal()) {
-		return &dial.HostKeyError{Class: fleet.HostKeyChanged, Text: "changed"}
+		return &dial.Error{Class: fleet.HostKeyChanged, Text: "changed"}
 	}
 	return nil
 }

@@ -178,7 +178,10 @@ func (s *side) shell(program string, input io.Reader, size int64) (string, error
 	defer late.Stop()
 	mark := rand.Text()
 	line, head := remotesh.Command("echo " + mark + "; " + program)
-	all := &stdin{head: bytes.NewReader(head), input: input, told: func() { late.Reset(limit) }}
+	if input == nil {
+		input = strings.NewReader("")
+	}
+	all := io.MultiReader(bytes.NewReader(head), toldReader{input, func() { late.Reset(limit) }})
 	said, err := s.ch.Exec(ctx, line, all)
 	before, own, ran := strings.Cut(string(said), mark+"\n")
 	switch {
@@ -192,45 +195,13 @@ func (s *side) shell(program string, input io.Reader, size int64) (string, error
 	return "", s.cannot("runs no commands for this account")
 }
 
-// stdin is what a program gets: itself, and then its input. told is called at every step
-// of that.
-type stdin struct {
-	head  *bytes.Reader
-	input io.Reader // may be nil
-	told  func()
-}
-
-// Read reads the head, then the input.
-func (s *stdin) Read(p []byte) (int, error) {
-	switch {
-	case s.head.Len() > 0:
-		return s.head.Read(p)
-	case s.input == nil:
-		return 0, io.EOF
-	}
-	s.told()
-	return s.input.Read(p)
-}
-
-// WriteTo lets the input write itself if it can.
-func (s *stdin) WriteTo(w io.Writer) (int64, error) {
-	n, err := s.head.WriteTo(w)
-	if s.input == nil || err != nil {
-		return n, err
-	}
-	buf := buffers.Get().(*chunk)
-	defer buffers.Put(buf)
-	more, err := io.CopyBuffer(toldWriter{w, s.told}, s.input, buf[:])
-	return n + more, err
-}
-
-// toldWriter calls told at every step.
-type toldWriter struct {
-	io.Writer
+// toldReader calls told at every step.
+type toldReader struct {
+	io.Reader
 	told func()
 }
 
-func (t toldWriter) Write(p []byte) (int, error) {
+func (t toldReader) Read(p []byte) (int, error) {
 	t.told()
-	return t.Writer.Write(p)
+	return t.Reader.Read(p)
 }

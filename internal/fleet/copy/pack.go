@@ -1,6 +1,8 @@
 package copy
 
 import (
+	"archive/tar"
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -82,13 +84,7 @@ func below(folder, name string) string {
 // isPackable tells whether tar takes a file and cksum can say what became of it: it
 // has to read it, and writes some names otherwise.
 func isPackable(base string, to *placed) bool {
-	name := below(base, to.name)
-	for at := name; at != "."; at = path.Dir(at) {
-		if _, _, fits := splitName(at); !fits {
-			return false
-		}
-	}
-	return to.size < large && to.perm&0o400 != 0 && !strings.ContainsAny(name, "\n\r\\")
+	return to.size < large && to.perm&0o400 != 0 && !strings.ContainsAny(below(base, to.name), "\n\r\\")
 }
 
 // fitting is how many of the files are not too much for one pack.
@@ -143,8 +139,6 @@ func (p *put) clear(own part, stage string) {
 // unpack has the host's tar unpack the files in stage, and tells whether they are as
 // they should be.
 func (p *put) unpack(base, stage string, files []*placed) bool {
-	a := &archive{side: &p.side, base: base, files: files, made: map[string]bool{}}
-	defer a.close()
 	program := strings.Builder{}
 	fmt.Fprintf(&program, "CDPATH=; "+widePipe+"cd -- %s && TAR_OPTIONS=%s tar -xpof -", shell.Quote(stage), wideTar)
 	var list []checked
@@ -158,9 +152,18 @@ func (p *put) unpack(base, stage string, files []*placed) bool {
 			size += to.size
 		}
 	}
-	said, err := p.shell(program.String(), a, size)
+	r, w := io.Pipe()
+	packed := make(chan error, 1)
+	go func() {
+		err := p.archive(w, base, files)
+		w.Close()
+		packed <- err
+	}()
+	said, err := p.shell(program.String(), r, size)
+	r.Close() // who takes no more of it ends it
+	changed := <-packed
 	if err == nil {
-		return a.err == nil && !slices.Contains(lines(said, list), false)
+		return changed == nil && !slices.Contains(lines(said, list), false)
 	}
 	p.noTar = true
 	return false
@@ -208,104 +211,56 @@ type moving struct {
 	files []*placed
 }
 
-// archive is a pack as tar(1) reads it: the folders and files below base, in the
-// format of POSIX.1-1988 (ustar), made while it is read.
-type archive struct {
-	*side
-	base  string
-	files []*placed
-	made  map[string]bool // folders that it has already
-
-	rest   []byte // of blocks that are being read
-	buf    []byte // of rest
-	data   io.ReaderAt
-	done   func() // closes data
-	offset int64  // in data
-	size   int64
-	ended  bool
-	err    error // why what was read is not the files
-}
-
-var _ io.Reader = (*archive)(nil)
-
-// Read fills p as far as the archive goes.
-func (a *archive) Read(p []byte) (n int, err error) {
-	for n < len(p) {
-		switch {
-		case len(a.rest) > 0:
-			took := copy(p[n:], a.rest)
-			a.rest = a.rest[took:]
-			n += took
-		case a.offset < a.size:
-			n += a.content(p[n:])
-		case a.ended:
-			if n == 0 {
-				return 0, io.EOF
-			}
-			return n, nil
-		default:
-			a.next()
+// archive writes the folders and files below base as tar(1) reads them. What is missing of a
+// file here is zeros there, and no file that is kept: the error says so.
+func (s *side) archive(to io.Writer, base string, files []*placed) (changed error) {
+	buffered := bufio.NewWriterSize(to, 64<<10)
+	w, made := tar.NewWriter(buffered), map[string]bool{".": true}
+	var folder func(name string) error
+	folder = func(name string) error { // and those above it
+		if made[name] {
+			return nil
 		}
+		made[name] = true
+		return cmp.Or(folder(path.Dir(name)), w.WriteHeader(&tar.Header{Format: tar.FormatGNU, Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o700}))
 	}
-	a.Limit.wait(a.ctx, n)
-	return n, nil
-}
-
-// content reads data of the file that is under way; what is missing of it here is
-// zeros there, and no file that is kept.
-func (a *archive) content(p []byte) int {
-	p = p[:min(int64(len(p)), a.size-a.offset)]
-	got := 0
-	if a.data != nil {
-		var err error
-		if got, err = a.data.ReadAt(p, a.offset); got < len(p) && err != nil {
-			a.err = cmp.Or(a.err, err)
+	for _, file := range files {
+		name := below(base, file.name)
+		// GNU's format: the others take no long names, or none that are not UTF-8.
+		head := &tar.Header{Format: tar.FormatGNU, Typeflag: tar.TypeReg, Name: name, Mode: int64(file.perm), Size: file.size, ModTime: file.modified}
+		if err := cmp.Or(folder(path.Dir(name)), w.WriteHeader(head)); err != nil {
+			return err
 		}
+		missing, err := s.content(w, file)
+		if err != nil {
+			return err
+		}
+		changed = cmp.Or(changed, missing)
 	}
-	clear(p[got:])
-	a.offset += int64(len(p))
-	if a.offset == a.size {
-		a.rest = zeros[:(tarBlock-a.size%tarBlock)%tarBlock]
-	}
-	return len(p)
+	return cmp.Or(w.Close(), buffered.Flush(), changed)
 }
 
-// next begins the next file, or the end.
-func (a *archive) next() {
-	a.close()
-	a.offset, a.size = 0, 0
-	if len(a.files) == 0 {
-		a.rest, a.ended = zeros[:], true
-		return
+// content writes what a file held when it was taken down, as far as it is there still.
+func (s *side) content(to io.Writer, file *placed) (missing, err error) {
+	r, done, missing := file.open()
+	if missing != nil {
+		r, done = bytesAt(nil), func() {}
 	}
-	to := a.files[0]
-	a.files = a.files[1:]
-	name := below(a.base, to.name)
-	a.buf = a.buf[:0]
-	a.folder(path.Dir(name))
-	a.buf = appendTarHeader(a.buf, name, tarFile, uint32(to.perm), to.size, to.modified.Unix())
-	a.rest = a.buf
-	a.size = to.size
-	var err error
-	if a.data, a.done, err = to.open(); err != nil {
-		a.data, a.done, a.err = nil, nil, cmp.Or(a.err, err)
+	defer done()
+	buf := buffers.Get().(*chunk)
+	defer buffers.Put(buf)
+	for offset := int64(0); offset < file.size; {
+		p := buf[:min(int64(len(buf)), file.size-offset)]
+		n, failed := r.ReadAt(p, offset)
+		if n < len(p) {
+			missing = cmp.Or(missing, failed)
+			clear(p[n:])
+		}
+		s.Limit.wait(s.ctx, len(p))
+		if _, err := to.Write(p); err != nil {
+			return missing, err
+		}
+		offset += int64(len(p))
 	}
-}
-
-// folder appends a folder, and before it those above it.
-func (a *archive) folder(name string) {
-	if name == "." || a.made[name] {
-		return
-	}
-	a.made[name] = true
-	a.folder(path.Dir(name))
-	a.buf = appendTarHeader(a.buf, name, tarFolder, 0o700, 0, 0)
-}
-
-// close closes the file that is under way.
-func (a *archive) close() {
-	if a.done != nil {
-		a.done()
-	}
-	a.data, a.done = nil, nil
+	return missing, nil
 }

@@ -1,9 +1,7 @@
 package copy
 
 import (
-	"cmp"
 	"io"
-	"time"
 
 	"sshpace/internal/base/shell"
 )
@@ -56,7 +54,7 @@ type pouring struct {
 	sent int64
 }
 
-// Read reads the file, for who does not use WriteTo.
+// Read reads the file.
 func (f *pouring) Read(p []byte) (int, error) {
 	p = p[:min(int64(len(p)), f.size-f.sent)]
 	n, err := f.r.ReadAt(p, f.sent)
@@ -67,58 +65,4 @@ func (f *pouring) Read(p []byte) (int, error) {
 	}
 	f.Limit.wait(f.ctx, n)
 	return n, err
-}
-
-// WriteTo writes the file from where it is kept for all hosts.
-func (f *pouring) WriteTo(w io.Writer) (int64, error) {
-	f.shelf.enter()
-	defer f.shelf.leave()
-	before := f.sent
-	for s := (stride{size: leastStride}); f.sent < f.size; {
-		p := f.shelf.take(f.item, f.r, f.sent/pieceSize)
-		err := f.write(w, p.buf[min(f.sent%pieceSize, int64(p.n)):p.n], &s)
-		f.shelf.give(p)
-		if err = cmp.Or(err, p.err); err != nil {
-			return f.sent - before, err
-		}
-		if p.n < pieceSize {
-			break
-		}
-	}
-	return f.sent - before, nil
-}
-
-func (f *pouring) write(w io.Writer, p []byte, s *stride) error {
-	p = p[:min(int64(len(p)), f.size-f.sent)]
-	for len(p) > 0 {
-		n := min(len(p), s.size)
-		start := time.Now()
-		f.Limit.wait(f.ctx, n)
-		n, err := w.Write(p[:n])
-		if f.sent += int64(n); err != nil {
-			return err
-		}
-		s.took(time.Since(start))
-		p = p[n:]
-	}
-	return nil
-}
-
-// stride is how much is written at once: the more, the cheaper, as long as it takes no
-// time that a bandwidth limit, or somebody who waits for progress, would notice.
-type stride struct{ size int }
-
-const (
-	leastStride = 32 << 10
-	mostStride  = pieceSize
-	// long is a time in which little should be written at once.
-	long = 100 * time.Millisecond
-)
-
-func (s *stride) took(d time.Duration) {
-	if d < long {
-		s.size = min(2*s.size, mostStride)
-	} else {
-		s.size = max(s.size/2, leastStride)
-	}
 }

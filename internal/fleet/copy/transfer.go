@@ -242,9 +242,8 @@ func ForHost(text, host string) string { return strings.ReplaceAll(text, "%h", h
 
 // Limiter bounds the bytes a second of all hosts together.
 type Limiter struct {
-	rate float64
-	mu   sync.Mutex
-	next time.Time
+	rate  float64
+	turns sched.Turns
 }
 
 // NewLimiter lets rate bytes a second pass.
@@ -252,23 +251,11 @@ func NewLimiter(rate int64) *Limiter { return &Limiter{rate: float64(rate)} }
 
 // wait returns when n more bytes may pass.
 func (l *Limiter) wait(ctx context.Context, n int) {
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	now := time.Now()
-	if l.next.Before(now) {
-		l.next = now
-	}
-	turn := l.next
-	l.next = l.next.Add(time.Duration(float64(n) / l.rate * float64(time.Second)))
-	l.mu.Unlock()
-	if turn.After(now) {
-		sched.Until(ctx, turn)
+	if l != nil {
+		l.turns.Wait(ctx, time.Duration(float64(n)/l.rate*float64(time.Second)))
 	}
 }
 
-// buffers are for the data of one request.
 // chunk is room for what a server reads or writes at once.
 type chunk [sftp.MaxChunk]byte
 

@@ -24,8 +24,6 @@ type Upload struct {
 	// Sources gives what a host gets, in general the same for all.
 	Sources func(h host.Host) ([]*Source, error)
 	Dest    string // a folder if it ends with a slash, exists as one, or there are many sources; %h is the host's name
-
-	shelf shelf
 }
 
 // Dialogue copies to one host; see fleet.Dialogue.
@@ -34,7 +32,7 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	if err != nil {
 		return err
 	}
-	p := &put{side: side{Options: u.Options, ctx: ctx, host: h.String(), ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}, changed: map[string]bool{}, shelf: &u.shelf}
+	p := &put{side: side{Options: u.Options, ctx: ctx, host: h.String(), ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}, changed: map[string]bool{}}
 	closing, err := p.connect()
 	if err != nil {
 		return err
@@ -57,12 +55,11 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 // put is the copy to one host.
 type put struct {
 	side
-	folders []*placed       // those above before those below
-	fresh   map[string]bool // folders that the host did not have: nothing of others is in them
-	there   map[string]bool // of those, the ones that are there by now
-	noTar   bool            // the host has no tar that we can run
-	noCat   bool            // or cat did not do what it should
-	shelf   *shelf
+	folders []*placed             // those above before those below
+	fresh   map[string]bool       // folders that the host did not have: nothing of others is in them
+	there   map[string]bool       // of those, the ones that are there by now
+	noTar   bool                  // the host has no tar that we can run
+	noCat   bool                  // or cat did not do what it should
 	known   sync.Mutex            // of what is known of folders, which follows
 	inside  map[string]sftp.Attrs // what folders of parts are, memo
 	changed map[string]bool       // folders that are not as they were
@@ -188,7 +185,7 @@ func (p *put) batch(files []*placed) {
 // send copies one file beside its place.
 func (p *put) send(to *placed) {
 	if p.Scp != nil {
-		if err := p.overwrite(to); err != nil {
+		if err := p.write(to, to.name); err != nil {
 			p.fail(to.name, err)
 		} else {
 			p.arrived(to)
@@ -261,52 +258,42 @@ func (p *put) beginning(to *placed, name string) int64 {
 	return int64(a.Size)
 }
 
-// write writes a file under the name of its part, from where an earlier copy ended.
-func (p *put) write(to *placed, part string) error {
+// write writes a file: as scp does it where it stands, else under the name of its part,
+// from where an earlier copy ended.
+func (p *put) write(to *placed, name string) error {
 	r, done, err := to.open()
 	if err != nil {
 		return err
 	}
 	defer done()
-	how := uint32(sftp.Write | sftp.Create | sftp.Excl)
-	if to.begun {
+	how, perm := uint32(sftp.Write|sftp.Create|sftp.Excl), fs.FileMode(0o600)
+	switch {
+	case p.Scp != nil:
+		how, perm = sftp.Write|sftp.Create|sftp.Trunc, to.perm
+	case to.begun:
 		how = sftp.Write
 	}
-	f, err := p.client.Open(part, how, 0o600)
+	f, err := p.client.Open(name, how, perm)
 	if err != nil {
 		return err
 	}
 	err = p.stream(f, r, to)
 	modes := attrsOf(to.item)
-	if to.perm&0o400 == 0 { // cksum has to read it
+	if p.Scp == nil && to.perm&0o400 == 0 { // cksum has to read it
 		modes.Has &^= sftp.HasMode
 	}
-	set, closed := f.Setstat(modes), f.Close()
-	err = cmp.Or(err, set.Wait(), closed.Wait())
-	if err != nil && !(to.size >= large && p.ctx.Err() != nil) && !p.isOver(err) {
+	var ends []sftp.Pending
+	if p.Scp == nil || p.Scp.Preserve {
+		ends = append(ends, f.Setstat(modes))
+	}
+	for _, end := range append(ends, f.Close()) {
+		err = cmp.Or(err, end.Wait())
+	}
+	if p.Scp == nil && err != nil && !(to.size >= large && p.ctx.Err() != nil) && !p.isOver(err) {
 		err = p.explain(err, path.Dir(to.name), to.size)
-		p.client.Remove(part)
+		p.client.Remove(name)
 	}
 	return err
-}
-
-// overwrite writes a file where it stands.
-func (p *put) overwrite(to *placed) (failed error) {
-	r, done, err := to.open()
-	if err != nil {
-		return err
-	}
-	defer done()
-	f, err := p.client.Open(to.name, sftp.Write|sftp.Create|sftp.Trunc, to.perm)
-	if err != nil {
-		return err
-	}
-	err = p.stream(f, r, to)
-	if p.Scp.Preserve {
-		set := f.Setstat(attrsOf(to.item))
-		defer func() { failed = cmp.Or(failed, set.Wait()) }()
-	}
-	return cmp.Or(err, f.Close().Wait())
 }
 
 // stream sends the content, with many requests ahead of their replies.

@@ -339,3 +339,52 @@ func TestScanLinksInACircle(t *testing.T) {
 		t.Errorf("%d items, %v", len(s.items), err)
 	}
 }
+
+// As scp does it, a file is written where it stands: its own mode stays, a new one has that
+// of the source as far as the umask lets, and -p has the time, too.
+func TestUploadAsScp(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/old", "new text", 0o640)
+	write(t, dir+"/new", "more", 0o640)
+	then := time.Unix(1_600_000_000, 0)
+	for _, name := range []string{"/old", "/new"} {
+		if err := os.Chtimes(dir+name, then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, preserve := range []bool{false, true} {
+		dest := t.TempDir()
+		write(t, dest+"/old", "an old text", 0o600)
+		scp := &Scp{Preserve: preserve}
+		var sources []*Source
+		for _, name := range []string{"/old", "/new"} {
+			source, err := ScanAsScp(dir+name, scp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources = append(sources, source)
+		}
+		up := Upload{Options: Options{NoVerify: true, Scp: scp}, Dest: dest, Sources: func(host.Host) ([]*Source, error) { return sources, nil }}
+		s := (&server{}).start(t, "")
+		if err := up.Dialogue(t.Context(), host.Host{Name: "h"}, s); err != nil {
+			t.Fatalf("preserve %v: %v", preserve, err)
+		}
+		for name, want := range map[string]string{"/old": "new text", "/new": "more"} {
+			text, err := os.ReadFile(dest + name)
+			info, err2 := os.Stat(dest + name)
+			if err != nil || err2 != nil || string(text) != want {
+				t.Fatalf("preserve %v, %s: %q, %v, %v", preserve, name, text, err, err2)
+			}
+			mode := os.FileMode(0o640)
+			if name == "/old" && !preserve {
+				mode = 0o600
+			}
+			if info.Mode() != mode || info.ModTime().Equal(then) != preserve {
+				t.Errorf("preserve %v, %s: %v %v", preserve, name, info.Mode(), info.ModTime())
+			}
+		}
+		if left := parts(t, dest); left != nil {
+			t.Errorf("left behind: %q", left)
+		}
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/fleet/fleettest"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -169,7 +168,7 @@ func TestAgreesWithAnsible(t *testing.T) {
 		}
 		paths = append(paths, path)
 	}
-	for i, want := range fleettest.Ask[reference](t, "ansible-core", paths) {
+	for i, want := range sshtest.Reference[reference](t, "ansible-core", paths) {
 		got, err := load(t, paths[i])
 		if err != nil || want.Error != "" {
 			t.Errorf("%s: our error %v, Ansible's %q", paths[i], err, want.Error)

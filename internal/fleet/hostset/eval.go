@@ -2,7 +2,6 @@ package hostset
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -19,164 +18,141 @@ type evaluator struct {
 	known  []string            // memo of what * selects from
 }
 
-type names = iter.Seq2[string, error]
+// ordered are names in the order in which they were written, each once.
+type ordered struct {
+	list []string
+	has  map[string]bool
+	max  int
+}
 
-func fail(err error) names { return func(yield func(string, error) bool) { yield("", err) } }
+func (e *evaluator) none() *ordered { return &ordered{has: map[string]bool{}, max: e.opt.Max} }
 
-// expression evaluates a whole text. Runs of unions become one sequence, so
-// that a list of thousands of names does not nest thousands of calls.
-func (e *evaluator) expression(text string) names {
+// add adds names, whose text is for messages.
+func (o *ordered) add(text string, names ...string) error {
+	for _, name := range names {
+		if !o.has[name] {
+			o.has[name] = true
+			o.list = append(o.list, name)
+		}
+	}
+	if len(o.list) > o.max {
+		return syntaxError(text, "more than %d names", o.max)
+	}
+	return nil
+}
+
+// expression evaluates a whole text.
+func (e *evaluator) expression(text string) ([]string, error) {
 	terms, err := split(text)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
-	var seq names
-	var run []names
+	left := e.none()
 	for _, t := range terms {
-		if t.op == ',' {
-			run = append(run, e.operand(t.text))
-			continue
-		}
-		left := join(seq, run)
-		seq, run = e.combine(t.op, left, e.operand(t.text)), nil
-	}
-	return join(seq, run)
-}
-
-// join yields seq and then the rest, each name once.
-func join(seq names, rest []names) names {
-	if seq != nil {
-		rest = append([]names{seq}, rest...)
-	}
-	return func(yield func(string, error) bool) {
-		seen := map[string]bool{}
-		for _, s := range rest {
-			for name, err := range s {
-				if seen[name] && err == nil {
-					continue
-				}
-				seen[name] = true
-				if !yield(name, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
-}
-
-// combine applies ! & or ^. The right side is kept in memory, the left streams.
-func (e *evaluator) combine(op byte, left, right names) names {
-	return func(yield func(string, error) bool) {
-		list, err := collect(right, e.opt.Max)
+		right, err := e.operand(t.text)
 		if err != nil {
-			yield("", err)
-			return
+			return nil, err
 		}
-		in := make(map[string]bool, len(list))
-		for _, name := range list {
-			in[name] = true
+		if t.op != ',' {
+			left, right = e.combine(t.op, left, right)
 		}
-		for name, err := range left {
-			keep := in[name] == (op == '&')
-			if (keep || err != nil) && !yield(name, err) || err != nil {
-				return
-			}
-			if op == '^' {
-				delete(in, name) // what remains is only on the right
-			}
-		}
-		if op != '^' {
-			return
-		}
-		for _, name := range list {
-			if in[name] && !yield(name, nil) {
-				return
-			}
+		if err := left.add(text, right...); err != nil {
+			return nil, err
 		}
 	}
+	return left.list, nil
+}
+
+// combine applies ! & or ^: what is kept of the left, and what the right adds.
+func (e *evaluator) combine(op byte, left *ordered, right []string) (kept *ordered, more []string) {
+	in := map[string]bool{}
+	for _, name := range right {
+		in[name] = true
+	}
+	kept = e.none()
+	for _, name := range left.list {
+		if in[name] == (op == '&') {
+			kept.has[name] = true
+			kept.list = append(kept.list, name)
+		}
+	}
+	if op == '^' {
+		more = slices.DeleteFunc(slices.Clone(right), func(name string) bool { return left.has[name] })
+	}
+	return kept, more
 }
 
 // operand evaluates one name, pattern, wildcard or group.
-func (e *evaluator) operand(text string) names {
+func (e *evaluator) operand(text string) ([]string, error) {
 	if isPlain(text) {
-		return func(yield func(string, error) bool) { yield(text, nil) }
+		return []string{text}, nil
 	}
 	group, isGroup := strings.CutPrefix(text, "@")
 	p, err := parsePattern(group)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	if n := p.size(); n > int64(e.opt.Max) {
-		return fail(syntaxError(text, "more than %d names", e.opt.Max))
+		return nil, syntaxError(text, "more than %d names", e.opt.Max)
 	}
-	return func(yield func(string, error) bool) {
-		for name := range p.names() {
-			one := e.one(name, isGroup)
-			for host, err := range one {
-				if !yield(host, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
-}
-
-// one evaluates a name whose ranges are expanded.
-func (e *evaluator) one(name string, isGroup bool) names {
+	meaning := e.wildcard
 	switch {
 	case isGroup:
-		return e.group(name)
-	case strings.ContainsAny(name, "*?"):
-		return e.wildcard(name)
+		meaning = e.group
+	case !strings.ContainsAny(text, "*?"):
+		return slices.Collect(p.names()), nil
 	}
-	return func(yield func(string, error) bool) { yield(name, nil) }
+	all := e.none()
+	for name := range p.names() {
+		list, err := meaning(name)
+		if err == nil {
+			err = all.add(text, list...)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all.list, nil
 }
 
-// group yields what @name stands for; name may be source:group and may hold
+// group is what @name stands for; name may be source:group and may hold
 // wildcards.
-func (e *evaluator) group(name string) names {
+func (e *evaluator) group(name string) ([]string, error) {
 	source, group, found := strings.Cut(name, ":")
 	if !found {
 		source, group = e.source, name
 	}
 	if e.opt.Groups == nil {
-		return fail(&SyntaxError{"@" + name, ErrNoGroups.Error(), ErrNoGroups})
+		return nil, &SyntaxError{"@" + name, ErrNoGroups.Error(), ErrNoGroups}
 	}
 	if group == "" {
-		return fail(syntaxError("@"+name, "the group has no name"))
+		return nil, syntaxError("@"+name, "the group has no name")
 	}
 	if !strings.ContainsAny(group, "*?") {
-		return e.oneGroup(source, group)
+		return e.members(source, group)
 	}
-	all, err := e.opt.Groups.Names(source)
+	groups, err := e.opt.Groups.Names(source)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
-	var seqs []names
-	for _, candidate := range all {
-		if wildcard.Match(candidate, group) {
-			seqs = append(seqs, e.oneGroup(source, candidate))
+	all, matched := e.none(), false
+	for _, candidate := range groups {
+		if !wildcard.Match(candidate, group) {
+			continue
 		}
-	}
-	if len(seqs) == 0 {
-		return fail(syntaxError("@"+name, "no group has such a name"))
-	}
-	return join(nil, seqs)
-}
-
-func (e *evaluator) oneGroup(source, group string) names {
-	return func(yield func(string, error) bool) {
-		list, err := e.members(source, group)
+		matched = true
+		list, err := e.members(source, candidate)
 		if err != nil {
-			yield("", err)
-			return
+			return nil, err
 		}
-		for _, name := range list {
-			if !yield(name, nil) {
-				return
-			}
+		if err := all.add("@"+name, list...); err != nil {
+			return nil, err
 		}
 	}
+	if !matched {
+		return nil, syntaxError("@"+name, "no group has such a name")
+	}
+	return all.list, nil
 }
 
 // members evaluates a group once.
@@ -185,8 +161,9 @@ func (e *evaluator) members(source, group string) ([]string, error) {
 	if list, ok := e.groups[key]; ok {
 		return list, nil
 	}
+	name := "@" + strings.TrimPrefix(key, ":")
 	if e.busy[key] {
-		return nil, syntaxError("@"+strings.TrimPrefix(key, ":"), "the group contains itself")
+		return nil, syntaxError(name, "the group contains itself")
 	}
 	e.busy[key] = true
 	defer delete(e.busy, key)
@@ -194,37 +171,32 @@ func (e *evaluator) members(source, group string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	within := *e
+	within, all := *e, e.none()
 	within.source = source
-	var seqs []names
 	for _, text := range texts {
-		seqs = append(seqs, within.expression(text))
+		list, err := within.expression(text)
+		if err == nil {
+			err = all.add(text, list...)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("group %s: %w", name, err)
+		}
 	}
-	list, err := collect(join(nil, seqs), e.opt.Max)
-	if err != nil {
-		return nil, fmt.Errorf("group @%s: %w", strings.TrimPrefix(key, ":"), err)
-	}
-	e.groups[key] = list
-	return list, nil
+	e.groups[key] = all.list
+	return all.list, nil
 }
 
-// wildcard yields the known names that match.
-func (e *evaluator) wildcard(glob string) names {
+// wildcard is the known names that match.
+func (e *evaluator) wildcard(glob string) ([]string, error) {
 	known, err := e.knownNames()
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	matching := slices.DeleteFunc(slices.Clone(known), func(s string) bool { return !wildcard.Match(s, glob) })
 	if len(matching) == 0 && !e.opt.emptyGlobOK {
-		return fail(syntaxError(glob, "no known name matches; names come from ssh_config, groups and inventories"))
+		return nil, syntaxError(glob, "no known name matches; names come from ssh_config, groups and inventories")
 	}
-	return func(yield func(string, error) bool) {
-		for _, name := range matching {
-			if !yield(name, nil) {
-				return
-			}
-		}
-	}
+	return matching, nil
 }
 
 // knownNames are the injected names, or else the members of all groups.
@@ -239,38 +211,7 @@ func (e *evaluator) knownNames() ([]string, error) {
 	case e.opt.Groups != nil:
 		top := *e
 		top.source = ""
-		e.known, err = collect(top.group("*"), e.opt.Max)
+		e.known, err = top.group("*")
 	}
 	return e.known, err
-}
-
-// limit ends a sequence with an error once it gives more than Max names.
-func (e *evaluator) limit(text string, seq names) names {
-	return func(yield func(string, error) bool) {
-		count := 0
-		for name, err := range seq {
-			if count++; count > e.opt.Max {
-				yield("", syntaxError(text, "more than %d names", e.opt.Max))
-				return
-			}
-			if !yield(name, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// collect reads a sequence of at most limit names into memory.
-func collect(seq names, limit int) ([]string, error) {
-	var list []string
-	for name, err := range seq {
-		if err != nil {
-			return nil, err
-		}
-		if len(list) == limit {
-			return nil, syntaxError(name, "the set gives more than %d names", limit)
-		}
-		list = append(list, name)
-	}
-	return list, nil
 }

@@ -117,7 +117,7 @@ var _ Groups = Sources(nil)
 // with the same name add up.
 func (s Sources) Also(source string, g Groups) {
 	if before := s[source]; before != nil {
-		g = both{before, g}
+		g = both{before, g, false}
 	}
 	s[source] = g
 }
@@ -125,31 +125,25 @@ func (s Sources) Also(source string, g Groups) {
 // Else lets g answer for a source what those that do already do not know.
 func (s Sources) Else(source string, g Groups) {
 	if before := s[source]; before != nil {
-		g = orElse{both{before, g}}
+		g = both{before, g, true}
 	}
 	s[source] = g
 }
 
-// orElse is both where the first knows nothing.
-type orElse struct{ both }
-
-// Group is that of the first which knows it.
-func (o orElse) Group(source, group string) ([]string, error) {
-	sets, err := o.first.Group(source, group)
-	if _, unknown := errors.AsType[*UnknownGroupError](err); unknown {
-		return o.both.Group(source, group)
-	}
-	return sets, err
-}
-
 // both is two Groups under one source.
-type both struct{ first, second Groups }
+type both struct {
+	first, second Groups
+	instead       bool // the second answers only what the first does not know
+}
 
 // Group is what either has; it is unknown where both do not know it.
 func (b both) Group(source, group string) ([]string, error) {
 	one, err1 := b.first.Group(source, group)
-	two, err2 := b.second.Group(source, group)
 	unknown1, not1 := errors.AsType[*UnknownGroupError](err1)
+	if b.instead && !not1 {
+		return one, err1
+	}
+	two, err2 := b.second.Group(source, group)
 	unknown2, not2 := errors.AsType[*UnknownGroupError](err2)
 	switch {
 	case err1 != nil && !not1:

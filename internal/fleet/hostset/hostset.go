@@ -20,7 +20,6 @@ package hostset
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -71,14 +70,9 @@ func syntaxError(text, format string, args ...any) error {
 // Expand returns the names of an expression in the order they were written, each once,
 // and none beside an error.
 func Expand(text string, opt Options) ([]string, error) {
-	var names []string
-	for name, err := range all(text, opt) {
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, nil
+	opt.Max = opt.max()
+	e := &evaluator{opt: opt, groups: map[string][]string{}, busy: map[string]bool{}}
+	return e.expression(text)
 }
 
 // Members are the hosts of all groups of a source, each once.
@@ -91,14 +85,6 @@ func Members(groups Groups, source string) ([]string, error) {
 		source += ":"
 	}
 	return Expand("@"+source+"*", Options{Groups: groups})
-}
-
-// all yields the names of an expression lazily, in the order they were
-// written, each once. An error ends the sequence.
-func all(text string, opt Options) iter.Seq2[string, error] {
-	opt.Max = opt.max()
-	e := &evaluator{opt: opt, groups: map[string][]string{}, busy: map[string]bool{}}
-	return e.limit(text, e.expression(text))
 }
 
 // isPlain reports whether a text uses nothing beyond a plain name.

@@ -74,21 +74,6 @@ func TestMaxBoundsTheWholeSet(t *testing.T) {
 	}
 }
 
-// The first names of a large set come without the others being made.
-func TestAllIsLazy(t *testing.T) {
-	allocs := testing.AllocsPerRun(1, func() {
-		for name, err := range all("n[1-900000]", Options{}) {
-			if err != nil || name != "n1" {
-				t.Fatalf("first name = %q, %v", name, err)
-			}
-			break
-		}
-	})
-	if allocs > 100 {
-		t.Errorf("%v allocations for the first of 900,000 names", allocs)
-	}
-}
-
 // Thousands of operands cost linear time and little stack.
 func TestLongLists(t *testing.T) {
 	var list []string

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sshpace/internal/fleet/fleettest"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // reference is ClusterShell's answer to one expression.
@@ -65,7 +65,7 @@ func TestAgreesWithClusterShell(t *testing.T) {
 	}
 	var folds []string
 	var want [][]string
-	for i, ref := range fleettest.Ask[reference](t, "clustershell", expressions) {
+	for i, ref := range sshtest.Reference[reference](t, "clustershell", expressions) {
 		got, err := Expand(expressions[i], Options{})
 		if (err != nil) != (ref.Error != "") {
 			t.Errorf("%q: our error %v, ClusterShell's %q", expressions[i], err, ref.Error)
@@ -78,7 +78,7 @@ func TestAgreesWithClusterShell(t *testing.T) {
 			folds, want = append(folds, Fold(got)), append(want, sortedCopy(got))
 		}
 	}
-	for i, ref := range fleettest.Ask[reference](t, "clustershell", folds) {
+	for i, ref := range sshtest.Reference[reference](t, "clustershell", folds) {
 		if !slices.Equal(sortedCopy(ref.Names), want[i]) {
 			t.Errorf("folded %q: ClusterShell reads %q, %s; want %q", folds[i], ref.Names, ref.Error, want[i])
 		}
@@ -95,7 +95,7 @@ func TestFoldsLikeClusterShell(t *testing.T) {
 		}
 		expressions = append(expressions, strings.Join(list, ","))
 	}
-	for i, ref := range fleettest.Ask[reference](t, "clustershell", expressions) {
+	for i, ref := range sshtest.Reference[reference](t, "clustershell", expressions) {
 		if got := Fold(strings.Split(expressions[i], ",")); got != ref.Folded {
 			t.Errorf("Fold(%q) = %q, ClusterShell %q", expressions[i], got, ref.Folded)
 		}
@@ -122,7 +122,7 @@ func TestFoldsStepsLikeClusterShell(t *testing.T) {
 		}
 		questions = append(questions, stepQuestion{strings.Join(list, ","), 3 + r.IntN(4)})
 	}
-	for i, ref := range fleettest.Ask[reference](t, "clustershell", questions) {
+	for i, ref := range sshtest.Reference[reference](t, "clustershell", questions) {
 		q := questions[i]
 		got := FoldSteps(strings.Split(q.Text, ","), q.Autostep)
 		if got != ref.Folded {

@@ -215,10 +215,11 @@ func newCollector(opt Options) *collector {
 
 // add expands a set; the hosts take label and origin of like.
 func (c *collector) add(set string, like host.Host, opt Options) error {
-	for name, err := range all(set, opt) {
-		if err != nil {
-			return err
-		}
+	names, err := Expand(set, opt)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
 		if c.left--; c.left < 0 {
 			return syntaxError(set, "with the sets before it, more than %d names", c.max)
 		}

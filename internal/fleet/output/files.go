@@ -1,11 +1,11 @@
 package output
 
 import (
-	"container/list"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"sshpace/internal/fleet"
@@ -21,10 +21,10 @@ type Files struct {
 	root  *os.Root
 	limit int
 
-	open  map[string]*list.Element // by file name
-	order *list.List               // of *os.File, the one used last in front
-	made  map[string]bool          // files of this run
-	lost  map[string]error         // files that end early, and why
+	open  map[string]*os.File // by file name
+	order []string            // of them, the one opened last at the end
+	made  map[string]bool     // files of this run
+	lost  map[string]error    // files that end early, and why
 }
 
 var _ fleet.Sink = (*Files)(nil)
@@ -46,7 +46,7 @@ func OpenFiles(dir string, maxOpen int) (*Files, error) {
 	if maxOpen <= 0 {
 		maxOpen = DefaultOpenFiles
 	}
-	return &Files{root: folder.Root, limit: maxOpen, open: map[string]*list.Element{}, order: list.New(), made: map[string]bool{}, lost: map[string]error{}}, nil
+	return &Files{root: folder.Root, limit: maxOpen, open: map[string]*os.File{}, made: map[string]bool{}, lost: map[string]error{}}, nil
 }
 
 // Output appends to the host's file. A file that could not be written is left
@@ -90,13 +90,11 @@ func (f *Files) End(fleet.Summary) error {
 // file returns the open file of that name, opening it and closing another one as
 // needed.
 func (f *Files) file(name string) (*os.File, error) {
-	if el, ok := f.open[name]; ok {
-		f.order.MoveToFront(el)
-		return el.Value.(*os.File), nil
+	if file := f.open[name]; file != nil {
+		return file, nil
 	}
 	if len(f.open) >= f.limit {
-		last := f.order.Back().Value.(*os.File)
-		if err := f.close(lastElement(last.Name())); err != nil {
+		if err := f.close(f.order[0]); err != nil {
 			return nil, err
 		}
 	}
@@ -104,7 +102,7 @@ func (f *Files) file(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.open[name] = f.order.PushFront(file)
+	f.open[name], f.order = file, append(f.order, name)
 	return file, nil
 }
 
@@ -125,16 +123,14 @@ func (f *Files) openFile(name string) (*os.File, error) {
 }
 
 func (f *Files) close(name string) error {
-	el, ok := f.open[name]
-	if !ok {
+	file := f.open[name]
+	if file == nil {
 		return nil
 	}
 	delete(f.open, name)
-	f.order.Remove(el)
-	return el.Value.(*os.File).Close()
+	f.order = slices.DeleteFunc(f.order, func(other string) bool { return other == name })
+	return file.Close()
 }
-
-func lastElement(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 // maxFileName leaves room for the suffix within the 255 bytes of most file
 // systems.

@@ -211,33 +211,30 @@ const (
 
 func (g *gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*group, what string) error {
 	list := bySize(groups)
-	var old []string // what the others are compared with
+	var first []byte // what the others are compared with
 	if g.opt.Diff && what == "" && len(list) > 1 {
 		i := slices.IndexFunc(list, func(gr *group) bool { return slices.Contains(gr.hosts, g.opt.DiffHost) })
 		if i > 0 {
 			list[0], list[i] = list[i], list[0]
 		}
 		var err error
-		if old, _, err = g.lines(list[0]); err != nil {
+		if first, err = g.text(list[0]); err != nil {
 			return err
 		}
 	}
 	for i, gr := range list {
-		edits, err := g.edits(old, gr, i)
-		if err != nil {
-			return err
-		}
 		note := what
 		if gr.text != "" {
 			note += ", " + gr.text
 		}
+		edits, err := g.edits(first, gr, i)
 		if edits != nil {
 			note = ", against " + termsafe.Line(hostset.Fold(list[0].hosts))
 		}
 		fmt.Fprintf(w, "%s\n%s (%d)%s\n%s\n", rule, termsafe.Line(hostset.Fold(gr.hosts)), len(gr.hosts), note, rule)
 		if edits != nil {
-			err = writeDiff(w, edits)
-		} else {
+			_, err = w.Write(edits)
+		} else if err == nil {
 			err = g.writeContent(w, gr)
 		}
 		if err != nil {
@@ -245,22 +242,6 @@ func (g *gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*grou
 		}
 	}
 	return nil
-}
-
-// edits are how a group differs from the first one; nil: it is to be shown whole.
-func (g *gather) edits(old []string, gr *group, place int) ([]edit, error) {
-	if old == nil || place == 0 {
-		return nil, nil
-	}
-	lines, ok, err := g.lines(gr)
-	if !ok || err != nil {
-		return nil, err
-	}
-	edits, ok := diffLines(old, lines)
-	if !ok {
-		return nil, nil
-	}
-	return edits, nil
 }
 
 // writeContent writes a group's text, each line with the mark of hosts.

@@ -610,7 +610,7 @@ func TestFilesReportAFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.open["a.out"] = f.order.PushFront(full)
+	f.open["a.out"], f.order = full, []string{"a.out"}
 	for range 2 { // the second finds no open file
 		if err := f.Output(out(0, "a", "x")); !isLoss(err) || !strings.Contains(err.Error(), "no space left") {
 			t.Errorf("error = %v", err)

@@ -101,6 +101,9 @@ func (e *Explanation) shortNames() (names map[string]string, legend []string) {
 // engines say what the engine of run does.
 var engines = map[conf.Engine]string{conf.Native: "sshpace run connects by itself", conf.OpenSSH: "sshpace run starts ssh"}
 
+// engine is who can connect; "none" where nobody may.
+func (e *Explanation) engine() string { return cmp.Or(string(e.decision.Engine), "none") }
+
 // summary is how the host is reached, in two columns.
 func (e *Explanation) summary() (rows [][]string) {
 	add := func(name, value string) { rows = append(rows, []string{name, termsafe.Line(value)}) }
@@ -110,7 +113,7 @@ func (e *Explanation) summary() (rows [][]string) {
 	for _, hop := range r.ProxyJump() {
 		add("through", hop.String())
 	}
-	add("engine", e.decision.Engine.String()+": "+engines[e.decision.Engine])
+	add("engine", strings.TrimSuffix(e.engine()+": "+engines[e.decision.Engine], ": "))
 	for _, reason := range e.decision.Reasons {
 		add("because of", reason.String())
 	}

@@ -46,7 +46,7 @@ type originJSON struct {
 func (e *Explanation) JSON(w io.Writer) error {
 	r := e.resolved
 	doc := explained{Schema: explanationSchema, Host: r.Name, HostName: r.HostName(), Port: r.Port(), User: r.User(),
-		Jump: []string{}, Engine: e.decision.Engine.String(), Reasons: reasonsJSON(e.decision.Reasons),
+		Jump: []string{}, Engine: e.engine(), Reasons: reasonsJSON(e.decision.Reasons),
 		Notes: reasonsJSON(e.decision.Notes), AskedSSH: []reasonJSON{}}
 	for _, hop := range r.ProxyJump() {
 		doc.Jump = append(doc.Jump, hop.String())

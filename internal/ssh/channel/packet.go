@@ -9,6 +9,9 @@ import (
 // AppendNumber appends a uint32.
 func AppendNumber(p []byte, n uint32) []byte { return binary.BigEndian.AppendUint32(p, n) }
 
+// AppendLong appends a uint64.
+func AppendLong(p []byte, n uint64) []byte { return binary.BigEndian.AppendUint64(p, n) }
+
 // AppendText appends a string.
 func AppendText[T string | []byte](p []byte, s T) []byte {
 	return append(AppendNumber(p, uint32(len(s))), s...)
@@ -72,6 +75,14 @@ func (f *Fields) Bytes(n int) []byte { return f.take(n) }
 func (f *Fields) Number() uint32 {
 	if b := f.take(4); b != nil {
 		return binary.BigEndian.Uint32(b)
+	}
+	return 0
+}
+
+// Long reads a uint64.
+func (f *Fields) Long() uint64 {
+	if b := f.take(8); b != nil {
+		return binary.BigEndian.Uint64(b)
 	}
 	return 0
 }

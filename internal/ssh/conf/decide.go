@@ -6,36 +6,19 @@ import (
 	"strings"
 )
 
-// Engine is what runs a connection.
-type Engine uint8
+// Engine is what runs a connection, by the name that --engine takes.
+type Engine string
 
-// The engines. The zero value is none of them.
+// The engines.
 const (
-	_       Engine = iota
-	Native         // in this process
-	OpenSSH        // the ssh program
+	Native  Engine = "native"  // in this process
+	OpenSSH Engine = "openssh" // the ssh program
 )
 
-// String returns the name that --engine takes.
-func (e Engine) String() string {
-	switch e {
-	case Native:
-		return "native"
-	case OpenSSH:
-		return "openssh"
-	}
-	return "none"
-}
-
-// Capabilities are what the native engine can do. An empty list means that it
-// is not to be looked at.
+// Capabilities are what the native engine can do.
 type Capabilities struct {
-	ProxyCommand      bool // it can speak through the standard streams of a program
-	Ciphers           []string
-	MACs              []string
-	KexAlgorithms     []string
-	HostKeyAlgorithms []string
-	Passwords         bool // there is a password to log in with
+	Lists     map[Keyword][]string // of algorithms that it has; of other kinds it takes any
+	Passwords bool                 // there is a password to log in with
 }
 
 // Decision says which engine can serve a configuration.
@@ -67,6 +50,7 @@ var only = []rule{
 	{PKCS11Provider, set(PKCS11Provider), "keys on a PKCS#11 token"},
 	{SecurityKeyProvider, set(SecurityKeyProvider), "a security key provider of its own"},
 	{HostbasedAuthentication, yes(HostbasedAuthentication), "host-based authentication"},
+	{ProxyCommand, func(r *Resolved) bool { return r.set[ProxyCommand] != nil }, "a proxy command"},
 	{ProxyUseFdpass, yes(ProxyUseFdpass), "a proxy that passes a file descriptor"},
 	{Tunnel, func(r *Resolved) bool { return r.Word(Tunnel) != "false" && r.Word(Tunnel) != "" }, "a tunnel device"},
 	{KnownHostsCommand, set(KnownHostsCommand), "host keys from a command"},
@@ -149,19 +133,9 @@ func Decide(r *Resolved, can Capabilities) Decision {
 		}
 		d.Reasons = append(d.Reasons, Reason{PreferredAuthentications, "a login without public keys", v.Origin})
 	}
-	lists := []struct {
-		keyword Keyword
-		have    []string
-	}{
-		{Ciphers, can.Ciphers}, {MACs, can.MACs}, {KexAlgorithms, can.KexAlgorithms},
-		{HostKeyAlgorithms, can.HostKeyAlgorithms},
-	}
-	if v := r.set[ProxyCommand]; v != nil && !can.ProxyCommand {
-		d.Reasons = append(d.Reasons, Reason{ProxyCommand, "a proxy command", v.Origin})
-	}
-	for _, l := range lists {
-		if v := r.set[l.keyword]; v != nil && len(l.have) > 0 && !overlap(v.Args, l.have) {
-			d.Reasons = append(d.Reasons, Reason{l.keyword, "only algorithms that the native engine lacks", v.Origin})
+	for _, k := range AlgorithmLists {
+		if v, have := r.set[k], can.Lists[k]; v != nil && len(have) > 0 && !overlap(v.Args, have) {
+			d.Reasons = append(d.Reasons, Reason{k, "only algorithms that the native engine lacks", v.Origin})
 		}
 	}
 	if len(d.Reasons) > 0 {

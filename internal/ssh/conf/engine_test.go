@@ -20,11 +20,11 @@ import (
 )
 
 func TestDecide(t *testing.T) {
-	can := conf.Capabilities{ProxyCommand: true, Ciphers: []string{"aes128-ctr", "aes128-gcm@openssh.com"}, KexAlgorithms: []string{"curve25519-sha256"}}
+	can := conf.Capabilities{Lists: map[conf.Keyword][]string{conf.Ciphers: {"aes128-ctr", "aes128-gcm@openssh.com"}, conf.KexAlgorithms: {"curve25519-sha256"}}}
 	for text, want := range map[string]conf.Engine{
 		"":                                       conf.Native,
 		"GSSAPIAuthentication yes":               conf.Native,
-		"ProxyCommand nc %h %p":                  conf.Native,
+		"ProxyCommand nc %h %p":                  conf.OpenSSH,
 		"ProxyJump gate":                         conf.Native,
 		"Ciphers aes256-ctr,aes128-ctr":          conf.Native,
 		"SecurityKeyProvider none":               conf.Native,
@@ -53,13 +53,6 @@ func TestDecide(t *testing.T) {
 		if d.Engine != want || (want == conf.OpenSSH) != (len(d.Reasons) > 0) {
 			t.Errorf("%q: %v because of %v", text, d.Engine, d.Reasons)
 		}
-	}
-}
-
-func TestDecideProxyCommand(t *testing.T) {
-	r := resolveText(t, "ProxyCommand nc %h %p", "a", nil)
-	if d := conf.Decide(r, conf.Capabilities{}); d.Engine != conf.OpenSSH {
-		t.Errorf("an engine without proxy commands gets one: %v", d)
 	}
 }
 

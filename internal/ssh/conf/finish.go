@@ -1,10 +1,10 @@
 package conf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sshpace/internal/base/host"
@@ -45,14 +45,7 @@ func (s *state) finishTarget(r *Resolved) {
 	if alias := s.set[HostKeyAlias]; alias != nil {
 		r.set[HostKeyAlias] = &Value{[]string{wildcard.Lower(alias.Args[0])}, alias.Origin}
 	}
-	r.conn = connection{system: &s.config.system, version: s.config.version(), host: s.host, argument: s.query.Name,
-		alias: s.query.Name, port: knownhosts.DefaultPort, user: r.Word(User)}
-	if alias := r.Word(HostKeyAlias); alias != "" {
-		r.conn.alias = alias
-	}
-	if port := s.word(Port); port != "" {
-		r.conn.port, _ = strconv.Atoi(port)
-	}
+	r.conn = s.connection(s.host, cmp.Or(r.Word(HostKeyAlias), s.query.Name))
 }
 
 // finishUser expands tokens in User, since release 10.0, unless the name is an

@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -209,10 +210,12 @@ func (s *state) exec(ctx context.Context, command string) (bool, *Gap, error) {
 	if run == nil {
 		return false, &Gap{Reason: "Match exec runs a program"}, nil
 	}
-	c, err := s.connection()
+	host, err := s.targetHost()
 	if err != nil {
 		return false, nil, err
 	}
+	c := s.connection(host, cmp.Or(s.word(HostKeyAlias), host))
+	c.jump = s.word(ProxyJump)
 	command, err = expand(command, c.token, nil)
 	if err != nil {
 		return false, nil, err
@@ -288,22 +291,14 @@ func expandHostName(name, host string) (string, error) {
 	return expand(name, func(t byte) (string, bool) { return host, t == 'h' }, nil)
 }
 
-// connection gathers the tokens of Match exec, with defaults for what the
-// files have not set so far.
-func (s *state) connection() (*connection, error) {
-	host, err := s.targetHost()
-	if err != nil {
-		return nil, err
-	}
-	c := &connection{
+// connection is what tokens speak of, with defaults for what is not set so far.
+func (s *state) connection(host, alias string) connection {
+	c := connection{
 		system: &s.config.system, version: s.config.version(), host: host, argument: s.query.Name,
-		alias: s.word(HostKeyAlias), port: knownhosts.DefaultPort, user: s.user(), jump: s.word(ProxyJump),
+		alias: alias, port: knownhosts.DefaultPort, user: s.user(),
 	}
 	if port := s.word(Port); port != "" {
 		c.port, _ = strconv.Atoi(port)
 	}
-	if c.alias == "" {
-		c.alias = host
-	}
-	return c, nil
+	return c
 }

@@ -93,9 +93,9 @@ func (e *Engine) tryConnect(ctx context.Context, t *Target, addrs []netip.Addr, 
 	return e.handshake(ctx, t, keys, p, raw, command, classic)
 }
 
-// addresses resolves the target; a jump host or a ProxyCommand does it itself.
+// addresses resolves the target; a jump host does it itself.
 func (e *Engine) addresses(ctx context.Context, t *Target, p progress) ([]netip.Addr, error) {
-	if t.Jump != nil || t.ProxyCommand != "" {
+	if t.Jump != nil {
 		return nil, nil
 	}
 	p.Reached(fleet.PhaseDNS)
@@ -117,9 +117,6 @@ func admitKey(t *Target, addrs []netip.Addr) string {
 func (e *Engine) dial(ctx context.Context, t *Target, addrs []netip.Addr) (net.Conn, error) {
 	if t.Jump != nil {
 		return e.dialThrough(ctx, t)
-	}
-	if t.ProxyCommand != "" {
-		return dialCommand(t)
 	}
 	d := net.Dialer{KeepAlive: -1} // keepalive@openssh.com sees more, and this saves four system calls
 	if t.BindAddress != "" {
@@ -157,7 +154,7 @@ func dialOne(ctx context.Context, d *net.Dialer, a netip.Addr, port, left int) (
 // (sshconnect2.c, verify_host_key_callback).
 func (t *Target) checkHostKey(name string, port int, remote net.Addr, key ssh.PublicKey) error {
 	if bits, least := knownhosts.RSABits(key), t.minRSABits(); bits > 0 && bits < least {
-		return &HostKeyError{Class: fleet.HostKeyWeak,
+		return &Error{Class: fleet.HostKeyWeak,
 			Text: fmt.Sprintf("host key of %s is an RSA key of %d bits, RequiredRSASize is %d", name, bits, least),
 			Hint: "give the server an Ed25519 host key or a longer one"}
 	}

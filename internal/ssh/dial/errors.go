@@ -79,11 +79,10 @@ func interrupted(ctx context.Context) *Error {
 // knows what the peer sent before that.
 func handshakeError(ctx context.Context, t *Target, c *conn, err error) *Error {
 	peer := fmt.Sprintf("%s port %d", c.peer(t), t.port())
-	if bad, ok := errors.AsType[*HostKeyError](err); ok {
-		return hostKeyError(bad)
-	}
-	var own *Error
+	own, isOwn := errors.AsType[*Error](err) // from a callback of ours
 	switch {
+	case isOwn && fleet.HostKeyUnknown <= own.Class && own.Class <= fleet.HostKeyWeak:
+		return own
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout):
 		return interrupted(ctx)
 	case c.wrongBanner() && !c.turnedAway():
@@ -91,8 +90,8 @@ func handshakeError(ctx context.Context, t *Target, c *conn, err error) *Error {
 			Hint: "check the port; this is not an SSH server", Err: err}
 	case ctx.Err() != nil:
 		return timedOut(c, peer, err)
-	case errors.As(err, &own):
-		return own // from a callback of ours
+	case isOwn:
+		return own
 	case c.turnedAway() && ended(err):
 		return &Error{Class: fleet.Throttled, SlowDown: true, Err: err,
 			Text: "kex_exchange_identification: " + endText(err) + " (" + peer + " turned the connection away)",
@@ -185,10 +184,6 @@ func disconnected(c *conn, peer, reason string, err error) *Error {
 		e.Hint = "the agent offers more keys than the server allows; name one with -i and -o IdentitiesOnly=yes"
 	}
 	return e
-}
-
-func hostKeyError(bad *HostKeyError) *Error {
-	return &Error{Class: bad.Class, Text: bad.Text, Hint: bad.Hint, Err: bad}
 }
 
 // ended tells whether err only says that the connection is over.

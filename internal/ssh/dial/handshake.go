@@ -30,7 +30,7 @@ func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progr
 	}
 	if err != nil {
 		c.Close()
-		failure := explainProxy(ctx, raw, handshakeError(ctx, t, c, err))
+		failure := handshakeError(ctx, t, c, err)
 		failure.MayRun = h.swift != nil && h.swift.Asked()
 		if keyword, theirs, ok := Unmatched(err); ok {
 			failure.unmatched = t.offers(keyword, theirs)

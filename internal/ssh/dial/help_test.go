@@ -32,7 +32,7 @@ func (f fixedKey) Algorithms(_ string, _ int, preference []string) []string {
 
 func (f fixedKey) Check(name string, _ int, _ net.Addr, key ssh.PublicKey) error {
 	if !bytes.Equal(key.Marshal(), f.key.Marshal()) {
-		return &dial.HostKeyError{Class: fleet.HostKeyChanged, Text: "host key of " + name + " has changed", Hint: "look"}
+		return &dial.Error{Class: fleet.HostKeyChanged, Text: "host key of " + name + " has changed", Hint: "look"}
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ type noKey struct{}
 func (noKey) Algorithms(_ string, _ int, preference []string) []string { return preference }
 
 func (noKey) Check(name string, _ int, _ net.Addr, _ ssh.PublicKey) error {
-	return &dial.HostKeyError{Class: fleet.HostKeyUnknown, Text: "no host key is known for " + name}
+	return &dial.Error{Class: fleet.HostKeyUnknown, Text: "no host key is known for " + name}
 }
 
 // resolve gives every host the same target, at the address that is its name.

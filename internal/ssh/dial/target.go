@@ -60,10 +60,7 @@ type Target struct {
 	Identity        Identity
 	PasswordMethods []string // keyboard-interactive and password as far as they are allowed, the preferred one first
 	Env             []string // NAME=value, asked of the server without waiting
-	// ProxyCommand is a shell command that is the connection, its tokens
-	// expanded; "" = none.
-	ProxyCommand string
-	Jump         *Target // dial through this server; it may have a Jump of its own
+	Jump            *Target  // dial through this server; it may have a Jump of its own
 	// Shared is a connection to a jump host that somebody else has made; nil, or
 	// what returns nil: there is none.
 	Shared func(context.Context) *ssh.Client
@@ -94,22 +91,11 @@ type HostKeys interface {
 	// Algorithms returns preference (nil: a default of its own) in the order in
 	// which it is to be offered to the host.
 	Algorithms(name string, port int, preference []string) []string
-	// Check returns nil when key may be trusted for the host, and a *HostKeyError
-	// when it may not. remote is the address dialled.
+	// Check returns nil when key may be trusted for the host, and when it may not an
+	// *Error of class HostKeyUnknown, HostKeyChanged, HostKeyRevoked or HostKeyWeak.
+	// remote is the address dialled.
 	Check(name string, port int, remote net.Addr, key ssh.PublicKey) error
 }
-
-// HostKeyError says why a host key is not trusted.
-type HostKeyError struct {
-	Class fleet.Class // HostKeyUnknown, HostKeyChanged, HostKeyRevoked or HostKeyWeak
-	Text  string      // one line: what is wrong and which line of which file says so
-	Hint  string      // what to do
-	Err   error       // what was found; may be nil
-}
-
-func (e *HostKeyError) Error() string { return e.Text }
-
-func (e *HostKeyError) Unwrap() error { return e.Err }
 
 // Resolver finds out how to reach a host.
 type Resolver interface {

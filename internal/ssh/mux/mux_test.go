@@ -34,20 +34,14 @@ type master struct {
 
 func startMaster(t *testing.T, s *sshtest.Sshd) *master {
 	t.Helper()
-	return startMasterAt(t, s.User, s.Key, s.Port)
-}
-
-// startMasterAt is a master of the connection to a port on loopback.
-func startMasterAt(t testing.TB, user, key string, port int) *master {
-	t.Helper()
 	dir, err := os.MkdirTemp("", "mux") // short: a socket's path has 108 bytes at most
 	if err != nil {
 		t.Error(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	m := &master{path: filepath.Join(dir, "m")}
-	m.cmd = exec.Command("ssh", "-F", "none", "-M", "-S", m.path, "-N", "-i", key, "-o", "IdentityAgent=none", "-p", fmt.Sprint(port),
-		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-l", user, "127.0.0.1")
+	m.cmd = exec.Command("ssh", "-F", "none", "-M", "-S", m.path, "-N", "-i", s.Key, "-o", "IdentityAgent=none", "-p", fmt.Sprint(s.Port),
+		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-l", s.User, "127.0.0.1")
 	if err := m.cmd.Start(); err != nil {
 		t.Error(err)
 		return m

@@ -101,9 +101,9 @@ func (k *hostKeys) Check(name string, port int, remote net.Addr, key ssh.PublicK
 		return nil
 	}
 	if v != nil {
-		return &dial.HostKeyError{Class: verdictClass[v.Kind], Text: v.What(), Hint: v.Hint(), Err: v}
+		return &dial.Error{Class: verdictClass[v.Kind], Text: v.What(), Hint: v.Hint(), Err: v}
 	}
-	return &dial.HostKeyError{
+	return &dial.Error{
 		Class: fleet.HostKeyUnknown, Text: "new host key not accepted, it cannot be recorded: " + err.Error(),
 		Hint: "name a file that can be written with -o UserKnownHostsFile=FILE", Err: err,
 	}

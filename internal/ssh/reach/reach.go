@@ -30,12 +30,12 @@ import (
 )
 
 // Engine is who connects.
-type Engine string
+type Engine = conf.Engine
 
 const (
-	Auto    Engine = "auto"    // native where it can, openssh for the other hosts
-	Native  Engine = "native"  // never fork ssh
-	OpenSSH Engine = "openssh" // always fork ssh
+	Auto    Engine = "auto" // native where it can, openssh for the other hosts
+	Native         = conf.Native
+	OpenSSH        = conf.OpenSSH
 )
 
 // Params say how hosts are to be reached.
@@ -346,10 +346,6 @@ func (e *Executor) Warm(ctx context.Context, hosts []host.Host) {
 
 // target turns one configuration into a Target, without its jump hosts.
 func (e *Executor) target(c *conf.Resolved) (*dial.Target, error) {
-	proxy, err := c.ProxyCommand()
-	if err != nil {
-		return nil, err
-	}
 	files, err := c.Paths(conf.IdentityFile)
 	if err != nil {
 		return nil, err
@@ -373,7 +369,6 @@ func (e *Executor) target(c *conf.Resolved) (*dial.Target, error) {
 		Identity:          dial.Identity{Files: files, Certificates: certs, Only: c.Yes(conf.IdentitiesOnly), Agent: c.IdentityAgent()},
 		PasswordMethods:   c.PasswordMethods(),
 		Env:               c.Environment(e.environ),
-		ProxyCommand:      proxy,
 	}
 	if t.ConnectTimeout == 0 {
 		t.ConnectTimeout = c.Duration(conf.ConnectTimeout)

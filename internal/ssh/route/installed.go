@@ -39,9 +39,9 @@ func nativeCapabilities() conf.Capabilities {
 	// The old name of curve25519-sha256 is known, but not among those to offer.
 	kex := slices.Clone(offer.Kex)
 	kex = slices.Insert(kex, slices.Index(kex, ssh.KeyExchangeCurve25519)+1, "curve25519-sha256@libssh.org")
-	return conf.Capabilities{Ciphers: offer.Ciphers, MACs: offer.MACs, KexAlgorithms: kex,
+	return conf.Capabilities{Lists: map[conf.Keyword][]string{conf.Ciphers: offer.Ciphers, conf.MACs: offer.MACs, conf.KexAlgorithms: kex,
 		// The insecure ones are used only where a configuration or ssh itself names them.
-		HostKeyAlgorithms: append(ssh.SupportedAlgorithms().HostKeys, ssh.InsecureAlgorithms().HostKeys...)}
+		conf.HostKeyAlgorithms: append(ssh.SupportedAlgorithms().HostKeys, ssh.InsecureAlgorithms().HostKeys...)}}
 }
 
 // secureLists stand for those of ssh where none is installed.

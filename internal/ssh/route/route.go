@@ -87,9 +87,7 @@ func (r *Router) Allowed(c *conf.Resolved, k conf.Keyword) []string {
 // what is known; of others the native engine's comes first.
 func (r *Router) Offered(c *conf.Resolved, k conf.Keyword) []string {
 	allowed := r.Allowed(c, k)
-	have := map[conf.Keyword][]string{
-		conf.KexAlgorithms: r.Can.KexAlgorithms, conf.Ciphers: r.Can.Ciphers, conf.MACs: r.Can.MACs, conf.HostKeyAlgorithms: r.Can.HostKeyAlgorithms,
-	}[k]
+	have := r.Can.Lists[k]
 	switch {
 	case allowed == nil || have == nil:
 		return allowed

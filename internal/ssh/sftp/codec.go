@@ -1,45 +1,11 @@
 package sftp
 
 import (
-	"encoding/binary"
 	"io/fs"
 	"time"
+
+	"sshpace/internal/ssh/channel"
 )
-
-// encoder makes the body of a request.
-type encoder struct{ b []byte }
-
-func (e *encoder) uint32(v uint32) { e.b = binary.BigEndian.AppendUint32(e.b, v) }
-func (e *encoder) uint64(v uint64) { e.b = binary.BigEndian.AppendUint64(e.b, v) }
-func (e *encoder) text(s string)   { e.uint32(uint32(len(s))); e.b = append(e.b, s...) }
-
-// decoder reads the body of a reply; bad says that it was too short.
-type decoder struct {
-	rest []byte
-	bad  bool
-}
-
-func (d *decoder) take(n int) []byte {
-	if n < 0 || n > len(d.rest) {
-		d.bad, d.rest = true, nil
-		return make([]byte, max(min(n, 8), 0))
-	}
-	taken := d.rest[:n]
-	d.rest = d.rest[n:]
-	return taken
-}
-
-func (d *decoder) uint32() uint32 { return binary.BigEndian.Uint32(d.take(4)) }
-func (d *decoder) uint64() uint64 { return binary.BigEndian.Uint64(d.take(8)) }
-
-func (d *decoder) text() string {
-	n := int(d.uint32())
-	if n > len(d.rest) {
-		d.bad, d.rest = true, nil
-		return ""
-	}
-	return string(d.take(n))
-}
 
 // Attrs are the attributes of a file (draft section 5), as far as the server
 // tells or is to set them.
@@ -87,42 +53,42 @@ func (a *Attrs) Perm() fs.FileMode { return fs.FileMode(a.Mode & 0o777) }
 // Modified is when the content last changed.
 func (a *Attrs) Modified() time.Time { return time.Unix(int64(a.Mtime), 0) }
 
-func (e *encoder) attrs(a Attrs) {
-	e.uint32(a.Has)
+func appendAttrs(p []byte, a Attrs) []byte {
+	p = channel.AppendNumber(p, a.Has)
 	if a.Has&HasSize != 0 {
-		e.uint64(a.Size)
+		p = channel.AppendLong(p, a.Size)
 	}
-	if a.Has&HasOwner != 0 {
-		e.uint32(a.UID)
-		e.uint32(a.GID)
+	for _, fields := range []struct {
+		has    uint32
+		values []uint32
+	}{{HasOwner, []uint32{a.UID, a.GID}}, {HasMode, []uint32{a.Mode}}, {HasTimes, []uint32{a.Atime, a.Mtime}}} {
+		if a.Has&fields.has != 0 {
+			for _, v := range fields.values {
+				p = channel.AppendNumber(p, v)
+			}
+		}
 	}
-	if a.Has&HasMode != 0 {
-		e.uint32(a.Mode)
-	}
-	if a.Has&HasTimes != 0 {
-		e.uint32(a.Atime)
-		e.uint32(a.Mtime)
-	}
+	return p
 }
 
-func (d *decoder) attrs() Attrs {
-	a := Attrs{Has: d.uint32()}
+func readAttrs(f *channel.Fields) Attrs {
+	a := Attrs{Has: f.Number()}
 	if a.Has&HasSize != 0 {
-		a.Size = d.uint64()
+		a.Size = f.Long()
 	}
 	if a.Has&HasOwner != 0 {
-		a.UID, a.GID = d.uint32(), d.uint32()
+		a.UID, a.GID = f.Number(), f.Number()
 	}
 	if a.Has&HasMode != 0 {
-		a.Mode = d.uint32()
+		a.Mode = f.Number()
 	}
 	if a.Has&HasTimes != 0 {
-		a.Atime, a.Mtime = d.uint32(), d.uint32()
+		a.Atime, a.Mtime = f.Number(), f.Number()
 	}
 	if a.Has&hasMore != 0 {
-		for n := d.uint32(); n > 0 && !d.bad; n-- {
-			d.text()
-			d.text()
+		for n := f.Number(); n > 0 && f.Err() == nil; n-- {
+			f.Text()
+			f.Text()
 		}
 	}
 	return a

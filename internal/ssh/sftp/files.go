@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+
+	"sshpace/internal/ssh/channel"
 )
 
 // Status codes (draft section 7).
@@ -57,9 +59,9 @@ func (x *call) status() error {
 	if x.kind != typeStatus {
 		return broken("reply %d where a status was to come", x.kind)
 	}
-	d := decoder{rest: x.body}
-	code := d.uint32()
-	text := d.text() // OpenSSH before 2.3 had none
+	d := &channel.Fields{Rest: x.body}
+	code := d.Number()
+	text := string(d.Text()) // OpenSSH before 2.3 had none
 	if code == statusOK {
 		return nil
 	}
@@ -75,8 +77,8 @@ func (x *call) unexpected() error {
 }
 
 // simple asks for something that only succeeds or fails.
-func (c *Client) simple(kind byte, e encoder) error {
-	x, err := c.ask(kind, e.b)
+func (c *Client) simple(kind byte, body []byte) error {
+	x, err := c.ask(kind, body)
 	if err != nil {
 		return err
 	}
@@ -111,11 +113,8 @@ func (c *Client) begin(kind byte, body, data []byte) Pending {
 	return Pending{c, x, err}
 }
 
-func path(name string) encoder {
-	var e encoder
-	e.text(name)
-	return e
-}
+// path is the beginning of a body: one name, or several.
+func path(names ...string) []byte { return channel.Text(names...) }
 
 // Lstat asks for the attributes of a name, without following a link.
 func (c *Client) Lstat(name string) (Attrs, error) { return c.stat(typeLstat, name) }
@@ -124,16 +123,16 @@ func (c *Client) Lstat(name string) (Attrs, error) { return c.stat(typeLstat, na
 func (c *Client) Stat(name string) (Attrs, error) { return c.stat(typeStat, name) }
 
 func (c *Client) stat(kind byte, name string) (Attrs, error) {
-	x, err := c.ask(kind, path(name).b)
+	x, err := c.ask(kind, path(name))
 	if err != nil {
 		return Attrs{}, err
 	}
 	if x.kind != typeAttrs {
 		return Attrs{}, x.unexpected()
 	}
-	d := decoder{rest: x.body}
-	a := d.attrs()
-	if d.bad {
+	d := &channel.Fields{Rest: x.body}
+	a := readAttrs(d)
+	if d.Err() != nil {
 		return a, broken("attributes that end early")
 	}
 	return a, nil
@@ -141,16 +140,12 @@ func (c *Client) stat(kind byte, name string) (Attrs, error) {
 
 // Setstat begins to change attributes.
 func (c *Client) Setstat(name string, a Attrs) Pending {
-	e := path(name)
-	e.attrs(a)
-	return c.begin(typeSetstat, e.b, nil)
+	return c.begin(typeSetstat, appendAttrs(path(name), a), nil)
 }
 
 // Mkdir makes a folder.
 func (c *Client) Mkdir(name string, perm fs.FileMode) Pending {
-	e := path(name)
-	e.attrs(Attrs{Has: HasMode, Mode: uint32(perm.Perm())})
-	return c.begin(typeMkdir, e.b, nil)
+	return c.begin(typeMkdir, appendAttrs(path(name), Attrs{Has: HasMode, Mode: uint32(perm.Perm())}), nil)
 }
 
 // Remove removes a file or link.
@@ -159,12 +154,8 @@ func (c *Client) Remove(name string) error { return c.simple(typeRemove, path(na
 // Replace renames a file; what has the new name is replaced in one step where
 // the server can (posix-rename@openssh.com), or else removed before.
 func (c *Client) Replace(from, to string) Pending {
-	var e encoder
 	if c.posix {
-		e.text("posix-rename@openssh.com")
-		e.text(from)
-		e.text(to)
-		return c.begin(typeExtended, e.b, nil)
+		return c.begin(typeExtended, path("posix-rename@openssh.com", from, to), nil)
 	}
 	if err := c.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Pending{err: err}
@@ -174,9 +165,7 @@ func (c *Client) Replace(from, to string) Pending {
 
 // Rename renames a file or folder where nothing has the new name yet.
 func (c *Client) Rename(from, to string) Pending {
-	e := path(from)
-	e.text(to)
-	return c.begin(typeRename, e.b, nil)
+	return c.begin(typeRename, path(from, to), nil)
 }
 
 // Rmdir removes an empty folder.
@@ -185,9 +174,7 @@ func (c *Client) Rmdir(name string) error { return c.simple(typeRmdir, path(name
 // Symlink makes a symbolic link; the order of its arguments is OpenSSH's, which
 // every server follows (PROTOCOL section 4.1).
 func (c *Client) Symlink(target, name string) error {
-	e := path(target)
-	e.text(name)
-	return c.simple(typeSymlink, e)
+	return c.simple(typeSymlink, path(target, name))
 }
 
 // Readlink is where a symbolic link leads.
@@ -199,14 +186,12 @@ func (c *Client) Expand(name string) (string, error) {
 	if !c.expands {
 		return "", errors.ErrUnsupported
 	}
-	e := path("expand-path@openssh.com")
-	e.text(name)
-	return c.oneName(typeExtended, e)
+	return c.oneName(typeExtended, path("expand-path@openssh.com", name))
 }
 
 // oneName asks for something of which there is one name.
-func (c *Client) oneName(kind byte, e encoder) (string, error) {
-	x, err := c.ask(kind, e.b)
+func (c *Client) oneName(kind byte, body []byte) (string, error) {
+	x, err := c.ask(kind, body)
 	if err != nil {
 		return "", err
 	}
@@ -229,12 +214,12 @@ func (x *call) names(use func(Entry) error) (n int, err error) {
 	if x.kind != typeName {
 		return 0, x.unexpected()
 	}
-	d := decoder{rest: x.body}
-	for left := d.uint32(); left > 0; left-- {
-		name := d.text()
-		d.text() // the line of ls -l
-		attrs := d.attrs()
-		if d.bad {
+	d := &channel.Fields{Rest: x.body}
+	for left := d.Number(); left > 0; left-- {
+		name := string(d.Text())
+		d.Text() // the line of ls -l
+		attrs := readAttrs(d)
+		if d.Err() != nil {
 			return n, broken("a list of names that ends early")
 		}
 		if err := use(Entry{name, attrs}); err != nil {
@@ -260,12 +245,12 @@ func (c *Client) ReadDir(name string, use func(Entry) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { c.begin(typeClose, path(handle).b, nil).Wait() }()
+	defer func() { c.begin(typeClose, path(handle), nil).Wait() }()
 	empty := 0
 	for ahead := 1; err == nil; ahead = dirAhead {
 		asked := make([]Pending, ahead)
 		for i := range asked {
-			asked[i] = c.begin(typeReaddir, path(handle).b, nil)
+			asked[i] = c.begin(typeReaddir, path(handle), nil)
 		}
 		for _, reply := range asked {
 			failed := reply.answered() // also of those that nobody wants any more
@@ -289,17 +274,17 @@ func (c *Client) ReadDir(name string, use func(Entry) error) error {
 	return err
 }
 
-func (c *Client) handle(kind byte, e encoder) (string, error) {
-	x, err := c.ask(kind, e.b)
+func (c *Client) handle(kind byte, body []byte) (string, error) {
+	x, err := c.ask(kind, body)
 	if err != nil {
 		return "", err
 	}
 	if x.kind != typeHandle {
 		return "", x.unexpected()
 	}
-	d := decoder{rest: x.body}
-	handle := d.text()
-	if d.bad || len(handle) > maxHandle {
+	d := &channel.Fields{Rest: x.body}
+	handle := string(d.Text())
+	if d.Err() != nil || len(handle) > maxHandle {
 		return "", broken("a handle of %d bytes", len(x.body))
 	}
 	return handle, nil
@@ -322,24 +307,22 @@ type File struct {
 
 // Open opens a file; perm is that of a new one.
 func (c *Client) Open(name string, how uint32, perm fs.FileMode) (*File, error) {
-	e := path(name)
-	e.uint32(how)
-	e.attrs(Attrs{Has: HasMode, Mode: uint32(perm.Perm())})
-	handle, err := c.handle(typeOpen, e)
+	body := channel.AppendNumber(path(name), how)
+	handle, err := c.handle(typeOpen, appendAttrs(body, Attrs{Has: HasMode, Mode: uint32(perm.Perm())}))
 	if err != nil {
 		return nil, err
 	}
 	return &File{c, handle}, nil
 }
 
-func (f *File) body() encoder { return path(f.handle) }
+// part is the body of a request about size bytes at an offset.
+func (f *File) part(offset int64, size int) []byte {
+	return channel.AppendNumber(channel.AppendLong(path(f.handle), uint64(offset)), uint32(size))
+}
 
 // WriteAt begins to write at most Chunk bytes, which may be reused at once.
 func (f *File) WriteAt(data []byte, offset int64) Pending {
-	e := f.body()
-	e.uint64(uint64(offset))
-	e.uint32(uint32(len(data)))
-	return f.client.begin(typeWrite, e.b, data)
+	return f.client.begin(typeWrite, f.part(offset, len(data)), data)
 }
 
 // PendingRead is a read whose data have not come yet.
@@ -352,10 +335,7 @@ type PendingRead struct {
 // ReadAt begins to read at most Chunk bytes into a buffer that is the client's
 // until Wait.
 func (f *File) ReadAt(into []byte, offset int64) PendingRead {
-	e := f.body()
-	e.uint64(uint64(offset))
-	e.uint32(uint32(len(into)))
-	x, err := f.client.send(typeRead, e.b, nil, into)
+	x, err := f.client.send(typeRead, f.part(offset, len(into)), nil, into)
 	return PendingRead{f.client, x, err}
 }
 
@@ -376,13 +356,11 @@ func (p PendingRead) Wait() (int, error) {
 
 // Setstat begins to change attributes.
 func (f *File) Setstat(a Attrs) Pending {
-	e := f.body()
-	e.attrs(a)
-	return f.client.begin(typeFsetstat, e.b, nil)
+	return f.client.begin(typeFsetstat, appendAttrs(path(f.handle), a), nil)
 }
 
 // Close begins to close the file.
-func (f *File) Close() Pending { return f.client.begin(typeClose, f.body().b, nil) }
+func (f *File) Close() Pending { return f.client.begin(typeClose, path(f.handle), nil) }
 
 // Failed is a request that failed before it was sent.
 func Failed(err error) Pending { return Pending{err: err} }
@@ -390,18 +368,15 @@ func Failed(err error) Pending { return Pending{err: err} }
 // Free is how many bytes the user may still write where a name is
 // (statvfs@openssh.com); known is false where the server does not say.
 func (c *Client) Free(name string) (free uint64, known bool) {
-	var e encoder
-	e.text("statvfs@openssh.com")
-	e.text(name)
-	x, err := c.ask(typeExtended, e.b)
+	x, err := c.ask(typeExtended, path("statvfs@openssh.com", name))
 	if err != nil || x.kind != typeExtendedReply {
 		return 0, false
 	}
-	d := decoder{rest: x.body}
-	d.uint64() // block size
-	fragment := d.uint64()
-	d.uint64() // blocks
-	d.uint64() // free ones
-	available := d.uint64()
-	return fragment * available, !d.bad
+	d := &channel.Fields{Rest: x.body}
+	d.Long() // block size
+	fragment := d.Long()
+	d.Long() // blocks
+	d.Long() // free ones
+	available := d.Long()
+	return fragment * available, d.Err() == nil
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"sshpace/internal/ssh/channel"
 )
 
 // ErrNoServer says that the host has no SFTP server for this user.
@@ -17,26 +19,26 @@ var ErrNoServer = errors.New("the host does not speak SFTP for this account; see
 var ErrNoise = errors.New("the account's start-up file prints to non-interactive sessions")
 
 // greeting reads the server's version, and returns its extensions.
-func (c *Client) greeting() (extensions decoder, err error) {
+func (c *Client) greeting() (extensions *channel.Fields, err error) {
 	head, err := c.reads.Peek(5)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return decoder{}, err
+		return nil, err
 	}
 	if len(head) < 5 || head[4] != typeVersion || binary.BigEndian.Uint32(head) > maxReply {
-		return decoder{}, c.foreign()
+		return nil, c.foreign()
 	}
 	n, err := c.length()
 	if err != nil {
-		return decoder{}, err
+		return nil, err
 	}
 	body := make([]byte, n)
 	if _, err := io.ReadFull(c.reads, body); err != nil {
-		return decoder{}, ErrNoServer
+		return nil, ErrNoServer
 	}
 	if len(body) < 5 || binary.BigEndian.Uint32(body[1:]) < version {
-		return decoder{}, broken("it does not begin with its version")
+		return nil, broken("it does not begin with its version")
 	}
-	return decoder{rest: body[5:]}, nil
+	return &channel.Fields{Rest: body[5:]}, nil
 }
 
 const (

@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"sshpace/internal/ssh/channel"
 )
 
 // Message types (draft section 3).
@@ -113,8 +115,8 @@ func NewClient(conn io.ReadWriteCloser) (*Client, error) {
 		return nil, err
 	}
 	limits := false
-	for len(extensions.rest) > 0 && !extensions.bad {
-		switch name, data := extensions.text(), extensions.text(); {
+	for len(extensions.Rest) > 0 {
+		switch name, data := string(extensions.Text()), string(extensions.Text()); {
 		case data != "1":
 		case name == "posix-rename@openssh.com":
 			c.posix = true
@@ -145,15 +147,13 @@ func (c *Client) Chunk() int { return c.chunk }
 
 // askLimits learns how large requests may be.
 func (c *Client) askLimits() {
-	var e encoder
-	e.text("limits@openssh.com")
-	x, err := c.ask(typeExtended, e.b)
+	x, err := c.ask(typeExtended, path("limits@openssh.com"))
 	if err != nil || x.kind != typeExtendedReply {
 		return
 	}
-	d := decoder{rest: x.body}
-	packet, read, write := d.uint64(), d.uint64(), d.uint64()
-	if most := min(packet-1024, read, write, MaxChunk); !d.bad && packet > 64<<10 && most >= defaultChunk {
+	d := &channel.Fields{Rest: x.body}
+	packet, read, write := d.Long(), d.Long(), d.Long()
+	if most := min(packet-1024, read, write, MaxChunk); d.Err() == nil && packet > 64<<10 && most >= defaultChunk {
 		c.chunk = int(most)
 	}
 }

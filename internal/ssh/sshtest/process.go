@@ -1,6 +1,8 @@
 package sshtest
 
 import (
+	"bytes"
+	"encoding/json"
 	"io"
 	"net"
 	"os/exec"
@@ -51,4 +53,33 @@ func Answer(t testing.TB, l net.Listener, answer func(net.Conn)) {
 		}
 	})
 	t.Cleanup(func() { l.Close(); all.Wait() })
+}
+
+// Reference gives questions to testdata/reference.py, which needs a package of Debian, and
+// returns its answers, one for each.
+func Reference[A, Q any](t *testing.T, debian string, questions []Q) (answers []A) {
+	t.Helper()
+	var in, out, stderr bytes.Buffer
+	enc := json.NewEncoder(&in)
+	for _, q := range questions {
+		if err := enc.Encode(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("/usr/bin/python3", "testdata/reference.py")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = &in, &out, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("reference.py: %v\n%sinstall the package %s", err, stderr.String(), debian)
+	}
+	for dec := json.NewDecoder(&out); dec.More(); {
+		var a A
+		if err := dec.Decode(&a); err != nil {
+			t.Fatal(err)
+		}
+		answers = append(answers, a)
+	}
+	if len(answers) != len(questions) {
+		t.Fatalf("%d answers to %d questions", len(answers), len(questions))
+	}
+	return answers
 }

@@ -127,6 +127,6 @@ func (c *Change) Diff() string {
 	if !c.Existed {
 		name = "/dev/null"
 	}
-	_, text, _ := strings.Cut(string(diff.Diff(name, c.Old, c.Path, c.New)), "\n") // behind the command line of diff(1)
-	return text
+	_, text, _ := bytes.Cut(diff.Diff(name, c.Old, c.Path, c.New), []byte("\n")) // without the call of diff
+	return string(text)
 }

@@ -1,4 +1,4 @@
-package fleettest
+package reach_test
 
 import (
 	"context"
@@ -216,7 +216,7 @@ const prompt = time.Minute
 
 // hostile: no run outlives its timeouts or an interrupt, whatever a server does or does
 // not do, and at whatever step.
-func (e Engine) hostile(t *testing.T) {
+func (e engine) hostile(t *testing.T) {
 	key := sshtest.NewKey(t)
 	user, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
 	silent := fleet.Dialogue(func(ctx context.Context, _ host.Host, c fleet.Channel) error {
@@ -237,14 +237,14 @@ func (e Engine) hostile(t *testing.T) {
 	}{
 		{name: "timeouts", login: 2 * time.Second, command: time.Second},
 		{name: "timeouts of a dialogue", from: sshtest.AtRequest, talk: silent, login: 2 * time.Second, command: time.Second},
-		{name: "interrupt", from: sshtest.AtLogin, login: Enough, once: true},
-		{name: "interrupt of a dialogue", from: sshtest.AtRequest, talk: silent, login: Enough, once: true},
-		{name: "two interrupts", from: sshtest.AtRequest, login: Enough, once: true, twice: true},
+		{name: "interrupt", from: sshtest.AtLogin, login: enough, once: true},
+		{name: "interrupt of a dialogue", from: sshtest.AtRequest, talk: silent, login: enough, once: true},
+		{name: "two interrupts", from: sshtest.AtRequest, login: enough, once: true, twice: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			from := max(c.from, e.From)
 			foes := append(foes(key, from), random(t, key, from)...)
-			s := Servers{User: "tester", Key: user, HostKey: key.PublicKey(), ConnectTimeout: c.login}
+			s := servers{User: "tester", Key: user, HostKey: key.PublicKey(), ConnectTimeout: c.login}
 			for _, f := range foes {
 				s.Ports = append(s.Ports, f.Start(t))
 			}
@@ -310,7 +310,7 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 // cuts: a connection that is cut says whether the command or subsystem ran, and what may
 // have run is not run again.
-func (e Engine) cuts(t *testing.T) {
+func (e engine) cuts(t *testing.T) {
 	key := sshtest.NewKey(t)
 	user, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
 	for name, do := range map[string]func(*sshtest.Peer){"reset": cut, "hung up": hangUp} {
@@ -319,7 +319,7 @@ func (e Engine) cuts(t *testing.T) {
 			{Line: "sftp", Dialogue: func(context.Context, host.Host, fleet.Channel) error { return nil }},
 		} {
 			t.Run(name+", "+cmd.Line, func(t *testing.T) {
-				s := Servers{User: "tester", Key: user, HostKey: key.PublicKey()}
+				s := servers{User: "tester", Key: user, HostKey: key.PublicKey()}
 				var steps []sshtest.Step
 				for step := e.From; step < sshtest.Steps; step++ {
 					steps = append(steps, step)
@@ -344,7 +344,7 @@ func (e Engine) cuts(t *testing.T) {
 
 // early: what a server says before it grants the command is output all the same, and so
 // is what a command's end brings that is told before that.
-func (e Engine) early(t *testing.T) {
+func (e engine) early(t *testing.T) {
 	key := sshtest.NewKey(t)
 	user, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
 	rest := func(p *sshtest.Peer) {
@@ -371,7 +371,7 @@ func (e Engine) early(t *testing.T) {
 		ports = append(ports, (&sshtest.Hostile{At: sshtest.AtRequest, Do: do, HostKey: key}).Start(t))
 	}
 	sink := &told{}
-	results := e.run(t.Context(), t, Servers{User: "tester", Key: user, HostKey: key.PublicKey(), Ports: ports}, fleet.Params{CommandTimeout: prompt}, fleet.Command{Line: "true"}, sink)
+	results := e.run(t.Context(), t, servers{User: "tester", Key: user, HostKey: key.PublicKey(), Ports: ports}, fleet.Params{CommandTimeout: prompt}, fleet.Command{Line: "true"}, sink)
 	want := []string{strings.Repeat("early\n", 3), "early\n"}
 	for i, r := range results {
 		if r.Exit != 3 || r.Class != fleet.NoFailure || sink.text(i, fleet.Stdout) != want[i] {

@@ -1,4 +1,4 @@
-package fleettest
+package reach_test
 
 import (
 	"context"
@@ -50,7 +50,7 @@ func gone(t *testing.T, dir string) error {
 }
 
 // ends: --timeout and interrupts end the command there, and wait for no other end.
-func (e Engine) ends(t *testing.T) {
+func (e engine) ends(t *testing.T) {
 	s := of(sshtest.StartSshdForOther(t)) // sshd signals nothing of root's
 	for _, c := range []struct {
 		name, first string
@@ -112,7 +112,7 @@ func kill(t *testing.T, dir string) {
 }
 
 // dialogues: a subsystem is spoken with, and what is said of it is the result.
-func (e Engine) dialogues(t *testing.T) {
+func (e engine) dialogues(t *testing.T) {
 	s := of(sshtest.StartSshdForOther(t, "Subsystem echo /bin/cat"))
 	big := strings.Repeat("0123456789abcdef", 1<<18)
 	says := func(c fleet.Channel, text string) error {
@@ -209,7 +209,7 @@ func (e Engine) dialogues(t *testing.T) {
 }
 
 // refusals: what a server refuses has not run, and it is said what was refused.
-func (e Engine) refusals(t *testing.T) {
+func (e engine) refusals(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		lines []string // of sshd_config

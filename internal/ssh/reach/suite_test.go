@@ -1,4 +1,4 @@
-package fleettest
+package reach_test
 
 import (
 	"bytes"
@@ -16,11 +16,11 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// Engine is an executor under test.
-type Engine struct {
+// engine is an executor under test.
+type engine struct {
 	// Reach makes an executor that reaches servers, each by the host that names its
 	// port at 127.0.0.1.
-	Reach func(t testing.TB, s Servers) fleet.Executor
+	Reach func(t testing.TB, s servers) fleet.Executor
 	// From is the first step at which a server can harm it: one that uses a connection
 	// that others have made sees nothing of the steps before.
 	From sshtest.Step
@@ -31,18 +31,18 @@ type Engine struct {
 	NoExec bool
 }
 
-// Servers are what is to be reached.
-type Servers struct {
+// servers are what is to be reached.
+type servers struct {
 	User, Key      string // who logs in, by which private key file
 	HostKey        ssh.PublicKey
 	Ports          []int
 	ConnectTimeout time.Duration // 0 is more than enough
 }
 
-// Enough is a time in which everything that ends at all has ended on any machine.
-const Enough = 2 * time.Minute
+// enough is a time in which everything that ends at all has ended on any machine.
+const enough = 2 * time.Minute
 
-func (s Servers) hosts() []host.Host {
+func (s servers) hosts() []host.Host {
 	all := make([]host.Host, len(s.Ports))
 	for i, port := range s.Ports {
 		all[i] = host.Host{Name: "127.0.0.1", Port: uint16(port)}
@@ -50,17 +50,17 @@ func (s Servers) hosts() []host.Host {
 	return all
 }
 
-// Timeout is the limit of a login.
-func (s Servers) Timeout() time.Duration {
+// timeout is the limit of a login.
+func (s servers) timeout() time.Duration {
 	if s.ConnectTimeout == 0 {
-		return Enough
+		return enough
 	}
 	return s.ConnectTimeout
 }
 
 // of are the servers that an sshd is.
-func of(s *sshtest.Sshd) Servers {
-	return Servers{User: s.User, Key: s.Key, HostKey: s.HostKey, Ports: []int{s.Port}}
+func of(s *sshtest.Sshd) servers {
+	return servers{User: s.User, Key: s.Key, HostKey: s.HostKey, Ports: []int{s.Port}}
 }
 
 // told is what a run tells.
@@ -111,7 +111,7 @@ func (s *told) text(index int, stream fleet.Stream) string {
 
 // run runs a command on servers; the results are in their order. A run that does not
 // end fails the test at once: nothing that it holds can be given back.
-func (e Engine) run(ctx context.Context, t *testing.T, s Servers, p fleet.Params, cmd fleet.Command, sink *told) []fleet.Result {
+func (e engine) run(ctx context.Context, t *testing.T, s servers, p fleet.Params, cmd fleet.Command, sink *told) []fleet.Result {
 	t.Helper()
 	if p.RetryFor == 0 {
 		p.RetryFor = time.Millisecond
@@ -124,7 +124,7 @@ func (e Engine) run(ctx context.Context, t *testing.T, s Servers, p fleet.Params
 	}()
 	select {
 	case <-ended:
-	case <-time.After(Enough):
+	case <-time.After(enough):
 		sink.mu.Lock()
 		defer sink.mu.Unlock()
 		for i := range s.Ports {
@@ -140,25 +140,14 @@ func (e Engine) run(ctx context.Context, t *testing.T, s Servers, p fleet.Params
 }
 
 // one runs a command on one server.
-func (e Engine) one(t *testing.T, s Servers, p fleet.Params, cmd fleet.Command) (fleet.Result, *told) {
+func (e engine) one(t *testing.T, s servers, p fleet.Params, cmd fleet.Command) (fleet.Result, *told) {
 	t.Helper()
 	sink := &told{}
 	return e.run(t.Context(), t, s, p, cmd, sink)[0], sink
 }
 
-// Test tries what every executor has to do. Most of it is waiting, so all waits at once;
-// but hostile servers flood, which needs the machine for itself.
-func Test(t *testing.T, e Engine) {
-	t.Run("hostile", e.hostile)
-	for name, test := range map[string]func(*testing.T){
-		"commands": e.commands, "ends": e.ends, "dialogues": e.dialogues, "refusals": e.refusals, "cuts": e.cuts, "early": e.early,
-	} {
-		t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
-	}
-}
-
 // signal is a signal as the engine can know it.
-func (e Engine) signal(name string) string {
+func (e engine) signal(name string) string {
 	if e.NoSignals {
 		return "?"
 	}
@@ -167,7 +156,7 @@ func (e Engine) signal(name string) string {
 
 // commands: output on both streams, input, exit codes and signals arrive, whatever
 // their size.
-func (e Engine) commands(t *testing.T) {
+func (e engine) commands(t *testing.T) {
 	s := of(sshtest.StartSshdForOther(t, "AcceptEnv *"))
 	big := strings.Repeat("0123456789abcde\n", 1<<18) // 4 MiB: more than any window
 	for _, c := range []struct {
