@@ -1,10 +1,8 @@
 package cli_test
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
-	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -23,7 +21,6 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/waittest"
-	"sshpace/internal/record"
 	"sshpace/internal/ssh/sshtest"
 	"sshpace/internal/sys/relay"
 )
@@ -44,7 +41,6 @@ import (
 //	swallow NAME SERVER MTU    a way to SERVER that loses what comes in larger pieces, and all behind it
 //	backlog NAME SERVER        a way to SERVER that has no room for the first packet of a connection
 //	agent NAME DELAY           an agent with the user key that takes so long for a signature
-//	slower FILE CIPHER FACTOR  change a result: a cipher has taken so many times as long, however busy this machine was
 //	paste REPORT CHECK...      run what doctor's JSON says to do
 //	alone FILE                 a shell script in a network of its own (root only)
 //	hold NAME                  an idle connection to a server
@@ -58,7 +54,7 @@ func serverCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"sshd": startSSHD, "dropbear": startDropbear, "tinysshd": startTinySSHD,
 		"silent": startSilent, "other": startOther, "deaf": startDeaf, "fickle": startFickle, "narrow": startNarrow, "hold": holdConnection,
-		"far": startFar, "late": startLate, "swallow": startSwallow, "backlog": startBacklog, "agent": startAgent, "slower": slower, "paste": paste, "alone": alone,
+		"far": startFar, "late": startLate, "swallow": startSwallow, "backlog": startBacklog, "agent": startAgent, "paste": paste, "alone": alone,
 		"slayer": slay, "gone": awaitGone, "tmpfs": mountTmpfs, "waitfor": awaitFile, "eventually": eventually, "typing": typing,
 	}
 }
@@ -479,41 +475,6 @@ func typing(ts *testscript.TestScript, neg bool, args []string) {
 	if err := ts.Exec("sh", "-c", typeWhenAsked, answer, command, text); (err != nil) != neg {
 		ts.Fatalf("%s: %v", command, err)
 	}
-}
-
-func slower(ts *testscript.TestScript, _ bool, args []string) {
-	path, cipher := ts.MkAbs(args[0]), args[1]
-	factor, err := strconv.Atoi(args[2])
-	ts.Check(err)
-	in, err := os.Open(path)
-	ts.Check(err)
-	f, err := record.Load(in)
-	ts.Check(err)
-	in.Close()
-	for _, batch := range f.Slices {
-		for i := range batch.Slices {
-			s := &batch.Slices[i]
-			if f.Trials[s.Trial].Want.Cipher != cipher {
-				continue
-			}
-			took := []*time.Duration{&s.WallNS, s.ClientCPUNS, s.ServerCPUNS}
-			if p := s.Steady; p != nil {
-				took = append(took, &p.WallNS, p.ClientCPUNS, p.ServerCPUNS)
-			}
-			for _, d := range took {
-				if d != nil {
-					*d *= time.Duration(factor)
-				}
-			}
-		}
-	}
-	var out bytes.Buffer
-	for r := range f.Records() {
-		line, err := json.Marshal(r)
-		ts.Check(err)
-		out.Write(append(line, '\n'))
-	}
-	ts.Check(os.WriteFile(path, out.Bytes(), 0o600))
 }
 
 func mountTmpfs(ts *testscript.TestScript, _ bool, args []string) {

@@ -282,7 +282,7 @@ func (c *distant) rate(s record.Slice) float64 {
 // carry moves exactly n bytes and returns what that took, but for the exchange
 // around them.
 func (c *distant) carry(ctx context.Context, d record.Direction, n int64) (out record.Slice, err error) {
-	began, harness, server := time.Now(), proc.Self(), c.server
+	began, harness, server := c.mover.begin(), proc.Self(), c.server
 	out.Bytes = unit.Bytes(n)
 	if d == record.Download {
 		err = c.receive(ctx, n)

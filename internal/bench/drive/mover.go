@@ -17,6 +17,7 @@ type mover struct {
 	payload *flow.Payload
 	null    int
 	limit   time.Duration // how long a stream may stand still
+	looked  time.Time     // the end of the last nap, or the begin of the slice
 	stopped time.Duration // how long we stood still during a slice
 	began   time.Time
 	ahead   time.Duration // of the clock since boot, which runs on while the machine is suspended
@@ -55,17 +56,24 @@ func (m *mover) narrow(s *stream) {
 	}
 }
 
-// standstill is how much later than asked for a nap must end to be one. A busy
-// machine delays it by some tens of milliseconds.
+// standstill is how much later than asked for a nap must end to be one, with what was done
+// before it. A busy machine delays that by some tens of milliseconds.
 const standstill = 500 * time.Millisecond
 
-// nap sleeps, and notes if that took much too long.
+// begin is the begin of a slice.
+func (m *mover) begin() time.Time {
+	m.looked = time.Now()
+	return m.looked
+}
+
+// nap sleeps, and notes if much more time has passed since the last nap.
 func (m *mover) nap(d time.Duration) {
-	before := time.Now()
 	proc.Nap(d)
-	if late := time.Since(before) - d; late > standstill {
+	now := time.Now()
+	if late := now.Sub(m.looked) - d; late > standstill {
 		m.stopped += late
 	}
+	m.looked = now
 }
 
 // pause ends a slice, and is its error if we stood still in it, or the machine did: then

@@ -23,7 +23,7 @@ const (
 // It ends when all of them have arrived and both processes sleep again, so that
 // the CPU time between the ends of two slices belongs to the bytes of one.
 func (c *connection) slice(ctx context.Context, d record.Direction, n int64, long bool) (record.Slice, error) {
-	began, harness, s := time.Now(), proc.Self(), c.streams[d]
+	began, harness, s := c.mover.begin(), proc.Self(), c.streams[d]
 	room := c.mover.widen(s)
 	defer c.mover.narrow(s)
 	every := n

@@ -49,14 +49,15 @@ func crowd(t *testing.T, pid int) {
 // Other tests may keep the machine busy meanwhile.
 var cpus = []string{limits.ClientCPU, limits.ServerCPU, limits.BothCPUs, limits.Busy}
 
-// What limits a transfer is named, whatever it is: of twenty planted limits at
-// most one may be taken for another, and none that lies on the way for a CPU.
+// What limits a transfer is named, whatever it is: of twenty planted limits at most one may be
+// taken for another, and none that lies on the way for a CPU. Those are so low that ssh needs
+// next to no CPU to reach them, so that other work on the machine does not get in their place.
 func TestPlantedLimits(t *testing.T) {
 	const up, down = record.Upload, record.Download
 	gcm, chacha := alg.NewSuite("aes128-gcm@openssh.com", "", ""), alg.NewSuite("chacha20-poly1305@openssh.com", "", "")
-	slowLink, slowerLink := relay.Path{Rate: 12e6}, relay.Path{Rate: 3e6}
-	farLink := relay.Path{Rate: 12e6, Delay: 10 * time.Millisecond}
-	far, farther := relay.Path{Delay: 25 * time.Millisecond}, relay.Path{Delay: 50 * time.Millisecond}
+	slowLink, slowerLink := relay.Path{Rate: 6e6}, relay.Path{Rate: 3e6}
+	farLink := relay.Path{Rate: 3e6, Delay: 10 * time.Millisecond}
+	far, farther := relay.Path{Delay: 50 * time.Millisecond}, relay.Path{Delay: 75 * time.Millisecond}
 	losing := relay.Path{Delay: 5 * time.Millisecond, Loss: relay.Loss{Share: 0.0005, Seed: 1}}
 	cases := []struct {
 		name      string
@@ -66,16 +67,16 @@ func TestPlantedLimits(t *testing.T) {
 		ends      transfer.Ends
 		want      []string
 	}{
-		{"12 MB/s", slowLink, up, gcm, transfer.Ends{}, []string{limits.Link}},
-		{"12 MB/s", slowLink, down, gcm, transfer.Ends{}, []string{limits.Link}},
+		{"6 MB/s", slowLink, up, gcm, transfer.Ends{}, []string{limits.Link}},
+		{"6 MB/s", slowLink, down, gcm, transfer.Ends{}, []string{limits.Link}},
 		{"3 MB/s", slowerLink, up, chacha, transfer.Ends{}, []string{limits.Link}},
 		{"3 MB/s", slowerLink, down, chacha, transfer.Ends{}, []string{limits.Link}},
-		{"12 MB/s, 20 ms", farLink, up, gcm, transfer.Ends{}, []string{limits.Link}},
-		{"12 MB/s, 20 ms", farLink, down, chacha, transfer.Ends{}, []string{limits.Link}},
-		{"50 ms", far, up, gcm, transfer.Ends{}, []string{limits.Window}},
-		{"50 ms", far, down, gcm, transfer.Ends{}, []string{limits.Window}},
-		{"100 ms", farther, up, chacha, transfer.Ends{}, []string{limits.Window}},
-		{"100 ms", farther, down, gcm, transfer.Ends{}, []string{limits.Window}},
+		{"3 MB/s, 20 ms", farLink, up, gcm, transfer.Ends{}, []string{limits.Link}},
+		{"3 MB/s, 20 ms", farLink, down, chacha, transfer.Ends{}, []string{limits.Link}},
+		{"100 ms", far, up, gcm, transfer.Ends{}, []string{limits.Window}},
+		{"100 ms", far, down, gcm, transfer.Ends{}, []string{limits.Window}},
+		{"150 ms", farther, up, chacha, transfer.Ends{}, []string{limits.Window}},
+		{"150 ms", farther, down, gcm, transfer.Ends{}, []string{limits.Window}},
 		{"losses", losing, up, gcm, transfer.Ends{}, []string{limits.Losses}},
 		{"losses, no delay", relay.Path{Loss: relay.Loss{Share: 0.01, Seed: 1}}, down, gcm, transfer.Ends{}, []string{limits.Losses}},
 		{"slow source", relay.Path{}, up, gcm, transfer.Ends{Source: slowSource}, []string{limits.Source}},
@@ -100,9 +101,8 @@ func TestPlantedLimits(t *testing.T) {
 		}
 		return limit
 	}
-	// What waits for a path waits beside others; what they have hidden is looked at again, alone.
 	found := make([]record.Limit, len(cases))
-	t.Run("together", func(t *testing.T) {
+	t.Run("together", func(t *testing.T) { // what waits for a path waits beside others
 		for i, c := range cases {
 			if c.path != (relay.Path{}) {
 				t.Run(strconv.Itoa(i+1), func(t *testing.T) { t.Parallel(); found[i] = look(t, i) })
@@ -112,7 +112,7 @@ func TestPlantedLimits(t *testing.T) {
 	wrong := 0
 	for i, c := range cases {
 		t.Run(strconv.Itoa(i+1)+" "+c.name+" "+string(c.direction), func(t *testing.T) {
-			for try := 0; try < 3 && !slices.Contains(c.want, found[i].What); try++ { // others may keep the machine busy for a while
+			if c.path == (relay.Path{}) {
 				found[i] = look(t, i)
 			}
 			what := found[i].What

@@ -40,13 +40,16 @@ func then(do func(*sshtest.Peer) error) func(*sshtest.Peer) {
 	}
 }
 
-// flood says something without end, and reads nothing.
+// flood says something without end, and reads nothing: at first so much that it fills every
+// buffer on the way, then as much as leaves the other servers of the test room to run.
 func flood(say func(*sshtest.Peer) error) func(*sshtest.Peer) {
 	return func(p *sshtest.Peer) {
 		_ = p.Conn.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 		for i := 0; say(p) == nil; i++ {
-			if i%100 == 99 {
-				time.Sleep(time.Millisecond) // for the other servers of the test
+			if i >= 5000 && i%100 == 0 {
+				time.Sleep(50 * time.Millisecond)
+			} else if i%100 == 99 {
+				time.Sleep(time.Millisecond)
 			}
 		}
 	}
