@@ -71,7 +71,7 @@ const (
 type Campaign struct {
 	Format     int              `json:"format"`            // FormatVersion
 	Tool       string           `json:"tool"`              // version of sshpace
-	Command    string           `json:"command,omitempty"` // of sshpace, which measured this; "" in older files
+	Command    string           `json:"command,omitempty"` // of sshpace, which measured this; "" of an imported log
 	Started    time.Time        `json:"started"`
 	Seed       uint64           `json:"seed"`
 	Target     string           `json:"target"` // label: "loopback" or the host as the user named it

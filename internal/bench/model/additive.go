@@ -29,7 +29,7 @@ type additive struct {
 }
 
 const (
-	mostColumns  = 128 // of a fit, whose work grows with their third power; OpenSSH has about 25
+	mostColumns  = 64  // of a fit, whose work grows with their third power; OpenSSH has about 25
 	mostLeverage = 0.9 // above it a cell is nearly its own and only predictor
 	undetermined = 1.0 // relative variance of what other cells do not tell
 )
