@@ -44,7 +44,7 @@ func (p *proof) write(out io.Writer) {
 	}
 	switch n := len(p.methods[0].speeds); {
 	case n == 1:
-		fmt.Fprintln(out, fmt.Sprintf("# one round gives no interval; use --rounds %d", stats.MinExact))
+		fmt.Fprintf(out, "# one round gives no interval; use --rounds %d\n", stats.MinExact)
 	case n < stats.MinExact:
 		fmt.Fprintf(out, "# %d rounds give no 95 %% interval, but a range; use --rounds %d or more\n", n, stats.MinExact)
 	}
