@@ -2,7 +2,8 @@ package model
 
 import (
 	"math"
-	"slices"
+
+	"gonum.org/v1/gonum/mat"
 
 	"sshpace/internal/base/alg"
 )
@@ -24,7 +25,7 @@ func (p point) weight() float64 { return 1 / (math.Max(p.variance, 1e-8) * math.
 type additive struct {
 	columns map[string]int // of ciphers and primitives
 	costs   []float64      // of columns
-	inverse [][]float64    // covariance of these
+	inverse mat.SymDense   // covariance of these
 	floor   float64        // no cost is predicted below it
 }
 
@@ -52,34 +53,30 @@ func fitAdditive(points []point) *additive {
 		m.floor = math.Min(m.floor, math.Exp(p.log)/4)
 	}
 	n := len(m.columns)
-	if n > mostColumns {
+	if n == 0 || n > mostColumns {
 		return &additive{}
 	}
-	normal, right, trace := slices.Repeat([][]float64{nil}, n), make([]float64, n), 0.0
-	for i := range normal {
-		normal[i] = make([]float64, n)
-	}
+	normal, right, trace := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil), 0.0
 	for _, p := range points {
 		of, weight := columnsOf(p.cell), p.weight()
+		i, j := m.columns[of[0]], m.columns[of[1]]
 		trace += weight
-		for _, a := range of {
-			right[m.columns[a]] += weight * math.Exp(p.log)
-			for _, b := range of {
-				normal[m.columns[a]][m.columns[b]] += weight
-			}
+		for _, k := range []int{i, j} {
+			right.SetVec(k, right.AtVec(k)+weight*math.Exp(p.log))
+			normal.SetSym(k, k, normal.At(k, k)+weight)
 		}
+		normal.SetSym(i, j, normal.At(i, j)+weight)
 	}
-	for i := range normal { // a whisper of a ridge fixes what no cell can see: what is moved from all ciphers to all MACs
-		normal[i][i] += 1e-10 * trace
+	for k := range n { // a whisper of a ridge fixes what no cell can see: what is moved from all ciphers to all MACs
+		normal.SetSym(k, k, normal.At(k, k)+1e-10*trace)
 	}
-	m.inverse = invert(normal)
-	for _, row := range m.inverse {
-		cost := 0.0
-		for k, x := range right {
-			cost += row[k] * x
-		}
-		m.costs = append(m.costs, cost)
+	var factors mat.Cholesky
+	if !factors.Factorize(normal) {
+		return &additive{}
 	}
+	costs := mat.NewVecDense(n, nil)
+	_, _ = factors.SolveVecTo(costs, right), factors.InverseTo(&m.inverse) // errors say how well conditioned it is: the ridge
+	m.costs = costs.RawVector().Data
 	return m
 }
 
@@ -93,7 +90,7 @@ func (m *additive) others(cell alg.Suite, own *point) (log, err float64) {
 	if !known || !both || cell.MAC == "" {
 		return 0, math.Inf(1)
 	}
-	cost, variance := m.costs[i]+m.costs[j], math.Max(0, m.inverse[i][i]+2*m.inverse[i][j]+m.inverse[j][j])
+	cost, variance := m.costs[i]+m.costs[j], math.Max(0, m.inverse.At(i, i)+2*m.inverse.At(i, j)+m.inverse.At(j, j))
 	if own != nil {
 		leverage := variance * own.weight()
 		if leverage > mostLeverage {
@@ -105,24 +102,4 @@ func (m *additive) others(cell alg.Suite, own *point) (log, err float64) {
 		return 0, math.Inf(1)
 	}
 	return math.Log(cost), math.Sqrt(variance) / cost
-}
-
-// invert is the inverse of a positive definite matrix, by Gauss and Jordan, in place.
-func invert(a [][]float64) [][]float64 {
-	for p := range a {
-		pivot := 1 / math.Max(a[p][p], 1e-300)
-		a[p][p] = 1
-		for j := range a {
-			a[p][j] *= pivot
-		}
-		for i := range a {
-			if f := a[i][p]; i != p && f != 0 {
-				a[i][p] = 0
-				for j := range a {
-					a[i][j] -= f * a[p][j]
-				}
-			}
-		}
-	}
-	return a
 }
