@@ -93,6 +93,9 @@ func TestSlowDisk(t *testing.T) {
 	b := openIn(t, relay.Path{}, slowDisk(t, 6e6))
 	for _, direction := range []record.Direction{record.Upload, record.Download} {
 		limit, is := sharp(b, direction)
+		if !is { // other work was the limit: it is not there all the time
+			limit, is = sharp(b, direction)
+		}
 		if !is || limit.What != limits.SinkDisk || strings.Contains(limit.Sentence, "cipher") || !strings.Contains(limit.Help, "no cipher") {
 			t.Errorf("a slow disk, %s: %+v", direction, limit)
 		}

@@ -116,6 +116,9 @@ func TestPlantedLimits(t *testing.T) {
 				found[i] = look(t, i)
 			}
 			what := found[i].What
+			if !slices.Contains(c.want, what) && c.path != (relay.Path{}) {
+				what = look(t, i).What // by itself: others moved data beside it
+			}
 			if !slices.Contains(c.want, what) && what != limits.Busy {
 				wrong++
 			}

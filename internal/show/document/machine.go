@@ -104,6 +104,9 @@ func figureTable(c *compare.Comparison) Table {
 	return t
 }
 
+// fewDoubts are lines that a screen has room for beside measurements.
+const fewDoubts = 4
+
 // OfMachine is the report of a machine's limits; all is for a terminal, and more the command that
 // shows all.
 func OfMachine(f *record.File, all bool, more string) *Document {
@@ -127,14 +130,10 @@ func OfMachine(f *record.File, all bool, more string) *Document {
 		d.Brief = Clean(append(d.Brief, Block{Lines: doubtLines(d.Doubts)}, last))
 		return d
 	}
-	var lacking []string
-	for _, finding := range f.Findings {
-		if name, ok := strings.CutSuffix(finding.What, notMeasured); ok {
-			lacking = append(lacking, name)
-		}
-	}
-	if len(lacking) > 0 {
-		last.Lines = Apart([]string{"not measured: " + strings.Join(lacking, ", ")}, last.Lines)
+	if doubts := doubtLines(d.Doubts); len(doubts) > 0 && len(doubts) <= fewDoubts {
+		last.Lines = Apart(doubts, last.Lines)
+	} else if len(doubts) > 0 {
+		last.Lines = Apart([]string{fmt.Sprintf("%d remarks: %s", len(d.Doubts), more)}, last.Lines)
 	}
 	d.Brief = Clean(Screenful(d.Brief, SavedLines, more, last))
 	return d
