@@ -93,6 +93,16 @@ func Screenful(blocks []Block, follow int, command string, last Block) []Block {
 	return append(blocks, last)
 }
 
+// Few are the first n of lines, and a line that says how many there are besides, with some that are
+// hidden already, and which command shows them.
+func Few(lines []string, n, hidden int, command string) []string {
+	shown := lines[:min(n, len(lines))]
+	if hidden += len(lines) - len(shown); hidden == 0 {
+		return lines
+	}
+	return append(slices.Clone(shown), unit.Count(hidden, "more remark")+": "+command)
+}
+
 // Apart are lines, and others below a blank one if there are both.
 func Apart(lines, others []string) []string {
 	if len(lines) > 0 && len(others) > 0 {

@@ -104,8 +104,8 @@ func figureTable(c *compare.Comparison) Table {
 	return t
 }
 
-// fewDoubts are lines that a screen has room for beside measurements.
-const fewDoubts = 4
+// fewDoubts are those that a screen has room for beside measurements.
+const fewDoubts = 2
 
 // OfMachine is the report of a machine's limits; all is for a terminal, and more the command that
 // shows all.
@@ -130,11 +130,7 @@ func OfMachine(f *record.File, all bool, more string) *Document {
 		d.Brief = Clean(append(d.Brief, Block{Lines: doubtLines(d.Doubts)}, last))
 		return d
 	}
-	if doubts := doubtLines(d.Doubts); len(doubts) > 0 && len(doubts) <= fewDoubts {
-		last.Lines = Apart(doubts, last.Lines)
-	} else if len(doubts) > 0 {
-		last.Lines = Apart([]string{fmt.Sprintf("%d remarks: %s", len(d.Doubts), more)}, last.Lines)
-	}
+	last.Lines = Apart(Few(doubtLines(d.Doubts), fewDoubts, 0, more), last.Lines)
 	d.Brief = Clean(Screenful(d.Brief, SavedLines, more, last))
 	return d
 }

@@ -74,10 +74,7 @@ func methodBlocks(d *Document, answer int, results []compare.MethodResult, f *re
 	tables = tables[:1] // the other one has the same figures
 	remarks := unmeasured(results, f, 1)
 	screen := func(limits []string, hidden int) []Block {
-		lines, more := remarks, hidden+max(0, len(remarks)-1)
-		if more > 0 {
-			lines = append(slices.Clone(remarks[:min(1, len(remarks))]), unit.Count(more, "more remark")+": "+reportCommand+" --all")
-		}
+		lines := Few(remarks, 1, hidden, reportCommand+" --all")
 		return append(slices.Concat(opening, []Block{{Lines: limits}}, tables), Block{Lines: Apart(lines, measured)})
 	}
 	out := Clean(screen(limits, 0))
