@@ -189,9 +189,14 @@ func startSSHD(ts *testscript.TestScript, _ bool, args []string) {
 
 // hostKeyOf asks a server for its key, as ssh-keyscan does.
 func hostKeyOf(ts *testscript.TestScript, port string) string {
-	out, err := exec.Command("ssh-keyscan", "-p", port, "-t", "ed25519", "127.0.0.1").Output()
-	ts.Check(err)
-	_, key, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	var key string
+	if !waittest.Comes(func() bool { // some servers drop connections at random
+		out, _ := exec.Command("ssh-keyscan", "-p", port, "-t", "ed25519", "127.0.0.1").Output()
+		_, key, _ = strings.Cut(strings.TrimSpace(string(out)), " ")
+		return key != ""
+	}) {
+		ts.Fatalf("no host key at port %s", port)
+	}
 	return key
 }
 

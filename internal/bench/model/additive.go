@@ -3,7 +3,9 @@ package model
 import (
 	"math"
 
-	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
 
 	"sshpace/internal/base/alg"
 )
@@ -23,10 +25,10 @@ func (p point) weight() float64 { return 1 / (math.Max(p.variance, 1e-8) * math.
 // interaction), by weighted least squares on relative residuals, so that a slow cipher does
 // not dominate. A MAC costs what its primitive does. AEAD ciphers have no part in it.
 type additive struct {
-	columns map[string]int // of ciphers and primitives
-	costs   []float64      // of columns
-	inverse mat.SymDense   // covariance of these
-	floor   float64        // no cost is predicted below it
+	columns map[string]int   // of ciphers and primitives
+	costs   []float64        // of columns
+	inverse blas64.Symmetric // covariance of these
+	floor   float64          // no cost is predicted below it
 }
 
 const (
@@ -56,28 +58,34 @@ func fitAdditive(points []point) *additive {
 	if n == 0 || n > mostColumns {
 		return &additive{}
 	}
-	normal, right, trace := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil), 0.0
+	normal := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: make([]float64, n*n)}
+	right, trace := make([]float64, n), 0.0
 	for _, p := range points {
 		of, weight := columnsOf(p.cell), p.weight()
 		i, j := m.columns[of[0]], m.columns[of[1]]
 		trace += weight
 		for _, k := range []int{i, j} {
-			right.SetVec(k, right.AtVec(k)+weight*math.Exp(p.log))
-			normal.SetSym(k, k, normal.At(k, k)+weight)
+			right[k] += weight * math.Exp(p.log)
+			normal.Data[k*n+k] += weight
 		}
-		normal.SetSym(i, j, normal.At(i, j)+weight)
+		normal.Data[min(i, j)*n+max(i, j)] += weight
 	}
 	for k := range n { // a whisper of a ridge fixes what no cell can see: what is moved from all ciphers to all MACs
-		normal.SetSym(k, k, normal.At(k, k)+1e-10*trace)
+		normal.Data[k*n+k] += 1e-10 * trace
 	}
-	var factors mat.Cholesky
-	if !factors.Factorize(normal) {
+	factor, definite := lapack64.Potrf(normal)
+	if !definite {
 		return &additive{}
 	}
-	costs := mat.NewVecDense(n, nil)
-	_, _ = factors.SolveVecTo(costs, right), factors.InverseTo(&m.inverse) // errors say how well conditioned it is: the ridge
-	m.costs = costs.RawVector().Data
+	lapack64.Potrs(factor, blas64.General{Rows: n, Cols: 1, Stride: 1, Data: right})
+	m.costs = right
+	m.inverse, _ = lapack64.Potri(factor)
 	return m
+}
+
+// covariance of the costs of two columns.
+func (m *additive) covariance(i, j int) float64 {
+	return m.inverse.Data[min(i, j)*m.inverse.Stride+max(i, j)]
 }
 
 // others is the logarithm of the cost of a cell and its standard error by all points but its own, if it
@@ -90,7 +98,7 @@ func (m *additive) others(cell alg.Suite, own *point) (log, err float64) {
 	if !known || !both || cell.MAC == "" {
 		return 0, math.Inf(1)
 	}
-	cost, variance := m.costs[i]+m.costs[j], math.Max(0, m.inverse.At(i, i)+2*m.inverse.At(i, j)+m.inverse.At(j, j))
+	cost, variance := m.costs[i]+m.costs[j], math.Max(0, m.covariance(i, i)+2*m.covariance(i, j)+m.covariance(j, j))
 	if own != nil {
 		leverage := variance * own.weight()
 		if leverage > mostLeverage {
