@@ -84,6 +84,9 @@ func main() {
 	if !slices.Contains([]string{"zero", "pipe", "random"}, o.data) {
 		log.Fatalf("-data is zero, pipe or random, not %q", o.data)
 	}
+	if sinks[o.sink] == "" {
+		log.Fatalf("-sink is cat or splice, not %q", o.sink)
+	}
 	r, err := o.result(*read)
 	if err == nil && *save != "" {
 		err = write(*save, r)

@@ -159,7 +159,7 @@ func (s *sitting) longTurns() (steps []Step) {
 	return steps
 }
 
-// cipherOf is what long transfers differ from slices by.
+// cipherOf is what turns for throughput are shared out by.
 func cipherOf(a *seat) string { return a.trials[0].Cell().Suite.Cipher }
 
 // served is how well the cipher of a connection is served with these turns.
