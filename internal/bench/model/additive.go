@@ -37,10 +37,10 @@ const (
 	undetermined = 1.0 // relative variance of what other cells do not tell
 )
 
-// columnsOf names what a cell's cost is made of.
+// columnsOf names what a cell computes, and its cost is made of: its cipher, and the primitive of its MAC. The
+// length of a tag changes nothing, nor does applying it to the ciphertext.
 func columnsOf(cell alg.Suite) [2]string {
-	cipher, mac := name(cell)
-	return [2]string{cipher, "+" + mac}
+	return [2]string{cell.Cipher, "+" + alg.Primitive(cell.MAC)}
 }
 
 // fitAdditive fits the points, each of another computation and with a MAC.

@@ -47,10 +47,6 @@ func newEstimator(cells []alg.Suite, obs []observation) *estimator {
 	return e
 }
 
-// name is what a cell computes: its cipher, and the primitive of its MAC. The length of a tag
-// changes nothing, nor does applying it to the ciphertext.
-func name(cell alg.Suite) (cipher, mac string) { return cell.Cipher, alg.Primitive(cell.MAC) }
-
 // classify sorts cells by what they compute.
 func (e *estimator) classify() {
 	index := map[[2]string]int{}
