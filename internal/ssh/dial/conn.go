@@ -11,18 +11,13 @@ import (
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/ssh/session"
 	"sshpace/internal/sys/tcp"
 )
 
-// conn is a connection that watches the beginning of the conversation, which
-// SSH libraries hide: what the peer said first decides whether a close means
-// "slow down", "no SSH here" or a broken server. It also saves x/crypto's one
-// system call per byte of the version line, and stops reading while our own output is
-// stuck (session.Flow).
+// conn is a connection that watches the beginning of the conversation: what the peer
+// said first decides whether a close means "slow down", "no SSH here" or a broken server.
 type conn struct {
 	*tcp.QuickConn
-	flow    *session.Flow
 	reached atomic.Uint32 // fleet.Phase
 
 	alive func()
@@ -31,7 +26,7 @@ type conn struct {
 
 	// Only the goroutine that waits for the version line touches these, and
 	// nobody after it.
-	ahead    []byte // read from the peer, not yet by x/crypto
+	ahead    []byte // read from the peer, not yet handed on
 	partial  []byte // the line that has not ended yet
 	greeting []byte // what came before the version line, cut at maxGreeting
 	line     bool   // the version line has ended
@@ -51,7 +46,7 @@ var errWrongBanner = errors.New("not an SSH 2 version line")
 
 // newConn calls alive as soon as the version line has come.
 func newConn(c net.Conn, alive func()) *conn {
-	w := &conn{QuickConn: tcp.Quick(c), alive: alive, flow: session.NewFlow()}
+	w := &conn{QuickConn: tcp.Quick(c), alive: alive}
 	w.reach(fleet.PhaseKex)
 	return w
 }
@@ -75,12 +70,10 @@ func (c *conn) Read(p []byte) (int, error) {
 		}
 		return n, nil
 	}
-	c.flow.Wait()
 	n, err := c.QuickConn.Read(p)
 	if n > 0 && !c.after.Load() {
 		c.after.Store(true)
 	}
-	c.flow.Came(n)
 	return n, err
 }
 
@@ -176,12 +169,6 @@ func (c *conn) peer(t *Target) string {
 		return tcp.IP.String()
 	}
 	return t.HostName
-}
-
-// Close also wakes a reader that waits for our output.
-func (c *conn) Close() error {
-	c.flow.Close()
-	return c.QuickConn.Close()
 }
 
 // closeOn closes the connection when ctx ends; stop ends that and tells whether

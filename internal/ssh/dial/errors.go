@@ -26,8 +26,6 @@ type Error struct {
 	SlowDown bool // nothing ran, and trying later may help
 	MayRun   bool // the command has left, and nothing shows that it does not run
 	Err      error
-
-	unmatched bool // both sides had no algorithm in common
 }
 
 func (e *Error) Error() string { return e.Text }

@@ -2,7 +2,6 @@ package dial
 
 import (
 	"context"
-	"errors"
 	"net"
 
 	"golang.org/x/crypto/ssh"
@@ -11,9 +10,8 @@ import (
 	"sshpace/internal/ssh/transport"
 )
 
-// handshake exchanges keys and logs in on raw, which it owns. Only package
-// transport asks for command ahead.
-func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progress, raw net.Conn, command *transport.Command, classic bool) (*link, error) {
+// handshake exchanges keys and logs in on raw, which it owns.
+func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progress, raw net.Conn, command *transport.Command) (*link, error) {
 	c := newConn(raw, p.Alive)
 	p.Reached(fleet.PhaseKex)
 	p.Distance(c.RoundTrip())
@@ -23,23 +21,20 @@ func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progr
 		l.password = e.opts.Password
 	}
 	h := &hand{target: t, login: l, conn: c, progress: p, step: e.opts.Step, idle: func() { e.tables.Do(func() { go fillTables() }) }}
-	link, err := h.shake(command, classic || l.password != nil) // passwords are x/crypto's matter
+	err := h.shake(command)
 	if inTime := stop(); err == nil && !inTime {
-		link.Close()
 		err = context.Cause(ctx)
 	}
 	if err != nil {
 		c.Close()
 		failure := handshakeError(ctx, t, c, err)
-		failure.MayRun = h.swift != nil && h.swift.Asked()
-		if keyword, theirs, ok := Unmatched(err); ok {
-			failure.unmatched = t.offers(keyword, theirs)
-		}
+		failure.MayRun = h.own != nil && h.own.Asked()
 		l.told(failure)
 		return nil, failure
 	}
 	l.told(nil)
 	l.succeeded()
+	link := &link{Named: h.own.Mux(t.User), net: c, addr: c.RemoteAddr().String(), asked: h.own.Asked()}
 	link.usable, _ = ctx.Deadline()
 	return link, nil
 }
@@ -54,47 +49,18 @@ type hand struct {
 	conn     *conn
 	progress progress
 	step     func(transport.Step)
-	swift    *transport.Conn // nil: x/crypto's, or no key exchange yet
+	own      *transport.Conn // nil: no key exchange yet
 	idle     func()          // what can be done while the server answers
 }
 
-func (h *hand) shake(command *transport.Command, classic bool) (*link, error) {
-	config := h.config()
-	if classic || !transport.Offers(config) {
-		return h.classic()
-	}
+func (h *hand) shake(command *transport.Command) (err error) {
 	h.idle()
-	var err error
-	if h.swift, err = transport.Handshake(h.conn, config); err != nil {
-		return nil, err
+	if h.own, err = transport.Handshake(h.conn, h.config()); err != nil {
+		return err
 	}
-	login := h.login.keys()
+	login := h.login.methods()
 	login.Ahead, login.Early = command, h.progress.Near
-	if err := h.swift.Authenticate(login); err != nil {
-		if denied, ok := errors.AsType[*transport.DeniedError](err); ok {
-			return nil, h.login.denied(denied.Methods, denied.Partial)
-		}
-		return nil, err
-	}
-	own := h.swift.Mux(h.target.User)
-	return &link{Conn: own, own: own, net: h.conn, addr: h.conn.RemoteAddr().String(), asked: h.swift.Asked()}, nil
-}
-
-// classic is x/crypto's handshake.
-func (h *hand) classic() (*link, error) {
-	t := h.target
-	sc, chans, reqs, err := ssh.NewClientConn(h.conn, t.addr(), &ssh.ClientConfig{
-		Config:            ssh.Config{KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs},
-		User:              t.User,
-		ClientVersion:     version,
-		HostKeyAlgorithms: t.hostKeyAlgorithms(),
-		AuthCallback:      h.login.next,
-		HostKeyCallback:   func(_ string, _ net.Addr, key ssh.PublicKey) error { return h.checkHostKey(key) },
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &link{Conn: sc, net: h.conn, chans: chans, reqs: reqs, addr: h.conn.RemoteAddr().String()}, nil
+	return h.login.failed(h.own.Authenticate(login))
 }
 
 func (h *hand) config() *transport.Config {
@@ -109,7 +75,7 @@ func (h *hand) config() *transport.Config {
 	return config
 }
 
-// hostKeyAlgorithms are those to offer; nil is x/crypto's default.
+// hostKeyAlgorithms are those to offer; nil is all that are secure.
 func (t *Target) hostKeyAlgorithms() []string {
 	if t.KeepHostKeyOrder {
 		return t.HostKeyAlgorithms

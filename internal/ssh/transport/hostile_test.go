@@ -70,7 +70,8 @@ func (h *hostile) exchangeKeys(extra ...[]byte) error {
 		return err
 	}
 	public := channel.FieldsOf(ask).Text()
-	o, err := methodNamed(ssh.KeyExchangeCurve25519).offer()
+	method := methodNamed(ssh.KeyExchangeCurve25519)
+	o, err := method.make()
 	if err != nil {
 		return err
 	}
@@ -78,9 +79,9 @@ func (h *hostile) exchangeKeys(extra ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	sum := o.hash.New()
+	sum := method.hash.New()
 	blob := h.key.PublicKey().Marshal()
-	hashed(sum, []byte(h.theirs), []byte(h.ours), theirs, ours, blob, public, o.public)
+	hashed(sum, []byte(h.theirs), []byte(h.ours), theirs, ours, blob, public, o.public())
 	sum.Write(secret)
 	h.session = sum.Sum(nil)
 	signature, err := h.key.Sign(rand.Reader, h.session)
@@ -88,18 +89,18 @@ func (h *hostile) exchangeKeys(extra ...[]byte) error {
 		return err
 	}
 	reply := []byte{msgKexECDHReply}
-	for _, part := range [][]byte{blob, o.public, ssh.Marshal(signature)} {
+	for _, part := range [][]byte{blob, o.public(), ssh.Marshal(signature)} {
 		reply = channel.AppendText(reply, part)
 	}
 	h.say(append([][]byte{reply}, extra...)...)
 	h.say([]byte{msgNewKeys})
-	k := &keys{hash: o.hash, secret: secret, exchange: h.session, session: h.session}
-	s := suites[0] // the client's first
-	down, err := k.cipher(s, 'B', 'D')
+	k := &keys{hash: method.hash, secret: secret, exchange: h.session, session: h.session}
+	first := way{cipher: suites[0].name} // the client's
+	down, err := k.cipher(first, 'B', 'D', 'F')
 	if err != nil {
 		return err
 	}
-	up, err := k.cipher(s, 'A', 'C')
+	up, err := k.cipher(first, 'A', 'C', 'E')
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func (h *hostile) question() (algorithm string, key []byte) {
 }
 
 func pkOK(algorithm string, key []byte) []byte {
-	return channel.AppendText(channel.AppendText([]byte{msgUserauthPKOK}, algorithm), key)
+	return channel.AppendText(channel.AppendText([]byte{msgUserauthMore}, algorithm), key)
 }
 
 const (
@@ -227,7 +228,7 @@ func TestAcceptedOnce(t *testing.T) {
 			{"unasked", true, func(a string, k []byte) [][]byte { return [][]byte{pkOK(a, k)} }, 1},
 			{"another key", false, func(a string, _ []byte) [][]byte { return [][]byte{pkOK(a, other)} }, 0},
 			{"another algorithm", false, func(_ string, k []byte) [][]byte { return [][]byte{pkOK(ssh.KeyAlgoRSASHA512, k)} }, 0},
-			{"nothing", false, func(string, []byte) [][]byte { return [][]byte{{msgUserauthPKOK}} }, 0},
+			{"nothing", false, func(string, []byte) [][]byte { return [][]byte{{msgUserauthMore}} }, 0},
 			{"more", false, func(a string, k []byte) [][]byte { return [][]byte{append(pkOK(a, k), 0)} }, 0},
 		} {
 			_, signed, err := against(t, version, test.direct, 1, func(h *hostile) {

@@ -29,11 +29,15 @@ const (
 	msgKexLast         = 49
 	msgKexECDHInit     = 30 // RFC 5656 section 7.1
 	msgKexECDHReply    = 31
+	msgGroup           = 31 // RFC 4419 section 5
+	msgGroupInit       = 32
+	msgGroupRequest    = 34
 	msgUserauthRequest = 50
 	msgUserauthFailure = 51
 	msgUserauthSuccess = 52
 	msgUserauthBanner  = 53
-	msgUserauthPKOK    = 60
+	msgUserauthMore    = 60 // PK_OK, PASSWD_CHANGEREQ or INFO_REQUEST, by the method
+	msgUserauthAnswers = 61 // RFC 4256 section 3.4
 )
 
 const (
@@ -232,9 +236,13 @@ func (plain) open(r io.Reader, _ uint32) ([]byte, error) {
 }
 
 // frame appends length, padding length, payload and padding. counted is how many
-// of the four bytes of the length count towards the multiple of block.
+// of the four bytes of the length count towards the multiple of block. As with ssh, how
+// long a password is does not show.
 func frame(dst, head, rest []byte, block, counted int) []byte {
-	const least = 4
+	const least, hiding = 4, 64
+	if head[0] == msgUserauthRequest || head[0] == msgUserauthAnswers {
+		block = hiding
+	}
 	size := len(head) + len(rest)
 	padding := block - (counted+1+size)%block
 	if padding < least {
