@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/ssh/channel"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/transport"
+	"sshpace/internal/sys/tcp"
 )
 
 // progress is told what a login does. fleet.Attempt is one.
@@ -40,7 +41,7 @@ func (unobserved) Reached(fleet.Phase)                 {}
 // link is an authenticated connection.
 type link struct {
 	*channel.Named
-	net   *conn
+	net   *tcp.QuickConn
 	addr  string // dialled
 	asked bool   // the command has left
 	step  func(transport.Step)

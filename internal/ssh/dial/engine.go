@@ -178,7 +178,7 @@ func (l *link) notStarted(ctx context.Context, t *Target, alive *keepAlive, e *s
 	var open *ssh.OpenChannelError
 	switch {
 	case errors.Is(e.Late, fleet.ErrConnectTimeout):
-		return failed(stalled(l.net.peer(t), t.port(), e.Ran), e.Ran)
+		return failed(stalled(peer(l.net, t), t.port(), e.Ran), e.Ran)
 	case e.Late != nil:
 		return failed(interrupted(ctx), e.Ran)
 	case errors.As(e, &open):

@@ -8,33 +8,34 @@ import (
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/transport"
+	"sshpace/internal/sys/tcp"
 )
 
 // handshake exchanges keys and logs in on raw, which it owns.
 func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progress, raw net.Conn, command *transport.Command) (*link, error) {
-	c := newConn(raw, p.Alive)
-	p.Reached(fleet.PhaseKex)
-	p.Distance(c.RoundTrip())
-	stop := c.closeOn(ctx)
 	l := &login{ctx: ctx, target: t, set: keys}
 	if _, jump := p.(unobserved); !jump { // the password is the host's
 		l.password = e.opts.Password
 	}
-	h := &hand{target: t, login: l, conn: c, progress: p, step: e.opts.Step, idle: func() { e.tables.Do(func() { go fillTables() }) }}
+	h := &hand{target: t, login: l, net: tcp.Quick(raw), progress: p, step: e.step}
+	h.reach(fleet.PhaseKex)
+	p.Distance(h.net.RoundTrip())
+	stop := context.AfterFunc(ctx, func() { h.net.Close() }) // what goes through a jump host has no deadlines
+	e.tables.Do(func() { go fillTables() })                  // while the server answers
 	err := h.shake(command)
 	if inTime := stop(); err == nil && !inTime {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		c.Close()
-		failure := handshakeError(ctx, t, c, err)
-		failure.MayRun = h.own != nil && h.own.Asked()
+		h.net.Close()
+		failure := h.failed(ctx, err)
+		failure.MayRun = h.own.Asked()
 		l.told(failure)
 		return nil, failure
 	}
 	l.told(nil)
 	l.succeeded()
-	link := &link{Named: h.own.Mux(t.User), net: c, addr: c.RemoteAddr().String(), asked: h.own.Asked()}
+	link := &link{Named: h.own.Mux(t.User), net: h.net, addr: h.net.RemoteAddr().String(), asked: h.own.Asked()}
 	link.usable, _ = ctx.Deadline()
 	return link, nil
 }
@@ -46,16 +47,15 @@ const version = "SSH-2.0-sshpace"
 type hand struct {
 	target   *Target
 	login    *login
-	conn     *conn
+	net      *tcp.QuickConn
 	progress progress
 	step     func(transport.Step)
-	own      *transport.Conn // nil: no key exchange yet
-	idle     func()          // what can be done while the server answers
+	own      *transport.Conn
+	phase    fleet.Phase
 }
 
 func (h *hand) shake(command *transport.Command) (err error) {
-	h.idle()
-	if h.own, err = transport.Handshake(h.conn, h.config()); err != nil {
+	if h.own, err = transport.Handshake(h.net, h.config()); err != nil {
 		return err
 	}
 	login := h.login.methods()
@@ -67,12 +67,19 @@ func (h *hand) config() *transport.Config {
 	t := h.target
 	config := &transport.Config{
 		Version: version, KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs, HostKeys: t.hostKeyAlgorithms(),
-		HostKey: h.checkHostKey, Step: h.step,
+		HostKey: h.checkHostKey, Step: h.stepped,
 	}
 	if config.HostKeys == nil {
 		config.HostKeys = ssh.SupportedAlgorithms().HostKeys
 	}
 	return config
+}
+
+func (h *hand) stepped(s transport.Step) {
+	if s == transport.StepVersion {
+		h.progress.Alive()
+	}
+	h.step(s)
 }
 
 // hostKeyAlgorithms are those to offer; nil is all that are secure.
@@ -87,7 +94,7 @@ func (t *Target) hostKeyAlgorithms() []string {
 func (h *hand) checkHostKey(key ssh.PublicKey) error {
 	h.reach(fleet.PhaseHostkey)
 	name, port := h.target.hostKeyName()
-	if err := h.target.checkHostKey(name, port, h.conn.RemoteAddr(), key); err != nil {
+	if err := h.target.checkHostKey(name, port, h.net.RemoteAddr(), key); err != nil {
 		return err
 	}
 	h.reach(fleet.PhaseAuth)
@@ -96,5 +103,5 @@ func (h *hand) checkHostKey(key ssh.PublicKey) error {
 
 func (h *hand) reach(p fleet.Phase) {
 	h.progress.Reached(p)
-	h.conn.reach(p)
+	h.phase = p
 }

@@ -79,8 +79,8 @@ func known(preference, secure, all []string) []string {
 	return slices.DeleteFunc(slices.Clone(preference), func(name string) bool { return !slices.Contains(all, name) })
 }
 
-// Handshake exchanges version lines and keys over c. The caller closes c when it
-// fails.
+// Handshake exchanges version lines and keys over c. Where it fails the result serves for
+// Greeting, and the caller closes c.
 func Handshake(raw net.Conn, config *Config) (*Conn, error) {
 	c := &Conn{net: raw, config: config, opener: plain{}, sealer: plain{}, ours: config.Version}
 	c.in = bufio.NewReader(heard{c})
@@ -88,42 +88,56 @@ func Handshake(raw net.Conn, config *Config) (*Conn, error) {
 	c.mu.Lock()
 	c.sendKexInit()
 	c.mu.Unlock()
-	var err error
-	if c.theirs, err = readVersion(c.in); err != nil {
-		return nil, err
+	if err := c.greeting.read(c.in); err != nil {
+		return c, err
 	}
 	c.step(StepVersion)
 	return c, c.firstExchange()
 }
 
-// readVersion reads a peer's version line and what a server may send before it (RFC 4253
-// section 4.2).
-func readVersion(in *bufio.Reader) (string, error) {
+// Greeting is what a server said before the key exchange.
+type Greeting struct {
+	Version string // its version line
+	Text    []byte // the beginning of what came before the version line
+	More    bool   // something came behind it
+}
+
+// maxText is how much of a greeting is kept.
+const maxText = 256
+
+// read reads a peer's version line and what a server may send before it (RFC 4253 section 4.2).
+func (g *Greeting) read(in *bufio.Reader) error {
 	for range maxLines {
 		line, err := in.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) || len(line) > maxLine {
-			return "", errors.New("ssh: a line before the key exchange is too long")
-		}
-		if err != nil {
-			return "", err
-		}
 		text := strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r")
+		if err == nil && (strings.HasPrefix(text, "SSH-2.0-") || strings.HasPrefix(text, "SSH-1.99-")) {
+			g.Version, g.More = text, in.Buffered() > 0
+			return nil
+		}
+		g.Text = append(g.Text, line[:min(len(line), maxText-len(g.Text))]...)
 		switch {
-		case strings.HasPrefix(text, "SSH-2.0-"), strings.HasPrefix(text, "SSH-1.99-"):
-			return text, nil
-		case strings.HasPrefix(text, "SSH-"):
-			return "", errors.New("ssh: the server speaks another version of the protocol")
+		case errors.Is(err, bufio.ErrBufferFull):
+			return errors.New("ssh: a line before the key exchange is too long")
+		case err != nil:
+			return err
+		case strings.HasPrefix(text, "SSH-"), strings.HasPrefix(text, "HTTP/"):
+			return errors.New("ssh: the server speaks another protocol")
 		}
 	}
-	return "", errors.New("ssh: the server sends text instead of a version line")
+	return errors.New("ssh: the server sends text instead of a version line")
 }
+
+// Greeting is what the server said first.
+func (c *Conn) Greeting() *Greeting { return &c.greeting }
 
 // ReadGreeting reads what a peer says before anything is negotiated.
 func ReadGreeting(r io.Reader) (version string, lists *KexInit, err error) {
 	in := bufio.NewReader(r)
-	if version, err = readVersion(in); err != nil {
+	var g Greeting
+	if err := g.read(in); err != nil {
 		return "", nil, fmt.Errorf("read the version line: %w", err)
 	}
+	version = g.Version
 	p, err := plain{}.open(in, 0)
 	if err == nil && p[0] != msgKexInit {
 		err = unexpected(p[0], msgKexInit)
@@ -420,7 +434,7 @@ func (c *Conn) conclude(o *offer, ourInit, theirInit []byte, r *kexReply) (*keys
 		return nil, err
 	}
 	h := o.hash.New()
-	hashed(h, []byte(c.ours), []byte(c.theirs), ourInit, theirInit, r.HostKey)
+	hashed(h, []byte(c.ours), []byte(c.greeting.Version), ourInit, theirInit, r.HostKey)
 	h.Write(o.group)
 	hashed(h, o.public(), r.Public)
 	h.Write(secret)
@@ -544,9 +558,6 @@ func (c *Conn) extensions(p []byte) {
 		}
 	}
 }
-
-// ServerVersion is the server's version line.
-func (c *Conn) ServerVersion() string { return c.theirs }
 
 // Close closes the connection.
 func (c *Conn) Close() error { return c.net.Close() }

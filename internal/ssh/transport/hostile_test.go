@@ -55,7 +55,7 @@ func (h *hostile) exchangeKeys(extra ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	h.theirs = strings.TrimRight(line, "\r\n")
+	h.greeting.Version = strings.TrimRight(line, "\r\n")
 	h.out = append(h.out, h.ours+"\r\n"...)
 	m := h.init()
 	m.Kex = []string{ssh.KeyExchangeCurve25519, strictServer}
@@ -81,7 +81,7 @@ func (h *hostile) exchangeKeys(extra ...[]byte) error {
 	}
 	sum := method.hash.New()
 	blob := h.key.PublicKey().Marshal()
-	hashed(sum, []byte(h.theirs), []byte(h.ours), theirs, ours, blob, public, o.public())
+	hashed(sum, []byte(h.greeting.Version), []byte(h.ours), theirs, ours, blob, public, o.public())
 	sum.Write(secret)
 	h.session = sum.Sum(nil)
 	signature, err := h.key.Sign(rand.Reader, h.session)
@@ -130,6 +130,21 @@ const limit = 2 * time.Minute
 // whose signatures are counted.
 func against(t *testing.T, version string, direct bool, keys int, talk func(*hostile), extra ...[]byte) (c *Conn, signed int, err error) {
 	t.Helper()
+	login := Login{User: "tester", Direct: direct, Ahead: &Command{Line: "true"}}
+	for range keys {
+		multi, err := ssh.NewSignerWithAlgorithms(sshtest.NewKey(t).(ssh.AlgorithmSigner), []string{ssh.KeyAlgoED25519})
+		if err != nil {
+			t.Fatal(err)
+		}
+		login.Keys = append(login.Keys, signer{multi, &signed})
+	}
+	c, err = loginTo(t, version, login, talk, extra...)
+	return c, signed, err
+}
+
+// loginTo logs in to a server that talks as talk does after the key exchange.
+func loginTo(t *testing.T, version string, login Login, talk func(*hostile), extra ...[]byte) (c *Conn, err error) {
+	t.Helper()
 	hostKey := sshtest.NewKey(t)
 	var serving sync.WaitGroup
 	address := sshtest.Answering(t, func(raw net.Conn) {
@@ -149,14 +164,6 @@ func against(t *testing.T, version string, direct bool, keys int, talk func(*hos
 	raw.SetDeadline(time.Now().Add(limit))
 	defer serving.Wait()
 	defer raw.Close()
-	login := Login{User: "tester", Direct: direct, Ahead: &Command{Line: "true"}}
-	for range keys {
-		multi, err := ssh.NewSignerWithAlgorithms(sshtest.NewKey(t).(ssh.AlgorithmSigner), []string{ssh.KeyAlgoED25519})
-		if err != nil {
-			t.Fatal(err)
-		}
-		login.Keys = append(login.Keys, signer{multi, &signed})
-	}
 	c, err = Handshake(raw, &Config{Version: "SSH-2.0-test", HostKeys: []string{ssh.KeyAlgoED25519}, HostKey: func(ssh.PublicKey) error { return nil }})
 	if err == nil {
 		err = c.Authenticate(login)
@@ -164,7 +171,7 @@ func against(t *testing.T, version string, direct bool, keys int, talk func(*hos
 	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
 		t.Errorf("it waited until its time was over: %v", err)
 	}
-	return c, signed, err
+	return c, err
 }
 
 var (

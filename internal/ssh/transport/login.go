@@ -88,7 +88,7 @@ var habits = []struct {
 
 func (c *Conn) eagerness() eagerness {
 	for _, h := range habits {
-		if strings.HasPrefix(c.theirs, h.prefix) {
+		if strings.HasPrefix(c.greeting.Version, h.prefix) {
 			return h.eagerness
 		}
 	}
@@ -286,8 +286,11 @@ func (a *attempt) refused(p []byte) error {
 		return err
 	}
 	a.asked, a.method, a.partial = nil, "", a.partial || m.Partial
-	if slices.Contains(m.Methods, "publickey") && a.try() {
+	switch byKey := slices.Contains(m.Methods, "publickey"); {
+	case byKey && a.try():
 		return nil
+	case !byKey && !m.Partial: // no key was looked at: one may be wanted later
+		a.next = 0
 	}
 	if a.Method != nil {
 		a.method = a.Method(m.Methods, m.Partial)

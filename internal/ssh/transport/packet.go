@@ -40,11 +40,8 @@ const (
 	msgUserauthAnswers = 61 // RFC 4256 section 3.4
 )
 
-const (
-	// maxLines and maxLine bound what a server may say before its version line.
-	maxLines = 1024
-	maxLine  = 8192
-)
+// maxLines bounds what a server may say before its version line.
+const maxLines = 1024
 
 // sealer makes payloads into packets, opener packets into payloads.
 type (
@@ -66,16 +63,17 @@ type Conn struct {
 	opener opener
 	recv   count
 
-	ours, theirs string // version lines
-	session      []byte // session identifier: the first exchange hash
-	hostKey      string // blob, of the first key exchange
-	strict       bool
-	keyed        bool     // the first key exchange is over
-	sigAlgs      []string // server-sig-algs (RFC 8308 section 3.1); nil = not told
-	chosen       algorithms
-	loggedIn     bool
-	sent         [][]byte // ahead of Mux: a command on its way; see Asked
-	execSeq      uint32   // number of the packet that asks for it
+	ours     string // version line
+	greeting Greeting
+	session  []byte // session identifier: the first exchange hash
+	hostKey  string // blob, of the first key exchange
+	strict   bool
+	keyed    bool     // the first key exchange is over
+	sigAlgs  []string // server-sig-algs (RFC 8308 section 3.1); nil = not told
+	chosen   algorithms
+	loggedIn bool
+	sent     [][]byte // ahead of Mux: a command on its way; see Asked
+	execSeq  uint32   // number of the packet that asks for it
 
 	mu      sync.Mutex // guards what follows
 	sealer  sealer
@@ -207,7 +205,9 @@ func (h heard) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	return h.net.Read(p)
+	n, err := h.net.Read(p)
+	h.greeting.More = h.greeting.More || n > 0 && h.greeting.Version != ""
+	return n, err
 }
 
 // plain is the packet format before keys are there (RFC 4253 section 6).
