@@ -182,10 +182,10 @@ func (a *Advised) follows(ctx context.Context, s *side, file string) error {
 			head = names
 		}
 		if !slices.Equal(head, want) {
-			return fmt.Errorf("%s are %s, not %s", list.Keyword, strings.Join(head, ","), strings.Join(want, ","))
+			return fmt.Errorf("%s are %s, not %s", list.Kind.Keyword(), strings.Join(head, ","), strings.Join(want, ","))
 		}
 		if lost := was.Offer.Without(got, list.Kind); len(lost) > 0 && !a.Strict {
-			return fmt.Errorf("%s would lose %s", list.Keyword, strings.Join(lost, ","))
+			return fmt.Errorf("%s would lose %s", list.Kind.Keyword(), strings.Join(lost, ","))
 		}
 	}
 	return nil

@@ -332,7 +332,7 @@ func TestScanLinksInACircle(t *testing.T) {
 	if err := errors.Join(os.Symlink("b", dir+"/a"), os.Symlink("a", dir+"/b")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Scan(dir + "/a", nil); !errors.Is(err, syscall.ELOOP) || !strings.Contains(err.Error(), dir+"/a") {
+	if _, err := Scan(dir+"/a", nil); !errors.Is(err, syscall.ELOOP) || !strings.Contains(err.Error(), dir+"/a") {
 		t.Errorf("error %v, want one that names %s/a", err, dir)
 	}
 	if s, err := Scan(dir, nil); err != nil || len(s.items) != 3 {
