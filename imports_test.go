@@ -17,7 +17,7 @@ import (
 const rules = `
 base/alg: base/fault
 base/fault:
-base/host: base/wildcard
+base/host: base/shell base/wildcard
 base/sched:
 base/shell:
 base/stats:
