@@ -111,13 +111,8 @@ func (e *Ends) Argv(want alg.Suite, command string, settings ...string) ArgvFunc
 
 // native is the command line of our own client.
 func (e *Ends) native(want alg.Suite, command string, settings []string) ArgvFunc {
-	for _, wish := range [][2]string{{"KexAlgorithms", want.Kex}, {"HostKeyAlgorithms", want.HostKey}, {"Ciphers", want.Cipher}} {
-		if wish[1] != "" {
-			settings = append(settings, wish[0]+"="+wish[1])
-		}
-	}
 	leading := slices.Concat([]string{"run", "--engine", "native", "--no-record", "--quiet", "--connect-timeout", e.Connect.String()},
-		e.Destination.With(append(settings, "ControlPath=none")...).Options())
+		e.Destination.With(slices.Concat(settings, want.Settings(), []string{"ControlPath=none"})...).Options())
 	return func(log string) []string {
 		return slices.Concat([]string{e.Native}, leading, []string{"--login-log", log, "-w", e.Destination.Host, "--", command})
 	}

@@ -167,10 +167,10 @@ func TestWallIntervals(t *testing.T) {
 
 // TestTypical: a login whose stamps have missed a stall is not shown for those that had it.
 func TestTypical(t *testing.T) {
-	with := func(ms time.Duration, stalls int) *observed {
-		return &observed{Login: &Login{Whole: ms * time.Millisecond}, wire: &Wire{Up: int64(ms), Stalls: make([]Stall, stalls)}}
+	with := func(ms time.Duration, stalls int) *record.WatchedLogin {
+		return &record.WatchedLogin{WallNS: ms * time.Millisecond, UpBytes: int64(ms), Stalls: make([]record.LoginStall, stalls)}
 	}
-	all := []*observed{with(209, 0), with(204, 2), with(214, 2), {Login: &Login{}}}
+	all := []*record.WatchedLogin{with(209, 0), with(204, 2), with(214, 2), {}}
 	if w := typical(all, 209e6); w == nil || len(w.Stalls) != 2 {
 		t.Errorf("got %+v", w)
 	}

@@ -75,12 +75,6 @@ var milestones = []struct {
 	{Command, []openssh.Kind{openssh.ExitStatus, openssh.ExitSignal}},
 }
 
-// Span is how long a phase took.
-type Span struct {
-	Phase Phase         `json:"phase"`
-	NS    time.Duration `json:"ns"`
-}
-
 // Line is a line of ssh's log, and what it says.
 type Line struct {
 	At    time.Duration // since the start of the program
@@ -90,9 +84,9 @@ type Line struct {
 
 // Login is one login that was watched.
 type Login struct {
-	Spans     []Span        // their sum is Whole
-	Whole     time.Duration // wall time of the program
-	ClientCPU time.Duration // by the program and what it started
+	Spans     []record.LoginPhase // their sum is Whole
+	Whole     time.Duration       // wall time of the program
+	ClientCPU time.Duration       // by the program and what it started
 	Lines     []Line
 	Exit      int    // of ssh
 	printed   string // its last line on standard output
@@ -102,8 +96,8 @@ type Login struct {
 // Span is how long a phase took; 0 where it was not told.
 func (l *Login) Span(p Phase) time.Duration {
 	for _, s := range l.Spans {
-		if s.Phase == p {
-			return s.NS
+		if s.Phase == string(p) {
+			return s.WallNS
 		}
 	}
 	return 0
@@ -279,7 +273,7 @@ func (l *Login) divide() (last Phase) {
 		for i := next; i < len(milestones); i++ {
 			if slices.Contains(milestones[i].ends, line.Kind) {
 				at := min(line.At, l.Whole) // it was read when the program had ended
-				l.Spans = append(l.Spans, Span{milestones[i].phase, at - from})
+				l.Spans = append(l.Spans, record.LoginPhase{Phase: string(milestones[i].phase), WallNS: at - from})
 				from, next = at, i+1
 				break
 			}
@@ -289,7 +283,7 @@ func (l *Login) divide() (last Phase) {
 	if next < len(milestones) {
 		last = milestones[next].phase
 	}
-	l.Spans = append(l.Spans, Span{last, l.Whole - from})
+	l.Spans = append(l.Spans, record.LoginPhase{Phase: string(last), WallNS: l.Whole - from})
 	return last
 }
 

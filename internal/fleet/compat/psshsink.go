@@ -27,7 +27,7 @@ type psshSink struct {
 
 	folders [2]*safedir.Folder // of standard output and error, nil = none
 	names   []string           // files of the hosts
-	live    map[int]*psshLive
+	live    output.PerHost[psshLive]
 	ended   int
 
 	killed, lost, failed bool // some host was ended, ended with 255, ended otherwise
@@ -40,7 +40,7 @@ type psshLive struct {
 }
 
 func newPsshSink(p *pssh, env Env) (*psshSink, error) {
-	s := &psshSink{p: p, env: env, live: map[int]*psshLive{}}
+	s := &psshSink{p: p, env: env}
 	seen := map[string]int{}
 	for _, h := range p.hosts {
 		name := h.name
@@ -89,7 +89,7 @@ func (s *psshSink) End(fleet.Summary) error {
 // file is where a host's stream goes, made when there is something to write; nil
 // without -o or -e.
 func (s *psshSink) file(index int, stream fleet.Stream) (*os.File, error) {
-	folder, l := s.folders[stream], s.live[index]
+	folder, l := s.folders[stream], s.live.Of(index)
 	if folder == nil || l.files[stream] != nil {
 		return l.files[stream], nil
 	}
@@ -106,11 +106,7 @@ func (s *psshSink) Output(e fleet.Event) error {
 }
 
 func (s *psshSink) output(index int, stream fleet.Stream, data []byte) error {
-	l := s.live[index]
-	if l == nil {
-		l = &psshLive{}
-		s.live[index] = l
-	}
+	l := s.live.Of(index)
 	f, err := s.file(index, stream)
 	if f != nil {
 		_, err = f.Write(data)
@@ -145,10 +141,7 @@ func (s *psshSink) safe(data []byte) []byte {
 func (s *psshSink) Done(r fleet.Result, _ fleet.Summary) error {
 	var err error
 	why := s.judge(&r)
-	l := s.live[r.Index]
-	if l == nil {
-		l = &psshLive{}
-	}
+	l := s.live.Of(r.Index)
 	delete(s.live, r.Index)
 	for _, f := range l.files {
 		if f != nil {

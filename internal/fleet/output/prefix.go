@@ -89,12 +89,7 @@ func (p *prefix) Output(e fleet.Event) error {
 // Done writes what was held and how the host ended.
 func (p *prefix) Done(r fleet.Result, _ fleet.Summary) error {
 	name := r.Host.String()
-	var held error // why what was held could not be written
-	p.lines.End(r.Index, func(stream fleet.Stream, l Piece) {
-		p.buf = p.buf[:0]
-		p.line(name, stream, l)
-		held = cmp.Or(held, p.flush(p.writer(stream)))
-	})
+	held := p.rest(&r)
 	p.buf = p.buf[:0]
 	if held != nil {
 		r.Incomplete = cmp.Or(r.Incomplete, held.Error())
@@ -114,6 +109,16 @@ func (p *prefix) Done(r fleet.Result, _ fleet.Summary) error {
 		}
 	}
 	return Loss(cmp.Or(held, p.flush(p.opt.Err)))
+}
+
+// rest writes what was held of a host's lines, or says why that could not be written.
+func (p *prefix) rest(r *fleet.Result) (err error) {
+	p.lines.End(r.Index, func(stream fleet.Stream, l Piece) {
+		p.buf = p.buf[:0]
+		p.line(r.Host.String(), stream, l)
+		err = cmp.Or(err, p.flush(p.writer(stream)))
+	})
+	return err
 }
 
 // End writes a line for each way in which the end of the run stopped hosts.
