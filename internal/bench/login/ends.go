@@ -268,18 +268,15 @@ func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 		return nil, err
 	}
 	m := &Master{child, path, dir}
-	for limit := time.Now().Add(e.Connect); time.Now().Before(limit) && ctx.Err() == nil; {
-		if exec.CommandContext(ctx, e.SSH.Path, "-F", "none", "-S", path, "-O", "check", "--", d.Host).Run() == nil {
-			if e.server != nil {
-				e.server.Fresh(false)
-				e.traffic.Reset()
-			}
-			return m, nil
-		}
-		sched.For(ctx, 20*time.Millisecond)
+	if sched.Poll(ctx, e.Connect, 20*time.Millisecond, func() bool { return e.SSH.Check(ctx, path, d.Host) == nil }) != nil {
+		m.Close()
+		return nil, errors.New("a ControlMaster cannot be started")
 	}
-	m.Close()
-	return nil, errors.New("a ControlMaster cannot be started")
+	if e.server != nil {
+		e.server.Fresh(false)
+		e.traffic.Reset()
+	}
+	return m, nil
 }
 
 // Close ends the master.

@@ -182,3 +182,8 @@ func (p Program) Private(address, port, user, identity, knownHosts string) Desti
 		Settings: append([]string{"UserKnownHostsFile=" + knownHosts}, p.known(private)...),
 	}}
 }
+
+// Check asks whether the ControlMaster of a host listens at a socket.
+func (p Program) Check(ctx context.Context, socket, host string) error {
+	return proc.Run(exec.CommandContext(ctx, p.Path, "-F", "none", "-S", socket, "-O", "check", "--", host))
+}
