@@ -17,7 +17,7 @@ import (
 const rules = `
 base/alg: base/fault
 base/fault:
-base/host: base/wildcard
+base/host: base/shell base/wildcard
 base/sched:
 base/shell:
 base/stats:
@@ -48,7 +48,7 @@ ssh/mux: base/termsafe fleet ssh/channel ssh/session
 ssh/oldserver:
 ssh/openssh: base/alg base/fault base/shell record ssh/conf ssh/knownhosts ssh/knownhosts/check sys/file sys/proc
 ssh/reach: base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route sys/safedir
-ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/wire sys/proc
+ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/transport sys/proc
 ssh/session: base/sched fleet ssh/channel
 ssh/sftp: base/sched ssh/channel
 ssh/sshtest: base/waittest ssh/channel ssh/conf ssh/knownhosts ssh/oldserver

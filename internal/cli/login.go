@@ -18,6 +18,7 @@ import (
 	"sshpace/internal/bench/login"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
+	"sshpace/internal/record/store"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -73,7 +74,7 @@ func runLogin(ctx context.Context, sys System, f *loginFlags, flags *pflag.FlagS
 	if err := p.Check(); err != nil {
 		return err
 	}
-	file, err := campaign.Reopen(f.resume, "login", &args)
+	file, err := campaign.Reopen(store.Of(sys.Getenv), f.resume, "login", f.connection.label, &args)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ type resultFlags struct {
 
 func (f *resultFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the results directory)")
-	flags.StringVar(&f.resume, "resume", "", "continue this result file")
+	flags.StringVar(&f.resume, "resume", "", "continue this result: its file, or the host whose newest one it is")
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: a random one)")

@@ -21,6 +21,7 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostlist"
+	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/ssh/reach"
 	"sshpace/internal/ssh/route"
@@ -123,6 +124,9 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 	if word := flagBehind(flags, args, true); word != "" && f.rerun == "" && f.selection.None() {
 		return usageError("flags come before the command: sshpace run -w HOSTS -- COMMAND", "no hosts given: %s is a word of the command", word)
 	}
+	if err := f.expanded(flags, args); err != nil {
+		return err
+	}
 	t, err := f.task(ctx, sys, store, flags, args)
 	switch {
 	case errors.Is(err, errNothingToRepeat):
@@ -142,6 +146,19 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 		fmt.Fprintf(sys.Stderr, "sshpace: hint: %s went to the command; flags of sshpace come before it, and -- ends them\n", oneLine(word))
 	}
 	return err
+}
+
+// expanded refuses hosts that a shell made of -w web{1..3}: all but the first would be the command.
+func (f *runFlags) expanded(flags *pflag.FlagSet, args []string) error {
+	if len(args) == 0 || len(f.selection.Sets) == 0 || flags.ArgsLenAtDash() >= 0 {
+		return nil
+	}
+	host, word := f.selection.Sets[len(f.selection.Sets)-1], args[0]
+	both := hostset.Fold([]string{host, word})
+	if host == word || strings.ContainsAny(host, "[,") || !strings.Contains(both, "[") || strings.Contains(both, ",") {
+		return nil
+	}
+	return usageError(fmt.Sprintf("hosts are one word: -w %s,%s or -w '%s'; if it is the command, write -- before it", host, word, both), "%s, the first word of the command, looks like a host", word)
 }
 
 // flagBehind is a word behind the first one of a command that is a flag of ours, too, such

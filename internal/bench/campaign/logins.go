@@ -165,7 +165,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 	why := plan.EndComplete
 	if errors.Is(err, context.Canceled) {
 		why = plan.EndInterrupted
-		defer fmt.Fprintf(p.Stderr, "continue with: %s%s\n", p.GoOn, shell.Word(file.Name()))
+		defer fmt.Fprintf(p.Stderr, "continue with: %s\n", p.goOn(file.Name()))
 	}
 	if errors.Is(err, login.ErrOtherKinds) {
 		return fault.Usage("start a new result", "%s cannot be continued: %s", file.Name(), err)

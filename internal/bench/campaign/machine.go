@@ -55,7 +55,7 @@ func Machine(ctx context.Context, p MachineParams) error {
 	if err := store.Write(p.Stdout, p.Out, slices.Collect(file.Records())); err != nil {
 		return err
 	}
-	shown := format.Limits(file, p.Store.Typed(p.Out), false, format.Output{})
+	shown := format.Limits(file, p.Store.Word(p.Out), false, format.Output{})
 	if p.Out == store.StandardOutput { // what is shown goes beside the records
 		return format.Print(p.Stderr, shown, p.JSON)
 	}

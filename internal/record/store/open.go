@@ -90,11 +90,14 @@ func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// Find is a result's file, where an argument names one, or the newest one of the host
-// that it names, whose label is asked for.
-func Find(arg string, labelOf func(host string) (string, error), newest func(label string) string) (string, error) {
+// Find is a result's file, where an argument names one, also without its folder if that is
+// one of the state folder, or the newest one of a kind of the host that it names, whose label is asked for.
+func (s Store) Find(arg string, labelOf func(host string) (string, error), fits Kind) (string, error) {
 	info, missing := os.Stat(arg)
 	folder := missing == nil && info.IsDir() // a host may be called like one
+	if kept := s.kept(arg); missing != nil && strings.HasSuffix(arg, Ending) && filepath.Base(arg) == arg && kept != "" {
+		return kept, nil
+	}
 	if missing == nil && !folder || strings.HasSuffix(arg, Ending) {
 		return arg, nil
 	}
@@ -102,7 +105,7 @@ func Find(arg string, labelOf func(host string) (string, error), newest func(lab
 	if err != nil && !folder {
 		return "", err
 	}
-	path := newest(label)
+	path := s.newestOf(label, fits)
 	switch {
 	case path == "" && folder:
 		return arg, nil
@@ -112,11 +115,11 @@ func Find(arg string, labelOf func(host string) (string, error), newest func(lab
 	return path, nil
 }
 
-// Named are the results that arguments name: files, or hosts, whose newest ones they are. label is
-// what results call a host.
-func Named(args []string, label func(host string) (string, error), newest func(label string) string) (paths []string, err error) {
+// Named are the results that arguments name: files, or hosts, whose newest ones of a kind they
+// are. label is what results call a host.
+func (s Store) Named(args []string, label func(host string) (string, error), fits Kind) (paths []string, err error) {
 	for _, arg := range args {
-		path, err := Find(arg, label, newest)
+		path, err := s.Find(arg, label, fits)
 		if err != nil {
 			return nil, err
 		}
@@ -128,14 +131,14 @@ func Named(args []string, label func(host string) (string, error), newest func(l
 // Alike are those results, of one kind if there is one of which all hosts have results: that
 // of the first one's newest, if it may be.
 func (s Store) Alike(args []string, label func(host string) (string, error)) ([]string, error) {
-	paths, err := Named(args, label, s.NewestOf)
+	paths, err := s.Named(args, label, Shows)
 	if err != nil {
 		return nil, err
 	}
 	all := kinds()
-	first := slices.IndexFunc(all, func(k kind) bool { return k(paths[0]) })
+	first := slices.IndexFunc(all, func(k Kind) bool { return k(paths[0]) })
 	for _, k := range append(all[max(0, first):], all[:max(0, first)]...) {
-		same, err := Named(args, label, func(label string) string { return s.newestOf(label, k) })
+		same, err := s.Named(args, label, k)
 		if err == nil && !slices.ContainsFunc(same, func(path string) bool { return !k(path) }) {
 			return same, nil
 		}

@@ -41,7 +41,7 @@ func Of(s store.Store, path string, commands document.Commands, w Wanted) (Repor
 	case len(records.LoginKinds) > 0:
 		return Logins(records, w.Options.All, w.Output), nil
 	case len(records.Methods) > 0 && len(records.Samples) == 0:
-		return Methods(records, w.Options.All, resume(records, path), w.Output), nil
+		return Methods(records, w.Options.All, resume(records, s.Word(path)), w.Output), nil
 	case len(records.Measurements) > 0 && len(records.Samples) == 0:
 		return Limits(records, shell.Word(path), w.Options.All || w.Output.Limit != 0, w.Output), nil
 	}
@@ -62,10 +62,10 @@ func Of(s store.Store, path string, commands document.Commands, w Wanted) (Repor
 	return &x, nil
 }
 
-// resume goes on with the measurement of a file. Programs that are not those of this machine's
+// resume goes on with the measurement of a file, which is such a word. Programs that are not those of this machine's
 // search path are to be named again: no file says which programs to start.
-func resume(f *record.File, path string) string {
-	line := shell.Line("sshpace", cmp.Or(f.Campaign.Command, "bench"), "--resume", path)
+func resume(f *record.File, word string) string {
+	line := "sshpace " + cmp.Or(f.Campaign.Command, "bench") + " --resume " + word
 	versions := map[string]bool{}
 	for _, m := range f.Methods {
 		if strings.HasPrefix(m.Server, "openssh ") {

@@ -133,6 +133,9 @@ func (x *Comparison) More(limit float64) string {
 		files = append(files, related{path: x.paths[i], File: &record.File{Campaign: in.Ranking.Campaign}})
 	}
 	more := more(files, x.Shows(), x.Floor(), limit)
+	if first, last := x.Inputs[0].Ranking.Environment, x.Inputs[len(x.Inputs)-1].Ranking.Environment; first.CPU == last.CPU && first.Client != last.Client {
+		more += "; one run can take both versions in turns: sshpace programs --only openssh:openssh --ssh PATH --sshd PATH"
+	}
 	if len(x.Normalized) == 0 {
 		more += "; --normalize '*' leaves out what all lines have in common"
 	}
@@ -149,7 +152,7 @@ func more(files []related, shows, floor, limit float64) string {
 	times := max(2, min(most, square(shows/limit)))
 	var lines []string
 	for _, f := range files {
-		if line := resume(f.File, f.path) + " " + document.Longer(f.File, times); !slices.Contains(lines, line) {
+		if line := resume(f.File, shell.Word(f.path)) + " " + document.Longer(f.File, times); !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}
 	}
@@ -160,7 +163,7 @@ func square(v float64) float64 { return v * v }
 
 // Commands lead on from a result, which the user named: by its path, by its host, or not at all.
 // Options lead ssh to the host.
-func Commands(named, path, newest, policy string, options ...string) document.Commands {
+func Commands(results store.Store, named, path, newest, policy string, options ...string) document.Commands {
 	line := func(command string, more ...string) string {
 		return shell.Line(slices.Concat([]string{"sshpace", command}, options, more)...)
 	}
@@ -171,5 +174,5 @@ func Commands(named, path, newest, policy string, options ...string) document.Co
 	if policy != "modern" {
 		of = append(of, "--policy", policy)
 	}
-	return document.Commands{Advise: line("advise", of...), Undo: line("advise", "--undo"), Resume: line("bench", "--resume", path), Streams: line("transfer", "--only", "streams")}
+	return document.Commands{Advise: line("advise", of...), Undo: line("advise", "--undo"), Resume: line("bench", "--resume") + " " + results.Word(path), Streams: line("transfer", "--only", "streams")}
 }
