@@ -84,7 +84,7 @@ const unmeasured = 1 << 20
 func New(p Params) (*Advice, error) {
 	a := &Advice{Policy: p.Policy.Name, Ranking: p.Ranking, Strict: p.Strict, client: p.Client, server: p.Server}
 	shared := p.shared()
-	for _, kind := range Kinds {
+	for _, kind := range alg.Measured {
 		list := List{Kind: kind}
 		for _, name := range p.candidates(kind) {
 			if why := p.Policy.Refuses(kind, name, p.Ranking.Environment.StrictKex); why != "" {

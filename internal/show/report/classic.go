@@ -67,10 +67,10 @@ func (c classic) write(r *rank.Ranking) {
 	}
 	say(out, "### %s-%d overall", word, o.Top)
 	c.rows(m.Rows)
-	for _, axis := range axes {
+	for _, axis := range alg.Measured {
 		c.lists(word, axis)
 	}
-	for _, axis := range axes {
+	for _, axis := range alg.Measured {
 		c.averages(axis)
 	}
 }
@@ -83,7 +83,7 @@ type classic struct {
 
 // axes are the three lists that a combination is made of, and called is what logs call them.
 var (
-	axes   = []alg.Kind{alg.Cipher, alg.MAC, alg.Kex}
+	axes   = alg.Measured
 	called = map[alg.Kind]string{alg.Cipher: "cipher", alg.MAC: "MAC", alg.Kex: "key exchange"}
 )
 
