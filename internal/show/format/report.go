@@ -170,6 +170,7 @@ func Commands(results store.Store, named, path, newest, policy string, options .
 	var of []string
 	report := "sshpace report"
 	if named != "" && path != newest {
+		named = results.Name(named)
 		of = append(of, named)
 		report += " " + shell.Word(named)
 	}
