@@ -183,7 +183,10 @@ func (s Store) Known() (names []string) {
 			names = append(names, label)
 		}
 	}
-	return append(names, paths...)
+	for _, path := range paths {
+		names = append(names, s.Name(path))
+	}
+	return names
 }
 
 // Kind tells whether a result is of a kind.
