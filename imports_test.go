@@ -35,9 +35,9 @@ sys/proc:
 sys/relay: sys/tcp
 sys/safedir:
 sys/tcp:
-sys/terminal: base/fault base/text
+sys/terminal: base/fault base/sched base/text
 ssh/channel: base/sched
-ssh/conf: base/host base/wildcard ssh/knownhosts sys/file
+ssh/conf: base/host base/sched base/wildcard ssh/knownhosts sys/file
 ssh/dial: base/alg base/fault base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/session ssh/transport sys/file sys/tcp
 ssh/forkssh: base/host base/termsafe base/text fleet ssh/conf ssh/knownhosts/check ssh/openssh ssh/route sys/proc
 ssh/knownhosts: base/wildcard
@@ -48,7 +48,7 @@ ssh/mux: base/termsafe fleet ssh/channel ssh/session
 ssh/oldserver:
 ssh/openssh: base/alg base/fault base/shell record ssh/conf ssh/knownhosts ssh/knownhosts/check sys/file sys/proc
 ssh/reach: base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route sys/safedir
-ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/wire sys/proc
+ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/transport sys/proc
 ssh/session: base/sched fleet ssh/channel
 ssh/sftp: base/sched ssh/channel
 ssh/sshtest: base/waittest ssh/channel ssh/conf ssh/knownhosts ssh/oldserver
@@ -66,12 +66,12 @@ bench/hostinfo: base/unit record sys/proc
 bench/hostkeys: base/sched base/stats ssh/conf ssh/knownhosts ssh/knownhosts/index sys/proc
 bench/lab: base/alg bench/plan record
 bench/latency: base/alg base/fault base/sched base/stats record ssh/openssh sys/proc
-bench/limits: base/alg base/sched base/unit record record/legacylog
+bench/limits: base/alg base/sched base/text base/unit record record/legacylog
 bench/login: base/alg base/sched base/stats bench/loopback bench/testbed record ssh/knownhosts ssh/openssh sys/proc sys/relay sys/safedir
 bench/loopback: ssh/openssh ssh/wire sys/proc sys/safedir sys/tcp
 bench/model: base/alg base/stats record
 bench/plan: base/alg base/sched base/stats bench/model record
-bench/programs: base/alg base/fault bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/file sys/proc sys/relay sys/safedir sys/tcp
+bench/programs: base/alg base/fault bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/proc sys/relay sys/safedir sys/tcp
 bench/prove: base/alg base/fault base/sched base/stats base/termsafe base/text base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record ssh/openssh sys/safedir
 bench/rank: base/alg base/fault base/stats base/unit bench/model record
 bench/testbed: base/alg base/fault base/shell bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir sys/tcp
@@ -80,7 +80,7 @@ fleet: base/fault base/host base/sched base/termsafe sys/file sys/proc
 fleet/compat: base/fault base/host base/sched base/shell base/termsafe base/wildcard fleet fleet/copy fleet/output fleet/remotesh ssh/openssh sys/file sys/safedir sys/terminal
 fleet/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
 fleet/history: base/fault base/host base/shell base/termsafe base/text fleet fleet/hostset fleet/output sys/file sys/safedir
-fleet/hostlist: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/safedir
+fleet/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/safedir
 fleet/hostset: base/host base/wildcard
 fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildcard fleet fleet/hostset sys/file sys/safedir sys/terminal
 fleet/remotesh: base/shell

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -43,12 +44,31 @@ func (h heeding) Run() int {
 // TestScripts runs the sessions of testdata/script, named command_case.txtar.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+	testscript.Run(t, scripts("testdata/script"))
+}
+
+// TestQuietScripts runs those of testdata/quiet, one after the other: what they measure must
+// not wait for a core that another uses.
+func TestQuietScripts(t *testing.T) {
+	all := scripts("testdata/quiet")
+	files, err := os.ReadDir(all.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		one := all
+		one.Dir, one.Files = "", []string{filepath.Join(all.Dir, f.Name())}
+		t.Run("alone", func(t *testing.T) { testscript.Run(t, one) }) // the scripts of a Run run beside each other
+	}
+}
+
+func scripts(dir string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
 		Setup:               setupServers,
 		Cmds:                serverCommands(),
-	})
+	}
 }

@@ -1,7 +1,7 @@
 package fleet
 
 import (
-	"fmt"
+	"cmp"
 	"io"
 	"os"
 	"sync"
@@ -10,14 +10,12 @@ import (
 )
 
 // Spool is an input that is read once and handed to every host, each at its own
-// pace: what a slow host has not taken yet is kept, in memory up to a bound and
-// beyond that in an unlinked temporary file.
+// pace: what a slow host has not taken yet is kept.
 type Spool struct {
 	mu    sync.Mutex
-	grown *sync.Cond // size grew, or the source ended
-	mem   []byte     // the first bytes
-	file  *os.File   // the rest
-	size  int64
+	grown *sync.Cond // there is more, or the source ended
+	store file.Store
+	all   file.Content
 	ended bool
 	err   error // why the source ended, nil at its end of file
 }
@@ -28,15 +26,20 @@ const spoolMemory = 4 << 20
 // NewSpool begins to read src, in its own goroutine, which ends with src. The
 // caller closes the Spool when no host reads it any more.
 func NewSpool(src io.Reader) *Spool {
-	s := &Spool{}
-	s.grown = sync.NewCond(&s.mu)
+	s := newSpool(spoolMemory)
 	go s.fill(src)
 	return s
 }
 
 // SpoolBytes is a Spool that holds data.
 func SpoolBytes(data []byte) *Spool {
-	s := &Spool{mem: data, size: int64(len(data)), ended: true}
+	s := newSpool(int64(len(data)))
+	s.end(s.add(data))
+	return s
+}
+
+func newSpool(memory int64) *Spool {
+	s := &Spool{store: file.Store{What: "standard input", Limit: memory}}
 	s.grown = sync.NewCond(&s.mu)
 	return s
 }
@@ -61,30 +64,8 @@ func (s *Spool) add(p []byte) error {
 	if s.ended {
 		return os.ErrClosed
 	}
-	room := min(len(p), spoolMemory-len(s.mem))
-	s.mem = append(s.mem, p[:room]...)
-	if rest := p[room:]; len(rest) > 0 {
-		if err := s.spill(rest); err != nil {
-			return err
-		}
-	}
-	s.size += int64(len(p))
 	s.grown.Broadcast()
-	return nil
-}
-
-// spill appends to the file, which is made on first use.
-func (s *Spool) spill(p []byte) (err error) {
-	if s.file == nil {
-		s.file, err = file.Unnamed("")
-	}
-	if err == nil {
-		_, err = s.file.Write(p)
-	}
-	if err != nil {
-		return fmt.Errorf("spill standard input: %w", err)
-	}
-	return nil
+	return cmp.Or(s.store.Add(&s.all, p), s.all.Lost)
 }
 
 func (s *Spool) end(err error) {
@@ -105,12 +86,7 @@ func (s *Spool) Close() error {
 	s.end(os.ErrClosed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.file == nil {
-		return nil
-	}
-	err := s.file.Close()
-	s.file = nil
-	return err
+	return s.store.Close()
 }
 
 // Err is why reading the source ended early, nil if it did not.
@@ -137,24 +113,17 @@ func (r *spoolReader) Read(p []byte) (int, error) {
 	s := r.spool
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for r.offset == s.size && !s.ended && !r.closed {
+	for r.offset == s.all.Size && !s.ended && !r.closed {
 		s.grown.Wait()
 	}
-	switch {
-	case r.closed:
+	if r.closed {
 		return 0, os.ErrClosed
-	case r.offset < int64(len(s.mem)):
-		n := copy(p, s.mem[r.offset:])
-		r.offset += int64(n)
-		return n, nil
-	case r.offset < s.size && s.file != nil:
-		n, err := s.file.ReadAt(p[:min(int64(len(p)), s.size-r.offset)], r.offset-int64(len(s.mem)))
-		r.offset += int64(n)
-		return n, err
-	case s.err != nil:
-		return 0, s.err
 	}
-	return 0, io.EOF
+	n, err := s.store.ReadAt(&s.all, p, r.offset)
+	if r.offset += int64(n); n == 0 && err == nil {
+		err = cmp.Or(s.err, io.EOF)
+	}
+	return n, err
 }
 
 func (r *spoolReader) Close() error {

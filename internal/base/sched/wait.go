@@ -22,6 +22,40 @@ func For(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// Poll looks so often until done says so, for so long at most.
+func Poll(ctx context.Context, limit, every time.Duration, done func() bool) error {
+	for end := time.Now().Add(limit); !done(); {
+		if time.Now().After(end) {
+			return context.DeadlineExceeded
+		}
+		if !For(ctx, every) {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// Await is what f returns, unless ctx ends before. Nothing ends an open(2) or a read(2): f is left
+// behind then.
+func Await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		value, err := f()
+		answered <- answer{value, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
+}
+
 // After calls f when grace has passed since the end of ctx, for what is to come to its
 // own end before that. stop prevents it; false says that f is called, or was.
 func After(ctx context.Context, grace func() time.Duration, f func()) (stop func() bool) {

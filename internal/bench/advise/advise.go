@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
-
 	"sshpace/internal/bench/rank"
 )
 
@@ -50,7 +49,6 @@ type Advice struct {
 // List is one line of the configuration.
 type List struct {
 	Kind    alg.Kind
-	Keyword string   // of ssh_config(5) and sshd_config(5)
 	Choices []Listed // all that the policy allows, best first
 	First   []string // what a configuration names: if strict all Choices, else the best and what is tied with it; none where nothing needs to be changed
 	Dropped []Listed // offered now, but not advised
@@ -85,11 +83,11 @@ const unmeasured = 1 << 20
 func New(p Params) (*Advice, error) {
 	a := &Advice{Policy: p.Policy.Name, Ranking: p.Ranking, Strict: p.Strict, client: p.Client, server: p.Server}
 	shared := p.shared()
-	for _, k := range Keywords {
-		list := List{Kind: k.Kind, Keyword: k.Name}
-		for _, name := range p.candidates(k.Kind) {
-			if why := p.Policy.Refuses(k.Kind, name, p.Ranking.Environment.StrictKex); why != "" {
-				if slices.Contains(p.Client.Offer.List(k.Kind), name) || slices.Contains(p.Server.Offer.List(k.Kind), name) {
+	for _, kind := range Kinds {
+		list := List{Kind: kind}
+		for _, name := range p.candidates(kind) {
+			if why := p.Policy.Refuses(kind, name, p.Ranking.Environment.StrictKex); why != "" {
+				if slices.Contains(p.Client.Offer.List(kind), name) || slices.Contains(p.Server.Offer.List(kind), name) {
 					list.Dropped = append(list.Dropped, Listed{Name: name, Reason: why})
 				}
 				continue

@@ -9,21 +9,20 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/bench/advise"
-	"sshpace/internal/bench/loopback"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/safedir"
-
-	"sshpace/internal/bench/rank"
 )
 
 // Params say what advice is made of, and which ssh and sshd are to follow it.
@@ -61,10 +60,8 @@ type Advised struct {
 	Advice      *advise.Advice
 	Destination openssh.Destination // the result's host; localhost for a result of loopback
 
-	client, server advise.Side // as they are now
-	ssh, sshd      openssh.Program
-	hostKey        string // which sshd -t and -T insist on
-	reached        []reachedHost
+	ssh, sshd *side // sshd is nil where there is none that the advice is for
+	reached   []reachedHost
 }
 
 // New reads the present configuration and makes the advice.
@@ -77,28 +74,39 @@ func New(ctx context.Context, p Params) (*Advised, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.ssh, err = openssh.FindClient(ctx, p.SSH); err != nil {
-		return nil, fault.WithHint(err, "install openssh-client, or name its path with --ssh")
-	}
-	keys, err := loopback.MakeKeys(p.Dir)
-	if err != nil {
+	if a.ssh, err = a.client(ctx, a.Destination.Flags); err != nil {
 		return nil, err
 	}
-	a.hostKey = keys.HostKey
-	if a.client, err = clientNow(ctx, a.ssh, probe(a.Pattern), a.Destination.Flags); err != nil {
+	if err := a.ssh.learn(ctx); err != nil {
 		return nil, &fault.Error{Err: err, Hint: "correct that option or line of ssh_config; ssh -G HOST shows the same", Code: fault.Misuse}
 	}
-	a.server.Old = !advise.Prepends(p.Ranking.Environment.Server)
+	server := advise.Side{Old: !advise.Prepends(p.Ranking.Environment.Server)}
 	if a.Here() {
-		if a.sshd, a.server, err = serverNow(ctx, p.SSHD, p.SSHDConfig, a.hostKey, p.Notes); err != nil {
+		if server, err = a.serverHere(ctx); err != nil {
 			return nil, err
 		}
 	}
-	a.Advice, err = advise.New(advise.Params{Ranking: p.Ranking, Policy: policy, Strict: p.Strict, Client: a.client, Server: a.server})
+	a.Advice, err = advise.New(advise.Params{Ranking: p.Ranking, Policy: policy, Strict: p.Strict, Client: a.ssh.now, Server: server})
 	if errors.Is(err, advise.ErrNothing) {
 		err = fault.WithHint(err, "choose another --policy, or measure more algorithms")
 	}
 	return a, err
+}
+
+// serverHere finds sshd and what its configuration offers. Where the user names neither, nothing is
+// known without an sshd or a configuration that we may read, which notes are written about.
+func (a *Advised) serverHere(ctx context.Context) (now advise.Side, err error) {
+	if a.sshd, err = a.server(ctx); a.sshd == nil {
+		if a.SSHD == "" && a.SSHDConfig == "" {
+			err = nil
+		}
+		return now, err
+	}
+	if err = a.sshd.learn(ctx); err != nil && a.SSHDConfig == "" {
+		fmt.Fprintf(a.Notes, "note: the present server configuration is unknown: %s\n", termsafe.OneLine(err.Error()))
+		a.sshd.now, err = advise.Side{Old: a.sshd.now.Old}, nil
+	}
+	return a.sshd.now, fault.WithHint(err, "check the file that --sshd-config names")
 }
 
 // aim finds out for which hosts the advice is, and how ssh would be told to go there.
@@ -128,65 +136,42 @@ func (a *Advised) Here() bool {
 }
 
 // HasServer tells whether there is an sshd here that the advice is for.
-func (a *Advised) HasServer() bool { return a.sshd.Path != "" }
+func (a *Advised) HasServer() bool { return a.sshd != nil }
 
 // probe is a host name that a Host line with this pattern matches.
 func probe(pattern string) string {
 	return strings.NewReplacer("*", "x", "?", "x", "!", "").Replace(strings.Split(cmp.Or(pattern, "*"), ",")[0])
 }
 
-// printedFile holds the lines for ssh alone.
-const printedFile = "advice_ssh_config"
-
 // Check has ssh and sshd read the lines before anyone sees them.
 func (a *Advised) Check(ctx context.Context) error {
-	client := a.Dir.File(printedFile)
-	if err := os.WriteFile(client, []byte(a.Advice.ClientConfig(a.Pattern)), 0o600); err != nil {
-		return err
-	}
-	if err := a.checkClient(ctx, client); err != nil {
-		return fmt.Errorf("ssh rejects the advice: %w", err)
-	}
-	if !a.HasServer() {
-		return nil
-	}
-	server := a.Dir.File("advice_sshd_config")
-	if err := os.WriteFile(server, []byte(a.Advice.ServerConfig()), 0o600); err != nil {
-		return err
-	}
-	if err := a.checkServer(ctx, server); err != nil {
-		return fmt.Errorf("sshd rejects the advice: %w", err)
+	text := map[*side]string{a.ssh: a.Advice.ClientConfig(a.Pattern), a.sshd: a.Advice.ServerConfig()}
+	for _, s := range a.sides() {
+		file := a.Dir.File("advice_" + s.name)
+		if err := os.WriteFile(file, []byte(text[s]), 0o600); err != nil {
+			return err
+		}
+		if err := a.follows(ctx, s, file); err != nil {
+			return fmt.Errorf("%s rejects the advice: %w", filepath.Base(s.program.Path), err)
+		}
 	}
 	return nil
 }
 
-// checkClient makes sure that ssh, with this configuration file, offers the
-// host what is advised.
-func (a *Advised) checkClient(ctx context.Context, file string) error {
-	d := openssh.Destination{Host: probe(a.Pattern), Flags: conf.Flags{Config: file}}
-	got, err := a.ssh.Effective(ctx, d)
-	if err != nil {
-		return err
-	}
-	return a.follows(got, a.client)
+// sides are those that the advice is for.
+func (a *Advised) sides() []*side {
+	return slices.DeleteFunc([]*side{a.ssh, a.sshd}, func(s *side) bool { return s == nil })
 }
 
-// checkServer does the same with sshd.
-func (a *Advised) checkServer(ctx context.Context, file string) error {
-	if err := a.sshd.CheckServer(ctx, file, a.hostKey); err != nil {
-		return err
-	}
-	got, err := a.sshd.EffectiveServer(ctx, file, a.hostKey)
-	if err != nil {
-		return err
-	}
-	return a.follows(got, a.server)
-}
-
-// follows finds a list that is not as advised: another line of the file wins, or
-// the program leaves names out. Unless the advice is strict, nothing that was
+// follows finds a list that a program does not have as advised by a file: another line of it wins,
+// or the program leaves names out. Unless the advice is strict, nothing that was
 // enabled may be missing.
-func (a *Advised) follows(got alg.Offer, was advise.Side) error {
+func (a *Advised) follows(ctx context.Context, s *side, file string) error {
+	got, err := s.offers(ctx, file)
+	if err != nil {
+		return err
+	}
+	was := s.now
 	for _, list := range a.Advice.Lists {
 		want, names := list.First, got.List(list.Kind)
 		if len(want) == 0 || was.Old && !a.Strict && len(was.Offer.List(list.Kind)) == 0 {
@@ -197,10 +182,10 @@ func (a *Advised) follows(got alg.Offer, was advise.Side) error {
 			head = names
 		}
 		if !slices.Equal(head, want) {
-			return fmt.Errorf("%s are %s, not %s", list.Keyword, strings.Join(head, ","), strings.Join(want, ","))
+			return fmt.Errorf("%s are %s, not %s", list.Kind.Keyword(), strings.Join(head, ","), strings.Join(want, ","))
 		}
 		if lost := was.Offer.Without(got, list.Kind); len(lost) > 0 && !a.Strict {
-			return fmt.Errorf("%s would lose %s", list.Keyword, strings.Join(lost, ","))
+			return fmt.Errorf("%s would lose %s", list.Kind.Keyword(), strings.Join(lost, ","))
 		}
 	}
 	return nil

@@ -78,7 +78,7 @@ func (a *Advised) negotiated(ctx context.Context, name string, connection conf.F
 	}
 	log := a.Dir.File("check.log")
 	defer os.Remove(log)
-	n, err := a.ssh.Negotiate(ctx, destination, log, a.Connect)
+	n, err := a.ssh.program.Negotiate(ctx, destination, log, a.Connect)
 	return alg.NewSuite(n.Got.Cipher, n.Got.MAC, n.Got.Kex), err
 }
 
@@ -107,7 +107,7 @@ func (a *Advised) CheckPrinted(ctx context.Context) error {
 	if len(a.reached) == 0 {
 		return nil
 	}
-	own, _, err := a.clientFile()
+	own, _, err := a.ssh.file()
 	if err != nil {
 		return err
 	}
@@ -115,11 +115,11 @@ func (a *Advised) CheckPrinted(ctx context.Context) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	text, err := a.clientBlock().Into(old)
+	text, err := a.block(a.ssh).Into(old)
 	if err != nil {
 		return err
 	}
-	file := a.Dir.File(printedFile)
+	file := a.Dir.File("printed_ssh_config")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return err
 	}

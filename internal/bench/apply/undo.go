@@ -1,20 +1,14 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"sshpace/internal/base/fault"
 	"sshpace/internal/base/unit"
-	"sshpace/internal/bench/loopback"
-	"sshpace/internal/ssh/conf"
-	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/file"
 )
 
@@ -23,14 +17,18 @@ import (
 // too. The old file is kept. Nothing that ssh or sshd would refuse takes its place.
 func Undo(ctx context.Context, p Params) error {
 	taken := 0
-	for _, side := range []struct {
+	for _, find := range []struct {
 		name string
-		undo func(context.Context, Params) (int, error)
-	}{{"client", undoClient}, {"server", undoServer}} {
-		if p.Sides != side.name && p.Sides != "both" {
+		side func(context.Context) (*side, error)
+	}{{"client", func(ctx context.Context) (*side, error) { return p.client(ctx, p.Flags) }}, {"server", p.server}} {
+		if p.Sides != find.name && p.Sides != "both" {
 			continue
 		}
-		n, err := side.undo(ctx, p)
+		s, err := find.side(ctx)
+		if err != nil {
+			return explain(err)
+		}
+		n, err := p.takeOut(ctx, s)
 		if err != nil {
 			return explain(err)
 		}
@@ -42,45 +40,14 @@ func Undo(ctx context.Context, p Params) error {
 	return nil
 }
 
-func undoClient(ctx context.Context, p Params) (int, error) {
-	ssh, err := openssh.FindClient(ctx, p.SSH)
-	if err != nil {
-		return 0, fault.WithHint(err, "install openssh-client, or name its path with --ssh")
-	}
-	config, base, err := p.clientFile()
-	if err != nil {
-		return 0, err
-	}
-	reads := func(candidate string) error {
-		_, err := ssh.Effective(ctx, openssh.Destination{Host: probe(p.Pattern), Flags: conf.Flags{Config: candidate}})
-		return err
-	}
-	return p.takeOut(config, base, p.Pattern, reads)
-}
-
-func undoServer(ctx context.Context, p Params) (int, error) {
-	sshd, err := openssh.FindServer(ctx, p.SSHD)
-	if err != nil {
-		return 0, fault.WithHint(err, "install openssh-server, or name its path with --sshd")
-	}
-	keys, err := loopback.MakeKeys(p.Dir)
-	if err != nil {
-		return 0, err
-	}
-	if err := openssh.PreparePrivilegeSeparation(); err != nil {
-		fmt.Fprintf(p.Notes, "note: %v\n", err)
-	}
-	config := cmp.Or(p.SSHDConfig, defaultServerConfig)
-	n, err := p.takeOut(config, filepath.Dir(defaultServerConfig), "", func(candidate string) error { return sshd.CheckServer(ctx, candidate, keys.HostKey) })
-	if n > 0 && err == nil {
-		fmt.Fprintln(p.Out, reloadSSHD)
-	}
-	return n, err
-}
-
 // takeOut takes our blocks out of a configuration and of the drop-in file that it
-// includes; reads tells whether the program takes a file. n is how many there were.
-func (p Params) takeOut(config, base, pattern string, reads func(string) error) (n int, err error) {
+// includes. n is how many there were.
+func (p Params) takeOut(ctx context.Context, s *side) (n int, err error) {
+	config, base, err := s.file()
+	if err != nil {
+		return 0, err
+	}
+	reads := func(file string) error { return s.reads(ctx, file) }
 	paths := []string{config}
 	if folder := includedFolder(config, base); folder != "" {
 		paths = append(paths, filepath.Join(folder, dropIn))
@@ -94,7 +61,7 @@ func (p Params) takeOut(config, base, pattern string, reads func(string) error) 
 			return n, err
 		}
 		here := 0
-		if c.New, here, err = file.Without(c.Old, strings.TrimSpace("advise "+pattern)); err != nil {
+		if c.New, here, err = file.Without(c.Old, s.block(p.Pattern)); err != nil {
 			return n, err
 		}
 		if here == 0 {
@@ -107,6 +74,9 @@ func (p Params) takeOut(config, base, pattern string, reads func(string) error) 
 			return n, err
 		}
 		fmt.Fprintf(p.Out, "# removed from %s: %s\n# the old file: %s\n", c.Path, unit.Count(here, "block"), backup)
+	}
+	if n > 0 && s.after != "" {
+		fmt.Fprintln(p.Out, s.after)
 	}
 	return n, nil
 }

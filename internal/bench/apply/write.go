@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/user"
 	"path"
 	"path/filepath"
 	"strings"
@@ -14,9 +13,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/fault"
-	"sshpace/internal/base/shell"
 	"sshpace/internal/sys/file"
-
 	"sshpace/internal/sys/safedir"
 )
 
@@ -26,9 +23,6 @@ const dropIn = "00-sshpace.conf"
 
 // defaultServerConfig is where sshd looks where it was built as usual.
 const defaultServerConfig = "/etc/ssh/sshd_config"
-
-// reloadSSHD is said of each change of sshd_config.
-const reloadSSHD = "# sshd reads it after systemctl reload ssh; keep a session open until a new login works"
 
 // explain says what to do about a file that cannot be written.
 func explain(err error) error {
@@ -62,106 +56,46 @@ func (a *Advised) Write(ctx context.Context) error {
 		fmt.Fprintln(a.Out, "# nothing to change: nothing is written")
 		return nil
 	}
-	if a.Sides != "server" {
-		if err := explain(a.writeClient(ctx)); err != nil {
-			return err
+	for _, s := range a.sides() {
+		if a.Sides == s.name || a.Sides == "both" {
+			if err := a.write(ctx, s); err != nil {
+				return explain(err)
+			}
 		}
 	}
-	if a.Sides == "client" {
-		return nil
-	}
-	return explain(a.writeServer(ctx))
+	return nil
 }
 
-// writeClient writes into the user's ssh_config, or into a folder that it
-// includes.
-func (a *Advised) writeClient(ctx context.Context) error {
-	config, base, err := a.clientFile()
-	if err != nil {
-		return err
+// block is the advice as a part of a configuration.
+func (a *Advised) block(s *side) file.Block {
+	if s == a.sshd {
+		return file.Block{Name: s.block(""), Text: a.Advice.ServerConfig()}
 	}
-	if a.Flags.Config == "" {
-		if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
-			return err
-		}
-	}
-	whole := func() error { return a.checkClient(ctx, config) }
-	return a.put(config, base, a.clientBlock(), 0o600, func(candidate string) error { return a.checkCandidate(ctx, candidate, config) }, whole, a.explain(), undoCommand("client", "-F", a.Flags.Config))
-}
-
-// explain is the command that shows which line of the user's ssh_config decides.
-func (a *Advised) explain() string {
-	words := []string{"sshpace", "config"}
-	if config := a.Flags.Config; config != "" {
-		words = append(words, "-F", config)
-	}
-	return shell.Line(append(words, probe(a.Pattern))...)
-}
-
-// clientBlock is the advice as a part of the user's ssh_config.
-func (a *Advised) clientBlock() file.Block {
 	pattern := cmp.Or(a.Pattern, "*") // what is printed for hosts of the user's choice is tried for all
-	block := file.Block{Name: "advise " + pattern, Text: a.Advice.ClientConfig(pattern), After: "Host *"}
+	block := file.Block{Name: s.block(pattern), Text: a.Advice.ClientConfig(pattern), After: "Host *"}
 	if pattern == "*" { // what is said of single hosts wins
 		block.After, block.Last = "", true
 	}
 	return block
 }
 
-// checkCandidate checks a new file before it takes its place: that of config, or
-// of a drop-in file, which wins over config.
-func (a *Advised) checkCandidate(ctx context.Context, candidate, config string) error {
-	if err := a.checkClient(ctx, candidate); err != nil {
+// write shows and makes the change of a configuration, or of a drop-in file that it includes.
+func (a *Advised) write(ctx context.Context, s *side) error {
+	config, base, err := s.file()
+	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(candidate, config+".") {
-		return a.stillReached(ctx, candidate)
+	if s == a.ssh && s.named == "" {
+		if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
+			return err
+		}
 	}
-	return a.stillReached(ctx, candidate, config)
-}
-
-// clientFile is the user's ssh_config, and the directory of relative names in Include, whatever -F says
-// (ssh_config(5)). ssh asks the user database for it, not HOME.
-func (p Params) clientFile() (config, base string, err error) {
-	me, err := user.Current()
-	if err != nil {
-		return "", "", err
-	}
-	base = filepath.Join(me.HomeDir, ".ssh")
-	return cmp.Or(p.Flags.Config, filepath.Join(base, "config")), base, nil
-}
-
-// writeServer writes into sshd_config, or into a folder that it includes.
-// Nothing is restarted.
-func (a *Advised) writeServer(ctx context.Context) error {
-	config := cmp.Or(a.SSHDConfig, defaultServerConfig)
-	block := file.Block{Name: "advise", Text: a.Advice.ServerConfig()}
-	whole := func() error { return a.checkServer(ctx, config) }
-	err := a.put(config, filepath.Dir(defaultServerConfig), block, 0o644, func(candidate string) error { return a.checkServer(ctx, candidate) }, whole, "sshd -T", undoCommand("server", "--sshd-config", a.SSHDConfig))
-	if err == nil {
-		fmt.Fprintln(a.Out, reloadSSHD)
-	}
-	return err
-}
-
-// undoCommand takes out what was written for a side; file is named by the flag, "" is
-// the usual one.
-func undoCommand(side, flag, file string) string {
-	words := []string{"sshpace", "advise", "--undo", side}
-	if file != "" {
-		words = append(words, flag, file)
-	}
-	return shell.Line(words...)
-}
-
-// put shows and makes one change. look is the command that shows which line decides, undo
-// the one that takes the change back.
-func (a *Advised) put(config, base string, block file.Block, mode os.FileMode, before func(string) error, after func() error, look, undo string) error {
-	if _, err := os.Stat(config); err == nil && after() == nil {
+	whole := func() error { return a.follows(ctx, s, config) }
+	if _, err := os.Stat(config); err == nil && whole() == nil {
 		fmt.Fprintf(a.Out, "# %s already follows the advice: nothing is written\n", config)
 		return nil
 	}
-	target := config
+	target, block := config, a.block(s)
 	if folder := includedFolder(config, base); folder != "" && !block.Last {
 		target, block.After = filepath.Join(folder, dropIn), ""
 	}
@@ -169,24 +103,39 @@ func (a *Advised) put(config, base string, block file.Block, mode os.FileMode, b
 	if err != nil {
 		return err
 	}
-	c.Mode = mode
+	c.Mode = s.mode
 	if c.New, err = block.Into(c.Old); err != nil {
 		return err
 	}
 	fmt.Fprint(a.Out, "\n", c.Diff())
-	backup, err := c.Apply(time.Now(), before, after)
+	backup, err := c.Apply(time.Now(), func(candidate string) error { return a.candidate(ctx, s, candidate, config) }, whole)
 	if _, ok := errors.AsType[syscall.Errno](err); ok || fault.HintOf(err) != "" {
 		return err
 	}
 	if err != nil {
-		return fault.WithHint(err, "an earlier line of the configuration may win; this shows which: "+look)
+		return fault.WithHint(err, "an earlier line of the configuration may win; this shows which: "+s.look)
 	}
 	fmt.Fprintf(a.Out, "# written: %s\n", c.Path)
 	if backup != "" {
 		fmt.Fprintf(a.Out, "# the old file: %s\n", backup)
 	}
-	fmt.Fprintf(a.Out, "# undo: %s\n", undo)
+	fmt.Fprintln(a.Out, "# undo: "+s.undo())
+	if s.after != "" {
+		fmt.Fprintln(a.Out, s.after)
+	}
 	return nil
+}
+
+// candidate checks a new file before it takes its place: that of config, or
+// of a drop-in file, which wins over config.
+func (a *Advised) candidate(ctx context.Context, s *side, candidate, config string) error {
+	if err := a.follows(ctx, s, candidate); err != nil || s != a.ssh {
+		return err
+	}
+	if strings.HasPrefix(candidate, config+".") {
+		return a.stillReached(ctx, candidate)
+	}
+	return a.stillReached(ctx, candidate, config)
 }
 
 // includedFolder is the folder of drop-in files that a configuration includes

@@ -49,7 +49,7 @@ func nth(i int, text string) login.Phase { return login.Phase(strconv.Itoa(i) + 
 func read(l *login.Login) *trace {
 	t := &trace{spans: map[login.Phase]time.Duration{whole: l.Whole, cpu: l.ClientCPU, offering: 0}}
 	for _, s := range l.Spans {
-		t.spans[s.Phase] = s.NS
+		t.spans[login.Phase(s.Phase)] = s.WallNS
 	}
 	r := reader{trace: t}
 	var n openssh.Reader

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
 )
 
 // side of a login: the client, or the server.
@@ -15,12 +16,20 @@ type side int
 
 const sides = 2
 
-// cpu is what a side took; 0 is unknown.
-func (o *observed) cpu(s side) time.Duration {
-	if s == 0 {
-		return o.ClientCPU
+// cpu is what a side of a login took; 0 is unknown.
+func cpu(l *record.WatchedLogin, s side) time.Duration {
+	if d := [sides]*time.Duration{l.ClientCPUNS, l.ServerCPUNS}[s]; d != nil {
+		return *d
 	}
-	return o.server
+	return 0
+}
+
+// coreOf is the core that a login shared with others at the same time.
+func coreOf(l *record.WatchedLogin) int {
+	if l.Core == nil {
+		return alone
+	}
+	return *l.Core
 }
 
 const (
@@ -37,7 +46,7 @@ type costs struct {
 }
 
 // costsOf are the CPU times of kinds of logins, freed of what slowed logins near in time.
-func costsOf(kinds []kindOf, logins []*observed) (out costs) {
+func costsOf(kinds []kindOf, logins []*record.WatchedLogin) (out costs) {
 	for s := range side(sides) {
 		out.of[s], out.beside[s] = layoutOf(kinds, logins, s).told()
 	}
@@ -52,37 +61,38 @@ type layout struct {
 	n             []int             // readings of each kind
 }
 
-func layoutOf(kinds []kindOf, logins []*observed, s side) *layout {
+func layoutOf(kinds []kindOf, logins []*record.WatchedLogin, s side) *layout {
 	l := &layout{}
 	var places [2][]int
-	for i, o := range logins {
+	for i, login := range logins {
 		for kinds[i] >= len(l.n) {
 			l.n = append(l.n, 0)
 		}
-		if o.cpu(s) <= 0 {
+		if cpu(login, s) <= 0 {
 			continue
 		}
 		l.n[kinds[i]]++
 		place := 0
-		if o.core != alone {
+		if coreOf(login) != alone {
 			place = 1
 		}
 		places[place] = append(places[place], i)
 	}
 	rows := 0
 	for place, all := range places {
-		slices.SortStableFunc(all, func(a, b int) int { return logins[a].began.Compare(logins[b].began) })
+		slices.SortStableFunc(all, func(a, b int) int { return logins[a].Start.Compare(logins[b].Start) })
 		var rounds [][]stats.Reading
 		for _, round := range parts(all, l.kinds()) {
 			var readings []stats.Reading
 			on := map[int][]int{}
 			for _, i := range round {
-				on[logins[i].core] = append(on[logins[i].core], i)
+				core := coreOf(logins[i])
+				on[core] = append(on[core], i)
 			}
 			for _, core := range slices.Sorted(maps.Keys(on)) {
 				for _, row := range parts(on[core], inARow) {
 					for _, i := range row {
-						readings = append(readings, stats.Reading{Row: rows, Col: kinds[i], Value: math.Log(float64(logins[i].cpu(s)))})
+						readings = append(readings, stats.Reading{Row: rows, Col: kinds[i], Value: math.Log(float64(cpu(logins[i], s)))})
 					}
 					rows++
 				}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
 )
 
 // bench is a computer with cores that are slowed now and then: for tenths of a
@@ -38,7 +39,7 @@ func (b *bench) slowed(core int) float64 {
 
 // login of kind k, which costs its client 10+k ms and its server 20+k, and a tenth more
 // beside others.
-func (b *bench) login(k, core int) *observed {
+func (b *bench) login(k, core int) *record.WatchedLogin {
 	weather := b.slowed(max(0, core))
 	if core != alone {
 		weather += 0.1
@@ -49,13 +50,16 @@ func (b *bench) login(k, core int) *observed {
 	took := func(ms int) time.Duration {
 		return time.Duration(float64(ms) * 1e6 * math.Exp(weather+0.05*b.random.NormFloat64()))
 	}
-	o := &observed{Login: &Login{Whole: 40 * time.Millisecond, ClientCPU: took(10 + k)}, server: took(20 + k), core: core}
-	o.began = time.Unix(1e9, int64(b.now*1e9))
-	return o
+	client, server := took(10+k), took(20+k)
+	l := &record.WatchedLogin{Start: time.Unix(1e9, int64(b.now*1e9)), WallNS: 40 * time.Millisecond, ClientCPUNS: &client, ServerCPUNS: &server}
+	if core != alone {
+		l.Core = &core
+	}
+	return l
 }
 
 // rounds are logins of kinds in turns: a round alone, and two beside others.
-func (b *bench) rounds(kinds, rounds int) (of []kindOf, logins []*observed) {
+func (b *bench) rounds(kinds, rounds int) (of []kindOf, logins []*record.WatchedLogin) {
 	for range rounds {
 		for round := range 3 {
 			for i, k := range b.random.Perm(kinds) {
@@ -100,7 +104,7 @@ func testCosts(t *testing.T, wild float64) {
 				var logs []float64
 				for i, o := range logins {
 					if of[i] == k {
-						logs = append(logs, math.Log(float64(o.cpu(side(s)))))
+						logs = append(logs, math.Log(float64(cpu(o, side(s)))))
 					}
 				}
 				n++
@@ -131,7 +135,7 @@ func TestCostsOfFewRounds(t *testing.T) {
 		for run := range uint64(runs) {
 			b := newBench(run, 1, 0)
 			var of []kindOf
-			var logins []*observed
+			var logins []*record.WatchedLogin
 			for range rounds {
 				for _, k := range b.random.Perm(kinds) {
 					of, logins = append(of, k), append(logins, b.login(k, alone))
@@ -158,7 +162,7 @@ func TestCostsOfFewRounds(t *testing.T) {
 // nothing is disturbed nothing moves, and one login that is far off counts little.
 func TestCostsAreLeftAlone(t *testing.T) {
 	var of []kindOf
-	var logins []*observed
+	var logins []*record.WatchedLogin
 	for round := range 6 {
 		for k := range 5 {
 			cpu := 10 * time.Millisecond
@@ -170,7 +174,7 @@ func TestCostsAreLeftAlone(t *testing.T) {
 				cpu *= 10
 			}
 			of = append(of, k)
-			logins = append(logins, &observed{Login: &Login{ClientCPU: cpu}, server: cpu, core: alone, began: time.Unix(int64(round), int64(k)*1e8)})
+			logins = append(logins, &record.WatchedLogin{ClientCPUNS: &cpu, ServerCPUNS: &cpu, Start: time.Unix(int64(round), int64(k)*1e8)})
 		}
 	}
 	got := costsOf(of, logins)
@@ -190,8 +194,9 @@ func TestFewLogins(t *testing.T) {
 	if got := costsOf(nil, nil); len(got.of[0]) != 0 {
 		t.Errorf("%v", got)
 	}
-	one := &observed{Login: &Login{ClientCPU: time.Millisecond}, core: alone}
-	if f := costsOf([]kindOf{0}, []*observed{one}).of[0][0]; math.Abs(f.Value-1e6) > 1 || f.N != 1 || !(f.Lo <= f.Value && f.Value <= f.Hi) {
+	cpu := time.Millisecond
+	one := &record.WatchedLogin{ClientCPUNS: &cpu}
+	if f := costsOf([]kindOf{0}, []*record.WatchedLogin{one}).of[0][0]; math.Abs(f.Value-1e6) > 1 || f.N != 1 || !(f.Lo <= f.Value && f.Value <= f.Hi) {
 		t.Errorf("%v", f)
 	}
 }

@@ -41,7 +41,7 @@ func TestPhases(t *testing.T) {
 	}
 	var sum time.Duration
 	for _, span := range l.Spans {
-		sum += span.NS
+		sum += span.WallNS
 	}
 	if sum != l.Whole {
 		t.Errorf("phases of %v make a login of %v", sum, l.Whole)

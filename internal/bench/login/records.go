@@ -1,43 +1,14 @@
 package login
 
-import (
-	"sshpace/internal/record"
-)
-
-// record is the login's record.
-func (o *observed) record(kind int, failure error) *record.WatchedLogin {
-	r := &record.WatchedLogin{Kind: kind, Start: o.began}
-	if o.core != alone {
-		r.Core = &o.core
-	}
-	if failure != nil {
-		r.Failure = failure.Error()
-	}
-	if l := o.Login; l != nil {
-		r.WallNS, r.ClientCPUNS = l.Whole, &l.ClientCPU
-		for _, s := range l.Spans {
-			r.Phases = append(r.Phases, record.LoginPhase{Phase: string(s.Phase), WallNS: s.NS})
-		}
-	}
-	if o.server > 0 {
-		r.ServerCPUNS = &o.server
-	}
-	if w := o.wire; w != nil {
-		r.UpBytes, r.DownBytes = w.Up, w.Down
-		for _, s := range w.Stalls {
-			r.Stalls = append(r.Stalls, record.LoginStall{Side: s.Side, AtNS: s.At, WallNS: s.NS, Why: s.Why})
-		}
-	}
-	return r
-}
+import "sshpace/internal/record"
 
 // recorded is what a record file has of logins.
 type recorded struct {
 	names    []named
-	alike    []kindOf
-	failures []string    // of each kind; "" is none
-	logins   []*observed // in the order of time
-	kinds    []kindOf    // each of these
+	alike    []kindOf               // whose logins count for each kind
+	failures []string               // of each kind; "" is none
+	logins   []*record.WatchedLogin // in the order of time
+	kinds    []kindOf               // each of these
 }
 
 func recordedIn(f *record.File) (r recorded) {
@@ -46,15 +17,26 @@ func recordedIn(f *record.File) (r recorded) {
 		at[k.ID] = i
 		r.names = append(r.names, named{k.Factor, k.Level})
 	}
-	r.alike, r.failures = alikeIn(f.LoginKinds), make([]string, len(r.names))
-	for _, l := range f.LoginRuns {
+	// Levels of several factors can be one and the same login: the usual key exchange,
+	// OpenSSH's defaults, a cold login by ssh. It is carried out for all of them at once, so
+	// that they have the same figures, and everybody more logins. The file may be anybody's:
+	// a kind that is not there has no logins.
+	for i, k := range f.LoginKinds {
+		if like, known := at[k.Like]; known && k.Like > 0 {
+			i = like
+		}
+		r.alike = append(r.alike, i)
+	}
+	r.failures = make([]string, len(r.names))
+	for n := range f.LoginRuns {
+		l := &f.LoginRuns[n]
 		i, known := at[l.Kind]
 		switch {
 		case !known:
 		case l.Failure != "":
 			r.failures[i] = l.Failure
 		default:
-			r.kinds, r.logins = append(r.kinds, i), append(r.logins, observedIn(l))
+			r.kinds, r.logins = append(r.kinds, i), append(r.logins, l)
 		}
 	}
 	return r
@@ -69,28 +51,4 @@ func Results(f *record.File) ([]Result, Beside) {
 		out[i].Failure = r.failures[of]
 	}
 	return out, beside
-}
-
-// observedIn is the login of a record.
-func observedIn(r record.WatchedLogin) *observed {
-	o := &observed{Login: &Login{Whole: r.WallNS}, began: r.Start, core: alone}
-	if r.Core != nil {
-		o.core = *r.Core
-	}
-	for _, p := range r.Phases {
-		o.Spans = append(o.Spans, Span{Phase(p.Phase), p.WallNS})
-	}
-	if r.ClientCPUNS != nil {
-		o.ClientCPU = *r.ClientCPUNS
-	}
-	if r.ServerCPUNS != nil {
-		o.server = *r.ServerCPUNS
-	}
-	if r.UpBytes > 0 {
-		o.wire = &Wire{Up: r.UpBytes, Down: r.DownBytes, Stalls: []Stall{}}
-		for _, s := range r.Stalls {
-			o.wire.Stalls = append(o.wire.Stalls, Stall{s.Side, s.AtNS, s.WallNS, s.Why})
-		}
-	}
-	return o
 }

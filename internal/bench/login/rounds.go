@@ -133,7 +133,7 @@ func (s *survey) login(ctx context.Context, i kindOf, lane *Lane) error {
 	if !s.pace.Await(ctx) {
 		return context.Canceled
 	}
-	o, err := s.observe(ctx, s.cases[i], lane)
+	l, err := s.observe(ctx, i, lane)
 	s.pace.Ended()
 	failed := (*FailedError)(nil)
 	if !errors.As(err, &failed) && err != nil {
@@ -141,47 +141,59 @@ func (s *survey) login(ctx context.Context, i kindOf, lane *Lane) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if noted := s.plan.Note(record.Record{LoginRun: o.record(i+1, err)}); noted != nil {
+	if noted := s.plan.Note(record.Record{LoginRun: l}); noted != nil {
 		return noted
 	}
 	if err != nil && (s.plan.Strict || i == 0) { // without the plain login there is nothing to compare with
 		return err
 	}
 	if s.failed[i] = s.failed[i] || err != nil; err == nil {
-		s.count(i, o)
+		s.count(i, l)
 	}
 	return nil
 }
 
 // count counts a login.
-func (s *survey) count(i kindOf, o *observed) {
+func (s *survey) count(i kindOf, l *record.WatchedLogin) {
 	s.logins++
-	if o.core == alone {
+	if coreOf(l) == alone {
 		s.made[i]++
-		s.spent += o.Whole
+		s.spent += l.WallNS
 		return
 	}
-	s.spent += o.Whole / time.Duration(max(1, len(s.plan.Lanes)))
+	s.spent += l.WallNS / time.Duration(max(1, len(s.plan.Lanes)))
 }
 
-// observe is a login of a case.
-func (s *survey) observe(ctx context.Context, c Case, lane *Lane) (o *observed, err error) {
-	o = &observed{core: alone}
-	watch := func() error { o.Login, err = s.ends.Watch(ctx, c.Argv); return err }
+// observe carries out case i. The error of a login that failed is in its record, too.
+func (s *survey) observe(ctx context.Context, i kindOf, lane *Lane) (r *record.WatchedLogin, err error) {
+	c, ends, watched := s.cases[i], *s.ends, (*Login)(nil)
+	r = &record.WatchedLogin{Kind: i + 1}
+	watch := func() error { watched, err = ends.Watch(ctx, c.Argv); return err }
 	if lane != nil {
-		c, o.core = lane.moved(c), lane.core
-		ends := *s.ends
-		ends.Dir = lane.dir
-		watch = func() error {
-			return proc.OnCore(lane.core, func() error { o.Login, err = ends.Watch(ctx, c.Argv); return err })
-		}
+		c, r.Core, ends.Dir = lane.moved(c), &lane.core, lane.dir
 	}
-	o.began = time.Now()
-	err = watch()
-	if c.After != nil {
-		o.server, o.wire = c.After(ctx)
+	if r.Start = time.Now(); lane != nil {
+		err = proc.OnCore(lane.core, watch)
+	} else {
+		err = watch()
 	}
-	return o, err
+	if err != nil {
+		r.Failure = err.Error()
+	}
+	if watched != nil {
+		r.WallNS, r.ClientCPUNS, r.Phases = watched.Whole, &watched.ClientCPU, watched.Spans
+	}
+	if c.After == nil {
+		return r, err
+	}
+	server, wire := c.After(ctx)
+	if server > 0 {
+		r.ServerCPUNS = &server
+	}
+	if wire != nil {
+		r.UpBytes, r.DownBytes, r.Stalls = wire.Up, wire.Down, wire.Stalls
+	}
+	return r, err
 }
 
 // ErrOtherKinds says that a result cannot be gone on with.
@@ -199,8 +211,8 @@ func (s *survey) begin() error {
 	for i, failure := range old.failures {
 		s.failed[i] = failure != ""
 	}
-	for n, o := range old.logins {
-		s.count(old.kinds[n], o)
+	for n, l := range old.logins {
+		s.count(old.kinds[n], l)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func checkPhases(t *testing.T, argv ArgvFunc, trip time.Duration) {
 		}
 		var sum time.Duration
 		for _, span := range l.Spans {
-			sum += span.NS
+			sum += span.WallNS
 		}
 		// Our client sends the signature with the request for the service. A busy machine
 		// sees the end of the phase before late, hence half a round trip.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
 )
 
 // figures are the medians of durations, a group for each kind of login. The interval
@@ -84,34 +85,25 @@ type Prediction struct {
 // Distances are the round-trip times that logins are predicted for.
 var Distances = []time.Duration{200 * time.Microsecond, 10 * time.Millisecond, 50 * time.Millisecond, 150 * time.Millisecond, 300 * time.Millisecond}
 
-// observed is a login with what the other side tells.
-type observed struct {
-	*Login
-	began  time.Time
-	core   int // that it shared with others at the same time; or alone
-	server time.Duration
-	wire   *Wire
-}
-
 // kinds of logins are numbered from 0, the plain one.
 type kindOf = int
 
 // summarized are the results of kinds, from the logins in the order of time, which
 // kind each is of, and whose logins count for each kind; and how much CPU
 // time logins beside others take of that of those alone.
-func summarized(names []named, alike, kinds []kindOf, logins []*observed) (out []Result, beside Beside) {
-	cpu := costsOf(kinds, logins)
-	undisturbed := make([][]*observed, len(names)) // those that nothing was beside
-	for i, o := range logins {
-		if o.core == alone {
-			undisturbed[kinds[i]] = append(undisturbed[kinds[i]], o)
+func summarized(names []named, alike, kinds []kindOf, logins []*record.WatchedLogin) (out []Result, beside Beside) {
+	costs := costsOf(kinds, logins)
+	undisturbed := make([][]*record.WatchedLogin, len(names)) // those that nothing was beside
+	for i, l := range logins {
+		if coreOf(l) == alone {
+			undisturbed[kinds[i]] = append(undisturbed[kinds[i]], l)
 		}
 	}
 	walls, phases := times(undisturbed)
 	for i, name := range names {
 		of := alike[i]
-		r := Result{Factor: name.factor, Level: name.level, Wall: walls[of], ClientCPU: cpu.of[0][of], Phases: map[Phase]stats.Interval{}, Mean: map[Phase]float64{}}
-		if server, known := cpu.of[1][of]; known {
+		r := Result{Factor: name.factor, Level: name.level, Wall: walls[of], ClientCPU: costs.of[0][of], Phases: map[Phase]stats.Interval{}, Mean: map[Phase]float64{}}
+		if server, known := costs.of[1][of]; known {
 			r.ServerCPU = &server
 		}
 		for p, figures := range phases {
@@ -123,20 +115,21 @@ func summarized(names []named, alike, kinds []kindOf, logins []*observed) (out [
 		r.Wire = typical(undisturbed[of], r.Wall.Value)
 		out = append(out, r)
 	}
-	return out, Beside{cpu.beside[0], cpu.beside[1]}
+	return out, Beside{costs.beside[0], costs.beside[1]}
 }
 
 // times are how long the logins of each kind take, and their phases.
-func times(logins [][]*observed) (walls []stats.Interval, phases map[Phase][]stats.Interval) {
+func times(logins [][]*record.WatchedLogin) (walls []stats.Interval, phases map[Phase][]stats.Interval) {
 	whole, parts := make([][]time.Duration, len(logins)), map[Phase][][]time.Duration{}
 	for kind, all := range logins {
-		for _, o := range all {
-			whole[kind] = append(whole[kind], o.Whole)
-			for _, s := range o.Spans {
-				if parts[s.Phase] == nil {
-					parts[s.Phase] = make([][]time.Duration, len(logins))
+		for _, l := range all {
+			whole[kind] = append(whole[kind], l.WallNS)
+			for _, s := range l.Phases {
+				p := Phase(s.Phase)
+				if parts[p] == nil {
+					parts[p] = make([][]time.Duration, len(logins))
 				}
-				parts[s.Phase][kind] = append(parts[s.Phase][kind], s.NS)
+				parts[p][kind] = append(parts[p][kind], s.WallNS)
 			}
 		}
 	}
@@ -148,26 +141,23 @@ func times(logins [][]*observed) (walls []stats.Interval, phases map[Phase][]sta
 }
 
 // average fills the means in.
-func (r *Result) average(all []*observed) {
-	for _, o := range all {
-		r.MeanWall += float64(o.Whole) / float64(len(all))
-		for _, s := range o.Spans {
-			r.Mean[s.Phase] += float64(s.NS) / float64(len(all))
+func (r *Result) average(all []*record.WatchedLogin) {
+	for _, l := range all {
+		r.MeanWall += float64(l.WallNS) / float64(len(all))
+		for _, s := range l.Phases {
+			r.Mean[Phase(s.Phase)] += float64(s.WallNS) / float64(len(all))
 		}
 	}
 }
 
 // typical is the traffic of the login whose time is closest to the median, of those
 // with as many stalls as most have: the stamps of a busy machine may miss one.
-func typical(all []*observed, median float64) (w *Wire) {
+func typical(all []*record.WatchedLogin, median float64) (w *Wire) {
 	stalls := mostStalls(all)
-	best := -1.0
-	for _, o := range all {
-		if o.wire != nil && len(o.wire.Stalls) != stalls {
-			continue
-		}
-		if off := max(float64(o.Whole)-median, median-float64(o.Whole)); o.wire != nil && (best < 0 || off < best) {
-			w, best = o.wire, off
+	best := math.Inf(1)
+	for _, l := range all {
+		if off := math.Abs(float64(l.WallNS) - median); l.UpBytes > 0 && len(l.Stalls) == stalls && off < best {
+			w, best = &Wire{l.UpBytes, l.DownBytes, append([]record.LoginStall{}, l.Stalls...)}, off
 		}
 	}
 	return w
@@ -175,11 +165,11 @@ func typical(all []*observed, median float64) (w *Wire) {
 
 // mostStalls is how many stalls most logins have; of two numbers that are as frequent,
 // the greater one.
-func mostStalls(all []*observed) (stalls int) {
+func mostStalls(all []*record.WatchedLogin) (stalls int) {
 	count := map[int]int{}
-	for _, o := range all {
-		if o.wire != nil {
-			count[len(o.wire.Stalls)]++
+	for _, l := range all {
+		if l.UpBytes > 0 {
+			count[len(l.Stalls)]++
 		}
 	}
 	most := 0

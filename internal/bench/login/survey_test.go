@@ -107,7 +107,7 @@ func TestAlikeKex(t *testing.T) {
 	if argv := e.KexCases([]string{"curve25519-sha256@libssh.org"})[0].Argv(""); !slices.Contains(argv, "KexAlgorithms=curve25519-sha256@libssh.org") {
 		t.Errorf("%q", argv)
 	}
-	f := &factors{ends: e, dir: &safedir.Workdir{}, everyKey: e, host: []*keyPair{{name: "ssh-ed25519"}}, user: []*keyPair{{name: "ssh-ed25519"}}}
+	f := &Study{ends: e, dir: &safedir.Workdir{}, everyKey: e, host: []*keyPair{{name: "ssh-ed25519"}}, user: []*keyPair{{name: "ssh-ed25519"}}}
 	if n := Distinct(f.full([]string{"curve25519-sha256@libssh.org", "curve25519-sha256", "ecdh-sha2-nistp256"})); n != 2 {
 		t.Errorf("%d logins of 2 key exchanges by 3 names with each key", n)
 	}
@@ -167,10 +167,10 @@ func TestWallIntervals(t *testing.T) {
 
 // TestTypical: a login whose stamps have missed a stall is not shown for those that had it.
 func TestTypical(t *testing.T) {
-	with := func(ms time.Duration, stalls int) *observed {
-		return &observed{Login: &Login{Whole: ms * time.Millisecond}, wire: &Wire{Up: int64(ms), Stalls: make([]Stall, stalls)}}
+	with := func(ms time.Duration, stalls int) *record.WatchedLogin {
+		return &record.WatchedLogin{WallNS: ms * time.Millisecond, UpBytes: int64(ms), Stalls: make([]record.LoginStall, stalls)}
 	}
-	all := []*observed{with(209, 0), with(204, 2), with(214, 2), {Login: &Login{}}}
+	all := []*record.WatchedLogin{with(209, 0), with(204, 2), with(214, 2), {}}
 	if w := typical(all, 209e6); w == nil || len(w.Stalls) != 2 {
 		t.Errorf("got %+v", w)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/record"
 	"sshpace/internal/sys/relay"
 )
 
@@ -45,18 +46,9 @@ func (t *Traffic) Reset() {
 
 // Wire is what the packets of one login tell.
 type Wire struct {
-	Up     int64   `json:"bytes_up"`
-	Down   int64   `json:"bytes_down"`
-	Stalls []Stall `json:"stalls"`
-}
-
-// Stall is a wait that no computation explains: one side has sent, gets nothing,
-// and sends on.
-type Stall struct {
-	Side string        `json:"side"`  // client or server
-	At   time.Duration `json:"at_ns"` // since the first packet
-	NS   time.Duration `json:"ns"`
-	Why  string        `json:"why"`
+	Up     int64               `json:"bytes_up"`
+	Down   int64               `json:"bytes_down"`
+	Stalls []record.LoginStall `json:"stalls"`
 }
 
 // The delay of an acknowledgement in Linux is 40 ms (TCP_DELACK_MIN); what
@@ -70,7 +62,7 @@ const (
 func (t *Traffic) Wire() Wire {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := Wire{Stalls: []Stall{}}
+	w := Wire{Stalls: []record.LoginStall{}}
 	all := slices.SortedStableFunc(slices.Values(t.packets), func(a, b packet) int { return a.left.Compare(b.left) })
 	for i, p := range all {
 		if p.dir == relay.Up {
@@ -89,11 +81,12 @@ func (t *Traffic) Wire() Wire {
 	return w
 }
 
-func stall(p packet, gap time.Duration, first time.Time) Stall {
+// stall is a wait that no computation explains: one side has sent, gets nothing, and sends on.
+func stall(p packet, gap time.Duration, first time.Time) record.LoginStall {
 	side, other := "client", "server"
 	if p.dir == relay.Down {
 		side, other = other, side
 	}
-	return Stall{side, p.arrived.Sub(first) - gap, gap,
-		fmt.Sprintf("Nagle's algorithm on the %s waits for a delayed acknowledgement by the %s", side, other)}
+	return record.LoginStall{Side: side, AtNS: p.arrived.Sub(first) - gap, WallNS: gap,
+		Why: fmt.Sprintf("Nagle's algorithm on the %s waits for a delayed acknowledgement by the %s", side, other)}
 }

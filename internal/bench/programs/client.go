@@ -19,6 +19,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/wire"
+	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/tcp"
 )
 
@@ -95,7 +96,7 @@ func (b *Setup) clients(ctx context.Context, given []string) (found []Client, mi
 		add(c, err)
 	}
 	for _, row := range opensshClients {
-		path := locate(row.program)
+		path := proc.Find(row.program)
 		if path == "" {
 			missing[row.maker] = absent(row.program, row.pkg)
 			continue
@@ -112,11 +113,11 @@ func (b *Setup) clients(ctx context.Context, given []string) (found []Client, mi
 }
 
 func (b *Setup) client(ctx context.Context, row clientRow) (Client, error) {
-	c := Client{Maker: row.maker, Path: locate(row.program), Copies: row.copies, Chooses: row.chooses}
+	c := Client{Maker: row.maker, Path: proc.Find(row.program), Copies: row.copies, Chooses: row.chooses}
 	if c.Path == "" {
 		return c, absent(row.program, row.pkg)
 	}
-	answer, _ := ask(ctx, append([]string{c.Path}, row.version...)...)
+	answer, _ := proc.Ask(ctx, append([]string{c.Path}, row.version...)...)
 	version := versionIn(answer, row.mark)
 	if version == "" {
 		return c, errors.New(row.program + " does not say that it is of " + row.maker)
@@ -133,10 +134,13 @@ func (b *Setup) client(ctx context.Context, row clientRow) (Client, error) {
 // is gone.
 const afterwards = time.Second
 
+// greetingLimit is how long a program may take to say who it is.
+const greetingLimit = 10 * time.Second
+
 // greet has a client connect to a port that answers with nothing but a first
 // packet, and reads what it offers there when it is told to use want.
 func (b *Setup) greet(ctx context.Context, c Client, want alg.Suite) (alg.Offer, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	ctx, cancel := context.WithTimeout(ctx, greetingLimit)
 	defer cancel()
 	listener, err := tcp.ListenOwn()
 	if err != nil {

@@ -108,7 +108,6 @@ func drain(pipe *os.File) (wait func() int64) {
 	flow.Resize(flow.Descriptor(pipe), 1<<20)
 	go func() {
 		defer pipe.Close()
-		var total int64
 		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 		if err != nil {
 			done <- -1
@@ -116,8 +115,7 @@ func drain(pipe *os.File) (wait func() int64) {
 		}
 		defer null.Close()
 		n, _ := null.ReadFrom(pipe) // splice(2)
-		total += n
-		done <- total
+		done <- n
 	}()
 	return func() int64 { return <-done }
 }

@@ -72,11 +72,11 @@ func slowDisk(t *testing.T, rate int) string {
 
 // A slow disk is named, in both directions, and neither a cipher nor a CPU; files in
 // memory are no limit.
-func TestSlowDisk(t *testing.T) {
+func TestQuietSlowDisk(t *testing.T) {
 	sharp := func(b *transfer.Bed, direction record.Direction) (record.Limit, bool) {
 		t.Helper()
 		c := b.Subjects([]record.Mode{record.ModeSCP}, transfer.Options{Suite: suite, Direction: direction})[0]
-		c.SizeBytes = 8 << 20
+		c.SizeBytes = 4 << 20
 		limit, is, err := b.Disk(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)

@@ -20,9 +20,7 @@ import (
 type Files struct {
 	Folder string
 	Random bool
-	made   map[int64]string
-	trees  map[string]bool
-	sums   map[string]content // of what was made
+	made   map[string]content // by path
 }
 
 // content is what a file, or all files in a folder, hold.
@@ -33,43 +31,43 @@ type content struct {
 
 // Of returns the path of a file of so many bytes.
 func (f *Files) Of(size int64) (path string, err error) {
-	if path, known := f.made[size]; known {
-		return path, nil
-	}
 	path = filepath.Join(f.Folder, "payload."+strconv.FormatInt(size, 10))
-	if err := f.write(path, size); err != nil {
-		_ = os.Remove(path)
-		return "", fmt.Errorf("write a file of %d bytes to send: %w", size, err)
-	}
-	if f.made == nil {
-		f.made = map[int64]string{}
-	}
-	f.made[size] = path
-	_, err = f.content(path)
+	err = f.make(path, fmt.Sprintf("a file of %d bytes", size), func() error { return f.write(path, size) })
 	return path, err
 }
 
 // tree returns a folder with so many files of so many bytes each.
 func (f *Files) tree(count int, size int64) (path string, err error) {
 	path = filepath.Join(f.Folder, fmt.Sprintf("payload.%dx%d", count, size))
-	if f.trees[path] {
-		return path, nil
-	}
-	if err := os.Mkdir(path, 0o700); err != nil {
-		return "", err
-	}
-	for i := range count {
-		if err := f.write(filepath.Join(path, fmt.Sprintf("file%06d", i)), size); err != nil {
-			_ = os.RemoveAll(path)
-			return "", fmt.Errorf("write %d files of %d bytes to send: %w", count, size, err)
+	err = f.make(path, fmt.Sprintf("%d files of %d bytes", count, size), func() error {
+		err := os.Mkdir(path, 0o700)
+		for i := 0; i < count && err == nil; i++ {
+			err = f.write(filepath.Join(path, fmt.Sprintf("file%06d", i)), size)
 		}
-	}
-	if f.trees == nil {
-		f.trees = map[string]bool{}
-	}
-	f.trees[path] = true
-	_, err = f.content(path)
+		return err
+	})
 	return path, err
+}
+
+// make makes a file or a folder, once, and reads what it holds.
+func (f *Files) make(path, what string, write func() error) error {
+	if _, known := f.made[path]; known {
+		return nil
+	}
+	var holds content
+	err := write()
+	if err == nil {
+		holds, err = contentOf(path)
+	}
+	if err != nil {
+		_ = os.RemoveAll(path)
+		return fmt.Errorf("write %s to send: %w", what, err)
+	}
+	if f.made == nil {
+		f.made = map[string]content{}
+	}
+	f.made[path] = holds
+	return nil
 }
 
 // chunk is what random files repeat: no window of a compressor reaches from one
@@ -96,30 +94,10 @@ func (f *Files) write(path string, size int64) error {
 
 // Remove removes all files. The folder stays.
 func (f *Files) Remove() {
-	for size, path := range f.made {
-		_ = os.Remove(path)
-		delete(f.made, size)
-	}
-	for path := range f.trees {
+	for path := range f.made {
 		_ = os.RemoveAll(path)
-		delete(f.trees, path)
 	}
-	clear(f.sums)
-}
-
-// content is what a file or a folder of ours held when it was made.
-func (f *Files) content(path string) (content, error) {
-	if known, ok := f.sums[path]; ok {
-		return known, nil
-	}
-	c, err := contentOf(path)
-	if err == nil {
-		if f.sums == nil {
-			f.sums = map[string]content{}
-		}
-		f.sums[path] = c
-	}
-	return c, err
+	clear(f.made)
 }
 
 // contentOf reads a file, or all files below a folder in the order of their names.

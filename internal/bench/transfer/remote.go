@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path"
 	"slices"
 	"strconv"
@@ -29,8 +28,7 @@ import (
 type remote struct {
 	bed    *Bed
 	path   string
-	keeper *proc.Child
-	said   *lastWords // by it
+	keeper *job
 	alive  io.Closer
 	swept  []string // what killed runs had left behind
 	made   map[int64]string
@@ -97,17 +95,15 @@ const maxAnswer = 64 << 10
 
 // openRemote logs in and has the host make a folder in that one.
 func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
-	r := &remote{bed: b, said: newLastWords(), made: map[int64]string{}}
+	r := &remote{bed: b, made: map[int64]string{}}
 	p := b.command(b.To, alg.Suite{}, "exec sh -c "+shell.Quote(keep)+" sh "+folder)
-	cmd := exec.Command(p.Argv[0], p.Argv[1:]...)
-	proc.Unattended(cmd, p.Env)
 	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
 		return nil, err
 	}
 	defer ends.Out.Close() // it says no more
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, r.alive = ends.Stdin, ends.Stdout, r.said, ends.In
-	r.keeper, err = proc.Begin(cmd, b.Spawner.Start)
+	p.Stdin, p.Stdout, r.alive = ends.Stdin, ends.Stdout, ends.In
+	r.keeper, err = b.start(context.Background(), p) // which outlives ctx
 	ends.HandOver()
 	if err != nil {
 		return nil, errors.Join(err, r.alive.Close())
@@ -117,7 +113,7 @@ func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
 	defer late.Stop()
 	if r.path, r.swept, err = placeIn(ends.Out, folder); err != nil {
 		r.close()
-		return nil, &Failure{"ssh", fmt.Sprintf("the host cannot make a directory for the files: %s", r.said.why(errors.Join(err, r.keeper.End)))}
+		return nil, &Failure{"ssh", fmt.Sprintf("the host cannot make a directory for the files: %s", r.keeper.said.why(errors.Join(err, r.keeper.End)))}
 	}
 	return r, nil
 }
@@ -161,7 +157,7 @@ func (r *remote) Lost() error {
 	if !r.keeper.HasEnded() {
 		return nil
 	}
-	return &Failure{"ssh", "the session that kept the directory on the host has ended, and its directory is gone: " + r.said.why(errLost)}
+	return &Failure{"ssh", "the session that kept the directory on the host has ended, and its directory is gone: " + r.keeper.said.why(errLost)}
 }
 
 // ask runs a command on the host and returns what it prints.

@@ -198,38 +198,38 @@ func compress(names []string) []string {
 	return list
 }
 
-// numbers are first and last of a range.
-type numbers struct{ first, last string }
-
 func compressStems(stems []string) []string {
-	ranges := map[string][]numbers{}
 	slices.SortFunc(stems, compareNumbered)
+	numbers := map[string][]string{}
 	for _, stem := range stems {
 		before, digits := splitNumber(stem)
-		list := ranges[before]
-		if i := slices.IndexFunc(list, func(n numbers) bool { return follows(n.last, digits) }); i >= 0 {
-			list[i].last = digits
-			continue
-		}
-		ranges[before] = append(list, numbers{digits, digits})
+		numbers[before] = append(numbers[before], digits)
 	}
 	var folded []string
-	for _, before := range slices.Sorted(maps.Keys(ranges)) {
-		var texts []string
-		for _, n := range ranges[before] {
-			text := n.first
-			if n.last != n.first {
-				text += "-" + n.last
-			}
-			texts = append(texts, text)
-		}
-		text := strings.Join(texts, ",")
-		if len(texts) > 1 || strings.Contains(text, "-") {
+	for _, before := range slices.Sorted(maps.Keys(numbers)) {
+		text := ranges(numbers[before])
+		if strings.ContainsAny(text, ",-") {
 			text = "[" + text + "]"
 		}
 		folded = append(folded, before+text)
 	}
 	return folded
+}
+
+// ranges writes numbers, those that follow each other as 1-3.
+func ranges(numbers []string) string {
+	var texts []string
+	for i := 0; i < len(numbers); {
+		text, end := numbers[i], i+1
+		for end < len(numbers) && follows(numbers[end-1], numbers[end]) {
+			end++
+		}
+		if end > i+1 {
+			text += "-" + numbers[end-1]
+		}
+		texts, i = append(texts, text), end
+	}
+	return strings.Join(texts, ",")
 }
 
 // follows tells whether digits are the number after last, padded alike: 09 is

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -264,22 +263,9 @@ func foldNumbers(before string, hosts []pdshHost) string {
 	if len(hosts) == 1 {
 		return hosts[0].Name
 	}
-	var parts []string
-	for i := 0; i < len(hosts); {
-		_, first := splitNumber(hosts[i].Name)
-		last, end := first, i+1
-		for ; end < len(hosts); end++ {
-			_, digits := splitNumber(hosts[end].Name)
-			if n, err := strconv.ParseUint(last, 10, 32); err != nil || digits != fmt.Sprintf("%0*d", len(first), n+1) {
-				break
-			}
-			last = digits
-		}
-		if last != first {
-			first += "-" + last
-		}
-		parts = append(parts, first)
-		i = end
+	numbers := make([]string, len(hosts))
+	for i, h := range hosts {
+		_, numbers[i] = splitNumber(h.Name)
 	}
-	return before + "[" + strings.Join(parts, ",") + "]"
+	return before + "[" + ranges(numbers) + "]"
 }

@@ -79,7 +79,7 @@ func (p *pssh) copy(env Env) (psshWork, error) {
 	}
 	var sources []*copy.Source
 	for _, name := range locals {
-		source, err := copy.ScanAsScp(name, c.Scp)
+		source, err := copy.Scan(name, c.Scp)
 		if err != nil {
 			return p.scp(env, c, scp) // which says so in its own words
 		}

@@ -35,7 +35,7 @@ type pySink struct {
 	watching sync.WaitGroup
 
 	mu                sync.Mutex
-	live              map[int]*[2]pyStream
+	live              output.PerHost[[2]pyStream]
 	buf               bytes.Buffer
 	err               error // of printing from the watcher
 	ok, nonOK, failed int
@@ -51,7 +51,7 @@ type pyStream struct {
 }
 
 func newPySink(p *pySSH, env Env, names []string) *pySink {
-	s := &pySink{p: p, env: env, names: names, program: p.SSHBin != "", stop: make(chan struct{}), live: map[int]*[2]pyStream{}}
+	s := &pySink{p: p, env: env, names: names, program: p.SSHBin != "", stop: make(chan struct{})}
 	for _, name := range names {
 		s.width = max(s.width, utf8.RuneCountInString(name))
 	}
@@ -101,12 +101,7 @@ func (s *pySink) printSilent(now time.Time) {
 func (s *pySink) Output(e fleet.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	streams := s.live[e.Index]
-	if streams == nil {
-		streams = new([2]pyStream)
-		s.live[e.Index] = streams
-	}
-	st := &streams[e.Stream]
+	st := &s.live.Of(e.Index)[e.Stream]
 	st.data, st.last = append(st.data, e.Data...), time.Now()
 	if len(st.data) > pyChunk {
 		s.early(e.Index, e.Stream, st)
@@ -120,12 +115,9 @@ func (s *pySink) Done(r fleet.Result, _ fleet.Summary) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := judge(&r, s.program)
-	if streams := s.live[r.Index]; streams != nil {
-		delete(s.live, r.Index)
-		for i := range streams {
-			if st := &streams[i]; !st.last.IsZero() {
-				s.chunk(r.Index, fleet.Stream(i), st)
-			}
+	for i, st := range s.live.Take(r.Index) {
+		if !st.last.IsZero() {
+			s.chunk(r.Index, fleet.Stream(i), &st)
 		}
 	}
 	if !quiet(s.p.dashed()) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -144,17 +145,9 @@ func (g *get) link(f *found) {
 // copy copies the files that were taken down, and then gives the folders their modes
 // and times.
 func (g *get) copy() {
-	var small, big []*found
-	for _, f := range g.missing(g.files) {
-		if f.attrs.Size < large {
-			small = append(small, f)
-		} else {
-			big = append(big, f)
-		}
-	}
-	each(&g.side, atOnce, small, g.receive)
-	each(&g.side, 1, big, g.receive)
-	g.place(append(small, big...))
+	files := g.missing(g.files)
+	moved(&g.side, files, func(f *found) int64 { return int64(min(f.attrs.Size, math.MaxInt64)) }, g.receive)
+	g.place(files)
 	for _, f := range g.folders {
 		err := g.root.Chtimes(f.local, f.attrs.Modified(), f.attrs.Modified())
 		if err == nil {

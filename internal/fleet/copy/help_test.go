@@ -106,7 +106,7 @@ func upload(t *testing.T, ctx context.Context, s *server, o Options, dest string
 	t.Helper()
 	var list []*Source
 	for _, name := range names {
-		source, err := Scan(name)
+		source, err := Scan(name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func tree(t *testing.T) string {
 // uploadPart is the name of a part that a copy of src to dest would leave.
 func uploadPart(t *testing.T, dest, src string) string {
 	t.Helper()
-	s, err := Scan(src)
+	s, err := Scan(src, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

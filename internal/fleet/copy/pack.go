@@ -244,19 +244,18 @@ func (s *side) archive(to io.Writer, base string, files []*placed) (changed erro
 func (s *side) content(to io.Writer, file *placed) (missing, err error) {
 	r, done, missing := file.open()
 	if missing != nil {
-		r, done = bytesAt(nil), func() {}
+		r, done = strings.NewReader(""), func() {}
 	}
 	defer done()
 	buf := buffers.Get().(*chunk)
 	defer buffers.Put(buf)
 	for offset := int64(0); offset < file.size; {
 		p := buf[:min(int64(len(buf)), file.size-offset)]
-		n, failed := r.ReadAt(p, offset)
+		n, failed := limited{r, s}.ReadAt(p, offset)
 		if n < len(p) {
 			missing = cmp.Or(missing, failed)
 			clear(p[n:])
 		}
-		s.Limit.wait(s.ctx, len(p))
 		if _, err := to.Write(p); err != nil {
 			return missing, err
 		}

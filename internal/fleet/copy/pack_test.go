@@ -184,7 +184,7 @@ func TestPackHostDies(t *testing.T) {
 func TestPackChangesHere(t *testing.T) {
 	for _, noVerify := range []bool{false, true} {
 		src, dest := many(t), t.TempDir()
-		source, err := Scan(src)
+		source, err := Scan(src, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestPackChangesHere(t *testing.T) {
 // Hosts that share a disk are not in each other's way.
 func TestPackToOneDisk(t *testing.T) {
 	src, dest := many(t), t.TempDir()
-	source, err := Scan(src)
+	source, err := Scan(src, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestPackToOneDisk(t *testing.T) {
 
 // The archive has each file, and each directory once.
 func TestArchive(t *testing.T) {
-	source, err := Scan(many(t))
+	source, err := Scan(many(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,9 +31,9 @@ func (p *put) pour(to *placed, part string) bool {
 		program += " && exec cksum -- " + shell.Quote(part)
 		want = expected.line()
 	}
-	in := &pouring{put: p, item: to.item, r: r}
+	in := io.NewSectionReader(limited{r, &p.side}, 0, to.size)
 	said, err := p.shell(program, in, to.size)
-	if err != nil || said != want || in.sent != to.size || p.over() {
+	if sent, _ := in.Seek(0, io.SeekCurrent); err != nil || said != want || sent != to.size || p.over() {
 		p.noCat = true
 		p.goOn(to, part)
 		return false
@@ -44,25 +44,4 @@ func (p *put) pour(to *placed, part string) bool {
 	}
 	to.poured = true
 	return p.client.Setstat(part, modes).Wait() == nil
-}
-
-// pouring is a file that is sent as fast as all hosts together may be sent something.
-type pouring struct {
-	*put
-	*item
-	r    io.ReaderAt
-	sent int64
-}
-
-// Read reads the file.
-func (f *pouring) Read(p []byte) (int, error) {
-	p = p[:min(int64(len(p)), f.size-f.sent)]
-	n, err := f.r.ReadAt(p, f.sent)
-	if f.sent += int64(n); n > 0 {
-		err = nil
-	} else if f.sent == f.size {
-		err = io.EOF
-	}
-	f.Limit.wait(f.ctx, n)
-	return n, err
 }

@@ -1,6 +1,7 @@
 package copy
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"strings"
@@ -98,9 +99,9 @@ func TestPourHostDies(t *testing.T) {
 
 // A file that has become shorter ends; nothing is made up.
 func TestPouringOfLess(t *testing.T) {
-	for _, size := range []int64{0, 5, 100} {
-		f := &pouring{put: &put{side: side{ctx: t.Context()}}, item: &item{size: 300}, r: bytesAt(make([]byte, size))}
-		if n, err := io.Copy(io.Discard, f); n != size || err != nil {
+	for _, size := range []int{0, 5, 100} {
+		f := io.NewSectionReader(limited{bytes.NewReader(make([]byte, size)), &side{ctx: t.Context()}}, 0, 300)
+		if n, err := io.Copy(io.Discard, f); n != int64(size) || err != nil {
 			t.Errorf("%d of %d bytes, %v", n, size, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package copy
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -47,14 +48,9 @@ type Source struct {
 }
 
 // Scan lists what a name stands for; with a slash at its end, what is in it. A link on the command line is followed,
-// others are copied as links, so that none leads in a circle.
-func Scan(name string) (*Source, error) { return scan(name, nil) }
-
-// ScanAsScp lists what scp(1) would copy: what links lead to, and a folder itself
-// also with a slash at its end.
-func ScanAsScp(name string, scp *Scp) (*Source, error) { return scan(name, scp) }
-
-func scan(name string, scp *Scp) (*Source, error) {
+// others are copied as links, so that none leads in a circle. With scp it is what scp(1) would copy:
+// what links lead to, and a folder itself also with a slash at its end.
+func Scan(name string, scp *Scp) (*Source, error) {
 	absolute, err := filepath.Abs(name)
 	if err != nil {
 		return nil, err
@@ -163,21 +159,7 @@ func (it *item) open() (io.ReaderAt, func(), error) {
 	if it.err != nil {
 		return nil, nil, it.err
 	}
-	return bytesAt(it.data), func() {}, nil
-}
-
-// bytesAt is data in memory.
-type bytesAt []byte
-
-func (b bytesAt) ReadAt(p []byte, offset int64) (int, error) {
-	if offset >= int64(len(b)) {
-		return 0, io.EOF
-	}
-	n := copy(p, b[offset:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
+	return bytes.NewReader(it.data), func() {}, nil
 }
 
 // cksum is the checksum of the file as it is now, once for all hosts.

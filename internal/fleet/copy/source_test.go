@@ -19,7 +19,7 @@ func TestKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, err := Scan(dir)
+	s, err := Scan(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

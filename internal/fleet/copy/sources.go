@@ -41,7 +41,7 @@ func (s *Sources) Of(h host.Host) ([]*Source, error) {
 		s.mu.Lock()
 		scan := s.scanned[name]
 		if scan == nil {
-			scan = sync.OnceValues(func() (*Source, error) { return Scan(name) })
+			scan = sync.OnceValues(func() (*Source, error) { return Scan(name, nil) })
 			s.scanned[name] = scan
 		}
 		s.mu.Unlock()

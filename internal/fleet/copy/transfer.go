@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -237,6 +238,13 @@ func each[T any](s *side, n int, list []T, work func(T)) {
 	})
 }
 
+// moved moves files, many small ones at a time and large ones one by one.
+func moved[T any](s *side, files []T, size func(T) int64, move func(T)) {
+	small := func(f T) bool { return size(f) < large }
+	each(s, atOnce, slices.DeleteFunc(slices.Clone(files), func(f T) bool { return !small(f) }), move)
+	each(s, 1, slices.DeleteFunc(slices.Clone(files), small), move)
+}
+
 // ForHost puts the name of a host where %h stands.
 func ForHost(text, host string) string { return strings.ReplaceAll(text, "%h", host) }
 
@@ -254,6 +262,19 @@ func (l *Limiter) wait(ctx context.Context, n int) {
 	if l != nil {
 		l.turns.Wait(ctx, time.Duration(float64(n)/l.rate*float64(time.Second)))
 	}
+}
+
+// limited is a file that is read as fast as all hosts together may be sent something.
+type limited struct {
+	io.ReaderAt
+	*side
+}
+
+// ReadAt waits until what it has read may pass.
+func (l limited) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := l.ReaderAt.ReadAt(p, offset)
+	l.Limit.wait(l.ctx, n)
+	return n, err
 }
 
 // chunk is room for what a server reads or writes at once.

@@ -40,7 +40,7 @@ func TestAtOnce(t *testing.T) {
 			"fetch": func(s *server, dir string) error { return download(t, s, o, 0, dir, src) },
 			"copy": func(s *server, dir string) error {
 				os.Mkdir(dir+"/h", 0o755)
-				source, err := Scan(src)
+				source, err := Scan(src, nil)
 				if err != nil {
 					return err
 				}
@@ -337,7 +337,7 @@ func TestScanOfPipe(t *testing.T) {
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Scan(name); err == nil || !strings.Contains(err.Error(), "is no file, directory or link") {
+	if _, err := Scan(name, nil); err == nil || !strings.Contains(err.Error(), "is no file, directory or link") {
 		t.Errorf("error %v", err)
 	}
 }

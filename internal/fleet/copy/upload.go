@@ -163,16 +163,7 @@ func attrsOf(it *item) sftp.Attrs {
 
 // batch copies files, compares them, and puts them into place.
 func (p *put) batch(files []*placed) {
-	var small, big []*placed
-	for _, to := range files {
-		if to.size < large {
-			small = append(small, to)
-		} else {
-			big = append(big, to)
-		}
-	}
-	each(&p.side, atOnce, small, p.send)
-	each(&p.side, 1, big, p.send)
+	moved(&p.side, files, func(to *placed) int64 { return to.size }, p.send)
 	var parts []*placed
 	for _, to := range files {
 		if to.part != "" {
@@ -305,14 +296,13 @@ func (p *put) stream(f *sftp.File, r io.ReaderAt, to *placed) error {
 	offset := to.from
 	for failed == nil && offset < to.size && p.ctx.Err() == nil {
 		n := int(min(to.size-offset, int64(min(p.client.Chunk(), len(buf)))))
-		if got, err := r.ReadAt(buf[:n], offset); got < n {
+		if got, err := (limited{r, &p.side}).ReadAt(buf[:n], offset); got < n {
 			failed = errChanged
 			if err != nil && !errors.Is(err, io.EOF) {
 				failed = err
 			}
 			break
 		}
-		p.Limit.wait(p.ctx, n)
 		if len(pending) == ahead {
 			failed = pending[0].Wait()
 			pending = pending[1:]

@@ -293,7 +293,7 @@ func TestScanLeavesOutWhatIsNoFile(t *testing.T) {
 	if err := exec.Command("mkfifo", filepath.Join(dir, "pipe")).Run(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Scan(dir)
+	s, err := Scan(dir, nil)
 	if err != nil || len(s.Left) != 1 {
 		t.Errorf("%v, %+v", err, s)
 	}
@@ -302,7 +302,7 @@ func TestScanLeavesOutWhatIsNoFile(t *testing.T) {
 // Hosts may share a disk, as clusters do: they do not disturb each other.
 func TestUploadToOneDisk(t *testing.T) {
 	src, dest := tree(t), t.TempDir()
-	source, err := Scan(src)
+	source, err := Scan(src, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,10 +332,10 @@ func TestScanLinksInACircle(t *testing.T) {
 	if err := errors.Join(os.Symlink("b", dir+"/a"), os.Symlink("a", dir+"/b")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Scan(dir + "/a"); !errors.Is(err, syscall.ELOOP) || !strings.Contains(err.Error(), dir+"/a") {
+	if _, err := Scan(dir+"/a", nil); !errors.Is(err, syscall.ELOOP) || !strings.Contains(err.Error(), dir+"/a") {
 		t.Errorf("error %v, want one that names %s/a", err, dir)
 	}
-	if s, err := Scan(dir); err != nil || len(s.items) != 3 {
+	if s, err := Scan(dir, nil); err != nil || len(s.items) != 3 {
 		t.Errorf("%d items, %v", len(s.items), err)
 	}
 }
@@ -358,7 +358,7 @@ func TestUploadAsScp(t *testing.T) {
 		scp := &Scp{Preserve: preserve}
 		var sources []*Source
 		for _, name := range []string{"/old", "/new"} {
-			source, err := ScanAsScp(dir+name, scp)
+			source, err := Scan(dir+name, scp)
 			if err != nil {
 				t.Fatal(err)
 			}

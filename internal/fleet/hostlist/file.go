@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/wildcard"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/sys/file"
@@ -39,22 +40,9 @@ var bracketed = wildcard.Regexp(`(?m)^([ \t]*(?:[^\s@]+@)?)\[([^\[\]:\s]*[^\[\]:
 // readInput makes a list of all of standard input, or gives up when ctx ends: someone
 // at a terminal may press Ctrl-C instead of Ctrl-D.
 func readInput(ctx context.Context, r io.Reader, read reader) (*hostset.HostsFile, error) {
-	type result struct {
-		text []byte
-		err  error
+	text, err := sched.Await(ctx, func() ([]byte, error) { return file.ReadAll(r, input, file.List) })
+	if err != nil {
+		return nil, err
 	}
-	done := make(chan result, 1)
-	go func() {
-		text, err := file.ReadAll(r, input, file.List)
-		done <- result{text, err}
-	}()
-	select {
-	case got := <-done:
-		if got.err != nil {
-			return nil, got.err
-		}
-		return parse(got.text, input, read)
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	return parse(text, input, read)
 }

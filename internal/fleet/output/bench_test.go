@@ -16,7 +16,7 @@ func BenchmarkBulk(b *testing.B) {
 	for name, sink := range map[string]fleet.Sink{
 		"prefix": newPrefix(prefixOptions{Out: io.Discard, Err: io.Discard}),
 		"json":   newJSON(io.Discard),
-		"gather": newGather(gatherOptions{Out: io.Discard, Err: io.Discard, Dir: b.TempDir()}),
+		"gather": newGather(gatherOptions{Out: io.Discard, Err: io.Discard}),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
@@ -34,7 +34,7 @@ func BenchmarkHost(b *testing.B) {
 	for name, sink := range map[string]fleet.Sink{
 		"prefix":  newPrefix(prefixOptions{Out: io.Discard, Err: io.Discard}),
 		"json":    newJSON(io.Discard),
-		"gather":  newGather(gatherOptions{Out: io.Discard, Err: io.Discard, Dir: b.TempDir()}),
+		"gather":  newGather(gatherOptions{Out: io.Discard, Err: io.Discard}),
 		"closing": newClosing(io.Discard, 0),
 	} {
 		b.Run(name, func(b *testing.B) {

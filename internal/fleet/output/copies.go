@@ -25,8 +25,7 @@ func (c *copies) Output(e fleet.Event) error {
 
 // Done writes what was held, and keeps how the host ended.
 func (c *copies) Done(r fleet.Result, so fleet.Summary) error {
-	well := fleet.Result{Index: r.Index, Host: r.Host, Phase: fleet.PhaseExit, Outcome: fleet.Outcome{Ran: fleet.RanYes}}
-	return errors.Join(c.prefix.Done(well, so), c.wrong.Done(r, so))
+	return errors.Join(Loss(c.rest(&r)), c.wrong.Done(r, so))
 }
 
 // End writes what went wrong.

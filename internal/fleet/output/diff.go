@@ -12,7 +12,7 @@ const maxDiff = 4 << 20
 
 // text is a group's text as it is shown; nil if it is too large to be compared.
 func (g *gather) text(gr *group) ([]byte, error) {
-	if gr.content.size > maxDiff || gr.content.dropped > 0 {
+	if gr.content.Size > maxDiff || gr.content.Dropped > 0 {
 		return nil, nil
 	}
 	var text bytes.Buffer

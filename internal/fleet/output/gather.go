@@ -13,13 +13,12 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/sys/file"
 )
 
 // gatherOptions say how Gather keeps and writes. Only the writers are required.
 type gatherOptions struct {
 	Out, Err io.Writer // remote stdout; remote stderr and what became of hosts
-	Memory   int64     // output kept in memory, in bytes; 0 = 16 MiB. The rest goes to a file
-	Dir      string    // folder of that file; "" = the system's
 	Raw      bool      // do not clean the text
 	// Diff shows of standard output how each group differs from the largest one, or
 	// from that of the host DiffHost.
@@ -42,9 +41,9 @@ type gatherOptions struct {
 type gather struct {
 	fleet.Nothing
 	opt    gatherOptions
-	store  store
+	store  file.Store
 	mark   []byte // stands for the host's own name while hashing; nobody can guess it
-	live   map[int]*[2]content
+	live   PerHost[[2]file.Content]
 	groups [2]map[[sha256.Size]byte]*group // by stream
 	ends   Ends
 	hints  Ends
@@ -54,7 +53,7 @@ type gather struct {
 // group is a set of hosts with the same output.
 type group struct {
 	hosts   []string
-	content content           // of the first host
+	content file.Content      // of the first host
 	raw     [sha256.Size]byte // hash of it as it came
 	host    names             // of the first host
 	differ  bool              // others differ from it by their names
@@ -63,14 +62,14 @@ type group struct {
 
 var _ fleet.Sink = (*gather)(nil)
 
+// outputMemory is how much output is kept in memory, in bytes. The rest goes to a file.
+const outputMemory = 16 << 20
+
 // newGather makes a Gather.
 func newGather(opt gatherOptions) *gather {
-	if opt.Memory <= 0 {
-		opt.Memory = 16 << 20
-	}
 	g := &gather{
-		opt: opt, store: store{dir: opt.Dir, limit: opt.Memory},
-		mark: []byte(rand.Text()), live: map[int]*[2]content{}, ends: Ends{}, hints: Ends{},
+		opt: opt, store: file.Store{What: "output", Limit: outputMemory},
+		mark: []byte(rand.Text()), ends: Ends{}, hints: Ends{},
 	}
 	for i := range g.groups {
 		g.groups[i] = map[[sha256.Size]byte]*group{}
@@ -80,23 +79,14 @@ func newGather(opt gatherOptions) *gather {
 
 // Output keeps a piece of output.
 func (g *gather) Output(e fleet.Event) error {
-	state := g.live[e.Index]
-	if state == nil {
-		state = new([2]content)
-		g.live[e.Index] = state
-	}
-	return Loss(g.store.add(&state[e.Stream], e.Data))
+	return Loss(g.store.Add(&g.live.Of(e.Index)[e.Stream], e.Data))
 }
 
 // Done puts the host into its groups.
 func (g *gather) Done(r fleet.Result, _ fleet.Summary) error {
-	state := g.live[r.Index]
-	delete(g.live, r.Index)
 	var errs []error
-	if state != nil {
-		for stream := range state {
-			errs = append(errs, g.file(g.groups[stream], &state[stream], &r))
-		}
+	for stream, content := range g.live.Take(r.Index) {
+		errs = append(errs, g.file(g.groups[stream], &content, &r))
 	}
 	if note := termsafe.Line(r.Note); note != "" {
 		g.ends.Add(r.Host, "note: "+note)
@@ -119,8 +109,8 @@ func (g *gather) end(r *fleet.Result) string {
 }
 
 // file adds one stream of a host to the group with the same content.
-func (g *gather) file(groups map[[sha256.Size]byte]*group, c *content, r *fleet.Result) error {
-	if c.size == 0 {
+func (g *gather) file(groups map[[sha256.Size]byte]*group, c *file.Content, r *fleet.Result) error {
+	if c.Size == 0 {
 		return nil
 	}
 	host := namesOf(r.Host.Name)
@@ -137,18 +127,18 @@ func (g *gather) file(groups map[[sha256.Size]byte]*group, c *content, r *fleet.
 	if known != nil {
 		known.hosts = append(known.hosts, r.Host.String())
 		known.differ = known.differ || known.raw != raw
-		g.store.drop(c)
+		g.store.Drop(c)
 		return nil
 	}
 	groups[folded] = &group{hosts: []string{r.Host.String()}, content: *c, raw: raw, host: host, text: text}
-	g.store.settle(&groups[folded].content)
+	g.store.Settle(&groups[folded].content)
 	return nil
 }
 
 // hashes returns the hash of the content as it came and with the host's own
 // name replaced. What was dropped counts, so that two long outputs are not
 // taken for equal because their beginnings are.
-func (g *gather) hashes(c *content, host names) (raw, folded [sha256.Size]byte, err error) {
+func (g *gather) hashes(c *file.Content, host names) (raw, folded [sha256.Size]byte, err error) {
 	rawHash, foldedHash := sha256.New(), sha256.New()
 	var buf []byte
 	err = g.eachLine(c, func(p Piece) error {
@@ -162,15 +152,15 @@ func (g *gather) hashes(c *content, host names) (raw, folded [sha256.Size]byte, 
 		foldedHash.Write(buf)
 		return nil
 	})
-	fmt.Fprintf(rawHash, "\n%d", c.dropped)
-	fmt.Fprintf(foldedHash, "\n%d", c.dropped)
+	fmt.Fprintf(rawHash, "\n%d", c.Dropped)
+	fmt.Fprintf(foldedHash, "\n%d", c.Dropped)
 	return [sha256.Size]byte(rawHash.Sum(nil)), [sha256.Size]byte(foldedHash.Sum(nil)), err
 }
 
 // eachLine reads the lines of a content.
-func (g *gather) eachLine(c *content, use func(Piece) error) error {
+func (g *gather) eachLine(c *file.Content, use func(Piece) error) error {
 	l := Lines{Max: defaultMaxLine}
-	r := g.store.reader(c)
+	r := g.store.Reader(c)
 	var err error
 	keep := func(p Piece) {
 		if err == nil {
@@ -270,8 +260,8 @@ func (g *gather) writeContent(w *bufio.Writer, gr *group) error {
 	if begun {
 		w.WriteByte('\n')
 	}
-	if gr.content.dropped > 0 {
-		fmt.Fprintf(w, "[%d more bytes were not kept: %s]\n", gr.content.dropped, termsafe.Line(gr.content.lost.Error()))
+	if gr.content.Dropped > 0 {
+		fmt.Fprintf(w, "[%d more bytes were not kept: %s]\n", gr.content.Dropped, termsafe.Line(gr.content.Lost.Error()))
 	}
 	return err
 }

@@ -120,33 +120,43 @@ func (l *Lines) cut(text []byte, use func(Piece)) []byte {
 	return text[n:]
 }
 
+// PerHost is what is kept of hosts that have begun, by their places, until they end.
+type PerHost[T any] map[int]*T
+
+// Of is that of a host, at first the zero value.
+func (m *PerHost[T]) Of(index int) *T {
+	if *m == nil {
+		*m = PerHost[T]{}
+	}
+	if (*m)[index] == nil {
+		(*m)[index] = new(T)
+	}
+	return (*m)[index]
+}
+
+// Take is that of a host which has ended. Nothing is kept of it any more.
+func (m *PerHost[T]) Take(index int) T {
+	of := *m.Of(index)
+	delete(*m, index)
+	return of
+}
+
 // HostLines cuts what many hosts send into lines, each stream by itself.
 type HostLines struct {
 	Lines // as each of them begins
-	live  map[int]*[2]Lines
+	live  PerHost[[2]Lines]
 }
 
 // Feed hands every line that is complete to use.
 func (l *HostLines) Feed(e fleet.Event, use func(Piece)) {
-	streams := l.live[e.Index]
-	if streams == nil {
-		streams = &[2]Lines{l.Lines, l.Lines}
-		if l.live == nil {
-			l.live = map[int]*[2]Lines{}
-		}
-		l.live[e.Index] = streams
-	}
-	streams[e.Stream].Feed(e.Data, use)
+	lines := &l.live.Of(e.Index)[e.Stream]
+	lines.Max, lines.OnlyLF = l.Max, l.OnlyLF
+	lines.Feed(e.Data, use)
 }
 
 // End hands out what is held of a host that has ended.
 func (l *HostLines) End(index int, use func(fleet.Stream, Piece)) {
-	streams := l.live[index]
-	delete(l.live, index)
-	if streams == nil {
-		return
-	}
-	for i := range streams {
-		streams[i].End(func(p Piece) { use(fleet.Stream(i), p) })
+	for i, lines := range l.live.Take(index) {
+		lines.End(func(p Piece) { use(fleet.Stream(i), p) })
 	}
 }

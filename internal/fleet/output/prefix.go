@@ -10,6 +10,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/sys/terminal"
 )
 
 // prefixOptions say how Prefix writes. Only the writers are required.
@@ -66,18 +67,13 @@ type arrow struct{ plain, color string }
 
 // The arrows and colours are those of mpssh.
 var (
-	arrowOut  = arrow{"->", "\x1b[1;32m->\x1b[0m"}
-	arrowMore = arrow{"+>", "\x1b[1;32m+>\x1b[0m"}
-	arrowErr  = arrow{"=>", "\x1b[1;31m=>\x1b[0m"}
-	arrowEnd  = arrow{"=:", "\x1b[1;31m=:\x1b[0m"}
+	arrowOut  = arrow{"->", "1;32"}
+	arrowMore = arrow{"+>", "1;32"}
+	arrowErr  = arrow{"=>", "1;31"}
+	arrowEnd  = arrow{"=:", "1;31"}
 )
 
-func (a arrow) text(color bool) string {
-	if color {
-		return a.color
-	}
-	return a.plain
-}
+func (a arrow) text(color bool) string { return terminal.Paint(color, a.color, a.plain) }
 
 // Output writes the lines that are complete.
 func (p *prefix) Output(e fleet.Event) error {
@@ -89,12 +85,7 @@ func (p *prefix) Output(e fleet.Event) error {
 // Done writes what was held and how the host ended.
 func (p *prefix) Done(r fleet.Result, _ fleet.Summary) error {
 	name := r.Host.String()
-	var held error // why what was held could not be written
-	p.lines.End(r.Index, func(stream fleet.Stream, l Piece) {
-		p.buf = p.buf[:0]
-		p.line(name, stream, l)
-		held = cmp.Or(held, p.flush(p.writer(stream)))
-	})
+	held := p.rest(&r)
 	p.buf = p.buf[:0]
 	if held != nil {
 		r.Incomplete = cmp.Or(r.Incomplete, held.Error())
@@ -114,6 +105,16 @@ func (p *prefix) Done(r fleet.Result, _ fleet.Summary) error {
 		}
 	}
 	return Loss(cmp.Or(held, p.flush(p.opt.Err)))
+}
+
+// rest writes what was held of a host's lines, or says why that could not be written.
+func (p *prefix) rest(r *fleet.Result) (err error) {
+	p.lines.End(r.Index, func(stream fleet.Stream, l Piece) {
+		p.buf = p.buf[:0]
+		p.line(r.Host.String(), stream, l)
+		err = cmp.Or(err, p.flush(p.writer(stream)))
+	})
+	return err
 }
 
 // End writes a line for each way in which the end of the run stopped hosts.

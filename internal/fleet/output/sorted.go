@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/sys/file"
 )
 
 // order is how Sorted puts hosts in order; the worst are last, next to the prompt.
@@ -29,14 +30,14 @@ type sorted struct {
 	sink   fleet.Sink
 	order  order
 	failed bool // only hosts that did not end well are told
-	store  store
-	live   map[int]*held
+	store  file.Store
+	live   PerHost[held]
 	ended  []*held
 }
 
 // held is a host's output: each stream, and how they take turns.
 type held struct {
-	streams [2]content
+	streams [2]file.Content
 	turns   []turn
 	result  fleet.Result
 	so      fleet.Summary
@@ -53,7 +54,7 @@ var _ fleet.Sink = (*sorted)(nil)
 // newSorted tells sink in order, and only of failures if it is to; Begin and Batch are told
 // at once.
 func newSorted(sink fleet.Sink, order order, failed bool) *sorted {
-	return &sorted{sink: sink, order: order, failed: failed, store: store{limit: 16 << 20}, live: map[int]*held{}}
+	return &sorted{sink: sink, order: order, failed: failed, store: file.Store{What: "output", Limit: outputMemory}}
 }
 
 // Begin hands on.
@@ -62,30 +63,23 @@ func (s *sorted) Begin(start fleet.Start) error { return s.sink.Begin(start) }
 // Batch hands on.
 func (s *sorted) Batch(b fleet.Batch) error { return s.sink.Batch(b) }
 
-func (s *sorted) host(index int) *held {
-	if s.live[index] == nil {
-		s.live[index] = &held{}
-	}
-	return s.live[index]
-}
-
 // Output keeps a piece.
 func (s *sorted) Output(e fleet.Event) error {
-	h := s.host(e.Index)
+	h := s.live.Of(e.Index)
 	if last := len(h.turns) - 1; last < 0 || h.turns[last].stream != e.Stream {
 		h.turns = append(h.turns, turn{stream: e.Stream})
 	}
 	c := &h.streams[e.Stream]
-	before := c.size
-	err := s.store.add(c, e.Data)
-	h.turns[len(h.turns)-1].size += c.size - before
+	before := c.Size
+	err := s.store.Add(c, e.Data)
+	h.turns[len(h.turns)-1].size += c.Size - before
 	return Loss(err)
 }
 
 // Done keeps the end.
 func (s *sorted) Done(r fleet.Result, so fleet.Summary) error {
-	h := s.host(r.Index)
-	delete(s.live, r.Index)
+	taken := s.live.Take(r.Index)
+	h := &taken
 	h.result, h.so = r, so
 	well := r.Status() == fleet.OK && r.Incomplete == ""
 	if s.order != "" && !(s.failed && well) {
@@ -97,7 +91,7 @@ func (s *sorted) Done(r fleet.Result, so fleet.Summary) error {
 		err = s.replay(h)
 	}
 	for i := range h.streams {
-		s.store.drop(&h.streams[i])
+		s.store.Drop(&h.streams[i])
 	}
 	return err
 }
@@ -116,7 +110,7 @@ func (s *sorted) End(so fleet.Summary) error {
 
 func (s *sorted) replay(h *held) error {
 	var loss error
-	readers := [2]io.Reader{s.store.reader(&h.streams[0]), s.store.reader(&h.streams[1])}
+	readers := [2]io.Reader{s.store.Reader(&h.streams[0]), s.store.Reader(&h.streams[1])}
 	name := h.result.Host.String()
 	var buf [32 << 10]byte
 	for _, t := range h.turns {

@@ -22,8 +22,8 @@ func TestSorted(t *testing.T) {
 	for order, want := range map[order]string{byHost: "a b c d", byExit: "b c a d", byTime: "c a d b"} {
 		var text bytes.Buffer
 		s := newSorted(newPrefix(prefixOptions{Out: &text, Err: &text}), order, false)
-		s.store.limit, s.store.dir = 1, t.TempDir() // all of it goes through the file
-		long := strings.Repeat("x", minSpill) + "\n"
+		s.store.Limit, s.store.Dir = 1, t.TempDir() // all of it goes through the file
+		long := strings.Repeat("x", 64<<10) + "\n"
 		play(t, s, out(1, "b", "first\n"), out(0, "a", long), stderr(1, "b", "bad\n"), out(1, "b", "last\n"), out(2, "c", "only\n"), out(3, "d", "half"),
 			finished(1, "b", 0, 9*time.Second), finished(2, "c", 1, time.Second), refusedAfter(3, "d", 3*time.Second), finished(0, "a", 7, 2*time.Second))
 		if text.Len() > 0 {

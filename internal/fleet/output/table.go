@@ -23,7 +23,7 @@ type table struct {
 	w     io.Writer
 	width int // of the terminal, 0 = none
 	lines HostLines
-	live  map[int]*tableHost
+	live  PerHost[tableHost]
 	rows  [][]string
 }
 
@@ -36,16 +36,12 @@ var _ fleet.Sink = (*table)(nil)
 
 // newTable writes to w; lines are cut at width, if it is not 0.
 func newTable(w io.Writer, width int) *table {
-	return &table{w: w, width: width, lines: HostLines{Lines: Lines{Max: maxSaid}}, live: map[int]*tableHost{}}
+	return &table{w: w, width: width, lines: HostLines{Lines: Lines{Max: maxSaid}}}
 }
 
 // Output counts lines and keeps the last one.
 func (t *table) Output(e fleet.Event) error {
-	h := t.live[e.Index]
-	if h == nil {
-		h = &tableHost{}
-		t.live[e.Index] = h
-	}
+	h := t.live.Of(e.Index)
 	t.lines.Feed(e, func(p Piece) { h.line(e.Stream, p) })
 	return nil
 }
@@ -62,11 +58,7 @@ func (h *tableHost) line(stream fleet.Stream, p Piece) {
 
 // Done makes the row of a host.
 func (t *table) Done(r fleet.Result, _ fleet.Summary) error {
-	h := t.live[r.Index]
-	delete(t.live, r.Index)
-	if h == nil {
-		h = &tableHost{}
-	}
+	h := t.live.Take(r.Index)
 	t.lines.End(r.Index, h.line)
 	end, last := tableEnd(&r), h.last[fleet.Stdout]
 	if r.Status() != fleet.OK && h.last[fleet.Stderr] != "" || last == "" {

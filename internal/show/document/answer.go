@@ -292,9 +292,9 @@ func configLines(r *rank.Ranking, c *advise.Choice) []string {
 		return nil
 	}
 	var out []string
-	for _, k := range advise.Keywords {
-		if names := c.First(k.Kind); len(names) > 0 {
-			out = append(out, k.Name+" ^"+clean(strings.Join(names, ",")))
+	for _, kind := range advise.Kinds {
+		if names := c.First(kind); len(names) > 0 {
+			out = append(out, kind.Keyword()+" ^"+clean(strings.Join(names, ",")))
 		}
 	}
 	return out

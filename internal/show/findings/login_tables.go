@@ -61,7 +61,7 @@ func (r *Login) lead(all bool) []string {
 			return lines
 		}
 		for _, s := range w.Stalls {
-			lines = append(lines, termsafe.Line(fmt.Sprintf("Stall of %s ms at %s ms: %s.", unit.Milliseconds(float64(s.NS)), unit.Milliseconds(float64(s.At)), s.Why)))
+			lines = append(lines, termsafe.Line(fmt.Sprintf("Stall of %s ms at %s ms: %s.", unit.Milliseconds(float64(s.WallNS)), unit.Milliseconds(float64(s.AtNS)), s.Why)))
 		}
 	}
 	return lines
@@ -70,7 +70,7 @@ func (r *Login) lead(all bool) []string {
 // stalled is how long the plain login stalls, in ns.
 func (r *Login) stalled() (ns float64) {
 	for _, s := range r.Results[0].Wire.Stalls {
-		ns += float64(s.NS)
+		ns += float64(s.WallNS)
 	}
 	return ns
 }

@@ -108,7 +108,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-func TestQuiet(t *testing.T) {
+func TestNothingWhenQuiet(t *testing.T) {
 	for _, width := range []int{0, 80} {
 		if out := replay(t, run(t), width, true); out != "" {
 			t.Errorf("%d columns: %q", width, out)

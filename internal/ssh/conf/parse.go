@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/sys/file"
 )
 
@@ -109,26 +110,11 @@ const writableByOthers = 0o022
 // fileLimit is how long a file may take to be read. As with ssh it may be a pipe.
 const fileLimit = 10 * time.Second
 
-// text is what a file holds. A pipe that nobody writes to is waited for in a goroutine
-// that is left behind: nothing ends an open(2).
+// text is what a file holds.
 func (r *reader) text(path string, check bool) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(r.ctx, fileLimit, fmt.Errorf("%s: nothing came in %v: is it a pipe that nobody writes to?", path, fileLimit))
 	defer cancel()
-	type content struct {
-		text string
-		err  error
-	}
-	read := make(chan content, 1)
-	go func() {
-		text, err := readFile(path, r.config.system.UID, check)
-		read <- content{text, err}
-	}()
-	select {
-	case c := <-read:
-		return c.text, c.err
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
+	return sched.Await(ctx, func() (string, error) { return readFile(path, r.config.system.UID, check) })
 }
 
 func readFile(path string, uid int, check bool) (string, error) {

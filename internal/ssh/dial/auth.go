@@ -196,22 +196,15 @@ type login struct {
 	offered  offered
 }
 
-// next is ssh.ClientConfig.AuthCallback: public keys once, then the end. Only
-// public keys can log in without a person.
-func (l *login) next(a *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
-	// x/crypto offers curve25519-sha256 under its old name, too, whatever the list says.
-	if ours := l.target.KeyExchanges; ours != nil && !slices.Contains(ours, a.Algorithms.KeyExchange) {
-		return nil, &ssh.AlgorithmNegotiationError{What: "key exchange", RequestedAlgorithms: []string{a.Algorithms.KeyExchange}, SupportedAlgorithms: ours}
+// failed words a login that did not come about.
+func (l *login) failed(err error) error {
+	if denied, ok := errors.AsType[*transport.DeniedError](err); ok {
+		return l.denied(denied.Methods, denied.Partial)
 	}
-	const method = "publickey"
-	offered := slices.Contains(a.AllowedMethods, method)
-	if offered && !slices.Contains(a.TriedMethods, method) && len(a.PartialSuccessMethods) == 0 && len(l.set.keys) > 0 {
-		return ssh.PublicKeysCallback(l.signers), nil
+	if errors.Is(err, transport.ErrNewPassword) {
+		return l.fail(fmt.Errorf("%w; log in there with ssh once", err))
 	}
-	if m := l.byPassword(a.AllowedMethods); m != nil {
-		return m, nil
-	}
-	return nil, l.denied(a.AllowedMethods, len(a.PartialSuccessMethods) > 0)
+	return err
 }
 
 // denied words a refused login as ssh does. methods are those that could go on,
@@ -244,14 +237,14 @@ func (l *login) denied(methods []string, partial bool) *Error {
 	return e
 }
 
-// keys are the keys to try, for package transport. The first one signs at once
-// where that bothers nobody: a person may be asked for a passphrase or a touch.
-func (l *login) keys() transport.Login {
+// methods are the keys to try and what else there is, for package transport. The first key signs
+// at once where that bothers nobody: a person may be asked for a passphrase or a touch.
+func (l *login) methods() transport.Login {
 	signers, err := l.signers()
 	if err != nil && len(l.set.keys) > 0 { // without any, the server's list of methods makes the message
 		l.unfit = err
 	}
-	out := transport.Login{User: l.target.User}
+	out := transport.Login{User: l.target.User, Method: l.method, Answer: l.answer}
 	for _, s := range signers {
 		out.Keys = append(out.Keys, s.(*boundSigner))
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"sshpace/internal/base/sched"
 )
 
 // ErrNobody says that there is no terminal on which somebody could be asked.
@@ -33,25 +35,11 @@ func Ask(ctx context.Context, question string, secret bool) (string, error) {
 	if _, err := io.WriteString(tty, question); err != nil {
 		return "", err
 	}
-	type answer struct {
-		text string
-		err  error
-	}
-	answered := make(chan answer, 1) // a read that nobody waits for ends with the process
-	go func() {
-		text, err := readLine(tty, fd, secret)
-		answered <- answer{text, err}
-	}()
-	select {
-	case a := <-answered:
-		if secret {
-			fmt.Fprintln(tty)
-		}
-		return a.text, a.err
-	case <-ctx.Done():
+	text, err := sched.Await(ctx, func() (string, error) { return readLine(tty, fd, secret) })
+	if secret || ctx.Err() != nil {
 		fmt.Fprintln(tty)
-		return "", context.Cause(ctx)
 	}
+	return text, err
 }
 
 func readLine(tty *os.File, fd int, secret bool) (string, error) {
