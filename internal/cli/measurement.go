@@ -174,5 +174,6 @@ func completeMeasurement(cmd *cobra.Command, sys System, f *endFlags) {
 			return testbed.ClientOffer(cmd.Context(), f.ssh).List(kind), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
+	_ = cmd.RegisterFlagCompletionFunc("resume", results(sys))
 	completeHosts(cmd, sys, &f.connection)
 }

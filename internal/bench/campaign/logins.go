@@ -22,6 +22,7 @@ import (
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
+	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
 	"sshpace/internal/ssh/openssh"
 )
@@ -183,7 +184,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 	if !ends.Own() && err == nil {
 		defer fmt.Fprintf(p.Stderr, "to see what can be saved: sshpace doctor %s\n", shell.Line(bed.Destination.Typed()...))
 	}
-	return cmp.Or(kept.show(format.Logins(kept.memory, false, format.Output{})), loginFailed(err, bed))
+	return cmp.Or(kept.show(format.Logins(kept.memory, false, document.Standard, format.Output{})), loginFailed(err, bed))
 }
 
 // campaign says what is measured.

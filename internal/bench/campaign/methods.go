@@ -104,7 +104,7 @@ func Methods(drain context.Context, p MethodParams, measure func(transfer.Turns,
 	if len(results) == 0 && drain.Err() == nil {
 		return &fault.Error{What: "nothing was measured", Hint: "allow more"}
 	}
-	if err := kept.show(format.Methods(kept.memory, false, p.goOn(file.Name()), format.Output{})); err != nil {
+	if err := kept.show(format.Methods(kept.memory, false, document.Commands{Report: document.Standard.Report, Resume: p.goOn(file.Name())}, format.Output{})); err != nil {
 		return err
 	}
 	if drain.Err() == nil && !slices.ContainsFunc(results, func(r compare.MethodResult) bool { return r.Rate.N > 0 }) {

@@ -22,7 +22,7 @@ func Reopen(results store.Store, resumed, command string, label func(host string
 	}
 	path, err := results.Find(resumed, label, store.By(command))
 	if err != nil {
-		return nil, err
+		return nil, fault.Usage("measure it first: sshpace "+command+" "+shell.Word(resumed), "%s", err)
 	}
 	file, err := store.Resume(path)
 	if err != nil {

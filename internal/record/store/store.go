@@ -47,13 +47,18 @@ func (s Store) Shown(path string) string {
 // the newest one that the command measured there, its name where all results are, or its path.
 func (s Store) Word(path string) string {
 	c := campaignOf(path)
-	switch {
-	case c.Target != "" && s.newestOf(c.Target, By(c.Command)) == path:
-		path = c.Target
-	case s.kept(filepath.Base(path)) == path:
-		path = filepath.Base(path)
+	if c.Target != "" && s.newestOf(c.Target, By(c.Command)) == path {
+		return shell.Word(c.Target)
 	}
-	return shell.Word(path)
+	return shell.Word(s.Name(path))
+}
+
+// Name is a result as Find takes it, whatever comes to be the newest one: without the folder of results.
+func (s Store) Name(path string) string {
+	if name := filepath.Base(path); s.kept(name) == path {
+		return name
+	}
+	return path
 }
 
 // kept is the file of this name that the user gave none; "" if there is none.
@@ -178,7 +183,10 @@ func (s Store) Known() (names []string) {
 			names = append(names, label)
 		}
 	}
-	return append(names, paths...)
+	for _, path := range paths {
+		names = append(names, s.Name(path))
+	}
+	return names
 }
 
 // Kind tells whether a result is of a kind.

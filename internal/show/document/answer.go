@@ -44,12 +44,14 @@ type Commands struct {
 	Undo    string // to what was before it was followed
 	Resume  string // to more measurements
 	Streams string // to how many connections are worth it
+	Report  string // to the same again, and to more of it
 }
 
-// Standard are those that lead on from the newest result.
-var Standard = Commands{Advise: "sshpace advise", Undo: "sshpace advise --undo", Resume: "sshpace bench --resume FILE", Streams: "sshpace transfer --only streams"}
+// All is the command that shows all of it.
+func (c Commands) All() string { return c.Report + " --all" }
 
-const reportCommand = "sshpace report"
+// Standard are those that lead on from the newest result.
+var Standard = Commands{Advise: "sshpace advise", Undo: "sshpace advise --undo", Resume: "sshpace bench --resume FILE", Streams: "sshpace transfer --only streams", Report: "sshpace report"}
 
 // AnswerOf puts a choice into words.
 func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {

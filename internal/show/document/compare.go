@@ -102,8 +102,7 @@ func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
 		return Clean(append(out, Block{Lines: doubtLines(d.Doubts)}))
 	}
 	if len(c.Cells)+len(c.Kex) == 0 { // nothing but what is measured besides SSH
-		last := Block{Lines: Few(doubtLines(d.Doubts), fewDoubts, 0, "sshpace compare --all")}
-		return Clean(Screenful(append(out, tableBlocks(d.Tables)...), 0, "sshpace compare --all", last))
+		return Clean(Screenful(append(out, tableBlocks(d.Tables)...), doubtLines(d.Doubts), 0, "sshpace compare --all", nil))
 	}
 	hidden := len(d.Doubts)
 	for _, t := range d.Tables {

@@ -13,31 +13,30 @@ import (
 	"sshpace/internal/show/report"
 )
 
-// Methods is the report of a record file that holds transfer methods; all is for text, and resume
-// the command that goes on with the file.
-func Methods(f *record.File, all bool, resume string, o Output) Report {
+// Methods is the report of a record file that holds transfer methods; all is for text, and commands
+// lead on from it.
+func Methods(f *record.File, all bool, commands document.Commands, o Output) Report {
 	results := compare.MethodResults(f)
 	return &result{
 		holds: "transfer methods", records: f, output: o,
 		json:     func(w io.Writer) error { return report.MethodsJSON(w, results, f) },
-		document: func() *document.Document { return document.OfMethods(results, f, all, resume) },
+		document: func() *document.Document { return document.OfMethods(results, f, all, commands) },
 	}
 }
 
 // Logins is the report of a record file that holds logins; all is for text.
-func Logins(f *record.File, all bool, o Output) Report {
+func Logins(f *record.File, all bool, commands document.Commands, o Output) Report {
 	r := findings.LoginOf(f)
-	return &result{holds: "logins", records: f, output: o, json: r.JSON, document: func() *document.Document { return r.Document(f, all) }}
+	return &result{holds: "logins", records: f, output: o, json: r.JSON, document: func() *document.Document { return r.Document(f, all, commands) }}
 }
 
 // Limits is the report of a record file that holds nothing but measurements besides SSH: of a
-// machine's limits. path is its name as it is typed; all is for text.
-func Limits(f *record.File, path string, all bool, o Output) Report {
-	more := "sshpace report --all " + path
+// machine's limits; all is for text.
+func Limits(f *record.File, all bool, commands document.Commands, o Output) Report {
 	return &result{
 		holds: "limits of a machine", records: f, output: o,
 		json:     func(w io.Writer) error { return report.MachineJSON(w, f) },
-		document: func() *document.Document { return document.OfMachine(f, all, more) },
+		document: func() *document.Document { return document.OfMachine(f, all, commands) },
 	}
 }
 

@@ -124,11 +124,14 @@ func Commands(results store.Store, named, path, newest, policy string, options .
 		return shell.Line(slices.Concat([]string{"sshpace", command}, options, more)...)
 	}
 	var of []string
+	report := "sshpace report"
 	if named != "" && path != newest {
+		named = results.Name(named)
 		of = append(of, named)
+		report += " " + shell.Word(named)
 	}
 	if policy != "modern" {
 		of = append(of, "--policy", policy)
 	}
-	return document.Commands{Advise: line("advise", of...), Undo: line("advise", "--undo"), Resume: line("bench", "--resume") + " " + results.Word(path), Streams: line("transfer", "--only", "streams")}
+	return document.Commands{Advise: line("advise", of...), Undo: line("advise", "--undo"), Resume: line("bench", "--resume") + " " + results.Word(path), Streams: line("transfer", "--only", "streams"), Report: report}
 }
