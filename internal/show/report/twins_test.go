@@ -39,7 +39,9 @@ func TestTwinsNameTheFirst(t *testing.T) {
 			SameAs *alg.Suite `json:"same_as"`
 		}
 	}
-	if err := json.Unmarshal([]byte(render(t, func(w io.Writer) error { return report.JSON(w, r, document.Options{Choice: advise.Of(r, advise.Options{})}) })), &out); err != nil {
+	if err := json.Unmarshal([]byte(render(t, func(w io.Writer) error {
+		return report.JSON(w, r, document.Options{Choice: advise.Of(r, advise.Options{})})
+	})), &out); err != nil {
 		t.Fatal(err)
 	}
 	named := 0
