@@ -19,6 +19,7 @@ import (
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
+	"sshpace/internal/show/format"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -59,7 +60,7 @@ func newLoginCommand(sys System) *cobra.Command {
 }
 
 func runLogin(ctx context.Context, sys System, f *loginFlags, flags *pflag.FlagSet, args []string) error {
-	if err := choose("engine", f.engine); err != nil {
+	if err := cmp.Or(format.Ends(f.out, store.Ending), choose("engine", f.engine)); err != nil {
 		return err
 	}
 	rounds, err := f.length.of(0)

@@ -18,6 +18,8 @@ import (
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/fleet"
 	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+	"sshpace/internal/show/format"
 )
 
 // endFlags say which programs are at the two ends of a connection, and how they get to
@@ -119,7 +121,7 @@ func choose(flag, value string) error {
 
 // check finds flags that make no sense.
 func (f *measureFlags) check() error {
-	if err := cmp.Or(choose("direction", f.direction), choose("data", f.data)); err != nil {
+	if err := cmp.Or(format.Ends(f.out, store.Ending), choose("direction", f.direction), choose("data", f.data)); err != nil {
 		return err
 	}
 	switch {
