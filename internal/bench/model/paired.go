@@ -53,14 +53,14 @@ func Paired(direction record.Direction, cells []alg.Suite, trials map[int]record
 		return a
 	}
 	a.sort()
-	for q, s := range map[quantity]*Series{wall: &a.Wall, client: &a.Client, server: &a.Server, total: &a.Total} {
+	for q, s := range map[quantity]*Series{wall: &a.Wall, client: &a.Client, server: &a.Server} {
 		share := 1.0
 		if q == wall { // what a connection costs shows in its speed as far as a CPU limits that
 			share = math.Min(1, stats.Median(p.busy))
 		}
 		*s = p.series(a.Cells, q, share)
 	}
-	a.Works = a.Client.known()
+	a.bothSides()
 	for _, f := range a.Wall.Figures {
 		a.Transfers += f.N
 	}

@@ -29,15 +29,6 @@ type Figure struct {
 	Others stats.Estimate // the measurement in relation to what other cells predict; unknown where one of them is missing
 }
 
-// Surprise is how many standard errors a cell's measurement lies from what the
-// other cells predict: a large one asks for another measurement.
-func (f Figure) Surprise() float64 {
-	if !f.Others.Known() || f.N == 0 {
-		return 0
-	}
-	return math.Abs(f.Others.Log) / f.Others.Err
-}
-
 // observation is one connection's value of one quantity.
 type observation struct {
 	cell    int

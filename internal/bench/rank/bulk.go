@@ -12,12 +12,10 @@ import (
 	"sshpace/internal/record"
 )
 
-const (
-	// maxNoise is the noise floor of throughput, in percent, from which on a
-	// ranking by cost is better, unless that resolves much less: above it, runs
-	// agree on costs better than on throughput even where both resolve alike.
-	maxNoise = 5.0
-)
+// maxNoise is the noise floor of throughput, in percent, from which on a
+// ranking by cost is better, unless that resolves much less: above it, runs
+// agree on costs better than on throughput even where both resolve alike.
+const maxNoise = 5.0
 
 // rankBulk fills and orders the cells.
 func (r *Ranking) rankBulk(d *data, by By) {
@@ -40,7 +38,7 @@ func (r *Ranking) rankBulk(d *data, by By) {
 		r.addCells(d, a)
 	}
 	half := len(d.drift) / 2 // a trend is twice what the halves differ by
-	r.Drift = 100 * math.Expm1(2*(stats.Mean(d.drift[half:])-stats.Mean(d.drift[:half])))
+	r.Harness.Drift = 100 * math.Expm1(2*(stats.Mean(d.drift[half:])-stats.Mean(d.drift[:half])))
 }
 
 // addResolution adds what the clock of an imported log leaves open.
@@ -88,56 +86,38 @@ func (r *Ranking) choose(by By) By {
 // Tie is the difference, in percent, below which the ranking tells no cells apart: what makes
 // no difference to anybody, or what this run cannot tell.
 func (r *Ranking) Tie() float64 {
-	if r.By == Cost {
-		return max(100*stats.Margin, r.Noise.Cost)
-	}
-	return max(100*stats.Margin, r.Noise.Throughput)
-}
-
-// series is what the ranking orders by.
-func (r *Ranking) series(a *model.Analysis) model.Series {
-	if r.By == Cost {
-		return a.Cost()
-	}
-	return a.Wall
+	return max(100*stats.Margin, pick(r.By, r.Noise.Cost, r.Noise.Throughput))
 }
 
 // addCells appends the cells of one direction in their order.
 func (r *Ranking) addCells(d *data, a *model.Analysis) {
-	series := r.series(a)
+	series := pick(r.By, a.Cost(), a.Wall)
 	order := make([]int, len(a.Cells))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		x, y := series.Figures[i], series.Figures[j]
-		if x.Known() != y.Known() {
-			return cmp.Compare(one(y.Known()), one(x.Known()))
+	place := func(i int) float64 { // what is unknown comes last
+		if f := series.Figures[i]; f.Known() {
+			return f.Log
 		}
-		return cmp.Compare(x.Log, y.Log)
-	})
+		return math.Inf(1)
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(place(i), place(j)) })
 	groups := groupsOf(series, order)
-	place := 0
+	rank := 0
 	for _, i := range order {
 		cell, ok := r.cell(d, a, i)
 		if !ok {
 			r.Missing = append(r.Missing, cell.Suite)
 			continue
 		}
-		if place < len(groups) && d.paired == nil { // pairs say how each compares with one, not with all others
-			cell.Group = stats.Letters(groups[place])
+		if rank < len(groups) && d.paired == nil { // pairs say how each compares with one, not with all others
+			cell.Group = stats.Letters(groups[rank])
 		}
-		place++
-		cell.Rank = place
+		rank++
+		cell.Rank = rank
 		r.Bulk = append(r.Bulk, cell)
 	}
-}
-
-func one(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 // groupsOf numbers the tie groups of the known figures, which come first.

@@ -64,9 +64,8 @@ type Ranking struct {
 	Model        Model
 	Harness      Harness
 	Controls     []Control
-	Truncated    bool    // the file ends in the middle of a record
-	Drift        float64 // how much more time copies took per byte at the end of the run, in percent
-	Ended        string  // why the run ended: budget, precision, complete, ...; "" unknown
+	Truncated    bool   // the file ends in the middle of a record
+	Ended        string // why the run ended: budget, precision, complete, ...; "" unknown
 	Warnings     []Warning
 	Measurements []record.Measurement // what is no SSH trial
 	Limits       []record.Limit       // what keeps a transfer from being faster
@@ -215,11 +214,10 @@ type Model struct {
 	Interaction  float64 `json:"interaction_pct,omitempty"`       // how far cells lie from the additive model beyond noise
 }
 
-// Harness says what the measuring cost.
+// Harness says what the measuring cost, and what the machine did meanwhile.
 type Harness struct {
-	CPUShare float64 // CPU of source and sink as percent of that of ssh and sshd
-
-	ownCPU, sshCPU float64 // ns
+	CPUShare float64 `json:"cpu_share_pct"`       // CPU of source and sink as percent of that of ssh and sshd
+	Drift    float64 `json:"drift_pct,omitempty"` // how much more time copies took per byte at the end of the run, in percent
 }
 
 // Warning is a doubt about a result, with what to do about it.
