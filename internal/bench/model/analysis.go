@@ -112,21 +112,5 @@ func (a *Analysis) costlier() Series {
 
 // Complete reports whether every cell is measured or predicted.
 func (a *Analysis) Complete() bool {
-	figures := a.Wall.Figures
-	if a.Works {
-		figures = a.Total.Figures
-	}
-	return !slices.ContainsFunc(figures, func(f Figure) bool { return !f.Known() })
-}
-
-// PredictionErrors are the relative errors of the predictions of cells against their own
-// measurements, of those that are wanted.
-func (a *Analysis) PredictionErrors(s Series, wanted func(alg.Suite) bool) []float64 {
-	var out []float64
-	for i, f := range s.Figures {
-		if wanted(a.Cells[i]) && f.N > 0 && f.Others.Known() {
-			out = append(out, math.Abs(math.Expm1(-f.Others.Log)))
-		}
-	}
-	return out
+	return !slices.ContainsFunc(a.Wall.Figures, func(f Figure) bool { return !f.Known() })
 }

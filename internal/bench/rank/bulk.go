@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/model"
 	"sshpace/internal/record"
@@ -28,7 +27,7 @@ func (r *Ranking) rankBulk(d *data, by By) {
 	if len(analyses) == 0 {
 		return
 	}
-	r.judge(d, analyses)
+	r.judge(analyses)
 	r.By, r.forced = r.choose(by), by == Throughput || by == Cost
 	for _, a := range analyses {
 		r.levelCost = math.Max(r.levelCost, a.Total.Level)
@@ -52,14 +51,14 @@ func (d *data) addResolution(a *model.Analysis) {
 
 // judge fills in what is known about the quality of the run: the worst of its
 // directions, because one number has to serve both.
-func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
+func (r *Ranking) judge(analyses []*model.Analysis) {
 	var client []float64
 	for _, a := range analyses {
 		costs := a.Client
 		if !a.Works {
 			costs = a.Wall
 		}
-		client = append(client, a.PredictionErrors(costs, d.heldOut)...)
+		client = append(client, costs.PredictionErrors()...)
 		r.Model.Interaction = max(r.Model.Interaction, 100*costs.Interaction)
 		if a.Works {
 			r.Noise.Cost = max(r.Noise.Cost, 100*a.Cost().Noise())
@@ -131,13 +130,6 @@ func groupsOf(series model.Series, order []int) []int {
 	return stats.Group(estimates)
 }
 
-// heldOut reports whether a cell was kept from the fit.
-func (d *data) heldOut(cell alg.Suite) bool {
-	return slices.ContainsFunc(d.sittings.Connections, func(t model.Transfer) bool {
-		return t.Trial.Role == record.RoleHoldout && t.Cell.Suite == cell
-	})
-}
-
 // cell puts together what is known about cell i; ok is false if that is
 // nothing.
 func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
@@ -149,7 +141,7 @@ func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
 	c.Within = figures(a, i)
 	c.Throughput = r.shown(c.Within.Throughput, Throughput)
 	c.Client, c.Server = r.shown(c.Within.Client, Cost), r.shown(c.Within.Server, Cost)
-	c.Shared, c.Holdout = a.Wall.Figures[i].Shared, d.heldOut(a.Cells[i])
+	c.Shared, c.Holdout = a.Wall.Figures[i].Shared, a.Wall.Figures[i].Held
 	if c.Throughput != nil {
 		if c.Timed = Predicted; a.Wall.Figures[i].Basis > 0 {
 			c.Timed = Measured

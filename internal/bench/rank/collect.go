@@ -194,17 +194,13 @@ func (d *data) takeCopies() {
 // summarise gives the seconds of every combination of an exhaustive run, in
 // the order of its names.
 func (d *data) summarise() []Copy {
-	type key struct {
-		suite     alg.Suite
-		direction record.Direction
-	}
-	samples := map[key][]record.Sample{}
+	samples := map[record.Cell][]record.Sample{}
 	for _, c := range d.copies {
-		k := key{c.trial.Asked(), c.trial.Direction}
+		k := record.Cell{Suite: c.trial.Asked(), Direction: c.trial.Direction}
 		samples[k] = append(samples[k], c.sample)
 	}
-	keys := slices.SortedFunc(maps.Keys(samples), func(a, b key) int {
-		return cmp.Or(cmp.Compare(a.direction, b.direction), cmp.Compare(a.suite.String(), b.suite.String()))
+	keys := slices.SortedFunc(maps.Keys(samples), func(a, b record.Cell) int {
+		return cmp.Or(cmp.Compare(a.Direction, b.Direction), cmp.Compare(a.Suite.String(), b.Suite.String()))
 	})
 	groups := make([][]float64, len(keys))
 	for i, k := range keys {
@@ -214,7 +210,7 @@ func (d *data) summarise() []Copy {
 	}
 	var out []Copy
 	for i, e := range alike(groups) {
-		out = append(out, Copy{keys[i].suite, keys[i].direction, e.WithError(clockError(samples[keys[i]]), 0).Interval()})
+		out = append(out, Copy{keys[i].Suite, keys[i].Direction, e.WithError(clockError(samples[keys[i]]), 0).Interval()})
 	}
 	return out
 }
