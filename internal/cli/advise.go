@@ -101,7 +101,7 @@ func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) error {
 func (f adviseFlags) params(sys System, dir *safedir.Workdir) apply.Params {
 	return apply.Params{
 		Policy: f.policy, Strict: f.strict, Pattern: f.pattern, Sides: cmp.Or(f.undo, f.write), SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig,
-		Flags: f.connection.Flags, Connect: time.Duration(f.connect), Hosts: f.hosts, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
+		Flags: f.connection.Flags, Connect: time.Duration(f.connect), Hosts: f.hosts, Before: f.prove && f.write == "", Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
 	}
 }
 
@@ -146,13 +146,13 @@ func (f adviseFlags) result(sys System, args []string) (string, error) {
 	if len(args) == 0 {
 		return results.NewestRanking()
 	}
-	return store.Find(args[0], f.connection.label, results.NewestRankingOf)
+	return results.Find(args[0], f.connection.label, store.Ranks)
 }
 
 // show prints the advice.
 func (f adviseFlags) show(sys System, a *apply.Advised, args []string, path string) error {
 	view := findings.Advice{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer()}
-	view.Commands = format.Commands(strings.Join(args, ""), path, "", f.policy, f.connection.Options()...)
+	view.Commands = format.Commands(store.Of(sys.Getenv), strings.Join(args, ""), path, "", f.policy, f.connection.Options()...)
 	view.Brief, view.Written = f.prove && f.write == "", f.write != ""
 	view.Server = f.strict || f.write == "server" || f.write == "both"
 	if f.json && f.prove { // which is all that is printed

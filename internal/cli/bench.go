@@ -40,7 +40,7 @@ func newBenchCommand(sys System) *cobra.Command {
 	cmd := page("bench", &cobra.Command{
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := campaign.Reopen(f.resume, "bench", &args)
+			file, err := campaign.Reopen(store.Of(sys.Getenv), f.resume, "bench", f.connection.label, &args)
 			if err != nil {
 				return err
 			}

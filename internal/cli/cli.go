@@ -217,6 +217,7 @@ func newRoot(sys System, line []string) *cobra.Command {
 // renamed are commands and flags by names that they have elsewhere, or once had.
 var renamed = map[string]string{
 	"handshake": "sshpace login", "ping": "sshpace latency", "machine": "sshpace limits", "explain": "sshpace config",
+	"history": "sshpace run --history", "exec": "sshpace run", "ssh": "sshpace run", "scp": "sshpace copy", "put": "sshpace copy", "push": "sshpace copy", "get": "sshpace fetch", "pull": "sshpace fetch",
 	"--mode": "sshpace transfer --only", "--pairs": "sshpace programs --only", "--factor": "--only", "--runs": "--rounds",
 }
 

@@ -43,9 +43,12 @@ func completeSets(cmd *cobra.Command, sys System, c *connectionFlags) {
 }
 
 // completeResults teaches shells the results, and the hosts that have some.
-func completeResults(cmd *cobra.Command, sys System) {
-	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return store.Of(sys.Getenv).Known(), cobra.ShellCompDirectiveDefault // files elsewhere, too
+func completeResults(cmd *cobra.Command, sys System) { cmd.ValidArgsFunction = results(sys) }
+
+// results are those, and files elsewhere.
+func results(sys System) completer {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return store.Of(sys.Getenv).Known(), cobra.ShellCompDirectiveDefault
 	}
 }
 

@@ -29,6 +29,7 @@ var exclusions = [][]string{
 	{"count", "budget"},
 	{"resume", "out"},
 	{"full", "only"},
+	{"per-host", "script"},
 	{"undo", "write", "prove", "json", "check", "strict", "policy", "include-insecure"},
 }
 

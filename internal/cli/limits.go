@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"sshpace/internal/bench/limits"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record/store"
+	"sshpace/internal/show/format"
 )
 
 // limitFlags are the flags of `sshpace limits`.
@@ -51,7 +53,7 @@ func runLimits(ctx context.Context, sys System, f limitFlags) error {
 		return campaign.List(sys.output(f.json), items)
 	}
 	rounds, err := f.length.of(1)
-	switch {
+	switch err = cmp.Or(err, format.Ends(f.out, store.Ending)); {
 	case err != nil:
 		return err
 	case f.json && f.out == store.StandardOutput:

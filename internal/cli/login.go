@@ -18,6 +18,8 @@ import (
 	"sshpace/internal/bench/login"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+	"sshpace/internal/show/format"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -58,7 +60,7 @@ func newLoginCommand(sys System) *cobra.Command {
 }
 
 func runLogin(ctx context.Context, sys System, f *loginFlags, flags *pflag.FlagSet, args []string) error {
-	if err := choose("engine", f.engine); err != nil {
+	if err := cmp.Or(format.Ends(f.out, store.Ending), choose("engine", f.engine)); err != nil {
 		return err
 	}
 	rounds, err := f.length.of(0)
@@ -73,7 +75,7 @@ func runLogin(ctx context.Context, sys System, f *loginFlags, flags *pflag.FlagS
 	if err := p.Check(); err != nil {
 		return err
 	}
-	file, err := campaign.Reopen(f.resume, "login", &args)
+	file, err := campaign.Reopen(store.Of(sys.Getenv), f.resume, "login", f.connection.label, &args)
 	if err != nil {
 		return err
 	}

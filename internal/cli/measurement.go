@@ -18,6 +18,8 @@ import (
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/fleet"
 	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+	"sshpace/internal/show/format"
 )
 
 // endFlags say which programs are at the two ends of a connection, and how they get to
@@ -45,7 +47,7 @@ type resultFlags struct {
 
 func (f *resultFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the results directory)")
-	flags.StringVar(&f.resume, "resume", "", "continue this result file")
+	flags.StringVar(&f.resume, "resume", "", "continue this result: its file, or the host whose newest one it is")
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: a random one)")
@@ -119,7 +121,7 @@ func choose(flag, value string) error {
 
 // check finds flags that make no sense.
 func (f *measureFlags) check() error {
-	if err := cmp.Or(choose("direction", f.direction), choose("data", f.data)); err != nil {
+	if err := cmp.Or(format.Ends(f.out, store.Ending), choose("direction", f.direction), choose("data", f.data)); err != nil {
 		return err
 	}
 	switch {
@@ -174,5 +176,6 @@ func completeMeasurement(cmd *cobra.Command, sys System, f *endFlags) {
 			return testbed.ClientOffer(cmd.Context(), f.ssh).List(kind), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
+	_ = cmd.RegisterFlagCompletionFunc("resume", results(sys))
 	completeHosts(cmd, sys, &f.connection)
 }

@@ -39,8 +39,8 @@ func (m *methodFlags) register(flags *pflag.FlagSet) {
 
 // adopted opens the file that command goes on with, if there is one, and takes over what
 // it says. The file may be anybody's: check sees it as it sees flags.
-func (m *methodFlags) adopted(command string, flags *pflag.FlagSet, args *[]string) (*store.File, error) {
-	file, err := campaign.Reopen(m.resume, command, args)
+func (m *methodFlags) adopted(sys System, command string, flags *pflag.FlagSet, args *[]string) (*store.File, error) {
+	file, err := campaign.Reopen(store.Of(sys.Getenv), m.resume, command, m.connection.label, args)
 	if err != nil || file == nil {
 		if !flags.Changed("seed") {
 			m.seed = rand.Uint64N(1 << 53)

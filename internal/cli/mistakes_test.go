@@ -43,7 +43,7 @@ var mistakes = []struct{ line, hint, then string }{
 	{"advise --prove --rounds 3 --budget 5s run.jsonl", "choose one of them", "advise run.jsonl"},
 	{"knownhosts lint", "did you mean sshpace known-hosts", "known-hosts --help"},
 	{"known-hosts lnt", "did you mean sshpace known-hosts lint", "known-hosts lint --known-hosts empty"},
-	{"hosts web[1-", "sets are such as web[1-9]!web3,@db; sshpace hosts -LL lists the groups", "hosts -LL web1"},
+	{"hosts web[1-", "sets are such as web[1-9]!web3,@db, and files --hosts-file FILE; sshpace hosts -LL lists the groups", "hosts -LL web1"},
 	{"verison", "did you mean sshpace version", "version"},
 	{"bench --list --ciper aes128-ctr", "did you mean --cipher", "bench --list --cipher aes128-ctr"},
 	{"bench --list --ciphers aes128-ctr", "did you mean --cipher", "bench --list --cipher aes128-ctr"},
@@ -78,6 +78,10 @@ var mistakes = []struct{ line, hint, then string }{
 	{"bench run.jsonl", "to continue it: sshpace bench --resume run.jsonl; to show it: sshpace report run.jsonl", "report run.jsonl"},
 	{"bench rnu.jsonl", "did you mean run.jsonl", "report run.jsonl"},
 	{"bench full.jsonl", "to make it: sshpace bench --out full.jsonl", "bench --list --out full.jsonl"},
+	{"bench --out report.html", "name it report.jsonl; reports of results are written by sshpace report --out report.html", "bench --list --out report.jsonl"},
+	{"login --out report.pdf", "name it report.jsonl", "login --list --out report.jsonl"},
+	{"limits --out report.csv", "name it report.jsonl", "limits --list --out report.jsonl"},
+	{"latency --out seen.md nas", "name it seen.json", "latency --help"},
 	{"login --out run.jsonl", "choose another name with --out FILE", "login --help"},
 	{"report --anonymize --format jsonl --out new.jsonl run.jsonl", "a result goes to standard output: sshpace report --anonymize --format jsonl", "report --anonymize --format jsonl run.jsonl"},
 	{"report --format html --out new.jsonl run.jsonl", "a result goes to standard output: sshpace report --anonymize --format jsonl", "report --anonymize --format jsonl run.jsonl"},
@@ -100,6 +104,21 @@ var mistakes = []struct{ line, hint, then string }{
 	{"completion bsh", "did you mean sshpace completion bash", "completion bash"},
 	{"completion bash please", "see sshpace completion bash --help", "completion bash --help"},
 	{"bench --list --budget", "write it as --budget DURATION", "bench --list --budget 90s"},
+	{"history", "write it as sshpace run --history", "run --history"},
+	{"exec web1 uptime", "write it as sshpace run", "run -w web1 --list uptime"},
+	{"run -w web[1-3] --serial 10 uptime", "write it as --batch N", "run -w web[1-3] --batch 10 --list uptime"},
+	{"run -w web1 --forks 10 uptime", "write it as --fanout N", "run -w web1 --fanout 10 --list uptime"},
+	{"run -w web1 --fail-fast uptime", "write it as --max-fail 0", "run -w web1 --max-fail 0 --list uptime"},
+	{"run -w web1 -K uptime", "write it as --sudo", "run -w web1 --sudo --list uptime"},
+	{"copy -w web1 -K known :/tmp", "see sshpace copy --help", "copy --help"},
+	{"run -w web1 --retry-failed", "write it as --rerun failed,unreachable", "run --history"},
+	{"run -w web1 --dry-run reboot", "write it as --list", "run -w web1 --list reboot"},
+	{"run -w web1 -u root uptime", "write it as --login USER", "run -w web1 --login root --list uptime"},
+	{"run -w web1 --outdir out uptime", "write it as --dir DIR", "run -w web1 --dir out --list uptime"},
+	{"run -w web1 --env A=b uptime", "write it as sshpace run -w SET -- env NAME=VALUE COMMAND", "run -w web1 --list -- env A=b uptime"},
+	{"run -w ^known uptime", "sets are such as web[1-9]!web3,@db, and files --hosts-file FILE", "run --hosts-file known --list uptime"},
+	{"run --inventory inventory.ini uptime", "name them before the command: -w SET, --hosts-file FILE, or --inventory FILE -w @GROUP", "run --inventory inventory.ini -w @all --list uptime"},
+	{"run -w web1 web2 web3 -- uptime", "hosts are one word: -w web1,web2 or -w 'web[1-2]'; if it is the command, write -- before it", "run -w web[1-2] --list -- uptime"},
 	{"bench -Z", "see sshpace bench --help", "bench --help"},
 }
 
@@ -184,7 +203,7 @@ func desk(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, text := range map[string][]byte{"run.jsonl": run, "again.jsonl": run, "known": []byte("web1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIM54/JbFlZ1bZBCpnnO1bQc2vsNOdlUN0W0J9XQ8U5mW\n"), "empty": nil, "state/sshpace/empty": nil} {
+	for name, text := range map[string][]byte{"run.jsonl": run, "again.jsonl": run, "known": []byte("web1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIM54/JbFlZ1bZBCpnnO1bQc2vsNOdlUN0W0J9XQ8U5mW\n"), "empty": nil, "state/sshpace/empty": nil, "inventory.ini": []byte("[web]\nweb1\n")} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
 			t.Fatal(err)
 		}

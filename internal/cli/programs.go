@@ -46,7 +46,7 @@ func newProgramsCommand(sys System) *cobra.Command {
 
 // runPrograms is the command.
 func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *methodFlags) error {
-	file, err := f.adopted("programs", flags, new([]string))
+	file, err := f.adopted(sys, "programs", flags, new([]string))
 	if err != nil {
 		return err
 	}

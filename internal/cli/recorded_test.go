@@ -173,6 +173,12 @@ func TestHostsAreComparedByOneKind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if _, stdout, _ := typed(t, "__complete bench --resume al"); !strings.Contains(stdout, "alpha\n") || !strings.Contains(stdout, "\n20260101T000000.000Z-alpha.jsonl\n") {
+		t.Errorf("results to go on with: %s", stdout)
+	}
+	if exit, _, stderr := typed(t, "login --resume alpha"); exit != cli.ExitUsage || !strings.Contains(stderr, "hint: measure it first: sshpace login alpha\n") {
+		t.Errorf("a host without logins: exit %d, %s", exit, stderr)
+	}
 	for _, line := range []string{"compare alpha beta", "compare beta alpha", "compare run.jsonl alpha"} {
 		if exit, stdout, stderr := typed(t, line); exit != cli.ExitOK || strings.Contains(stdout, "20260103") {
 			t.Errorf("%s: exit %d, %s%s", line, exit, stdout, stderr)

@@ -63,7 +63,7 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 			fmt.Fprintf(sys.Stderr, "report of %s\n", oneLine(newest))
 		}
 	}
-	paths, err := store.Named(args, connectionFlags{}.label, store.Of(sys.Getenv).NewestOf)
+	paths, err := store.Of(sys.Getenv).Named(args, connectionFlags{}.label, store.Shows)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 		if i > 0 {
 			fmt.Fprintln(sys.Stdout)
 		}
-		report, err := format.Of(store.Of(sys.Getenv), path, format.Commands(args[i], path, newest, f.policy), wanted)
+		report, err := format.Of(store.Of(sys.Getenv), path, format.Commands(store.Of(sys.Getenv), args[i], path, newest, f.policy), wanted)
 		if err != nil {
 			return err
 		}

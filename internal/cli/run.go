@@ -19,8 +19,10 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/copy"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostlist"
+	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/ssh/reach"
 	"sshpace/internal/ssh/route"
@@ -45,6 +47,7 @@ type runFlags struct {
 	maxrc          bool
 	stdin          bool
 	script         string
+	perHost        bool
 	noRecord       bool
 	noRemoteKill   bool
 	loginLog       string
@@ -90,6 +93,7 @@ func newRunCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.maxrc, "maxrc", false, "exit with the largest exit status of all hosts, 255 for those without one")
 	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
+	flags.BoolVar(&f.perHost, "per-host", false, "replace %h in COMMAND with the name of each host")
 	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "never open a second session to kill a command; a forced command would run in it")
 	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe")
 	_ = flags.MarkHidden("login-log") // of login
@@ -123,6 +127,9 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 	if word := flagBehind(flags, args, true); word != "" && f.rerun == "" && f.selection.None() {
 		return usageError("flags come before the command: sshpace run -w HOSTS -- COMMAND", "no hosts given: %s is a word of the command", word)
 	}
+	if err := f.expanded(flags, args); err != nil {
+		return err
+	}
 	t, err := f.task(ctx, sys, store, flags, args)
 	switch {
 	case errors.Is(err, errNothingToRepeat):
@@ -138,10 +145,42 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 		f.retryFor = 1 // none, where 0 would be the default
 	}
 	err = t.run(ctx, sys, f)
-	if word := flagBehind(flags, args, false); word != "" && t.failed && !f.view.Quiet {
-		fmt.Fprintf(sys.Stderr, "sshpace: hint: %s went to the command; flags of sshpace come before it, and -- ends them\n", oneLine(word))
+	if hint := f.hint(flags, args, t.failed); hint != "" && !f.view.Quiet {
+		fmt.Fprintf(sys.Stderr, "sshpace: hint: %s\n", oneLine(hint))
 	}
 	return err
+}
+
+// hint is what the user may have meant otherwise; failed: on every host.
+func (f *runFlags) hint(flags *pflag.FlagSet, args []string, failed bool) string {
+	if f.script != "" || f.dialogue != nil {
+		return ""
+	}
+	words := strings.Join(args, " ")
+	first, _, _ := strings.Cut(words, " ")
+	if info, err := os.Stat(first); failed && strings.Contains(first, "/") && err == nil && info.Mode().IsRegular() {
+		return first + " is a file here, too: --script " + first + " sends it to the hosts and runs it there"
+	}
+	if !f.perHost && strings.Contains(words, "%h") {
+		return "%h went to the hosts as it is; --per-host replaces it with the name of each host"
+	}
+	if word := flagBehind(flags, args, false); word != "" && failed {
+		return word + " went to the command; flags of sshpace come before it, and -- ends them"
+	}
+	return ""
+}
+
+// expanded refuses hosts that a shell made of -w web{1..3}: all but the first would be the command.
+func (f *runFlags) expanded(flags *pflag.FlagSet, args []string) error {
+	if len(args) == 0 || len(f.selection.Sets) == 0 || flags.ArgsLenAtDash() >= 0 {
+		return nil
+	}
+	host, word := f.selection.Sets[len(f.selection.Sets)-1], args[0]
+	both := hostset.Fold([]string{host, word})
+	if host == word || strings.ContainsAny(host, "[,") || !strings.Contains(both, "[") || strings.Contains(both, ",") {
+		return nil
+	}
+	return usageError(fmt.Sprintf("hosts are one word: -w %s,%s or -w '%s'; if it is the command, write -- before it", host, word, both), "%s, the first word of the command, looks like a host", word)
 }
 
 // flagBehind is a word behind the first one of a command that is a flag of ours, too, such
@@ -281,6 +320,9 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	if err != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
+	if f.perHost {
+		executor = perHost{executor}
+	}
 	f.view.Confirm = f.pace.question(drain)
 	sink, err := f.view.Sink(output.Streams{Out: sys.Stdout, Err: sys.Stderr, Screen: sys.screen(), Getenv: sys.Getenv}, t.hosts)
 	if err != nil {
@@ -306,6 +348,15 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 		return interrupted(drain, ignoreCancel(err))
 	}
 	return output.Ending{Summary: summary, Err: err, Recorded: !f.noRecord, Files: f.view.Files, MaxRC: f.maxrc}.Verdict()
+}
+
+// perHost puts the name of each host where %h stands in the command. Names have no character that
+// means anything to a shell.
+type perHost struct{ fleet.Executor }
+
+func (p perHost) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	cmd.Line = copy.ForHost(cmd.Line, h.Name)
+	return p.Executor.Execute(ctx, h, cmd, a)
 }
 
 // ignoreCancel drops the errors that an interrupt brings with it.

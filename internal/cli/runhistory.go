@@ -45,7 +45,7 @@ func (f *runFlags) again(stderr io.Writer, store *history.Store, flags *pflag.Fl
 var repeated = []string{
 	"config", "option", "login", "port", "identity", "jump", "ipv4", "ipv6",
 	"fanout", "connect-timeout", "timeout", "max-output", "retry-for", "engine", "no-remote-kill",
-	"sudo", "canary", "then-confirm", "batch", "pause", "max-fail", "confirm-above",
+	"sudo", "per-host", "canary", "then-confirm", "batch", "pause", "max-fail", "confirm-above",
 }
 
 // how is what the record needs for a repetition.

@@ -60,7 +60,7 @@ const (
 
 // runTransfer is the command.
 func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *transferFlags, args []string) error {
-	file, err := f.adopted("transfer", flags, &args)
+	file, err := f.adopted(sys, "transfer", flags, &args)
 	if err != nil {
 		return err
 	}

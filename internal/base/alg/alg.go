@@ -23,6 +23,12 @@ const (
 	HostKey Kind = "hostkey"
 )
 
+// Kinds are those four, and Measured those of them that a run measures and advice is about.
+var (
+	Kinds    = []Kind{Cipher, MAC, Kex, HostKey}
+	Measured = Kinds[:3]
+)
+
 // Status is the classical standing of an algorithm. The zero value means that
 // the name is unknown, which ranks as unsafe.
 type Status string
@@ -143,6 +149,22 @@ func (s Suite) Name(kind Kind) string {
 	return map[Kind]string{Cipher: s.Cipher, MAC: s.MAC, Kex: s.Kex, HostKey: s.HostKey}[kind]
 }
 
+// Keyword is what ssh_config(5) and sshd_config(5) call a list.
+func (k Kind) Keyword() string {
+	return map[Kind]string{Cipher: "Ciphers", MAC: "MACs", Kex: "KexAlgorithms", HostKey: "HostKeyAlgorithms"}[k]
+}
+
+// Settings ask OpenSSH for the suite, each as an -o of it: what is "" is not asked for.
+func (s Suite) Settings() []string {
+	var settings []string
+	for _, kind := range Kinds {
+		if name := s.Name(kind); name != "" {
+			settings = append(settings, kind.Keyword()+"="+name)
+		}
+	}
+	return settings
+}
+
 // Bulk returns the part of the suite that decides the bulk speed.
 func (s Suite) Bulk() Suite { return Suite{Cipher: s.Cipher, MAC: s.MAC} }
 
@@ -162,7 +184,7 @@ func (s Suite) String() string {
 // where present, its key exchange and host key; "" when one name is unknown.
 func (s Suite) Status() Status {
 	worst := Strong
-	for _, kind := range []Kind{Cipher, MAC, Kex, HostKey} {
+	for _, kind := range Kinds {
 		name := s.Name(kind)
 		if name == "" {
 			continue

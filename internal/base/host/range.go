@@ -1,16 +1,22 @@
 package host
 
 import (
+	"os"
 	"strconv"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/base/wildcard"
 )
 
 // numbered is a name that ends in two numbers.
-var numbered = wildcard.Regexp(`^(.*[^0-9-]-?)([0-9]+)-([0-9]+)$`)
+var numbered = wildcard.Regexp(`^(.*[^0-9.-][.-]?)([0-9]+)(?:-|\.\.)([0-9]+)$`)
 
-// Unknown says what to do about a name that has no address: web1-20 may have been meant as a set.
+// Unknown says what to do about a name that has no address: web1-20 may have been meant as a set, and
+// the name of a file as the hosts that it lists.
 func Unknown(name string) string {
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		return "to read hosts from the file of this name: --hosts-file " + shell.Word(name) + "; else check the spelling"
+	}
 	m := numbered().FindStringSubmatch(name)
 	if m == nil {
 		return "check the spelling"

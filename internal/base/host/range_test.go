@@ -5,8 +5,9 @@ import "testing"
 // A range without brackets is shown with them.
 func TestUnknown(t *testing.T) {
 	for name, want := range map[string]string{
-		"web1-20": "for a set of hosts write web[1-20], in quotes; else check the spelling", "db-01-16": "for a set of hosts write db-[01-16], in quotes; else check the spelling",
-		"web1": "check the spelling", "web20-1": "check the spelling", "rack-1-2-3": "check the spelling", "10-20": "check the spelling", "": "check the spelling",
+		"web1-20": "for a set of hosts write web[1-20], in quotes; else check the spelling", "web1..20": "for a set of hosts write web[1-20], in quotes; else check the spelling", "range_test.go": "to read hosts from the file of this name: --hosts-file range_test.go; else check the spelling",
+		"db-01-16": "for a set of hosts write db-[01-16], in quotes; else check the spelling",
+		"web1":     "check the spelling", "web20-1": "check the spelling", "rack-1-2-3": "check the spelling", "10.0.0-3": "check the spelling", "10-20": "check the spelling", "": "check the spelling",
 	} {
 		if got := Unknown(name); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)

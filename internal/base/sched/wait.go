@@ -22,6 +22,19 @@ func For(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// Poll looks so often until done says so, for so long at most.
+func Poll(ctx context.Context, limit, every time.Duration, done func() bool) error {
+	for end := time.Now().Add(limit); !done(); {
+		if time.Now().After(end) {
+			return context.DeadlineExceeded
+		}
+		if !For(ctx, every) {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
 // Await is what f returns, unless ctx ends before. Nothing ends an open(2) or a read(2): f is left
 // behind then.
 func Await[T any](ctx context.Context, f func() (T, error)) (T, error) {

@@ -12,9 +12,8 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/advise"
-	"sshpace/internal/record"
-
 	"sshpace/internal/bench/rank"
+	"sshpace/internal/record"
 )
 
 const (
@@ -95,7 +94,7 @@ func TestFastestOfWhatIsAllowed(t *testing.T) {
 	}
 	for i, list := range a.Lists {
 		if diff := cmp.Diff(want[i], list.Names()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", list.Keyword, diff)
+			t.Errorf("%s (-want +got):\n%s", list.Kind.Keyword(), diff)
 		}
 	}
 	if a.Present.Cipher != chacha || a.Advised.Cipher != gcm256 || a.Advised.MAC != "" || !a.Choice.Matters() || !a.Choice.Limited(a.Ranking) {

@@ -239,12 +239,6 @@ func (c *Choice) Uncertain() bool {
 // busyCPU is the share of a core from which on a side's CPU can be the limit.
 const busyCPU = 0.6
 
-// Keywords are the lines of ssh_config(5) and sshd_config(5) that a choice is written in.
-var Keywords = []struct {
-	Kind alg.Kind
-	Name string
-}{{alg.Cipher, "Ciphers"}, {alg.MAC, "MACs"}, {alg.Kex, "KexAlgorithms"}}
-
 // First are the names of a kind that a configuration is to put first: those of the
 // best options. There are none where nothing of that kind needs to be changed.
 func (c *Choice) First(kind alg.Kind) []string {

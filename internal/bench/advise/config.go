@@ -47,7 +47,7 @@ func (a *Advice) lines(b *strings.Builder, indent string, of Side) {
 			continue
 		}
 		if value == "" {
-			fmt.Fprintf(b, "%s# no %s line: %s\n", indent, list.Keyword, why)
+			fmt.Fprintf(b, "%s# no %s line: %s\n", indent, list.Kind.Keyword(), why)
 			continue
 		}
 		for _, c := range list.Choices {
@@ -55,7 +55,7 @@ func (a *Advice) lines(b *strings.Builder, indent string, of Side) {
 				fmt.Fprintf(b, "%s# %s: %s\n", indent, c.Name, c.Reason)
 			}
 		}
-		fmt.Fprintf(b, "%s# %s\n%s%s %s\n", indent, why, indent, list.Keyword, value)
+		fmt.Fprintf(b, "%s# %s\n%s%s %s\n", indent, why, indent, list.Kind.Keyword(), value)
 	}
 }
 

@@ -101,7 +101,7 @@ func TestLinesKeepEverything(t *testing.T) {
 			had, has := before.List(list.Kind), after.List(list.Kind)
 			want := append(slices.Clone(list.First), slices.DeleteFunc(slices.Clone(had), func(name string) bool { return slices.Contains(list.First, name) })...)
 			if names := list.First; !slices.Equal(has[:len(names)], names) || !sameSet(has, want) {
-				t.Errorf("with\n%s%s\nwere %s\nare  %s", config, list.Keyword, had, has)
+				t.Errorf("with\n%s%s\nwere %s\nare  %s", config, list.Kind.Keyword(), had, has)
 			}
 		}
 	}

@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/bench/advise"
@@ -22,6 +24,7 @@ import (
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"
+	"sshpace/internal/sys/file"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -37,6 +40,7 @@ type Params struct {
 	Flags      conf.Flags
 	Connect    time.Duration
 	Hosts      []string         // that must stay reachable by ssh
+	Before     bool             // the present is what was before our lines were written
 	Dir        *safedir.Workdir // for files that are checked
 	Out, Notes io.Writer
 }
@@ -77,6 +81,11 @@ func New(ctx context.Context, p Params) (*Advised, error) {
 	if a.ssh, err = a.client(ctx, a.Destination.Flags); err != nil {
 		return nil, err
 	}
+	if p.Before {
+		if err := a.forget(); err != nil {
+			return nil, explain(err)
+		}
+	}
 	if err := a.ssh.learn(ctx); err != nil {
 		return nil, &fault.Error{Err: err, Hint: "correct that option or line of ssh_config; ssh -G HOST shows the same", Code: fault.Misuse}
 	}
@@ -91,6 +100,37 @@ func New(ctx context.Context, p Params) (*Advised, error) {
 		err = fault.WithHint(err, "choose another --policy, or measure more algorithms")
 	}
 	return a, err
+}
+
+// forget makes the present of ssh what it was before our lines were written, if they were.
+func (a *Advised) forget() error {
+	config, _, err := a.ssh.file()
+	if err != nil {
+		return err
+	}
+	old, err := file.ReadFile(config, file.Config)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	text, n, err := file.Without(old, a.ssh.block(a.Pattern))
+	if err != nil || n == 0 {
+		return err
+	}
+	before := a.Dir.File("before_ssh_config")
+	if err := os.WriteFile(before, text, 0o600); err != nil {
+		return err
+	}
+	together, err := a.together([]string{before})
+	flags := a.Destination.Flags
+	flags.Config = together.Config
+	a.ssh.present = func(ctx context.Context) (alg.Offer, error) {
+		return a.ssh.program.Effective(ctx, openssh.Destination{Host: probe(a.Pattern), Flags: flags})
+	}
+	fmt.Fprintf(a.Notes, "note: \"now\" is what ssh used before sshpace advise wrote to %s\n", termsafe.OneLine(config))
+	return err
 }
 
 // serverHere finds sshd and what its configuration offers. Where the user names neither, nothing is
@@ -182,10 +222,10 @@ func (a *Advised) follows(ctx context.Context, s *side, file string) error {
 			head = names
 		}
 		if !slices.Equal(head, want) {
-			return fmt.Errorf("%s are %s, not %s", list.Keyword, strings.Join(head, ","), strings.Join(want, ","))
+			return fmt.Errorf("%s are %s, not %s", list.Kind.Keyword(), strings.Join(head, ","), strings.Join(want, ","))
 		}
 		if lost := was.Offer.Without(got, list.Kind); len(lost) > 0 && !a.Strict {
-			return fmt.Errorf("%s would lose %s", list.Keyword, strings.Join(lost, ","))
+			return fmt.Errorf("%s would lose %s", list.Kind.Keyword(), strings.Join(lost, ","))
 		}
 	}
 	return nil

@@ -22,6 +22,7 @@ import (
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
+	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
 	"sshpace/internal/ssh/openssh"
 )
@@ -165,7 +166,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 	why := plan.EndComplete
 	if errors.Is(err, context.Canceled) {
 		why = plan.EndInterrupted
-		defer fmt.Fprintf(p.Stderr, "continue with: %s%s\n", p.GoOn, shell.Word(file.Name()))
+		defer fmt.Fprintf(p.Stderr, "continue with: %s\n", p.goOn(file.Name()))
 	}
 	if errors.Is(err, login.ErrOtherKinds) {
 		return fault.Usage("start a new result", "%s cannot be continued: %s", file.Name(), err)
@@ -183,7 +184,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 	if !ends.Own() && err == nil {
 		defer fmt.Fprintf(p.Stderr, "to see what can be saved: sshpace doctor %s\n", shell.Line(bed.Destination.Typed()...))
 	}
-	return cmp.Or(kept.show(format.Logins(kept.memory, false, format.Output{})), loginFailed(err, bed))
+	return cmp.Or(kept.show(format.Logins(kept.memory, false, document.Standard, format.Output{})), loginFailed(err, bed))
 }
 
 // campaign says what is measured.
@@ -233,13 +234,8 @@ func (p *LoginParams) kexNames(bed *testbed.Testbed) ([]string, error) {
 	if err != nil || len(p.Kex) == 0 {
 		return offer.Kex, err
 	}
-	wanted := strings.Join(p.Kex, ",")
-	patterns := strings.Split(wanted, ",")
-	names := slices.DeleteFunc(slices.Clone(offer.Kex), func(name string) bool { return !alg.Match(patterns, name) })
-	if len(names) == 0 {
-		return nil, fault.Usage("there are "+strings.Join(offer.Kex, ", "), "unknown key exchange %q", wanted)
-	}
-	return names, nil
+	chosen, err := testbed.Selection{Patterns: map[alg.Kind][]string{alg.Kex: p.Kex}}.Apply(offer, bed.Client, bed.Offered)
+	return chosen.Kex, err
 }
 
 // loginFailed words a login that failed.

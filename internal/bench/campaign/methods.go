@@ -10,7 +10,6 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
-	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/plan"
 	"sshpace/internal/bench/testbed"
@@ -88,7 +87,7 @@ func Methods(drain context.Context, p MethodParams, measure func(transfer.Turns,
 	before := len(kept.memory.Methods) + len(kept.memory.Runs)
 	err = measure(p.Turns, kept.sink)
 	_ = p.Screen.Draw()
-	goOn := "continue with: " + p.GoOn + shell.Word(file.Name())
+	goOn := "continue with: " + p.goOn(file.Name())
 	why := plan.EndComplete
 	if drain.Err() != nil {
 		why, err = plan.EndInterrupted, nil
@@ -105,7 +104,7 @@ func Methods(drain context.Context, p MethodParams, measure func(transfer.Turns,
 	if len(results) == 0 && drain.Err() == nil {
 		return &fault.Error{What: "nothing was measured", Hint: "allow more"}
 	}
-	if err := kept.show(format.Methods(kept.memory, false, p.GoOn+p.Store.Typed(file.Name()), format.Output{})); err != nil {
+	if err := kept.show(format.Methods(kept.memory, false, document.Commands{Report: document.Standard.Report, Resume: p.goOn(file.Name())}, format.Output{})); err != nil {
 		return err
 	}
 	if drain.Err() == nil && !slices.ContainsFunc(results, func(r compare.MethodResult) bool { return r.Rate.N > 0 }) {

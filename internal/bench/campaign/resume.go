@@ -14,11 +14,15 @@ import (
 // resumable are the commands that go on with a file.
 var resumable = []string{"bench", "transfer", "programs", "login"}
 
-// Reopen opens the file that a command is to go on with, nil if there is none. A host
-// that it knows need not be named again.
-func Reopen(path, command string, args *[]string) (*store.File, error) {
-	if path == "" {
+// Reopen opens the result that a command is to go on with, nil if there is none: a file, or the
+// newest one of a host, as label names it. A host that it knows need not be named again.
+func Reopen(results store.Store, resumed, command string, label func(host string) (string, error), args *[]string) (*store.File, error) {
+	if resumed == "" {
 		return nil, nil
+	}
+	path, err := results.Find(resumed, label, store.By(command))
+	if err != nil {
+		return nil, fault.Usage("measure it first: sshpace "+command+" "+shell.Word(resumed), "%s", err)
 	}
 	file, err := store.Resume(path)
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
-	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/drive"
 	"sshpace/internal/bench/hostinfo"
 	"sshpace/internal/bench/lab"
@@ -37,10 +36,13 @@ type Output struct {
 	Screen         *terminal.Screen // on Stderr
 	Quiet          bool             // no progress
 	JSON           bool             // the report
-	GoOn           string           // command line that resumes a file, but for its name
+	GoOn           string           // command line that resumes a result, but for its name
 	Options        []string         // flags that lead ssh to the host
 	Store          store.Store
 }
+
+// goOn is the command line that resumes a file.
+func (o Output) goOn(file string) string { return o.GoOn + o.Store.Word(file) }
 
 // Params say what to measure beyond a testbed's own properties. The campaign has
 // seed, directions, data, policy, budget and the like.
@@ -90,8 +92,7 @@ func New(ctx context.Context, bed *testbed.Testbed, file *store.File, p Params) 
 	env := plan.Environment{Cores: bed.Environment.Cores, Capacity: capacity, Login: bed.Login, RoundTrip: bed.Environment.RoundTripNS}
 	made, looks, err := planned(*c, env)
 	if short, ok := errors.AsType[*plan.BudgetError](err); ok {
-		least := (short.Least + time.Second - 1).Truncate(time.Second)
-		return nil, fault.Usage(fmt.Sprintf("a login takes %s there: use --budget %s or more", short.Login.Round(time.Millisecond), least), "--budget %s", short)
+		return nil, fault.Usage(fmt.Sprintf("a login takes %s there: use --budget %s or more", short.Login.Round(time.Millisecond), wholeSeconds(short.Least)), "--budget %s", short)
 	}
 	if err != nil {
 		return nil, fault.Usage("allow more algorithms", "%s", err)
@@ -230,15 +231,15 @@ func (j *Run) report(f *record.File, name string, drain context.Context, runErr 
 	}
 	ranking, err := rank.Of(f, rank.Auto)
 	if errors.Is(err, rank.ErrNoSamples) && drain.Err() != nil {
-		fmt.Fprintf(j.Stderr, "nothing was measured yet; continue with: %s%s\n", j.GoOn, name)
+		fmt.Fprintf(j.Stderr, "nothing was measured yet; continue with: %s\n", j.goOn(name))
 		return nil
 	}
 	if err != nil {
-		return cmp.Or(runErr, fault.WithHint(fmt.Errorf("%s: %w", name, err), "allow more time, or look at the failures; continue with: "+j.GoOn+name))
+		return cmp.Or(runErr, fault.WithHint(fmt.Errorf("%s: %w", name, err), "allow more time, or look at the failures; continue with: "+j.goOn(name)))
 	}
 	newest, _ := j.Store.Newest()
-	commands := format.Commands(name, name, newest, "modern", j.Options...)
-	commands.Resume = j.GoOn + shell.Word(name)
+	commands := format.Commands(j.Store, name, name, newest, "modern", j.Options...)
+	commands.Resume = j.goOn(name)
 	x := &format.Ranking{Ranking: ranking, Records: f, Options: document.Options{File: name, Shown: j.Store.Shown(name), Commands: commands}}
 	if err := format.Print(j.Stdout, x, j.JSON); err != nil {
 		return err
@@ -252,7 +253,7 @@ func (j *Run) report(f *record.File, name string, drain context.Context, runErr 
 // shortfall explains why a run did not measure what it was to measure, if it
 // did not.
 func (j *Run) shortfall(runErr error, name string) error {
-	goOn := "continue with: " + j.GoOn + name
+	goOn := "continue with: " + j.goOn(name)
 	if _, gaveUp := errors.AsType[*drive.HostError](runErr); gaveUp {
 		err := j.bed.Explain(runErr)
 		return fault.WithHint(err, fault.HintOf(err)+"; then "+goOn)
@@ -272,7 +273,7 @@ func (j *Run) shortfall(runErr error, name string) error {
 // writeError explains why a run broke off and what can be done about it.
 func (j *Run) writeError(err error, name string) error {
 	if fault.NoSpace(err) || errors.Is(err, os.ErrClosed) {
-		return fault.WithHint(err, "make room, then continue with: "+j.GoOn+name)
+		return fault.WithHint(err, "make room, then continue with: "+j.goOn(name))
 	}
 	return j.bed.Explain(err)
 }

@@ -20,16 +20,47 @@ type MethodResult struct {
 	ServerCost stats.Interval // the same at the server
 	Failed     []string       // runs that did not do what they should have done
 
-	speed, cost stats.Estimate // of Rate, and of the CPU time of both sides, for ratios
+	speed, cost figures // of Rate, and of the CPU time of both sides, for ratios
+	started     int64   // when the run began, which names it; 0: unknown
 	ran         bool
 }
+
+// figures are a quantity, and what it was in each long run, in their order; 0 where one does not tell.
+type figures struct {
+	stats.Estimate
+	each []float64
+}
+
+// manyRounds are enough for their number to make up for the degrees of freedom that pairs have fewer.
+const manyRounds = 8
+
+// over is the ratio of r's figures to those of another method: of the same run round by round, which
+// leaves out whatever else the machine did meanwhile. together is whether it is the same run.
+func (r *MethodResult) over(other *MethodResult, of func(*MethodResult) figures) (ratio stats.Estimate, together bool) {
+	a, b := of(r), of(other)
+	together = r.started != 0 && r.started == other.started && r.ID != other.ID
+	if n := len(a.each); !together || n < manyRounds || n != len(b.each) {
+		return a.Over(b.Estimate), together
+	}
+	var rounds []float64
+	for i, v := range a.each {
+		if v > 0 && b.each[i] > 0 {
+			rounds = append(rounds, v/b.each[i])
+		}
+	}
+	return estimate(rounds), true
+}
+
+func speedOf(r *MethodResult) figures { return r.speed }
+func costOf(r *MethodResult) figures  { return r.cost }
 
 // Against judges how fast a method is beside another one of its run.
 func (r MethodResult) Against(other MethodResult) stats.Verdict {
 	if !r.speed.Known() || !other.speed.Known() {
 		return stats.NotEnough
 	}
-	return r.speed.Over(other.speed).Interval().Verdict()
+	ratio, _ := r.over(&other, speedOf)
+	return ratio.Interval().Verdict()
 }
 
 // Ran reports whether there were runs enough for a figure.
@@ -44,7 +75,7 @@ func MethodResults(f *record.File) []MethodResult {
 			continue
 		}
 		runs := map[record.RunKind][]record.Run{}
-		r := MethodResult{Method: method}
+		r := MethodResult{Method: method, started: max(0, f.Campaign.Started.UnixNano())}
 		for _, run := range f.Runs {
 			switch {
 			case run.Method != method.ID:
@@ -104,18 +135,22 @@ func (r *MethodResult) figure(runs map[record.RunKind][]record.Run) {
 		}
 		return rest
 	}
-	var rates []float64
+	var rates, each []float64
 	start := time.Duration(r.Start.Value * float64(time.Second))
 	for _, long := range runs[record.LongRun] {
 		if r.Start.N > 0 && r.SizeBytes > 0 && record.Tells(long.WallNS, start) {
 			rates = append(rates, float64(r.SizeBytes)/(long.WallNS-start).Seconds())
+			each = append(each, rates[len(rates)-1])
+		} else {
+			each = append(each, 0)
 		}
 	}
-	r.Rate, r.speed = stats.MedianInterval(rates), estimate(rates)
+	r.Rate, r.speed = stats.MedianInterval(rates), figures{estimate(rates), each}
 	r.ran = len(runs[record.ShortRun]) > 0 && len(runs[record.LongRun]) > 0
 	r.ClientCost = scaled(stats.MedianInterval(perByte(client)), 1e9)
 	r.ServerCost = scaled(stats.MedianInterval(perByte(server)), 1e9)
-	r.cost = estimate(perByte(both))
+	costs := perByte(both)
+	r.cost = figures{estimate(costs), costs}
 }
 
 func scaled(i stats.Interval, by float64) stats.Interval {

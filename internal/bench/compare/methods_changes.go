@@ -15,6 +15,7 @@ type MethodComparison struct {
 	Files   []string       // the first is what the others are related to
 	Changes []MethodChange // of the methods that all files have figures of
 	Only    []OnlyMethod   // what not all files have figures of
+	level   float64        // standard error that ratios between whole runs have, if there are any
 }
 
 // MethodChange is a method, and what became of it in each file but the first.
@@ -169,8 +170,8 @@ func (c *MethodComparison) add(m record.Method, results []*MethodResult) {
 		return
 	}
 	for _, r := range results[1:] {
-		change.Speed = append(change.Speed, ratio(r.speed, results[0].speed))
-		change.Cost = append(change.Cost, ratio(r.cost, results[0].cost))
+		change.Speed = append(change.Speed, c.ratio(r, results[0], speedOf))
+		change.Cost = append(change.Cost, c.ratio(r, results[0], costOf))
 	}
 	c.Changes = append(c.Changes, change)
 }
@@ -200,17 +201,22 @@ func Between(pair string, results []MethodResult) (chosen []MethodResult, names 
 	return chosen, names
 }
 
-// ratio is a relative to b, with the doubt about the level of both runs.
-func ratio(a, b stats.Estimate) Ratio {
-	if !a.Known() || !b.Known() {
+// ratio is a relative to b, with the doubt about the level of both runs if they are two.
+func (c *MethodComparison) ratio(a, b *MethodResult, of func(*MethodResult) figures) Ratio {
+	if !of(a).Known() || !of(b).Known() {
 		return Ratio{Judged: stats.Judged{Verdict: stats.NotEnough}}
 	}
-	return Ratio{Speed: a.Over(b).WithError(math.Sqrt2*level, 0)}
+	ratio, together := a.over(b, of)
+	if together {
+		return Ratio{Speed: ratio}
+	}
+	c.level = math.Sqrt2 * level
+	return Ratio{Speed: ratio.WithError(c.level, 0)}
 }
 
 // Floor is the least slowdown, as a part, that any number of runs could show.
 func (c *MethodComparison) Floor() float64 {
-	return math.Expm1(stats.Estimate{Err: math.Sqrt2 * level}.Arm())
+	return math.Expm1(stats.Estimate{Err: c.level}.Arm())
 }
 
 // Shows is the least slowdown that any method could show, as a part; 0 where none could

@@ -114,13 +114,45 @@ func TestCompareOfLittle(t *testing.T) {
 	}
 }
 
+// Two methods of one run are compared round by round: what else the machine did meanwhile slowed
+// both, and no doubt about the level of whole runs remains. Two runs have both doubts.
+func TestPairsOfOneRun(t *testing.T) {
+	f := &record.File{Campaign: record.Campaign{Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
+	for id := range 2 {
+		f.Methods = append(f.Methods, record.Method{ID: id + 1, Mode: record.ModePipe, Direction: record.Upload, Client: fmt.Sprint("openssh ", id+1), Server: fmt.Sprint("openssh ", id+1), SizeBytes: 1 << 28})
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 30 {
+		load := math.Exp(0.5 * random.NormFloat64())
+		for id, slower := range []float64{1, 1.1} {
+			long := time.Duration(float64(time.Second) * load * slower * math.Exp(0.05*random.NormFloat64()))
+			f.Runs = append(f.Runs, record.Run{Method: id + 1, Kind: record.ShortRun, WallNS: time.Millisecond}, record.Run{Method: id + 1, Kind: record.LongRun, WallNS: long})
+		}
+	}
+	compared := func(other *record.File) *MethodComparison {
+		before, _ := Between("openssh 1:openssh 1", MethodResults(f))
+		after, _ := Between("openssh 2:openssh 2", MethodResults(other))
+		return Methods([]string{"before", "after"}, [][]MethodResult{before, after})
+	}
+	c := compared(f)
+	if i := c.Changes[0].Speed[0].Speed.Interval(); i.Lo > 1/1.1 || i.Hi < 1/1.1 || i.Hi > 0.96 || c.Floor() > 0 {
+		t.Errorf("in one run: %v, and no number of runs shows less than %v", i, c.Floor())
+	}
+	later := *f
+	later.Campaign.Started = f.Campaign.Started.Add(time.Hour)
+	c = compared(&later)
+	if i := c.Changes[0].Speed[0].Speed.Interval(); i.Hi < 1 || c.Floor() == 0 {
+		t.Errorf("in two runs: %v, and no number of runs shows less than %v", i, c.Floor())
+	}
+}
+
 // TestVersionsAreCompared: pairs of programs are the same pair in another version, with
 // another key exchange. Other pairs are compared if they are named.
 func TestVersionsAreCompared(t *testing.T) {
 	of := func(client, server, cipher, kex string) MethodResult {
 		return MethodResult{
 			Method: record.Method{Mode: record.ModePipe, Direction: record.Upload, Client: client, Server: server, Suite: alg.NewSuite(cipher, "", kex)},
-			Rate:   stats.Interval{Value: 1, N: 6}, speed: stats.Estimate{Err: 0.01, N: 6},
+			Rate:   stats.Interval{Value: 1, N: 6}, speed: figures{Estimate: stats.Estimate{Err: 0.01, N: 6}},
 		}
 	}
 	const gcm, chacha = "aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com"

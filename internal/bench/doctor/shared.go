@@ -29,8 +29,7 @@ func (p *Patient) masters(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, masterLimit)
 	defer cancel()
 	began := time.Now()
-	cmd := exec.CommandContext(limited, p.SSH.Path, "-F", "none", "-S", m.Path, "-O", "check", "--", p.facts.Host)
-	err := proc.Run(cmd)
+	err := p.SSH.Check(limited, m.Path, p.facts.Host)
 	m.Waited, m.PID = time.Since(began), holder(m.Path)
 	switch {
 	case err == nil:

@@ -140,7 +140,7 @@ var stages = []stage{
 	{
 		check: "shell", about: "slow start-up files of the remote shell, ~/.ssh/rc, a forced command",
 		who: "the account's shell on the server", does: "run a command that does nothing (true)",
-		suspects: "its start-up files, ~/.ssh/rc, or a forced command", between: "from the start of the command to its end", theirs: true,
+		suspects: "its start-up files, ~/.ssh/rc, or a forced command", between: "while a command that does nothing runs", theirs: true,
 		took: commandTook, floor: serverFloor, hangs: during(login.Command),
 		tells: func(f *Facts) (string, string) {
 			return "on this machine; it shows the account's shell", typed(f, "getent passwd $USER")
@@ -476,7 +476,7 @@ func startUp(f *Facts, found *Finding) bool {
 	}
 	found.What = fmt.Sprintf("the remote shell's start-up file %s is slow, and runs for every command", guard.file)
 	found.Evidence += " in " + f.Server.Shell
-	found.Where = "on this machine; commands then skip the file, and what it sets; the old one stays as " + guard.file + ".sshpace"
+	found.Where = "on this machine; commands then skip the file and its settings; the old file stays as " + guard.file + ".sshpace"
 	found.Do = typed(f, "[ ! -e "+guard.file+".sshpace ] && cp "+guard.file+" "+guard.file+".sshpace && { echo '"+guard.line+"'; cat "+guard.file+".sshpace; } >"+guard.file)
 	return true
 }

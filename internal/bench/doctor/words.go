@@ -21,7 +21,7 @@ func Milliseconds(f stats.Interval) string {
 	if f.N < 2 {
 		return ms(f.Value)
 	}
-	return f.Noted(unit.Milliseconds, " ms", fmt.Sprintf("%d times", f.N))
+	return f.Noted(unit.Milliseconds, " ms", fmt.Sprintf("range of %d", f.N))
 }
 
 func ms(ns float64) string { return unit.Milliseconds(max(0, ns)) + " ms" }

@@ -39,32 +39,32 @@ type Options struct {
 
 // Cost is what a known_hosts file costs each connection.
 type Cost struct {
-	File        string
-	Lines       int // readable lines
-	HashedLines int // of them
-	Bytes       int64
-	Rounds      int
-	OpenSSH     []SSHCost
-	Index       IndexCost
+	File        string    `json:"file"`
+	Lines       int       `json:"lines"`        // readable lines
+	HashedLines int       `json:"hashed_lines"` // of them
+	Bytes       int64     `json:"file_bytes"`
+	Rounds      int       `json:"-"`
+	OpenSSH     []SSHCost `json:"openssh"`
+	IndexCost
 }
 
 // SSHCost is what one layout of the file costs OpenSSH.
 type SSHCost struct {
-	Layout         string // "split", "plain" or "hashed"
-	AsItIs         bool   // the layout that the file has
-	UpdateHostKeys bool   // ssh's default for ~/.ssh/known_hosts
+	Layout         string `json:"layout"`           // "split", "plain" or "hashed"
+	AsItIs         bool   `json:"as_it_is"`         // the layout that the file has
+	UpdateHostKeys bool   `json:"update_host_keys"` // ssh's default for ~/.ssh/known_hosts
 	// CPU is the user and system time of one ssh process that logs in and runs
 	// nothing, Extra how much of it is due to the file: the difference to the
 	// split layout in the same round. Nanoseconds, medians with 95 % intervals.
-	CPU   stats.Interval
-	Extra stats.Interval
+	CPU   stats.Interval `json:"cpu_ns"`
+	Extra stats.Interval `json:"extra_ns"`
 }
 
 // IndexCost is what the file costs a program that uses Index.
 type IndexCost struct {
-	Load   stats.Interval // nanoseconds, once: reading and indexing
-	Lookup stats.Interval // nanoseconds per name, each name for the first time
-	Names  int            // how many names were looked up
+	Load   stats.Interval `json:"index_load_ns"`   // once: reading and indexing
+	Lookup stats.Interval `json:"index_lookup_ns"` // per name, each name for the first time
+	Names  int            `json:"index_names"`     // how many names were looked up
 }
 
 // benchName is the name of the server in all variants of the file.
@@ -100,7 +100,7 @@ func Measure(ctx context.Context, file string, o Options) (Cost, error) {
 	}
 	c.OpenSSH, c.Rounds, err = measureSSH(ctx, o, server, layouts)
 	if err == nil && !o.Brief {
-		c.Index = measureIndex(file, t, c.Rounds)
+		c.IndexCost = measureIndex(file, t, c.Rounds)
 	}
 	return c, err
 }

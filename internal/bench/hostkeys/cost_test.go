@@ -47,8 +47,8 @@ func TestMeasure(t *testing.T) {
 	if diff := cmp.Diff([]string{"split", "plain", "hashed", "split", "plain", "hashed"}, rows); diff != "" {
 		t.Error(diff)
 	}
-	if cost.Index.Names != 1000 || cost.Index.Load.Value <= 0 || cost.Index.Lookup.Value <= 0 {
-		t.Errorf("index %+v", cost.Index)
+	if cost.Names != 1000 || cost.Load.Value <= 0 || cost.Lookup.Value <= 0 {
+		t.Errorf("index %+v", cost.IndexCost)
 	}
 }
 

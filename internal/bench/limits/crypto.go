@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"sshpace/internal/base/text"
 	"sshpace/internal/record"
 	"sshpace/internal/record/legacylog"
 )
@@ -96,15 +97,15 @@ func speed(ctx context.Context, openssl string, args []string, inBytes bool) ([]
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
 	err := cmd.Run()
-	if text := stderr.String(); strings.Contains(text, "Unknown algorithm") || strings.Contains(text, "is an unknown cipher or digest") {
+	if said := stderr.String(); strings.Contains(said, "Unknown algorithm") || strings.Contains(said, "is an unknown cipher or digest") {
 		return nil, errUnknown
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w (%s)", openssl, strings.Join(cmd.Args[1:], " "), err, complaint(stderr.String()))
+		return nil, fmt.Errorf("%s %s: %w (%s)", openssl, strings.Join(cmd.Args[1:], " "), err, text.LastLine(stderr.String()))
 	}
 	result, err := legacylog.Read(&stdout, legacylog.Options{Format: "openssl-speed"})
 	if _, ok := errors.AsType[*legacylog.UnusableError](err); ok {
-		return nil, errors.New("this openssl does not measure it: " + complaint(stderr.String()))
+		return nil, errors.New("this openssl does not measure it: " + text.LastLine(stderr.String()))
 	}
 	if err != nil {
 		return nil, err
@@ -118,12 +119,6 @@ func speed(ctx context.Context, openssl string, args []string, inBytes bool) ([]
 	return out, nil
 }
 
-// complaint is the last line of what openssl says.
-func complaint(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
-}
-
 // FindOpenSSL finds the openssl program and its version line; path is "" where
 // there is none.
 func FindOpenSSL(ctx context.Context, given string) (path, version string) {
@@ -134,10 +129,10 @@ func FindOpenSSL(ctx context.Context, given string) (path, version string) {
 	if err != nil {
 		return "", ""
 	}
-	text, err := exec.CommandContext(ctx, path, "version").Output()
+	said, err := exec.CommandContext(ctx, path, "version").Output()
 	if err != nil {
 		return "", ""
 	}
-	version, _, _ = strings.Cut(strings.TrimSpace(string(text)), " (Library")
+	version, _, _ = strings.Cut(strings.TrimSpace(string(said)), " (Library")
 	return path, version
 }

@@ -111,13 +111,8 @@ func (e *Ends) Argv(want alg.Suite, command string, settings ...string) ArgvFunc
 
 // native is the command line of our own client.
 func (e *Ends) native(want alg.Suite, command string, settings []string) ArgvFunc {
-	for _, wish := range [][2]string{{"KexAlgorithms", want.Kex}, {"HostKeyAlgorithms", want.HostKey}, {"Ciphers", want.Cipher}} {
-		if wish[1] != "" {
-			settings = append(settings, wish[0]+"="+wish[1])
-		}
-	}
 	leading := slices.Concat([]string{"run", "--engine", "native", "--no-record", "--quiet", "--connect-timeout", e.Connect.String()},
-		e.Destination.With(append(settings, "ControlPath=none")...).Options())
+		e.Destination.With(slices.Concat(settings, want.Settings(), []string{"ControlPath=none"})...).Options())
 	return func(log string) []string {
 		return slices.Concat([]string{e.Native}, leading, []string{"--login-log", log, "-w", e.Destination.Host, "--", command})
 	}
@@ -273,18 +268,15 @@ func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 		return nil, err
 	}
 	m := &Master{child, path, dir}
-	for limit := time.Now().Add(e.Connect); time.Now().Before(limit) && ctx.Err() == nil; {
-		if exec.CommandContext(ctx, e.SSH.Path, "-F", "none", "-S", path, "-O", "check", "--", d.Host).Run() == nil {
-			if e.server != nil {
-				e.server.Fresh(false)
-				e.traffic.Reset()
-			}
-			return m, nil
-		}
-		sched.For(ctx, 20*time.Millisecond)
+	if sched.Poll(ctx, e.Connect, 20*time.Millisecond, func() bool { return e.SSH.Check(ctx, path, d.Host) == nil }) != nil {
+		m.Close()
+		return nil, errors.New("a ControlMaster cannot be started")
 	}
-	m.Close()
-	return nil, errors.New("a ControlMaster cannot be started")
+	if e.server != nil {
+		e.server.Fresh(false)
+		e.traffic.Reset()
+	}
+	return m, nil
 }
 
 // Close ends the master.

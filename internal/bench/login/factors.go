@@ -24,19 +24,9 @@ import (
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/sys/proc"
-	"sshpace/internal/sys/safedir"
 )
 
-// factors are what the cases of factors need: keys, servers, an agent. The server must be our own sshd.
-type factors struct {
-	ends     *Ends // between which all logins are compared
-	dir      *safedir.Workdir
-	host     []*keyPair
-	user     []*keyPair
-	everyKey *Ends // a server that takes all keys
-}
-
-// prepare makes keys and a server for them.
+// prepare makes what the cases of factors need: keys, and a server for them, which must be our own sshd.
 func (s *Study) prepare(ends *Ends) (err error) {
 	s.ends, s.dir = ends, s.Bed.Rig.Dir
 	if s.host, err = makeKeys(s.dir, "host-"); err != nil {
@@ -69,11 +59,11 @@ func (s *Study) prepare(ends *Ends) (err error) {
 	return err
 }
 
-func (s *factors) write(name, text string) error { return s.dir.WriteFile(name, []byte(text), 0o600) }
+func (s *Study) write(name, text string) error { return s.dir.WriteFile(name, []byte(text), 0o600) }
 
 // certified is the key that has a certificate: one of its own, for ssh offers a
 // certificate wherever it finds one.
-func (s *factors) certified() *keyPair { return s.user[len(s.user)-1] }
+func (s *Study) certified() *keyPair { return s.user[len(s.user)-1] }
 
 // server starts a variant of the private server, with lines before all others
 // of its configuration: sshd takes the first of each (sshd_config(5)).
@@ -119,7 +109,7 @@ func (s *Study) all(ctx context.Context) (cases []Case, err error) {
 }
 
 // full is the product of key exchanges, host keys and user keys.
-func (s *factors) full(kex []string) (cases []Case) {
+func (s *Study) full(kex []string) (cases []Case) {
 	for _, name := range kex {
 		for _, h := range s.host {
 			for _, u := range s.user {
@@ -131,7 +121,7 @@ func (s *factors) full(kex []string) (cases []Case) {
 }
 
 // login is a case with one host key and one user key.
-func (s *factors) login(factor, level string, want alg.Suite, user *keyPair) Case {
+func (s *Study) login(factor, level string, want alg.Suite, user *keyPair) Case {
 	e := *s.everyKey
 	e.Destination.Identities = []string{user.file}
 	settings := []string{"UserKnownHostsFile=" + s.dir.File("known_hosts.all"), oldAccepted + user.name}
@@ -141,14 +131,14 @@ func (s *factors) login(factor, level string, want alg.Suite, user *keyPair) Cas
 // oldAccepted is PubkeyAcceptedAlgorithms by the name that ssh before 8.5 knows, too.
 const oldAccepted = "PubkeyAcceptedKeyTypes="
 
-func (s *factors) hostKeys() (cases []Case) {
+func (s *Study) hostKeys() (cases []Case) {
 	for _, k := range s.host {
 		cases = append(cases, s.login(HostKeyFactor, k.name, alg.Suite{HostKey: k.name}, s.user[0]))
 	}
 	return cases
 }
 
-func (s *factors) userKeys() (cases []Case) {
+func (s *Study) userKeys() (cases []Case) {
 	for _, k := range s.user[:len(s.user)-1] {
 		cases = append(cases, s.login(UserKeyFactor, k.name, alg.Suite{HostKey: s.host[0].name}, k))
 	}
@@ -202,10 +192,8 @@ func (s *Study) agent(ctx context.Context, others int) (socket string, err error
 	}
 	s.close = append(s.close, func() error { child.Kill(); return nil })
 	var conn net.Conn
-	for limit := time.Now().Add(agentStart); conn == nil; {
-		if conn, err = net.Dial("unix", socket); err != nil && (time.Now().After(limit) || !sched.For(ctx, 5*time.Millisecond)) {
-			return "", err
-		}
+	if sched.Poll(ctx, agentStart, 5*time.Millisecond, func() bool { conn, err = net.Dial("unix", socket); return err == nil }) != nil {
+		return "", err
 	}
 	defer conn.Close()
 	client := agent.NewClient(conn)

@@ -1,13 +1,11 @@
 package login
 
-import (
-	"sshpace/internal/record"
-)
+import "sshpace/internal/record"
 
 // recorded is what a record file has of logins.
 type recorded struct {
 	names    []named
-	alike    []kindOf
+	alike    []kindOf               // whose logins count for each kind
 	failures []string               // of each kind; "" is none
 	logins   []*record.WatchedLogin // in the order of time
 	kinds    []kindOf               // each of these
@@ -19,7 +17,17 @@ func recordedIn(f *record.File) (r recorded) {
 		at[k.ID] = i
 		r.names = append(r.names, named{k.Factor, k.Level})
 	}
-	r.alike, r.failures = alikeIn(f.LoginKinds), make([]string, len(r.names))
+	// Levels of several factors can be one and the same login: the usual key exchange,
+	// OpenSSH's defaults, a cold login by ssh. It is carried out for all of them at once, so
+	// that they have the same figures, and everybody more logins. The file may be anybody's:
+	// a kind that is not there has no logins.
+	for i, k := range f.LoginKinds {
+		if like, known := at[k.Like]; known && k.Like > 0 {
+			i = like
+		}
+		r.alike = append(r.alike, i)
+	}
+	r.failures = make([]string, len(r.names))
 	for n := range f.LoginRuns {
 		l := &f.LoginRuns[n]
 		i, known := at[l.Kind]

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"sshpace/internal/bench/testbed"
+	"sshpace/internal/sys/safedir"
 )
 
 // Study is what is to be compared with the plain login.
@@ -19,8 +20,11 @@ type Study struct {
 	Factors []string // short names; nil: all that there are
 	Full    bool     // the product of key exchanges, host keys and user keys instead
 
-	factors
-	close []func() error
+	ends       *Ends // between which all logins are compared
+	dir        *safedir.Workdir
+	host, user []*keyPair
+	everyKey   *Ends // a server that takes all keys
+	close      []func() error
 }
 
 // shortNames are the factors' names on a command line, in the order of a report.

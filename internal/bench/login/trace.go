@@ -160,6 +160,9 @@ var late = map[Phase]string{
 // ArgvFunc makes the command line of a login that writes its log to a file.
 type ArgvFunc func(log string) []string
 
+// maxSaid is how much is kept of what a program says last.
+const maxSaid = 4 << 10
+
 // Watch carries out a login. dir is for the named pipe that ssh writes its log
 // to: a file would give no stamps, standard error has the jump hosts' lines, too,
 // and ssh closes all other descriptors. env adds to the environment.
@@ -171,8 +174,8 @@ func Watch(ctx context.Context, dir string, argv ArgvFunc, env []string) (*Login
 	defer pipe.close()
 	line := argv(pipe.path)
 	cmd := exec.Command(line[0], line[1:]...)
-	var printed, said lastLine
-	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), &printed, &said
+	printed, said := &proc.Tail{Max: maxSaid}, &proc.Tail{Max: maxSaid}
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), printed, said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second // what ssh has left behind may hold its standard error
 	began := time.Now()
@@ -190,7 +193,7 @@ func Watch(ctx context.Context, dir string, argv ArgvFunc, env []string) (*Login
 	_ = pipe.read.SetReadDeadline(time.Now().Add(time.Second)) // a process behind ssh may hold it
 	reading.Wait()
 	l.ClientCPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	l.Exit, l.printed, l.said = cmd.ProcessState.ExitCode(), string(printed), string(said)
+	l.Exit, l.printed, l.said = cmd.ProcessState.ExitCode(), lastLine(printed), lastLine(said)
 	return l, l.judge(ctx, err)
 }
 
@@ -301,16 +304,13 @@ func (l *Login) reason() string {
 	return cmp.Or(openssh.LastWords(said), l.said)
 }
 
-// lastLine keeps the last line of what is written to it that is no hint of ours.
-type lastLine []byte
-
-func (l *lastLine) Write(p []byte) (int, error) {
-	const most = 4 << 10
-	*l = append(*l, p...)
-	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(*l)), "\n"), func(line string) bool { return strings.Contains(line, "hint: ") })
-	if len(lines) > 0 {
-		text := lines[len(lines)-1]
-		*l = []byte(text[max(0, len(text)-most):])
+// lastLine is the last one of what a program says that is no hint of ours.
+func lastLine(said *proc.Tail) string {
+	last := ""
+	for line := range strings.Lines(strings.TrimSpace(said.String())) {
+		if !strings.Contains(line, "hint: ") {
+			last = strings.TrimSuffix(line, "\n")
+		}
 	}
-	return len(p), nil
+	return last
 }

@@ -19,7 +19,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/wire"
-	"sshpace/internal/sys/tcp"
+	"sshpace/internal/sys/proc"
 )
 
 // Client is an SSH client program.
@@ -95,7 +95,7 @@ func (b *Setup) clients(ctx context.Context, given []string) (found []Client, mi
 		add(c, err)
 	}
 	for _, row := range opensshClients {
-		path := locate(row.program)
+		path := proc.Find(row.program)
 		if path == "" {
 			missing[row.maker] = absent(row.program, row.pkg)
 			continue
@@ -112,11 +112,11 @@ func (b *Setup) clients(ctx context.Context, given []string) (found []Client, mi
 }
 
 func (b *Setup) client(ctx context.Context, row clientRow) (Client, error) {
-	c := Client{Maker: row.maker, Path: locate(row.program), Copies: row.copies, Chooses: row.chooses}
+	c := Client{Maker: row.maker, Path: proc.Find(row.program), Copies: row.copies, Chooses: row.chooses}
 	if c.Path == "" {
 		return c, absent(row.program, row.pkg)
 	}
-	answer, _ := ask(ctx, append([]string{c.Path}, row.version...)...)
+	answer, _ := proc.Ask(ctx, append([]string{c.Path}, row.version...)...)
 	version := versionIn(answer, row.mark)
 	if version == "" {
 		return c, errors.New(row.program + " does not say that it is of " + row.maker)
@@ -129,42 +129,20 @@ func (b *Setup) client(ctx context.Context, row clientRow) (Client, error) {
 	return c, nil
 }
 
-// afterwards is how long what a client has said may be under way when the client
-// is gone.
-const afterwards = time.Second
+// greetingLimit is how long a program may take to say who it is.
+const greetingLimit = 10 * time.Second
 
 // greet has a client connect to a port that answers with nothing but a first
 // packet, and reads what it offers there when it is told to use want.
 func (b *Setup) greet(ctx context.Context, c Client, want alg.Suite) (alg.Offer, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
-	defer cancel()
-	listener, err := tcp.ListenOwn()
-	if err != nil {
-		return alg.Offer{}, err
-	}
-	defer listener.Close()
-	host, port, _ := net.SplitHostPort(listener.Addr().String())
-	p, err := c.order(ctx, Order{Host: host, Port: port, Want: want, From: os.DevNull, Remote: "true", To: os.DevNull})
-	if err != nil {
-		return alg.Offer{}, err
-	}
-	type greeting struct {
-		wire.Greeting
-		err error
-	}
-	heard := make(chan greeting, 1)
-	go func() {
-		g, err := wire.AwaitGreeting(ctx, listener)
-		heard <- greeting{g, err}
-	}()
-	said := b.dismiss(ctx, p)
-	// The client is gone as soon as it has been heard: that may not be known yet.
-	late := time.AfterFunc(afterwards, cancel)
-	defer late.Stop()
-	if g := <-heard; g.err == nil {
-		return g.Offer, nil
-	}
-	return alg.Offer{}, errors.New(said)
+	greeting, err := wire.AwaitGreeting(ctx, greetingLimit, func(ctx context.Context, host, port string) error {
+		p, err := c.order(ctx, Order{Host: host, Port: port, Want: want, From: os.DevNull, Remote: "true", To: os.DevNull})
+		if err != nil {
+			return err
+		}
+		return errors.New(b.dismiss(ctx, p))
+	})
+	return greeting.Offer, err
 }
 
 // dismiss runs a client that is to fail, and returns what it says.

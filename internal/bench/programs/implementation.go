@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -23,7 +22,6 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/bench/transfer"
-	"sshpace/internal/sys/file"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/safedir"
 )
@@ -47,51 +45,6 @@ func absent(program, pkg string) error {
 	return fmt.Errorf("%s is not installed (package %s)", program, pkg)
 }
 
-// sbin are folders of servers that ordinary users seldom have on their PATH.
-var sbin = []string{"/usr/sbin", "/usr/local/sbin", "/usr/local/bin"}
-
-// locate finds a program; "" if it is not installed.
-func locate(program string) string {
-	if path, err := exec.LookPath(program); err == nil {
-		return path
-	}
-	for _, dir := range sbin {
-		path := filepath.Join(dir, program)
-		if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
-			return path
-		}
-	}
-	return ""
-}
-
-// answerLimit is how long a program may take to answer a question about itself,
-// and how much of the answer is read.
-const (
-	answerLimit = 10 * time.Second
-	answerSize  = 64 << 10
-)
-
-// ask runs a program for what it says of itself, on both of its streams.
-func ask(ctx context.Context, argv ...string) (text string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
-	defer cancel()
-	read, write, err := os.Pipe()
-	if err != nil {
-		return "", err
-	}
-	defer read.Close()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stdout, cmd.Stderr = write, write
-	proc.Lead(cmd)
-	err = cmd.Start()
-	write.Close()
-	if err != nil {
-		return "", err
-	}
-	answer, _ := file.ReadAll(read, argv[0], answerSize)
-	return strings.TrimSpace(string(answer)), cmd.Wait()
-}
-
 // versionIn is the first line of an answer that names something, and in it what
 // follows the mark.
 func versionIn(answer, mark string) string {
@@ -109,11 +62,11 @@ func (b *Setup) convert(ctx context.Context, to string, argv ...string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return nil
 	}
-	if locate(argv[0]) == "" {
+	if proc.Find(argv[0]) == "" {
 		return errors.New(argv[0] + " is not installed: it has to convert the key of this run")
 	}
-	argv[0] = locate(argv[0])
-	if said, err := ask(ctx, argv...); err != nil {
+	argv[0] = proc.Find(argv[0])
+	if said, err := proc.Ask(ctx, argv...); err != nil {
 		return fmt.Errorf("%s: %s", filepath.Base(argv[0]), strings.ReplaceAll(said, "\n", " "))
 	}
 	return os.Chmod(to, 0o600)

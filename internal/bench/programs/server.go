@@ -17,6 +17,7 @@ import (
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/wire"
+	"sshpace/internal/sys/proc"
 )
 
 // Server is an SSH server program, running on loopback for this run.
@@ -69,7 +70,7 @@ func (b *Setup) servers(ctx context.Context, given []string) (found []Server, mi
 func (b *Setup) server(ctx context.Context, row serverRow) (s Server, err error) {
 	s = Server{Maker: row.maker, Path: b.Helper("")[0]}
 	if row.program != "" {
-		if s.Path = locate(row.program); s.Path == "" {
+		if s.Path = proc.Find(row.program); s.Path == "" {
 			return s, absent(row.program, row.pkg)
 		}
 	}
@@ -80,7 +81,7 @@ func (b *Setup) server(ctx context.Context, row serverRow) (s Server, err error)
 	if s.Server, err = loopback.Start(argv, b.Spawner, b.Dir); err != nil {
 		return s, err
 	}
-	greeting, err := s.Greeting(ctx, answerLimit)
+	greeting, err := s.Greeting(ctx, greetingLimit)
 	if err != nil {
 		s.Close()
 		return s, err
@@ -148,7 +149,7 @@ func dropbearServer(ctx context.Context, b *Setup, path string) (name string, sf
 	if err := b.convert(ctx, key, "dropbearconvert", "openssh", "dropbear", b.Keys.HostKey, key); err != nil {
 		return "", false, nil, err
 	}
-	answer, _ := ask(ctx, path, "-V")
+	answer, _ := proc.Ask(ctx, path, "-V")
 	argv, err = b.atHome(ctx, path, "-i", "-s", "-r", key)
 	return "dropbear " + versionIn(answer, "Dropbear v"), sftpServer() != "", argv, err
 }
@@ -219,7 +220,7 @@ func (b *Setup) atHome(ctx context.Context, argv ...string) ([]string, error) {
 		view = append(view, "--map-current-user", "--keep-caps")
 	}
 	view = append(view, "--", "sh", "-c", `mount --bind "$0" "$1" && shift && exec "$@"`, filepath.Dir(home), b.Home)
-	if said, err := ask(ctx, append(view[:len(view):len(view)], "true")...); err != nil {
+	if said, err := proc.Ask(ctx, append(view[:len(view):len(view)], "true")...); err != nil {
 		return nil, errors.New("it looks for keys in the home directory only, and a view with another one is not permitted here: " + strings.TrimSpace(said+" "+err.Error()))
 	}
 	return append(view, argv...), nil

@@ -43,7 +43,7 @@ func Advice(ctx, drain context.Context, r Request) (err error) {
 		if r.JSON {
 			return (&proof{suites: [2]alg.Suite{ad.Present, ad.Advised}}).json(r.Out)
 		}
-		_, err := fmt.Fprintf(r.Out, "# nothing to prove: %s is negotiated now and is advised\n", ad.Present.Bulk())
+		_, err := fmt.Fprintf(r.Out, "# nothing to prove: ssh uses %s without the advice, too\n", ad.Present.Bulk())
 		return err
 	}
 	p, err := r.params()

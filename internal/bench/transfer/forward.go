@@ -95,7 +95,7 @@ func (b *Bed) nearEnd(ctx context.Context, port string, near *tcp.OwnListener, f
 	if port != "" {
 		return b.dialed(ctx, port)
 	}
-	if err := await(ctx, b.Connect, func() bool { port = allocated(said()); return port != "" }); err != nil {
+	if err := sched.Poll(ctx, b.Connect, awaitPoll, func() bool { port = allocated(said()); return port != "" }); err != nil {
 		return nil, err
 	}
 	if err := far.connect(ctx, port); err != nil {
@@ -171,7 +171,7 @@ func unlessRefused(ctx context.Context, said func() string) (_ context.Context, 
 
 // dialed is a connection to a port of this machine, as soon as it is there.
 func (b *Bed) dialed(ctx context.Context, port string) (conn *net.TCPConn, err error) {
-	err = await(ctx, b.Connect, func() bool {
+	err = sched.Poll(ctx, b.Connect, awaitPoll, func() bool {
 		var d net.Dialer
 		c, err := d.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port))
 		if err == nil {

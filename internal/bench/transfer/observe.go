@@ -85,7 +85,7 @@ func (b *Bed) watch(ctx context.Context, o Options, ends Ends, connections int, 
 		flows = append(flows, s)
 	}
 	for _, s := range flows { // all move bytes when the clock starts
-		if err := await(ctx, b.Connect, func() bool { return s.ready() || s.over() }); err != nil {
+		if err := sched.Poll(ctx, b.Connect, awaitPoll, func() bool { return s.ready() || s.over() }); err != nil {
 			return err
 		}
 	}

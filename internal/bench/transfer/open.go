@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,16 +96,11 @@ const jumpHost = "sshpace-jump"
 func (b *Bed) privateJump(o Options) (openssh.Destination, error) {
 	to := b.destination(o)
 	lines := []string{fmt.Sprintf("Port %d", to.Port), "User " + to.User}
-	for _, setting := range to.Settings {
+	for _, setting := range slices.Concat(to.Settings, o.Suite.Settings()) {
 		lines = append(lines, strings.Replace(setting, "=", " ", 1))
 	}
 	for _, file := range to.Identities {
 		lines = append(lines, "IdentityFile "+file)
-	}
-	for _, pair := range [][2]string{{"Ciphers", o.Suite.Cipher}, {"MACs", o.Suite.MAC}, {"KexAlgorithms", o.Suite.Kex}} {
-		if pair[1] != "" {
-			lines = append(lines, pair[0]+" "+pair[1])
-		}
 	}
 	lines = append(lines, "HostName "+b.To.Host, "BatchMode yes", "StrictHostKeyChecking yes", "ControlMaster no", "ControlPath none")
 	if o.Compression {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/ssh/openssh"
 )
 
@@ -31,7 +32,7 @@ func (b *Bed) multiplex(ctx context.Context, o Options, size int64) (Reading, er
 	client.Way = "exit 1"
 	var inner Reading
 	outer, err := b.Around(ctx, Process{Argv: argv, Env: b.To.Env}, func(ctx context.Context, _ func() string) error {
-		if err := await(ctx, b.Connect, func() bool { _, err := os.Stat(socket); return err == nil }); err != nil {
+		if err := sched.Poll(ctx, b.Connect, awaitPoll, func() bool { _, err := os.Stat(socket); return err == nil }); err != nil {
 			return &Failure{"ssh", "the connection to share could not be opened"}
 		}
 		var err error
@@ -70,18 +71,5 @@ func (r *Runner) Around(ctx context.Context, p Process, do func(ctx context.Cont
 	return reading, err
 }
 
-// awaitPoll is how often await looks.
+// awaitPoll is how often what is to come is looked for.
 const awaitPoll = time.Millisecond
-
-// await waits until done says so.
-func await(ctx context.Context, limit time.Duration, done func() bool) error {
-	for end := time.Now().Add(limit); !done(); time.Sleep(awaitPoll) {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if time.Now().After(end) {
-			return context.DeadlineExceeded
-		}
-	}
-	return nil
-}

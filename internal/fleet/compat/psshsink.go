@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -14,7 +12,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
-	"sshpace/internal/sys/safedir"
+	"sshpace/internal/sys/terminal"
 )
 
 // psshSink prints a line for each host that ends, and what it said with -i, and
@@ -25,18 +23,12 @@ type psshSink struct {
 	env     Env
 	program bool
 
-	folders [2]*safedir.Folder // of standard output and error, nil = none
-	names   []string           // files of the hosts
-	live    output.PerHost[psshLive]
-	ended   int
+	files [2]*output.Files                // of standard output and error, nil = none
+	names []string                        // of them, for the hosts
+	said  output.PerHost[[2]bytes.Buffer] // what is to be shown at a host's end
+	ended int
 
 	killed, lost, failed bool // some host was ended, ended with 255, ended otherwise
-}
-
-// psshLive is a host that has begun.
-type psshLive struct {
-	files [2]*os.File
-	said  [2]bytes.Buffer // what is to be shown at its end
 }
 
 func newPsshSink(p *pssh, env Env) (*psshSink, error) {
@@ -54,11 +46,11 @@ func newPsshSink(p *pssh, env Env) (*psshSink, error) {
 		if dir == "" {
 			continue
 		}
-		folder, err := safedir.Make(dir)
+		files, err := output.OpenFiles(dir, max(p.Par, 1))
 		if err != nil {
 			return nil, errors.Join(err, s.End(fleet.Summary{}))
 		}
-		s.folders[i] = folder
+		s.files[i] = files
 	}
 	return s, nil
 }
@@ -66,8 +58,8 @@ func newPsshSink(p *pssh, env Env) (*psshSink, error) {
 // fds is how many files may be open at once.
 func (s *psshSink) fds() int {
 	n := 0
-	for _, folder := range s.folders {
-		if folder != nil {
+	for _, files := range s.files {
+		if files != nil {
 			n += max(s.p.Par, 1)
 		}
 	}
@@ -75,29 +67,15 @@ func (s *psshSink) fds() int {
 }
 
 // End closes the folders.
-func (s *psshSink) End(fleet.Summary) error {
+func (s *psshSink) End(so fleet.Summary) error {
 	var errs []error
-	for i, folder := range s.folders {
-		if folder != nil {
-			errs = append(errs, folder.Close())
-			s.folders[i] = nil
+	for i, files := range s.files {
+		if files != nil {
+			errs = append(errs, files.End(so))
+			s.files[i] = nil
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// file is where a host's stream goes, made when there is something to write; nil
-// without -o or -e.
-func (s *psshSink) file(index int, stream fleet.Stream) (*os.File, error) {
-	folder, l := s.folders[stream], s.live.Of(index)
-	if folder == nil || l.files[stream] != nil {
-		return l.files[stream], nil
-	}
-	err := folder.Remove(s.names[index])
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		l.files[stream], err = folder.OpenFile(s.names[index], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	}
-	return l.files[stream], err
 }
 
 // Output keeps and shows what the options say.
@@ -106,14 +84,12 @@ func (s *psshSink) Output(e fleet.Event) error {
 }
 
 func (s *psshSink) output(index int, stream fleet.Stream, data []byte) error {
-	l := s.live.Of(index)
-	f, err := s.file(index, stream)
-	if f != nil {
-		_, err = f.Write(data)
+	var err error
+	if files := s.files[stream]; files != nil {
+		err = files.Append(s.names[index], data)
 	}
-	err = output.Loss(err)
 	if s.p.Inline || s.p.InlineStdout && stream == fleet.Stdout {
-		l.said[stream].Write(data)
+		s.said.Of(index)[stream].Write(data)
 	}
 	if s.p.Print && stream == fleet.Stdout {
 		text := s.safe(data)
@@ -141,20 +117,19 @@ func (s *psshSink) safe(data []byte) []byte {
 func (s *psshSink) Done(r fleet.Result, _ fleet.Summary) error {
 	var err error
 	why := s.judge(&r)
-	l := s.live.Of(r.Index)
-	delete(s.live, r.Index)
-	for _, f := range l.files {
-		if f != nil {
-			err = cmp.Or(err, output.Loss(f.Close()))
+	said := s.said.Take(r.Index)
+	for _, files := range s.files {
+		if files != nil {
+			err = cmp.Or(err, files.Close(s.names[r.Index]))
 		}
 	}
 	s.ended++
 	var b bytes.Buffer
 	s.report(&b, s.p.hosts[r.Index].name, why)
-	b.Write(s.safe(l.said[fleet.Stdout].Bytes()))
-	if l.said[fleet.Stderr].Len() > 0 {
+	b.Write(s.safe(said[fleet.Stdout].Bytes()))
+	if said[fleet.Stderr].Len() > 0 {
 		b.WriteString(s.paint("31", "Stderr: "))
-		b.Write(s.safe(l.said[fleet.Stderr].Bytes()))
+		b.Write(s.safe(said[fleet.Stderr].Bytes()))
 	}
 	_, failed := s.env.Stdout.Write(b.Bytes())
 	return cmp.Or(failed, err)
@@ -202,10 +177,7 @@ func (s *psshSink) report(b *bytes.Buffer, name, why string) {
 }
 
 func (s *psshSink) paint(color, text string) string {
-	if !s.env.StdoutTTY || s.env.Getenv("NO_COLOR") != "" {
-		return text
-	}
-	return "\x1b[" + color + "m" + text + "\x1b[0m"
+	return terminal.Paint(s.env.StdoutTTY && s.env.Getenv("NO_COLOR") == "", color, text)
 }
 
 // code is the exit code of the program.

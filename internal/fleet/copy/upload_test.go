@@ -299,9 +299,10 @@ func TestScanLeavesOutWhatIsNoFile(t *testing.T) {
 	}
 }
 
-// Hosts may share a disk, as clusters do: they do not disturb each other.
-func TestUploadToOneDisk(t *testing.T) {
-	src, dest := tree(t), t.TempDir()
+// fromMany copies src by eight hosts at once to one folder, which it returns.
+func fromMany(t *testing.T, src string) (dest string) {
+	t.Helper()
+	dest = t.TempDir()
 	source, err := Scan(src, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -320,6 +321,13 @@ func TestUploadToOneDisk(t *testing.T) {
 	if left := parts(t, dest); left != nil {
 		t.Errorf("left behind: %q", left)
 	}
+	return dest
+}
+
+// Hosts may share a disk, as clusters do: they do not disturb each other.
+func TestUploadToOneDisk(t *testing.T) {
+	src := tree(t)
+	dest := fromMany(t, src)
 	if got, want := contents(t, dest+"/src"), contents(t, src); got != want { // the last of them changes times of folders
 		t.Errorf("arrived:\n%s\nwant:\n%s", got, want)
 	}
@@ -332,7 +340,7 @@ func TestScanLinksInACircle(t *testing.T) {
 	if err := errors.Join(os.Symlink("b", dir+"/a"), os.Symlink("a", dir+"/b")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Scan(dir + "/a", nil); !errors.Is(err, syscall.ELOOP) || !strings.Contains(err.Error(), dir+"/a") {
+	if _, err := Scan(dir+"/a", nil); !errors.Is(err, syscall.ELOOP) || !strings.Contains(err.Error(), dir+"/a") {
 		t.Errorf("error %v, want one that names %s/a", err, dir)
 	}
 	if s, err := Scan(dir, nil); err != nil || len(s.items) != 3 {

@@ -32,7 +32,13 @@ func (s *Store) Again(sets string, notes io.Writer) (*Record, []string, error) {
 		fmt.Fprintf(notes, "sshpace: skipped, because nobody knows whether the command ran there: %s; to include them: --rerun %s,unknown\n", termsafe.Line(hostset.Fold(left)), sets)
 	}
 	if len(hosts) == 0 {
-		fmt.Fprintf(notes, "sshpace: the last run, %s, has no %s hosts\n", last.ID, sets)
+		others := ""
+		for _, set := range []string{"failed", "unreachable", "unfinished", "not-started"} {
+			if left, _ := last.hostsOf(set); len(left) > 0 {
+				others += fmt.Sprintf("; %d %s: --rerun %s", len(left), set, set)
+			}
+		}
+		fmt.Fprintf(notes, "sshpace: the last run, %s, has no %s hosts%s\n", last.ID, sets, others)
 	}
 	return last, hosts, nil
 }

@@ -50,7 +50,7 @@ func (f *Selection) Hosts(ctx context.Context, from Surroundings) ([]host.Host, 
 	sel := f.Selection
 	sel.Sets = nil
 	if f.None() {
-		return nil, fault.Usage("name them before the command: -w SET or --hosts-file FILE", "no hosts given")
+		return nil, fault.Usage("name them before the command: -w SET, --hosts-file FILE, or --inventory FILE -w @GROUP", "no hosts given")
 	}
 	for _, name := range f.Lists {
 		file, err := ReadFile(ctx, from.Stdin, name)
@@ -81,7 +81,7 @@ func (f *Selection) Hosts(ctx context.Context, from Surroundings) ([]host.Host, 
 	hosts, err := sel.Hosts()
 	sources.Warn(from.Stderr)
 	if err != nil {
-		hint := "sets are such as web[1-9]!web3,@db; sshpace hosts -LL lists the groups"
+		hint := "sets are such as web[1-9]!web3,@db, and files --hosts-file FILE; sshpace hosts -LL lists the groups"
 		if errors.Is(err, hostset.ErrNoGroups) {
 			hint = "write them as name: set into ~/.config/sshpace/groups or a file for --groups, or give an --inventory"
 		}

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,33 +50,36 @@ func OpenFiles(dir string, maxOpen int) (*Files, error) {
 	return &Files{root: folder.Root, limit: maxOpen, open: map[string]*os.File{}, made: map[string]bool{}, lost: map[string]error{}}, nil
 }
 
-// Output appends to the host's file. A file that could not be written is left
-// as it is: it holds the beginning of what the host sent.
+// Output appends to the host's file.
 func (f *Files) Output(e fleet.Event) error {
-	name := FileName(e.Host) + [2]string{".out", ".err"}[e.Stream]
+	return f.Append(FileName(e.Host)+[2]string{".out", ".err"}[e.Stream], e.Data)
+}
+
+// Append makes a file longer. One that could not be written is left as it is: it holds
+// the beginning of what was sent.
+func (f *Files) Append(name string, data []byte) error {
 	if f.lost[name] == nil {
-		if err := f.append(name, e.Data); err != nil {
+		file, err := f.file(name)
+		if err == nil {
+			_, err = file.Write(data)
+		}
+		if err != nil {
 			f.lost[name] = errors.Join(err, f.close(name))
 		}
 	}
 	return Loss(f.lost[name])
 }
 
-func (f *Files) append(name string, data []byte) error {
-	file, err := f.file(name)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	return err
-}
-
 // Done closes the host's files.
 func (f *Files) Done(r fleet.Result, _ fleet.Summary) error {
 	name := FileName(r.Host.String())
-	delete(f.lost, name+".out")
-	delete(f.lost, name+".err")
-	return Loss(errors.Join(f.close(name+".out"), f.close(name+".err")))
+	return cmp.Or(f.Close(name+".out"), f.Close(name+".err"))
+}
+
+// Close says that a file is complete.
+func (f *Files) Close(name string) error {
+	delete(f.lost, name)
+	return Loss(f.close(name))
 }
 
 // End closes what is still open.

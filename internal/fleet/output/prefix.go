@@ -10,6 +10,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/sys/terminal"
 )
 
 // prefixOptions say how Prefix writes. Only the writers are required.
@@ -66,18 +67,13 @@ type arrow struct{ plain, color string }
 
 // The arrows and colours are those of mpssh.
 var (
-	arrowOut  = arrow{"->", "\x1b[1;32m->\x1b[0m"}
-	arrowMore = arrow{"+>", "\x1b[1;32m+>\x1b[0m"}
-	arrowErr  = arrow{"=>", "\x1b[1;31m=>\x1b[0m"}
-	arrowEnd  = arrow{"=:", "\x1b[1;31m=:\x1b[0m"}
+	arrowOut  = arrow{"->", "1;32"}
+	arrowMore = arrow{"+>", "1;32"}
+	arrowErr  = arrow{"=>", "1;31"}
+	arrowEnd  = arrow{"=:", "1;31"}
 )
 
-func (a arrow) text(color bool) string {
-	if color {
-		return a.color
-	}
-	return a.plain
-}
+func (a arrow) text(color bool) string { return terminal.Paint(color, a.color, a.plain) }
 
 // Output writes the lines that are complete.
 func (p *prefix) Output(e fleet.Event) error {

@@ -126,22 +126,15 @@ func (p *progress) text(elapsed time.Duration) string {
 	c := p.so
 	text := fmt.Sprintf("%d of %d hosts, %s", c.Total(), p.total, elapsed.Round(time.Second))
 	if c.Failed > 0 {
-		text += p.paint("31", fmt.Sprintf(", %d failed", c.Failed))
+		text += terminal.Paint(p.color, "31", fmt.Sprintf(", %d failed", c.Failed))
 	}
 	if c.Unreachable > 0 {
-		text += p.paint("33", fmt.Sprintf(", %d unreachable", c.Unreachable))
+		text += terminal.Paint(p.color, "33", fmt.Sprintf(", %d unreachable", c.Unreachable))
 	}
 	if p.retry > 0 {
 		text += fmt.Sprintf(", retrying %d", p.retry)
 	}
 	return text
-}
-
-func (p *progress) paint(color, text string) string {
-	if !p.color {
-		return text
-	}
-	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
 func (p *progress) erase() { _ = p.view.Draw() }

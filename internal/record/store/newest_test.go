@@ -3,6 +3,7 @@ package store
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,14 +48,46 @@ func TestNewest(t *testing.T) {
 	if got, err := s.NewestRanking(); got != ciphers || err != nil {
 		t.Errorf("newest ranking beside a later run of logins: %s, %v", got, err)
 	}
-	if got := s.NewestRankingOf("nas"); got != ciphers {
+	if got := s.newestOf("nas", Ranks); got != ciphers {
 		t.Errorf("newest ranking of nas, beside a later one that failed and one of modes: %s", got)
 	}
-	if got := s.NewestOf("nas"); got != modes {
+	if got := s.newestOf("nas", Shows); got != modes {
 		t.Errorf("newest of nas: %s", got)
 	}
-	if got := s.NewestOf("backup"); got != "" {
+	if got := s.newestOf("backup", Shows); got != "" {
 		t.Errorf("newest of a host without one: %s", got)
+	}
+}
+
+// A result has a short word, which finds it again: its host, as long as it is the newest one that its
+// command measured there.
+func TestWord(t *testing.T) {
+	s, elsewhere := Store(filepath.Join(t.TempDir(), strings.Repeat("long", 20))), filepath.Join(t.TempDir(), "mine.jsonl")
+	put := func(path, target, command string) {
+		if err := Make(filepath.Dir(path)); err != nil {
+			t.Fatal(err)
+		}
+		c := &record.Campaign{Format: record.FormatVersion, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Target: target, Command: command}
+		if err := Write(nil, path, []record.Record{{Campaign: c}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ path, target, command, word string }{
+		{filepath.Join(s.results(), "1-nas.jsonl"), "nas", "bench", "1-nas.jsonl"},
+		{filepath.Join(s.results(), "2-nas.jsonl"), "nas", "bench", "nas"},
+		{filepath.Join(s.results(), "3-nas.jsonl"), "nas", "login", "nas"},
+		{filepath.Join(s.results(), "4-u@h:22.jsonl"), "u@[::1]:22", "bench", "'u@[::1]:22'"},
+		{filepath.Join(s.Machines(), "5.jsonl"), "here", "limits", "5.jsonl"},
+		{elsewhere, "nas", "bench", elsewhere},
+	} {
+		put(c.path, c.target, c.command)
+		defer func() {
+			word := s.Word(c.path)
+			path, err := s.Find(strings.Trim(word, "'"), func(host string) (string, error) { return host, nil }, By(c.command))
+			if word != c.word || path != c.path || err != nil {
+				t.Errorf("%s is named %s, not %s, which finds %s, %v", c.path, word, c.word, path, err)
+			}
+		}()
 	}
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,7 +11,6 @@ import (
 	"strings"
 
 	"sshpace/internal/base/fault"
-
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 )
@@ -22,11 +22,16 @@ func Load(path string) (*record.File, error) {
 		return nil, err
 	}
 	defer file.Close()
-	records, err := record.Load(file)
+	return load(file, path)
+}
+
+// load reads a record file and says in words what is wrong with it.
+func load(r io.Reader, path string) (*record.File, error) {
+	file, err := record.Load(r)
 	if err != nil {
 		return nil, &fault.Error{Err: fmt.Errorf("%s: %w", path, err), Hint: notAResult(path), Code: fault.Misuse}
 	}
-	return records, nil
+	return file, nil
 }
 
 func open(path string) (*os.File, error) {
@@ -90,11 +95,14 @@ func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// Find is a result's file, where an argument names one, or the newest one of the host
-// that it names, whose label is asked for.
-func Find(arg string, labelOf func(host string) (string, error), newest func(label string) string) (string, error) {
+// Find is a result's file, where an argument names one, also without its folder if that is
+// one of the state folder, or the newest one of a kind of the host that it names, whose label is asked for.
+func (s Store) Find(arg string, labelOf func(host string) (string, error), fits Kind) (string, error) {
 	info, missing := os.Stat(arg)
 	folder := missing == nil && info.IsDir() // a host may be called like one
+	if kept := s.kept(arg); missing != nil && strings.HasSuffix(arg, Ending) && filepath.Base(arg) == arg && kept != "" {
+		return kept, nil
+	}
 	if missing == nil && !folder || strings.HasSuffix(arg, Ending) {
 		return arg, nil
 	}
@@ -102,7 +110,7 @@ func Find(arg string, labelOf func(host string) (string, error), newest func(lab
 	if err != nil && !folder {
 		return "", err
 	}
-	path := newest(label)
+	path := s.newestOf(label, fits)
 	switch {
 	case path == "" && folder:
 		return arg, nil
@@ -112,11 +120,11 @@ func Find(arg string, labelOf func(host string) (string, error), newest func(lab
 	return path, nil
 }
 
-// Named are the results that arguments name: files, or hosts, whose newest ones they are. label is
-// what results call a host.
-func Named(args []string, label func(host string) (string, error), newest func(label string) string) (paths []string, err error) {
+// Named are the results that arguments name: files, or hosts, whose newest ones of a kind they
+// are. label is what results call a host.
+func (s Store) Named(args []string, label func(host string) (string, error), fits Kind) (paths []string, err error) {
 	for _, arg := range args {
-		path, err := Find(arg, label, newest)
+		path, err := s.Find(arg, label, fits)
 		if err != nil {
 			return nil, err
 		}
@@ -128,14 +136,14 @@ func Named(args []string, label func(host string) (string, error), newest func(l
 // Alike are those results, of one kind if there is one of which all hosts have results: that
 // of the first one's newest, if it may be.
 func (s Store) Alike(args []string, label func(host string) (string, error)) ([]string, error) {
-	paths, err := Named(args, label, s.NewestOf)
+	paths, err := s.Named(args, label, Shows)
 	if err != nil {
 		return nil, err
 	}
 	all := kinds()
-	first := slices.IndexFunc(all, func(k kind) bool { return k(paths[0]) })
+	first := slices.IndexFunc(all, func(k Kind) bool { return k(paths[0]) })
 	for _, k := range append(all[max(0, first):], all[:max(0, first)]...) {
-		same, err := Named(args, label, func(label string) string { return s.newestOf(label, k) })
+		same, err := s.Named(args, label, k)
 		if err == nil && !slices.ContainsFunc(same, func(path string) bool { return !k(path) }) {
 			return same, nil
 		}

@@ -43,12 +43,32 @@ func (s Store) Shown(path string) string {
 	return "~/" + rest
 }
 
-// Typed is a path as a word of a command line.
-func (s Store) Typed(path string) string {
-	if shown := s.Shown(path); shown != path {
-		return shown
+// Word is a result as the shortest word of a command line that Find takes for it: its host if it is
+// the newest one that the command measured there, its name where all results are, or its path.
+func (s Store) Word(path string) string {
+	c := campaignOf(path)
+	if c.Target != "" && s.newestOf(c.Target, By(c.Command)) == path {
+		return shell.Word(c.Target)
 	}
-	return shell.Word(path)
+	return shell.Word(s.Name(path))
+}
+
+// Name is a result as Find takes it, whatever comes to be the newest one: without the folder of results.
+func (s Store) Name(path string) string {
+	if name := filepath.Base(path); s.kept(name) == path {
+		return name
+	}
+	return path
+}
+
+// kept is the file of this name that the user gave none; "" if there is none.
+func (s Store) kept(name string) string {
+	for _, dir := range []string{s.results(), s.Machines()} {
+		if path := filepath.Join(dir, name); s != "" && isRegular(path) {
+			return path
+		}
+	}
+	return ""
 }
 
 // results is the folder of results that the user gave no name.
@@ -137,7 +157,7 @@ func (s Store) Newest() (string, error) {
 }
 
 // NewestRanking finds the last result that ranks ciphers.
-func (s Store) NewestRanking() (string, error) { return s.newest(ranks) }
+func (s Store) NewestRanking() (string, error) { return s.newest(Ranks) }
 
 func (s Store) newest(fits func(path string) bool) (string, error) {
 	if last := s.remembered(); last != "" && fits(last) {
@@ -163,30 +183,31 @@ func (s Store) Known() (names []string) {
 			names = append(names, label)
 		}
 	}
-	return append(names, paths...)
+	for _, path := range paths {
+		names = append(names, s.Name(path))
+	}
+	return names
 }
 
-// kind tells whether a result holds figures of a kind.
-type kind func(path string) bool
+// Kind tells whether a result is of a kind.
+type Kind func(path string) bool
 
-// kinds are all: a result is compared with those of its own.
-func kinds() []kind {
-	return []kind{
-		ranks,
+// By is what a command measured.
+func By(command string) Kind {
+	return func(path string) bool { return campaignOf(path).Command == command }
+}
+
+// kinds are those of figures: a result is compared with those of its own.
+func kinds() []Kind {
+	return []Kind{
+		Ranks,
 		func(path string) bool { return holds(path, func(r record.Record) bool { return r.Run != nil }) },
 		func(path string) bool { return holds(path, func(r record.Record) bool { return r.LoginRun != nil }) },
 	}
 }
 
-// NewestOf is the newest result of a target in the state folder that shows anything, "" if
-// there is none.
-func (s Store) NewestOf(label string) string { return s.newestOf(label, shows) }
-
-// NewestRankingOf is the newest one that ranks ciphers.
-func (s Store) NewestRankingOf(label string) string { return s.newestOf(label, ranks) }
-
-// newestOf is the newest one of a kind.
-func (s Store) newestOf(label string, fits kind) string {
+// newestOf is the newest result of a kind of a target in the state folder, "" if there is none.
+func (s Store) newestOf(label string, fits Kind) string {
 	names, _ := owned(s.results())
 	for _, name := range slices.Backward(names) {
 		if campaignOf(name).Target == label && fits(name) {
@@ -196,16 +217,16 @@ func (s Store) newestOf(label string, fits kind) string {
 	return ""
 }
 
-// ranks reports whether a result holds transfers of ciphers. One that failed, or is about
+// Ranks reports whether a result holds transfers of ciphers. One that failed, or is about
 // something else, hides no older one.
-func ranks(path string) bool {
+func Ranks(path string) bool {
 	return campaignOf(path).Combos.Bulk > 0 && holds(path, func(r record.Record) bool {
 		return r.Slices != nil || r.Sample != nil && r.Sample.Outcome == record.OK && r.Sample.Bytes > 0
 	})
 }
 
-// shows reports whether a result holds anything that was measured.
-func shows(path string) bool {
+// Shows reports whether a result holds anything that was measured.
+func Shows(path string) bool {
 	return holds(path, func(r record.Record) bool {
 		return r.Slices != nil || r.Sample != nil && r.Sample.Outcome == record.OK || r.Measurement != nil || r.Run != nil || r.LoginRun != nil
 	})

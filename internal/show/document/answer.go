@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/text"
@@ -43,12 +44,14 @@ type Commands struct {
 	Undo    string // to what was before it was followed
 	Resume  string // to more measurements
 	Streams string // to how many connections are worth it
+	Report  string // to the same again, and to more of it
 }
 
-// Standard are those that lead on from the newest result.
-var Standard = Commands{Advise: "sshpace advise", Undo: "sshpace advise --undo", Resume: "sshpace bench --resume FILE", Streams: "sshpace transfer --only streams"}
+// All is the command that shows all of it.
+func (c Commands) All() string { return c.Report + " --all" }
 
-const reportCommand = "sshpace report"
+// Standard are those that lead on from the newest result.
+var Standard = Commands{Advise: "sshpace advise", Undo: "sshpace advise --undo", Resume: "sshpace bench --resume FILE", Streams: "sshpace transfer --only streams", Report: "sshpace report"}
 
 // AnswerOf puts a choice into words.
 func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
@@ -290,9 +293,9 @@ func configLines(r *rank.Ranking, c *advise.Choice) []string {
 		return nil
 	}
 	var out []string
-	for _, k := range advise.Keywords {
-		if names := c.First(k.Kind); len(names) > 0 {
-			out = append(out, k.Name+" ^"+clean(strings.Join(names, ",")))
+	for _, kind := range alg.Measured {
+		if names := c.First(kind); len(names) > 0 {
+			out = append(out, kind.Keyword()+" ^"+clean(strings.Join(names, ",")))
 		}
 	}
 	return out

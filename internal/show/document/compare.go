@@ -38,6 +38,13 @@ func fileName(c *compare.Comparison, i int) string {
 	return clean(letter(i) + " " + c.Inputs[i].Label)
 }
 
+func fileNames(c *compare.Comparison) (out []string) {
+	for i := range c.Inputs {
+		out = append(out, fileName(c, i))
+	}
+	return out
+}
+
 func noiseFact(c *compare.Comparison, i int) Fact {
 	return Fact{"noise floor of " + fileName(c, i), orUnknown(noiseFloor(c.Inputs[i].Ranking.Noise))}
 }
@@ -95,8 +102,7 @@ func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
 		return Clean(append(out, Block{Lines: doubtLines(d.Doubts)}))
 	}
 	if len(c.Cells)+len(c.Kex) == 0 { // nothing but what is measured besides SSH
-		last := Block{Lines: Few(doubtLines(d.Doubts), fewDoubts, 0, "sshpace compare --all")}
-		return Clean(Screenful(append(out, tableBlocks(d.Tables)...), 0, "sshpace compare --all", last))
+		return Clean(Screenful(append(out, tableBlocks(d.Tables)...), doubtLines(d.Doubts), 0, "sshpace compare --all", nil))
 	}
 	hidden := len(d.Doubts)
 	for _, t := range d.Tables {
@@ -337,9 +343,7 @@ func sideBySide(c *compare.Comparison) Chart {
 	default:
 		out.Note = bulkBasis(c) + " per byte: " + betterWhen(false)
 	}
-	for i := range c.Inputs {
-		out.Series = append(out.Series, fileName(c, i))
-	}
+	out.Series = fileNames(c)
 	for _, g := range c.Ciphers {
 		item := Item{Label: Short(g.Name), Suite: safe(alg.Suite{Cipher: g.Name})}
 		item.Mark = mark("", item.Suite.Status())
@@ -381,20 +385,25 @@ func meanOf(c *compare.Comparison, cipher string, i int, scale float64) Point {
 	return Point{Value: v, Lo: v, Hi: v, Known: true}
 }
 
+// againstFirst is a chart of how fast it is with other files than the first.
+func againstFirst(files []string, shape Shape, name, title, note string) Chart {
+	return Chart{Name: name, Table: name, Title: title, Shape: shape, Unit: ratio, Reference: 1, Rising: true, Note: note, Series: files[1:]}
+}
+
+// ratioPoints are the points of ratios.
+func ratioPoints(ratios []compare.Ratio) (out []Point) {
+	for _, r := range ratios {
+		out = append(out, PointOf(r.Speed.OrNil(), 1))
+	}
+	return out
+}
+
 func ratioChart(c *compare.Comparison, name, title string, of alg.Kind, groups []compare.Group) Chart {
-	out := Chart{
-		Name: name, Table: name, Title: title, Shape: Dots, Unit: ratio, Reference: 1, Rising: true, First: 1,
-		Note: "Right of 1: faster than " + fileName(c, 0) + ".",
-	}
-	for i := range c.Inputs[1:] {
-		out.Series = append(out.Series, fileName(c, i+1))
-	}
+	out := againstFirst(fileNames(c), Dots, name, title, "Right of 1: faster than "+fileName(c, 0)+".")
+	out.First = 1
 	for _, g := range groups {
-		item := Item{Label: Short(g.Name), Suite: safe(suiteOf(of, g.Name))}
+		item := Item{Label: Short(g.Name), Suite: safe(suiteOf(of, g.Name)), Points: ratioPoints(g.Ratios)}
 		item.Mark = mark("", item.Suite.Status())
-		for _, r := range g.Ratios {
-			item.Points = append(item.Points, PointOf(r.Speed.OrNil(), 1))
-		}
 		out.Items = append(out.Items, item)
 	}
 	return out
@@ -402,23 +411,13 @@ func ratioChart(c *compare.Comparison, name, title string, of alg.Kind, groups [
 
 // ratioHeat shows every cell of every file against the first.
 func ratioHeat(c *compare.Comparison) Chart {
-	out := Chart{
-		Name: "cells", Table: "cells", Title: "Every cell: speed against " + fileName(c, 0), Shape: Heat, Unit: ratio, Reference: 1, Rising: true,
-		Note: "Above 1: faster than the first file.",
-	}
-	for i := range c.Inputs[1:] {
-		out.Series = append(out.Series, fileName(c, i+1))
-	}
+	out := againstFirst(fileNames(c), Heat, "cells", "Every cell: speed against "+fileName(c, 0), "Above 1: faster than the first file.")
 	for _, cell := range c.Cells {
 		name := label(cell.Suite)
 		if len(c.Inputs[0].Ranking.Directions()) > 1 {
 			name += ", " + clean(string(cell.Direction))
 		}
-		item := Item{Label: name, Suite: safe(cell.Suite)}
-		for _, r := range cell.Ratios {
-			item.Points = append(item.Points, PointOf(r.Speed.OrNil(), 1))
-		}
-		out.Items = append(out.Items, item)
+		out.Items = append(out.Items, Item{Label: name, Suite: safe(cell.Suite), Points: ratioPoints(cell.Ratios)})
 	}
 	return out
 }

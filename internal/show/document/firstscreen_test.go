@@ -31,6 +31,27 @@ func many() *record.File {
 	return f
 }
 
+// Remarks are shown as far as there is room for them: all beside a short table; beside a long one
+// the first, cut if need be.
+func TestRowsBeforeRemarks(t *testing.T) {
+	for _, c := range []struct {
+		rows, remarks, leastRows, leastRemarks int
+		why                                    string
+	}{{3, 5, 3, 5, "it is not there"}, {30, 5, 8, 1, strings.Repeat("a long story ", 40)}} {
+		machine := &record.File{Environment: record.Environment{Cores: 2}}
+		for i := range c.rows {
+			machine.Measurements = append(machine.Measurements, record.Measurement{Name: fmt.Sprintf("probe %d", i), Unit: record.PerSecond, Value: 1e8, N: 1})
+		}
+		for i := range c.remarks {
+			machine.Findings = append(machine.Findings, record.Finding{What: fmt.Sprintf("P%d is not measured", i), Why: fmt.Sprint(i, c.why)})
+		}
+		screen := benchtest.Brief(document.OfMachine(machine, false, document.Standard))
+		if rows, remarks := strings.Count(screen, "probe "), strings.Count(screen, "is not measured"); rows < c.leastRows || remarks < c.leastRemarks {
+			t.Errorf("%d rows and %d remarks:\n%s", rows, remarks, screen)
+		}
+	}
+}
+
 // Whatever there is to say fits a screen of 24 lines with what follows it, the answer first and
 // then what to do; all of it is in --all.
 func TestFirstScreenFits(t *testing.T) {
@@ -47,8 +68,12 @@ func TestFirstScreenFits(t *testing.T) {
 		first  string
 		within []string // in order
 	}{
-		"methods": {func(all bool) *document.Document { return document.OfMethods(results, many(), all, resume) }, "Not enough data yet to say which pair is fastest: ", []string{"measure longer\n" + resume + " --budget 1m0s", "client", "more remarks", "measured"}},
-		"limits":  {func(all bool) *document.Document { return document.OfMachine(machine, all, "sshpace report --all x") }, "No SSH connection on this machine can be faster", []string{"probe 0", "more rows: sshpace report --all x", "not measured: P0", "2 cores"}},
+		"methods": {func(all bool) *document.Document {
+			return document.OfMethods(results, many(), all, document.Commands{Resume: resume, Report: "sshpace report"})
+		}, "Not enough data yet to say which pair is fastest: ", []string{"measure longer\n" + resume + " --budget 1m0s", "client", "more remarks", "measured"}},
+		"limits": {func(all bool) *document.Document {
+			return document.OfMachine(machine, all, document.Commands{Report: "sshpace report x"})
+		}, "No SSH connection on this machine can be faster", []string{"probe 0", "more rows: sshpace report x --all", "not measured: P0", "2 cores"}},
 	} {
 		screen := strings.ReplaceAll(benchtest.Brief(c.of(false)), "\u00a0", " ")
 		lines := 0

@@ -1,7 +1,7 @@
 package document
 
 // Interval95 is what brackets behind a figure mean.
-const Interval95 = "where 95 % of repeated runs find the figure"
+const Interval95 = "the 95 % confidence interval of the figure before it"
 
 // Glossary is what the words of the reports mean. The manual pages and doc/method.md
 // have the same.

@@ -69,10 +69,11 @@ func Fit(blocks []Block, follow int) (fitting []Block, hidden int) {
 // SavedLines are those that follow a report when its result is saved.
 const SavedLines = 3
 
-// Screenful is blocks with as many rows of their tables as a screen has room for above the last
-// one and so many lines that follow it, and with the command that shows the others. Tables
-// that nothing can be spared of are kept.
-func Screenful(blocks []Block, follow int, command string, last Block) []Block {
+// Screenful is blocks, remarks and last lines as far as a screen has room for them above so many
+// lines that follow, and the command that shows the others: all rows of the tables with as many
+// remarks as fit, or else one remark, which may be cut, and as many rows. Tables that nothing can be
+// spared of are kept.
+func Screenful(blocks []Block, remarks []string, follow int, command string, last []string) []Block {
 	if !slices.ContainsFunc(blocks, func(b Block) bool { return b.Spare > 0 }) {
 		for i := range blocks {
 			if blocks[i].Table != nil {
@@ -80,27 +81,30 @@ func Screenful(blocks []Block, follow int, command string, last Block) []Block {
 			}
 		}
 	}
-	if length(append(slices.Clone(blocks), last))+follow <= screenLines {
-		return append(blocks, last)
+	more := func(hidden int, what string) string {
+		return string(text.Whole(unit.Count(hidden, "more "+what) + ": " + command))
 	}
-	more := func(hidden int) Block {
-		return Block{Lines: []string{text.Whole(unit.Count(hidden, "more row") + ": " + command)}}
+	end := func(shown int) Block {
+		lines := slices.Clone(remarks[:shown])
+		if hidden := len(remarks) - shown; hidden > 0 {
+			lines = append(lines, more(hidden, "remark"))
+		}
+		return Block{Lines: Apart(lines, last)}
 	}
-	blocks, hidden := Fit(blocks, length([]Block{more(2), last})+1+follow)
+	for shown := len(remarks); shown >= 0; shown-- {
+		if all := append(slices.Clone(blocks), end(shown)); length(all)+follow <= screenLines {
+			return all
+		}
+	}
+	if len(remarks) > 0 {
+		remarks = append([]string{text.Clip(remarks[0], 2*text.Columns)}, remarks[1:]...)
+	}
+	rest := end(min(1, len(remarks)))
+	blocks, hidden := Fit(blocks, length([]Block{{Lines: []string{more(2, "row")}}, rest})+1+follow)
 	if hidden > 0 {
-		blocks = append(blocks, more(hidden))
+		blocks = append(blocks, Block{Lines: []string{more(hidden, "row")}})
 	}
-	return append(blocks, last)
-}
-
-// Few are the first n of lines, and a line that says how many there are besides, with some that are
-// hidden already, and which command shows them.
-func Few(lines []string, n, hidden int, command string) []string {
-	shown := lines[:min(n, len(lines))]
-	if hidden += len(lines) - len(shown); hidden == 0 {
-		return lines
-	}
-	return append(slices.Clone(shown), unit.Count(hidden, "more remark")+": "+command)
+	return append(blocks, rest)
 }
 
 // Apart are lines, and others below a blank one if there are both.

@@ -104,12 +104,9 @@ func figureTable(c *compare.Comparison) Table {
 	return t
 }
 
-// fewDoubts are those that a screen has room for beside measurements.
-const fewDoubts = 2
-
-// OfMachine is the report of a machine's limits; all is for a terminal, and more the command that
-// shows all.
-func OfMachine(f *record.File, all bool, more string) *Document {
+// OfMachine is the report of a machine's limits; all is for a terminal, and commands lead on
+// from it.
+func OfMachine(f *record.File, all bool, commands Commands) *Document {
 	d := &Document{
 		Title: "Measurements of " + clean(orUnknown(f.Campaign.Target)), Lead: machineLead(f.Measurements), Tables: []Table{measurementTable(f.Measurements)},
 		Environment: Environment(f), Doubts: doubts(nil, f.Findings),
@@ -119,19 +116,18 @@ func OfMachine(f *record.File, all bool, more string) *Document {
 	if slices.ContainsFunc(f.Measurements, func(m record.Measurement) bool { return m.N > 1 }) {
 		rounds = "the range of all rounds"
 	}
-	last := Block{Lines: RemarkLines([]Remark{
+	last := RemarkLines([]Remark{
 		{Name: "(a-b)", Value: rounds}, {Name: "measured", Value: strings.Join(text.NonEmpty(e.CPU, cores(e), library(e.Crypto)), ", ")},
-	}, 0)}
+	}, 0)
 	if len(d.Lead) > 0 {
 		d.Brief = []Block{{Lines: text.Wrap("", strings.Join(d.Lead, " "), 0)}}
 	}
 	d.Brief = append(d.Brief, Block{Table: &d.Tables[0]})
 	if all {
-		d.Brief = Clean(append(d.Brief, Block{Lines: doubtLines(d.Doubts)}, last))
+		d.Brief = Clean(append(d.Brief, Block{Lines: doubtLines(d.Doubts)}, Block{Lines: last}))
 		return d
 	}
-	last.Lines = Apart(Few(doubtLines(d.Doubts), fewDoubts, 0, more), last.Lines)
-	d.Brief = Clean(Screenful(d.Brief, SavedLines, more, last))
+	d.Brief = Clean(Screenful(d.Brief, doubtLines(d.Doubts), SavedLines, commands.All(), last))
 	return d
 }
 

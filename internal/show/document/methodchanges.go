@@ -165,13 +165,11 @@ func methodChangeTable(c *compare.MethodComparison) Table {
 
 // methodChangeChart shows the ratios of speeds that say something.
 func methodChangeChart(c *compare.MethodComparison) Chart {
-	out := Chart{
-		Name: "methods", Table: "methods", Title: "Speed against " + clean(c.Files[0]), Shape: Dots, Unit: ratio, Reference: 1, Rising: true,
-		Note: "Right of 1: faster.",
+	var files []string
+	for _, name := range c.Files {
+		files = append(files, clean(name))
 	}
-	for _, name := range c.Files[1:] {
-		out.Series = append(out.Series, clean(name))
-	}
+	out := againstFirst(files, Dots, "methods", "Speed against "+files[0], "Right of 1: faster.")
 	for _, ch := range c.Changes {
 		item := Item{Label: changeLabel(c, ch.Method), Suite: safe(ch.Suite)}
 		for _, r := range ch.Speed {

@@ -18,9 +18,9 @@ import (
 )
 
 // OfMethods is the report of transfer methods: what people do with SSH, or clients
-// with servers. All names on a terminal whatever was not measured; resume is the command that
-// goes on with the result.
-func OfMethods(results []compare.MethodResult, f *record.File, all bool, resume string) *Document {
+// with servers. All names on a terminal whatever was not measured; commands lead on from
+// the result.
+func OfMethods(results []compare.MethodResult, f *record.File, all bool, commands Commands) *Document {
 	title, what := "Transfer methods", "method"
 	if paired(results) {
 		title, what = "SSH programs", "pair"
@@ -36,7 +36,7 @@ func OfMethods(results []compare.MethodResult, f *record.File, all bool, resume 
 	}
 	says, enough := fastest(measured, what)
 	if !enough {
-		d.Answer.Steps = []Step{{"measure longer", resume + " " + Longer(f, 2), ""}}
+		d.Answer.Steps = []Step{{"measure longer", commands.Resume + " " + Longer(f, 2), ""}}
 	}
 	says = append(says, scaling(results)...)
 	d.Lead = append(slices.Clone(says), limitLines(f.Limits)...)
@@ -48,15 +48,15 @@ func OfMethods(results []compare.MethodResult, f *record.File, all bool, resume 
 	} else if len(measured) > 0 {
 		d.Charts = append(d.Charts, methodChart(measured, what))
 	}
-	d.Brief = methodBlocks(d, len(says), results, f, all)
+	d.Brief = methodBlocks(d, len(says), results, f, all, commands.All())
 	d.Method = []string{howMethods}
 	d.Algorithms = Algorithms(methodSuites(measured))
 	return d
 }
 
 // methodBlocks are what a terminal shows: all, or as much as a screen has room for. The first lines
-// of the lead are the answer; the others, on what limits a transfer, go before rows of the table.
-func methodBlocks(d *Document, answer int, results []compare.MethodResult, f *record.File, all bool) []Block {
+// of the lead are the answer; the others, on what limits a transfer, are remarks. more is the command that shows all.
+func methodBlocks(d *Document, answer int, results []compare.MethodResult, f *record.File, all bool, more string) []Block {
 	opening, limits := []Block{{Lines: d.Lead[:answer]}, {Lines: stepLines(d.Answer.Steps)}}, d.Lead[answer:]
 	var tables []Block
 	for i := len(d.Tables) - 1; i >= 0; i-- { // over several round trips, that table first
@@ -69,19 +69,10 @@ func methodBlocks(d *Document, answer int, results []compare.MethodResult, f *re
 	measured := RemarkLines([]Remark{{Name: "measured", Value: measuredMethods(results, f)}}, 0)
 	if all {
 		remarks := append(unmeasured(results, f, len(results)), controlLines(f)...)
-		return Clean(slices.Concat(opening, []Block{{Lines: limits}}, tables, []Block{{Lines: remarks}, {Lines: measured}}))
+		return Clean(slices.Concat(opening, tables, []Block{{Lines: limits}, {Lines: remarks}, {Lines: measured}}))
 	}
 	tables = tables[:1] // the other one has the same figures
-	remarks := unmeasured(results, f, 1)
-	screen := func(limits []string, hidden int) []Block {
-		lines := Few(remarks, 1, hidden, reportCommand+" --all")
-		return append(slices.Concat(opening, []Block{{Lines: limits}}, tables), Block{Lines: Apart(lines, measured)})
-	}
-	out := Clean(screen(limits, 0))
-	for n := len(limits) - 1; n >= 0 && length(out)+SavedLines > screenLines; n-- {
-		out = Clean(screen(limits[:n], 1))
-	}
-	return Screenful(out[:len(out)-1], SavedLines, reportCommand+" --all", out[len(out)-1])
+	return Clean(Screenful(Clean(append(opening, tables...)), append(limits, unmeasured(results, f, 1)...), SavedLines, more, measured))
 }
 
 // Longer is so many times as much as what was measured, as flags.
@@ -308,7 +299,7 @@ func controlLines(f *record.File) (lines []string) {
 // standings are a line for each algorithm of a suite that should not be used.
 func standings(s alg.Suite) []string {
 	var lines []string
-	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
+	for _, kind := range alg.Measured {
 		name := s.Name(kind)
 		a, known := alg.Lookup(kind, name)
 		if name != "" && (!known || a.Status == alg.Weak || a.Status == alg.Broken) {

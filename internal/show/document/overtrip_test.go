@@ -38,7 +38,7 @@ func overTrips() *record.File {
 // words and as a chart; over a single round trip there is neither.
 func TestOverTheRoundTrip(t *testing.T) {
 	f := overTrips()
-	d := document.OfMethods(compare.MethodResults(f), f, false, "sshpace transfer --resume FILE")
+	d := document.OfMethods(compare.MethodResults(f), f, false, document.Commands{Resume: "sshpace transfer --resume FILE"})
 	if len(d.Charts) != 1 || d.Charts[0].Shape != document.Curve {
 		t.Fatalf("charts: %+v", d.Charts)
 	}
@@ -62,7 +62,7 @@ func TestOverTheRoundTrip(t *testing.T) {
 	}
 
 	f.Methods, f.Runs = f.Methods[:1], f.Runs[:2]
-	if d := document.OfMethods(compare.MethodResults(f), f, false, "sshpace transfer --resume FILE"); len(d.Charts) != 1 || d.Charts[0].Name != "methods" || len(d.Charts[0].Items) != 1 || math.Round(d.Charts[0].Items[0].Points[0].Value) != 400 || strings.Contains(benchtest.Brief(d), "over the round trip") {
+	if d := document.OfMethods(compare.MethodResults(f), f, false, document.Commands{Resume: "sshpace transfer --resume FILE"}); len(d.Charts) != 1 || d.Charts[0].Name != "methods" || len(d.Charts[0].Items) != 1 || math.Round(d.Charts[0].Items[0].Points[0].Value) != 400 || strings.Contains(benchtest.Brief(d), "over the round trip") {
 		t.Errorf("one round trip is drawn: %+v", d.Charts)
 	}
 }
@@ -81,7 +81,7 @@ func TestScaling(t *testing.T) {
 	add(record.ModeStreams, 2, 700e6)
 	add(record.ModeStreams, 4, 710e6)
 	said := func() string {
-		return strings.Join(strings.Fields(benchtest.Brief(document.OfMethods(compare.MethodResults(f), f, false, "sshpace transfer --resume FILE"))), " ")
+		return strings.Join(strings.Fields(benchtest.Brief(document.OfMethods(compare.MethodResults(f), f, false, document.Commands{Resume: "sshpace transfer --resume FILE"}))), " ")
 	}
 	if text := said(); !strings.Contains(text, "Connections at once (upload aes128-gcm): 1: 400, 2: 700, 4: 710 MB/s; more than 2 connections are no faster") {
 		t.Error(text)

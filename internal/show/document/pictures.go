@@ -1,6 +1,7 @@
 package document
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -144,7 +145,25 @@ func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 		}
 		c.Items = append(c.Items, Item{Label: label(cell.Suite), Mark: mark(cell.Group, cell.Status), Suite: safe(cell.Suite), Points: points})
 	}
+	c.Log = r.By == rank.Cost && c.spread() > squeezed
 	return c.Known(), len(c.Items) > 0
+}
+
+// squeezed is from which spread on the dearest cipher, such as 3des-cbc, leaves the others no room on
+// a linear scale.
+const squeezed = 16
+
+// spread is how many times its least value the greatest one is.
+func (c *Chart) spread() float64 {
+	least, most := math.Inf(1), 0.0
+	for _, item := range c.Items {
+		for _, p := range item.Points {
+			if p.Known && p.Value > 0 {
+				least, most = min(least, p.Value), max(most, p.Value)
+			}
+		}
+	}
+	return most / least
 }
 
 // heatChart is the matrix of ciphers and MACs, both best first. AEAD ciphers

@@ -123,7 +123,7 @@ func (s screen) choices(bars int) []Block {
 		more -= len(rows[i].cells)
 	}
 	if more > 0 {
-		b.Lines = []string{fmt.Sprintf("%s: %s --all", unit.Count(more, "more combination"), reportCommand)}
+		b.Lines = []string{fmt.Sprintf("%s: %s", unit.Count(more, "more combination"), s.o.Commands.All())}
 	}
 	return []Block{b}
 }
@@ -131,11 +131,11 @@ func (s screen) choices(bars int) []Block {
 // besides are the tables of a result without ciphers, such as one of an old log, as far as the
 // screen has room for them.
 func (s screen) besides(tables []Table) []Block {
-	last := Block{Lines: RemarkLines(s.remarks(), 0)}
+	last := RemarkLines(s.remarks(), 0)
 	if s.o.Limit != 0 {
-		return append(tableBlocks(tables), last)
+		return append(tableBlocks(tables), Block{Lines: last})
 	}
-	return Screenful(tableBlocks(tables), 0, reportCommand+" --all", last)
+	return Screenful(tableBlocks(tables), nil, 0, s.o.Commands.All(), last)
 }
 
 // kept are the rows that are shown: the first ones, and what is used now.
@@ -212,7 +212,7 @@ func (s screen) remarks() []Remark {
 		out = append(out, Remark{Name: "note", Value: note, Spare: true})
 	}
 	return append(out, Remark{Name: "measured", Value: s.what()}, Remark{Name: "saved", Value: text.Whole(cmp.Or(s.o.Shown, s.o.File))},
-		Remark{Name: "more", Value: text.Whole(reportCommand+" --all") + ", --method, --out report.html"})
+		Remark{Name: "more", Value: text.Whole(s.o.Commands.All()) + ", --method, --out report.html"})
 }
 
 // what names the programs, the machine and the length of the run.

@@ -51,6 +51,20 @@ func TestOneNameForOneComputation(t *testing.T) {
 	}
 }
 
+// A cipher that costs a multiple of all others does not squeeze them: the scale is logarithmic.
+func TestDearCiphersLeaveRoom(t *testing.T) {
+	for _, dearest := range []float64{3, 40} {
+		r := &rank.Ranking{By: rank.Cost}
+		for name, cost := range map[string]float64{"aes128-gcm@openssh.com": 0.5, "aes128-ctr": 2, "3des-cbc": dearest} {
+			q := &rank.Quantity{Value: cost, Lo: cost, Hi: cost, N: 3}
+			r.Bulk = append(r.Bulk, rank.Cell{Suite: alg.NewSuite(name, "hmac-sha2-256", ""), Direction: record.Upload, Client: q, Server: q})
+		}
+		if chart, _ := rankingChart(r, record.Upload); chart.Log != (dearest > 8) {
+			t.Errorf("up to %v s/GB: logarithmic: %v", dearest, chart.Log)
+		}
+	}
+}
+
 // Tables are cut where rows are limited, and say so.
 func TestHead(t *testing.T) {
 	d := &Document{Tables: []Table{{Note: "A note.", Rows: make([]Row, 7)}, {Rows: make([]Row, 2)}}}

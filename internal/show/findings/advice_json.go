@@ -51,7 +51,7 @@ func (a *Advice) JSON(w io.Writer) error {
 		return list
 	}
 	for _, l := range ad.Lists {
-		out.Lists = append(out.Lists, list{l.Keyword, choices(l.Kind, l.Choices), choices(l.Kind, l.Dropped)})
+		out.Lists = append(out.Lists, list{l.Kind.Keyword(), choices(l.Kind, l.Choices), choices(l.Kind, l.Dropped)})
 	}
 	if a.Insecure {
 		for _, c := range ad.Insecure() {

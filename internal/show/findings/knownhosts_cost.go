@@ -32,7 +32,7 @@ func Cost(w io.Writer, c measured.Cost, version string) error {
 		table.Rows = append(table.Rows, []string{name, update, milliseconds(row.CPU), extra})
 	}
 	micro := func(ns float64) string { return unit.Figure(ns / 1e3) }
-	_, err := fmt.Fprintf(w, "%s\nsshpace run: %s ms once, then %s per host\n", table.Text(0), milliseconds(c.Index.Load), c.Index.Lookup.Shown(micro, " us"))
+	_, err := fmt.Fprintf(w, "%s\nsshpace run: %s ms once, then %s per host\n", table.Text(0), milliseconds(c.Load), c.Lookup.Shown(micro, " us"))
 	return err
 }
 
@@ -65,35 +65,11 @@ func milliseconds(i stats.Interval) string {
 	return i.Shown(unit.Milliseconds, "")
 }
 
-// costRow is one measured layout in JSON.
-type costRow struct {
-	Layout         string         `json:"layout"`
-	AsItIs         bool           `json:"as_it_is"`
-	UpdateHostKeys bool           `json:"update_host_keys"`
-	CPU            stats.Interval `json:"cpu_ns"`
-	Extra          stats.Interval `json:"extra_ns"`
-}
-
-// costResult is all of it in JSON.
-type costResult struct {
-	Schema      string         `json:"schema"`
-	File        string         `json:"file"`
-	Lines       int            `json:"lines"`
-	HashedLines int            `json:"hashed_lines"`
-	Bytes       int64          `json:"file_bytes"`
-	SSH         string         `json:"ssh"`
-	OpenSSH     []costRow      `json:"openssh"`
-	Load        stats.Interval `json:"index_load_ns"`
-	Lookup      stats.Interval `json:"index_lookup_ns"`
-	Names       int            `json:"index_names"`
-}
-
 // CostJSON prints all of it as JSON.
 func CostJSON(w io.Writer, c measured.Cost, version string) error {
-	d := costResult{Schema: "sshpace.known-hosts.bench/1", File: c.File, Lines: c.Lines, HashedLines: c.HashedLines, Bytes: c.Bytes, SSH: version,
-		Load: c.Index.Load, Lookup: c.Index.Lookup, Names: c.Index.Names}
-	for _, row := range c.OpenSSH {
-		d.OpenSSH = append(d.OpenSSH, costRow{row.Layout, row.AsItIs, row.UpdateHostKeys, row.CPU, row.Extra})
-	}
-	return termsafe.WriteJSON(w, d, "  ")
+	return termsafe.WriteJSON(w, struct {
+		Schema string `json:"schema"`
+		SSH    string `json:"ssh"`
+		measured.Cost
+	}{"sshpace.known-hosts.bench/1", version, c}, "  ")
 }

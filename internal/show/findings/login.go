@@ -97,11 +97,11 @@ func (r *Login) steps() []step {
 
 // brief is what a terminal shows: what a login takes and what of it, or, where others were
 // measured beside it, what those take, as much as a screen has room for; with all, everything.
-func (r *Login) brief(d *document.Document, all bool) []document.Block {
+func (r *Login) brief(d *document.Document, all bool, commands document.Commands) []document.Block {
 	lead, phases := document.Block{Lines: r.lead(all)}, d.Tables[1]
-	last := document.Block{Lines: document.RemarkLines([]document.Remark{
+	last := document.RemarkLines([]document.Remark{
 		{Name: "(a-b)", Value: document.Interval95}, {Name: "measured", Value: strings.Join([]string{"to " + r.Target, document.Programs(r.Client, r.Server)}, ", ")},
-	}, 0)}
+	}, 0)
 	var doubts []string
 	for _, doubt := range d.Doubts {
 		doubts = append(doubts, doubt.Text)
@@ -114,17 +114,16 @@ func (r *Login) brief(d *document.Document, all bool) []document.Block {
 			out = append(out, document.Block{Table: &t})
 		}
 		lines := slices.Concat(doubts, r.compared(), r.precision(), d.Method)
-		return document.Clean(append(out, document.Block{Lines: lines}, last))
+		return document.Clean(append(out, document.Block{Lines: lines}, document.Block{Lines: last}))
 	}
-	last.Lines = document.Apart(doubts, last.Lines)
 	if len(r.Results) == 1 {
 		phases = r.longPhases(phases)
-		return document.Clean([]document.Block{lead, {Table: &phases, Lines: r.predicted()}, last})
+		return document.Clean([]document.Block{lead, {Table: &phases, Lines: r.predicted()}, {Lines: document.Apart(doubts, last)}})
 	}
 	kinds := r.loginTable(r.shown()[1:])
 	kinds.Columns[0].Minor = true
 	lead.Lines = append(lead.Lines, r.predicted()...)
-	return document.Clean(document.Screenful([]document.Block{lead, {Table: &kinds}}, document.SavedLines+1, "sshpace report --all", last))
+	return document.Clean(document.Screenful([]document.Block{lead, {Table: &kinds}}, doubts, document.SavedLines+1, commands.All(), last))
 }
 
 // small is the part of a login below which a phase is not worth a line.

@@ -19,7 +19,7 @@ import (
 const howLogins = "Wall times are medians, CPU times locations as robust, each with its 95 % interval; CPU time is free of what slowed the machine for some logins in a row (doc/method.md, \"Logins\")."
 
 // Document is the report for every format but JSON; all is for a terminal.
-func (r *Login) Document(f *record.File, all bool) *document.Document {
+func (r *Login) Document(f *record.File, all bool, commands document.Commands) *document.Document {
 	d := &document.Document{
 		Title: "What a login costs", Lead: append(r.lead(true), r.compared()...), Method: []string{howLogins},
 		Environment: document.Environment(f), Algorithms: r.algorithms(),
@@ -37,7 +37,7 @@ func (r *Login) Document(f *record.File, all bool) *document.Document {
 	for _, text := range r.precision() {
 		d.Quality = []document.Fact{{Name: "precision", Value: text}}
 	}
-	d.Brief = r.brief(d, all)
+	d.Brief = r.brief(d, all, commands)
 	return d
 }
 

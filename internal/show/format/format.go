@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
 )
 
 // Format is one way to write a report.
@@ -40,6 +43,16 @@ func named(name string) (Format, bool) {
 		return Format{}, false
 	}
 	return All[i], true
+}
+
+// Ends refuses the name of a report for a file that holds something else, such as records, whose
+// names end otherwise.
+func Ends(path, ending string) error {
+	if f, ok := ofFile(path); !ok || slices.Contains(f.Endings, ending) {
+		return nil
+	}
+	right := strings.TrimSuffix(path, filepath.Ext(path)) + ending
+	return fault.Usage("name it "+shell.Word(right)+"; reports of results are written by sshpace report --out "+shell.Word(path), "--out %s: what is written here is %s", path, ending)
 }
 
 func ofFile(path string) (Format, bool) {

@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 
@@ -23,7 +24,7 @@ func (f Found) Check() error {
 	if f.Out == "" {
 		return nil
 	}
-	return store.CheckNew(f.Out, store.AnotherName)
+	return cmp.Or(Ends(f.Out, ".json"), store.CheckNew(f.Out, store.AnotherName))
 }
 
 // Show prints what was found, and writes it where it is to be kept.

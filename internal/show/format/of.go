@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strings"
 
-	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
@@ -37,13 +36,17 @@ func Of(s store.Store, path string, commands document.Commands, w Wanted) (Repor
 	if err != nil {
 		return nil, err
 	}
-	switch records = disguise(records); {
+	records = disguise(records)
+	if commands.Resume = resume(records, s.Word(path)); w.Anonymous {
+		commands = document.Standard
+	}
+	switch {
 	case len(records.LoginKinds) > 0:
-		return Logins(records, w.Options.All, w.Output), nil
+		return Logins(records, w.Options.All, commands, w.Output), nil
 	case len(records.Methods) > 0 && len(records.Samples) == 0:
-		return Methods(records, w.Options.All, resume(records, path), w.Output), nil
+		return Methods(records, w.Options.All, commands, w.Output), nil
 	case len(records.Measurements) > 0 && len(records.Samples) == 0:
-		return Limits(records, shell.Word(path), w.Options.All || w.Output.Limit != 0, w.Output), nil
+		return Limits(records, w.Options.All || w.Output.Limit != 0, commands, w.Output), nil
 	}
 	r, err := compare.RankRecords(path, records, w.By)
 	if err != nil {
@@ -57,15 +60,15 @@ func Of(s store.Store, path string, commands document.Commands, w Wanted) (Repor
 	x.Options.Choice, x.Options.Limit = advise.Of(r, advise.Options{Policy: policy}), x.Output.Limit
 	x.Options.File, x.Options.Shown, x.Options.Commands = path, s.Shown(path), commands
 	if w.Anonymous {
-		x.Options.File, x.Options.Shown, x.Options.Commands = "", "", document.Standard
+		x.Options.File, x.Options.Shown = "", ""
 	}
 	return &x, nil
 }
 
-// resume goes on with the measurement of a file. Programs that are not those of this machine's
+// resume goes on with the measurement of a file, which is such a word. Programs that are not those of this machine's
 // search path are to be named again: no file says which programs to start.
-func resume(f *record.File, path string) string {
-	line := shell.Line("sshpace", cmp.Or(f.Campaign.Command, "bench"), "--resume", path)
+func resume(f *record.File, word string) string {
+	line := "sshpace " + cmp.Or(f.Campaign.Command, "bench") + " --resume " + word
 	versions := map[string]bool{}
 	for _, m := range f.Methods {
 		if strings.HasPrefix(m.Server, "openssh ") {

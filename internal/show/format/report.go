@@ -12,7 +12,6 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/advise"
-	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
@@ -99,46 +98,6 @@ func (x *Ranking) Render(w io.Writer, f Format) error {
 	return x.Output.renderDocument(w, f.Name, x.document, x.Records)
 }
 
-// Comparison is the report of several record files.
-type Comparison struct {
-	*compare.Comparison
-	All      bool // lines, in text
-	Output   Output
-	paths    []string
-	gate     *compare.Gate // that was asked for; nil for none
-	document *document.Document
-}
-
-// Judge holds the lines against a limit, and makes that a part of the report.
-func (x *Comparison) Judge(limit compare.Limit) *compare.Gate {
-	x.gate = limit.Gate(x.Lines())
-	return x.gate
-}
-
-// Render writes the report.
-func (x *Comparison) Render(w io.Writer, f Format) error {
-	if f.Name == "json" {
-		return report.CompareJSON(w, x.Comparison, x.gate)
-	}
-	if x.document == nil {
-		x.document = document.OfComparison(x.Comparison, document.Options{All: x.All})
-	}
-	return x.Output.renderDocument(w, f.Name, x.document, nil)
-}
-
-// More is what makes the comparison show a difference of so much, as a part.
-func (x *Comparison) More(limit float64) string {
-	var files []related
-	for i, in := range x.Inputs {
-		files = append(files, related{path: x.paths[i], File: &record.File{Campaign: in.Ranking.Campaign}})
-	}
-	more := more(files, x.Shows(), x.Floor(), limit)
-	if len(x.Normalized) == 0 {
-		more += "; --normalize '*' leaves out what all lines have in common"
-	}
-	return more
-}
-
 // more are the commands that would give enough data to show a difference of limit, where the files
 // can show one of shows; or says that no amount helps: whole runs differ by floor.
 func more(files []related, shows, floor, limit float64) string {
@@ -149,7 +108,7 @@ func more(files []related, shows, floor, limit float64) string {
 	times := max(2, min(most, square(shows/limit)))
 	var lines []string
 	for _, f := range files {
-		if line := resume(f.File, f.path) + " " + document.Longer(f.File, times); !slices.Contains(lines, line) {
+		if line := resume(f.File, shell.Word(f.path)) + " " + document.Longer(f.File, times); !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}
 	}
@@ -160,16 +119,19 @@ func square(v float64) float64 { return v * v }
 
 // Commands lead on from a result, which the user named: by its path, by its host, or not at all.
 // Options lead ssh to the host.
-func Commands(named, path, newest, policy string, options ...string) document.Commands {
+func Commands(results store.Store, named, path, newest, policy string, options ...string) document.Commands {
 	line := func(command string, more ...string) string {
 		return shell.Line(slices.Concat([]string{"sshpace", command}, options, more)...)
 	}
 	var of []string
+	report := "sshpace report"
 	if named != "" && path != newest {
+		named = results.Name(named)
 		of = append(of, named)
+		report += " " + shell.Word(named)
 	}
 	if policy != "modern" {
 		of = append(of, "--policy", policy)
 	}
-	return document.Commands{Advise: line("advise", of...), Undo: line("advise", "--undo"), Resume: line("bench", "--resume", path), Streams: line("transfer", "--only", "streams")}
+	return document.Commands{Advise: line("advise", of...), Undo: line("advise", "--undo"), Resume: line("bench", "--resume") + " " + results.Word(path), Streams: line("transfer", "--only", "streams"), Report: report}
 }

@@ -77,7 +77,7 @@ func TestMachine(t *testing.T) {
 		{Name: "AES-128-GCM 32768", Unit: record.KBPerSecond, Value: 7e6, N: 1}, {Name: "rsa 3072 sign", Unit: record.PerSecond, Value: 665, N: 1},
 	}}
 	var out bytes.Buffer
-	if err := Text(&out, document.OfMachine(f, false, "sshpace report --all x")); err != nil {
+	if err := Text(&out, document.OfMachine(f, false, document.Commands{Report: "sshpace report x"})); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"can be faster than 1500 MB/s,", "the speed of its loopback TCP.", "7000 MB/s with AES-128-GCM", "1500 (1000-1600) MB/s", "665             1/s"} {
@@ -87,7 +87,7 @@ func TestMachine(t *testing.T) {
 	}
 	out.Reset()
 	f.Measurements = nil
-	if err := Text(&out, document.OfMachine(f, false, "")); err != nil || strings.Contains(out.String(), "/s") {
+	if err := Text(&out, document.OfMachine(f, false, document.Commands{})); err != nil || strings.Contains(out.String(), "/s") {
 		t.Errorf("no probe: %v\n%s", err, out.String())
 	}
 }

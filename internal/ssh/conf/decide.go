@@ -116,6 +116,9 @@ func (r *Resolved) methods() []string {
 	return slices.DeleteFunc(strings.Split(preferred, ","), func(m string) bool { return !enabled[m] })
 }
 
+// ByKey tells whether public keys may be tried.
+func (r *Resolved) ByKey() bool { return slices.Contains(r.methods(), "publickey") }
+
 // PasswordMethods are the methods that take a password and may be tried, the
 // preferred one first.
 func (r *Resolved) PasswordMethods() []string {
@@ -126,7 +129,7 @@ func (r *Resolved) PasswordMethods() []string {
 // the native engine has none of the algorithms that a list allows.
 func Decide(r *Resolved, can Capabilities) Decision {
 	d := Decision{Engine: Native, Reasons: r.apply(only), Notes: r.apply(differs)}
-	if !slices.Contains(r.methods(), "publickey") && !(can.Passwords && len(r.PasswordMethods()) > 0) {
+	if !r.ByKey() && !(can.Passwords && len(r.PasswordMethods()) > 0) {
 		v, _ := r.Get(PreferredAuthentications)
 		if v.Origin.Source == 0 {
 			v.Origin = Origin{Source: FromDefault}

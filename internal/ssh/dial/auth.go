@@ -1,6 +1,7 @@
 package dial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -196,22 +197,15 @@ type login struct {
 	offered  offered
 }
 
-// next is ssh.ClientConfig.AuthCallback: public keys once, then the end. Only
-// public keys can log in without a person.
-func (l *login) next(a *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
-	// x/crypto offers curve25519-sha256 under its old name, too, whatever the list says.
-	if ours := l.target.KeyExchanges; ours != nil && !slices.Contains(ours, a.Algorithms.KeyExchange) {
-		return nil, &ssh.AlgorithmNegotiationError{What: "key exchange", RequestedAlgorithms: []string{a.Algorithms.KeyExchange}, SupportedAlgorithms: ours}
+// failed words a login that did not come about.
+func (l *login) failed(err error) error {
+	if denied, ok := errors.AsType[*transport.DeniedError](err); ok {
+		return l.denied(denied.Methods, denied.Partial)
 	}
-	const method = "publickey"
-	offered := slices.Contains(a.AllowedMethods, method)
-	if offered && !slices.Contains(a.TriedMethods, method) && len(a.PartialSuccessMethods) == 0 && len(l.set.keys) > 0 {
-		return ssh.PublicKeysCallback(l.signers), nil
+	if errors.Is(err, transport.ErrNewPassword) {
+		return l.fail(fmt.Errorf("%w; log in there with ssh once", err))
 	}
-	if m := l.byPassword(a.AllowedMethods); m != nil {
-		return m, nil
-	}
-	return nil, l.denied(a.AllowedMethods, len(a.PartialSuccessMethods) > 0)
+	return err
 }
 
 // denied words a refused login as ssh does. methods are those that could go on,
@@ -244,19 +238,26 @@ func (l *login) denied(methods []string, partial bool) *Error {
 	return e
 }
 
-// keys are the keys to try, for package transport. The first one signs at once
-// where that bothers nobody: a person may be asked for a passphrase or a touch.
-func (l *login) keys() transport.Login {
-	signers, err := l.signers()
-	if err != nil && len(l.set.keys) > 0 { // without any, the server's list of methods makes the message
-		l.unfit = err
+// methods are the keys to try and what else there is, for package transport. The first key signs
+// at once where that bothers nobody: a person may be asked for a passphrase or a touch.
+func (l *login) methods() transport.Login {
+	out := transport.Login{User: l.target.User, Method: l.method, Answer: l.answer}
+	var first signer
+	for _, k := range l.set.inOrder() {
+		if bits := knownhosts.RSABits(k.PublicKey()); bits > 0 && bits < l.target.minRSABits() {
+			l.unfit = fmt.Errorf("an RSA key of %d bits is not used, RequiredRSASize is %d", bits, l.target.minRSABits())
+			continue
+		}
+		if algs := signatureAlgorithms(k.PublicKey().Type(), l.target.PubkeyAlgorithms); len(algs) > 0 {
+			first = cmp.Or(first, k)
+			out.Keys = append(out.Keys, &boundSigner{login: l, key: k, algs: algs})
+		}
 	}
-	out := transport.Login{User: l.target.User}
-	for _, s := range signers {
-		out.Keys = append(out.Keys, s.(*boundSigner))
-	}
-	if len(out.Keys) > 0 {
-		out.Direct = l.set.direct(signers[0].(*boundSigner).key, len(signers))
+	switch {
+	case first != nil:
+		out.Direct = l.set.direct(first, len(out.Keys))
+	case l.unfit == nil && len(l.set.keys) > 0: // without any, the server's list of methods makes the message
+		l.unfit = errors.New("no key is of a type that PubkeyAcceptedAlgorithms allows")
 	}
 	return out
 }
@@ -276,23 +277,6 @@ func (s *keySet) direct(k signer, n int) bool {
 		return file.locked == nil
 	}
 	return n == 1
-}
-
-func (l *login) signers() ([]ssh.Signer, error) {
-	var out []ssh.Signer
-	for _, k := range l.set.inOrder() {
-		if bits := knownhosts.RSABits(k.PublicKey()); bits > 0 && bits < l.target.minRSABits() {
-			l.unfit = fmt.Errorf("an RSA key of %d bits is not used, RequiredRSASize is %d", bits, l.target.minRSABits())
-			continue
-		}
-		if algs := signatureAlgorithms(k.PublicKey().Type(), l.target.PubkeyAlgorithms); len(algs) > 0 {
-			out = append(out, &boundSigner{login: l, key: k, algs: algs})
-		}
-	}
-	if len(out) == 0 && l.unfit == nil {
-		return nil, errors.New("no key is of a type that PubkeyAcceptedAlgorithms allows")
-	}
-	return out, nil
 }
 
 // succeeded remembers the key.

@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/ssh/channel"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/transport"
+	"sshpace/internal/sys/tcp"
 )
 
 // progress is told what a login does. fleet.Attempt is one.
@@ -39,11 +40,8 @@ func (unobserved) Reached(fleet.Phase)                 {}
 
 // link is an authenticated connection.
 type link struct {
-	ssh.Conn
-	own   *channel.Named // Conn, if it is not x/crypto's
-	net   *conn
-	chans <-chan ssh.NewChannel // x/crypto's, to be refused
-	reqs  <-chan *ssh.Request
+	*channel.Named
+	net   *tcp.QuickConn
 	addr  string // dialled
 	asked bool   // the command has left
 	step  func(transport.Step)
@@ -62,8 +60,7 @@ func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *tr
 	if err != nil {
 		return nil, err
 	}
-	server := admitKey(t, addrs)
-	if err := p.Admit(ctx, server); err != nil {
+	if err := p.Admit(ctx, admitKey(t, addrs)); err != nil {
 		return nil, interrupted(ctx)
 	}
 	keys, err := e.keys.set(ctx, t) // before the server's time begins: an agent may be silent
@@ -73,16 +70,6 @@ func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *tr
 	growStack()
 	ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout(), fleet.ErrConnectTimeout)
 	defer cancel()
-	_, classic := e.classic.Load(server)
-	l, err := e.tryConnect(ctx, t, addrs, keys, p, command, classic)
-	if own := (*Error)(nil); !classic && errors.As(err, &own) && own.unmatched && !own.MayRun {
-		e.classic.Store(server, true)
-		return e.tryConnect(ctx, t, addrs, keys, p, nil, true)
-	}
-	return l, err
-}
-
-func (e *Engine) tryConnect(ctx context.Context, t *Target, addrs []netip.Addr, keys *keySet, p progress, command *transport.Command, classic bool) (*link, error) {
 	p.Reached(fleet.PhaseConnect)
 	e.step(transport.StepDial)
 	raw, err := e.dial(ctx, t, addrs)
@@ -90,7 +77,7 @@ func (e *Engine) tryConnect(ctx context.Context, t *Target, addrs []netip.Addr, 
 		return nil, err
 	}
 	e.step(transport.StepConnect)
-	return e.handshake(ctx, t, keys, p, raw, command, classic)
+	return e.handshake(ctx, t, keys, p, raw, command)
 }
 
 // addresses resolves the target; a jump host does it itself.

@@ -48,12 +48,9 @@ type Engine struct {
 	names    *names
 	keys     *keyring
 	jumps    *jumps
-	// classic are the servers of a run that have nothing in common with package transport: they
-	// get x/crypto's own handshake, which knows older algorithms.
-	classic sync.Map
-	tables  sync.Once
-	life    context.Context // of the connections to agents and jump hosts
-	die     context.CancelFunc
+	tables   sync.Once
+	life     context.Context // of the connections to agents and jump hosts
+	die      context.CancelFunc
 }
 
 var _ fleet.Executor = (*Engine)(nil)
@@ -114,20 +111,16 @@ func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a *fleet
 // command runs one command on an authenticated link and closes it.
 func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fleet.Attempt, mayKill bool) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
-	gone := l.serve()
-	alive := l.keepAlive(t)
-	defer alive.stop()
 	starting, cancel := context.WithDeadlineCause(ctx, l.usable, fleet.ErrConnectTimeout)
 	defer cancel()
 	c := session.Connection{
-		Conn: l.Conn, Gone: gone, Cut: func() { l.net.Close() }, Flow: l.net.flow, Asked: l.asked, MayKill: mayKill,
+		Named: l.Named, Cut: func() { l.net.Close() }, Asked: l.asked, MayKill: mayKill,
 		Result: fleet.Outcome{Engine: engineName},
-		Lost:   func() string { return alive.lost(gone) },
 		Began:  func() { l.step(transport.StepExec) }, Ended: func() { l.step(transport.StepExit) },
 	}
-	if l.own != nil {
-		c.Own = l.own.Conn
-	}
+	alive := l.keepAlive(t, c.Stuck)
+	defer alive.stop()
+	c.Lost = func() string { return alive.lost(l.Done()) }
 	cmd.Env = slices.Concat(t.Env, cmd.Env)
 	o, err := c.Run(ctx, starting, cmd, a)
 	if failed, ok := errors.AsType[*session.NotStarted](err); ok {
@@ -185,7 +178,7 @@ func (l *link) notStarted(ctx context.Context, t *Target, alive *keepAlive, e *s
 	var open *ssh.OpenChannelError
 	switch {
 	case errors.Is(e.Late, fleet.ErrConnectTimeout):
-		return failed(stalled(l.net.peer(t), t.port(), e.Ran), e.Ran)
+		return failed(stalled(peer(l.net, t), t.port(), e.Ran), e.Ran)
 	case e.Late != nil:
 		return failed(interrupted(ctx), e.Ran)
 	case errors.As(e, &open):
@@ -207,38 +200,6 @@ func stalled(peer string, port int, ran fleet.Ran) *Error {
 		e.Text = fmt.Sprintf("%s port %d did not answer the request to run the command in time; it may run there", peer, port)
 	}
 	return e
-}
-
-// serve answers the server's own wishes until the connection ends; then gone is
-// closed.
-func (l *link) serve() (gone <-chan struct{}) {
-	if l.own != nil {
-		return l.own.Done()
-	}
-	ended := make(chan struct{})
-	go func() { refuse(l.chans, l.reqs); close(ended) }()
-	return ended
-}
-
-// refuse answers everything that a server may ask for with no, until the
-// connection ends.
-func refuse(chans <-chan ssh.NewChannel, reqs <-chan *ssh.Request) {
-	for chans != nil || reqs != nil {
-		select {
-		case c, ok := <-chans:
-			if !ok {
-				chans = nil
-				continue
-			}
-			c.Reject(ssh.Prohibited, "not wanted")
-		case r, ok := <-reqs:
-			if !ok {
-				reqs = nil
-				continue
-			}
-			r.Reply(false, nil)
-		}
-	}
 }
 
 // failed is an attempt that ended with an error. Servers choose parts of the

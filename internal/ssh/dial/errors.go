@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/transport"
 )
 
 // Error is a login or session that failed. Text is worded as ssh(1) words the
@@ -26,8 +27,6 @@ type Error struct {
 	SlowDown bool // nothing ran, and trying later may help
 	MayRun   bool // the command has left, and nothing shows that it does not run
 	Err      error
-
-	unmatched bool // both sides had no algorithm in common
 }
 
 func (e *Error) Error() string { return e.Text }
@@ -75,65 +74,70 @@ func interrupted(ctx context.Context) *Error {
 	return &Error{Class: class, Text: cause.Error(), Err: cause}
 }
 
-// handshakeError classifies what went wrong between TCP connect and login. c
-// knows what the peer sent before that.
-func handshakeError(ctx context.Context, t *Target, c *conn, err error) *Error {
-	peer := fmt.Sprintf("%s port %d", c.peer(t), t.port())
+// failed classifies what went wrong between TCP connect and login.
+func (h *hand) failed(ctx context.Context, err error) *Error {
+	peer := fmt.Sprintf("%s port %d", peer(h.net, h.target), h.target.port())
+	said := greeting{h.own.Greeting()}
 	own, isOwn := errors.AsType[*Error](err) // from a callback of ours
 	switch {
 	case isOwn && fleet.HostKeyUnknown <= own.Class && own.Class <= fleet.HostKeyWeak:
 		return own
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout):
 		return interrupted(ctx)
-	case c.wrongBanner() && !c.turnedAway():
-		return &Error{Class: fleet.NotSSH, Text: "protocol error: " + peer + " sent " + c.quoteBanner() + " instead of an SSH 2 version",
+	case said.wrong() && !said.turnedAway():
+		return &Error{Class: fleet.NotSSH, Text: "protocol error: " + peer + " sent " + said.quoted() + " instead of an SSH 2 version",
 			Hint: "check the port; this is not an SSH server", Err: err}
 	case ctx.Err() != nil:
-		return timedOut(c, peer, err)
+		return h.timedOut(said, peer, err)
 	case isOwn:
 		return own
-	case c.turnedAway() && ended(err):
+	case said.turnedAway() && ended(err):
 		return &Error{Class: fleet.Throttled, SlowDown: true, Err: err,
 			Text: "kex_exchange_identification: " + endText(err) + " (" + peer + " turned the connection away)",
 			Hint: fleet.ManyLogins}
 	}
-	return protocolError(c, peer, err)
+	return h.protocolError(peer, err)
 }
 
-func timedOut(c *conn, peer string, err error) *Error {
+// peer is the address that was dialled, for messages.
+func peer(c net.Conn, t *Target) string {
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok && !tcp.IP.IsUnspecified() {
+		return tcp.IP.String()
+	}
+	return t.HostName
+}
+
+func (h *hand) timedOut(said greeting, peer string, err error) *Error {
 	during := "banner exchange"
-	switch c.phase() {
-	case fleet.PhaseHostkey, fleet.PhaseAuth:
+	switch {
+	case h.phase != fleet.PhaseKex:
 		during = "login"
-	case fleet.PhaseKex:
-		if c.sentBanner() {
-			during = "key exchange"
-		}
+	case said.Version != "":
+		during = "key exchange"
 	}
 	hint := "the server accepts connections but does not answer; --connect-timeout allows more time"
-	if c.slowVersion() {
-		hint = "the server has sent only the beginning of its version line, " + c.quoteBanner() + "; --connect-timeout allows more time"
+	if said.slow() {
+		hint = "the server has sent only the beginning of its version line, " + said.quoted() + "; --connect-timeout allows more time"
 	}
 	return &Error{Class: fleet.TimedOut, Text: "Connection to " + peer + " timed out during " + during, Hint: hint, Err: err}
 }
 
 // protocolError covers what neither closed early nor timed out.
-func protocolError(c *conn, peer string, err error) *Error {
-	text := strings.TrimPrefix(err.Error(), "ssh: handshake failed: ")
+func (h *hand) protocolError(peer string, err error) *Error {
 	if noCommon, ok := errors.AsType[*ssh.AlgorithmNegotiationError](err); ok {
 		return unmatched(peer, noCommon)
 	}
-	if reason, ok := strings.CutPrefix(text, "ssh: disconnect, reason "); ok {
-		return disconnected(c, peer, reason, err)
+	class := fleet.Lost
+	if h.phase == fleet.PhaseAuth {
+		class = fleet.AuthFailed
+	}
+	if bye, ok := errors.AsType[*transport.DisconnectError](err); ok {
+		return disconnected(class, peer, bye)
 	}
 	if ended(err) {
-		class := fleet.Lost
-		if c.phase() == fleet.PhaseAuth {
-			class = fleet.AuthFailed
-		}
 		return &Error{Class: class, Text: "Connection closed by " + peer + ": " + endText(err), Err: err}
 	}
-	return &Error{Class: fleet.NotSSH, Text: "protocol error with " + peer + ": " + strings.TrimPrefix(text, "ssh: "), Err: err}
+	return &Error{Class: fleet.NotSSH, Text: "protocol error with " + peer + ": " + strings.TrimPrefix(err.Error(), "ssh: "), Err: err}
 }
 
 // notMatched are ssh's words for what two sides have nothing in common of (ssherr.c), and
@@ -144,21 +148,6 @@ var notMatched = []struct{ what, words, keyword string }{
 	{"cipher", "cipher", "Ciphers"},
 	{"MAC", "MAC", "MACs"},
 	{"compression", "compression method", "Compression"},
-}
-
-// Unmatched tells of an error that says that two sides have no algorithm in common which
-// keyword says what ours offers, and what the server has.
-func Unmatched(err error) (keyword string, theirs []string, ok bool) {
-	none, ok := errors.AsType[*ssh.AlgorithmNegotiationError](err)
-	if !ok {
-		return "", nil, false
-	}
-	for _, row := range notMatched {
-		if strings.HasSuffix(none.What, row.what) {
-			return row.keyword, none.RequestedAlgorithms, true
-		}
-	}
-	return "", nil, false
 }
 
 // unmatched says it as ssh does.
@@ -173,14 +162,10 @@ func unmatched(peer string, err *ssh.AlgorithmNegotiationError) *Error {
 	return e
 }
 
-// disconnected is a server that took its leave with a message (RFC 4253
-// section 11.1); reason is "CODE: TEXT".
-func disconnected(c *conn, peer, reason string, err error) *Error {
-	e := &Error{Class: fleet.Lost, Text: "Received disconnect from " + peer + ":" + reason, Err: err}
-	if c.phase() == fleet.PhaseAuth {
-		e.Class = fleet.AuthFailed
-	}
-	if cause, _ := openssh.CauseOf([]string{reason}); cause == openssh.TooManyKeys {
+// disconnected is a server that took its leave with a message (RFC 4253 section 11.1).
+func disconnected(class fleet.Class, peer string, bye *transport.DisconnectError) *Error {
+	e := &Error{Class: class, Text: fmt.Sprintf("Received disconnect from %s:%d: %s", peer, bye.Reason, bye.Message), Err: bye}
+	if cause, _ := openssh.CauseOf([]string{bye.Message}); cause == openssh.TooManyKeys {
 		e.Hint = "the agent offers more keys than the server allows; name one with -i and -o IdentitiesOnly=yes"
 	}
 	return e

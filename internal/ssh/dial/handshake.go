@@ -2,44 +2,40 @@ package dial
 
 import (
 	"context"
-	"errors"
 	"net"
 
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/transport"
+	"sshpace/internal/sys/tcp"
 )
 
-// handshake exchanges keys and logs in on raw, which it owns. Only package
-// transport asks for command ahead.
-func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progress, raw net.Conn, command *transport.Command, classic bool) (*link, error) {
-	c := newConn(raw, p.Alive)
-	p.Reached(fleet.PhaseKex)
-	p.Distance(c.RoundTrip())
-	stop := c.closeOn(ctx)
+// handshake exchanges keys and logs in on raw, which it owns.
+func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progress, raw net.Conn, command *transport.Command) (*link, error) {
 	l := &login{ctx: ctx, target: t, set: keys}
 	if _, jump := p.(unobserved); !jump { // the password is the host's
 		l.password = e.opts.Password
 	}
-	h := &hand{target: t, login: l, conn: c, progress: p, step: e.opts.Step, idle: func() { e.tables.Do(func() { go fillTables() }) }}
-	link, err := h.shake(command, classic || l.password != nil) // passwords are x/crypto's matter
+	h := &hand{target: t, login: l, net: tcp.Quick(raw), progress: p, step: e.step}
+	h.reach(fleet.PhaseKex)
+	p.Distance(h.net.RoundTrip())
+	stop := context.AfterFunc(ctx, func() { h.net.Close() }) // what goes through a jump host has no deadlines
+	e.tables.Do(func() { go fillTables() })                  // while the server answers
+	err := h.shake(command)
 	if inTime := stop(); err == nil && !inTime {
-		link.Close()
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		c.Close()
-		failure := handshakeError(ctx, t, c, err)
-		failure.MayRun = h.swift != nil && h.swift.Asked()
-		if keyword, theirs, ok := Unmatched(err); ok {
-			failure.unmatched = t.offers(keyword, theirs)
-		}
+		h.net.Close()
+		failure := h.failed(ctx, err)
+		failure.MayRun = h.own.Asked()
 		l.told(failure)
 		return nil, failure
 	}
 	l.told(nil)
 	l.succeeded()
+	link := &link{Named: h.own.Mux(t.User), net: h.net, addr: h.net.RemoteAddr().String(), asked: h.own.Asked()}
 	link.usable, _ = ctx.Deadline()
 	return link, nil
 }
@@ -51,57 +47,27 @@ const version = "SSH-2.0-sshpace"
 type hand struct {
 	target   *Target
 	login    *login
-	conn     *conn
+	net      *tcp.QuickConn
 	progress progress
 	step     func(transport.Step)
-	swift    *transport.Conn // nil: x/crypto's, or no key exchange yet
-	idle     func()          // what can be done while the server answers
+	own      *transport.Conn
+	phase    fleet.Phase
 }
 
-func (h *hand) shake(command *transport.Command, classic bool) (*link, error) {
-	config := h.config()
-	if classic || !transport.Offers(config) {
-		return h.classic()
+func (h *hand) shake(command *transport.Command) (err error) {
+	if h.own, err = transport.Handshake(h.net, h.config()); err != nil {
+		return err
 	}
-	h.idle()
-	var err error
-	if h.swift, err = transport.Handshake(h.conn, config); err != nil {
-		return nil, err
-	}
-	login := h.login.keys()
+	login := h.login.methods()
 	login.Ahead, login.Early = command, h.progress.Near
-	if err := h.swift.Authenticate(login); err != nil {
-		if denied, ok := errors.AsType[*transport.DeniedError](err); ok {
-			return nil, h.login.denied(denied.Methods, denied.Partial)
-		}
-		return nil, err
-	}
-	own := h.swift.Mux(h.target.User)
-	return &link{Conn: own, own: own, net: h.conn, addr: h.conn.RemoteAddr().String(), asked: h.swift.Asked()}, nil
-}
-
-// classic is x/crypto's handshake.
-func (h *hand) classic() (*link, error) {
-	t := h.target
-	sc, chans, reqs, err := ssh.NewClientConn(h.conn, t.addr(), &ssh.ClientConfig{
-		Config:            ssh.Config{KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs},
-		User:              t.User,
-		ClientVersion:     version,
-		HostKeyAlgorithms: t.hostKeyAlgorithms(),
-		AuthCallback:      h.login.next,
-		HostKeyCallback:   func(_ string, _ net.Addr, key ssh.PublicKey) error { return h.checkHostKey(key) },
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &link{Conn: sc, net: h.conn, chans: chans, reqs: reqs, addr: h.conn.RemoteAddr().String()}, nil
+	return h.login.failed(h.own.Authenticate(login))
 }
 
 func (h *hand) config() *transport.Config {
 	t := h.target
 	config := &transport.Config{
 		Version: version, KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs, HostKeys: t.hostKeyAlgorithms(),
-		HostKey: h.checkHostKey, Step: h.step,
+		HostKey: h.checkHostKey, Step: h.stepped,
 	}
 	if config.HostKeys == nil {
 		config.HostKeys = ssh.SupportedAlgorithms().HostKeys
@@ -109,7 +75,14 @@ func (h *hand) config() *transport.Config {
 	return config
 }
 
-// hostKeyAlgorithms are those to offer; nil is x/crypto's default.
+func (h *hand) stepped(s transport.Step) {
+	if s == transport.StepVersion {
+		h.progress.Alive()
+	}
+	h.step(s)
+}
+
+// hostKeyAlgorithms are those to offer; nil is all that are secure.
 func (t *Target) hostKeyAlgorithms() []string {
 	if t.KeepHostKeyOrder {
 		return t.HostKeyAlgorithms
@@ -121,7 +94,7 @@ func (t *Target) hostKeyAlgorithms() []string {
 func (h *hand) checkHostKey(key ssh.PublicKey) error {
 	h.reach(fleet.PhaseHostkey)
 	name, port := h.target.hostKeyName()
-	if err := h.target.checkHostKey(name, port, h.conn.RemoteAddr(), key); err != nil {
+	if err := h.target.checkHostKey(name, port, h.net.RemoteAddr(), key); err != nil {
 		return err
 	}
 	h.reach(fleet.PhaseAuth)
@@ -130,5 +103,5 @@ func (h *hand) checkHostKey(key ssh.PublicKey) error {
 
 func (h *hand) reach(p fleet.Phase) {
 	h.progress.Reached(p)
-	h.conn.reach(p)
+	h.phase = p
 }

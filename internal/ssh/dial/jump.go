@@ -144,15 +144,7 @@ func (e *Engine) jumpClient(t *Target) (client *ssh.Client, stop func(), err err
 	if err != nil {
 		return nil, nil, err
 	}
-	return link.client(), link.keepAlive(t).stop, nil
-}
-
-// client is what opens connections through a jump host.
-func (l *link) client() *ssh.Client {
-	if l.own != nil {
-		return l.own.Client()
-	}
-	return ssh.NewClient(l.Conn, l.chans, l.reqs)
+	return link.Client(), link.keepAlive(t, func() bool { return false }).stop, nil
 }
 
 // forget makes the next host connect anew.

@@ -2,13 +2,13 @@ package dial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"golang.org/x/crypto/ssh"
-
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/transport"
 )
 
 // Password is a person's, for hosts that want one. Each gets it at most once.
@@ -27,24 +27,23 @@ type offered struct {
 	err     error    // why it was not
 }
 
-// byPassword is the method that gives the password, nil where it may not be
+// method is the one to give the password by, of those that can go on; "" where it may not be
 // given. Passphrases of keys are no passwords: what opens one is sent to nobody.
-func (l *login) byPassword(methods []string) ssh.AuthMethod {
+func (l *login) method(can []string, partial bool) string {
 	if l.password == nil || l.offered.given || l.offered.err != nil {
-		return nil
+		return ""
 	}
 	i := slices.IndexFunc(l.target.PasswordMethods, func(m string) bool {
-		return slices.Contains(methods, m) && !slices.Contains(l.offered.methods, m)
+		return slices.Contains(can, m) && !slices.Contains(l.offered.methods, m)
 	})
 	if i < 0 || l.set.openedBy(l.ctx) {
-		return nil
+		return ""
 	}
-	method := l.target.PasswordMethods[i]
-	l.offered.methods = append(l.offered.methods, method)
-	if method == "password" {
-		return ssh.PasswordCallback(l.give)
+	if !partial {
+		l.used = nil // no key has helped
 	}
-	return ssh.KeyboardInteractive(l.answer)
+	l.offered.methods = append(l.offered.methods, l.target.PasswordMethods[i])
+	return l.target.PasswordMethods[i]
 }
 
 // give hands the password out, once.
@@ -66,12 +65,16 @@ func (l *login) fail(err error) error {
 
 // answer answers one question for a password that is not to be shown (RFC 4256).
 // Any other question is somebody else's, or a trick.
-func (l *login) answer(_, _ string, questions []string, echo []bool) ([]string, error) {
+func (l *login) answer(questions []transport.Question) ([]string, error) {
 	switch {
 	case len(questions) == 0:
 		return nil, nil
-	case len(questions) > 1 || echo[0] || !asksPassword(questions[0]):
-		return nil, l.fail(fmt.Errorf("the host asks %q, which gets no password", clip(strings.Join(questions, " "))))
+	case len(questions) > 1 || questions[0].Echo || !asksPassword(questions[0].Text):
+		var texts []string
+		for _, q := range questions {
+			texts = append(texts, q.Text)
+		}
+		return nil, l.fail(fmt.Errorf("the host asks %q, which gets no password", clip(strings.Join(texts, " "))))
 	}
 	text, err := l.give()
 	return []string{text}, err
@@ -92,7 +95,8 @@ func (l *login) told(err error) {
 		return
 	}
 	own, _ := err.(*Error)
-	l.password.Told(l.target.addr(), err == nil, err == nil || own != nil && own.Class == fleet.AuthFailed)
+	refused := own != nil && own.Class == fleet.AuthFailed && !errors.Is(err, transport.ErrNewPassword)
+	l.password.Told(l.target.addr(), err == nil, err == nil || refused)
 }
 
 // openedBy tells whether what was asked for opens a key: then it is a passphrase.

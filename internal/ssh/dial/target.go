@@ -1,6 +1,6 @@
 // Package dial is the native SSH engine of run: it dials, checks the host key,
 // logs in with agent, key files and certificates, goes through jump hosts, and
-// runs one command, all in this process on golang.org/x/crypto/ssh.
+// runs one command, all in this process.
 //
 // It satisfies fleet.Executor. It reads no ssh_config and no known_hosts file:
 // a Resolver tells it the Target of a host, and the Target carries the HostKeys
@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"context"
 	"net"
-	"slices"
 	"strconv"
 	"time"
 
@@ -47,8 +46,8 @@ type Target struct {
 	AliveInterval time.Duration
 	AliveCountMax int
 
-	// Algorithm lists in order of preference; nil is x/crypto's secure default.
-	// Names that x/crypto lacks are left out.
+	// Algorithm lists in order of preference; nil is all that are secure. Names that
+	// package transport lacks are left out.
 	KeyExchanges, Ciphers, MACs, HostKeyAlgorithms, PubkeyAlgorithms []string
 	// KeepHostKeyOrder offers HostKeyAlgorithms as they stand; else HostKeys
 	// puts them in order.
@@ -106,15 +105,6 @@ type Resolver interface {
 const defaultAliveCountMax = 3
 
 func (t *Target) port() int { return cmp.Or(t.Port, knownhosts.DefaultPort) }
-
-// offers tells whether a list of ours has one of some names; one that is not set is
-// x/crypto's own.
-func (t *Target) offers(keyword string, names []string) bool {
-	list := map[string][]string{
-		"KexAlgorithms": t.KeyExchanges, "Ciphers": t.Ciphers, "MACs": t.MACs, "HostKeyAlgorithms": t.HostKeyAlgorithms, "Compression": {"none"},
-	}[keyword]
-	return list == nil || slices.ContainsFunc(list, func(name string) bool { return slices.Contains(names, name) })
-}
 
 func (t *Target) addr() string { return net.JoinHostPort(t.HostName, strconv.Itoa(t.port())) }
 

@@ -28,7 +28,7 @@ var failures = map[openssh.Cause]struct {
 	openssh.Denied:                {fleet.AuthFailed, ""},
 	openssh.TooManyKeys:           {fleet.AuthFailed, "name one key with -i and -o IdentitiesOnly=yes"},
 	openssh.BadConfiguration:      {fleet.Local, ""},
-	openssh.NoAlgorithm:           {fleet.NoCommonAlgo, ""},
+	openssh.NoAlgorithm:           {fleet.NoCommonAlgo, "sshpace config shows what is offered, of which the server has none"},
 	openssh.Prohibited:            {fleet.Refused, "the jump host forbids forwarding there (AllowTcpForwarding, PermitOpen)"},
 	openssh.ConnectionRefused:     {fleet.Refused, ""},
 	openssh.Unroutable:            {fleet.Unroutable, ""},

@@ -38,7 +38,7 @@ func (s *Session) Run(ctx context.Context, a *fleet.Attempt) (fleet.Outcome, err
 	}
 	channels := l.channels()
 	c := session.Connection{
-		Conn: channels, Own: channels.Conn, Gone: channels.Done(), Cut: func() { l.conn.Close() }, Lost: l.loss,
+		Named: channels, Cut: func() { l.conn.Close() }, Lost: l.loss,
 		Result: fleet.Outcome{Engine: engineName, Addr: s.Path}, Exec: s.exec,
 	}
 	o, err := c.Run(ctx, starting, s.Command, a)

@@ -68,10 +68,10 @@ func (p *Program) learn(ctx context.Context) error {
 		for _, setting := range p.known(settings) {
 			argv = append(argv, "-o", setting)
 		}
-		output, err := run(ctx, p.Path, append(argv, "-V")...)
+		output, err := proc.Ask(ctx, append(append([]string{p.Path}, argv...), "-V")...)
 		name := badOption(output)
 		if name == "" && err != nil {
-			return fmt.Errorf("%s %s -V: %w: %s", p.Path, strings.Join(argv, " "), err, strings.TrimSpace(output))
+			return fmt.Errorf("%s %s -V: %w: %s", p.Path, strings.Join(argv, " "), err, output)
 		}
 		if name == "" {
 			return nil
@@ -83,7 +83,7 @@ func (p *Program) learn(ctx context.Context) error {
 
 // Knows tells whether this ssh takes a setting, such as "Compression=no".
 func (p Program) Knows(ctx context.Context, setting string) bool {
-	output, err := run(ctx, p.Path, "-F", os.DevNull, "-o", setting, "-V")
+	output, err := proc.Ask(ctx, p.Path, "-F", os.DevNull, "-o", setting, "-V")
 	return err == nil && badOption(output) == ""
 }
 
@@ -125,17 +125,14 @@ func ConnectTimeout(limit time.Duration) string {
 // output.
 func (p Program) Leading(d Destination, want alg.Suite, connect time.Duration) []string {
 	argv := []string{p.Path}
-	for _, option := range p.settings(isolation, d) {
+	for _, option := range slices.Concat(p.settings(isolation, d), []string{ConnectTimeout(connect)}, want.Settings()) {
 		argv = append(argv, "-o", option)
-	}
-	argv = append(argv, "-o", ConnectTimeout(connect))
-	for _, pair := range [][2]string{{"Ciphers", want.Cipher}, {"MACs", want.MAC}, {"KexAlgorithms", want.Kex}, {"HostKeyAlgorithms", want.HostKey}} {
-		if pair[1] != "" {
-			argv = append(argv, "-o", pair[0]+"="+pair[1])
-		}
 	}
 	return append(argv, d.Options()...)
 }
+
+// runLimit is how long the command of a login that runs nothing may take.
+const runLimit = 10 * time.Second
 
 // Negotiate logs in to a destination as its configuration says, and tells what ssh
 // agreed on. Servers punish connections that end before a login (sshd_config(5),
@@ -143,7 +140,7 @@ func (p Program) Leading(d Destination, want alg.Suite, connect time.Duration) [
 // ssh's words, why there was no login.
 func (p Program) Negotiate(ctx context.Context, d Destination, log string, connect time.Duration) (Negotiation, error) {
 	argv := p.Command(d, alg.Suite{}, log, connect, "true")
-	ctx, cancel := context.WithTimeout(ctx, connect+answerLimit)
+	ctx, cancel := context.WithTimeout(ctx, connect+runLimit)
 	defer cancel()
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -184,4 +181,9 @@ func (p Program) Private(address, port, user, identity, knownHosts string) Desti
 		Config: os.DevNull, Port: uint16(number), User: user, Identities: []string{identity},
 		Settings: append([]string{"UserKnownHostsFile=" + knownHosts}, p.known(private)...),
 	}}
+}
+
+// Check asks whether the ControlMaster of a host listens at a socket.
+func (p Program) Check(ctx context.Context, socket, host string) error {
+	return proc.Run(exec.CommandContext(ctx, p.Path, "-F", "none", "-S", socket, "-O", "check", "--", host))
 }

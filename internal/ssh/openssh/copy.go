@@ -1,6 +1,7 @@
 package openssh
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,14 +21,8 @@ var copyIsolation = []string{
 func (p Program) CopyOptions(d Destination, want alg.Suite, connect time.Duration) []string {
 	argv := []string{"-v", "-S", p.Path}
 	option := func(text string) { argv = append(argv, "-o", text) }
-	for _, text := range p.settings(copyIsolation, d) {
+	for _, text := range slices.Concat(p.settings(copyIsolation, d), []string{ConnectTimeout(connect)}, want.Settings()) {
 		option(text)
-	}
-	option(ConnectTimeout(connect))
-	for _, pair := range [][2]string{{"Ciphers", want.Cipher}, {"MACs", want.MAC}, {"KexAlgorithms", want.Kex}} {
-		if pair[1] != "" {
-			option(pair[0] + "=" + pair[1])
-		}
 	}
 	if d.Port != 0 { // scp and sftp spell the port with a capital
 		argv = append(argv, "-P", strconv.Itoa(int(d.Port)))

@@ -5,15 +5,12 @@
 package openssh
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
@@ -33,9 +30,6 @@ type Program struct {
 type NotFoundError struct{ Name string }
 
 func (e *NotFoundError) Error() string { return e.Name + " is not installed" }
-
-// serverDirs are searched after PATH: ordinary users seldom have sshd on it.
-var serverDirs = []string{"/usr/sbin", "/usr/local/sbin", "/sbin", "/usr/local/bin", "/opt/homebrew/sbin"}
 
 // FindClient finds ssh, or checks the path that the user gave.
 func FindClient(ctx context.Context, given string) (Program, error) {
@@ -67,41 +61,16 @@ func locate(name, given string) (string, error) {
 		}
 		return filepath.Abs(path)
 	}
-	if path, err := exec.LookPath(name); err == nil {
+	if path := proc.Find(name); path != "" {
 		return filepath.Abs(path)
 	}
-	for _, dir := range serverDirs {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
-			return path, nil
-		}
-	}
 	return "", &NotFoundError{name}
-}
-
-// answerLimit is how long a program may take to answer a question about
-// itself: one that takes longer is not what we think it is.
-const answerLimit = 10 * time.Second
-
-// run returns what a program writes to both its outputs.
-func run(ctx context.Context, path string, args ...string) (output string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.WaitDelay = time.Second
-	var text bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &text, &text
-	err = proc.Run(cmd)
-	if ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	return text.String(), err
 }
 
 // version asks a program who it is. sshd knows -V since 9.2; before, its usage
 // text for the unknown option says it.
 func version(ctx context.Context, path string) (version, crypto string, err error) {
-	output, err := run(ctx, path, "-V")
+	output, err := proc.Ask(ctx, path, "-V")
 	for line := range strings.Lines(output) {
 		if version, crypto, ok := versionLine(strings.TrimSpace(line)); ok {
 			return version, crypto, nil
@@ -134,7 +103,7 @@ var queries = []struct {
 func (p Program) Query(ctx context.Context) (alg.Offer, error) {
 	lists := map[alg.Kind][]string{}
 	for _, query := range queries {
-		output, err := run(ctx, p.Path, "-Q", query.name)
+		output, err := proc.Ask(ctx, p.Path, "-Q", query.name)
 		if err != nil {
 			return alg.Offer{}, fmt.Errorf("%s -Q %s: %w", p.Path, query.name, err)
 		}

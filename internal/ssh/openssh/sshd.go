@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/sys/proc"
 )
 
 // ServerConfig describes the private sshd of a measurement.
@@ -95,7 +96,7 @@ func (p Program) check(ctx context.Context, c ServerConfig, path string) (proble
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			return "", err
 		}
-		complaint, runErr := run(ctx, p.Path, "-t", "-f", path)
+		complaint, runErr := proc.Ask(ctx, p.Path, "-t", "-f", path)
 		if runErr == nil {
 			return "", nil
 		}
@@ -133,8 +134,7 @@ func dropOption(text, option string) string {
 
 // accepts asks sshd about one name.
 func (p Program) accepts(ctx context.Context, c ServerConfig, kind alg.Kind, name string) bool {
-	option := map[alg.Kind]string{alg.Cipher: "Ciphers", alg.MAC: "MACs", alg.Kex: "KexAlgorithms"}[kind]
-	_, err := run(ctx, p.Path, "-t", "-f", os.DevNull, "-h", c.HostKey, "-o", option+"="+name)
+	_, err := proc.Ask(ctx, p.Path, "-t", "-f", os.DevNull, "-h", c.HostKey, "-o", kind.Keyword()+"="+name)
 	return err == nil
 }
 

@@ -27,8 +27,7 @@ import (
 
 // engines are all that carry a host.
 var engines = map[string]engine{
-	"native":  {Reach: native(nil)},
-	"classic": {Reach: native([]string{"ecdh-sha2-nistp256", "curve25519-sha256"})}, // by the handshake of x/crypto
+	"native":  {Reach: native},
 	"openssh": {NoSignals: true, NoExec: true, Reach: forked},
 	"master":  {From: sshtest.AtOpen, Reach: overMasters},
 }
@@ -51,16 +50,13 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// native makes engines of ours, which offer some key exchanges; nil is all.
-func native(exchanges []string) func(testing.TB, servers) fleet.Executor {
-	return func(t testing.TB, s servers) fleet.Executor {
-		e := dial.New(byPort{
-			User: s.User, HostKeys: fixedKey{s.HostKey}, KeyExchanges: exchanges, ConnectTimeout: s.timeout(),
-			Identity: dial.Identity{Files: []string{s.Key}},
-		}, dial.Options{})
-		t.Cleanup(func() { e.Close() })
-		return e
-	}
+// native makes an engine of ours.
+func native(t testing.TB, s servers) fleet.Executor {
+	e := dial.New(byPort{
+		User: s.User, HostKeys: fixedKey{s.HostKey}, ConnectTimeout: s.timeout(), Identity: dial.Identity{Files: []string{s.Key}},
+	}, dial.Options{})
+	t.Cleanup(func() { e.Close() })
+	return e
 }
 
 // byPort is the same target at every port.

@@ -54,7 +54,7 @@ var ways = []struct {
 	{"native", Native, direct, "", 40},
 	{"native, to the jump host", Native, beforeJump, "", 15},
 	{"native, behind the jump host", Native, behindJump, "", 15},
-	{"classic", Native, direct, "Ciphers aes128-ctr", 10},
+	{"native, by counter mode", Native, direct, "Ciphers aes128-ctr", 10},
 	{"native, over a master", Native, master, "", 5},
 	{"openssh", OpenSSH, direct, "", 5},
 	{"openssh, to the jump host", OpenSSH, beforeJump, "", 4},

@@ -62,6 +62,7 @@ func TestPassword(t *testing.T) {
 		"password":             {"PasswordAuthentication yes"},
 		"nothing to ask by":    {"PasswordAuthentication yes", "KbdInteractiveAuthentication yes"}, // the first method ends at once
 		"keyboard-interactive": {"UsePAM yes", "KbdInteractiveAuthentication yes"},
+		"old algorithms":       {"PasswordAuthentication yes", "KexAlgorithms diffie-hellman-group-exchange-sha256", "Ciphers aes256-ctr", "MACs hmac-sha2-512"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := sshtest.StartSshdWithSudo(t, "hidden word", "", append(lines, "PubkeyAuthentication no", "LogLevel VERBOSE")...)
@@ -87,6 +88,42 @@ func TestPassword(t *testing.T) {
 				t.Errorf("a password was tried under BatchMode, or on a second host:\n%s", s.Log())
 			}
 		})
+	}
+}
+
+// TestFactors: a key and a password are given in the order in which a server wants them.
+func TestFactors(t *testing.T) {
+	for _, factors := range []string{"publickey,password", "password,publickey", "publickey,keyboard-interactive:pam"} {
+		s := sshtest.StartSshdWithSudo(t, "hidden word", "", "PasswordAuthentication yes", "UsePAM yes", "KbdInteractiveAuthentication yes", "AuthenticationMethods "+factors)
+		for _, r := range withPassword(t, s, "hidden word", "IdentityFile="+s.Key) {
+			if r.Status() != fleet.OK || r.Engine != "native" {
+				t.Errorf("%s: %s: %v %s %s", factors, r.Host.Name, r.Class, r.Err, r.Hint)
+			}
+		}
+	}
+}
+
+// TestNoKeys: a key is not offered where the configuration allows none.
+func TestNoKeys(t *testing.T) {
+	s := sshtest.StartSshdWithSudo(t, "hidden word", "", "PasswordAuthentication yes")
+	for _, setting := range []string{"PubkeyAuthentication=no", "PreferredAuthentications=password"} {
+		for password, want := range map[string]fleet.Class{"hidden word": fleet.NoFailure, "wrong": fleet.AuthFailed} {
+			for _, r := range withPassword(t, s, password, setting, "IdentityFile="+s.Key) {
+				if r.Class != want || r.Engine != "native" {
+					t.Errorf("%s, %q: %s: %v %s: %s", setting, password, r.Host.Name, r.Class, r.Err, r.Hint)
+				}
+			}
+		}
+	}
+}
+
+// TestPasswordOnlyForNative: a host that only ssh can reach says that ssh gets no password.
+func TestPasswordOnlyForNative(t *testing.T) {
+	s := sshtest.StartSshdWithSudo(t, "hidden word", "", "PasswordAuthentication yes", "PubkeyAuthentication no", "Ciphers aes128-cbc")
+	for _, r := range withPassword(t, s, "hidden word", "Ciphers=+aes128-cbc") {
+		if r.Class != fleet.AuthFailed || r.Engine != "openssh" || !strings.Contains(r.Hint, "ssh is never given a password") {
+			t.Errorf("%s: %s: %v %s: %s", r.Host.Name, r.Engine, r.Class, r.Err, r.Hint)
+		}
 	}
 }
 

@@ -61,7 +61,7 @@ type Executor struct {
 	native  *dial.Engine
 	forked  *forkssh.Engine
 	environ []string
-	onlySSH sync.Map // of the algorithms that they have the native engine has none
+	onlySSH sync.Map // servers with which the native engine has no algorithm in common
 	mu      sync.Mutex
 	keys    map[string]*hostKeys
 	planned map[host.Endpoint]*sched.Together[*hostPlan]
@@ -201,17 +201,35 @@ func (e *Executor) connect(ctx context.Context, h host.Host, p *hostPlan, option
 	case p.target == nil && e.params.Engine != Auto:
 		return unreached(&needsSSH{p.Decision.Reasons})
 	case p.target != nil:
-		server := serverOf(p.target)
+		server := knownhosts.HostPort(p.target.HostName, p.target.Port)
 		if _, known := e.onlySSH.Load(server); known {
 			break
 		}
 		o := e.native.Run(ctx, p.target, cmd, a)
-		if e.params.Engine != Auto || !e.sshMay(p, &o) {
+		if e.params.Engine != Auto || !e.onlySSHMay(&o) {
 			return o
 		}
 		e.onlySSH.Store(server, true)
 	}
-	return e.forked.Run(ctx, h, p.Route, options, cmd, a)
+	o := e.forked.Run(ctx, h, p.Route, options, cmd, a)
+	if o.Class == fleet.AuthFailed && e.params.Password != nil {
+		o.Hint = "only ssh can reach this host, and ssh is never given a password"
+	}
+	return o
+}
+
+// onlySSHMay tells whether ssh is to be tried on a host with which, or with a jump host of
+// which, the native engine has no algorithm in common. Nothing was asked for then, so
+// nothing has run.
+func (e *Executor) onlySSHMay(o *fleet.Outcome) bool {
+	if o.Class != fleet.NoCommonAlgo || o.Ran != fleet.RanNo {
+		return false
+	}
+	if !e.HasSSH() {
+		o.Hint = "install the OpenSSH client, which may know more algorithms: it is used for such a host without being asked for"
+		return false
+	}
+	return true
 }
 
 // unreached is a host that fails before anything is started for it.
@@ -369,6 +387,9 @@ func (e *Executor) target(c *conf.Resolved) (*dial.Target, error) {
 		Identity:          dial.Identity{Files: files, Certificates: certs, Only: c.Yes(conf.IdentitiesOnly), Agent: c.IdentityAgent()},
 		PasswordMethods:   c.PasswordMethods(),
 		Env:               c.Environment(e.environ),
+	}
+	if !c.ByKey() {
+		t.Identity = dial.Identity{}
 	}
 	if t.ConnectTimeout == 0 {
 		t.ConnectTimeout = c.Duration(conf.ConnectTimeout)

@@ -2,14 +2,13 @@ package route
 
 import (
 	"context"
-	"slices"
 
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/sched"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/ssh/wire"
+	"sshpace/internal/ssh/transport"
 )
 
 // installedSSH finds ssh only when somebody asks it something.
@@ -35,11 +34,8 @@ func missingSSH(context.Context, ...string) (stdout, stderr []byte, err error) {
 // nativeCapabilities are what the native engine of run can do, what takes it fewest
 // round trips first.
 func nativeCapabilities() conf.Capabilities {
-	offer := wire.Offer()
-	// The old name of curve25519-sha256 is known, but not among those to offer.
-	kex := slices.Clone(offer.Kex)
-	kex = slices.Insert(kex, slices.Index(kex, ssh.KeyExchangeCurve25519)+1, "curve25519-sha256@libssh.org")
-	return conf.Capabilities{Lists: map[conf.Keyword][]string{conf.Ciphers: offer.Ciphers, conf.MACs: offer.MACs, conf.KexAlgorithms: kex,
+	kexes, ciphers, macs := transport.Algorithms()
+	return conf.Capabilities{Lists: map[conf.Keyword][]string{conf.Ciphers: ciphers, conf.MACs: macs, conf.KexAlgorithms: kexes,
 		// The insecure ones are used only where a configuration or ssh itself names them.
 		conf.HostKeyAlgorithms: append(ssh.SupportedAlgorithms().HostKeys, ssh.InsecureAlgorithms().HostKeys...)}}
 }

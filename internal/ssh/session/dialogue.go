@@ -23,12 +23,11 @@ var _ fleet.Channel = conversation{}
 // converse holds a Dialogue with the subsystem that was started.
 func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a *fleet.Attempt) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
-	out := &gatedOutput{out: s.out}
-	s.out = out.write
-	go s.pump(s.in.Stderr(), fleet.Stderr)
+	stderr := &gatedOutput{out: s.out}
+	go io.CopyBuffer(stderr, s.in.Stderr(), make([]byte, idleBuffer))
 	defer sched.After(ctx, func() time.Duration { return fleet.DialogueGrace }, s.of.Cut)()
 	err := talk(ctx, a.Host(), conversation{s, a})
-	out.close()
+	stderr.close()
 	a.Reached(fleet.PhaseExit)
 	o, lost := s.of.Result, ""
 	o.Ran = fleet.RanYes
@@ -39,21 +38,24 @@ func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a *fleet.At
 	return o
 }
 
-// gatedOutput hands on output until it is closed: what a server says on standard
-// error once all is done is nobody's any more.
+// idleBuffer is for waiting for what is said on standard error, which mostly is nothing.
+const idleBuffer = 512
+
+// gatedOutput hands on standard error until it is closed: what a server says there once all
+// is done is nobody's any more. What nobody wants is dropped, so that the channel can end.
 type gatedOutput struct {
 	mu     sync.Mutex
 	out    func(fleet.Stream, []byte) error
 	closed bool
 }
 
-func (g *gatedOutput) write(s fleet.Stream, data []byte) error {
+func (g *gatedOutput) Write(data []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed {
-		return nil
+	if !g.closed {
+		g.out(fleet.Stderr, data)
 	}
-	return g.out(s, data)
+	return len(data), nil
 }
 
 func (g *gatedOutput) close() {
@@ -62,14 +64,7 @@ func (g *gatedOutput) close() {
 	g.closed = true
 }
 
-// Read reads what the subsystem says, and keeps the account that holds a fast
-// server up.
-func (c conversation) Read(p []byte) (int, error) {
-	n, err := c.in.Read(p)
-	c.of.Flow.begin(n, n < len(p))
-	c.of.Flow.end()
-	return n, err
-}
+func (c conversation) Read(p []byte) (int, error) { return c.in.Read(p) }
 
 func (c conversation) Write(p []byte) (int, error) { return c.ch.Write(p) }
 

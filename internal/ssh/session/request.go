@@ -10,7 +10,7 @@ import (
 	"sshpace/internal/ssh/channel"
 )
 
-// sender is what is sent on a session's channel, be it ours or x/crypto's.
+// sender is what is sent on a session's channel, be it to be read or not.
 type sender interface {
 	io.WriteCloser
 	CloseWrite() error

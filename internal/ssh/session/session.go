@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -21,21 +22,23 @@ import (
 
 // Connection is one that is logged in. Run ends it.
 type Connection struct {
-	ssh.Conn                 // for channels that are to be read, and who the server is
-	Own      *channel.Conn   // the same, if its channels are ours; nil: x/crypto's
-	Gone     <-chan struct{} // closed when nothing is read any more
-	Cut      func()          // ends it at once, whatever it is doing
-	Flow     *Flow           // of what is read; nil: the reader waits by itself
-	Result   fleet.Outcome   // what is known of the connection: engine and address
-	Asked    bool            // the command has left already, see transport
-	MayKill  bool            // a second session may end what refuses signals
+	*channel.Named
+	Cut     func()        // ends it at once, whatever it is doing
+	Result  fleet.Outcome // what is known of the connection: engine and address
+	Asked   bool          // the command has left already, see transport
+	MayKill bool          // a second session may end what refuses signals
 	// Lost says of a connection that has ended how it did, "" while it goes on.
 	Lost func() string
 	// Exec, where set, runs a second command in place of a second session.
 	Exec func(ctx context.Context, line string, input io.Reader) ([]byte, error)
 	// Began and Ended are called when the command was granted, and is over; may be nil.
 	Began, Ended func()
+
+	handing atomic.Bool // output is being handed over
 }
+
+// Stuck tells whether output is being handed over right now, and nothing is read.
+func (c *Connection) Stuck() bool { return c.handing.Load() }
 
 // NotStarted is a session that did not come to run.
 type NotStarted struct {
@@ -72,7 +75,7 @@ func (c *Connection) notStarted(starting context.Context, err error) *NotStarted
 func (c *Connection) Run(ctx, starting context.Context, cmd fleet.Command, a *fleet.Attempt) (fleet.Outcome, error) {
 	stopInput := func() {}
 	defer func() { stopInput() }() // when the connection has ended, and what is being sent with it
-	defer func() { <-c.Gone }()
+	defer func() { <-c.Done() }()
 	defer c.Close()
 
 	abort := context.AfterFunc(a.Abort(), c.Cut)
@@ -173,8 +176,8 @@ type session struct {
 // be read hands over what comes from now on, even before a command is granted.
 func (c *Connection) open(out func(fleet.Stream, []byte) error, read bool) (*session, error) {
 	s := &session{of: c, out: out, end: ending{Exit: -1}}
-	if c.Own != nil && !read {
-		ch, err := c.Own.Open("session", nil, receiver{s})
+	if !read {
+		ch, err := c.Named.Open("session", nil, receiver{s})
 		if err != nil {
 			return nil, err
 		}
@@ -185,28 +188,9 @@ func (c *Connection) open(out func(fleet.Stream, []byte) error, read bool) (*ses
 	if err != nil {
 		return nil, err
 	}
-	s.ch = ch
-	if read {
-		s.in = ch
-		go ssh.DiscardRequests(reqs)
-		return s, nil
-	}
-	ended := make(chan struct{})
-	s.ended = ended
-	go func() { s.pumps(ch, reqs); close(ended) }()
+	s.ch, s.in = ch, ch
+	go ssh.DiscardRequests(reqs)
 	return s, nil
-}
-
-// pumps hand over what comes on a channel of x/crypto's until it ends.
-func (s *session) pumps(ch ssh.Channel, reqs <-chan *ssh.Request) {
-	var both sync.WaitGroup
-	both.Go(func() { s.pump(ch.Stderr(), fleet.Stderr) })
-	both.Go(func() { s.pump(ch, fleet.Stdout) })
-	for req := range reqs {
-		s.end.take(req.Type, req.Payload)
-		req.Reply(false, nil)
-	}
-	both.Wait()
 }
 
 // start requests the command; eof says that it gets no input.
@@ -245,9 +229,9 @@ func (r receiver) Data(stderr bool, data []byte) (took int) {
 	if stderr {
 		stream = fleet.Stderr
 	}
-	r.of.Flow.begin(len(data), true)
+	r.of.handing.Store(true)
 	r.out(stream, data)
-	r.of.Flow.end()
+	r.of.handing.Store(false)
 	return len(data)
 }
 
@@ -255,37 +239,3 @@ func (r receiver) Request(name string, payload []byte) { r.end.take(name, payloa
 
 func (receiver) EOF()    {}
 func (receiver) Closed() {}
-
-// idleBuffer is for waiting for output, one per stream: ten thousand idle connections must
-// not hold a large one each.
-const idleBuffer = 512
-
-// pump hands on one stream until it ends. What nobody wants any more is read
-// and dropped, so that the channel can end.
-func (s *session) pump(r io.Reader, stream fleet.Stream) {
-	var idle [idleBuffer]byte
-	var bulk *buffer
-	buf := idle[:]
-	flow := s.of.Flow
-	for {
-		n, err := r.Read(buf)
-		if n > 0 {
-			flow.begin(n, n < len(buf))
-			s.out(stream, buf[:n])
-			flow.end()
-		}
-		switch full := n == len(buf); {
-		case err != nil:
-			if bulk != nil {
-				giveBuffer(bulk)
-			}
-			return
-		case full && bulk == nil:
-			bulk = takeBuffer()
-			buf = bulk[:]
-		case bulk != nil && n < idleBuffer:
-			giveBuffer(bulk)
-			bulk, buf = nil, idle[:]
-		}
-	}
-}

@@ -16,15 +16,13 @@ import (
 	"sshpace/internal/ssh/channel"
 )
 
-// suite is a cipher that authenticates what it encrypts.
+// suite is a cipher, which authenticates what it encrypts by itself or by a MAC.
 type suite struct {
 	name    string
 	key, iv int // bytes
-	make    func(key, iv []byte) (interface {
-		sealer
-		opener
-	}, error)
-	limit int64 // bytes under one key (RFC 4344 section 3.2, RFC 4253 section 9)
+	make    func(key, iv []byte, by *authenticator) (both, error)
+	withMAC bool
+	limit   int64 // bytes under one key (RFC 4344 section 3.2, RFC 4253 section 9)
 }
 
 const (
@@ -38,14 +36,17 @@ type both = interface {
 }
 
 var suites = []suite{
-	{ssh.CipherAES128GCM, 16, 12, newGCM, 64 * gib},
-	{ssh.CipherAES256GCM, 32, 12, newGCM, 64 * gib},
-	{ssh.CipherChaCha20Poly1305, 64, 0, newChaCha, gib},
+	{ssh.CipherAES128GCM, 16, 12, newGCM, false, 64 * gib},
+	{ssh.CipherAES256GCM, 32, 12, newGCM, false, 64 * gib},
+	{ssh.CipherChaCha20Poly1305, 64, 0, newChaCha, false, gib},
+	{ssh.CipherAES128CTR, 16, 16, newCounter, true, 64 * gib},
+	{ssh.CipherAES192CTR, 24, 16, newCounter, true, 64 * gib},
+	{ssh.CipherAES256CTR, 32, 16, newCounter, true, 64 * gib},
 }
 
+// suiteNamed is one that is known: of those that were agreed on.
 func suiteNamed(name string) suite {
-	i := slices.IndexFunc(suites, func(s suite) bool { return s.name == name })
-	return suites[i] // negotiated, so it is there
+	return suites[slices.IndexFunc(suites, func(s suite) bool { return s.name == name })]
 }
 
 var errTampered = errors.New("ssh: a packet was changed on its way")
@@ -56,7 +57,7 @@ type gcm struct {
 	nonce [12]byte
 }
 
-func newGCM(key, iv []byte) (both, error) {
+func newGCM(key, iv []byte, _ *authenticator) (both, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func (g *gcm) open(r io.Reader, _ uint32) ([]byte, error) {
 // their lengths.
 type chacha struct{ body, length [32]byte }
 
-func newChaCha(key, _ []byte) (both, error) {
+func newChaCha(key, _ []byte, _ *authenticator) (both, error) {
 	c := &chacha{}
 	copy(c.body[:], key[:32])
 	copy(c.length[:], key[32:])

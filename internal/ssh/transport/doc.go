@@ -6,11 +6,10 @@
 // for a session and its command. A cold command then takes four round trips, TCP
 // included, where ssh takes nine.
 //
-// It knows what every current server knows: the elliptic curve and hybrid
-// post-quantum key exchanges and the authenticated ciphers, strict key exchange
-// (against CVE-2023-48795) always asked for. With a server that needs something
-// else it fails with an *ssh.AlgorithmNegotiationError, before anything was
-// sent that could count as a login.
+// It knows what servers of the last fifteen years know: Algorithms; strict key exchange (against
+// CVE-2023-48795) is always asked for. With a server that needs something else it fails
+// with an *ssh.AlgorithmNegotiationError, before anything was sent that could count as a
+// login. A password is given to a server alone whose host key was found right, and under the keys.
 //
 // Channels are package channel's (Mux).
 package transport

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bufio"
+	"crypto"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -16,13 +17,12 @@ import (
 	"sshpace/internal/ssh/channel"
 )
 
-// Config of a handshake. Lists are in order of preference; names that this
-// package lacks end them, so that nothing behind such a name is taken where the
-// name itself would have been agreed on.
+// Config of a handshake. Lists are in order of preference; names that this package lacks
+// are left out, and an empty list is what package ssh calls secure.
 type Config struct {
-	Version                         string // our version line, "SSH-2.0-..."
-	KeyExchanges, Ciphers, HostKeys []string
-	MACs                            []string // offered for form's sake: the ciphers have no use for one
+	Version                     string // our version line, "SSH-2.0-..."
+	KeyExchanges, Ciphers, MACs []string
+	HostKeys                    []string
 	// HostKey decides about the server's key, whose signature has been verified.
 	// It must not be nil.
 	HostKey func(key ssh.PublicKey) error
@@ -56,43 +56,31 @@ func (c *Conn) step(s Step) {
 	}
 }
 
-// Offers tells whether a handshake can be tried with a preference: whether its
-// first names are known here. An empty list stands for the defaults.
-func Offers(c *Config) bool {
-	return len(c.kexes()) > 0 && len(c.ciphers()) > 0 && len(c.HostKeys) > 0
-}
-
-func (c *Config) kexes() []string {
-	var all []string
+// Algorithms are those of this package, what takes few round trips and little time first.
+// Insecure ones are used only where they are named.
+func Algorithms() (kexes, ciphers, codes []string) {
 	for _, m := range methods {
-		all = append(all, m.name)
+		kexes = append(kexes, m.name)
 	}
-	return known(c.KeyExchanges, all)
-}
-
-func (c *Config) ciphers() []string {
-	var all []string
 	for _, s := range suites {
-		all = append(all, s.name)
+		ciphers = append(ciphers, s.name)
 	}
-	return known(c.Ciphers, all)
+	for _, m := range macs {
+		codes = append(codes, m.name)
+	}
+	return kexes, ciphers, codes
 }
 
-// known is the beginning of a preference, as far as all has it.
-func known(preference, all []string) []string {
+// known is a preference as far as all has it.
+func known(preference, secure, all []string) []string {
 	if len(preference) == 0 {
-		return all
+		preference = secure
 	}
-	for i, name := range preference {
-		if !slices.Contains(all, name) {
-			return preference[:i]
-		}
-	}
-	return preference
+	return slices.DeleteFunc(slices.Clone(preference), func(name string) bool { return !slices.Contains(all, name) })
 }
 
-// Handshake exchanges version lines and keys over c. The caller closes c when it
-// fails.
+// Handshake exchanges version lines and keys over c. Where it fails the result serves for
+// Greeting, and the caller closes c.
 func Handshake(raw net.Conn, config *Config) (*Conn, error) {
 	c := &Conn{net: raw, config: config, opener: plain{}, sealer: plain{}, ours: config.Version}
 	c.in = bufio.NewReader(heard{c})
@@ -100,42 +88,56 @@ func Handshake(raw net.Conn, config *Config) (*Conn, error) {
 	c.mu.Lock()
 	c.sendKexInit()
 	c.mu.Unlock()
-	var err error
-	if c.theirs, err = readVersion(c.in); err != nil {
-		return nil, err
+	if err := c.greeting.read(c.in); err != nil {
+		return c, err
 	}
 	c.step(StepVersion)
 	return c, c.firstExchange()
 }
 
-// readVersion reads a peer's version line and what a server may send before it (RFC 4253
-// section 4.2).
-func readVersion(in *bufio.Reader) (string, error) {
+// Greeting is what a server said before the key exchange.
+type Greeting struct {
+	Version string // its version line
+	Text    []byte // the beginning of what came before the version line
+	More    bool   // something came behind it
+}
+
+// maxText is how much of a greeting is kept.
+const maxText = 256
+
+// read reads a peer's version line and what a server may send before it (RFC 4253 section 4.2).
+func (g *Greeting) read(in *bufio.Reader) error {
 	for range maxLines {
 		line, err := in.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) || len(line) > maxLine {
-			return "", errors.New("ssh: a line before the key exchange is too long")
-		}
-		if err != nil {
-			return "", err
-		}
 		text := strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r")
+		if err == nil && (strings.HasPrefix(text, "SSH-2.0-") || strings.HasPrefix(text, "SSH-1.99-")) {
+			g.Version, g.More = text, in.Buffered() > 0
+			return nil
+		}
+		g.Text = append(g.Text, line[:min(len(line), maxText-len(g.Text))]...)
 		switch {
-		case strings.HasPrefix(text, "SSH-2.0-"), strings.HasPrefix(text, "SSH-1.99-"):
-			return text, nil
-		case strings.HasPrefix(text, "SSH-"):
-			return "", errors.New("ssh: the server speaks another version of the protocol")
+		case errors.Is(err, bufio.ErrBufferFull):
+			return errors.New("ssh: a line before the key exchange is too long")
+		case err != nil:
+			return err
+		case strings.HasPrefix(text, "SSH-"), strings.HasPrefix(text, "HTTP/"):
+			return errors.New("ssh: the server speaks another protocol")
 		}
 	}
-	return "", errors.New("ssh: the server sends text instead of a version line")
+	return errors.New("ssh: the server sends text instead of a version line")
 }
+
+// Greeting is what the server said first.
+func (c *Conn) Greeting() *Greeting { return &c.greeting }
 
 // ReadGreeting reads what a peer says before anything is negotiated.
 func ReadGreeting(r io.Reader) (version string, lists *KexInit, err error) {
 	in := bufio.NewReader(r)
-	if version, err = readVersion(in); err != nil {
+	var g Greeting
+	if err := g.read(in); err != nil {
 		return "", nil, fmt.Errorf("read the version line: %w", err)
 	}
+	version = g.Version
 	p, err := plain{}.open(in, 0)
 	if err == nil && p[0] != msgKexInit {
 		err = unexpected(p[0], msgKexInit)
@@ -254,14 +256,13 @@ func (c *Conn) sendKexInit() {
 }
 
 func (c *Conn) init() *KexInit {
-	macs := c.config.MACs
-	if len(macs) == 0 {
-		macs = ssh.SupportedAlgorithms().MACs
-	}
+	kexes, ciphers, codes := Algorithms()
+	secure := ssh.SupportedAlgorithms()
+	ciphers, codes = known(c.config.Ciphers, secure.Ciphers, ciphers), known(c.config.MACs, secure.MACs, codes)
 	none := []string{"none"}
 	m := &KexInit{
-		Kex: slices.Clone(c.config.kexes()), HostKey: c.config.HostKeys,
-		CipherUp: c.config.ciphers(), CipherDown: c.config.ciphers(), MACUp: macs, MACDown: macs, PackUp: none, PackDown: none,
+		Kex: known(c.config.KeyExchanges, secure.KeyExchanges, kexes), HostKey: c.config.HostKeys,
+		CipherUp: ciphers, CipherDown: ciphers, MACUp: codes, MACDown: codes, PackUp: none, PackDown: none,
 	}
 	if c.session == nil {
 		m.Kex = append(m.Kex, extInfoClient, strictClient)
@@ -270,7 +271,13 @@ func (c *Conn) init() *KexInit {
 }
 
 // algorithms are what both sides have agreed on.
-type algorithms struct{ kex, hostKey, up, down string }
+type algorithms struct {
+	kex, hostKey string
+	up, down     way
+}
+
+// way is one direction's. A cipher that authenticates what it encrypts has no MAC.
+type way struct{ cipher, mac string }
 
 // agree picks the first of ours that the server has too (RFC 4253 section 7.1).
 func agree(ours, theirs *KexInit) (a algorithms, err error) {
@@ -278,14 +285,20 @@ func agree(ours, theirs *KexInit) (a algorithms, err error) {
 		what         string
 		ours, theirs []string
 		to           *string
+		cipher       *string // of a MAC
 	}{
-		{"key exchange", ours.Kex, theirs.Kex, &a.kex},
-		{"host key", ours.HostKey, theirs.HostKey, &a.hostKey},
-		{"client to server cipher", ours.CipherUp, theirs.CipherUp, &a.up},
-		{"server to client cipher", ours.CipherDown, theirs.CipherDown, &a.down},
-		{"client to server compression", ours.PackUp, theirs.PackUp, new(string)},
-		{"server to client compression", ours.PackDown, theirs.PackDown, new(string)},
+		{"key exchange", ours.Kex, theirs.Kex, &a.kex, nil},
+		{"host key", ours.HostKey, theirs.HostKey, &a.hostKey, nil},
+		{"client to server cipher", ours.CipherUp, theirs.CipherUp, &a.up.cipher, nil},
+		{"server to client cipher", ours.CipherDown, theirs.CipherDown, &a.down.cipher, nil},
+		{"client to server MAC", ours.MACUp, theirs.MACUp, &a.up.mac, &a.up.cipher},
+		{"server to client MAC", ours.MACDown, theirs.MACDown, &a.down.mac, &a.down.cipher},
+		{"client to server compression", ours.PackUp, theirs.PackUp, new(string), nil},
+		{"server to client compression", ours.PackDown, theirs.PackDown, new(string), nil},
 	} {
+		if list.cipher != nil && !suiteNamed(*list.cipher).withMAC {
+			continue
+		}
 		i := slices.IndexFunc(list.ours, func(name string) bool {
 			return slices.Contains(list.theirs, name) && name != extInfoClient && name != strictClient
 		})
@@ -313,28 +326,59 @@ func (c *Conn) exchange(theirs *proposal) error {
 	if c.chosen, err = agree(&ours.KexInit, &theirs.KexInit); err != nil {
 		return err
 	}
-	o, err := methodNamed(c.chosen.kex).offer()
+	if err := c.skipGuess(&theirs.KexInit); err != nil {
+		return err
+	}
+	o, err := c.offer(methodNamed(c.chosen.kex))
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	c.sealLocked(channel.AppendText([]byte{msgKexECDHInit}, o.public), nil)
-	err = c.flushLocked()
-	c.mu.Unlock()
-	if err != nil {
+	if err := c.sayKex(channel.AppendText([]byte{o.message}, o.public())); err != nil {
 		return err
 	}
-	reply, err := c.readReply(&theirs.KexInit)
+	p, err := c.expect(o.message + 1)
 	if err != nil {
 		return err
 	}
 	c.step(StepKexReply)
+	f := channel.FieldsOf(p)
+	reply := &kexReply{f.Text(), f.Text(), f.Text()}
+	if err := f.End(); err != nil {
+		return err
+	}
 	k, err := c.conclude(o, ours.packet, theirs.packet, reply)
 	if err != nil {
 		return err
 	}
 	c.step(StepHostKey)
 	return c.changeKeys(k)
+}
+
+// offer is our half of a key exchange, and how it is said.
+type offer struct {
+	half
+	hash    crypto.Hash
+	message byte   // brings the public value; the next one is the answer
+	group   []byte // what was said of a group that the server has chosen
+}
+
+func (c *Conn) offer(m method) (o *offer, err error) {
+	o = &offer{hash: m.hash, message: msgKexECDHInit}
+	if m.make != nil {
+		o.half, err = m.make()
+		return o, err
+	}
+	o.message = msgGroupInit
+	o.half, o.group, err = c.askGroup()
+	return o, err
+}
+
+// sayKex sends a message of a key exchange, for whose end others wait.
+func (c *Conn) sayKex(message []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sealLocked(message, nil)
+	return c.flushLocked()
 }
 
 // answerKexInit is our KEXINIT, which is sent now where it has not been.
@@ -347,24 +391,16 @@ func (c *Conn) answerKexInit() (*proposal, error) {
 	return c.kexInit, c.flushLocked()
 }
 
-// readReply waits for the server's half, leaving out a packet that it sent on a
-// wrong guess (RFC 4253 section 7).
-func (c *Conn) readReply(theirs *KexInit) (*kexReply, error) {
-	if theirs.FirstPacketFollows && (first(theirs.Kex) != c.chosen.kex || first(theirs.HostKey) != c.chosen.hostKey) {
-		p, err := c.raw()
-		if err != nil {
-			return nil, err
-		}
-		if p[0] < msgKexFirst || p[0] > msgKexLast {
-			return nil, unexpected(p[0], msgKexECDHReply)
-		}
+// skipGuess leaves out a packet that the server sent on a wrong guess (RFC 4253 section 7).
+func (c *Conn) skipGuess(theirs *KexInit) error {
+	if !theirs.FirstPacketFollows || first(theirs.Kex) == c.chosen.kex && first(theirs.HostKey) == c.chosen.hostKey {
+		return nil
 	}
-	p, err := c.expect(msgKexECDHReply)
-	if err != nil {
-		return nil, err
+	p, err := c.raw()
+	if err == nil && (p[0] < msgKexFirst || p[0] > msgKexLast) {
+		err = unexpected(p[0], msgKexECDHReply)
 	}
-	f := channel.FieldsOf(p)
-	return &kexReply{f.Text(), f.Text(), f.Text()}, f.End()
+	return err
 }
 
 func first(list []string) string {
@@ -398,7 +434,9 @@ func (c *Conn) conclude(o *offer, ourInit, theirInit []byte, r *kexReply) (*keys
 		return nil, err
 	}
 	h := o.hash.New()
-	hashed(h, []byte(c.ours), []byte(c.theirs), ourInit, theirInit, r.HostKey, o.public, r.Public)
+	hashed(h, []byte(c.ours), []byte(c.greeting.Version), ourInit, theirInit, r.HostKey)
+	h.Write(o.group)
+	hashed(h, o.public(), r.Public)
 	h.Write(secret)
 	sum := h.Sum(nil)
 	key, err := verified(c.chosen.hostKey, r, sum)
@@ -452,11 +490,11 @@ func signing(keyType string) []string {
 // first key exchange NEWKEYS goes with the login that follows, where the server's has
 // come already.
 func (c *Conn) changeKeys(k *keys) error {
-	up, err := k.cipher(suiteNamed(c.chosen.up), 'A', 'C')
+	up, err := k.cipher(c.chosen.up, 'A', 'C', 'E')
 	if err != nil {
 		return err
 	}
-	down, err := k.cipher(suiteNamed(c.chosen.down), 'B', 'D')
+	down, err := k.cipher(c.chosen.down, 'B', 'D', 'F')
 	if err != nil {
 		return err
 	}
@@ -493,7 +531,7 @@ func (c *Conn) renew() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	worn := c.send.worn(suiteNamed(c.chosen.up)) || c.recv.worn(suiteNamed(c.chosen.down))
+	worn := c.send.worn(suiteNamed(c.chosen.up.cipher)) || c.recv.worn(suiteNamed(c.chosen.down.cipher))
 	if !worn || c.kexInit != nil {
 		return nil
 	}
@@ -520,9 +558,6 @@ func (c *Conn) extensions(p []byte) {
 		}
 	}
 }
-
-// ServerVersion is the server's version line.
-func (c *Conn) ServerVersion() string { return c.theirs }
 
 // Close closes the connection.
 func (c *Conn) Close() error { return c.net.Close() }

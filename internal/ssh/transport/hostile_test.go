@@ -55,7 +55,7 @@ func (h *hostile) exchangeKeys(extra ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	h.theirs = strings.TrimRight(line, "\r\n")
+	h.greeting.Version = strings.TrimRight(line, "\r\n")
 	h.out = append(h.out, h.ours+"\r\n"...)
 	m := h.init()
 	m.Kex = []string{ssh.KeyExchangeCurve25519, strictServer}
@@ -70,7 +70,8 @@ func (h *hostile) exchangeKeys(extra ...[]byte) error {
 		return err
 	}
 	public := channel.FieldsOf(ask).Text()
-	o, err := methodNamed(ssh.KeyExchangeCurve25519).offer()
+	method := methodNamed(ssh.KeyExchangeCurve25519)
+	o, err := method.make()
 	if err != nil {
 		return err
 	}
@@ -78,9 +79,9 @@ func (h *hostile) exchangeKeys(extra ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	sum := o.hash.New()
+	sum := method.hash.New()
 	blob := h.key.PublicKey().Marshal()
-	hashed(sum, []byte(h.theirs), []byte(h.ours), theirs, ours, blob, public, o.public)
+	hashed(sum, []byte(h.greeting.Version), []byte(h.ours), theirs, ours, blob, public, o.public())
 	sum.Write(secret)
 	h.session = sum.Sum(nil)
 	signature, err := h.key.Sign(rand.Reader, h.session)
@@ -88,18 +89,18 @@ func (h *hostile) exchangeKeys(extra ...[]byte) error {
 		return err
 	}
 	reply := []byte{msgKexECDHReply}
-	for _, part := range [][]byte{blob, o.public, ssh.Marshal(signature)} {
+	for _, part := range [][]byte{blob, o.public(), ssh.Marshal(signature)} {
 		reply = channel.AppendText(reply, part)
 	}
 	h.say(append([][]byte{reply}, extra...)...)
 	h.say([]byte{msgNewKeys})
-	k := &keys{hash: o.hash, secret: secret, exchange: h.session, session: h.session}
-	s := suites[0] // the client's first
-	down, err := k.cipher(s, 'B', 'D')
+	k := &keys{hash: method.hash, secret: secret, exchange: h.session, session: h.session}
+	first := way{cipher: suites[0].name} // the client's
+	down, err := k.cipher(first, 'B', 'D', 'F')
 	if err != nil {
 		return err
 	}
-	up, err := k.cipher(s, 'A', 'C')
+	up, err := k.cipher(first, 'A', 'C', 'E')
 	if err != nil {
 		return err
 	}
@@ -129,6 +130,21 @@ const limit = 2 * time.Minute
 // whose signatures are counted.
 func against(t *testing.T, version string, direct bool, keys int, talk func(*hostile), extra ...[]byte) (c *Conn, signed int, err error) {
 	t.Helper()
+	login := Login{User: "tester", Direct: direct, Ahead: &Command{Line: "true"}}
+	for range keys {
+		multi, err := ssh.NewSignerWithAlgorithms(sshtest.NewKey(t).(ssh.AlgorithmSigner), []string{ssh.KeyAlgoED25519})
+		if err != nil {
+			t.Fatal(err)
+		}
+		login.Keys = append(login.Keys, signer{multi, &signed})
+	}
+	c, err = loginTo(t, version, login, talk, extra...)
+	return c, signed, err
+}
+
+// loginTo logs in to a server that talks as talk does after the key exchange.
+func loginTo(t *testing.T, version string, login Login, talk func(*hostile), extra ...[]byte) (c *Conn, err error) {
+	t.Helper()
 	hostKey := sshtest.NewKey(t)
 	var serving sync.WaitGroup
 	address := sshtest.Answering(t, func(raw net.Conn) {
@@ -148,14 +164,6 @@ func against(t *testing.T, version string, direct bool, keys int, talk func(*hos
 	raw.SetDeadline(time.Now().Add(limit))
 	defer serving.Wait()
 	defer raw.Close()
-	login := Login{User: "tester", Direct: direct, Ahead: &Command{Line: "true"}}
-	for range keys {
-		multi, err := ssh.NewSignerWithAlgorithms(sshtest.NewKey(t).(ssh.AlgorithmSigner), []string{ssh.KeyAlgoED25519})
-		if err != nil {
-			t.Fatal(err)
-		}
-		login.Keys = append(login.Keys, signer{multi, &signed})
-	}
 	c, err = Handshake(raw, &Config{Version: "SSH-2.0-test", HostKeys: []string{ssh.KeyAlgoED25519}, HostKey: func(ssh.PublicKey) error { return nil }})
 	if err == nil {
 		err = c.Authenticate(login)
@@ -163,7 +171,7 @@ func against(t *testing.T, version string, direct bool, keys int, talk func(*hos
 	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
 		t.Errorf("it waited until its time was over: %v", err)
 	}
-	return c, signed, err
+	return c, err
 }
 
 var (
@@ -204,7 +212,7 @@ func (h *hostile) question() (algorithm string, key []byte) {
 }
 
 func pkOK(algorithm string, key []byte) []byte {
-	return channel.AppendText(channel.AppendText([]byte{msgUserauthPKOK}, algorithm), key)
+	return channel.AppendText(channel.AppendText([]byte{msgUserauthMore}, algorithm), key)
 }
 
 const (
@@ -227,7 +235,7 @@ func TestAcceptedOnce(t *testing.T) {
 			{"unasked", true, func(a string, k []byte) [][]byte { return [][]byte{pkOK(a, k)} }, 1},
 			{"another key", false, func(a string, _ []byte) [][]byte { return [][]byte{pkOK(a, other)} }, 0},
 			{"another algorithm", false, func(_ string, k []byte) [][]byte { return [][]byte{pkOK(ssh.KeyAlgoRSASHA512, k)} }, 0},
-			{"nothing", false, func(string, []byte) [][]byte { return [][]byte{{msgUserauthPKOK}} }, 0},
+			{"nothing", false, func(string, []byte) [][]byte { return [][]byte{{msgUserauthMore}} }, 0},
 			{"more", false, func(a string, k []byte) [][]byte { return [][]byte{append(pkOK(a, k), 0)} }, 0},
 		} {
 			_, signed, err := against(t, version, test.direct, 1, func(h *hostile) {

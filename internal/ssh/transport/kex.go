@@ -18,91 +18,117 @@ import (
 )
 
 // method is a key exchange of the form "public value there, public value back"
-// (RFC 5656 section 4, RFC 8731, draft-ietf-sshm-mlkem-hybrid-kex).
+// (RFC 5656 section 4, RFC 8731, draft-ietf-sshm-mlkem-hybrid-kex, RFC 4253 section 8).
 type method struct {
-	name  string
-	curve ecdh.Curve
-	hash  crypto.Hash
-	mlkem bool
+	name string
+	make func() (half, error) // nil: the server chooses the group
+	hash crypto.Hash
 }
 
 var methods = []method{
-	{ssh.KeyExchangeMLKEM768X25519, ecdh.X25519(), crypto.SHA256, true},
-	{ssh.KeyExchangeCurve25519, ecdh.X25519(), crypto.SHA256, false},
-	{"curve25519-sha256@libssh.org", ecdh.X25519(), crypto.SHA256, false},
-	{ssh.KeyExchangeECDHP256, ecdh.P256(), crypto.SHA256, false},
-	{ssh.KeyExchangeECDHP384, ecdh.P384(), crypto.SHA384, false},
-	{ssh.KeyExchangeECDHP521, ecdh.P521(), crypto.SHA512, false},
+	{ssh.KeyExchangeMLKEM768X25519, newHybrid, crypto.SHA256},
+	{ssh.KeyExchangeCurve25519, onCurve(ecdh.X25519()), crypto.SHA256},
+	{"curve25519-sha256@libssh.org", onCurve(ecdh.X25519()), crypto.SHA256},
+	{ssh.KeyExchangeECDHP256, onCurve(ecdh.P256()), crypto.SHA256},
+	{ssh.KeyExchangeECDHP384, onCurve(ecdh.P384()), crypto.SHA384},
+	{ssh.KeyExchangeECDHP521, onCurve(ecdh.P521()), crypto.SHA512},
+	{ssh.KeyExchangeDH14SHA256, inGroup(prime14), crypto.SHA256},
+	{ssh.KeyExchangeDH16SHA512, inGroup(prime16), crypto.SHA512},
+	{ssh.KeyExchangeDHGEXSHA256, nil, crypto.SHA256},
+	{ssh.InsecureKeyExchangeDH14SHA1, inGroup(prime14), crypto.SHA1},
+	{ssh.InsecureKeyExchangeDHGEXSHA1, nil, crypto.SHA1},
 }
 
+// methodNamed is one that is known: of those that were agreed on.
 func methodNamed(name string) method {
-	i := slices.IndexFunc(methods, func(m method) bool { return m.name == name })
-	return methods[i] // negotiated, so it is there
+	return methods[slices.IndexFunc(methods, func(m method) bool { return m.name == name })]
 }
 
-// offer is our half of a key exchange.
-type offer struct {
-	method
-	public  []byte
-	private *ecdh.PrivateKey
-	kem     *mlkem.DecapsulationKey768
-}
-
-func (m method) offer() (*offer, error) {
-	private, err := m.curve.GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	o := &offer{method: m, private: private, public: private.PublicKey().Bytes()}
-	if !m.mlkem {
-		return o, nil
-	}
-	if o.kem, err = mlkem.GenerateKey768(); err != nil {
-		return nil, err
-	}
-	o.public = append(o.kem.EncapsulationKey().Bytes(), o.public...)
-	return o, nil
+// half is our half of a key exchange.
+type half interface {
+	// public is what the server gets.
+	public() []byte
+	// secret is the shared secret, encoded as the exchange hash wants it.
+	secret(theirs []byte) ([]byte, error)
 }
 
 var errPublicValue = errors.New("ssh: the server's public value is not valid")
 
-// secret is the shared secret, encoded as the exchange hash wants it.
-func (o *offer) secret(theirs []byte) ([]byte, error) {
-	var kem []byte
-	if o.mlkem {
-		if len(theirs) < mlkem.CiphertextSize768 {
-			return nil, errPublicValue
-		}
-		var err error
-		if kem, err = o.kem.Decapsulate(theirs[:mlkem.CiphertextSize768]); err != nil {
-			return nil, errPublicValue
-		}
-		theirs = theirs[mlkem.CiphertextSize768:]
-	}
-	public, err := o.curve.NewPublicKey(theirs)
+// elliptic is our half on an elliptic curve.
+type elliptic struct{ private *ecdh.PrivateKey }
+
+func newElliptic(curve ecdh.Curve) (*elliptic, error) {
+	private, err := curve.GenerateKey(rand.Reader)
+	return &elliptic{private}, err
+}
+
+func onCurve(curve ecdh.Curve) func() (half, error) {
+	return func() (half, error) { return newElliptic(curve) }
+}
+
+func (e *elliptic) public() []byte { return e.private.PublicKey().Bytes() }
+
+func (e *elliptic) shared(theirs []byte) ([]byte, error) {
+	public, err := e.private.Curve().NewPublicKey(theirs)
 	if err != nil {
 		return nil, errPublicValue
 	}
-	shared, err := o.private.ECDH(public) // refuses low order points
+	shared, err := e.private.ECDH(public) // refuses low order points
 	if err != nil {
 		return nil, errPublicValue
 	}
-	if !o.mlkem {
-		return mpint(shared), nil
+	return shared, nil
+}
+
+func (e *elliptic) secret(theirs []byte) ([]byte, error) {
+	shared, err := e.shared(theirs)
+	return channel.AppendText(nil, unsigned(shared)), err
+}
+
+// hybrid is our half of ML-KEM beside a curve.
+type hybrid struct {
+	*elliptic
+	kem *mlkem.DecapsulationKey768
+}
+
+func newHybrid() (half, error) {
+	beside, err := newElliptic(ecdh.X25519())
+	if err != nil {
+		return nil, err
+	}
+	kem, err := mlkem.GenerateKey768()
+	return &hybrid{beside, kem}, err
+}
+
+func (h *hybrid) public() []byte {
+	return append(h.kem.EncapsulationKey().Bytes(), h.elliptic.public()...)
+}
+
+func (h *hybrid) secret(theirs []byte) ([]byte, error) {
+	if len(theirs) < mlkem.CiphertextSize768 {
+		return nil, errPublicValue
+	}
+	kem, err := h.kem.Decapsulate(theirs[:mlkem.CiphertextSize768])
+	if err != nil {
+		return nil, errPublicValue
+	}
+	shared, err := h.shared(theirs[mlkem.CiphertextSize768:])
+	if err != nil {
+		return nil, err
 	}
 	sum := sha256.Sum256(append(kem, shared...))
 	return channel.AppendText(nil, sum[:]), nil
 }
 
-// mpint encodes an unsigned number (RFC 4251 section 5).
-func mpint(b []byte) []byte {
+// unsigned encodes an unsigned number (RFC 4251 section 5), without its length.
+func unsigned(b []byte) []byte {
 	for len(b) > 0 && b[0] == 0 {
 		b = b[1:]
 	}
 	if len(b) > 0 && b[0]&0x80 != 0 {
 		b = append([]byte{0}, b...)
 	}
-	return channel.AppendText(nil, b)
+	return b
 }
 
 // keys derives key material (RFC 4253 section 7.2).
@@ -130,9 +156,15 @@ func (k *keys) derive(letter byte, n int) []byte {
 	return out[:n]
 }
 
-// cipher is the cipher of one direction.
-func (k *keys) cipher(s suite, iv, key byte) (both, error) {
-	return s.make(k.derive(key, s.key), k.derive(iv, s.iv))
+// cipher is what protects one direction; letters say which.
+func (k *keys) cipher(w way, iv, key, code byte) (both, error) {
+	s := suiteNamed(w.cipher)
+	var by *authenticator
+	if s.withMAC {
+		m := macNamed(w.mac)
+		by = m.keyed(k.derive(code, m.hash.Size()))
+	}
+	return s.make(k.derive(key, s.key), k.derive(iv, s.iv), by)
 }
 
 // hashed adds strings to an exchange hash.

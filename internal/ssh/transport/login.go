@@ -13,19 +13,33 @@ import (
 	"sshpace/internal/ssh/channel"
 )
 
-// Login is how to log in by public keys (RFC 4252 section 7).
+// Login is how to log in: by public keys (RFC 4252 section 7), then by a password.
 type Login struct {
 	User string
 	// Keys are tried in order. Their Algorithms are names of signatures, best first.
 	Keys []ssh.MultiAlgorithmSigner
 	// Direct signs with the first key without asking whether it would do.
 	Direct bool
+	// Method picks what to do where keys do not let us in, or are not enough (partial), of the
+	// methods that can go on: "password", "keyboard-interactive", or "", to give up; nil gives up.
+	Method func(can []string, partial bool) string
+	// Answer answers what is asked by that method. An error ends the login.
+	Answer func([]Question) ([]string, error)
 	// Ahead is what is asked for once logged in; nil leaves that to Mux. It leaves
 	// with the login where the server is known to take that and Early says so when
 	// the login is sent, else right behind it.
 	Ahead *Command
 	Early func() bool // nil: yes
 }
+
+// Question is the server's: not to be shown raw.
+type Question struct {
+	Text string
+	Echo bool // the answer may be shown
+}
+
+// passwordQuestion is what the method "password" asks.
+const passwordQuestion = "Password: "
 
 // Command is a session's one command.
 type Command struct {
@@ -37,7 +51,7 @@ type Command struct {
 // DeniedError is a login that was refused.
 type DeniedError struct {
 	Methods []string // that could go on; by the server: not to be shown raw
-	Partial bool     // a key was accepted, but is not enough
+	Partial bool     // something was accepted, but is not enough
 	Key     error    // why a key could not be tried; may be nil
 }
 
@@ -74,7 +88,7 @@ var habits = []struct {
 
 func (c *Conn) eagerness() eagerness {
 	for _, h := range habits {
-		if strings.HasPrefix(c.theirs, h.prefix) {
+		if strings.HasPrefix(c.greeting.Version, h.prefix) {
 			return h.eagerness
 		}
 	}
@@ -92,9 +106,10 @@ type attempt struct {
 	Login
 	accepts bool      // the service was accepted
 	asked   *question // what the server has not answered yet
+	method  string    // that of Method which is under way
 	early   bool      // the command has left with a signature
 	next    int       // key to try
-	tried   int       // requests with a key
+	partial bool      // something was accepted
 	problem error     // with the last key that could not be tried
 }
 
@@ -161,9 +176,7 @@ func (a *attempt) run() error {
 			return err
 		}
 	}
-	if err := a.first(); err != nil {
-		return err
-	}
+	a.first()
 	for {
 		p, err := a.answer()
 		switch {
@@ -172,9 +185,8 @@ func (a *attempt) run() error {
 		case p[0] == msgUserauthSuccess:
 			a.step(StepAuth)
 			return nil
-		case p[0] == msgUserauthPKOK:
-			a.step(StepQuery)
-			err = a.accepted(p)
+		case p[0] == msgUserauthMore:
+			err = a.more(p)
 		default:
 			err = a.refused(p)
 		}
@@ -184,26 +196,33 @@ func (a *attempt) run() error {
 	}
 }
 
-// first sends the first request: a signature, a question, or the method that
-// only makes the server list the others.
-func (a *attempt) first() error {
-	switch {
-	case len(a.Keys) == 0:
-		a.queue(a.request("none"))
-		return nil
-	case !a.Direct:
-		return a.try()
+// first sends the first request.
+func (a *attempt) first() {
+	if !a.Direct || len(a.Keys) == 0 {
+		a.tryOrAsk()
+		return
 	}
 	a.next = 1
-	if err := a.sign(a.Keys[0]); err != nil {
-		a.problem = err
-		return a.try()
-	}
-	return nil
+	a.signOr(a.Keys[0])
 }
 
-// try asks whether the next key would do.
-func (a *attempt) try() error {
+// signOr signs, or goes on with the next key.
+func (a *attempt) signOr(key ssh.MultiAlgorithmSigner) {
+	if err := a.sign(key); err != nil {
+		a.problem = err
+		a.tryOrAsk()
+	}
+}
+
+// tryOrAsk tries the next key; where none is left, the server shall say what can go on.
+func (a *attempt) tryOrAsk() {
+	if !a.try() {
+		a.queue(a.request("none"))
+	}
+}
+
+// try asks whether the next key would do. It tells whether there is one.
+func (a *attempt) try() bool {
 	for ; a.next < len(a.Keys); a.next++ {
 		name, err := a.algorithm(a.Keys[a.next])
 		if err != nil {
@@ -213,13 +232,26 @@ func (a *attempt) try() error {
 		a.asked = &question{a.Keys[a.next], name}
 		a.next++
 		a.queue(a.publicKey(a.asked.key, name, false))
-		return nil
+		return true
 	}
-	if a.tried > 0 {
-		return &DeniedError{Methods: []string{"publickey"}, Key: a.problem}
+	return false
+}
+
+// ErrNewPassword is a server that takes no password before it is changed.
+var ErrNewPassword = errors.New("the server wants the password changed first")
+
+// more handles what means something else by each method.
+func (a *attempt) more(p []byte) error {
+	switch {
+	case a.asked != nil:
+		a.step(StepQuery)
+		return a.accepted(p)
+	case a.method == "keyboard-interactive":
+		return a.questions(p)
+	case a.method == "password":
+		return ErrNewPassword
 	}
-	a.queue(a.request("none"))
-	return nil
+	return unexpected(p[0], msgUserauthSuccess)
 }
 
 var errOtherKey = errors.New("ssh: the server accepts another key than it was asked about")
@@ -228,9 +260,6 @@ var errOtherKey = errors.New("ssh: the server accepts another key than it was as
 // servers name the type of the key for the algorithm.
 func (a *attempt) accepted(p []byte) error {
 	asked := a.asked
-	if asked == nil {
-		return unexpected(msgUserauthPKOK, msgUserauthSuccess)
-	}
 	a.asked = nil
 	f := channel.FieldsOf(p)
 	algorithm, key := string(f.Text()), f.Text()
@@ -241,14 +270,11 @@ func (a *attempt) accepted(p []byte) error {
 	if algorithm != asked.algorithm && algorithm != public.Type() || !bytes.Equal(key, public.Marshal()) {
 		return errOtherKey
 	}
-	if err := a.sign(asked.key); err != nil {
-		a.problem = err
-		return a.try()
-	}
+	a.signOr(asked.key)
 	return nil
 }
 
-// refused goes on with the next key.
+// refused goes on with the next key, or by another method.
 func (a *attempt) refused(p []byte) error {
 	var m struct {
 		Methods []string `sshtype:"51"`
@@ -257,12 +283,59 @@ func (a *attempt) refused(p []byte) error {
 	if err := ssh.Unmarshal(p, &m); err != nil {
 		return err
 	}
-	a.asked = nil
-	denied := &DeniedError{Methods: m.Methods, Partial: m.Partial, Key: a.problem}
-	if m.Partial || a.next >= len(a.Keys) || !slices.Contains(m.Methods, "publickey") {
-		return denied
+	a.asked, a.method, a.partial = nil, "", a.partial || m.Partial
+	switch byKey := slices.Contains(m.Methods, "publickey"); {
+	case byKey && a.try():
+		return nil
+	case !byKey && !m.Partial: // no key was looked at: one may be wanted later
+		a.next = 0
 	}
-	return a.try()
+	if a.Method != nil {
+		a.method = a.Method(m.Methods, m.Partial)
+	}
+	switch a.method {
+	case "password":
+		return a.password()
+	case "keyboard-interactive": // any language and devices
+		a.queue(append(a.request(a.method), make([]byte, 8)...))
+		return nil
+	}
+	return &DeniedError{Methods: m.Methods, Partial: a.partial, Key: a.problem}
+}
+
+// password gives the password (RFC 4252 section 8).
+func (a *attempt) password() error {
+	answers, err := a.Answer([]Question{{Text: passwordQuestion}})
+	if err == nil {
+		a.queue(channel.AppendText(append(a.request(a.method), 0), answers[0]))
+	}
+	return err
+}
+
+// questions has the server's questions answered, of which there may be none (RFC 4256
+// sections 3.2 to 3.4).
+func (a *attempt) questions(p []byte) error {
+	f := channel.FieldsOf(p)
+	for range 3 { // name, instruction, language
+		f.Text()
+	}
+	var asked []Question
+	for n := f.Number(); n > 0 && f.Err() == nil; n-- {
+		asked = append(asked, Question{string(f.Text()), f.Bool()})
+	}
+	if err := f.End(); err != nil {
+		return err
+	}
+	answers, err := a.Answer(asked)
+	if err != nil {
+		return err
+	}
+	response := channel.AppendNumber([]byte{msgUserauthAnswers}, uint32(len(answers)))
+	for _, text := range answers {
+		response = channel.AppendText(response, text)
+	}
+	a.queue(response)
+	return nil
 }
 
 // answer reads what the server says to the last request.
@@ -277,7 +350,7 @@ func (a *attempt) answer() ([]byte, error) {
 				return nil, err
 			}
 		case p[0] == msgUserauthBanner:
-		case p[0] == msgUserauthSuccess, p[0] == msgUserauthFailure, p[0] == msgUserauthPKOK:
+		case p[0] == msgUserauthSuccess, p[0] == msgUserauthFailure, p[0] == msgUserauthMore:
 			return p, nil
 		default:
 			return nil, unexpected(p[0], msgUserauthSuccess)
@@ -348,7 +421,6 @@ func (a *attempt) request(method string) []byte {
 
 // publicKey is a request by a key (RFC 4252 section 7), without its signature.
 func (a *attempt) publicKey(key ssh.Signer, algorithm string, signed bool) []byte {
-	a.tried++
 	p := append(a.request("publickey"), 0)
 	if signed {
 		p[len(p)-1] = 1

@@ -11,7 +11,7 @@ func (c *Conn) Mux(user string) *channel.Named {
 		answers = 1 // to "exec"
 	}
 	return &channel.Named{
-		Conn: channel.New(carrier{c}, c.sent, answers), Net: c.net, Login: user, Session: c.session, Ours: c.ours, Theirs: c.theirs,
+		Conn: channel.New(carrier{c}, c.sent, answers), Net: c.net, Login: user, Session: c.session, Ours: c.ours, Theirs: c.greeting.Version,
 	}
 }
 

@@ -29,18 +29,19 @@ const (
 	msgKexLast         = 49
 	msgKexECDHInit     = 30 // RFC 5656 section 7.1
 	msgKexECDHReply    = 31
+	msgGroup           = 31 // RFC 4419 section 5
+	msgGroupInit       = 32
+	msgGroupRequest    = 34
 	msgUserauthRequest = 50
 	msgUserauthFailure = 51
 	msgUserauthSuccess = 52
 	msgUserauthBanner  = 53
-	msgUserauthPKOK    = 60
+	msgUserauthMore    = 60 // PK_OK, PASSWD_CHANGEREQ or INFO_REQUEST, by the method
+	msgUserauthAnswers = 61 // RFC 4256 section 3.4
 )
 
-const (
-	// maxLines and maxLine bound what a server may say before its version line.
-	maxLines = 1024
-	maxLine  = 8192
-)
+// maxLines bounds what a server may say before its version line.
+const maxLines = 1024
 
 // sealer makes payloads into packets, opener packets into payloads.
 type (
@@ -62,16 +63,17 @@ type Conn struct {
 	opener opener
 	recv   count
 
-	ours, theirs string // version lines
-	session      []byte // session identifier: the first exchange hash
-	hostKey      string // blob, of the first key exchange
-	strict       bool
-	keyed        bool     // the first key exchange is over
-	sigAlgs      []string // server-sig-algs (RFC 8308 section 3.1); nil = not told
-	chosen       algorithms
-	loggedIn     bool
-	sent         [][]byte // ahead of Mux: a command on its way; see Asked
-	execSeq      uint32   // number of the packet that asks for it
+	ours     string // version line
+	greeting Greeting
+	session  []byte // session identifier: the first exchange hash
+	hostKey  string // blob, of the first key exchange
+	strict   bool
+	keyed    bool     // the first key exchange is over
+	sigAlgs  []string // server-sig-algs (RFC 8308 section 3.1); nil = not told
+	chosen   algorithms
+	loggedIn bool
+	sent     [][]byte // ahead of Mux: a command on its way; see Asked
+	execSeq  uint32   // number of the packet that asks for it
 
 	mu      sync.Mutex // guards what follows
 	sealer  sealer
@@ -203,7 +205,9 @@ func (h heard) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	return h.net.Read(p)
+	n, err := h.net.Read(p)
+	h.greeting.More = h.greeting.More || n > 0 && h.greeting.Version != ""
+	return n, err
 }
 
 // plain is the packet format before keys are there (RFC 4253 section 6).
@@ -232,9 +236,13 @@ func (plain) open(r io.Reader, _ uint32) ([]byte, error) {
 }
 
 // frame appends length, padding length, payload and padding. counted is how many
-// of the four bytes of the length count towards the multiple of block.
+// of the four bytes of the length count towards the multiple of block. As with ssh, how
+// long a password is does not show.
 func frame(dst, head, rest []byte, block, counted int) []byte {
-	const least = 4
+	const least, hiding = 4, 64
+	if head[0] == msgUserauthRequest || head[0] == msgUserauthAnswers {
+		block = hiding
+	}
 	size := len(head) + len(rest)
 	padding := block - (counted+1+size)%block
 	if padding < least {

@@ -149,31 +149,59 @@ func whole(c net.Conn, config *transport.Config, l transport.Login, input []byte
 	return echo(conn, input)
 }
 
-// TestAlgorithms: every key exchange and every cipher carries a command, whose
-// input is long enough for all lengths of padding and for large packets.
-func TestAlgorithms(t *testing.T) {
-	kexes := []string{"mlkem768x25519-sha256", "curve25519-sha256", "ecdh-sha2-nistp256", "ecdh-sha2-nistp384", "ecdh-sha2-nistp521"}
-	ciphers := []string{"aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com"}
-	input := make([]byte, 300_000)
-	rand.Read(input)
-	for _, kex := range kexes {
-		for _, cipher := range ciphers {
-			p := newPeer(t)
-			config := p.client()
-			config.KeyExchanges, config.Ciphers = []string{kex}, []string{cipher}
-			if err := whole(p.connect(t, untouched), config, p.login(t), input); err != nil {
-				t.Errorf("%s, %s: %v", kex, cipher, err)
-			}
+// one is a peer and a client that have one algorithm of a kind, or as usual.
+func one(t *testing.T, kex, cipher, mac string) (*peer, *transport.Config) {
+	p := newPeer(t)
+	config := p.client()
+	for _, list := range []struct {
+		name         string
+		ours, theirs *[]string
+	}{{kex, &config.KeyExchanges, &p.config.KeyExchanges}, {cipher, &config.Ciphers, &p.config.Ciphers}, {mac, &config.MACs, &p.config.MACs}} {
+		if list.name != "" {
+			*list.ours, *list.theirs = []string{list.name}, []string{list.name}
 		}
 	}
-	for n := range 40 {
-		for _, cipher := range ciphers {
-			p := newPeer(t)
-			config := p.client()
-			config.Ciphers = []string{cipher}
-			if err := whole(p.connect(t, untouched), config, p.login(t), input[:n]); err != nil {
-				t.Errorf("%s, %d bytes: %v", cipher, n, err)
-			}
+	return p, config
+}
+
+// TestAlgorithms: every key exchange, every cipher and every MAC carries a command, whose
+// input is long enough for all lengths of padding and for large packets.
+func TestAlgorithms(t *testing.T) {
+	kexes, ciphers, macs := transport.Algorithms()
+	input := make([]byte, 300_000)
+	rand.Read(input)
+	carried := func(kex, cipher, mac string, input []byte) {
+		p, config := one(t, kex, cipher, mac)
+		if err := whole(p.connect(t, untouched), config, p.login(t), input); err != nil {
+			t.Errorf("%q, %s, %q, %d bytes: %v", kex, cipher, mac, len(input), err)
+		}
+	}
+	for i, kex := range kexes {
+		carried(kex, ciphers[i%len(ciphers)], macs[i%len(macs)], input)
+	}
+	for _, cipher := range ciphers {
+		for _, mac := range macs {
+			carried("", cipher, mac, input)
+		}
+		for n := range 40 {
+			carried("", cipher, macs[n%len(macs)], input[:n])
+		}
+	}
+}
+
+// TestNothingInCommon: what both sides lack is named, and nothing is agreed on that was not
+// offered.
+func TestNothingInCommon(t *testing.T) {
+	for what, theirs := range map[string]ssh.Config{
+		"key exchange":            {KeyExchanges: []string{"diffie-hellman-group14-sha1"}},
+		"client to server cipher": {Ciphers: []string{"aes128-cbc"}},
+		"client to server MAC":    {Ciphers: []string{"aes128-ctr"}, MACs: []string{"hmac-sha1-96"}},
+	} {
+		p := newPeer(t)
+		p.config.Config = theirs
+		var none *ssh.AlgorithmNegotiationError
+		if err := whole(p.connect(t, untouched), p.client(), p.login(t), nil); !errors.As(err, &none) || none.What != what {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }
@@ -210,7 +238,7 @@ func TestWrongHostKey(t *testing.T) {
 // TestRekey: keys are exchanged again whenever the server wants it, both ways full
 // of data.
 func TestRekey(t *testing.T) {
-	for _, cipher := range []string{"aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com"} {
+	for _, cipher := range []string{"aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com", "aes128-ctr"} {
 		p := newPeer(t)
 		p.config.RekeyThreshold = 100_000
 		config := p.client()
@@ -345,28 +373,6 @@ func TestStrict(t *testing.T) {
 	err := whole(p.connect(t, func(c net.Conn) net.Conn { return &inserter{Conn: c} }), p.client(), p.login(t), nil)
 	if err == nil || !strings.Contains(err.Error(), "strict") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// TestOffers: an order of preference is kept: what follows an unknown name is not
-// offered.
-func TestOffers(t *testing.T) {
-	config := func(kex, cipher string) *transport.Config {
-		return &transport.Config{KeyExchanges: strings.Fields(kex), Ciphers: strings.Fields(cipher), HostKeys: []string{"x"}}
-	}
-	for _, c := range []struct {
-		kex, cipher string
-		want        bool
-	}{
-		{"", "", true},
-		{"curve25519-sha256 diffie-hellman-group14-sha256", "", true},
-		{"diffie-hellman-group14-sha256 curve25519-sha256", "", false},
-		{"", "aes128-ctr aes128-gcm@openssh.com", false},
-		{"", "aes128-gcm@openssh.com aes128-ctr", true},
-	} {
-		if got := transport.Offers(config(c.kex, c.cipher)); got != c.want {
-			t.Errorf("kex %q, ciphers %q: %v", c.kex, c.cipher, got)
-		}
 	}
 }
 

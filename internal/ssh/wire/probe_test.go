@@ -98,7 +98,7 @@ func TestReadGreetingOfHostileServers(t *testing.T) {
 		want string
 	}{
 		"nothing":           {nil, "read the version line: EOF"},
-		"HTTP":              {[]byte("HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n"), "read the version line: EOF"},
+		"HTTP":              {[]byte("HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n"), "another protocol"},
 		"endless lines":     {bytes.Repeat([]byte("x\n"), 1<<20), "text instead of a version line"},
 		"an endless line":   {bytes.Repeat([]byte("x"), 1<<20), "too long"},
 		"junk":              {junk, ""},

@@ -45,3 +45,11 @@ func fileOf(w io.Writer) *os.File {
 	}
 	return nil
 }
+
+// Paint gives a text a color (ECMA-48 8.3.117, SGR), where there is to be one.
+func Paint(wanted bool, color, text string) string {
+	if !wanted {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}

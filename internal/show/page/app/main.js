@@ -28,6 +28,7 @@ const apply = () => {
   const policy = data.policies.find(p => p.name === policySelect.value);
   const shown = filterOf(policy, search.value), count = filterTables(shown);
   byId('count').textContent = `${count.shown} of ${count.all} rows`;
+  byId('filters').hidden = !count.all; // nothing to filter
   showConfiguration(policy);
   drawAll(data.charts || [], shown);
 };
@@ -92,7 +93,7 @@ copyBy(byId('copy'), byId('config'), byId('copied'));
 copyBy(byId('answer-copy'), byId('answer-config'), byId('answer-copied'));
 
 dataTables.forEach(makeSortable);
-for (const id of ['theme', 'filters', 'configuration', 'answer-copy']) if (byId(id)) byId(id).hidden = false;
+for (const id of ['theme', 'configuration', 'answer-copy']) if (byId(id)) byId(id).hidden = false;
 nameTheme();
 apply();
 document.documentElement.dataset.ready = String(Math.round(performance.now()));

@@ -1,0 +1,115 @@
+package transport
+
+import (
+	"crypto"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	_ "crypto/sha1" // for crypto.Hash
+	"crypto/subtle"
+	"encoding/binary"
+	"hash"
+	"io"
+	"slices"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/ssh/channel"
+)
+
+// mac is a message authentication code (RFC 4253 section 6.4, RFC 6668).
+type mac struct {
+	name   string
+	hash   crypto.Hash
+	sealed bool // it is of what is encrypted (OpenSSH, PROTOCOL section 1.5), not of what is clear
+}
+
+var macs = []mac{
+	{ssh.HMACSHA256ETM, crypto.SHA256, true},
+	{ssh.HMACSHA512ETM, crypto.SHA512, true},
+	{ssh.HMACSHA256, crypto.SHA256, false},
+	{ssh.HMACSHA512, crypto.SHA512, false},
+	{ssh.HMACSHA1, crypto.SHA1, false},
+}
+
+// macNamed is one that is known: of those that were agreed on.
+func macNamed(name string) mac {
+	return macs[slices.IndexFunc(macs, func(m mac) bool { return m.name == name })]
+}
+
+// authenticator is a mac with its key.
+type authenticator struct {
+	hash.Hash
+	sealed bool
+}
+
+func (m mac) keyed(key []byte) *authenticator {
+	return &authenticator{hmac.New(m.hash.New, key), m.sealed}
+}
+
+// of is the code of a packet.
+func (a *authenticator) of(seq uint32, packet []byte) []byte {
+	a.Reset()
+	a.Write(binary.BigEndian.AppendUint32(nil, seq))
+	a.Write(packet)
+	return a.Sum(nil)
+}
+
+// counter is AES in counter mode (RFC 4344 section 4) with a MAC.
+type counter struct {
+	cipher.Stream
+	by *authenticator
+}
+
+func newCounter(key, iv []byte, by *authenticator) (both, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return &counter{cipher.NewCTR(block, iv), by}, nil
+}
+
+func (c *counter) seal(dst []byte, seq uint32, head, rest []byte) []byte {
+	start := len(dst)
+	if c.by.sealed {
+		dst = frame(dst, head, rest, aes.BlockSize, 0)
+		c.XORKeyStream(dst[start+4:], dst[start+4:])
+		return append(dst, c.by.of(seq, dst[start:])...)
+	}
+	dst = frame(dst, head, rest, aes.BlockSize, 4)
+	code := c.by.of(seq, dst[start:])
+	c.XORKeyStream(dst[start:], dst[start:])
+	return append(dst, code...)
+}
+
+func (c *counter) open(r io.Reader, seq uint32) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	counted := uint32(0)
+	if !c.by.sealed {
+		c.XORKeyStream(head[:], head[:])
+		counted = 4
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n > channel.MaxMessage || (n+counted)%aes.BlockSize != 0 {
+		return nil, errShort
+	}
+	packet := make([]byte, len(head)+int(n)+c.by.Size())
+	copy(packet, head[:])
+	if _, err := io.ReadFull(r, packet[len(head):]); err != nil {
+		return nil, err
+	}
+	text, code := packet[:len(head)+int(n)], packet[len(head)+int(n):]
+	if !c.by.sealed {
+		c.XORKeyStream(text[len(head):], text[len(head):])
+	}
+	if subtle.ConstantTimeCompare(c.by.of(seq, text), code) != 1 {
+		return nil, errTampered
+	}
+	if c.by.sealed {
+		c.XORKeyStream(text[len(head):], text[len(head):])
+	}
+	return unpad(text[len(head):])
+}
