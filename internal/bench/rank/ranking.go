@@ -124,17 +124,8 @@ type Figures struct {
 	Total      stats.Estimate // of both sides, or of the client where the server is unknown
 }
 
-// Total is the cost of both sides in ns per byte, of the client alone where
-// the server could not be read; 0 if unknown.
-func (c Cell) Total() float64 {
-	switch {
-	case c.Client == nil:
-		return 0
-	case c.Server == nil:
-		return c.Client.Value
-	}
-	return c.Client.Value + c.Server.Value
-}
+// Total is the cost of both sides in ns per byte.
+func (c Cell) Total() float64 { return bothSides(c.Client, c.Server) }
 
 // Exchange is the result for one key exchange.
 type Exchange struct {
@@ -154,16 +145,19 @@ type Exchange struct {
 	Within ExchangeFigures `json:"-"`
 }
 
-// CPU is the CPU time of both sides in ns, of the client alone where that of the
-// server could not be read; 0 if unknown.
-func (x Exchange) CPU() float64 {
+// CPU is the CPU time of both sides in ns.
+func (x Exchange) CPU() float64 { return bothSides(x.Client, x.Server) }
+
+// bothSides is what client and server take together, or the client alone where the server could not be
+// read; 0 if unknown.
+func bothSides(client, server *Quantity) float64 {
 	switch {
-	case x.Client == nil:
+	case client == nil:
 		return 0
-	case x.Server == nil:
-		return x.Client.Value
+	case server == nil:
+		return client.Value
 	}
-	return x.Client.Value + x.Server.Value
+	return client.Value + server.Value
 }
 
 // ExchangeFigures are the estimates of one key exchange, in ns.
