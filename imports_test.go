@@ -53,10 +53,10 @@ ssh/session: base/sched fleet ssh/channel
 ssh/sftp: base/sched ssh/channel
 ssh/sshtest: base/waittest ssh/channel ssh/conf ssh/knownhosts ssh/oldserver
 ssh/transport: base/alg ssh/channel
-ssh/wire: base/alg ssh/oldserver ssh/openssh ssh/transport
-bench/advise: base/alg base/fault base/stats bench/rank record sys/file
+ssh/wire: base/alg ssh/oldserver ssh/openssh ssh/transport sys/tcp
+bench/advise: base/alg base/fault base/stats base/text bench/rank record sys/file
 bench/apply: base/alg base/fault base/shell base/termsafe base/unit bench/advise bench/loopback bench/rank record ssh/conf ssh/openssh ssh/route sys/file sys/safedir
-bench/benchtest: base/alg base/unit bench/lab bench/plan bench/rank record show/document
+bench/benchtest: base/alg base/unit bench/flow bench/lab bench/plan bench/rank record show/document sys/proc sys/safedir
 bench/campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live ssh/openssh sys/terminal
 bench/compare: base/alg base/fault base/shell base/stats base/unit bench/rank record record/store
 bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats base/unit base/wildcard bench/hostkeys bench/latency bench/limits bench/login bench/loopback bench/testbed record ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
@@ -71,10 +71,10 @@ bench/login: base/alg base/sched base/stats bench/loopback bench/testbed record 
 bench/loopback: ssh/openssh ssh/wire sys/proc sys/safedir sys/tcp
 bench/model: base/alg base/stats record
 bench/plan: base/alg base/sched base/stats bench/model record
-bench/programs: base/alg base/fault bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/proc sys/relay sys/safedir sys/tcp
+bench/programs: base/alg base/fault bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/proc sys/relay sys/safedir
 bench/prove: base/alg base/fault base/sched base/stats base/termsafe base/text base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record ssh/openssh sys/safedir
 bench/rank: base/alg base/fault base/stats base/unit bench/model record
-bench/testbed: base/alg base/fault base/shell bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir sys/tcp
+bench/testbed: base/alg base/fault base/shell bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir
 bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/openssh sys/file sys/proc sys/relay sys/tcp
 fleet: base/fault base/host base/sched base/termsafe sys/file sys/proc
 fleet/compat: base/fault base/host base/sched base/shell base/termsafe base/wildcard fleet fleet/copy fleet/output fleet/remotesh ssh/openssh sys/file sys/safedir sys/terminal

@@ -3,7 +3,6 @@ package main
 import (
 	"math"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	relate "sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
@@ -19,7 +18,6 @@ type run struct {
 	order   []key
 	cells   map[key]cell
 	ranking *rank.Ranking
-	of      func(rank.Figures) stats.Estimate
 }
 
 type key struct {
@@ -48,7 +46,7 @@ var quantities = []quantity{
 }
 
 func runOf(name string, r *rank.Ranking, quantity quantity) run {
-	out := run{name: name, cells: map[key]cell{}, slowed: r.Slowed.Percent(), ranking: r, of: quantity.of}
+	out := run{name: name, cells: map[key]cell{}, slowed: r.Slowed.Percent(), ranking: r}
 	out.holdout = [2]float64{r.Model.HoldoutError, r.Model.HoldoutP95}
 	out.floor = r.Noise.Throughput
 	if quantity.by == rank.Cost {
@@ -74,17 +72,15 @@ type pair struct {
 }
 
 func compare(a, b run) pair {
-	var xs, ys, ratios, measured, doubts []float64
+	var xs, ys, ratios, measured []float64
 	var common []key
-	guests := relate.Neighbours(a.ranking, b.ranking, a.of)
+	guests := relate.Neighbours(a.ranking, b.ranking)
 	for _, k := range a.order {
 		if other, ok := b.cells[k]; ok {
 			common = append(common, k)
-			guest := guests[record.CellOf(alg.Suite{Cipher: k.cipher, MAC: k.mac}, k.direction)]
-			xs, ys = append(xs, a.cells[k].log), append(ys, other.log-guest.Log)
-			ratios = append(ratios, other.log-a.cells[k].log-guest.Log)
+			xs, ys = append(xs, a.cells[k].log), append(ys, other.log)
+			ratios = append(ratios, other.log-a.cells[k].log+guests.Log)
 			measured = append(measured, other.log-a.cells[k].log)
-			doubts = append(doubts, guest.Err)
 		}
 	}
 	shift := stats.Median(ratios)
@@ -93,7 +89,7 @@ func compare(a, b run) pair {
 	for i, k := range common {
 		off[i] = math.Abs(ratios[i] - shift)
 		for _, arm := range []float64{a.cells[k].arm, b.cells[k].arm} {
-			if off[i] <= math.Hypot(arm, 1.96*doubts[i]) {
+			if off[i] <= math.Hypot(arm, 1.96*guests.Err) {
 				held += 0.5
 			}
 		}

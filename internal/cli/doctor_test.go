@@ -23,6 +23,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 	"golang.org/x/sys/unix"
 
+	"sshpace/internal/ssh/sshtest"
 	"sshpace/internal/sys/relay"
 )
 
@@ -54,7 +55,7 @@ func startFar(ts *testscript.TestScript, _ bool, args []string) {
 	r, err := relay.To("127.0.0.1:"+server, relay.Options{Path: relay.Path{Delay: delay}})
 	ts.Check(err)
 	ts.Defer(func() { r.Close() })
-	describe(ts, args[0], fmt.Sprint(r.Port()), hostKeyOf(ts, server))
+	describe(ts, args[0], r.Port(), hostKeyOf(ts, server))
 }
 
 // startAgent is an agent with the script's key, at $WORK/NAME, that takes so long for a
@@ -71,8 +72,7 @@ func startAgent(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(keys.Add(agent.AddedKey{PrivateKey: key}))
 	l, err := net.Listen("unix", ts.MkAbs(args[0]))
 	ts.Check(err)
-	ts.Defer(func() { l.Close() })
-	go accept(l, func(conn net.Conn) { _ = agent.ServeAgent(keys, conn) })
+	sshtest.Answer(inScript{script: ts}, l, func(conn net.Conn) { _ = agent.ServeAgent(keys, conn) })
 }
 
 // slowAgent takes its time for every signature.
@@ -142,7 +142,7 @@ func startBacklog(ts *testscript.TestScript, _ bool, args []string) {
 	done := make(chan struct{})
 	ts.Defer(func() { close(done); l.Close() })
 	at, server := l.Addr().(*net.TCPAddr), ts.Getenv(strings.ToUpper(args[1])+"_PORT")
-	describe(ts, args[0], fmt.Sprint(at.Port), hostKeyOf(ts, server))
+	describe(ts, args[0], at.Port, hostKeyOf(ts, server))
 	plain := func(up, down io.Writer) (io.Writer, io.Writer) { return up, down }
 	go func() {
 		for {

@@ -1,24 +1,20 @@
 package cli_test
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/sshtest"
@@ -94,41 +90,37 @@ func checkLeftovers(env *testscript.Env) {
 	}
 }
 
-// freePort is a port that was free a moment ago.
-func freePort(ts *testscript.TestScript) string {
-	port, err := sshtest.FreePort()
-	ts.Check(err)
-	return strconv.Itoa(port)
+// inScript lets what sshtest starts for a test live as long as a script does.
+type inScript struct {
+	testing.TB
+	script *testscript.TestScript
 }
 
-// keyPair writes an Ed25519 key pair and returns its public half.
-func keyPair(ts *testscript.TestScript, path string) string {
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	ts.Check(err)
-	block, err := ssh.MarshalPrivateKey(private, "")
-	ts.Check(err)
-	ts.Check(os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
-	key, err := ssh.NewPublicKey(public)
-	ts.Check(err)
-	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+func (s inScript) Helper()                           {}
+func (s inScript) Cleanup(f func())                  { s.script.Defer(f) }
+func (s inScript) Fatal(args ...any)                 { s.script.Fatalf("%s", fmt.Sprint(args...)) }
+func (s inScript) Fatalf(format string, args ...any) { s.script.Fatalf(format, args...) }
+
+func (s inScript) TempDir() string {
+	dir, err := os.MkdirTemp(s.script.Getenv("TMPDIR"), "server-")
+	s.script.Check(err)
+	return dir
 }
 
 // identity makes the user key of the script once.
 func identity(ts *testscript.TestScript) (public string) {
-	path := ts.MkAbs("user_key")
-	if text, err := os.ReadFile(path + ".pub"); err == nil {
+	if text, err := os.ReadFile(ts.MkAbs("user_key.pub")); err == nil {
 		return string(text)
 	}
-	public = keyPair(ts, path)
-	ts.Check(os.WriteFile(path+".pub", []byte(public), 0o600))
-	return public
+	_, key := sshtest.WriteKey(inScript{script: ts}, ts.MkAbs("."), "user_key", "")
+	return sshtest.AuthorizedLine(key)
 }
 
 // describe adds a host to the script's ssh_config and its key to known_hosts.
-func describe(ts *testscript.TestScript, name, port, hostKey string) {
+func describe(ts *testscript.TestScript, name string, port int, hostKey string) {
 	appendTo(ts, "ssh_config", fmt.Sprintf(`Host %s
   HostName 127.0.0.1
-  Port %s
+  Port %d
   HostKeyAlias %s
   UserKnownHostsFile %s
   IdentityFile %s
@@ -136,9 +128,9 @@ func describe(ts *testscript.TestScript, name, port, hostKey string) {
   IdentityAgent none
 `, name, port, name, ts.MkAbs("known_hosts"), ts.MkAbs("user_key")))
 	if hostKey != "" {
-		appendTo(ts, "known_hosts", name+" "+hostKey+"\n")
+		appendTo(ts, "known_hosts", name+" "+strings.TrimSpace(hostKey)+"\n")
 	}
-	ts.Setenv(strings.ToUpper(name)+"_PORT", port)
+	ts.Setenv(strings.ToUpper(name)+"_PORT", strconv.Itoa(port))
 }
 
 func appendTo(ts *testscript.TestScript, file, text string) {
@@ -149,42 +141,12 @@ func appendTo(ts *testscript.TestScript, file, text string) {
 	ts.Check(f.Close())
 }
 
-// daemon starts a server, waits for its port and ends it with the script.
-func daemon(ts *testscript.TestScript, port string, cmd *exec.Cmd) {
-	log, err := os.Create(ts.MkAbs(filepath.Base(cmd.Path) + "." + port + ".log"))
-	ts.Check(err)
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	ts.Check(cmd.Start())
-	ts.Defer(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
-		log.Close()
-	})
-	if !waittest.Comes(sshtest.Listens("tcp", "127.0.0.1:"+port)) {
-		text, _ := os.ReadFile(log.Name())
-		ts.Fatalf("%s does not listen\n%s", cmd.Path, text)
-	}
-}
-
 func startSSHD(ts *testscript.TestScript, _ bool, args []string) {
-	name, port, dir := args[0], freePort(ts), ts.MkAbs(args[0])
-	ts.Check(os.MkdirAll(dir, 0o700))
-	hostKey := keyPair(ts, filepath.Join(dir, "host_key"))
-	ts.Check(os.WriteFile(filepath.Join(dir, "authorized_keys"), []byte(identity(ts)+"\n"), 0o600))
-	lines := []string{
-		"Port " + port, "ListenAddress 127.0.0.1", "HostKey " + filepath.Join(dir, "host_key"),
-		"AuthorizedKeysFile " + filepath.Join(dir, "authorized_keys"), "PidFile none", "UsePAM no", "StrictModes no",
-		"PasswordAuthentication no", "KbdInteractiveAuthentication no", "PermitRootLogin prohibit-password", "SetEnv HOME=" + dir,
-	}
-	if !strings.Contains(strings.Join(args[1:], "\n"), "Subsystem sftp") {
-		lines = append(lines, "Subsystem sftp internal-sftp")
-	}
-	config := filepath.Join(dir, "sshd_config")
-	ts.Check(os.WriteFile(config, []byte(strings.Join(append(args[1:], lines...), "\n")+"\n"), 0o600))
-	ts.Check(os.MkdirAll("/run/sshd", 0o755))
-	describe(ts, name, port, hostKey)
-	daemon(ts, port, exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", config))
+	home := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(home, 0o700))
+	s := sshtest.StartSshd(inScript{script: ts}, append(args[1:], "SetEnv HOME="+home)...)
+	ts.Check(os.WriteFile(filepath.Join(s.Dir, "authorized_keys"), []byte(identity(ts)), 0o600))
+	describe(ts, args[0], s.Port, sshtest.AuthorizedLine(s.HostKey))
 }
 
 // hostKeyOf asks a server for its key, as ssh-keyscan does.
@@ -200,71 +162,27 @@ func hostKeyOf(ts *testscript.TestScript, port string) string {
 	return key
 }
 
-// inHome is the command line of a server that looks for authorized_keys in the
-// home directory of the account: it sees a private one, mounted in its place.
-func inHome(ts *testscript.TestScript, argv ...string) *exec.Cmd {
-	me, err := user.Current()
-	ts.Check(err)
-	home := ts.MkAbs("home")
-	ts.Check(os.MkdirAll(filepath.Join(home, ".ssh"), 0o700))
-	ts.Check(os.WriteFile(filepath.Join(home, ".ssh", "authorized_keys"), []byte(identity(ts)+"\n"), 0o600))
-	script := `mount --bind "$0" "$1" && shift && exec "$@"`
-	return exec.Command("unshare", append([]string{"-m", "sh", "-c", script, home, me.HomeDir}, argv...)...)
-}
-
 func startDropbear(ts *testscript.TestScript, _ bool, args []string) {
-	port, dir := freePort(ts), ts.MkAbs(args[0])
-	ts.Check(os.MkdirAll(dir, 0o700))
-	ts.Check(exec.Command("dropbearkey", "-t", "ed25519", "-f", filepath.Join(dir, "key")).Run())
-	daemon(ts, port, inHome(ts, "dropbear", "-F", "-E", "-s", "-p", "127.0.0.1:"+port, "-r", filepath.Join(dir, "key"), "-P", filepath.Join(dir, "pid")))
-	describe(ts, args[0], port, hostKeyOf(ts, port))
+	describeInetd(ts, args[0], sshtest.StartDropbear(inScript{script: ts}))
 }
 
-// startTinySSHD serves every connection with a process of its own, as inetd would.
 func startTinySSHD(ts *testscript.TestScript, _ bool, args []string) {
-	dir := ts.MkAbs(args[0])
-	ts.Check(exec.Command("tinysshd-makekey", "-q", dir).Run())
-	port := serve(ts, func(conn *net.TCPConn) {
-		socket, err := conn.File()
-		if err != nil {
-			return
-		}
-		defer socket.Close()
-		cmd := inHome(ts, "tinysshd", dir)
-		cmd.Stdin, cmd.Stdout = socket, socket
-		if cmd.Start() == nil {
-			go func() { _ = cmd.Wait() }()
-		}
-	})
-	describe(ts, args[0], port, hostKeyOf(ts, port))
+	describeInetd(ts, args[0], sshtest.StartTinySSH(inScript{script: ts}))
 }
 
-// serve accepts connections until the script ends.
-func serve(ts *testscript.TestScript, handle func(*net.TCPConn)) (port string) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	ts.Check(err)
-	ts.Defer(func() { l.Close() })
-	go accept(l, func(conn net.Conn) { handle(conn.(*net.TCPConn)) })
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+func describeInetd(ts *testscript.TestScript, name string, s *sshtest.Inetd) {
+	ts.Check(os.WriteFile(filepath.Join(s.Home, ".ssh", "authorized_keys"), []byte(identity(ts)), 0o600))
+	describe(ts, name, s.Port, hostKeyOf(ts, strconv.Itoa(s.Port)))
 }
 
-// accept takes connections until the listener is closed.
-func accept(l net.Listener, handle func(net.Conn)) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer conn.Close()
-			handle(conn)
-		}()
-	}
+// serve does the same with every connection to a port.
+func serve(ts *testscript.TestScript, handle func(net.Conn)) (port int) {
+	return sshtest.Answering(inScript{script: ts}, handle).Port
 }
 
 func startSilent(ts *testscript.TestScript, _ bool, args []string) {
 	identity(ts)
-	describe(ts, args[0], serve(ts, func(*net.TCPConn) { time.Sleep(time.Minute) }), "")
+	describe(ts, args[0], serve(ts, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), "")
 }
 
 func startOther(ts *testscript.TestScript, _ bool, args []string) {
@@ -272,18 +190,20 @@ func startOther(ts *testscript.TestScript, _ bool, args []string) {
 	count, err := os.Create(ts.MkAbs(args[0] + ".connections"))
 	ts.Check(err)
 	ts.Defer(func() { count.Close() })
-	describe(ts, args[0], serve(ts, func(conn *net.TCPConn) {
+	describe(ts, args[0], serve(ts, func(conn net.Conn) {
 		_, _ = fmt.Fprintf(count, "%s\n", time.Now())
 		_, _ = fmt.Fprintf(conn, "%s\r\n", args[1])
 		// What has come and is not read would make it a reset, which takes the text along.
-		_ = conn.CloseWrite()
+		_ = conn.(*net.TCPConn).CloseWrite()
 		_, _ = io.Copy(io.Discard, conn)
 	}), "")
 }
 
 func startDeaf(ts *testscript.TestScript, _ bool, args []string) {
 	identity(ts)
-	describe(ts, args[0], freePort(ts), "")
+	port, err := sshtest.FreePort()
+	ts.Check(err)
+	describe(ts, args[0], port, "")
 }
 
 func startFickle(ts *testscript.TestScript, _ bool, args []string) {
@@ -302,7 +222,7 @@ func startFickle(ts *testscript.TestScript, _ bool, args []string) {
 // nil hangs up.
 func startThrough(ts *testscript.TestScript, args []string, through func(up, down io.Writer) (io.Writer, io.Writer)) {
 	server := ts.Getenv(strings.ToUpper(args[1]) + "_PORT")
-	port := serve(ts, func(conn *net.TCPConn) { pass(conn, server, through) })
+	port := serve(ts, func(conn net.Conn) { pass(conn, server, through) })
 	describe(ts, args[0], port, hostKeyOf(ts, server))
 }
 
@@ -366,7 +286,7 @@ func startNarrow(ts *testscript.TestScript, _ bool, args []string) {
 	r, err := relay.To("127.0.0.1:"+server, relay.Options{Path: relay.Path{Rate: rate}})
 	ts.Check(err)
 	ts.Defer(func() { r.Close() })
-	describe(ts, args[0], strconv.Itoa(r.Port()), hostKeyOf(ts, server))
+	describe(ts, args[0], r.Port(), hostKeyOf(ts, server))
 }
 
 func holdConnection(ts *testscript.TestScript, _ bool, args []string) {

@@ -23,7 +23,11 @@ const (
 	HostKey Kind = "hostkey"
 )
 
-var kinds = []Kind{Cipher, MAC, Kex, HostKey}
+// Kinds are those four, and Measured those of them that a run measures and advice is about.
+var (
+	Kinds    = []Kind{Cipher, MAC, Kex, HostKey}
+	Measured = Kinds[:3]
+)
 
 // Status is the classical standing of an algorithm. The zero value means that
 // the name is unknown, which ranks as unsafe.
@@ -153,7 +157,7 @@ func (k Kind) Keyword() string {
 // Settings ask OpenSSH for the suite, each as an -o of it: what is "" is not asked for.
 func (s Suite) Settings() []string {
 	var settings []string
-	for _, kind := range kinds {
+	for _, kind := range Kinds {
 		if name := s.Name(kind); name != "" {
 			settings = append(settings, kind.Keyword()+"="+name)
 		}
@@ -180,7 +184,7 @@ func (s Suite) String() string {
 // where present, its key exchange and host key; "" when one name is unknown.
 func (s Suite) Status() Status {
 	worst := Strong
-	for _, kind := range kinds {
+	for _, kind := range Kinds {
 		name := s.Name(kind)
 		if name == "" {
 			continue

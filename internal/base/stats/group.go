@@ -6,16 +6,15 @@ import "math"
 // of each one's group, from 0. A group is split while its ends are told apart, by the rule of
 // all verdicts, and where the gap between neighbors is widest in their errors (single linkage:
 // Gower and Ross, Applied Statistics 18, 1969). No cut is between two that are closer than
-// their error, nor where others, the same things under other conditions, come in another
-// order; nil for none.
-func Group(sorted, others []Estimate) []int {
-	groups, holds, least := make([]int, len(sorted)), inOrder(others, len(sorted), exceeds), boundary(len(sorted))
+// their error.
+func Group(sorted []Estimate) []int {
+	groups, least := make([]int, len(sorted)), boundary(len(sorted))
 	next := 0
 	var split func(from, to int)
 	split = func(from, to int) {
 		at, widest := 0, least
 		for cut := from + 1; cut < to; cut++ {
-			if gap := gapOf(sorted[cut-1], sorted[cut]); holds[cut] && gap >= widest {
+			if gap := gapOf(sorted[cut-1], sorted[cut]); gap >= widest {
 				at, widest = cut, gap
 			}
 		}
@@ -50,33 +49,6 @@ func boundary(n int) float64 {
 	}
 	return math.Max(least, math.Sqrt2*math.Erfinv(1-2*perRun/float64(n-1)))
 }
-
-// inOrder tells where a cut leaves no estimate before it that is more than one behind it, by more
-// than their error. Each estimate forbids the cuts up to the last one that it is more than, so a
-// running maximum of those is all that there is to know.
-func inOrder(xs []Estimate, n int, exceeds func(a, b Estimate) bool) []bool {
-	holds, farthest := make([]bool, n), 0
-	for cut := range holds {
-		if cut > 0 && cut <= len(xs) {
-			farthest = lastBelow(xs, cut-1, farthest, exceeds)
-		}
-		holds[cut] = cut == 0 || farthest < cut
-	}
-	return holds
-}
-
-// lastBelow is the last estimate behind from, and behind known, that from exceeds, or else known.
-func lastBelow(xs []Estimate, from, known int, exceeds func(a, b Estimate) bool) int {
-	for k := len(xs) - 1; k > max(from, known); k-- {
-		if exceeds(xs[from], xs[k]) {
-			return k
-		}
-	}
-	return known
-}
-
-// exceeds tells whether an estimate is more than another by more than their error.
-func exceeds(a, b Estimate) bool { return a.Log-b.Log > math.Hypot(a.Err, b.Err) }
 
 // Letters names groups A, B, ..., Z, AA, AB, ...
 func Letters(group int) string {

@@ -132,35 +132,18 @@ func TestGroupsArePlainWhereTheyArePlain(t *testing.T) {
 	for i, log := range []float64{1, 1.01, 2, 2.005, 2.01, 9} {
 		xs[i] = stats.Estimate{Log: log, Err: 0.01}
 	}
-	if got, want := stats.Group(xs, nil), []int{0, 0, 1, 1, 1, 2}; !slices.Equal(got, want) {
+	if got, want := stats.Group(xs), []int{0, 0, 1, 1, 1, 2}; !slices.Equal(got, want) {
 		t.Errorf("groups %v, want %v", got, want)
 	}
 	for i := range xs {
 		xs[i].Log /= 100 // nobody minds a difference of 1 %, or 5 %, however well it is known
 		xs[i].Err /= 100
 	}
-	if got, want := stats.Group(xs, nil), []int{0, 0, 0, 0, 0, 1}; !slices.Equal(got, want) {
+	if got, want := stats.Group(xs), []int{0, 0, 0, 0, 0, 1}; !slices.Equal(got, want) {
 		t.Errorf("groups of what makes no difference: %v, want %v", got, want)
 	}
-	if got := stats.Group(nil, nil); len(got) != 0 {
+	if got := stats.Group(nil); len(got) != 0 {
 		t.Errorf("groups of nothing: %v", got)
-	}
-}
-
-// Things that come in another order under other conditions have one letter, and so has what
-// lies between them.
-func TestNoCutAgainstTheOthers(t *testing.T) {
-	xs, others := make([]stats.Estimate, 5), make([]stats.Estimate, 5)
-	for i, log := range []float64{1, 2, 3, 4, 5} {
-		xs[i], others[i] = stats.Estimate{Log: log, Err: 0.01}, stats.Estimate{Log: log / 2, Err: 0.1}
-	}
-	others[1].Log, others[3].Log = 2.0, 1.8
-	if got, want := stats.Group(xs, others), []int{0, 1, 1, 1, 2}; !slices.Equal(got, want) {
-		t.Errorf("groups %v, want %v", got, want)
-	}
-	others[3].Log = 1.9 // which may be chance, as 1.9 and 2.0 are, but not 1.5
-	if got, want := stats.Group(xs, others), []int{0, 1, 1, 2, 3}; !slices.Equal(got, want) {
-		t.Errorf("groups %v, want %v", got, want)
 	}
 }
 
@@ -171,14 +154,14 @@ func TestNoCutBetweenEquals(t *testing.T) {
 	for _, log := range []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.61, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2} {
 		xs = append(xs, stats.Estimate{Log: log, Err: 0.03})
 	}
-	groups := stats.Group(xs, nil)
+	groups := stats.Group(xs)
 	if groups[6] != groups[7] || groups[0] == groups[13] {
 		t.Errorf("groups %v", groups)
 	}
 	for i := range xs {
 		xs[i].Err = 0.08 // every neighbour is as close
 	}
-	if groups := stats.Group(xs, nil); groups[13] != 0 {
+	if groups := stats.Group(xs); groups[13] != 0 {
 		t.Errorf("a chain of equals is cut: %v", groups)
 	}
 }
@@ -240,7 +223,7 @@ func TestGroupsAreRuns(t *testing.T) {
 		for i, v := range values {
 			xs[i] = stats.Estimate{Log: v, Err: rapid.Float64Range(0, 100).Draw(t, "error")}
 		}
-		groups := stats.Group(xs, nil)
+		groups := stats.Group(xs)
 		for i := range groups[1:] {
 			if step := groups[i+1] - groups[i]; step != 0 && step != 1 {
 				t.Fatalf("groups %v", groups)
@@ -313,7 +296,7 @@ func TestEqualThingsAreOneGroup(t *testing.T) {
 			}
 			return 1
 		})
-		groups := stats.Group(xs, nil)
+		groups := stats.Group(xs)
 		if groups[len(groups)-1] == 0 {
 			one++
 		}

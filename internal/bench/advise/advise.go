@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/text"
 	"sshpace/internal/bench/rank"
 )
 
@@ -83,7 +84,7 @@ const unmeasured = 1 << 20
 func New(p Params) (*Advice, error) {
 	a := &Advice{Policy: p.Policy.Name, Ranking: p.Ranking, Strict: p.Strict, client: p.Client, server: p.Server}
 	shared := p.shared()
-	for _, kind := range Kinds {
+	for _, kind := range alg.Measured {
 		list := List{Kind: kind}
 		for _, name := range p.candidates(kind) {
 			if why := p.Policy.Refuses(kind, name, p.Ranking.Environment.StrictKex); why != "" {
@@ -214,20 +215,17 @@ func (a *Advice) offer() alg.Offer {
 func (a *Advice) order(p Params) {
 	options := a.Choice.Options
 	leader := slices.IndexFunc(options, func(o Option) bool { return !alg.IsAEAD(o.Suite.Cipher) })
-	for i := range a.Lists[0].Choices {
-		c := &a.Lists[0].Choices[i]
-		c.fill(alg.Cipher, options, func(s alg.Suite) bool { return sameName(alg.Cipher, s.Cipher, c.Name) })
-	}
-	for i := range a.Lists[1].Choices {
-		c := &a.Lists[1].Choices[i]
-		c.fill(alg.MAC, options, func(s alg.Suite) bool {
-			return leader >= 0 && s.Cipher == options[leader].Suite.Cipher && sameName(alg.MAC, s.MAC, c.Name)
-		})
-	}
-	for i := range a.Lists[2].Choices {
-		a.Lists[2].Choices[i].fillKex(a.Choice.Logins.Options, p.Policy.Classical)
-	}
 	for _, list := range a.Lists {
+		for i := range list.Choices {
+			c := &list.Choices[i]
+			if list.Kind == alg.Kex {
+				c.fillKex(a.Choice.Logins.Options, p.Policy.Classical)
+				continue
+			}
+			c.fill(list.Kind, options, func(s alg.Suite) bool {
+				return sameName(list.Kind, s.Name(list.Kind), c.Name) && (list.Kind == alg.Cipher || leader >= 0 && s.Cipher == options[leader].Suite.Cipher)
+			})
+		}
 		slices.SortStableFunc(list.Choices, func(a, b Listed) int { return cmp.Compare(a.place, b.place) })
 	}
 }
@@ -294,16 +292,8 @@ func (c *Listed) fillKex(options []rank.Exchange, classical bool) {
 
 // reason is a choice in words.
 func (c Listed) reason(kind alg.Kind) string {
-	var words []string
-	if kind == alg.Kex {
-		if known, _ := alg.Lookup(alg.Kex, c.Name); known.PostQuantum {
-			words = append(words, "post-quantum")
-		}
-	}
-	if c.figure == "" {
-		return strings.Join(append(words, "not measured"), ", ")
-	}
-	return strings.Join(append(words, c.figure), ", ")
+	known, _ := alg.Lookup(kind, c.Name)
+	return strings.Join(text.NonEmpty(map[bool]string{true: "post-quantum"}[known.PostQuantum], cmp.Or(c.figure, "not measured")), ", ")
 }
 
 func figureOf(c rank.Cell) string {

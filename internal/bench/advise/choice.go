@@ -239,9 +239,6 @@ func (c *Choice) Uncertain() bool {
 // busyCPU is the share of a core from which on a side's CPU can be the limit.
 const busyCPU = 0.6
 
-// Kinds are those of the lists that a choice is written in.
-var Kinds = []alg.Kind{alg.Cipher, alg.MAC, alg.Kex}
-
 // First are the names of a kind that a configuration is to put first: those of the
 // best options. There are none where nothing of that kind needs to be changed.
 func (c *Choice) First(kind alg.Kind) []string {

@@ -234,13 +234,8 @@ func (p *LoginParams) kexNames(bed *testbed.Testbed) ([]string, error) {
 	if err != nil || len(p.Kex) == 0 {
 		return offer.Kex, err
 	}
-	wanted := strings.Join(p.Kex, ",")
-	patterns := strings.Split(wanted, ",")
-	names := slices.DeleteFunc(slices.Clone(offer.Kex), func(name string) bool { return !alg.Match(patterns, name) })
-	if len(names) == 0 {
-		return nil, fault.Usage("there are "+strings.Join(offer.Kex, ", "), "unknown key exchange %q", wanted)
-	}
-	return names, nil
+	chosen, err := testbed.Selection{Patterns: map[alg.Kind][]string{alg.Kex: p.Kex}}.Apply(offer, bed.Client, bed.Offered)
+	return chosen.Kex, err
 }
 
 // loginFailed words a login that failed.

@@ -92,8 +92,7 @@ func New(ctx context.Context, bed *testbed.Testbed, file *store.File, p Params) 
 	env := plan.Environment{Cores: bed.Environment.Cores, Capacity: capacity, Login: bed.Login, RoundTrip: bed.Environment.RoundTripNS}
 	made, looks, err := planned(*c, env)
 	if short, ok := errors.AsType[*plan.BudgetError](err); ok {
-		least := (short.Least + time.Second - 1).Truncate(time.Second)
-		return nil, fault.Usage(fmt.Sprintf("a login takes %s there: use --budget %s or more", short.Login.Round(time.Millisecond), least), "--budget %s", short)
+		return nil, fault.Usage(fmt.Sprintf("a login takes %s there: use --budget %s or more", short.Login.Round(time.Millisecond), wholeSeconds(short.Least)), "--budget %s", short)
 	}
 	if err != nil {
 		return nil, fault.Usage("allow more algorithms", "%s", err)

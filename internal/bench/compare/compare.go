@@ -101,7 +101,10 @@ func Of(inputs []Input, o Options) (*Comparison, error) {
 	tables := make([]table, len(inputs))
 	for i, in := range inputs {
 		tables[i] = tableOf(in.Ranking, c.By, c.of)
-		c.adjusted = append(c.adjusted, i > 0 && c.adjust(&tables[i], inputs[0].Ranking, in.Ranking))
+		if i > 0 {
+			tables[i].guests = Neighbours(inputs[0].Ranking, in.Ranking)
+		}
+		c.adjusted = append(c.adjusted, tables[i].guests.N > 0)
 	}
 	c.Warnings = takenOut(tables, inputs)
 	var err error
@@ -152,7 +155,7 @@ func (c *Comparison) cells(tables []table) {
 			}
 			row.Values = append(row.Values, c.value(e.best))
 			if k > 0 {
-				row.Ratios = append(row.Ratios, Ratio{Speed: e.over(first)})
+				row.Ratios = append(row.Ratios, Ratio{Speed: t.over(e, first)})
 			}
 		}
 		if len(row.Values) == len(tables) {

@@ -62,7 +62,7 @@ func (c *Comparison) exchanges(tables []table) {
 		}
 		level := math.Hypot(first.LoginLevel(c.KexBy), in.Ranking.LoginLevel(c.KexBy))
 		line := math.Hypot(first.LineLevel(c.KexBy), in.Ranking.LineLevel(c.KexBy))
-		guests := ofLogin * tables[k+1].change()
+		guests := ofLogin * tables[k+1].guests.Log
 		complete(column, math.Hypot(level, guests), math.Hypot(line, guests))
 	}
 	judgeGroups(c.Kex)

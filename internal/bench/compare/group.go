@@ -90,15 +90,14 @@ func judgeGroups(groups []Group) {
 // without the doubt about the level.
 func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) stats.Estimate {
 	var logs []float64
-	variance, predicted, guests := 0.0, 0.0, 0.0
+	variance, predicted, guests := 0.0, 0.0, tables[k].guests
 	for _, cell := range c.Cells {
 		if !match(cell.Suite) {
 			continue
 		}
 		key := record.CellOf(cell.Suite, cell.Direction)
 		a, b := tables[0].entries[key], tables[k].entries[key]
-		guests += b.guests.Err // cells that have something in common share it
-		logs = append(logs, b.best.Log-a.best.Log-b.guests.Log)
+		logs = append(logs, b.best.Log-a.best.Log-guests.Log)
 		own := float64(a.shared)*a.best.Err*a.best.Err + float64(b.shared)*b.best.Err*b.best.Err // one estimate counts once
 		if a.best.N > 0 && b.best.N > 0 {
 			variance += own
@@ -114,5 +113,6 @@ func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) s
 	if n >= 6 { // cells may differ by more than their noise: let them say so
 		err = math.Max(err, math.Sqrt(stats.Variance(logs)/n))
 	}
-	return stats.Estimate{Log: stats.Mean(logs), Err: math.Hypot(err, guests/n), N: len(logs)}
+	// cells that have something in common share what they feel of other guests
+	return stats.Estimate{Log: stats.Mean(logs), Err: math.Hypot(err, guests.Err), N: len(logs)}
 }

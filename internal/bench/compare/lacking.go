@@ -18,7 +18,7 @@ type Lacking struct {
 // lacking lists what is not compared because a file lacks it, in the order of the files.
 // Two names of one computation are measured by either of them.
 func lacking(inputs []Input) (out []Lacking) {
-	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
+	for _, kind := range alg.Measured {
 		var all, figures []string
 		measured, offered := make([][]string, len(inputs)), make([][]string, len(inputs))
 		for i, in := range inputs {

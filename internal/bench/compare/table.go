@@ -18,7 +18,6 @@ import (
 type entry struct {
 	best   stats.Estimate // its speed
 	shared int            // cells that have this estimate together
-	guests stats.Estimate // what other guests of the machine changed since the first file
 	rank   int            // in its own file
 }
 
@@ -26,7 +25,8 @@ type table struct {
 	entries  map[record.Cell]entry
 	names    map[record.Cell]alg.Suite
 	order    []record.Cell
-	shiftErr float64 // of the normalization
+	guests   stats.Estimate // what other guests of the machine changed since the first file
+	shiftErr float64        // of the normalization
 }
 
 // tableOf reads the speeds of one file.
@@ -46,21 +46,20 @@ func tableOf(r *rank.Ranking, by rank.By, of sides) table {
 	return t
 }
 
-// shift divides all speeds by a factor, and what other guests changed by another, given as
-// logarithms.
-func (t *table) shift(log, guests float64) {
+// shift divides all speeds by a factor, given as a logarithm: what other guests changed is in it.
+func (t *table) shift(log float64) {
 	for key, e := range t.entries {
 		e.best.Log -= log
-		e.guests.Log -= guests
 		t.entries[key] = e
 	}
+	t.guests.Log = 0
 }
 
 // over is the ratio of a cell's speed to that of the first file, as both would be without
 // what other guests changed meanwhile.
-func (e entry) over(first entry) stats.Estimate {
-	ratio := e.best.Over(first.best).WithError(e.guests.Err, 0)
-	ratio.Log -= e.guests.Log
+func (t *table) over(own, first entry) stats.Estimate {
+	ratio := own.best.Over(first.best).WithError(t.guests.Err, 0)
+	ratio.Log -= t.guests.Log
 	return ratio
 }
 
@@ -84,7 +83,7 @@ func normalize(tables []table, patterns []string) (used []string, err error) {
 		return nil, nil
 	}
 	meant := tables[0].ciphers(patterns)
-	logs, guests, variance := make([]float64, len(tables)), make([]float64, len(tables)), make([]float64, len(tables))
+	logs, variance := make([]float64, len(tables)), make([]float64, len(tables))
 	cells := 0.0
 	for _, key := range tables[0].order {
 		name := tables[0].names[key].Cipher
@@ -98,8 +97,7 @@ func normalize(tables []table, patterns []string) (used []string, err error) {
 		for i, t := range tables {
 			e := t.entries[key]
 			logs[i] += e.best.Log
-			guests[i] += e.guests.Log
-			variance[i] += e.best.Err*e.best.Err + e.guests.Err*e.guests.Err
+			variance[i] += e.best.Err*e.best.Err + t.guests.Err*t.guests.Err
 		}
 		cells++
 	}
@@ -107,7 +105,7 @@ func normalize(tables []table, patterns []string) (used []string, err error) {
 		return nil, fmt.Errorf("%w: no cell of %s is in all files", ErrNoReference, strings.Join(patterns, ", "))
 	}
 	for i := range tables {
-		tables[i].shift(logs[i]/cells, guests[i]/cells)
+		tables[i].shift(logs[i] / cells)
 		tables[i].shiftErr = math.Sqrt(variance[i]) / cells
 	}
 	return used, nil

@@ -2,7 +2,6 @@ package drive
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -12,31 +11,19 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/bench/flow"
+	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshtest"
-	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/safedir"
 )
 
 // TestMain lets the test's own program be the helper processes.
 func TestMain(m *testing.M) {
-	var err error
-	switch {
-	case len(os.Args) > 2 && os.Args[1] == "keep":
-		err = safedir.Keep(os.Args[2], os.Stdin)
-	case len(os.Args) > 2 && os.Args[1] == "flow":
-		err = flow.Main(os.Args[2:], os.Stdin, os.Stdout)
-	default:
-		os.Exit(m.Run())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	benchtest.Serve(nil)
+	os.Exit(m.Run())
 }
 
 var aes = alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha2-256", Kex: "curve25519-sha256"}
@@ -44,19 +31,8 @@ var aes = alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha2-256", Kex: "curve25519
 // newRig is a folder, a spawner and the helper program.
 func newRig(t testing.TB) Rig {
 	t.Helper()
-	home := t.TempDir()
-	dir, err := safedir.NewWorkdir(safedir.WorkdirParams{Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }, Keeper: []string{os.Args[0], "keep"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	spawner := proc.NewSpawner()
-	t.Cleanup(func() {
-		spawner.Close()
-		if err := dir.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return Rig{Dir: dir, Spawner: spawner, Flow: []string{os.Args[0], "flow"}, Data: "zero", Connect: 2 * time.Minute}
+	dir, spawner := benchtest.Workdir(t, safedir.WorkdirParams{})
+	return Rig{Dir: dir, Spawner: spawner, Flow: benchtest.Helper("flow"), Data: "zero", Connect: 2 * time.Minute}
 }
 
 // newPrivate drives the installed ssh and sshd.

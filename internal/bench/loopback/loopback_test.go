@@ -17,37 +17,24 @@ import (
 	"go.uber.org/goleak"
 
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/safedir"
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "keep" {
-		_ = safedir.Keep(os.Args[2], os.Stdin)
-		return
-	}
+	benchtest.Serve(nil)
 	goleak.VerifyTestMain(m)
 }
 
 // lab is a private folder with keys, and a spawner.
 func lab(t *testing.T) (*safedir.Workdir, Keys, *proc.Spawner) {
 	t.Helper()
-	home := t.TempDir()
-	dir, err := safedir.NewWorkdir(safedir.WorkdirParams{Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }, Keeper: []string{os.Args[0], "keep"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, spawner := benchtest.Workdir(t, safedir.WorkdirParams{})
 	keys, err := MakeKeys(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spawner := proc.NewSpawner()
-	t.Cleanup(func() {
-		spawner.Close()
-		if err := dir.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return dir, keys, spawner
 }
 

@@ -46,19 +46,12 @@ func Analyse(direction record.Direction, cells []alg.Suite, s Sittings, cores in
 		cost, ratio = a.Total, a.observe(s, wall, Transfer.lessThanBoth)
 	}
 	a.Wall = fromCosts(a.Cells, ratio, cost, s.between(betweenTimes))
-	for i, f := range a.Cost().Figures { // what slows the costlier side slows both
-		a.Wall.Figures[i].Slowed = f.Slowed
-	}
 	return a
 }
 
 // fit estimates one quantity of all cells.
 func (a *Analysis) fit(s Sittings, q quantity) Series {
-	out := fitSeries(a.Cells, a.observe(s, q), s.between(betweenCosts))
-	for i, cell := range a.Cells {
-		out.Figures[i].Slowed = s.slowed[q][execution(record.CellOf(cell, a.Direction))]
-	}
-	return out
+	return fitSeries(a.Cells, a.observe(s, q), s.between(betweenCosts))
 }
 
 // sort orders the cells, each once.

@@ -1,14 +1,10 @@
 package model
 
 import (
-	"maps"
 	"math"
 	"slices"
-	"strings"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
-	"sshpace/internal/record"
 )
 
 const (
@@ -127,58 +123,24 @@ func (c *connection) ratio(steady, costs bool, excess Excess) stats.Estimate {
 	return stats.Estimate{Log: math.Log(stats.Mean(ratios)), N: len(ratios)}
 }
 
-// What other guests of the machine do slows some ciphers and MACs twice as much as others,
-// by keeping the execution units busy that these need.
+// What other guests do shows in how far slices lie above the best ones.
 const (
-	bestPart      = 0.1 // of slices, whose mean stands for the machine's best moments
-	enoughSlices  = 160 // to tell the best of one kind of computation from the others
-	slowdownParts = 8   // of the slices, whose differences tell the error
+	bestPart     = 0.1 // of slices, whose mean stands for the machine's best moments
+	enoughSlices = 160 // to tell these
 )
 
-// execution names the kind of computation that a cell is: ciphers with keys of another
-// length, and MACs under other names, keep the same units of a processor busy.
-func execution(cell record.Cell) string {
-	family := strings.NewReplacer("128", "", "192", "", "256", "").Replace(cell.Suite.Cipher)
-	return family + " " + alg.Primitive(cell.Suite.MAC) + " " + string(cell.Direction)
-}
-
-// slowdowns is by how much other guests slowed each kind of computation, as a logarithm: all
-// together tell where there are few slices of it. N counts slices; it is 0 where there are too
-// few of all.
-func slowdowns(connections []*connection, all []located) map[string]stats.Estimate {
-	kinds := map[string][]float64{}
-	for i, l := range all {
-		kind := execution(connections[i].trial.Cell())
-		for _, x := range l.logs {
-			kinds[kind] = append(kinds[kind], x-l.Log)
+// slowdown is by how much connections cost more than at their best moments, on the mean, as a
+// logarithm. N counts slices; it is 0 where they are too few.
+func slowdown(all []located) stats.Estimate {
+	var above []float64
+	n := 0
+	for _, l := range all {
+		if n += len(l.logs); l.N > 0 {
+			above = append(above, l.Log-stats.Trim(slices.Sorted(slices.Values(l.logs)), 0, bestPart).Mean)
 		}
 	}
-	var every []float64
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		every = append(every, kinds[kind]...)
-	}
-	common, out := slowdown(every), map[string]stats.Estimate{}
-	for kind, residuals := range kinds {
-		if out[kind] = slowdown(residuals); out[kind].N == 0 {
-			out[kind] = common
-		}
-	}
-	return out
-}
-
-// slowdown is the distance of the location, which is 0, from the best residuals.
-func slowdown(residuals []float64) stats.Estimate {
-	if len(residuals) < enoughSlices {
+	if n < enoughSlices {
 		return stats.Estimate{}
 	}
-	best := func(xs []float64) float64 { return stats.Trim(slices.Sorted(slices.Values(xs)), 0, bestPart).Mean }
-	parts := make([][]float64, slowdownParts)
-	for i, x := range residuals {
-		parts[i%slowdownParts] = append(parts[i%slowdownParts], x)
-	}
-	var each []float64
-	for _, part := range parts {
-		each = append(each, best(part))
-	}
-	return stats.Estimate{Log: -best(residuals), N: len(residuals), Err: math.Sqrt(stats.Variance(each) / slowdownParts)}
+	return stats.Estimate{Log: stats.Mean(above), N: n}
 }

@@ -44,9 +44,11 @@ type Sittings struct {
 	Slices      int    // of connections
 	// Foreign is how many cores other programs of this machine kept busy; 0 if unknown.
 	Foreign float64
+	// Slowed is by how much other guests slowed both sides, as a logarithm, compared with the
+	// machine's best moments. N is 0 where slices do not show it.
+	Slowed stats.Estimate
 
 	copied bool
-	slowed [quantities]map[string]stats.Estimate // by other guests, relative to the machine's best moments, by execution
 }
 
 // SittingsOf summarizes the slices of a file, each connection by itself.
@@ -55,14 +57,16 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 	out := Sittings{Excess: excessOf(connections), Foreign: foreignOf(batches)}
 	out.Connections = make([]Transfer, len(connections))
 	steady := slices.ContainsFunc(connections, func(c *connection) bool { return len(c.steady) > 0 })
+	var sides []located
 	for _, q := range []quantity{client, server} {
 		all := locate(connections, q, out.Excess)
-		out.slowed[q] = slowdowns(connections, all)
+		sides = append(sides, all...)
 		sustain(connections, all)
 		for i := range all {
 			out.Connections[i].of[q] = all[i]
 		}
 	}
+	out.Slowed = slowdown(sides)
 	for i, c := range connections {
 		t := &out.Connections[i]
 		t.Trial, t.Cell = c.trial, c.trial.Cell()

@@ -27,9 +27,6 @@ type Figure struct {
 	Basis  int            // connections of all cells that are the same computation
 	Shared int            // these cells; 0 where nothing is known
 	Others stats.Estimate // the measurement in relation to what other cells predict; unknown where one of them is missing
-	// Slowed is how much of Log is other guests' doing: what the machine's best moments
-	// would take off it. N is 0 where slices do not show it.
-	Slowed stats.Estimate
 }
 
 // Surprise is how many standard errors a cell's measurement lies from what the
@@ -108,11 +105,6 @@ func together(a, b Series, of func(x, y float64) float64) Series {
 		f.Log, f.N, f.Basis = of(x.Log, y.Log), min(x.N, y.N), min(x.Basis, y.Basis)
 		if len(a.draws) > 0 {
 			f.Err = 0
-		}
-		if f.Log > max(x.Log, y.Log) {
-			share := math.Exp(x.Log - f.Log)
-			f.Slowed.Log = share*x.Slowed.Log + (1-share)*y.Slowed.Log
-			f.Slowed.Err = math.Hypot(share*x.Slowed.Err, (1-share)*y.Slowed.Err)
 		}
 	}
 	for r := range a.draws {

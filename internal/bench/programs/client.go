@@ -20,7 +20,6 @@ import (
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/wire"
 	"sshpace/internal/sys/proc"
-	"sshpace/internal/sys/tcp"
 )
 
 // Client is an SSH client program.
@@ -130,45 +129,20 @@ func (b *Setup) client(ctx context.Context, row clientRow) (Client, error) {
 	return c, nil
 }
 
-// afterwards is how long what a client has said may be under way when the client
-// is gone.
-const afterwards = time.Second
-
 // greetingLimit is how long a program may take to say who it is.
 const greetingLimit = 10 * time.Second
 
 // greet has a client connect to a port that answers with nothing but a first
 // packet, and reads what it offers there when it is told to use want.
 func (b *Setup) greet(ctx context.Context, c Client, want alg.Suite) (alg.Offer, error) {
-	ctx, cancel := context.WithTimeout(ctx, greetingLimit)
-	defer cancel()
-	listener, err := tcp.ListenOwn()
-	if err != nil {
-		return alg.Offer{}, err
-	}
-	defer listener.Close()
-	host, port, _ := net.SplitHostPort(listener.Addr().String())
-	p, err := c.order(ctx, Order{Host: host, Port: port, Want: want, From: os.DevNull, Remote: "true", To: os.DevNull})
-	if err != nil {
-		return alg.Offer{}, err
-	}
-	type greeting struct {
-		wire.Greeting
-		err error
-	}
-	heard := make(chan greeting, 1)
-	go func() {
-		g, err := wire.AwaitGreeting(ctx, listener)
-		heard <- greeting{g, err}
-	}()
-	said := b.dismiss(ctx, p)
-	// The client is gone as soon as it has been heard: that may not be known yet.
-	late := time.AfterFunc(afterwards, cancel)
-	defer late.Stop()
-	if g := <-heard; g.err == nil {
-		return g.Offer, nil
-	}
-	return alg.Offer{}, errors.New(said)
+	greeting, err := wire.AwaitGreeting(ctx, greetingLimit, func(ctx context.Context, host, port string) error {
+		p, err := c.order(ctx, Order{Host: host, Port: port, Want: want, From: os.DevNull, Remote: "true", To: os.DevNull})
+		if err != nil {
+			return err
+		}
+		return errors.New(b.dismiss(ctx, p))
+	})
+	return greeting.Offer, err
 }
 
 // dismiss runs a client that is to fail, and returns what it says.

@@ -14,22 +14,19 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/compare"
-	"sshpace/internal/bench/flow"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/oldserver"
 	"sshpace/internal/ssh/wire"
-	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/relay"
 	"sshpace/internal/sys/safedir"
 )
 
 // helpers are what this program is, beside the tests.
 var helpers = map[string]func(args []string) error{
-	"flow":          func(args []string) error { return flow.Main(args, os.Stdin, os.Stdout) },
-	"keep":          func(args []string) error { return safedir.Keep(args[0], os.Stdin) },
 	"native-server": func(args []string) error { return wire.ServeOne(os.Stdin, args[0], args[1], args[2]) },
 	"old-server":    func(args []string) error { return oldserver.ServeOne(os.Stdin, args[0], args[1], args[2]) },
 	"native-client": func(args []string) error {
@@ -45,27 +42,14 @@ var helpers = map[string]func(args []string) error{
 }
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "--helper" {
-		if err := helpers[os.Args[2]](os.Args[3:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	benchtest.Serve(helpers)
 	os.Exit(m.Run())
 }
 
 // bench is a private folder in memory with the keys of a run.
 func bench(t *testing.T) *Setup {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := safedir.NewWorkdir(safedir.WorkdirParams{Getenv: os.Getenv, Keeper: []string{self, "--helper", "keep"}, InMemory: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, spawner := benchtest.Workdir(t, safedir.WorkdirParams{InMemory: true})
 	keys, err := loopback.MakeKeys(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -74,10 +58,8 @@ func bench(t *testing.T) *Setup {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spawner := proc.NewSpawner()
-	t.Cleanup(func() { spawner.Close(); dir.Close() })
 	return &Setup{
-		Dir: dir, Keys: keys, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: func(name string) []string { return []string{self, "--helper", name} }, Connect: 10 * time.Second,
+		Dir: dir, Keys: keys, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: benchtest.Helper, Connect: 10 * time.Second,
 	}
 }
 

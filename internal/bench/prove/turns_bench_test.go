@@ -3,7 +3,6 @@
 package prove
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"strings"
@@ -12,7 +11,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
-	"sshpace/internal/bench/flow"
+	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/safedir"
@@ -20,19 +19,8 @@ import (
 
 // TestMain lets the test's own program be the helper processes.
 func TestMain(m *testing.M) {
-	var err error
-	switch {
-	case len(os.Args) > 2 && os.Args[1] == "keep":
-		err = safedir.Keep(os.Args[2], os.Stdin)
-	case len(os.Args) > 2 && os.Args[1] == "flow":
-		err = flow.Main(os.Args[2:], os.Stdin, os.Stdout)
-	default:
-		os.Exit(m.Run())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	benchtest.Serve(nil)
+	os.Exit(m.Run())
 }
 
 // BenchmarkEqualAndPlanted asks of the real ssh what TestPlantedDifference asks of a
@@ -41,15 +29,10 @@ func TestMain(m *testing.M) {
 //
 //	go test -bench EqualAndPlanted -benchtime 40x -timeout 1h ./internal/bench/prove
 func BenchmarkEqualAndPlanted(b *testing.B) {
-	home := b.TempDir()
-	dir, err := safedir.NewWorkdir(safedir.WorkdirParams{Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }, Keeper: []string{os.Args[0], "keep"}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer dir.Close()
+	dir, _ := benchtest.Workdir(b, safedir.WorkdirParams{})
 	bed, err := testbed.Open(b.Context(), testbed.Params{
 		Engine: record.EngineOpenSSH, Data: "zero", Connect: 20 * time.Second, Dir: dir, Everything: true,
-		Helper: func(name string) []string { return []string{os.Args[0], name} },
+		Helper: benchtest.Helper,
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -33,7 +33,6 @@ func (r *Ranking) rankBulk(d *data, by By) {
 	r.judge(d, analyses)
 	r.By, r.forced = r.choose(by), by == Throughput || by == Cost
 	for _, a := range analyses {
-		r.slow(a)
 		r.levelCost = math.Max(r.levelCost, a.Total.Level)
 		r.levelWall = math.Max(r.levelWall, a.Wall.Level)
 	}
@@ -42,18 +41,6 @@ func (r *Ranking) rankBulk(d *data, by By) {
 	}
 	half := len(d.drift) / 2 // a trend is twice what the halves differ by
 	r.Drift = 100 * math.Expm1(2*(stats.Mean(d.drift[half:])-stats.Mean(d.drift[:half])))
-}
-
-// slow notes what other guests did: the worst of the directions.
-func (r *Ranking) slow(a *model.Analysis) {
-	var logs []float64
-	for _, f := range a.Total.Figures {
-		if f.Slowed.N > 0 {
-			logs = append(logs, f.Slowed.Log)
-		}
-	}
-	r.Slowed.Known = r.Slowed.Known || len(logs) > 0
-	r.Slowed.Cost = max(r.Slowed.Cost, stats.Mean(logs))
 }
 
 // addResolution adds what the clock of an imported log leaves open.
@@ -153,17 +140,15 @@ func one(yes bool) int {
 	return 0
 }
 
-// groupsOf numbers the tie groups of the known figures, which come first: cells have one letter
-// also where their order is another without other guests of the machine.
+// groupsOf numbers the tie groups of the known figures, which come first.
 func groupsOf(series model.Series, order []int) []int {
-	var estimates, undisturbed []stats.Estimate
+	var estimates []stats.Estimate
 	for _, i := range order {
 		if f := series.Figures[i]; f.Known() {
 			estimates = append(estimates, f.Estimate)
-			undisturbed = append(undisturbed, stats.Estimate{Log: f.Log - f.Slowed.Log, Err: f.Slowed.Err})
 		}
 	}
-	return stats.Group(estimates, undisturbed)
+	return stats.Group(estimates)
 }
 
 // heldOut reports whether a cell was kept from the fit.
@@ -181,7 +166,7 @@ func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
 		suite = a.Cells[i]
 	}
 	c = Cell{Suite: suite, Direction: a.Direction, Basis: Predicted, Status: suite.Status()}
-	c.Within, c.Slowed = figures(a, func(s *model.Series) stats.Estimate { return s.Figures[i].Estimate }), slowed(a, i)
+	c.Within = figures(a, i)
 	c.Throughput = r.shown(c.Within.Throughput, Throughput)
 	c.Client, c.Server = r.shown(c.Within.Client, Cost), r.shown(c.Within.Server, Cost)
 	c.Shared, c.Holdout = a.Wall.Figures[i].Shared, d.heldOut(a.Cells[i])
@@ -196,18 +181,12 @@ func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
 	return c, c.Throughput != nil || c.Client != nil
 }
 
-// slowed is what other guests added to the costs, and took from the throughput.
-func slowed(a *model.Analysis, i int) Figures {
-	of := func(s *model.Series) stats.Estimate { return s.Figures[i].Slowed }
-	return Figures{of(&a.Wall).Inverse(), of(&a.Client), of(&a.Server), of(&a.Total)}
-}
-
-func figures(a *model.Analysis, of func(*model.Series) stats.Estimate) Figures {
-	speed := of(&a.Wall).Inverse()
+func figures(a *model.Analysis, i int) Figures {
+	speed := a.Wall.Figures[i].Inverse()
 	if speed.Known() {
 		speed.Log += math.Log(1e9) // bytes per ns to bytes per second
 	}
-	return Figures{speed, of(&a.Client), of(&a.Server), of(&a.Total)}
+	return Figures{speed, a.Client.Figures[i].Estimate, a.Server.Figures[i].Estimate, a.Total.Figures[i].Estimate}
 }
 
 func cpu(d *time.Duration) float64 {

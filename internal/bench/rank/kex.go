@@ -56,7 +56,7 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 	for i, x := range r.Kex {
 		estimates[i] = at(x)
 	}
-	for i, group := range stats.Group(estimates, nil) {
+	for i, group := range stats.Group(estimates) {
 		r.Kex[i].Rank, r.Kex[i].Group = i+1, stats.Letters(group)
 	}
 	r.Controls = d.controls()

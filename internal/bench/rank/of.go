@@ -32,7 +32,7 @@ func Of(f *record.File, by By) (*Ranking, error) {
 	if len(d.sittings.Connections) == 0 && d.paired == nil {
 		d.takeCopies()
 	}
-	r.Slowed.Foreign, r.Slices = d.sittings.Foreign, d.sittings.Slices
+	r.Slowed, r.Slices = Slowed{d.sittings.Slowed.N > 0, d.sittings.Slowed.Log, d.sittings.Foreign}, d.sittings.Slices
 	r.rankBulk(d, by)
 	r.rankKex(d, space, by)
 	r.Copies = d.summarise()

@@ -114,7 +114,6 @@ type Cell struct {
 	Shared     int       // cells that are the same computation, and have one estimate together
 	// The same without the doubt about the machine's level, which all cells of a run share.
 	Within Figures
-	Slowed Figures // as Within, but what other guests added: the machine's best moments were better by that factor
 }
 
 // Figures are the estimates of one cell. N is 0 and the error too for what is
@@ -181,7 +180,7 @@ type Copy struct {
 // Slowed is what else the machine did during a run.
 type Slowed struct {
 	Known   bool    // whether slices show what other guests did
-	Cost    float64 // logarithm of the factor on CPU time, against the machine's best moments: the mean of all cells
+	Cost    float64 // logarithm of the factor on CPU time, against the machine's best moments
 	Foreign float64 // cores that other programs of this machine kept busy; 0 if unknown
 }
 

@@ -22,7 +22,6 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/wire"
-	"sshpace/internal/sys/tcp"
 )
 
 // openPrivate starts the private server.
@@ -113,21 +112,9 @@ func (b *Testbed) clientStrict(ctx context.Context) bool {
 	if b.Engine == record.EngineNative {
 		return true // golang.org/x/crypto/ssh does since v0.17.0
 	}
-	listener, err := tcp.ListenOwn()
-	if err != nil {
-		return false
-	}
-	defer listener.Close()
-	ctx, cancel := context.WithTimeout(ctx, greetingLimit)
-	defer cancel()
-	host, port, _ := net.SplitHostPort(listener.Addr().String())
-	cmd := b.SSH.Greet(ctx, host, port)
-	if cmd.Start() != nil {
-		return false
-	}
-	greeting, err := wire.AwaitGreeting(ctx, listener)
-	cancel()
-	_ = cmd.Wait()
+	greeting, err := wire.AwaitGreeting(ctx, greetingLimit, func(ctx context.Context, host, port string) error {
+		return b.SSH.Greet(ctx, host, port).Run()
+	})
 	return err == nil && greeting.StrictKex
 }
 

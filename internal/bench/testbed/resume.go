@@ -43,7 +43,7 @@ func (b *Testbed) Resumes(old *record.File, offer alg.Offer) error {
 	if differ(old.Environment.AddressCheck, b.Environment.AddressCheck) {
 		return fault.Usage(startAnew, "the file was measured at another address or port than %s has now", b.Target)
 	}
-	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
+	for _, kind := range alg.Measured {
 		if gone := old.Campaign.Offer.Without(offer, kind); len(gone) > 0 {
 			return fault.Usage("start a new result", "%s %q of the file is no longer available", kind, gone[0])
 		}

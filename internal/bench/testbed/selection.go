@@ -21,7 +21,7 @@ type Selection struct {
 // error that says where it is missing.
 func (sel Selection) Apply(shared, client, server alg.Offer) (alg.Offer, error) {
 	meant := map[alg.Kind][]string{}
-	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
+	for _, kind := range alg.Measured {
 		for _, word := range alg.Words(sel.Patterns[kind]) {
 			names := alg.Named(word, shared.List(kind))
 			if len(names) == 0 {
@@ -56,7 +56,7 @@ func missing(kind alg.Kind, word string, shared, client, server alg.Offer) error
 	case known:
 		return fault.Usage(hint, "%s %q: neither side has it", kind, word)
 	}
-	for _, other := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
+	for _, other := range alg.Measured {
 		if other != kind && len(alg.Named(word, shared.List(other))) > 0 {
 			return fault.Usage(fmt.Sprintf("did you mean --%s %s", other, word), "%q is no %s but a %s", word, kind, other)
 		}

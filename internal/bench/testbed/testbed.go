@@ -102,7 +102,7 @@ func (b *Testbed) note(what, why, fix string) {
 // they are not measured.
 func (b *Testbed) OneSided() []record.Finding {
 	var findings []record.Finding
-	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
+	for _, kind := range alg.Measured {
 		for _, side := range []struct {
 			names []string
 			why   string

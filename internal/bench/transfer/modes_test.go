@@ -13,8 +13,8 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/compare"
-	"sshpace/internal/bench/flow"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
@@ -24,28 +24,8 @@ import (
 
 // TestMain lets the test's own program be the helper programs.
 func TestMain(m *testing.M) {
-	if len(os.Args) < 3 || os.Args[1] != "--helper" {
-		os.Exit(m.Run())
-	}
-	var err error
-	switch os.Args[2] {
-	case "flow":
-		err = flow.Main(os.Args[3:], os.Stdin, os.Stdout)
-	case "keep":
-		err = safedir.Keep(os.Args[3], os.Stdin)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func helper(name string) []string {
-	self, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
-	return []string{self, "--helper", name}
+	benchtest.Serve(nil)
+	os.Exit(m.Run())
 }
 
 // open makes a private pair of ssh and sshd, with a path between them.
@@ -54,15 +34,12 @@ func open(t *testing.T, path relay.Path) *transfer.Bed { t.Helper(); return open
 // openIn is open with the files in a folder; "" is one in memory.
 func openIn(t *testing.T, path relay.Path, folder string) *transfer.Bed {
 	t.Helper()
-	dir, err := safedir.NewWorkdir(safedir.WorkdirParams{Getenv: os.Getenv, Keeper: helper("keep"), InMemory: true, In: folder})
+	dir, _ := benchtest.Workdir(t, safedir.WorkdirParams{InMemory: true, In: folder})
+	tb, err := testbed.Open(t.Context(), testbed.Params{Data: "zero", Connect: 2 * time.Minute, Dir: dir, Helper: benchtest.Helper, Everything: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tb, err := testbed.Open(t.Context(), testbed.Params{Data: "zero", Connect: 2 * time.Minute, Dir: dir, Helper: helper, Everything: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, cleanUp, err := transfer.Open(t.Context(), tb, dir.Path, "", true, helper)
+	b, cleanUp, err := transfer.Open(t.Context(), tb, dir.Path, "", true, benchtest.Helper)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +48,7 @@ func openIn(t *testing.T, path relay.Path, folder string) *transfer.Bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { relays.Close(); cleanUp(); tb.Close(); dir.Close() })
+	t.Cleanup(func() { relays.Close(); cleanUp(); tb.Close() })
 	return far
 }
 

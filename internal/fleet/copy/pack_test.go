@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -211,25 +210,8 @@ func TestPackChangesHere(t *testing.T) {
 
 // Hosts that share a disk are not in each other's way.
 func TestPackToOneDisk(t *testing.T) {
-	src, dest := many(t), t.TempDir()
-	source, err := Scan(src, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := Upload{Dest: dest, Sources: func(host.Host) ([]*Source, error) { return []*Source{source}, nil }}
-	var all sync.WaitGroup
-	for i := range 8 {
-		s := (&server{}).start(t, "")
-		all.Go(func() {
-			if err := u.Dialogue(t.Context(), host.Host{Name: fmt.Sprint("h", i)}, s); err != nil {
-				t.Errorf("%v: %s", err, &s.said)
-			}
-		})
-	}
-	all.Wait()
-	if left := parts(t, dest); left != nil {
-		t.Errorf("left behind: %q", left)
-	}
+	src := many(t)
+	dest := fromMany(t, src)
 	if d := cmp.Diff(strings.SplitAfter(contents(t, src), "\n"), strings.SplitAfter(contents(t, dest+"/src"), "\n")); d != "" {
 		t.Errorf("arrived (-want +got):\n%s", d)
 	}

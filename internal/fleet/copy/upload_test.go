@@ -299,9 +299,10 @@ func TestScanLeavesOutWhatIsNoFile(t *testing.T) {
 	}
 }
 
-// Hosts may share a disk, as clusters do: they do not disturb each other.
-func TestUploadToOneDisk(t *testing.T) {
-	src, dest := tree(t), t.TempDir()
+// fromMany copies src by eight hosts at once to one folder, which it returns.
+func fromMany(t *testing.T, src string) (dest string) {
+	t.Helper()
+	dest = t.TempDir()
 	source, err := Scan(src, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -320,6 +321,13 @@ func TestUploadToOneDisk(t *testing.T) {
 	if left := parts(t, dest); left != nil {
 		t.Errorf("left behind: %q", left)
 	}
+	return dest
+}
+
+// Hosts may share a disk, as clusters do: they do not disturb each other.
+func TestUploadToOneDisk(t *testing.T) {
+	src := tree(t)
+	dest := fromMany(t, src)
 	if got, want := contents(t, dest+"/src"), contents(t, src); got != want { // the last of them changes times of folders
 		t.Errorf("arrived:\n%s\nwant:\n%s", got, want)
 	}

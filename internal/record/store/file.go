@@ -176,15 +176,6 @@ func lock(f *os.File) error {
 	return nil // file systems without locks are fine
 }
 
-// load reads a record file and says in words what is wrong with it.
-func load(r io.Reader, name string) (*record.File, error) {
-	file, err := record.Load(r)
-	if err != nil {
-		return nil, &fault.Error{What: fmt.Sprintf("%s: %v", name, err), Hint: "results are the .jsonl files that sshpace bench writes", Code: fault.Misuse}
-	}
-	return file, nil
-}
-
 // mendLastLine removes what stands after the last line end, if cut says that it
 // is no record, or ends it, and leaves f at its end.
 func mendLastLine(f *os.File, cut bool) error {

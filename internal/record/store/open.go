@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,7 +11,6 @@ import (
 	"strings"
 
 	"sshpace/internal/base/fault"
-
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 )
@@ -22,11 +22,16 @@ func Load(path string) (*record.File, error) {
 		return nil, err
 	}
 	defer file.Close()
-	records, err := record.Load(file)
+	return load(file, path)
+}
+
+// load reads a record file and says in words what is wrong with it.
+func load(r io.Reader, path string) (*record.File, error) {
+	file, err := record.Load(r)
 	if err != nil {
 		return nil, &fault.Error{Err: fmt.Errorf("%s: %w", path, err), Hint: notAResult(path), Code: fault.Misuse}
 	}
-	return records, nil
+	return file, nil
 }
 
 func open(path string) (*os.File, error) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/text"
@@ -292,7 +293,7 @@ func configLines(r *rank.Ranking, c *advise.Choice) []string {
 		return nil
 	}
 	var out []string
-	for _, kind := range advise.Kinds {
+	for _, kind := range alg.Measured {
 		if names := c.First(kind); len(names) > 0 {
 			out = append(out, kind.Keyword()+" ^"+clean(strings.Join(names, ",")))
 		}

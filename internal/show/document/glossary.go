@@ -8,7 +8,7 @@ const Interval95 = "the 95 % confidence interval of the figure before it"
 var Glossary = []Fact{
 	{"cell", "one cipher with one MAC in one direction: what has a speed of its own"},
 	{"CPU s/GB", "seconds of CPU time for 10^9 bytes, of client and server together unless a side is named; the same number as ns per byte"},
-	{"group", "cells with one letter differ by less than 5 %, or not significantly in this run, or come in another order without other guests"},
+	{"group", "cells with one letter differ by less than 5 %, or not significantly in this run"},
 	{"noise floor", "two equal cells differ by less than this in 95 % of runs"},
 	{"(a-b)", Interval95},
 	{"A/A control", "one key exchange, measured under two names without the program knowing: what differs then is the machine's doing"},

@@ -299,7 +299,7 @@ func controlLines(f *record.File) (lines []string) {
 // standings are a line for each algorithm of a suite that should not be used.
 func standings(s alg.Suite) []string {
 	var lines []string
-	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
+	for _, kind := range alg.Measured {
 		name := s.Name(kind)
 		a, known := alg.Lookup(kind, name)
 		if name != "" && (!known || a.Status == alg.Weak || a.Status == alg.Broken) {

@@ -95,7 +95,7 @@ func rankingSuites(r *rank.Ranking) []alg.Suite {
 // Algorithms looks up all names, each once: ciphers, MACs, key exchanges, host keys.
 func Algorithms(suites []alg.Suite) []Algorithm {
 	var out []Algorithm
-	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex, alg.HostKey} {
+	for _, kind := range alg.Kinds {
 		seen := map[string]bool{"": true}
 		for _, s := range suites {
 			if name := s.Name(kind); !seen[name] {

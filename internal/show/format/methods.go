@@ -40,8 +40,8 @@ func Limits(f *record.File, all bool, commands document.Commands, o Output) Repo
 	}
 }
 
-// result is the report of one record file, or of several where records is nil, that does not
-// rank combinations of algorithms.
+// result is the report of one record file, or of several where records is nil, that is no
+// ranking.
 type result struct {
 	holds    string
 	records  *record.File
@@ -61,45 +61,4 @@ func (x *result) Render(w io.Writer, f Format) error {
 		return fault.Usage("leave out --format classic", "the result holds %s, no combinations of algorithms", x.holds)
 	}
 	return x.output.renderDocument(w, f.Name, x.document(), x.records)
-}
-
-// MethodChanges relates the methods of several files.
-type MethodChanges struct {
-	*compare.MethodComparison
-	Output *Output
-	files  []related
-	gate   *compare.Gate // that was asked for; nil for none
-}
-
-// Render writes the comparison.
-func (x *MethodChanges) Render(w io.Writer, f Format) error {
-	if f.Name == "json" {
-		return report.MethodChangesJSON(w, x.MethodComparison, x.gate)
-	}
-	return x.Output.renderDocument(w, f.Name, document.OfMethodChanges(x.MethodComparison), nil)
-}
-
-// Judge holds the methods against a limit, and makes that a part of the report.
-func (x *MethodChanges) Judge(limit compare.Limit) *compare.Gate {
-	x.gate = limit.Gate(x.lines())
-	return x.gate
-}
-
-// lines are the speeds of the methods in each file after the first.
-func (x *MethodChanges) lines() (lines []compare.Line) {
-	for _, ch := range x.Changes {
-		for k, r := range ch.Speed {
-			l := compare.Line{Name: document.MethodLabel(ch.Method), File: x.Files[k+1], Together: r.Together}
-			if r.Speed.Known() {
-				l.Own = r.Speed.Interval()
-			}
-			lines = append(lines, l)
-		}
-	}
-	return lines
-}
-
-// More is what makes the comparison show a difference of so much, as a part.
-func (x *MethodChanges) More(limit float64) string {
-	return more(x.files, x.Shows(), x.Floor(), limit)
 }

@@ -54,7 +54,7 @@ func (o *Output) Related(paths, pairs []string, allowed func(*rank.Ranking) *ran
 	if err != nil {
 		return nil, true, err
 	}
-	return &Comparison{Comparison: c, All: all, Output: *o, paths: paths}, true, nil
+	return o.cells(c, paths, all), true, nil
 }
 
 // related is a file of a comparison.
@@ -149,5 +149,5 @@ func relateMethods(all []related, pairs []string, out *Output) (Report, error) {
 	if len(c.Changes) == 0 {
 		return nil, nothingCommon(labels(all), results)
 	}
-	return &MethodChanges{MethodComparison: c, Output: out, files: all}, nil
+	return out.methods(c, all), nil
 }

@@ -12,7 +12,6 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/advise"
-	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
@@ -97,49 +96,6 @@ func (x *Ranking) Render(w io.Writer, f Format) error {
 		x.document = document.OfRanking(x.Ranking, x.Records, x.Options)
 	}
 	return x.Output.renderDocument(w, f.Name, x.document, x.Records)
-}
-
-// Comparison is the report of several record files.
-type Comparison struct {
-	*compare.Comparison
-	All      bool // lines, in text
-	Output   Output
-	paths    []string
-	gate     *compare.Gate // that was asked for; nil for none
-	document *document.Document
-}
-
-// Judge holds the lines against a limit, and makes that a part of the report.
-func (x *Comparison) Judge(limit compare.Limit) *compare.Gate {
-	x.gate = limit.Gate(x.Lines())
-	return x.gate
-}
-
-// Render writes the report.
-func (x *Comparison) Render(w io.Writer, f Format) error {
-	if f.Name == "json" {
-		return report.CompareJSON(w, x.Comparison, x.gate)
-	}
-	if x.document == nil {
-		x.document = document.OfComparison(x.Comparison, document.Options{All: x.All})
-	}
-	return x.Output.renderDocument(w, f.Name, x.document, nil)
-}
-
-// More is what makes the comparison show a difference of so much, as a part.
-func (x *Comparison) More(limit float64) string {
-	var files []related
-	for i, in := range x.Inputs {
-		files = append(files, related{path: x.paths[i], File: &record.File{Campaign: in.Ranking.Campaign}})
-	}
-	more := more(files, x.Shows(), x.Floor(), limit)
-	if first, last := x.Inputs[0].Ranking.Environment, x.Inputs[len(x.Inputs)-1].Ranking.Environment; first.CPU == last.CPU && first.Client != last.Client {
-		more += "; one run can take both versions in turns: sshpace programs --only openssh:openssh --ssh PATH --sshd PATH"
-	}
-	if len(x.Normalized) == 0 {
-		more += "; --normalize '*' leaves out what all lines have in common"
-	}
-	return more
 }
 
 // more are the commands that would give enough data to show a difference of limit, where the files

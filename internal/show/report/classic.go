@@ -67,10 +67,10 @@ func (c classic) write(r *rank.Ranking) {
 	}
 	say(out, "### %s-%d overall", word, o.Top)
 	c.rows(m.Rows)
-	for _, axis := range axes {
+	for _, axis := range alg.Measured {
 		c.lists(word, axis)
 	}
-	for _, axis := range axes {
+	for _, axis := range alg.Measured {
 		c.averages(axis)
 	}
 }
@@ -81,11 +81,8 @@ type classic struct {
 	o ClassicOptions
 }
 
-// axes are the three lists that a combination is made of, and called is what logs call them.
-var (
-	axes   = []alg.Kind{alg.Cipher, alg.MAC, alg.Kex}
-	called = map[alg.Kind]string{alg.Cipher: "cipher", alg.MAC: "MAC", alg.Kex: "key exchange"}
-)
+// called is what logs call the lists that a combination is made of.
+var called = map[alg.Kind]string{alg.Cipher: "cipher", alg.MAC: "MAC", alg.Kex: "key exchange"}
 
 // note says what is measured and what is not.
 func (c classic) note(r *rank.Ranking) {

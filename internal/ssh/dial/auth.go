@@ -1,6 +1,7 @@
 package dial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -240,16 +241,23 @@ func (l *login) denied(methods []string, partial bool) *Error {
 // methods are the keys to try and what else there is, for package transport. The first key signs
 // at once where that bothers nobody: a person may be asked for a passphrase or a touch.
 func (l *login) methods() transport.Login {
-	signers, err := l.signers()
-	if err != nil && len(l.set.keys) > 0 { // without any, the server's list of methods makes the message
-		l.unfit = err
-	}
 	out := transport.Login{User: l.target.User, Method: l.method, Answer: l.answer}
-	for _, s := range signers {
-		out.Keys = append(out.Keys, s.(*boundSigner))
+	var first signer
+	for _, k := range l.set.inOrder() {
+		if bits := knownhosts.RSABits(k.PublicKey()); bits > 0 && bits < l.target.minRSABits() {
+			l.unfit = fmt.Errorf("an RSA key of %d bits is not used, RequiredRSASize is %d", bits, l.target.minRSABits())
+			continue
+		}
+		if algs := signatureAlgorithms(k.PublicKey().Type(), l.target.PubkeyAlgorithms); len(algs) > 0 {
+			first = cmp.Or(first, k)
+			out.Keys = append(out.Keys, &boundSigner{login: l, key: k, algs: algs})
+		}
 	}
-	if len(out.Keys) > 0 {
-		out.Direct = l.set.direct(signers[0].(*boundSigner).key, len(signers))
+	switch {
+	case first != nil:
+		out.Direct = l.set.direct(first, len(out.Keys))
+	case l.unfit == nil && len(l.set.keys) > 0: // without any, the server's list of methods makes the message
+		l.unfit = errors.New("no key is of a type that PubkeyAcceptedAlgorithms allows")
 	}
 	return out
 }
@@ -269,23 +277,6 @@ func (s *keySet) direct(k signer, n int) bool {
 		return file.locked == nil
 	}
 	return n == 1
-}
-
-func (l *login) signers() ([]ssh.Signer, error) {
-	var out []ssh.Signer
-	for _, k := range l.set.inOrder() {
-		if bits := knownhosts.RSABits(k.PublicKey()); bits > 0 && bits < l.target.minRSABits() {
-			l.unfit = fmt.Errorf("an RSA key of %d bits is not used, RequiredRSASize is %d", bits, l.target.minRSABits())
-			continue
-		}
-		if algs := signatureAlgorithms(k.PublicKey().Type(), l.target.PubkeyAlgorithms); len(algs) > 0 {
-			out = append(out, &boundSigner{login: l, key: k, algs: algs})
-		}
-	}
-	if len(out) == 0 && l.unfit == nil {
-		return nil, errors.New("no key is of a type that PubkeyAcceptedAlgorithms allows")
-	}
-	return out, nil
 }
 
 // succeeded remembers the key.

@@ -14,6 +14,7 @@ type Inetd struct {
 	Port int
 	User string
 	Key  string // a private key file that may log in
+	Home string // what its sessions have for one, with .ssh/authorized_keys
 }
 
 // StartDropbear is the installed dropbear, until the test ends.
@@ -59,7 +60,7 @@ func startInetd(t testing.TB, argv ...string) *Inetd {
 	}
 	argv = append([]string{"unshare", "-m", "sh", "-c", `mount --bind "$0" "$1" && shift && exec "$@"`, home, me.HomeDir}, argv...)
 	Answer(t, l, func(c net.Conn) { serveOne(c.(*net.TCPConn), argv) })
-	return &Inetd{l.Addr().(*net.TCPAddr).Port, me.Username, key}
+	return &Inetd{l.Addr().(*net.TCPAddr).Port, me.Username, key, home}
 }
 
 func serveOne(c *net.TCPConn, argv []string) {

@@ -61,21 +61,9 @@ func (h *Hostile) Start(t testing.TB) (port int) {
 		h.Version = "SSH-2.0-hostile"
 	}
 	h.reached = make(chan struct{})
-	var mu sync.Mutex
-	var conns []net.Conn
 	address := Answering(t, func(c net.Conn) {
-		mu.Lock()
-		conns = append(conns, c)
-		mu.Unlock()
 		p := &Peer{Conn: &oldserver.Conn{Conn: c, Version: h.Version, HostKey: h.HostKey, Ciphers: []string{ssh.CipherAES128GCM}, MAC: ssh.HMACSHA256}, End: t.Context().Done(), of: h}
 		_ = p.serve() // the client sees it
-	})
-	t.Cleanup(func() { // before Answering waits for them
-		mu.Lock()
-		defer mu.Unlock()
-		for _, c := range conns {
-			c.Close()
-		}
 	})
 	return address.Port
 }

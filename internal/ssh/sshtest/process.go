@@ -2,6 +2,7 @@ package sshtest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -28,7 +29,7 @@ func Piped(t testing.TB, cmd *exec.Cmd) (in io.WriteCloser, out io.ReadCloser) {
 }
 
 // Answering is a TCP server on loopback that does the same with every connection,
-// and its address. It ends with the test, which waits for all of them.
+// and its address. It and its connections end with the test, which waits for all of them.
 func Answering(t testing.TB, answer func(net.Conn)) *net.TCPAddr {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -39,20 +40,25 @@ func Answering(t testing.TB, answer func(net.Conn)) *net.TCPAddr {
 	return l.Addr().(*net.TCPAddr)
 }
 
-// Answer does the same with every connection to l. It ends with the test, which waits
-// for all of them.
+// Answer does the same with every connection to l. It and they end with the test, which
+// waits for all of them.
 func Answer(t testing.TB, l net.Listener, answer func(net.Conn)) {
 	var all sync.WaitGroup
+	ended, end := context.WithCancel(context.Background())
 	all.Go(func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			all.Go(func() { defer c.Close(); answer(c) })
+			all.Go(func() {
+				defer c.Close()
+				defer context.AfterFunc(ended, func() { c.Close() })()
+				answer(c)
+			})
 		}
 	})
-	t.Cleanup(func() { l.Close(); all.Wait() })
+	t.Cleanup(func() { l.Close(); end(); all.Wait() })
 }
 
 // Reference gives questions to testdata/reference.py, which needs a package of Debian, and

@@ -84,3 +84,28 @@ func offered(t *testing.T, prime, base []byte) error {
 	_, _, err := c.askGroup()
 	return err
 }
+
+// TestWrongGuess: what a server has sent on a wrong guess is left out (RFC 4253 section 7),
+// and nothing else is.
+func TestWrongGuess(t *testing.T) {
+	for _, test := range []struct {
+		follows bool
+		kex     string // the server's first
+		packet  byte
+		left    int // packets to be read
+		ok      bool
+	}{
+		{false, "other", msgKexECDHReply, 1, true},
+		{true, "curve25519-sha256", msgKexECDHReply, 1, true},
+		{true, "other", msgKexECDHReply, 0, true},
+		{true, "other", msgNewKeys, 0, false},
+	} {
+		var sent bytes.Buffer
+		sent.Write(plain{}.seal(nil, 0, []byte{test.packet}, nil))
+		c := &Conn{opener: plain{}, in: bufio.NewReader(&sent), chosen: algorithms{kex: "curve25519-sha256", hostKey: "ssh-ed25519"}}
+		err := c.skipGuess(&KexInit{Kex: []string{test.kex}, HostKey: []string{"ssh-ed25519"}, FirstPacketFollows: test.follows})
+		if read := int(c.recv.seq); (err == nil) != test.ok || read != 1-test.left {
+			t.Errorf("%+v: %d packets read, %v", test, read, err)
+		}
+	}
+}

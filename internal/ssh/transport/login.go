@@ -176,9 +176,7 @@ func (a *attempt) run() error {
 			return err
 		}
 	}
-	if err := a.first(); err != nil {
-		return err
-	}
+	a.first()
 	for {
 		p, err := a.answer()
 		switch {
@@ -199,22 +197,21 @@ func (a *attempt) run() error {
 }
 
 // first sends the first request.
-func (a *attempt) first() error {
+func (a *attempt) first() {
 	if !a.Direct || len(a.Keys) == 0 {
 		a.tryOrAsk()
-		return nil
+		return
 	}
 	a.next = 1
-	return a.signOr(a.Keys[0])
+	a.signOr(a.Keys[0])
 }
 
 // signOr signs, or goes on with the next key.
-func (a *attempt) signOr(key ssh.MultiAlgorithmSigner) error {
+func (a *attempt) signOr(key ssh.MultiAlgorithmSigner) {
 	if err := a.sign(key); err != nil {
 		a.problem = err
 		a.tryOrAsk()
 	}
-	return nil
 }
 
 // tryOrAsk tries the next key; where none is left, the server shall say what can go on.
@@ -273,7 +270,8 @@ func (a *attempt) accepted(p []byte) error {
 	if algorithm != asked.algorithm && algorithm != public.Type() || !bytes.Equal(key, public.Marshal()) {
 		return errOtherKey
 	}
-	return a.signOr(asked.key)
+	a.signOr(asked.key)
+	return nil
 }
 
 // refused goes on with the next key, or by another method.

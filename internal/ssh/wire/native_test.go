@@ -150,7 +150,7 @@ func TestProbeOfRealServers(t *testing.T) {
 // The native server offers what the native client can.
 func TestOfferIsWhatTheServerOffers(t *testing.T) {
 	want, got := wire.Offer(), probe(t, nativeServer(t, makeFiles(t))).Offer
-	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
+	for _, kind := range alg.Measured {
 		if missing := want.Without(got, kind); len(missing) > 0 {
 			t.Errorf("%s: the server lacks %q", kind, missing)
 		}

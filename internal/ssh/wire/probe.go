@@ -4,6 +4,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/ssh/transport"
+	"sshpace/internal/sys/tcp"
 )
 
 // clientVersion identifies us to servers (RFC 4253 §4.2).
@@ -59,17 +61,43 @@ func readGreeting(conn io.ReadWriter) (Greeting, error) {
 	return Greeting{version, offer, lists.Strict()}, nil
 }
 
-// AwaitGreeting accepts one connection and reads what the client says before
-// anything is negotiated, then hangs up. It ends with ctx.
-func AwaitGreeting(ctx context.Context, l net.Listener) (Greeting, error) {
-	stop := context.AfterFunc(ctx, func() { l.Close() })
-	defer stop()
+// afterwards is how long what a client has said may be under way when the client is gone.
+const afterwards = time.Second
+
+// AwaitGreeting is what a client says before anything is negotiated, for which it has so
+// long, to a port of ours that then hangs up. client leads it there, and is what it says
+// of that when it is gone: the error where it has not greeted.
+func AwaitGreeting(ctx context.Context, limit time.Duration, client func(ctx context.Context, host, port string) error) (g Greeting, err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	l, err := tcp.ListenOwn()
+	if err != nil {
+		return g, err
+	}
+	defer l.Close()
+	heard := make(chan error, 1)
+	go func() {
+		var err error
+		g, err = accept(ctx, l)
+		heard <- err
+	}()
+	host, port, _ := net.SplitHostPort(l.Addr().String())
+	said := client(ctx, host, port)
+	defer time.AfterFunc(afterwards, cancel).Stop()
+	if err := <-heard; err != nil {
+		return Greeting{}, cmp.Or(said, err)
+	}
+	return g, nil
+}
+
+// accept reads what one client says first.
+func accept(ctx context.Context, l net.Listener) (Greeting, error) {
+	defer context.AfterFunc(ctx, func() { l.Close() })()
 	conn, err := l.Accept()
 	if err != nil {
 		return Greeting{}, err
 	}
 	defer conn.Close()
-	stopRead := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	defer stopRead()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	return readGreeting(conn)
 }

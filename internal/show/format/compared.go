@@ -1,0 +1,73 @@
+package format
+
+import (
+	"io"
+	"sync"
+
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/record"
+	"sshpace/internal/show/document"
+	"sshpace/internal/show/report"
+)
+
+// compared is the comparison of several record files that can be held against a limit.
+type compared struct {
+	result
+	files        []related
+	lines        []compare.Line
+	shows, floor float64       // the least slowdowns, as parts: that a line could show, and with any amount of data
+	also         string        // what else would make it show more
+	gate         *compare.Gate // that was asked for; nil for none
+}
+
+// Judge holds the lines against a limit, and makes that a part of the report.
+func (x *compared) Judge(limit compare.Limit) *compare.Gate {
+	x.gate = limit.Gate(x.lines)
+	return x.gate
+}
+
+// Shows is the least slowdown that any line could show, as a part.
+func (x *compared) Shows() float64 { return x.shows }
+
+// More is what makes the comparison show a difference of so much, as a part.
+func (x *compared) More(limit float64) string { return more(x.files, x.shows, x.floor, limit) + x.also }
+
+// cells relates the cells of files; all is for text.
+func (o *Output) cells(c *compare.Comparison, paths []string, all bool) *compared {
+	x := &compared{lines: c.Lines(), shows: c.Shows(), floor: c.Floor()}
+	for i, in := range c.Inputs {
+		x.files = append(x.files, related{path: paths[i], File: &record.File{Campaign: in.Ranking.Campaign}})
+	}
+	if first, last := c.Inputs[0].Ranking.Environment, c.Inputs[len(c.Inputs)-1].Ranking.Environment; first.CPU == last.CPU && first.Client != last.Client {
+		x.also = "; one run can take both versions in turns: sshpace programs --only openssh:openssh --ssh PATH --sshd PATH"
+	}
+	if len(c.Normalized) == 0 {
+		x.also += "; --normalize '*' leaves out what all lines have in common"
+	}
+	x.result = result{
+		output:   *o,
+		json:     func(w io.Writer) error { return report.CompareJSON(w, c, x.gate) },
+		document: sync.OnceValue(func() *document.Document { return document.OfComparison(c, document.Options{All: all}) }),
+	}
+	return x
+}
+
+// methods relates the methods of files.
+func (o *Output) methods(c *compare.MethodComparison, files []related) *compared {
+	x := &compared{files: files, shows: c.Shows(), floor: c.Floor()}
+	for _, ch := range c.Changes {
+		for k, r := range ch.Speed {
+			l := compare.Line{Name: document.MethodLabel(ch.Method), File: c.Files[k+1], Together: r.Together}
+			if r.Speed.Known() {
+				l.Own = r.Speed.Interval()
+			}
+			x.lines = append(x.lines, l)
+		}
+	}
+	x.result = result{
+		holds: "transfer methods", output: *o,
+		json:     func(w io.Writer) error { return report.MethodChangesJSON(w, c, x.gate) },
+		document: func() *document.Document { return document.OfMethodChanges(c) },
+	}
+	return x
+}
