@@ -33,25 +33,29 @@ func Analyse(direction record.Direction, cells []alg.Suite, s Sittings, cores in
 	}
 	a.sort()
 	a.Client, a.Server = a.fit(s, client), a.fit(s, server)
+	if a.bothSides(); !a.Works {
+		a.Wall = a.fit(s, wall)
+		return a
+	}
+	a.Wall = fromCosts(a.Cells, a.observe(s, wall), a.Cost())
+	return a
+}
+
+// bothSides adds up what is known of them.
+func (a *Analysis) bothSides() {
 	a.Works, a.Total = a.Client.known(), a.Client
 	if a.Server.known() {
 		a.Total = together(a.Client, a.Server, sum)
 	}
-	if !a.Works {
-		a.Wall = a.fit(s, wall)
-		return a
-	}
-	cost, ratio := a.costlier(), a.observe(s, wall)
-	if s.coresLeft(cores) == 1 { // both sides share it
-		cost, ratio = a.Total, a.observe(s, wall, Transfer.lessThanBoth)
-	}
-	a.Wall = fromCosts(a.Cells, ratio, cost, s.between(betweenTimes))
-	return a
 }
+
+// betweenBusy is by how much cells move beside others where other programs keep a core busy, from one run to the
+// next, as a standard error.
+const betweenBusy = 0.025
 
 // fit estimates one quantity of all cells.
 func (a *Analysis) fit(s Sittings, q quantity) Series {
-	return fitSeries(a.Cells, a.observe(s, q), s.between(betweenCosts))
+	return fitSeries(a.Cells, a.observe(s, q), betweenBusy*math.Min(1, s.Foreign))
 }
 
 // sort orders the cells, each once.
@@ -62,30 +66,6 @@ func (a *Analysis) sort() {
 	a.Cells = slices.Compact(a.Cells)
 }
 
-// Between-run standard deviations of a cell beside all others, which nothing within a run
-// shows: of nine quiet runs, and what a core that other programs keep busy adds.
-const (
-	betweenCosts = 0.002
-	betweenTimes = 0.012
-	betweenBusy  = 0.025
-)
-
-// between is the standard deviation of figures from one run to the next.
-func (s Sittings) between(quiet float64) float64 {
-	if s.copied {
-		return 0
-	}
-	return math.Hypot(quiet, betweenBusy*math.Min(1, s.Foreign))
-}
-
-// coresLeft is how many cores other programs left to client and server, 0 if unknown.
-func (s Sittings) coresLeft(cores int) int {
-	if cores == 0 {
-		return 0
-	}
-	return max(1, cores-int(math.Round(s.Foreign)))
-}
-
 func one(yes bool) int {
 	if yes {
 		return 1
@@ -93,16 +73,16 @@ func one(yes bool) int {
 	return 0
 }
 
-// observe picks one quantity, and adds what else is to be added to its logarithms.
-func (a *Analysis) observe(s Sittings, q quantity, more ...func(Transfer) float64) (out []observation) {
+// observe picks one quantity.
+func (a *Analysis) observe(s Sittings, q quantity) (out []observation) {
 	for _, t := range s.Connections {
 		x := t.of[q]
 		if x.N == 0 {
 			continue
 		}
 		o := observation{cell: slices.Index(a.Cells, t.Cell.Suite), log: x.Log, n: x.N, blocks: x.blocks, moved: x.moved, longer: longer(t.Cell), holdout: t.Trial.Role == record.RoleHoldout}
-		for _, of := range more {
-			o.log += of(t)
+		if q == wall && a.cores == 1 { // both sides share it
+			o.log += t.costlier() - t.Cost().Log
 		}
 		if s.copied {
 			o.n = 0
@@ -132,21 +112,5 @@ func (a *Analysis) costlier() Series {
 
 // Complete reports whether every cell is measured or predicted.
 func (a *Analysis) Complete() bool {
-	figures := a.Wall.Figures
-	if a.Works {
-		figures = a.Total.Figures
-	}
-	return !slices.ContainsFunc(figures, func(f Figure) bool { return !f.Known() })
-}
-
-// PredictionErrors are the relative errors of the predictions of cells against their own
-// measurements, of those that are wanted.
-func (a *Analysis) PredictionErrors(s Series, wanted func(alg.Suite) bool) []float64 {
-	var out []float64
-	for i, f := range s.Figures {
-		if wanted(a.Cells[i]) && f.N > 0 && f.Others.Known() {
-			out = append(out, math.Abs(math.Expm1(-f.Others.Log)))
-		}
-	}
-	return out
+	return !slices.ContainsFunc(a.Wall.Figures, func(f Figure) bool { return !f.Known() })
 }

@@ -7,29 +7,23 @@ import (
 	"sshpace/internal/record"
 )
 
-// Timed is a copy that was timed as a whole, with what it took per byte.
-type Timed struct {
-	Trial     record.Trial
-	NSPerByte float64
-}
-
 // stretch is how many copies in a row share one level of the machine: about seven seconds,
 // well below the time scale of frequency and load.
 const stretch = 16
 
-// CopiesOf frees copies, in the order of time, of the level that the machine had in each
-// stretch of them: a two-way fit of stretches and cells (Tukey's median polish), as far as
-// levels exceed their error. drift are these levels, of each copy.
-func CopiesOf(all []Timed) (out Sittings, drift []float64) {
+// CopiesOf frees copies, in the order of time, of the level that the machine had in each stretch of
+// them: a two-way fit of stretches and cells (Tukey's median polish), as far as levels exceed their
+// error. logs are what copies took per byte, and drift these levels, of each copy.
+func CopiesOf(all []record.Trial, logs []float64) (out Sittings, drift []float64) {
 	out.copied = true
 	cells := map[record.Cell]int{}
 	readings := make([]stats.Reading, len(all))
-	for i, c := range all {
-		cell := c.Trial.Cell()
+	for i, trial := range all {
+		cell := trial.Cell()
 		if _, seen := cells[cell]; !seen {
 			cells[cell] = len(cells)
 		}
-		readings[i] = stats.Reading{Row: i / stretch, Col: cells[cell], Value: math.Log(c.NSPerByte)}
+		readings[i] = stats.Reading{Row: i / stretch, Col: cells[cell], Value: logs[i]}
 	}
 	fit := stats.TwoWay(readings, stats.Middle, stats.Middle)
 	left, numbers := make([]float64, len(all)), make([]float64, len(fit.Rows))
@@ -43,7 +37,7 @@ func CopiesOf(all []Timed) (out Sittings, drift []float64) {
 		if level != 0 {
 			level *= math.Max(0, 1-noise*noise/numbers[r.Row]/(level*level)) // James and Stein 1961
 		}
-		t := Transfer{Trial: all[i].Trial, Cell: all[i].Trial.Cell()}
+		t := Transfer{Trial: all[i], Cell: all[i].Cell()}
 		t.of[wall].Estimate = stats.Estimate{Log: r.Value - level, N: 1}
 		out.Connections, drift = append(out.Connections, t), append(drift, level)
 	}

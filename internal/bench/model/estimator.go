@@ -191,6 +191,7 @@ func (e *estimator) figures() []Figure {
 	out := e.of(e.values())
 	for _, o := range e.obs {
 		out[o.cell].N++
+		out[o.cell].Held = out[o.cell].Held || o.holdout
 		for _, i := range e.classes[e.class[o.cell]] {
 			out[i].Basis++
 		}

@@ -173,15 +173,16 @@ func TestDriftOfCopiesIsTakenOut(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 1))
 	cells := table([]string{"a", "b", "c"}, []string{"x", "y"})
 	cost := func(cell int) float64 { return 1 + float64(cell/2) + 0.5*float64(cell%2) }
-	var all []Timed
+	var all []record.Trial
+	var logs []float64
 	var of []int
 	for k := range 128 {
 		cell := random.IntN(6)
 		log := math.Log(cost(cell)) + 0.01*random.NormFloat64() + 0.1*float64(one(k >= 64))
 		of = append(of, cell)
-		all = append(all, Timed{record.Trial{Want: cells[cell], Workload: record.Copy}, math.Exp(log)})
+		all, logs = append(all, record.Trial{Want: cells[cell], Workload: record.Copy}), append(logs, log)
 	}
-	transfers, drift := CopiesOf(all)
+	transfers, drift := CopiesOf(all, logs)
 	near(t, "second half against first", stats.Mean(drift[64:])-stats.Mean(drift[:64]), 0.1, 0.02)
 	var halves [2][]float64
 	for k, c := range transfers.Connections {
@@ -212,14 +213,14 @@ func TestRatios(t *testing.T) {
 			obs = append(obs, observation{cell: i, n: 2, log: math.Log(ratio) + 0.02*random.NormFloat64()})
 		}
 	}
-	s := fromCosts(cells, obs, cost, 0)
+	s := fromCosts(cells, obs, cost)
 	for cell, want := range map[int]float64{0: 1.05, 7: 1.05, 17: 1.05, 20: 1.3} {
 		near(t, cells[cell].String(), s.Figures[cell].Value()/2, want, 0.02)
 	}
-	if few := fromCosts(cells, obs[16:17], cost, 0); math.Abs(few.Figures[0].Log-few.Figures[20].Log) > 1e-9 {
+	if few := fromCosts(cells, obs[16:17], cost); math.Abs(few.Figures[0].Log-few.Figures[20].Log) > 1e-9 {
 		t.Error("one connection does not stand for all")
 	}
-	if none := fromCosts(cells, nil, cost, 0.01); !none.Figures[0].Known() || math.IsNaN(none.Figures[0].Log) || math.Abs(none.Figures[0].Value()-2) > 1e-9 {
+	if none := fromCosts(cells, nil, cost); !none.Figures[0].Known() || math.IsNaN(none.Figures[0].Log) || math.Abs(none.Figures[0].Value()-2) > 1e-9 {
 		t.Errorf("without any: %+v", none.Figures[0].Estimate)
 	}
 }

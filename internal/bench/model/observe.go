@@ -19,6 +19,8 @@ func Usable(t record.Trial, s record.Sample) bool {
 		return false
 	}
 	switch t.Workload {
+	case record.Sitting:
+		return true // what it moved is in the slices
 	case record.Login:
 		return s.Phases != nil && s.Phases.LoginNS > 0
 	case record.Copy:
@@ -64,9 +66,6 @@ func (t Transfer) costlier() float64 {
 	}
 	return math.Max(t.of[client].Log, t.of[server].Log)
 }
-
-// lessThanBoth is what the costlier side takes of both, as a logarithm.
-func (t Transfer) lessThanBoth() float64 { return t.costlier() - t.Cost().Log }
 
 // sum is the logarithm of the sum of two logarithms' values.
 func sum(a, b float64) float64 { return math.Log(math.Exp(a) + math.Exp(b)) }

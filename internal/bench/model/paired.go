@@ -53,14 +53,14 @@ func Paired(direction record.Direction, cells []alg.Suite, trials map[int]record
 		return a
 	}
 	a.sort()
-	for q, s := range map[quantity]*Series{wall: &a.Wall, client: &a.Client, server: &a.Server, total: &a.Total} {
+	for q, s := range map[quantity]*Series{wall: &a.Wall, client: &a.Client, server: &a.Server} {
 		share := 1.0
 		if q == wall { // what a connection costs shows in its speed as far as a CPU limits that
 			share = math.Min(1, stats.Median(p.busy))
 		}
 		*s = p.series(a.Cells, q, share)
 	}
-	a.Works = a.Client.known()
+	a.bothSides()
 	for _, f := range a.Wall.Figures {
 		a.Transfers += f.N
 	}
@@ -74,13 +74,9 @@ const beyond = 0.001
 // Slower reports whether a cell certainly takes more wall time than some other one, by more
 // than the margin.
 func (a *Analysis) Slower(cell alg.Suite) bool {
-	i := slices.Index(a.Cells, cell)
-	if i < 0 || !a.Wall.Figures[i].Known() {
-		return false
-	}
-	own := a.Wall.Figures[i].Estimate
+	own := a.wall(cell)
 	for _, f := range a.Wall.Figures {
-		if ratio := own.Over(f.Estimate); f.Known() && ratio.Log > math.Log1p(stats.Margin) && ratio.P() < beyond {
+		if ratio := own.Over(f.Estimate); own.Known() && f.Known() && ratio.Log > math.Log1p(stats.Margin) && ratio.P() < beyond {
 			return true
 		}
 	}
@@ -89,12 +85,16 @@ func (a *Analysis) Slower(cell alg.Suite) bool {
 
 // Same reports whether a cell is as fast as the reference, as far as that matters.
 func (a *Analysis) Same(cell, reference alg.Suite) bool {
-	i, k := slices.Index(a.Cells, cell), slices.Index(a.Cells, reference)
-	if i < 0 || k < 0 {
-		return false
+	own, other := a.wall(cell), a.wall(reference)
+	return own.Known() && other.Known() && own.Over(other).Interval().Verdict() == stats.Equal
+}
+
+// wall is the wall time of a cell, if it is known.
+func (a *Analysis) wall(cell alg.Suite) (e stats.Estimate) {
+	if i := slices.Index(a.Cells, cell); i >= 0 {
+		e = a.Wall.Figures[i].Estimate
 	}
-	own, other := a.Wall.Figures[i], a.Wall.Figures[k]
-	return own.Known() && other.Known() && own.Over(other.Estimate).Interval().Verdict() == stats.Equal
+	return e
 }
 
 // turnsOf are the slices of one direction in the order of time, sitting by sitting.

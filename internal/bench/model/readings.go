@@ -15,7 +15,6 @@ const (
 	wall quantity = iota
 	client
 	server
-	total // client and server together, or the client alone where the server is unknown
 	quantities
 )
 
@@ -138,10 +137,8 @@ func (r *reading) read(took time.Duration, ofClient, ofServer *time.Duration) {
 	r.ns = [quantities]float64{wall: float64(took)}
 	if ofClient != nil {
 		r.ns[client] = float64(*ofClient)
-		r.ns[total] = r.ns[client]
 	}
 	if ofServer != nil {
 		r.ns[server] = float64(*ofServer)
-		r.ns[total] += r.ns[server]
 	}
 }

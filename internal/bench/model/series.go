@@ -26,16 +26,8 @@ type Figure struct {
 	stats.Estimate
 	Basis  int            // connections of all cells that are the same computation
 	Shared int            // these cells; 0 where nothing is known
+	Held   bool           // kept from the fit, to see how good predictions are
 	Others stats.Estimate // the measurement in relation to what other cells predict; unknown where one of them is missing
-}
-
-// Surprise is how many standard errors a cell's measurement lies from what the
-// other cells predict: a large one asks for another measurement.
-func (f Figure) Surprise() float64 {
-	if !f.Others.Known() || f.N == 0 {
-		return 0
-	}
-	return math.Abs(f.Others.Log) / f.Others.Err
 }
 
 // observation is one connection's value of one quantity.
@@ -121,6 +113,18 @@ func together(a, b Series, of func(x, y float64) float64) Series {
 // known tells whether there is any figure.
 func (s Series) known() bool {
 	return slices.ContainsFunc(s.Figures, func(f Figure) bool { return f.Known() })
+}
+
+// PredictionErrors are the relative errors of the predictions of cells that were held out, against their own
+// measurements.
+func (s Series) PredictionErrors() []float64 {
+	var out []float64
+	for _, f := range s.Figures {
+		if f.Held && f.Others.Known() {
+			out = append(out, math.Abs(math.Expm1(-f.Others.Log)))
+		}
+	}
+	return out
 }
 
 // TypicalError is the median standard error of the known figures.

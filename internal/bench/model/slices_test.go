@@ -55,7 +55,7 @@ func TestExcessIsTakenOut(t *testing.T) {
 		return bytes, 100_000 + 2*bytes
 	}))
 	near(t, "excess of the client", s.Excess[client], 100_000, 1)
-	near(t, "excess of both", s.Excess[total], 200_000, 2)
+	near(t, "excess of the server", s.Excess[server], 100_000, 1)
 	for _, c := range s.Connections {
 		near(t, "client", c.of[client].Value(), 2, 1e-4)
 		near(t, "both", c.Cost().Value(), 4, 1e-4)

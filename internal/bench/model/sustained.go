@@ -1,7 +1,6 @@
 package model
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -26,67 +25,48 @@ func longer(cell record.Cell) string {
 	return string(cell.Direction)
 }
 
-// lengthened is what long slices of one kind take more or less than brief ones.
-type lengthened struct {
-	relative []float64 // of each
-	ns       float64   // per byte, summed by the reciprocal variance of each
-	weight   float64   // sum of these
-}
-
-func (k *lengthened) add(l located) {
-	cost := math.Exp(l.Log)
-	for _, log := range l.steady {
-		more := math.Exp(log)/cost - 1
-		k.relative = append(k.relative, more)
-		k.ns, k.weight = k.ns+more/cost, k.weight+1/(cost*cost)
-	}
-}
-
 // sustain moves costs from those of slices of a millisecond to those of long transfers, whose
 // caches are warm and whose buffers are full, and that have no core to themselves. What the steady
 // parts of long slices take more or less, in ns a byte, is a random effect of the mode of the cipher.
 // Nothing moves where there are none.
 func sustain(connections []*connection, all []located) {
-	kinds := map[string]*lengthened{}
+	var kinds []string
+	of := make([]int, len(connections))
 	for i, c := range connections {
-		key := longer(c.trial.Cell())
-		if kinds[key] == nil {
-			kinds[key] = &lengthened{}
+		name := longer(c.trial.Cell())
+		if of[i] = slices.Index(kinds, name); of[i] < 0 {
+			of[i], kinds = len(kinds), append(kinds, name)
 		}
-		kinds[key].add(all[i])
 	}
-	more := effectsOf(kinds)
-	for i, c := range connections {
-		if l, e := &all[i], more[longer(c.trial.Cell())]; l.N > 0 {
+	more, errs := moreInLong(len(kinds), of, all)
+	for i := range all {
+		if l := &all[i]; l.N > 0 {
 			cost := math.Exp(l.Log)
-			sustained := math.Max(cost+e.ns, cost/2)
-			l.Log, l.moved = math.Log(sustained), e.err/sustained
+			sustained := math.Max(cost+more[of[i]], cost/2)
+			l.Log, l.moved = math.Log(sustained), errs[of[i]]/sustained
 		}
 	}
 }
 
-// effect is in ns per byte, with its standard error.
-type effect struct{ ns, err float64 }
-
-func effectsOf(kinds map[string]*lengthened) map[string]effect {
-	keys := slices.Sorted(maps.Keys(kinds))
-	var relative [][]float64
-	for _, key := range keys {
-		relative = append(relative, kinds[key].relative)
+// moreInLong is what connections of each kind take more in long slices than in brief ones, in ns a
+// byte, with its standard error: the deviation of one slice is relative to what it costs.
+func moreInLong(kinds int, of []int, all []located) (more, errs []float64) {
+	relative, means, variances := make([][]float64, kinds), make([]float64, kinds), make([]float64, kinds)
+	weights := make([]float64, kinds)
+	for i, l := range all {
+		k, cost := of[i], math.Exp(l.Log)
+		for _, log := range l.steady {
+			off := math.Exp(log)/cost - 1
+			relative[k] = append(relative[k], off)
+			means[k], weights[k] = means[k]+off/cost, weights[k]+1/(cost*cost)
+		}
 	}
 	own, degrees := stats.PooledDeviation(relative)
 	deviation, _ := stats.Shrink(own, degrees, usualSteady, steadyWorth)
-	means, variances := make([]float64, len(keys)), make([]float64, len(keys))
-	for i, key := range keys {
-		k := kinds[key]
-		if variances[i] = deviation * deviation / k.weight; k.weight > 0 {
-			means[i] = k.ns / k.weight
+	for k, weight := range weights {
+		if variances[k] = deviation * deviation / weight; weight > 0 {
+			means[k] /= weight
 		}
 	}
-	out := map[string]effect{}
-	effects, errs := stats.RandomEffects(means, variances)
-	for i, key := range keys {
-		out[key] = effect{effects[i], errs[i]}
-	}
-	return out
+	return stats.RandomEffects(means, variances)
 }

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,47 +9,43 @@ import (
 	"sshpace/internal/base/stats"
 )
 
-// anyKind stands for all cells.
-const anyKind = "*"
-
-// kindOf names the cells that have one ratio of wall time to CPU time: AEAD ciphers, the fastest, lose most
-// by both sides waking each other up, each in its own way; all others have one.
-func kindOf(cell alg.Suite) string {
-	if cell.MAC == "" {
-		return cell.Cipher
-	}
-	return ""
-}
+// aead is 1 of an AEAD cipher, else 0: the fastest ciphers lose most by both sides waking each other up, so
+// that they have a ratio of wall time to CPU time of their own.
+func aead(cell alg.Suite) int { return one(cell.MAC == "") }
 
 // ratios are those of all cells, as logarithms, by the observations, each taken so many times: cells of
-// a kind that was not timed have that of the cells with a MAC, or of all, or 1 where nothing was.
+// a kind that was not timed have that of the other one, or 1 where nothing was.
 func ratios(cells []alg.Suite, obs []observation, times []int) []float64 {
-	sums, weights := map[string]float64{}, map[string]float64{}
+	var sums, weights [2]float64
 	for i, o := range obs {
-		weight := float64(times[i] * o.n)
-		for _, kind := range []string{kindOf(cells[o.cell]), anyKind} {
-			sums[kind] += weight * math.Exp(o.log)
-			weights[kind] += weight
-		}
+		kind, weight := aead(cells[o.cell]), float64(times[i]*o.n)
+		sums[kind] += weight * math.Exp(o.log)
+		weights[kind] += weight
 	}
 	out := make([]float64, len(cells))
 	for i, cell := range cells {
-		for _, kind := range []string{kindOf(cell), "", anyKind} {
-			if weights[kind] > 0 {
-				out[i] = math.Log(sums[kind] / weights[kind])
-				break
-			}
+		kind := aead(cell)
+		if weights[kind] == 0 {
+			kind = 1 - kind
+		}
+		if weights[kind] > 0 {
+			out[i] = math.Log(sums[kind] / weights[kind])
 		}
 	}
 	return out
 }
 
+// betweenRuns is the standard deviation of a ratio from one run to the next, which nothing within a run
+// shows: of nine quiet runs.
+const betweenRuns = 0.012
+
 // fromCosts are wall times: the CPU time that decides, times the ratio of the kind.
-func fromCosts(cells []alg.Suite, obs []observation, cost Series, between float64) Series {
-	s := Series{between: between, Figures: make([]Figure, len(cells)), Degrees: cost.Degrees}
-	kinds, times := map[string][]int{}, slices.Repeat([]int{1}, len(obs))
+func fromCosts(cells []alg.Suite, obs []observation, cost Series) Series {
+	s := Series{between: math.Hypot(betweenRuns, cost.between), Figures: make([]Figure, len(cells)), Degrees: cost.Degrees}
+	var kinds [2][]int
+	times := slices.Repeat([]int{1}, len(obs))
 	for i, o := range obs {
-		kinds[kindOf(cells[o.cell])] = append(kinds[kindOf(cells[o.cell])], i)
+		kinds[aead(cells[o.cell])] = append(kinds[aead(cells[o.cell])], i)
 		s.Figures[o.cell].N++
 	}
 	for i, ratio := range ratios(cells, obs, times) {
@@ -61,9 +56,9 @@ func fromCosts(cells []alg.Suite, obs []observation, cost Series, between float6
 	}
 	r := 0
 	s.draws = stats.Bootstrap(len(cost.draws), func(random *rand.Rand) []float64 {
-		for _, kind := range slices.Sorted(maps.Keys(kinds)) { // other connections of each
-			for k, n := range stats.Resample(random, len(kinds[kind])) {
-				times[kinds[kind][k]] = n
+		for _, kind := range kinds { // other connections of each
+			for k, n := range stats.Resample(random, len(kind)) {
+				times[kind[k]] = n
 			}
 		}
 		logs := ratios(cells, obs, times)

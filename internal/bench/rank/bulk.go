@@ -6,18 +6,15 @@ import (
 	"slices"
 	"time"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/model"
 	"sshpace/internal/record"
 )
 
-const (
-	// maxNoise is the noise floor of throughput, in percent, from which on a
-	// ranking by cost is better, unless that resolves much less: above it, runs
-	// agree on costs better than on throughput even where both resolve alike.
-	maxNoise = 5.0
-)
+// maxNoise is the noise floor of throughput, in percent, from which on a
+// ranking by cost is better, unless that resolves much less: above it, runs
+// agree on costs better than on throughput even where both resolve alike.
+const maxNoise = 5.0
 
 // rankBulk fills and orders the cells.
 func (r *Ranking) rankBulk(d *data, by By) {
@@ -30,7 +27,7 @@ func (r *Ranking) rankBulk(d *data, by By) {
 	if len(analyses) == 0 {
 		return
 	}
-	r.judge(d, analyses)
+	r.judge(analyses)
 	r.By, r.forced = r.choose(by), by == Throughput || by == Cost
 	for _, a := range analyses {
 		r.levelCost = math.Max(r.levelCost, a.Total.Level)
@@ -40,7 +37,7 @@ func (r *Ranking) rankBulk(d *data, by By) {
 		r.addCells(d, a)
 	}
 	half := len(d.drift) / 2 // a trend is twice what the halves differ by
-	r.Drift = 100 * math.Expm1(2*(stats.Mean(d.drift[half:])-stats.Mean(d.drift[:half])))
+	r.Harness.Drift = 100 * math.Expm1(2*(stats.Mean(d.drift[half:])-stats.Mean(d.drift[:half])))
 }
 
 // addResolution adds what the clock of an imported log leaves open.
@@ -54,14 +51,14 @@ func (d *data) addResolution(a *model.Analysis) {
 
 // judge fills in what is known about the quality of the run: the worst of its
 // directions, because one number has to serve both.
-func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
+func (r *Ranking) judge(analyses []*model.Analysis) {
 	var client []float64
 	for _, a := range analyses {
 		costs := a.Client
 		if !a.Works {
 			costs = a.Wall
 		}
-		client = append(client, a.PredictionErrors(costs, d.heldOut)...)
+		client = append(client, costs.PredictionErrors()...)
 		r.Model.Interaction = max(r.Model.Interaction, 100*costs.Interaction)
 		if a.Works {
 			r.Noise.Cost = max(r.Noise.Cost, 100*a.Cost().Noise())
@@ -88,56 +85,38 @@ func (r *Ranking) choose(by By) By {
 // Tie is the difference, in percent, below which the ranking tells no cells apart: what makes
 // no difference to anybody, or what this run cannot tell.
 func (r *Ranking) Tie() float64 {
-	if r.By == Cost {
-		return max(100*stats.Margin, r.Noise.Cost)
-	}
-	return max(100*stats.Margin, r.Noise.Throughput)
-}
-
-// series is what the ranking orders by.
-func (r *Ranking) series(a *model.Analysis) model.Series {
-	if r.By == Cost {
-		return a.Cost()
-	}
-	return a.Wall
+	return max(100*stats.Margin, pick(r.By, r.Noise.Cost, r.Noise.Throughput))
 }
 
 // addCells appends the cells of one direction in their order.
 func (r *Ranking) addCells(d *data, a *model.Analysis) {
-	series := r.series(a)
+	series := pick(r.By, a.Cost(), a.Wall)
 	order := make([]int, len(a.Cells))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		x, y := series.Figures[i], series.Figures[j]
-		if x.Known() != y.Known() {
-			return cmp.Compare(one(y.Known()), one(x.Known()))
+	place := func(i int) float64 { // what is unknown comes last
+		if f := series.Figures[i]; f.Known() {
+			return f.Log
 		}
-		return cmp.Compare(x.Log, y.Log)
-	})
+		return math.Inf(1)
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(place(i), place(j)) })
 	groups := groupsOf(series, order)
-	place := 0
+	rank := 0
 	for _, i := range order {
 		cell, ok := r.cell(d, a, i)
 		if !ok {
 			r.Missing = append(r.Missing, cell.Suite)
 			continue
 		}
-		if place < len(groups) && d.paired == nil { // pairs say how each compares with one, not with all others
-			cell.Group = stats.Letters(groups[place])
+		if rank < len(groups) && d.paired == nil { // pairs say how each compares with one, not with all others
+			cell.Group = stats.Letters(groups[rank])
 		}
-		place++
-		cell.Rank = place
+		rank++
+		cell.Rank = rank
 		r.Bulk = append(r.Bulk, cell)
 	}
-}
-
-func one(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 // groupsOf numbers the tie groups of the known figures, which come first.
@@ -151,13 +130,6 @@ func groupsOf(series model.Series, order []int) []int {
 	return stats.Group(estimates)
 }
 
-// heldOut reports whether a cell was kept from the fit.
-func (d *data) heldOut(cell alg.Suite) bool {
-	return slices.ContainsFunc(d.sittings.Connections, func(t model.Transfer) bool {
-		return t.Trial.Role == record.RoleHoldout && t.Cell.Suite == cell
-	})
-}
-
 // cell puts together what is known about cell i; ok is false if that is
 // nothing.
 func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
@@ -169,7 +141,7 @@ func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
 	c.Within = figures(a, i)
 	c.Throughput = r.shown(c.Within.Throughput, Throughput)
 	c.Client, c.Server = r.shown(c.Within.Client, Cost), r.shown(c.Within.Server, Cost)
-	c.Shared, c.Holdout = a.Wall.Figures[i].Shared, d.heldOut(a.Cells[i])
+	c.Shared, c.Holdout = a.Wall.Figures[i].Shared, a.Wall.Figures[i].Held
 	if c.Throughput != nil {
 		if c.Timed = Predicted; a.Wall.Figures[i].Basis > 0 {
 			c.Timed = Measured

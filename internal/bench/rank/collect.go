@@ -26,7 +26,6 @@ type data struct {
 	names     map[alg.Suite]alg.Suite // canonical cell to the name that was offered
 	cells     []alg.Suite             // canonical names of all cells
 	cores     int
-	harness   Harness
 }
 
 type sampled struct {
@@ -60,19 +59,11 @@ func collect(f *record.File, space alg.Space) *data {
 	for t, s := range f.Results() {
 		switch {
 		case s.Outcome == record.Aborted:
-		case t.Workload == record.Sitting && s.Outcome == record.OK:
-			d.good[failKeyOf(t)] = true // what it moved is in the slices
-			if s.Phases != nil {
-				d.logins = append(d.logins, login{t, alg.Canonical(alg.Kex, t.Want.Kex), *s.Phases})
-			}
 		case !model.Usable(t, s):
 			d.bad = append(d.bad, sampled{t, s})
 		default:
 			d.add(t, s)
 		}
-	}
-	if d.harness.sshCPU > 0 {
-		d.harness.CPUShare = 100 * d.harness.ownCPU / d.harness.sshCPU
 	}
 	return d
 }
@@ -84,17 +75,22 @@ func (d *data) sit(f *record.File) {
 		return
 	}
 	d.sittings = model.SittingsOf(f.Trials, f.Slices)
-	for _, batch := range f.Slices {
-		for _, s := range batch.Slices {
-			if t := f.Trials[s.Trial]; t.Workload == record.Sitting && s.ClientCPUNS != nil && s.ServerCPUNS != nil {
-				d.harness.ownCPU += float64(s.HarnessCPUNS)
-				d.harness.sshCPU += cpu(s.ClientCPUNS) + cpu(s.ServerCPUNS)
-			}
-		}
-	}
 	for _, t := range d.sittings.Connections {
 		d.good[failKeyOf(t.Trial)] = true
 	}
+}
+
+// harnessShare is the CPU time of our own programs in slices, as percent of that of ssh and sshd.
+func harnessShare(f *record.File) float64 {
+	own, ssh := 0.0, 0.0
+	for _, batch := range f.Slices {
+		for _, s := range batch.Slices {
+			if s.ClientCPUNS != nil && s.ServerCPUNS != nil && f.Campaign.Server != record.ServerRemote {
+				own, ssh = own+float64(s.HarnessCPUNS), ssh+cpu(s.ClientCPUNS)+cpu(s.ServerCPUNS)
+			}
+		}
+	}
+	return 100 * own / math.Max(1, ssh)
 }
 
 // compare takes the slices of a host, which were paired.
@@ -125,15 +121,13 @@ func (d *data) analysis(direction record.Direction) *model.Analysis {
 
 func (d *data) add(t record.Trial, s record.Sample) {
 	d.good[failKeyOf(t)] = true
-	switch t.Workload {
-	case record.Login:
-		d.logins = append(d.logins, login{t, alg.Canonical(alg.Kex, t.Want.Kex), *s.Phases})
-	case record.Copy:
-		if t.Role == record.RoleOverhead {
-			d.overheads = append(d.overheads, sampled{t, s})
-			return
-		}
+	switch {
+	case t.Workload == record.Copy && t.Role == record.RoleOverhead:
+		d.overheads = append(d.overheads, sampled{t, s})
+	case t.Workload == record.Copy:
 		d.copies = append(d.copies, sampled{t, s})
+	case s.Phases != nil:
+		d.logins = append(d.logins, login{t, alg.Canonical(alg.Kex, t.Want.Kex), *s.Phases})
 	}
 }
 
@@ -182,14 +176,15 @@ func (d *data) failures() (never []Failure, counts map[record.Outcome]int) {
 // takeCopies takes whole processes for transfers: with nothing better in the file, a ranking
 // that includes the login is better than none.
 func (d *data) takeCopies() {
-	var timed []model.Timed
+	var trials []record.Trial
+	var logs []float64
 	samples := map[record.Cell][]record.Sample{}
 	for _, c := range d.copies {
 		cell := c.trial.Cell()
 		samples[cell] = append(samples[cell], c.sample)
-		timed = append(timed, model.Timed{Trial: c.trial, NSPerByte: float64(c.sample.ElapsedNS) / float64(c.sample.Bytes)})
+		trials, logs = append(trials, c.trial), append(logs, math.Log(float64(c.sample.ElapsedNS)/float64(c.sample.Bytes)))
 	}
-	d.sittings, d.drift = model.CopiesOf(timed)
+	d.sittings, d.drift = model.CopiesOf(trials, logs)
 	d.coarse = map[record.Cell]float64{}
 	for cell, of := range samples {
 		d.coarse[cell] = clockError(of)
@@ -199,17 +194,13 @@ func (d *data) takeCopies() {
 // summarise gives the seconds of every combination of an exhaustive run, in
 // the order of its names.
 func (d *data) summarise() []Copy {
-	type key struct {
-		suite     alg.Suite
-		direction record.Direction
-	}
-	samples := map[key][]record.Sample{}
+	samples := map[record.Cell][]record.Sample{}
 	for _, c := range d.copies {
-		k := key{c.trial.Asked(), c.trial.Direction}
+		k := record.Cell{Suite: c.trial.Asked(), Direction: c.trial.Direction}
 		samples[k] = append(samples[k], c.sample)
 	}
-	keys := slices.SortedFunc(maps.Keys(samples), func(a, b key) int {
-		return cmp.Or(cmp.Compare(a.direction, b.direction), cmp.Compare(a.suite.String(), b.suite.String()))
+	keys := slices.SortedFunc(maps.Keys(samples), func(a, b record.Cell) int {
+		return cmp.Or(cmp.Compare(a.Direction, b.Direction), cmp.Compare(a.Suite.String(), b.Suite.String()))
 	})
 	groups := make([][]float64, len(keys))
 	for i, k := range keys {
@@ -219,7 +210,7 @@ func (d *data) summarise() []Copy {
 	}
 	var out []Copy
 	for i, e := range alike(groups) {
-		out = append(out, Copy{keys[i].suite, keys[i].direction, e.WithError(clockError(samples[keys[i]]), 0).Interval()})
+		out = append(out, Copy{keys[i].Suite, keys[i].Direction, e.WithError(clockError(samples[keys[i]]), 0).Interval()})
 	}
 	return out
 }

@@ -49,16 +49,17 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(len(d.copies) > 0, "whole-processes", whole, hint("bench without --exhaustive separates them"))
 	add(d.coarsest() != "", "coarse-clock", d.coarsest(), "measure with sshpace bench")
 	add(imported, "imported", "imported from a log of "+r.Campaign.Imported+": values that it does not give are unknown", "")
-	add(r.By == Cost && !r.forced, "by-cost", r.whyCost(),
-		"--rank-by throughput ranks by it all the same")
+	add(r.By == Cost && !r.forced, "by-cost", fmt.Sprintf("ranked by CPU cost, which repeats better from run to run: it shows differences of %s or more, throughput of %s or more",
+		unit.Difference(r.Noise.Cost/100), unit.Difference(r.Noise.Throughput/100)), "--rank-by throughput ranks by it all the same")
 	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %s, compared with its best moments; all figures may be off by a common factor of up to %s",
 		unit.Difference(r.Slowed.Percent()/100), unit.Figure(math.Exp(stats.Estimate{Err: r.Level(r.By)}.Arm()))), "ratios are reliable, and comparisons with other runs allow for it")
 	add(r.Slowed.Busy(), "foreign", fmt.Sprintf("other programs kept %.1f of %s busy, which costs some ciphers more than others: only differences above %s count",
 		r.Slowed.Foreign, unit.Count(r.Environment.Cores, "core"), unit.Difference(r.Tie()/100)), hint("end them (top shows them), and measure again"))
 	add(r.Heat.Slowed > 0, Throttled, r.Heat.text(), "cool it, or power it better, and measure again")
-	add(!r.has(clientCost) && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
-	add(r.has(clientCost) && !r.has(serverCost), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
-	add(math.Abs(r.Drift) > muchDrift, "drift", fmt.Sprintf("at the end of the run the machine was %sx as fast as at its beginning; the ranking corrects for it", unit.Figure(1/(1+r.Drift/100))), "")
+	client, server := r.has(func(c Cell) *Quantity { return c.Client }), r.has(func(c Cell) *Quantity { return c.Server })
+	add(!client && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
+	add(client && !server, "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
+	add(math.Abs(r.Harness.Drift) > muchDrift, "drift", fmt.Sprintf("at the end of the run the machine was %sx as fast as at its beginning; the ranking corrects for it", unit.Figure(1/(1+r.Harness.Drift/100))), "")
 	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %s, checked on %d measured combinations", unit.Difference(r.Model.HoldoutP95/100), r.Model.HoldoutCells),
 		hint("a longer --budget measures more cells directly"))
 	add(r.Tie() > 2*maxNoise, "noise", fmt.Sprintf("differences below %s are within the noise", unit.Difference(r.Tie()/100)), hint("a longer --budget, or a quieter machine"))
@@ -83,14 +84,6 @@ func (r *Ranking) missing() string {
 		words = append(words, unit.Count(n, "key exchange"))
 	}
 	return strings.Join(words, ", ")
-}
-
-// whyCost says why the order is not that of throughput.
-func (r *Ranking) whyCost() string {
-	if r.Noise.Cost < r.Noise.Throughput {
-		return fmt.Sprintf("ranked by CPU cost, which shows differences of %s or more; throughput only of %s or more", unit.Difference(r.Noise.Cost/100), unit.Difference(r.Noise.Throughput/100))
-	}
-	return fmt.Sprintf("ranked by CPU cost, because it repeats better from run to run; within this run both are noisy (%s, throughput %s)", unit.Difference(r.Noise.Cost/100), unit.Difference(r.Noise.Throughput/100))
 }
 
 // failures is how many trials gave nothing.
@@ -120,6 +113,3 @@ func (r *Ranking) failureText() string {
 func (r *Ranking) has(figure func(Cell) *Quantity) bool {
 	return len(r.Bulk) == 0 || slices.ContainsFunc(r.Bulk, func(c Cell) bool { return figure(c) != nil })
 }
-
-func clientCost(c Cell) *Quantity { return c.Client }
-func serverCost(c Cell) *Quantity { return c.Server }

@@ -39,10 +39,7 @@ func (r *Ranking) Level(by By) float64 { return r.level(by, shownShare) }
 func (r *Ranking) FreedLevel(by By) float64 { return r.level(by, freedShare) }
 
 func (r *Ranking) level(by By, share float64) float64 {
-	own := r.levelWall
-	if by == Cost {
-		own = r.levelCost
-	}
+	own := pick(by, r.levelCost, r.levelWall)
 	if r.Slowed.Known {
 		own = math.Hypot(own, r.Kept()*pick(by, busyCost, busyTime))
 		return math.Hypot(own, math.Hypot(shownLevel, share*r.Slowed.Cost))
@@ -64,7 +61,8 @@ func (r *Ranking) LineLevel(by By) float64 {
 // Kept is the part of a core that other programs of the machine kept busy beside slices.
 func (r *Ranking) Kept() float64 { return min(1, r.Slowed.Foreign) }
 
-func pick(by By, cost, time float64) float64 {
+// pick is what belongs to what a ranking is by.
+func pick[T any](by By, cost, time T) T {
 	if by == Cost {
 		return cost
 	}

@@ -28,7 +28,7 @@ func Of(f *record.File, by By) (*Ranking, error) {
 		return nil, fmt.Errorf("%w%s", ErrNoSamples, d.firstFailure())
 	}
 	r.Failed, r.Refusals = d.failures()
-	r.Harness, r.Ended, r.Trials = d.harness, f.Ended, len(d.bad)+len(d.sittings.Connections)+len(d.logins)+len(d.copies)+len(d.overheads)
+	r.Harness.CPUShare, r.Ended, r.Trials = harnessShare(f), f.Ended, len(d.bad)+len(d.sittings.Connections)+len(d.logins)+len(d.copies)+len(d.overheads)
 	if len(d.sittings.Connections) == 0 && d.paired == nil {
 		d.takeCopies()
 	}

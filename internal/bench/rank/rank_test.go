@@ -331,14 +331,14 @@ func TestSingleLoginsAreOneGroup(t *testing.T) {
 func TestDriftIsTold(t *testing.T) {
 	slowing := benchtest.Noisy(72)
 	slowing.Drift = 0.01 // per 100 trials
-	if r := benchtest.Of(t, benchtest.Copies(t, slowing), rank.Auto); r.Drift < 8 {
-		t.Errorf("drift %.1f %%, want about 20", r.Drift)
+	if r := benchtest.Of(t, benchtest.Copies(t, slowing), rank.Auto); r.Harness.Drift < 8 {
+		t.Errorf("drift %.1f %%, want about 20", r.Harness.Drift)
 	} else if !slices.ContainsFunc(r.Warnings, func(w rank.Warning) bool { return w.Name == "drift" && strings.Contains(w.Text, "0.8") }) {
 		t.Errorf("warnings %v do not say that it became slower", r.Warnings)
 	}
 	for seed := range uint64(10) {
-		if r := benchtest.Of(t, benchtest.Copies(t, benchtest.Noisy(seed)), rank.Auto); math.Abs(r.Drift) > 5 {
-			t.Errorf("seed %d: a drift of %.1f %% on a steady machine", seed, r.Drift)
+		if r := benchtest.Of(t, benchtest.Copies(t, benchtest.Noisy(seed)), rank.Auto); math.Abs(r.Harness.Drift) > 5 {
+			t.Errorf("seed %d: a drift of %.1f %% on a steady machine", seed, r.Harness.Drift)
 		}
 	}
 }

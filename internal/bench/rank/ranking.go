@@ -64,9 +64,8 @@ type Ranking struct {
 	Model        Model
 	Harness      Harness
 	Controls     []Control
-	Truncated    bool    // the file ends in the middle of a record
-	Drift        float64 // how much more time copies took per byte at the end of the run, in percent
-	Ended        string  // why the run ended: budget, precision, complete, ...; "" unknown
+	Truncated    bool   // the file ends in the middle of a record
+	Ended        string // why the run ended: budget, precision, complete, ...; "" unknown
 	Warnings     []Warning
 	Measurements []record.Measurement // what is no SSH trial
 	Limits       []record.Limit       // what keeps a transfer from being faster
@@ -125,17 +124,8 @@ type Figures struct {
 	Total      stats.Estimate // of both sides, or of the client where the server is unknown
 }
 
-// Total is the cost of both sides in ns per byte, of the client alone where
-// the server could not be read; 0 if unknown.
-func (c Cell) Total() float64 {
-	switch {
-	case c.Client == nil:
-		return 0
-	case c.Server == nil:
-		return c.Client.Value
-	}
-	return c.Client.Value + c.Server.Value
-}
+// Total is the cost of both sides in ns per byte.
+func (c Cell) Total() float64 { return bothSides(c.Client, c.Server) }
 
 // Exchange is the result for one key exchange.
 type Exchange struct {
@@ -155,16 +145,19 @@ type Exchange struct {
 	Within ExchangeFigures `json:"-"`
 }
 
-// CPU is the CPU time of both sides in ns, of the client alone where that of the
-// server could not be read; 0 if unknown.
-func (x Exchange) CPU() float64 {
+// CPU is the CPU time of both sides in ns.
+func (x Exchange) CPU() float64 { return bothSides(x.Client, x.Server) }
+
+// bothSides is what client and server take together, or the client alone where the server could not be
+// read; 0 if unknown.
+func bothSides(client, server *Quantity) float64 {
 	switch {
-	case x.Client == nil:
+	case client == nil:
 		return 0
-	case x.Server == nil:
-		return x.Client.Value
+	case server == nil:
+		return client.Value
 	}
-	return x.Client.Value + x.Server.Value
+	return client.Value + server.Value
 }
 
 // ExchangeFigures are the estimates of one key exchange, in ns.
@@ -215,11 +208,10 @@ type Model struct {
 	Interaction  float64 `json:"interaction_pct,omitempty"`       // how far cells lie from the additive model beyond noise
 }
 
-// Harness says what the measuring cost.
+// Harness says what the measuring cost, and what the machine did meanwhile.
 type Harness struct {
-	CPUShare float64 // CPU of source and sink as percent of that of ssh and sshd
-
-	ownCPU, sshCPU float64 // ns
+	CPUShare float64 `json:"cpu_share_pct"`       // CPU of source and sink as percent of that of ssh and sshd
+	Drift    float64 `json:"drift_pct,omitempty"` // how much more time copies took per byte at the end of the run, in percent
 }
 
 // Warning is a doubt about a result, with what to do about it.

@@ -43,18 +43,17 @@ func (s Store) Shown(path string) string {
 	return "~/" + rest
 }
 
-// Word is a result as the shortest word of a command line that Find takes for it: its host if it is
-// the newest one that the command measured there, its name where all results are, or its path.
+// Word is a result as a command that goes on with it takes it.
 func (s Store) Word(path string) string {
-	c := campaignOf(path)
-	if c.Target != "" && s.newestOf(c.Target, By(c.Command)) == path {
-		return shell.Word(c.Target)
-	}
-	return shell.Word(s.Name(path))
+	return shell.Word(s.Name(path, By(campaignOf(path).Command)))
 }
 
-// Name is a result as Find takes it, whatever comes to be the newest one: without the folder of results.
-func (s Store) Name(path string) string {
+// Name is a result as the shortest name by which Find finds it among those of a kind: its host if it
+// is the newest one of it, its name where all results are, or its path.
+func (s Store) Name(path string, fits Kind) string {
+	if target := campaignOf(path).Target; target != "" && s.newestOf(target, fits) == path {
+		return target
+	}
 	if name := filepath.Base(path); s.kept(name) == path {
 		return name
 	}
@@ -184,7 +183,7 @@ func (s Store) Known() (names []string) {
 		}
 	}
 	for _, path := range paths {
-		names = append(names, s.Name(path))
+		names = append(names, filepath.Base(path))
 	}
 	return names
 }

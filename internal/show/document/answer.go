@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/shell"
@@ -45,6 +46,15 @@ type Commands struct {
 	Resume  string // to more measurements
 	Streams string // to how many connections are worth it
 	Report  string // to the same again, and to more of it
+
+	measured time.Duration // so far
+}
+
+// longer is a budget of all sittings, which is twice what was measured, and a minute at least: what
+// was measured counts when a result is resumed.
+func longer(measured time.Duration) time.Duration {
+	const step = 10 * time.Second
+	return max(time.Minute, (2*measured + step - 1).Truncate(step))
 }
 
 // All is the command that shows all of it.
@@ -75,7 +85,7 @@ func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 		a.Steps = append(a.Steps, writeIt("or let sshpace do it", r, commands), Step{"try it first", commands.Advise + " --prove", "changes nothing"},
 			Step{"undo it", commands.Undo + " client", "or remove the line"})
 	case c.Uncertain():
-		a.Steps = []Step{{"measure longer", commands.Resume + " --budget 60s", ""}}
+		a.Steps = []Step{{"measure longer", commands.Resume + fmt.Sprintf(" --budget %.0fs", longer(max(r.Campaign.BudgetNS, commands.measured)).Seconds()), ""}}
 	case !c.Stays():
 		a.Steps = []Step{writeIt("let sshpace write it", r, commands), {"try it first", commands.Advise + " --prove", "changes nothing"}}
 	}

@@ -74,8 +74,8 @@ func quality(r *rank.Ranking) []Fact {
 	add(m.HoldoutCells > 0, "error of predictions", "%s", holdout(m))
 	measured, predicted := bases(r)
 	add(len(r.Bulk) > 0, "cells", "%d measured, %d predicted", measured, predicted)
-	add(h.CPUShare > 0, "harness", "%s", harnessShare(h))
-	add(r.Drift != 0, "drift", "%+.1f %% over the run, corrected for", r.Drift)
+	add(h.CPUShare > 0, "harness", "%.1f %% of the CPU time of ssh and sshd", h.CPUShare)
+	add(h.Drift != 0, "drift", "%+.1f %% over the run, corrected for", h.Drift)
 	add(r.Ended != "", "ended by", "%s", r.Ended)
 	return Facts(out)
 }
@@ -86,10 +86,6 @@ func noiseFloor(n rank.NoiseFloor) string {
 
 func holdout(m rank.Model) string {
 	return fmt.Sprintf("%.1f %% (median), %.1f %% (95th percentile) on %d held-out cells", m.HoldoutError, m.HoldoutP95, m.HoldoutCells)
-}
-
-func harnessShare(h rank.Harness) string {
-	return fmt.Sprintf("%.1f %% of the CPU time of ssh and sshd", h.CPUShare)
 }
 
 func share(name string, v float64) string {

@@ -37,6 +37,7 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 	if f != nil && o.Measured == 0 {
 		o.Measured = f.Measured()
 	}
+	o.Commands.measured = o.Measured
 	d := &Document{
 		Title:  clean(fmt.Sprintf("SSH speed: %s", orUnknown(r.Campaign.Target))),
 		Answer: AnswerOf(r, o.Choice, o.Commands), Environment: environment(r.Environment, r.Campaign, r.Heat), Quality: quality(r), Method: method(r),

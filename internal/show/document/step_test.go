@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
@@ -61,6 +62,15 @@ func TestDearCiphersLeaveRoom(t *testing.T) {
 		}
 		if chart, _ := rankingChart(r, record.Upload); chart.Log != (dearest > 8) {
 			t.Errorf("up to %v s/GB: logarithmic: %v", dearest, chart.Log)
+		}
+	}
+}
+
+// Whoever follows "measure longer" measures longer, however long that was before.
+func TestMeasureLonger(t *testing.T) {
+	for measured, want := range map[time.Duration]time.Duration{0: time.Minute, 12 * time.Second: time.Minute, time.Minute: 2 * time.Minute, 104 * time.Second: 210 * time.Second} {
+		if got := longer(measured); got != want {
+			t.Errorf("after %v: %v, want %v", measured, got, want)
 		}
 	}
 }

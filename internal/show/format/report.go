@@ -126,9 +126,11 @@ func Commands(results store.Store, named, path, newest, policy string, options .
 	var of []string
 	report := "sshpace report"
 	if named != "" && path != newest {
-		named = results.Name(named)
-		of = append(of, named)
-		report += " " + shell.Word(named)
+		if strings.HasSuffix(named, store.Ending) {
+			named = path
+		}
+		of = append(of, results.Name(named, store.Ranks))
+		report += " " + shell.Word(results.Name(named, store.Shows))
 	}
 	if policy != "modern" {
 		of = append(of, "--policy", policy)

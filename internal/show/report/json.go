@@ -35,7 +35,7 @@ type jsonReport struct {
 	Ended        string                 `json:"ended,omitempty"`
 	NoiseFloor   rank.NoiseFloor        `json:"noise_floor"`
 	Model        rank.Model             `json:"model"`
-	Harness      jsonHarness            `json:"harness"`
+	Harness      rank.Harness           `json:"harness"`
 	Slowed       *jsonSlowed            `json:"slowed_by_other_guests,omitempty"`
 	Foreign      float64                `json:"foreign_cores,omitempty"` // that other programs of this machine kept busy
 	Slices       int                    `json:"slices,omitempty"`
@@ -51,11 +51,6 @@ type jsonReport struct {
 	Missing      []alg.Suite            `json:"missing,omitempty"`
 	Warnings     []rank.Warning         `json:"warnings,omitempty"`
 	Findings     []record.Finding       `json:"findings,omitempty"`
-}
-
-type jsonHarness struct {
-	CPUShare float64 `json:"cpu_share_pct"`
-	Drift    float64 `json:"drift_pct,omitempty"`
 }
 
 // jsonSlowed is how much more the same work took than at the machine's best.
@@ -94,7 +89,7 @@ func jsonOf(r *rank.Ranking) jsonReport {
 		Combinations: r.Combinations, RankedBy: r.By, KexRankedBy: r.KexBy, Ended: r.Ended,
 		NoiseFloor: r.Noise, Model: r.Model,
 		Slowed: slowedOf(r), Foreign: r.Slowed.Foreign,
-		Harness: jsonHarness{r.Harness.CPUShare, r.Drift},
+		Harness: r.Harness,
 		Bulk:    []jsonCell{}, Kex: append([]rank.Exchange{}, r.Kex...), Copies: r.Copies, Controls: r.Controls,
 		Failed: r.Failed, Missing: r.Missing, Warnings: r.Warnings, Findings: r.Findings,
 		Limits: r.Limits, Slices: r.Slices, Trials: r.Trials, Refusals: r.Refusals,
