@@ -16,6 +16,7 @@ import (
 
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/campaign"
+	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
@@ -177,7 +178,7 @@ func (f *benchFlags) params(sys System) campaign.Params {
 		c.BudgetNS = 0
 	}
 	return campaign.Params{
-		Campaign: c, Selection: f.selection(), Connections: f.connections, Preset: len(f.ciphers) > 0 || f.policy != "", Helper: helper,
+		Campaign: c, Selection: f.selection(), Connections: f.connections, Preset: len(f.ciphers) > 0 || f.policy != "", Helper: helper.Line,
 		Output: f.output(sys, "bench", f.endFlags.options()),
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/bench/helper"
 	"sshpace/internal/fleet/compat"
 
 	"sshpace/internal/base/termsafe"
@@ -69,7 +70,7 @@ func Main(ctx context.Context, sys System, args []string) int {
 	}
 	mode := compat.Mode(args[0])
 	if mode == nil {
-		if exit, ran := runHelper(ctx, sys, args); ran {
+		if exit, ran := helper.Run(ctx, args, sys.Stderr); ran {
 			return exit
 		}
 	}
@@ -212,13 +213,6 @@ func newRoot(sys System, line []string) *cobra.Command {
 	}
 	checkArguments(root)
 	return root
-}
-
-// renamed are commands and flags by names that they have elsewhere, or once had.
-var renamed = map[string]string{
-	"handshake": "sshpace login", "ping": "sshpace latency", "machine": "sshpace limits", "explain": "sshpace config",
-	"history": "sshpace run --history", "exec": "sshpace run", "ssh": "sshpace run", "scp": "sshpace copy", "put": "sshpace copy", "push": "sshpace copy", "get": "sshpace fetch", "pull": "sshpace fetch",
-	"--mode": "sshpace transfer --only", "--pairs": "sshpace programs --only", "--factor": "--only", "--runs": "--rounds",
 }
 
 // unknownCommand names the command that a word may have meant.

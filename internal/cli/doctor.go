@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/doctor"
+	"sshpace/internal/bench/helper"
 	"sshpace/internal/show/findings"
 	"sshpace/internal/sys/safedir"
 	"sshpace/internal/sys/terminal"
@@ -70,7 +71,7 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) er
 	defer stop()
 	return interrupted(drain, withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
 		patient, facts, err := doctor.Open(drain, doctor.Params{
-			SSH: f.ssh, SSHD: f.sshd, Connect: time.Duration(f.connect), Host: strings.Join(args, ""), Route: f.connection.params(sys), Dir: dir, Helper: helper, Logins: rounds,
+			SSH: f.ssh, SSHD: f.sshd, Connect: time.Duration(f.connect), Host: strings.Join(args, ""), Route: f.connection.params(sys), Dir: dir, Helper: helper.Line, Logins: rounds,
 			Progress: progress(sys, f.quiet, ""),
 		})
 		if err != nil {

@@ -36,8 +36,12 @@ func dashed(name, letters string) string {
 	return "--" + name
 }
 
-// otherTools are flags that other programs for many hosts have for what ours do.
-var otherTools = map[string]string{
+// renamed are commands and flags by names that they have elsewhere, such as in other programs for
+// many hosts, or once had.
+var renamed = map[string]string{
+	"handshake": "sshpace login", "ping": "sshpace latency", "machine": "sshpace limits", "explain": "sshpace config",
+	"history": "sshpace run --history", "exec": "sshpace run", "ssh": "sshpace run", "scp": "sshpace copy", "put": "sshpace copy", "push": "sshpace copy", "get": "sshpace fetch", "pull": "sshpace fetch",
+	"--mode": "sshpace transfer --only", "--pairs": "sshpace programs --only", "--factor": "--only", "--runs": "--rounds",
 	"--forks": "--fanout N", "--parallel": "--fanout N", "--jobs": "--fanout N", "-P": "--fanout N",
 	"--serial": "--batch N", "--rolling": "--batch N", "--delay": "--batch 1 --pause DURATION",
 	"--fail-fast": "--max-fail 0", "--stop-on-error": "--max-fail 0", "--any-errors-fatal": "--max-fail 0",
@@ -49,11 +53,12 @@ var otherTools = map[string]string{
 	"-t": "--timeout DURATION; for a terminal use ssh -t HOST", "-I": "--stdin", "--env": "sshpace run -w SET -- env NAME=VALUE COMMAND",
 }
 
-// has tells whether all flags that a text begins words with are there.
-func has(flags *pflag.FlagSet, text string) bool {
-	for word := range strings.FieldsSeq(text) {
-		if name, long := strings.CutPrefix(strings.TrimRight(word, ",;"), "--"); long && name != "" && flags.Lookup(name) == nil {
-			return false
+// fits tells whether a hint that begins with a flag names only flags that are there.
+func fits(flags *pflag.FlagSet, hint string) bool {
+	for word := range strings.FieldsSeq(hint) {
+		name, long := strings.CutPrefix(strings.TrimRight(word, ",;"), "--")
+		if long && flags.Lookup(name) == nil {
+			return !strings.HasPrefix(hint, "--")
 		}
 	}
 	return true
@@ -70,10 +75,7 @@ func flagHint(cmd *cobra.Command, err error) string {
 		return see
 	}
 	typed := dashed(bad.GetSpecifiedName(), bad.GetSpecifiedShortnames())
-	if now := renamed[typed]; now != "" {
-		return "write it as " + now
-	}
-	if now := otherTools[typed]; now != "" && has(cmd.Flags(), "--hosts "+now) {
+	if now := renamed[typed]; now != "" && fits(cmd.Flags(), now) {
 		return "write it as " + now
 	}
 	var names []string

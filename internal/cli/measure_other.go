@@ -34,9 +34,6 @@ func linuxOnly(what string) error {
 		"%s needs Linux: the clocks that it reads do not exist on %s", what, runtime.GOOS)
 }
 
-// flowProgram is for measurements alone.
-func flowProgram(context.Context, []string) (int, error) { return 1, linuxOnly("this helper") }
-
 // prove measures, too.
 func (f adviseFlags) measure(_, _ context.Context, _ System, _ *apply.Advised) error {
 	return linuxOnly("advise --prove")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"sshpace/internal/bench/helper"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -13,7 +14,7 @@ var inMemory = safedir.WorkdirParams{InMemory: true}
 // withDir has use do its work with a private directory of this run, which is removed even if
 // sshpace is killed.
 func withDir(sys System, p safedir.WorkdirParams, use func(*safedir.Workdir) error) error {
-	p.Getenv, p.Keeper = sys.Getenv, helper("keep")
+	p.Getenv, p.Keeper = sys.Getenv, helper.Line("keep")
 	dir, err := safedir.NewWorkdir(p)
 	if err != nil {
 		return withHint(err, "set XDG_RUNTIME_DIR to a directory that, with all above it, only you and root can change; as root, use sudo -H or su -")

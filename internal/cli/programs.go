@@ -15,6 +15,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/bench/campaign"
+	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/hostinfo"
 	"sshpace/internal/bench/programs"
 	"sshpace/internal/bench/testbed"
@@ -81,7 +82,7 @@ func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *metho
 	return interrupted(drain, withDir(sys, inMemory, func(dir *safedir.Workdir) error {
 		spawner := proc.NewSpawner()
 		defer spawner.Close()
-		b := &programs.Setup{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper, Connect: time.Duration(f.connect)}
+		b := &programs.Setup{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper.Line, Connect: time.Duration(f.connect)}
 		if err := programs.Usable(drain, f.ssh, f.sshd); err != nil {
 			return err
 		}

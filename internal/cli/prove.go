@@ -8,6 +8,7 @@ import (
 
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/apply"
+	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/prove"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
@@ -25,7 +26,7 @@ func (f adviseFlags) measure(ctx, drain context.Context, sys System, a *apply.Ad
 		Progress: progress(sys, f.quiet, ""),
 		Bed: testbed.Params{
 			SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect),
-			Route: f.connection.params(sys), Helper: helper, Everything: true,
+			Route: f.connection.params(sys), Helper: helper.Line, Everything: true,
 		},
 	}
 	if !a.Here() {

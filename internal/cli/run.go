@@ -19,7 +19,6 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
-	"sshpace/internal/fleet/copy"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostlist"
 	"sshpace/internal/fleet/hostset"
@@ -321,7 +320,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 		return interrupted(drain, ignoreCancel(err))
 	}
 	if f.perHost {
-		executor = perHost{executor}
+		executor = fleet.PerHost{Executor: executor}
 	}
 	f.view.Confirm = f.pace.question(drain)
 	sink, err := f.view.Sink(output.Streams{Out: sys.Stdout, Err: sys.Stderr, Screen: sys.screen(), Getenv: sys.Getenv}, t.hosts)
@@ -348,15 +347,6 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 		return interrupted(drain, ignoreCancel(err))
 	}
 	return output.Ending{Summary: summary, Err: err, Recorded: !f.noRecord, Files: f.view.Files, MaxRC: f.maxrc}.Verdict()
-}
-
-// perHost puts the name of each host where %h stands in the command. Names have no character that
-// means anything to a shell.
-type perHost struct{ fleet.Executor }
-
-func (p perHost) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
-	cmd.Line = copy.ForHost(cmd.Line, h.Name)
-	return p.Executor.Execute(ctx, h, cmd, a)
 }
 
 // ignoreCancel drops the errors that an interrupt brings with it.

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"sshpace/internal/bench/campaign"
+	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record/store"
 	"sshpace/internal/ssh/openssh"
@@ -18,7 +19,7 @@ import (
 // its work, and leaves nothing behind.
 func withTestbed(ctx context.Context, sys System, where safedir.WorkdirParams, p testbed.Params, use func(*testbed.Testbed) error) error {
 	return withDir(sys, where, func(dir *safedir.Workdir) error {
-		p.Dir, p.Helper = dir, helper
+		p.Dir, p.Helper = dir, helper.Line
 		bed, err := testbed.Open(ctx, p)
 		if err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/campaign"
+	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
@@ -105,7 +106,7 @@ func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *trans
 		if err != nil {
 			return err
 		}
-		ground, cleanUp, err := transfer.Open(drain, bed, bed.Rig.Dir.Path, f.there, f.data == "random", helper)
+		ground, cleanUp, err := transfer.Open(drain, bed, bed.Rig.Dir.Path, f.there, f.data == "random", helper.Line)
 		defer cleanUp()
 		if drain.Err() != nil {
 			return context.Cause(drain)

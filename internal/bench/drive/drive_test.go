@@ -12,6 +12,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/bench/benchtest"
+	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/conf"
@@ -22,7 +23,7 @@ import (
 
 // TestMain lets the test's own program be the helper processes.
 func TestMain(m *testing.M) {
-	benchtest.Serve(nil)
+	benchtest.Serve()
 	os.Exit(m.Run())
 }
 
@@ -32,7 +33,7 @@ var aes = alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha2-256", Kex: "curve25519
 func newRig(t testing.TB) Rig {
 	t.Helper()
 	dir, spawner := benchtest.Workdir(t, safedir.WorkdirParams{})
-	return Rig{Dir: dir, Spawner: spawner, Flow: benchtest.Helper("flow"), Data: "zero", Connect: 2 * time.Minute}
+	return Rig{Dir: dir, Spawner: spawner, Flow: helper.Line("flow"), Data: "zero", Connect: 2 * time.Minute}
 }
 
 // newPrivate drives the installed ssh and sshd.

@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	benchtest.Serve(nil)
+	benchtest.Serve()
 	goleak.VerifyTestMain(m)
 }
 

@@ -1,8 +1,6 @@
 package programs
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -16,33 +14,16 @@ import (
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
-	"sshpace/internal/ssh/oldserver"
-	"sshpace/internal/ssh/wire"
 	"sshpace/internal/sys/relay"
 	"sshpace/internal/sys/safedir"
 )
 
-// helpers are what this program is, beside the tests.
-var helpers = map[string]func(args []string) error{
-	"native-server": func(args []string) error { return wire.ServeOne(os.Stdin, args[0], args[1], args[2]) },
-	"old-server":    func(args []string) error { return oldserver.ServeOne(os.Stdin, args[0], args[1], args[2]) },
-	"native-client": func(args []string) error {
-		exit, err := wire.RunClient(context.Background(), wire.ClientParams{
-			Address: args[0], User: args[1], Identity: args[2], KnownHosts: args[3], Log: os.Stderr,
-			Want: alg.Suite{Cipher: args[5], MAC: args[6], Kex: args[7]}, Command: args[8],
-		}, os.Stdin, os.Stdout, os.Stderr)
-		if err == nil && exit != 0 {
-			err = fmt.Errorf("exit %d", exit)
-		}
-		return err
-	},
-}
-
 func TestMain(m *testing.M) {
-	benchtest.Serve(helpers)
+	benchtest.Serve()
 	os.Exit(m.Run())
 }
 
@@ -59,7 +40,7 @@ func bench(t *testing.T) *Setup {
 		t.Fatal(err)
 	}
 	return &Setup{
-		Dir: dir, Keys: keys, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: benchtest.Helper, Connect: 10 * time.Second,
+		Dir: dir, Keys: keys, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper.Line, Connect: 10 * time.Second,
 	}
 }
 

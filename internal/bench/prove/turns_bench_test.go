@@ -12,6 +12,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/benchtest"
+	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/safedir"
@@ -19,7 +20,7 @@ import (
 
 // TestMain lets the test's own program be the helper processes.
 func TestMain(m *testing.M) {
-	benchtest.Serve(nil)
+	benchtest.Serve()
 	os.Exit(m.Run())
 }
 
@@ -32,7 +33,7 @@ func BenchmarkEqualAndPlanted(b *testing.B) {
 	dir, _ := benchtest.Workdir(b, safedir.WorkdirParams{})
 	bed, err := testbed.Open(b.Context(), testbed.Params{
 		Engine: record.EngineOpenSSH, Data: "zero", Connect: 20 * time.Second, Dir: dir, Everything: true,
-		Helper: benchtest.Helper,
+		Helper: helper.Line,
 	})
 	if err != nil {
 		b.Fatal(err)

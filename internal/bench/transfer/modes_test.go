@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
@@ -24,7 +25,7 @@ import (
 
 // TestMain lets the test's own program be the helper programs.
 func TestMain(m *testing.M) {
-	benchtest.Serve(nil)
+	benchtest.Serve()
 	os.Exit(m.Run())
 }
 
@@ -35,11 +36,11 @@ func open(t *testing.T, path relay.Path) *transfer.Bed { t.Helper(); return open
 func openIn(t *testing.T, path relay.Path, folder string) *transfer.Bed {
 	t.Helper()
 	dir, _ := benchtest.Workdir(t, safedir.WorkdirParams{InMemory: true, In: folder})
-	tb, err := testbed.Open(t.Context(), testbed.Params{Data: "zero", Connect: 2 * time.Minute, Dir: dir, Helper: benchtest.Helper, Everything: true})
+	tb, err := testbed.Open(t.Context(), testbed.Params{Data: "zero", Connect: 2 * time.Minute, Dir: dir, Helper: helper.Line, Everything: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, cleanUp, err := transfer.Open(t.Context(), tb, dir.Path, "", true, benchtest.Helper)
+	b, cleanUp, err := transfer.Open(t.Context(), tb, dir.Path, "", true, helper.Line)
 	if err != nil {
 		t.Fatal(err)
 	}

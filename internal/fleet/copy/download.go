@@ -46,7 +46,7 @@ func (d *Download) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) 
 	}
 	defer closing()
 	for _, source := range d.Sources {
-		g.source(ForHost(source, h.Name))
+		g.source(fleet.ForHost(source, h.Name))
 	}
 	g.copy()
 	return g.verdict()

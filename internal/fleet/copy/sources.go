@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
 )
 
 // Sources are what the hosts get, each scanned once. In a name %h is the host's.
@@ -37,7 +38,7 @@ func (s *Sources) Check() (left []string, err error) {
 func (s *Sources) Of(h host.Host) ([]*Source, error) {
 	var list []*Source
 	for _, name := range s.names {
-		name = ForHost(name, h.Name)
+		name = fleet.ForHost(name, h.Name)
 		s.mu.Lock()
 		scan := s.scanned[name]
 		if scan == nil {

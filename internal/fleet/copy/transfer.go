@@ -245,9 +245,6 @@ func moved[T any](s *side, files []T, size func(T) int64, move func(T)) {
 	each(s, 1, slices.DeleteFunc(slices.Clone(files), small), move)
 }
 
-// ForHost puts the name of a host where %h stands.
-func ForHost(text, host string) string { return strings.ReplaceAll(text, "%h", host) }
-
 // Limiter bounds the bytes a second of all hosts together.
 type Limiter struct {
 	rate  float64

@@ -38,7 +38,7 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 		return err
 	}
 	defer closing()
-	named := ForHost(u.Dest, h.Name)
+	named := fleet.ForHost(u.Dest, h.Name)
 	dest, err := p.remote(named)
 	if err == nil {
 		err = p.all(sources, dest)

@@ -1,4 +1,4 @@
-package cli
+package helper
 
 import (
 	"context"
@@ -7,7 +7,9 @@ import (
 	"sshpace/internal/bench/flow"
 )
 
-// flowProgram is the helper at the ends of a measured connection.
 func flowProgram(_ context.Context, args []string) (int, error) {
-	return 1, flow.Main(args, os.Stdin, os.Stdout)
+	if err := flow.Main(args, os.Stdin, os.Stdout); err != nil {
+		return 1, err
+	}
+	return 0, nil
 }

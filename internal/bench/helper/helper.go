@@ -1,0 +1,70 @@
+// Package helper has the programs that sshpace starts itself as during a measurement. They
+// are no commands for people and do without the command tree, so that they start in a moment.
+package helper
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/ssh/oldserver"
+	"sshpace/internal/ssh/wire"
+	"sshpace/internal/sys/proc"
+	"sshpace/internal/sys/safedir"
+)
+
+type program = func(ctx context.Context, args []string) (exit int, err error)
+
+var programs = map[string]program{
+	"flow": flowProgram, // at the ends of a measured connection
+	"keep": taking(1, func(args []string) error {
+		proc.IgnoreSignals() // its end is that of its input
+		return safedir.Keep(args[0], os.Stdin)
+	}),
+	"native-server": taking(3, func(args []string) error { return wire.ServeOne(os.Stdin, args[0], args[1], args[2]) }),
+	"native-client": wire.ClientMain,
+	"old-server":    taking(3, func(args []string) error { return oldserver.ServeOne(os.Stdin, args[0], args[1], args[2]) }),
+}
+
+// taking is a program that takes so many arguments and exits with 1 when it fails.
+func taking(most int, run func(args []string) error) program {
+	return func(_ context.Context, args []string) (int, error) {
+		if len(args) != most {
+			return 2, fmt.Errorf("want %d arguments", most)
+		}
+		if err := run(args); err != nil {
+			return 1, err
+		}
+		return 0, nil
+	}
+}
+
+// mark is the first argument that leads to a helper program.
+const mark = "--helper"
+
+// Line is the command line of a helper program of this executable.
+func Line(program string) []string {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	return []string{self, mark, program}
+}
+
+// Run runs the helper program that the arguments of this executable ask for; ran tells
+// whether they do.
+func Run(ctx context.Context, args []string, stderr io.Writer) (exit int, ran bool) {
+	if len(args) < 3 || args[1] != mark {
+		return 0, false
+	}
+	exit, err := 2, fmt.Errorf("unknown helper %q", args[2])
+	if run := programs[args[2]]; run != nil {
+		exit, err = run(ctx, args[3:])
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "sshpace: error: %s\n", termsafe.OneLine(err.Error()))
+	}
+	return exit, true
+}
