@@ -204,19 +204,23 @@ func (a *Attempt) Abort() context.Context { return a.abort }
 // Admit.
 func (a *Attempt) Admit(ctx context.Context, addr string) error {
 	defer context.AfterFunc(a.run.starting, func() { a.endCommand(context.Cause(a.run.starting)) })()
+	a.mu.Lock()
+	old := a.ticket
+	a.ticket = nil
+	a.mu.Unlock()
+	old.end(ended) // first: its slot may be the one that is waited for
+
 	start := time.Now()
 	t, err := a.run.gate.admit(ctx, addr)
 	wait := time.Since(start)
 
 	a.mu.Lock()
-	old := a.ticket
 	a.ticket, a.server = t, addr
 	a.waited += wait
 	a.since = a.since.Add(wait) // waiting belongs to no phase
 	a.login.admitted = start.Add(wait)
 	a.mu.Unlock()
 
-	old.end(ended)
 	if err == nil {
 		a.beginTurn()
 		a.run.started(a.index)

@@ -169,6 +169,25 @@ func TestEveryHostEndsOnce(t *testing.T) {
 	})
 }
 
+// TestSecondLogin: a host that is logged in to twice, as one behind a jump host is, or one
+// that ssh gets after our own engine, does not wait for its own first login.
+func TestSecondLogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ex := fake(func(ctx context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome {
+			a.Alive()
+			if err := a.Admit(ctx, h.Name); err != nil {
+				t.Error(err)
+			}
+			a.Reached(fleet.PhaseExec)
+			return ran(a)
+		})
+		sum, err := fleet.Run(t.Context(), fleet.Params{Fanout: 1}, names(3), fleet.Command{}, ex, &record{t: t})
+		if err != nil || sum.OK != 3 || sum.Elapsed != 0 {
+			t.Errorf("%+v, %v", sum, err)
+		}
+	})
+}
+
 // TestDrain: what runs is ended, what has not begun is not started, and all of
 // it is reported.
 func TestDrain(t *testing.T) {

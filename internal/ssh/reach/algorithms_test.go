@@ -66,6 +66,7 @@ var asked = sshtest.Grammar{
 // TestRandomAlgorithms: of servers with one algorithm of a kind, the native engine
 // reaches none that ssh does not, and auto all that ssh reaches.
 func TestRandomAlgorithms(t *testing.T) {
+	t.Parallel()
 	keys := makeHostKeys(t)
 	kexes, ciphers, macs := supported(t, "kex", "KexAlgorithms", keys["ssh-ed25519"]), supported(t, "cipher", "Ciphers", keys["ssh-ed25519"]), supported(t, "mac", "MACs", keys["ssh-ed25519"])
 	count, seed := sshtest.Cases(t, 10)
@@ -196,6 +197,7 @@ func TestOnlySSHHasTheJumpsAlgorithm(t *testing.T) {
 
 // TestNoMoreThanSSHOffers: nothing is agreed on that ssh itself would not take.
 func TestNoMoreThanSSHOffers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ server, settings []string }{
 		{[]string{"KexAlgorithms diffie-hellman-group14-sha1"}, nil},
 		{[]string{"Ciphers aes128-ctr", "MACs hmac-sha1-96"}, nil},
