@@ -144,7 +144,7 @@ func appendTo(ts *testscript.TestScript, file, text string) {
 func startSSHD(ts *testscript.TestScript, _ bool, args []string) {
 	home := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(home, 0o700))
-	s := sshtest.StartSshd(inScript{script: ts}, append(args[1:], "SetEnv HOME="+home, sshtest.Installed)...)
+	s := sshtest.StartSshd(inScript{script: ts}, append(args[1:], "SetEnv HOME="+home)...)
 	ts.Check(os.WriteFile(filepath.Join(s.Dir, "authorized_keys"), []byte(identity(ts)), 0o600))
 	describe(ts, args[0], s.Port, sshtest.AuthorizedLine(s.HostKey))
 }

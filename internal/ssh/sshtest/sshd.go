@@ -51,15 +51,12 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// Installed leaves sshd the key exchanges that it has when nothing is said about them; other
-// tests do with the quick ones.
-const Installed = "KexAlgorithms -none"
-
 // Log is what sshd has said so far.
 func (s *Sshd) Log() string { return s.log.String() }
 
 // StartSshd runs sshd on all loopback addresses, until the test ends. extra are
-// lines of sshd_config, which come first and so win: Installed is one.
+// lines of sshd_config, which come first and so win: "KexAlgorithms -none" leaves sshd the
+// key exchanges that it has by itself, where others do with the quick ones.
 func StartSshd(t testing.TB, extra ...string) *Sshd {
 	t.Helper()
 	return StartSshdUnder(t, nil, extra...)
