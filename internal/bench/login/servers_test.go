@@ -65,6 +65,16 @@ func knownIn(argv []string) string {
 	return argv[slices.IndexFunc(argv, func(word string) bool { return strings.HasPrefix(word, "UserKnownHostsFile=") })]
 }
 
+// Span is how long a phase took; 0 where it was not told.
+func (l *Login) Span(p Phase) time.Duration {
+	for _, s := range l.Spans {
+		if s.Phase == string(p) {
+			return s.WallNS
+		}
+	}
+	return 0
+}
+
 // checkPhases carries out a login. On a busy machine a clock outside may show more than
 // the login, and what came late may all come at once, hence some tries.
 func checkPhases(t *testing.T, argv ArgvFunc, trip time.Duration) {

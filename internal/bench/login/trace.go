@@ -93,16 +93,6 @@ type Login struct {
 	said      string // and on standard error
 }
 
-// Span is how long a phase took; 0 where it was not told.
-func (l *Login) Span(p Phase) time.Duration {
-	for _, s := range l.Spans {
-		if s.Phase == string(p) {
-			return s.WallNS
-		}
-	}
-	return 0
-}
-
 // First is the first line of a kind.
 func (l *Login) First(kinds ...openssh.Kind) (line Line, ok bool) {
 	i := slices.IndexFunc(l.Lines, func(line Line) bool { return slices.Contains(kinds, line.Kind) })
