@@ -125,3 +125,12 @@ type Evidence struct {
 	ReadBytesPerS  float64       `json:"read_bytes_per_s,omitempty"`   // of the file that is copied, where it is, without SSH
 	WriteBytesPerS float64       `json:"write_bytes_per_s,omitempty"`  // of as many bytes to where it goes, without SSH
 }
+
+// crowded is the share of this machine's cores from which on all of them are at work.
+const crowded = 0.85
+
+// Crowded reports whether all cores of this machine were at work meanwhile: whoever used
+// little of one may have been waiting for it.
+func (e Evidence) Crowded() bool {
+	return e.OwnCores > 0 && max(e.BusyCores, e.TwoBusyCores) >= crowded*float64(e.OwnCores)
+}

@@ -260,14 +260,14 @@ func (c *Choice) First(kind alg.Kind) []string {
 	return names
 }
 
-// Limited reports whether a CPU may limit what is negotiated now: a side keeps one busy, or
-// another cipher surely has another speed. If not, the link, the window or a disk does, and no
+// Limited reports whether a CPU may limit what is negotiated now: a side keeps one busy or may
+// have waited for one, or another cipher surely has another speed. If not, the link, the window or a disk does, and no
 // cipher changes that. On loopback there is nothing else that could, but other work on the
 // machine.
 func (c *Choice) Limited(r *rank.Ranking) bool {
-	return r.Campaign.Server != record.ServerRemote || !slices.ContainsFunc(c.Gains, idle) || slices.ContainsFunc(c.Options, func(o Option) bool {
-		return verdictOf(c.gains(r, o)).Differs()
-	})
+	waited := func(l record.Limit) bool { return l.Evidence.Crowded() }
+	return r.Campaign.Server != record.ServerRemote || !slices.ContainsFunc(c.Gains, idle) || slices.ContainsFunc(r.Limits, waited) ||
+		slices.ContainsFunc(c.Options, func(o Option) bool { return verdictOf(c.gains(r, o)).Differs() })
 }
 
 // idle reports whether what is used now keeps neither side's CPU busy.

@@ -36,6 +36,23 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
+// What is used now looks limited by the link where it waits for a core that other work keeps busy:
+// only a machine that has cores left shows that no cipher can help.
+func TestLimitBesideOtherWork(t *testing.T) {
+	r := rankingOf(map[string][2]float64{})
+	r.Missing = []alg.Suite{alg.NewSuite("aes128-gcm@openssh.com", "", "")}
+	cost := stats.Interval{Value: 1.2, Lo: 0.9, Hi: 1.6, N: 1} // ns/byte, of 600e6 bytes/s: not idle
+	slow := stats.Estimate{Log: math.Log(74e6), Err: 0.3, N: 1}
+	q := slow.Interval()
+	r.Bulk[0].Within.Throughput, r.Bulk[0].Throughput, r.Bulk[0].Client, r.Bulk[0].Server = slow, &q, &cost, &cost
+	for busy, want := range map[float64]stats.Verdict{0.4: stats.Equal, 1.99: stats.NotEnough} {
+		r.Limits = []record.Limit{{What: "unknown", Evidence: record.Evidence{OwnCores: 2, BusyCores: busy}}}
+		if x := Of(r, Options{}); x.Verdict != want {
+			t.Errorf("%g of 2 cores are busy, and one combination was measured: %s, want %s", busy, x.Verdict, want)
+		}
+	}
+}
+
 // The three answers: better, equal, and not enough data, which is never called equal.
 func TestVerdict(t *testing.T) {
 	const gcm128, gcm256 = "aes128-gcm@openssh.com", "aes256-gcm@openssh.com"

@@ -37,7 +37,6 @@ const (
 	stalls   = 0.20 // of the time in which nothing arrived for longer than any queue explains
 	lossy    = 0.002
 	ofLink   = 0.75 // of what raw TCP moved on the same way
-	full     = 0.85 // of the cores of a machine
 	queues   = 0.05 // of the time waited for a core
 	working  = 0.70 // of what a side wants of its core it must get, or others have it
 	alone    = 1.3  // and when they share one
@@ -53,7 +52,7 @@ func Judge(direction record.Direction, e record.Evidence) (what, sentence, help 
 		}
 	}
 	why := "neither a CPU nor the link nor the window is exhausted"
-	if machineFull(direction, e) {
+	if e.Crowded() {
 		why = "other work keeps the cores of this machine busy, so two connections at once say nothing about the link"
 	}
 	return Unknown, fmt.Sprintf("the limit at %s is unknown: %s", rate(e), why), ""
@@ -177,13 +176,13 @@ func ours(e record.Evidence) float64 {
 
 // foreign: others keep the cores busy, and both sides have to wait for them.
 func foreign(_ record.Direction, e record.Evidence) bool {
-	return e.Cores > 0 && e.BusyCores >= full*float64(e.Cores) && ours(e) < 0.7*e.BusyCores && need(e) >= 0.3
+	return e.Cores > 0 && e.Crowded() && ours(e) < 0.7*e.BusyCores && need(e) >= 0.3
 }
 
 // machineFull: all cores of this machine are at work, while ssh wants a good part of
 // one. On such a machine two connections are not faster than one, whatever the link is.
 func machineFull(_ record.Direction, e record.Evidence) bool {
-	return e.OwnCores > 0 && need(e) >= 0.3 && max(e.BusyCores, e.TwoBusyCores) >= full*float64(e.OwnCores)
+	return need(e) >= 0.3 && e.Crowded()
 }
 
 // cramped: ssh has to wait for one of them.
