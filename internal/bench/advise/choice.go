@@ -205,6 +205,7 @@ func (c *Choice) judge(r *rank.Ranking) {
 		return
 	}
 	c.Gains = c.gains(r, c.Options[0])
+	c.amongOthers(r)
 	c.Verdict = verdictOf(c.Gains)
 	switch {
 	case c.Verdict != stats.Equal:
@@ -218,6 +219,23 @@ func (c *Choice) judge(r *rank.Ranking) {
 				c.Verdict = stats.NotEnough
 			}
 		}
+	}
+}
+
+// amongOthers judges what the first option gains as the best of many: one of those looks better than
+// what is used now by chance alone (Holm's correction).
+func (c *Choice) amongOthers(r *rank.Ranking) {
+	if c.Present.Option == 0 {
+		return // nothing is gained by keeping it
+	}
+	for i := range c.Gains {
+		ratios := []stats.Estimate{c.Gains[i].ratio}
+		for _, o := range c.Options[1:] {
+			if other := c.gains(r, o)[i].ratio; other.Err > 0 {
+				ratios = append(ratios, other)
+			}
+		}
+		c.Gains[i].Verdict = stats.Judge(ratios)[0].Verdict
 	}
 }
 

@@ -68,6 +68,8 @@ func TestVerdict(t *testing.T) {
 		{"two alike", map[string][2]float64{gcm128: {1.6, 0.005}, gcm256: {1.61, 0.005}}, stats.Better, "", 2},
 		{"no difference to anybody", map[string][2]float64{gcm128: {1.02, 0.005}, gcm256: {0.99, 0.005}}, stats.Equal, "", 3},
 		{"slower ones are no reason to go on", map[string][2]float64{gcm128: {1.01, 0.01}, gcm256: {0.5, 0.3}}, stats.Equal, "", 2},
+		{"the only one that is better", map[string][2]float64{gcm128: {1.12, 0.053}}, stats.Better, gcm128, 1},
+		{"the better of two, by chance", map[string][2]float64{gcm128: {1.12, 0.053}, gcm256: {1.0, 0.05}}, stats.NotEnough, gcm128, 1},
 		{"hardly measured", map[string][2]float64{gcm128: {1.6, 0.4}, gcm256: {0.9, 0.4}}, stats.NotEnough, gcm128, 1},
 		{"one that is hardly measured may be better", map[string][2]float64{gcm128: {1.0, 0.01}, gcm256: {0.99, 0.2}}, stats.NotEnough, "", 2},
 	} {

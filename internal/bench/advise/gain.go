@@ -12,6 +12,7 @@ type Gain struct {
 	Cost       *rank.Quantity // ratio of CPU cost, of both sides or of the clients; above 1: To costs less; nil if unknown
 	Verdict    stats.Verdict  // of the ratio that decides
 	Chance     float64        // that To is better by it
+	ratio      stats.Estimate // that decides
 }
 
 // gainOf compares two cells of one run. Their errors are taken for independent.
@@ -26,12 +27,12 @@ func gainOf(r *rank.Ranking, from, to rank.Cell) Gain {
 		cost = over(from.Within.Client, to.Within.Client)
 	}
 	g.Throughput, g.Cost = speed.OrNil(), cost.OrNil()
-	decides := speed
+	g.ratio = speed
 	if g.Decides(r.By) == g.Cost {
-		decides = cost
+		g.ratio = cost
 	}
-	if decides.Known() {
-		g.Verdict, g.Chance = decides.Interval().Verdict(), decides.Chance()
+	if g.ratio.Known() {
+		g.Verdict, g.Chance = g.ratio.Interval().Verdict(), g.ratio.Chance()
 	}
 	return g
 }
@@ -51,6 +52,12 @@ func (g Gain) Decides(by rank.By) *rank.Quantity {
 		return g.Cost
 	}
 	return g.Throughput
+}
+
+// ByChance reports whether To is better where it alone is looked at, but not as the best of many.
+func (g Gain) ByChance(by rank.By) bool {
+	q := g.Decides(by)
+	return q != nil && g.Verdict == stats.NotEnough && q.Verdict() == stats.Better
 }
 
 // over is the ratio of two figures, zero where one is unknown.

@@ -251,6 +251,9 @@ func (w wording) leader() string {
 		words = append(words, "Nothing was "+w.better()+" so far")
 	} else {
 		words = append(words, fmt.Sprintf("%s leads so far: %s", label(w.c.Options[0].Suite), w.gains()))
+		if slices.ContainsFunc(w.c.Gains, func(g advise.Gain) bool { return g.ByChance(w.r.By) }) {
+			words[0] += fmt.Sprintf(", which the best of %d may reach by chance", len(w.c.Options)-1)
+		}
 	}
 	if w.c.Unseen > 0 {
 		words = append(words, unit.Count(w.c.Unseen, "combination")+" of cipher and MAC not measured yet")
