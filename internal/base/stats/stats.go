@@ -50,14 +50,53 @@ func Quantile(xs []float64, q float64) float64 {
 	if len(xs) == 0 {
 		return 0
 	}
-	return quantile(slices.Sorted(slices.Values(xs)), q)
+	xs = slices.Clone(xs)
+	at := q * float64(len(xs)-1)
+	place := int(at)
+	below := find(xs, place)
+	if place == len(xs)-1 {
+		return below
+	}
+	return between(below, slices.Min(xs[place+1:]), at)
 }
 
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
-	below := int(math.Floor(at))
-	above := min(below+1, len(sorted)-1)
-	return sorted[below] + (at-float64(below))*(sorted[above]-sorted[below])
+	place := int(at)
+	return between(sorted[place], sorted[min(place+1, len(sorted)-1)], at)
+}
+
+// between is what lies at a place that is not whole, by the values before and behind it.
+func between(below, above, place float64) float64 {
+	return below + (place-math.Floor(place))*(above-below)
+}
+
+// find is the value that has a place in xs when they are sorted, and puts none that is larger before it
+// and none that is smaller behind it: FIND of Hoare (Communications of the ACM 4, 1961), in a third of the
+// time of sorting all.
+func find(xs []float64, place int) float64 {
+	for low, high := 0, len(xs)-1; low < high; {
+		pivot, i, j := xs[place], low, high
+		for i <= j {
+			for xs[i] < pivot {
+				i++
+			}
+			for pivot < xs[j] {
+				j--
+			}
+			if i <= j {
+				xs[i], xs[j] = xs[j], xs[i]
+				i, j = i+1, j-1
+			}
+		}
+		if j < place {
+			low = i
+		}
+		if place < i {
+			high = j
+		}
+	}
+	return xs[place]
 }
 
 // Scale is a robust standard deviation of xs around centre: the median

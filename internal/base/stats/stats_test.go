@@ -180,6 +180,21 @@ func numbers(min int) *rapid.Generator[[]float64] {
 	return rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), min, 40)
 }
 
+func TestQuantileIsThatOfSortedValues(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		xs, q := numbers(1).Draw(t, "xs"), rapid.Float64Range(0, 1).Draw(t, "q")
+		before := slices.Clone(xs)
+		for _, q := range []float64{q, 0, 0.5, 1} {
+			if got, want := stats.Quantile(xs, q), stats.QuantileOf(q)(slices.Sorted(slices.Values(xs))); got != want {
+				t.Fatalf("%v at %v: %v, of the sorted %v", xs, q, got, want)
+			}
+		}
+		if !slices.Equal(xs, before) {
+			t.Fatal("the argument is changed")
+		}
+	})
+}
+
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		xs := numbers(1).Draw(t, "xs")
