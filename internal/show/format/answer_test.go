@@ -1,4 +1,4 @@
-package cli
+package format_test
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ import (
 func recordedRankings(t *testing.T) map[string]*format.Ranking {
 	t.Helper()
 	out := map[string]*format.Ranking{}
-	files, err := filepath.Glob(filepath.Join("testdata", "recorded", "*.jsonl"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "cli", "testdata", "recorded", "*.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
