@@ -155,7 +155,7 @@ func startBacklog(ts *testscript.TestScript, _ bool, args []string) {
 				case <-done:
 					full.Close()
 					return
-				case <-time.After(10 * time.Millisecond):
+				case <-time.After(100 * time.Millisecond): // it waits for a second, and to look takes long
 				}
 			}
 			full.Close()
