@@ -39,16 +39,31 @@ type tab struct {
 	console  []string
 }
 
-// show opens a document in headless Chromium and waits until it is drawn.
-func show(t *testing.T, d *document.Document) *tab {
+// TestInABrowser starts headless Chromium once, which takes longer than a page, and has a tab
+// for each page.
+func TestInABrowser(t *testing.T) {
+	browser, stop := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless, chromedp.ExecPath("chromium"), chromedp.UserDataDir(t.TempDir())))
+	t.Cleanup(stop)
+	if err := chromedp.Do(browser); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]func(*testing.T, context.Context){
+		"ranking": ranking, "filter, sort and copy": filterSortAndCopy, "print": printed, "comparison": comparison, "hostile text": hostileTextIsInert,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, browser) })
+	}
+}
+
+// show opens a document in a tab and waits until it is drawn.
+func show(t *testing.T, browser context.Context, d *document.Document) *tab {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.html")
 	if err := os.WriteFile(file, render(t, d), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(browser, 2*time.Minute)
 	t.Cleanup(cancel)
-	ctx, stop := chromedp.NewContext(ctx, chromedp.WithAllocatorOptions(chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless, chromedp.ExecPath("chromium"), chromedp.UserDataDir(t.TempDir())))
+	ctx, stop := chromedp.NewContext(ctx)
 	t.Cleanup(stop)
 	b := &tab{t: t, ctx: ctx}
 	if err := chromedp.Listen(ctx, b.hear); err != nil {
@@ -150,10 +165,10 @@ func (b *tab) picture(name string) {
 	}
 }
 
-func TestRankingInABrowser(t *testing.T) {
+func ranking(t *testing.T, browser context.Context) {
 	r, f := benchtest.Ranking(t, 1, record.Upload, record.Download)
 	d := document.OfRanking(r, f, document.Options{})
-	b := show(t, d)
+	b := show(t, browser, d)
 	if got, want := evaluate[int](b, `document.querySelectorAll('svg').length`), len(d.Charts); got != want {
 		t.Errorf("%d charts drawn, want %d", got, want)
 	}
@@ -193,9 +208,9 @@ const touchingFigures = `[...document.querySelectorAll('svg')].flatMap(svg => {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `\'`) + "'" }
 
-func TestFilterSortAndCopy(t *testing.T) {
+func filterSortAndCopy(t *testing.T, browser context.Context) {
 	r, f := benchtest.Ranking(t, 1, record.Upload)
-	b := show(t, document.OfRanking(r, f, document.Options{}))
+	b := show(t, browser, document.OfRanking(r, f, document.Options{}))
 	if opens := evaluate[string](b, `document.getElementById('policy').value`); opens != "modern" {
 		t.Errorf("the page opens with the policy %q, and the answer is that of modern", opens)
 	}
@@ -284,10 +299,10 @@ func TestFilterSortAndCopy(t *testing.T) {
 
 // Paper does not scroll: every row of every chart is printed, and the screen is
 // as before afterwards.
-func TestPrint(t *testing.T) {
+func printed(t *testing.T, browser context.Context) {
 	r, f := benchtest.Ranking(t, 1, record.Upload)
 	d := document.OfRanking(r, f, document.Options{All: true})
-	b := show(t, d)
+	b := show(t, browser, d)
 	pictures := func() int { return evaluate[int](b, `document.querySelectorAll('svg').length`) }
 	height := func() int { return evaluate[int](b, `document.documentElement.scrollHeight`) }
 	sliders := func() int {
@@ -324,7 +339,7 @@ func TestPrint(t *testing.T) {
 	b.quiet()
 }
 
-func TestComparisonInABrowser(t *testing.T) {
+func comparison(t *testing.T, browser context.Context) {
 	var inputs []compare.Input
 	for i, scale := range []float64{1, 1.3, 0.6} {
 		r, _ := benchtest.Ranking(t, scale, record.Upload)
@@ -335,7 +350,7 @@ func TestComparisonInABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := document.OfComparison(c, document.Options{All: true})
-	b := show(t, d)
+	b := show(t, browser, d)
 	if got, want := evaluate[int](b, `document.querySelectorAll('svg').length`), len(d.Charts); got != want {
 		t.Errorf("%d charts drawn, want %d", got, want)
 	}
@@ -374,18 +389,18 @@ func (b *tab) locked() {
 	}
 }
 
-func TestHostileTextIsInert(t *testing.T) {
+func hostileTextIsInert(t *testing.T, browser context.Context) {
 	r, f := benchtest.Ranking(t, 1, record.Upload)
 	benchtest.Spoil(r)
-	ranking := document.OfRanking(r, f, document.Options{})
+	one := document.OfRanking(r, f, document.Options{})
 	other, _ := benchtest.Ranking(t, 1.1, record.Upload)
 	c, err := compare.Of([]compare.Input{{Label: benchtest.Payloads[1], Ranking: r}, {Label: benchtest.Payloads[2], Ranking: other}}, compare.Options{Normalize: []string{"aes128-ctr"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, d := range map[string]*document.Document{"ranking": ranking, "comparison": document.OfComparison(c, document.Options{All: true})} {
+	for name, d := range map[string]*document.Document{"ranking": one, "comparison": document.OfComparison(c, document.Options{All: true})} {
 		t.Run(name, func(t *testing.T) {
-			b := show(t, d)
+			b := show(t, browser, d)
 			if evaluate[bool](b, `window.hacked !== undefined`) {
 				t.Error("a script from the data ran")
 			}
