@@ -73,7 +73,7 @@ func slowDisk(t *testing.T, rate int) string {
 // A slow disk is named, in both directions, and neither a cipher nor a CPU; files in
 // memory are no limit.
 func TestQuietSlowDisk(t *testing.T) {
-	sharp := func(b *transfer.Bed, direction record.Direction) (record.Limit, bool) {
+	sharp := func(t *testing.T, b *transfer.Bed, direction record.Direction) (record.Limit, bool) {
 		t.Helper()
 		c := b.Subjects([]record.Mode{record.ModeSCP}, transfer.Options{Suite: suite, Direction: direction})[0]
 		c.SizeBytes = 4 << 20
@@ -84,20 +84,25 @@ func TestQuietSlowDisk(t *testing.T) {
 		t.Logf("%s: %q, %+v", direction, limit.Sentence, limit.Evidence)
 		return limit, is
 	}
-	if limit, is := sharp(open(t, relay.Path{}), record.Upload); is {
-		t.Errorf("files in memory: %s", limit.Sentence)
+	for name, path := range map[string]relay.Path{"files in memory": {}, "a slow link": {Rate: 8e6}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if limit, is := sharp(t, open(t, path), record.Upload); is {
+				t.Errorf("taken for a disk: %s", limit.Sentence)
+			}
+		})
 	}
-	if limit, is := sharp(open(t, relay.Path{Rate: 8e6}), record.Upload); is {
-		t.Errorf("a slow link is taken for a disk: %s", limit.Sentence)
-	}
-	b := openIn(t, relay.Path{}, slowDisk(t, 6e6))
-	for _, direction := range []record.Direction{record.Upload, record.Download} {
-		limit, is := sharp(b, direction)
-		if !is { // other work was the limit: it is not there all the time
-			limit, is = sharp(b, direction)
+	t.Run("a slow disk", func(t *testing.T) {
+		t.Parallel()
+		b := openIn(t, relay.Path{}, slowDisk(t, 6e6))
+		for _, direction := range []record.Direction{record.Upload, record.Download} {
+			limit, is := sharp(t, b, direction)
+			if !is { // other work was the limit: it is not there all the time
+				limit, is = sharp(t, b, direction)
+			}
+			if !is || limit.What != limits.SinkDisk || strings.Contains(limit.Sentence, "cipher") || !strings.Contains(limit.Help, "no cipher") {
+				t.Errorf("%s: %+v", direction, limit)
+			}
 		}
-		if !is || limit.What != limits.SinkDisk || strings.Contains(limit.Sentence, "cipher") || !strings.Contains(limit.Help, "no cipher") {
-			t.Errorf("a slow disk, %s: %+v", direction, limit)
-		}
-	}
+	})
 }
