@@ -4,7 +4,6 @@ package campaign
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,7 +62,7 @@ func Machine(ctx context.Context, p MachineParams) error {
 	if err := format.Print(p.Stdout, shown, p.JSON); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Stderr, "\nsaved: %s\n", p.Store.Shown(p.Out))
+	format.Saved(p.Stderr, p.Store.Shown(p.Out))
 	return nil
 }
 

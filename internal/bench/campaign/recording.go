@@ -50,10 +50,11 @@ func (r *recording) show(report format.Report) error {
 	if err := format.Print(r.Stdout, report, r.JSON); err != nil {
 		return err
 	}
-	name, again := r.Store.Shown(r.file.Name()), " "+shell.Word(r.file.Name())
+	again := " " + shell.Word(r.file.Name())
 	if filepath.IsAbs(r.file.Name()) { // as the last one is, it need not be named
 		again = ""
 	}
-	fmt.Fprintf(r.Stderr, "\nsaved: %s\nshow it again: sshpace report%s\n", name, again)
+	format.Saved(r.Stderr, r.Store.Shown(r.file.Name()))
+	fmt.Fprintf(r.Stderr, "show it again: sshpace report%s\n", again)
 	return nil
 }

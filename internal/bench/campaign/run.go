@@ -245,7 +245,7 @@ func (j *Run) report(f *record.File, name string, drain context.Context, runErr 
 		return err
 	}
 	if j.JSON || !terminal.Is(j.Stdout) { // a report that is seen says so itself
-		fmt.Fprintf(j.Stderr, "saved: %s\n", name)
+		format.Saved(j.Stderr, j.Store.Shown(name))
 	}
 	return runErr
 }

@@ -42,6 +42,11 @@ func (f Found) Show(stdout, stderr io.Writer, text, json func(io.Writer) error) 
 	if err := file.Replace(f.Out, kept.Bytes(), 0o666); err != nil {
 		return fault.WithHint(err, "name a file that you may write with --out FILE")
 	}
-	_, err := fmt.Fprintf(stderr, "\nsaved: %s\n", termsafe.OneLine(f.Out))
-	return err
+	Saved(stderr, f.Out)
+	return nil
+}
+
+// Saved says below what was shown where it is kept.
+func Saved(stderr io.Writer, name string) {
+	fmt.Fprintf(stderr, "\nsaved: %s\n", termsafe.OneLine(name))
 }
