@@ -140,11 +140,11 @@ func (s Store) Alike(args []string, label func(host string) (string, error)) ([]
 	if err != nil {
 		return nil, err
 	}
-	all := kinds()
-	first := slices.IndexFunc(all, func(k Kind) bool { return k(paths[0]) })
+	all, one := kinds(), begun(paths[0])
+	first := slices.IndexFunc(all, func(k Kind) bool { return k(one) })
 	for _, k := range append(all[max(0, first):], all[:max(0, first)]...) {
 		same, err := s.Named(args, label, k)
-		if err == nil && !slices.ContainsFunc(same, func(path string) bool { return !k(path) }) {
+		if err == nil && !slices.ContainsFunc(same, func(path string) bool { return !k(begun(path)) }) {
 			return same, nil
 		}
 	}

@@ -45,19 +45,22 @@ func (s Store) Shown(path string) string {
 
 // Word is a result as a command that goes on with it takes it.
 func (s Store) Word(path string) string {
-	return shell.Word(s.Name(path, By(campaignOf(path).Command)))
+	r := begun(path)
+	return shell.Word(s.name(r, By(r.Command)))
 }
 
 // Name is a result as the shortest name by which Find finds it among those of a kind: its host if it
 // is the newest one of it, its name where all results are, or its path.
-func (s Store) Name(path string, fits Kind) string {
-	if target := campaignOf(path).Target; target != "" && s.newestOf(target, fits) == path {
-		return target
+func (s Store) Name(path string, fits Kind) string { return s.name(begun(path), fits) }
+
+func (s Store) name(r result, fits Kind) string {
+	if r.Target != "" && s.newestOf(r.Target, fits) == r.path {
+		return r.Target
 	}
-	if name := filepath.Base(path); s.kept(name) == path {
+	if name := filepath.Base(r.path); s.kept(name) == r.path {
 		return name
 	}
-	return path
+	return r.path
 }
 
 // kept is the file of this name that the user gave none; "" if there is none.
@@ -152,14 +155,14 @@ func (s Store) remembered() string {
 // Newest finds the last result: that of the last run, wherever it was written, else
 // the last one in the state folder.
 func (s Store) Newest() (string, error) {
-	return s.newest(func(string) bool { return true })
+	return s.newest(func(result) bool { return true })
 }
 
 // NewestRanking finds the last result that ranks ciphers.
 func (s Store) NewestRanking() (string, error) { return s.newest(Ranks) }
 
-func (s Store) newest(fits func(path string) bool) (string, error) {
-	if last := s.remembered(); last != "" && fits(last) {
+func (s Store) newest(fits Kind) (string, error) {
+	if last := s.remembered(); last != "" && fits(begun(last)) {
 		return last, nil
 	}
 	paths, err := owned(s.results()) // sorted, and names start with the time
@@ -167,7 +170,7 @@ func (s Store) newest(fits func(path string) bool) (string, error) {
 		return "", fault.WithHint(err, "name the result")
 	}
 	for _, path := range slices.Backward(paths) {
-		if fits(path) {
+		if fits(begun(path)) {
 			return path, nil
 		}
 	}
@@ -178,7 +181,7 @@ func (s Store) newest(fits func(path string) bool) (string, error) {
 func (s Store) Known() (names []string) {
 	paths, _ := owned(s.results())
 	for _, path := range slices.Backward(paths) {
-		if label := campaignOf(path).Target; label != "" && !slices.Contains(names, label) {
+		if label := begun(path).Target; label != "" && !slices.Contains(names, label) {
 			names = append(names, label)
 		}
 	}
@@ -188,52 +191,27 @@ func (s Store) Known() (names []string) {
 	return names
 }
 
-// Kind tells whether a result is of a kind.
-type Kind func(path string) bool
-
-// By is what a command measured.
-func By(command string) Kind {
-	return func(path string) bool { return campaignOf(path).Command == command }
+// result is a file of records, and the campaign with which it begins: empty if it does not.
+type result struct {
+	path string
+	record.Campaign
 }
 
-// kinds are those of figures: a result is compared with those of its own.
-func kinds() []Kind {
-	return []Kind{
-		Ranks,
-		func(path string) bool { return holds(path, func(r record.Record) bool { return r.Run != nil }) },
-		func(path string) bool { return holds(path, func(r record.Record) bool { return r.LoginRun != nil }) },
-	}
-}
-
-// newestOf is the newest result of a kind of a target in the state folder, "" if there is none.
-func (s Store) newestOf(label string, fits Kind) string {
-	names, _ := owned(s.results())
-	for _, name := range slices.Backward(names) {
-		if campaignOf(name).Target == label && fits(name) {
-			return name
+// begun reads how a result begins.
+func begun(path string) result {
+	r := result{path: path}
+	r.holds(func(first record.Record) bool {
+		if first.Campaign != nil {
+			r.Campaign = *first.Campaign
 		}
-	}
-	return ""
-}
-
-// Ranks reports whether a result holds transfers of ciphers. One that failed, or is about
-// something else, hides no older one.
-func Ranks(path string) bool {
-	return campaignOf(path).Combos.Bulk > 0 && holds(path, func(r record.Record) bool {
-		return r.Slices != nil || r.Sample != nil && r.Sample.Outcome == record.OK && r.Sample.Bytes > 0
+		return true
 	})
+	return r
 }
 
-// Shows reports whether a result holds anything that was measured.
-func Shows(path string) bool {
-	return holds(path, func(r record.Record) bool {
-		return r.Slices != nil || r.Sample != nil && r.Sample.Outcome == record.OK || r.Measurement != nil || r.Run != nil || r.LoginRun != nil
-	})
-}
-
-// holds reports whether some record of a file is one of those that are looked for.
-func holds(path string, wanted func(record.Record) bool) bool {
-	file, err := os.Open(path)
+// holds reports whether some record of a result is one of those that are looked for.
+func (r result) holds(wanted func(record.Record) bool) bool {
+	file, err := os.Open(r.path)
 	if err != nil {
 		return false
 	}
@@ -246,15 +224,47 @@ func holds(path string, wanted func(record.Record) bool) bool {
 	return false
 }
 
-// campaignOf is the campaign with which a result begins; empty if it does not.
-func campaignOf(path string) (c record.Campaign) {
-	holds(path, func(r record.Record) bool {
-		if r.Campaign != nil {
-			c = *r.Campaign
+// Kind tells whether a result is of a kind.
+type Kind func(result) bool
+
+// By is what a command measured.
+func By(command string) Kind {
+	return func(r result) bool { return r.Command == command }
+}
+
+// kinds are those of figures: a result is compared with those of its own.
+func kinds() []Kind {
+	return []Kind{
+		Ranks,
+		func(r result) bool { return r.holds(func(r record.Record) bool { return r.Run != nil }) },
+		func(r result) bool { return r.holds(func(r record.Record) bool { return r.LoginRun != nil }) },
+	}
+}
+
+// newestOf is the newest result of a kind of a target in the state folder, "" if there is none.
+func (s Store) newestOf(label string, fits Kind) string {
+	names, _ := owned(s.results())
+	for _, name := range slices.Backward(names) {
+		if r := begun(name); r.Target == label && fits(r) {
+			return name
 		}
-		return true
+	}
+	return ""
+}
+
+// Ranks reports whether a result holds transfers of ciphers. One that failed, or is about
+// something else, hides no older one.
+func Ranks(r result) bool {
+	return r.Combos.Bulk > 0 && r.holds(func(r record.Record) bool {
+		return r.Slices != nil || r.Sample != nil && r.Sample.Outcome == record.OK && r.Sample.Bytes > 0
 	})
-	return c
+}
+
+// Shows reports whether a result holds anything that was measured.
+func Shows(r result) bool {
+	return r.holds(func(r record.Record) bool {
+		return r.Slices != nil || r.Sample != nil && r.Sample.Outcome == record.OK || r.Measurement != nil || r.Run != nil || r.LoginRun != nil
+	})
 }
 
 // Label is what a file is called: its name, or its path where another one has the
