@@ -145,6 +145,7 @@ func compareBy(inputs []Input, by rank.By) rank.By {
 
 // cells compares cell by cell, those that all files have.
 func (c *Comparison) cells(tables []table) {
+	var lines [][]Ratio
 	for _, key := range tables[0].order {
 		row := CellRatios{Suite: tables[0].names[key], Direction: key.Direction}
 		first := tables[0].entries[key]
@@ -159,19 +160,13 @@ func (c *Comparison) cells(tables []table) {
 			}
 		}
 		if len(row.Values) == len(tables) {
-			c.Cells = append(c.Cells, row)
+			c.Cells, lines = append(c.Cells, row), append(lines, row.Ratios)
 		}
 	}
-	var all []*Ratio
 	for k := range c.Inputs[1:] {
-		var column []*Ratio
-		for i := range c.Cells {
-			column = append(column, &c.Cells[i].Ratios[k])
-		}
-		complete(column, c.level(k+1), c.lineLevel(k+1))
-		all = append(all, column...)
+		complete(lines, k, c.level(k+1), c.lineLevel(k+1))
 	}
-	judge(all)
+	judge(lines)
 }
 
 // value is a cell in its unit: ns per byte, bytes per second, or the speed

@@ -43,6 +43,7 @@ func (c *Comparison) exchange(r *rank.Ranking, name string) stats.Estimate {
 // exchanges compares the logins of the key exchanges that all files have.
 func (c *Comparison) exchanges(tables []table) {
 	first := c.Inputs[0].Ranking
+	var lines [][]Ratio
 	for _, k := range first.Kex {
 		g := Group{Name: k.Name}
 		own := c.exchange(first, k.Name)
@@ -52,18 +53,14 @@ func (c *Comparison) exchanges(tables []table) {
 			}
 		}
 		if len(g.Ratios) == len(c.Inputs)-1 {
-			c.Kex = append(c.Kex, g)
+			c.Kex, lines = append(c.Kex, g), append(lines, g.Ratios)
 		}
 	}
 	for k, in := range c.Inputs[1:] {
-		var column []*Ratio
-		for i := range c.Kex {
-			column = append(column, &c.Kex[i].Ratios[k])
-		}
 		level := math.Hypot(first.LoginLevel(c.KexBy), in.Ranking.LoginLevel(c.KexBy))
 		line := math.Hypot(first.LineLevel(c.KexBy), in.Ranking.LineLevel(c.KexBy))
 		guests := ofLogin * tables[k+1].guests.Log
-		complete(column, math.Hypot(level, guests), math.Hypot(line, guests))
+		complete(lines, k, math.Hypot(level, guests), math.Hypot(line, guests))
 	}
-	judgeGroups(c.Kex)
+	judge(lines)
 }

@@ -53,6 +53,7 @@ func (c *Comparison) groups(tables []table) {
 		}
 		slices.Sort(names)
 		var out []Group
+		var lines [][]Ratio
 		for _, n := range names {
 			g := Group{Name: n}
 			for k := 1; k < len(tables); k++ {
@@ -63,9 +64,9 @@ func (c *Comparison) groups(tables []table) {
 				r.Speed = r.Speed.WithError(c.level(k), 0)
 				g.Ratios = append(g.Ratios, r)
 			}
-			out = append(out, g)
+			out, lines = append(out, g), append(lines, g.Ratios)
 		}
-		judgeGroups(out)
+		judge(lines)
 		return out
 	}
 	if len(c.Cells) == 0 {
@@ -74,16 +75,6 @@ func (c *Comparison) groups(tables []table) {
 	c.Ciphers = axis(func(s alg.Suite) string { return s.Cipher })
 	c.MACs = axis(func(s alg.Suite) string { return s.MAC })
 	c.Overall = axis(func(alg.Suite) string { return "all" })[0].Ratios
-}
-
-func judgeGroups(groups []Group) {
-	var all []*Ratio
-	for i := range groups {
-		for k := range groups[i].Ratios {
-			all = append(all, &groups[i].Ratios[k])
-		}
-	}
-	judge(all)
 }
 
 // pooled is the geometric mean ratio of file k over the cells that match,

@@ -78,9 +78,9 @@ func Methods(files []string, results [][]MethodResult) *MethodComparison {
 		}
 	}
 	for k := range results[1:] {
-		var speeds, costs []*Ratio
-		for i := range c.Changes {
-			speeds, costs = append(speeds, &c.Changes[i].Speed[k]), append(costs, &c.Changes[i].Cost[k])
+		var speeds, costs [][]Ratio
+		for _, change := range c.Changes {
+			speeds, costs = append(speeds, change.Speed[k:k+1]), append(costs, change.Cost[k:k+1])
 		}
 		judge(speeds)
 		judge(costs)

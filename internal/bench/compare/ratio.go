@@ -2,7 +2,6 @@ package compare
 
 import (
 	"math"
-	"slices"
 
 	"sshpace/internal/base/stats"
 )
@@ -14,17 +13,18 @@ type Ratio struct {
 	stats.Judged                // among all ratios of the same table
 }
 
-// complete finishes ratios of lines with errors of their own: each against the
-// mean of the others, with the doubt about single lines, and by itself with that
+// complete finishes the ratios of file k after the first in lines with errors of their own: each
+// against the mean of the others, with the doubt about single lines, and by itself with that
 // about the level.
-func complete(ratios []*Ratio, level, line float64) {
+func complete(lines [][]Ratio, k int, level, line float64) {
 	sum, variance := 0.0, 0.0
-	for _, r := range ratios {
-		sum += r.Speed.Log
-		variance += r.Speed.Err * r.Speed.Err
+	for _, ratios := range lines {
+		sum += ratios[k].Speed.Log
+		variance += ratios[k].Speed.Err * ratios[k].Speed.Err
 	}
-	others := float64(len(ratios) - 1)
-	for _, r := range ratios {
+	others := float64(len(lines) - 1)
+	for _, ratios := range lines {
+		r := &ratios[k]
 		if own := r.Speed; others > 0 && level > 0 {
 			left := math.Sqrt(math.Max(0, variance-own.Err*own.Err)) / others
 			r.Rest = own.Over(stats.Estimate{Log: (sum - own.Log) / others, Err: math.Hypot(left, line), N: own.N})
@@ -33,15 +33,19 @@ func complete(ratios []*Ratio, level, line float64) {
 	}
 }
 
-// judge gives the verdicts of one table, to what is known.
-func judge(ratios []*Ratio) {
-	ratios = slices.DeleteFunc(ratios, func(r *Ratio) bool { return !r.Speed.Known() })
-	speeds, rests := make([]stats.Estimate, len(ratios)), make([]stats.Estimate, len(ratios))
-	for i, r := range ratios {
-		speeds[i], rests[i] = r.Speed, r.Rest
+// judge gives the verdicts of the lines of one table, to what is known.
+func judge(lines [][]Ratio) {
+	var known []*Ratio
+	var speeds, rests []stats.Estimate
+	for _, ratios := range lines {
+		for k := range ratios {
+			if r := &ratios[k]; r.Speed.Known() {
+				known, speeds, rests = append(known, r), append(speeds, r.Speed), append(rests, r.Rest)
+			}
+		}
 	}
 	for i, judged := range stats.JudgeBeside(speeds, rests) {
-		ratios[i].Judged = judged
+		known[i].Judged = judged
 	}
 }
 
