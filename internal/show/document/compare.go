@@ -64,15 +64,18 @@ func comparisonLead(c *compare.Comparison) []string {
 
 // overallText is how a file differs from the first as a whole.
 func overallText(c *compare.Comparison, k int, r compare.Ratio) string {
-	b, a := fileName(c, k), fileName(c, 0)
-	says := fmt.Sprintf("%s is %s than %s", b, Faster(r.Verdict), a)
-	switch r.Verdict {
+	return fmt.Sprintf("%s: %s over %s.", beside(fileName(c, k), fileName(c, 0), r.Verdict), r.Speed.Interval().Times(), unit.Count(len(c.Cells), "combination"))
+}
+
+// beside says what b is beside a.
+func beside(b, a string, v stats.Verdict) string {
+	switch v {
 	case stats.Equal:
-		says = fmt.Sprintf("%s is as fast as %s, within %.0f %%", b, a, 100*stats.Margin)
+		return fmt.Sprintf("%s is as fast as %s, within %.0f %%", b, a, 100*stats.Margin)
 	case stats.NotEnough:
-		says = fmt.Sprintf("Not enough data to say whether %s is faster or slower than %s", b, a)
+		return fmt.Sprintf("Not enough data to say whether %s is faster or slower than %s", b, a)
 	}
-	return fmt.Sprintf("%s: %s over %s.", says, r.Speed.Interval().Times(), unit.Count(len(c.Cells), "combination"))
+	return fmt.Sprintf("%s is %s than %s", b, Faster(v), a)
 }
 
 // orderLines say how far files order the cells alike.

@@ -46,7 +46,7 @@ func changedMethods(c *compare.MethodComparison) (out []string) {
 			of = "the one method"
 		}
 		if len(count) == 1 {
-			out = append(out, fmt.Sprintf(alike[c.Changes[0].Speed[k].Verdict], letter(k+1), of+over))
+			out = append(out, beside(letter(k+1), letter(0), c.Changes[0].Speed[k].Verdict)+", with "+of+over+".")
 			continue
 		}
 		var words []string
@@ -58,12 +58,6 @@ func changedMethods(c *compare.MethodComparison) (out []string) {
 		out = append(out, fmt.Sprintf("%s against A, of %s%s: %s.", letter(k+1), unit.Count(len(c.Changes), "method"), over, strings.Join(words, ", ")))
 	}
 	return out
-}
-
-// alike says what became of all methods where that is the same.
-var alike = map[stats.Verdict]string{
-	stats.Better: "%s is faster than A, with %s.", stats.Worse: "%s is slower than A, with %s.", stats.Equal: "%s is as fast as A, within 5 %%, with %s.",
-	stats.NotEnough: "Not enough data to say whether %s is faster or slower than A, with %s.",
 }
 
 // commonPath is the path of all methods, if they have one.

@@ -39,9 +39,11 @@ type LoginChange struct {
 	Wall   []stats.Interval `json:"wall_ratio"` // likewise
 	// Verdicts on CPU: more, less, equal or not enough data.
 	Verdicts []string `json:"verdicts"`
+
+	cpu []stats.Estimate // CPU, as it is judged
 }
 
-// levelDoubt is how far two runs on one machine differ as a whole, as a part of a ratio: runs
+// levelDoubt is how far two runs on one machine differ as a whole, as a part of a ratio, in 95 %: runs
 // of one build, within two hours of a machine whose other guests came and went, were up to 17 %
 // apart in every kind.
 const levelDoubt = 0.2
@@ -53,8 +55,9 @@ func CompareLogins(files []string, reports []*Login) *LoginComparison {
 		change := LoginChange{Factor: base.Factor, Level: base.Level}
 		for _, r := range reports[1:] {
 			if other, ok := r.kind(base); ok {
-				change.CPU = append(change.CPU, ratio(sum(other), sum(base)))
-				change.Wall = append(change.Wall, ratio(other.Wall, base.Wall))
+				cpu := ratio(sum(other), sum(base))
+				change.cpu, change.CPU = append(change.cpu, cpu), append(change.CPU, cpu.Interval())
+				change.Wall = append(change.Wall, ratio(other.Wall, base.Wall).Interval())
 			}
 		}
 		if base.Wall.N > 0 && len(change.CPU) == len(reports)-1 {
@@ -107,21 +110,20 @@ func sum(r login.Result) stats.Interval {
 }
 
 // ratio is a/b with the doubt of both, and that about the level of both runs.
-func ratio(a, b stats.Interval) stats.Interval {
-	v := a.Value / b.Value
-	part := math.Sqrt(square((a.Hi-a.Lo)/2/a.Value) + square((b.Hi-b.Lo)/2/b.Value) + square(levelDoubt))
-	return stats.Interval{Value: v, Lo: v * (1 - part), Hi: v * (1 + part), N: min(a.N, b.N)}
+func ratio(a, b stats.Interval) stats.Estimate {
+	arm := stats.Estimate{Err: 1}.Arm()
+	of := func(i stats.Interval) stats.Estimate {
+		return stats.Estimate{Log: math.Log(i.Value), Err: (i.Hi - i.Lo) / 2 / i.Value / arm, N: i.N}
+	}
+	return of(a).Over(of(b)).WithError(levelDoubt/arm, 0)
 }
-
-func square(x float64) float64 { return x * x }
 
 // judge gives each file's ratios of CPU time verdicts that hold for all kinds together.
 func (c *LoginComparison) judge() {
 	for file := range c.Files[1:] {
 		var ratios []stats.Estimate
 		for _, k := range c.Kinds {
-			f := k.CPU[file]
-			ratios = append(ratios, stats.Estimate{Log: math.Log(f.Value), Err: (f.Hi - f.Lo) / 2 / f.Value / stats.Estimate{Err: 1}.Arm(), N: f.N})
+			ratios = append(ratios, k.cpu[file])
 		}
 		for i, judged := range stats.Judge(ratios) {
 			c.Kinds[i].Verdicts = append(c.Kinds[i].Verdicts, judged.Verdict.Called("more", "less"))
