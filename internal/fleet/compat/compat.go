@@ -54,6 +54,32 @@ type Env struct {
 	Program func(path string, argv func(h host.Host, command string) []string) fleet.Executor
 }
 
+// toTerminal tells whether a stream goes to one.
+func (e Env) toTerminal(s fleet.Stream) bool {
+	if s == fleet.Stderr {
+		return e.StderrTTY
+	}
+	return e.StdoutTTY
+}
+
+// safe is text of hosts for a stream: cleaned for a terminal, elsewhere as it came.
+func (e Env) safe(s fleet.Stream, text []byte) []byte {
+	if e.toTerminal(s) {
+		return termsafe.Text(text)
+	}
+	return text
+}
+
+// flush writes what has gathered for a stream with one Write, and empties it.
+func (e Env) flush(s fleet.Stream, buf *[]byte) error {
+	if len(*buf) == 0 {
+		return nil
+	}
+	_, err := []io.Writer{e.Stdout, e.Stderr}[s].Write(*buf)
+	*buf = (*buf)[:0]
+	return err
+}
+
 // Exit codes of the modes; both originals have few.
 const (
 	exitOK     = 0

@@ -16,7 +16,7 @@ type genders struct {
 }
 
 func readGenders(name string) (*genders, error) {
-	data, err := file.ReadFile(name, maxHostFile)
+	data, err := file.ReadFile(name, file.List)
 	if err != nil {
 		return nil, &pdshError{name + ": error opening genders file"}
 	}

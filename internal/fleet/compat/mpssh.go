@@ -19,6 +19,7 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/fleet/remotesh"
+	"sshpace/internal/sys/file"
 )
 
 // mpsshVersion is the version of mpssh whose behaviour we promise.
@@ -296,17 +297,17 @@ func (m *mpssh) readHosts(env Env) ([]host.Host, error) {
 		if name == "" {
 			name = filepath.Join(env.Home, ".mpssh", "hosts")
 		}
-		file, err := os.Open(name)
+		f, err := os.Open(name)
 		if err != nil {
 			return nil, err
 		}
-		defer file.Close()
-		in = file
+		defer f.Close()
+		in = f
 	}
 	if m.Verbose {
 		fmt.Fprintf(env.Stdout, "Reading hosts from : %s\n", termsafe.Line(name))
 	}
-	hosts, err := m.parseHosts(in, name, env.Stderr)
+	hosts, err := m.parseHosts(file.Reader(in, name, file.List), name, env.Stderr)
 	if err == nil && len(hosts) == 0 {
 		err = errNoneListed
 	}

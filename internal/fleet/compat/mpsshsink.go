@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
 )
@@ -170,9 +168,9 @@ func (s *mpsshSink) ending(h host.Host, code int, used bool) {
 	switch {
 	case s.m.NoOut:
 	case code == 255:
-		s.append(h, "!!!", yellow, s.env.StdoutTTY, []byte("ssh failure"))
+		s.append(h, "!!!", yellow, fleet.Stdout, []byte("ssh failure"))
 	case s.m.PrintExit:
-		s.append(h, "=:", color, s.env.StdoutTTY, fmt.Append(nil, code))
+		s.append(h, "=:", color, fleet.Stdout, fmt.Append(nil, code))
 	case s.m.Verbose && !used && !s.m.Blind:
 		s.buf = append(append(s.buf, s.name(h)...), " \n"...)
 	}
@@ -182,26 +180,20 @@ func (s *mpsshSink) line(h host.Host, stream fleet.Stream, text []byte) {
 	if len(text) == 0 {
 		return
 	}
+	arrow, color := "->", green
 	if stream == fleet.Stderr {
-		s.append(h, "=>", red, s.env.StderrTTY, text)
-		return
+		arrow, color = "=>", red
 	}
-	s.append(h, "->", green, s.env.StdoutTTY, text)
+	s.append(h, arrow, color, stream, text)
 }
 
-func (s *mpsshSink) append(h host.Host, arrow, color string, tty bool, text []byte) {
-	if tty {
-		arrow, text = color+arrow+plain, termsafe.Text(text)
+func (s *mpsshSink) append(h host.Host, arrow, color string, to fleet.Stream, text []byte) {
+	if s.env.toTerminal(to) {
+		arrow = color + arrow + plain
 	}
-	s.buf = fmt.Appendf(s.buf, "%s %s %s\n", s.name(h), arrow, text)
+	s.buf = fmt.Appendf(s.buf, "%s %s %s\n", s.name(h), arrow, s.env.safe(to, text))
 }
 
 func (s *mpsshSink) flush(stream fleet.Stream) error {
-	if len(s.buf) == 0 {
-		return nil
-	}
-	w := []io.Writer{s.env.Stdout, s.env.Stderr}[stream]
-	_, err := w.Write(s.buf)
-	s.buf = s.buf[:0]
-	return output.Loss(err)
+	return output.Loss(s.env.flush(stream, &s.buf))
 }

@@ -106,7 +106,7 @@ func (c *collection) left() []pdshHost {
 // take takes an argument of -w or, for hosts that are out, of -x.
 func (c *collection) take(text string, out bool) error {
 	if text == "-" && !out {
-		data, err := file.ReadAll(c.targets.stdin, "standard input", maxHostFile)
+		data, err := file.ReadAll(c.targets.stdin, "standard input", file.List)
 		if err != nil {
 			return err
 		}
@@ -175,12 +175,9 @@ func checkRcmd(name string) error {
 // noModule is said without the program's name.
 const noModule = "No such rcmd module"
 
-// maxHostFile is how large a list of hosts may be, in bytes.
-const maxHostFile = 64 << 20
-
 // file reads hosts, one list a line; # begins a comment.
 func (c *collection) file(name string, out bool) error {
-	data, err := file.ReadFile(name, maxHostFile)
+	data, err := file.ReadFile(name, file.List)
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return &pdshError{name + ": " + fault.Strerror(errno)}
 	}

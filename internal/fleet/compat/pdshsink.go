@@ -77,24 +77,10 @@ func (s *pdshSink) line(index int, stream fleet.Stream, text []byte) {
 	if !s.NoLabels {
 		s.buf = append(append(s.buf, s.labels[index]...), ": "...)
 	}
-	if stream == fleet.Stdout && s.env.StdoutTTY || stream == fleet.Stderr && s.env.StderrTTY {
-		text = termsafe.Text(text)
-	}
-	s.buf = append(append(s.buf, text...), '\n')
+	s.buf = append(append(s.buf, s.env.safe(stream, text)...), '\n')
 }
 
-func (s *pdshSink) flush(stream fleet.Stream) error {
-	w := s.env.Stdout
-	if stream == fleet.Stderr {
-		w = s.env.Stderr
-	}
-	if len(s.buf) == 0 {
-		return nil
-	}
-	_, err := w.Write(s.buf)
-	s.buf = s.buf[:0]
-	return err
-}
+func (s *pdshSink) flush(stream fleet.Stream) error { return s.env.flush(stream, &s.buf) }
 
 // Done prints what is left, what ssh would have said, and how the host ended if not
 // well.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"strings"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
+	"sshpace/internal/sys/file"
 )
 
 // psshVersion is the version of pssh whose behaviour we promise.
@@ -225,13 +225,11 @@ type psshHost struct {
 // readHosts reads the files and then the strings.
 func (p *pssh) readHosts(env Env) error {
 	for _, name := range p.HostFiles {
-		text, err := os.ReadFile(name)
+		text, err := file.ReadFile(name, file.List)
+		if errno, ok := errors.AsType[syscall.Errno](err); ok {
+			return &errUsage{"Could not open hosts file: " + fault.Strerror(errno)}
+		}
 		if err != nil {
-			if at, ok := errors.AsType[*os.PathError](err); ok {
-				if errno, ok := at.Err.(syscall.Errno); ok {
-					return &errUsage{"Could not open hosts file: " + fault.Strerror(errno)}
-				}
-			}
 			return err
 		}
 		for line := range strings.Lines(string(text)) {

@@ -92,7 +92,7 @@ func (s *psshSink) output(index int, stream fleet.Stream, data []byte) error {
 		s.said.Of(index)[stream].Write(data)
 	}
 	if s.p.Print && stream == fleet.Stdout {
-		text := s.safe(data)
+		text := s.env.safe(stream, data)
 		_, failed := fmt.Fprintf(s.env.Stdout, "%s: %s%s", s.p.hosts[index].Name, text, missingEnd(text))
 		err = cmp.Or(failed, err)
 	}
@@ -104,13 +104,6 @@ func missingEnd(text []byte) string {
 		return ""
 	}
 	return "\n"
-}
-
-func (s *psshSink) safe(data []byte) []byte {
-	if !s.env.StdoutTTY {
-		return data
-	}
-	return termsafe.Text(data)
 }
 
 // Done prints how the host ended.
@@ -126,10 +119,10 @@ func (s *psshSink) Done(r fleet.Result, _ fleet.Summary) error {
 	s.ended++
 	var b bytes.Buffer
 	s.report(&b, s.p.hosts[r.Index].name, why)
-	b.Write(s.safe(said[fleet.Stdout].Bytes()))
+	b.Write(s.env.safe(fleet.Stdout, said[fleet.Stdout].Bytes()))
 	if said[fleet.Stderr].Len() > 0 {
 		b.WriteString(s.paint("31", "Stderr: "))
-		b.Write(s.safe(said[fleet.Stderr].Bytes()))
+		b.Write(s.env.safe(fleet.Stdout, said[fleet.Stderr].Bytes()))
 	}
 	_, failed := s.env.Stdout.Write(b.Bytes())
 	return cmp.Or(failed, err)

@@ -213,11 +213,7 @@ func (p *pySSH) header(env Env, hosts int) error {
 		fmt.Fprintf(&b, "  [*] SSH options: %s\n", pythonList(p.dashed()))
 	}
 	fmt.Fprintf(&b, "  [*] spawning %d parallel SSH sessions\n\n", min(p.Procs, hosts))
-	text := []byte(b.String())
-	if env.StdoutTTY {
-		text = termsafe.Text(text)
-	}
-	_, err := env.Stdout.Write(text)
+	_, err := env.Stdout.Write(env.safe(fleet.Stdout, []byte(b.String())))
 	return err
 }
 

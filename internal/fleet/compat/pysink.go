@@ -221,10 +221,7 @@ func (s *pySink) printable(piece []byte) (kept []byte, removed int) {
 		}
 		kept = append(kept, c)
 	}
-	if s.env.StdoutTTY {
-		kept = termsafe.Text(kept)
-	}
-	return kept, removed
+	return s.env.safe(fleet.Stdout, kept), removed
 }
 
 // print prints a message of our own, which is cut like output.

@@ -1,0 +1,24 @@
+package compat
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// blank is a text of empty lines without end.
+type blank struct{}
+
+func (blank) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte("\n"), len(p))), nil }
+
+// A list of hosts that does not end is an error in every mode.
+func TestListsEnd(t *testing.T) {
+	for _, args := range [][]string{{"pssh", "-h", "/dev/zero", "x"}, {"pdsh", "-w", "^/dev/zero", "x"}, {"mpssh", "-f", "-", "x"}, {"mpssh.py", "-f", "/dev/zero", "x"}} {
+		var stdout, stderr bytes.Buffer
+		env := offline(t, &stdout, &stderr)
+		env.Stdin, env.Getenv = blank{}, func(string) string { return "" }
+		if code := Mode(args[0])(t.Context(), env, args[1:]); code == exitOK || !strings.Contains(stderr.String(), "more than 64 MiB") {
+			t.Errorf("%q: code %d, stdout %q, stderr %q", args, code, &stdout, &stderr)
+		}
+	}
+}
