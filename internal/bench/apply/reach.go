@@ -76,9 +76,7 @@ func (a *Advised) negotiated(ctx context.Context, name string, connection conf.F
 	if err != nil {
 		return alg.Suite{}, err
 	}
-	log := a.Dir.File("check.log")
-	defer os.Remove(log)
-	n, err := a.ssh.program.Negotiate(ctx, destination, log, a.Connect)
+	n, err := a.ssh.program.Negotiate(ctx, destination, a.Dir.File("check.log"), a.Connect)
 	return alg.NewSuite(n.Got.Cipher, n.Got.MAC, n.Got.Kex), err
 }
 

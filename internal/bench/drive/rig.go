@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -132,7 +131,7 @@ func (r *Rig) timed(ctx context.Context, limit time.Duration, start func(command
 func (c *client) negotiation() (openssh.Negotiation, error) {
 	text, flooded := c.log.Close()
 	if flooded {
-		return openssh.ParseVerbose(text), &failure{record.Broken, fmt.Sprintf("the host made %s write more than %d MiB of debug messages; it was ended", filepath.Base(c.Path), proc.MaxLog>>20)}
+		return openssh.ParseVerbose(text), &failure{record.Broken, proc.TooMuch(c.Path).Error()}
 	}
 	return openssh.ParseVerbose(text), nil
 }

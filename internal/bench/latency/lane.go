@@ -141,8 +141,7 @@ func (c *Client) open(ctx context.Context, w way) (*Lane, error) {
 func (c *Client) start(l *Lane, w way, log string) error {
 	d := c.Destination.With(w.settings...)
 	d.Instead = map[string]string{"RequestTTY": w.tty, "Compression": ""} // the latter as configured
-	leading := c.SSH.Leading(d, alg.Suite{}, c.Connect)
-	argv := slices.Concat(leading[:1], []string{"-v", "-E", log}, leading[1:], []string{"--", d.Host, "exec sh -c '" + w.remote + "'"})
+	argv := c.SSH.Command(d, alg.Suite{}, log, c.Connect, "exec sh -c '"+w.remote+"'")
 	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
 		return err

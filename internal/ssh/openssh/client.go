@@ -1,7 +1,6 @@
 package openssh
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/ssh/conf"
-	"sshpace/internal/sys/file"
 	"sshpace/internal/sys/proc"
 )
 
@@ -142,23 +140,28 @@ func (p Program) Negotiate(ctx context.Context, d Destination, log string, conne
 	argv := p.Command(d, alg.Suite{}, log, connect, "true")
 	ctx, cancel := context.WithTimeout(ctx, connect+runLimit)
 	defer cancel()
-	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stderr = &stderr
-	ended := proc.Run(cmd) // an account without a shell fails: what counts is how far it came
-	text, err := file.ReadFile(log, maxLog)
+	said, err := proc.OpenLog(log)
 	if err != nil {
-		return Negotiation{}, errors.Join(ended, err)
+		return Negotiation{}, err
 	}
-	n := ParseVerbose(string(text))
-	if !n.LoggedIn {
+	said.Follow(cancel)
+	stderr := &proc.Tail{Max: maxSaid}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stderr = stderr
+	_ = proc.Run(cmd) // an account without a shell fails: what counts is how far it came
+	text, flooded := said.Close()
+	n := ParseVerbose(text)
+	switch {
+	case flooded:
+		return n, proc.TooMuch(p.Path)
+	case !n.LoggedIn:
 		return n, errors.New(Failure(n, stderr.String()).Said)
 	}
 	return n, ctx.Err()
 }
 
-// maxLog is the most of a debug log that is read, in bytes.
-const maxLog = 1 << 20
+// maxSaid is how much of standard error is kept of a login, in bytes.
+const maxSaid = 8 << 10
 
 // Greet is a client that connects to address and is not meant to get further
 // than its first packet. It knows no host key and has no key to log in with.

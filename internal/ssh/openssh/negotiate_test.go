@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/ssh/channel"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshtest"
@@ -43,5 +44,27 @@ func TestNegotiateLogsIn(t *testing.T) {
 	}
 	if _, err := negotiate("PubkeyAuthentication=no"); err == nil || !strings.Contains(err.Error(), "Permission denied") {
 		t.Errorf("without a key: %v", err)
+	}
+}
+
+// A host that has ssh write without end ends the login, and fills no disk.
+func TestNegotiateIsNotFlooded(t *testing.T) {
+	client, err := openssh.FindClient(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const debug = 4 // SSH_MSG_DEBUG (RFC 4253 section 11.3)
+	message := append(channel.AppendText([]byte{debug, 0}, strings.Repeat("x", 900)), 0, 0, 0, 0)
+	host := &sshtest.Hostile{HostKey: sshtest.NewKey(t), At: sshtest.AtKeys, Do: func(p *sshtest.Peer) {
+		for p.Send(message) == nil {
+		}
+	}}
+	dir := t.TempDir()
+	d := openssh.Destination{Host: "127.0.0.1", Flags: conf.Flags{Config: "none", Port: uint16(host.Start(t)), Settings: []string{"NoHostAuthenticationForLocalhost=yes"}}}
+	if _, err := client.Negotiate(t.Context(), d, filepath.Join(dir, "log"), time.Hour); err == nil || !strings.Contains(err.Error(), "more than 1 MiB of debug messages") {
+		t.Errorf("got %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("%v is left", left)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -14,6 +15,11 @@ import (
 // MaxLog is how much a program may write to its Log, in bytes. What ssh -v says
 // of one connection is some 10 KiB, and 1 KiB for every further key exchange.
 const MaxLog = 1 << 20
+
+// TooMuch says that a program wrote more, at the will of its peer.
+func TooMuch(program string) error {
+	return fmt.Errorf("the host made %s write more than %d MiB of debug messages; it was ended", filepath.Base(program), MaxLog>>20)
+}
 
 // logTick is how often a Log is emptied. The program's writes wake nobody, so
 // that they cost a measured connection next to nothing; one that writes more
