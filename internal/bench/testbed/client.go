@@ -42,5 +42,5 @@ func (b *Testbed) chooseClient(ctx context.Context, p Params) error {
 
 func (b *Testbed) nativeClient() {
 	b.Engine, b.Client = record.EngineNative, wire.Offer()
-	b.Environment.Client, b.Environment.Crypto = "sshpace native (x/crypto/ssh)", "Go crypto"
+	b.Environment.Client, b.Environment.Crypto = "sshpace native", "Go crypto"
 }

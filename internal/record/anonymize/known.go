@@ -101,7 +101,7 @@ var places = []string{
 var (
 	release = wildcard.Regexp(`^[0-9]+(\.[0-9]+)*\b`)
 	maker   = wildcard.Regexp(`^((openssh|hpn-ssh|dropbear|tinyssh|putty|psftp|sshpace|curl, libssh2)( [0-9]+(\.[0-9]+)*(p[0-9]+)?)?)?$`)
-	program = wildcard.Regexp(`^(SSH-2\.0-)?(OpenSSH_(for_Windows_)?|dropbear_|tinyssh_?|libssh[_-]|AsyncSSH_)[0-9]*(\.[0-9]+)*(p[0-9]+)?\b|^sshpace native \(x/crypto/ssh\)`)
+	program = wildcard.Regexp(`^(SSH-2\.0-)?(OpenSSH_(for_Windows_)?|dropbear_|tinyssh_?|libssh[_-]|AsyncSSH_)[0-9]*(\.[0-9]+)*(p[0-9]+)?\b|^sshpace native( \(x/crypto/ssh\))?`)
 	library = wildcard.Regexp(`^(OpenSSL|LibreSSL|AWS-LC|BoringSSL) [0-9]+(\.[0-9]+)*[a-z]?\b|^Go crypto`)
 
 	// cpuWord is a maker, a family or a model number.

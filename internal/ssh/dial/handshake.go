@@ -40,9 +40,6 @@ func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progr
 	return link, nil
 }
 
-// version is our version line.
-const version = "SSH-2.0-sshpace"
-
 // hand is one handshake with all that it needs.
 type hand struct {
 	target   *Target
@@ -66,7 +63,7 @@ func (h *hand) shake(command *transport.Command) (err error) {
 func (h *hand) config() *transport.Config {
 	t := h.target
 	config := &transport.Config{
-		Version: version, KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs, HostKeys: t.hostKeyAlgorithms(),
+		Version: transport.Version, KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs, HostKeys: t.hostKeyAlgorithms(),
 		HostKey: h.checkHostKey, Step: h.stepped,
 	}
 	if config.HostKeys == nil {

@@ -17,10 +17,13 @@ import (
 	"sshpace/internal/ssh/channel"
 )
 
+// Version is our version line (RFC 4253 section 4.2).
+const Version = "SSH-2.0-sshpace"
+
 // Config of a handshake. Lists are in order of preference; names that this package lacks
 // are left out, and an empty list is what package ssh calls secure.
 type Config struct {
-	Version                     string // our version line, "SSH-2.0-..."
+	Version                     string // that we show, such as Version
 	KeyExchanges, Ciphers, MACs []string
 	HostKeys                    []string
 	// HostKey decides about the server's key, whose signature has been verified.
@@ -278,6 +281,15 @@ type algorithms struct {
 
 // way is one direction's. A cipher that authenticates what it encrypts has no MAC.
 type way struct{ cipher, mac string }
+
+// Negotiated is what both sides have agreed on, after Handshake.
+func (c *Conn) Negotiated() ssh.NegotiatedAlgorithms {
+	return ssh.NegotiatedAlgorithms{
+		KeyExchange: c.chosen.kex, HostKey: c.chosen.hostKey,
+		Write: ssh.DirectionAlgorithms{Cipher: c.chosen.up.cipher, MAC: c.chosen.up.mac},
+		Read:  ssh.DirectionAlgorithms{Cipher: c.chosen.down.cipher, MAC: c.chosen.down.mac},
+	}
+}
 
 // agree picks the first of ours that the server has too (RFC 4253 section 7.1).
 func agree(ours, theirs *KexInit) (a algorithms, err error) {

@@ -14,6 +14,8 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/transport"
+	"sshpace/internal/sys/tcp"
 )
 
 // ClientParams of a native connection.
@@ -27,10 +29,10 @@ type ClientParams struct {
 	Log        io.Writer // takes the debug lines of ssh -v that sshpace reads
 }
 
-// Offer returns what the native client and server can negotiate.
+// Offer returns what the native client can negotiate, which the native server can, too.
 func Offer() alg.Offer {
-	algorithms := all()
-	return alg.Offer{Ciphers: algorithms.Ciphers, MACs: algorithms.MACs, Kex: algorithms.KeyExchanges, HostKeys: []string{ssh.KeyAlgoED25519}}
+	kexes, ciphers, macs := transport.Algorithms()
+	return alg.Offer{Ciphers: ciphers, MACs: macs, Kex: kexes, HostKeys: []string{ssh.KeyAlgoED25519}}
 }
 
 // RunClient runs a command as `ssh` would: standard streams connected, exit
@@ -71,7 +73,7 @@ func RunClient(ctx context.Context, p ClientParams, stdin io.Reader, stdout, std
 }
 
 func dial(ctx context.Context, p ClientParams) (*ssh.Client, error) {
-	config, err := clientConfig(p)
+	config, key, err := clientConfig(p)
 	if err != nil {
 		return nil, err
 	}
@@ -81,41 +83,46 @@ func dial(ctx context.Context, p ClientParams) (*ssh.Client, error) {
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	c, channels, requests, err := ssh.NewClientConn(conn, p.Address, config)
+	c, err := transport.Handshake(tcp.Quick(conn), config)
+	if err == nil {
+		err = c.Authenticate(transport.Login{User: p.User, Keys: []ssh.MultiAlgorithmSigner{key}, Direct: true})
+	}
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
 	logNegotiation(p.Log, c)
-	return ssh.NewClient(c, channels, requests), nil
+	return c.Mux(p.User).Client(), nil
 }
 
-func clientConfig(p ClientParams) (*ssh.ClientConfig, error) {
+// clientConfig is how to connect, and the key to log in with.
+func clientConfig(p ClientParams) (*transport.Config, ssh.MultiAlgorithmSigner, error) {
 	identity, err := os.ReadFile(p.Identity)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	signer, err := ssh.ParsePrivateKey(identity)
 	if err != nil {
-		return nil, fmt.Errorf("user key: %w", err)
+		return nil, nil, fmt.Errorf("user key: %w", err)
+	}
+	key, ok := signer.(ssh.MultiAlgorithmSigner)
+	if !ok {
+		return nil, nil, fmt.Errorf("user key: no signature is known for a key of type %s", signer.PublicKey().Type())
 	}
 	known, err := os.ReadFile(p.KnownHosts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	_, _, hostKey, _, _, err := ssh.ParseKnownHosts(bytes.TrimSpace(known))
 	if err != nil {
-		return nil, fmt.Errorf("host key: %w", err)
+		return nil, nil, fmt.Errorf("host key: %w", err)
 	}
-	config := &ssh.ClientConfig{
-		User:              p.User,
-		Auth:              []ssh.AuthMethod{ssh.PublicKeys(signer)},
-		HostKeyCallback:   ssh.FixedHostKey(hostKey),
-		HostKeyAlgorithms: []string{hostKey.Type()},
-		ClientVersion:     clientVersion,
-	}
-	config.Ciphers, config.MACs, config.KeyExchanges = only(p.Want.Cipher), only(p.Want.MAC), only(p.Want.Kex)
-	return config, nil
+	pinned := ssh.FixedHostKey(hostKey)
+	return &transport.Config{
+		Version:  transport.Version,
+		HostKeys: []string{hostKey.Type()}, HostKey: func(key ssh.PublicKey) error { return pinned("", nil, key) },
+		Ciphers: only(p.Want.Cipher), MACs: only(p.Want.MAC), KeyExchanges: only(p.Want.Kex),
+	}, key, nil
 }
 
 // only restricts a list to one name, or leaves the default where none is given.
@@ -128,14 +135,10 @@ func only(name string) []string {
 
 // logNegotiation writes what was negotiated as events, so that one reader serves
 // both engines.
-func logNegotiation(log io.Writer, c ssh.Conn) {
+func logNegotiation(log io.Writer, c *transport.Conn) {
 	write := func(kind openssh.Kind, text string) { openssh.WriteEvent(log, openssh.Event{Kind: kind, Text: text}) }
-	write(openssh.ServerVersion, strings.TrimPrefix(string(c.ServerVersion()), "SSH-2.0-"))
-	meta, ok := c.(ssh.AlgorithmsConnMetadata)
-	if !ok {
-		return
-	}
-	a := meta.Algorithms()
+	write(openssh.ServerVersion, strings.TrimPrefix(c.Greeting().Version, "SSH-2.0-"))
+	a := c.Negotiated()
 	write(openssh.KexAlgorithm, a.KeyExchange)
 	write(openssh.HostKeyType, a.HostKey)
 	for _, direction := range []struct {

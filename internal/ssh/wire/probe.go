@@ -1,6 +1,6 @@
 // Package wire speaks the SSH protocol itself: a probe that reads what a server
-// offers, and a client and a server on golang.org/x/crypto/ssh that can stand
-// in for OpenSSH's in a measurement.
+// offers, and a client on package transport and a server on golang.org/x/crypto/ssh
+// that can stand in for OpenSSH's in a measurement.
 package wire
 
 import (
@@ -15,9 +15,6 @@ import (
 	"sshpace/internal/ssh/transport"
 	"sshpace/internal/sys/tcp"
 )
-
-// clientVersion identifies us to servers (RFC 4253 §4.2).
-const clientVersion = "SSH-2.0-sshpace"
 
 // Greeting is what a server says before anything is negotiated.
 type Greeting struct {
@@ -50,7 +47,7 @@ func Probe(ctx context.Context, address string) (Greeting, error) {
 
 // readGreeting exchanges version lines on conn and reads the peer's KEXINIT.
 func readGreeting(conn io.ReadWriter) (Greeting, error) {
-	if _, err := io.WriteString(conn, clientVersion+"\r\n"); err != nil {
+	if _, err := io.WriteString(conn, transport.Version+"\r\n"); err != nil {
 		return Greeting{}, err
 	}
 	version, lists, err := transport.ReadGreeting(conn)
