@@ -16,11 +16,6 @@ var AlgorithmLists = []Keyword{
 	HostbasedAcceptedAlgorithms, CASignatureAlgorithms,
 }
 
-func parseAlgorithms(in input) ([]string, error) {
-	arg, err := in.single()
-	return []string{arg}, err
-}
-
 var errNoAlgorithms = errors.New("no algorithm is left in the list")
 
 // assemble applies a list to the defaults (kex.c:kex_assemble_names): + adds
