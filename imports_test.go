@@ -51,7 +51,7 @@ ssh/reach: base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhos
 ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/transport sys/proc
 ssh/session: base/sched fleet ssh/channel
 ssh/sftp: base/sched ssh/channel
-ssh/sshtest: base/waittest ssh/channel ssh/conf ssh/knownhosts ssh/oldserver
+ssh/sshtest: base/waittest fleet ssh/channel ssh/conf ssh/knownhosts ssh/oldserver
 ssh/transport: base/alg ssh/channel
 ssh/wire: base/alg ssh/oldserver ssh/openssh ssh/transport sys/tcp
 bench/advise: base/alg base/fault base/stats base/text bench/rank record sys/file

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -20,9 +21,6 @@ const stranger = 47110
 // theirs makes a directory that another user owns, in one that all can reach.
 func theirs(t *testing.T) (base, foreign string) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can be two users")
-	}
 	base, err := os.MkdirTemp("/tmp", "sshpace-test-")
 	if err != nil {
 		t.Fatal(err)
@@ -106,6 +104,9 @@ func sshpace(t *testing.T, env []string, args ...string) (string, error) {
 // his ForceCommand run, by the real sshd, as us.
 func TestForeignParentGetsNoCommandRun(t *testing.T) {
 	t.Parallel()
+	if !waittest.AsRoot(t) {
+		return
+	}
 	for _, variable := range []string{"XDG_RUNTIME_DIR", "HOME", "TMPDIR"} {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
@@ -137,8 +138,8 @@ mount -t tmpfs none /mnt && cp "$0" /mnt/sshpace && mkdir /mnt/theirs && chown "
 // Where no directory is out of others' reach, nothing is begun, in two lines.
 func TestNoDirectoryIsAClearError(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can be two users")
+	if !waittest.AsRoot(t) {
+		return
 	}
 	cmd := exec.Command("unshare", "-m", "sh", "-c", nowhere, sshpaceProgram(t), fmt.Sprint(stranger), "bench", "--rounds", "1", "--out", "/mnt/result.jsonl")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=/mnt/theirs", "HOME=/mnt/theirs"}
@@ -183,6 +184,9 @@ func refused(t *testing.T, text string, err error, code int, problem, hint strin
 // a directory that nobody else can write.
 func TestOthersResultsAreNotOurs(t *testing.T) {
 	t.Parallel()
+	if !waittest.AsRoot(t) {
+		return
+	}
 	base, foreign := theirs(t)
 	state := filepath.Join(base, "ours")
 	results := filepath.Join(state, "sshpace", "results")
@@ -208,6 +212,9 @@ func TestOthersResultsAreNotOurs(t *testing.T) {
 // A result that goes to a file needs no directory for those without a name.
 func TestMachineOutNeedsNoStateDirectory(t *testing.T) {
 	t.Parallel()
+	if !waittest.AsRoot(t) {
+		return
+	}
 	base, foreign := theirs(t)
 	out := filepath.Join(base, "ours", "m.jsonl")
 	text, err := sshpace(t, []string{"XDG_STATE_HOME=" + foreign}, "limits", "--only", "memory*", "--only", "disk*", "--rounds", "1", "--out", out)
@@ -223,6 +230,9 @@ func TestMachineOutNeedsNoStateDirectory(t *testing.T) {
 // another user has written is none of ours.
 func TestOthersHistoryIsNotOurs(t *testing.T) {
 	t.Parallel()
+	if !waittest.AsRoot(t) {
+		return
+	}
 	base, _ := theirs(t)
 	state := filepath.Join(base, "ours")
 	runs := filepath.Join(state, "sshpace", "runs")
@@ -245,6 +255,9 @@ func TestOthersHistoryIsNotOurs(t *testing.T) {
 // written is found out before a command is started.
 func TestOutdirIsCheckedBeforeCommandsStart(t *testing.T) {
 	t.Parallel()
+	if !waittest.AsRoot(t) {
+		return
+	}
 	s := sshtest.StartSshd(t)
 	base, foreign := theirs(t)
 	ours := filepath.Join(base, "ours")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -344,6 +345,9 @@ func TestAccountsForFiles(t *testing.T) {
 // pslurp, whose host cannot name a directory elsewhere either.
 func TestFetchIntoFolderOfAnother(t *testing.T) {
 	t.Parallel()
+	if !waittest.AsRoot(t) {
+		return
+	}
 	s := sshtest.StartSshd(t)
 	base, foreign := theirs(t)
 	fleetFiles(t, base, s)

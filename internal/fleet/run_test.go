@@ -15,6 +15,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // fake is an Executor that does what a function says.
@@ -433,7 +434,7 @@ func TestSilentHostsGiveWay(t *testing.T) {
 		})
 		told := time.Duration(0)
 		late := 0
-		sink := &onDone{f: func(r fleet.Result) {
+		sink := &sshtest.Told{OnDone: func(r fleet.Result) {
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -453,13 +454,6 @@ func TestSilentHostsGiveWay(t *testing.T) {
 	})
 }
 
-type onDone struct {
-	fleet.Nothing
-	f func(fleet.Result)
-}
-
-func (o *onDone) Done(r fleet.Result, _ fleet.Summary) error { o.f(r); return nil }
-
 // TestLostDialogue: where the connection was lost a command may have come to its end;
 // a copy has not, and is repeated with the failed ones.
 func TestLostDialogue(t *testing.T) {
@@ -469,7 +463,7 @@ func TestLostDialogue(t *testing.T) {
 	})
 	talk := func(context.Context, host.Host, fleet.Channel) error { return nil }
 	for want, cmd := range map[fleet.Ran]fleet.Command{fleet.RanUnknown: {}, fleet.RanYes: {Dialogue: talk}} {
-		sink := &onDone{f: func(r fleet.Result) {
+		sink := &sshtest.Told{OnDone: func(r fleet.Result) {
 			if r.Ran != want {
 				t.Errorf("dialogue %v: ran: %v, want %v", cmd.Dialogue != nil, r.Ran, want)
 			}

@@ -1,5 +1,6 @@
 // Package waittest lets tests wait for what is certain to come, on a machine of any speed:
-// a test never fails because something came late, only because it did not come at all.
+// a test never fails because something came late, only because it did not come at all. It also
+// runs tests again in processes of their own, as root where they need its rights.
 package waittest
 
 import (

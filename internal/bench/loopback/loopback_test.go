@@ -294,8 +294,8 @@ func TestSwappedFolderIsNotServed(t *testing.T) {
 
 // Another user of this machine is turned away before a process is started.
 func TestForeignersAreTurnedAway(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can be two users")
+	if !waittest.AsRoot(t) {
+		return
 	}
 	s := start(t, "/bin/cat")
 	_, port := s.Address()

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/waittest"
 )
 
 // many makes a folder with files enough for packs, in folders of folders.
@@ -137,8 +138,8 @@ func TestPackIntoFolder(t *testing.T) {
 
 // Files in a folder get its group and its mode bits that are inherited.
 func TestPackInheritsGroup(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root may give a directory away")
+	if !waittest.AsRoot(t) {
+		return
 	}
 	src, dest := many(t), t.TempDir()
 	if err := errors.Join(os.MkdirAll(dest+"/src/a", 0o755), os.Chown(dest+"/src/a", 0, 1234), os.Chmod(dest+"/src/a", 0o755|fs.ModeSetgid)); err != nil {

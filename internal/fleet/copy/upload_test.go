@@ -17,6 +17,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/base/waittest"
 )
 
 // The checksum is that of cksum(1).
@@ -140,8 +141,8 @@ func TestUploadDamagedPart(t *testing.T) {
 // A part that somebody else owns, or that lies in somebody else's folder, is none to go
 // on with: its owner could change what is put into place.
 func TestUploadPartOfAnother(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("only root has files of others")
+	if !waittest.AsRoot(t) {
+		return
 	}
 	for name, plant := range map[string]func(dir, part string) error{
 		"part":   func(_, part string) error { return os.Chown(part, 1000, 1000) },

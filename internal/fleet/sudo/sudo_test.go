@@ -36,22 +36,8 @@ func (server) Algorithms(_ string, _ int, preference []string) []string { return
 
 func (server) Check(string, int, net.Addr, ssh.PublicKey) error { return nil }
 
-// seen is what a run showed.
-type seen struct {
-	fleet.Nothing
-	out     [2]bytes.Buffer
-	results []fleet.Result
-}
-
-func (s *seen) Output(e fleet.Event) error { s.out[e.Stream].Write(e.Data); return nil }
-
-func (s *seen) Done(r fleet.Result, _ fleet.Summary) error {
-	s.results = append(s.results, r)
-	return nil
-}
-
 // run runs a command as another user on hosts of one server.
-func run(t *testing.T, s *sshtest.Sshd, hosts int, user, password string, cmd fleet.Command) *seen {
+func run(t *testing.T, s *sshtest.Sshd, hosts int, user, password string, cmd fleet.Command) *sshtest.Told {
 	t.Helper()
 	engine := dial.New(server{s}, dial.Options{})
 	defer engine.Close()
@@ -60,12 +46,12 @@ func run(t *testing.T, s *sshtest.Sshd, hosts int, user, password string, cmd fl
 	for i := range hosts {
 		list = append(list, host.Host{Name: "h" + string(rune('a'+i))})
 	}
-	got := &seen{}
+	got := &sshtest.Told{}
 	if _, err := fleet.Run(t.Context(), fleet.Params{}, list, cmd, ex, got); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(got.out[0].String()+got.out[1].String(), secret) {
-		t.Errorf("the password is in the output: %q %q", got.out[0].String(), got.out[1].String())
+	if strings.Contains(got.Text(fleet.Stdout)+got.Text(fleet.Stderr), secret) {
+		t.Errorf("the password is in the output: %q %q", got.Text(fleet.Stdout), got.Text(fleet.Stderr))
 	}
 	return got
 }
@@ -102,15 +88,15 @@ func TestSudo(t *testing.T) {
 				cmd.Input = spool
 			}
 			got := run(t, s, 1, tt.user, tt.password, cmd)
-			r := got.results[0]
+			r := got.Results()[0]
 			if tt.failure != "" {
-				if r.Class != fleet.Privilege || !strings.HasPrefix(r.Err, tt.failure) || r.Ran != fleet.RanNo || r.Status() != fleet.Failed || got.out[0].Len() > 0 {
-					t.Errorf("%+v %q", r, got.out[0].String())
+				if r.Class != fleet.Privilege || !strings.HasPrefix(r.Err, tt.failure) || r.Ran != fleet.RanNo || r.Status() != fleet.Failed || got.Text(fleet.Stdout) != "" {
+					t.Errorf("%+v %q", r, got.Text(fleet.Stdout))
 				}
 				return
 			}
-			if r.Class != fleet.NoFailure || r.Exit != tt.exit || tt.out != "" && (got.out[0].String() != tt.out || got.out[1].String() != tt.err) {
-				t.Errorf("%+v\n%q\n%q", r, got.out[0].String(), got.out[1].String())
+			if r.Class != fleet.NoFailure || r.Exit != tt.exit || tt.out != "" && (got.Text(fleet.Stdout) != tt.out || got.Text(fleet.Stderr) != tt.err) {
+				t.Errorf("%+v\n%q\n%q", r, got.Text(fleet.Stdout), got.Text(fleet.Stderr))
 			}
 		})
 	}
@@ -128,8 +114,8 @@ func TestScript(t *testing.T) {
 	spool := fleet.SpoolBytes(append(input, "one\n"...))
 	defer spool.Close()
 	got := run(t, s, 1, "", secret, fleet.Command{Line: line, Input: spool})
-	if got.out[0].String() != "one two\nroot\n" {
-		t.Errorf("%q %q %+v", got.out[0].String(), got.out[1].String(), got.results[0])
+	if got.Text(fleet.Stdout) != "one two\nroot\n" {
+		t.Errorf("%q %q %+v", got.Text(fleet.Stdout), got.Text(fleet.Stderr), got.Results()[0])
 	}
 }
 
@@ -139,19 +125,19 @@ func TestOneTry(t *testing.T) {
 	s := sshtest.StartSshdWithSudo(t, secret, "nobody ALL=(ALL) ALL\nDefaults logfile="+t.TempDir()+"/log")
 	got := run(t, s, 8, "", "wrong", fleet.Command{Line: "echo never"})
 	tried := 0
-	for _, r := range got.results {
+	for _, r := range got.Results() {
 		if strings.HasPrefix(r.Err, "sudo did not accept") {
 			tried++
 		} else if !strings.Contains(r.Err, "was refused on h") {
 			t.Errorf("%+v", r)
 		}
 	}
-	if tried != 1 || strings.Count(got.out[1].String(), "Sorry, try again") != 1 {
-		t.Errorf("%d hosts have refused it: %q", tried, got.out[1].String())
+	if tried != 1 || strings.Count(got.Text(fleet.Stderr), "Sorry, try again") != 1 {
+		t.Errorf("%d hosts have refused it: %q", tried, got.Text(fleet.Stderr))
 	}
 	right := run(t, s, 8, "", secret, fleet.Command{Line: "id -un"})
-	if right.out[0].String() != strings.Repeat("root\n", 8) {
-		t.Errorf("%q %q", right.out[0].String(), right.out[1].String())
+	if right.Text(fleet.Stdout) != strings.Repeat("root\n", 8) {
+		t.Errorf("%q %q", right.Text(fleet.Stdout), right.Text(fleet.Stderr))
 	}
 }
 
@@ -160,11 +146,11 @@ func TestNoPassword(t *testing.T) {
 	needRoot(t)
 	s := sshtest.StartSshdWithSudo(t, secret, "nobody ALL=(ALL) NOPASSWD: ALL")
 	got := run(t, s, 3, "", secret, fleet.Command{Line: "cat; id -un"})
-	if got.out[0].String() != "root\nroot\nroot\n" {
-		t.Errorf("%q %q %+v", got.out[0].String(), got.out[1].String(), got.results)
+	if got.Text(fleet.Stdout) != "root\nroot\nroot\n" {
+		t.Errorf("%q %q %+v", got.Text(fleet.Stdout), got.Text(fleet.Stderr), got.Results())
 	}
 	s = sshtest.StartSshdWithSudo(t, secret, "root ALL=(ALL) ALL")
-	r := run(t, s, 1, "", secret, fleet.Command{Line: "true"}).results[0]
+	r := run(t, s, 1, "", secret, fleet.Command{Line: "true"}).Results()[0]
 	if r.Class != fleet.Privilege || !strings.Contains(r.Err, "not in the sudoers file") && !strings.Contains(r.Err, "not allowed") {
 		t.Errorf("%+v", r)
 	}
@@ -212,15 +198,15 @@ func TestForgedPrompts(t *testing.T) {
 		waittest.InTime(t, 200*time.Millisecond, func(limit time.Duration) error {
 			x := &hostile{says: says}
 			ex := &sudo.Executor{Executor: x, Password: sudo.NewPassword(secret), Patience: limit}
-			got := &seen{}
+			got := &sshtest.Told{}
 			if _, err := fleet.Run(t.Context(), fleet.Params{}, []host.Host{{Name: "h"}}, fleet.Command{Line: "true"}, ex, got); err != nil {
 				t.Fatal(err)
 			}
 			if bytes.Contains(x.got, []byte(secret)) {
 				t.Errorf("%q got %q", says, x.got)
 			}
-			if r := got.results[0]; !bytes.Contains(x.got, []byte("sudo")) || r.Class != fleet.Privilege || !strings.Contains(r.Err, "did not start the command in time: ") || got.out[1].String() != says {
-				return fmt.Errorf("%q got %q; %+v, shown: %q", says, x.got, r, got.out[1].String())
+			if r := got.Results()[0]; !bytes.Contains(x.got, []byte("sudo")) || r.Class != fleet.Privilege || !strings.Contains(r.Err, "did not start the command in time: ") || got.Text(fleet.Stderr) != says {
+				return fmt.Errorf("%q got %q; %+v, shown: %q", says, x.got, r, got.Text(fleet.Stderr))
 			}
 			return nil
 		})
@@ -278,15 +264,15 @@ func TestEchoedPassword(t *testing.T) {
 		starts          bool
 	}{{secret, "********", false}, {secret, "********", true}, {"pw1", "********", false}, {"pw1", "pw1", true}} {
 		ex := &sudo.Executor{Executor: echoing{test.starts}, Password: sudo.NewPassword(test.password), Patience: 2 * time.Minute}
-		got := &seen{}
+		got := &sshtest.Told{}
 		if _, err := fleet.Run(t.Context(), fleet.Params{}, []host.Host{{Name: "h"}}, fleet.Command{Line: "true"}, ex, got); err != nil {
 			t.Fatal(err)
 		}
 		want := "you said " + test.shown + "\n"
-		if got.out[0].String() != want+secret[:4] || got.out[1].String() != want {
-			t.Errorf("%+v: %q and %q, want %q", test, got.out[0].String(), got.out[1].String(), want)
+		if got.Text(fleet.Stdout) != want+secret[:4] || got.Text(fleet.Stderr) != want {
+			t.Errorf("%+v: %q and %q, want %q", test, got.Text(fleet.Stdout), got.Text(fleet.Stderr), want)
 		}
-		if r := got.results[0]; test.shown == "********" && strings.Contains(r.Err, test.password) {
+		if r := got.Results()[0]; test.shown == "********" && strings.Contains(r.Err, test.password) {
 			t.Errorf("%+v: %s", test, r.Err)
 		}
 	}

@@ -119,7 +119,7 @@ func TestAgent(t *testing.T) {
 	a := startAgent(t, first, second, userKey(t, s.Key))
 	tg := sshdTarget(s)
 	tg.Identity = dial.Identity{Agent: a.socket}
-	for _, r := range run(t, fleet.Params{}, tg, hosts(30), fleet.Command{Line: "true"}, &collect{}) {
+	for _, r := range run(t, fleet.Params{}, tg, hosts(30), fleet.Command{Line: "true"}, &sshtest.Told{}) {
 		if r.Status() != fleet.OK {
 			t.Fatalf("%+v", r)
 		}
@@ -141,7 +141,7 @@ func TestIdentitiesOnly(t *testing.T) {
 	a := startAgent(t, append(private, userKey(t, s.Key))...)
 	tg := sshdTarget(s)
 	tg.Identity = dial.Identity{Agent: a.socket, Only: true, Files: []string{s.Key + ".pub"}}
-	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]; r.Status() != fleet.OK {
+	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Status() != fleet.OK {
 		t.Errorf("%+v", r)
 	}
 	for name, mode := range map[string]os.FileMode{"gone": 0, "open": 0o644} { // of the private key no more than ssh needs
@@ -151,22 +151,22 @@ func TestIdentitiesOnly(t *testing.T) {
 			copyFile(t, s.Key, path, mode)
 		}
 		tg.Identity.Files = []string{path}
-		if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]; r.Status() != fleet.OK {
+		if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Status() != fleet.OK {
 			t.Errorf("%s: %+v", name, r)
 		}
 		alone := tg
 		alone.Identity.Agent = ""
-		if r := run(t, fleet.Params{}, alone, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]; r.Class != fleet.AuthFailed || !strings.Contains(r.Hint, path) {
+		if r := run(t, fleet.Params{}, alone, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Class != fleet.AuthFailed || !strings.Contains(r.Hint, path) {
 			t.Errorf("%s, without the agent: %+v", name, r)
 		}
 	}
 	tg.Identity.Files = []string{s.Key + ".pub"}
 	tg.Identity.Only = false // then too many keys would be offered, were the named one not first
-	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]; r.Status() != fleet.OK {
+	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Status() != fleet.OK {
 		t.Errorf("%+v", r)
 	}
 	tg.Identity.Files = nil
-	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]
+	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
 	if r.Class != fleet.AuthFailed || !strings.Contains(r.Err, "Too many authentication failures") || r.Hint == "" {
 		t.Errorf("%+v", r)
 	}
@@ -181,7 +181,7 @@ func TestSlowAgent(t *testing.T) {
 	a.wait = func() { time.Sleep(20 * time.Millisecond) }
 	tg := sshdTarget(s)
 	tg.Identity = dial.Identity{Agent: a.socket}
-	for _, r := range run(t, fleet.Params{}, tg, hosts(20), fleet.Command{Line: "true"}, &collect{}) {
+	for _, r := range run(t, fleet.Params{}, tg, hosts(20), fleet.Command{Line: "true"}, &sshtest.Told{}) {
 		if r.Status() != fleet.OK {
 			t.Fatalf("%+v", r)
 		}
@@ -193,7 +193,7 @@ func TestSlowAgent(t *testing.T) {
 	a.wait = func() { <-answer }
 	tg.ConnectTimeout = 300 * time.Millisecond
 	start := time.Now()
-	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]
+	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
 	if r.Class != fleet.TimedOut || time.Since(start) > time.Minute {
 		t.Errorf("after %v: %+v", time.Since(start), r)
 	}
@@ -217,7 +217,7 @@ func TestMuteAgent(t *testing.T) {
 			tg.ConnectTimeout, tg.Identity = limit, dial.Identity{Agent: socket, Files: files}
 			var warned []string
 			o := dial.Options{Warn: func(text ...string) { warned = append(warned, text...) }}
-			r := runWith(t, fleet.Params{}, o, tg, hosts(3), fleet.Command{Line: "true"}, &collect{})[0]
+			r := runWith(t, fleet.Params{}, o, tg, hosts(3), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
 			if len(warned) != 1 || !strings.Contains(warned[0], fmt.Sprintf("%s: no answer within %v", socket, limit)) {
 				return fmt.Errorf("with files %q: warned %q", files, warned)
 			}
@@ -238,7 +238,7 @@ func TestDyingAgent(t *testing.T) {
 	tg := sshdTarget(s)
 	tg.Identity = dial.Identity{Agent: a.socket}
 	good, bad := 0, 0
-	for _, r := range run(t, fleet.Params{Fanout: 1}, tg, hosts(8), fleet.Command{Line: "true"}, &collect{}) {
+	for _, r := range run(t, fleet.Params{Fanout: 1}, tg, hosts(8), fleet.Command{Line: "true"}, &sshtest.Told{}) {
 		switch {
 		case r.Status() == fleet.OK:
 			good++
@@ -253,7 +253,7 @@ func TestDyingAgent(t *testing.T) {
 	}
 
 	tg.Identity.Files = []string{s.Key} // the agent is gone, the file is not
-	for _, r := range run(t, fleet.Params{}, tg, hosts(3), fleet.Command{Line: "true"}, &collect{}) {
+	for _, r := range run(t, fleet.Params{}, tg, hosts(3), fleet.Command{Line: "true"}, &sshtest.Told{}) {
 		if r.Status() != fleet.OK {
 			t.Errorf("%+v", r)
 		}
@@ -305,7 +305,7 @@ func TestKeyFiles(t *testing.T) {
 			asked = 0
 			tg := sshdTarget(s)
 			tg.Identity = dial.Identity{Files: test.files}
-			for _, r := range runWith(t, fleet.Params{}, dial.Options{Askpass: test.ask}, tg, hosts(4), fleet.Command{Line: "true"}, &collect{}) {
+			for _, r := range runWith(t, fleet.Params{}, dial.Options{Askpass: test.ask}, tg, hosts(4), fleet.Command{Line: "true"}, &sshtest.Told{}) {
 				if test.ok != (r.Status() == fleet.OK) || !strings.Contains(r.Hint, test.hint) {
 					t.Errorf("%+v", r)
 				}
@@ -351,7 +351,7 @@ func TestCertificate(t *testing.T) {
 	}
 	tg := sshdTarget(s)
 	tg.Identity = dial.Identity{Files: []string{path}}
-	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]; r.Status() != fleet.OK {
+	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Status() != fleet.OK {
 		t.Errorf("%+v", r)
 	}
 }
@@ -371,9 +371,9 @@ func TestJump(t *testing.T) {
 	jump := target(t, bastion)
 	jump.HostName = "127.0.200.1"
 	tg.Jump = &jump
-	var c collect
+	var c sshtest.Told
 	for i, r := range run(t, fleet.Params{}, tg, hosts(40), fleet.Command{Line: "echo here"}, &c) {
-		if r.Status() != fleet.OK || c.text(i, fleet.Stdout) != "here\n" {
+		if r.Status() != fleet.OK || c.TextOf(i, fleet.Stdout) != "here\n" {
 			t.Fatalf("%+v", r)
 		}
 	}
@@ -388,7 +388,7 @@ func TestJumpChain(t *testing.T) {
 	first, second, tg := target(t, outer), target(t, inner), target(t, s)
 	first.HostName, second.HostName = "127.0.200.1", "127.0.200.2"
 	second.Jump, tg.Jump = &first, &second
-	for _, r := range run(t, fleet.Params{}, tg, hosts(5), fleet.Command{Line: "x"}, &collect{}) {
+	for _, r := range run(t, fleet.Params{}, tg, hosts(5), fleet.Command{Line: "x"}, &sshtest.Told{}) {
 		if r.Status() != fleet.OK {
 			t.Fatalf("%+v", r)
 		}
@@ -423,7 +423,7 @@ func TestJumpFaults(t *testing.T) {
 			jump.HostName = "127.0.200.1"
 			test.edit(&tg, &jump)
 			tg.Jump = &jump
-			for _, r := range run(t, fleet.Params{}, tg, hosts(20), fleet.Command{Line: "x"}, &collect{}) {
+			for _, r := range run(t, fleet.Params{}, tg, hosts(20), fleet.Command{Line: "x"}, &sshtest.Told{}) {
 				if r.Class != test.class || !strings.Contains(r.Err, test.text) || r.Status() != fleet.Unreachable {
 					t.Fatalf("got %+v", r)
 				}
@@ -446,7 +446,7 @@ func TestLostBastion(t *testing.T) {
 		jump.HostName, jump.Port = "127.0.200.1", cable.Port()
 		jump.AliveInterval, jump.AliveCountMax = limit, 1
 		tg.Jump = &jump
-		c := collect{onEvent: func(fleet.Event) error { cable.Freeze(); return nil }}
+		c := sshtest.Told{OnOutput: func(fleet.Event) error { cable.Freeze(); return nil }}
 		r := run(t, fleet.Params{}, tg, []host.Host{{Name: "127.0.9.9"}}, fleet.Command{Line: "x"}, &c)[0]
 		if r.Class != fleet.Lost || r.Ran != fleet.RanUnknown {
 			return fmt.Errorf("got %+v", r)

@@ -47,7 +47,7 @@ func TestTimeoutEndsRemoteCommand(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	waittest.InTime(t, time.Second, func(limit time.Duration) error {
 		dir := t.TempDir()
-		res := run(t, fleet.Params{CommandTimeout: limit}, sshdTarget(s), hosts(3), remote(dir), &collect{})
+		res := run(t, fleet.Params{CommandTimeout: limit}, sshdTarget(s), hosts(3), remote(dir), &sshtest.Told{})
 		for _, r := range res {
 			if r.Class != fleet.CommandTimeout || r.Ran != fleet.RanYes || r.Signal != "TERM" || r.Status() != fleet.Failed {
 				t.Errorf("got %+v", r)
@@ -65,7 +65,7 @@ func TestTimeoutIgnoredTerm(t *testing.T) {
 		dir := t.TempDir()
 		cmd := remote(dir)
 		cmd.Line = "trap '' TERM; " + cmd.Line
-		r := run(t, fleet.Params{CommandTimeout: limit}, sshdTarget(s), hosts(1), cmd, &collect{})[0]
+		r := run(t, fleet.Params{CommandTimeout: limit}, sshdTarget(s), hosts(1), cmd, &sshtest.Told{})[0]
 		if err := gone(t, dir, 1); err != nil || r.Class == fleet.CommandTimeout && r.Signal == "KILL" {
 			return err
 		}
@@ -88,7 +88,7 @@ func TestForcedCommandRunsOnce(t *testing.T) {
 	}
 	s := sshtest.StartSshdForOther(t, "ForceCommand echo $$ >> "+log+"; exec sleep 30")
 	tg := sshdTarget(s)
-	r := run(t, fleet.Params{CommandTimeout: time.Second}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
+	r := run(t, fleet.Params{CommandTimeout: time.Second}, tg, hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
 	if r.Class != fleet.CommandTimeout || !strings.Contains(r.Err, "may still run there") {
 		t.Errorf("got %+v", r)
 	}
@@ -110,7 +110,7 @@ func TestInterruptOnce(t *testing.T) {
 	drain, interrupt := context.WithCancel(context.Background())
 	defer interrupt()
 	started := 0
-	c := collect{onEvent: func(fleet.Event) error {
+	c := sshtest.Told{OnOutput: func(fleet.Event) error {
 		if started++; started == 5 {
 			interrupt()
 		}
@@ -136,7 +136,7 @@ func TestClosedOutput(t *testing.T) {
 	e := dial.New(resolve(sshdTarget(s)), dial.Options{})
 	defer e.Close()
 	started := 0
-	c := collect{onEvent: func(fleet.Event) error {
+	c := sshtest.Told{OnOutput: func(fleet.Event) error {
 		if started++; started == 3 {
 			return syscall.EPIPE
 		}
@@ -159,12 +159,12 @@ func TestEndlessOutput(t *testing.T) {
 		big, line = 64<<20, 16<<20
 	}
 	s := startHelper(t)
-	var c collect
+	var c sshtest.Told
 	var mu sync.Mutex
 	var peak uint64
 	var seen int64
 	sizes := map[int]int64{}
-	c.onEvent = func(e fleet.Event) error {
+	c.OnOutput = func(e fleet.Event) error {
 		mu.Lock()
 		defer mu.Unlock()
 		sizes[e.Index] += int64(len(e.Data))
@@ -179,12 +179,12 @@ func TestEndlessOutput(t *testing.T) {
 	e := byName{dial.New(resolve(s.target), dial.Options{}), map[string]string{hs[0].Name: fmt.Sprintf("held %d", big), hs[1].Name: fmt.Sprintf("line %d", line)}}
 	defer e.Close()
 	done := 0
-	sink := &both{a: &c, b: &onDone{f: func(fleet.Result) {
+	c.OnDone = func(fleet.Result) {
 		if done++; done == n-1 {
 			os.WriteFile(s.release, nil, 0o600)
 		}
-	}}}
-	if _, err := fleet.Run(context.Background(), fleet.Params{}, hs, fleet.Command{Line: "echo"}, e, sink); err != nil {
+	}
+	if _, err := fleet.Run(context.Background(), fleet.Params{}, hs, fleet.Command{Line: "echo"}, e, &c); err != nil {
 		t.Fatal(err)
 	}
 	if sizes[0] != big || sizes[1] != line {
@@ -201,10 +201,10 @@ func TestEndlessOutput(t *testing.T) {
 func TestSlowOutput(t *testing.T) {
 	const n, each = 40, 4 << 20 // 160 MB if all of it were read at once
 	s := startHelper(t)
-	var c collect
+	var c sshtest.Told
 	var peak uint64
 	calls := 0
-	c.onEvent = func(fleet.Event) error {
+	c.OnOutput = func(fleet.Event) error {
 		time.Sleep(200 * time.Microsecond)
 		if calls++; calls%100 == 0 {
 			peak = max(peak, memory())
@@ -228,14 +228,14 @@ func TestSlowOutput(t *testing.T) {
 // test binary again, because the limit cannot be raised again.
 func TestFewDescriptors(t *testing.T) {
 	if os.Getenv("SSHPACE_TEST_FDS") == "" {
-		reexec(t, "SSHPACE_TEST_FDS=1")
+		waittest.Again(t, []string{"SSHPACE_TEST_FDS=1"})
 		return
 	}
 	s := startHelper(t)
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}); err != nil {
 		t.Fatal(err)
 	}
-	res := run(t, fleet.Params{}, s.target, hosts(60), fleet.Command{Line: "echo"}, &collect{})
+	res := run(t, fleet.Params{}, s.target, hosts(60), fleet.Command{Line: "echo"}, &sshtest.Told{})
 	for _, r := range res {
 		if r.Status() != fleet.OK {
 			t.Fatalf("%+v", r)

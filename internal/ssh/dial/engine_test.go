@@ -20,15 +20,15 @@ func TestManyHosts(t *testing.T) {
 		n = 1000
 	}
 	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { fmt.Fprintln(x, x.Command); x.Exit(0) }}).Start(t)
-	var c collect
+	var c sshtest.Told
 	start, cpu := time.Now(), cpuTime()
 	tg := target(t, s)
 	tg.ConnectTimeout = 5 * time.Minute // none is lost however busy the machine is
 	res := run(t, fleet.Params{}, tg, hosts(n), fleet.Command{Line: "uptime"}, &c)
 	t.Logf("%d hosts: %.0f hosts/s, %v CPU a host with the server", n, float64(n)/time.Since(start).Seconds(), (cpuTime()-cpu)/time.Duration(n))
 	for i, r := range res {
-		if r.Status() != fleet.OK || c.text(i, fleet.Stdout) != "uptime\n" {
-			t.Fatalf("%v: %+v, output %q", r.Host, r, c.text(i, fleet.Stdout))
+		if r.Status() != fleet.OK || c.TextOf(i, fleet.Stdout) != "uptime\n" {
+			t.Fatalf("%v: %+v, output %q", r.Host, r, c.TextOf(i, fleet.Stdout))
 		}
 	}
 }
@@ -44,9 +44,9 @@ func TestMemoryPerConnection(t *testing.T) {
 	s := startHelper(t)
 	before := memory()
 	var peak uint64
-	c := collect{}
+	c := sshtest.Told{}
 	waiting := 0
-	c.onEvent = func(fleet.Event) error {
+	c.OnOutput = func(fleet.Event) error {
 		if waiting++; waiting == n {
 			peak = memory()
 			os.WriteFile(s.release, nil, 0o600)

@@ -112,7 +112,7 @@ func TestLoginFaults(t *testing.T) {
 				if test.stuck {
 					tg.ConnectTimeout = limit
 				}
-				r := run(t, fleet.Params{RetryFor: retry}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]
+				r := run(t, fleet.Params{RetryFor: retry}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
 				if r.Ran != fleet.RanNo || r.Status() != fleet.Unreachable || r.Exit != -1 {
 					t.Errorf("ran %v, status %v, exit %d", r.Ran, r.Status(), r.Exit)
 				}
@@ -219,7 +219,7 @@ func TestCommandEnds(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := (&sshtest.Server{Exec: test.exec}).Start(t)
-			r := run(t, fleet.Params{}, target(t, s), hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
+			r := run(t, fleet.Params{}, target(t, s), hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
 			if r.Ran != fleet.RanYes || r.Exit != test.want.Exit || r.Signal != test.want.Signal || r.Class != test.want.Class || r.OutBytes != test.want.OutBytes {
 				t.Errorf("got %+v", r)
 			}
@@ -236,7 +236,7 @@ func TestUnansweredExec(t *testing.T) {
 	halfDead(&tg)
 	waittest.InTime(t, time.Second, func(limit time.Duration) error {
 		tg.ConnectTimeout = limit
-		r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
+		r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
 		if r.Ran != fleet.RanUnknown || r.Class != fleet.TimedOut || r.Attempts != 1 || r.Status() != fleet.Failed || !strings.Contains(r.Err, "may run there") {
 			return fmt.Errorf("got %+v", r)
 		}
@@ -254,7 +254,7 @@ func TestMaxStartups(t *testing.T) {
 	}
 	tg := sshdTarget(s)
 	tg.ConnectTimeout = 2 * time.Minute // however busy this machine is
-	res := run(t, fleet.Params{RetryFor: 10 * time.Minute}, tg, hosts(n), fleet.Command{Line: "true"}, &collect{})
+	res := run(t, fleet.Params{RetryFor: 10 * time.Minute}, tg, hosts(n), fleet.Command{Line: "true"}, &sshtest.Told{})
 	tries := 0
 	for _, r := range res {
 		tries += r.Attempts
@@ -291,7 +291,7 @@ func TestDeadAmongLive(t *testing.T) {
 	ok := 0
 	start := time.Now()
 	var last time.Duration
-	sink := &onDone{f: func(r fleet.Result) {
+	sink := &sshtest.Told{OnDone: func(r fleet.Result) {
 		if r.Status() == fleet.OK {
 			if ok++; ok == n {
 				last = time.Since(start)
@@ -330,7 +330,7 @@ func TestRefusedAmongSilent(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	start, refused := time.Now(), 0
-	sink := &onDone{f: func(r fleet.Result) {
+	sink := &sshtest.Told{OnDone: func(r fleet.Result) {
 		if r.Class == fleet.Refused {
 			if refused++; refused == refusing {
 				cancel() // the rest of the test is waiting for timeouts
@@ -353,13 +353,6 @@ func (r byPort) Target(_ context.Context, h host.Host) (*dial.Target, error) {
 	return &t, nil
 }
 
-type onDone struct {
-	fleet.Nothing
-	f func(fleet.Result)
-}
-
-func (o *onDone) Done(r fleet.Result, _ fleet.Summary) error { o.f(r); return nil }
-
 // TestNames has one name server answer for many hosts, and one that fails.
 func TestNames(t *testing.T) {
 	s := (&sshtest.Server{}).Start(t)
@@ -381,7 +374,7 @@ func TestNames(t *testing.T) {
 	for range 50 {
 		hs = append(hs, host.Host{Name: "same"})
 	}
-	res := runWith(t, fleet.Params{}, dial.Options{Lookup: lookup}, target(t, s), hs, fleet.Command{Line: "true"}, &collect{})
+	res := runWith(t, fleet.Params{}, dial.Options{Lookup: lookup}, target(t, s), hs, fleet.Command{Line: "true"}, &sshtest.Told{})
 	for i, want := range []string{"Could not resolve hostname gone: Name or service not known", "Could not resolve hostname broken: Temporary failure in name resolution"} {
 		if r := res[i]; r.Class != fleet.NameFailed || r.Phase != fleet.PhaseDNS || r.Err != want {
 			t.Errorf("got %+v", r)
@@ -413,7 +406,7 @@ func TestKeepAlive(t *testing.T) {
 		}()
 		tg := target(t, s)
 		tg.Port, tg.AliveInterval, tg.AliveCountMax = cable.Port(), limit/4, 4
-		r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
+		r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
 		if r.Class != fleet.Lost || r.Err != "Timeout, server not responding" || r.Ran != fleet.RanUnknown {
 			return fmt.Errorf("got %+v", r)
 		}
@@ -432,7 +425,7 @@ func TestOwnSilence(t *testing.T) {
 		s := (&sshtest.Server{Exec: func(x *sshtest.Session) { io.WriteString(x, "out\n"); time.Sleep(2 * limit); x.Exit(0) }}).Start(t)
 		tg := target(t, s)
 		tg.AliveInterval, tg.AliveCountMax = limit/2, 2
-		pager := collect{onEvent: func(fleet.Event) error { time.Sleep(5 * limit / 2); return nil }}
+		pager := sshtest.Told{OnOutput: func(fleet.Event) error { time.Sleep(5 * limit / 2); return nil }}
 		if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &pager)[0]; r.Status() != fleet.OK {
 			return fmt.Errorf("got %+v", r)
 		}

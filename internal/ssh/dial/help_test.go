@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"sync"
 	"testing"
 	"time"
 
@@ -55,47 +54,6 @@ func (r resolve) Target(_ context.Context, h host.Host) (*dial.Target, error) {
 	return &t, nil
 }
 
-// collect remembers what a run told.
-type collect struct {
-	fleet.Nothing
-	mu      sync.Mutex
-	out     map[int]*[2]bytes.Buffer
-	results []fleet.Result
-	onEvent func(fleet.Event) error
-}
-
-func (c *collect) Output(e fleet.Event) error {
-	if c.onEvent != nil {
-		return c.onEvent(e)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.out == nil {
-		c.out = make(map[int]*[2]bytes.Buffer)
-	}
-	if c.out[e.Index] == nil {
-		c.out[e.Index] = new([2]bytes.Buffer)
-	}
-	c.out[e.Index][e.Stream].Write(e.Data)
-	return nil
-}
-
-func (c *collect) Done(r fleet.Result, _ fleet.Summary) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.results = append(c.results, r)
-	return nil
-}
-
-func (c *collect) text(i int, s fleet.Stream) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.out[i] == nil {
-		return ""
-	}
-	return c.out[i][s].String()
-}
-
 // hosts names n addresses beginning at 127.0.1.1.
 func hosts(n int) []host.Host {
 	out := make([]host.Host, n)
@@ -128,12 +86,12 @@ func sshdTarget(s *sshtest.Sshd) dial.Target {
 }
 
 // run runs a command and returns what was told, results in the order of hosts.
-func run(t testing.TB, p fleet.Params, tg dial.Target, hs []host.Host, cmd fleet.Command, c *collect) []fleet.Result {
+func run(t testing.TB, p fleet.Params, tg dial.Target, hs []host.Host, cmd fleet.Command, c *sshtest.Told) []fleet.Result {
 	t.Helper()
 	return runWith(t, p, dial.Options{}, tg, hs, cmd, c)
 }
 
-func runWith(t testing.TB, p fleet.Params, o dial.Options, tg dial.Target, hs []host.Host, cmd fleet.Command, c *collect) []fleet.Result {
+func runWith(t testing.TB, p fleet.Params, o dial.Options, tg dial.Target, hs []host.Host, cmd fleet.Command, c *sshtest.Told) []fleet.Result {
 	t.Helper()
 	e := dial.New(resolve(tg), o)
 	defer e.Close()
@@ -144,9 +102,5 @@ func runWith(t testing.TB, p fleet.Params, o dial.Options, tg dial.Target, hs []
 	if sum.Total() != len(hs) {
 		t.Errorf("summary counts %d hosts, want %d", sum.Total(), len(hs))
 	}
-	byIndex := make([]fleet.Result, len(hs))
-	for _, r := range c.results {
-		byIndex[r.Index] = r
-	}
-	return byIndex
+	return c.Results()
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/sshtest"
@@ -41,7 +41,7 @@ func startHelper(t testing.TB) helper {
 	h := helper{release: filepath.Join(t.TempDir(), "release")}
 	cmd := exec.Command(exe, "-test.run=^TestHelperServer$")
 	cmd.Env = append(os.Environ(), helperEnv+"="+h.release)
-	in, out := sshtest.Piped(t, cmd)
+	in, out := waittest.Piped(t, cmd)
 	t.Cleanup(func() { in.Close(); cmd.Wait() })
 	line := bufio.NewReader(out)
 	var port int
@@ -108,21 +108,6 @@ func answer(x *sshtest.Session, release string) {
 	}
 }
 
-// reexec runs the test t alone in a process of its own.
-func reexec(t *testing.T, env string) {
-	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(exe, "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), env)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
 // byName has some hosts run a command of their own.
 type byName struct {
 	*dial.Engine
@@ -134,17 +119,6 @@ func (x byName) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *
 		cmd.Line = c
 	}
 	return x.Engine.Execute(ctx, h, cmd, a)
-}
-
-// both is two sinks.
-type both struct {
-	fleet.Nothing
-	a, b fleet.Sink
-}
-
-func (x *both) Output(e fleet.Event) error { return errors.Join(x.a.Output(e), x.b.Output(e)) }
-func (x *both) Done(r fleet.Result, so fleet.Summary) error {
-	return errors.Join(x.a.Done(r, so), x.b.Done(r, so))
 }
 
 func waitFor(path string) {

@@ -77,33 +77,12 @@ func (x *shared) Execute(ctx context.Context, _ host.Host, cmd fleet.Command, a 
 	return o
 }
 
-// seen is what a run showed.
-type seen struct {
-	fleet.Nothing
-	out    [2]bytes.Buffer
-	result fleet.Result
-	onData func()
-}
-
-func (s *seen) Output(e fleet.Event) error {
-	s.out[e.Stream].Write(e.Data)
-	if s.onData != nil {
-		s.onData()
-	}
-	return nil
-}
-
-func (s *seen) Done(r fleet.Result, _ fleet.Summary) error { s.result = r; return nil }
-
-func run(t *testing.T, x *shared, p fleet.Params, cmd fleet.Command, sink *seen) *seen {
+func run(t *testing.T, x *shared, p fleet.Params, cmd fleet.Command, sink *sshtest.Told) fleet.Result {
 	t.Helper()
-	if sink == nil {
-		sink = &seen{}
-	}
 	if _, err := fleet.Run(t.Context(), p, []host.Host{{Name: "h"}}, cmd, x, sink); err != nil {
 		t.Fatal(err)
 	}
-	return sink
+	return sink.Results()[0]
 }
 
 // TestUnusable: what is no live master of ours is said, in time, and nothing has run.
@@ -160,7 +139,7 @@ func TestUnusable(t *testing.T) {
 	} {
 		x := &shared{path: path}
 		start := time.Now()
-		r := run(t, x, fleet.Params{}, fleet.Command{Line: "echo never"}, nil).result
+		r := run(t, x, fleet.Params{}, fleet.Command{Line: "echo never"}, &sshtest.Told{})
 		if x.err == nil || !strings.Contains(x.err.Error(), want) || r.Ran != fleet.RanNo || time.Since(start) > time.Minute {
 			t.Errorf("%s: %v after %v, want %q", path, x.err, time.Since(start), want)
 		}
@@ -184,17 +163,18 @@ func TestEnded(t *testing.T) {
 	s := sshtest.StartSshdForOther(t)
 	m := startMaster(t, s)
 	drain, interrupt := context.WithCancel(t.Context())
-	sink := &seen{onData: interrupt}
+	var says bytes.Buffer
+	sink := &sshtest.Told{OnOutput: func(e fleet.Event) error { interrupt(); says.Write(e.Data); return nil }}
 	start := time.Now()
-	r := run(t, &shared{path: m.path}, fleet.Params{Drain: drain}, fleet.Command{Line: "trap 'echo ended; exit 9' TERM; echo here; while :; do sleep 0.1; done"}, sink).result
-	if r.Class != fleet.Cancelled || r.Exit != 9 || !strings.Contains(sink.out[0].String(), "ended") || time.Since(start) > time.Minute {
-		t.Errorf("%+v %q", r, sink.out[0].String())
+	r := run(t, &shared{path: m.path}, fleet.Params{Drain: drain}, fleet.Command{Line: "trap 'echo ended; exit 9' TERM; echo here; while :; do sleep 0.1; done"}, sink)
+	if r.Class != fleet.Cancelled || r.Exit != 9 || !strings.Contains(says.String(), "ended") || time.Since(start) > time.Minute {
+		t.Errorf("%+v %q", r, says.String())
 	}
-	if r := run(t, &shared{path: m.path}, fleet.Params{}, fleet.Command{Line: "exit 4"}, nil).result; r.Exit != 4 {
+	if r := run(t, &shared{path: m.path}, fleet.Params{}, fleet.Command{Line: "exit 4"}, &sshtest.Told{}); r.Exit != 4 {
 		t.Errorf("the master does not go on: %+v", r)
 	}
-	sink = &seen{onData: func() { m.cmd.Process.Kill() }}
-	lost := run(t, &shared{path: m.path}, fleet.Params{}, fleet.Command{Line: "echo here; sleep 5"}, sink).result
+	sink = &sshtest.Told{OnOutput: func(fleet.Event) error { m.cmd.Process.Kill(); return nil }}
+	lost := run(t, &shared{path: m.path}, fleet.Params{}, fleet.Command{Line: "echo here; sleep 5"}, sink)
 	if lost.Class != fleet.Lost || lost.Ran != fleet.RanUnknown {
 		t.Errorf("%+v", lost)
 	}
@@ -219,7 +199,7 @@ func TestNoFurtherSession(t *testing.T) {
 		return err
 	}
 	x := &shared{path: m.path}
-	if r := run(t, x, fleet.Params{}, fleet.Command{Line: "echo", Dialogue: talk}, nil).result; x.err != nil || r.Exit != 0 {
+	if r := run(t, x, fleet.Params{}, fleet.Command{Line: "echo", Dialogue: talk}, &sshtest.Told{}); x.err != nil || r.Exit != 0 {
 		t.Errorf("%+v, %v", r, x.err)
 	}
 	if refused == nil || !strings.Contains(refused.Error(), "gives no session") {
@@ -235,7 +215,7 @@ func TestNoFurtherSession(t *testing.T) {
 func TestDialogue(t *testing.T) {
 	m := startMaster(t, sshtest.StartSshdForOther(t, "Subsystem echo /bin/cat"))
 	x := &shared{path: m.path}
-	run(t, x, fleet.Params{}, fleet.Command{Line: "none", Dialogue: func(context.Context, host.Host, fleet.Channel) error { return nil }}, nil)
+	run(t, x, fleet.Params{}, fleet.Command{Line: "none", Dialogue: func(context.Context, host.Host, fleet.Channel) error { return nil }}, &sshtest.Told{})
 	if own := (*mux.Error)(nil); !errors.As(x.err, &own) || !strings.Contains(x.err.Error(), "no such subsystem") {
 		t.Errorf("%v, want that there is no such subsystem", x.err)
 	}
@@ -244,7 +224,7 @@ func TestDialogue(t *testing.T) {
 		_, err := c.Read(make([]byte, 1))
 		return err
 	}
-	if r := run(t, x, fleet.Params{}, fleet.Command{Line: "echo", Dialogue: dies}, nil).result; r.Class != fleet.Lost {
+	if r := run(t, x, fleet.Params{}, fleet.Command{Line: "echo", Dialogue: dies}, &sshtest.Told{}); r.Class != fleet.Lost {
 		t.Errorf("%+v", r)
 	}
 }

@@ -1,20 +1,15 @@
 package openssh
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/conf"
 )
 
@@ -82,41 +77,4 @@ func TestKeyFileOfAChangedKey(t *testing.T) {
 	if got := ParseVerbose("Offending ED25519 key in /home/a b/.ssh/known_hosts:3\n").KeyFile; got != "/home/a b/.ssh/known_hosts" {
 		t.Errorf("key file %q", got)
 	}
-}
-
-// TestAskEnds: a configuration that waits for something holds nobody up, and what it has
-// started is gone with the question.
-func TestAskEnds(t *testing.T) {
-	dir := t.TempDir()
-	pipe, slow, pid := filepath.Join(dir, "pipe"), filepath.Join(dir, "slow"), filepath.Join(dir, "pid")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	config := "Match exec \"echo $$ > " + pid + ".new; mv " + pid + ".new " + pid + "; sleep 600\"\nUser x\n"
-	if err := os.WriteFile(slow, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ssh, err := FindClient(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, begun := range map[string]string{pipe: pipe, slow: pid} {
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			waittest.Comes(func() bool { _, err := os.Stat(begun); return err == nil })
-			time.Sleep(300 * time.Millisecond) // then it waits
-			cancel()
-		}()
-		began := time.Now()
-		_, err := ssh.Effective(ctx, Destination{Host: "h", Flags: conf.Flags{Config: file}})
-		if took := time.Since(began); !errors.Is(err, context.Canceled) || took > 5*time.Minute {
-			t.Errorf("%s: %v after %v", file, err, took)
-		}
-	}
-	text, err := os.ReadFile(pid)
-	if err != nil {
-		t.Fatalf("the Match exec did not start: %v", err)
-	}
-	number, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-	waittest.Gone(t, number)
 }

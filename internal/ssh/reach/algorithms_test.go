@@ -183,10 +183,10 @@ func TestOnlySSHHasTheJumpsAlgorithm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sink := &all{}
+		sink := &sshtest.Told{}
 		_, err = fleet.Run(t.Context(), fleet.Params{}, []host.Host{{Name: "behind"}}, fleet.Command{Line: "echo ran >>" + log}, executor, sink)
 		executor.Close()
-		if r := sink.results[0]; err != nil || r.Class != want || want == fleet.NoFailure && r.Engine != "openssh" || want != fleet.NoFailure && !strings.Contains(r.Hint, "--engine openssh") {
+		if r := sink.Results()[0]; err != nil || r.Class != want || want == fleet.NoFailure && r.Engine != "openssh" || want != fleet.NoFailure && !strings.Contains(r.Hint, "--engine openssh") {
 			t.Errorf("%s: %v, %+v", engine, err, r)
 		}
 	}

@@ -185,11 +185,11 @@ func runOne(t *testing.T, config string, engine Engine, limit time.Duration, lin
 		t.Fatal(err)
 	}
 	defer executor.Close()
-	sink := &all{}
+	sink := &sshtest.Told{}
 	if _, err := fleet.Run(t.Context(), fleet.Params{CommandTimeout: limit}, []host.Host{{Name: "web"}}, fleet.Command{Line: line}, executor, sink); err != nil {
 		t.Fatal(err)
 	}
-	return sink.results[0]
+	return sink.Results()[0]
 }
 
 // startMaster is a ControlMaster, until stop.

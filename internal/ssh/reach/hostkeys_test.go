@@ -134,9 +134,9 @@ func tryAll(t *testing.T, server *sshtest.Sshd, engine Engine, settings []string
 		t.Fatal(err)
 	}
 	defer executor.Close()
-	sink := &all{}
+	sink := &sshtest.Told{}
 	if _, err := fleet.Run(t.Context(), fleet.Params{Fanout: 1}, hosts, fleet.Command{Line: line}, executor, sink); err != nil {
 		t.Fatal(err)
 	}
-	return sink.results
+	return sink.Results()
 }

@@ -18,17 +18,6 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// all keeps the results of all hosts.
-type all struct {
-	fleet.Nothing
-	results []fleet.Result
-}
-
-func (a *all) Done(r fleet.Result, _ fleet.Summary) error {
-	a.results = append(a.results, r)
-	return nil
-}
-
 // withPassword runs true on three addresses of a server with a password.
 func withPassword(t *testing.T, s *sshtest.Sshd, password string, settings ...string) []fleet.Result {
 	t.Helper()
@@ -44,12 +33,12 @@ func withPassword(t *testing.T, s *sshtest.Sshd, password string, settings ...st
 		t.Fatal(err)
 	}
 	defer executor.Close()
-	sink := &all{}
+	sink := &sshtest.Told{}
 	hosts := []host.Host{{Name: "127.0.0.1"}, {Name: "127.0.0.2"}, {Name: "127.0.0.3"}}
 	if _, err := fleet.Run(t.Context(), fleet.Params{}, hosts, fleet.Command{Line: "true"}, executor, sink); err != nil {
 		t.Fatal(err)
 	}
-	return sink.results
+	return sink.Results()
 }
 
 // TestPassword: hosts that take a password or ask for it get it once; a wrong one

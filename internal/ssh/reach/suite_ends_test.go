@@ -74,13 +74,14 @@ func (e engine) ends(t *testing.T) {
 				ctx, hard := context.WithCancel(t.Context())
 				defer hard()
 				drain, soft := context.WithCancel(ctx)
-				sink := &told{onOutput: func() {
+				sink := &sshtest.Told{OnOutput: func(fleet.Event) error {
 					if c.interrupt {
 						soft()
 					}
 					if c.twice {
 						hard()
 					}
+					return nil
 				}}
 				if !c.timeout {
 					limit = 0
@@ -163,8 +164,8 @@ func (e engine) dialogues(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r, sink := e.one(t, s, fleet.Params{CommandTimeout: c.limit}, fleet.Command{Line: "echo", Dialogue: c.talk})
-			if r.Ran != c.ran || r.Class != c.class || r.Exit != c.exit || sink.text(0, fleet.Stdout) != c.says {
-				t.Errorf("got %+v, says %q", r, sink.text(0, fleet.Stdout))
+			if r.Ran != c.ran || r.Class != c.class || r.Exit != c.exit || sink.Text(fleet.Stdout) != c.says {
+				t.Errorf("got %+v, says %q", r, sink.Text(fleet.Stdout))
 			}
 		})
 	}
@@ -201,7 +202,7 @@ func (e engine) dialogues(t *testing.T) {
 			soft()
 			_, err := io.Copy(io.Discard, c)
 			return errors.Join(err, context.Cause(ctx))
-		}}, &told{})[0]
+		}}, &sshtest.Told{})[0]
 		if r.Class != fleet.Cancelled || r.Ran != fleet.RanYes {
 			t.Errorf("got %+v", r)
 		}

@@ -277,8 +277,8 @@ func (e engine) hostile(t *testing.T) {
 				began <- time.Now()
 			}
 			late := map[int]time.Duration{}
-			sink := &told{}
-			sink.onDone = func(r fleet.Result) {
+			sink := &sshtest.Told{}
+			sink.OnDone = func(r fleet.Result) {
 				close(gone[r.Index])
 				if limit := c.login + c.command + prompt; !c.once && r.Elapsed-r.Waited > limit {
 					late[r.Index] = r.Elapsed
@@ -328,7 +328,7 @@ func (e engine) cuts(t *testing.T) {
 					steps = append(steps, step)
 					s.Ports = append(s.Ports, (&sshtest.Hostile{At: step, Do: do, HostKey: key}).Start(t))
 				}
-				for i, r := range e.run(t.Context(), t, s, fleet.Params{RetryFor: 50 * time.Millisecond}, cmd, &told{}) {
+				for i, r := range e.run(t.Context(), t, s, fleet.Params{RetryFor: 50 * time.Millisecond}, cmd, &sshtest.Told{}) {
 					ran, status := fleet.RanNo, fleet.Unreachable
 					if steps[i] >= sshtest.AtRequest || steps[i] == sshtest.AtOpen && r.Ran != ran { // it had left, or it had not
 						ran, status = fleet.RanUnknown, fleet.Failed
@@ -373,12 +373,12 @@ func (e engine) early(t *testing.T) {
 	for _, do := range []func(*sshtest.Peer){rest, unanswered} {
 		ports = append(ports, (&sshtest.Hostile{At: sshtest.AtRequest, Do: do, HostKey: key}).Start(t))
 	}
-	sink := &told{}
+	sink := &sshtest.Told{}
 	results := e.run(t.Context(), t, servers{User: "tester", Key: user, HostKey: key.PublicKey(), Ports: ports}, fleet.Params{CommandTimeout: prompt}, fleet.Command{Line: "true"}, sink)
 	want := []string{strings.Repeat("early\n", 3), "early\n"}
 	for i, r := range results {
-		if r.Exit != 3 || r.Class != fleet.NoFailure || sink.text(i, fleet.Stdout) != want[i] {
-			t.Errorf("got %+v, says %q", r, sink.text(i, fleet.Stdout))
+		if r.Exit != 3 || r.Class != fleet.NoFailure || sink.TextOf(i, fleet.Stdout) != want[i] {
+			t.Errorf("got %+v, says %q", r, sink.TextOf(i, fleet.Stdout))
 		}
 	}
 	if slices.ContainsFunc(results, func(r fleet.Result) bool { return r.Ran != fleet.RanYes }) {

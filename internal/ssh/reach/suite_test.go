@@ -1,11 +1,9 @@
 package reach_test
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -63,55 +61,9 @@ func of(s *sshtest.Sshd) servers {
 	return servers{User: s.User, Key: s.Key, HostKey: s.HostKey, Ports: []int{s.Port}}
 }
 
-// told is what a run tells.
-type told struct {
-	fleet.Nothing
-	onOutput func()
-	onDone   func(fleet.Result)
-
-	mu      sync.Mutex
-	out     map[int]*[2]bytes.Buffer
-	results []fleet.Result
-}
-
-func (s *told) Output(e fleet.Event) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.out == nil {
-		s.out = map[int]*[2]bytes.Buffer{}
-	}
-	if s.out[e.Index] == nil {
-		s.out[e.Index] = new([2]bytes.Buffer)
-	}
-	s.out[e.Index][e.Stream].Write(e.Data)
-	if s.onOutput != nil {
-		s.onOutput()
-	}
-	return nil
-}
-
-func (s *told) Done(r fleet.Result, _ fleet.Summary) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.results = append(s.results, r)
-	if s.onDone != nil {
-		s.onDone(r)
-	}
-	return nil
-}
-
-func (s *told) text(index int, stream fleet.Stream) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.out[index] == nil {
-		return ""
-	}
-	return s.out[index][stream].String()
-}
-
 // run runs a command on servers; the results are in their order. A run that does not
 // end fails the test at once: nothing that it holds can be given back.
-func (e engine) run(ctx context.Context, t *testing.T, s servers, p fleet.Params, cmd fleet.Command, sink *told) []fleet.Result {
+func (e engine) run(ctx context.Context, t *testing.T, s servers, p fleet.Params, cmd fleet.Command, sink *sshtest.Told) []fleet.Result {
 	t.Helper()
 	if p.RetryFor == 0 {
 		p.RetryFor = time.Millisecond
@@ -125,24 +77,20 @@ func (e engine) run(ctx context.Context, t *testing.T, s servers, p fleet.Params
 	select {
 	case <-ended:
 	case <-time.After(enough):
-		sink.mu.Lock()
-		defer sink.mu.Unlock()
 		for i := range s.Ports {
-			if !slices.ContainsFunc(sink.results, func(r fleet.Result) bool { return r.Index == i }) {
+			if !slices.ContainsFunc(sink.Results(), func(r fleet.Result) bool { return r.Index == i }) {
 				t.Errorf("host %d does not end", i)
 			}
 		}
 		t.FailNow()
 	}
-	sorted := slices.Clone(sink.results)
-	slices.SortFunc(sorted, func(a, b fleet.Result) int { return a.Index - b.Index })
-	return sorted
+	return sink.Results()
 }
 
 // one runs a command on one server.
-func (e engine) one(t *testing.T, s servers, p fleet.Params, cmd fleet.Command) (fleet.Result, *told) {
+func (e engine) one(t *testing.T, s servers, p fleet.Params, cmd fleet.Command) (fleet.Result, *sshtest.Told) {
 	t.Helper()
-	sink := &told{}
+	sink := &sshtest.Told{}
 	return e.run(t.Context(), t, s, p, cmd, sink)[0], sink
 }
 
@@ -199,7 +147,7 @@ func (e engine) commands(t *testing.T) {
 				}
 				return
 			}
-			if out, err := sink.text(0, fleet.Stdout), sink.text(0, fleet.Stderr); out != c.stdout || err != c.stderr {
+			if out, err := sink.Text(fleet.Stdout), sink.Text(fleet.Stderr); out != c.stdout || err != c.stderr {
 				t.Errorf("%d bytes %.50q and %q", len(out), out, err)
 			}
 		})

@@ -110,7 +110,12 @@ func TestCanonical(t *testing.T) {
 		args = append(args, "one.test.")
 	}
 	args = append(args, "web.a.test.", "only.a.test.", "plain.test.", "inet/web.a.test.", "inet6/plain.test.")
-	out, err := ownNetwork(t, args...).CombinedOutput()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	argv := append(append(ownNetwork(t), self), args...)
+	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -121,9 +126,9 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// ownNetwork is this program in a network that knows nothing but the name server
+// ownNetwork is what runs a program in a network that knows nothing but the name server
 // of aliases, and an /etc/hosts with only.a.test.
-func ownNetwork(t *testing.T, args ...string) *exec.Cmd {
+func ownNetwork(t *testing.T) []string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"hosts": "127.0.0.8 only.a.test\n", "resolv.conf": "nameserver 127.0.0.1\n", "nsswitch.conf": "hosts: files dns\n"} {
@@ -131,10 +136,6 @@ func ownNetwork(t *testing.T, args ...string) *exec.Cmd {
 			t.Fatal(err)
 		}
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	script := `ip link set lo up; for f in hosts resolv.conf nsswitch.conf; do mount --bind "$0/$f" "$(readlink -f /etc/$f)" || exit; done; exec "$@"`
-	return exec.Command("unshare", append([]string{"-r", "-m", "-n", "sh", "-c", script, dir, self}, args...)...)
+	return []string{"unshare", "-r", "-m", "-n", "sh", "-c", script, dir}
 }

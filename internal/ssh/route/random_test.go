@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -410,13 +411,6 @@ func inOwnNetwork(t *testing.T) bool {
 		go serveNames(conn)
 		return true
 	}
-	cmd := ownNetwork(t, "-test.v", "-test.run", "^"+t.Name()+"$", "-test.timeout", "3600s")
-	cmd.Env = append(os.Environ(), inside+"=1")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	} else {
-		t.Logf("%s", out)
-	}
+	waittest.Again(t, []string{inside + "=1"}, ownNetwork(t)...)
 	return false
 }

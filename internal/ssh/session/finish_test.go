@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"sshpace/internal/base/waittest"
-	"sshpace/internal/ssh/sshtest"
 )
 
 // TestKillScript runs the script below parents of our own making, with a
@@ -31,7 +30,7 @@ func TestKillScript(t *testing.T) {
 			}
 			parent := exec.Command(shell, "-c", `setsid sh -c 'echo $$; exec sleep 600' & read x; sh -c "$1"; echo done; read x`, "sh", killScript)
 			parent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			in, out := sshtest.Piped(t, parent)
+			in, out := waittest.Piped(t, parent)
 			defer parent.Wait()
 			defer in.Close()
 			lines := bufio.NewReader(out)

@@ -4,29 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net"
 	"os/exec"
 	"sync"
 	"testing"
 )
-
-// Piped starts a command and returns its standard input and output. The caller waits
-// for its end.
-func Piped(t testing.TB, cmd *exec.Cmd) (in io.WriteCloser, out io.ReadCloser) {
-	t.Helper()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err = cmd.StdoutPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return in, out
-}
 
 // Answering is a TCP server on loopback that does the same with every connection,
 // and its address. It and its connections end with the test, which waits for all of them.

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/sshtest"
 	"sshpace/internal/ssh/transport"
 	"sshpace/internal/sys/tcp"
@@ -92,7 +93,7 @@ func serverElsewhere(t testing.TB) (address string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestServe$")
 	cmd.Env = append(os.Environ(), serving+"=1")
-	stop, out := sshtest.Piped(t, cmd)
+	stop, out := waittest.Piped(t, cmd)
 	t.Cleanup(func() {
 		stop.Close()
 		_ = cmd.Wait()

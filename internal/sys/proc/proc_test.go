@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"sshpace/internal/ssh/sshtest"
+	"sshpace/internal/base/waittest"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,7 +34,7 @@ func TestClockAgreesWithRusage(t *testing.T) {
 	for _, forced := range []string{"best", "process clock"} {
 		t.Run(forced, func(t *testing.T) {
 			cmd := exec.Command("sh", "-c", computes)
-			in, out := sshtest.Piped(t, cmd)
+			in, out := waittest.Piped(t, cmd)
 			clock, err := OpenClock(cmd.Process.Pid)
 			if err != nil {
 				t.Fatal(err)
@@ -198,7 +198,7 @@ func TestChildrenLeadTheirGroup(t *testing.T) {
 // What a process that sleeps has used is what the kernel accounts for it in the end.
 func TestAsleep(t *testing.T) {
 	cmd := exec.Command("sh", "-c", computes)
-	in, out := sshtest.Piped(t, cmd)
+	in, out := waittest.Piped(t, cmd)
 	clock, err := OpenClock(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,53 @@
+package waittest
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// Again runs the test once more, alone in a process of its own, with settings of the environment and
+// by way of other programs, such as unshare(1). What it says and whether it fails is the test's.
+func Again(t *testing.T, env []string, by ...string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	argv := append(by, exe, "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if t.Logf("%s", out); err != nil {
+		t.Errorf("again: %v", err)
+	}
+}
+
+// AsRoot reports whether the test has root's rights. Where it has not, it is run again with those of a
+// user namespace that has other users and mounts of its own, and has nothing more to do itself.
+// That takes newuidmap(1), and subordinate users of ours (subuid(5)).
+func AsRoot(t *testing.T) bool {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		Again(t, nil, "unshare", "--map-root-user", "--map-auto", "--mount")
+	}
+	return os.Geteuid() == 0
+}
+
+// Piped starts a command and returns its standard input and output. The caller waits
+// for its end.
+func Piped(t testing.TB, cmd *exec.Cmd) (in io.WriteCloser, out io.ReadCloser) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err = cmd.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return in, out
+}
