@@ -89,6 +89,8 @@ var defaults = []struct{ written, home string }{
 	{`^30 \* time\.Second$`, "fleet"},              // keepalive
 	{`^"ServerAlive[A-Za-z]*[= ][0-9]`, "nowhere"}, // likewise
 	{`^"the server may limit logins`, "fleet"},     // the hint for it
+	{`^"check the port; this is not`, "fleet"},     // likewise
+	{`^"see MaxSessions and the acc`, "fleet"},     // likewise
 	{`^"; an agent may be silent`, "ssh/openssh"},  // likewise
 }
 

@@ -183,7 +183,7 @@ func (l *link) notStarted(ctx context.Context, t *Target, alive *keepAlive, e *s
 		return failed(interrupted(ctx), e.Ran)
 	case errors.As(e, &open):
 		return failed(&Error{Class: fleet.ExecRefused, Text: "the server refused the session: " + open.Message,
-			Hint: "see MaxSessions and the account's restrictions on the server", Err: e}, e.Ran)
+			Hint: fleet.NoSession, Err: e}, e.Ran)
 	case errors.Is(e, session.ErrRefused), errors.Is(e, session.ErrNoSubsystem):
 		return failed(&Error{Class: fleet.ExecRefused, Text: e.Error(), Err: e}, e.Ran)
 	case alive.expired.Load():

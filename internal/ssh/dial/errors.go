@@ -86,7 +86,7 @@ func (h *hand) failed(ctx context.Context, err error) *Error {
 		return interrupted(ctx)
 	case said.wrong() && !said.turnedAway():
 		return &Error{Class: fleet.NotSSH, Text: "protocol error: " + peer + " sent " + said.quoted() + " instead of an SSH 2 version",
-			Hint: "check the port; this is not an SSH server", Err: err}
+			Hint: fleet.WrongPort, Err: err}
 	case ctx.Err() != nil:
 		return h.timedOut(said, peer, err)
 	case isOwn:

@@ -60,7 +60,9 @@ func (l *login) give() (string, error) {
 
 func (l *login) fail(err error) error {
 	l.offered.err = err
-	return &Error{Class: fleet.AuthFailed, Text: fmt.Sprintf("%s@%s: Permission denied (%s).", l.target.User, l.target.HostName, strings.Join(l.offered.methods, ",")), Hint: err.Error(), Err: err}
+	e := l.denied(l.offered.methods, false)
+	e.Err = err
+	return e
 }
 
 // answer answers one question for a password that is not to be shown (RFC 4256).

@@ -37,7 +37,7 @@ var failures = map[openssh.Cause]struct {
 	openssh.Throttled:             {fleet.Throttled, fleet.ManyLogins},
 	openssh.Penalized:             {fleet.Throttled, fleet.ManyLogins},
 	openssh.NoVersion:             {fleet.Throttled, fleet.ManyLogins},
-	openssh.SessionRefused:        {fleet.ExecRefused, "see MaxSessions and the account's restrictions on the server"},
+	openssh.SessionRefused:        {fleet.ExecRefused, fleet.NoSession},
 	openssh.HungUp:                {fleet.Throttled, ""}, // before the version line; see failure
 }
 
@@ -94,7 +94,7 @@ func (l *log) failure(o *fleet.Outcome) {
 		o.Class, o.Hint = f.class, f.hint
 	}
 	if o.Class == fleet.Throttled && l.other {
-		o.Class, o.Hint = fleet.NotSSH, "check the port; this is not an SSH server"
+		o.Class, o.Hint = fleet.NotSSH, fleet.WrongPort
 	}
 	switch { // the server has answered with no, unless that was a jump host
 	case o.Class == fleet.ExecRefused && l.loggedIn:
