@@ -23,7 +23,7 @@ var failures = map[openssh.Cause]struct {
 	openssh.HostKeyRevoked:        {fleet.HostKeyRevoked, check.RevokedHint},
 	openssh.RevocationsUnreadable: {fleet.HostKeyRevoked, "the file of RevokedHostKeys cannot be read: no key is accepted until it can"},
 	openssh.HostKeyWeak:           {fleet.HostKeyWeak, "the RSA key of the server is shorter than RequiredRSASize: give it an Ed25519 host key or a longer one"},
-	openssh.HostKeyUnknown:        {fleet.HostKeyUnknown, "add the host's key to known_hosts, or use --accept-new"},
+	openssh.HostKeyUnknown:        {fleet.HostKeyUnknown, check.UnknownHint},
 	openssh.Unresolved:            {fleet.NameFailed, "check the spelling"},
 	openssh.Denied:                {fleet.AuthFailed, ""},
 	openssh.TooManyKeys:           {fleet.AuthFailed, "name one key with -i and -o IdentitiesOnly=yes"},

@@ -86,8 +86,11 @@ func joined(lines []Known) string {
 	return strings.Join(texts, ", ")
 }
 
-// RevokedHint says what to do about a revoked key, whoever has found it to be one.
-const RevokedHint = "do not log in: whoever holds a revoked key may pose as the server; give the server a new host key"
+// What to do about a revoked key and about an unknown one, whoever has found it to be one.
+const (
+	RevokedHint = "do not log in: whoever holds a revoked key may pose as the server; give the server a new host key"
+	UnknownHint = "compare the fingerprint with the server's own (ssh-keygen -lf on its host key), then run once with --accept-new"
+)
 
 // Hint says what to do about it.
 func (v *Verdict) Hint() string {
@@ -100,7 +103,7 @@ func (v *Verdict) Hint() string {
 	case v.CA:
 		return "give the server a valid host certificate of that authority (ssh-keygen -h -s), or correct the @cert-authority line"
 	}
-	return "compare the fingerprint with the server's own (ssh-keygen -lf on its host key), then run once with --accept-new"
+	return UnknownHint
 }
 
 // Error is What and Hint.
