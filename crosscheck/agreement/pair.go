@@ -36,13 +36,13 @@ type cell struct {
 type quantity struct {
 	name string
 	by   rank.By // what orders the cells, and what letters are of
-	of   func(rank.Figures) stats.Estimate
+	of   func(rank.Cell) stats.Estimate
 }
 
 var quantities = []quantity{
-	{"CPU time of both sides", rank.Cost, func(f rank.Figures) stats.Estimate { return f.Total }},
-	{"CPU time of the client", rank.Cost, func(f rank.Figures) stats.Estimate { return f.Client }},
-	{"throughput", rank.Throughput, func(f rank.Figures) stats.Estimate { return f.Throughput.Inverse() }},
+	{"CPU time of both sides", rank.Cost, func(c rank.Cell) stats.Estimate { return c.Total.Estimate }},
+	{"CPU time of the client", rank.Cost, func(c rank.Cell) stats.Estimate { return c.Client.Estimate }},
+	{"throughput", rank.Throughput, func(c rank.Cell) stats.Estimate { return c.Throughput.Inverse() }},
 }
 
 func runOf(name string, r *rank.Ranking, quantity quantity) run {
@@ -53,7 +53,7 @@ func runOf(name string, r *rank.Ranking, quantity quantity) run {
 		out.floor = r.Noise.Cost
 	}
 	for _, c := range r.Bulk {
-		q := quantity.of(c.Within)
+		q := quantity.of(c)
 		k := key{c.Suite.Cipher, c.Suite.MAC, c.Direction}
 		out.order = append(out.order, k)
 		out.cells[k] = cell{q.Log, q.Repeated().Arm(), c.Rank, c.Group}

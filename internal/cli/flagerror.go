@@ -3,12 +3,14 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/bench/rank"
 )
 
 // flagError is what is wrong with a flag, in our words.
@@ -85,4 +87,22 @@ func flagHint(cmd *cobra.Command, err error) string {
 		}
 	})
 	return fault.Near("--", bad.GetSpecifiedName(), names, see)
+}
+
+// choices are flags with a fixed set of values; "" among them: it may be left empty.
+var choices = map[string][]string{
+	"direction": {"upload", "download", "both"},
+	"data":      {"zero", "random"},
+	"engine":    {"openssh", "native", ""},
+	"server":    {"openssh", "native", ""},
+	"rank-by":   {string(rank.Throughput), string(rank.Cost), string(rank.Auto)},
+}
+
+// choose refuses what is no choice of a flag.
+func choose(flag, value string) error {
+	if slices.Contains(choices[flag], value) {
+		return nil
+	}
+	values := slices.DeleteFunc(slices.Clone(choices[flag]), func(s string) bool { return s == "" })
+	return usageError(fault.Near("--"+flag+" ", value, values, "use "+strings.Join(values, " or ")), "unknown --%s %q", flag, value)
 }

@@ -5,14 +5,12 @@ package cli
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/testbed"
@@ -100,23 +98,6 @@ func (f *measureFlags) registerHost(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.kex, "kex", nil, "only these key exchanges: names or globs; repeatable")
 	flags.StringVar(&f.policy, "policy", "", "only what a security policy allows, such as modern or fips-140-3")
 	f.connection.register(flags)
-}
-
-// choices are flags with a fixed set of values; "" among them: it may be left empty.
-var choices = map[string][]string{
-	"direction": {"upload", "download", "both"},
-	"data":      {"zero", "random"},
-	"engine":    {"openssh", "native", ""},
-	"server":    {"openssh", "native", ""},
-}
-
-// choose refuses what is no choice of a flag.
-func choose(flag, value string) error {
-	if slices.Contains(choices[flag], value) {
-		return nil
-	}
-	values := slices.DeleteFunc(slices.Clone(choices[flag]), func(s string) bool { return s == "" })
-	return usageError(fault.Near("--"+flag+" ", value, values, "use "+strings.Join(values, " or ")), "unknown --%s %q", flag, value)
 }
 
 // check finds flags that make no sense.

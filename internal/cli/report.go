@@ -42,7 +42,7 @@ func newReportCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.classic.Worst, "worst", false, "classic: slowest first")
 	completeResults(cmd, sys)
 	completePolicies(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("rank-by", cobra.FixedCompletions([]string{"auto", "throughput", "cost"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("rank-by", cobra.FixedCompletions(choices["rank-by"], cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -76,14 +76,13 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 	if len(paths) > 1 && !f.out.OnlyText() {
 		return usageError("report them one by one, or use sshpace compare", "%d files do not fit into one report", len(paths))
 	}
-	order, err := rank.ParseBy(f.by)
-	if err != nil {
+	if err := choose("rank-by", f.by); err != nil {
 		return err
 	}
 	f.shown.Only = cmd.Flags().Changed("policy") && !f.shown.All
 	wanted := format.Wanted{
 		Ranking: format.Ranking{Classic: f.classic, Output: f.out.Output, Options: f.shown},
-		Policy:  f.policy, By: order, Machine: f.machine, Anonymous: f.anonymous,
+		Policy:  f.policy, By: rank.By(f.by), Machine: f.machine, Anonymous: f.anonymous,
 	}
 	for i, path := range paths {
 		if i > 0 {

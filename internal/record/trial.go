@@ -203,6 +203,29 @@ type Sample struct {
 	ElapsedHiNS time.Duration `json:"elapsed_hi_ns,omitempty"`
 }
 
+// Result is a trial with what it showed.
+type Result struct {
+	Trial  Trial
+	Sample Sample
+}
+
+// Usable reports whether a result carries the numbers that its trial is for.
+// Everything else is a failed trial.
+func (r Result) Usable() bool {
+	if r.Sample.Outcome != OK {
+		return false
+	}
+	switch r.Trial.Workload {
+	case Sitting:
+		return true // what it moved is in the slices
+	case Login:
+		return r.Sample.Phases != nil && r.Sample.Phases.LoginNS > 0
+	case Copy:
+		return r.Sample.Bytes > 0 && r.Sample.ElapsedNS > 0
+	}
+	return false
+}
+
 // Slices are what connections that are open at the same time moved in turn
 // during about a second, in the order in which it happened. Their trials stand
 // before them, their samples (what was negotiated, how it ended) may come later.

@@ -279,8 +279,8 @@ func (c *Listed) fillKex(options []rank.Exchange, classical bool) {
 	for i, k := range options {
 		if sameName(alg.Kex, k.Name, c.Name) {
 			c.place, c.Group = i, k.Group
-			if k.Login != nil {
-				c.figure = fmt.Sprintf("login %.1f ms", k.Login.Value/1e6)
+			if k.Login.Known() {
+				c.figure = fmt.Sprintf("login %.1f ms", k.Login.Shown.Value/1e6)
 			}
 		}
 	}
@@ -298,11 +298,11 @@ func (c Listed) reason(kind alg.Kind) string {
 
 func figureOf(c rank.Cell) string {
 	words := []string{}
-	if c.Throughput != nil {
-		words = append(words, fmt.Sprintf("%.0f MB/s", c.Throughput.Value/1e6))
-	}
-	if total := c.Total(); total > 0 && c.Throughput == nil {
-		words = append(words, fmt.Sprintf("%.2f CPU s/GB", total))
+	switch {
+	case c.Throughput.Known():
+		words = append(words, fmt.Sprintf("%.0f MB/s", c.Throughput.Shown.Value/1e6))
+	case c.Total.Known():
+		words = append(words, fmt.Sprintf("%.2f CPU s/GB", c.Total.Shown.Value))
 	}
 	if c.Direction != "" {
 		words = append(words, string(c.Direction))

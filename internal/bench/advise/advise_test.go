@@ -24,22 +24,23 @@ const (
 	umac   = "umac-128-etm@openssh.com"
 )
 
-// cell is a measured cell with an interval of 2 %.
+// figureAt is known within 2 %.
+func figureAt(v float64) rank.Figure {
+	e := stats.Estimate{Log: math.Log(v), Err: 0.01, N: 9}
+	return rank.Figure{Estimate: e, Shown: e.OrNil()}
+}
+
+// cell is a measured cell.
 func cell(group, cipher, mac string, mbps float64) rank.Cell {
-	q := func(v float64) *rank.Quantity { return &stats.Interval{Value: v, Lo: v * 0.98, Hi: v * 1.02, N: 9} }
-	e := func(v float64) stats.Estimate { return stats.Estimate{Log: math.Log(v), Err: 0.01, N: 9} }
+	side := figureAt(500 / mbps)
 	s := alg.NewSuite(cipher, mac, "")
 	return rank.Cell{
 		Suite: s, Direction: record.Upload, Group: group, Basis: rank.Measured, Status: s.Status(),
-		Throughput: q(mbps * 1e6), Client: q(500 / mbps), Server: q(500 / mbps),
-		Within: rank.Figures{Throughput: e(mbps * 1e6), Client: e(500 / mbps), Server: e(500 / mbps), Total: e(1000 / mbps)},
+		Throughput: figureAt(mbps * 1e6), Sides: rank.Sides{Client: side, Server: side, Total: figureAt(1000 / mbps)},
 	}
 }
 
 func ranking(strict *bool) *rank.Ranking {
-	login := func(ms float64) *rank.Quantity {
-		return &stats.Interval{Value: ms * 1e6, Lo: ms * 0.9e6, Hi: ms * 1.1e6, N: 9}
-	}
 	r := &rank.Ranking{
 		Bulk: []rank.Cell{
 			cell("A", "arcfour", "hmac-md5", 2000), cell("B", gcm256, "", 1400), cell("B", gcm128, "", 1395),
@@ -47,9 +48,9 @@ func ranking(strict *bool) *rank.Ranking {
 			cell("F", "3des-cbc", etm, 30),
 		},
 		Kex: []rank.Exchange{
-			{Name: "curve25519-sha256", Aliases: []string{"curve25519-sha256@libssh.org"}, Group: "A", Login: login(50)},
-			{Name: "diffie-hellman-group1-sha1", Group: "A", Login: login(50)},
-			{Name: "sntrup761x25519-sha512@openssh.com", Group: "B", Login: login(60)},
+			{Name: "curve25519-sha256", Aliases: []string{"curve25519-sha256@libssh.org"}, Group: "A", Login: figureAt(50e6)},
+			{Name: "diffie-hellman-group1-sha1", Group: "A", Login: figureAt(50e6)},
+			{Name: "sntrup761x25519-sha512@openssh.com", Group: "B", Login: figureAt(60e6)},
 		},
 		Environment: record.Environment{StrictKex: strict, Client: "OpenSSH_9.2p1", Server: "OpenSSH_9.2\nCiphers none"},
 	}
@@ -213,7 +214,8 @@ func TestNeverWeak(t *testing.T) {
 func TestTie(t *testing.T) {
 	r := ranking(new(true))
 	for i := range r.Bulk {
-		r.Bulk[i].Within = rank.Figures{Throughput: stats.Estimate{Log: 20, Err: 0.005, N: 9}, Total: stats.Estimate{Log: 0.1, Err: 0.005, N: 9}}
+		r.Bulk[i].Throughput.Estimate = stats.Estimate{Log: 20, Err: 0.005, N: 9}
+		r.Bulk[i].Total.Estimate = stats.Estimate{Log: 0.1, Err: 0.005, N: 9}
 	}
 	a := advice(t, r, named(t, "modern"))
 	if a.Advised.Cipher != chacha || a.Choice.Matters() {
@@ -226,8 +228,9 @@ func TestLinkIsTheLimit(t *testing.T) {
 	r := ranking(new(true))
 	r.Campaign.Server = "remote"
 	for i := range r.Bulk {
-		r.Bulk[i].Throughput = &stats.Interval{Value: 11e6, Lo: 10.9e6, Hi: 11.1e6, N: 9}
-		r.Bulk[i].Within.Throughput = stats.Estimate{Log: math.Log(11e6), Err: 0.005, N: 9}
+		r.Bulk[i].Throughput = rank.Figure{
+			Estimate: stats.Estimate{Log: math.Log(11e6), Err: 0.005, N: 9}, Shown: &stats.Interval{Value: 11e6, Lo: 10.9e6, Hi: 11.1e6, N: 9},
+		}
 	}
 	if a := advice(t, r, named(t, "modern")); a.Choice.Limited(a.Ranking) {
 		t.Error("at 11 MB/s and less than 1 ns/B, the CPU is said to be the limit")
@@ -235,7 +238,7 @@ func TestLinkIsTheLimit(t *testing.T) {
 	// A cipher that has another speed shows that the link is not.
 	for i := range r.Bulk {
 		if r.Bulk[i].Suite.Cipher == gcm256 {
-			r.Bulk[i].Within.Throughput.Log -= 0.5
+			r.Bulk[i].Throughput.Log -= 0.5
 		}
 	}
 	if a := advice(t, r, named(t, "modern")); !a.Choice.Limited(a.Ranking) {

@@ -94,7 +94,7 @@ func (o Option) score(r *rank.Ranking) float64 {
 	sum := 0.0
 	for _, cell := range o.Cells {
 		log := math.Log(r.Deciding(cell).Value)
-		if r.By == rank.Throughput {
+		if r.By != rank.Cost {
 			log = -log
 		}
 		sum += log
@@ -291,14 +291,14 @@ func (c *Choice) Limited(r *rank.Ranking) bool {
 // idle reports whether what is used now keeps neither side's CPU busy.
 func idle(g Gain) bool {
 	from := g.From
-	if from.Throughput == nil || from.Client == nil {
+	if !from.Throughput.Known() || !from.Client.Known() {
 		return false
 	}
-	share := func(q *rank.Quantity) float64 {
-		if q == nil {
+	share := func(side rank.Figure) float64 {
+		if !side.Known() {
 			return 1 // not known: it may be the limit
 		}
-		return from.Throughput.Value * q.Value / 1e9
+		return from.Throughput.Shown.Value * side.Shown.Value / 1e9
 	}
 	return share(from.Client) < busyCPU && share(from.Server) < busyCPU
 }

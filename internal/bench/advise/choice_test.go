@@ -19,9 +19,8 @@ func rankingOf(candidates map[string][2]float64) *rank.Ranking {
 	candidates["chacha20-poly1305@openssh.com"] = [2]float64{1, 0}
 	for cipher, c := range candidates {
 		e := stats.Estimate{Log: math.Log(600e6 * c[0]), Err: c[1], N: 1}
-		q := e.Interval()
 		r.Bulk = append(r.Bulk, rank.Cell{
-			Suite: alg.NewSuite(cipher, "", ""), Direction: record.Upload, Status: alg.Strong, Throughput: &q, Within: rank.Figures{Throughput: e},
+			Suite: alg.NewSuite(cipher, "", ""), Direction: record.Upload, Status: alg.Strong, Throughput: rank.Figure{Estimate: e, Shown: e.OrNil()},
 		})
 	}
 	return r
@@ -41,10 +40,12 @@ func TestUnseen(t *testing.T) {
 func TestLimitBesideOtherWork(t *testing.T) {
 	r := rankingOf(map[string][2]float64{})
 	r.Missing = []alg.Suite{alg.NewSuite("aes128-gcm@openssh.com", "", "")}
-	cost := stats.Interval{Value: 1.2, Lo: 0.9, Hi: 1.6, N: 1} // ns/byte, of 600e6 bytes/s: not idle
-	slow := stats.Estimate{Log: math.Log(74e6), Err: 0.3, N: 1}
-	q := slow.Interval()
-	r.Bulk[0].Within.Throughput, r.Bulk[0].Throughput, r.Bulk[0].Client, r.Bulk[0].Server = slow, &q, &cost, &cost
+	known := func(v float64) rank.Figure {
+		e := stats.Estimate{Log: math.Log(v), Err: 0.15, N: 1}
+		return rank.Figure{Estimate: e, Shown: e.OrNil()}
+	}
+	cost := known(1.2) // ns/byte, of 600e6 bytes/s: not idle
+	r.Bulk[0].Throughput, r.Bulk[0].Sides = known(74e6), rank.Sides{Client: cost, Server: cost, Total: known(2.4)}
 	for busy, want := range map[float64]stats.Verdict{0.4: stats.Equal, 1.99: stats.NotEnough} {
 		r.Limits = []record.Limit{{What: "unknown", Evidence: record.Evidence{OwnCores: 2, BusyCores: busy}}}
 		if x := Of(r, Options{}); x.Verdict != want {

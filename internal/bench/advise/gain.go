@@ -21,10 +21,10 @@ func gainOf(r *rank.Ranking, from, to rank.Cell) Gain {
 	if from.Suite.Computation() == to.Suite.Computation() {
 		from, to = exact(from), exact(to)
 	}
-	speed := over(to.Within.Throughput, from.Within.Throughput)
-	cost := over(from.Within.Total, to.Within.Total)
-	if (from.Server == nil) != (to.Server == nil) {
-		cost = over(from.Within.Client, to.Within.Client)
+	speed := over(to.Throughput.Estimate, from.Throughput.Estimate)
+	cost := over(from.Total.Estimate, to.Total.Estimate)
+	if from.Server.Known() != to.Server.Known() {
+		cost = over(from.Client.Estimate, to.Client.Estimate)
 	}
 	g.Throughput, g.Cost = speed.OrNil(), cost.OrNil()
 	g.ratio = speed
@@ -40,8 +40,8 @@ func gainOf(r *rank.Ranking, from, to rank.Cell) Gain {
 // exact is a cell without errors: what it is is no matter where it is compared with
 // itself.
 func exact(c rank.Cell) rank.Cell {
-	for _, e := range []*stats.Estimate{&c.Within.Throughput, &c.Within.Client, &c.Within.Server, &c.Within.Total} {
-		e.Err = 0
+	for _, f := range []*rank.Figure{&c.Throughput, &c.Client, &c.Server, &c.Total} {
+		f.Err = 0
 	}
 	return c
 }

@@ -10,19 +10,16 @@ import (
 	"sshpace/internal/record"
 )
 
-func quantityAt(v float64) *rank.Quantity {
-	return &rank.Quantity{Value: v, Lo: v * 0.98, Hi: v * 1.02, N: 9}
+func figureAt(v float64) rank.Figure {
+	e := stats.Estimate{Log: math.Log(v), Err: 0.01, N: 9}
+	return rank.Figure{Estimate: e, Shown: e.OrNil()}
 }
 
 // The cost of the servers is unknown for one cell: the clients are compared.
 func TestGain(t *testing.T) {
-	within := func(throughput, client, total float64) rank.Figures {
-		e := func(v float64) stats.Estimate { return stats.Estimate{Log: math.Log(v), Err: 0.01, N: 9} }
-		return rank.Figures{Throughput: e(throughput), Client: e(client), Total: e(total)}
-	}
 	r := &rank.Ranking{By: rank.Throughput, Bulk: []rank.Cell{
-		{Suite: alg.Suite{Cipher: "a", MAC: "m"}, Direction: record.Upload, Group: "A", Throughput: quantityAt(300), Client: quantityAt(1), Server: quantityAt(1), Within: within(300, 1, 2)},
-		{Suite: alg.Suite{Cipher: "b", MAC: "m"}, Direction: record.Upload, Group: "B", Throughput: quantityAt(100), Client: quantityAt(2), Within: within(100, 2, 2)},
+		{Suite: alg.Suite{Cipher: "a", MAC: "m"}, Direction: record.Upload, Throughput: figureAt(300), Sides: rank.Sides{Client: figureAt(1), Server: figureAt(1), Total: figureAt(2)}},
+		{Suite: alg.Suite{Cipher: "b", MAC: "m"}, Direction: record.Upload, Throughput: figureAt(100), Sides: rank.Sides{Client: figureAt(2), Total: figureAt(2)}},
 	}}
 	from, ok := r.Find(alg.Suite{Cipher: "b", MAC: "m", Kex: "ignored"}, record.Upload)
 	to, ok2 := r.Find(alg.Suite{Cipher: "a", MAC: "m"}, record.Upload)

@@ -62,9 +62,11 @@ func sameKex(a, b string) bool { return alg.Canonical(alg.Kex, a) == alg.Canonic
 func (l Logins) surcharge() float64 {
 	best := map[bool]float64{}
 	for _, k := range l.Options {
-		total := k.CPU()
-		if have := best[k.PostQuantum]; total > 0 && (have == 0 || total < have) {
-			best[k.PostQuantum] = total
+		if !k.Total.Known() {
+			continue
+		}
+		if have := best[k.PostQuantum]; have == 0 || k.Total.Shown.Value < have {
+			best[k.PostQuantum] = k.Total.Shown.Value
 		}
 	}
 	if best[true] == 0 || best[false] == 0 {

@@ -61,7 +61,7 @@ func ceilingsOf(r *rank.Ranking, machine *record.File) *Ceilings {
 	if best == nil {
 		return nil
 	}
-	c := &Ceilings{Suite: best.Suite, Direction: best.Direction, Throughput: *best.Throughput, Measured: machine.Campaign.Started, Rows: []Ceiling{}}
+	c := &Ceilings{Suite: best.Suite, Direction: best.Direction, Throughput: *best.Throughput.Shown, Measured: machine.Campaign.Started, Rows: []Ceiling{}}
 	c.processors(r, best)
 	for _, m := range machine.Measurements {
 		m.Value = max(m.Value, m.Hi) // at most: other work makes a round slower, never faster
@@ -82,7 +82,7 @@ func ceilingsOf(r *rank.Ranking, machine *record.File) *Ceilings {
 			c.Rows = append(c.Rows, Ceiling{Name: m.Name, Limit: rate, Control: true})
 		case record.DiskLarge: // as programs that copy read
 			c.add(m.Name, rate, false)
-			if rate < best.Throughput.Value {
+			if rate < best.Throughput.Shown.Value {
 				c.Disk = m.Name
 			}
 		}
@@ -101,10 +101,10 @@ func fastest(cells []rank.Cell) *rank.Cell {
 	var best *rank.Cell
 	for i := range cells {
 		c := &cells[i]
-		if c.Throughput == nil || best != nil && c.Basis == rank.Predicted && best.Basis == rank.Measured {
+		if !c.Throughput.Known() || best != nil && c.Basis == rank.Predicted && best.Basis == rank.Measured {
 			continue
 		}
-		better := best == nil || c.Basis == rank.Measured && best.Basis == rank.Predicted || c.Throughput.Value > best.Throughput.Value
+		better := best == nil || c.Basis == rank.Measured && best.Basis == rank.Predicted || c.Throughput.Log > best.Throughput.Log
 		if better {
 			best = c
 		}
@@ -115,14 +115,14 @@ func fastest(cells []rank.Cell) *rank.Cell {
 // processors adds what one core could do if nothing else held it up. OpenSSH
 // uses one core on either side.
 func (c *Ceilings) processors(r *rank.Ranking, of *rank.Cell) {
-	if of.Client != nil {
-		c.add(ClientCPU, inverse(of.Client.Value), true)
+	if of.Client.Known() {
+		c.add(ClientCPU, inverse(of.Client.Shown.Value), true)
 	}
-	if of.Server != nil {
-		c.add(ServerCPU, inverse(of.Server.Value), true)
+	if of.Server.Known() {
+		c.add(ServerCPU, inverse(of.Server.Shown.Value), true)
 	}
-	if total := of.Total(); r.OneCore() && of.Server != nil && total > 0 {
-		c.add("the one core that both share", inverse(total), true)
+	if r.OneCore() && of.Server.Known() && of.Total.Known() {
+		c.add("the one core that both share", inverse(of.Total.Shown.Value), true)
 	}
 }
 

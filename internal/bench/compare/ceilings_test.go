@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,8 +14,7 @@ import (
 
 // What SSH exceeds limits nothing; the next that is near does.
 func TestExceededIsNoLimit(t *testing.T) {
-	q := func(v float64) *rank.Quantity { return &stats.Interval{Value: v, Lo: v, Hi: v, N: 3} }
-	r := &rank.Ranking{Bulk: []rank.Cell{{Suite: alg.Suite{Cipher: "aes128-ctr"}, Basis: rank.Measured, Throughput: q(1e9), Client: q(1.1), Server: q(0.8)}}}
+	r := &rank.Ranking{Bulk: []rank.Cell{{Suite: alg.Suite{Cipher: "aes128-ctr"}, Basis: rank.Measured, Throughput: figureAt(1e9), Sides: rank.Sides{Client: figureAt(1.1), Server: figureAt(0.8)}}}}
 	for pipe, want := range map[float64]string{0.9e9: ServerCPU, 1.05e9: record.PipeFlow} {
 		machine := &record.File{Measurements: []record.Measurement{{Name: record.PipeFlow, Unit: record.BytesPerSecond, Value: pipe}}}
 		if c := ceilingsOf(r, machine); c.Limiting != want {
@@ -23,14 +23,14 @@ func TestExceededIsNoLimit(t *testing.T) {
 	}
 }
 
-func quantityAt(v float64) *rank.Quantity {
-	return &rank.Quantity{Value: v, Lo: v * 0.98, Hi: v * 1.02, N: 9}
+func figureAt(v float64) rank.Figure {
+	return rank.Figure{Estimate: stats.Estimate{Log: math.Log(v), N: 9}, Shown: stats.Exactly(v)}
 }
 
 func TestCeilings(t *testing.T) {
 	r := &rank.Ranking{Bulk: []rank.Cell{
-		{Suite: alg.Suite{Cipher: "aes128-gcm@openssh.com"}, Basis: rank.Measured, Throughput: quantityAt(800e6), Client: quantityAt(1), Server: quantityAt(0.5)},
-		{Suite: alg.Suite{Cipher: "aes256-gcm@openssh.com"}, Basis: rank.Predicted, Throughput: quantityAt(900e6)},
+		{Suite: alg.Suite{Cipher: "aes128-gcm@openssh.com"}, Basis: rank.Measured, Throughput: figureAt(800e6), Sides: rank.Sides{Client: figureAt(1), Server: figureAt(0.5)}},
+		{Suite: alg.Suite{Cipher: "aes256-gcm@openssh.com"}, Basis: rank.Predicted, Throughput: figureAt(900e6)},
 	}}
 	machine := &record.File{Measurements: []record.Measurement{
 		{Name: "AES-128-GCM 32768", Unit: record.KBPerSecond, Value: 5e6}, {Name: "AES-256-GCM 32768", Unit: record.KBPerSecond, Value: 4e6},
@@ -57,7 +57,7 @@ func TestCeilings(t *testing.T) {
 	if c := ceilingsOf(r, slow); c.Disk != "disk read, blocks of 8M" {
 		t.Errorf("a slow disk: %q is said to limit copies", c.Disk)
 	}
-	r.Campaign.Server, r.Bulk[0].Throughput = "remote", quantityAt(1e8)
+	r.Campaign.Server, r.Bulk[0].Throughput = "remote", figureAt(1e8)
 	if c := ceilingsOf(r, machine); c.Limiting != "" {
 		t.Errorf("a slow link: %q is said to limit", c.Limiting)
 	}

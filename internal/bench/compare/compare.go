@@ -192,10 +192,7 @@ func (c *Comparison) level(k int) float64 {
 		return math.Hypot(c.shiftErrs[0], c.shiftErrs[k])
 	}
 	first, other := c.Inputs[0].Ranking, c.Inputs[k].Ranking
-	if c.adjusted[k] {
-		return math.Hypot(first.FreedLevel(c.By), other.FreedLevel(c.By))
-	}
-	return math.Hypot(first.Level(c.By), other.Level(c.By))
+	return math.Hypot(first.Level(c.By, c.adjusted[k]), other.Level(c.By, c.adjusted[k]))
 }
 
 // ClientAlone reports whether costs are those of the client: the server's are not known everywhere.

@@ -12,6 +12,7 @@ import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/model"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
@@ -249,7 +250,7 @@ func TestEqualMachinesHaveNoVerdict(t *testing.T) {
 		a.Scale, b.Scale = math.Exp(0.02*random.NormFloat64()), math.Exp(0.02*random.NormFloat64())
 		inputs := minutes(t, a, b)
 		for _, in := range inputs {
-			in.Ranking.Slowed = rank.Slowed{}
+			in.Ranking.Slowed = model.Slowed{}
 		}
 		for name, o := range map[string]compare.Options{"plain": {}, "normalized": {Normalize: []string{"chacha20-*"}}} {
 			c := comparedAs(t, o, inputs)

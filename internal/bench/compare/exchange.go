@@ -15,7 +15,7 @@ func (c *Comparison) kexBy(by rank.By) rank.By {
 	for _, in := range c.Inputs {
 		noisy = noisy || in.Ranking.KexBy == rank.Cost
 		for _, k := range in.Ranking.Kex {
-			if !c.of.login(k).Known() {
+			if !c.of.cost(k.Sides).Known() {
 				return rank.Throughput
 			}
 		}
@@ -33,9 +33,9 @@ func (c *Comparison) exchange(r *rank.Ranking, name string) stats.Estimate {
 			continue
 		}
 		if c.KexBy == rank.Cost {
-			return c.of.login(k)
+			return c.of.cost(k.Sides)
 		}
-		return k.Within.Login
+		return k.Login.Estimate
 	}
 	return stats.Estimate{}
 }

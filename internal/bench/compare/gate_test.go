@@ -19,9 +19,9 @@ func rankingOf(err float64, costs map[string]float64) *rank.Ranking {
 	r.Slowed.Known = true // what other guests did is known: runs differ by little else
 	for _, cipher := range []string{"aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com"} {
 		if cost, ok := costs[cipher]; ok {
-			e := rank.Figures{Total: stats.Estimate{Log: math.Log(cost), Err: err, N: 9}}
-			q := e.Total.Interval()
-			r.Bulk = append(r.Bulk, rank.Cell{Suite: alg.NewSuite(cipher, "", ""), Direction: record.Upload, Client: &q, Server: &q, Within: e})
+			e := stats.Estimate{Log: math.Log(cost), Err: err, N: 9}
+			f := rank.Figure{Estimate: e, Shown: e.OrNil()}
+			r.Bulk = append(r.Bulk, rank.Cell{Suite: alg.NewSuite(cipher, "", ""), Direction: record.Upload, Sides: rank.Sides{Client: f, Server: f, Total: f}})
 		}
 	}
 	return r

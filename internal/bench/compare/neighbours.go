@@ -51,7 +51,7 @@ func Neighbours(first, other *rank.Ranking) stats.Estimate {
 	if !first.Slowed.Known || !other.Slowed.Known || first.Environment.CPU != other.Environment.CPU {
 		return stats.Estimate{}
 	}
-	change, doubt := before-after, math.Hypot(chance*math.Hypot(before, after), hidden*math.Max(first.Kept(), other.Kept()))
+	change, doubt := before-after, math.Hypot(chance*math.Hypot(before, after), hidden*math.Max(first.Slowed.Kept(), other.Slowed.Kept()))
 	if math.Abs(change) <= doubt {
 		change = 0
 	} else {

@@ -33,9 +33,9 @@ type table struct {
 func tableOf(r *rank.Ranking, by rank.By, of sides) table {
 	t := table{entries: map[record.Cell]entry{}, names: map[record.Cell]alg.Suite{}}
 	for _, c := range r.Bulk {
-		e := entry{best: c.Within.Throughput, shared: max(1, c.Shared), rank: c.Rank}
+		e := entry{best: c.Throughput.Estimate, shared: max(1, c.Shared), rank: c.Rank}
 		if by == rank.Cost {
-			e.best = of.speed(c.Within)
+			e.best = of.cost(c.Sides).Inverse()
 		}
 		if e.best.Known() {
 			key := record.CellOf(c.Suite, c.Direction)
@@ -148,12 +148,12 @@ const (
 func sidesOf(inputs []Input) sides {
 	for _, in := range inputs {
 		for _, c := range in.Ranking.Bulk {
-			if c.Client != nil && c.Server == nil {
+			if c.Client.Known() && !c.Server.Known() {
 				return clientAlone
 			}
 		}
 		for _, k := range in.Ranking.Kex {
-			if k.Client != nil && k.Server == nil {
+			if k.Client.Known() && !k.Server.Known() {
 				return clientAlone
 			}
 		}
@@ -161,21 +161,13 @@ func sidesOf(inputs []Input) sides {
 	return bothSides
 }
 
-// speed is the inverse of the cost.
-func (s sides) speed(f rank.Figures) stats.Estimate {
-	if s == clientAlone {
-		return f.Client.Inverse()
-	}
-	return f.Total.Inverse()
-}
-
-// login is the CPU time of a login.
-func (s sides) login(k rank.Exchange) stats.Estimate {
+// cost is their CPU time.
+func (s sides) cost(of rank.Sides) stats.Estimate {
 	switch {
 	case s == clientAlone:
-		return k.Within.Client
-	case k.Client == nil || k.Server == nil:
+		return of.Client.Estimate
+	case !of.Client.Known() || !of.Server.Known():
 		return stats.Estimate{}
 	}
-	return k.Within.Total
+	return of.Total.Estimate
 }

@@ -17,35 +17,41 @@ type Analysis struct {
 	Client    Series      // client CPU time per byte
 	Server    Series      // server CPU time per byte
 	Total     Series      // both sides, or the client alone without the server
-	Works     bool        // costs could be measured
-	cores     int
-	Transfers int
+	// Cost is what orders cells by cost: the side that has more to do, because it
+	// decides the speed where each has a core, or both together where they share one core.
+	// So a ranking by cost foretells that by throughput, on a quieter machine.
+	Cost  Series
+	cores int
 }
 
 // Analyse fits everything to the transfers of one direction, in the order in
 // which they were measured. cells are all that can be asked for, by canonical
 // names; cores is how many client and server can use together, 0 if unknown.
 func Analyse(direction record.Direction, cells []alg.Suite, s Sittings, cores int) *Analysis {
-	s.Connections = slices.DeleteFunc(slices.Clone(s.Connections), func(t Transfer) bool { return t.Cell.Direction != direction })
-	a := &Analysis{Direction: direction, Cells: slices.Clone(cells), cores: cores, Transfers: len(s.Connections)}
+	s.Connections = slices.DeleteFunc(slices.Clone(s.Connections), func(t *Transfer) bool { return t.Trial.Direction != direction })
+	a := &Analysis{Direction: direction, Cells: slices.Clone(cells), cores: cores}
 	for _, t := range s.Connections {
-		a.Cells = append(a.Cells, t.Cell.Suite)
+		a.Cells = append(a.Cells, t.Trial.Cell().Suite)
 	}
 	a.sort()
 	a.Client, a.Server = a.fit(s, client), a.fit(s, server)
-	if a.bothSides(); !a.Works {
+	if a.bothSides(); a.Client.Known() {
+		a.Wall = fromCosts(a.Cells, a.observe(s, wall), a.Cost)
+	} else {
 		a.Wall = a.fit(s, wall)
-		return a
 	}
-	a.Wall = fromCosts(a.Cells, a.observe(s, wall), a.Cost())
 	return a
 }
 
-// bothSides adds up what is known of them.
+// bothSides puts together what is known of them.
 func (a *Analysis) bothSides() {
-	a.Works, a.Total = a.Client.known(), a.Client
-	if a.Server.known() {
-		a.Total = together(a.Client, a.Server, sum)
+	a.Total, a.Cost = a.Client, a.Client
+	if !a.Server.Known() {
+		return
+	}
+	a.Total, a.Cost = together(a.Client, a.Server, sum), together(a.Client, a.Server, math.Max)
+	if a.cores == 1 {
+		a.Cost = a.Total
 	}
 }
 
@@ -55,7 +61,7 @@ const betweenBusy = 0.025
 
 // fit estimates one quantity of all cells.
 func (a *Analysis) fit(s Sittings, q quantity) Series {
-	return fitSeries(a.Cells, a.observe(s, q), betweenBusy*math.Min(1, s.Foreign))
+	return fitSeries(a.Cells, a.observe(s, q), betweenBusy*s.Slowed.Kept())
 }
 
 // sort orders the cells, each once.
@@ -80,34 +86,17 @@ func (a *Analysis) observe(s Sittings, q quantity) (out []observation) {
 		if x.N == 0 {
 			continue
 		}
-		o := observation{cell: slices.Index(a.Cells, t.Cell.Suite), log: x.Log, n: x.N, blocks: x.blocks, moved: x.moved, longer: longer(t.Cell), holdout: t.Trial.Role == record.RoleHoldout}
+		cell := t.Trial.Cell()
+		o := observation{located: x, cell: slices.Index(a.Cells, cell.Suite), longer: longer(cell), holdout: t.Trial.Role == record.RoleHoldout}
 		if q == wall && a.cores == 1 { // both sides share it
-			o.log += t.costlier() - t.Cost().Log
+			o.Log += t.sides(math.Max) - t.sides(sum)
 		}
-		if s.copied {
-			o.n = 0
+		if t.Trial.Workload == record.Copy {
+			o.N = 0
 		}
 		out = append(out, o)
 	}
 	return out
-}
-
-// Cost is what orders cells by cost: the side that has more to do, because it
-// decides the speed where each has a core, or both together where they share one core.
-// So a ranking by cost foretells that by throughput, on a quieter machine.
-func (a *Analysis) Cost() Series {
-	if a.cores == 1 {
-		return a.Total
-	}
-	return a.costlier()
-}
-
-// costlier has of each cell the side that has more to do.
-func (a *Analysis) costlier() Series {
-	if !a.Server.known() {
-		return a.Client
-	}
-	return together(a.Client, a.Server, math.Max)
 }
 
 // Complete reports whether every cell is measured or predicted.

@@ -13,17 +13,16 @@ const stretch = 16
 
 // CopiesOf frees copies, in the order of time, of the level that the machine had in each stretch of
 // them: a two-way fit of stretches and cells (Tukey's median polish), as far as levels exceed their
-// error. logs are what copies took per byte, and drift these levels, of each copy.
-func CopiesOf(all []record.Trial, logs []float64) (out Sittings, drift []float64) {
-	out.copied = true
+// error. drift are these levels, of each copy, as logarithms.
+func CopiesOf(all []record.Result) (out Sittings, drift []float64) {
 	cells := map[record.Cell]int{}
 	readings := make([]stats.Reading, len(all))
-	for i, trial := range all {
-		cell := trial.Cell()
+	for i, copied := range all {
+		cell := copied.Trial.Cell()
 		if _, seen := cells[cell]; !seen {
 			cells[cell] = len(cells)
 		}
-		readings[i] = stats.Reading{Row: i / stretch, Col: cells[cell], Value: logs[i]}
+		readings[i] = stats.Reading{Row: i / stretch, Col: cells[cell], Value: math.Log(float64(copied.Sample.ElapsedNS) / float64(copied.Sample.Bytes))}
 	}
 	fit := stats.TwoWay(readings, stats.Middle, stats.Middle)
 	left, numbers := make([]float64, len(all)), make([]float64, len(fit.Rows))
@@ -37,7 +36,7 @@ func CopiesOf(all []record.Trial, logs []float64) (out Sittings, drift []float64
 		if level != 0 {
 			level *= math.Max(0, 1-noise*noise/numbers[r.Row]/(level*level)) // James and Stein 1961
 		}
-		t := Transfer{Trial: all[i], Cell: all[i].Cell()}
+		t := &Transfer{Trial: all[i].Trial}
 		t.of[wall].Estimate = stats.Estimate{Log: r.Value - level, N: 1}
 		out.Connections, drift = append(out.Connections, t), append(drift, level)
 	}

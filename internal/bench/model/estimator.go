@@ -75,9 +75,9 @@ func (e *estimator) spread() {
 		if n >= fewSlices {
 			noise = append(noise, squares/n)
 		}
-		sums[e.class[o.cell]] += o.log
+		sums[e.class[o.cell]] += o.Log
 		counts[e.class[o.cell]]++
-		if o.n > 0 {
+		if o.N > 0 {
 			usual = usualConnection
 		}
 	}
@@ -88,7 +88,7 @@ func (e *estimator) spread() {
 	all, degrees := connectionWorth*usual*usual, float64(connectionWorth)
 	for _, o := range e.obs {
 		if k := e.class[o.cell]; counts[k] > 1 {
-			off, share := o.log-sums[k]/counts[k], 1-1/counts[k]
+			off, share := o.Log-sums[k]/counts[k], 1-1/counts[k]
 			square := off*off - share*e.variance(o)
 			squares[k], all, degrees = squares[k]+square, all+square, degrees+share
 		}
@@ -105,10 +105,10 @@ func (e *estimator) spread() {
 
 // variance of a connection's value by its slices.
 func (e *estimator) variance(o observation) float64 {
-	if o.n == 0 {
+	if o.N == 0 {
 		return 0
 	}
-	return e.within / float64(o.n)
+	return e.within / float64(o.N)
 }
 
 // means are those of classes, by the observations to keep, with their variances; nil where there are
@@ -153,7 +153,7 @@ func (e *estimator) model(values []float64) (*additive, []*point) {
 func (e *estimator) values() []float64 {
 	out := make([]float64, len(e.obs))
 	for i, o := range e.obs {
-		out[i] = o.log
+		out[i] = o.Log
 	}
 	return out
 }

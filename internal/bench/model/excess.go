@@ -21,7 +21,7 @@ const (
 // excessOf is the intercept of ns = excess + bytes·cost, by the brief and the usual slices of
 // each connection: the median of all, as in Theil's regression (1950). It is zero where all
 // slices have one length.
-func excessOf(connections []*connection) Excess {
+func excessOf(connections []*Transfer) Excess {
 	var out Excess
 	for q := range quantities {
 		var all []float64
@@ -36,9 +36,9 @@ func excessOf(connections []*connection) Excess {
 }
 
 // excess is that of one connection.
-func (c *connection) excess(q quantity) (ns float64, ok bool) {
+func (t *Transfer) excess(q quantity) (ns float64, ok bool) {
 	var sizes []float64
-	for _, r := range c.readings {
+	for _, r := range t.readings {
 		if r.ns[q] <= 0 {
 			return 0, false
 		}
@@ -51,7 +51,7 @@ func (c *connection) excess(q quantity) (ns float64, ok bool) {
 	}
 	border := math.Sqrt(slices.Min(sizes) * slices.Max(sizes))
 	var costs, inverses [2][]float64 // of brief slices, and of all others
-	for _, r := range c.readings {
+	for _, r := range t.readings {
 		k := one(r.bytes > border)
 		costs[k] = append(costs[k], r.ns[q]/r.bytes)
 		inverses[k] = append(inverses[k], 1/r.bytes)

@@ -37,8 +37,8 @@ type located struct {
 // locate finds what each connection takes per byte, as logarithms of ns: its baseline, freed of
 // the level that the machine had in each window of time, at the usual level of all. N is 0
 // where some slice does not tell.
-func locate(connections []*connection, q quantity, excess Excess) []located {
-	out, windows := make([]located, len(connections)), 0
+func locate(connections []*Transfer, q quantity, excess Excess) {
+	windows := 0
 	var readings []stats.Reading
 	for i, c := range connections {
 		unknown := slices.ContainsFunc(c.readings, func(r reading) bool { return r.ns[q] <= 0 })
@@ -51,11 +51,12 @@ func locate(connections []*connection, q quantity, excess Excess) []located {
 	low := stats.QuantileOf(baselinePart / 2)
 	levels := stats.TwoWay(readings, low, low).Rows
 	for _, r := range readings {
-		out[r.Col].logs = append(out[r.Col].logs, r.Value-levels[r.Row])
+		l := &connections[r.Col].of[q]
+		l.logs = append(l.logs, r.Value-levels[r.Row])
 	}
 	var above []float64
-	for i, c := range connections {
-		l := &out[i]
+	for _, c := range connections {
+		l := &c.of[q]
 		if len(l.logs) == 0 {
 			continue
 		}
@@ -71,12 +72,11 @@ func locate(connections []*connection, q quantity, excess Excess) []located {
 		}
 	}
 	level := stats.Median(above)
-	for i := range out {
-		if out[i].N > 0 {
-			out[i].Log += level
+	for _, c := range connections {
+		if c.of[q].N > 0 {
+			c.of[q].Log += level
 		}
 	}
-	return out
 }
 
 // blocksOf sums influences by blocks of time.
@@ -98,15 +98,15 @@ const stopped = 3
 // where no costs are known: what slows a slice slows both. Ratios have the mean, not the
 // median: now and then the scheduler puts both sides on one CPU, as it does in long transfers.
 // Where some slices of the run have steady parts, these alone tell.
-func (c *connection) ratio(steady, costs bool, excess Excess) stats.Estimate {
-	readings := c.readings
+func (t *Transfer) ratio(steady bool, excess Excess) stats.Estimate {
+	readings := t.readings
 	if steady {
-		readings, excess = c.steady, Excess{}
+		readings, excess = t.steady, Excess{}
 	}
 	var ratios []float64
 	for _, r := range readings {
 		unit := r.bytes
-		if costs {
+		if t.of[client].N > 0 {
 			unit = math.Max(excess.without(r, client), excess.without(r, server))
 		}
 		if unit > 0 {
@@ -130,17 +130,19 @@ const (
 )
 
 // slowdown is by how much connections cost more than at their best moments, on the mean, as a
-// logarithm. N counts slices; it is 0 where they are too few.
-func slowdown(all []located) stats.Estimate {
+// logarithm; known is false where slices are too few.
+func slowdown(connections []*Transfer) (cost float64, known bool) {
 	var above []float64
 	n := 0
-	for _, l := range all {
-		if n += len(l.logs); l.N > 0 {
-			above = append(above, l.Log-stats.Trim(slices.Sorted(slices.Values(l.logs)), 0, bestPart).Mean)
+	for _, c := range connections {
+		for _, l := range []located{c.of[client], c.of[server]} {
+			if n += len(l.logs); l.N > 0 {
+				above = append(above, l.Log-stats.Trim(slices.Sorted(slices.Values(l.logs)), 0, bestPart).Mean)
+			}
 		}
 	}
 	if n < enoughSlices {
-		return stats.Estimate{}
+		return 0, false
 	}
-	return stats.Estimate{Log: stats.Mean(above), N: n}
+	return stats.Mean(above), true
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
@@ -93,7 +94,7 @@ func TestTooManyNamesAreNotFitted(t *testing.T) {
 func copies(cells []alg.Suite, each int, cost func(alg.Suite) float64) (out []observation) {
 	for range each {
 		for i, cell := range cells {
-			out = append(out, observation{cell: i, log: math.Log(cost(cell))})
+			out = append(out, observation{cell: i, located: located{Estimate: stats.Estimate{Log: math.Log(cost(cell))}}})
 		}
 	}
 	return out
@@ -135,15 +136,21 @@ func TestVarianceComponents(t *testing.T) {
 	for i := range cells {
 		own := 0.03 * random.NormFloat64()
 		for range 3 {
-			obs = append(obs, observation{cell: i, n: 100, log: math.Log(2+float64(i/8)+float64(i%8)/2) + own + 0.02*random.NormFloat64(),
-				blocks: []block{{0.01, 50}, {-0.01, 50}}})
+			obs = append(obs, observation{cell: i, located: located{
+				Estimate: stats.Estimate{Log: math.Log(2+float64(i/8)+float64(i%8)/2) + own + 0.02*random.NormFloat64(), N: 100},
+				blocks:   []block{{0.01, 50}, {-0.01, 50}},
+			}})
 		}
 	}
 	e := newEstimator(cells, obs)
 	near(t, "between connections", stats.Median(e.deviations), 0.02, 0.004)
 	near(t, "of cells", e.interaction, 0.03, 0.008)
 	s := fitSeries(cells, obs, 0)
-	near(t, "error of a cell", s.TypicalError(), 0.02/math.Sqrt(3), 0.003)
+	var errs []float64
+	for _, f := range s.Figures {
+		errs = append(errs, f.Err)
+	}
+	near(t, "error of a cell", stats.Median(errs), 0.02/math.Sqrt(3), 0.003)
 }
 
 // Connections of one AEAD cipher that are 5 % apart make that one uncertain, and others little.
@@ -152,7 +159,7 @@ func TestFastestCiphersHaveTheirOwnDeviation(t *testing.T) {
 	cells := append([]alg.Suite{{Cipher: "aead"}}, table(fourCiphers, []string{"m1", "m2", "m3", "m4", "m5"})...)
 	var obs []observation
 	connect := func(cell int, log, deviation float64) {
-		obs = append(obs, observation{cell: cell, log: log + deviation*random.NormFloat64(), n: 100})
+		obs = append(obs, observation{cell: cell, located: located{Estimate: stats.Estimate{Log: log + deviation*random.NormFloat64(), N: 100}}})
 	}
 	for range 6 {
 		connect(0, 0, 0.05)
@@ -173,16 +180,15 @@ func TestDriftOfCopiesIsTakenOut(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 1))
 	cells := table([]string{"a", "b", "c"}, []string{"x", "y"})
 	cost := func(cell int) float64 { return 1 + float64(cell/2) + 0.5*float64(cell%2) }
-	var all []record.Trial
-	var logs []float64
+	var all []record.Result
 	var of []int
 	for k := range 128 {
 		cell := random.IntN(6)
 		log := math.Log(cost(cell)) + 0.01*random.NormFloat64() + 0.1*float64(one(k >= 64))
 		of = append(of, cell)
-		all, logs = append(all, record.Trial{Want: cells[cell], Workload: record.Copy}), append(logs, log)
+		all = append(all, record.Result{Trial: record.Trial{Want: cells[cell], Workload: record.Copy}, Sample: record.Sample{Bytes: 1e9, ElapsedNS: time.Duration(1e9 * math.Exp(log))}})
 	}
-	transfers, drift := CopiesOf(all, logs)
+	transfers, drift := CopiesOf(all)
 	near(t, "second half against first", stats.Mean(drift[64:])-stats.Mean(drift[:64]), 0.1, 0.02)
 	var halves [2][]float64
 	for k, c := range transfers.Connections {
@@ -210,7 +216,7 @@ func TestRatios(t *testing.T) {
 			ratio = 1.05
 		}
 		for range 4 {
-			obs = append(obs, observation{cell: i, n: 2, log: math.Log(ratio) + 0.02*random.NormFloat64()})
+			obs = append(obs, observation{cell: i, located: located{Estimate: stats.Estimate{Log: math.Log(ratio) + 0.02*random.NormFloat64(), N: 2}}})
 		}
 	}
 	s := fromCosts(cells, obs, cost)

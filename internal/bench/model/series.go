@@ -30,14 +30,11 @@ type Figure struct {
 	Others stats.Estimate // the measurement in relation to what other cells predict; unknown where one of them is missing
 }
 
-// observation is one connection's value of one quantity.
+// observation is one connection's value of one quantity. N is 0 for a copy.
 type observation struct {
+	located
 	cell    int
-	log     float64
-	n       int // slices, or parts of them; 0 for a copy
-	blocks  []block
-	longer  string // what it shares with others, with the standard error of that
-	moved   float64
+	longer  string // with what others share what moved it
 	holdout bool
 }
 
@@ -110,8 +107,8 @@ func together(a, b Series, of func(x, y float64) float64) Series {
 	return s
 }
 
-// known tells whether there is any figure.
-func (s Series) known() bool {
+// Known tells whether there is any figure.
+func (s Series) Known() bool {
 	return slices.ContainsFunc(s.Figures, func(f Figure) bool { return f.Known() })
 }
 
@@ -127,21 +124,16 @@ func (s Series) PredictionErrors() []float64 {
 	return out
 }
 
-// TypicalError is the median standard error of the known figures.
-func (s Series) TypicalError() float64 {
+// Noise is the relative difference that two cells stay below in 95 % of runs, if they are
+// equal: that of the median of their errors.
+func (s Series) Noise() float64 {
 	var errs []float64
 	for _, f := range s.Figures {
 		if f.Known() {
 			errs = append(errs, f.Err)
 		}
 	}
-	return stats.Median(errs)
-}
-
-// Noise is the relative difference that two cells stay below in 95 % of runs, if they are
-// equal.
-func (s Series) Noise() float64 {
-	return math.Expm1(stats.Estimate{Err: s.TypicalError(), DF: s.Degrees}.Repeated().Arm())
+	return math.Expm1(stats.Estimate{Err: stats.Median(errs), DF: s.Degrees}.Repeated().Arm())
 }
 
 // Interval is a figure on the original scale with the interval in which 95 % of

@@ -47,16 +47,17 @@ func cutInto(batch record.Slices, n int) []record.Slices {
 // Each slice takes 100 us besides 2 ns per byte; one in five is five times as
 // long. What is left is 2 ns per byte for the client, 4 for both sides.
 func TestExcessIsTakenOut(t *testing.T) {
-	s := SittingsOf(turns(8, 60, func(id, k int) (float64, float64) {
+	trials, batches := turns(8, 60, func(id, k int) (float64, float64) {
 		bytes := float64(500_000 + 50_000*id)
 		if (k+id)%5 == 0 {
 			bytes *= 5
 		}
 		return bytes, 100_000 + 2*bytes
-	}))
-	near(t, "excess of the client", s.Excess[client], 100_000, 1)
-	near(t, "excess of the server", s.Excess[server], 100_000, 1)
-	for _, c := range s.Connections {
+	})
+	excess := excessOf(split(trials, batches))
+	near(t, "excess of the client", excess[client], 100_000, 1)
+	near(t, "excess of the server", excess[server], 100_000, 1)
+	for _, c := range SittingsOf(trials, batches).Connections {
 		near(t, "client", c.of[client].Value(), 2, 1e-4)
 		near(t, "both", c.Cost().Value(), 4, 1e-4)
 		near(t, "wall", c.Wall().Value(), 4, 1e-4)
@@ -68,14 +69,14 @@ func TestExcessIsTakenOut(t *testing.T) {
 // quarter: the excess is still what both have.
 func TestExcessOfTwoLengths(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
-	s := SittingsOf(turns(60, 80, func(id, k int) (float64, float64) {
+	excess := excessOf(split(turns(60, 80, func(id, k int) (float64, float64) {
 		bytes := float64(500_000 + 5_000*id)
 		if (k+id)%2 == 0 {
 			bytes /= 3
 		}
 		return bytes, (70_000 + 2*bytes) * math.Exp(0.02*random.NormFloat64()+0.22*float64(random.IntN(2)))
-	}))
-	near(t, "excess of the client", s.Excess[client], 70_000, 3_000)
+	})))
+	near(t, "excess of the client", excess[client], 70_000, 3_000)
 }
 
 // Where slices have steady parts, nothing else tells throughput, and nothing is taken off: what
@@ -189,7 +190,7 @@ func TestBaselinesAreCompared(t *testing.T) {
 		for _, c := range s.Connections {
 			logs[c.Trial.ID%2] += c.of[client].Log / 10
 		}
-		return logs[0], logs[1], s.Slowed.Log
+		return logs[0], logs[1], s.Slowed.Cost
 	}
 	aes, des, slowed := run(0.5)
 	calmAES, calmDES, _ := run(0.05)
@@ -293,17 +294,18 @@ func TestBlocksAreResampled(t *testing.T) {
 // Other guests slow four slices in five, some connections twice as much as others: what is shown is the mean.
 func TestSlowdown(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	var all []located
+	var all []*Transfer
 	for _, felt := range []float64{0.4, 0.4, 0.2, 0.2} {
 		l := located{}
 		for i := range 100 {
 			l.logs = append(l.logs, 7+felt*float64(one(i%5 > 0))+0.01*random.NormFloat64())
 		}
 		l.Estimate = stats.Estimate{Log: stats.Trim(slices.Sorted(slices.Values(l.logs)), usualFrom, usualTo).Mean, N: len(l.logs)}
-		all = append(all, l)
+		all = append(all, &Transfer{of: [quantities]located{client: l}})
 	}
-	near(t, "slowed", slowdown(all).Log, 0.8*0.3, 0.04) // a fifth of the slices is free of it; of the others the highest are cut off
-	if few := slowdown(all[:1]); few.N != 0 {
+	slowed, _ := slowdown(all)
+	near(t, "slowed", slowed, 0.8*0.3, 0.04) // a fifth of the slices is free of it; of the others the highest are cut off
+	if few, known := slowdown(all[:1]); known {
 		t.Errorf("a hundred slices tell %v", few)
 	}
 }
@@ -324,9 +326,15 @@ func TestCostlierSideOfPairs(t *testing.T) {
 		more := 2 * cpu
 		batch.Slices = append(batch.Slices, record.Slice{Trial: id, WallNS: 2 * more, Bytes: 1e6, ClientCPUNS: &cpu, ServerCPUNS: &more})
 	}
-	a := Paired(record.Upload, nil, trials, []record.Slices{batch})
-	cost := a.Cost()
-	for i, f := range cost.Figures {
+	var cells []alg.Suite
+	for _, trial := range trials {
+		cells = append(cells, trial.Cell().Suite)
+	}
+	a := Paired(record.Upload, cells, trials, []record.Slices{batch})
+	if len(a.Cost.Figures) != 3 {
+		t.Fatalf("figures of %d cells", len(a.Cost.Figures))
+	}
+	for i, f := range a.Cost.Figures {
 		if want := a.Server.Figures[i]; f.Log != want.Log || f.Err != want.Err || i == 0 && f.Err == 0 {
 			t.Errorf("%s: %+v, want that of the server, %+v", a.Cells[i], f.Estimate, want.Estimate)
 		}

@@ -29,36 +29,42 @@ func longer(cell record.Cell) string {
 // caches are warm and whose buffers are full, and that have no core to themselves. What the steady
 // parts of long slices take more or less, in ns a byte, is a random effect of the mode of the cipher.
 // Nothing moves where there are none.
-func sustain(connections []*connection, all []located) {
+func sustain(connections []*Transfer, q quantity) {
 	var kinds []string
-	of := make([]int, len(connections))
-	for i, c := range connections {
-		name := longer(c.trial.Cell())
-		if of[i] = slices.Index(kinds, name); of[i] < 0 {
-			of[i], kinds = len(kinds), append(kinds, name)
+	var groups [][]*Transfer
+	for _, c := range connections {
+		kind := longer(c.Trial.Cell())
+		k := slices.Index(kinds, kind)
+		if k < 0 {
+			k, kinds, groups = len(kinds), append(kinds, kind), append(groups, nil)
 		}
+		groups[k] = append(groups[k], c)
 	}
-	more, errs := moreInLong(len(kinds), of, all)
-	for i := range all {
-		if l := &all[i]; l.N > 0 {
-			cost := math.Exp(l.Log)
-			sustained := math.Max(cost+more[of[i]], cost/2)
-			l.Log, l.moved = math.Log(sustained), errs[of[i]]/sustained
+	more, errs := moreInLong(groups, q)
+	for k, group := range groups {
+		for _, c := range group {
+			if l := &c.of[q]; l.N > 0 {
+				cost := math.Exp(l.Log)
+				sustained := math.Max(cost+more[k], cost/2)
+				l.Log, l.moved = math.Log(sustained), errs[k]/sustained
+			}
 		}
 	}
 }
 
 // moreInLong is what connections of each kind take more in long slices than in brief ones, in ns a
 // byte, with its standard error: the deviation of one slice is relative to what it costs.
-func moreInLong(kinds int, of []int, all []located) (more, errs []float64) {
-	relative, means, variances := make([][]float64, kinds), make([]float64, kinds), make([]float64, kinds)
-	weights := make([]float64, kinds)
-	for i, l := range all {
-		k, cost := of[i], math.Exp(l.Log)
-		for _, log := range l.steady {
-			off := math.Exp(log)/cost - 1
-			relative[k] = append(relative[k], off)
-			means[k], weights[k] = means[k]+off/cost, weights[k]+1/(cost*cost)
+func moreInLong(kinds [][]*Transfer, q quantity) (more, errs []float64) {
+	n := len(kinds)
+	relative, means, weights, variances := make([][]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	for k, kind := range kinds {
+		for _, c := range kind {
+			cost := math.Exp(c.of[q].Log)
+			for _, log := range c.of[q].steady {
+				off := math.Exp(log)/cost - 1
+				relative[k] = append(relative[k], off)
+				means[k], weights[k] = means[k]+off/cost, weights[k]+1/(cost*cost)
+			}
 		}
 	}
 	own, degrees := stats.PooledDeviation(relative)

@@ -18,8 +18,8 @@ func aead(cell alg.Suite) int { return one(cell.MAC == "") }
 func ratios(cells []alg.Suite, obs []observation, times []int) []float64 {
 	var sums, weights [2]float64
 	for i, o := range obs {
-		kind, weight := aead(cells[o.cell]), float64(times[i]*o.n)
-		sums[kind] += weight * math.Exp(o.log)
+		kind, weight := aead(cells[o.cell]), float64(times[i]*o.N)
+		sums[kind] += weight * math.Exp(o.Log)
 		weights[kind] += weight
 	}
 	out := make([]float64, len(cells))

@@ -6,7 +6,6 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/sched"
-	"sshpace/internal/bench/model"
 	"sshpace/internal/record"
 )
 
@@ -124,7 +123,7 @@ func (p *copies) Observe(t record.Trial, s record.Sample) {
 	if i >= 0 {
 		p.pending = slices.Delete(p.pending, i, i+1)
 	}
-	usable := model.Usable(t, s)
+	usable := record.Result{Trial: t, Sample: s}.Usable()
 	switch {
 	case s.Outcome == record.Aborted, !usable && !p.asked:
 		p.requeue(t, i)

@@ -8,7 +8,6 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
-	"sshpace/internal/bench/model"
 	"sshpace/internal/record"
 )
 
@@ -177,7 +176,7 @@ func (l *logins) observe(t record.Trial, sample record.Sample) {
 	}
 	kex := t.Want.Kex
 	switch {
-	case model.Usable(t, sample) && sample.Phases != nil:
+	case record.Result{Trial: t, Sample: sample}.Usable():
 		l.logs[kex] = append(l.logs[kex], math.Log(float64(sample.Phases.LoginNS)))
 		l.planned[kex] = max(l.planned[kex], len(l.logs[kex]))
 		l.typical += time.Duration(smoothing * float64(sample.ElapsedNS-l.typical))

@@ -2,12 +2,14 @@ package plan
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/sched"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/model"
 	"sshpace/internal/record"
 )
@@ -241,12 +243,32 @@ func (p *paired) race() {
 	}
 }
 
+// beyond is the p value below which a candidate is out of a race: it is looked at again
+// after every cycle, and with many others.
+const beyond = 0.001
+
+// loses reports whether a cell certainly takes more wall time than some other one, by more
+// than the margin.
+func loses(a *model.Analysis, cell alg.Suite) bool {
+	own := a.WallOf(cell)
+	return own.Known() && slices.ContainsFunc(a.Wall.Figures, func(f model.Figure) bool {
+		ratio := own.Over(f.Estimate)
+		return f.Known() && ratio.Log > math.Log1p(stats.Margin) && ratio.P() < beyond
+	})
+}
+
+// draws reports whether a cell is as fast as the reference, as far as that matters.
+func draws(a *model.Analysis, cell, reference alg.Suite) bool {
+	own, other := a.WallOf(cell), a.WallOf(reference)
+	return own.Known() && other.Known() && own.Over(other).Interval().Verdict() == stats.Equal
+}
+
 // known reports whether a candidate has been told from the others.
 func (p *paired) known(candidate *seat, figures map[record.Direction]*model.Analysis) bool {
 	cell, slower, same := candidate.trials[0].Cell().Suite, true, p.admitsAll()
 	for _, d := range p.Directions {
-		slower = slower && figures[d].Slower(cell)
-		same = same && figures[d].Same(cell, p.reference().Computation())
+		slower = slower && loses(figures[d], cell)
+		same = same && draws(figures[d], cell, p.reference().Computation())
 	}
 	return slower || same
 }
@@ -315,6 +337,6 @@ func (p *paired) again(figures map[record.Direction]*model.Analysis) {
 	}
 	p.todo = slices.DeleteFunc(p.todo, func(s *seat) bool {
 		cell := s.trials[0].Cell().Suite
-		return !refers(s) && !slices.ContainsFunc(p.Directions, func(d record.Direction) bool { return !figures[d].Slower(cell) })
+		return !refers(s) && !slices.ContainsFunc(p.Directions, func(d record.Direction) bool { return !loses(figures[d], cell) })
 	})
 }

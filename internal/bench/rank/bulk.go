@@ -18,35 +18,16 @@ const maxNoise = 5.0
 
 // rankBulk fills and orders the cells.
 func (r *Ranking) rankBulk(d *data, by By) {
-	var analyses []*model.Analysis
-	for _, direction := range []record.Direction{record.Upload, record.Download, ""} {
-		if a := d.analysis(direction); a != nil {
-			analyses = append(analyses, a)
-		}
-	}
-	if len(analyses) == 0 {
+	if len(d.analyses) == 0 {
 		return
 	}
-	r.judge(analyses)
+	r.judge(d.analyses)
 	r.By, r.forced = r.choose(by), by == Throughput || by == Cost
-	for _, a := range analyses {
-		r.levelCost = math.Max(r.levelCost, a.Total.Level)
-		r.levelWall = math.Max(r.levelWall, a.Wall.Level)
-	}
-	for _, a := range analyses {
+	for _, a := range d.analyses {
 		r.addCells(d, a)
 	}
 	half := len(d.drift) / 2 // a trend is twice what the halves differ by
 	r.Harness.Drift = 100 * math.Expm1(2*(stats.Mean(d.drift[half:])-stats.Mean(d.drift[:half])))
-}
-
-// addResolution adds what the clock of an imported log leaves open.
-func (d *data) addResolution(a *model.Analysis) {
-	for i := range a.Wall.Figures {
-		if err := d.coarse[record.Cell{Suite: a.Cells[i], Direction: a.Direction}]; err > 0 {
-			a.Wall.Figures[i].Err = math.Hypot(a.Wall.Figures[i].Err, err)
-		}
-	}
 }
 
 // judge fills in what is known about the quality of the run: the worst of its
@@ -55,15 +36,14 @@ func (r *Ranking) judge(analyses []*model.Analysis) {
 	var client []float64
 	for _, a := range analyses {
 		costs := a.Client
-		if !a.Works {
+		if !a.Client.Known() {
 			costs = a.Wall
 		}
 		client = append(client, costs.PredictionErrors()...)
 		r.Model.Interaction = max(r.Model.Interaction, 100*costs.Interaction)
-		if a.Works {
-			r.Noise.Cost = max(r.Noise.Cost, 100*a.Cost().Noise())
-		}
+		r.Noise.Cost = max(r.Noise.Cost, 100*a.Cost.Noise())
 		r.Noise.Throughput = max(r.Noise.Throughput, 100*a.Wall.Noise())
+		r.levelCost, r.levelWall = max(r.levelCost, a.Total.Level), max(r.levelWall, a.Wall.Level)
 	}
 	r.Model.HoldoutCells = len(client)
 	r.Model.HoldoutError, r.Model.HoldoutP95 = 100*stats.Median(client), 100*stats.Quantile(client, 0.95)
@@ -90,75 +70,73 @@ func (r *Ranking) Tie() float64 {
 
 // addCells appends the cells of one direction in their order.
 func (r *Ranking) addCells(d *data, a *model.Analysis) {
-	series := pick(r.By, a.Cost(), a.Wall)
-	order := make([]int, len(a.Cells))
-	for i := range order {
-		order[i] = i
+	var cells []Cell
+	for i := range a.Cells {
+		if c := r.cell(d, a, i); c.Throughput.Known() || c.Client.Known() {
+			cells = append(cells, c)
+		} else {
+			r.Missing = append(r.Missing, c.Suite)
+		}
 	}
-	place := func(i int) float64 { // what is unknown comes last
-		if f := series.Figures[i]; f.Known() {
-			return f.Log
+	by := func(c Cell) stats.Estimate { return pick(r.By, c.cost, c.Throughput.Inverse()) }
+	order(cells, by, func(c *Cell, rank int, group string) {
+		if c.Rank = rank; r.Campaign.Server != record.ServerRemote { // pairs say how each compares with one, not with all others
+			c.Group = group
+		}
+	})
+	r.Bulk = append(r.Bulk, cells...)
+}
+
+// order sorts lines by what decides, least first and what is unknown last, and tells each its rank from 1 and the
+// letter of those that it is tied with.
+func order[L any](lines []L, by func(L) stats.Estimate, place func(line *L, rank int, group string)) {
+	log := func(line L) float64 {
+		if e := by(line); e.Known() {
+			return e.Log
 		}
 		return math.Inf(1)
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(place(i), place(j)) })
-	groups := groupsOf(series, order)
-	rank := 0
-	for _, i := range order {
-		cell, ok := r.cell(d, a, i)
-		if !ok {
-			r.Missing = append(r.Missing, cell.Suite)
-			continue
+	slices.SortStableFunc(lines, func(a, b L) int { return cmp.Compare(log(a), log(b)) })
+	var known []stats.Estimate
+	for _, line := range lines {
+		if e := by(line); e.Known() {
+			known = append(known, e)
 		}
-		if rank < len(groups) && d.paired == nil { // pairs say how each compares with one, not with all others
-			cell.Group = stats.Letters(groups[rank])
-		}
-		rank++
-		cell.Rank = rank
-		r.Bulk = append(r.Bulk, cell)
+	}
+	letters := make([]string, len(lines))
+	for i, group := range stats.Group(known) {
+		letters[i] = stats.Letters(group)
+	}
+	for i, letter := range letters {
+		place(&lines[i], i+1, letter)
 	}
 }
 
-// groupsOf numbers the tie groups of the known figures, which come first.
-func groupsOf(series model.Series, order []int) []int {
-	var estimates []stats.Estimate
-	for _, i := range order {
-		if f := series.Figures[i]; f.Known() {
-			estimates = append(estimates, f.Estimate)
-		}
-	}
-	return stats.Group(estimates)
-}
-
-// cell puts together what is known about cell i; ok is false if that is
-// nothing.
-func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
+// cell puts together what is known about cell i.
+func (r *Ranking) cell(d *data, a *model.Analysis, i int) Cell {
 	suite, offered := d.names[a.Cells[i]]
 	if !offered {
 		suite = a.Cells[i]
 	}
-	c = Cell{Suite: suite, Direction: a.Direction, Basis: Predicted, Status: suite.Status()}
-	c.Within = figures(a, i)
-	c.Throughput = r.shown(c.Within.Throughput, Throughput)
-	c.Client, c.Server = r.shown(c.Within.Client, Cost), r.shown(c.Within.Server, Cost)
-	c.Shared, c.Holdout = a.Wall.Figures[i].Shared, a.Wall.Figures[i].Held
-	if c.Throughput != nil {
-		if c.Timed = Predicted; a.Wall.Figures[i].Basis > 0 {
-			c.Timed = Measured
-		}
-	}
-	if a.Client.Figures[i].N > 0 || a.Wall.Figures[i].N > 0 {
-		c.Basis = Measured
-	}
-	return c, c.Throughput != nil || c.Client != nil
-}
-
-func figures(a *model.Analysis, i int) Figures {
-	speed := a.Wall.Figures[i].Inverse()
+	wall := a.Wall.Figures[i]
+	speed := wall.Inverse()
 	if speed.Known() {
 		speed.Log += math.Log(1e9) // bytes per ns to bytes per second
 	}
-	return Figures{speed, a.Client.Figures[i].Estimate, a.Server.Figures[i].Estimate, a.Total.Figures[i].Estimate}
+	cost := func(s model.Series) Figure { return r.figure(s.Figures[i].Estimate, Cost) }
+	c := Cell{
+		Suite: suite, Direction: a.Direction, Basis: Predicted, Status: suite.Status(), Holdout: wall.Held, Shared: wall.Shared,
+		Throughput: r.figure(speed, Throughput), Sides: Sides{cost(a.Client), cost(a.Server), cost(a.Total)}, cost: a.Cost.Figures[i].Estimate,
+	}
+	if speed.Known() {
+		if c.Timed = Predicted; wall.Basis > 0 {
+			c.Timed = Measured
+		}
+	}
+	if a.Client.Figures[i].N > 0 || wall.N > 0 {
+		c.Basis = Measured
+	}
+	return c
 }
 
 func cpu(d *time.Duration) float64 {

@@ -19,7 +19,6 @@ const (
 	muchError   = 8.0  // percent, of predictions at the 95th percentile
 	muchFailure = 0.05 // share of trials
 	muchSlowed  = 8.0  // percent: slices differ by some percent on a machine of its own, too
-	muchForeign = 0.2  // cores
 )
 
 // Throttled is the name of the warning that a processor was slowed by heat or a
@@ -52,11 +51,12 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(r.By == Cost && !r.forced, "by-cost", fmt.Sprintf("ranked by CPU cost, which repeats better from run to run: it shows differences of %s or more, throughput of %s or more",
 		unit.Difference(r.Noise.Cost/100), unit.Difference(r.Noise.Throughput/100)), "--rank-by throughput ranks by it all the same")
 	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %s, compared with its best moments; all figures may be off by a common factor of up to %s",
-		unit.Difference(r.Slowed.Percent()/100), unit.Figure(math.Exp(stats.Estimate{Err: r.Level(r.By)}.Arm()))), "ratios are reliable, and comparisons with other runs allow for it")
+		unit.Difference(r.Slowed.Percent()/100), unit.Figure(math.Exp(stats.Estimate{Err: r.Level(r.By, false)}.Arm()))), "ratios are reliable, and comparisons with other runs allow for it")
 	add(r.Slowed.Busy(), "foreign", fmt.Sprintf("other programs kept %.1f of %s busy, which costs some ciphers more than others: only differences above %s count",
 		r.Slowed.Foreign, unit.Count(r.Environment.Cores, "core"), unit.Difference(r.Tie()/100)), hint("end them (top shows them), and measure again"))
 	add(r.Heat.Slowed > 0, Throttled, r.Heat.text(), "cool it, or power it better, and measure again")
-	client, server := r.has(func(c Cell) *Quantity { return c.Client }), r.has(func(c Cell) *Quantity { return c.Server })
+	client := len(r.Bulk) == 0 || slices.ContainsFunc(r.Bulk, func(c Cell) bool { return c.Client.Known() })
+	server := len(r.Bulk) == 0 || slices.ContainsFunc(r.Bulk, func(c Cell) bool { return c.Server.Known() })
 	add(!client && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
 	add(client && !server, "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
 	add(math.Abs(r.Harness.Drift) > muchDrift, "drift", fmt.Sprintf("at the end of the run the machine was %sx as fast as at its beginning; the ranking corrects for it", unit.Figure(1/(1+r.Harness.Drift/100))), "")
@@ -65,7 +65,7 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(r.Tie() > 2*maxNoise, "noise", fmt.Sprintf("differences below %s are within the noise", unit.Difference(r.Tie()/100)), hint("a longer --budget, or a quieter machine"))
 	add(len(r.Missing)+len(r.Waiting) > 0 && len(r.Bulk) > 0, "missing", "not measured: "+r.missing(), hint("a longer --budget, or --resume"))
 	add(len(r.Failed) > 0, "failed", fmt.Sprintf("never worked: %d of the requested combinations", len(r.Failed)), "")
-	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials failed: %s", r.failures(), r.Trials, r.failureText()), hint("see the messages in the file; continue with --resume"))
+	add(float64(len(d.bad)) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials failed: %s", len(d.bad), r.Trials, r.failureText()), hint("see the messages in the file; continue with --resume"))
 	add(r.OneCore(), "one-core", "one core: client and server took turns, so throughput is that of both together", "")
 	for _, c := range r.Controls {
 		add(c.Separated, "control", fmt.Sprintf("%s and %s, one computation, came out %.1f %% apart in login time",
@@ -86,14 +86,6 @@ func (r *Ranking) missing() string {
 	return strings.Join(words, ", ")
 }
 
-// failures is how many trials gave nothing.
-func (r *Ranking) failures() (n int) {
-	for _, of := range r.Refusals {
-		n += of
-	}
-	return n
-}
-
 // failureText lists why trials gave nothing, most first, such as "4 refused, 1 timeout".
 func (r *Ranking) failureText() string {
 	var parts []string
@@ -107,9 +99,4 @@ func (r *Ranking) failureText() string {
 		parts = append(parts, fmt.Sprintf("%d %s", r.Refusals[outcome], word))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// has reports whether any cell has a figure; true where there are no cells.
-func (r *Ranking) has(figure func(Cell) *Quantity) bool {
-	return len(r.Bulk) == 0 || slices.ContainsFunc(r.Bulk, func(c Cell) bool { return figure(c) != nil })
 }

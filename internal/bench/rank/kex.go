@@ -1,7 +1,6 @@
 package rank
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -15,20 +14,19 @@ import (
 // waits for; where it is too noisy, or asked for, the CPU time of both sides orders
 // them.
 func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
-	time, floor := medians(d.logins, func(p login) float64 { return float64(p.LoginNS) })
-	client, _ := medians(d.logins, func(p login) float64 { return cpu(p.ClientCPUNS) })
-	server, _ := medians(d.logins, func(p login) float64 { return cpu(p.ServerCPUNS) })
-	total, totalFloor := medians(d.logins, func(p login) float64 {
+	time, floor := medians(d.logins, func(p *record.Phases) float64 { return float64(p.LoginNS) })
+	client, _ := medians(d.logins, func(p *record.Phases) float64 { return cpu(p.ClientCPUNS) })
+	server, _ := medians(d.logins, func(p *record.Phases) float64 { return cpu(p.ServerCPUNS) })
+	total, totalFloor := medians(d.logins, func(p *record.Phases) float64 {
 		if p.ClientCPUNS == nil {
 			return 0
 		}
 		return cpu(p.ClientCPUNS) + cpu(p.ServerCPUNS)
 	})
 	r.Noise.Login, r.KexBy = floor, Throughput
-	key := time
 	known := totalFloor > 0
 	if by == Cost && known || by != Throughput && known && floor > maxNoise && totalFloor < floor {
-		r.KexBy, key = Cost, total
+		r.KexBy = Cost
 	}
 	for _, name := range space.Kex {
 		id := alg.Canonical(alg.Kex, name)
@@ -41,26 +39,16 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 		a, _ := alg.Lookup(alg.Kex, name)
 		r.Kex = append(r.Kex, Exchange{
 			Name: name, Aliases: space.Alias[name], Status: a.Status, PostQuantum: a.PostQuantum,
-			Login: time[id].OrNil(), Client: client[id].OrNil(), Server: server[id].OrNil(),
-			Within: ExchangeFigures{time[id], client[id], total[id]},
+			Login: time[id], Sides: Sides{client[id], server[id], total[id]},
 		})
 	}
-	at := func(x Exchange) stats.Estimate {
-		if e := key[alg.Canonical(alg.Kex, x.Name)]; e.Known() {
-			return e
-		}
-		return stats.Estimate{Log: math.MaxFloat32, Err: 1}
-	}
-	slices.SortStableFunc(r.Kex, func(a, b Exchange) int { return cmp.Compare(at(a).Log, at(b).Log) })
-	estimates := make([]stats.Estimate, len(r.Kex))
-	for i, x := range r.Kex {
-		estimates[i] = at(x)
-	}
-	for i, group := range stats.Group(estimates) {
-		r.Kex[i].Rank, r.Kex[i].Group = i+1, stats.Letters(group)
-	}
+	key := func(x Exchange) stats.Estimate { return pick(r.KexBy, x.Total, x.Login).Estimate }
+	order(r.Kex, key, func(x *Exchange, rank int, group string) { x.Rank, x.Group = rank, group })
 	r.Controls = d.controls()
 }
+
+// kexOf is the key exchange of a trial, by its canonical name.
+func kexOf(l record.Result) string { return alg.Canonical(alg.Kex, l.Trial.Want.Kex) }
 
 // What logins of one key exchange are taken to differ by before any was made
 // twice, and the degrees of freedom that this guess is worth.
@@ -76,11 +64,11 @@ func alike(groups [][]float64) []stats.Estimate {
 
 // medians are those of the logins of each key exchange, by name. floor is the difference of two equal
 // key exchanges that 95 % of runs stay below, in percent; 0 if unknown.
-func medians(all []login, value func(login) float64) (out map[string]stats.Estimate, floor float64) {
+func medians(all []record.Result, value func(*record.Phases) float64) (out map[string]Figure, floor float64) {
 	logs := map[string][]float64{}
 	for _, l := range all {
-		if v := value(l); v > 0 {
-			logs[l.kex] = append(logs[l.kex], math.Log(v))
+		if v := value(l.Sample.Phases); v > 0 {
+			logs[kexOf(l)] = append(logs[kexOf(l)], math.Log(v))
 		}
 	}
 	var groups [][]float64
@@ -89,10 +77,10 @@ func medians(all []login, value func(login) float64) (out map[string]stats.Estim
 	for _, name := range names {
 		groups = append(groups, logs[name])
 	}
-	out = map[string]stats.Estimate{}
+	out = map[string]Figure{}
 	for i, e := range alike(groups) {
 		e.Log, e.Err = stats.Median(groups[i]), e.Err*stats.MedianEfficiency
-		out[names[i]], errs = e, append(errs, e.Err)
+		out[names[i]], errs = Figure{e, e.OrNil()}, append(errs, e.Err)
 	}
 	return out, 100 * math.Expm1(stats.Estimate{Err: stats.Median(errs)}.Repeated().Arm())
 }
@@ -111,10 +99,10 @@ func (d *data) controls() []Control {
 		kex string
 		id  int
 	}
-	first, of, logs := map[pair]login{}, map[string]Control{}, map[string][]float64{}
+	first, of, logs := map[pair]record.Result{}, map[string]Control{}, map[string][]float64{}
 	for _, l := range d.logins {
-		id := pair{l.kex, l.trial.Pair}
-		if l.trial.Role != record.RoleControl || id.id == 0 {
+		id := pair{kexOf(l), l.Trial.Pair}
+		if l.Trial.Role != record.RoleControl || id.id == 0 {
 			continue
 		}
 		a, second := first[id]
@@ -124,11 +112,11 @@ func (d *data) controls() []Control {
 		}
 		delete(first, id)
 		b := l
-		if a.trial.Offered != (alg.Suite{}) { // it was asked for by the other name
+		if a.Trial.Offered != (alg.Suite{}) { // it was asked for by the other name
 			a, b = b, a
 		}
-		of[l.kex] = Control{A: alg.Suite{Kex: a.trial.Asked().Kex}, B: alg.Suite{Kex: b.trial.Asked().Kex}}
-		logs[l.kex] = append(logs[l.kex], math.Log(float64(b.LoginNS)/float64(a.LoginNS)))
+		of[id.kex] = Control{A: alg.Suite{Kex: a.Trial.Asked().Kex}, B: alg.Suite{Kex: b.Trial.Asked().Kex}}
+		logs[id.kex] = append(logs[id.kex], math.Log(float64(b.Sample.Phases.LoginNS)/float64(a.Sample.Phases.LoginNS)))
 	}
 	var out []Control
 	var groups [][]float64
@@ -145,15 +133,15 @@ func (d *data) controls() []Control {
 // overhead is what copies of one byte took beyond a login with their key
 // exchange, in ns.
 func (r *Ranking) overhead(d *data) float64 {
-	var elapsed []float64
-	var kex string
-	for _, o := range d.overheads {
-		elapsed = append(elapsed, float64(o.sample.ElapsedNS))
-		kex = alg.Canonical(alg.Kex, o.trial.Want.Kex)
-	}
 	for _, k := range r.Kex {
-		if alg.Canonical(alg.Kex, k.Name) == kex && k.Login != nil && len(elapsed) > 0 {
-			return math.Max(0, stats.Median(elapsed)-k.Login.Value)
+		var beyond []float64
+		for _, o := range d.overheads {
+			if kexOf(o) == alg.Canonical(alg.Kex, k.Name) {
+				beyond = append(beyond, float64(o.Sample.ElapsedNS)-k.Login.Shown.Value)
+			}
+		}
+		if len(beyond) > 0 {
+			return math.Max(0, stats.Median(beyond))
 		}
 	}
 	return 0

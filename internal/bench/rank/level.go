@@ -32,34 +32,29 @@ const (
 )
 
 // Level is the standard error that all cells of a run share, as a logarithm: how
-// fast the machine was at all.
-func (r *Ranking) Level(by By) float64 { return r.level(by, shownShare) }
-
-// FreedLevel is the same without what its slices show of other guests.
-func (r *Ranking) FreedLevel(by By) float64 { return r.level(by, freedShare) }
-
-func (r *Ranking) level(by By, share float64) float64 {
-	own := pick(by, r.levelCost, r.levelWall)
-	if r.Slowed.Known {
-		own = math.Hypot(own, r.Kept()*pick(by, busyCost, busyTime))
-		return math.Hypot(own, math.Hypot(shownLevel, share*r.Slowed.Cost))
+// fast the machine was at all. freed tells that what its slices show of other guests is taken out.
+func (r *Ranking) Level(by By, freed bool) float64 {
+	own, share := pick(by, r.levelCost, r.levelWall), shownShare
+	if !r.Slowed.Known {
+		return math.Hypot(own, runLevel)
 	}
-	return math.Hypot(own, runLevel)
+	if freed {
+		share = freedShare
+	}
+	own = math.Hypot(own, r.Slowed.Kept()*pick(by, busyCost, busyTime))
+	return math.Hypot(own, math.Hypot(shownLevel, share*r.Slowed.Cost))
 }
 
 // LoginLevel is the same for logins.
 func (r *Ranking) LoginLevel(by By) float64 {
-	return math.Hypot(loginLevel, r.Kept()*pick(by, busyCost, busyTime))
+	return math.Hypot(loginLevel, r.Slowed.Kept()*pick(by, busyCost, busyTime))
 }
 
 // LineLevel is what a run may be off by in one line more than in another, most
 // of all a disturbed one: a cipher that keeps one side waiting gains from being disturbed.
 func (r *Ranking) LineLevel(by By) float64 {
-	return math.Hypot(lineLevel, r.Kept()*pick(by, busyLineCost, busyLineTime))
+	return math.Hypot(lineLevel, r.Slowed.Kept()*pick(by, busyLineCost, busyLineTime))
 }
-
-// Kept is the part of a core that other programs of the machine kept busy beside slices.
-func (r *Ranking) Kept() float64 { return min(1, r.Slowed.Foreign) }
 
 // pick is what belongs to what a ranking is by.
 func pick[T any](by By, cost, time T) T {
@@ -69,13 +64,11 @@ func pick[T any](by By, cost, time T) T {
 	return time
 }
 
-// shown is an estimate with the interval in which 95 % of repeated runs find it:
-// that holds the errors of both runs and the doubt about their levels. Nil where
-// nothing is known.
-func (r *Ranking) shown(e stats.Estimate, by By) *Quantity {
+// figure is an estimate, shown with the interval in which 95 % of repeated runs find it:
+// that holds the errors of both runs and the doubt about their levels.
+func (r *Ranking) figure(e stats.Estimate, by By) Figure {
 	if !e.Known() {
-		return nil
+		return Figure{}
 	}
-	q := e.Repeated().WithError(math.Sqrt2*r.Level(by), 0).Interval()
-	return &q
+	return Figure{e, e.Repeated().WithError(math.Sqrt2*r.Level(by, false), 0).OrNil()}
 }

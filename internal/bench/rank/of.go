@@ -21,7 +21,7 @@ func Of(f *record.File, by By) (*Ranking, error) {
 		Heat: heatOf(f.Thermals),
 	}
 	d := collect(f, space)
-	if len(d.sittings.Connections)+len(d.paired)+len(d.logins)+len(d.copies) == 0 {
+	if len(d.analyses)+len(d.logins)+len(d.copies) == 0 {
 		if len(f.Measurements) > 0 && len(f.Samples) == 0 {
 			return r, nil // a machine's limits, or an imported log without SSH
 		}
@@ -29,10 +29,7 @@ func Of(f *record.File, by By) (*Ranking, error) {
 	}
 	r.Failed, r.Refusals = d.failures()
 	r.Harness.CPUShare, r.Ended, r.Trials = harnessShare(f), f.Ended, len(d.bad)+len(d.sittings.Connections)+len(d.logins)+len(d.copies)+len(d.overheads)
-	if len(d.sittings.Connections) == 0 && d.paired == nil {
-		d.takeCopies()
-	}
-	r.Slowed, r.Slices = Slowed{d.sittings.Slowed.N > 0, d.sittings.Slowed.Log, d.sittings.Foreign}, d.sittings.Slices
+	r.Slowed, r.Slices = d.sittings.Slowed, d.sittings.Slices
 	r.rankBulk(d, by)
 	r.rankKex(d, space, by)
 	r.Copies = d.summarise()

@@ -15,7 +15,6 @@ import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/benchtest"
-	"sshpace/internal/bench/model"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
@@ -37,10 +36,10 @@ func TestRanksAndGroupsAreInOrder(t *testing.T) {
 		if c.Rank != i+1 {
 			t.Errorf("%s has rank %d at place %d", c.Suite, c.Rank, i+1)
 		}
-		if i > 0 && c.Throughput.Value > r.Bulk[i-1].Throughput.Value {
+		if i > 0 && c.Throughput.Log > r.Bulk[i-1].Throughput.Log {
 			t.Errorf("%s is faster than the one before it", c.Suite)
 		}
-		if q := c.Throughput; q.Lo > q.Value || q.Hi < q.Value {
+		if q := c.Throughput.Shown; q.Lo > q.Value || q.Hi < q.Value {
 			t.Errorf("%s: %v", c.Suite, *q)
 		}
 	}
@@ -50,7 +49,7 @@ func TestRanksAndGroupsAreInOrder(t *testing.T) {
 	byCost := benchtest.Of(t, benchtest.Simulate(t, benchtest.Noisy(2), time.Minute), rank.Cost)
 	for i, c := range byCost.Bulk[1:] {
 		before := byCost.Bulk[i]
-		if max(c.Client.Value, c.Server.Value) < max(before.Client.Value, before.Server.Value)-1e-9 {
+		if max(c.Client.Log, c.Server.Log) < max(before.Client.Log, before.Server.Log)-1e-9 {
 			t.Errorf("the costlier side of %s costs less than that of the one before it", c.Suite)
 		}
 	}
@@ -64,7 +63,7 @@ func TestCostsAreTrue(t *testing.T) {
 		r := benchtest.Of(t, benchtest.Simulate(t, m, time.Minute), rank.Auto)
 		var logs []float64
 		for _, c := range r.Bulk {
-			logs = append(logs, math.Log(c.Client.Value/m.Client(c.Suite)))
+			logs = append(logs, c.Client.Log-math.Log(m.Client(c.Suite)))
 		}
 		// What all cells have in common is the level of this run.
 		level := stats.Mean(logs)
@@ -73,7 +72,7 @@ func TestCostsAreTrue(t *testing.T) {
 		}
 		for i, c := range r.Bulk {
 			truth := m.Client(c.Suite) * math.Exp(level)
-			hits += inside(truth, c.Within.Client.Interval())
+			hits += inside(truth, c.Client.Interval())
 			total++
 			if math.Abs(logs[i]-level) > 0.12 {
 				t.Errorf("seed %d: %s is off by %.1f %%", seed, c.Suite, 100*(logs[i]-level))
@@ -258,8 +257,8 @@ func TestPrediction(t *testing.T) {
 		t.Fatalf("%d cells, missing %v; want four and the AEAD cipher missing", len(r.Bulk), r.Missing)
 	}
 	last := r.Bulk[3]
-	if last.Basis != rank.Predicted || last.Client.N != 0 || math.Abs(last.Client.Value-1.9) > 1e-6 {
-		t.Errorf("%s: %s, %+v; want a prediction of 1.9", last.Suite, last.Basis, *last.Client)
+	if last.Basis != rank.Predicted || last.Client.N != 0 || math.Abs(last.Client.Value()-1.9) > 1e-6 {
+		t.Errorf("%s: %s, %+v; want a prediction of 1.9", last.Suite, last.Basis, last.Client)
 	}
 }
 
@@ -267,7 +266,7 @@ func TestRemoteWithoutServerTime(t *testing.T) {
 	m := benchtest.Noisy(5)
 	m.NoServer = true
 	r := benchtest.Of(t, benchtest.Simulate(t, m, time.Minute), rank.Auto)
-	if r.Bulk[0].Server != nil || r.Bulk[0].Client == nil {
+	if r.Bulk[0].Server.Known() || !r.Bulk[0].Client.Known() {
 		t.Error("want the client's cost without the server's")
 	}
 	m = benchtest.Noisy(5)
@@ -284,7 +283,7 @@ func TestOneCore(t *testing.T) {
 	r := benchtest.Of(t, benchtest.Simulate(t, m, time.Minute), rank.Auto)
 	var off []float64
 	for _, c := range r.Bulk {
-		off = append(off, math.Abs(1e9/c.Throughput.Value/m.Wall(c.Suite)-1))
+		off = append(off, math.Abs(1e9/c.Throughput.Value()/m.Wall(c.Suite)-1))
 	}
 	if stats.Median(off) > 0.06 {
 		t.Errorf("throughput is off by %.1f %% on one core", 100*stats.Median(off))
@@ -296,7 +295,8 @@ func TestOneCore(t *testing.T) {
 
 func TestUsable(t *testing.T) {
 	login := record.Trial{Workload: record.Login}
-	if model.Usable(login, record.Sample{Outcome: record.OK}) || model.Usable(login, record.Sample{Outcome: record.OK, Phases: &record.Phases{}}) {
+	if (record.Result{Trial: login, Sample: record.Sample{Outcome: record.OK}}).Usable() ||
+		(record.Result{Trial: login, Sample: record.Sample{Outcome: record.OK, Phases: &record.Phases{}}}).Usable() {
 		t.Error("a login without a time is usable")
 	}
 }
@@ -318,8 +318,8 @@ func TestSingleLoginsAreOneGroup(t *testing.T) {
 	f.Samples = kept
 	r := benchtest.Of(t, f, rank.Auto)
 	for _, k := range r.Kex {
-		if k.Login.HalfWidth() < 0.05 {
-			t.Errorf("%s: one login is known to ±%.1f %%", k.Name, 100*k.Login.HalfWidth())
+		if k.Login.Shown.HalfWidth() < 0.05 {
+			t.Errorf("%s: one login is known to ±%.1f %%", k.Name, 100*k.Login.Shown.HalfWidth())
 		}
 	}
 	if r.Noise.Login < 5 {

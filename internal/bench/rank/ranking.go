@@ -4,12 +4,12 @@
 package rank
 
 import (
-	"math"
+	"encoding/json"
 	"slices"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/fault"
 	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/model"
 	"sshpace/internal/record"
 )
 
@@ -24,15 +24,6 @@ const (
 	Throughput By = "throughput"
 	Cost       By = "cost"
 )
-
-// ParseBy reads the name of a quantity.
-func ParseBy(name string) (By, error) {
-	names := []string{string(Auto), string(Throughput), string(Cost)}
-	if slices.Contains(names, name) {
-		return By(name), nil
-	}
-	return "", fault.Usage(fault.Near("--rank-by ", name, names, "use throughput, cost or auto"), "cannot rank by %q", name)
-}
 
 // Basis says where the numbers of a cell come from.
 type Basis string
@@ -69,7 +60,7 @@ type Ranking struct {
 	Warnings     []Warning
 	Measurements []record.Measurement // what is no SSH trial
 	Limits       []record.Limit       // what keeps a transfer from being faster
-	Slowed       Slowed
+	Slowed       model.Slowed
 	Heat         Heat
 	Slices       int // of connections in turn, which the costs rest on
 
@@ -88,6 +79,31 @@ func (r *Ranking) Directions() []record.Direction {
 	return out
 }
 
+// Find returns the cell of a cipher and MAC, under any of their names.
+func (r *Ranking) Find(suite alg.Suite, d record.Direction) (Cell, bool) {
+	want := suite.Computation()
+	for _, c := range r.Bulk {
+		if c.Direction == d && c.Suite.Computation() == want {
+			return c, true
+		}
+	}
+	return Cell{}, false
+}
+
+// Deciding is the figure of a cell by which the cells are ordered: its throughput, or the CPU cost that bounds
+// it, of its costlier side, or of both where they share one core; nil if unknown.
+func (r *Ranking) Deciding(c Cell) *Quantity {
+	switch {
+	case r.By != Cost:
+		return c.Throughput.Shown
+	case r.OneCore():
+		return c.Total.Shown
+	case c.Server.Known() && c.Server.Log > c.Client.Log:
+		return c.Server.Shown
+	}
+	return c.Client.Shown
+}
+
 // OneCore reports whether client and server shared one core: throughput is that of both together.
 func (r *Ranking) OneCore() bool {
 	return r.Environment.Cores == 1 && r.Campaign.Server != record.ServerRemote
@@ -96,6 +112,23 @@ func (r *Ranking) OneCore() bool {
 // Quantity is an estimate with its 95 % interval; N counts connections. A nil
 // *Quantity could not be measured or predicted.
 type Quantity = stats.Interval
+
+// Figure is one quantity of a line: an estimate, to compare with those of other lines of the run, and
+// what is shown of it. The zero value is unknown.
+type Figure struct {
+	stats.Estimate
+	Shown *Quantity // with the doubt about the machine's level, too, which all cells of a run share
+}
+
+// MarshalJSON writes what is shown.
+func (f Figure) MarshalJSON() ([]byte, error) { return json.Marshal(f.Shown) }
+
+// Sides are the CPU times of client and server: ns per byte of a cell, ns of a login.
+type Sides struct {
+	Client Figure `json:"client_cpu_ns,omitzero"`
+	Server Figure `json:"server_cpu_ns,omitzero"`
+	Total  Figure `json:"-"` // of both, or of the client where the server is unknown
+}
 
 // Cell is the result for one cipher and MAC in one direction.
 type Cell struct {
@@ -106,28 +139,15 @@ type Cell struct {
 	Basis      Basis
 	Timed      Basis // whether Throughput rests on connections of this cell, or on what the costs say; "" where it is unknown
 	Status     alg.Status
-	Throughput *Quantity // bytes per second
-	Client     *Quantity // ns of CPU per byte
-	Server     *Quantity // ns of CPU per byte
-	Holdout    bool      // measured, but never used to fit the model
-	Shared     int       // cells that are the same computation, and have one estimate together
-	// The same without the doubt about the machine's level, which all cells of a run share.
-	Within Figures
+	Throughput Figure // bytes per second
+	Sides
+	Holdout bool           // measured, but never used to fit the model
+	Shared  int            // cells that are the same computation, and have one estimate together
+	cost    stats.Estimate // that orders cells by cost
 }
 
-// Figures are the estimates of one cell. N is 0 and the error too for what is
-// unknown.
-type Figures struct {
-	Throughput stats.Estimate // bytes per second
-	Client     stats.Estimate // ns of CPU per byte
-	Server     stats.Estimate // ns of CPU per byte
-	Total      stats.Estimate // of both sides, or of the client where the server is unknown
-}
-
-// Total is the cost of both sides in ns per byte.
-func (c Cell) Total() float64 { return bothSides(c.Client, c.Server) }
-
-// Exchange is the result for one key exchange.
+// Exchange is the result for one key exchange. The errors rest on the deviation of all key
+// exchanges: that of five logins is a poor guess.
 type Exchange struct {
 	Rank        int        `json:"rank"`
 	Name        string     `json:"name"`
@@ -135,33 +155,9 @@ type Exchange struct {
 	Group       string     `json:"group,omitempty"`
 	Status      alg.Status `json:"status"`
 	PostQuantum bool       `json:"post_quantum"`
-	Login       *Quantity  `json:"login_ns,omitempty"` // from the start of the client to the start of the command
-	Client      *Quantity  `json:"client_cpu_ns,omitempty"`
-	Server      *Quantity  `json:"server_cpu_ns,omitempty"`
-
-	// The same for comparisons, and the CPU time of both sides together, or of the
-	// client where the server is unknown. The errors rest on the deviation of all key
-	// exchanges: that of five logins is a poor guess.
-	Within ExchangeFigures `json:"-"`
+	Login       Figure     `json:"login_ns,omitzero"` // from the start of the client to the start of the command
+	Sides
 }
-
-// CPU is the CPU time of both sides in ns.
-func (x Exchange) CPU() float64 { return bothSides(x.Client, x.Server) }
-
-// bothSides is what client and server take together, or the client alone where the server could not be
-// read; 0 if unknown.
-func bothSides(client, server *Quantity) float64 {
-	switch {
-	case client == nil:
-		return 0
-	case server == nil:
-		return client.Value
-	}
-	return client.Value + server.Value
-}
-
-// ExchangeFigures are the estimates of one key exchange, in ns.
-type ExchangeFigures struct{ Login, Client, Total stats.Estimate }
 
 // Copy is one combination of an exhaustive run, timed as a whole process.
 type Copy struct {
@@ -169,19 +165,6 @@ type Copy struct {
 	Direction record.Direction `json:"direction"`
 	Seconds   Quantity         `json:"seconds"` // per run of Campaign.SizeBytes
 }
-
-// Slowed is what else the machine did during a run.
-type Slowed struct {
-	Known   bool    // whether slices show what other guests did
-	Cost    float64 // logarithm of the factor on CPU time, against the machine's best moments
-	Foreign float64 // cores that other programs of this machine kept busy; 0 if unknown
-}
-
-// Busy reports whether other programs of this machine had a notable part of it.
-func (s Slowed) Busy() bool { return s.Foreign > muchForeign }
-
-// Percent is how much more CPU time the same work took.
-func (s Slowed) Percent() float64 { return 100 * math.Expm1(s.Cost) }
 
 // Failure is something that was tried and never worked.
 type Failure struct {

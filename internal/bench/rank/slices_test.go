@@ -32,7 +32,7 @@ func TestSlicesFindTheCosts(t *testing.T) {
 	for i, r := range repeated(t, 4) {
 		var errs []float64
 		for _, c := range r.Bulk {
-			errs = append(errs, c.Within.Client.Log-math.Log(m.Client(c.Suite)))
+			errs = append(errs, c.Client.Log-math.Log(m.Client(c.Suite)))
 		}
 		level := stats.Median(errs)
 		for k := range errs {
@@ -61,9 +61,9 @@ func TestRunsOfSlicesAgree(t *testing.T) {
 			var xs, ys, difference, arm []float64
 			for _, c := range a.Bulk {
 				other, _ := b.Find(c.Suite, c.Direction)
-				xs, ys = append(xs, c.Within.Client.Log), append(ys, other.Within.Client.Log)
-				difference = append(difference, c.Within.Client.Log-other.Within.Client.Log)
-				arm = append(arm, c.Within.Client.Repeated().Arm())
+				xs, ys = append(xs, c.Client.Log), append(ys, other.Client.Log)
+				difference = append(difference, c.Client.Log-other.Client.Log)
+				arm = append(arm, c.Client.Repeated().Arm())
 				for _, d := range a.Bulk {
 					o, _ := b.Find(d.Suite, d.Direction)
 					if c.Group < d.Group && len(c.Group) == len(d.Group) && other.Group > o.Group && len(other.Group) == len(o.Group) {

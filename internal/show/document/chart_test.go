@@ -74,7 +74,7 @@ func TestChartsHaveTheNumbersOfTheirTables(t *testing.T) {
 		for _, p := range cost.Items[i].Points {
 			sum += p.Value
 		}
-		if want := c.Client.Value + c.Server.Value; math.Abs(sum-want) > 1e-9 {
+		if want := c.Client.Shown.Value + c.Server.Shown.Value; math.Abs(sum-want) > 1e-9 {
 			t.Errorf("%s: the stack is %v high, want %v", c.Suite, sum, want)
 		}
 	}
@@ -104,9 +104,9 @@ func TestChartsOfAHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	each(r, func(c *rank.Cell) { c.Server, c.Group = nil, "" })
+	each(r, func(c *rank.Cell) { c.Server, c.Group = rank.Figure{}, "" })
 	for i := range r.Kex {
-		r.Kex[i].Server = nil
+		r.Kex[i].Server = rank.Figure{}
 	}
 	r.KexBy = rank.Cost
 	for _, c := range document.OfRanking(r, f, document.Options{}).Charts {
@@ -149,11 +149,13 @@ func TestEveryNameHasItsStanding(t *testing.T) {
 // say of the machine still makes a document.
 func TestSparseRankings(t *testing.T) {
 	for name, spoil := range map[string]func(*rank.Ranking){
-		"no logins":  func(r *rank.Ranking) { r.Kex = nil },
-		"no bulk":    func(r *rank.Ranking) { r.Bulk = nil },
-		"no server":  func(r *rank.Ranking) { each(r, func(c *rank.Cell) { c.Server = nil }) },
-		"no costs":   func(r *rank.Ranking) { each(r, func(c *rank.Cell) { c.Server, c.Client = nil, nil }) },
-		"no rates":   func(r *rank.Ranking) { each(r, func(c *rank.Cell) { c.Throughput = nil }) },
+		"no logins": func(r *rank.Ranking) { r.Kex = nil },
+		"no bulk":   func(r *rank.Ranking) { r.Bulk = nil },
+		"no server": func(r *rank.Ranking) { each(r, func(c *rank.Cell) { c.Server = rank.Figure{} }) },
+		"no costs": func(r *rank.Ranking) {
+			each(r, func(c *rank.Cell) { c.Server, c.Client = rank.Figure{}, rank.Figure{} })
+		},
+		"no rates":   func(r *rank.Ranking) { each(r, func(c *rank.Cell) { c.Throughput = rank.Figure{} }) },
 		"no machine": func(r *rank.Ranking) { r.Environment = record.Environment{} },
 		"nothing":    func(r *rank.Ranking) { *r = rank.Ranking{} },
 	} {

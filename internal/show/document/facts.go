@@ -37,7 +37,7 @@ func environment(e record.Environment, c record.Campaign, heat rank.Heat) []Fact
 		{"cores", cores}, {"CPU quota, cores", positive(e.CPUQuota)}, {"governor", e.Governor}, {"hypervisor", e.Hypervisor},
 		{"memory", memory}, {"system", strings.Join(text.NonEmpty(e.OS, e.Kernel, e.Arch), " ")},
 		{"load average at the start", positive(e.LoadAverage)}, {"steal at the start, %", positive(e.StealPct)},
-		{"temperature, °C", heat.Temperature()}, {"clock of the cores, MHz", heat.Clock()},
+		{"temperature, °C", heat.Celsius}, {"clock of the cores, MHz", heat.MHz},
 		{"CPU clock", e.CPUClock}, {"not visible here", strings.Join(e.Limits, "; ")},
 		{"payload", c.Data}, {"client engine", string(c.Engine)}, {"kind of server", string(c.Server)}, {"policy", c.Policy},
 		{"started", started}, {"seed", fmt.Sprint(c.Seed)}, {"version of sshpace", c.Tool},

@@ -134,9 +134,9 @@ func common(words []string) (prefix, suffix string) {
 // second of the busier side's CPU time moves.
 func barOf(r *rank.Ranking, c rank.Cell) Point {
 	if r.By != rank.Cost {
-		return PointOf(c.Throughput, 1e6)
+		return PointOf(c.Throughput.Shown, 1e6)
 	}
-	cost := r.Busiest(c)
+	cost := r.Deciding(c)
 	if cost == nil || cost.Lo <= 0 {
 		return Point{}
 	}
@@ -194,8 +194,8 @@ func span(cells []rank.Cell, figure func(rank.Cell) float64, scale float64) stri
 
 // speedOf is the throughput of a cell in bytes per second; 0 if unknown.
 func speedOf(c rank.Cell) float64 {
-	if c.Throughput == nil {
+	if !c.Throughput.Known() {
 		return 0
 	}
-	return c.Throughput.Value
+	return c.Throughput.Shown.Value
 }

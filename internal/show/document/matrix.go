@@ -80,12 +80,12 @@ func rebuilt(r *rank.Ranking, d record.Direction, size unit.Bytes) []Combination
 	}
 	cheapest := math.Inf(1)
 	for _, k := range logins {
-		if k.Login != nil {
-			cheapest = math.Min(cheapest, k.Login.Value)
+		if k.Login.Known() {
+			cheapest = math.Min(cheapest, k.Login.Shown.Value)
 		}
 	}
 	for _, c := range r.Bulk {
-		if c.Direction != d || c.Throughput == nil {
+		if c.Direction != d || !c.Throughput.Known() {
 			continue
 		}
 		for _, k := range logins {
@@ -108,14 +108,14 @@ const leastRekey = 1e6
 // copySeconds adds up one copy. A rekey costs what the key exchange adds to a
 // login over the cheapest one, which is all that logins show of it.
 func copySeconds(c rank.Cell, k rank.Exchange, cheapest float64, size unit.Bytes) rank.Quantity {
-	transfer := float64(size) / c.Throughput.Value
-	arm := transfer * c.Throughput.HalfWidth()
+	transfer := float64(size) / c.Throughput.Shown.Value
+	arm := transfer * c.Throughput.Shown.HalfWidth()
 	total, n := transfer, c.Throughput.N
-	if k.Login != nil {
-		rekey := math.Max(leastRekey, k.Login.Value-cheapest)
-		total += (k.Login.Value + rekeys(c.Suite.Cipher, size)*rekey) / 1e9
-		arm = math.Hypot(arm, k.Login.HalfWidth()*k.Login.Value/1e9)
-		n = min(n, k.Login.N)
+	if login := k.Login.Shown; login != nil {
+		rekey := math.Max(leastRekey, login.Value-cheapest)
+		total += (login.Value + rekeys(c.Suite.Cipher, size)*rekey) / 1e9
+		arm = math.Hypot(arm, login.HalfWidth()*login.Value/1e9)
+		n = min(n, login.N)
 	}
 	return rank.Quantity{Value: total, Lo: math.Max(0, total-arm), Hi: total + arm, N: n}
 }

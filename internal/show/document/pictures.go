@@ -130,7 +130,7 @@ func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 		Title: title(string(d)) + ": throughput with 95 % intervals",
 		Note:  "Best first. " + aboutLetters(r) + "Hollow: predicted. One name stands for all that compute the same.",
 	}
-	value := func(cell rank.Cell) Point { return PointOf(cell.Throughput, 1e6) }
+	value := func(cell rank.Cell) Point { return PointOf(cell.Throughput.Shown, 1e6) }
 	if r.By == rank.Cost {
 		c.Unit, c.Series, c.Rising = "s/GB", []string{"client CPU", "server CPU"}, false
 		c.Title = title(string(d)) + ": CPU time per byte with 95 % intervals"
@@ -138,7 +138,7 @@ func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	for _, cell := range computations(r, d) {
 		points := []Point{value(cell)}
 		if r.By == rank.Cost {
-			points = []Point{PointOf(cell.Client, 1), PointOf(cell.Server, 1)}
+			points = []Point{PointOf(cell.Client.Shown, 1), PointOf(cell.Server.Shown, 1)}
 		}
 		for i := range points {
 			points[i].Predicted = cell.Basis == rank.Predicted
@@ -248,8 +248,8 @@ func costChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 		Note: "CPU seconds of both sides add up: less is better. Weak algorithms are not shown.", Series: []string{"client", "server"},
 	}
 	for _, cell := range computations(r, d) {
-		if cell.Client != nil && slices.Contains(usualStatus, string(cell.Status)) {
-			c.Items = append(c.Items, Item{Label: label(cell.Suite), Suite: safe(cell.Suite), Points: []Point{PointOf(cell.Client, 1), PointOf(cell.Server, 1)}})
+		if cell.Client.Known() && slices.Contains(usualStatus, string(cell.Status)) {
+			c.Items = append(c.Items, Item{Label: label(cell.Suite), Suite: safe(cell.Suite), Points: []Point{PointOf(cell.Client.Shown, 1), PointOf(cell.Server.Shown, 1)}})
 		}
 	}
 	return c.Known(), len(c.Items) > 0
@@ -265,9 +265,9 @@ func kexChart(r *rank.Ranking) (Chart, bool) {
 		c.Title = "Key exchange: CPU time of a login with 95 % intervals"
 	}
 	for _, k := range r.Kex {
-		points := []Point{PointOf(k.Login, 1e6)}
+		points := []Point{PointOf(k.Login.Shown, 1e6)}
 		if r.KexBy == rank.Cost {
-			points = []Point{PointOf(k.Client, 1e6), PointOf(k.Server, 1e6)}
+			points = []Point{PointOf(k.Client.Shown, 1e6), PointOf(k.Server.Shown, 1e6)}
 		}
 		item := Item{Label: Short(k.Name), Mark: mark(k.Group, k.Status), Suite: safe(alg.Suite{Kex: k.Name}), PostQuantum: k.PostQuantum, Points: points}
 		if k.PostQuantum {

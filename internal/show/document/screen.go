@@ -294,10 +294,10 @@ func (s screen) login() string {
 	if l.Forbids {
 		advice = fmt.Sprintf("; policy %s refuses the key exchange that is used now", s.c.Policy.Name)
 	}
-	if k.Login == nil {
+	if !k.Login.Known() {
 		return name + advice
 	}
-	return unit.Milliseconds(k.Login.Value) + " ms with " + name + advice
+	return unit.Milliseconds(k.Login.Shown.Value) + " ms with " + name + advice
 }
 
 // limit is what bounds a transfer as it is now, as far as that was found out, and what

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -38,12 +39,16 @@ func TestStep(t *testing.T) {
 	}
 }
 
+func figureAt(v float64) rank.Figure {
+	return rank.Figure{Estimate: stats.Estimate{Log: math.Log(v), N: 3}, Shown: stats.Exactly(v)}
+}
+
 // A chart shows each computation once, under the safest of its names.
 func TestOneNameForOneComputation(t *testing.T) {
 	r := &rank.Ranking{}
 	for _, mac := range []string{"hmac-sha2-256", "hmac-sha2-256-etm@openssh.com"} {
 		for _, d := range []record.Direction{record.Upload, record.Download} {
-			r.Bulk = append(r.Bulk, rank.Cell{Suite: alg.NewSuite("aes128-ctr", mac, ""), Direction: d, Throughput: &rank.Quantity{Value: 1e8, Lo: 1e8, Hi: 1e8, N: 3}})
+			r.Bulk = append(r.Bulk, rank.Cell{Suite: alg.NewSuite("aes128-ctr", mac, ""), Direction: d, Throughput: figureAt(1e8)})
 		}
 	}
 	chart, _ := rankingChart(r, record.Upload)
@@ -57,8 +62,7 @@ func TestDearCiphersLeaveRoom(t *testing.T) {
 	for _, dearest := range []float64{3, 40} {
 		r := &rank.Ranking{By: rank.Cost}
 		for name, cost := range map[string]float64{"aes128-gcm@openssh.com": 0.5, "aes128-ctr": 2, "3des-cbc": dearest} {
-			q := &rank.Quantity{Value: cost, Lo: cost, Hi: cost, N: 3}
-			r.Bulk = append(r.Bulk, rank.Cell{Suite: alg.NewSuite(name, "hmac-sha2-256", ""), Direction: record.Upload, Client: q, Server: q})
+			r.Bulk = append(r.Bulk, rank.Cell{Suite: alg.NewSuite(name, "hmac-sha2-256", ""), Direction: record.Upload, Sides: rank.Sides{Client: figureAt(cost), Server: figureAt(cost)}})
 		}
 		if chart, _ := rankingChart(r, record.Upload); chart.Log != (dearest > 8) {
 			t.Errorf("up to %v s/GB: logarithmic: %v", dearest, chart.Log)

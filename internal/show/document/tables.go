@@ -100,7 +100,7 @@ func bulkTable(r *rank.Ranking, d record.Direction) Table {
 		if c.Direction == d {
 			t.Rows = append(t.Rows, Row{Suite: safe(c.Suite), Cells: []Cell{
 				{Text: fmt.Sprint(c.Rank)}, {Text: c.Group}, {Text: clean(c.Suite.Cipher)}, {Text: clean(c.Suite.MAC)}, {Text: clean(string(d))},
-				{Quantity: c.Throughput}, {Quantity: c.Client}, {Quantity: c.Server}, {Text: basisOf(c)},
+				{Quantity: c.Throughput.Shown}, {Quantity: c.Client.Shown}, {Quantity: c.Server.Shown}, {Text: basisOf(c)},
 				{Text: label(twins[record.Cell{Suite: c.Suite, Direction: d}])}, {Text: Standing(c.Status)},
 			}})
 		}
@@ -118,13 +118,10 @@ func basisOf(c rank.Cell) string {
 
 // connectionsOf is how many connections stand behind a cell.
 func connectionsOf(c rank.Cell) int {
-	n := 0
-	for _, q := range []*rank.Quantity{c.Throughput, c.Client} {
-		if q != nil && c.Basis == rank.Measured {
-			n = max(n, q.N)
-		}
+	if c.Basis != rank.Measured {
+		return 0
 	}
-	return n
+	return max(c.Throughput.N, c.Client.N)
 }
 
 var kexColumns = []Column{
@@ -147,7 +144,7 @@ func kexTable(r *rank.Ranking) Table {
 	for _, k := range r.Kex {
 		t.Rows = append(t.Rows, Row{Suite: safe(alg.Suite{Kex: k.Name}), Cells: []Cell{
 			{Text: fmt.Sprint(k.Rank)}, {Text: k.Group}, {Text: clean(k.Name)}, {Text: clean(strings.Join(k.Aliases, " "))},
-			{Quantity: k.Login}, {Quantity: k.Client}, {Quantity: k.Server}, {Text: yesNo(k.PostQuantum)}, {Text: Standing(k.Status)},
+			{Quantity: k.Login.Shown}, {Quantity: k.Client.Shown}, {Quantity: k.Server.Shown}, {Text: yesNo(k.PostQuantum)}, {Text: Standing(k.Status)},
 		}})
 	}
 	return t

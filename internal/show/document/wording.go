@@ -20,7 +20,7 @@ func bulkOrder(r *rank.Ranking) string {
 	switch {
 	case r.By == rank.Throughput:
 		return string(rank.Throughput)
-	case !slices.ContainsFunc(r.Bulk, func(c rank.Cell) bool { return c.Server != nil }):
+	case !slices.ContainsFunc(r.Bulk, func(c rank.Cell) bool { return c.Server.Known() }):
 		return costOf(clientAlone)
 	case r.OneCore():
 		return costOf(bothSidesWord)
@@ -33,7 +33,7 @@ func kexOrder(r *rank.Ranking) string {
 	switch {
 	case r.KexBy == rank.Throughput:
 		return "login time"
-	case len(r.Kex) > 0 && r.Kex[0].Server == nil:
+	case len(r.Kex) > 0 && !r.Kex[0].Server.Known():
 		return costOf(clientAlone)
 	}
 	return costOf(bothSidesWord)

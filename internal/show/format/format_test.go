@@ -48,7 +48,7 @@ func TestNumbersAreTheSameInEveryFormat(t *testing.T) {
 	report := &Ranking{Ranking: r, Records: f, Options: document.Options{All: true}}
 	want := map[cellKey]figures{}
 	for _, c := range r.Bulk {
-		want[cellKey{c.Suite.Cipher, c.Suite.MAC, string(c.Direction)}] = figures{c.Throughput.Value / 1e6, c.Client.Value, c.Server.Value}
+		want[cellKey{c.Suite.Cipher, c.Suite.MAC, string(c.Direction)}] = figures{c.Throughput.Shown.Value / 1e6, c.Client.Shown.Value, c.Server.Shown.Value}
 	}
 	read := map[string]func(*testing.T, []byte) map[cellKey]figures{
 		"json": readJSON, "csv": readCSV, "xlsx": readXLSX,
@@ -227,9 +227,9 @@ func TestSparseReports(t *testing.T) {
 	for name, spoil := range map[string]func(*rank.Ranking){
 		"no logins": func(r *rank.Ranking) { r.Kex = nil },
 		"no bulk":   func(r *rank.Ranking) { r.Bulk = nil },
-		"no server": each(func(c *rank.Cell) { c.Server = nil }),
-		"no costs":  each(func(c *rank.Cell) { c.Server, c.Client = nil, nil }),
-		"no rates":  each(func(c *rank.Cell) { c.Throughput = nil }),
+		"no server": each(func(c *rank.Cell) { c.Server = rank.Figure{} }),
+		"no costs":  each(func(c *rank.Cell) { c.Server, c.Client = rank.Figure{}, rank.Figure{} }),
+		"no rates":  each(func(c *rank.Cell) { c.Throughput = rank.Figure{} }),
 		"one cell":  func(r *rank.Ranking) { r.Bulk = r.Bulk[:1] },
 	} {
 		t.Run(name, func(t *testing.T) {

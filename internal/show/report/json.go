@@ -63,7 +63,7 @@ func slowedOf(r *rank.Ranking) *jsonSlowed {
 	if !r.Slowed.Known {
 		return nil
 	}
-	return &jsonSlowed{Cost: r.Slowed.Percent(), Doubt: 100 * stats.Estimate{Err: r.Level(rank.Cost)}.Arm()}
+	return &jsonSlowed{Cost: r.Slowed.Percent(), Doubt: 100 * stats.Estimate{Err: r.Level(rank.Cost, false)}.Arm()}
 }
 
 type jsonCell struct {
@@ -100,10 +100,14 @@ func jsonOf(r *rank.Ranking) jsonReport {
 		if of, ok := twins[record.Cell{Suite: c.Suite, Direction: c.Direction}]; ok {
 			same = &of
 		}
+		both := 0.0
+		if c.Total.Known() {
+			both = c.Total.Shown.Value
+		}
 		out.Bulk = append(out.Bulk, jsonCell{
 			Rank: c.Rank, Cipher: c.Suite.Cipher, MAC: c.Suite.MAC, Direction: c.Direction, Basis: c.Basis, Timed: c.Timed,
 			Holdout: c.Holdout, Group: c.Group, Status: c.Status,
-			Throughput: c.Throughput, Client: c.Client, Server: c.Server, SameAs: same, Both: c.Total(),
+			Throughput: c.Throughput.Shown, Client: c.Client.Shown, Server: c.Server.Shown, SameAs: same, Both: both,
 		})
 	}
 	return out
