@@ -48,7 +48,7 @@ ssh/mux: base/termsafe fleet ssh/channel ssh/session
 ssh/oldserver:
 ssh/openssh: base/alg base/fault base/shell record ssh/conf ssh/knownhosts ssh/knownhosts/check sys/file sys/proc
 ssh/reach: base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route sys/safedir
-ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/transport sys/proc
+ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/knownhosts ssh/openssh ssh/transport sys/proc
 ssh/session: base/sched fleet ssh/channel
 ssh/sftp: base/sched ssh/channel
 ssh/sshtest: base/waittest fleet ssh/channel ssh/conf ssh/knownhosts ssh/oldserver
@@ -86,7 +86,7 @@ fleet/hostset: base/host base/wildcard
 fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildcard fleet fleet/hostset sys/file sys/safedir sys/terminal
 fleet/remotesh: base/shell
 fleet/sudo: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet fleet/remotesh sys/terminal
-show/document: base/alg base/shell base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/rank record
+show/document: base/alg base/shell base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/plan bench/rank record
 show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
 show/format: base/fault base/shell base/termsafe base/text base/unit bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
 show/live: base/termsafe base/text bench/advise bench/plan bench/rank record show/document sys/terminal

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,13 +16,15 @@ import (
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/findings"
 	"sshpace/internal/show/format"
+	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/safedir"
 )
 
 // adviseFlags are the flags of `sshpace advise`.
 type adviseFlags struct {
+	foundFlags
 	policy, pattern, ssh, sshd, sshdConfig string
-	insecure, json, quiet                  bool
+	insecure, quiet                        bool
 	prove, strict                          bool
 	length                                 roundFlags
 	size                                   byteLimit
@@ -55,7 +55,7 @@ func newAdviseCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.pattern, "host", "", "pattern of the Host line (default: the host; required to --write a loopback result)")
 	flags.BoolVar(&f.insecure, "include-insecure", false, "also list what is faster but never advised")
 	flags.BoolVar(&f.strict, "strict", false, "closed lists: refuse all that is not advised")
-	flags.BoolVar(&f.json, "json", false, "print the advice, or with --prove the proof, as JSON")
+	f.foundFlags.register(flags)
 	flags.BoolVar(&f.prove, "prove", false, "measure the present and the advised choice in turns")
 	f.length.register(flags, prove.DefaultRounds)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "with --prove: show no progress")
@@ -75,20 +75,21 @@ func newAdviseCommand(sys System) *cobra.Command {
 }
 
 func (f adviseFlags) check() error {
-	if f.json && (f.write != "" || len(f.hosts) > 0) {
+	if f.JSON && (f.write != "" || len(f.hosts) > 0) {
 		return usageError("run it twice", "--json is for the advice, or with --prove for the proof, alone")
 	}
 	_, err := f.length.of(2)
-	return cmp.Or(apply.Params{Sides: f.write, Hosts: f.hosts, Pattern: f.pattern}.Check(), err)
+	return cmp.Or(apply.Params{Sides: f.write, Hosts: f.hosts, Pattern: f.pattern}.Check(), f.Check(), err)
 }
 
 // takeBack is --undo.
 func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) error {
-	if !slices.Contains([]string{"client", "server", "both"}, f.undo) {
-		return usageError("use client, server or both", "--undo %q", f.undo)
-	}
-	if cmd.Flags().NArg() > 0 {
-		return usageError("name the hosts of the block with --host, or leave them out for all that was written", "--undo takes no result")
+	for _, arg := range cmd.Flags().Args() {
+		destination, err := route.Destination(f.connection.Flags, cmp.Or(store.Of(sys.Getenv).Host(arg), arg))
+		if err != nil {
+			return err
+		}
+		f.pattern = cmp.Or(f.pattern, destination.Host)
 	}
 	drain, _, stop := interrupts(cmd.Context(), sys)
 	defer stop()
@@ -133,7 +134,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) er
 			return err
 		}
 		fmt.Fprintf(sys.Stderr, "advice from %s\n", path)
-		if err := f.show(sys, advised, args, path); err != nil {
+		if err := f.show(sys, advised, path, len(args) == 0); err != nil {
 			return err
 		}
 		return f.carryOut(ctx, drain, sys, advised)
@@ -150,19 +151,18 @@ func (f adviseFlags) result(sys System, args []string) (string, error) {
 }
 
 // show prints the advice.
-func (f adviseFlags) show(sys System, a *apply.Advised, args []string, path string) error {
+func (f adviseFlags) show(sys System, a *apply.Advised, path string, newest bool) error {
 	view := findings.Advice{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer()}
-	view.Commands = format.Commands(store.Of(sys.Getenv), strings.Join(args, ""), path, "", f.policy, f.connection.Options()...)
+	view.Commands = format.Commands(store.Of(sys.Getenv), path, newest, f.policy, f.connection.Options()...)
 	view.Brief, view.Written = f.prove && f.write == "", f.write != ""
 	view.Server = f.strict || f.write == "server" || f.write == "both"
-	if f.json && f.prove { // which is all that is printed
+	switch {
+	case !f.prove:
+		return f.foundFlags.show(sys, view.Text, view.JSON)
+	case f.JSON: // the proof is all that is printed
 		return nil
 	}
-	if f.json {
-		return view.JSON(sys.Stdout)
-	}
-	view.Text(sys.Stdout)
-	return nil
+	return view.Text(sys.Stdout)
 }
 
 // carryOut does what is to be done with the advice: checks it with hosts, proves it

@@ -56,7 +56,7 @@ func newCompareCommand(sys System) *cobra.Command {
 			case len(pairs) != len(args):
 				return usageError("give one --pair for each file", "%s and %d --pair cannot be compared", unit.Count(len(args), "file"), len(pairs))
 			}
-			report, cells, err := out.Related(args, pairs, allowed, compare.Options{By: rank.By(by), Normalize: normalize, Figures: figures}, all)
+			report, cells, err := out.Related(store.Of(sys.Getenv), args, pairs, allowed, compare.Options{By: rank.By(by), Normalize: normalize, Figures: figures}, all)
 			if err == nil && !cells {
 				err = onlyCells(cmd.Flags(), args[0])
 			}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -14,8 +15,9 @@ import (
 
 // configFlags are the flags of `sshpace config`.
 type configFlags struct {
+	foundFlags
 	connection connectionFlags
-	all, json  bool
+	all        bool
 }
 
 func newConfigCommand(sys System) *cobra.Command {
@@ -28,12 +30,15 @@ func newConfigCommand(sys System) *cobra.Command {
 	})
 	f.connection.register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.all, "all", false, "show all settings, including defaults")
+	f.foundFlags.register(cmd.Flags())
 	completeHosts(cmd, sys, &f.connection)
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	return cmd
 }
 
 func runConfig(ctx context.Context, sys System, f configFlags, text string) error {
+	if err := f.Check(); err != nil {
+		return err
+	}
 	h, err := host.Parse(text)
 	if err != nil {
 		return usageError("write it as user@host, user@host:port or ssh://user@host:port", "%s", err)
@@ -53,8 +58,5 @@ func runConfig(ctx context.Context, sys System, f configFlags, text string) erro
 	if err != nil {
 		return route.ResolveError(err, h.Name)
 	}
-	if f.json {
-		return e.JSON(sys.Stdout)
-	}
-	return e.Text(sys.Stdout, f.all, terminal.Width(sys.Stdout, sys.Getenv))
+	return f.show(sys, func(w io.Writer) error { return e.Text(w, f.all, terminal.Width(w, sys.Getenv)) }, e.JSON)
 }

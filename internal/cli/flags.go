@@ -30,7 +30,7 @@ var exclusions = [][]string{
 	{"resume", "out"},
 	{"full", "only"},
 	{"per-host", "script"},
-	{"undo", "write", "prove", "json", "check", "strict", "policy", "include-insecure"},
+	{"undo", "write", "prove", "json", "out", "check", "strict", "policy", "include-insecure"},
 }
 
 // checkTogether refuses flags that contradict each other.

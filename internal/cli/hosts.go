@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 
 // hostsFlags are the flags of hosts.
 type hostsFlags struct {
+	foundFlags
 	selection   fleetHosts
 	connection  connectionFlags
 	form        hostlist.Form
@@ -44,7 +46,7 @@ func newHostsCommand(sys System) *cobra.Command {
 	flags.StringVarP(&f.form.Separator, "separator", "S", " ", `what stands between the names of -e, such as '\n'`)
 	flags.IntVar(&f.form.Autostep, "autostep", 0, "fold N or more numbers at equal distances as a-b/step; 0 = never")
 	flags.BoolVarP(&f.quiet, "test", "t", false, "print nothing; exit status 1 if there is no host")
-	flags.BoolVar(&f.form.JSON, "json", false, "print JSON, schema "+hostlist.Schema)
+	f.foundFlags.register(flags)
 	completeSets(cmd, sys, &f.connection)
 	return cmd
 }
@@ -64,7 +66,7 @@ func (f *stepFlag) Set(set string) error {
 
 func (f *hostsFlags) check() error {
 	forms := 0
-	for _, given := range []bool{f.fold, f.form.Expand, f.form.Count, f.long, f.quiet, f.form.JSON, f.groups > 0} {
+	for _, given := range []bool{f.fold, f.form.Expand, f.form.Count, f.long, f.quiet, f.JSON, f.groups > 0} {
 		if given {
 			forms++
 		}
@@ -72,10 +74,12 @@ func (f *hostsFlags) check() error {
 	switch {
 	case forms > 1:
 		return usageError("give one of --fold, -e, -n, -L, -t, --long and --json", "more than one form is asked for")
+	case f.Out != "" && (f.quiet || f.long || f.groups > 0):
+		return usageError("leave it out", "--out with -L, -t or --long")
 	case f.form.Autostep < 0 || f.form.Autostep == 1:
 		return usageError("2 is the least that makes sense", "--autostep %d", f.form.Autostep)
 	}
-	return nil
+	return f.Check()
 }
 
 func (f *hostsFlags) run(ctx context.Context, sys System, args []string) error {
@@ -96,7 +100,7 @@ func (f *hostsFlags) run(ctx context.Context, sys System, args []string) error {
 	if !named && !terminal.IsInput(sys.Stdin) {
 		sel.Sets = []string{hostlist.Stdin}
 	}
-	sel.EmptyOK, sel.AsNamed = true, !f.long && !f.form.JSON
+	sel.EmptyOK, sel.AsNamed = true, !f.long && !f.JSON && f.Out == ""
 	hosts, err := sel.hosts(ctx, sys, store, config)
 	switch {
 	case err != nil:
@@ -111,7 +115,8 @@ func (f *hostsFlags) run(ctx context.Context, sys System, args []string) error {
 	if f.long {
 		return hostlist.Reached(ctx, sys.Stdout, terminal.Width(sys.Stdout, sys.Getenv), hosts, config)
 	}
-	return f.form.Write(sys.Stdout, hosts)
+	text := func(w io.Writer) error { return f.form.Write(w, hosts) }
+	return f.show(sys, text, func(w io.Writer) error { return hostlist.WriteJSON(w, hosts, f.form.Autostep) })
 }
 
 // listGroups lists the groups, or those that have one of the names.

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/fleet/history"
-	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/route"
 )
 
@@ -44,13 +43,4 @@ func (f *hostFlags) lookedUp(ctx context.Context, sys System) ([]route.LookedUp,
 		return nil, err
 	}
 	return config.LookUp(ctx, named)
-}
-
-// knownNames are hosts in the form in which they stand in a file.
-func knownNames(hosts []route.LookedUp) []string {
-	names := make([]string, 0, len(hosts))
-	for _, h := range hosts {
-		names = append(names, knownhosts.HostPort(h.Name, int(h.Port)))
-	}
-	return names
 }

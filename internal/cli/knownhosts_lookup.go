@@ -82,7 +82,7 @@ func runLint(ctx context.Context, sys System, x *index.Index, hosts []route.Look
 			return usageError(fmt.Sprintf("kinds are: %v", tidy.Kinds()), "unknown kind of finding %q", kind)
 		}
 	}
-	found := slices.DeleteFunc(tidy.Lint(ctx, x, knownNames(hosts)), func(f tidy.Finding) bool {
+	found := slices.DeleteFunc(tidy.Lint(ctx, x, route.KnownNames(hosts)), func(f tidy.Finding) bool {
 		return slices.Contains(ignore, string(f.Kind))
 	})
 	if err := ctx.Err(); err != nil { // what is behind hashed names would be missing

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sshpace/internal/ssh/route"
 )
 
 // TestHostsFileTakesBothBrackets: a port as in known_hosts, a range as in a set.
@@ -21,7 +23,7 @@ func TestHostsFileTakesBothBrackets(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "[git.example.com]:7999 [db1]:2222 10.0.0.1 [web1]:2200 [web2]:2200 [::1]:2222 plain"
-	if got := strings.Join(knownNames(hosts), " "); got != want {
+	if got := strings.Join(route.KnownNames(hosts), " "); got != want {
 		t.Errorf("hosts %s, want %s", got, want)
 	}
 }

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"sshpace/internal/base/unit"
@@ -22,8 +23,8 @@ func (f adviseFlags) measure(ctx, drain context.Context, sys System, a *apply.Ad
 		return err
 	}
 	r := prove.Request{
-		Advice: a.Advice, Directions: a.Ranking.Campaign.Directions, Rounds: rounds, Modes: f.modes, Size: unit.Bytes(f.size), Out: sys.Stdout, JSON: f.json,
-		Progress: progress(sys, f.quiet, ""),
+		Advice: a.Advice, Directions: a.Ranking.Campaign.Directions, Rounds: rounds, Modes: f.modes, Size: unit.Bytes(f.size),
+		Progress: progress(sys, f.quiet, ""), Show: func(text, json func(io.Writer) error) error { return f.foundFlags.show(sys, text, json) },
 		Bed: testbed.Params{
 			SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect),
 			Route: f.connection.params(sys), Helper: helper.Line, Everything: true,

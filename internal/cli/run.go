@@ -144,14 +144,17 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 		f.retryFor = 1 // none, where 0 would be the default
 	}
 	err = t.run(ctx, sys, f)
-	if hint := f.hint(flags, args, t.failed); hint != "" && !f.view.Quiet {
+	if hint := f.hint(sys, flags, args, t.failed); hint != "" && !f.view.Quiet {
 		fmt.Fprintf(sys.Stderr, "sshpace: hint: %s\n", oneLine(hint))
 	}
 	return err
 }
 
 // hint is what the user may have meant otherwise; failed: on every host.
-func (f *runFlags) hint(flags *pflag.FlagSet, args []string, failed bool) string {
+func (f *runFlags) hint(sys System, flags *pflag.FlagSet, args []string, failed bool) string {
+	if !f.stdin && terminal.Unread(sys.Stdin) {
+		return "standard input was not read; --stdin sends it to every host"
+	}
 	if f.script != "" || f.dialogue != nil {
 		return ""
 	}
@@ -160,7 +163,7 @@ func (f *runFlags) hint(flags *pflag.FlagSet, args []string, failed bool) string
 	if info, err := os.Stat(first); failed && strings.Contains(first, "/") && err == nil && info.Mode().IsRegular() {
 		return first + " is a file here, too: --script " + first + " sends it to the hosts and runs it there"
 	}
-	if !f.perHost && strings.Contains(words, "%h") {
+	if !f.perHost && fleet.MeansHost(words) {
 		return "%h went to the hosts as it is; --per-host replaces it with the name of each host"
 	}
 	if word := flagBehind(flags, args, false); word != "" && failed {

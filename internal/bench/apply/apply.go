@@ -49,7 +49,7 @@ type Params struct {
 func (p Params) Check() error {
 	switch {
 	case !slices.Contains([]string{"", "client", "server", "both"}, p.Sides):
-		return fault.Usage("use client, server or both", "--write %q", p.Sides)
+		return fault.Usage("use client, server or both", "%q is no side of a connection", p.Sides)
 	case len(p.Hosts) > 0 && p.Sides == "server":
 		return fault.Usage("leave --check out", "--check is for the client's lines")
 	case strings.ContainsFunc(p.Pattern, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"'#=\\", r) }):
@@ -102,34 +102,48 @@ func New(ctx context.Context, p Params) (*Advised, error) {
 	return a, err
 }
 
-// forget makes the present of ssh what it was before our lines were written, if they were.
+// forget makes the present of ssh what it was before our lines were written, if they were: to its
+// file, or to one that this includes for all hosts.
 func (a *Advised) forget() error {
-	config, _, err := a.ssh.file()
+	config, base, err := a.ssh.file()
 	if err != nil {
 		return err
 	}
-	old, err := file.ReadFile(config, file.Config)
-	if errors.Is(err, fs.ErrNotExist) {
+	drop := includedBy(config, base)
+	without, wrote := map[string]string{}, ""
+	for i, path := range append(drop.files(), config) {
+		old, err := file.ReadFile(path, file.Config)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		text, n, err := file.Without(old, a.ssh.block(a.Pattern))
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			wrote = path
+		}
+		if path == config {
+			text = drop.instead(text, without)
+		}
+		without[path] = a.Dir.File(fmt.Sprintf("before_%d", i))
+		if err := os.WriteFile(without[path], text, 0o600); err != nil {
+			return err
+		}
+	}
+	if wrote == "" {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	text, n, err := file.Without(old, a.ssh.block(a.Pattern))
-	if err != nil || n == 0 {
-		return err
-	}
-	before := a.Dir.File("before_ssh_config")
-	if err := os.WriteFile(before, text, 0o600); err != nil {
-		return err
-	}
-	together, err := a.together([]string{before})
+	together, err := a.together([]string{without[config]})
 	flags := a.Destination.Flags
 	flags.Config = together.Config
 	a.ssh.present = func(ctx context.Context) (alg.Offer, error) {
 		return a.ssh.program.Effective(ctx, openssh.Destination{Host: probe(a.Pattern), Flags: flags})
 	}
-	fmt.Fprintf(a.Notes, "note: \"now\" is what ssh used before sshpace advise wrote to %s\n", termsafe.OneLine(config))
+	fmt.Fprintf(a.Notes, "note: \"now\" is what ssh used before sshpace advise wrote to %s\n", termsafe.OneLine(wrote))
 	return err
 }
 

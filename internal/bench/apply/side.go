@@ -43,9 +43,12 @@ func (s *side) learn(ctx context.Context) (err error) {
 	return err
 }
 
-// undo is the command that takes out what was written.
-func (s *side) undo() string {
+// undo is the command that takes out what was written for hosts of a pattern.
+func (s *side) undo(pattern string) string {
 	words := []string{"sshpace", "advise", "--undo", s.name}
+	if s.name == "client" {
+		words = append(words, "--host", pattern)
+	}
 	if s.named != "" {
 		words = append(words, s.flag, s.named)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/sys/file"
 )
@@ -16,6 +17,9 @@ import (
 // was for (p.Pattern: only that one). All other lines stay, those that came later,
 // too. The old file is kept. Nothing that ssh or sshd would refuse takes its place.
 func Undo(ctx context.Context, p Params) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
 	taken := 0
 	for _, find := range []struct {
 		name string
@@ -35,7 +39,11 @@ func Undo(ctx context.Context, p Params) error {
 		taken += n
 	}
 	if taken == 0 {
-		fmt.Fprintln(p.Out, "# nothing to undo: no lines of sshpace advise were found")
+		whose := ""
+		if p.Pattern != "" {
+			whose = " for " + termsafe.OneLine(p.Pattern)
+		}
+		fmt.Fprintf(p.Out, "# nothing to undo: no lines of sshpace advise%s were found\n", whose)
 	}
 	return nil
 }
@@ -49,7 +57,7 @@ func (p Params) takeOut(ctx context.Context, s *side) (n int, err error) {
 	}
 	reads := func(file string) error { return s.reads(ctx, file) }
 	paths := []string{config}
-	if folder := includedFolder(config, base); folder != "" {
+	if folder := includedBy(config, base).folder(); folder != "" {
 		paths = append(paths, filepath.Join(folder, dropIn))
 	}
 	for _, path := range paths {

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -96,7 +97,7 @@ func (a *Advised) write(ctx context.Context, s *side) error {
 		return nil
 	}
 	target, block := config, a.block(s)
-	if folder := includedFolder(config, base); folder != "" && !block.Last {
+	if folder := includedBy(config, base).folder(); folder != "" && !block.Last {
 		target, block.After = filepath.Join(folder, dropIn), ""
 	}
 	c, err := file.Open(target)
@@ -119,7 +120,7 @@ func (a *Advised) write(ctx context.Context, s *side) error {
 	if backup != "" {
 		fmt.Fprintf(a.Out, "# the old file: %s\n", backup)
 	}
-	fmt.Fprintln(a.Out, "# undo: "+s.undo())
+	fmt.Fprintln(a.Out, "# undo: "+s.undo(a.Pattern))
 	if s.after != "" {
 		fmt.Fprintln(a.Out, s.after)
 	}
@@ -138,13 +139,16 @@ func (a *Advised) candidate(ctx context.Context, s *side, candidate, config stri
 	return a.stillReached(ctx, candidate, config)
 }
 
-// includedFolder is the folder of drop-in files that a configuration includes
-// for all hosts; "" if there is none. Relative names stand in the folder base. A pattern that would take our backup files
-// for configuration, too, does not count.
-func includedFolder(config, base string) string {
+// inclusion is the line of a configuration that includes a folder of drop-in files for all hosts, and
+// their pattern; empty if there is none.
+type inclusion struct{ line, pattern string }
+
+// includedBy finds the inclusion of a configuration. Relative names stand in the folder base. A pattern that would take our
+// backup files for configuration, too, does not count.
+func includedBy(config, base string) (none inclusion) {
 	text, err := file.ReadFile(config, file.Config)
 	if err != nil {
-		return ""
+		return none
 	}
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line)
@@ -153,21 +157,47 @@ func includedFolder(config, base string) string {
 		}
 		switch strings.ToLower(words[0]) {
 		case "host", "match":
-			return "" // what is included from here on is for some only
+			return none // what is included from here on is for some only
 		case "include":
 			if len(words) != 2 {
 				continue
 			}
-			if folder := dropInFolder(base, strings.Trim(words[1], `"`)); folder != "" {
-				return folder
+			if pattern := dropInPattern(base, strings.Trim(words[1], `"`)); pattern != "" {
+				return inclusion{line, pattern}
 			}
 		}
 	}
-	return ""
+	return none
 }
 
-// dropInFolder is the folder of a pattern that takes our file.
-func dropInFolder(base, pattern string) string {
+// folder is that of the files; "" if there is none.
+func (x inclusion) folder() string {
+	if x.pattern == "" {
+		return ""
+	}
+	return filepath.Dir(x.pattern)
+}
+
+// files are those that are included, in this order.
+func (x inclusion) files() []string {
+	names, _ := filepath.Glob(x.pattern)
+	return names
+}
+
+// instead has a configuration include other files.
+func (x inclusion) instead(config []byte, others map[string]string) []byte {
+	if len(others) == 0 {
+		return config
+	}
+	line := "Include"
+	for _, name := range x.files() {
+		line += ` "` + others[name] + `"`
+	}
+	return bytes.Replace(config, []byte(x.line), []byte(line+"\n"), 1)
+}
+
+// dropInPattern is a pattern that takes our file, as a whole path; else "".
+func dropInPattern(base, pattern string) string {
 	if strings.HasPrefix(pattern, "~") || strings.ContainsAny(filepath.Dir(pattern), "*?[%$") {
 		return ""
 	}
@@ -181,5 +211,5 @@ func dropInFolder(base, pattern string) string {
 	if info, err := os.Stat(filepath.Dir(pattern)); err != nil || !info.IsDir() {
 		return ""
 	}
-	return filepath.Dir(pattern)
+	return pattern
 }

@@ -134,6 +134,7 @@ func (j *Run) Do(ctx, drain context.Context, out *store.File) error {
 	memory, params := kept.memory, lab.Params{Target: j.bed.Target, Drain: drain}
 	if out.Old != nil { // the plan learns what it holds
 		params.Elapsed = memory.Measured()
+		j.announce(params.Elapsed)
 		j.plan.Replay(memory)
 	}
 	view := live.New(live.Params{
@@ -161,6 +162,10 @@ func (j *Run) Do(ctx, drain context.Context, out *store.File) error {
 	}
 	if len(memory.Trials) == trials && drain.Err() == nil && runErr == nil {
 		fmt.Fprintln(j.Stderr, nothingLeft[ending])
+		if ending == plan.EndBudget {
+			memory.Campaign.BudgetNS = j.Campaign.BudgetNS
+			fmt.Fprintf(j.Stderr, "continue with: %s %s\n", j.goOn(out.Name()), document.Longer(memory, 2))
+		}
 	}
 	if err := cmp.Or(heat.End(), kept.end(ending)); err != nil {
 		return j.writeError(err, out.Name())
@@ -202,9 +207,16 @@ func (j *Run) limits(ctx context.Context, sink record.Sink) error {
 	return ground.Limits(ctx, transfer.Options{Suite: suite}, j.Campaign.Directions, sink)
 }
 
+// announce says what is left of a budget, of which earlier sittings took so much.
+func (j *Run) announce(elapsed time.Duration) {
+	if budget := j.Campaign.BudgetNS; budget > elapsed && !j.Quiet {
+		fmt.Fprintf(j.Stderr, "%s of %s are left: --budget counts all sittings\n", wholeSeconds(budget-elapsed), budget)
+	}
+}
+
 // nothingLeft says why a run made no trial.
 var nothingLeft = map[plan.Ending]string{
-	plan.EndBudget:    "nothing left to do; --budget is for the whole run: give a longer one to continue",
+	plan.EndBudget:    "nothing left to do: --budget counts all sittings",
 	plan.EndPrecision: "nothing left to do; give a smaller --precision to continue",
 	plan.EndComplete:  "nothing left to do: everything has been measured",
 	plan.EndFailures:  "nothing left to do",
@@ -238,7 +250,7 @@ func (j *Run) report(f *record.File, name string, drain context.Context, runErr 
 		return cmp.Or(runErr, fault.WithHint(fmt.Errorf("%s: %w", name, err), "allow more time, or look at the failures; continue with: "+j.goOn(name)))
 	}
 	newest, _ := j.Store.Newest()
-	commands := format.Commands(j.Store, name, name, newest, "modern", j.Options...)
+	commands := format.Commands(j.Store, name, name == newest, "modern", j.Options...)
 	commands.Resume = j.goOn(name)
 	x := &format.Ranking{Ranking: ranking, Records: f, Options: document.Options{File: name, Shown: j.Store.Shown(name), Commands: commands}}
 	if err := format.Print(j.Stdout, x, j.JSON); err != nil {

@@ -69,7 +69,7 @@ var causes = []struct {
 	{"refused", func(f *Facts) { f.Refusal = &Refusal{Said: "closed", Penalty: true} }, "PerSourcePenaltyExemptList 192.0.2.2"},
 	{"refused", func(f *Facts) { f.Refusal = &Refusal{Said: "closed", Startup: true} }, "printf 'MaxStartups 100"},
 	{"refused", func(f *Facts) { f.Refusal = &Refusal{Said: "closed"} }, "journalctl -t sshd"},
-	{"stall", func(f *Facts) { f.Logins.Service = of(44) }, "ip route replace $(ip route get 192.0.2.2 | sed"},
+	{"stall", func(f *Facts) { f.Logins.Service = of(44) }, "r=$(ip route get 192.0.2.2 | sed"},
 	{"stall", func(f *Facts) { f.Logins.Session = of(44) }, "ip route replace 192.0.2.7 dev eth0 src 192.0.2.2 quickack 1"},
 	{"request", func(f *Facts) { f.Logins.Request, f.Server.Reverse = of(2000), of(1900) }, "UseDNS no"},
 	{"request", func(f *Facts) { f.Logins.Request, f.Server.Account = of(2000), of(1900) }, "LDAP"},
@@ -304,7 +304,7 @@ func TestPrivateServer(t *testing.T) {
 	f.Logins.Service, f.Logins.Session, f.Logins.Command, f.Logins.Whole = of(44), of(900), of(500), of(2000)
 	f.Logins.GSSAPI = of(60)
 	found := Judge(Checks, f)
-	if len(found) != 1 || found[0].Check != "gssapi" || !strings.Contains(found[0].Do, `Host *\n  GSSAPI`) {
+	if len(found) != 1 || found[0].Check != "gssapi" || !strings.Contains(found[0].Do, "'Host *' \\\n  '  GSSAPIAuthentication no'") {
 		t.Errorf("found %+v", found)
 	}
 	f.Logins.GSSAPI, f.Logins.Whole = of(1), of(180)

@@ -82,7 +82,7 @@ func TestHostCannotChooseRoutes(t *testing.T) {
 			lines = append(lines, finding.Do)
 		}
 		all := strings.Join(lines, "\n")
-		if !strings.Contains(all, "ip route replace $(ip route get "+route+" | ") || !strings.Contains(all, "PerSourcePenaltyExemptList "+exempt+`\n'`) {
+		if !strings.Contains(all, "r=$(ip route get "+route+" | ") || !strings.Contains(all, "PerSourcePenaltyExemptList "+exempt+`\n'`) {
 			t.Errorf("told %q: %s", told, all)
 		}
 	}
@@ -105,7 +105,7 @@ func TestSettingsOfOddPaths(t *testing.T) {
 	f.KnownHosts = []KnownHosts{{File: filepath.Join(dir, "known"), Lines: 20000, Extra: of(30), Others: []string{"/other"}}}
 	for _, finding := range Judge(Checks, f) {
 		line := strings.TrimPrefix(finding.Do, "ssh-keygen -F web1 -f ")
-		if _, rest, found := strings.Cut(line, " && ("); found {
+		if _, rest, found := strings.Cut(line, " &&\n("); found {
 			line = "(" + rest
 		}
 		if out, err := exec.Command("sh", "-c", line).CombinedOutput(); err != nil {

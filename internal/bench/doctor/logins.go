@@ -175,8 +175,9 @@ func onlyKey(f *Facts) string {
 		return configure(f, "IdentityFile "+path(k.Accepted), "IdentitiesOnly yes")
 	}
 	file := f.Host + ".pub"
-	public := fmt.Sprintf(`ssh-add -L | while read -r k; do case $(echo "$k" | ssh-keygen -lf -) in *%s*) echo "$k";; esac; done >~/.ssh/%s`, shell.Word(k.Fingerprint), shell.Word(file))
-	return public + "; " + configure(f, "IdentityFile "+path("~/.ssh/"+file), "IdentitiesOnly yes")
+	public := fmt.Sprintf(`ssh-add -L | while read -r k; do case $(echo "$k" | ssh-keygen -lf -) in
+*%s*) echo "$k";; esac; done >~/.ssh/%s`, shell.Word(k.Fingerprint), shell.Word(file))
+	return public + "\n" + configure(f, "IdentityFile "+path("~/.ssh/"+file), "IdentitiesOnly yes")
 }
 
 func plural(n int, one, many string) string {

@@ -66,8 +66,8 @@ func ownKnownHosts(f *Facts, k KnownHosts) string {
 	for _, name := range append([]string{file}, k.Others...) {
 		words = append(words, path(name))
 	}
-	find := fmt.Sprintf("ssh-keygen -F %s -f %s | grep -v '^#' >%s", shell.Word(f.KnownAs), shell.Word(k.File), shell.Word(file))
-	return find + " && " + configure(f, "UserKnownHostsFile "+strings.Join(words, " "))
+	find := fmt.Sprintf("ssh-keygen -F %s -f %s |\ngrep -v '^#' >%s", shell.Word(f.KnownAs), shell.Word(k.File), shell.Word(file))
+	return find + " &&\n" + configure(f, "UserKnownHostsFile "+strings.Join(words, " "))
 }
 
 func slowExchange(f *Facts) []Finding {

@@ -457,7 +457,7 @@ func ownRC(f *Facts, found *Finding) bool {
 // line of the file that each shell reads even for a command (bash(1) INVOCATION,
 // zsh(1) STARTUP/SHUTDOWN FILES, fish(1), tcsh(1)).
 var guards = map[string]struct{ file, line string }{
-	"bash": {"~/.bashrc", `case $- in *i*) ;; *) return ;; esac`},
+	"bash": {"~/.bashrc", `[[ $- = *i* ]] || return`},
 	"zsh":  {"~/.zshenv", `[[ -o interactive ]] || return`},
 	"fish": {"~/.config/fish/config.fish", `status is-interactive; or exit`},
 	"tcsh": {"~/.tcshrc", `if (! $?prompt) exit`},
@@ -477,7 +477,10 @@ func startUp(f *Facts, found *Finding) bool {
 	found.What = fmt.Sprintf("the remote shell's start-up file %s is slow, and runs for every command", guard.file)
 	found.Evidence += " in " + f.Server.Shell
 	found.Where = "on this machine; commands then skip the file and its settings; the old file stays as " + guard.file + ".sshpace"
-	found.Do = typed(f, "[ ! -e "+guard.file+".sshpace ] && cp "+guard.file+" "+guard.file+".sshpace && { echo '"+guard.line+"'; cat "+guard.file+".sshpace; } >"+guard.file)
+	copied := guard.file + ".sshpace"
+	found.Do = strings.Join([]string{ // of words that all of these shells understand
+		typed(f, "test -e "+copied+" || cp "+guard.file+" "+copied), typed(f, "echo '"+guard.line+"' >"+guard.file), typed(f, "cat "+copied+" >>"+guard.file),
+	}, " &&\n")
 	return true
 }
 

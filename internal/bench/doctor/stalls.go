@@ -34,7 +34,7 @@ func stalls(f *Facts) []Finding {
 	var seen, lines []string
 	if s := beyond(f.Logins.Service, roundTrip(f)); isStall(s) {
 		cost = s
-		seen, lines = append(seen, "before the login "+Milliseconds(s)), append(lines, quickackThere(client(f, "CLIENT"))+" # on the server")
+		seen, lines = append(seen, "before the login "+Milliseconds(s)), append(lines, quickackThere(client(f, "CLIENT"), f.Route)...)
 	}
 	if s := beyond(f.Logins.Session, roundTrip(f)); isStall(s) && s.Lo <= float64(usualStall) && (f.Own || f.Route != "") {
 		cost = stats.Interval{Value: cost.Value + s.Value, Lo: cost.Lo + s.Lo, Hi: cost.Hi + s.Hi, N: s.N}
@@ -58,11 +58,15 @@ func isStall(s stats.Interval) bool {
 	return s.N > 0 && s.Lo >= float64(leastStall) && s.Lo <= float64(mostStall)
 }
 
-// quickackThere is a line for the server's root that sets the route attribute quickack
-// (ip-route(8)) for a client. It asks for the route itself: an account's shell, which is
-// all that we hear, could name any.
-func quickackThere(client string) string {
-	return "ip route replace $(ip route get " + client + " | sed 's/ uid .*//;/^local /s/$/" + ofLocal + "/;q') quickack 1"
+// quickackThere are lines for the server's root that set the route attribute quickack
+// (ip-route(8)) for a client. They ask for the route itself: an account's shell, which is
+// all that we hear, could name any. Where the route to the server is local, so is the one back.
+func quickackThere(client, here string) []string {
+	words := " quickack 1"
+	if strings.HasPrefix(here, "local ") {
+		words = ofLocal + words
+	}
+	return []string{"r=$(ip route get " + client + " | sed 's/ uid .*//;q') # on the server", "ip route replace $r" + words}
 }
 
 // ofLocal is what a route to this machine itself has and `ip route get` does not say.

@@ -21,7 +21,7 @@ func Milliseconds(f stats.Interval) string {
 	if f.N < 2 {
 		return ms(f.Value)
 	}
-	return f.Noted(unit.Milliseconds, " ms", fmt.Sprintf("range of %d", f.N))
+	return f.Noted(unit.Milliseconds, " ms", fmt.Sprintf("range of %d tries", f.N))
 }
 
 func ms(ns float64) string { return unit.Milliseconds(max(0, ns)) + " ms" }
@@ -65,23 +65,28 @@ func config(f *Facts) string {
 // others in the user's file, where they count (ssh_config(5): the first value
 // wins). "Host *" keeps what follows for all hosts.
 func configure(f *Facts, settings ...string) string {
-	block := "Host " + conf.Quote(f.Host) + "\n"
+	host := "Host " + conf.Quote(f.Host)
 	if f.Own { // no host in particular
-		block = "Host *\n"
+		host = "Host *"
 	}
+	command := `printf '%s\n' ` + shell.Quote(host)
 	for _, s := range settings {
-		block += "  " + s + "\n"
+		command += " \\\n  " + shell.Quote("  "+s)
 	}
-	return prepend(f, shell.Print(block+"Host *\n"))
+	return prepend(f, command+" 'Host *'")
 }
 
-// prepend is a line for a shell that puts what a command writes before the user's
-// configuration, and says how to take that back. The file stays the same one, with its
-// mode, even where it is a link; a new one is the user's alone.
+// prepend is a command for a shell that puts what another one writes before the user's
+// configuration, and says how to take that back, in lines that a terminal has room for. The file stays
+// the same one, with its mode, even where it is a link; a new one is the user's alone.
 func prepend(f *Facts, command string) string {
 	file := config(f)
-	return fmt.Sprintf(`(umask 077; c=%s; mkdir -p "$(dirname "$c")" && touch "$c" && b=$(mktemp "$c.bak.XXXXXX") && cp -p "$c" "$b" && t=$(%s) && `+
-		`{ printf '%%s\n' "$t"; cat "$b"; } >"$c" && printf 'undo: cp %%s%%s %%s\n' %s "${b#"$c"}" %s)`, file, command, shell.Quote(file), shell.Quote(file))
+	return fmt.Sprintf(`(umask 077; c=%s
+mkdir -p "$(dirname "$c")" && touch "$c" &&
+b=$(mktemp "$c.bak.XXXXXX") && cp -p "$c" "$b" &&
+t=$(%s) &&
+{ printf '%%s\n' "$t"; cat "$b"; } >"$c" &&
+printf 'undo: cp %%s%%s %%s\n' %s "${b#"$c"}" %s)`, file, command, shell.Quote(file), shell.Quote(file))
 }
 
 // path is the name of a file as ssh_config has it, where % begins a token.

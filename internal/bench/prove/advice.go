@@ -12,7 +12,6 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/sched"
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/testbed"
@@ -25,13 +24,12 @@ import (
 type Request struct {
 	Advice     *advise.Advice
 	Directions []record.Direction
-	Rounds     sched.Rounds     // such as DefaultRounds
-	Modes      []string         // words for what people do, beside the raw transfer; nil: scp and sftp
-	Size       unit.Bytes       // that modes move
-	Bed        testbed.Params   // without a host the server is a private one
-	Memory     *safedir.Workdir // for the modes
-	Out        io.Writer
-	JSON       bool // what is written is for programs
+	Rounds     sched.Rounds                                 // such as DefaultRounds
+	Modes      []string                                     // words for what people do, beside the raw transfer; nil: scp and sftp
+	Size       unit.Bytes                                   // that modes move
+	Bed        testbed.Params                               // without a host the server is a private one
+	Memory     *safedir.Workdir                             // for the modes
+	Show       func(text, json func(io.Writer) error) error // what the rounds showed
 	Progress   func(what string)
 }
 
@@ -40,11 +38,10 @@ type Request struct {
 func Advice(ctx, drain context.Context, r Request) (err error) {
 	ad := r.Advice
 	if ad.Present.Bulk() == ad.Advised.Bulk() {
-		if r.JSON {
-			return (&proof{suites: [2]alg.Suite{ad.Present, ad.Advised}}).json(r.Out)
-		}
-		_, err := fmt.Fprintf(r.Out, "# nothing to prove: ssh uses %s without the advice, too\n", ad.Present.Bulk())
-		return err
+		return r.Show(func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "# nothing to prove: ssh uses %s already\n", ad.Present.Bulk())
+			return err
+		}, (&proof{suites: [2]alg.Suite{ad.Present, ad.Advised}}).json)
 	}
 	p, err := r.params()
 	if err != nil {
@@ -58,17 +55,15 @@ func Advice(ctx, drain context.Context, r Request) (err error) {
 	defer cleanUp()
 	if groundErr == nil {
 		p.ground = ground
-	} else if !r.JSON {
-		fmt.Fprintf(r.Out, "# only raw transfers: %s\n", termsafe.OneLine(groundErr.Error()))
 	}
 	proof, err := measure(ctx, drain, p)
-	if err == nil && r.JSON {
-		return proof.json(r.Out)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		proof.write(r.Out)
+	if groundErr != nil {
+		proof.left = append(proof.left, "copies: "+groundErr.Error())
 	}
-	return err
+	return r.Show(proof.write, proof.json)
 }
 
 // params refuses what cannot be compared.

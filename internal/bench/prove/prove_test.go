@@ -17,7 +17,9 @@ func TestProofOfOneRound(t *testing.T) {
 	p.methods[0].add([2]rates{{throughput: 100e6, cost: 2}, {throughput: 235e6, cost: 1}})
 	report := func() string {
 		var out bytes.Buffer
-		p.write(&out)
+		if err := p.write(&out); err != nil {
+			t.Fatal(err)
+		}
 		return out.String()
 	}
 	one := report()

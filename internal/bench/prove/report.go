@@ -3,6 +3,7 @@
 package prove
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -16,8 +17,9 @@ import (
 
 // write prints the ratios with their intervals (Hodges and Lehmann on the logs of
 // the rounds) and a verdict each, as comments of a configuration.
-func (p *proof) write(out io.Writer) {
-	fmt.Fprintf(out, "\n# proof on %s: %s (now)\n# and %s (advised) in turns\n", termsafe.OneLine(p.target), p.suites[0].Bulk(), p.suites[1].Bulk())
+func (p *proof) write(w io.Writer) error {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "\n# proof on %s: %s (now)\n# and %s (advised) in turns\n", termsafe.OneLine(p.target), p.suites[0].Bulk(), p.suites[1].Bulk())
 	t := text.Table{Columns: []text.Column{{}, {}, {}, {}}}
 	for _, r := range p.results() {
 		if r.Speed == nil {
@@ -30,24 +32,26 @@ func (p *proof) write(out io.Writer) {
 			t.Rows = append(t.Rows, []string{"#", "CPU time of both sides", r.Cost.Times(), judged(*r.Cost, "less", "more")})
 		}
 	}
-	fmt.Fprint(out, t.Text(0))
+	fmt.Fprint(&out, t.Text(0))
 	for _, m := range p.methods {
 		if m.failures > 0 {
-			fmt.Fprintf(out, "# %s failed %d times: %s\n", m.name, m.failures, termsafe.OneLine(m.why))
+			fmt.Fprintf(&out, "# %s failed %d times: %s\n", m.name, m.failures, termsafe.OneLine(m.why))
 		}
 	}
 	for _, line := range p.left {
-		fmt.Fprintf(out, "# not measured: %s\n", termsafe.OneLine(line))
+		fmt.Fprintf(&out, "# not measured: %s\n", termsafe.OneLine(line))
 	}
 	if slices.ContainsFunc(p.methods, func(m *method) bool { return !m.direct && len(m.speeds) > 0 }) {
-		fmt.Fprintf(out, "# copies move %s; their MB/s include the login\n", p.size)
+		fmt.Fprintf(&out, "# copies move %s; their MB/s include the login\n", p.size)
 	}
 	switch n := len(p.methods[0].speeds); {
 	case n == 1:
-		fmt.Fprintf(out, "# one round gives no interval; use --rounds %d\n", stats.MinExact)
+		fmt.Fprintf(&out, "# one round gives no interval; use --rounds %d\n", stats.MinExact)
 	case n < stats.MinExact:
-		fmt.Fprintf(out, "# %d rounds give no 95 %% interval, but a range; use --rounds %d or more\n", n, stats.MinExact)
+		fmt.Fprintf(&out, "# %d rounds give no 95 %% interval, but a range; use --rounds %d or more\n", n, stats.MinExact)
 	}
+	_, err := out.WriteTo(w)
+	return err
 }
 
 // result is what the rounds of a method come to: ratios of the advised choice to the present one, of

@@ -12,17 +12,15 @@ import (
 
 // Form is how a list of hosts is printed: one short set, unless it says otherwise.
 type Form struct {
-	JSON, Count, Expand bool
-	Separator           string // of Expand, as in a string of Go
-	Autostep            int
+	Count, Expand bool
+	Separator     string // of Expand, as in a string of Go
+	Autostep      int
 }
 
 // Write prints hosts.
 func (f Form) Write(w io.Writer, hosts []host.Host) error {
 	var err error
 	switch {
-	case f.JSON:
-		return WriteJSON(w, hosts, f.Autostep)
 	case f.Count:
 		_, err = fmt.Fprintln(w, len(hosts))
 	case f.Expand:

@@ -91,6 +91,17 @@ func TestWord(t *testing.T) {
 	}
 }
 
+// What is in the working directory is named from there.
+func TestNameFromHere(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for path, want := range map[string]string{filepath.Join(dir, "a.jsonl"): "a.jsonl", filepath.Join(dir, "b", "a.jsonl"): "b/a.jsonl", filepath.Dir(dir) + "/a.jsonl": filepath.Dir(dir) + "/a.jsonl"} {
+		if got := Store("").Name(path, Shows); got != want {
+			t.Errorf("%s is named %s, want %s", path, got, want)
+		}
+	}
+}
+
 // A path in the home folder is shown as it is typed.
 func TestShown(t *testing.T) {
 	for _, test := range []struct{ store, path, want string }{

@@ -50,7 +50,7 @@ func (s Store) Word(path string) string {
 }
 
 // Name is a result as the shortest name by which Find finds it among those of a kind: its host if it
-// is the newest one of it, its name where all results are, or its path.
+// is the newest one of it, its name where all results are, its path from here if it is below, or its path.
 func (s Store) Name(path string, fits Kind) string { return s.name(begun(path), fits) }
 
 func (s Store) name(r result, fits Kind) string {
@@ -60,7 +60,20 @@ func (s Store) name(r result, fits Kind) string {
 	if name := filepath.Base(r.path); s.kept(name) == r.path {
 		return name
 	}
+	here, _ := os.Getwd()
+	if below, found := strings.CutPrefix(r.path, here+"/"); found && here != "" {
+		return below
+	}
 	return r.path
+}
+
+// Host is the host that a result is of; "" for one of loopback.
+func (s Store) Host(path string) string {
+	r := begun(path)
+	if r.Server != record.ServerRemote {
+		return ""
+	}
+	return r.Target
 }
 
 // kept is the file of this name that the user gave none; "" if there is none.

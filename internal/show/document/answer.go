@@ -50,11 +50,11 @@ type Commands struct {
 	measured time.Duration // so far
 }
 
-// longer is a budget of all sittings, which is twice what was measured, and a minute at least: what
-// was measured counts when a result is resumed.
-func longer(measured time.Duration) time.Duration {
+// longer is a budget of all sittings, as a flag: so many times what was measured, which counts when a
+// result is resumed, and a minute at least.
+func longer(measured time.Duration, times float64) string {
 	const step = 10 * time.Second
-	return max(time.Minute, (2*measured + step - 1).Truncate(step))
+	return fmt.Sprintf("--budget %.0fs", max(time.Minute, (time.Duration(times*float64(measured))+step-1).Truncate(step)).Seconds())
 }
 
 // All is the command that shows all of it.
@@ -85,7 +85,7 @@ func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 		a.Steps = append(a.Steps, writeIt("or let sshpace do it", r, commands), Step{"try it first", commands.Advise + " --prove", "changes nothing"},
 			Step{"undo it", commands.Undo + " client", "or remove the line"})
 	case c.Uncertain():
-		a.Steps = []Step{{"measure longer", commands.Resume + fmt.Sprintf(" --budget %.0fs", longer(max(r.Campaign.BudgetNS, commands.measured)).Seconds()), ""}}
+		a.Steps = []Step{{"measure longer", commands.Resume + " " + longer(max(r.Campaign.BudgetNS, commands.measured), 2), ""}}
 	case !c.Stays():
 		a.Steps = []Step{writeIt("let sshpace write it", r, commands), {"try it first", commands.Advise + " --prove", "changes nothing"}}
 	}
@@ -98,7 +98,7 @@ func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 // writeIt has sshpace write the lines. A result of loopback says nothing of hosts: who asks
 // for all says so.
 func writeIt(what string, r *rank.Ranking, commands Commands) Step {
-	s := Step{what, commands.Advise + " --write client", "shows the change"}
+	s := Step{what, commands.Advise + " --write client", "edits that file"}
 	if r.Campaign.Server != record.ServerRemote {
 		s.Copy += " --host '*'"
 	}
@@ -231,7 +231,11 @@ func (w wording) meaning() string {
 		return text + "."
 	}
 	if less && w.r.By != rank.Cost {
-		return fmt.Sprintf("It uses %s less CPU time.", saving(g.Cost))
+		who := "Both sides use"
+		if g.From.Server == nil || g.To.Server == nil {
+			who = "The client uses"
+		}
+		return fmt.Sprintf("%s %s less CPU.", who, saving(g.Cost))
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/benchtest"
+	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 )
 
@@ -57,6 +58,30 @@ func TestConfidenceIsOfTheRatio(t *testing.T) {
 		screen := benchtest.Brief(document.OfRanking(r, f, document.Options{Choice: c, File: "run.jsonl"}))
 		if !strings.Contains(screen, want) || strings.Contains(screen, "likely") {
 			t.Errorf("%g: want %q in\n%s", factor, want, screen)
+		}
+	}
+}
+
+// What is measured with a host says whose processors are meant, and what is not everybody's word.
+func TestHostScreen(t *testing.T) {
+	for side, want := range map[string]string{"both": "Both sides use ", "client": "The client uses "} {
+		r, f := benchtest.Ranking(t, 1)
+		r.Campaign.Present = alg.Suite{Cipher: "aes256-ctr", MAC: "umac-128-etm@openssh.com"}
+		r.Campaign.Server, r.Campaign.Target, r.Environment.Cores = record.ServerRemote, "nas", 2
+		for i := range r.Bulk {
+			if side == "client" {
+				r.Bulk[i].Server = nil
+			}
+		}
+		c := advise.Of(r, advise.Options{})
+		c.Verdict = stats.Better
+		commands := document.Standard
+		commands.Advise, commands.Undo = "sshpace advise nas", "sshpace advise nas --undo"
+		screen := strings.ReplaceAll(strings.ReplaceAll(benchtest.Brief(document.OfRanking(r, f, document.Options{Choice: c, File: "run.jsonl", Commands: commands})), "\u00a0", " "), "\n", " ")
+		for _, want := range []string{want, " less CPU. ", "sshpace advise nas --write client  (edits that file)", "sshpace advise nas --undo client ", "words       (a-b): 95 % confidence interval; client: this side, which runs ssh ", ", 2 client cores, "} {
+			if !strings.Contains(screen, want) {
+				t.Errorf("%s: no %q in\n%s", side, want, screen)
+			}
 		}
 	}
 }

@@ -70,7 +70,7 @@ func TestFirstScreenFits(t *testing.T) {
 	}{
 		"methods": {func(all bool) *document.Document {
 			return document.OfMethods(results, many(), all, document.Commands{Resume: resume, Report: "sshpace report"})
-		}, "Not enough data yet to say which pair is fastest: ", []string{"measure longer\n" + resume + " --budget 1m0s", "client", "more remarks", "measured"}},
+		}, "Not enough data yet to say which pair is fastest: ", []string{"measure longer\n" + resume + " --budget 60s", "client", "more remarks", "measured"}},
 		"limits": {func(all bool) *document.Document {
 			return document.OfMachine(machine, all, document.Commands{Report: "sshpace report x"})
 		}, "No SSH connection on this machine can be faster", []string{"probe 0", "more rows: sshpace report x --all", "not measured: P0", "2 cores"}},

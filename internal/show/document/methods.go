@@ -78,7 +78,7 @@ func methodBlocks(d *Document, answer int, results []compare.MethodResult, f *re
 // Longer is so many times as much as what was measured, as flags.
 func Longer(f *record.File, times float64) string {
 	if budget := f.Campaign.BudgetNS; budget > 0 {
-		return "--budget " + time.Duration(times*float64(budget)).Round(time.Second).String()
+		return longer(max(budget, f.Measured()), times)
 	}
 	rounds, made := f.Campaign.Rounds, map[int]int{}
 	for _, run := range f.Runs {
@@ -161,7 +161,7 @@ func measuredMethods(results []compare.MethodResult, f *record.File) string {
 	if path != "" {
 		path = "a path of" + path
 	}
-	return strings.Join(text.NonEmpty("to "+orUnknown(f.Campaign.Target), Programs(e.Client, e.Server), cipher, path, processors(e)), ", ")
+	return strings.Join(text.NonEmpty("to "+orUnknown(f.Campaign.Target), Programs(e.Client, e.Server), cipher, path, processors(f.Campaign, e)), ", ")
 }
 
 // methodChart draws how fast each method is.

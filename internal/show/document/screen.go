@@ -11,6 +11,7 @@ import (
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/plan"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
@@ -206,13 +207,23 @@ func RemarkLines(all []Remark, width int) []string {
 func (s screen) remarks() []Remark {
 	out := []Remark{{Name: "login", Value: s.login()}, {Name: "limit", Value: s.limit(), Spare: true}}
 	if word, why := s.confidence(); word != "" {
-		out = append(out, Remark{Name: "confidence", Value: word + ": " + why}, Remark{Name: "(a-b)", Value: Interval95})
+		out = append(out, Remark{Name: "confidence", Value: word + ": " + why}, s.words())
 	}
 	for _, note := range s.notes() {
 		out = append(out, Remark{Name: "note", Value: note, Spare: true})
 	}
 	return append(out, Remark{Name: "measured", Value: s.what()}, Remark{Name: "saved", Value: text.Whole(cmp.Or(s.o.Shown, s.o.File))},
 		Remark{Name: "more", Value: text.Whole(s.o.Commands.All()) + ", --method, --out report.html"})
+}
+
+// words says what those of the screen mean that are not its readers' own.
+func (s screen) words() Remark {
+	for _, step := range s.answer.Steps {
+		if strings.Contains(step.Copy, " client") {
+			return Remark{Name: "words", Value: "(a-b): 95 % confidence interval; client: this side, which runs ssh"}
+		}
+	}
+	return Remark{Name: "(a-b)", Value: Interval95}
 }
 
 // what names the programs, the machine and the length of the run.
@@ -222,7 +233,7 @@ func (s screen) what() string {
 	if c.Server != record.ServerRemote && c.Imported == "" {
 		where = "over loopback"
 	}
-	return strings.Join(text.NonEmpty(where, Programs(e.Client, e.Server), library(e.Crypto), processors(e), lasted(c, s.o.Measured)), ", ")
+	return strings.Join(text.NonEmpty(where, Programs(e.Client, e.Server), library(e.Crypto), processors(c, e), s.lasted()), ", ")
 }
 
 // Programs are client and server in a few words: one name where both are of one release.
@@ -249,8 +260,6 @@ func library(s string) string {
 	return strings.Join(words[:min(2, len(words))], " ")
 }
 
-func processors(e record.Environment) string { return cmp.Or(cores(e), e.CPU) }
-
 // cores is how many there are; "" where that is unknown.
 func cores(e record.Environment) string {
 	if e.Cores == 0 {
@@ -259,8 +268,24 @@ func cores(e record.Environment) string {
 	return unit.Count(e.Cores, "core")
 }
 
-func lasted(c record.Campaign, measured time.Duration) string {
-	if measured = cmp.Or(measured, c.BudgetNS); measured > 0 {
+// processors are those that measured, and whose they are where the server has others.
+func processors(c record.Campaign, e record.Environment) string {
+	if c.Server == record.ServerRemote && e.Cores > 0 {
+		return unit.Count(e.Cores, "client core")
+	}
+	return cmp.Or(cores(e), e.CPU)
+}
+
+// lasted is how long the run took. Its budget holds pauses, too, and a look at what limits it: how much of it went
+// into measuring matters where it was not used up.
+func (s screen) lasted() string {
+	measured, budget := s.o.Measured, s.r.Campaign.BudgetNS
+	switch {
+	case measured == 0 && budget > 0, measured < budget && s.r.Ended == string(plan.EndBudget):
+		return seconds(budget)
+	case budget > measured:
+		return seconds(measured) + " of " + seconds(budget)
+	case measured > 0:
 		return seconds(measured)
 	}
 	return ""

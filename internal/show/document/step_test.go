@@ -11,6 +11,7 @@ import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/text"
 	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/plan"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
@@ -72,9 +73,26 @@ func TestDearCiphersLeaveRoom(t *testing.T) {
 
 // Whoever follows "measure longer" measures longer, however long that was before.
 func TestMeasureLonger(t *testing.T) {
-	for measured, want := range map[time.Duration]time.Duration{0: time.Minute, 12 * time.Second: time.Minute, time.Minute: 2 * time.Minute, 104 * time.Second: 210 * time.Second} {
-		if got := longer(measured); got != want {
+	for measured, want := range map[time.Duration]string{0: "60s", 12 * time.Second: "60s", time.Minute: "120s", 104 * time.Second: "210s"} {
+		if got := longer(measured, 2); got != "--budget "+want {
 			t.Errorf("after %v: %v, want %v", measured, got, want)
+		}
+	}
+}
+
+// A run is as long as its user was told, or as long as it was where it ended sooner.
+func TestLasted(t *testing.T) {
+	for _, c := range []struct {
+		budget, measured time.Duration
+		ended            plan.Ending
+		want             string
+	}{
+		{20 * time.Second, 13 * time.Second, plan.EndBudget, "20 s"}, {20 * time.Second, 13 * time.Second, plan.EndPrecision, "13 s of 20 s"},
+		{20 * time.Second, 57 * time.Second, plan.EndBudget, "57 s"}, {20 * time.Second, 0, "", "20 s"}, {0, 13 * time.Second, plan.EndComplete, "13 s"}, {0, 0, "", ""},
+	} {
+		s := screen{r: &rank.Ranking{Ended: string(c.ended), Campaign: record.Campaign{BudgetNS: c.budget}}, o: Options{Measured: c.measured}}
+		if got := s.lasted(); got != c.want {
+			t.Errorf("%v of %v, ended by %q: %q, want %q", c.measured, c.budget, c.ended, got, c.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package findings
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -31,7 +32,14 @@ type Advice struct {
 }
 
 // Text prints the advice: lines that can be pasted, and comments.
-func (a *Advice) Text(out io.Writer) {
+func (a *Advice) Text(w io.Writer) error {
+	var out bytes.Buffer
+	a.text(&out)
+	_, err := out.WriteTo(w)
+	return err
+}
+
+func (a *Advice) text(out io.Writer) {
 	answer := document.AnswerOf(a.Ranking, a.Advice.Choice, a.Commands)
 	a.comment(out, strings.Join(answer.Says, " "))
 	t := text.Table{Columns: make([]text.Column, 2)}

@@ -124,8 +124,13 @@ func finding(number int, f doctor.Finding, width int) string {
 	for _, part := range []struct{ name, text string }{{"what", f.What}, {"seen", f.Evidence}, {"gain", f.Gain}, {"do", f.Where}} {
 		out = append(out, text.Wrap("   "+text.Pad(part.name, 6), part.text, width)...)
 	}
-	for line := range strings.SplitSeq(f.Do, "\n") {
-		out = append(out, "         "+line)
+	lines := strings.Split(f.Do, "\n")
+	indent := 9 // as far as there is room: what is to be copied is not broken
+	for _, line := range lines {
+		indent = max(0, min(indent, cmp.Or(width, text.Columns)-text.Width(line)))
+	}
+	for _, line := range lines {
+		out = append(out, strings.Repeat(" ", indent)+line)
 	}
 	return strings.Join(out, "\n") + "\n"
 }

@@ -6,6 +6,7 @@ import (
 
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
+	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/report"
 )
@@ -33,16 +34,16 @@ func (x *compared) Shows() float64 { return x.shows }
 func (x *compared) More(limit float64) string { return more(x.files, x.shows, x.floor, limit) + x.also }
 
 // cells relates the cells of files; all is for text.
-func (o *Output) cells(c *compare.Comparison, paths []string, all bool) *compared {
+func (o *Output) cells(s store.Store, c *compare.Comparison, paths []string, all bool) *compared {
 	x := &compared{lines: c.Lines(), shows: c.Shows(), floor: c.Floor()}
 	for i, in := range c.Inputs {
-		x.files = append(x.files, related{path: paths[i], File: &record.File{Campaign: in.Ranking.Campaign}})
+		x.files = append(x.files, related{path: paths[i], word: s.Word(paths[i]), File: &record.File{Campaign: in.Ranking.Campaign}})
 	}
-	if first, last := c.Inputs[0].Ranking.Environment, c.Inputs[len(c.Inputs)-1].Ranking.Environment; first.CPU == last.CPU && first.Client != last.Client {
-		x.also = "; one run can take both versions in turns: sshpace programs --only openssh:openssh --ssh PATH --sshd PATH"
-	}
-	if len(c.Normalized) == 0 {
-		x.also += "; --normalize '*' leaves out what all lines have in common"
+	switch first, last := c.Inputs[0].Ranking.Environment, c.Inputs[len(c.Inputs)-1].Ranking.Environment; {
+	case first.CPU != last.CPU && len(c.Normalized) == 0:
+		x.also = "; --normalize '*' leaves out what all lines have in common"
+	case first.CPU == last.CPU && (first.Client != last.Client || first.ClientPath != last.ClientPath): // what a build makes slower throughout would be left out
+		x.also = "; one run takes both builds in turns and shows smaller differences: sshpace programs --only openssh:openssh --ssh PATH --sshd PATH"
 	}
 	x.result = result{
 		output:   *o,

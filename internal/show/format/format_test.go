@@ -5,18 +5,22 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/xuri/excelize/v2"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
+	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 )
 
@@ -186,7 +190,7 @@ func TestComparisonsAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := (&Output{Only: []string{"ciphers"}}).cells(c, []string{"a.jsonl", "b.jsonl"}, false)
+	report := (&Output{Only: []string{"ciphers"}}).cells("", c, []string{"a.jsonl", "b.jsonl"}, false)
 	rows, err := csv.NewReader(bytes.NewReader(rendered(t, report, "csv"))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
@@ -266,4 +270,36 @@ func BenchmarkFormats(b *testing.B) {
 			}
 		}
 	})
+}
+
+// Commands name the host of a result where that finds it, also where it is the newest of all.
+func TestCommandsNameTheHost(t *testing.T) {
+	s := store.Store(t.TempDir())
+	results := filepath.Join(string(s), "results")
+	if err := store.Make(results); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, target string
+		server       record.ServerKind
+		newest       bool
+		advise, undo string
+	}{
+		{"1-nas.jsonl", "nas", record.ServerRemote, false, "sshpace advise -p 22 nas", "sshpace advise -p 22 nas --undo"},
+		{"2-nas.jsonl", "nas", record.ServerRemote, true, "sshpace advise -p 22 nas", "sshpace advise -p 22 nas --undo"},
+		{"3-loopback.jsonl", "loopback", record.ServerOpenSSH, true, "sshpace advise -p 22", "sshpace advise -p 22 --undo"},
+		{"4-loopback.jsonl", "loopback", record.ServerOpenSSH, false, "sshpace advise -p 22 loopback", "sshpace advise -p 22 --undo"},
+	} {
+		path := filepath.Join(results, c.name)
+		campaign := record.Campaign{Format: record.FormatVersion, Started: time.Now(), Command: "bench", Target: c.target, Server: c.server, Combos: alg.Combinations{Total: 1, Bulk: 1}}
+		if err := store.Write(nil, path, []record.Record{{Campaign: &campaign}, {Slices: &record.Slices{Sitting: 1}}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := Commands(s, path, c.newest, "modern", "-p", "22"); got.Advise != c.advise || got.Undo != c.undo {
+			t.Errorf("%s: %q and %q, want %q and %q", c.name, got.Advise, got.Undo, c.advise, c.undo)
+		}
+	}
+	if got := Commands(s, filepath.Join(results, "1-nas.jsonl"), false, "modern"); got.Advise != "sshpace advise 1-nas.jsonl" || got.Report != "sshpace report 1-nas.jsonl" || got.Undo != "sshpace advise nas --undo" {
+		t.Errorf("an older result: %+v", got)
+	}
 }

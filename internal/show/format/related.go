@@ -42,9 +42,9 @@ var contents = []content{
 
 // Related is the comparison of files: of logins or transfer methods, if the first holds such, else of
 // cells, as far as a policy allows them, of which it shows all or what changed. Pairs are those of
-// implementations to take of each file, if not all.
-func (o *Output) Related(paths, pairs []string, allowed func(*rank.Ranking) *rank.Ranking, options compare.Options, all bool) (r Report, cells bool, err error) {
-	if r, err = o.related(paths, pairs); r != nil || err != nil {
+// implementations to take of each file, if not all. Commands name the files as s finds them.
+func (o *Output) Related(s store.Store, paths, pairs []string, allowed func(*rank.Ranking) *rank.Ranking, options compare.Options, all bool) (r Report, cells bool, err error) {
+	if r, err = o.related(s, paths, pairs); r != nil || err != nil {
 		return r, false, err
 	}
 	if len(pairs) > 0 {
@@ -54,12 +54,12 @@ func (o *Output) Related(paths, pairs []string, allowed func(*rank.Ranking) *ran
 	if err != nil {
 		return nil, true, err
 	}
-	return o.cells(c, paths, all), true, nil
+	return o.cells(s, c, paths, all), true, nil
 }
 
-// related is a file of a comparison.
+// related is a file of a comparison, with the word that commands name it by.
 type related struct {
-	path, label string
+	path, label, word string
 	*record.File
 }
 
@@ -73,7 +73,7 @@ func labels(all []related) (out []string) {
 
 // related is the comparison of files with logins or with transfer methods; nil where
 // the first holds neither.
-func (o *Output) related(paths, pairs []string) (Report, error) {
+func (o *Output) related(s store.Store, paths, pairs []string) (Report, error) {
 	var all []related
 	var kind *content
 	for _, path := range paths {
@@ -94,7 +94,7 @@ func (o *Output) related(paths, pairs []string) (Report, error) {
 		case kind == nil && own != nil:
 			return nil, fault.Usage("compare results of one command", "%s holds %s, %s does not", path, own.name, paths[0])
 		}
-		all = append(all, related{path, store.Label(paths, path), f})
+		all = append(all, related{path, store.Label(paths, path), s.Word(path), f})
 	}
 	if kind == nil {
 		return nil, nil

@@ -10,6 +10,7 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/rank"
@@ -108,7 +109,7 @@ func more(files []related, shows, floor, limit float64) string {
 	times := max(2, min(most, square(shows/limit)))
 	var lines []string
 	for _, f := range files {
-		if line := resume(f.File, shell.Word(f.path)) + " " + document.Longer(f.File, times); !slices.Contains(lines, line) {
+		if line := resume(f.File, f.word) + " " + document.Longer(f.File, times); !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}
 	}
@@ -117,23 +118,25 @@ func more(files []related, shows, floor, limit float64) string {
 
 func square(v float64) float64 { return v * v }
 
-// Commands lead on from a result, which the user named: by its path, by its host, or not at all.
-// Options lead ssh to the host.
-func Commands(results store.Store, named, path, newest, policy string, options ...string) document.Commands {
+// Commands lead on from a result by its host or its name; or by nothing where it is the newest one, and of
+// loopback or elsewhere. Options lead ssh to the host.
+func Commands(results store.Store, path string, newest bool, policy string, options ...string) document.Commands {
 	line := func(command string, more ...string) string {
 		return shell.Line(slices.Concat([]string{"sshpace", command}, options, more)...)
 	}
-	var of []string
-	report := "sshpace report"
-	if named != "" && path != newest {
-		if strings.HasSuffix(named, store.Ending) {
-			named = path
+	host := results.Host(path)
+	named := func(fits store.Kind) []string {
+		if name := results.Name(path, fits); !newest || name == host {
+			return []string{name}
 		}
-		of = append(of, results.Name(named, store.Ranks))
-		report += " " + shell.Word(results.Name(named, store.Shows))
+		return nil
 	}
+	of := named(store.Ranks)
 	if policy != "modern" {
 		of = append(of, "--policy", policy)
 	}
-	return document.Commands{Advise: line("advise", of...), Undo: line("advise", "--undo"), Resume: line("bench", "--resume") + " " + results.Word(path), Streams: line("transfer", "--only", "streams"), Report: report}
+	return document.Commands{
+		Advise: line("advise", of...), Undo: line("advise", append(text.NonEmpty(host), "--undo")...), Streams: line("transfer", "--only", "streams"),
+		Resume: line("bench", "--resume") + " " + results.Word(path), Report: shell.Line(append([]string{"sshpace", "report"}, named(store.Shows)...)...),
+	}
 }

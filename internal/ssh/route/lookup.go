@@ -5,6 +5,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/ssh/conf"
+	"sshpace/internal/ssh/knownhosts"
 )
 
 // LookedUp is a host under the name that ssh looks up for it.
@@ -12,6 +13,15 @@ type LookedUp struct {
 	host.Host        // HostName and Port, or the HostKeyAlias alone
 	Typed     string // what the user types after ssh
 	Alias     bool   // Name is a HostKeyAlias
+}
+
+// KnownNames are hosts in the form in which they stand in a known_hosts file.
+func KnownNames(hosts []LookedUp) []string {
+	names := make([]string, 0, len(hosts))
+	for _, h := range hosts {
+		names = append(names, knownhosts.HostPort(h.Name, int(h.Port)))
+	}
+	return names
 }
 
 // LookUp turns what people type into what ssh looks up.
