@@ -98,7 +98,7 @@ func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 // writeIt has sshpace write the lines. A result of loopback says nothing of hosts: who asks
 // for all says so.
 func writeIt(what string, r *rank.Ranking, commands Commands) Step {
-	s := Step{what, commands.Advise + " --write client", "edits that file"}
+	s := Step{what, commands.Advise + " --write client", "edits ssh_config"}
 	if r.Campaign.Server != record.ServerRemote {
 		s.Copy += " --host '*'"
 	}

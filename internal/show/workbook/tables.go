@@ -38,7 +38,7 @@ func (b *book) summary(d *document.Document) {
 		if doubt.Hint != "" {
 			text += ". Hint: " + doubt.Hint
 		}
-		say("doubt", text)
+		say("warning", text)
 	}
 	for _, m := range d.Method {
 		say("method", m)

@@ -10,8 +10,8 @@ import (
 
 // Unread tells whether input is left that was meant for this process: bytes in a pipe or a file that its
 // parent does not read from, too, as a shell does that goes through a list of hosts, runs a script of its
-// standard input or was started by cron. It waits for nothing and reads nothing. Where there is no /proc
-// it says no.
+// standard input or was started by cron. It waits for nothing and reads nothing. Where that cannot be known it says no: without
+// /proc, and behind a < of dash, which redirects itself first.
 func Unread(r io.Reader) bool {
 	f, ok := r.(*os.File)
 	if !ok {
