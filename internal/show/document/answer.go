@@ -232,7 +232,7 @@ func (w wording) meaning() string {
 	}
 	if less && w.r.By != rank.Cost {
 		who := "Both sides use"
-		if g.From.Server == nil || g.To.Server == nil {
+		if !g.From.Server.Known() || !g.To.Server.Known() {
 			who = "The client uses"
 		}
 		return fmt.Sprintf("%s %s less CPU.", who, saving(g.Cost))

@@ -8,6 +8,7 @@ import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/benchtest"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 )
@@ -70,7 +71,7 @@ func TestHostScreen(t *testing.T) {
 		r.Campaign.Server, r.Campaign.Target, r.Environment.Cores = record.ServerRemote, "nas", 2
 		for i := range r.Bulk {
 			if side == "client" {
-				r.Bulk[i].Server = nil
+				r.Bulk[i].Server = rank.Figure{}
 			}
 		}
 		c := advise.Of(r, advise.Options{})
