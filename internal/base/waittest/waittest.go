@@ -22,12 +22,16 @@ func Until(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Comes waits until something holds, and tells whether it came to that.
+// Comes waits until something holds, and tells whether it came to that. To look may take as
+// long as the pause between two looks, which is why that grows with the wait.
 func Comes(holds func() bool) bool {
-	for end := time.Now().Add(limit); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
+	const shortest, longest, part = 5 * time.Millisecond, 25 * time.Millisecond, 50
+	for began := time.Now(); !holds(); {
+		waited := time.Since(began)
+		if waited > limit {
 			return false
 		}
+		time.Sleep(min(max(waited/part, shortest), longest))
 	}
 	return true
 }
