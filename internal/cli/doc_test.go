@@ -30,7 +30,7 @@ exec sh -c 'umask 077; sed "s/.upload.,.download./\"upload\"/; s/sntrup761x25519
 // shorter are examples that show no more when they are long: what has a budget gets a round,
 // for which there is time enough on any machine. What scripts measure, too (policies, both
 // directions, all that transfer knows), is listed, or one kind of it is measured.
-var shorter = strings.NewReplacer("bench --budget 3s --policy", "bench --list --budget 3s --policy",
+var shorter = strings.NewReplacer("bench --budget 3s --policy", "bench --list --budget 3s --policy", "--only pipe --rtt", "--only pipe --kex curve25519-sha256 --rtt",
 	"--cipher 'aes128-*' --mac", "--cipher 'aes128-ctr*' --mac", "pipe,scp,rsync,forward --cipher aes128-gcm", "pipe,rsync --cipher aes128-gcm --kex curve25519-sha256",
 	"bench --budget 60s", "bench --rounds 1 --cipher aes128-gcm --kex curve25519-sha256",
 	"bench --budget 20s", "bench --rounds 1 --cipher aes128-gcm --kex curve25519-sha256", "part.jsonl --budget 3s", "part.jsonl --rounds 2",
