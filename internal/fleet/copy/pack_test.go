@@ -23,7 +23,7 @@ import (
 // many makes a folder with files enough for packs, in folders of folders.
 func many(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "src")
-	for i := range 100 {
+	for i := range 40 {
 		write(t, fmt.Sprintf("%s/%d", dir, i), strings.Repeat("x", 50*i), 0o640)
 		write(t, fmt.Sprintf("%s/a/%d", dir, i), fmt.Sprint(i), 0o604)
 		write(t, fmt.Sprintf("%s/a/b c/%d", dir, i), strings.Repeat("y", 1000), 0o755)
@@ -49,7 +49,7 @@ func many(t *testing.T) string {
 }
 
 // manyFiles is how many files and links that folder has.
-const manyFiles = 309
+const manyFiles = 129
 
 // program puts a program in the way of a host's own.
 func program(t *testing.T, name, text string) (before string) {
@@ -114,7 +114,7 @@ func TestPackIntoFolder(t *testing.T) {
 	if said, err := upload(t, t.Context(), first, Options{}, dest, src); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	for i := range 80 {
+	for i := range 40 {
 		write(t, fmt.Sprintf("%s/%d", src, i), "new", 0o600)
 		write(t, fmt.Sprintf("%s/fresh/sub/%d", src, i), "new", 0o600)
 	}
@@ -125,7 +125,7 @@ func TestPackIntoFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, err := upload(t, t.Context(), (&server{}).start(t, ""), Options{}, dest, src)
-	if err == nil || !strings.Contains(said, "/src/9: is a directory on the host") || !strings.Contains(said, fmt.Sprintf("159 files copied, 477 B; %d identical; 1 failed", manyFiles-80)) {
+	if err == nil || !strings.Contains(said, "/src/9: is a directory on the host") || !strings.Contains(said, fmt.Sprintf("79 files copied, 237 B; %d identical; 1 failed", manyFiles-40)) {
 		t.Errorf("%v, said %q", err, said)
 	}
 	os.RemoveAll(dest + "/src/9")
@@ -189,16 +189,16 @@ func TestPackChangesHere(t *testing.T) {
 			t.Fatal(err)
 		}
 		write(t, src+"/a/medium", "shorter", 0o600)
-		os.Remove(src + "/50")
+		os.Remove(src + "/30")
 		s := (&server{}).start(t, "")
 		u := Upload{Options: Options{NoVerify: noVerify}, Dest: dest, Sources: func(host.Host) ([]*Source, error) { return []*Source{source}, nil }}
 		err = u.Dialogue(t.Context(), host.Host{Name: "h"}, s)
 		said := s.said.String()
-		if err == nil || !strings.Contains(said, "/a/medium: changed here") || !strings.Contains(said, "/src/50: ") ||
+		if err == nil || !strings.Contains(said, "/a/medium: changed here") || !strings.Contains(said, "/src/30: ") ||
 			!strings.Contains(err.Error(), fmt.Sprintf("%d files copied", manyFiles-2)) || !strings.Contains(err.Error(), "; 2 failed") {
 			t.Errorf("%v, said %q", err, said)
 		}
-		for _, name := range []string{"/src/50", "/src/a/medium"} {
+		for _, name := range []string{"/src/30", "/src/a/medium"} {
 			if _, err := os.Lstat(dest + name); err == nil {
 				t.Errorf("%s is there", name)
 			}
