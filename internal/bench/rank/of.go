@@ -21,7 +21,7 @@ func Of(f *record.File, by By) (*Ranking, error) {
 		Heat: heatOf(f.Thermals),
 	}
 	d := collect(f, space)
-	if len(d.analyses)+len(d.logins)+len(d.copies) == 0 {
+	if len(d.sittings.Connections)+len(d.analyses)+len(d.logins)+len(d.copies) == 0 {
 		if len(f.Measurements) > 0 && len(f.Samples) == 0 {
 			return r, nil // a machine's limits, or an imported log without SSH
 		}
