@@ -2,7 +2,7 @@
 // the real ssh, who computes and who waits meanwhile, and which waits nobody
 // needs.
 //
-// The phases are those that ssh itself tells of (ssh -vv, by sshlog), each line stamped when
+// The phases are those that ssh itself tells of (ssh -vv, read by openssh), each line stamped when
 // it is written; where a relay stands between the two ends (Path), the packets
 // have stamps, too. Phases follow each other without gaps, from the start of the
 // program to its end, so that their sum is the login.

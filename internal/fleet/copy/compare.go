@@ -151,8 +151,19 @@ func (p *put) verified(parts []*placed) (good []*placed) {
 	return good
 }
 
-// again writes a file once more, from its beginning, and compares it.
-func (p *put) again(to *placed) error {
+// again writes a file once more, from its beginning, and compares it; if another copy takes that part, too,
+// yet again.
+func (p *put) again(to *placed) (err error) {
+	for range mostTaken {
+		if err = p.anew(to); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return err
+}
+
+// anew is one such time.
+func (p *put) anew(to *placed) error {
 	p.client.Remove(to.part)
 	own, err := p.partOf(to)
 	if err != nil {

@@ -364,7 +364,10 @@ func (g *get) place(files []*found) {
 		if right[i] {
 			err = g.finish(f)
 		}
-		if errors.Is(err, errChangedThere) || errors.Is(err, fs.ErrNotExist) { // another fetch took the part
+		if errors.Is(err, errChangedThere) {
+			err = g.again(f)
+		}
+		for n := 0; n < mostTaken && errors.Is(err, fs.ErrNotExist); n++ { // another fetch took the part
 			err = g.again(f)
 		}
 		if err != nil {

@@ -22,6 +22,10 @@ import (
 // finds a part of its own gone begins again.
 type part struct{ folder, stem, content string }
 
+// mostTaken is how often a file begins again whose part another copy took: each looks once for what
+// was left, so that a part is taken more often only where more copies than that run at once.
+const mostTaken = 5
+
 // maxBase leaves room for the rest of a name, of 255 bytes on most file systems.
 const maxBase = 200
 

@@ -30,6 +30,17 @@ func sizes(t *testing.T) string {
 	return src
 }
 
+// inMemory is a folder in which copies take each other's parts most often: on a disk
+// they are too slow for that.
+func inMemory(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "sshpace-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 // Several copies into one place at a time, as of two people or of a job that takes longer than
 // its interval, do not disturb each other: who says that all is well has all in place.
 func TestAtOnce(t *testing.T) {
@@ -48,7 +59,7 @@ func TestAtOnce(t *testing.T) {
 				return u.Dialogue(t.Context(), host.Host{Name: "h"}, s)
 			},
 		} {
-			dir := t.TempDir()
+			dir := inMemory(t)
 			var all sync.WaitGroup
 			for i := range 4 {
 				s := (&server{}).start(t, "")

@@ -344,7 +344,7 @@ func (p *put) place(parts []*placed) {
 	for i, wait := range pending {
 		to := parts[i]
 		err := wait.Wait()
-		if errors.Is(err, fs.ErrNotExist) { // another copy of the same took the part
+		for n := 0; n < mostTaken && errors.Is(err, fs.ErrNotExist); n++ { // another copy of the same took the part
 			if err = p.again(to); err == nil {
 				err = p.client.Replace(to.part, to.name).Wait()
 			}

@@ -1,4 +1,4 @@
-// Package picture draws the charts of a report as SVG or PNG, one below the
+// Package picture draws the charts of a report as SVG, PNG or PDF, one below the
 // other on white, for documents and mails. The layout is ours; fonts, text widths
 // and rasterising are those of gonum/plot's vector graphics.
 package picture
