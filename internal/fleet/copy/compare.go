@@ -136,7 +136,7 @@ func (p *put) verified(parts []*placed) (good []*placed) {
 		if !right[i] {
 			err = p.readBack(list[i])
 		}
-		if err != nil && (to.begun || errors.Is(err, fs.ErrNotExist)) && !p.isOver(err) {
+		for n := 0; n < mostTaken && err != nil && (to.begun || errors.Is(err, fs.ErrNotExist)) && !p.isOver(err); n++ {
 			err = p.again(to)
 		}
 		if err == nil {
@@ -151,19 +151,8 @@ func (p *put) verified(parts []*placed) (good []*placed) {
 	return good
 }
 
-// again writes a file once more, from its beginning, and compares it; if another copy takes that part, too,
-// yet again.
-func (p *put) again(to *placed) (err error) {
-	for range mostTaken {
-		if err = p.anew(to); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	return err
-}
-
-// anew is one such time.
-func (p *put) anew(to *placed) error {
+// again writes a file once more, from its beginning, and compares it.
+func (p *put) again(to *placed) error {
 	p.client.Remove(to.part)
 	own, err := p.partOf(to)
 	if err != nil {
