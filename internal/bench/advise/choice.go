@@ -228,14 +228,16 @@ func (c *Choice) amongOthers(r *rank.Ranking) {
 	if c.Present.Option == 0 {
 		return // nothing is gained by keeping it
 	}
-	for i := range c.Gains {
-		ratios := []stats.Estimate{c.Gains[i].ratio}
-		for _, o := range c.Options[1:] {
-			if other := c.gains(r, o)[i].ratio; other.Err > 0 {
-				ratios = append(ratios, other)
+	ratios := make([][]stats.Estimate, len(c.Gains)) // by direction, those of the first option first
+	for k, o := range c.Options {
+		for i, g := range c.gains(r, o) {
+			if k == 0 || g.ratio.Err > 0 {
+				ratios[i] = append(ratios[i], g.ratio)
 			}
 		}
-		c.Gains[i].Verdict = stats.Judge(ratios)[0].Verdict
+	}
+	for i := range c.Gains {
+		c.Gains[i].Verdict = stats.Judge(ratios[i])[0].Verdict
 	}
 }
 
