@@ -479,7 +479,8 @@ func startUp(f *Facts, found *Finding) bool {
 	found.Where = "on this machine; commands then skip the file and its settings; the old file stays as " + guard.file + ".sshpace"
 	copied := guard.file + ".sshpace"
 	found.Do = strings.Join([]string{ // of words that all of these shells understand
-		typed(f, "cp -n "+guard.file+" "+copied), typed(f, "echo '"+guard.line+"' >"+guard.file), typed(f, "cat "+copied+" >>"+guard.file),
+		typed(f, "[ ! -e "+copied+" ]"), typed(f, "cp "+guard.file+" "+copied), // what was changed since is not lost
+		typed(f, "echo '"+guard.line+"' >"+guard.file), typed(f, "cat "+copied+" >>"+guard.file),
 	}, " &&\n")
 	return true
 }
