@@ -1,17 +1,21 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/printer"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"sshpace/internal/show/document"
 )
 
 // parsed calls look for each source file of ours that is no test, with its package below
@@ -237,4 +241,60 @@ func mentions(n ast.Node, names ...string) (found bool) {
 		return true
 	})
 	return found
+}
+
+// formatNames are those that stand for nothing else.
+var formatNames = regexp.MustCompile(`\b(svg|png|pdf|xlsx)\b`)
+
+// TestOneTableOfFormats: no other package knows a format of reports by its name.
+func TestOneTableOfFormats(t *testing.T) {
+	found := 0
+	sources(t, func(pkg string, set *token.FileSet, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			text, ok := n.(*ast.BasicLit)
+			if !ok || text.Kind != token.STRING || !formatNames.MatchString(text.Value) {
+				return true
+			}
+			if pkg == "show/format" {
+				found++
+			} else {
+				t.Errorf("%s: %s: format.All has the formats", set.Position(n.Pos()), text.Value)
+			}
+			return true
+		})
+	})
+	if found < 4 {
+		t.Errorf("formats are found %d times in show/format: the rule no longer fits them", found)
+	}
+}
+
+// TestOneHomeOfColors: no format has colors of its own for what another colors, too.
+func TestOneHomeOfColors(t *testing.T) {
+	var colors []document.Color
+	for _, tint := range document.Series {
+		colors = append(colors, tint.Light, tint.Dark)
+	}
+	for _, scale := range []document.Scale{document.Amounts, document.Ratios} {
+		colors = append(colors, scale[:]...)
+	}
+	err := filepath.WalkDir(filepath.Join("internal", "show"), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.Name() == "echarts":
+			return filepath.SkipDir
+		case d.IsDir() || d.Name() == "palette.go" || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, c := range colors {
+			if strings.Contains(strings.ToUpper(string(text)), c.Hex()) || strings.Contains(string(text), fmt.Sprintf("%d, %d, %d", c[0], c[1], c[2])) {
+				t.Errorf("%s: %s: document.Series, Amounts and Ratios have the colors", path, c.Hex())
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

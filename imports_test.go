@@ -93,7 +93,7 @@ show/live: base/termsafe base/text bench/advise bench/plan bench/rank record sho
 show/page: base/alg show/document
 show/picture: base/unit base/wildcard show/document
 show/report: base/alg base/stats base/termsafe base/text base/unit bench/compare bench/rank record show/document
-show/workbook: record show/document
+show/workbook: base/stats record show/document
 `
 
 // allowed reads the rules.

@@ -172,6 +172,9 @@ func (f *benchFlags) params(sys System) campaign.Params {
 		Command: "bench", Tool: toolVersion(), Seed: f.seed, Directions: f.directions(), Data: f.data, Policy: f.policy,
 		All: f.all, BudgetNS: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds,
 	}
+	if config := f.connection.Config; config != "" {
+		c.Asked = map[string][]string{"config": {config}}
+	}
 	if f.exhaustive {
 		c.BudgetNS, c.Rounds, c.SizeBytes, c.Runs = 0, 0, unit.Bytes(f.size), max(1, f.rounds)
 	} else if f.rounds > 0 {

@@ -15,6 +15,7 @@ import (
 
 	"sshpace/internal/base/text"
 	"sshpace/internal/show/document"
+	"sshpace/internal/show/format"
 )
 
 // each calls do for a command and all below it.
@@ -256,8 +257,8 @@ func TestPlaceholders(t *testing.T) {
 	})
 }
 
-// README.md and the manual have the same exit codes, doc/method.md and the manual
-// the same words.
+// README.md and the manual have the same exit codes, doc/method.md and the manual the same words,
+// and the guide all formats that report has.
 func TestManualAgreesWithTheDocuments(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -276,6 +277,15 @@ func TestManualAgreesWithTheDocuments(t *testing.T) {
 	for _, word := range document.Glossary {
 		if !strings.Contains(flat, word.Value) {
 			t.Errorf("doc/method.md does not explain %q as the manual does: %s", word.Name, word.Value)
+		}
+	}
+	guide, err := os.ReadFile("../../doc/guide/results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range format.All() {
+		if word := "`" + append(f.Endings, "--format "+f.Name)[0] + "`"; f.Name != "text" && !strings.Contains(string(guide), word) {
+			t.Errorf("doc/guide/results.md does not tell of %s", word)
 		}
 	}
 }

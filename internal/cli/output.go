@@ -13,22 +13,22 @@ import (
 // outputFlags say where a report goes and what it looks like.
 type outputFlags struct{ format.Output }
 
-// add defines the flags; classic says whether that format and that of results exist here.
-func (o *outputFlags) add(cmd *cobra.Command, classic bool) {
-	for _, f := range format.All {
-		if f.Name != "classic" && f.Name != format.Records || classic {
+// add defines the flags of a command that shows one result, or else compares several.
+func (o *outputFlags) add(cmd *cobra.Command, one bool) {
+	for _, f := range format.All() {
+		if one || !f.Alone {
 			o.Names = append(o.Names, f.Name)
 		}
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.Format, "format", "", strings.Join(o.Names, ", ")+" (default: what the ending of --out says, else text)")
 	flags.BoolVar(&o.JSON, "json", false, "print JSON, as --format json")
-	flags.StringArrayVar(&o.Out, "out", nil, "write to this file instead of standard output; repeatable")
+	flags.StringArrayVar(&o.Out, "out", nil, "write to this file instead of standard output; repeatable; its ending says what it is: "+format.Files())
 	tables, charts := "cells, ciphers, macs, kex, overall, machines", "machines, ciphers, macs, cells, kex, all"
-	if classic {
+	if one {
 		tables, charts = "bulk, kex, copies, failed, controls", "answer, ranking, heat, cost, kex, all"
 	}
-	flags.StringSliceVar(&o.Only, "only", nil, "only these tables (csv, md: "+tables+") or charts (svg, png, pdf: "+charts+"); without the answer")
+	flags.StringSliceVar(&o.Only, "only", nil, "only these tables ("+format.With(format.Tables)+": "+tables+") or charts ("+format.With(format.Charts)+": "+charts+"); without the answer")
 	complete := func(flag, names string) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(strings.Split(names, ", "), cobra.ShellCompDirectiveNoFileComp))
 	}

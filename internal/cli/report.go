@@ -88,7 +88,7 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 		if i > 0 {
 			fmt.Fprintln(sys.Stdout)
 		}
-		report, err := format.Of(store.Of(sys.Getenv), path, format.Commands(store.Of(sys.Getenv), path, path == newest, f.policy), wanted)
+		report, err := format.Of(store.Of(sys.Getenv), path, path == newest, wanted)
 		if err != nil {
 			return err
 		}

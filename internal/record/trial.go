@@ -91,8 +91,8 @@ type Campaign struct {
 	Shared     alg.Offer        `json:"shared,omitzero"`    // what both sides share, before any selection; empty if unknown
 	Present    alg.Suite        `json:"present,omitzero"`   // what ssh and this server negotiate unless told otherwise; empty if unknown
 	Combos     alg.Combinations `json:"combinations"`
-	// Asked is what flags said, by their names, where transfer methods or logins are
-	// measured: all that such a run needs to be gone on with.
+	// Asked is what flags said, by their names: where transfer methods or logins are measured, all
+	// that such a run needs to be gone on with; else the ssh_config that was given.
 	Asked map[string][]string `json:"asked,omitempty"`
 }
 

@@ -41,6 +41,9 @@ const (
 	Broken     Status = "broken"     // never
 )
 
+// Sound reports whether an algorithm may be used without a second thought.
+func (s Status) Sound() bool { return s == Strong || s == Acceptable }
+
 // Algorithm is one row of the table.
 type Algorithm struct {
 	Name         string `json:"name"`

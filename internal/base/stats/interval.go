@@ -122,6 +122,15 @@ func MedianInterval(xs []float64) Interval {
 	return Interval{median, lo, hi, len(xs)}
 }
 
+// Bounded is an interval of a median, without the bounds where they are but the range of fewer values than
+// MinExact.
+func (i Interval) Bounded() Interval {
+	if i.N < MinExact {
+		i.Lo, i.Hi = i.Value, i.Value
+	}
+	return i
+}
+
 // MedianEfficiency is how much wider the error of a median is than that of a mean,
 // for normal values: √(π/2). Of few values it is less.
 const MedianEfficiency = 1.2533141373155003

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"sshpace/internal/base/alg"
 )
 
 // ClientConfig is the advice as a block of ssh_config(5) for the hosts that
@@ -124,7 +122,7 @@ func (a *Advice) Insecure() []Listed {
 		if c.Suite.Bulk() == a.Advised.Bulk() {
 			break
 		}
-		if status := c.Suite.Status(); status != alg.Strong && status != alg.Acceptable {
+		if status := c.Suite.Status(); !status.Sound() {
 			out = append(out, Listed{Name: c.Suite.String(), Group: c.Group, Reason: string(status) + ", " + figureOf(c)})
 		}
 	}

@@ -1,7 +1,9 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +48,7 @@ type Commands struct {
 	Resume  string // to more measurements
 	Streams string // to how many connections are worth it
 	Report  string // to the same again, and to more of it
+	Config  string // where the lines of an answer go: the file that ssh reads in place of the user's own; "": that one
 
 	measured time.Duration // so far
 }
@@ -59,6 +62,16 @@ func longer(measured time.Duration, times float64) string {
 
 // All is the command that shows all of it.
 func (c Commands) All() string { return c.Report + " --all" }
+
+// config is the file for the lines of an answer. A name that would leave them no room beside it is cut: the
+// user has typed it.
+func (c Commands) config() string {
+	const most = 24
+	if name := clean(cmp.Or(c.Config, "~/.ssh/config")); text.Width(name) <= most {
+		return name
+	}
+	return text.Clip(".../"+clean(filepath.Base(c.Config)), most)
+}
 
 // Standard are those that lead on from the newest result.
 var Standard = Commands{Advise: "sshpace advise", Undo: "sshpace advise --undo", Resume: "sshpace bench --resume FILE", Streams: "sshpace transfer --only streams", Report: "sshpace report"}
@@ -77,7 +90,7 @@ func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 	switch {
 	case len(a.Config) > 0:
 		for i, line := range a.Config {
-			a.Steps = append(a.Steps, Step{[]string{"put into ~/.ssh/config", ""}[min(i, 1)], line, ""})
+			a.Steps = append(a.Steps, Step{[]string{"put into " + commands.config(), ""}[min(i, 1)], line, ""})
 		}
 		if r.Campaign.Server == record.ServerRemote { // the measurement says nothing of others
 			a.Steps[len(a.Steps)-1].Note = "below Host " + clean(r.Campaign.Target)

@@ -79,7 +79,7 @@ func TestHostScreen(t *testing.T) {
 		commands := document.Standard
 		commands.Advise, commands.Undo = "sshpace advise nas", "sshpace advise nas --undo"
 		screen := strings.ReplaceAll(strings.ReplaceAll(benchtest.Brief(document.OfRanking(r, f, document.Options{Choice: c, File: "run.jsonl", Commands: commands})), "\u00a0", " "), "\n", " ")
-		for _, want := range []string{want, " less CPU. ", "sshpace advise nas --write client  (edits ssh_config)", "sshpace advise nas --undo client ", "words       (a-b): 95 % confidence interval; client: this side, which runs ssh ", ", 2 client cores, "} {
+		for _, want := range []string{want, " less CPU. ", "sshpace advise nas --write client  (edits ssh_config)", "sshpace advise nas --undo client ", "(a-b)       95 % confidence interval; client: this side, which runs ssh ", ", 2 client cores, "} {
 			if !strings.Contains(screen, want) {
 				t.Errorf("%s: no %q in\n%s", side, want, screen)
 			}

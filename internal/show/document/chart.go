@@ -78,6 +78,9 @@ type Column struct {
 	Usual []string // what is not worth a word
 }
 
+// Numeric reports whether the cells are numbers.
+func (c Column) Numeric() bool { return c.Kind == Quantity || c.Kind == Count }
+
 // Row is one line. Suite holds what a filter by name or policy looks at.
 type Row struct {
 	Suite alg.Suite
@@ -135,6 +138,14 @@ type Item struct {
 	Points      []Point   `json:"points"`
 }
 
+// Aside is the mark behind the label; "" for none.
+func (i Item) Aside() string {
+	if i.Mark == "" {
+		return ""
+	}
+	return "  (" + i.Mark + ")"
+}
+
 // Point is a figure with its interval, in the chart's unit.
 type Point struct {
 	Value, Lo, Hi float64
@@ -186,6 +197,11 @@ func (d *Document) TableNames() []string {
 
 // ErrNoSuch says that a document has no table or chart of a name.
 var ErrNoSuch = errors.New("there is no")
+
+// NoSuch says so of a kind of part, and which there are.
+func NoSuch(kind, name string, have []string) error {
+	return fmt.Errorf("%w %s %q here; there are: %s", ErrNoSuch, kind, name, strings.Join(have, ", "))
+}
 
 // Head is the document with so many rows of each table, where that is not all of them; 0
 // or less: all.

@@ -32,7 +32,8 @@ func OfComparison(c *compare.Comparison, o Options) *Document {
 	return d
 }
 
-func letter(i int) string { return string(rune('A' + i%26)) }
+// letter is what a file is called.
+func letter(i int) string { return stats.Letters(i) }
 
 func fileName(c *compare.Comparison, i int) string {
 	return clean(letter(i) + " " + c.Inputs[i].Label)
@@ -118,7 +119,7 @@ func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
 			out = append(out, Block{Title: t.Title, Table: &t, Spare: max(0, len(changed)-len(c.Inputs))})
 		}
 	}
-	last := Block{Lines: []string{"In brackets: 95 % intervals, run-to-run variation included."}}
+	last := Block{Lines: []string{inBrackets}}
 	out, over := Fit(out, len(last.Lines)+2)
 	if hidden += over; hidden > 0 {
 		last.Lines = append(last.Lines, fmt.Sprintf("%d more lines and remarks: sshpace compare --all", hidden))
@@ -192,8 +193,8 @@ func comparedSuites(c *compare.Comparison) []alg.Suite {
 	return out
 }
 
-// valueUnit is the unit of CellRatios.Values.
-func valueUnit(c *compare.Comparison) (key, of string, scale float64) {
+// ValueUnit is the unit of CellRatios.Values, as a key and for people.
+func ValueUnit(c *compare.Comparison) (key, of string, scale float64) {
 	switch {
 	case len(c.Normalized) > 0:
 		return "relative", "relative", 1
@@ -203,14 +204,18 @@ func valueUnit(c *compare.Comparison) (key, of string, scale float64) {
 	return "ns_per_byte", "s/GB", 1
 }
 
+// RatioColumns are those of a ratio, as r names it, and of what it shows.
+func RatioColumns(r Column, key, shows string) []Column {
+	r.Unit, r.Scale, r.Kind = ratio, 1, Quantity
+	return []Column{r, {Key: key, Head: shows, Terse: " "}}
+}
+
 // ratioColumns are the speed ratio and the verdict of each file but the first.
-func ratioColumns(c *compare.Comparison) []Column {
-	var out []Column
+func ratioColumns(c *compare.Comparison) (out []Column) {
 	for k := 1; k < len(c.Inputs); k++ {
-		name := clean(c.Inputs[k].Label)
-		out = append(out,
-			Column{Key: "speed_ratio_" + letter(k), Head: letter(k) + "/A " + name, Terse: letter(k) + "/A", Unit: ratio, Scale: 1, Kind: Quantity},
-			Column{Key: "verdict_" + letter(k), Head: letter(k) + " is", Terse: " "})
+		of := letter(k)
+		r := Column{Key: "speed_ratio_" + of, Head: of + "/A " + clean(c.Inputs[k].Label), Terse: of + "/A"}
+		out = append(out, RatioColumns(r, "verdict_"+of, of+" is")...)
 	}
 	return out
 }
@@ -278,7 +283,7 @@ func suiteOf(kind alg.Kind, name string) alg.Suite {
 }
 
 func cellTable(c *compare.Comparison) Table {
-	key, of, scale := valueUnit(c)
+	key, of, scale := ValueUnit(c)
 	t := Table{Name: "cells", Title: "Cells", Columns: []Column{
 		{Key: "cipher", Head: "cipher", Kind: Name, Of: alg.Cipher, Fit: text.Cut}, {Key: "mac", Head: "MAC", Kind: Name, Of: alg.MAC, Fit: text.Cut}, {Key: "direction", Head: "direction", Minor: true},
 	}}
@@ -335,7 +340,7 @@ func comparisonCharts(c *compare.Comparison) []Chart {
 
 // sideBySide shows the geometric mean of each cipher on every machine.
 func sideBySide(c *compare.Comparison) Chart {
-	_, of, scale := valueUnit(c)
+	_, of, scale := ValueUnit(c)
 	out := Chart{Name: "machines", Table: "ciphers", Title: "Machines side by side: mean over the MACs of each cipher", Shape: Dots, Log: true, Unit: of}
 	switch {
 	case len(c.Normalized) > 0:

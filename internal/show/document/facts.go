@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,7 +73,7 @@ func quality(r *rank.Ranking) []Fact {
 		}
 	}
 	add(m.HoldoutCells > 0, "error of predictions", "%s", holdout(m))
-	measured, predicted := bases(r)
+	measured, predicted := Bases(r)
 	add(len(r.Bulk) > 0, "cells", "%d measured, %d predicted", measured, predicted)
 	add(h.CPUShare > 0, "harness", "%.1f %% of the CPU time of ssh and sshd", h.CPUShare)
 	add(h.Drift != 0, "drift", "%+.1f %% over the run, corrected for", h.Drift)
@@ -95,11 +96,14 @@ func share(name string, v float64) string {
 	return fmt.Sprintf("%s %s %%", name, unit.Percentage(v))
 }
 
-func bases(r *rank.Ranking) (measured, predicted int) {
+// Bases counts the cells of directions, all for none, by what their figures rest on.
+func Bases(r *rank.Ranking, directions ...record.Direction) (measured, predicted int) {
 	for _, c := range r.Bulk {
-		if c.Basis == rank.Measured {
+		switch {
+		case len(directions) > 0 && !slices.Contains(directions, c.Direction):
+		case c.Basis == rank.Measured:
 			measured++
-		} else {
+		default:
 			predicted++
 		}
 	}

@@ -1,7 +1,17 @@
 package document
 
-// Interval95 is what brackets behind a figure mean.
-const Interval95 = "the 95 % confidence interval of the figure before it"
+import "strings"
+
+// interval95 is what brackets behind a figure mean.
+const interval95 = "95 % confidence interval"
+
+// inBrackets is what they mean where runs are compared.
+const inBrackets = "In brackets: 95 % intervals, run-to-run variation included."
+
+// Brackets says below figures what their brackets mean, and what other words do.
+func Brackets(words ...string) Remark {
+	return Remark{Name: "(a-b)", Value: strings.Join(append([]string{interval95}, words...), "; ")}
+}
 
 // Glossary is what the words of the reports mean. The manual pages and doc/method.md
 // have the same.
@@ -10,7 +20,7 @@ var Glossary = []Fact{
 	{"CPU s/GB", "seconds of CPU time for 10^9 bytes, of client and server together unless a side is named; the same number as ns per byte"},
 	{"group", "cells with one letter differ by less than 5 %, or not significantly in this run"},
 	{"noise floor", "two equal cells differ by less than this in 95 % of runs"},
-	{"(a-b)", Interval95},
+	{"(a-b)", "the " + interval95 + " of the figure before it"},
 	{"A/A control", "one key exchange, measured under two names without the program knowing: what differs then is the machine's doing"},
 	{"held out", "measured, but kept from the fit, to see how good predictions are"},
 	{"predicted", "not measured: computed from the costs of its cipher and its MAC"},

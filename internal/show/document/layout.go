@@ -151,7 +151,7 @@ func (t *Table) text() text.Table {
 		if head == "" {
 			head = c.Heading()
 		}
-		add(text.Column{Head: strings.ReplaceAll(head, "|", "\n"), Right: c.Kind == Quantity || c.Kind == Count, Fit: c.Fit, Tight: head == " " || c.Kind == Quantity && c.Bare}, values)
+		add(text.Column{Head: strings.ReplaceAll(head, "|", "\n"), Right: c.Numeric(), Fit: c.Fit, Tight: head == " " || c.Kind == Quantity && c.Bare}, values)
 		if !c.Bare {
 			add(text.Column{Tight: true}, bounds)
 		}

@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sshpace/internal/base/stats"
@@ -25,7 +26,7 @@ func OfMethodChanges(c *compare.MethodComparison) *Document {
 	}
 	d.Brief = Clean([]Block{
 		{Lines: d.Lead}, {Lines: factLines(d.Environment)}, {Table: &d.Tables[0]}, {Title: "Not compared:", Lines: onlyMethods(c)},
-		{Lines: []string{"In brackets: 95 % intervals, run-to-run variation included."}},
+		{Lines: []string{inBrackets}},
 	})
 	return d
 }
@@ -142,9 +143,9 @@ func methodChangeTable(c *compare.MethodComparison) Table {
 	}}
 	for k, name := range c.Files[1:] {
 		of := letter(k + 1)
-		t.Columns = append(t.Columns,
-			Column{Key: "speed_ratio_" + of, Head: of + "/A speed " + clean(name), Terse: of + "/A|speed", Unit: ratio, Scale: 1, Kind: Quantity}, Column{Key: "verdict_" + of, Head: of + " is", Terse: " "},
-			Column{Key: "cpu_ratio_" + of, Head: of + "/A CPU time", Terse: of + "/A|CPU time", Unit: ratio, Scale: 1, Kind: Quantity, Bare: true}, Column{Key: "cpu_verdict_" + of, Head: of + " takes", Terse: " "})
+		speed := Column{Key: "speed_ratio_" + of, Head: of + "/A speed " + clean(name), Terse: of + "/A|speed"}
+		cost := Column{Key: "cpu_ratio_" + of, Head: of + "/A CPU time", Terse: of + "/A|CPU time", Bare: true}
+		t.Columns = slices.Concat(t.Columns, RatioColumns(speed, "verdict_"+of, of+" is"), RatioColumns(cost, "cpu_verdict_"+of, of+" takes"))
 	}
 	for _, ch := range c.Changes {
 		row := Row{Suite: safe(ch.Suite), Cells: []Cell{{Text: changeLabel(c, ch.Method)}, {Text: clean(ch.Suite.Cipher)}}}

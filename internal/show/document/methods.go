@@ -31,9 +31,6 @@ func OfMethods(results []compare.MethodResult, f *record.File, all bool, command
 		return cmp.Or(strings.Compare(string(b.Direction), string(a.Direction)), cmp.Compare(b.Rate.Value, a.Rate.Value)) // uploads first
 	})
 	d.Tables = append(d.Tables, methodTable(measured))
-	if trips, ok := tripTable(results); ok {
-		d.Tables = append(d.Tables, trips)
-	}
 	says, enough := fastest(measured, what)
 	if !enough {
 		d.Answer.Steps = []Step{{"measure longer", commands.Resume + " " + Longer(f, 2), ""}}
@@ -43,8 +40,8 @@ func OfMethods(results []compare.MethodResult, f *record.File, all bool, command
 	for _, line := range unmeasured(results, f, len(results)) {
 		d.Doubts = append(d.Doubts, Doubt{Text: line})
 	}
-	if chart, ok := tripChart(results); ok {
-		d.Charts = append(d.Charts, chart)
+	if trips := overTripsOf(results); len(trips.methods) > 0 {
+		d.Tables, d.Charts = append(d.Tables, trips.table()), append(d.Charts, trips.chart())
 	} else if len(measured) > 0 {
 		d.Charts = append(d.Charts, methodChart(measured, what))
 	}
@@ -300,10 +297,10 @@ func controlLines(f *record.File) (lines []string) {
 func standings(s alg.Suite) []string {
 	var lines []string
 	for _, kind := range alg.Measured {
-		name := s.Name(kind)
-		a, known := alg.Lookup(kind, name)
-		if name != "" && (!known || a.Status == alg.Weak || a.Status == alg.Broken) {
-			lines = append(lines, clean(fmt.Sprintf("%s is %s: %s", Short(name), Standing(a.Status), cmp.Or(a.Reason, "it is not in the table of algorithms"))))
+		if name := s.Name(kind); name != "" {
+			if a := algorithm(kind, name); !a.Status.Sound() {
+				lines = append(lines, fmt.Sprintf("%s is %s: %s", Short(name), Standing(a.Status), a.Reason))
+			}
 		}
 	}
 	return lines

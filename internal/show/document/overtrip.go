@@ -20,9 +20,14 @@ type overTrip struct {
 	rates  map[time.Duration]stats.Interval
 }
 
-// overTrips are the methods of a result that were measured over several round trips,
-// and these in order.
-func overTrips(results []compare.MethodResult) (all []overTrip, trips []time.Duration) {
+// overTrips are the methods of a result that was measured over several round trips, and these
+// in order; none where it was not.
+type overTrips struct {
+	methods []overTrip
+	trips   []time.Duration
+}
+
+func overTripsOf(results []compare.MethodResult) (o overTrips) {
 	index, called := map[string]int{}, map[string]int{}
 	for _, r := range results {
 		if r.Rate.N == 0 {
@@ -33,36 +38,35 @@ func overTrips(results []compare.MethodResult) (all []overTrip, trips []time.Dur
 		name, cipher := MethodLabel(plain), Short(r.Suite.Cipher)
 		at, known := index[name+" "+cipher]
 		if !known {
-			at = len(all)
-			index[name+" "+cipher], all = at, append(all, overTrip{name, cipher, map[time.Duration]stats.Interval{}})
+			at = len(o.methods)
+			index[name+" "+cipher], o.methods = at, append(o.methods, overTrip{name, cipher, map[time.Duration]stats.Interval{}})
 			called[name]++
 		}
-		all[at].rates[r.RTT] = r.Rate
-		if !slices.Contains(trips, r.RTT) {
-			trips = append(trips, r.RTT)
+		o.methods[at].rates[r.RTT] = r.Rate
+		if !slices.Contains(o.trips, r.RTT) {
+			o.trips = append(o.trips, r.RTT)
 		}
 	}
-	for i, method := range all {
+	for i, method := range o.methods {
 		if called[method.name] > 1 { // several ciphers
-			all[i].name += " " + method.cipher
+			o.methods[i].name += " " + method.cipher
 		}
 	}
-	slices.Sort(trips)
-	if len(trips) < 2 {
-		return nil, nil
+	slices.Sort(o.trips)
+	if len(o.trips) < 2 {
+		return overTrips{}
 	}
-	return all, trips
+	return o
 }
 
 // ceilingName is what OpenSSH's window lets through.
 const ceilingName = "2 MiB / round trip"
 
-// tripTable is throughput over the round trip; ok is false where there is one only.
-func tripTable(results []compare.MethodResult) (t Table, ok bool) {
-	all, trips := overTrips(results)
-	t = Table{Name: "rtt", Title: "MB/s over the round trip", Note: tripNote, Columns: []Column{{Key: "method", Head: "method", Fit: text.Cut}}}
+// table is throughput over the round trip.
+func (o overTrips) table() Table {
+	t := Table{Name: "rtt", Title: "MB/s over the round trip", Note: tripNote, Columns: []Column{{Key: "method", Head: "method", Fit: text.Cut}}}
 	ceilings := Row{Cells: []Cell{{Text: ceilingName}}}
-	for _, trip := range trips {
+	for _, trip := range o.trips {
 		t.Columns = append(t.Columns, Column{Key: "bytes_per_s_" + trip.String(), Head: trip.String(), Terse: trip.String(), Unit: "MB/s", Scale: 1e6, Kind: Quantity, Bare: true})
 		at := Cell{}
 		if trip > 0 {
@@ -70,16 +74,16 @@ func tripTable(results []compare.MethodResult) (t Table, ok bool) {
 		}
 		ceilings.Cells = append(ceilings.Cells, at)
 	}
-	for _, method := range all {
+	for _, method := range o.methods {
 		row := Row{Cells: []Cell{{Text: method.name}}}
-		for _, trip := range trips {
+		for _, trip := range o.trips {
 			rate := method.rates[trip]
 			row.Cells = append(row.Cells, Cell{Quantity: rate.OrNil()})
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	t.Rows = append(t.Rows, ceilings)
-	return t, len(all) > 0
+	return t
 }
 
 const tripNote = "OpenSSH has at most 2 MiB in flight; other programs have windows of their own."
@@ -87,21 +91,17 @@ const tripNote = "OpenSSH has at most 2 MiB in flight; other programs have windo
 // ceiling is what OpenSSH's window lets through, in MB/s.
 func ceiling(trip time.Duration) float64 { return record.ChannelWindow / trip.Seconds() / 1e6 }
 
-// tripChart draws throughput over the round trip against the window's ceiling.
-func tripChart(results []compare.MethodResult) (c Chart, ok bool) {
-	all, trips := overTrips(results)
-	if len(all) == 0 {
-		return c, false
-	}
-	c = Chart{
+// chart draws it against the window's ceiling.
+func (o overTrips) chart() Chart {
+	c := Chart{
 		Name: "rtt", Shape: Curve, Unit: "MB/s", Across: "round trip, ms", Log: true, Rising: true, Table: "methods",
 		Title: "Throughput over the round trip, against what OpenSSH's window lets through",
-		Note:  "OpenSSH has at most 2 MiB in flight (the broken line); other programs have windows of their own.",
+		Note:  "The broken line: " + tripNote,
 	}
 	most := 0.0
-	for _, method := range all {
+	for _, method := range o.methods {
 		item := Item{Label: method.name}
-		for _, trip := range trips {
+		for _, trip := range o.trips {
 			if rate, ok := method.rates[trip]; ok {
 				item.X, item.Points = append(item.X, milliseconds(trip)), append(item.Points, PointOf(&rate, 1e6))
 				most = math.Max(most, rate.Hi/1e6)
@@ -109,8 +109,8 @@ func tripChart(results []compare.MethodResult) (c Chart, ok bool) {
 		}
 		c.Items, c.Series = append(c.Items, item), append(c.Series, item.Label)
 	}
-	c.Items, c.Series = append(c.Items, ceilingItem(trips[len(trips)-1], most)), append(c.Series, ceilingName)
-	return c, true
+	c.Items, c.Series = append(c.Items, ceilingItem(o.trips[len(o.trips)-1], most)), append(c.Series, ceilingName)
+	return c
 }
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }

@@ -40,7 +40,7 @@ func label(s alg.Suite) string {
 // mark says in words what a row must not be seen without.
 func mark(group string, status alg.Status, more ...string) string {
 	words := append([]string{group}, more...)
-	if status != alg.Strong && status != alg.Acceptable {
+	if !status.Sound() {
 		words = append(words, Standing(status))
 	}
 	return strings.Join(text.NonEmpty(words...), ", ")
@@ -248,7 +248,7 @@ func costChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 		Note: "CPU seconds of both sides add up: less is better. Weak algorithms are not shown.", Series: []string{"client", "server"},
 	}
 	for _, cell := range computations(r, d) {
-		if cell.Client.Known() && slices.Contains(usualStatus, string(cell.Status)) {
+		if cell.Client.Known() && cell.Status.Sound() {
 			c.Items = append(c.Items, Item{Label: label(cell.Suite), Suite: safe(cell.Suite), Points: []Point{PointOf(cell.Client.Shown, 1), PointOf(cell.Server.Shown, 1)}})
 		}
 	}

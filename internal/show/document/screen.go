@@ -218,12 +218,10 @@ func (s screen) remarks() []Remark {
 
 // words says what those of the screen mean that are not its readers' own.
 func (s screen) words() Remark {
-	for _, step := range s.answer.Steps {
-		if strings.Contains(step.Copy, " client") {
-			return Remark{Name: "words", Value: "(a-b): 95 % confidence interval; client: this side, which runs ssh"}
-		}
+	if slices.ContainsFunc(s.answer.Steps, func(step Step) bool { return strings.Contains(step.Copy, " client") }) {
+		return Brackets("client: this side, which runs ssh")
 	}
-	return Remark{Name: "(a-b)", Value: Interval95}
+	return Brackets()
 }
 
 // what names the programs, the machine and the length of the run.
@@ -417,7 +415,7 @@ func (s screen) basis() string {
 	for _, c := range s.r.Bulk {
 		n += connectionsOf(c)
 	}
-	measured, predicted := bases(s.r)
+	measured, predicted := Bases(s.r)
 	out := fmt.Sprintf("%s measured over %s", unit.Count(measured, "combination"), unit.Count(n, "connection"))
 	if predicted > 0 {
 		out += fmt.Sprintf(", %d predicted", predicted)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
@@ -135,7 +134,7 @@ func (r *Latency) answer() string {
 	if s.Back == 0 {
 		return "No byte came back from " + r.Target + "."
 	}
-	return fmt.Sprintf("A typed key shows after %s. Below about 100 ms typing feels immediate.", median(s).Noted(unit.Milliseconds, " ms", fmt.Sprintf("median of %d", s.Back)))
+	return fmt.Sprintf("A typed key shows after %s. Below about 100 ms typing feels immediate.", s.Median.Bounded().Noted(unit.Milliseconds, " ms", fmt.Sprintf("median of %d", s.Back)))
 }
 
 // table sums the sessions up.
@@ -166,7 +165,7 @@ func row(s latency.Summary) []string {
 	if s.Back == 0 {
 		return cells
 	}
-	cells = append(cells, figure3(s.Min), unit.Milliseconds(s.Median.Value), median(s).Bounds(unit.Milliseconds))
+	cells = append(cells, figure3(s.Min), unit.Milliseconds(s.Median.Value), s.Median.Bounded().Bounds(unit.Milliseconds))
 	for _, q := range latency.Quantiles {
 		text := "-"
 		if ns, known := s.Quantiles[q.Name]; known {
@@ -175,15 +174,6 @@ func row(s latency.Summary) []string {
 		cells = append(cells, text)
 	}
 	return append(cells, figure3(s.Max))
-}
-
-// median is that of a session, with its interval where there is one.
-func median(s latency.Summary) stats.Interval {
-	m := s.Median
-	if m.N < stats.MinExact {
-		m.Lo, m.Hi = m.Value, m.Value
-	}
-	return m
 }
 
 func figure3(ns int64) string { return unit.Milliseconds(float64(ns)) }

@@ -100,7 +100,7 @@ func (r *Login) steps() []step {
 func (r *Login) brief(d *document.Document, all bool, commands document.Commands) []document.Block {
 	lead, phases := document.Block{Lines: r.lead(all)}, d.Tables[1]
 	last := document.RemarkLines([]document.Remark{
-		{Name: "(a-b)", Value: document.Interval95}, {Name: "measured", Value: strings.Join([]string{"to " + r.Target, document.Programs(r.Client, r.Server)}, ", ")},
+		document.Brackets(), {Name: "measured", Value: strings.Join([]string{"to " + r.Target, document.Programs(r.Client, r.Server)}, ", ")},
 	}, 0)
 	var doubts []string
 	for _, doubt := range d.Doubts {
@@ -177,18 +177,10 @@ func grouped(results []login.Result) (groups [][]login.Result) {
 	for _, group := range groups {
 		switch group[0].Factor {
 		case login.KexFactor, login.HostKeyFactor, login.UserKeyFactor, login.FullFactor:
-			slices.SortStableFunc(group, func(x, y login.Result) int { return cmp.Compare(loginCPU(x), loginCPU(y)) })
+			slices.SortStableFunc(group, func(x, y login.Result) int { return cmp.Compare(bothCPU(x).Value, bothCPU(y).Value) })
 		}
 	}
 	return groups
-}
-
-// loginCPU is the CPU time of both sides.
-func loginCPU(c login.Result) float64 {
-	if c.ServerCPU == nil {
-		return c.ClientCPU.Value
-	}
-	return c.ClientCPU.Value + c.ServerCPU.Value
 }
 
 // quantum says whether a login with a key exchange of its own is safe against quantum computers.

@@ -55,7 +55,7 @@ func CompareLogins(files []string, reports []*Login) *LoginComparison {
 		change := LoginChange{Factor: base.Factor, Level: base.Level}
 		for _, r := range reports[1:] {
 			if other, ok := r.kind(base); ok {
-				cpu := ratio(sum(other), sum(base))
+				cpu := ratio(bothCPU(other), bothCPU(base))
 				change.cpu, change.CPU = append(change.cpu, cpu), append(change.CPU, cpu.Interval())
 				change.Wall = append(change.Wall, ratio(other.Wall, base.Wall).Interval())
 			}
@@ -98,8 +98,8 @@ func (r *Login) kind(k login.Result) (login.Result, bool) {
 	return login.Result{}, false
 }
 
-// sum is the CPU time of both sides, or the client's where the server's is not known.
-func sum(r login.Result) stats.Interval {
+// bothCPU is the CPU time of both sides, or the client's where the server's is not known.
+func bothCPU(r login.Result) stats.Interval {
 	f := r.ClientCPU
 	if s := r.ServerCPU; s != nil {
 		half := math.Hypot(f.Hi-f.Lo, s.Hi-s.Lo) / 2
@@ -138,7 +138,8 @@ func (c *LoginComparison) JSON(w io.Writer) error { return termsafe.WriteJSON(w,
 func (c *LoginComparison) Document() *document.Document {
 	t := document.Table{Name: "logins", Title: "Logins compared", Columns: []document.Column{{Key: "factor", Head: "what differs", Minor: true}, {Key: "level", Head: "login", Terse: " ", Fit: text.Above}}}
 	for _, name := range c.Files[1:] {
-		t.Columns = append(t.Columns, document.Column{Key: "cpu_ratio", Head: "CPU time, " + termsafe.Line(name), Terse: "CPU time", Unit: "ratio", Scale: 1, Kind: document.Quantity}, document.Column{Key: "verdict", Head: "takes", Terse: " "})
+		cpu := document.Column{Key: "cpu_ratio", Head: "CPU time, " + termsafe.Line(name), Terse: "CPU time"}
+		t.Columns = append(t.Columns, document.RatioColumns(cpu, "verdict", "takes")...)
 	}
 	d := &document.Document{Title: t.Title, Lead: []string{fmt.Sprintf("CPU time of both sides against %s, each login by itself; runs as a whole may differ by %.0f %%, which the intervals include.", c.Files[0], 100*levelDoubt)}}
 	groups, order := map[string]*document.Table{}, []string{}

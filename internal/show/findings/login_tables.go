@@ -159,10 +159,7 @@ func (r *Login) phaseTable() document.Table {
 		if !told {
 			continue
 		}
-		median := plain.Phases[s.phase]
-		if median.N < stats.MinExact { // it has no interval that says anything
-			median.Lo, median.Hi = median.Value, median.Value
-		}
+		median := plain.Phases[s.phase].Bounded()
 		t.Rows = append(t.Rows, document.Row{Cells: []document.Cell{
 			{Text: s.name}, {Text: s.what}, {Quantity: &stats.Interval{Value: mean, Lo: mean, Hi: mean, N: median.N}}, {Quantity: median.OrNil()},
 		}})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"html"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -53,8 +54,12 @@ func recordedRankings(t *testing.T) map[string]*format.Ranking {
 // rendered is a report in a format.
 func rendered(t *testing.T, r format.Report, name string) []byte {
 	t.Helper()
+	f, ok := format.Named(name)
+	if !ok {
+		t.Fatalf("no format %s", name)
+	}
 	var out bytes.Buffer
-	if err := r.Render(&out, format.Format{Name: name}); err != nil {
+	if err := r.Render(&out, f); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return out.Bytes()
@@ -157,6 +162,39 @@ func sameAnswerInAdvice(t *testing.T, name string, r *rank.Ranking, c *advise.Ch
 	}
 	if first := c.Options[0].Suite; a.Advised.Bulk() != first || a.Lists[0].Choices[0].Name != first.Cipher {
 		t.Errorf("%s: advised is %s, not %s", name, a.Advised, first)
+	}
+}
+
+// Who measured with a configuration of their own is told to put lines there, and led on with it.
+func TestAnswersNameTheConfiguration(t *testing.T) {
+	before, err := os.ReadFile(filepath.Join("..", "..", "cli", "testdata", "recorded", "before.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for config, want := range map[string][]string{
+		"":                                     {"put into ~/.ssh/config Ciphers ^", "sshpace advise"},
+		"none":                                 {"put into ~/.ssh/config Ciphers ^", "sshpace advise -F none "},
+		"my conf":                              {"put into my conf Ciphers ^", "sshpace advise -F 'my conf' "},
+		"/srv/a/place/far/away/from/here/conf": {"put into .../conf Ciphers ^", "sshpace advise -F /srv/a/place/far/away/from/here/conf "},
+	} {
+		path := filepath.Join(t.TempDir(), "run.jsonl")
+		result := before
+		if config != "" {
+			result = bytes.Replace(before, []byte(`{"campaign":{`), []byte(`{"campaign":{"asked":{"config":["`+config+`"]},`), 1)
+		}
+		if err := os.WriteFile(path, result, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		report, err := format.Of(store.Of(func(string) string { return "" }), path, true, format.Wanted{Policy: "modern"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		screen := oneLineOf(string(rendered(t, report, "text")))
+		for _, want := range want {
+			if !strings.Contains(screen, want) {
+				t.Errorf("-F %q: no %q in\n%s", config, want, screen)
+			}
+		}
 	}
 }
 

@@ -2,47 +2,138 @@
 package format
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/record"
+	"sshpace/internal/show/document"
+	"sshpace/internal/show/page"
+	"sshpace/internal/show/picture"
+	"sshpace/internal/show/report"
+	"sshpace/internal/show/workbook"
 )
 
 // Format is one way to write a report.
 type Format struct {
 	Name    string
-	Endings []string // of files; none: only by --format
+	Endings []string // of files, the usual one first; none: only by --format
+	Is      string   // what such a file is
+	Parts   Parts    // that --only picks from
+	Text    bool     // for a terminal, where several reports may follow each other
 	Binary  bool     // not for a terminal
+	Alone   bool     // of one result only, not of a comparison
+	write   writer   // nil: it is no form of the document
 }
 
-// All is every format.
-var All = []Format{
-	{Name: "text", Endings: []string{".txt"}},
-	{Name: "md", Endings: []string{".md", ".markdown"}},
-	{Name: "csv", Endings: []string{".csv"}},
-	{Name: "json", Endings: []string{".json"}},
-	{Name: "html", Endings: []string{".html", ".htm"}},
-	{Name: "xlsx", Endings: []string{".xlsx"}, Binary: true},
-	{Name: "svg", Endings: []string{".svg"}},
-	{Name: "png", Endings: []string{".png"}, Binary: true},
-	{Name: "pdf", Endings: []string{".pdf"}, Binary: true},
-	{Name: "classic"},
-	{Name: Records},
-}
+// Parts are what some formats show of a document, each by its name.
+type Parts uint8
 
-// Records is the name of that of results. It is no format of an --out: that would write
-// over a result.
-const Records = "jsonl"
+// The parts. Where a format has none it shows all of the document.
+const (
+	Tables Parts = iota + 1
+	Charts
+)
 
-// named finds a format.
-func named(name string) (Format, bool) {
-	i := slices.IndexFunc(All, func(f Format) bool { return f.Name == name })
-	if i < 0 {
-		return Format{}, false
+// writer writes a document, and what it was made of if that is one result; only names the parts
+// that are wanted.
+type writer func(w io.Writer, d *document.Document, records *record.File, only []string) error
+
+// Names of formats that are no forms of a document.
+const (
+	classic = "classic"
+	Records = "jsonl" // results; no format of an --out: that would write over one
+)
+
+// All are the formats. Help, completion, errors and Render tell them from this table.
+func All() []Format {
+	return []Format{
+		{Name: "text", Endings: []string{".txt"}, Is: "text for people", Text: true, write: whole(report.Text)},
+		{Name: "md", Endings: []string{".md", ".markdown"}, Is: "tables to paste", Parts: Tables, Text: true, write: parts(report.Markdown)},
+		{Name: "csv", Endings: []string{".csv"}, Is: "tables to paste", Parts: Tables, write: parts(report.CSV)},
+		{Name: "json", Endings: []string{".json"}, Is: "all figures, for programs", Text: true},
+		{Name: "html", Endings: []string{".html", ".htm"}, Is: "a page with interactive charts that needs no network", write: whole(page.Write)},
+		{Name: "xlsx", Endings: []string{".xlsx"}, Is: "a workbook with the raw samples", Binary: true, write: book},
+		{Name: "svg", Endings: []string{".svg"}, Is: "pictures", Parts: Charts, write: parts(picture.SVG)},
+		{Name: "png", Endings: []string{".png"}, Is: "pictures", Parts: Charts, Binary: true, write: parts(picture.PNG)},
+		{Name: "pdf", Endings: []string{".pdf"}, Is: "pictures", Parts: Charts, Binary: true, write: parts(picture.PDF)},
+		{Name: classic, Text: true, Alone: true},
+		{Name: Records, Alone: true},
 	}
-	return All[i], true
+}
+
+// whole is the writer of a format that shows all of a document.
+func whole(write func(io.Writer, *document.Document) error) writer {
+	return func(w io.Writer, d *document.Document, _ *record.File, _ []string) error { return write(w, d) }
+}
+
+// parts is that of a format that shows parts by their names. Others are a mistake in --only.
+func parts(write func(io.Writer, *document.Document, ...string) error) writer {
+	return func(w io.Writer, d *document.Document, _ *record.File, only []string) error {
+		err := write(w, d, only...)
+		if errors.Is(err, document.ErrNoSuch) {
+			return fault.Usage("choose one of them with --only", "%s", err)
+		}
+		return err
+	}
+}
+
+func book(w io.Writer, d *document.Document, records *record.File, _ []string) error {
+	return workbook.Write(w, d, records)
+}
+
+// Named finds a format; false if there is none.
+func Named(name string) (Format, bool) {
+	return find(func(f Format) bool { return f.Name == name })
+}
+
+// ofFile finds that of a file by its ending.
+func ofFile(path string) (Format, bool) {
+	ending := strings.ToLower(filepath.Ext(path))
+	return find(func(f Format) bool { return slices.Contains(f.Endings, ending) })
+}
+
+func find(is func(Format) bool) (Format, bool) {
+	for _, f := range All() {
+		if is(f) {
+			return f, true
+		}
+	}
+	return Format{}, false
+}
+
+// With are the names of formats with such parts.
+func With(parts Parts) string {
+	var names []string
+	for _, f := range All() {
+		if f.Parts == parts {
+			names = append(names, f.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Files says what a file is by its ending: "text for people (.txt), tables to paste (.md, .csv), ...".
+func Files() string {
+	var kinds []string
+	endings := map[string][]string{} // by kind
+	for _, f := range All() {
+		if len(f.Endings) > 0 {
+			if endings[f.Is] == nil {
+				kinds = append(kinds, f.Is)
+			}
+			endings[f.Is] = append(endings[f.Is], f.Endings[0])
+		}
+	}
+	for i, kind := range kinds {
+		kinds[i] = fmt.Sprintf("%s (%s)", kind, strings.Join(endings[kind], ", "))
+	}
+	return strings.Join(kinds, ", ")
 }
 
 // Ends refuses the name of a report for a file that holds something else, such as records, whose
@@ -53,13 +144,4 @@ func Ends(path, ending string) error {
 	}
 	right := strings.TrimSuffix(path, filepath.Ext(path)) + ending
 	return fault.Usage("name it "+shell.Word(right)+"; reports of results are written by sshpace report --out "+shell.Word(path), "--out %s: what is written here is %s", path, ending)
-}
-
-func ofFile(path string) (Format, bool) {
-	ending := strings.ToLower(filepath.Ext(path))
-	i := slices.IndexFunc(All, func(f Format) bool { return slices.Contains(f.Endings, ending) })
-	if i < 0 {
-		return Format{}, false
-	}
-	return All[i], true
 }

@@ -27,7 +27,7 @@ import (
 // rendered writes a report in a format.
 func rendered(t testing.TB, r Report, name string) []byte {
 	t.Helper()
-	f, ok := named(name)
+	f, ok := Named(name)
 	if !ok {
 		t.Fatalf("no format %s", name)
 	}
@@ -239,7 +239,7 @@ func TestSparseReports(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, f := benchtest.Ranking(t, 1, record.Upload)
 			spoil(r)
-			for _, format := range All {
+			for _, format := range All() {
 				if format.Name == "classic" {
 					continue // needs rates
 				}
@@ -256,7 +256,7 @@ func TestSparseReports(t *testing.T) {
 // BenchmarkFormats renders a file in every format, from the ranking on.
 func BenchmarkFormats(b *testing.B) {
 	r, f := benchtest.Ranking(b, 1, record.Upload)
-	for _, format := range All {
+	for _, format := range All() {
 		b.Run(format.Name, func(b *testing.B) {
 			for b.Loop() {
 				rendered(b, &Ranking{Ranking: r, Records: f}, format.Name)

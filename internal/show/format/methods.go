@@ -40,25 +40,27 @@ func Limits(f *record.File, all bool, commands document.Commands, o Output) Repo
 	}
 }
 
-// result is the report of one record file, or of several where records is nil, that is no
-// ranking.
+// result is the report of one record file, or of several where records is nil.
 type result struct {
-	holds    string
+	holds    string // what is not in the classic lists
 	records  *record.File
 	output   Output
 	json     func(io.Writer) error
+	classic  func(io.Writer) error // nil: there are no such lists of it
 	document func() *document.Document
 }
 
 // Render writes the report.
 func (x *result) Render(w io.Writer, f Format) error {
-	switch f.Name {
-	case "json":
-		return x.json(w)
-	case Records:
+	switch {
+	case f.write != nil:
+		return x.output.show(w, f, x.document(), x.records)
+	case f.Name == Records:
 		return store.Put(w, slices.Collect(x.records.Records()))
-	case "classic":
+	case f.Name == classic && x.classic == nil:
 		return fault.Usage("leave out --format classic", "the result holds %s, no combinations of algorithms", x.holds)
+	case f.Name == classic:
+		return x.classic(w)
 	}
-	return x.output.renderDocument(w, f.Name, x.document(), x.records)
+	return x.json(w)
 }

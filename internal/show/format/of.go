@@ -22,8 +22,8 @@ type Wanted struct {
 	Anonymous bool   // without whose result it is
 }
 
-// Of is the report of the result in a file of s; commands lead on from it.
-func Of(s store.Store, path string, commands document.Commands, w Wanted) (Report, error) {
+// Of is the report of the result in a file of s, which may be the newest there.
+func Of(s store.Store, path string, newest bool, w Wanted) (Report, error) {
 	policy, err := advise.Load(w.Policy)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,11 @@ func Of(s store.Store, path string, commands document.Commands, w Wanted) (Repor
 	if err != nil {
 		return nil, err
 	}
-	records = disguise(records)
+	var options []string
+	for _, config := range records.Campaign.Asked["config"] {
+		options = append(options, configOption, config)
+	}
+	records, commands := disguise(records), Commands(s, path, newest, w.Policy, options...)
 	if commands.Resume = resume(records, s.Word(path)); w.Anonymous {
 		commands = document.Standard
 	}

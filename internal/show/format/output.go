@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -38,11 +39,8 @@ func (o *Output) Renderings(stdout io.Writer) ([]Rendering, error) {
 	if err != nil {
 		return nil, err
 	}
-	inParts := func(t Rendering) bool {
-		return slices.Contains([]string{"csv", "md", "svg", "png", "pdf"}, t.Format.Name)
-	}
-	if len(o.Only) > 0 && !slices.ContainsFunc(out, inParts) {
-		return nil, fault.Usage("add --format csv, or --out with a file that ends in .csv, .md, .svg, .png or .pdf", "--only is for tables (csv, md) and charts (svg, png, pdf)")
+	if len(o.Only) > 0 && !slices.ContainsFunc(out, func(t Rendering) bool { return t.Format.Parts != 0 }) {
+		return nil, fault.Usage("choose such a format with --format, or by the ending of --out", "--only is for tables (%s) and charts (%s)", With(Tables), With(Charts))
 	}
 	return out, nil
 }
@@ -55,13 +53,9 @@ func (o *Output) resolve(stdout io.Writer) ([]Rendering, error) {
 	if o.JSON {
 		o.Format = "json"
 	}
-	chosen := Format{Name: "text"}
-	if o.Format != "" {
-		f, ok := named(o.Format)
-		if !ok || !slices.Contains(o.Names, o.Format) {
-			return nil, fault.Usage(fault.Near("--format ", o.Format, o.Names, "formats: "+strings.Join(o.Names, ", ")), "unknown format %q", o.Format)
-		}
-		chosen = f
+	chosen, ok := Named(cmp.Or(o.Format, "text"))
+	if !ok || o.Format != "" && !slices.Contains(o.Names, o.Format) {
+		return nil, fault.Usage(fault.Near("--format ", o.Format, o.Names, "formats: "+strings.Join(o.Names, ", ")), "unknown format %q", o.Format)
 	}
 	if len(o.Out) == 0 {
 		if chosen.Binary && terminal.Is(stdout) {
@@ -78,13 +72,13 @@ func (o *Output) resolve(stdout io.Writer) ([]Rendering, error) {
 			continue
 		case chosen.Name == Records || filepath.Ext(path) == "."+Records:
 			return nil, fault.Usage("a result goes to standard output: sshpace report --anonymize --format jsonl RESULT.jsonl > NEW.jsonl", "--out writes reports, and %q would be a result", path)
-		case ok && o.Format != "" && !slices.Contains(o.Out, "-") && f.Name != chosen.Name && !(f.Name == "text" && chosen.Name == "classic"):
+		case ok && o.Format != "" && !slices.Contains(o.Out, "-") && f.Name != chosen.Name && !(f.Name == "text" && chosen.Name == classic):
 			return nil, fault.Usage("leave --format out, or --out a file with the ending of that format", "--format %s contradicts the ending of %q", o.Format, path)
 		case o.Format != "" && len(o.Out) == 1:
 			f, ok = chosen, true
 		}
 		if !ok {
-			return nil, fault.Usage("endings: .txt .md .csv .json .html .xlsx .svg .png .pdf; or say it with --format", "no format goes with the ending of %q", path)
+			return nil, fault.Usage("files are "+Files()+"; or choose with --format", "no format goes with the ending of %q", path)
 		}
 		if err := store.CheckPlace(path); err != nil {
 			return nil, err
@@ -96,7 +90,8 @@ func (o *Output) resolve(stdout io.Writer) ([]Rendering, error) {
 
 // OnlyText reports whether several reports may follow each other.
 func (o *Output) OnlyText() bool {
-	return len(o.Out) == 0 && slices.Contains([]string{"", "text", "json", "md", "classic"}, o.Format)
+	f, _ := Named(cmp.Or(o.Format, "text"))
+	return len(o.Out) == 0 && f.Text
 }
 
 // Write renders to all renderings. Each is rendered in memory first, so that an
@@ -123,9 +118,10 @@ func (o *Output) Write(stdout, stderr io.Writer, renderings []Rendering, r Repor
 
 // Print writes a report as text or, if it is asked for, as JSON.
 func Print(w io.Writer, r Report, asJSON bool) error {
-	f := Format{Name: "text"}
+	name := "text"
 	if asJSON {
-		f.Name = "json"
+		name = "json"
 	}
+	f, _ := Named(name)
 	return r.Render(w, f)
 }

@@ -2,8 +2,6 @@ package format
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -17,10 +15,7 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
-	"sshpace/internal/show/page"
-	"sshpace/internal/show/picture"
 	"sshpace/internal/show/report"
-	"sshpace/internal/show/workbook"
 )
 
 // Report writes one report in a format.
@@ -28,45 +23,25 @@ type Report interface {
 	Render(w io.Writer, f Format) error
 }
 
-// renderDocument writes the formats that a ranking and a comparison share.
-func (o *Output) renderDocument(w io.Writer, name string, d *document.Document, records *record.File) error {
-	switch name {
-	case "text":
-		return report.Text(w, d)
-	case "md":
-		return misnamed(report.Markdown(w, d.Head(o.Limit), o.parts(d.TableNames(), d.ChartNames())...))
-	case "csv":
-		return misnamed(report.CSV(w, d.Head(o.Limit), o.parts(d.TableNames(), d.ChartNames())...))
-	case "html":
-		return page.Write(w, d)
-	case "xlsx":
-		return workbook.Write(w, d, records)
-	case "svg":
-		return misnamed(picture.SVG(w, d, o.parts(d.ChartNames(), d.TableNames())...))
-	case "png":
-		return misnamed(picture.PNG(w, d, o.parts(d.ChartNames(), d.TableNames())...))
-	case "pdf":
-		return misnamed(picture.PDF(w, d, o.parts(d.ChartNames(), d.TableNames())...))
+// show writes the document of a report.
+func (o *Output) show(w io.Writer, f Format, d *document.Document, records *record.File) error {
+	switch tables, charts := d.TableNames(), d.ChartNames(); f.Parts {
+	case Tables:
+		return f.write(w, d.Head(o.Limit), records, o.wanted(tables, charts))
+	case Charts:
+		return f.write(w, d, records, o.wanted(charts, tables))
 	}
-	return fmt.Errorf("no writer for the format %s", name)
+	return f.write(w, d, records, nil)
 }
 
-// parts are the names of --only for a format that shows these parts, where another shows
+// wanted are the names of --only for a format that shows these parts, where another shows
 // the others: a name that only the other has is left to it, if any is left.
-func (o *Output) parts(own, others []string) []string {
+func (o *Output) wanted(own, others []string) []string {
 	left := slices.DeleteFunc(slices.Clone(o.Only), func(name string) bool { return !slices.Contains(own, name) && slices.Contains(others, name) })
 	if len(left) == 0 {
 		return o.Only
 	}
 	return left
-}
-
-// misnamed makes a usage error of a name of --only that the document has not.
-func misnamed(err error) error {
-	if errors.Is(err, document.ErrNoSuch) {
-		return fault.Usage("choose one of them with --only", "%s", err)
-	}
-	return err
 }
 
 // Ranking is the report of one record file.
@@ -84,19 +59,25 @@ func (x *Ranking) Render(w io.Writer, f Format) error {
 	if x.Options.Choice == nil {
 		x.Options.Choice = advise.Of(x.Ranking, advise.Options{})
 	}
-	switch f.Name {
-	case "json":
-		return report.JSON(w, x.Ranking, x.Options)
-	case Records:
-		return store.Put(w, slices.Collect(x.Records.Records()))
-	case "classic":
-		answer := document.AnswerOf(x.Ranking, x.Options.Choice, cmp.Or(x.Options.Commands, document.Standard))
-		return fault.WithHint(report.Classic(w, x.Ranking, answer, x.Classic), "measure transfers first: sshpace bench")
+	of := result{
+		records: x.Records, output: x.Output, document: x.shown, classic: x.lists,
+		json: func(w io.Writer) error { return report.JSON(w, x.Ranking, x.Options) },
 	}
+	return of.Render(w, f)
+}
+
+// shown is the document, which all formats share.
+func (x *Ranking) shown() *document.Document {
 	if x.document == nil {
 		x.document = document.OfRanking(x.Ranking, x.Records, x.Options)
 	}
-	return x.Output.renderDocument(w, f.Name, x.document, x.Records)
+	return x.document
+}
+
+// lists are the report in the classic format.
+func (x *Ranking) lists(w io.Writer) error {
+	answer := document.AnswerOf(x.Ranking, x.Options.Choice, cmp.Or(x.Options.Commands, document.Standard))
+	return fault.WithHint(report.Classic(w, x.Ranking, answer, x.Classic), "measure transfers first: sshpace bench")
 }
 
 // more are the commands that would give enough data to show a difference of limit, where the files
@@ -118,6 +99,9 @@ func more(files []related, shows, floor, limit float64) string {
 
 func square(v float64) float64 { return v * v }
 
+// configOption is the flag of ssh that names its configuration file.
+const configOption = "-F"
+
 // Commands lead on from a result by its host or its name; or by nothing where it is the newest one, and of
 // loopback or elsewhere. Options lead ssh to the host.
 func Commands(results store.Store, path string, newest bool, policy string, options ...string) document.Commands {
@@ -135,8 +119,12 @@ func Commands(results store.Store, path string, newest bool, policy string, opti
 	if policy != "modern" {
 		of = append(of, "--policy", policy)
 	}
+	config := ""
+	if i := slices.Index(options, configOption) + 1; i > 0 && i < len(options) && options[i] != "none" {
+		config = options[i]
+	}
 	return document.Commands{
-		Advise: line("advise", of...), Undo: line("advise", append(text.NonEmpty(host), "--undo")...), Streams: line("transfer", "--only", "streams"),
+		Config: config, Advise: line("advise", of...), Undo: line("advise", append(text.NonEmpty(host), "--undo")...), Streams: line("transfer", "--only", "streams"),
 		Resume: line("bench", "--resume") + " " + results.Word(path), Report: shell.Line(append([]string{"sshpace", "report"}, named(store.Shows)...)...),
 	}
 }

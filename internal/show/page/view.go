@@ -79,21 +79,28 @@ type island struct {
 	Policy      string       `json:"policy"`      // that the page opens with; "": any
 	Weak        []string     `json:"weak"`        // not copied unless a policy lists them
 	PostQuantum []string     `json:"postQuantum"` // stand before other key exchanges
+
+	Series  []string       `json:"series"` // variables of the style
+	Amounts document.Scale `json:"amounts"`
+	Ratios  document.Scale `json:"ratios"`
 }
 
 func viewOf(d *document.Document) view {
-	v := view{Document: d, Style: template.CSS(styleCSS), Config: len(d.Table("bulk"))+len(d.Table("kex")) > 0}
+	v := view{Document: d, Config: len(d.Table("bulk"))+len(d.Table("kex")) > 0}
 	scripts := []string{echartsJS, app()}
 	for _, s := range scripts {
 		v.Scripts = append(v.Scripts, template.JS(s))
 	}
-	v.Policy = securityPolicy(scripts, styleCSS)
+	var style string
+	style, v.Island.Series = styled()
+	v.Island.Amounts, v.Island.Ratios = document.Amounts, document.Ratios
+	v.Style, v.Policy = template.CSS(style), securityPolicy(scripts, style)
 	v.Names = names(d.Algorithms)
 	v.Config = v.Config && len(d.Table("cells")) == 0
 	v.figures(d)
 	v.Island.Policies, v.Island.Policy = policies(d.Algorithms), d.PolicyName
 	for _, a := range d.Algorithms {
-		if a.Status != alg.Strong && a.Status != alg.Acceptable {
+		if !a.Status.Sound() {
 			v.Island.Weak = append(v.Island.Weak, a.Name)
 		}
 		if a.PostQuantum {
@@ -149,7 +156,7 @@ func (v *view) table(t document.Table) table {
 	shown, aliases := columns(t), slices.IndexFunc(t.Columns, func(c document.Column) bool { return c.Key == "aliases" })
 	for _, i := range shown {
 		c := t.Columns[i]
-		out.Heads = append(out.Heads, head{c.Heading(), c.Kind == document.Quantity || c.Kind == document.Count})
+		out.Heads = append(out.Heads, head{c.Heading(), c.Numeric()})
 	}
 	for _, r := range t.Rows {
 		line := row{Cipher: r.Suite.Cipher, MAC: r.Suite.MAC, Kex: r.Suite.Kex}

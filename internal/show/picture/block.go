@@ -85,7 +85,7 @@ type entry struct {
 func legendOf(c document.Chart) []entry {
 	switch {
 	case marksQuantum(c):
-		return []entry{{"classical", colourOf(c, 0)}, {"post-quantum", postQuantum}}
+		return []entry{{"classical", colourOf(c, 0)}, {"post-quantum", series(quantumSeries)}}
 	case len(c.Series) < 2 || c.Shape == document.Heat:
 		return nil
 	}

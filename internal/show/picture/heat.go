@@ -10,27 +10,21 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// The colour scales: equal steps of lightness for amounts, two hues around
-// white for ratios.
-var (
-	amounts = []color.NRGBA{{68, 1, 84, 255}, {59, 82, 139, 255}, {33, 145, 140, 255}, {94, 201, 98, 255}, {253, 231, 37, 255}}
-	ratios  = []color.NRGBA{{140, 81, 10, 255}, {216, 179, 101, 255}, {245, 245, 245, 255}, {90, 180, 172, 255}, {1, 102, 94, 255}}
-)
-
 // scale gives values their colours.
 type scale struct {
 	low, high float64
-	colours   []color.NRGBA
-	falling   bool // less is better: coloured by what it means for speed, 1/value
+	colours   document.Scale
+	falling   bool // see document.Chart.Scale
 }
 
 func (p pen) scaleOf(c document.Chart) scale {
 	low, high := extent(document.Heat, values(p.panels(c)))
 	if c.Reference != 0 {
 		arm := math.Max(0.02, math.Max(high/c.Reference, c.Reference/low)-1)
-		return scale{c.Reference - arm, c.Reference + arm, ratios, false}
+		low, high = c.Reference-arm, c.Reference+arm
 	}
-	return scale{low, high, amounts, !c.Rising}
+	colours, falling := c.Scale()
+	return scale{low, high, colours, falling}
 }
 
 // values are the items with their points only, without intervals.
@@ -46,8 +40,7 @@ func values(items []document.Item) []document.Item {
 	return out
 }
 
-// colour of a value. Costs go by their inverse, or one slow cipher would leave
-// one colour for all others.
+// colour of a value.
 func (s scale) colour(v float64) color.NRGBA {
 	low, high := s.low, s.high
 	if s.falling {
@@ -65,7 +58,7 @@ func (s scale) at(t float64) color.NRGBA {
 	i := min(int(at), len(s.colours)-2)
 	a, b, f := s.colours[i], s.colours[i+1], at-float64(i)
 	mix := func(x, y uint8) uint8 { return uint8(math.Round(float64(x) + (float64(y)-float64(x))*f)) }
-	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
+	return opaque(document.Color{mix(a[0], b[0]), mix(a[1], b[1]), mix(a[2], b[2])})
 }
 
 // inkOn is a text colour that can be read on another one.

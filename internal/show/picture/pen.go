@@ -12,16 +12,25 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// Colours after Okabe and Ito (2008), which people with any colour vision can
-// tell apart.
+// Colours of what is no figure.
 var (
-	white  = color.NRGBA{255, 255, 255, 255}
-	ink    = color.NRGBA{27, 31, 36, 255}
-	soft   = color.NRGBA{89, 97, 107, 255}
-	rule   = color.NRGBA{217, 221, 226, 255}
-	series = []color.NRGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 122, 89, 255}, {176, 86, 139, 255}, {138, 109, 0, 255}, {90, 95, 192, 255}}
+	white = color.NRGBA{255, 255, 255, 255}
+	ink   = color.NRGBA{27, 31, 36, 255}
+	soft  = color.NRGBA{89, 97, 107, 255}
+	rule  = color.NRGBA{217, 221, 226, 255}
+)
 
-	postQuantum = series[2]
+// opaque is a colour as it is drawn.
+func opaque(c document.Color) color.NRGBA { return color.NRGBA{c[0], c[1], c[2], 255} }
+
+// series is the colour of the k-th series.
+func series(k int) color.NRGBA { return opaque(document.Series[k%len(document.Series)].Light) }
+
+// Series whose colours mean something else in a chart of one: what is safe against quantum computers,
+// and what is used now.
+const (
+	quantumSeries = 2
+	nowSeries     = 1
 )
 
 // align of a text at its point.

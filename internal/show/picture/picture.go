@@ -7,10 +7,8 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -109,7 +107,7 @@ func choose(d *document.Document, names []string) ([]document.Chart, error) {
 	have := d.ChartNames()
 	for _, name := range names {
 		if !slices.Contains(have, name) {
-			return nil, fmt.Errorf("%w chart %q here; there are: %s", document.ErrNoSuch, name, strings.Join(have, ", "))
+			return nil, document.NoSuch("chart", name, have)
 		}
 	}
 	var out []document.Chart

@@ -10,15 +10,10 @@ import (
 )
 
 func colourOf(c document.Chart, k int) color.NRGBA {
-	return series[(c.First+k)%len(series)]
+	return series(c.First + k)
 }
 
-func named(item document.Item) string {
-	if item.Mark == "" {
-		return item.Label
-	}
-	return item.Label + "  (" + item.Mark + ")"
-}
+func named(item document.Item) string { return item.Label + item.Aside() }
 
 const labelsAtMost = vg.Length(260)
 
@@ -77,7 +72,7 @@ func (p pen) row(a axis, middle vg.Length, c document.Chart, item document.Item)
 		y := middle + (vg.Length(k)-vg.Length(len(item.Points)-1)/2)*each
 		colour := colourOf(c, k)
 		if item.PostQuantum && marksQuantum(c) {
-			colour = postQuantum
+			colour = series(quantumSeries)
 		}
 		if c.Shape == document.Bars {
 			p.box(a.at(0), y-each/2+0.5, a.at(point.Value)-a.at(0), each-1, colour)

@@ -81,11 +81,7 @@ func (p pen) wrapped(x, y, room vg.Length, line string) vg.Length {
 
 // labelled is an item's label, cut if need be, with its mark, which never is.
 func (p pen) labelled(item document.Item, room vg.Length) string {
-	mark := ""
-	if item.Mark != "" {
-		mark = "  (" + item.Mark + ")"
-	}
-	return p.fit(item.Label, slideSmall, room-p.widthOf(mark, slideSmall)) + mark
+	return p.fit(item.Label, slideSmall, room-p.widthOf(item.Aside(), slideSmall)) + item.Aside()
 }
 
 // bars draws one chart from y down to bottom.
@@ -104,9 +100,9 @@ func (p pen) bars(x, y, wide, bottom vg.Length, c document.Chart) {
 		middle := y + each/2
 		p.write(x+names, middle, slideSmall, ink, right, p.labelled(item, names))
 		if point := item.Points[0]; point.Known {
-			colour := series[0]
+			colour := series(0)
 			if item.Now {
-				colour = series[1]
+				colour = series(nowSeries)
 			}
 			p.box(a.at(0), middle-each*0.36, a.at(point.Value)-a.at(0), each*0.72, colour)
 			p.whisker(a, middle, point, ink)

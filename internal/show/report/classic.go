@@ -91,16 +91,7 @@ func (c classic) note(r *rank.Ranking) {
 		fmt.Fprintln(c.w)
 		return
 	}
-	measured, predicted := 0, 0
-	for _, cell := range r.Bulk {
-		switch {
-		case cell.Direction != c.m.Direction:
-		case cell.Basis == rank.Measured:
-			measured++
-		default:
-			predicted++
-		}
-	}
+	measured, predicted := document.Bases(r, c.m.Direction)
 	how := "login + size / throughput + rekeys"
 	if !c.m.Logins {
 		how = "size / throughput, without a login: none was measured"
@@ -118,8 +109,8 @@ func (c classic) rows(rows []document.Combination) {
 		if row.Basis == rank.Predicted {
 			mark = " (predicted)"
 		}
-		if status := row.Suite.Status(); status == alg.Weak || status == alg.Broken {
-			mark += " (" + string(status) + ")"
+		if status := row.Suite.Status(); !status.Sound() {
+			mark += " (" + document.Standing(status) + ")"
 		}
 		bounds := strings.TrimRight(" "+row.Seconds.Bounds(unit.Figure), " ")
 		fmt.Fprintln(c.w, termsafe.Line(fmt.Sprintf("%d/%d cipher: %s  mac: %s  kex: %s - %s seconds%s", i+1, len(rows), row.Suite.Cipher,

@@ -59,7 +59,7 @@ func tablesOf(d *document.Document, name string) ([]document.Table, error) {
 	}
 	tables := d.Table(name)
 	if len(tables) == 0 {
-		return nil, fmt.Errorf("%w table %q here; there are: %s", document.ErrNoSuch, name, strings.Join(names, ", "))
+		return nil, document.NoSuch("table", name, names)
 	}
 	return tables, nil
 }

@@ -115,16 +115,11 @@ type jsonCells struct {
 
 func comparisonDocument(c *compare.Comparison) jsonComparison {
 	out := jsonComparison{
-		Schema: compareSchema, By: c.By, KexBy: c.KexBy, Order: c.Order, Unit: "ns_per_byte", Normalized: c.Normalized,
+		Schema: compareSchema, By: c.By, KexBy: c.KexBy, Order: c.Order, Normalized: c.Normalized,
 		Overall: ratiosDocument(c.Overall), Ciphers: groupsDocument(c.Ciphers), MACs: groupsDocument(c.MACs),
 		Kex: groupsDocument(c.Kex), Cells: []jsonCells{},
 	}
-	if c.By == rank.Throughput {
-		out.Unit = "bytes_per_s"
-	}
-	if len(c.Normalized) > 0 {
-		out.Unit = "relative"
-	}
+	out.Unit, _, _ = document.ValueUnit(c)
 	for _, in := range c.Inputs {
 		out.Files = append(out.Files, jsonFile{Label: in.Label, Campaign: in.Ranking.Campaign, Environment: in.Ranking.Environment})
 	}

@@ -75,7 +75,7 @@ func markdownTable(w io.Writer, t document.Table) {
 	for _, i := range t.Telling() {
 		c := t.Columns[i]
 		heads += " " + literal(c.Heading()) + " |"
-		if c.Kind == document.Quantity || c.Kind == document.Count {
+		if c.Numeric() {
 			rules += " ---: |"
 		} else {
 			rules += " --- |"

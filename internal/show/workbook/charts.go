@@ -43,10 +43,12 @@ func (b *book) matrix(c document.Chart) {
 	s.Freeze(1, 1)
 }
 
-// scale colours from the worst to the best value; ratios around their reference.
+// scale colours values as other formats do, in the three colours that a sheet has; ratios around
+// their reference.
 func scale(c document.Chart) Scale {
-	o := Scale{Least: "F4A582", Mid: "F7F7F7", Greatest: "92C5DE"}
-	if !c.Rising {
+	of, falling := c.Scale()
+	o := Scale{Least: of[1].Hex(), Mid: of[2].Hex(), Greatest: of[3].Hex()}
+	if falling {
 		o.Least, o.Greatest = o.Greatest, o.Least
 	}
 	if c.Reference != 0 {
@@ -87,11 +89,7 @@ func (b *book) native(s *Sheet, row int, c document.Chart) int {
 	}
 	high(s, row, headLines(c))
 	for i, item := range c.Items {
-		label := item.Label
-		if item.Mark != "" {
-			label += " (" + item.Mark + ")"
-		}
-		s.Text(1, row+1+i, label, 0)
+		s.Text(1, row+1+i, item.Label+item.Aside(), 0)
 		for k, p := range item.Points {
 			if p.Known {
 				s.Number(k+2, row+1+i, p.Value, b.three)
@@ -106,7 +104,7 @@ func (b *book) native(s *Sheet, row int, c document.Chart) int {
 		Labels: 1, First: row + 1, Last: row + rows,
 	}
 	for k := range c.Series {
-		series := Series{Column: k + 2, Colour: colours[k%len(colours)]}
+		series := Series{Column: k + 2, Colour: document.Series[k%len(document.Series)].Light.Hex()}
 		if column, ok := doubts[k]; ok {
 			series.Minus, series.Plus = column, column+1
 		}
@@ -144,9 +142,6 @@ func (b *book) doubts(s *Sheet, row int, c document.Chart) (first map[int]int) {
 	}
 	return first
 }
-
-// colours of series, as in the pictures.
-var colours = []string{"0072B2", "D55E00", "007A59", "B0568B", "8A6D00", "5A5FC0"}
 
 // rowPixels is the height of one row of bars.
 func rowPixels(c document.Chart) int {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sshpace/internal/base/stats"
 )
 
 // Sheet is one sheet. Columns and rows count from 1.
@@ -108,14 +110,7 @@ func (a area) String() string {
 }
 
 // letters is the name of a column: A is 1, Z 26, AA 27.
-func letters(column int) string {
-	var name []byte
-	for ; column > 0; column = (column - 1) / 26 {
-		name = append(name, byte('A'+(column-1)%26))
-	}
-	slices.Reverse(name)
-	return string(name)
-}
+func letters(column int) string { return stats.Letters(column - 1) }
 
 // write writes the n-th sheet and its charts. Each fits the width of a page.
 func (s *Sheet) write(p *parts, n int, charts *int) {

@@ -13,7 +13,7 @@ const currentLook = () => {
   const look = {
     bg: colour('--bg'), panel: colour('--panel'), fg: colour('--fg'), soft: colour('--soft'), line: colour('--line'),
     filler: 'rgba(128,128,128,.25)', font: getComputedStyle(document.body).fontFamily,
-    series: ['--s0', '--s1', '--s2', '--s3', '--s4', '--s5'].map(colour),
+    series: data.series.map(colour), amounts: data.amounts, ratios: data.ratios,
     narrow: document.documentElement.clientWidth < 640,
   };
   probe.remove();

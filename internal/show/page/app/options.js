@@ -146,10 +146,6 @@ const shade = (scale, t) => {
   return { color: `rgb(${rgb})`, ink: light ? '#111' : '#fff' };
 };
 
-// Sequential: viridis-like, equal steps of lightness. Diverging: brown to teal.
-const sequential = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
-const diverging = [[140, 81, 10], [216, 179, 101], [245, 245, 245], [90, 180, 172], [1, 102, 94]];
-
 const heat = (chart, items, look) => {
   const known = chart.items.flatMap(item => item.points.filter(p => p).map(p => p[0]));
   let low = Math.min(...known), high = Math.max(...known);
@@ -157,7 +153,7 @@ const heat = (chart, items, look) => {
     const arm = Math.max(high / chart.reference, chart.reference / low, 1.02) - 1;
     low = chart.reference - arm; high = chart.reference + arm;
   }
-  const scale = chart.reference ? diverging : sequential;
+  const scale = chart.reference ? look.ratios : look.amounts;
   // Costs are coloured by what they mean for speed, 1/cost, or one slow cipher would leave one colour for all others.
   const amount = v => chart.reference || chart.rising ? v : 1 / v;
   const [least, most] = [amount(low), amount(high)].sort((a, b) => a - b);
