@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sshpace/internal/base/wildcard"
 )
 
 // families are PuTTY's words for ciphers, by how their names begin (PuTTY
@@ -64,7 +66,7 @@ func plinkOrder(b *Setup, path string) func(context.Context, Order) (process, er
 	return func(ctx context.Context, o Order) (process, error) {
 		options, env, err := b.session(ctx, o)
 		argv := append(append([]string{path, "-ssh", "-T", "-noshare", "-no-antispoof"}, options...), o.Host, o.Remote)
-		return process{Argv: argv, Env: env}, err
+		return process{Argv: argv, Env: env, Plain: plain}, err
 	}
 }
 
@@ -76,6 +78,17 @@ func psftpOrder(b *Setup, path string) func(context.Context, Order) (process, er
 		}
 		script := b.Dir.File("psftp.batch")
 		argv := append(append([]string{path, "-b", script}, options...), o.Host)
-		return process{Argv: argv, Env: env}, put(script, "put "+o.From+" "+o.To+"\n")
+		return process{Argv: argv, Env: env, Plain: plain}, put(script, "put "+o.From+" "+o.To+"\n")
 	}
+}
+
+// explanation is a sentence that PuTTY wraps.
+var explanation = wildcard.Regexp(`(?ms)^The .{1,400}?\.$`)
+
+// plain is what PuTTY's programs say, or the explanation alone where there is one, on one line.
+func plain(said string) string {
+	if why := explanation().FindString(said); why != "" {
+		return strings.Join(strings.Fields(why), " ")
+	}
+	return said
 }

@@ -7,13 +7,13 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -40,6 +40,8 @@ type Process struct {
 	Argv, Env     []string
 	Stdin, Stdout *os.File
 	Input         string // its standard input, where Stdin is nil
+	// Plain makes lines of what it says on standard error; nil where it says it in lines.
+	Plain func(said string) string
 }
 
 // Runner runs processes that end with sshpace, however that ends.
@@ -129,7 +131,8 @@ func (r *Runner) serverCPU() time.Duration {
 // job is a process under way.
 type job struct {
 	*proc.Child
-	said    *lastWords
+	said    *proc.Tail
+	plain   func(string) string
 	release func() bool
 }
 
@@ -143,7 +146,7 @@ func (r *Runner) start(ctx context.Context, p Process) (j *job, err error) {
 	if p.Stdout != nil {
 		cmd.Stdout = p.Stdout
 	}
-	j = &job{said: newLastWords()}
+	j = &job{said: &proc.Tail{Max: maxSaid}, plain: p.Plain}
 	cmd.Stderr = j.said
 	proc.Unattended(cmd, p.Env)
 	if j.Child, err = proc.Begin(cmd, r.Spawner.Start); err != nil {
@@ -166,7 +169,7 @@ func (j *job) wait(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return &Failure{name, j.said.why(j.End)}
+	return &Failure{name, j.why(j.End)}
 }
 
 // deaf is how long a process may take to end before it is asked once more.
@@ -181,58 +184,14 @@ func (j *job) terminate() {
 	}
 }
 
-// lastWords keeps the end of what a program writes to standard error.
-type lastWords struct{ proc.Tail }
+// maxSaid is what is kept of what a program writes to standard error, in bytes.
+const maxSaid = 64 << 10
 
-func newLastWords() *lastWords { return &lastWords{proc.Tail{Max: 64 << 10}} }
-
-// telling are words of lines that say more than the last one: PuTTY gives up what is
-// vulnerable, ssh a port that is taken, or a session that is one too many, copies a disk that is full.
-var telling = []string{"vulnerable", "Address already in use", "Session open refused", "No space left on device", "write remote ", "subsystem request failed"}
-
-// farewell ends the last line of copies whose ssh is gone, which mostly has said why.
-const farewell = "Connection closed"
-
-// why is the last line that is no debug output and no farewell, unless another is
-// more telling.
-func (l *lastWords) why(err error) string {
-	lines := strings.Split(strings.TrimSpace(l.String()), "\n")
-	why := err.Error()
-	for i, line := range lines {
-		line = strings.TrimSpace(line)
-		if slices.ContainsFunc(telling, func(words string) bool { return strings.Contains(line, words) }) {
-			return sentence(lines, i)
-		}
-		if line != "" && !isChatter(line) && (!strings.HasSuffix(line, farewell) || i == 0) {
-			why = line
-		}
+// why is what the program said of its end, or err.
+func (j *job) why(err error) string {
+	said := j.said.String()
+	if j.plain != nil {
+		said = j.plain(said)
 	}
-	return why
-}
-
-// sentence is a line, whole where PuTTY has wrapped it: its explanations begin with
-// "The " and end with a full stop. Other programs say it in one line.
-func sentence(lines []string, at int) string {
-	first := at
-	for first > 0 && !strings.HasPrefix(lines[first], "The ") {
-		first--
-	}
-	last := at
-	for last < len(lines)-1 && !strings.HasSuffix(strings.TrimSpace(lines[last]), ".") {
-		last++
-	}
-	if !strings.HasPrefix(lines[first], "The ") || last-first > wrapped {
-		first, last = at, at
-	}
-	return strings.Join(strings.Fields(strings.Join(lines[first:last+1], " ")), " ")
-}
-
-// wrapped is how many lines more a sentence may have.
-const wrapped = 4
-
-// chatter begins lines that explain no failure, besides those of ssh's own log.
-var chatter = []string{"Connection to ", "Connection closed", "Executing:", "sftp>", "lost connection", "rsync error:"}
-
-func isChatter(line string) bool {
-	return openssh.ReadEvent(line).Kind != openssh.Message || slices.ContainsFunc(chatter, func(begin string) bool { return strings.HasPrefix(line, begin) })
+	return cmp.Or(openssh.Reason(said), err.Error())
 }

@@ -113,7 +113,7 @@ func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
 	defer late.Stop()
 	if r.path, r.swept, err = placeIn(ends.Out, folder); err != nil {
 		r.close()
-		return nil, &Failure{"ssh", fmt.Sprintf("the host cannot make a directory for the files: %s", r.keeper.said.why(errors.Join(err, r.keeper.End)))}
+		return nil, &Failure{"ssh", fmt.Sprintf("the host cannot make a directory for the files: %s", r.keeper.why(errors.Join(err, r.keeper.End)))}
 	}
 	return r, nil
 }
@@ -157,7 +157,7 @@ func (r *remote) Lost() error {
 	if !r.keeper.HasEnded() {
 		return nil
 	}
-	return &Failure{"ssh", "the session that kept the directory on the host has ended, and its directory is gone: " + r.keeper.said.why(errLost)}
+	return &Failure{"ssh", "the session that kept the directory on the host has ended, and its directory is gone: " + r.keeper.why(errLost)}
 }
 
 // ask runs a command on the host and returns what it prints.

@@ -152,3 +152,33 @@ func LastWords(messages []string) string {
 	}
 	return last
 }
+
+// Of what programs write that copy through an ssh, telling are words of lines that say why they ended; farewells
+// begin lines that say only that they did, and so does the end of a line.
+var (
+	telling   = []string{"Address already in use", "No space left on device", "write remote "}
+	farewells = []string{"Connection to ", farewell, "Executing:", "sftp>", "lost connection", "rsync error:"}
+)
+
+const farewell = "Connection closed"
+
+// Reason is why ssh, or a program that copies through one, ended, from what it wrote to standard error; "" where
+// nothing there says it.
+func Reason(stderr string) string {
+	has := func(line string, list []string, where func(line, words string) bool) bool {
+		return slices.ContainsFunc(list, func(words string) bool { return where(line, words) })
+	}
+	var messages []string
+	for line := range strings.Lines(stderr) {
+		e := ReadEvent(line)
+		switch {
+		case e.Kind != Message || has(e.Text, farewells, strings.HasPrefix):
+		case len(messages) > 0 && strings.HasSuffix(e.Text, farewell):
+		case has(e.Text, telling, strings.Contains):
+			return e.Text
+		default:
+			messages = append(messages, e.Text)
+		}
+	}
+	return LastWords(messages)
+}

@@ -150,3 +150,20 @@ func TestOwnEvents(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// What a program that copies says of its end is told, not that it ended.
+func TestReason(t *testing.T) {
+	for said, want := range map[string]string{
+		"bind [127.0.0.1]:9: Address already in use\nchannel_setup: cannot listen to port: 9\nCould not request local forwarding.\n":                         "bind [127.0.0.1]:9: Address already in use",
+		"subsystem request failed on channel 0\n/usr/bin/scp: Connection closed\n":                                                                           "subsystem request failed on channel 0",
+		"sh: 1: /nowhere/sftp-server: not found\nscp: Connection closed\n":                                                                                   "sh: 1: /nowhere/sftp-server: not found",
+		"/usr/bin/scp: Connection closed\n":                                                                                                                  "/usr/bin/scp: Connection closed",
+		"scp: write remote \"/x\": Failure\n":                                                                                                                "scp: write remote \"/x\": Failure",
+		"debug1: Connecting to x\nu@x: Permission denied (publickey).\r\nrsync: connection unexpectedly closed\nrsync error: unexplained error (code 255)\n": "u@x: Permission denied (publickey).",
+		"debug1: Connecting to x\nConnection closed.\n":                                                                                                      "",
+	} {
+		if got := Reason(said); got != want {
+			t.Errorf("%q says %q, want %q", said, got, want)
+		}
+	}
+}
