@@ -4,22 +4,17 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"math"
-	"math/rand/v2"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
-	"sshpace/internal/record/store"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -30,7 +25,7 @@ type benchFlags struct {
 	precision      percent
 	exhaustive     bool
 	size           byteLimit
-	list, all      bool
+	all            bool
 	connections    int
 }
 
@@ -38,22 +33,7 @@ const defaultBudget = 60 * time.Second
 
 func newBenchCommand(sys System) *cobra.Command {
 	f := benchFlags{size: 64 << 20}
-	cmd := page("bench", &cobra.Command{
-		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := campaign.Reopen(store.Of(sys.Getenv), f.resume, "bench", f.connection.label, &args)
-			if err != nil {
-				return err
-			}
-			if file != nil {
-				defer file.Close()
-				if err := cmp.Or(keepPlan(cmd.Flags()), f.adopt(cmd.Flags().Changed, file.Old.Campaign, len(args) > 0)); err != nil {
-					return err
-				}
-			}
-			return runBench(cmd.Context(), sys, cmd, f, file, args)
-		},
-	})
+	cmd := f.command(sys, "bench", takes(0, 1), &f)
 	flags := cmd.Flags()
 	f.register(flags, "zero")
 	f.registerHost(flags)
@@ -66,15 +46,19 @@ func newBenchCommand(sys System) *cobra.Command {
 	flags.Var(&f.size, "size", "with --exhaustive: bytes of each copy")
 	flags.StringVar(&f.engine, "engine", "", "client: openssh, or native for the built-in one (default: openssh where there is an ssh)")
 	flags.StringVar(&f.server, "server", "", "private server: openssh, or native for the built-in one (default: openssh where there is an sshd)")
-	flags.BoolVar(&f.list, "list", false, "print the plan and measure nothing")
 	flags.IntVar(&f.connections, "connections", 0, "connections open at a time (default: as many as memory and file limits allow)")
 	completeMeasurement(cmd, sys, &f.endFlags)
 	completePolicies(cmd)
 	return cmd
 }
 
-// check finds flags that make no sense, alone or with a host.
-func (f *benchFlags) check(hostGiven bool) error {
+// check finds flags that make no sense, alone, beside others or with a host.
+func (f *benchFlags) check(flags *pflag.FlagSet, hostGiven bool) error {
+	return cmp.Or(f.sane(hostGiven), checkIdle(flags, f.idle(hostGiven)))
+}
+
+// sane finds values that make no sense, alone or with a host.
+func (f *benchFlags) sane(hostGiven bool) error {
 	if err := cmp.Or(f.measureFlags.check(), choose("engine", f.engine), choose("server", f.server)); err != nil {
 		return err
 	}
@@ -105,69 +89,44 @@ func (f *benchFlags) idle(hostGiven bool) []idleFlag {
 }
 
 // adopt takes from a file that is resumed what must stay as it was.
-func (f *benchFlags) adopt(changed func(flag string) bool, c record.Campaign, hostGiven bool) error {
-	f.measureFlags.adopt(changed, c)
+func (f *benchFlags) adopt(flags *pflag.FlagSet, c record.Campaign, hostGiven bool) error {
+	f.measureFlags.adopt(flags.Changed, c)
 	f.engine = string(c.Engine)
 	if c.Server != record.ServerRemote {
 		f.server = string(c.Server)
 	}
 	f.exhaustive = c.SizeBytes > 0
-	if f.exhaustive && changed("rounds") {
+	if f.exhaustive && flags.Changed("rounds") {
 		return usageError("leave it out: a resumed run keeps its plan", "--rounds with --resume of a run with --exhaustive")
 	}
 	if f.exhaustive {
 		f.rounds = max(1, c.Runs)
 	}
 	f.size = byteLimit(max(1, c.SizeBytes))
-	if !changed("precision") {
+	if !flags.Changed("precision") {
 		f.precision = percent(c.Precision)
 	}
-	return unfit(f.resume, f.check(hostGiven))
+	return unfit(f.resume, f.sane(hostGiven))
 }
 
-// runBench is the command: testbed, plan, run, report.
-func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags, file *store.File, args []string) (err error) {
-	if file == nil && !cmd.Flags().Changed("seed") {
-		f.seed = rand.Uint64N(1 << 53) // exact in every JSON reader
-	}
-	if err := cmp.Or(f.check(len(args) > 0), checkIdle(cmd.Flags(), f.idle(len(args) > 0))); err != nil {
-		return err
-	}
-	destination, err := f.connection.destination(args)
-	if err != nil {
-		return err
-	}
-	drain, ctx, stop := interrupts(ctx, sys)
-	defer stop()
-	// A reader that is gone, as of `2>&1 | head`, must not kill a measurement: with
-	// the signal caught, writing to it is an error (os/signal).
-	gone := make(chan os.Signal, 1)
-	signal.Notify(gone, syscall.SIGPIPE)
-	defer signal.Stop(gone)
-	p := f.params(sys)
-	return interrupted(drain, withTestbed(drain, sys, safedir.WorkdirParams{}, testbed.Params{
-		SSH: f.ssh, SSHD: f.sshd, Engine: record.Engine(f.engine), Server: record.ServerKind(f.server), Data: f.data, Connect: time.Duration(f.connect),
-		Destination: destination, Route: f.connection.params(sys),
-	}, func(bed *testbed.Testbed) error {
-		run, err := campaign.New(ctx, bed, file, p)
+// measure makes testbed and plan ready, runs and reports.
+func (f *benchFlags) measure(sys System, m measurement) error {
+	p := f.bed(sys, m.destination, f.data)
+	p.Engine, p.Server = record.Engine(f.engine), record.ServerKind(f.server)
+	return withTestbed(m.drain, sys, safedir.WorkdirParams{}, p, func(bed *testbed.Testbed) error {
+		run, err := campaign.New(m.hard, bed, f.params(m.Output))
 		if err != nil {
 			return err
 		}
 		if f.list {
 			return run.List()
 		}
-		if file == nil {
-			if file, err = store.Of(sys.Getenv).Create(f.out, bed.Target); err != nil {
-				return err
-			}
-			defer file.Close()
-		}
-		return run.Do(ctx, drain, file)
-	}))
+		return run.Do(m.hard, m.drain)
+	})
 }
 
 // params are what the flags say of a measurement.
-func (f *benchFlags) params(sys System) campaign.Params {
+func (f *benchFlags) params(o campaign.Output) campaign.Params {
 	c := record.Campaign{
 		Command: "bench", Tool: toolVersion(), Seed: f.seed, Directions: f.directions(), Data: f.data, Policy: f.policy,
 		All: f.all, BudgetNS: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds,
@@ -181,7 +140,6 @@ func (f *benchFlags) params(sys System) campaign.Params {
 		c.BudgetNS = 0
 	}
 	return campaign.Params{
-		Campaign: c, Selection: f.selection(), Connections: f.connections, Preset: len(f.ciphers) > 0 || f.policy != "", Helper: helper.Line,
-		Output: f.output(sys, "bench", f.endFlags.options()),
+		Campaign: c, Selection: f.selection(), Connections: f.connections, Preset: len(f.ciphers) > 0 || f.policy != "", Helper: helper.Line, Output: o,
 	}
 }

@@ -47,7 +47,7 @@ func TestChoices(t *testing.T) {
 	} {
 		f := usual()
 		tt.change(&f)
-		err := f.check(tt.host)
+		err := f.sane(tt.host)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
@@ -103,7 +103,7 @@ func TestPercent(t *testing.T) {
 // line, and must not crash.
 func TestAdoptChecksTheFile(t *testing.T) {
 	good := record.Campaign{Format: record.FormatVersion, Target: "loopback", Engine: "openssh", Server: "openssh", Data: "zero", Directions: []record.Direction{record.Download}, BudgetNS: 10 * time.Minute}
-	none := func(string) bool { return false }
+	none := pflag.NewFlagSet("bench", pflag.ContinueOnError)
 	for name, change := range map[string]func(c *record.Campaign){
 		"data":          func(c *record.Campaign) { c.Data = "zero; touch pwned #" },
 		"engine":        func(c *record.Campaign) { c.Engine = "/bin/sh" },
@@ -157,7 +157,7 @@ func TestAdoptEnd(t *testing.T) {
 		if err := flags.Parse(tt.argv); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.adopt(flags.Changed, tt.file, false); err != nil {
+		if err := f.adopt(flags, tt.file, false); err != nil {
 			t.Fatal(err)
 		}
 		if got := (end{time.Duration(f.budget), f.rounds, f.precision}); got != tt.want {

@@ -65,12 +65,13 @@ func runLimits(ctx context.Context, sys System, f limitFlags) error {
 	}
 	drain, _, stop := interrupts(ctx, sys)
 	defer stop()
+	out := sys.output(f.json)
+	out.Out = f.out
 	return interrupted(drain, campaign.Machine(drain, campaign.MachineParams{
 		Limits: limits.Options{
 			Only: f.only, Rounds: rounds, DiskDir: f.dir, DiskBytes: unit.Bytes(f.size),
 			Progress: progress(sys, f.quiet, "measuring "),
 		},
-		OpenSSL: f.openssl, Tool: toolVersion(), Out: f.out,
-		Output: sys.output(f.json),
+		OpenSSL: f.openssl, Tool: toolVersion(), Output: out,
 	}))
 }

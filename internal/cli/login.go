@@ -4,9 +4,7 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"time"
@@ -18,31 +16,24 @@ import (
 	"sshpace/internal/bench/login"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
-	"sshpace/internal/record/store"
-	"sshpace/internal/show/format"
 	"sshpace/internal/sys/safedir"
 )
 
 // loginFlags are the flags of `sshpace login`.
 type loginFlags struct {
-	endFlags
-	resultFlags
+	recordFlags
 	kex    []string
 	only   []string
 	full   bool
 	engine string
 	length roundFlags
-	list   bool
+
+	asked campaign.LoginParams // what all of that says is to be measured
 }
 
 func newLoginCommand(sys System) *cobra.Command {
 	var f loginFlags
-	cmd := page("login", &cobra.Command{
-		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runLogin(cmd.Context(), sys, &f, cmd.Flags(), args)
-		},
-	})
+	cmd := f.command(sys, "login", takes(0, 1), &f)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.kex, "kex", nil, "only these key exchanges: names or globs; repeatable")
 	flags.StringSliceVar(&f.only, "only", nil, "compare only these: "+strings.Join(login.FactorNames(), ", ")+"; none for the plain login alone")
@@ -51,7 +42,6 @@ func newLoginCommand(sys System) *cobra.Command {
 	f.length.register(flags, 0)
 	flags.Lookup("rounds").Usage += " (default 5 with a host)"
 	flags.Lookup("budget").Usage += " (default 1m on the private server)"
-	flags.BoolVar(&f.list, "list", false, "print the plan and measure nothing")
 	f.endFlags.register(flags, patience)
 	f.resultFlags.register(flags)
 	f.connection.register(flags)
@@ -59,56 +49,41 @@ func newLoginCommand(sys System) *cobra.Command {
 	return cmd
 }
 
-func runLogin(ctx context.Context, sys System, f *loginFlags, flags *pflag.FlagSet, args []string) error {
-	if err := cmp.Or(format.Ends(f.out, store.Ending), choose("engine", f.engine)); err != nil {
-		return err
+// adopt takes over what was measured in a file that is gone on with.
+func (f *loginFlags) adopt(flags *pflag.FlagSet, c record.Campaign, hostGiven bool) error {
+	f.kex, f.only, f.full = c.Asked["kex"], c.Asked["only"], len(c.Asked["full"]) > 0
+	f.engine, f.seed = string(c.Engine), c.Seed
+	if !flags.Changed("rounds") && !flags.Changed("budget") {
+		f.length = roundFlags{c.Rounds, seconds(c.BudgetNS)}
 	}
+	return unfit(f.resume, f.check(flags, hostGiven))
+}
+
+// check finds flags that make no sense, and out what the others say.
+func (f *loginFlags) check(_ *pflag.FlagSet, hostGiven bool) error {
 	rounds, err := f.length.of(0)
-	if err != nil {
-		return err
-	}
-	p := campaign.LoginParams{
+	f.asked = campaign.LoginParams{
 		Native: f.engine == "native", Kex: f.kex, Factors: f.only, Full: f.full,
-		Plan: login.Plan{Rounds: rounds, Seed: cmp.Or(f.seed, rand.Uint64N(1<<53)), List: f.list},
-		Tool: toolVersion(), Out: f.out, Output: f.output(sys, "login", f.endFlags.options()),
+		Plan: login.Plan{Rounds: rounds, Seed: f.seed, List: f.list}, Tool: toolVersion(),
 	}
-	if err := p.Check(); err != nil {
-		return err
-	}
-	file, err := campaign.Reopen(store.Of(sys.Getenv), f.resume, "login", f.connection.label, &args)
-	if err != nil {
-		return err
-	}
-	if file != nil {
-		defer file.Close()
-		if err := keepPlan(flags); err != nil {
-			return err
-		}
-		p.Adopt(file, flags.Changed)
-	}
-	if len(args) > 0 {
-		if err := p.CheckHost(); err != nil {
-			return err
-		}
-	}
-	destination, err := f.connection.destination(args)
-	if err != nil {
-		return err
-	}
+	return cmp.Or(choose("engine", f.engine), err, f.asked.Check(hostGiven))
+}
+
+// measure makes client and server ready, measures and reports.
+func (f *loginFlags) measure(sys System, m measurement) (err error) {
+	p := f.asked
 	if p.Program, err = os.Executable(); err != nil {
 		return err
 	}
-	ctx, _, stop := interrupts(ctx, sys)
-	defer stop()
-	return interrupted(ctx, withTestbed(ctx, sys, safedir.WorkdirParams{}, testbed.Params{
-		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect), Login: login.WholeLogin * time.Duration(f.connect),
-		Destination: destination, Route: f.connection.params(sys), Once: true,
-	}, func(bed *testbed.Testbed) (err error) {
+	p.Output = m.Output
+	ends := f.bed(sys, m.destination, "zero")
+	ends.Login, ends.Once = login.WholeLogin*time.Duration(f.connect), true
+	return withTestbed(m.drain, sys, safedir.WorkdirParams{}, ends, func(bed *testbed.Testbed) (err error) {
 		ends, err := login.Between(bed, time.Duration(f.connect), bed.Rig.Dir.Path)
 		if err != nil {
 			return withHint(err, "install openssh-client, or name its path with --ssh")
 		}
 		defer func() { err = errors.Join(err, ends.Close()) }()
-		return campaign.Logins(ctx, bed, ends, p)
-	}))
+		return campaign.Logins(m.drain, bed, ends, p)
+	})
 }

@@ -17,7 +17,7 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
-	"sshpace/internal/show/format"
+	"sshpace/internal/ssh/openssh"
 )
 
 // endFlags say which programs are at the two ends of a connection, and how they get to
@@ -40,6 +40,7 @@ func (f *endFlags) register(flags *pflag.FlagSet, patience time.Duration) {
 type resultFlags struct {
 	out, resume string
 	json, quiet bool
+	list        bool
 	seed        uint64
 }
 
@@ -48,6 +49,7 @@ func (f *resultFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.resume, "resume", "", "continue this result: its file, or the host whose newest one it is")
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	flags.BoolVar(&f.list, "list", false, "print the plan and measure nothing")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: a random one)")
 }
 
@@ -62,11 +64,18 @@ func (f *endFlags) options() []string {
 	return out
 }
 
-// output is where a measurement shows what it does; command, with these options, is what goes on
-// with it.
-func (f *resultFlags) output(sys System, command string, options []string) campaign.Output {
+// bed is a client and a server as the flags have them.
+func (f *endFlags) bed(sys System, to openssh.Destination, data string) testbed.Params {
+	return testbed.Params{
+		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: data, Connect: time.Duration(f.connect), Destination: to, Route: f.connection.params(sys),
+	}
+}
+
+// output is where a measurement shows what it does and keeps its records, in file or a new one;
+// command, with these options, is what goes on with it.
+func (f *resultFlags) output(sys System, command string, options []string, file *store.File) campaign.Output {
 	o := sys.output(f.json)
-	o.Quiet = f.quiet
+	o.Quiet, o.Out, o.File = f.quiet, f.out, file
 	o.Options = options
 	o.GoOn = "sshpace " + command + " " + shell.Line(append(slices.Clone(options), "--resume")...) + " "
 	return o
@@ -74,8 +83,7 @@ func (f *resultFlags) output(sys System, command string, options []string) campa
 
 // measureFlags are the flags that bench, transfer and programs have in common.
 type measureFlags struct {
-	endFlags
-	resultFlags
+	recordFlags
 	direction, data    string
 	ciphers, macs, kex []string
 	policy             string
@@ -102,7 +110,7 @@ func (f *measureFlags) registerHost(flags *pflag.FlagSet) {
 
 // check finds flags that make no sense.
 func (f *measureFlags) check() error {
-	if err := cmp.Or(format.Ends(f.out, store.Ending), choose("direction", f.direction), choose("data", f.data)); err != nil {
+	if err := cmp.Or(choose("direction", f.direction), choose("data", f.data)); err != nil {
 		return err
 	}
 	switch {

@@ -82,7 +82,7 @@ var mistakes = []struct{ line, hint, then string }{
 	{"login --out report.pdf", "name it report.jsonl", "login --list --out report.jsonl"},
 	{"limits --out report.csv", "name it report.jsonl", "limits --list --out report.jsonl"},
 	{"latency --out seen.md nas", "name it seen.json", "latency --help"},
-	{"login --out run.jsonl", "choose another name with --out FILE", "login --help"},
+	{"login --out run.jsonl", "choose another name, or continue it: --resume run.jsonl", "login --help"},
 	{"report --anonymize --format jsonl --out new.jsonl run.jsonl", "a result goes to standard output: sshpace report --anonymize --format jsonl", "report --anonymize --format jsonl run.jsonl"},
 	{"report --format html --out new.jsonl run.jsonl", "a result goes to standard output: sshpace report --anonymize --format jsonl", "report --anonymize --format jsonl run.jsonl"},
 	{"report .", "name a result in it: sshpace report run.jsonl", "report run.jsonl"},

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"os/user"
 	"slices"
 	"strings"
@@ -25,19 +24,18 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
+// programFlags are the flags of `sshpace programs`.
+type programFlags struct{ methodFlags }
+
 func newProgramsCommand(sys System) *cobra.Command {
-	var f methodFlags
-	cmd := page("programs", &cobra.Command{
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError("leave the host out", "programs starts private servers on loopback")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runPrograms(cmd.Context(), sys, cmd.Flags(), &f)
-		},
-	})
+	var f programFlags
+	noHost := func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usageError("leave the host out", "programs starts private servers on loopback")
+		}
+		return nil
+	}
+	cmd := f.command(sys, "programs", noHost, &f)
 	flags := cmd.Flags()
 	f.register(flags)
 	flags.StringSliceVar(&f.only, "only", nil, "only these pairs, `CLIENT:SERVER`, such as putty:openssh,dropbear:*")
@@ -45,50 +43,39 @@ func newProgramsCommand(sys System) *cobra.Command {
 	return cmd
 }
 
-// runPrograms is the command.
-func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *methodFlags) error {
-	file, err := f.adopted(sys, "programs", flags, new([]string))
+// check finds flags that make no sense.
+func (f *programFlags) check(*pflag.FlagSet, bool) error {
+	_, _, err := f.turns()
+	return cmp.Or(err, programs.Check(f.only, f.ciphers, f.macs))
+}
+
+// measure pairs what is installed, measures and reports.
+func (f *programFlags) measure(sys System, m measurement) error {
+	turns, paths, err := f.turns()
 	if err != nil {
-		return err
-	}
-	if file != nil {
-		defer file.Close()
-	}
-	paths, pathErr := transfer.Paths(f.rtt, f.rate, f.loss)
-	if err := cmp.Or(f.check(), programs.Check(f.only, f.ciphers, f.macs), pathErr); err != nil {
 		return err
 	}
 	me, err := user.Current()
 	if err != nil {
 		return withHint(err, "add the user to /etc/passwd: servers look it up there")
 	}
-	drain, ctx, stop := interrupts(ctx, sys)
-	defer stop()
-	p, err := f.params(sys, flags, "programs", file)
-	if err != nil {
-		return err
-	}
 	environment := hostinfo.Describe(testbed.LoadLook)
-	if file != nil {
-		if err := (&testbed.Testbed{Target: testbed.Loopback, Environment: environment}).Resumes(file.Old, alg.Offer{}); err != nil {
-			return err
-		}
-	}
 	params := programs.Params{
 		Only: f.only, SSH: f.ssh, SSHD: f.sshd, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
 		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths,
 	}
+	p := f.params(m, "programs", turns)
 	p.Name, p.Campaign.Target, p.Environment = "programs", testbed.Loopback, &environment
-	return interrupted(drain, withDir(sys, inMemory, func(dir *safedir.Workdir) error {
+	return withDir(sys, inMemory, func(dir *safedir.Workdir) error {
 		spawner := proc.NewSpawner()
 		defer spawner.Close()
 		b := &programs.Setup{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper.Line, Connect: time.Duration(f.connect)}
-		if err := programs.Usable(drain, f.ssh, f.sshd); err != nil {
+		if err := programs.Usable(m.drain, f.ssh, f.sshd); err != nil {
 			return err
 		}
-		return campaign.Methods(drain, p, func(turns transfer.Turns, sink record.Sink) error {
+		return campaign.Methods(m.drain, p, func(turns transfer.Turns, sink record.Sink) error {
 			params.Turns = turns
-			return b.Measure(ctx, drain, params, sink)
+			return b.Measure(m.hard, m.drain, params, sink)
 		})
-	}))
+	})
 }

@@ -6,12 +6,10 @@ import (
 	"cmp"
 	"context"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/campaign"
@@ -29,16 +27,13 @@ type transferFlags struct {
 	compression unit.Switch
 	files, dir  string
 	there       string
+
+	asked transfer.Params // what all of that says is to be measured
 }
 
 func newTransferCommand(sys System) *cobra.Command {
 	var f transferFlags
-	cmd := page("transfer", &cobra.Command{
-		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runTransfer(cmd.Context(), sys, cmd.Flags(), &f, args)
-		},
-	})
+	cmd := f.command(sys, "transfer", takes(0, 1), &f)
 	flags := cmd.Flags()
 	f.register(flags)
 	f.registerHost(flags)
@@ -59,15 +54,8 @@ const (
 	defaultStreams = 4
 )
 
-// runTransfer is the command.
-func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *transferFlags, args []string) error {
-	file, err := f.adopted(sys, "transfer", flags, &args)
-	if err != nil {
-		return err
-	}
-	if file != nil {
-		defer file.Close()
-	}
+// check finds flags that make no sense, and out what the others say.
+func (f *transferFlags) check(_ *pflag.FlagSet, hostGiven bool) error {
 	modes, unknown := transfer.Modes(f.only)
 	if unknown != "" {
 		return usageError("use "+strings.Join(transfer.Words(), ", "), "unknown --only %q", unknown)
@@ -75,51 +63,45 @@ func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *trans
 	if f.streams < 1 || f.streams > mostStreams {
 		return usageError("such as --streams 4", "--streams %d: want 1 to %d", f.streams, mostStreams)
 	}
-	paths, pathErr := transfer.Paths(f.rtt, f.rate, f.loss)
+	turns, paths, err := f.turns()
 	count, each, filesErr := transfer.ManyFiles(f.files)
-	destination, destinationErr := f.connection.destination(args)
-	if err := cmp.Or(f.check(), pathErr, filesErr, destinationErr); err != nil {
+	f.asked = transfer.Params{
+		Modes: modes, Directions: f.directions(), Paths: paths, Turns: turns,
+		Options: transfer.Options{Streams: f.streams, Compression: bool(f.compression), Files: count, FileBytes: each},
+	}
+	if err := cmp.Or(err, filesErr); err != nil {
 		return err
 	}
-	if len(args) > 0 && len(paths) > 0 {
+	if hostGiven && len(paths) > 0 {
 		return usageError("leave the host out", "--rtt, --rate and --loss are for the private server on loopback")
 	}
-	if wrong, hint := transfer.Misplaced(modes, count, f.dir, f.there, len(args) > 0); wrong != "" {
+	if wrong, hint := transfer.Misplaced(modes, count, f.dir, f.there, hostGiven); wrong != "" {
 		return usageError(hint, "%s", wrong)
 	}
-	drain, ctx, stop := interrupts(ctx, sys)
-	defer stop()
-	p, err := f.params(sys, flags, "transfer", file)
-	if err != nil {
-		return err
-	}
-	return interrupted(drain, withTestbed(drain, sys, safedir.WorkdirParams{InMemory: true, In: f.dir}, testbed.Params{
-		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: f.data, Connect: time.Duration(f.connect), Destination: destination,
-		Route: f.connection.params(sys), Everything: true,
-	}, func(bed *testbed.Testbed) error {
-		if file != nil {
-			if err := bed.Resumes(file.Old, alg.Offer{}); err != nil {
-				return err
-			}
-		}
-		suites, err := campaign.Suites(drain, bed, f.selection())
-		if err != nil {
+	return nil
+}
+
+// measure makes testbed and folders ready, measures and reports.
+func (f *transferFlags) measure(sys System, m measurement) error {
+	ends, p := f.bed(sys, m.destination, f.data), f.asked
+	ends.Everything = true
+	return withTestbed(m.drain, sys, safedir.WorkdirParams{InMemory: true, In: f.dir}, ends, func(bed *testbed.Testbed) (err error) {
+		if p.Suites, err = campaign.Suites(m.drain, bed, f.selection()); err != nil {
 			return err
 		}
-		ground, cleanUp, err := transfer.Open(drain, bed, bed.Rig.Dir.Path, f.there, f.data == "random", helper.Line)
+		ground, cleanUp, err := transfer.Open(m.drain, bed, bed.Rig.Dir.Path, f.there, f.data == "random", helper.Line)
 		defer cleanUp()
-		if drain.Err() != nil {
-			return context.Cause(drain)
+		if m.drain.Err() != nil {
+			return context.Cause(m.drain)
 		}
 		if err != nil {
 			return withHint(err, "see what ssh says: ssh "+shell.Line(bed.Destination.Typed()...)+" true; files go to its /tmp, or --remote-dir DIR")
 		}
-		p.Name, p.Campaign.Target, p.Campaign.Engine, p.Campaign.Server, p.Environment = bed.Target, bed.Target, bed.Engine, bed.Server, &bed.Environment
-		return campaign.Methods(drain, p, func(turns transfer.Turns, sink record.Sink) error {
-			return ground.Measure(ctx, drain, transfer.Params{
-				Modes: modes, Directions: p.Campaign.Directions, Suites: suites, Paths: paths, Turns: turns,
-				Options: transfer.Options{Streams: f.streams, Compression: bool(f.compression), Files: count, FileBytes: each},
-			}, sink)
+		all := f.params(m, "transfer", p.Turns)
+		all.On(bed)
+		return campaign.Methods(m.drain, all, func(turns transfer.Turns, sink record.Sink) error {
+			p.Turns = turns
+			return ground.Measure(m.hard, m.drain, p, sink)
 		})
-	}))
+	})
 }

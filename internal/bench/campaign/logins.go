@@ -18,10 +18,8 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/login"
-	"sshpace/internal/bench/plan"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
-	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
 	"sshpace/internal/ssh/openssh"
@@ -29,60 +27,39 @@ import (
 
 // LoginParams say which logins are taken apart, and how often.
 type LoginParams struct {
-	Program string      // ourselves
-	Native  bool        // they are our own client's, not ssh's
-	Kex     []string    // only these key exchanges: names or globs, with commas
-	Factors []string    // only these
-	Full    bool        // every key exchange with every host key and every user key
-	Plan    login.Plan  // without rounds a host of the user's gets few, the private server a minute
-	Tool    string      // for the record
-	Out     string      // file; "" for one of our own
-	File    *store.File // one that is gone on with; nil: a new one
+	Program string     // ourselves
+	Native  bool       // they are our own client's, not ssh's
+	Kex     []string   // only these key exchanges: names or globs, with commas
+	Factors []string   // only these
+	Full    bool       // every key exchange with every host key and every user key
+	Plan    login.Plan // without rounds a host of the user's gets few, the private server a minute
+	Tool    string     // for the record
 	Output
 
 	asked time.Duration // the budget, of which preparing takes some
 }
 
-// Check refuses what contradicts itself.
-func (p *LoginParams) Check() error {
-	for _, name := range p.Factors {
-		if names := login.FactorNames(); name != "none" && !slices.Contains(names, name) {
-			return fault.Usage(fault.Near("", name, names, "use "+strings.Join(names, ", ")), "--only %q", name)
-		}
-		if p.Native && (name == "connection" || name == "client") {
-			return fault.Usage("leave --engine out: it is compared with logins of ssh", "--only %s with --engine native", name)
-		}
-	}
-	return nil
-}
-
 // ofHosts are the factors that can be compared on a host of the user's.
 var ofHosts = []string{"kex", "connection", "client", "none"}
 
-// CheckHost refuses what only the private server can be measured with.
-func (p *LoginParams) CheckHost() error {
-	const hint = "leave out the host: this is measured on a private server"
-	if p.Full {
-		return fault.Usage(hint, "--full on a host")
+// Check refuses what contradicts itself, and on a host what only the private server can be measured with.
+func (p *LoginParams) Check(hostGiven bool) error {
+	const onHost = "leave out the host: this is measured on a private server"
+	if hostGiven && p.Full {
+		return fault.Usage(onHost, "--full on a host")
 	}
 	for _, name := range p.Factors {
-		if !slices.Contains(ofHosts, name) {
-			return fault.Usage(hint, "--only %s on a host", name)
+		names := login.FactorNames()
+		switch {
+		case name != "none" && !slices.Contains(names, name):
+			return fault.Usage(fault.Near("", name, names, "use "+strings.Join(names, ", ")), "--only %q", name)
+		case p.Native && (name == "connection" || name == "client"):
+			return fault.Usage("leave --engine out: it is compared with logins of ssh", "--only %s with --engine native", name)
+		case hostGiven && !slices.Contains(ofHosts, name):
+			return fault.Usage(onHost, "--only %s on a host", name)
 		}
 	}
 	return nil
-}
-
-// Adopt takes over what was measured in the file that is gone on with. given tells which
-// flags were given.
-func (p *LoginParams) Adopt(file *store.File, given func(flag string) bool) {
-	p.File = file
-	c := file.Old.Campaign
-	p.Kex, p.Factors, p.Full = c.Asked["kex"], c.Asked["only"], len(c.Asked["full"]) > 0
-	p.Native, p.Plan.Seed = c.Engine == record.EngineNative, c.Seed
-	if !given("rounds") && !given("budget") {
-		p.Plan.Rounds = sched.Rounds{Count: c.Rounds, Budget: c.BudgetNS}
-	}
 }
 
 // few is how often a host of the user's is logged in to where nobody says it.
@@ -90,16 +67,10 @@ const few = 5
 
 // Logins takes logins apart, records them, and reports what there is.
 func Logins(ctx context.Context, bed *testbed.Testbed, ends *login.Ends, p LoginParams) error {
-	if p.File != nil {
-		if err := bed.Resumes(p.File.Old, alg.Offer{}); err != nil {
-			return err
-		}
-		p.Plan.Old = p.File.Old
-	} else if p.Out != "" {
-		if err := store.CheckNew(p.Out, store.AnotherName); err != nil {
-			return err
-		}
+	if err := p.fits(&record.Campaign{Target: bed.Target, Server: bed.Server}, &bed.Environment); err != nil {
+		return err
 	}
+	p.Plan.Old = p.old()
 	began := time.Now()
 	if p.Native {
 		ends.Native = p.Program
@@ -137,21 +108,14 @@ func Logins(ctx context.Context, bed *testbed.Testbed, ends *login.Ends, p Login
 
 // survey carries the logins out.
 func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *login.Ends, cases []login.Case) error {
-	file, err := p.File, error(nil)
-	if file == nil {
-		if file, err = p.Store.Create(p.Out, bed.Target); err != nil {
-			return err
-		}
-		defer file.Close()
+	if err := login.Fit(cases, p.Plan.Old); err != nil {
+		return fault.Usage("start a new result", "%s cannot be continued: %s", p.File.Name(), err)
 	}
-	before := 0
-	if p.Plan.Old != nil {
-		before = len(p.Plan.Old.LoginRuns)
-	}
-	kept, err := keep(p.Output, file, p.campaign(bed), &bed.Environment)
+	kept, err := p.begin(bed.Target, p.campaign(bed), &bed.Environment)
 	if err != nil {
 		return err
 	}
+	defer kept.close()
 	if !p.Quiet {
 		fmt.Fprintf(p.Stderr, "%s of login, %s\n", unit.Count(len(cases), "kind"), duration(p.Plan, login.Distinct(cases)))
 	}
@@ -162,26 +126,12 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 		}
 		defer login.CloseLanes(p.Plan.Lanes)
 	}
-	err = ends.Survey(ctx, cases, p.Plan)
-	why := plan.EndComplete
-	if errors.Is(err, context.Canceled) {
-		why = plan.EndInterrupted
-		defer fmt.Fprintf(p.Stderr, "continue with: %s\n", p.goOn(file.Name()))
-	}
-	if errors.Is(err, login.ErrOtherKinds) {
-		return fault.Usage("start a new result", "%s cannot be continued: %s", file.Name(), err)
-	}
-	if err == nil && before == len(kept.memory.LoginRuns) {
-		fmt.Fprintln(p.Stderr, "nothing left to do; give a longer --budget, or more --rounds, to continue")
-	}
-	if ended := kept.end(why); ended != nil {
-		return ended
-	}
+	err = kept.carry(ctx, "a longer --budget, or more --rounds,", func() error { return ends.Survey(ctx, cases, p.Plan) })
 	plain := slices.ContainsFunc(kept.memory.LoginRuns, func(l record.WatchedLogin) bool { return l.Kind == 1 && l.Failure == "" })
-	if err != nil && !plain {
+	if !plain && (err != nil || kept.interrupted) {
 		return loginFailed(err, bed)
 	}
-	if !ends.Own() && err == nil {
+	if !ends.Own() && err == nil && !kept.interrupted {
 		defer fmt.Fprintf(p.Stderr, "to see what can be saved: sshpace doctor %s\n", shell.Line(bed.Destination.Typed()...))
 	}
 	return cmp.Or(kept.show(format.Logins(kept.memory, false, document.Standard, format.Output{})), loginFailed(err, bed))

@@ -25,8 +25,7 @@ type MachineParams struct {
 	Limits  limits.Options // without DiskDir the file that is read is in the state directory
 	OpenSSL string         // path; "" to search
 	Tool    string         // for the record
-	Out     string         // file; "" for one of our own, - for standard output
-	Output
+	Output                 // Out - is standard output
 }
 
 // Machine measures what this machine can do at most, until ctx ends, records it and

@@ -5,17 +5,14 @@ package campaign
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
 	"sshpace/internal/bench/compare"
-	"sshpace/internal/bench/plan"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
-	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
 )
@@ -57,54 +54,41 @@ type MethodParams struct {
 	Campaign    record.Campaign // as far as the user says it
 	Environment *record.Environment
 	Turns       transfer.Turns
-	Name        string      // of a new result
-	Out         string      // its file; "" for one of our own
-	File        *store.File // one that is gone on with; nil: a new one
+	Name        string // of a new result
 	Output
 }
 
+// On says that they are measured on a testbed.
+func (p *MethodParams) On(bed *testbed.Testbed) {
+	p.Name, p.Campaign.Target, p.Campaign.Engine, p.Campaign.Server, p.Environment = bed.Target, bed.Target, bed.Engine, bed.Server, &bed.Environment
+}
+
 // Methods measures transfer methods, records them, and reports what there is.
-func Methods(drain context.Context, p MethodParams, measure func(transfer.Turns, record.Sink) error) (err error) {
+func Methods(drain context.Context, p MethodParams, measure func(transfer.Turns, record.Sink) error) error {
+	if err := p.fits(&p.Campaign, p.Environment); err != nil {
+		return err
+	}
 	if p.Turns.List {
 		return listed(p.Output, func(sink record.Sink) error { return measure(p.Turns, sink) })
 	}
-	file := p.File
-	if file == nil {
-		if file, err = p.Store.Create(p.Out, p.Name); err != nil {
-			return err
-		}
-		defer file.Close()
-	}
-	p.Turns.Old, p.Turns.Told = file.Old, p.told()
 	p.Campaign.Seed, p.Campaign.Rounds, p.Campaign.BudgetNS = p.Turns.Seed, p.Turns.Rounds.Count, p.Turns.Rounds.Budget
 	if p.Campaign.BudgetNS > 0 {
 		p.Campaign.Rounds = 0
 	}
-	kept, err := keep(p.Output, file, p.Campaign, p.Environment)
+	kept, err := p.begin(p.Name, p.Campaign, p.Environment)
 	if err != nil {
 		return err
 	}
-	before := len(kept.memory.Methods) + len(kept.memory.Runs)
-	err = measure(p.Turns, kept.sink)
-	_ = p.Screen.Draw()
-	goOn := "continue with: " + p.goOn(file.Name())
-	why := plan.EndComplete
-	if drain.Err() != nil {
-		why, err = plan.EndInterrupted, nil
-		defer fmt.Fprintln(p.Stderr, goOn)
-	}
-	if err = cmp.Or(err, kept.end(why)); err != nil {
-		fmt.Fprintf(p.Stderr, "the records so far are in %s\n", file.Name())
-		return fault.WithHint(err, cmp.Or(fault.HintOf(err), goOn))
-	}
-	if why == plan.EndComplete && before == len(kept.memory.Methods)+len(kept.memory.Runs) {
-		fmt.Fprintln(p.Stderr, "nothing left to do; give more --rounds to continue")
+	defer kept.close()
+	p.Turns.Old, p.Turns.Told = p.old(), p.told()
+	if err := kept.carry(drain, "more --rounds", func() error { return measure(p.Turns, kept.sink) }); err != nil {
+		return kept.broken(err)
 	}
 	results := compare.MethodResults(kept.memory)
 	if len(results) == 0 && drain.Err() == nil {
 		return &fault.Error{What: "nothing was measured", Hint: "allow more"}
 	}
-	if err := kept.show(format.Methods(kept.memory, false, document.Commands{Report: document.Standard.Report, Resume: p.goOn(file.Name())}, format.Output{})); err != nil {
+	if err := kept.show(format.Methods(kept.memory, false, document.Commands{Report: document.Standard.Report, Resume: kept.goOn()}, format.Output{})); err != nil {
 		return err
 	}
 	if drain.Err() == nil && !slices.ContainsFunc(results, func(r compare.MethodResult) bool { return r.Rate.N > 0 }) {

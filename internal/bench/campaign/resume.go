@@ -3,11 +3,14 @@
 package campaign
 
 import (
+	"fmt"
 	"slices"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/testbed"
+	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 )
 
@@ -47,4 +50,53 @@ func Reopen(results store.Store, resumed, command string, label func(host string
 		return nil, err
 	}
 	return file, nil
+}
+
+// old is the result that is gone on with; nil: none is.
+func (o Output) old() *record.File {
+	if o.File == nil {
+		return nil
+	}
+	return o.File.Old
+}
+
+// startAnew is what is to be done with what differs.
+const startAnew = "start a new result and compare the two: sshpace compare"
+
+// fits refuses to mix what must not be averaged: what would be measured now has the ends of the result that is gone
+// on with, and what that was measured with.
+func (o Output) fits(now *record.Campaign, here *record.Environment) error {
+	old := o.old()
+	if old == nil {
+		return nil
+	}
+	there := old.Environment
+	for _, part := range []struct{ what, was, is, flag, path string }{
+		{"target", old.Campaign.Target, now.Target, "", ""}, {"server", string(old.Campaign.Server), string(now.Server), "", ""},
+		{"client version", there.Client, here.Client, "--ssh", there.ClientPath},
+		{"server version", there.Server, here.Server, "--sshd", there.ServerPath},
+		{"CPU", there.CPU, here.CPU, "", ""},
+	} {
+		if part.was == part.is {
+			continue
+		}
+		hint := startAnew
+		if part.path != "" {
+			hint = fmt.Sprintf("add %s %s, which it was measured with, or %s", part.flag, shell.Word(part.path), startAnew)
+		}
+		return fault.Usage(hint, "the file was measured with %s %q, now it is %q", part.what, part.was, part.is)
+	}
+	differ := func(was, is string) bool { return was != "" && is != "" && was != is } // not every host tells
+	if was, is := there.ServerMachine, here.ServerMachine; differ(was, is) {
+		return fault.Usage(startAnew, "the file was measured on the machine %q, now it is %q", was, is)
+	}
+	if differ(there.AddressCheck, here.AddressCheck) {
+		return fault.Usage(startAnew, "the file was measured at another address or port than %s has now", now.Target)
+	}
+	for _, kind := range alg.Measured {
+		if gone := old.Campaign.Offer.Without(now.Shared, kind); len(gone) > 0 {
+			return fault.Usage("start a new result", "%s %q of the file is no longer available", kind, gone[0])
+		}
+	}
+	return nil
 }

@@ -9,8 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"sshpace/internal/base/alg"
@@ -23,26 +21,11 @@ import (
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
-	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
 	"sshpace/internal/show/live"
 	"sshpace/internal/sys/terminal"
 )
-
-// Output is where a measurement shows what it does.
-type Output struct {
-	Stdout, Stderr io.Writer
-	Screen         *terminal.Screen // on Stderr
-	Quiet          bool             // no progress
-	JSON           bool             // the report
-	GoOn           string           // command line that resumes a result, but for its name
-	Options        []string         // flags that lead ssh to the host
-	Store          store.Store
-}
-
-// goOn is the command line that resumes a file.
-func (o Output) goOn(file string) string { return o.GoOn + o.Store.Word(file) }
 
 // Params say what to measure beyond a testbed's own properties. The campaign has
 // seed, directions, data, policy, budget and the like.
@@ -63,25 +46,25 @@ type Run struct {
 	looks bool // at what limits a transfer, in the end
 }
 
-// New makes the plan. A resumed file, which may be nil, brings its own offer.
-func New(ctx context.Context, bed *testbed.Testbed, file *store.File, p Params) (*Run, error) {
-	offer, err := bed.Shared()
-	shared := offer
+// New makes the plan. A result that is gone on with brings its own offer.
+func New(ctx context.Context, bed *testbed.Testbed, p Params) (*Run, error) {
+	shared, err := bed.Shared()
 	if err != nil {
 		return nil, err
 	}
-	if file != nil {
-		if err := bed.Resumes(file.Old, offer); err != nil {
-			return nil, err
-		}
-		offer = file.Old.Campaign.Offer
+	c := &p.Campaign
+	c.Target, c.Engine, c.Server, c.Shared = bed.Target, bed.Engine, bed.Server, shared
+	if err := p.fits(c, &bed.Environment); err != nil {
+		return nil, err
+	}
+	offer := shared
+	if p.File != nil {
+		offer = p.File.Old.Campaign.Offer
 	} else if offer, err = p.Selection.Apply(offer, bed.Client, bed.Offered); err != nil {
 		return nil, err
 	}
-	c := &p.Campaign
-	c.Format, c.Started, c.Target, c.Engine, c.Server = record.FormatVersion, time.Now().UTC(), bed.Target, bed.Engine, bed.Server
-	c.Shared, c.Present = shared, bed.Present(ctx)
-	if file == nil && c.SizeBytes == 0 {
+	c.Present = bed.Present(ctx)
+	if p.File == nil && c.SizeBytes == 0 {
 		offer = offer.With(c.Present.Bulk(), shared) // what all others are compared with, whatever was asked for
 	}
 	c.Offer, c.Combos = offer, alg.Fold(offer).Combinations()
@@ -126,13 +109,14 @@ func planned(c record.Campaign, env plan.Environment) (made plan.Plan, looks boo
 
 // Do measures, writes the records and reports. drain ends when the run is to come to
 // its end early, ctx when it is to stop at once.
-func (j *Run) Do(ctx, drain context.Context, out *store.File) error {
-	kept, err := keep(j.Output, out, j.Campaign, &j.bed.Environment, append(j.bed.Findings, j.bed.OneSided()...)...)
+func (j *Run) Do(ctx, drain context.Context) error {
+	kept, err := j.begin(j.bed.Target, j.Campaign, &j.bed.Environment, append(j.bed.Findings, j.bed.OneSided()...)...)
 	if err != nil {
-		return j.writeError(err, out.Name())
+		return err
 	}
+	defer kept.close()
 	memory, params := kept.memory, lab.Params{Target: j.bed.Target, Drain: drain}
-	if out.Old != nil { // the plan learns what it holds
+	if j.File != nil { // the plan learns what it holds
 		params.Elapsed = memory.Measured()
 		j.announce(params.Elapsed)
 		j.plan.Replay(memory)
@@ -147,9 +131,9 @@ func (j *Run) Do(ctx, drain context.Context, out *store.File) error {
 		measured = (&hostinfo.ForeignLoad{Used: hostinfo.Used, Now: time.Now, Sink: heat.Record}).Record
 	}
 	if err := heat.Begin(); err != nil {
-		return j.writeError(err, out.Name())
+		return err
 	}
-	trials := len(memory.Trials)
+	before := made(memory)
 	runErr := lab.Run(ctx, params, j.plan, j.bed.Driver, measured)
 	_ = j.Screen.Draw()
 	if runErr == nil && drain.Err() == nil && j.mayLook(memory) {
@@ -157,20 +141,19 @@ func (j *Run) Do(ctx, drain context.Context, out *store.File) error {
 	}
 	ending, reportable := j.ending(drain, runErr)
 	if !reportable {
-		fmt.Fprintf(j.Stderr, "the records so far are in %s\n", out.Name())
-		return j.writeError(runErr, out.Name())
+		return kept.broken(j.bed.Explain(runErr))
 	}
-	if len(memory.Trials) == trials && drain.Err() == nil && runErr == nil {
+	if made(memory) == before && drain.Err() == nil && runErr == nil {
 		fmt.Fprintln(j.Stderr, nothingLeft[ending])
 		if ending == plan.EndBudget {
 			memory.Campaign.BudgetNS = j.Campaign.BudgetNS
-			fmt.Fprintf(j.Stderr, "continue with: %s %s\n", j.goOn(out.Name()), document.Longer(memory, 2))
+			fmt.Fprintf(j.Stderr, "continue with: %s %s\n", kept.goOn(), document.Longer(memory, 2))
 		}
 	}
 	if err := cmp.Or(heat.End(), kept.end(ending)); err != nil {
-		return j.writeError(err, out.Name())
+		return err
 	}
-	return j.report(memory, out.Name(), drain, runErr)
+	return j.report(kept, drain, runErr)
 }
 
 // limitBudget is how long a run must be for a look at what limits it: that takes
@@ -237,22 +220,24 @@ func (j *Run) ending(drain context.Context, runErr error) (ending plan.Ending, r
 
 // report prints the ranking to stdout and where the records are to stderr.
 // Whatever kept the run from its end is the error that is left.
-func (j *Run) report(f *record.File, name string, drain context.Context, runErr error) error {
-	if runErr = j.shortfall(runErr, name); drain.Err() != nil {
+func (j *Run) report(kept *recording, drain context.Context, runErr error) error {
+	goOn := "continue with: " + kept.goOn()
+	if runErr = j.shortfall(runErr, goOn); drain.Err() != nil {
 		runErr = nil
 	}
-	ranking, err := rank.Of(f, rank.Auto)
+	name := kept.file.Name()
+	ranking, err := rank.Of(kept.memory, rank.Auto)
 	if errors.Is(err, rank.ErrNoSamples) && drain.Err() != nil {
-		fmt.Fprintf(j.Stderr, "nothing was measured yet; continue with: %s\n", j.goOn(name))
+		fmt.Fprintf(j.Stderr, "nothing was measured yet; %s\n", goOn)
 		return nil
 	}
 	if err != nil {
-		return cmp.Or(runErr, fault.WithHint(fmt.Errorf("%s: %w", name, err), "allow more time, or look at the failures; continue with: "+j.goOn(name)))
+		return cmp.Or(runErr, fault.WithHint(fmt.Errorf("%s: %w", name, err), "allow more time, or look at the failures; "+goOn))
 	}
 	newest, _ := j.Store.Newest()
 	commands := format.Commands(j.Store, name, name == newest, "modern", j.Options...)
-	commands.Resume = j.goOn(name)
-	x := &format.Ranking{Ranking: ranking, Records: f, Options: document.Options{File: name, Shown: j.Store.Shown(name), Commands: commands}}
+	commands.Resume = kept.goOn()
+	x := &format.Ranking{Ranking: ranking, Records: kept.memory, Options: document.Options{File: name, Shown: j.Store.Shown(name), Commands: commands}}
 	if err := format.Print(j.Stdout, x, j.JSON); err != nil {
 		return err
 	}
@@ -263,9 +248,8 @@ func (j *Run) report(f *record.File, name string, drain context.Context, runErr 
 }
 
 // shortfall explains why a run did not measure what it was to measure, if it
-// did not.
-func (j *Run) shortfall(runErr error, name string) error {
-	goOn := "continue with: " + j.goOn(name)
+// did not, and how to go on.
+func (j *Run) shortfall(runErr error, goOn string) error {
 	if _, gaveUp := errors.AsType[*drive.HostError](runErr); gaveUp {
 		err := j.bed.Explain(runErr)
 		return fault.WithHint(err, fault.HintOf(err)+"; then "+goOn)
@@ -280,12 +264,4 @@ func (j *Run) shortfall(runErr error, name string) error {
 		return &fault.Error{What: "gave up: too many trials failed in a row", Hint: "look at the failures; " + goOn}
 	}
 	return nil
-}
-
-// writeError explains why a run broke off and what can be done about it.
-func (j *Run) writeError(err error, name string) error {
-	if fault.NoSpace(err) || errors.Is(err, os.ErrClosed) {
-		return fault.WithHint(err, "make room, then continue with: "+j.goOn(name))
-	}
-	return j.bed.Explain(err)
 }

@@ -37,7 +37,7 @@ type Plan struct {
 	Seed   uint64        // of the order
 	// Note is given a record of every kind of login and of every login.
 	Note       record.Sink
-	Old        *record.File // a result that is gone on with: its logins count; nil: none is
+	Old        *record.File // a result that is gone on with, which fits: its logins count; nil: none is
 	List       bool         // note the kinds, and carry none out
 	Lanes      []Lane       // where logins are carried out beside others for a part of the budget
 	RoundTrips int          // of the plain login, for its record; 0: not counted
@@ -196,8 +196,17 @@ func (s *survey) observe(ctx context.Context, i kindOf, lane *Lane) (r *record.W
 	return r, err
 }
 
-// ErrOtherKinds says that a result cannot be gone on with.
-var ErrOtherKinds = errors.New("its kinds of login differ from those that would be measured now")
+// Fit says why a result cannot be gone on with by cases; nil is none.
+func Fit(cases []Case, result *record.File) error {
+	if result == nil {
+		return nil
+	}
+	old := recordedIn(result)
+	if !slices.Equal(old.alike, alike(cases)) || !slices.EqualFunc(old.names, cases, func(n named, c Case) bool { return n == named{c.Factor, c.Level} }) {
+		return errors.New("its kinds of login differ from those that would be measured now")
+	}
+	return nil
+}
 
 // begin notes what is to be measured, or takes over what has been.
 func (s *survey) begin() error {
@@ -205,9 +214,6 @@ func (s *survey) begin() error {
 		return s.kinds()
 	}
 	old := recordedIn(s.plan.Old)
-	if !slices.Equal(old.alike, s.alike) || !slices.EqualFunc(old.names, s.cases, func(n named, c Case) bool { return n == named{c.Factor, c.Level} }) {
-		return ErrOtherKinds
-	}
 	for i, failure := range old.failures {
 		s.failed[i] = failure != ""
 	}

@@ -49,11 +49,22 @@ func (s Store) Create(path, target string) (*File, error) {
 			return nil, err
 		}
 	}
-	file, err := newFile(path, "choose another name, or continue it: --resume "+path)
+	file, err := newFile(path, orContinue+path)
 	if err == nil {
 		s.remember(path)
 	}
 	return file, err
+}
+
+// orContinue is the hint where a result exists that can be gone on with.
+const orContinue = "choose another name, or continue it: --resume "
+
+// CheckResult says what keeps Create from making a file, before the work that goes into it is done.
+func CheckResult(path string) error {
+	if path == "" {
+		return nil
+	}
+	return CheckNew(path, orContinue+path)
 }
 
 // newFile makes a file that must not exist yet, in a folder that must;
