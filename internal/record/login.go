@@ -28,9 +28,36 @@ type WatchedLogin struct {
 	Failure     string         `json:"failure,omitempty"` // it did not come to its end
 }
 
-// LoginPhase is a part of a login.
+// Phase is a part of a login. The next begins where it ends.
+type Phase string
+
+// The phases, in order.
+const (
+	PhaseStart    Phase = "start"   // the program, its configuration, the name of the host
+	PhaseTCP      Phase = "tcp"     // connecting, or what a ProxyCommand takes
+	PhaseVersion  Phase = "version" // until the server's version line
+	PhaseKexInit  Phase = "kexinit" // until the server's list of algorithms
+	PhaseKex      Phase = "kex"     // until its half of the key exchange
+	PhaseHostKey  Phase = "hostkey" // deciding about its key: known_hosts
+	PhaseNewKeys  Phase = "newkeys" // until its new keys
+	PhaseService  Phase = "service" // until it accepts the service
+	PhaseAuthNone Phase = "none"    // the first request, which only asks for methods
+	PhaseQuery    Phase = "query"   // offering keys until one would do
+	PhaseSign     Phase = "sign"    // the signature, until we are in
+	PhaseChannel  Phase = "channel" // opening a session
+	PhaseExec     Phase = "exec"    // until the server starts the command
+	PhaseCommand  Phase = "command" // the command, start-up files of the shell included
+	PhaseClose    Phase = "close"   // until the program ends
+)
+
+// AllPhases are the phases, in order.
+var AllPhases = []Phase{
+	PhaseStart, PhaseTCP, PhaseVersion, PhaseKexInit, PhaseKex, PhaseHostKey, PhaseNewKeys, PhaseService, PhaseAuthNone, PhaseQuery, PhaseSign, PhaseChannel, PhaseExec, PhaseCommand, PhaseClose,
+}
+
+// LoginPhase is how long one took.
 type LoginPhase struct {
-	Phase  string        `json:"phase"`
+	Phase  Phase         `json:"phase"`
 	WallNS time.Duration `json:"wall_ns"`
 }
 

@@ -61,6 +61,9 @@ const (
 	ModeStreams   Mode = "streams"    // several connections at once
 )
 
+// Modes are all of them.
+var Modes = []Mode{ModePipe, ModeSCP, ModeSCPLegacy, ModeSFTP, ModeRsync, ModeForwardL, ModeForwardR, ModeJump, ModeMultiplex, ModeStreams}
+
 // RunKind is what a run of a method is for.
 type RunKind string
 
@@ -93,11 +96,33 @@ type Limit struct {
 	Mode      Mode      `json:"mode"`
 	Direction Direction `json:"direction"`
 	Suite     alg.Suite `json:"suite"`
-	What      string    `json:"what"` // "client CPU", "link", "window", ...; see package limits
+	What      string    `json:"what"` // one of Limiting
 	Sentence  string    `json:"sentence"`
 	Help      string    `json:"help"`
 	Evidence  Evidence  `json:"evidence"`
 	Path
+}
+
+// What can limit a transfer.
+const (
+	LimitClientCPU  = "client CPU"
+	LimitServerCPU  = "server CPU"
+	LimitBothCPUs   = "both CPUs"
+	LimitBusy       = "busy machine"
+	LimitHarness    = "harness"
+	LimitLink       = "link"
+	LimitLosses     = "losses"
+	LimitWindow     = "window"
+	LimitSource     = "source"
+	LimitSink       = "sink"
+	LimitUnknown    = "unknown"
+	LimitSourceDisk = "source disk"
+	LimitSinkDisk   = "sink disk"
+)
+
+// Limiting is all of that.
+var Limiting = []string{
+	LimitClientCPU, LimitServerCPU, LimitBothCPUs, LimitBusy, LimitHarness, LimitLink, LimitLosses, LimitWindow, LimitSource, LimitSink, LimitUnknown, LimitSourceDisk, LimitSinkDisk,
 }
 
 // Evidence is what was measured while a transfer went on. Shares are of one core,

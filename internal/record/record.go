@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -144,9 +145,9 @@ func decode(line []byte, n int) (Record, error) {
 	if err := json.Unmarshal(line, &r); err != nil {
 		return r, &FormatError{n, "not a record: " + err.Error()}
 	}
-	set := 0
-	for _, present := range []bool{r.Campaign != nil, r.Environment != nil, r.Trial != nil, r.Sample != nil, r.Finding != nil, r.End != nil, r.Measurement != nil, r.Slices != nil, r.Method != nil, r.Run != nil, r.Limit != nil, r.Thermal != nil, r.LoginKind != nil, r.LoginRun != nil} {
-		if present {
+	set, kinds := 0, reflect.ValueOf(r)
+	for i := range kinds.NumField() {
+		if !kinds.Field(i).IsNil() {
 			set++
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
-	"sshpace/internal/bench/login"
+	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 )
 
@@ -92,7 +92,7 @@ var causes = []struct {
 	{"kex", func(f *Facts) { f.Logins.Exchange = of(1000) }, "its half of the key exchange"},
 	{"kex", func(f *Facts) {
 		f.Logins, f.Server, f.Sharing = Logins{}, nil, Sharing{}
-		f.Stuck = &Stuck{During: login.Kex, After: 10 * time.Second, Got: alg.NewSuite("aes128-gcm@openssh.com", "", "mlkem768x25519-sha256"), Others: []string{"mlkem768x25519-sha256", "sntrup761x25519-sha512", "curve25519-sha256"}}
+		f.Stuck = &Stuck{During: record.PhaseKex, After: 10 * time.Second, Got: alg.NewSuite("aes128-gcm@openssh.com", "", "mlkem768x25519-sha256"), Others: []string{"mlkem768x25519-sha256", "sntrup761x25519-sha512", "curve25519-sha256"}}
 	}, "(MTU of a tunnel or VPN)no answer for 10s between the version lines and the end of the key exchange (mlkem768x25519-sha256)ssh -o KexAlgorithms=-mlkem768x25519-sha256,sntrup761x25519-sha512 -o Ciphers=aes128-gcm@openssh.com -o MACs=hmac-sha2-256 web1"},
 	{"host-key", func(f *Facts) { f.Logins.HostKey = of(1000) }, "VerifyHostKeyDNS"},
 	{"authorized-keys", func(f *Facts) { f.Logins.Query, f.Logins.Entry = of(1200), of(1200) }, "about 2381 ms"},
@@ -100,7 +100,7 @@ var causes = []struct {
 		f.Logins.Query, f.Logins.Entry, f.Server.Settings["authorizedkeyscommand"] = of(1200), of(1200), "/usr/bin/sss_ssh_authorizedkeys"
 	}, "the server runs AuthorizedKeysCommand to decide"},
 	{"authorized-keys", func(f *Facts) {
-		f.Logins, f.Stuck = Logins{}, &Stuck{During: login.Query, After: 30 * time.Second}
+		f.Logins, f.Stuck = Logins{}, &Stuck{During: record.PhaseQuery, After: 30 * time.Second}
 	}, "a login hangs: it waits for the server to decide whether it knows the key"},
 	{"signature", func(f *Facts) { f.Logins.Signing = of(1200) }, "waits for a touch"},
 	{"account", func(f *Facts) { f.Logins.Entry = of(2500) }, "grep -h ^account /etc/pam.d/sshd"},
@@ -108,7 +108,7 @@ var causes = []struct {
 		f.Logins.Entry, f.Server.Modules["account"] = of(2500), []string{"pam_nologin.so", "pam_sss.so", "pam_permit.so"}
 	}, "once the key is proven: probably PAM's account module pam_sss.so"},
 	{"account", func(f *Facts) {
-		f.Logins, f.Stuck = Logins{}, &Stuck{During: login.Sign, Signed: true, After: 30 * time.Second}
+		f.Logins, f.Stuck = Logins{}, &Stuck{During: record.PhaseSign, Signed: true, After: 30 * time.Second}
 	}, "waits for the server to let the account in"},
 	{"session", func(f *Facts) {
 		f.Logins.Session, f.Server.Modules["session"] = of(900), []string{"pam_unix.so", "pam_systemd.so", "pam_mount.so"}

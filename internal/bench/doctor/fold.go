@@ -9,6 +9,7 @@ import (
 
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/login"
+	"sshpace/internal/record"
 )
 
 // fold makes figures of several logins.
@@ -18,9 +19,9 @@ func fold(all []*trace) (l Logins) {
 	}
 	l.Keys = keys(all)
 	for span, to := range map[login.Phase]*stats.Interval{
-		whole: &l.Whole, cpu: &l.ClientCPU, connecting: &l.RoundTrip, lookup: &l.Lookup, kerberos: &l.GSSAPI, login.TCP: &l.TCP, login.Version: &l.Version,
-		hostKey: &l.HostKey, exchange: &l.Exchange, known: &l.Query, signing: &l.Signing, entry: &l.Entry, login.Service: &l.Service,
-		login.AuthNone: &l.Request, login.Channel: &l.Session, login.Exec: &l.Exec, login.Command: &l.Command,
+		whole: &l.Whole, cpu: &l.ClientCPU, connecting: &l.RoundTrip, lookup: &l.Lookup, kerberos: &l.GSSAPI, record.PhaseTCP: &l.TCP, record.PhaseVersion: &l.Version,
+		hostKey: &l.HostKey, exchange: &l.Exchange, known: &l.Query, signing: &l.Signing, entry: &l.Entry, record.PhaseService: &l.Service,
+		record.PhaseAuthNone: &l.Request, record.PhaseChannel: &l.Session, record.PhaseExec: &l.Exec, record.PhaseCommand: &l.Command,
 	} {
 		*to = figure(all, span)
 	}

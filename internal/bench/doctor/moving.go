@@ -62,7 +62,7 @@ func (f *Facts) Window() bool {
 	what, _, _ := limits.Judge(record.Upload, record.Evidence{
 		RTTNS: f.PathTime(), BytesPerSecond: f.Transfers.Present.BytesPerS, ClientShare: &f.Transfers.Present.CPUShare,
 	})
-	return what == limits.Window
+	return what == record.LimitWindow
 }
 
 // PathTime is the round trip of a session: TCP's may end at a proxy before the

@@ -14,6 +14,7 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/login"
+	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 )
 
@@ -141,7 +142,7 @@ func (p *Patient) refused(err error) error {
 		r.Said = fmt.Sprintf("the server said %q", said)
 	}
 	switch {
-	case failed.During == login.Version && said != "" && !r.Startup && !r.Penalty:
+	case failed.During == record.PhaseVersion && said != "" && !r.Startup && !r.Penalty:
 		foreign := (&openssh.Negotiation{Foreign: said}).NotSSH()
 		return p.withHint(errors.New(foreign), openssh.Failed{Said: foreign, Cause: openssh.NotSSH})
 	case failed.Late && !p.facts.Own && slices.Contains(waiting, failed.During):
@@ -151,7 +152,7 @@ func (p *Patient) refused(err error) error {
 		return p.explained(err)
 	case cause == openssh.TooManyKeys:
 		r.TooMany = true
-	case failed.During == login.Version && (cause == openssh.NoVersion || cause == openssh.HungUp || cause == openssh.Throttled || cause == openssh.Penalized):
+	case failed.During == record.PhaseVersion && (cause == openssh.NoVersion || cause == openssh.HungUp || cause == openssh.Throttled || cause == openssh.Penalized):
 	default:
 		return p.explained(err)
 	}
@@ -162,8 +163,8 @@ func (p *Patient) refused(err error) error {
 // waiting are the phases in which a server that speaks SSH keeps a login waiting. In
 // one before them nobody may be there, in Service an agent may be silent.
 var waiting = []login.Phase{
-	login.KexInit, login.Kex, login.HostKey, login.NewKeys, login.AuthNone, login.Query, login.Sign,
-	login.Channel, login.Exec, login.Command,
+	record.PhaseKexInit, record.PhaseKex, record.PhaseHostKey, record.PhaseNewKeys, record.PhaseAuthNone, record.PhaseQuery, record.PhaseSign,
+	record.PhaseChannel, record.PhaseExec, record.PhaseCommand,
 }
 
 // stuck makes a fact of a login that came so far and no further.

@@ -14,6 +14,7 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/login"
+	"sshpace/internal/record"
 )
 
 // A server waits 5 to 9 ms on purpose before it answers a request for a login
@@ -78,7 +79,7 @@ var stages = []stage{
 		check: "kex", about: "a key exchange that waits or hangs: the server, the network, MTU",
 		who: "the server", does: "do its half of the key exchange",
 		suspects: "it is overloaded, or packets are lost on the way", between: "between the version lines and the end of the key exchange", theirs: true,
-		took: exchangeTook, floor: startFloor, hangs: during(login.KexInit, login.Kex, login.NewKeys),
+		took: exchangeTook, floor: startFloor, hangs: during(record.PhaseKexInit, record.PhaseKex, record.PhaseNewKeys),
 		tells:  theirLines("it shows how busy the server is", "uptime; ps -eo pcpu,args --sort=-pcpu | head -n 5"),
 		causes: []cause{smallMTU},
 	},
@@ -87,7 +88,7 @@ var stages = []stage{
 		who: "ssh on this machine", does: "decide about the server's key",
 		suspects: "KnownHostsCommand, VerifyHostKeyDNS, or a known_hosts file on a slow file system",
 		between:  "in looking up known keys, before the key exchange and in it",
-		took:     hostKeyTook, floor: startFloor, hangs: during(login.HostKey),
+		took:     hostKeyTook, floor: startFloor, hangs: during(record.PhaseHostKey),
 		tells: func(f *Facts) (string, string) {
 			return "on this machine; it shows which of them are set", shell.Line(append([]string{"ssh", "-G"}, f.Typed()...)...) + " | grep -iE 'knownhosts|verifyhostkeydns'"
 		},
@@ -98,14 +99,14 @@ var stages = []stage{
 		suspects: "it looks up the client's name in the DNS (UseDNS) or the account (LDAP, SSSD)",
 		between:  "between the first login request and its answer", theirs: true,
 		took: func(f *Facts) stats.Interval { return beyond(f.Logins.Request, roundTrip(f)+deliberate) }, floor: serverFloor,
-		hangs: during(login.AuthNone), tells: timeNames, causes: []cause{useDNS, slowAccount},
+		hangs: during(record.PhaseAuthNone), tells: timeNames, causes: []cause{useDNS, slowAccount},
 	},
 	{
 		check: "authorized-keys", about: "a server slow to look up keys: AuthorizedKeysCommand",
 		who: "the server", does: "decide whether it knows the key",
 		suspects: "AuthorizedKeysCommand, or authorized_keys on a slow file system (NFS home)",
 		between:  "between offering the key and the server's answer", theirs: true,
-		took: keysTook, floor: serverFloor, hangs: during(login.Query),
+		took: keysTook, floor: serverFloor, hangs: during(record.PhaseQuery),
 		tells:  theirLines("it shows the command, if there is one: time it with the user's name", "sshd -T | grep -iE 'authorized(keys|principals)command'"),
 		causes: []cause{keysCommand},
 	},
@@ -114,7 +115,7 @@ var stages = []stage{
 		who: "this machine", does: "sign with the key",
 		suspects: "the agent, a security key that waits for a touch, or a smart card", between: "between the server's yes to the key and the signature",
 		took: func(f *Facts) stats.Interval { return f.Logins.Signing }, floor: startFloor,
-		hangs: func(s *Stuck) bool { return s.During == login.Sign && !s.Signed },
+		hangs: func(s *Stuck) bool { return s.During == record.PhaseSign && !s.Signed },
 		tells: func(*Facts) (string, string) {
 			return "on this machine; it times a signature with every key of the agent. If the key must be touched or is far away, share connections (ControlMaster): it signs once for all of them", "ssh-add -L >/tmp/agent-keys.pub && time ssh-add -T /tmp/agent-keys.pub"
 		},
@@ -124,7 +125,7 @@ var stages = []stage{
 		who: "the server", does: "let the account in once the key is proven",
 		suspects: "PAM's account modules (LDAP, SSSD, access rules)", between: "between the signature and the server's answer", theirs: true,
 		took: accountTook, floor: serverFloor,
-		hangs:  func(s *Stuck) bool { return s.During == login.Sign && s.Signed },
+		hangs:  func(s *Stuck) bool { return s.During == record.PhaseSign && s.Signed },
 		tells:  theirLines("it shows PAM's account modules; sshd's log has their complaints", "grep -h ^account /etc/pam.d/sshd /etc/pam.d/common-account; journalctl -t sshd -n 20 --no-pager"),
 		causes: []cause{slowModule("account")},
 	},
@@ -133,7 +134,7 @@ var stages = []stage{
 		who: "the server", does: "open a session", suspects: "PAM's session modules, such as pam_systemd or pam_mount", between: "between the login and the open session", theirs: true,
 		// A stall lies there, too.
 		took: func(f *Facts) stats.Interval { return beyond(f.Logins.Session, roundTrip(f)+usualStall) }, floor: serverFloor,
-		hangs:  during(login.Channel, login.Exec),
+		hangs:  during(record.PhaseChannel, record.PhaseExec),
 		tells:  theirLines("it shows PAM's session modules; one of them is slow", "grep -h ^session /etc/pam.d/sshd /etc/pam.d/common-session"),
 		causes: []cause{motd, slowModule("session")},
 	},
@@ -141,7 +142,7 @@ var stages = []stage{
 		check: "shell", about: "slow start-up files of the remote shell, ~/.ssh/rc, a forced command",
 		who: "the account's shell on the server", does: "run a command that does nothing (true)",
 		suspects: "its start-up files, ~/.ssh/rc, or a forced command", between: "while a command that does nothing runs", theirs: true,
-		took: commandTook, floor: serverFloor, hangs: during(login.Command),
+		took: commandTook, floor: serverFloor, hangs: during(record.PhaseCommand),
 		tells: func(f *Facts) (string, string) {
 			return "on this machine; it shows the account's shell", typed(f, "getent passwd $USER")
 		},

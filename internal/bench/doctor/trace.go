@@ -9,6 +9,7 @@ import (
 
 	"sshpace/internal/base/wildcard"
 	"sshpace/internal/bench/login"
+	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 )
 
@@ -49,7 +50,7 @@ func nth(i int, text string) login.Phase { return login.Phase(strconv.Itoa(i) + 
 func read(l *login.Login) *trace {
 	t := &trace{spans: map[login.Phase]time.Duration{whole: l.Whole, cpu: l.ClientCPU, offering: 0}}
 	for _, s := range l.Spans {
-		t.spans[login.Phase(s.Phase)] = s.WallNS
+		t.spans[s.Phase] = s.WallNS
 	}
 	r := reader{trace: t}
 	var n openssh.Reader
@@ -60,8 +61,8 @@ func read(l *login.Login) *trace {
 		n.Take(line.Event)
 	}
 	t.negotiation = n.Negotiation()
-	t.spans[hostKey] = t.spans[ordering] + t.spans[login.HostKey]
-	t.spans[exchange] = t.spans[login.KexInit] + t.spans[login.Kex] + t.spans[login.NewKeys] - t.spans[ordering]
+	t.spans[hostKey] = t.spans[ordering] + t.spans[record.PhaseHostKey]
+	t.spans[exchange] = t.spans[record.PhaseKexInit] + t.spans[record.PhaseKex] + t.spans[record.PhaseNewKeys] - t.spans[ordering]
 	return t
 }
 

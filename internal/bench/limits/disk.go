@@ -13,15 +13,15 @@ import (
 // without SSH, and at which end that is. A rate of 0 is not known, and nothing is said then. Private is a server on this machine, up a copy
 // to the server.
 func JudgeDisk(e record.Evidence, private, up bool) (what, sentence, help string, is bool) {
-	slower, what, verb := e.WriteBytesPerS, SinkDisk, "takes"
+	slower, what, verb := e.WriteBytesPerS, record.LimitSinkDisk, "takes"
 	if e.ReadBytesPerS < slower {
-		slower, what, verb = e.ReadBytesPerS, SourceDisk, "gives"
+		slower, what, verb = e.ReadBytesPerS, record.LimitSourceDisk, "gives"
 	}
 	if slower <= 0 || e.BytesPerSecond < ofLink*slower || slower < ofLink*e.BytesPerSecond { // what is faster than its files was held up less
 		return "", "", "", false
 	}
 	where := "this end"
-	if (what == SinkDisk) == up {
+	if (what == record.LimitSinkDisk) == up {
 		where = "the server's end"
 	}
 	if private {

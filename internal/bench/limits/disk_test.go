@@ -19,10 +19,10 @@ func TestJudgeDisk(t *testing.T) {
 		up                    bool
 		want, says            string
 	}{
-		"slow sink":     {8e6, 2e9, 8.3e6, true, limits.SinkDisk, "the disk at the server's end is the limit: it takes 8.30 MB/s"},
-		"slow sink, -":  {8e6, 2e9, 8.3e6, false, limits.SinkDisk, "the disk at this end is the limit"},
-		"slow source":   {7e6, 7.2e6, 100e6, true, limits.SourceDisk, "the disk at this end is the limit: it gives 7.20 MB/s"},
-		"slow source -": {7e6, 7.2e6, 100e6, false, limits.SourceDisk, "the disk at the server's end"},
+		"slow sink":     {8e6, 2e9, 8.3e6, true, record.LimitSinkDisk, "the disk at the server's end is the limit: it takes 8.30 MB/s"},
+		"slow sink, -":  {8e6, 2e9, 8.3e6, false, record.LimitSinkDisk, "the disk at this end is the limit"},
+		"slow source":   {7e6, 7.2e6, 100e6, true, record.LimitSourceDisk, "the disk at this end is the limit: it gives 7.20 MB/s"},
+		"slow source -": {7e6, 7.2e6, 100e6, false, record.LimitSourceDisk, "the disk at the server's end"},
 		"in memory":     {300e6, 3e9, 2e9, true, "", ""},
 		"slow link":     {8e6, 3e9, 120e6, true, "", ""},
 		"too short":     {math.Inf(1), 3e9, 120e6, true, "", ""},

@@ -12,24 +12,6 @@ import (
 	"sshpace/internal/record"
 )
 
-// What can limit a transfer, as record.Limit.What has it.
-const (
-	ClientCPU = "client CPU"
-	ServerCPU = "server CPU"
-	BothCPUs  = "both CPUs"
-	Busy      = "busy machine"
-	Harness   = "harness"
-	Link      = "link"
-	Losses    = "losses"
-	Window    = "window"
-	Source    = "source"
-	Sink      = "sink"
-	Unknown   = "unknown"
-
-	SourceDisk = "source disk"
-	SinkDisk   = "sink disk"
-)
-
 // Shares from which on something is the limit, and not just busy.
 const (
 	mostOf   = 0.80 // of a core, used or waited for
@@ -55,7 +37,7 @@ func Judge(direction record.Direction, e record.Evidence) (what, sentence, help 
 	if e.Crowded() {
 		why = "other work keeps the cores of this machine busy, so two connections at once say nothing about the link"
 	}
-	return Unknown, fmt.Sprintf("the limit at %s is unknown: %s", rate(e), why), ""
+	return record.LimitUnknown, fmt.Sprintf("the limit at %s is unknown: %s", rate(e), why), ""
 }
 
 // rule is one limit: the first that holds is named.
@@ -66,24 +48,24 @@ type rule struct {
 }
 
 var rules = []rule{
-	{Harness, func(_ record.Direction, e record.Evidence) bool { return e.HarnessShare > mostOf && need(e) < mostOf }, saysHarness},
-	{Source, sourceEmpty, saysSource},
-	{Sink, sinkFull, saysSink},
-	{Losses, losses, saysLosses},
-	{Link, linkFull, saysLink},
-	{Window, windowFull, saysWindow},
-	{Busy, contended, saysBusy},
-	{Sink, farAway(record.Upload, 20), saysSink},
-	{Source, farAway(record.Download, 20), saysSource},
-	{BothCPUs, bothCPUs, saysBoth},
-	{ClientCPU, func(_ record.Direction, e record.Evidence) bool { return wants(e.ClientShare, e.ClientWaits) >= mostOf }, saysClient},
-	{ServerCPU, func(_ record.Direction, e record.Evidence) bool { return wants(e.ServerShare, e.ServerWaits) >= mostOf }, saysServer},
-	{BothCPUs, coresFull, saysBoth},
-	{Link, oneForTwo, saysLink},
-	{ClientCPU, cramped, saysFull},
-	{Busy, foreign, saysBusy},
-	{Sink, farAway(record.Upload, 2), saysSink},
-	{Source, farAway(record.Download, 2), saysSource},
+	{record.LimitHarness, func(_ record.Direction, e record.Evidence) bool { return e.HarnessShare > mostOf && need(e) < mostOf }, saysHarness},
+	{record.LimitSource, sourceEmpty, saysSource},
+	{record.LimitSink, sinkFull, saysSink},
+	{record.LimitLosses, losses, saysLosses},
+	{record.LimitLink, linkFull, saysLink},
+	{record.LimitWindow, windowFull, saysWindow},
+	{record.LimitBusy, contended, saysBusy},
+	{record.LimitSink, farAway(record.Upload, 20), saysSink},
+	{record.LimitSource, farAway(record.Download, 20), saysSource},
+	{record.LimitBothCPUs, bothCPUs, saysBoth},
+	{record.LimitClientCPU, func(_ record.Direction, e record.Evidence) bool { return wants(e.ClientShare, e.ClientWaits) >= mostOf }, saysClient},
+	{record.LimitServerCPU, func(_ record.Direction, e record.Evidence) bool { return wants(e.ServerShare, e.ServerWaits) >= mostOf }, saysServer},
+	{record.LimitBothCPUs, coresFull, saysBoth},
+	{record.LimitLink, oneForTwo, saysLink},
+	{record.LimitClientCPU, cramped, saysFull},
+	{record.LimitBusy, foreign, saysBusy},
+	{record.LimitSink, farAway(record.Upload, 2), saysSink},
+	{record.LimitSource, farAway(record.Download, 2), saysSource},
 }
 
 // sameMachine is the round trip up to which both ends of a TCP connection are on

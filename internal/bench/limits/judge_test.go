@@ -25,34 +25,34 @@ func TestJudge(t *testing.T) {
 		want      string
 		says      string
 	}{
-		"link":               {up, idle(record.Evidence{BytesPerSecond: 11.9e6, RTTNS: 20 * ms, RawBytesPerS: 12e6, Cores: 2}), limits.Link, "12.0 MB/s"},
-		"link of a host":     {up, record.Evidence{BytesPerSecond: 12e6, RTTNS: ms / 2, TwoBytesPerS: 12.2e6, ClientShare: share(0.03)}, limits.Link, "two connections at once carry no more"},
-		"host is this one":   {up, record.Evidence{BytesPerSecond: 400e6, RTTNS: ms / 5, TwoBytesPerS: 440e6, OwnCores: 2, BusyCores: 1.6, TwoBusyCores: 1.98, ClientShare: share(0.6), ClientWaits: share(0.1)}, limits.ClientCPU, "2.0 of its 2 cores are busy while two connections"},
-		"others are busy":    {up, record.Evidence{BytesPerSecond: 100e6, RTTNS: ms, TwoBytesPerS: 104e6, OwnCores: 2, BusyCores: 2, TwoBusyCores: 2, ClientShare: share(0.4), ClientWaits: share(0.01)}, limits.Unknown, "say nothing about the link"},
-		"link, busy machine": {up, record.Evidence{BytesPerSecond: 12e6, RTTNS: ms / 2, TwoBytesPerS: 12.2e6, OwnCores: 2, BusyCores: 2, TwoBusyCores: 2, ClientShare: share(0.04), ClientWaits: share(0.05)}, limits.Link, "two connections at once carry no more"},
-		"window":             {down, idle(record.Evidence{BytesPerSecond: 39e6, RTTNS: 50 * ms, RawBytesPerS: 400e6, Cores: 2}), limits.Window, "41.9 MB/s"},
-		"raw TCP too short":  {up, idle(record.Evidence{BytesPerSecond: 17.9e6, RTTNS: 100 * ms, RawBytesPerS: 6.9e6, Cores: 2}), limits.Window, "21.0 MB/s"},
-		"window of a host":   {up, record.Evidence{BytesPerSecond: 20e6, RTTNS: 100 * ms, TwoBytesPerS: 40e6, ClientShare: share(0.03)}, limits.Window, "100 ms"},
-		"link near window":   {up, record.Evidence{BytesPerSecond: 30e6, RTTNS: 50 * ms, TwoBytesPerS: 30.5e6, ClientShare: share(0.05)}, limits.Link, "two connections at once carry no more"},
-		"losses":             {up, record.Evidence{BytesPerSecond: 3e6, RTTNS: 10 * ms, TCPRTTNS: 10 * ms, Retransmitted: 0.01, ClientShare: share(0.03)}, limits.Losses, "1.0 %"},
-		"losses, no delay":   {up, idle(record.Evidence{BytesPerSecond: 11.2e6, RTTNS: 350 * time.Microsecond, Stalled: share(0.73), RawBytesPerS: 28.8e6, Cores: 2}), limits.Losses, "73 %"},
-		"a sink that pauses": {up, idle(record.Evidence{BytesPerSecond: 5e6, RTTNS: 350 * time.Microsecond, Stalled: share(0.73), RawBytesPerS: 1.9e9, Cores: 2}), limits.Sink, "5.00 MB/s"},
-		"losses of a relay":  {up, idle(record.Evidence{BytesPerSecond: 16e6, RTTNS: 10 * ms, Stalled: share(0.7), RawBytesPerS: 16e6, Cores: 2}), limits.Losses, "70 %"},
-		"spurious":           {up, idle(record.Evidence{BytesPerSecond: 12e6, RTTNS: 20 * ms, Retransmitted: 0.01, RawBytesPerS: 12e6, Cores: 2}), limits.Link, ""},
-		"source":             {up, idle(record.Evidence{BytesPerSecond: 5e6, RTTNS: ms / 5, SourceEmpty: share(0.95), RawBytesPerS: 900e6, Cores: 2}), limits.Source, "95 %"},
-		"source far away":    {down, idle(record.Evidence{BytesPerSecond: 5e6, RTTNS: ms / 5, SinkFull: share(0), RawBytesPerS: 900e6, Cores: 2}), limits.Source, "900 MB/s"},
-		"sink":               {down, idle(record.Evidence{BytesPerSecond: 5e6, RTTNS: ms / 5, SinkFull: share(0.9), RawBytesPerS: 900e6, Cores: 2}), limits.Sink, "90 %"},
-		"sink far away":      {up, idle(record.Evidence{BytesPerSecond: 5e6, RTTNS: ms / 5, SourceEmpty: share(0), RawBytesPerS: 900e6, Cores: 2}), limits.Sink, "900 MB/s"},
-		"client":             {up, record.Evidence{BytesPerSecond: 300e6, RTTNS: ms / 5, ClientShare: share(0.97), ClientWaits: share(0.01), ServerShare: share(0.5), Cores: 4}, limits.ClientCPU, "97 %"},
-		"server":             {up, record.Evidence{BytesPerSecond: 300e6, RTTNS: ms / 5, ClientShare: share(0.4), ServerShare: share(0.96), Cores: 4}, limits.ServerCPU, "96 %"},
-		"both":               {up, record.Evidence{BytesPerSecond: 900e6, ClientShare: share(0.95), ServerShare: share(0.96), Cores: 2}, limits.BothCPUs, "95 %"},
-		"client compresses":  {up, record.Evidence{BytesPerSecond: 24e6, ClientShare: share(1), ServerShare: share(0.3), Compressed: true}, limits.ClientCPU, "sshd 30 %"},
-		"compresses, full":   {up, record.Evidence{BytesPerSecond: 35e6, OwnCores: 2, BusyCores: 2, ClientShare: share(0.6), ClientWaits: share(0.1), Compressed: true}, limits.ClientCPU, "2.0 of its 2 cores are busy"},
-		"client of a host":   {up, record.Evidence{BytesPerSecond: 100e6, ClientShare: share(0.99), TwoBytesPerS: 190e6}, limits.ClientCPU, "what sshd uses is not known"},
-		"busy core":          {up, record.Evidence{BytesPerSecond: 90e6, ClientShare: share(0.25), ClientWaits: share(0.74), ServerShare: share(0.2), Cores: 2}, limits.Busy, "waiting for CPU 74 % of the time"},
-		"CPU before link":    {up, record.Evidence{BytesPerSecond: 100e6, ClientShare: share(0.98), ServerShare: share(0.5), RawBytesPerS: 110e6, RTTNS: ms, Cores: 4}, limits.ClientCPU, ""},
-		"sshpace itself":     {up, idle(record.Evidence{BytesPerSecond: 2e9, HarnessShare: 0.95, Cores: 4}), limits.Harness, "95 %"},
-		"nothing to go upon": {up, record.Evidence{BytesPerSecond: 50e6, ClientShare: share(0.3), TwoBytesPerS: 100e6}, limits.Unknown, "is unknown"},
+		"link":               {up, idle(record.Evidence{BytesPerSecond: 11.9e6, RTTNS: 20 * ms, RawBytesPerS: 12e6, Cores: 2}), record.LimitLink, "12.0 MB/s"},
+		"link of a host":     {up, record.Evidence{BytesPerSecond: 12e6, RTTNS: ms / 2, TwoBytesPerS: 12.2e6, ClientShare: share(0.03)}, record.LimitLink, "two connections at once carry no more"},
+		"host is this one":   {up, record.Evidence{BytesPerSecond: 400e6, RTTNS: ms / 5, TwoBytesPerS: 440e6, OwnCores: 2, BusyCores: 1.6, TwoBusyCores: 1.98, ClientShare: share(0.6), ClientWaits: share(0.1)}, record.LimitClientCPU, "2.0 of its 2 cores are busy while two connections"},
+		"others are busy":    {up, record.Evidence{BytesPerSecond: 100e6, RTTNS: ms, TwoBytesPerS: 104e6, OwnCores: 2, BusyCores: 2, TwoBusyCores: 2, ClientShare: share(0.4), ClientWaits: share(0.01)}, record.LimitUnknown, "say nothing about the link"},
+		"link, busy machine": {up, record.Evidence{BytesPerSecond: 12e6, RTTNS: ms / 2, TwoBytesPerS: 12.2e6, OwnCores: 2, BusyCores: 2, TwoBusyCores: 2, ClientShare: share(0.04), ClientWaits: share(0.05)}, record.LimitLink, "two connections at once carry no more"},
+		"window":             {down, idle(record.Evidence{BytesPerSecond: 39e6, RTTNS: 50 * ms, RawBytesPerS: 400e6, Cores: 2}), record.LimitWindow, "41.9 MB/s"},
+		"raw TCP too short":  {up, idle(record.Evidence{BytesPerSecond: 17.9e6, RTTNS: 100 * ms, RawBytesPerS: 6.9e6, Cores: 2}), record.LimitWindow, "21.0 MB/s"},
+		"window of a host":   {up, record.Evidence{BytesPerSecond: 20e6, RTTNS: 100 * ms, TwoBytesPerS: 40e6, ClientShare: share(0.03)}, record.LimitWindow, "100 ms"},
+		"link near window":   {up, record.Evidence{BytesPerSecond: 30e6, RTTNS: 50 * ms, TwoBytesPerS: 30.5e6, ClientShare: share(0.05)}, record.LimitLink, "two connections at once carry no more"},
+		"losses":             {up, record.Evidence{BytesPerSecond: 3e6, RTTNS: 10 * ms, TCPRTTNS: 10 * ms, Retransmitted: 0.01, ClientShare: share(0.03)}, record.LimitLosses, "1.0 %"},
+		"losses, no delay":   {up, idle(record.Evidence{BytesPerSecond: 11.2e6, RTTNS: 350 * time.Microsecond, Stalled: share(0.73), RawBytesPerS: 28.8e6, Cores: 2}), record.LimitLosses, "73 %"},
+		"a sink that pauses": {up, idle(record.Evidence{BytesPerSecond: 5e6, RTTNS: 350 * time.Microsecond, Stalled: share(0.73), RawBytesPerS: 1.9e9, Cores: 2}), record.LimitSink, "5.00 MB/s"},
+		"losses of a relay":  {up, idle(record.Evidence{BytesPerSecond: 16e6, RTTNS: 10 * ms, Stalled: share(0.7), RawBytesPerS: 16e6, Cores: 2}), record.LimitLosses, "70 %"},
+		"spurious":           {up, idle(record.Evidence{BytesPerSecond: 12e6, RTTNS: 20 * ms, Retransmitted: 0.01, RawBytesPerS: 12e6, Cores: 2}), record.LimitLink, ""},
+		"source":             {up, idle(record.Evidence{BytesPerSecond: 5e6, RTTNS: ms / 5, SourceEmpty: share(0.95), RawBytesPerS: 900e6, Cores: 2}), record.LimitSource, "95 %"},
+		"source far away":    {down, idle(record.Evidence{BytesPerSecond: 5e6, RTTNS: ms / 5, SinkFull: share(0), RawBytesPerS: 900e6, Cores: 2}), record.LimitSource, "900 MB/s"},
+		"sink":               {down, idle(record.Evidence{BytesPerSecond: 5e6, RTTNS: ms / 5, SinkFull: share(0.9), RawBytesPerS: 900e6, Cores: 2}), record.LimitSink, "90 %"},
+		"sink far away":      {up, idle(record.Evidence{BytesPerSecond: 5e6, RTTNS: ms / 5, SourceEmpty: share(0), RawBytesPerS: 900e6, Cores: 2}), record.LimitSink, "900 MB/s"},
+		"client":             {up, record.Evidence{BytesPerSecond: 300e6, RTTNS: ms / 5, ClientShare: share(0.97), ClientWaits: share(0.01), ServerShare: share(0.5), Cores: 4}, record.LimitClientCPU, "97 %"},
+		"server":             {up, record.Evidence{BytesPerSecond: 300e6, RTTNS: ms / 5, ClientShare: share(0.4), ServerShare: share(0.96), Cores: 4}, record.LimitServerCPU, "96 %"},
+		"both":               {up, record.Evidence{BytesPerSecond: 900e6, ClientShare: share(0.95), ServerShare: share(0.96), Cores: 2}, record.LimitBothCPUs, "95 %"},
+		"client compresses":  {up, record.Evidence{BytesPerSecond: 24e6, ClientShare: share(1), ServerShare: share(0.3), Compressed: true}, record.LimitClientCPU, "sshd 30 %"},
+		"compresses, full":   {up, record.Evidence{BytesPerSecond: 35e6, OwnCores: 2, BusyCores: 2, ClientShare: share(0.6), ClientWaits: share(0.1), Compressed: true}, record.LimitClientCPU, "2.0 of its 2 cores are busy"},
+		"client of a host":   {up, record.Evidence{BytesPerSecond: 100e6, ClientShare: share(0.99), TwoBytesPerS: 190e6}, record.LimitClientCPU, "what sshd uses is not known"},
+		"busy core":          {up, record.Evidence{BytesPerSecond: 90e6, ClientShare: share(0.25), ClientWaits: share(0.74), ServerShare: share(0.2), Cores: 2}, record.LimitBusy, "waiting for CPU 74 % of the time"},
+		"CPU before link":    {up, record.Evidence{BytesPerSecond: 100e6, ClientShare: share(0.98), ServerShare: share(0.5), RawBytesPerS: 110e6, RTTNS: ms, Cores: 4}, record.LimitClientCPU, ""},
+		"sshpace itself":     {up, idle(record.Evidence{BytesPerSecond: 2e9, HarnessShare: 0.95, Cores: 4}), record.LimitHarness, "95 %"},
+		"nothing to go upon": {up, record.Evidence{BytesPerSecond: 50e6, ClientShare: share(0.3), TwoBytesPerS: 100e6}, record.LimitUnknown, "is unknown"},
 	} {
 		what, sentence, help := limits.Judge(c.direction, c.e)
 		if what != c.want || !strings.Contains(sentence, c.says) {
@@ -61,7 +61,7 @@ func TestJudge(t *testing.T) {
 		if strings.Contains(help, "compression: ") != (c.e.Compressed && strings.Contains(what, "CPU")) {
 			t.Errorf("%s: help %q", name, help)
 		}
-		if help == "" && what != limits.Unknown {
+		if help == "" && what != record.LimitUnknown {
 			t.Errorf("%s: nothing helps", name)
 		}
 		if strings.Contains(sentence, "cipher") {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/record"
 	"sshpace/internal/ssh/sshtest"
 	"sshpace/internal/sys/relay"
 )
@@ -62,7 +63,7 @@ func TestCommandPhase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return l.Span(Command)+l.Span(Exec) >= 350*time.Millisecond
+		return l.Span(record.PhaseCommand)+l.Span(record.PhaseExec) >= 350*time.Millisecond
 	})
 }
 
@@ -76,7 +77,7 @@ func stuck(t *testing.T, words string) int {
 // phase is named.
 func TestStuckServer(t *testing.T) {
 	key, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
-	for words, want := range map[string]Phase{"": Version, "SSH-2.0-OpenSSH_9.2\r\n": KexInit} {
+	for words, want := range map[string]Phase{"": record.PhaseVersion, "SSH-2.0-OpenSSH_9.2\r\n": record.PhaseKexInit} {
 		t.Run(string(want), func(t *testing.T) {
 			t.Parallel()
 			isStuck(t, want, sshTo(t, "tester", key, stuck(t, words)))
@@ -131,7 +132,7 @@ func frozen(t *testing.T, server, packets int) int {
 // sshd, and right behind it.
 func TestStuckInKeyExchange(t *testing.T) {
 	s := sshtest.StartSshd(t)
-	for packets, want := range []Phase{KexInit, Kex, NewKeys, Service} {
+	for packets, want := range []Phase{record.PhaseKexInit, record.PhaseKex, record.PhaseNewKeys, record.PhaseService} {
 		t.Run(string(want), func(t *testing.T) {
 			t.Parallel()
 			isStuck(t, want, sshTo(t, s.User, s.Key, frozen(t, s.Port, packets)))
@@ -143,10 +144,10 @@ func TestStuckInKeyExchange(t *testing.T) {
 func TestStuckLater(t *testing.T) {
 	key, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
 	for want, server := range map[Phase]func(held func()) *sshtest.Server{
-		Query:   func(held func()) *sshtest.Server { return &sshtest.Server{Hold: held} },
-		Channel: func(func()) *sshtest.Server { return &sshtest.Server{IgnoreSession: true} },
-		Exec:    func(func()) *sshtest.Server { return &sshtest.Server{IgnoreExec: true} },
-		Command: func(held func()) *sshtest.Server {
+		record.PhaseQuery:   func(held func()) *sshtest.Server { return &sshtest.Server{Hold: held} },
+		record.PhaseChannel: func(func()) *sshtest.Server { return &sshtest.Server{IgnoreSession: true} },
+		record.PhaseExec:    func(func()) *sshtest.Server { return &sshtest.Server{IgnoreExec: true} },
+		record.PhaseCommand: func(held func()) *sshtest.Server {
 			return &sshtest.Server{Exec: func(*sshtest.Session) { held() }}
 		},
 	} {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/record"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshtest"
@@ -56,7 +57,7 @@ func TestNoSessionLeft(t *testing.T) {
 		return m, end
 	}
 	m, _ := master()
-	if l, err := e.Watch(t.Context(), viaJump.SessionCase(m).Argv); err != nil || l.Span(Kex) > 0 {
+	if l, err := e.Watch(t.Context(), viaJump.SessionCase(m).Argv); err != nil || l.Span(record.PhaseKex) > 0 {
 		t.Fatalf("a session over the master: %v, %+v", err, l)
 	}
 	m, end := master() // of which no session was ever open

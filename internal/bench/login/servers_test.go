@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/record"
 	"sshpace/internal/ssh/sshtest"
 	"sshpace/internal/sys/relay"
 )
@@ -68,7 +69,7 @@ func knownIn(argv []string) string {
 // Span is how long a phase took; 0 where it was not told.
 func (l *Login) Span(p Phase) time.Duration {
 	for _, s := range l.Spans {
-		if s.Phase == string(p) {
+		if s.Phase == p {
 			return s.WallNS
 		}
 	}
@@ -91,7 +92,7 @@ func checkPhases(t *testing.T, argv ArgvFunc, trip time.Duration) {
 		}
 		// Our client sends the signature with the request for the service. A busy machine
 		// sees the end of the phase before late, hence half a round trip.
-		waits := l.Span(Kex) >= trip/2 && l.Span(Service)+l.Span(Sign) >= trip/2
+		waits := l.Span(record.PhaseKex) >= trip/2 && l.Span(record.PhaseService)+l.Span(record.PhaseSign) >= trip/2
 		off := float64(sum)/float64(outside) - 1
 		if sum > outside {
 			t.Errorf("%v of phases in %v", sum, outside)

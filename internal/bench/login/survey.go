@@ -125,7 +125,7 @@ func times(logins [][]*record.WatchedLogin) (walls []stats.Interval, phases map[
 		for _, l := range all {
 			whole[kind] = append(whole[kind], l.WallNS)
 			for _, s := range l.Phases {
-				p := Phase(s.Phase)
+				p := s.Phase
 				if parts[p] == nil {
 					parts[p] = make([][]time.Duration, len(logins))
 				}
@@ -145,7 +145,7 @@ func (r *Result) average(all []*record.WatchedLogin) {
 	for _, l := range all {
 		r.MeanWall += float64(l.WallNS) / float64(len(all))
 		for _, s := range l.Phases {
-			r.Mean[Phase(s.Phase)] += float64(s.WallNS) / float64(len(all))
+			r.Mean[s.Phase] += float64(s.WallNS) / float64(len(all))
 		}
 	}
 }

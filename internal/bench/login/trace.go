@@ -31,27 +31,8 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// Phase is a part of a login. The next begins where it ends.
-type Phase string
-
-// The phases, in order.
-const (
-	Start    Phase = "start"   // the program, its configuration, the name of the host
-	TCP      Phase = "tcp"     // connecting, or what a ProxyCommand takes
-	Version  Phase = "version" // until the server's version line
-	KexInit  Phase = "kexinit" // until the server's list of algorithms
-	Kex      Phase = "kex"     // until its half of the key exchange
-	HostKey  Phase = "hostkey" // deciding about its key: known_hosts
-	NewKeys  Phase = "newkeys" // until its new keys
-	Service  Phase = "service" // until it accepts the service
-	AuthNone Phase = "none"    // the first request, which only asks for methods
-	Query    Phase = "query"   // offering keys until one would do
-	Sign     Phase = "sign"    // the signature, until we are in
-	Channel  Phase = "channel" // opening a session
-	Exec     Phase = "exec"    // until the server starts the command
-	Command  Phase = "command" // the command, start-up files of the shell included
-	Close    Phase = "close"   // until the program ends
-)
+// Phase is a part of a login, as records have it.
+type Phase = record.Phase
 
 // milestones are the ends of the phases: the first event of one of the kinds. A phase
 // whose end is never told is part of the next one.
@@ -59,20 +40,20 @@ var milestones = []struct {
 	phase Phase
 	ends  []openssh.Kind
 }{
-	{Start, []openssh.Kind{openssh.Connecting, openssh.Proxy}},
-	{TCP, []openssh.Kind{openssh.Connected, openssh.Identity}},
-	{Version, []openssh.Kind{openssh.ServerVersion}},
-	{KexInit, []openssh.Kind{openssh.KexInit}},
-	{Kex, []openssh.Kind{openssh.HostKeySeen}},
-	{HostKey, []openssh.Kind{openssh.NewKeysSent}},
-	{NewKeys, []openssh.Kind{openssh.NewKeys}},
-	{Service, []openssh.Kind{openssh.AuthStarted}},
-	{AuthNone, []openssh.Kind{openssh.AuthMethods}},
-	{Query, []openssh.Kind{openssh.KeyAccepted}},
-	{Sign, []openssh.Kind{openssh.LoggedIn}},
-	{Channel, []openssh.Kind{openssh.SessionOpened}},
-	{Exec, []openssh.Kind{openssh.CommandAccepted}},
-	{Command, []openssh.Kind{openssh.ExitStatus, openssh.ExitSignal}},
+	{record.PhaseStart, []openssh.Kind{openssh.Connecting, openssh.Proxy}},
+	{record.PhaseTCP, []openssh.Kind{openssh.Connected, openssh.Identity}},
+	{record.PhaseVersion, []openssh.Kind{openssh.ServerVersion}},
+	{record.PhaseKexInit, []openssh.Kind{openssh.KexInit}},
+	{record.PhaseKex, []openssh.Kind{openssh.HostKeySeen}},
+	{record.PhaseHostKey, []openssh.Kind{openssh.NewKeysSent}},
+	{record.PhaseNewKeys, []openssh.Kind{openssh.NewKeys}},
+	{record.PhaseService, []openssh.Kind{openssh.AuthStarted}},
+	{record.PhaseAuthNone, []openssh.Kind{openssh.AuthMethods}},
+	{record.PhaseQuery, []openssh.Kind{openssh.KeyAccepted}},
+	{record.PhaseSign, []openssh.Kind{openssh.LoggedIn}},
+	{record.PhaseChannel, []openssh.Kind{openssh.SessionOpened}},
+	{record.PhaseExec, []openssh.Kind{openssh.CommandAccepted}},
+	{record.PhaseCommand, []openssh.Kind{openssh.ExitStatus, openssh.ExitSignal}},
 }
 
 // Line is a line of ssh's log, and what it says.
@@ -142,9 +123,9 @@ func (e *FailedError) Error() string {
 
 // late is what people should know of phases in which a login waits.
 var late = map[Phase]string{
-	Version: " (version lines)", KexInit: " (lists of algorithms)", Kex: " (key exchange)",
-	Service: openssh.AgentToo, Query: openssh.AgentToo, Sign: openssh.AgentToo,
-	Channel: " (opening a session)", Exec: " (asking for the command)", Command: " (running it)",
+	record.PhaseVersion: " (version lines)", record.PhaseKexInit: " (lists of algorithms)", record.PhaseKex: " (key exchange)",
+	record.PhaseService: openssh.AgentToo, record.PhaseQuery: openssh.AgentToo, record.PhaseSign: openssh.AgentToo,
+	record.PhaseChannel: " (opening a session)", record.PhaseExec: " (asking for the command)", record.PhaseCommand: " (running it)",
 }
 
 // ArgvFunc makes the command line of a login that writes its log to a file.
@@ -200,7 +181,7 @@ func (l *Login) judge(ctx context.Context, err error) error {
 		return err
 	}
 	failed := &FailedError{During: during, Said: l.reason(), After: l.Whole}
-	if during == Close && l.Exit > 0 && l.Exit != lost {
+	if during == record.PhaseClose && l.Exit > 0 && l.Exit != lost {
 		failed.Said, failed.Status = l.printed, l.Exit
 		return failed
 	}
@@ -266,17 +247,17 @@ func (l *Login) divide() (last Phase) {
 		for i := next; i < len(milestones); i++ {
 			if slices.Contains(milestones[i].ends, line.Kind) {
 				at := min(line.At, l.Whole) // it was read when the program had ended
-				l.Spans = append(l.Spans, record.LoginPhase{Phase: string(milestones[i].phase), WallNS: at - from})
+				l.Spans = append(l.Spans, record.LoginPhase{Phase: milestones[i].phase, WallNS: at - from})
 				from, next = at, i+1
 				break
 			}
 		}
 	}
-	last = Close
+	last = record.PhaseClose
 	if next < len(milestones) {
 		last = milestones[next].phase
 	}
-	l.Spans = append(l.Spans, record.LoginPhase{Phase: string(last), WallNS: l.Whole - from})
+	l.Spans = append(l.Spans, record.LoginPhase{Phase: last, WallNS: l.Whole - from})
 	return last
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sshpace/internal/bench/limits"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/relay"
@@ -100,7 +99,7 @@ func TestQuietSlowDisk(t *testing.T) {
 			if !is { // other work was the limit: it is not there all the time
 				limit, is = sharp(t, b, direction)
 			}
-			if !is || limit.What != limits.SinkDisk || strings.Contains(limit.Sentence, "cipher") || !strings.Contains(limit.Help, "no cipher") {
+			if !is || limit.What != record.LimitSinkDisk || strings.Contains(limit.Sentence, "cipher") || !strings.Contains(limit.Help, "no cipher") {
 				t.Errorf("%s: %+v", direction, limit)
 			}
 		}

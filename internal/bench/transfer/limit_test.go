@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/bench/limits"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/relay"
@@ -47,7 +46,7 @@ func crowd(t *testing.T, pid int) {
 
 // cpus are the verdicts that are right where nothing but computing takes time.
 // Other tests may keep the machine busy meanwhile.
-var cpus = []string{limits.ClientCPU, limits.ServerCPU, limits.BothCPUs, limits.Busy}
+var cpus = []string{record.LimitClientCPU, record.LimitServerCPU, record.LimitBothCPUs, record.LimitBusy}
 
 // What limits a transfer is named, whatever it is: of twenty planted limits at most one may be
 // taken for another, and none that lies on the way for a CPU.
@@ -66,24 +65,24 @@ func TestQuietPlantedLimits(t *testing.T) {
 		ends      transfer.Ends
 		want      []string
 	}{
-		{"6 MB/s", slowLink, up, gcm, transfer.Ends{}, []string{limits.Link}},
-		{"6 MB/s", slowLink, down, gcm, transfer.Ends{}, []string{limits.Link}},
-		{"3 MB/s", slowerLink, up, chacha, transfer.Ends{}, []string{limits.Link}},
-		{"3 MB/s", slowerLink, down, chacha, transfer.Ends{}, []string{limits.Link}},
-		{"3 MB/s, 20 ms", farLink, up, gcm, transfer.Ends{}, []string{limits.Link}},
-		{"3 MB/s, 20 ms", farLink, down, chacha, transfer.Ends{}, []string{limits.Link}},
-		{"100 ms", far, up, gcm, transfer.Ends{}, []string{limits.Window}},
-		{"100 ms", far, down, gcm, transfer.Ends{}, []string{limits.Window}},
-		{"150 ms", farther, up, chacha, transfer.Ends{}, []string{limits.Window}},
-		{"150 ms", farther, down, gcm, transfer.Ends{}, []string{limits.Window}},
-		{"losses", losing, up, gcm, transfer.Ends{}, []string{limits.Losses}},
-		{"losses, no delay", relay.Path{Loss: relay.Loss{Share: 0.01, Seed: 1}}, down, gcm, transfer.Ends{}, []string{limits.Losses}},
-		{"slow source", relay.Path{}, up, gcm, transfer.Ends{Source: slowSource}, []string{limits.Source}},
-		{"slow source", relay.Path{}, down, gcm, transfer.Ends{Source: slowSource}, []string{limits.Source}},
-		{"slow sink", relay.Path{}, up, gcm, transfer.Ends{Sink: slowSink}, []string{limits.Sink}},
-		{"slow sink", relay.Path{}, down, gcm, transfer.Ends{Sink: slowSink}, []string{limits.Sink}},
-		{"busy core of the client", relay.Path{}, up, gcm, transfer.Ends{Started: func(client, _ int) { crowd(t, client) }}, []string{limits.Busy, limits.ClientCPU}},
-		{"busy core of the server", relay.Path{}, up, chacha, transfer.Ends{Started: func(_, server int) { crowd(t, server) }}, []string{limits.Busy, limits.ServerCPU}},
+		{"6 MB/s", slowLink, up, gcm, transfer.Ends{}, []string{record.LimitLink}},
+		{"6 MB/s", slowLink, down, gcm, transfer.Ends{}, []string{record.LimitLink}},
+		{"3 MB/s", slowerLink, up, chacha, transfer.Ends{}, []string{record.LimitLink}},
+		{"3 MB/s", slowerLink, down, chacha, transfer.Ends{}, []string{record.LimitLink}},
+		{"3 MB/s, 20 ms", farLink, up, gcm, transfer.Ends{}, []string{record.LimitLink}},
+		{"3 MB/s, 20 ms", farLink, down, chacha, transfer.Ends{}, []string{record.LimitLink}},
+		{"100 ms", far, up, gcm, transfer.Ends{}, []string{record.LimitWindow}},
+		{"100 ms", far, down, gcm, transfer.Ends{}, []string{record.LimitWindow}},
+		{"150 ms", farther, up, chacha, transfer.Ends{}, []string{record.LimitWindow}},
+		{"150 ms", farther, down, gcm, transfer.Ends{}, []string{record.LimitWindow}},
+		{"losses", losing, up, gcm, transfer.Ends{}, []string{record.LimitLosses}},
+		{"losses, no delay", relay.Path{Loss: relay.Loss{Share: 0.01, Seed: 1}}, down, gcm, transfer.Ends{}, []string{record.LimitLosses}},
+		{"slow source", relay.Path{}, up, gcm, transfer.Ends{Source: slowSource}, []string{record.LimitSource}},
+		{"slow source", relay.Path{}, down, gcm, transfer.Ends{Source: slowSource}, []string{record.LimitSource}},
+		{"slow sink", relay.Path{}, up, gcm, transfer.Ends{Sink: slowSink}, []string{record.LimitSink}},
+		{"slow sink", relay.Path{}, down, gcm, transfer.Ends{Sink: slowSink}, []string{record.LimitSink}},
+		{"busy core of the client", relay.Path{}, up, gcm, transfer.Ends{Started: func(client, _ int) { crowd(t, client) }}, []string{record.LimitBusy, record.LimitClientCPU}},
+		{"busy core of the server", relay.Path{}, up, chacha, transfer.Ends{Started: func(_, server int) { crowd(t, server) }}, []string{record.LimitBusy, record.LimitServerCPU}},
 		{"nothing", relay.Path{}, up, gcm, transfer.Ends{}, cpus},
 		{"nothing", relay.Path{}, down, chacha, transfer.Ends{}, cpus},
 	}
@@ -121,7 +120,7 @@ func TestQuietPlantedLimits(t *testing.T) {
 			if !slices.Contains(c.want, what) && !computes(i) {
 				what = look(t, i).What // by itself: others moved data beside it
 			}
-			if !slices.Contains(c.want, what) && what != limits.Busy {
+			if !slices.Contains(c.want, what) && what != record.LimitBusy {
 				wrong++
 			}
 			if slices.Contains(cpus[:3], what) && !computes(i) {

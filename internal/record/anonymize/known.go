@@ -59,26 +59,24 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"LoginKind.Level":      (*veil).loginWords,
 		"LoginKind.Conditions": (*veil).loginWords,
 		"WatchedLogin.Failure": instead("it failed"),
-		"LoginPhase.Phase":     known("start", "tcp", "version", "kexinit", "kex", "hostkey", "newkeys", "service", "none", "query", "sign", "channel", "exec", "command", "close"),
 		"LoginStall.Side":      known("client", "server"),
 		"LoginStall.Why":       instead("a wait that no computation explains"),
-		"Limit.What": known("client CPU", "server CPU", "both CPUs", "busy machine", "harness", "link", "losses", "window", "source", "sink", "source disk", "sink disk",
-			"unknown"),
-		"ThermalZone.Name":   called("sensor"), // it tells a board
-		"Thermal.Throttled":  known(record.ThrottleReasons...),
-		"Thermal.SinceBoot":  known(record.ThrottleReasons...),
-		"Measurement.Name":   words(measureWord).whole().or("measurement"),
-		"Measurement.Source": known("openssl speed", "nbench", "bonnie++", "dd", "sshpace limits").or("program"),
-		"File.Ended":         known("budget", "precision", "complete", "failures", "interrupted"),
+		"Limit.What":           known(record.Limiting...),
+		"ThermalZone.Name":     called("sensor"), // it tells a board
+		"Thermal.Throttled":    known(record.ThrottleReasons...),
+		"Thermal.SinceBoot":    known(record.ThrottleReasons...),
+		"Measurement.Name":     words(measureWord).whole().or("measurement"),
+		"Measurement.Source":   known("openssl speed", "nbench", "bonnie++", "dd", "sshpace limits").or("program"),
+		"File.Ended":           known("budget", "precision", "complete", "failures", "interrupted"),
 
 		"Engine":     known(record.EngineOpenSSH, record.EngineNative),
 		"ServerKind": known(record.ServerOpenSSH, record.ServerNative, record.ServerRemote),
 		"Direction":  known(record.Upload, record.Download),
 		"Workload":   known(record.Login, record.Copy, record.Sitting),
-		"Mode": known(record.ModePipe, record.ModeSCP, record.ModeSCPLegacy, record.ModeSFTP, record.ModeRsync, record.ModeForwardL, record.ModeForwardR, record.ModeJump,
-			record.ModeMultiplex, record.ModeStreams),
-		"RunKind": known(record.LongRun, record.ShortRun, record.LoginRun),
-		"Role":    known(record.RoleReference, record.RoleControl, record.RoleHoldout, record.RoleOverhead),
+		"Mode":       known(record.Modes...),
+		"Phase":      known(record.AllPhases...),
+		"RunKind":    known(record.LongRun, record.ShortRun, record.LoginRun),
+		"Role":       known(record.RoleReference, record.RoleControl, record.RoleHoldout, record.RoleOverhead),
 		"Outcome": func(v *veil, text string) string { // never silently a success
 			return cmp.Or(known(record.OK, record.Refused, record.Denied, record.HostKey, record.TimedOut, record.Mismatched, record.Broken, record.Aborted, record.Unresolved)(v, text),
 				string(record.Broken))
@@ -114,7 +112,7 @@ var (
 		`last|one|right|cold|login|ControlMaster|session|ssh|sshpace|run|Debian's,?|OpenSSH's|and|a|server|that|offers|GSSAPI|localhost,|AddressFamily|any|inet|UseDNS|yes|no|` +
 		`without|waits|for|acknowledgements,|with|unless)$`)
 	// measureWord is a word of what openssl speed, nbench, bonnie++, dd and machine name.
-	measureWord = wildcard.Regexp(`(?i)^(memory|copy|pipe,?|loopback|TCP,?|disk|read,?|write,?|blocks|of|with|bytes|[0-9]+[kM]?|(AES-?(128|192|256)|aria-?(128|192|256)|camellia-?(128|192|256)|des|des-ede3|3des|blowfish|cast|seed|idea|rc2|rc4|rc5)(-(CBC|CTR|GCM|CFB|OFB|ECB|XTS|IGE))?|` +
+	measureWord = wildcard.Regexp(`(?i)^(memory|copy|pipe,?|loopback|TCP,?|disk|file|page|cache|read,?|write,?|blocks|of|with|bytes|[0-9]+[kM]?|(AES-?(128|192|256)|aria-?(128|192|256)|camellia-?(128|192|256)|des|des-ede3|3des|blowfish|cast|seed|idea|rc2|rc4|rc5)(-(CBC|CTR|GCM|CFB|OFB|ECB|XTS|IGE))?|` +
 		`ChaCha20|ChaCha20-Poly1305|Poly1305|md[245]|rmd160|ripemd160|sha-?[0-9]+|sha[0-9]+-[0-9]+|sha3-[0-9]+|hmac|hmac\(\w+\)|ghash|whirlpool|rsa|dsa|ecdsa|ecdh|eddsa|ed25519|ed448|x25519|x448|ffdh|` +
 		`nistp[0-9]+|sign|verify|encrypt|decrypt|op|index|integer|floating-point|memory:?|numeric|string|sort|bitfield|fp|emulation|fourier|assignment|huffman|neural|net|lu|decomposition)$`)
 )

@@ -102,7 +102,7 @@ func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 	case !c.Stays():
 		a.Steps = []Step{writeIt("let sshpace write it", r, commands), {"try it first", commands.Advise + " --prove", "changes nothing"}}
 	}
-	if limiting(r) == narrows["window"] {
+	if limiting(r) == narrows[record.LimitWindow] {
 		a.Steps = append(a.Steps, Step{"use more connections", commands.Streams + " " + shell.Word(clean(r.Campaign.Target)), "shows how many pay"})
 	}
 	return a
@@ -301,7 +301,9 @@ func speeds(options []advise.Option) string {
 }
 
 // narrows are limits that no cipher changes.
-var narrows = map[string]string{"window": "the window of 2 MiB", "link": "the link", "losses": "the link, which loses packets,"}
+var narrows = map[string]string{
+	record.LimitWindow: "the window of 2 MiB", record.LimitLink: "the link", record.LimitLosses: "the link, which loses packets,",
+}
 
 // limiting names what limits a transfer to a host where that is no CPU, as far as that was found out
 // and is the same in all directions.

@@ -68,21 +68,21 @@ type step struct {
 
 // steps of a login of the real ssh, in order.
 var steps = []step{
-	{login.Start, "start", "ssh starts, reads its configuration, looks the name up"},
-	{login.TCP, "connect", "connect, read the key files"},
-	{login.Version, "versions", "exchange version lines"},
-	{login.KexInit, "algorithms", "exchange lists of algorithms"},
-	{login.Kex, "kex", "key exchange"},
-	{login.HostKey, "host key", "look the host key up"},
-	{login.NewKeys, "new keys", "switch to the new keys"},
-	{login.Service, "auth service", "ask for the login service"},
-	{login.AuthNone, "auth methods", "ask which methods there are"},
-	{login.Query, "try keys", "offer keys"},
-	{login.Sign, "sign", "sign with the key, log in"},
-	{login.Channel, "session", "open a session"},
-	{login.Exec, "request", "ask for the command"},
-	{login.Command, "command", "run it"},
-	{login.Close, "end", "close the connection"},
+	{record.PhaseStart, "start", "ssh starts, reads its configuration, looks the name up"},
+	{record.PhaseTCP, "connect", "connect, read the key files"},
+	{record.PhaseVersion, "versions", "exchange version lines"},
+	{record.PhaseKexInit, "algorithms", "exchange lists of algorithms"},
+	{record.PhaseKex, "kex", "key exchange"},
+	{record.PhaseHostKey, "host key", "look the host key up"},
+	{record.PhaseNewKeys, "new keys", "switch to the new keys"},
+	{record.PhaseService, "auth service", "ask for the login service"},
+	{record.PhaseAuthNone, "auth methods", "ask which methods there are"},
+	{record.PhaseQuery, "try keys", "offer keys"},
+	{record.PhaseSign, "sign", "sign with the key, log in"},
+	{record.PhaseChannel, "session", "open a session"},
+	{record.PhaseExec, "request", "ask for the command"},
+	{record.PhaseCommand, "command", "run it"},
+	{record.PhaseClose, "end", "close the connection"},
 }
 
 // steps are those of the engine's logins, in order.
