@@ -15,16 +15,15 @@ import (
 
 // trace is what the log of one login (ssh -vvv) tells.
 type trace struct {
-	spans            map[login.Phase]time.Duration // those that it tells of
-	vain             []string
-	proxy, user      string
-	accepted         string // the rest of ssh's line
-	address          string
-	failed           []Attempt
-	commands         []Command // of Match exec; ssh runs each once in every pass over its files
-	negotiation      openssh.Negotiation
-	zipped, loggedIn bool
-	proxied          bool
+	spans           map[login.Phase]time.Duration // those that it tells of
+	vain            []string
+	proxy, user     string
+	accepted        string // the rest of ssh's line
+	address         string
+	failed          []Attempt
+	commands        []Command // of Match exec; ssh runs each once in every pass over its files
+	negotiation     openssh.Negotiation
+	zipped, proxied bool
 }
 
 // Spans of a login beside its phases.
@@ -52,147 +51,103 @@ func read(l *login.Login) *trace {
 	for _, s := range l.Spans {
 		t.spans[s.Phase] = s.WallNS
 	}
-	r := reader{trace: t}
 	var n openssh.Reader
+	latest := map[openssh.Kind]string{}
 	for _, line := range l.Lines {
-		if take := steps[line.Kind]; take != nil {
-			take(&r, line.At, line.Text)
-		}
 		n.Take(line.Event)
+		latest[line.Kind] = line.Text
 	}
 	t.negotiation = n.Negotiation()
+	t.proxy, t.proxied = latest[openssh.Proxy]
+	_, user, _ := strings.Cut(latest[openssh.Authenticating], " as '")
+	t.user, t.zipped = strings.TrimSuffix(user, "'"), strings.Contains(latest[openssh.ClientToServer], " zlib")
+	t.run(l)
+	t.connect(l)
+	t.first(l, lookup, openssh.Resolving, openssh.Connecting)
+	t.first(l, ordering, openssh.ServerVersion, openssh.KexInitSent)
+	t.prove(l)
 	t.spans[hostKey] = t.spans[ordering] + t.spans[record.PhaseHostKey]
 	t.spans[exchange] = t.spans[record.PhaseKexInit] + t.spans[record.PhaseKex] + t.spans[record.PhaseNewKeys] - t.spans[ordering]
 	return t
 }
 
-// reader goes through the lines and knows when what it is in the middle of began.
-type reader struct {
-	*trace
-	resolving, dialing, executing, greeted, trying, offered, signs, sent time.Duration
-	method                                                               string
-}
-
-// steps are what the events of a login mean.
-var steps = map[openssh.Kind]func(r *reader, at time.Duration, rest string){
-	openssh.ProgramEvent:  (*reader).execute,
-	openssh.ProgramEnded:  (*reader).executed,
-	openssh.Trace:         (*reader).place,
-	openssh.Resolving:     func(r *reader, at time.Duration, _ string) { r.resolving = at },
-	openssh.Connecting:    (*reader).connect,
-	openssh.NotConnected:  (*reader).missed,
-	openssh.Connected:     func(r *reader, at time.Duration, _ string) { r.spans[connecting] = at - r.dialing },
-	openssh.Proxy:         func(r *reader, _ time.Duration, command string) { r.proxied, r.proxy = true, command },
-	openssh.ServerVersion: func(r *reader, at time.Duration, _ string) { r.greeted = at },
-	openssh.KexInitSent: func(r *reader, at time.Duration, _ string) {
-		if r.spans[ordering] == 0 && r.greeted > 0 { // the first one
-			r.spans[ordering] = at - r.greeted
+// first is a span up to the first line of a kind, from the last one of another before it.
+func (t *trace) first(l *login.Login, span login.Phase, from, to openssh.Kind) {
+	for _, s := range l.Between(from, from, to) {
+		if s.End.Kind == to {
+			t.spans[span] = s.Took()
+			return
 		}
-	},
-	openssh.Authenticating: func(r *reader, _ time.Duration, rest string) {
-		_, rest, _ = strings.Cut(rest, " as '")
-		r.user = strings.TrimSuffix(rest, "'")
-	},
-	openssh.ClientToServer: func(r *reader, _ time.Duration, rest string) { r.zipped = strings.Contains(rest, " zlib") },
-	openssh.NextMethod:     (*reader).next,
-	openssh.KeyOffered:     (*reader).offer,
-	openssh.KeyAccepted:    (*reader).accept,
-	openssh.Signing:        (*reader).sign,
-	openssh.AuthRequest:    (*reader).send,
-	openssh.LoggedIn:       (*reader).enter,
+	}
 }
 
 // places are the lines that say where a command of Match exec stands, once it has
 // ended (readconf.c).
 var places = wildcard.Regexp(`^(.+) line (\d+): (?:not |no )?match(?:ed)? '!?exec `)
 
-func (r *reader) place(_ time.Duration, rest string) {
-	if m := places().FindStringSubmatch(rest); m != nil && len(r.commands) > 0 {
-		last := &r.commands[len(r.commands)-1]
-		last.File = m[1]
-		last.Line, _ = strconv.Atoi(m[2])
+// run reads of the commands of Match exec, and of the places where they stand.
+func (t *trace) run(l *login.Login) {
+	for i, s := range l.Between(openssh.ProgramEvent, openssh.ProgramEvent, openssh.ProgramEnded) {
+		c := Command{Text: strings.Trim(s.Begin.Text, "'")}
+		if t.commands = append(t.commands, c); s.End.Kind == openssh.ProgramEnded {
+			t.spans[nth(i, c.Text)] = s.Took()
+		}
+	}
+	begun := 0
+	for _, line := range l.Lines {
+		if line.Kind == openssh.ProgramEvent {
+			begun++
+		}
+		if line.Kind != openssh.Trace || begun == 0 {
+			continue
+		}
+		if m := places().FindStringSubmatch(line.Text); m != nil {
+			last := &t.commands[begun-1]
+			last.File = m[1]
+			last.Line, _ = strconv.Atoi(m[2])
+		}
 	}
 }
 
-func (r *reader) execute(at time.Duration, rest string) {
-	r.executing = at
-	r.commands = append(r.commands, Command{Text: strings.Trim(rest, "'")})
-}
-
-func (r *reader) executed(at time.Duration, _ string) {
-	if n := len(r.commands); n > 0 {
-		r.spans[nth(n-1, r.commands[n-1].Text)] = at - r.executing
+// connect reads "NAME [ADDRESS] port N.", and "ADDRESS port N: REASON" of those that do not answer.
+func (t *trace) connect(l *login.Login) {
+	for _, s := range l.Between(openssh.Connecting, openssh.Connecting, openssh.NotConnected, openssh.Connected) {
+		_, rest, _ := strings.Cut(s.Begin.Text, "[")
+		t.address, _, _ = strings.Cut(rest, "]")
+		switch s.End.Kind {
+		case openssh.Connected:
+			t.spans[connecting] = s.Took()
+		case openssh.NotConnected:
+			_, why, _ := strings.Cut(s.End.Text, ": ")
+			t.spans[nth(len(t.failed), t.address)] = s.Took()
+			t.failed = append(t.failed, Attempt{Address: t.address, Why: why})
+		}
 	}
 }
 
-// connect reads "NAME [ADDRESS] port N."
-func (r *reader) connect(at time.Duration, rest string) {
-	if _, told := r.spans[lookup]; !told && r.resolving > 0 {
-		r.spans[lookup] = at - r.resolving
+// prove reads of the methods and keys that are tried, and of the signature, which goes to the server with the
+// request behind it (RFC 4252 section 7).
+func (t *trace) prove(l *login.Login) {
+	for _, s := range l.Between(openssh.NextMethod, openssh.NextMethod) {
+		if s.End.Kind == openssh.NextMethod && strings.HasPrefix(s.Begin.Text, "gssapi") { // in vain
+			t.spans[kerberos] += s.Took()
+		}
 	}
-	r.dialing = at
-	_, rest, _ = strings.Cut(rest, "[")
-	r.address, _, _ = strings.Cut(rest, "]")
-}
-
-// missed reads "ADDRESS port N: REASON".
-func (r *reader) missed(at time.Duration, rest string) {
-	_, why, _ := strings.Cut(rest, ": ")
-	r.spans[nth(len(r.failed), r.address)] = at - r.dialing
-	r.failed = append(r.failed, Attempt{Address: r.address, Why: why})
-}
-
-func (r *reader) next(at time.Duration, method string) {
-	r.fruitless(at)
-	r.offered = 0
-	r.leave(at)
-	r.method, r.trying = method, at
-}
-
-// leave ends the method that was tried until now.
-func (r *reader) leave(at time.Duration) {
-	if strings.HasPrefix(r.method, "gssapi") {
-		r.spans[kerberos] += at - r.trying
+	for _, s := range l.Between(openssh.KeyOffered, openssh.KeyOffered, openssh.NextMethod, openssh.KeyAccepted) {
+		switch t.accepted = s.Begin.Text; s.End.Kind {
+		case openssh.KeyAccepted:
+			t.spans[known] = s.Took()
+		case openssh.KeyOffered, openssh.NextMethod:
+			t.vain = append(t.vain, s.Begin.Text)
+			t.spans[offering] += s.Took()
+		}
 	}
-	r.method = ""
-}
-
-func (r *reader) offer(at time.Duration, rest string) {
-	r.fruitless(at)
-	r.accepted, r.offered = rest, at
-}
-
-// fruitless counts the key that was offered last as one that the server did not
-// want.
-func (r *reader) fruitless(at time.Duration) {
-	if r.offered > 0 {
-		r.vain = append(r.vain, r.accepted)
-		r.spans[offering] += at - r.offered
+	signed := l.Between(openssh.Signing, openssh.AuthRequest)
+	if len(signed) == 0 || signed[0].End.Kind != openssh.AuthRequest {
+		return
 	}
-}
-
-func (r *reader) accept(at time.Duration, _ string) { r.spans[known], r.offered = at-r.offered, 0 }
-
-// sign begins a signature, by the first of several lines about it.
-func (r *reader) sign(at time.Duration, _ string) {
-	if r.signs == 0 {
-		r.signs = at
+	t.spans[signing] = signed[0].Took()
+	if in, ok := l.First(openssh.LoggedIn); ok {
+		t.spans[entry] = in.At - signed[0].End.At
 	}
-}
-
-// send ends it: what was signed goes to the server (RFC 4252 section 7).
-func (r *reader) send(at time.Duration, _ string) {
-	if r.signs > 0 && r.sent == 0 {
-		r.spans[signing], r.sent = at-r.signs, at
-	}
-}
-
-func (r *reader) enter(at time.Duration, _ string) {
-	if !r.loggedIn && r.sent > 0 {
-		r.spans[entry] = at - r.sent
-	}
-	if !r.loggedIn && !strings.HasPrefix(r.method, "gssapi") {
-		r.leave(at)
-	}
-	r.loggedIn = true
 }

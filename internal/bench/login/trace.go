@@ -83,6 +83,27 @@ func (l *Login) First(kinds ...openssh.Kind) (line Line, ok bool) {
 	return l.Lines[i], true
 }
 
+// Span is what lies between two lines.
+type Span struct{ Begin, End Line } // End has kind Other where it never ended
+
+// Took is how long it took.
+func (s Span) Took() time.Duration { return s.End.At - s.Begin.At }
+
+// Between are the spans from lines of a kind, each to the next line of those that end it. A line of
+// that kind in a span begins none, unless it ends it.
+func (l *Login) Between(from openssh.Kind, to ...openssh.Kind) (spans []Span) {
+	under := false
+	for _, line := range l.Lines {
+		if under && slices.Contains(to, line.Kind) {
+			spans[len(spans)-1].End, under = line, false
+		}
+		if !under && line.Kind == from {
+			spans, under = append(spans, Span{Begin: line}), true
+		}
+	}
+	return spans
+}
+
 // FailedError is a login that did not come to its end.
 type FailedError struct {
 	During Phase  // the phase that it was in
