@@ -13,6 +13,7 @@ import (
 
 	"sshpace/internal/bench/flow"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 )
 
@@ -81,7 +82,7 @@ func (p *Private) await(ctx context.Context, c *connection) error {
 	}
 	for i, pid := range []int{c.Process.Pid, server} {
 		if c.clocks[i], err = proc.OpenClock(pid); err != nil {
-			return errEnded
+			return openssh.ErrEnded
 		}
 	}
 	return nil
@@ -131,7 +132,7 @@ func (c *connection) asleep() (used [2]time.Duration, err error) {
 func (c *connection) each(look func(*proc.Clock) (time.Duration, error)) (used [2]time.Duration, err error) {
 	for i, clock := range c.clocks {
 		if used[i], err = look(clock); err != nil {
-			return used, errEnded
+			return used, openssh.ErrEnded
 		}
 	}
 	return used, nil
@@ -140,7 +141,7 @@ func (c *connection) each(look func(*proc.Clock) (time.Duration, error)) (used [
 // end closes the connection and returns how often keys were exchanged again.
 func (c *connection) end() (rekeys int) {
 	c.Kill()
-	n, _ := c.negotiation()
+	n, _ := c.Negotiation()
 	c.close()
 	return n.Rekeys
 }

@@ -55,7 +55,7 @@ type path struct {
 // follows. What does not work ends it. N is a multiple of 32 KiB: dd(1) writes
 // whole blocks, but takes part of one for a whole when it reads.
 func serving(mark string) string {
-	return shell(announce(mark) + "; while read d n; do case $d in" +
+	return openssh.Shell(announce(mark) + "; while read d n; do case $d in" +
 		" u) head -c $n >/dev/null || exit 3;;" +
 		" d) dd if=/dev/zero bs=32768 count=$((n / 32768)) 2>/dev/null || exit 3;;" +
 		" esac; " + announce(mark) + "; done")
@@ -74,7 +74,7 @@ func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened) {
 	if err != nil {
 		return opened{err: err}
 	}
-	c := &distant{mover: r.mover, in: ends.In, out: ends.Out, mark: newMark(), path: &r.path, perByte: map[record.Direction]float64{}, warm: map[record.Direction]bool{}}
+	c := &distant{mover: r.mover, in: ends.In, out: ends.Out, mark: openssh.NewMark(), path: &r.path, perByte: map[record.Direction]float64{}, warm: map[record.Direction]bool{}}
 	c.client, err = r.start(r.Destination, t, r.Dir.File(fmt.Sprintf("sitting.%d", t.ID)), serving(c.mark), ends.Stdin, ends.Stdout)
 	ends.HandOver()
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened) {
 		c.close()
 		return o
 	}
-	c.judge(&o.sample, openssh.ParseVerbose(c.log.Rest()), nil)
+	c.judge(&o.sample, c.SoFar(), nil)
 	o.sample.Phases = &record.Phases{LoginNS: c.login}
 	o.line = c
 	return o
@@ -97,14 +97,14 @@ func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened) {
 
 // greet waits until the remote end is ready and has shown that it can move data.
 func (c *distant) greet(ctx context.Context) (err error) {
-	defer context.AfterFunc(ctx, c.killAsync)()
+	defer context.AfterFunc(ctx, c.Cut)()
 	c.room = min(flow.Resize(flow.Descriptor(c.in), widePipe), flow.Resize(flow.Descriptor(c.out), widePipe))
 	if err := c.acknowledge(); err != nil {
 		return cancelled(ctx, err)
 	}
 	c.login = time.Since(c.Began)
 	if c.clock, err = proc.OpenClock(c.Process.Pid); err != nil {
-		return errEnded
+		return openssh.ErrEnded
 	}
 	took, err := quickest(func() error {
 		if err := c.send(ctx, 0); err != nil {
@@ -241,7 +241,7 @@ func cancelled(ctx context.Context, err error) error {
 // command asks the remote end for something.
 func (c *distant) command(what string, n int64) error {
 	if _, err := fmt.Fprintf(c.in, "%s %d\n", what, n); err != nil {
-		return errEnded
+		return openssh.ErrEnded
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func (c *distant) command(what string, n int64) error {
 // acknowledge waits for the end of a command and learns what the server has cost.
 func (c *distant) acknowledge() error {
 	_ = c.out.SetReadDeadline(time.Now().Add(c.mover.limit))
-	rest, err := awaitMark(c.out, c.mark+"-ready")
+	rest, err := openssh.AwaitMark(c.out, c.mark+"-ready")
 	if err != nil {
 		return err
 	}
@@ -300,7 +300,7 @@ func (c *distant) carry(ctx context.Context, d record.Direction, n int64) (out r
 	out.WallNS = max(took-c.path.exchange, time.Microsecond)
 	used, err := c.clock.CPU()
 	if err != nil {
-		return out, errEnded
+		return out, openssh.ErrEnded
 	}
 	out.ClientCPUNS, c.used = difference(c.used, used), used
 	if server > 0 && c.server > 0 {
@@ -318,7 +318,7 @@ func (c *distant) send(ctx context.Context, n int64) error {
 	for since := time.Now(); n > 0; {
 		k, err := c.mover.payload.Feed(flow.Descriptor(c.in), n)
 		if err != nil {
-			return errEnded
+			return openssh.ErrEnded
 		}
 		if n -= k; n == 0 {
 			return nil
@@ -338,7 +338,7 @@ func (c *distant) receive(ctx context.Context, n int64) error {
 	for since, got := time.Now(), int64(0); ; {
 		k, ended, err := flow.Drain(flow.Descriptor(c.out), c.mover.null, n-got)
 		if err != nil || ended {
-			return errEnded
+			return openssh.ErrEnded
 		}
 		if got += k; got == n {
 			return nil
@@ -367,9 +367,9 @@ func (c *distant) wait(ctx context.Context, d record.Direction, k int64, since *
 // end closes the connection and returns how often keys were exchanged again.
 func (c *distant) end() (rekeys int) {
 	_ = c.in.Close()
-	c.Await(lingerLimit)
+	c.Linger()
 	c.Kill()
-	n, _ := c.negotiation()
+	n, _ := c.Negotiation()
 	c.close()
 	return n.Rekeys
 }

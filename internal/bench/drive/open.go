@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/record"
-	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 )
 
@@ -40,7 +39,7 @@ func (p *Private) enter(ctx context.Context, trials []record.Trial) (o opened) {
 		c.used, err = c.asleep()
 	}
 	if err == nil {
-		c.judge(&o.sample, openssh.ParseVerbose(c.log.Rest()), nil)
+		c.judge(&o.sample, c.SoFar(), nil)
 		o.line = c
 		return o
 	}

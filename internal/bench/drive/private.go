@@ -16,7 +16,7 @@ import (
 	"sshpace/internal/bench/flow"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/record"
-	"sshpace/internal/sys/proc"
+	"sshpace/internal/ssh/openssh"
 )
 
 // Private drives connections to the server of this run.
@@ -139,7 +139,7 @@ func (p *Private) copy(ctx context.Context, t record.Trial) (s record.Sample, er
 	select {
 	case <-near.Ended: // a sink may still have to read what the client has written
 	case <-time.After(p.Connect):
-		trialErr = cmp.Or(trialErr, errStalled)
+		trialErr = cmp.Or(trialErr, openssh.ErrStalled)
 	}
 	server := p.awaitServer()
 	s.Bytes = unit.Bytes(received())
@@ -158,7 +158,7 @@ func (p *Private) copy(ctx context.Context, t record.Trial) (s record.Sample, er
 func (p *Private) awaitCopy(ctx context.Context, c *client, received func() int64) error {
 	for last, since := received(), time.Now(); ; {
 		err := c.sleep(ctx, 50*time.Millisecond)
-		if errors.Is(err, errEnded) {
+		if errors.Is(err, openssh.ErrEnded) {
 			return c.awaitEnd(0)
 		}
 		if err != nil {
@@ -167,7 +167,7 @@ func (p *Private) awaitCopy(ctx context.Context, c *client, received func() int6
 		if now := received(); now > last {
 			last, since = now, time.Now()
 		} else if time.Since(since) > p.Connect {
-			return errStalled
+			return openssh.ErrStalled
 		}
 	}
 }
@@ -183,16 +183,13 @@ func (p *Private) explain(s *record.Sample) {
 	}
 }
 
-// killAsync kills the client without waiting.
-func (c *client) killAsync() { proc.KillGroup(c.Cmd) }
-
 // awaitEnd waits for the client to end by itself with exit code 0.
 func (c *client) awaitEnd(limit time.Duration) error {
 	switch {
 	case !c.Await(limit):
-		return errStalled
+		return openssh.ErrStalled
 	case !c.ProcessState.Success():
-		return errEnded
+		return openssh.ErrEnded
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ package drive
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -89,9 +88,9 @@ func (r *Remote) Look(ctx context.Context) (Look, error) {
 }
 
 func (r *Remote) look(ctx context.Context) (Look, error) {
-	mark := newMark()
+	mark := openssh.NewMark()
 	script := "uname -srm; grep -m1 -e \"^model name\" -e \"^Model\" /proc/cpuinfo; echo " + mark + "-end; while read x; do echo " + mark + "-back; done"
-	command := shell(announce(mark) + "; " + script)
+	command := openssh.Shell(announce(mark) + "; " + script)
 	var look Look
 	asked, ask, err := os.Pipe()
 	if err != nil {
@@ -103,7 +102,7 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 		return r.start(r.Destination.Verbose(), record.Trial{}, r.file("log"), command, asked, out)
 	}, func(c *client, out *os.File) error {
 		defer ask.Close()
-		rest, err := awaitMark(out, mark+"-ready")
+		rest, err := openssh.AwaitMark(out, mark+"-ready")
 		if err != nil {
 			return err
 		}
@@ -111,7 +110,7 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 		_, procErr := proc.ParseSchedstat(rest)
 		look.Proc = procErr == nil
 		for {
-			line, err := awaitMark(out, "")
+			line, err := openssh.AwaitMark(out, "")
 			if err != nil {
 				return err
 			}
@@ -122,9 +121,9 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 		}
 		look.RoundTrip, err = quickest(func() error {
 			if _, err := ask.WriteString("\n"); err != nil {
-				return errEnded
+				return openssh.ErrEnded
 			}
-			_, err := awaitMark(out, mark+"-back")
+			_, err := openssh.AwaitMark(out, mark+"-back")
 			return err
 		})
 		return err
@@ -187,13 +186,6 @@ func (r *Remote) due(ctx context.Context) bool {
 
 // patience is how long a login may take until the remote side is ready.
 func (r *Remote) patience() time.Duration { return max(r.Connect, r.Login) }
-
-// newMark is a word that no start-up file prints.
-func newMark() string { return "sshpace-" + rand.Text() }
-
-// shell wraps a script, which holds no single quote, for any login shell: exec
-// makes the script's parent the server's process of this connection.
-func shell(script string) string { return "exec sh -c '" + script + "'" }
 
 // announce prints the mark and, where there is a /proc, what the server's
 // process has cost so far. The empty line ends what start-up files left open.

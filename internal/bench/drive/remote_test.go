@@ -161,11 +161,11 @@ func TestRemoteGivesUp(t *testing.T) {
 
 // The remote command lines are one word for any login shell.
 func TestRemoteCommandLines(t *testing.T) {
-	mark := newMark()
-	if mark == newMark() || strings.ContainsAny(mark, " '\"$\\") {
+	mark := openssh.NewMark()
+	if mark == openssh.NewMark() || strings.ContainsAny(mark, " '\"$\\") {
 		t.Errorf("mark %q", mark)
 	}
-	command := shell(announce(mark) + "; cat; " + announce(mark))
+	command := openssh.Shell(announce(mark) + "; cat; " + announce(mark))
 	for _, sh := range []string{"sh", "bash", "dash"} {
 		cmd := exec.Command(sh, "-c", command)
 		cmd.Stdin = strings.NewReader("payload")

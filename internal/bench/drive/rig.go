@@ -6,16 +6,15 @@
 package drive
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/text"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
@@ -45,44 +44,23 @@ func (r *Rig) file(kind string) string {
 
 // client is a running SSH client process.
 type client struct {
-	*proc.Child
-	offer  alg.Suite // the only names that it may negotiate
-	log    *proc.Log
-	stderr *proc.Tail
+	*openssh.Running
+	offer alg.Suite // the only names that it may negotiate
 }
 
-// startClient starts argv, which asks for the names of offer. Files given as stdin and stdout are handed to the
-// process itself, so that nothing of ours stands in the path of the data.
+// startClient starts argv, which asks for the names of offer.
 func (r *Rig) startClient(argv, env []string, offer alg.Suite, log string, stdin, stdout *os.File) (*client, error) {
-	c := &client{offer: offer, stderr: &proc.Tail{Max: 8 << 10}}
-	var err error
-	if c.log, err = proc.OpenLog(log); err != nil {
+	running, err := openssh.Start(argv, env, log, stdin, stdout, r.Spawner.Start)
+	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(argv[0], argv[1:]...)
-	if stdin != nil {
-		cmd.Stdin = stdin
-	}
-	if stdout != nil {
-		cmd.Stdout = stdout
-	}
-	cmd.Stderr = c.stderr
-	proc.Unattended(cmd, env)
-	if c.Child, err = proc.Begin(cmd, r.Spawner.Start); err != nil {
-		c.log.Close()
-		return nil, err
-	}
-	c.log.Follow(c.killAsync)
-	return c, nil
+	return &client{running, offer}, nil
 }
-
-// lingerLimit is how long a client whose output ended may take to say why.
-const lingerLimit = time.Second
 
 // linger gives a client whose output ended a moment to say why.
 func (c *client) linger(why error) {
-	if errors.Is(why, errEnded) {
-		c.Await(lingerLimit)
+	if errors.Is(why, openssh.ErrEnded) {
+		c.Linger()
 	}
 }
 
@@ -102,7 +80,7 @@ func (r *Rig) converse(ctx context.Context, limit time.Duration, start func(stdo
 	}
 	s.Start = c.Began
 	_ = read.SetReadDeadline(time.Now().Add(limit))
-	stop := context.AfterFunc(ctx, c.killAsync)
+	stop := context.AfterFunc(ctx, c.Cut)
 	bodyErr = body(c, read)
 	stop()
 	c.linger(bodyErr)
@@ -115,25 +93,15 @@ func (r *Rig) converse(ctx context.Context, limit time.Duration, start func(stdo
 
 // timed times one login, until a command that does nothing has said so.
 func (r *Rig) timed(ctx context.Context, limit time.Duration, start func(command string, out *os.File) (*client, error)) (c *client, s record.Sample, ready time.Duration, bodyErr, err error) {
-	mark := newMark()
+	mark := openssh.NewMark()
 	c, s, bodyErr, err = r.converse(ctx, limit, func(out *os.File) (*client, error) { return start("echo "+mark, out) }, func(c *client, out *os.File) error {
-		if _, err := awaitMark(out, mark); err != nil {
+		if _, err := openssh.AwaitMark(out, mark); err != nil {
 			return err
 		}
 		ready = time.Since(c.Began)
 		return c.awaitEnd(r.Connect)
 	})
 	return c, s, ready, bodyErr, err
-}
-
-// negotiation reads and removes the debug log. The error is what is wrong with
-// the log itself, which is the peer's doing.
-func (c *client) negotiation() (openssh.Negotiation, error) {
-	text, flooded := c.log.Close()
-	if flooded {
-		return openssh.ParseVerbose(text), &failure{record.Broken, proc.TooMuch(c.Path).Error()}
-	}
-	return openssh.ParseVerbose(text), nil
 }
 
 // failure is why a trial ended early.
@@ -144,17 +112,12 @@ type failure struct {
 
 func (f *failure) Error() string { return string(f.outcome) + ": " + f.detail }
 
-var (
-	errEnded   = errors.New("the client ended")
-	errStalled = errors.New("no byte arrived in time")
-)
-
 // finish turns what a trial saw into its sample. err nil means that all went
 // well as far as the harness could see.
 func (c *client) finish(s *record.Sample, err error) (openssh.Negotiation, openssh.Failed) {
-	n, logErr := c.negotiation()
-	if logErr != nil && !errors.Is(err, context.Canceled) {
-		err = logErr
+	n, flooded := c.Negotiation()
+	if flooded != nil && !errors.Is(err, context.Canceled) {
+		err = &failure{record.Broken, flooded.Error()}
 	}
 	return n, c.judge(s, n, err)
 }
@@ -185,20 +148,22 @@ func (c *client) why(n openssh.Negotiation, err error) openssh.Failed {
 		return openssh.Failed{Outcome: record.OK}
 	case errors.As(err, &known):
 		return openssh.Failed{Outcome: known.outcome, Said: known.detail}
+	case errors.Is(err, openssh.ErrEndless):
+		return openssh.Failed{Outcome: record.Broken, Said: err.Error()}
 	case errors.Is(err, context.Canceled):
 		return openssh.Failed{Outcome: record.Aborted, Said: "stopped by the user"}
-	case errors.Is(err, errStalled), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, openssh.ErrStalled), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		return openssh.Failed{Outcome: record.TimedOut, Said: err.Error()}
 	}
-	if detail, ok := c.Slain(); ok {
-		return openssh.Failed{Outcome: record.Broken, Said: detail}
-	}
-	why := openssh.Failure(n, c.stderr.String())
-	if end := (*endError)(nil); n.LoggedIn && why.Cause == openssh.Unknown && c.stderr.String() == "" && errors.As(err, &end) {
-		why.Said = cmp.Or(end.says(), why.Said)
+	why := c.Failure(n)
+	if end := (*openssh.EndError)(nil); n.LoggedIn && why.Cause == openssh.Unknown && c.Silent() && errors.As(err, &end) && end.Printed != "" {
+		why.Said = fmt.Sprintf("the account does not run our command; it prints %q", text.Clip(end.Printed, maxPrinted))
 	}
 	return why
 }
+
+// maxPrinted is how much is told of the last line of an account that does not run our command.
+const maxPrinted = 200
 
 func difference(from, to time.Duration) *time.Duration {
 	d := max(0, to-from)
@@ -213,7 +178,7 @@ func (c *client) sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-c.Ended:
-		return errEnded
+		return openssh.ErrEnded
 	case <-ctx.Done():
 		return context.Canceled
 	}
@@ -226,7 +191,7 @@ func (r *Rig) poll(ctx context.Context, c *client, done func() bool) error {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return errStalled
+			return openssh.ErrStalled
 		}
 	}
 	return nil

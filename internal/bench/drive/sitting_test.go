@@ -139,7 +139,7 @@ func TestSliceOfALostConnection(t *testing.T) {
 	p := newPrivate(t)
 	trials := sittings(record.Upload)
 	sit(t, p, trials)
-	p.lines[2].(*connection).killAsync()
+	p.lines[2].(*connection).Cut()
 	if _, lost, err := p.Slice(t.Context(), trials[1], time.Millisecond); lost == "" || err != nil {
 		t.Fatalf("lost %q, %v", lost, err)
 	}

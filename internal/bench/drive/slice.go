@@ -9,6 +9,7 @@ import (
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/flow"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 )
 
@@ -59,7 +60,7 @@ func (c *connection) move(ctx context.Context, s *stream, n, every int64, w *win
 		if fed < n {
 			k, err := c.mover.payload.Feed(in, n-fed)
 			if err != nil {
-				return errEnded
+				return openssh.ErrEnded
 			}
 			fed += k
 		}
@@ -68,7 +69,7 @@ func (c *connection) move(ctx context.Context, s *stream, n, every int64, w *win
 			var ended bool
 			var err error
 			if k, ended, err = flow.Drain(out, c.mover.null, n-got); err != nil || ended && got < n {
-				return errEnded
+				return openssh.ErrEnded
 			}
 		}
 		now := time.Now()
@@ -203,13 +204,13 @@ const stallLook = 20 * time.Millisecond
 func (c *client) alive(ctx context.Context, still, limit time.Duration) error {
 	select {
 	case <-c.Ended:
-		return errEnded
+		return openssh.ErrEnded
 	case <-ctx.Done():
 		return context.Canceled
 	default:
 	}
 	if still > limit {
-		return errStalled
+		return openssh.ErrStalled
 	}
 	return nil
 }

@@ -8,7 +8,6 @@
 package latency
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -42,15 +41,16 @@ type way struct {
 	name     string
 	settings []string
 	tty      string // RequestTTY
-	remote   string
+	first    string // done before the other end says that it echoes
+	then     string // what echoes
 }
 
 // ways are what each lane asks of ssh, and what echoes at the other end. Raw mode
 // keeps the terminal there from echoing by itself.
 var ways = []way{
-	{terminal, nil, "force", "stty raw -echo; echo " + ready + "; exec cat"},
-	{unobscured, []string{obscuring + "=no"}, "force", "stty raw -echo; echo " + ready + "; exec cat"},
-	{pipe, nil, "no", "echo " + ready + "; exec cat"},
+	{terminal, nil, "force", "stty raw -echo; ", "cat"},
+	{unobscured, []string{obscuring + "=no"}, "force", "stty raw -echo; ", "cat"},
+	{pipe, nil, "no", "", "cat"},
 }
 
 // Lanes are the names of all lanes.
@@ -61,17 +61,12 @@ func Lanes() (names []string) {
 	return names
 }
 
-// ready is said by the other end before it echoes.
-const ready = "sshpace-ready"
-
 // Lane is one session whose bytes come back.
 type Lane struct {
 	Name string
 
-	*proc.Child
+	*openssh.Running
 	in, out *os.File
-	said    *proc.Tail
-	log     *proc.Log // ssh's own, by ssh -v
 	limit   time.Duration
 
 	mu   sync.Mutex
@@ -84,9 +79,6 @@ type sending struct {
 	echo Echo
 	due  time.Time
 }
-
-// maxSaid is what is kept of what ssh says on standard error, in bytes.
-const maxSaid = 64 << 10
 
 // Client is the ssh that lanes are made with, and where it leads.
 type Client struct {
@@ -118,92 +110,66 @@ func (c *Client) Open(ctx context.Context, name string) (*Lane, error) {
 }
 
 func (c *Client) open(ctx context.Context, w way) (*Lane, error) {
-	path := filepath.Join(os.TempDir(), "sshpace-ping-"+rand.Text())
-	log, err := proc.OpenLog(path)
+	log := filepath.Join(os.TempDir(), "sshpace-ping-"+rand.Text())
+	defer os.Remove(log) // ssh has it open
+	d := c.Destination.With(w.settings...)
+	d.Instead = map[string]string{"RequestTTY": w.tty, "Compression": ""} // the latter as configured
+	mark := openssh.NewMark()
+	argv := c.SSH.Command(d, alg.Suite{}, log, c.Connect, openssh.Shell(w.first+"echo "+mark+"; exec "+w.then))
+	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(path) // ssh has it open
-	l := &Lane{Name: w.name, said: &proc.Tail{Max: maxSaid}, log: log, limit: c.Connect}
-	if err := c.start(l, w, path); err != nil {
-		log.Close()
-		return nil, err
+	l := &Lane{Name: w.name, in: ends.In, out: ends.Out, limit: c.Connect}
+	l.Running, err = openssh.Start(argv, d.Env, log, ends.Stdin, ends.Stdout, (*exec.Cmd).Start)
+	ends.HandOver()
+	if err != nil {
+		return nil, errors.Join(err, l.in.Close(), l.out.Close())
 	}
-	log.Follow(func() { proc.KillGroup(l.Cmd) })
-	if err := l.greet(ctx); err != nil {
+	if err := l.greet(ctx, mark); err != nil {
 		l.Close()
 		return nil, err
 	}
 	return l, nil
 }
 
-// start starts ssh with pipes at both ends.
-func (c *Client) start(l *Lane, w way, log string) error {
-	d := c.Destination.With(w.settings...)
-	d.Instead = map[string]string{"RequestTTY": w.tty, "Compression": ""} // the latter as configured
-	argv := c.SSH.Command(d, alg.Suite{}, log, c.Connect, "exec sh -c '"+w.remote+"'")
-	ends, err := proc.OpenPipes(os.Pipe)
-	if err != nil {
-		return err
-	}
-	l.in, l.out = ends.In, ends.Out
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = ends.Stdin, ends.Stdout, l.said
-	cmd.Env = append(os.Environ(), d.Env...)
-	cmd.WaitDelay = time.Second
-	proc.Lead(cmd)
-	l.Child, err = proc.Begin(cmd, (*exec.Cmd).Start)
-	ends.HandOver()
-	if err != nil {
-		l.in.Close()
-		l.out.Close()
-	}
-	return err
-}
-
-// greet waits for the line that says that the other end echoes; what a login
-// prints before that is passed over.
-func (l *Lane) greet(ctx context.Context) error {
-	const most = 64 << 10
+// greet waits for the mark, which says that the other end echoes.
+func (l *Lane) greet(ctx context.Context, mark string) error {
 	_ = l.out.SetReadDeadline(time.Now().Add(l.limit))
 	stop := context.AfterFunc(ctx, func() { _ = l.out.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	var text []byte
-	for one := make([]byte, 1); len(text) < most; {
-		if _, err := l.out.Read(one); err != nil {
-			if ctx.Err() != nil {
-				return context.Canceled
-			}
-			return l.failed(err)
-		}
-		if text = append(text, one[0]); bytes.HasSuffix(text, []byte(ready+"\n")) {
-			return l.out.SetReadDeadline(time.Time{})
-		}
+	switch _, err := openssh.AwaitMark(l.out, mark); {
+	case err == nil:
+		return l.out.SetReadDeadline(time.Time{})
+	case ctx.Err() != nil:
+		return context.Canceled
+	case errors.Is(err, openssh.ErrEndless):
+		return broken(l.Name, "the host prints without end instead of echoing")
+	default:
+		return l.failed(err)
 	}
-	return broken(l.Name, "the host prints without end instead of echoing")
 }
 
 // failed says why nothing comes any more.
 func (l *Lane) failed(err error) error {
-	late := errors.Is(err, os.ErrDeadlineExceeded)
-	if !late && !l.Await(lastWords) {
-		l.Kill()
+	if errors.Is(err, openssh.ErrStalled) {
+		n := l.SoFar()
+		return &FailedError{l.Name, n.Late(l.limit)}
 	}
-	n := openssh.ParseVerbose(l.log.Rest())
-	why := openssh.Failure(n, l.said.String())
-	if late || why.Outcome == record.TimedOut && !n.LoggedIn {
+	l.Linger()
+	l.Kill()
+	n := l.SoFar()
+	why := l.Failure(n)
+	if why.Outcome == record.TimedOut && !n.LoggedIn {
 		why = n.Late(l.limit)
 	}
 	return &FailedError{l.Name, why}
 }
-
-// lastWords is how long an ssh that has closed its output may take to say why.
-const lastWords = time.Second
 
 // Close ends the session.
 func (l *Lane) Close() {
 	l.in.Close()
 	l.out.Close()
 	l.Kill()
-	l.log.Close()
+	_, _ = l.Negotiation() // of its log nobody wants to know any more
 }

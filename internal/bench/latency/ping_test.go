@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,7 +19,6 @@ import (
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshtest"
-	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/relay"
 )
 
@@ -186,9 +186,7 @@ func TestPhases(t *testing.T) {
 // told, too.
 func TestEveryEchoIsTold(t *testing.T) {
 	const lanes, runs = 8, 200
-	none := &proc.Child{Ended: make(chan struct{})} // there is no ssh
-	close(none.Ended)
-	log, err := proc.OpenLog(filepath.Join(t.TempDir(), "log"))
+	none, err := openssh.Start([]string{"true"}, nil, filepath.Join(t.TempDir(), "log"), nil, nil, (*exec.Cmd).Start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +197,7 @@ func TestEveryEchoIsTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, &Lane{Name: "loop", Child: none, in: in, out: out, said: &proc.Tail{}, log: log})
+			all = append(all, &Lane{Name: "loop", Running: none, in: in, out: out})
 		}
 		told := 0
 		_, err := Run(t.Context(), all, Options{Interval: time.Millisecond, Count: 1, Grace: 10 * time.Second}, func(Echo) { told++ })

@@ -137,31 +137,25 @@ const runLimit = 10 * time.Second
 // PerSourcePenalties noauth). log is where the debug output goes. An error says, in
 // ssh's words, why there was no login.
 func (p Program) Negotiate(ctx context.Context, d Destination, log string, connect time.Duration) (Negotiation, error) {
-	argv := p.Command(d, alg.Suite{}, log, connect, "true")
 	ctx, cancel := context.WithTimeout(ctx, connect+runLimit)
 	defer cancel()
-	said, err := proc.OpenLog(log)
+	r, err := Start(p.Command(d, alg.Suite{}, log, connect, "true"), d.Env, log, nil, nil, (*exec.Cmd).Start)
 	if err != nil {
 		return Negotiation{}, err
 	}
-	said.Follow(cancel)
-	stderr := &proc.Tail{Max: maxSaid}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stderr = stderr
-	_ = proc.Run(cmd) // an account without a shell fails: what counts is how far it came
-	text, flooded := said.Close()
-	n := ParseVerbose(text)
+	defer context.AfterFunc(ctx, r.Cut)()
+	<-r.Ended // an account without a shell fails: what counts is how far it came
+	n, err := r.Negotiation()
 	switch {
-	case flooded:
-		return n, proc.TooMuch(p.Path)
+	case err != nil:
+		return n, err
+	case !n.LoggedIn && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return n, errors.New(n.Late(connect + runLimit).Said)
 	case !n.LoggedIn:
-		return n, errors.New(Failure(n, stderr.String()).Said)
+		return n, errors.New(r.Failure(n).Said)
 	}
 	return n, ctx.Err()
 }
-
-// maxSaid is how much of standard error is kept of a login, in bytes.
-const maxSaid = 8 << 10
 
 // Greet is a client that connects to address and is not meant to get further
 // than its first packet. It knows no host key and has no key to log in with.

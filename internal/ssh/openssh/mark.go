@@ -1,0 +1,63 @@
+package openssh
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"io"
+	"os"
+	"strings"
+)
+
+// NewMark is a word that no start-up file prints.
+func NewMark() string { return "sshpace-" + rand.Text() }
+
+// Shell wraps a script, which holds no single quote, for any login shell: exec
+// makes the script's parent the server's process of this connection.
+func Shell(script string) string { return "exec sh -c '" + script + "'" }
+
+// Why no mark came.
+var (
+	ErrEnded   = errors.New("the client ended")
+	ErrStalled = errors.New("no byte arrived in time")
+	ErrEndless = errors.New("the host printed more than 1 MiB before our command")
+)
+
+// maxNoise is how much a host's start-up files may print before our mark.
+const maxNoise = 1 << 20
+
+// AwaitMark reads lines until one holds the mark, skipping what start-up files
+// print, and returns the rest of that line. It reads byte by byte, so that what
+// follows stays in the pipe for a sink. An output that ends without a mark is an *EndError.
+func AwaitMark(r io.Reader, mark string) (rest string, err error) {
+	var line []byte
+	var one [1]byte
+	printed := "" // the last line that says something
+	for total := 0; total < maxNoise; total++ {
+		n, err := r.Read(one[:])
+		if n == 0 && err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				return "", ErrStalled
+			}
+			return "", &EndError{cmp.Or(strings.TrimSpace(string(line)), printed)}
+		}
+		if one[0] != '\n' {
+			line = append(line, one[0])
+			continue
+		}
+		if _, rest, ok := strings.Cut(string(line), mark); ok {
+			return strings.TrimSpace(rest), nil
+		}
+		printed = cmp.Or(strings.TrimSpace(string(line)), printed)
+		line = line[:0]
+	}
+	return "", ErrEndless
+}
+
+// EndError is ErrEnded, with the last line that the host printed instead of our mark.
+type EndError struct{ Printed string }
+
+func (e *EndError) Error() string { return ErrEnded.Error() }
+
+// Is makes it ErrEnded.
+func (e *EndError) Is(target error) bool { return target == ErrEnded }
