@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/fleet"
-	"sshpace/internal/fleet/hostset"
 )
 
 // slowest is how many hosts the summary names.
@@ -31,10 +29,10 @@ const slowest = 3
 type closing struct {
 	fleet.Nothing
 	w     io.Writer
-	width int                 // of the terminal, 0 = none
-	names [4][]string         // by status; those that were ok are only counted
-	lost  map[string][]string // hosts whose output is incomplete, by the reason
-	slow  []slowHost          // the slowest first
+	width int         // of the terminal, 0 = none
+	names [4][]string // by status; those that were ok are only counted
+	lost  Ends        // why output is incomplete
+	slow  []slowHost  // the slowest first
 }
 
 type slowHost struct {
@@ -45,7 +43,7 @@ type slowHost struct {
 var _ fleet.Sink = (*closing)(nil)
 
 // newClosing makes a Closing that writes to w, a terminal of so many columns or none.
-func newClosing(w io.Writer, width int) *closing { return &closing{w: w, width: width} }
+func newClosing(w io.Writer, width int) *closing { return &closing{w: w, width: width, lost: Ends{}} }
 
 // Done remembers the host.
 func (t *closing) Done(r fleet.Result, _ fleet.Summary) error {
@@ -54,11 +52,7 @@ func (t *closing) Done(r fleet.Result, _ fleet.Summary) error {
 		t.names[status] = append(t.names[status], r.Host.String())
 	}
 	if r.Incomplete != "" {
-		if t.lost == nil {
-			t.lost = map[string][]string{}
-		}
-		why := incomplete(&r)
-		t.lost[why] = append(t.lost[why], r.Host.String())
+		t.lost.Add(r.Host, incomplete(&r))
 	}
 	if status == fleet.NotStarted {
 		return nil
@@ -90,11 +84,11 @@ func (t *closing) text(so *fleet.Summary) string {
 	b.WriteByte('\n')
 	for _, status := range []fleet.Status{fleet.Failed, fleet.Unreachable, fleet.NotStarted} {
 		if list := t.names[status]; len(list) > 0 {
-			fmt.Fprintf(&b, "%s: %s\n", words[status], termsafe.Line(hostset.Fold(list)))
+			fmt.Fprintf(&b, "%s: %s\n", words[status], asSet(list))
 		}
 	}
-	for _, why := range slices.Sorted(maps.Keys(t.lost)) {
-		fmt.Fprintf(&b, "output %s: %s\n", why, termsafe.Line(hostset.Fold(t.lost[why])))
+	for _, gr := range bySize(t.lost) {
+		fmt.Fprintf(&b, "output %s: %s\n", gr.text, asSet(gr.hosts))
 	}
 	return b.String()
 }

@@ -6,8 +6,6 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
-	"sshpace/internal/base/termsafe"
-	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -20,7 +18,7 @@ func Confirm(ctx context.Context, limit int, command string, hosts []host.Host) 
 	for _, h := range hosts {
 		names = append(names, h.String())
 	}
-	yes, err := terminal.Confirm(ctx, fmt.Sprintf("sshpace: run %q on %d hosts: %s?", command, len(hosts), termsafe.Line(hostset.Fold(names))))
+	yes, err := terminal.Confirm(ctx, fmt.Sprintf("sshpace: run %q on %d hosts: %s?", command, len(hosts), asSet(names)))
 	if err != nil {
 		return &fault.Error{What: fmt.Sprintf("%d hosts are more than %d, and nobody confirmed: %s", len(hosts), limit, err), Hint: "say --yes", Code: fault.Misuse}
 	}

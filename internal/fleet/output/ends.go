@@ -13,11 +13,11 @@ import (
 // names and addresses, which are <host> then.
 type Ends map[string]*group
 
-// Add puts a host to those of which the same is said.
-func (e Ends) Add(h host.Host, text string) {
+// Add puts a host to those of which the same is said; first tells that it was said of none.
+func (e Ends) Add(h host.Host, text string) (first bool) {
 	same := withoutHost(text, h.Name)
 	gr := e[same]
-	if gr == nil {
+	if first = gr == nil; first {
 		gr = &group{text: text}
 		e[same] = gr
 	}
@@ -25,11 +25,15 @@ func (e Ends) Add(h host.Host, text string) {
 		gr.text = same
 	}
 	gr.hosts = append(gr.hosts, h.String())
+	return first
 }
 
 // Write writes a line for each group, the largest first.
 func (e Ends) Write(w io.Writer) {
 	for _, gr := range bySize(e) {
-		fmt.Fprintf(w, "%s (%d) =: %s\n", termsafe.Line(hostset.Fold(gr.hosts)), len(gr.hosts), termsafe.Line(gr.text))
+		fmt.Fprintf(w, "%s (%d) =: %s\n", asSet(gr.hosts), len(gr.hosts), termsafe.Line(gr.text))
 	}
 }
+
+// asSet is names of hosts as people read them.
+func asSet(hosts []string) string { return termsafe.Line(hostset.Fold(hosts)) }

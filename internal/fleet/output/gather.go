@@ -12,7 +12,6 @@ import (
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
-	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/sys/file"
 )
 
@@ -219,9 +218,9 @@ func (g *gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*grou
 		}
 		edits, err := g.edits(first, gr, i)
 		if edits != nil {
-			note = ", against " + termsafe.Line(hostset.Fold(list[0].hosts))
+			note = ", against " + asSet(list[0].hosts)
 		}
-		fmt.Fprintf(w, "%s\n%s (%d)%s\n%s\n", rule, termsafe.Line(hostset.Fold(gr.hosts)), len(gr.hosts), note, rule)
+		fmt.Fprintf(w, "%s\n%s (%d)%s\n%s\n", rule, asSet(gr.hosts), len(gr.hosts), note, rule)
 		if edits != nil {
 			_, err = w.Write(edits)
 		} else if err == nil {

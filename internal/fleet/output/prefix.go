@@ -3,13 +3,10 @@ package output
 import (
 	"cmp"
 	"io"
-	"maps"
-	"slices"
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
-	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -37,9 +34,9 @@ type prefix struct {
 	opt   prefixOptions
 	lines HostLines
 	buf   []byte
-	hints map[string]bool // those already shown, without their hosts: a thousand may share one
+	hints Ends // those already shown: a thousand hosts may share one
 
-	stopped map[string][]string // hosts that the end of the run stopped, by how they ended
+	stopped Ends // of hosts that the end of the run stopped
 }
 
 var _ fleet.Sink = (*prefix)(nil)
@@ -49,7 +46,7 @@ func newPrefix(opt prefixOptions) *prefix {
 	if opt.MaxLine <= 0 {
 		opt.MaxLine = defaultMaxLine
 	}
-	return &prefix{opt: opt, lines: HostLines{Lines: Lines{Max: opt.MaxLine}}, hints: map[string]bool{}, stopped: map[string][]string{}}
+	return &prefix{opt: opt, lines: HostLines{Lines: Lines{Max: opt.MaxLine}}, hints: Ends{}, stopped: Ends{}}
 }
 
 // width is the column width for a list of hosts: the longest name, but not
@@ -96,11 +93,10 @@ func (p *prefix) Done(r fleet.Result, _ fleet.Summary) error {
 	text := explain(&r)
 	switch {
 	case r.Class == fleet.Cancelled: // as all the others are
-		p.stopped[text] = append(p.stopped[text], name)
+		p.stopped.Add(r.Host, text)
 	case text != "":
 		p.append(name, arrowEnd.text(p.opt.ColorErr), []byte(text))
-		if hint := termsafe.Line(r.Hint); hint != "" && !p.hints[withoutHost(hint, r.Host.Name)] {
-			p.hints[withoutHost(hint, r.Host.Name)] = true
+		if hint := termsafe.Line(r.Hint); hint != "" && p.hints.Add(r.Host, hint) {
 			p.append(name, arrowEnd.text(p.opt.ColorErr), []byte("hint: "+hint))
 		}
 	}
@@ -120,9 +116,8 @@ func (p *prefix) rest(r *fleet.Result) (err error) {
 // End writes a line for each way in which the end of the run stopped hosts.
 func (p *prefix) End(fleet.Summary) error {
 	p.buf = p.buf[:0]
-	for _, text := range slices.Sorted(maps.Keys(p.stopped)) {
-		hosts := p.stopped[text]
-		p.append(termsafe.Line(hostset.Fold(hosts)), arrowEnd.text(p.opt.ColorErr), []byte(text))
+	for _, gr := range bySize(p.stopped) {
+		p.append(asSet(gr.hosts), arrowEnd.text(p.opt.ColorErr), []byte(gr.text))
 	}
 	return p.flush(p.opt.Err)
 }
