@@ -13,6 +13,7 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
+	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/sys/file"
 )
 
@@ -36,7 +37,7 @@ type pdshHost struct {
 var errNoHosts = &pdshError{"no remote hosts specified"}
 
 // hosts works out the list.
-func (t *pdshTargets) hosts(p *Pdsh) ([]pdshHost, error) {
+func (t *pdshTargets) hosts(p *pdsh) ([]pdshHost, error) {
 	if t.usesGenders() && (t.all || t.every) && len(t.genders) > 0 {
 		return nil, &pdshError{"Do not specify -A or -a with -g"}
 	}
@@ -78,7 +79,7 @@ func (t *pdshTargets) usesGenders() bool {
 
 // collection is a list that is being worked out.
 type collection struct {
-	pdsh    *Pdsh
+	pdsh    *pdsh
 	targets *pdshTargets
 	hosts   []pdshHost
 	out     []string         // names to leave out
@@ -169,11 +170,8 @@ func checkRcmd(name string) error {
 	case "rsh", "mrsh", "krb4", "xcpu":
 		return &pdshError{fmt.Sprintf("rcmd module %q is not there: use ssh, which encrypts and checks hosts", name)}
 	}
-	return &pdshError{fmt.Sprintf("%s %q", noModule, name)}
+	return bare{&pdshError{fmt.Sprintf("No such rcmd module %q", name)}}
 }
-
-// noModule is said without the program's name.
-const noModule = "No such rcmd module"
 
 // file reads hosts, one list a line; # begins a comment.
 func (c *collection) file(name string, out bool) error {
@@ -218,55 +216,34 @@ const maxRange = 16384
 
 // expandList makes names of prefix[n-m,...]suffix, as often as brackets stand in it.
 func expandList(text string) ([]string, error) {
-	open := strings.IndexByte(text, '[')
-	if open < 0 {
-		return []string{text}, nil
+	names, err := hostset.Ranges(text, pdshBrackets, maxRange*16)
+	if own, ok := errors.AsType[*pdshError](err); ok {
+		return nil, own
 	}
-	end := strings.IndexByte(text[open:], ']')
-	if end < 0 {
-		return nil, &pdshError{fmt.Sprintf("Invalid host list: `%s'", text)}
-	}
-	rest, err := expandList(text[open+end+1:])
 	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for part := range strings.SplitSeq(text[open+1:open+end], ",") {
-		numbers, err := expandRange(part)
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range numbers {
-			for _, r := range rest {
-				names = append(names, text[:open]+n+r)
-			}
-		}
-		if len(names) > maxRange*16 {
-			return nil, &pdshError{"Too many hosts in `" + text + "'"}
-		}
+		return nil, &pdshError{fmt.Sprintf("Invalid host list: `%s'", text)}
 	}
 	return names, nil
 }
 
-// expandRange makes 08, 09, 10 of 08-10.
-func expandRange(part string) ([]string, error) {
-	first, last, found := strings.Cut(part, "-")
-	if !found {
-		last = first
+// pdshBrackets reads 08-10, which is 08, 09 and 10.
+func pdshBrackets(body string) (spans []hostset.Span, _ error) {
+	for part := range strings.SplitSeq(body, ",") {
+		first, last, found := strings.Cut(part, "-")
+		if !found {
+			last = first
+		}
+		lo, err1 := strconv.ParseUint(first, 10, 32)
+		hi, err2 := strconv.ParseUint(last, 10, 32)
+		switch {
+		case err1 != nil || err2 != nil || hi < lo:
+			return nil, &pdshError{"Invalid range: `" + part + "'"}
+		case hi-lo >= maxRange:
+			return nil, &pdshError{"Too many hosts in range `" + part + "'"}
+		}
+		spans = append(spans, hostset.Span{Lo: lo, Hi: hi, Step: 1, Width: len(first)})
 	}
-	lo, err1 := strconv.ParseUint(first, 10, 32)
-	hi, err2 := strconv.ParseUint(last, 10, 32)
-	switch {
-	case err1 != nil || err2 != nil || hi < lo:
-		return nil, &pdshError{"Invalid range: `" + part + "'"}
-	case hi-lo >= maxRange:
-		return nil, &pdshError{"Too many hosts in range `" + part + "'"}
-	}
-	var numbers []string
-	for n := lo; n <= hi; n++ {
-		numbers = append(numbers, fmt.Sprintf("%0*d", len(first), n))
-	}
-	return numbers, nil
+	return spans, nil
 }
 
 // byGenders adds the nodes that genders attributes name, or leaves of the list those.

@@ -122,7 +122,7 @@ func (r *iniReader) hosts(line string) error {
 // The port of a pattern holds for hosts that are new, as Ansible has it.
 func (v *Inventory) addHosts(g *group, pattern string, known vars) error {
 	pattern, port := splitPort(pattern)
-	names, err := expand(pattern, hostset.DefaultMax-len(v.names))
+	names, err := hostset.Ranges(pattern, brackets, hostset.DefaultMax-len(v.names))
 	if err != nil {
 		return err
 	}
@@ -171,80 +171,40 @@ func splitPort(pattern string) (name, port string) {
 	return name, port
 }
 
-// expand writes out ranges such as web[01:20:2] and db[a:c], the last turning
-// fastest.
-func expand(pattern string, limit int) ([]string, error) {
-	head, rest, ok := strings.Cut(pattern, "[")
-	if !ok {
-		return []string{pattern}, nil
-	}
-	body, tail, ok := strings.Cut(rest, "]")
-	if !ok {
-		return nil, fmt.Errorf("%q: [ without ]", pattern)
-	}
-	items, err := rangeItems(body, limit)
-	if err != nil {
-		return nil, fmt.Errorf("%q: %w", pattern, err)
-	}
-	tails, err := expand(tail, limit)
-	if err != nil {
-		return nil, err
-	}
-	if len(items)*len(tails) > limit {
-		return nil, fmt.Errorf("%q: more than %d hosts", pattern, limit)
-	}
-	var names []string
-	for _, item := range items {
-		for _, t := range tails {
-			names = append(names, head+item+t)
-		}
-	}
-	return names, nil
-}
-
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// rangeItems writes out begin:end or begin:end:step.
-func rangeItems(body string, limit int) ([]string, error) {
+// brackets reads begin:end or begin:end:step, of numbers such as web[01:20:2] or of letters such
+// as db[a:c].
+func brackets(body string) ([]hostset.Span, error) {
 	bounds := strings.Split(body, ":")
-	step := 1
+	s := hostset.Span{Step: 1}
 	if len(bounds) == 3 {
-		var err error
-		if step, err = strconv.Atoi(bounds[2]); err != nil || step < 1 {
+		step, err := strconv.ParseUint(bounds[2], 10, 32)
+		if err != nil || step < 1 {
 			return nil, fmt.Errorf("the step %q is no number above 0", bounds[2])
 		}
-		bounds = bounds[:2]
+		s.Step, bounds = step, bounds[:2]
 	}
 	if len(bounds) != 2 || bounds[1] == "" {
 		return nil, errors.New("a range is [begin:end] or [begin:end:step]")
 	}
+	var err1, err2 error
 	if a, b := strings.Index(letters, bounds[0]), strings.Index(letters, bounds[1]); len(bounds[0]) == 1 && len(bounds[1]) == 1 && a >= 0 && b >= 0 {
-		return span(a, b, step, limit, func(i int) string { return letters[i : i+1] })
+		s.Lo, s.Hi, s.Letters = uint64(a), uint64(b), letters
+	} else {
+		s.Lo, err1 = strconv.ParseUint("0"+bounds[0], 10, 62)
+		s.Hi, err2 = strconv.ParseUint(bounds[1], 10, 62)
 	}
-	lo, err1 := strconv.Atoi("0" + bounds[0])
-	hi, err2 := strconv.Atoi(bounds[1])
-	if err1 != nil || err2 != nil {
-		return nil, errors.New("a range is of numbers or single letters")
-	}
-	width := 0
 	if len(bounds[0]) > 1 && bounds[0][0] == '0' {
-		if width = len(bounds[0]); width != len(bounds[1]) {
-			return nil, errors.New("both ends need the same number of digits when zeros lead")
-		}
+		s.Width = len(bounds[0])
 	}
-	return span(lo, hi, step, limit, func(i int) string { return fmt.Sprintf("%0*d", width, i) })
-}
-
-func span(lo, hi, step, limit int, text func(int) string) ([]string, error) {
 	switch {
-	case lo > hi:
+	case err1 != nil || err2 != nil:
+		return nil, errors.New("a range is of numbers or single letters")
+	case s.Width > 0 && s.Width != len(bounds[1]):
+		return nil, errors.New("both ends need the same number of digits when zeros lead")
+	case s.Lo > s.Hi:
 		return nil, errors.New("the range runs backwards")
-	case (hi-lo)/step >= limit:
-		return nil, fmt.Errorf("more than %d hosts", limit)
 	}
-	var items []string
-	for i := lo; i <= hi; i += step {
-		items = append(items, text(i))
-	}
-	return items, nil
+	return []hostset.Span{s}, nil
 }

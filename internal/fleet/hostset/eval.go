@@ -88,7 +88,7 @@ func (e *evaluator) operand(text string) ([]string, error) {
 		return []string{text}, nil
 	}
 	group, isGroup := strings.CutPrefix(text, "@")
-	p, err := parsePattern(group)
+	p, err := parsePattern(group, nodeset)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@
 //
 //   - Expand gives the names of one text, in the order in which they are written and each
 //     once; Fold makes one text of many names, which Expand reads back to the same ones.
+//   - Ranges are the names of one text whose brackets another program reads in another way.
 //   - Groups answer for @group: a GroupFile is the classic file of ClusterShell, Listing a
 //     list made elsewhere, Sources several of them by name.
 //   - Selection puts together all that somebody said: sets, files of hosts, sections of
@@ -57,7 +58,7 @@ func (o Options) max() int {
 type SyntaxError struct {
 	Text   string // the operand or expression at fault
 	Reason string // lower case, without the text
-	Err    error  // ErrNoGroups, or nil
+	Err    error  // ErrNoGroups, what a Brackets returned, or nil
 }
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("host set %q: %s", e.Text, e.Reason) }

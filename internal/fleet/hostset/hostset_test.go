@@ -259,3 +259,31 @@ func BenchmarkFold(b *testing.B) {
 		}
 	}
 }
+
+// Other programs read brackets in other ways; the names come in the same order, and no more
+// of them than are asked for.
+func TestRanges(t *testing.T) {
+	mistake := errors.New("want letters")
+	vowels := func(body string) ([]Span, error) {
+		switch body {
+		case "all":
+			return []Span{{Hi: 4, Step: 1, Letters: "aeiou"}}, nil
+		case "two":
+			return []Span{{Lo: 9, Hi: 10, Step: 1, Width: 2}}, nil
+		case "itself":
+			return nil, nil
+		}
+		return nil, mistake
+	}
+	for text, want := range map[string]string{"x": "x", "[all]": "a e i o u", "n[two]m[all]": "n09ma n09me n09mi n09mo n09mu n10ma n10me n10mi n10mo n10mu", "[itself]:22": "[itself]:22"} {
+		if got, err := Ranges(text, vowels, 10); err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+		}
+	}
+	if got, err := Ranges("[all][two]", vowels, 9); err == nil {
+		t.Errorf("more names than are asked for: %q", got)
+	}
+	if _, err := Ranges("n[x]", vowels, 9); !errors.Is(err, mistake) {
+		t.Errorf("%v does not hold what the reader of brackets said", err)
+	}
+}

@@ -1,13 +1,46 @@
 package hostset
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
+
+// Brackets reads what stands between [ and ] in a name, which each program writes in its own
+// way. No spans mean that the brackets are a part of the name.
+type Brackets func(body string) ([]Span, error)
+
+// Span is Lo, Lo+Step, ... up to Hi, written with at least Width digits.
+type Span struct {
+	Lo, Hi, Step uint64
+	Width        int    // 0 = no padding
+	Letters      string // what the numbers count, where they are letters; "" = they are numbers
+}
+
+func (s Span) text(n uint64) string {
+	if s.Letters != "" {
+		return s.Letters[n : n+1]
+	}
+	return fmt.Sprintf("%0*d", s.Width, n)
+}
+
+// Ranges are the names that a text with brackets stands for, most of them at most, the last
+// bracket turning fastest. An error is a *SyntaxError, and what brackets returned.
+func Ranges(text string, brackets Brackets, most int) ([]string, error) {
+	p, err := parsePattern(text, brackets)
+	if err != nil {
+		return nil, err
+	}
+	if p.size() > int64(most) {
+		return nil, syntaxError(text, "more than %d names", most)
+	}
+	return slices.Collect(p.names()), nil
+}
 
 // pattern is a name with ranges: literal, ranges, literal, ranges, ...
 type pattern []part
@@ -15,21 +48,14 @@ type pattern []part
 // part is either literal text or the numbers of one pair of brackets.
 type part struct {
 	literal string
-	spans   []span // nil for literal text
-}
-
-// span is lo, lo+step, ... up to hi, written with at least width digits.
-type span struct {
-	lo, hi, step uint64
-	width        int // 0 = no padding
+	spans   []Span // nil for literal text
 }
 
 // maxDigits keeps every number and its successor inside 64 bits.
 const maxDigits = 18
 
-// parsePattern reads one operand. Brackets around an address, or around
-// anything with a colon, stay as they are: [::1]:22.
-func parsePattern(text string) (pattern, error) {
+// parsePattern reads one operand.
+func parsePattern(text string, brackets Brackets) (pattern, error) {
 	var p pattern
 	rest := text
 	for rest != "" {
@@ -44,76 +70,82 @@ func parsePattern(text string) (pattern, error) {
 		if !found {
 			return nil, syntaxError(text, "[ without ]")
 		}
-		next, err := parseBrackets(text, body)
+		spans, err := brackets(body)
 		if err != nil {
-			return nil, err
+			return nil, &SyntaxError{Text: text, Reason: err.Error(), Err: err}
+		}
+		next := part{spans: spans}
+		if spans == nil {
+			next.literal = "[" + body + "]"
 		}
 		p, rest = append(p, next), after
 	}
 	return p, nil
 }
 
-func parseBrackets(text, body string) (part, error) {
+// nodeset reads brackets as nodeset(1) does. An address, or anything with a colon, stays as
+// it is: [::1]:22.
+func nodeset(body string) ([]Span, error) {
 	if _, err := netip.ParseAddr(body); err == nil || strings.Contains(body, ":") {
-		return part{literal: "[" + body + "]"}, nil
+		return nil, nil
 	}
-	var p part
+	var spans []Span
 	for field := range strings.SplitSeq(body, ",") {
-		s, err := parseSpan(text, strings.TrimSpace(field))
+		s, err := parseSpan(strings.TrimSpace(field))
 		if err != nil {
-			return part{}, err
+			return nil, err
 		}
-		p.spans = append(p.spans, s)
+		spans = append(spans, s)
 	}
-	return p, nil
+	return spans, nil
 }
 
 // parseSpan reads "5", "001-100" or "1-99/2". Padding is decided by the
 // first number and both must be written alike, as in nodeset(1).
-func parseSpan(text, field string) (span, error) {
+func parseSpan(field string) (Span, error) {
 	body, stepText, stepped := strings.Cut(field, "/")
 	first, last, isRange := strings.Cut(body, "-")
 	first, last = strings.TrimSpace(first), strings.TrimSpace(last)
 	if !isRange {
 		last = first
 	}
-	s := span{step: 1, width: padding(first)}
+	s := Span{Step: 1, Width: padding(first)}
 	var err error
-	if s.lo, err = number(text, first); err != nil {
+	if s.Lo, err = number(first); err != nil {
 		return s, err
 	}
-	if s.hi, err = number(text, last); err != nil {
+	if s.Hi, err = number(last); err != nil {
 		return s, err
 	}
 	if stepped {
-		if s.step, err = number(text, strings.TrimSpace(stepText)); err != nil {
+		if s.Step, err = number(strings.TrimSpace(stepText)); err != nil {
 			return s, err
 		}
 	}
-	return s, s.check(text, field, last, isRange || !stepped)
+	return s, s.check(field, last, isRange || !stepped)
 }
 
-func (s span) check(text, field, last string, stepAllowed bool) error {
+func (s Span) check(field, last string, stepAllowed bool) error {
 	switch {
-	case !stepAllowed || s.step == 0:
-		return syntaxError(text, "%q: a step needs a range and is at least 1, such as 1-9/2", field)
-	case s.lo > s.hi:
-		return syntaxError(text, "%q runs backwards", field)
-	case s.width != padding(last) && (s.width > 0 && len(last) != s.width || s.width == 0):
-		return syntaxError(text, "%q: both ends need the same number of digits when zeros lead", field)
+	case !stepAllowed || s.Step == 0:
+		return fmt.Errorf("%q: a step needs a range and is at least 1, such as 1-9/2", field)
+	case s.Lo > s.Hi:
+		return fmt.Errorf("%q runs backwards", field)
+	case s.Width != padding(last) && (s.Width > 0 && len(last) != s.Width || s.Width == 0):
+		return fmt.Errorf("%q: both ends need the same number of digits when zeros lead", field)
 	}
 	return nil
 }
 
-func number(text, digits string) (uint64, error) {
+func number(digits string) (uint64, error) {
 	if digits == "" {
-		return 0, syntaxError(text, "a number is missing between the brackets")
+		return 0, errors.New("a number is missing between the brackets")
 	}
 	if strings.Trim(digits, "0123456789") != "" {
-		return 0, syntaxError(text, "%q is not a number", digits)
+		return 0, fmt.Errorf("%q is not a number", digits)
 	}
 	if len(digits) > maxDigits {
-		return 0, syntaxError(text, "%q has more than %d digits", digits, maxDigits)
+		return 0, fmt.Errorf("%q has more than %d digits", digits, maxDigits)
 	}
 	return strconv.ParseUint(digits, 10, 64)
 }
@@ -146,7 +178,7 @@ func (p pattern) size() int64 {
 func (p part) size() int64 {
 	var n int64
 	for _, s := range p.spans {
-		n += int64((s.hi-s.lo)/s.step + 1)
+		n += int64((s.Hi-s.Lo)/s.Step + 1)
 		if n < 0 {
 			return math.MaxInt64
 		}
@@ -167,8 +199,8 @@ func (p pattern) walk(prefix string, yield func(string) bool) bool {
 		return p[1:].walk(prefix+p[0].literal, yield)
 	}
 	for _, s := range p[0].spans {
-		for n := s.lo; n <= s.hi; n += s.step {
-			if !p[1:].walk(prefix+fmt.Sprintf("%0*d", s.width, n), yield) {
+		for n := s.Lo; n <= s.Hi; n += s.Step {
+			if !p[1:].walk(prefix+s.text(n), yield) {
 				return false
 			}
 		}
