@@ -39,7 +39,7 @@ sys/terminal: base/fault base/sched base/text
 ssh/channel: base/sched
 ssh/conf: base/host base/sched base/wildcard ssh/knownhosts sys/file
 ssh/dial: base/alg base/fault base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/session ssh/transport sys/file sys/tcp
-ssh/forkssh: base/host base/termsafe base/text fleet ssh/conf ssh/knownhosts/check ssh/openssh ssh/route sys/proc
+ssh/forkssh: base/host base/termsafe base/text fleet ssh/conf ssh/openssh ssh/route sys/proc
 ssh/knownhosts: base/wildcard
 ssh/knownhosts/check: base/alg base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index
 ssh/knownhosts/index: base/sched base/wildcard ssh/knownhosts
@@ -78,7 +78,7 @@ bench/rank: base/alg base/fault base/stats base/unit bench/model record
 bench/testbed: base/alg base/fault base/shell bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir
 bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/openssh sys/file sys/proc sys/relay sys/tcp
 fleet: base/fault base/host base/sched base/termsafe sys/file sys/proc
-fleet/compat: base/fault base/host base/sched base/shell base/termsafe base/wildcard fleet fleet/copy fleet/output fleet/remotesh ssh/openssh sys/file sys/safedir sys/terminal
+fleet/compat: base/fault base/host base/sched base/shell base/termsafe base/wildcard fleet fleet/copy fleet/hostset fleet/output fleet/remotesh ssh/openssh sys/file sys/safedir sys/terminal
 fleet/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
 fleet/history: base/fault base/host base/shell base/termsafe base/text fleet fleet/hostset fleet/output sys/file sys/safedir
 fleet/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/safedir

@@ -1,7 +1,7 @@
 // Package compat holds the drop-in modes of run: a command line, an output and exit
-// codes as another program has them, on our engines. PySSH is mpssh.py,
-// mpssh the C program mpssh, Pssh the programs of the package pssh, Pdsh and Dshbak
-// those of pdsh. Each promises what its users' scripts rely on;
+// codes as another program has them, on our engines. pySSH is mpssh.py,
+// mpssh the C program mpssh, pssh the programs of the package pssh, pdsh and dshbak
+// those of pdsh; each is a program for one frame, program.main. Each promises what its users' scripts rely on;
 // where a rule is deliberately safer than the original's, the type says so.
 //
 // The package makes no decision about engines: Env brings one.
@@ -89,37 +89,35 @@ const (
 	exitInterrupted = 130 // as of a program that SIGINT ends
 )
 
-// Ended is the cause of a context that a signal other than SIGINT ended; what
-// that signal makes of a program that does not catch it is the exit code.
-type Ended struct{ Code int }
-
-func (e *Ended) Error() string { return fmt.Sprintf("ended by signal %d", e.Code-128) }
-
-// exitOf is the exit code after a signal.
-func exitOf(ctx context.Context, interrupted int) int {
-	if ended, ok := errors.AsType[*Ended](context.Cause(ctx)); ok {
-		return ended.Code
-	}
-	return interrupted
+// work is a command on an engine.
+type work struct {
+	command fleet.Command
+	engine  fleet.Executor
+	stop    func() error
+	program bool // engine runs a program, whose end is the host's
 }
 
-// errUsage is a mistake in the arguments; its text is for the user.
-type errUsage struct{ text string }
-
-func (e *errUsage) Error() string { return e.text }
-
-// engine is ours, or the ssh program where its options are for it to tell what it does;
-// program says that it is that.
-func (e Env) engine(options []string, hosts []host.Host) (engine fleet.Executor, stop func() error, program bool, err error) {
+// engine is ours, or the ssh program where its options are for it to tell what it does.
+func (e Env) engine(options []string, hosts []host.Host) (w work, err error) {
 	if !traces(options) {
-		engine, stop, err = e.Engine(options, hosts)
-		return engine, stop, false, err
+		w.engine, w.stop, err = e.Engine(options, hosts)
+		return w, err
 	}
 	argv := func(h host.Host, command string) []string {
 		return append(append(careful(options), sshDestination(h)...), command)
 	}
-	engine, stop, err = e.SSH("ssh", options, argv)
-	return engine, stop, true, err
+	w.engine, w.stop, err = e.SSH("ssh", options, argv)
+	w.program = true
+	return w, err
+}
+
+// nothing is the end of an engine that holds nothing.
+func nothing() error { return nil }
+
+// run carries it out, and ends the engine.
+func (w work) run(ctx context.Context, params fleet.Params, hosts []host.Host, sink fleet.Sink) (fleet.Summary, error) {
+	summary, err := fleet.Run(ctx, params, hosts, w.command, w.engine, sink)
+	return summary, errors.Join(err, w.stop(), summary.Lost)
 }
 
 // verdict is how a host ended in the terms of ssh(1) and wait(2).
@@ -205,9 +203,9 @@ func (p *paced) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *
 	return p.Executor.Execute(ctx, h, cmd, a)
 }
 
-func withDelay(ex fleet.Executor, delay time.Duration) fleet.Executor {
-	if delay <= 0 {
+func withDelay(ex fleet.Executor, ms int) fleet.Executor {
+	if ms <= 0 {
 		return ex
 	}
-	return &paced{Executor: ex, delay: delay}
+	return &paced{Executor: ex, delay: time.Duration(ms) * time.Millisecond}
 }

@@ -36,35 +36,37 @@ type dshbak struct {
 	Coalesce bool
 	Dir      string
 	Make     bool
+	Files    []string
 }
 
-// DshbakMain runs dshbak.
-func DshbakMain(_ context.Context, env Env, args []string) int {
-	d := dshbak{}
-	var help bool
-	files, err := parseMixed([]option{
-		flagOption("c", "", &d.Coalesce), textOption("d", "", &d.Dir), flagOption("f", "", &d.Make), flagOption("h", "", &help),
+var dshbakProgram = program{
+	parse: func(_ Env, args []string) (call, error) { return parseDshbak(args) },
+	usage: func(env Env, _ string) { io.WriteString(env.Stderr, dshbakHelp) },
+	said: func(_ Env, text string) string {
+		return "dshbak: Fatal: " + strings.ToUpper(text[:1]) + text[1:]
+	},
+}
+
+func parseDshbak(args []string) (_ *dshbak, err error) {
+	d := &dshbak{}
+	d.Files, err = parseMixed([]option{
+		flagOption("c", "", &d.Coalesce), textOption("d", "", &d.Dir), flagOption("f", "", &d.Make),
+		{short: "h", noValue: true, set: func(string) error { return &errUsage{} }},
 	}, args)
 	switch {
-	case err != nil || help:
-		fmt.Fprint(env.Stderr, dshbakHelp)
-		return exitOK
+	case err != nil:
 	case d.Coalesce && d.Dir != "":
 		err = errors.New("do not specify both -c and -d")
 	case d.Make && d.Dir == "":
 		err = errors.New("option -f may only be used with -d")
-	default:
-		err = d.run(env, files)
 	}
-	if err != nil {
-		text := termsafe.Line(err.Error())
-		fmt.Fprintf(env.Stderr, "dshbak: Fatal: %s%s\n", strings.ToUpper(text[:1]), text[1:])
-		return exitFailed
-	}
-	return exitOK
+	return d, err
 }
 
-func (d *dshbak) run(env Env, files []string) error {
+func (d *dshbak) run(_ context.Context, env Env) (int, error) { return exitOK, d.print(env) }
+
+// print prints what the hosts said, or writes it into their files.
+func (d *dshbak) print(env Env) error {
 	if d.Dir != "" {
 		if d.Make {
 			if err := os.MkdirAll(d.Dir, 0o777); err != nil {
@@ -75,7 +77,7 @@ func (d *dshbak) run(env Env, files []string) error {
 			return fmt.Errorf("output directory %s does not exist", d.Dir)
 		}
 	}
-	texts, err := readTagged(env.Stdin, files)
+	texts, err := readTagged(env.Stdin, d.Files)
 	if err != nil {
 		return err
 	}

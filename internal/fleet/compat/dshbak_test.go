@@ -17,7 +17,7 @@ import (
 func dshbak(t *testing.T, in string, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code = compat.DshbakMain(t.Context(), compat.Env{Stdin: strings.NewReader(in), Stdout: &stdout, Stderr: &stderr}, args)
+	code = compat.Mode("dshbak")(t.Context(), compat.Env{Stdin: strings.NewReader(in), Stdout: &stdout, Stderr: &stderr}, args)
 	return stdout.String(), stderr.String(), code
 }
 

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/shell"
@@ -79,31 +77,32 @@ Runs a command on many hosts at once through SSH (a mode of sshpace).
 
 `
 
-// parseMpssh reads the arguments after the program's name. instead is a text to
-// print instead of running.
-func parseMpssh(args []string) (m *mpssh, instead string, err error) {
-	m = &mpssh{ConnTimeout: 30}
-	var help, version bool
+// mpsshProgram has exit code 0 also after a mistake in the arguments, as the original.
+var mpsshProgram = program{
+	parse:       func(_ Env, args []string) (call, error) { return parseMpssh(args) },
+	usage:       func(env Env, text string) { fmt.Fprintf(env.Stdout, "\n   *** %s\n\n", text) },
+	said:        func(_ Env, text string) string { return "mpssh: " + text },
+	interrupted: exitInterrupted,
+}
+
+// parseMpssh reads the arguments after the program's name.
+func parseMpssh(args []string) (*mpssh, error) {
+	m := &mpssh{ConnTimeout: 30}
 	words, err := parseMixed([]option{
 		flagOption("b", "blind", &m.Blind), mpsshNumber("d", "delay", &m.Delay), flagOption("e", "exit", &m.PrintExit),
-		flagOption("E", "no-err", &m.NoErr), once("f", "file", "filename", &m.File), flagOption("h", "help", &help),
+		flagOption("E", "no-err", &m.NoErr), once("f", "file", "filename", &m.File), insteadOption("h", "help", mpsshHelp),
 		textOption("i", "identity", &m.Identity), textOption("l", "label", &m.Label), once("o", "outdir", "output dir", &m.OutDir),
 		flagOption("O", "no-out", &m.NoOut), mpsshNumber("p", "procs", &m.Procs), flagOption("q", "quiet", &m.Quiet),
 		textOption("r", "script", &m.Script), flagOption("s", "nokeychk", &m.NoKeyCheck), mpsshNumber("t", "conntmout", &m.ConnTimeout),
-		once("u", "user", "username", &m.User), flagOption("v", "verbose", &m.Verbose), flagOption("V", "version", &version),
+		once("u", "user", "username", &m.User), flagOption("v", "verbose", &m.Verbose), insteadOption("V", "version", "mpssh-"+mpsshVersion+"\n"),
 	}, args)
-	switch {
-	case help:
-		return nil, mpsshHelp, nil
-	case version:
-		return nil, "mpssh-" + mpsshVersion + "\n", nil
-	case err != nil:
-		return nil, "", err
+	if err != nil {
+		return nil, err
 	}
 	if m.Procs == 0 {
 		m.Procs = 100
 	}
-	return m, "", m.check(words)
+	return m, m.check(words)
 }
 
 // once is an option that may be given once.
@@ -159,71 +158,43 @@ func (m *mpssh) checkScript() error {
 	return nil
 }
 
-// MpsshMain is the program mpssh: it runs the arguments and returns the exit
-// code, which is 0 also after a usage error, as in the original.
-func MpsshMain(ctx context.Context, env Env, args []string) int {
-	m, instead, err := parseMpssh(args)
-	if usage, ok := errors.AsType[*errUsage](err); ok {
-		fmt.Fprintf(env.Stdout, "\n   *** %s\n\n", termsafe.Line(usage.text))
-		return exitOK
-	}
-	if instead != "" {
-		io.WriteString(env.Stdout, instead)
-		return exitOK
-	}
-	if err := m.run(ctx, env); err != nil {
-		if ctx.Err() != nil {
-			return exitOf(ctx, exitInterrupted)
-		}
-		switch {
-		case errors.Is(err, errNoneListed): // in the original's words
-			fmt.Fprintln(env.Stderr, err)
-		case !errors.Is(err, syscall.EPIPE):
-			fmt.Fprintf(env.Stderr, "mpssh: %s\n", termsafe.Line(err.Error()))
-		}
-		return exitFailed
-	}
-	return exitOK
-}
-
 // run runs the command. It returns an error only if the run itself could not be done.
-func (m *mpssh) run(ctx context.Context, env Env) error {
+func (m *mpssh) run(ctx context.Context, env Env) (int, error) {
 	if m.User == "" {
 		m.User = env.User
 	}
 	hosts, err := m.readHosts(env)
 	if err != nil {
-		return err
+		return exitOK, err
 	}
 	if m.NoKeyCheck {
 		fmt.Fprintln(env.Stderr, "mpssh: -s: unknown host keys are accepted and recorded; a changed key still stops its host")
 	}
 	sink, err := m.sink(env, hosts)
 	if err != nil {
-		return err
+		return exitOK, err
 	}
 	if err := m.header(env, len(hosts)); err != nil {
-		return err
+		return exitOK, err
 	}
-	cmd, err := m.command()
-	if err != nil {
-		return err
+	var w work
+	if w.command, err = m.command(); err != nil {
+		return exitOK, err
 	}
-	engine, stop, err := env.Engine(m.sshArgs(), hosts)
-	if err != nil {
-		return err
+	if w.engine, w.stop, err = env.Engine(m.sshArgs(), hosts); err != nil {
+		return exitOK, err
 	}
+	w.engine = withDelay(w.engine, m.Delay)
 	params := fleet.Params{Fanout: min(m.Procs, len(hosts)), ReservedFDs: output.DefaultOpenFiles}
 	if m.OutDir != "" { // the original stops when the disk is full
 		params.MaxOutput = fleet.DefaultMaxOutput
 	}
-	summary, err := fleet.Run(ctx, params, hosts, cmd, withDelay(engine, time.Duration(m.Delay)*time.Millisecond), sink)
-	err = errors.Join(err, stop(), summary.Lost)
+	summary, err := w.run(ctx, params, hosts, sink)
 	if err != nil || !env.StdoutTTY {
-		return err
+		return exitOK, err
 	}
 	_, err = fmt.Fprintf(env.Stdout, "\n  Done. %d hosts processed.\n", summary.Total())
-	return err
+	return exitOK, err
 }
 
 // sshArgs are the options that mpssh gives to ssh.
@@ -285,7 +256,7 @@ func (m *mpssh) header(env Env, hosts int) error {
 	return err
 }
 
-var errNoneListed = errors.New("host list file empty, does not exist or no valid entries")
+var errNoneListed = bare{errors.New("host list file empty, does not exist or no valid entries")}
 
 // readHosts reads the hosts file.
 func (m *mpssh) readHosts(env Env) ([]host.Host, error) {

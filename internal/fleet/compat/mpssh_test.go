@@ -77,7 +77,7 @@ func TestMpsshArguments(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var out, stderr bytes.Buffer
-		code := MpsshMain(t.Context(), offline(t, &out, &stderr), tt.args)
+		code := Mode("mpssh")(t.Context(), offline(t, &out, &stderr), tt.args)
 		if code != tt.code || !strings.HasPrefix(out.String(), tt.stdout) || !strings.Contains(stderr.String(), tt.stderr) {
 			t.Errorf("%q: code %d, stdout %q, stderr %q", tt.args, code, &out, &stderr)
 		}
@@ -137,7 +137,7 @@ func TestMpsshOnRealServers(t *testing.T) {
 				var out, stderr bytes.Buffer
 				env := offline(t, &out, &stderr)
 				env.Engine, env.User, env.Stdin = makeEngine, l.user, strings.NewReader(tt.stdin)
-				code := MpsshMain(t.Context(), env, tt.args)
+				code := Mode("mpssh")(t.Context(), env, tt.args)
 				if diff := cmp.Diff(sorted(tt.stdout), sorted(out.String())); diff != "" || code != tt.code {
 					t.Errorf("%s: code %d, stdout (-want +got):\n%s", tt.name, code, diff)
 				}
@@ -178,7 +178,7 @@ func TestMpsshScriptLeavesNothing(t *testing.T) {
 	var out, stderr bytes.Buffer
 	env := offline(t, &out, &stderr)
 	env.Engine, env.User, env.Stdin = l.engines()["openssh"], l.user, strings.NewReader("test2.mpssh\n")
-	code := MpsshMain(t.Context(), env, []string{"-r", script, "-f", "-"})
+	code := Mode("mpssh")(t.Context(), env, []string{"-r", script, "-f", "-"})
 	first, rest, _ := strings.Cut(out.String(), "\n")
 	path := strings.TrimPrefix(first, "test2.mpssh -> ")
 	if code != 0 || filepath.Base(path) != "where" || rest != "test2.mpssh -> drwx------\n" {
@@ -201,7 +201,7 @@ func TestMpsshHostKeys(t *testing.T) {
 		{[]string{"-s"}, "-oStrictHostKeyChecking=accept-new"},
 	}
 	for _, tt := range tests {
-		m, _, err := parseMpssh(append(tt.args, "true"))
+		m, err := parseMpssh(append(tt.args, "true"))
 		if err != nil {
 			t.Fatal(err)
 		}

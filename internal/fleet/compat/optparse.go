@@ -1,7 +1,6 @@
 package compat
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,6 +18,11 @@ type option struct {
 // flagOption has no value.
 func flagOption(short, long string, to *bool) option {
 	return option{short: short, long: long, noValue: true, set: func(string) error { *to = true; return nil }}
+}
+
+// insteadOption has a text printed.
+func insteadOption(short, long, text string) option {
+	return option{short: short, long: long, noValue: true, set: func(string) error { return &instead{text} }}
 }
 
 func textOption(short, long string, to *string) option {
@@ -148,13 +152,10 @@ func shortOption(options []option, letter string) (option, bool) {
 }
 
 func (o option) apply(name, value string) error {
-	err := o.set(value)
-	if err == nil {
-		return nil
-	}
-	_, pdsh := errors.AsType[*pdshError](err)
-	if _, worded := errors.AsType[*errUsage](err); worded || pdsh {
+	switch err := o.set(value).(type) {
+	case nil, *errUsage, *instead, *pdshError:
 		return err
+	default:
+		return &errUsage{fmt.Sprintf("option %s: %s", name, err)}
 	}
-	return &errUsage{fmt.Sprintf("option %s: %s", name, err)}
 }

@@ -8,12 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/shell"
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/openssh"
 )
@@ -21,13 +19,13 @@ import (
 // pdshVersion is the version of pdsh whose behaviour we promise.
 const pdshVersion = "2.34"
 
-// Pdsh is one call of pdsh. Its promise: options, variables, host lists, genders files,
+// pdsh is one call of pdsh. Its promise: options, variables, host lists, genders files,
 // labels, messages and exit codes. Knowingly different: hosts are reached by ssh
 // unless -R says exec, never by rsh; an unknown host key is never trusted silently;
 // the first Ctrl-C ends the run, as with -b, and commands with it; -u ends the command on the host,
 // too, and says so in one line; a last line without an end gets one; a list that is no list is an
 // error; standard input of the remote command is empty; on a terminal remote text is cleaned.
-type Pdsh struct {
+type pdsh struct {
 	targets pdshTargets
 
 	Largest, NoLabels, Debug, Batch bool
@@ -38,49 +36,27 @@ type Pdsh struct {
 	Rcmd                            string
 	Command                         []string
 
-	usage, version, modules bool
-	ignored                 bool
-	timeoutGiven            bool // -t
+	ignored      bool
+	timeoutGiven bool // -t
 }
 
-// PdshMain runs pdsh.
-func PdshMain(ctx context.Context, env Env, args []string) int {
-	p, err := parsePdsh(env, args)
-	if usage, ok := errors.AsType[*errUsage](err); ok {
-		fmt.Fprintf(env.Stderr, "pdsh: %s\n%s", termsafe.Line(usage.text), pdshHelp)
-		return exitFailed
-	}
-	switch {
-	case err != nil:
-	case p.usage:
-		io.WriteString(env.Stderr, pdshHelp)
-		return exitFailed
-	case p.version:
-		fmt.Fprintf(env.Stdout, "pdsh-%s (a mode of sshpace)\nrcmd modules: ssh,exec (default: ssh)\nmisc modules: genders\n", pdshVersion)
-		return exitOK
-	case p.modules:
-		io.WriteString(env.Stdout, pdshModules)
-		return exitOK
-	default:
-		var code int
-		if code, err = p.run(ctx, env); err == nil || ctx.Err() != nil {
-			return exitOf(ctx, code)
+var pdshProgram = program{
+	parse: func(env Env, args []string) (call, error) { return parsePdsh(env, args) },
+	usage: func(env Env, text string) {
+		if text != "" {
+			text = "pdsh: " + text + "\n"
 		}
-	}
-	name := pdshName(env)
-	if strings.HasPrefix(err.Error(), noModule) {
-		name = ""
-	}
-	if !errors.Is(err, syscall.EPIPE) {
-		fmt.Fprintf(env.Stderr, "%s%s\n", name, termsafe.Line(err.Error()))
-	}
-	return exitFailed
+		io.WriteString(env.Stderr, text+pdshHelp)
+	},
+	misuse:      exitFailed,
+	said:        func(env Env, text string) string { return pdshName(env) + text },
+	interrupted: exitFailed,
 }
 
 // pdshName is what the program's own messages begin with.
 func pdshName(env Env) string { return "pdsh@" + env.Hostname + ": " }
 
-func (p *Pdsh) options() []option {
+func (p *pdsh) options() []option {
 	number := func(letter string, to *int) option { // as atoi(3) reads it
 		return option{short: letter, set: func(v string) error {
 			p.timeoutGiven = p.timeoutGiven || letter == "t"
@@ -95,17 +71,17 @@ func (p *Pdsh) options() []option {
 	}
 	t := &p.targets
 	return []option{
-		flagOption("S", "", &p.Largest), flagOption("h", "", &p.usage), flagOption("s", "", &p.ignored), flagOption("V", "", &p.version),
+		flagOption("S", "", &p.Largest), {short: "h", noValue: true, set: func(string) error { return &errUsage{} }}, flagOption("s", "", &p.ignored), insteadOption("V", "", pdshAbout),
 		flagOption("q", "", &p.Query), flagOption("Q", "", &p.Expand), flagOption("b", "", &p.Batch), flagOption("d", "", &p.Debug),
 		textOption("l", "", &p.User), number("t", &p.ConnectTimeout), number("u", &p.CommandTimeout),
 		{short: "f", set: p.fanout}, listOption("w", "", &t.given), listOption("x", "", &t.excluded),
 		textOption("R", "", &p.Rcmd), {short: "M", set: func(string) error { return nil }}, flagOption("N", "", &p.NoLabels),
-		flagOption("L", "", &p.modules), listOption("g", "", &t.genders), listOption("X", "", &t.notGenders), textOption("F", "", &t.gendersFile),
+		insteadOption("L", "", pdshModules), listOption("g", "", &t.genders), listOption("X", "", &t.notGenders), textOption("F", "", &t.gendersFile),
 		flagOption("i", "", &p.ignored), flagOption("a", "", &t.all), flagOption("A", "", &t.every),
 	}
 }
 
-func (p *Pdsh) fanout(v string) error {
+func (p *pdsh) fanout(v string) error {
 	n, err := strconv.Atoi(strings.TrimPrefix(v, "-"))
 	if err != nil || n == 0 {
 		return &pdshError{fmt.Sprintf("Invalid fanout `%s' passed to -f.", v)}
@@ -120,8 +96,8 @@ type pdshError struct{ text string }
 func (e *pdshError) Error() string { return e.text }
 
 // parsePdsh reads variables and arguments.
-func parsePdsh(env Env, args []string) (*Pdsh, error) {
-	p := &Pdsh{Fanout: 32, ConnectTimeout: 10, User: env.User, Rcmd: "ssh"}
+func parsePdsh(env Env, args []string) (*pdsh, error) {
+	p := &pdsh{Fanout: 32, ConnectTimeout: 10, User: env.User, Rcmd: "ssh"}
 	p.targets.getenv, p.targets.stdin = env.Getenv, env.Stdin
 	for _, v := range []struct {
 		name string
@@ -161,7 +137,7 @@ func getoptWords(err error) error {
 }
 
 // run works out the hosts and runs the command, or those that standard input has.
-func (p *Pdsh) run(ctx context.Context, env Env) (int, error) {
+func (p *pdsh) run(ctx context.Context, env Env) (int, error) {
 	if p.timeoutGiven && p.Rcmd == "exec" {
 		return exitFailed, &pdshError{`Cannot specify -t with "-R exec"`}
 	}
@@ -186,7 +162,7 @@ func (p *Pdsh) run(ctx context.Context, env Env) (int, error) {
 
 // pdshSession is a set of hosts and the engine for them.
 type pdshSession struct {
-	*Pdsh
+	*pdsh
 	env    Env
 	hosts  []pdshHost
 	engine fleet.Executor
@@ -195,8 +171,8 @@ type pdshSession struct {
 }
 
 // session makes the engine.
-func (p *Pdsh) session(env Env, hosts []pdshHost) (*pdshSession, error) {
-	s := &pdshSession{Pdsh: p, env: env, hosts: hosts, stop: func() error { return nil }}
+func (p *pdsh) session(env Env, hosts []pdshHost) (*pdshSession, error) {
+	s := &pdshSession{pdsh: p, env: env, hosts: hosts, stop: nothing}
 	options, err := p.sshOptions(env)
 	if err != nil {
 		return nil, err
@@ -204,7 +180,8 @@ func (p *Pdsh) session(env Env, hosts []pdshHost) (*pdshSession, error) {
 	if !slices.ContainsFunc(hosts, func(h pdshHost) bool { return h.rcmd == "ssh" }) {
 		return s, nil
 	}
-	s.engine, s.stop, _, err = env.engine(options, s.list())
+	w, err := env.engine(options, s.list())
+	s.engine, s.stop = w.engine, w.stop
 	return s, err
 }
 
@@ -223,7 +200,7 @@ func (s *pdshSession) list() []host.Host {
 
 // sshOptions are those that PDSH_SSH_ARGS and PDSH_SSH_ARGS_APPEND have beside what
 // they always have.
-func (p *Pdsh) sshOptions(env Env) ([]string, error) {
+func (p *pdsh) sshOptions(env Env) ([]string, error) {
 	before, err := shell.Split(env.Getenv("PDSH_SSH_ARGS_APPEND"))
 	if err != nil {
 		return nil, &pdshError{"PDSH_SSH_ARGS_APPEND: " + err.Error()}
@@ -253,8 +230,8 @@ func (s *pdshSession) command(ctx context.Context, words []string) (int, error) 
 	}
 	sink := newPdshSink(s)
 	params := fleet.Params{Fanout: s.Fanout, CommandTimeout: time.Duration(s.CommandTimeout) * time.Second}
-	summary, err := fleet.Run(ctx, params, s.list(), fleet.Command{Line: line}, s, sink)
-	if err = errors.Join(err, summary.Lost); err != nil {
+	w := work{command: fleet.Command{Line: line}, engine: s, stop: nothing}
+	if _, err := w.run(ctx, params, s.list(), sink); err != nil {
 		return exitFailed, err
 	}
 	if s.Debug {

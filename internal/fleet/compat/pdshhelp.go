@@ -1,5 +1,7 @@
 package compat
 
+const pdshAbout = "pdsh-" + pdshVersion + " (a mode of sshpace)\nrcmd modules: ssh,exec (default: ssh)\nmisc modules: genders\n"
+
 const pdshHelp = `Usage: pdsh [-options] command ...
 (a mode of sshpace: hosts are reached by ssh)
 -S                return the largest exit code of the commands

@@ -189,7 +189,7 @@ func (s *pdshSession) interactive(ctx context.Context) error {
 }
 
 // list prints what -q asks for.
-func (p *Pdsh) list(env Env, hosts []pdshHost) {
+func (p *pdsh) list(env Env, hosts []pdshHost) {
 	yes := map[bool]string{true: "Yes", false: "No"}
 	path, command := "none", "none"
 	if dir := env.Getenv("DSHPATH"); dir != "" {
@@ -211,7 +211,7 @@ func (p *Pdsh) list(env Env, hosts []pdshHost) {
 }
 
 // targetNodes are the hosts as -q or -Q has them.
-func (p *Pdsh) targetNodes(hosts []pdshHost) string {
+func (p *pdsh) targetNodes(hosts []pdshHost) string {
 	if !p.Expand {
 		return foldPdsh(hosts)
 	}

@@ -56,65 +56,42 @@ type psshTool struct {
 	help           string // of its own options
 	check          func(p *pssh) string
 	failed         int // exit code where a command ended with another code than 0 and 255
-	prepare        func(p *pssh, env Env) (psshWork, error)
+	prepare        func(p *pssh, env Env) (work, error)
 }
 
-// psshWork is what a tool does: a command on an engine.
-type psshWork struct {
-	command fleet.Command
-	engine  fleet.Executor
-	stop    func() error
-	program bool // engine runs a program, whose end is the host's
+// program is the tool called name.
+func (t psshTool) program(name string) program {
+	usage := "Usage: " + name + " [OPTIONS] " + t.usage + "\n\n"
+	return program{
+		parse: func(env Env, args []string) (call, error) {
+			return t.parse(fmt.Sprintf("%s%s%s\nExample: %s\n", usage, psshHelp, t.help, t.example), args, env.Getenv)
+		},
+		usage:  func(env Env, text string) { fmt.Fprintf(env.Stderr, "%s%s: error: %s\n", usage, name, text) },
+		misuse: exitUsage,
+		said:   func(_ Env, text string) string { return text },
+	}
 }
 
-// PsshMain is the program of the package pssh whose name ends with tool, ssh, scp, slurp or
-// nuke, called name.
-func PsshMain(ctx context.Context, env Env, tool, name string, args []string) int {
-	p, instead, err := parsePssh(tool, name, args, env.Getenv)
-	if usage, ok := errors.AsType[*errUsage](err); ok {
-		fmt.Fprintf(env.Stderr, "Usage: %s\n\n%s: error: %s\n", psshTools[tool].usageLine(name), name, termsafe.Line(usage.text))
-		return exitUsage
+// parse reads variables and arguments.
+func (t psshTool) parse(help string, args []string, getenv func(string) string) (*pssh, error) {
+	p := &pssh{tool: t, Par: 32, Timeout: t.timeout}
+	options := append(p.common(), t.own(p)...)
+	err := fromEnvironment(p, options, getenv)
+	if err != nil {
+		return nil, err
 	}
-	if instead != "" {
-		io.WriteString(env.Stdout, instead)
-		return exitOK
+	p.Args, err = parseOptions(append(options, insteadOption("", "help", help), insteadOption("", "version", psshVersion+"\n")), args)
+	if err != nil {
+		return nil, err
 	}
-	code, err := p.run(ctx, env)
-	if err != nil && !errors.Is(err, syscall.EPIPE) && ctx.Err() == nil {
-		fmt.Fprintf(env.Stderr, "%s\n", termsafe.Line(err.Error()))
-	}
-	return exitOf(ctx, code)
-}
-
-func (t psshTool) usageLine(name string) string { return name + " [OPTIONS] " + t.usage }
-
-// parsePssh reads variables and arguments.
-func parsePssh(tool, name string, args []string, getenv func(string) string) (p *pssh, instead string, err error) {
-	p = &pssh{tool: psshTools[tool], Par: 32}
-	p.Timeout = p.tool.timeout
-	var help, version bool
-	options := append(p.common(), p.tool.own(p)...)
-	if err := fromEnvironment(p, options, getenv); err != nil {
-		return nil, "", err
-	}
-	options = append(options, flagOption("", "help", &help), flagOption("", "version", &version))
-	p.Args, err = parseOptions(options, args)
-	switch {
-	case help:
-		return nil, fmt.Sprintf("Usage: %s\n\n%s%s\nExample: %s\n", p.tool.usageLine(name), psshHelp, p.tool.help, p.tool.example), nil
-	case version:
-		return nil, psshVersion + "\n", nil
-	case err != nil:
-		return nil, "", err
-	}
-	why := p.tool.check(p)
+	why := t.check(p)
 	if why == "" && len(p.HostFiles) == 0 && len(p.HostStrings) == 0 {
 		why = "Hosts not specified."
 	}
 	if why != "" {
-		return nil, "", &errUsage{why}
+		return nil, &errUsage{why}
 	}
-	return p, "", nil
+	return p, nil
 }
 
 // common are the options of all tools.
@@ -179,9 +156,8 @@ func (p *pssh) run(ctx context.Context, env Env) (int, error) {
 	if !p.Inline && !p.InlineStdout {
 		params.MaxOutput = 0
 	}
-	engine := &psshExecutor{Executor: work.engine, pssh: p}
-	summary, err := fleet.Run(ctx, params, p.list(), work.command, engine, sink)
-	err = errors.Join(err, work.stop(), summary.Lost)
+	work.engine = &psshExecutor{Executor: work.engine, pssh: p}
+	_, err = work.run(ctx, params, p.list(), sink)
 	if err != nil && ctx.Err() == nil {
 		return exitFailed, err
 	}

@@ -70,7 +70,7 @@ func onlyScp(name string) bool {
 }
 
 // copy is parallel-scp.
-func (p *pssh) copy(env Env) (psshWork, error) {
+func (p *pssh) copy(env Env) (work, error) {
 	locals, dest := p.Args[:len(p.Args)-1], p.Args[len(p.Args)-1]
 	scp := func(h host.Host) []string { return append(slices.Clone(locals), scpName(h, dest)) }
 	c, ok := p.scpOptions()
@@ -96,7 +96,7 @@ func isRemote(name string) bool {
 }
 
 // dialogue copies over our own connections.
-func (p *pssh) dialogue(env Env, c copying, talk fleet.Dialogue) (psshWork, error) {
+func (p *pssh) dialogue(env Env, c copying, talk fleet.Dialogue) (work, error) {
 	work, err := p.engine(env, c.ssh)
 	work.command = fleet.Command{Line: "sftp", Dialogue: asScp(talk)}
 	return work, err
@@ -129,18 +129,18 @@ func (c scpChannel) Output(s fleet.Stream, data []byte) error {
 }
 
 // fetch is parallel-slurp.
-func (p *pssh) fetch(env Env) (psshWork, error) {
+func (p *pssh) fetch(env Env) (work, error) {
 	remote, local := p.Args[0], p.Args[1]
 	place := map[host.Host]string{}
 	for _, h := range p.hosts {
 		port := cmp.Or(h.port, "None") // as the original calls it
 		folder, err := safedir.Make(filepath.Join(p.LocalDir, strings.ReplaceAll(h.Name, "/", "%2F")+":"+port))
 		if err != nil {
-			return psshWork{}, err
+			return work{}, err
 		}
 		place[h.Host] = folder.Path()
 		if err := folder.Close(); err != nil {
-			return psshWork{}, err
+			return work{}, err
 		}
 	}
 	c, ok := p.scpOptions()
@@ -153,7 +153,7 @@ func (p *pssh) fetch(env Env) (psshWork, error) {
 
 // scp is the program itself, for what we do not do. Only what it does about host
 // keys is decided here.
-func (p *pssh) scp(env Env, c copying, names func(host.Host) []string) (psshWork, error) {
+func (p *pssh) scp(env Env, c copying, names func(host.Host) []string) (work, error) {
 	argv := func(h host.Host, _ string) []string {
 		args := []string{"-qC", "-oBatchMode=yes", "-oStrictHostKeyChecking=yes"}
 		for _, o := range p.Options {
@@ -168,7 +168,7 @@ func (p *pssh) scp(env Env, c copying, names func(host.Host) []string) (psshWork
 		return append(append(args, p.Extra...), names(h)...)
 	}
 	engine, stop, err := env.SSH("scp", c.ssh, argv)
-	return psshWork{engine: engine, stop: stop, program: true}, err
+	return work{engine: engine, stop: stop, program: true}, err
 }
 
 // scpName is a name on a host for scp(1).

@@ -106,18 +106,17 @@ func (p *pssh) sshOptions() (options, others []string) {
 	return append(options, extra...), others
 }
 
-func (p *pssh) engine(env Env, options []string) (work psshWork, err error) {
+func (p *pssh) engine(env Env, options []string) (work, error) {
 	if p.AskPass {
 		env.AskPass()
 	}
-	work.engine, work.stop, work.program, err = env.engine(append(options, "-oNumberOfPasswordPrompts=1"), p.list())
-	return work, err
+	return env.engine(append(options, "-oNumberOfPasswordPrompts=1"), p.list())
 }
 
 // loginShell is what ssh without a command runs.
 const loginShell = "exec $SHELL -l"
 
-func (p *pssh) command(env Env) (psshWork, error) {
+func (p *pssh) command(env Env) (work, error) {
 	options, before := p.sshOptions()
 	work, err := p.engine(env, options)
 	work.command.Line = strings.Join(append(before, p.Args...), " ")
@@ -133,7 +132,7 @@ func (p *pssh) command(env Env) (psshWork, error) {
 }
 
 // nuke kills what a pattern names on the hosts.
-func (p *pssh) nuke(env Env) (psshWork, error) {
+func (p *pssh) nuke(env Env) (work, error) {
 	options, before := p.sshOptions()
 	work, err := p.engine(env, options)
 	work.command.Line = strings.Join(append(before, "pkill -9 "+p.Args[0]), " ")

@@ -2,17 +2,12 @@ package compat
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 	"unicode/utf8"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/sys/file"
 )
@@ -72,28 +67,30 @@ Runs a command on many hosts at once through SSH (a mode of sshpace).
   -V, --version         print the version
 `
 
-// parsePy reads the arguments after the program's name. help and version are
-// texts to print instead of running.
-func parsePy(args []string) (p *pySSH, instead string, err error) {
-	p = &pySSH{Delay: -1, Procs: 100, MaxLen: 80, SSHOpts: []string{"o NumberOfPasswordPrompts=0"}}
-	var help, version bool
+var pyProgram = program{
+	parse:       func(_ Env, args []string) (call, error) { return parsePy(args) },
+	usage:       func(env Env, text string) { fmt.Fprintf(env.Stderr, "%smpssh.py: error: %s\n", pyUsage, text) },
+	misuse:      exitUsage,
+	said:        func(_ Env, text string) string { return "mpssh.py: error: " + text },
+	interrupted: exitFailed,
+	stopped:     "\nERROR: Terminated by CTRL+C! Cleaning up, wait a few seconds.\n\n",
+}
+
+// parsePy reads the arguments after the program's name.
+func parsePy(args []string) (*pySSH, error) {
+	p := &pySSH{Delay: -1, Procs: 100, MaxLen: 80, SSHOpts: []string{"o NumberOfPasswordPrompts=0"}}
 	words, err := parseMixed([]option{
-		flagOption("h", "help", &help), textOption("f", "file", &p.File), pyNumber("d", "delay", &p.Delay),
+		insteadOption("h", "help", pyHelp), textOption("f", "file", &p.File), pyNumber("d", "delay", &p.Delay),
 		flagOption("e", "zeroexit", &p.ZeroExit), flagOption("E", "ignexit", &p.IgnoreExit),
 		flagOption("b", "badchars-ok", &p.BadCharsOK), flagOption("B", "silent-badchars", &p.Silent),
 		pyNumber("p", "procs", &p.Procs), textOption("u", "user", &p.User), pyNumber("l", "maxlen", &p.MaxLen),
 		textOption("S", "sshbin", &p.SSHBin), listOption("O", "sshopt", &p.SSHOpts), flagOption("H", "noheader", &p.NoHeader),
-		flagOption("v", "verbose", &p.Verbose), flagOption("D", "debug", &p.Debug), flagOption("V", "version", &version),
+		flagOption("v", "verbose", &p.Verbose), flagOption("D", "debug", &p.Debug), insteadOption("V", "version", "MPSSH.py "+pyVersion+"\n"),
 	}, args)
-	switch {
-	case help:
-		return nil, pyHelp, nil
-	case version:
-		return nil, "MPSSH.py " + pyVersion + "\n", nil
-	case err != nil:
-		return nil, "", err
+	if err != nil {
+		return nil, err
 	}
-	return p, "", p.check(words)
+	return p, p.check(words)
 }
 
 // pyNumber is a number as Python's argparse words a mistake in it.
@@ -130,62 +127,34 @@ func (p *pySSH) check(args []string) error {
 	return nil
 }
 
-// PyMain is the program mpssh.py: it runs the arguments and returns the exit code.
-func PyMain(ctx context.Context, env Env, args []string) int {
-	p, instead, err := parsePy(args)
-	if usage, ok := errors.AsType[*errUsage](err); ok {
-		fmt.Fprintf(env.Stderr, "%smpssh.py: error: %s\n", pyUsage, termsafe.Line(usage.text))
-		return exitUsage
-	}
-	if instead != "" {
-		io.WriteString(env.Stdout, instead)
-		return exitOK
-	}
-	if err := p.run(ctx, env); err != nil {
-		if code := exitOf(ctx, exitFailed); code != exitFailed {
-			return code
-		}
-		if ctx.Err() != nil {
-			io.WriteString(env.Stderr, "\nERROR: Terminated by CTRL+C! Cleaning up, wait a few seconds.\n\n")
-		} else if !errors.Is(err, syscall.EPIPE) {
-			fmt.Fprintf(env.Stderr, "mpssh.py: error: %s\n", termsafe.Line(err.Error()))
-		}
-		return exitFailed
-	}
-	return exitOK
-}
-
 // run runs the command. It returns an error only if the run itself could not
 // be done; what became of the hosts is in the output.
-func (p *pySSH) run(ctx context.Context, env Env) error {
+func (p *pySSH) run(ctx context.Context, env Env) (int, error) {
 	names, err := p.hosts()
 	if err != nil {
-		return err
+		return exitOK, err
 	}
 	if p.User == "" {
 		p.User = env.User
 	}
 	if err := p.header(env, len(names)); err != nil {
-		return err
+		return exitOK, err
 	}
 	var hosts []host.Host
 	for _, name := range names {
 		hosts = append(hosts, splitTarget(p.User+"@"+name))
 	}
-	engine, stop, err := p.engine(env, hosts)
+	w, err := p.work(env, hosts)
 	if err != nil {
-		return err
+		return exitOK, err
 	}
 	sink := newPySink(p, env, names)
-	params := fleet.Params{Fanout: p.Procs}
-	summary, err := fleet.Run(ctx, params, hosts, fleet.Command{Line: p.Command}, withDelay(engine, time.Duration(p.Delay)*time.Millisecond), sink)
-	err = errors.Join(err, stop(), summary.Lost)
-	if err != nil || p.NoHeader {
-		return err
+	if _, err = w.run(ctx, fleet.Params{Fanout: p.Procs}, hosts, sink); err != nil || p.NoHeader {
+		return exitOK, err
 	}
 	_, err = fmt.Fprintf(env.Stdout, "\n  Done. %d hosts processed (ok/non-ok/ssh-failed = %d/%d/%d).\n",
 		sink.ok+sink.nonOK+sink.failed, sink.ok, sink.nonOK, sink.failed)
-	return err
+	return exitOK, err
 }
 
 // hosts reads the hosts file.
@@ -236,16 +205,18 @@ func (p *pySSH) dashed() []string {
 	return opts
 }
 
-// engine is the program of -S with the argument list of the original, or ours.
-func (p *pySSH) engine(env Env, hosts []host.Host) (fleet.Executor, func() error, error) {
+// work is the command on the program of -S with the argument list of the original, or on
+// our engine.
+func (p *pySSH) work(env Env, hosts []host.Host) (w work, err error) {
 	if p.SSHBin == "" {
-		engine, stop, _, err := env.engine(p.dashed(), hosts)
-		return engine, stop, err
+		w, err = env.engine(p.dashed(), hosts)
+	} else {
+		w.engine, w.stop = env.Program(p.SSHBin, func(h host.Host, command string) []string {
+			return append(p.dashed(), h.User+"@"+h.Name, command)
+		}), nothing
 	}
-	argv := func(h host.Host, command string) []string {
-		return append(p.dashed(), h.User+"@"+h.Name, command)
-	}
-	return env.Program(p.SSHBin, argv), func() error { return nil }, nil
+	w.engine, w.command.Line = withDelay(w.engine, p.Delay), p.Command
+	return w, err
 }
 
 // splitTarget cuts USER@HOST as ssh does, at the last @. The parts are checked

@@ -23,7 +23,7 @@ func py(t *testing.T, env Env, args ...string) (stdout string, code int) {
 	t.Helper()
 	out := env.Stdout.(*bytes.Buffer)
 	out.Reset()
-	code = PyMain(t.Context(), env, args)
+	code = Mode("mpssh.py")(t.Context(), env, args)
 	if stderr := env.Stderr.(*bytes.Buffer); stderr.Len() > 0 && code == 0 {
 		t.Errorf("standard error: %s", stderr)
 	}
@@ -98,7 +98,7 @@ func TestPyArguments(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var out, stderr bytes.Buffer
-		code := PyMain(t.Context(), offline(t, &out, &stderr), tt.args)
+		code := Mode("mpssh.py")(t.Context(), offline(t, &out, &stderr), tt.args)
 		if code != tt.code || !strings.HasPrefix(out.String(), tt.stdout) || !strings.Contains(stderr.String(), tt.stderr) {
 			t.Errorf("%q: code %d, stdout %q, stderr %q", tt.args, code, out.String(), stderr.String())
 		}
@@ -110,7 +110,7 @@ func TestPyQuiet(t *testing.T) {
 	for option, want := range map[string]bool{
 		"q": true, "o LogLevel=QUIET": true, "oLogLevel=quiet": true, "o LogLevel FATAL": true, "o LogLevel=ERROR": false, "v": false, "o X=QUIET": false,
 	} {
-		p, _, err := parsePy([]string{"-f", "hosts", "-O", option, "true"})
+		p, err := parsePy([]string{"-f", "hosts", "-O", option, "true"})
 		if err != nil || quiet(p.dashed()) != want {
 			t.Errorf("%q: %v, %v", option, err, p)
 		}
@@ -122,11 +122,11 @@ func TestPyTraces(t *testing.T) {
 	for option, want := range map[string]bool{
 		"v": true, "vvv": true, "o LogLevel=VERBOSE": true, "oLogLevel debug2": true, "o LogLevel=INFO": false, "o LogLevel=QUIET": false, "4": false,
 	} {
-		p, _, err := parsePy([]string{"-f", "hosts", "-O", option, "-O", "vv", "true"})
+		p, err := parsePy([]string{"-f", "hosts", "-O", option, "-O", "vv", "true"})
 		if first := p != nil && logLevel(p.dashed()) != "DEBUG"; err != nil || first && traces(p.dashed()) != want {
 			t.Errorf("%q: %v, %v", option, err, p)
 		}
-		if p, _, err = parsePy([]string{"-f", "hosts", "-O", option, "true"}); err != nil || traces(p.dashed()) != want {
+		if p, err = parsePy([]string{"-f", "hosts", "-O", option, "true"}); err != nil || traces(p.dashed()) != want {
 			t.Errorf("%q alone: %v, %v", option, err, p)
 		}
 	}
@@ -362,7 +362,7 @@ func TestPyInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)
 	start := time.Now()
-	code := PyMain(ctx, offline(t, &out, &stderr), []string{"-f", hosts, "-S", slow, "x"})
+	code := Mode("mpssh.py")(ctx, offline(t, &out, &stderr), []string{"-f", hosts, "-S", slow, "x"})
 	if code != 1 || !strings.Contains(stderr.String(), "Terminated by CTRL+C") || time.Since(start) > 30*time.Second {
 		t.Errorf("code %d after %v, stderr %q", code, time.Since(start), &stderr)
 	}
@@ -372,7 +372,7 @@ func TestPyDelayIsKept(t *testing.T) {
 	hosts := writeFile(t, "hosts", "a\nb\nc\nd\n", 0o600)
 	var out, stderr bytes.Buffer
 	start := time.Now()
-	if code := PyMain(t.Context(), offline(t, &out, &stderr), []string{"-d", "100", "-f", hosts, "-S", "/bin/echo", "x"}); code != 0 {
+	if code := Mode("mpssh.py")(t.Context(), offline(t, &out, &stderr), []string{"-d", "100", "-f", hosts, "-S", "/bin/echo", "x"}); code != 0 {
 		t.Errorf("code %d: %s", code, &stderr)
 	}
 	if took := time.Since(start); took < 300*time.Millisecond {
@@ -391,7 +391,7 @@ func TestPyClosedOutput(t *testing.T) {
 	r.Close()
 	defer w.Close()
 	env.Stdout = w
-	if code := PyMain(t.Context(), env, []string{"-f", hosts, "-S", "/bin/echo", "x"}); code != 1 || stderr.Len() > 0 {
+	if code := Mode("mpssh.py")(t.Context(), env, []string{"-f", hosts, "-S", "/bin/echo", "x"}); code != 1 || stderr.Len() > 0 {
 		t.Errorf("code %d, stderr %q", code, &stderr)
 	}
 }
