@@ -139,3 +139,19 @@ func FuzzLoad(f *testing.F) {
 		Decide(r, Capabilities{})
 	})
 }
+
+// TestTimes: one rule reads the times of all releases, as misc.c:convtime of each does.
+func TestTimes(t *testing.T) {
+	for text, want := range map[string]struct{ before, since int }{ // -1: no time
+		"90": {90, 90}, "1h30m": {5400, 5400}, "1H2": {3602, 3602}, "1w1d1s": {691201, 691201}, "0": {0, 0},
+		"": {-1, -1}, "m": {-1, -1}, "5x": {-1, -1}, "-1": {-1, -1}, "5 ": {-1, -1}, "2147483648": {-1, -1}, "4000w": {-1, -1}, "99999999999999999999999999": {-1, -1},
+		" 5": {5, -1}, "+5m +1": {301, -1}, "1s2s": {3, -1}, "1s2": {3, -1},
+		"1.5": {-1, 1}, ".5s": {-1, 0}, "1m1.9s": {-1, 61}, "1.5m": {-1, -1}, "1.": {-1, -1}, "1s1m": {61, 61},
+	} {
+		for version, want := range map[Version]int{{9, 2}: want.before, decimalTimes: want.since} {
+			if got, ok := seconds(text, version); ok != (want >= 0) || ok && got != want {
+				t.Errorf("%q in %v: %d %v, want %d", text, version, got, ok, want)
+			}
+		}
+	}
+}

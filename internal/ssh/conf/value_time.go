@@ -23,55 +23,31 @@ func parseTime(in input) ([]string, error) {
 	return []string{strconv.Itoa(secs)}, nil
 }
 
-var timeUnits = map[byte]int{'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 604800}
+var timeUnits = map[string]float64{"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
-// seconds adds up numbers with units (misc.c:convtime).
+// timeTerm is what strtol(3) skips, a number, and its unit; without one it is the last.
+var timeTerm = wildcard.Regexp(`^([ \t\n\v\f\r]*\+?)([0-9]*\.[0-9]+|[0-9]+)([smhdwSMHDW]|$)`)
+
+// seconds adds up numbers with units (misc.c:convtime). Since release 10.3 seconds may have
+// decimals, which are dropped, stand once, and nothing is skipped.
 func seconds(s string, v Version) (total int, ok bool) {
-	if v.AtLeast(decimalTimes) {
-		return decimalSeconds(s)
-	}
-	for s != "" {
-		s = strings.TrimPrefix(strings.TrimLeft(s, spaces), "+")
-		digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
-		n, err := strconv.Atoi(s[:digits])
-		if err != nil {
-			return 0, false
-		}
-		unit := 1
-		if s = s[digits:]; s != "" {
-			if unit = timeUnits[wildcard.Lower(s[:1])[0]]; unit == 0 {
-				return 0, false
-			}
-			s = s[1:]
-		}
-		if n > math.MaxInt32/unit || total > math.MaxInt32-n*unit {
-			return 0, false
-		}
-		total, ok = total+n*unit, true
-	}
-	return total, ok
-}
-
-// quantity is one number with its unit; only seconds have decimals.
-var quantity = wildcard.Regexp(`^(?:([0-9]*\.[0-9]+|[0-9]+)(?:[sS]|$)|([0-9]+)([mhdwMHDW]))`)
-
-// decimalSeconds reads seconds at most once, and drops their decimals.
-func decimalSeconds(s string) (total int, ok bool) {
-	sum, once := 0.0, false
+	sum, once, anew := 0.0, false, v.AtLeast(decimalTimes)
 	for ; s != ""; ok = true {
-		m := quantity().FindStringSubmatch(s)
-		if m == nil || m[1] != "" && once {
+		m := timeTerm().FindStringSubmatch(s)
+		if m == nil {
 			return 0, false
 		}
-		once = once || m[1] != ""
-		n, err := strconv.ParseFloat(m[1]+m[2], 64)
+		unit, decimals := timeUnits[wildcard.Lower(m[3])], strings.Contains(m[2], ".")
+		switch {
+		case !anew && decimals, anew && (m[1] != "" || unit == 1 && once || unit > 1 && decimals):
+			return 0, false
+		}
+		once = once || unit == 1
+		n, err := strconv.ParseFloat(m[2], 64)
 		if err != nil {
 			return 0, false
 		}
-		if m[3] != "" {
-			n *= float64(timeUnits[wildcard.Lower(m[3])[0]])
-		}
-		sum, s = sum+n, s[len(m[0]):]
+		sum, s = sum+n*unit, s[len(m[0]):]
 	}
 	return int(sum), ok && sum <= math.MaxInt32
 }
