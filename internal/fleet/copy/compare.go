@@ -136,10 +136,11 @@ func (p *put) verified(parts []*placed) (good []*placed) {
 		if !right[i] {
 			err = p.readBack(list[i])
 		}
-		for n := 0; n < mostTaken && err != nil && (to.begun || errors.Is(err, fs.ErrNotExist)) && !p.isOver(err); n++ {
-			err = p.again(to)
+		again := func() error { return p.again(to) }
+		if err != nil && to.begun && !p.isOver(err) {
+			err = again()
 		}
-		if err == nil {
+		if err = p.untilOurs(err, again); err == nil {
 			good = append(good, to)
 			continue
 		}

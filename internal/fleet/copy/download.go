@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -238,21 +239,20 @@ func (g *get) partOf(f *found) part {
 // create makes the part, or goes on with one of an earlier run. It is locked while it is
 // written: what another run writes is not touched.
 func (g *get) create(f *found) (out *os.File, err error) {
-	own := g.partOf(f)
-	f.part, f.from = own.fresh(), 0
-	for _, old := range g.left.take(own) {
-		file := g.abandoned(old.name)
+	f.from = 0
+	f.part = g.left.claim(g.partOf(f), func(old, name string) bool {
+		file := g.abandoned(old)
 		if file == nil {
-			continue
+			return false
 		}
 		info, err := file.Stat()
-		if out == nil && err == nil && g.isResumable(f, old, info) && g.root.Rename(old.name, f.part) == nil {
+		if err == nil && g.isResumable(f, info) && g.root.Rename(old, name) == nil {
 			out, f.from = file, info.Size()
-			continue
+		} else {
+			file.Close()
 		}
-		g.root.Remove(old.name)
-		file.Close()
-	}
+		return out != nil
+	}, g.discard)
 	if out != nil {
 		return out, nil
 	}
@@ -268,8 +268,16 @@ func (g *get) create(f *found) (out *os.File, err error) {
 
 // isResumable tells whether a part may be gone on with: what comes of it must be compared
 // with the host in the end, which alone tells contents of one size and time apart.
-func (g *get) isResumable(f *found, old leftover, info fs.FileInfo) bool {
-	return old.same && f.attrs.Size >= large && uint64(info.Size()) <= f.attrs.Size && !g.NoVerify && g.asks()
+func (g *get) isResumable(f *found, info fs.FileInfo) bool {
+	return f.attrs.Size >= large && uint64(info.Size()) <= f.attrs.Size && !g.NoVerify && g.asks()
+}
+
+// discard removes what nobody writes any more.
+func (g *get) discard(_ part, old leftover) {
+	if file := g.abandoned(old.name); file != nil {
+		g.root.Remove(old.name)
+		file.Close()
+	}
 }
 
 // abandoned opens and locks a part that nobody writes any more, nil if it is none.
@@ -349,12 +357,7 @@ func (g *get) untilEnd(remote *sftp.File, use func([]byte, int64) error) error {
 
 // place compares parts with the originals and gives them their names.
 func (g *get) place(files []*found) {
-	var parts []*found
-	for _, f := range files {
-		if f.part != "" {
-			parts = append(parts, f)
-		}
-	}
+	parts := slices.DeleteFunc(slices.Clone(files), func(f *found) bool { return f.part == "" })
 	right := g.compared(parts)
 	for i, f := range parts {
 		if g.over() {
@@ -367,10 +370,7 @@ func (g *get) place(files []*found) {
 		if errors.Is(err, errChangedThere) {
 			err = g.again(f)
 		}
-		for n := 0; n < mostTaken && errors.Is(err, fs.ErrNotExist); n++ { // another fetch took the part
-			err = g.again(f)
-		}
-		if err != nil {
+		if err = g.untilOurs(err, func() error { return g.again(f) }); err != nil {
 			g.fail(f.remote, err)
 			continue
 		}

@@ -105,10 +105,7 @@ func fitting(base string, files []*placed) int {
 // their place then, to be sent otherwise.
 func (p *put) pack(base string, files []*placed) (others []*placed) {
 	own := newPart(p.host, path.Join(base, "files"))
-	for _, old := range p.left.take(own) {
-		p.clear(own, old.name)
-	}
-	stage := own.fresh()
+	stage := p.left.claim(own, nil, p.discard)
 	if p.client.Mkdir(stage, 0o700).Wait() != nil {
 		return files
 	}

@@ -2,8 +2,10 @@ package copy
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
 	"path"
 	"strings"
 	"sync"
@@ -21,6 +23,29 @@ import (
 // its own by renaming it, which only one can do, and goes on with it or removes it. Who
 // finds a part of its own gone begins again.
 type part struct{ folder, stem, content string }
+
+// claim is a name under which a part is written: of what earlier copies left of the file, the
+// first that begin, if there is one, can go on with under it; remove is told the rest.
+func (l *leftovers) claim(own part, begin func(old, name string) bool, remove func(own part, old leftover)) (name string) {
+	name = own.fresh()
+	begun := false
+	for _, old := range l.take(own) {
+		if begin != nil && !begun && old.same && begin(old.name, name) {
+			begun = true
+		} else {
+			remove(own, old)
+		}
+	}
+	return name
+}
+
+// untilOurs has a file written again as long as another copy takes its part.
+func (s *side) untilOurs(err error, again func() error) error {
+	for n := 0; n < mostTaken && errors.Is(err, fs.ErrNotExist) && !s.isOver(err); n++ {
+		err = again()
+	}
+	return err
+}
 
 // mostTaken is how often a file begins again whose part another copy took: each looks once for what
 // was left, so that a part is taken more often only where more copies than that run at once.

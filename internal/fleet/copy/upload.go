@@ -164,13 +164,7 @@ func attrsOf(it *item) sftp.Attrs {
 // batch copies files, compares them, and puts them into place.
 func (p *put) batch(files []*placed) {
 	moved(&p.side, files, func(to *placed) int64 { return to.size }, p.send)
-	var parts []*placed
-	for _, to := range files {
-		if to.part != "" {
-			parts = append(parts, to)
-		}
-	}
-	p.place(p.verified(parts))
+	p.place(p.verified(slices.DeleteFunc(slices.Clone(files), func(to *placed) bool { return to.part == "" })))
 }
 
 // send copies one file beside its place.
@@ -206,26 +200,28 @@ func (p *put) claim(to *placed) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	name = own.fresh()
-	for _, old := range p.left.take(own) {
-		switch {
-		case old.folder:
-			p.clear(own, old.name)
-		case !to.begun && old.same && p.beginning(to, old.name) >= 0 && p.client.Rename(old.name, name).Wait() == nil:
-			p.goOn(to, name)
-		default:
-			p.client.Remove(old.name)
-		}
-	}
-	return name, nil
+	return p.left.claim(own, func(old, name string) bool {
+		return p.beginning(to, old) >= 0 && p.client.Rename(old, name).Wait() == nil && p.goOn(to, name)
+	}, p.discard), nil
 }
 
 // goOn goes on with a part that has its name, or removes it.
-func (p *put) goOn(to *placed, name string) {
-	if from := p.beginning(to, name); from >= 0 {
-		to.begun, to.from = true, from
-	} else {
+func (p *put) goOn(to *placed, name string) bool {
+	from := p.beginning(to, name)
+	if from < 0 {
 		p.client.Remove(name)
+		return false
+	}
+	to.begun, to.from = true, from
+	return true
+}
+
+// discard removes what is of no use any more.
+func (p *put) discard(own part, old leftover) {
+	if old.folder {
+		p.clear(own, old.name)
+	} else {
+		p.client.Remove(old.name)
 	}
 }
 
@@ -343,12 +339,12 @@ func (p *put) place(parts []*placed) {
 	}
 	for i, wait := range pending {
 		to := parts[i]
-		err := wait.Wait()
-		for n := 0; n < mostTaken && errors.Is(err, fs.ErrNotExist); n++ { // another copy of the same took the part
-			if err = p.again(to); err == nil {
-				err = p.client.Replace(to.part, to.name).Wait()
+		err := p.untilOurs(wait.Wait(), func() error {
+			if err := p.again(to); err != nil {
+				return err
 			}
-		}
+			return p.client.Replace(to.part, to.name).Wait()
+		})
 		if err != nil {
 			p.fail(to.name, err)
 			if !p.isOver(err) {
@@ -372,11 +368,7 @@ func (p *put) link(to *placed) {
 		return
 	}
 	p.change(to)
-	own := newPart(p.host, to.name)
-	for _, old := range p.left.take(own) {
-		p.client.Remove(old.name)
-	}
-	part := own.fresh()
+	part := p.left.claim(newPart(p.host, to.name), nil, p.discard)
 	err := p.client.Symlink(to.target, part)
 	if err == nil {
 		if err = p.client.Replace(part, to.name).Wait(); err != nil && !p.isOver(err) {
