@@ -92,10 +92,12 @@ var defaults = []struct{ written, home string }{
 	{`^"ConnectTimeout=`, "ssh/openssh"},           // ssh takes whole seconds
 	{`^30 \* time\.Second$`, "fleet"},              // keepalive
 	{`^"ServerAlive[A-Za-z]*[= ][0-9]`, "nowhere"}, // likewise
-	{`^"the server may limit logins`, "fleet"},     // the hint for it
-	{`^"check the port; this is not`, "fleet"},     // likewise
-	{`^"see MaxSessions and the acc`, "fleet"},     // likewise
-	{`^"; an agent may be silent`, "ssh/openssh"},  // likewise
+	{`^"; an agent may be silent`, "ssh/openssh"},  // a hint
+
+	// What to do about causes (openssh.Cause).
+	{`^"the server may limit logins|^"check the port; this is no|^"see MaxSessions and the acc|--connect-timeout allows|` +
+		`^"the jump host forbids forw|^"more keys are offered|^"give the server an Ed25519`, "ssh/openssh"},
+	{`"find out why the key changed`, "ssh/knownhosts/check"},
 }
 
 // alike are values that mean something else, by package.

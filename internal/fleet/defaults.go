@@ -20,14 +20,6 @@ const (
 	DialogueGrace = TermGrace + KillGrace
 )
 
-// Hints that every Executor gives: for a server that turns connections away, for one that is no
-// SSH server, and for one that grants no session.
-const (
-	ManyLogins = "the server may limit logins (MaxStartups, PerSourcePenalties); try a smaller -f"
-	WrongPort  = "check the port; this is not an SSH server"
-	NoSession  = "see MaxSessions and the account's restrictions on the server"
-)
-
 // ErrConnectTimeout is the cause of a context of a start that took too long.
 var ErrConnectTimeout = errors.New("connect timeout")
 

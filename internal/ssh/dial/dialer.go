@@ -14,6 +14,7 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
 	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/transport"
 	"sshpace/internal/sys/tcp"
 )
@@ -143,7 +144,7 @@ func (t *Target) checkHostKey(name string, port int, remote net.Addr, key ssh.Pu
 	if bits, least := knownhosts.RSABits(key), t.minRSABits(); bits > 0 && bits < least {
 		return &Error{Class: fleet.HostKeyWeak,
 			Text: fmt.Sprintf("host key of %s is an RSA key of %d bits, RequiredRSASize is %d", name, bits, least),
-			Hint: "give the server an Ed25519 host key or a longer one"}
+			Hint: openssh.HostKeyWeak.Advice()}
 	}
 	return t.HostKeys.Check(name, port, remote, key)
 }

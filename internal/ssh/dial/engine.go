@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/session"
 	"sshpace/internal/ssh/transport"
 )
@@ -183,7 +184,7 @@ func (l *link) notStarted(ctx context.Context, t *Target, alive *keepAlive, e *s
 		return failed(interrupted(ctx), e.Ran)
 	case errors.As(e, &open):
 		return failed(&Error{Class: fleet.ExecRefused, Text: "the server refused the session: " + open.Message,
-			Hint: fleet.NoSession, Err: e}, e.Ran)
+			Hint: openssh.SessionRefused.Advice(), Err: e}, e.Ran)
 	case errors.Is(e, session.ErrRefused), errors.Is(e, session.ErrNoSubsystem):
 		return failed(&Error{Class: fleet.ExecRefused, Text: e.Error(), Err: e}, e.Ran)
 	case alive.expired.Load():
@@ -195,7 +196,7 @@ func (l *link) notStarted(ctx context.Context, t *Target, alive *keepAlive, e *s
 // stalled is a server that let us in and then did not answer.
 func stalled(peer string, port int, ran fleet.Ran) *Error {
 	e := &Error{Class: fleet.TimedOut, Text: fmt.Sprintf("%s port %d let us in, but did not open a session in time", peer, port),
-		Hint: "the server may be out of processes or memory; --connect-timeout allows more time", Err: fleet.ErrConnectTimeout}
+		Hint: "the server may be out of processes or memory; " + openssh.TimedOut.Advice(), Err: fleet.ErrConnectTimeout}
 	if ran == fleet.RanUnknown {
 		e.Text = fmt.Sprintf("%s port %d did not answer the request to run the command in time; it may run there", peer, port)
 	}

@@ -86,7 +86,7 @@ func (h *hand) failed(ctx context.Context, err error) *Error {
 		return interrupted(ctx)
 	case said.wrong() && !said.turnedAway():
 		return &Error{Class: fleet.NotSSH, Text: "protocol error: " + peer + " sent " + said.quoted() + " instead of an SSH 2 version",
-			Hint: fleet.WrongPort, Err: err}
+			Hint: openssh.NotSSH.Advice(), Err: err}
 	case ctx.Err() != nil:
 		return h.timedOut(said, peer, err)
 	case isOwn:
@@ -94,7 +94,7 @@ func (h *hand) failed(ctx context.Context, err error) *Error {
 	case said.turnedAway() && ended(err):
 		return &Error{Class: fleet.Throttled, SlowDown: true, Err: err,
 			Text: "kex_exchange_identification: " + endText(err) + " (" + peer + " turned the connection away)",
-			Hint: fleet.ManyLogins}
+			Hint: openssh.NoVersion.Advice()}
 	}
 	return h.protocolError(peer, err)
 }
@@ -115,11 +115,11 @@ func (h *hand) timedOut(said greeting, peer string, err error) *Error {
 	case said.Version != "":
 		during = "key exchange"
 	}
-	hint := "the server accepts connections but does not answer; --connect-timeout allows more time"
+	hint := "the server accepts connections but does not answer; "
 	if said.slow() {
-		hint = "the server has sent only the beginning of its version line, " + said.quoted() + "; --connect-timeout allows more time"
+		hint = "the server has sent only the beginning of its version line, " + said.quoted() + "; "
 	}
-	return &Error{Class: fleet.TimedOut, Text: "Connection to " + peer + " timed out during " + during, Hint: hint, Err: err}
+	return &Error{Class: fleet.TimedOut, Text: "Connection to " + peer + " timed out during " + during, Hint: hint + openssh.TimedOut.Advice(), Err: err}
 }
 
 // protocolError covers what neither closed early nor timed out.
@@ -166,7 +166,7 @@ func unmatched(peer string, err *ssh.AlgorithmNegotiationError) *Error {
 func disconnected(class fleet.Class, peer string, bye *transport.DisconnectError) *Error {
 	e := &Error{Class: class, Text: fmt.Sprintf("Received disconnect from %s:%d: %s", peer, bye.Reason, bye.Message), Err: bye}
 	if cause, _ := openssh.CauseOf([]string{bye.Message}); cause == openssh.TooManyKeys {
-		e.Hint = "the agent offers more keys than the server allows; name one with -i and -o IdentitiesOnly=yes"
+		e.Hint = cause.Advice()
 	}
 	return e
 }

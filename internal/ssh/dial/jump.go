@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/openssh"
 )
 
 // jumps keeps one connection to every jump host and opens a channel on it for
@@ -61,7 +62,7 @@ func throughError(ctx context.Context, t *Target, err error) *Error {
 	e := &Error{Class: fleet.Refused, Text: where + open.Message, Err: err}
 	switch open.Reason {
 	case ssh.Prohibited:
-		e.Hint = "the jump host forbids forwarding there (AllowTcpForwarding, PermitOpen)"
+		e.Hint = openssh.Prohibited.Advice()
 	case ssh.ResourceShortage:
 		e.Class, e.SlowDown = fleet.Throttled, true
 	}

@@ -21,6 +21,7 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/forkssh"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -373,4 +374,31 @@ func me(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return u.Username
+}
+
+// TestWhatSSHSays: how far ssh had come decides what its last words mean, and what is to be
+// done about them stands in one place for all engines.
+func TestWhatSSHSays(t *testing.T) {
+	const (
+		connected = "debug1: Connecting to x [127.0.0.1] port 22.\ndebug1: Connection established.\n"
+		sent      = connected + "debug1: SSH2_MSG_SERVICE_ACCEPT received\nAuthenticated to x ([127.0.0.1]:22) using publickey.\ndebug1: Sending command: true\n"
+	)
+	for said, want := range map[string]struct {
+		class fleet.Class
+		ran   fleet.Ran
+		hint  string
+	}{
+		"ssh: connect to host x port 22: Connection timed out":                        {fleet.TimedOut, fleet.RanNo, openssh.TimedOut.Advice()},
+		connected + "kex_exchange_identification: Connection closed by remote host":   {fleet.Throttled, fleet.RanNo, openssh.Throttled.Advice()},
+		connected + "channel 0: open failed: unknown channel type: unsupported":       {fleet.Refused, fleet.RanNo, ""},
+		sent + "channel 0: open failed: unknown channel type: unsupported":            {fleet.ExecRefused, fleet.RanNo, openssh.SessionRefused.Advice()},
+		sent + "Timeout, server x not responding.":                                    {fleet.Lost, fleet.RanUnknown, ""},
+		connected + "Received disconnect from x: 2: Too many authentication failures": {fleet.AuthFailed, fleet.RanNo, openssh.TooManyKeys.Advice()},
+	} {
+		ssh := script(t, `while [ "$1" != -E ]; do shift; done; cat >>"$2" <<'END'`+"\n"+said+"\nEND\nexit 255")
+		r := run(t, fleet.Params{RetryFor: 1}, forkssh.Options{Binary: ssh}, host.Host{Name: "x"}, fleet.Command{Line: "true"}, &sshtest.Told{})
+		if r.Class != want.class || r.Ran != want.ran || r.Hint != want.hint {
+			t.Errorf("%q: %v, ran %v, hint %q", said, r.Class, r.Ran, r.Hint)
+		}
+	}
 }

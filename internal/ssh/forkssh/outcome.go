@@ -1,6 +1,7 @@
 package forkssh
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -9,36 +10,31 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
 	"sshpace/internal/fleet"
-	"sshpace/internal/ssh/knownhosts/check"
 	"sshpace/internal/ssh/openssh"
 )
 
-// failures are what the causes mean to a run; without a line: the connection was
-// lost.
-var failures = map[openssh.Cause]struct {
-	class fleet.Class
-	hint  string
-}{
-	openssh.HostKeyChanged:        {fleet.HostKeyChanged, "compare the key with the machine's owner before removing the old line"},
-	openssh.HostKeyRevoked:        {fleet.HostKeyRevoked, check.RevokedHint},
-	openssh.RevocationsUnreadable: {fleet.HostKeyRevoked, "the file of RevokedHostKeys cannot be read: no key is accepted until it can"},
-	openssh.HostKeyWeak:           {fleet.HostKeyWeak, "the RSA key of the server is shorter than RequiredRSASize: give it an Ed25519 host key or a longer one"},
-	openssh.HostKeyUnknown:        {fleet.HostKeyUnknown, check.UnknownHint},
-	openssh.Unresolved:            {fleet.NameFailed, "check the spelling"},
-	openssh.Denied:                {fleet.AuthFailed, ""},
-	openssh.TooManyKeys:           {fleet.AuthFailed, "name one key with -i and -o IdentitiesOnly=yes"},
-	openssh.BadConfiguration:      {fleet.Local, ""},
-	openssh.NoAlgorithm:           {fleet.NoCommonAlgo, "sshpace config shows what is offered, of which the server has none"},
-	openssh.Prohibited:            {fleet.Refused, "the jump host forbids forwarding there (AllowTcpForwarding, PermitOpen)"},
-	openssh.ConnectionRefused:     {fleet.Refused, ""},
-	openssh.Unroutable:            {fleet.Unroutable, ""},
-	openssh.TimedOut:              {fleet.TimedOut, ""},
-	openssh.NotSSH:                {fleet.NotSSH, ""},
-	openssh.Throttled:             {fleet.Throttled, fleet.ManyLogins},
-	openssh.Penalized:             {fleet.Throttled, fleet.ManyLogins},
-	openssh.NoVersion:             {fleet.Throttled, fleet.ManyLogins},
-	openssh.SessionRefused:        {fleet.ExecRefused, fleet.NoSession},
-	openssh.HungUp:                {fleet.Throttled, ""}, // before the version line; see failure
+// classes are what the causes mean to a run; without a line: the connection was lost.
+var classes = map[openssh.Cause]fleet.Class{
+	openssh.HostKeyChanged:        fleet.HostKeyChanged,
+	openssh.HostKeyRevoked:        fleet.HostKeyRevoked,
+	openssh.RevocationsUnreadable: fleet.HostKeyRevoked,
+	openssh.HostKeyWeak:           fleet.HostKeyWeak,
+	openssh.HostKeyUnknown:        fleet.HostKeyUnknown,
+	openssh.Unresolved:            fleet.NameFailed,
+	openssh.Denied:                fleet.AuthFailed,
+	openssh.TooManyKeys:           fleet.AuthFailed,
+	openssh.BadConfiguration:      fleet.Local,
+	openssh.NoAlgorithm:           fleet.NoCommonAlgo,
+	openssh.Prohibited:            fleet.Refused,
+	openssh.ConnectionRefused:     fleet.Refused,
+	openssh.Unroutable:            fleet.Unroutable,
+	openssh.TimedOut:              fleet.TimedOut,
+	openssh.NotSSH:                fleet.NotSSH,
+	openssh.Throttled:             fleet.Throttled,
+	openssh.Penalized:             fleet.Throttled,
+	openssh.NoVersion:             fleet.Throttled,
+	openssh.SessionRefused:        fleet.ExecRefused,
+	openssh.HungUp:                fleet.Throttled, // before the version line; see cause
 }
 
 // outcome puts together what the log and the exit code say.
@@ -84,36 +80,39 @@ func (l *log) failure(o *fleet.Outcome) {
 	if l.proxy != "" {
 		causes = openssh.BehindProxy(causes)
 	}
-	o.Exit, o.Class = -1, fleet.Lost
+	o.Exit = -1
 	o.Err = termsafe.Line(strings.TrimPrefix(text.LastLine(strings.Join(causes, "\n")), "ssh: "))
 	if o.Err == "" {
 		o.Err = "ssh ended with status 255"
 	}
-	cause, _ := openssh.CauseOf(causes)
-	if f, known := failures[cause]; known {
-		o.Class, o.Hint = f.class, f.hint
-	}
-	if o.Class == fleet.Throttled && l.other {
-		o.Class, o.Hint = fleet.NotSSH, fleet.WrongPort
-	}
-	switch { // the server has answered with no, unless that was a jump host
-	case o.Class == fleet.ExecRefused && l.loggedIn:
+	cause := l.cause(causes)
+	o.Class, o.Hint = cmp.Or(classes[cause], fleet.Lost), cause.Advice()
+	if o.Class == fleet.ExecRefused { // the server has answered with no
 		o.Ran = fleet.RanNo
-	case o.Class == fleet.ExecRefused:
-		o.Class, o.Hint = fleet.Refused, ""
-	}
-	early := l.attempt.Phase() <= fleet.PhaseKex
-	if o.Class == fleet.Throttled && !early {
-		o.Class, o.Hint = fleet.Lost, ""
-		if l.attempt.Phase() == fleet.PhaseAuth {
-			o.Class = fleet.AuthFailed
-		}
 	}
 	if why := openssh.ProxyReason(l.proxy, l.before); o.Class == fleet.Throttled && l.proxy != "" && why != "" {
 		o.Class, o.Hint = fleet.Lost, "run the ProxyCommand by hand to see what is wrong"
 		o.Err += "; the way there said: " + termsafe.Line(why)
 	}
 	o.SlowDown = o.Class == fleet.Throttled && o.Ran == fleet.RanNo
+}
+
+// cause is why ssh gave up, by its messages and by how far it had come.
+func (l *log) cause(messages []string) openssh.Cause {
+	cause, _ := openssh.CauseOf(messages)
+	turnedAway := classes[cause] == fleet.Throttled
+	phase := l.attempt.Phase()
+	switch {
+	case turnedAway && l.other:
+		return openssh.NotSSH
+	case turnedAway && phase == fleet.PhaseAuth:
+		return openssh.Denied
+	case turnedAway && phase > fleet.PhaseKex, cause == openssh.TimedOut && l.loggedIn: // ServerAliveInterval
+		return openssh.Unknown
+	case cause == openssh.SessionRefused && !l.loggedIn: // by a jump host
+		return openssh.ConnectionRefused
+	}
+	return cause
 }
 
 // late explains that the command did not start in time, and in which phase that was.
@@ -128,7 +127,7 @@ func (l *log) late(o *fleet.Outcome) {
 		during = "the start of the command"
 	}
 	o.Class, o.Exit, o.Signal = fleet.TimedOut, -1, ""
-	o.Err, o.Hint = "timed out during "+during, "--connect-timeout allows more time"
+	o.Err, o.Hint = "timed out during "+during, openssh.TimedOut.Advice()
 	if o.Ran != fleet.RanNo {
 		o.Err += "; it may still run there"
 	}

@@ -10,6 +10,31 @@ import (
 	"sshpace/internal/ssh/knownhosts/check"
 )
 
+// manyLogins is said of servers that turn connections away.
+const manyLogins = "the server may limit logins (MaxStartups, PerSourcePenalties); try a smaller -f"
+
+// advice is what to do about causes, whoever has met them.
+var advice = map[Cause]string{
+	HostKeyChanged:        check.ChangedHint,
+	HostKeyRevoked:        check.RevokedHint,
+	RevocationsUnreadable: "the file of RevokedHostKeys cannot be read: no key is accepted until it can",
+	HostKeyWeak:           "give the server an Ed25519 host key or a longer one",
+	HostKeyUnknown:        check.UnknownHint,
+	Unresolved:            "check the spelling",
+	TooManyKeys:           "more keys are offered than the server allows; name one with -i and -o IdentitiesOnly=yes",
+	NoAlgorithm:           "sshpace config shows what is offered, of which the server has none",
+	Prohibited:            "the jump host forbids forwarding there (AllowTcpForwarding, PermitOpen)",
+	SessionRefused:        "see MaxSessions and the account's restrictions on the server",
+	NotSSH:                "check the port; this is no SSH server",
+	Throttled:             manyLogins,
+	Penalized:             manyLogins,
+	NoVersion:             manyLogins,
+	TimedOut:              "--connect-timeout allows more time",
+}
+
+// Advice says what to do about a failure of this cause, "" where only its circumstances tell.
+func (c Cause) Advice() string { return advice[c] }
+
 // hints say what to do about a host that cannot be measured. %s is how ssh
 // reaches it.
 var hints = map[record.Outcome]string{
@@ -34,10 +59,8 @@ var closer = map[Cause]string{
 func (p Program) Hint(ctx context.Context, d Destination, f Failed) string {
 	words := cmp.Or(closer[f.Cause], hints[f.Outcome], hints[record.Broken])
 	switch {
-	case f.Cause == NotSSH:
-		return "check the port; this is no SSH server"
-	case f.Cause == HostKeyRevoked:
-		return check.RevokedHint
+	case f.Cause == NotSSH, f.Cause == HostKeyRevoked:
+		return f.Cause.Advice()
 	case f.Outcome == record.HostKey && f.KeyFile != "":
 		return p.changedKeyHint(ctx, d, f.KeyFile)
 	}
@@ -51,6 +74,5 @@ func (p Program) changedKeyHint(ctx context.Context, d Destination, file string)
 	if endpoint, err := p.Endpoint(ctx, d); err == nil {
 		name = endpoint.KnownAs
 	}
-	return "find out why the key changed: it may be an attack; only then forget the old one: ssh-keygen " +
-		shell.Line("-R", name, "-f", file)
+	return check.Forget(name, file)
 }

@@ -177,7 +177,7 @@ func TestMessagesSayWhereAndWhatToDo(t *testing.T) {
 	}
 	// The command that is recommended does what it says.
 	changed, _ := errors.AsType[*Verdict](Key(x, "db1", 2222, nil, sshtest.Key(2).PublicKey(), Rules{}))
-	if out, err := exec.Command("sh", "-c", removal(changed.Name, changed.Lines[0].File)).CombinedOutput(); err != nil {
+	if out, err := exec.Command("sh", "-c", strings.TrimPrefix(changed.Hint(), ChangedHint+": ")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if got := outcome(Key(x, "db1", 2222, nil, sshtest.Key(2).PublicKey(), Rules{})); got != "unknown" {

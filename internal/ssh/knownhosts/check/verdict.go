@@ -86,8 +86,9 @@ func joined(lines []Known) string {
 	return strings.Join(texts, ", ")
 }
 
-// What to do about a revoked key and about an unknown one, whoever has found it to be one.
+// What to do about a changed key, a revoked and an unknown one, whoever has found it to be one.
 const (
+	ChangedHint = "find out why the key changed: it may be an attack; only then forget the old one"
 	RevokedHint = "do not log in: whoever holds a revoked key may pose as the server; give the server a new host key"
 	UnknownHint = "compare the fingerprint with the server's own (ssh-keygen -lf on its host key), then run once with --accept-new"
 )
@@ -98,8 +99,7 @@ func (v *Verdict) Hint() string {
 	case v.Kind == Revoked:
 		return RevokedHint
 	case v.Kind == Changed:
-		return "do not log in before you know why; if the server really has a new key, remove the old one with: " +
-			removal(v.Name, v.Lines[0].File)
+		return Forget(v.Name, v.Lines[0].File)
 	case v.CA:
 		return "give the server a valid host certificate of that authority (ssh-keygen -h -s), or correct the @cert-authority line"
 	}
@@ -120,7 +120,7 @@ func at(name, remote string) string {
 	return fmt.Sprintf("%s (%s)", name, remote)
 }
 
-// removal is the command that removes a name from a file.
-func removal(name, file string) string {
-	return "ssh-keygen " + shell.Line("-R", name, "-f", file)
+// Forget is ChangedHint with the command that removes a name from a file.
+func Forget(name, file string) string {
+	return ChangedHint + ": ssh-keygen " + shell.Line("-R", name, "-f", file)
 }
