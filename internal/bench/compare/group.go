@@ -11,8 +11,8 @@ import (
 
 // Group is a cipher, a MAC or a key exchange in all files.
 type Group struct {
-	Name   string
-	Ratios []Ratio // of each file after the first
+	Name   string  `json:"name"`
+	Ratios []Ratio `json:"ratios"` // of each file after the first
 }
 
 // minOrder is how many cells it takes to speak of their order.

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"encoding/json"
 	"math"
 
 	"sshpace/internal/base/stats"
@@ -11,6 +12,18 @@ type Ratio struct {
 	Speed        stats.Estimate // with the doubt about the level of both runs: how fast the machine was at all. N: cells, or connections, that it rests on
 	Rest         stats.Estimate // the same relative to all other lines, which is free of that doubt; unknown where there are none
 	stats.Judged                // among all ratios of the same table
+}
+
+// MarshalJSON is the ratio with its verdict, for programs; above 1 is faster.
+func (r Ratio) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Speed   stats.Interval  `json:"speed_ratio"` // against the first file
+		Rest    *stats.Interval `json:"speed_ratio_to_rest,omitempty"`
+		P       float64         `json:"p_holm"`
+		Verdict string          `json:"verdict"` // faster, slower, equal (within 5 %) or not enough data
+		ByRest  bool            `json:"verdict_by_rest,omitempty"`
+		Least   float64         `json:"least_slowdown_shown_pct,omitempty"`
+	}{r.Speed.Interval(), r.Rest.OrNil(), r.P, r.Verdict.Called("faster", "slower"), r.ByRest, 100 * r.Least})
 }
 
 // complete finishes the ratios of file k after the first in lines with errors of their own: each

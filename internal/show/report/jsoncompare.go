@@ -4,7 +4,6 @@ import (
 	"io"
 	"math"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/bench/compare"
@@ -25,24 +24,12 @@ func CompareJSON(w io.Writer, c *compare.Comparison, gate *compare.Gate) error {
 }
 
 type jsonComparison struct {
-	Schema     string                  `json:"schema"`
-	By         rank.By                 `json:"ranked_by"`
-	KexBy      rank.By                 `json:"kex_ranked_by"`
-	Order      []float64               `json:"order_kendall_tau,omitempty"`
-	Unit       string                  `json:"unit"` // of values
-	Normalized []string                `json:"normalized_to,omitempty"`
-	Files      []jsonFile              `json:"files"`
-	Overall    []jsonRatio             `json:"overall,omitempty"`
-	Ciphers    []jsonGroup             `json:"ciphers"`
-	MACs       []jsonGroup             `json:"macs"`
-	Kex        []jsonGroup             `json:"kex"`
-	Cells      []jsonCells             `json:"cells"`
-	Machines   []compare.MachineEffect `json:"machines,omitempty"`
-	Figures    []compare.Figure        `json:"measurements,omitempty"`
-	Defaults   []alg.Suite             `json:"defaults_changed,omitempty"` // what each file's programs negotiate
-	Lacking    []compare.Lacking       `json:"not_compared,omitempty"`
-	Warnings   []rank.Warning          `json:"warnings,omitempty"`
-	Gate       *jsonGate               `json:"fail_on,omitempty"`
+	Schema string     `json:"schema"`
+	Unit   string     `json:"unit"` // of values
+	Files  []jsonFile `json:"files"`
+	compare.Comparison
+	Cells []jsonCells `json:"cells"`
+	Gate  *jsonGate   `json:"fail_on,omitempty"`
 }
 
 // jsonGate is what --fail-on says.
@@ -91,57 +78,25 @@ type jsonFile struct {
 	Environment record.Environment `json:"environment"`
 }
 
-type jsonRatio struct {
-	Speed   rank.Quantity  `json:"speed_ratio"` // against the first file; above 1: faster
-	Rest    *rank.Quantity `json:"speed_ratio_to_rest,omitempty"`
-	P       float64        `json:"p_holm"`
-	Verdict string         `json:"verdict"` // faster, slower, equal (within 5 %) or not enough data
-	ByRest  bool           `json:"verdict_by_rest,omitempty"`
-	Least   float64        `json:"least_slowdown_shown_pct,omitempty"`
-}
-
-type jsonGroup struct {
-	Name   string      `json:"name"`
-	Ratios []jsonRatio `json:"ratios"`
-}
-
 type jsonCells struct {
 	Cipher    string           `json:"cipher"`
 	MAC       string           `json:"mac"`
 	Direction record.Direction `json:"direction"`
 	Values    []*rank.Quantity `json:"values"`
-	Ratios    []jsonRatio      `json:"ratios"`
+	Ratios    []compare.Ratio  `json:"ratios"`
 }
 
 func comparisonDocument(c *compare.Comparison) jsonComparison {
-	out := jsonComparison{
-		Schema: compareSchema, By: c.By, KexBy: c.KexBy, Order: c.Order, Normalized: c.Normalized,
-		Overall: ratiosDocument(c.Overall), Ciphers: groupsDocument(c.Ciphers), MACs: groupsDocument(c.MACs),
-		Kex: groupsDocument(c.Kex), Cells: []jsonCells{},
-	}
+	out := jsonComparison{Schema: compareSchema, Comparison: *c, Cells: []jsonCells{}}
 	out.Unit, _, _ = document.ValueUnit(c)
+	for _, groups := range []*[]compare.Group{&out.Ciphers, &out.MACs, &out.Kex} {
+		*groups = append([]compare.Group{}, *groups...) // none is an empty list
+	}
 	for _, in := range c.Inputs {
 		out.Files = append(out.Files, jsonFile{Label: in.Label, Campaign: in.Ranking.Campaign, Environment: in.Ranking.Environment})
 	}
 	for _, cell := range c.Cells {
-		out.Cells = append(out.Cells, jsonCells{cell.Suite.Cipher, cell.Suite.MAC, cell.Direction, cell.Values, ratiosDocument(cell.Ratios)})
-	}
-	out.Figures, out.Defaults, out.Machines, out.Lacking, out.Warnings = c.Figures, c.Defaults, c.Machines, c.Lacking, c.Warnings
-	return out
-}
-
-func groupsDocument(groups []compare.Group) []jsonGroup {
-	out := []jsonGroup{}
-	for _, g := range groups {
-		out = append(out, jsonGroup{Name: g.Name, Ratios: ratiosDocument(g.Ratios)})
-	}
-	return out
-}
-
-func ratiosDocument(ratios []compare.Ratio) []jsonRatio {
-	var out []jsonRatio
-	for _, r := range ratios {
-		out = append(out, jsonRatio{Speed: r.Speed.Interval(), Rest: r.Rest.OrNil(), P: r.P, Verdict: document.Faster(r.Verdict), ByRest: r.ByRest, Least: 100 * r.Least})
+		out.Cells = append(out.Cells, jsonCells{cell.Suite.Cipher, cell.Suite.MAC, cell.Direction, cell.Values, cell.Ratios})
 	}
 	return out
 }
