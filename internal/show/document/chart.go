@@ -41,6 +41,9 @@ type Document struct {
 // Doubt is what a reader must know before believing the numbers. Hint may be "".
 type Doubt struct{ Text, Hint string }
 
+// String is both.
+func (d Doubt) String() string { return strings.Join(text.NonEmpty(d.Text, d.Hint), "; ") }
+
 // Algorithm is how one name stands, and why.
 type Algorithm struct {
 	Kind        alg.Kind

@@ -82,11 +82,7 @@ func changeLabel(c *compare.MethodComparison, m record.Method) string {
 // onlyMethods are those that some files have no figure of, and so are not compared.
 func onlyMethods(c *compare.MethodComparison) (lines []string) {
 	for _, only := range c.Only {
-		name := MethodLabel(only.Method)
-		if cipher := Short(only.Suite.Cipher); cipher != "" {
-			name += ", " + cipher
-		}
-		lines = append(lines, "only in "+letters(only.Files)+": "+name)
+		lines = append(lines, "only in "+letters(only.Files)+": "+MethodAndCipher(only.Method))
 	}
 	return lines
 }

@@ -168,11 +168,7 @@ func methodChart(measured []compare.MethodResult, what string) Chart {
 		Title: "How fast each " + what + " is", Note: "More is better. The lines are 95 % intervals, or ranges where there are fewer than 6 rounds.",
 	}
 	for _, r := range measured {
-		label := MethodLabel(r.Method)
-		if cipher := Short(r.Suite.Cipher); cipher != "" {
-			label += ", " + cipher
-		}
-		c.Items = append(c.Items, Item{Label: label, Suite: r.Suite, Points: []Point{PointOf(&r.Rate, 1e6)}})
+		c.Items = append(c.Items, Item{Label: MethodAndCipher(r.Method), Suite: r.Suite, Points: []Point{PointOf(&r.Rate, 1e6)}})
 	}
 	return c
 }
@@ -207,6 +203,11 @@ func MethodLabel(m record.Method) string {
 	return strings.TrimSpace(methodName(m)+" "+string(m.Direction)) + pathText(m.Path)
 }
 
+// MethodAndCipher is that with its cipher, if that is known.
+func MethodAndCipher(m record.Method) string {
+	return strings.Join(text.NonEmpty(MethodLabel(m), Short(m.Suite.Cipher)), ", ")
+}
+
 // ciphersOf are the ciphers of methods, by their short names.
 func ciphersOf(results []compare.MethodResult) (names []string) {
 	for _, r := range results {
@@ -219,12 +220,9 @@ func ciphersOf(results []compare.MethodResult) (names []string) {
 // went wrong or is broken. Of those with one reason, so many are named.
 func unmeasured(results []compare.MethodResult, f *record.File, named int) []string {
 	var lines []string
-	several := len(ciphersOf(results)) > 1
-	label := func(r compare.MethodResult) string {
-		if several && r.Suite.Cipher != "" {
-			return MethodLabel(r.Method) + ", " + Short(r.Suite.Cipher)
-		}
-		return MethodLabel(r.Method)
+	label := MethodLabel
+	if len(ciphersOf(results)) > 1 {
+		label = MethodAndCipher
 	}
 	var reasons []string
 	without := map[string][]string{} // by reason
@@ -232,17 +230,17 @@ func unmeasured(results []compare.MethodResult, f *record.File, named int) []str
 		switch {
 		case r.Why != "":
 			reasons = appendNew(reasons, r.Why)
-			without[r.Why] = append(without[r.Why], label(r))
+			without[r.Why] = append(without[r.Why], label(r.Method))
 		case len(r.Failed) > 0:
-			lines = append(lines, fmt.Sprintf("%s failed %s: %s", label(r), unit.Count(len(r.Failed), "time"), clean(r.Failed[len(r.Failed)-1])))
+			lines = append(lines, fmt.Sprintf("%s failed %s: %s", label(r.Method), unit.Count(len(r.Failed), "time"), clean(r.Failed[len(r.Failed)-1])))
 		case r.Rate.N == 0 && !r.Ran():
-			lines = append(lines, fmt.Sprintf("no figure yet: %s: the run ended before its turn", label(r)))
+			lines = append(lines, fmt.Sprintf("no figure yet: %s: the run ended before its turn", label(r.Method)))
 		case r.Rate.N == 0:
 			more := "--size"
 			if r.Files > 0 {
 				more = "--files"
 			}
-			lines = append(lines, fmt.Sprintf("no figure: %s: %s is too small to measure; use a larger %s", label(r), r.SizeBytes, more))
+			lines = append(lines, fmt.Sprintf("no figure: %s: %s is too small to measure; use a larger %s", label(r.Method), r.SizeBytes, more))
 		}
 	}
 	for _, why := range reasons {

@@ -125,11 +125,13 @@ func Standing(s alg.Status) string {
 	return string(s)
 }
 
+func doubtOf(w rank.Warning) Doubt { return Doubt{clean(w.Text), clean(w.Hint)} }
+
 // doubts gathers warnings and findings.
 func doubts(warnings []rank.Warning, findings []record.Finding) []Doubt {
 	var out []Doubt
 	for _, w := range warnings {
-		out = append(out, Doubt{clean(w.Text), clean(w.Hint)})
+		out = append(out, doubtOf(w))
 	}
 	lacking := map[string][]string{} // what was not measured, by the reason
 	for _, f := range findings {

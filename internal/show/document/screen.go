@@ -361,7 +361,7 @@ func (s screen) confidence() (word, why string) {
 	}
 	for _, w := range s.r.Warnings {
 		if slices.Contains(severe, w.Name) {
-			return "low", clean(strings.Join(text.NonEmpty(w.Text, w.Hint), "; "))
+			return "low", doubtOf(w).String()
 		}
 	}
 	switch slowed := s.r.Slowed.Percent(); {
@@ -432,7 +432,7 @@ func (s screen) notes() []string {
 	var out []string
 	for _, w := range s.r.Warnings {
 		if !slices.Contains(told, w.Name) {
-			out = append(out, clean(strings.Join(text.NonEmpty(w.Text, w.Hint), "; ")))
+			out = append(out, doubtOf(w).String())
 		}
 	}
 	return out
@@ -475,7 +475,7 @@ func factLines(facts []Fact) (out []string) {
 
 func doubtLines(doubts []Doubt) (out []string) {
 	for _, d := range doubts {
-		out = append(out, "warning: "+strings.Join(text.NonEmpty(d.Text, d.Hint), "; "))
+		out = append(out, "warning: "+d.String())
 	}
 	return out
 }

@@ -6,7 +6,6 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
-	"sshpace/internal/base/text"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
@@ -22,10 +21,7 @@ func nothingCommon(labels []string, results [][]compare.MethodResult) error {
 	if a == nil {
 		return fault.Usage(hint, "%s or %s has no figures of any method", labels[0], labels[1])
 	}
-	name := func(r *compare.MethodResult) string {
-		return strings.Join(text.NonEmpty(document.MethodLabel(r.Method), document.Short(r.Suite.Cipher)), ", ")
-	}
-	return fault.Usage(hint, "no method is in both: %s has %s, and %s has %s", labels[0], name(a), labels[1], name(b))
+	return fault.Usage(hint, "no method is in both: %s has %s, and %s has %s", labels[0], document.MethodAndCipher(a.Method), labels[1], document.MethodAndCipher(b.Method))
 }
 
 // content is what the files of a comparison hold, if not combinations of algorithms.

@@ -46,11 +46,7 @@ func Markdown(w io.Writer, d *document.Document, names ...string) error {
 	}
 	markdownFacts(out, "How far to trust this", d.Quality)
 	for _, doubt := range d.Doubts {
-		fmt.Fprintf(out, "- **%s**", literal(doubt.Text))
-		if doubt.Hint != "" {
-			fmt.Fprintf(out, " (hint: %s)", literal(doubt.Hint))
-		}
-		fmt.Fprintln(out)
+		fmt.Fprintf(out, "- **%s**\n", literal(doubt.String()))
 	}
 	markdownFacts(out, "Environment", d.Environment)
 	return out.Flush()

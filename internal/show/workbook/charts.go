@@ -21,24 +21,29 @@ func headLines(c document.Chart) int {
 	return most
 }
 
-// matrix writes a heat map as cells with a colour scale.
-func (b *book) matrix(c document.Chart) {
-	s := b.sheet("matrix")
-	s.Text(1, 1, c.Title+", "+c.Unit, b.bold)
-	s.Width(1, 1, labelWidth)
-	s.Width(2, len(c.Series)+1, seriesWidth)
+// data writes the figures of a picture from row on, below its title and the names of its series.
+func (b *book) data(s *Sheet, row int, c document.Chart) {
+	s.Text(1, row, c.Title+", "+c.Unit, b.bold)
 	for k, name := range c.Series {
-		s.Text(k+2, 1, name, b.bold)
+		s.Text(k+2, row, name, b.bold)
 	}
-	high(s, 1, headLines(c))
+	high(s, row, headLines(c))
 	for i, item := range c.Items {
-		s.Text(1, i+2, item.Label, 0)
+		s.Text(1, row+1+i, item.Label+item.Aside(), 0)
 		for k, p := range item.Points {
 			if p.Known {
-				s.Number(k+2, i+2, p.Value, b.three)
+				s.Number(k+2, row+1+i, p.Value, b.three)
 			}
 		}
 	}
+}
+
+// matrix writes a heat map as cells with a colour scale.
+func (b *book) matrix(c document.Chart) {
+	s := b.sheet("matrix")
+	s.Width(1, 1, labelWidth)
+	s.Width(2, len(c.Series)+1, seriesWidth)
+	b.data(s, 1, c)
 	s.Colour(2, 2, len(c.Series)+1, len(c.Items)+1, scale(c))
 	s.Freeze(1, 1)
 }
@@ -83,19 +88,7 @@ const pixelsOfRow = 20
 // native writes the data of a chart at row, and the chart to the right of it, and tells how many
 // rows that takes.
 func (b *book) native(s *Sheet, row int, c document.Chart) int {
-	s.Text(1, row, c.Title+", "+c.Unit, b.bold)
-	for k, name := range c.Series {
-		s.Text(k+2, row, name, b.bold)
-	}
-	high(s, row, headLines(c))
-	for i, item := range c.Items {
-		s.Text(1, row+1+i, item.Label+item.Aside(), 0)
-		for k, p := range item.Points {
-			if p.Known {
-				s.Number(k+2, row+1+i, p.Value, b.three)
-			}
-		}
-	}
+	b.data(s, row, c)
 	rows := min(len(c.Items), chartRows)
 	doubts := b.doubts(s, row, c)
 	drawn := Chart{

@@ -34,11 +34,7 @@ func (b *book) summary(d *document.Document) {
 		say(f.Name, f.Value)
 	}
 	for _, doubt := range d.Doubts {
-		text := doubt.Text
-		if doubt.Hint != "" {
-			text += ". Hint: " + doubt.Hint
-		}
-		say("warning", text)
+		say("warning", doubt.String())
 	}
 	for _, m := range d.Method {
 		say("method", m)
