@@ -66,7 +66,7 @@ func (o *Output) methods(c *compare.MethodComparison, files []related) *compared
 		}
 	}
 	x.result = result{
-		holds: "transfer methods", output: *o,
+		holds: methods, output: *o,
 		json:     func(w io.Writer) error { return report.MethodChangesJSON(w, c, x.gate) },
 		document: func() *document.Document { return document.OfMethodChanges(c) },
 	}

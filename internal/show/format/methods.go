@@ -13,12 +13,39 @@ import (
 	"sshpace/internal/show/report"
 )
 
+// content is what a result may hold, if not combinations of algorithms.
+type content struct {
+	name   string
+	show   func(f *record.File, all bool, commands document.Commands, o Output) Report
+	relate func(all []related, pairs []string, out *Output) (Report, error) // nil: there is no such comparison
+}
+
+// What results may hold.
+const (
+	logins  = "logins"
+	methods = "transfer methods"
+	limits  = "limits of a machine"
+)
+
+// contentOf is what a result holds; nothing for combinations.
+func contentOf(f *record.File) content {
+	switch {
+	case len(f.LoginKinds) > 0:
+		return content{logins, Logins, relateLogins}
+	case len(f.Methods) > 0:
+		return content{methods, Methods, relateMethods}
+	case len(f.Measurements) > 0 && len(f.Samples) == 0:
+		return content{limits, Limits, nil}
+	}
+	return content{}
+}
+
 // Methods is the report of a record file that holds transfer methods; all is for text, and commands
 // lead on from it.
 func Methods(f *record.File, all bool, commands document.Commands, o Output) Report {
 	results := compare.MethodResults(f)
 	return &result{
-		holds: "transfer methods", records: f, output: o,
+		holds: methods, records: f, output: o,
 		json:     func(w io.Writer) error { return report.MethodsJSON(w, results, f) },
 		document: func() *document.Document { return document.OfMethods(results, f, all, commands) },
 	}
@@ -27,16 +54,16 @@ func Methods(f *record.File, all bool, commands document.Commands, o Output) Rep
 // Logins is the report of a record file that holds logins; all is for text.
 func Logins(f *record.File, all bool, commands document.Commands, o Output) Report {
 	r := findings.LoginOf(f)
-	return &result{holds: "logins", records: f, output: o, json: r.JSON, document: func() *document.Document { return r.Document(f, all, commands) }}
+	return &result{holds: logins, records: f, output: o, json: r.JSON, document: func() *document.Document { return r.Document(f, all, commands) }}
 }
 
 // Limits is the report of a record file that holds nothing but measurements besides SSH: of a
 // machine's limits; all is for text.
 func Limits(f *record.File, all bool, commands document.Commands, o Output) Report {
 	return &result{
-		holds: "limits of a machine", records: f, output: o,
+		holds: limits, records: f, output: o,
 		json:     func(w io.Writer) error { return report.MachineJSON(w, f) },
-		document: func() *document.Document { return document.OfMachine(f, all, commands) },
+		document: func() *document.Document { return document.OfMachine(f, all || o.Limit != 0, commands) },
 	}
 }
 

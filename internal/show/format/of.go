@@ -44,13 +44,8 @@ func Of(s store.Store, path string, newest bool, w Wanted) (Report, error) {
 	if commands.Resume = resume(records, s.Word(path)); w.Anonymous {
 		commands = document.Standard
 	}
-	switch {
-	case len(records.LoginKinds) > 0:
-		return Logins(records, w.Options.All, commands, w.Output), nil
-	case len(records.Methods) > 0 && len(records.Samples) == 0:
-		return Methods(records, w.Options.All, commands, w.Output), nil
-	case len(records.Measurements) > 0 && len(records.Samples) == 0:
-		return Limits(records, w.Options.All || w.Output.Limit != 0, commands, w.Output), nil
+	if c := contentOf(records); c.show != nil {
+		return c.show(records, w.Options.All, commands, w.Output), nil
 	}
 	r, err := compare.RankRecords(path, records, w.By)
 	if err != nil {

@@ -40,7 +40,7 @@ func (o *Output) Renderings(stdout io.Writer) ([]Rendering, error) {
 		return nil, err
 	}
 	if len(o.Only) > 0 && !slices.ContainsFunc(out, func(t Rendering) bool { return t.Format.Parts != 0 }) {
-		return nil, fault.Usage("choose such a format with --format, or by the ending of --out", "--only is for tables (%s) and charts (%s)", With(Tables), With(Charts))
+		return nil, fault.Usage("add --format csv, or --out with a file of such a format", "--only is for tables (%s) and charts (%s)", With(Tables), With(Charts))
 	}
 	return out, nil
 }

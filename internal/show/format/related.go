@@ -1,7 +1,6 @@
 package format
 
 import (
-	"slices"
 	"strings"
 
 	"sshpace/internal/base/fault"
@@ -22,18 +21,6 @@ func nothingCommon(labels []string, results [][]compare.MethodResult) error {
 		return fault.Usage(hint, "%s or %s has no figures of any method", labels[0], labels[1])
 	}
 	return fault.Usage(hint, "no method is in both: %s has %s, and %s has %s", labels[0], document.MethodAndCipher(a.Method), labels[1], document.MethodAndCipher(b.Method))
-}
-
-// content is what the files of a comparison hold, if not combinations of algorithms.
-type content struct {
-	name   string
-	holds  func(*record.File) bool
-	relate func(all []related, pairs []string, out *Output) (Report, error)
-}
-
-var contents = []content{
-	{"logins", func(f *record.File) bool { return len(f.LoginKinds) > 0 }, relateLogins},
-	{"transfer methods", func(f *record.File) bool { return len(f.Methods) > 0 }, relateMethods},
 }
 
 // Related is the comparison of files: of logins or transfer methods, if the first holds such, else of
@@ -71,28 +58,29 @@ func labels(all []related) (out []string) {
 // the first holds neither.
 func (o *Output) related(s store.Store, paths, pairs []string) (Report, error) {
 	var all []related
-	var kind *content
+	var kind content
 	for _, path := range paths {
 		f, err := store.Load(path)
 		if err != nil {
 			return nil, err
 		}
-		var own *content
-		if i := slices.IndexFunc(contents, func(c content) bool { return c.holds(f) }); i >= 0 {
-			own = &contents[i]
+		own := contentOf(f)
+		if own.relate == nil { // its figures are compared as those beside combinations are
+			own = content{}
 		}
 		if len(all) == 0 {
 			kind = own
 		}
 		switch {
-		case kind != nil && !kind.holds(f):
+		case own.name == kind.name:
+		case kind.name != "":
 			return nil, fault.Usage("compare results of one command", "%s holds %s, %s does not", paths[0], kind.name, path)
-		case kind == nil && own != nil:
+		default:
 			return nil, fault.Usage("compare results of one command", "%s holds %s, %s does not", path, own.name, paths[0])
 		}
 		all = append(all, related{path, store.Label(paths, path), s.Word(path), f})
 	}
-	if kind == nil {
+	if kind.relate == nil {
 		return nil, nil
 	}
 	return kind.relate(all, pairs, o)
@@ -121,7 +109,7 @@ func relateLogins(all []related, pairs []string, out *Output) (Report, error) {
 		reports = append(reports, findings.LoginOf(f.File))
 	}
 	c := findings.CompareLogins(labels(all), reports)
-	return &result{holds: "logins", output: *out, json: c.JSON, document: c.Document}, nil
+	return &result{holds: logins, output: *out, json: c.JSON, document: c.Document}, nil
 }
 
 func relateMethods(all []related, pairs []string, out *Output) (Report, error) {
