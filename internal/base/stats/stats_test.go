@@ -330,3 +330,10 @@ func TestNoted(t *testing.T) {
 		}
 	}
 }
+
+// The margin is what people read.
+func TestMarginWords(t *testing.T) {
+	if want := fmt.Sprintf("%g %%", 100*stats.Margin); stats.MarginWords != want {
+		t.Errorf("%q, want %q", stats.MarginWords, want)
+	}
+}

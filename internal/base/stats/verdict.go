@@ -29,6 +29,9 @@ func (v Verdict) Called(better, worse string) string {
 // Margin is how far from 1 a ratio may be to make no difference to anybody.
 const Margin = 0.05
 
+// MarginWords is that for people.
+const MarginWords = "5 %"
+
 // Verdict judges a ratio of which more than 1 is good (an equivalence test beside
 // one of superiority: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
 func (i Interval) Verdict() Verdict {

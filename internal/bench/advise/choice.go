@@ -143,31 +143,44 @@ func verdictOf(gains []Gain) stats.Verdict {
 // order puts the best option first, those that are as good next by preference, and then all
 // others. An option that is better for sure goes before one that only looks so.
 func (c *Choice) order(r *rank.Ranking, preference func(alg.Suite) int) {
-	sure := func(o Option) int {
-		if verdictOf(c.gains(r, o)) == stats.Better {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(c.Options, func(a, b Option) int {
-		return cmp.Or(cmp.Compare(sure(a), sure(b)), cmp.Compare(a.score(r), b.score(r)))
-	})
+	sorted(c.Options, func(o Option) float64 { return o.score(r) })
+	sorted(c.Options, func(o Option) float64 { return unless(verdictOf(c.gains(r, o)) == stats.Better) })
+	c.Tied = 0
 	if len(c.Options) == 0 {
 		return
 	}
 	best := c.Options[0]
-	level := func(o Option) int {
+	sorted(c.Options, func(o Option) float64 {
 		if best.equal(r, o) {
+			c.Tied++
 			return 0
 		}
 		return 1
+	})
+	sorted(c.Options[:c.Tied], func(o Option) float64 { return float64(preference(o.Suite)) })
+}
+
+func unless(good bool) float64 {
+	if good {
+		return 0
 	}
-	slices.SortStableFunc(c.Options, func(a, b Option) int { return cmp.Compare(level(a), level(b)) })
-	c.Tied = len(c.Options)
-	if i := slices.IndexFunc(c.Options, func(o Option) bool { return level(o) > 0 }); i >= 0 {
-		c.Tied = i
+	return 1
+}
+
+// sorted puts options with the least keys first, and leaves those with equal ones as they are. Each key is computed once.
+func sorted(options []Option, key func(Option) float64) {
+	type keyed struct {
+		Option
+		key float64
 	}
-	slices.SortStableFunc(c.Options[:c.Tied], func(a, b Option) int { return cmp.Compare(preference(a.Suite), preference(b.Suite)) })
+	var all []keyed
+	for _, o := range options {
+		all = append(all, keyed{o, key(o)})
+	}
+	slices.SortStableFunc(all, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
+	for i, k := range all {
+		options[i] = k.Option
+	}
 }
 
 // preference numbers suites for the order of what is tied: what is negotiated now

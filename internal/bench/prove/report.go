@@ -104,7 +104,7 @@ func judged(q stats.Interval, more, less string) string {
 	case q.N < stats.MinExact:
 		return stats.NotEnough.Called(more, less)
 	case v == stats.Equal:
-		return fmt.Sprintf("equal within %.0f %%", 100*stats.Margin)
+		return "equal within " + stats.MarginWords
 	default:
 		return v.Called(more, less)
 	}

@@ -138,7 +138,7 @@ func (w wording) says() []string {
 	case c.Stays() && c.Only():
 		return []string{fmt.Sprintf("Keep %s: policy %s allows nothing else that both sides offer.", present, c.Policy.Name)}
 	case c.Stays():
-		return []string{fmt.Sprintf("Keep %s: nothing that policy %s allows is more than %.0f %% %s here.", present, c.Policy.Name, 100*stats.Margin, w.better()), w.limit()}
+		return []string{fmt.Sprintf("Keep %s: nothing that policy %s allows is more than %s %s here.", present, c.Policy.Name, stats.MarginWords, w.better()), w.limit()}
 	case c.Matters():
 		return []string{fmt.Sprintf("%s %s %s here than what ssh uses now (%s): %s.", w.names(), w.verb(), w.better(), present, w.gains()), w.meaning()}
 	case c.Present.Option < 0:

@@ -72,7 +72,7 @@ func overallText(c *compare.Comparison, k int, r compare.Ratio) string {
 func beside(b, a string, v stats.Verdict) string {
 	switch v {
 	case stats.Equal:
-		return fmt.Sprintf("%s is as fast as %s, within %.0f %%", b, a, 100*stats.Margin)
+		return fmt.Sprintf("%s is as fast as %s, within %s", b, a, stats.MarginWords)
 	case stats.NotEnough:
 		return fmt.Sprintf("Not enough data to say whether %s is faster or slower than %s", b, a)
 	}
@@ -175,7 +175,7 @@ func verdict(r compare.Ratio) string {
 func comparisonMethod(c *compare.Comparison) []string {
 	out := []string{fmt.Sprintf(`Speeds are ratios to the first file, by %s: 1.05 means 5 %% faster than it. `+
 		`Intervals hold with 95 %% confidence, one by one; a verdict of faster or slower holds for all rows of its table together (Holm's correction). `+
-		`Equal: the interval lies within %.0f %%.`, bulkBasis(c), 100*stats.Margin)}
+		`Equal: the interval lies within %s.`, bulkBasis(c), stats.MarginWords)}
 	if len(c.Machines) > 0 {
 		out = append(out, `With three files or more, log(cost) = machine + cell is fitted; what deviates from it shows a missing instruction or another library.`)
 	}

@@ -1,6 +1,10 @@
 package document
 
-import "strings"
+import (
+	"strings"
+
+	"sshpace/internal/base/stats"
+)
 
 // interval95 is what brackets behind a figure mean.
 const interval95 = "95 % confidence interval"
@@ -18,7 +22,7 @@ func Brackets(words ...string) Remark {
 var Glossary = []Fact{
 	{"cell", "one cipher with one MAC in one direction: what has a speed of its own"},
 	{"CPU s/GB", "seconds of CPU time for 10^9 bytes, of client and server together unless a side is named; the same number as ns per byte"},
-	{"group", "cells with one letter differ by less than 5 %, or not significantly in this run"},
+	{"group", "cells with one letter differ by less than " + stats.MarginWords + ", or not significantly in this run"},
 	{"noise floor", "two equal cells differ by less than this in 95 % of runs"},
 	{"(a-b)", "the " + interval95 + " of the figure before it"},
 	{"A/A control", "one key exchange, measured under two names without the program knowing: what differs then is the machine's doing"},

@@ -12,7 +12,7 @@ import (
 	"sshpace/internal/record"
 )
 
-const howMethodsChanged = "Ratios of medians to the first file, with 95 % intervals that include run-to-run variation (doc/method.md). Faster and slower hold for all rows together (Holm's correction); equal: within 5 %."
+const howMethodsChanged = "Ratios of medians to the first file, with 95 % intervals that include run-to-run variation (doc/method.md). Faster and slower hold for all rows together (Holm's correction); equal: within " + stats.MarginWords + "."
 
 // OfMethodChanges is the report of transfer methods in several files.
 func OfMethodChanges(c *compare.MethodComparison) *Document {

@@ -128,7 +128,7 @@ func fastest(measured []compare.MethodResult, what string) (out []string, enough
 		case rivals[stats.NotEnough] > 0:
 			out, enough = append(out, fmt.Sprintf("Not enough data yet to say which %s is fastest: %s leads, %s, and %s may be as fast.", what, name, speed, unit.Count(rivals[stats.NotEnough], "other"))), false
 		case rivals[stats.Equal] > 0:
-			out = append(out, fmt.Sprintf("%s is fastest: %s; %s within %.0f %% of that.", name, speed, unit.Count(rivals[stats.Equal], "other"), 100*stats.Margin))
+			out = append(out, fmt.Sprintf("%s is fastest: %s; %s within %s of that.", name, speed, unit.Count(rivals[stats.Equal], "other"), stats.MarginWords))
 		default:
 			out = append(out, fmt.Sprintf("%s is fastest: %s.", name, speed))
 		}
