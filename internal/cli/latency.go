@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/latency"
 	"sshpace/internal/show/findings"
 	"sshpace/internal/ssh/openssh"
@@ -58,9 +59,6 @@ func runLatency(ctx context.Context, sys System, f latencyFlags, host string) er
 	if err := f.check(); err != nil {
 		return err
 	}
-	if f.budget > 0 {
-		f.count = max(1, int(f.budget/f.interval))
-	}
 	d, err := route.Destination(f.connection.Flags, host)
 	if err != nil {
 		return err
@@ -92,7 +90,7 @@ func (f latencyFlags) run(ctx context.Context, sys System, client *latency.Clien
 		view = terminal.NewScreen(io.Discard, sys.Getenv)
 	}
 	live := findings.NewLiveLatency(view, s.Names(), "press Ctrl-C for the summary")
-	result, failed := s.Run(ctx, time.Duration(f.interval), f.count, live.Add)
+	result, failed := s.Run(ctx, time.Duration(f.interval), sched.Rounds{Count: f.count, Budget: time.Duration(f.budget)}, live.Add)
 	live.Rest()
 	report := findings.LatencyOf(client, s, time.Duration(f.interval), result)
 	text := func(w io.Writer) error { return report.Text(w, terminal.Width(w, sys.Getenv)) }

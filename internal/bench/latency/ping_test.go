@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
@@ -182,6 +183,23 @@ func TestPhases(t *testing.T) {
 	}
 }
 
+// TestBudget: a budget is all the time, also where half of it is beside a transfer.
+func TestBudget(t *testing.T) {
+	idle, loaded := &Sessions{}, &Sessions{load: &Load{}}
+	for _, c := range []struct {
+		of     *Sessions
+		length sched.Rounds
+		want   int
+	}{
+		{idle, sched.Rounds{}, 0}, {loaded, sched.Rounds{Count: 7}, 7}, {idle, sched.Rounds{Budget: 10 * time.Second}, 50},
+		{loaded, sched.Rounds{Budget: 10 * time.Second}, 25}, {loaded, sched.Rounds{Budget: 1}, 1},
+	} {
+		if got := c.of.bytes(c.length, 200*time.Millisecond); got != c.want {
+			t.Errorf("%+v: %d bytes, want %d", c.length, got, c.want)
+		}
+	}
+}
+
 // TestEveryEchoIsTold: echoes that come back at the same time as the last one are
 // told, too.
 func TestEveryEchoIsTold(t *testing.T) {
@@ -251,7 +269,7 @@ func TestNothingBack(t *testing.T) {
 	defer r.Close()
 	sessions := &Sessions{lanes: []*Lane{open(t, clientTo(t, s, r.Port()), pipe)}}
 	r.Freeze()
-	result, err := sessions.Run(t.Context(), 50*time.Millisecond, 3, func(Echo) {})
+	result, err := sessions.Run(t.Context(), 50*time.Millisecond, sched.Rounds{Count: 3}, func(Echo) {})
 	var failed *FailedError
 	if !errors.As(err, &failed) || failed.Said != "no byte came back" {
 		t.Errorf("got %v", err)

@@ -113,12 +113,24 @@ const (
 	loadPhase  = 5 * time.Second
 )
 
-// Run sends count bytes in each session, one an interval, or until ctx ends where
-// count is 0, and tells each echo. A session that broke is the error, and so is
+// bytes is how many are sent in each session, one an interval, idle and beside a transfer each; 0: until
+// somebody ends it.
+func (s *Sessions) bytes(length sched.Rounds, interval time.Duration) int {
+	switch {
+	case length.Budget > 0 && s.load != nil:
+		return max(1, int(length.Budget/interval)/2)
+	case length.Budget > 0:
+		return max(1, int(length.Budget/interval))
+	}
+	return length.Count
+}
+
+// Run sends bytes in each session, one an interval: so many, as many as fit into a budget, or until ctx ends
+// where there is neither; and tells each echo. A session that broke is the error, and so is
 // that nothing came back; there is a result, too.
-func (s *Sessions) Run(ctx context.Context, interval time.Duration, count int, each func(Echo)) (*Result, error) {
+func (s *Sessions) Run(ctx context.Context, interval time.Duration, length sched.Rounds, each func(Echo)) (*Result, error) {
 	r := &Result{Echoes: []Echo{}}
-	o := Options{Interval: interval, Count: count, Grace: max(leastGrace, 2*interval), Load: s.load, Phase: loadPhase}
+	o := Options{Interval: interval, Count: s.bytes(length, interval), Grace: max(leastGrace, 2*interval), Load: s.load, Phase: loadPhase}
 	skipped, err := Run(ctx, s.lanes, o, func(e Echo) {
 		r.Echoes = append(r.Echoes, e)
 		each(e)
