@@ -57,7 +57,7 @@ func runKnownHostsBench(ctx context.Context, sys System, f knownHostsBenchFlags)
 	}
 	client, err := openssh.FindClient(ctx, f.ssh)
 	if err != nil {
-		return interrupted(ctx, withHint(err, "install the OpenSSH client or name it with --ssh"))
+		return interrupted(ctx, err)
 	}
 	return interrupted(ctx, withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
 		options := measured.Options{SSH: client.Path, Dir: dir.Path, Rounds: rounds}

@@ -67,7 +67,7 @@ func runLatency(ctx context.Context, sys System, f latencyFlags, host string) er
 	defer stop()
 	client := latency.Client{Connect: time.Duration(f.connect)}
 	if client.SSH, err = openssh.FindClient(drain, f.ssh); err != nil {
-		return withHint(err, "install openssh-client, or name its path with --ssh")
+		return err
 	}
 	if client.Destination, err = route.ThroughJumps(drain, f.connection.params(sys), client.SSH, d, client.Connect); err != nil {
 		return interrupted(drain, err)

@@ -81,7 +81,7 @@ func (f *loginFlags) measure(sys System, m measurement) (err error) {
 	return withTestbed(m.drain, sys, safedir.WorkdirParams{}, ends, func(bed *testbed.Testbed) (err error) {
 		ends, err := login.Between(bed, time.Duration(f.connect), bed.Rig.Dir.Path)
 		if err != nil {
-			return withHint(err, "install openssh-client, or name its path with --ssh")
+			return err
 		}
 		defer func() { err = errors.Join(err, ends.Close()) }()
 		return campaign.Logins(m.drain, bed, ends, p)

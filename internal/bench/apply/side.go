@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/loopback"
@@ -68,7 +67,7 @@ func (s *side) block(pattern string) string {
 func (p Params) client(ctx context.Context, now conf.Flags) (*side, error) {
 	ssh, err := openssh.FindClient(ctx, p.SSH)
 	if err != nil {
-		return nil, fault.WithHint(err, "install openssh-client, or name its path with --ssh")
+		return nil, err
 	}
 	words := []string{"sshpace", "config"}
 	if p.Flags.Config != "" {
@@ -96,7 +95,7 @@ func (p Params) client(ctx context.Context, now conf.Flags) (*side, error) {
 func (p Params) server(ctx context.Context) (*side, error) {
 	sshd, err := openssh.FindServer(ctx, p.SSHD)
 	if err != nil {
-		return nil, fault.WithHint(err, "install openssh-server, or name its path with --sshd")
+		return nil, err
 	}
 	keys, err := loopback.MakeKeys(p.Dir) // sshd -t and -T insist on a host key
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/login"
@@ -66,7 +65,7 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	}
 	ssh, err := openssh.FindClient(ctx, p.SSH)
 	if err != nil {
-		return nil, nil, fault.WithHint(err, "install openssh-client, or name its path with --ssh")
+		return nil, nil, err
 	}
 	h, err := host.Parse(d.Label)
 	if err != nil {

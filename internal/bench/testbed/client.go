@@ -23,16 +23,15 @@ func (b *Testbed) chooseClient(ctx context.Context, p Params) error {
 	ssh, err := openssh.FindClient(ctx, p.SSH)
 	if _, ok := errors.AsType[*openssh.NotFoundError](err); ok && p.Engine == "" && private {
 		b.note("no ssh is installed: the built-in client is used instead",
-			"client costs and speeds are those of Go's SSH, not of OpenSSH", "install openssh-client, or name its path with --ssh")
+			"client costs and speeds are those of Go's SSH, not of OpenSSH", openssh.InstallClient)
 		b.nativeClient()
 		return nil
 	}
 	if err != nil {
-		hint := "install openssh-client, or name its path with --ssh"
 		if private {
-			hint += "; --engine native measures the built-in client"
+			err = fault.WithHint(err, openssh.InstallClient+"; --engine native measures the built-in client")
 		}
-		return fault.WithHint(err, hint)
+		return err
 	}
 	b.Engine, b.SSH = record.EngineOpenSSH, ssh
 	b.Environment.Client, b.Environment.ClientPath, b.Environment.Crypto = ssh.Version, ssh.Path, ssh.Crypto

@@ -68,11 +68,11 @@ func (b *Testbed) chooseServer(ctx context.Context, p Params, keys loopback.Keys
 	sshd, err := openssh.FindServer(ctx, p.SSHD)
 	if _, ok := errors.AsType[*openssh.NotFoundError](err); ok && p.Server == "" {
 		b.note("no sshd is installed: the built-in server is used instead",
-			"server costs and speeds are those of Go's SSH, not of OpenSSH", "install openssh-server, or name its path with --sshd")
+			"server costs and speeds are those of Go's SSH, not of OpenSSH", openssh.InstallServer)
 		return b.nativeServer(native), nil
 	}
 	if err != nil {
-		return nil, fault.WithHint(err, "install openssh-server, name its path with --sshd, or use --server native")
+		return nil, fault.WithHint(err, openssh.InstallServer+", or use --server native")
 	}
 	if openssh.Locked(login) {
 		b.note("the account "+login+" is locked, so the private sshd uses PAM, as sshd does by default on most systems",

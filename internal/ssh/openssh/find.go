@@ -31,17 +31,26 @@ type NotFoundError struct{ Name string }
 
 func (e *NotFoundError) Error() string { return e.Name + " is not installed" }
 
-// FindClient finds ssh, or checks the path that the user gave.
+// What to do where there is no ssh or sshd, or none that can be used.
+const (
+	InstallClient = "install openssh-client, or name its path with --ssh"
+	InstallServer = "install openssh-server, or name its path with --sshd"
+)
+
+// FindClient finds ssh, or checks the path that the user gave. An error says what to do.
 func FindClient(ctx context.Context, given string) (Program, error) {
 	p, err := find(ctx, "ssh", given)
-	if err != nil {
-		return p, err
+	if err == nil {
+		err = p.learn(ctx)
 	}
-	return p, p.learn(ctx)
+	return p, fault.WithHint(err, InstallClient)
 }
 
-// FindServer finds sshd, or checks the path that the user gave.
-func FindServer(ctx context.Context, given string) (Program, error) { return find(ctx, "sshd", given) }
+// FindServer finds sshd, or checks the path that the user gave. An error says what to do.
+func FindServer(ctx context.Context, given string) (Program, error) {
+	p, err := find(ctx, "sshd", given)
+	return p, fault.WithHint(err, InstallServer)
+}
 
 func find(ctx context.Context, name, given string) (Program, error) {
 	path, err := locate(name, given)
@@ -57,7 +66,7 @@ func locate(name, given string) (string, error) {
 	if given != "" {
 		path, err := exec.LookPath(given)
 		if err != nil {
-			return "", fault.Usage("name the path of "+name, "%s: %s", given, errors.Unwrap(err))
+			return "", fault.Usage("", "%s: %s", given, errors.Unwrap(err))
 		}
 		return filepath.Abs(path)
 	}
