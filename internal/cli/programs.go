@@ -65,7 +65,7 @@ func (f *programFlags) measure(sys System, m measurement) error {
 		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths,
 	}
 	p := f.params(m, "programs", turns)
-	p.Name, p.Campaign.Target, p.Environment = "programs", testbed.Loopback, &environment
+	p.Name, p.Campaign.Target, p.Environment = "programs", record.Loopback, &environment
 	return withDir(sys, inMemory, func(dir *safedir.Workdir) error {
 		spawner := proc.NewSpawner()
 		defer spawner.Close()

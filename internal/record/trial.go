@@ -67,6 +67,9 @@ const (
 	RoleOverhead  Role = "overhead"  // a copy of one byte: what a copy takes beside login and transfer
 )
 
+// Loopback is the target of what is measured on servers of our own.
+const Loopback = "loopback"
+
 // Campaign describes one run of the tool: the first record of a file.
 type Campaign struct {
 	Format     int              `json:"format"`            // FormatVersion
@@ -74,7 +77,7 @@ type Campaign struct {
 	Command    string           `json:"command,omitempty"` // of sshpace, which measured this; "" of an imported log
 	Started    time.Time        `json:"started"`
 	Seed       uint64           `json:"seed"`
-	Target     string           `json:"target"` // label: "loopback" or the host as the user named it
+	Target     string           `json:"target"` // label: Loopback or the host as the user named it
 	Engine     Engine           `json:"engine"` // of the client
 	Server     ServerKind       `json:"server"`
 	Directions []Direction      `json:"directions"`

@@ -9,7 +9,6 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
-	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 )
@@ -32,7 +31,7 @@ func Reopen(results store.Store, resumed, command string, label func(host string
 		return nil, err
 	}
 	c := file.Old.Campaign
-	if target := c.Target; len(*args) == 0 && target != testbed.Loopback {
+	if target := c.Target; len(*args) == 0 && target != record.Loopback {
 		*args = []string{target}
 	}
 	switch by := c.Command; {
@@ -42,7 +41,7 @@ func Reopen(results store.Store, resumed, command string, label func(host string
 		err = fault.Usage("start a new result", "%s does not say which command measured it", path)
 	case by != command:
 		err = fault.Usage("sshpace "+by+" --resume "+shell.Word(path), "%s is a result of %s", path, by)
-	case (c.Target == testbed.Loopback) == (len(*args) > 0):
+	case (c.Target == record.Loopback) == (len(*args) > 0):
 		err = fault.Usage("measure the same target", "%s was measured on %q", path, c.Target)
 	}
 	if err != nil {

@@ -115,7 +115,7 @@ func openPrivate(ctx context.Context, p Params) (*Patient, *Facts, error) {
 		return nil, nil, err
 	}
 	bed.Private.Fresh(false) // as any host's: with the waits for acknowledgements
-	localhost := openssh.Destination{Host: "localhost", Label: testbed.Loopback, Flags: p.Route.Flags}
+	localhost := openssh.Destination{Host: "localhost", Label: record.Loopback, Flags: p.Route.Flags}
 	there := bed.Destination
 	to := localhost.With("HostName="+there.Host, "HostKeyAlias="+loopback.Alias, "ProxyCommand=none",
 		"UserKnownHostsFile="+bed.Keys.KnownHosts, "GlobalKnownHostsFile=none")

@@ -53,7 +53,7 @@ func (b *Testbed) openPrivate(ctx context.Context, p Params) error {
 	if err := b.greet(ctx, server, p.Connect); err != nil {
 		return err
 	}
-	b.Target, b.Private, b.Keys = Loopback, server, keys
+	b.Target, b.Private, b.Keys = record.Loopback, server, keys
 	b.Driver = &drive.Private{Rig: b.Rig, Server: server, Client: b.clientCommand(p, keys, host, port, login)}
 	return nil
 }

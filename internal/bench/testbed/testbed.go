@@ -24,9 +24,6 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Loopback is the label of the server of our own.
-const Loopback = "loopback"
-
 // Testbed is a client and a server that are ready to be measured.
 type Testbed struct {
 	Driver      Driver

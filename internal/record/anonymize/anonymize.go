@@ -122,14 +122,11 @@ func (v *veil) call(kind, name string) string {
 	return v.names[key]
 }
 
-// loopback is the target of a run on private servers.
-const loopback = "loopback"
-
 // host is the pseudonym of a target as the user named it, such as me@box.
 func (v *veil) host(target string) string {
 	at := strings.LastIndexByte(target, '@')
 	switch {
-	case target == loopback:
+	case target == record.Loopback:
 		return target
 	case at < 0:
 		return v.call("host", target)

@@ -63,7 +63,7 @@ func methodBlocks(d *Document, answer int, results []compare.MethodResult, f *re
 		}
 		tables = append(tables, b)
 	}
-	measured := RemarkLines([]Remark{{Name: "measured", Value: measuredMethods(results, f)}}, 0)
+	measured := RemarkLines([]Remark{measuredMethods(results, f)}, 0)
 	if all {
 		remarks := append(unmeasured(results, f, len(results)), controlLines(f)...)
 		return Clean(slices.Concat(opening, tables, []Block{{Lines: limits}, {Lines: remarks}, {Lines: measured}}))
@@ -148,7 +148,7 @@ func rivals(best compare.MethodResult, all []compare.MethodResult) map[stats.Ver
 }
 
 // measuredMethods names the programs, the path and the machine.
-func measuredMethods(results []compare.MethodResult, f *record.File) string {
+func measuredMethods(results []compare.MethodResult, f *record.File) Remark {
 	e := f.Environment
 	cipher := ""
 	if names := ciphersOf(results); len(names) == 1 {
@@ -158,7 +158,7 @@ func measuredMethods(results []compare.MethodResult, f *record.File) string {
 	if path != "" {
 		path = "a path of" + path
 	}
-	return strings.Join(text.NonEmpty("to "+orUnknown(f.Campaign.Target), Programs(e.Client, e.Server), cipher, path, processors(f.Campaign, e)), ", ")
+	return Measured(f.Campaign.Target, e.Client, e.Server, cipher, path, processors(f.Campaign, e))
 }
 
 // methodChart draws how fast each method is.
@@ -259,8 +259,8 @@ func unmeasured(results []compare.MethodResult, f *record.File, named int) []str
 		}
 	}
 	lines = append(lines, told...)
-	for _, finding := range f.Findings {
-		lines = append(lines, clean(fmt.Sprintf("note: %s: %s", finding.What, finding.Why)))
+	for _, d := range doubts(nil, f.Findings) {
+		lines = append(lines, "note: "+d.String())
 	}
 	return lines
 }

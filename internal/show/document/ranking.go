@@ -46,7 +46,7 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 	if !o.All {
 		d.PolicyName = o.Choice.Policy.Name
 	}
-	d.Footnote = clean("Measured " + (screen{r: r, c: o.Choice, o: o}).what())
+	d.Footnote = "Measured " + (screen{r: r, c: o.Choice, o: o}).measured().Value
 	allowed := r
 	if o.Only {
 		allowed = o.Choice.Policy.Only(r)

@@ -212,7 +212,7 @@ func (s screen) remarks() []Remark {
 	for _, note := range s.notes() {
 		out = append(out, Remark{Name: "note", Value: note, Spare: true})
 	}
-	return append(out, Remark{Name: "measured", Value: s.what()}, Remark{Name: "saved", Value: text.Whole(cmp.Or(s.o.Shown, s.o.File))},
+	return append(out, s.measured(), Remark{Name: "saved", Value: text.Whole(cmp.Or(s.o.Shown, s.o.File))},
 		Remark{Name: "more", Value: text.Whole(s.o.Commands.All()) + ", --method, --out report.html"})
 }
 
@@ -224,18 +224,23 @@ func (s screen) words() Remark {
 	return Brackets()
 }
 
-// what names the programs, the machine and the length of the run.
-func (s screen) what() string {
+// measured names the programs, the machine and the length of the run.
+func (s screen) measured() Remark {
 	e, c := s.r.Environment, s.r.Campaign
-	where := "to " + orUnknown(c.Target)
-	if c.Server != record.ServerRemote && c.Imported == "" {
-		where = "over loopback"
-	}
-	return strings.Join(text.NonEmpty(where, Programs(e.Client, e.Server), library(e.Crypto), processors(c, e), s.lasted()), ", ")
+	return Measured(c.Target, e.Client, e.Server, library(e.Crypto), processors(c, e), s.lasted())
 }
 
-// Programs are client and server in a few words: one name where both are of one release.
-func Programs(client, server string) string {
+// Measured says below figures where they were measured, and with what. What is "" is not known, and left out.
+func Measured(target, client, server string, words ...string) Remark {
+	where := "to " + orUnknown(target)
+	if target == record.Loopback {
+		where = "over " + target
+	}
+	return Remark{Name: "measured", Value: clean(strings.Join(text.NonEmpty(append([]string{where, programs(client, server)}, words...)...), ", "))}
+}
+
+// programs are client and server in a few words: one name where both are of one release.
+func programs(client, server string) string {
 	name := release(client)
 	if server := release(server); server != "" && !strings.HasPrefix(name, server) {
 		name = strings.Join(text.NonEmpty(name, server), " to ")

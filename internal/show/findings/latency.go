@@ -119,7 +119,7 @@ func (r *Latency) Text(w io.Writer, width int) error {
 	for _, note := range r.Notes {
 		notes = append(notes, document.Remark{Name: "note", Value: note})
 	}
-	notes = append(notes, document.Remark{Name: "measured", Value: "to " + r.Target + ", " + document.Programs(r.Client, "")})
+	notes = append(notes, document.Measured(r.Target, r.Client, ""))
 	fmt.Fprintf(&b, "\n%s\n", strings.Join(document.RemarkLines(notes, wide), "\n"))
 	_, err := w.Write(termsafe.Text([]byte(b.String())))
 	return err

@@ -100,7 +100,7 @@ func (r *Login) steps() []step {
 func (r *Login) brief(d *document.Document, all bool, commands document.Commands) []document.Block {
 	lead, phases := document.Block{Lines: r.lead(all)}, d.Tables[1]
 	last := document.RemarkLines([]document.Remark{
-		document.Brackets(), {Name: "measured", Value: strings.Join([]string{"to " + r.Target, document.Programs(r.Client, r.Server)}, ", ")},
+		document.Brackets(), document.Measured(r.Target, r.Client, r.Server),
 	}, 0)
 	var doubts []string
 	for _, doubt := range d.Doubts {
