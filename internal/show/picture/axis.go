@@ -2,6 +2,7 @@ package picture
 
 import (
 	"math"
+	"strconv"
 
 	"gonum.org/v1/plot/vg"
 
@@ -33,6 +34,18 @@ func newAxis(low, high float64, zero bool, from, to vg.Length) axis {
 	}
 	step := niceStep((high - low) / 6)
 	return axis{math.Floor(low/step) * step, math.Ceil(high/step) * step, from, to, step, false}
+}
+
+// axisOf is the axis of items of a chart.
+func axisOf(c document.Chart, items []document.Item, from, to vg.Length) axis {
+	low, high := extent(c.Shape, items)
+	if c.Reference != 0 {
+		low, high = min(low, c.Reference), max(high, c.Reference)
+	}
+	if c.Log && low > 0 {
+		return newLogAxis(low, high, from, to)
+	}
+	return newAxis(low, high, c.Reference == 0 || c.Shape != document.Dots, from, to)
 }
 
 // niceStep is the next of 1, 2, 5 times a power of ten.
@@ -75,7 +88,7 @@ func (a axis) tickText(v float64) string {
 		return unit.Figure(v)
 	}
 	digits := max(0, int(math.Ceil(-math.Log10(a.step)-1e-9)))
-	return decimal(v, digits)
+	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
 // extent is the least and the greatest value that rows of a chart show.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"image/color"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/plot/vg"
 
@@ -19,8 +18,6 @@ const (
 	heatRow    = vg.Length(16)
 	labelSize  = vg.Length(8)
 )
-
-func decimal(v float64, digits int) string { return strconv.FormatFloat(v, 'f', digits, 64) }
 
 // drawn are the rows of a chart that fit.
 func drawn(c document.Chart) []document.Item {

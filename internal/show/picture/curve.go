@@ -31,12 +31,8 @@ func (p pen) levels(x, v axis) {
 // curve draws lines over X: a dot with its interval for each measurement, and
 // broken what only holds them back.
 func (p pen) curve(y vg.Length, c document.Chart) {
-	low, high := extent(document.Curve, c.Items)
 	x := newAxis(0, lastX(c.Items), true, margin+34, width-margin-10)
-	v := newAxis(low, high, true, y+curveRoom, y)
-	if c.Log && low > 0 {
-		v = newLogAxis(low, high, y+curveRoom, y)
-	}
+	v := axisOf(c, c.Items, y+curveRoom, y)
 	p.levels(x, v)
 	p.write(x.from+4, y+7, 7.5, soft, left, c.Unit)
 	across := c

@@ -72,7 +72,7 @@ func inkOn(c color.NRGBA) color.NRGBA {
 // heat draws the matrix with its names above and its figures inside.
 func (p pen) heat(y vg.Length, c document.Chart) {
 	s := p.scaleOf(c)
-	start := margin + p.labelRoom(p.panels(c)) + 8
+	start := margin + p.labelRoom(p.panels(c), labelSize, labelsAtMost) + 8
 	each := min((width-margin-46-start)/vg.Length(max(1, len(c.Series))), 120)
 	p.strip(y, c, s)
 	y += headRoom

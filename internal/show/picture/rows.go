@@ -17,27 +17,20 @@ func named(item document.Item) string { return item.Label + item.Aside() }
 
 const labelsAtMost = vg.Length(260)
 
-// labelRoom is what the widest label needs.
-func (p pen) labelRoom(items []document.Item) vg.Length {
+// labelRoom is what the widest label needs in letters of a size, and at most as much as there is for it.
+func (p pen) labelRoom(items []document.Item, size, most vg.Length) vg.Length {
 	room := vg.Length(0)
 	for _, item := range items {
-		room = max(room, p.widthOf(named(item), labelSize))
+		room = max(room, p.widthOf(named(item), size))
 	}
-	return min(room, labelsAtMost)
+	return min(room, most)
 }
 
 // rows draws dots, bars or stacks, a row for each item, and the axis below.
 func (p pen) rows(y vg.Length, c document.Chart) {
 	items := drawn(c)
-	start := margin + p.labelRoom(p.panels(c)) + 8
-	low, high := extent(c.Shape, p.panels(c))
-	if c.Reference != 0 {
-		low, high = min(low, c.Reference), max(high, c.Reference)
-	}
-	a := newAxis(low, high, c.Reference == 0 || c.Shape != document.Dots, start, width-margin-30)
-	if c.Log && low > 0 {
-		a = newLogAxis(low, high, start, width-margin-30)
-	}
+	start := margin + p.labelRoom(p.panels(c), labelSize, labelsAtMost) + 8
+	a := axisOf(c, p.panels(c), start, width-margin-30)
 	bottom := y + vg.Length(len(items))*rowHeight(c)
 	p.grid(a, y, bottom, c)
 	for i, item := range items {

@@ -88,11 +88,7 @@ func (p pen) labelled(item document.Item, room vg.Length) string {
 func (p pen) bars(x, y, wide, bottom vg.Length, c document.Chart) {
 	p.write(x, y, slideText, ink, left, p.fit(c.Title+", "+c.Unit, slideText, wide))
 	y += 18
-	names := vg.Length(0)
-	for _, item := range p.panels(c) {
-		names = max(names, p.widthOf(named(item), slideSmall))
-	}
-	names = min(names, wide*11/20)
+	names := p.labelRoom(p.panels(c), slideSmall, wide*11/20)
 	_, high := extent(document.Bars, p.panels(c))
 	a := axis{0, high, x + names + 8, x + wide - 44, 1, false}
 	each := min((bottom-y)/vg.Length(len(c.Items)), 40)
