@@ -34,35 +34,35 @@ const (
 	Predicted Basis = "predicted"
 )
 
-// Ranking is the result of a record file.
+// Ranking is the result of a record file. In JSON it lacks what reports say in a way of their own.
 type Ranking struct {
-	Campaign     record.Campaign
-	Environment  record.Environment
-	Findings     []record.Finding
-	Combinations alg.Combinations
-	By           By                     // Throughput or Cost: what ordered Bulk
-	KexBy        By                     // what ordered Kex: Throughput stands for login time
-	Bulk         []Cell                 // best first
-	Kex          []Exchange             // best first
-	Failed       []Failure              // cells and key exchanges without a result
-	Refusals     map[record.Outcome]int // trials that gave nothing, by what happened, also where another one worked
-	Trials       int                    // all that ended by themselves
-	Waiting      []string               // key exchanges that were not measured
-	Missing      []alg.Suite            // cells that were neither measured nor can be predicted
-	Copies       []Copy                 // exhaustive runs: what was timed as a whole process
-	OverheadNS   float64                // what a copy takes beside login and transfer; 0 if it was not measured
-	Noise        NoiseFloor
-	Model        Model
-	Harness      Harness
-	Controls     []Control
-	Truncated    bool   // the file ends in the middle of a record
-	Ended        string // why the run ended: budget, precision, complete, ...; "" unknown
-	Warnings     []Warning
-	Measurements []record.Measurement // what is no SSH trial
-	Limits       []record.Limit       // what keeps a transfer from being faster
-	Slowed       model.Slowed
-	Heat         Heat
-	Slices       int // of connections in turn, which the costs rest on
+	Campaign     record.Campaign        `json:"campaign"`
+	Environment  record.Environment     `json:"environment"`
+	Findings     []record.Finding       `json:"findings,omitempty"`
+	Combinations alg.Combinations       `json:"combinations"`
+	By           By                     `json:"ranked_by"`               // Throughput or Cost: what ordered Bulk
+	KexBy        By                     `json:"kex_ranked_by,omitempty"` // what ordered Kex: Throughput stands for login time
+	Bulk         []Cell                 `json:"-"`                       // best first
+	Kex          []Exchange             `json:"kex"`                     // best first
+	Failed       []Failure              `json:"failed,omitempty"`        // cells and key exchanges without a result
+	Refusals     map[record.Outcome]int `json:"failed_trials,omitempty"` // trials that gave nothing, by what happened, also where another one worked
+	Trials       int                    `json:"trials,omitempty"`        // all that ended by themselves
+	Waiting      []string               `json:"-"`                       // key exchanges that were not measured
+	Missing      []alg.Suite            `json:"missing,omitempty"`       // cells that were neither measured nor can be predicted
+	Copies       []Copy                 `json:"copies,omitempty"`        // exhaustive runs: what was timed as a whole process
+	OverheadNS   float64                `json:"-"`                       // what a copy takes beside login and transfer; 0 if it was not measured
+	Noise        NoiseFloor             `json:"noise_floor"`
+	Model        Model                  `json:"model"`
+	Harness      Harness                `json:"harness"`
+	Controls     []Control              `json:"controls,omitempty"`
+	Truncated    bool                   `json:"-"`               // the file ends in the middle of a record
+	Ended        string                 `json:"ended,omitempty"` // why the run ended: budget, precision, complete, ...; "" unknown
+	Warnings     []Warning              `json:"warnings,omitempty"`
+	Measurements []record.Measurement   `json:"-"`                // what is no SSH trial
+	Limits       []record.Limit         `json:"limits,omitempty"` // what keeps a transfer from being faster
+	Slowed       model.Slowed           `json:"-"`
+	Heat         Heat                   `json:"-"`
+	Slices       int                    `json:"slices,omitempty"` // of connections in turn, which the costs rest on
 
 	forced               bool    // the caller chose By
 	levelCost, levelWall float64 // standard errors of the run's mean level, in logs

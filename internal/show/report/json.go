@@ -25,32 +25,13 @@ func JSON(w io.Writer, r *rank.Ranking, o document.Options) error {
 }
 
 type jsonReport struct {
-	Schema       string                 `json:"schema"`
-	Campaign     record.Campaign        `json:"campaign"`
-	Environment  record.Environment     `json:"environment"`
-	Combinations alg.Combinations       `json:"combinations"`
-	Answer       *document.Choice       `json:"answer,omitempty"`
-	RankedBy     rank.By                `json:"ranked_by"`
-	KexRankedBy  rank.By                `json:"kex_ranked_by,omitempty"`
-	Ended        string                 `json:"ended,omitempty"`
-	NoiseFloor   rank.NoiseFloor        `json:"noise_floor"`
-	Model        rank.Model             `json:"model"`
-	Harness      rank.Harness           `json:"harness"`
-	Slowed       *jsonSlowed            `json:"slowed_by_other_guests,omitempty"`
-	Foreign      float64                `json:"foreign_cores,omitempty"` // that other programs of this machine kept busy
-	Slices       int                    `json:"slices,omitempty"`
-	Bulk         []jsonCell             `json:"bulk"`
-	Kex          []rank.Exchange        `json:"kex"`
-	Copies       []rank.Copy            `json:"copies,omitempty"`
-	Controls     []rank.Control         `json:"controls,omitempty"`
-	Ceilings     *compare.Ceilings      `json:"ceilings,omitempty"`
-	Limits       []record.Limit         `json:"limits,omitempty"`
-	Failed       []rank.Failure         `json:"failed,omitempty"`
-	Trials       int                    `json:"trials,omitempty"`
-	Refusals     map[record.Outcome]int `json:"failed_trials,omitempty"`
-	Missing      []alg.Suite            `json:"missing,omitempty"`
-	Warnings     []rank.Warning         `json:"warnings,omitempty"`
-	Findings     []record.Finding       `json:"findings,omitempty"`
+	Schema string           `json:"schema"`
+	Answer *document.Choice `json:"answer,omitempty"`
+	rank.Ranking
+	Bulk     []jsonCell        `json:"bulk"`
+	Slowed   *jsonSlowed       `json:"slowed_by_other_guests,omitempty"`
+	Foreign  float64           `json:"foreign_cores,omitempty"` // that other programs of this machine kept busy
+	Ceilings *compare.Ceilings `json:"ceilings,omitempty"`
 }
 
 // jsonSlowed is how much more the same work took than at the machine's best.
@@ -84,16 +65,8 @@ type jsonCell struct {
 }
 
 func jsonOf(r *rank.Ranking) jsonReport {
-	out := jsonReport{
-		Schema: schema, Campaign: r.Campaign, Environment: r.Environment,
-		Combinations: r.Combinations, RankedBy: r.By, KexRankedBy: r.KexBy, Ended: r.Ended,
-		NoiseFloor: r.Noise, Model: r.Model,
-		Slowed: slowedOf(r), Foreign: r.Slowed.Foreign,
-		Harness: r.Harness,
-		Bulk:    []jsonCell{}, Kex: append([]rank.Exchange{}, r.Kex...), Copies: r.Copies, Controls: r.Controls,
-		Failed: r.Failed, Missing: r.Missing, Warnings: r.Warnings, Findings: r.Findings,
-		Limits: r.Limits, Slices: r.Slices, Trials: r.Trials, Refusals: r.Refusals,
-	}
+	out := jsonReport{Schema: schema, Ranking: *r, Bulk: []jsonCell{}, Slowed: slowedOf(r), Foreign: r.Slowed.Foreign}
+	out.Kex = append([]rank.Exchange{}, r.Kex...) // none is an empty list
 	twins := document.Twins(r)
 	for _, c := range r.Bulk {
 		var same *alg.Suite
