@@ -58,9 +58,9 @@ type List struct {
 
 // Choice is one name with its reason.
 type Listed struct {
-	Name   string
-	Group  string // of equally fast ones; "" where it was not measured
-	Reason string
+	Name   string `json:"name"`
+	Group  string `json:"group,omitempty"` // of equally fast ones; "" where it was not measured
+	Reason string `json:"reason"`
 	figure string
 	place  int // among what was measured, best first
 }

@@ -7,11 +7,12 @@ import (
 
 // Gain is how much faster one cell is than another in the same direction.
 type Gain struct {
-	From, To   rank.Cell
-	Throughput *rank.Quantity // ratio of throughput, above 1: To is faster; nil if unknown
-	Cost       *rank.Quantity // ratio of CPU cost, of both sides or of the clients; above 1: To costs less; nil if unknown
-	Verdict    stats.Verdict  // of the ratio that decides
-	Chance     float64        // that To is better by it
+	From       rank.Cell      `json:"-"`
+	To         rank.Cell      `json:"-"`
+	Throughput *rank.Quantity `json:"throughput_ratio,omitempty"` // above 1: To is faster; nil if unknown
+	Cost       *rank.Quantity `json:"cpu_ratio,omitempty"`        // of the CPU time of both sides or of the clients; above 1: To costs less; nil if unknown
+	Verdict    stats.Verdict  `json:"verdict"`                    // of the ratio that decides
+	Chance     float64        `json:"chance"`                     // that To is better by it
 	ratio      stats.Estimate // that decides
 }
 

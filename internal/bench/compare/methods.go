@@ -13,12 +13,12 @@ import (
 // none.
 type MethodResult struct {
 	record.Method
-	Login      stats.Interval // seconds of a run that does nothing but log in
-	Start      stats.Interval // seconds that a run takes beside its bytes: starting programs and logging in
-	Rate       stats.Interval // bytes per second after that
-	ClientCost stats.Interval // CPU nanoseconds per byte, those of the start taken out
-	ServerCost stats.Interval // the same at the server
-	Failed     []string       // runs that did not do what they should have done
+	Login      stats.Interval `json:"login_s,omitzero"`                // of a run that does nothing but log in
+	Start      stats.Interval `json:"start_s,omitzero"`                // that a run takes beside its bytes: starting programs and logging in
+	Rate       stats.Interval `json:"throughput_bytes_per_s,omitzero"` // after that
+	ClientCost stats.Interval `json:"client_ns_per_byte,omitzero"`     // CPU time, that of the start taken out
+	ServerCost stats.Interval `json:"server_ns_per_byte,omitzero"`     // the same at the server
+	Failed     []string       `json:"failed,omitempty"`                // runs that did not do what they should have done
 
 	speed, cost figures // of Rate, and of the CPU time of both sides, for ratios
 	started     int64   // when the run began, which names it; 0: unknown

@@ -2,7 +2,6 @@ package document
 
 import (
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/record"
 )
@@ -20,11 +19,8 @@ type Choice struct {
 }
 
 type choiceGain struct {
-	Direction  record.Direction `json:"direction"`
-	Throughput *stats.Interval  `json:"throughput_ratio,omitempty"`
-	Cost       *stats.Interval  `json:"cpu_ratio,omitempty"` // above 1: that much less CPU time, of both sides
-	Verdict    stats.Verdict    `json:"verdict"`
-	Chance     float64          `json:"chance"`
+	Direction record.Direction `json:"direction"`
+	advise.Gain
 }
 
 type choiceKex struct {
@@ -43,7 +39,7 @@ func ChoiceOf(c *advise.Choice) *Choice {
 		out.Now = &c.Present.Suite
 	}
 	for _, g := range c.Gains {
-		out.Gains = append(out.Gains, choiceGain{g.To.Direction, g.Throughput, g.Cost, g.Verdict, g.Chance})
+		out.Gains = append(out.Gains, choiceGain{g.To.Direction, g})
 	}
 	for i, k := range c.Logins.Options {
 		out.Kex = append(out.Kex, choiceKex{k.Name, i < c.Logins.Tied, i == c.Logins.Present})

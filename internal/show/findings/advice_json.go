@@ -15,10 +15,8 @@ const adviceSchema = "sshpace.advice/1"
 // JSON prints it for programs.
 func (a *Advice) JSON(w io.Writer) error {
 	type choice struct {
-		Name   string     `json:"name"`
+		advise.Listed
 		Status alg.Status `json:"status"`
-		Group  string     `json:"group,omitempty"`
-		Reason string     `json:"reason"`
 	}
 	type list struct {
 		Keyword string   `json:"keyword"`
@@ -46,7 +44,7 @@ func (a *Advice) JSON(w io.Writer) error {
 		var list []choice
 		for _, c := range from {
 			facts, _ := alg.Lookup(kind, c.Name)
-			list = append(list, choice{c.Name, facts.Status, c.Group, c.Reason})
+			list = append(list, choice{c, facts.Status})
 		}
 		return list
 	}
@@ -54,9 +52,7 @@ func (a *Advice) JSON(w io.Writer) error {
 		out.Lists = append(out.Lists, list{l.Kind.Keyword(), choices(l.Kind, l.Choices), choices(l.Kind, l.Dropped)})
 	}
 	if a.Insecure {
-		for _, c := range ad.Insecure() {
-			out.Insecure = append(out.Insecure, choice{Name: c.Name, Group: c.Group, Reason: c.Reason})
-		}
+		out.Insecure = choices("", ad.Insecure())
 	}
 	return termsafe.WriteJSON(w, out, " ")
 }
