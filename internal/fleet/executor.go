@@ -122,6 +122,17 @@ func Stopped(cause error) (Class, string) {
 	return Cancelled, "interrupted while the command was running"
 }
 
+// Stop says that the run ended a command before its own end was told; Ran is known.
+func (o *Outcome) Stop(cause error) {
+	o.Class, o.Err = Stopped(cause)
+	if o.Ran != RanYes && o.Class == Cancelled {
+		o.Err = cause.Error()
+	}
+	if o.Ran != RanNo {
+		o.Err += "; it may still run there"
+	}
+}
+
 // Silent is what is said of a connection that was given up because the server was silent.
 const Silent = "Timeout, server not responding"
 
@@ -129,11 +140,10 @@ const Silent = "Timeout, server not responding"
 // or the connection was lost, as lost says ("" where it was not).
 func (o *Outcome) Ended(ctx context.Context, told bool, lost string) {
 	switch {
+	case ctx.Err() != nil && !told:
+		o.Stop(context.Cause(ctx))
 	case ctx.Err() != nil:
 		o.Class, o.Err = Stopped(context.Cause(ctx))
-		if !told {
-			o.Err += "; it may still run there"
-		}
 	case told:
 	case lost == Silent:
 		o.Class, o.Err = Lost, lost

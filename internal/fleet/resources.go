@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"os"
 	"syscall"
 
@@ -47,6 +48,16 @@ func (r *Resources) slots(fanout, hosts, perHost, reserved int) int {
 		n = min(n, int(r.Memory/2/perHostBytes))
 	}
 	return max(n, 1)
+}
+
+// Exhausted tells whether an error says that this machine has no more to give right now.
+func Exhausted(err error) bool {
+	for _, no := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.EAGAIN} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	return false
 }
 
 // mostFiles is the limit of open files, whose soft part the Go runtime has raised.

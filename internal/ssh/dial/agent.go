@@ -126,27 +126,14 @@ var agentFlags = map[string]agent.SignatureFlags{
 
 // sign asks the agent, and waits no longer than ctx and agentSignTimeout.
 func (k *agentKey) sign(ctx context.Context, data []byte, algorithm string) (*ssh.Signature, error) {
-	type reply struct {
-		sig *ssh.Signature
-		err error
-	}
-	got := make(chan reply, 1)
-	go func() {
+	ctx, end := context.WithTimeoutCause(ctx, agentSignTimeout, fmt.Errorf("agent at %s: no signature within %v", k.socket, agentSignTimeout))
+	defer end()
+	return sched.Await(ctx, func() (*ssh.Signature, error) {
 		sig, err := k.client.SignWithFlags(k.pub, data, agentFlags[algorithm])
-		got <- reply{sig, err}
-	}()
-	late := time.NewTimer(agentSignTimeout)
-	defer late.Stop()
-	select {
-	case r := <-got:
-		if r.err != nil {
+		if err != nil {
 			k.agent.lost.Store(true)
-			return nil, fmt.Errorf("agent at %s: %w", k.socket, r.err)
+			err = fmt.Errorf("agent at %s: %w", k.socket, err)
 		}
-		return r.sig, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-late.C:
-		return nil, fmt.Errorf("agent at %s: no signature within %v", k.socket, agentSignTimeout)
-	}
+		return sig, err
+	})
 }

@@ -3,20 +3,16 @@ package dial
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
-	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/session"
 	"sshpace/internal/ssh/transport"
 )
@@ -125,7 +121,7 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	cmd.Env = slices.Concat(t.Env, cmd.Env)
 	o, err := c.Run(ctx, starting, cmd, a)
 	if failed, ok := errors.AsType[*session.NotStarted](err); ok {
-		return l.notStarted(ctx, t, alive, failed)
+		o = failed.Outcome
 	}
 	o.Err = clip(o.Err)
 	return o
@@ -172,35 +168,6 @@ func within(c <-chan struct{}, d time.Duration) bool {
 	case <-t.C:
 		return false
 	}
-}
-
-// notStarted is a session that did not come to run.
-func (l *link) notStarted(ctx context.Context, t *Target, alive *keepAlive, e *session.NotStarted) fleet.Outcome {
-	var open *ssh.OpenChannelError
-	switch {
-	case errors.Is(e.Late, fleet.ErrConnectTimeout):
-		return failed(stalled(peer(l.net, t), t.port(), e.Ran), e.Ran)
-	case e.Late != nil:
-		return failed(interrupted(ctx), e.Ran)
-	case errors.As(e, &open):
-		return failed(&Error{Class: fleet.ExecRefused, Text: "the server refused the session: " + open.Message,
-			Hint: openssh.SessionRefused.Advice(), Err: e}, e.Ran)
-	case errors.Is(e, session.ErrRefused), errors.Is(e, session.ErrNoSubsystem):
-		return failed(&Error{Class: fleet.ExecRefused, Text: e.Error(), Err: e}, e.Ran)
-	case alive.expired.Load():
-		return failed(&Error{Class: fleet.Lost, Text: fleet.Silent, Err: e}, e.Ran)
-	}
-	return failed(&Error{Class: fleet.Lost, Text: "connection lost before the command started", Err: e}, e.Ran)
-}
-
-// stalled is a server that let us in and then did not answer.
-func stalled(peer string, port int, ran fleet.Ran) *Error {
-	e := &Error{Class: fleet.TimedOut, Text: fmt.Sprintf("%s port %d let us in, but did not open a session in time", peer, port),
-		Hint: "the server may be out of processes or memory; " + openssh.TimedOut.Advice(), Err: fleet.ErrConnectTimeout}
-	if ran == fleet.RanUnknown {
-		e.Text = fmt.Sprintf("%s port %d did not answer the request to run the command in time; it may run there", peer, port)
-	}
-	return e
 }
 
 // failed is an attempt that ended with an error. Servers choose parts of the

@@ -42,11 +42,6 @@ var errnoClass = map[syscall.Errno]fleet.Class{
 	syscall.ECONNRESET:   fleet.Throttled,
 }
 
-// ours are errors that say that this machine has no more to give right now.
-func ours(no syscall.Errno) bool {
-	return no == syscall.EMFILE || no == syscall.ENFILE || no == syscall.EADDRNOTAVAIL || no == syscall.EAGAIN
-}
-
 // connectError classifies a failed TCP connect to one address.
 func connectError(ctx context.Context, t *Target, err error) *Error {
 	where := fmt.Sprintf("connect to host %s port %d: ", t.HostName, t.port())
@@ -63,7 +58,7 @@ func connectError(ctx context.Context, t *Target, err error) *Error {
 	if e.Class == fleet.NoFailure {
 		e.Class = fleet.Local
 	}
-	e.SlowDown = ours(no) || e.Class == fleet.Throttled
+	e.SlowDown = fleet.Exhausted(err) || e.Class == fleet.Throttled
 	return e
 }
 

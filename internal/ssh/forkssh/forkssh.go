@@ -318,18 +318,12 @@ func local(err error) fleet.Outcome {
 	if errors.Is(err, exec.ErrNotFound) {
 		o.Hint = "install the OpenSSH client, or use --engine native"
 	}
-	o.SlowDown = errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EAGAIN)
+	o.SlowDown = fleet.Exhausted(err)
 	return o
 }
 
 func cancelled(ctx context.Context, ran fleet.Ran) fleet.Outcome {
 	o := fleet.Outcome{Engine: engineName, Ran: ran, Exit: -1}
-	o.Class, o.Err = fleet.Stopped(context.Cause(ctx))
-	if ran != fleet.RanYes && o.Class == fleet.Cancelled {
-		o.Err = context.Cause(ctx).Error()
-	}
-	if ran != fleet.RanNo { // ssh was ended, which cannot signal the command
-		o.Err += "; it may still run there"
-	}
+	o.Stop(context.Cause(ctx)) // ssh was ended, which cannot signal the command
 	return o
 }

@@ -46,30 +46,10 @@ func (s *Session) Run(ctx context.Context, a *fleet.Attempt) (fleet.Outcome, err
 	switch {
 	case !ok:
 		return o, nil
-	case failed.Ran != fleet.RanNo:
-		return unanswered(c.Result, failed), nil
-	case errors.Is(failed, session.ErrRefused):
-		o = c.Result
-		o.Exit, o.Class, o.Err = -1, fleet.ExecRefused, failed.Error()
-		return o, nil
+	case failed.Outcome.Ran != fleet.RanNo, errors.Is(failed, session.ErrRefused):
+		return failed.Outcome, nil
 	}
 	return fleet.Outcome{}, s.survived(s.unopened(failed))
-}
-
-// unanswered is a command that may have been started.
-func unanswered(o fleet.Outcome, e *session.NotStarted) fleet.Outcome {
-	o.Ran, o.Exit = e.Ran, -1
-	switch {
-	case e.Late == nil:
-		o.Class, o.Err = fleet.Lost, "connection lost before the command started"
-		return o
-	case errors.Is(e.Late, fleet.ErrConnectTimeout):
-		o.Class, o.Err = fleet.TimedOut, "the server did not answer the request to run the command in time"
-	default:
-		o.Class, o.Err = fleet.Stopped(e.Late)
-	}
-	o.Err += "; it may run there"
-	return o
 }
 
 // unopened says why there is no session.

@@ -16,8 +16,10 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/sched"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
+	"sshpace/internal/ssh/openssh"
 )
 
 // Connection is one that is logged in. Run ends it.
@@ -42,7 +44,9 @@ func (c *Connection) Stuck() bool { return c.handing.Load() }
 
 // NotStarted is a session that did not come to run.
 type NotStarted struct {
-	Ran fleet.Ran // RanUnknown: the command has left, and nothing shows that it does not run
+	// Outcome says it to people. Ran is RanUnknown where the command has left, and nothing shows
+	// that it does not run.
+	Outcome fleet.Outcome
 	// Err is ErrRefused, ErrNoSubsystem, an *ssh.OpenChannelError, or the end of the
 	// connection.
 	Err  error
@@ -62,10 +66,30 @@ var (
 // notStarted tells whether the command may run although a session did not come to run: it
 // does not where it never left, or where the server has refused it.
 func (c *Connection) notStarted(starting context.Context, err error) *NotStarted {
-	e := &NotStarted{Ran: fleet.RanUnknown, Err: err, Late: context.Cause(starting)}
-	_, refused := errors.AsType[*ssh.OpenChannelError](err)
-	if !c.Asked || refused || errors.Is(err, ErrRefused) || errors.Is(err, ErrNoSubsystem) {
-		e.Ran = fleet.RanNo
+	e := &NotStarted{Outcome: c.Result, Err: err, Late: context.Cause(starting)}
+	o := &e.Outcome
+	o.Ran, o.Exit, o.Cause = fleet.RanUnknown, -1, e
+	unopened, isUnopened := errors.AsType[*ssh.OpenChannelError](err)
+	refused := errors.Is(err, ErrRefused) || errors.Is(err, ErrNoSubsystem)
+	if !c.Asked || isUnopened || refused {
+		o.Ran = fleet.RanNo
+	}
+	switch late := errors.Is(e.Late, fleet.ErrConnectTimeout); {
+	case late && o.Ran == fleet.RanNo:
+		o.Class, o.Err = fleet.TimedOut, "the server let us in, but did not open a session in time"
+		o.Hint = "the server may be out of processes or memory; " + openssh.TimedOut.Advice()
+	case late:
+		o.Class, o.Err = fleet.TimedOut, "the server did not answer the request to run the command in time; it may run there"
+	case e.Late != nil:
+		o.Stop(e.Late)
+	case isUnopened:
+		o.Class, o.Err, o.Hint = fleet.ExecRefused, "the server refused the session: "+termsafe.Line(unopened.Message), openssh.SessionRefused.Advice()
+	case refused:
+		o.Class, o.Err = fleet.ExecRefused, err.Error()
+	case c.Lost() == fleet.Silent:
+		o.Class, o.Err = fleet.Lost, fleet.Silent
+	default:
+		o.Class, o.Err = fleet.Lost, "connection lost before the command started"
 	}
 	return e
 }
@@ -106,7 +130,7 @@ func (c *Connection) Run(ctx, starting context.Context, cmd fleet.Command, a *fl
 	if err != nil {
 		failed := c.notStarted(starting, err)
 		c.Cut()
-		if <-s.ended; failed.Ran == fleet.RanNo || !s.end.told() {
+		if <-s.ended; failed.Outcome.Ran == fleet.RanNo || !s.end.told() {
 			return fleet.Outcome{}, failed
 		}
 		a.Reached(fleet.PhaseExit)
