@@ -12,8 +12,6 @@ import (
 	"golang.org/x/crypto/chacha20"
 	"golang.org/x/crypto/poly1305" //lint:ignore SA1019 the construction is OpenSSH's own, PROTOCOL.chacha20poly1305
 	"golang.org/x/crypto/ssh"
-
-	"sshpace/internal/ssh/channel"
 )
 
 // suite is a cipher, which authenticates what it encrypts by itself or by a MAC.
@@ -90,19 +88,11 @@ func (g *gcm) seal(dst []byte, _ uint32, head, rest []byte) []byte {
 }
 
 func (g *gcm) open(r io.Reader, _ uint32) ([]byte, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
+	packet, _, err := arrived(r, binary.BigEndian.Uint32, aes.BlockSize, 0, tag)
+	if err != nil {
 		return nil, err
 	}
-	n := binary.BigEndian.Uint32(head[:])
-	if n > channel.MaxMessage || n%aes.BlockSize != 0 {
-		return nil, errShort
-	}
-	body := make([]byte, n+tag)
-	if _, err := io.ReadFull(r, body); err != nil {
-		return nil, err
-	}
-	clear, err := g.aead.Open(body[:0], g.nonce[:], body, head[:])
+	clear, err := g.aead.Open(packet[4:4], g.nonce[:], packet[4:], packet[:4])
 	if err != nil {
 		return nil, errTampered
 	}
@@ -146,18 +136,12 @@ func (c *chacha) seal(dst []byte, seq uint32, head, rest []byte) []byte {
 
 func (c *chacha) open(r io.Reader, seq uint32) ([]byte, error) {
 	body, length, key := c.streams(seq)
-	var head, clear [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
-	}
-	length.XORKeyStream(clear[:], head[:])
-	n := binary.BigEndian.Uint32(clear[:])
-	if n > channel.MaxMessage || n%plainBlock != 0 {
-		return nil, errShort
-	}
-	packet := make([]byte, 4+int(n)+tag)
-	copy(packet, head[:])
-	if _, err := io.ReadFull(r, packet[4:]); err != nil {
+	packet, n, err := arrived(r, func(head []byte) uint32 {
+		var clear [4]byte
+		length.XORKeyStream(clear[:], head)
+		return binary.BigEndian.Uint32(clear[:])
+	}, plainBlock, 0, tag)
+	if err != nil {
 		return nil, err
 	}
 	var mac [tag]byte

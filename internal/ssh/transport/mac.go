@@ -13,8 +13,6 @@ import (
 	"slices"
 
 	"golang.org/x/crypto/ssh"
-
-	"sshpace/internal/ssh/channel"
 )
 
 // mac is a message authentication code (RFC 4253 section 6.4, RFC 6668).
@@ -83,33 +81,23 @@ func (c *counter) seal(dst []byte, seq uint32, head, rest []byte) []byte {
 }
 
 func (c *counter) open(r io.Reader, seq uint32) ([]byte, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
+	counted, length := uint32(0), binary.BigEndian.Uint32
+	if !c.by.sealed { // the length is enciphered, too
+		counted, length = 4, func(head []byte) uint32 { c.XORKeyStream(head, head); return binary.BigEndian.Uint32(head) }
+	}
+	packet, n, err := arrived(r, length, aes.BlockSize, counted, c.by.Size())
+	if err != nil {
 		return nil, err
 	}
-	counted := uint32(0)
+	text, code := packet[:4+n], packet[4+n:]
 	if !c.by.sealed {
-		c.XORKeyStream(head[:], head[:])
-		counted = 4
-	}
-	n := binary.BigEndian.Uint32(head[:])
-	if n > channel.MaxMessage || (n+counted)%aes.BlockSize != 0 {
-		return nil, errShort
-	}
-	packet := make([]byte, len(head)+int(n)+c.by.Size())
-	copy(packet, head[:])
-	if _, err := io.ReadFull(r, packet[len(head):]); err != nil {
-		return nil, err
-	}
-	text, code := packet[:len(head)+int(n)], packet[len(head)+int(n):]
-	if !c.by.sealed {
-		c.XORKeyStream(text[len(head):], text[len(head):])
+		c.XORKeyStream(text[4:], text[4:])
 	}
 	if subtle.ConstantTimeCompare(c.by.of(seq, text), code) != 1 {
 		return nil, errTampered
 	}
 	if c.by.sealed {
-		c.XORKeyStream(text[len(head):], text[len(head):])
+		c.XORKeyStream(text[4:], text[4:])
 	}
-	return unpad(text[len(head):])
+	return unpad(text[4:])
 }

@@ -220,19 +220,29 @@ func (plain) seal(dst []byte, _ uint32, head, rest []byte) []byte {
 }
 
 func (plain) open(r io.Reader, _ uint32) ([]byte, error) {
+	packet, _, err := arrived(r, binary.BigEndian.Uint32, 1, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	return unpad(packet[4:])
+}
+
+// arrived reads a packet: the four bytes of its length, which length reads, and may make
+// readable; the n that they say, with counted more a multiple of block; and code bytes of a MAC.
+func arrived(r io.Reader, length func(head []byte) uint32, block, counted uint32, code int) (packet []byte, n int, err error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	n := binary.BigEndian.Uint32(head[:])
-	if n > channel.MaxMessage {
-		return nil, errShort
+	size := length(head[:])
+	if size > channel.MaxMessage || (size+counted)%block != 0 {
+		return nil, 0, errShort
 	}
-	body := make([]byte, n)
-	if _, err := io.ReadFull(r, body); err != nil {
-		return nil, err
-	}
-	return unpad(body)
+	n = int(size)
+	packet = make([]byte, len(head)+n+code)
+	copy(packet, head[:])
+	_, err = io.ReadFull(r, packet[len(head):])
+	return packet, n, err
 }
 
 // frame appends length, padding length, payload and padding. counted is how many
