@@ -13,7 +13,6 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
-	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
 )
@@ -148,33 +147,10 @@ func (rec *Record) Show(w io.Writer) error {
 	}
 	ends := output.Ends{}
 	for _, r := range rec.Results {
-		if h, err := host.Parse(r.Host); err == nil && (r.Status != "ok" || r.Incomplete != "") {
-			ends.Add(h, explainRecorded(&r))
+		if h, err := host.Parse(r.Host); err == nil && r.Explain() != "" {
+			ends.Add(h, r.Explain())
 		}
 	}
 	ends.Write(w)
 	return nil
-}
-
-func explainRecorded(r *output.ResultRecord) string {
-	var parts []string
-	if r.Exit != nil && r.Error == "" {
-		parts = append(parts, fmt.Sprintf("exit %d", *r.Exit))
-	}
-	if r.Signal != "" {
-		parts = append(parts, "signal "+r.Signal)
-	}
-	if r.Error != "" {
-		parts = append(parts, r.Error)
-	}
-	if r.Ran == fleet.RanUnknown.String() {
-		parts = append(parts, "ran: unknown")
-	}
-	if r.Incomplete != "" {
-		parts = append(parts, "output incomplete: "+r.Incomplete)
-	}
-	if len(parts) == 0 {
-		parts = append(parts, r.Status)
-	}
-	return strings.Join(parts, ", ")
 }

@@ -52,7 +52,8 @@ func (t *closing) Done(r fleet.Result, _ fleet.Summary) error {
 		t.names[status] = append(t.names[status], r.Host.String())
 	}
 	if r.Incomplete != "" {
-		t.lost.Add(r.Host, incomplete(&r))
+		rec := recordOf(&r)
+		t.lost.Add(r.Host, rec.missing())
 	}
 	if status == fleet.NotStarted {
 		return nil

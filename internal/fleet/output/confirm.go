@@ -14,11 +14,7 @@ func Confirm(ctx context.Context, limit int, command string, hosts []host.Host) 
 	if limit <= 0 || len(hosts) <= limit {
 		return nil
 	}
-	var names []string
-	for _, h := range hosts {
-		names = append(names, h.String())
-	}
-	yes, err := terminal.Confirm(ctx, fmt.Sprintf("sshpace: run %q on %d hosts: %s?", command, len(hosts), asSet(names)))
+	yes, err := terminal.Confirm(ctx, fmt.Sprintf("sshpace: run %q on %d hosts: %s?", command, len(hosts), asSet(host.Names(hosts))))
 	if err != nil {
 		return &fault.Error{What: fmt.Sprintf("%d hosts are more than %d, and nobody confirmed: %s", len(hosts), limit, err), Hint: "say --yes", Code: fault.Misuse}
 	}

@@ -131,10 +131,9 @@ func TestRound(t *testing.T) {
 
 func TestProgressStaysOutOfTheWay(t *testing.T) {
 	var screen bytes.Buffer
-	sink := newPrefix(prefixOptions{Out: &screen, Err: &screen})
 	view := terminal.NewScreen(&screen, os.Getenv)
 	view.Width = 80
-	p := newProgress(view, func() int { return 80 }, false, sink)
+	p := newProgress(view, func() int { return 80 }, false, newPrefix(prefixOptions{Out: view, Err: view}))
 	if err := p.Begin(fleet.Start{Time: time.Now(), Hosts: make([]host.Host, 3)}); err != nil {
 		t.Fatal(err)
 	}

@@ -12,11 +12,8 @@ package output
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"strings"
 	"syscall"
 
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 )
 
@@ -110,50 +107,8 @@ func isLoss(err error) bool {
 	return loss
 }
 
-// explain says in one safe line how a host ended, "" for one that ended well:
-// "exit 3", "killed by signal TERM", "unreachable: connection refused", "output
-// cut off after 1000 bytes".
+// explain is what the record of a result explains.
 func explain(r *fleet.Result) string {
-	text := ended(r)
-	if r.Incomplete == "" {
-		return text
-	}
-	return strings.TrimPrefix(text+"; output "+incomplete(r), "; ")
-}
-
-// incomplete says why output is missing: "cut off after 1000 bytes",
-// "incomplete: no space left on device".
-func incomplete(r *fleet.Result) string {
-	if r.Class == fleet.OutputLimit {
-		return r.Incomplete
-	}
-	return "incomplete: " + termsafe.Line(r.Incomplete)
-}
-
-func ended(r *fleet.Result) string {
-	switch status := r.Status(); {
-	case status == fleet.OK:
-		return ""
-	case status == fleet.NotStarted:
-		return "not started"
-	case r.Class == fleet.NoFailure && r.Signal != "":
-		return "killed by signal " + termsafe.Line(r.Signal)
-	case r.Class == fleet.NoFailure && r.Err != "": // of a Dialogue, which has no exit status
-		return reason(r)
-	case r.Class == fleet.NoFailure:
-		return fmt.Sprintf("exit %d", r.Exit)
-	case status == fleet.Unreachable:
-		return "unreachable: " + reason(r)
-	case r.Ran == fleet.RanUnknown:
-		return reason(r) + "; ran: unknown"
-	}
-	return reason(r)
-}
-
-// reason is the error text, or the class where there is none.
-func reason(r *fleet.Result) string {
-	if r.Err == "" {
-		return r.Class.String()
-	}
-	return termsafe.Line(r.Err)
+	rec := recordOf(r)
+	return rec.Explain()
 }

@@ -87,11 +87,10 @@ func (p *progress) Started(index int) error {
 	return p.sink.Started(index)
 }
 
-// Output hands on, with the line out of the way. It comes back with the next tick.
+// Output hands on. What is written takes the lines away, and they come back with the next tick.
 func (p *progress) Output(e fleet.Event) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.erase()
 	p.hosts.said(e)
 	return p.sink.Output(e)
 }
@@ -100,7 +99,6 @@ func (p *progress) Output(e fleet.Event) error {
 func (p *progress) Done(r fleet.Result, so fleet.Summary) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.erase()
 	p.so = so
 	delete(p.hosts.hosts, r.Index)
 	return p.sink.Done(r, so)

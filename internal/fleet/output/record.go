@@ -1,8 +1,12 @@
 package output
 
 import (
+	"cmp"
+	"fmt"
+	"strings"
 	"time"
 
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 )
 
@@ -124,6 +128,45 @@ func recordOf(r *fleet.Result) ResultRecord {
 		}
 	}
 	return rec
+}
+
+// Explain says in one safe line how a host ended, "" for one that ended well:
+// "exit 3", "killed by signal TERM", "unreachable: connection refused", "output
+// cut off after 1000 bytes".
+func (r *ResultRecord) Explain() string {
+	text := r.ended()
+	if r.Incomplete == "" {
+		return text
+	}
+	return strings.TrimPrefix(text+"; output "+r.missing(), "; ")
+}
+
+// missing says why output is not there: "cut off after 1000 bytes",
+// "incomplete: no space left on device".
+func (r *ResultRecord) missing() string {
+	if r.Class == fleet.OutputLimit.String() {
+		return r.Incomplete
+	}
+	return "incomplete: " + termsafe.Line(r.Incomplete)
+}
+
+func (r *ResultRecord) ended() string {
+	reason := cmp.Or(termsafe.Line(r.Error), r.Class)
+	switch {
+	case r.Status == fleet.OK.String():
+		return ""
+	case r.Status == fleet.NotStarted.String():
+		return "not started"
+	case r.Class == "" && r.Signal != "":
+		return "killed by signal " + termsafe.Line(r.Signal)
+	case r.Exit != nil && r.Error == "": // a Dialogue has no exit status
+		return fmt.Sprintf("exit %d", *r.Exit)
+	case r.Status == fleet.Unreachable.String():
+		return "unreachable: " + reason
+	case r.Ran == fleet.RanUnknown.String():
+		return reason + "; ran: unknown"
+	}
+	return reason
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
