@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/host"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostlist"
 	"sshpace/internal/fleet/hostset"
@@ -110,7 +111,7 @@ func (f *hostsFlags) run(ctx context.Context, sys System, args []string) error {
 	case f.quiet:
 		return nil
 	case f.groups > 0:
-		return f.listGroups(ctx, sys, store, config, hostlist.Names(hosts))
+		return f.listGroups(ctx, sys, store, config, host.Names(hosts))
 	}
 	if f.long {
 		return hostlist.Reached(ctx, sys.Stdout, terminal.Width(sys.Stdout, sys.Getenv), hosts, config)

@@ -30,8 +30,9 @@ func (f *knownHostsFiles) register(flags *pflag.FlagSet) {
 }
 
 // open makes an index of the files, which must all be there: a file that was
-// named by mistake is not the same as one that knows nobody.
-func (f knownHostsFiles) open(sys System) (*index.Index, error) {
+// named by mistake is not the same as one that knows nobody. The user's own may be missing
+// where that is no matter.
+func (f knownHostsFiles) open(sys System, mayMiss bool) (*index.Index, error) {
 	files := []string(f)
 	if len(files) == 0 {
 		own, err := sshPath(sys, "known_hosts")
@@ -41,7 +42,11 @@ func (f knownHostsFiles) open(sys System) (*index.Index, error) {
 		files = []string{own}
 	}
 	for _, file := range files {
-		if _, err := os.Stat(file); err != nil {
+		_, err := os.Stat(file)
+		switch {
+		case err != nil && mayMiss && len(f) == 0:
+			return index.Open(), nil
+		case err != nil:
 			return nil, &Error{Err: err, Hint: "name the file with --known-hosts", Code: ExitUsage}
 		}
 	}

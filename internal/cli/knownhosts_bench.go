@@ -51,7 +51,7 @@ func runKnownHostsBench(ctx context.Context, sys System, f knownHostsBenchFlags)
 	}
 	_, ctx, stop := interrupts(ctx, sys)
 	defer stop()
-	x, err := f.files.open(sys)
+	x, err := f.files.open(sys, false)
 	if err != nil {
 		return err
 	}

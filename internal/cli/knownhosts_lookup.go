@@ -24,7 +24,7 @@ func newKnownHostsLookupCommand(sys System) *cobra.Command {
 		Args: takes(1, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			files = append(files, args[1:]...)
-			x, err := files.open(sys)
+			x, err := files.open(sys, false)
 			if err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ func newKnownHostsLintCommand(sys System) *cobra.Command {
 			files = append(files, args...)
 			ctx, _, stop := interrupts(cmd.Context(), sys)
 			defer stop()
-			x, err := files.open(sys)
+			x, err := files.open(sys, false)
 			if err != nil {
 				return err
 			}

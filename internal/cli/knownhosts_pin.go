@@ -2,14 +2,12 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/show/findings"
-	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/knownhosts/tidy"
 )
 
@@ -43,7 +41,7 @@ func runPin(sys System, f pinFlags, name string) error {
 	if f.to == "" {
 		return usageError("such as: sshpace known-hosts pin "+shell.Word(name)+" --to 198.51.100.7", "no address for %s", name)
 	}
-	x, err := f.index(sys)
+	x, err := f.files.open(sys, true) // the pinned file may know the key
 	if err != nil {
 		return err
 	}
@@ -60,20 +58,4 @@ func runPin(sys System, f pinFlags, name string) error {
 		return withHint(fmt.Errorf("no host key is known for %s in %s", f.from, strings.Join(x.Files(), ", ")), "look with: sshpace known-hosts lookup "+shell.Word(f.from))
 	}
 	return findings.Pinned(sys.Stdout, sys.Stderr, result, f.write, f.json)
-}
-
-// index opens the files that were named; the default one may be missing, since
-// the pinned file may know the key.
-func (f *pinFlags) index(sys System) (*index.Index, error) {
-	if len(f.files) > 0 {
-		return f.files.open(sys)
-	}
-	own, err := sshPath(sys, "known_hosts")
-	if err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(own); err != nil {
-		return index.Open(), nil
-	}
-	return index.Open(own), nil
 }

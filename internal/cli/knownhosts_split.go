@@ -44,7 +44,7 @@ func newKnownHostsSplitCommand(sys System) *cobra.Command {
 func runSplit(ctx context.Context, sys System, f splitFlags) error {
 	ctx, _, stop := interrupts(ctx, sys)
 	defer stop()
-	x, err := f.files.open(sys)
+	x, err := f.files.open(sys, false)
 	if err != nil {
 		return err
 	}

@@ -84,6 +84,15 @@ func (t Endpoint) text(name string) string {
 // String is the text of the host's target.
 func (h Host) String() string { return h.Endpoint().String() }
 
+// Names are the hosts as they are typed.
+func Names(hosts []Host) []string {
+	names := make([]string, len(hosts))
+	for i, h := range hosts {
+		names[i] = h.String()
+	}
+	return names
+}
+
 // Exact is the text that Parse reads back to the same target.
 func (h Host) Exact() string { return h.Endpoint().exact() }
 

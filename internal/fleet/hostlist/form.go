@@ -28,9 +28,9 @@ func (f Form) Write(w io.Writer, hosts []host.Host) error {
 		if bad != nil {
 			separator = f.Separator
 		}
-		_, err = fmt.Fprintln(w, strings.Join(hostset.Sorted(Names(hosts)), separator))
+		_, err = fmt.Fprintln(w, strings.Join(hostset.Sorted(host.Names(hosts)), separator))
 	default:
-		_, err = fmt.Fprintln(w, hostset.FoldSteps(Names(hosts), f.Autostep))
+		_, err = fmt.Fprintln(w, hostset.FoldSteps(host.Names(hosts), f.Autostep))
 	}
 	return err
 }

@@ -21,15 +21,6 @@ import (
 // Schema names the version of the JSON form.
 const Schema = "sshpace.hosts/1"
 
-// Names are the hosts as they are typed.
-func Names(hosts []host.Host) []string {
-	names := make([]string, 0, len(hosts))
-	for _, h := range hosts {
-		names = append(names, h.String())
-	}
-	return names
-}
-
 // Reached writes a table of where hosts are by the configuration, in so many columns; 0: in
 // any number.
 func Reached(ctx context.Context, w io.Writer, width int, hosts []host.Host, config *route.Router) error {
@@ -93,7 +84,7 @@ func WriteJSON(w io.Writer, hosts []host.Host, autostep int) error {
 		Count  int        `json:"count"`
 		Folded string     `json:"folded"`
 		Hosts  []hostJSON `json:"hosts"`
-	}{Schema, len(hosts), hostset.FoldSteps(Names(hosts), autostep), list}, "  ")
+	}{Schema, len(hosts), hostset.FoldSteps(host.Names(hosts), autostep), list}, "  ")
 }
 
 // Write lists the groups of all sources but earlier runs, or those that
