@@ -17,12 +17,17 @@ type mpsshSink struct {
 	m     *mpssh
 	env   Env
 	hosts []host.Host
-	width [2]int            // of login names, with -v, and of hosts
-	used  map[int]bool      // hosts that have sent something
-	open  map[int][2][]byte // of hosts, what their files do not have yet of a line
-	files *output.Files     // nil without -o
+	width [2]int        // of login names, with -v, and of hosts
+	files *output.Files // nil without -o
 	lines output.HostLines
+	live  output.PerHost[mpsshHost]
 	buf   []byte
+}
+
+// mpsshHost is what is kept of a host until it ends.
+type mpsshHost struct {
+	used bool      // it has sent something
+	open [2][]byte // what its files do not have yet of a line
 }
 
 var _ fleet.Sink = (*mpsshSink)(nil)
@@ -31,7 +36,7 @@ var _ fleet.Sink = (*mpsshSink)(nil)
 const mpsshLine = 1023
 
 func (m *mpssh) sink(env Env, hosts []host.Host) (*mpsshSink, error) {
-	s := &mpsshSink{m: m, env: env, hosts: hosts, lines: output.HostLines{Lines: output.Lines{Max: mpsshLine, OnlyLF: true}}, used: map[int]bool{}, open: map[int][2][]byte{}}
+	s := &mpsshSink{m: m, env: env, hosts: hosts, lines: output.HostLines{Lines: output.Lines{Max: mpsshLine, OnlyLF: true}}}
 	for _, h := range hosts {
 		s.width = [2]int{max(s.width[0], len(h.User)), max(s.width[1], len(h.Name))}
 	}
@@ -64,7 +69,8 @@ func (s *mpsshSink) name(h host.Host) string {
 func (s *mpsshSink) Output(e fleet.Event) error {
 	h := s.hosts[e.Index]
 	e.Data = bytes.ReplaceAll(e.Data, []byte{0}, nil) // the original's lines are C strings
-	s.used[e.Index] = s.used[e.Index] || !s.unwanted(e.Stream)
+	live := s.live.Of(e.Index)
+	live.used = live.used || !s.unwanted(e.Stream)
 	var lost error
 	if s.files != nil && !s.unwanted(e.Stream) && len(e.Data) > 0 {
 		lost = s.keep(e)
@@ -86,14 +92,13 @@ func (s *mpsshSink) file(e fleet.Event) error {
 // keep writes whole lines to the host's file: a host that stands in the list twice
 // writes to one. Of a line that is too long for that the last byte is kept.
 func (s *mpsshSink) keep(e fleet.Event) error {
-	open := s.open[e.Index]
-	data := append(open[e.Stream], e.Data...)
+	open := &s.live.Of(e.Index).open[e.Stream]
+	data := append(*open, e.Data...)
 	end := bytes.LastIndexByte(data, '\n') + 1
 	if len(data)-end > mpsshLine {
 		end = len(data) - 1
 	}
-	open[e.Stream] = bytes.Clone(data[end:])
-	s.open[e.Index] = open
+	*open = bytes.Clone(data[end:])
 	if e.Data = data[:end]; end == 0 {
 		return nil
 	}
@@ -101,13 +106,12 @@ func (s *mpsshSink) keep(e fleet.Event) error {
 }
 
 // endLines ends the last lines of the host's files: the original writes lines.
-func (s *mpsshSink) endLines(i int) (lost error) {
-	for stream, rest := range s.open[i] {
+func (s *mpsshSink) endLines(i int, open [2][]byte) (lost error) {
+	for stream, rest := range open {
 		if len(rest) > 0 {
 			lost = cmp.Or(lost, s.file(fleet.Event{Index: i, Stream: fleet.Stream(stream), Data: append(rest, '\n')}))
 		}
 	}
-	delete(s.open, i)
 	return lost
 }
 
@@ -126,12 +130,11 @@ func (s *mpsshSink) Done(r fleet.Result, so fleet.Summary) error {
 		s.line(h, stream, p.Text)
 		held = cmp.Or(held, s.flush(stream))
 	})
-	v := judge(&r, false)
-	if err := cmp.Or(held, s.endLines(r.Index), s.explain(r.Index, v.message)); err != nil {
+	v, live := judge(&r, false), s.live.Take(r.Index)
+	if err := cmp.Or(held, s.endLines(r.Index, live.open), s.explain(r.Index, v.message)); err != nil {
 		return err
 	}
-	s.ending(h, v.code, s.used[r.Index])
-	delete(s.used, r.Index)
+	s.ending(h, v.code, live.used)
 	if err := s.flush(fleet.Stdout); err != nil || s.files == nil {
 		return err
 	}

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
 
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/sys/file"
+	"sshpace/internal/sys/proc"
 )
 
 // Command asks a program of the user's for groups. It is run by sh with GROUP in
@@ -55,27 +54,12 @@ func (c *Command) ask(group string) (string, error) {
 	if answer, ok := c.known[group]; ok {
 		return answer, nil
 	}
-	cmd := exec.CommandContext(c.ctx, "/bin/sh", "-c", c.line)
-	cmd.Env = append(os.Environ(), "GROUP="+group)
 	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
+	answer, err := proc.Shell(c.ctx, c.line, []string{"GROUP=" + group}, &stderr, file.List)
 	if err != nil {
-		return "", err
-	}
-	if err := cmd.Start(); err != nil {
-		return "", fmt.Errorf("--groups-command: %w", err)
-	}
-	answer, tooMuch := file.ReadAll(out, "--groups-command", file.List)
-	out.Close()
-	err = cmd.Wait()
-	switch {
-	case tooMuch != nil:
-		return "", tooMuch
-	case err != nil:
 		said, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
 		return "", fmt.Errorf("--groups-command for group %q: %w: %s", group, err, said)
 	}
-	c.known[group] = string(answer)
-	return string(answer), nil
+	c.known[group] = answer
+	return answer, nil
 }
