@@ -134,11 +134,10 @@ type Item struct {
 	Label string `json:"label"`
 	Mark  string `json:"mark,omitempty"` // group letter, "post-quantum", "weak": in words, never by colour alone
 	alg.Suite
-	PostQuantum bool      `json:"postQuantum,omitempty"` // a bar of its own colour
-	Now         bool      `json:"now,omitempty"`         // what is negotiated now: likewise
-	Bound       bool      `json:"bound,omitempty"`       // Curve: no measurement, but what holds it back
-	X           []float64 `json:"x,omitempty"`           // Curve: where its points are
-	Points      []Point   `json:"points"`
+	Color  int       `json:"color,omitempty"` // Bars of one series: that of this one among Series, ColorNow or ColorQuantum; 0: as the others
+	Bound  bool      `json:"bound,omitempty"` // Curve: no measurement, but what holds it back
+	X      []float64 `json:"x,omitempty"`     // Curve: where its points are
+	Points []Point   `json:"points"`
 }
 
 // Aside is the mark behind the label; "" for none.

@@ -1,6 +1,9 @@
 package document
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Color is red, green and blue.
 type Color [3]uint8
@@ -16,6 +19,21 @@ type Tint struct{ Light, Dark Color }
 var Series = [...]Tint{
 	{Color{0, 114, 178}, Color{86, 169, 224}}, {Color{213, 94, 0}, Color{238, 138, 60}}, {Color{0, 122, 89}, Color{53, 189, 148}},
 	{Color{176, 86, 139}, Color{221, 146, 191}}, {Color{138, 109, 0}, Color{224, 189, 60}}, {Color{90, 95, 192}, Color{163, 167, 245}},
+}
+
+// Colors of bars that stand out among those of one series.
+const (
+	ColorNow     = 1 // what is negotiated now
+	ColorQuantum = 2 // what is safe against quantum computers
+)
+
+// Color is that of a series of an item on a light ground.
+func (c Chart) Color(item Item, k int) Color {
+	of := c.First + k
+	if c.Shape == Bars && len(c.Series) == 1 {
+		of = cmp.Or(item.Color, of)
+	}
+	return Series[of%len(Series)].Light
 }
 
 // Scale is colors from the least value to the greatest.

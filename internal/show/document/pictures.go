@@ -229,10 +229,11 @@ func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Dire
 		if i >= answerRows && !now {
 			continue
 		}
-		out.Items = append(out.Items, Item{
-			Label: row.name(), Mark: map[bool]string{true: "now"}[now], Suite: safe(row.cells[0].Suite), Now: now,
-			Points: []Point{row.mean(r)},
-		})
+		item := Item{Label: row.name(), Suite: safe(row.cells[0].Suite), Points: []Point{row.mean(r)}}
+		if now {
+			item.Mark, item.Color = "now", ColorNow
+		}
+		out.Items = append(out.Items, item)
 	}
 	if len(out.Items) > answerRows { // the present one came from below
 		out.Items = append(out.Items[:answerRows-1], out.Items[answerRows])
@@ -269,9 +270,9 @@ func kexChart(r *rank.Ranking) (Chart, bool) {
 		if r.KexBy == rank.Cost {
 			points = []Point{PointOf(k.Client.Shown, 1e6), PointOf(k.Server.Shown, 1e6)}
 		}
-		item := Item{Label: Short(k.Name), Mark: mark(k.Group, k.Status), Suite: safe(alg.Suite{Kex: k.Name}), PostQuantum: k.PostQuantum, Points: points}
+		item := Item{Label: Short(k.Name), Mark: mark(k.Group, k.Status), Suite: safe(alg.Suite{Kex: k.Name}), Points: points}
 		if k.PostQuantum {
-			item.Mark = mark(k.Group, k.Status, "post-quantum")
+			item.Mark, item.Color = mark(k.Group, k.Status, "post-quantum"), ColorQuantum
 		}
 		c.Items = append(c.Items, item)
 	}

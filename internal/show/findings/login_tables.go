@@ -215,7 +215,11 @@ func (r *Login) items(c *document.Chart, points func(*login.Result) []document.P
 			if x.Factor != "" {
 				label += ": " + termsafe.Line(x.Level)
 			}
-			c.Items = append(c.Items, document.Item{Label: label, Suite: suite(x), PostQuantum: quantum(x) == "yes", Points: points(&x)})
+			item := document.Item{Label: label, Suite: suite(x), Points: points(&x)}
+			if quantum(x) == "yes" {
+				item.Color = document.ColorQuantum
+			}
+			c.Items = append(c.Items, item)
 		}
 	}
 }

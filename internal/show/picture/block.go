@@ -82,7 +82,7 @@ type entry struct {
 func legendOf(c document.Chart) []entry {
 	switch {
 	case marksQuantum(c):
-		return []entry{{"classical", colourOf(c, 0)}, {"post-quantum", series(quantumSeries)}}
+		return []entry{{"classical", colourOf(c, document.Item{}, 0)}, {"post-quantum", colourOf(c, document.Item{Color: document.ColorQuantum}, 0)}}
 	case len(c.Series) < 2 || c.Shape == document.Heat:
 		return nil
 	}
@@ -96,7 +96,7 @@ func legendOf(c document.Chart) []entry {
 // marksQuantum reports whether bars of post-quantum key exchanges have a colour
 // of their own: where colours do not already tell series apart.
 func marksQuantum(c document.Chart) bool {
-	return c.Shape == document.Bars && len(c.Series) == 1 && slices.ContainsFunc(c.Items, func(i document.Item) bool { return i.PostQuantum })
+	return c.Shape == document.Bars && len(c.Series) == 1 && slices.ContainsFunc(c.Items, func(i document.Item) bool { return i.Color == document.ColorQuantum })
 }
 
 func (p pen) legend(y vg.Length, c document.Chart) {

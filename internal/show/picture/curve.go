@@ -48,7 +48,7 @@ func itemColour(c document.Chart, k int) color.NRGBA {
 	if c.Shape == document.Curve && c.Items[k].Bound {
 		return soft
 	}
-	return colourOf(c, k)
+	return colourOf(c, document.Item{}, k)
 }
 
 func (p pen) curveOf(x, v axis, c document.Chart, k int, item document.Item) {

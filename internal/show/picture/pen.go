@@ -23,15 +23,10 @@ var (
 // opaque is a colour as it is drawn.
 func opaque(c document.Color) color.NRGBA { return color.NRGBA{c[0], c[1], c[2], 255} }
 
-// series is the colour of the k-th series.
-func series(k int) color.NRGBA { return opaque(document.Series[k%len(document.Series)].Light) }
-
-// Series whose colours mean something else in a chart of one: what is safe against quantum computers,
-// and what is used now.
-const (
-	quantumSeries = 2
-	nowSeries     = 1
-)
+// colourOf is that of a series of an item.
+func colourOf(c document.Chart, item document.Item, k int) color.NRGBA {
+	return opaque(c.Color(item, k))
+}
 
 // align of a text at its point.
 type align = text.XAlignment

@@ -9,10 +9,6 @@ import (
 	"sshpace/internal/show/document"
 )
 
-func colourOf(c document.Chart, k int) color.NRGBA {
-	return series(c.First + k)
-}
-
 func named(item document.Item) string { return item.Label + item.Aside() }
 
 const labelsAtMost = vg.Length(260)
@@ -63,10 +59,7 @@ func (p pen) row(a axis, middle vg.Length, c document.Chart, item document.Item)
 			continue
 		}
 		y := middle + (vg.Length(k)-vg.Length(len(item.Points)-1)/2)*each
-		colour := colourOf(c, k)
-		if item.PostQuantum && marksQuantum(c) {
-			colour = series(quantumSeries)
-		}
+		colour := colourOf(c, item, k)
 		if c.Shape == document.Bars {
 			p.box(a.at(0), y-each/2+0.5, a.at(point.Value)-a.at(0), each-1, colour)
 			p.whisker(a, y, point, ink)
@@ -99,7 +92,7 @@ func (p pen) stack(a axis, middle vg.Length, c document.Chart, item document.Ite
 		if point.Known && point.Value > 0 {
 			from := a.at(sum)
 			sum += point.Value
-			p.box(from, middle-4.5, a.at(sum)-from, 9, colourOf(c, k))
+			p.box(from, middle-4.5, a.at(sum)-from, 9, colourOf(c, item, k))
 		}
 	}
 	p.write(a.at(sum)+4, middle, 7, soft, left, unit.Figure(sum))

@@ -96,11 +96,7 @@ func (p pen) bars(x, y, wide, bottom vg.Length, c document.Chart) {
 		middle := y + each/2
 		p.write(x+names, middle, slideSmall, ink, right, p.labelled(item, names))
 		if point := item.Points[0]; point.Known {
-			colour := series(0)
-			if item.Now {
-				colour = series(nowSeries)
-			}
-			p.box(a.at(0), middle-each*0.36, a.at(point.Value)-a.at(0), each*0.72, colour)
+			p.box(a.at(0), middle-each*0.36, a.at(point.Value)-a.at(0), each*0.72, colourOf(c, item, 0))
 			p.whisker(a, middle, point, ink)
 			p.write(max(a.at(point.Hi), a.at(point.Value))+5, middle, slideSmall, ink, left, unit.Figure(point.Value))
 		}

@@ -97,7 +97,7 @@ func (b *book) native(s *Sheet, row int, c document.Chart) int {
 		Labels: 1, First: row + 1, Last: row + rows,
 	}
 	for k := range c.Series {
-		series := Series{Column: k + 2, Colour: document.Series[k%len(document.Series)].Light.Hex()}
+		series := Series{Column: k + 2, Colour: c.Color(document.Item{}, k).Hex()}
 		if column, ok := doubts[k]; ok {
 			series.Minus, series.Plus = column, column+1
 		}

@@ -43,6 +43,17 @@ func write(t *testing.T, d *document.Document, f *record.File) (path string, boo
 	return path, book
 }
 
+// A file has one color in all charts of all formats, also where the first one is not shown.
+func TestFilesKeepTheirColors(t *testing.T) {
+	point := document.Point{Value: 1, Lo: 1, Hi: 1, Known: true}
+	d := &document.Document{Charts: []document.Chart{{Name: "x", Shape: document.Dots, First: 1, Series: []string{"B"}, Items: []document.Item{{Label: "a", Points: []document.Point{point}}}}}}
+	_, book := write(t, d, nil)
+	chart, _ := book.Pkg.Load("xl/charts/chart1.xml")
+	if text := string(chart.([]byte)); !strings.Contains(text, document.Series[1].Light.Hex()) || strings.Contains(text, document.Series[0].Light.Hex()) {
+		t.Errorf("the second file has another color than %s: %s", document.Series[1].Light.Hex(), text)
+	}
+}
+
 func TestSheets(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload, record.Download)
 	_, book := write(t, document.OfRanking(r, f, document.Options{}), f)

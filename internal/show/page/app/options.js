@@ -86,8 +86,8 @@ const whiskers = (items, k, count, color) => ({
   },
 });
 
-// colorOf a series: a file has its color in all charts.
-const colorOf = (chart, look, k) => look.series[(chart.first + k) % look.series.length];
+// colorOf a series: a file has its color in all charts, and a bar of one series may have its own.
+const colorOf = (chart, look, k, item) => look.series[(chart.series.length === 1 && item?.color || chart.first + k) % look.series.length];
 
 // offset keeps the series of one row apart.
 const offset = (k, count, height) => count < 2 ? 0 : (k - (count - 1) / 2) * height * 0.7 / count;
@@ -119,12 +119,8 @@ const bars = (chart, items, look) => ({
   tooltip: { ...base(chart, look).tooltip, trigger: 'item', formatter: rowTip(chart, items) },
   series: chart.series.flatMap((name, k) => [{
     type: 'bar', name, barCategoryGap: '30%', barGap: '0%', markLine: k === 0 ? markLine(chart, look) : undefined,
-    itemStyle: { color: look.series[k % look.series.length] },
-    data: items.map(item => {
-      const value = item.points[k] ? item.points[k][0] : '-';
-      if (item.now && chart.series.length === 1) return { value, itemStyle: { color: look.series[1] } };
-      return item.postQuantum && chart.series.length === 1 ? { value, itemStyle: { color: look.series[2] } } : value;
-    }),
+    itemStyle: { color: colorOf(chart, look, k) },
+    data: items.map(item => ({ value: item.points[k] ? item.points[k][0] : '-', itemStyle: { color: colorOf(chart, look, k, item) } })),
   }, whiskers(items, k, chart.series.length, look.fg)]),
 });
 
@@ -133,7 +129,7 @@ const stack = (chart, items, look) => ({
   xAxis: valueAxis(chart, look, { min: 0 }), yAxis: categoryAxis(items, look),
   tooltip: { ...base(chart, look).tooltip, trigger: 'item', formatter: rowTip(chart, items) },
   series: chart.series.map((name, k) => ({
-    type: 'bar', stack: 'sum', name, itemStyle: { color: look.series[k % look.series.length] }, barCategoryGap: '25%',
+    type: 'bar', stack: 'sum', name, itemStyle: { color: colorOf(chart, look, k) }, barCategoryGap: '25%',
     data: items.map(item => item.points[k] ? item.points[k][0] : '-'),
   })),
 });
@@ -192,8 +188,8 @@ const curve = (chart, items, look) => ({
   tooltip: { ...base(chart, look).tooltip, trigger: 'item', formatter: p => `${p.seriesName}: ${figure(p.value[1])} ${chart.unit} at ${figure(p.value[0])} (${chart.across})` },
   series: items.map((item, k) => ({
     type: 'line', name: item.label, symbol: item.bound ? 'none' : 'circle', symbolSize: 7, data: item.points.map((p, n) => p && [item.x[n], p[0]]).filter(p => p),
-    itemStyle: { color: item.bound ? look.soft : look.series[k % look.series.length] },
-    lineStyle: { color: item.bound ? look.soft : look.series[k % look.series.length], type: item.bound ? 'dashed' : 'solid', width: 2 },
+    itemStyle: { color: item.bound ? look.soft : colorOf(chart, look, k) },
+    lineStyle: { color: item.bound ? look.soft : colorOf(chart, look, k), type: item.bound ? 'dashed' : 'solid', width: 2 },
   })),
 });
 
