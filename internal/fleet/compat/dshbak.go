@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/wildcard"
+	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
 )
 
@@ -91,12 +91,12 @@ func (d *dshbak) print(env Env) error {
 		return nil
 	}
 	out := bufio.NewWriter(env.Stdout)
-	d.write(out, hosts, texts, env.StdoutTTY)
+	d.write(out, env, hosts, texts)
 	return out.Flush()
 }
 
 // write writes the texts, each under those that have it.
-func (d *dshbak) write(w io.Writer, hosts []string, texts map[string]*strings.Builder, clean bool) {
+func (d *dshbak) write(w io.Writer, env Env, hosts []string, texts map[string]*strings.Builder) {
 	const line = "----------------\n"
 	same := map[string][]string{}
 	for _, h := range hosts {
@@ -112,14 +112,7 @@ func (d *dshbak) write(w io.Writer, hosts []string, texts map[string]*strings.Bu
 			head = strings.Join(compress(same[text]), ",")
 			same[text] = nil
 		}
-		if clean {
-			var safe strings.Builder
-			for one := range strings.Lines(text) {
-				safe.WriteString(termsafe.Line(strings.TrimSuffix(one, "\n")) + "\n")
-			}
-			head, text = termsafe.Line(head), safe.String()
-		}
-		fmt.Fprint(w, line, head, "\n", line, text)
+		fmt.Fprintf(w, "%s%s\n%s%s", line, env.safe(fleet.Stdout, []byte(head)), line, env.safe(fleet.Stdout, []byte(text)))
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sshpace/internal/fleet"
-	"sshpace/internal/sys/proc"
 )
 
 // channel is ssh -s as a Dialogue sees it.
@@ -64,8 +63,7 @@ func (e *Engine) converse(ctx context.Context, argv, env []string, talk fleet.Di
 	defer end()
 	ended := make(chan struct{})
 	var watchers sync.WaitGroup
-	watchers.Go(func() { kill(running, to.attempt.Abort(), c.Process.Pid, ended) })
-	watchers.Go(func() { err = proc.Wait(c); close(ended) })
+	watchers.Go(func() { err = wait(running, c, to); close(ended) })
 	select {
 	case <-l.granted:
 	case <-ended:
@@ -81,7 +79,7 @@ func (e *Engine) converse(ctx context.Context, argv, env []string, talk fleet.Di
 	how.ended = running.Err() != nil
 	out.Close()
 	watchers.Wait()
-	return c, how, unwaited(err)
+	return c, how, err
 }
 
 // conversed makes what a Dialogue says the outcome, unless it was not to be held, or ssh

@@ -210,13 +210,22 @@ func (e *Engine) process(ctx context.Context, argv, env []string, input fleet.In
 		return nil, err
 	}
 	started(true)
+	return c, wait(ctx, c, to)
+}
+
+// wait waits for the end of a command that was started, and brings it about when ctx ends.
+// An error is one of waiting, not of the process itself.
+func wait(ctx context.Context, c *exec.Cmd, to streams) error {
 	ended := make(chan struct{})
 	var killer sync.WaitGroup
 	killer.Go(func() { kill(ctx, to.attempt.Abort(), c.Process.Pid, ended) })
-	err = proc.Wait(c)
+	err := proc.Wait(c)
 	close(ended)
 	killer.Wait()
-	return c, unwaited(err)
+	if _, isExit := errors.AsType[*exec.ExitError](err); isExit || errors.Is(err, exec.ErrWaitDelay) {
+		return nil
+	}
+	return err
 }
 
 // command is the binary in a process group of its own, not started yet.
@@ -227,14 +236,6 @@ func (e *Engine) command(argv, env []string, to streams) *exec.Cmd {
 	c.Stderr = sink{to, fleet.Stderr}
 	c.WaitDelay = strayGrace
 	return c
-}
-
-// unwaited is an error of waiting for a process, not of the process itself.
-func unwaited(err error) error {
-	if _, isExit := errors.AsType[*exec.ExitError](err); isExit || errors.Is(err, exec.ErrWaitDelay) {
-		return nil
-	}
-	return err
 }
 
 // feed connects the command's input. exec's own copying would hold Wait up
