@@ -5,6 +5,7 @@ package cli
 import (
 	"cmp"
 	"math"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -132,6 +133,9 @@ func (f *benchFlags) params(o campaign.Output) campaign.Params {
 		All: f.all, BudgetNS: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds,
 	}
 	if config := f.connection.Config; config != "" {
+		if whole, err := filepath.Abs(config); err == nil && config != "none" {
+			config = whole // for commands that are given elsewhere
+		}
 		c.Asked = map[string][]string{"config": {config}}
 	}
 	if f.exhaustive {

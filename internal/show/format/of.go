@@ -2,8 +2,10 @@ package format
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
@@ -36,11 +38,7 @@ func Of(s store.Store, path string, newest bool, w Wanted) (Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	var options []string
-	for _, config := range records.Campaign.Asked["config"] {
-		options = append(options, configOption, config)
-	}
-	records, commands := disguise(records), Commands(s, path, newest, w.Policy, options...)
+	records, commands := disguise(records), Commands(s, path, newest, w.Policy, leading(records)...)
 	if commands.Resume = resume(records, s.Word(path)); w.Anonymous {
 		commands = document.Standard
 	}
@@ -64,10 +62,18 @@ func Of(s store.Store, path string, newest bool, w Wanted) (Report, error) {
 	return &x, nil
 }
 
+// leading are the options that led ssh to the host of a result.
+func leading(f *record.File) (options []string) {
+	for _, config := range f.Campaign.Asked["config"] {
+		options = append(options, configOption, config)
+	}
+	return options
+}
+
 // resume goes on with the measurement of a file, which is such a word. Programs that are not those of this machine's
 // search path are to be named again: no file says which programs to start.
 func resume(f *record.File, word string) string {
-	line := "sshpace " + cmp.Or(f.Campaign.Command, "bench") + " --resume " + word
+	line := shell.Line(slices.Concat([]string{"sshpace", cmp.Or(f.Campaign.Command, "bench")}, leading(f), []string{"--resume"})...) + " " + word
 	versions := map[string]bool{}
 	for _, m := range f.Methods {
 		if strings.HasPrefix(m.Server, "openssh ") {
