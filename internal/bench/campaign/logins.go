@@ -15,7 +15,6 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/base/shell"
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/login"
 	"sshpace/internal/bench/testbed"
@@ -192,10 +191,9 @@ func (p *LoginParams) kexNames(bed *testbed.Testbed) ([]string, error) {
 func loginFailed(err error, bed *testbed.Testbed) error {
 	if failed, ok := errors.AsType[*login.FailedError](err); ok {
 		d := bed.Destination
-		d.Host = cmp.Or(d.Host, bed.Target)
-		line := shell.Line(append([]string{"ssh", "-v"}, d.Typed()...)...)
-		hint := cmp.Or(fault.HintOf(err), "no further login was tried; see what ssh says: "+line)
-		return fault.WithHint(fmt.Errorf("%s: %s", bed.Target, termsafe.OneLine(failed.Error())), hint)
+		d.Label = bed.Target
+		err = bed.SSH.Explain(d, failed.Failed())
+		return fault.WithHint(err, "no further login was tried; "+fault.HintOf(err))
 	}
 	return err
 }

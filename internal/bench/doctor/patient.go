@@ -144,7 +144,7 @@ func (p *Patient) refused(err error) error {
 	switch {
 	case failed.During == record.PhaseVersion && said != "" && !r.Startup && !r.Penalty:
 		foreign := (&openssh.Negotiation{Foreign: said}).NotSSH()
-		return p.withHint(errors.New(foreign), openssh.Failed{Said: foreign, Cause: openssh.NotSSH})
+		return p.withHint(openssh.Failed{Said: foreign, Cause: openssh.NotSSH})
 	case failed.Late && !p.facts.Own && slices.Contains(waiting, failed.During):
 		p.stuck(failed)
 		return nil
@@ -195,23 +195,12 @@ func (p *Patient) explained(err error) error {
 	if !ok {
 		return err
 	}
-	why := failed.Failed()
-	why.KeyFile = p.otherKey()
-	return p.withHint(err, why)
+	return p.withHint(failed.Failed())
 }
 
-func (p *Patient) withHint(err error, why openssh.Failed) error {
-	hint := p.SSH.Hint(context.Background(), p.facts.Destination, why)
-	return fault.WithHint(fmt.Errorf("%s: %w", p.facts.Label, err), "nothing more was tried; "+hint)
-}
-
-// otherKey is the known_hosts file that holds another key of the host; "" if none does.
-func (p *Patient) otherKey() string {
-	if p.latest != nil {
-		line, _ := p.latest.First(openssh.WrongKey)
-		return line.Text
-	}
-	return ""
+func (p *Patient) withHint(why openssh.Failed) error {
+	err := p.SSH.Explain(p.facts.Destination, why)
+	return fault.WithHint(err, "nothing more was tried; "+fault.HintOf(err))
 }
 
 // routeTo is how this machine reaches an address (ip-route(8)); "" for none.

@@ -1,7 +1,6 @@
 package latency
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,6 +150,6 @@ func (c *Client) Explain(err error) error {
 	if !ok {
 		return err
 	}
-	d := c.Destination
-	return fault.WithHint(fmt.Errorf("%s: %w", cmp.Or(d.Label, d.Host), err), c.SSH.Hint(context.Background(), d, failed.Failed))
+	failed.Said = failed.Error()
+	return c.SSH.Explain(c.Destination, failed.Failed)
 }

@@ -110,6 +110,8 @@ type FailedError struct {
 	Said   string // ssh's last words: of the server, in part
 	Late   bool   // it took longer than it may
 	After  time.Duration
+	// KeyFile is a known_hosts file that holds another key of the host; "" if none does.
+	KeyFile string
 	// Status is how the command ended where the login itself came to its end: true ends
 	// with 0 where an account runs commands. Said is then what was said in its place.
 	Status int
@@ -118,9 +120,12 @@ type FailedError struct {
 // Failed is the failure as ssh's other ones are told.
 func (e *FailedError) Failed() openssh.Failed {
 	cause, _ := openssh.CauseOf([]string{e.Said})
-	f := openssh.Failed{Outcome: openssh.OutcomeOf(cause), Said: e.Said, Cause: cause}
+	if cause == openssh.HungUp && e.During == record.PhaseVersion {
+		cause = openssh.NoVersion
+	}
+	f := openssh.Failed{Outcome: openssh.OutcomeOf(cause), Said: e.Error(), Cause: cause, KeyFile: e.KeyFile}
 	if e.Late {
-		f = openssh.Failed{Outcome: record.TimedOut, Said: e.Error(), Cause: cause}
+		f.Outcome = record.TimedOut
 		if late[e.During] == openssh.AgentToo {
 			f.Cause = openssh.SilentAgent
 		}
@@ -201,7 +206,8 @@ func (l *Login) judge(ctx context.Context, err error) error {
 	case !errors.As(err, &exit):
 		return err
 	}
-	failed := &FailedError{During: during, Said: l.reason(), After: l.Whole}
+	other, _ := l.First(openssh.WrongKey)
+	failed := &FailedError{During: during, Said: l.reason(), After: l.Whole, KeyFile: other.Text}
 	if during == record.PhaseClose && l.Exit > 0 && l.Exit != lost {
 		failed.Said, failed.Status = l.printed, l.Exit
 		return failed

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"net"
 
 	"sshpace/internal/base/fault"
@@ -55,8 +54,7 @@ func (b *Testbed) Explain(err error) error {
 	if !errors.As(err, &hostErr) {
 		return err
 	}
-	said := fmt.Errorf("%s: %s", b.Destination.Label, hostErr.Said)
-	return fault.WithHint(said, b.SSH.Hint(context.Background(), b.Destination, hostErr.Failed))
+	return b.SSH.Explain(b.Destination, hostErr.Failed)
 }
 
 // addressCheck tells two addresses apart, all but one in 65,536, without naming

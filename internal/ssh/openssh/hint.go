@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/knownhosts/check"
@@ -65,6 +66,11 @@ func (p Program) Hint(ctx context.Context, d Destination, f Failed) string {
 		return p.changedKeyHint(ctx, d, f.KeyFile)
 	}
 	return fmt.Sprintf(words, shell.Line(d.Typed()...))
+}
+
+// Explain is a failure with the host's name, and what to do about it.
+func (p Program) Explain(d Destination, f Failed) error {
+	return fault.WithHint(fmt.Errorf("%s: %s", cmp.Or(d.Label, d.Host), f.Said), p.Hint(context.Background(), d, f))
 }
 
 // changedKeyHint says what to do about a host whose key is not the one in a
