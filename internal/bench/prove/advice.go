@@ -36,54 +36,49 @@ type Request struct {
 // Advice measures what a user has now and what is advised, in turns, and writes what
 // that showed.
 func Advice(ctx, drain context.Context, r Request) (err error) {
-	ad := r.Advice
-	if ad.Present.Bulk() == ad.Advised.Bulk() {
+	p := &proof{Request: r, suites: [2]alg.Suite{r.Advice.Present, r.Advice.Advised}}
+	if now := p.suites[0].Bulk(); now == p.suites[1].Bulk() {
 		return r.Show(func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "# nothing to prove: ssh uses %s already\n", ad.Present.Bulk())
+			_, err := fmt.Fprintf(w, "# nothing to prove: ssh uses %s already\n", now)
 			return err
-		}, (&proof{suites: [2]alg.Suite{ad.Present, ad.Advised}}).json)
+		}, p.json)
 	}
-	p, err := r.params()
+	modes, err := r.comparable()
 	if err != nil {
 		return err
 	}
-	if p.bed, err = testbed.Open(ctx, r.Bed); err != nil {
+	bed, err := testbed.Open(ctx, r.Bed)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.bed.Close()) }()
-	ground, cleanUp, groundErr := transfer.Open(ctx, p.bed, r.Memory.Path, "", true, r.Bed.Helper)
+	defer func() { err = errors.Join(err, bed.Close()) }()
+	ground, cleanUp, groundErr := transfer.Open(ctx, bed, r.Memory.Path, "", true, r.Bed.Helper)
 	defer cleanUp()
 	if groundErr == nil {
-		p.ground = ground
+		p.include(ground, modes)
+	} else {
+		p.left = append(p.left, "copies: "+groundErr.Error())
 	}
-	proof, err := measure(ctx, drain, p)
-	if err != nil {
-		return err
+	if err := p.measure(ctx, drain, bed); err != nil {
+		return bed.Explain(err)
 	}
-	if groundErr != nil {
-		proof.left = append(proof.left, "copies: "+groundErr.Error())
-	}
-	return r.Show(proof.write, proof.json)
+	return r.Show(p.write, p.json)
 }
 
-// params refuses what cannot be compared.
-func (r *Request) params() (p params, err error) {
-	ad := r.Advice
-	if why := ad.CannotConnect(); why != "" {
-		return p, fault.WithHint(errors.New(why), "there is nothing to compare with: use the advised lines")
+// comparable refuses what cannot be compared, and says in which modes both choices are.
+func (r *Request) comparable() ([]record.Mode, error) {
+	if why := r.Advice.CannotConnect(); why != "" {
+		return nil, fault.WithHint(errors.New(why), "there is nothing to compare with: use the advised lines")
 	}
-	if ad.Present.Cipher == "" {
-		return p, fault.Usage("look at ssh -G", "the present choice is not known: there is nothing to compare with")
+	if r.Advice.Present.Cipher == "" {
+		return nil, fault.Usage("look at ssh -G", "the present choice is not known: there is nothing to compare with")
 	}
-	modes, unknown := []record.Mode{record.ModeSCP, record.ModeSFTP}, ""
-	if len(r.Modes) > 0 {
-		modes, unknown = transfer.Modes(r.Modes)
+	if len(r.Modes) == 0 {
+		return []record.Mode{record.ModeSCP, record.ModeSFTP}, nil
 	}
+	modes, unknown := transfer.Modes(r.Modes)
 	if unknown != "" {
-		return p, fault.Usage("use "+strings.Join(transfer.Words(), ", "), "unknown --only %q", unknown)
+		return nil, fault.Usage("use "+strings.Join(transfer.Words(), ", "), "unknown --only %q", unknown)
 	}
-	return params{
-		present: ad.Present, advised: ad.Advised, directions: r.Directions, rounds: r.Rounds, modes: modes, size: r.Size,
-		progress: func(round int) { r.Progress(r.Rounds.Progress(round)) },
-	}, nil
+	return modes, nil
 }

@@ -7,31 +7,28 @@ import (
 	"errors"
 	"fmt"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
 )
 
-// methodsOf are what people do with SSH, with both choices; left are those that cannot
-// be measured, with the reason.
-func methodsOf(p params, suites [2]alg.Suite) (methods []*method, left []string) {
-	for _, direction := range p.directions {
-		for _, mode := range p.modes {
+// include adds what people do with SSH, with both choices, or why it cannot be measured.
+func (p *proof) include(ground *transfer.Bed, modes []record.Mode) {
+	for _, direction := range p.Directions {
+		for _, mode := range modes {
 			var both [2]*transfer.Subject
-			for k, suite := range suites {
-				both[k] = p.ground.Subjects([]record.Mode{mode}, transfer.Options{Suite: suite, Direction: direction, Streams: 1})[0]
+			for k, suite := range p.suites {
+				both[k] = ground.Subjects([]record.Mode{mode}, transfer.Options{Suite: suite, Direction: direction, Streams: 1})[0]
 			}
 			name := fmt.Sprintf("%s %s", mode, direction)
 			if why := both[0].Why; why != "" {
-				left = append(left, name+": "+why)
+				p.left = append(p.left, name+": "+why)
 				continue
 			}
-			methods = append(methods, &method{name: name, round: func(ctx context.Context, swap bool) ([2]rates, record.Sample, error) {
-				return inTurn(ctx, both, swap, int64(p.size))
+			p.methods = append(p.methods, &method{name: name, round: func(ctx context.Context, swap bool) ([2]rates, record.Sample, error) {
+				return inTurn(ctx, both, swap, int64(p.Size))
 			}})
 		}
 	}
-	return methods, left
 }
 
 // inTurn runs both, the second one first where that is asked for.

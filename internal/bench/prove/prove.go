@@ -12,32 +12,18 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/sched"
-	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/drive"
 	"sshpace/internal/bench/testbed"
-	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 )
 
-// params say what is compared, and where.
-type params struct {
-	bed              *testbed.Testbed // with an ssh
-	present, advised alg.Suite
-	directions       []record.Direction
-	rounds           sched.Rounds
-	modes            []record.Mode   // what people do, beside the raw transfer
-	ground           *transfer.Bed   // for the modes; nil: none can be measured
-	size             unit.Bytes      // that modes move
-	progress         func(round int) // from 1
-}
-
-// proof is what the rounds showed.
+// proof is what the rounds of a request showed.
 type proof struct {
+	Request
 	target  string
 	suites  [2]alg.Suite // present, advised
 	methods []*method
-	size    unit.Bytes
 	left    []string // what could not be measured, and why
 }
 
@@ -59,27 +45,21 @@ type method struct {
 // rates are what one run showed; zero where it could not be read.
 type rates struct{ throughput, cost float64 }
 
-// measure runs the rounds. drain ends it between two of them.
-func measure(ctx, drain context.Context, p params) (*proof, error) {
-	shown := &proof{target: p.bed.Target, suites: [2]alg.Suite{p.present, p.advised}, size: p.size}
-	for i, direction := range p.directions {
-		turns := newPair(p.bed.Driver, courseWith(p.bed.Server), shown.suites, direction, 1+i*maxPairID)
-		shown.methods = append(shown.methods, &method{name: "raw " + string(direction), direct: true, round: func(ctx context.Context, _ bool) ([2]rates, record.Sample, error) {
+// measure runs the rounds, with raw transfers before all else. drain ends it between two of them.
+func (p *proof) measure(ctx, drain context.Context, bed *testbed.Testbed) error {
+	p.target = bed.Target
+	var raw []*method
+	for i, direction := range p.Directions {
+		turns := newPair(bed.Driver, courseWith(bed.Server), p.suites, direction, 1+i*maxPairID)
+		raw = append(raw, &method{name: "raw " + string(direction), direct: true, round: func(ctx context.Context, _ bool) ([2]rates, record.Sample, error) {
 			return turns.round(ctx)
 		}})
 	}
-	if p.ground != nil {
-		methods, left := methodsOf(p, shown.suites)
-		shown.methods, shown.left = append(shown.methods, methods...), left
-	}
-	err := sched.Loop[*method]{Rounds: p.rounds, Due: func(round int) []*method {
-		p.progress(round + 1)
-		return slices.DeleteFunc(slices.Clone(shown.methods), func(m *method) bool { return m.failures >= maxFailures })
+	p.methods = append(raw, p.methods...)
+	return sched.Loop[*method]{Rounds: p.Rounds, Due: func(round int) []*method {
+		p.Progress(p.Rounds.Progress(round + 1))
+		return slices.DeleteFunc(slices.Clone(p.methods), func(m *method) bool { return m.failures >= maxFailures })
 	}, Take: func(round int, m *method) error { return m.take(ctx, round) }}.Run(drain)
-	if err != nil {
-		return nil, p.bed.Explain(err)
-	}
-	return shown, nil
 }
 
 // maxPairID keeps the trials of two directions apart.

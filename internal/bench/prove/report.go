@@ -42,7 +42,7 @@ func (p *proof) write(w io.Writer) error {
 		fmt.Fprintf(&out, "# not measured: %s\n", termsafe.OneLine(line))
 	}
 	if slices.ContainsFunc(p.methods, func(m *method) bool { return !m.direct && len(m.speeds) > 0 }) {
-		fmt.Fprintf(&out, "# copies move %s; their MB/s include the login\n", p.size)
+		fmt.Fprintf(&out, "# copies move %s; their MB/s include the login\n", p.Size)
 	}
 	switch n := len(p.methods[0].speeds); {
 	case n == 1:
