@@ -301,3 +301,41 @@ func TestOneHomeOfColors(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// callers are what is done in one place alone, and the package where that is.
+var callers = map[string]string{
+	"campaign.Reopen":   "cli",            // a measurement is opened
+	"store.CheckResult": "cli",            // likewise
+	"proc.OpenLog":      "ssh/openssh",    // an ssh with a debug log is started (Running)
+	"openssh.LastWords": "bench/login",    // of a login; of copies it is Reason
+	"openssh.Reason":    "bench/transfer", // likewise
+}
+
+// TestOneCaller: each of them is called there, once.
+func TestOneCaller(t *testing.T) {
+	found := map[string]int{}
+	sources(t, func(pkg string, set *token.FileSet, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if at, ok := call.Fun.(*ast.SelectorExpr); ok {
+				of, _ := at.X.(*ast.Ident)
+				if of == nil {
+					return true
+				}
+				what := of.Name + "." + at.Sel.Name
+				if home, one := callers[what]; one {
+					if found[what]++; pkg != home || found[what] > 1 {
+						t.Errorf("%s: %s is called in %s, once", set.Position(call.Pos()), what, home)
+					}
+				}
+			}
+			return true
+		})
+	})
+	if len(found) != len(callers) {
+		t.Errorf("of %d calls %d are found: %v", len(callers), len(found), found)
+	}
+}

@@ -179,11 +179,7 @@ func (p *LoginParams) kexNames(bed *testbed.Testbed) ([]string, error) {
 	if len(p.Kex) == 0 && bed.Server == record.ServerRemote && !slices.Contains(p.Factors, "kex") {
 		return nil, nil
 	}
-	offer, err := bed.Shared()
-	if err != nil || len(p.Kex) == 0 {
-		return offer.Kex, err
-	}
-	chosen, err := testbed.Selection{Patterns: map[alg.Kind][]string{alg.Kex: p.Kex}}.Apply(offer, bed.Client, bed.Offered)
+	chosen, _, err := bed.Chosen(testbed.Selection{Patterns: map[alg.Kind][]string{alg.Kex: p.Kex}})
 	return chosen.Kex, err
 }
 

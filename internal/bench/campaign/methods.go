@@ -20,11 +20,8 @@ import (
 // Suites are one for each cipher that is chosen, or what ssh takes by itself of what
 // the server has offered.
 func Suites(ctx context.Context, bed *testbed.Testbed, chosen testbed.Selection) ([]alg.Suite, error) {
-	offer, err := bed.Shared()
+	offer, _, err := bed.Chosen(chosen)
 	if err != nil {
-		return nil, err
-	}
-	if offer, err = chosen.Apply(offer, bed.Client, bed.Offered); err != nil {
 		return nil, err
 	}
 	kex := ""

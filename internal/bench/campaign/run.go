@@ -48,7 +48,10 @@ type Run struct {
 
 // New makes the plan. A result that is gone on with brings its own offer.
 func New(ctx context.Context, bed *testbed.Testbed, p Params) (*Run, error) {
-	shared, err := bed.Shared()
+	if p.File != nil {
+		p.Selection = testbed.Selection{}
+	}
+	offer, shared, err := bed.Chosen(p.Selection)
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +60,8 @@ func New(ctx context.Context, bed *testbed.Testbed, p Params) (*Run, error) {
 	if err := p.fits(c, &bed.Environment); err != nil {
 		return nil, err
 	}
-	offer := shared
 	if p.File != nil {
 		offer = p.File.Old.Campaign.Offer
-	} else if offer, err = p.Selection.Apply(offer, bed.Client, bed.Offered); err != nil {
-		return nil, err
 	}
 	c.Present = bed.Present(ctx)
 	if p.File == nil && c.SizeBytes == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"sshpace/internal/base/shell"
 
+	"sshpace/internal/base/unit"
 	"sshpace/internal/ssh/conf"
 )
 
@@ -142,7 +143,7 @@ func vainKeys(f *Facts) []Finding {
 		where += "; and leave out -i " + strings.Join(vain, ", -i ")
 	}
 	return []Finding{{
-		What: fmt.Sprintf("%s offered before the right one", plural(len(k.Vain), "key is", "keys are")),
+		What: unit.Count(len(k.Vain), "key") + " offered before the right one",
 		Cost: k.Took, Per: perLogin,
 		Evidence: fmt.Sprintf("offering them took %s; the server accepted %s (sshd allows 6 tries by default)", Milliseconds(k.Took), k.Accepted),
 		Where:    where, Do: do, Gain: ofLogin(f, k.Took),
@@ -180,13 +181,6 @@ func onlyKey(f *Facts) string {
 	return public + "\n" + configure(f, "IdentityFile "+path("~/.ssh/"+file), "IdentitiesOnly yes")
 }
 
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // refused tells the limits of sshd apart by its words. It keeps penalties
 // (since 9.8) for an address and a time, MaxStartups for all that is not logged
 // in yet.
@@ -197,7 +191,7 @@ func refused(f *Facts) []Finding {
 	}
 	found := Finding{
 		What: "the server hung up before it sent its version: a limit of sshd (MaxStartups, PerSourcePenalties), or something in front of it", Breaks: true,
-		Evidence: fmt.Sprintf("after %s: %s; nothing more was tried", plural(r.After, "login", "logins"), r.Said),
+		Evidence: fmt.Sprintf("after %s: %s; nothing more was tried", unit.Count(r.After, "login"), r.Said),
 		Where:    "on the server, as root; sshd's log names the limit, or has nothing if it was not sshd",
 		Do:       "journalctl -t sshd -n 30 --no-pager", Gain: "logins that are not refused",
 	}

@@ -13,6 +13,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/stats"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/login"
 	"sshpace/internal/record"
 )
@@ -90,7 +91,7 @@ var stages = []stage{
 		between:  "in looking up known keys, before the key exchange and in it",
 		took:     hostKeyTook, floor: startFloor, hangs: during(record.PhaseHostKey),
 		tells: func(f *Facts) (string, string) {
-			return "on this machine; it shows which of them are set", shell.Line(append([]string{"ssh", "-G"}, f.Typed()...)...) + " | grep -iE 'knownhosts|verifyhostkeydns'"
+			return "on this machine; it shows which of them are set", typedWith(f, "-G") + " | grep -iE 'knownhosts|verifyhostkeydns'"
 		},
 	},
 	{
@@ -411,7 +412,7 @@ func motd(f *Facts, found *Finding) bool {
 		return false
 	}
 	found.What = "the server takes long to open a session: PAM makes the message of the day"
-	found.Evidence += fmt.Sprintf("; there, %s in /etc/update-motd.d took %s", plural(len(s.Motd), "script", "scripts"), Milliseconds(s.Greeted))
+	found.Evidence += fmt.Sprintf("; there, %s in /etc/update-motd.d took %s", unit.Count(len(s.Motd), "script"), Milliseconds(s.Greeted))
 	found.Where = "on the server, as root; this turns off the message of the day"
 	found.Do = `sed -i.bak 's/^session.*pam_motd/#&/' /etc/pam.d/sshd`
 	return true

@@ -9,13 +9,13 @@ import (
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/login"
 )
 
-// A delayed acknowledgement takes 40 ms on Linux (TCP_DELACK_MIN), at most 200 ms
+// A delayed acknowledgement takes 40 ms on Linux, as login has it, at most 200 ms
 // (TCP_DELACK_MAX), and a little more where the machine is busy. More than
 // usualStall after a login is let in is somebody else's doing.
 const (
-	leastStall = 35 * time.Millisecond
 	usualStall = 75 * time.Millisecond
 	mostStall  = 220 * time.Millisecond
 )
@@ -55,7 +55,7 @@ func stalls(f *Facts) []Finding {
 }
 
 func isStall(s stats.Interval) bool {
-	return s.N > 0 && s.Lo >= float64(leastStall) && s.Lo <= float64(mostStall)
+	return s.N > 0 && s.Lo >= float64(login.ShortestStall) && s.Lo <= float64(mostStall)
 }
 
 // quickackThere are lines for the server's root that set the route attribute quickack

@@ -296,10 +296,11 @@ func (l *Login) reason() string {
 			said = append(said, line.Text)
 		}
 	}
+	other := l.said
 	if _, greeted := l.First(openssh.AuthStarted, openssh.LoggedIn); greeted { // standard error may have the server's greeting (Banner), which no reader can tell from what the command says there
-		return cmp.Or(openssh.LastWords(said), l.printed)
+		other = l.printed
 	}
-	return cmp.Or(openssh.LastWords(said), l.said)
+	return cmp.Or(openssh.LastWords(said), other)
 }
 
 // lastLine is the last one of what a program says that is no hint of ours.

@@ -54,7 +54,7 @@ type Wire struct {
 // The delay of an acknowledgement in Linux is 40 ms (TCP_DELACK_MIN); what
 // belongs to it lies within these bounds.
 const (
-	shortestStall = 35 * time.Millisecond
+	ShortestStall = 35 * time.Millisecond
 	longestStall  = 60 * time.Millisecond
 )
 
@@ -74,7 +74,7 @@ func (t *Traffic) Wire() Wire {
 			continue
 		}
 		before := all[i-1]
-		if gap := p.arrived.Sub(before.arrived); p.dir == before.dir && gap >= shortestStall && gap <= longestStall {
+		if gap := p.arrived.Sub(before.arrived); p.dir == before.dir && gap >= ShortestStall && gap <= longestStall {
 			w.Stalls = append(w.Stalls, stall(p, gap, all[0].left))
 		}
 	}

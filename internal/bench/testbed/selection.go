@@ -17,9 +17,9 @@ type Selection struct {
 	Policy   string                // "" for none
 }
 
-// Apply narrows an offer to the selection. A name that matches nothing is an
+// apply narrows an offer to the selection. A name that matches nothing is an
 // error that says where it is missing.
-func (sel Selection) Apply(shared, client, server alg.Offer) (alg.Offer, error) {
+func (sel Selection) apply(shared, client, server alg.Offer) (alg.Offer, error) {
 	meant := map[alg.Kind][]string{}
 	for _, kind := range alg.Measured {
 		for _, word := range alg.Words(sel.Patterns[kind]) {

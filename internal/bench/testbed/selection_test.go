@@ -48,7 +48,7 @@ func TestSelection(t *testing.T) {
 		"AEAD needs no MAC": {Selection{Patterns: pick(alg.Cipher, "aes128-gcm*")}, []string{"aes128-gcm@openssh.com"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := tt.sel.Apply(shared, client, server)
+			got, err := tt.sel.apply(shared, client, server)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("error %v, want one with %q", err, tt.err)

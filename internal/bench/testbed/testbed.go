@@ -115,6 +115,14 @@ func (b *Testbed) OneSided() []record.Finding {
 	return findings
 }
 
+// Chosen is what both sides have, and of that what the user wants measured.
+func (b *Testbed) Chosen(wanted Selection) (chosen, shared alg.Offer, err error) {
+	if shared, err = b.Shared(); err == nil {
+		chosen, err = wanted.apply(shared, b.Client, b.Offered)
+	}
+	return chosen, shared, err
+}
+
 // Shared is what both sides have, in the client's order.
 func (b *Testbed) Shared() (alg.Offer, error) {
 	offer := b.Client.Intersect(b.Offered)
