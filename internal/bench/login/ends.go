@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"net"
 	"os"
@@ -22,6 +21,7 @@ import (
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/relay"
+	"sshpace/internal/sys/safedir"
 )
 
 // Ends are the client and the server of logins, with a relay between them where
@@ -244,13 +244,11 @@ type Master struct {
 
 // StartMaster opens one.
 func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
-	dir, err := os.Open(e.Dir)
+	short, dir, err := safedir.Short(e.Dir)
 	if err != nil {
 		return nil, err
 	}
-	// A socket's path has 107 bytes at most (unix(7)), and ssh adds 17: hence by
-	// the number of the folder and not by its name.
-	path := fmt.Sprintf("/proc/%d/fd/%d/master", os.Getpid(), dir.Fd())
+	path := short + "/master"
 	log := filepath.Join(e.Dir, "master.log")
 	d := e.Destination.With("BatchMode=yes", "StrictHostKeyChecking=yes", "ControlPersist=no")
 	d.Extra = append([]string{"-E", log, "-M", "-N", "-S", path}, d.Extra...)

@@ -24,6 +24,7 @@ import (
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/sys/proc"
+	"sshpace/internal/sys/safedir"
 )
 
 // prepare makes what the cases of factors need: keys, and a server for them, which must be our own sshd.
@@ -178,12 +179,12 @@ const agentStart = 5 * time.Second
 // agent starts ssh-agent with some keys that no server takes, and the right one
 // behind them.
 func (s *Study) agent(ctx context.Context, others int) (socket string, err error) {
-	dir, err := os.Open(s.dir.Path)
+	short, dir, err := safedir.Short(s.dir.Path)
 	if err != nil {
 		return "", err
 	}
 	s.close = append(s.close, dir.Close)
-	socket = fmt.Sprintf("/proc/%d/fd/%d/agent%d", os.Getpid(), dir.Fd(), others) // see StartMaster
+	socket = fmt.Sprintf("%s/agent%d", short, others)
 	cmd := exec.Command(filepath.Join(filepath.Dir(s.ends.SSH.Path), "ssh-agent"), "-D", "-a", socket)
 	proc.Lead(cmd)
 	child, err := proc.Begin(cmd, (*exec.Cmd).Start)

@@ -67,6 +67,23 @@ func left(b *transfer.Bed) []string {
 	return names
 }
 
+// A folder may have a name that is too long for a socket.
+func TestLongFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b := openIn(t, relay.Path{}, folder)
+	for _, c := range b.Subjects([]record.Mode{record.ModeMultiplex}, transfer.Options{Suite: suite, Direction: record.Upload, Streams: 2}) {
+		if _, err := c.Run(t.Context(), 1<<20); err != nil {
+			t.Error(err)
+		}
+	}
+	if names := left(b); len(names) > 0 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
 // Every mode moves its bytes both ways, what arrives is what was sent, and both
 // sides' CPU time is known.
 func TestAllModes(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"sshpace/internal/base/sched"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/safedir"
 )
 
 // streams moves bytes over several connections at once.
@@ -23,7 +24,12 @@ func (b *Bed) streams(ctx context.Context, o Options, size int64) (Reading, erro
 // that is there before the clock starts, and clients that ask it for sessions.
 func (b *Bed) multiplex(ctx context.Context, o Options, size int64) (Reading, error) {
 	b.serial++
-	socket := b.here(fmt.Sprintf("m.%d", b.serial))
+	short, dir, err := safedir.Short(b.Here.Folder)
+	if err != nil {
+		return Reading{}, err
+	}
+	defer dir.Close()
+	socket := fmt.Sprintf("%s/m.%d", short, b.serial)
 	defer os.Remove(socket)
 	master := b.destination(o).Replacing("ControlMaster", "yes").Replacing("ControlPath", socket)
 	argv := append(b.SSH.Leading(master.Replacing("SessionType", ""), o.Suite, b.Connect), "-N", "--", b.To.Host)
