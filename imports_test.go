@@ -59,7 +59,7 @@ bench/apply: base/alg base/fault base/shell base/termsafe base/unit bench/advise
 bench/benchtest: base/alg base/unit bench/helper bench/lab bench/plan bench/rank record show/document sys/proc sys/safedir
 bench/campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live ssh/openssh sys/terminal
 bench/compare: base/alg base/fault base/shell base/stats base/unit bench/rank record record/store
-bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats base/unit base/wildcard bench/hostkeys bench/latency bench/limits bench/login bench/loopback bench/testbed record ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
+bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats base/unit base/wildcard bench/hostkeys bench/limits bench/login bench/loopback bench/testbed bench/transfer record ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
 bench/drive: base/alg base/sched base/text base/unit bench/flow bench/lab bench/loopback bench/plan record ssh/openssh sys/proc sys/safedir
 bench/flow: base/shell sys/proc
 bench/helper: base/termsafe bench/flow ssh/oldserver ssh/wire sys/proc sys/safedir

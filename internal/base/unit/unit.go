@@ -97,12 +97,12 @@ func trimZeros(value float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(value, 'f', 1, 64), ".0")
 }
 
-// Count is a number with its noun: "1 cell", "2 cells", "2 entries".
+// Count is a number with its noun: "1 cell", "2 cells", "2 keys", "2 entries".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+	if stem, ok := strings.CutSuffix(noun, "y"); ok && !strings.HasSuffix(noun, "ey") {
 		return fmt.Sprintf("%d %sies", n, stem)
 	}
 	return fmt.Sprintf("%d %ss", n, noun)

@@ -72,8 +72,10 @@ func TestSwitch(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	if got := Count(2, "entry"); got != "2 entries" {
-		t.Errorf("Count(2) = %q", got)
+	for noun, want := range map[string]string{"entry": "2 entries", "key": "2 keys"} {
+		if got := Count(2, noun); got != want {
+			t.Errorf("Count(2) = %q, want %q", got, want)
+		}
 	}
 	for n, want := range map[int]string{0: "0 cells", 1: "1 cell", 2: "2 cells"} {
 		if got := Count(n, "cell"); got != want {

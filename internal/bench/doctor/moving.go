@@ -8,20 +8,15 @@ import (
 	"strings"
 	"time"
 
-	"sshpace/internal/base/sched"
-	"sshpace/internal/bench/latency"
+	"sshpace/internal/base/alg"
 	"sshpace/internal/bench/limits"
+	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/proc"
 )
 
-// A transfer finds its pace, and is then measured for a while: both longer over
-// a long path, by a few round trips.
-const (
-	paceTime = 300 * time.Millisecond
-	moveTime = 700 * time.Millisecond
-	trips    = 3
-)
+// trips is how many round trips more a transfer takes to find its pace, and is measured for.
+const trips = 3
 
 // SlowCipher is the processor time of a byte, in ns, from which on a cipher is
 // compared with another: about twice what one with hardware support takes.
@@ -31,19 +26,23 @@ const SlowCipher = 3.0
 // where there is reason to.
 func (p *Patient) moving(ctx context.Context) error {
 	t, l := &p.facts.Transfers, p.facts.Logins
-	if t.Present = p.transfer(ctx, 1); t.Present.BytesPerS == 0 {
+	now := transfer.Options{Compression: l.Zipped}
+	if t.Present = p.transfer(ctx, 1, now, ""); t.Present.BytesPerS == 0 {
 		return nil
 	}
 	if l.Zipped {
-		t.Plain = p.transfer(ctx, 1, "Compression=no")
+		t.Plain = p.transfer(ctx, 1, transfer.Options{}, " without compression")
 	}
 	if other := otherCipher(l.Cipher, l.Offered.Ciphers); other != "" && t.Present.CPUPerByte > SlowCipher && !l.Zipped {
-		t.Cipher, t.Other = other, p.transfer(ctx, 1, "Ciphers="+other)
-		t.Present = t.Present.calmer(p.transfer(ctx, 1))
-		t.Other = t.Other.calmer(p.transfer(ctx, 1, "Ciphers="+other))
+		again := func() Transfer {
+			return p.transfer(ctx, 1, transfer.Options{Suite: alg.Suite{Cipher: other}}, " with "+other)
+		}
+		t.Cipher, t.Other = other, again()
+		t.Present = t.Present.calmer(p.transfer(ctx, 1, now, ""))
+		t.Other = t.Other.calmer(again())
 	}
 	if p.facts.Window() {
-		t.Twice = p.transfer(ctx, 2)
+		t.Twice = p.transfer(ctx, 2, now, " over two connections")
 	}
 	return nil
 }
@@ -86,58 +85,19 @@ func otherCipher(present string, offered []string) string {
 
 // transfer uploads over some connections at once, and tells what all of them
 // moved, and the first one's processor time. Nothing is known of one that fails.
-func (p *Patient) transfer(ctx context.Context, connections int, settings ...string) (t Transfer) {
-	c := latency.Client{SSH: p.SSH, Destination: p.Destination.With(settings...), Connect: p.Connect}
-	var loads []*latency.Load
-	defer func() {
-		for _, l := range loads {
-			l.Close()
-		}
-	}()
-	for range connections {
-		if !p.pace.Await(ctx) {
-			return t
-		}
-		p.Progress("a short transfer " + strings.Join(settings, " "))
-		l, err := c.OpenLoad(ctx, latency.Upload)
-		p.pace.Ended()
-		if err != nil {
-			return t
-		}
-		p.made++
-		loads = append(loads, l)
+func (p *Patient) transfer(ctx context.Context, connections int, o transfer.Options, how string) Transfer {
+	p.Progress("a short transfer" + how)
+	spawner := proc.NewSpawner()
+	defer spawner.Close()
+	b := &transfer.Bed{
+		Runner: transfer.Runner{Spawner: spawner}, SSH: p.SSH, To: p.Destination, Connect: p.Connect,
+		Here: &transfer.Files{Folder: p.Dir, Random: true}, Pace: &p.pace,
 	}
-	return timed(ctx, loads, trips*p.facts.PathTime())
-}
-
-// timed lets transfers flow and measures them once they have found their pace.
-func timed(ctx context.Context, loads []*latency.Load, longer time.Duration) (t Transfer) {
-	clock, err := proc.OpenClock(loads[0].Process())
-	if err != nil {
-		return t
+	o.Direction = record.Upload
+	e, err := b.Watch(ctx, o, connections, trips*p.facts.PathTime())
+	if err != nil || e.ClientShare == nil || e.BytesPerSecond == 0 {
+		return Transfer{}
 	}
-	defer clock.Close()
-	moved := func() (n int64) {
-		for _, l := range loads {
-			n += l.Moved()
-		}
-		return n
-	}
-	for _, l := range loads {
-		l.Flow(true)
-	}
-	if !sched.For(ctx, paceTime+longer) {
-		return t
-	}
-	began, before, first := time.Now(), moved(), loads[0].Moved()
-	used, err := clock.CPU()
-	if err != nil || !sched.For(ctx, moveTime+longer) {
-		return t
-	}
-	wall, bytes, own := time.Since(began), moved()-before, loads[0].Moved()-first
-	after, err := clock.CPU()
-	if err != nil || own == 0 {
-		return t
-	}
-	return Transfer{float64(bytes) / wall.Seconds(), float64(after-used) / float64(own), (after - used).Seconds() / wall.Seconds()}
+	p.made += connections
+	return Transfer{e.BytesPerSecond, *e.ClientShare * float64(time.Second) / e.BytesPerSecond, *e.ClientShare}
 }

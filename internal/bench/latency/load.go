@@ -65,12 +65,6 @@ func (l *Load) Rate() float64 {
 	return float64(l.bytes.Load()) / time.Duration(l.busy.Load()).Seconds()
 }
 
-// Moved is how many bytes it has moved so far.
-func (l *Load) Moved() int64 { return l.bytes.Load() }
-
-// Process is ssh's number.
-func (l *Load) Process() int { return l.lane.Process.Pid }
-
 // Broken says why the transfer has ended by itself; nil where it has not.
 func (l *Load) Broken() error {
 	if l == nil {

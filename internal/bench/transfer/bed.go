@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/flow"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
@@ -30,6 +31,7 @@ type Bed struct {
 	Path    relay.Path                    // that lies between client and server, if it is ours
 	Port    func() (string, error)        // a free port at this end
 	Swept   []string                      // what killed runs had left on the host, and is gone now
+	Pace    *sched.Pace                   // of logins to a host that are watched; nil: they follow each other at once
 	Programs
 }
 

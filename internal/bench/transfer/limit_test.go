@@ -48,6 +48,19 @@ func crowd(t *testing.T, pid int) {
 // Other tests may keep the machine busy meanwhile.
 var cpus = []string{record.LimitClientCPU, record.LimitServerCPU, record.LimitBothCPUs, record.LimitBusy}
 
+// What limits a transfer to a host is looked for once the login is over, however long that takes: here more
+// than two seconds, after which a window of 2 MiB over 0.3 seconds is the limit.
+func TestLimitAfterALongLogin(t *testing.T) {
+	host := *open(t, relay.Path{Delay: 150 * time.Millisecond})
+	host.Server, host.Helper = nil, nil // as any host's
+	for _, direction := range []record.Direction{record.Upload, record.Download} {
+		limit, err := host.Limit(t.Context(), transfer.Options{Suite: suite, Direction: direction}, transfer.Ends{})
+		if err != nil || limit.Evidence.BytesPerSecond < 1e6 {
+			t.Errorf("%s: %+v, %v", direction, limit, err)
+		}
+	}
+}
+
 // What limits a transfer is named, whatever it is: of twenty planted limits at most one may be
 // taken for another, and none that lies on the way for a CPU.
 func TestQuietPlantedLimits(t *testing.T) {

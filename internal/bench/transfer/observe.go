@@ -28,6 +28,12 @@ const (
 	rawProbe  = 400 * time.Millisecond
 )
 
+// Watch moves bytes through so many connections for a while, a little longer where their way is long, and says what
+// that showed of all of them and of the first one's processes.
+func (b *Bed) Watch(ctx context.Context, o Options, connections int, longer time.Duration) (e record.Evidence, err error) {
+	return e, b.watch(ctx, o, Ends{}, connections, longer, &e)
+}
+
 // Limit watches one transfer through a pipe and says what limits it.
 func (b *Bed) Limit(ctx context.Context, o Options, ends Ends) (record.Limit, error) {
 	l := record.Limit{Mode: record.ModePipe, Direction: o.Direction, Suite: o.Suite, Path: PathOf(b.Path)}
@@ -36,7 +42,7 @@ func (b *Bed) Limit(ctx context.Context, o Options, ends Ends) (record.Limit, er
 	if b.Server != nil {
 		e.Cores = runtime.NumCPU()
 	}
-	err := b.watch(ctx, o, ends, 1, e)
+	err := b.watch(ctx, o, ends, 1, 0, e)
 	if err != nil {
 		return l, err
 	}
@@ -55,7 +61,7 @@ func (b *Bed) Limit(ctx context.Context, o Options, ends Ends) (record.Limit, er
 // twoAtOnce finds out what two connections carry together.
 func (b *Bed) twoAtOnce(ctx context.Context, o Options, e *record.Evidence) error {
 	two := record.Evidence{RTTNS: e.RTTNS}
-	err := b.watch(ctx, o, Ends{}, 2, &two)
+	err := b.watch(ctx, o, Ends{}, 2, 0, &two)
 	e.TwoBytesPerS, e.TwoBusyCores = two.BytesPerSecond, two.BusyCores
 	return err
 }
@@ -70,29 +76,26 @@ func (b *Bed) raw(ctx context.Context, direction record.Direction) (float64, err
 
 // watch moves bytes through so many connections for a while and looks at the
 // first of them.
-func (b *Bed) watch(ctx context.Context, o Options, ends Ends, connections int, e *record.Evidence) error {
+func (b *Bed) watch(ctx context.Context, o Options, ends Ends, connections int, longer time.Duration, e *record.Evidence) error {
 	var flows []*stream
 	defer func() {
 		for _, s := range flows {
 			s.close()
 		}
 	}()
-	for range connections {
-		s, err := b.begin(o, ends)
-		if err != nil {
-			return err
+	for range connections { // all move bytes when the clock starts
+		s, err := b.login(ctx, o, ends)
+		if s != nil {
+			flows = append(flows, s)
 		}
-		flows = append(flows, s)
-	}
-	for _, s := range flows { // all move bytes when the clock starts
-		if err := sched.Poll(ctx, b.Connect, awaitPoll, func() bool { return s.ready() || s.over() }); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	if ends.Started != nil {
 		ends.Started(flows[0].client.Process.Pid, flows[0].server())
 	}
-	if !sched.For(ctx, beginning) {
+	if !sched.For(ctx, beginning+longer) {
 		return context.Cause(ctx)
 	}
 	first := flows[0]
@@ -104,7 +107,7 @@ func (b *Bed) watch(ctx context.Context, o Options, ends Ends, connections int, 
 	before := total(flows)
 	start := time.Now()
 	meter.patience = max(100*time.Millisecond, 2*e.RTTNS+50*time.Millisecond)
-	meter.watch(ctx, func() bool { return time.Since(start) >= observed || first.over() })
+	meter.watch(ctx, func() bool { return time.Since(start) >= observed+longer || first.over() })
 	wall := time.Since(start)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -122,4 +125,19 @@ func total(flows []*stream) (bytes int64) {
 		bytes += s.moved()
 	}
 	return bytes
+}
+
+// login begins a transfer when the next login is due, and waits until bytes move, or it is over.
+func (b *Bed) login(ctx context.Context, o Options, ends Ends) (*stream, error) {
+	if b.Pace != nil {
+		if !b.Pace.Await(ctx) {
+			return nil, context.Cause(ctx)
+		}
+		defer b.Pace.Ended()
+	}
+	s, err := b.begin(o, ends)
+	if err != nil {
+		return nil, err
+	}
+	return s, sched.Poll(ctx, b.Connect, awaitPoll, func() bool { return s.ready() || s.over() })
 }

@@ -117,9 +117,13 @@ func (s *stream) moved() int64 {
 	return read
 }
 
-// ready reports whether the login is over.
+// logins is more than a client writes until its command runs.
+const logins = 64 << 10
+
+// ready reports whether the login is over: bytes go to the server, or come out of the client.
 func (s *stream) ready() bool {
-	return s.moved() > 0 && (s.bed.Server == nil || s.server() > 0)
+	_, written, _ := s.clock.Traffic()
+	return written > logins && (s.bed.Server == nil || s.server() > 0)
 }
 
 // over reports whether the client has ended.
