@@ -49,7 +49,7 @@ func runKnownHostsBench(ctx context.Context, sys System, f knownHostsBenchFlags)
 	if len(f.files) > 1 {
 		return usageError("measure one file after the other", "more than one --known-hosts")
 	}
-	_, ctx, stop := interrupts(ctx, sys)
+	ctx, _, stop := interrupts(ctx, sys)
 	defer stop()
 	x, err := f.files.open(sys, false)
 	if err != nil {

@@ -197,7 +197,7 @@ func measureSSH(ctx context.Context, o Options, server *benchServer, layouts []l
 		}
 		return err
 	}}.Run(ctx)
-	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+	if err = cmp.Or(context.Cause(ctx), err); err != nil { // what the end of ctx ended is no failure
 		return nil, 0, err
 	}
 	for i := range costs {
