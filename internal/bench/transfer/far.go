@@ -3,18 +3,17 @@
 package transfer
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strconv"
-	"strings"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/tcp"
 )
@@ -92,18 +91,17 @@ func (f *ownFar) close() {
 // to connect to; then it counts what comes, or gives a file. It ends with its
 // standard input.
 const farProgram = `use IO::Socket::INET; $|=1; my($how,$what,$file)=@ARGV; my $c; ` +
-	`if($how eq "listen"){my $l=IO::Socket::INET->new(Listen=>1,LocalAddr=>"127.0.0.1",LocalPort=>0) or die "cannot listen"; print "port ",$l->sockport,"\n"; ` +
+	`if($how eq "listen"){my $l=IO::Socket::INET->new(Listen=>1,LocalAddr=>"127.0.0.1",LocalPort=>0) or die "cannot listen"; print "sshpace-port ",$l->sockport,"\n"; ` +
 	`my $r=""; vec($r,0,1)=1; vec($r,fileno($l),1)=1; select($r,undef,undef,undef); exit if vec($r,0,1); $c=$l->accept} ` +
-	`else{print "port 0\n"; my $p=<STDIN>; exit unless $p; $c=IO::Socket::INET->new(PeerAddr=>"127.0.0.1",PeerPort=>int $p)} die "cannot connect" unless $c; ` +
+	`else{print "sshpace-port 0\n"; my $p=<STDIN>; exit unless $p; $c=IO::Socket::INET->new(PeerAddr=>"127.0.0.1",PeerPort=>int $p)} die "cannot connect" unless $c; ` +
 	`my $n=0; my $b; if($what eq "take"){while(my $k=sysread($c,$b,1<<20)){$n+=$k}} ` +
 	`else{open(my $f,"<",$file) or die "cannot read"; while(sysread($f,$b,1<<20)){my $o=0; while($o<length $b){my $k=syswrite($c,$b,length($b)-$o,$o); die "cannot write" unless $k; $o+=$k}} ` +
-	`shutdown($c,1); sysread($c,$b,1)} print "took $n\n"`
+	`shutdown($c,1); sysread($c,$b,1)} print "sshpace-took $n\n"`
 
 // hostFar is that program, running.
 type hostFar struct {
 	job     *job
 	in, out *os.File
-	lines   *bufio.Reader
 	at      string
 }
 
@@ -124,31 +122,18 @@ func (b *Bed) startFar(ctx context.Context, o Options, listens bool, from string
 		return nil, err
 	}
 	p.Stdin, p.Stdout = ends.Stdin, ends.Stdout
-	f = &hostFar{in: ends.In, out: ends.Out, lines: bufio.NewReader(ends.Out)}
+	f = &hostFar{in: ends.In, out: ends.Out}
 	f.job, err = b.start(ctx, p)
 	ends.HandOver()
 	if err != nil {
 		return nil, errors.Join(err, f.in.Close(), f.out.Close())
 	}
-	if f.at, err = f.told("port "); err != nil {
+	if f.at, err = openssh.AwaitMark(f.out, "sshpace-port "); err != nil {
 		why := f.job.wait(ctx)
 		f.close()
 		return nil, &Failure{"forwarded port", fmt.Sprintf("it needs perl at the host: %v", why)}
 	}
 	return f, nil
-}
-
-// told is what stands behind a word that the program prints.
-func (f *hostFar) told(word string) (string, error) {
-	for {
-		line, err := f.lines.ReadSlice('\n')
-		if rest, found := strings.CutPrefix(string(line), word); found && err == nil {
-			return strings.TrimSpace(rest), nil
-		}
-		if err != nil {
-			return "", err
-		}
-	}
 }
 
 func (f *hostFar) port() string { return f.at }
@@ -163,7 +148,7 @@ func (f *hostFar) give(context.Context, string) error { return nil }
 
 func (f *hostFar) take(ctx context.Context) (int64, error) {
 	defer context.AfterFunc(ctx, func() { f.out.Close() })()
-	text, err := f.told("took ")
+	text, err := openssh.AwaitMark(f.out, "sshpace-took ")
 	if err != nil {
 		return 0, err
 	}

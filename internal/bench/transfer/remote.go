@@ -18,7 +18,7 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/wildcard"
 	"sshpace/internal/record"
-	"sshpace/internal/sys/file"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 )
 
@@ -120,18 +120,12 @@ func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
 
 // placeIn reads what the keeper says of a folder in that one.
 func placeIn(out io.Reader, folder string) (place string, swept []string, err error) {
-	answer := file.Reader(out, "the host's answer", maxAnswer)
-	text := make([]byte, 0, 1024)
-	for one := make([]byte, 1); ; {
-		n, err := answer.Read(one)
+	for {
+		line, err := openssh.AwaitMark(out, "") // any line
 		if err != nil {
 			return "", swept, err
 		}
-		if text = append(text, one[:n]...); one[0] != '\n' {
-			continue
-		}
-		what, name, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-		text = text[:0]
+		what, name, _ := strings.Cut(line, " ")
 		switch {
 		case path.Dir(name) != folder || !remoteName().MatchString(path.Base(name)):
 		case what == "left":
