@@ -78,7 +78,7 @@ bench/rank: base/alg base/fault base/stats base/unit bench/model record
 bench/testbed: base/alg base/fault base/shell bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir
 bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/openssh sys/file sys/proc sys/relay sys/safedir sys/tcp
 fleet: base/fault base/host base/sched base/termsafe sys/file sys/proc
-fleet/compat: base/fault base/host base/sched base/shell base/termsafe base/wildcard fleet fleet/copy fleet/hostset fleet/output fleet/remotesh ssh/openssh sys/file sys/safedir sys/terminal
+fleet/compat: base/fault base/host base/sched base/shell base/termsafe base/wildcard fleet fleet/copy fleet/hostset fleet/output fleet/remotesh ssh/conf ssh/openssh sys/file sys/safedir sys/terminal
 fleet/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
 fleet/history: base/fault base/host base/shell base/termsafe base/text fleet fleet/hostset fleet/output sys/file sys/safedir
 fleet/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/proc sys/safedir

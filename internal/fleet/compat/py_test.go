@@ -108,7 +108,7 @@ func TestPyArguments(t *testing.T) {
 // What ssh says of itself is left out where ssh would not say it.
 func TestPyQuiet(t *testing.T) {
 	for option, want := range map[string]bool{
-		"q": true, "o LogLevel=QUIET": true, "oLogLevel=quiet": true, "o LogLevel FATAL": true, "o LogLevel=ERROR": false, "v": false, "o X=QUIET": false,
+		"q": true, "o LogLevel=QUIET": true, "oLogLevel=quiet": true, "o LogLevel FATAL": true, `o "LogLevel" QUIET`: true, "o LogLevel=ERROR": false, "v": false, "o X=QUIET": false,
 	} {
 		p, err := parsePy([]string{"-f", "hosts", "-O", option, "true"})
 		if err != nil || quiet(p.dashed()) != want {

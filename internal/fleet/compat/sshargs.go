@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 )
 
@@ -32,10 +33,10 @@ func logLevel(options []string) string {
 	for _, arg := range options {
 		for _, option := range openssh.SplitOptions(arg, openssh.WithValue) {
 			rest, isSetting := strings.CutPrefix(option, "-o")
-			words := strings.FieldsFunc(rest, func(r rune) bool { return r == ' ' || r == '=' || r == '\t' })
+			level, set := conf.Flags{Settings: []string{rest}}.Setting(conf.LogLevel)
 			switch {
-			case isSetting && len(words) == 2 && strings.EqualFold(words[0], "LogLevel"):
-				return strings.ToUpper(words[1])
+			case isSetting && set:
+				return strings.ToUpper(strings.Trim(level, `"`))
 			case option == "-q":
 				return "QUIET"
 			case option == "-v":

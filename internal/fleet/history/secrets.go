@@ -11,7 +11,8 @@ import (
 var secretive = []string{"SetEnv", "ProxyCommand", "KnownHostsCommand", "LocalCommand", "RemoteCommand"}
 
 // WithoutSecrets parts the values of -o into the names of those that are not to
-// be recorded and all others.
+// be recorded and all others. It takes more for such a name than ssh does: what ssh refuses
+// may hold a secret, too.
 func WithoutSecrets(options []string) (names, others []string) {
 	for _, option := range options {
 		words := strings.FieldsFunc(option, func(r rune) bool { return strings.ContainsRune(" \t\f\"=", r) })

@@ -2,9 +2,7 @@ package conf
 
 import (
 	"errors"
-	"slices"
 	"strconv"
-	"strings"
 )
 
 // Flags are those of ssh(1) that every command with a connection takes, with the same
@@ -48,10 +46,19 @@ func (f Flags) Options() []string {
 
 // Sets tells whether a setting is of a keyword.
 func (f Flags) Sets(k Keyword) bool {
-	return slices.ContainsFunc(f.Settings, func(setting string) bool {
-		found, known := KeywordOf(setting[:strings.IndexAny(setting+"=", "= \t")])
-		return known && found == k
-	})
+	_, ok := f.Setting(k)
+	return ok
+}
+
+// Setting is what the first setting of a keyword says, as it is written.
+func (f Flags) Setting(k Keyword) (text string, ok bool) {
+	for _, setting := range f.Settings {
+		name, text := splitLine(setting)
+		if found, known := KeywordOf(name); known && found == k {
+			return text, true
+		}
+	}
+	return "", false
 }
 
 // Flag is a flag of ssh(1) that has a keyword, too. As with ssh, the first counts of

@@ -19,7 +19,7 @@ import (
 // which may not stand together.
 func TestFirstFlagWins(t *testing.T) {
 	for _, line := range []string{
-		"-o Port=23 -p 24", "-p 24 -o Port=23", "-oport=23 -p24", "-p 24 -p 25", "-o User=bob -l eve", "-l eve -o User=bob", "-l eve -l bob",
+		"-o Port=23 -p 24", "-o =Port=23 -p 24", "-p 24 -o Port=23", "-oport=23 -p24", "-p 24 -p 25", "-o User=bob -l eve", "-l eve -o User=bob", "-l eve -l bob",
 		"-J a -J b", "-o ProxyJump=a -J b", "-J a -o ProxyJump=b", "-o ProxyCommand=nc -J b", "-J b -o ProxyCommand=nc", "-p x", "-o", "-p 70000",
 	} {
 		var c conf.Flags
