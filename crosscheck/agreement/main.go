@@ -89,9 +89,9 @@ func (s *summary) add(p pair) {
 
 func (s *summary) show() {
 	line := func(name, unit string, values []float64) {
-		fmt.Printf("  %-46s %7.3f %7.3f %7.3f%s\n", name, stats.Quantile(values, 0), stats.Median(values), stats.Quantile(values, 1), unit)
+		fmt.Printf("  %-46s %7.3f %7.3f %7.3f %7.3f%s\n", name, stats.Quantile(values, 0), stats.Median(values), stats.Mean(values), stats.Quantile(values, 1), unit)
 	}
-	fmt.Printf("%d pairs of runs                                   least  median    most\n", len(s.tau))
+	fmt.Printf("%d pairs of runs                                   least  median    mean    most\n", len(s.tau))
 	line("difference of a cell after shift, median", " %", s.median)
 	line("difference of a cell after shift, p95", " %", s.p95)
 	line("common shift", " %", s.shift)

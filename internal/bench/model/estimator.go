@@ -15,24 +15,23 @@ type estimator struct {
 	obs         []observation
 	classes     [][]int   // cells that are the same computation
 	class       []int     // of each cell
-	deviations  []float64 // between connections of a class
-	within      float64   // variance of a connection's value by its slices, times their number
+	deviation   float64   // between connections of a class
 	weights     []float64 // of observations
 	interaction float64   // standard deviation of cells from cipher + MAC
 }
 
-// What is expected of variances before a run shows them, and how many degrees of freedom that
-// is worth (Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004).
+// What is expected of deviations before a run shows them, and how many degrees of freedom that
+// is worth.
 const (
-	usualConnection  = 0.004 // between connections that moved data in slices
-	usualCopy        = 0.03  // between copies
-	connectionWorth  = 4
-	usualInteraction = 0.005 // at least
-	usualSlice       = 0.1   // of one slice
+	usualConnection = 0.004 // between connections that moved data in slices
+	usualCopy       = 0.03  // between copies
+	connectionWorth = 4
+	usualCell       = 0.005 // of cells from cipher + MAC, at least
+	usualSlice      = 0.1   // of one slice
 )
 
 func newEstimator(cells []alg.Suite, obs []observation) *estimator {
-	e := &estimator{cells: cells, obs: obs, weights: make([]float64, len(obs)), interaction: usualInteraction}
+	e := &estimator{cells: cells, obs: obs, weights: make([]float64, len(obs)), interaction: usualCell}
 	e.classify()
 	e.spread()
 	for range 4 { // until cells differ from what others say by as much as they may (DerSimonian and Laird's moments, 1986)
@@ -42,7 +41,7 @@ func newEstimator(cells []alg.Suite, obs []observation) *estimator {
 				beyond = append(beyond, f.Others.Log*f.Others.Log-f.Others.Err*f.Others.Err)
 			}
 		}
-		e.interaction = math.Sqrt(math.Max(usualInteraction*usualInteraction, e.interaction*e.interaction+stats.Mean(beyond)))
+		e.interaction = math.Sqrt(math.Max(usualCell*usualCell, e.interaction*e.interaction+stats.Mean(beyond)))
 	}
 	return e
 }
@@ -61,12 +60,30 @@ func (e *estimator) classify() {
 	}
 }
 
-// spread tells how much connections of one computation differ (one-way random effects, by the
-// method of moments), and how much of that is their slices.
+// spread tells how much connections of one computation differ beyond their slices (one-way random
+// effects, by the method of moments), and weighs them by that.
 func (e *estimator) spread() {
+	slices := e.ofSlices()
+	groups, usual := make([][]float64, len(e.classes)), usualCopy
+	for _, o := range e.obs {
+		k := e.class[o.cell]
+		groups[k] = append(groups[k], o.Log)
+		if o.N > 0 {
+			usual = usualConnection
+		}
+	}
+	own, degrees := stats.PooledDeviation(groups)
+	between := math.Sqrt(math.Max(0, own*own-stats.Mean(slices)))
+	e.deviation, _ = stats.Shrink(between, degrees, usual, connectionWorth)
+	for i, variance := range slices {
+		e.weights[i] = 1 / (e.deviation*e.deviation + variance)
+	}
+}
+
+// ofSlices is the variance of each connection's value by its slices: as blocks of time show it, the
+// same for a slice of all.
+func (e *estimator) ofSlices() []float64 {
 	var noise []float64
-	sums, counts := make([]float64, len(e.classes)), make([]float64, len(e.classes))
-	usual := usualCopy
 	for _, o := range e.obs {
 		squares, n := 0.0, 0.0
 		for _, b := range o.blocks {
@@ -75,40 +92,18 @@ func (e *estimator) spread() {
 		if n >= fewSlices {
 			noise = append(noise, squares/n)
 		}
-		sums[e.class[o.cell]] += o.Log
-		counts[e.class[o.cell]]++
-		if o.N > 0 {
-			usual = usualConnection
-		}
 	}
-	if e.within = usualSlice * usualSlice; len(noise) > 0 {
-		e.within = stats.Median(noise)
+	slice := usualSlice * usualSlice
+	if len(noise) > 0 {
+		slice = stats.Median(noise)
 	}
-	squares := make([]float64, len(e.classes))
-	all, degrees := connectionWorth*usual*usual, float64(connectionWorth)
-	for _, o := range e.obs {
-		if k := e.class[o.cell]; counts[k] > 1 {
-			off, share := o.Log-sums[k]/counts[k], 1-1/counts[k]
-			square := off*off - share*e.variance(o)
-			squares[k], all, degrees = squares[k]+square, all+square, degrees+share
-		}
-	}
-	pooled := math.Max(all/degrees, usual*usual/4)
-	for k, n := range counts {
-		e.deviations = append(e.deviations, math.Sqrt(math.Max(pooled/4, (connectionWorth*pooled+squares[k])/(connectionWorth+math.Max(0, n-1)))))
-	}
+	out := make([]float64, len(e.obs))
 	for i, o := range e.obs {
-		d := e.deviations[e.class[o.cell]]
-		e.weights[i] = 1 / (d*d + e.variance(o))
+		if o.N > 0 {
+			out[i] = slice / float64(o.N)
+		}
 	}
-}
-
-// variance of a connection's value by its slices.
-func (e *estimator) variance(o observation) float64 {
-	if o.N == 0 {
-		return 0
-	}
-	return e.within / float64(o.N)
+	return out
 }
 
 // means are those of classes, by the observations to keep, with their variances; nil where there are
@@ -214,7 +209,7 @@ func (e *estimator) resample(random *rand.Rand) []float64 {
 		for b, x := range o.blocks {
 			moved, n = moved+float64(times[b])*x.moved, n+float64(times[b])*x.slices
 		}
-		out[i] += e.deviations[e.class[o.cell]] * random.NormFloat64()
+		out[i] += e.deviation * random.NormFloat64()
 		if n > 0 {
 			out[i] += moved / n
 		}

@@ -26,9 +26,9 @@ func longer(cell record.Cell) string {
 }
 
 // sustain moves costs from those of slices of a millisecond to those of long transfers, whose
-// caches are warm and whose buffers are full, and that have no core to themselves. What the steady
-// parts of long slices take more or less, in ns a byte, is a random effect of the mode of the cipher.
-// Nothing moves where there are none.
+// caches are warm and whose buffers are full, and that have no core to themselves: by what the steady
+// parts of long slices take more or less, in ns a byte, on the mean of all of a kind. Nothing moves
+// where there are none.
 func sustain(connections []*Transfer, q quantity) {
 	var kinds []string
 	var groups [][]*Transfer
@@ -55,24 +55,24 @@ func sustain(connections []*Transfer, q quantity) {
 // moreInLong is what connections of each kind take more in long slices than in brief ones, in ns a
 // byte, with its standard error: the deviation of one slice is relative to what it costs.
 func moreInLong(kinds [][]*Transfer, q quantity) (more, errs []float64) {
-	n := len(kinds)
-	relative, means, weights, variances := make([][]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	more, errs = make([]float64, len(kinds)), make([]float64, len(kinds))
+	relative, weights := make([][]float64, len(kinds)), make([]float64, len(kinds))
 	for k, kind := range kinds {
 		for _, c := range kind {
 			cost := math.Exp(c.of[q].Log)
 			for _, log := range c.of[q].steady {
 				off := math.Exp(log)/cost - 1
 				relative[k] = append(relative[k], off)
-				means[k], weights[k] = means[k]+off/cost, weights[k]+1/(cost*cost)
+				more[k], weights[k] = more[k]+off/cost, weights[k]+1/(cost*cost)
 			}
 		}
 	}
 	own, degrees := stats.PooledDeviation(relative)
 	deviation, _ := stats.Shrink(own, degrees, usualSteady, steadyWorth)
 	for k, weight := range weights {
-		if variances[k] = deviation * deviation / weight; weight > 0 {
-			means[k] /= weight
+		if weight > 0 {
+			more[k], errs[k] = more[k]/weight, deviation/math.Sqrt(weight)
 		}
 	}
-	return stats.RandomEffects(means, variances)
+	return more, errs
 }

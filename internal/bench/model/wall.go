@@ -36,8 +36,8 @@ func ratios(cells []alg.Suite, obs []observation, times []int) []float64 {
 }
 
 // betweenRuns is the standard deviation of a ratio from one run to the next, which nothing within a run
-// shows: of nine quiet runs.
-const betweenRuns = 0.012
+// shows: 1.2 % of nine quiet runs of one guest, nothing of seven of another.
+const betweenRuns = 0.009
 
 // fromCosts are wall times: the CPU time that decides, times the ratio of the kind.
 func fromCosts(cells []alg.Suite, obs []observation, cost Series) Series {
