@@ -246,6 +246,21 @@ func mentions(n ast.Node, names ...string) (found bool) {
 	return found
 }
 
+// rates are how speeds are written by hand.
+var rates = regexp.MustCompile(`%[.0-9]*[sdfg] [kMG]i?B/s`)
+
+// TestOneWayToWriteRates: unit.Throughput writes them, with three digits and its unit.
+func TestOneWayToWriteRates(t *testing.T) {
+	sources(t, func(pkg string, set *token.FileSet, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && rates.MatchString(text.Value) {
+				t.Errorf("%s: %s: unit.Throughput writes rates", set.Position(n.Pos()), text.Value)
+			}
+			return true
+		})
+	})
+}
+
 // formatNames are those that stand for nothing else.
 var formatNames = regexp.MustCompile(`\b(svg|png|pdf|xlsx)\b`)
 

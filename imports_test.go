@@ -54,7 +54,7 @@ ssh/sftp: base/sched ssh/channel
 ssh/sshtest: base/waittest fleet ssh/channel ssh/conf ssh/knownhosts ssh/oldserver
 ssh/transport: base/alg ssh/channel
 ssh/wire: base/alg ssh/oldserver ssh/openssh ssh/transport sys/tcp
-bench/advise: base/alg base/fault base/stats base/text bench/rank record sys/file
+bench/advise: base/alg base/fault base/stats base/text base/unit bench/rank record sys/file
 bench/apply: base/alg base/fault base/shell base/termsafe base/unit bench/advise bench/loopback bench/rank record ssh/conf ssh/openssh ssh/route sys/file sys/safedir
 bench/benchtest: base/alg base/unit bench/helper bench/lab bench/plan bench/rank record show/document sys/proc sys/safedir
 bench/campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live ssh/openssh sys/terminal

@@ -71,7 +71,7 @@ func Figure(v float64) string {
 }
 
 // Milliseconds are nanoseconds as people read them, without the unit.
-func Milliseconds(ns float64) string { return Figure(ns / 1e6) }
+func Milliseconds[T ~float64 | ~int64](ns T) string { return Figure(float64(ns) / 1e6) }
 
 // Percentage prints a percentage in at most three characters.
 func Percentage(v float64) string {

@@ -13,6 +13,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/rank"
 )
 
@@ -300,7 +301,7 @@ func figureOf(c rank.Cell) string {
 	words := []string{}
 	switch {
 	case c.Throughput.Known():
-		words = append(words, fmt.Sprintf("%.0f MB/s", c.Throughput.Shown.Value/1e6))
+		words = append(words, unit.Throughput(c.Throughput.Shown.Value).String())
 	case c.Total.Known():
 		words = append(words, fmt.Sprintf("%.2f CPU s/GB", c.Total.Shown.Value))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/stats"
+	"sshpace/internal/base/unit"
 )
 
 // Floors and ratios: two measurements of one thing on a busy machine differ by
@@ -144,7 +145,7 @@ func window(f *Facts) []Finding {
 	}}
 }
 
-func speed(t Transfer) string { return fmt.Sprintf("%.0f MB/s", t.BytesPerS/1e6) }
+func speed(t Transfer) string { return unit.Throughput(t.BytesPerS).String() }
 
 func times(fast, slow Transfer) string {
 	return fmt.Sprintf("transfers about %.1f times as fast (measured)", fast.BytesPerS/slow.BytesPerS)

@@ -154,7 +154,7 @@ func (w wording) none() []string {
 		return says
 	}
 	best := w.r.Bulk[0]
-	says = append(says, fmt.Sprintf("The fastest of it is %s, %s MB/s.", text.Clip(label(best.Suite), text.Columns/2), unit.Figure(speedOf(best)/1e6)))
+	says = append(says, fmt.Sprintf("The fastest of it is %s, %s.", text.Clip(label(best.Suite), text.Columns/2), unit.Throughput(speedOf(best))))
 	if w.r.Campaign.Server == record.ServerRemote {
 		says = append(says, "Have the server offer a modern cipher: check its Ciphers line and the version of its software.")
 	}
@@ -220,7 +220,7 @@ func (w wording) gain(g advise.Gain) string {
 	}
 	out := q.Times()
 	if from, to := speedOf(g.From), speedOf(g.To); len(w.c.Gains) == 1 && from > 0 {
-		out += fmt.Sprintf(", %s instead of %s MB/s", unit.Figure(to/1e6), unit.Figure(from/1e6))
+		out += fmt.Sprintf(", %s instead of %s", unit.Figure(to/1e6), unit.Throughput(from))
 	}
 	return out
 }

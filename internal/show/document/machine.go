@@ -133,12 +133,12 @@ func OfMachine(f *record.File, all bool, commands Commands) *Document {
 
 // machineLead says how fast SSH can be at most on this machine, and what a core encrypts.
 func machineLead(all []record.Measurement) (out []string) {
-	rates, names := map[string]float64{}, []string{}
+	rates, names := map[string]unit.Throughput{}, []string{}
 	for _, m := range all {
 		if rate, ok := m.BytesPerSecond(); ok {
 			name, _, _ := strings.Cut(m.Name, ",")
 			name, _, _ = strings.Cut(name, " 32768") // the block that ssh has, of those of openssl speed
-			rates[name], names = rate/1e6, append(names, name)
+			rates[name], names = unit.Throughput(rate), append(names, name)
 		}
 	}
 	least := record.PipeFlow
@@ -146,12 +146,12 @@ func machineLead(all []record.Measurement) (out []string) {
 		least = record.LoopbackFlow
 	}
 	if rates[least] > 0 {
-		out = append(out, fmt.Sprintf("No SSH connection on this machine can be faster than %s MB/s, the speed of its %s.", unit.Figure(rates[least]), least))
+		out = append(out, fmt.Sprintf("No SSH connection on this machine can be faster than %s, the speed of its %s.", rates[least], least))
 	}
 	var ciphers []string
 	for _, name := range names {
 		if strings.HasSuffix(name, "-GCM") || strings.HasPrefix(name, "ChaCha20") {
-			ciphers = append(ciphers, fmt.Sprintf("%s MB/s with %s", unit.Figure(rates[name]), clean(name)))
+			ciphers = append(ciphers, fmt.Sprintf("%s with %s", rates[name], clean(name)))
 		}
 	}
 	if len(ciphers) > 0 {

@@ -274,9 +274,9 @@ func controlLines(f *record.File) (lines []string) {
 	}
 	switch cached, disk := rates[record.FileCached], rates[record.FileDisk]; {
 	case disk > 0:
-		lines = append(lines, fmt.Sprintf("Files by themselves are read at %s MB/s from memory (page cache) and %s MB/s from the disk.", unit.Figure(cached/1e6), unit.Figure(disk/1e6)))
+		lines = append(lines, fmt.Sprintf("Files by themselves are read at %s from memory (page cache) and %s from the disk.", unit.Throughput(cached), unit.Throughput(disk)))
 	case cached > 0:
-		lines = append(lines, fmt.Sprintf("Files are in memory, where they are read at %s MB/s.", unit.Figure(cached/1e6)))
+		lines = append(lines, fmt.Sprintf("Files are in memory, where they are read at %s.", unit.Throughput(cached)))
 	}
 	var took time.Duration
 	files := 0

@@ -146,7 +146,7 @@ func pathText(p record.Path) string {
 		name += " " + p.RTT.String()
 	}
 	if p.BytesPerS > 0 {
-		name += fmt.Sprintf(" %s MB/s", unit.Figure(p.BytesPerS/1e6))
+		name += " " + unit.Throughput(p.BytesPerS).String()
 	}
 	if p.SegmentsLost > 0 {
 		name += fmt.Sprintf(" %s%% lost", unit.Percentage(100*p.SegmentsLost))

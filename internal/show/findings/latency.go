@@ -90,7 +90,7 @@ func took(d time.Duration) string {
 	if d == latency.Lost {
 		return "lost"
 	}
-	return unit.Milliseconds(float64(d)) + " ms"
+	return unit.Milliseconds(d) + " ms"
 }
 
 // Text writes the summary for people, in lines of no more than width characters
@@ -165,18 +165,16 @@ func row(s latency.Summary) []string {
 	if s.Back == 0 {
 		return cells
 	}
-	cells = append(cells, figure3(s.Min), unit.Milliseconds(s.Median.Value), s.Median.Bounded().Bounds(unit.Milliseconds))
+	cells = append(cells, unit.Milliseconds(s.Min), unit.Milliseconds(s.Median.Value), s.Median.Bounded().Bounds(unit.Milliseconds))
 	for _, q := range latency.Quantiles {
 		text := "-"
 		if ns, known := s.Quantiles[q.Name]; known {
-			text = figure3(ns)
+			text = unit.Milliseconds(ns)
 		}
 		cells = append(cells, text)
 	}
-	return append(cells, figure3(s.Max))
+	return append(cells, unit.Milliseconds(s.Max))
 }
-
-func figure3(ns int64) string { return unit.Milliseconds(float64(ns)) }
 
 // timeline is the median of each tenth of the time.
 func (r *Latency) timeline() *text.Table {
@@ -193,7 +191,7 @@ func (r *Latency) timeline() *text.Table {
 		for _, ns := range s.Timeline {
 			text := "-"
 			if ns > 0 {
-				text = figure3(ns)
+				text = unit.Milliseconds(ns)
 			}
 			cells = append(cells, text)
 		}

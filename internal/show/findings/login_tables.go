@@ -61,7 +61,7 @@ func (r *Login) lead(all bool) []string {
 			return lines
 		}
 		for _, s := range w.Stalls {
-			lines = append(lines, termsafe.Line(fmt.Sprintf("Stall of %s ms at %s ms: %s.", unit.Milliseconds(float64(s.WallNS)), unit.Milliseconds(float64(s.AtNS)), s.Why)))
+			lines = append(lines, termsafe.Line(fmt.Sprintf("Stall of %s ms at %s ms: %s.", unit.Milliseconds(s.WallNS), unit.Milliseconds(s.AtNS), s.Why)))
 		}
 	}
 	return lines
