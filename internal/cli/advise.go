@@ -23,19 +23,18 @@ import (
 // adviseFlags are the flags of `sshpace advise`.
 type adviseFlags struct {
 	foundFlags
-	policy, pattern, ssh, sshd, sshdConfig string
-	insecure, quiet                        bool
-	prove, strict                          bool
-	length                                 roundFlags
-	size                                   byteLimit
-	connect                                seconds
-	write, undo                            string
-	hosts, modes                           []string
-	connection                             connectionFlags
+	endFlags
+	policy, pattern, sshdConfig string
+	insecure, quiet             bool
+	prove, strict               bool
+	length                      roundFlags
+	size                        byteLimit
+	write, undo                 string
+	hosts, modes                []string
 }
 
 func newAdviseCommand(sys System) *cobra.Command {
-	f := adviseFlags{connect: seconds(fleet.ConnectTimeout), size: 128 << 20}
+	f := adviseFlags{size: 128 << 20}
 	cmd := page("advise", &cobra.Command{
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,10 +63,9 @@ func newAdviseCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.write, "write", "", "write the lines: client, server or both")
 	flags.StringVar(&f.undo, "undo", "", "remove the lines that --write wrote: client, server or both; later edits stay")
 	flags.StringSliceVar(&f.hosts, "check", nil, "hosts that must stay reachable, checked by logging in; repeatable")
-	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
-	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
+	f.endFlags.register(flags, fleet.ConnectTimeout)
+	flags.Lookup("connect-timeout").Usage = "with --prove and --check: time allowed for a connection"
 	flags.StringVar(&f.sshdConfig, "sshd-config", "", "sshd_config to read and write (default: sshd's own)")
-	flags.Var(&f.connect, "connect-timeout", "with --prove and --check: time allowed for a connection")
 	f.connection.register(flags)
 	completeResults(cmd, sys)
 	completePolicies(cmd)

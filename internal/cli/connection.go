@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"time"
+
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/ssh/conf"
@@ -31,4 +33,31 @@ func (c connectionFlags) params(sys System) route.Params {
 func (c connectionFlags) label(host string) (string, error) {
 	d, err := route.Destination(c.Flags, host)
 	return d.Label, err
+}
+
+// endFlags say which programs are at the two ends of a connection, and how they get to
+// each other.
+type endFlags struct {
+	ssh, sshd  string
+	connect    seconds
+	connection connectionFlags
+}
+
+// register defines the flags of the programs; patience is how long connecting may take.
+func (f *endFlags) register(flags *pflag.FlagSet, patience time.Duration) {
+	f.connect = seconds(patience)
+	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
+	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
+	flags.Var(&f.connect, "connect-timeout", "time allowed for a connection")
+}
+
+// options are the flags that say the same of both ends.
+func (f *endFlags) options() []string {
+	out := f.connection.Options()
+	for _, end := range []struct{ flag, path string }{{"--ssh", f.ssh}, {"--sshd", f.sshd}} {
+		if end.path != "" {
+			out = append(out, end.flag, end.path)
+		}
+	}
+	return out
 }

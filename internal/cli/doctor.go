@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +17,7 @@ import (
 	"sshpace/internal/bench/doctor"
 	"sshpace/internal/bench/helper"
 	"sshpace/internal/show/findings"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/safedir"
 	"sshpace/internal/sys/terminal"
 )
@@ -70,10 +70,9 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) er
 	drain, _, stop := interrupts(ctx, sys)
 	defer stop()
 	return interrupted(drain, withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
-		patient, facts, err := doctor.Open(drain, doctor.Params{
-			SSH: f.ssh, SSHD: f.sshd, Connect: time.Duration(f.connect), Host: strings.Join(args, ""), Route: f.connection.params(sys), Dir: dir, Helper: helper.Line, Logins: rounds,
-			Progress: progress(sys, f.quiet, ""),
-		})
+		p := doctor.Params{Params: f.bed(sys, openssh.Destination{}, "random"), Host: strings.Join(args, ""), Logins: rounds, Progress: progress(sys, f.quiet, "")}
+		p.Dir, p.Helper = dir, helper.Line
+		patient, facts, err := doctor.Open(drain, p)
 		if err != nil {
 			return err
 		}

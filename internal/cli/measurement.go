@@ -20,22 +20,6 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// endFlags say which programs are at the two ends of a connection, and how they get to
-// each other.
-type endFlags struct {
-	ssh, sshd  string
-	connect    seconds
-	connection connectionFlags
-}
-
-// register defines the flags of the programs; patience is how long connecting may take.
-func (f *endFlags) register(flags *pflag.FlagSet, patience time.Duration) {
-	f.connect = seconds(patience)
-	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
-	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
-	flags.Var(&f.connect, "connect-timeout", "time allowed for a connection")
-}
-
 // resultFlags say where a measurement goes.
 type resultFlags struct {
 	out, resume string
@@ -51,17 +35,6 @@ func (f *resultFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.BoolVar(&f.list, "list", false, "print the plan and measure nothing")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: a random one)")
-}
-
-// options are the flags that say the same of both ends.
-func (f *endFlags) options() []string {
-	out := f.connection.Options()
-	for _, end := range []struct{ flag, path string }{{"--ssh", f.ssh}, {"--sshd", f.sshd}} {
-		if end.path != "" {
-			out = append(out, end.flag, end.path)
-		}
-	}
-	return out
 }
 
 // bed is a client and a server as the flags have them.

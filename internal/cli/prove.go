@@ -5,14 +5,12 @@ package cli
 import (
 	"context"
 	"io"
-	"time"
 
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/apply"
 	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/prove"
-	"sshpace/internal/bench/testbed"
-	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -25,11 +23,9 @@ func (f adviseFlags) measure(ctx, drain context.Context, sys System, a *apply.Ad
 	r := prove.Request{
 		Advice: a.Advice, Directions: a.Ranking.Campaign.Directions, Rounds: rounds, Modes: f.modes, Size: unit.Bytes(f.size),
 		Progress: progress(sys, f.quiet, ""), Show: func(text, json func(io.Writer) error) error { return f.foundFlags.show(sys, text, json) },
-		Bed: testbed.Params{
-			SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect),
-			Route: f.connection.params(sys), Helper: helper.Line, Everything: true,
-		},
+		Bed: f.bed(sys, openssh.Destination{}, "zero"),
 	}
+	r.Bed.Helper, r.Bed.Everything = helper.Line, true
 	if !a.Here() {
 		r.Bed.Destination = a.Destination
 	}

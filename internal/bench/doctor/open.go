@@ -8,7 +8,6 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"time"
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/sched"
@@ -20,19 +19,14 @@ import (
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"
-	"sshpace/internal/sys/safedir"
 )
 
 // Params say who is examined.
 type Params struct {
-	SSH, SSHD string // paths; "" to search
-	Connect   time.Duration
-	Host      string // as the user names it; "" for a private server
-	Route     route.Params
-	Dir       *safedir.Workdir
-	Helper    func(program string) []string // command line of a helper program of ours
-	Logins    sched.Rounds                  // that tell how long one takes; none: a few
-	Progress  func(what string)
+	testbed.Params              // without a destination
+	Host           string       // as the user names it; "" for a private server
+	Logins         sched.Rounds // that tell how long one takes; none: a few
+	Progress       func(what string)
 }
 
 // How often a plain login is measured, unless asked for.
@@ -107,10 +101,8 @@ func (f *Facts) configured(c *conf.Resolved) {
 // openPrivate makes a server of our own the patient, whom the user's own
 // configuration for localhost leads to.
 func openPrivate(ctx context.Context, p Params) (*Patient, *Facts, error) {
-	bed, err := testbed.Open(ctx, testbed.Params{
-		SSH: p.SSH, SSHD: p.SSHD, Engine: record.EngineOpenSSH, Data: "random", Connect: p.Connect, Route: p.Route,
-		Everything: true, Dir: p.Dir, Helper: p.Helper,
-	})
+	p.Everything = true
+	bed, err := testbed.Open(ctx, p.Params)
 	if err != nil {
 		return nil, nil, err
 	}
