@@ -14,6 +14,11 @@ func (c Color) Hex() string { return fmt.Sprintf("%02X%02X%02X", c[0], c[1], c[2
 // Tint is a color on a light ground, and its like on a dark one.
 type Tint struct{ Light, Dark Color }
 
+// MarshalText is the color of both grounds in CSS.
+func (t Tint) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "light-dark(#%s, #%s)", t.Light.Hex(), t.Dark.Hex()), nil
+}
+
 // Series are the colors of series, in all formats: after Okabe and Ito (2008), whom people with any
 // color vision can tell apart.
 var Series = [...]Tint{

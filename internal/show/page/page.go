@@ -12,7 +12,6 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"fmt"
 	"html/template"
 	"io"
 	"strings"
@@ -65,16 +64,6 @@ var parsed = sync.OnceValues(func() (*template.Template, error) {
 // app is our own script: its files share one scope and leave nothing behind.
 func app() string {
 	return "(() => {\n'use strict';\n" + strings.Join([]string{optionsJS, drawJS, tablesJS, mainJS}, "\n") + "})();\n"
-}
-
-// styled is the style sheet, and its variables for the colors of series.
-func styled() (style string, series []string) {
-	style = styleCSS + ":root {"
-	for i, tint := range document.Series {
-		series = append(series, fmt.Sprintf("--s%d", i))
-		style += fmt.Sprintf(" %s: light-dark(#%s, #%s);", series[i], tint.Light.Hex(), tint.Dark.Hex())
-	}
-	return style + " }\n", series
 }
 
 // securityPolicy is the Content-Security-Policy of the page (W3C CSP Level 3):

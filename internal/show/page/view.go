@@ -80,21 +80,19 @@ type island struct {
 	Weak        []string     `json:"weak"`        // not copied unless a policy lists them
 	PostQuantum []string     `json:"postQuantum"` // stand before other key exchanges
 
-	Series  []string       `json:"series"` // variables of the style
-	Amounts document.Scale `json:"amounts"`
-	Ratios  document.Scale `json:"ratios"`
+	Series  []document.Tint `json:"series"`
+	Amounts document.Scale  `json:"amounts"`
+	Ratios  document.Scale  `json:"ratios"`
 }
 
 func viewOf(d *document.Document) view {
-	v := view{Document: d, Config: len(d.Table("bulk"))+len(d.Table("kex")) > 0}
+	v := view{Document: d, Style: template.CSS(styleCSS), Config: len(d.Table("bulk"))+len(d.Table("kex")) > 0}
 	scripts := []string{echartsJS, app()}
 	for _, s := range scripts {
 		v.Scripts = append(v.Scripts, template.JS(s))
 	}
-	var style string
-	style, v.Island.Series = styled()
-	v.Island.Amounts, v.Island.Ratios = document.Amounts, document.Ratios
-	v.Style, v.Policy = template.CSS(style), securityPolicy(scripts, style)
+	v.Policy = securityPolicy(scripts, styleCSS)
+	v.Island.Series, v.Island.Amounts, v.Island.Ratios = document.Series[:], document.Amounts, document.Ratios
 	v.Names = names(d.Algorithms)
 	v.Config = v.Config && len(d.Table("cells")) == 0
 	v.figures(d)

@@ -91,7 +91,7 @@ func (a axis) tickText(v float64) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-// extent is the least and the greatest value that rows of a chart show.
+// extent is the least and the greatest value that items of a chart show; cells of a heat map show no interval.
 func extent(shape document.Shape, items []document.Item) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, item := range items {
@@ -100,13 +100,14 @@ func extent(shape document.Shape, items []document.Item) (low, high float64) {
 			if !p.Known {
 				continue
 			}
-			sum += p.Value
-			if shape != document.Stack {
+			switch sum += p.Value; shape {
+			case document.Stack:
+				low, high = 0, math.Max(high, sum)
+			case document.Heat:
+				low, high = math.Min(low, p.Value), math.Max(high, p.Value)
+			default:
 				low, high = math.Min(low, p.Lo), math.Max(high, p.Hi)
 			}
-		}
-		if shape == document.Stack {
-			low, high = 0, math.Max(high, sum)
 		}
 	}
 	if math.IsInf(low, 0) || math.IsInf(high, 0) {

@@ -18,26 +18,13 @@ type scale struct {
 }
 
 func (p pen) scaleOf(c document.Chart) scale {
-	low, high := extent(document.Heat, values(p.panels(c)))
+	low, high := extent(document.Heat, p.panels(c))
 	if c.Reference != 0 {
 		arm := math.Max(0.02, math.Max(high/c.Reference, c.Reference/low)-1)
 		low, high = c.Reference-arm, c.Reference+arm
 	}
 	colours, falling := c.Scale()
 	return scale{low, high, colours, falling}
-}
-
-// values are the items with their points only, without intervals.
-func values(items []document.Item) []document.Item {
-	var out []document.Item
-	for _, item := range items {
-		var points []document.Point
-		for _, p := range item.Points {
-			points = append(points, document.Point{Value: p.Value, Lo: p.Value, Hi: p.Value, Known: p.Known})
-		}
-		out = append(out, document.Item{Points: points})
-	}
-	return out
 }
 
 // colour of a value.

@@ -2,18 +2,19 @@
 
 const probe = document.createElement('span');
 
-// colour resolves a variable of the style sheet for the present theme.
-const colour = name => {
-  probe.style.color = `var(${name})`;
+// resolved is a colour of CSS in the present theme; colour that of a variable of the style sheet.
+const resolved = value => {
+  probe.style.color = value;
   return getComputedStyle(probe).color;
 };
+const colour = name => resolved(`var(${name})`);
 
 const currentLook = () => {
   document.body.append(probe);
   const look = {
     bg: colour('--bg'), panel: colour('--panel'), fg: colour('--fg'), soft: colour('--soft'), line: colour('--line'),
     filler: 'rgba(128,128,128,.25)', font: getComputedStyle(document.body).fontFamily,
-    series: data.series.map(colour), amounts: data.amounts, ratios: data.ratios,
+    series: data.series.map(resolved), amounts: data.amounts, ratios: data.ratios,
     narrow: document.documentElement.clientWidth < 640,
   };
   probe.remove();
