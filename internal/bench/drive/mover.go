@@ -5,8 +5,6 @@ package drive
 import (
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"sshpace/internal/bench/flow"
 	"sshpace/internal/bench/lab"
 	"sshpace/internal/sys/proc"
@@ -25,7 +23,7 @@ type mover struct {
 }
 
 func newMover(payload *flow.Payload, null int, limit time.Duration) *mover {
-	return &mover{payload: payload, null: null, limit: limit, began: time.Now(), ahead: sinceBoot(), keeps: flow.Unlimited()}
+	return &mover{payload: payload, null: null, limit: limit, began: time.Now(), ahead: proc.SinceBoot(), keeps: flow.Unlimited()}
 }
 
 // Sizes of the pipes of a connection: wide while it has its turn, else as pipe(7)
@@ -79,7 +77,7 @@ func (m *mover) nap(d time.Duration) {
 // pause ends a slice, and is its error if we stood still in it, or the machine did: then
 // the clock that runs on while it is suspended is ahead of the others.
 func (m *mover) pause() error {
-	ahead := sinceBoot() - time.Since(m.began)
+	ahead := proc.SinceBoot() - time.Since(m.began)
 	stopped := m.stopped
 	if jump := ahead - m.ahead; jump > standstill {
 		stopped += jump
@@ -89,12 +87,4 @@ func (m *mover) pause() error {
 		return nil
 	}
 	return &lab.Pause{For: stopped}
-}
-
-func sinceBoot() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		return 0
-	}
-	return time.Duration(ts.Nano())
 }

@@ -177,9 +177,7 @@ func (p *Private) awaitCopy(ctx context.Context, c *client, received func() int6
 func (p *Private) explain(s *record.Sample) {
 	switch s.Outcome {
 	case record.Denied, record.Broken, record.Refused:
-		if tail := p.Server.LogTail(); tail != "" {
-			s.Detail += " (server: " + tail + ")"
-		}
+		s.Detail = p.Server.Explained(s.Detail)
 	}
 }
 

@@ -68,8 +68,8 @@ func (s *Server) Greeting(ctx context.Context, limit time.Duration) (wire.Greeti
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	greeting, err := wire.Probe(ctx, net.JoinHostPort(s.Address()))
-	if tail := s.LogTail(); err != nil && tail != "" {
-		err = fmt.Errorf("%w (server: %s)", err, tail)
+	if err != nil {
+		err = fmt.Errorf("%w%s", err, s.Explained(""))
 	}
 	s.Fresh(false)
 	return greeting, err
@@ -299,6 +299,14 @@ func (s *Server) Settle(grace time.Duration) time.Duration {
 
 // routine are the beginnings of log lines that explain nothing.
 var routine = []string{"Accepted ", "Connection closed by", "Connection from", "Close session", "Disconnected from", "Received disconnect", "Starting session", "User child", "Server listening"}
+
+// Explained is what is wrong, with what the server says of it.
+func (s *Server) Explained(why string) string {
+	if tail := s.LogTail(); tail != "" {
+		why += " (server: " + tail + ")"
+	}
+	return why
+}
 
 // LogTail returns the last line that server processes have written since Fresh
 // and that may explain a failure; "" if there is none.

@@ -113,9 +113,7 @@ func (r *Runner) explained(err error) error {
 	if !ok || r.Server == nil {
 		return err
 	}
-	if tail := r.Server.LogTail(); tail != "" {
-		failure.Detail += " (server: " + tail + ")"
-	}
+	failure.Detail = r.Server.Explained(failure.Detail)
 	return failure
 }
 

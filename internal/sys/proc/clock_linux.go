@@ -160,9 +160,15 @@ func (c *Clock) Close() {
 }
 
 // Self returns the CPU time that this process has used so far.
-func Self() time.Duration {
+func Self() time.Duration { return reading(unix.CLOCK_PROCESS_CPUTIME_ID) }
+
+// SinceBoot is the clock that runs on while the machine is suspended.
+func SinceBoot() time.Duration { return reading(unix.CLOCK_BOOTTIME) }
+
+// reading is what a clock of the kernel says (clock_gettime(2)); 0 where there is none.
+func reading(clock int32) time.Duration {
 	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts); err != nil {
+	if err := unix.ClockGettime(clock, &ts); err != nil {
 		return 0
 	}
 	return time.Duration(ts.Nano())
