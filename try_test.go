@@ -4,10 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-// ./try builds in the repository and runs where it was called.
+// ./try builds in the repository, runs where it was called, and says how sshpace gets into PATH.
 func TestTryRunsInTheCallersFolder(t *testing.T) {
 	try, err := filepath.Abs("try")
 	if err != nil {
@@ -26,5 +27,13 @@ func TestTryRunsInTheCallersFolder(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	if made, _ := filepath.Glob(filepath.Join(dir, "mine*.jsonl")); err != nil || len(made) == 0 {
 		t.Errorf("%v, made %v\n%s", err, made, out)
+	}
+	// Its last line makes the commands work that were printed.
+	_, export, ok := strings.Cut(string(out), "\ntry: so that the commands above work: ")
+	if !ok {
+		t.Fatalf("no word about PATH:\n%s", out)
+	}
+	if out, err := exec.Command("sh", "-c", export+"sshpace --version").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -53,7 +53,12 @@ func installedPackage(t *testing.T, deb string) (root string) {
 // everything that it should hold works there.
 func TestPackages(t *testing.T) {
 	dist := t.TempDir()
-	output(t, "..", "./build", "--dist", dist, "linux/"+runtime.GOARCH)
+	said := output(t, "..", "./build", "--dist", dist, "linux/"+runtime.GOARCH)
+	for _, step := range []string{"build: sshpace for this machine, ", "build: sshpace-", "build: nfpm, "} {
+		if !strings.Contains(said, step) { // cold, each takes minutes
+			t.Errorf("./build does not say %q:\n%s", step, said)
+		}
+	}
 	output(t, dist, "sha256sum", "--check", "--strict", "SHA256SUMS")
 	one := func(pattern string) string {
 		t.Helper()

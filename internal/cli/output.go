@@ -26,7 +26,7 @@ func (o *outputFlags) add(cmd *cobra.Command, one bool) {
 	flags.StringArrayVar(&o.Out, "out", nil, "write to this file instead of standard output; repeatable; its ending says what it is: "+format.Files())
 	tables, charts := "cells, ciphers, macs, kex, overall, machines", "machines, ciphers, macs, cells, kex, all"
 	if one {
-		tables, charts = "bulk, kex, copies, failed, controls", "answer, ranking, heat, cost, kex, all"
+		tables, charts = "ranking, kex, copies, failed, controls", "ranking, kex, heat, cost, answer, all"
 	}
 	flags.StringSliceVar(&o.Only, "only", nil, "only these tables ("+format.With(format.Tables)+": "+tables+") or charts ("+format.With(format.Charts)+": "+charts+"); without the answer")
 	complete := func(flag, names string) {

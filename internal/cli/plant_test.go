@@ -143,7 +143,7 @@ func shownBy(file string) [][]string {
 	for _, name := range []string{"text", "md", "csv", "json", "html", "svg"} {
 		lines = append(lines, []string{"report", "--format", name, file}, []string{"compare", "--format", name, file, file})
 	}
-	for _, table := range []string{"bulk", "kex", "copies", "failed", "controls"} {
+	for _, table := range []string{"ranking", "kex", "copies", "failed", "controls"} {
 		lines = append(lines, []string{"report", "--format", "csv", "--only", table, file})
 	}
 	return append(lines, []string{"report", "--format", "classic", file}, []string{"advise", file}, []string{"advise", "--json", file})

@@ -28,7 +28,7 @@ func named(t *testing.T, d *document.Document, name, part string) document.Chart
 func TestChartsHaveTheNumbersOfTheirTables(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload, record.Download)
 	d := document.OfRanking(r, f, document.Options{})
-	for _, table := range d.Table("bulk") {
+	for _, table := range d.Table("ranking") {
 		ranking, heat := named(t, d, "ranking", table.Part), named(t, d, "heat", table.Part)
 		dots := map[alg.Suite]float64{}
 		for _, item := range ranking.Items {

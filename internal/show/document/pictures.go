@@ -126,7 +126,7 @@ func aboutLetters(r *rank.Ranking) string {
 
 func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
-		Name: "ranking", Table: "bulk", Part: clean(string(d)), Shape: Dots, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
+		Name: "ranking", Table: "ranking", Part: clean(string(d)), Shape: Dots, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
 		Title: title(string(d)) + ": throughput with 95 % intervals",
 		Note:  "Best first. " + aboutLetters(r) + "Hollow: predicted. One name stands for all that compute the same.",
 	}
@@ -170,7 +170,7 @@ func (c *Chart) spread() float64 {
 // have one column of their own.
 func heatChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
-		Name: "heat", Table: "bulk", Part: clean(string(d)), Shape: Heat, Unit: "MB/s", Rising: true,
+		Name: "heat", Table: "ranking", Part: clean(string(d)), Shape: Heat, Unit: "MB/s", Rising: true,
 		Title: title(string(d)) + ": cipher × MAC, " + bulkOrder(r), Note: "Rows and columns are ordered by their best cell. ~ is predicted.",
 	}
 	scale := 1e6
@@ -217,7 +217,7 @@ const answerRows = 8
 // answerChart is what the policy allows, as the first screen of the text has it.
 func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Direction) (Chart, bool) {
 	out := Chart{
-		Name: "answer", Table: "bulk", Part: clean(string(d)), Shape: Bars, Unit: barUnit(r), Series: []string{"throughput"}, Rising: true,
+		Name: "answer", Table: "ranking", Part: clean(string(d)), Shape: Bars, Unit: barUnit(r), Series: []string{"throughput"}, Rising: true,
 		Title: title(string(d)) + ": what policy " + clean(c.Policy.Name) + " allows", Note: "More is better.",
 	}
 	if r.By == rank.Cost {
@@ -245,7 +245,7 @@ func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Dire
 // would leave no room for the others.
 func costChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
-		Name: "cost", Table: "bulk", Part: clean(string(d)), Shape: Stack, Unit: "s/GB", Title: title(string(d)) + ": CPU time per GB",
+		Name: "cost", Table: "ranking", Part: clean(string(d)), Shape: Stack, Unit: "s/GB", Title: title(string(d)) + ": CPU time per GB",
 		Note: "CPU seconds of both sides add up: less is better. Weak algorithms are not shown.", Series: []string{"client", "server"},
 	}
 	for _, cell := range computations(r, d) {

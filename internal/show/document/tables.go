@@ -14,7 +14,7 @@ import (
 
 // Table is a table with the same kind of cell in each column.
 type Table struct {
-	Name    string // stable, for --only: "bulk", "kex", "cells", ...
+	Name    string // stable, for --only: "ranking", "kex", "cells", ...
 	Part    string // of several tables of one Name, which: the direction
 	Title   string
 	Note    string // what the columns mean; may be ""
@@ -24,7 +24,7 @@ type Table struct {
 
 // called are short names of tables, by theirs.
 var called = map[string]string{
-	"bulk": "ciphers and MACs", "kex": "key exchange", "copies": "copies", "failed": "failed", "controls": "controls",
+	"ranking": "ciphers and MACs", "kex": "key exchange", "copies": "copies", "failed": "failed", "controls": "controls",
 	"overall": "overall", "ciphers": "ciphers", "macs": "MACs", "cells": "cells", "machines": "machines",
 	"ceilings": "ceilings", "measurements": "measurements", "figures": "figures",
 }
@@ -88,7 +88,7 @@ var usualStatus = []string{string(alg.Strong), string(alg.Acceptable)}
 
 func bulkTable(r *rank.Ranking, d record.Direction) Table {
 	t := Table{
-		Name: "bulk", Part: clean(string(d)), Title: title(string(d)) + ": ciphers and MACs by " + bulkOrder(r), Columns: slices.Clone(bulkColumns),
+		Name: "ranking", Part: clean(string(d)), Title: title(string(d)) + ": ciphers and MACs by " + bulkOrder(r), Columns: slices.Clone(bulkColumns),
 		Note: "Rows with the same group letter do not differ significantly. A cipher without a MAC carries its own authentication tag. Rows of one computation, such as hmac-sha1 and hmac-sha1-96, share their figures.",
 	}
 	twins := Twins(r)

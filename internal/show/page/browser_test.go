@@ -172,7 +172,7 @@ func ranking(t *testing.T, browser context.Context) {
 	if got, want := evaluate[int](b, `document.querySelectorAll('svg').length`), len(d.Charts); got != want {
 		t.Errorf("%d charts drawn, want %d", got, want)
 	}
-	if got, want := evaluate[string](b, `document.querySelector('[data-table=bulk] tbody tr').innerText`), r.Bulk[0].Suite.Cipher; !strings.Contains(got, want) {
+	if got, want := evaluate[string](b, `document.querySelector('[data-table=ranking] tbody tr').innerText`), r.Bulk[0].Suite.Cipher; !strings.Contains(got, want) {
 		t.Errorf("the first row is %q, want %s in it", got, want)
 	}
 	for _, part := range []string{"post-quantum", "Simulated CPU", "noise floor", "95 % interval", "AEAD"} {
@@ -216,7 +216,7 @@ func filterSortAndCopy(t *testing.T, browser context.Context) {
 	}
 	b.set("policy", "")
 	visible := func() []string {
-		return evaluate[[]string](b, `[...document.querySelectorAll('[data-table=bulk] tbody tr')].filter(r => !r.hidden).map(r => r.dataset.cipher)`)
+		return evaluate[[]string](b, `[...document.querySelectorAll('[data-table=ranking] tbody tr')].filter(r => !r.hidden).map(r => r.dataset.cipher)`)
 	}
 	if got := len(visible()); got != len(r.Bulk) {
 		t.Fatalf("%d rows, want %d", got, len(r.Bulk))
@@ -274,22 +274,22 @@ func filterSortAndCopy(t *testing.T, browser context.Context) {
 		t.Errorf("beside the lines stands %q", note())
 	}
 	rates := func() []float64 {
-		return evaluate[[]float64](b, `[...document.querySelectorAll('[data-table=bulk] tbody tr')].map(r => Number(r.cells[4].dataset.v))`)
+		return evaluate[[]float64](b, `[...document.querySelectorAll('[data-table=ranking] tbody tr')].map(r => Number(r.cells[4].dataset.v))`)
 	}
-	b.do(chromedp.Click("[data-table=bulk] thead th:nth-child(5) button"))
+	b.do(chromedp.Click("[data-table=ranking] thead th:nth-child(5) button"))
 	if got := rates(); !slices.IsSorted(got) {
 		t.Errorf("not sorted by throughput: %v", got)
 	}
-	b.do(chromedp.Click("[data-table=bulk] thead th:nth-child(5) button"))
+	b.do(chromedp.Click("[data-table=ranking] thead th:nth-child(5) button"))
 	got := rates()
 	if slices.Reverse(got); !slices.IsSorted(got) {
 		t.Errorf("not sorted the other way: %v", got)
 	}
-	if sorted := evaluate[string](b, `document.querySelector('[data-table=bulk] th:nth-child(5)').getAttribute('aria-sort')`); sorted != "descending" {
+	if sorted := evaluate[string](b, `document.querySelector('[data-table=ranking] th:nth-child(5)').getAttribute('aria-sort')`); sorted != "descending" {
 		t.Errorf("aria-sort is %q", sorted)
 	}
-	b.do(chromedp.Focus("[data-table=bulk] thead th:nth-child(1) button"), chromedp.KeyEvent("\r")) // by keyboard
-	if first := evaluate[string](b, `document.querySelector('[data-table=bulk] tbody tr').cells[0].textContent`); first != "1" {
+	b.do(chromedp.Focus("[data-table=ranking] thead th:nth-child(1) button"), chromedp.KeyEvent("\r")) // by keyboard
+	if first := evaluate[string](b, `document.querySelector('[data-table=ranking] tbody tr').cells[0].textContent`); first != "1" {
 		t.Errorf("sorted by rank, the first row has rank %s", first)
 	}
 	b.do(chromedp.Click("#copy"))

@@ -86,7 +86,7 @@ type island struct {
 }
 
 func viewOf(d *document.Document) view {
-	v := view{Document: d, Style: template.CSS(styleCSS), Config: len(d.Table("bulk"))+len(d.Table("kex")) > 0}
+	v := view{Document: d, Style: template.CSS(styleCSS), Config: len(d.Table("ranking"))+len(d.Table("kex")) > 0}
 	scripts := []string{echartsJS, app()}
 	for _, s := range scripts {
 		v.Scripts = append(v.Scripts, template.JS(s))
@@ -175,7 +175,7 @@ func columns(t document.Table) []int {
 	named := slices.ContainsFunc(t.Columns, func(c document.Column) bool { return c.Kind == document.Name })
 	return slices.DeleteFunc(t.Telling(), func(i int) bool {
 		c := t.Columns[i]
-		return named && c.Key == "status" || c.Minor && t.Name == "bulk"
+		return named && c.Key == "status" || c.Minor && t.Name == "ranking"
 	})
 }
 

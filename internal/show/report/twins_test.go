@@ -19,7 +19,7 @@ import (
 func TestTwinsNameTheFirst(t *testing.T) {
 	r := ranking(t, 1)
 	d := document.OfRanking(r, nil, document.Options{Choice: advise.Of(r, advise.Options{})})
-	rows, err := csv.NewReader(strings.NewReader(render(t, func(w io.Writer) error { return report.CSV(w, d, "bulk") }))).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(render(t, func(w io.Writer) error { return report.CSV(w, d, "ranking") }))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}

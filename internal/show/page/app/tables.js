@@ -65,7 +65,7 @@ const keywords = { cipher: 'Ciphers', mac: 'MACs', kex: 'KexAlgorithms' };
 const configuration = (policy, weak, postQuantum) => {
   const lists = { cipher: new Set(), mac: new Set(), kex: new Set() }, left = new Set();
   for (const table of dataTables) {
-    if (!table.closest('[data-table=bulk], [data-table=kex]')) continue;
+    if (!table.closest('[data-table=ranking], [data-table=kex]')) continue;
     const rows = rowsOf(table).filter(row => !row.hidden).sort((a, b) => sortKey(a, 0) - sortKey(b, 0));
     for (const { dataset } of rows) {
       for (const kind of Object.keys(lists)) {
