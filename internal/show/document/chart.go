@@ -205,8 +205,8 @@ func NoSuch(kind, name string, have []string) error {
 	return fmt.Errorf("%w %s %q here; there are: %s", ErrNoSuch, kind, name, strings.Join(have, ", "))
 }
 
-// Head is the document with so many rows of each table, where that is not all of them; 0
-// or less: all.
+// Head is the document with so many rows of each table and chart, where that is not all of them; 0
+// or less: all. Heat maps and curves stay whole.
 func (d *Document) Head(rows int) *Document {
 	if rows <= 0 {
 		return d
@@ -220,7 +220,37 @@ func (d *Document) Head(rows int) *Document {
 			t.Note = strings.TrimSpace(fmt.Sprintf("%s First %d of %d.", t.Note, rows, rows+more))
 		}
 	}
+	out.Charts = slices.Clone(d.Charts)
+	for i := range out.Charts {
+		c := &out.Charts[i]
+		if more := len(c.Items) - rows; more > 0 && c.Shape != Heat && c.Shape != Curve {
+			c.Items = c.Items[:rows]
+			c.Note = strings.TrimSpace(fmt.Sprintf("First %d of %d. %s", rows, rows+more, c.Note))
+		}
+	}
 	return &out
+}
+
+// Caption says how to read the chart.
+func (c Chart) Caption() string {
+	predicted := func(item Item) bool {
+		return slices.ContainsFunc(item.Points, func(p Point) bool { return p.Predicted })
+	}
+	if !slices.ContainsFunc(c.Items, predicted) {
+		return c.Note
+	}
+	return c.Note + map[Shape]string{Dots: " Hollow: predicted.", Heat: " ~: predicted."}[c.Shape]
+}
+
+// Measure is the unit in words.
+func (c Chart) Measure() string {
+	switch c.Unit {
+	case perCPU:
+		return "MB per second of CPU time"
+	case "s/GB":
+		return "seconds of CPU time per GB"
+	}
+	return c.Unit
 }
 
 // ChartNames lists the names of the charts.

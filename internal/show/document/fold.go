@@ -143,10 +143,13 @@ func barOf(r *rank.Ranking, c rank.Cell) Point {
 	return Point{Value: 1e3 / cost.Value, Lo: 1e3 / cost.Hi, Hi: 1e3 / cost.Lo, Known: true}
 }
 
+// perCPU is the unit of bytes that a second of CPU time moves.
+const perCPU = "MB/CPU s"
+
 // barUnit is what that is counted in.
 func barUnit(r *rank.Ranking) string {
 	if r.By == rank.Cost {
-		return "MB/CPU s"
+		return perCPU
 	}
 	return "MB/s"
 }

@@ -128,7 +128,7 @@ func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
 		Name: "ranking", Table: "ranking", Part: clean(string(d)), Shape: Dots, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
 		Title: title(string(d)) + ": throughput with 95 % intervals",
-		Note:  "Best first. " + aboutLetters(r) + "Hollow: predicted. One name stands for all that compute the same.",
+		Note:  "Best first. " + aboutLetters(r) + "One name stands for all that compute the same.",
 	}
 	value := func(cell rank.Cell) Point { return PointOf(cell.Throughput.Shown, 1e6) }
 	if r.By == rank.Cost {
@@ -171,7 +171,7 @@ func (c *Chart) spread() float64 {
 func heatChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
 		Name: "heat", Table: "ranking", Part: clean(string(d)), Shape: Heat, Unit: "MB/s", Rising: true,
-		Title: title(string(d)) + ": cipher × MAC, " + bulkOrder(r), Note: "Rows and columns are ordered by their best cell. ~ is predicted.",
+		Title: title(string(d)) + ": cipher × MAC, " + bulkOrder(r), Note: "Rows and columns are ordered by their best cell.",
 	}
 	scale := 1e6
 	if r.By == rank.Cost {
@@ -211,17 +211,20 @@ func orOwnTag(mac string) string {
 	return Short(mac)
 }
 
+// AnswerChart is the name of the charts of what the policy allows.
+const AnswerChart = "answer"
+
 // answerRows is how many rows a slide has room for.
 const answerRows = 8
 
 // answerChart is what the policy allows, as the first screen of the text has it.
 func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Direction) (Chart, bool) {
 	out := Chart{
-		Name: "answer", Table: "ranking", Part: clean(string(d)), Shape: Bars, Unit: barUnit(r), Series: []string{"throughput"}, Rising: true,
-		Title: title(string(d)) + ": what policy " + clean(c.Policy.Name) + " allows", Note: "More is better.",
+		Name: AnswerChart, Table: "ranking", Part: clean(string(d)), Shape: Bars, Unit: barUnit(r), Series: []string{"throughput"}, Rising: true,
+		Title: title(string(d)) + ": what policy " + clean(c.Policy.Name) + " allows", Note: "More is better. Lines: 95 % intervals.",
 	}
 	if r.By == rank.Cost {
-		out.Series, out.Note = []string{"bytes per CPU time"}, "What a second of CPU time of the busier side moves: more is better."
+		out.Series, out.Note = []string{"bytes per CPU time"}, "What a second of CPU time of the busier side moves: more is better. Lines: 95 % intervals."
 	}
 	rows := foldOptions(c, direction, r.Campaign.Offer)
 	for i, row := range rows {

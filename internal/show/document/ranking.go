@@ -53,6 +53,13 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 	}
 	d.Tables = rankingTables(allowed, o.Ceilings)
 	d.Charts = rankingCharts(allowed, o.Choice)
+	if o.Only {
+		for i := range d.Charts {
+			if d.Charts[i].Name != AnswerChart { // whose title says so
+				d.Charts[i].Note += " Policy " + clean(o.Choice.Policy.Name) + "."
+			}
+		}
+	}
 	d.Brief = brief(r, d, o)
 	d.Algorithms = Algorithms(rankingSuites(r))
 	return d

@@ -22,7 +22,7 @@ type Output struct {
 	JSON   bool // the same as Format "json"
 	Out    []string
 	Only   []string // tables of md and csv, charts of pictures
-	Limit  int      // rows of each table in text, md and csv; none: all that the format has room for
+	Limit  int      // rows of each table in text, md and csv, and of each chart in pictures; none: all that the format has room for
 	Names  []string // of the formats that the command has
 }
 

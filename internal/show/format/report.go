@@ -23,13 +23,16 @@ type Report interface {
 	Render(w io.Writer, f Format) error
 }
 
+// pictureRows are the rows of a chart in a picture, unless told: what a figure of a paper has room for.
+const pictureRows = 12
+
 // show writes the document of a report.
 func (o *Output) show(w io.Writer, f Format, d *document.Document, records *record.File) error {
 	switch tables, charts := d.TableNames(), d.ChartNames(); f.Parts {
 	case Tables:
 		return f.write(w, d.Head(o.Limit), records, o.wanted(tables, charts))
 	case Charts:
-		return f.write(w, d, records, o.wanted(charts, tables))
+		return f.write(w, d.Head(cmp.Or(o.Limit, pictureRows)), records, o.wanted(charts, tables))
 	}
 	return f.write(w, d, records, nil)
 }
@@ -46,12 +49,11 @@ func (o *Output) wanted(own, others []string) []string {
 
 // Ranking is the report of one record file.
 type Ranking struct {
-	Ranking  *rank.Ranking
-	Records  *record.File
-	Classic  report.ClassicOptions
-	Output   Output
-	Options  document.Options
-	document *document.Document
+	Ranking *rank.Ranking
+	Records *record.File
+	Classic report.ClassicOptions
+	Output  Output
+	Options document.Options
 }
 
 // Render writes the report.
@@ -59,19 +61,16 @@ func (x *Ranking) Render(w io.Writer, f Format) error {
 	if x.Options.Choice == nil {
 		x.Options.Choice = advise.Of(x.Ranking, advise.Options{})
 	}
+	shown := x.Options
+	if f.Parts == Charts && !shown.All {
+		shown.Only = true // a picture has no room for what nobody should use
+	}
 	of := result{
-		records: x.Records, output: x.Output, document: x.shown, classic: x.lists,
-		json: func(w io.Writer) error { return report.JSON(w, x.Ranking, x.Options) },
+		records: x.Records, output: x.Output, classic: x.lists,
+		document: func() *document.Document { return document.OfRanking(x.Ranking, x.Records, shown) },
+		json:     func(w io.Writer) error { return report.JSON(w, x.Ranking, x.Options) },
 	}
 	return of.Render(w, f)
-}
-
-// shown is the document, which all formats share.
-func (x *Ranking) shown() *document.Document {
-	if x.document == nil {
-		x.document = document.OfRanking(x.Ranking, x.Records, x.Options)
-	}
-	return x.document
 }
 
 // lists are the report in the classic format.

@@ -120,7 +120,7 @@ func names(algorithms []document.Algorithm) []name {
 func (v *view) figures(d *document.Document) {
 	byTable := map[[2]string][]figure{}
 	for i, c := range d.Charts {
-		f := figure{"chart-" + strconv.Itoa(i), c.Title, c.Note, c.Shape}
+		f := figure{"chart-" + strconv.Itoa(i), c.Title, c.Caption(), c.Shape}
 		v.Island.Charts = append(v.Island.Charts, chartData{f.ID, c})
 		if len(d.Table(c.Table)) == 0 {
 			v.Loose = append(v.Loose, f)

@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"fmt"
 	"image/color"
 	"slices"
 
@@ -11,63 +10,58 @@ import (
 )
 
 const (
-	titleRoom  = vg.Length(44) // title and two lines of note above a chart
-	legendRoom = vg.Length(16)
-	axisRoom   = vg.Length(30) // ticks and unit below a chart
-	headRoom   = vg.Length(82) // slanted names above a heat map
-	heatRow    = vg.Length(16)
-	labelSize  = vg.Length(8)
+	titleSize  = vg.Length(13)
+	labelSize  = vg.Length(11)
+	noteSize   = vg.Length(10)
+	legendRoom = vg.Length(18)
+	headRoom   = vg.Length(92) // slanted names above a heat map
+	heatRow    = vg.Length(20)
 )
 
-// drawn are the rows of a chart that fit.
-func drawn(c document.Chart) []document.Item {
-	if c.Shape == document.Heat || c.Shape == document.Curve {
-		return c.Items
-	}
-	return c.Items[:min(len(c.Items), rowsAt)]
-}
+// axisRoom is what ticks and the unit take below a chart with letters of a size.
+func axisRoom(size vg.Length) vg.Length { return 3 * size }
 
 func rowHeight(c document.Chart) vg.Length {
 	if c.Shape == document.Stack || len(c.Series) < 2 {
-		return 14
+		return 18
 	}
-	return vg.Length(6 + 9*len(c.Series))
+	return vg.Length(6 + 13*len(c.Series))
 }
 
-func blockHeight(c document.Chart) vg.Length {
-	total := titleRoom
+// aboveHeight is the room that title, note and legend take above a chart.
+func (p pen) aboveHeight(c document.Chart) vg.Length {
+	total := leading*titleSize + p.paragraphHeight(c.Caption(), noteSize) + 6
 	if len(legendOf(c)) > 0 {
 		total += legendRoom
 	}
-	switch c.Shape {
+	return total
+}
+
+func (p pen) blockHeight(c document.Chart) vg.Length {
+	switch total := p.aboveHeight(c); c.Shape {
 	case document.Heat:
 		return total + headRoom + vg.Length(len(c.Items))*heatRow
 	case document.Curve:
-		return total + curveRoom + axisRoom
+		return total + curveRoom + axisRoom(labelSize)
+	default:
+		return total + vg.Length(len(c.Items))*rowHeight(c) + axisRoom(labelSize)
 	}
-	return total + vg.Length(len(drawn(c)))*rowHeight(c) + axisRoom
 }
 
 // block draws one chart with its title from y downwards.
 func (p pen) block(y vg.Length, c document.Chart) {
-	p.write(margin, y+6, 11, ink, left, c.Title)
-	note := c.Note
-	if rest := len(c.Items) - len(drawn(c)); rest > 0 {
-		note = fmt.Sprintf("First %d of %d. %s", len(drawn(c)), len(c.Items), note)
-	}
-	p.paragraph(margin, y+20, labelSize, width-2*margin, note)
-	y += titleRoom
-	if len(legendOf(c)) > 0 {
-		p.legend(y, c)
-		y += legendRoom
-	}
+	room := p.width - 2*margin
+	p.write(margin, y+titleSize/2, titleSize, ink, left, p.fit(c.Title, titleSize, room))
+	p.paragraph(margin, y+leading*titleSize+noteSize/2, noteSize, room, soft, c.Caption())
+	y += p.aboveHeight(c)
+	p.legend(y-legendRoom, c)
 	switch c.Shape {
 	case document.Heat:
 		p.heat(y, c)
 	case document.Curve:
 		p.curve(y, c)
 	default:
-		p.rows(y, c)
+		p.rows(plot{margin, y, room, rowHeight(c), labelSize}, c)
 	}
 }
 
@@ -102,8 +96,8 @@ func marksQuantum(c document.Chart) bool {
 func (p pen) legend(y vg.Length, c document.Chart) {
 	x := margin
 	for _, e := range legendOf(c) {
-		p.box(x, y+2, 9, 9, e.colour)
-		p.write(x+13, y+6.5, labelSize, ink, left, e.name)
-		x += 13 + p.widthOf(e.name, labelSize) + 14
+		p.box(x, y+1, labelSize, labelSize, e.colour)
+		p.write(x+1.5*labelSize, y+1+labelSize/2, labelSize, ink, left, e.name)
+		x += p.widthOf(e.name, labelSize) + 3*labelSize
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // curveRoom is the height of a chart of curves.
-const curveRoom = vg.Length(230)
+const curveRoom = vg.Length(200)
 
 // lastX is the largest X of all points.
 func lastX(items []document.Item) (last float64) {
@@ -24,20 +24,20 @@ func lastX(items []document.Item) (last float64) {
 func (p pen) levels(x, v axis) {
 	for _, tick := range v.ticks() {
 		p.line(x.from, v.at(tick), x.to, v.at(tick), 0.5, rule)
-		p.write(x.from-5, v.at(tick), 7.5, soft, right, v.tickText(tick))
+		p.write(x.from-5, v.at(tick), noteSize, soft, right, v.tickText(tick))
 	}
 }
 
 // curve draws lines over X: a dot with its interval for each measurement, and
 // broken what only holds them back.
 func (p pen) curve(y vg.Length, c document.Chart) {
-	x := newAxis(0, lastX(c.Items), true, margin+34, width-margin-10)
+	x := newAxis(0, lastX(c.Items), true, margin+38, p.width-margin-10)
 	v := axisOf(c, c.Items, y+curveRoom, y)
 	p.levels(x, v)
-	p.write(x.from+4, y+7, 7.5, soft, left, c.Unit)
+	p.write(x.from+4, y+7, noteSize, soft, left, c.Measure())
 	across := c
 	across.Unit, across.Reference = c.Across, 0
-	p.grid(x, y, y+curveRoom, across)
+	p.grid(x, y, y+curveRoom, labelSize, across)
 	for k, item := range c.Items {
 		p.curveOf(x, v, c, k, item)
 	}

@@ -56,26 +56,36 @@ func inkOn(c color.NRGBA) color.NRGBA {
 	return white
 }
 
+const (
+	heatCell  = vg.Length(38) // the least width of a cell that its figure can be read in
+	heatAside = vg.Length(70) // right of the cells, for the end of the last slanted name
+)
+
+// heatWidth is the width that a heat map needs.
+func (p pen) heatWidth(c document.Chart) vg.Length {
+	return margin + p.labelRoom(c, labelSize) + 8 + vg.Length(len(c.Series))*heatCell + heatAside
+}
+
 // heat draws the matrix with its names above and its figures inside.
 func (p pen) heat(y vg.Length, c document.Chart) {
 	s := p.scaleOf(c)
-	start := margin + p.labelRoom(p.panels(c), labelSize, labelsAtMost) + 8
-	each := min((width-margin-46-start)/vg.Length(max(1, len(c.Series))), 120)
+	start := margin + p.labelRoom(c, labelSize) + 8
+	each := min((p.width-heatAside-start)/vg.Length(max(1, len(c.Series))), 80)
 	p.strip(y, c, s)
 	y += headRoom
 	for k, name := range c.Series {
-		p.slant(start+(vg.Length(k)+0.4)*each, y-5, labelSize, p.fit(name, labelSize, 96))
+		p.slant(start+(vg.Length(k)+0.4)*each, y-5, labelSize, p.fit(name, labelSize, 106))
 	}
 	for i, item := range c.Items {
 		top := y + vg.Length(i)*heatRow
-		p.write(start-6, top+heatRow/2, labelSize, ink, right, p.fit(named(item), labelSize, labelsAtMost))
+		p.write(start-6, top+heatRow/2, labelSize, ink, right, item.Label+item.Aside())
 		for k, point := range item.Points {
 			if !point.Known {
 				continue
 			}
 			fill := s.colour(point.Value)
 			p.box(start+vg.Length(k)*each, top, each-1, heatRow-1, fill)
-			p.write(start+(vg.Length(k)+0.5)*each, top+heatRow/2, 7.5, inkOn(fill), centre, heatText(point))
+			p.write(start+(vg.Length(k)+0.5)*each, top+heatRow/2, noteSize, inkOn(fill), centre, heatText(point))
 		}
 	}
 }
@@ -99,5 +109,5 @@ func (p pen) strip(y vg.Length, c document.Chart, s scale) {
 	for i := range steps {
 		p.box(x+vg.Length(i)*3, y, min(4, 3*vg.Length(steps-i)), 9, s.at((float64(i)+0.5)/steps))
 	}
-	p.write(x+steps*3+5, y+5, labelSize, ink, left, unit.Figure(best)+" "+c.Unit)
+	p.write(x+steps*3+5, y+5, labelSize, ink, left, unit.Figure(best)+" "+c.Measure())
 }

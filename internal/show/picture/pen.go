@@ -39,23 +39,31 @@ const (
 
 // pen draws with the origin in the upper left corner, y downwards.
 type pen struct {
-	canvas draw.Canvas
-	height vg.Length
-	text   text.Plain
-	charts []document.Chart // of the picture: those of one name share a scale
+	canvas        draw.Canvas
+	width, height vg.Length
+	text          text.Plain
+	charts        []document.Chart // of the picture: those of one name share a scale
 }
 
 // face is the one font of the pictures. The vector packages know their fonts
 // by such names.
 var face = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
-func newPen(c draw.Canvas, charts []document.Chart) (pen, error) {
+// newPen is a pen that measures texts; on gives it something to draw on.
+func newPen(charts []document.Chart) (pen, error) {
 	parsed, err := parse()
 	if err != nil {
 		return pen{}, err
 	}
 	cache := font.NewCache(font.Collection{{Font: face, Face: parsed}})
-	return pen{c, c.Max.Y - c.Min.Y, text.Plain{Fonts: cache}, charts}, nil
+	return pen{text: text.Plain{Fonts: cache}, charts: charts}, nil
+}
+
+// on is the pen on a canvas, which is white.
+func (p pen) on(c draw.Canvas) pen {
+	p.canvas, p.width, p.height = c, c.Max.X-c.Min.X, c.Max.Y-c.Min.Y
+	p.box(0, 0, p.width, p.height, white)
+	return p
 }
 
 func (p pen) style(size vg.Length, ink color.Color, at align) draw.TextStyle {
@@ -84,7 +92,7 @@ func (p pen) widthOf(s string, size vg.Length) vg.Length {
 func (p pen) panels(c document.Chart) (items []document.Item) {
 	for _, other := range p.charts {
 		if other.Name == c.Name && other.Unit == c.Unit {
-			items = append(items, drawn(other)...)
+			items = append(items, other.Items...)
 		}
 	}
 	return items
@@ -100,25 +108,37 @@ func (p pen) fit(s string, size, room vg.Length) string {
 	return s
 }
 
-// firstLine is what of a text fits on a line, whole words, and the rest.
-func (p pen) firstLine(s string, size, room vg.Length) (first, rest string) {
-	words := strings.Fields(s)
-	n := 0
-	for n < len(words) && p.widthOf(strings.Join(words[:n+1], " "), size) <= room {
-		n++
+// widest is the room that the widest of some texts takes.
+func (p pen) widest(size vg.Length, texts []string) (room vg.Length) {
+	for _, s := range texts {
+		room = max(room, p.widthOf(s, size))
 	}
-	n = max(n, min(1, len(words)))
-	return strings.Join(words[:n], " "), strings.Join(words[n:], " ")
+	return room
+}
+
+// lines are a text in lines of whole words; one that is too wide stands alone.
+func (p pen) lines(s string, size, room vg.Length) (out []string) {
+	line := ""
+	for _, word := range strings.Fields(s) {
+		longer := strings.TrimSpace(line + " " + word)
+		if line != "" && p.widthOf(longer, size) > room {
+			out, longer = append(out, line), word
+		}
+		line = longer
+	}
+	return append(out, line)
 }
 
 // leading is from line to line of a paragraph, in sizes of its letters.
-const leading = 1.35
+const leading = 1.4
 
-// paragraph writes two lines at most.
-func (p pen) paragraph(x, y, size, room vg.Length, s string) {
-	first, rest := p.firstLine(s, size, room)
-	p.write(x, y, size, soft, left, p.fit(first, size, room))
-	p.write(x, y+leading*size, size, soft, left, p.fit(rest, size, room))
+// paragraph writes a text whose first line is at y, and tells where the next line would be.
+func (p pen) paragraph(x, y, size, room vg.Length, ink color.Color, s string) vg.Length {
+	for _, line := range p.lines(s, size, room) {
+		p.write(x, y, size, ink, left, p.fit(line, size, room))
+		y += leading * size
+	}
+	return y
 }
 
 func (p pen) box(x, y, w, h vg.Length, fill color.Color) {

@@ -18,9 +18,6 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// resolution of a PNG in dots per inch: 1,480 pixels in width.
-const resolution = 144
-
 // All is the name of all charts together.
 const All = "all"
 
@@ -32,9 +29,7 @@ func SVG(w io.Writer, d *document.Document, names ...string) error {
 		return err
 	}
 	canvas := vgsvg.New(s.width, s.height)
-	if err := s.paint(draw.New(canvas)); err != nil {
-		return err
-	}
+	s.paint(draw.New(canvas))
 	var out bytes.Buffer
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return err
@@ -60,9 +55,7 @@ func PDF(w io.Writer, d *document.Document, names ...string) error {
 		return err
 	}
 	page := newPage(s.width, s.height, font)
-	if err := s.paint(draw.New(page)); err != nil {
-		return err
-	}
+	s.paint(draw.New(page))
 	return page.write(w)
 }
 
@@ -72,10 +65,8 @@ func PNG(w io.Writer, d *document.Document, names ...string) error {
 	if err != nil {
 		return err
 	}
-	canvas := vgimg.NewWith(vgimg.UseWH(s.width, s.height), vgimg.UseDPI(resolution))
-	if err := s.paint(draw.New(canvas)); err != nil {
-		return err
-	}
+	canvas := vgimg.NewWith(vgimg.UseWH(s.width, s.height), vgimg.UseDPI(s.resolution))
+	s.paint(draw.New(canvas))
 	_, err = vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
 	return err
 }
@@ -83,12 +74,14 @@ func PNG(w io.Writer, d *document.Document, names ...string) error {
 // sketch is a drawing before it has a format.
 type sketch struct {
 	width, height vg.Length
-	paint         func(draw.Canvas) error
+	resolution    int // of a PNG, in dots per inch
+	paint         func(draw.Canvas)
 }
 
 func sketchOf(d *document.Document, names []string) (sketch, error) {
 	if charts := slideOf(d, names); charts != nil {
-		return sketch{slideWidth, slideHeight, func(c draw.Canvas) error { return slide(c, d, charts) }}, nil
+		p, err := newPen(charts)
+		return sketch{slideWidth, slideHeight, 144, func(c draw.Canvas) { p.on(c).slide(d) }}, err
 	}
 	charts, err := choose(d, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == All }))
 	if err != nil {
@@ -98,7 +91,12 @@ func sketchOf(d *document.Document, names []string) (sketch, error) {
 	if len(names) > 0 && !slices.Contains(names, All) {
 		title, lead = "", nil // charts that go into a text of its own
 	}
-	return sketch{width, heightOf(title, lead, charts), func(c draw.Canvas) error { return paint(c, title, lead, charts) }}, nil
+	p, err := newPen(charts)
+	if err != nil {
+		return sketch{}, err
+	}
+	p.width = p.sheetWidth()
+	return sketch{p.width, p.sheetHeight(title, lead), 216, func(c draw.Canvas) { p.on(c).sheet(title, lead) }}, nil
 }
 
 // choose finds the charts by name. A name that is not there is an error, and so
@@ -122,46 +120,61 @@ func choose(d *document.Document, names []string) ([]document.Chart, error) {
 	return out, nil
 }
 
+// A sheet of charts is as wide as a column of a page, so that its letters can be read there and on
+// a screen of 400 pixels. Lengths are points of 1/72 inch.
 const (
-	width  = vg.Length(740) // points of 1/72 inch
-	margin = vg.Length(16)
-	head   = vg.Length(34) // title
-	line   = vg.Length(13)
-	gap    = vg.Length(26)
-	rowsAt = 40 // rows of a chart that are drawn at most; heat maps are drawn whole
+	sheetWidth = vg.Length(480)
+	margin     = vg.Length(14)
+	sheetTitle = vg.Length(16)
+	gap        = vg.Length(20) // between charts
 )
 
-func heightOf(title string, lead []string, charts []document.Chart) vg.Length {
-	total := headOf(title, lead) + 2*margin
-	for _, c := range charts {
-		total += blockHeight(c) + gap
+// sheetWidth is that of a sheet, or more where a heat map has many columns.
+func (p pen) sheetWidth() vg.Length {
+	wide := sheetWidth
+	for _, c := range p.charts {
+		if c.Shape == document.Heat {
+			wide = max(wide, p.heatWidth(c))
+		}
+	}
+	return wide
+}
+
+// sheetHeight is the height of what sheet draws.
+func (p pen) sheetHeight(title string, lead []string) vg.Length {
+	total := p.leadHeight(title, lead) + 2*margin - gap
+	for _, c := range p.charts {
+		total += p.blockHeight(c) + gap
 	}
 	return total
 }
 
-// headOf is the room above the charts.
-func headOf(title string, lead []string) vg.Length {
+// leadHeight is the room above the charts.
+func (p pen) leadHeight(title string, lead []string) (total vg.Length) {
 	if title == "" {
 		return 0
 	}
-	return head + vg.Length(len(lead)+1)*line
+	for _, words := range lead {
+		total += p.paragraphHeight(words, noteSize)
+	}
+	return total + 2*leading*sheetTitle
 }
 
-// paint draws everything from the top.
-func paint(c draw.Canvas, title string, lead []string, charts []document.Chart) error {
-	p, err := newPen(c, charts)
-	if err != nil {
-		return err
+// paragraphHeight is the room that a paragraph takes on a sheet.
+func (p pen) paragraphHeight(s string, size vg.Length) vg.Length {
+	return leading * size * vg.Length(len(p.lines(s, size, p.width-2*margin)))
+}
+
+// sheet draws everything from the top.
+func (p pen) sheet(title string, lead []string) {
+	p.write(margin, margin+sheetTitle/2, sheetTitle, ink, left, p.fit(title, sheetTitle, p.width-2*margin))
+	y := margin + leading*sheetTitle + noteSize/2
+	for _, words := range lead {
+		y = p.paragraph(margin, y, noteSize, p.width-2*margin, ink, words)
 	}
-	p.box(0, 0, width, p.height, white)
-	p.write(margin, margin+14, 16, ink, left, title)
-	for i, words := range lead {
-		p.write(margin, margin+head+vg.Length(i)*line, 9, ink, left, p.fit(words, 9, width-2*margin))
-	}
-	y := margin + headOf(title, lead)
-	for _, one := range charts {
+	y = margin + p.leadHeight(title, lead)
+	for _, one := range p.charts {
 		p.block(y, one)
-		y += blockHeight(one) + gap
+		y += p.blockHeight(one) + gap
 	}
-	return nil
 }

@@ -9,51 +9,73 @@ import (
 	"sshpace/internal/show/document"
 )
 
-func named(item document.Item) string { return item.Label + item.Aside() }
+// plot is where the rows of a chart are: each has a height, and their letters a size.
+type plot struct{ x, y, wide, each, size vg.Length }
 
-const labelsAtMost = vg.Length(260)
-
-// labelRoom is what the widest label needs in letters of a size, and at most as much as there is for it.
-func (p pen) labelRoom(items []document.Item, size, most vg.Length) vg.Length {
-	room := vg.Length(0)
-	for _, item := range items {
-		room = max(room, p.widthOf(named(item), size))
+// rows draws dots, bars or stacks: a row for each item with its name, and its figures in a column
+// of their own, where none can be taken for the end of a bar; the axis is below.
+func (p pen) rows(at plot, c document.Chart) {
+	names := min(p.labelRoom(c, at.size), at.wide/2)
+	start := at.x + names + at.size
+	a := axisOf(c, p.panels(c), start, at.x+at.wide-p.figureRoom(c, at.size)-at.size)
+	p.grid(a, at.y, at.y+vg.Length(len(c.Items))*at.each, at.size, c)
+	for i, item := range c.Items {
+		middle := at.y + (vg.Length(i)+0.5)*at.each
+		name := p.fit(item.Label, at.size, names-p.widthOf(item.Aside(), at.size)) + item.Aside()
+		p.write(start-at.size/2, middle, at.size, ink, right, name)
+		p.row(a, at, middle, c, item)
 	}
-	return min(room, most)
 }
 
-// rows draws dots, bars or stacks, a row for each item, and the axis below.
-func (p pen) rows(y vg.Length, c document.Chart) {
-	items := drawn(c)
-	start := margin + p.labelRoom(p.panels(c), labelSize, labelsAtMost) + 8
-	a := axisOf(c, p.panels(c), start, width-margin-30)
-	bottom := y + vg.Length(len(items))*rowHeight(c)
-	p.grid(a, y, bottom, c)
-	for i, item := range items {
-		middle := y + (vg.Length(i)+0.5)*rowHeight(c)
-		p.write(start-6, middle, labelSize, ink, right, p.fit(named(item), labelSize, labelsAtMost))
-		p.row(a, middle, c, item)
+// labelRoom is what the widest name of a chart needs.
+func (p pen) labelRoom(c document.Chart, size vg.Length) vg.Length {
+	var names []string
+	for _, item := range p.panels(c) {
+		names = append(names, item.Label+item.Aside())
 	}
+	return p.widest(size, names)
+}
+
+// figureRoom is what the widest figure of a chart needs.
+func (p pen) figureRoom(c document.Chart, size vg.Length) vg.Length {
+	var figures []string
+	for _, item := range p.panels(c) {
+		for _, point := range item.Points {
+			figures = append(figures, unit.Figure(point.Value))
+		}
+		figures = append(figures, unit.Figure(sum(item)))
+	}
+	return p.widest(size, figures)
+}
+
+// sum is the length of a stack.
+func sum(item document.Item) (total float64) {
+	for _, point := range item.Points {
+		if point.Known {
+			total += max(0, point.Value)
+		}
+	}
+	return total
 }
 
 // grid draws the ticks, the unit and the reference line.
-func (p pen) grid(a axis, top, bottom vg.Length, c document.Chart) {
+func (p pen) grid(a axis, top, bottom, size vg.Length, c document.Chart) {
 	for _, v := range a.ticks() {
 		p.line(a.at(v), top, a.at(v), bottom, 0.5, rule)
-		p.write(a.at(v), bottom+8, 7.5, soft, centre, a.tickText(v))
+		p.write(a.at(v), bottom+size, 0.9*size, soft, centre, a.tickText(v))
 	}
-	p.write((a.from+a.to)/2, bottom+19, labelSize, soft, centre, c.Unit)
+	p.write((a.from+a.to)/2, bottom+2.3*size, size, soft, centre, c.Measure())
 	if c.Reference != 0 {
 		p.line(a.at(c.Reference), top, a.at(c.Reference), bottom, 1, soft, 3, 3)
 	}
 }
 
-func (p pen) row(a axis, middle vg.Length, c document.Chart, item document.Item) {
-	each := (rowHeight(c) - 4) / vg.Length(max(1, len(item.Points)))
+func (p pen) row(a axis, at plot, middle vg.Length, c document.Chart, item document.Item) {
 	if c.Shape == document.Stack {
-		p.stack(a, middle, c, item)
+		p.stack(a, at, middle, c, item)
 		return
 	}
+	each := 0.8 * at.each / vg.Length(max(1, len(item.Points)))
 	for k, point := range item.Points {
 		if !point.Known {
 			continue
@@ -61,39 +83,41 @@ func (p pen) row(a axis, middle vg.Length, c document.Chart, item document.Item)
 		y := middle + (vg.Length(k)-vg.Length(len(item.Points)-1)/2)*each
 		colour := colourOf(c, item, k)
 		if c.Shape == document.Bars {
-			p.box(a.at(0), y-each/2+0.5, a.at(point.Value)-a.at(0), each-1, colour)
-			p.whisker(a, y, point, ink)
+			p.box(a.at(0), y-0.45*each, a.at(point.Value)-a.at(0), 0.9*each, colour)
+			p.whisker(a, y, at.size/4, point, ink)
 		} else {
-			p.whisker(a, y, point, colour)
+			p.whisker(a, y, at.size/4, point, colour)
 			fill := color.Color(colour)
 			if point.Predicted {
 				fill = white
 			}
-			p.dot(a.at(point.Value), y, 3.2, fill, colour)
+			p.dot(a.at(point.Value), y, 0.35*at.size, fill, colour)
 		}
-		p.write(max(a.at(point.Hi), a.at(point.Value)+4)+4, y, 7, soft, left, unit.Figure(point.Value))
+		if len(item.Points) < 2 {
+			colour = ink
+		}
+		p.write(at.x+at.wide, y, at.size, colour, right, unit.Figure(point.Value))
 	}
 }
 
-// whisker draws an interval.
-func (p pen) whisker(a axis, y vg.Length, point document.Point, colour color.Color) {
+// whisker draws an interval between ends of such a length on both sides.
+func (p pen) whisker(a axis, y, end vg.Length, point document.Point, colour color.Color) {
 	if point.Lo == point.Hi {
 		return
 	}
 	lo, hi := a.at(point.Lo), a.at(point.Hi)
-	p.line(lo, y, hi, y, 0.9, colour)
-	p.line(lo, y-2, lo, y+2, 0.9, colour)
-	p.line(hi, y-2, hi, y+2, 0.9, colour)
+	p.line(lo, y, hi, y, 1, colour)
+	p.line(lo, y-end, lo, y+end, 1, colour)
+	p.line(hi, y-end, hi, y+end, 1, colour)
 }
 
-func (p pen) stack(a axis, middle vg.Length, c document.Chart, item document.Item) {
-	sum := 0.0
+func (p pen) stack(a axis, at plot, middle vg.Length, c document.Chart, item document.Item) {
+	from := 0.0
 	for k, point := range item.Points {
 		if point.Known && point.Value > 0 {
-			from := a.at(sum)
-			sum += point.Value
-			p.box(from, middle-4.5, a.at(sum)-from, 9, colourOf(c, item, k))
+			p.box(a.at(from), middle-0.36*at.each, a.at(from+point.Value)-a.at(from), 0.72*at.each, colourOf(c, item, k))
+			from += point.Value
 		}
 	}
-	p.write(a.at(sum)+4, middle, 7, soft, left, unit.Figure(sum))
+	p.write(at.x+at.wide, middle, at.size, ink, right, unit.Figure(sum(item)))
 }
