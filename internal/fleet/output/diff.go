@@ -15,8 +15,8 @@ func (g *gather) text(gr *group) ([]byte, error) {
 	if gr.content.Size > maxDiff || gr.content.Dropped > 0 {
 		return nil, nil
 	}
-	var text bytes.Buffer
-	w := bufio.NewWriter(&text)
+	text := bytes.NewBuffer([]byte{}) // not nil, even of hosts that sent nothing
+	w := bufio.NewWriter(text)
 	err := g.writeContent(w, gr)
 	w.Flush() // a buffer takes all
 	return text.Bytes(), err
@@ -35,7 +35,7 @@ func (g *gather) edits(first []byte, gr *group, place int) ([]byte, error) {
 }
 
 // differences are those between two texts as they are shown, in the form of diff -u, each line
-// with the mark of hosts; nil where they have no line in common.
+// with the mark of hosts; nil where both have lines, and none in common.
 func differences(from, to []byte) []byte {
 	var out []byte
 	number, common := 0, false
@@ -51,7 +51,7 @@ func differences(from, to []byte) []byte {
 		}
 		common = common || kind == ' '
 	}
-	if !common {
+	if !common && len(to) > 0 {
 		return nil
 	}
 	return out

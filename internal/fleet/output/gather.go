@@ -31,7 +31,8 @@ type gatherOptions struct {
 // under the folded names of the hosts that sent it. Outputs that differ only by
 // the host's own name are the same; the name is then written as <host>, and so is its
 // address in how hosts ended. Standard output, standard error and ends are folded apart
-// from each other, the largest group first.
+// from each other, the largest group first. Where some hosts wrote to standard output, those whose
+// commands ended without are a group, too.
 //
 //	---------------
 //	web[1-3] (3)
@@ -59,6 +60,9 @@ type group struct {
 	text    string            // of a group of ends or hints; with ByEnd how all of its hosts ended
 }
 
+// silent tells whether its hosts sent nothing.
+func (gr *group) silent() bool { return gr.content.Size == 0 && gr.content.Dropped == 0 }
+
 var _ fleet.Sink = (*gather)(nil)
 
 // outputMemory is how much output is kept in memory, in bytes. The rest goes to a file.
@@ -84,8 +88,11 @@ func (g *gather) Output(e fleet.Event) error {
 // Done puts the host into its groups.
 func (g *gather) Done(r fleet.Result, _ fleet.Summary) error {
 	var errs []error
+	ended := r.Ran == fleet.RanYes && r.Class == fleet.NoFailure
 	for stream, content := range g.live.Take(r.Index) {
-		errs = append(errs, g.file(g.groups[stream], &content, &r))
+		if content.Size > 0 || ended && fleet.Stream(stream) == fleet.Stdout {
+			errs = append(errs, g.file(g.groups[stream], &content, &r))
+		}
 	}
 	if note := termsafe.Line(r.Note); note != "" {
 		g.ends.Add(r.Host, "note: "+note)
@@ -109,9 +116,6 @@ func (g *gather) end(r *fleet.Result) string {
 
 // file adds one stream of a host to the group with the same content.
 func (g *gather) file(groups map[[sha256.Size]byte]*group, c *file.Content, r *fleet.Result) error {
-	if c.Size == 0 {
-		return nil
-	}
 	host := namesOf(r.Host.Name)
 	raw, folded, err := g.hashes(c, host)
 	if err != nil {
@@ -200,6 +204,9 @@ const (
 
 func (g *gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*group, what string) error {
 	list := bySize(groups)
+	if !slices.ContainsFunc(list, func(gr *group) bool { return !gr.silent() }) {
+		return nil
+	}
 	var first []byte // what the others are compared with
 	if g.opt.Diff && what == "" && len(list) > 1 {
 		i := slices.IndexFunc(list, func(gr *group) bool { return slices.Contains(gr.hosts, g.opt.DiffHost) })
@@ -215,6 +222,9 @@ func (g *gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*grou
 		note := what
 		if gr.text != "" {
 			note += ", " + gr.text
+		}
+		if gr.silent() {
+			note += ", no standard output"
 		}
 		edits, err := g.edits(first, gr, i)
 		if edits != nil {

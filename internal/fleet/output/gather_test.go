@@ -43,6 +43,9 @@ w[1-2] (2)
 db1 (1)
 ---------------
 | different
+---------------
+db2 (1), no standard output
+---------------
 `
 	wantErr := `---------------
 db[1-2] (2), standard error
@@ -57,6 +60,40 @@ hint: is sshd running there?
 	}
 	if diff := cmp.Diff(wantErr, e.String()); diff != "" {
 		t.Errorf("stderr (-want +got):\n%s", diff)
+	}
+}
+
+// Hosts that sent nothing are seen where others sent something, as a group or as what is missing, and
+// so are those that wrote to standard error alone; those whose command did not end are not.
+func TestGatherSilent(t *testing.T) {
+	const head = rule + "\nweb[1-2] (2)\n" + rule + "\n| ok\n" + rule + "\n"
+	for _, tt := range []struct {
+		opt  gatherOptions
+		want string
+	}{
+		{gatherOptions{}, head + "web[3-4] (2), no standard output\n" + rule + "\n"},
+		{gatherOptions{Diff: true}, head + "web[3-4] (2), against web[1-2]\n" + rule + "\n@@ -1,1 +0,0 @@\n| - ok\n"},
+		{gatherOptions{Diff: true, DiffHost: "web3"}, rule + "\nweb[3-4] (2), no standard output\n" + rule + "\n" + head[:len(head)-len(rule)-1]},
+		{gatherOptions{ByEnd: true}, rule + "\nweb[1-2] (2), exit 0\n" + rule + "\n| ok\n" +
+			rule + "\nweb3 (1), exit 0, no standard output\n" + rule + "\n" + rule + "\nweb4 (1), exit 1, no standard output\n" + rule + "\n"},
+	} {
+		var o bytes.Buffer
+		tt.opt.Out, tt.opt.Err = &o, io.Discard
+		g := newGather(tt.opt)
+		play(t, g, out(0, "web1", "ok\n"), exited(0, "web1", 0), out(1, "web2", "ok\n"), exited(1, "web2", 0),
+			exited(2, "web3", 0), stderr(3, "web4", "oops\n"), exited(3, "web4", 1), refused(4, "web5"))
+		if err := g.End(fleet.Summary{}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, o.String()); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", tt.opt, diff)
+		}
+	}
+	var o bytes.Buffer
+	g := newGather(gatherOptions{Out: &o, Err: io.Discard})
+	play(t, g, exited(0, "web1", 0), stderr(1, "web2", "oops\n"), exited(1, "web2", 0))
+	if err := g.End(fleet.Summary{}); err != nil || o.Len() > 0 {
+		t.Errorf("%v, %q where nobody wrote to standard output", err, &o)
 	}
 }
 

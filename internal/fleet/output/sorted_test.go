@@ -79,7 +79,8 @@ func TestGroupByExit(t *testing.T) {
 	if err := g.End(fleet.Summary{}); err != nil {
 		t.Fatal(err)
 	}
-	if want := rule + "\na,c (2), exit 0\n" + rule + "\n| same\n" + rule + "\nb (1), exit 3\n" + rule + "\n| same\n"; text.String() != want {
+	if want := rule + "\na,c (2), exit 0\n" + rule + "\n| same\n" + rule + "\nb (1), exit 3\n" + rule + "\n| same\n" +
+		rule + "\nd (1), exit 0, no standard output\n" + rule + "\n"; text.String() != want {
 		t.Errorf("%s\nwant\n%s", &text, want)
 	}
 	if want := "a,c-d (3) =: exit 0\nb (1) =: exit 3\n"; errs.String() != want && errs.String() != "a,c,d (3) =: exit 0\nb (1) =: exit 3\n" {
