@@ -26,7 +26,7 @@ func (s *Store) Again(sets string, notes io.Writer) (*Record, []string, error) {
 	}
 	hosts, err := last.hostsOf(sets)
 	if err != nil {
-		return nil, nil, &fault.Error{Err: err, Hint: "use failed, unreachable, unknown, unfinished, incomplete or not-started, or several with commas", Code: fault.Misuse}
+		return nil, nil, &fault.Error{Err: err, Hint: useSets(), Code: fault.Misuse}
 	}
 	if left, _ := last.hostsOf("unknown"); len(left) > 0 && !slices.ContainsFunc(left, func(h string) bool { return slices.Contains(hosts, h) }) {
 		fmt.Fprintf(notes, "sshpace: skipped, because nobody knows whether the command ran there: %s; to include them: --rerun %s,unknown\n", termsafe.Line(hostset.Fold(left)), sets)

@@ -79,8 +79,12 @@ func (s *Store) open(id string) (*os.File, error) {
 			found = append(found, known)
 		}
 	}
-	if len(found) != 1 {
-		return nil, fmt.Errorf("history: run %q: %d match: %w", id, len(found), ErrNone)
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("%w: %q", ErrNone, id)
+	case 1:
+	default:
+		return nil, fmt.Errorf("%d runs in the history begin with %q", len(found), id)
 	}
 	folder, err := s.folder(safedir.Open)
 	if err != nil {
@@ -199,6 +203,9 @@ func (rec *Record) result(data []byte, seen map[string]bool) error {
 // Sets are the names that Select understands.
 var sets = []string{"all", "ok", "failed", "unreachable", "not-started", "unfinished", "unknown", "incomplete"}
 
+// useSets says which there are.
+func useSets() string { return "use " + strings.Join(sets, ", ") + ", batchN, or several with commas" }
+
 // hostsOf returns the hosts of a set: `ok`, `failed` (ran and did not
 // end with 0), `unreachable` (did not run), `not-started`, `unfinished`
 // (started and without a result, since the run was killed), `unknown` (unfinished, or
@@ -208,7 +215,7 @@ func (rec *Record) hostsOf(list string) ([]string, error) {
 	wanted := strings.Split(list, ",")
 	for _, set := range wanted {
 		if _, isBatch := batchOf(set); !isBatch && !slices.Contains(sets, set) {
-			return nil, fmt.Errorf("history: %q is not a set of a run; the sets are: %s", set, strings.Join(sets, " "))
+			return nil, fmt.Errorf("%q is not a set of a run", set)
 		}
 	}
 	byHost := map[string]*output.ResultRecord{}
@@ -269,7 +276,11 @@ func (s *Store) Group(source, set string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("@%s:%s: %w; write @last:SET, @last-1:SET or @ID:SET", source, set, err)
 	}
-	return rec.hostsOf(set)
+	hosts, err := rec.hostsOf(set)
+	if err != nil {
+		err = fmt.Errorf("%w; %s", err, useSets())
+	}
+	return hosts, err
 }
 
 func (s *Store) run(name string) (*Record, error) {
