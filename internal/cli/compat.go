@@ -116,7 +116,7 @@ func compatEngine(ctx context.Context, sys System, secrets *secretFlags, sshArgs
 		return nil, nil, err
 	}
 	r.Warm(ctx, hosts)
-	executor, err := secrets.Over(ctx, sys.Stderr, r)
+	executor, err := secrets.Over(ctx, sys.screen(), r)
 	return executor, r.Close, err
 }
 

@@ -10,10 +10,10 @@ import (
 // one that gets it until it is known to be right there: a password that was
 // mistyped costs one try, not one on each host of an account that they share.
 type Password struct {
-	text string
-
 	mu      sync.Mutex
-	changed chan struct{} // closed when state changes
+	text    string
+	ask     func(context.Context) (string, error) // for text, when a host is first to get it; nil: it is known
+	changed chan struct{}                         // closed when state changes
 	state   trial
 	by      string // the host that tries it, or refused it
 }
@@ -29,6 +29,13 @@ const (
 
 // NewPassword takes a password; "" is none, and then no host gets one.
 func NewPassword(text string) *Password { return &Password{text: text, changed: make(chan struct{})} }
+
+// AskFor is a password that somebody is asked for once, when a host wants it.
+func AskFor(ask func(context.Context) (string, error)) *Password {
+	p := NewPassword("")
+	p.ask = ask
+	return p
+}
 
 // Set gives the password that was not known before.
 func (p *Password) Set(text string) {
@@ -47,9 +54,6 @@ func (p *Password) Text() string {
 // Offer waits until the password may be given to a host, or says why it may not.
 // The host has to be told of by Told then.
 func (p *Password) Offer(ctx context.Context, host string) error {
-	if p.Text() == "" {
-		return errNone
-	}
 	for {
 		p.mu.Lock()
 		state, by, changed := p.state, p.by, p.changed
@@ -58,7 +62,9 @@ func (p *Password) Offer(ctx context.Context, host string) error {
 		}
 		p.mu.Unlock()
 		switch state {
-		case untried, accepted:
+		case untried:
+			return p.known(ctx, host)
+		case accepted:
 			return nil
 		case refused:
 			return fmt.Errorf("the password was refused on %s and is tried nowhere else", by)
@@ -69,6 +75,28 @@ func (p *Password) Offer(ctx context.Context, host string) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// known asks for the password that is not known yet, on behalf of the host that tries it.
+func (p *Password) known(ctx context.Context, host string) error {
+	p.mu.Lock()
+	ask := p.ask
+	p.mu.Unlock()
+	if ask != nil {
+		text, err := ask(ctx)
+		if err != nil { // another host may ask
+			p.Told(host, false, false)
+			return err
+		}
+		p.mu.Lock()
+		p.text, p.ask = text, nil
+		p.mu.Unlock()
+	}
+	if p.Text() == "" {
+		p.Told(host, false, false)
+		return errNone
+	}
+	return nil
 }
 
 // Told says what became of the password on a host that was offered it: whether

@@ -39,10 +39,18 @@ func (s *Secrets) Login() *Password {
 	return s.login
 }
 
-// Over asks for what is needed, and lets commands run by sudo, if they are to.
-func (s *Secrets) Over(ctx context.Context, people io.Writer, ex fleet.Executor) (fleet.Executor, error) {
-	if s.User == "" && !s.ForLogin() {
+// Over asks for what is needed, and lets commands run by sudo, if they are to. The password of
+// sudo alone is asked for when the first host wants it, with nothing else on the screen.
+func (s *Secrets) Over(ctx context.Context, people *terminal.Screen, ex fleet.Executor) (fleet.Executor, error) {
+	switch {
+	case s.User == "" && !s.ForLogin():
 		return ex, nil
+	case s.User != "" && !s.ForLogin() && s.Command == "":
+		ask := func(ctx context.Context) (text string, err error) {
+			people.Aside(func() { text, err = s.ask(ctx, people) })
+			return text, err
+		}
+		return &Executor{Executor: ex, User: s.User, Password: AskFor(ask)}, nil
 	}
 	text, err := s.ask(ctx, people)
 	if err != nil {
@@ -63,7 +71,7 @@ func (s *Secrets) ask(ctx context.Context, people io.Writer) (string, error) {
 	if s.Command != "" {
 		return PasswordFrom(ctx, s.Command, people)
 	}
-	question := "sshpace: your password for sudo on the hosts (empty if it asks for none): "
+	question := "sshpace: your password for sudo on the hosts: "
 	if s.Ask {
 		question = "sshpace: your password on the hosts, or the passphrase of your key: "
 	}

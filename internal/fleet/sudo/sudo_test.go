@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,9 +40,15 @@ func (server) Check(string, int, net.Addr, ssh.PublicKey) error { return nil }
 // run runs a command as another user on hosts of one server.
 func run(t *testing.T, s *sshtest.Sshd, hosts int, user, password string, cmd fleet.Command) *sshtest.Told {
 	t.Helper()
+	return runWith(t, s, hosts, user, sudo.NewPassword(password), cmd)
+}
+
+// runWith is run with a password that somebody may be asked for.
+func runWith(t *testing.T, s *sshtest.Sshd, hosts int, user string, password *sudo.Password, cmd fleet.Command) *sshtest.Told {
+	t.Helper()
 	engine := dial.New(server{s}, dial.Options{})
 	defer engine.Close()
-	ex := &sudo.Executor{Executor: engine, User: user, Password: sudo.NewPassword(password), Patience: 2 * time.Minute}
+	ex := &sudo.Executor{Executor: engine, User: user, Password: password, Patience: 2 * time.Minute}
 	var list []host.Host
 	for i := range hosts {
 		list = append(list, host.Host{Name: "h" + string(rune('a'+i))})
@@ -138,6 +145,41 @@ func TestOneTry(t *testing.T) {
 	right := run(t, s, 8, "", secret, fleet.Command{Line: "id -un"})
 	if right.Text(fleet.Stdout) != strings.Repeat("root\n", 8) {
 		t.Errorf("%q %q", right.Text(fleet.Stdout), right.Text(fleet.Stderr))
+	}
+}
+
+// TestAsked: somebody is asked once, when a host wants a password, and not where none does.
+func TestAsked(t *testing.T) {
+	needRoot(t)
+	for rule, want := range map[string]int32{"ALL": 1, "NOPASSWD: ALL": 0} {
+		s := sshtest.StartSshdWithSudo(t, secret, "nobody ALL=(ALL) "+rule)
+		var asked atomic.Int32
+		got := runWith(t, s, 8, "", sudo.AskFor(func(context.Context) (string, error) {
+			asked.Add(1)
+			return secret, nil
+		}), fleet.Command{Line: "id -un"})
+		if got.Text(fleet.Stdout) != strings.Repeat("root\n", 8) || asked.Load() != want {
+			t.Errorf("%s: asked %d times, %q %q", rule, asked.Load(), got.Text(fleet.Stdout), got.Text(fleet.Stderr))
+		}
+	}
+}
+
+// TestNobodyToAsk: who does not answer is asked by the next host, and who has none to give is asked once.
+func TestNobodyToAsk(t *testing.T) {
+	for _, tt := range []struct {
+		err   error
+		asked int
+	}{{context.Canceled, 2}, {nil, 1}} {
+		asked := 0
+		p := sudo.AskFor(func(context.Context) (string, error) { asked++; return "", tt.err })
+		for _, host := range []string{"a", "b"} {
+			if err := p.Offer(t.Context(), host); err == nil {
+				t.Error("a host got a password that nobody gave")
+			}
+		}
+		if asked != tt.asked {
+			t.Errorf("%v: asked %d times", tt.err, asked)
+		}
 	}
 }
 

@@ -53,6 +53,15 @@ func (s *Screen) Draw(lines ...string) error {
 	return err
 }
 
+// Aside does something on the terminal beside us, such as asking a question: meanwhile nothing
+// is written or drawn.
+func (s *Screen) Aside(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.erase() // a terminal that is gone is noticed by what is written next
+	do()
+}
+
 // erase takes the drawing off the screen.
 func (s *Screen) erase() error {
 	text := s.erasure()
