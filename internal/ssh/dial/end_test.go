@@ -73,6 +73,25 @@ func TestTimeoutIgnoredTerm(t *testing.T) {
 	})
 }
 
+// TestTimeoutBusyServer: a server that takes its time to end a command is waited for: the command
+// does not go on there.
+func TestTimeoutBusyServer(t *testing.T) {
+	t.Parallel()
+	s := (&sshtest.Server{Exec: func(x *sshtest.Session) {
+		for name := range x.Signals {
+			if name == "KILL" {
+				time.Sleep(2 * fleet.KillGrace)
+				x.Signal(name)
+				return
+			}
+		}
+	}}).Start(t)
+	r := run(t, fleet.Params{CommandTimeout: time.Second}, target(t, s), hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
+	if r.Class != fleet.CommandTimeout || r.Signal != "KILL" || strings.Contains(r.Err, "may still run there") {
+		t.Errorf("got %+v", r)
+	}
+}
+
 // TestForcedCommandRunsOnce: sshd refuses to signal a forced command, and a
 // second session for ending it would run it again.
 func TestForcedCommandRunsOnce(t *testing.T) {

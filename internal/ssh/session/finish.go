@@ -13,23 +13,30 @@ import (
 	"sshpace/internal/ssh/channel"
 )
 
-// replyGrace is for the answer to a signal request.
-const replyGrace = 500 * time.Millisecond
+const (
+	// replyGrace is for the answer to a signal request.
+	replyGrace = 2 * time.Second
+	// busyGrace is for a server that answers, to end what it was told to: it may have to end
+	// hundreds at once.
+	busyGrace = 10 * time.Second
+)
 
 // finish ends the command: TERM, a grace period, KILL, and then the connection.
 // ended is closed when the session is over. Where the server refuses signals, a
 // second session does the same, where it may.
 func (s *session) finish(ended <-chan struct{}, abort context.Context) {
+	grace := fleet.KillGrace
 	switch reply := s.signal("TERM", ended, abort); {
 	case reply == refused && s.of.MayKill && signalsLack(string(s.of.ServerVersion()), s.of.User()):
 		s.of.killSession(ended, abort)
+		grace = busyGrace
 	case reply == refused: // as KILL would be
 	case over(ended, abort, fleet.TermGrace):
 		return
-	default:
-		s.signal("KILL", ended, abort)
+	case s.signal("KILL", ended, abort) == accepted:
+		grace = busyGrace
 	}
-	if over(ended, abort, fleet.KillGrace) {
+	if over(ended, abort, grace) {
 		return
 	}
 	s.of.Cut() // without a farewell, which a server that reads nothing would hold up
@@ -128,7 +135,7 @@ func (c *Connection) killSession(ended <-chan struct{}, abort context.Context) {
 		go io.Copy(io.Discard, ch.Stderr())
 		io.Copy(io.Discard, ch)
 	}()
-	t := time.NewTimer(fleet.TermGrace + fleet.KillGrace)
+	t := time.NewTimer(fleet.TermGrace + fleet.KillGrace + busyGrace)
 	defer t.Stop()
 	select {
 	case <-done:

@@ -219,6 +219,7 @@ func (s *Server) session(nc ssh.NewChannel, c net.Conn) {
 		case "signal":
 			var m struct{ Name string }
 			ssh.Unmarshal(req.Payload, &m)
+			req.Reply(true, nil)
 			select {
 			case sess.Signals <- m.Name:
 			default:

@@ -154,6 +154,22 @@ func TestCheckCertificates(t *testing.T) {
 	}
 }
 
+func TestUnknownIsShort(t *testing.T) {
+	v := Verdict{Kind: Unknown, Name: "[127.0.0.1]:2271", Remote: "127.0.0.1:2271", Files: []string{"/home/u/.ssh/known_hosts", "/home/u/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts"}}
+	got := v.What()
+	if strings.Count(got, "127.0.0.1") != 1 || !strings.Contains(got, "not in /home/u/.ssh/known_hosts or 2 more") {
+		t.Error(got)
+	}
+	v.Name, v.Remote = "[::1]:2271", "[::1]:2271"
+	if got := v.What(); strings.Count(got, "::1") != 1 {
+		t.Error(got)
+	}
+	v.Name, v.Remote = "web1", "192.0.2.1:22"
+	if got := v.What(); !strings.Contains(got, "web1 (192.0.2.1:22)") {
+		t.Error(got)
+	}
+}
+
 func TestMessagesSayWhereAndWhatToDo(t *testing.T) {
 	file := sshtest.KnownHostsFile(t, "[db1]:2222 "+sshtest.KeyText(1)+"\n@revoked * "+sshtest.KeyText(9)+"\n")
 	x := index.Open(file)

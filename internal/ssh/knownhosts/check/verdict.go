@@ -68,7 +68,7 @@ func (v *Verdict) What() string {
 	case Revoked:
 		return fmt.Sprintf("%s is REVOKED by %s:%d: it offered %s", host, v.Lines[0].File, v.Lines[0].Line, v.New)
 	}
-	what := fmt.Sprintf("%s is unknown: it offered %s, and %s does not know the name", host, v.New, strings.Join(v.Files, ", "))
+	what := fmt.Sprintf("%s is unknown: it offered %s, not in %s", host, v.New, searched(v.Files))
 	if v.Reason != "" {
 		what = fmt.Sprintf("%s is not accepted: it offered %s, but %s", host, v.New, v.Reason)
 	}
@@ -76,6 +76,17 @@ func (v *Verdict) What() string {
 		what += fmt.Sprintf(" (%v)", v.Err)
 	}
 	return what
+}
+
+// searched names files, of several the first, which is the user's own.
+func searched(files []string) string {
+	switch len(files) {
+	case 0:
+		return "any file"
+	case 1:
+		return files[0]
+	}
+	return fmt.Sprintf("%s or %d more", files[0], len(files)-1)
 }
 
 func joined(lines []Known) string {
@@ -114,7 +125,8 @@ func (v *Verdict) Unwrap() error { return v.Err }
 
 // at names a host and, if it says more, its address.
 func at(name, remote string) string {
-	if remote == "" || remote == name {
+	bare := strings.NewReplacer("[", "", "]", "")
+	if strings.TrimSuffix(bare.Replace(remote), ":22") == bare.Replace(name) || remote == "" {
 		return name
 	}
 	return fmt.Sprintf("%s (%s)", name, remote)
