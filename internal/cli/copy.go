@@ -75,6 +75,9 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s skipped: it is no file, directory or link\n", oneLine(name))
 	}
 	up := copy.Upload{Options: f.options(), Dest: dest, Sources: sources.Of}
+	if !f.noRecord {
+		up.Again = "sshpace run --rerun failed"
+	}
 	f.dialogue = up.Dialogue
 	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"copy"}, args...))
 }

@@ -9,8 +9,10 @@ import (
 	"sshpace/internal/base/host"
 )
 
-// ForHost puts the name of a host where %h stands.
-func ForHost(text, host string) string { return strings.ReplaceAll(text, "%h", host) }
+// ForHost puts the name of a host where %h stands, and % where %% does, as in ssh_config (TOKENS).
+func ForHost(text, host string) string {
+	return strings.NewReplacer("%%", "%", "%h", host).Replace(text)
+}
 
 // formatters are programs in whose formats %h is something else.
 var formatters = []string{"date", "find", "git", "printf", "rpm", "stat"}
@@ -18,7 +20,7 @@ var formatters = []string{"date", "find", "git", "printf", "rpm", "stat"}
 // MeansHost tells whether %h in a command seems to stand for the name of a host.
 func MeansHost(command string) bool {
 	words := strings.FieldsFunc(command, func(r rune) bool { return !unicode.IsLetter(r) })
-	return strings.Contains(command, "%h") && !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(formatters, word) })
+	return ForHost(command, "x") != ForHost(command, "y") && !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(formatters, word) })
 }
 
 // PerHost runs commands in which %h is the name of the host. Names have no character that

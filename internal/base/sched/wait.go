@@ -108,17 +108,17 @@ type Turns struct {
 	next time.Time
 }
 
-// Wait waits for a turn, which takes so long.
-func (t *Turns) Wait(ctx context.Context, takes time.Duration) {
+// Take takes a turn of such a length, and says when it begins.
+func (t *Turns) Take(length time.Duration) (begins time.Time) {
 	t.mu.Lock()
-	now := time.Now()
-	turn := now
-	if t.next.After(now) {
-		turn = t.next
+	defer t.mu.Unlock()
+	begins = time.Now()
+	if t.next.After(begins) {
+		begins = t.next
 	}
-	t.next = turn.Add(takes)
-	t.mu.Unlock()
-	if turn != now {
-		Until(ctx, turn)
-	}
+	t.next = begins.Add(length)
+	return begins
 }
+
+// Wait waits for a turn of such a length.
+func (t *Turns) Wait(ctx context.Context, length time.Duration) { Until(ctx, t.Take(length)) }

@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"sshpace/internal/base/fault"
-	"sshpace/internal/base/shell"
 	"sshpace/internal/ssh/sftp"
 )
+
+// errNoFolder says that sources should go into a folder that the host has not.
+var errNoFolder = errors.New("there is no such directory on the host")
 
 // isFolder tells whether the sources go into dest, not in its place.
 func (p *put) isFolder(sources []*Source, dest string) (bool, error) {
@@ -24,7 +25,7 @@ func (p *put) isFolder(sources []*Source, dest string) (bool, error) {
 		if err == nil {
 			return false, errors.New("is no directory on the host")
 		}
-		return false, fault.WithHint(errors.New("there is no such directory on the host"), "make it first: sshpace run -w HOSTS -- mkdir -p "+shell.Word(dest))
+		return false, errNoFolder
 	}
 	return false, nil
 }

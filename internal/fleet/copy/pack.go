@@ -247,7 +247,7 @@ func (s *side) content(to io.Writer, file *placed) (missing, err error) {
 	buf := buffers.Get().(*chunk)
 	defer buffers.Put(buf)
 	for offset := int64(0); offset < file.size; {
-		p := buf[:min(int64(len(buf)), file.size-offset)]
+		p := buf[:min(int64(s.Limit.piece(len(buf))), file.size-offset)]
 		n, failed := limited{r, s}.ReadAt(p, offset)
 		if n < len(p) {
 			missing = cmp.Or(missing, failed)

@@ -32,7 +32,7 @@ func (p *put) pour(to *placed, part string) bool {
 		want = expected.line()
 	}
 	in := io.NewSectionReader(limited{r, &p.side}, 0, to.size)
-	said, err := p.shell(program, in, to.size)
+	said, err := p.shell(program, trickle{in, p.Limit}, to.size)
 	if sent, _ := in.Seek(0, io.SeekCurrent); err != nil || said != want || sent != to.size || p.over() {
 		p.noCat = true
 		p.goOn(to, part)

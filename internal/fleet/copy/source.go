@@ -60,7 +60,7 @@ func Scan(name string, scp *Scp) (*Source, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ELOOP}
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, cause(err))
 	}
 	if info, err := os.Stat(real); err != nil {
 		return nil, err
@@ -72,6 +72,14 @@ func Scan(name string, scp *Scp) (*Source, error) {
 		s.base = "." // what is in it, as rsync(1) has it
 	}
 	return s, s.walk(real, "", 0)
+}
+
+// cause is an error of a file without the call that met it, and without the name.
+func cause(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	return err
 }
 
 // walk takes down what is at a place, which hosts get as rel.

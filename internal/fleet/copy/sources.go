@@ -2,7 +2,6 @@ package copy
 
 import (
 	"slices"
-	"strings"
 	"sync"
 
 	"sshpace/internal/base/host"
@@ -24,7 +23,7 @@ func NewSources(names []string) *Sources {
 // Check scans what all hosts get before any is connected to, as far as the names
 // are the same for all, and returns what is left out of it.
 func (s *Sources) Check() (left []string, err error) {
-	if slices.ContainsFunc(s.names, func(n string) bool { return strings.Contains(n, "%h") }) {
+	if slices.ContainsFunc(s.names, func(n string) bool { return fleet.ForHost(n, "x") != fleet.ForHost(n, "y") }) {
 		return nil, nil
 	}
 	list, err := s.Of(host.Host{})

@@ -245,7 +245,8 @@ func moved[T any](s *side, files []T, size func(T) int64, move func(T)) {
 	each(s, 1, slices.DeleteFunc(slices.Clone(files), small), move)
 }
 
-// Limiter bounds the bytes a second of all hosts together.
+// Limiter bounds the bytes a second of all hosts together, from the first byte on: a piece passes
+// when its time is over, and none is more than a tenth of a second's.
 type Limiter struct {
 	rate  float64
 	turns sched.Turns
@@ -254,12 +255,31 @@ type Limiter struct {
 // NewLimiter lets rate bytes a second pass.
 func NewLimiter(rate int64) *Limiter { return &Limiter{rate: float64(rate)} }
 
+// piece is how many of n bytes may pass at once.
+func (l *Limiter) piece(n int) int {
+	if l == nil {
+		return n
+	}
+	return min(n, max(1, int(l.rate/10)))
+}
+
 // wait returns when n more bytes may pass.
 func (l *Limiter) wait(ctx context.Context, n int) {
-	if l != nil {
-		l.turns.Wait(ctx, time.Duration(float64(n)/l.rate*float64(time.Second)))
+	if l == nil {
+		return
 	}
+	takes := time.Duration(float64(n) / l.rate * float64(time.Second))
+	sched.Until(ctx, l.turns.Take(takes).Add(takes))
 }
+
+// trickle reads no more at once than may pass.
+type trickle struct {
+	io.Reader
+	*Limiter
+}
+
+// Read reads a piece.
+func (t trickle) Read(p []byte) (int, error) { return t.Reader.Read(p[:t.piece(len(p))]) }
 
 // limited is a file that is read as fast as all hosts together may be sent something.
 type limited struct {

@@ -10,10 +10,12 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sftp"
 )
@@ -23,14 +25,16 @@ type Upload struct {
 	Options
 	// Sources gives what a host gets, in general the same for all.
 	Sources func(h host.Host) ([]*Source, error)
-	Dest    string // a folder if it ends with a slash, exists as one, or there are many sources; %h is the host's name
+	// Again begins a command line that runs a command on the same hosts; "" where none is known.
+	Again string
+	Dest  string // a folder if it ends with a slash, exists as one, or there are many sources; %h is the host's name
 }
 
 // Dialogue copies to one host; see fleet.Dialogue.
 func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) error {
 	sources, err := u.Sources(h)
 	if err != nil {
-		return err
+		return fmt.Errorf("here: %w", err)
 	}
 	p := &put{side: side{Options: u.Options, ctx: ctx, host: h.String(), ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}, changed: map[string]bool{}}
 	closing, err := p.connect()
@@ -49,7 +53,23 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	case p.isOver(err):
 		return err
 	}
-	return fault.WithHint(fmt.Errorf("%s: %w", named, plain(err)), fault.HintOf(err))
+	hint := fault.HintOf(err)
+	if errors.Is(err, errNoFolder) {
+		hint = u.makeFolder(named != u.Dest)
+	}
+	return fault.WithHint(fmt.Errorf("%s: %w", named, plain(err)), hint)
+}
+
+// makeFolder says how the hosts get the folder that they have not, the same for all of them.
+func (u *Upload) makeFolder(perHost bool) string {
+	if u.Again == "" || strings.HasPrefix(u.Dest, "~") && !strings.HasPrefix(u.Dest, "~/") {
+		return "make it first, with mkdir -p"
+	}
+	line := u.Again
+	if perHost {
+		line += " --per-host"
+	}
+	return "make it first: " + line + " -- mkdir -p " + shell.Word(strings.TrimPrefix(u.Dest, "~/"))
 }
 
 // put is the copy to one host.
@@ -291,7 +311,7 @@ func (p *put) stream(f *sftp.File, r io.ReaderAt, to *placed) error {
 	var failed error
 	offset := to.from
 	for failed == nil && offset < to.size && p.ctx.Err() == nil {
-		n := int(min(to.size-offset, int64(min(p.client.Chunk(), len(buf)))))
+		n := int(min(to.size-offset, int64(p.Limit.piece(min(p.client.Chunk(), len(buf))))))
 		if got, err := (limited{r, &p.side}).ReadAt(buf[:n], offset); got < n {
 			failed = errChanged
 			if err != nil && !errors.Is(err, io.EOF) {

@@ -29,6 +29,9 @@ func (g *get) source(raw string) {
 	if err == nil {
 		a, err = g.client.Stat(name)
 	}
+	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(raw, "*?[") {
+		err = fmt.Errorf("%w; patterns are not expanded on hosts: name each file, or their directory", err)
+	}
 	if err != nil {
 		g.fail(raw, err)
 		return
