@@ -189,6 +189,7 @@ func newRoot(sys System, line []string) *cobra.Command {
 	root.SetOut(sys.Stdout)
 	root.SetErr(sys.Stderr)
 	root.SetUsageFunc(usage)
+	root.SetHelpTemplate("{{.UsageString}}")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(flagHint(cmd, err), "%s", flagError(err))
 	})

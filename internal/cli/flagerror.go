@@ -49,6 +49,7 @@ var renamed = map[string]string{
 	"--fail-fast": "--max-fail 0", "--stop-on-error": "--max-fail 0", "--any-errors-fatal": "--max-fail 0",
 	"--become": "--sudo, which asks for the password once", "--ask-sudo-pass": "--sudo, which asks for the password once",
 	"--ask-become-pass": "--sudo, which asks for the password once", "-K": "--sudo, which asks for the password once", "-k": "--ask-pass",
+	"--retries": "--retry-for DURATION", "--attempts": "--retry-for DURATION",
 	"--failed": "--rerun failed,unreachable", "--retry-failed": "--rerun failed,unreachable", "--retry": "--rerun failed,unreachable",
 	"--out": "--dir DIR", "--outdir": "--dir DIR", "--output": "--dir DIR", "--dry-run": "--list", "--check": "--list", "--table": "--rows",
 	"--group": "--hosts @GROUP", "-g": "--hosts @GROUP", "--limit": "--hosts SET", "-a": "--hosts @all", "--user": "--login USER", "-u": "--login USER",

@@ -211,11 +211,12 @@ func groupCommands(cmd *cobra.Command) (all []commandGroup) {
 	return all
 }
 
-// usage prints how a command is called: cobra's own, with the flags in groups.
+// usage is the help of a command, with what is looked for most on the first screen: how it is
+// called, examples, what it does, and its flags in groups.
 func usage(cmd *cobra.Command) error {
 	out := cmd.OutOrStderr()
 	if !cmd.HasParent() { // its text lists the commands
-		_, err := fmt.Fprintf(out, "Examples:\n%s\n", cmd.Example)
+		_, err := fmt.Fprintf(out, "%s\n\nExamples:\n%s\n", cmd.Long, cmd.Example)
 		return err
 	}
 	if !cmd.HasAvailableSubCommands() {
@@ -236,6 +237,7 @@ func usage(cmd *cobra.Command) error {
 	if cmd.HasExample() {
 		fmt.Fprintf(out, "\nExamples:\n%s\n", cmd.Example)
 	}
+	fmt.Fprintf(out, "\n%s\n", cmp.Or(cmd.Long, cmd.Short))
 	_, err := fmt.Fprint(out, groupedFlags(cmd))
 	if cmd.HasAvailableSubCommands() {
 		_, err = fmt.Fprintf(out, "\n\"%s COMMAND --help\" tells more about a command.\n", cmd.CommandPath())

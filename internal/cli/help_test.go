@@ -89,6 +89,23 @@ func TestFlagsMeanOneThing(t *testing.T) {
 	}
 }
 
+// The first screen of the help of commands for many hosts holds what is looked for most.
+func TestHelpBegins(t *testing.T) {
+	for _, name := range []string{"run", "copy", "fetch"} {
+		var out strings.Builder
+		root := newRoot(System{Stdout: &out, Stderr: os.Stderr, Getenv: os.Getenv}, []string{name})
+		root.SetArgs([]string{name, "--help"})
+		if err := root.Execute(); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(out.String(), "\n")
+		first := strings.Join(lines[:24], "\n")
+		if lines[0] != "Usage:" || strings.Count(first, "\n  sshpace "+name) < 4 || !strings.Contains(first, "most used flags") || !strings.Contains(first, "--timeout") {
+			t.Errorf("%s:\n%s", name, first)
+		}
+	}
+}
+
 // expected are flags that commands have, whatever else they have.
 var expected = []struct{ commands, flags string }{
 	{"bench, transfer, programs, login, limits, doctor, advise, known-hosts bench", "budget, rounds, quiet, json"},

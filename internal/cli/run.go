@@ -67,7 +67,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.IntVarP(&f.fanout, "fanout", "f", 0, "limit of parallel connections; 0 = as many as the servers and this machine can handle")
 	flags.Var(&f.connectTimeout, "connect-timeout", fmt.Sprintf("time for name look-up, connection and login (default %s)", fleet.ConnectTimeout))
 	flags.Var(&f.timeout, "timeout", "time for the command on each host; then it is ended there (default none)")
-	flags.Var(&f.retryFor, "retry-for", "keep retrying hosts that refuse connections because they are busy (default 2m, 30s if no login succeeded there)")
+	flags.Var(&f.retryFor, "retry-for", "how long to retry hosts that are too busy for a login (default 2m, 30s if no login succeeded there); if given, hosts that are down or refuse the port, too")
 	flags.StringVar(&f.engine, "engine", string(reach.Auto), "auto, native (never start ssh) or openssh (always start ssh)")
 	flags.BoolVar(&f.acceptNew, "accept-new", false, "trust and record keys of hosts that are not in known_hosts yet")
 	flags.BoolVar(&f.noRecord, "no-record", false, "do not record this run in the history")
@@ -92,7 +92,7 @@ func newRunCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.maxrc, "maxrc", false, "exit with the largest exit status of all hosts, 255 for those without one")
 	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
-	flags.BoolVar(&f.perHost, "per-host", false, "replace %h in COMMAND with the name of each host")
+	flags.BoolVar(&f.perHost, "per-host", false, "replace %h in COMMAND with the name of each host, and %% with %")
 	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "never open a second session to kill a command; a forced command would run in it")
 	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe")
 	_ = flags.MarkHidden("login-log") // of login
@@ -120,6 +120,9 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 		return err
 	}
 	store := history.New(history.Dir(sys.Getenv))
+	if f.history && !f.selection.None() {
+		return usageError("leave -w out; sshpace run --history ID names the hosts of a run", "--history lists runs of all hosts")
+	}
 	if f.history {
 		return store.Print(sys.Stdout, terminal.Width(sys.Stdout, sys.Getenv), args, f.view.JSON)
 	}
@@ -141,7 +144,7 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 		return hostlist.Exact(sys.Stdout, t.hosts)
 	}
 	if flags.Changed("retry-for") && f.retryFor == 0 {
-		f.retryFor = 1 // none, where 0 would be the default
+		f.retryFor = -1 // never, where 0 would be the default
 	}
 	err = t.run(ctx, sys, f)
 	if hint := f.hint(sys, flags, args, t.failed); hint != "" && !f.view.Quiet {
@@ -318,7 +321,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	if err := output.Confirm(drain, f.pace.limit(sys.Getenv), t.command.Text, t.hosts); err != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
-	executor, err := f.secrets.Over(drain, sys.Stderr, t.reach)
+	executor, err := f.secrets.Over(drain, sys.screen(), t.reach)
 	if err != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
@@ -336,7 +339,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 		ID:     recorder.ID,
 		Pace:   f.pace.Pace,
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.FDs(),
-		RetryFor: time.Duration(f.retryFor), MaxOutput: int64(f.maxOutput),
+		RetryFor: time.Duration(f.retryFor), RetryDown: f.retryFor > 0, MaxOutput: int64(f.maxOutput),
 	}
 	summary, err := fleet.Run(hard, params, t.hosts, t.command, executor, recorder.Beside(sink))
 	if lost := recorder.Close(); lost != nil {

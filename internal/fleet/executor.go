@@ -279,6 +279,11 @@ func (a *Attempt) Phase() Phase {
 	return a.phase
 }
 
+// down tells whether the host took no connection at all, as while it starts anew.
+func (a *Attempt) down(o *Outcome) bool {
+	return o.Class == Refused || o.Class == Unroutable || o.Class == TimedOut && a.Phase() <= PhaseConnect
+}
+
 // Talked tells whether there was output.
 func (a *Attempt) Talked() bool {
 	a.mu.Lock()

@@ -35,8 +35,11 @@ type Params struct {
 	// Pace is how many hosts start when.
 	Pace Pace
 	// RetryFor bounds how long a host waits to be tried again while servers ask to
-	// slow down; 0 is two minutes, or 30 seconds where the server let nobody in.
+	// slow down; 0 is two minutes, or 30 seconds where the server let nobody in, and a
+	// negative one is never.
 	RetryFor time.Duration
+	// RetryDown has hosts tried again that are down or whose port refuses, for RetryFor in all.
+	RetryDown bool
 	// ReservedFDs is what else in the process may need, such as per-host files.
 	ReservedFDs int
 	// Resources are what this machine has to give; nil asks the operating system.
@@ -97,7 +100,8 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Execu
 		err = cmp.Or(r.sinkErr, context.Cause(ctx))
 	}
 	r.summary.Elapsed = time.Since(start)
-	return r.summary, errors.Join(err, sink.End(r.summary))
+	end := sink.End(r.summary)
+	return r.summary, cmp.Or(err, end) // which may be the same one
 }
 
 // all starts the hosts in order, batch by batch, as slots become free.
@@ -258,13 +262,16 @@ func (r *run) retry(res *Result, o *Outcome, a *Attempt, before *tries) (bool, t
 	if late {
 		before.beside = a.beside
 	}
-	if !o.SlowDown && !restarting && !late || o.Ran != RanNo || r.ended() != nil {
+	down := r.RetryDown && a.down(o)
+	if !o.SlowDown && !restarting && !late && !down || o.Ran != RanNo || r.ended() != nil {
 		return false, 0
 	}
 	limit := r.RetryFor
 	switch {
 	case late:
 		return before.overtaken <= retryOvertaken, spread(firstBackoff)
+	case down:
+		return time.Since(res.Start) < limit, spread(backoff(res.Attempts))
 	case limit != 0:
 	case restarting:
 		limit = retryRestart
@@ -276,9 +283,12 @@ func (r *run) retry(res *Result, o *Outcome, a *Attempt, before *tries) (bool, t
 	if before.backedOff > limit {
 		return false, 0
 	}
-	back := firstBackoff << min(res.Attempts-1, 16)
-	back = min(back, lastBackoff)
-	return true, spread(back)
+	return true, spread(backoff(res.Attempts))
+}
+
+// backoff is how long to wait after so many attempts.
+func backoff(attempts int) time.Duration {
+	return min(firstBackoff<<min(attempts-1, 16), lastBackoff)
 }
 
 // spread is about as long, so that a thousand hosts do not come back together.

@@ -317,6 +317,50 @@ func TestSinkFails(t *testing.T) {
 	})
 }
 
+// TestRetryDown: a host that is down is waited for where somebody says so, as long as that, and a
+// command that may have run is not run again.
+func TestRetryDown(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		p        fleet.Params
+		down     time.Duration
+		ran      fleet.Ran
+		ok, once bool
+	}{
+		{name: "back in time", p: fleet.Params{RetryFor: time.Minute, RetryDown: true}, down: 50 * time.Second, ok: true},
+		{name: "too late", p: fleet.Params{RetryFor: time.Minute, RetryDown: true}, down: 2 * time.Minute},
+		{name: "not asked for", p: fleet.Params{RetryFor: time.Minute}, down: time.Second, once: true},
+		{name: "may have run", p: fleet.Params{RetryFor: time.Minute, RetryDown: true}, down: time.Second, ran: fleet.RanUnknown, once: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			ex := fake(func(_ context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+				if time.Since(began) < tt.down {
+					return fleet.Outcome{Class: fleet.Refused, Ran: tt.ran, Exit: -1}
+				}
+				return ran(a)
+			})
+			rec := &record{t: t}
+			sum, err := fleet.Run(t.Context(), tt.p, names(2), fleet.Command{}, ex, rec)
+			if r := rec.results[0]; err != nil || (sum.OK == 2) != tt.ok || (r.Attempts == 1) != tt.once || sum.Elapsed > 65*time.Second {
+				t.Errorf("%s: %+v, %d attempts, %v", tt.name, sum, r.Attempts, err)
+			}
+		})
+	}
+}
+
+// TestForHost: %h is the host, and %% is %, once.
+func TestForHost(t *testing.T) {
+	for text, want := range map[string]string{"a%h.b%h": "aweb1.bweb1", "%%h": "%h", "100%%": "100%", "%%%h %%%%h": "%web1 %%h", "%F %": "%F %"} {
+		if got := fleet.ForHost(text, "web1"); got != want {
+			t.Errorf("%s is %s, want %s", text, got, want)
+		}
+	}
+	if fleet.MeansHost("echo %%h") || !fleet.MeansHost("echo %h") {
+		t.Error("what means a host is not what is replaced")
+	}
+}
+
 // TestRetryEnds: a server that always turns away is given up.
 func TestRetryEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -24,7 +24,7 @@ const (
 // Waiting says how many hosts wait to be tried again.
 func (n *retries) Waiting(hosts int) {
 	if n.due(time.Now(), hosts) {
-		fmt.Fprintf(n.w, "sshpace: retrying hosts whose servers turn logins away: %d (--retry-for says how long)\n", hosts)
+		fmt.Fprintf(n.w, "sshpace: retrying hosts that take no login now: %d (--retry-for says how long)\n", hosts)
 	}
 }
 

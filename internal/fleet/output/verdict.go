@@ -20,7 +20,11 @@ type Ending struct {
 func (e Ending) Verdict() error {
 	switch {
 	case fault.NoSpace(e.Err): // no command is ended for output that cannot be written
-		return fault.WithHint(fmt.Errorf("write output: %w", e.Err), "make room; all commands had ended, see sshpace run --history")
+		hint := "make room; all commands had ended, see sshpace run --history"
+		if e.NotStarted == e.Total() {
+			hint = "make room; no command was started"
+		}
+		return fault.WithHint(fmt.Errorf("write output: %w", e.Err), hint)
 	case e.Err != nil:
 		return e.Err
 	case e.Lost != nil:
