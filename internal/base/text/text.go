@@ -117,10 +117,11 @@ func Wrap(prefix, s string, width int) []string {
 	return out
 }
 
-// Line breaks a line that is too wide, with what follows below its first word.
-func Line(s string) []string {
+// Line breaks a line that is too wide for so many columns, with what follows below its first word; 0: those of any
+// terminal.
+func Line(s string, width int) []string {
 	rest := strings.TrimLeft(s, " ")
-	return Wrap(s[:len(s)-len(rest)], rest, Columns)
+	return Wrap(s[:len(s)-len(rest)], rest, width)
 }
 
 // NonEmpty are the parts that say something.

@@ -109,7 +109,7 @@ func Spoil(r *rank.Ranking) {
 func Brief(d *document.Document) string {
 	var lines []string
 	for _, b := range d.Brief {
-		lines = append(append(lines, b.Text()...), "")
+		lines = append(append(lines, b.Text(0)...), "")
 	}
 	return strings.Join(lines, "\n")
 }

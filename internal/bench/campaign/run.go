@@ -13,6 +13,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/text"
 	"sshpace/internal/bench/drive"
 	"sshpace/internal/bench/hostinfo"
 	"sshpace/internal/bench/lab"
@@ -237,7 +238,11 @@ func (j *Run) report(kept *recording, drain context.Context, runErr error) error
 	newest, _ := j.Store.Newest()
 	commands := format.Commands(j.Store, name, name == newest, "modern", j.Options...)
 	commands.Resume = kept.goOn()
-	x := &format.Ranking{Ranking: ranking, Records: kept.memory, Options: document.Options{File: name, Shown: j.Store.Shown(name), Commands: commands}}
+	columns := min(terminal.Columns(j.Stdout), text.Columns)
+	x := &format.Ranking{
+		Ranking: ranking, Records: kept.memory, Output: format.Output{Columns: columns},
+		Options: document.Options{Columns: columns, File: name, Shown: j.Store.Shown(name), Commands: commands},
+	}
 	if err := format.Print(j.Stdout, x, j.JSON); err != nil {
 		return err
 	}

@@ -30,7 +30,8 @@ type Document struct {
 	PolicyName  string   // of a ranking: that the answer is of, and a page opens with; "": any
 	Tables      []Table  // the main ones first; tables of one Name have the same columns
 	Charts      []Chart
-	Brief       []Block // what a terminal shows of it, in 80 columns
+	Brief       []Block // what a terminal shows of it
+	Columns     int     // of that terminal; 0: those of any
 	Environment []Fact
 	Quality     []Fact // how far the numbers can be trusted
 	Method      []string

@@ -96,3 +96,16 @@ func TestFirstScreenFits(t *testing.T) {
 		}
 	}
 }
+
+// On a narrow terminal lines end between words; what is to be copied, and the longest bar, stay whole.
+func TestNarrowTerminal(t *testing.T) {
+	r, f := benchtest.Ranking(t, 1, record.Upload, record.Download)
+	d := document.OfRanking(r, f, document.Options{Columns: 40})
+	for _, b := range d.Brief {
+		for _, line := range b.Text(40) {
+			if whole := strings.HasPrefix(strings.TrimSpace(line), "sshpace ") || strings.Contains(line, "#"); len(line) > 40 && !whole {
+				t.Errorf("%d columns: %q", len(line), line)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -18,17 +19,17 @@ type Block struct {
 	Spare int // rows of the table that may go where all is too long
 }
 
-// Text is the block in lines of 80 columns.
-func (b Block) Text() (out []string) {
+// Text is the block in lines of so many columns; 0: those of any terminal.
+func (b Block) Text(width int) (out []string) {
 	if b.Title != "" {
-		out = text.Line(b.Title)
+		out = text.Line(b.Title, width)
 	}
 	if b.Table != nil {
 		t := b.Table.text()
-		out = append(out, t.Lines(text.Columns)...)
+		out = append(out, t.Lines(cmp.Or(width, text.Columns))...)
 	}
 	for _, line := range b.Lines {
-		out = append(out, text.Line(line)...)
+		out = append(out, text.Line(line, width)...)
 	}
 	return out
 }
@@ -37,7 +38,7 @@ func (b Block) Text() (out []string) {
 func length(blocks []Block) int {
 	n := len(blocks) - 1
 	for _, b := range blocks {
-		for _, line := range b.Text() {
+		for _, line := range b.Text(text.Columns) {
 			n += 1 + max(0, text.Width(line)-1)/text.Columns
 		}
 	}

@@ -54,7 +54,7 @@ func OfMethods(results []compare.MethodResult, f *record.File, all bool, command
 // methodBlocks are what a terminal shows: all, or as much as a screen has room for. The first lines
 // of the lead are the answer; the others, on what limits a transfer, are remarks. more is the command that shows all.
 func methodBlocks(d *Document, answer int, results []compare.MethodResult, f *record.File, all bool, more string) []Block {
-	opening, limits := []Block{{Lines: d.Lead[:answer]}, {Lines: stepLines(d.Answer.Steps)}}, d.Lead[answer:]
+	opening, limits := []Block{{Lines: d.Lead[:answer]}, {Lines: stepLines(d.Answer.Steps, 0)}}, d.Lead[answer:]
 	var tables []Block
 	for i := len(d.Tables) - 1; i >= 0; i-- { // over several round trips, that table first
 		b := Block{Table: &d.Tables[i]}

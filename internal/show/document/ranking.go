@@ -21,6 +21,7 @@ type Options struct {
 	All      bool              // text: every row, also of what the policy does not allow
 	Method   bool              // text: how the figures came about, and how far to trust them
 	Limit    int               // text: rows of a table; 0: as many as a screen has room for, below 0: all
+	Columns  int               // text: of the terminal; 0: those of any
 	File     string            // text: name of the result; "" for none
 	Shown    string            // text: that name as a user types it; default: File
 	Commands Commands          // that lead on from this result; default: Standard

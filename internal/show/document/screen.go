@@ -38,7 +38,7 @@ func (s screen) blocks() []Block {
 	opening, remarks := s.opening(), s.remarks()
 	for bars := mostBars; ; bars-- {
 		out := append(slices.Clone(opening), s.choices(bars)...)
-		out = append(out, Block{Lines: RemarkLines(remarks, 0)})
+		out = append(out, Block{Lines: RemarkLines(remarks, s.o.Columns)})
 		switch {
 		case s.o.Limit != 0 || length(out) <= screenLines:
 			return out
@@ -59,17 +59,18 @@ func (s screen) blocks() []Block {
 func (s screen) opening() []Block {
 	var out []Block
 	if len(s.r.Bulk) > 0 {
-		out = append(out, Block{Lines: text.Wrap("", strings.Join(s.answer.Says, " "), 0)})
+		out = append(out, Block{Lines: []string{strings.Join(s.answer.Says, " ")}})
 	}
 	if len(s.answer.Steps) > 0 {
-		out = append(out, Block{Lines: stepLines(s.answer.Steps)})
+		out = append(out, Block{Lines: stepLines(s.answer.Steps, s.o.Columns)})
 	}
 	return out
 }
 
 // stepLines never break what is to be copied: where it has no room beside the words, its
-// note goes, and then it has a line of its own.
-func stepLines(steps []Step) []string {
+// note goes, and then it has a line of its own. Columns are those of the terminal; 0: of any.
+func stepLines(steps []Step, columns int) []string {
+	columns = cmp.Or(columns, text.Columns)
 	room := 0
 	for _, s := range steps {
 		room = max(room, text.Width(s.What))
@@ -78,9 +79,9 @@ func stepLines(steps []Step) []string {
 	for _, s := range steps {
 		head := text.Pad("  "+s.What, room+4)
 		switch {
-		case text.Width(head+s.String()) <= text.Columns:
+		case text.Width(head+s.String()) <= columns:
 			out = append(out, text.Whole(head+s.String()))
-		case text.Width(head+s.Copy) <= text.Columns:
+		case text.Width(head+s.Copy) <= columns:
 			out = append(out, text.Whole(head+s.Copy))
 		default:
 			out = append(out, "  "+s.What, text.Whole(s.Copy))
@@ -132,7 +133,7 @@ func (s screen) choices(bars int) []Block {
 // besides are the tables of a result without ciphers, such as one of an old log, as far as the
 // screen has room for them.
 func (s screen) besides(tables []Table) []Block {
-	last := RemarkLines(s.remarks(), 0)
+	last := RemarkLines(s.remarks(), s.o.Columns)
 	if s.o.Limit != 0 {
 		return append(tableBlocks(tables), Block{Lines: last})
 	}

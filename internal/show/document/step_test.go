@@ -31,8 +31,8 @@ func TestStep(t *testing.T) {
 			[]string{"  try it", "sshpace advise " + strings.Repeat("x", 60) + " --prove"}},
 	} {
 		var got []string
-		for _, line := range stepLines([]Step{c.step}) {
-			got = append(got, text.Line(line)...)
+		for _, line := range stepLines([]Step{c.step}, 0) {
+			got = append(got, text.Line(line, 0)...)
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)

@@ -56,6 +56,7 @@ func All() []Format {
 		{Name: "text", Endings: []string{".txt"}, Is: "text for people", Text: true, write: whole(report.Text)},
 		{Name: "md", Endings: []string{".md", ".markdown"}, Is: "tables to paste", Parts: Tables, Text: true, write: parts(report.Markdown)},
 		{Name: "csv", Endings: []string{".csv"}, Is: "tables to paste", Parts: Tables, write: parts(report.CSV)},
+		{Name: "tex", Endings: []string{".tex"}, Is: "tables for LaTeX", Parts: Tables, write: parts(report.LaTeX)},
 		{Name: "json", Endings: []string{".json"}, Is: "all figures for programs", Text: true},
 		{Name: "html", Endings: []string{".html", ".htm"}, Is: "a page with interactive charts that needs no network", write: whole(page.Write)},
 		{Name: "xlsx", Endings: []string{".xlsx"}, Is: "a workbook with the raw samples", Binary: true, write: book},

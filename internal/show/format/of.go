@@ -54,7 +54,7 @@ func Of(s store.Store, path string, newest bool, w Wanted) (Report, error) {
 		return nil, err
 	}
 	x.Ranking, x.Records = r, records
-	x.Options.Choice, x.Options.Limit = advise.Of(r, advise.Options{Policy: policy}), x.Output.Limit
+	x.Options.Choice, x.Options.Limit, x.Options.Columns = advise.Of(r, advise.Options{Policy: policy}), x.Output.Limit, x.Output.Columns
 	x.Options.File, x.Options.Shown, x.Options.Commands = path, s.Shown(path), commands
 	if w.Anonymous {
 		x.Options.File, x.Options.Shown = "", ""

@@ -11,6 +11,7 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
 	"sshpace/internal/record/store"
 	"sshpace/internal/sys/file"
 	"sshpace/internal/sys/terminal"
@@ -18,12 +19,13 @@ import (
 
 // Output says where a report goes and what it looks like.
 type Output struct {
-	Format string
-	JSON   bool // the same as Format "json"
-	Out    []string
-	Only   []string // tables of md and csv, charts of pictures
-	Limit  int      // rows of each table in text, md and csv, and of each chart in pictures; none: all that the format has room for
-	Names  []string // of the formats that the command has
+	Format  string
+	JSON    bool // the same as Format "json"
+	Out     []string
+	Only    []string // tables of md and csv, charts of pictures
+	Limit   int      // rows of each table in text, md and csv, and of each chart in pictures; none: all that the format has room for
+	Columns int      // of the terminal that text goes to, where those are few; 0: none
+	Names   []string // of the formats that the command has
 }
 
 // Rendering is one output: a file, or standard output where path is "".
@@ -38,6 +40,9 @@ func (o *Output) Renderings(stdout io.Writer) ([]Rendering, error) {
 	out, err := o.resolve(stdout)
 	if err != nil {
 		return nil, err
+	}
+	if len(o.Out) == 0 {
+		o.Columns = min(terminal.Columns(stdout), text.Columns)
 	}
 	if len(o.Only) > 0 && !slices.ContainsFunc(out, func(t Rendering) bool { return t.Format.Parts != 0 }) {
 		return nil, fault.Usage("add --format csv, or --out with a file of such a format", "--only is for tables (%s) and charts (%s)", With(Tables), With(Charts))

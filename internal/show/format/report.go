@@ -28,6 +28,7 @@ const pictureRows = 12
 
 // show writes the document of a report.
 func (o *Output) show(w io.Writer, f Format, d *document.Document, records *record.File) error {
+	d.Columns = o.Columns
 	switch tables, charts := d.TableNames(), d.ChartNames(); f.Parts {
 	case Tables:
 		return f.write(w, d.Head(o.Limit), records, o.wanted(tables, charts))

@@ -16,33 +16,38 @@ import (
 // Names and numbers are those of the JSON report, in base units and in full; a quantity
 // takes four columns. No name means the cells of a comparison, else the first table.
 func CSV(w io.Writer, d *document.Document, names ...string) error {
-	if len(names) == 0 {
-		names = []string{""}
+	tables, err := named(d, names)
+	if err != nil {
+		return err
 	}
-	for i, name := range names {
-		tables, err := tablesOf(d, name)
-		if err != nil {
-			return err
+	var lines [][]string
+	for i, t := range tables {
+		if i == 0 || t.Name != tables[i-1].Name { // tables of one name are below one head
+			if i > 0 {
+				lines = append(lines, nil)
+			}
+			lines = append(lines, csvHead(t.Columns))
 		}
-		if i > 0 {
-			fmt.Fprintln(w)
-		}
-		if err := csvTables(w, tables); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// csvTables writes tables of one name below one head.
-func csvTables(w io.Writer, tables []document.Table) error {
-	lines := [][]string{csvHead(tables[0].Columns)}
-	for _, t := range tables {
 		for _, r := range t.Rows {
 			lines = append(lines, csvRow(t.Columns, r))
 		}
 	}
 	return csv.NewWriter(w).WriteAll(lines)
+}
+
+// named are the tables of all names; without any, the cells of a comparison, else the first table.
+func named(d *document.Document, names []string) (all []document.Table, err error) {
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	for _, name := range names {
+		tables, err := tablesOf(d, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, tables...)
+	}
+	return all, nil
 }
 
 // tablesOf finds the tables of a name. A name that is not there is an error.

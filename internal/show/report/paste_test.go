@@ -70,6 +70,29 @@ func TestMarkdownIsLiteral(t *testing.T) {
 	}
 }
 
+// What TeX would act on is only in the commands that we write, and each row has all columns.
+func TestLaTeXIsLiteral(t *testing.T) {
+	ours := regexp.MustCompile(`\\(text(backslash|asciicircum|asciitilde|less|greater|bar)\{\}|[{}$&%#_])|\{[[*]\}`)
+	for _, name := range hostile(t).TableNames() {
+		var out bytes.Buffer
+		if err := report.LaTeX(&out, hostile(t), name); err != nil {
+			t.Fatal(err)
+		}
+		_, columns, _ := strings.Cut(out.String(), `\begin{tabular}{`)
+		columns, rows, _ := strings.Cut(columns, "}\n\\toprule\n")
+		rows = strings.Replace(strings.TrimSuffix(rows, "\\bottomrule\n\\end{tabular}\n"), "\\midrule\n", "", 1)
+		for row := range strings.Lines(rows) {
+			cells := strings.Split(strings.TrimSuffix(row, " \\\\\n"), " & ")
+			if len(cells) != len(columns) {
+				t.Errorf("%s: %d cells in %d columns: %s", name, len(cells), len(columns), row)
+			}
+			if found := strings.IndexAny(ours.ReplaceAllString(strings.Join(cells, ""), ""), `\{}$&%#_^~<>|[*`); found >= 0 {
+				t.Errorf("%s: TeX would act on this: %s", name, row)
+			}
+		}
+	}
+}
+
 // Several tables are written one after the other.
 func TestSeveralTables(t *testing.T) {
 	d := hostile(t)
@@ -92,7 +115,7 @@ func TestSeveralTables(t *testing.T) {
 func TestTablesThatAreNotThere(t *testing.T) {
 	d := hostile(t)
 	var out bytes.Buffer
-	for _, err := range []error{report.CSV(&out, d, "none"), report.Markdown(&out, d, "none")} {
+	for _, err := range []error{report.CSV(&out, d, "none"), report.Markdown(&out, d, "none"), report.LaTeX(&out, d, "none")} {
 		if err == nil || !strings.Contains(err.Error(), "there are: ranking, kex") {
 			t.Errorf("got %v", err)
 		}

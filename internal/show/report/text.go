@@ -20,7 +20,7 @@ func Text(w io.Writer, d *document.Document) error {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		for _, line := range b.Text() {
+		for _, line := range b.Text(d.Columns) {
 			fmt.Fprintln(out, line)
 		}
 	}
@@ -29,7 +29,7 @@ func Text(w io.Writer, d *document.Document) error {
 
 // say writes a line of text, or as many as it takes.
 func say(w io.Writer, format string, args ...any) {
-	for _, line := range text.Line(termsafe.Line(fmt.Sprintf(format, args...))) {
+	for _, line := range text.Line(termsafe.Line(fmt.Sprintf(format, args...)), text.Columns) {
 		fmt.Fprintln(w, line)
 	}
 }

@@ -23,7 +23,15 @@ func IsInput(r io.Reader) bool {
 
 // Width is 0 where w is no terminal that can be redrawn.
 func Width(w io.Writer, getenv func(string) string) int {
-	if !Is(w) || getenv("TERM") == "dumb" {
+	if getenv("TERM") == "dumb" {
+		return 0
+	}
+	return Columns(w)
+}
+
+// Columns is 0 where w is no terminal.
+func Columns(w io.Writer) int {
+	if !Is(w) {
 		return 0
 	}
 	width, _, err := term.GetSize(int(fileOf(w).Fd()))

@@ -1,0 +1,61 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"sshpace/internal/show/document"
+)
+
+// LaTeX writes the tables of each name as tabulars of the package booktabs, with the numbers
+// as people read them, for \input{} in a paper. No name means the same as for CSV.
+func LaTeX(w io.Writer, d *document.Document, names ...string) error {
+	chosen, err := named(d, names)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	for i, t := range chosen {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		latexTable(out, t)
+	}
+	return out.Flush()
+}
+
+func latexTable(w io.Writer, t document.Table) {
+	var align string
+	var heads []string
+	for _, i := range t.Telling() {
+		c := t.Columns[i]
+		heads = append(heads, typeset(c.Heading()))
+		if c.Numeric() {
+			align += "r"
+		} else {
+			align += "l"
+		}
+	}
+	fmt.Fprintf(w, "%% %s (needs \\usepackage{booktabs})\n\\begin{tabular}{%s}\n\\toprule\n%s \\\\\n\\midrule\n", t.Title, align, strings.Join(heads, " & "))
+	for _, r := range t.Rows {
+		var cells []string
+		for _, i := range t.Telling() {
+			cell := t.Columns[i].Shown(r.Cells[i])
+			if t.Columns[i].Kind == document.Name {
+				cell = document.Short(cell)
+			}
+			cells = append(cells, typeset(cell))
+		}
+		fmt.Fprintf(w, "%s \\\\\n", strings.Join(cells, " & "))
+	}
+	fmt.Fprintln(w, `\bottomrule`+"\n"+`\end{tabular}`)
+}
+
+// typeset keeps a text from being a command: whatever a host calls itself, TeX only prints it.
+// A row that begins with a bracket would be an argument of the line break before it.
+var typeset = strings.NewReplacer(
+	`\`, `\textbackslash{}`, "{", `\{`, "}", `\}`, "$", `\$`, "&", `\&`, "%", `\%`, "#", `\#`, "_", `\_`, "^", `\textasciicircum{}`, "~", `\textasciitilde{}`,
+	"<", `\textless{}`, ">", `\textgreater{}`, "|", `\textbar{}`, "[", "{[}", "*", "{*}",
+).Replace
