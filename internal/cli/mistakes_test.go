@@ -66,7 +66,7 @@ var mistakes = []struct{ line, hint, then string }{
 	{"bench --list --data randm", "did you mean --data random", "bench --list --data random"},
 	{"bench --list --engine opnssh", "did you mean --engine openssh", "bench --list --engine openssh"},
 	{"report --format htlm run.jsonl", "did you mean --format html", "report --format html run.jsonl"},
-	{"report --format gif run.jsonl", "formats: text, md, csv, json", "report --format md run.jsonl"},
+	{"report --format gif run.jsonl", "formats: text, md, csv, tex, json", "report --format md run.jsonl"},
 	{"report --json --format csv run.jsonl", "leave one of them out", "report --json run.jsonl"},
 	{"report --rank-by throughputs run.jsonl", "did you mean --rank-by throughput", "report --rank-by throughput run.jsonl"},
 	{"report --policy modrn run.jsonl", "did you mean --policy modern", "report --policy modern run.jsonl"},

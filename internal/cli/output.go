@@ -24,11 +24,14 @@ func (o *outputFlags) add(cmd *cobra.Command, one bool) {
 	flags.StringVar(&o.Format, "format", "", strings.Join(o.Names, ", ")+" (default: what the ending of --out says, else text)")
 	flags.BoolVar(&o.JSON, "json", false, "print JSON, as --format json")
 	flags.StringArrayVar(&o.Out, "out", nil, "write to this file instead of standard output; repeatable; its ending says what it is: "+format.Files())
+	text := ""
 	tables, charts := "cells, ciphers, macs, kex, overall, machines", "machines, ciphers, macs, cells, kex, all"
 	if one {
+		text = "in text as many as fit on a screen, "
 		tables, charts = "ranking, kex, copies, failed, controls", "ranking, kex, heat, cost, answer, all"
 	}
-	flags.StringSliceVar(&o.Only, "only", nil, "only these tables ("+format.With(format.Tables)+": "+tables+") or charts ("+format.With(format.Charts)+": "+charts+"); without the answer")
+	flags.StringSliceVar(&o.Only, "only", nil, "only these, by `NAME`: tables ("+format.With(format.Tables)+": "+tables+") or charts ("+format.With(format.Charts)+": "+charts+"); without the answer")
+	flags.IntVar(&o.Limit, "limit", 0, "at most `ROWS` in each table or chart (default: "+text+"in pictures 12, else all; -1: all)")
 	complete := func(flag, names string) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(strings.Split(names, ", "), cobra.ShellCompDirectiveNoFileComp))
 	}

@@ -33,7 +33,6 @@ func newReportCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.policy, "policy", "modern", "security policy for the advice and, if given, for tables and charts: a name such as modern or fips-140-3, or a TOML `FILE`")
 	flags.BoolVar(&f.shown.All, "all", false, "text, pictures: all combinations, including those never advised")
 	flags.BoolVar(&f.shown.Method, "method", false, "text: explain the method, how far to trust it, and the terms")
-	flags.IntVar(&f.out.Limit, "limit", 0, "text, md, csv, pictures: at most `ROWS` in each table or chart (default in text: as many as fit on a screen, in pictures 12; -1: all)")
 	flags.StringVar(&f.by, "rank-by", "auto", "throughput, cost or auto: throughput, unless only the cost differs significantly")
 	flags.StringVar(&f.machine, "machine", "", "limits recorded by sshpace limits (default: the newest of this machine)")
 	flags.BoolVar(&f.anonymous, "anonymize", false, "leave out names, paths, times of day and free text")
