@@ -152,7 +152,7 @@ func (f adviseFlags) result(sys System, args []string) (string, error) {
 func (f adviseFlags) show(sys System, a *apply.Advised, path string, newest bool) error {
 	view := findings.Advice{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer()}
 	view.Commands = format.Commands(store.Of(sys.Getenv), path, newest, f.policy, f.connection.Options()...)
-	view.Brief, view.Written = f.prove && f.write == "", f.write != ""
+	view.Brief, view.Written, view.Applied = f.prove && f.write == "", f.write != "", a.Applied
 	view.Server = f.strict || f.write == "server" || f.write == "both"
 	switch {
 	case !f.prove:

@@ -80,7 +80,7 @@ func newCompareCommand(sys System) *cobra.Command {
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: cost where all files have it")
 	flags.StringSliceVar(&normalize, "normalize", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
 	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
-	flags.StringVar(&limit, "fail-on", "", "such as slower:5%: exit status 3 if something is slower by more, 5 if something may be, else 0")
+	flags.StringVar(&limit, "fail-on", "", "such as slower:5% or cpu:5%: exit status 3 if something is slower by more, or takes more CPU time, 5 if something may, else 0")
 	flags.StringArrayVar(&pairs, "pair", nil, "results of programs: the `CLIENT:SERVER` to compare, once for each file or pair")
 	completeResults(cmd, sys)
 	completePolicies(cmd)

@@ -47,7 +47,11 @@ func (f knownHostsFiles) open(sys System, mayMiss bool) (*index.Index, error) {
 		case err != nil && mayMiss && len(f) == 0:
 			return index.Open(), nil
 		case err != nil:
-			return nil, &Error{Err: err, Hint: "name the file with --known-hosts", Code: ExitUsage}
+			hint := "check the name of the file"
+			if len(f) == 0 {
+				hint = "name the file"
+			}
+			return nil, &Error{Err: err, Hint: hint, Code: ExitUsage}
 		}
 	}
 	x := index.Open(files...)

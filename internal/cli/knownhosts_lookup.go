@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/show/findings"
-	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/knownhosts/tidy"
 	"sshpace/internal/ssh/route"
@@ -22,28 +22,28 @@ func newKnownHostsLookupCommand(sys System) *cobra.Command {
 	var asJSON bool
 	cmd := page("known-hosts-lookup", &cobra.Command{
 		Args: takes(1, -1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			files = append(files, args[1:]...)
+			ctx, _, stop := interrupts(cmd.Context(), sys)
+			defer stop()
 			x, err := files.open(sys, false)
 			if err != nil {
 				return err
 			}
-			name := args[0]
-			if port := int(connection.Port); port != 0 {
-				name = knownhosts.HostPort(name, port)
+			name, err := route.KnownName(ctx, connection.params(sys), args[0])
+			if err != nil {
+				return interrupted(ctx, err)
 			}
 			entries := x.Exactly(name)
 			if err := findings.Entries(sys.Stdout, name, entries, asJSON); err != nil {
 				return err
 			}
-			if len(entries) == 0 {
-				return fault.Exit(ExitFailed)
-			}
-			return nil
+			return findings.LookedUp(sys.Stderr, args[0], name, x.Files(), len(entries))
 		},
 	})
 	files.register(cmd.Flags())
 	cmd.Flags().VarP(connection.PortFlag(), "port", "p", "port of the server")
+	cmd.Flags().StringVarP(&connection.Config, "config", "F", "", "ssh_config with HostName, Port and HostKeyAlias of the host; none for none")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the lines as JSON")
 	return cmd
 }
@@ -92,7 +92,12 @@ func runLint(ctx context.Context, sys System, x *index.Index, hosts []route.Look
 		return err
 	}
 	if len(found) == 0 {
-		return nil
+		lines := 0
+		for _, t := range x.Tables() {
+			lines += len(t.Lines())
+		}
+		_, err := fmt.Fprintf(sys.Stderr, "no problems in %s (%s)\n", oneLine(strings.Join(x.Files(), ", ")), unit.Count(lines, "line"))
+		return err
 	}
 	fmt.Fprintf(sys.Stderr, "sshpace: %s\n", unit.Count(len(found), "finding"))
 	return fault.Exit(ExitFound)

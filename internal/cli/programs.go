@@ -60,6 +60,7 @@ func (f *programFlags) measure(sys System, m measurement) error {
 		return withHint(err, "add the user to /etc/passwd: servers look it up there")
 	}
 	environment := hostinfo.Describe(testbed.LoadLook)
+	environment.ClientPath, environment.ServerPath = f.ssh, f.sshd // those beside the installed ones
 	params := programs.Params{
 		Only: f.only, SSH: f.ssh, SSHD: f.sshd, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
 		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths,

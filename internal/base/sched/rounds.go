@@ -23,6 +23,26 @@ func (r Rounds) Progress(round int) string {
 	return fmt.Sprintf("round %d of %d", round, r.Count)
 }
 
+// Left is Progress with how much longer it takes all rounds to be made, where those before this one
+// took so long, and usual is what one takes.
+func (r Rounds) Left(round int, spent, usual time.Duration) string {
+	if r.Budget > 0 {
+		return r.Progress(round)
+	}
+	if round > 1 {
+		usual = spent / time.Duration(round-1)
+	}
+	return fmt.Sprintf("%s, about %s left", r.Progress(round), Roughly(time.Duration(r.Count-round+1)*usual))
+}
+
+// Roughly is a duration in words, as an estimate has it.
+func Roughly(d time.Duration) string {
+	if d < 90*time.Second {
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.0f min", d.Minutes())
+}
+
 // Loop measures in rounds: what is due in a round takes its turn in random order, so that what
 // slows a machine for a while slows all of it alike. Its driver says what is due and what a turn
 // is; the loop says which is next, and when it is over.

@@ -99,3 +99,18 @@ func TestLoopStops(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLeft: the first round goes by what one usually takes, the others by those before.
+func TestLeft(t *testing.T) {
+	ten := Rounds{Count: 10}
+	for want, got := range map[string]string{
+		"round 1 of 10, about 3 min left": ten.Left(1, 0, 16*time.Second),
+		"round 6 of 10, about 50 s left":  ten.Left(6, 50*time.Second, time.Hour),
+		"round 10 of 10, about 10 s left": ten.Left(10, 90*time.Second, time.Hour),
+		"round 2 (30s in all)":            Rounds{Count: 2, Budget: 30 * time.Second}.Left(2, time.Second, 0),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -63,12 +63,14 @@ type Advised struct {
 	Params
 	Advice      *advise.Advice
 	Destination openssh.Destination // the result's host; localhost for a result of loopback
+	Applied     string              // the file whose lines of ours are this advice already; "" for none
 
 	ssh, sshd *side // sshd is nil where there is none that the advice is for
 	reached   []reachedHost
 }
 
-// New reads the present configuration and makes the advice.
+// New reads the present configuration and makes the advice. Where that has lines of ours which are what
+// the result advised before they were written, the advice is that.
 func New(ctx context.Context, p Params) (*Advised, error) {
 	a := &Advised{Params: p}
 	if err := a.aim(); err != nil {
@@ -81,47 +83,67 @@ func New(ctx context.Context, p Params) (*Advised, error) {
 	if a.ssh, err = a.client(ctx, a.Destination.Flags); err != nil {
 		return nil, err
 	}
-	if p.Before {
-		if err := a.forget(); err != nil {
-			return nil, explain(err)
-		}
-	}
-	if err := a.ssh.learn(ctx); err != nil {
-		return nil, &fault.Error{Err: err, Hint: "correct that option or line of ssh_config; ssh -G HOST shows the same", Code: fault.Misuse}
-	}
 	server := advise.Side{Old: !advise.Prepends(p.Ranking.Environment.Server)}
 	if a.Here() {
 		if server, err = a.serverHere(ctx); err != nil {
 			return nil, err
 		}
 	}
-	a.Advice, err = advise.New(advise.Params{Ranking: p.Ranking, Policy: policy, Strict: p.Strict, Client: a.ssh.now, Server: server})
+	now := a.ssh.present
+	wrote, err := a.forget()
+	if err != nil && p.Before {
+		return nil, explain(err)
+	}
+	if wrote != "" && !p.Before && a.advise(ctx, policy, server) == nil && a.inForce(ctx) {
+		a.Applied = wrote
+	}
+	if a.Applied == "" && !p.Before {
+		a.ssh.present = now
+	} else if wrote != "" {
+		fmt.Fprintf(a.Notes, "note: \"now\" is what ssh used before sshpace advise wrote to %s\n", termsafe.OneLine(wrote))
+	}
+	return a, a.advise(ctx, policy, server)
+}
+
+// advise makes the advice for what ssh and sshd offer.
+func (a *Advised) advise(ctx context.Context, policy advise.Policy, server advise.Side) error {
+	if err := a.ssh.learn(ctx); err != nil {
+		return &fault.Error{Err: err, Hint: "correct that option or line of ssh_config; ssh -G HOST shows the same", Code: fault.Misuse}
+	}
+	advice, err := advise.New(advise.Params{Ranking: a.Ranking, Policy: policy, Strict: a.Strict, Client: a.ssh.now, Server: server})
 	if errors.Is(err, advise.ErrNothing) {
 		err = fault.WithHint(err, "choose another --policy, or measure more algorithms")
 	}
-	return a, err
+	a.Advice = advice
+	return err
+}
+
+// inForce tells whether the advice changes something, and ssh's file has it so already.
+func (a *Advised) inForce(ctx context.Context) bool {
+	config, _, err := a.ssh.file()
+	return err == nil && a.Advice.Changes() && a.follows(ctx, a.ssh, config) == nil
 }
 
 // forget makes the present of ssh what it was before our lines were written, if they were: to its
-// file, or to one that this includes for all hosts.
-func (a *Advised) forget() error {
+// file, or to one that this includes for all hosts, which it returns.
+func (a *Advised) forget() (wrote string, err error) {
 	config, base, err := a.ssh.file()
 	if err != nil {
-		return err
+		return "", err
 	}
 	drop := includedBy(config, base)
-	without, wrote := map[string]string{}, ""
+	without := map[string]string{}
 	for i, path := range append(drop.files(), config) {
 		old, err := file.ReadFile(path, file.Config)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return err
+			return "", err
 		}
 		text, n, err := file.Without(old, a.ssh.block(a.Pattern))
 		if err != nil {
-			return err
+			return "", err
 		}
 		if n > 0 {
 			wrote = path
@@ -131,11 +153,11 @@ func (a *Advised) forget() error {
 		}
 		without[path] = a.Dir.File(fmt.Sprintf("before_%d", i))
 		if err := os.WriteFile(without[path], text, 0o600); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if wrote == "" {
-		return nil
+		return "", nil
 	}
 	together, err := a.together([]string{without[config]})
 	flags := a.Destination.Flags
@@ -143,8 +165,7 @@ func (a *Advised) forget() error {
 	a.ssh.present = func(ctx context.Context) (alg.Offer, error) {
 		return a.ssh.program.Effective(ctx, openssh.Destination{Host: probe(a.Pattern), Flags: flags})
 	}
-	fmt.Fprintf(a.Notes, "note: \"now\" is what ssh used before sshpace advise wrote to %s\n", termsafe.OneLine(wrote))
-	return err
+	return wrote, err
 }
 
 // serverHere finds sshd and what its configuration offers. Where the user names neither, nothing is

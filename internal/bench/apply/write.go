@@ -93,7 +93,7 @@ func (a *Advised) write(ctx context.Context, s *side) error {
 	}
 	whole := func() error { return a.follows(ctx, s, config) }
 	if _, err := os.Stat(config); err == nil && whole() == nil {
-		fmt.Fprintf(a.Out, "# %s already follows the advice: nothing is written\n", config)
+		fmt.Fprintf(a.Out, "# already in %s: nothing to change\n", cmp.Or(a.Applied, config))
 		return nil
 	}
 	target, block := config, a.block(s)

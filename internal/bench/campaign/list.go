@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 )
@@ -102,7 +105,8 @@ func List(o Output, items []Item) error {
 }
 
 // listed prints what measure says, before it measures anything, of methods and kinds of login.
-func listed(o Output, measure func(record.Sink) error) error {
+// The methods are said to take about so long in so many rounds.
+func listed(o Output, rounds sched.Rounds, measure func(record.Sink) error) error {
 	f := &record.File{}
 	if err := measure(f.Sink()); err != nil {
 		return err
@@ -113,6 +117,9 @@ func listed(o Output, measure func(record.Sink) error) error {
 	var items []Item
 	for _, m := range f.Methods {
 		items = append(items, Item{Name: document.MethodLabel(m)})
+	}
+	if n := len(items); n > 0 && rounds.Budget == 0 {
+		fmt.Fprintf(o.Stderr, "%s in %s: about %s\n", unit.Count(n, "method"), unit.Count(rounds.Count, "round"), sched.Roughly(transfer.Takes(n, rounds.Count)))
 	}
 	for _, k := range f.LoginKinds {
 		items = append(items, Item{Name: strings.TrimSpace(k.Factor + " " + k.Level)})

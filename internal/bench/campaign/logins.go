@@ -85,7 +85,7 @@ func Logins(ctx context.Context, bed *testbed.Testbed, ends *login.Ends, p Login
 		return err
 	}
 	if p.Plan.List {
-		return listed(p.Output, func(sink record.Sink) error {
+		return listed(p.Output, sched.Rounds{}, func(sink record.Sink) error {
 			p.Plan.Note = sink
 			return ends.Survey(ctx, cases, p.Plan)
 		})

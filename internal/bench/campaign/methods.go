@@ -66,7 +66,7 @@ func Methods(drain context.Context, p MethodParams, measure func(transfer.Turns,
 		return err
 	}
 	if p.Turns.List {
-		return listed(p.Output, func(sink record.Sink) error { return measure(p.Turns, sink) })
+		return listed(p.Output, p.Turns.Rounds, func(sink record.Sink) error { return measure(p.Turns, sink) })
 	}
 	p.Campaign.Seed, p.Campaign.Rounds, p.Campaign.BudgetNS = p.Turns.Seed, p.Turns.Rounds.Count, p.Turns.Rounds.Budget
 	if p.Campaign.BudgetNS > 0 {

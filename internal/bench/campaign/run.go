@@ -246,7 +246,7 @@ func (j *Run) report(kept *recording, drain context.Context, runErr error) error
 	if err := format.Print(j.Stdout, x, j.JSON); err != nil {
 		return err
 	}
-	if j.JSON || !terminal.Is(j.Stdout) { // a report that is seen says so itself
+	if j.JSON || !terminal.Is(j.Stdout) && !terminal.Same(j.Stdout, j.Stderr) { // a report that is seen says so itself
 		format.Saved(j.Stderr, j.Store.Shown(name))
 	}
 	return runErr

@@ -17,6 +17,7 @@ import (
 type Line struct {
 	Name, File    string // of what, in which file
 	Login         bool   // it is of logins, else of transfers
+	CPU           bool   // of CPU time for the same bytes: less than 1 is more of it, as of speeds
 	Than          string // "" for the first file, else as fast as what
 	Own, Together stats.Interval
 }
@@ -33,12 +34,19 @@ const (
 
 // Limit is what a gate looks at, and by how much that may be slower.
 type Limit struct {
-	Lines   string // slower: all; transfers or logins: those alone
+	Lines   string // slower: all speeds; transfers or logins: those alone; cpu: CPU time
 	Percent float64
 }
 
 // limitLines are the names of what a gate may look at.
-var limitLines = []string{"slower", "transfers", "logins"}
+var limitLines = []string{"slower", "transfers", "logins", cpuLines}
+
+// cpuLines are those of CPU time, which only they are a matter of: it is known well where other work
+// hides how fast transfers are.
+const cpuLines = "cpu"
+
+// OfCPU tells whether the limit is one of CPU time.
+func (l Limit) OfCPU() bool { return l.Lines == cpuLines }
 
 // String is a limit as it is typed.
 func (l Limit) String() string { return fmt.Sprintf("%s:%g%%", l.Lines, l.Percent) }
@@ -51,13 +59,16 @@ func ParseLimit(text string) (*Limit, error) {
 	lines, number, _ := strings.Cut(text, ":")
 	percent, err := strconv.ParseFloat(strings.TrimSuffix(number, "%"), 64)
 	if !slices.Contains(limitLines, lines) || err != nil || !(percent >= 0 && percent < 1e6) {
-		return nil, fault.Usage("use slower: and a percentage, such as slower:5%, or transfers: or logins: for these alone", "cannot read --fail-on %q", text)
+		return nil, fault.Usage("use slower: and a percentage, such as slower:5%, or transfers:, logins: or cpu: for these alone", "cannot read --fail-on %q", text)
 	}
 	return &Limit{Lines: lines, Percent: percent}, nil
 }
 
 // holds tells whether the gate looks at a line.
 func (l Limit) holds(line Line) bool {
+	if line.CPU || l.OfCPU() {
+		return line.CPU && l.OfCPU()
+	}
 	return l.Lines == "slower" || line.Login == (l.Lines == "logins")
 }
 
@@ -83,6 +94,7 @@ type Gate struct {
 	Passes float64 // the least limit, in percent, that none of the lines reaches; +Inf where one is not known
 	Failed []Line  // slower by more than the limit, slowest first
 	Open   []Line  // may be slower by more than the limit, or not; least known first
+	CPU    *Limit  // of CPU time, which the files can tell of where this gate is open; nil for none
 }
 
 // Gate judges those of the lines that the limit is for.
@@ -103,6 +115,12 @@ func (l Limit) Gate(lines []Line) *Gate {
 	}
 	slices.SortStableFunc(g.Failed, func(a, b Line) int { return cmp.Compare(a.Together.Value, b.Together.Value) })
 	slices.SortStableFunc(g.Open, func(a, b Line) int { return cmp.Compare(a.Own.Lo, b.Own.Lo) })
+	if g.Outcome() == Inconclusive && !l.OfCPU() {
+		other := Limit{Lines: cpuLines, Percent: l.Percent}
+		if judged := other.Gate(lines); len(judged.Lines) > 0 && judged.Outcome() != Inconclusive {
+			g.CPU = &other
+		}
+	}
 	return g
 }
 
@@ -120,8 +138,19 @@ func (g *Gate) Outcome() Outcome {
 // Title names a line.
 func (l Line) Title() string { return l.Name + " in " + l.File }
 
+// Shown is an interval of the line as people read it: of CPU time, above 1 is more.
+func (l Line) Shown(i stats.Interval) stats.Interval {
+	if !l.CPU {
+		return i
+	}
+	return stats.Interval{Value: 1 / i.Value, Lo: 1 / i.Hi, Hi: 1 / i.Lo, N: i.N}
+}
+
 // String is what a failed line says.
 func (l Line) String() string {
+	if l.CPU {
+		return l.Title() + ": " + l.Shown(l.Together).Times() + " the CPU time"
+	}
 	return l.Title() + ": " + l.Together.Times() + " as fast" + l.Than
 }
 
@@ -130,7 +159,7 @@ func (l Line) Range() string {
 	if !l.Own.Says() {
 		return "too few runs"
 	}
-	return l.Own.Times()
+	return l.Shown(l.Own).Times()
 }
 
 // Lines are all lines of the comparison.

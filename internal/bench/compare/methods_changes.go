@@ -219,11 +219,38 @@ func (c *MethodComparison) Floor() float64 {
 	return math.Expm1(stats.Estimate{Err: c.level}.Arm())
 }
 
-// Shows is the least slowdown that any method could show, as a part; 0 where none could
-// show any.
-func (c *MethodComparison) Shows() (least float64) {
+// Lines are all lines of the comparison, of speeds and of CPU time. name names a method.
+func (c *MethodComparison) Lines(name func(record.Method) string) (lines []Line) {
 	for _, ch := range c.Changes {
-		for _, r := range ch.Speed {
+		for k, r := range ch.Speed {
+			lines = append(lines, Line{Name: name(ch.Method), File: c.Files[k+1], Together: r.Together, Own: r.own(r.Speed)})
+		}
+		for k, r := range ch.Cost {
+			l := Line{Name: name(ch.Method), File: c.Files[k+1], CPU: true, Own: r.own(r.Speed.Inverse())}
+			l.Together = l.Shown(r.Together)
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// own is the interval of a ratio by itself, which r says is known.
+func (r *Ratio) own(e stats.Estimate) stats.Interval {
+	if !r.Speed.Known() {
+		return stats.Interval{}
+	}
+	return e.Interval()
+}
+
+// Shows is the least slowdown that any method could show, as a part, or the least rise of CPU time; 0
+// where none could show any.
+func (c *MethodComparison) Shows(cpu bool) (least float64) {
+	for _, ch := range c.Changes {
+		ratios := ch.Speed
+		if cpu {
+			ratios = ch.Cost
+		}
+		for _, r := range ratios {
 			least = r.least(least)
 		}
 	}

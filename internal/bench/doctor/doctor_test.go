@@ -12,6 +12,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 )
 
@@ -95,10 +96,25 @@ var causes = []struct {
 		f.Stuck = &Stuck{During: record.PhaseKex, After: 10 * time.Second, Got: alg.NewSuite("aes128-gcm@openssh.com", "", "mlkem768x25519-sha256"), Others: []string{"mlkem768x25519-sha256", "sntrup761x25519-sha512", "curve25519-sha256"}}
 	}, "(MTU of a tunnel or VPN)no answer for 10s between the version lines and the end of the key exchange (mlkem768x25519-sha256)ssh -o KexAlgorithms=-mlkem768x25519-sha256,sntrup761x25519-sha512 -o Ciphers=aes128-gcm@openssh.com -o MACs=hmac-sha2-256 web1"},
 	{"host-key", func(f *Facts) { f.Logins.HostKey = of(1000) }, "VerifyHostKeyDNS"},
+	{"host-key", func(f *Facts) {
+		f.Logins.HostKey, f.KnownAs = of(1000), "web1"
+		f.Asks = []Setting{{conf.KnownHostsCommand, "/usr/bin/keys %H", "cfg:7"}}
+	}, "the server's key: KnownHostsCommand /usr/bin/keys %H (cfg:7)"},
+	{"host-key", func(f *Facts) {
+		f.Logins.HostKey, f.Asks = of(1000), []Setting{{conf.KnownHostsCommand, "/usr/bin/keys %H", "cfg:7"}}
+		f.KnownAs = "web1"
+	}, "time '/usr/bin/keys' 'web1'"},
+	{"host-key", func(f *Facts) {
+		f.Logins.HostKey, f.Asks = of(1000), []Setting{{conf.VerifyHostKeyDNS, "yes", "cfg:8"}}
+	}, "VerifyHostKeyDNS no"},
+	{"host-key", func(f *Facts) { f.Logins.HostKey, f.KeyFiles = of(1000), []string{"/nfs/known_hosts"} }, "time cat /nfs/known_hosts"},
 	{"authorized-keys", func(f *Facts) { f.Logins.Query, f.Logins.Entry = of(1200), of(1200) }, "about 2381 ms"},
 	{"authorized-keys", func(f *Facts) {
 		f.Logins.Query, f.Logins.Entry, f.Server.Settings["authorizedkeyscommand"] = of(1200), of(1200), "/usr/bin/sss_ssh_authorizedkeys"
 	}, "the server runs AuthorizedKeysCommand to decide"},
+	{"authorized-keys", func(f *Facts) {
+		f.Logins.Query, f.Logins.Entry, f.Server.Settings["authorizedkeyscommand"] = of(1200), of(1200), "/usr/bin/sss_ssh_authorizedkeys; rm -r /"
+	}, "time $(sshd -T | sed -n 's/^authorizedkeyscommand //p' | sed 's/%u/ann/g; /^[^ ]*$/s/$/ ann/')"},
 	{"authorized-keys", func(f *Facts) {
 		f.Logins, f.Stuck = Logins{}, &Stuck{During: record.PhaseQuery, After: 30 * time.Second}
 	}, "a login hangs: it waits for the server to decide whether it knows the key"},
@@ -117,6 +133,9 @@ var causes = []struct {
 	{"shell", func(f *Facts) {
 		f.Logins.Command, f.Server.Started, f.Server.RC = of(500), of(4), "/etc/ssh/sshrc"
 	}, "runs /etc/ssh/sshrc before every command"},
+	{"shell", func(f *Facts) {
+		f.Logins.Command, f.Server.Started, f.Server.RC = of(500), of(4), "/home/ann/.ssh/rc"
+	}, "ssh web1 'mv -i /home/ann/.ssh/rc /home/ann/.ssh/rc.sshpace'"},
 	{"shell", func(f *Facts) { f.Logins.Command, f.Server.Started = of(500), of(4) }, "start-up files, ~/.ssh/rc, or a forced command"},
 	{"shell", func(f *Facts) { // a busy host starts a shell slowly, too
 		f.Logins.Command, f.Server.Started, f.Server.Forced, f.Server.Shell = of(500), of(200), true, "/bin/bash"

@@ -8,6 +8,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/login"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 )
 
@@ -30,11 +31,18 @@ type Facts struct {
 	Sharing    Sharing
 	Server     *Server
 
-	knownHosts []string // the user's files
-	updates    bool     // UpdateHostKeys
+	Asks       []Setting // what ssh asks about keys beside the files
+	KeyFiles   []string  // the user's files of host keys
+	updates    bool      // UpdateHostKeys
 	KnownHosts []KnownHosts
 	Exchange   *Exchange
 	Transfers  Transfers
+}
+
+// Setting is one of the configuration's, and where that is: FILE:LINE, if ssh does not hide it.
+type Setting struct {
+	Keyword      conf.Keyword
+	Value, Where string
 }
 
 // KnownHosts is a large file of host keys that is read at every login.

@@ -26,7 +26,7 @@ const keyRounds = 4
 // hostKeys measures what the user's large files of host keys cost each login,
 // with a server of our own.
 func (p *Patient) hostKeys(ctx context.Context) error {
-	for _, file := range p.facts.knownHosts {
+	for _, file := range p.facts.KeyFiles {
 		if lines(file) < manyLines {
 			continue
 		}
@@ -39,7 +39,7 @@ func (p *Patient) hostKeys(ctx context.Context) error {
 		if err != nil {
 			continue // such as a file that cannot be read: ssh does without it, too
 		}
-		others := slices.DeleteFunc(slices.Clone(p.facts.knownHosts), func(other string) bool { return other == file })
+		others := slices.DeleteFunc(slices.Clone(p.facts.KeyFiles), func(other string) bool { return other == file })
 		k := KnownHosts{File: file, Others: others, Lines: c.Lines, Hashed: c.HashedLines}
 		for _, cost := range c.OpenSSH {
 			if cost.AsItIs && cost.UpdateHostKeys == p.facts.updates {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/sched"
@@ -89,7 +90,12 @@ func (f *Facts) configured(c *conf.Resolved) {
 		v, ok := c.Get(k)
 		return ok && len(v.Args) > 0 && !slices.Contains([]string{"no", "false", "none"}, v.Args[0])
 	}
-	f.knownHosts, f.updates = c.Files(conf.UserKnownHostsFile), c.Yes(conf.UpdateHostKeys)
+	f.KeyFiles, f.updates = c.Files(conf.UserKnownHostsFile), c.Yes(conf.UpdateHostKeys)
+	for _, k := range []conf.Keyword{conf.KnownHostsCommand, conf.VerifyHostKeyDNS} {
+		if v, _ := c.Get(k); set(k) {
+			f.Asks = append(f.Asks, Setting{k, strings.Join(v.Args, " "), v.Origin.String()})
+		}
+	}
 	f.Sharing.Master, f.Sharing.Persist = set(conf.ControlMaster), set(conf.ControlPersist)
 	if path := c.Word(conf.ControlPath); path != "" {
 		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/login"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/conf"
 )
 
 // A server waits 5 to 9 ms on purpose before it answers a request for a login
@@ -93,6 +95,7 @@ var stages = []stage{
 		tells: func(f *Facts) (string, string) {
 			return "on this machine; it shows which of them are set", typedWith(f, "-G") + " | grep -iE 'knownhosts|verifyhostkeydns'"
 		},
+		causes: []cause{asksAboutKeys, slowKeyFiles},
 	},
 	{
 		check: "request", about: "a server slow to look up names and accounts: UseDNS, LDAP",
@@ -261,6 +264,41 @@ func hostKeyTook(f *Facts) stats.Interval {
 	return cost
 }
 
+// asksAboutKeys: ssh has a command or the DNS asked, which take longer than any file.
+func asksAboutKeys(f *Facts, found *Finding) bool {
+	if len(f.Asks) == 0 {
+		return false
+	}
+	var names []string
+	for _, s := range f.Asks {
+		names = append(names, fmt.Sprintf("%s %s (%s)", s.Keyword, s.Value, s.Where))
+	}
+	before, _, _ := strings.Cut(found.What, ": KnownHosts")
+	found.What = before + ": " + strings.Join(names, ", or ")
+	if s := f.Asks[0]; s.Keyword == conf.KnownHostsCommand {
+		found.Where = "on this machine; it times the command. Have it cache its answers, or write them into a file that UserKnownHostsFile names, and leave KnownHostsCommand out"
+		found.Do = "time"
+		for _, word := range strings.Fields(s.Value) { // ssh runs it without a shell
+			found.Do += " " + shell.Quote(strings.ReplaceAll(word, "%H", f.KnownAs))
+		}
+		return true
+	}
+	found.Where, found.Do = here(f), configure(f, "VerifyHostKeyDNS no")
+	return true
+}
+
+// slowKeyFiles is what is left: nothing but files is asked.
+func slowKeyFiles(f *Facts, found *Finding) bool {
+	if len(f.KeyFiles) == 0 {
+		return false
+	}
+	before, _, _ := strings.Cut(found.What, ": KnownHosts")
+	found.What = before + ": probably a known_hosts file on a slow file system"
+	found.Where = "on this machine; it times reading the files. Keep them on a local disk (UserKnownHostsFile)"
+	found.Do = "time " + shell.Line(append([]string{"cat"}, f.KeyFiles...)...) + " >/dev/null"
+	return true
+}
+
 // smallMTU: the first packets that are larger than a tunnel carries are those of a key
 // exchange: the keys of one against quantum computers, and the lists of algorithms. What
 // is to be tried leaves out such keys, and of the lists all but what was agreed on.
@@ -361,10 +399,25 @@ func keysCommand(f *Facts, found *Finding) bool {
 		if command := f.Server.Settings[strings.ToLower(name)]; command != "" && command != "none" {
 			found.What = fmt.Sprintf("the server runs %s to decide whether it knows the key, and that is slow", name)
 			found.Evidence += fmt.Sprintf("; there it is %q, and sshd runs it for every offer and once more for the signature", command)
+			found.Where = "on the server, as root; it times the command. Have it cache its answers, or put the keys into a file that AuthorizedKeysFile names, and set " + name + " none"
+			found.Do = timeCommand(f, strings.ToLower(name))
 			return true
 		}
 	}
 	return false
+}
+
+// plainUser is a name that is the same in every program's words.
+var plainUser = regexp.MustCompile(`^[a-z_][a-z0-9_-]*$`)
+
+// timeCommand is a line for the server's root that times a command of sshd_config for the account; without
+// arguments sshd gives it the user's name (sshd_config(5)). What the host told of the command is not in it.
+func timeCommand(f *Facts, setting string) string {
+	user := f.Logins.User
+	if !plainUser.MatchString(user) {
+		user = "USER"
+	}
+	return fmt.Sprintf(`time $(sshd -T | sed -n 's/^%s //p' | sed 's/%%u/%s/g; /^[^ ]*$/s/$/ %s/')`, setting, user, user)
 }
 
 // accountTook leaves out the second look for the key.
@@ -451,7 +504,13 @@ func ownRC(f *Facts, found *Finding) bool {
 		return false
 	}
 	found.What = "the server runs " + f.Server.RC + " before every command, and that is slow"
-	found.Where, found.Do = "on this machine; it shows the file", typed(f, "cat "+shell.Word(f.Server.RC))
+	const then = "it puts the file aside, and mv back undoes that. Leave out of it what is slow, or has a use for terminals alone"
+	rc := shell.Word(f.Server.RC)
+	move := "mv -i " + rc + " " + rc + ".sshpace"
+	found.Where, found.Do = "on this machine; "+then, typed(f, move)
+	if strings.HasPrefix(f.Server.RC, "/etc/") {
+		found.Where, found.Do = "on the server, as root; "+then, "mv -i /etc/ssh/sshrc /etc/ssh/sshrc.sshpace"
+	}
 	return true
 }
 

@@ -38,7 +38,7 @@ func stalls(f *Facts) []Finding {
 	}
 	if s := beyond(f.Logins.Session, roundTrip(f)); isStall(s) && s.Lo <= float64(usualStall) && (f.Own || f.Route != "") {
 		cost = stats.Interval{Value: cost.Value + s.Value, Lo: cost.Lo + s.Lo, Hi: cost.Hi + s.Hi, N: s.N}
-		seen, lines = append(seen, "between the login and the open session "+Milliseconds(s)), append(lines, quickack(f.Route)+" # on this machine")
+		seen, lines = append(seen, "between the login and the open session "+Milliseconds(s)), append(lines, "# on this machine", quickack(f.Route))
 	}
 	if cost.N == 0 || cost.Value < worthShare*f.Logins.Whole.Value {
 		return nil
@@ -66,7 +66,7 @@ func quickackThere(client, here string) []string {
 	if strings.HasPrefix(here, "local ") {
 		words = ofLocal + words
 	}
-	return []string{"r=$(ip route get " + client + " | sed 's/ uid .*//;q') # on the server", "ip route replace $r" + words}
+	return []string{"# on the server", "r=$(ip route get " + client + " | sed 's/ uid .*//;q')", "ip route replace $r" + words}
 }
 
 // ofLocal is what a route to this machine itself has and `ip route get` does not say.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/sched"
@@ -56,11 +57,18 @@ func (p *proof) measure(ctx, drain context.Context, bed *testbed.Testbed) error 
 		}})
 	}
 	p.methods = append(raw, p.methods...)
+	usual, began := time.Duration(len(raw))*usualRaw+time.Duration(len(p.methods)-len(raw))*usualCopy, time.Now()
 	return sched.Loop[*method]{Rounds: p.Rounds, Due: func(round int) []*method {
-		p.Progress(p.Rounds.Progress(round + 1))
+		p.Progress(p.Rounds.Left(round+1, time.Since(began), usual))
 		return slices.DeleteFunc(slices.Clone(p.methods), func(m *method) bool { return m.failures >= maxFailures })
 	}, Take: func(round int, m *method) error { return m.take(ctx, round) }}.Run(drain)
 }
+
+// What a method usually takes in a round with both choices on loopback, until a first one has shown it.
+const (
+	usualRaw  = 2 * time.Second
+	usualCopy = 3 * time.Second // of 128 MiB
+)
 
 // maxPairID keeps the trials of two directions apart.
 const maxPairID = 1000

@@ -46,3 +46,27 @@ func TestProofOfOneRound(t *testing.T) {
 		t.Errorf("three rounds:\n%s", more)
 	}
 }
+
+// What ten rounds cannot tell gets a hint how many can; where all is told there is none.
+func TestProofSaysHowManyRounds(t *testing.T) {
+	p := &proof{target: "loopback", suites: [2]alg.Suite{{Cipher: "a"}, {Cipher: "b"}}, methods: []*method{{name: "raw upload", direct: true}, {name: "scp upload"}}}
+	report := func() string {
+		var out bytes.Buffer
+		if err := p.write(&out); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	for i := range 10 {
+		p.methods[0].add([2]rates{{throughput: 100e6}, {throughput: 200e6 + float64(i)*1e5}})
+	}
+	if told := report(); strings.Contains(told, "--rounds") {
+		t.Errorf("all is told:\n%s", told)
+	}
+	for i := range 10 {
+		p.methods[1].add([2]rates{{throughput: 100e6}, {throughput: 90e6 + float64(i)*3e6}})
+	}
+	if open := report(); !strings.Contains(open, "not enough data\n") || !strings.Contains(open, "\n# more data for what has not enough: --rounds ") {
+		t.Errorf("scp is open:\n%s", open)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"sshpace/internal/base/alg"
@@ -49,9 +50,26 @@ func (p *proof) write(w io.Writer) error {
 		fmt.Fprintf(&out, "# one round gives no interval; use --rounds %d\n", stats.MinExact)
 	case n < stats.MinExact:
 		fmt.Fprintf(&out, "# %d rounds give no 95 %% interval, but a range; use --rounds %d or more\n", n, stats.MinExact)
+	default:
+		if more := p.enough(); more > 0 {
+			fmt.Fprintf(&out, "# more data for what has not enough: --rounds %d\n", more)
+		}
 	}
 	_, err := out.WriteTo(w)
 	return err
+}
+
+// enough is how many rounds would likely tell what these could not: intervals shrink with the root of their
+// number. 0: there is nothing left to tell.
+func (p *proof) enough() (rounds int) {
+	const most = 16 // times as many
+	for _, r := range p.results() {
+		if r.Speed != nil && r.Verdict == stats.NotEnough && r.Speed.Lo > 0 {
+			arm := math.Log(r.Speed.Hi/r.Speed.Lo) / 2 / math.Log1p(stats.Margin)
+			rounds = max(rounds, int(math.Ceil(float64(r.Speed.N)*min(most, max(2, arm*arm)))))
+		}
+	}
+	return rounds
 }
 
 // result is what the rounds of a method come to: ratios of the advised choice to the present one, of

@@ -49,6 +49,13 @@ const (
 	mostBytes = 256 << 20              // they are in memory
 )
 
+// Takes is about how long so many methods take on loopback, by rounds of a short and a long run and a
+// login each.
+func Takes(methods, rounds int) time.Duration {
+	const preparing = 2 // as long as so many rounds
+	return time.Duration(methods*(rounds+preparing)) * (longRun + 300*time.Millisecond)
+}
+
 // checked is how much is moved to see whether it arrives as it was sent: not a
 // multiple of any block.
 const checked = 3<<20 + 517

@@ -87,7 +87,7 @@ found() { # HOST CHECK TEXT; on a busy machine a figure may be too uncertain to 
 nothing() { # HOST CHECKS; a busy machine may itself cost what is looked for
 	began=$(date +%s)
 	while [ $(($(date +%s) - began)) -lt 120 ]; do
-		sshpace doctor -F cfg --only "$2" "$1" >"$1.out" 2>&1 && ! grep -q '^1\.' "$1.out" && return
+		sshpace doctor -F cfg --only "$2" "$1" >"$1.out" 2>&1 && ! grep -q -e '^1\.' -e ', normal (' "$1.out" && return
 	done
 	cat "$1.out"; exit 1
 }

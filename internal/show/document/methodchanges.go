@@ -20,7 +20,7 @@ func OfMethodChanges(c *compare.MethodComparison) *Document {
 	for i, name := range c.Files {
 		d.Environment = append(d.Environment, Fact{letter(i), clean(name)})
 	}
-	d.Lead = append(changedMethods(c), text.NonEmpty(leastText(c.Shows()))...)
+	d.Lead = append(changedMethods(c), text.NonEmpty(leastText(c.Shows(false)))...)
 	for _, line := range onlyMethods(c) {
 		d.Doubts = append(d.Doubts, Doubt{Text: line})
 	}

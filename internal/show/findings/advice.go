@@ -27,8 +27,9 @@ type Advice struct {
 	Server   bool // the lines for sshd_config, too
 	Checked  bool // those were checked
 	Commands document.Commands
-	Brief    bool // the client's lines alone: a proof follows
-	Written  bool // they are about to be written: nobody needs to be told how
+	Brief    bool   // the client's lines alone: a proof follows
+	Written  bool   // they are about to be written: nobody needs to be told how
+	Applied  string // the file that has them already; "" for none
 }
 
 // Text prints the advice: lines that can be pasted, and comments.
@@ -44,13 +45,16 @@ func (a *Advice) text(out io.Writer) {
 	a.comment(out, strings.Join(answer.Says, " "))
 	t := text.Table{Columns: make([]text.Column, 2)}
 	for _, s := range answer.Further() {
-		if !a.Written && !a.Brief {
+		if !a.Written && !a.Brief && a.Applied == "" {
 			t.Rows = append(t.Rows, []string{"#   " + s.What, s.Copy})
 		}
 	}
 	fmt.Fprintf(out, "\n%s\n", a.Advice.ClientConfig(a.Pattern))
 	if len(t.Rows) > 0 {
 		fmt.Fprintf(out, "%s\n", t.Text(0))
+	}
+	if a.Applied != "" && !a.Written {
+		a.comment(out, "already in "+a.Applied+": nothing to change")
 	}
 	if a.Brief {
 		return

@@ -3,7 +3,6 @@
 package findings
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -45,27 +44,36 @@ func Diagnose(f *doctor.Facts, checks []doctor.Check, complete bool) *Diagnosis 
 func (r *Diagnosis) JSON(w io.Writer) error { return termsafe.WriteJSON(w, r, " ") }
 
 // Text writes the report for people, at most width columns wide but for lines
-// that are to be pasted: what was found, a line each, and then each with what to do.
+// that are to be pasted: what was found, and each problem with what to do, as far as a screen has room for
+// them in full, else in a few words. What is normal is no problem, and has one sentence unless all is wanted.
 func (r *Diagnosis) Text(w io.Writer, width int, all bool) error {
 	var b strings.Builder
-	for _, line := range text.Wrap("", r.answer(), width) {
-		b.WriteString(line + "\n")
-	}
-	if len(r.Findings) > 1 {
-		t := text.Table{Columns: []text.Column{{Right: true}, {Right: true}, {Fit: text.Cut}}}
-		for i, f := range r.Findings {
-			t.Rows = append(t.Rows, []string{fmt.Sprintf("%d.", i+1), cost(f), f.What})
+	say := func(s string) {
+		for _, line := range text.Wrap("", s, width) {
+			b.WriteString(line + "\n")
 		}
-		b.WriteString(t.Text(cmp.Or(width, text.Columns)))
 	}
-	lines := strings.Count(b.String(), "\n")
+	say(r.answer())
+	short := false
 	for i, f := range r.Findings {
-		each := finding(i+1, f, width)
-		if lines += strings.Count(each, "\n"); !all && width > 0 && i > 0 && lines > screenLines {
-			fmt.Fprintf(&b, "\n%d more in full: --all\n", len(r.Findings)-i)
-			break
+		number := fmt.Sprintf("%d. ", i+1)
+		if f.Minor { // they come last
+			number = ""
 		}
-		b.WriteString(each)
+		full := finding(number, f, width)
+		room := width == 0 || i == 0 || strings.Count(b.String(), "\n")+strings.Count(full, "\n") <= screenLines
+		switch {
+		case all, room && !short && !f.Minor:
+			b.WriteString(full)
+			continue
+		case !short:
+			b.WriteString("\n")
+		}
+		short = true
+		say(number + cost(f) + " (" + f.Check + "): " + f.What)
+	}
+	if short {
+		say("In full: --all")
 	}
 	_, err := w.Write(termsafe.Text([]byte(b.String())))
 	return err
@@ -118,19 +126,14 @@ func cost(f doctor.Finding) string {
 	return took + "a " + f.Per
 }
 
-// finding is one of them in full.
-func finding(number int, f doctor.Finding, width int) string {
-	out := []string{"", fmt.Sprintf("%d. %s (%s)", number, cost(f), f.Check)}
+// finding is one of them in full. Lines that are to be copied are not broken.
+func finding(number string, f doctor.Finding, width int) string {
+	out := []string{"", fmt.Sprintf("%s%s (%s)", number, cost(f), f.Check)}
 	for _, part := range []struct{ name, text string }{{"what", f.What}, {"seen", f.Evidence}, {"gain", f.Gain}, {"do", f.Where}} {
 		out = append(out, text.Wrap("   "+text.Pad(part.name, 6), part.text, width)...)
 	}
-	lines := strings.Split(f.Do, "\n")
-	indent := 9 // as far as there is room: what is to be copied is not broken
-	for _, line := range lines {
-		indent = max(0, min(indent, cmp.Or(width, text.Columns)-text.Width(line)))
-	}
-	for _, line := range lines {
-		out = append(out, strings.Repeat(" ", indent)+line)
+	for _, line := range strings.Split(f.Do, "\n") {
+		out = append(out, "         "+line)
 	}
 	return strings.Join(out, "\n") + "\n"
 }

@@ -31,7 +31,11 @@ func Asked(report any, limit *compare.Limit) (Judged, *compare.Gate, error) {
 	}
 	gate := judge.Judge(*limit)
 	if len(gate.Lines) == 0 {
-		return nil, nil, fault.Usage("use --fail-on slower:5%", "the files have no %s in common", limit.Lines)
+		hint := "use --fail-on slower:5%"
+		if limit.OfCPU() {
+			hint = "use --rank-by cost --fail-on transfers:5%: cpu is for results of transfer and programs"
+		}
+		return nil, nil, fault.Usage(hint, "the files have no %s in common", limit.Lines)
 	}
 	return judge, gate, nil
 }
@@ -39,6 +43,10 @@ func Asked(report any, limit *compare.Limit) (Judged, *compare.Gate, error) {
 // Gate says what is slower, or may be: an error with an exit code, or a line.
 func Gate(w io.Writer, c Judged, g *compare.Gate) error {
 	percent, lines := g.Limit.Percent, unit.Count(len(g.Lines), "line")
+	is, be := "is slower by", "be slower by"
+	if g.Limit.OfCPU() {
+		is, be = "takes more CPU time by", "take more CPU time by"
+	}
 	switch g.Outcome() {
 	case compare.Fail:
 		more := ""
@@ -51,11 +59,11 @@ func Gate(w io.Writer, c Judged, g *compare.Gate) error {
 		}
 	case compare.Inconclusive:
 		return &fault.Error{
-			What: fmt.Sprintf("inconclusive: %d of %s may be slower by %g %% or more, such as %s: %s", len(g.Open), lines, percent, g.Open[0].Title(), g.Open[0].Range()),
+			What: fmt.Sprintf("inconclusive: %d of %s may %s %g %% or more, such as %s: %s", len(g.Open), lines, be, percent, g.Open[0].Title(), g.Open[0].Range()),
 			Hint: moreData(c, g), Code: fault.Inconclusive,
 		}
 	}
-	_, err := fmt.Fprintf(w, "pass: none of %s is slower by %g %% or more\n", lines, percent)
+	_, err := fmt.Fprintf(w, "pass: none of %s %s %g %% or more\n", lines, is, percent)
 	return err
 }
 
@@ -70,6 +78,9 @@ func moreData(c Judged, g *compare.Gate) string {
 	}
 	if g.Limit.Lines == "slower" && !slices.ContainsFunc(g.Open, func(l compare.Line) bool { return !l.Login }) {
 		words = append(words, "only logins are open: --fail-on "+compare.Limit{Lines: "transfers", Percent: g.Limit.Percent}.String())
+	}
+	if g.CPU != nil {
+		words = append(words, "of CPU time they tell: --fail-on "+g.CPU.String())
 	}
 	return strings.Join(append(words, c.More(g.Limit.Percent/100)), "; ")
 }

@@ -3,6 +3,7 @@ package findings
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
@@ -12,10 +13,14 @@ import (
 )
 
 // Cost prints the table for people. Times are milliseconds of processor
-// time, medians with 95 % intervals.
+// time, medians with 95 % intervals where there are rounds enough for such.
 func Cost(w io.Writer, c measured.Cost, version string) error {
 	fmt.Fprintf(w, "%s\n\n%s: %s, %d of them hashed, %s\n", costAdvice(c), c.File, unit.Count(c.Lines, "line"), c.HashedLines, unit.Bytes(c.Bytes))
-	fmt.Fprintf(w, "CPU time of a login, medians of %d with 95 %% intervals, %s:\n\n", c.Rounds, termsafe.OneLine(version))
+	how := fmt.Sprintf("medians of %d with 95 %% intervals", c.Rounds)
+	if c.Rounds < stats.MinExact {
+		how = fmt.Sprintf("medians of %s (%d or more give 95 %% intervals)", unit.Count(c.Rounds, "round"), stats.MinExact)
+	}
+	fmt.Fprintf(w, "CPU time of a login, %s, %s:\n\n", how, termsafe.OneLine(version))
 	table := text.Table{Columns: []text.Column{{Head: "layout"}, {Head: "UpdateHostKeys"}, {Head: "ssh, ms"}, {Head: "due to the file, ms"}}}
 	for _, row := range c.OpenSSH {
 		name, update := row.Layout, "no"
@@ -26,13 +31,17 @@ func Cost(w io.Writer, c measured.Cost, version string) error {
 			update = "yes"
 		}
 		extra := "-"
-		if row.Layout != "split" {
+		switch {
+		case row.Layout == "split":
+		case row.Extra.Value <= 0: // lines cost no less than none: it is noise
+			extra = "none"
+		default:
 			extra = milliseconds(row.Extra)
 		}
 		table.Rows = append(table.Rows, []string{name, update, milliseconds(row.CPU), extra})
 	}
 	micro := func(ns float64) string { return unit.Figure(ns / 1e3) }
-	_, err := fmt.Fprintf(w, "%s\nsshpace run: %s ms once, then %s per host\n", table.Text(0), milliseconds(c.Load), c.Lookup.Shown(micro, " us"))
+	_, err := fmt.Fprintf(w, "%s\nsshpace run: %s ms once, then %s per host\n", table.Text(0), milliseconds(c.Load), c.Lookup.Bounded().Shown(micro, " us"))
 	return err
 }
 
@@ -47,7 +56,9 @@ func costAdvice(c measured.Cost) string {
 			plain = row.Extra
 		}
 	}
-	if update.Lo < minGain {
+	if few := update.N < stats.MinExact; few && update.Value >= minGain {
+		return fmt.Sprintf("Not enough data to say what splitting this file saves: use --rounds %d or more.", stats.MinExact)
+	} else if few || update.Lo < minGain {
 		return "There is nothing to gain by splitting this file."
 	}
 	text := fmt.Sprintf("Splitting this file saves %s ms of CPU time per login: sshpace known-hosts split", unit.Milliseconds(update.Value))
@@ -62,11 +73,17 @@ func costAdvice(c measured.Cost) string {
 const minGain = 1e6
 
 func milliseconds(i stats.Interval) string {
-	return i.Shown(unit.Milliseconds, "")
+	return i.Bounded().Shown(unit.Milliseconds, "")
 }
 
 // CostJSON prints all of it as JSON.
 func CostJSON(w io.Writer, c measured.Cost, version string) error {
+	c.OpenSSH = slices.Clone(c.OpenSSH)
+	for i := range c.OpenSSH {
+		row := &c.OpenSSH[i]
+		row.CPU, row.Extra = row.CPU.Bounded(), row.Extra.Bounded()
+	}
+	c.Load, c.Lookup = c.Load.Bounded(), c.Lookup.Bounded()
 	return termsafe.WriteJSON(w, struct {
 		Schema string `json:"schema"`
 		SSH    string `json:"ssh"`

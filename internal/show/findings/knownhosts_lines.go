@@ -50,6 +50,22 @@ func Entries(w io.Writer, name string, entries []index.Entry, asJSON bool) error
 	return nil
 }
 
+// LookedUp tells people under which name a host was looked up, where ssh_config has another than they
+// typed, and that no line was found, which is a failure.
+func LookedUp(people io.Writer, typed, name string, files []string, lines int) error {
+	as := ""
+	if !strings.EqualFold(typed, name) {
+		as = fmt.Sprintf(" (%s, by ssh_config)", termsafe.OneLine(name))
+	}
+	switch {
+	case lines == 0:
+		return fmt.Errorf("no line for %s%s in %s", termsafe.OneLine(typed), as, termsafe.OneLine(strings.Join(files, ", ")))
+	case as != "":
+		fmt.Fprintf(people, "sshpace: %s is known as %s by ssh_config\n", termsafe.OneLine(typed), termsafe.OneLine(name))
+	}
+	return nil
+}
+
 // shown is a line of a file: as it stands there, for other programs, or made safe
 // for a terminal, for which the end of a line of Windows is no more than that.
 func shown(w io.Writer, line string) string {

@@ -1,8 +1,11 @@
 package findings
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"sshpace/internal/base/fault"
@@ -33,11 +36,18 @@ func Split(out, w io.Writer, r tidy.SplitResult, config string, asJSON bool) (er
 	}{
 		{r.Kept, "differ from the original and were kept (--force replaces them)"},
 		{r.Missing, "have no line in the original"},
-		{r.Unresolved, "could not be resolved (--no-resolve skips that)"},
 	} {
 		if len(note.names) > 0 {
 			fmt.Fprintf(w, "sshpace: %d %s: %s\n", len(note.names), note.about, someNames(note.names))
 		}
+	}
+	why := map[string][]string{}
+	for _, line := range r.Unresolved {
+		name, reason, _ := strings.Cut(line, ": ")
+		why[reason] = append(why[reason], name)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(why)) {
+		fmt.Fprintf(w, "sshpace: %d could not be resolved (%s; --no-resolve skips that): %s\n", len(why[reason]), cmp.Or(termsafe.OneLine(reason), "unknown"), someNames(why[reason]))
 	}
 	if r.Unmatched > 0 {
 		fmt.Fprintf(w, "sshpace: %s of the original belong to no named host; ssh will not know those hosts under the lines above (name them with --hosts-file, or use --keep-unmatched)\n", unit.Count(r.Unmatched, "line"))

@@ -1,9 +1,11 @@
 package format
 
 import (
+	"cmp"
 	"io"
 	"sync"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
@@ -17,13 +19,16 @@ type compared struct {
 	files        []related
 	lines        []compare.Line
 	shows, floor float64       // the least slowdowns, as parts: that a line could show, and with any amount of data
+	showsCPU     float64       // the least rise of CPU time that one could show
 	also         string        // what else would make it show more
 	gate         *compare.Gate // that was asked for; nil for none
 }
 
 // Judge holds the lines against a limit, and makes that a part of the report.
 func (x *compared) Judge(limit compare.Limit) *compare.Gate {
-	x.gate = limit.Gate(x.lines)
+	if x.gate = limit.Gate(x.lines); limit.OfCPU() {
+		x.shows = x.showsCPU
+	}
 	return x.gate
 }
 
@@ -43,7 +48,7 @@ func (o *Output) cells(s store.Store, c *compare.Comparison, paths []string, all
 	case first.CPU != last.CPU && len(c.Normalized) == 0:
 		x.also = "; --normalize '*' leaves out what all lines have in common"
 	case first.CPU == last.CPU && (first.Client != last.Client || first.ClientPath != last.ClientPath): // what a build makes slower throughout would be left out
-		x.also = "; one run takes both builds in turns and shows smaller differences: sshpace programs --only openssh:openssh --ssh PATH --sshd PATH"
+		x.also = "; one run takes both builds in turns and shows smaller differences: " + inTurns(last)
 	}
 	x.result = result{
 		output:   *o,
@@ -53,18 +58,15 @@ func (o *Output) cells(s store.Store, c *compare.Comparison, paths []string, all
 	return x
 }
 
+// inTurns is the command that measures a build beside the installed one.
+func inTurns(build record.Environment) string {
+	line := []string{"sshpace", "programs", "--only", "openssh:openssh", "--ssh", cmp.Or(build.ClientPath, "PATH")}
+	return shell.Line(append(line, "--sshd", cmp.Or(build.ServerPath, "PATH"))...)
+}
+
 // methods relates the methods of files.
 func (o *Output) methods(c *compare.MethodComparison, files []related) *compared {
-	x := &compared{files: files, shows: c.Shows(), floor: c.Floor()}
-	for _, ch := range c.Changes {
-		for k, r := range ch.Speed {
-			l := compare.Line{Name: document.MethodLabel(ch.Method), File: c.Files[k+1], Together: r.Together}
-			if r.Speed.Known() {
-				l.Own = r.Speed.Interval()
-			}
-			x.lines = append(x.lines, l)
-		}
-	}
+	x := &compared{files: files, lines: c.Lines(document.MethodLabel), shows: c.Shows(false), showsCPU: c.Shows(true), floor: c.Floor()}
 	x.result = result{
 		holds: methods, output: *o,
 		json:     func(w io.Writer) error { return report.MethodChangesJSON(w, c, x.gate) },

@@ -81,7 +81,7 @@ func resume(f *record.File, word string) string {
 		}
 	}
 	if len(versions) > 1 {
-		line += " --ssh PATH --sshd PATH"
+		line += " --ssh " + shell.Word(cmp.Or(f.Environment.ClientPath, "PATH")) + " --sshd " + shell.Word(cmp.Or(f.Environment.ServerPath, "PATH"))
 	}
 	return line
 }

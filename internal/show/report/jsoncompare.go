@@ -48,6 +48,8 @@ type jsonGateLine struct {
 	Speed    *rank.Quantity  `json:"speed_ratio"`               // must lie above the limit to pass; null: too few runs
 	Together *rank.Quantity  `json:"speed_ratio_all_lines"`     // must lie below the limit to fail: its interval holds for all lines together
 	ByRest   bool            `json:"verdict_by_rest,omitempty"` // the latter is against the other lines
+	Cost     *rank.Quantity  `json:"cpu_ratio,omitempty"`       // of a line of CPU time, in place of the speeds: above 1 is more of it
+	CostAll  *rank.Quantity  `json:"cpu_ratio_all_lines,omitempty"`
 }
 
 func gateDocument(g *compare.Gate) *jsonGate {
@@ -59,7 +61,14 @@ func gateDocument(g *compare.Gate) *jsonGate {
 		out.Passes = &g.Passes
 	}
 	for _, l := range g.Lines {
-		out.Lines = append(out.Lines, jsonGateLine{l.Name, l.File, l.Login, g.Limit.Of(l), bounded(l.Own), bounded(l.Together), l.Than != ""})
+		line := jsonGateLine{Name: l.Name, File: l.File, Login: l.Login, Outcome: g.Limit.Of(l), ByRest: l.Than != ""}
+		own, together := bounded(l.Shown(l.Own)), bounded(l.Shown(l.Together))
+		if l.CPU {
+			line.Cost, line.CostAll = own, together
+		} else {
+			line.Speed, line.Together = own, together
+		}
+		out.Lines = append(out.Lines, line)
 	}
 	return out
 }

@@ -131,7 +131,10 @@ func (l *Line) Key() (key ssh.PublicKey, comment string, err error) {
 	text, comment := cutField(rest)
 	blob, err := base64.StdEncoding.Strict().DecodeString(withoutSpaces.Replace(text))
 	if err != nil {
-		return nil, "", fmt.Errorf("the key is not base64: %w", err)
+		if at, ok := errors.AsType[base64.CorruptInputError](err); ok && int(at) < len(text) {
+			return nil, "", fmt.Errorf("the key is damaged or cut off at its character %d", int(at)+1)
+		}
+		return nil, "", errors.New("the key is cut off at its end")
 	}
 	key, err = ssh.ParsePublicKey(blob)
 	if err != nil {

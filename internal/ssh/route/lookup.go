@@ -2,6 +2,7 @@ package route
 
 import (
 	"context"
+	"strings"
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/ssh/conf"
@@ -59,4 +60,26 @@ func Aliases(hosts []LookedUp) map[string]string {
 		}
 	}
 	return aliases
+}
+
+// KnownName is the name that ssh looks up in known_hosts files for what is typed, with the port of the flags; one
+// in the form that it has there, [NAME]:PORT, is what it is.
+func KnownName(ctx context.Context, p Params, typed string) (string, error) {
+	h, err := host.Parse(typed)
+	if err != nil || strings.HasPrefix(typed, "[") {
+		return knownhosts.HostPort(typed, int(p.Flags.Port)), nil
+	}
+	router, err := New(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	config, err := router.Configuration(ctx)
+	if err != nil {
+		return "", err
+	}
+	found, err := config.LookUp(ctx, []host.Host{h})
+	if err != nil {
+		return "", err
+	}
+	return KnownNames(found)[0], nil
 }

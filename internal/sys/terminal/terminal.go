@@ -15,6 +15,17 @@ func Is(w io.Writer) bool {
 	return f != nil && term.IsTerminal(int(f.Fd()))
 }
 
+// Same reports whether two writers write to one file or pipe, as after 2>&1.
+func Same(a, b io.Writer) bool {
+	f, g := fileOf(a), fileOf(b)
+	if f == nil || g == nil {
+		return false
+	}
+	one, err := f.Stat()
+	other, otherErr := g.Stat()
+	return err == nil && otherErr == nil && os.SameFile(one, other)
+}
+
 // IsInput reports whether what is read from r is typed on a terminal.
 func IsInput(r io.Reader) bool {
 	f, ok := r.(*os.File)

@@ -60,10 +60,22 @@ func (s *splitter) resolve(ctx context.Context, hosts []string) []resolved {
 	})
 	for i, err := range failures {
 		if err != nil {
-			s.result.Unresolved = append(s.result.Unresolved, fmt.Sprintf("%s: %v", hosts[i], err))
+			s.result.Unresolved = append(s.result.Unresolved, hosts[i]+": "+reason(err))
 		}
 	}
 	return answers
+}
+
+// reason is why a name was not resolved, without the name.
+func reason(err error) string {
+	dns, ok := errors.AsType[*net.DNSError](err)
+	if !ok {
+		return err.Error()
+	}
+	if dns.Server != "" {
+		return dns.Err + ", said " + dns.Server
+	}
+	return dns.Err
 }
 
 // report tells now and then how far the resolver is, until it is stopped.

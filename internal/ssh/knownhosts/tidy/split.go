@@ -21,7 +21,8 @@ import (
 )
 
 // patternsFile is the file in a split directory that holds what belongs to no
-// single host: patterns, @cert-authority and @revoked lines. A host file cannot
+// single host, and all @cert-authority and @revoked lines: it is always written anew, so that a key
+// that was revoked since is refused where the file of its host is kept. A host file cannot
 // have its name, since those never start with a dot.
 const patternsFile = ".patterns"
 
@@ -303,13 +304,14 @@ func findAll(t *index.Table, names []string) []namedLine {
 	return all
 }
 
-// common are the lines that belong to no single host file.
+// common are the lines that do not belong to a single host file alone.
 func (s *splitter) common() iter.Seq2[knownhosts.Line, bool] {
 	return func(yield func(l knownhosts.Line, unmatched bool) bool) {
 		for i, t := range s.tables {
 			for at, l := range t.Lines() {
 				unmatched := !l.Pattern && !s.used[i][int32(at)]
-				if !s.bad[i][l.Number] && (l.Pattern || unmatched) && !yield(l, unmatched) {
+				marked := l.Marker != knownhosts.MarkerNone
+				if !s.bad[i][l.Number] && (l.Pattern || marked || unmatched) && !yield(l, unmatched) {
 					return
 				}
 			}

@@ -72,12 +72,12 @@ func TestSplitOwnNames(t *testing.T) {
 		"10.0.0.1":     "10.0.0.1 " + k1 + " comment\n[10.0.0.1]:2222 " + k2 + "\n" + revoked,
 		"web.net":      "*.net,!x.net " + k3 + "\nweb.net " + k1 + "\n" + revoked + "@cert-authority web.net " + k2 + "\n",
 		"fe80::1%eth0": revoked + "fe80::1%eth0 " + k1 + "\n",
-		".patterns":    "*.net,!x.net " + k3 + "\n" + revoked,
+		".patterns":    "*.net,!x.net " + k3 + "\n" + revoked + "@cert-authority web.net " + k2 + "\n",
 	}
 	if diff := cmp.Diff(want, readDir(t, dir)); diff != "" {
 		t.Error(diff)
 	}
-	wantResult := SplitResult{Dir: dir, Written: 5, Patterns: 2, Unmatched: 1, Unreadable: 1,
+	wantResult := SplitResult{Dir: dir, Written: 5, Patterns: 3, Unmatched: 1, Unreadable: 1,
 		Kept: []string{}, Missing: []string{}, Unsafe: []string{}, Unresolved: []string{}}
 	if diff := cmp.Diff(wantResult, result); diff != "" {
 		t.Error(diff)
@@ -282,5 +282,29 @@ func TestSplitHostileFile(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(parent); len(entries) != 1 {
 		t.Errorf("beside the directory: %v", entries)
+	}
+}
+
+// A key that was revoked since the last split is refused, though the file of its host is kept.
+func TestSplitRevokesInKeptFiles(t *testing.T) {
+	k1, k2 := sshtest.KeyText(1), sshtest.KeyText(2)
+	dir := filepath.Join(t.TempDir(), "split")
+	split := func(text string) SplitResult {
+		result, err := Split(t.Context(), index.Open(sshtest.KnownHostsFile(t, text)), dir, SplitOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	split("db1 " + k1 + "\n")
+	if err := os.WriteFile(filepath.Join(dir, "db1"), []byte("db1 "+k1+"\ndb1 "+k2+"\n"), 0o600); err != nil { // as ssh learns
+		t.Fatal(err)
+	}
+	if again := split("db1 " + k1 + "\n@revoked db1 " + k2 + "\n"); len(again.Kept) != 1 {
+		t.Fatalf("kept %v", again.Kept)
+	}
+	x := index.Open(filepath.Join(dir, "db1"), filepath.Join(dir, patternsFile))
+	if revoked := slices.ContainsFunc(x.Lookup("db1", 0), func(e index.Entry) bool { return e.Marker == knownhosts.MarkerRevoked }); !revoked {
+		t.Error("ssh would accept the revoked key")
 	}
 }
