@@ -43,7 +43,7 @@ func newDoctorCommand(sys System) *cobra.Command {
 	f.length.register(cmd.Flags(), 0)
 	cmd.Flags().Lookup("rounds").Usage = "rounds of one login each (default 3 with a host, else 5)"
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
-	cmd.Flags().BoolVar(&f.all, "all", false, "show everything in full: what does not fit on one screen, and what is normal")
+	cmd.Flags().BoolVar(&f.all, "all", false, "show all in full, even what is normal or does not fit on one screen")
 	f.endFlags.register(cmd.Flags(), patience)
 	f.foundFlags.register(cmd.Flags())
 	f.connection.register(cmd.Flags())
