@@ -29,7 +29,7 @@ func TestTryRunsInTheCallersFolder(t *testing.T) {
 		t.Errorf("%v, made %v\n%s", err, made, out)
 	}
 	// Its last line makes the commands work that were printed.
-	_, export, ok := strings.Cut(string(out), "\ntry: so that the commands above work: ")
+	_, export, ok := strings.Cut(string(out), "\ntry: sshpace is not in PATH; for the commands above: ")
 	if !ok {
 		t.Fatalf("no word about PATH:\n%s", out)
 	}

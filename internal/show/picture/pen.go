@@ -116,13 +116,13 @@ func (p pen) widest(size vg.Length, texts []string) (room vg.Length) {
 	return room
 }
 
-// lines are a text in lines of whole words; one that is too wide stands alone.
+// lines are a text in lines of whole words; one that is too wide stands alone. A percent sign stays with its number.
 func (p pen) lines(s string, size, room vg.Length) (out []string) {
 	line := ""
-	for _, word := range strings.Fields(s) {
-		longer := strings.TrimSpace(line + " " + word)
+	for _, word := range strings.Split(strings.ReplaceAll(s, " %", "\t%"), " ") {
+		longer := strings.TrimSpace(line + " " + strings.ReplaceAll(word, "\t", " "))
 		if line != "" && p.widthOf(longer, size) > room {
-			out, longer = append(out, line), word
+			out, longer = append(out, line), strings.TrimSpace(longer[len(line):])
 		}
 		line = longer
 	}

@@ -108,6 +108,20 @@ func TestCaptions(t *testing.T) {
 	}
 }
 
+// A line never begins with the unit of a number.
+func TestPercentStaysWithItsNumber(t *testing.T) {
+	r, f := benchtest.Ranking(t, 1, record.Upload)
+	d := document.OfRanking(r, f, document.Options{})
+	for i := range 80 {
+		d.Lead = append(d.Lead, strings.Repeat("i", i)+strings.Repeat(" 43 %", 40))
+	}
+	for _, line := range texts(t, svg(t, d, picture.All)) {
+		if strings.HasPrefix(line, "%") {
+			t.Fatalf("%q", line)
+		}
+	}
+}
+
 func TestOneChart(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload)
 	d := document.OfRanking(r, f, document.Options{})

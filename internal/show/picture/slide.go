@@ -15,7 +15,7 @@ const (
 	slideMargin = vg.Length(32)
 	slideTitle  = vg.Length(22)
 	slideText   = vg.Length(16)
-	slideSmall  = vg.Length(13)
+	slideSmall  = vg.Length(15)
 )
 
 // slideOf are the charts of a slide; nil where the document has no answer, or other
