@@ -13,7 +13,7 @@ const (
 	titleSize  = vg.Length(13)
 	labelSize  = vg.Length(11)
 	noteSize   = vg.Length(10)
-	legendRoom = vg.Length(18)
+	legendLine = vg.Length(18)
 	headRoom   = vg.Length(92) // slanted names above a heat map
 	heatRow    = vg.Length(20)
 )
@@ -30,11 +30,11 @@ func rowHeight(c document.Chart) vg.Length {
 
 // aboveHeight is the room that title, note and legend take above a chart.
 func (p pen) aboveHeight(c document.Chart) vg.Length {
-	total := leading*titleSize + p.paragraphHeight(c.Caption(), noteSize) + 6
-	if len(legendOf(c)) > 0 {
-		total += legendRoom
-	}
-	return total
+	return leading*titleSize + p.paragraphHeight(c.Caption(), noteSize) + 6 + p.legendHeight(c)
+}
+
+func (p pen) legendHeight(c document.Chart) vg.Length {
+	return legendLine * vg.Length(len(p.legendLines(c)))
 }
 
 func (p pen) blockHeight(c document.Chart) vg.Length {
@@ -54,7 +54,7 @@ func (p pen) block(y vg.Length, c document.Chart) {
 	p.write(margin, y+titleSize/2, titleSize, ink, left, p.fit(c.Title, titleSize, room))
 	p.paragraph(margin, y+leading*titleSize+noteSize/2, noteSize, room, soft, c.Caption())
 	y += p.aboveHeight(c)
-	p.legend(y-legendRoom, c)
+	p.legend(y-p.legendHeight(c), c)
 	switch c.Shape {
 	case document.Heat:
 		p.heat(y, c)
@@ -93,11 +93,29 @@ func marksQuantum(c document.Chart) bool {
 	return c.Shape == document.Bars && len(c.Series) == 1 && slices.ContainsFunc(c.Items, func(i document.Item) bool { return i.Color == document.ColorQuantum })
 }
 
-func (p pen) legend(y vg.Length, c document.Chart) {
-	x := margin
+// legendLines are the entries of a legend in lines that fit.
+func (p pen) legendLines(c document.Chart) (lines [][]entry) {
+	end := vg.Length(0)
 	for _, e := range legendOf(c) {
-		p.box(x, y+1, labelSize, labelSize, e.colour)
-		p.write(x+1.5*labelSize, y+1+labelSize/2, labelSize, ink, left, e.name)
-		x += p.widthOf(e.name, labelSize) + 3*labelSize
+		if end += p.entryWidth(e); len(lines) == 0 || end > p.width-2*margin {
+			lines, end = append(lines, nil), p.entryWidth(e)
+		}
+		lines[len(lines)-1] = append(lines[len(lines)-1], e)
+	}
+	return lines
+}
+
+// entryWidth is what an entry takes with the room behind it.
+func (p pen) entryWidth(e entry) vg.Length { return p.widthOf(e.name, labelSize) + 3*labelSize }
+
+func (p pen) legend(y vg.Length, c document.Chart) {
+	for _, line := range p.legendLines(c) {
+		x := margin
+		for _, e := range line {
+			p.box(x, y+1, labelSize, labelSize, e.colour)
+			p.write(x+1.5*labelSize, y+1+labelSize/2, labelSize, ink, left, p.fit(e.name, labelSize, p.width-x-3*labelSize))
+			x += p.entryWidth(e)
+		}
+		y += legendLine
 	}
 }

@@ -34,7 +34,7 @@ func (p pen) curve(y vg.Length, c document.Chart) {
 	x := newAxis(0, lastX(c.Items), true, margin+38, p.width-margin-10)
 	v := axisOf(c, c.Items, y+curveRoom, y)
 	p.levels(x, v)
-	p.write(x.from+4, y+7, noteSize, soft, left, c.Measure())
+	p.write(x.to-4, y+8, noteSize, soft, right, c.Measure()) // where curves that fall leave room
 	across := c
 	across.Unit, across.Reference = c.Across, 0
 	p.grid(x, y, y+curveRoom, labelSize, across)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"image/png"
 	"io"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -119,6 +121,25 @@ func TestPercentStaysWithItsNumber(t *testing.T) {
 		if strings.HasPrefix(line, "%") {
 			t.Fatalf("%q", line)
 		}
+	}
+}
+
+// A legend has as many lines as its names need, all within the picture.
+func TestLegendFits(t *testing.T) {
+	c := document.Chart{Name: "x", Title: "x", Shape: document.Curve, Across: "ms", Unit: "MB/s"}
+	for i := range 9 {
+		name := strings.Repeat("long name ", 2) + strings.Repeat("i", i)
+		c.Series = append(c.Series, name)
+		c.Items = append(c.Items, document.Item{Label: name, X: []float64{1, 2}, Points: []document.Point{{Value: 1, Lo: 1, Hi: 1, Known: true}, {Value: 2, Lo: 2, Hi: 2, Known: true}}})
+	}
+	drawing := string(svg(t, &document.Document{Charts: []document.Chart{c}}, "x"))
+	for _, found := range regexp.MustCompile(`aria-label="(long name [^"]*)" transform="scale\(1, -1\) translate\(([0-9.]+) `).FindAllStringSubmatch(drawing, -1) {
+		if x, err := strconv.ParseFloat(found[2], 64); err != nil || x > 400 {
+			t.Errorf("%q begins at %s of 480", found[1], found[2])
+		}
+	}
+	if n := strings.Count(drawing, `aria-label="long name `); n != 9 {
+		t.Errorf("%d names of 9", n)
 	}
 }
 

@@ -15,7 +15,7 @@ type plot struct{ x, y, wide, each, size vg.Length }
 // rows draws dots, bars or stacks: a row for each item with its name, and its figures in a column
 // of their own, where none can be taken for the end of a bar; the axis is below.
 func (p pen) rows(at plot, c document.Chart) {
-	names := min(p.labelRoom(c, at.size), at.wide/2)
+	names := min(p.labelRoom(c, at.size), at.wide*11/20)
 	start := at.x + names + at.size
 	a := axisOf(c, p.panels(c), start, at.x+at.wide-p.figureRoom(c, at.size)-at.size)
 	p.grid(a, at.y, at.y+vg.Length(len(c.Items))*at.each, at.size, c)
