@@ -114,7 +114,7 @@ var causes = []struct {
 	}, "the server runs AuthorizedKeysCommand to decide"},
 	{"authorized-keys", func(f *Facts) {
 		f.Logins.Query, f.Logins.Entry, f.Server.Settings["authorizedkeyscommand"] = of(1200), of(1200), "/usr/bin/sss_ssh_authorizedkeys; rm -r /"
-	}, "time $(sshd -T | sed -n 's/^authorizedkeyscommand //p' | sed 's/%u/ann/g; /^[^ ]*$/s/$/ ann/')"},
+	}, "c=$(sshd -T | sed -n 's/^authorizedkeyscommand //p')\ntime $(echo \"$c\" | sed 's/%u/ann/g; /^[^ ]*$/s/$/ ann/')"},
 	{"authorized-keys", func(f *Facts) {
 		f.Logins, f.Stuck = Logins{}, &Stuck{During: record.PhaseQuery, After: 30 * time.Second}
 	}, "a login hangs: it waits for the server to decide whether it knows the key"},

@@ -413,7 +413,8 @@ func timeCommand(f *Facts, setting string) string {
 	if odd := strings.Trim(user, "abcdefghijklmnopqrstuvwxyz0123456789_-") != ""; odd || user == "" { // a word of sed's, too
 		user = "USER"
 	}
-	return fmt.Sprintf(`time $(sshd -T | sed -n 's/^%s //p' | sed 's/%%u/%s/g; /^[^ ]*$/s/$/ %s/')`, setting, user, user)
+	return fmt.Sprintf(`c=$(sshd -T | sed -n 's/^%s //p')
+time $(echo "$c" | sed 's/%%u/%s/g; /^[^ ]*$/s/$/ %s/')`, setting, user, user)
 }
 
 // accountTook leaves out the second look for the key.

@@ -48,12 +48,12 @@ func (r *Diagnosis) JSON(w io.Writer) error { return termsafe.WriteJSON(w, r, " 
 // them in full, else in a few words. What is normal is no problem, and has one sentence unless all is wanted.
 func (r *Diagnosis) Text(w io.Writer, width int, all bool) error {
 	var b strings.Builder
-	say := func(s string) {
-		for _, line := range text.Wrap("", s, width) {
+	say := func(before, s string) {
+		for _, line := range text.Wrap(before, s, width) {
 			b.WriteString(line + "\n")
 		}
 	}
-	say(r.answer())
+	say("", r.answer())
 	short := false
 	for i, f := range r.Findings {
 		number := fmt.Sprintf("%d. ", i+1)
@@ -70,10 +70,10 @@ func (r *Diagnosis) Text(w io.Writer, width int, all bool) error {
 			b.WriteString("\n")
 		}
 		short = true
-		say(number + cost(f) + " (" + f.Check + "): " + f.What)
+		say(number, cost(f)+" ("+f.Check+"): "+f.What)
 	}
 	if short {
-		say("In full: --all")
+		say("", "In full: --all")
 	}
 	_, err := w.Write(termsafe.Text([]byte(b.String())))
 	return err
