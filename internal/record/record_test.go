@@ -44,7 +44,7 @@ func oneOfEach() []record.Record {
 		}},
 		{Trial: &record.Trial{
 			ID: 7, Target: "loopback", Want: suite, Workload: record.Copy, Direction: record.Upload, SizeBytes: 1024,
-			Block: 2, Role: record.RoleControl, Pair: 1, Offered: alg.Suite{Cipher: "aes128-ctr", MAC: "umac-64@openssh.com"},
+			Round: 2, Role: record.RoleControl, Pair: 1, Offered: alg.Suite{Cipher: "aes128-ctr", MAC: "umac-64@openssh.com"},
 		}},
 		{Sample: &record.Sample{
 			Trial: 7, Got: suite, Start: at, ElapsedNS: 400 * time.Millisecond, Outcome: record.Broken, Detail: "cut", Bytes: 4096, Rekeys: 1,
@@ -190,13 +190,13 @@ func TestByteOrderMark(t *testing.T) {
 
 func TestResultsJoinTrialsAndSamples(t *testing.T) {
 	f, err := record.Load(strings.NewReader(campaign +
-		`{"trial":{"id":1,"block":5}}` + "\n" + `{"trial":{"id":2,"block":6}}` + "\n" + `{"sample":{"trial":2,"bytes":7}}` + "\n" + `{"sample":{"trial":1,"bytes":8}}` + "\n" + `{"trial":{"id":3}}` + "\n"))
+		`{"trial":{"id":1,"round":5}}` + "\n" + `{"trial":{"id":2,"round":6}}` + "\n" + `{"sample":{"trial":2,"bytes":7}}` + "\n" + `{"sample":{"trial":1,"bytes":8}}` + "\n" + `{"trial":{"id":3}}` + "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for trial, s := range f.Results() {
-		got = append(got, fmt.Sprintf("%d:%d:%d", trial.ID, trial.Block, s.Bytes))
+		got = append(got, fmt.Sprintf("%d:%d:%d", trial.ID, trial.Round, s.Bytes))
 	}
 	if want := "[2:6:7 1:5:8]"; fmt.Sprint(got) != want {
 		t.Errorf("%v, want %s", got, want)
@@ -314,7 +314,7 @@ func TestRoundTrip(t *testing.T) {
 		for id := 1; id <= rapid.IntRange(0, 5).Draw(t, "trials"); id++ {
 			records = append(records, record.Record{Trial: &record.Trial{
 				ID: id, Target: word.Draw(t, "target"), Want: alg.Suite{Cipher: word.Draw(t, "cipher")}, Workload: record.Copy,
-				Block: rapid.Int().Draw(t, "block"),
+				Round: rapid.Int().Draw(t, "round"),
 			}}, record.Record{Sample: &record.Sample{
 				Trial: id, Detail: word.Draw(t, "detail"), Outcome: record.OK, ElapsedNS: duration.Draw(t, "elapsed"), Start: time.Unix(rapid.Int64Range(0, 1<<32).Draw(t, "start"), 0).UTC(),
 				ClientCPUNS: maybe.Draw(t, "client"), ServerCPUNS: maybe.Draw(t, "server"),

@@ -61,7 +61,7 @@ type Role string
 // The roles. The zero value is an ordinary cell.
 const (
 	RoleCell      Role = ""
-	RoleReference Role = "reference" // the reference cell that every block holds
+	RoleReference Role = "reference" // the reference cell that is measured in every round
 	RoleControl   Role = "control"   // one half of a hidden A/A pair: Pair says which
 	RoleHoldout   Role = "holdout"   // measured only to check predictions, never fitted
 	RoleOverhead  Role = "overhead"  // a copy of one byte: what a copy takes beside login and transfer
@@ -137,7 +137,7 @@ type Trial struct {
 	Workload  Workload   `json:"workload"`
 	Direction Direction  `json:"direction,omitempty"`
 	SizeBytes unit.Bytes `json:"size_bytes,omitempty"` // Copy: exactly so many
-	Block     int        `json:"block"`
+	Round     int        `json:"round"`                // in which a login or copy was made, from 1; 0: a sitting's slices have theirs
 	Role      Role       `json:"role,omitempty"`
 	Pair      int        `json:"pair,omitempty"` // trials of one A/A pair share it, from 1; in a sitting only the second is a RoleControl
 	// Shares is the trial whose connection this one of a sitting uses, for the other

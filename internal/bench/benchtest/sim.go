@@ -22,7 +22,7 @@ type Machine struct {
 	WallNoise   float64 // relative deviation of a slice's wall time, beyond its cost
 	Connection  float64 // relative deviation between connections
 	Drift       float64 // relative change of all costs over an hour... per 100 trials
-	BlockDrift  float64 // relative deviation between blocks
+	RoundDrift  float64 // relative deviation between rounds
 	Interaction float64 // relative deviation of a cell from base + cipher + MAC, fixed for a cipher and a MAC's primitive
 	Fail        float64 // share of trials that are refused
 	NoServer    bool    // server CPU cannot be read
@@ -34,7 +34,7 @@ type Machine struct {
 
 	trials int
 	random *rand.Rand
-	block  map[int]float64
+	levels map[int]float64 // of rounds
 }
 
 // Client costs in ns per byte: base, then what ciphers and MACs add, near what
@@ -123,7 +123,7 @@ func (m *Machine) Run(t record.Trial) record.Sample {
 		s.Outcome, s.ElapsedNS = record.Refused, 20*time.Millisecond
 		return s
 	}
-	level := m.level(t.Block)
+	level := m.level(t.Round)
 	switch t.Workload {
 	case record.Login:
 		m.login(&s, level)
@@ -136,7 +136,7 @@ func (m *Machine) Run(t record.Trial) record.Sample {
 
 // begin makes the chance anew, one of several.
 func (m *Machine) begin(stream uint64) {
-	m.random, m.block = rand.New(rand.NewPCG(m.Seed, stream)), map[int]float64{}
+	m.random, m.levels = rand.New(rand.NewPCG(m.Seed, stream)), map[int]float64{}
 }
 
 // file is an empty one of the machine.
@@ -153,11 +153,11 @@ func (m *Machine) noise(deviation float64) float64 {
 }
 
 // level is the speed of the machine during this trial.
-func (m *Machine) level(block int) float64 {
-	if _, ok := m.block[block]; !ok {
-		m.block[block] = m.noise(m.BlockDrift)
+func (m *Machine) level(round int) float64 {
+	if _, ok := m.levels[round]; !ok {
+		m.levels[round] = m.noise(m.RoundDrift)
 	}
-	return m.block[block] * (1 + m.Drift*float64(m.trials)/100) * m.noise(m.Connection)
+	return m.levels[round] * (1 + m.Drift*float64(m.trials)/100) * m.noise(m.Connection)
 }
 
 func (m *Machine) login(s *record.Sample, level float64) {

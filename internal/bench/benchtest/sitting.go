@@ -91,7 +91,7 @@ func (m *Machine) Sit(c record.Campaign, s Sitting) *record.File {
 	f := m.file(c)
 	own := map[int]float64{} // factor of each connection
 	for i, t := range s.trials() {
-		t.ID, t.Target, t.Block = i+1, c.Target, 1
+		t.ID, t.Target, t.Round = i+1, c.Target, 1
 		f.Trials[t.ID] = t
 		own[t.ID] = m.noise(m.Connection)
 	}
@@ -111,16 +111,16 @@ func (m *Machine) Sit(c record.Campaign, s Sitting) *record.File {
 func (m *Machine) logins(f *record.File, each int) {
 	space := alg.Fold(f.Campaign.Offer)
 	login := func(t record.Trial) {
-		t.ID, t.Target, t.Workload, t.Block = len(f.Trials)+1, f.Campaign.Target, record.Login, 1
+		t.ID, t.Target, t.Workload, t.Round = len(f.Trials)+1, f.Campaign.Target, record.Login, 1
 		f.Trials[t.ID] = t
 		f.Samples = append(f.Samples, m.Run(t))
 	}
-	for pass := range each {
+	for round := range each {
 		for _, kex := range space.Kex {
 			t := record.Trial{Want: alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha2-256", Kex: kex}}
 			login(t)
 			for _, alias := range space.Alias[kex] {
-				t.Role, t.Pair = record.RoleControl, pass+1
+				t.Role, t.Pair = record.RoleControl, round+1
 				login(t)
 				t.Offered = t.Want
 				t.Offered.Kex = alias

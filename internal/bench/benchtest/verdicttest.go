@@ -15,7 +15,7 @@ import (
 
 // Noisy is a machine with some noise, and no neighbours.
 func Noisy(seed uint64) *Machine {
-	return &Machine{Seed: seed, Noise: 0.015, WallNoise: 0.06, Connection: 0.02, BlockDrift: 0.01, Interaction: 0.010}
+	return &Machine{Seed: seed, Noise: 0.015, WallNoise: 0.06, Connection: 0.02, RoundDrift: 0.01, Interaction: 0.010}
 }
 
 // Neighbours is a machine whose other guests slow it by a tenth, now more and then

@@ -74,7 +74,7 @@ func fine(_ context.Context, t record.Trial) (record.Sample, error) {
 func trials(n int) []record.Trial {
 	list := make([]record.Trial, n)
 	for i := range list {
-		list[i] = record.Trial{Want: suite, Workload: record.Sitting, Block: i}
+		list[i] = record.Trial{Want: suite, Workload: record.Sitting, Round: i}
 	}
 	return list
 }
@@ -84,7 +84,7 @@ func run(ctx context.Context, params lab.Params, p plan.Plan, d lab.Driver) (rec
 	err = lab.Run(ctx, params, p, d, func(r record.Record) error {
 		switch {
 		case r.Trial != nil:
-			records = append(records, fmt.Sprintf("trial %d %s block %d", r.Trial.ID, r.Trial.Target, r.Trial.Block))
+			records = append(records, fmt.Sprintf("trial %d %s round %d", r.Trial.ID, r.Trial.Target, r.Trial.Round))
 		case r.Sample != nil:
 			records = append(records, fmt.Sprintf("sample %d %s", r.Sample.Trial, r.Sample.Outcome))
 		}
@@ -109,7 +109,7 @@ func TestRunCarriesOutThePlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "records", []string{"trial 5 nas block 0", "sample 5 ok", "trial 6 nas block 1", "sample 6 ok"}, records)
+		equal(t, "records", []string{"trial 5 nas round 0", "sample 5 ok", "trial 6 nas round 1", "sample 6 ok"}, records)
 		equal(t, "observed", []string{"5:5:ok", "6:6:ok"}, p.observed)
 		equal(t, "elapsed", []time.Duration{time.Minute, time.Minute + time.Second, time.Minute + 2*time.Second}, p.elapsed)
 	})
@@ -125,7 +125,7 @@ func TestDrain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "records", []string{"trial 1  block 0", "sample 1 ok", "trial 2  block 1", "sample 2 ok"}, records)
+		equal(t, "records", []string{"trial 1  round 0", "sample 1 ok", "trial 2  round 1", "sample 2 ok"}, records)
 	})
 }
 
@@ -168,7 +168,7 @@ func TestCancel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "records", []string{"trial 1  block 0", "sample 1 ok", "trial 2  block 1", "sample 2 aborted"}, records)
+		equal(t, "records", []string{"trial 1  round 0", "sample 1 ok", "trial 2  round 1", "sample 2 aborted"}, records)
 		equal(t, "time", 1500*time.Millisecond, time.Since(start))
 	})
 }
@@ -183,7 +183,7 @@ func TestBrokenLab(t *testing.T) {
 	if !errors.Is(err, broken) || p.observed != nil {
 		t.Errorf("%v, observed %q", err, p.observed)
 	}
-	equal(t, "records", []string{"trial 1  block 0"}, records)
+	equal(t, "records", []string{"trial 1  round 0"}, records)
 }
 
 // A sink that fails stops the run at once, before a trial and after it: the

@@ -7,12 +7,12 @@ import (
 	"sshpace/internal/record"
 )
 
-// stretch is how many copies in a row share one level of the machine: about seven seconds,
+// windowCopies is how many copies in a row are a window of time, and share one level of the machine: about seven seconds,
 // well below the time scale of frequency and load.
-const stretch = 16
+const windowCopies = 16
 
-// CopiesOf frees copies, in the order of time, of the level that the machine had in each stretch of
-// them: a two-way fit of stretches and cells (Tukey's median polish), as far as levels exceed their
+// CopiesOf frees copies, in the order of time, of the level that the machine had in each window of
+// them: a two-way fit of windows and cells (Tukey's median polish), as far as levels exceed their
 // error. drift are these levels, of each copy, as logarithms.
 func CopiesOf(all []record.Result) (out Sittings, drift []float64) {
 	cells := map[record.Cell]int{}
@@ -22,7 +22,7 @@ func CopiesOf(all []record.Result) (out Sittings, drift []float64) {
 		if _, seen := cells[cell]; !seen {
 			cells[cell] = len(cells)
 		}
-		readings[i] = stats.Reading{Row: i / stretch, Col: cells[cell], Value: math.Log(float64(copied.Sample.ElapsedNS) / float64(copied.Sample.Bytes))}
+		readings[i] = stats.Reading{Row: i / windowCopies, Col: cells[cell], Value: math.Log(float64(copied.Sample.ElapsedNS) / float64(copied.Sample.Bytes))}
 	}
 	fit := stats.TwoWay(readings, stats.Middle, stats.Middle)
 	left, numbers := make([]float64, len(all)), make([]float64, len(fit.Rows))

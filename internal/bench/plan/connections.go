@@ -117,7 +117,7 @@ func (s *sitting) turnover() {
 	s.open = kept
 	s.queue = append(s.queue, step)
 	s.sitting++
-	s.pass, s.began = 0, s.elapsed
+	s.inSitting, s.began = 0, s.elapsed
 }
 
 // over reports whether the connections that are open have had their share of the
@@ -127,7 +127,7 @@ func (s *sitting) over() bool {
 		return false
 	}
 	if s.Rounds > 0 {
-		return s.rounds() >= s.Rounds
+		return s.counted() >= s.Rounds
 	}
 	share := float64(len(s.open)) / float64(len(s.open)+len(s.todo))
 	return float64(s.elapsed-s.began) >= share*float64(s.BudgetNS-s.began)

@@ -91,7 +91,7 @@ func (p *copies) open() {
 	clear(p.tries)
 	p.pending = slices.DeleteFunc(sched.Shuffled(p.Seed, p.n, p.all), func(t record.Trial) bool { return p.dead(resultOf(t)) })
 	for i := range p.pending {
-		p.pending[i].Block = p.n
+		p.pending[i].Round = p.n
 	}
 }
 
@@ -116,7 +116,7 @@ func (p *copies) NeverWorked() (what string, never bool) {
 // was in the way then may be gone now.
 func (p *copies) Observe(t record.Trial, s record.Sample) {
 	t.ID, t.Target = 0, ""
-	for p.n < min(t.Block, p.Runs) {
+	for p.n < min(t.Round, p.Runs) {
 		p.open()
 	}
 	i := slices.Index(p.pending, t)
@@ -197,7 +197,7 @@ const usualRate = 200e6
 
 // Progress reports the state after the last Observe.
 func (p *copies) Progress() Progress {
-	out := Progress{Phase: "every combination", Block: p.n, Total: len(p.all)}
+	out := Progress{Phase: "every combination", Round: p.n, Total: len(p.all)}
 	for _, h := range p.results {
 		switch {
 		case h.ok > 0:

@@ -13,7 +13,7 @@ import (
 
 // Numbers of logins and copies.
 const (
-	blockLogins    = 4  // that follow each other between two passes
+	someLogins     = 4  // that follow each other between two rounds
 	overheadTrials = 3  // copies of one byte
 	leastLogins    = 5  // of a key exchange, however short the time is
 	maxLogins      = 40 // of a key exchange, unless a precision asks for more
@@ -31,7 +31,7 @@ type logins struct {
 	spent   time.Duration
 	typical time.Duration
 	copies  int // of one byte, planned
-	blocks  int
+	taken   int // times that some were
 }
 
 // newLogins plans sound key exchanges first: a short time leaves the weak out.
@@ -69,9 +69,9 @@ func (l *logins) overhead() record.Trial {
 	return record.Trial{Want: want, Workload: record.Copy, Direction: l.Directions[0], SizeBytes: 1, Role: record.RoleOverhead}
 }
 
-// block returns the logins that follow a pass: none while they have had their
+// some returns the logins that follow a round: none while they have had their
 // share of the time, unless all would not have enough in the time that is left.
-func (l *logins) block(pass int, elapsed, left time.Duration) []record.Trial {
+func (l *logins) some(round int, elapsed, left time.Duration) []record.Trial {
 	if l.missing() == 0 && float64(l.spent) >= loginShare*float64(elapsed) {
 		return nil
 	}
@@ -79,15 +79,15 @@ func (l *logins) block(pass int, elapsed, left time.Duration) []record.Trial {
 	if float64(l.spent) >= loginShare*float64(elapsed) && need < float64(left)/3 {
 		return nil
 	}
-	return l.take(blockLogins, pass)
+	return l.take(someLogins, round)
 }
 
-// round returns the logins of a round that the user counts.
-func (l *logins) round(pass int) []record.Trial {
-	return l.take(l.perRound()*len(l.space.Kex), pass)
+// counted returns the logins of a round that the user asks for.
+func (l *logins) counted(round int) []record.Trial {
+	return l.take(l.perRound()*len(l.space.Kex), round)
 }
 
-// perRound is how often each key exchange logs in in a round, so that all rounds
+// perRound is how often each key exchange logs in in a round that the user asks for, so that all rounds
 // together have enough.
 func (l *logins) perRound() int {
 	return (leastLogins + max(1, l.Rounds) - 1) / max(1, l.Rounds)
@@ -95,14 +95,14 @@ func (l *logins) perRound() int {
 
 // take returns n logins of the key exchanges that have fewest, one of several
 // names among them from time to time under both, and now and then a copy.
-func (l *logins) take(n, pass int) []record.Trial {
+func (l *logins) take(n, round int) []record.Trial {
 	var out []record.Trial
 	if l.Server != record.ServerRemote && l.copies < overheadTrials {
 		l.copies++
 		out = append(out, l.overhead())
 	}
-	if l.blocks++; n > 1 && l.blocks%3 == 0 {
-		out = append(out, l.aliases(pass)...)
+	if l.taken++; n > 1 && l.taken%3 == 0 {
+		out = append(out, l.aliases(round)...)
 	}
 	for range n {
 		names := slices.DeleteFunc(slices.Clone(l.space.Kex), func(kex string) bool { return l.dead(kex) || l.planned[kex] >= l.most() })
@@ -114,7 +114,7 @@ func (l *logins) take(n, pass int) []record.Trial {
 		out = append(out, l.login(kex))
 	}
 	for i := range out {
-		out[i].Block = pass
+		out[i].Round = round
 	}
 	return out
 }
@@ -129,7 +129,7 @@ func (l *logins) most() int {
 }
 
 // aliases is an A/A pair of logins: one key exchange under two of its names.
-func (l *logins) aliases(pass int) []record.Trial {
+func (l *logins) aliases(round int) []record.Trial {
 	var names [][2]string
 	for _, kex := range l.space.Kex {
 		for _, alias := range l.space.Alias[kex] {
@@ -139,13 +139,13 @@ func (l *logins) aliases(pass int) []record.Trial {
 	if len(names) == 0 {
 		return nil
 	}
-	pair := names[l.blocks/3%len(names)]
+	pair := names[l.taken/3%len(names)]
 	if l.dead(pair[0]) || l.planned[pair[0]] >= l.most() {
 		return nil
 	}
 	l.planned[pair[0]] += 2
 	a := l.login(pair[0])
-	a.Role, a.Pair = record.RoleControl, pass
+	a.Role, a.Pair = record.RoleControl, round
 	b := a
 	b.Offered = alg.Suite{Cipher: a.Want.Cipher, MAC: a.Want.MAC, Kex: pair[1]}
 	return []record.Trial{a, b}

@@ -35,13 +35,13 @@ const (
 	loginPause    = 100 * time.Millisecond
 )
 
-// leastCycles are the turns of a candidate before it may be left behind, and that an answer
+// leastRounds are the turns of a candidate before it may be left behind, and that an answer
 // takes of each.
-const leastCycles = 3
+const leastRounds = 3
 
 // paired plans a paired comparison on a host of the user's: the connection of what
 // ssh uses now stays open as the reference, and each candidate has its turn
-// between two of the reference's, in a new random order every cycle. Candidates
+// between two of the reference's, in a new random order every round. Candidates
 // that are clearly slower than another one are closed (a race: Maron and Moore,
 // NIPS 6, 1993), and others take their place: those that the policy allows come
 // first.
@@ -91,16 +91,16 @@ func (p *paired) seats() {
 
 // least is the time that two candidates, or the only one, need for the turns of an answer.
 func (p *paired) least() time.Duration {
-	return p.takes(min(p.allows, p.room-1, fewest), leastCycles)
+	return p.takes(min(p.allows, p.room-1, fewest), leastRounds)
 }
 
-// takes is the time of a race: to open so many candidates and the reference, and their cycles.
-func (p *paired) takes(candidates, cycles int) time.Duration {
-	return time.Duration(candidates+1)*(p.login()+p.awakes()) + time.Duration(cycles)*p.cycleOf(candidates)
+// takes is the time of a race: to open so many candidates and the reference, and their rounds.
+func (p *paired) takes(candidates, rounds int) time.Duration {
+	return time.Duration(candidates+1)*(p.login()+p.awakes()) + time.Duration(rounds)*p.roundOf(candidates)
 }
 
-// cycleOf is the time of one cycle.
-func (p *paired) cycleOf(candidates int) time.Duration {
+// roundOf is the time of one round.
+func (p *paired) roundOf(candidates int) time.Duration {
 	return time.Duration(2*candidates+1) * p.turnsEach()
 }
 
@@ -140,11 +140,11 @@ func (p *paired) Next(elapsed time.Duration) (Step, bool) {
 // refill opens what there is room and leave for, or gives all that is open a turn.
 func (p *paired) refill() {
 	room := min(p.room-len(p.open), len(p.todo), p.leave(), 1+p.racing()-len(p.open))
-	if len(p.open) > 1 && p.left() < p.takes(1, 0)+leastCycles*p.cycleOf(p.racing()) {
+	if len(p.open) > 1 && p.left() < p.takes(1, 0)+leastRounds*p.roundOf(p.racing()) {
 		room = 0 // who comes now would not have turns enough, and leave the answer open
 	}
 	switch {
-	case p.Rounds > 0 && p.round >= p.Rounds*roundPasses:
+	case p.Rounds > 0 && p.round >= p.Rounds*roundsEach:
 		p.end(EndComplete)
 	case room > 0 && (!p.fresh || len(p.open) < 2):
 		p.fresh = true
@@ -155,7 +155,7 @@ func (p *paired) refill() {
 	case p.Precision > 0 && len(p.todo) == 0 && p.precise(p.Precision/100):
 		p.end(EndPrecision)
 	default:
-		p.nextCycle()
+		p.nextRound()
 	}
 }
 
@@ -191,16 +191,16 @@ const (
 // turns of an answer in the time that there is.
 func (p *paired) racing() int {
 	for n := most; n > fewest; n-- {
-		if p.BudgetNS == 0 || p.takes(n, 3*leastCycles) <= p.BudgetNS {
+		if p.BudgetNS == 0 || p.takes(n, 3*leastRounds) <= p.BudgetNS {
 			return n
 		}
 	}
 	return fewest
 }
 
-// nextCycle queues a cycle: in each direction each candidate between two turns of the
+// nextRound queues a round: in each direction each candidate between two turns of the
 // reference, and a login where the host can be asked for one.
-func (p *paired) nextCycle() {
+func (p *paired) nextRound() {
 	p.round, p.fresh = p.round+1, false
 	p.race()
 	reference := p.referee()
@@ -231,7 +231,7 @@ func (p *paired) race() {
 	step, figures := Step{Action: Close}, p.figures()
 	var left []*seat
 	for _, candidate := range p.open {
-		if !refers(candidate) && candidate.turns >= leastCycles*len(p.Directions) && p.known(candidate, figures) {
+		if !refers(candidate) && candidate.turns >= leastRounds*len(p.Directions) && p.known(candidate, figures) {
 			step.Trials = append(step.Trials, candidate.trials...)
 			continue
 		}
@@ -244,7 +244,7 @@ func (p *paired) race() {
 }
 
 // beyond is the p value below which a candidate is out of a race: it is looked at again
-// after every cycle, and with many others.
+// after every round, and with many others.
 const beyond = 0.001
 
 // loses reports whether a cell certainly takes more wall time than some other one, by more
@@ -281,7 +281,7 @@ func (p *paired) admitsAll() bool {
 	if i := slices.IndexFunc(p.todo, func(s *seat) bool { return !p.allowed(s.trials[0].Cell().Suite) }); i > 0 {
 		n = i // they stand before all others
 	}
-	return n > 0 && (p.BudgetNS == 0 || p.takes(n, leastCycles) <= p.left() && n <= MostLogins(p.BudgetNS)-p.spent)
+	return n > 0 && (p.BudgetNS == 0 || p.takes(n, leastRounds) <= p.left() && n <= MostLogins(p.BudgetNS)-p.spent)
 }
 
 // figures are what the slices so far say, by direction.
@@ -311,7 +311,7 @@ func (p *paired) Estimate() time.Duration {
 		return p.BudgetNS
 	}
 	seats := float64(len(p.todo) + len(p.open) + len(p.opening))
-	return saturated(seats * (float64(p.login()) + float64(p.Rounds*roundPasses)*2*float64(p.turnsEach())))
+	return saturated(seats * (float64(p.login()) + float64(p.Rounds*roundsEach)*2*float64(p.turnsEach())))
 }
 
 // Progress reports the state after the last step.
@@ -319,7 +319,7 @@ func (p *paired) Progress() Progress {
 	out := p.progress("comparing", p.Estimate())
 	out.Total = p.allows + 1
 	out.Done = min(len(p.turns)/len(p.Directions), out.Total)
-	out.Ranked = out.Done == out.Total && p.round > leastCycles
+	out.Ranked = out.Done == out.Total && p.round > leastRounds
 	return out
 }
 

@@ -81,7 +81,7 @@ func (e Ending) Record() record.Record { return record.Record{End: &record.End{W
 // Progress says how far a plan is, for a live view.
 type Progress struct {
 	Phase     string        // what is being done, in two or three words
-	Block     int           // current round, from 1
+	Round     int           // the current one, from 1
 	Done      int           // cells that have a result
 	Total     int           // cells
 	Failed    int           // cells that never worked

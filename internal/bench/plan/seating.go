@@ -39,7 +39,7 @@ type seating struct {
 
 	logins  logins
 	sitting int // counts in the file
-	round   int // passes or cycles in the file
+	round   int // counts in the file
 
 	// What turns have shown so far.
 	trials  map[int]record.Trial
@@ -86,7 +86,7 @@ func (s *seating) next(elapsed, unused time.Duration, refill func()) (Step, bool
 // progress is what all plans of connections say of how far they are, of which the rounds that
 // are asked for take so long.
 func (s *seating) progress(phase string, rounds time.Duration) Progress {
-	return Progress{Phase: phase, Block: s.round, Failed: len(s.dropped) * len(s.Directions), Remaining: max(0, min(s.left(), rounds))}
+	return Progress{Phase: phase, Round: s.round, Failed: len(s.dropped) * len(s.Directions), Remaining: max(0, min(s.left(), rounds))}
 }
 
 // turn is a step in which a connection moves data.

@@ -22,23 +22,23 @@ const (
 
 // How the time is shared out.
 const (
-	loginShare  = 0.2 // of the whole time
-	early       = 4   // passes before anything but short turns
-	roundPasses = 8   // of a round that the user counts
+	loginShare = 0.2 // of the whole time
+	early      = 4   // rounds before anything but short turns
+	roundsEach = 8   // in one that the user asks for
 )
 
 // sitting plans turns of connections that are open together. First the cells
 // that identify base, cipher and MAC are opened and measured, which gives a
 // complete ranking within seconds; then the others as far as there is room; then
-// pass after pass every connection takes a turn in a new random order, some of them
-// a long one, and logins come between passes. Where there is not room for all, several sittings follow each
+// round after round every connection takes a turn in a new random order, some of them
+// a long one, and logins come between rounds. Where there is not room for all, several sittings follow each
 // other, and the reference cell is open in all of them.
 type sitting struct {
 	seating
-	capacity int
-	first    int // seats that identify all effects
-	pass     int // passes of this sitting
-	began    time.Duration
+	capacity  int
+	first     int // seats that identify all effects
+	inSitting int // rounds of this sitting
+	began     time.Duration
 
 	moving time.Duration  // wall time of all turns
 	long   time.Duration  // of the long ones among them
@@ -63,7 +63,7 @@ func (s *sitting) Next(elapsed time.Duration) (Step, bool) {
 
 // refill decides what to do for the next while.
 func (s *sitting) refill() {
-	identified := s.pass >= 2 || s.sitting > 1
+	identified := s.inSitting >= 2 || s.sitting > 1
 	room := len(s.open) < s.capacity
 	switch {
 	case len(s.todo) > 0 && room && (len(s.open) == 0 || identified || len(s.open) < s.first):
@@ -74,14 +74,14 @@ func (s *sitting) refill() {
 		s.turnover()
 	case s.enough():
 	default:
-		s.nextPass()
+		s.nextRound()
 	}
 }
 
 // enough ends the plan where the rounds or the precision asked for are reached.
 func (s *sitting) enough() bool {
 	switch {
-	case s.Rounds > 0 && s.rounds() >= s.Rounds && len(s.todo) == 0:
+	case s.Rounds > 0 && s.counted() >= s.Rounds && len(s.todo) == 0:
 		s.end(EndComplete)
 	case s.Precision > 0 && len(s.todo) == 0 && s.precise(s.Precision/100) && s.logins.precise(s.Precision/100):
 		s.end(EndPrecision)
@@ -92,25 +92,25 @@ func (s *sitting) enough() bool {
 // opens is how many seats to open: the first few give a ranking soon.
 func (s *sitting) opens() int {
 	n := min(openingStep, s.capacity-len(s.open), len(s.todo))
-	if s.pass == 0 && s.sitting == 1 {
+	if s.inSitting == 0 && s.sitting == 1 {
 		n = min(n, s.first)
 	}
 	return n
 }
 
-// rounds is how many rounds, as the user counts them, this sitting has had.
-func (s *sitting) rounds() int { return s.pass / roundPasses }
+// counted is how many of the rounds that the user asks for this sitting has had.
+func (s *sitting) counted() int { return s.inSitting / roundsEach }
 
-// nextPass queues a turn for every connection, and what comes with it.
-func (s *sitting) nextPass() {
-	s.round, s.pass = s.round+1, s.pass+1
-	if s.pass > 1 {
+// nextRound queues a turn for every connection, and what comes with it.
+func (s *sitting) nextRound() {
+	s.round, s.inSitting = s.round+1, s.inSitting+1
+	if s.inSitting > 1 {
 		s.fit(s.elapsed)
 	}
 	var steps []Step
 	for _, seat := range s.open {
 		for _, t := range seat.trials {
-			steps = append(steps, s.short(t, s.pass))
+			steps = append(steps, s.short(t, s.inSitting))
 		}
 	}
 	steps = append(steps, s.longTurns()...)
@@ -124,7 +124,7 @@ func (s *sitting) nextPass() {
 // needs a turn for it.
 const (
 	steadyShare  = 0.3
-	steadyRounds = 8 // rounds that the user counts, the first of which has steady turns
+	steadyRounds = 8 // rounds that the user asks for, the first of which has steady turns
 )
 
 // favour is how many turns for throughput a likely leader has for one of another cipher.
@@ -138,14 +138,14 @@ func (s *sitting) affordable() int {
 	return int((steadyShare*float64(s.moving) - float64(s.long)) * float64(s.longs) / float64(s.long))
 }
 
-// longTurns are those for throughput: in every pass as many as the time allows; where the user
-// counts rounds, each connection has one in one of every so many rounds.
+// longTurns are those for throughput: in every round as many as the time allows; where the user
+// asks for rounds, each connection has one in one of every so many of these.
 func (s *sitting) longTurns() (steps []Step) {
 	var seats []*seat
 	switch {
-	case s.Rounds > 0 && s.pass%roundPasses == roundPasses/2 && s.rounds()%steadyRounds == 0:
+	case s.Rounds > 0 && s.inSitting%roundsEach == roundsEach/2 && s.counted()%steadyRounds == 0:
 		seats = s.open
-	case s.Rounds == 0 && s.pass >= early:
+	case s.Rounds == 0 && s.inSitting >= early:
 		seats = s.due(s.affordable())
 	}
 	for _, seat := range seats {
@@ -183,18 +183,18 @@ func (s *sitting) due(n int) (out []*seat) {
 	return out
 }
 
-// singles are the logins and copies that follow a pass.
+// singles are the logins and copies that follow a round.
 func (s *sitting) singles() []record.Trial {
 	if s.Rounds > 0 {
-		if s.pass%roundPasses == 0 && len(s.todo) == 0 {
-			return s.logins.round(s.round)
+		if s.inSitting%roundsEach == 0 && len(s.todo) == 0 {
+			return s.logins.counted(s.round)
 		}
 		return nil
 	}
-	if s.pass < early {
+	if s.inSitting < early {
 		return nil
 	}
-	return s.logins.block(s.round, s.elapsed, s.left())
+	return s.logins.some(s.round, s.elapsed, s.left())
 }
 
 // short is the nth turn of a connection.
@@ -264,7 +264,7 @@ func (s *sitting) Estimate() time.Duration {
 		return s.BudgetNS
 	}
 	seats := float64(len(s.todo)+len(s.open)+len(s.opening)) * float64(len(s.Directions))
-	turn := float64(roundPasses)*float64(BriefLength+UsualLength) + float64(2*SteadyLength)/steadyRounds
+	turn := float64(roundsEach)*float64(BriefLength+UsualLength) + float64(2*SteadyLength)/steadyRounds
 	opening := float64(len(s.todo)) * float64(s.logins.typical) / 4
 	logins := float64(s.logins.perRound()*len(s.space.Kex)) * float64(s.logins.typical)
 	return saturated(opening + float64(s.Rounds)*(seats*turn+logins))
@@ -273,7 +273,7 @@ func (s *sitting) Estimate() time.Duration {
 // Progress reports the state after the last step.
 func (s *sitting) Progress() Progress {
 	phase := "measuring"
-	if s.pass < early {
+	if s.inSitting < early {
 		phase = "identifying"
 	}
 	out := s.progress(phase, s.Estimate())
@@ -301,13 +301,13 @@ func (s *sitting) resume() {
 		return s.turns[cell] / seats[cell]
 	}
 	slices.SortStableFunc(s.todo, func(a, b *seat) int { return cmp.Compare(had(a), had(b)) })
-	if s.pass = early; s.Rounds == 0 {
+	if s.inSitting = early; s.Rounds == 0 {
 		return
 	}
-	s.todo = slices.DeleteFunc(s.todo, func(seat *seat) bool { return had(seat) >= s.Rounds*roundPasses })
+	s.todo = slices.DeleteFunc(s.todo, func(seat *seat) bool { return had(seat) >= s.Rounds*roundsEach })
 	if len(s.todo) == 0 {
 		s.end(EndComplete)
 		return
 	}
-	s.pass = had(s.todo[0])
+	s.inSitting = had(s.todo[0])
 }

@@ -16,26 +16,23 @@ import (
 	"sshpace/internal/record"
 )
 
-// Turns of a round. A cycle is some brief and usual turns, which show costs, and one that
-// shows throughput, as bench has them; both choices have them one after the other, and which
-// of them is first changes from turn to turn.
-const (
-	minCycles  = 2
-	roundLimit = 5 * time.Second // after which a round has no further cycle, as on a slow network
-)
+// roundLimit is when a round has no further slices but the least, as on a slow network.
+const roundLimit = 5 * time.Second
 
-// course is the cycles of a round.
+// course is what each choice has in a round: slices of these lengths, brief and usual ones, which
+// show costs, and steady ones, which show throughput, as bench has them. Both choices have each
+// one after the other, and which of them is first changes from slice to slice.
 type course struct {
-	cycles int
-	cycle  []time.Duration
+	lengths []time.Duration
+	least   int // so many of them, however long they take
 }
 
 func courseWith(server record.ServerKind) course {
-	short := slices.Repeat([]time.Duration{plan.BriefLength, plan.UsualLength}, 4)
 	if server == record.ServerRemote {
-		return course{20, []time.Duration{plan.PairLength}}
+		return course{slices.Repeat([]time.Duration{plan.PairLength}, 20), 2}
 	}
-	return course{9, append(short, plan.SteadyLength)}
+	few := append(slices.Repeat([]time.Duration{plan.BriefLength, plan.UsualLength}, 4), plan.SteadyLength)
+	return course{slices.Repeat(few, 9), 2 * len(few)}
 }
 
 // pair is one connection of each choice. Every round has new ones: where the scheduler
@@ -46,7 +43,7 @@ type pair struct {
 	course course
 	trials [2]record.Trial // present, advised
 	id     int             // of the last trial
-	n      int             // turns so far
+	n      int             // slices of each so far
 }
 
 func newPair(driver lab.Driver, c course, suites [2]alg.Suite, d record.Direction, firstID int) *pair {
@@ -57,7 +54,7 @@ func newPair(driver lab.Driver, c course, suites [2]alg.Suite, d record.Directio
 	return p
 }
 
-// round lets both connections take turns and returns what they showed; sample says
+// round lets both connections take turns, and returns what they showed; sample says
 // why there are no rates of a choice.
 func (p *pair) round(ctx context.Context) (got [2]rates, sample record.Sample, err error) {
 	s := &script{pair: p}
@@ -86,26 +83,21 @@ func (p *pair) round(ctx context.Context) (got [2]rates, sample record.Sample, e
 type script struct {
 	*pair
 	steps  []plan.Step
-	cycles int
+	slices int           // that each choice has had, or is about to have
 	began  time.Duration // the first of them
 	failed record.Sample // that of a connection that did not open
 	lost   string        // whose connection came to its end
 }
 
-// Next opens both connections, and then has cycle follow cycle.
+// Next opens both connections, and then has each move data in turn.
 func (s *script) Next(elapsed time.Duration) (plan.Step, bool) {
-	if s.cycles == 0 {
+	if s.slices == 0 {
 		s.began = elapsed
 	}
-	over := s.cycles == s.course.cycles || s.cycles >= minCycles && elapsed-s.began > roundLimit
+	over := s.slices == len(s.course.lengths) || s.slices >= s.course.least && elapsed-s.began > roundLimit
 	if len(s.steps) == 0 && !over {
-		s.cycles++
-		for _, length := range s.course.cycle {
-			s.n++
-			for _, k := range [2]int{s.n % 2, 1 - s.n%2} {
-				s.steps = append(s.steps, plan.Step{Action: plan.Turn, Trials: s.trials[k : k+1], Length: length, Long: length > plan.UsualLength, Sitting: 1})
-			}
-		}
+		s.turn(s.course.lengths[s.slices])
+		s.slices++
 	}
 	if len(s.steps) == 0 || s.failed.Outcome != "" || s.lost != "" {
 		return plan.Step{}, false
@@ -113,6 +105,14 @@ func (s *script) Next(elapsed time.Duration) (plan.Step, bool) {
 	step := s.steps[0]
 	s.steps = s.steps[1:]
 	return step, true
+}
+
+// turn has both connections move data for so long.
+func (s *script) turn(length time.Duration) {
+	s.n++
+	for _, k := range [2]int{s.n % 2, 1 - s.n%2} {
+		s.steps = append(s.steps, plan.Step{Action: plan.Turn, Trials: s.trials[k : k+1], Length: length, Long: length > plan.UsualLength, Sitting: 1})
+	}
 }
 
 // Opened is told of a login.
