@@ -139,7 +139,7 @@ func TestOneHomeOfDefaults(t *testing.T) {
 // places are the types that say where a host is: as a user names it, as ssh_config is asked
 // about it, and as the native engine connects to it. How it is reached is a route.Route.
 var places = map[string]bool{
-	"base/host.Host": true, "base/host.Endpoint": true, "ssh/conf.Hop": true, "ssh/dial.Target": true,
+	"base/host.Host": true, "base/host.Endpoint": true, "ssh/dial.Target": true,
 	"ssh/conf.connection":     true,                                  // what the tokens of ssh_config stand for
 	"fleet/hostlist.hostJSON": true, "show/findings.explained": true, // as JSON
 }
@@ -152,7 +152,8 @@ var (
 )
 
 // TestOneWriterOfFlags: conf.Flags alone makes arguments of what leads ssh to a host, and
-// nobody reads them again: an openssh.Destination has them as fields.
+// nobody reads them again, as an openssh.Destination has them as fields: only login.Lane puts
+// another port into a command line that is made.
 func TestOneWriterOfFlags(t *testing.T) {
 	sources(t, func(pkg string, set *token.FileSet, file *ast.File) {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -193,7 +194,7 @@ func TestOneDescriptionOfPlaces(t *testing.T) {
 				}
 			}
 			if !places[pkg+"."+spec.Name.Name] {
-				t.Errorf("%s: %s: host.Host, conf.Hop and route.Route say where a host is", set.Position(n.Pos()), spec.Name.Name)
+				t.Errorf("%s: %s: host.Host, dial.Target and route.Route say where a host is", set.Position(n.Pos()), spec.Name.Name)
 			}
 			return true
 		})

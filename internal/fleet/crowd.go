@@ -11,7 +11,7 @@ import (
 // crowd tells from how long logins take how many are worth having under way. Where one
 // machine serves many of the hosts, or the network or this machine is full, more at
 // once only make each of them slower, until they run out of time; TCP Vegas (Brakmo and
-// Peterson, 1995) has the rule, see package vegas.
+// Peterson, 1995) has the rule, see sched.Worth.
 //
 // A host is logged into once, so there is no best time of its own to compare with.
 // Compared is the part that no distance explains, in the median of a round of logins,

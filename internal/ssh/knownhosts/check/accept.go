@@ -16,7 +16,7 @@ import (
 	"sshpace/internal/ssh/knownhosts/index"
 )
 
-// Record adds one line for host and port to file, as ssh does under accept-new, and
+// Accept adds one line for host and port to file, as ssh does under accept-new, and
 // returns when it is on the disk. With hash the name is hashed. A file that does
 // not exist is made with mode 0600; of directories only a .ssh is made, with 0700:
 // another one that is missing is a typing error. The key must be no certificate:
