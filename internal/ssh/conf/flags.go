@@ -114,8 +114,8 @@ func (f *Flag) Set(value string) error {
 	case f.keyword == User && !early:
 		f.to.User = value
 	case f.keyword == Port:
-		port, err := strconv.ParseUint(value, 0, 16)
-		if err != nil || port == 0 {
+		port, err := portNumber(value)
+		if err != nil {
 			return errors.New("want a number from 1 to 65535")
 		}
 		if !early {

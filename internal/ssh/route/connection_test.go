@@ -21,6 +21,7 @@ func TestFirstFlagWins(t *testing.T) {
 	for _, line := range []string{
 		"-o Port=23 -p 24", "-o =Port=23 -p 24", "-p 24 -o Port=23", "-oport=23 -p24", "-p 24 -p 25", "-o User=bob -l eve", "-l eve -o User=bob", "-l eve -l bob",
 		"-J a -J b", "-o ProxyJump=a -J b", "-J a -o ProxyJump=b", "-o ProxyCommand=nc -J b", "-J b -o ProxyCommand=nc", "-p x", "-o", "-p 70000",
+		"-p 022", "-p 0x17", "-p +23", "-p 0b11", "-p 1_0", "-p ssh", "-p 0", "-p -1",
 	} {
 		var c conf.Flags
 		flags := pflag.NewFlagSet("ssh", pflag.ContinueOnError)
