@@ -115,7 +115,7 @@ func choose(d *document.Document, names []string) ([]document.Chart, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("there is nothing to draw: no cell and no key exchange was measured")
+		return nil, errors.New("there is nothing to draw: no cell and no key exchange was measured, or none that the policy allows")
 	}
 	return out, nil
 }

@@ -1,4 +1,4 @@
-// Package report writes a document as text for people, as Markdown and CSV, and a
+// Package report writes a document as text for people, as Markdown, CSV and LaTeX, and a
 // ranking as JSON for programs and as the lists of the classic benchmark loop. It
 // decides nothing.
 package report
