@@ -95,17 +95,21 @@ func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 		if r.Campaign.Server == record.ServerRemote { // the measurement says nothing of others
 			a.Steps[len(a.Steps)-1].Note = "below Host " + clean(r.Campaign.Target)
 		}
-		a.Steps = append(a.Steps, writeIt("or let sshpace do it", r, commands), Step{"try it first", commands.Advise + " --prove", "changes nothing"},
-			Step{"undo it", commands.Undo + " client", "or remove the line"})
+		a.Steps = append(a.Steps, tryIt(commands), writeIt("or let sshpace do it", r, commands), Step{"undo it", commands.Undo + " client", "or remove the line"})
 	case c.Uncertain():
 		a.Steps = []Step{{"measure longer", commands.Resume + " " + longer(max(r.Campaign.BudgetNS, commands.measured), 2), ""}}
 	case !c.Stays():
-		a.Steps = []Step{writeIt("let sshpace write it", r, commands), {"try it first", commands.Advise + " --prove", "changes nothing"}}
+		a.Steps = []Step{tryIt(commands), writeIt("let sshpace write it", r, commands)}
 	}
 	if limiting(r) == narrows[record.LimitWindow] {
 		a.Steps = append(a.Steps, Step{"use more connections", commands.Streams + " " + shell.Word(clean(r.Campaign.Target)), "shows how many pay"})
 	}
 	return a
+}
+
+// tryIt compares what is advised with what is used now.
+func tryIt(commands Commands) Step {
+	return Step{"try it first", commands.Advise + " --prove", "changes nothing"}
 }
 
 // writeIt has sshpace write the lines. A result of loopback says nothing of hosts: who asks

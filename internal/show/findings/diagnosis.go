@@ -73,7 +73,7 @@ func (r *Diagnosis) Text(w io.Writer, width int, all bool) error {
 		say(number, cost(f)+" ("+f.Check+"): "+f.What)
 	}
 	if short {
-		say("", "In full: --all")
+		say("", "For details and what to do, add --all")
 	}
 	_, err := w.Write(termsafe.Text([]byte(b.String())))
 	return err

@@ -29,7 +29,7 @@ func TestDiagnosisText(t *testing.T) {
 	brief := show(false)
 	if !strings.HasPrefix(brief, "1 problem found. A login to web1 takes 900 ms") || strings.Contains(brief, "2. ") || strings.Contains(brief, "ip route") || strings.Contains(brief, "…") ||
 		!strings.Contains(brief, "1. 400 ms a login (kex)\n") || !strings.Contains(brief, "\n         "+command+"\n") ||
-		!strings.HasSuffix(brief, "\n80.0 ms a login, normal (stall): each side waits for an acknowledgement\nIn full: --all\n") {
+		!strings.HasSuffix(brief, "\n80.0 ms a login, normal (stall): each side waits for an acknowledgement\nFor details and what to do, add --all\n") {
 		t.Errorf("one problem, and one thing that is normal:\n%s", brief)
 	}
 	for _, line := range strings.Split(brief, "\n") {
@@ -44,7 +44,7 @@ func TestDiagnosisText(t *testing.T) {
 		r.Findings = append(r.Findings[:1:1], r.Findings...)
 	}
 	many := show(false)
-	if !strings.HasPrefix(many, "4 problems found, the most expensive first.") || !strings.Contains(many, "\n4. 400 ms a login (kex): the server") || !strings.Contains(many, "In full: --all") {
+	if !strings.HasPrefix(many, "4 problems found, the most expensive first.") || !strings.Contains(many, "\n4. 400 ms a login (kex): the server") || !strings.Contains(many, "For details and what to do, add --all") {
 		t.Errorf("more than a screen has room for:\n%s", many)
 	}
 }
