@@ -101,7 +101,7 @@ func (f *benchFlags) adopt(flags *pflag.FlagSet, c record.Campaign, hostGiven bo
 		return usageError("leave it out: a resumed run keeps its plan", "--rounds with --resume of a run with --exhaustive")
 	}
 	if f.exhaustive {
-		f.rounds = max(1, c.Runs)
+		f.rounds = max(1, c.Rounds)
 	}
 	f.size = byteLimit(max(1, c.SizeBytes))
 	if !flags.Changed("precision") {
@@ -139,7 +139,7 @@ func (f *benchFlags) params(o campaign.Output) campaign.Params {
 		c.Asked = map[string][]string{"config": {config}}
 	}
 	if f.exhaustive {
-		c.BudgetNS, c.Rounds, c.SizeBytes, c.Runs = 0, 0, unit.Bytes(f.size), max(1, f.rounds)
+		c.BudgetNS, c.Rounds, c.SizeBytes = 0, max(1, f.rounds), unit.Bytes(f.size)
 	} else if f.rounds > 0 {
 		c.BudgetNS = 0
 	}

@@ -32,7 +32,7 @@ func oneOfEach() []record.Record {
 		{Campaign: &record.Campaign{
 			Format: record.FormatVersion, Tool: "1.2.3", Started: at, Seed: 42, Target: "loopback", Engine: "openssh", Server: "openssh",
 			Directions: []record.Direction{record.Upload, record.Download}, Data: "zero", BudgetNS: time.Minute, Precision: 2.5, Rounds: 3,
-			SizeBytes: 1 << 20, Runs: 2, Policy: "modern",
+			SizeBytes: 1 << 20, Policy: "modern",
 			Offer:  alg.Offer{Ciphers: []string{"aes128-ctr"}, MACs: []string{"hmac-sha2-256"}, Kex: []string{"curve25519-sha256"}, HostKeys: []string{"ssh-ed25519"}},
 			Combos: alg.Combinations{Total: 1, Bulk: 1, Kex: 1},
 		}},

@@ -84,9 +84,8 @@ type Campaign struct {
 	Data       string           `json:"data"` // "zero" or "random"; "" if unknown
 	BudgetNS   time.Duration    `json:"budget_ns,omitempty"`
 	Precision  float64          `json:"precision_pct,omitempty"`
-	Rounds     int              `json:"rounds,omitempty"`
+	Rounds     int              `json:"rounds,omitempty"`     // that were asked for; of a sitting each is several of its own
 	SizeBytes  unit.Bytes       `json:"size_bytes,omitempty"` // exhaustive runs: bytes of each copy
-	Runs       int              `json:"runs,omitempty"`       // exhaustive runs: copies of each combination
 	Policy     string           `json:"policy,omitempty"`
 	All        bool             `json:"all,omitempty"`      // on a host: what no policy allows is compared at once, too
 	Imported   string           `json:"imported,omitempty"` // formats of the log that this file was made from; "" if sshpace measured it

@@ -41,7 +41,7 @@ func Simulate(t testing.TB, m *Machine, length time.Duration) *record.File {
 // Copies copies 64 MiB with every combination.
 func Copies(t testing.TB, m *Machine) *record.File {
 	t.Helper()
-	c := record.Campaign{Offer: Offer(), Target: "simulated", Seed: m.Seed, SizeBytes: 64 << 20, Runs: 1}
+	c := record.Campaign{Offer: Offer(), Target: "simulated", Seed: m.Seed, SizeBytes: 64 << 20, Rounds: 1}
 	p, err := plan.New(c, plan.Environment{})
 	if err != nil {
 		t.Fatal(err)

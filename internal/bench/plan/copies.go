@@ -10,15 +10,15 @@ import (
 )
 
 // copies plans every combination of the offer literally, aliases and ignored
-// MACs included, as copies of a fixed size, each run in a new random order: the slow
+// MACs included, as copies of a fixed size, each round in a new random order: the slow
 // way, to check the fast one against. What failed is tried again at the end of its
-// run, a bounded number of times.
+// round, a bounded number of times.
 type copies struct {
 	design
 	steps
-	all     []record.Trial // of one run
-	n       int            // current run
-	pending []record.Trial // of the current run
+	all     []record.Trial // of one round
+	n       int            // current round
+	pending []record.Trial // of the current round
 	tries   map[record.Trial]int
 	results map[copied]*tally
 	made    int  // copies that worked
@@ -36,7 +36,7 @@ type tally struct{ ok, failed int }
 func resultOf(t record.Trial) copied { return copied{t.Want, t.Direction} }
 
 func newCopies(d design) *copies {
-	d.Runs = max(1, d.Runs)
+	d.Rounds = max(1, d.Rounds)
 	return &copies{design: d, all: combinations(d), tries: map[record.Trial]int{}, results: map[copied]*tally{}}
 }
 
@@ -75,7 +75,7 @@ func (p *copies) refill() {
 	switch {
 	case len(p.pending) > 0:
 		p.queue = []Step{{Action: Single, Trials: []record.Trial{p.number(p.pending[0])}}}
-	case p.n < p.Runs:
+	case p.more():
 		p.open()
 	default:
 		p.ending = EndComplete
@@ -85,7 +85,10 @@ func (p *copies) refill() {
 	}
 }
 
-// open starts a run; what never worked is left out of it.
+// more reports whether there is another round to come.
+func (p *copies) more() bool { return p.n < p.Rounds }
+
+// open starts a round; what never worked is left out of it.
 func (p *copies) open() {
 	p.n++
 	clear(p.tries)
@@ -116,7 +119,7 @@ func (p *copies) NeverWorked() (what string, never bool) {
 // was in the way then may be gone now.
 func (p *copies) Observe(t record.Trial, s record.Sample) {
 	t.ID, t.Target = 0, ""
-	for p.n < min(t.Round, p.Runs) {
+	for p.n < t.Round && p.more() { // a file is ahead
 		p.open()
 	}
 	i := slices.Index(p.pending, t)
@@ -148,7 +151,7 @@ func (p *copies) Observe(t record.Trial, s record.Sample) {
 	p.again(t, i)
 }
 
-// again tries a copy that failed at the end of its run, or gives it up.
+// again tries a copy that failed at the end of its round, or gives it up.
 func (p *copies) again(t record.Trial, index int) {
 	p.tries[t]++
 	p.fail(min(maxStart, maxAttempts*len(p.all)))
@@ -186,7 +189,7 @@ func (p *copies) Replay(f *record.File) {
 
 // Estimate is what all copies take.
 func (p *copies) Estimate() time.Duration {
-	return saturated(p.usual() * float64(len(p.all)) * float64(p.Runs))
+	return saturated(p.usual() * float64(len(p.all)) * float64(p.Rounds))
 }
 
 // usual is what is expected of a copy before any was made, in ns.
@@ -210,6 +213,6 @@ func (p *copies) Progress() Progress {
 	if p.made > 0 && p.elapsed > 0 {
 		each = float64(p.elapsed) / float64(p.made)
 	}
-	out.Remaining = saturated(each * (float64(len(p.pending)) + float64(len(p.all))*float64(max(0, p.Runs-p.n))))
+	out.Remaining = saturated(each * (float64(len(p.pending)) + float64(len(p.all))*float64(max(0, p.Rounds-p.n))))
 	return out
 }

@@ -13,7 +13,7 @@ import (
 
 // copies makes a campaign one of copies.
 func copies(c record.Campaign) record.Campaign {
-	c.SizeBytes, c.Runs = 1<<20, 1
+	c.SizeBytes, c.Rounds = 1<<20, 1
 	return c
 }
 
@@ -28,7 +28,7 @@ func next(p plan.Plan) (record.Trial, bool) {
 
 func TestExhaustiveIsLiteral(t *testing.T) {
 	c := copies(whole(1))
-	c.Runs = 2
+	c.Rounds = 2
 	_, f, _ := run(t, &benchtest.Machine{}, c, roomy)
 	asked := map[alg.Suite]int{}
 	for _, trial := range f.Trials {
@@ -50,7 +50,7 @@ func TestPlanEndsWhenEverythingFails(t *testing.T) {
 	}
 }
 
-func TestFailuresAreRetriedAtTheEndOfTheBlock(t *testing.T) {
+func TestFailuresAreRetriedAtTheEndOfTheRound(t *testing.T) {
 	_, f, _ := run(t, &benchtest.Machine{Fail: 0.1}, copies(whole(3)), roomy)
 	ok := map[alg.Suite]bool{}
 	for trial, sample := range f.Results() {
@@ -80,7 +80,7 @@ func TestResumeGoesOnWhereItStopped(t *testing.T) {
 
 func TestReplayedFailuresAreTriedAgain(t *testing.T) {
 	c := copies(few(7))
-	c.Runs = 2
+	c.Rounds = 2
 	first, second := planned(t, c, roomy), planned(t, c, roomy)
 	tried := map[alg.Suite]int{}
 	for trial, ok := next(first); ok; trial, ok = next(first) {
@@ -144,7 +144,7 @@ func TestNothingButRefusals(t *testing.T) {
 func TestEstimatesSaturate(t *testing.T) {
 	rounds, large := whole(11), whole(11)
 	rounds.Rounds = math.MaxInt
-	large.Runs, large.SizeBytes = math.MaxInt, math.MaxInt64
+	large.Rounds, large.SizeBytes = math.MaxInt, math.MaxInt64
 	for name, c := range map[string]record.Campaign{"copies": large, "rounds": rounds} {
 		p := planned(t, c, roomy)
 		p.Next(0)
