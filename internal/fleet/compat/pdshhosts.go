@@ -233,8 +233,8 @@ func pdshBrackets(body string) (spans []hostset.Span, _ error) {
 		if !found {
 			last = first
 		}
-		lo, err1 := strconv.ParseUint(first, 10, 32)
-		hi, err2 := strconv.ParseUint(last, 10, 32)
+		lo, err1 := strconv.ParseUint(first, 10, 63)
+		hi, err2 := strconv.ParseUint(last, 10, 63)
 		switch {
 		case err1 != nil || err2 != nil || hi < lo:
 			return nil, &pdshError{"Invalid range: `" + part + "'"}
