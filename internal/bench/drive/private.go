@@ -30,10 +30,6 @@ type Private struct {
 	sitting
 }
 
-// serverGrace is how long a server process may take to notice that its client
-// is gone.
-const serverGrace = 3 * time.Second
-
 // LoginError says that the private server refused our own key, or was not
 // itself: nothing can be measured then.
 type LoginError struct{ Detail string }
@@ -80,7 +76,7 @@ func (p *Private) awaitServer() time.Duration {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
 	if conn, ok := p.Server.Next(ctx); ok {
-		return conn.Leave(serverGrace)
+		return conn.Leave(loopback.Grace)
 	}
 	return 0
 }

@@ -179,21 +179,17 @@ func (e *Ends) over(ctx context.Context, rtt time.Duration, tries int) (least ti
 	return least, nil
 }
 
-// serverGrace is how long a server process may take to notice that its client is
-// gone.
-const serverGrace = 2 * time.Second
-
 // After is what the server and the relay know of the login that was carried out
 // last.
 func (e *Ends) After(ctx context.Context) (time.Duration, *Wire) {
 	if e.server == nil {
 		return 0, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, serverGrace)
+	ctx, cancel := context.WithTimeout(ctx, loopback.Grace)
 	defer cancel()
 	var cpu time.Duration
 	if conn, ok := e.server.Next(ctx); ok {
-		cpu = conn.Leave(serverGrace)
+		cpu = conn.Leave(loopback.Grace)
 	}
 	w := e.traffic.Wire()
 	e.traffic.Reset()

@@ -267,6 +267,10 @@ func (s *Server) Next(ctx context.Context) (*Conn, bool) {
 	}
 }
 
+// Grace is how long a server process may take to notice that its client is gone. It does so at once, unless
+// the machine is so busy that it gets no turn; who kills it earlier misses CPU time that it would have used.
+const Grace = 5 * time.Second
+
 // Leave waits until the server process of the connection is gone, killing it
 // after grace, and returns the CPU time of it and all its children.
 func (c *Conn) Leave(grace time.Duration) time.Duration {

@@ -70,9 +70,6 @@ func Arrived(program string, got, size int64) error {
 	return &Failure{program, fmt.Sprintf("%d of %d bytes arrived", got, size)}
 }
 
-// settle is how long a server may take to notice that its client is gone.
-const settle = 5 * time.Second
-
 // Run starts all processes at once and waits for all of them. The first failure
 // ends the others.
 func (r *Runner) Run(ctx context.Context, all ...Process) (Reading, error) {
@@ -123,7 +120,7 @@ func (r *Runner) serverCPU() time.Duration {
 	if r.Server == nil || r.nested {
 		return 0
 	}
-	return r.Server.Settle(settle)
+	return r.Server.Settle(loopback.Grace)
 }
 
 // job is a process under way.

@@ -17,6 +17,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/wildcard"
+	"sshpace/internal/bench/loopback"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
@@ -109,7 +110,7 @@ func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
 		return nil, errors.Join(err, r.alive.Close())
 	}
 	defer context.AfterFunc(ctx, r.keeper.Kill)()
-	late := time.AfterFunc(b.Connect+settle, r.keeper.Kill)
+	late := time.AfterFunc(b.Connect+loopback.Grace, r.keeper.Kill)
 	defer late.Stop()
 	if r.path, r.swept, err = placeIn(ends.Out, folder); err != nil {
 		r.close()
@@ -139,7 +140,7 @@ func placeIn(out io.Reader, folder string) (place string, swept []string, err er
 // close has the keeper remove the folder, and waits for it.
 func (r *remote) close() {
 	r.alive.Close()
-	if !r.keeper.Await(settle) {
+	if !r.keeper.Await(loopback.Grace) {
 		r.keeper.Kill()
 	}
 }
