@@ -27,6 +27,41 @@ func TestOneVerdict(t *testing.T) {
 	})
 }
 
+// What arithmetic makes of an interval stands in base/stats alone (Interval.Mapped, Plus, Less): elsewhere none is
+// put together from the ends of another.
+func TestOneArithmeticOfIntervals(t *testing.T) {
+	parsed(t, func(pkg string, files *token.FileSet, file *ast.File) {
+		if pkg == "base/stats" {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if end, ok := n.(*ast.KeyValueExpr); ok && endKey(end) && computed(end.Value) {
+				t.Errorf("%s: an interval is computed by hand: use the methods of stats.Interval", files.Position(n.Pos()))
+			}
+			return true
+		})
+	})
+}
+
+// endKey tells whether a value is for an end of an interval.
+func endKey(e *ast.KeyValueExpr) bool {
+	key, ok := e.Key.(*ast.Ident)
+	return ok && (key.Name == "Lo" || key.Name == "Hi")
+}
+
+// computed tells whether an expression is arithmetic, or a function, of an end.
+func computed(e ast.Expr) (yes bool) {
+	if endOf(e) != "" {
+		return false
+	}
+	ast.Inspect(e, func(n ast.Node) bool {
+		own, ok := n.(ast.Expr)
+		yes = yes || ok && endOf(own) != ""
+		return true
+	})
+	return yes
+}
+
 // endOf says whose Lo or Hi an expression is; "" for none.
 func endOf(e ast.Expr) string {
 	s, ok := e.(*ast.SelectorExpr)

@@ -37,11 +37,14 @@ const (
 	Milliseconds   Unit = "ms"
 )
 
-// bytesIn is how many bytes per second one of a unit is.
-var bytesIn = map[Unit]float64{BytesPerSecond: 1, KBPerSecond: 1000, KiBPerSecond: 1024}
+// BytesPerSecond is how many of them one of the unit is; ok is false if it is none of a throughput.
+func (u Unit) BytesPerSecond() (n float64, ok bool) {
+	n, ok = map[Unit]float64{BytesPerSecond: 1, KBPerSecond: 1000, KiBPerSecond: 1024}[u]
+	return n, ok
+}
 
 // BytesPerSecond is the value as a throughput; ok is false if it is none.
 func (m Measurement) BytesPerSecond() (rate float64, ok bool) {
-	factor, ok := bytesIn[m.Unit]
-	return m.Value * factor, ok
+	one, ok := m.Unit.BytesPerSecond()
+	return m.Value * one, ok
 }

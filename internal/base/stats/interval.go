@@ -87,9 +87,48 @@ const anything = 30
 // Says reports whether a ratio is known well enough to be shown.
 func (i Interval) Says() bool { return i.Lo > 0 && i.Hi <= anything*i.Lo }
 
+// Mapped is what a function that rises or falls everywhere makes of the quantity.
+func (i Interval) Mapped(f func(float64) float64) Interval {
+	i.Value, i.Lo, i.Hi = f(i.Value), f(i.Lo), f(i.Hi)
+	if i.Lo > i.Hi {
+		i.Lo, i.Hi = i.Hi, i.Lo
+	}
+	return i
+}
+
 // Exp maps an interval of logarithms back to the original scale.
-func (i Interval) Exp() Interval {
-	return Interval{math.Exp(i.Value), math.Exp(i.Lo), math.Exp(i.Hi), i.N}
+func (i Interval) Exp() Interval { return i.Mapped(math.Exp) }
+
+// Scaled is the quantity times a factor, as in another unit.
+func (i Interval) Scaled(by float64) Interval {
+	return i.Mapped(func(v float64) float64 { return v * by })
+}
+
+// Shifted is the quantity with a constant added to it.
+func (i Interval) Shifted(by float64) Interval {
+	return i.Mapped(func(v float64) float64 { return v + by })
+}
+
+// Inverse is 1 / quantity, of a positive one.
+func (i Interval) Inverse() Interval {
+	return i.Mapped(func(v float64) float64 { return 1 / v })
+}
+
+// Plus is the sum of two quantities, as wide as both together: they need not be independent. It
+// rests on the smaller number of values.
+func (i Interval) Plus(o Interval) Interval {
+	return Interval{i.Value + o.Value, i.Lo + o.Lo, i.Hi + o.Hi, min(i.N, o.N)}
+}
+
+// Less is the difference of two quantities, likewise.
+func (i Interval) Less(o Interval) Interval { return i.Plus(o.Scaled(-1)) }
+
+// Estimate is the estimate of a positive quantity that has about this interval, its error taken as known.
+func (i Interval) Estimate() Estimate {
+	if i.Value <= 0 {
+		return Estimate{}
+	}
+	return Estimate{Log: math.Log(i.Value), Err: (i.Hi - i.Lo) / 2 / i.Value / normalQuantile, N: i.N}
 }
 
 // HalfWidth is the larger arm of the interval relative to its value; 0 where
@@ -183,6 +222,17 @@ func Grouped(groups [][]float64, usual, worth float64) []Estimate {
 	for i, logs := range groups {
 		if n := len(logs); n > 0 {
 			out[i] = Estimate{Log: Mean(logs), Err: deviation / math.Sqrt(float64(n)), DF: degrees, N: n}
+		}
+	}
+	return out
+}
+
+// Medians are their medians likewise, with the errors that medians of normal values have.
+func Medians(groups [][]float64, usual, worth float64) []Estimate {
+	out := Grouped(groups, usual, worth)
+	for i, logs := range groups {
+		if len(logs) > 0 {
+			out[i].Log, out[i].Err = Median(logs), out[i].Err*MedianEfficiency
 		}
 	}
 	return out

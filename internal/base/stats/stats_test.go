@@ -337,3 +337,43 @@ func TestMarginWords(t *testing.T) {
 		t.Errorf("%q, want %q", stats.MarginWords, want)
 	}
 }
+
+// By hand: e¹, e², e⁶ have the median e² and the variance 7, which is that of all; the mean of the logarithms is 3.
+func TestMedians(t *testing.T) {
+	logs := [][]float64{{1, 2, 6}, nil, {4}}
+	own := stats.Medians(logs, 0, 0)
+	near(t, "median", own[0].Log, 2, 1e-12)
+	near(t, "its error", own[0].Err, 1.2533141*math.Sqrt(7.0/3), 1e-6)
+	near(t, "degrees", own[0].DF, 2, 0)
+	near(t, "mean", stats.Grouped(logs, 0, 0)[0].Log, 3, 1e-12)
+	near(t, "of one value, by the others' deviation", own[2].Err, 1.2533141*math.Sqrt(7), 1e-6)
+	if own[1].Known() {
+		t.Error("nothing has a median")
+	}
+	near(t, "with a usual deviation of 1, worth 2 degrees", stats.Medians(logs, 1, 2)[2].Err, 1.2533141*2, 1e-6) // √((2·7 + 2·1) / 4)
+}
+
+// By hand: 10 (8-14) and 3 (2-4).
+func TestArithmeticOfIntervals(t *testing.T) {
+	a, b := stats.Interval{Value: 10, Lo: 8, Hi: 14, N: 9}, stats.Interval{Value: 3, Lo: 2, Hi: 4, N: 5}
+	for what, c := range map[string]struct{ got, want stats.Interval }{
+		"in another unit": {a.Scaled(0.5), stats.Interval{Value: 5, Lo: 4, Hi: 7, N: 9}},
+		"the other way":   {a.Scaled(-1), stats.Interval{Value: -10, Lo: -14, Hi: -8, N: 9}},
+		"with a constant": {a.Shifted(-8), stats.Interval{Value: 2, Lo: 0, Hi: 6, N: 9}},
+		"sum":             {a.Plus(b), stats.Interval{Value: 13, Lo: 10, Hi: 18, N: 5}},
+		"difference":      {a.Less(b), stats.Interval{Value: 7, Lo: 4, Hi: 12, N: 5}},
+		"inverse":         {stats.Interval{Value: 4, Lo: 2, Hi: 8, N: 9}.Inverse(), stats.Interval{Value: 0.25, Lo: 0.125, Hi: 0.5, N: 9}},
+		"of what falls":   {a.Mapped(func(v float64) float64 { return 20 - v }), stats.Interval{Value: 10, Lo: 6, Hi: 12, N: 9}},
+		"nothing":         {stats.Interval{}.Scaled(7), stats.Interval{}},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %v, want %v", what, c.got, c.want)
+		}
+	}
+	e := stats.Interval{Value: 10, Lo: 8, Hi: 12, N: 9}.Estimate() // 20 % either way are 1.96 errors
+	near(t, "estimate", e.Log, math.Log(10), 1e-12)
+	near(t, "its error", e.Err, 0.2/1.959964, 1e-6)
+	if (stats.Interval{}).Estimate().Known() {
+		t.Error("nothing is an estimate")
+	}
+}

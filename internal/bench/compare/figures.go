@@ -78,7 +78,8 @@ func (c *Comparison) figures(patterns []string) {
 				order = append(order, key)
 			}
 			if values[key][i] == nil {
-				values[key][i] = quantityOf(m)
+				own := rank.RangeOf(m)
+				values[key][i] = &own
 			}
 		}
 	}
@@ -87,14 +88,6 @@ func (c *Comparison) figures(patterns []string) {
 			c.Figures = append(c.Figures, *f)
 		}
 	}
-}
-
-func quantityOf(m record.Measurement) *rank.Quantity {
-	q := rank.Quantity{Value: m.Value, Lo: m.Lo, Hi: m.Hi, N: max(1, m.N)}
-	if q.Lo == 0 && q.Hi == 0 {
-		q.Lo, q.Hi = m.Value, m.Value
-	}
-	return &q
 }
 
 // relate relates the values to the first file's; nil where fewer than two

@@ -143,7 +143,7 @@ func (l Line) Shown(i stats.Interval) stats.Interval {
 	if !l.CPU {
 		return i
 	}
-	return stats.Interval{Value: 1 / i.Value, Lo: 1 / i.Hi, Hi: 1 / i.Lo, N: i.N}
+	return i.Inverse()
 }
 
 // String is what a failed line says.

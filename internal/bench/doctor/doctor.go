@@ -111,13 +111,7 @@ func beyond(f stats.Interval, usual time.Duration) stats.Interval {
 	if f.N == 0 {
 		return f
 	}
-	d := float64(usual)
-	return stats.Interval{Value: f.Value - d, Lo: f.Lo - d, Hi: f.Hi - d, N: f.N}
-}
-
-// less is a figure without another.
-func less(a, b stats.Interval) stats.Interval {
-	return stats.Interval{Value: a.Value - b.Value, Lo: a.Lo - b.Hi, Hi: a.Hi - b.Lo, N: min(a.N, b.N)}
+	return f.Shifted(-float64(usual))
 }
 
 // execWork is what a server takes at most to start a command, beyond the way there and back.

@@ -77,7 +77,7 @@ func slowExchange(f *Facts) []Finding {
 		return nil
 	}
 	now := f.Logins.ClientCPU
-	cost := less(now, e.ClientCPU)
+	cost := now.Less(e.ClientCPU)
 	if cost.Value < float64(exchangeFloor) || cost.Lo <= 0 {
 		return nil
 	}

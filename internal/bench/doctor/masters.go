@@ -81,7 +81,7 @@ func unshared(f *Facts) []Finding {
 	if f.Own || s.Master && s.Persist || s.Session.N == 0 || f.Master != nil {
 		return nil
 	}
-	cost := less(f.Logins.Whole, s.Session)
+	cost := f.Logins.Whole.Less(s.Session)
 	for _, other := range Judge(slices.Concat(loginChecks, stageChecks, []Check{knownHostsCheck, stallCheck}), f) {
 		if other.Per == perLogin && other.Check != "shell" {
 			cost = beyond(cost, time.Duration(other.Cost.Value))

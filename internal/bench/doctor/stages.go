@@ -386,8 +386,9 @@ func keysTook(f *Facts) stats.Interval {
 	if again.N == 0 {
 		return once
 	}
-	most := stats.Interval{Value: rounded * once.Value, Lo: rounded * once.Lo, Hi: rounded * once.Hi}
-	return stats.Interval{Value: once.Value + min(again.Value, most.Value), Lo: once.Lo + min(again.Lo, most.Lo), Hi: once.Hi + min(again.Hi, most.Hi), N: once.N}
+	most := once.Scaled(rounded)
+	again.Value, again.Lo, again.Hi = min(again.Value, most.Value), min(again.Lo, most.Lo), min(again.Hi, most.Hi)
+	return once.Plus(again)
 }
 
 func keysCommand(f *Facts, found *Finding) bool {

@@ -23,9 +23,6 @@ const (
 // stallCheck is about a cost that every login over a fast link has.
 var stallCheck = Check{"stall", "waits of small packets for acknowledgements", []Probe{LoggingIn, Shared}, stalls}
 
-// worthShare is the part of a login below which stalls are not worth a word.
-const worthShare = 0.05
-
 // stalls are Nagle's algorithm on one side waiting for a delayed acknowledgement
 // of the other, between the new keys and the accepted service and between being let in
 // and the open session. Everybody's logins have them: it is one finding, and no fault.
@@ -37,10 +34,14 @@ func stalls(f *Facts) []Finding {
 		seen, lines = append(seen, "before the login "+Milliseconds(s)), append(lines, quickackThere(client(f, "CLIENT"), f.Route)...)
 	}
 	if s := beyond(f.Logins.Session, roundTrip(f)); isStall(s) && s.Lo <= float64(usualStall) && (f.Own || f.Route != "") {
-		cost = stats.Interval{Value: cost.Value + s.Value, Lo: cost.Lo + s.Lo, Hi: cost.Hi + s.Hi, N: s.N}
+		if cost.N == 0 {
+			cost = s
+		} else {
+			cost = cost.Plus(s)
+		}
 		seen, lines = append(seen, "between the login and the open session "+Milliseconds(s)), append(lines, "# on this machine", quickack(f.Route))
 	}
-	if cost.N == 0 || cost.Value < worthShare*f.Logins.Whole.Value {
+	if cost.N == 0 || cost.Value < stats.Margin*f.Logins.Whole.Value {
 		return nil
 	}
 	found := Finding{

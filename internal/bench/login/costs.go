@@ -189,8 +189,7 @@ func (l *layout) told() (of map[kindOf]stats.Interval, beside stats.Interval) {
 
 // nanoseconds is an interval of whole ones.
 func nanoseconds(e stats.Estimate) stats.Interval {
-	i := e.Interval()
-	return stats.Interval{Value: math.Round(i.Value), Lo: math.Round(i.Lo), Hi: math.Round(i.Hi), N: i.N}
+	return e.Interval().Mapped(math.Round)
 }
 
 // drawn is a sample of rounds.

@@ -78,8 +78,7 @@ func medians(all []record.Result, value func(*record.Phases) float64) (out map[s
 		groups = append(groups, logs[name])
 	}
 	out = map[string]Figure{}
-	for i, e := range alike(groups) {
-		e.Log, e.Err = stats.Median(groups[i]), e.Err*stats.MedianEfficiency
+	for i, e := range stats.Medians(groups, usualDeviation, usualDegrees) {
 		out[names[i]], errs = Figure{e, e.OrNil()}, append(errs, e.Err)
 	}
 	return out, 100 * math.Expm1(stats.Estimate{Err: stats.Median(errs)}.Repeated().Arm())

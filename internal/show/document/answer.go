@@ -231,8 +231,7 @@ func (w wording) gain(g advise.Gain) string {
 
 // saving is the part that a ratio of costs leaves out: "44 % (38-50)".
 func saving(q *rank.Quantity) string {
-	part := func(ratio float64) float64 { return 100 * (1 - 1/ratio) }
-	saved := stats.Interval{Value: part(q.Value), Lo: part(q.Lo), Hi: part(q.Hi), N: q.N}
+	saved := q.Mapped(func(ratio float64) float64 { return 100 * (1 - 1/ratio) })
 	return saved.Shown(func(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }, " %")
 }
 

@@ -175,7 +175,8 @@ func PointOf(q *rank.Quantity, scale float64) Point {
 	if q == nil {
 		return Point{}
 	}
-	return Point{Value: q.Value / scale, Lo: q.Lo / scale, Hi: q.Hi / scale, Known: true}
+	own := q.Mapped(func(v float64) float64 { return v / scale })
+	return Point{Value: own.Value, Lo: own.Lo, Hi: own.Hi, Known: true}
 }
 
 // Table finds the tables of a name.

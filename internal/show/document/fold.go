@@ -140,7 +140,8 @@ func barOf(r *rank.Ranking, c rank.Cell) Point {
 	if cost == nil || cost.Lo <= 0 {
 		return Point{}
 	}
-	return Point{Value: 1e3 / cost.Value, Lo: 1e3 / cost.Hi, Hi: 1e3 / cost.Lo, Known: true}
+	moved := cost.Mapped(func(ns float64) float64 { return 1e3 / ns })
+	return PointOf(&moved, 1)
 }
 
 // perCPU is the unit of bytes that a second of CPU time moves.

@@ -60,15 +60,11 @@ func measurementTable(all []record.Measurement) Table {
 		},
 	}
 	for _, m := range all {
-		value, unit := m.Value, clean(string(m.Unit))
-		if rate, ok := m.BytesPerSecond(); ok {
-			value, unit = rate/1e6, "MB/s"
+		q, unit := rank.RangeOf(m), clean(string(m.Unit))
+		if one, ok := m.Unit.BytesPerSecond(); ok {
+			q, unit = q.Mapped(func(v float64) float64 { return v * one / 1e6 }), "MB/s"
 		}
-		q := &rank.Quantity{Value: value, Lo: value, Hi: value, N: m.N}
-		if m.Hi > 0 && m.N != 1 {
-			q.Lo, q.Hi = m.Lo*value/m.Value, m.Hi*value/m.Value
-		}
-		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: clean(m.Source)}, {Text: clean(m.Name)}, {Quantity: q}, {Text: unit}}})
+		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: clean(m.Source)}, {Text: clean(m.Name)}, {Quantity: &q}, {Text: unit}}})
 	}
 	return t
 }

@@ -92,8 +92,7 @@ func rebuilt(r *rank.Ranking, d record.Direction, size unit.Bytes) []Combination
 			for _, name := range append([]string{k.Name}, k.Aliases...) {
 				suite := c.Suite
 				suite.Kex = name
-				q := copySeconds(c, k, cheapest, size)
-				q.Value, q.Lo, q.Hi = q.Value+r.OverheadNS/1e9, q.Lo+r.OverheadNS/1e9, q.Hi+r.OverheadNS/1e9
+				q := copySeconds(c, k, cheapest, size).Shifted(r.OverheadNS / 1e9)
 				rows = append(rows, Combination{Suite: suite, Seconds: q, Basis: c.Basis})
 			}
 		}
