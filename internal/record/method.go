@@ -1,6 +1,7 @@
 package record
 
 import (
+	"slices"
 	"time"
 
 	"sshpace/internal/base/alg"
@@ -85,6 +86,26 @@ type Run struct {
 	ServerCPUNS *time.Duration `json:"server_cpu_ns,omitempty"`
 	VerifiedNS  time.Duration  `json:"verified_ns,omitempty"` // comparing what arrived with what was sent; no part of WallNS
 	Failure     string         `json:"failure,omitempty"`     // it did not do what it should have done
+}
+
+// Moving is for how long each long run of a method moved bytes: what it took beyond the median of the
+// short ones. It is 0 for a run that does not tell; none does without short ones.
+func Moving(long, short []time.Duration) []time.Duration {
+	moving := make([]time.Duration, len(long))
+	if len(short) == 0 {
+		return moving
+	}
+	sorted, middle := slices.Sorted(slices.Values(short)), len(short)/2
+	start := sorted[middle]
+	if len(short)%2 == 0 {
+		start = (sorted[middle-1] + start) / 2
+	}
+	for i, wall := range long {
+		if Tells(wall, start) {
+			moving[i] = wall - start
+		}
+	}
+	return moving
 }
 
 // Tells reports whether a long run took so much longer than a short one that the

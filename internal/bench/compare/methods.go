@@ -120,6 +120,13 @@ func column(runs []record.Run, of func(record.Run) (float64, bool)) []float64 {
 	return values
 }
 
+func walls(runs []record.Run) (out []time.Duration) {
+	for _, r := range runs {
+		out = append(out, r.WallNS)
+	}
+	return out
+}
+
 func (r *MethodResult) figure(runs map[record.RunKind][]record.Run) {
 	r.Login = stats.MedianInterval(column(runs[record.LoginRun], wall))
 	r.Start = stats.MedianInterval(column(runs[record.ShortRun], wall))
@@ -136,23 +143,18 @@ func (r *MethodResult) figure(runs map[record.RunKind][]record.Run) {
 		return rest
 	}
 	var rates, each []float64
-	start := time.Duration(r.Start.Value * float64(time.Second))
-	for _, long := range runs[record.LongRun] {
-		if r.Start.N > 0 && r.SizeBytes > 0 && record.Tells(long.WallNS, start) {
-			rates = append(rates, float64(r.SizeBytes)/(long.WallNS-start).Seconds())
-			each = append(each, rates[len(rates)-1])
-		} else {
-			each = append(each, 0)
+	for _, moving := range record.Moving(walls(runs[record.LongRun]), walls(runs[record.ShortRun])) {
+		rate := 0.0
+		if moving > 0 && r.SizeBytes > 0 {
+			rate = float64(r.SizeBytes) / moving.Seconds()
+			rates = append(rates, rate)
 		}
+		each = append(each, rate)
 	}
 	r.Rate, r.speed = stats.MedianInterval(rates), figures{estimate(rates), each}
 	r.ran = len(runs[record.ShortRun]) > 0 && len(runs[record.LongRun]) > 0
-	r.ClientCost = scaled(stats.MedianInterval(perByte(client)), 1e9)
-	r.ServerCost = scaled(stats.MedianInterval(perByte(server)), 1e9)
+	r.ClientCost = stats.MedianInterval(perByte(client)).Scaled(1e9)
+	r.ServerCost = stats.MedianInterval(perByte(server)).Scaled(1e9)
 	costs := perByte(both)
 	r.cost = figures{estimate(costs), costs}
-}
-
-func scaled(i stats.Interval, by float64) stats.Interval {
-	return stats.Interval{Value: i.Value * by, Lo: i.Lo * by, Hi: i.Hi * by, N: i.N}
 }

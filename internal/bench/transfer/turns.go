@@ -138,8 +138,8 @@ const again = 3
 // figureless reports whether no long run took so much longer than the short ones that
 // it tells something.
 func (c *Subject) figureless() bool {
-	short, long := slices.Sorted(slices.Values(c.walls[record.ShortRun])), c.walls[record.LongRun]
-	return len(short) > 0 && len(long) > 0 && !record.Tells(slices.Max(long), short[len(short)/2])
+	long, short := c.walls[record.LongRun], c.walls[record.ShortRun]
+	return len(long) > 0 && len(short) > 0 && slices.Max(record.Moving(long, short)) == 0
 }
 
 // took remembers what a run took.
