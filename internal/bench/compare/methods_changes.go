@@ -15,7 +15,7 @@ type MethodComparison struct {
 	Files   []string       // the first is what the others are related to
 	Changes []MethodChange // of the methods that all files have figures of
 	Only    []OnlyMethod   // what not all files have figures of
-	level   float64        // standard error that ratios between whole runs have, if there are any
+	level   float64        // of whole runs, if ratios between such are there
 }
 
 // MethodChange is a method, and what became of it in each file but the first.
@@ -31,9 +31,23 @@ type OnlyMethod struct {
 	Files []int `json:"in_files"` // their places, from 0
 }
 
-// level is what whole runs of one machine differ by (standard error of the logarithm of
-// one run): doc/method.md, "Comparing runs".
-const level = 0.04
+// What whole runs of one machine differ by (standard error of the logarithm of one run): doc/method.md,
+// "Comparing runs". Of the CPU time of logins taken apart more is kept in doubt: runs of one build, within two
+// hours of a machine whose other guests came and went, were up to 17 % apart in every kind.
+const (
+	methodLevel = 0.04
+	loginLevel  = 0.066
+)
+
+// betweenRuns is the ratio of two runs with the doubt about the level of both.
+func betweenRuns(ratio stats.Estimate, level float64) stats.Estimate {
+	return ratio.WithError(math.Sqrt2*level, 0)
+}
+
+// floor is the least change, as a part, that any number of runs could show in spite of that doubt.
+func floor(level float64) float64 {
+	return math.Expm1(betweenRuns(stats.Estimate{}, level).Arm())
+}
 
 // estimate is the median as a logarithm; not known for fewer than two values.
 func estimate(values []float64) stats.Estimate {
@@ -43,11 +57,10 @@ func estimate(values []float64) stats.Estimate {
 			logs = append(logs, math.Log(v))
 		}
 	}
-	n := float64(len(logs))
-	if n < 2 {
+	if len(logs) < 2 {
 		return stats.Estimate{}
 	}
-	return stats.Estimate{Log: stats.Median(logs), Err: stats.MedianEfficiency * math.Sqrt(stats.Variance(logs)/n), DF: n - 1, N: len(logs)}
+	return stats.Medians([][]float64{logs}, 0, 0)[0]
 }
 
 // Methods relates the results of files to those of the first.
@@ -77,13 +90,13 @@ func Methods(files []string, results [][]MethodResult) *MethodComparison {
 			c.add(r.Method, same)
 		}
 	}
+	var speeds, costs [][]Ratio
+	for _, change := range c.Changes {
+		speeds, costs = append(speeds, change.Speed), append(costs, change.Cost)
+	}
 	for k := range results[1:] {
-		var speeds, costs [][]Ratio
-		for _, change := range c.Changes {
-			speeds, costs = append(speeds, change.Speed[k:k+1]), append(costs, change.Cost[k:k+1])
-		}
-		judge(speeds)
-		judge(costs)
+		judge(ofFile(speeds, k))
+		judge(ofFile(costs, k))
 	}
 	return c
 }
@@ -210,14 +223,12 @@ func (c *MethodComparison) ratio(a, b *MethodResult, of func(*MethodResult) figu
 	if together {
 		return Ratio{Speed: ratio}
 	}
-	c.level = math.Sqrt2 * level
-	return Ratio{Speed: ratio.WithError(c.level, 0)}
+	c.level = methodLevel
+	return Ratio{Speed: betweenRuns(ratio, c.level)}
 }
 
 // Floor is the least slowdown, as a part, that any number of runs could show.
-func (c *MethodComparison) Floor() float64 {
-	return math.Expm1(stats.Estimate{Err: c.level}.Arm())
-}
+func (c *MethodComparison) Floor() float64 { return floor(c.level) }
 
 // Lines are all lines of the comparison, of speeds and of CPU time. name names a method.
 func (c *MethodComparison) Lines(name func(record.Method) string) (lines []Line) {

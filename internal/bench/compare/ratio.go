@@ -46,6 +46,14 @@ func complete(lines [][]Ratio, k int, level, line float64) {
 	}
 }
 
+// ofFile are the ratios of file k after the first, line by line, to be judged by themselves.
+func ofFile(lines [][]Ratio, k int) (out [][]Ratio) {
+	for _, ratios := range lines {
+		out = append(out, ratios[k:k+1])
+	}
+	return out
+}
+
 // judge gives the verdicts of the lines of one table, to what is known.
 func judge(lines [][]Ratio) {
 	var known []*Ratio

@@ -24,11 +24,10 @@ func figures(groups [][]time.Duration) (medians []stats.Interval) {
 	common, all := stats.PooledDeviation(logs)
 	for i, xs := range values {
 		m := stats.MedianInterval(xs)
-		own := float64(len(xs) - 1)
 		if 0 < m.N && m.N < stats.MinExact {
-			deviation, degrees := stats.Shrink(math.Sqrt(stats.Variance(logs[i])), own, common, min(borrowed, all-own))
-			if degrees >= 2 && m.Value > 0 {
-				e := stats.Estimate{Log: math.Log(m.Value), Err: deviation * stats.MedianEfficiency / math.Sqrt(float64(m.N)), DF: degrees, N: m.N}
+			others := all - float64(len(xs)-1)
+			if e := stats.Medians(logs[i:i+1], common, min(borrowed, others))[0]; e.DF >= 2 && m.Value > 0 {
+				e.Log = math.Log(m.Value)
 				m = nanoseconds(e)
 			}
 		}
@@ -66,6 +65,14 @@ type Result struct {
 	Mean      map[Phase]float64        `json:"-"`              // sums to MeanWall
 	MeanWall  float64                  `json:"-"`
 	Failure   string                   `json:"failure,omitempty"` // why it was not, or not always, carried out; by the server in part
+}
+
+// CPU is the CPU time of both sides, or the client's where the server's is not known.
+func (r Result) CPU() stats.Interval {
+	if r.ServerCPU == nil {
+		return r.ClientCPU
+	}
+	return r.ClientCPU.Plus(*r.ServerCPU)
 }
 
 // Beside is how much CPU time logins take while others are on the same core, in

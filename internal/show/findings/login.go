@@ -126,10 +126,7 @@ func (r *Login) brief(d *document.Document, all bool, commands document.Commands
 	return document.Clean(document.Screenful([]document.Block{lead, {Table: &kinds}}, doubts, document.SavedLines+1, commands.All(), last))
 }
 
-// small is the part of a login below which a phase is not worth a line.
-const small = 0.05
-
-// longPhases is the table of phases with the short ones in one row.
+// longPhases is the table of phases with those in one row that make no difference to a login.
 func (r *Login) longPhases(t document.Table) document.Table {
 	total, rest := 0.0, 0.0
 	for _, row := range t.Rows {
@@ -137,7 +134,7 @@ func (r *Login) longPhases(t document.Table) document.Table {
 	}
 	rows := slices.DeleteFunc(slices.Clone(t.Rows), func(row document.Row) bool {
 		v := row.Cells[2].Quantity.Value
-		if v >= small*total {
+		if v >= stats.Margin*total {
 			return false
 		}
 		rest += v
@@ -177,7 +174,7 @@ func grouped(results []login.Result) (groups [][]login.Result) {
 	for _, group := range groups {
 		switch group[0].Factor {
 		case login.KexFactor, login.HostKeyFactor, login.UserKeyFactor, login.FullFactor:
-			slices.SortStableFunc(group, func(x, y login.Result) int { return cmp.Compare(bothCPU(x).Value, bothCPU(y).Value) })
+			slices.SortStableFunc(group, func(x, y login.Result) int { return cmp.Compare(x.CPU().Value, y.CPU().Value) })
 		}
 	}
 	return groups

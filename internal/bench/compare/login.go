@@ -1,0 +1,99 @@
+package compare
+
+import "sshpace/internal/base/stats"
+
+// LoginKind is what a kind of login takes in a file.
+type LoginKind struct {
+	Factor, Level string
+	CPU           stats.Interval // of both sides together, or the client's where the server's is not known
+	Wall          stats.Interval
+}
+
+// LoginComparison relates the kinds of logins of several files to those of the first.
+type LoginComparison struct {
+	Files []string      `json:"files"` // the first is what the others are related to
+	Kinds []LoginChange `json:"kinds"` // that all files have
+	Only  []OnlyLogin   `json:"not_compared,omitempty"`
+}
+
+// LoginChange is what became of one kind of login in each file but the first.
+type LoginChange struct {
+	Factor   string           `json:"factor,omitempty"`
+	Level    string           `json:"level"`
+	CPU      []stats.Interval `json:"cpu_ratio"` // of both sides together
+	Wall     []stats.Interval `json:"wall_ratio"`
+	Verdicts []string         `json:"verdicts"` // on CPU: more, less, equal or not enough data
+}
+
+// OnlyLogin is a kind of login that some files have no figure of.
+type OnlyLogin struct {
+	Factor string   `json:"factor,omitempty"`
+	Level  string   `json:"level"`
+	Files  []string `json:"in_files"` // that have it
+}
+
+// Logins relates the results of files to those of the first.
+func Logins(files []string, results [][]LoginKind) *LoginComparison {
+	c := &LoginComparison{Files: files}
+	var lines [][]Ratio
+	for _, base := range results[0] {
+		change := LoginChange{Factor: base.Factor, Level: base.Level}
+		var cpu []Ratio
+		for _, own := range results[1:] {
+			if other, ok := likewise(own, base); ok {
+				cpu = append(cpu, Ratio{Speed: betweenLogins(other.CPU, base.CPU)})
+				change.Wall = append(change.Wall, betweenLogins(other.Wall, base.Wall).Interval())
+			}
+		}
+		if base.Wall.N > 0 && len(cpu) == len(files)-1 {
+			c.Kinds, lines = append(c.Kinds, change), append(lines, cpu)
+		}
+	}
+	for k := range files[1:] {
+		judge(ofFile(lines, k))
+	}
+	for i := range c.Kinds {
+		for _, r := range lines[i] {
+			c.Kinds[i].CPU = append(c.Kinds[i].CPU, r.Speed.Interval())
+			c.Kinds[i].Verdicts = append(c.Kinds[i].Verdicts, r.Verdict.Called("more", "less"))
+		}
+	}
+	c.only(results)
+	return c
+}
+
+// betweenLogins is a relative to b, with the doubt about the level of both runs.
+func betweenLogins(a, b stats.Interval) stats.Estimate {
+	return betweenRuns(a.Estimate().Over(b.Estimate()), loginLevel)
+}
+
+// LoginFloor is the least change, as a part, that any number of logins could show.
+func LoginFloor() float64 { return floor(loginLevel) }
+
+// likewise is the result of the same kind of login, if there is one.
+func likewise(results []LoginKind, kind LoginKind) (LoginKind, bool) {
+	for _, other := range results {
+		if other.Factor == kind.Factor && other.Level == kind.Level && other.Wall.N > 0 {
+			return other, true
+		}
+	}
+	return LoginKind{}, false
+}
+
+// only lists the kinds of login that some of the files lack.
+func (c *LoginComparison) only(results [][]LoginKind) {
+	for i, own := range results {
+		for _, kind := range own {
+			o := OnlyLogin{Factor: kind.Factor, Level: kind.Level}
+			first := i
+			for k, others := range results {
+				if _, ok := likewise(others, kind); ok {
+					o.Files, first = append(o.Files, c.Files[k]), min(first, k)
+				}
+			}
+			if first == i && len(o.Files) > 0 && len(o.Files) < len(c.Files) {
+				c.Only = append(c.Only, o)
+			}
+		}
+	}
+}
