@@ -171,7 +171,7 @@ func (g *get) missing(files []*found) (missing []*found) {
 		case g.Scp != nil || err != nil || !info.Mode().IsRegular() || uint64(info.Size()) != f.attrs.Size:
 			missing = append(missing, f)
 		case !g.Compare && info.ModTime().Truncate(1e9).Equal(f.attrs.Modified()):
-			g.add(func(t *tally) { t.identical++ })
+			g.isHere(f)
 		case !g.Compare || !g.asks() || !g.sumHere(f):
 			missing = append(missing, f)
 		default:
@@ -181,12 +181,22 @@ func (g *get) missing(files []*found) (missing []*found) {
 	same, _ := g.sums(list)
 	for i, f := range alike {
 		if same[i] {
-			g.add(func(t *tally) { t.identical++ })
+			g.isHere(f)
 		} else {
 			missing = append(missing, f)
 		}
 	}
 	return missing
+}
+
+// isHere counts a file that need not be copied. What other runs left of it is of no use any
+// more.
+func (g *get) isHere(f *found) {
+	g.add(func(t *tally) { t.identical++ })
+	own := g.partOf(f)
+	for _, old := range g.left.take(own) {
+		g.discard(own, old)
+	}
 }
 
 // sumHere takes the checksum of the file that is here.

@@ -90,6 +90,26 @@ func TestDownloadGoesOn(t *testing.T) {
 	}
 }
 
+// What a run left of a file that another one brought is gone after the next, which finds
+// the file in its place.
+func TestDownloadClearsWhatIsComplete(t *testing.T) {
+	src, dir := t.TempDir(), t.TempDir()
+	write(t, src+"/a", "whole", 0o644)
+	for _, o := range []Options{{}, {Compare: true}} {
+		if err := download(t, (&server{}).start(t, ""), o, 0, dir, src+"/a"); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir+"/h/"+newPart("h", "a").fresh(), "wh", 0o600)
+		s := (&server{}).start(t, "")
+		if err := download(t, s, o, 0, dir, src+"/a"); err != nil || !strings.Contains(s.said.String(), "1 identical") {
+			t.Errorf("%+v: %v, %s", o, err, &s.said)
+		}
+		if left := parts(t, dir); left != nil {
+			t.Errorf("%+v: left behind: %q", o, left)
+		}
+	}
+}
+
 // liar is a server that says what it likes. No real one can be made to.
 type liar struct {
 	net.Conn
