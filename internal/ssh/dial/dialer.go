@@ -142,9 +142,7 @@ func dialOne(ctx context.Context, d *net.Dialer, a netip.Addr, port, left int) (
 // (sshconnect2.c, verify_host_key_callback).
 func (t *Target) checkHostKey(name string, port int, remote net.Addr, key ssh.PublicKey) error {
 	if bits, least := knownhosts.RSABits(key), t.minRSABits(); bits > 0 && bits < least {
-		return &Error{Class: fleet.HostKeyWeak,
-			Text: fmt.Sprintf("host key of %s is an RSA key of %d bits, RequiredRSASize is %d", name, bits, least),
-			Hint: openssh.HostKeyWeak.Advice()}
+		return because(openssh.HostKeyWeak, fmt.Sprintf("host key of %s is an RSA key of %d bits, RequiredRSASize is %d", name, bits, least), nil)
 	}
 	return t.HostKeys.Check(name, port, remote, key)
 }

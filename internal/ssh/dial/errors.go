@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/session"
 	"sshpace/internal/ssh/transport"
 )
 
@@ -33,13 +34,9 @@ func (e *Error) Error() string { return e.Text }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// classes of what connect(2) and socket(2) say.
-var errnoClass = map[syscall.Errno]fleet.Class{
-	syscall.ECONNREFUSED: fleet.Refused,
-	syscall.ETIMEDOUT:    fleet.TimedOut,
-	syscall.EHOSTUNREACH: fleet.Unroutable,
-	syscall.ENETUNREACH:  fleet.Unroutable,
-	syscall.ECONNRESET:   fleet.Throttled,
+// because is an error of a cause that ssh(1) has, too.
+func because(cause openssh.Cause, text string, err error) *Error {
+	return &Error{Class: session.ClassOf(cause), Text: text, Hint: cause.Advice(), Err: err}
 }
 
 // connectError classifies a failed TCP connect to one address.
@@ -54,9 +51,9 @@ func connectError(ctx context.Context, t *Target, err error) *Error {
 	case !errors.As(err, &no):
 		return &Error{Class: fleet.Local, Text: where + err.Error(), Err: err}
 	}
-	e := &Error{Class: errnoClass[no], Text: where + fault.Strerror(no), Err: err}
-	if e.Class == fleet.NoFailure {
-		e.Class = fleet.Local
+	e := &Error{Class: fleet.Local, Text: where + fault.Strerror(no), Err: err}
+	if cause, _ := openssh.CauseOf([]string{fault.Strerror(no)}); cause != openssh.Unknown {
+		e.Class = session.ClassOf(cause)
 	}
 	e.SlowDown = fleet.Exhausted(err) || e.Class == fleet.Throttled
 	return e
@@ -80,16 +77,15 @@ func (h *hand) failed(ctx context.Context, err error) *Error {
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout):
 		return interrupted(ctx)
 	case said.wrong() && !said.turnedAway():
-		return &Error{Class: fleet.NotSSH, Text: "protocol error: " + peer + " sent " + said.quoted() + " instead of an SSH 2 version",
-			Hint: openssh.NotSSH.Advice(), Err: err}
+		return because(openssh.NotSSH, "protocol error: "+peer+" sent "+said.quoted()+" instead of an SSH 2 version", err)
 	case ctx.Err() != nil:
 		return h.timedOut(said, peer, err)
 	case isOwn:
 		return own
 	case said.turnedAway() && ended(err):
-		return &Error{Class: fleet.Throttled, SlowDown: true, Err: err,
-			Text: "kex_exchange_identification: " + endText(err) + " (" + peer + " turned the connection away)",
-			Hint: openssh.NoVersion.Advice()}
+		e := because(openssh.NoVersion, "kex_exchange_identification: "+endText(err)+" ("+peer+" turned the connection away)", err)
+		e.SlowDown = true
+		return e
 	}
 	return h.protocolError(peer, err)
 }

@@ -1,7 +1,6 @@
 package forkssh
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -11,31 +10,8 @@ import (
 	"sshpace/internal/base/text"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/session"
 )
-
-// classes are what the causes mean to a run; without a line: the connection was lost.
-var classes = map[openssh.Cause]fleet.Class{
-	openssh.HostKeyChanged:        fleet.HostKeyChanged,
-	openssh.HostKeyRevoked:        fleet.HostKeyRevoked,
-	openssh.RevocationsUnreadable: fleet.HostKeyRevoked,
-	openssh.HostKeyWeak:           fleet.HostKeyWeak,
-	openssh.HostKeyUnknown:        fleet.HostKeyUnknown,
-	openssh.Unresolved:            fleet.NameFailed,
-	openssh.Denied:                fleet.AuthFailed,
-	openssh.TooManyKeys:           fleet.AuthFailed,
-	openssh.BadConfiguration:      fleet.Local,
-	openssh.NoAlgorithm:           fleet.NoCommonAlgo,
-	openssh.Prohibited:            fleet.Refused,
-	openssh.ConnectionRefused:     fleet.Refused,
-	openssh.Unroutable:            fleet.Unroutable,
-	openssh.TimedOut:              fleet.TimedOut,
-	openssh.NotSSH:                fleet.NotSSH,
-	openssh.Throttled:             fleet.Throttled,
-	openssh.Penalized:             fleet.Throttled,
-	openssh.NoVersion:             fleet.Throttled,
-	openssh.SessionRefused:        fleet.ExecRefused,
-	openssh.HungUp:                fleet.Throttled, // before the version line; see cause
-}
 
 // outcome puts together what the log and the exit code say.
 func (l *log) outcome(ctx context.Context, state *os.ProcessState) fleet.Outcome {
@@ -86,7 +62,7 @@ func (l *log) failure(o *fleet.Outcome) {
 		o.Err = "ssh ended with status 255"
 	}
 	cause := l.cause(causes)
-	o.Class, o.Hint = cmp.Or(classes[cause], fleet.Lost), cause.Advice()
+	o.Class, o.Hint = session.ClassOf(cause), cause.Advice()
 	if o.Class == fleet.ExecRefused { // the server has answered with no
 		o.Ran = fleet.RanNo
 	}
@@ -100,7 +76,7 @@ func (l *log) failure(o *fleet.Outcome) {
 // cause is why ssh gave up, by its messages and by how far it had come.
 func (l *log) cause(messages []string) openssh.Cause {
 	cause, _ := openssh.CauseOf(messages)
-	turnedAway := classes[cause] == fleet.Throttled
+	turnedAway := session.ClassOf(cause) == fleet.Throttled
 	phase := l.attempt.Phase()
 	switch {
 	case turnedAway && l.other:

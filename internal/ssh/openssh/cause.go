@@ -4,94 +4,175 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/knownhosts/check"
 )
 
 // Cause is why ssh gave up.
 type Cause uint8
 
-// The causes.
+// The causes, in the order in which they count: of many messages the one that says more stands first.
 const (
-	Unknown               Cause = iota
-	HostKeyChanged              // known_hosts holds another key
-	HostKeyRevoked              // the key is marked as revoked
-	RevocationsUnreadable       // the list of revoked keys (RevokedHostKeys) cannot be read
-	HostKeyWeak                 // the key is too short
-	HostKeyUnknown              // strict checking, and no key is known
-	Unresolved                  // the name has no address
-	Denied                      // no method or key was accepted
-	TooManyKeys                 // the server counted more keys than it allows
-	BadConfiguration            // of our own side
-	NoAlgorithm                 // nothing in common, or a name that ssh does not have
-	Prohibited                  // a jump host forwards nothing
+	Unknown Cause = iota
+	HostKeyChanged
+	HostKeyRevoked
+	RevocationsUnreadable
+	HostKeyWeak
+	HostKeyUnknown
+	Unresolved
+	Denied
+	TooManyKeys
+	NoAlgorithm
+	BadConfiguration
+	Prohibited
 	ConnectionRefused
-	SessionRefused // logged in, but no session, or no command or subsystem in it
 	Unroutable
 	TimedOut
-	NotSSH      // the peer speaks something else
-	Throttled   // sshd says that there are too many (MaxStartups)
-	Penalized   // or that this address has to wait (PerSourcePenalties)
-	NoVersion   // hung up before it said who it is
-	HungUp      // the connection was closed or reset
-	Corrupted   // a message was damaged on its way
-	SilentAgent // no answer, maybe of an agent: ssh says nothing of it
+	NotSSH
+	Penalized
+	Throttled
+	NoVersion
+	SessionRefused
+	HungUp
+	Corrupted
+	SilentAgent
 )
 
-// sentences are parts of what ssh says and their causes. Of many lines the
-// earliest sentence here counts: what says more stands first.
-var sentences = []struct {
-	part  string
-	cause Cause
+// causes are all that is known of each; session.ClassOf says what it means to a run.
+var causes = [...]struct {
+	sentences []string       // parts of what ssh says
+	outcome   record.Outcome // of a trial
+	advice    string         // what to do about it, whoever has met it; "" where only its circumstances tell
+	closer    bool           // the advice says more than the hint that hints has for the outcome
+	try       string         // likewise, behind the advice; %s is how ssh reaches the host
 }{
-	{"has changed and you have requested strict checking", HostKeyChanged},
-	{"REMOTE HOST IDENTIFICATION HAS CHANGED", HostKeyChanged},
-	{"is marked as revoked", HostKeyRevoked},
-	{"REVOKED HOST KEY", HostKeyRevoked},
-	{" revoked by file ", HostKeyRevoked}, // RevokedHostKeys
-	{"Error checking host key ", RevocationsUnreadable},
-	{"Bad server host key: Invalid key length", HostKeyWeak},
-	{"host key is known for", HostKeyUnknown},
-	{"Host key verification failed", HostKeyUnknown},
-	{"No matching host key fingerprint", HostKeyUnknown}, // in DNS
-	{"Could not resolve hostname", Unresolved},
-	{"host key mismatch", HostKeyChanged}, // the built-in client
-	{"Permission denied (", Denied},       // without the methods it only asks again
-	{"unable to authenticate", Denied},    // the built-in client
-	{"Too many authentication failures", TooManyKeys},
-	{"Bad configuration option", BadConfiguration},
-	{"Bad owner or permissions", BadConfiguration},
-	{"no matching ", NoAlgorithm},
-	{"Unable to negotiate", NoAlgorithm},
-	{"no common algorithm", NoAlgorithm}, // the built-in client
-	{"Unknown cipher type", NoAlgorithm},
-	{"Bad SSH2 ", NoAlgorithm}, // cipher or MAC
-	{"administratively prohibited", Prohibited},
-	{"Connection refused", ConnectionRefused},
-	{"No route to host", Unroutable},
-	{"Network is unreachable", Unroutable},
-	{"timed out", TimedOut},
-	{"not responding", TimedOut},
-	{"_exchange_identification: banner line contains invalid characters", NotSSH},
-	{"no SSH identification", NotSSH}, // the built-in client
-	{"Not allowed at this time", Penalized},
-	{"Exceeded MaxStartups", Throttled},
-	{"_exchange_identification", NoVersion}, // kex_ or, up to 8.0, ssh_
-	{"open failed", SessionRefused},
-	{" request failed on channel ", SessionRefused},
-	{"Connection reset by", HungUp},
-	{"Connection closed by", HungUp},
-	{"closed by remote host", HungUp},
-	{"Broken pipe", HungUp},
-	{"Corrupted MAC", Corrupted},
-	{"terminating, ", BadConfiguration},
+	Unknown: {outcome: record.Broken},
+	HostKeyChanged: { // known_hosts holds another key
+		sentences: []string{
+			"has changed and you have requested strict checking", "REMOTE HOST IDENTIFICATION HAS CHANGED",
+			"host key mismatch", // the built-in client
+		},
+		outcome: record.HostKey, advice: check.ChangedHint,
+	},
+	HostKeyRevoked: {
+		sentences: []string{"is marked as revoked", "REVOKED HOST KEY", " revoked by file "}, // RevokedHostKeys
+		outcome:   record.HostKey, advice: check.RevokedHint, closer: true,
+	},
+	RevocationsUnreadable: { // the list of revoked keys
+		sentences: []string{"Error checking host key "},
+		outcome:   record.HostKey, advice: "the file of RevokedHostKeys cannot be read: no key is accepted until it can", closer: true,
+	},
+	HostKeyWeak: { // it is too short
+		sentences: []string{"Bad server host key: Invalid key length"},
+		outcome:   record.HostKey, advice: "give the server an Ed25519 host key or a longer one", closer: true,
+	},
+	HostKeyUnknown: { // strict checking, and no key is known
+		sentences: []string{
+			"host key is known for", "Host key verification failed",
+			"No matching host key fingerprint", // in DNS
+		},
+		outcome: record.HostKey, advice: check.UnknownHint,
+	},
+	Unresolved: { // the name has no address
+		sentences: []string{"Could not resolve hostname"},
+		outcome:   record.Unresolved, advice: "check the spelling",
+	},
+	Denied: { // no method or key was accepted
+		sentences: []string{
+			"Permission denied (",    // without the methods it only asks again
+			"unable to authenticate", // the built-in client
+		},
+		outcome: record.Denied,
+	},
+	TooManyKeys: { // the server counted more than it allows
+		sentences: []string{"Too many authentication failures"},
+		outcome:   record.Denied, advice: "more keys are offered than the server allows; name one with -i and -o IdentitiesOnly=yes",
+		try: "ssh -o IdentitiesOnly=yes -i FILE %s true",
+	},
+	NoAlgorithm: { // nothing in common, or a name that ssh does not have
+		sentences: []string{
+			"no matching ", "Unable to negotiate",
+			"no common algorithm", // the built-in client
+			"Unknown cipher type",
+			"Bad SSH2 ", // cipher or MAC
+		},
+		outcome: record.Mismatched, advice: "sshpace config shows what is offered, of which the server has none",
+	},
+	BadConfiguration: { // of our own side
+		sentences: []string{"Bad configuration option", "Bad owner or permissions", " bad configuration options"},
+		outcome:   record.Broken,
+	},
+	Prohibited: { // a jump host forwards nothing
+		sentences: []string{"administratively prohibited"},
+		outcome:   record.Refused, advice: "the jump host forbids forwarding there (AllowTcpForwarding, PermitOpen)", closer: true,
+	},
+	ConnectionRefused: {
+		sentences: []string{"Connection refused"},
+		outcome:   record.Refused, try: "check that an sshd listens on that port: ssh -v %s",
+	},
+	Unroutable: {
+		sentences: []string{"No route to host", "Network is unreachable"},
+		outcome:   record.Refused, try: "check the address and the network, such as a VPN; there is no route: ssh -v %s",
+	},
+	TimedOut: {
+		sentences: []string{"timed out", "not responding"},
+		outcome:   record.TimedOut, advice: "--connect-timeout allows more time",
+	},
+	NotSSH: { // the peer speaks something else
+		sentences: []string{
+			"_exchange_identification: banner line contains invalid characters",
+			"no SSH identification", // the built-in client
+		},
+		outcome: record.Refused, advice: "check the port; this is no SSH server", closer: true,
+	},
+	Penalized: { // sshd says that this address has to wait (PerSourcePenalties)
+		sentences: []string{"Not allowed at this time"},
+		outcome:   record.Refused, advice: manyLogins,
+	},
+	Throttled: { // or that there are too many (MaxStartups)
+		sentences: []string{"Exceeded MaxStartups"},
+		outcome:   record.Refused, advice: manyLogins,
+	},
+	NoVersion: { // hung up before it said who it is, see Failure
+		sentences: []string{"_exchange_identification"}, // kex_ or, up to 8.0, ssh_
+		outcome:   record.Refused, advice: manyLogins,
+	},
+	SessionRefused: { // logged in, but no session, or no command or subsystem in it
+		sentences: []string{"open failed", " request failed on channel "},
+		outcome:   record.Broken, advice: "see MaxSessions and the account's restrictions on the server",
+	},
+	HungUp: { // the connection was closed or reset
+		sentences: []string{"Connection reset by", "Connection closed by", "closed by remote host", "Broken pipe"},
+		outcome:   record.Broken,
+	},
+	Corrupted: { // a message was damaged on its way
+		sentences: []string{"Corrupted MAC"},
+		outcome:   record.Broken,
+	},
+	SilentAgent: { // no answer, maybe of an agent: ssh says nothing of it
+		outcome: record.TimedOut, try: "check that your agent answers (ssh-add -l) and the host is up: ssh -v %s",
+	},
 }
+
+// manyLogins is said of servers that turn connections away.
+const manyLogins = "the server may limit logins (MaxStartups, PerSourcePenalties); try a smaller -f"
+
+// Advice says what to do about a failure of this cause, "" where only its circumstances tell.
+func (c Cause) Advice() string { return causes[c].advice }
+
+// OutcomeOf is what a cause means to a trial.
+func OutcomeOf(c Cause) record.Outcome { return causes[c].outcome }
 
 // CauseOf tells why ssh gave up, from its messages, and the message that says it;
 // Unknown and "" where none does.
 func CauseOf(messages []string) (cause Cause, message string) {
-	for _, s := range sentences {
-		for _, m := range messages {
-			if strings.Contains(m, s.part) {
-				return s.cause, m
+	for c, known := range causes {
+		for _, sentence := range known.sentences {
+			for _, m := range messages {
+				if strings.Contains(m, sentence) {
+					return Cause(c), m
+				}
 			}
 		}
 	}

@@ -4,37 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/knownhosts/check"
 )
-
-// manyLogins is said of servers that turn connections away.
-const manyLogins = "the server may limit logins (MaxStartups, PerSourcePenalties); try a smaller -f"
-
-// advice is what to do about causes, whoever has met them.
-var advice = map[Cause]string{
-	HostKeyChanged:        check.ChangedHint,
-	HostKeyRevoked:        check.RevokedHint,
-	RevocationsUnreadable: "the file of RevokedHostKeys cannot be read: no key is accepted until it can",
-	HostKeyWeak:           "give the server an Ed25519 host key or a longer one",
-	HostKeyUnknown:        check.UnknownHint,
-	Unresolved:            "check the spelling",
-	TooManyKeys:           "more keys are offered than the server allows; name one with -i and -o IdentitiesOnly=yes",
-	NoAlgorithm:           "sshpace config shows what is offered, of which the server has none",
-	Prohibited:            "the jump host forbids forwarding there (AllowTcpForwarding, PermitOpen)",
-	SessionRefused:        "see MaxSessions and the account's restrictions on the server",
-	NotSSH:                "check the port; this is no SSH server",
-	Throttled:             manyLogins,
-	Penalized:             manyLogins,
-	NoVersion:             manyLogins,
-	TimedOut:              "--connect-timeout allows more time",
-}
-
-// Advice says what to do about a failure of this cause, "" where only its circumstances tell.
-func (c Cause) Advice() string { return advice[c] }
 
 // hints say what to do about a host that cannot be measured. %s is how ssh
 // reaches it.
@@ -48,20 +24,15 @@ var hints = map[record.Outcome]string{
 	record.Mismatched: "see what ssh says: ssh -v %s true",
 }
 
-// closer are hints for causes that an outcome does not tell apart.
-var closer = map[Cause]string{
-	ConnectionRefused: "check that an sshd listens on that port: ssh -v %s",
-	Unroutable:        "check the address and the network, such as a VPN; there is no route: ssh -v %s",
-	SilentAgent:       "check that your agent answers (ssh-add -l) and the host is up: ssh -v %s",
-	TooManyKeys:       "more keys are offered than the server allows; name the right one: ssh -o IdentitiesOnly=yes -i FILE %s true",
-}
-
 // Hint says what to do about an ssh that failed.
 func (p Program) Hint(ctx context.Context, d Destination, f Failed) string {
-	words := cmp.Or(closer[f.Cause], hints[f.Outcome], hints[record.Broken])
+	known := causes[f.Cause]
+	words := cmp.Or(hints[f.Outcome], hints[record.Broken])
 	switch {
-	case f.Cause == NotSSH, f.Cause == HostKeyRevoked:
-		return f.Cause.Advice()
+	case known.try != "":
+		words = strings.TrimPrefix(known.advice+": "+known.try, ": ")
+	case known.closer:
+		return known.advice
 	case f.Outcome == record.HostKey && f.KeyFile != "":
 		return p.changedKeyHint(ctx, d, f.KeyFile)
 	}

@@ -8,19 +8,17 @@ import (
 	"testing"
 )
 
-// No sentence hides behind an earlier one, and every cause can be found.
+// No sentence hides behind an earlier one, every cause can be found, and says what it means to a trial.
 func TestSentences(t *testing.T) {
-	found := map[Cause]bool{}
-	for _, s := range sentences {
-		cause, message := CauseOf([]string{"something else", "ssh: " + s.part + " now"})
-		if cause != s.cause || !strings.Contains(message, s.part) {
-			t.Errorf("%q: cause %d from %q, want %d", s.part, cause, message, s.cause)
+	for c, known := range causes {
+		for _, sentence := range known.sentences {
+			cause, message := CauseOf([]string{"something else", "ssh: " + sentence + " now"})
+			if cause != Cause(c) || !strings.Contains(message, sentence) {
+				t.Errorf("%q: cause %d from %q, want %d", sentence, cause, message, c)
+			}
 		}
-		found[cause] = true
-	}
-	for c := Unknown + 1; c < SilentAgent; c++ { // of which ssh says nothing
-		if !found[c] {
-			t.Errorf("no sentence has the cause %d", c)
+		if quiet := Cause(c) == Unknown || Cause(c) == SilentAgent; quiet == (len(known.sentences) > 0) || known.outcome == "" {
+			t.Errorf("cause %d: %d sentences and the outcome %q", c, len(known.sentences), known.outcome)
 		}
 	}
 	if cause, message := CauseOf([]string{"Welcome", ""}); cause != Unknown || message != "" {

@@ -219,22 +219,6 @@ func keep(list *[]string, names string) {
 	}
 }
 
-// outcomes are what the causes mean to a trial. A connection that breaks off
-// before the server has said who it is was refused, see Failure.
-var outcomes = map[Cause]record.Outcome{
-	HostKeyChanged: record.HostKey, HostKeyRevoked: record.HostKey, RevocationsUnreadable: record.HostKey,
-	HostKeyWeak: record.HostKey, HostKeyUnknown: record.HostKey,
-	Unresolved: record.Unresolved,
-	Denied:     record.Denied, TooManyKeys: record.Denied,
-	NoAlgorithm: record.Mismatched,
-	Prohibited:  record.Refused, ConnectionRefused: record.Refused, Unroutable: record.Refused,
-	NotSSH: record.Refused, Throttled: record.Refused, Penalized: record.Refused, NoVersion: record.Refused,
-	TimedOut: record.TimedOut,
-}
-
-// OutcomeOf is what a cause means to a trial.
-func OutcomeOf(c Cause) record.Outcome { return cmp.Or(outcomes[c], record.Broken) }
-
 // Failed is an ssh that led to no session, or lost it.
 type Failed struct {
 	Outcome record.Outcome

@@ -1,0 +1,37 @@
+package session
+
+import (
+	"cmp"
+
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/openssh"
+)
+
+// classes are what causes mean to a run.
+var classes = map[openssh.Cause]fleet.Class{
+	openssh.HostKeyChanged:        fleet.HostKeyChanged,
+	openssh.HostKeyRevoked:        fleet.HostKeyRevoked,
+	openssh.RevocationsUnreadable: fleet.HostKeyRevoked,
+	openssh.HostKeyWeak:           fleet.HostKeyWeak,
+	openssh.HostKeyUnknown:        fleet.HostKeyUnknown,
+	openssh.Unresolved:            fleet.NameFailed,
+	openssh.Denied:                fleet.AuthFailed,
+	openssh.TooManyKeys:           fleet.AuthFailed,
+	openssh.BadConfiguration:      fleet.Local,
+	openssh.NoAlgorithm:           fleet.NoCommonAlgo,
+	openssh.Prohibited:            fleet.Refused,
+	openssh.ConnectionRefused:     fleet.Refused,
+	openssh.Unroutable:            fleet.Unroutable,
+	openssh.TimedOut:              fleet.TimedOut,
+	openssh.NotSSH:                fleet.NotSSH,
+	openssh.Throttled:             fleet.Throttled,
+	openssh.Penalized:             fleet.Throttled,
+	openssh.NoVersion:             fleet.Throttled,
+	openssh.SessionRefused:        fleet.ExecRefused,
+	openssh.Corrupted:             fleet.Lost,
+	openssh.HungUp:                fleet.Throttled, // before the version line, where nothing has run
+}
+
+// ClassOf is what a cause means to a run, whichever engine has met it: of one that nobody knows, that the connection
+// was lost.
+func ClassOf(c openssh.Cause) fleet.Class { return cmp.Or(classes[c], fleet.Lost) }
