@@ -32,11 +32,9 @@ type Bed struct {
 	Port    func() (string, error)        // a free port at this end
 	Swept   []string                      // what killed runs had left on the host, and is gone now
 	Pace    *sched.Pace                   // of logins to a host that are watched; nil: they follow each other at once
-	Programs
+	// Programs are the paths of those that copy files, by their names; "" is not installed.
+	Programs map[string]string
 }
-
-// Programs are what moves files, by their paths; "" is not installed.
-type Programs struct{ SCP, SFTP, Rsync string }
 
 // Options are what methods have in common.
 type Options struct {

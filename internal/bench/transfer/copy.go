@@ -16,14 +16,14 @@ import (
 	"sshpace/internal/record"
 )
 
-// copying is a program that copies files: process copies from to target, of which
-// one is at the server; both are folders where all is set.
-type copying func(b *Bed, o Options, from, target string, all bool) (Process, error)
+// copying is how a program, which is at a path, copies from to target, of which one
+// is at the server; both are folders where all is set.
+type copying func(b *Bed, program string, o Options, from, target string, all bool) (Process, error)
 
 // scp copies by the SFTP protocol, or with flags such as -O by another.
 func scp(flags ...string) copying {
-	return func(b *Bed, o Options, from, target string, all bool) (Process, error) {
-		argv := append(b.copyOptions(b.SCP, o), flags...)
+	return func(b *Bed, program string, o Options, from, target string, all bool) (Process, error) {
+		argv := append(b.copyOptions(program, o), flags...)
 		if all {
 			argv = append(argv, "-r")
 		}
@@ -50,33 +50,33 @@ func (b *Bed) places(o Options, from, target string) []string {
 	return []string{from, host + ":" + target}
 }
 
-func sftp(b *Bed, o Options, from, target string, all bool) (Process, error) {
+func sftp(b *Bed, program string, o Options, from, target string, all bool) (Process, error) {
 	verb := map[record.Direction]string{record.Upload: "put", record.Download: "get"}[o.Direction]
 	if all {
 		verb += " -r"
 	}
-	argv := append(b.copyOptions(b.SFTP, o), "-b", "-", "--", b.To.Host)
+	argv := append(b.copyOptions(program, o), "-b", "-", "--", b.To.Host)
 	return Process{Argv: argv, Env: b.To.Env, Input: verb + " " + from + " " + target + "\n"}, nil
 }
 
 // rsync starts its ssh with words that it splits at blanks, so that the ssh has a
 // script of its own.
-func rsync(b *Bed, o Options, from, target string, all bool) (Process, error) {
+func rsync(b *Bed, program string, o Options, from, target string, all bool) (Process, error) {
 	b.serial++
 	script := b.here(fmt.Sprintf("rsync-ssh.%d", b.serial))
 	line := "#!/bin/sh\nexec " + shell.Line(b.SSH.Leading(b.destination(o), o.Suite, b.Connect)...) + " \"$@\"\n"
 	if err := os.WriteFile(script, []byte(line), 0o700); err != nil {
 		return Process{}, err
 	}
-	argv := []string{b.Rsync, "-W", "--no-compress", "-e", script}
+	argv := []string{program, "-W", "--no-compress", "-e", script}
 	if all {
 		argv, from = append(argv, "-r"), from+"/"
 	}
 	return Process{Argv: append(append(argv, "--"), b.places(o, from, target)...), Env: b.To.Env}, nil
 }
 
-// copied copies size bytes, as one file or as many.
-func (b *Bed) copied(ctx context.Context, o Options, with copying, size int64) (reading Reading, err error) {
+// copied copies size bytes as a mode does, as one file or as many.
+func (b *Bed) copied(ctx context.Context, o Options, m mode, size int64) (reading Reading, err error) {
 	defer func() {
 		if err != nil {
 			err = cmp.Or(b.There.Lost(), err)
@@ -87,7 +87,7 @@ func (b *Bed) copied(ctx context.Context, o Options, with copying, size int64) (
 		return reading, err
 	}
 	all := o.Files > 0 && size > 1
-	p, err := with(b, o, from, target, all)
+	p, err := m.copies(b, b.Programs[m.program], o, from, target, all)
 	defer closeAll([]Process{p})
 	if err != nil {
 		return reading, err

@@ -5,43 +5,55 @@ package transfer
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 )
 
-// mode is a line of the table of modes.
+// mode is a line of the table of modes. Its word, which --only takes, is the first of its name.
 type mode struct {
-	name  record.Mode
-	lacks func(b *Bed, o Options) string // why it cannot be measured here; ""
-	run   func(b *Bed, ctx context.Context, o Options, size int64) (Reading, error)
-	check func(b *Bed, ctx context.Context, o Options, size int64) error
-	files bool // it copies files, many of them if need be
+	name    record.Mode
+	program string  // that copies files, many of them if need be; ""
+	copies  copying // how it does that, or how the mode is checked; nil: it is not
+	run     func(b *Bed, ctx context.Context, o Options, size int64) (Reading, error)
+	lacks   func(b *Bed) string // why it cannot be measured here, ""; nil: it always can
 }
 
 // modes are all modes, in the order of reports.
 var modes = []mode{
-	{record.ModePipe, anywhere, (*Bed).pipe, verified(cat), false},
-	copier(record.ModeSCP, func(b *Bed) string { return b.SCP }, scp()),
-	copier(record.ModeSCPLegacy, func(b *Bed) string { return b.SCP }, scp("-O")),
-	copier(record.ModeSFTP, func(b *Bed) string { return b.SFTP }, sftp),
-	copier(record.ModeRsync, func(b *Bed) string { return b.Rsync }, rsync),
-	{record.ModeForwardL, anywhere, (*Bed).forwardLocal, nil, false},
-	{record.ModeForwardR, anywhere, (*Bed).forwardRemote, nil, false},
-	{record.ModeJump, jumps, (*Bed).jump, nil, false},
-	{record.ModeMultiplex, anywhere, (*Bed).multiplex, nil, false},
-	{record.ModeStreams, anywhere, (*Bed).streams, nil, false},
+	{name: record.ModePipe, run: (*Bed).pipe, copies: cat},
+	{name: record.ModeSCP, program: "scp", copies: scp()},
+	{name: record.ModeSCPLegacy, program: "scp", copies: scp("-O")},
+	{name: record.ModeSFTP, program: "sftp", copies: sftp},
+	{name: record.ModeRsync, program: "rsync", copies: rsync},
+	{name: record.ModeForwardL, run: (*Bed).forwardLocal},
+	{name: record.ModeForwardR, run: (*Bed).forwardRemote},
+	{name: record.ModeJump, run: (*Bed).jump, lacks: jumps},
+	{name: record.ModeMultiplex, run: (*Bed).multiplex},
+	{name: record.ModeStreams, run: (*Bed).streams},
 }
 
-// families are words that mean several modes.
-var families = map[string][]record.Mode{
-	"scp":     {record.ModeSCP, record.ModeSCPLegacy},
-	"forward": {record.ModeForwardL, record.ModeForwardR},
+// word is what people call the mode, alone or with others.
+func (m mode) word() string {
+	word, _, _ := strings.Cut(string(m.name), " ")
+	return word
 }
+
+// isCopy reports whether it moves files.
+func (m mode) isCopy() bool { return m.program != "" }
 
 // Words are what Modes understands.
-func Words() []string {
-	return []string{"pipe", "scp", "sftp", "rsync", "forward", "jump", "multiplex", "streams"}
+func Words() []string { return wordsOf(func(mode) bool { return true }) }
+
+// wordsOf are the words of some modes.
+func wordsOf(which func(m mode) bool) (words []string) {
+	for _, m := range modes {
+		if which(m) && !slices.Contains(words, m.word()) {
+			words = append(words, m.word())
+		}
+	}
+	return words
 }
 
 // Modes are those that words mean, all for no words; an unknown word is returned.
@@ -53,13 +65,9 @@ func Modes(words []string) (meant []record.Mode, unknown string) {
 		if !slices.Contains(Words(), word) {
 			return nil, word
 		}
-		names, family := families[word]
-		if !family {
-			names = []record.Mode{record.Mode(word)}
-		}
-		for _, name := range names {
-			if !slices.Contains(meant, name) {
-				meant = append(meant, name)
+		for _, m := range modes {
+			if m.word() == word && !slices.Contains(meant, m.name) {
+				meant = append(meant, m.name)
 			}
 		}
 	}
@@ -68,42 +76,35 @@ func Modes(words []string) (meant []record.Mode, unknown string) {
 
 // copiesFiles reports whether a mode moves files.
 func copiesFiles(name record.Mode) bool {
-	return slices.ContainsFunc(modes, func(m mode) bool { return m.name == name && m.files })
+	return slices.ContainsFunc(modes, func(m mode) bool { return m.name == name && m.isCopy() })
 }
 
-func anywhere(*Bed, Options) string { return "" }
-
-func jumps(b *Bed, _ Options) string {
+func jumps(b *Bed) string {
 	if b.Server == nil && b.To.Jump != "" {
 		return "the host is already behind a jump host: the other figures include it"
 	}
 	return ""
 }
 
-// copier is the mode of a program that copies files.
-func copier(name record.Mode, program func(b *Bed) string, with copying) mode {
-	return mode{
-		name: name, files: true,
-		lacks: func(b *Bed, _ Options) string {
-			if program(b) == "" {
-				return "it is not installed here"
-			}
-			return ""
-		},
-		run: func(b *Bed, ctx context.Context, o Options, size int64) (Reading, error) {
-			return b.copied(ctx, o, with, size)
-		},
-		check: verified(with),
+// why it cannot be measured here with these options; "".
+func (m mode) why(b *Bed, o Options) string {
+	switch {
+	case o.Files > 0 && !m.isCopy():
+		return "it copies no files, and --files is for files"
+	case m.isCopy() && b.Programs[m.program] == "":
+		return "it is not installed here"
+	case m.lacks != nil:
+		return m.lacks(b)
 	}
+	return ""
 }
 
-// verified copies a file and compares what arrived.
-func verified(with copying) func(b *Bed, ctx context.Context, o Options, size int64) error {
-	return func(b *Bed, ctx context.Context, o Options, size int64) error {
-		o.Files = 0
-		_, err := b.copied(ctx, o, with, size)
-		return err
+// move carries it out.
+func (m mode) move(ctx context.Context, b *Bed, o Options, size int64) (Reading, error) {
+	if m.isCopy() {
+		return b.copied(ctx, o, m, size)
 	}
+	return m.run(b, ctx, o, size)
 }
 
 func (b *Bed) pipe(ctx context.Context, o Options, size int64) (Reading, error) {
@@ -155,23 +156,24 @@ func (m mode) counts(o Options) []int {
 
 func (b *Bed) subject(m mode, o Options, streams int) *Subject {
 	o.Streams = streams
-	why := m.lacks(b, o)
-	if o.Files > 0 && !m.files {
-		why = "it copies no files, and --files is for files"
-	}
 	c := &Subject{
-		Method: record.Method{Mode: m.name, Direction: o.Direction, Suite: o.Suite, Streams: streams, Compression: o.Compression, Why: why, Path: PathOf(b.Path)},
-		Run:    func(ctx context.Context, size int64) (Reading, error) { return m.run(b, ctx, o, size) },
+		Method: record.Method{Mode: m.name, Direction: o.Direction, Suite: o.Suite, Streams: streams, Compression: o.Compression, Why: m.why(b, o), Path: PathOf(b.Path)},
+		Run:    func(ctx context.Context, size int64) (Reading, error) { return m.move(ctx, b, o, size) },
 	}
-	if m.files {
+	if m.isCopy() {
 		c.disk = func(ctx context.Context) (record.Limit, bool, error) { return b.Disk(ctx, c) }
 		c.Files, c.FileBytes = o.Files, unit.Bytes(o.FileBytes)
-	}
-	if o.Files > 0 && m.files {
 		c.fixed = int64(o.Files) * o.FileBytes
 	}
-	if m.check != nil {
-		c.Check = func(ctx context.Context, size int64) error { return m.check(b, ctx, o, size) }
+	if m.copies != nil {
+		c.Check = func(ctx context.Context, size int64) error { return b.verified(ctx, o, m, size) }
 	}
 	return c
+}
+
+// verified copies a file and compares what arrived.
+func (b *Bed) verified(ctx context.Context, o Options, m mode, size int64) error {
+	o.Files = 0
+	_, err := b.copied(ctx, o, m, size)
+	return err
 }

@@ -84,6 +84,19 @@ func TestLongFolder(t *testing.T) {
 	}
 }
 
+// TestEveryModeIsThere: what records may say is measured, and the words mean all of it.
+func TestEveryModeIsThere(t *testing.T) {
+	if !slices.Equal(all, record.Modes) {
+		t.Errorf("measured are %q, records have %q", all, record.Modes)
+	}
+	if scp, unknown := transfer.Modes([]string{"scp", "pipe"}); unknown != "" || !slices.Equal(scp, []record.Mode{record.ModeSCP, record.ModeSCPLegacy, record.ModePipe}) {
+		t.Errorf("scp and pipe are %q, unknown %q", scp, unknown)
+	}
+	if _, unknown := transfer.Modes([]string{"scp -O"}); unknown == "" {
+		t.Error("the name of a mode is a word")
+	}
+}
+
 // Every mode moves its bytes both ways, what arrives is what was sent, and both
 // sides' CPU time is known.
 func TestAllModes(t *testing.T) {
@@ -148,11 +161,11 @@ func TestFaults(t *testing.T) {
 	o := transfer.Options{Suite: suite, Direction: record.Upload, Streams: 2}
 	one := func(mode record.Mode) *transfer.Subject { return b.Subjects([]record.Mode{mode}, o)[0] }
 
-	b.Programs.Rsync = ""
+	b.Programs["rsync"] = ""
 	if why := one(record.ModeRsync).Why; !strings.Contains(why, "not installed") {
 		t.Errorf("without rsync: %q", why)
 	}
-	b.Programs.SFTP = "/bin/false"
+	b.Programs["sftp"] = "/bin/false"
 	if _, err := one(record.ModeSFTP).Run(t.Context(), 1); err == nil {
 		t.Error("an sftp that fails went well")
 	}

@@ -75,17 +75,20 @@ func PathOf(p relay.Path) record.Path {
 	return record.Path{RTT: 2 * p.Delay, BytesPerS: p.Rate, SegmentsLost: p.Loss.Share}
 }
 
-// programs are those that stand beside ssh, or are on the PATH.
-func programs(ssh string) Programs {
-	find := func(name string) string {
-		beside := filepath.Join(filepath.Dir(ssh), name)
-		if path, err := exec.LookPath(beside); err == nil {
-			return path
+// programs are those of all modes that stand beside ssh, or are on the PATH.
+func programs(ssh string) map[string]string {
+	paths := map[string]string{}
+	for _, m := range modes {
+		if !m.isCopy() {
+			continue
 		}
-		path, _ := exec.LookPath(name)
-		return path
+		path, err := exec.LookPath(filepath.Join(filepath.Dir(ssh), m.program))
+		if err != nil {
+			path, _ = exec.LookPath(m.program)
+		}
+		paths[m.program] = path
 	}
-	return Programs{SCP: find("scp"), SFTP: find("sftp"), Rsync: find("rsync")}
+	return paths
 }
 
 // jumpHost is the name of the private server as a jump host.

@@ -122,7 +122,7 @@ func answer() (out *os.File, said func() string, err error) {
 }
 
 // cat copies a file through a pipe.
-func cat(b *Bed, o Options, from, target string, _ bool) (p Process, err error) {
+func cat(b *Bed, _ string, o Options, from, target string, _ bool) (p Process, err error) {
 	to := b.destination(o)
 	if o.Direction == record.Upload {
 		p = b.command(to, o.Suite, "cat >"+target)

@@ -47,7 +47,7 @@ var (
 // one; 0 and "" are not named.
 func Misplaced(modes []record.Mode, files int, here, there string, host bool) (wrong, hint string) {
 	if files > 0 && !slices.ContainsFunc(modes, copiesFiles) {
-		return "none of these methods copies files, and --files is for files", "add one that does: --only scp,sftp,rsync"
+		return "none of these methods copies files, and --files is for files", "add one that does: --only " + strings.Join(wordsOf(mode.isCopy), ",")
 	}
 	if here != "" {
 		if wrong, hint = Unusable(here); wrong != "" {
