@@ -327,6 +327,25 @@ var callers = map[string]string{
 	"openssh.Reason":    "bench/transfer", // likewise
 }
 
+// TestOneStarterOfSSH: an ssh that goes on while we do is started by openssh alone (Start, Command), so that its log
+// has a limit and its end a reason.
+func TestOneStarterOfSSH(t *testing.T) {
+	sources(t, func(pkg string, set *token.FileSet, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || pkg == "ssh/openssh" || len(call.Args) == 0 {
+				return true
+			}
+			at, _ := call.Fun.(*ast.SelectorExpr)
+			path, _ := call.Args[0].(*ast.SelectorExpr)
+			if at != nil && at.Sel.Name == "Command" && mentions(at.X, "exec") && path != nil && path.Sel.Name == "Path" && mentions(path.X, "SSH") {
+				t.Errorf("%s: openssh.Start starts an ssh", set.Position(n.Pos()))
+			}
+			return true
+		})
+	})
+}
+
 // TestOneCaller: each of them is called there, once.
 func TestOneCaller(t *testing.T) {
 	found := map[string]int{}

@@ -109,11 +109,10 @@ func (t *trace) run(l *login.Login) {
 	}
 }
 
-// connect reads "NAME [ADDRESS] port N.", and "ADDRESS port N: REASON" of those that do not answer.
+// connect reads of the addresses that were tried, and "ADDRESS port N: REASON" of those that do not answer.
 func (t *trace) connect(l *login.Login) {
 	for _, s := range l.Between(openssh.Connecting, openssh.Connecting, openssh.NotConnected, openssh.Connected) {
-		_, rest, _ := strings.Cut(s.Begin.Text, "[")
-		t.address, _, _ = strings.Cut(rest, "]")
+		t.address, _ = s.Begin.Place()
 		switch s.End.Kind {
 		case openssh.Connected:
 			t.spans[connecting] = s.Took()

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"os"
@@ -19,7 +20,6 @@ import (
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/relay"
 	"sshpace/internal/sys/safedir"
 )
@@ -233,7 +233,7 @@ func (e *Ends) caseOf(factor, level string, argv ArgvFunc) Case {
 
 // Master is a connection that sessions share (ssh_config(5) ControlMaster).
 type Master struct {
-	*proc.Child
+	*openssh.Running
 	socket string
 	dir    *os.File // that the socket is in
 }
@@ -248,18 +248,20 @@ func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 	log := filepath.Join(e.Dir, "master.log")
 	d := e.Destination.With("BatchMode=yes", "StrictHostKeyChecking=yes", "ControlPersist=no")
 	d.Extra = append([]string{"-E", log, "-M", "-N", "-S", path}, d.Extra...)
-	cmd := exec.Command(e.SSH.Path, append(d.Options(), "--", d.Host)...)
-	proc.Lead(cmd)
-	child, err := proc.Begin(cmd, (*exec.Cmd).Start)
+	argv := slices.Concat([]string{e.SSH.Path}, d.Options(), []string{"--", d.Host})
+	ssh, err := openssh.Start(argv, d.Env, log, nil, nil, (*exec.Cmd).Start)
 	if err != nil {
 		dir.Close()
 		return nil, err
 	}
-	m := &Master{child, path, dir}
+	m := &Master{ssh, path, dir}
 	if sched.Poll(ctx, e.Connect, 20*time.Millisecond, func() bool { return e.SSH.Check(ctx, path, d.Host) == nil }) != nil {
-		m.Close()
-		return nil, errors.New("a ControlMaster cannot be started")
+		m.Kill()
+		n, logged := m.Negotiation()
+		dir.Close()
+		return nil, errors.Join(fmt.Errorf("a ControlMaster cannot be started: %s", m.Failure(n).Said), logged)
 	}
+	m.SoFar() // it has nothing to say while it is measured
 	if e.server != nil {
 		e.server.Fresh(false)
 		e.traffic.Reset()
@@ -270,7 +272,8 @@ func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 // Close ends the master.
 func (m *Master) Close() error {
 	m.Kill()
-	return m.dir.Close()
+	_, err := m.Negotiation()
+	return errors.Join(err, m.dir.Close())
 }
 
 // SessionCase is a session over the master. Where that gives none, because the

@@ -126,7 +126,7 @@ func (e *FailedError) Failed() openssh.Failed {
 	f := openssh.Failed{Outcome: openssh.OutcomeOf(cause), Said: e.Error(), Cause: cause, KeyFile: e.KeyFile}
 	if e.Late {
 		f.Outcome = record.TimedOut
-		if late[e.During] == openssh.AgentToo {
+		if _, agent := openssh.During(e.During); agent {
 			f.Cause = openssh.SilentAgent
 		}
 	}
@@ -142,16 +142,17 @@ func (e *FailedError) Error() string {
 		return fmt.Sprintf("the login works, but the account runs no commands (exit status %d)%s", e.Status, said)
 	}
 	if e.Late {
-		return fmt.Sprintf("no answer in %s during phase %s%s", e.After.Round(100*time.Millisecond), e.During, late[e.During])
+		text := fmt.Sprintf("no answer in %s during phase %s", e.After.Round(100*time.Millisecond), e.During)
+		words, agent := openssh.During(e.During)
+		if words != "" {
+			text += " (" + words + ")"
+		}
+		if agent {
+			text += openssh.AgentToo
+		}
+		return text
 	}
 	return cmp.Or(e.Said, fmt.Sprintf("ssh failed in phase %s", e.During))
-}
-
-// late is what people should know of phases in which a login waits.
-var late = map[Phase]string{
-	record.PhaseVersion: " (version lines)", record.PhaseKexInit: " (lists of algorithms)", record.PhaseKex: " (key exchange)",
-	record.PhaseService: openssh.AgentToo, record.PhaseQuery: openssh.AgentToo, record.PhaseSign: openssh.AgentToo,
-	record.PhaseChannel: " (opening a session)", record.PhaseExec: " (asking for the command)", record.PhaseCommand: " (running it)",
 }
 
 // ArgvFunc makes the command line of a login that writes its log to a file.

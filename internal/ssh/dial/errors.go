@@ -99,13 +99,7 @@ func peer(c net.Conn, t *Target) string {
 }
 
 func (h *hand) timedOut(said greeting, peer string, err error) *Error {
-	during := "banner exchange"
-	switch {
-	case h.phase != fleet.PhaseKex:
-		during = "login"
-	case said.Version != "":
-		during = "key exchange"
-	}
+	during := session.During(h.phase, said.Version != "", false)
 	hint := "the server accepts connections but does not answer; "
 	if said.slow() {
 		hint = "the server has sent only the beginning of its version line, " + said.quoted() + "; "

@@ -341,7 +341,7 @@ func TestConnectTimeout(t *testing.T) {
 		text  string
 		proxy string
 	}{
-		{name: "version line", sshd: s, port: silent.Port(), text: "timed out during"},
+		{name: "version line", sshd: s, port: silent.Port(), text: "timed out during banner exchange"},
 		{name: "login", sshd: slowLogin, text: "timed out during login"},
 		{name: "way", sshd: s, proxy: "sleep 300", text: "timed out during"},
 	} {

@@ -3,8 +3,8 @@ package forkssh
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -29,6 +29,7 @@ type log struct {
 	signal   bool   // the server told an exit signal
 	sent     bool   // the command was sent
 	accepted bool   // and the server starts it
+	greeted  bool   // the server said its version
 	loggedIn bool
 	other    bool     // the peer sent a line that is neither SSH's nor sshd's
 	proxy    string   // command that was started as a proxy
@@ -185,10 +186,13 @@ func (l *log) line(s string) {
 			l.messages = append(l.messages, e.Text)
 		}
 	case openssh.Connecting:
-		l.address(e.Text)
+		if address, port := e.Place(); address != "" {
+			l.addr = net.JoinHostPort(address, port)
+		}
 	case openssh.Proxy:
 		l.proxy = e.Text
 	case openssh.ServerVersion:
+		l.greeted = true
 		l.attempt.Alive()
 	case openssh.PreBanner:
 		l.other = l.other || !openssh.TurnedAway(e.Text)
@@ -218,17 +222,5 @@ func (l *log) note(kind openssh.Kind) {
 		l.status = true
 	case openssh.ExitSignal:
 		l.signal = true
-	}
-}
-
-// address reads "NAME [ADDRESS] port N."
-func (l *log) address(s string) {
-	_, rest, open := strings.Cut(s, "[")
-	addr, rest, closed := strings.Cut(rest, "] port ")
-	if open && closed {
-		if strings.Contains(addr, ":") {
-			addr = "[" + addr + "]"
-		}
-		l.addr = addr + ":" + strings.TrimSuffix(rest, ".")
 	}
 }

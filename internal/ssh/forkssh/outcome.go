@@ -93,17 +93,8 @@ func (l *log) cause(messages []string) openssh.Cause {
 
 // late explains that the command did not start in time, and in which phase that was.
 func (l *log) late(o *fleet.Outcome) {
-	during := map[fleet.Phase]string{
-		fleet.PhaseKex: "banner or key exchange", fleet.PhaseHostkey: "login", fleet.PhaseAuth: "login", fleet.PhaseExec: "the opening of a session",
-	}[l.attempt.Phase()]
-	switch {
-	case during == "":
-		during = "connect"
-	case l.sent:
-		during = "the start of the command"
-	}
 	o.Class, o.Exit, o.Signal = fleet.TimedOut, -1, ""
-	o.Err, o.Hint = "timed out during "+during, openssh.TimedOut.Advice()
+	o.Err, o.Hint = "timed out during "+session.During(l.attempt.Phase(), l.greeted, l.sent), openssh.TimedOut.Advice()
 	if o.Ran != fleet.RanNo {
 		o.Err += "; it may still run there"
 	}

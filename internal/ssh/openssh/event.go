@@ -61,6 +61,16 @@ type Event struct {
 	Text string
 }
 
+// Place is the address and the port of Connecting; "" where it names none.
+func (e Event) Place() (address, port string) {
+	_, rest, _ := strings.Cut(e.Text, "[")
+	address, port, named := strings.Cut(rest, "] port ")
+	if e.Kind != Connecting || !named {
+		return "", ""
+	}
+	return address, strings.TrimSuffix(port, ".")
+}
+
 // beginnings of lines and what they are (kex.c: kex_choose_conf, packet.c, readconf.c,
 // ssh.c, sshconnect.c, sshconnect2.c, mux.c, clientloop.c). The first match
 // counts. Up to 7.0 ssh does not name the key exchange and the host key.

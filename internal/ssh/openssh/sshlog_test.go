@@ -36,6 +36,20 @@ func TestCauseOfManyMessages(t *testing.T) {
 	}
 }
 
+// TestPlace: where a connection leads, of either family.
+func TestPlace(t *testing.T) {
+	for line, want := range map[string][2]string{
+		"debug1: Connecting to box [10.0.0.1] port 22.":         {"10.0.0.1", "22"},
+		"debug1: Connecting to box [fe80::1%eth0] port 2222.\r": {"fe80::1%eth0", "2222"},
+		"debug1: Connecting to box port 22.":                    {},
+		"debug1: Offering public key: [x] port 22.":             {},
+	} {
+		if address, port := ReadEvent(line).Place(); address != want[0] || port != want[1] {
+			t.Errorf("%q: %q, %q", line, address, port)
+		}
+	}
+}
+
 func TestRead(t *testing.T) {
 	for line, want := range map[string]Event{
 		"debug1: Connecting to box [10.0.0.1] port 22.\r\n":                                    {Connecting, "box [10.0.0.1] port 22."},

@@ -121,27 +121,46 @@ func (n *Negotiation) take(e Event) {
 // AgentToo ends what is said of a silence that may be an agent's, besides the server's.
 const AgentToo = "; an agent may be silent, too"
 
-// stage is where a login stands, and whether an agent may be asked there.
-func (n *Negotiation) stage() (during string, agent bool) {
+// waits are what a login waits for in its phases, and whether that may be an agent.
+var waits = map[record.Phase]struct {
+	words string
+	agent bool
+}{
+	record.PhaseVersion: {words: "the exchange of version lines"},
+	record.PhaseKexInit: {words: "the exchange of lists of algorithms"},
+	record.PhaseKex:     {words: "the key exchange"},
+	record.PhaseService: {"the request for the login service", true}, // ssh asks its agent meanwhile
+	record.PhaseQuery:   {"the login", true},
+	record.PhaseSign:    {"the login", true},
+	record.PhaseChannel: {words: "the opening of a session"},
+	record.PhaseExec:    {words: "the start of the command"},
+	record.PhaseCommand: {words: "the command"},
+}
+
+// During says what a login waits for in a phase, "" where its name says it, and whether an agent may be silent there.
+func During(p record.Phase) (words string, agent bool) { return waits[p].words, waits[p].agent }
+
+// stage is the phase that a login is in.
+func (n *Negotiation) stage() record.Phase {
 	switch {
 	case n.Banner == "":
-		return "the exchange of version lines", false
+		return record.PhaseVersion
 	case n.Got.Kex == "" && len(n.Server.Kex) == 0:
-		return "the exchange of lists of algorithms", false
+		return record.PhaseKexInit
 	case !n.Keyed:
-		return "the key exchange", false
-	case !n.Serving && !n.LoggedIn: // ssh asks its agent meanwhile
-		return "the request for the login service", true
+		return record.PhaseKex
+	case !n.Serving && !n.LoggedIn:
+		return record.PhaseService
 	case !n.LoggedIn:
-		return "the login", true
+		return record.PhaseSign
 	}
-	return "the start of the command", false
+	return record.PhaseExec
 }
 
 // Late is the failure of a login that did not come to its end in a time.
 func (n *Negotiation) Late(limit time.Duration) Failed {
 	f := Failed{Outcome: record.TimedOut, KeyFile: n.KeyFile}
-	during, agent := n.stage()
+	during, agent := During(n.stage())
 	f.Said = fmt.Sprintf("no answer in %s during %s", limit, during)
 	switch said := n.NotSSH(); {
 	case said != "":
