@@ -323,6 +323,7 @@ var callers = map[string]string{
 	"campaign.Reopen":   "cli",            // a measurement is opened
 	"store.CheckResult": "cli",            // likewise
 	"proc.OpenLog":      "ssh/openssh",    // an ssh with a debug log is started (Running)
+	"proc.OpenPipe":     "bench/login",    // and one whose lines are stamped (Watch)
 	"openssh.LastWords": "bench/login",    // of a login; of copies it is Reason
 	"openssh.Reason":    "bench/transfer", // likewise
 }

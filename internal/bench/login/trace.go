@@ -24,8 +24,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
@@ -165,12 +163,12 @@ const maxSaid = 4 << 10
 // to: a file would give no stamps, standard error has the jump hosts' lines, too,
 // and ssh closes all other descriptors. env adds to the environment.
 func Watch(ctx context.Context, dir string, argv ArgvFunc, env []string) (*Login, error) {
-	pipe, err := openPipe(filepath.Join(dir, "login.log"))
+	pipe, err := proc.OpenPipe(filepath.Join(dir, "login.log"))
 	if err != nil {
 		return nil, err
 	}
-	defer pipe.close()
-	line := argv(pipe.path)
+	defer pipe.Close()
+	line := argv(pipe.Path)
 	cmd := exec.Command(line[0], line[1:]...)
 	printed, said := &proc.Tail{Max: maxSaid}, &proc.Tail{Max: maxSaid}
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), printed, said
@@ -184,11 +182,11 @@ func Watch(ctx context.Context, dir string, argv ArgvFunc, env []string) (*Login
 	defer stop()
 	l := &Login{}
 	var reading sync.WaitGroup
-	reading.Go(func() { l.Lines = stamped(pipe.read, began) })
+	reading.Go(func() { l.Lines = stamped(pipe.Read, began) })
 	err = cmd.Wait()
 	l.Whole = time.Since(began)
-	pipe.write.Close()
-	_ = pipe.read.SetReadDeadline(time.Now().Add(time.Second)) // a process behind ssh may hold it
+	pipe.End()
+	_ = pipe.Read.SetReadDeadline(time.Now().Add(time.Second)) // a process behind ssh may hold it
 	reading.Wait()
 	l.ClientCPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	l.Exit, l.printed, l.said = cmd.ProcessState.ExitCode(), lastLine(printed), lastLine(said)
@@ -219,36 +217,6 @@ func (l *Login) judge(ctx context.Context, err error) error {
 
 // lost is how ssh ends that has failed itself (ssh(1), EXIT STATUS).
 const lost = 255
-
-// namedPipe is both ends of a pipe that another program opens by its name.
-type namedPipe struct {
-	path        string
-	read, write *os.File
-}
-
-func openPipe(path string) (*namedPipe, error) {
-	if err := unix.Mkfifo(path, 0o600); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	read, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		os.Remove(path)
-		return nil, err
-	}
-	write, err := os.OpenFile(path, os.O_WRONLY, 0) // until the end, so that it does not come before ssh does
-	if err != nil {
-		read.Close()
-		os.Remove(path)
-		return nil, err
-	}
-	return &namedPipe{path, read, write}, nil
-}
-
-func (p *namedPipe) close() {
-	p.read.Close()
-	p.write.Close()
-	os.Remove(p.path)
-}
 
 // stamped reads lines until the end; lines that are far too long are cut.
 func stamped(r io.Reader, began time.Time) (lines []Line) {

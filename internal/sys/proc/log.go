@@ -43,14 +43,9 @@ type Log struct {
 
 // OpenLog makes the pipe at path, which must not exist.
 func OpenLog(path string) (*Log, error) {
-	if err := unix.Mkfifo(path, 0o600); err != nil {
-		return nil, fmt.Errorf("log %s: %w", path, err)
-	}
-	// A pipe without a writer can be opened this way alone (fifo(7)).
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fd, err := makePipe(path)
 	if err != nil {
-		_ = os.Remove(path)
-		return nil, fmt.Errorf("log %s: %w", path, err)
+		return nil, err
 	}
 	return &Log{path: path, fd: fd, stop: make(chan struct{})}, nil
 }

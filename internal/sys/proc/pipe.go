@@ -1,0 +1,54 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// makePipe makes a named pipe, which must not exist, and opens it for reading. Nobody else
+// may open it.
+func makePipe(path string) (fd int, err error) {
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		return -1, fmt.Errorf("log %s: %w", path, err)
+	}
+	// A pipe without a writer can be opened this way alone (fifo(7)).
+	if fd, err = unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err != nil {
+		_ = os.Remove(path)
+		return -1, fmt.Errorf("log %s: %w", path, err)
+	}
+	return fd, nil
+}
+
+// Pipe is a Log for those who want to know when each line is written: whoever reads it
+// is woken by every write.
+type Pipe struct {
+	Path  string
+	Read  *os.File
+	write *os.File // until the end, so that it does not come before the program does
+}
+
+// OpenPipe makes the pipe at path, which must not exist.
+func OpenPipe(path string) (*Pipe, error) {
+	fd, err := makePipe(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pipe{Path: path, Read: os.NewFile(uintptr(fd), path)}
+	if p.write, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// End lets the reader come to the end once all other writers have closed the pipe.
+func (p *Pipe) End() { p.write.Close() }
+
+// Close removes the pipe.
+func (p *Pipe) Close() {
+	p.Read.Close()
+	p.write.Close()
+	_ = os.Remove(p.Path)
+}
