@@ -189,7 +189,9 @@ func newRoot(sys System, line []string) *cobra.Command {
 	root.SetOut(sys.Stdout)
 	root.SetErr(sys.Stderr)
 	root.SetUsageFunc(usage)
-	root.SetHelpTemplate("{{.UsageString}}")
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		fmt.Fprint(cmd.OutOrStdout(), cmd.UsageString()) // a disk that is full is noticed at the end
+	})
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(flagHint(cmd, err), "%s", flagError(err))
 	})

@@ -81,5 +81,8 @@ func KnownName(ctx context.Context, p Params, typed string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return KnownNames(found)[0], nil
+	if name := KnownNames(found)[0]; !strings.EqualFold(name, typed) {
+		return name, nil
+	}
+	return typed, nil
 }
