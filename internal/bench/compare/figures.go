@@ -78,7 +78,7 @@ func (c *Comparison) figures(patterns []string) {
 				order = append(order, key)
 			}
 			if values[key][i] == nil {
-				own := rank.RangeOf(m)
+				own := RangeOf(m)
 				values[key][i] = &own
 			}
 		}
@@ -114,4 +114,14 @@ func relate(key figureKey, values []*rank.Quantity) *Figure {
 		return nil
 	}
 	return f
+}
+
+// RangeOf is a measurement that is no SSH trial, in its unit, with the range of its repetitions in place of
+// an interval.
+func RangeOf(m record.Measurement) rank.Quantity {
+	q := rank.Quantity{Value: m.Value, Lo: m.Lo, Hi: m.Hi, N: max(1, m.N)}
+	if q.Lo == 0 && q.Hi == 0 {
+		q.Lo, q.Hi = m.Value, m.Value
+	}
+	return q
 }

@@ -113,16 +113,6 @@ func (r *Ranking) OneCore() bool {
 // *Quantity could not be measured or predicted.
 type Quantity = stats.Interval
 
-// RangeOf is a measurement that is no SSH trial, in its unit, with the range of its repetitions in place of
-// an interval.
-func RangeOf(m record.Measurement) Quantity {
-	q := Quantity{Value: m.Value, Lo: m.Lo, Hi: m.Hi, N: max(1, m.N)}
-	if q.Lo == 0 && q.Hi == 0 {
-		q.Lo, q.Hi = m.Value, m.Value
-	}
-	return q
-}
-
 // Figure is one quantity of a line: an estimate, to compare with those of other lines of the run, and
 // what is shown of it. The zero value is unknown.
 type Figure struct {

@@ -60,7 +60,7 @@ func measurementTable(all []record.Measurement) Table {
 		},
 	}
 	for _, m := range all {
-		q, unit := rank.RangeOf(m), clean(string(m.Unit))
+		q, unit := compare.RangeOf(m), clean(string(m.Unit))
 		if one, ok := m.Unit.BytesPerSecond(); ok {
 			q, unit = q.Mapped(func(v float64) float64 { return v * one / 1e6 }), "MB/s"
 		}
