@@ -29,7 +29,8 @@ func LaTeX(w io.Writer, d *document.Document, names ...string) error {
 func latexTable(w io.Writer, t document.Table) {
 	var align string
 	var heads []string
-	for _, i := range t.Telling() {
+	telling := t.Telling()
+	for _, i := range telling {
 		c := t.Columns[i]
 		heads = append(heads, typeset(c.Heading()))
 		if c.Numeric() {
@@ -41,7 +42,7 @@ func latexTable(w io.Writer, t document.Table) {
 	fmt.Fprintf(w, "%% %s (needs \\usepackage{booktabs})\n\\begin{tabular}{%s}\n\\toprule\n%s \\\\\n\\midrule\n", t.Title, align, strings.Join(heads, " & "))
 	for _, r := range t.Rows {
 		var cells []string
-		for _, i := range t.Telling() {
+		for _, i := range telling {
 			cell := t.Columns[i].Shown(r.Cells[i])
 			if t.Columns[i].Kind == document.Name {
 				cell = document.Short(cell)
