@@ -3,116 +3,13 @@
 package main
 
 import (
-	"crypto/rand"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 )
 
-// load is what is copied to every host: a file, or a folder with files of the same
-// size.
-type load struct {
-	files int
-	size  int64
-}
-
-// parseLoad reads 100M or 1000x10K; powers of ten.
-func parseLoad(text string) (load, error) {
-	l := load{files: 1}
-	size := text
-	if count, rest, found := strings.Cut(text, "x"); found {
-		n, err := strconv.Atoi(count)
-		if err != nil || n < 1 {
-			return l, fmt.Errorf("-copy %q: no number of files", text)
-		}
-		l.files, size = n, rest
-	}
-	unit := int64(1)
-	for i, letter := range "KMG" {
-		if number, found := strings.CutSuffix(size, string(letter)); found {
-			size = number
-			for range i + 1 {
-				unit *= 1000
-			}
-		}
-	}
-	n, err := strconv.ParseInt(size, 10, 64)
-	if err != nil || n < 1 {
-		return l, fmt.Errorf("-copy %q: no size", text)
-	}
-	l.size = n * unit
-	return l, nil
-}
-
-// make writes random content, which no compression makes smaller.
-func (l load) make(path string) error {
-	if l.files == 1 {
-		return randomFile(path, l.size)
-	}
-	if err := os.Mkdir(path, 0o755); err != nil {
-		return err
-	}
-	for i := range l.files {
-		if err := randomFile(filepath.Join(path, fmt.Sprintf("file%d", i)), l.size); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func randomFile(path string, size int64) error {
-	data := make([]byte, size)
-	rand.Read(data)
-	return os.WriteFile(path, data, 0o644)
-}
-
-// arrived makes sure that every host has everything, and takes it away again.
-func (l *lab) arrived(hosts []string) error {
-	for _, h := range hosts {
-		var files int
-		var size int64
-		dir := filepath.Join(l.path("hosts"), h)
-		err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
-				return err
-			}
-			info, err := d.Info()
-			if err == nil {
-				files++
-				size += info.Size()
-			}
-			return err
-		})
-		if err == nil && (files != l.load.files || size != int64(l.load.files)*l.load.size) {
-			err = fmt.Errorf("%s has %d files and %d bytes", h, files, size)
-		}
-		if err != nil {
-			return err
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// inFolder is what sshd runs for every session: it begins in a folder of the address
-// that was connected to, so that hosts that share a disk do not share files.
-const inFolder = `#!/bin/sh
-set -- $SSH_CONNECTION
-here=${0%/*}/hosts/$3
-[ -d "$here" ] || mkdir -p "$here"
-cd "$here" || exit
-case "$SSH_ORIGINAL_COMMAND" in *sftp-server) exec $SSH_ORIGINAL_COMMAND;; esac
-exec sh -c "$SSH_ORIGINAL_COMMAND"
-`
-
 // copyTools are all that copy, ourselves first.
-func (l *lab) copyTools(sshpace string, fanout int) []tool {
-	many, source := fmt.Sprint(fanout), l.path("source")
+func (l lab) copyTools(sshpace string, fanout int) []tool {
+	many, source := fmt.Sprint(fanout), l.Path("source")
 	list := func(hosts []string) string { return strings.Join(hosts, ",") }
 	ours := func(flags ...string) func(config, _ string, hosts []string) []string {
 		return func(config, _ string, hosts []string) []string {

@@ -18,10 +18,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -31,13 +29,12 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	fleetlab "sshpace/crosscheck/lab"
 )
 
 func main() {
-	if len(os.Args) > 2 && os.Args[1] == asReaper {
-		fmt.Fprintf(os.Stderr, "fanout: %v\n", execAsReaper(os.Args[2:]))
-		os.Exit(1)
-	}
+	fleetlab.Reap()
 	n := flag.Int("n", 150, "hosts, at most 60000")
 	only := flag.String("only", "", "only tools whose name contains one of these words, separated by commas")
 	knownBytes := flag.Int("known-bytes", 0, "fill known_hosts with other hosts up to this size")
@@ -57,6 +54,9 @@ func main() {
 	}
 }
 
+// lab is the private sshd, with the ways of all tools to reach it.
+type lab struct{ *fleetlab.Lab }
+
 // params are the flags.
 type params struct {
 	n, rounds, fanout, knownBytes int
@@ -69,11 +69,12 @@ func run(ctx context.Context, p params) error {
 	if p.n < 1 || p.n > 60000 || p.rounds < 1 {
 		return fmt.Errorf("%d hosts and %d rounds; want 1 to 60000 and at least 1", p.n, p.rounds)
 	}
-	lab, err := startLab(ctx, p)
+	started, err := fleetlab.Start(ctx, fleetlab.Params{Hosts: p.n, KnownBytes: p.knownBytes, Copied: p.copied, Startups: p.startups, Dir: p.dir})
 	if err != nil {
 		return err
 	}
-	defer lab.stop()
+	defer started.Stop()
+	lab := lab{started}
 	list, what := lab.tools(p.sshpace, p.venv, p.fanout), "true"
 	if p.copied != "" {
 		list, what = lab.copyTools(p.sshpace, p.fanout), "copy of "+p.copied
@@ -95,9 +96,9 @@ func run(ctx context.Context, p params) error {
 	for round := range p.rounds + warm {
 		for i := range tools {
 			t := &tools[i]
-			c, err := lab.measure(ctx, t.command(lab.config, lab.known, lab.hosts))
+			c, err := lab.Measure(ctx, t.command(lab.Config, lab.Known, lab.Hosts))
 			if err == nil {
-				err = lab.checked(lab.hosts)
+				err = lab.Checked(lab.Hosts)
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", t.name, err)
@@ -111,7 +112,7 @@ func run(ctx context.Context, p params) error {
 }
 
 // older are the ways of other sshpaces.
-func (l *lab) older(p params) (all []tool) {
+func (l lab) older(p params) (all []tool) {
 	for _, binary := range strings.Split(p.before, ",") {
 		list := l.tools(binary, p.venv, p.fanout)
 		if p.copied != "" {
@@ -127,52 +128,6 @@ func (l *lab) older(p params) (all []tool) {
 	return all
 }
 
-// cost of one run of one tool, and how many hosts it lost.
-type cost struct {
-	cpu, server, wall time.Duration
-	lost              int
-}
-
-// measure runs one tool, and returns when the servers' processes have ended, too.
-func (l *lab) measure(ctx context.Context, argv []string) (cost, error) {
-	before, err := l.serverCPU()
-	if err != nil {
-		return cost{}, err
-	}
-	c, err := measure(ctx, argv)
-	if l.startups != "" {
-		if _, failed := errors.AsType[*exec.ExitError](err); failed {
-			err = nil // it lost some
-		}
-		if err == nil {
-			c.lost, err = l.lost()
-		}
-	}
-	if err != nil {
-		return c, err
-	}
-	after, err := l.serverCPU()
-	c.server = after - before
-	return c, err
-}
-
-func measure(ctx context.Context, argv []string) (cost, error) {
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
-	start := time.Now()
-	err := cmd.Run()
-	wall := time.Since(start)
-	if err != nil {
-		err = fmt.Errorf("%w: %.500s", err, out.String())
-	}
-	if cmd.ProcessState == nil {
-		return cost{}, err
-	}
-	return cost{cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), wall: wall}, err
-}
-
 // tool is one way to run a command on many hosts.
 type tool struct {
 	name string
@@ -182,7 +137,7 @@ type tool struct {
 	needs   []string // files or programs
 
 	checks bool
-	costs  []cost
+	costs  []fleetlab.Cost
 }
 
 // chosen are the tools that only names, whole or by a part of the name that no tool has
@@ -212,15 +167,15 @@ func available(tools []tool) []tool {
 }
 
 // checksHostKeys tries the tool on a host whose key is not the known one.
-func (t *tool) checksHostKeys(ctx context.Context, l *lab) (bool, error) {
-	if _, err := measure(ctx, t.command(l.config, l.known, l.hosts[:1])); err != nil {
+func (t *tool) checksHostKeys(ctx context.Context, l lab) (bool, error) {
+	if _, err := fleetlab.Measure(ctx, t.command(l.Config, l.Known, l.Hosts[:1])); err != nil {
 		return false, err
 	}
-	if err := l.checked(l.hosts[:1]); err != nil {
+	if err := l.Checked(l.Hosts[:1]); err != nil {
 		return false, err
 	}
-	_, err := measure(ctx, t.command(l.wrongConfig, l.wrongKnown, l.hosts[:1]))
-	return err != nil, os.RemoveAll(l.path("hosts")) // what was copied there nevertheless
+	_, err := fleetlab.Measure(ctx, t.command(l.WrongConfig, l.WrongKnown, l.Hosts[:1]))
+	return err != nil, os.RemoveAll(l.Path("hosts")) // what was copied there nevertheless
 }
 
 func median[T cmp.Ordered](all []T) T {
@@ -229,7 +184,7 @@ func median[T cmp.Ordered](all []T) T {
 }
 
 // each lists one part of every round's cost.
-func each(costs []cost, of func(cost) time.Duration) []time.Duration {
+func each(costs []fleetlab.Cost, of func(fleetlab.Cost) time.Duration) []time.Duration {
 	var all []time.Duration
 	for _, c := range costs {
 		all = append(all, of(c))
@@ -237,16 +192,16 @@ func each(costs []cost, of func(cost) time.Duration) []time.Duration {
 	return all
 }
 
-func lostOf(costs []cost) (all []int) {
+func lostOf(costs []fleetlab.Cost) (all []int) {
 	for _, c := range costs {
-		all = append(all, c.lost)
+		all = append(all, c.Lost)
 	}
 	return all
 }
 
 // ratio is the median of how much less we cost than a tool, round by round: 1 = the
 // same, 0.5 = half.
-func ratio(ours, theirs []cost, of func(cost) time.Duration) float64 {
+func ratio(ours, theirs []fleetlab.Cost, of func(fleetlab.Cost) time.Duration) float64 {
 	var all []float64
 	for i := range ours {
 		all = append(all, float64(of(ours[i]))/float64(of(theirs[i])))
@@ -254,10 +209,10 @@ func ratio(ours, theirs []cost, of func(cost) time.Duration) float64 {
 	return median(all)
 }
 
-func cpuOf(c cost) time.Duration    { return c.cpu }
-func serverOf(c cost) time.Duration { return c.server }
-func bothOf(c cost) time.Duration   { return c.cpu + c.server }
-func wallOf(c cost) time.Duration   { return c.wall }
+func cpuOf(c fleetlab.Cost) time.Duration    { return c.CPU }
+func serverOf(c fleetlab.Cost) time.Duration { return c.Server }
+func bothOf(c fleetlab.Cost) time.Duration   { return c.CPU + c.Server }
+func wallOf(c fleetlab.Cost) time.Duration   { return c.Wall }
 
 // table prints the medians; what the first tool costs is divided by what the others do.
 func table(tools []tool, what string, p params) error {
@@ -279,7 +234,7 @@ func table(tools []tool, what string, p params) error {
 }
 
 // tools are all that are compared, ourselves first.
-func (l *lab) tools(sshpace, venv string, fanout int) []tool {
+func (l lab) tools(sshpace, venv string, fanout int) []tool {
 	many := fmt.Sprint(fanout)
 	python := filepath.Join(venv, "bin", "python")
 	list := func(hosts []string) string { return strings.Join(hosts, ",") }
@@ -310,10 +265,10 @@ func (l *lab) tools(sshpace, venv string, fanout int) []tool {
 			return []string{"sh", "-c", `printf "%s\n" $1 | xargs -P "$2" -I{} ssh -n -o BatchMode=yes -F "$3" {} true`, "sh", forked(hosts), many, config}
 		}},
 		{name: "parallel-ssh (library)", needs: []string{python}, command: func(_, known string, hosts []string) []string {
-			return []string{python, "-c", parallelSSH, forked(hosts), many, fmt.Sprint(l.port), l.userKey, l.user}
+			return []string{python, "-c", parallelSSH, forked(hosts), many, fmt.Sprint(l.Port), l.UserKey, l.User}
 		}},
 		{name: "asyncssh (library)", needs: []string{python}, command: func(_, known string, hosts []string) []string {
-			return []string{python, "-c", asyncSSH, forked(hosts), many, fmt.Sprint(l.port), l.userKey, l.user, known}
+			return []string{python, "-c", asyncSSH, forked(hosts), many, fmt.Sprint(l.Port), l.UserKey, l.User, known}
 		}},
 	}
 }
@@ -321,8 +276,8 @@ func (l *lab) tools(sshpace, venv string, fanout int) []tool {
 // ansible runs one module on the hosts. Its own ControlPersist is left out, and so is
 // its compression: connections would be warm from the second round on, the other tools'
 // are not.
-func (l *lab) ansible(config, many string, hosts []string, module, args string) []string {
-	return []string{"env", "ANSIBLE_SSH_ARGS=-F " + config, "ANSIBLE_LOCAL_TEMP=" + l.path("ansible"), "ANSIBLE_CONFIG=" + l.path("ansible.cfg"),
+func (l lab) ansible(config, many string, hosts []string, module, args string) []string {
+	return []string{"env", "ANSIBLE_SSH_ARGS=-F " + config, "ANSIBLE_LOCAL_TEMP=" + l.Path("ansible"), "ANSIBLE_CONFIG=" + l.Path("ansible.cfg"),
 		"ansible", "-i", strings.Join(hosts, ",") + ",", "-f", many, "-m", module, "-a", args, "all"}
 }
 

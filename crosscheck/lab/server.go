@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package lab
 
 import (
 	"fmt"
@@ -13,8 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asReaper is the first argument of this program where it only becomes another.
+// asReaper is the first argument of a program where it only becomes another.
 const asReaper = "as-reaper"
+
+// Reap makes this process the server that a lab has started it for. A program that starts
+// labs calls it first.
+func Reap() {
+	if len(os.Args) > 2 && os.Args[1] == asReaper {
+		fmt.Fprintf(os.Stderr, "lab: %v\n", execAsReaper(os.Args[2:]))
+		os.Exit(1)
+	}
+}
 
 // execAsReaper becomes a program that orphans below it are given to
 // (PR_SET_CHILD_SUBREAPER): sshd waits for any child, so that the time of an
@@ -34,9 +43,9 @@ func reaper(argv ...string) (*exec.Cmd, error) {
 	return exec.Command(self, append([]string{asReaper}, argv...)...), nil
 }
 
-// serverCPU is what sshd and all that it has waited for have used, in steps of
+// ServerCPU is what sshd and all that it has waited for have used, in steps of
 // 10 ms; it waits until all sessions have ended.
-func (l *lab) serverCPU() (time.Duration, error) {
+func (l *Lab) ServerCPU() (time.Duration, error) {
 	stat, err := l.idleServer()
 	if err != nil {
 		return 0, err
@@ -56,7 +65,7 @@ func (l *lab) serverCPU() (time.Duration, error) {
 }
 
 // idleServer is sshd's line of /proc once it has no children any more.
-func (l *lab) idleServer() (string, error) {
+func (l *Lab) idleServer() (string, error) {
 	pid := l.sshd.Process.Pid
 	for range 3000 {
 		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
