@@ -24,7 +24,7 @@ type rig struct {
 	dir   string
 	labs  map[string]*lab.Lab
 	paths relay.Group
-	known string // a known_hosts of 20,000 hosts
+	known string // a known_hosts of 5,000 hosts
 }
 
 func (r *rig) stop() {
@@ -98,7 +98,7 @@ func (r *rig) distant(ctx context.Context, trip time.Duration) (config string, e
 	return config, os.WriteFile(config, append([]byte(text), base...), 0o600)
 }
 
-// knownHosts is a known_hosts of 20,000 plain names and as many addresses.
+// knownHosts is a known_hosts of 5,000 plain names and as many addresses.
 func (r *rig) knownHosts(ctx context.Context) (string, error) {
 	l, err := r.open(ctx)
 	if err != nil || r.known != "" {
@@ -110,7 +110,7 @@ func (r *rig) knownHosts(ctx context.Context) (string, error) {
 	}
 	key := strings.Join(strings.Fields(string(public))[:2], " ")
 	var text strings.Builder
-	for i := range 20000 {
+	for i := range 5000 {
 		fmt.Fprintf(&text, "host%d.example,%s %s\n", i, net.IPv4(10, byte(i>>16), byte(i>>8), byte(i)), key)
 	}
 	r.known = filepath.Join(r.dir, "known_hosts")

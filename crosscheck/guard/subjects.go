@@ -266,7 +266,7 @@ func (r *rig) lookup(ctx context.Context, s side) ([]reading, error) {
 		return nil, err
 	}
 	return several(func() (lab.Cost, error) {
-		return s.measure(ctx, "known-hosts", "lookup", "--known-hosts", known, "host19999.example")
+		return s.measure(ctx, "known-hosts", "lookup", "--known-hosts", known, "host4999.example")
 	})
 }
 
