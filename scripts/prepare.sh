@@ -19,10 +19,18 @@ require_go() {
 		die "Go $have is too old" "install Go $want or newer (https://go.dev/dl/), then run $0 again"
 }
 
-# missing COMMAND:PACKAGE...: the packages whose command is not there.
+# What tests need for more than one script: servers that files are copied to, and login shells.
+# shellcheck disable=SC2034 # used by those that source this
+file_servers="proftpd:proftpd-core /usr/lib/proftpd/mod_sftp.so:proftpd-mod-crypto rclone:rclone mysecureshell:mysecureshell
+	/usr/lib/python3/dist-packages/asyncssh:python3-asyncssh /usr/lib/python3/dist-packages/paramiko:python3-paramiko
+	/usr/lib/python3/dist-packages/twisted/conch:python3-twisted"
+# shellcheck disable=SC2034
+login_shells="zsh:zsh fish:fish tcsh:tcsh ksh93:ksh mksh:mksh"
+
+# missing NAME:PACKAGE...: the packages whose command or file is not there.
 missing() {
 	for pair in "$@"; do
-		PATH=$PATH:/usr/sbin:/sbin command -v "${pair%%:*}" >/dev/null 2>&1 || printf '%s ' "${pair#*:}"
+		PATH=$PATH:/usr/sbin:/sbin command -v "${pair%%:*}" >/dev/null 2>&1 || [ -e "${pair%%:*}" ] || printf '%s ' "${pair#*:}"
 	done
 }
 
@@ -53,6 +61,7 @@ install_packages() {
 		case $service in
 		openssh-server) services="ssh.service ssh.socket" ;;
 		tinysshd) services="tinysshd.socket" ;;
+		proftpd-core) services="proftpd.service" ;;
 		*) continue ;;
 		esac
 		if command -v systemctl >/dev/null 2>&1; then

@@ -160,6 +160,7 @@ func (ch *Channel) confirmed(f *Fields) error {
 	}
 	ch.mu.Lock()
 	ch.remote, ch.window, ch.most, ch.isOpen = remote, room, min(most, maxPacket), true
+	ch.pace.granted(room)
 	ch.mu.Unlock()
 	ch.opened <- nil
 	return nil

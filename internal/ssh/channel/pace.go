@@ -15,6 +15,7 @@ type pace struct {
 	under  int  // and are: sent, and no room made again
 	least  int  // limit is never below it
 	known  bool // with least under way the server makes room
+	free   bool // nothing is bounded here: the window is that of another server than sshd
 	way    sched.Vegas
 	pieces []piece // under way, in their order
 	stall  *time.Timer
@@ -31,8 +32,8 @@ const (
 	// leastAhead is more than what sshd waits for before it makes room again, three
 	// packets (channels.c, channel_check_window), and is not mapped anew by malloc(3).
 	leastAhead = 4 * maxPacket
-	// mostAhead is more than any window of sshd's.
-	mostAhead = 4 << 20
+	// mostOfSshd is more than any window that sshd opens a session with.
+	mostOfSshd = 4 << 20
 	// doubt is how long a server may make no room before it is taken for one that waits
 	// for more data: only so much as was under way is known not to be too little.
 	doubt = 250 * time.Millisecond
@@ -40,11 +41,18 @@ const (
 	doubtOfKnown = 5 * time.Second
 )
 
+// granted takes the window that a server opens the channel with. Servers with larger windows than
+// sshd's may make room only once most of one is used.
+func (p *pace) granted(window uint32) { p.free = window > mostOfSshd }
+
 // full tells whether nothing may be sent now.
 func (p *pace) full() bool { return p.under >= max(p.limit, p.least, leastAhead) }
 
 // send counts data that leave.
 func (p *pace) send(n int) {
+	if p.free {
+		return
+	}
 	p.under += n
 	p.pieces = append(p.pieces, piece{n, p.under, time.Now()})
 }
@@ -67,7 +75,7 @@ func (p *pace) arrive(n int) {
 		}
 	}
 	if last.under > 0 {
-		p.limit = min(p.way.Worth(last.under, time.Since(last.sent))+leastAhead, mostAhead)
+		p.limit = p.way.Worth(last.under, time.Since(last.sent)) + leastAhead
 	}
 }
 
@@ -86,7 +94,7 @@ func (p *pace) wait(room *sync.Cond) {
 				return
 			}
 			p.stall = nil
-			p.known, p.least = false, min(2*max(p.least, leastAhead), mostAhead)
+			p.known, p.least = false, 2*max(p.least, leastAhead)
 			room.Broadcast()
 		})
 		p.stall = stall

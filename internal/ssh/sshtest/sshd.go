@@ -102,17 +102,34 @@ func StartSshdWithShell(t testing.TB, shell string, extra ...string) *Sshd {
 	if os.Getuid() != 0 {
 		return StartSshd(t, append(extra, `ForceCommand exec `+shell+` -c "$SSH_ORIGINAL_COMMAND"`)...)
 	}
-	passwd := filepath.Join(t.TempDir(), "passwd")
-	text, err := os.ReadFile("/etc/passwd")
-	if err != nil {
-		t.Fatal(err)
+	return startSeeing(t, map[string]string{"passwd": nobody(t, "*", "/", shell)}, extra)
+}
+
+// StartSshdWithHome is StartSshdWithShell with a home directory, which is made nobody's, and
+// which commands and SFTP begin in. It needs root.
+func StartSshdWithHome(t testing.TB, home, shell string, extra ...string) *Sshd {
+	t.Helper()
+	return startSeeing(t, map[string]string{"passwd": nobody(t, "*", home, shell)}, append(extra, "SetEnv HOME="+home))
+}
+
+// StartSshdInChroot is StartSshdForOther with a home directory that is all that SFTP shows, and
+// that begins in the directory work there. It needs root.
+func StartSshdInChroot(t testing.TB, home string) *Sshd {
+	t.Helper()
+	const at = "/mnt" // sshd wants all directories above it to be root's alone
+	return startSeeing(t, map[string]string{"passwd": nobody(t, "*", "/", "/bin/sh")},
+		[]string{"ChrootDirectory " + at, "Subsystem sftp internal-sftp -d /work"}, "mount --bind "+home+" "+at)
+}
+
+// StartMySecureShell is sshd with MySecureShell for its login shell, which gives SFTP below a
+// home directory and nothing else. It needs root.
+func StartMySecureShell(t testing.TB, home string) *Sshd {
+	t.Helper()
+	files := map[string]string{
+		"passwd":          nobody(t, "*", home, "/usr/bin/mysecureshell"),
+		"ssh/sftp_config": "<Default>\n\tHome " + home + "\n\tStayAtHome true\n\tVirtualChroot true\n\tLogFile /dev/null\n</Default>\n",
 	}
-	lines := regexp.MustCompile(`(?m)^nobody:.*:`).ReplaceAll(text, []byte("nobody:*:65534:65534::/:"+shell+"\n#"))
-	write(t, passwd, string(lines))
-	if err := os.Chmod(passwd, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return startSshd(t, "nobody", []string{"unshare", "-m", "sh", "-c", `mount --bind "$0" /etc/passwd && exec "$@"`, passwd}, extra)
+	return startSeeing(t, files, []string{"Subsystem sftp /usr/lib/openssh/sftp-server"}) // which the shell takes for itself
 }
 
 // StartSshdWithSudo is StartSshdForOther with sudo: nobody has a password, and
@@ -123,24 +140,54 @@ func StartSshdWithSudo(t testing.TB, password, rules string, extra ...string) *S
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	passwd, err := os.ReadFile("/etc/passwd")
+	files := map[string]string{
+		"passwd":  nobody(t, "x", "/", "/bin/sh"),
+		"shadow":  "root:*:19000:0:99999:7:::\nnobody:" + strings.TrimSpace(string(hash)) + ":19000:0:99999:7:::\n",
+		"sudoers": rules + "\n",
+	}
+	return startSeeing(t, files, extra)
+}
+
+// StartSshdWithExpired is StartSshdForOther with an account whose password has expired. It
+// needs root.
+func StartSshdWithExpired(t testing.TB, extra ...string) *Sshd {
+	t.Helper()
+	files := map[string]string{
+		"passwd": nobody(t, "x", "/", "/bin/sh"),
+		"shadow": "root:*:19000:0:99999:7:::\nnobody:*:0:0:99999:7:::\n",
+	}
+	return startSeeing(t, files, append(extra, "UsePAM yes"))
+}
+
+// nobody is the password file with an account of nobody that can be logged in to. mark stands
+// where its password did.
+func nobody(t testing.TB, mark, home, shell string) string {
+	t.Helper()
+	text, err := os.ReadFile("/etc/passwd")
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := regexp.MustCompile(`(?m)^nobody:.*:`)
-	for name, text := range map[string]string{
-		"passwd":  string(nobody.ReplaceAll(passwd, []byte("nobody:x:65534:65534::/:/bin/sh\n#"))),
-		"shadow":  "root:*:19000:0:99999:7:::\nnobody:" + strings.TrimSpace(string(hash)) + ":19000:0:99999:7:::\n",
-		"sudoers": rules + "\n",
-	} {
-		write(t, filepath.Join(dir, name), text)
+	line := strings.Join([]string{"nobody", mark, "65534", "65534", "", home, shell}, ":") + "\n#"
+	return regexp.MustCompile(`(?m)^nobody:.*:`).ReplaceAllString(string(text), line)
+}
+
+// startSeeing runs sshd for nobody with files below /etc that only it sees, and after other
+// commands that change what it sees.
+func startSeeing(t testing.TB, files map[string]string, extra []string, commands ...string) *Sshd {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(dir, filepath.Base(name))
+		write(t, file, text)
+		if name == "passwd" || name == "ssh/sftp_config" { // which nobody reads, too
+			if err := os.Chmod(file, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		commands = append(commands, "mount --bind "+file+" /etc/"+name)
 	}
-	if err := os.Chmod(filepath.Join(dir, "passwd"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	script := `for f in passwd shadow sudoers; do mount --bind "$0/$f" "/etc/$f" || exit; done; exec "$@"`
-	return startSshd(t, "nobody", []string{"unshare", "-m", "sh", "-c", script, dir}, extra)
+	commands = append(commands, `exec "$0" "$@"`)
+	return startSshd(t, "nobody", []string{"unshare", "-m", "sh", "-c", strings.Join(commands, " && ")}, extra)
 }
 
 // startSshd runs sshd, before which argv may put a program that starts it.
@@ -193,24 +240,24 @@ func startSshd(t testing.TB, login string, argv, extra []string) *Sshd {
 	os.MkdirAll("/run/sshd", 0o755) // privilege separation; only root needs and can make it
 	argv = append(argv, binary, "-D", "-e", "-f", conf)
 	s.cmd = exec.Command(argv[0], argv[1:]...)
-	s.cmd.Stderr = s.log
-	s.cmd.WaitDelay = 100 * time.Millisecond // what it started may live on and hold its standard error
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s.await(t)
+	listen(t, s.cmd, s.log, s.Port)
 	return s
 }
 
-// await waits until the port answers, and has the test end the server.
-func (s *Sshd) await(t testing.TB) {
+// listen starts a server, waits until its port answers, and has the test end it.
+func listen(t testing.TB, server *exec.Cmd, log *logBuffer, port int) {
 	t.Helper()
+	server.Stderr = log
+	server.WaitDelay = 100 * time.Millisecond // what it started may live on and hold its standard error
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
 	ended := make(chan error, 1)
-	go func() { ended <- s.cmd.Wait() }()
-	t.Cleanup(func() { s.cmd.Process.Kill(); <-ended })
-	there := Listens("tcp", fmt.Sprintf("127.0.0.1:%d", s.Port))
+	go func() { ended <- server.Wait() }()
+	t.Cleanup(func() { server.Process.Kill(); <-ended })
+	there := Listens("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if !waittest.Comes(func() bool { return len(ended) > 0 || there() }) || len(ended) > 0 {
-		t.Fatalf("sshd does not listen: %s", s.Log())
+		t.Fatalf("%s does not listen: %s", server.Path, log)
 	}
 }
 

@@ -1,0 +1,140 @@
+package servers
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/ssh/sshtest"
+)
+
+// row is a server that is tried.
+type row struct {
+	name  string
+	quick []string // operations that are always tried
+	start func(t testing.TB, home string) server
+	flags []string // of sshpace
+}
+
+// server is one that runs.
+type server struct {
+	port    int
+	user    string
+	key     string
+	hostKey ssh.PublicKey
+	root    string // what its sessions begin in, on this machine
+}
+
+func ofSshd(s *sshtest.Sshd, root string) server {
+	return server{s.Port, s.User, s.Key, s.HostKey, root}
+}
+
+func ofForeign(f *sshtest.Foreign) server { return server{f.Port, f.User, f.Key, f.HostKey, f.Home} }
+
+// foreign is a row of a server that needs nothing but to be started.
+func foreign(name string, start func(testing.TB) *sshtest.Foreign, quick ...string) row {
+	return row{name: name, quick: quick, start: func(t testing.TB, _ string) server { return ofForeign(start(t)) }}
+}
+
+// openSSH is a row of sshd with an account of nobody's and lines of sshd_config.
+func openSSH(name string, lines ...string) row {
+	return row{name: name, start: func(t testing.TB, home string) server {
+		return ofSshd(sshtest.StartSshdWithHome(t, home, "/bin/sh", lines...), home)
+	}}
+}
+
+// asyncSSH is a row of asyncssh with a window.
+func asyncSSH(name string, window int, quick ...string) row {
+	return foreign(name, func(t testing.TB) *sshtest.Foreign { return sshtest.StartAsyncSSH(t, window) }, quick...)
+}
+
+var makers = append([]row{
+	openSSH("OpenSSH"),
+	openSSH("OpenSSH, sftp-server", "Subsystem sftp /usr/lib/openssh/sftp-server"),
+	openSSH("OpenSSH, ForceCommand internal-sftp", "ForceCommand internal-sftp"),
+	openSSH("OpenSSH, read-only", "Subsystem sftp internal-sftp -R"),
+	inside("OpenSSH, internal-sftp -d", "work", "Subsystem sftp internal-sftp -d %d/work"),
+	chroot("OpenSSH, ChrootDirectory", "copy"),
+	by("OpenSSH, --engine openssh", "--engine", "openssh"),
+	foreign("ProFTPD mod_sftp", sshtest.StartProFTPD, "large", "fetch"),
+	foreign("rclone serve sftp", sshtest.StartRclone, "copy"),
+	foreign("paramiko", sshtest.StartParamiko, "copy"),
+	foreign("Twisted Conch", sshtest.StartTwisted, "copy"),
+	{name: "MySecureShell", quick: []string{"copy"}, start: func(t testing.TB, home string) server {
+		return ofSshd(sshtest.StartMySecureShell(t, home), home)
+	}},
+	asyncSSH("asyncssh, window 64 KiB", 64<<10),
+	asyncSSH("asyncssh, window 1 MiB", 1<<20),
+	asyncSSH("asyncssh, window 2 MiB", 2<<20, "copy"),
+	asyncSSH("asyncssh, window 8 MiB", 8<<20),
+	asyncSSH("asyncssh, window 64 MiB", 64<<20, "large"),
+}, denied()...)
+
+// denied are rows of OpenSSH that refuse one request each, and some together.
+func denied() (rows []row) {
+	for _, requests := range []string{
+		"open", "close", "read", "write", "lstat", "fstat", "setstat", "fsetstat", "opendir", "readdir", "remove", "mkdir", "rmdir", "realpath",
+		"stat", "rename", "readlink", "symlink", "posix-rename", "statvfs", "fstatvfs", "hardlink", "fsync", "lsetstat", "limits", "expand-path",
+		"setstat,fsetstat", "rename,posix-rename", "lstat,stat", "remove,rmdir", "mkdir,rmdir,remove,rename,posix-rename,setstat,fsetstat,symlink",
+	} {
+		rows = append(rows, openSSH("OpenSSH -P "+requests, "Subsystem sftp internal-sftp -P "+requests))
+	}
+	return rows
+}
+
+// by is a row of OpenSSH with flags of sshpace.
+func by(name string, flags ...string) row {
+	r := openSSH(name)
+	r.flags = flags
+	return r
+}
+
+// inside is a row of OpenSSH whose SFTP begins in another directory than its commands.
+func inside(name, dir string, lines ...string) row {
+	r := openSSH(name, lines...)
+	plain := r.start
+	r.start = func(t testing.TB, home string) server {
+		s := plain(t, home)
+		s.root = filepath.Join(home, dir)
+		return s
+	}
+	return r
+}
+
+// chroot is a row of OpenSSH that shows a home directory as /.
+func chroot(name string, quick ...string) row {
+	return row{name: name, quick: quick, start: func(t testing.TB, home string) server {
+		if err := os.Chown(home, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		return ofSshd(sshtest.StartSshdInChroot(t, home), filepath.Join(home, "work"))
+	}}
+}
+
+func matches(t *testing.T, pattern, name string) bool {
+	t.Helper()
+	found, err := regexp.MatchString(pattern, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// account is a row of OpenSSH with a login shell, and a file that it reads when it starts.
+func account(shell, file, text string, lines ...string) row {
+	name := filepath.Base(shell)
+	if text != "" {
+		name += ": " + text
+	}
+	return row{name: name, start: func(t testing.TB, home string) server {
+		if file != "" {
+			if err := os.WriteFile(filepath.Join(home, file), []byte(text+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return ofSshd(sshtest.StartSshdWithHome(t, home, shell, lines...), home)
+	}}
+}
