@@ -14,6 +14,7 @@ func (f *viewFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Diff, "diff", "", "like -b, but show other groups as diffs against the largest, or against the output of this host")
 	flags.Lookup("diff").NoOptDefVal = output.Majority
 	flags.StringVar(&f.Group, "group-by", "", "output: like -b; exit: like -b, but separate groups by exit status")
+	flags.BoolVar(&f.Mask, "mask-names", false, "like -b, but outputs that differ only by the host's own name are one group, which shows it as <host>")
 	flags.BoolVar(&f.Table, "rows", false, "one line a host, at the end: how it ended, time, lines sent, the last of them")
 	flags.BoolVar(&f.Failed, "only-failed", false, "show only hosts that failed or were unreachable; the summary counts all")
 	flags.StringVar(&f.Sort, "sort", "", "show hosts one after the other, at the end, by host (as named), exit or time; the worst last")

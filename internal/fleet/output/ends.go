@@ -10,7 +10,7 @@ import (
 )
 
 // Ends are what is said of hosts, once for all of which the same is said but for their own
-// names and addresses, which are <host> then.
+// names, addresses and keys, which are <host>, <fingerprint> and <line> then.
 type Ends map[string]*group
 
 // Add puts a host to those of which the same is said; first tells that it was said of none.

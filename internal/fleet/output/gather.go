@@ -25,14 +25,15 @@ type gatherOptions struct {
 	DiffHost string
 	// ByEnd keeps hosts apart that ended differently, and names those that ended well, too.
 	ByEnd bool
+	// Mask joins outputs that differ only by the host's own name; it is then written as <host>.
+	Mask bool
 }
 
 // gather collects everything and writes, at the end, each distinct output once,
-// under the folded names of the hosts that sent it. Outputs that differ only by
-// the host's own name are the same; the name is then written as <host>, and so is its
-// address in how hosts ended. Standard output, standard error and ends are folded apart
-// from each other, the largest group first. Where some hosts wrote to standard output, those whose
-// commands ended without are a group, too.
+// under the folded names of the hosts that sent it. Standard output, standard error and
+// ends are folded apart from each other, the largest group first; how hosts ended is the same
+// where only their names and addresses differ, which are then written as <host>. Where some
+// hosts wrote to standard output, those whose commands ended without are a group, too.
 //
 //	---------------
 //	web[1-3] (3)
@@ -44,20 +45,23 @@ type gather struct {
 	store  file.Store
 	mark   []byte // stands for the host's own name while hashing; nobody can guess it
 	live   PerHost[[2]file.Content]
-	groups [2]map[[sha256.Size]byte]*group // by stream
+	groups [2]map[digest]*group // by stream, and by the output as it came
 	ends   Ends
 	hints  Ends
 	buf    [32 << 10]byte // for reading contents back
 }
 
+// digest is a hash of output.
+type digest [sha256.Size]byte
+
 // group is a set of hosts with the same output.
 type group struct {
 	hosts   []string
-	content file.Content      // of the first host
-	raw     [sha256.Size]byte // hash of it as it came
-	host    names             // of the first host
-	differ  bool              // others differ from it by their names
-	text    string            // of a group of ends or hints; with ByEnd how all of its hosts ended
+	content file.Content // of the first host
+	own     names        // with Mask: of the first host
+	masked  digest       // of the content without them
+	differ  bool         // others have their own names in the place of these
+	text    string       // of a group of ends or hints; with ByEnd how all of its hosts ended
 }
 
 // silent tells whether its hosts sent nothing.
@@ -75,7 +79,7 @@ func newGather(opt gatherOptions) *gather {
 		mark: []byte(rand.Text()), ends: Ends{}, hints: Ends{},
 	}
 	for i := range g.groups {
-		g.groups[i] = map[[sha256.Size]byte]*group{}
+		g.groups[i] = map[digest]*group{}
 	}
 	return g
 }
@@ -115,49 +119,69 @@ func (g *gather) end(r *fleet.Result) string {
 }
 
 // file adds one stream of a host to the group with the same content.
-func (g *gather) file(groups map[[sha256.Size]byte]*group, c *file.Content, r *fleet.Result) error {
-	host := namesOf(r.Host.Name)
-	raw, folded, err := g.hashes(c, host)
-	if err != nil {
-		return err
-	}
+func (g *gather) file(groups map[digest]*group, c *file.Content, r *fleet.Result) error {
 	text := ""
 	if g.opt.ByEnd {
 		text = g.end(r)
-		folded = sha256.Sum256(append([]byte(text+"\x00"), folded[:]...))
 	}
-	known := groups[folded]
-	if known != nil {
+	raw, err := g.hash(c, text, nil)
+	if err != nil {
+		return err
+	}
+	if known := groups[raw]; known != nil {
 		known.hosts = append(known.hosts, r.Host.String())
-		known.differ = known.differ || known.raw != raw
 		g.store.Drop(c)
 		return nil
 	}
-	groups[folded] = &group{hosts: []string{r.Host.String()}, content: *c, raw: raw, host: host, text: text}
-	g.store.Settle(&groups[folded].content)
-	return nil
+	gr := &group{hosts: []string{r.Host.String()}, content: *c, text: text}
+	groups[raw] = gr
+	g.store.Settle(&gr.content)
+	if g.opt.Mask {
+		gr.own = namesOf(r.Host.Name)
+		gr.masked, err = g.hash(&gr.content, text, gr.own)
+	}
+	return err
 }
 
-// hashes returns the hash of the content as it came and with the host's own
-// name replaced. What was dropped counts, so that two long outputs are not
-// taken for equal because their beginnings are.
-func (g *gather) hashes(c *file.Content, host names) (raw, folded [sha256.Size]byte, err error) {
-	rawHash, foldedHash := sha256.New(), sha256.New()
+// hash returns the hash of a content and how it ended, with a host's own names replaced.
+// What was dropped counts, so that two long outputs are not taken for equal because their
+// beginnings are.
+func (g *gather) hash(c *file.Content, end string, own names) (digest, error) {
+	sum := sha256.New() // its Write cannot fail
+	fmt.Fprintf(sum, "%s\x00", end)
 	var buf []byte
-	err = g.eachLine(c, func(p Piece) error {
-		lineStart := []byte("\n")
-		if p.Continues {
-			lineStart = nil
+	err := g.eachLine(c, func(p Piece) error {
+		buf = buf[:0]
+		if !p.Continues {
+			buf = append(buf, '\n')
 		}
-		rawHash.Write(lineStart) // a hash's Write cannot fail
-		rawHash.Write(p.Text)
-		buf = host.replace(append(buf[:0], lineStart...), p.Text, g.mark)
-		foldedHash.Write(buf)
+		buf = own.replace(buf, p.Text, g.mark)
+		sum.Write(buf)
 		return nil
 	})
-	fmt.Fprintf(rawHash, "\n%d", c.Dropped)
-	fmt.Fprintf(foldedHash, "\n%d", c.Dropped)
-	return [sha256.Size]byte(rawHash.Sum(nil)), [sha256.Size]byte(foldedHash.Sum(nil)), err
+	fmt.Fprintf(sum, "\n%d", c.Dropped)
+	return digest(sum.Sum(nil)), err
+}
+
+// joined are the groups, of which those of single hosts are one where only the host's own
+// name differs. What several hosts sent alike stays as it is.
+func (g *gather) joined(groups map[digest]*group) map[digest]*group {
+	if !g.opt.Mask {
+		return groups
+	}
+	joined := map[digest]*group{}
+	for raw, gr := range groups {
+		key := gr.masked
+		if len(gr.hosts) > 1 {
+			key = raw
+		}
+		if first := joined[key]; first != nil {
+			first.hosts, first.differ = append(first.hosts, gr.hosts...), true
+			continue
+		}
+		joined[key] = gr
+	}
+	return joined
 }
 
 // eachLine reads the lines of a content.
@@ -202,8 +226,8 @@ const (
 	hostMark = "| "
 )
 
-func (g *gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*group, what string) error {
-	list := bySize(groups)
+func (g *gather) writeGroups(w *bufio.Writer, groups map[digest]*group, what string) error {
+	list := bySize(g.joined(groups))
 	if !slices.ContainsFunc(list, func(gr *group) bool { return !gr.silent() }) {
 		return nil
 	}
@@ -230,6 +254,9 @@ func (g *gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*grou
 		if edits != nil {
 			note = ", against " + asSet(list[0].hosts)
 		}
+		if gr.differ {
+			note += ", names shown as " + ownMark
+		}
 		fmt.Fprintf(w, "%s\n%s (%d)%s\n%s\n", rule, asSet(gr.hosts), len(gr.hosts), note, rule)
 		if edits != nil {
 			_, err = w.Write(edits)
@@ -250,7 +277,7 @@ func (g *gather) writeContent(w *bufio.Writer, gr *group) error {
 	err := g.eachLine(&gr.content, func(p Piece) error {
 		text := p.Text
 		if gr.differ {
-			buf = gr.host.replace(buf[:0], text, []byte(ownMark))
+			buf = gr.own.replace(buf[:0], text, []byte(ownMark))
 			text = buf
 		}
 		if !g.opt.Raw {

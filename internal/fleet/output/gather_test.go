@@ -13,11 +13,12 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/knownhosts/check"
 )
 
 func TestGatherFolds(t *testing.T) {
 	var o, e bytes.Buffer
-	g := newGather(gatherOptions{Out: &o, Err: &e})
+	g := newGather(gatherOptions{Out: &o, Err: &e, Mask: true})
 	for i := range 3 {
 		name := fmt.Sprintf("web%d.example", i+1)
 		play(t, g, out(i, name, fmt.Sprintf("I am web%d of %s\nsame", i+1, name)), exited(i, name, 0))
@@ -31,7 +32,7 @@ func TestGatherFolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantOut := `---------------
-web[1-3].example (3)
+web[1-3].example (3), names shown as <host>
 ---------------
 | I am <host> of <host>
 | same
@@ -60,6 +61,46 @@ hint: is sshd running there?
 	}
 	if diff := cmp.Diff(wantErr, e.String()); diff != "" {
 		t.Errorf("stderr (-want +got):\n%s", diff)
+	}
+}
+
+// What hosts sent alike is one group and stays as it is, though the names of some are in it; only
+// beside that, and where it is asked for, are names left out of account.
+func TestGatherKeepsWhatWasSent(t *testing.T) {
+	const block = rule + "\n%s\n" + rule + "\n"
+	same, roles := "| 10.0.0.1 app1\n| 10.0.0.2 app2\n", "| role=app%d\n"
+	for _, tt := range []struct {
+		opt  gatherOptions
+		text func(host int) string
+		want string
+	}{
+		{gatherOptions{}, func(int) string { return same }, fmt.Sprintf(block, "app[1-3] (3)") + same},
+		{gatherOptions{Diff: true}, func(int) string { return same }, fmt.Sprintf(block, "app[1-3] (3)") + same},
+		{gatherOptions{Mask: true}, func(int) string { return same }, fmt.Sprintf(block, "app[1-3] (3)") + same},
+		{gatherOptions{}, func(host int) string { return fmt.Sprintf(roles, host) },
+			fmt.Sprintf(block+roles+block+roles+block+roles, "app1 (1)", 1, "app2 (1)", 2, "app3 (1)", 3)},
+		{gatherOptions{Mask: true}, func(host int) string { return fmt.Sprintf(roles, host) },
+			fmt.Sprintf(block, "app[1-3] (3), names shown as <host>") + "| role=<host>\n"},
+		{gatherOptions{Mask: true}, func(host int) string { return fmt.Sprintf(roles, min(host, 2)) },
+			fmt.Sprintf(block+roles+block+roles, "app[2-3] (2)", 2, "app1 (1)", 1)},
+	} {
+		var o, e bytes.Buffer
+		tt.opt.Out, tt.opt.Err = &o, &e
+		g := newGather(tt.opt)
+		for i := 1; i <= 3; i++ {
+			name := fmt.Sprint("app", i)
+			sent := strings.ReplaceAll(tt.text(i), hostMark, "")
+			play(t, g, out(i, name, sent), stderr(i, name, sent), exited(i, name, 0))
+		}
+		if err := g.End(fleet.Summary{}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, o.String()); diff != "" {
+			t.Errorf("diff %v, mask %v (-want +got):\n%s", tt.opt.Diff, tt.opt.Mask, diff)
+		}
+		if diff := cmp.Diff(tt.want, strings.ReplaceAll(e.String(), ", standard error", "")); diff != "" && !tt.opt.Diff {
+			t.Errorf("diff %v, mask %v, standard error (-want +got):\n%s", tt.opt.Diff, tt.opt.Mask, diff)
+		}
 	}
 }
 
@@ -105,6 +146,11 @@ func TestEndsFold(t *testing.T) {
 		r.Err, r.Hint = text, hint
 		return r
 	}
+	changed := func(name, address string, line int, key string) string {
+		v := check.Verdict{Kind: check.Changed, Name: name, Remote: address + ":22", New: "ssh-ed25519 SHA256:" + strings.Repeat(key, 43)[:43]}
+		v.Lines = []check.Known{{File: "/x/known_hosts", Line: line, Type: "ssh-ed25519", Fingerprint: "SHA256:" + strings.Repeat("x", 43)}}
+		return v.What()
+	}
 	results := []any{
 		lost(0, "web1", "connect to host 192.0.2.1 port 22: Connection refused", "see 192.0.2.1"),
 		lost(1, "web2", "connect to host 192.0.2.2 port 22: Connection refused", "see 192.0.2.2"),
@@ -112,6 +158,8 @@ func TestEndsFold(t *testing.T) {
 		lost(3, "web4", "connect to host 192.0.2.4 port 2222: Connection refused", ""),
 		lost(4, "db1", "host key of [::1]:22 (2001:db8::1) for db1.example is unknown", ""),
 		lost(5, "db2", "host key of [::2]:22 (2001:db8::2) for db2.example is unknown", ""),
+		lost(8, "k1", changed("k1", "192.0.2.8", 7, "A"), "run ssh-keygen -R k1 -f /x/known_hosts"),
+		lost(9, "k2", changed("k2", "192.0.2.9", 23, "b+/"), "run ssh-keygen -R k2 -f /x/known_hosts"),
 		lost(6, "x", "Could not resolve hostname nosuch: no", ""), lost(7, "y", "Could not resolve hostname none: no", ""),
 	}
 	var e bytes.Buffer
@@ -122,8 +170,10 @@ func TestEndsFold(t *testing.T) {
 	}
 	want := `web[1-3] (3) =: unreachable: connect to host <host> port 22: Connection refused
 db[1-2] (2) =: unreachable: host key of [<host>]:22 (<host>) for <host>.example is unknown
+k[1-2] (2) =: unreachable: host key of <host> (<host>:22) has CHANGED: it offered ssh-ed25519 <fingerprint>, known is /x/known_hosts:<line> (ssh-ed25519 <fingerprint>)
 x,y (2) =: unreachable: Could not resolve hostname <host>: no
 web4 (1) =: unreachable: connect to host 192.0.2.4 port 2222: Connection refused
+hint: run ssh-keygen -R <host> -f /x/known_hosts
 hint: see <host>
 `
 	if diff := cmp.Diff(want, e.String()); diff != "" {
@@ -132,7 +182,7 @@ hint: see <host>
 	var lines bytes.Buffer
 	p := newPrefix(prefixOptions{Out: io.Discard, Err: &lines})
 	play(t, p, results...)
-	if n := strings.Count(lines.String(), "hint: "); n != 1 {
+	if n := strings.Count(lines.String(), "hint: "); n != 2 {
 		t.Errorf("%d hints as hosts end:\n%s", n, &lines)
 	}
 }
@@ -181,7 +231,7 @@ func TestGatherLongLine(t *testing.T) {
 // A single host's own name stays as it was sent.
 func TestGatherShowsTheNameWhenNothingWasFolded(t *testing.T) {
 	var o bytes.Buffer
-	g := newGather(gatherOptions{Out: &o, Err: io.Discard})
+	g := newGather(gatherOptions{Out: &o, Err: io.Discard, Mask: true})
 	play(t, g, out(0, "web1", "web1 here\n"), exited(0, "web1", 0))
 	if err := g.End(fleet.Summary{}); err != nil || !strings.Contains(o.String(), "\n| web1 here\n") {
 		t.Errorf("%v, %q", err, o.String())

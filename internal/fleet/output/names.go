@@ -30,13 +30,18 @@ var (
 	// lookedUp are the words before the name that ssh_config has for a host.
 	lookedUp  = wildcard.Regexp(`(connect to host |resolve hostname )(\S+?)(:? )`)
 	addresses = wildcard.Regexp(`[0-9A-Fa-f]*[.:][0-9A-Fa-f.:]+`)
+	// fingerprints are of keys, and knownLines where files hold them, as package check writes them.
+	fingerprints = wildcard.Regexp(`SHA256:[0-9A-Za-z+/]{43}`)
+	knownLines   = wildcard.Regexp(`:[0-9]+(: it offered | \(a key | \(\S+ SHA256:)`)
 )
 
-// withoutHost is what is said of a host without its names and addresses: the same for all
+// withoutHost is what is said of a host without its names, addresses and keys: the same for all
 // hosts with which the same is wrong.
 func withoutHost(text, name string) string {
 	text = string(namesOf(name).replace(nil, []byte(text), []byte(ownMark)))
 	text = lookedUp().ReplaceAllString(text, "${1}"+ownMark+"${3}")
+	text = knownLines().ReplaceAllString(text, ":<line>${1}")
+	text = fingerprints().ReplaceAllString(text, "<fingerprint>")
 	return addresses().ReplaceAllStringFunc(text, func(word string) string {
 		if a, err := netip.ParseAddrPort(word); err == nil {
 			return strings.Replace(word, a.Addr().String(), ownMark, 1)

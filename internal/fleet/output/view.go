@@ -22,6 +22,7 @@ type View struct {
 	Sort   string // an Order; "" = as hosts end
 	Table  bool
 	Group  string // "", output or exit
+	Mask   bool   // outputs that differ only by the host's own name are one group
 	Failed bool   // only hosts that did not end well are shown
 	Files  bool   // are copied: what goes wrong is shown once for all hosts, at the end
 
@@ -43,9 +44,9 @@ type Streams struct {
 func (v *View) Check() error {
 	switch {
 	case (v.gathers() || v.Table || v.Sort != "" || v.Failed) && v.JSON:
-		return fault.Usage("choose one of them", "-b, --diff, --group-by, --only-failed, --rows and --sort exclude --json")
+		return fault.Usage("choose one of them", "-b, --diff, --group-by, --mask-names, --only-failed, --rows and --sort exclude --json")
 	case v.gathers() && (v.Table || v.Sort != ""):
-		return fault.Usage("choose one of them", "-b, --diff and --group-by exclude --rows and --sort")
+		return fault.Usage("choose one of them", "-b, --diff, --group-by and --mask-names exclude --rows and --sort")
 	case !slices.Contains([]string{"", "output", "exit"}, v.Group):
 		return fault.Usage("use output or exit", "--group-by %q", v.Group)
 	case !slices.Contains([]order{"", byHost, byExit, byTime}, order(v.Sort)):
@@ -57,7 +58,7 @@ func (v *View) Check() error {
 }
 
 // gathers tells whether hosts are shown in groups.
-func (v *View) gathers() bool { return v.Gather || v.Diff != "" || v.Group != "" }
+func (v *View) gathers() bool { return v.Gather || v.Diff != "" || v.Group != "" || v.Mask }
 
 // FDs is how many files the view may keep open.
 func (v *View) FDs() int {
@@ -108,7 +109,7 @@ func (v *View) main(s Streams, hosts []host.Host) fleet.Sink {
 	case v.JSON:
 		return newJSON(s.Out)
 	case v.gathers():
-		o := gatherOptions{ByEnd: v.Group == "exit", Out: s.Out, Err: s.Err, Raw: v.Raw, Diff: v.Diff != ""}
+		o := gatherOptions{ByEnd: v.Group == "exit", Out: s.Out, Err: s.Err, Raw: v.Raw, Diff: v.Diff != "", Mask: v.Mask}
 		if v.Diff != Majority {
 			o.DiffHost = v.Diff
 		}
@@ -122,7 +123,7 @@ func (v *View) main(s Streams, hosts []host.Host) fleet.Sink {
 		ColorOut: v.colored(s, s.Out), ColorErr: v.colored(s, s.Err),
 	})
 	if v.Files && len(hosts) > 1 {
-		return v.sorted(&copies{lines, newGather(gatherOptions{Out: s.Out, Err: s.Err, Raw: v.Raw})}, "")
+		return v.sorted(&copies{lines, newGather(gatherOptions{Out: s.Out, Err: s.Err, Raw: v.Raw, Mask: true})}, "")
 	}
 	return v.sorted(lines, "")
 }
