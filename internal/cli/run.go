@@ -51,8 +51,9 @@ type runFlags struct {
 	noRemoteKill   bool
 	loginLog       string
 	secrets        secretFlags
-	history        bool
+	listing        listingFlags
 	rerun          string
+	repeats        string // ID of the run that is done again
 	list           bool
 
 	dialogue fleet.Dialogue // held with SFTP servers instead of running a command
@@ -96,9 +97,9 @@ func newRunCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "never open a second session to kill a command; a forced command would run in it")
 	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe")
 	_ = flags.MarkHidden("login-log") // of login
-	flags.BoolVar(&f.history, "history", false, "list earlier runs, or one of them in full: --history ID")
-	flags.StringVar(&f.rerun, "rerun", "", "sets of the last run's hosts, such as failed,unreachable,unfinished, beside those of -w; without "+
-		"COMMAND what that run did, with its flags for the connection and --timeout unless given anew")
+	f.listing.register(flags)
+	flags.StringVar(&f.rerun, "rerun", "", "sets of the last run's hosts, such as failed,unreachable,unfinished, beside those of -w, with its "+
+		"flags for the connection; without COMMAND what that run did, with its other flags, too, as far as they are not given anew")
 	return cmd
 }
 
@@ -120,11 +121,14 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 		return err
 	}
 	store := history.New(history.Dir(sys.Getenv))
-	if f.history && !f.selection.None() {
-		return usageError("leave -w out; sshpace run --history ID names the hosts of a run", "--history lists runs of all hosts")
+	if f.listing.history && !f.selection.None() {
+		return usageError("leave -w out; words behind --history are searched in commands and hosts", "--history lists runs of all hosts")
 	}
-	if f.history {
-		return store.Print(sys.Stdout, terminal.Width(sys.Stdout, sys.Getenv), args, f.view.JSON)
+	if !f.listing.history && (flags.Changed("since") || flags.Changed("limit")) {
+		return usageError("such as sshpace run --history --since 2h", "--since and --limit are for --history")
+	}
+	if f.listing.history {
+		return f.listing.show(sys, store, args, f.view.JSON)
 	}
 	if word := flagBehind(flags, args, true); word != "" && f.rerun == "" && f.selection.None() {
 		return usageError("flags come before the command: sshpace run -w HOSTS -- COMMAND", "no hosts given: %s is a word of the command", word)

@@ -2,13 +2,20 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
+	"sshpace/internal/base/shell"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/output"
+	"sshpace/internal/sys/terminal"
 )
 
 // errNothingToRepeat is a --rerun for which the last run has no hosts: all is well.
@@ -29,28 +36,59 @@ func (f *runFlags) again(stderr io.Writer, store *history.Store, flags *pflag.Fl
 		return nil, usageError("give all options with -o again",
 			"run %s was given %s, whose values are not kept", last.ID, strings.Join(last.How.Unkept, ", "))
 	}
-	if err := setFlags(flags, last.How.Flags); err != nil {
+	same := len(args) == 0 && f.script == ""
+	with, without := ofConnection, ofCommand
+	if same {
+		with, without = slices.Concat(with, without), nil
+	}
+	did := fmt.Sprintf("on %s of run %s%s%s", unit.Count(len(hosts), "host"), last.ID,
+		typed(", with its ", flags, with, last.How.Flags), typed(", without its ", flags, without, last.How.Flags))
+	if err := setFlags(flags, with, last.How.Flags); err != nil {
 		return nil, &Error{Err: err, Hint: "give hosts and command anew; run " + last.ID + " was recorded by another version", Code: ExitUsage}
 	}
-	if len(args) == 0 && f.script == "" && !f.list {
+	if f.list {
+		return args, f.check()
+	}
+	if same {
 		if args, f.script, err = last.Task(f.rerun, f.stdin); err != nil {
 			return nil, err
 		}
+		f.repeats, did = last.ID, "again "+did+": "+last.Command
 	}
+	fmt.Fprintf(stderr, "sshpace: %s\n", oneLine(did))
 	return args, f.check()
 }
 
-// repeated are the flags that a run is repeated with: how hosts are connected
-// to and what bounds a run. Those that relax a check are not among them.
-var repeated = []string{
-	"config", "option", "login", "port", "identity", "jump", "ipv4", "ipv6",
-	"fanout", "connect-timeout", "timeout", "max-output", "retry-for", "engine", "no-remote-kill",
-	"sudo", "per-host", "canary", "then-confirm", "batch", "pause", "max-fail", "confirm-above",
+// typed are recorded flags that are not given anew, as they are typed, behind a word; "" for none.
+func typed(before string, flags *pflag.FlagSet, names []string, recorded map[string][]string) string {
+	var words []string
+	for _, name := range names {
+		for _, value := range recorded[name] {
+			if flags.Changed(name) {
+				continue
+			}
+			words = append(words, strings.TrimSuffix("--"+name+"="+value, "=true"))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return before + shell.Line(words...)
 }
+
+// A run is repeated with the flags that say how its hosts are connected to and, where its command is
+// repeated, too, with those that say how that runs. Flags that relax a check are in neither.
+var (
+	ofConnection = []string{"config", "option", "login", "port", "identity", "jump", "ipv4", "ipv6", "connect-timeout", "engine", "no-remote-kill"}
+	ofCommand    = []string{
+		"fanout", "timeout", "max-output", "retry-for",
+		"sudo", "per-host", "canary", "then-confirm", "batch", "pause", "max-fail", "confirm-above",
+	}
+)
 
 // how is what the record needs for a repetition.
 func (f *runFlags) how(flags *pflag.FlagSet, args []string) (output.How, error) {
-	h := output.How{Files: f.view.Files, Stdin: f.stdin, Flags: history.Kept(given(flags, repeated))}
+	h := output.How{Files: f.view.Files, Stdin: f.stdin, Flags: history.Kept(given(flags, slices.Concat(ofConnection, ofCommand))), Repeats: f.repeats}
 	h.Unkept, _ = history.WithoutSecrets(f.connection.Settings)
 	if f.script == "" {
 		return h, nil
@@ -61,8 +99,8 @@ func (f *runFlags) how(flags *pflag.FlagSet, args []string) (output.How, error) 
 }
 
 // setFlags sets recorded flags that are not set already.
-func setFlags(flags *pflag.FlagSet, recorded map[string][]string) error {
-	for _, name := range repeated {
+func setFlags(flags *pflag.FlagSet, names []string, recorded map[string][]string) error {
+	for _, name := range names {
 		if words := recorded[name]; len(words) > 0 && !flags.Changed(name) {
 			if err := setTo(flags, name, words); err != nil {
 				return err
@@ -70,4 +108,57 @@ func setFlags(flags *pflag.FlagSet, recorded map[string][]string) error {
 		}
 	}
 	return nil
+}
+
+// listingFlags say which earlier runs --history lists.
+type listingFlags struct {
+	history bool
+	since   moment
+	limit   int
+}
+
+func (f *listingFlags) register(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.history, "history", false, "list earlier runs; with words only those that have them in their command or hosts, with an ID that run in full")
+	flags.Var(&f.since, "since", "with --history: only runs since then, such as 2h, 3d or 2026-11-20")
+	flags.IntVar(&f.limit, "limit", 0, "with --history: at most so many `RUNS` (default: 20 on a terminal, else all; -1: all)")
+}
+
+// show lists them.
+func (f *listingFlags) show(sys System, store *history.Store, words []string, inJSON bool) error {
+	return store.Print(sys.Stdout, history.Listing{Words: words, Since: f.since.Time, Limit: f.limit, Width: terminal.Width(sys.Stdout, sys.Getenv), JSON: inJSON})
+}
+
+// moment is a time of the past as people write it: so long ago, or a local date.
+type moment struct{ time.Time }
+
+// Set reads it.
+func (m *moment) Set(text string) error {
+	for _, form := range []string{"2006-01-02", "2006-01-02 15:04", "2006-01-02T15:04"} {
+		if t, err := time.ParseInLocation(form, text, time.Local); err == nil {
+			m.Time = t
+			return nil
+		}
+	}
+	var ago seconds
+	days, isDays := strings.CutSuffix(text, "d")
+	if n, err := strconv.ParseFloat(days, 64); isDays && err == nil {
+		text = fmt.Sprint(n * 24 * 60 * 60)
+	}
+	err := ago.Set(text)
+	if err != nil {
+		return errors.New("want a time such as 2h, 3d, 2026-11-20 or '2026-11-20 15:04'")
+	}
+	m.Time = time.Now().Add(-time.Duration(ago))
+	return nil
+}
+
+// Type is what the help shows as the value.
+func (*moment) Type() string { return "when" }
+
+// String is a text that Set reads; "" is none.
+func (m *moment) String() string {
+	if m.IsZero() {
+		return ""
+	}
+	return m.Format("2006-01-02 15:04")
 }

@@ -22,8 +22,11 @@ type Host struct {
 	// Address is the name or address to connect to where an inventory knows a
 	// better one than Name; "" is Name. ssh_config is asked about Address then.
 	Address string
-	Label   string // section of the hosts file it stands in (`%label`), "" without one
-	Origin  string // where it was named, for messages: "-w", "hosts.txt:12"
+	// Known says that the user is a part of the address, as an inventory knows it: the name
+	// stands for it, too.
+	Known  bool
+	Label  string // section of the hosts file it stands in (`%label`), "" without one
+	Origin string // where it was named, for messages: "-w", "hosts.txt:12"
 }
 
 // Endpoint is the part of a Host that decides where a connection goes: hosts
@@ -55,19 +58,6 @@ func (t Endpoint) String() string {
 	return t.text(t.Name)
 }
 
-// exact is the shortest text that Parse reads back to the same target. It is
-// String, with the address where there is one: "user@name=192.0.2.1:22".
-func (t Endpoint) exact() string {
-	if t.Address == "" {
-		return t.text(t.Name)
-	}
-	before := ""
-	if t.User != "" {
-		before = t.User + "@"
-	}
-	return before + t.Name + "=" + Endpoint{Port: t.Port}.text(t.Address)
-}
-
 func (t Endpoint) text(name string) string {
 	if t.User != "" {
 		return t.User + "@" + Endpoint{Port: t.Port}.text(name)
@@ -81,8 +71,13 @@ func (t Endpoint) text(name string) string {
 	return name + ":" + strconv.Itoa(int(t.Port))
 }
 
-// String is the text of the host's target.
-func (h Host) String() string { return h.Endpoint().String() }
+// String is the text of the host's target. It leaves out the user that the name stands for.
+func (h Host) String() string {
+	if h.Known {
+		h.User = ""
+	}
+	return h.Endpoint().String()
+}
 
 // Names are the hosts as they are typed.
 func Names(hosts []Host) []string {
@@ -93,8 +88,18 @@ func Names(hosts []Host) []string {
 	return names
 }
 
-// Exact is the text that Parse reads back to the same target.
-func (h Host) Exact() string { return h.Endpoint().exact() }
+// Exact is the shortest text that Parse reads back to the same target. It is String, with
+// the address where there is one: "user@name=192.0.2.1:22", "name=user@192.0.2.1".
+func (h Host) Exact() string {
+	if h.Address == "" {
+		return h.String()
+	}
+	before, at := "", Endpoint{User: h.User, Port: h.Port}
+	if !h.Known && h.User != "" {
+		before, at.User = h.User+"@", ""
+	}
+	return before + h.Name + "=" + at.text(h.Address)
+}
 
 // ParseError says which text is no host and why.
 type ParseError struct {
@@ -108,10 +113,13 @@ func (e *ParseError) Error() string {
 
 // Parse reads one host: `name`, `user@name`, `user@name:port`,
 // `ssh://user@name:port` (no IPv6 address), `[::1]:22`, or a bare IPv6 address without port. In
-// name=address the address is where the host called name is reached.
+// name=address the address is where the host called name is reached, as in name=user@address.
 // As in ssh(1), the last @ ends the user. Errors are *ParseError.
 func Parse(text string) (Host, error) {
 	h, err := parse(text)
+	if err == nil && strings.Contains(h.User, "=") {
+		err = errors.New("a user must not contain '=', which stands between a name and its address; -l takes one")
+	}
 	if err != nil {
 		return Host{}, &ParseError{Text: text, Reason: err.Error()}
 	}
@@ -122,7 +130,13 @@ func parse(text string) (Host, error) {
 	if rest, ok := cutScheme(text); ok {
 		return parseURI(rest)
 	}
-	return parseAddress(text, func(s string) (string, error) { return s, nil })
+	plain := func(s string) (string, error) { return s, nil }
+	if name, rest, apart := strings.Cut(text, "="); apart && CheckName(name) == nil && strings.Contains(rest, "@") && !strings.Contains(rest, "=") {
+		h, err := parseAddress(rest, plain)
+		h.Name, h.Address, h.Known = name, cmp.Or(h.Address, h.Name), true
+		return h, err
+	}
+	return parseAddress(text, plain)
 }
 
 // cutScheme removes a leading ssh://, in any case (RFC 3986 section 3.1).

@@ -36,6 +36,7 @@ func TestParse(t *testing.T) {
 		{"prod/web1", Host{Name: "prod/web1"}},
 		{"käse", Host{Name: "käse"}},
 		{"web1=192.0.2.1", Host{Name: "web1", Address: "192.0.2.1"}},
+		{"web1=root@192.0.2.1:22", Host{Name: "web1", Address: "192.0.2.1", User: "root", Port: 22, Known: true}},
 		{"root@web1=[2001:db8::1]:2222", Host{Name: "web1", Address: "2001:db8::1", User: "root", Port: 2222}},
 	}
 	for _, tt := range tests {
@@ -55,7 +56,7 @@ func TestParseRefuses(t *testing.T) {
 		"", "@web1", "root@", "-oProxyCommand=id", "root@-oX", "-x@web1", "web1:", "web1:0", "web1:65536",
 		"web1:+22", "web1:-1", "web1:22x", "[::1", "[::1]22", "[::1]:", "a b", "a\tb", "a\nb", "a\x00b", "a\x1bb",
 		"a;b", "a&b", "a|b", "a`b", "a$b", "a'b", `a"b`, `a\b`, "a(b", "a{b", "a<b", "*", "a?", "!a", "a,b", "#a",
-		"a=", "=b", "a=b=c", "a=b c", "a=-b", "a:1=b", "a%b", "a\x80", "a\u202eb", "a\u200bb", "a\u0085b", "1:2:3", "fe80::1%$(id)", "us$er@web1", "u;x@web1",
+		"a=", "=b", "a=b=c", "a=u@b=c", "u@a=v@b", "a=@b", "ssh://u=v@b", "a=b c", "a=-b", "a:1=b", "a%b", "a\x80", "a\u202eb", "a\u200bb", "a\u0085b", "1:2:3", "fe80::1%$(id)", "us$er@web1", "u;x@web1",
 		"u\n@web1", `u\@web1`, "ssh://web1/path", "ssh://", "ssh://a%zz@web1", "ssh://a%0ab@web1", "ssh://%2dx@web1",
 		"ssh://[::1]", "ssh://[2001:db8::1]:22", "ssh://u@[::1]/", "ssh://::1", "ssh://a@b@web1", // as ssh does
 		strings.Repeat("a", 256), strings.Repeat("u", 256) + "@web1",
@@ -79,7 +80,7 @@ func TestTargetIgnoresWhereItWasNamed(t *testing.T) {
 // What a record keeps reads back to the same target; people are shown the name.
 func TestExactReadsBack(t *testing.T) {
 	for _, text := range []string{
-		"web1", "root@web1:2222", "[::1]:22", "web1=192.0.2.1", "root@web1=192.0.2.1:22", "web1=[2001:db8::1]:22", "root@web1=2001:db8::1",
+		"web1", "root@web1:2222", "[::1]:22", "web1=192.0.2.1", "root@web1=192.0.2.1:22", "web1=root@192.0.2.1:22", "web1=root@web1", "web1=[2001:db8::1]:22", "root@web1=2001:db8::1",
 	} {
 		h, err := Parse(text)
 		if err != nil || h.Exact() != text {
@@ -94,7 +95,7 @@ func TestExactReadsBack(t *testing.T) {
 
 // What Parse accepts is safe as an argument and reads back to itself.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"web1", "root@web1:22", "[::1]:22", "ssh://u@h:1", "fe80::1%eth0", "-oX", "a b", "a@b@c", "[a]:1", "u:p@h"} {
+	for _, s := range []string{"web1", "root@web1:22", "[::1]:22", "ssh://u@h:1", "fe80::1%eth0", "-oX", "a b", "a@b@c", "[a]:1", "u:p@h", "a=u@b:1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -115,11 +116,12 @@ func TestShow(t *testing.T) {
 		record(t, s, start.Add(later))
 	}
 	var list bytes.Buffer
-	if err := s.Show(&list, 80); err != nil {
+	if err := s.Print(&list, Listing{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(list.String()), "\n")
-	if len(lines) != 4 || !strings.Contains(lines[1], "20261121T200100 ") || !strings.Contains(lines[1], "1 ok, 1 failed, 1 unreachable, 1 not star") {
+	at := "  " + when(start.Add(time.Minute).Local()) + "      6 [::1]:22"
+	if len(lines) != 4 || !strings.HasPrefix(lines[1], "20261121T200100 ") || !strings.Contains(lines[1], at) || !strings.Contains(lines[1], "1 ok, 1 fail") || !strings.HasSuffix(lines[1], "  uptime") {
 		t.Errorf("%s", &list)
 	}
 	for _, line := range lines {
@@ -133,7 +135,7 @@ func TestShow(t *testing.T) {
 		}
 	}
 	var inJSON bytes.Buffer
-	if err := s.ShowJSON(&inJSON); err != nil {
+	if err := s.Print(&inJSON, Listing{JSON: true}); err != nil {
 		t.Fatal(err)
 	}
 	var newest struct {
@@ -155,6 +157,95 @@ func TestShow(t *testing.T) {
 	if read, err := readRecord(&record); err != nil || read.ID != newest.ID || len(read.Results) == 0 {
 		t.Errorf("%+v, %v", read, err)
 	}
+}
+
+// The list is cut to a screen where there is one, and by a time, a number, and words of commands and hosts.
+func TestList(t *testing.T) {
+	s := New(t.TempDir())
+	start := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
+	for i := range 25 {
+		r, err := s.start(start.Add(time.Duration(i)*time.Hour), output.How{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Begin(fleet.Start{ID: r.ID, Time: start.Add(time.Duration(i) * time.Hour), Command: fmt.Sprintf("Step %d\nof it", i), Hosts: hosts(t, fmt.Sprintf("web%d,db1=root@192.0.2.%d", i, i))})
+		r.Close()
+	}
+	for _, tt := range []struct {
+		l        Listing
+		runs     int
+		has, not string
+	}{
+		{Listing{}, 25, "Step 0 of it", "older"},
+		{Listing{Width: 100}, 20, "5 older runs: sshpace run --history --limit -1", "Step 4 "},
+		{Listing{Width: 100, Limit: -1}, 25, "2 db1,web0 ", "older"},
+		{Listing{Limit: 2}, 2, "Step 23 ", "Step 22 "},
+		{Listing{Since: start.Add(23 * time.Hour)}, 2, "Step 23 ", "Step 22 "},
+		{Listing{Words: []string{"step", "web7"}}, 1, "Step 7 ", "Step 8 "},
+		{Listing{Words: []string{"db1"}, Width: 100}, 20, "5 older runs", "192.0.2"},
+	} {
+		var out bytes.Buffer
+		if err := s.Print(&out, tt.l); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(out.String(), "Step "); n != tt.runs || !strings.Contains(out.String(), tt.has) || strings.Contains(out.String(), tt.not) {
+			t.Errorf("%+v: %d runs\n%s", tt.l, n, &out)
+		}
+	}
+	if err := s.Print(&bytes.Buffer{}, Listing{Words: []string{"step", "nosuch"}}); err == nil || !strings.Contains(err.Error(), "no recorded run has step nosuch in its ID") {
+		t.Error(err)
+	}
+}
+
+// What a run has left open stays open when it is repeated on some of its hosts, until it is
+// repeated on all that were left; a run that does something else begins anew.
+func TestRepetitionsJoin(t *testing.T) {
+	s := New(t.TempDir())
+	first := record(t, s, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) // web1 ok, web2 failed, db1 unreachable, [::1]:22 not started, web3 unfinished, web4 unknown
+	again := func(day int, repeats, set string, exit int) string {
+		start := time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)
+		r, err := s.start(start, output.How{Repeats: repeats})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := hosts(t, set)
+		r.Begin(fleet.Start{ID: r.ID, Time: start, Command: "uptime", Hosts: list})
+		for i, h := range list {
+			r.Started(i)
+			r.Done(result(h, exit), fleet.Summary{})
+		}
+		r.End(fleet.Summary{})
+		r.Close()
+		return r.ID
+	}
+	is := func(sets, want string) {
+		t.Helper()
+		rec, got, err := s.Again(sets, io.Discard)
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s after %s: %q, want %q (%v)", sets, rec.ID, got, want, err)
+		}
+	}
+	rest := again(2, first, "[::1]:22", 4)
+	is("failed", "[::1]:22 web2")
+	is("failed,unreachable,unknown", "[::1]:22 root@db1:2222 web2 web3 web4")
+	is("ok", "")
+	is("all", "[::1]:22")
+	is("not-started", "")
+	var list, one bytes.Buffer
+	if err := errors.Join(s.Print(&list, Listing{Limit: 1}), s.Print(&one, Listing{Words: []string{rest}})); err != nil ||
+		!strings.Contains(list.String(), "  1 failed; before: 1 failed, 1 unreachable, 1 unknown, 1 unfinished  ") || !strings.Contains(one.String(), "\nfailed (1): [::1]:22\nfailed before (1): web2\n") {
+		t.Errorf("%v\n%s%s", err, &list, &one)
+	}
+	third := again(3, rest, "web2,[::1]:22", 0)
+	is("failed", "")
+	is("unreachable", "root@db1:2222")
+	again(4, "", "web1", 0)
+	is("failed,unreachable", "")
+	again(5, third, "root@db1:2222", 0)
+	is("failed,unreachable", "")
+	is("unknown", "web3 web4")
+	os.Remove(filepath.Join(s.dir, first+suffix)) // as pruning does
+	is("unknown", "")
 }
 
 // What a repetition needs comes back, and a record without it is one of a plain

@@ -31,6 +31,8 @@ type Record struct {
 	Results  []output.ResultRecord // in the order in which hosts ended, each host at most once
 	Finished bool                  // false for a run that still goes on or was killed
 	Elapsed  time.Duration
+
+	before *Record // the run that this one repeats on some of its hosts; nil: none that is kept
 }
 
 // maxLine bounds a line: the first one holds all names, folded.
@@ -61,7 +63,11 @@ func (s *Store) Read(id string) (*Record, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readRecord(f)
+	rec, err := readRecord(f)
+	if err == nil && rec.How.Repeats != "" && rec.How.Repeats < rec.ID {
+		rec.before, _ = s.Read(rec.How.Repeats) // what can no longer be read does not keep a newer run from being repeated
+	}
+	return rec, err
 }
 
 func (s *Store) open(id string) (*os.File, error) {
@@ -206,12 +212,40 @@ var sets = []string{"all", "ok", "failed", "unreachable", "not-started", "unfini
 // useSets says which there are.
 func useSets() string { return "use " + strings.Join(sets, ", ") + ", batchN, or several with commas" }
 
-// hostsOf returns the hosts of a set: `ok`, `failed` (ran and did not
+// open are the sets with which a repetition is not done: of a run that repeats another one
+// they hold hosts of that as well.
+var open = []string{"failed", "unreachable", "not-started", "unfinished", "unknown", "incomplete"}
+
+// hostsOf returns the hosts of sets, with those that are left of the run before.
+func (rec *Record) hostsOf(list string) ([]string, error) {
+	hosts, err := rec.own(list)
+	return append(hosts, rec.left(list)...), err
+}
+
+// left are hosts of sets which the run that this one repeats has left open, and for which it
+// was not repeated.
+func (rec *Record) left(list string) []string {
+	if rec.before == nil {
+		return nil
+	}
+	wanted := slices.DeleteFunc(strings.Split(list, ","), func(set string) bool { return !slices.Contains(open, set) })
+	if len(wanted) == 0 {
+		return nil
+	}
+	again := map[string]bool{}
+	for _, h := range rec.Hosts {
+		again[h] = true
+	}
+	hosts, _ := rec.before.hostsOf(strings.Join(wanted, ",")) // every name in open is known
+	return slices.DeleteFunc(hosts, func(h string) bool { return again[h] })
+}
+
+// own returns the hosts of a set: `ok`, `failed` (ran and did not
 // end with 0), `unreachable` (did not run), `not-started`, `unfinished`
 // (started and without a result, since the run was killed), `unknown` (unfinished, or
 // the connection was lost and nobody knows whether the command ran to its end), `incomplete` (output was lost or cut off),
 // `all`, `batch1` and so on, or of several with commas between them.
-func (rec *Record) hostsOf(list string) ([]string, error) {
+func (rec *Record) own(list string) ([]string, error) {
 	wanted := strings.Split(list, ",")
 	for _, set := range wanted {
 		if _, isBatch := batchOf(set); !isBatch && !slices.Contains(sets, set) {

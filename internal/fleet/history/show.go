@@ -4,15 +4,19 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
 )
@@ -32,66 +36,155 @@ func shortID(ids []string, at int) string {
 	return id[:n]
 }
 
-// Print lists the recorded runs in so many columns, 0 for any number, or shows the one that is named.
-func (s *Store) Print(out io.Writer, width int, ids []string, inJSON bool) error {
-	w := bufio.NewWriter(out)
-	show := func() error { return s.Show(w, width) }
-	switch {
-	case len(ids) > 0:
-		rec, err := s.Read(ids[0])
-		if err != nil {
-			return fault.Usage("sshpace run --history lists the runs", "%s", err)
-		}
-		show = func() error { return rec.Show(w) }
-		if inJSON {
-			show = func() error { return s.WriteJSON(w, ids[0]) }
-		}
-	case inJSON:
-		show = func() error { return s.ShowJSON(w) }
-	}
-	return cmp.Or(show(), w.Flush())
+// Listing says which runs are shown, and how.
+type Listing struct {
+	Words []string  // only runs that have all of them in their command or hosts; a single one may be an ID, of the run to show in full
+	Since time.Time // only runs since then
+	Limit int       // at most so many, the newest; 0: those of a screen where there is a terminal, else all; -1: all
+	Width int       // of the terminal, 0 = none
+	JSON  bool
 }
 
-// Show lists the recorded runs, the newest first, in so many columns; 0: in any number.
-func (s *Store) Show(w io.Writer, width int) error {
+// screenful is how many runs a terminal shows: with head and prompt they fit into 24 lines.
+const screenful = 20
+
+// Print shows recorded runs.
+func (s *Store) Print(out io.Writer, l Listing) error {
+	w := bufio.NewWriter(out)
+	show := s.Show
+	if l.JSON {
+		show = s.ShowJSON
+	}
+	if len(l.Words) == 1 {
+		switch rec, err := s.Read(l.Words[0]); {
+		case err == nil && l.JSON:
+			show = func(io.Writer, Listing) error { return s.WriteJSON(w, rec.ID) }
+		case err == nil:
+			show = func(io.Writer, Listing) error { return rec.Show(w) }
+		case !errors.Is(err, ErrNone):
+			return fault.Usage("sshpace run --history lists the runs", "%s", err)
+		}
+	}
+	return cmp.Or(show(w, l), w.Flush())
+}
+
+// listed is a recorded run, or why it cannot be read.
+type listed struct {
+	id  string // as short as it can be
+	rec *Record
+	err error
+}
+
+// list are the runs to show, the newest first, and how many more there are.
+func (s *Store) list(l Listing) (list []listed, more int, err error) {
 	ids, err := s.ids()
+	limit := l.Limit
+	if limit == 0 && l.Width > 0 {
+		limit = screenful
+	}
+	for i, id := range ids {
+		rec, unread := s.Read(id)
+		switch {
+		case unread != nil && len(l.Words) > 0 || unread == nil && !rec.has(l.Words):
+			continue
+		case unread == nil && rec.Start.Before(l.Since):
+			continue
+		case limit > 0 && len(list) == limit:
+			more++
+			continue
+		}
+		list = append(list, listed{shortID(ids, i), rec, unread})
+	}
+	if len(list) == 0 && len(l.Words) > 0 && err == nil {
+		err = fault.Usage("sshpace run --history lists the runs", "no recorded run has %s in its ID, its command or its hosts", shell.Line(l.Words...))
+	}
+	return list, more, err
+}
+
+// has tells whether each word is in the command or in the name of a host.
+func (rec *Record) has(words []string) bool {
+	text := strings.ToLower(rec.Command + "\n" + strings.Join(rec.Hosts, "\n"))
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, strings.ToLower(word)) })
+}
+
+// Show lists recorded runs, the newest first.
+func (s *Store) Show(w io.Writer, l Listing) error {
+	list, more, err := s.list(l)
 	if err != nil {
 		return err
 	}
-	table := text.Table{Columns: []text.Column{{Head: "ID"}, {Head: "HOSTS", Right: true}, {Head: "RESULT", Fit: text.Cut}, {Head: "COMMAND", Fit: text.Cut}}}
-	for i, id := range ids {
-		row := []string{termsafe.Line(shortID(ids, i)), "", "", ""}
-		if rec, err := s.Read(id); err != nil {
-			row[3] = "(" + termsafe.OneLine(err.Error()) + ")"
+	table := text.Table{Columns: []text.Column{
+		{Head: "ID"}, {Head: "WHEN"}, {Head: "HOSTS", Right: true}, {Fit: text.Cut, Tight: true}, {Head: "RESULT", Fit: text.Cut}, {Head: "COMMAND", Fit: text.Cut},
+	}}
+	for _, run := range list {
+		row := []string{termsafe.Line(run.id), "", "", "", "", ""}
+		if rec := run.rec; rec == nil {
+			row[5] = "(" + termsafe.OneLine(run.err.Error()) + ")"
 		} else {
-			row[1], row[2], row[3] = fmt.Sprint(len(rec.Hosts)), rec.ending(), termsafe.Line(rec.Command)
+			row[1], row[2], row[3] = when(rec.Start.Local()), fmt.Sprint(len(rec.Hosts)), asSet(rec.Hosts)
+			row[4], row[5] = rec.ending(), termsafe.OneLine(rec.Command)
 		}
 		table.Rows = append(table.Rows, row)
 	}
-	_, err = io.WriteString(w, table.Text(max(0, width-1)))
+	if _, err = io.WriteString(w, table.Text(max(0, l.Width-1))); err == nil && more > 0 && l.Width > 0 {
+		_, err = fmt.Fprintf(w, "%s: sshpace run --history --limit -1\n", unit.Count(more, "older run"))
+	}
 	return err
 }
 
-// ending is "3 ok, 1 failed"; sets without hosts are left out.
+// when is a time of the past as a list has room for it.
+func when(t time.Time) string {
+	if t.Year() == time.Now().Year() {
+		return t.Format("Jan _2 15:04")
+	}
+	return t.Format("2006-01-02")
+}
+
+// asSet is hosts as people read them, without the addresses that only a repetition needs.
+func asSet(hosts []string) string {
+	var names []string
+	for _, text := range hosts {
+		if h, err := host.Parse(text); err == nil {
+			text = h.String()
+		}
+		names = append(names, text)
+	}
+	return termsafe.Line(hostset.Fold(names))
+}
+
+// ending is "3 ok, 1 failed", with what is left of the run before, as "2 ok; before: 1 failed";
+// sets without hosts are left out.
 func (rec *Record) ending() string {
+	own := numbers(func(set string) int { hosts, _ := rec.own(set); return len(hosts) }) // every name is known
+	left := numbers(func(set string) int { return len(rec.left(set)) })
+	if left != "" {
+		return own + "; before: " + left
+	}
+	return own
+}
+
+// numbers is "3 ok, 1 failed", by the size of each set.
+func numbers(of func(set string) int) string {
 	var parts []string
-	counts := rec.counts()
-	counts["unknown"] -= counts["unfinished"] // which are among them
 	for _, set := range shownSets {
-		if n := counts[set]; n > 0 {
+		n := of(set)
+		if set == "unknown" {
+			n -= of("unfinished") // which are among them
+		}
+		if n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(set, "-", " ")))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-// ShowJSON lists the recorded runs as one JSON object a line, the newest first.
-func (s *Store) ShowJSON(w io.Writer) error {
-	ids, err := s.ids()
+// ShowJSON lists recorded runs as one JSON object a line, the newest first.
+func (s *Store) ShowJSON(w io.Writer, l Listing) error {
+	list, _, err := s.list(l)
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
+	for _, run := range list {
 		line := struct {
 			Type     string         `json:"type"`
 			Schema   string         `json:"schema"`
@@ -103,10 +196,11 @@ func (s *Store) ShowJSON(w io.Writer) error {
 			Finished bool           `json:"finished"`       // else it goes on, or was killed
 			Elapsed  int64          `json:"elapsed_ns,omitempty"`
 			Error    string         `json:"error,omitempty"` // why it cannot be read
-		}{Type: "recorded", Schema: output.Schema, ID: id}
-		if rec, err := s.Read(id); err != nil {
-			line.Error = err.Error()
+		}{Type: "recorded", Schema: output.Schema, ID: run.id}
+		if rec := run.rec; rec == nil {
+			line.Error = run.err.Error()
 		} else {
+			line.ID = rec.ID
 			line.Start, line.Command, line.Hosts, line.Sets = rec.Start.Format(time.RFC3339Nano), rec.Command, len(rec.Hosts), rec.counts()
 			line.Finished, line.Elapsed = rec.Finished, rec.Elapsed.Nanoseconds()
 		}
@@ -137,12 +231,11 @@ func (s *Store) WriteJSON(w io.Writer, id string) error {
 func (rec *Record) Show(w io.Writer) error {
 	fmt.Fprintf(w, "run %s, %s: %s\n", termsafe.Line(rec.ID), rec.Start.Local().Format("2006-01-02 15:04:05"), termsafe.Line(rec.Command))
 	for _, set := range shownSets {
-		hosts, err := rec.hostsOf(set)
-		if err != nil {
-			return err
-		}
-		if len(hosts) > 0 {
-			fmt.Fprintf(w, "%s (%d): %s\n", set, len(hosts), termsafe.Line(hostset.Fold(hosts)))
+		own, _ := rec.own(set) // every name is known
+		for i, hosts := range [][]string{own, rec.left(set)} {
+			if len(hosts) > 0 {
+				fmt.Fprintf(w, "%s%s (%d): %s\n", set, [...]string{"", " before"}[i], len(hosts), asSet(hosts))
+			}
 		}
 	}
 	ends := output.Ends{}

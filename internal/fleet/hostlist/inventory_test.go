@@ -66,7 +66,7 @@ func TestCompleteFillsInWhatIsNotSaid(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"mail":                   "mail=mail:2525",
-		"w1":                     "deploy@w1=192.0.2.9:2222",
+		"w1":                     "w1=deploy@192.0.2.9:2222",
 		"root@w1:22":             "root@w1=192.0.2.9:22",
 		"w3":                     "w3=w3:2222",
 		"w1=192.0.2.1":           "w1=192.0.2.1",
@@ -252,7 +252,7 @@ func TestReadsWhatAnsibleInventoryWrites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for host, want := range map[string]string{"alone": "alone=alone:2022", "w2": "deploy@w2=192.0.2.7:2222", "w4": "ann@w4=192.0.2.7:2222"} {
+		for host, want := range map[string]string{"alone": "alone=alone:2022", "w2": "w2=deploy@192.0.2.7:2222", "w4": "w4=ann@192.0.2.7:2222"} {
 			if got := complete(t, v, host); got != want {
 				t.Errorf("%s: %s becomes %s, want %s", name, host, got, want)
 			}
@@ -273,7 +273,7 @@ func TestListingsOfPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := complete(t, v, "a"), "ann@a=a:22"; got != want || len(v.Hosts()) != 2 {
+	if got, want := complete(t, v, "a"), "a=ann@a:22"; got != want || len(v.Hosts()) != 2 {
 		t.Errorf("a becomes %s of %q, want %s", got, v.Hosts(), want)
 	}
 	for _, text := range []string{`{"web": ["a[1:2]"], "_meta": {}}`, `{"web": {"hosts": {"a": 1}}, "_meta": {}}`, `{"web": [["a"]], "_meta": {}}`, `{"a": {"children": ["a"]}, "_meta": {}}`} {

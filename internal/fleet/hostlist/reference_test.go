@@ -191,9 +191,9 @@ func compareWith(t *testing.T, path string, got *Inventory, want reference) {
 		t.Errorf("%s: %d hosts, Ansible has %d", path, ours, len(want.Hosts))
 	}
 	for name, reached := range want.Hosts {
-		expected := host.Host{Name: name, Address: reached.Address, User: reached.User}
+		expected := host.Host{Name: name, Address: reached.Address, User: reached.User, Known: reached.User != ""}
 		port, _ := strconv.Atoi(reached.Port)
-		if expected.Port = uint16(port); port > 0 {
+		if expected.Port = uint16(port); port > 0 || expected.Known {
 			expected.Address = cmp.Or(expected.Address, name)
 		}
 		if ours := complete(t, got, name); ours != expected.Exact() {

@@ -79,6 +79,9 @@ func (v vars) complete(h *host.Host) error {
 		if h.User, err = v.last(userVars); err != nil {
 			return err
 		}
+		if h.Known = h.User != "" && h.Port == 0; h.Known {
+			h.Address = cmp.Or(h.Address, h.Name) // the name stands for the user, too
+		}
 	}
 	if h.Port != 0 {
 		return h.Check()

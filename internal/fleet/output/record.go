@@ -92,11 +92,12 @@ type SummaryRecord struct {
 // How is what it takes to do a run once more, beside hosts and command. The
 // zero value is a command without input and without flags.
 type How struct {
-	Stdin  bool                `json:"stdin,omitempty"`  // the command read what our standard input held, which is not kept
-	Files  bool                `json:"files,omitempty"`  // files were copied; Command only describes it
-	Script *Script             `json:"script,omitempty"` // a local script was run; Command only describes it
-	Flags  map[string][]string `json:"flags,omitempty"`  // flags that were given, by their long names
-	Unkept []string            `json:"unkept,omitempty"` // names of options that were given and left out, since they may hold secrets
+	Stdin   bool                `json:"stdin,omitempty"`   // the command read what our standard input held, which is not kept
+	Files   bool                `json:"files,omitempty"`   // files were copied; Command only describes it
+	Script  *Script             `json:"script,omitempty"`  // a local script was run; Command only describes it
+	Flags   map[string][]string `json:"flags,omitempty"`   // flags that were given, by their long names
+	Unkept  []string            `json:"unkept,omitempty"`  // names of options that were given and left out, since they may hold secrets
+	Repeats string              `json:"repeats,omitempty"` // ID of the run that this one does again, on some of its hosts
 }
 
 // Script is a local script that was run on the hosts.
