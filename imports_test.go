@@ -80,7 +80,7 @@ bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcar
 fleet: base/fault base/host base/sched base/termsafe sys/file sys/proc
 fleet/compat: base/fault base/host base/sched base/shell base/termsafe base/wildcard fleet fleet/copy fleet/hostset fleet/output fleet/remotesh ssh/conf ssh/openssh sys/file sys/safedir sys/terminal
 fleet/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
-fleet/history: base/fault base/host base/shell base/termsafe base/text fleet fleet/hostset fleet/output sys/file sys/safedir
+fleet/history: base/fault base/host base/shell base/termsafe base/text base/unit fleet fleet/hostset fleet/output sys/file sys/safedir
 fleet/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/proc sys/safedir
 fleet/hostset: base/host base/wildcard
 fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildcard fleet fleet/hostset sys/file sys/safedir sys/terminal
