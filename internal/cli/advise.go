@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -100,7 +99,7 @@ func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) error {
 func (f adviseFlags) params(sys System, dir *safedir.Workdir) apply.Params {
 	return apply.Params{
 		Policy: f.policy, Strict: f.strict, Pattern: f.pattern, Sides: cmp.Or(f.undo, f.write), SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig,
-		Flags: f.connection.Flags, Connect: time.Duration(f.connect), Hosts: f.hosts, Before: f.prove && f.write == "", Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
+		Flags: f.connection.Flags, Connect: f.limit(), Hosts: f.hosts, Before: f.prove && f.write == "", Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
 	}
 }
 

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -39,16 +41,32 @@ func (c connectionFlags) label(host string) (string, error) {
 // each other.
 type endFlags struct {
 	ssh, sshd  string
-	connect    seconds
+	connect    seconds       // that is asked for; 0: as configured, else
+	usual      time.Duration // what is usual
 	connection connectionFlags
 }
 
-// register defines the flags of the programs; patience is how long connecting may take.
-func (f *endFlags) register(flags *pflag.FlagSet, patience time.Duration) {
-	f.connect = seconds(patience)
+// register defines the flags of the programs; usual is how long connecting may take where nothing says it.
+func (f *endFlags) register(flags *pflag.FlagSet, usual time.Duration) {
+	f.usual = usual
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
 	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
-	flags.Var(&f.connect, "connect-timeout", "time allowed for a connection")
+	flags.Var(&f.connect, "connect-timeout", "time allowed for a connection"+otherwise(usual))
+}
+
+// otherwise says what --connect-timeout is where it is not given.
+func otherwise(usual time.Duration) string {
+	return fmt.Sprintf(" (default: ConnectTimeout of ssh_config, else %s)", usual)
+}
+
+// limit is how long connecting to a server of our own may take.
+func (f *endFlags) limit() time.Duration { return cmp.Or(time.Duration(f.connect), f.usual) }
+
+// params are what finds out how hosts are reached.
+func (f *endFlags) params(sys System) route.Params {
+	p := f.connection.params(sys)
+	p.ConnectTimeout = time.Duration(f.connect)
+	return p
 }
 
 // options are the flags that say the same of both ends.

@@ -38,7 +38,7 @@ func newLatencyCommand(sys System) *cobra.Command {
 		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runLatency(cmd.Context(), sys, f, args[0]) },
 	})
-	f.connect, f.interval = seconds(patience), seconds(200*time.Millisecond)
+	f.interval = seconds(200 * time.Millisecond)
 	flags := cmd.Flags()
 	flags.IntVarP(&f.count, "count", "c", 0, "bytes to send in each session (default: until Ctrl-C)")
 	flags.Var(&f.budget, "budget", "measuring time instead of --count, such as 30s (default: until Ctrl-C)")
@@ -47,7 +47,7 @@ func newLatencyCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.load, "load", "", "also measure during a transfer: upload or download")
 	flags.Lookup("load").NoOptDefVal = latency.Upload
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
-	flags.Var(&f.connect, "connect-timeout", "time allowed for connection and login")
+	flags.Var(&f.connect, "connect-timeout", "time allowed for connection and login"+otherwise(patience))
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, only the summary")
 	f.register(flags)
 	f.connection.register(flags)
@@ -65,11 +65,12 @@ func runLatency(ctx context.Context, sys System, f latencyFlags, host string) er
 	}
 	drain, _, stop := interruptsSaying(ctx, sys, "waiting for the last bytes; press Ctrl-C again to stop at once")
 	defer stop()
-	client := latency.Client{Connect: time.Duration(f.connect)}
+	client, params := latency.Client{}, f.connection.params(sys)
+	params.ConnectTimeout = time.Duration(f.connect)
 	if client.SSH, err = openssh.FindClient(drain, f.ssh); err != nil {
 		return err
 	}
-	if client.Destination, err = route.ThroughJumps(drain, f.connection.params(sys), client.SSH, d, client.Connect); err != nil {
+	if client.Destination, client.Connect, err = route.ThroughJumps(drain, params, client.SSH, d, patience); err != nil {
 		return interrupted(drain, err)
 	}
 	s, err := client.OpenAll(drain, splitLists(f.only), f.load, progress(sys, f.quiet, ""))

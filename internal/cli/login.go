@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -77,9 +76,9 @@ func (f *loginFlags) measure(sys System, m measurement) (err error) {
 	}
 	p.Output = m.Output
 	ends := f.bed(sys, m.destination, "zero")
-	ends.Login, ends.Once = login.WholeLogin*time.Duration(f.connect), true
+	ends.Login, ends.Once = login.WholeLogin*f.limit(), true
 	return withTestbed(m.drain, sys, safedir.WorkdirParams{}, ends, func(bed *testbed.Testbed) (err error) {
-		ends, err := login.Between(bed, time.Duration(f.connect), bed.Rig.Dir.Path)
+		ends, err := login.Between(bed, bed.Rig.Connect, bed.Rig.Dir.Path)
 		if err != nil {
 			return err
 		}

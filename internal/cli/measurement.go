@@ -40,7 +40,7 @@ func (f *resultFlags) register(flags *pflag.FlagSet) {
 // bed is a client and a server as the flags have them.
 func (f *endFlags) bed(sys System, to openssh.Destination, data string) testbed.Params {
 	return testbed.Params{
-		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: data, Connect: time.Duration(f.connect), Destination: to, Route: f.connection.params(sys),
+		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: data, Connect: f.limit(), Destination: to, Route: f.params(sys),
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"os/user"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -70,7 +69,7 @@ func (f *programFlags) measure(sys System, m measurement) error {
 	return withDir(sys, inMemory, func(dir *safedir.Workdir) error {
 		spawner := proc.NewSpawner()
 		defer spawner.Close()
-		b := &programs.Setup{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper.Line, Connect: time.Duration(f.connect)}
+		b := &programs.Setup{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper.Line, Connect: f.limit()}
 		if err := programs.Usable(m.drain, f.ssh, f.sshd); err != nil {
 			return err
 		}

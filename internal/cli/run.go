@@ -244,8 +244,8 @@ func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, f
 	}
 	words := strings.Join(args, " ")
 	t := &task{}
-	p := reach.Params{Params: f.connection.params(sys), Engine: reach.Engine(f.engine), ConnectTimeout: time.Duration(f.connectTimeout), NoKillSession: f.noRemoteKill}
-	p.AcceptNew, p.Command, p.Warnings = f.acceptNew, words, sys.Stderr
+	p := reach.Params{Params: f.connection.params(sys), Engine: reach.Engine(f.engine), NoKillSession: f.noRemoteKill}
+	p.ConnectTimeout, p.AcceptNew, p.Command, p.Warnings = time.Duration(f.connectTimeout), f.acceptNew, words, sys.Stderr
 	if f.loginLog != "" {
 		if t.loginLog, err = os.OpenFile(f.loginLog, os.O_WRONLY|os.O_APPEND, 0); err != nil {
 			return nil, err

@@ -18,6 +18,7 @@ type Line struct {
 	Name, File    string // of what, in which file
 	Login         bool   // it is of logins, else of transfers
 	CPU           bool   // of CPU time for the same bytes: less than 1 is more of it, as of speeds
+	ClientAlone   bool   // of the client's CPU time: the server's is not known everywhere
 	Than          string // "" for the first file, else as fast as what
 	Own, Together stats.Interval
 }
@@ -146,20 +147,26 @@ func (l Line) Shown(i stats.Interval) stats.Interval {
 	return i.Inverse()
 }
 
-// String is what a failed line says.
-func (l Line) String() string {
-	if l.CPU {
-		return l.Title() + ": " + l.Shown(l.Together).Times() + " the CPU time"
+// times is an interval of the line in words.
+func (l Line) times(i stats.Interval) string {
+	switch {
+	case l.CPU && l.ClientAlone:
+		return l.Shown(i).Times() + " the client's CPU time"
+	case l.CPU:
+		return l.Shown(i).Times() + " the CPU time"
 	}
-	return l.Title() + ": " + l.Together.Times() + " as fast" + l.Than
+	return i.Times() + " as fast"
 }
+
+// String is what a failed line says.
+func (l Line) String() string { return l.Title() + ": " + l.times(l.Together) + l.Than }
 
 // Range is what is known of an open line.
 func (l Line) Range() string {
 	if !l.Own.Says() {
 		return "too few runs"
 	}
-	return l.Shown(l.Own).Times()
+	return l.times(l.Own)
 }
 
 // Lines are all lines of the comparison.

@@ -1,12 +1,31 @@
 package compare
 
-import "sshpace/internal/base/stats"
+import (
+	"slices"
+
+	"sshpace/internal/base/stats"
+)
 
 // LoginKind is what a kind of login takes in a file.
 type LoginKind struct {
 	Factor, Level string
-	CPU           stats.Interval // of both sides together, or the client's where the server's is not known
+	Client        stats.Interval  // CPU time
+	Server        *stats.Interval // likewise; nil: not known
 	Wall          stats.Interval
+}
+
+// CPU is the CPU time of both sides together, or of the client alone.
+func (k LoginKind) CPU(clientAlone bool) stats.Interval {
+	if clientAlone {
+		return k.Client
+	}
+	return k.Client.Plus(*k.Server)
+}
+
+// ClientAlone reports whether logins can be related by the client's CPU time alone: the server's is not known
+// for all of them.
+func ClientAlone(kinds []LoginKind) bool {
+	return slices.ContainsFunc(kinds, func(k LoginKind) bool { return k.Server == nil })
 }
 
 // LoginComparison relates the kinds of logins of several files to those of the first.
@@ -18,11 +37,13 @@ type LoginComparison struct {
 
 // LoginChange is what became of one kind of login in each file but the first.
 type LoginChange struct {
-	Factor   string           `json:"factor,omitempty"`
-	Level    string           `json:"level"`
-	CPU      []stats.Interval `json:"cpu_ratio"` // of both sides together
-	Wall     []stats.Interval `json:"wall_ratio"`
-	Verdicts []string         `json:"verdicts"` // on CPU: more, less, equal or not enough data
+	Factor string           `json:"factor,omitempty"`
+	Level  string           `json:"level"`
+	CPU    []stats.Interval `json:"cpu_ratio"` // of both sides together
+	// ClientAlone: that is the client's, as the server's is not known in all files.
+	ClientAlone bool             `json:"cpu_of_client_alone,omitempty"`
+	Wall        []stats.Interval `json:"wall_ratio"`
+	Verdicts    []string         `json:"verdicts"` // on CPU: more, less, equal or not enough data
 }
 
 // OnlyLogin is a kind of login that some files have no figure of.
@@ -37,17 +58,22 @@ func Logins(files []string, results [][]LoginKind) *LoginComparison {
 	c := &LoginComparison{Files: files}
 	var lines [][]Ratio
 	for _, base := range results[0] {
-		change := LoginChange{Factor: base.Factor, Level: base.Level}
-		var cpu []Ratio
+		change, same := LoginChange{Factor: base.Factor, Level: base.Level}, []LoginKind{base}
 		for _, own := range results[1:] {
 			if other, ok := likewise(own, base); ok {
-				cpu = append(cpu, Ratio{Speed: betweenLogins(other.CPU, base.CPU)})
-				change.Wall = append(change.Wall, betweenLogins(other.Wall, base.Wall).Interval())
+				same = append(same, other)
 			}
 		}
-		if base.Wall.N > 0 && len(cpu) == len(files)-1 {
-			c.Kinds, lines = append(c.Kinds, change), append(lines, cpu)
+		if base.Wall.N == 0 || len(same) < len(files) {
+			continue
 		}
+		change.ClientAlone = ClientAlone(same)
+		var ratios []Ratio
+		for _, other := range same[1:] {
+			ratios = append(ratios, Ratio{Speed: betweenLogins(other.CPU(change.ClientAlone), base.CPU(change.ClientAlone))})
+			change.Wall = append(change.Wall, betweenLogins(other.Wall, base.Wall).Interval())
+		}
+		c.Kinds, lines = append(c.Kinds, change), append(lines, ratios)
 	}
 	for k := range files[1:] {
 		judge(ofFile(lines, k))

@@ -17,7 +17,7 @@ func loginKinds(factor float64, kinds int) (out []compare.LoginKind) {
 			cpu *= factor
 		}
 		f := stats.Interval{Value: cpu, Lo: 0.999 * cpu, Hi: 1.001 * cpu, N: 9}
-		out = append(out, compare.LoginKind{Level: strings.Repeat("x", i+1), CPU: f, Wall: f})
+		out = append(out, compare.LoginKind{Level: strings.Repeat("x", i+1), Client: f, Wall: f})
 	}
 	return out
 }
@@ -42,5 +42,18 @@ func TestLoginsHaveTheDoubtOfTheirRuns(t *testing.T) {
 	i := compare.Logins([]string{"a", "b"}, [][]compare.LoginKind{loginKinds(1, 1), loginKinds(1, 1)}).Kinds[0].CPU[0]
 	if math.Abs(i.Hi-1.2) > 0.002 || math.Abs(i.Lo-1/1.2) > 0.002 || math.Abs(compare.LoginFloor()-0.2) > 0.002 {
 		t.Errorf("%v, and a floor of %v", i, compare.LoginFloor())
+	}
+}
+
+// A login whose server's CPU time is not known is no cheaper for it: the client's is compared, and that is said.
+func TestLoginsAreComparedByWhatIsKnown(t *testing.T) {
+	server := stats.Interval{Value: 20, Lo: 20, Hi: 20, N: 9}
+	known := loginKinds(1, 1)
+	known[0].Server = &server
+	for _, files := range [][][]compare.LoginKind{{known, loginKinds(1, 1)}, {loginKinds(1, 1), known}, {known, known}} {
+		k := compare.Logins([]string{"a", "b"}, files).Kinds[0]
+		if math.Abs(k.CPU[0].Value-1) > 1e-6 || k.ClientAlone != (files[0][0].Server == nil || files[1][0].Server == nil) {
+			t.Errorf("%v, of the client alone: %v", k.CPU[0], k.ClientAlone)
+		}
 	}
 }

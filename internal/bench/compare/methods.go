@@ -20,7 +20,8 @@ type MethodResult struct {
 	ServerCost stats.Interval `json:"server_ns_per_byte,omitzero"`     // the same at the server
 	Failed     []string       `json:"failed,omitempty"`                // runs that did not do what they should have done
 
-	speed, cost figures // of Rate, and of the CPU time of both sides, for ratios
+	speed       figures // of Rate, for ratios
+	both, alone figures // the same of the CPU time of both sides, and of the client's; both is not known where the server's is not
 	started     int64   // when the run began, which names it; 0: unknown
 	ran         bool
 }
@@ -52,7 +53,8 @@ func (r *MethodResult) over(other *MethodResult, of func(*MethodResult) figures)
 }
 
 func speedOf(r *MethodResult) figures { return r.speed }
-func costOf(r *MethodResult) figures  { return r.cost }
+func bothOf(r *MethodResult) figures  { return r.both }
+func aloneOf(r *MethodResult) figures { return r.alone }
 
 // Against judges how fast a method is beside another one of its run.
 func (r MethodResult) Against(other MethodResult) stats.Verdict {
@@ -96,11 +98,11 @@ func wall(r record.Run) (float64, bool)   { return r.WallNS.Seconds(), true }
 func client(r record.Run) (float64, bool) { return seconds(r.ClientCPUNS) }
 func server(r record.Run) (float64, bool) { return seconds(r.ServerCPUNS) }
 
-// both sides together, or the client alone where the server is out of sight.
+// both sides together, where both are in sight.
 func both(r record.Run) (float64, bool) {
-	c, known := client(r)
-	s, _ := server(r)
-	return c + s, known
+	c, seen := client(r)
+	s, too := server(r)
+	return c + s, seen && too
 }
 
 func seconds(d *time.Duration) (float64, bool) {
@@ -155,6 +157,8 @@ func (r *MethodResult) figure(runs map[record.RunKind][]record.Run) {
 	r.ran = len(runs[record.ShortRun]) > 0 && len(runs[record.LongRun]) > 0
 	r.ClientCost = stats.MedianInterval(perByte(client)).Scaled(1e9)
 	r.ServerCost = stats.MedianInterval(perByte(server)).Scaled(1e9)
-	costs := perByte(both)
-	r.cost = figures{estimate(costs), costs}
+	for of, to := range map[*figures]func(record.Run) (float64, bool){&r.both: both, &r.alone: client} {
+		costs := perByte(to)
+		*of = figures{estimate(costs), costs}
+	}
 }

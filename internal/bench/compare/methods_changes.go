@@ -22,7 +22,10 @@ type MethodComparison struct {
 type MethodChange struct {
 	record.Method
 	Speed []Ratio // unknown where one of them has fewer than two runs
-	Cost  []Ratio // of CPU time per byte, both sides together; above 1, and better, is more of it
+	Cost  []Ratio // of CPU time per byte; above 1, and better, is more of it
+	// ClientAlone is whether that is the client's, because the server's is not known in all files. Else it is
+	// that of both sides together.
+	ClientAlone bool
 }
 
 // OnlyMethod is a method that has figures in some of the files.
@@ -182,9 +185,13 @@ func (c *MethodComparison) add(m record.Method, results []*MethodResult) {
 		c.Only = append(c.Only, only)
 		return
 	}
+	cost := bothOf
+	if slices.ContainsFunc(results, func(r *MethodResult) bool { return !r.both.Known() }) {
+		cost, change.ClientAlone = aloneOf, true
+	}
 	for _, r := range results[1:] {
 		change.Speed = append(change.Speed, c.ratio(r, results[0], speedOf))
-		change.Cost = append(change.Cost, c.ratio(r, results[0], costOf))
+		change.Cost = append(change.Cost, c.ratio(r, results[0], cost))
 	}
 	c.Changes = append(c.Changes, change)
 }
@@ -237,7 +244,7 @@ func (c *MethodComparison) Lines(name func(record.Method) string) (lines []Line)
 			lines = append(lines, Line{Name: name(ch.Method), File: c.Files[k+1], Together: r.Together, Own: r.own(r.Speed)})
 		}
 		for k, r := range ch.Cost {
-			l := Line{Name: name(ch.Method), File: c.Files[k+1], CPU: true, Own: r.own(r.Speed.Inverse())}
+			l := Line{Name: name(ch.Method), File: c.Files[k+1], CPU: true, ClientAlone: ch.ClientAlone, Own: r.own(r.Speed.Inverse())}
 			l.Together = l.Shown(r.Together)
 			lines = append(lines, l)
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -179,5 +180,47 @@ func TestVersionsAreCompared(t *testing.T) {
 	}
 	if found, _ := Between("dropbear:dropbear", old); len(found) > 0 {
 		t.Errorf("a pair that is not there: %v", found)
+	}
+}
+
+// TestCPUTimeThatIsNotKnownIsNone: two runs of one client, with a server whose CPU time can be read and with one whose
+// cannot, take the same CPU time as far as that can be told: the client's, which is said.
+func TestCPUTimeThatIsNotKnownIsNone(t *testing.T) {
+	seen := func(kinds ...record.RunKind) []MethodResult {
+		f := runsOf(rand.New(rand.NewPCG(3, 4)), 9, map[string]float64{"pipe": 5e-9})
+		for i, run := range f.Runs {
+			if server := 2 * *run.ClientCPUNS; slices.Contains(kinds, run.Kind) {
+				f.Runs[i].ServerCPUNS = &server
+			}
+		}
+		return MethodResults(f)
+	}
+	both, none, long := seen(record.ShortRun, record.LongRun), seen(), seen(record.LongRun)
+	for _, c := range []struct {
+		name  string
+		files [][]MethodResult
+		alone bool
+	}{
+		{"both", [][]MethodResult{both, both}, false},
+		{"the first alone", [][]MethodResult{both, none}, true},
+		{"the second alone", [][]MethodResult{none, both}, true},
+		{"one of three", [][]MethodResult{both, both, none}, true},
+		{"neither", [][]MethodResult{none, none}, true},
+		{"of long runs alone", [][]MethodResult{both, long}, true},
+	} {
+		changes := Methods(make([]string, len(c.files)), c.files)
+		for _, r := range changes.Changes[0].Cost {
+			if i := r.Speed.Interval(); math.Abs(i.Value-1) > 0.01 {
+				t.Errorf("%s: %s the CPU time", c.name, i.Times())
+			}
+		}
+		if changes.Changes[0].ClientAlone != c.alone {
+			t.Errorf("%s: of the client alone: %v", c.name, !c.alone)
+		}
+		for _, l := range changes.Lines(func(record.Method) string { return "pipe" }) {
+			if l.CPU && (l.ClientAlone != c.alone || strings.Contains(l.String(), "the client's CPU time") != c.alone) {
+				t.Errorf("%s: a gate says %q", c.name, l)
+			}
+		}
 	}
 }

@@ -22,11 +22,13 @@ type Finding struct {
 	Check string `json:"check"`
 	What  string `json:"what"`
 	// Breaks says that logins fail or hang: there is no number for that. Minor says that
-	// nothing is wrong: there is something to gain.
+	// nothing is wrong: there is something to gain. What a login takes as a whole is no fault:
+	// a busy machine makes it long.
 	Breaks   bool           `json:"breaks"`
 	Minor    bool           `json:"minor"`
 	Cost     stats.Interval `json:"cost_ns"`
-	Per      string         `json:"per"` // what costs so much: "login" or "100 MB"
+	AtLeast  bool           `json:"at_least,omitempty"` // it costs more: we waited no longer
+	Per      string         `json:"per"`                // what costs so much: "login" or "100 MB"
 	Evidence string         `json:"evidence"`
 	Where    string         `json:"where"` // where to do it
 	Do       string         `json:"do"`    // a line for a shell
@@ -48,7 +50,7 @@ type Check struct {
 }
 
 // Checks are all of them.
-var Checks = slices.Concat(loginChecks, stageChecks, accountChecks, masterChecks, machineChecks, []Check{stallCheck})
+var Checks = slices.Concat(loginChecks, stageChecks, accountChecks, machineChecks, []Check{stallCheck}, masterChecks)
 
 // Named are the checks whose names match one of some patterns; all for none.
 func Named(patterns []string) []Check {
@@ -71,7 +73,7 @@ func Needs(checks []Check) (all []Probe) {
 }
 
 // Judge is what the facts tell, the costliest first: what breaks logins, then by
-// time, and last what is no fault.
+// time, and last what is no fault, in the order of the checks.
 func Judge(checks []Check, f *Facts) []Finding {
 	found := []Finding{}
 	for _, c := range checks {
@@ -81,6 +83,9 @@ func Judge(checks []Check, f *Facts) []Finding {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Finding) int {
+		if a.Minor && b.Minor {
+			return 0
+		}
 		return cmp.Or(-order(a.Breaks, b.Breaks), order(a.Minor, b.Minor), cmp.Compare(b.Cost.Value, a.Cost.Value))
 	})
 	return found

@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"slices"
 	"time"
 
 	"sshpace/internal/base/alg"
@@ -24,6 +25,7 @@ type Facts struct {
 	Jumps   []string
 
 	Logins     Logins
+	Busy       float64 // share of this machine's CPU time that was in use during the logins; 0: not known
 	Refusal    *Refusal
 	Stuck      *Stuck
 	NoCommands *NoCommands
@@ -101,10 +103,16 @@ type Logins struct {
 	User      string    // on the host
 }
 
+// Cut reports whether logins take longer than they were seen to.
+func (l Logins) Cut() bool {
+	return slices.ContainsFunc(l.Failed, func(a Attempt) bool { return a.Cut })
+}
+
 // Attempt is an address that could not be connected to.
 type Attempt struct {
 	Address, Why string
 	Took         stats.Interval
+	Cut          bool // we waited no longer; ssh by itself does
 }
 
 // Command is a command of Match exec.

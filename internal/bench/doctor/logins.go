@@ -75,22 +75,36 @@ func slowLookup(f *Facts) []Finding {
 }
 
 func deadAddress(f *Facts) []Finding {
+	found := Finding{Per: perLogin, AtLeast: f.Logins.Cut()}
+	var seen []string
+	where, do := here(f), configure(f, "AddressFamily "+family(f.Logins.Address))
 	for _, a := range f.Logins.Failed {
 		if !worth(a.Took, lookupFloor) {
 			continue
 		}
-		where, do := here(f), configure(f, "AddressFamily "+family(f.Logins.Address))
-		if family(a.Address) == family(f.Logins.Address) {
-			where, do = where+"; the address may change later", fixedAddress(f)
+		if found.Cost.N == 0 {
+			found.Cost = a.Took
+		} else {
+			found.Cost = found.Cost.Plus(a.Took)
 		}
-		return []Finding{{
-			What: "the address that is tried first does not answer",
-			Cost: a.Took, Per: perLogin,
-			Evidence: fmt.Sprintf("%s: %s after %s; %s answered", a.Address, a.Why, Milliseconds(a.Took), f.Logins.Address),
-			Where:    where, Do: do, Gain: ofLogin(f, a.Took),
-		}}
+		says := fmt.Sprintf("%s: %s after %s", a.Address, a.Why, Milliseconds(a.Took))
+		if a.Cut {
+			says = fmt.Sprintf("%s: no answer in %s ms, and this doctor waits no longer; ssh does, without a ConnectTimeout", a.Address, unit.Milliseconds(a.Took.Value))
+		}
+		seen = append(seen, says)
+		if family(a.Address) == family(f.Logins.Address) {
+			where, do = here(f)+"; the address may change later", fixedAddress(f)
+		}
 	}
-	return nil
+	if len(seen) == 0 {
+		return nil
+	}
+	found.What, found.Where, found.Do, found.Gain = "the address that is tried first does not answer", where, do, ofLogin(f, found.Cost)
+	if found.AtLeast {
+		found.Gain = fmt.Sprintf("more than %s a login (predicted)", ms(found.Cost.Value))
+	}
+	found.Evidence = strings.Join(append(seen, f.Logins.Address+" answered"), "; ")
+	return []Finding{found}
 }
 
 // family is that of an address, as AddressFamily has it.

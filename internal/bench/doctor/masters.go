@@ -75,7 +75,7 @@ func kill(pid int) string {
 }
 
 // unshared is what a shared connection saves, beyond what else is found: those
-// causes have remedies of their own.
+// causes have remedies of their own. It is no fault, however long logins take.
 func unshared(f *Facts) []Finding {
 	s := f.Sharing
 	if f.Own || s.Master && s.Persist || s.Session.N == 0 || f.Master != nil {
@@ -91,7 +91,7 @@ func unshared(f *Facts) []Finding {
 		return nil
 	}
 	return []Finding{{
-		What: "every ssh logs in again: connections are not shared and kept", Cost: cost, Per: perLogin,
+		What: "every ssh logs in again: connections are not shared and kept", Minor: true, Cost: cost, Per: perLogin,
 		Evidence: fmt.Sprintf("a login takes %s, a session over a shared connection %s", Milliseconds(f.Logins.Whole), Milliseconds(s.Session)),
 		Where:    here(f), Do: configure(f, shareSettings...),
 		Gain: fmt.Sprintf("about %s of every login but the first (predicted; what else is found here left out)", ms(cost.Value)),

@@ -79,8 +79,12 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	for _, jump := range found.Host.ProxyJump() {
 		facts.Jumps = append(facts.Jumps, jump.Name)
 	}
-	ends := login.Ends{SSH: ssh, Destination: router.ThroughJumps(found, ssh, d, p.Connect), Connect: p.Connect, Dir: p.Dir.Path}
-	return &Patient{Ends: ends, pace: sched.Pace{Apart: openssh.HostPause}, Logins: cmp.Or(p.Logins, hostLogins), Progress: p.Progress}, facts, nil
+	ends := login.Ends{SSH: ssh, Destination: router.ThroughJumps(found, ssh, d, p.Connect), Connect: cmp.Or(p.Route.ConnectTimeout, p.Connect), Dir: p.Dir.Path}
+	ours := ends.Connect // for each address: to see which of them are dead
+	if own := found.Host.Duration(conf.ConnectTimeout); own > 0 && p.Route.ConnectTimeout == 0 {
+		ends.Destination.Connect, ends.Connect, ours = own, max(own, p.Connect), 0
+	}
+	return &Patient{Ends: ends, ours: ours, pace: sched.Pace{Apart: openssh.HostPause}, Logins: cmp.Or(p.Logins, hostLogins), Progress: p.Progress}, facts, nil
 }
 
 // configured takes down what the configuration says of the host.

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
@@ -16,6 +18,7 @@ import (
 	"sshpace/internal/bench/login"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/proc"
 )
 
 // Patient is who logs in, and where.
@@ -24,6 +27,7 @@ type Patient struct {
 	Logins     sched.Rounds // that tell how long one takes
 	Progress   func(what string)
 
+	ours   time.Duration // ssh's ConnectTimeout where the user has none; 0: it is the user's
 	close  func() error
 	facts  *Facts
 	pace   sched.Pace // of logins
@@ -99,10 +103,18 @@ func (p *Patient) logins(ctx context.Context) error {
 		}
 		all = append(all, read(l))
 		p.facts.Logins = fold(all)
+		for i, a := range p.facts.Logins.Failed {
+			p.facts.Logins.Failed[i].Cut = p.ours > 0 && a.Took.Lo >= float64(p.ours)
+		}
 		return nil
 	}
+	before, known := proc.ReadLoad()
+	began := time.Now()
 	plain := []login.ArgvFunc{ends.Argv(alg.Suite{}, "true")}
 	err := sched.Loop[login.ArgvFunc]{Rounds: p.Logins, Due: func(int) []login.ArgvFunc { return plain }, Take: one}.Run(ctx)
+	if after, still := proc.ReadLoad(); known && still {
+		p.facts.Busy = float64(after.Busy-before.Busy) / float64(time.Since(began)) / float64(runtime.NumCPU())
+	}
 	if err == nil {
 		p.facts.Route = routeTo(ctx, p.facts.Logins.Address)
 	}

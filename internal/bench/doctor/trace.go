@@ -119,6 +119,7 @@ func (t *trace) connect(l *login.Login) {
 		case openssh.NotConnected:
 			_, why, _ := strings.Cut(s.End.Text, ": ")
 			t.spans[nth(len(t.failed), t.address)] = s.Took()
+			t.spans[record.PhaseTCP] -= s.Took() // which is about the address that answered
 			t.failed = append(t.failed, Attempt{Address: t.address, Why: why})
 		}
 	}

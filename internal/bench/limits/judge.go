@@ -34,6 +34,9 @@ func Judge(direction record.Direction, e record.Evidence) (what, sentence, help 
 		}
 	}
 	why := "neither a CPU nor the link nor the window is exhausted"
+	if e.ServerShare == nil {
+		why = "neither this machine's CPU nor the link nor the window is exhausted, and the server's CPU time is not known"
+	}
 	if e.Crowded() {
 		why = "other work keeps the cores of this machine busy, so two connections at once say nothing about the link"
 	}

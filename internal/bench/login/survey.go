@@ -67,14 +67,6 @@ type Result struct {
 	Failure   string                   `json:"failure,omitempty"` // why it was not, or not always, carried out; by the server in part
 }
 
-// CPU is the CPU time of both sides, or the client's where the server's is not known.
-func (r Result) CPU() stats.Interval {
-	if r.ServerCPU == nil {
-		return r.ClientCPU
-	}
-	return r.ClientCPU.Plus(*r.ServerCPU)
-}
-
 // Beside is how much CPU time logins take while others are on the same core, in
 // relation to logins that nothing is beside. The figures of kinds are free of it.
 type Beside struct {

@@ -17,8 +17,9 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 	time, floor := medians(d.logins, func(p *record.Phases) float64 { return float64(p.LoginNS) })
 	client, _ := medians(d.logins, func(p *record.Phases) float64 { return cpu(p.ClientCPUNS) })
 	server, _ := medians(d.logins, func(p *record.Phases) float64 { return cpu(p.ServerCPUNS) })
+	seen := slices.ContainsFunc(d.logins, func(l record.Result) bool { return l.Sample.Phases.ServerCPUNS != nil })
 	total, totalFloor := medians(d.logins, func(p *record.Phases) float64 {
-		if p.ClientCPUNS == nil {
+		if p.ClientCPUNS == nil || p.ServerCPUNS == nil && seen { // a login without its server is no cheaper
 			return 0
 		}
 		return cpu(p.ClientCPUNS) + cpu(p.ServerCPUNS)

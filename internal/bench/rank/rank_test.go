@@ -277,6 +277,29 @@ func TestRemoteWithoutServerTime(t *testing.T) {
 	}
 }
 
+func TestLoginsWithoutTheirServerAreNoCheaper(t *testing.T) {
+	f := benchtest.Simulate(t, benchtest.Noisy(4), time.Minute)
+	totals := func() map[string]float64 {
+		out := map[string]float64{}
+		for _, k := range benchtest.Of(t, f, rank.Auto).Kex {
+			out[k.Name] = k.Total.Shown.Value
+		}
+		return out
+	}
+	all := totals()
+	for i, s := range f.Samples {
+		if s.Phases != nil && i%2 == 0 {
+			phases := *s.Phases
+			phases.ServerCPUNS, f.Samples[i].Phases = nil, &phases
+		}
+	}
+	for name, total := range totals() {
+		if ratio := total / all[name]; ratio < 0.9 || ratio > 1.1 {
+			t.Errorf("%s takes %.2f times the CPU time where the server's is known of half of the logins", name, ratio)
+		}
+	}
+}
+
 func TestOneCore(t *testing.T) {
 	m := benchtest.Noisy(6)
 	m.Cores = 1

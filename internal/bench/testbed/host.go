@@ -23,11 +23,10 @@ func (b *Testbed) openHost(ctx context.Context, p Params) (err error) {
 	if err := b.chooseClient(ctx, p); err != nil {
 		return err
 	}
-	remote := &drive.Remote{Rig: b.Rig, SSH: b.SSH, Once: p.Once, Login: p.Login}
-	if b.Destination, err = route.ThroughJumps(ctx, p.Route, b.SSH, p.Destination, p.Connect); err != nil {
+	if b.Destination, b.Rig.Connect, err = route.ThroughJumps(ctx, p.Route, b.SSH, p.Destination, p.Connect); err != nil {
 		return err
 	}
-	remote.Destination = b.Destination
+	remote := &drive.Remote{Rig: b.Rig, SSH: b.SSH, Destination: b.Destination, Once: p.Once, Login: p.Login}
 	look, err := remote.Look(ctx)
 	if err != nil {
 		return b.Explain(err)

@@ -21,14 +21,38 @@ func OfMethodChanges(c *compare.MethodComparison) *Document {
 		d.Environment = append(d.Environment, Fact{letter(i), clean(name)})
 	}
 	d.Lead = append(changedMethods(c), text.NonEmpty(leastText(c.Shows(false)))...)
-	for _, line := range onlyMethods(c) {
+	alone := clientsAlone(c)
+	for _, line := range append(alone, onlyMethods(c)...) {
 		d.Doubts = append(d.Doubts, Doubt{Text: line})
 	}
 	d.Brief = Clean([]Block{
-		{Lines: d.Lead}, {Lines: factLines(d.Environment)}, {Table: &d.Tables[0]}, {Title: "Not compared:", Lines: onlyMethods(c)},
+		{Lines: d.Lead}, {Lines: factLines(d.Environment)}, {Table: &d.Tables[0]}, {Lines: alone}, {Title: "Not compared:", Lines: onlyMethods(c)},
 		{Lines: []string{inBrackets}},
 	})
 	return d
+}
+
+// clientsAlone says of which methods CPU time is the client's alone.
+func clientsAlone(c *compare.MethodComparison) []string {
+	var names []string
+	for _, ch := range c.Changes {
+		if ch.ClientAlone {
+			names = append(names, changeLabel(c, ch.Method))
+		}
+	}
+	return text.NonEmpty(ClientAlone(names, len(c.Changes)))
+}
+
+// ClientAlone says of which of so many lines CPU time is not that of both sides; "" for none.
+func ClientAlone(names []string, lines int) string {
+	const says = "CPU time is the client's alone, as the server's is not known in all files"
+	switch len(names) {
+	case 0:
+		return ""
+	case lines:
+		return says + "."
+	}
+	return says + ": " + strings.Join(names, ", ") + "."
 }
 
 // changedMethods says of each file what became faster and slower against the first.

@@ -5,6 +5,7 @@ package findings
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"sshpace/internal/base/stats"
@@ -23,7 +24,9 @@ type Diagnosis struct {
 	Target    string           `json:"target"`
 	Complete  bool             `json:"complete"` // nothing kept it from looking at everything, such as a login that failed
 	Login     *stats.Interval  `json:"login_ns,omitempty"`
+	AtLeast   bool             `json:"login_at_least,omitempty"` // it takes longer: nobody waited for its end
 	RoundTrip *stats.Interval  `json:"round_trip_ns,omitempty"`
+	Busy      float64          `json:"busy_pct,omitempty"` // of this machine's CPU time, during the logins; absent: not known
 	Checks    []string         `json:"checks"`
 	Findings  []doctor.Finding `json:"findings"`
 }
@@ -35,7 +38,7 @@ func Diagnose(f *doctor.Facts, checks []doctor.Check, complete bool) *Diagnosis 
 		r.Checks = append(r.Checks, c.Name)
 	}
 	if f.Logins.Whole.N > 0 {
-		r.Login, r.RoundTrip = &f.Logins.Whole, &f.Logins.RoundTrip
+		r.Login, r.RoundTrip, r.AtLeast, r.Busy = &f.Logins.Whole, &f.Logins.RoundTrip, f.Logins.Cut(), 100*f.Busy
 	}
 	return r
 }
@@ -106,15 +109,27 @@ func (r *Diagnosis) answer() string {
 			words = append(words, "Not all checks were made.")
 		}
 	}
-	if r.Login != nil {
+	switch {
+	case r.AtLeast:
+		words = append(words, fmt.Sprintf("A login to %s takes more than %.0f s.", r.Target, math.Floor(r.Login.Value/1e9)))
+	case r.Login != nil:
 		words = append(words, fmt.Sprintf("A login to %s takes %s.", r.Target, doctor.Milliseconds(*r.Login)))
+	}
+	if r.Busy >= busy {
+		words = append(words, fmt.Sprintf("This machine was busy meanwhile (%.0f %% of its CPU time): logins take longer than on an idle one.", r.Busy))
 	}
 	return strings.Join(words, " ")
 }
 
+// busy is from how many percent of a machine's CPU time on other work holds logins up.
+const busy = 80
+
 // cost is what a finding costs.
 func cost(f doctor.Finding) string {
 	took := unit.Milliseconds(f.Cost.Value) + " ms "
+	if f.AtLeast {
+		took = "more than " + took
+	}
 	switch {
 	case f.Breaks:
 		return "broken"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/show/document"
@@ -63,7 +64,14 @@ func Gate(w io.Writer, c Judged, g *compare.Gate) error {
 			Hint: moreData(c, g), Code: fault.Inconclusive,
 		}
 	}
-	_, err := fmt.Fprintf(w, "pass: none of %s %s %g %% or more\n", lines, is, percent)
+	var alone []string
+	for _, l := range g.Lines {
+		if l.ClientAlone {
+			alone = append(alone, l.Title())
+		}
+	}
+	says := fmt.Sprintf("pass: none of %s %s %g %% or more", lines, is, percent)
+	_, err := fmt.Fprintln(w, strings.Join(text.NonEmpty(says, strings.TrimSuffix(document.ClientAlone(alone, len(g.Lines)), ".")), "; "))
 	return err
 }
 

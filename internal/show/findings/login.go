@@ -174,7 +174,10 @@ func grouped(results []login.Result) (groups [][]login.Result) {
 	for _, group := range groups {
 		switch group[0].Factor {
 		case login.KexFactor, login.HostKeyFactor, login.UserKeyFactor, login.FullFactor:
-			slices.SortStableFunc(group, func(x, y login.Result) int { return cmp.Compare(x.CPU().Value, y.CPU().Value) })
+			alone := slices.ContainsFunc(group, func(x login.Result) bool { return x.ServerCPU == nil })
+			slices.SortStableFunc(group, func(x, y login.Result) int {
+				return cmp.Compare(kindOf(x).CPU(alone).Value, kindOf(y).CPU(alone).Value)
+			})
 		}
 	}
 	return groups

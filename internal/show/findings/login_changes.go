@@ -8,6 +8,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
 	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/login"
 	"sshpace/internal/show/document"
 )
 
@@ -25,10 +26,14 @@ func CompareLogins(files []string, reports []*Login) *LoginComparison {
 	results := make([][]compare.LoginKind, len(reports))
 	for i, report := range reports {
 		for _, r := range report.Results {
-			results[i] = append(results[i], compare.LoginKind{Factor: r.Factor, Level: r.Level, CPU: r.CPU(), Wall: r.Wall})
+			results[i] = append(results[i], kindOf(r))
 		}
 	}
 	return &LoginComparison{compareSchema, compare.Logins(files, results)}
+}
+
+func kindOf(r login.Result) compare.LoginKind {
+	return compare.LoginKind{Factor: r.Factor, Level: r.Level, Client: r.ClientCPU, Server: r.ServerCPU, Wall: r.Wall}
 }
 
 // JSON writes the comparison.
@@ -41,7 +46,18 @@ func (c *LoginComparison) Document() *document.Document {
 		cpu := document.Column{Key: "cpu_ratio", Head: "CPU time, " + termsafe.Line(name), Terse: "CPU time"}
 		t.Columns = append(t.Columns, document.RatioColumns(cpu, "verdict", "takes")...)
 	}
-	d := &document.Document{Title: t.Title, Lead: []string{fmt.Sprintf("CPU time of both sides against %s, each login by itself; runs as a whole may differ by %.0f %%, which the intervals include.", c.Files[0], 100*compare.LoginFloor())}}
+	var alone []string
+	for _, k := range c.Kinds {
+		if k.ClientAlone {
+			alone = append(alone, k.Level)
+		}
+	}
+	sides := "both sides"
+	if len(alone) == len(c.Kinds) {
+		sides = "the client"
+	}
+	d := &document.Document{Title: t.Title, Lead: []string{fmt.Sprintf("CPU time of %s against %s, each login by itself; runs as a whole may differ by %.0f %%, which the intervals include.", sides, c.Files[0], 100*compare.LoginFloor())}}
+	d.Lead = append(d.Lead, text.NonEmpty(document.ClientAlone(alone, len(c.Kinds)))...)
 	groups, order := map[string]*document.Table{}, []string{}
 	for _, k := range c.Kinds {
 		row := document.Row{Cells: []document.Cell{{Text: k.Factor}, {Text: termsafe.Line(k.Level)}}}

@@ -50,6 +50,7 @@ type jsonGateLine struct {
 	ByRest   bool            `json:"verdict_by_rest,omitempty"` // the latter is against the other lines
 	Cost     *rank.Quantity  `json:"cpu_ratio,omitempty"`       // of a line of CPU time, in place of the speeds: above 1 is more of it
 	CostAll  *rank.Quantity  `json:"cpu_ratio_all_lines,omitempty"`
+	Client   bool            `json:"cpu_of_client_alone,omitempty"` // of its line: the server's is not known in all files
 }
 
 func gateDocument(g *compare.Gate) *jsonGate {
@@ -61,7 +62,7 @@ func gateDocument(g *compare.Gate) *jsonGate {
 		out.Passes = &g.Passes
 	}
 	for _, l := range g.Lines {
-		line := jsonGateLine{Name: l.Name, File: l.File, Login: l.Login, Outcome: g.Limit.Of(l), ByRest: l.Than != ""}
+		line := jsonGateLine{Name: l.Name, File: l.File, Login: l.Login, Outcome: g.Limit.Of(l), ByRest: l.Than != "", Client: l.ClientAlone}
 		own, together := bounded(l.Shown(l.Own)), bounded(l.Shown(l.Together))
 		if l.CPU {
 			line.Cost, line.CostAll = own, together

@@ -23,7 +23,7 @@ func MethodChangesJSON(w io.Writer, c *compare.MethodComparison, gate *compare.G
 		Gate    *jsonGate            `json:"fail_on,omitempty"`
 	}{Schema: methodChangesSchema, Files: c.Files, Methods: []jsonMethodChange{}, Only: c.Only, Gate: gateDocument(gate)}
 	for _, ch := range c.Changes {
-		change := jsonMethodChange{Method: ch.Method}
+		change := jsonMethodChange{Method: ch.Method, ClientAlone: ch.ClientAlone}
 		for k := range ch.Speed {
 			change.Speed = append(change.Speed, ratioOf(ch.Speed[k]))
 			change.Cost = append(change.Cost, ratioOf(ch.Cost[k]))
@@ -38,6 +38,8 @@ type jsonMethodChange struct {
 	record.Method
 	Speed []*jsonMethodRatio `json:"speed_ratio"` // above 1: faster
 	Cost  []*jsonMethodRatio `json:"cpu_ratio"`   // above 1: more CPU time per byte
+	// ClientAlone: that is the client's, as the server's is not known in all files; else it is of both sides.
+	ClientAlone bool `json:"cpu_of_client_alone,omitempty"`
 }
 
 type jsonMethodRatio struct {

@@ -106,14 +106,15 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way *route.Route, options
 		name, _, _ := strings.Cut(kv, "=")
 		argv, env = append(argv, "-o", "SendEnv="+name), append(env, kv)
 	}
+	share := way.Share(ctx, e.opts.ConnectTimeout)
 	to := streams{a, log.theirs}
 	var c *exec.Cmd
 	var how conversation
 	if cmd.Dialogue != nil {
-		argv = append(append(argv, "-s"), e.argv(h, cmd.Line, logPath)...)
+		argv = append(append(argv, "-s"), e.argv(h, cmd.Line, logPath, share)...)
 		c, how, err = e.converse(ctx, argv, env, cmd.Dialogue, log, to)
 	} else {
-		c, err = e.process(ctx, append(argv, e.argv(h, cmd.Line, logPath)...), env, cmd.Input, to)
+		c, err = e.process(ctx, append(argv, e.argv(h, cmd.Line, logPath, share)...), env, cmd.Input, to)
 	}
 	closeLog()
 	if err != nil {
@@ -136,15 +137,15 @@ func (e *Engine) limit(end context.CancelCauseFunc) (started func()) {
 
 // argv is the argument list after the binary. The first value of an option
 // wins in ssh, so the user's come first, but for the log's; flags without a value are
-// ours.
-func (e *Engine) argv(h host.Host, command, logPath string) []string {
+// ours. share is for how long ssh may wait for each address.
+func (e *Engine) argv(h host.Host, command, logPath string, share time.Duration) []string {
 	args := []string{"-T", "-a", "-x"}
 	if logPath != "" {
 		args = append(args, "-E", logPath, "-o", "LogLevel=DEBUG2")
 	}
 	args = append(args, e.opts.Flags.Options()...)
 	args = append(args, e.opts.Args...)
-	args = append(args, e.connectTimeout()...)
+	args = append(args, connectTimeout(share)...)
 	args = append(args,
 		"-o", "BatchMode=yes",
 		"-o", "UpdateHostKeys=no", // many clients would rewrite one file at once
@@ -156,9 +157,8 @@ func (e *Engine) argv(h host.Host, command, logPath string) []string {
 	return append(args, "--", h.Destination(), command)
 }
 
-// connectTimeout is the limit in whole seconds.
-func (e *Engine) connectTimeout() []string {
-	limit := e.opts.ConnectTimeout
+// connectTimeout is a limit in whole seconds; none is as configured.
+func connectTimeout(limit time.Duration) []string {
 	if limit <= 0 {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (e *Engine) connectTimeout() []string {
 // jumpOptions are the options of the ssh to a jump host. What it says belongs
 // into our log and not to the output of the host.
 func (e *Engine) jumpOptions(logPath string) []string {
-	options := append(e.connectTimeout(), conf.Flags{Config: e.opts.Flags.Config}.Options()...)
+	options := append(connectTimeout(e.opts.ConnectTimeout), conf.Flags{Config: e.opts.Flags.Config}.Options()...)
 	if logPath != "" {
 		options = append(options, "-E", logPath)
 	}

@@ -1,6 +1,7 @@
 package openssh
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,7 +124,7 @@ func ConnectTimeout(limit time.Duration) string {
 // output.
 func (p Program) Leading(d Destination, want alg.Suite, connect time.Duration) []string {
 	argv := []string{p.Path}
-	for _, option := range slices.Concat(p.settings(isolation, d), []string{ConnectTimeout(connect)}, want.Settings()) {
+	for _, option := range slices.Concat(p.settings(isolation, d), []string{ConnectTimeout(cmp.Or(d.Connect, connect))}, want.Settings()) {
 		argv = append(argv, "-o", option)
 	}
 	return append(argv, d.Options()...)

@@ -1,6 +1,7 @@
 package openssh
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -21,7 +22,7 @@ var copyIsolation = []string{
 func (p Program) CopyOptions(d Destination, want alg.Suite, connect time.Duration) []string {
 	argv := []string{"-v", "-S", p.Path}
 	option := func(text string) { argv = append(argv, "-o", text) }
-	for _, text := range slices.Concat(p.settings(copyIsolation, d), []string{ConnectTimeout(connect)}, want.Settings()) {
+	for _, text := range slices.Concat(p.settings(copyIsolation, d), []string{ConnectTimeout(cmp.Or(d.Connect, connect))}, want.Settings()) {
 		option(text)
 	}
 	if d.Port != 0 { // scp and sftp spell the port with a capital

@@ -2,6 +2,7 @@ package openssh
 
 import (
 	"slices"
+	"time"
 
 	"sshpace/internal/ssh/conf"
 )
@@ -10,6 +11,8 @@ import (
 type Destination struct {
 	Host  string // name or address, already checked
 	Label string // as the user named it, for records
+	// Connect is ssh's ConnectTimeout, which holds for each address; 0: that of whoever goes there.
+	Connect time.Duration
 	// Flags are the user's flags, with user and port where the host's text has them.
 	conf.Flags
 	Extra []string // further ones that have no keyword, such as -v

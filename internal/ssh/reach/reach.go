@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -45,12 +44,11 @@ type Params struct {
 	SSHOptions []string // further ones, for ssh alone
 	// Program, when set, is started for each host as Argv says, see forkssh.Options; hosts
 	// that no engine may connect to it is not started for.
-	Program        string
-	Argv           func(h host.Host, command string) []string
-	ConnectTimeout time.Duration // 0 = as configured, else fleet.ConnectTimeout
-	NoKillSession  bool
-	Password       dial.Password // for hosts that take no key, nil = none; the native engine gives it
-	LoginLog       io.Writer     // told of the native engine's steps, see dial.LogSteps; nil is not
+	Program       string
+	Argv          func(h host.Host, command string) []string
+	NoKillSession bool
+	Password      dial.Password // for hosts that take no key, nil = none; the native engine gives it
+	LoginLog      io.Writer     // told of the native engine's steps, see dial.LogSteps; nil is not
 }
 
 // Executor runs commands on hosts, with whichever engine each host needs. It is

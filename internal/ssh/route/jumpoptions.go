@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,31 +16,37 @@ import (
 
 // ThroughJumps leads ssh to a host of the user's through the jump hosts that its
 // configuration and flags name, if any, each with keys as strict as the host's
-// own, and refuses those that go in a circle before anything is started.
-func ThroughJumps(ctx context.Context, p Params, ssh openssh.Program, d openssh.Destination, connect time.Duration) (openssh.Destination, error) {
+// own, and refuses those that go in a circle before anything is started. limit is how long connecting may take as a
+// whole, usual what it is where neither a flag nor the configuration says it.
+func ThroughJumps(ctx context.Context, p Params, ssh openssh.Program, d openssh.Destination, usual time.Duration) (_ openssh.Destination, limit time.Duration, err error) {
 	h, err := host.Parse(d.Label)
 	if err != nil {
-		return d, err
+		return d, 0, err
 	}
 	r, err := New(ctx, p)
 	if err != nil {
-		return d, err
+		return d, 0, err
 	}
 	found, err := r.Route(ctx, h)
 	if err != nil {
-		return d, ResolveError(err, h.Name)
+		return d, 0, ResolveError(err, h.Name)
 	}
-	return r.ThroughJumps(found, ssh, d, connect), nil
+	d = r.ThroughJumps(found, ssh, d, usual)
+	d.Connect, limit = p.Waits(ctx, found, usual)
+	return d, limit, nil
 }
 
 // ThroughJumps leads ssh through the jump hosts of a route, with keys as strict as
 // the host's own.
-func (r *Router) ThroughJumps(found *Route, ssh openssh.Program, d openssh.Destination, connect time.Duration) openssh.Destination {
-	// As with the host itself: a master may have been opened under other rules.
-	options := conf.Flags{
-		Config: r.params.Flags.Config, Settings: []string{"ControlMaster=no", "ControlPath=none", openssh.ConnectTimeout(connect)},
-	}
-	d.Way, d.Env = (&Route{Jumps: found.Jumps}).through(ssh.Path, options.Options())
+func (r *Router) ThroughJumps(found *Route, ssh openssh.Program, d openssh.Destination, usual time.Duration) openssh.Destination {
+	d.Way, d.Env = (&Route{Jumps: found.Jumps}).through(ssh.Path, func(jump *conf.Resolved) []string {
+		// As with the host itself: a master may have been opened under other rules.
+		f := conf.Flags{Config: r.params.Flags.Config, Settings: []string{"ControlMaster=no", "ControlPath=none"}}
+		if asked := r.params.ConnectTimeout; asked > 0 || jump.Duration(conf.ConnectTimeout) == 0 {
+			f.Settings = append(f.Settings, openssh.ConnectTimeout(cmp.Or(asked, usual)))
+		}
+		return f.Options()
+	})
 	return d
 }
 
@@ -58,7 +65,7 @@ func hostKeySettings(acceptNew bool) []string {
 // same jump hosts, and with the same policy about the keys of all of them. options are
 // handed to the ssh of each jump host (-F FILE). env is what ssh needs in its environment.
 func (w *Route) SSHOptions(program string, options []string) (argv, env []string) {
-	way, env := w.through(program, options)
+	way, env := w.through(program, func(*conf.Resolved) []string { return options })
 	d := openssh.Destination{Way: way}.With(hostKeySettings(w.acceptsNew(w.Host))...)
 	return d.Options(), env
 }
@@ -71,7 +78,7 @@ func (w *Route) acceptsNew(c *conf.Resolved) bool { return w.accepts != nil && w
 //
 // The command for each jump host but the last is handed to the one behind it in
 // a variable of env, so that no text is quoted more than once.
-func (w *Route) through(program string, options []string) (command string, env []string) {
+func (w *Route) through(program string, options func(jump *conf.Resolved) []string) (command string, env []string) {
 	variable := func(i int) string { return fmt.Sprintf("SSHPACE_JUMP_%d", i) }
 	for i, jump := range w.Jumps {
 		before := ""
@@ -79,7 +86,7 @@ func (w *Route) through(program string, options []string) (command string, env [
 			env = append(env, variable(i-1)+"="+command)
 			before = ` -o "ProxyCommand=$` + variable(i-1) + `"`
 		}
-		command = w.jumpCommand(program, jump, options) + before + " -W '[%h]:%p' -- " + jump.Name
+		command = w.jumpCommand(program, jump, options(jump)) + before + " -W '[%h]:%p' -- " + jump.Name
 	}
 	return command, env
 }

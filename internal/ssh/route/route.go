@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
@@ -16,7 +17,10 @@ import (
 
 // Params say where the configuration comes from.
 type Params struct {
-	Flags     conf.Flags
+	Flags conf.Flags
+	// ConnectTimeout is how long connecting may take, as a flag asks for; 0: as configured, else what is usual.
+	ConnectTimeout time.Duration
+
 	Command   string    // for "Match command"
 	AcceptNew bool      // trust and record keys of hosts that are not known yet
 	Warnings  io.Writer // nil = none are written

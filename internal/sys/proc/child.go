@@ -17,6 +17,7 @@ type Child struct {
 	Ended chan struct{} // closed when it has been waited for
 	End   error         // of the wait, once it has ended
 	cut   atomic.Bool   // it had not ended when we killed it
+	left  time.Duration // CPU time of what of its group it did not wait for
 }
 
 // Begin has start, such as that of a Spawner, start a command.
@@ -28,6 +29,7 @@ func Begin(cmd *exec.Cmd, start func(*exec.Cmd) error) (*Child, error) {
 	go func() {
 		c.End = Wait(cmd)
 		KillGroup(cmd) // at once, when its number cannot be in use again
+		c.left = reap(cmd.Process.Pid, true)
 		close(c.Ended)
 	}()
 	return c, nil
@@ -62,8 +64,12 @@ func (c *Child) Kill() {
 	<-c.Ended
 }
 
-// CPU is the CPU time of it and of the children that it waited for, once it has ended.
-func (c *Child) CPU() time.Duration { return c.ProcessState.UserTime() + c.ProcessState.SystemTime() }
+// CPU is the CPU time of it and of the children that it waited for, once it has ended. What it left in its group
+// counts, too, where a Spawner has made its orphans ours: of an account that is not root's, sshd does not wait for the
+// process that moves all bytes, nor ssh for a ProxyCommand.
+func (c *Child) CPU() time.Duration {
+	return c.ProcessState.UserTime() + c.ProcessState.SystemTime() + c.left
+}
 
 // Slain says which signal of somebody else's ended the program, if one did; only after it has
 // ended.

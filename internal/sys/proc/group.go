@@ -62,6 +62,7 @@ func EndGroup(leader int, grace time.Duration) {
 		return // nobody is left
 	}
 	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(groupPoll) {
+		reap(leader, false) // who has ended, and is ours, is there until then
 		if syscall.Kill(-leader, 0) != nil {
 			return
 		}

@@ -62,3 +62,28 @@ func threads(t *testing.T) int {
 	n, _ := strconv.Atoi(string(found[1]))
 	return n
 }
+
+// TestOrphansCount: what a program's child computes is known although the program ends without waiting for it.
+func TestOrphansCount(t *testing.T) {
+	spawner := proc.NewSpawner()
+	defer spawner.Close()
+	const busy = `i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done`
+	took := func(script string) time.Duration {
+		cmd := exec.Command("sh", "-c", script)
+		cmd.Dir = t.TempDir()
+		c, err := proc.Begin(cmd, spawner.Start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-c.Ended
+		if c.End != nil {
+			t.Fatal(c.End)
+		}
+		return c.CPU()
+	}
+	waited := took(busy + " & wait")
+	left := took("mkfifo ended; (" + busy + "; echo >ended) & exec cat ended")
+	if left < waited/2 {
+		t.Errorf("it took %v of CPU time where it was waited for, and %v where it was not", waited, left)
+	}
+}

@@ -17,6 +17,7 @@ type Spawner struct {
 // NewSpawner starts the thread. Close ends it, and with it all processes that
 // are still running.
 func NewSpawner() *Spawner {
+	adopt()
 	s := &Spawner{requests: make(chan func())}
 	go s.serve()
 	return s

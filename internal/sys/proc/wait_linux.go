@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +35,27 @@ func awaitEnd(pid int) {
 		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
 		return ready > 0 || err != nil && err != unix.EINTR
 	})
+}
+
+// adopt makes us the parent of what our processes leave behind (prctl(2)), so that its CPU time can be known.
+func adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// reap takes the orphans of a process group that have ended, or with all waits until they have, and returns the CPU
+// time of those that are ours.
+func reap(group int, all bool) (used time.Duration) {
+	options := syscall.WNOHANG
+	if all {
+		options = 0
+	}
+	for {
+		var usage syscall.Rusage
+		switch pid, err := syscall.Wait4(-group, nil, options, &usage); {
+		case pid > 0:
+			used += time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+		case err != syscall.EINTR:
+			return used
+		}
+	}
 }
 
 // run is cmd.Run for a process that the kernel kills when ours dies. The wish belongs to
