@@ -48,6 +48,12 @@ var causes = []struct {
 	{"address", func(f *Facts) {
 		f.Logins.Failed = []Attempt{{Address: "2001:db8::1", Why: "Connection timed out", Took: of(3000)}}
 	}, "AddressFamily inet"},
+	{"address", func(f *Facts) {
+		f.Logins.Failed = []Attempt{{Address: "2001:db8::1", Why: "Connection timed out", Took: of(10004), Cut: true}, {Address: "2001:db8::2", Why: "Connection refused", Took: of(1)}}
+	}, "2001:db8::1: no answer in 10004 ms, and this doctor waits no longer; ssh does, without a ConnectTimeout; 192.0.2.7 answered"},
+	{"address", func(f *Facts) {
+		f.Logins.Failed = []Attempt{{Address: "192.0.2.5", Why: "Connection timed out", Took: of(3000)}, {Address: "192.0.2.6", Why: "Connection timed out", Took: of(3000)}}
+	}, "HostName 192.0.2.7"},
 	{"gssapi", func(f *Facts) { f.Logins.GSSAPI = of(60) }, "GSSAPIAuthentication no"},
 	{"keys", func(f *Facts) {
 		f.Logins.Keys = Keys{Vain: []string{"a", "b"}, Took: of(30), Accepted: "me@box", Fingerprint: "SHA256:x", FromAgent: true}
@@ -312,6 +318,44 @@ func TestOrder(t *testing.T) {
 	}
 	if !slices.Equal(order, []string{"master", "shell", "dns"}) {
 		t.Errorf("order %v", order)
+	}
+}
+
+// TestTotalsAreNoFault: logins that take long as a whole are no fault, however long, and what is said of them stands
+// below every cause.
+func TestTotalsAreNoFault(t *testing.T) {
+	f := plain()
+	f.Logins.Whole = of(5000)
+	if found := Judge(Checks, f); len(found) != 1 || found[0].Check != "sharing" || Faults(found) {
+		t.Errorf("found %+v", found)
+	}
+	f.Logins.Service, f.Logins.Whole, f.Logins.Proxy, f.Logins.TCP, f.Logins.Version = of(44), of(1400), "sleep 0.6; nc web1 22", stats.Interval{}, of(620)
+	var order []string
+	for _, found := range Judge(Checks, f) {
+		order = append(order, found.Check)
+	}
+	if !slices.Equal(order, []string{"proxy", "sharing"}) {
+		t.Errorf("order %v", order)
+	}
+	f.Logins.Whole = of(700)
+	f.Logins.Proxy, f.Logins.TCP, f.Logins.Version = "", of(0.3), of(20)
+	order = nil
+	for _, found := range Judge(Checks, f) {
+		order = append(order, found.Check)
+	}
+	if !slices.Equal(order, []string{"stall", "sharing"}) {
+		t.Errorf("order %v", order)
+	}
+}
+
+// TestCutShort: what was not waited for takes longer than was seen, and is one finding.
+func TestCutShort(t *testing.T) {
+	f := plain()
+	f.Logins.Whole = of(10750)
+	f.Logins.Failed = []Attempt{{Address: "2001:db8::1", Why: "Connection timed out", Took: of(10004), Cut: true}}
+	found := Judge(Checks, f)
+	if len(found) == 0 || found[0].Check != "address" || !found[0].AtLeast || found[0].Gain != "more than 10004 ms a login (predicted)" || !f.Logins.Cut() {
+		t.Errorf("found %+v", found)
 	}
 }
 

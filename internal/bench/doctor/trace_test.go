@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/bench/login"
+	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 )
 
@@ -51,7 +52,7 @@ Authenticated to host ([192.0.2.1]:22) using "publickey".`
 
 // What a log tells is told: how long each part took, who did not answer, which keys were offered in vain.
 func TestRead(t *testing.T) {
-	l := &login.Login{Whole: time.Second}
+	l := &login.Login{Whole: time.Second, Spans: []record.LoginPhase{{Phase: record.PhaseTCP, WallNS: 3 * time.Millisecond}}}
 	for i, line := range strings.Split(slow, "\n") {
 		l.Lines = append(l.Lines, login.Line{At: time.Duration(i+1) * time.Millisecond, Whole: line, Event: openssh.ReadEvent(line)})
 	}
@@ -63,7 +64,7 @@ func TestRead(t *testing.T) {
 		}
 	}
 	want := map[login.Phase]int64{
-		whole: 1000, "0 test a": 1, "0 fd00::1": 1, connecting: 1, lookup: 1, ordering: 2, hostKey: 2, kerberos: 2, offering: 2, known: 1, signing: 2, entry: 2,
+		whole: 1000, "0 test a": 1, "0 fd00::1": 1, connecting: 1, record.PhaseTCP: 2, lookup: 1, ordering: 2, hostKey: 2, kerberos: 2, offering: 2, known: 1, signing: 2, entry: 2,
 	}
 	if diff := cmp.Diff(want, took); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)

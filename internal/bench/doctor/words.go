@@ -37,7 +37,7 @@ func trip(f *Facts) string {
 // ofLogin is what a login gains: predicted, not measured. A cost that is none of the
 // logins that were timed is no part of them.
 func ofLogin(f *Facts, cost stats.Interval) string {
-	if f.Logins.Whole.N == 0 || cost.Value >= f.Logins.Whole.Value {
+	if f.Logins.Whole.N == 0 || cost.Value >= f.Logins.Whole.Value || f.Logins.Cut() {
 		return fmt.Sprintf("about %s a login (predicted)", ms(cost.Value))
 	}
 	return fmt.Sprintf("about %s of the %s that a login takes (predicted)", ms(cost.Value), ms(f.Logins.Whole.Value))

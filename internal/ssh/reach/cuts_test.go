@@ -176,7 +176,7 @@ func (c *cutter) try(t *testing.T, way int, f *relay.Fault) trial {
 
 func runOne(t *testing.T, config string, engine Engine, limit time.Duration, line string) fleet.Result {
 	t.Helper()
-	p := Params{Params: route.Params{Getenv: os.Getenv, Flags: conf.Flags{Config: config}}, Engine: engine, ConnectTimeout: limit}
+	p := Params{Params: route.Params{Getenv: os.Getenv, Flags: conf.Flags{Config: config}, ConnectTimeout: limit}, Engine: engine}
 	if engine == OpenSSH {
 		p.ConnectTimeout *= 4
 	}
