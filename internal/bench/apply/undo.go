@@ -55,36 +55,44 @@ func (p Params) takeOut(ctx context.Context, s *side) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	reads := func(file string) error { return s.reads(ctx, file) }
 	paths := []string{config}
 	if folder := includedBy(config, base).folder(); folder != "" {
 		paths = append(paths, filepath.Join(folder, dropIn))
 	}
 	for _, path := range paths {
-		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		c, err := file.Open(path)
-		if err != nil {
+		here, err := p.takeOutOf(ctx, s, path, config)
+		if n += here; err != nil {
 			return n, err
 		}
-		here := 0
-		if c.New, here, err = file.Without(c.Old, s.block(p.Pattern)); err != nil {
-			return n, err
-		}
-		if here == 0 {
-			continue
-		}
-		n += here
-		fmt.Fprint(p.Out, "\n", c.Diff())
-		backup, err := c.Apply(time.Now(), reads, func() error { return reads(config) })
-		if err != nil {
-			return n, err
-		}
-		fmt.Fprintf(p.Out, "# removed from %s: %s\n# the old file: %s\n", c.Path, unit.Count(here, "block"), backup)
 	}
 	if n > 0 && s.after != "" {
 		fmt.Fprintln(p.Out, s.after)
 	}
+	return n, nil
+}
+
+// takeOutOf takes our blocks out of one file of a configuration.
+func (p Params) takeOutOf(ctx context.Context, s *side, path, config string) (n int, err error) {
+	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	c, err := file.Open(ctx, path)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	if c.New, n, err = file.Without(c.Old, s.block(p.Pattern)); err != nil {
+		return 0, fmt.Errorf("%s: %w", c.Path, err)
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	fmt.Fprint(p.Out, "\n", c.Diff())
+	reads := func(file string) error { return s.reads(ctx, file) }
+	backup, err := c.Apply(time.Now(), reads, func() error { return reads(config) })
+	if err != nil {
+		return n, err
+	}
+	fmt.Fprintf(p.Out, "# removed from %s: %s\n# the old file: %s\n", c.Path, unit.Count(n, "block"), backup)
 	return n, nil
 }

@@ -32,6 +32,7 @@ func explain(err error) error {
 	}
 	for cause, hint := range map[error]string{
 		file.ErrChanged: "try again",
+		file.ErrEdited:  "move your own lines out of the marks and try again, or remove the block by hand",
 		syscall.EACCES:  "you may not write there: run it as the owner of the file, or copy the lines by hand",
 		syscall.EPERM:   "the file or its directory is protected, such as with chattr +i (see lsattr): lift that, or copy the lines by hand",
 		syscall.EROFS:   "the file system is read-only: copy the lines by hand",
@@ -100,13 +101,14 @@ func (a *Advised) write(ctx context.Context, s *side) error {
 	if folder := includedBy(config, base).folder(); folder != "" && !block.Last {
 		target, block.After = filepath.Join(folder, dropIn), ""
 	}
-	c, err := file.Open(target)
+	c, err := file.Open(ctx, target)
 	if err != nil {
 		return err
 	}
+	defer c.Close()
 	c.Mode = s.mode
 	if c.New, err = block.Into(c.Old); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", c.Path, err)
 	}
 	fmt.Fprint(a.Out, "\n", c.Diff())
 	backup, err := c.Apply(time.Now(), func(candidate string) error { return a.candidate(ctx, s, candidate, config) }, whole)

@@ -2,7 +2,10 @@ package file
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"hash/crc32"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -20,20 +23,44 @@ type Block struct {
 	Last bool
 }
 
-func (b Block) begin() string { return "# BEGIN sshpace " + b.Name + "\n" }
-func (b Block) end() string   { return "# END sshpace " + b.Name + "\n" }
+// ErrEdited says that a block is not as it was written.
+var ErrEdited = errors.New("was changed since it was written")
 
-func (b Block) text() string {
-	text := b.begin() + strings.TrimRight(b.Text, "\n") + "\n"
+func (b Block) begin() string { return "# BEGIN sshpace " + b.Name }
+func (b Block) end() string   { return "# END sshpace " + b.Name }
+
+// text is the block with the line ends of the file that it is for. The last line holds a checksum, so
+// that lines of the user's between the marks are seen.
+func (b Block) text(file []byte) string {
+	body := strings.TrimRight(b.Text, "\n") + "\n"
 	if b.After != "" {
-		text += b.After + "\n"
+		body += b.After + "\n"
 	}
-	return text + b.end()
+	text := b.begin() + "\n" + body + b.end() + " " + checksum(body) + "\n"
+	return strings.ReplaceAll(text, "\n", lineEnd(file))
+}
+
+// checksum is the same whatever blanks and line ends an editor has put at the ends of lines.
+func checksum(body string) string {
+	sum := crc32.NewIEEE()
+	for line := range strings.Lines(body) {
+		fmt.Fprintln(sum, strings.TrimRight(line, " \t\r\n"))
+	}
+	return fmt.Sprintf("%08x", sum.Sum32())
+}
+
+// lineEnd is the end of the lines of a text.
+func lineEnd(text []byte) string {
+	if line, _, _ := bytes.Cut(text, []byte("\n")); bytes.HasSuffix(line, []byte("\r")) {
+		return "\r\n"
+	}
+	return "\n"
 }
 
 // Into puts the block into a file: in the place of an older one of its name, or
 // at the top, because ssh and sshd take the first value that they find
-// (ssh_config(5), sshd_config(5)), or at the end. Marks that do not match are an error.
+// (ssh_config(5), sshd_config(5)), or at the end. Marks that do not match are an error, and
+// so is a block that is not as it was written.
 func (b Block) Into(old []byte) ([]byte, error) {
 	from, to, err := b.find(old)
 	if err != nil {
@@ -42,43 +69,66 @@ func (b Block) Into(old []byte) ([]byte, error) {
 	if from < 0 {
 		return b.insert(old), nil
 	}
-	out := append([]byte(nil), old[:from]...)
-	out = append(out, b.text()...)
-	return append(out, old[to:]...), nil
+	return slices.Concat(old[:from], []byte(b.text(old)), old[to:]), nil
 }
 
 // find is where the block stands, with its marks; from is -1 where there is none.
 func (b Block) find(text []byte) (from, to int, err error) {
-	begin, end := []byte(b.begin()), []byte(b.end())
-	from, to = lineIndex(text, begin), lineIndex(text, end)
-	if from < 0 && to < 0 {
-		return -1, -1, nil
+	damaged := fmt.Errorf("the marks of the block %q are damaged: remove what is left of it by hand", b.Name)
+	var body strings.Builder
+	var sum string
+	from, to = -1, -1
+	at := 0
+	for whole := range bytes.Lines(text) {
+		line := string(bytes.TrimRight(whole, " \t\r\n"))
+		found, isEnd := b.endOf(line)
+		switch inside := from >= 0 && to < 0; {
+		case line == b.begin() && from < 0:
+			from = at
+		case line == b.begin(), isEnd && !inside:
+			return 0, 0, damaged
+		case isEnd:
+			to, sum = at+len(whole), found
+		case inside:
+			body.Write(whole)
+		}
+		at += len(whole)
 	}
-	if from < 0 || to < from || lineIndex(text[from+len(begin):], begin) >= 0 {
-		return 0, 0, fmt.Errorf("the marks of the block %q are damaged: remove what is left of it by hand", b.Name)
+	switch {
+	case from >= 0 && to < 0:
+		return 0, 0, damaged
+	case from >= 0 && sum != checksum(body.String()):
+		return 0, 0, fmt.Errorf("the block %q %w", b.Name, ErrEdited)
 	}
-	return from, to + len(end), nil
+	return from, to, nil
+}
+
+// endOf is the checksum of the last line of the block, if a line is that.
+func (b Block) endOf(line string) (sum string, ok bool) {
+	sum, ok = strings.CutPrefix(line, b.end())
+	sum = strings.TrimPrefix(sum, " ")
+	return sum, ok && (line == b.end() || len(line) == len(b.end())+len(" 00000000") && !strings.Contains(sum, " "))
 }
 
 func (b Block) insert(old []byte) []byte {
+	text, end := []byte(b.text(old)), []byte(lineEnd(old))
 	switch {
 	case len(old) == 0:
-		return []byte(b.text())
+		return text
 	case !b.Last:
-		return append([]byte(b.text()+"\n"), old...)
+		return slices.Concat(text, end, old)
+	case !bytes.HasSuffix(old, []byte("\n")):
+		return slices.Concat(old, end, end, text)
 	}
-	out := append([]byte(nil), old...)
-	if !bytes.HasSuffix(out, []byte("\n")) {
-		out = append(out, '\n')
-	}
-	return append(out, "\n"+b.text()...)
+	return slices.Concat(old, end, text)
 }
 
 // Without takes the blocks out whose name is this one or begins with it and a blank,
 // and the empty line that came with each. n is how many there were. Marks that do
-// not match are an error.
+// not match are an error, and so is a block that is not as it was written.
 func Without(old []byte, name string) (text []byte, n int, err error) {
 	text = bytes.Clone(old)
+	end := []byte(lineEnd(old))
 	for {
 		b, found := named(text, name)
 		if !found {
@@ -88,13 +138,13 @@ func Without(old []byte, name string) (text []byte, n int, err error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		switch {
-		case from == 0 && bytes.HasPrefix(text[to:], []byte("\n")):
-			to++
-		case to == len(text) && bytes.HasSuffix(text[:from], []byte("\n\n")):
-			from--
+		before, after := text[:from:from], text[to:]
+		if shorter, blank := bytes.CutSuffix(before, end); from == 0 {
+			after = bytes.TrimPrefix(after, end)
+		} else if len(after) == 0 && blank && bytes.HasSuffix(shorter, []byte("\n")) {
+			before = shorter
 		}
-		text = append(text[:from:from], text[to:]...)
+		text = slices.Concat(before, after)
 		n++
 	}
 }
@@ -102,23 +152,12 @@ func Without(old []byte, name string) (text []byte, n int, err error) {
 // named is the first block whose name is this one or begins with it and a blank.
 func named(text []byte, name string) (b Block, found bool) {
 	for line := range strings.Lines(string(text)) {
-		rest, ours := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "# BEGIN sshpace ")
+		rest, ours := strings.CutPrefix(strings.TrimRight(line, " \t\r\n"), "# BEGIN sshpace ")
 		if ours && (rest == name || strings.HasPrefix(rest, name+" ")) {
 			return Block{Name: rest}, true
 		}
 	}
 	return b, false
-}
-
-// lineIndex is where a whole line stands, or -1. The last line may lack its end.
-func lineIndex(text, line []byte) int {
-	if bytes.HasPrefix(text, line) {
-		return 0
-	}
-	if i := bytes.Index(text, append([]byte("\n"), line...)); i >= 0 {
-		return i + 1
-	}
-	return -1
 }
 
 // Diff shows the change as a unified diff; "" is none.

@@ -4,17 +4,20 @@ package file
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -26,6 +29,7 @@ type Change struct {
 	New     []byte
 	Mode    os.FileMode // of a file that does not exist yet
 	info    os.FileInfo
+	lock    *os.File // of the folder
 }
 
 // ErrChanged says that the file was changed by someone else in between.
@@ -35,40 +39,77 @@ var ErrChanged = errors.New("the file was changed by another program in the mean
 const maxFile = 4 << 20
 
 // Open reads a file that is to be changed; it may be missing, but not behind a link.
-// Nobody else may be able to put another one in its place (package safedir): what is
-// wrong is a *safedir.UntrustedError.
-func Open(path string) (*Change, error) {
+// Nobody else may be able to put another one in its place (package safedir): the error
+// is a *safedir.UntrustedError then. Until Close no other process of ours changes a file of
+// the folder; for one that does Open waits.
+func Open(ctx context.Context, path string) (*Change, error) {
 	real, err := safedir.ResolveFile(path)
 	if err != nil {
 		return nil, err
 	}
 	c := &Change{Path: real, Mode: 0o600}
-	f, err := os.OpenFile(real, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		if _, err := os.Lstat(path); err == nil {
-			return nil, &safedir.UntrustedError{Path: path, Why: "is a link to nothing"}
-		}
-		return c, nil
+	if c.lock, err = lockFolder(ctx, filepath.Dir(real)); err != nil {
+		return nil, err
 	}
+	if err := c.read(path); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Close lets others change files of the folder.
+func (c *Change) Close() error { return c.lock.Close() }
+
+// lockFolder waits until no other process of ours has locked a folder (flock(2)), and locks it.
+func lockFolder(ctx context.Context, dir string) (*os.File, error) {
+	const every = 20 * time.Millisecond
+	lock, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
+	for {
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		held := errors.Is(err, unix.EWOULDBLOCK)
+		if held && !sched.For(ctx, every) {
+			err, held = context.Cause(ctx), false
+		}
+		switch {
+		case err == nil:
+			return lock, nil
+		case !held:
+			return nil, errors.Join(err, lock.Close())
+		}
+	}
+}
+
+// read reads the file as it is, which the user named path.
+func (c *Change) read(path string) error {
+	f, err := os.OpenFile(c.Path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Lstat(path); err == nil {
+			return &safedir.UntrustedError{Path: path, Why: "is a link to nothing"}
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	defer f.Close()
 	if c.info, err = f.Stat(); err != nil {
-		return nil, err
+		return err
 	}
 	if !c.info.Mode().IsRegular() {
-		return nil, &safedir.UntrustedError{Path: real, Why: "is not a regular file"}
+		return &safedir.UntrustedError{Path: c.Path, Why: "is not a regular file"}
 	}
 	if c.info.Mode().Perm()&0o022 != 0 {
-		return nil, &safedir.UntrustedError{Path: real, Why: "can be written by others; ssh would refuse it, too"}
+		return &safedir.UntrustedError{Path: c.Path, Why: "can be written by others; ssh would refuse it, too"}
 	}
 	c.Existed = true
 	c.Old, err = io.ReadAll(io.LimitReader(f, maxFile+1))
 	if len(c.Old) > maxFile {
-		return nil, &safedir.UntrustedError{Path: real, Why: "is too large for a configuration"}
+		return &safedir.UntrustedError{Path: c.Path, Why: "is too large for a configuration"}
 	}
-	return c, err
+	return err
 }
 
 // Apply makes the change. before checks the new file under a temporary name in
@@ -76,16 +117,14 @@ func Open(path string) (*Change, error) {
 // old file is kept as backup, "" if there was none; a copy of it that an earlier
 // change has kept is the backup.
 func (c *Change) Apply(now time.Time, before func(path string) error, after func() error) (backup string, err error) {
-	candidate, err := c.write(c.Path+".sshpace-new-", c.New)
+	c.removeLeftovers()
+	candidate, err := c.write(c.Path+newMark, c.New)
 	if err != nil {
 		return "", err
 	}
 	defer os.Remove(candidate)
 	if err := before(candidate); err != nil {
 		return "", fmt.Errorf("the new file fails its check, nothing was changed: %w", err)
-	}
-	if err := c.unchanged(); err != nil {
-		return "", err
 	}
 	fresh := ""
 	if backup = c.kept(); c.Existed && backup == "" {
@@ -95,7 +134,10 @@ func (c *Change) Apply(now time.Time, before func(path string) error, after func
 		}
 		fresh = backup
 	}
-	if err := os.Rename(candidate, c.Path); err != nil {
+	if err = c.unchanged(); err == nil {
+		err = os.Rename(candidate, c.Path)
+	}
+	if err != nil {
 		if fresh != "" {
 			err = errors.Join(err, os.Remove(fresh)) // of a file that is as it was
 		}
@@ -191,18 +233,42 @@ func hasAttribute(f *os.File, name string, value []byte) bool {
 	return err == nil && bytes.Equal(own[:n], value)
 }
 
-// copyMark and copyTime are what the names of backups end with.
+// copyMark and copyTime are the ends of the names of backups, newMark that of a new file; the names of temporary
+// files have a number behind them.
 const (
 	copyMark = ".sshpace-"
 	copyTime = "20060102T150405.000Z"
+	newMark  = copyMark + "new-"
 )
+
+// removeLeftovers removes the temporary files of changes that were killed. Nobody else makes any now.
+func (c *Change) removeLeftovers() {
+	dir, name := filepath.Split(c.Path)
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		mark, ours := strings.CutPrefix(e.Name(), name)
+		cut := strings.LastIndexByte(mark, '-') + 1
+		if _, err := strconv.ParseUint(mark[cut:], 10, 64); !ours || err != nil {
+			continue
+		}
+		if mark[:cut] == newMark || isCopy(strings.TrimSuffix(mark[:cut], "-")) {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// isCopy tells whether a name of a backup has this end.
+func isCopy(end string) bool {
+	when, ours := strings.CutPrefix(end, copyMark)
+	_, err := time.Parse(copyTime, when)
+	return ours && err == nil
+}
 
 // kept is a backup that holds the old file already, with its owner and mode; "" for none.
 func (c *Change) kept() string {
 	entries, _ := os.ReadDir(filepath.Dir(c.Path))
 	for _, e := range entries {
-		when, ours := strings.CutPrefix(e.Name(), filepath.Base(c.Path)+copyMark)
-		if _, err := time.Parse(copyTime, when); !ours || err != nil || !c.Existed {
+		if end, ours := strings.CutPrefix(e.Name(), filepath.Base(c.Path)); !ours || !isCopy(end) || !c.Existed {
 			continue
 		}
 		info, err := e.Info()

@@ -1,11 +1,13 @@
 package file
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,12 +54,20 @@ func read(t *testing.T, path string) string {
 
 func open(t *testing.T, path, text string) *Change {
 	t.Helper()
-	c, err := Open(path)
+	c, err := Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.New = []byte(text)
 	return c
+}
+
+// change makes one change of a file.
+func change(t *testing.T, path, text string, now time.Time, before func(string) error, after func() error) (backup string, err error) {
+	t.Helper()
+	c := open(t, path, text)
+	defer c.Close()
+	return c.Apply(now, before, after)
 }
 
 func TestApplyKeepsModeLinkAndAttributes(t *testing.T) {
@@ -73,8 +83,7 @@ func TestApplyKeepsModeLinkAndAttributes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := open(t, link, "new\n")
-	backup, err := c.Apply(when, fine, good)
+	backup, err := change(t, link, "new\n", when, fine, good)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +129,10 @@ func TestFailedChecksChangeNothing(t *testing.T) {
 	if !errors.Is(err, bad) || read(t, path) != "old\n" {
 		t.Errorf("after: %v, file %q", err, read(t, path))
 	}
-	fresh := open(t, filepath.Join(dir, "fresh"), "new\n")
-	if _, err := fresh.Apply(when, fine, func() error { return bad }); !errors.Is(err, bad) {
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := change(t, filepath.Join(dir, "fresh"), "new\n", when, fine, func() error { return bad }); !errors.Is(err, bad) {
 		t.Errorf("fresh: %v", err)
 	}
 	names, _ := filepath.Glob(filepath.Join(dir, "*"))
@@ -137,7 +148,7 @@ func TestOneCopyOfEachState(t *testing.T) {
 	write(t, path, "old\n", 0o600)
 	var first string
 	for i, text := range []string{"new\n", "old\n", "new\n", "old\n"} {
-		backup, err := open(t, path, text).Apply(when.Add(time.Duration(i)*time.Second), fine, good)
+		backup, err := change(t, path, text, when.Add(time.Duration(i)*time.Second), fine, good)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +165,7 @@ func TestOneCopyOfEachState(t *testing.T) {
 	if err := os.Chmod(first, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if backup, err := open(t, path, "new\n").Apply(when.Add(time.Minute), fine, good); err != nil || backup == first {
+	if backup, err := change(t, path, "new\n", when.Add(time.Minute), fine, good); err != nil || backup == first {
 		t.Errorf("a copy with another mode is taken: %s, %v", backup, err)
 	}
 }
@@ -208,13 +219,82 @@ func alone(t *testing.T, dir string) {
 	}
 }
 
+// What an editor writes before the new file takes its place stays.
 func TestChangedInBetween(t *testing.T) {
+	dir := folder(t)
+	path := filepath.Join(dir, "config")
+	for _, early := range []bool{true, false} {
+		write(t, path, "old\n", 0o600)
+		c := open(t, path, "new\n")
+		theirs := func(string) error { write(t, path, "someone else's\n", 0o600); return nil }
+		before := theirs
+		if early {
+			_, before = theirs(""), fine
+		}
+		if _, err := c.Apply(when, before, good); !errors.Is(err, ErrChanged) || read(t, path) != "someone else's\n" {
+			t.Errorf("%v, %q", err, read(t, path))
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		alone(t, dir)
+	}
+}
+
+// Of many that change one file at once each finds what the others have written, and one that is
+// interrupted waits no more.
+func TestManyAtOnce(t *testing.T) {
 	path := filepath.Join(folder(t), "config")
+	write(t, path, "first\n", 0o600)
+	var all sync.WaitGroup
+	const many = 20
+	for i := range many {
+		all.Go(func() {
+			c, err := Open(t.Context(), path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			c.New = fmt.Appendf(c.Old, "line %d\n", i)
+			if _, err := c.Apply(when.Add(time.Duration(i)*time.Second), fine, good); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if text := read(t, path); strings.Count(text, "\n") != 1+many {
+		t.Errorf("%q", text)
+	}
+	defer open(t, path, "").Close()
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if _, err := Open(interrupted, path); !errors.Is(err, context.Canceled) {
+		t.Errorf("a file that another one changes: %v", err)
+	}
+}
+
+// A change removes the temporary files of those that were killed, and no other.
+func TestLeftovers(t *testing.T) {
+	dir := folder(t)
+	path := filepath.Join(dir, "config")
 	write(t, path, "old\n", 0o600)
-	c := open(t, path, "new\n")
-	write(t, path, "someone else's\n", 0o600)
-	if _, err := c.Apply(when, fine, good); !errors.Is(err, ErrChanged) || read(t, path) != "someone else's\n" {
-		t.Errorf("%v, %q", err, read(t, path))
+	backup := copyMark + when.Format(copyTime)
+	for _, end := range []string{newMark + "1", newMark + "18446744073709551615", backup + "-77"} {
+		write(t, path+end, "", 0o600)
+	}
+	others := []string{"-1", newMark + "x", newMark, "2" + newMark + "1", copyMark + "old-1", ".bak"}
+	for _, end := range others {
+		write(t, path+end, "", 0o600)
+	}
+	if _, err := change(t, path, "new\n", when, fine, good); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range append(others, "", backup) {
+		read(t, path+end)
+	}
+	if names, _ := filepath.Glob(path + "*"); len(names) != len(others)+2 {
+		t.Errorf("left: %q", names)
 	}
 }
 
@@ -248,7 +328,7 @@ func TestUnsafePlacesAreRefused(t *testing.T) {
 		},
 	} {
 		var unsafe *safedir.UntrustedError
-		if _, err := Open(prepare(folder(t))); !errors.As(err, &unsafe) {
+		if _, err := Open(t.Context(), prepare(folder(t))); !errors.As(err, &unsafe) {
 			t.Errorf("%s: error %v, want an UntrustedError", name, err)
 		}
 	}
@@ -260,7 +340,8 @@ func TestBlock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "# BEGIN sshpace advise nas\nHost nas\n    Ciphers a\nHost *\n# END sshpace advise nas\n\nUser x\n"
+	sum := checksum("Host nas\n    Ciphers a\nHost *\n")
+	want := "# BEGIN sshpace advise nas\nHost nas\n    Ciphers a\nHost *\n# END sshpace advise nas " + sum + "\n\nUser x\n"
 	if diff := cmp.Diff(want, string(first)); diff != "" {
 		t.Errorf("inserted (-want +got):\n%s", diff)
 	}
@@ -269,7 +350,8 @@ func TestBlock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("# mine\n"+strings.Replace(want, "Ciphers a", "Ciphers b", 1), string(second)); diff != "" {
+	want = strings.NewReplacer("Ciphers a", "Ciphers b", sum, checksum("Host nas\n    Ciphers b\nHost *\n")).Replace(want)
+	if diff := cmp.Diff("# mine\n"+want, string(second)); diff != "" {
 		t.Errorf("replaced (-want +got):\n%s", diff)
 	}
 	other := Block{Name: "advise db", Text: "x"}
@@ -277,7 +359,7 @@ func TestBlock(t *testing.T) {
 		t.Errorf("a second block: %q, %v", both, err)
 	}
 	last := Block{Name: "n", Text: "x", Last: true}
-	if got, err := last.Into([]byte("a")); err != nil || string(got) != "a\n\n# BEGIN sshpace n\nx\n# END sshpace n\n" {
+	if got, err := last.Into([]byte("a")); err != nil || string(got) != "a\n\n# BEGIN sshpace n\nx\n# END sshpace n "+checksum("x\n")+"\n" {
 		t.Errorf("at the end: %q, %v", got, err)
 	}
 	for _, damaged := range []string{"# BEGIN sshpace advise nas\n", "# END sshpace advise nas\n", "# BEGIN sshpace advise nas\n" + want} {
@@ -305,7 +387,7 @@ func TestDiff(t *testing.T) {
 
 func FuzzBlock(f *testing.F) {
 	f.Add("", "Host a")
-	f.Add("# BEGIN sshpace n\nx\n# END sshpace n\ny", "z")
+	f.Add("# BEGIN sshpace n\nx\n# END sshpace n "+checksum("x\n")+"\ny", "z")
 	f.Add("# BEGIN sshpace n\n", "z")
 	f.Fuzz(func(t *testing.T, old, text string) {
 		if strings.Contains(text, "sshpace n") {

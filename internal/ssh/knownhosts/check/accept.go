@@ -90,13 +90,28 @@ func appendLine(file, text string, wanted func() (bool, error)) (current bool, e
 	if yes, err := wanted(); err != nil || !yes {
 		return true, err
 	}
-	if _, err := io.WriteString(f, newline+text+"\n"); err != nil {
-		return false, err
-	}
-	if err := f.Sync(); err != nil {
+	if err := appendWhole(f, newline+text+"\n"); err != nil {
 		return false, err
 	}
 	return isStill(f, file)
+}
+
+// appendWhole writes a text and has it on the disk, or takes back the part that was written:
+// half a line would be another key of the host. Where a program that takes no lock has
+// written behind it, nothing is taken back.
+func appendWhole(f *os.File, text string) error {
+	before, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	n, err := io.WriteString(f, text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if after, statErr := f.Stat(); err != nil && statErr == nil && after.Size() == before.Size()+int64(n) {
+		err = errors.Join(err, f.Truncate(before.Size()))
+	}
+	return err
 }
 
 // lockFile takes the advisory lock on f, waiting for it.

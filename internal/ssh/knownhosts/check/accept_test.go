@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -157,6 +159,36 @@ func TestParallelWritersLoseNothing(t *testing.T) {
 	}
 	if diff := cmp.Diff([]index.BadLine(nil), x.Unreadable()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestRecordTakesBackHalfALine: a file that has room for a part of a line stays as it was, and takes
+// the key once it has room.
+func TestRecordTakesBackHalfALine(t *testing.T) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	full := make(chan os.Signal, 1)
+	signal.Notify(full, syscall.SIGXFSZ) // the error is to be seen, as in a run
+	defer signal.Stop(full)
+	first := "first " + sshtest.KeyText(1)
+	line := len("\nnew " + sshtest.KeyText(2) + "\n")
+	for room := 0; room < line; room += 9 {
+		file := sshtest.KnownHostsFile(t, first)
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(len(first) + room), Max: limit.Max}); err != nil {
+			t.Fatal(err)
+		}
+		err := record(file, "new", 22, sshtest.Key(2).PublicKey(), false)
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := os.ReadFile(file); !errors.Is(err, syscall.EFBIG) || string(text) != first {
+			t.Fatalf("room for %d bytes: %v, file %q", room, err, text)
+		}
+		if err := record(file, "new", 22, sshtest.Key(2).PublicKey(), false); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
