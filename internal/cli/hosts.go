@@ -45,7 +45,7 @@ func newHostsCommand(sys System) *cobra.Command {
 	flags.CountVarP(&f.groups, "list-groups", "L", "names of groups, of those that have one of the hosts if there are any; -LL with their hosts")
 	flags.BoolVar(&f.long, "long", false, "a table of user, address, port and jump hosts, by ssh_config and inventories")
 	flags.StringVarP(&f.form.Separator, "separator", "S", " ", `what stands between the names of -e, such as '\n'`)
-	flags.IntVar(&f.form.Autostep, "autostep", 0, "fold N or more numbers at equal distances as a-b/step; 0 = never")
+	flags.Var(&f.form.Autostep, "autostep", "fold N or more numbers at equal distances as a-b/step, N% of the hosts, or auto; 0 = never")
 	flags.BoolVarP(&f.quiet, "test", "t", false, "print nothing; exit status 1 if there is no host")
 	f.foundFlags.register(flags)
 	completeSets(cmd, sys, &f.connection)
@@ -77,8 +77,6 @@ func (f *hostsFlags) check() error {
 		return usageError("give one of --fold, -e, -n, -L, -t, --long and --json", "more than one form is asked for")
 	case f.Out != "" && (f.quiet || f.long || f.groups > 0):
 		return usageError("leave it out", "--out with -L, -t or --long")
-	case f.form.Autostep < 0 || f.form.Autostep == 1:
-		return usageError("2 is the least that makes sense", "--autostep %d", f.form.Autostep)
 	}
 	return f.Check()
 }

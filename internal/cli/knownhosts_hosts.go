@@ -32,8 +32,8 @@ func (f *hostFlags) lookedUp(ctx context.Context, sys System) ([]route.LookedUp,
 	if err != nil {
 		return nil, err
 	}
-	if f.fromConfig {
-		f.Sets = append(f.Sets, config.HostNames()...)
+	if f.fromConfig && len(config.HostNames()) > 0 {
+		f.Sets = append(f.Sets, "@ssh_config:all")
 	}
 	if f.None() {
 		return nil, nil

@@ -19,10 +19,13 @@ import (
 type GroupFiles struct {
 	plain   *hostset.GroupFile // what has no source
 	sources map[string]*hostset.GroupFile
+	warn    warner
 }
 
 // NewGroupFiles are no files.
-func NewGroupFiles() *GroupFiles { return &GroupFiles{sources: map[string]*hostset.GroupFile{}} }
+func NewGroupFiles(warn warner) *GroupFiles {
+	return &GroupFiles{sources: map[string]*hostset.GroupFile{}, warn: warn}
+}
 
 // Add reads a file or a folder.
 func (f *GroupFiles) Add(name string) error {
@@ -64,7 +67,7 @@ func (f *GroupFiles) file(name string) error {
 }
 
 func (f *GroupFiles) yaml(name, text string) error {
-	d, root, err := parseYAML(text)
+	d, root, err := parseYAML(text, f.warn.in(name))
 	if err == nil && !isNull(root) && root.Kind != yaml.MappingNode {
 		err = errors.New("want sources of groups, such as roles: {web: 'web[1-9]'}")
 	}

@@ -1,8 +1,10 @@
 package hostlist
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -14,8 +16,57 @@ import (
 type Form struct {
 	Count, Expand bool
 	Separator     string // of Expand, as in a string of Go
-	Autostep      int
+	Autostep      Autostep
 }
+
+// Autostep is from how many numbers at equal distances on hosts are folded as a-b/step: so many, or a share of
+// the hosts. The zero value is never.
+type Autostep struct {
+	Numbers int
+	Share   float64 // of the hosts; "auto" is all of them, and three at least
+}
+
+// String is the text that Set reads.
+func (a *Autostep) String() string {
+	if a.Share > 0 {
+		return strconv.FormatFloat(100*a.Share, 'g', -1, 64) + "%"
+	}
+	return strconv.Itoa(a.Numbers)
+}
+
+// Set reads what nodeset(1) takes: 4, 50% or auto.
+func (a *Autostep) Set(text string) (err error) {
+	*a = Autostep{}
+	percent, isShare := strings.CutSuffix(text, "%")
+	switch {
+	case text == "auto":
+		a.Numbers, a.Share = 3, 1
+		return nil
+	case isShare:
+		a.Share, err = strconv.ParseFloat(percent, 64)
+		a.Share /= 100
+	default:
+		a.Numbers, err = strconv.Atoi(text)
+	}
+	if err != nil || !(a.Share >= 0 && a.Share <= 100) || a.Numbers < 0 || a.Numbers == 1 {
+		return errors.New("want 2 or more, a percentage or auto; 0 is never")
+	}
+	return nil
+}
+
+// Type names the kind of value.
+func (a *Autostep) Type() string { return "N" }
+
+// of is the number for so many hosts.
+func (a Autostep) of(hosts int) int {
+	if a.Share == 0 {
+		return a.Numbers
+	}
+	return max(a.Numbers, 2, int(math.Ceil(float64(hosts)*a.Share)))
+}
+
+// fold makes one set of names.
+func (a Autostep) fold(names []string) string { return hostset.FoldSteps(names, a.of(len(names))) }
 
 // Write prints hosts.
 func (f Form) Write(w io.Writer, hosts []host.Host) error {
@@ -30,7 +81,7 @@ func (f Form) Write(w io.Writer, hosts []host.Host) error {
 		}
 		_, err = fmt.Fprintln(w, strings.Join(hostset.Sorted(host.Names(hosts)), separator))
 	default:
-		_, err = fmt.Fprintln(w, hostset.FoldSteps(host.Names(hosts), f.Autostep))
+		_, err = fmt.Fprintln(w, f.Autostep.fold(host.Names(hosts)))
 	}
 	return err
 }

@@ -4,6 +4,7 @@
 package hostlist
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,7 @@ func (f *Selection) Hosts(ctx context.Context, from Surroundings) ([]host.Host, 
 	hosts, err := sel.Hosts()
 	sources.Warn(from.Stderr)
 	if err != nil {
-		hint := "sets are such as web[1-9]!web3,@db, and files --hosts-file FILE; sshpace hosts -LL lists the groups"
+		hint := cmp.Or(fault.HintOf(err), "sets are such as web[1-9]!web3,@db, and files --hosts-file FILE; sshpace hosts -LL lists the groups")
 		if errors.Is(err, hostset.ErrNoGroups) {
 			hint = "write them as name: set into ~/.config/sshpace/groups or a file for --groups, or give an --inventory"
 		}

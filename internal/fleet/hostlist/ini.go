@@ -3,9 +3,11 @@ package hostlist
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/wildcard"
@@ -87,8 +89,8 @@ func (r *iniReader) begin(head string, number int) error {
 	if !ok {
 		kind = "hosts"
 	}
-	if !slices.Contains([]string{"hosts", "vars", "children"}, kind) || strings.TrimSpace(name) != name {
-		return fmt.Errorf("[%s]: a section is [group], [group:vars] or [group:children]", head)
+	if !slices.Contains([]string{"hosts", "vars", "children"}, kind) || strings.ContainsFunc(name, unicode.IsSpace) {
+		return fmt.Errorf("[%s]: a section is [group], [group:vars] or [group:children], without blanks", head)
 	}
 	r.group, r.section = r.inv.group(name), kind
 	if kind == "vars" {
@@ -119,7 +121,6 @@ func (r *iniReader) hosts(line string) error {
 }
 
 // addHosts adds the hosts of a pattern such as web[1:9]:22 with their variables.
-// The port of a pattern holds for hosts that are new, as Ansible has it.
 func (v *Inventory) addHosts(g *group, pattern string, known vars) error {
 	pattern, port := splitPort(pattern)
 	names, err := hostset.Ranges(pattern, brackets, hostset.DefaultMax-len(v.names))
@@ -127,18 +128,24 @@ func (v *Inventory) addHosts(g *group, pattern string, known vars) error {
 		return err
 	}
 	for _, name := range names {
-		isNew := v.hosts[name] == nil
-		m, err := v.addHost(g, name)
-		if err != nil {
+		if err := v.addNamed(g, name, port, known); err != nil {
 			return err
 		}
-		if isNew && port != "" {
-			m.vars.set(portVars[0], value{text: port})
-		}
-		for key, val := range known {
-			m.vars[key] = val
-		}
 	}
+	return nil
+}
+
+// addNamed adds a host with its variables. A port holds for a host that is new, as Ansible has it.
+func (v *Inventory) addNamed(g *group, name, port string, known vars) error {
+	isNew := v.hosts[name] == nil
+	m, err := v.addHost(g, name)
+	if err != nil {
+		return err
+	}
+	if isNew && port != "" {
+		m.vars.set(portVars[0], value{text: port})
+	}
+	maps.Copy(m.vars, known)
 	return nil
 }
 

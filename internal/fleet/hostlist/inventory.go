@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet/hostset"
 )
@@ -192,7 +193,7 @@ func (v *Inventory) Complete(h *host.Host) error {
 		return err
 	}
 	if err := known.complete(h); err != nil {
-		return fmt.Errorf("%s in %s: %w", h.Name, strings.Join(v.files, ", "), err)
+		return fault.WithHint(fmt.Errorf("%s in %s: %w", h.Name, strings.Join(v.files, ", "), err), "correct what the inventory says of that host")
 	}
 	v.tellUnused(h.Name, known)
 	return nil

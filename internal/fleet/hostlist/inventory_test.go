@@ -113,13 +113,17 @@ func TestRefuses(t *testing.T) {
 	for i := range 40 {
 		bomb += fmt.Sprintf("a%d: &a%d {children: {l%d: *a%d, r%d: *a%d}}\n", i+1, i+1, i, i, i, i)
 	}
+	chain := "a0: &a0 {vars: }\n"
+	for i := range 1000 {
+		chain += fmt.Sprintf("a%d: &a%d {<<: *a%d}\n", i+1, i+1, i)
+	}
 	for name, test := range map[string]struct{ text, want string }{
 		"plugin.yml":   {"plugin: amazon.aws.aws_ec2\nregions: [eu]\n", "plugin"},
 		"vault.yml":    {"$ANSIBLE_VAULT;1.1;AES256\n61\n", "encrypted"},
 		"vault":        {"$ANSIBLE_VAULT;1.1;AES256\n61\n", "encrypted"},
 		"list.yml":     {"- a\n- b\n", "want groups"},
 		"bomb.yml":     {bomb, "million entries"},
-		"circle.yml":   {"a: &a {children: {b: *a}}\n", "below itself"},
+		"circle.yml":   {"a: &a {children: {b: *a}}\n", "stands inside"},
 		"circle.ini":   {"[a:children]\nb\n[b:children]\na\n", "below itself"},
 		"children.ini": {"[a:children]\nnowhere\n", `no group "nowhere"`},
 		"vars.ini":     {"[a:vars]\nx=1\n", `no group "a"`},
@@ -129,10 +133,87 @@ func TestRefuses(t *testing.T) {
 		"option.ini":   {"[a]\n-oProxyCommand=x\n", "must not begin with -"},
 		"shell.ini":    {"[a]\nx$(id)\n", "must not contain"},
 		"section.ini":  {"[a:b]\nx\n", "a section is"},
+		"blank.ini":    {"[my group]\nx\n", "a section is"},
+		"inside.yml":   {"a: &a {<<: *a}\n", "stands inside"},
+		"list in.yml":  {"a: &a {hosts: {x: [1, {y: *a}]}}\n", "stands inside"},
+		"inside":       {"all: &a {children: {b: {vars: *a}}}\n", "stands inside"},
+		"deep.yml":     {"a: " + strings.Repeat("{a: ", 1001) + strings.Repeat("}", 1001) + "\n", "more than 1000 deep"},
+		"chain.yml":    {chain + "z: *a1000\n", "more than 1000 deep"},
+		"two.yml":      {"web: {hosts: {w1: }}\n---\ndb: {hosts: {d1: }}\n", "second document"},
+		"two":          {"web: {hosts: {w1: }}\n---\n", "second document"},
+		"hosts.toml":   {"[web.hosts]\nw1 = {}\n", "TOML"},
 	} {
 		_, err := load(t, filepath.Join(write(t, map[string]string{name: test.text}), name))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, test.want)
+		}
+	}
+}
+
+// Of a key that stands twice the last one counts, as for Ansible, and who reads on is told.
+func TestKeysTwice(t *testing.T) {
+	dir := write(t, map[string]string{
+		"hosts.yml":          "all:\n  children:\n    web:\n      hosts: {w1: }\n    web:\n      hosts: {w2: }\n",
+		"group_vars/web.yml": "ansible_port: 1\nansible_port: 2\n",
+		"groups.yaml":        "roles: {a: x, b: y, a: z}\n",
+	})
+	v, err := load(t, filepath.Join(dir, "hosts.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hosts, _ := v.Group("", "web"); !slices.Equal(hosts, []string{"w2"}) || len(v.Hosts()) != 1 {
+		t.Errorf("web is %q of %q", hosts, v.Hosts())
+	}
+	if got := complete(t, v, "w2"); got != "w2=w2:2" {
+		t.Errorf("w2 becomes %s", got)
+	}
+	groups := NewGroupFiles(v.warn)
+	if err := groups.Add(filepath.Join(dir, "groups.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	sources := hostset.Sources{}
+	groups.Into(sources, sources.Also)
+	if got := expandWith(t, "@roles:a", sources); got != "z" {
+		t.Errorf("@roles:a is %s", got)
+	}
+	said := strings.Join(v.Warnings(), "\n")
+	for _, want := range []string{`hosts.yml: line 5: "web" stands there a second time`, `web.yml: line 2: "ansible_port"`, `groups.yaml: line 1: "a"`} {
+		if !strings.Contains(said, want) {
+			t.Errorf("warnings %q do not say %q", said, want)
+		}
+	}
+}
+
+// A list with a comma is an inventory, as for Ansible.
+func TestInventoryAsList(t *testing.T) {
+	v, err := load(t, " w1 ,w2:2222,[2001:db8::7]:22,, ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]string{"w1": "w1", "w2": "w2=w2:2222", "2001:db8::7": "2001:db8::7=[2001:db8::7]:22"} {
+		if got := complete(t, v, host); got != want {
+			t.Errorf("%s becomes %s, want %s", host, got, want)
+		}
+	}
+	if hosts, err := v.Group("", ungrouped); err != nil || len(hosts) != 3 {
+		t.Errorf("%q, %v", hosts, err)
+	}
+	for _, list := range []string{"w[1:3],", "a b,", "-x,"} {
+		if _, err := load(t, list); err == nil {
+			t.Errorf("%q is taken", list)
+		}
+	}
+}
+
+// What is wrong with a port is said of the text that the file holds.
+func TestWrongPort(t *testing.T) {
+	for _, port := range []string{"'0x16'", "'00x16'", "0", "70000"} {
+		v, err := load(t, filepath.Join(write(t, map[string]string{"hosts.yml": "all: {hosts: {w1: {ansible_port: " + port + "}}}\n"}), "hosts.yml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := complete(t, v, "w1"), "port \""+strings.Trim(port, "'")+"\" is not a number"; !strings.Contains(got, want) {
+			t.Errorf("%s: %s", port, got)
 		}
 	}
 }
@@ -169,7 +250,7 @@ racks: {r1: 'n[1-2]', "empty": }
 `,
 		"README": "not a group file",
 	})
-	files, sources := NewGroupFiles(), hostset.Sources{}
+	files, sources := NewGroupFiles(New().warn), hostset.Sources{}
 	if err := files.Add(dir); err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ type Groups struct {
 	Sources  *Opened
 	Of       []string // only groups that have one of these hosts; nil: all
 	Members  bool     // with their hosts
-	Autostep int      // fold so many numbers at equal distances as a-b/step; 0: never
+	Autostep Autostep
 }
 
 // hostJSON is one host.
@@ -72,9 +72,8 @@ type hostJSON struct {
 	Origin  string `json:"origin"`
 }
 
-// JSON writes hosts as one object; sets fold numbers at equal distances from autostep
-// of them on.
-func WriteJSON(w io.Writer, hosts []host.Host, autostep int) error {
+// WriteJSON writes hosts as one object.
+func WriteJSON(w io.Writer, hosts []host.Host, autostep Autostep) error {
 	list := make([]hostJSON, 0, len(hosts))
 	for _, h := range hosts {
 		list = append(list, hostJSON{h.String(), h.Name, h.Address, h.User, h.Port, h.Label, h.Origin})
@@ -84,7 +83,7 @@ func WriteJSON(w io.Writer, hosts []host.Host, autostep int) error {
 		Count  int        `json:"count"`
 		Folded string     `json:"folded"`
 		Hosts  []hostJSON `json:"hosts"`
-	}{Schema, len(hosts), hostset.FoldSteps(host.Names(hosts), autostep), list}, "  ")
+	}{Schema, len(hosts), autostep.fold(host.Names(hosts)), list}, "  ")
 }
 
 // Write lists the groups of all sources but earlier runs, or those that
@@ -129,5 +128,5 @@ func (g Groups) line(out, stderr io.Writer, group string) {
 		fmt.Fprintln(out, group)
 		return
 	}
-	fmt.Fprintln(out, strings.TrimRight(group+" "+hostset.FoldSteps(members, g.Autostep), " "))
+	fmt.Fprintln(out, strings.TrimRight(group+" "+g.Autostep.fold(members), " "))
 }

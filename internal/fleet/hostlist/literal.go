@@ -1,7 +1,7 @@
 package hostlist
 
 import (
-	"strings"
+	"math/big"
 
 	"sshpace/internal/base/wildcard"
 )
@@ -11,7 +11,7 @@ import (
 // Ansible's plugin "ini").
 var (
 	literalText   = wildcard.Regexp(`^(?:'([^'\\]*)'|"([^"\\]*)")\s*(?:#.*)?$`)
-	literalNumber = wildcard.Regexp(`^(0|[1-9](?:_?[0-9])*)\s*(?:#.*)?$`)
+	literalNumber = wildcard.Regexp(`^(0|[1-9](?:_?[0-9])*|0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+)\s*(?:#.*)?$`)
 	literalNone   = wildcard.Regexp(`^None\s*(?:#.*)?$`)
 )
 
@@ -21,7 +21,9 @@ func literal(text string) value {
 		return value{text: m[1] + m[2]}
 	}
 	if m := literalNumber().FindStringSubmatch(text); m != nil {
-		return value{text: strings.ReplaceAll(m[1], "_", "")}
+		if n, ok := new(big.Int).SetString(m[1], 0); ok {
+			return value{text: n.String()}
+		}
 	}
 	if literalNone().MatchString(text) {
 		return value{null: true}

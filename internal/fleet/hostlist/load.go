@@ -15,10 +15,14 @@ import (
 	"sshpace/internal/base/fault"
 )
 
-// Add reads an inventory: a file, or a folder of files as Ansible reads it.
-// group_vars and host_vars beside it hold too.
+// Add reads an inventory: a file, or a folder of files as Ansible reads it; or it is a list
+// with a comma in it, such as "web1,web2:2222". group_vars and host_vars beside a file hold too.
 func (v *Inventory) Add(name string) error {
 	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) && strings.Contains(name, ",") {
+		v.files = append(v.files, name)
+		return v.addList(name)
+	}
 	if err != nil {
 		return err
 	}
@@ -32,6 +36,20 @@ func (v *Inventory) Add(name string) error {
 		return v.addFile(os.DirFS(beside), filepath.Base(name), name, info)
 	}
 	return v.addFolder(name, 0)
+}
+
+// addList adds the hosts of a list. There are no ranges in it, as in Ansible's plugin "host_list".
+func (v *Inventory) addList(list string) error {
+	for text := range strings.SplitSeq(list, ",") {
+		name, port := splitPort(strings.TrimSpace(text))
+		if name == "" {
+			continue
+		}
+		if err := v.addNamed(v.group(ungrouped), name, port, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addFolder reads all files of a folder and of the folders in it.
@@ -81,6 +99,9 @@ func (v *Inventory) addFile(dir fs.FS, name, shown string, info fs.FileInfo) err
 	if info.Mode()&0o111 != 0 && strings.HasPrefix(text, "#!") {
 		return fault.Usage(expandHint, "%s is a program, and programs in an inventory are not run", shown)
 	}
+	if path.Ext(name) == ".toml" {
+		return fault.Usage(expandHint, "%s: inventories in TOML are not read", shown)
+	}
 	err = v.parse(name, shown, text)
 	switch {
 	case errors.Is(err, errPlugin):
@@ -97,7 +118,7 @@ func (v *Inventory) parse(name, shown, text string) error {
 	if slices.Contains(yamlEndings, ending) || strings.HasPrefix(text, "$ANSIBLE_VAULT;") {
 		return v.readYAML(shown, text)
 	}
-	if _, root, err := parseYAML(text); ending == "" && err == nil && root != nil && root.Kind == yaml.MappingNode {
+	if _, root, _ := parseYAML(text, nil); ending == "" && root != nil && root.Kind == yaml.MappingNode {
 		return v.readYAML(shown, text)
 	}
 	return v.readINI(shown, text)

@@ -67,7 +67,7 @@ func randomINI(r *rand.Rand) string {
 			fmt.Fprintf(&b, "\n; vars\n[%s:vars]\n", pick(r, g, g, "all", "ungrouped"))
 			fmt.Fprintf(&b, pick(r, "%s = %s\n", "%s=%s\n", "%s='%s'\n", "%s = \"%s\" # comment\n", "  %s='%s'  \n"), name, text)
 			if strings.HasSuffix(name, "port") {
-				fmt.Fprintf(&b, "%s=%s # port\n", name, pick(r, "2203", "2_206", "'2204'", `"2205"`))
+				fmt.Fprintf(&b, "%s=%s # port\n", name, pick(r, "2203", "2_206", "'2204'", `"2205"`, "0o26", "0X8_9A", "0b10110"))
 			}
 		}
 		if r.IntN(5) == 0 {
@@ -88,6 +88,8 @@ func randomYAMLVars(r *rand.Rand, n int) string {
 		text := known[name]
 		if strings.ContainsAny(text, ":_") || r.IntN(4) == 0 {
 			text = strconv.Quote(text)
+		} else if text == "22" {
+			text = pick(r, text, "0x16", "0b10110", "0026")
 		}
 		list = append(list, name+": "+text)
 	}
@@ -106,16 +108,15 @@ func randomYAML(r *rand.Rand) string {
 	}
 	for i, g := range groupNames {
 		fmt.Fprintf(&b, "    %s:\n      vars: &v%d %s\n      hosts:\n", g, i, randomYAMLVars(r, r.IntN(3)))
-		seen := map[string]bool{}
-		for range r.IntN(4) {
-			if p := randomPattern(r); !seen[p] {
-				seen[p] = true
-				fmt.Fprintf(&b, "        %q: %s\n", p, pick(r, "", randomYAMLVars(r, 2), fmt.Sprintf("{<<: *v%d, ansible_user: merged}", i)))
-			}
+		for range r.IntN(5) { // some of them twice
+			fmt.Fprintf(&b, "        %q: %s\n", randomPattern(r), pick(r, "", randomYAMLVars(r, 2), fmt.Sprintf("{<<: *v%d, ansible_user: merged}", i)))
 		}
 		if i > 0 && r.IntN(2) == 0 {
 			fmt.Fprintf(&b, "      children: {%s: }\n", groupNames[r.IntN(i)])
 		}
+	}
+	if r.IntN(3) == 0 {
+		fmt.Fprintf(&b, "    %s: {hosts: {%q: {ansible_user: a, ansible_user: b}}}\n", pick(r, groupNames...), randomPattern(r))
 	}
 	return b.String()
 }

@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet/hostset"
 
@@ -40,7 +42,7 @@ type Opened struct {
 // @last:SET and the like by the history.
 func (f *Sources) Open(ctx context.Context, from Surroundings) (*Opened, error) {
 	s := &Opened{Groups: hostset.Sources{"*": from.History}, inventory: New(), config: from.Config}
-	s.Groups["ssh_config"] = hostset.Listing(func() ([]string, error) { return from.Config.HostNames(), nil })
+	s.Groups["ssh_config"] = hostset.Listing(func() ([]string, error) { return s.configured(), nil })
 	s.Groups["known_hosts"] = hostset.Listing(func() ([]string, error) { return s.knownHosts(ctx) })
 	if err := s.groupFiles(f.Groups, s.Groups.Also); err != nil {
 		return nil, err
@@ -69,7 +71,7 @@ func (f *Sources) Open(ctx context.Context, from Surroundings) (*Opened, error) 
 
 // groupFiles adds files of groups, which answer as add says.
 func (s *Opened) groupFiles(names []string, add func(source string, g hostset.Groups)) error {
-	files := NewGroupFiles()
+	files := NewGroupFiles(s.inventory.warn)
 	for _, name := range names {
 		if err := files.Add(name); err != nil {
 			return sourceError(err, "--groups")
@@ -111,7 +113,7 @@ func (s *Opened) Options() hostset.Options {
 // known are the names that * and ? select from: those of ssh_config, of inventories, and
 // of all groups of files and --groups-command.
 func (s *Opened) known() ([]string, error) {
-	names := slices.Concat(s.config.HostNames(), s.inventory.Hosts())
+	names := slices.Concat(s.configured(), s.inventory.Hosts())
 	for _, source := range s.named {
 		members, err := hostset.Members(s.Groups, source)
 		if err != nil {
@@ -122,11 +124,36 @@ func (s *Opened) known() ([]string, error) {
 	return names, nil
 }
 
+// configured are the names on the Host lines of ssh_config.
+func (s *Opened) configured() []string {
+	return s.hostsAmong(s.config.HostNames(), "ssh_config", func(name string) bool { return host.CheckName(name) == nil })
+}
+
+// hostsAmong leaves out the names that cannot be hosts, such as a,b or [x]: as sets they would be others.
+func (s *Opened) hostsAmong(names []string, source string, canBe func(name string) bool) (hosts []string) {
+	var odd []string
+	for _, name := range names {
+		if canBe(name) {
+			hosts = append(hosts, name)
+		} else {
+			odd = append(odd, strconv.Quote(name))
+		}
+	}
+	if len(odd) > 0 {
+		s.inventory.warn("%s: names that cannot be hosts are left out: %s", source, hostset.Some(odd))
+	}
+	return hosts
+}
+
 func (s *Opened) knownHosts(ctx context.Context) (names []string, err error) {
 	files, err := s.config.KnownHostsFiles(ctx)
 	if err == nil {
 		x := index.Open(files...)
 		names, s.hashed = x.Hosts()
+		names = s.hostsAmong(names, "known_hosts", func(name string) bool {
+			h, err := host.Parse(name) // with its port
+			return err == nil && h.User+h.Address == ""
+		})
 		err = errors.Join(x.Problems()...)
 	}
 	return names, err

@@ -88,7 +88,7 @@ func (v vars) complete(h *host.Host) error {
 	}
 	port, err := v.last(portVars)
 	if err == nil && port != "" {
-		h.Port, err = host.ParsePort(strings.TrimLeft(port, "0"))
+		h.Port, err = host.ParsePort(port)
 		h.Address = cmp.Or(h.Address, h.Name) // the name stands for the port, too
 	}
 	return cmp.Or(err, h.Check())
@@ -235,7 +235,7 @@ func (v *Inventory) varsFile(dir fs.FS, name string, into vars) error {
 	if err != nil {
 		return err
 	}
-	read, err := parseVars(text)
+	read, err := parseVars(text, warner(v.warn).in(name))
 	switch {
 	case errors.Is(err, errVault):
 		v.warn("%s is encrypted with ansible-vault and not read", name)

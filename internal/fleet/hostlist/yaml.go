@@ -1,9 +1,12 @@
 package hostlist
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -13,36 +16,89 @@ import (
 var yamlEndings = []string{".yml", ".yaml", ".json"}
 
 var (
-	errVault  = errors.New("the file is encrypted with ansible-vault")
-	errPlugin = errors.New("the file configures an inventory plugin of Ansible's")
-	errBomb   = errors.New("aliases make more than a million entries of the file")
-	errNoList = errors.New("want a list of names")
+	errVault     = errors.New("the file is encrypted with ansible-vault")
+	errPlugin    = errors.New("the file configures an inventory plugin of Ansible's")
+	errBomb      = errors.New("aliases make more than a million entries of the file")
+	errDocuments = errors.New("a second document begins after ---, and a file may hold one")
+	errNoList    = errors.New("want a list of names")
 )
 
 const (
 	maxEntries = 1 << 20 // of a document, aliases written out
 	maxNesting = 64      // of groups
+	maxDepth   = 1000    // of a document, aliases written out
 )
 
 // document is a YAML file whose aliases are followed with care.
 type document struct {
 	left    int
 	listing bool // hosts and children of a group are lists of names, which are no patterns
+	warn    warner
 }
 
-// parseYAML reads a file; a nil node is an empty one.
-func parseYAML(text string) (*document, *yaml.Node, error) {
+// warner is told of something that has no effect.
+type warner func(format string, args ...any)
+
+// in has warnings name the file.
+func (w warner) in(file string) warner {
+	return func(format string, args ...any) { w("%s: %s", file, fmt.Sprintf(format, args...)) }
+}
+
+// parseYAML reads a file; a nil node is an empty one, or beside an error no YAML at all.
+func parseYAML(text string, warn warner) (*document, *yaml.Node, error) {
+	d := &document{left: maxEntries, warn: warn}
 	if strings.HasPrefix(text, "$ANSIBLE_VAULT;") {
 		return nil, nil, errVault
 	}
-	var root yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &root); err != nil {
+	var root, second yaml.Node
+	documents := yaml.NewDecoder(strings.NewReader(text))
+	switch err := documents.Decode(&root); {
+	case errors.Is(err, io.EOF):
+		return d, nil, nil
+	case err != nil:
 		return nil, nil, err
 	}
 	if len(root.Content) == 0 {
-		return &document{}, nil, nil
+		return d, nil, nil
 	}
-	return &document{left: maxEntries}, root.Content[0], nil
+	_, err := depths{}.of(root.Content[0], 0)
+	if after := documents.Decode(&second); !errors.Is(after, io.EOF) {
+		err = cmp.Or(after, errDocuments)
+	}
+	return d, root.Content[0], err
+}
+
+// depths are those of nodes with others in them; 0 while one is being found out.
+type depths map[*yaml.Node]int
+
+// of finds out how deep a node is, itself so many levels below the top. An alias inside itself, which has
+// no end, is an error, and so is a depth that no inventory has.
+func (d depths) of(n *yaml.Node, level int) (depth int, err error) {
+	depth, seen := d[n]
+	switch {
+	case n.Kind == yaml.ScalarNode:
+		return 1, nil
+	case seen && depth == 0:
+		return 0, fmt.Errorf("line %d: an alias stands inside what it stands for", n.Line)
+	case level+depth > maxDepth:
+		return 0, fmt.Errorf("line %d: nested more than %d deep", n.Line, maxDepth)
+	case seen:
+		return depth, nil
+	}
+	d[n] = 0
+	inside := n.Content
+	if n.Kind == yaml.AliasNode {
+		inside = []*yaml.Node{n.Alias}
+	}
+	for _, child := range inside {
+		below, err := d.of(child, level+1)
+		if err != nil {
+			return 0, err
+		}
+		depth = max(depth, below)
+	}
+	d[n] = depth + 1
+	return depth + 1, nil
 }
 
 // entry is a key with its value.
@@ -73,6 +129,7 @@ func (d *document) entries(n *yaml.Node) ([]entry, error) {
 		return nil, fmt.Errorf("line %d: want names with a colon, not a list", n.Line)
 	}
 	var list, merged []entry
+	place := map[string]int{} // in list
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, val := n.Content[i], d.follow(n.Content[i+1])
 		if d.left--; d.left < 0 {
@@ -86,10 +143,18 @@ func (d *document) entries(n *yaml.Node) ([]entry, error) {
 			merged = append(merged, more...)
 			continue
 		}
-		list = append(list, entry{d.follow(key).Value, val})
+		e := entry{d.follow(key).Value, val}
+		if at, twice := place[e.key]; twice {
+			d.warn("line %d: %q stands there a second time, and only the last one counts", key.Line, e.key)
+			list[at] = e
+			continue
+		}
+		place[e.key] = len(list)
+		list = append(list, e)
 	}
 	for _, m := range merged {
-		if !slices.ContainsFunc(list, func(e entry) bool { return e.key == m.key }) {
+		if _, own := place[m.key]; !own {
+			place[m.key] = len(list)
 			list = append(list, m)
 		}
 	}
@@ -154,12 +219,15 @@ func (d *document) valueOf(n *yaml.Node) value {
 	case n.Kind != yaml.ScalarNode:
 		return value{problem: "is no single value"}
 	}
+	if number := 0; n.Tag == "!!int" && n.Decode(&number) == nil { // such as 0x16, or 0026 for 22
+		return value{text: strconv.Itoa(number)}
+	}
 	return value{text: n.Value}
 }
 
 // parseVars reads a file of variables.
-func parseVars(text string) (vars, error) {
-	d, root, err := parseYAML(text)
+func parseVars(text string, warn warner) (vars, error) {
+	d, root, err := parseYAML(text, warn)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +245,7 @@ func (d *document) varsInto(known vars, n *yaml.Node) error {
 
 // readYAML adds what a YAML inventory says; errors name the file.
 func (v *Inventory) readYAML(name, text string) error {
-	d, root, err := parseYAML(text)
+	d, root, err := parseYAML(text, warner(v.warn).in(name))
 	if err == nil {
 		err = v.addGroups(d, root)
 	}

@@ -87,7 +87,7 @@ type UnknownGroupError struct {
 }
 
 func (e *UnknownGroupError) Error() string {
-	return fmt.Sprintf("group %q is not in %s, which has: %s", e.Group, e.Where, someOf(e.Known))
+	return fmt.Sprintf("group %q is not in %s, which has: %s", e.Group, e.Where, Some(e.Known))
 }
 
 // Group returns the sets of a group.
@@ -201,7 +201,7 @@ func (s Sources) source(source string) (Groups, string, error) {
 			known = append(known, "@"+name+":")
 		}
 	}
-	return nil, "", fmt.Errorf("@%s: is no source of groups, known are: %s", source, someOf(sortedCopy(known)))
+	return nil, "", fmt.Errorf("@%s: is no source of groups, known are: %s", source, Some(sortedCopy(known)))
 }
 
 // Listing is a source with the one group "all".
@@ -223,8 +223,8 @@ func (l Listing) Names(string) ([]string, error) { return []string{"all"}, nil }
 // ErrNoGroups says that nothing answers for @group.
 var ErrNoGroups = errors.New("no groups are defined")
 
-// someOf lists at most ten names.
-func someOf(list []string) string {
+// Some lists at most ten names, for messages.
+func Some(list []string) string {
 	switch {
 	case len(list) == 0:
 		return "none"

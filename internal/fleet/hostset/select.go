@@ -144,7 +144,7 @@ func (s Selection) checkLabels() error {
 	}
 	for _, label := range s.Labels {
 		if !slices.Contains(known, label) {
-			return fmt.Errorf("no hosts file has the label %q; labels are: %s", label, someOf(sortedCopy(known)))
+			return fmt.Errorf("no hosts file has the label %q; labels are: %s", label, Some(sortedCopy(known)))
 		}
 	}
 	return nil
