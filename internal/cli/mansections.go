@@ -31,6 +31,7 @@ var files = [][2]string{
 	{"~/.local/state/sshpace/results/", "results of bench, where --out names no file; $XDG_STATE_HOME/sshpace where that is set. A file is never written over: report and compare read them."},
 	{"~/.local/state/sshpace/machines/", "limits that machine measured, one file for each machine; reports name what limits SSH by them."},
 	{"~/.local/state/sshpace/runs/", "what run, copy and fetch did; --history lists it, and --no-record keeps nothing."},
+	{"~/.cache/sshpace/openssh-*", "version, algorithms and defaults of the installed ssh; $XDG_CACHE_HOME/sshpace where that is set. ssh is asked again when it or its libraries change; these files may be deleted."},
 	{"~/.config/sshpace/groups, groups.d", "groups of hosts for @group; $XDG_CONFIG_HOME/sshpace where that is set."},
 	{"~/.ssh/config, /etc/ssh/ssh_config, ~/.ssh/known_hosts", "are read as ssh reads them. Only advise --write, known-hosts and --accept-new write there, and only when they are asked to."},
 }

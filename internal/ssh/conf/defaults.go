@@ -1,11 +1,14 @@
 package conf
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
+
+	"sshpace/internal/base/sched"
 )
 
 // Runner runs the installed ssh with arguments and returns what it printed.
@@ -27,24 +30,38 @@ type Defaults struct {
 // queries are the lists of ssh -Q.
 var queries = []string{"cipher", "mac", "kex", "key-sig", "sig"}
 
-// AskDefaults asks the installed ssh: eight calls of a few milliseconds that
+// AskDefaults asks the installed ssh: eight calls of a few milliseconds, at once, that
 // read no file and open no connection.
 func AskDefaults(ctx context.Context, run Runner) (*Defaults, error) {
 	d := &Defaults{algorithms: map[string][]string{}}
+	found := make([][]string, len(queries))
+	asks := []func() error{func() error { return d.askVersion(ctx, run) }, func() error { return d.askValues(ctx, run) }}
+	for i, query := range queries {
+		asks = append(asks, func() error {
+			out, _, err := run(ctx, "-Q", query)
+			if err != nil {
+				return fmt.Errorf("ask ssh for its %s list: %w", query, err)
+			}
+			found[i] = strings.Fields(string(out))
+			return nil
+		})
+	}
+	errs := make([]error, len(asks))
+	sched.Do(len(asks), len(asks), func(i int) { errs[i] = asks[i]() })
+	for i, query := range queries {
+		d.algorithms[query] = found[i]
+	}
+	return d, cmp.Or(errs...)
+}
+
+func (d *Defaults) askVersion(ctx context.Context, run Runner) error {
 	_, banner, err := run(ctx, "-V")
 	if err != nil {
-		return nil, fmt.Errorf("ask ssh for its version: %w", err)
+		return fmt.Errorf("ask ssh for its version: %w", err)
 	}
 	d.Version, _ = ParseVersion(string(banner))
 	d.Release, _, _ = strings.Cut(strings.TrimSpace(string(banner)), " ")
-	for _, query := range queries {
-		out, _, err := run(ctx, "-Q", query)
-		if err != nil {
-			return nil, fmt.Errorf("ask ssh for its %s list: %w", query, err)
-		}
-		d.algorithms[query] = strings.Fields(string(out))
-	}
-	return d, d.askValues(ctx, run)
+	return nil
 }
 
 // AskLists asks the installed ssh for the lists of algorithms that it has where nothing

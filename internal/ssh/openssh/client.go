@@ -1,6 +1,7 @@
 package openssh
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -67,10 +68,10 @@ func (p *Program) learn(ctx context.Context) error {
 		for _, setting := range p.known(settings) {
 			argv = append(argv, "-o", setting)
 		}
-		output, err := proc.Ask(ctx, append(append([]string{p.Path}, argv...), "-V")...)
-		name := badOption(output)
+		_, complaint, err := p.Itself(ctx, append(argv, "-V")...)
+		name := badOption(string(complaint))
 		if name == "" && err != nil {
-			return fmt.Errorf("%s %s -V: %w: %s", p.Path, strings.Join(argv, " "), err, output)
+			return fmt.Errorf("%s %s -V: %w: %s", p.Path, strings.Join(argv, " "), err, bytes.TrimSpace(complaint))
 		}
 		if name == "" {
 			return nil
@@ -82,8 +83,8 @@ func (p *Program) learn(ctx context.Context) error {
 
 // Knows tells whether this ssh takes a setting, such as "Compression=no".
 func (p Program) Knows(ctx context.Context, setting string) bool {
-	output, err := proc.Ask(ctx, p.Path, "-F", os.DevNull, "-o", setting, "-V")
-	return err == nil && badOption(output) == ""
+	_, complaint, err := p.Itself(ctx, "-F", os.DevNull, "-o", setting, "-V")
+	return err == nil && badOption(string(complaint)) == ""
 }
 
 // badOption is the option that ssh or sshd complains about, as in

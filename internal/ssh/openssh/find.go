@@ -24,6 +24,7 @@ type Program struct {
 	Crypto  string // such as "OpenSSL 3.0.19 27 Jan 2026"
 
 	lacks []string // ssh: options of ours that it does not know
+	said  *said
 }
 
 // NotFoundError says that a program is not installed.
@@ -36,6 +37,12 @@ const (
 	InstallClient = "install openssh-client, or name its path with --ssh"
 	InstallServer = "install openssh-server, or name its path with --sshd"
 )
+
+// Installed finds the ssh that is installed, for questions about it.
+func Installed(ctx context.Context) (Program, error) {
+	p, err := find(ctx, "ssh", "")
+	return p, fault.WithHint(err, InstallClient)
+}
 
 // FindClient finds ssh, or checks the path that the user gave. An error says what to do.
 func FindClient(ctx context.Context, given string) (Program, error) {
@@ -57,8 +64,8 @@ func find(ctx context.Context, name, given string) (Program, error) {
 	if err != nil {
 		return Program{}, err
 	}
-	p := Program{Path: path}
-	p.Version, p.Crypto, err = version(ctx, path)
+	p := Program{Path: path, said: newSaid(path)}
+	p.Version, p.Crypto, err = p.version(ctx)
 	return p, err
 }
 
@@ -76,19 +83,38 @@ func locate(name, given string) (string, error) {
 	return "", &NotFoundError{name}
 }
 
-// version asks a program who it is. sshd knows -V since 9.2; before, its usage
+// Itself asks the program about itself: the answer depends on no configuration, and is asked for once.
+func (p Program) Itself(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
+	a, err := p.said.to(ctx, args)
+	if err == nil && a.Exit != 0 {
+		err = exited(a.Exit)
+	}
+	return a.Out, a.Err, err
+}
+
+// versionArgs ask a program who it is. sshd knows -V since 9.2; before, its usage
 // text for the unknown option says it.
-func version(ctx context.Context, path string) (version, crypto string, err error) {
-	output, err := proc.Ask(ctx, path, "-V")
-	for line := range strings.Lines(output) {
-		if version, crypto, ok := versionLine(strings.TrimSpace(line)); ok {
-			return version, crypto, nil
-		}
+var versionArgs = []string{"-V"}
+
+func (p Program) version(ctx context.Context) (version, crypto string, err error) {
+	stdout, stderr, err := p.Itself(ctx, versionArgs...)
+	if version, crypto, ok := findVersion(string(stdout) + string(stderr)); ok {
+		return version, crypto, nil
 	}
 	if err == nil {
 		err = errors.New("its answer names no OpenSSH version")
 	}
-	return "", "", fmt.Errorf("%s -V: %w", path, err)
+	return "", "", fmt.Errorf("%s -V: %w", p.Path, err)
+}
+
+// findVersion looks for the line that versionLine reads.
+func findVersion(text string) (version, crypto string, ok bool) {
+	for line := range strings.Lines(text) {
+		if version, crypto, ok = versionLine(strings.TrimSpace(line)); ok {
+			break
+		}
+	}
+	return version, crypto, ok
 }
 
 // versionLine reads "OpenSSH_9.2p1 Debian-2, OpenSSL 3.0.19 27 Jan 2026". Forks
@@ -112,11 +138,11 @@ var queries = []struct {
 func (p Program) Query(ctx context.Context) (alg.Offer, error) {
 	lists := map[alg.Kind][]string{}
 	for _, query := range queries {
-		output, err := proc.Ask(ctx, p.Path, "-Q", query.name)
+		output, _, err := p.Itself(ctx, "-Q", query.name)
 		if err != nil {
 			return alg.Offer{}, fmt.Errorf("%s -Q %s: %w", p.Path, query.name, err)
 		}
-		lists[query.kind] = strings.Fields(output)
+		lists[query.kind] = strings.Fields(string(output))
 	}
 	return alg.Offer{Ciphers: lists[alg.Cipher], MACs: lists[alg.MAC], Kex: lists[alg.Kex], HostKeys: lists[alg.HostKey]}, nil
 }

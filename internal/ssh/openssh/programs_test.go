@@ -104,7 +104,10 @@ func TestQuery(t *testing.T) {
 		!slices.Contains(o.Kex, "curve25519-sha256") || !slices.Contains(o.HostKeys, "ssh-ed25519") {
 		t.Errorf("Query: %+v, %v", o, err)
 	}
-	p.Path = fake(t, "exit 1")
+	p, err = openssh.FindClient(t.Context(), fake(t, `[ "$1" = -Q ] && exit 1; echo "OpenSSH_9.2p1, none" >&2`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := p.Query(t.Context()); err == nil || !strings.Contains(err.Error(), "-Q cipher") {
 		t.Errorf("Query of a program that fails: %v", err)
 	}

@@ -25,7 +25,7 @@ type files struct {
 }
 
 // newFiles reads them. What the newest release refuses, the installed one may take.
-func newFiles(ctx context.Context, p conf.Params, ssh conf.Runner) (*files, error) {
+func newFiles(ctx context.Context, p conf.Params, ssh installed) (*files, error) {
 	f := &files{exact: &sched.Together[*Configuration]{Find: func(ctx context.Context) (*Configuration, error) { return exactly(ctx, p, ssh) }}}
 	var err error
 	if f.quick, err = conf.Load(ctx, p); err == nil {
@@ -45,8 +45,8 @@ func newFiles(ctx context.Context, p conf.Params, ssh conf.Runner) (*files, erro
 }
 
 // taken tells whether ssh takes the text. Where none is installed nobody refuses it.
-func taken(ctx context.Context, c *conf.Config, ssh conf.Runner) (bool, error) {
-	taken, err := c.TextTaken(ctx, ssh)
+func taken(ctx context.Context, c *conf.Config, ssh installed) (bool, error) {
+	taken, err := c.TextTaken(ctx, ssh.itself)
 	if _, missing := errors.AsType[*openssh.NotFoundError](err); missing {
 		return true, nil
 	}
@@ -54,19 +54,19 @@ func taken(ctx context.Context, c *conf.Config, ssh conf.Runner) (bool, error) {
 }
 
 // exactly reads the files as the installed ssh does.
-func exactly(ctx context.Context, p conf.Params, ssh conf.Runner) (*Configuration, error) {
+func exactly(ctx context.Context, p conf.Params, ssh installed) (*Configuration, error) {
 	var err error
-	if p.Defaults, err = conf.AskDefaults(ctx, ssh); err != nil {
+	if p.Defaults, err = conf.AskDefaults(ctx, ssh.itself); err != nil {
 		return nil, err
 	}
 	c, err := conf.Load(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.CheckText(ctx, ssh); err != nil {
+	if err := c.CheckText(ctx, ssh.itself); err != nil {
 		return nil, err
 	}
-	return &Configuration{c, conf.NewAsker(c, ssh)}, nil
+	return &Configuration{c, conf.NewAsker(c, ssh.configured)}, nil
 }
 
 // resolve asks the installed ssh only where nobody else knows the answer: it

@@ -11,18 +11,29 @@ import (
 	"sshpace/internal/ssh/transport"
 )
 
-// installedSSH finds ssh only when somebody asks it something.
-func installedSSH() conf.Runner {
-	found := &sched.Together[openssh.Program]{Find: func(ctx context.Context) (openssh.Program, error) { return openssh.FindClient(ctx, "") }}
-	return func(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
-		program, err := found.Get(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil, nil, context.Cause(ctx)
-		case err != nil:
-			return missingSSH(ctx)
+// installed asks the installed ssh, which is found when somebody asks something.
+type installed struct {
+	itself     conf.Runner // about itself, see openssh.Program.Itself
+	configured conf.Runner // about what its configuration comes to
+}
+
+func installedSSH() installed {
+	found := &sched.Together[openssh.Program]{Find: openssh.Installed}
+	by := func(ask func(openssh.Program) conf.Runner) conf.Runner {
+		return func(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
+			program, err := found.Get(ctx)
+			switch {
+			case ctx.Err() != nil:
+				return nil, nil, context.Cause(ctx)
+			case err != nil:
+				return missingSSH(ctx)
+			}
+			return ask(program)(ctx, args...)
 		}
-		return program.Ask(ctx, args...)
+	}
+	return installed{
+		by(func(p openssh.Program) conf.Runner { return p.Itself }),
+		by(func(p openssh.Program) conf.Runner { return p.Ask }),
 	}
 }
 

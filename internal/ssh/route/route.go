@@ -68,7 +68,9 @@ func New(ctx context.Context, p Params) (*Router, error) {
 		jumps: sync.OnceValues(func() (*files, error) {
 			return newFiles(ctx, conf.Params{Flags: conf.Flags{Config: p.Flags.Config}, System: system}, ssh)
 		}),
-		lists: sync.OnceValues(func() (map[conf.Keyword][]string, error) { return conf.AskLists(context.WithoutCancel(ctx), ssh) }),
+		lists: sync.OnceValues(func() (map[conf.Keyword][]string, error) {
+			return conf.AskLists(context.WithoutCancel(ctx), ssh.itself)
+		}),
 	}, nil
 }
 

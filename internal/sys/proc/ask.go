@@ -35,15 +35,26 @@ const (
 
 // Ask runs a program for what it says of itself, on both of its outputs.
 func Ask(ctx context.Context, argv ...string) (said string, err error) {
+	answer := &Tail{Max: answerSize}
+	err = ask(ctx, argv, answer, answer)
+	return strings.TrimSpace(answer.String()), err
+}
+
+// AskApart is Ask with what each output said.
+func AskApart(ctx context.Context, argv ...string) (stdout, stderr string, err error) {
+	out, errs := &Tail{Max: answerSize}, &Tail{Max: answerSize}
+	err = ask(ctx, argv, out, errs)
+	return out.String(), errs.String(), err
+}
+
+func ask(ctx context.Context, argv []string, stdout, stderr *Tail) error {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.WaitDelay = time.Second
-	answer := &Tail{Max: answerSize}
-	cmd.Stdout, cmd.Stderr = answer, answer
-	err = Run(cmd)
-	if ctx.Err() != nil {
-		err = ctx.Err()
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if err := Run(cmd); ctx.Err() == nil {
+		return err
 	}
-	return strings.TrimSpace(answer.String()), err
+	return ctx.Err()
 }

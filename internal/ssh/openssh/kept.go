@@ -1,0 +1,241 @@
+package openssh
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/sys/file"
+	"sshpace/internal/sys/proc"
+	"sshpace/internal/sys/safedir"
+)
+
+// kept is a file in the user's cache folder: the answers of one program to questions about itself. They
+// hold as long as nothing changes that they depend on, see parts.
+type kept struct {
+	Parts   map[string]string // the state of each, by its path
+	Answers map[string]answer // by their questions
+}
+
+// Limits of what is kept: who changes his configuration every day adds a question each time.
+const (
+	maxAnswers  = 64
+	maxKept     = 256 << 10 // bytes of one file
+	maxPrograms = 16        // files
+
+	maxProgram = 64 << 20 // bytes that may be looked through for a version
+)
+
+// keptFormat is that of the file; others have other names.
+const keptFormat = "1"
+
+// keptName is the file of a program in a state: machines that share a home have one each.
+func keptName(path, state string) string {
+	sum := sha256.Sum256([]byte(keptFormat + "\x00" + path + "\x00" + state))
+	return "openssh-" + hex.EncodeToString(sum[:12])
+}
+
+// recall reads the answers of a program that still hold. A file that others could have
+// written, or that is not whole, is ignored.
+func recall(path string) map[string]answer {
+	state, _ := stateOf(path)
+	folder, err := cacheFolder(safedir.Open)
+	if err != nil {
+		return nil
+	}
+	defer folder.Close()
+	f, err := folder.Own(keptName(path, state))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, err := file.ReadAll(f, f.Name(), maxKept)
+	sum, text, whole := bytes.Cut(text, []byte("\n"))
+	var k kept
+	if err != nil || !whole || string(sum) != checksum(text) || json.Unmarshal(text, &k) != nil {
+		return nil
+	}
+	if !k.unchanged() {
+		return nil
+	}
+	return k.Answers
+}
+
+// holds reports whether nothing changed while the program was asked, and the program at path has answered by
+// itself: its file contains the version that it reports. One that starts another program, as launchers of
+// sandboxed packages do, does not contain it.
+func (k *kept) holds(path string) bool {
+	if !k.unchanged() {
+		return false
+	}
+	told := k.Answers[question(versionArgs)]
+	version, _, ok := findVersion(string(told.Out) + string(told.Err))
+	text, err := file.ReadFile(path, maxProgram)
+	return ok && err == nil && bytes.Contains(text, []byte(version))
+}
+
+// unchanged reports whether everything that the answers depend on is as it was.
+func (k *kept) unchanged() bool {
+	for part, was := range k.Parts {
+		if now, _ := stateOf(part); now != was {
+			return false
+		}
+	}
+	return true
+}
+
+// write replaces the file of a program. An error costs nothing but the same questions in the next run.
+func (k *kept) write(path string) {
+	text, err := json.Marshal(k)
+	if err != nil || len(text) >= maxKept-2*sha256.Size {
+		return
+	}
+	folder, err := cacheFolder(safedir.Make)
+	if err != nil {
+		return
+	}
+	defer folder.Close()
+	name := filepath.Join(folder.Path(), keptName(path, k.Parts[path]))
+	if file.Replace(name, append([]byte(checksum(text)+"\n"), text...), 0o600) == nil {
+		prune(folder)
+	}
+}
+
+func checksum(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// prune removes the oldest files beyond the limit: those of former programs, and those of runs that were killed while they wrote.
+func prune(folder *safedir.Folder) {
+	names, _ := folder.Names("")
+	if len(names) <= maxPrograms {
+		return
+	}
+	age := func(name string) time.Time {
+		info, err := folder.Lstat(name)
+		if err != nil {
+			return time.Time{}
+		}
+		return info.ModTime()
+	}
+	slices.SortFunc(names, func(a, b string) int { return age(b).Compare(age(a)) })
+	for _, name := range names[maxPrograms:] {
+		_ = folder.Remove(name)
+	}
+}
+
+// cacheFolder opens our folder of files that may be lost.
+func cacheFolder(open func(string) (*safedir.Folder, error)) (*safedir.Folder, error) {
+	path := safedir.Cache(os.Getenv)
+	if path == "" {
+		return nil, os.ErrNotExist
+	}
+	return open(path)
+}
+
+// surroundings are files that ssh reads for any question: the loader's index, the settings of OpenSSL, which
+// may restrict ssh to the algorithms of FIPS 140, and the databases of ports and users.
+var surroundings = []string{
+	"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf", "/etc/pki/tls/fips_local.cnf",
+	"/etc/crypto-policies/back-ends/opensslcnf.config", "/proc/sys/crypto/fips_enabled", "/etc/nsswitch.conf", "/etc/services",
+}
+
+// errUnknown says that it cannot be known what an answer depends on.
+var errUnknown = errors.New("the answer may depend on anything")
+
+// settled is how old a change must be for the next one to have another time, on any file system.
+const settled = 2 * time.Second
+
+// parts are the files on which the answers of a program depend, with their states: itself, its libraries,
+// and the surroundings. A script has none, since the programs behind it can change unseen. Nor are there any where
+// the environment leads the loader or OpenSSL elsewhere, or nothing can be kept.
+func parts(ctx context.Context, path string) (map[string]string, error) {
+	if slices.ContainsFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "LD_") || strings.HasPrefix(v, "OPENSSL_") || strings.HasPrefix(v, "GLIBC_")
+	}) {
+		return nil, errUnknown
+	}
+	folder, err := cacheFolder(safedir.Make)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	own, err := libraries(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	own = append(own, path)
+	states := map[string]string{}
+	for i, part := range slices.Concat(own, surroundings) {
+		state, changed := stateOf(part)
+		if i < len(own) && state == "" || time.Since(changed) < settled {
+			return nil, errUnknown
+		}
+		states[part] = state
+	}
+	return states, nil
+}
+
+// stateOf identifies a file and its content; "" is a missing file. Nobody can set the time of the last change.
+// For files in /proc the content itself counts.
+func stateOf(path string) (state string, changed time.Time) {
+	if strings.HasPrefix(path, "/proc/") {
+		text, _ := file.ReadFile(path, maxKept)
+		return string(text), time.Time{}
+	}
+	var s unix.Stat_t
+	if unix.Stat(path, &s) != nil {
+		return "", time.Time{}
+	}
+	return fmt.Sprint(s.Dev, s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()), time.Unix(s.Ctim.Unix())
+}
+
+// libraries are the loader of a program and the libraries that it loads.
+func libraries(ctx context.Context, path string) ([]string, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	i := slices.IndexFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+	if i < 0 {
+		return nil, nil // all is in the program
+	}
+	text, err := file.ReadAll(f.Progs[i].Open(), path, unix.PathMax)
+	if err != nil {
+		return nil, err
+	}
+	loader := string(bytes.TrimRight(text, "\x00"))
+	list, err := proc.Ask(ctx, loader, "--list", path)
+	if err != nil {
+		return nil, err
+	}
+	found := []string{loader}
+	for line := range strings.Lines(list) {
+		name, at, elsewhere := strings.Cut(strings.TrimSpace(line), " => ")
+		if !elsewhere {
+			at = name
+		}
+		at, _, _ = strings.Cut(at, " (0x")
+		switch {
+		case filepath.IsAbs(at):
+			found = append(found, at)
+		case elsewhere: // not found
+			return nil, errUnknown
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,120 @@
+package openssh
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"strings"
+	"sync"
+
+	"sshpace/internal/base/sched"
+	"sshpace/internal/sys/proc"
+)
+
+// said are the answers of one program to questions about itself. Each question is put once, and the answer is kept
+// for later runs where possible.
+type said struct {
+	path   string
+	before func(context.Context) (map[string]string, error) // parts, before the first question was put
+
+	mu      sync.Mutex
+	known   map[string]answer // of earlier runs
+	asked   map[string]*sched.Together[answer]
+	answers map[string]answer // of this run
+	waiting int               // for answers
+	fresh   bool              // some are not in the file yet
+}
+
+// answer is the output of a program and its exit status.
+type answer struct {
+	Out, Err []byte
+	Exit     int
+}
+
+// exited is a program that ended with an error of its own.
+type exited int
+
+func (e exited) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// ExitCode is the exit status.
+func (e exited) ExitCode() int { return int(e) }
+
+func newSaid(path string) *said {
+	parts := &sched.Together[map[string]string]{Find: func(ctx context.Context) (map[string]string, error) { return parts(ctx, path) }}
+	return &said{
+		path: path, before: parts.Get,
+		known: recall(path), asked: map[string]*sched.Together[answer]{}, answers: map[string]answer{},
+	}
+}
+
+// question identifies a question without its text: options of the user may be secret.
+func question(args []string) string { return checksum([]byte(strings.Join(args, "\x00")))[:32] }
+
+// to is the answer to a question.
+func (s *said) to(ctx context.Context, args []string) (answer, error) {
+	name := question(args)
+	s.mu.Lock()
+	a, known := s.known[name]
+	if known {
+		s.answers[name] = a
+		s.mu.Unlock()
+		return a, nil
+	}
+	t := s.asked[name]
+	if t == nil {
+		t = &sched.Together[answer]{Find: func(ctx context.Context) (answer, error) { return s.ask(ctx, name, args) }}
+		s.asked[name] = t
+	}
+	s.mu.Unlock()
+	return t.Get(ctx)
+}
+
+// ask puts a question to the program.
+func (s *said) ask(ctx context.Context, name string, args []string) (a answer, err error) {
+	s.mu.Lock()
+	s.waiting++
+	s.mu.Unlock()
+	before, unknown := s.before(ctx)
+	out, errs, err := proc.AskApart(ctx, append([]string{s.path}, args...)...)
+	a.Out, a.Err = []byte(out), []byte(errs)
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ended.ExitCode() > 0 {
+		a.Exit, err = ended.ExitCode(), nil
+	}
+	s.mu.Lock()
+	s.waiting--
+	if err == nil && unknown == nil && a.lasts() {
+		s.answers[name], s.fresh = a, true
+	}
+	if s.waiting > 0 || !s.fresh {
+		s.mu.Unlock()
+		return a, err
+	}
+	s.fresh = false
+	k := kept{before, s.worth()}
+	s.mu.Unlock()
+	if k.holds(s.path) {
+		k.write(s.path)
+	}
+	return a, err
+}
+
+// worth are the answers worth keeping; mu is held. Where there are too many, those of earlier runs are dropped.
+func (s *said) worth() map[string]answer {
+	all := maps.Clone(s.answers)
+	if len(s.known)+len(all) <= maxAnswers {
+		maps.Copy(all, s.known)
+	}
+	return all
+}
+
+// lasts reports whether the program will give the same answer again: it succeeded or refused an option. Other
+// failures, such as a lack of memory, pass.
+func (a answer) lasts() bool {
+	return a.Exit == 0 || a.Exit == refusedExit && bytes.HasPrefix(a.Err, []byte("command-line"))
+}
+
+// refusedExit is how ssh ends by itself (ssh(1)).
+const refusedExit = 255
