@@ -55,9 +55,9 @@ func (a *Analysis) bothSides() {
 	}
 }
 
-// betweenBusy is by how much cells move beside others where other programs keep a core busy, from one run to the
-// next, as a standard error.
-const betweenBusy = 0.025
+// betweenBusy is by how much cells move beside others for each core that other programs keep busy, from one run to
+// the next, as a standard error: what shares a core with them, sha2-512 and UMAC most, is slowed in the best slices, too.
+const betweenBusy = 0.02
 
 // fit estimates one quantity of all cells.
 func (a *Analysis) fit(s Sittings, q quantity) Series {
@@ -87,7 +87,7 @@ func (a *Analysis) observe(s Sittings, q quantity) (out []observation) {
 			continue
 		}
 		cell := t.Trial.Cell()
-		o := observation{located: x, cell: slices.Index(a.Cells, cell.Suite), longer: longer(cell), holdout: t.Trial.Role == record.RoleHoldout}
+		o := observation{located: x, cell: slices.Index(a.Cells, cell.Suite), holdout: t.Trial.Role == record.RoleHoldout}
 		if q == wall && a.cores == 1 { // both sides share it
 			o.Log += t.sides(math.Max) - t.sides(sum)
 		}

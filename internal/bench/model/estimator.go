@@ -200,7 +200,7 @@ func (e *estimator) figures() []Figure {
 // distribution: Davison and Hinkley, Bootstrap Methods, 3.8).
 func (e *estimator) resample(random *rand.Rand) []float64 {
 	var times []int
-	out, shared := e.values(), map[string]float64{}
+	out, longer := e.values(), random.NormFloat64() // what long transfers take is one doubt of all
 	for i, o := range e.obs {
 		if times == nil && len(o.blocks) > 0 {
 			times = stats.Resample(random, len(o.blocks))
@@ -213,10 +213,7 @@ func (e *estimator) resample(random *rand.Rand) []float64 {
 		if n > 0 {
 			out[i] += moved / n
 		}
-		if _, drawn := shared[o.longer]; !drawn {
-			shared[o.longer] = random.NormFloat64()
-		}
-		out[i] += o.moved * shared[o.longer]
+		out[i] += o.moved * longer
 	}
 	return out
 }

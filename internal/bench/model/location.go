@@ -11,7 +11,7 @@ const (
 	// baselinePart is the part of a connection's slices that cells are compared by, those
 	// that cost least. Other guests of the machine only ever make a slice slower, some
 	// ciphers three times as much as others, and now more and then less.
-	baselinePart = 0.4
+	baselinePart = 0.25
 	// Between these quantiles lies what slices usually cost.
 	usualFrom, usualTo = 0.05, 0.85
 	// blocks of time in a run, which disturb each other little.

@@ -34,7 +34,6 @@ type Figure struct {
 type observation struct {
 	located
 	cell    int
-	longer  string // with what others share what moved it
 	holdout bool
 }
 

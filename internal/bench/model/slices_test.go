@@ -138,12 +138,12 @@ func TestLongTransfersLastAsLongAsTheirParts(t *testing.T) {
 	near(t, "wall", stats.Mean(walls), 2.5*1.1*1.1, 0.02)
 }
 
-// Slices cost from 1 to 3 ns a byte, by the MAC. In long transfers the client takes 0.1 ns less,
-// but 0.2 ns more with chained blocks, of which some ciphers are in no long slice.
+// Slices cost from 1 to 3 ns a byte, by the MAC. In long transfers the client takes 0.1 ns less, also with ciphers
+// that are in no long slice.
 func TestCostsAreThoseOfLongTransfers(t *testing.T) {
 	cost := func(id int) float64 { return 1 + float64(id%5)/2 }
 	ciphers := []string{"aes128-ctr", "aes128-cbc", "aes256-cbc", "chacha20-poly1305@openssh.com"}
-	more := []float64{-0.1, 0.2, 0.2, -0.1}
+	const more = -0.1
 	trials, batches := turns(40, 80, func(id, _ int) (float64, float64) { return 500_000, 500_000 * cost(id) })
 	for id, trial := range trials {
 		trial.Want.Cipher = ciphers[id%4]
@@ -154,14 +154,14 @@ func TestCostsAreThoseOfLongTransfers(t *testing.T) {
 		for i := range batches[b].Slices {
 			s := &batches[b].Slices[i]
 			if kind := s.Trial % 4; s.Round%20 == 0 && kind < 2 {
-				cpu := time.Duration(4e6 * (cost(s.Trial) + more[kind]) * math.Exp(0.03*random.NormFloat64()))
+				cpu := time.Duration(4e6 * (cost(s.Trial) + more) * math.Exp(0.03*random.NormFloat64()))
 				s.Long, s.Steady = true, &record.Steady{WallNS: cpu, Bytes: 4e6, ClientCPUNS: &cpu, ServerCPUNS: &cpu}
 			}
 		}
 	}
 	for _, c := range SittingsOf(trials, batches).Connections {
 		of := c.of[client]
-		near(t, c.Trial.Want.Cipher, of.Value()-cost(c.Trial.ID), more[c.Trial.ID%4], 0.03)
+		near(t, c.Trial.Want.Cipher, of.Value()-cost(c.Trial.ID), more, 0.03)
 		if err := of.moved * of.Value(); err < 0.005 || err > 0.02 {
 			t.Errorf("%s is in doubt by %.3f ns a byte", c.Trial.Want.Cipher, err)
 		}
@@ -234,13 +234,13 @@ func TestLevelOfTheMachineIsShared(t *testing.T) {
 	near(t, "the one that was measured late", s.Connections[0].of[client].Log-s.Connections[1].of[client].Log, 0, 0.01)
 }
 
-// Of 0 to 19 the lowest two fifths are 0 to 7.
+// Of 0 to 19 the lowest quarter are 0 to 4.
 func TestBaseline(t *testing.T) {
 	var xs []float64
 	for i := range 20 {
 		xs = append(xs, float64(i))
 	}
-	near(t, "baseline", baseline(xs), 3.5, 1e-12)
+	near(t, "baseline", baseline(xs), 2, 1e-12)
 	near(t, "of one value", baseline([]float64{3}), 3, 0)
 	near(t, "of none", baseline(nil), 0, 0)
 }
@@ -338,5 +338,55 @@ func TestCostlierSideOfPairs(t *testing.T) {
 		if want := a.Server.Figures[i]; f.Log != want.Log || f.Err != want.Err || i == 0 && f.Err == 0 {
 			t.Errorf("%s: %+v, want that of the server, %+v", a.Cells[i], f.Estimate, want.Estimate)
 		}
+	}
+}
+
+// On a quiet machine slices hardly vary, beside other guests by a quarter, and each program that is busy beside
+// them has its part: what two equal cells may differ by is what the slices of that run show.
+func TestNoiseFloorFollowsTheRun(t *testing.T) {
+	floor := func(disturbed, foreign float64) float64 {
+		random := rand.New(rand.NewPCG(8, 8))
+		trials, batches := turns(40, 70, func(id, _ int) (float64, float64) {
+			return 500_000, 1e6 * math.Exp(disturbed*math.Abs(random.NormFloat64())+0.02*random.NormFloat64())
+		})
+		for id, trial := range trials {
+			trial.Want = alg.Suite{Cipher: []string{"aes128-ctr", "aes192-ctr", "aes256-ctr", "3des-cbc"}[id%4], MAC: []string{"hmac-sha1", "hmac-md5", "umac-64@openssh.com"}[id%3]}
+			trials[id] = trial
+		}
+		s := SittingsOf(trials, batches)
+		s.Slowed.Foreign = foreign
+		return Analyse(record.Upload, nil, s, 2).Cost.Noise()
+	}
+	quiet, guests, loop, loops := floor(0, 0), floor(0.25, 0), floor(0, 1), floor(0, 1.9)
+	if quiet > 0.015 || guests < 1.3*quiet || loop < 3*quiet || loops < 1.5*loop {
+		t.Errorf("noise floors: %.4f quiet, %.4f beside other guests, %.4f beside a loop, %.4f beside two", quiet, guests, loop, loops)
+	}
+}
+
+// One connection that was timed says less of throughput than twenty.
+func TestFewTimedConnectionsLeaveDoubt(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 9))
+	known := func(timed int) float64 {
+		trials, batches := turns(40, 40, func(int, int) (float64, float64) { return 500_000, 1e6 })
+		for id, trial := range trials {
+			if id%2 == 0 {
+				trial.Want = alg.Suite{Cipher: "aes128-gcm@openssh.com"}
+			}
+			trials[id] = trial
+		}
+		takeSteady(batches, 4, func(*record.Slice) time.Duration {
+			return time.Duration(11e6 * math.Exp(0.1*random.NormFloat64()))
+		})
+		for b := range batches {
+			for i := range batches[b].Slices {
+				if s := &batches[b].Slices[i]; s.Trial > timed {
+					s.Long, s.Steady = false, nil
+				}
+			}
+		}
+		return Analyse(record.Upload, nil, SittingsOf(trials, batches), 2).Wall.Figures[0].Err
+	}
+	if few, many := known(2), known(40); few < 2*many {
+		t.Errorf("errors of throughput: %.4f by one connection of a kind, %.4f by twenty", few, many)
 	}
 }

@@ -13,60 +13,65 @@ import (
 // that they have a ratio of wall time to CPU time of their own.
 func aead(cell alg.Suite) int { return one(cell.MAC == "") }
 
-// ratios are those of all cells, as logarithms, by the observations, each taken so many times: cells of
-// a kind that was not timed have that of the other one, or 1 where nothing was.
-func ratios(cells []alg.Suite, obs []observation, times []int) []float64 {
+// What the ratio of one connection varies by before a run shows it; the guess counts as a few of them.
+const (
+	usualRatio = 0.1
+	ratioWorth = 4
+)
+
+// ratios are the mean logarithms of those of AEAD ciphers and of all others, with their standard errors by the
+// deviation of all: of a kind that was not timed that of the other one, or 1 where nothing was.
+func ratios(cells []alg.Suite, obs []observation) (kinds [2]stats.Estimate) {
 	var sums, weights [2]float64
-	for i, o := range obs {
-		kind, weight := aead(cells[o.cell]), float64(times[i]*o.N)
+	logs := make([][]float64, len(kinds))
+	for _, o := range obs {
+		kind, weight := aead(cells[o.cell]), float64(o.N)
 		sums[kind] += weight * math.Exp(o.Log)
 		weights[kind] += weight
+		logs[kind] = append(logs[kind], o.Log)
 	}
-	out := make([]float64, len(cells))
-	for i, cell := range cells {
-		kind := aead(cell)
-		if weights[kind] == 0 {
-			kind = 1 - kind
-		}
-		if weights[kind] > 0 {
-			out[i] = math.Log(sums[kind] / weights[kind])
+	for kind, e := range stats.Grouped(logs, usualRatio, ratioWorth) {
+		if kinds[kind] = e; e.N > 0 {
+			kinds[kind].Log = math.Log(sums[kind] / weights[kind])
 		}
 	}
-	return out
+	for kind := range kinds {
+		if kinds[kind].N == 0 {
+			kinds[kind] = kinds[1-kind]
+		}
+	}
+	return kinds
 }
 
 // betweenRuns is the standard deviation of a ratio from one run to the next, which nothing within a run
-// shows: 1.2 % of nine quiet runs of one guest, nothing of seven of another.
-const betweenRuns = 0.009
+// shows: 0.7 % of five quiet runs of one guest, 1.2 % of nine of another, nothing of seven of a third.
+const betweenRuns = 0.007
 
 // fromCosts are wall times: the CPU time that decides, times the ratio of the kind.
 func fromCosts(cells []alg.Suite, obs []observation, cost Series) Series {
 	s := Series{between: math.Hypot(betweenRuns, cost.between), Figures: make([]Figure, len(cells)), Degrees: cost.Degrees}
-	var kinds [2][]int
-	times := slices.Repeat([]int{1}, len(obs))
-	for i, o := range obs {
-		kinds[aead(cells[o.cell])] = append(kinds[aead(cells[o.cell])], i)
+	for _, o := range obs {
 		s.Figures[o.cell].N++
 	}
-	for i, ratio := range ratios(cells, obs, times) {
+	kinds := ratios(cells, obs)
+	for i, cell := range cells {
 		f, n := &s.Figures[i], s.Figures[i].N
 		if *f = cost.Figures[i]; f.Shared > 0 {
-			f.Log, f.Err, f.N, f.Basis = f.Log+ratio, 0, n, n
+			f.Log, f.Err, f.N, f.Basis = f.Log+kinds[aead(cell)].Log, 0, n, n
 		}
 	}
 	r := 0
 	s.draws = stats.Bootstrap(len(cost.draws), func(random *rand.Rand) []float64 {
-		for _, kind := range kinds { // other connections of each
-			for k, n := range stats.Resample(random, len(kind)) {
-				times[kind[k]] = n
-			}
+		var logs [2]float64
+		for kind, e := range kinds { // other connections of each
+			logs[kind] = e.Log + e.Err*random.NormFloat64()
 		}
-		logs := ratios(cells, obs, times)
-		for i := range logs {
-			logs[i] += cost.draws[r][i]
+		draw := slices.Clone(cost.draws[r])
+		for i, cell := range cells {
+			draw[i] += logs[aead(cell)]
 		}
 		r++
-		return logs
+		return draw
 	})
 	s.errors()
 	return s
