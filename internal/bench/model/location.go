@@ -21,6 +21,15 @@ const (
 // baseline is the mean of the lowest of sorted values: a trimmed mean.
 func baseline(sorted []float64) float64 { return stats.Trim(sorted, 0, baselinePart).Mean }
 
+// meanOf is the arithmetic mean of the values of logarithms.
+func meanOf(logs []float64) float64 {
+	sum := 0.0
+	for _, log := range logs {
+		sum += math.Exp(log)
+	}
+	return sum / float64(len(logs))
+}
+
 // block is a part of a run: how much the slices of a connection moved its location there,
 // and how many they were.
 type block struct{ moved, slices float64 }
@@ -29,6 +38,7 @@ type block struct{ moved, slices float64 }
 type located struct {
 	stats.Estimate
 	logs   []float64 // of its slices
+	mean   float64   // of all of them, beside whatever other guests did: the logarithm of their arithmetic mean
 	steady []float64 // of the steady parts of its long slices
 	moved  float64   // standard error of what long transfers take more or less
 	blocks []block
@@ -60,6 +70,7 @@ func locate(connections []*Transfer, q quantity, excess Excess) {
 		if len(l.logs) == 0 {
 			continue
 		}
+		l.mean = math.Log(meanOf(l.logs))
 		sorted := slices.Sorted(slices.Values(l.logs))
 		lowest := stats.Trim(sorted, 0, baselinePart)
 		l.Estimate = stats.Estimate{Log: lowest.Mean, N: len(l.logs)}

@@ -70,6 +70,16 @@ func (t *Transfer) sides(of func(x, y float64) float64) float64 {
 	return of(t.of[client].Log, t.of[server].Log)
 }
 
+// Beside is how much more both sides took on the mean of all slices than is shown, as a logarithm: what other guests
+// add to this computation.
+func (t *Transfer) Beside() float64 {
+	mean := t.of[client].mean
+	if t.of[server].N > 0 {
+		mean = sum(mean, t.of[server].mean)
+	}
+	return mean - t.sides(sum)
+}
+
 // sum is the logarithm of the sum of two logarithms' values.
 func sum(a, b float64) float64 { return math.Log(math.Exp(a) + math.Exp(b)) }
 

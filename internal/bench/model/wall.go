@@ -13,31 +13,38 @@ import (
 // that they have a ratio of wall time to CPU time of their own.
 func aead(cell alg.Suite) int { return one(cell.MAC == "") }
 
-// What the ratio of one connection varies by before a run shows it; the guess counts as a few of them.
+// What the ratio of one long slice varies by before a run shows it; the guess counts as a few of them.
 const (
 	usualRatio = 0.1
 	ratioWorth = 4
 )
 
-// ratios are the mean logarithms of those of AEAD ciphers and of all others, with their standard errors by the
-// deviation of all: of a kind that was not timed that of the other one, or 1 where nothing was.
+// ratios are the mean ones of AEAD ciphers and of all others, with their standard errors by what the connections of
+// either differ by: of a kind that was not timed that of the other one, or 1 where nothing was.
 func ratios(cells []alg.Suite, obs []observation) (kinds [2]stats.Estimate) {
-	var sums, weights [2]float64
-	logs := make([][]float64, len(kinds))
+	var sums [2]float64
 	for _, o := range obs {
-		kind, weight := aead(cells[o.cell]), float64(o.N)
-		sums[kind] += weight * math.Exp(o.Log)
-		weights[kind] += weight
-		logs[kind] = append(logs[kind], o.Log)
-	}
-	for kind, e := range stats.Grouped(logs, usualRatio, ratioWorth) {
-		if kinds[kind] = e; e.N > 0 {
-			kinds[kind].Log = math.Log(sums[kind] / weights[kind])
-		}
+		kind := aead(cells[o.cell])
+		sums[kind] += float64(o.N) * math.Exp(o.Log)
+		kinds[kind].N += o.N
 	}
 	for kind := range kinds {
-		if kinds[kind].N == 0 {
-			kinds[kind] = kinds[1-kind]
+		if kinds[kind].N > 0 {
+			kinds[kind].Log = math.Log(sums[kind] / float64(kinds[kind].N))
+		}
+	}
+	off := make([][]float64, len(kinds)) // as those of one slice
+	for _, o := range obs {
+		kind := aead(cells[o.cell])
+		off[kind] = append(off[kind], math.Sqrt(float64(o.N))*(o.Log-kinds[kind].Log))
+	}
+	own, degrees := stats.PooledDeviation(off)
+	deviation, _ := stats.Shrink(own, degrees, usualRatio, ratioWorth)
+	for kind := range kinds {
+		if e := &kinds[kind]; e.N > 0 {
+			e.Err = deviation / math.Sqrt(float64(e.N))
+		} else {
+			*e = kinds[1-kind]
 		}
 	}
 	return kinds

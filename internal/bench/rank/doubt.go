@@ -52,6 +52,7 @@ func doubts(r *Ranking, d *data) []Warning {
 		unit.Difference(r.Noise.Cost/100), unit.Difference(r.Noise.Throughput/100)), "--rank-by throughput ranks by it all the same")
 	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %s, compared with its best moments; all figures may be off by a common factor of up to %s",
 		unit.Difference(r.Slowed.Percent()/100), unit.Figure(math.Exp(stats.Estimate{Err: r.Level(r.By, false)}.Arm()))), "ratios are reliable, and comparisons with other runs allow for it")
+	add(len(r.Beside) > 0, "beside", besideText(r.Beside), "")
 	add(r.Slowed.Busy(), "foreign", fmt.Sprintf("other programs kept %.1f of %s busy, which costs some ciphers more than others: only differences above %s count",
 		r.Slowed.Foreign, unit.Count(r.Environment.Cores, "core"), unit.Difference(r.Tie()/100)), hint("end them (top shows them), and measure again"))
 	add(r.Heat.Slowed > 0, Throttled, r.Heat.text(), "cool it, or power it better, and measure again")

@@ -61,6 +61,7 @@ type Ranking struct {
 	Measurements []record.Measurement   `json:"-"`                // what is no SSH trial
 	Limits       []record.Limit         `json:"limits,omitempty"` // what keeps a transfer from being faster
 	Slowed       model.Slowed           `json:"-"`
+	Beside       []Beside               `json:"beside_other_guests,omitempty"` // what they slow by clearly more than all else
 	Heat         Heat                   `json:"-"`
 	Slices       int                    `json:"slices,omitempty"` // of connections in turn, which the costs rest on
 

@@ -3,6 +3,7 @@ package rank_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,5 +114,36 @@ func TestForeignLoad(t *testing.T) {
 	}
 	if !warned(core) || core.Noise.Cost < none.Noise.Cost+4 {
 		t.Errorf("noise floor without %.2f %%, beside a busy core %.2f %%; warnings %v", none.Noise.Cost, core.Noise.Cost, core.Warnings)
+	}
+}
+
+// Where other guests slow UMAC more than HMAC, the mean of its slices is above the cost without them by more, which is
+// said beside its figure; where they slow all alike, nothing is.
+func TestGuestsSlowSomeMore(t *testing.T) {
+	ranked := func(uneven float64) *rank.Ranking {
+		m := benchtest.Crowded(1)
+		m.Neighbours.Uneven, m.Neighbours.Slow = uneven, 0.6
+		r, err := rank.Of(benchtest.Sit(t, m, time.Minute), rank.Cost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	said := func(r *rank.Ranking) bool {
+		return slices.ContainsFunc(r.Warnings, func(w rank.Warning) bool { return w.Name == "beside" && strings.Contains(w.Text, "umac-128 took ") })
+	}
+	all, some := ranked(0), ranked(0.8)
+	if len(all.Beside) > 0 || said(all) {
+		t.Errorf("all alike: %+v", all.Beside)
+	}
+	more := func(what string) float64 {
+		i := slices.IndexFunc(some.Beside, func(b rank.Beside) bool { return b.What == what })
+		if i < 0 {
+			return 0
+		}
+		return some.Beside[i].More
+	}
+	if umac, rest := more("umac-128"), more("all else"); umac < rest+5 || umac > 30 || more("hmac-sha2-256") > 0 || !said(some) {
+		t.Errorf("UMAC more: %+v, %+v", some.Beside, some.Warnings)
 	}
 }

@@ -431,7 +431,7 @@ func (s screen) basis() string {
 
 // told are the warnings that the screen gives in its own words, or that matter only for
 // figures that it does not show.
-var told = []string{"slowed", "noise", "by-cost", "one-core", "drift", "foreign", rank.Throttled, "missing"}
+var told = []string{"slowed", "beside", "noise", "by-cost", "one-core", "drift", "foreign", rank.Throttled, "missing"}
 
 // notes are the other warnings, with what to do.
 func (s screen) notes() []string {
