@@ -247,6 +247,8 @@ func (a *Advice) first() {
 			list.keep = "nothing else is notably faster than the present choice"
 		case c.Uncertain():
 			list.keep = "there is not enough data to say whether a change gains anything"
+		case !c.Compares():
+			list.keep = "what ssh uses now was not measured: there is nothing to compare with"
 		default:
 			list.keep = "the advised cipher needs none"
 		}

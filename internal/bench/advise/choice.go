@@ -62,6 +62,7 @@ func Of(r *rank.Ranking, o Options) *Choice {
 	}
 	c.Present = presentOf(r, o.Present)
 	c.Present.cells(r, directions)
+	c.Present.Refused = c.Present.Suite.Cipher != "" && !o.Policy.Allow(r, c.Present.Suite)
 	c.order(r, o.preference(r, c.Present.Suite))
 	c.Present.Option = slices.IndexFunc(c.Options, func(x Option) bool { return same(x.Suite, c.Present.Suite) })
 	c.judge(r)
@@ -263,6 +264,10 @@ func (c *Choice) Stays() bool { return c.Present.Option >= 0 && c.Verdict == sta
 // Matters reports whether changing gains something for sure.
 func (c *Choice) Matters() bool { return c.Verdict == stats.Better }
 
+// Compares reports whether the result says anything about a change: what is used now was measured, too, or the policy
+// refuses it.
+func (c *Choice) Compares() bool { return len(c.Gains) > 0 || c.Present.Refused }
+
 // Uncertain reports whether what is used now is allowed, and the result does not
 // tell whether a change gains anything.
 func (c *Choice) Uncertain() bool {
@@ -278,7 +283,7 @@ func (c *Choice) First(kind alg.Kind) []string {
 	if kind == alg.Kex {
 		return c.Logins.first()
 	}
-	if c.Stays() || c.Uncertain() {
+	if c.Stays() || c.Uncertain() || !c.Compares() {
 		return nil
 	}
 	var names []string

@@ -24,12 +24,13 @@ func TestFirst(t *testing.T) {
 		choice             Choice
 		ciphers, macs, kex []string
 	}{
-		"tied": {choice: Choice{Options: options(alg.NewSuite(gcm128, "", ""), alg.NewSuite(gcm256, "", ""), alg.NewSuite("aes128-ctr", umac, "")), Tied: 2, Present: Present{Option: 2}, Verdict: stats.Better},
+		"tied": {choice: Choice{Options: options(alg.NewSuite(gcm128, "", ""), alg.NewSuite(gcm256, "", ""), alg.NewSuite("aes128-ctr", umac, "")), Tied: 2, Present: Present{Option: 2}, Verdict: stats.Better, Gains: []Gain{{}}},
 			ciphers: []string{gcm128, gcm256}},
-		"with MACs": {choice: Choice{Options: options(alg.NewSuite("aes128-ctr", umac, ""), alg.NewSuite("aes128-ctr", etm, "")), Tied: 2, Present: Present{Option: -1}},
+		"with MACs": {choice: Choice{Options: options(alg.NewSuite("aes128-ctr", umac, ""), alg.NewSuite("aes128-ctr", etm, "")), Tied: 2, Present: Present{Option: -1, Refused: true}},
 			ciphers: []string{"aes128-ctr"}, macs: []string{umac, etm}},
 		"used already":      {choice: Choice{Options: options(alg.NewSuite(gcm128, "", "")), Tied: 1, Verdict: stats.Equal}},
 		"cannot be told":    {choice: Choice{Options: options(alg.NewSuite(gcm128, "", ""), alg.NewSuite(gcm256, "", "")), Tied: 1, Present: Present{Option: 1}, Verdict: stats.NotEnough}},
+		"not compared":      {choice: Choice{Options: options(alg.NewSuite(gcm128, "", ""), alg.NewSuite(gcm256, "", "")), Tied: 1, Present: Present{Option: -1}}},
 		"nothing allowed":   {choice: Choice{Present: Present{Option: -1}}},
 		"login not allowed": {choice: Choice{Present: Present{Option: -1}, Logins: Logins{Options: logins, Tied: 1, Forbids: true}}, kex: []string{"curve25519-sha256", "curve25519-sha256@libssh.org"}},
 		"login allowed":     {choice: Choice{Present: Present{Option: -1}, Logins: Logins{Options: logins, Tied: 1, Present: 1}}},

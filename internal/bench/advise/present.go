@@ -15,6 +15,7 @@ type Present struct {
 	Default bool        // what OpenSSH of this version does unless configured
 	Assumed bool        // not recorded: nobody asked the user's configuration
 	Option  int         // its place among the Options; -1: the policy does not allow it, or it was not measured
+	Refused bool        // the policy does not allow it
 	Cells   []rank.Cell // of it, one for each direction; none where it was not measured
 }
 

@@ -148,7 +148,8 @@ func (j *Run) Do(ctx, drain context.Context) error {
 		fmt.Fprintln(j.Stderr, nothingLeft[ending])
 		if ending == plan.EndBudget {
 			memory.Campaign.BudgetNS = j.Campaign.BudgetNS
-			fmt.Fprintf(j.Stderr, "continue with: %s %s\n", kept.goOn(), document.Longer(memory, 2))
+			flag, takes := document.Longer(memory, 2)
+			fmt.Fprintf(j.Stderr, "continue with: %s %s (%s)\n", kept.goOn(), flag, takes)
 		}
 	}
 	if err := cmp.Or(heat.End(), kept.end(ending)); err != nil {

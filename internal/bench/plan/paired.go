@@ -47,10 +47,10 @@ const leastRounds = 3
 // first.
 type paired struct {
 	seating
-	room   int  // connections at a time
-	allows int  // candidates that the policy allows
-	spent  int  // logins
-	fresh  bool // seats were opened that have had no turn yet
+	room       int  // connections at a time
+	candidates int  // that the policy allows, or all where it allows none
+	spent      int  // logins
+	fresh      bool // seats were opened that have had no turn yet
 }
 
 func newPaired(d design) *paired {
@@ -59,16 +59,14 @@ func newPaired(d design) *paired {
 	return p
 }
 
-// seats are to be opened in this order: the reference, the candidates that the policy
-// allows, those first that are likely to lead, and all others.
+// seats are to be opened in this order: the reference, and the candidates that the policy allows, those first that
+// are likely to lead. Nothing else answers the question; but where it allows nothing, all there is is shown.
 func (p *paired) seats() {
 	reference := p.reference()
 	order := func(cell alg.Suite) int {
 		switch {
 		case cell == reference:
 			return 0
-		case !p.allowed(cell):
-			return 4
 		case cell.MAC == "":
 			return 1
 		case strings.HasPrefix(cell.Cipher, "aes128"):
@@ -77,21 +75,23 @@ func (p *paired) seats() {
 		return 3
 	}
 	cells := slices.Clone(p.space.Bulk)
+	if slices.ContainsFunc(cells, p.allowed) {
+		cells = slices.DeleteFunc(cells, func(cell alg.Suite) bool { return cell != reference && !p.allowed(cell) })
+	}
 	slices.SortStableFunc(cells, func(a, b alg.Suite) int { return cmp.Compare(order(a), order(b)) })
 	for _, cell := range cells {
 		role := record.RoleCell
 		if cell == reference {
 			role = record.RoleReference
-		} else if p.allowed(cell) {
-			p.allows++
 		}
 		p.todo = append(p.todo, p.seat(cell, role, 0))
 	}
+	p.candidates = len(cells) - 1
 }
 
 // least is the time that two candidates, or the only one, need for the turns of an answer.
 func (p *paired) least() time.Duration {
-	return p.takes(min(p.allows, p.room-1, fewest), leastRounds)
+	return p.takes(min(p.candidates, p.room-1, fewest), leastRounds)
 }
 
 // takes is the time of a race: to open so many candidates and the reference, and their rounds.
@@ -273,14 +273,10 @@ func (p *paired) known(candidate *seat, figures map[record.Direction]*model.Anal
 	return slower || same
 }
 
-// admitsAll reports whether all that wait can still be told from the reference: those that the policy
-// allows, and then the others. If not, they leave the answer open anyway, while one that is
-// ahead by less than the margin can be shown to be better.
+// admitsAll reports whether all that wait can still be told from the reference. If not, they leave the answer open
+// anyway, while one that is ahead by less than the margin can be shown to be better.
 func (p *paired) admitsAll() bool {
 	n := len(p.todo)
-	if i := slices.IndexFunc(p.todo, func(s *seat) bool { return !p.allowed(s.trials[0].Cell().Suite) }); i > 0 {
-		n = i // they stand before all others
-	}
 	return n > 0 && (p.BudgetNS == 0 || p.takes(n, leastRounds) <= p.left() && n <= MostLogins(p.BudgetNS)-p.spent)
 }
 
@@ -317,7 +313,7 @@ func (p *paired) Estimate() time.Duration {
 // Progress reports the state after the last step.
 func (p *paired) Progress() Progress {
 	out := p.progress("comparing", p.Estimate())
-	out.Total = p.allows + 1
+	out.Total = p.candidates + 1
 	out.Done = min(len(p.turns)/len(p.Directions), out.Total)
 	out.Ranked = out.Done == out.Total && p.round > leastRounds
 	return out

@@ -63,6 +63,29 @@ func TestPairedTurns(t *testing.T) {
 	}
 }
 
+// However much time there is, only what the policy allows is compared, unless all is asked for, or it allows nothing.
+func TestOnlyWhatIsAllowed(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*record.Campaign)
+		weak   bool
+	}{
+		"a minute":        {func(*record.Campaign) {}, false},
+		"all":             {func(c *record.Campaign) { c.All = true }, true},
+		"nothing allowed": {func(c *record.Campaign) { c.Offer.Ciphers = []string{"3des-cbc", "aes128-cbc"} }, true},
+	} {
+		campaign := host(2, time.Minute)
+		c.change(&campaign)
+		p, f, _ := run(t, &benchtest.Machine{Seed: 2, Noise: 0.05}, campaign, near)
+		weak := false
+		for cell := range turnsOf(f) {
+			weak = weak || cell.Suite.Status() != alg.Strong
+		}
+		if progress := p.Progress(); weak != c.weak || !weak && progress.Done > progress.Total {
+			t.Errorf("%s: weak ones %v, %d of %d", name, weak, progress.Done, progress.Total)
+		}
+	}
+}
+
 // Logins that are kept for what follows the plan are left.
 func TestKeptLogins(t *testing.T) {
 	few := host(7, 15*time.Second)

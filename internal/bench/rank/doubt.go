@@ -63,7 +63,7 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(math.Abs(r.Harness.Drift) > muchDrift, "drift", fmt.Sprintf("at the end of the run the machine was %sx as fast as at its beginning; the ranking corrects for it", unit.Figure(1/(1+r.Harness.Drift/100))), "")
 	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %s, checked on %d measured combinations", unit.Difference(r.Model.HoldoutP95/100), r.Model.HoldoutCells),
 		hint("a longer --budget measures more cells directly"))
-	add(r.Tie() > 2*maxNoise, "noise", fmt.Sprintf("differences below %s are within the noise", unit.Difference(r.Tie()/100)), hint("a longer --budget, or a quieter machine"))
+	add(r.Tie() > 2*maxNoise && r.Campaign.Server != record.ServerRemote, "noise", fmt.Sprintf("differences below %s are within the noise", unit.Difference(r.Tie()/100)), hint("a longer --budget, or a quieter machine"))
 	add(len(r.Missing)+len(r.Waiting) > 0 && len(r.Bulk) > 0, "missing", "not measured: "+r.missing(), hint("a longer --budget, or --resume"))
 	add(len(r.Failed) > 0, "failed", fmt.Sprintf("never worked: %d of the requested combinations", len(r.Failed)), "")
 	add(float64(len(d.bad)) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials failed: %s", len(d.bad), r.Trials, r.failureText()), hint("see the messages in the file; continue with --resume"))

@@ -3,6 +3,7 @@ package document
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -54,11 +55,15 @@ type Commands struct {
 }
 
 // longer is a budget of all sittings, as a flag: so many times what was measured, which counts when a
-// result is resumed, and a minute at least.
-func longer(measured time.Duration, times float64) string {
+// result is resumed, and a minute at least; and how long that takes.
+func longer(measured time.Duration, times float64) (flag, takes string) {
 	const step = 10 * time.Second
-	return fmt.Sprintf("--budget %.0fs", max(time.Minute, (time.Duration(times*float64(measured))+step-1).Truncate(step)).Seconds())
+	budget := max(time.Minute, (time.Duration(times*float64(measured)) + step - 1).Truncate(step))
+	return fmt.Sprintf("--budget %.0fs", budget.Seconds()), takesAbout(budget - measured)
 }
+
+// takesAbout says how long a command takes.
+func takesAbout(d time.Duration) string { return "takes about " + seconds(d) }
 
 // All is the command that shows all of it.
 func (c Commands) All() string { return c.Report + " --all" }
@@ -96,8 +101,14 @@ func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 			a.Steps[len(a.Steps)-1].Note = "below Host " + clean(r.Campaign.Target)
 		}
 		a.Steps = append(a.Steps, tryIt(commands), writeIt("or let sshpace do it", r, commands), Step{"undo it", commands.Undo + " client", "or remove the line"})
+	case !c.Compares():
+		a.Steps = []Step{{"compare", commands.Advise, "asks ssh what it uses now"}}
+		if c.Present.Suite.Cipher != "" {
+			a.Steps = []Step{{"compare", measuring(r), "measures what ssh uses now, too"}}
+		}
 	case c.Uncertain():
-		a.Steps = []Step{{"measure longer", commands.Resume + " " + longer(max(r.Campaign.BudgetNS, commands.measured), 2), ""}}
+		flag, takes := longer(max(r.Campaign.BudgetNS, commands.measured), 2)
+		a.Steps = []Step{{"measure longer", commands.Resume + " " + flag, takes}}
 	case !c.Stays():
 		a.Steps = []Step{tryIt(commands), writeIt("let sshpace write it", r, commands)}
 	}
@@ -105,6 +116,14 @@ func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 		a.Steps = append(a.Steps, Step{"use more connections", commands.Streams + " " + shell.Word(clean(r.Campaign.Target)), "shows how many pay"})
 	}
 	return a
+}
+
+// measuring is the command that measures all that a choice is made between.
+func measuring(r *rank.Ranking) string {
+	if r.Campaign.Server == record.ServerRemote {
+		return shell.Line("sshpace", "bench", clean(r.Campaign.Target))
+	}
+	return "sshpace bench"
 }
 
 // tryIt compares what is advised with what is used now.
@@ -136,9 +155,11 @@ func (w wording) says() []string {
 	case c.Tied == 0:
 		return w.none()
 	case c.Present.Suite.Cipher == "":
-		return []string{w.fastest(), "This result does not say what ssh uses now."}
+		return []string{w.fastest(), "This result does not say what ssh uses now, so nothing is advised."}
+	case len(c.Gains) == 0 && !c.Present.Refused:
+		return []string{w.fastest(), "What ssh uses now (" + present + ") was not measured, so nothing is advised."}
 	case len(c.Gains) == 0:
-		return []string{w.fastest(), "What ssh uses now (" + present + ") was not measured."}
+		return []string{fmt.Sprintf("Use %s: policy %s does not allow what ssh uses now (%s).", w.names(), c.Policy.Name, present)}
 	case c.Stays() && c.Only():
 		return []string{fmt.Sprintf("Keep %s: policy %s allows nothing else that both sides offer.", present, c.Policy.Name)}
 	case c.Stays():
@@ -197,7 +218,7 @@ func (w wording) better() string {
 
 // fastest is the best option where there is nothing to compare it with.
 func (w wording) fastest() string {
-	return fmt.Sprintf("Use %s: best of all that policy %s allows, %s.", w.names(), w.c.Policy.Name, speeds(w.c.Use()))
+	return fmt.Sprintf("Best of all that policy %s allows: %s, %s.", w.c.Policy.Name, w.names(), speeds(w.c.Use()))
 }
 
 // gains are the ratios, one for each direction.
@@ -270,7 +291,7 @@ func (w wording) leader() string {
 	if w.c.Present.Option == 0 {
 		words = append(words, "Nothing was "+w.better()+" so far")
 	} else {
-		words = append(words, fmt.Sprintf("%s leads so far: %s", label(w.c.Options[0].Suite), w.gains()))
+		words = append(words, fmt.Sprintf("%s leads so far: %s%s", label(w.c.Options[0].Suite), w.gains(), w.chance()))
 		if slices.ContainsFunc(w.c.Gains, func(g advise.Gain) bool { return g.ByChance(w.r.By) }) {
 			words[0] += fmt.Sprintf(", which the best of %d may reach by chance", len(w.c.Options)-1)
 		}
@@ -279,6 +300,18 @@ func (w wording) leader() string {
 		words = append(words, unit.Count(w.c.Unseen, "combination")+" of cipher and MAC not measured yet")
 	}
 	return strings.Join(words, "; ") + "."
+}
+
+// chance is how likely the leader is better, by its own figures.
+func (w wording) chance() string {
+	least := 1.0
+	for _, g := range w.c.Gains {
+		least = min(least, g.Chance)
+	}
+	if len(w.c.Gains) == 0 || least < 0.5 {
+		return ""
+	}
+	return fmt.Sprintf(", %s with a chance of %.0f %%", w.better(), math.Min(99, 100*least))
 }
 
 // speeds are what options reach, as ranges, in each direction.

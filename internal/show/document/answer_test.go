@@ -1,6 +1,8 @@
 package document_test
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,5 +86,81 @@ func TestHostScreen(t *testing.T) {
 				t.Errorf("%s: no %q in\n%s", side, want, screen)
 			}
 		}
+	}
+}
+
+// A run whose cells are ordered by CPU time shows what people know: MB/s with how sure they are, and the CPU time of a
+// GB beside it, in one direction; a chart says its unit in full.
+func TestScreenByCostHasSpeeds(t *testing.T) {
+	_, f := benchtest.Ranking(t, 1)
+	r, err := rank.Of(f, rank.Cost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := document.OfRanking(r, f, document.Options{File: "run.jsonl"})
+	screen := benchtest.Brief(d)
+	if row := regexp.MustCompile(`(?m)^aes128-gcm +\d+ \(\d+-\d+\) +\d\.\d+  #+`); !row.MatchString(screen) || !strings.Contains(screen, "MB/s  CPU s/GB") || strings.Contains(screen, "MB/CPU") {
+		t.Errorf("no speed and CPU time in\n%s", screen)
+	}
+	i := slices.IndexFunc(d.Charts, func(c document.Chart) bool { return c.Name == document.AnswerChart })
+	if i < 0 || d.Charts[i].Measure() != "MB per second of CPU time" {
+		t.Errorf("charts: %+v", d.Charts)
+	}
+}
+
+// All forms say how sure the answer is by one rule; the noise of all cells is none of a host, each of whose ratios has
+// an interval of its own.
+func TestOneConfidence(t *testing.T) {
+	r, f := benchtest.Ranking(t, 1)
+	r.Campaign.Present = alg.Suite{Cipher: "aes256-ctr", MAC: "umac-128-etm@openssh.com"}
+	for _, server := range []record.ServerKind{"", record.ServerRemote} {
+		r.Campaign.Server, r.Noise.Throughput = server, 64
+		d := document.OfRanking(r, f, document.Options{File: "run.jsonl"})
+		screen := benchtest.Brief(d)
+		_, line, _ := strings.Cut(screen, "confidence  ")
+		word, _, _ := strings.Cut(line, ":")
+		facts := map[string]string{}
+		for _, fact := range d.Quality {
+			facts[fact.Name] = fact.Value
+		}
+		if word == "" || !strings.HasPrefix(facts["confidence"], word+": ") || (facts["noise floor"] != "") != (server == "") {
+			t.Errorf("%q: the screen says %q, other forms %+v", server, word, d.Quality)
+		}
+	}
+}
+
+// Without a comparison with what ssh uses now nothing is advised: what compares is.
+func TestNoAdviceWithoutComparison(t *testing.T) {
+	r, f := benchtest.Ranking(t, 1)
+	for present, want := range map[alg.Suite]struct{ says, step string }{
+		{}:                                 {"does not say what ssh uses now, so nothing is advised.", "sshpace advise"},
+		{Cipher: "aes128-gcm@example.com"}: {"Use aes128-gcm", ""}, // unknown, so that no policy allows it
+		{Cipher: "aes192-ctr", MAC: "hmac-sha2-256-etm@openssh.com"}: {"(aes192-ctr + hmac-sha2-256-etm) was not measured, so nothing is advised.", "sshpace bench"},
+	} {
+		r := *r
+		r.Campaign.Present = present
+		r.Bulk = slices.DeleteFunc(slices.Clone(r.Bulk), func(c rank.Cell) bool { return c.Suite.Computation() == present.Computation() })
+		r.Campaign.Imported = "a log" // which assumes nothing
+		d := document.OfRanking(&r, f, document.Options{File: "run.jsonl"})
+		says, step := strings.Join(d.Answer.Says, " "), ""
+		if len(d.Answer.Steps) > 0 {
+			step = d.Answer.Steps[0].Copy
+		}
+		if !strings.Contains(says, want.says) || (len(d.Answer.Config) == 0) != (want.step != "") || want.step != "" && step != want.step {
+			t.Errorf("%v: %s %+v, %q", present, says, d.Answer.Config, step)
+		}
+	}
+}
+
+// Who has not enough data knows how long more takes, and how likely the leader is better.
+func TestNotEnoughSaysHowLong(t *testing.T) {
+	r, f := benchtest.Ranking(t, 1)
+	r.Campaign.Present = alg.Suite{Cipher: "aes256-ctr", MAC: "umac-128-etm@openssh.com"}
+	c := advise.Of(r, advise.Options{})
+	c.Verdict = stats.NotEnough
+	c.Gains[0].Chance = 0.93
+	d := document.OfRanking(r, f, document.Options{Choice: c, File: "run.jsonl"})
+	if says := strings.Join(d.Answer.Says, " "); !strings.Contains(says, "with a chance of 93 %") || !strings.HasPrefix(d.Answer.Steps[0].Note, "takes about ") {
+		t.Errorf("%s %+v", says, d.Answer.Steps)
 	}
 }

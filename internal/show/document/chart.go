@@ -247,8 +247,6 @@ func (c Chart) Caption() string {
 // Measure is the unit in words.
 func (c Chart) Measure() string {
 	switch c.Unit {
-	case perCPU:
-		return "MB per second of CPU time"
 	case "s/GB":
 		return "seconds of CPU time per GB"
 	}

@@ -63,10 +63,17 @@ func Facts(all []Fact) []Fact {
 	return out
 }
 
-// quality says how far the numbers can be trusted.
-func quality(r *rank.Ranking) []Fact {
+// quality says how far the answer can be trusted, and the numbers.
+func quality(s screen) []Fact {
+	r := s.r
 	n, m, h := r.Noise, r.Model, r.Harness
-	out := []Fact{{"noise floor", noiseFloor(n)}}
+	var out []Fact
+	if word, why := s.confidence(); word != "" {
+		out = append(out, Fact{"confidence", word + ": " + why})
+	}
+	if r.Campaign.Server != record.ServerRemote { // there, each ratio has an interval of its own, of so many turns as it needed
+		out = append(out, Fact{"noise floor", noiseFloor(n)})
+	}
 	add := func(when bool, name, format string, args ...any) {
 		if when {
 			out = append(out, Fact{name, fmt.Sprintf(format, args...)})

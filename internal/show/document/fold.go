@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/advise"
@@ -144,22 +145,37 @@ func barOf(r *rank.Ranking, c rank.Cell) Point {
 	return PointOf(&moved, 1)
 }
 
-// perCPU is the unit of bytes that a second of CPU time moves.
-const perCPU = "MB/CPU s"
-
 // barUnit is what that is counted in.
 func barUnit(r *rank.Ranking) string {
 	if r.By == rank.Cost {
-		return perCPU
+		return "MB per second of CPU time"
 	}
 	return "MB/s"
 }
 
+// speed is the throughput of the row: a range; or the mean with all that the intervals hold, where it is not known
+// well and so orders nothing.
+func (f folded) speed(r *rank.Ranking) string {
+	if r.By != rank.Cost || len(r.Directions()) > 1 { // there is no room
+		return span(f.cells, speedOf, 1e6)
+	}
+	p := f.meanOf(func(c rank.Cell) Point { return PointOf(c.Throughput.Shown, 1e6) })
+	if !p.Known {
+		return unknown
+	}
+	return stats.Interval{Value: p.Value, Lo: p.Lo, Hi: p.Hi}.Shown(unit.Figure, "")
+}
+
 // mean is that of the bars of a row's cells, and all that their intervals hold.
-func (f folded) mean(r *rank.Ranking) (out Point) {
+func (f folded) mean(r *rank.Ranking) Point {
+	return f.meanOf(func(c rank.Cell) Point { return barOf(r, c) })
+}
+
+// meanOf is the same of another figure.
+func (f folded) meanOf(point func(rank.Cell) Point) (out Point) {
 	n := 0.0
 	for _, cell := range f.cells {
-		p := barOf(r, cell)
+		p := point(cell)
 		if !p.Known {
 			continue
 		}
@@ -194,6 +210,14 @@ func span(cells []rank.Cell, figure func(rank.Cell) float64, scale float64) stri
 	default:
 		return fmt.Sprintf("%s-%s", a, b)
 	}
+}
+
+// cpuOf is the CPU time of a cell, of both sides or of the client alone, in ns per byte; 0 if unknown.
+func cpuOf(c rank.Cell) float64 {
+	if !c.Total.Known() {
+		return 0
+	}
+	return c.Total.Shown.Value
 }
 
 // speedOf is the throughput of a cell in bytes per second; 0 if unknown.

@@ -33,7 +33,8 @@ func OfMethods(results []compare.MethodResult, f *record.File, all bool, command
 	d.Tables = append(d.Tables, methodTable(measured))
 	says, enough := fastest(measured, what)
 	if !enough {
-		d.Answer.Steps = []Step{{"measure longer", commands.Resume + " " + Longer(f, 2), ""}}
+		flag, takes := Longer(f, 2)
+		d.Answer.Steps = []Step{{"measure longer", commands.Resume + " " + flag, takes}}
 	}
 	says = append(says, scaling(results)...)
 	d.Lead = append(slices.Clone(says), limitLines(f.Limits)...)
@@ -72,19 +73,21 @@ func methodBlocks(d *Document, answer int, results []compare.MethodResult, f *re
 	return Clean(Screenful(Clean(append(opening, tables...)), append(limits, unmeasured(results, f, 1)...), SavedLines, more, measured))
 }
 
-// Longer is so many times as much as what was measured, as flags.
-func Longer(f *record.File, times float64) string {
+// Longer is so many times as much as what was measured, as flags, and how long that takes.
+func Longer(f *record.File, times float64) (flag, takes string) {
 	if budget := f.Campaign.BudgetNS; budget > 0 {
 		return longer(max(budget, f.Measured()), times)
 	}
-	rounds, made := f.Campaign.Rounds, map[int]int{}
+	rounds, made, spent := f.Campaign.Rounds, map[int]int{}, f.Measured()
 	for _, run := range f.Runs {
+		spent += run.WallNS
 		if run.Kind == record.LongRun {
 			made[run.Method]++
 			rounds = max(rounds, made[run.Method])
 		}
 	}
-	return fmt.Sprintf("--rounds %.0f", max(stats.MinExact, math.Ceil(times*float64(rounds))))
+	all := max(stats.MinExact, math.Ceil(times*float64(rounds)))
+	return fmt.Sprintf("--rounds %.0f", all), takesAbout(time.Duration(float64(spent) * (all/math.Max(1, float64(rounds)) - 1)))
 }
 
 func methodSuites(results []compare.MethodResult) (out []alg.Suite) {

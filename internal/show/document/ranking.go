@@ -41,7 +41,7 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 	o.Commands.measured = o.Measured
 	d := &Document{
 		Title:  clean(fmt.Sprintf("SSH speed: %s", orUnknown(r.Campaign.Target))),
-		Answer: AnswerOf(r, o.Choice, o.Commands), Environment: environment(r.Environment, r.Campaign, r.Heat), Quality: quality(r), Method: method(r),
+		Answer: AnswerOf(r, o.Choice, o.Commands), Environment: environment(r.Environment, r.Campaign, r.Heat), Quality: quality(screen{r: r, c: o.Choice, o: o}), Method: method(r),
 		Doubts: doubts(r.Warnings, r.Findings),
 	}
 	if !o.All {

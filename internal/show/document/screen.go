@@ -103,11 +103,16 @@ func (s screen) choices(bars int) []Block {
 	directions := s.r.Directions()
 	t := Table{Columns: []Column{{Fit: text.Above}}}
 	for _, d := range directions {
-		head := barUnit(s.r)
-		if len(directions) > 1 {
-			head = string(d) + "|" + head
+		heads := []string{"MB/s"}
+		if s.r.By == rank.Cost {
+			heads = append(heads, "CPU s/GB")
 		}
-		t.Columns = append(t.Columns, Column{Terse: head, Kind: Count})
+		for _, head := range heads {
+			if len(directions) > 1 {
+				head = string(d) + "|" + head
+			}
+			t.Columns = append(t.Columns, Column{Terse: head, Kind: Count})
+		}
 	}
 	t.Columns = append(t.Columns, Column{}, Column{})
 	rows := foldOptions(s.c, 0, s.r.Campaign.Offer)
@@ -168,11 +173,15 @@ func (s screen) bar(f folded, directions []record.Direction, longest float64) Ro
 				cells = append(cells, cell)
 			}
 		}
-		row.Cells = append(row.Cells, Cell{Text: span(cells, func(c rank.Cell) float64 { return barOf(s.r, c).Value }, 1)})
+		row.Cells = append(row.Cells, Cell{Text: folded{cells: cells}.speed(s.r)})
+		if s.r.By == rank.Cost {
+			row.Cells = append(row.Cells, Cell{Text: span(cells, cpuOf, 1)})
+		}
 	}
 	bar, now := "", ""
 	if longest > 0 {
-		bar = strings.Repeat("#", max(1, int(math.Round(barLength*f.mean(s.r).Value/longest))))
+		length := barLength / float64(max(1, len(row.Cells)-3)) // figures of both directions leave less room
+		bar = strings.Repeat("#", max(1, int(math.Round(length*f.mean(s.r).Value/longest))))
 	}
 	if f.holds(s.c.Present.Suite) {
 		now = "now"

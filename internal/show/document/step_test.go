@@ -71,12 +71,25 @@ func TestDearCiphersLeaveRoom(t *testing.T) {
 	}
 }
 
-// Whoever follows "measure longer" measures longer, however long that was before.
+// Whoever follows "measure longer" measures longer, however long that was before, and knows how long it takes.
 func TestMeasureLonger(t *testing.T) {
-	for measured, want := range map[time.Duration]string{0: "60s", 12 * time.Second: "60s", time.Minute: "120s", 104 * time.Second: "210s"} {
-		if got := longer(measured, 2); got != "--budget "+want {
-			t.Errorf("after %v: %v, want %v", measured, got, want)
+	for _, c := range []struct {
+		measured   time.Duration
+		times      float64
+		want, took string
+	}{
+		{0, 2, "60s", "60 s"}, {12 * time.Second, 2, "60s", "48 s"}, {time.Minute, 2, "120s", "60 s"}, {104 * time.Second, 2, "210s", "106 s"}, {time.Minute, 16, "960s", "15 min"},
+	} {
+		if flag, takes := longer(c.measured, c.times); flag != "--budget "+c.want || takes != "takes about "+c.took {
+			t.Errorf("after %v: %v, %v, want %v, %v", c.measured, flag, takes, c.want, c.took)
 		}
+	}
+	f := &record.File{Campaign: record.Campaign{Rounds: 3}}
+	for range 3 {
+		f.Runs = append(f.Runs, record.Run{Method: 1, Kind: record.LongRun, WallNS: 10 * time.Second})
+	}
+	if flag, takes := Longer(f, 4); flag != "--rounds 12" || takes != "takes about 90 s" {
+		t.Errorf("of rounds: %s, %s", flag, takes)
 	}
 }
 

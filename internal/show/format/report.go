@@ -90,7 +90,8 @@ func more(files []related, shows, floor, limit float64) string {
 	times := max(2, min(most, square(shows/limit)))
 	var lines []string
 	for _, f := range files {
-		if line := resume(f.File, f.word) + " " + document.Longer(f.File, times); !slices.Contains(lines, line) {
+		flag, takes := document.Longer(f.File, times)
+		if line := resume(f.File, f.word) + " " + flag + " (" + takes + ")"; !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}
 	}
