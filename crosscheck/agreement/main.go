@@ -73,8 +73,8 @@ func show(q quantity, runs []run) {
 
 // summary collects what pairs of runs show.
 type summary struct {
-	shift, measured, median, p95, tau, covered []float64
-	opposite                                   int
+	shift, measured, median, p95, tau, covered, wider []float64
+	opposite                                          int
 }
 
 func (s *summary) add(p pair) {
@@ -83,7 +83,7 @@ func (s *summary) add(p pair) {
 	s.median = append(s.median, p.median)
 	s.p95 = append(s.p95, p.p95)
 	s.tau = append(s.tau, p.tau)
-	s.covered = append(s.covered, p.covered)
+	s.covered, s.wider = append(s.covered, p.covered), append(s.wider, p.wider)
 	s.opposite += p.opposite
 }
 
@@ -98,5 +98,6 @@ func (s *summary) show() {
 	line("the same with what other guests changed", " %", s.measured)
 	line("Kendall tau", "", s.tau)
 	line("95 % intervals that hold the other run's value", " %", s.covered)
+	line("the same of the run whose are wider", " %", s.wider)
 	fmt.Printf("  %-46s %d\n\n", "pairs of cells with opposite letters", s.opposite)
 }

@@ -67,7 +67,7 @@ type pair struct {
 	shift, measured float64 // percent; measured is with it
 	median, p95     float64 // percent
 	tau             float64
-	covered         float64 // percent
+	covered, wider  float64 // percent, by the intervals of both runs, and of the one whose are wider: the other cannot know
 	opposite        int
 }
 
@@ -85,19 +85,23 @@ func compare(a, b run) pair {
 	}
 	shift := stats.Median(ratios)
 	off := make([]float64, len(common))
-	held := 0.0
+	var held, arms [2]float64 // by run
 	for i, k := range common {
 		off[i] = math.Abs(ratios[i] - shift)
-		for _, arm := range []float64{a.cells[k].arm, b.cells[k].arm} {
-			if off[i] <= math.Hypot(arm, 1.96*guests.Err) {
-				held += 0.5
+		for of, arm := range []float64{a.cells[k].arm, b.cells[k].arm} {
+			if arms[of] += arm; off[i] <= math.Hypot(arm, 1.96*guests.Err) {
+				held[of] += 100 / float64(len(common))
 			}
 		}
+	}
+	wider := held[0]
+	if arms[1] > arms[0] {
+		wider = held[1]
 	}
 	return pair{
 		shift: 100 * shift, measured: 100 * stats.Median(measured),
 		median: 100 * stats.Median(off), p95: 100 * stats.Quantile(off, 0.95),
-		tau: stats.KendallTau(xs, ys), covered: 100 * held / float64(max(1, len(common))), opposite: opposite(a, b, common),
+		tau: stats.KendallTau(xs, ys), covered: (held[0] + held[1]) / 2, wider: wider, opposite: opposite(a, b, common),
 	}
 }
 

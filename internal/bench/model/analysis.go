@@ -55,13 +55,14 @@ func (a *Analysis) bothSides() {
 	}
 }
 
-// betweenBusy is by how much cells move beside others for each core that other programs keep busy, from one run to
-// the next, as a standard error: what shares a core with them, sha2-512 and UMAC most, is slowed in the best slices, too.
+// betweenBusy is by how much cells move beside others, from one run to the next, for each of the two cores that client
+// and server want and other programs keep busy, as a standard error: what shares a core with them, sha2-512 and UMAC
+// most of all, is slowed in the best slices, too.
 const betweenBusy = 0.02
 
 // fit estimates one quantity of all cells.
 func (a *Analysis) fit(s Sittings, q quantity) Series {
-	return fitSeries(a.Cells, a.observe(s, q), betweenBusy*s.Slowed.Kept())
+	return fitSeries(a.Cells, a.observe(s, q), betweenBusy*min(2, s.Slowed.Foreign))
 }
 
 // sort orders the cells, each once.

@@ -103,8 +103,8 @@ const muchForeign = 0.2
 // Busy reports whether other programs of this machine had a notable part of it.
 func (s Slowed) Busy() bool { return s.Foreign > muchForeign }
 
-// Kept is how many of the two cores that client and server want other programs of the machine kept busy beside slices.
-func (s Slowed) Kept() float64 { return min(2, s.Foreign) }
+// Kept is the part of a core that other programs of the machine kept busy beside slices.
+func (s Slowed) Kept() float64 { return min(1, s.Foreign) }
 
 // Percent is how much more CPU time the same work took.
 func (s Slowed) Percent() float64 { return 100 * math.Expm1(s.Cost) }
