@@ -23,6 +23,7 @@ type copyFlags struct {
 
 func (f *copyFlags) registerAll(flags *pflag.FlagSet) {
 	f.runFlags.register(flags)
+	f.secrets.registerLogin(flags)
 	f.view.Files = true
 	flags.Var(&f.rate, "rate", "bytes per second of all hosts together, such as 10M or 10MB/s; 0 = as fast as it goes")
 	flags.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums of what has arrived")

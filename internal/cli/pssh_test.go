@@ -168,14 +168,39 @@ func TestPsshAsksForAPassword(t *testing.T) {
 }
 
 // TestPasswordCommandAlone: a command that prints a password is all that a host without
-// keys needs.
+// keys needs, whatever is done there; without it the flag that helps is named.
 func TestPasswordCommandAlone(t *testing.T) {
 	s := sshtest.StartSshdWithSudo(t, "hidden word", "", "PasswordAuthentication yes", "PubkeyAuthentication no")
 	dir := t.TempDir()
 	fleetFiles(t, dir, s)
-	cmd := exec.Command("sshpace", "run", "-q", "--no-record", "-F", filepath.Join(dir, "ssh_config"), "--password-command", "echo hidden word", "-w", "127.0.1.[1-2]", "--", "echo hi")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir)
-	if out, err := cmd.CombinedOutput(); err != nil || strings.Count(string(out), "hi\n") != 2 || strings.Contains(string(out), "hidden") {
-		t.Errorf("%v\n%s", err, out)
+	there, err := os.MkdirTemp("", "there-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(there)
+	if err := os.Chmod(there, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ args, want string }{
+		"run":   {"-- echo hi", "hi\n"},
+		"copy":  {"known_hosts :" + there + "/%h", "1 file copied"},
+		"fetch": {":/etc/hosts got", "1 file copied"},
+	} {
+		for password, hint := range map[string]string{"": "give the password with --ask-pass", "hidden word": "", "wrong": "the password was refused"} {
+			args := []string{name, "-q", "--no-record", "-F", "ssh_config", "-w", "127.0.1.[1-2]"}
+			if password != "" {
+				args = append(args, "--password-command", "echo "+password)
+			}
+			cmd := exec.Command("sshpace", append(args, strings.Fields(test.args)...)...)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir)
+			out, err := cmd.CombinedOutput()
+			text := string(out)
+			if (err == nil) != (hint == "") || !strings.Contains(text, hint) || hint == "" && strings.Count(text, test.want) != 2 {
+				t.Errorf("%s with %q: %v\n%s", name, password, err, text)
+			}
+			if password != "" && strings.Contains(text, password) {
+				t.Errorf("%s: the password is shown: %s", name, text)
+			}
+		}
 	}
 }

@@ -194,6 +194,7 @@ type login struct {
 	used    signer
 
 	password Password // nil = there is none for this host
+	asks     bool     // but there could be
 	offered  offered
 }
 
@@ -223,19 +224,35 @@ func (l *login) denied(methods []string, partial bool) *Error {
 	case l.signErr != nil:
 		e.Hint = l.signErr.Error()
 	case partial:
-		e.Hint = "the server wants a second factor; --engine openssh can use what ssh is configured for"
+		e.Hint = "the server wants a second factor" + l.otherwise(methods)
 	case !slices.Contains(methods, "publickey"):
-		e.Hint = "the server takes no public keys; --engine openssh can use what ssh is configured for"
+		e.Hint = "the server takes no public keys" + l.otherwise(methods)
 	case l.unfit != nil:
 		e.Hint = l.unfit.Error()
 	case len(l.set.problems) > 0:
 		e.Hint = strings.Join(l.set.problems, "; ")
 	case len(l.set.keys) == 0:
-		e.Hint = "no key to log in with; name one with -i or add one to the agent"
+		e.Hint = "no key to log in with; name one with -i or add one to the agent" + l.orPassword(methods, ", or ")
 	default:
-		e.Hint = fmt.Sprintf("the host accepts none of your keys (%d) for %s; check authorized_keys there", len(l.set.keys), l.target.User)
+		e.Hint = fmt.Sprintf("the host accepts none of your keys (%d) for %s; check authorized_keys there", len(l.set.keys), l.target.User) + l.orPassword(methods, ", or ")
 	}
 	return e
+}
+
+// otherwise is how to log in where keys do not do.
+func (l *login) otherwise(methods []string) string {
+	if slices.ContainsFunc(methods, func(m string) bool { return strings.HasPrefix(m, "gssapi-") || m == "hostbased" }) {
+		return "; --engine openssh can use what ssh is configured for" + l.orPassword(methods, ", or ")
+	}
+	return l.orPassword(methods, "; ")
+}
+
+// orPassword says, behind other words, that a password does where the host would take one.
+func (l *login) orPassword(methods []string, behind string) string {
+	if !l.asks || !slices.ContainsFunc(l.target.PasswordMethods, func(m string) bool { return slices.Contains(methods, m) }) {
+		return ""
+	}
+	return behind + "give the password with --ask-pass"
 }
 
 // methods are the keys to try and what else there is, for package transport. The first key signs

@@ -15,7 +15,7 @@ import (
 func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progress, raw net.Conn, command *transport.Command) (*link, error) {
 	l := &login{ctx: ctx, target: t, set: keys}
 	if _, jump := p.(unobserved); !jump { // the password is the host's
-		l.password = e.opts.Password
+		l.password, l.asks = e.opts.Password, e.opts.Password == nil
 	}
 	h := &hand{target: t, login: l, net: tcp.Quick(raw), progress: p, step: e.step}
 	h.reach(fleet.PhaseKex)
