@@ -66,7 +66,7 @@ bench/helper: base/termsafe bench/flow ssh/oldserver ssh/wire sys/proc sys/safed
 bench/hostinfo: base/unit record sys/proc
 bench/hostkeys: base/sched base/stats ssh/conf ssh/knownhosts ssh/knownhosts/index sys/proc
 bench/lab: base/alg bench/plan record
-bench/latency: base/alg base/fault base/sched base/stats record ssh/openssh sys/proc
+bench/latency: base/alg base/fault base/sched base/stats base/text record ssh/openssh sys/proc
 bench/limits: base/alg base/sched base/text base/unit record record/legacylog
 bench/login: base/alg base/sched base/stats bench/loopback bench/testbed record ssh/knownhosts ssh/openssh sys/proc sys/relay sys/safedir
 bench/loopback: ssh/openssh ssh/wire sys/proc sys/safedir sys/tcp

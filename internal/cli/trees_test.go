@@ -324,7 +324,7 @@ func TestAccountsForFiles(t *testing.T) {
 		want   string
 	}{
 		"prints":    {[]string{"Subsystem sftp /usr/lib/openssh/sftp-server"}, "echo Welcome to web1", 1, `the account's start-up file prints to non-interactive sessions: "Welcome to web1"; `},
-		"refuses":   {[]string{"Subsystem sftp /usr/lib/openssh/sftp-server"}, "echo This account is not available.; exit 1", 1, `the host does not speak SFTP for this account; see Subsystem in its sshd_config; it says: "This account is not available."`},
+		"refuses":   {[]string{"Subsystem sftp /usr/lib/openssh/sftp-server"}, "echo This account is not available.; exit 1", 1, `the host does not speak SFTP for this account; it says: "This account is not available."`},
 		"sftp only": {[]string{"ForceCommand internal-sftp"}, "", 0, "1 file copied"},
 	} {
 		s := sshtest.StartSshd(t, tt.sshd...)

@@ -50,6 +50,9 @@ type Channel interface {
 	// Output is the host's output, as people are to see it; it may be called
 	// concurrently.
 	Output(s Stream, data []byte) error
+	// Banner is the last line that the server sent for people to read before the session
+	// began, "" where it sent none or that is not known.
+	Banner() string
 }
 
 // ErrNoExec says that an engine runs no second command over its connection.

@@ -17,6 +17,7 @@ import (
 	"sshpace/internal/bench/login"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/conf"
+	"sshpace/internal/ssh/openssh"
 )
 
 // A server waits 5 to 9 ms on purpose before it answers a request for a login
@@ -555,6 +556,12 @@ func noShell(f *Facts) []Finding {
 	evidence := fmt.Sprintf("the command true ended with exit status %d", n.Status)
 	if n.Said != "" {
 		evidence += fmt.Sprintf(", and the server said %q", n.Said)
+	}
+	if openssh.HasExpired([]string{n.Said}) {
+		return []Finding{{
+			What: "the login works, but the account runs no commands: its password has expired", Breaks: true,
+			Evidence: evidence, Where: "on this machine; it asks for a new password", Do: typed(f), Gain: "commands that run",
+		}}
 	}
 	user := f.Logins.User
 	if user == "" {

@@ -156,7 +156,7 @@ func (c *client) why(n openssh.Negotiation, err error) openssh.Failed {
 		return openssh.Failed{Outcome: record.TimedOut, Said: err.Error()}
 	}
 	why := c.Failure(n)
-	if end := (*openssh.EndError)(nil); n.LoggedIn && why.Cause == openssh.Unknown && c.Silent() && errors.As(err, &end) && end.Printed != "" {
+	if end := (*openssh.MarkError)(nil); n.LoggedIn && why.Cause == openssh.Unknown && c.Silent() && errors.As(err, &end) && end.Printed != "" {
 		why.Said = fmt.Sprintf("the account does not run our command; it prints %q", text.Clip(end.Printed, maxPrinted))
 	}
 	return why

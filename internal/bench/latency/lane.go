@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/text"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
@@ -150,10 +151,16 @@ func (l *Lane) greet(ctx context.Context, mark string) error {
 	}
 }
 
+// maxPrinted is how much is told of the last line of a host that does not run our command.
+const maxPrinted = 200
+
 // failed says why nothing comes any more.
 func (l *Lane) failed(err error) error {
 	if errors.Is(err, openssh.ErrStalled) {
 		n := l.SoFar()
+		if mark, ok := errors.AsType[*openssh.MarkError](err); ok && n.LoggedIn && mark.Printed != "" {
+			return broken(l.Name, fmt.Sprintf("the host does not run our command; it prints %q and waits", text.Clip(mark.Printed, maxPrinted)))
+		}
 		return &FailedError{l.Name, n.Late(l.limit)}
 	}
 	l.Linger()

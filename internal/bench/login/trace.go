@@ -209,6 +209,9 @@ func (l *Login) judge(ctx context.Context, err error) error {
 	failed := &FailedError{During: during, Said: l.reason(), After: l.Whole, KeyFile: other.Text}
 	if during == record.PhaseClose && l.Exit > 0 && l.Exit != lost {
 		failed.Said, failed.Status = l.printed, l.Exit
+		if openssh.HasExpired([]string{l.said}) {
+			failed.Said = l.said
+		}
 		return failed
 	}
 	failed.Late = late || strings.Contains(failed.Said, "timed out")

@@ -79,6 +79,8 @@ func (s *server) Write(p []byte) (int, error) {
 
 func (s *server) Close() error { s.in.Close(); return s.out.Close() }
 
+func (s *server) Banner() string { return "" }
+
 func (s *server) Output(_ fleet.Stream, data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

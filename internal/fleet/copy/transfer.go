@@ -113,11 +113,22 @@ type side struct {
 
 // connect begins SFTP with a host.
 func (s *side) connect() (closing func(), err error) {
-	if s.client, err = sftp.NewClient(s.ch); err != nil {
+	switch s.client, err = sftp.NewClient(s.ch); {
+	case err == sftp.ErrNoServer:
+		return nil, fmt.Errorf("sftp: %w; %s", err, s.instead())
+	case err != nil:
 		return nil, fmt.Errorf("sftp: %w", err)
 	}
 	stop := context.AfterFunc(s.ctx, func() { s.ch.Close() })
 	return func() { stop(); s.client.Close() }, nil
+}
+
+// instead is what may be behind that.
+func (s *side) instead() string {
+	if banner := s.ch.Banner(); banner != "" {
+		return fmt.Sprintf("its banner says %q", banner)
+	}
+	return "see Subsystem in its sshd_config"
 }
 
 // remote is what SFTP calls a name on the host: it begins in the home folder.

@@ -42,10 +42,11 @@ func (unobserved) Reached(fleet.Phase)                 {}
 // link is an authenticated connection.
 type link struct {
 	*channel.Named
-	net   *tcp.QuickConn
-	addr  string // dialled
-	asked bool   // the command has left
-	step  func(transport.Step)
+	net    *tcp.QuickConn
+	addr   string // dialled
+	asked  bool   // the command has left
+	banner string
+	step   func(transport.Step)
 	// usable is until when a command must have been started: ConnectTimeout
 	// covers all that a server can stall before that.
 	usable time.Time

@@ -112,8 +112,8 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	defer cancel()
 	c := session.Connection{
 		Named: l.Named, Cut: func() { l.net.Close() }, Asked: l.asked, MayKill: mayKill,
-		Result: fleet.Outcome{Engine: engineName},
-		Began:  func() { l.step(transport.StepExec) }, Ended: func() { l.step(transport.StepExit) },
+		Result: fleet.Outcome{Engine: engineName}, Banner: l.banner,
+		Began: func() { l.step(transport.StepExec) }, Ended: func() { l.step(transport.StepExit) },
 	}
 	alive := l.keepAlive(t, c.Stuck)
 	defer alive.stop()

@@ -35,7 +35,7 @@ func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progr
 	}
 	l.told(nil)
 	l.succeeded()
-	link := &link{Named: h.own.Mux(t.User), net: h.net, addr: h.net.RemoteAddr().String(), asked: h.own.Asked()}
+	link := &link{Named: h.own.Mux(t.User), net: h.net, addr: h.net.RemoteAddr().String(), asked: h.own.Asked(), banner: h.own.Banner()}
 	link.usable, _ = ctx.Deadline()
 	return link, nil
 }

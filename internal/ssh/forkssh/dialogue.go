@@ -16,12 +16,16 @@ type channel struct {
 	io.Reader
 	io.WriteCloser
 	attempt *fleet.Attempt
+	banner  func() string
 }
 
 var _ fleet.Channel = channel{}
 
 // Output hands on what the Dialogue says.
 func (c channel) Output(s fleet.Stream, data []byte) error { return c.attempt.Output(s, data) }
+
+// Banner is the last line on standard error before the session began.
+func (c channel) Banner() string { return c.banner() }
 
 // Exec is not there: it would be another login.
 func (c channel) Exec(context.Context, string, io.Reader) ([]byte, error) {
@@ -70,7 +74,7 @@ func (e *Engine) converse(ctx context.Context, argv, env []string, talk fleet.Di
 		l.catchUp()
 	}
 	if how.held = l.isGranted(); how.held {
-		how.said = talk(ctx, to.attempt.Host(), channel{out, in, to.attempt})
+		how.said = talk(ctx, to.attempt.Host(), channel{out, in, to.attempt, l.banner})
 		in.Close()
 		watchers.Go(func() { _, _ = io.Copy(io.Discard, out) })
 		defer time.AfterFunc(farewell, end).Stop()

@@ -168,6 +168,16 @@ func (l *log) theirs(text []byte) bool {
 	return false
 }
 
+// banner is the last line that came before the command was sent.
+func (l *log) banner() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.before) == 0 {
+		return ""
+	}
+	return l.before[len(l.before)-1]
+}
+
 // marks are how far ssh is by what it says.
 var marks = map[openssh.Kind]fleet.Phase{
 	openssh.Connecting: fleet.PhaseConnect, openssh.Connected: fleet.PhaseKex, openssh.HostKeySeen: fleet.PhaseHostkey,

@@ -23,6 +23,7 @@ const (
 	Unresolved
 	Denied
 	TooManyKeys
+	Expired
 	NoAlgorithm
 	BadConfiguration
 	Prohibited
@@ -89,6 +90,11 @@ var causes = [...]struct {
 		sentences: []string{"Too many authentication failures"},
 		outcome:   record.Denied, advice: "more keys are offered than the server allows; name one with -i and -o IdentitiesOnly=yes",
 		try: "ssh -o IdentitiesOnly=yes -i FILE %s true",
+	},
+	Expired: { // the account's password, which the server wants changed before it runs anything
+		sentences: []string{"Password change required but no TTY available"},
+		outcome:   record.Denied, advice: "the account's password has expired",
+		try: "log in and change it with ssh %s",
 	},
 	NoAlgorithm: { // nothing in common, or a name that ssh does not have
 		sentences: []string{
@@ -177,6 +183,13 @@ func CauseOf(messages []string) (cause Cause, message string) {
 		}
 	}
 	return Unknown, ""
+}
+
+// HasExpired reports whether the server says, on standard error where a command was to begin, that
+// the account's password has expired.
+func HasExpired(said []string) bool {
+	cause, _ := CauseOf(said)
+	return cause == Expired
 }
 
 // TurnedAway tells whether a line before the version line is sshd's own, which has no

@@ -28,7 +28,7 @@ const maxNoise = 1 << 20
 
 // AwaitMark reads lines until one holds the mark, skipping what start-up files
 // print, and returns the rest of that line. It reads byte by byte, so that what
-// follows stays in the pipe for a sink. An output that ends without a mark is an *EndError.
+// follows stays in the pipe for a sink. An output without a mark is a *MarkError.
 func AwaitMark(r io.Reader, mark string) (rest string, err error) {
 	var line []byte
 	var one [1]byte
@@ -36,10 +36,11 @@ func AwaitMark(r io.Reader, mark string) (rest string, err error) {
 	for total := 0; total < maxNoise; total++ {
 		n, err := r.Read(one[:])
 		if n == 0 && err != nil {
+			why := ErrEnded
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				return "", ErrStalled
+				why = ErrStalled
 			}
-			return "", &EndError{cmp.Or(strings.TrimSpace(string(line)), printed)}
+			return "", &MarkError{why, cmp.Or(strings.TrimSpace(string(line)), printed)}
 		}
 		if one[0] != '\n' {
 			line = append(line, one[0])
@@ -54,10 +55,13 @@ func AwaitMark(r io.Reader, mark string) (rest string, err error) {
 	return "", ErrEndless
 }
 
-// EndError is ErrEnded, with the last line that the host printed instead of our mark.
-type EndError struct{ Printed string }
+// MarkError is why no mark came, with the last line that the host printed instead.
+type MarkError struct {
+	Why     error // ErrEnded or ErrStalled
+	Printed string
+}
 
-func (e *EndError) Error() string { return ErrEnded.Error() }
+func (e *MarkError) Error() string { return e.Why.Error() }
 
-// Is makes it ErrEnded.
-func (e *EndError) Is(target error) bool { return target == ErrEnded }
+// Unwrap is why.
+func (e *MarkError) Unwrap() error { return e.Why }

@@ -271,6 +271,8 @@ func (n *Negotiation) failure(stderr string) Failed {
 	switch {
 	case !n.Serving && !n.LoggedIn:
 		lines = append(lines, said...)
+	case n.LoggedIn && HasExpired(said):
+		return because(CauseOf(said))
 	case n.LoggedIn && len(lines) == 0 && len(said) > 0:
 		return because(Unknown, fmt.Sprintf(wordless+"the last line on standard error, which may be the server's banner, is %q", said[len(said)-1]))
 	}

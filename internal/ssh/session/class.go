@@ -17,6 +17,7 @@ var classes = map[openssh.Cause]fleet.Class{
 	openssh.Unresolved:            fleet.NameFailed,
 	openssh.Denied:                fleet.AuthFailed,
 	openssh.TooManyKeys:           fleet.AuthFailed,
+	openssh.Expired:               fleet.AuthFailed,
 	openssh.BadConfiguration:      fleet.Local,
 	openssh.NoAlgorithm:           fleet.NoCommonAlgo,
 	openssh.Prohibited:            fleet.Refused,

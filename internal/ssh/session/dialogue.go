@@ -73,6 +73,9 @@ func (c conversation) Close() error { return c.ch.Close() }
 // Output hands on what the Dialogue says.
 func (c conversation) Output(s fleet.Stream, data []byte) error { return c.attempt.Output(s, data) }
 
+// Banner is the last line of the connection's.
+func (c conversation) Banner() string { return c.of.Banner }
+
 // Exec runs a command in a second session.
 func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([]byte, error) {
 	if c.of.Exec != nil {

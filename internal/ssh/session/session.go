@@ -29,6 +29,7 @@ type Connection struct {
 	Result  fleet.Outcome // what is known of the connection: engine and address
 	Asked   bool          // the command has left already, see transport
 	MayKill bool          // a second session may end what refuses signals
+	Banner  string        // the last line of what the server sent for people to read
 	// Lost says of a connection that has ended how it did, "" while it goes on.
 	Lost func() string
 	// Exec, where set, runs a second command in place of a second session.

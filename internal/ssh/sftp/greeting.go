@@ -12,8 +12,9 @@ import (
 	"sshpace/internal/ssh/channel"
 )
 
-// ErrNoServer says that the host has no SFTP server for this user.
-var ErrNoServer = errors.New("the host does not speak SFTP for this account; see Subsystem in its sshd_config")
+// ErrNoServer says that the host has no SFTP server for this user. Where it is alone, nothing was
+// said instead.
+var ErrNoServer = errors.New("the host does not speak SFTP for this account")
 
 // ErrNoise says that something else writes to the stream before the server does.
 var ErrNoise = errors.New("the account's start-up file prints to non-interactive sessions")

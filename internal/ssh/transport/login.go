@@ -142,6 +142,9 @@ func (c *Conn) Authenticate(l Login) error {
 // can make them. Only what the server says under the keys of the session does: disproves.
 func (c *Conn) Asked() bool { return len(c.sent) > 0 }
 
+// Banner is the last line that the server has sent for people to read (RFC 4252 section 5.4).
+func (c *Conn) Banner() string { return c.banner }
+
 // disproves tells whether the server says that the command will not run: it has refused
 // the login, taken its leave instead of granting it, or does not know the request for
 // the command. It answers in order, so that it has granted no login before.
@@ -350,12 +353,22 @@ func (a *attempt) answer() ([]byte, error) {
 				return nil, err
 			}
 		case p[0] == msgUserauthBanner:
+			a.Conn.banner = lastLine(string(channel.FieldsOf(p).Text()))
 		case p[0] == msgUserauthSuccess, p[0] == msgUserauthFailure, p[0] == msgUserauthMore:
 			return p, nil
 		default:
 			return nil, unexpected(p[0], msgUserauthSuccess)
 		}
 	}
+}
+
+// maxBanner is how much of a line of a banner is kept.
+const maxBanner = 300
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	line := strings.TrimSpace(text[strings.LastIndexAny(text, "\r\n")+1:])
+	return strings.ToValidUTF8(line[:min(len(line), maxBanner)], "?")
 }
 
 // said is the next thing that the server says to the login.

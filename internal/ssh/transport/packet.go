@@ -72,6 +72,7 @@ type Conn struct {
 	sigAlgs  []string // server-sig-algs (RFC 8308 section 3.1); nil = not told
 	chosen   algorithms
 	loggedIn bool
+	banner   string   // the last line of it
 	sent     [][]byte // ahead of Mux: a command on its way; see Asked
 	execSeq  uint32   // number of the packet that asks for it
 
