@@ -116,11 +116,32 @@ func (c *Client) begin(kind byte, body, data []byte) Pending {
 // path is the beginning of a body: one name, or several.
 func path(names ...string) []byte { return channel.Text(names...) }
 
-// Lstat asks for the attributes of a name, without following a link.
-func (c *Client) Lstat(name string) (Attrs, error) { return c.stat(typeLstat, name) }
+// Lstat asks for the attributes of a name, without following a link where the server can do so.
+func (c *Client) Lstat(name string) (Attrs, error) {
+	a, err := c.stat(typeLstat, name)
+	if mayLack(err) {
+		if b, failed := c.stat(typeStat, name); !mayLack(failed) {
+			return b, failed
+		}
+	}
+	return a, err
+}
 
 // Stat asks for the attributes of what a name leads to.
-func (c *Client) Stat(name string) (Attrs, error) { return c.stat(typeStat, name) }
+func (c *Client) Stat(name string) (Attrs, error) {
+	a, err := c.stat(typeStat, name)
+	if mayLack(err) {
+		if b, failed := c.stat(typeLstat, name); !mayLack(failed) && !b.IsLink() {
+			return b, failed
+		}
+	}
+	return a, err
+}
+
+// mayLack reports whether an error may be that of a server which does not have the request at all.
+func mayLack(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported)
+}
 
 func (c *Client) stat(kind byte, name string) (Attrs, error) {
 	x, err := c.ask(kind, path(name))
