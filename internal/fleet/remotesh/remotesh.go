@@ -9,6 +9,7 @@ package remotesh
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,16 +20,19 @@ import (
 // loader reads %[1]d bytes of program and not one more: dd is the only tool
 // that promises it (POSIX head may read ahead). One read of one byte after the
 // other is for a dd that cannot fill a block from a pipe; GNU, busybox and the
-// BSDs can. What ends early is no whole program, which eval refuses.
+// BSDs can. %[2]s marks both ends of the program: a start-up file may have read some
+// of what is sent, and of what follows then, which is data, nothing may be run. Nor may it
+// where a start-up file begins another shell, which takes all that is sent for its script.
 const loader = `exec sh -c 'p=$(dd bs=%[1]d count=1 iflag=fullblock 2>/dev/null || dd bs=1 count=%[1]d 2>/dev/null); ` +
-	`[ -n "$p" ] || { echo "sshpace: the host did not read its program" >&2; exit 126; }; eval "$p"'`
+	`case $p in "{ #%[2]s"*"exit #%[2]s") eval "$p" ;; *) echo "sshpace: the host did not read its program: a start-up file may read standard input" >&2; exit 126 ;; esac'`
 
 // Command returns a command line for any login shell that runs a program in the
 // host's sh, and what the command must be sent first on its standard input. What
 // is sent after that is the program's own input.
 func Command(program string) (line string, input []byte) {
-	input = []byte("{ " + program + "\n}") // nothing is done before the last byte has come
-	return fmt.Sprintf(loader, len(input)), input
+	mark := rand.Text()
+	input = fmt.Appendf(nil, "{ #%s\n%s\n}; exit #%s", mark, program, mark)
+	return fmt.Sprintf(loader, len(input), mark), input
 }
 
 // ErrBinary says that a script holds zero bytes, which no shell can.

@@ -231,3 +231,26 @@ func TestEndsEarly(t *testing.T) {
 	}
 	run(t, exec.Command("kill", strings.TrimSpace(pid)), nil)
 }
+
+// TestReaders: where a start-up file has read some of what is sent, nothing of the rest is run: it
+// would be what the program was to read.
+func TestReaders(t *testing.T) {
+	for _, before := range []string{"read line", "read line; read more", "head -c 3 >/dev/null", "dd bs=1 count=40 >/dev/null 2>&1", "exec sh", "exec bash"} {
+		dir := t.TempDir()
+		line, input := remotesh.Command("head -c 1 >/dev/null") // and leaves the rest
+		for _, data := range []string{"\n", "{ ", "}\n"} {
+			for range 20 {
+				data += "\n>ran\n{ >ran; }"
+			}
+			cmd := exec.Command("sh", "-c", before+"; "+line)
+			cmd.Dir = dir
+			out, code := run(t, cmd, append(input, data...))
+			if !strings.HasPrefix(before, "exec") && (code != 126 || out != "") {
+				t.Errorf("%s: exit %d, %q", before, code, out)
+			}
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("%s: data were run", before)
+		}
+	}
+}
