@@ -36,7 +36,9 @@ func accounts() (rows []row) {
 	for _, shell := range shells {
 		rows = append(rows, account(shell, "", ""))
 	}
-	rows = append(rows, refuser(), account("/bin/bash", ".bashrc", "echo hello", "Subsystem sftp /usr/lib/openssh/sftp-server"))
+	noisy := account("/bin/bash", ".bashrc", "echo hello", "Subsystem sftp /usr/lib/openssh/sftp-server")
+	noisy.name = "bash with sftp-server: echo hello"
+	rows = append(rows, refuser(), noisy)
 	for _, s := range startUps {
 		for _, text := range s.texts {
 			rows = append(rows, account(s.shell, s.file, text))

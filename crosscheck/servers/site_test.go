@@ -118,12 +118,13 @@ func ownerOf(path string) int {
 	return int(info.Sys().(*syscall.Stat_t).Uid)
 }
 
-// names are those of all that is below the home directory and not below an operation's.
+// names are those of all that is below the home directory, and not below an operation's or one
+// that a shell makes for itself.
 func (s *site) names(without string) map[string]bool {
 	names := map[string]bool{}
 	for _, root := range []string{s.home, s.root} {
 		filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
-			if path == without {
+			if path == without || path == filepath.Join(s.home, ".local") {
 				return fs.SkipDir
 			}
 			names[path] = err == nil
