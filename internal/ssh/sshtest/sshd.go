@@ -118,7 +118,7 @@ func StartSshdInChroot(t testing.TB, home string) *Sshd {
 	t.Helper()
 	const at = "/mnt" // sshd wants all directories above it to be root's alone
 	return startSeeing(t, map[string]string{"passwd": nobody(t, "*", "/", "/bin/sh")},
-		[]string{"ChrootDirectory " + at, "Subsystem sftp internal-sftp -d /work"}, "mount --bind "+home+" "+at)
+		[]string{"ChrootDirectory " + at, "Subsystem sftp internal-sftp -d /work"}, "mount --bind '"+home+"' "+at)
 }
 
 // StartMySecureShell is sshd with MySecureShell for its login shell, which gives SFTP below a
@@ -184,7 +184,7 @@ func startSeeing(t testing.TB, files map[string]string, extra []string, commands
 				t.Fatal(err)
 			}
 		}
-		commands = append(commands, "mount --bind "+file+" /etc/"+name)
+		commands = append(commands, "mount --bind '"+file+"' /etc/"+name)
 	}
 	commands = append(commands, `exec "$0" "$@"`)
 	return startSshd(t, "nobody", []string{"unshare", "-m", "sh", "-c", strings.Join(commands, " && ")}, extra)
