@@ -121,6 +121,8 @@ type liar struct {
 	served int // folders
 }
 
+func (l *liar) Banner() string { return "" }
+
 func (l *liar) Output(_ fleet.Stream, data []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
