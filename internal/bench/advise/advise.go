@@ -243,6 +243,8 @@ func (a *Advice) first() {
 			list.First = list.Names()
 		case list.Kind == alg.Kex:
 			list.keep = "a login happens once, and the policy allows the present key exchange"
+		case c.Elsewhere:
+			list.keep = "what limits transfers here is no CPU"
 		case c.Stays():
 			list.keep = "nothing else is notably faster than the present choice"
 		case c.Uncertain():

@@ -28,7 +28,10 @@ type Choice struct {
 	Gains   []Gain        // from Present to the first Option, by direction; none where one of them is unknown
 	Refused int           // cells that the policy does not allow, or that are not safe
 	Unseen  int           // suites that the policy allows and that were neither measured nor can be predicted
-	Logins  Logins
+	// Elsewhere is whether Verdict is equal because what limits transfers was seen, and no cipher changes that: figures
+	// alone would not say so.
+	Elsewhere bool
+	Logins    Logins
 }
 
 // Option is one cipher and MAC that may be used.
@@ -222,6 +225,9 @@ func (c *Choice) judge(r *rank.Ranking) {
 	c.amongOthers(r)
 	c.Verdict = verdictOf(c.Gains)
 	switch {
+	case c.Verdict == stats.NotEnough && limitedElsewhere(r) && !c.Limited(r):
+		c.Verdict, c.Elsewhere = stats.Equal, true
+		return
 	case c.Verdict != stats.Equal:
 		return
 	case c.Unseen > 0 && c.Limited(r): // else no other cipher can help, either
@@ -242,17 +248,29 @@ func (c *Choice) amongOthers(r *rank.Ranking) {
 	if c.Present.Option == 0 {
 		return // nothing is gained by keeping it
 	}
-	ratios := make([][]stats.Estimate, len(c.Gains)) // by direction, those of the first option first
+	for i, ratios := range c.ratios(r) {
+		c.Gains[i].Verdict = stats.Judge(ratios)[0].Verdict
+	}
+}
+
+// ratios are those of all options to what is used now, by direction, those of the first option first.
+func (c *Choice) ratios(r *rank.Ranking) [][]stats.Estimate {
+	out := make([][]stats.Estimate, len(c.Gains))
 	for k, o := range c.Options {
 		for i, g := range c.gains(r, o) {
 			if k == 0 || g.ratio.Err > 0 {
-				ratios[i] = append(ratios[i], g.ratio)
+				out[i] = append(out[i], g.ratio)
 			}
 		}
 	}
-	for i := range c.Gains {
-		c.Gains[i].Verdict = stats.Judge(ratios[i])[0].Verdict
-	}
+	return out
+}
+
+// differs reports whether any option surely has another speed than what is used now.
+func (c *Choice) differs(r *rank.Ranking) bool {
+	return slices.ContainsFunc(c.ratios(r), func(ratios []stats.Estimate) bool {
+		return slices.ContainsFunc(stats.Judge(ratios), func(j stats.Judged) bool { return j.Verdict.Differs() })
+	})
 }
 
 // Use are the best options, which are tied.
@@ -304,8 +322,19 @@ func (c *Choice) First(kind alg.Kind) []string {
 // machine.
 func (c *Choice) Limited(r *rank.Ranking) bool {
 	waited := func(l record.Limit) bool { return l.Evidence.Crowded() }
-	return r.Campaign.Server != record.ServerRemote || !slices.ContainsFunc(c.Gains, idle) || slices.ContainsFunc(r.Limits, waited) ||
-		slices.ContainsFunc(c.Options, func(o Option) bool { return verdictOf(c.gains(r, o)).Differs() })
+	switch {
+	case r.Campaign.Server != record.ServerRemote, c.differs(r):
+		return true
+	case limitedElsewhere(r):
+		return false
+	}
+	return !slices.ContainsFunc(c.Gains, idle) || slices.ContainsFunc(r.Limits, waited)
+}
+
+// limitedElsewhere reports whether it was seen that something limits transfers, in all directions, that no cipher changes.
+func limitedElsewhere(r *rank.Ranking) bool {
+	elsewhere := []string{record.LimitWindow, record.LimitLink, record.LimitLosses}
+	return len(r.Limits) > 0 && !slices.ContainsFunc(r.Limits, func(l record.Limit) bool { return !slices.Contains(elsewhere, l.What) })
 }
 
 // idle reports whether what is used now keeps neither side's CPU busy.

@@ -54,6 +54,33 @@ func TestLimitBesideOtherWork(t *testing.T) {
 	}
 }
 
+// A limit that was seen, and that no cipher changes, decides where figures do not; one that is surely better, or a CPU, does not let it.
+func TestLimitDecides(t *testing.T) {
+	const gcm128 = "aes128-gcm@openssh.com"
+	for _, c := range []struct {
+		limits []string
+		ratio  [2]float64
+		want   stats.Verdict
+	}{
+		{[]string{record.LimitWindow}, [2]float64{1.23, 0.1}, stats.Equal},
+		{[]string{record.LimitWindow, record.LimitLink}, [2]float64{1.23, 0.1}, stats.Equal},
+		{[]string{record.LimitWindow, record.LimitClientCPU}, [2]float64{1.23, 0.1}, stats.NotEnough},
+		{[]string{record.LimitUnknown}, [2]float64{1.23, 0.1}, stats.NotEnough},
+		{nil, [2]float64{1.23, 0.1}, stats.NotEnough},
+		{[]string{record.LimitWindow}, [2]float64{1.6, 0.05}, stats.Better},
+	} {
+		r := rankingOf(map[string][2]float64{gcm128: c.ratio, "aes256-gcm@openssh.com": {0.95, 0.2}})
+		r.Campaign.Server = record.ServerRemote
+		for _, what := range c.limits {
+			r.Limits = append(r.Limits, record.Limit{What: what, Evidence: record.Evidence{OwnCores: 2, BusyCores: 1.99}})
+		}
+		x := Of(r, Options{})
+		if x.Verdict != c.want || x.Elsewhere != (c.want == stats.Equal) || x.Elsewhere && (x.Limited(r) || !x.Stays()) {
+			t.Errorf("%v, %v: %s, elsewhere %v", c.limits, c.ratio, x.Verdict, x.Elsewhere)
+		}
+	}
+}
+
 // The three answers: better, equal, and not enough data, which is never called equal.
 func TestVerdict(t *testing.T) {
 	const gcm128, gcm256 = "aes128-gcm@openssh.com", "aes256-gcm@openssh.com"

@@ -66,6 +66,7 @@ var rules = []rule{
 	{record.LimitBothCPUs, coresFull, saysBoth},
 	{record.LimitLink, oneForTwo, saysLink},
 	{record.LimitClientCPU, cramped, saysFull},
+	{record.LimitBusy, keptWaiting, saysBusy},
 	{record.LimitBusy, foreign, saysBusy},
 	{record.LimitSink, farAway(record.Upload, 2), saysSink},
 	{record.LimitSource, farAway(record.Download, 2), saysSource},
@@ -133,7 +134,18 @@ func ceiling(e record.Evidence) float64 {
 // have two windows: where they carry no more than one it is the link.
 func windowFull(d record.Direction, e record.Evidence) bool {
 	c := ceiling(e)
-	return !oneForTwo(d, e) && e.RTTNS > time.Millisecond && need(e) < mostOf && e.BytesPerSecond > 0.55*c && e.BytesPerSecond < 1.25*c
+	return !oneForTwo(d, e) && e.RTTNS > time.Millisecond && need(e) < mostOf && e.BytesPerSecond < 1.25*c &&
+		(e.BytesPerSecond > ofWindow*c || windowLate(e))
+}
+
+// ofWindow is how much of what a window lets through is moved at least where nothing else holds it up.
+const ofWindow = 0.55
+
+// windowLate: ssh waits for a core before it can fill its window again, which makes a round trip longer. That it is the
+// window shows in two connections, which move nearly twice as much on the same cores.
+func windowLate(e record.Evidence) bool {
+	const least, twice = 0.2, 1.5
+	return e.Crowded() && value(e.ClientWaits) >= queues && e.BytesPerSecond > least*ceiling(e) && e.TwoBytesPerS > twice*e.BytesPerSecond
 }
 
 // contended: a side wants a core and does not get it.
@@ -170,8 +182,13 @@ func machineFull(_ record.Direction, e record.Evidence) bool {
 	return need(e) >= 0.3 && e.Crowded()
 }
 
-// cramped: ssh has to wait for one of them.
+// cramped: ssh uses a good part of one, and has to wait for it.
 func cramped(d record.Direction, e record.Evidence) bool {
+	return machineFull(d, e) && value(e.ClientWaits) >= queues && value(e.ClientShare) >= value(e.ClientWaits)
+}
+
+// keptWaiting: it waits for one longer than it uses it.
+func keptWaiting(d record.Direction, e record.Evidence) bool {
 	return machineFull(d, e) && value(e.ClientWaits) >= queues
 }
 
@@ -250,8 +267,12 @@ func saysLink(_ record.Direction, e record.Evidence) (string, string) {
 }
 
 func saysWindow(_ record.Direction, e record.Evidence) (string, string) {
-	return fmt.Sprintf("the window is the limit: OpenSSH has at most 2 MiB in flight, which over a round trip of %s ms is %s; %s",
-			unit.Milliseconds(float64(e.RTTNS)), unit.Throughput(ceiling(e)), idle(e)),
+	late := ""
+	if e.BytesPerSecond <= ofWindow*ceiling(e) {
+		late = fmt.Sprintf(", and less because ssh was waiting for CPU %s of the time", percent(value(e.ClientWaits)))
+	}
+	return fmt.Sprintf("the window is the limit: OpenSSH has at most 2 MiB in flight, which over a round trip of %s ms is %s%s; %s",
+			unit.Milliseconds(float64(e.RTTNS)), unit.Throughput(ceiling(e)), late, idle(e)),
 		"several connections at once, or HPN-SSH at the receiving end; no cipher or MAC"
 }
 

@@ -33,6 +33,8 @@ func TestJudge(t *testing.T) {
 		"window":             {down, idle(record.Evidence{BytesPerSecond: 39e6, RTTNS: 50 * ms, RawBytesPerS: 400e6, Cores: 2}), record.LimitWindow, "41.9 MB/s"},
 		"raw TCP too short":  {up, idle(record.Evidence{BytesPerSecond: 17.9e6, RTTNS: 100 * ms, RawBytesPerS: 6.9e6, Cores: 2}), record.LimitWindow, "21.0 MB/s"},
 		"window of a host":   {up, record.Evidence{BytesPerSecond: 20e6, RTTNS: 100 * ms, TwoBytesPerS: 40e6, ClientShare: share(0.03)}, record.LimitWindow, "100 ms"},
+		"window, no core":    {up, record.Evidence{BytesPerSecond: 23.7e6, RTTNS: 20 * ms, TwoBytesPerS: 46.5e6, OwnCores: 2, BusyCores: 1.99, TwoBusyCores: 1.99, ClientShare: share(0.09), ClientWaits: share(0.6)}, record.LimitWindow, "105 MB/s, and less because ssh was waiting for CPU 60 % of the time; ssh uses 9 %"},
+		"kept waiting":       {up, record.Evidence{BytesPerSecond: 23.7e6, RTTNS: 20 * ms, TwoBytesPerS: 25e6, OwnCores: 2, BusyCores: 1.99, TwoBusyCores: 1.99, ClientShare: share(0.09), ClientWaits: share(0.6)}, record.LimitBusy, "waiting for CPU 60 % of the time"},
 		"link near window":   {up, record.Evidence{BytesPerSecond: 30e6, RTTNS: 50 * ms, TwoBytesPerS: 30.5e6, ClientShare: share(0.05)}, record.LimitLink, "two connections at once carry no more"},
 		"losses":             {up, record.Evidence{BytesPerSecond: 3e6, RTTNS: 10 * ms, TCPRTTNS: 10 * ms, Retransmitted: 0.01, ClientShare: share(0.03)}, record.LimitLosses, "1.0 %"},
 		"losses, no delay":   {up, idle(record.Evidence{BytesPerSecond: 11.2e6, RTTNS: 350 * time.Microsecond, Stalled: share(0.73), RawBytesPerS: 28.8e6, Cores: 2}), record.LimitLosses, "73 %"},

@@ -162,6 +162,8 @@ func (w wording) says() []string {
 		return []string{fmt.Sprintf("Use %s: policy %s does not allow what ssh uses now (%s).", w.names(), c.Policy.Name, present)}
 	case c.Stays() && c.Only():
 		return []string{fmt.Sprintf("Keep %s: policy %s allows nothing else that both sides offer.", present, c.Policy.Name)}
+	case c.Stays() && c.Elsewhere:
+		return []string{fmt.Sprintf("Keep %s: %s is the limit here, not a CPU, so no cipher will help.", present, limiting(w.r))}
 	case c.Stays():
 		return []string{fmt.Sprintf("Keep %s: nothing that policy %s allows is more than %s %s here.", present, c.Policy.Name, stats.MarginWords, w.better()), w.limit()}
 	case c.Matters():
