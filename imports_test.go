@@ -72,7 +72,7 @@ bench/login: base/alg base/sched base/stats bench/loopback bench/testbed record 
 bench/loopback: ssh/openssh ssh/wire sys/proc sys/safedir sys/tcp
 bench/model: base/alg base/stats record
 bench/plan: base/alg base/sched base/stats bench/model record
-bench/programs: base/alg base/fault base/wildcard bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/proc sys/relay sys/safedir
+bench/programs: base/alg base/fault base/text base/wildcard bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/proc sys/relay sys/safedir
 bench/prove: base/alg base/fault base/sched base/stats base/termsafe base/text base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record ssh/openssh sys/safedir
 bench/rank: base/alg base/fault base/stats base/unit bench/model record
 bench/testbed: base/alg base/fault base/shell bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir

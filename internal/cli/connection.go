@@ -41,6 +41,7 @@ func (c connectionFlags) label(host string) (string, error) {
 // each other.
 type endFlags struct {
 	ssh, sshd  string
+	names      []string // further ones of programs, NAME=PATH
 	connect    seconds       // that is asked for; 0: as configured, else
 	usual      time.Duration // what is usual
 	connection connectionFlags
@@ -76,6 +77,9 @@ func (f *endFlags) options() []string {
 		if end.path != "" {
 			out = append(out, end.flag, end.path)
 		}
+	}
+	for _, name := range f.names {
+		out = append(out, "--name", name)
 	}
 	return out
 }

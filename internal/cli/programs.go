@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/text"
 	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/hostinfo"
@@ -24,7 +25,11 @@ import (
 )
 
 // programFlags are the flags of `sshpace programs`.
-type programFlags struct{ methodFlags }
+type programFlags struct {
+	methodFlags
+
+	clients, servers []programs.Build // beside the installed ones
+}
 
 func newProgramsCommand(sys System) *cobra.Command {
 	var f programFlags
@@ -38,6 +43,7 @@ func newProgramsCommand(sys System) *cobra.Command {
 	flags := cmd.Flags()
 	f.register(flags)
 	flags.StringSliceVar(&f.only, "only", nil, "only these pairs, `CLIENT:SERVER`, such as putty:openssh,dropbear:*")
+	flags.StringArrayVar(&f.names, "name", nil, "also measure the ssh or sshd at a path, under a name: `NAME=PATH`; repeatable")
 	completeMeasurement(cmd, sys, &f.endFlags)
 	return cmd
 }
@@ -45,7 +51,29 @@ func newProgramsCommand(sys System) *cobra.Command {
 // check finds flags that make no sense.
 func (f *programFlags) check(*pflag.FlagSet, bool) error {
 	_, _, err := f.turns()
-	return cmp.Or(err, programs.Check(f.only, f.ciphers, f.macs))
+	return cmp.Or(err, f.builds(), programs.Check(f.only, f.ciphers, f.macs, f.clients, f.servers))
+}
+
+// builds finds out which programs are to be measured beside the installed ones.
+func (f *programFlags) builds() error {
+	for _, path := range text.NonEmpty(f.ssh) {
+		f.clients = append(f.clients, programs.Build{Path: path})
+	}
+	for _, path := range text.NonEmpty(f.sshd) {
+		f.servers = append(f.servers, programs.Build{Path: path})
+	}
+	for _, name := range f.names {
+		build, server, err := programs.Named(name)
+		if err != nil {
+			return err
+		}
+		if server {
+			f.servers = append(f.servers, build)
+		} else {
+			f.clients = append(f.clients, build)
+		}
+	}
+	return nil
 }
 
 // measure pairs what is installed, measures and reports.
@@ -61,7 +89,7 @@ func (f *programFlags) measure(sys System, m measurement) error {
 	environment := hostinfo.Describe(testbed.LoadLook)
 	environment.ClientPath, environment.ServerPath = f.ssh, f.sshd // those beside the installed ones
 	params := programs.Params{
-		Only: f.only, SSH: f.ssh, SSHD: f.sshd, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
+		Only: f.only, SSH: f.clients, SSHD: f.servers, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
 		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths,
 	}
 	p := f.params(m, "programs", turns)
@@ -70,7 +98,7 @@ func (f *programFlags) measure(sys System, m measurement) error {
 		spawner := proc.NewSpawner()
 		defer spawner.Close()
 		b := &programs.Setup{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper.Line, Connect: f.limit()}
-		if err := programs.Usable(m.drain, f.ssh, f.sshd); err != nil {
+		if err := programs.Usable(m.drain, f.clients, f.servers); err != nil {
 			return err
 		}
 		return campaign.Methods(m.drain, p, func(turns transfer.Turns, sink record.Sink) error {

@@ -13,7 +13,7 @@ import (
 
 // keepPlan refuses flags that a resumed run has from its file.
 func keepPlan(flags *pflag.FlagSet) error {
-	changeable := []string{"resume", "budget", "rounds", "precision", "connections", "json", "quiet", "out", "list", "all", "ssh", "sshd", "connect-timeout"}
+	changeable := []string{"resume", "budget", "rounds", "precision", "connections", "json", "quiet", "out", "list", "all", "ssh", "sshd", "name", "connect-timeout"}
 	connection := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(connectionFlags).register(connection)
 	var err error

@@ -201,8 +201,12 @@ func (c *MethodComparison) add(m record.Method, results []*MethodResult) {
 // names of programs, and of ciphers where there is only one. names are those that fit.
 func Between(pair string, results []MethodResult) (chosen []MethodResult, names []string) {
 	client, server, _ := strings.Cut(pair, ":")
+	exactly := slices.ContainsFunc(results, func(r MethodResult) bool { return is(r.Client, client) && is(r.Server, server) })
 	ciphers := map[string]bool{}
 	for _, r := range results {
+		if exactly && !(is(r.Client, client) && is(r.Server, server)) {
+			continue
+		}
 		if !strings.HasPrefix(r.Client, client) || !strings.HasPrefix(r.Server, server) || r.Client == "" || r.Rate.N == 0 {
 			continue
 		}
@@ -220,6 +224,9 @@ func Between(pair string, results []MethodResult) (chosen []MethodResult, names 
 	}
 	return chosen, names
 }
+
+// is reports whether a program has a name, as a whole or up to the end of a word.
+func is(program, name string) bool { return program == name || strings.HasPrefix(program, name+" ") }
 
 // ratio is a relative to b, with the doubt about the level of both runs if they are two.
 func (c *MethodComparison) ratio(a, b *MethodResult, of func(*MethodResult) figures) Ratio {

@@ -224,3 +224,16 @@ func TestCPUTimeThatIsNotKnownIsNone(t *testing.T) {
 		}
 	}
 }
+
+// TestPairsByTheirNames: a name that is one program's is not that of another that begins alike.
+func TestPairsByTheirNames(t *testing.T) {
+	var all []MethodResult
+	for _, client := range []string{"new", "newer", "openssh 9.2p1 /usr/bin/ssh", "openssh 9.2p1 /opt/ssh", "openssh 8.9"} {
+		all = append(all, MethodResult{Method: record.Method{Client: client, Server: "openssh 9.2"}, Rate: stats.Interval{Value: 1, N: 1}})
+	}
+	for pair, want := range map[string]int{"new:openssh": 1, "newe:openssh": 1, "openssh 9.2p1 /opt/ssh:openssh": 1, "openssh 9.2p1:openssh": 2, "openssh:openssh": 3, "openssh 8:openssh": 1, "ne:openssh": 2} {
+		if _, names := Between(pair, all); len(names) != want {
+			t.Errorf("%s: %q", pair, names)
+		}
+	}
+}

@@ -11,32 +11,43 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/text"
 	"sshpace/internal/ssh/openssh"
 )
 
-// Usable refuses an ssh and an sshd, by their paths, that the user asked for and that
-// do not say which they are; "" is none.
-func Usable(ctx context.Context, ssh, sshd string) error {
+// Usable refuses an ssh and an sshd that the user asked for and that do not say which they are.
+func Usable(ctx context.Context, ssh, sshd []Build) error {
 	for _, side := range []struct {
-		flag, path string
-		find       func(context.Context, string) (openssh.Program, error)
-	}{{"--ssh", ssh, openssh.FindClient}, {"--sshd", sshd, openssh.FindServer}} {
-		if side.path == "" {
-			continue
-		}
-		if _, err := side.find(ctx, side.path); err != nil {
-			return fault.WithHint(err, side.flag+" names the program itself, such as "+side.flag+" /opt/openssh/bin/"+strings.TrimPrefix(side.flag, "--"))
+		program string
+		builds  []Build
+		find    func(context.Context, string) (openssh.Program, error)
+	}{{"ssh", ssh, openssh.FindClient}, {"sshd", sshd, openssh.FindServer}} {
+		for _, build := range side.builds {
+			if _, err := side.find(ctx, build.Path); err != nil {
+				return fault.WithHint(err, "name the program itself, such as --"+side.program+" /opt/openssh/bin/"+side.program)
+			}
 		}
 	}
 	return nil
 }
 
-// Check refuses names that nobody knows, of makers in pairs and of algorithms.
-func Check(pairs, ciphers, macs []string) error {
+// Check refuses names that nobody knows, of makers or builds in pairs and of algorithms, and one name for two builds.
+func Check(pairs, ciphers, macs []string, ssh, sshd []Build) error {
 	if len(macs) > 0 && len(ciphers) == 0 {
 		return fault.Usage("add --cipher", "--mac is for the ciphers of --cipher")
 	}
 	clients, servers := makers()
+	for _, side := range []struct {
+		builds []Build
+		known  *[]string
+	}{{ssh, &clients}, {sshd, &servers}} {
+		for _, build := range side.builds {
+			if build.Name != "" && slices.Contains(*side.known, build.Name) {
+				return fault.Usage("choose another name", "--name %s: the name is taken", build.Name)
+			}
+			*side.known = append(*side.known, text.NonEmpty(build.Name)...)
+		}
+	}
 	for _, pair := range pairs {
 		client, server, _ := strings.Cut(pair, ":")
 		for _, side := range []struct {
@@ -44,7 +55,7 @@ func Check(pairs, ciphers, macs []string) error {
 			known      []string
 		}{{client, "client", clients}, {cmp.Or(server, "*"), "server", servers}} {
 			if !slices.ContainsFunc(side.known, func(name string) bool { return alg.Match([]string{side.name}, name) }) {
-				return fault.Usage(fmt.Sprintf("there are these %ss: %s", side.what, strings.Join(side.known, ", ")), "--only %s: unknown %s %q", pair, side.what, side.name)
+				return fault.Usage(fmt.Sprintf("there are these %ss: %s; --name NAME=PATH adds one", side.what, strings.Join(side.known, ", ")), "--only %s: unknown %s %q", pair, side.what, side.name)
 			}
 		}
 	}

@@ -3,6 +3,7 @@
 package programs
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -76,9 +77,9 @@ const (
 )
 
 // clients finds the clients that are installed here, and asks each what it
-// offers. given are further paths of OpenSSH's ssh. What is known and not to be
+// offers. builds are the user's own ssh. What is known and not to be
 // had is in missing, with the reason.
-func (b *Setup) clients(ctx context.Context, given []string) (found []Client, missing map[string]error) {
+func (b *Setup) clients(ctx context.Context, builds []Build) (found []Client, missing map[string]error) {
 	missing = map[string]error{}
 	add := func(c Client, err error) {
 		if err == nil {
@@ -90,14 +91,18 @@ func (b *Setup) clients(ctx context.Context, given []string) (found []Client, mi
 		}
 		found = append(found, c)
 	}
-	for _, path := range given {
-		c, err := b.openssh(ctx, "openssh", path)
+	for _, build := range builds {
+		c, err := b.openssh(ctx, "openssh", build.Path)
+		c.Name = cmp.Or(build.Name, c.Name)
 		add(c, err)
 	}
 	for _, row := range opensshClients {
 		path := proc.Find(row.program)
 		if path == "" {
 			missing[row.maker] = absent(row.program, row.pkg)
+			continue
+		}
+		if given(builds, path) {
 			continue
 		}
 		c, err := b.openssh(ctx, row.maker, path)
@@ -108,6 +113,7 @@ func (b *Setup) clients(ctx context.Context, given []string) (found []Client, mi
 		add(c, err)
 	}
 	add(Client{Name: native, Maker: native, Path: b.Helper("")[0], Chooses: "cipher, MAC, kex", order: b.nativeOrder}, nil)
+	unlike(found, func(c *Client) (*string, string) { return &c.Name, c.Path })
 	return found, missing
 }
 

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,14 +25,53 @@ import (
 // Params are what is to be measured of the implementations that are here.
 type Params struct {
 	Only    []string     // CLIENT:SERVER, names of makers or patterns; none: all
-	SSH     string       // a further ssh
-	SSHD    string       // a further sshd
+	SSH     []Build      // beside the installed ones
+	SSHD    []Build      // likewise
 	Ciphers []string     // each pair with each of them; none: with what is likely to be its fastest
 	MAC     string       // for ciphers that need one; "": the fastest
 	AES     bool         // the machine has instructions for AES
 	Random  bool         // what is sent
 	Paths   []relay.Path // before each server; none: no relay
 	Turns   transfer.Turns
+}
+
+// Build is an OpenSSH program of the user's.
+type Build struct {
+	Name string // that the user calls it by; "": as its version has it
+	Path string
+}
+
+// Named reads NAME=PATH, of an ssh or an sshd.
+func Named(text string) (b Build, server bool, err error) {
+	name, path, ok := strings.Cut(text, "=")
+	odd := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(":,*?[\\", r) }
+	if !ok || path == "" || name == "" || strings.ContainsFunc(name, odd) {
+		return b, false, fault.Usage("such as --name new=/opt/openssh/bin/ssh", "--name %q: want a name of one word, without colons, and the path of an ssh or sshd", text)
+	}
+	return Build{name, path}, strings.Contains(filepath.Base(path), "sshd"), nil
+}
+
+// unlike tells programs of one name apart by their paths.
+func unlike[P any](all []P, of func(*P) (name *string, path string)) {
+	count := map[string]int{}
+	for i := range all {
+		name, _ := of(&all[i])
+		count[*name]++
+	}
+	for i := range all {
+		if name, path := of(&all[i]); count[*name] > 1 {
+			*name += " " + path
+		}
+	}
+}
+
+// given reports whether a program is one of the user's builds already.
+func given(builds []Build, path string) bool {
+	own, err := os.Stat(path)
+	return err == nil && slices.ContainsFunc(builds, func(b Build) bool {
+		other, err := os.Stat(b.Path)
+		return err == nil && os.SameFile(own, other)
+	})
 }
 
 // makers are the names that Only knows.
@@ -47,18 +88,20 @@ func makers() (clients, servers []string) {
 	return append(clients, native), servers
 }
 
-// chosen reports whether a pair of makers is to be measured.
-func (p Params) chosen(client, server string) bool {
+// chosen reports whether a client and a server are to be measured together, by their makers or names.
+func (p Params) chosen(c Client, s Server) bool {
 	if len(p.Only) == 0 {
 		return true
 	}
 	return slices.ContainsFunc(p.Only, func(only string) bool {
-		c, s, both := strings.Cut(only, ":")
+		client, server, both := strings.Cut(only, ":")
 		if !both {
-			s = "*"
+			server = "*"
 		}
-		matches := func(pattern, name string) bool { ok, _ := path.Match(pattern, name); return ok }
-		return matches(c, client) && matches(s, server)
+		matches := func(pattern string, names ...string) bool {
+			return slices.ContainsFunc(names, func(name string) bool { ok, _ := path.Match(pattern, name); return ok })
+		}
+		return matches(client, c.Maker, c.Name) && matches(server, s.Maker, s.Name)
 	})
 }
 
@@ -76,8 +119,8 @@ func (b *Setup) Measure(ctx, drain context.Context, p Params, sink record.Sink) 
 	if b.Keys, err = loopback.MakeKeys(b.Dir); err != nil {
 		return err
 	}
-	clients, noClient := b.clients(ctx, given(p.SSH))
-	servers, noServer := b.servers(ctx, given(p.SSHD))
+	clients, noClient := b.clients(ctx, p.SSH)
+	servers, noServer := b.servers(ctx, p.SSHD)
 	defer func() {
 		for _, s := range servers {
 			err = errors.Join(err, s.Close())
@@ -134,7 +177,7 @@ func (b *Setup) pairs(ctx context.Context, clients []Client, servers []endpoint,
 	for _, want := range wanted {
 		for _, c := range clients {
 			for _, s := range servers {
-				if !p.chosen(c.Maker, s.server.Maker) || ctx.Err() != nil {
+				if !p.chosen(c, s.server) || ctx.Err() != nil {
 					continue
 				}
 				if s.server.Maker == oldCipherServer && !p.named(oldCipherServer) && !slices.Contains(s.server.Offer.Ciphers, want.Cipher) {
@@ -171,13 +214,6 @@ func endpointsOf(servers []Server, paths []relay.Path, relays *relay.Group) (all
 		}
 	}
 	return all, nil
-}
-
-func given(path string) []string {
-	if path == "" {
-		return nil
-	}
-	return []string{path}
 }
 
 // nothingCommon says which names of a kind the server has.

@@ -18,6 +18,7 @@ import (
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
+	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/relay"
 	"sshpace/internal/sys/safedir"
 )
@@ -191,5 +192,59 @@ func TestOldCiphers(t *testing.T) {
 				t.Errorf("%s: %v", cipher, err)
 			}
 		}
+	}
+}
+
+// TestBuildsOfOneVersion: two builds that say the same of themselves are told apart by their paths, and one that the
+// user has named by that name; a program is not there twice.
+func TestBuildsOfOneVersion(t *testing.T) {
+	b := bench(t)
+	installed := proc.Find("ssh")
+	text, err := os.ReadFile(installed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "ssh")
+	if err := os.WriteFile(other, text, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	names := func(builds ...Build) (out []string) {
+		clients, _ := b.clients(t.Context(), builds)
+		for _, c := range clients {
+			if c.Maker == "openssh" {
+				out = append(out, c.Name)
+			}
+		}
+		return out
+	}
+	version := names()[0]
+	for _, c := range []struct {
+		builds []Build
+		want   []string
+	}{
+		{[]Build{{"", other}}, []string{version + " " + other, version + " " + installed}},
+		{[]Build{{"", installed}}, []string{version}},
+		{[]Build{{"new", other}}, []string{"new", version}},
+		{[]Build{{"old", installed}, {"new", other}}, []string{"old", "new"}},
+	} {
+		if got := names(c.builds...); !slices.Equal(got, c.want) {
+			t.Errorf("%v: %q, want %q", c.builds, got, c.want)
+		}
+	}
+	for only, want := range map[string]bool{"new:openssh": true, "openssh:*": true, "n*:*": true, "old:openssh": false} {
+		if (Params{Only: []string{only}}).chosen(Client{Name: "new", Maker: "openssh"}, Server{Name: "openssh 9", Maker: "openssh"}) != want {
+			t.Errorf("--only %s: chosen: %v", only, !want)
+		}
+	}
+	for _, odd := range []string{"new", "=/a", "new=", "a:b=/a", "a b=/a", "a\x1b=/a"} {
+		if _, _, err := Named(odd); err == nil {
+			t.Errorf("%q is a name", odd)
+		}
+	}
+	if err := Check([]string{"new:openssh"}, nil, nil, []Build{{"new", other}}, nil); err != nil {
+		t.Error(err)
+	}
+	if Check(nil, nil, nil, []Build{{"openssh", other}}, nil) == nil || Check(nil, nil, nil, []Build{{"new", other}, {"new", other}}, nil) == nil {
+		t.Error("one name for two programs")
 	}
 }

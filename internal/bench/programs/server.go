@@ -3,12 +3,14 @@
 package programs
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -48,22 +50,28 @@ var serverRows = []serverRow{
 	{oldCipherServer, "", "", oldServer},
 }
 
-// servers starts the servers that are installed here, on ports of our own. given
-// are further paths of OpenSSH's sshd. The caller closes them.
-func (b *Setup) servers(ctx context.Context, given []string) (found []Server, missing map[string]error) {
+// servers starts the servers that are installed here, on ports of our own. builds
+// are the user's own sshd. The caller closes them.
+func (b *Setup) servers(ctx context.Context, builds []Build) (found []Server, missing map[string]error) {
 	missing = map[string]error{}
-	var rows []serverRow
-	for _, path := range given {
-		rows = append(rows, serverRow{"openssh", path, "", opensshServer})
-	}
-	for _, row := range append(rows, serverRows...) {
+	add := func(row serverRow, name string) {
 		s, err := b.server(ctx, row)
 		if err != nil {
 			missing[row.maker] = err
-			continue
+			return
 		}
+		s.Name = cmp.Or(name, s.Name)
 		found = append(found, s)
 	}
+	for _, build := range builds {
+		add(serverRow{"openssh", build.Path, "", opensshServer}, build.Name)
+	}
+	for _, row := range serverRows {
+		if row.program == "" || !given(builds, proc.Find(row.program)) {
+			add(row, "")
+		}
+	}
+	unlike(found, func(s *Server) (*string, string) { return &s.Name, s.Path })
 	return found, missing
 }
 
@@ -116,9 +124,9 @@ func opensshServer(ctx context.Context, b *Setup, path string) (name string, sft
 	if err := openssh.PreparePrivilegeSeparation(); err != nil {
 		return "", false, nil, err
 	}
-	name = opensshName("openssh", sshd.Version)
-	argv, err = loopback.Sshd(ctx, sshd, openssh.ServerConfig{User: b.User, Offer: offer}, b.Keys, b.Dir, "sshd_config."+strings.ReplaceAll(name, " ", "-"))
-	return name, true, argv, err
+	b.serial++
+	argv, err = loopback.Sshd(ctx, sshd, openssh.ServerConfig{User: b.User, Offer: offer}, b.Keys, b.Dir, "sshd_config."+strconv.Itoa(b.serial))
+	return opensshName("openssh", sshd.Version), true, argv, err
 }
 
 // sibling is the ssh that belongs to an sshd: beside it, or where the system has
