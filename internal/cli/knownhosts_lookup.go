@@ -52,7 +52,7 @@ func newKnownHostsLintCommand(sys System) *cobra.Command {
 	var files knownHostsFiles
 	var named hostFlags
 	var ignore []string
-	var asJSON bool
+	var asJSON, all bool
 	cmd := page("known-hosts-lint", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files = append(files, args...)
@@ -66,17 +66,18 @@ func newKnownHostsLintCommand(sys System) *cobra.Command {
 			if err != nil {
 				return interrupted(ctx, err)
 			}
-			return runLint(ctx, sys, x, hosts, ignore, asJSON)
+			return runLint(ctx, sys, x, hosts, ignore, asJSON, all)
 		},
 	})
 	files.register(cmd.Flags())
 	named.register(cmd.Flags())
 	cmd.Flags().StringArrayVar(&ignore, "ignore", nil, "kind of finding to leave out, such as short-key; repeatable")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print all findings as JSON")
+	cmd.Flags().BoolVar(&all, "all", false, "print all findings, even if there are too many for one screen")
 	return cmd
 }
 
-func runLint(ctx context.Context, sys System, x *index.Index, hosts []route.LookedUp, ignore []string, asJSON bool) error {
+func runLint(ctx context.Context, sys System, x *index.Index, hosts []route.LookedUp, ignore []string, asJSON, all bool) error {
 	for _, kind := range ignore {
 		if !slices.Contains(tidy.Kinds(), tidy.Kind(kind)) {
 			return usageError(fmt.Sprintf("kinds are: %v", tidy.Kinds()), "unknown kind of finding %q", kind)
@@ -88,7 +89,7 @@ func runLint(ctx context.Context, sys System, x *index.Index, hosts []route.Look
 	if err := ctx.Err(); err != nil { // what is behind hashed names would be missing
 		return interrupted(ctx, err)
 	}
-	if err := findings.Findings(sys.Stdout, found, asJSON); err != nil {
+	if err := findings.Findings(sys.Stdout, found, asJSON, all); err != nil {
 		return err
 	}
 	if len(found) == 0 {

@@ -3,6 +3,7 @@ package findings
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -75,14 +76,39 @@ func shown(w io.Writer, line string) string {
 	return termsafe.Line(strings.TrimRight(line, "\r"))
 }
 
-// Findings prints what lint found, one a line.
-func Findings(w io.Writer, findings []tidy.Finding, asJSON bool) error {
+// Findings prints what lint found, one a line. Of more than a screen has room for, it prints some of each kind, and
+// how many more there are, unless all are wanted.
+func Findings(w io.Writer, findings []tidy.Finding, asJSON, all bool) error {
 	if asJSON {
 		return termsafe.WriteJSON(w, struct {
 			Schema   string         `json:"schema"`
 			Findings []tidy.Finding `json:"findings"`
 		}{"sshpace.known-hosts.lint/1", append([]tidy.Finding{}, findings...)}, "  ")
 	}
+	if all || len(findings) <= screenLines {
+		return write(w, findings)
+	}
+	const examples = 3
+	for _, kind := range tidy.Kinds() {
+		own := slices.DeleteFunc(slices.Clone(findings), func(f tidy.Finding) bool { return f.Kind != kind })
+		more := len(own) - examples
+		if more <= 1 { // which has a line anyway
+			more = 0
+		}
+		if err := write(w, own[:len(own)-more]); err != nil {
+			return err
+		}
+		if more == 0 {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%s: %d more like these; --all shows them\n", kind, more); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func write(w io.Writer, findings []tidy.Finding) error {
 	for _, f := range findings {
 		where := f.File
 		if f.Line > 0 {
