@@ -226,6 +226,11 @@ func TestLargeKnownHosts(t *testing.T) {
 	if len(found) != 1 || found[0].Check != "known-hosts" || found[0].Gain != "about 374 ms of the 445 ms that a login takes (predicted)" {
 		t.Errorf("found %+v", found)
 	}
+	f.Logins.HostKey, f.KeyFiles, f.Logins.Whole = of(1900), []string{"/k"}, of(1990) // of a busy machine: no slow file system
+	if found := Judge(Checks, f); len(found) == 0 || found[0].Check != "known-hosts" || slices.ContainsFunc(found, func(f Finding) bool { return f.Check == "host-key" }) {
+		t.Errorf("found %+v", found)
+	}
+	f.Logins.HostKey, f.KeyFiles = of(1), nil
 	f.Own, f.Logins.Whole = true, of(125)
 	if found := Judge(Checks, f); len(found) != 1 || found[0].Gain != "about 374 ms a login to any host (predicted)" {
 		t.Errorf("found %+v", found)
