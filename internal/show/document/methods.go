@@ -30,7 +30,7 @@ func OfMethods(results []compare.MethodResult, f *record.File, all bool, command
 	slices.SortStableFunc(measured, func(a, b compare.MethodResult) int {
 		return cmp.Or(strings.Compare(string(b.Direction), string(a.Direction)), cmp.Compare(b.Rate.Value, a.Rate.Value)) // uploads first
 	})
-	d.Tables = append(d.Tables, methodTable(measured))
+	d.Tables, d.Quality = append(d.Tables, methodTable(measured)), methodQuality(measured)
 	says, enough := fastest(measured, what)
 	if !enough {
 		flag, takes := Longer(f, 2)
@@ -88,6 +88,25 @@ func Longer(f *record.File, times float64) (flag, takes string) {
 	}
 	all := max(stats.MinExact, math.Ceil(times*float64(rounds)))
 	return fmt.Sprintf("--rounds %.0f", all), takesAbout(time.Duration(float64(spent) * (all/math.Max(1, float64(rounds)) - 1)))
+}
+
+// methodQuality says how far the figures can be trusted, by those that are known least.
+func methodQuality(measured []compare.MethodResult) []Fact {
+	rounds, rate, cpu := math.MaxInt, 0.0, 0.0
+	for _, r := range measured {
+		rounds = min(rounds, r.Rate.N)
+		rate, cpu = max(rate, r.Rate.HalfWidth()), max(cpu, r.ClientCost.HalfWidth())
+	}
+	within := func(part float64) string {
+		if rounds < 2 {
+			return "one round does not tell how far"
+		}
+		return "known within " + unit.Difference(part)
+	}
+	if len(measured) == 0 {
+		return []Fact{{"figures", "none yet"}}
+	}
+	return Facts([]Fact{{"rounds", fmt.Sprint(rounds)}, {"throughput", within(rate)}, {"CPU time of the client", within(cpu)}})
 }
 
 func methodSuites(results []compare.MethodResult) (out []alg.Suite) {

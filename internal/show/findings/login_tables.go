@@ -34,9 +34,7 @@ func (r *Login) Document(f *record.File, all bool, commands document.Commands) *
 			d.Doubts = append(d.Doubts, document.Doubt{Text: termsafe.Line(fmt.Sprintf("%s failed: %s", strings.TrimSpace(c.Factor+" "+c.Level), c.Failure))})
 		}
 	}
-	for _, text := range r.precision() {
-		d.Quality = []document.Fact{{Name: "precision", Value: text}}
-	}
+	d.Quality = []document.Fact{{Name: "precision", Value: cmp.Or(strings.Join(r.precision(), " "), "one login of each kind does not tell how far CPU times are known")}}
 	d.Brief = r.brief(d, all, commands)
 	return d
 }

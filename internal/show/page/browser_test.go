@@ -19,6 +19,7 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/compare"
@@ -49,6 +50,7 @@ func TestInABrowser(t *testing.T) {
 	}
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"ranking": ranking, "filter, sort and copy": filterSortAndCopy, "print": printed, "comparison": comparison, "hostile text": hostileTextIsInert,
+		"programs": programs,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, browser) })
 	}
@@ -198,6 +200,46 @@ func ranking(t *testing.T, browser context.Context) {
 	b.picture("phone-dark")
 	b.quiet()
 }
+
+// programs on a phone: nothing of a chart is cut off, and the page says how far to trust it.
+func programs(t *testing.T, browser context.Context) {
+	f := &record.File{Campaign: record.Campaign{Started: time.Unix(1e9, 0)}}
+	cpu := 30 * time.Millisecond
+	for i, client := range []string{"openssh 9.2p1 /usr/bin/ssh", "openssh 9.2p1 /opt/ssh/bin/ssh", "curl, libssh2 1.10.0"} {
+		f.Methods = append(f.Methods, record.Method{ID: i + 1, Mode: record.ModePipe, Direction: record.Upload, Client: client, Server: "openssh 9.2p1", Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""), SizeBytes: 64 << 20})
+		for range 6 {
+			f.Runs = append(f.Runs, record.Run{Method: i + 1, Kind: record.ShortRun, WallNS: 100 * time.Millisecond, ClientCPUNS: &cpu},
+				record.Run{Method: i + 1, Kind: record.LongRun, WallNS: 500 * time.Millisecond, ClientCPUNS: &cpu})
+		}
+	}
+	d := document.OfMethods(compare.MethodResults(f), f, false, document.Standard)
+	logins := document.Chart{Name: "wall", Shape: document.Bars, Unit: "ms", Series: []string{"total"}, Title: "Time of a login"}
+	for _, label := range []string{"key exchange: diffie-hellman-group-exchange-sha1", "key exchange: diffie-hellman-group-exchange-sha256", "where the key is: agent, 8 keys, the last one is right"} {
+		logins.Items = append(logins.Items, document.Item{Label: label, Points: []document.Point{{Value: 40, Lo: 30, Hi: 95, Known: true}}})
+	}
+	d.Charts = append(d.Charts, logins)
+	b := show(t, browser, d)
+	b.do(chromedp.EmulateViewport(400, 844))
+	b.drawn()
+	if wide := evaluate[int](b, `document.documentElement.scrollWidth`); wide > 400 {
+		t.Errorf("on a phone of 400 points the page is %d wide", wide)
+	}
+	if cut := evaluate[[]string](b, cutOff); len(cut) > 0 {
+		t.Errorf("on a phone, parts of charts are cut off: %q", cut)
+	}
+	if trust := evaluate[string](b, `document.querySelector('#quality dl').textContent`); !strings.Contains(trust, "rounds") || !strings.Contains(trust, "known within") {
+		t.Errorf("how far to trust this: %q", trust)
+	}
+	b.picture("programs-phone")
+	b.quiet()
+}
+
+// cutOff finds what of a chart lies beyond its box or the screen, and labels that are not whole.
+const cutOff = `[...document.querySelectorAll('svg')].flatMap(svg => {
+  const box = svg.getBoundingClientRect(), texts = [...svg.querySelectorAll('text')];
+  const out = [...texts, ...svg.querySelectorAll('path')].filter(t => { const own = t.getBoundingClientRect(); return own.width > 0 && (own.left < box.left - 1 || own.right > Math.min(box.right, innerWidth) + 1); });
+  return [...out.map(t => t.textContent || t.outerHTML.slice(0, 80)), ...texts.filter(t => t.textContent.endsWith('…')).map(t => t.textContent)];
+})`
 
 // touchingFigures finds neighbours in a chart with less than 4 points of space
 // between them.

@@ -40,8 +40,9 @@ const valueAxis = (chart, look, more) => ({
   axisLabel: { color: look.soft, hideOverlap: true, ...more?.axisLabel },
 });
 
-// twoLines breaks a label before its MAC, or else before its mark.
-const twoLines = text => (text.includes(' + ') ? text.replace(' + ', '\n+ ') : text.replace('  (', '\n(')).split('\n').map(line => clip(line, 30)).join('\n');
+// twoLines breaks a label before its MAC, its mark or its server, or behind what it is a level of.
+const breaks = [[' + ', '\n+ '], ['  (', '\n('], [': ', ':\n'], [' to ', '\nto ']];
+const twoLines = text => text.replace(...(breaks.find(([at]) => text.includes(at)) || ['', ''])).split('\n').map(line => clip(line, 36)).join('\n');
 
 const categoryAxis = (items, look, width) => ({
   type: 'category', inverse: true, data: items.map((item, i) => String(i)),
