@@ -30,7 +30,7 @@ record: base/alg base/termsafe base/unit
 record/anonymize: base/alg base/wildcard record
 record/legacylog: base/alg base/fault base/shell base/termsafe base/unit base/wildcard record record/store ssh/openssh sys/file
 record/store: base/fault base/shell record sys/file sys/safedir
-sys/file: base/sched sys/safedir
+sys/file: base/fault base/sched sys/safedir
 sys/proc:
 sys/relay: sys/tcp
 sys/safedir:

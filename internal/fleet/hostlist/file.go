@@ -27,6 +27,9 @@ func ReadFile(ctx context.Context, stdin io.Reader, name string) (*hostset.Hosts
 type reader func(r io.Reader, name string) (*hostset.HostsFile, error)
 
 func parse(text []byte, name string, read reader) (*hostset.HostsFile, error) {
+	if err := file.Wide(text, name); err != nil {
+		return nil, err
+	}
 	return read(bytes.NewReader(bracketed().ReplaceAll(text, []byte("$1$2:$3"))), name)
 }
 

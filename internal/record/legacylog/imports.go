@@ -137,6 +137,9 @@ func Read(r io.Reader, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := file.Wide(content, "it"); err != nil {
+		return nil, &UnusableError{Why: err.Error(), Hint: fault.HintOf(err)}
+	}
 	text := strings.TrimPrefix(string(content), record.ByteOrderMark)
 	if isResult(text) {
 		return nil, ErrResult

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -370,6 +371,65 @@ func TestOpenSSLSpeed(t *testing.T) {
 	}
 	if two := read(t, modern+strings.Replace(modern, "3.5.0", "3.6.0", 2), legacylog.Options{Name: "pc"}); len(two.Machines) != 2 {
 		t.Errorf("another build: %d machines, want 2", len(two.Machines))
+	}
+}
+
+// The processes of -multi name the sizes, and the sums are a row without a head; -mr has lines for programs.
+func TestOpenSSLSpeedOfSeveralProcesses(t *testing.T) {
+	const multi = `Forked child 0
++DT:AES-128-GCM:1:16
+Forked child 1
++R:317971:AES-128-GCM:1.020000
+Got: +H:16:16384 from 0
+Got: +F:25:AES-128-GCM:4527390.48:422395904.00 from 0
+Got: +H:16:16384 from 1
+Got: +F:25:AES-128-GCM:4987780.39:402178048.00 from 1
+version: 3.0.22
+built on: Wed Oct 21 09:54:24 2026 UTC
+options: bn(64,64)
+CPUINFO: OPENSSL_ia32cap=0xfffa3203078bffff
+AES-128-GCM       9515.17k   824573.95k
+                  sign    verify    sign/s verify/s
+rsa 2048 bits 0.001184s 0.000086s    844.6  11663.2
+`
+	const plain = `+DT:AES-128-GCM:1:16
++R:517842:AES-128-GCM:0.180000
++H:16:16384
++F:25:AES-128-GCM:46030400.00:4258201600.00
++DTP:2048:private:rsa:1
++R1:598:2048:0.16
++F2:2:2048:3737.500000:52547.058824
++F5:3:256:20257.142857:0.000049
++F6:0:253:Ed25519:22535.714286:9137.500000
+`
+	for name, c := range map[string]struct {
+		log   string
+		want  map[string]float64
+		notes int
+	}{
+		"-multi": {multi, map[string]float64{"AES-128-GCM 16": 9515.17, "AES-128-GCM 16384": 824573.95, "rsa 2048 sign": 844.6, "rsa 2048 verify": 11663.2}, 1},
+		"-mr": {plain, map[string]float64{"AES-128-GCM 16": 46030.4, "AES-128-GCM 16384": 4258201.6, "rsa 2048 sign": 3737.5, "rsa 2048 verify": 52547.058824,
+			"ecdh 256": 20257.142857, "EdDSA Ed25519 sign": 22535.714286, "EdDSA Ed25519 verify": 9137.5}, 0},
+	} {
+		result := read(t, c.log, legacylog.Options{Name: "pc"})
+		if len(result.Machines) != 1 || len(result.Unread) != 0 {
+			t.Fatalf("%s: %d machines, unread %v", name, len(result.Machines), result.Unread)
+		}
+		if diff := cmp.Diff(c.want, figures(load(t, result.Machines[0]))); diff != "" {
+			t.Errorf("%s: figures (-want +got):\n%s", name, diff)
+		}
+		if sums := slices.ContainsFunc(result.Machines[0].Notes, func(note string) bool { return strings.Contains(note, "are their sums") }); sums != (c.notes > 0) {
+			t.Errorf("%s: notes %q", name, result.Machines[0].Notes)
+		}
+	}
+}
+
+// A log of PowerShell's is said to be UTF-16, in one sentence.
+func TestWideLog(t *testing.T) {
+	_, err := legacylog.Read(strings.NewReader("\xff\xfeb\x00l\x00a\x00"), legacylog.Options{Name: "pc"})
+	unusable, ok := errors.AsType[*legacylog.UnusableError](err)
+	if !ok || unusable.Why != "it is saved as UTF-16, not as UTF-8" || !strings.Contains(unusable.Hint, "iconv -f UTF-16") || len(unusable.Unread) > 0 {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 
 // opensslSpeed reads the text that `openssl speed` prints at its end, of 1.0.1
 // to 3.x: a head that says which OpenSSL it is, tables of thousands of bytes per
-// second by block size, and tables of seconds and operations per second.
+// second by block size, and tables of seconds and operations per second. With -multi the processes of the run name
+// the sizes before the head, and the table has none; with -mr there are lines for programs, and nothing else.
 type opensslSpeed struct {
 	*document
 	m       *machine
@@ -20,6 +21,8 @@ type opensslSpeed struct {
 	tables  bool              // rows have been read since the head
 	sizes   []string          // columns of the symmetric table; nil outside of it
 	columns []string          // of the asymmetric table: what is counted per second
+	multi   []string          // sizes that the processes of -multi named
+	forked  bool              // there are such
 	printed map[string]string // how openssl speed spells the name of each figure
 }
 
@@ -31,6 +34,11 @@ var (
 	wordsLine   = wildcard.Regexp(`^(?:[a-z]+\.?(?:/s)?\s*)+$`)
 	rateField   = wildcard.Regexp(`^[0-9]+\.[0-9]+k?$`)
 	timeField   = wildcard.Regexp(`^[0-9]+\.[0-9]+s$`)
+	multiLine   = wildcard.Regexp(`^Forked child [0-9]+$|^Got: \+F[0-9]*:.* from [0-9]+$|^\+(?:DTP?|R[0-9]*):`)
+	multiSizes  = wildcard.Regexp(`^Got: \+H((?::[0-9]+)+) from [0-9]+$`)
+	plainSizes  = wildcard.Regexp(`^\+H((?::[0-9]+)+)$`)
+	plainRates  = wildcard.Regexp(`^\+F:[0-9]+:([^:]{1,64})((?::[0-9]+\.[0-9]+)+)$`)
+	plainKeys   = wildcard.Regexp(`^\+F([23456]):[0-9]+:([0-9]+):(?:([^:]{1,64}):)?([0-9]+\.[0-9]+):([0-9]+\.[0-9]+)$`)
 	bitsRow     = wildcard.Regexp(`^(?:([0-9]+) bits? (\S+)(?: \((\S+)\))?|(\S+) +([0-9]+) bits?)$`)
 )
 
@@ -42,8 +50,9 @@ func (o *opensslSpeed) take(line string) bool {
 		o.head("OpenSSL " + match[1] + match[2])
 		return true
 	}
+	o.forked = o.forked || strings.HasPrefix(line, "Forked child ")
 	switch {
-	case doingLine().MatchString(line), line == thousands && o.build != "":
+	case doingLine().MatchString(line), line == thousands && o.build != "", multiLine().MatchString(line):
 		return true
 	case o.build != "" && !o.tables && buildLine().MatchString(line):
 		o.build += "\n" + line
@@ -61,7 +70,56 @@ func (o *opensslSpeed) take(line string) bool {
 		o.sizes, o.columns = nil, columns
 		return true
 	}
+	if match := multiSizes().FindStringSubmatch(line); match != nil {
+		o.multi = strings.Split(match[1], ":")[1:]
+		return true
+	}
+	if o.plain(line) {
+		return true
+	}
+	if o.build != "" && len(o.columns) == 0 && len(o.sizes) == 0 {
+		o.sizes = o.multi
+	}
 	return o.row(line)
+}
+
+// keysOf are what lines of -mr count per second, by their numbers; the other figure of a key agreement is its time.
+var keysOf = map[string]struct {
+	name   string
+	counts []string
+}{"2": {"rsa", []string{"sign", "verify"}}, "3": {"dsa", []string{"sign", "verify"}}, "4": {"ecdsa", []string{"sign", "verify"}}, "5": {"ecdh", []string{""}}, "6": {"EdDSA", []string{"sign", "verify"}}}
+
+// plain reads a line of -mr: sizes, bytes per second, or operations per second.
+func (o *opensslSpeed) plain(line string) bool {
+	if match := plainSizes().FindStringSubmatch(line); match != nil {
+		o.head("")
+		o.sizes = strings.Split(match[1], ":")[1:]
+		o.open()
+		return true
+	}
+	if match := plainRates().FindStringSubmatch(line); match != nil && len(o.sizes) == strings.Count(match[2], ":") {
+		for i, rate := range strings.Split(match[2], ":")[1:] {
+			value, _ := strconv.ParseFloat(rate, 64) // as the pattern has it
+			o.measure(symmetricName(match[1])+" "+o.sizes[i], match[1]+" "+o.sizes[i], record.KBPerSecond, value/1000)
+		}
+		return true
+	}
+	match := plainKeys().FindStringSubmatch(line)
+	if match == nil || (match[1] == "6") != (match[3] != "") {
+		return false
+	}
+	o.open()
+	of := keysOf[match[1]]
+	name := asymmetricName(match[2] + " bits " + of.name)
+	if curve := match[3]; curve != "" {
+		name = asymmetricName(match[2] + " bits " + of.name + " (" + curve + ")")
+	}
+	for i, what := range of.counts {
+		value, _ := strconv.ParseFloat(match[4+i], 64)
+		figure := strings.TrimSpace(name + " " + what)
+		o.measure(figure, figure, record.PerSecond, value)
+	}
+	return true
 }
 
 // head begins a section. Several runs of one build follow each other without
@@ -140,6 +198,9 @@ func (o *opensslSpeed) row(line string) bool {
 	}
 	if !ok || len(name) > 64 || slices.ContainsFunc(fields[:seconds], no(timeField())) || slices.ContainsFunc(fields[seconds:], no(rateField())) {
 		return false
+	}
+	if o.open(); o.forked {
+		o.m.remark("openssl speed ran several processes at once (-multi): its figures are their sums")
 	}
 	for i, field := range fields[seconds:] {
 		value, err := strconv.ParseFloat(strings.TrimSuffix(field, "k"), 64)

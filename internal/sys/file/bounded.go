@@ -1,10 +1,13 @@
 package file
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+
+	"sshpace/internal/base/fault"
 )
 
 // Limits of what people write, in bytes.
@@ -74,4 +77,12 @@ func ReadFile(name string, limit int64) ([]byte, error) {
 	}
 	defer f.Close()
 	return ReadAll(f, name, limit)
+}
+
+// Wide is the error of a text in UTF-16, as PowerShell's > saves it; nil for any other.
+func Wide(text []byte, name string) error {
+	if bytes.HasPrefix(text, []byte{0xff, 0xfe}) || bytes.HasPrefix(text, []byte{0xfe, 0xff}) {
+		return fault.WithHint(fmt.Errorf("%s is saved as UTF-16, not as UTF-8", name), "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW")
+	}
+	return nil
 }
