@@ -41,7 +41,7 @@ func (c connectionFlags) label(host string) (string, error) {
 // each other.
 type endFlags struct {
 	ssh, sshd  string
-	names      []string // further ones of programs, NAME=PATH
+	names      []string      // further ones of programs, NAME=PATH
 	connect    seconds       // that is asked for; 0: as configured, else
 	usual      time.Duration // what is usual
 	connection connectionFlags
