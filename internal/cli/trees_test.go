@@ -263,9 +263,6 @@ func TestTreesAsRsync(t *testing.T) {
 			check(t, errors.Join(os.Mkdir(dir+"/ours", 0o755), os.Mkdir(dir+"/theirs", 0o755), os.Mkdir(dir+"/in", 0o755)))
 			remote := "ssh -F " + dirs[0] + "/ssh_config"
 			slash := []string{"", "/"}[rng.IntN(2)]
-			if slash == "" { // what goes into a directory keeps its name
-				check(t, os.Mkdir(dir+"/ours/tree", 0o755))
-			}
 			for range 2 {
 				must(t, dir, 0, "rsync", "-a", "-e", remote, "src/tree"+slash, "127.0.1.1:"+dir+"/theirs/tree"+slash)
 				must(t, dir, 0, "rsync", "-a", "-e", remote, "127.0.1.1:"+dir+"/src/tree"+slash, "in/theirs")

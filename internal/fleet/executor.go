@@ -55,8 +55,12 @@ type Channel interface {
 	Banner() string
 }
 
-// ErrNoExec says that an engine runs no second command over its connection.
-var ErrNoExec = errors.New("no second command over this connection")
+// ErrNoExec says that no second command runs over a connection, ErrOneSession that this is so
+// whatever the host allows.
+var (
+	ErrNoExec     = errors.New("no second command over this connection")
+	ErrOneSession = fmt.Errorf("%w: its engine opens one session", ErrNoExec)
+)
 
 // MaxExec is what the command of an Exec may write.
 const MaxExec = 16 << 20

@@ -122,10 +122,10 @@ func (s *side) compare(files []checked, head string, text func(checked) string, 
 			program.WriteString(text(rest[n]))
 			size += rest[n].size
 		}
-		said, err := s.shell(program.String(), nil, size)
+		said, err := s.shell(query{program: program.String(), size: size})
 		_, said, found := strings.Cut(said, "\n")
 		if err == nil && !found {
-			s.cannot("has no cksum")
+			s.cannot("the host has no cksum")
 		}
 		good = append(good, read(said, rest[:n])...)
 	}
@@ -166,33 +166,80 @@ func (s *side) cannot(why string) error {
 // after it.
 const patience = time.Minute
 
-// shell has the host's sh run a program with input, and returns what that writes. size
-// is how many bytes it has to read beside its input. What comes before the program's
-// own output is not the program's: start-up files print, and an account for SFTP only
-// runs something else.
-func (s *side) shell(program string, input io.Reader, size int64) (string, error) {
+// query is a program for the host's sh.
+type query struct {
+	program string
+	input   io.Reader    // may be nil
+	size    int64        // bytes that it has to read beside its input
+	before  func() error // what comes before it, once there is a session for it; may be nil
+}
+
+// shell has the host's sh run a program where SFTP begins, and returns what that writes. What
+// comes before the program's own output is not the program's: start-up files print, and an
+// account for SFTP only runs something else. Where the shell cannot be in the directory that SFTP
+// begins in, its names may be those of other files, and nothing is run.
+func (s *side) shell(a query) (string, error) {
+	if s.home() == "" {
+		return "", s.cannot("the host does not say where SFTP begins")
+	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
-	limit := patience + time.Duration(size/1e7)*time.Second
+	limit := patience + time.Duration(a.size/1e7)*time.Second
 	late := time.AfterFunc(limit, cancel)
 	defer late.Stop()
-	mark := rand.Text()
-	line, head := remotesh.Command("echo " + mark + "; " + program)
-	if input == nil {
-		input = strings.NewReader("")
+	mark := rand.Text() + "\n"
+	say := "echo " + mark
+	line, head := remotesh.Command(say + inside(s.home()) + say + a.program)
+	begun := &following{before: a.before, r: bytes.NewReader(head)}
+	input := []io.Reader{begun}
+	if a.input != nil {
+		input = append(input, toldReader{a.input, func() { late.Reset(limit) }})
 	}
-	all := io.MultiReader(bytes.NewReader(head), toldReader{input, func() { late.Reset(limit) }})
-	said, err := s.ch.Exec(ctx, line, all)
-	before, own, ran := strings.Cut(string(said), mark+"\n")
+	said, err := s.ch.Exec(ctx, line, io.MultiReader(input...))
+	before, own, ran := strings.Cut(string(said), mark)
+	_, own, there := strings.Cut(own, mark)
 	switch {
-	case ran || s.ctx.Err() != nil:
+	case ran && there || s.ctx.Err() != nil:
 		return own, err
+	case begun.err != nil:
+		return "", begun.err
+	case errors.Is(err, fleet.ErrOneSession):
+		return "", s.cannot("the openssh engine opens one session for each host")
 	case errors.Is(err, fleet.ErrNoExec):
-		return "", s.cannot("gives no session for its cksum")
+		return "", s.cannot("the host gives no session for its cksum")
+	case ran:
+		return "", s.cannot("the host runs commands in another directory than SFTP")
 	case strings.TrimSpace(before) != "":
-		return "", s.cannot(fmt.Sprintf("runs no commands for this account: %q", sftp.FirstLine([]byte(before))))
+		return "", s.cannot(fmt.Sprintf("the host runs no commands for this account: %q", sftp.FirstLine([]byte(before))))
 	}
-	return "", s.cannot("runs no commands for this account")
+	return "", s.cannot("the host runs no commands for this account")
+}
+
+// inside ends a program that cannot be in a directory. To say that it is in the root proves
+// nothing where it has gone there itself: SFTP may call another one so.
+func inside(home string) string {
+	going := ""
+	if home != "/" {
+		going = "cd -- " + shell.Quote(home) + " 2>/dev/null; "
+	}
+	return going + `[ "$(pwd -P)" = ` + shell.Quote(home) + " ] || exit 0\n"
+}
+
+// following reads from r once something has come before that.
+type following struct {
+	before func() error
+	err    error
+	r      io.Reader
+}
+
+func (a *following) Read(p []byte) (int, error) {
+	if a.before != nil {
+		a.err, a.before = a.before(), nil
+	}
+	if a.err != nil {
+		return 0, a.err
+	}
+	return a.r.Read(p)
 }
 
 // toldReader calls told at every step.

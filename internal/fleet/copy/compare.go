@@ -43,7 +43,7 @@ func (p *put) needed(files []*placed) (missing []*placed) {
 	}
 	each(&p.side, atOnce, same, func(to *placed) {
 		if to.had == altered {
-			if err := p.client.Setstat(to.name, attrsOf(to.item)).Wait(); err != nil {
+			if err := p.dressed(0, p.client.Setstat(to.name, attrsOf(to.item)).Wait()); err != nil {
 				p.fail(to.name, err)
 				return
 			}
@@ -59,13 +59,16 @@ func (p *put) look(to *placed) (had, error) {
 		return another, nil
 	}
 	a, err := p.client.Lstat(to.name)
+	to.isLink = a.IsLink()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return another, nil
 	case err != nil:
 		return unknown, err
 	case a.IsDir():
-		return unknown, errors.New("is a directory on the host")
+		return unknown, errIsFolder
+	case p.isSpecial(to.name, a):
+		return unknown, errSpecial
 	case !a.IsRegular() || a.Size != uint64(to.size):
 		return another, nil
 	}
@@ -77,6 +80,21 @@ func (p *put) look(to *placed) (had, error) {
 		return altered, nil
 	}
 	return another, nil
+}
+
+// What no copy replaces.
+var (
+	errIsFolder = errors.New("is a directory on the host")
+	errSpecial  = errors.New("is a device, FIFO or socket on the host, which is not replaced")
+)
+
+// isSpecial tells whether what has a name is a device or the like, or leads to one, as
+// /dev/stdout does.
+func (p *put) isSpecial(name string, a sftp.Attrs) bool {
+	if a.IsLink() {
+		a, _ = p.client.Stat(name)
+	}
+	return a.IsSpecial()
 }
 
 // compared tells by checksums which files are the same on the host.
@@ -145,7 +163,7 @@ func (p *put) verified(parts []*placed) (good []*placed) {
 			continue
 		}
 		if !p.isOver(err) {
-			p.client.Remove(to.part)
+			p.drop(to.part)
 		}
 		p.fail(to.name, cmp.Or(to.err, err))
 	}
@@ -154,13 +172,13 @@ func (p *put) verified(parts []*placed) (good []*placed) {
 
 // again writes a file once more, from its beginning, and compares it.
 func (p *put) again(to *placed) error {
-	p.client.Remove(to.part)
+	p.drop(to.part)
 	own, err := p.partOf(to)
 	if err != nil {
 		return err
 	}
-	to.part, to.begun, to.from = own.fresh(), false, 0
-	if err := p.write(to, to.part); err != nil || p.NoVerify {
+	to.part, to.begun, to.from, to.kept = own.fresh(), false, 0, 0
+	if err := p.writePart(to, to.part); err != nil || p.NoVerify {
 		return err
 	}
 	return p.readBack(to.checked(to.part))

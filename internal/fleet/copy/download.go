@@ -1,6 +1,7 @@
 package copy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -98,6 +100,7 @@ type found struct {
 	from          int64 // how much of it was there before
 	sum           uint32
 	size          int64
+	short         error // it ended earlier than the host said: only its cksum tells that this is all
 }
 
 func (f *found) checked() checked { return checked{f.remote, f.sum, f.size} }
@@ -150,11 +153,7 @@ func (g *get) copy() {
 	moved(&g.side, files, func(f *found) int64 { return int64(min(f.attrs.Size, math.MaxInt64)) }, g.receive)
 	g.place(files)
 	for _, f := range g.folders {
-		err := g.root.Chtimes(f.local, f.attrs.Modified(), f.attrs.Modified())
-		if err == nil {
-			err = g.root.Chmod(f.local, f.attrs.Perm())
-		}
-		if err != nil {
+		if err := g.dress(f.local, f.attrs); err != nil {
 			g.fail(f.remote, here(err))
 		}
 	}
@@ -170,7 +169,7 @@ func (g *get) missing(files []*found) (missing []*found) {
 		switch {
 		case g.Scp != nil || err != nil || !info.Mode().IsRegular() || uint64(info.Size()) != f.attrs.Size:
 			missing = append(missing, f)
-		case !g.Compare && info.ModTime().Truncate(1e9).Equal(f.attrs.Modified()):
+		case !g.Compare && hasTime(info, f):
 			g.isHere(f)
 		case !g.Compare || !g.asks() || !g.sumHere(f):
 			missing = append(missing, f)
@@ -189,14 +188,35 @@ func (g *get) missing(files []*found) (missing []*found) {
 	return missing
 }
 
-// isHere counts a file that need not be copied. What other runs left of it is of no use any
-// more.
+// hasTime tells whether a file here has the time of the one on the host.
+func hasTime(info fs.FileInfo, f *found) bool {
+	return info.ModTime().Truncate(1e9).Equal(f.attrs.Modified())
+}
+
+// isHere counts a file that need not be copied, and gives it the mode and time that it has on
+// the host. What other runs left of it is of no use any more.
 func (g *get) isHere(f *found) {
-	g.add(func(t *tally) { t.identical++ })
+	info, err := g.root.Lstat(f.local)
+	if err == nil && (info.Mode().Perm() != f.attrs.Perm() || !hasTime(info, f)) {
+		err = g.dress(f.local, f.attrs)
+	}
+	if err != nil {
+		g.fail(f.remote, here(err))
+	} else {
+		g.add(func(t *tally) { t.identical++ })
+	}
 	own := g.partOf(f)
 	for _, old := range g.left.take(own) {
 		g.discard(own, old)
 	}
+}
+
+// dress gives a file or folder here mode and times.
+func (g *get) dress(local string, a sftp.Attrs) error {
+	if err := g.root.Chtimes(local, a.Modified(), a.Modified()); err != nil {
+		return err
+	}
+	return g.root.Chmod(local, a.Perm())
 }
 
 // sumHere takes the checksum of the file that is here.
@@ -234,11 +254,23 @@ func (g *get) fetch(f *found) error {
 	if closed := out.Close(); err == nil && closed != nil {
 		err = here(closed)
 	}
-	keep := f.attrs.Size >= large && (g.ctx.Err() != nil || g.isOver(err))
-	if err != nil && !keep {
+	switch {
+	case err == nil:
+	case g.isOver(err):
+		g.leave(f)
+	default:
 		g.root.Remove(f.part)
 	}
 	return err
+}
+
+// leave leaves a part at the end of the run, if it is worth going on with.
+func (g *get) leave(f *found) {
+	if f.attrs.Size < large {
+		g.root.Remove(f.part)
+	} else if g.ctx.Err() != nil {
+		g.say(f.remote, "its part stays here; the same fetch again goes on with it")
+	}
 }
 
 // partOf is the part of a file.
@@ -301,11 +333,18 @@ func (g *get) abandoned(name string) *os.File {
 		return nil
 	}
 	opened, err := file.Stat()
-	if err != nil || !os.SameFile(here, opened) || !lock(file) {
+	if err != nil || !os.SameFile(here, opened) || !isOwn(opened) || !lock(file) {
 		file.Close()
 		return nil
 	}
 	return file
+}
+
+// isOwn tells whether a file is ours, and has no other name: in a folder that others can write
+// to, anybody may have put something there under the name of a part.
+func isOwn(info fs.FileInfo) bool {
+	a, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(a.Uid) == os.Geteuid() && a.Nlink == 1
 }
 
 // lock tells whether a file is ours alone until it is closed (flock(2)).
@@ -341,6 +380,10 @@ func (g *get) content(f *found, out *os.File) error {
 		err = g.read(remote, f.from, size, write)
 	}
 	f.sum, f.size = sum.sum(), sum.size
+	f.short = nil
+	if short, ok := errors.AsType[*shortError](err); ok && !g.NoVerify && g.asks() {
+		f.short, err = short, nil
+	}
 	return err
 }
 
@@ -371,7 +414,8 @@ func (g *get) place(files []*found) {
 	right := g.compared(parts)
 	for i, f := range parts {
 		if g.over() {
-			return
+			g.leave(f)
+			continue
 		}
 		err := errChangedThere
 		if right[i] {
@@ -394,11 +438,11 @@ var errChangedThere = errors.New("changed on the host while it was being copied,
 func (g *get) compared(parts []*found) (right []bool) {
 	right = make([]bool, len(parts))
 	asked := !g.NoVerify && !g.over()
-	for _, ask := range []func([]checked) ([]bool, bool){g.sums, g.beginnings} {
+	for n, ask := range []func([]checked) ([]bool, bool){g.sums, g.beginnings} {
 		var list []checked
 		var at []int
 		for i, f := range parts {
-			if !right[i] {
+			if !right[i] && (n == 0 || f.short == nil) {
 				list, at = append(list, f.checked()), append(at, i)
 			}
 		}
@@ -412,7 +456,7 @@ func (g *get) compared(parts []*found) (right []bool) {
 		}
 	}
 	for i, f := range parts { // what cannot be compared is taken as it has come, and said
-		right[i] = right[i] || !asked && f.from == 0
+		right[i] = right[i] || !asked && f.from == 0 && f.short == nil
 	}
 	return right
 }
@@ -433,19 +477,16 @@ func (g *get) again(f *found) error {
 	}
 	if !g.compared([]*found{f})[0] {
 		g.root.Remove(f.part)
-		return errChangedThere
+		return cmp.Or(f.short, errChangedThere)
 	}
 	return g.finish(f)
 }
 
-// dress sets mode and times. As scp does it, a new file has its mode already and one
+// dressPart sets mode and times. As scp does it, a new file has its mode already and one
 // that is replaced keeps its own.
-func (g *get) dress(f *found) error {
+func (g *get) dressPart(f *found) error {
 	if g.Scp == nil || g.Scp.Preserve {
-		if err := g.root.Chmod(f.part, f.attrs.Perm()); err != nil {
-			return err
-		}
-		return g.root.Chtimes(f.part, f.attrs.Modified(), f.attrs.Modified())
+		return g.dress(f.part, f.attrs)
 	}
 	if info, err := g.root.Lstat(f.local); err == nil && info.Mode().IsRegular() {
 		return g.root.Chmod(f.part, info.Mode().Perm())
@@ -455,7 +496,7 @@ func (g *get) dress(f *found) error {
 
 // finish sets mode and times and the name.
 func (g *get) finish(f *found) error {
-	err := g.dress(f)
+	err := g.dressPart(f)
 	if err == nil {
 		err = g.root.Rename(f.part, f.local)
 	}

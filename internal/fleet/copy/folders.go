@@ -13,21 +13,30 @@ import (
 // errNoFolder says that sources should go into a folder that the host has not.
 var errNoFolder = errors.New("there is no such directory on the host")
 
-// isFolder tells whether the sources go into dest, not in its place.
+// isFolder tells whether the sources go into dest, not in its place: a directory always keeps its
+// name there, so that a second copy does what the first one did. scp's does so only where dest is
+// there.
 func (p *put) isFolder(sources []*Source, dest string) (bool, error) {
 	a, err := p.client.Stat(dest)
+	folder := p.Scp == nil && sources[0].isNamedFolder()
 	switch {
 	case err == nil && a.IsDir():
 		return true, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return false, err
-	case strings.HasSuffix(dest, "/") || len(sources) > 1:
-		if err == nil {
-			return false, errors.New("is no directory on the host")
-		}
+	case !folder && !strings.HasSuffix(dest, "/") && len(sources) == 1:
+		return false, nil
+	case err == nil:
+		return false, errors.New("is no directory on the host")
+	case !folder || strings.HasSuffix(dest, "/") || len(sources) > 1:
 		return false, errNoFolder
 	}
-	return false, nil
+	if err = p.client.Mkdir(dest, 0o777).Wait(); errors.Is(err, fs.ErrNotExist) {
+		err = errNoFolder
+	} else if a, failed := p.client.Stat(dest); err != nil && failed == nil && a.IsDir() { // another copy was quicker
+		err = nil
+	}
+	return true, err
 }
 
 // findFolders finds out which folders the host has. It is not asked about what is below
@@ -60,13 +69,17 @@ func (p *put) open(to *placed) {
 	}
 }
 
+// unfinished is the mode of a new folder until it is complete, and for good where the host
+// sets no modes: nobody else can put anything into it.
+func unfinished(perm fs.FileMode) fs.FileMode { return perm&^0o022 | 0o700 }
+
 // makeFolders makes the folders that are still missing.
 func (p *put) makeFolders() {
 	var missing []*placed
 	var pending []sftp.Pending
 	for _, to := range p.folders {
 		if p.fresh[to.name] && !p.there[to.name] {
-			perm := fs.FileMode(0o700)
+			perm := unfinished(to.perm)
 			if p.Scp != nil {
 				perm |= to.perm
 			}
@@ -89,8 +102,7 @@ func (p *put) makeFolders() {
 }
 
 // finishFolders gives folders their modes, and their times, which the copying has
-// changed. The innermost come first. A folder of another user that the host had keeps
-// its own.
+// changed. The innermost come first. A folder of another user keeps its own.
 func (p *put) finishFolders() {
 	if p.Scp != nil && !p.Scp.Preserve {
 		return
@@ -105,11 +117,7 @@ func (p *put) finishFolders() {
 		}
 	}
 	for i, wait := range pending {
-		switch err := wait.Wait(); {
-		case err == nil:
-		case ours[i].was.IsDir() && errors.Is(err, fs.ErrPermission):
-			p.add(func(t *tally) { t.foreign++ })
-		default:
+		if err := p.dressed(fs.ModeDir, wait.Wait()); err != nil {
 			p.fail(ours[i].name, err)
 		}
 	}

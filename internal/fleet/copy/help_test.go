@@ -33,6 +33,8 @@ type server struct {
 	noExec bool  // no second command
 	execs  atomic.Int64
 	before string // what the shell does first
+	where  string // it begins in this directory
+	denied string // requests that the server refuses
 
 	dead       bool
 	execDiesAt int64 // bytes of a command's input after which the host is gone, 0 = never
@@ -48,7 +50,7 @@ func (s *server) start(t *testing.T, setup string) *server {
 	if _, err := os.Stat(sftpServer); err != nil {
 		t.Fatalf("%v: install openssh-sftp-server", err)
 	}
-	s.cmd = exec.Command(sftpServer)
+	s.cmd = exec.Command(sftpServer, "-P", s.denied)
 	if setup != "" {
 		s.cmd = exec.Command("unshare", "-m", "sh", "-c", setup+" && exec "+sftpServer)
 		s.noExec = true // its shell would see other mounts
@@ -94,7 +96,7 @@ func (s *server) Exec(ctx context.Context, line string, input io.Reader) ([]byte
 	}
 	s.execs.Add(1)
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", s.before+line)
-	cmd.Stdin = input
+	cmd.Stdin, cmd.Dir = input, s.where
 	if s.execDiesAt > 0 {
 		cmd.Stdin = io.LimitReader(input, s.execDiesAt)
 		defer func() { s.cmd.Process.Kill(); s.dead = true }()

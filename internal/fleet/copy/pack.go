@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -20,9 +21,6 @@ const (
 	// packFiles and packBytes bound a pack: of an interrupted one nothing is kept.
 	packFiles = 4096
 	packBytes = 64 << 20
-	// mostRemovals is how often, once a second, a folder is removed into which another copy
-	// still writes.
-	mostRemovals = 30
 	// wideTar has GNU tar, which takes 10 KiB at a time, read by 512 KiB; see widePipe.
 	// It replaces what the host's user has there. Other tars know no TAR_OPTIONS.
 	wideTar = "-b1024"
@@ -106,35 +104,22 @@ func fitting(base string, files []*placed) int {
 func (p *put) pack(base string, files []*placed) (others []*placed) {
 	own := newPart(p.host, path.Join(base, "files"))
 	stage := p.left.claim(own, nil, p.discard)
-	if p.client.Mkdir(stage, 0o700).Wait() != nil {
-		return files
+	others = files
+	if p.unpack(base, stage, files) {
+		others = p.move(base, stage, files)
 	}
-	if !p.unpack(base, stage, files) {
-		p.clear(own, stage)
-		return files
-	}
-	others = p.move(base, stage, files)
-	if len(others) > 0 || p.client.Rmdir(stage) != nil {
+	switch {
+	case p.over(): // tidy removes it
+	case len(others) == 0 && p.client.Rmdir(stage) == nil:
+		p.made.done(stage)
+	case p.made.has(stage):
 		p.clear(own, stage)
 	}
 	return others
 }
 
-// clear removes a folder with all that is in it. It is renamed before, lest what another
-// copy puts into place from it is not whole; that one's tar may still write into it, which
-// ends when the folder is gone.
-func (p *put) clear(own part, stage string) {
-	if p.over() {
-		return
-	}
-	if away := own.fresh(); p.client.Rename(stage, away).Wait() == nil {
-		stage = away
-	}
-	p.shell(fmt.Sprintf("n=0; until rm -rf -- %s || [ $n -ge %d ]; do n=$((n + 1)); sleep 1; done", shell.Quote(stage), mostRemovals), nil, 0)
-}
-
 // unpack has the host's tar unpack the files in stage, and tells whether they are as
-// they should be.
+// they should be. The folder is made when there is a session for tar.
 func (p *put) unpack(base, stage string, files []*placed) bool {
 	program := strings.Builder{}
 	fmt.Fprintf(&program, "CDPATH=; "+widePipe+"cd -- %s && TAR_OPTIONS=%s tar -xpof -", shell.Quote(stage), wideTar)
@@ -152,11 +137,15 @@ func (p *put) unpack(base, stage string, files []*placed) bool {
 	r, w := io.Pipe()
 	packed := make(chan error, 1)
 	go func() {
-		err := p.archive(w, base, files)
+		err := p.archive(w, base, files, p.modesOf(base))
 		w.Close()
 		packed <- err
 	}()
-	said, err := p.shell(program.String(), r, size)
+	begin := func() error {
+		p.made.add(stage, made{folder: true})
+		return p.client.Mkdir(stage, 0o700).Wait()
+	}
+	said, err := p.shell(query{program.String(), r, size, begin})
 	r.Close() // who takes no more of it ends it
 	changed := <-packed
 	if err == nil {
@@ -208,9 +197,18 @@ type moving struct {
 	files []*placed
 }
 
+// modesOf are the modes that folders below base are made with.
+func (p *put) modesOf(base string) map[string]fs.FileMode {
+	modes := map[string]fs.FileMode{}
+	for _, to := range p.folders {
+		modes[below(base, to.name)] = unfinished(to.perm)
+	}
+	return modes
+}
+
 // archive writes the folders and files below base as tar(1) reads them. What is missing of a
 // file here is zeros there, and no file that is kept: the error says so.
-func (s *side) archive(to io.Writer, base string, files []*placed) (changed error) {
+func (s *side) archive(to io.Writer, base string, files []*placed, modes map[string]fs.FileMode) (changed error) {
 	buffered := bufio.NewWriterSize(to, 64<<10)
 	w, made := tar.NewWriter(buffered), map[string]bool{".": true}
 	var folder func(name string) error
@@ -219,7 +217,7 @@ func (s *side) archive(to io.Writer, base string, files []*placed) (changed erro
 			return nil
 		}
 		made[name] = true
-		return cmp.Or(folder(path.Dir(name)), w.WriteHeader(&tar.Header{Format: tar.FormatGNU, Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o700}))
+		return cmp.Or(folder(path.Dir(name)), w.WriteHeader(&tar.Header{Format: tar.FormatGNU, Typeflag: tar.TypeDir, Name: name + "/", Mode: int64(modes[name])}))
 	}
 	for _, file := range files {
 		name := below(base, file.name)

@@ -234,7 +234,7 @@ func TestArchive(t *testing.T) {
 		}
 	}
 	var data bytes.Buffer
-	if err := (&side{ctx: t.Context()}).archive(&data, "top", files); err != nil || len(want) < manyFiles-8 {
+	if err := (&side{ctx: t.Context()}).archive(&data, "top", files, nil); err != nil || len(want) < manyFiles-8 {
 		t.Fatalf("%d files, %v", len(want), err)
 	}
 	folders := 0

@@ -22,7 +22,13 @@ import (
 // tells which content it is. So a later copy finds what an earlier one left, makes it
 // its own by renaming it, which only one can do, and goes on with it or removes it. Who
 // finds a part of its own gone begins again.
-type part struct{ folder, stem, content string }
+type part struct{ place, folder, stem, content string }
+
+// aside is what a file replaces, as long as it stands aside.
+func (p part) aside() part {
+	p.content = contentOf("aside")
+	return p
+}
 
 // claim is a name under which a part is written: of what earlier copies left of the file, the
 // first that begin, if there is one, can go on with under it; remove is told the rest.
@@ -59,8 +65,10 @@ const maxBase = 200
 func newPart(host, name string, content ...any) part {
 	base := path.Base(name)
 	base = base[:min(len(base), maxBase)]
-	return part{path.Dir(name), fmt.Sprintf(".%s.sshpace-%08x-", base, digest(host, name)&(1<<32-1)), fmt.Sprintf("%012x", digest(content...)&(1<<48-1))}
+	return part{name, path.Dir(name), fmt.Sprintf(".%s.sshpace-%08x-", base, digest(host, name)&(1<<32-1)), contentOf(content...)}
 }
+
+func contentOf(words ...any) string { return fmt.Sprintf("%012x", digest(words...)&(1<<48-1)) }
 
 func digest(words ...any) uint64 {
 	h := fnv.New64a()
@@ -73,6 +81,11 @@ func digest(words ...any) uint64 {
 // fresh is a name that nothing has.
 func (p part) fresh() string {
 	return path.Join(p.folder, p.stem+p.content+"-"+strings.ToLower(rand.Text()[:8]))
+}
+
+// has tells whether a name is one of the part's.
+func (p part) has(name string) bool {
+	return strings.HasPrefix(path.Base(name), p.stem+p.content+"-")
 }
 
 // leftover is a part that was found.
@@ -122,7 +135,7 @@ func (l *leftovers) take(p part) []leftover {
 	list := l.found[key]
 	delete(l.found, key)
 	for i := range list {
-		list[i].same = strings.HasPrefix(path.Base(list[i].name), p.stem+p.content+"-")
+		list[i].same = p.has(list[i].name)
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package copy
 
 import (
+	"fmt"
 	"io"
 
 	"sshpace/internal/base/shell"
@@ -26,13 +27,13 @@ func (p *put) pour(to *placed, part string) bool {
 	}
 	defer done()
 	expected := to.checked(part)
-	program, want := "umask 077; set -C; "+widePipe+"cat >"+shell.Quote(part), ""
+	program, want := fmt.Sprintf("umask %03o; set -C; "+widePipe+"cat >%s", 0o777&^to.partPerm(), shell.Quote(part)), ""
 	if !p.NoVerify {
 		program += " && exec cksum -- " + shell.Quote(part)
 		want = expected.line()
 	}
 	in := io.NewSectionReader(limited{r, &p.side}, 0, to.size)
-	said, err := p.shell(program, trickle{in, p.Limit}, to.size)
+	said, err := p.shell(query{program: program, input: trickle{in, p.Limit}, size: to.size})
 	if sent, _ := in.Seek(0, io.SeekCurrent); err != nil || said != want || sent != to.size || p.over() {
 		p.noCat = true
 		p.goOn(to, part)
@@ -43,5 +44,5 @@ func (p *put) pour(to *placed, part string) bool {
 		modes.Mode |= 0o400
 	}
 	to.poured = true
-	return p.client.Setstat(part, modes).Wait() == nil
+	return p.dressed(0, p.client.Setstat(part, modes).Wait()) == nil
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"sshpace/internal/base/unit"
 )
 
 // A large file goes through cat; where that does something else, or there is the
@@ -52,7 +54,7 @@ func TestPour(t *testing.T) {
 			}
 			s := (&server{before: tt.before}).start(t, "")
 			said, err := upload(t, t.Context(), s, Options{NoVerify: tt.noVerify}, dir+"/there/file", src)
-			if err != nil || !strings.HasPrefix(said, "1 file copied") {
+			if sent := int64(len(text) - len(tt.part)); err != nil || tt.part != "other" && !strings.HasPrefix(said, "1 file copied, "+unit.Bytes(sent).String()) {
 				t.Fatalf("%v, said %q", err, said)
 			}
 			data, _ := os.ReadFile(dir + "/there/file")

@@ -1,6 +1,7 @@
 package copy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,8 +42,8 @@ func (s *side) read(f *sftp.File, offset, size int64, use func(p []byte, at int6
 		p := open[0]
 		open = open[1:]
 		err := p.take(f, size)
-		if err == nil {
-			err = use(p.buf[:p.n], p.at)
+		if _, short := errors.AsType[*shortError](err); err == nil || short && p.n > 0 {
+			err = cmp.Or(use(p.buf[:p.n], p.at), err)
 		}
 		buffers.Put(p.buf)
 		if err != nil {
@@ -50,6 +51,11 @@ func (s *side) read(f *sftp.File, offset, size int64, use func(p []byte, at int6
 		}
 	}
 }
+
+// shortError says that a file is shorter than the host said.
+type shortError struct{ ends, size int64 }
+
+func (e *shortError) Error() string { return fmt.Sprintf("ends after %d of %d bytes", e.ends, e.size) }
 
 // take waits for all of the piece. A server may send less than was asked for.
 func (p *piece) take(f *sftp.File, size int64) error {
@@ -60,7 +66,8 @@ func (p *piece) take(f *sftp.File, size int64) error {
 		got += more
 	}
 	if errors.Is(err, io.EOF) && isStatus(err) {
-		return fmt.Errorf("ends after %d of %d bytes", p.at+int64(got), size)
+		p.n = got
+		return &shortError{p.at + int64(got), size}
 	}
 	return err
 }

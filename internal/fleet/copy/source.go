@@ -74,6 +74,9 @@ func Scan(name string, scp *Scp) (*Source, error) {
 	return s, s.walk(real, "", 0)
 }
 
+// isNamedFolder tells whether it is a directory, and not what is in one.
+func (s *Source) isNamedFolder() bool { return s.items[0].kind == fs.ModeDir && s.base != "." }
+
 // cause is an error of a file without the call that met it, and without the name.
 func cause(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {

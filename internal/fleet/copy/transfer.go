@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -66,7 +67,9 @@ type tally struct {
 	identical int
 	failed    int
 	skipped   int
-	foreign   int    // folders that are not ours to change
+	inPlace   int    // files that were written where they stand
+	bare      [2]int // files and folders whose mode and time the host does not set
+	bareFor   string // why it does not, of the first
 	reread    int    // files that were compared by reading them through SFTP
 	unable    string // why the host's cksum cannot be asked, "" as long as it can
 	fatal     error  // why nothing more is tried
@@ -92,10 +95,25 @@ func (t *tally) String() string {
 	if t.failed > 0 {
 		text += fmt.Sprintf("; %d failed", t.failed)
 	}
-	if t.foreign > 0 {
-		text += fmt.Sprintf("; %s of another owner: mode and time not set", unit.Count(t.foreign, "directory"))
+	if t.inPlace > 0 {
+		text += fmt.Sprintf("; %s written in place, not in one step", unit.Count(t.inPlace, "file"))
+	}
+	for i, kind := range []string{"file", "directory"} {
+		if t.bare[i] > 0 {
+			text += fmt.Sprintf("; mode and time of %s not set: %s", unit.Count(t.bare[i], kind), termsafe.Line(t.bareFor))
+		}
 	}
 	return text
+}
+
+// dressed is the outcome of setting modes and times: what a server refuses of them is noted, and
+// the content is there all the same.
+func (t *tally) dressed(kind fs.FileMode, err error) error {
+	if !isStatus(err) {
+		return err
+	}
+	t.add(func(t *tally) { t.bare[min(1, kind)]++; t.bareFor = cmp.Or(t.bareFor, err.Error()) })
+	return nil
 }
 
 // side is what both directions need of one host.
@@ -106,6 +124,8 @@ type side struct {
 	host   string
 	client *sftp.Client
 	ch     fleet.Channel
+	last   context.Context // ends a little after ctx: until then the host can be left as it should be
+	home   func() string   // where SFTP begins, "" if the host does not say
 	left   leftovers
 
 	received bool // files came from the host
@@ -119,8 +139,12 @@ func (s *side) connect() (closing func(), err error) {
 	case err != nil:
 		return nil, fmt.Errorf("sftp: %w", err)
 	}
-	stop := context.AfterFunc(s.ctx, func() { s.ch.Close() })
-	return func() { stop(); s.client.Close() }, nil
+	var end context.CancelFunc
+	s.last, end = context.WithCancel(context.WithoutCancel(s.ctx))
+	stop := sched.After(s.ctx, func() time.Duration { return courtesy }, func() { end(); s.ch.Close() })
+	home := s.client.RealPath(".")
+	s.home = sync.OnceValue(func() string { name, _ := home.Wait(); return name })
+	return func() { stop(); end(); s.client.Close() }, nil
 }
 
 // instead is what may be behind that.
@@ -185,7 +209,7 @@ func (s *side) fail(name string, err error) {
 
 // plain is an error for people: SFTP has one number for whatever has no other.
 func plain(err error) error {
-	if status, ok := errors.AsType[*sftp.StatusError](err); ok && status.Code == sftp.Failure {
+	if isFailure(err) {
 		return errors.New("the host refuses without a reason; the file system may be read-only or the quota used up")
 	}
 	return err
@@ -194,6 +218,12 @@ func plain(err error) error {
 // isOver tells whether nothing more can be done with the host.
 func (s *side) isOver(err error) bool {
 	return s.ctx.Err() != nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) && !isStatus(err) || errors.Is(err, sftp.ErrProtocol)
+}
+
+// isFailure tells whether a server refuses without a reason.
+func isFailure(err error) bool {
+	status, ok := errors.AsType[*sftp.StatusError](err)
+	return ok && status.Code == sftp.Failure
 }
 
 func isStatus(err error) bool {
@@ -214,9 +244,9 @@ func (s *side) verdict() error {
 	text := s.String()
 	switch {
 	case s.reread > 0 && s.unable != "":
-		text += fmt.Sprintf("; %s verified by reading them back: the host %s", unit.Count(s.reread, "file"), s.unable)
+		text += fmt.Sprintf("; %s verified by reading them back: %s", unit.Count(s.reread, "file"), s.unable)
 	case s.unable != "" && !s.NoVerify && s.copied > 0 && s.received:
-		text += "; not verified: the host " + s.unable
+		text += "; not verified: " + s.unable
 	}
 	for _, more := range []struct {
 		n    int

@@ -47,6 +47,7 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	if err == nil {
 		err = p.all(sources, dest)
 	}
+	p.tidy()
 	switch {
 	case err == nil:
 		return p.verdict()
@@ -83,6 +84,10 @@ type put struct {
 	known   sync.Mutex            // of what is known of folders, which follows
 	inside  map[string]sftp.Attrs // what folders of parts are, memo
 	changed map[string]bool       // folders that are not as they were
+	made    unplaced
+
+	learning sync.Mutex
+	learned  bool // how the host treats links
 }
 
 // placed is an item with its name on the host.
@@ -90,9 +95,12 @@ type placed struct {
 	*item
 	name string
 	part string // where it was written, "" if it need not be put into place
-	from int64  // how much of it was there before
+	from int64  // where it is gone on with
+	kept int64  // how much of it was there before this copy
 	had  had
 
+	isLink bool       // as Lstat says of what has its name
+	hidden bool       // a link has its name, which Lstat does not say
 	begun  bool       // the part is there
 	named  bool       // the folder that the user named: what is in it is copied, not it
 	was    sftp.Attrs // of a folder that the host had
@@ -130,18 +138,20 @@ func (p *put) all(sources []*Source, dest string) error {
 		}
 	}
 	p.findFolders()
+	needed := p.neededLinks(links)
 	if p.Scp == nil {
 		files = p.needed(files)
 		p.findLeftovers(files)
 		files = p.packed(files)
 	}
 	p.makeFolders()
+	learned := p.learnLinks(needed)
 	for len(files) > 0 && !p.over() {
 		n := min(len(files), batch)
 		p.batch(files[:n])
 		files = files[n:]
 	}
-	each(&p.side, atOnce, links, p.link)
+	p.makeLinks(needed, learned)
 	p.finishFolders()
 	return nil
 }
@@ -158,16 +168,23 @@ func (p *put) isNoFile(s *Source) bool {
 // maxListed is how many names of a folder of the host are looked at for parts.
 const maxListed = 1 << 17
 
-// findLeftovers looks for what earlier copies have left in the folders of files.
-func (p *put) findLeftovers(files []*placed) {
-	folders := map[string]bool{}
-	for _, to := range files {
+// findLeftovers looks for what earlier copies have left in the folders of files, and for links
+// that Lstat has followed.
+func (p *put) findLeftovers(missing []*placed) {
+	folders, files := map[string]bool{}, map[string]*placed{}
+	for _, to := range missing {
 		folders[p.nearest(to)] = true
+		files[to.name] = to
 	}
 	each(&p.side, atOnce, slices.Collect(maps.Keys(folders)), func(folder string) {
 		n := 0
 		p.client.ReadDir(folder, func(e sftp.Entry) error { // a folder that cannot be listed has none
 			p.left.add(folder, e.Name, e.Attrs.IsDir())
+			if e.Attrs.IsLink() {
+				if to := files[path.Join(folder, e.Name)]; to != nil {
+					to.hidden = !to.isLink
+				}
+			}
 			if n++; n > maxListed {
 				return errors.New("too many names")
 			}
@@ -190,7 +207,7 @@ func (p *put) batch(files []*placed) {
 // send copies one file beside its place.
 func (p *put) send(to *placed) {
 	if p.Scp != nil {
-		if err := p.write(to, to.name); err != nil {
+		if err := p.write(to, to.name, sftp.Write|sftp.Create|sftp.Trunc); err != nil {
 			p.fail(to.name, err)
 		} else {
 			p.arrived(to)
@@ -202,7 +219,7 @@ func (p *put) send(to *placed) {
 	case err != nil:
 	case !to.begun && to.size >= huge && p.pour(to, name):
 	default:
-		err = p.write(to, name)
+		err = p.writePart(to, name)
 	}
 	if err != nil {
 		p.fail(to.name, err)
@@ -220,9 +237,15 @@ func (p *put) claim(to *placed) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return p.left.claim(own, func(old, name string) bool {
-		return p.beginning(to, old) >= 0 && p.client.Rename(old, name).Wait() == nil && p.goOn(to, name)
-	}, p.discard), nil
+	name = p.left.claim(own, func(old, name string) bool {
+		if p.beginning(to, old) < 0 || p.client.Rename(old, name).Wait() != nil || !p.goOn(to, name) {
+			return false
+		}
+		to.kept = to.from
+		return true
+	}, p.discard)
+	p.made.add(name, made{worth: to.size >= large})
+	return name, nil
 }
 
 // goOn goes on with a part that has its name, or removes it.
@@ -234,15 +257,6 @@ func (p *put) goOn(to *placed, name string) bool {
 	}
 	to.begun, to.from = true, from
 	return true
-}
-
-// discard removes what is of no use any more.
-func (p *put) discard(own part, old leftover) {
-	if old.folder {
-		p.clear(own, old.name)
-	} else {
-		p.client.Remove(old.name)
-	}
 }
 
 // partOf is the part of a file. One of a file that is worth going on with says exactly
@@ -265,23 +279,41 @@ func (p *put) beginning(to *placed, name string) int64 {
 	return int64(a.Size)
 }
 
-// write writes a file: as scp does it where it stands, else under the name of its part,
-// from where an earlier copy ended.
-func (p *put) write(to *placed, name string) error {
+// writePart writes a file under the name of its part, from where an earlier copy ended.
+func (p *put) writePart(to *placed, name string) error {
+	how := uint32(sftp.Write | sftp.Create | sftp.Excl)
+	if to.begun {
+		how = sftp.Write
+	}
+	p.made.add(name, made{worth: to.size >= large})
+	err := p.write(to, name, how)
+	if err != nil && !(to.size >= large && p.ctx.Err() != nil) && !p.isOver(err) {
+		err = p.explain(err, path.Dir(to.name), to.size)
+		p.drop(name)
+	}
+	return err
+}
+
+// partPerm is the mode of a new part, which cksum has to read: where the host sets no modes, the
+// file keeps it, as scp's keeps that of its own beginning.
+func (to *placed) partPerm() fs.FileMode { return to.perm | 0o600 }
+
+// write writes a file that is opened like that.
+func (p *put) write(to *placed, name string, how uint32) error {
 	r, done, err := to.open()
 	if err != nil {
 		return err
 	}
 	defer done()
-	how, perm := uint32(sftp.Write|sftp.Create|sftp.Excl), fs.FileMode(0o600)
-	switch {
-	case p.Scp != nil:
-		how, perm = sftp.Write|sftp.Create|sftp.Trunc, to.perm
-	case to.begun:
-		how = sftp.Write
+	perm := to.perm
+	if p.Scp == nil {
+		perm = to.partPerm()
 	}
 	f, err := p.client.Open(name, how, perm)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrPermission) && how&sftp.Excl != 0:
+		return fmt.Errorf("%w: the directory %s must be writable, where a file is written before it gets its name", err, path.Dir(name))
+	case err != nil:
 		return err
 	}
 	err = p.stream(f, r, to)
@@ -289,18 +321,21 @@ func (p *put) write(to *placed, name string) error {
 	if p.Scp == nil && to.perm&0o400 == 0 { // cksum has to read it
 		modes.Has &^= sftp.HasMode
 	}
-	var ends []sftp.Pending
-	if p.Scp == nil || p.Scp.Preserve {
-		ends = append(ends, f.Setstat(modes))
+	set := sftp.Pending{}
+	dress := p.Scp == nil || p.Scp.Preserve
+	if dress {
+		set = f.Setstat(modes)
 	}
-	for _, end := range append(ends, f.Close()) {
-		err = cmp.Or(err, end.Wait())
+	closed := f.Close()
+	if dress {
+		refused := set.Wait()
+		err = cmp.Or(err, closed.Wait())
+		if isStatus(refused) { // some know only the other request
+			refused = p.client.Setstat(name, modes).Wait()
+		}
+		return cmp.Or(err, p.dressed(0, refused))
 	}
-	if p.Scp == nil && err != nil && !(to.size >= large && p.ctx.Err() != nil) && !p.isOver(err) {
-		err = p.explain(err, path.Dir(to.name), to.size)
-		p.client.Remove(name)
-	}
-	return err
+	return cmp.Or(err, closed.Wait())
 }
 
 // stream sends the content, with many requests ahead of their replies.
@@ -334,7 +369,7 @@ func (p *put) stream(f *sftp.File, r io.ReaderAt, to *placed) error {
 
 // explain says what a failure means that the protocol has no name for.
 func (p *put) explain(err error, folder string, size int64) error {
-	if status, ok := errors.AsType[*sftp.StatusError](err); ok && status.Code == sftp.Failure {
+	if isFailure(err) {
 		if free, known := p.client.Free(folder); known && free < uint64(size) {
 			return fmt.Errorf("no space left on the host: %d bytes are free", free)
 		}
@@ -342,62 +377,7 @@ func (p *put) explain(err error, folder string, size int64) error {
 	return err
 }
 
-// place gives complete files their names.
-func (p *put) place(parts []*placed) {
-	pending := make([]sftp.Pending, 0, len(parts))
-	for _, to := range parts {
-		if p.over() {
-			return
-		}
-		if to.perm&0o400 == 0 {
-			if err := p.client.Setstat(to.part, attrsOf(to.item)).Wait(); err != nil {
-				pending = append(pending, sftp.Failed(err))
-				continue
-			}
-		}
-		pending = append(pending, p.client.Replace(to.part, to.name))
-	}
-	for i, wait := range pending {
-		to := parts[i]
-		err := p.untilOurs(wait.Wait(), func() error {
-			if err := p.again(to); err != nil {
-				return err
-			}
-			return p.client.Replace(to.part, to.name).Wait()
-		})
-		if err != nil {
-			p.fail(to.name, err)
-			if !p.isOver(err) {
-				p.client.Remove(to.part)
-			}
-			continue
-		}
-		p.arrived(to)
-	}
-}
-
 // arrived counts a file that has its name.
 func (p *put) arrived(to *placed) {
-	p.add(func(t *tally) { t.copied++; t.bytes += to.size - to.from })
-}
-
-// link makes a symbolic link, in one step where something has its name.
-func (p *put) link(to *placed) {
-	if now, err := p.client.Readlink(to.name); err == nil && now == to.target {
-		p.add(func(t *tally) { t.identical++ })
-		return
-	}
-	p.change(to)
-	part := p.left.claim(newPart(p.host, to.name), nil, p.discard)
-	err := p.client.Symlink(to.target, part)
-	if err == nil {
-		if err = p.client.Replace(part, to.name).Wait(); err != nil && !p.isOver(err) {
-			p.client.Remove(part)
-		}
-	}
-	if err != nil {
-		p.fail(to.name, err)
-		return
-	}
-	p.add(func(t *tally) { t.copied++ })
+	p.add(func(t *tally) { t.copied++; t.bytes += to.size - to.kept })
 }

@@ -81,6 +81,12 @@ func TestUploadDestination(t *testing.T) {
 		{"/none/x", []string{"/a"}, "No such file"},
 		{"/a", []string{"/a", "/b"}, "is no directory"},
 		{"/of-%h", []string{"/a"}, "/of-h"},
+		{"/a", []string{"/folder"}, "is no directory"},
+		{"/none/new", []string{"/folder"}, "no such directory"},
+		{"/new", []string{"/folder"}, "/new/folder/a"}, // a directory keeps its name, the first time
+		{"/new", []string{"/folder"}, "/new/folder/a"}, // and the second
+		{"/inside", []string{"/folder/"}, "/inside/a"},
+		{"/inside", []string{"/folder/"}, "/inside/a"},
 	} {
 		var names []string
 		for _, n := range test.names {

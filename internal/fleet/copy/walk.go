@@ -107,8 +107,7 @@ func (g *get) enter(f *found) error {
 	return nil
 }
 
-// findLeftovers looks for what earlier runs have left in a folder. Where others can write
-// they may have put something there.
+// findLeftovers looks for what earlier runs have left in a folder.
 func (g *get) findLeftovers(local string) {
 	if g.Scp != nil {
 		return
@@ -118,9 +117,6 @@ func (g *get) findLeftovers(local string) {
 		return
 	}
 	defer folder.Close()
-	if info, err := folder.Stat(); err != nil || info.Mode().Perm()&0o022 != 0 {
-		return
-	}
 	for {
 		names, err := folder.Readdirnames(batch)
 		for _, name := range names {

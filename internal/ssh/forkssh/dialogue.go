@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/fleet"
 )
 
@@ -29,7 +30,7 @@ func (c channel) Banner() string { return c.banner() }
 
 // Exec is not there: it would be another login.
 func (c channel) Exec(context.Context, string, io.Reader) ([]byte, error) {
-	return nil, fleet.ErrNoExec
+	return nil, fleet.ErrOneSession
 }
 
 // farewell is how long ssh may take to end by itself once a Dialogue is over: the host
@@ -63,8 +64,10 @@ func (e *Engine) converse(ctx context.Context, argv, env []string, talk fleet.Di
 	if err != nil {
 		return nil, how, err
 	}
-	running, end := context.WithCancel(ctx)
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	defer context.AfterFunc(to.attempt.Abort(), end)()
+	notYet := context.AfterFunc(ctx, end)
 	ended := make(chan struct{})
 	var watchers sync.WaitGroup
 	watchers.Go(func() { err = wait(running, c, to); close(ended) })
@@ -74,7 +77,10 @@ func (e *Engine) converse(ctx context.Context, argv, env []string, talk fleet.Di
 		l.catchUp()
 	}
 	if how.held = l.isGranted(); how.held {
+		notYet() // from now on it has some time to end by itself
+		stop := sched.After(ctx, func() time.Duration { return fleet.DialogueGrace }, end)
 		how.said = talk(ctx, to.attempt.Host(), channel{out, in, to.attempt, l.banner})
+		stop()
 		in.Close()
 		watchers.Go(func() { _, _ = io.Copy(io.Discard, out) })
 		defer time.AfterFunc(farewell, end).Stop()

@@ -149,6 +149,17 @@ func (e engine) dialogues(t *testing.T) {
 			_, err := io.Copy(io.Discard, c)
 			return errors.Join(err, context.Cause(ctx))
 		}, ran: fleet.RanYes, class: fleet.CommandTimeout, exit: -1},
+		{name: "farewell", limit: time.Second, talk: func(ctx context.Context, _ host.Host, c fleet.Channel) error {
+			<-ctx.Done() // there is some time to leave the host as it should be
+			if _, err := c.Write([]byte("bye")); err != nil {
+				return err
+			}
+			bye := make([]byte, 3)
+			if _, err := io.ReadFull(c, bye); err != nil {
+				return err
+			}
+			return c.Output(fleet.Stdout, bye)
+		}, ran: fleet.RanYes, class: fleet.CommandTimeout, exit: -1, says: "bye"},
 		{name: "second command", talk: func(ctx context.Context, _ host.Host, c fleet.Channel) error {
 			counted, err := c.Exec(ctx, "wc -c", strings.NewReader(big))
 			if errors.Is(err, fleet.ErrNoExec) && e.NoExec {

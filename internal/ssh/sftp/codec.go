@@ -45,6 +45,11 @@ func (a *Attrs) IsRegular() bool { return a.is(typeRegular) }
 // IsLink tells whether it is known to be a symbolic link.
 func (a *Attrs) IsLink() bool { return a.is(typeLink) }
 
+// IsSpecial tells whether it is known to be a device, FIFO or socket.
+func (a *Attrs) IsSpecial() bool {
+	return a.Has&HasMode != 0 && a.Mode&typeMask != 0 && !a.IsDir() && !a.IsRegular() && !a.IsLink()
+}
+
 func (a *Attrs) is(kind uint32) bool { return a.Has&HasMode != 0 && a.Mode&typeMask == kind }
 
 // Perm is the permission bits.

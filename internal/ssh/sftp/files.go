@@ -172,14 +172,11 @@ func (c *Client) Mkdir(name string, perm fs.FileMode) Pending {
 // Remove removes a file or link.
 func (c *Client) Remove(name string) error { return c.simple(typeRemove, path(name)) }
 
-// Replace renames a file; what has the new name is replaced in one step where
-// the server can (posix-rename@openssh.com), or else removed before.
+// Replace renames a file. Where the server can (posix-rename@openssh.com), it replaces in one
+// step what has the new name; another may refuse, and has done nothing then.
 func (c *Client) Replace(from, to string) Pending {
 	if c.posix {
 		return c.begin(typeExtended, path("posix-rename@openssh.com", from, to), nil)
-	}
-	if err := c.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Pending{err: err}
 	}
 	return c.Rename(from, to)
 }
@@ -192,11 +189,46 @@ func (c *Client) Rename(from, to string) Pending {
 // Rmdir removes an empty folder.
 func (c *Client) Rmdir(name string) error { return c.simple(typeRmdir, path(name)) }
 
-// Symlink makes a symbolic link; the order of its arguments is OpenSSH's, which
-// every server follows (PROTOCOL section 4.1).
+// Symlink makes a symbolic link. The order of its arguments is OpenSSH's (PROTOCOL section 4.1),
+// or the draft's where LearnLinks has found that.
 func (c *Client) Symlink(target, name string) error {
+	if c.links.turned {
+		target, name = name, target
+	}
 	return c.simple(typeSymlink, path(target, name))
 }
+
+// links is how a server treats symbolic links.
+type links struct {
+	turned   bool // it takes the name before the target, as the draft has it
+	follows  bool // it looks at and renames the file that a link points to
+	resolves bool // what it says of a link is where that leads
+}
+
+// LearnLinks finds that out with a link to its own folder, which gets a name that nothing has:
+// in the other order it would get the name of the folder, which no server does. No other request
+// about links may be under way.
+func (c *Client) LearnLinks(name string) error {
+	c.links = links{}
+	refused := c.Symlink(".", name)
+	if refused != nil {
+		if c.links.turned = true; c.Symlink(".", name) != nil {
+			return refused
+		}
+	}
+	a, err := c.Lstat(name)
+	if err != nil || a.IsLink() {
+		return err
+	}
+	leads, err := c.Readlink(name)
+	c.links.follows, c.links.resolves = true, leads != "."
+	return err
+}
+
+// RenamesLinks tells whether a link is renamed itself, ResolvesLinks whether Readlink says where
+// a link leads from the folder that the server begins in; both as far as LearnLinks was asked.
+func (c *Client) RenamesLinks() bool  { return !c.links.follows }
+func (c *Client) ResolvesLinks() bool { return c.links.resolves }
 
 // Readlink is where a symbolic link leads.
 func (c *Client) Readlink(name string) (string, error) { return c.oneName(typeReadlink, path(name)) }
@@ -210,14 +242,26 @@ func (c *Client) Expand(name string) (string, error) {
 	return c.oneName(typeExtended, path("expand-path@openssh.com", name))
 }
 
+// RealPath begins to ask for the absolute name of a name, where the server begins.
+func (c *Client) RealPath(name string) PendingName {
+	return PendingName{c.begin(typeRealpath, path(name), nil)}
+}
+
 // oneName asks for something of which there is one name.
 func (c *Client) oneName(kind byte, body []byte) (string, error) {
-	x, err := c.ask(kind, body)
-	if err != nil {
+	return PendingName{c.begin(kind, body, nil)}.Wait()
+}
+
+// PendingName is a name that has not come yet.
+type PendingName struct{ asked Pending }
+
+// Wait returns the name. It must be called at most once.
+func (p PendingName) Wait() (string, error) {
+	if err := p.asked.answered(); err != nil {
 		return "", err
 	}
 	name := ""
-	n, err := x.names(func(e Entry) error { name = e.Name; return nil })
+	n, err := p.asked.call.names(func(e Entry) error { name = e.Name; return nil })
 	if err == nil && n != 1 {
 		err = broken("%d names for one", n)
 	}
@@ -383,7 +427,7 @@ func (f *File) Setstat(a Attrs) Pending {
 // Close begins to close the file.
 func (f *File) Close() Pending { return f.client.begin(typeClose, path(f.handle), nil) }
 
-// Failed is a request that failed before it was sent.
+// Failed is a request that is not made.
 func Failed(err error) Pending { return Pending{err: err} }
 
 // Free is how many bytes the user may still write where a name is

@@ -35,6 +35,7 @@ const (
 	typeRemove        = 13
 	typeMkdir         = 14
 	typeRmdir         = 15
+	typeRealpath      = 16
 	typeStat          = 17
 	typeRename        = 18
 	typeReadlink      = 19
@@ -77,6 +78,7 @@ type Client struct {
 	window window
 
 	posix, expands bool // extensions that the server has
+	links          links
 
 	writing sync.Mutex // held by whoever writes to conn
 	mu      sync.Mutex // guards what follows

@@ -1,0 +1,163 @@
+package copy
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sshpace/internal/base/sched"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/sftp"
+)
+
+// courtesy is how long after the end of the run what is unfinished on the host may be removed.
+const courtesy = fleet.TermGrace
+
+// unplaced is what a copy has made on the host and neither put into place nor removed.
+type unplaced struct {
+	mu    sync.Mutex
+	names map[string]made
+}
+
+// made is what has such a name.
+type made struct{ folder, worth bool } // worth keeping for the next run
+
+func (u *unplaced) add(name string, what made) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.names == nil {
+		u.names = map[string]made{}
+	}
+	u.names[name] = what
+}
+
+func (u *unplaced) done(name string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.names, name)
+}
+
+func (u *unplaced) has(name string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, ok := u.names[name]
+	return ok
+}
+
+// drop removes what we have made and what is of no use any more.
+func (p *put) drop(name string) {
+	if err := p.client.Remove(name); err == nil || errors.Is(err, fs.ErrNotExist) {
+		p.made.done(name)
+	}
+}
+
+// tidy removes at the end what has not come into its place, also when the run was ended, and
+// names what stays.
+func (p *put) tidy() {
+	all := maps.Clone(p.made.names) // nothing else goes on by now
+	names := slices.Sorted(maps.Keys(all))
+	sched.Do(atOnce, len(names), func(i int) {
+		switch what := all[names[i]]; {
+		case what.worth && p.ctx.Err() != nil:
+		case what.folder:
+			p.removeFolder(names[i])
+		default:
+			p.drop(names[i])
+		}
+	})
+	if p.fatal != nil && p.ctx.Err() == nil { // the connection is lost, which is said
+		return
+	}
+	var stays []string
+	for _, name := range slices.Sorted(maps.Keys(p.made.names)) {
+		if all[name].worth && p.ctx.Err() != nil {
+			p.say(name, "stays on the host; the same copy again goes on with it")
+		} else {
+			stays = append(stays, name)
+		}
+	}
+	if len(stays) > 0 {
+		p.say(stays[0], "cannot be removed from the host; it holds %s of this copy", unit.Count(len(stays), "unfinished file"))
+	}
+}
+
+// discard removes what earlier copies left and what is of no use any more. What has stood aside
+// goes back if nothing has its place.
+func (p *put) discard(own part, old leftover) {
+	switch {
+	case old.folder:
+		p.clear(own, old.name)
+		return
+	case own.aside().has(old.name):
+		if _, err := p.client.Lstat(own.place); errors.Is(err, fs.ErrNotExist) && p.client.Rename(old.name, own.place).Wait() == nil {
+			return
+		}
+	}
+	p.client.Remove(old.name)
+}
+
+// clear removes a folder of parts. It is renamed before, lest what another copy puts into place
+// from it is not whole.
+func (p *put) clear(own part, stage string) {
+	if away := own.fresh(); p.client.Rename(stage, away).Wait() == nil {
+		p.made.done(stage)
+		p.made.add(away, made{folder: true})
+		stage = away
+	}
+	p.removeFolder(stage)
+}
+
+// mostRemovals is how often, mostly once a second, a folder is removed into which another
+// copy's tar still writes, which ends when the folder is gone.
+const mostRemovals = 30
+
+func (p *put) removeFolder(name string) {
+	for range mostRemovals {
+		removed, err := p.removeAll(name, 0)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			p.made.done(name)
+			return
+		}
+		if removed == 0 || !sched.For(p.last, time.Second/2) {
+			return
+		}
+	}
+}
+
+// removeAll removes a folder with all that is in it, and counts what it has removed.
+func (p *put) removeAll(folder string, depth int) (removed int64, err error) {
+	var files, folders []string
+	p.client.ReadDir(folder, func(e sftp.Entry) error {
+		switch {
+		case !isName(e.Name) || e.Name == "." || e.Name == "..":
+		case e.Attrs.IsDir():
+			folders = append(folders, path.Join(folder, e.Name))
+		default:
+			files = append(files, path.Join(folder, e.Name))
+		}
+		if len(files)+len(folders) > maxListed || depth > maxDepth {
+			return errors.New("too many names")
+		}
+		return nil
+	})
+	var gone atomic.Int64
+	for _, name := range folders {
+		n, err := p.removeAll(name, depth+1)
+		if err == nil {
+			n++
+		}
+		gone.Add(n)
+	}
+	sched.Do(atOnce, len(files), func(i int) {
+		if p.client.Remove(files[i]) == nil {
+			gone.Add(1)
+		}
+	})
+	return gone.Load(), p.client.Rmdir(folder)
+}
