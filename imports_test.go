@@ -39,7 +39,7 @@ sys/terminal: base/fault base/sched base/text
 ssh/channel: base/sched
 ssh/conf: base/host base/sched base/wildcard ssh/knownhosts sys/file
 ssh/dial: base/alg base/fault base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/session ssh/transport sys/file sys/tcp
-ssh/forkssh: base/host base/termsafe base/text fleet ssh/conf ssh/openssh ssh/route ssh/session sys/proc
+ssh/forkssh: base/host base/sched base/termsafe base/text fleet ssh/conf ssh/openssh ssh/route ssh/session sys/proc
 ssh/knownhosts: base/wildcard
 ssh/knownhosts/check: base/alg base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index
 ssh/knownhosts/index: base/sched base/wildcard ssh/knownhosts
