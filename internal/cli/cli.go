@@ -34,6 +34,7 @@ const (
 	ExitHangup       = 129 // SIGHUP
 	ExitInterrupted  = 130 // SIGINT
 	ExitQuit         = 131 // SIGQUIT
+	ExitUnread       = 141 // SIGPIPE
 	ExitTerminated   = 143 // SIGTERM
 )
 
@@ -73,6 +74,9 @@ func Main(ctx context.Context, sys System, args []string) int {
 		if exit, ran := helper.Run(ctx, args, sys.Stderr); ran {
 			return exit
 		}
+	}
+	if terminal.Closed(sys.Stdout) {
+		return conclude(sys.Stderr, withHint(errors.New("standard output is closed"), "write to a file, or throw the output away: >/dev/null"))
 	}
 	screen := terminal.NewScreen(sys.Stderr, sys.Getenv)
 	out := terminal.NewOutput(sys.Stdout, screen)
@@ -262,7 +266,7 @@ func conclude(w io.Writer, err error) int {
 		return ExitOK
 	}
 	if errors.Is(err, syscall.EPIPE) { // `| head` closed our output: not worth a word
-		return ExitFailed
+		return ExitUnread
 	}
 	if !fault.Silent(err) {
 		fmt.Fprintf(w, "sshpace: error: %s\n", oneLine(fault.Words(err)))

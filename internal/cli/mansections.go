@@ -23,6 +23,7 @@ var exitStatus = []struct {
 	{ExitHangup, "stopped by SIGHUP; what was measured is reported and saved"},
 	{ExitInterrupted, "stopped by SIGINT, likewise"},
 	{ExitQuit, "stopped by SIGQUIT, likewise"},
+	{ExitUnread, "stopped because nobody reads the output any more, as after | head"},
 	{ExitTerminated, "stopped by SIGTERM, likewise"},
 }
 

@@ -208,13 +208,8 @@ func TestRunClosedOutput(t *testing.T) {
 	out.Close()
 	err = cmd.Wait()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 || strings.Contains(errs.String(), "error:") {
+	if !errors.As(err, &exit) || exit.ExitCode() != 141 || errs.Len() > 0 {
 		t.Errorf("ended with %v, stderr:\n%s", err, errs.String())
-	}
-	for _, want := range []string{"127.0.1.[1-3] =: interrupted while", "127.0.1.[4-6] =: not started\n"} {
-		if strings.Count(errs.String(), want) != 1 || strings.Count(errs.String(), "=:") != 2 {
-			t.Errorf("want one line %q in\n%s", want, errs.String())
-		}
 	}
 	gone(t, all)
 	list, err := runCommand(t, dir, "--list", "-w", "@last:not-started").CombinedOutput()

@@ -84,7 +84,7 @@ func (p *prefix) Done(r fleet.Result, _ fleet.Summary) error {
 	name := r.Host.String()
 	held := p.rest(&r)
 	p.buf = p.buf[:0]
-	if held != nil {
+	if isLoss(Loss(held)) {
 		r.Incomplete = cmp.Or(r.Incomplete, held.Error())
 	}
 	if note := termsafe.Line(r.Note); note != "" {

@@ -96,11 +96,12 @@ func (v *View) Sink(s Streams, hosts []host.Host) (fleet.Sink, error) {
 	if !v.Quiet && !v.JSON {
 		sinks = append(sinks, newClosing(s.Err, terminal.Width(s.Err, s.Getenv)))
 	}
+	heard := &unread{Tee: sinks}
 	if v.Quiet || v.JSON || !watched {
-		return sinks, nil
+		return heard, nil
 	}
 	width := func() int { return terminal.Width(s.Err, s.Getenv) }
-	return newProgress(s.Screen, width, v.colored(s, s.Err), sinks), nil
+	return newProgress(s.Screen, width, v.colored(s, s.Err), heard), nil
 }
 
 // main is the sink that writes to standard
