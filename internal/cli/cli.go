@@ -144,6 +144,7 @@ func groups() []group {
 		}},
 		{more, []command{
 			{"compat", newCompatCommand},
+			{"completion", newCompletionCommand},
 			{"man", newManCommand},
 			{"version", newVersionCommand},
 		}},
@@ -204,19 +205,12 @@ func newRoot(sys System, line []string) *cobra.Command {
 		for _, g := range groups() {
 			root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		}
-		root.SetCompletionCommandGroupID(more)
 		root.SetHelpCommandGroupID(more)
 	}
 	root.AddCommand(all...)
-	root.CompletionOptions.HiddenDefaultCmd = false
+	root.CompletionOptions.DisableDefaultCmd = true
 	if len(all) > 1 {
 		root.SetHelpCommand(newHelpCommand())
-		root.InitDefaultCompletionCmd()
-		for _, cmd := range root.Commands() {
-			if cmd.Name() == "completion" {
-				parent(cmd)
-			}
-		}
 	}
 	checkArguments(root)
 	return root

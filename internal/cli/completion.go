@@ -3,15 +3,42 @@ package cli
 import (
 	"context"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostlist"
 	"sshpace/internal/record/store"
 	"sshpace/internal/ssh/route"
 )
+
+// completions are the shells that a script can be written for.
+var completions = map[string]func(root *cobra.Command, w io.Writer) error{
+	"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+	"zsh":        (*cobra.Command).GenZshCompletion,
+	"fish":       func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
+	"powershell": (*cobra.Command).GenPowerShellCompletionWithDesc,
+}
+
+func newCompletionCommand(sys System) *cobra.Command {
+	shells := slices.Sorted(maps.Keys(completions))
+	return page("completion", &cobra.Command{
+		Args:      takes(1, 1),
+		ValidArgs: shells,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			write := completions[args[0]]
+			if write == nil {
+				return usageError(fault.Near("sshpace completion ", args[0], shells, "the shells are "+strings.Join(shells, ", ")), "no completion for %q", args[0])
+			}
+			return write(cmd.Root(), sys.Stdout)
+		},
+	})
+}
 
 // completer is what a shell asks for the words that may follow.
 type completer = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)

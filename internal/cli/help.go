@@ -172,7 +172,7 @@ func flagValue(f *pflag.Flag) string {
 // meaning is what a flag does, with its default.
 func meaning(f *pflag.Flag) string {
 	_, usage := pflag.UnquoteUsage(f)
-	if d := f.DefValue; d != "" && d != "false" && d != "0" && d != "[]" && !strings.Contains(usage, "default") {
+	if d := strings.TrimSpace(f.DefValue); d != "" && d != "false" && d != "0" && d != "[]" && !strings.Contains(usage, "default") {
 		usage += fmt.Sprintf(" (default %s)", d)
 	}
 	return usage

@@ -20,7 +20,7 @@ import (
 
 // each calls do for a command and all below it.
 func each(cmd *cobra.Command, do func(*cobra.Command)) {
-	if cmd.Name() == "completion" || cmd.Name() == "help" { // cobra's own
+	if cmd.Name() == "help" { // which shows the help of others
 		return
 	}
 	do(cmd)
@@ -119,7 +119,7 @@ var expected = []struct{ commands, flags string }{
 
 // silent are the commands without --json, and why.
 var silent = map[string]string{
-	"sshpace": "lists the commands", "sshpace known-hosts": "lists the commands", "sshpace man": "writes pages", "sshpace compat": "prints what another program prints",
+	"sshpace": "lists the commands", "sshpace known-hosts": "lists the commands", "sshpace man": "writes pages", "sshpace completion": "writes a script", "sshpace compat": "prints what another program prints",
 }
 
 // Flags that several commands should have are in all of them, by one name.
@@ -311,7 +311,7 @@ func TestManualAgreesWithTheDocuments(t *testing.T) {
 func TestSectionsOfTheManual(t *testing.T) {
 	allCommands(t, func(cmd *cobra.Command) {
 		page := manPageOf(cmd)
-		want := []string{"NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES", "EXIT STATUS", "FILES"}
+		want := []string{"NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "FILES"}
 		if glossaryOf[cmd.Name()] {
 			want = append(want, "GLOSSARY")
 		}
@@ -319,6 +319,59 @@ func TestSectionsOfTheManual(t *testing.T) {
 			if strings.Count(page, "\n.SH "+section+"\n") != 1 {
 				t.Errorf("%s: section %s", cmd.CommandPath(), section)
 			}
+		}
+	})
+}
+
+// A page lists the exit codes that its command has, once each, and that of all commands all of them.
+func TestExitCodesOfTheManual(t *testing.T) {
+	code, want := regexp.MustCompile(`(?m)^\.TP\n\\fB(\d+)\\fR$`), map[string]string{
+		"sshpace": "0 1 2 3 4 5 129 130 131 141 143", "sshpace run": "0 1 2 4 129 130 131 141 143", "sshpace fetch": "0 1 2 4 129 130 131 141 143",
+		"sshpace bench": "0 1 2 129 130 131 141 143", "sshpace doctor": "0 1 2 3 129 130 131 141 143", "sshpace compare": "0 1 2 3 5 141",
+		"sshpace known-hosts lint": "0 1 2 3 141", "sshpace hosts": "0 1 2 141", "sshpace completion": "0 1 2 141",
+	}
+	allCommands(t, func(cmd *cobra.Command) {
+		_, section, _ := strings.Cut(manPageOf(cmd), ".SH EXIT STATUS\n")
+		section, _, _ = strings.Cut(section, ".SH ")
+		var codes []string
+		for _, found := range code.FindAllStringSubmatch(section, -1) {
+			codes = append(codes, found[1])
+		}
+		if got := strings.Join(codes, " "); want[cmd.CommandPath()] != "" && got != want[cmd.CommandPath()] || got == "" {
+			t.Errorf("%s: %q, want %q\n%s", cmd.CommandPath(), got, want[cmd.CommandPath()], section)
+		}
+	})
+}
+
+// The manual names every variable of the environment that is read.
+func TestEnvironmentOfTheManual(t *testing.T) {
+	var known string
+	for _, v := range environment {
+		known += v[0] + ", "
+	}
+	read := regexp.MustCompile(`(?i:getenv|lookupenv|\benv)\("([A-Z_]+)"\)`)
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "test/") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, found := range read.FindAllStringSubmatch(string(source), -1) {
+			if name := found[1]; !strings.Contains(known, name+",") && !strings.HasPrefix(name, "PDSH_") && name != "PATH" {
+				t.Errorf("%s reads %s, which the manual does not name", path, name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Texts are ours, and a default that cannot be seen is named.
+func TestHelpIsOurs(t *testing.T) {
+	allCommands(t, func(cmd *cobra.Command) {
+		if help := cmd.Long + groupedFlags(cmd); strings.Contains(help, "autocompletion") || strings.Contains(help, "(default )") || strings.Contains(help, "(default  )") {
+			t.Errorf("%s:\n%s", cmd.CommandPath(), help)
 		}
 	})
 }

@@ -44,7 +44,7 @@ func newHostsCommand(sys System) *cobra.Command {
 	flags.BoolVarP(&f.form.Count, "number", "n", false, "how many")
 	flags.CountVarP(&f.groups, "list-groups", "L", "names of groups, of those that have one of the hosts if there are any; -LL with their hosts")
 	flags.BoolVar(&f.long, "long", false, "a table of user, address, port and jump hosts, by ssh_config and inventories")
-	flags.StringVarP(&f.form.Separator, "separator", "S", " ", `what stands between the names of -e, such as '\n'`)
+	flags.StringVarP(&f.form.Separator, "separator", "S", " ", `what stands between the names of -e, such as '\n' (default a blank)`)
 	flags.Var(&f.form.Autostep, "autostep", "fold N or more numbers at equal distances as a-b/step, N% of the hosts, or auto; 0 = never")
 	flags.BoolVarP(&f.quiet, "test", "t", false, "print nothing; exit status 1 if there is no host")
 	f.foundFlags.register(flags)

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -9,22 +11,56 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// exitStatus are the exit codes for people; README.md has the same.
+// Commands that end in a way of their own.
+const (
+	measuring = "bench transfer programs login latency limits doctor advise known-hosts-bench"
+	fleets    = "run copy fetch"
+)
+
+// exitStatus are the exit codes for people, and the commands that have them; "" are all. README.md has the same.
 var exitStatus = []struct {
-	code    int
-	meaning string
+	code        int
+	meaning, of string
 }{
-	{ExitOK, "ok"},
-	{ExitFailed, "failed"},
-	{ExitUsage, "usage or configuration"},
-	{ExitFound, "ran well and found something, such as a regression"},
-	{ExitUnreachable, "some hosts unreachable, nothing else wrong"},
-	{ExitInconclusive, "not enough data to say what was asked, such as compare --fail-on"},
-	{ExitHangup, "stopped by SIGHUP; what was measured is reported and saved"},
-	{ExitInterrupted, "stopped by SIGINT, likewise"},
-	{ExitQuit, "stopped by SIGQUIT, likewise"},
-	{ExitUnread, "stopped because nobody reads the output any more, as after | head"},
-	{ExitTerminated, "stopped by SIGTERM, likewise"},
+	{ExitOK, "ok", ""},
+	{ExitFailed, "failed", ""},
+	{ExitUsage, "usage or configuration", ""},
+	{ExitFound, "ran well and found something, such as a regression", "compare doctor known-hosts-lint"},
+	{ExitUnreachable, "some hosts unreachable, nothing else wrong", fleets},
+	{ExitInconclusive, "not enough data to say what was asked, such as compare --fail-on", "compare"},
+	{ExitHangup, "stopped by SIGHUP; what was measured is reported and saved", measuring},
+	{ExitHangup, "stopped by SIGHUP; the commands on the hosts are ended", fleets},
+	{ExitInterrupted, "stopped by SIGINT, likewise", measuring + " " + fleets},
+	{ExitQuit, "stopped by SIGQUIT, likewise", measuring + " " + fleets},
+	{ExitUnread, "stopped because nobody reads the output any more, as after | head", ""},
+	{ExitTerminated, "stopped by SIGTERM, likewise", measuring + " " + fleets},
+}
+
+// exitCodes writes those of a command. The page of all commands has each code once.
+func exitCodes(p *text.Manual, cmd *cobra.Command) {
+	name, before := strings.TrimPrefix(pageName(cmd), "sshpace-"), -1
+	for _, e := range exitStatus {
+		if all := e.of == "" || !cmd.HasParent() && e.code != before; all || slices.Contains(strings.Fields(e.of), name) {
+			p.Entry(strconv.Itoa(e.code), e.meaning)
+			before = e.code
+		}
+	}
+}
+
+// environment are the variables that sshpace reads, beside those that ssh_config names.
+var environment = [][2]string{
+	{"HOME", "the home directory: ~ in file names, and the place of the directories below."},
+	{"XDG_STATE_HOME, XDG_CONFIG_HOME, XDG_CACHE_HOME, XDG_RUNTIME_DIR", "directories for results, for groups of hosts, for what may be lost, and for sockets (~/.local/state, ~/.config, ~/.cache)."},
+	{"TMPDIR", "directory for temporary files (/tmp)."},
+	{"SSHPACE_CONFIRM_ABOVE", "run, copy and fetch ask before they reach more hosts than this number, as with --confirm-above."},
+	{"SSH_AUTH_SOCK", "socket of the agent, as for ssh."},
+	{"SSH_ASKPASS, SSH_ASKPASS_REQUIRE, DISPLAY, WAYLAND_DISPLAY", "say when and how a passphrase or PIN is asked for, as for ssh."},
+	{"SHELL", "runs ProxyCommand and Match exec of ssh_config, as for ssh."},
+	{"USER", "the user's name in the drop-in modes of compat."},
+	{"NO_COLOR, CLICOLOR_FORCE", "no colors, or colors in pipes and files, too."},
+	{"TERM", "dumb is a terminal without progress."},
+	{"GOMAXPROCS, GOGC, GOMEMLIMIT", "limits of every Go program; where they are set, run does not choose its own."},
+	{"PSSH_OPTIONS, PSSH_HOSTS, WCOLL, FANOUT, DSHPATH, PDSH_*", "are read by the drop-in modes as by the programs whose names they have."},
 }
 
 // files are what sshpace reads and writes.
@@ -43,8 +79,10 @@ var glossaryOf = map[string]bool{"sshpace": true, "bench": true, "report": true,
 // sections are those that do not come from a command's own text.
 func sections(p *text.Manual, cmd *cobra.Command) {
 	p.Line(".SH EXIT STATUS")
-	for _, e := range exitStatus {
-		p.Entry(strconv.Itoa(e.code), e.meaning)
+	exitCodes(p, cmd)
+	p.Line(".SH ENVIRONMENT")
+	for _, v := range environment {
+		p.Entry(v[0], v[1])
 	}
 	p.Line(".SH FILES")
 	for _, f := range files {
