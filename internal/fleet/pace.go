@@ -109,7 +109,11 @@ func (r *run) judge() {
 			r.halt(fmt.Sprintf("%d of %d hosts had failed, more than --max-fail %s", failed, r.total, most))
 		}
 	case p.Canary > 0 && !p.ThenConfirm && r.batch.Number <= 1:
-		r.halt(fmt.Sprintf("%d of the first %d hosts failed", failed, r.batch.Hosts))
+		why := "the first host failed"
+		if r.batch.Hosts > 1 {
+			why = fmt.Sprintf("%d of the first %d hosts failed", failed, r.batch.Hosts)
+		}
+		r.halt(why)
 	}
 }
 

@@ -1,21 +1,33 @@
 package host
 
 import (
+	"fmt"
+	"net/netip"
 	"os"
 	"strconv"
+	"strings"
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/wildcard"
 )
 
-// numbered is a name that ends in two numbers.
-var numbered = wildcard.Regexp(`^(.*[^0-9.-][.-]?)([0-9]+)(?:-|\.\.)([0-9]+)$`)
+// numbered is a name, or an address, that ends in two numbers.
+var numbered = wildcard.Regexp(`^(.*[^0-9.-][.-]?|(?:[0-9]+\.){3})([0-9]+)(?:-|\.\.)([0-9]+)$`)
 
 // Unknown says what to do about a name that has no address: web1-20 may have been meant as a set, and
 // the name of a file as the hosts that it lists.
 func Unknown(name string) string {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		return "to read hosts from the file of this name: --hosts-file " + shell.Word(name) + "; else check the spelling"
+	}
+	if strings.HasPrefix(name, "~/") {
+		return "to read hosts from a file: --hosts-file " + name + ", without quotes; else check the spelling"
+	}
+	if name == "all" {
+		return "all hosts are @ssh_config:all, or @all with --inventory; else check the spelling"
+	}
+	if net, err := netip.ParsePrefix(name); err == nil {
+		return "for addresses of a network write " + addresses(net) + ", in quotes; else check the spelling"
 	}
 	m := numbered().FindStringSubmatch(name)
 	if m == nil {
@@ -26,4 +38,13 @@ func Unknown(name string) string {
 		return "check the spelling"
 	}
 	return "for a set of hosts write " + m[1] + "[" + m[2] + "-" + m[3] + "], in quotes; else check the spelling"
+}
+
+// addresses is a network as a set, or the form of one where it does not fit into one range.
+func addresses(net netip.Prefix) string {
+	if !net.Addr().Is4() || net.Bits() < 24 {
+		return "ranges such as 192.0.2.[1-254]"
+	}
+	a := net.Masked().Addr().As4()
+	return fmt.Sprintf("%d.%d.%d.[%d-%d]", a[0], a[1], a[2], a[3], int(a[3])+1<<(32-net.Bits())-1)
 }

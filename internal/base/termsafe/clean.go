@@ -115,14 +115,45 @@ func scan(dst, src []byte, final bool) (out, rest []byte) {
 	return dst, nil
 }
 
-// unfinished reports whether src may be only the beginning of an escape sequence or
-// of a UTF-8 character.
+// unfinished reports whether src may be only the beginning of an escape sequence, of a
+// UTF-8 character or of an emoji.
 func unfinished(src []byte) bool {
 	if src[0] == esc {
 		_, complete := sequence(src)
 		return !complete
 	}
-	return !utf8.FullRune(src)
+	n, complete := emoji(src)
+	return !utf8.FullRune(src) || n > 0 && n < maxSequence && !complete
+}
+
+// pictures are the characters of which emoji consist (UTS 51), in whole blocks, and tones what may stand behind one.
+var (
+	pictures = &unicode.RangeTable{
+		R16: []unicode.Range16{{0x2190, 0x21ff, 1}, {0x2600, 0x27bf, 1}, {0x2b00, 0x2bff, 1}},
+		R32: []unicode.Range32{{0x1f000, 0x1faff, 1}},
+	}
+	tones = &unicode.RangeTable{R16: []unicode.Range16{{0xfe0f, 0xfe0f, 1}}, R32: []unicode.Range32{{0x1f3fb, 0x1f3ff, 1}}}
+)
+
+// emoji measures the emoji at the start of src, 0 for none. It is complete unless more bytes
+// could belong to it. Only inside one is the joiner of characters safe: it hides nothing there.
+func emoji(src []byte) (n int, complete bool) {
+	const joiner = 0x200d
+	for at := 0; ; {
+		r, size := utf8.DecodeRune(src[at:])
+		if !unicode.Is(pictures, r) {
+			return n, utf8.FullRune(src[at:])
+		}
+		for at += size; ; at += size {
+			if r, size = utf8.DecodeRune(src[at:]); !unicode.Is(tones, r) {
+				break
+			}
+		}
+		if n = at; r != joiner {
+			return n, utf8.FullRune(src[at:])
+		}
+		at += size
+	}
 }
 
 // one appends the first character of src, which is no printable ASCII, in its
@@ -134,6 +165,9 @@ func one(dst, src []byte) (out, rest []byte) {
 		}
 	}
 	r, size := utf8.DecodeRune(src)
+	if n, _ := emoji(src); n > 0 {
+		return append(dst, src[:n]...), src[n:]
+	}
 	switch {
 	case r == utf8.RuneError && size == 1:
 		dst = appendHex(append(dst, `\x`...), rune(src[0]), 2)

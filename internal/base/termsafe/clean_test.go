@@ -32,6 +32,8 @@ func TestText(t *testing.T) {
 		{"\u009b31m utf-8 csi", `\u009b31m utf-8 csi`},
 		{"\u0085nel", `\u0085nel`},
 		{"a\u202eb\u2066c\u200fd\u061ce\u2028f", `a\u202eb\u2066c\u200fd\u061ce\u2028f`},
+		{"\U0001f469\u200d\U0001f4bb \u2764\ufe0f\u200d\U0001f525 \U0001f468\U0001f3fd\u200d\u2695\ufe0f", "\U0001f469\u200d\U0001f4bb \u2764\ufe0f\u200d\U0001f525 \U0001f468\U0001f3fd\u200d\u2695\ufe0f"},
+		{"a\u200d\U0001f4bb\u200d\u200d\U0001f4bb\u200db", `a\u200d` + "\U0001f4bb" + `\u200d\u200d` + "\U0001f4bb" + `\u200db`},
 		{"a\u200bb\ufeffc\u200dd\u00ade\u2060f\u3164g", `a\u200bb\ufeffc\u200dd\u00ade\u2060f\u3164g`},
 		{"tag \U000e0041", `tag \U000e0041`},
 		{"caf\u0065\u0301 \u26a0\ufe0f", "caf\u0065\u0301 \u26a0\ufe0f"},
@@ -125,8 +127,9 @@ func safe(s string) bool {
 }
 
 func FuzzText(f *testing.F) {
-	for _, s := range []string{"plain", "\x1b[31mx", "\x1b]0;t\x07", "\x9b2J", "a\rb", "\u202e", "\xff", "\x1b\x1b]\n", "\x1bP\x1b[\x1b\\"} {
+	for _, s := range []string{"plain", "\x1b[31mx", "\x1b]0;t\x07", "\x9b2J", "a\rb", "\u202e", "\xff", "\x1b\x1b]\n", "\x1bP\x1b[\x1b\\", "\U0001f469\u200d\U0001f4bb\u200d", "\u2764\ufe0f\u200dx"} {
 		f.Add([]byte(s), 3)
+		f.Add([]byte(s), 8)
 	}
 	f.Fuzz(func(t *testing.T, src []byte, cut int) {
 		got := string(Text(bytes.Clone(src)))

@@ -26,8 +26,11 @@ type Table struct {
 	Rows    [][]string // a row may end early
 }
 
-// least is how far a column is cut.
-const least = 8
+// least is how far a column is cut, and narrow how far where the terminal is too narrow for that.
+const (
+	least  = 8
+	narrow = 4
+)
 
 // Lines are the heads, if any, and the rows, at most width columns wide as far as columns
 // give way; 0 is any width.
@@ -84,15 +87,20 @@ func (t *Table) widths(rows [][]string, width int) []int {
 	for i := range widths {
 		total += t.gap(i, widths) + widths[i]
 	}
+	floor := least
 	for width > 0 && total > width {
 		at := -1
 		for i, c := range t.Columns {
-			if (c.Fit == Above && widths[i] > 0 || c.Fit == Cut && widths[i] > least) && (at < 0 || widths[i] > widths[at]) {
+			if (c.Fit == Above && widths[i] > 0 || c.Fit == Cut && widths[i] > floor) && (at < 0 || widths[i] > widths[at]) {
 				at = i
 			}
 		}
-		if at < 0 {
-			break
+		switch {
+		case at < 0 && floor == narrow:
+			return widths
+		case at < 0:
+			floor = narrow
+			continue
 		}
 		widths[at]--
 		if total--; at == 0 && widths[0] == 0 && len(widths) > 1 {

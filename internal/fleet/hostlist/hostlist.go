@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
@@ -86,6 +87,9 @@ func (f *Selection) Hosts(ctx context.Context, from Surroundings) ([]host.Host, 
 		if errors.Is(err, hostset.ErrNoGroups) {
 			hint = "write them as name: set into ~/.config/sshpace/groups or a file for --groups, or give an --inventory"
 		}
+		if set := braces(f.Sets, sel.Options); set != "" {
+			hint = "for a set of hosts write " + set + ", in quotes"
+		}
 		return nil, &fault.Error{Err: err, Hint: hint, Code: fault.Misuse}
 	}
 	for _, h := range hosts {
@@ -94,4 +98,15 @@ func (f *Selection) Hosts(ctx context.Context, from Surroundings) ([]host.Host, 
 		}
 	}
 	return hosts, nil
+}
+
+// braces is a set that was written with the braces of a shell, as it is to be written; "" if there is none.
+func braces(sets []string, opt hostset.Options) string {
+	for _, set := range sets {
+		written := strings.NewReplacer("{", "[", "}", "]", "..", "-").Replace(set)
+		if _, err := hostset.Expand(written, opt); err == nil && strings.Contains(set, "{") {
+			return written
+		}
+	}
+	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"sshpace/internal/base/unit"
 	"sshpace/internal/fleet"
 )
 
@@ -24,7 +25,7 @@ const (
 // Waiting says how many hosts wait to be tried again.
 func (n *retries) Waiting(hosts int) {
 	if n.due(time.Now(), hosts) {
-		fmt.Fprintf(n.w, "sshpace: retrying hosts that take no login now: %d (--retry-for says how long)\n", hosts)
+		fmt.Fprintf(n.w, "sshpace: retrying %s: too busy, or down (--retry-for sets for how long)\n", unit.Count(hosts, "host"))
 	}
 }
 

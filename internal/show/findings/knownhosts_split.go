@@ -50,10 +50,10 @@ func Split(out, w io.Writer, r tidy.SplitResult, config string, asJSON bool) (er
 		fmt.Fprintf(w, "sshpace: %d could not be resolved (%s; --no-resolve skips that): %s\n", len(why[reason]), cmp.Or(termsafe.OneLine(reason), "unknown"), someNames(why[reason]))
 	}
 	if r.Unmatched > 0 {
-		fmt.Fprintf(w, "sshpace: %s of the original belong to no named host; ssh will not know those hosts under the lines above (name them with --hosts-file, or use --keep-unmatched)\n", unit.Count(r.Unmatched, "line"))
+		fmt.Fprintf(w, "sshpace: no named host matches %s of the original; ssh will not know those hosts under the lines above (name them with --hosts-file, or use --keep-unmatched)\n", unit.Count(r.Unmatched, "line"))
 	}
 	if r.Unreadable > 0 {
-		fmt.Fprintf(w, "sshpace: %s of the original cannot be read, neither by ssh: see sshpace known-hosts lint\n", unit.Count(r.Unreadable, "line"))
+		fmt.Fprintf(w, "sshpace: neither sshpace nor ssh can read %s of the original: see sshpace known-hosts lint\n", unit.Count(r.Unreadable, "line"))
 	}
 	if len(r.Unsafe) > 0 {
 		return fault.WithHint(fmt.Errorf("%s cannot be file names: %s", unit.Count(len(r.Unsafe), "host"), someNames(r.Unsafe)),
