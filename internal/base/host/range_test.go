@@ -10,8 +10,8 @@ func TestUnknown(t *testing.T) {
 		"10.0.0.0/8": "for addresses of a network write ranges such as 192.0.2.[1-254], in quotes; else check the spelling", "prod/web": "check the spelling",
 		"~/hosts.txt": "to read hosts from a file: --hosts-file ~/hosts.txt, without quotes; else check the spelling",
 		"all":         "all hosts are @ssh_config:all, or @all with --inventory; else check the spelling",
-		"db-01-16": "for a set of hosts write db-[01-16], in quotes; else check the spelling",
-		"web1":     "check the spelling", "web20-1": "check the spelling", "rack-1-2-3": "check the spelling", "10.0.0-3": "check the spelling", "10-20": "check the spelling", "": "check the spelling",
+		"db-01-16":    "for a set of hosts write db-[01-16], in quotes; else check the spelling",
+		"web1":        "check the spelling", "web20-1": "check the spelling", "rack-1-2-3": "check the spelling", "10.0.0-3": "check the spelling", "10-20": "check the spelling", "": "check the spelling",
 	} {
 		if got := Unknown(name); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
