@@ -68,7 +68,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.IntVarP(&f.fanout, "fanout", "f", 0, "limit of parallel connections; 0 = as many as the servers and this machine can handle")
 	flags.Var(&f.connectTimeout, "connect-timeout", fmt.Sprintf("time for name look-up, connection and login (default %s)", fleet.ConnectTimeout))
 	flags.Var(&f.timeout, "timeout", "time for the command on each host; then it is ended there (default none)")
-	flags.Var(&f.retryFor, "retry-for", "how long to retry hosts that are too busy for a login (default 2m, 30s if no login succeeded there); if given, hosts that are down or refuse the port, too")
+	flags.Var(&f.retryFor, "retry-for", "how long to retry hosts that are too busy for a login (default 2m, 30s if no login succeeded there); if given, hosts that are down, refuse the port or end every login, as while they boot, too")
 	flags.StringVar(&f.engine, "engine", string(reach.Auto), "auto, native (never start ssh) or openssh (always start ssh)")
 	flags.BoolVar(&f.acceptNew, "accept-new", false, "trust and record keys of hosts that are not in known_hosts yet")
 	flags.BoolVar(&f.noRecord, "no-record", false, "do not record this run in the history")

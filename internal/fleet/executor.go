@@ -107,6 +107,9 @@ type Outcome struct {
 	// (ports, descriptors) could not take the connection now. Then, and where it was
 	// too slow among others, the host is tried again, if Ran is RanNo.
 	SlowDown bool
+	// Closed says that the server ended the login without an answer, as one does that boots or
+	// shuts down (pam_nologin(8)).
+	Closed bool
 }
 
 // The causes with which a context given to Execute may end.
@@ -286,9 +289,9 @@ func (a *Attempt) Phase() Phase {
 	return a.phase
 }
 
-// down tells whether the host took no connection at all, as while it starts anew.
+// down tells whether the host took no connection at all, or ended every login, as while it starts anew.
 func (a *Attempt) down(o *Outcome) bool {
-	return o.Class == Refused || o.Class == Unroutable || o.Class == TimedOut && a.Phase() <= PhaseConnect
+	return o.Closed || o.Class == Refused || o.Class == Unroutable || o.Class == TimedOut && a.Phase() <= PhaseConnect
 }
 
 // Talked tells whether there was output.
@@ -397,8 +400,12 @@ func (a *Attempt) Alive() {
 }
 
 // Near tells whether the login gets on about as quickly as it would with few others
-// under way, so that what is sent now is answered soon.
+// under way, so that what is sent now is answered soon. While hosts that start anew are waited for, none is: of
+// a command that has left with a login that the server ends, nobody knows whether it runs.
 func (a *Attempt) Near() bool {
+	if a.run.RetryDown {
+		return false
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.run.gate.near(a.login)

@@ -38,7 +38,7 @@ type Params struct {
 	// slow down; 0 is two minutes, or 30 seconds where the server let nobody in, and a
 	// negative one is never.
 	RetryFor time.Duration
-	// RetryDown has hosts tried again that are down or whose port refuses, for RetryFor in all.
+	// RetryDown has hosts tried again that are down, whose port refuses or that end every login, for RetryFor in all.
 	RetryDown bool
 	// ReservedFDs is what else in the process may need, such as per-host files.
 	ReservedFDs int

@@ -211,6 +211,18 @@ func appendHex(dst []byte, r rune, digits int) []byte {
 	return dst
 }
 
+// Sequence is the length of the escape sequence at the start of src, which Text leaves out; 0 is none. It is
+// complete unless more bytes could belong to it.
+func Sequence(src []byte) (n int, complete bool) {
+	if len(src) == 0 || src[0] != esc {
+		return 0, true
+	}
+	if n, complete = sequence(src); n == 1 && complete {
+		n = 0
+	}
+	return n, complete
+}
+
 // sequence measures the escape sequence at the start of src (ECMA-48 sections
 // 5.3, 5.4 and 5.6). It is complete unless more bytes could belong to it. A
 // result of 1 means that there is only the escape character itself.

@@ -28,6 +28,8 @@ type dialog struct {
 	held    []byte // of standard error, what may be a part of a word
 	last    []byte // the end of what was said before the command began
 	prompts int
+	wrapped bool // the end of a prompt of sudo-rs is to come
+	newline bool // and then the end of its line, once sudo-rs has read the password
 	running bool
 	shut    bool
 }
@@ -70,30 +72,64 @@ func (d *dialog) concealed() []byte {
 	return d.secret
 }
 
+// wrapper begins the prompt of sudo-rs, "[sudo: PROMPT] Password: ", the end of which is PAM's. sudo-rs ends the
+// line when it has read the password, in some releases.
+const wrapper = "[sudo: "
+
 // listen takes sudo's words out of standard error. mu is held.
 func (d *dialog) listen(data []byte) []byte {
 	d.held = append(d.held, data...)
 	var out []byte
 	for {
+		d.unwrap()
 		at, prompted := d.next()
 		if at < 0 {
 			break
 		}
-		out = append(out, d.held[:at]...)
 		if !prompted {
 			d.running = true
-			out = append(out, d.held[at+len(d.began):]...)
+			out = append(append(out, d.held[:at]...), d.held[at+len(d.began):]...)
 			d.held = nil
 			close(d.started)
 			return out
 		}
+		before, wrapped := bytes.CutSuffix(d.held[:at], []byte(wrapper))
+		out, d.wrapped = append(out, before...), wrapped
 		d.held = d.held[at+len(d.prompt):]
 		d.hear()
 	}
-	keep := min(len(d.held), len(d.prompt)-1)
-	out = append(out, d.held[:len(d.held)-keep]...)
-	d.held = append([]byte(nil), d.held[len(d.held)-keep:]...)
+	keep := min(len(d.held), len(wrapper)+len(d.prompt)-1)
+	if !d.wrapped {
+		out = append(out, d.held[:len(d.held)-keep]...)
+	}
+	d.held = bytes.Clone(d.held[len(d.held)-keep:])
 	return out
+}
+
+// unwrap takes out the end of a prompt of sudo-rs, as far as it has come. mu is held.
+func (d *dialog) unwrap() {
+	if d.wrapped {
+		d.unwrapMessage()
+	}
+	if d.newline && len(d.held) > 0 {
+		d.held, d.newline = bytes.TrimPrefix(d.held, []byte("\n")), false
+	}
+}
+
+func (d *dialog) unwrapMessage() {
+	end := d.held
+	if at, _ := d.next(); at >= 0 {
+		end = d.held[:at]
+	}
+	line, _, ended := bytes.Cut(end, []byte("\n"))
+	message, _, whole := bytes.Cut(line, []byte(": "))
+	switch {
+	case whole:
+		line = line[:len(message)+len(": ")]
+	case !ended && len(end) == len(d.held): // no word of ours comes next
+		return
+	}
+	d.held, d.wrapped, d.newline = d.held[len(line):], false, true
 }
 
 // next finds the first word; -1: there is none.
@@ -130,6 +166,9 @@ func (d *dialog) rest(s fleet.Stream) []byte {
 	defer d.mu.Unlock()
 	if s != fleet.Stderr {
 		return d.clean[s].rest()
+	}
+	if d.wrapped {
+		d.held = nil
 	}
 	rest := append(d.clean[s].take(d.held, d.concealed()), d.clean[s].rest()...)
 	d.last, d.held = append(d.last, rest...), nil

@@ -1,6 +1,10 @@
 package sudo
 
-import "bytes"
+import (
+	"bytes"
+
+	"sshpace/internal/base/termsafe"
+)
 
 // stars stand for a password that a host sent back.
 const stars = "********"
@@ -9,7 +13,12 @@ const stars = "********"
 // command itself writes: a short one, such as "root", may well be a part of that.
 const leastLater = 8
 
-// redactor takes a password out of a stream that comes in pieces.
+// mostHeld is how much is held back at most, in bytes: between the letters of a password there may be escape
+// sequences without end.
+const mostHeld = 8 << 10
+
+// redactor takes a password out of a stream that comes in pieces, whether or not escape sequences stand between its
+// letters: they are not shown.
 type redactor struct{ held []byte }
 
 // take returns what of the stream is known not to be in the password's way.
@@ -19,14 +28,69 @@ func (r *redactor) take(data, secret []byte) []byte {
 	if len(secret) == 0 {
 		return data
 	}
-	data = bytes.ReplaceAll(data, secret, []byte(stars))
-	for n := min(len(secret)-1, len(data)); n > 0; n-- {
-		if bytes.HasSuffix(data, secret[:n]) {
-			r.held = bytes.Clone(data[len(data)-n:])
-			return data[:len(data)-n]
+	rest := bareOf(bytes.ReplaceAll(data, secret, []byte(stars)))
+	var out []byte
+	for {
+		i := bytes.Index(rest.text, secret)
+		if i < 0 {
+			break
+		}
+		before, _ := rest.cut(i)
+		_, last := rest.cut(i + len(secret) - 1)
+		out, rest = append(append(out, before.raw...), stars...), last.behind()
+	}
+	for n := min(len(secret)-1, len(rest.text)); n > 0; n-- {
+		if before, tail := rest.cut(len(rest.text) - n); bytes.HasSuffix(rest.text, secret[:n]) && len(tail.raw) <= mostHeld {
+			r.held = bytes.Clone(tail.raw)
+			return append(out, before.raw...)
 		}
 	}
-	return data
+	return append(out, rest.raw...)
+}
+
+// bare is a text, and what is left of it without escape sequences.
+type bare struct {
+	raw, text []byte
+	at        []int // in raw, of each byte of text; nil where they are the same
+	from      int   // of raw in what at counts
+}
+
+func bareOf(raw []byte) bare {
+	b := bare{raw: raw, text: raw}
+	if bytes.IndexByte(raw, '\x1b') < 0 {
+		return b
+	}
+	b.text, b.at = nil, make([]int, 0, len(raw))
+	for i := 0; i < len(raw); {
+		if n, _ := termsafe.Sequence(raw[i:]); n > 0 {
+			i += n
+			continue
+		}
+		b.text, b.at = append(b.text, raw[i]), append(b.at, i)
+		i++
+	}
+	return b
+}
+
+// cut divides it before a byte of its text.
+func (b bare) cut(n int) (before, after bare) {
+	raw := n
+	if b.at != nil {
+		raw = b.at[n] - b.from
+		before.at, after.at = b.at[:n], b.at[n:]
+	}
+	before.raw, before.text, before.from = b.raw[:raw], b.text[:n], b.from
+	after.raw, after.text, after.from = b.raw[raw:], b.text[n:], b.from+raw
+	return before, after
+}
+
+// behind is it without its first byte, which is one of its text.
+func (b bare) behind() bare {
+	b.raw, b.text, b.from = b.raw[1:], b.text[1:], b.from+1
+	if b.at != nil {
+		b.at = b.at[1:]
+	}
+	return b
 }
 
 // rest is what was held when the stream ended.

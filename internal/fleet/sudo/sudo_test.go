@@ -16,6 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/remotesh"
@@ -263,12 +264,13 @@ func TestCheckUser(t *testing.T) {
 	}
 }
 
-// echoing is a host whose sudo sends the password back, on both streams and in pieces.
-type echoing struct{ starts bool }
+// scripted is a host whose sudo says what it is told, in pieces. {prompt} and {began} are the words of the dialog,
+// {password} waits for the password and sends it back.
+type scripted struct{ stdout, stderr string }
 
-func (echoing) FDs() int { return 1 }
+func (scripted) FDs() int { return 1 }
 
-func (x echoing) Execute(_ context.Context, _ host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (x scripted) Execute(_ context.Context, _ host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
 	in := cmd.Input.Reader()
 	defer in.Close()
@@ -284,38 +286,72 @@ func (x echoing) Execute(_ context.Context, _ host.Host, cmd fleet.Command, a *f
 	words := regexp.MustCompile(`sshpace-[A-Z0-9]{26}`)
 	read(func() bool { return len(words.FindAll(got, -1)) == 2 })
 	told := words.FindAll(got, -1)
-	a.Output(fleet.Stderr, told[0])
 	got = nil
+	say := func(stream fleet.Stream, text string) {
+		for i := range text {
+			a.Output(stream, []byte(text[i:i+1]))
+		}
+	}
+	text := strings.NewReplacer("{prompt}", string(told[0]), "{began}", string(told[1])).Replace(x.stderr)
+	asking, more, _ := strings.Cut(text, "{password}")
+	say(fleet.Stderr, asking)
 	read(func() bool { return bytes.HasSuffix(got, []byte("\n")) })
-	if x.starts {
-		a.Output(fleet.Stderr, told[1])
+	between, more, spelled := strings.Cut(more, "{spelled}")
+	password := strings.TrimSuffix(string(got), "\n")
+	if !spelled {
+		between, more = "", between
 	}
-	echo := append([]byte("you said "), got...)
-	for i := range echo {
-		a.Output(fleet.Stdout, echo[i:i+1])
-		a.Output(fleet.Stderr, echo[i:i+1])
-	}
-	a.Output(fleet.Stdout, []byte(secret[:4])) // and no more
+	echo := strings.Join(strings.Split(password, ""), between)
+	say(fleet.Stderr, strings.ReplaceAll(more, "{echo}", echo))
+	say(fleet.Stdout, strings.ReplaceAll(x.stdout, "{echo}", echo))
 	return fleet.Outcome{Ran: fleet.RanYes, Exit: 1}
 }
 
-// TestEchoedPassword is shown nowhere, before the command begins or after that.
+// dialogOf runs what a sudo writes.
+func dialogOf(t *testing.T, x scripted, password string) (stdout, stderr string, r fleet.Result) {
+	t.Helper()
+	ex := &sudo.Executor{Executor: x, Password: sudo.NewPassword(password), Patience: 2 * time.Minute}
+	got := &sshtest.Told{}
+	if _, err := fleet.Run(t.Context(), fleet.Params{}, []host.Host{{Name: "h"}}, fleet.Command{Line: "true"}, ex, got); err != nil {
+		t.Fatal(err)
+	}
+	return got.Text(fleet.Stdout), got.Text(fleet.Stderr), got.Results()[0]
+}
+
+// TestEchoedPassword is shown nowhere, before the command begins or after that, nor with escape sequences, which
+// are not shown, between its letters.
 func TestEchoedPassword(t *testing.T) {
-	for _, test := range []struct {
-		password, shown string
-		starts          bool
-	}{{secret, "********", false}, {secret, "********", true}, {"pw1", "********", false}, {"pw1", "pw1", true}} {
-		ex := &sudo.Executor{Executor: echoing{test.starts}, Password: sudo.NewPassword(test.password), Patience: 2 * time.Minute}
-		got := &sshtest.Told{}
-		if _, err := fleet.Run(t.Context(), fleet.Params{}, []host.Host{{Name: "h"}}, fleet.Command{Line: "true"}, ex, got); err != nil {
-			t.Fatal(err)
+	for _, test := range []struct{ password, shown, began string }{
+		{secret, "********", ""}, {secret, "********", "{began}"}, {"pw1", "********", ""}, {"pw1", "pw1", "{began}"},
+	} {
+		for _, between := range []string{"", "\x1b[0m", "\x1b[1;31m\x1b]0;title\x07"} {
+			said := "you said {echo}\n"
+			out, errs, r := dialogOf(t, scripted{said + secret[:4], "{prompt}{password}" + between + "{spelled}" + test.began + said}, test.password)
+			want := "you said " + test.shown + "\n"
+			if string(termsafe.Text([]byte(out))) != want+secret[:4] || string(termsafe.Text([]byte(errs))) != want {
+				t.Errorf("%+v: %q and %q, want %q", test, out, errs, want)
+			}
+			if test.shown == "********" && strings.Contains(r.Err, test.password) {
+				t.Errorf("%+v: %s", test, r.Err)
+			}
 		}
-		want := "you said " + test.shown + "\n"
-		if got.Text(fleet.Stdout) != want+secret[:4] || got.Text(fleet.Stderr) != want {
-			t.Errorf("%+v: %q and %q, want %q", test, got.Text(fleet.Stdout), got.Text(fleet.Stderr), want)
+	}
+}
+
+// TestPromptOfSudoRs: nothing of what sudo-rs writes around the prompt is in the output, whatever PAM's part of it.
+func TestPromptOfSudoRs(t *testing.T) {
+	for _, prompt := range []string{"Password: ", "Mot de passe : ", "Passwort:", "密码：", ""} {
+		wrapped := "[sudo: {prompt}] " + prompt
+		for _, end := range []string{"", "\n"} {
+			_, errs, r := dialogOf(t, scripted{"", "a banner: [sudo: yes]\n" + wrapped + "{password}" + end + "{began}\nerr: 1\n"}, secret)
+			if errs != "a banner: [sudo: yes]\n\nerr: 1\n" || r.Exit != 1 {
+				t.Errorf("%s: %q, %+v", prompt, errs, r)
+			}
 		}
-		if r := got.Results()[0]; test.shown == "********" && strings.Contains(r.Err, test.password) {
-			t.Errorf("%+v: %s", test, r.Err)
+		const failed = "sudo: Authentication failed, try again.\n"
+		_, errs, r := dialogOf(t, scripted{"", wrapped + "{password}" + failed + wrapped}, secret)
+		if !strings.HasSuffix(failed, errs) || strings.HasSuffix(prompt, ": ") && errs != failed || r.Err != "sudo did not accept the password" {
+			t.Errorf("%s: %q, %+v", prompt, errs, r)
 		}
 	}
 }

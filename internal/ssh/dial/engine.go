@@ -176,7 +176,7 @@ func failed(e *Error, ran fleet.Ran) fleet.Outcome {
 	return fleet.Outcome{
 		Engine: engineName, Ran: ran, Class: e.Class, Exit: -1,
 		Err: termsafe.Line(clip(e.Text)), Hint: termsafe.Line(clip(e.Hint)), Cause: e,
-		SlowDown: e.SlowDown && ran == fleet.RanNo,
+		SlowDown: e.SlowDown && ran == fleet.RanNo, Closed: e.Closed,
 	}
 }
 

@@ -27,6 +27,7 @@ type Error struct {
 	Hint     string
 	SlowDown bool // nothing ran, and trying later may help
 	MayRun   bool // the command has left, and nothing shows that it does not run
+	Closed   bool // the server ended the login without an answer
 	Err      error
 }
 
@@ -120,7 +121,11 @@ func (h *hand) protocolError(peer string, err error) *Error {
 		return disconnected(class, peer, bye)
 	}
 	if ended(err) {
-		return &Error{Class: class, Text: "Connection closed by " + peer + ": " + endText(err), Err: err}
+		e := &Error{Class: class, Text: "Connection closed by " + peer + ": " + endText(err), Err: err, Closed: h.phase == fleet.PhaseAuth}
+		if e.Closed {
+			e.Text += session.Said(h.own.Banner())
+		}
+		return e
 	}
 	return &Error{Class: fleet.NotSSH, Text: "protocol error with " + peer + ": " + strings.TrimPrefix(err.Error(), "ssh: "), Err: err}
 }

@@ -25,9 +25,9 @@ func (l *log) outcome(ctx context.Context, state *os.ProcessState) fleet.Outcome
 		o.Class, o.Err, o.Hint, o.Exit, o.Signal = c.Class, c.Err, c.Hint, -1, ""
 	case o.Signal != "":
 		o.Class, o.Err = fleet.Lost, "ssh was killed by signal "+o.Signal
-	case l.status || (o.Exit >= 0 && o.Exit != 255):
+	case l.status && l.granting() || (o.Exit >= 0 && o.Exit != 255):
 		l.attempt.Reached(fleet.PhaseExit)
-	case l.signal:
+	case l.signal && l.granting():
 		l.attempt.Reached(fleet.PhaseExit)
 		o.Exit, o.Signal = -1, "?" // ssh does not tell which
 	default:
@@ -36,13 +36,17 @@ func (l *log) outcome(ctx context.Context, state *os.ProcessState) fleet.Outcome
 	return o
 }
 
+// granting tells whether the server has granted the command, as far as ssh would say so: through a ControlMaster it
+// does not. An end that a server tells before that is none of the command.
+func (l *log) granting() bool { return l.accepted || l.shared }
+
 // ran tells whether the command has run. ssh logs that it sends the command before it
 // does so: a log without that line proves that nothing has run. No log, as under ssh -q,
 // proves nothing. Output proves something over a ControlMaster only, where ssh does not
 // log the answer; else it may be ssh's own.
 func (l *log) ran(exit int) fleet.Ran {
 	switch {
-	case l.status || l.signal || (exit > 0 && exit < 255) || (exit == 0), l.accepted, l.shared && l.sent && l.attempt.Talked():
+	case exit >= 0 && exit < 255, l.accepted, l.shared && (l.status || l.signal || l.sent && l.attempt.Talked()):
 		return fleet.RanYes
 	case l.sent, !l.spoke:
 		return fleet.RanUnknown
@@ -69,6 +73,12 @@ func (l *log) failure(o *fleet.Outcome) {
 	if why := openssh.ProxyReason(l.proxy, l.before); o.Class == fleet.Throttled && l.proxy != "" && why != "" {
 		o.Class, o.Hint = fleet.Lost, "run the ProxyCommand by hand to see what is wrong"
 		o.Err += "; the way there said: " + termsafe.Line(why)
+	}
+	if ended, _ := openssh.CauseOf(causes); ended == openssh.HungUp && cause == openssh.Denied {
+		o.Closed = true
+		if l.proxy == "" { // else others may have said it
+			o.Err += session.Said(strings.Join(l.before, " "))
+		}
 	}
 	o.SlowDown = o.Class == fleet.Throttled && o.Ran == fleet.RanNo
 }

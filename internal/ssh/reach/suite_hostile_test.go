@@ -384,4 +384,21 @@ func (e engine) early(t *testing.T) {
 	if slices.ContainsFunc(results, func(r fleet.Result) bool { return r.Ran != fleet.RanYes }) {
 		t.Error("what has told its end has run")
 	}
+	if e.NoExec { // ssh waits for the answer whatever else it is told
+		e.endsUnasked(t, servers{User: "tester", Key: user, HostKey: key.PublicKey(), ConnectTimeout: time.Second}, key)
+	}
+}
+
+// endsUnasked: a status that a server tells before it grants the command is not the end of that.
+func (e engine) endsUnasked(t *testing.T, s servers, key ssh.Signer) {
+	t.Helper()
+	ends := func(p *sshtest.Peer) {
+		_ = times(3, func(p *sshtest.Peer) error { return p.Exit(3) })(p)
+		stop(p)
+	}
+	s.Ports = []int{(&sshtest.Hostile{At: sshtest.AtOpen, Do: ends, HostKey: key}).Start(t)}
+	r := e.run(t.Context(), t, s, fleet.Params{}, fleet.Command{Line: "true"}, &sshtest.Told{})[0]
+	if r.Ran == fleet.RanYes || r.Class != fleet.TimedOut || strings.Contains(r.Err, "may still run") != (r.Ran == fleet.RanUnknown) {
+		t.Errorf("ends before there is a channel: %+v", r)
+	}
 }

@@ -2,7 +2,9 @@ package session
 
 import (
 	"cmp"
+	"strings"
 
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/openssh"
 )
@@ -36,3 +38,16 @@ var classes = map[openssh.Cause]fleet.Class{
 // ClassOf is what a cause means to a run, whichever engine has met it: of one that nobody knows, that the connection
 // was lost.
 func ClassOf(c openssh.Cause) fleet.Class { return cmp.Or(classes[c], fleet.Lost) }
+
+// Said is the text that a server has sent with a login that it then ended, to be put behind the reason: often it
+// is the only one, such as "System is booting up".
+func Said(text string) string {
+	const most = 500
+	if text = termsafe.OneLine(text); text == "" {
+		return ""
+	}
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return "; the server said: " + text
+}

@@ -159,6 +159,18 @@ func StartSshdWithExpired(t testing.TB, extra ...string) *Sshd {
 	return startSeeing(t, files, append(extra, "UsePAM yes"))
 }
 
+// StartSshdThatBoots is StartSshdForOther of a host that takes nobody's login as long as a file is there, whose text
+// it sends (pam_nologin(8)). It needs root.
+func StartSshdThatBoots(t testing.TB, nologin string) *Sshd {
+	t.Helper()
+	files := map[string]string{
+		"passwd": nobody(t, "x", "/", "/bin/sh"),
+		"pam.d/sshd": "auth required pam_permit.so\naccount requisite pam_nologin.so file=" + nologin + "\naccount required pam_permit.so\n" +
+			"session required pam_permit.so\n",
+	}
+	return startSeeing(t, files, []string{"UsePAM yes"})
+}
+
 // nobody is the password file with an account of nobody that can be logged in to. mark stands
 // where its password did.
 func nobody(t testing.TB, mark, home, shell string) string {
