@@ -77,7 +77,7 @@ func (l *log) failure(o *fleet.Outcome) {
 	if ended, _ := openssh.CauseOf(causes); ended == openssh.HungUp && cause == openssh.Denied {
 		o.Closed = true
 		if l.proxy == "" { // else others may have said it
-			o.Err += session.Said(strings.Join(l.before, " "))
+			o.Err += session.Said(l.banner())
 		}
 	}
 	o.SlowDown = o.Class == fleet.Throttled && o.Ran == fleet.RanNo
