@@ -142,6 +142,9 @@ func copyLinks(v *visit) error {
 	reference := func() error {
 		link := filepath.Join(v.there, "sftp")
 		defer os.Remove(link)
+		if err := errors.Join(v.tried(filepath.Join(from, "a"))(), v.tried(filepath.Join(from, "sub"))()); err != nil {
+			return err
+		}
 		err := v.sftp("symlink a " + v.name + "/sftp")
 		if target, failed := os.Readlink(link); err == nil && (failed != nil || target != "a") {
 			err = errors.New("sftp makes another link")
@@ -209,7 +212,11 @@ func killCopy(v *visit) error {
 	if err := v.does(v.tried(from), "copy", from+"/", ":"+v.name); err != nil {
 		return errors.Join(err, unless(holds(filepath.Join(v.there, "f"), before, after), nil))
 	}
-	return v.same(from, v.there, v.byScp(from))
+	err := v.same(from, v.there, v.byScp(from))
+	if failed := v.sftp("ls " + v.name); err != nil && failed != nil { // nothing finds what a process that was killed has left
+		return fmt.Errorf("%w as %w: %w", errRefused, failed, err)
+	}
+	return err
 }
 
 // killFetch is the same with what is fetched.
