@@ -48,7 +48,7 @@ func (v *visit) tried(from string) func() error {
 
 // copied copies a directory into one that is not there, and compares it.
 func (v *visit) copied(from string) error {
-	if err := v.does(v.tried(from), "copy", from, ":"+v.name+"/new"); err != nil {
+	if err := v.does(v.tried(from), "copy", from+"/", ":"+v.name+"/new"); err != nil {
 		return err
 	}
 	return v.same(from, filepath.Join(v.there, "new"), v.byScp(from))
@@ -151,7 +151,7 @@ func copyLinks(v *visit) error {
 		}
 		return err
 	}
-	if err := v.does(reference, "copy", from, ":"+v.name+"/new"); err != nil {
+	if err := v.does(reference, "copy", from+"/", ":"+v.name+"/new"); err != nil {
 		return err
 	}
 	return v.same(from, filepath.Join(v.there, "new"), func() (string, error) { return "", errors.New("scp follows links") })

@@ -71,6 +71,15 @@ func (t tree) differs(is tree) (err, bare error) {
 	return err, bare
 }
 
+// fewer is an error with the first of its lines.
+func fewer(err error) error {
+	if err == nil {
+		return nil
+	}
+	lines := strings.Split(err.Error(), "\n")
+	return errors.New(strings.Join(lines[:min(len(lines), 4)], "\n"))
+}
+
 // write makes a file in the past, with directories above it.
 func (v *visit) write(path string, content []byte, mode fs.FileMode) {
 	v.t.Helper()
@@ -143,7 +152,7 @@ func (v *visit) sameBut(want, is string, extra []string, reference func() (strin
 	}
 	err, bare := expected.differs(came)
 	if err != nil || bare == nil {
-		return err
+		return fewer(err)
 	}
 	third, failed := reference()
 	if failed != nil {
@@ -151,7 +160,7 @@ func (v *visit) sameBut(want, is string, extra []string, reference func() (strin
 	}
 	if byOthers, err := treeOf(third); err == nil {
 		if err, others := expected.differs(byOthers); err == nil && others == nil {
-			return bare
+			return fewer(bare)
 		}
 	}
 	return nil
