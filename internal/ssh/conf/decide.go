@@ -106,14 +106,24 @@ func (r *Resolved) methods() []string {
 	if preferred == "" {
 		preferred = usual
 	}
-	enabled := map[string]bool{
-		"gssapi-with-mic":      r.Yes(GSSAPIAuthentication),
-		"hostbased":            r.Yes(HostbasedAuthentication),
-		"publickey":            !slices.Contains([]string{"false", "no"}, r.Word(PubkeyAuthentication)),
-		"keyboard-interactive": r.Yes(KbdInteractiveAuthentication) && !r.Yes(BatchMode),
-		"password":             r.Yes(PasswordAuthentication) && !r.Yes(BatchMode),
+	return slices.DeleteFunc(strings.Split(preferred, ","), func(m string) bool { return !r.enabled(m) })
+}
+
+// enabled tells whether a method may be tried.
+func (r *Resolved) enabled(method string) bool {
+	switch method {
+	case "gssapi-with-mic":
+		return r.Yes(GSSAPIAuthentication)
+	case "hostbased":
+		return r.Yes(HostbasedAuthentication)
+	case "publickey":
+		return !slices.Contains([]string{"false", "no"}, r.Word(PubkeyAuthentication))
+	case "keyboard-interactive":
+		return r.Yes(KbdInteractiveAuthentication) && !r.Yes(BatchMode)
+	case "password":
+		return r.Yes(PasswordAuthentication) && !r.Yes(BatchMode)
 	}
-	return slices.DeleteFunc(strings.Split(preferred, ","), func(m string) bool { return !enabled[m] })
+	return false
 }
 
 // ByKey tells whether public keys may be tried.

@@ -25,6 +25,16 @@ func home(t *testing.T) (*lab, conf.System) {
 		ConfigDir: filepath.Join(l.home, ".ssh", "etc"), Getenv: l.getenv}
 }
 
+// A thousand hosts are each asked for a hundred keywords.
+func TestWordsCostNoMemory(t *testing.T) {
+	r := mustResolve(t, mustLoad(t, conf.Params{Flags: conf.Flags{Config: "none", Settings: []string{"Port=2222", "IdentityFile=/k"}}}), "a")
+	for _, k := range []conf.Keyword{conf.Port, conf.IdentityFile, conf.ControlPath} {
+		if n := testing.AllocsPerRun(10, func() { r.Word(k); r.Yes(k); r.IsSet(k) }); n != 0 {
+			t.Errorf("%s: %v allocations", k, n)
+		}
+	}
+}
+
 func mustLoad(t *testing.T, params conf.Params) *conf.Config {
 	t.Helper()
 	c, err := conf.Load(t.Context(), params)

@@ -69,10 +69,16 @@ func (g Gap) String() string { return fmt.Sprintf("%s (%s)", g.Reason, g.Origin)
 // from. ok is false for keywords that are not set and have no default. Of
 // keywords that may be given several times it returns the first.
 func (r *Resolved) Get(k Keyword) (v Value, ok bool) {
-	for _, v := range r.all(k) {
-		return v, true
+	if k.several() {
+		for _, v := range r.all(k) {
+			return v, true
+		}
+		return v, false
 	}
-	return v, false
+	if r.set[k] == nil {
+		return v, false
+	}
+	return *r.set[k], true
 }
 
 // All returns the values of IdentityFile, CertificateFile, SendEnv and of what is kept

@@ -3,10 +3,11 @@ package reach
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -29,18 +30,29 @@ type hostKeys struct {
 	mu sync.Mutex // of writing
 }
 
+// lag is the longest time for which a look at known_hosts files counts. Before a key is refused or recorded they are
+// looked at again.
+const lag = 50 * time.Millisecond
+
+// keysOf tells policies about host keys apart.
+type keysOf struct {
+	files, algorithms    string
+	any, acceptNew, hash bool // any: of algorithms
+}
+
 // hostKeys returns the policy of a configuration, shared by all hosts that have
 // the same.
 func (e *Executor) hostKeys(c *conf.Resolved) *hostKeys {
 	files := slices.Concat(c.Files(conf.UserKnownHostsFile), c.Files(conf.GlobalKnownHostsFile))
 	accept := e.AcceptsNew(c)
 	algorithms := e.Allowed(c, conf.HostKeyAlgorithms)
-	key := fmt.Sprintf("%q %v %v %q", files, accept, c.Yes(conf.HashKnownHosts), algorithms)
+	key := keysOf{strings.Join(files, "\x00"), strings.Join(algorithms, ","), algorithms == nil, accept, c.Yes(conf.HashKnownHosts)}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	k := e.keys[key]
 	if k == nil {
 		k = &hostKeys{index: index.Open(files...), rules: e.rules(algorithms), acceptNew: accept, hash: c.Yes(conf.HashKnownHosts)}
+		k.index.Lag = lag
 		if user := c.Files(conf.UserKnownHostsFile); len(user) > 0 {
 			k.file = user[0]
 		}
@@ -92,6 +104,10 @@ var verdictClass = map[check.Kind]fleet.Class{
 
 func (k *hostKeys) Check(name string, port int, remote net.Addr, key ssh.PublicKey) error {
 	err := check.Key(k.index, name, port, remote, key, k.rules)
+	if err != nil {
+		k.index.Expire()
+		err = check.Key(k.index, name, port, remote, key, k.rules)
+	}
 	v, _ := errors.AsType[*check.Verdict](err)
 	if v != nil && v.Kind == check.Unknown && k.acceptNew && !v.CA {
 		err = k.accept(name, port, key)

@@ -61,7 +61,7 @@ type Executor struct {
 	environ []string
 	onlySSH sync.Map // servers with which the native engine has no algorithm in common
 	mu      sync.Mutex
-	keys    map[string]*hostKeys
+	keys    map[keysOf]*hostKeys
 	planned map[host.Endpoint]*sched.Together[*hostPlan]
 }
 
@@ -78,7 +78,7 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	}
 	e := &Executor{
 		Router: router, params: p, environ: os.Environ(),
-		keys: make(map[string]*hostKeys), planned: make(map[host.Endpoint]*sched.Together[*hostPlan]),
+		keys: make(map[keysOf]*hostKeys), planned: make(map[host.Endpoint]*sched.Together[*hostPlan]),
 	}
 	options := dial.Options{Askpass: askpass(p.Getenv, p.Password), NoKillSession: p.NoKillSession, Warn: p.Warn}
 	if p.LoginLog != nil {

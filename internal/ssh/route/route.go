@@ -45,6 +45,7 @@ type Router struct {
 	hosts   *files
 	jumps   func() (*files, error) // without the user's flags, as ssh -J has it
 	lists   func() (map[conf.Keyword][]string, error)
+	offers  func() map[conf.Keyword][]string // to hosts that set no lists, see Offered
 	params  Params
 	laxness sync.Once
 }
@@ -63,7 +64,7 @@ func New(ctx context.Context, p Params) (*Router, error) {
 		return nil, ConfigError(err)
 	}
 	p.Warn(hosts.quick.Warnings()...)
-	return &Router{
+	r := &Router{
 		hosts: hosts, params: p, Can: nativeCapabilities(),
 		jumps: sync.OnceValues(func() (*files, error) {
 			return newFiles(ctx, conf.Params{Flags: conf.Flags{Config: p.Flags.Config}, System: system}, ssh)
@@ -71,7 +72,9 @@ func New(ctx context.Context, p Params) (*Router, error) {
 		lists: sync.OnceValues(func() (map[conf.Keyword][]string, error) {
 			return conf.AskLists(context.WithoutCancel(ctx), ssh.itself)
 		}),
-	}, nil
+	}
+	r.offers = sync.OnceValue(r.usualOffers)
+	return r, nil
 }
 
 // Allowed is what ssh would offer to a host of one kind of algorithm, in its order: what
@@ -81,6 +84,11 @@ func (r *Router) Allowed(c *conf.Resolved, k conf.Keyword) []string {
 	if c.IsSet(k) {
 		return append([]string{}, c.List(k)...)
 	}
+	return r.usual(k)
+}
+
+// usual is the list for hosts that set none.
+func (r *Router) usual(k conf.Keyword) []string {
 	lists, err := r.lists()
 	if err != nil {
 		lists = secureLists()
@@ -92,12 +100,28 @@ func (r *Router) Allowed(c *conf.Resolved, k conf.Keyword) []string {
 // that somebody has set keeps its order, and so do host keys, whose order is that of
 // what is known; of others the native engine's comes first.
 func (r *Router) Offered(c *conf.Resolved, k conf.Keyword) []string {
-	allowed := r.Allowed(c, k)
+	if c.IsSet(k) {
+		return r.possible(k, r.Allowed(c, k), true)
+	}
+	return r.offers()[k]
+}
+
+// usualOffers are the lists for hosts that set none: the same for all of them.
+func (r *Router) usualOffers() map[conf.Keyword][]string {
+	offers := make(map[conf.Keyword][]string)
+	for _, k := range conf.AlgorithmLists {
+		offers[k] = r.possible(k, r.usual(k), k == conf.HostKeyAlgorithms)
+	}
+	return offers
+}
+
+// possible is the part of a list that the native engine has, in the order of the list or in its own.
+func (r *Router) possible(k conf.Keyword, allowed []string, keepOrder bool) []string {
 	have := r.Can.Lists[k]
 	switch {
 	case allowed == nil || have == nil:
 		return allowed
-	case c.IsSet(k) || k == conf.HostKeyAlgorithms:
+	case keepOrder:
 		return both(allowed, have)
 	}
 	return both(have, allowed)

@@ -35,6 +35,7 @@ import (
 // takes no lock that could prevent that.
 func Accept(x *index.Index, file, host string, port int, key ssh.PublicKey, hash bool) error {
 	wanted := func() (bool, error) {
+		x.Expire()
 		err := Key(x, host, port, nil, key, Rules{})
 		if v, ok := errors.AsType[*Verdict](err); ok && v.Kind == Unknown {
 			return true, nil

@@ -19,6 +19,8 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -50,16 +52,22 @@ func (e Entry) Fingerprint() string { return knownhosts.Fingerprint(e.Key) }
 
 // Index answers look-ups over several files, in the order in which ssh reads
 // them: the user's first, then the system's. It looks at the identity of each
-// file (device, inode, size and modification time) before every answer and
-// reads again what has changed. All methods may be called by any number of
+// file (device, inode, size and modification time) before every answer, but for
+// Lag, and reads again what has changed. All methods may be called by any number of
 // goroutines.
 type Index struct {
+	// Lag is how old the last look at a file may be; 0: every answer looks anew. A thousand logins
+	// a second would each look six times. Set it before the first answer.
+	Lag time.Duration
+
 	files []*source
 }
 
 // source is one file and what was read of it.
 type source struct {
-	path string
+	path   string
+	opened time.Time
+	looked atomic.Int64 // when, after opened, in nanoseconds; 0: not yet
 
 	mu    sync.RWMutex
 	info  os.FileInfo // identity of what table holds; nil if nothing was read
@@ -73,7 +81,7 @@ type source struct {
 func Open(files ...string) *Index {
 	x := &Index{}
 	for _, path := range files {
-		x.files = append(x.files, &source{path: path, table: newTable(path, "")})
+		x.files = append(x.files, &source{path: path, opened: time.Now(), table: newTable(path, "")})
 	}
 	return x
 }
@@ -115,7 +123,7 @@ func (x *Index) Lookup(host string, port int) []Entry {
 func (x *Index) Matching(name string) (found, undecoded []Entry) {
 	name = knownhosts.HostPort(name, 0)
 	for _, s := range x.files {
-		t := s.current()
+		t := s.recent(x.Lag)
 		for _, index := range t.Find(name) {
 			if e := t.entry(index); e.Err == nil {
 				found = append(found, e)
@@ -198,8 +206,27 @@ func (t *Table) entry(index int32) Entry {
 		Comment: comment, Hashed: l.Hashed()}
 }
 
+// Expire has the next answer look at the files, whatever the Lag.
+func (x *Index) Expire() {
+	for _, s := range x.files {
+		s.looked.Store(0)
+	}
+}
+
+// recent returns the table of the file as it was when it was looked at within lag, or is now.
+func (s *source) recent(lag time.Duration) *Table {
+	if last := s.looked.Load(); last == 0 || time.Since(s.opened)-time.Duration(last) >= lag {
+		return s.current()
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.table
+}
+
 // current returns the table of the file as it is now.
 func (s *source) current() *Table {
+	now := time.Since(s.opened)
+	defer s.looked.Store(int64(now) + 1) // when the table is there
 	info, err := os.Stat(s.path)
 	s.mu.RLock()
 	t, fresh := s.table, s.isCurrent(info, err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -139,6 +140,33 @@ func TestChangesAreSeen(t *testing.T) {
 	expect("back", map[string]int{"e": 1})
 	write("e " + sshtest.KeyText(1) + " more\nf " + sshtest.KeyText(2))
 	expect("last line went on", map[string]int{"e": 1, "f": 1})
+}
+
+// Under a Lag files are looked at now and then, and whenever it matters.
+func TestLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := sshtest.KnownHostsFile(t, "")
+		x := Open(file)
+		x.Lag = time.Second
+		lines := 0
+		expect := func(step string, want int) {
+			t.Helper()
+			if got := len(x.Lookup("a", 0)); got != want {
+				t.Errorf("%s: %d lines, want %d", step, got, want)
+			}
+			lines++
+			if err := os.WriteFile(file, []byte(strings.Repeat("a "+sshtest.KeyText(1)+"\n", lines)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect("first look", 0)
+		expect("within the lag", 0)
+		time.Sleep(x.Lag + time.Millisecond)
+		expect("after the lag", 2)
+		expect("within the next lag", 2)
+		x.Expire()
+		expect("expired", 4)
+	})
 }
 
 func TestAppendedLinesCostNoNewPass(t *testing.T) {
