@@ -42,7 +42,7 @@ func newBenchCommand(sys System) *cobra.Command {
 	flags.Var(&f.budget, "budget", "measuring time, such as 90s or 5m; a plain number is seconds")
 	flags.IntVar(&f.rounds, "rounds", 0, "number of complete rounds, instead of a time; with --exhaustive: copies of each combination")
 	flags.Var(&f.precision, "precision", "stop earlier when all intervals are within this many percent")
-	flags.BoolVar(&f.all, "all", false, "with a host: compare all ciphers and MACs at once, not the allowed ones first")
+	flags.BoolVar(&f.all, "all", false, "with a host: compare every cipher and MAC, not only those that the policy allows")
 	flags.BoolVar(&f.exhaustive, "exhaustive", false, "copy --size bytes with every single combination, --rounds times (default 1)")
 	flags.Var(&f.size, "size", "with --exhaustive: bytes of each copy")
 	flags.StringVar(&f.engine, "engine", "", "client: openssh, or native for the built-in one (default: openssh where there is an ssh)")
@@ -130,7 +130,7 @@ func (f *benchFlags) measure(sys System, m measurement) error {
 func (f *benchFlags) params(o campaign.Output) campaign.Params {
 	c := record.Campaign{
 		Command: "bench", Tool: toolVersion(), Seed: f.seed, Directions: f.directions(), Data: f.data, Policy: f.policy,
-		All: f.all, BudgetNS: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds,
+		All: f.all || len(f.ciphers)+len(f.macs) > 0, BudgetNS: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds,
 	}
 	if config := f.connection.Config; config != "" {
 		if whole, err := filepath.Abs(config); err == nil && config != "none" {

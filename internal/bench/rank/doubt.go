@@ -64,7 +64,7 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %s, checked on %d measured combinations", unit.Difference(r.Model.HoldoutP95/100), r.Model.HoldoutCells),
 		hint("a longer --budget measures more cells directly"))
 	add(r.Tie() > 2*maxNoise && r.Campaign.Server != record.ServerRemote, "noise", fmt.Sprintf("differences below %s are within the noise", unit.Difference(r.Tie()/100)), hint("a longer --budget, or a quieter machine"))
-	add(len(r.Missing)+len(r.Waiting) > 0 && len(r.Bulk) > 0, "missing", "not measured: "+r.missing(), hint("a longer --budget, or --resume"))
+	add(len(r.Missing)+len(r.Waiting) > 0 && len(r.Bulk) > 0, "missing", "not measured: "+r.missing(), hint(r.further()))
 	add(len(r.Failed) > 0, "failed", fmt.Sprintf("never worked: %d of the requested combinations", len(r.Failed)), "")
 	add(float64(len(d.bad)) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials failed: %s", len(d.bad), r.Trials, r.failureText()), hint("see the messages in the file; continue with --resume"))
 	add(r.OneCore(), "one-core", "one core: client and server took turns, so throughput is that of both together", "")
@@ -73,6 +73,14 @@ func doubts(r *Ranking, d *data) []Warning {
 			c.A, c.B, 100*math.Abs(c.Ratio.Value-1)), "differences of this size are noise")
 	}
 	return out
+}
+
+// further is how the rest is measured: of a host's only what the policy allows is, unless all is asked for.
+func (r *Ranking) further() string {
+	if r.Campaign.Server == record.ServerRemote && !r.Campaign.All {
+		return "a longer --budget, or --all for what the policy does not allow"
+	}
+	return "a longer --budget, or --resume"
 }
 
 // missing counts what was not measured and cannot be predicted.
