@@ -99,11 +99,14 @@ func fitting(base string, files []*placed) int {
 	return len(files)
 }
 
+// stageIn is the folder of ours in which files are that come into another one.
+func (p *put) stageIn(base string) part { return newPart(p.host, path.Join(base, "files")) }
+
 // pack sends files that are to be below a folder, and returns those that are not in
 // their place then, to be sent otherwise.
 func (p *put) pack(base string, files []*placed) (others []*placed) {
-	own := newPart(p.host, path.Join(base, "files"))
-	stage := p.left.claim(own, nil, p.discard)
+	own := p.stageIn(base)
+	stage := own.fresh()
 	others = files
 	if p.unpack(base, stage, files) {
 		others = p.move(base, stage, files)

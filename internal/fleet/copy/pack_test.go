@@ -180,6 +180,21 @@ func TestPackHostDies(t *testing.T) {
 	arrivedAll(t, src, dest+"/src")
 }
 
+// A folder that a killed copy has left goes with the next one, though that has little to do.
+func TestFolderOfAKilledCopyGoes(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/src/file", "new", 0o644)
+	stage := newPart("h", dir+"/dest/files").fresh()
+	write(t, stage+"/many/1", "unpacked", 0o600)
+	write(t, stage+"/many/deep/2", "unpacked", 0o600)
+	if said, err := upload(t, t.Context(), (&server{}).start(t, ""), Options{}, dir+"/dest", dir+"/src/"); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	if left := parts(t, dir); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
 // A file that becomes shorter, or is gone, is said; the others arrive.
 func TestPackChangesHere(t *testing.T) {
 	for _, noVerify := range []bool{false, true} {

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -129,13 +130,28 @@ func (l *leftovers) add(in, name string, isFolder bool) {
 
 // take returns what is left of a file. It is nobody else's then.
 func (l *leftovers) take(p part) []leftover {
+	list := l.some(p, false)
+	for i := range list {
+		list[i].same = p.has(list[i].name)
+	}
+	return list
+}
+
+// takeFolders returns the folders of parts that are left.
+func (l *leftovers) takeFolders(p part) []leftover { return l.some(p, true) }
+
+func (l *leftovers) some(p part, folders bool) (list []leftover) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := path.Join(p.folder, p.stem)
-	list := l.found[key]
-	delete(l.found, key)
-	for i := range list {
-		list[i].same = p.has(list[i].name)
+	others := slices.DeleteFunc(l.found[key], func(old leftover) bool {
+		if old.folder == folders {
+			list = append(list, old)
+		}
+		return old.folder == folders
+	})
+	if delete(l.found, key); len(others) > 0 {
+		l.found[key] = others
 	}
 	return list
 }

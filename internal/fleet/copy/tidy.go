@@ -90,11 +90,7 @@ func (p *put) tidy() {
 // discard removes what earlier copies left and what is of no use any more. What has stood aside
 // goes back if nothing has its place.
 func (p *put) discard(own part, old leftover) {
-	switch {
-	case old.folder:
-		p.clear(own, old.name)
-		return
-	case own.aside().has(old.name):
+	if own.aside().has(old.name) {
 		if _, err := p.client.Lstat(own.place); errors.Is(err, fs.ErrNotExist) && p.client.Rename(old.name, own.place).Wait() == nil {
 			return
 		}

@@ -190,6 +190,10 @@ func (p *put) findLeftovers(missing []*placed) {
 			}
 			return nil
 		})
+		own := p.stageIn(folder)
+		for _, old := range p.left.takeFolders(own) {
+			p.clear(own, old.name)
+		}
 	})
 }
 
