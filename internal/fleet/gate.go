@@ -26,6 +26,7 @@ type gate struct {
 	joined  int       // logins admitted so far
 	last    success
 	lone    bool // one that was alone was not done in time, and nobody has logged in since
+	heard   bool // a server has said something
 	crowd   crowd
 	usual   [stages]mean // what each stage takes
 	lent    [stages]int  // slots lent while that is not known
@@ -156,11 +157,12 @@ func (g *gate) lending(s stage) {
 	}
 }
 
-// took learns what a stage takes.
-func (g *gate) took(s stage, d time.Duration) {
+// took learns what a stage takes, from a login that has come to another.
+func (g *gate) took(s stage, d time.Duration, next stage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.usual[s].add(d)
+	g.heard = g.heard || next == speaking
 }
 
 // answered learns how quickly a server has shown its key, and makes the common window
@@ -256,7 +258,8 @@ func (g *gate) turnedAway(yes bool) (cut bool) {
 
 // overdue tells whether the common window must be cut for a login that was not done
 // in time among so many: once for all that began before the last cut. What its last
-// stage has taken is learned while nobody has logged in.
+// stage has taken is learned while nobody has logged in. Where no server has said anything,
+// others are hardly to blame: one alone shows that at once.
 func (g *gate) overdue(admitted time.Time, s stage, d time.Duration) (under int, cut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -267,6 +270,9 @@ func (g *gate) overdue(admitted time.Time, s stage, d time.Duration) (under int,
 		return 0, false
 	}
 	g.lastCut = time.Now()
+	if !g.heard {
+		return 1, true
+	}
 	return g.under, true
 }
 
@@ -340,7 +346,7 @@ func (t *ticket) reach(s stage) {
 		return
 	}
 	now := time.Now()
-	t.gate.took(t.stage, now.Sub(t.since))
+	t.gate.took(t.stage, now.Sub(t.since), s)
 	t.stage, t.since = s, now
 	if t.lent {
 		t.lent = false
@@ -365,7 +371,7 @@ func (t *ticket) end(e ending) (why lateness) {
 	all := t.gate.all
 	switch e {
 	case loggedIn:
-		t.gate.took(stage, time.Since(since))
+		t.gate.took(stage, time.Since(since), speaking)
 		t.gate.loggedIn(t)
 		t.window.success()
 		t.window.grow()
@@ -380,7 +386,7 @@ func (t *ticket) end(e ending) (why lateness) {
 		if why = t.gate.late(t); why == alone {
 			t.gate.gaveUp()
 		} else if under, cut := t.gate.overdue(t.admitted, stage, time.Since(since)); cut {
-			all.narrow(under, why == crowded)
+			all.narrow(under, why == crowded && under > 1)
 		}
 	}
 	t.gate.leave()

@@ -498,6 +498,27 @@ func TestSilentHostsGiveWay(t *testing.T) {
 	})
 }
 
+// TestNobodySpeaks: where no server says anything, as behind a jump host that is hung, one alone shows that the others
+// are not to blame, and the run ends after three times what a login may take.
+func TestNobodySpeaks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 3 * time.Second
+		ex := fake(func(ctx context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome {
+			if err := a.Admit(ctx, h.Name); err != nil {
+				t.Error(err)
+			}
+			a.Reached(fleet.PhaseKex)
+			time.Sleep(timeout)
+			return fleet.Outcome{Class: fleet.TimedOut, Exit: -1, Err: "timed out"}
+		})
+		sink := &sshtest.Told{}
+		so, err := fleet.Run(t.Context(), fleet.Params{}, names(40), fleet.Command{}, ex, sink)
+		if err != nil || so.Unreachable != 40 || so.Elapsed > 4*timeout {
+			t.Errorf("%+v, %v", so, err)
+		}
+	})
+}
+
 // TestLostDialogue: where the connection was lost a command may have come to its end;
 // a copy has not, and is repeated with the failed ones.
 func TestLostDialogue(t *testing.T) {

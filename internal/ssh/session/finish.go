@@ -39,6 +39,7 @@ func (s *session) finish(ended <-chan struct{}, abort context.Context) {
 	if over(ended, abort, grace) {
 		return
 	}
+	s.cut.Store(true)
 	s.of.Cut() // without a farewell, which a server that reads nothing would hold up
 }
 

@@ -181,7 +181,8 @@ func (s *session) outcome(ctx context.Context) fleet.Outcome {
 	if ctx.Err() == nil && !s.end.told() {
 		lost = s.of.Lost()
 	}
-	o.Ended(ctx, s.end.told(), lost)
+	// What still holds the session when the end of the command was told is something else that runs there.
+	o.Ended(ctx, s.end.told() && !s.cut.Load(), lost)
 	return o
 }
 
@@ -192,6 +193,7 @@ type session struct {
 	ch  sender
 	out func(fleet.Stream, []byte) error
 	end ending
+	cut atomic.Bool // the end of the session was not waited for
 
 	in    ssh.Channel     // to be read; nil where what comes is handed over
 	ended <-chan struct{} // closed when all of that was
