@@ -107,8 +107,6 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) er
 	if err := f.check(); err != nil {
 		return err
 	}
-	drain, ctx, stop := interrupts(ctx, sys)
-	defer stop()
 	path, err := f.result(sys, args)
 	if err != nil {
 		return err
@@ -120,6 +118,8 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) er
 	if len(ranking.Bulk) == 0 {
 		return usageError("measure with sshpace bench", "%s contains no cipher ranking", path)
 	}
+	drain, ctx, stop := interrupts(ctx, sys) // not before: the result may be a pipe that nobody writes to
+	defer stop()
 	return interrupted(drain, withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
 		p := f.params(sys, dir)
 		p.Ranking = ranking

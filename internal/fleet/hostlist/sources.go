@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
@@ -59,7 +60,13 @@ func (f *Sources) Open(ctx context.Context, from Surroundings) (*Opened, error) 
 		s.Groups.Also("", NewCommand(ctx, f.Command))
 	}
 	if len(f.Groups) == 0 { // they add no hosts to a group that is named for this command
-		if err := s.groupFiles(ownGroups(from.Getenv), s.Groups.Else); err != nil {
+		own := ownGroups(from.Getenv)
+		for _, name := range own {
+			if err := checkOwner(name, os.Geteuid()); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.groupFiles(own, s.Groups.Else); err != nil {
 			return nil, err
 		}
 	}
@@ -92,6 +99,19 @@ func ownGroups(getenv func(string) string) []string {
 		_, err := os.Stat(name)
 		return errors.Is(err, fs.ErrNotExist)
 	})
+}
+
+// checkOwner refuses groups of somebody else that nobody has named, as ssh refuses a configuration: a user could
+// lead root's commands to other hosts.
+func checkOwner(name string, user int) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	if owner := int(info.Sys().(*syscall.Stat_t).Uid); owner != 0 && owner != user {
+		return fault.Usage("name it with --groups if you trust its owner", "%s belongs to another user (%d)", name, owner)
+	}
+	return nil
 }
 
 func sourceError(err error, flag string) error {

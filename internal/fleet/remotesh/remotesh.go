@@ -41,6 +41,9 @@ var ErrBinary = errors.New("the script holds zero bytes: it is a binary")
 // ErrCarriageReturn says that a #! line ends as lines of DOS do.
 var ErrCarriageReturn = errors.New("the first line ends with a carriage return: no host has an interpreter of that name")
 
+// ErrByteOrderMark says that a script begins with the mark of a text of Windows.
+var ErrByteOrderMark = errors.New("the script begins with a byte-order mark: no host sees its first line as it is; save it without")
+
 // Script returns the program that runs a script with arguments, as the kernel
 // does with an executable file (execve(2)), except that there is none: the
 // interpreter is told to read a pipe. Without a #! line that is sh. Standard
@@ -68,6 +71,9 @@ const source = "/dev/fd/3"
 
 // interpreter reads the #! line: a program, and all the rest as one argument.
 func interpreter(script []byte) ([]string, error) {
+	if bytes.HasPrefix(script, []byte("\ufeff")) {
+		return nil, ErrByteOrderMark
+	}
 	line, _, _ := bytes.Cut(script, []byte("\n"))
 	rest, ok := bytes.CutPrefix(line, []byte("#!"))
 	if !ok {

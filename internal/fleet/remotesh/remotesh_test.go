@@ -2,6 +2,7 @@ package remotesh_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -252,5 +253,12 @@ func TestReaders(t *testing.T) {
 		if left, _ := os.ReadDir(dir); len(left) > 0 {
 			t.Errorf("%s: data were run", before)
 		}
+	}
+}
+
+// A script with a byte-order mark is refused: sh would run what was written for another interpreter.
+func TestByteOrderMark(t *testing.T) {
+	if _, err := remotesh.Script([]byte("\ufeff#!/usr/bin/env python3\nimport os\n"), nil); !errors.Is(err, remotesh.ErrByteOrderMark) {
+		t.Error(err)
 	}
 }

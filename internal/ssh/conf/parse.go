@@ -10,9 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
-	"sshpace/internal/base/sched"
 	"sshpace/internal/sys/file"
 )
 
@@ -107,14 +105,9 @@ func wrapError(at Origin, err error) error {
 // Permission bits that let others write.
 const writableByOthers = 0o022
 
-// fileLimit is how long a file may take to be read. As with ssh it may be a pipe.
-const fileLimit = 10 * time.Second
-
 // text is what a file holds.
 func (r *reader) text(path string, check bool) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(r.ctx, fileLimit, fmt.Errorf("%s: nothing came in %v: is it a pipe that nobody writes to?", path, fileLimit))
-	defer cancel()
-	return sched.Await(ctx, func() (string, error) { return readFile(path, r.config.system.UID, check) })
+	return file.InTime(r.ctx, path, func() (string, error) { return readFile(path, r.config.system.UID, check) })
 }
 
 func readFile(path string, uid int, check bool) (string, error) {

@@ -91,7 +91,7 @@ func (r *keyring) collect(ctx context.Context, id *Identity, patience time.Durat
 	}
 	var files []*keyFile
 	for _, path := range id.Files {
-		switch f := r.files.open(path); {
+		switch f := r.files.open(ctx, path); {
 		case f == nil:
 		case f.pub == nil:
 			s.problems = append(s.problems, f.err.Error())
@@ -99,7 +99,7 @@ func (r *keyring) collect(ctx context.Context, id *Identity, patience time.Durat
 			files = append(files, f)
 		}
 	}
-	certs, problems := r.certs(id, files, agentHas)
+	certs, problems := r.certs(ctx, id, files, agentHas)
 	s.keys = append(s.keys, certs...)
 	s.problems = append(s.problems, problems...)
 
@@ -133,13 +133,13 @@ func (r *keyring) collect(ctx context.Context, id *Identity, patience time.Durat
 }
 
 // certs pairs the certificate files with the keys that they certify.
-func (r *keyring) certs(id *Identity, files []*keyFile, agentHas map[string]signer) (keys []signer, problems []string) {
+func (r *keyring) certs(ctx context.Context, id *Identity, files []*keyFile, agentHas map[string]signer) (keys []signer, problems []string) {
 	paths := slices.Clone(id.Certificates)
 	for _, f := range files {
 		paths = append(paths, strings.TrimSuffix(f.path, ".pub")+"-cert.pub")
 	}
 	for _, path := range paths {
-		cert, err := readCert(path)
+		cert, err := readCert(ctx, path)
 		if err != nil {
 			problems = append(problems, err.Error())
 		}

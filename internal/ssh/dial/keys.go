@@ -42,23 +42,28 @@ type keyFile struct {
 
 // open returns the key at path; nil when there is no such file and no public one
 // beside it.
-func (k *keyFiles) open(path string) *keyFile {
+func (k *keyFiles) open(ctx context.Context, path string) *keyFile {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f, ok := k.seen[path]
 	if !ok {
-		f = k.read(path)
+		f = k.read(ctx, path)
 		k.seen[path] = f
 	}
 	return f
 }
 
-func (k *keyFiles) read(path string) *keyFile {
+// readKey reads a file of a key, once for all hosts.
+func readKey(ctx context.Context, path string) ([]byte, error) {
+	return file.InTime(ctx, path, func() ([]byte, error) { return file.ReadFile(path, maxKey) })
+}
+
+func (k *keyFiles) read(ctx context.Context, path string) *keyFile {
 	f := &keyFile{files: k, path: path}
-	data, err := file.ReadFile(path, maxKey)
+	data, err := readKey(ctx, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if f.pub = publicBeside(path); f.pub == nil {
+		if f.pub = publicBeside(ctx, path); f.pub == nil {
 			return nil
 		}
 		f.err = fmt.Errorf("key %s: only %s.pub is there, and no agent holds the key", path, path)
@@ -66,22 +71,22 @@ func (k *keyFiles) read(path string) *keyFile {
 	case err != nil:
 		f.err = fmt.Errorf("key %s: %w", path, err)
 	default:
-		f.load(data)
+		f.load(ctx, data)
 	}
 	if f.pub == nil { // an agent may hold it all the same, as for ssh
-		f.pub = publicBeside(path)
+		f.pub = publicBeside(ctx, path)
 	}
 	return f
 }
 
 // load reads a public key, or a private one that nobody else can read.
-func (f *keyFile) load(data []byte) {
+func (f *keyFile) load(ctx context.Context, data []byte) {
 	if pub, _, _, _, err := ssh.ParseAuthorizedKey(data); err == nil {
 		f.pub = pub
 		return
 	}
 	if f.err = checkMode(f.path); f.err == nil {
-		f.parse(data)
+		f.parse(ctx, data)
 	}
 }
 
@@ -98,14 +103,14 @@ func checkMode(path string) error {
 	return nil
 }
 
-func (f *keyFile) parse(data []byte) {
+func (f *keyFile) parse(ctx context.Context, data []byte) {
 	s, err := ssh.ParsePrivateKey(data)
 	var locked *ssh.PassphraseMissingError
 	switch {
 	case errors.As(err, &locked):
 		f.locked, f.pub = data, locked.PublicKey
 		if f.pub == nil { // formats older than OpenSSH's own do not name it
-			f.pub = publicBeside(f.path)
+			f.pub = publicBeside(ctx, f.path)
 		}
 		if f.pub == nil {
 			f.err = fmt.Errorf("key %s: encrypted, and %s.pub is missing; add it to the agent", f.path, f.path)
@@ -126,8 +131,8 @@ func (f *keyFile) use(s ssh.Signer) {
 	f.private, f.pub = as, s.PublicKey()
 }
 
-func publicBeside(path string) ssh.PublicKey {
-	data, err := file.ReadFile(path+".pub", maxKey)
+func publicBeside(ctx context.Context, path string) ssh.PublicKey {
+	data, err := readKey(ctx, path+".pub")
 	if err != nil {
 		return nil
 	}
@@ -187,8 +192,8 @@ func (c *certKey) sign(ctx context.Context, data []byte, algorithm string) (*ssh
 }
 
 // readCert reads a certificate file; nil and no error when there is none.
-func readCert(path string) (*ssh.Certificate, error) {
-	data, err := file.ReadFile(path, maxKey)
+func readCert(ctx context.Context, path string) (*ssh.Certificate, error) {
+	data, err := readKey(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

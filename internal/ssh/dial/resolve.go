@@ -29,7 +29,7 @@ type nameKey struct {
 }
 
 const (
-	maxLookups    = 32
+	maxLookups    = 64 // each asks for two kinds of addresses; dnsmasq takes 150 questions at once
 	lookupTimeout = 10 * time.Second
 )
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -145,4 +146,16 @@ func tryWith(t *testing.T, server *sshtest.Sshd, engine Engine, settings []strin
 		t.Fatal(err)
 	}
 	return sink.Results()
+}
+
+// TestRevokedPipe: a list of revoked keys that each ssh would wait for is refused at once.
+func TestRevokedPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "revoked")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := try(t, &sshtest.Sshd{Port: 1, User: "nobody"}, Auto, []string{"RevokedHostKeys=" + pipe})
+	if r.Class != fleet.Local || r.Err != "RevokedHostKeys "+pipe+" is a pipe" || r.Hint == "" {
+		t.Errorf("%+v", r)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/fleet"
@@ -232,7 +234,7 @@ func (e *Executor) onlySSHMay(o *fleet.Outcome) bool {
 
 // unreached is a host that fails before anything is started for it.
 func unreached(err error) fleet.Outcome {
-	o := fleet.Outcome{Engine: "native", Class: fleet.Local, Exit: -1, Err: err.Error(), Cause: err}
+	o := fleet.Outcome{Engine: "native", Class: fleet.Local, Exit: -1, Err: err.Error(), Cause: err, Hint: fault.HintOf(err)}
 	if hinted := (interface{ Hint() string })(nil); errors.As(err, &hinted) {
 		o.Hint = hinted.Hint()
 	}
@@ -271,6 +273,11 @@ func (e *Executor) newPlan(ctx context.Context, h host.Host) (*hostPlan, error) 
 	if err != nil {
 		return nil, err
 	}
+	for _, c := range found.Hops() {
+		if err := checkRevoked(c); err != nil {
+			return nil, err
+		}
+	}
 	p := &hostPlan{Route: found}
 	if found.Decision.Engine != conf.Native || e.params.Engine == OpenSSH {
 		return p, nil
@@ -290,6 +297,16 @@ func (e *Executor) newPlan(ctx context.Context, h host.Host) (*hostPlan, error) 
 		t.Jump, p.target = p.target, t
 	}
 	return p, nil
+}
+
+// checkRevoked refuses a list of revoked keys that the ssh to each host would wait for.
+func checkRevoked(c *conf.Resolved) error {
+	for _, path := range c.Files(conf.RevokedHostKeys) {
+		if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+			return fault.WithHint(fmt.Errorf("RevokedHostKeys %s is a pipe", path), "give a file that can be read for each host")
+		}
+	}
+	return nil
 }
 
 // lacking is the decision about a target to which the native engine has nothing to

@@ -100,6 +100,17 @@ func (e engine) ends(t *testing.T) {
 			})
 		})
 	}
+	t.Run("in the background", func(t *testing.T) { // what holds the output when the command has ended is signaled by nobody
+		t.Parallel()
+		waittest.InTime(t, time.Second, func(limit time.Duration) error {
+			line := fmt.Sprintf("sleep %d & echo", 30+limit/time.Second)
+			r := e.run(t.Context(), t, s, fleet.Params{CommandTimeout: limit}, fleet.Command{Line: line}, &sshtest.Told{})[0]
+			if r.Class != fleet.CommandTimeout || r.Ran != fleet.RanYes || !strings.Contains(r.Err, "may still run there") {
+				return fmt.Errorf("got %+v", r)
+			}
+			return nil
+		})
+	})
 }
 
 // kill ends what lives.

@@ -9,6 +9,7 @@ import (
 	"sshpace/internal/base/sched"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/file"
 )
 
 // Configuration is the user's, loaded under the flags of a command.
@@ -31,6 +32,9 @@ func newFiles(ctx context.Context, p conf.Params, ssh installed) (*files, error)
 	if f.quick, err = conf.Load(ctx, p); err == nil {
 		f.taken = &sched.Together[bool]{Find: func(ctx context.Context) (bool, error) { return taken(ctx, f.quick, ssh) }}
 		return f, nil
+	}
+	if _, silent := errors.AsType[*file.SilentError](err); silent {
+		return nil, err
 	}
 	exact, exactErr := f.exact.Get(ctx)
 	if _, missing := errors.AsType[*openssh.NotFoundError](exactErr); missing {

@@ -2,12 +2,15 @@ package file
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/sched"
 )
 
 // Limits of what people write, in bytes.
@@ -85,4 +88,21 @@ func Wide(text []byte, name string) error {
 		return fault.WithHint(fmt.Errorf("%s is saved as UTF-16, not as UTF-8", name), "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW")
 	}
 	return nil
+}
+
+// patience is how long a file may take to be read that ssh reads for each host. As with ssh it may be a pipe.
+const patience = 10 * time.Second
+
+// SilentError says that such a file did not come to its end.
+type SilentError struct{ Name string }
+
+func (e *SilentError) Error() string {
+	return fmt.Sprintf("%s: nothing came in %v: is it a pipe that nobody writes to?", e.Name, patience)
+}
+
+// InTime is what read returns of such a file, or a *SilentError, or the cause of the end of ctx.
+func InTime[T any](ctx context.Context, name string, read func() (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, &SilentError{name})
+	defer cancel()
+	return sched.Await(ctx, read)
 }

@@ -1,6 +1,7 @@
 package file_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"sshpace/internal/sys/file"
 )
@@ -40,6 +43,30 @@ func TestReadFile(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if text, err := file.ReadFile(os.DevNull, 1); err != nil || len(text) != 0 {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// A file that ssh reads may be a pipe that nobody writes to: it is waited for for a while, or until nobody waits.
+func TestInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, interrupted := range []bool{false, true} {
+			ctx, interrupt := context.WithCancel(t.Context())
+			if interrupted {
+				time.AfterFunc(time.Second, interrupt)
+			}
+			writer := make(chan int)
+			start := time.Now()
+			_, err := file.InTime(ctx, "key", func() (int, error) { return <-writer, nil })
+			_, silent := errors.AsType[*file.SilentError](err)
+			if took := time.Since(start); silent == interrupted || interrupted && (!errors.Is(err, context.Canceled) || took > time.Second) {
+				t.Errorf("interrupted %v: %v after %v", interrupted, err, took)
+			}
+			close(writer)
+			interrupt()
+		}
+	})
+	if text, err := file.InTime(t.Context(), "key", func() (string, error) { return "text", nil }); text != "text" || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}
 }
