@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -99,7 +100,20 @@ func (s *site) try(t *testing.T, o operation, seed uint64) error {
 	if len(strays) > 0 {
 		err = errors.Join(fmt.Errorf("left in the home directory: %q", strays), unless(err, errRefused))
 	}
+	if err != nil && s.lacks != "" && allLines(err, regexp.MustCompile(s.lacks)) {
+		err = fmt.Errorf("%w: %w", errRefused, err)
+	}
 	return err
+}
+
+// allLines reports whether each line of an error has a pattern.
+func allLines(err error, pattern *regexp.Regexp) bool {
+	for line := range strings.Lines(err.Error()) {
+		if !pattern.MatchString(line) {
+			return false
+		}
+	}
+	return true
 }
 
 // unless is an error but for one of a kind.

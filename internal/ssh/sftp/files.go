@@ -205,6 +205,9 @@ type links struct {
 	resolves bool // what it says of a link is where that leads
 }
 
+// errElsewhere says that a server changes what a link is to hold.
+var errElsewhere = errors.New("the host makes links that lead elsewhere")
+
 // LearnLinks finds that out with a link to its own folder, which gets a name that nothing has:
 // in the other order it would get the name of the folder, which no server does. No other request
 // about links may be under way.
@@ -217,10 +220,16 @@ func (c *Client) LearnLinks(name string) error {
 		}
 	}
 	a, err := c.Lstat(name)
-	if err != nil || a.IsLink() {
+	if err != nil {
 		return err
 	}
 	leads, err := c.Readlink(name)
+	if a.IsLink() {
+		if err == nil && leads != "." {
+			return errElsewhere
+		}
+		return nil
+	}
 	c.links.follows, c.links.resolves = true, leads != "."
 	return err
 }
