@@ -26,10 +26,10 @@ type Table struct {
 	Rows    [][]string // a row may end early
 }
 
-// least is how far a column is cut, and narrow how far where the terminal is too narrow for that.
+// least is how far a column is cut, and narrow how far, the last one first, where the terminal is too narrow for that.
 const (
 	least  = 8
-	narrow = 4
+	narrow = 1
 )
 
 // Lines are the heads, if any, and the rows, at most width columns wide as far as columns
@@ -91,7 +91,7 @@ func (t *Table) widths(rows [][]string, width int) []int {
 	for width > 0 && total > width {
 		at := -1
 		for i, c := range t.Columns {
-			if (c.Fit == Above && widths[i] > 0 || c.Fit == Cut && widths[i] > floor) && (at < 0 || widths[i] > widths[at]) {
+			if (c.Fit == Above && widths[i] > 0 || c.Fit == Cut && widths[i] > floor) && (at < 0 || widths[i] > widths[at] || floor == narrow) {
 				at = i
 			}
 		}

@@ -80,7 +80,7 @@ func TestTable(t *testing.T) {
 	if got[1] != "host                           s  last" || got[3] != "日本-database.example.com  10.20" {
 		t.Errorf("%s", strings.Join(got, "\n"))
 	}
-	for _, width := range []int{40, 24, 17} {
+	for _, width := range []int{40, 24, 11} {
 		for _, line := range table.Lines(width) {
 			if text.Width(line) > width {
 				t.Errorf("%d columns of %d: %q", text.Width(line), width, line)
