@@ -31,6 +31,7 @@ func (o *outputFlags) add(cmd *cobra.Command, one bool) {
 		tables, charts = "ranking, kex, copies, failed, controls", "ranking, kex, heat, cost, answer, all"
 	}
 	flags.StringSliceVar(&o.Only, "only", nil, "only these, by `NAME`: tables ("+format.With(format.Tables)+": "+tables+") or charts ("+format.With(format.Charts)+": "+charts+"); without the answer")
+	flags.StringSliceVar(&o.Pick, "columns", nil, "only these columns of tables ("+format.With(format.Tables)+"), by `NAME` as in csv (default: in tex those that fit one column of a paper, else all)")
 	flags.IntVar(&o.Limit, "limit", 0, "at most `ROWS` in each table or chart (default: "+text+"in pictures 12, else all; -1: all)")
 	complete := func(flag, names string) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(strings.Split(names, ", "), cobra.ShellCompDirectiveNoFileComp))

@@ -195,13 +195,13 @@ func (j *Run) limits(ctx context.Context, sink record.Sink) error {
 // announce says what is left of a budget, of which earlier sittings took so much.
 func (j *Run) announce(elapsed time.Duration) {
 	if budget := j.Campaign.BudgetNS; budget > elapsed && !j.Quiet {
-		fmt.Fprintf(j.Stderr, "%s of %s are left: --budget counts all sittings\n", wholeSeconds(budget-elapsed), budget)
+		fmt.Fprintf(j.Stderr, "%s of %s are left: --budget is for all runs of this result together\n", wholeSeconds(budget-elapsed), budget)
 	}
 }
 
 // nothingLeft says why a run made no trial.
 var nothingLeft = map[plan.Ending]string{
-	plan.EndBudget:    "nothing left to do: --budget counts all sittings",
+	plan.EndBudget:    "nothing left to do: --budget is for all runs of this result together, and is used up; give a longer one",
 	plan.EndPrecision: "nothing left to do; give a smaller --precision to continue",
 	plan.EndComplete:  "nothing left to do: everything has been measured",
 	plan.EndFailures:  "nothing left to do",

@@ -111,7 +111,7 @@ func (s *Study) Conditions() string {
 	if !s.Ends.Own() {
 		return ""
 	}
-	return "without waits for acknowledgements, with " + fastKex + " unless key exchanges are"
+	return "without waits for acknowledgements, and with " + fastKex + " except to compare key exchanges"
 }
 
 // private are the cases that need a server of our own, OpenSSH's.

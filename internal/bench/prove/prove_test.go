@@ -66,7 +66,7 @@ func TestProofSaysHowManyRounds(t *testing.T) {
 	for i := range 10 {
 		p.methods[1].add([2]rates{{throughput: 100e6}, {throughput: 90e6 + float64(i)*3e6}})
 	}
-	if open := report(); !strings.Contains(open, "not enough data\n") || !strings.Contains(open, "\n# more data for what has not enough: --rounds ") {
+	if open := report(); !strings.Contains(open, "not enough data\n") || !strings.Contains(open, "\n# for more data: --rounds ") {
 		t.Errorf("scp is open:\n%s", open)
 	}
 }

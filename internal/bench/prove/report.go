@@ -52,7 +52,7 @@ func (p *proof) write(w io.Writer) error {
 		fmt.Fprintf(&out, "# %d rounds give no 95 %% interval, but a range; use --rounds %d or more\n", n, stats.MinExact)
 	default:
 		if more := p.enough(); more > 0 {
-			fmt.Fprintf(&out, "# more data for what has not enough: --rounds %d\n", more)
+			fmt.Fprintf(&out, "# for more data: --rounds %d\n", more)
 		}
 	}
 	_, err := out.WriteTo(w)

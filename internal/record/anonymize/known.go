@@ -110,7 +110,7 @@ var (
 	// loginWord is a word of what kinds of login are called.
 	loginWord = wildcard.Regexp(`^(plain|key|exchanges?,?|host|user|keys?,?|where|the|is|are|known_hosts|sshd?_config|connection|client|split,|[0-9,]+|lines?,?|each|hashed|file|agent,|` +
 		`last|one|right|cold|login|ControlMaster|session|ssh|sshpace|run|Debian's,?|OpenSSH's|and|a|server|that|offers|GSSAPI|localhost,|AddressFamily|any|inet|UseDNS|yes|no|` +
-		`without|waits|for|acknowledgements,|with|unless)$`)
+		`without|waits|for|acknowledgements,|with|unless|except|to|compare)$`)
 	// measureWord is a word of what openssl speed, nbench, bonnie++, dd and machine name.
 	measureWord = wildcard.Regexp(`(?i)^(memory|copy|pipe,?|loopback|TCP,?|disk|file|page|cache|read,?|write,?|blocks|of|with|bytes|[0-9]+[kM]?|(AES-?(128|192|256)|aria-?(128|192|256)|camellia-?(128|192|256)|des|des-ede3|3des|blowfish|cast|seed|idea|rc2|rc4|rc5)(-(CBC|CTR|GCM|CFB|OFB|ECB|XTS|IGE))?|` +
 		`ChaCha20|ChaCha20-Poly1305|Poly1305|md[245]|rmd160|ripemd160|sha-?[0-9]+|sha[0-9]+-[0-9]+|sha3-[0-9]+|hmac|hmac\(\w+\)|ghash|whirlpool|rsa|dsa|ecdsa|ecdh|eddsa|ed25519|ed448|x25519|x448|ffdh|` +

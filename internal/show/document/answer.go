@@ -165,23 +165,23 @@ func (w wording) says() []string {
 	case c.Stays() && c.Elsewhere:
 		return []string{fmt.Sprintf("Keep %s: %s is the limit here, not a CPU, so no cipher will help.", present, limiting(w.r))}
 	case c.Stays():
-		return []string{fmt.Sprintf("Keep %s: nothing that policy %s allows is more than %s %s here.", present, c.Policy.Name, stats.MarginWords, w.better()), w.limit()}
+		return []string{fmt.Sprintf("Keep %s: nothing that policy %s allows %s here.", present, c.Policy.Name, w.notably()), w.limit()}
 	case c.Matters():
 		return []string{fmt.Sprintf("%s %s %s here than what ssh uses now (%s): %s.", w.names(), w.verb(), w.better(), present, w.gains()), w.meaning()}
 	case c.Present.Option < 0:
 		return []string{fmt.Sprintf("Use %s: policy %s does not allow what ssh uses now (%s).", w.names(), c.Policy.Name, present), title(w.gains()) + " against it."}
 	}
-	return []string{fmt.Sprintf("Not enough data yet to say whether another cipher is %s here than %s, which ssh uses now.", w.better(), present), w.leader()}
+	return []string{fmt.Sprintf("Not enough data yet to say whether another cipher %s %s here than %s, which ssh uses now.", w.verb(), w.better(), present), w.leader()}
 }
 
 // none says that the policy allows nothing, and what there is.
 func (w wording) none() []string {
-	says := []string{fmt.Sprintf("Policy %s allows nothing of what was measured.", w.c.Policy.Name)}
+	says := []string{fmt.Sprintf("Policy %s allows none of the combinations that were measured.", w.c.Policy.Name)}
 	if len(w.r.Bulk) == 0 {
 		return says
 	}
 	best := w.r.Bulk[0]
-	says = append(says, fmt.Sprintf("The fastest of it is %s, %s.", text.Clip(label(best.Suite), text.Columns/2), unit.Throughput(speedOf(best))))
+	says = append(says, fmt.Sprintf("The fastest of them is %s, %s.", text.Clip(label(best.Suite), text.Columns/2), unit.Throughput(speedOf(best))))
 	if w.r.Campaign.Server == record.ServerRemote {
 		says = append(says, "Have the server offer a modern cipher: check its Ciphers line and the version of its software.")
 	}
@@ -209,6 +209,22 @@ func (w wording) verb() string {
 		return "takes"
 	}
 	return "is"
+}
+
+// past is the verb of what was measured.
+func (w wording) past() string {
+	if w.r.By == rank.Cost {
+		return "took"
+	}
+	return "was"
+}
+
+// notably says that something is better by more than the margin.
+func (w wording) notably() string {
+	if w.r.By == rank.Cost {
+		return "saves more than " + stats.MarginWords + " of the CPU time"
+	}
+	return "is more than " + stats.MarginWords + " faster"
 }
 
 func (w wording) better() string {
@@ -291,7 +307,7 @@ func (w wording) limit() string {
 func (w wording) leader() string {
 	var words []string
 	if w.c.Present.Option == 0 {
-		words = append(words, "Nothing was "+w.better()+" so far")
+		words = append(words, "Nothing "+w.past()+" "+w.better()+" so far")
 	} else {
 		words = append(words, fmt.Sprintf("%s leads so far: %s%s", label(w.c.Options[0].Suite), w.gains(), w.chance()))
 		if slices.ContainsFunc(w.c.Gains, func(g advise.Gain) bool { return g.ByChance(w.r.By) }) {

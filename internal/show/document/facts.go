@@ -127,11 +127,11 @@ func method(r *rank.Ranking) []string {
 			`CPU time is that of both processes between two sleeps; what a slice costs besides its bytes shows in slices of different lengths, and is taken out. ` +
 			`Figures are what bytes cost without neighbors, in the least quarter of each connection's slices, at the level that all slices usually have; where other guests slow some computations clearly more than others, a warning says how much more these cost on the mean of all slices.`
 	}
-	out := []string{fmt.Sprintf(`%d combinations of cipher, MAC and key exchange are %d different computations per byte and %d key exchanges: `+
+	out := []string{fmt.Sprintf(`%d combinations of cipher, MAC and key exchange are %s per byte and %s: `+
 		`a cipher with its own authentication tag ignores the MAC, alias names are one key exchange, and the key exchange does not change the bulk speed. `+
 		`Each connection runs the real ssh and sshd with one cipher and one MAC; %s `+
 		`A cell is measured, or predicted from the cost of its cipher and of its MAC; cells held out from the fit tell how good such predictions are. `+
-		`Pairs of names for the same computation, hidden in the run, give the noise floor.`, c.Total, c.Bulk, c.Kex, how)}
+		`Pairs of names for the same computation, hidden in the run, give the noise floor.`, c.Total, unit.Count(c.Bulk, "different computation"), unit.Count(c.Kex, "key exchange"), how)}
 	out = append(out, fmt.Sprintf(`Every number has a 95 %% interval, in brackets. Cells that do not differ significantly share a group letter. The order is by %s.`, bulkOrder(r)))
 	if len(r.Copies) > 0 {
 		out[0] = fmt.Sprintf(`%d combinations were each timed as a whole process: start, login and transfer together.`, len(r.Copies))

@@ -146,7 +146,7 @@ func (t *Table) text() text.Table {
 		}
 		values, bounds := make([]string, len(t.Rows)), make([]string, len(t.Rows))
 		for k, row := range t.Rows {
-			values[k], bounds[k] = c.brief(row.Cells[i])
+			values[k], bounds[k] = c.Brief(row.Cells[i])
 		}
 		head := c.Terse
 		if head == "" {
@@ -160,8 +160,8 @@ func (t *Table) text() text.Table {
 	return out
 }
 
-// brief is a value as a terminal shows it, and its interval.
-func (c Column) brief(cell Cell) (value, bounds string) {
+// Brief is a value as it is shown where there is little room, and its interval.
+func (c Column) Brief(cell Cell) (value, bounds string) {
 	value, bounds = c.Parts(cell)
 	switch {
 	case slices.Contains(c.Usual, value):

@@ -66,12 +66,12 @@ func changedMethods(c *compare.MethodComparison) (out []string) {
 		for _, ch := range c.Changes {
 			count[ch.Speed[k].Verdict]++
 		}
-		of := "all " + unit.Count(len(c.Changes), "method")
+		of := ", with all " + unit.Count(len(c.Changes), "method")
 		if len(c.Changes) == 1 {
-			of = "the one method"
+			of = ""
 		}
 		if len(count) == 1 {
-			out = append(out, beside(letter(k+1), letter(0), c.Changes[0].Speed[k].Verdict)+", with "+of+over+".")
+			out = append(out, beside(letter(k+1), letter(0), c.Changes[0].Speed[k].Verdict)+of+over+".")
 			continue
 		}
 		var words []string

@@ -20,6 +20,7 @@ type Table struct {
 	Note    string // what the columns mean; may be ""
 	Columns []Column
 	Rows    []Row
+	Picked  bool // the columns are those that were asked for
 }
 
 // called are short names of tables, by theirs.
@@ -41,6 +42,82 @@ func (t Table) Telling() (columns []int) {
 		}
 	}
 	return columns
+}
+
+// Slim are the columns that a column of a paper has room for: what tells rows apart, and the figures with intervals, or
+// else the first ones. All of them where they were asked for.
+func (t Table) Slim() (columns []int) {
+	figures := func(bare bool) (found []int) {
+		for i, c := range t.Columns {
+			if c.Kind == Quantity && c.Bare == bare && !c.Minor {
+				found = append(found, i)
+			}
+		}
+		return found
+	}
+	shown := figures(false)
+	if len(shown) == 0 {
+		shown = figures(true)
+		shown = shown[:min(1, len(shown))]
+	}
+	for i, c := range t.Columns {
+		brief := func(r Row) string { value, _ := c.Brief(r.Cells[i]); return value }
+		differs := slices.ContainsFunc(t.Rows, func(r Row) bool { return brief(r) != brief(t.Rows[0]) })
+		if t.Picked || slices.Contains(shown, i) || c.Kind != Quantity && !c.Minor && c.Key != "rank" && c.Key != "group" && (differs || len(t.Rows) == 1) {
+			columns = append(columns, i)
+		}
+	}
+	return columns
+}
+
+// Pick is the document with some columns of its tables, by their keys, the beginnings of these, or their heads.
+func (d *Document) Pick(columns []string) (*Document, error) {
+	if len(columns) == 0 {
+		return d, nil
+	}
+	out, have := *d, []string(nil)
+	out.Tables = nil
+	missing := slices.Clone(columns)
+	for _, t := range d.Tables {
+		var chosen []int
+		for _, name := range columns {
+			i := slices.IndexFunc(t.Columns, func(c Column) bool {
+				return c.Key == name || strings.HasPrefix(c.Key, name+"_") || strings.EqualFold(c.Head, name)
+			})
+			if i >= 0 {
+				chosen = append(chosen, i)
+				missing = slices.DeleteFunc(missing, func(m string) bool { return m == name })
+			}
+		}
+		for _, c := range t.Columns {
+			have = appendNew(have, c.Key)
+		}
+		out.Tables = append(out.Tables, t.only(chosen))
+	}
+	if len(missing) > 0 {
+		return nil, NoSuch("column", missing[0], have)
+	}
+	return &out, nil
+}
+
+// only is the table with some of its columns.
+func (t Table) only(chosen []int) Table {
+	columns, rows := t.Columns, t.Rows
+	t.Columns, t.Rows, t.Picked = nil, nil, true
+	for _, i := range chosen {
+		c := columns[i]
+		c.Minor = false
+		t.Columns = append(t.Columns, c)
+	}
+	for _, r := range rows {
+		cells := r.Cells
+		r.Cells = nil
+		for _, i := range chosen {
+			r.Cells = append(r.Cells, cells[i])
+		}
+		t.Rows = append(t.Rows, r)
+	}
+	return t
 }
 
 func rankingTables(r *rank.Ranking, c *compare.Ceilings) []Table {

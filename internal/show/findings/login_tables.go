@@ -16,7 +16,7 @@ import (
 	"sshpace/internal/show/document"
 )
 
-const howLogins = "Wall times are medians, CPU times locations as robust, each with its 95 % interval; CPU time is free of what slowed the machine for some logins in a row (doc/method.md, \"Logins\")."
+const howLogins = "Wall times are medians and CPU times averages without outliers, each with its 95 % interval; CPU times are corrected for what slowed the machine for some logins in a row (doc/method.md, \"Logins\")."
 
 // Document is the report for every format but JSON; all is for a terminal.
 func (r *Login) Document(f *record.File, all bool, commands document.Commands) *document.Document {
@@ -97,7 +97,7 @@ func (r *Login) compared() []string {
 	if r.Compared == "" {
 		return nil
 	}
-	return []string{"Compared " + r.Compared + "."}
+	return []string{"All other logins were made " + r.Compared + "."}
 }
 
 func figure(f stats.Interval) string { return f.Shown(unit.Milliseconds, " ms") }

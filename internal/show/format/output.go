@@ -23,6 +23,7 @@ type Output struct {
 	JSON    bool // the same as Format "json"
 	Out     []string
 	Only    []string // tables of md and csv, charts of pictures
+	Pick    []string // columns of these tables; none: those that the format has room for
 	Limit   int      // rows of each table in text, md and csv, and of each chart in pictures; none: all that the format has room for
 	Columns int      // of the terminal that text goes to, where those are few; 0: none
 	Names   []string // of the formats that the command has
@@ -46,6 +47,9 @@ func (o *Output) Renderings(stdout io.Writer) ([]Rendering, error) {
 	}
 	if len(o.Only) > 0 && !slices.ContainsFunc(out, func(t Rendering) bool { return t.Format.Parts != 0 }) {
 		return nil, fault.Usage("add --format csv, or --out with a file of such a format", "--only is for tables (%s) and charts (%s)", With(Tables), With(Charts))
+	}
+	if len(o.Pick) > 0 && !slices.ContainsFunc(out, func(t Rendering) bool { return t.Format.Parts == Tables }) {
+		return nil, fault.Usage("add --format csv, or --out with a file of such a format", "--columns is for tables (%s)", With(Tables))
 	}
 	return out, nil
 }

@@ -31,7 +31,11 @@ func (o *Output) show(w io.Writer, f Format, d *document.Document, records *reco
 	d.Columns = o.Columns
 	switch tables, charts := d.TableNames(), d.ChartNames(); f.Parts {
 	case Tables:
-		return f.write(w, d.Head(o.Limit), records, o.wanted(tables, charts))
+		picked, err := d.Pick(o.Pick)
+		if err != nil {
+			return fault.Usage("choose some of them with --columns", "%s", err)
+		}
+		return f.write(w, picked.Head(o.Limit), records, o.wanted(tables, charts))
 	case Charts:
 		return f.write(w, d.Head(cmp.Or(o.Limit, pictureRows)), records, o.wanted(charts, tables))
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -10,7 +11,7 @@ import (
 )
 
 // LaTeX writes the tables of each name as tabulars of the package booktabs, with the numbers
-// as people read them, for \input{} in a paper. No name means the same as for CSV.
+// as people read them, for \input{} in one column of a paper. No name means the same as for CSV.
 func LaTeX(w io.Writer, d *document.Document, names ...string) error {
 	chosen, err := named(d, names)
 	if err != nil {
@@ -29,29 +30,26 @@ func LaTeX(w io.Writer, d *document.Document, names ...string) error {
 func latexTable(w io.Writer, t document.Table) {
 	var align string
 	var heads []string
-	telling := t.Telling()
-	for _, i := range telling {
+	slim := t.Slim()
+	for _, i := range slim {
 		c := t.Columns[i]
-		heads = append(heads, typeset(c.Heading()))
+		heads = append(heads, typeset(strings.NewReplacer("-|", "-", "|", " ").Replace(cmp.Or(strings.TrimSpace(c.Terse), c.Heading()))))
 		if c.Numeric() {
 			align += "r"
 		} else {
 			align += "l"
 		}
 	}
-	fmt.Fprintf(w, "%% %s (needs \\usepackage{booktabs})\n\\begin{tabular}{%s}\n\\toprule\n%s \\\\\n\\midrule\n", t.Title, align, strings.Join(heads, " & "))
+	fmt.Fprintf(w, "%% %s (needs \\usepackage{booktabs})\n{\\small\\setlength{\\tabcolsep}{4pt}%%\n\\begin{tabular}{%s}\n\\toprule\n%s \\\\\n\\midrule\n", t.Title, align, strings.Join(heads, " & "))
 	for _, r := range t.Rows {
 		var cells []string
-		for _, i := range telling {
-			cell := t.Columns[i].Shown(r.Cells[i])
-			if t.Columns[i].Kind == document.Name {
-				cell = document.Short(cell)
-			}
-			cells = append(cells, typeset(cell))
+		for _, i := range slim {
+			value, bounds := t.Columns[i].Brief(r.Cells[i])
+			cells = append(cells, typeset(value)+strings.ReplaceAll(typeset(strings.TrimRight(" "+bounds, " ")), "-", "--")) // en dashes
 		}
 		fmt.Fprintf(w, "%s \\\\\n", strings.Join(cells, " & "))
 	}
-	fmt.Fprintln(w, `\bottomrule`+"\n"+`\end{tabular}`)
+	fmt.Fprintln(w, `\bottomrule`+"\n"+`\end{tabular}}`)
 }
 
 // typeset keeps a text from being a command: whatever a host calls itself, TeX only prints it.

@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
@@ -80,7 +81,7 @@ func TestLaTeXIsLiteral(t *testing.T) {
 		}
 		_, columns, _ := strings.Cut(out.String(), `\begin{tabular}{`)
 		columns, rows, _ := strings.Cut(columns, "}\n\\toprule\n")
-		rows = strings.Replace(strings.TrimSuffix(rows, "\\bottomrule\n\\end{tabular}\n"), "\\midrule\n", "", 1)
+		rows = strings.Replace(strings.TrimSuffix(rows, "\\bottomrule\n\\end{tabular}}\n"), "\\midrule\n", "", 1)
 		for row := range strings.Lines(rows) {
 			cells := strings.Split(strings.TrimSuffix(row, " \\\\\n"), " & ")
 			if len(cells) != len(columns) {
@@ -90,6 +91,39 @@ func TestLaTeXIsLiteral(t *testing.T) {
 				t.Errorf("%s: TeX would act on this: %s", name, row)
 			}
 		}
+	}
+}
+
+// A table fits one column of a paper, about 55 characters of its small print, with en dashes for ranges and without what
+// is the same in all rows; columns that are asked for are all there.
+func TestLaTeXFitsOneColumn(t *testing.T) {
+	r, f := benchtest.Ranking(t, 1, record.Upload)
+	d := document.OfRanking(r, f, document.Options{})
+	for _, name := range []string{"ranking", "kex"} {
+		var out bytes.Buffer
+		if err := report.LaTeX(&out, d, name); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			shown := strings.NewReplacer(" & ", " ", ` \\`, "", "--", "-", `\`, "").Replace(strings.TrimSpace(line))
+			if strings.Contains(line, " & ") && len(shown) > 58 {
+				t.Errorf("%s: %d characters: %s", name, len(shown), shown)
+			}
+			if strings.Contains(line, "(") && strings.Contains(line, " & ") && !strings.Contains(line, "--") {
+				t.Errorf("%s: no en dash: %s", name, line)
+			}
+		}
+	}
+	picked, err := d.Pick([]string{"cipher", "throughput", "client", "rank"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := report.LaTeX(&out, picked, "ranking"); err != nil || !strings.Contains(out.String(), `\begin{tabular}{lrrr}`) {
+		t.Errorf("%v:\n%.200s", err, out.String())
+	}
+	if _, err := d.Pick([]string{"nosuch"}); !errors.Is(err, document.ErrNoSuch) {
+		t.Errorf("a column that is not there: %v", err)
 	}
 }
 
