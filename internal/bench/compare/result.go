@@ -31,6 +31,9 @@ func RankRecords(path string, records *record.File, by rank.By) (*rank.Ranking, 
 	if errors.Is(err, rank.ErrNoSamples) {
 		return nil, fault.WithHint(fmt.Errorf("%s: %w", path, err), "run it again, or continue with sshpace bench --resume "+shell.Word(path))
 	}
+	if errors.Is(err, rank.ErrTooMany) {
+		return nil, fault.WithHint(fmt.Errorf("%s: %w", path, err), "measure with sshpace bench")
+	}
 	return r, err
 }
 

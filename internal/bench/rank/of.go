@@ -12,8 +12,17 @@ import (
 // ErrNoSamples says that a file holds nothing to rank.
 var ErrNoSamples = errors.New("there is no usable sample")
 
-// Of ranks a file by a quantity. Its only error is ErrNoSamples, with the first failure.
+// ErrTooMany says that a file names more algorithms than any program has: it was made by hand.
+var ErrTooMany = errors.New("more ciphers and MACs than any SSH program has")
+
+// mostCells is how many combinations of cipher and MAC there are at most; OpenSSH has 115.
+const mostCells = 4096
+
+// Of ranks a file by a quantity. Its errors are ErrNoSamples, with the first failure, and ErrTooMany.
 func Of(f *record.File, by By) (*Ranking, error) {
+	if offer := f.Campaign.Offer; len(offer.Ciphers)*max(1, len(offer.MACs)) > mostCells {
+		return nil, fmt.Errorf("%w: %d and %d", ErrTooMany, len(offer.Ciphers), len(offer.MACs))
+	}
 	space := alg.Fold(f.Campaign.Offer)
 	r := &Ranking{
 		Campaign: f.Campaign, Environment: f.Environment, Findings: f.Findings,

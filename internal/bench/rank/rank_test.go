@@ -2,6 +2,7 @@ package rank_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -277,6 +278,19 @@ func TestRemoteWithoutServerTime(t *testing.T) {
 	}
 }
 
+// A forged file cannot make a ranking of millions of combinations.
+func TestTooManyCombinations(t *testing.T) {
+	f := benchtest.Simulate(t, benchtest.Noisy(4), time.Minute)
+	for i := range 4000 {
+		f.Campaign.Offer.Ciphers = append(f.Campaign.Offer.Ciphers, fmt.Sprint("c", i))
+		f.Campaign.Offer.MACs = append(f.Campaign.Offer.MACs, fmt.Sprint("m", i))
+	}
+	if _, err := rank.Of(f, rank.Auto); !errors.Is(err, rank.ErrTooMany) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A login of which the server's CPU time is not known is no cheaper than others.
 func TestLoginsWithoutTheirServerAreNoCheaper(t *testing.T) {
 	f := benchtest.Simulate(t, benchtest.Noisy(4), time.Minute)
 	totals := func() map[string]float64 {

@@ -45,10 +45,17 @@ func length(blocks []Block) int {
 	return n
 }
 
+// mostLines is how many lines a row takes at most: so many rows fewer are never too many fewer.
+const mostLines = 4
+
 // Fit leaves out spare rows of tables, the last ones first, until blocks, and so many lines
 // that follow them, fit a screen; and tells how many those are.
 func Fit(blocks []Block, follow int) (fitting []Block, hidden int) {
-	for length(blocks)+follow > screenLines {
+	for {
+		over := length(blocks) + follow - screenLines
+		if over <= 0 {
+			break
+		}
 		last := len(blocks) - 1
 		for last >= 0 && blocks[last].Spare == 0 {
 			last--
@@ -57,12 +64,13 @@ func Fit(blocks []Block, follow int) (fitting []Block, hidden int) {
 			break
 		}
 		t := *blocks[last].Table
-		t.Rows = t.Rows[:len(t.Rows)-1]
+		out := min(blocks[last].Spare, max(1, over/mostLines))
+		t.Rows = t.Rows[:len(t.Rows)-out]
 		blocks[last].Table = &t
-		if blocks[last].Spare--; len(t.Rows) == 0 {
+		if blocks[last].Spare -= out; len(t.Rows) == 0 {
 			blocks = slices.Delete(blocks, last, last+1)
 		}
-		hidden++
+		hidden += out
 	}
 	return blocks, hidden
 }
@@ -92,9 +100,10 @@ func Screenful(blocks []Block, remarks []string, follow int, command string, las
 		}
 		return Block{Lines: Apart(lines, last)}
 	}
-	for shown := len(remarks); shown >= 0; shown-- {
-		if all := append(slices.Clone(blocks), end(shown)); length(all)+follow <= screenLines {
-			return all
+	taken := length(blocks) + 1 + follow
+	for shown := min(len(remarks), screenLines); taken <= screenLines && shown >= 0; shown-- {
+		if rest := end(shown); taken+length([]Block{rest}) <= screenLines {
+			return append(slices.Clone(blocks), rest)
 		}
 	}
 	if len(remarks) > 0 {

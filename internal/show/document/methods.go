@@ -336,9 +336,9 @@ func methodTable(results []compare.MethodResult) Table {
 		{Key: "cipher", Head: "cipher", Kind: Name, Of: alg.Cipher, Fit: text.Cut, Minor: !pairs && !several}, {Key: "mac", Head: "MAC", Minor: true},
 		{Key: "path_rtt_ms", Head: "round trip, ms", Terse: "trip|ms", Kind: Count, Minor: !far},
 		{Key: "throughput_bytes_per_s", Head: "throughput", Terse: "MB/s", Unit: "MB/s", Scale: 1e6, Kind: Quantity, Bare: pairs},
-		{Key: "client_ns_per_byte", Head: "client", Terse: "client|CPU s/GB", Unit: "CPU s/GB", Scale: 1, Kind: Quantity, Bare: true},
-		{Key: "server_ns_per_byte", Head: "server", Terse: "server|CPU s/GB", Unit: "CPU s/GB", Scale: 1, Kind: Quantity, Bare: true},
-		{Key: "start_s", Head: "start", Terse: "start-up|s", Unit: "s", Scale: 1, Kind: Quantity, Bare: true, Minor: pairs},
+		{Key: "client_ns_per_byte", Head: "client", Terse: "client|s/GB", Unit: "CPU s/GB", Scale: 1, Kind: Quantity, Bare: true},
+		{Key: "server_ns_per_byte", Head: "server", Terse: "server|s/GB", Unit: "CPU s/GB", Scale: 1, Kind: Quantity, Bare: true},
+		{Key: "start_s", Head: "start", Terse: "s to|start", Unit: "s", Scale: 1, Kind: Quantity, Bare: true, Minor: pairs},
 		{Key: "login_s", Head: "login", Terse: "login|s", Unit: "s", Scale: 1, Kind: Quantity, Bare: true, Minor: !pairs},
 	}}
 	for _, r := range results {

@@ -166,6 +166,9 @@ func (c *Chart) spread() float64 {
 	return most / least
 }
 
+// mostHeat is how many fields a matrix has at most, of which OpenSSH fills about 170: a file may name more.
+const mostHeat = 4096
+
 // heatChart is the matrix of ciphers and MACs, both best first. AEAD ciphers
 // have one column of their own.
 func heatChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
@@ -184,6 +187,9 @@ func heatChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 		p := PointOf(r.Deciding(cell), scale)
 		p.Predicted = cell.Basis == rank.Predicted
 		cells[cell.Suite.Bulk()] = p
+	}
+	if len(ciphers)*len(macs) > mostHeat {
+		return c, false
 	}
 	slices.SortStableFunc(macs, func(a, b string) int { // "" first: its ciphers ignore the others
 		if (a == "") != (b == "") {
