@@ -3,6 +3,7 @@ package document
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -151,5 +152,20 @@ func TestLimitLeavesTheGain(t *testing.T) {
 		if strings.Contains(got, denies) || !strings.Contains(got, "the window is the limit; what helps: several connections") {
 			t.Errorf("%s: %s", verdict, got)
 		}
+	}
+}
+
+// Of thousands of rows as many are shown as a screen has room for, and one more would be too many.
+func TestThousandsOfRowsFit(t *testing.T) {
+	table := Table{Columns: []Column{{Key: "name", Head: "name"}, {Key: "value", Head: "value"}}}
+	for i := range 5000 {
+		table.Rows = append(table.Rows, Row{Cells: []Cell{{Text: strconv.Itoa(i)}, {Text: strings.Repeat("x", i%3*60)}}})
+	}
+	blocks, hidden := Fit([]Block{{Table: &table, Spare: len(table.Rows)}}, 3)
+	shown := len(blocks[0].Table.Rows)
+	more := table
+	more.Rows = table.Rows[:shown+1]
+	if shown+hidden != 5000 || shown == 0 || length(blocks)+3 > screenLines || length([]Block{{Table: &more}})+3 <= screenLines {
+		t.Errorf("%d rows shown, %d hidden, %d lines", shown, hidden, length(blocks))
 	}
 }
