@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
@@ -99,8 +100,19 @@ func (p *MethodParams) told() func(m record.Method, round int) {
 	if p.Quiet {
 		return nil
 	}
+	var began time.Time
+	tried, first := 0, 0
 	return func(m record.Method, round int) {
-		line := p.Turns.Rounds.Progress(round) + ": " + document.MethodLabel(m)
+		usual := time.Duration(tried) * transfer.Takes(1, 1) / 3 // preparing takes as long as two rounds
+		switch {
+		case round == 0:
+			tried++
+		case first == 0:
+			began, first = time.Now(), round
+		case round > first:
+			usual = time.Since(began) / time.Duration(round-first)
+		}
+		line := p.Turns.Rounds.Left(round, time.Duration(round-1)*usual, usual) + ": " + document.MethodLabel(m)
 		if round == 0 {
 			line = "trying " + document.MethodLabel(m)
 		}
