@@ -121,13 +121,17 @@ func compatEngine(ctx context.Context, sys System, secrets *secretFlags, sshArgs
 }
 
 // parseSSHArgs reads options as ssh takes them, each with its value in the same
-// argument. others are those that run does not have.
+// argument. others are those that run does not have, but for -T, as which it is anyway, and -q: what is said
+// of hosts is the mode's, and an ssh that says nothing would not say either how far it came.
 func parseSSHArgs(args []string) (c connectionFlags, others []string) {
 	flags := pflag.NewFlagSet("ssh", pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	c.register(flags)
 	for _, arg := range args {
 		for _, option := range openssh.SplitOptions(arg, openssh.WithValue) {
+			if option == "-q" || option == "-T" {
+				continue
+			}
 			if err := flags.Parse([]string{option}); err != nil || flags.NArg() > 0 {
 				others = append(others, option)
 			}

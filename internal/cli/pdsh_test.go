@@ -48,6 +48,10 @@ func TestPdshAsTheOriginal(t *testing.T) {
 		{args: "-l nobody9 -S -w 127.0.1.1 whoami"}, {args: "-S -w nosuch.invalid whoami"}, {args: "-w 127.0.1.1 echo %h %u %n %% %x"}, {args: "-w 127.0.1.1 'echo $PATH'", env: []string{"DSHPATH=/usr/bin"}},
 		{args: "-t 5 -w 127.0.1.1 true"}, {args: "-w 127.0.1.1,127.0.1.1 echo twice"}, {args: "-w 127.0.1.1 echo 'a  b' '$HOME'"}, {args: "-w 127.0.1.[1-3] -x 127.0.1.2 echo"},
 		{args: "-w 127.0.1.1 'echo a; echo; echo b'"}, {args: "-b -w 127.0.1.1 echo -n -e"}, {args: "-w web1,web2,127.0.1.1 echo"},
+		{args: "-S -w 127.0.1.1 'echo err >&2; exit 3'", env: []string{"PDSH_SSH_ARGS_APPEND=-F $DIR/ssh_config -q"}}, {args: "-S -l nobody9 -w 127.0.1.1 true", env: []string{"PDSH_SSH_ARGS_APPEND=-F $DIR/ssh_config -qq"}},
+		{args: "-w 127.0.1.1 'echo err >&2'", env: []string{"PDSH_SSH_ARGS_APPEND=-F $DIR/ssh_config -E log"}}, {args: "-w 127.0.1.1 'echo err >&2'", env: []string{"PDSH_SSH_ARGS_APPEND=-F $DIR/ssh_config -y"}},
+		{args: "-w 127.0.1.1 'test -t 0 && echo tty >&2'", env: []string{"PDSH_SSH_ARGS_APPEND=-F $DIR/ssh_config -q -oRequestTTY=force"}},
+		{args: "-R exec -t 10 -w a echo %h"}, {args: "-R exec -t 11 -w a echo %h"}, {args: "-R exec -w a echo %h", env: []string{"PDSH_CONNECT_TIMEOUT=11"}},
 		{args: "-S -w 127.0.1.1 whoami", env: []string{"PDSH_SSH_ARGS_APPEND=-F $DIR/ssh_config -oUser=nobody9"}}, {args: "-S -w root@127.0.1.1 -l root whoami", env: []string{"PDSH_SSH_ARGS_APPEND=-F $DIR/ssh_config -oUser=nobody9"}},
 		// on this machine
 		here("-w a[1-3] -f 2 echo %h %u %n"), here("-w a.example.com,b.example.com echo %h"), here("-w a.example.com,b.example.org echo %h"), here("-w a.example.com false"), here("-w a.x,10.0.0.5,1a.b echo %h"),

@@ -95,6 +95,9 @@ func TestPsshAsTheOriginal(t *testing.T) {
 		{args: x + "-H no.such.host.invalid -i true"}, {args: x + "-H '127.0.1.1 127.0.1.2:1' 'exit 7'"}, {args: x + "-X -v -H 127.0.1.1 true"},
 		{args: x + "-X -o -X User=root -H 127.0.1.1 -i whoami"}, {args: "-x '-F $DIR/ssh_config -o \"User root\"' -H 127.0.1.1 -i whoami"}, // Quiet, as ssh's word that the connection is closed comes or not, depending on who is quicker.
 		{args: x + "-x '-tt -q' -H 127.0.1.1 -i 'test -t 0 && echo tty'"},
+		{args: x + "-x -q -H 127.0.1.1 -i 'echo err >&2; exit 3'"}, {args: x + "-x -4q -H 127.0.1.1:1 -i true"}, {args: x + "-x '-q -oLogLevel=INFO' -H 127.0.1.1 -l nobody9 -i true"},
+		{args: x + "-x '-E log' -H 127.0.1.1 -i 'echo err >&2'"}, {args: x + "-x -y -H 127.0.1.1 -i 'echo err >&2'"}, {args: x + "-O LogLevel=FATAL -H '127.0.1.1 127.0.1.2:1' -p 1 -l nobody9 -i true"},
+		{args: x + "-x '-oRequestTTY=force -q' -H 127.0.1.1 -i 'test -t 0 && echo tty >&2'"},
 		{args: x + "-x 'echo before' -H 127.0.1.1 -i after"}, {args: x + "-H 127.0.1.1 -i echo -i '*' '$HOME' 'a  b'", differs: ""}, {args: x + "-i -H 127.0.1.1 -- echo --"},
 		{args: x + "-h hosts echo", env: []string{"PSSH_INLINE=1"}}, {args: x + "echo old", env: []string{"PSSH_HOSTS=hosts", "PSSH_OUTDIR=out"}},
 		{args: x + "-h hosts sleep 20", env: []string{"PSSH_TIMEOUT=1"}}, {args: x + "-h hosts -i whoami", env: []string{"PSSH_USER=root", "PSSH_OPTIONS=LogLevel=ERROR"}},

@@ -94,12 +94,13 @@ type work struct {
 	command fleet.Command
 	engine  fleet.Executor
 	stop    func() error
-	program bool // engine runs a program, whose end is the host's
+	program bool     // engine runs a program, whose end is the host's
+	options []string // of ssh
 }
 
 // engine is ours, or the ssh program where its options are for it to tell what it does.
 func (e Env) engine(options []string, hosts []host.Host) (w work, err error) {
-	if !traces(options) {
+	if w.options = options; !asItIs(options) {
 		w.engine, w.stop, err = e.Engine(options, hosts)
 		return w, err
 	}
@@ -142,11 +143,13 @@ func judge(r *fleet.Result, program bool) verdict {
 		return verdict{code: r.Exit}
 	}
 	message := []string{sshMessage(r)}
-	if last := "Host key verification failed."; hostKey[r.Class] && !strings.HasSuffix(message[0], last) {
-		message = append(message, last) // scripts look for it
+	if hostKey[r.Class] && !strings.HasSuffix(message[0], hostKeyFailed) {
+		message = append(message, hostKeyFailed) // scripts look for it
 	}
 	return verdict{code: 255, message: message}
 }
+
+const hostKeyFailed = "Host key verification failed."
 
 // hostKey are the classes after which ssh says that host key verification failed.
 var hostKey = map[fleet.Class]bool{fleet.HostKeyUnknown: true, fleet.HostKeyChanged: true, fleet.HostKeyRevoked: true}

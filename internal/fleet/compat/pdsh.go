@@ -36,8 +36,7 @@ type pdsh struct {
 	Rcmd                            string
 	Command                         []string
 
-	ignored      bool
-	timeoutGiven bool // -t
+	ignored bool
 }
 
 var pdshProgram = program{
@@ -59,7 +58,6 @@ func pdshName(env Env) string { return "pdsh@" + env.Hostname + ": " }
 func (p *pdsh) options() []option {
 	number := func(letter string, to *int) option { // as atoi(3) reads it
 		return option{short: letter, set: func(v string) error {
-			p.timeoutGiven = p.timeoutGiven || letter == "t"
 			digits := strings.TrimLeft(v, " ")
 			n := 0
 			for n < len(digits) && digits[n] >= '0' && digits[n] <= '9' {
@@ -95,9 +93,12 @@ type pdshError struct{ text string }
 
 func (e *pdshError) Error() string { return e.text }
 
+// pdshConnectTimeout is the time for ssh to connect unless told otherwise, in seconds.
+const pdshConnectTimeout = 10
+
 // parsePdsh reads variables and arguments.
 func parsePdsh(env Env, args []string) (*pdsh, error) {
-	p := &pdsh{Fanout: 32, ConnectTimeout: 10, User: env.User, Rcmd: "ssh"}
+	p := &pdsh{Fanout: 32, ConnectTimeout: pdshConnectTimeout, User: env.User, Rcmd: "ssh"}
 	p.targets.getenv, p.targets.stdin = env.Getenv, env.Stdin
 	for _, v := range []struct {
 		name string
@@ -138,7 +139,7 @@ func getoptWords(err error) error {
 
 // run works out the hosts and runs the command, or those that standard input has.
 func (p *pdsh) run(ctx context.Context, env Env) (int, error) {
-	if p.timeoutGiven && p.Rcmd == "exec" {
+	if p.ConnectTimeout != pdshConnectTimeout && p.Rcmd == "exec" {
 		return exitFailed, &pdshError{`Cannot specify -t with "-R exec"`}
 	}
 	hosts, err := p.targets.hosts(p)
@@ -163,11 +164,12 @@ func (p *pdsh) run(ctx context.Context, env Env) (int, error) {
 // pdshSession is a set of hosts and the engine for them.
 type pdshSession struct {
 	*pdsh
-	env    Env
-	hosts  []pdshHost
-	engine fleet.Executor
-	stop   func() error
-	argv   []string // of the exec module
+	env     Env
+	hosts   []pdshHost
+	engine  fleet.Executor
+	stop    func() error
+	options []string // of ssh
+	argv    []string // of the exec module
 }
 
 // session makes the engine.
@@ -181,7 +183,7 @@ func (p *pdsh) session(env Env, hosts []pdshHost) (*pdshSession, error) {
 		return s, nil
 	}
 	w, err := env.engine(options, s.list())
-	s.engine, s.stop = w.engine, w.stop
+	s.engine, s.stop, s.options = w.engine, w.stop, w.options
 	return s, err
 }
 

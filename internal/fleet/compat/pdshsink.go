@@ -116,7 +116,7 @@ func (s *pdshSink) ended(r *fleet.Result, program bool) {
 		s.line(r.Index, fleet.Stderr, []byte(pdshName(s.env)+"execvp "+s.argv[0]+" failed: "+fault.Strerror(v.exec)))
 		v.code = 255
 	}
-	for _, line := range v.message {
+	for _, line := range heard(s.options, v.message) {
 		s.line(r.Index, fleet.Stderr, []byte(line))
 	}
 	switch {

@@ -151,7 +151,7 @@ func (p *pssh) run(ctx context.Context, env Env) (int, error) {
 	if err != nil {
 		return exitFailed, errors.Join(err, sink.End(fleet.Summary{}))
 	}
-	sink.program = work.program
+	sink.work = work
 	params := fleet.Params{Fanout: max(p.Par, 1), ReservedFDs: sink.fds(), MaxOutput: fleet.DefaultMaxOutput}
 	if !p.Inline && !p.InlineStdout {
 		params.MaxOutput = 0

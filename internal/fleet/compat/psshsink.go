@@ -19,9 +19,9 @@ import (
 // writes the files of -o and -e.
 type psshSink struct {
 	fleet.Nothing
-	p       *pssh
-	env     Env
-	program bool
+	p    *pssh
+	env  Env
+	work // what runs
 
 	files [2]*output.Files                // of standard output and error, nil = none
 	names []string                        // of them, for the hosts
@@ -147,7 +147,7 @@ func (s *psshSink) judge(r *fleet.Result) string {
 	case v.exec != 0:
 		v.code, v.message = 255, []string{fault.Strerror(v.exec)}
 	}
-	for _, line := range v.message {
+	for _, line := range heard(s.options, v.message) {
 		s.output(r.Index, fleet.Stderr, []byte(line+"\r\n")) // what is lost has been told
 	}
 	s.lost = s.lost || v.code == 255

@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"slices"
 	"strings"
 
 	"sshpace/internal/fleet"
@@ -110,7 +111,7 @@ func (p *pssh) engine(env Env, options []string) (work, error) {
 	if p.AskPass {
 		env.AskPass()
 	}
-	return env.engine(append(options, "-oNumberOfPasswordPrompts=1"), p.list())
+	return env.engine(slices.Concat([]string{"-T"}, options, []string{"-oNumberOfPasswordPrompts=1"}), p.list())
 }
 
 // loginShell is what ssh without a command runs.

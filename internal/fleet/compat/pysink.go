@@ -120,10 +120,8 @@ func (s *pySink) Done(r fleet.Result, _ fleet.Summary) error {
 			s.chunk(r.Index, fleet.Stream(i), &st)
 		}
 	}
-	if !quiet(s.p.dashed()) {
-		for _, line := range v.message {
-			s.print(r.Index, "=>", red, []byte(line))
-		}
+	for _, line := range heard(s.p.dashed(), v.message) {
+		s.print(r.Index, "=>", red, []byte(line))
 	}
 	s.ending(r.Index, v)
 	s.flush()

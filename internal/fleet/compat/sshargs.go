@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,39 +28,85 @@ func joinOptions(args []string, values string) (joined, others []string) {
 	return joined, nil
 }
 
-// logLevel is how much ssh is told to say of itself by options, each with its value (ssh(1)
-// -q and -v, ssh_config(5) LogLevel), "" where nothing says so; the first one counts.
-func logLevel(options []string) string {
+// setting is the value that an option of ssh gives to a keyword, in capitals.
+func setting(option string, k conf.Keyword) (value string, given bool) {
+	rest, isSetting := strings.CutPrefix(option, "-o")
+	if !isSetting {
+		return "", false
+	}
+	value, given = conf.Flags{Settings: []string{rest}}.Setting(k)
+	return strings.ToUpper(strings.Trim(value, `"`)), given
+}
+
+// each are the options, one by one.
+func each(options []string) (all []string) {
 	for _, arg := range options {
-		for _, option := range openssh.SplitOptions(arg, openssh.WithValue) {
-			rest, isSetting := strings.CutPrefix(option, "-o")
-			level, set := conf.Flags{Settings: []string{rest}}.Setting(conf.LogLevel)
-			switch {
-			case isSetting && set:
-				return strings.ToUpper(strings.Trim(level, `"`))
-			case option == "-q":
-				return "QUIET"
-			case option == "-v":
-				return "DEBUG"
-			}
+		all = append(all, openssh.SplitOptions(arg, openssh.WithValue)...)
+	}
+	return all
+}
+
+// logLevel is how much ssh is told to say of itself by options, each with its value (ssh(1)
+// -q and -v, ssh_config(5) LogLevel), "" where nothing says so: the last of the switches counts, without
+// them the first setting.
+func logLevel(options []string) (level string) {
+	switched := false
+	for _, option := range each(options) {
+		value, set := setting(option, conf.LogLevel)
+		switch {
+		case option == "-q":
+			level, switched = "QUIET", true
+		case option == "-v":
+			level, switched = "DEBUG", true
+		case set && !switched && level == "":
+			level = value
 		}
 	}
-	return ""
+	return level
 }
 
-// quiet tells whether ssh is told to say nothing of itself.
-func quiet(options []string) bool {
-	return logLevel(options) == "QUIET" || logLevel(options) == "FATAL"
+// heard are those of ssh's messages about a host that are said under options.
+func heard(options, messages []string) []string {
+	switch logLevel(options) {
+	case "QUIET":
+		return nil
+	case "FATAL":
+		return slices.DeleteFunc(slices.Clone(messages), func(line string) bool {
+			return !strings.Contains(line, ": Permission denied (") && line != hostKeyFailed
+		})
+	}
+	return messages
 }
 
-// traces tells whether ssh is to tell what it does, which only the ssh program can.
-func traces(options []string) bool {
-	return logLevel(options) == "VERBOSE" || strings.HasPrefix(logLevel(options), "DEBUG")
+// asItIs tells whether options are for something that only an ssh does that is started with them as
+// they are: to say what it does, to keep that in a file or the system's log, to ask for a terminal.
+func asItIs(options []string) bool {
+	level := logLevel(options)
+	return level == "VERBOSE" || strings.HasPrefix(level, "DEBUG") || terminalWanted(options) || slices.ContainsFunc(each(options), func(option string) bool {
+		return strings.HasPrefix(option, "-E") || option == "-y" || option == "-t"
+	})
+}
+
+// terminalWanted tells whether a setting asks for a terminal, which counts where no switch forbids it.
+func terminalWanted(options []string) bool {
+	for _, option := range each(options) {
+		if option == "-T" {
+			return false
+		}
+		if value, set := setting(option, conf.RequestTTY); set {
+			return value == "FORCE" || value == "YES"
+		}
+	}
+	return false
 }
 
 // careful are the options that ssh gets first where it runs as it is.
 func careful(options []string) []string {
-	return append([]string{"-T", "-oBatchMode=yes", "-oStrictHostKeyChecking=yes"}, options...)
+	first := []string{"-oBatchMode=yes", "-oStrictHostKeyChecking=yes"}
+	if !terminalWanted(options) { // -T would win over the setting
+		first = append(first, "-T")
+	}
+	return append(first, options...)
 }
 
 // sshDestination names a host for ssh(1).

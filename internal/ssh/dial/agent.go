@@ -1,9 +1,13 @@
 package dial
 
 import (
+	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,12 +16,13 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"sshpace/internal/base/sched"
+	"sshpace/internal/ssh/channel"
 )
 
 // signer is a key that can sign for a login.
 type signer interface {
 	PublicKey() ssh.PublicKey
-	sign(ctx context.Context, data []byte, algorithm string) (*ssh.Signature, error)
+	sign(l *login, data []byte, algorithm string) (*ssh.Signature, error)
 }
 
 // agents keeps one connection per agent socket for the whole run. Requests of
@@ -32,8 +37,18 @@ type agents struct {
 
 // agentConn is one agent, connected and asked for its keys on first use.
 type agentConn struct {
-	keys sched.Together[[]*agentKey]
+	socket string
+	keys   sched.Together[holding]
+	// tied are the keys that are for some hosts only (ssh-add -h): with them the agent signs
+	// just on a connection that was bound to such a host.
+	tied sched.Together[map[string]bool]
 	lost atomic.Bool // a request failed; connect anew for the next host
+}
+
+// holding is what an agent holds.
+type holding struct {
+	keys    []*agentKey
+	foreign []string // types of other keys, which only ssh knows
 }
 
 const (
@@ -53,20 +68,20 @@ func newAgents(life context.Context, warn func(text ...string)) *agents {
 
 // keysOf returns the keys of the agent at socket, asking it once, for the first
 // host that wants them, and waiting no longer than that host does for its server.
-func (a *agents) keysOf(ctx context.Context, socket string, patience time.Duration) ([]*agentKey, error) {
+func (a *agents) keysOf(ctx context.Context, socket string, patience time.Duration) (holding, error) {
 	if socket == "" {
-		return nil, nil
+		return holding{}, nil
 	}
 	a.mu.Lock()
 	c := a.open[socket]
 	if c == nil || c.lost.Load() {
-		c = &agentConn{}
-		c.keys.Find = func(ctx context.Context) ([]*agentKey, error) {
-			keys, err := a.connect(ctx, c, socket, min(agentListTimeout, patience))
+		c = &agentConn{socket: socket}
+		c.keys.Find = func(ctx context.Context) (holding, error) {
+			held, err := a.connect(ctx, c, min(agentListTimeout, patience))
 			if err != nil && ctx.Err() == nil {
 				err = fmt.Errorf("agent at %s: %w", socket, err)
 			}
-			return keys, err
+			return held, err
 		}
 		a.open[socket] = c
 	}
@@ -75,48 +90,125 @@ func (a *agents) keysOf(ctx context.Context, socket string, patience time.Durati
 }
 
 // connect asks an agent for its keys, as long as anybody waits for them and at most limit.
-func (a *agents) connect(ctx context.Context, c *agentConn, socket string, limit time.Duration) ([]*agentKey, error) {
+func (a *agents) connect(ctx context.Context, c *agentConn, limit time.Duration) (held holding, err error) {
 	asking, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(asking, "unix", socket)
+	shared, err := c.open(asking, nil)
+	switch {
+	case ctx.Err() != nil:
+		return held, ctx.Err()
+	case asking.Err() != nil:
+		a.warn(fmt.Sprintf("agent at %s: no answer within %v; its keys are not used", c.socket, limit))
+		return held, fmt.Errorf("no answer within %v", limit)
+	case err != nil:
+		return held, err
+	}
+	context.AfterFunc(a.life, func() { shared.conn.Close() })
+	for _, k := range shared.list {
+		// ssh.ParsePublicKey once here instead of x/crypto's Marshal per signature.
+		if pub, err := ssh.ParsePublicKey(k.Blob); err == nil {
+			held.keys = append(held.keys, &agentKey{agent: c, client: shared.client, pub: pub})
+		} else {
+			held.foreign = append(held.foreign, k.Format)
+		}
+	}
+	c.tied.Find = func(ctx context.Context) (map[string]bool, error) { return c.findTied(ctx, held.keys) }
+	if len(held.keys) > 0 {
+		go func() { _, _ = c.tied.Get(a.life) }() // while the first server answers
+	}
+	return held, nil
+}
+
+// asked is a connection to an agent, and the keys that it has for it.
+type asked struct {
+	conn   net.Conn
+	client agent.ExtendedAgent
+	list   []*agent.Key
+}
+
+// open connects, and binds the connection to a host first if it is to be.
+func (c *agentConn) open(ctx context.Context, binding []byte) (*asked, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", c.socket)
 	if err != nil {
 		return nil, err
 	}
-	silent := context.AfterFunc(asking, func() { conn.Close() })
-	client := agent.NewClient(conn)
-	list, err := client.List()
-	switch {
-	case silent():
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	default:
-		a.warn(fmt.Sprintf("agent at %s: no answer within %v; its keys are not used", socket, limit))
-		return nil, fmt.Errorf("no answer within %v", limit)
+	talking := context.AfterFunc(ctx, func() { conn.Close() })
+	to := &asked{conn: conn, client: agent.NewClient(conn)}
+	if binding != nil {
+		_, err = to.client.Extension("session-bind@openssh.com", binding)
+	}
+	if err == nil {
+		to.list, err = to.client.List()
+	}
+	if !talking() {
+		return nil, context.Cause(ctx)
 	}
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
-	context.AfterFunc(a.life, func() { conn.Close() })
-	var keys []*agentKey
-	for _, k := range list {
-		// ssh.ParsePublicKey once here instead of x/crypto's Marshal per signature.
-		if pub, err := ssh.ParsePublicKey(k.Blob); err == nil {
-			keys = append(keys, &agentKey{agent: c, socket: socket, client: client, pub: pub})
+	return to, nil
+}
+
+// findTied asks for the keys once more, as if for a host that nobody knows. An agent that
+// knows no such binding has no tied keys.
+func (c *agentConn) findTied(ctx context.Context, keys []*agentKey) (map[string]bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, agentListTimeout)
+	defer cancel()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	stranger, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		return nil, err
+	}
+	session := public // any text
+	proof, err := stranger.Sign(rand.Reader, session)
+	if err != nil {
+		return nil, err
+	}
+	nobody, err := c.open(ctx, channel.AppendBool(channel.Text(string(stranger.PublicKey().Marshal()), string(session), string(ssh.Marshal(proof))), false))
+	if err != nil {
+		return nil, nil
+	}
+	defer nobody.conn.Close()
+	tied := map[string]bool{}
+	for _, k := range keys {
+		if blob := k.pub.Marshal(); !nobody.has(blob) {
+			tied[string(blob)] = true
 		}
 	}
-	return keys, nil
+	return tied, nil
+}
+
+func (a *asked) has(blob []byte) bool {
+	return slices.ContainsFunc(a.list, func(k *agent.Key) bool { return bytes.Equal(k.Blob, blob) })
 }
 
 // agentKey is a key that the agent holds.
 type agentKey struct {
 	agent  *agentConn
-	socket string
 	client agent.ExtendedAgent
 	pub    ssh.PublicKey
 }
 
 func (k *agentKey) PublicKey() ssh.PublicKey { return k.pub }
+
+// agentKeyOf is the key of an agent that signs for k, nil for none.
+func agentKeyOf(k signer) *agentKey {
+	if cert, ok := k.(*certKey); ok {
+		k = cert.key
+	}
+	held, _ := k.(*agentKey)
+	return held
+}
+
+// isTied tells whether the key is for some hosts only.
+func (k *agentKey) isTied(ctx context.Context) bool {
+	tied, _ := k.agent.tied.Get(ctx)
+	return len(tied) > 0 && tied[string(k.pub.Marshal())]
+}
 
 // flags of RSA signatures by algorithm (draft-ietf-sshm-ssh-agent section 3.6.1).
 var agentFlags = map[string]agent.SignatureFlags{
@@ -124,15 +216,19 @@ var agentFlags = map[string]agent.SignatureFlags{
 	ssh.KeyAlgoRSASHA512: agent.SignatureFlagRsaSha512,
 }
 
-// sign asks the agent, and waits no longer than ctx and agentSignTimeout.
-func (k *agentKey) sign(ctx context.Context, data []byte, algorithm string) (*ssh.Signature, error) {
-	ctx, end := context.WithTimeoutCause(ctx, agentSignTimeout, fmt.Errorf("agent at %s: no signature within %v", k.socket, agentSignTimeout))
+// sign asks the agent, and waits no longer than the login and agentSignTimeout.
+func (k *agentKey) sign(l *login, data []byte, algorithm string) (*ssh.Signature, error) {
+	ctx, end := context.WithTimeoutCause(l.ctx, agentSignTimeout, fmt.Errorf("agent at %s: no signature within %v", k.agent.socket, agentSignTimeout))
 	defer end()
+	client, shared := k.client, true
+	if k.isTied(ctx) {
+		client, shared = l.bound.client, false
+	}
 	return sched.Await(ctx, func() (*ssh.Signature, error) {
-		sig, err := k.client.SignWithFlags(k.pub, data, agentFlags[algorithm])
+		sig, err := client.SignWithFlags(k.pub, data, agentFlags[algorithm])
 		if err != nil {
-			k.agent.lost.Store(true)
-			err = fmt.Errorf("agent at %s: %w", k.socket, err)
+			k.agent.lost.Store(shared || k.agent.lost.Load())
+			err = fmt.Errorf("agent at %s: %w", k.agent.socket, err)
 		}
 		return sig, err
 	})

@@ -34,8 +34,10 @@ type keyring struct {
 // keySet is what one Identity amounts to.
 type keySet struct {
 	keys     []signer
-	problems []string    // why keys are missing, for the hint of a failed login
-	stale    func() bool // tells whether they have to be collected anew; nil: never
+	spare    map[string]signer // key files behind keys of the agent that sign first
+	problems []string          // why keys are missing, for the hint of a failed login
+	foreign  []string          // types of keys that only ssh can sign with
+	stale    func() bool       // tells whether they have to be collected anew; nil: never
 	// good is the key that the last login used: hosts of one fleet mostly take
 	// the same one, and every refused key costs a round trip.
 	good atomic.Pointer[signer]
@@ -74,7 +76,7 @@ func (r *keyring) set(ctx context.Context, t *Target) (*keySet, error) {
 // collect orders the keys as ssh does (sshconnect2.c, pubkey_prepare):
 // certificates, agent keys that are named, other agent keys, key files.
 func (r *keyring) collect(ctx context.Context, id *Identity, patience time.Duration) (*keySet, error) {
-	s := &keySet{}
+	s := &keySet{spare: make(map[string]signer)}
 	held, err := r.agents.keysOf(ctx, id.Agent, patience)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -82,47 +84,55 @@ func (r *keyring) collect(ctx context.Context, id *Identity, patience time.Durat
 	if err != nil {
 		s.problems = append(s.problems, err.Error())
 	}
-	if len(held) > 0 {
-		s.stale = held[0].agent.lost.Load
+	if s.foreign = held.foreign; len(held.keys) > 0 {
+		s.stale = held.keys[0].agent.lost.Load
 	}
-	agentHas := make(map[string]signer, len(held))
-	for _, k := range held {
-		agentHas[string(k.pub.Marshal())] = k
-	}
-	var files []*keyFile
-	for _, path := range id.Files {
-		switch f := r.files.open(ctx, path); {
-		case f == nil:
-		case f.pub == nil:
-			s.problems = append(s.problems, f.err.Error())
-		default:
-			files = append(files, f)
-		}
-	}
-	certs, problems := r.certs(ctx, id, files, agentHas)
-	s.keys = append(s.keys, certs...)
-	s.problems = append(s.problems, problems...)
-
-	named := make(map[string]bool)
+	files := s.open(ctx, r.files, id)
+	certs := s.certificates(ctx, id, files)
+	named := make(map[string]bool) // of the keys in files, those of which the agent may sign by its own
 	for _, f := range files {
-		blob := string(f.pub.Marshal())
-		if k := agentHas[blob]; k != nil && !named[blob] {
-			s.keys = append(s.keys, k)
-			named[blob] = true
+		named[string(f.pub.Marshal())] = named[string(f.pub.Marshal())] || f.cert == nil
+	}
+	for _, c := range certs {
+		named[string(c.Marshal())] = named[string(c.Marshal())] || c.beside
+	}
+	agentHas := make(map[string]signer, len(held.keys))
+	for _, k := range held.keys {
+		if blob := string(k.pub.Marshal()); !id.Only || named[blob] {
+			agentHas[blob] = k
 		}
 	}
-	for _, k := range held {
-		if blob := string(k.pub.Marshal()); !id.Only && !named[blob] {
+	offered := make(map[string]bool)
+	offer := func(k signer) {
+		if blob := string(k.PublicKey().Marshal()); !offered[blob] {
 			s.keys = append(s.keys, k)
-			named[blob] = true
+			offered[blob] = true
+		}
+	}
+	for _, c := range certs {
+		if k := c.signer(files, agentHas); k != nil {
+			offer(k)
+		} else {
+			s.problems = append(s.problems, "certificate "+c.path+": its private key is neither in a file nor in the agent")
 		}
 	}
 	for _, f := range files {
-		switch blob := string(f.pub.Marshal()); {
-		case named[blob]:
+		if k := agentHas[string(f.pub.Marshal())]; k != nil && f.cert == nil {
+			offer(k)
+		}
+	}
+	for _, k := range held.keys {
+		if agentHas[string(k.pub.Marshal())] != nil {
+			offer(k)
+		}
+	}
+	for _, f := range files {
+		switch {
+		case f.cert != nil:
 		case f.canSign():
-			s.keys = append(s.keys, f)
-			named[blob] = true
+			offer(f)
+			s.spare[string(f.pub.Marshal())] = f
+		case offered[string(f.pub.Marshal())]:
 		case f.err != nil:
 			s.problems = append(s.problems, f.err.Error())
 		case f.locked != nil:
@@ -132,40 +142,48 @@ func (r *keyring) collect(ctx context.Context, id *Identity, patience time.Durat
 	return s, nil
 }
 
-// certs pairs the certificate files with the keys that they certify.
-func (r *keyring) certs(ctx context.Context, id *Identity, files []*keyFile, agentHas map[string]signer) (keys []signer, problems []string) {
-	paths := slices.Clone(id.Certificates)
-	for _, f := range files {
-		paths = append(paths, strings.TrimSuffix(f.path, ".pub")+"-cert.pub")
-	}
-	for _, path := range paths {
-		cert, err := readCert(ctx, path)
-		if err != nil {
-			problems = append(problems, err.Error())
-		}
-		if cert == nil {
+// open reads the key files of an identity, as far as they are there and say which key they hold.
+func (s *keySet) open(ctx context.Context, from *keyFiles, id *Identity) (files []*keyFile) {
+	for _, path := range id.Files {
+		f := from.open(ctx, path)
+		if f == nil {
 			continue
 		}
-		if k := owner(cert, files, agentHas); k != nil {
-			keys = append(keys, &certKey{cert: cert, key: k})
+		if s.foreign = append(s.foreign, f.foreign...); f.pub != nil {
+			files = append(files, f)
 		} else {
-			problems = append(problems, "certificate "+path+": its private key is neither in a file nor in the agent")
+			s.problems = append(s.problems, f.err.Error())
 		}
 	}
-	return keys, problems
+	return files
 }
 
-func owner(cert *ssh.Certificate, files []*keyFile, agentHas map[string]signer) signer {
-	blob := string(cert.Key.Marshal())
-	for _, f := range files {
-		if f.canSign() && string(f.pub.Marshal()) == blob {
-			return f
+// certificates reads those of an identity: where it names none, those beside its keys. One in the
+// place of a public key stands for that key.
+func (s *keySet) certificates(ctx context.Context, id *Identity, files []*keyFile) (certs []certificate) {
+	read := func(path string, beside bool) {
+		cert, err := readCert(ctx, path)
+		if err != nil {
+			s.problems = append(s.problems, err.Error())
+		}
+		if cert != nil {
+			certs = append(certs, certificate{cert, path, beside})
 		}
 	}
-	if k := agentHas[blob]; k != nil {
-		return k
+	for _, path := range id.Certificates {
+		read(path, false)
 	}
-	return nil
+	for _, f := range files {
+		if f.cert != nil {
+			certs = append(certs, certificate{f.cert, f.path + ".pub", true})
+		}
+	}
+	for _, path := range id.Files {
+		if len(id.Certificates) == 0 {
+			read(strings.TrimSuffix(path, ".pub")+"-cert.pub", true)
+		}
+	}
+	return certs
 }
 
 // inOrder is the keys with the last good one first.
@@ -192,6 +210,7 @@ type login struct {
 	signErr error // of the last key that the server would have taken
 	unfit   error // why keys were left out
 	used    signer
+	bound   *asked // of the agent's keys that are for some hosts only, those for this one; nil: there are none
 
 	password Password // nil = there is none for this host
 	asks     bool     // but there could be
@@ -213,8 +232,8 @@ func (l *login) failed(err error) error {
 // partial says that a key was good but not enough.
 func (l *login) denied(methods []string, partial bool) *Error {
 	e := &Error{
-		Class: fleet.AuthFailed,
-		Text:  fmt.Sprintf("%s@%s: Permission denied (%s).", l.target.User, l.target.HostName, strings.Join(methods, ",")),
+		Class: fleet.AuthFailed, OnlySSH: slices.ContainsFunc(l.set.foreign, l.target.takes),
+		Text: fmt.Sprintf("%s@%s: Permission denied (%s).", l.target.User, l.target.HostName, strings.Join(methods, ",")),
 	}
 	switch {
 	case l.offered.err != nil:
@@ -255,17 +274,31 @@ func (l *login) orPassword(methods []string, behind string) string {
 	return behind + "give the password with --ask-pass"
 }
 
+// takes tells whether ssh would offer a key of a type, or a certificate of it.
+func (t *Target) takes(keyType string) bool {
+	return t.PubkeyAlgorithms == nil || slices.ContainsFunc(t.PubkeyAlgorithms, func(name string) bool { return alg.Plain(name) == keyType })
+}
+
 // methods are the keys to try and what else there is, for package transport. The first key signs
 // at once where that bothers nobody: a person may be asked for a passphrase or a touch.
 func (l *login) methods() transport.Login {
 	out := transport.Login{User: l.target.User, Method: l.method, Answer: l.answer}
 	var first signer
 	for _, k := range l.set.inOrder() {
+		if held := agentKeyOf(k); held != nil && held.isTied(l.ctx) && (l.bound == nil || !l.bound.has(held.pub.Marshal())) {
+			if k = l.set.spare[string(k.PublicKey().Marshal())]; k == nil {
+				l.unfit = errors.New("a key of the agent is for other hosts only (ssh-add -h)")
+				continue
+			}
+		}
 		if bits := knownhosts.RSABits(k.PublicKey()); bits > 0 && bits < l.target.minRSABits() {
 			l.unfit = fmt.Errorf("an RSA key of %d bits is not used, RequiredRSASize is %d", bits, l.target.minRSABits())
 			continue
 		}
-		if algs := signatureAlgorithms(k.PublicKey().Type(), l.target.PubkeyAlgorithms); len(algs) > 0 {
+		if cert, ok := k.(*certKey); ok && !cert.alone && len(l.algorithms(cert.cert.Key)) == 0 {
+			continue // as ssh, which has dropped the key by then
+		}
+		if algs := l.algorithms(k.PublicKey()); len(algs) > 0 {
 			first = cmp.Or(first, k)
 			out.Keys = append(out.Keys, &boundSigner{login: l, key: k, algs: algs})
 		}
@@ -277,6 +310,27 @@ func (l *login) methods() transport.Login {
 		l.unfit = errors.New("no key is of a type that PubkeyAcceptedAlgorithms allows")
 	}
 	return out
+}
+
+// algorithms are those by which a key may sign.
+func (l *login) algorithms(key ssh.PublicKey) []string {
+	return signatureAlgorithms(key.Type(), l.target.PubkeyAlgorithms)
+}
+
+// bind binds a connection to the agent to the server, if it holds keys that are for some
+// hosts only. end is for when the login has ended.
+func (l *login) bind(binding []byte) (end func()) {
+	for _, k := range l.set.keys {
+		if held := agentKeyOf(k); held != nil && held.isTied(l.ctx) {
+			bound, err := held.agent.open(l.ctx, binding)
+			if err != nil {
+				break
+			}
+			l.bound = bound
+			return func() { bound.conn.Close() }
+		}
+	}
+	return func() {}
 }
 
 // direct tells whether the first of n keys is to sign without a question.
@@ -351,7 +405,7 @@ func (s *boundSigner) Sign(rand io.Reader, data []byte) (*ssh.Signature, error) 
 // SignWithAlgorithm is called only for a key that the server has accepted.
 func (s *boundSigner) SignWithAlgorithm(_ io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
 	s.login.used = s.key
-	sig, err := s.key.sign(s.login.ctx, data, algorithm)
+	sig, err := s.key.sign(s.login, data, algorithm)
 	s.login.signErr = err
 	return sig, err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -111,7 +112,7 @@ func otherKey(t *testing.T) (path string, private any) {
 }
 
 // TestAgent logs in to many hosts with one connection to an agent whose first
-// keys are of no use, and finds out which one is.
+// keys are of no use, and finds out which one is. Another one asks which keys are for all hosts.
 func TestAgent(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	_, first := otherKey(t)
@@ -124,8 +125,8 @@ func TestAgent(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 	}
-	if a.conns != 1 || a.signed != 30 {
-		t.Errorf("%d connections to the agent and %d signatures, want 1 and 30", a.conns, a.signed)
+	if a.conns != 2 || a.signed != 30 {
+		t.Errorf("%d connections to the agent and %d signatures, want 2 and 30", a.conns, a.signed)
 	}
 }
 
@@ -328,17 +329,10 @@ func copyFile(t *testing.T, from, to string, mode os.FileMode) {
 	}
 }
 
-// TestCertificate logs in with a certificate beside the key, which no
-// authorized_keys file names.
-func TestCertificate(t *testing.T) {
-	ca, caKey := sshtest.WriteKey(t, t.TempDir(), "ca", "")
-	caFile := filepath.Join(t.TempDir(), "ca.pub")
-	if err := os.WriteFile(caFile, []byte(sshtest.AuthorizedLine(caKey)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := sshtest.StartSshd(t, "TrustedUserCAKeys "+caFile)
-	path, pub := sshtest.WriteKey(t, t.TempDir(), "user", "")
-	cert := &ssh.Certificate{Key: pub, CertType: ssh.UserCert, ValidPrincipals: []string{s.User}, ValidBefore: ssh.CertTimeInfinity}
+// certify signs a certificate for a key, by the authority in a file.
+func certify(t *testing.T, ca string, key ssh.PublicKey, user string) *ssh.Certificate {
+	t.Helper()
+	cert := &ssh.Certificate{Key: key, CertType: ssh.UserCert, ValidPrincipals: []string{user}, ValidBefore: ssh.CertTimeInfinity}
 	signer, err := ssh.NewSignerFromKey(userKey(t, ca))
 	if err != nil {
 		t.Fatal(err)
@@ -346,12 +340,110 @@ func TestCertificate(t *testing.T) {
 	if err := cert.SignCert(randReader{}, signer); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path+"-cert.pub", []byte(sshtest.AuthorizedLine(cert)), 0o600); err != nil {
+	return cert
+}
+
+// TestCertificate logs in with certificates, which no authorized_keys file names: those that ssh
+// would use, and with the keys that it would use.
+func TestCertificate(t *testing.T) {
+	ca, caKey := sshtest.WriteKey(t, t.TempDir(), "ca", "")
+	strange, _ := sshtest.WriteKey(t, t.TempDir(), "strange", "")
+	caFile := filepath.Join(t.TempDir(), "ca.pub")
+	if err := os.WriteFile(caFile, []byte(sshtest.AuthorizedLine(caKey)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	s := sshtest.StartSshd(t, "TrustedUserCAKeys "+caFile)
+	for _, test := range []struct {
+		name            string
+		beside, instead string // authority of KEY-cert.pub, and of what KEY.pub holds
+		named           string // of a CertificateFile
+		gone            bool   // the private key is
+		agent, only     bool   // holds it; IdentitiesOnly
+		nameless        bool   // no IdentityFile
+		want            bool
+	}{
+		{name: "beside", beside: ca, want: true},
+		{name: "beside, strange", beside: strange},
+		{name: "in place of the public key", instead: ca, want: true},
+		{name: "likewise, strange", instead: strange},
+		{name: "likewise, signed by the agent", instead: ca, gone: true, agent: true, want: true},
+		{name: "likewise, by one that may not", instead: ca, gone: true, agent: true, only: true},
+		{name: "named", named: ca, want: true},
+		{name: "named, and another one beside", named: strange, beside: ca},
+		{name: "named, and another one in place", named: strange, instead: ca, want: true},
+		{name: "named, of a key of the agent", named: ca, agent: true, nameless: true, want: true},
+		{name: "likewise, that may not", named: ca, agent: true, nameless: true, only: true},
+		{name: "likewise, that may", named: ca, agent: true, gone: true, only: true, want: true},
+	} {
+		path, pub := sshtest.WriteKey(t, t.TempDir(), "user", "")
+		tg := sshdTarget(s)
+		tg.Identity = dial.Identity{Files: []string{path}, Only: test.only}
+		private := userKey(t, path)
+		for file, authority := range map[string]string{path + "-cert.pub": test.beside, path + ".pub": test.instead, path + ".named": test.named} {
+			if authority == "" {
+				continue
+			}
+			if err := os.WriteFile(file, []byte(sshtest.AuthorizedLine(certify(t, authority, pub, s.User))), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if test.named != "" {
+			tg.Identity.Certificates = []string{path + ".named"}
+		}
+		if test.agent {
+			tg.Identity.Agent = startAgent(t, private).socket
+		}
+		if test.nameless {
+			tg.Identity.Files = nil
+		}
+		if test.gone {
+			os.Remove(path)
+		}
+		if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; (r.Status() == fleet.OK) != test.want || !test.want && r.Class != fleet.AuthFailed {
+			t.Errorf("%s: %+v", test.name, r)
+		}
+	}
+}
+
+// TestTiedKeys: keys in an agent that are for some hosts only log in there, and are not even
+// offered elsewhere.
+func TestTiedKeys(t *testing.T) {
+	s, other := sshtest.StartSshd(t, "MaxAuthTries 2"), sshtest.StartSshd(t)
+	dir := t.TempDir()
+	socket, known := filepath.Join(dir, "agent"), filepath.Join(dir, "known")
+	text := "here " + sshtest.AuthorizedLine(s.HostKey) + "there " + sshtest.AuthorizedLine(other.HostKey)
+	if err := os.WriteFile(known, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	agent := exec.CommandContext(t.Context(), "ssh-agent", "-D", "-a", socket)
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { agent.Process.Kill(); agent.Wait() })
+	waittest.Until(t, "the agent listens", func() bool { _, err := os.Stat(socket); return err == nil })
+	add := func(args ...string) {
+		t.Helper()
+		c := exec.Command("ssh-add", args...)
+		c.Env = append(os.Environ(), "SSH_AUTH_SOCK="+socket)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	for range 4 {
+		path, _ := otherKey(t)
+		add("-q", "-H", known, "-h", "there", path)
+	}
+	add("-q", "-H", known, "-h", s.User+"@here", s.Key)
 	tg := sshdTarget(s)
-	tg.Identity = dial.Identity{Files: []string{path}}
-	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Status() != fleet.OK {
+	tg.Identity = dial.Identity{Agent: socket}
+	for _, r := range run(t, fleet.Params{}, tg, hosts(5), fleet.Command{Line: "true"}, &sshtest.Told{}) {
+		if r.Status() != fleet.OK {
+			t.Errorf("%+v", r)
+		}
+	}
+	tg = sshdTarget(other)
+	tg.Identity = dial.Identity{Agent: socket, Only: true, Files: []string{s.Key + ".pub"}}
+	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Class != fleet.AuthFailed || !strings.Contains(r.Hint, "other hosts only") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -28,6 +28,7 @@ type Error struct {
 	SlowDown bool // nothing ran, and trying later may help
 	MayRun   bool // the command has left, and nothing shows that it does not run
 	Closed   bool // the server ended the login without an answer
+	OnlySSH  bool // ssh may know a key that is needed, and this engine does not
 	Err      error
 }
 

@@ -55,6 +55,7 @@ func (h *hand) shake(command *transport.Command) (err error) {
 	if h.own, err = transport.Handshake(h.net, h.config()); err != nil {
 		return err
 	}
+	defer h.login.bind(h.own.Binding())()
 	login := h.login.methods()
 	login.Ahead, login.Early = command, h.progress.Near
 	return h.login.failed(h.own.Authenticate(login))

@@ -1,12 +1,15 @@
 package dial
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 
 	"golang.org/x/crypto/ssh"
@@ -29,9 +32,11 @@ type keyFiles struct {
 // keyFile is one private key file, or a public one whose private half is
 // expected in an agent.
 type keyFile struct {
-	files *keyFiles
-	path  string
-	pub   ssh.PublicKey // of the file, or of the public one beside it; nil when err says why
+	files   *keyFiles
+	path    string
+	pub     ssh.PublicKey    // of the file, or of the public one beside it; nil when err says why
+	cert    *ssh.Certificate // what the public one holds in place of the key
+	foreign []string         // its type, where only ssh can sign with it
 
 	once    sync.Once
 	private ssh.AlgorithmSigner // nil: public only, or encrypted and not yet opened
@@ -63,7 +68,7 @@ func (k *keyFiles) read(ctx context.Context, path string) *keyFile {
 	data, err := readKey(ctx, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if f.pub = publicBeside(ctx, path); f.pub == nil {
+		if f.beside(ctx); f.pub == nil {
 			return nil
 		}
 		f.err = fmt.Errorf("key %s: only %s.pub is there, and no agent holds the key", path, path)
@@ -73,16 +78,39 @@ func (k *keyFiles) read(ctx context.Context, path string) *keyFile {
 	default:
 		f.load(ctx, data)
 	}
-	if f.pub == nil { // an agent may hold it all the same, as for ssh
-		f.pub = publicBeside(ctx, path)
-	}
+	f.beside(ctx) // an agent may hold it where the file is of no use, as for ssh
 	return f
+}
+
+// beside takes what the public file has that the private one lacks: the key, or a certificate.
+func (f *keyFile) beside(ctx context.Context) {
+	data, err := readKey(ctx, f.path+".pub")
+	if err != nil {
+		return
+	}
+	if pub, _, _, _, err := ssh.ParseAuthorizedKey(data); err == nil {
+		f.public(pub)
+	}
+}
+
+// public takes a public key, or a certificate of it, unless the key is known to be another one.
+func (f *keyFile) public(pub ssh.PublicKey) {
+	cert, certified := pub.(*ssh.Certificate)
+	if certified {
+		pub = cert.Key
+	}
+	if f.pub == nil {
+		f.pub = pub
+	}
+	if certified && bytes.Equal(f.pub.Marshal(), pub.Marshal()) {
+		f.cert = cert
+	}
 }
 
 // load reads a public key, or a private one that nobody else can read.
 func (f *keyFile) load(ctx context.Context, data []byte) {
 	if pub, _, _, _, err := ssh.ParseAuthorizedKey(data); err == nil {
-		f.pub = pub
+		f.public(pub)
 		return
 	}
 	if f.err = checkMode(f.path); f.err == nil {
@@ -109,17 +137,44 @@ func (f *keyFile) parse(ctx context.Context, data []byte) {
 	switch {
 	case errors.As(err, &locked):
 		f.locked, f.pub = data, locked.PublicKey
-		if f.pub == nil { // formats older than OpenSSH's own do not name it
-			f.pub = publicBeside(ctx, f.path)
-		}
-		if f.pub == nil {
+		if f.beside(ctx); f.pub == nil { // formats older than OpenSSH's own do not name it
 			f.err = fmt.Errorf("key %s: encrypted, and %s.pub is missing; add it to the agent", f.path, f.path)
 		}
 	case err != nil:
 		f.err = fmt.Errorf("key %s: %w", f.path, err)
+		if kind := kindOf(data); kind != "" && !slices.Contains(signable, kind) {
+			f.err = fmt.Errorf("key %s: only ssh can use a key of type %s", f.path, kind)
+			f.foreign = []string{kind}
+		}
 	default:
 		f.use(s)
 	}
+}
+
+// signable are the types of keys that this program can sign with.
+var signable = []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA}
+
+// kindOf is the type of a private key in OpenSSH's format (PROTOCOL.key), "" of others.
+func kindOf(data []byte) string {
+	block, _ := pem.Decode(data)
+	if block == nil {
+		return ""
+	}
+	var key struct {
+		Magic                [15]byte
+		Cipher, KDF, Options string
+		Keys                 uint32
+		Public               []byte
+		Rest                 []byte `ssh:"rest"`
+	}
+	var public struct {
+		Type string
+		Rest []byte `ssh:"rest"`
+	}
+	if ssh.Unmarshal(block.Bytes, &key) != nil || ssh.Unmarshal(key.Public, &public) != nil {
+		return ""
+	}
+	return public.Type
 }
 
 func (f *keyFile) use(s ssh.Signer) {
@@ -131,18 +186,6 @@ func (f *keyFile) use(s ssh.Signer) {
 	f.private, f.pub = as, s.PublicKey()
 }
 
-func publicBeside(ctx context.Context, path string) ssh.PublicKey {
-	data, err := readKey(ctx, path+".pub")
-	if err != nil {
-		return nil
-	}
-	pub, _, _, _, err := ssh.ParseAuthorizedKey(data)
-	if err != nil {
-		return nil
-	}
-	return pub
-}
-
 // canSign tells whether the file holds a private key that is open or could be
 // opened by asking.
 func (f *keyFile) canSign() bool {
@@ -151,8 +194,8 @@ func (f *keyFile) canSign() bool {
 
 func (f *keyFile) PublicKey() ssh.PublicKey { return f.pub }
 
-func (f *keyFile) sign(ctx context.Context, data []byte, algorithm string) (*ssh.Signature, error) {
-	f.once.Do(func() { f.unlock(ctx) })
+func (f *keyFile) sign(l *login, data []byte, algorithm string) (*ssh.Signature, error) {
+	f.once.Do(func() { f.unlock(l.ctx) })
 	if f.private == nil {
 		return nil, f.lockErr
 	}
@@ -181,14 +224,41 @@ func (f *keyFile) unlock(ctx context.Context) {
 
 // certKey is a certificate with the key that it certifies.
 type certKey struct {
-	cert *ssh.Certificate
-	key  signer
+	cert  *ssh.Certificate
+	key   signer
+	alone bool // the key need not be one that could be offered by itself
 }
 
 func (c *certKey) PublicKey() ssh.PublicKey { return c.cert }
 
-func (c *certKey) sign(ctx context.Context, data []byte, algorithm string) (*ssh.Signature, error) {
-	return c.key.sign(ctx, data, algorithm)
+func (c *certKey) sign(l *login, data []byte, algorithm string) (*ssh.Signature, error) {
+	return c.key.sign(l, data, algorithm)
+}
+
+// certificate is one of a file.
+type certificate struct {
+	*ssh.Certificate
+	path   string
+	beside bool // it is that of a key file, and not one that was named
+}
+
+// signer signs by the certificate, nil if nothing can.
+func (c certificate) signer(files []*keyFile, agentHas map[string]signer) (k signer) {
+	blob := string(c.Key.Marshal())
+	for _, f := range files {
+		if f.canSign() && string(f.pub.Marshal()) == blob && (c.beside || f.cert == nil) {
+			k = &certKey{c.Certificate, f, c.beside}
+			break
+		}
+	}
+	held, plain := agentHas[string(c.Marshal())], agentHas[blob]
+	switch {
+	case held != nil && !(k != nil && c.beside):
+		return held
+	case k == nil && plain != nil:
+		return &certKey{c.Certificate, plain, false}
+	}
+	return k
 }
 
 // readCert reads a certificate file; nil and no error when there is none.

@@ -68,8 +68,8 @@ type Target struct {
 // Identity says which keys to log in with.
 type Identity struct {
 	Files        []string // private keys; missing ones are left out silently
-	Certificates []string // certificate files, beside KEY-cert.pub of each file
-	Only         bool     // of the agent's keys, only those in Files or Certificates
+	Certificates []string // certificate files; without any, KEY-cert.pub of each of Files
+	Only         bool     // of the agent's keys, only those of Files
 	// Agent is the socket of the agent; "" is none.
 	Agent string
 }

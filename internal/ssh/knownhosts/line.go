@@ -146,6 +146,12 @@ func (l *Line) Key() (key ssh.PublicKey, comment string, err error) {
 	return key, comment, nil
 }
 
+// Type is the type of key that the line names, which need not be known here.
+func (l *Line) Type() string {
+	keyType, _ := cutField(l.key)
+	return keyType
+}
+
 // withoutSpaces drops the white space that the base64 of OpenSSH passes over
 // (isspace(3) in base64.c:b64_pton) and can stand in a field. Go's own passes
 // over \r and \n.

@@ -8,6 +8,7 @@ package mux
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -127,7 +128,7 @@ func reason(err error) string {
 
 // hello does PROTOCOL.mux section 1.
 func (l *link) hello() error {
-	if err := l.checkOwner(); err != nil {
+	if err := cmp.Or(l.checkOwner(), l.checkLink()); err != nil {
 		return err
 	}
 	hello := ssh.Marshal(struct{ Type, Version uint32 }{msgHello, version})
@@ -156,6 +157,19 @@ func (l *link) proxy() error {
 		return &Error{l.path, "refuses: " + text(body), nil}
 	case kind != sayProxy:
 		return &Error{l.path, "has no proxy mode; that is in OpenSSH since 7.4", nil}
+	}
+	return nil
+}
+
+// checkLink refuses a symbolic link of another user, in a folder where everybody may put one: it
+// leads to a master of ours, but to that of another host.
+func (l *link) checkLink() error {
+	info, err := os.Lstat(l.path)
+	if err != nil || info.Mode().Type() != os.ModeSymlink {
+		return err
+	}
+	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != 0 && int(owner) != os.Geteuid() {
+		return &Error{l.path, "is a link of another user", nil}
 	}
 	return nil
 }

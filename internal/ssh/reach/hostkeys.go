@@ -23,6 +23,7 @@ import (
 type hostKeys struct {
 	index     *index.Index
 	rules     check.Rules
+	allowed   []string // HostKeyAlgorithms
 	acceptNew bool
 	file      string // where new keys go
 	hash      bool
@@ -51,7 +52,7 @@ func (e *Executor) hostKeys(c *conf.Resolved) *hostKeys {
 	defer e.mu.Unlock()
 	k := e.keys[key]
 	if k == nil {
-		k = &hostKeys{index: index.Open(files...), rules: e.rules(algorithms), acceptNew: accept, hash: c.Yes(conf.HashKnownHosts)}
+		k = &hostKeys{index: index.Open(files...), rules: e.rules(algorithms), allowed: algorithms, acceptNew: accept, hash: c.Yes(conf.HashKnownHosts)}
 		k.index.Lag = lag
 		if user := c.Files(conf.UserKnownHostsFile); len(user) > 0 {
 			k.file = user[0]
@@ -116,13 +117,23 @@ func (k *hostKeys) Check(name string, port int, remote net.Addr, key ssh.PublicK
 	if err == nil {
 		return nil
 	}
-	if v != nil {
+	switch {
+	case v != nil && slices.ContainsFunc(v.Lines, k.isForeign):
+		text := "host key of " + name + " cannot be checked: it offered " + v.New + ", known is " + check.Joined(v.Lines)
+		return &dial.Error{Class: fleet.HostKeyUnknown, Text: text, Hint: new(needsSSH).Hint(), Err: v, OnlySSH: true}
+	case v != nil:
 		return &dial.Error{Class: verdictClass[v.Kind], Text: v.What(), Hint: v.Hint(), Err: v}
 	}
 	return &dial.Error{
 		Class: fleet.HostKeyUnknown, Text: "new host key not accepted, it cannot be recorded: " + err.Error(),
 		Hint: "name a file that can be written with -o UserKnownHostsFile=FILE", Err: err,
 	}
+}
+
+// isForeign tells whether ssh might have had the server prove a known key, and the native engine
+// lacks the type for that.
+func (k *hostKeys) isForeign(known check.Known) bool {
+	return known.Fingerprint == "" && slices.Contains(k.allowed, known.Type) && !slices.Contains(ssh.SupportedAlgorithms().HostKeys, known.Type)
 }
 
 // accept records a new key. One that cannot be recorded is not accepted either:

@@ -17,6 +17,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/conf"
+	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/check"
 	"sshpace/internal/ssh/knownhosts/index"
@@ -76,6 +77,21 @@ func TestAcceptNewCertificate(t *testing.T) {
 				t.Errorf("%v, want %q; the file has %q more", err, test.err, added)
 			}
 		})
+	}
+}
+
+// TestForeignHostKey: a host of which only a key is known that ssh alone can check has not changed.
+func TestForeignHostKey(t *testing.T) {
+	const kind = "ssh-mldsa44-ed25519@openssh.com"
+	file := filepath.Join(t.TempDir(), "known_hosts")
+	blob := base64.StdEncoding.EncodeToString(ssh.Marshal(struct{ Type, Key string }{kind, "of tomorrow"}))
+	put(t, file, "db1 "+kind+" "+blob+"\n", 0o600)
+	for allowed, want := range map[string]fleet.Class{kind: fleet.HostKeyUnknown, ssh.KeyAlgoED25519: fleet.HostKeyChanged} {
+		k := &hostKeys{index: index.Open(file), allowed: []string{allowed}}
+		err, _ := errors.AsType[*dial.Error](k.Check("db1", 22, nil, newSigner(t).PublicKey()))
+		if err == nil || err.Class != want || err.OnlySSH != (allowed == kind) || !strings.Contains(err.Text, kind) {
+			t.Errorf("%s: %+v", allowed, err)
+		}
 	}
 }
 

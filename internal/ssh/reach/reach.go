@@ -61,7 +61,7 @@ type Executor struct {
 	native  *dial.Engine
 	forked  *forkssh.Engine
 	environ []string
-	onlySSH sync.Map // servers with which the native engine has no algorithm in common
+	onlySSH sync.Map // servers with which the native engine has no algorithm in common, or for which it lacks a key
 	mu      sync.Mutex
 	keys    map[keysOf]*hostKeys
 	planned map[host.Endpoint]*sched.Together[*hostPlan]
@@ -219,10 +219,11 @@ func (e *Executor) connect(ctx context.Context, h host.Host, p *hostPlan, option
 }
 
 // onlySSHMay tells whether ssh is to be tried on a host with which, or with a jump host of
-// which, the native engine has no algorithm in common. Nothing was asked for then, so
-// nothing has run.
+// which, the native engine has no algorithm in common, or for which it lacks a key. Nothing runs
+// there then.
 func (e *Executor) onlySSHMay(o *fleet.Outcome) bool {
-	if o.Class != fleet.NoCommonAlgo || o.Ran != fleet.RanNo {
+	why, _ := errors.AsType[*dial.Error](o.Cause)
+	if o.Ran != fleet.RanNo || o.Class != fleet.NoCommonAlgo && !(why != nil && why.OnlySSH) {
 		return false
 	}
 	if !e.HasSSH() {

@@ -65,9 +65,15 @@ func Aliases(hosts []LookedUp) map[string]string {
 // KnownName is the name that ssh looks up in known_hosts files for what is typed, with the port of the flags; one
 // in the form that it has there, [NAME]:PORT, is what it is.
 func KnownName(ctx context.Context, p Params, typed string) (string, error) {
+	asTyped := func(name string) string {
+		if strings.EqualFold(name, typed) {
+			return typed
+		}
+		return name
+	}
 	h, err := host.Parse(typed)
 	if err != nil || strings.HasPrefix(typed, "[") {
-		return knownhosts.HostPort(typed, int(p.Flags.Port)), nil
+		return asTyped(knownhosts.HostPort(typed, int(p.Flags.Port))), nil
 	}
 	router, err := New(ctx, p)
 	if err != nil {
@@ -81,8 +87,5 @@ func KnownName(ctx context.Context, p Params, typed string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if name := KnownNames(found)[0]; !strings.EqualFold(name, typed) {
-		return name, nil
-	}
-	return typed, nil
+	return asTyped(KnownNames(found)[0]), nil
 }

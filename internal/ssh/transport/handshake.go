@@ -175,6 +175,7 @@ func (c *Conn) firstExchange() error {
 		if err != nil {
 			return err
 		}
+		c.hears = slices.Contains(theirs.Kex, extInfoServer)
 		if slices.Contains(theirs.Kex, strictServer) {
 			if c.strict = true; before > 0 {
 				return errors.New("ssh: packets before KEXINIT in a strict key exchange")
@@ -189,9 +190,10 @@ func unexpected(got, want byte) error {
 }
 
 // Names in the list of key exchanges that are no key exchanges: RFC 8308 section
-// 2.1 and OpenSSH's PROTOCOL section 1.10.
+// 2.1 and OpenSSH's PROTOCOL section 1.9.
 const (
 	extInfoClient = "ext-info-c"
+	extInfoServer = "ext-info-s"
 	strictClient  = "kex-strict-c-v00@openssh.com"
 	strictServer  = "kex-strict-s-v00@openssh.com"
 )
@@ -423,7 +425,7 @@ func first(list []string) string {
 }
 
 // expect reads a packet of the key exchange. A first exchange that is strict may not
-// even have IGNORE and DEBUG in between (OpenSSH, PROTOCOL section 1.10).
+// even have IGNORE and DEBUG in between (OpenSSH, PROTOCOL section 1.9).
 func (c *Conn) expect(want byte) ([]byte, error) {
 	for {
 		p, err := c.raw()
@@ -460,7 +462,7 @@ func (c *Conn) conclude(o *offer, ourInit, theirInit []byte, r *kexReply) (*keys
 		if err := c.config.HostKey(key); err != nil {
 			return nil, err
 		}
-		c.session, c.hostKey = sum, string(r.HostKey)
+		c.session, c.hostKey, c.proof = sum, string(r.HostKey), r.Signature
 	case c.hostKey != string(r.HostKey):
 		return nil, errors.New("ssh: the host key has changed during the connection")
 	}
@@ -526,6 +528,9 @@ func (c *Conn) changeOurs(up sealer) error {
 	defer c.mu.Unlock()
 	c.sealLocked([]byte{msgNewKeys}, nil)
 	c.sealer, c.send, c.kexInit = up, c.send.renewed(c.strict), nil
+	if c.hears && !c.keyed {
+		c.sealLocked(extInfo(), nil)
+	}
 	for _, p := range c.pending {
 		c.sealLocked(p, nil)
 	}
@@ -557,18 +562,41 @@ func (n count) worn(s suite) bool {
 	return n.packets > packets || n.bytes > s.limit
 }
 
+// extInfo asks the server to say once more how to sign when it knows who logs in: blocks of
+// Match in its configuration may allow other algorithms (OpenSSH,
+// PROTOCOL section 1.10).
+func extInfo() []byte {
+	return append(channel.AppendNumber([]byte{msgExtInfo}, 1), channel.Text("ext-info-in-auth@openssh.com", "0")...)
+}
+
+// maxExtended is how many EXT_INFO messages count, as for ssh: that behind the key exchange and
+// that within the login.
+const maxExtended = 2
+
 // extensions keeps server-sig-algs (RFC 8308 section 2.3).
 func (c *Conn) extensions(p []byte) {
+	if c.extended++; c.extended > maxExtended {
+		return
+	}
 	f := channel.FieldsOf(p)
 	for range min(f.Number(), 64) {
 		name, value := f.Text(), f.Text()
 		if f.Err() != nil {
 			return
 		}
-		if string(name) == "server-sig-algs" {
+		switch string(name) {
+		case "server-sig-algs":
 			c.sigAlgs = strings.Split(string(value), ",")
+		case "publickey-hostbound@openssh.com":
+			c.bound = string(value) == "0"
 		}
 	}
+}
+
+// Binding shows an agent which server a login is for (OpenSSH, PROTOCOL.agent section 1,
+// session-bind@openssh.com).
+func (c *Conn) Binding() []byte {
+	return channel.AppendBool(channel.Text(c.hostKey, string(c.session), string(c.proof)), false)
 }
 
 // Close closes the connection.

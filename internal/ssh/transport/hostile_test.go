@@ -2,7 +2,9 @@ package transport
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/rand"
+	"crypto/rsa"
 	"errors"
 	"io"
 	"net"
@@ -59,6 +61,9 @@ func (h *hostile) exchangeKeys(extra ...[]byte) error {
 	h.out = append(h.out, h.ours+"\r\n"...)
 	m := h.init()
 	m.Kex = []string{ssh.KeyExchangeCurve25519, strictServer}
+	if h.ours == asNewOpenSSH {
+		m.Kex = append(m.Kex, extInfoServer)
+	}
 	ours := m.marshal()
 	h.say(ours)
 	theirs, err := h.raw()
@@ -216,8 +221,9 @@ func pkOK(algorithm string, key []byte) []byte {
 }
 
 const (
-	asOpenSSH = "SSH-2.0-OpenSSH_9.9"
-	asOther   = "SSH-2.0-other"
+	asOpenSSH    = "SSH-2.0-OpenSSH_9.5"
+	asNewOpenSSH = "SSH-2.0-OpenSSH_9.9" // it takes EXT_INFO
+	asOther      = "SSH-2.0-other"
 )
 
 // TestAcceptedOnce: a server that says again and again that a key would do gets one
@@ -261,6 +267,64 @@ func TestAcceptedByType(t *testing.T) {
 		h.drain()
 	}); err != nil || signed != 1 {
 		t.Errorf("%d signatures, %v", signed, err)
+	}
+}
+
+// signatures is an EXT_INFO that says which signatures a server takes.
+func signatures(names string) []byte {
+	return append(channel.AppendNumber([]byte{msgExtInfo}, 1), channel.Text("server-sig-algs", names)...)
+}
+
+// TestOtherSignatures: a server that says within the login that it takes other signatures, as
+// sshd does where a block of Match is for the user, gets them; however often it says so, a key is not
+// tried again and again.
+func TestOtherSignatures(t *testing.T) {
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	multi, err := ssh.NewSignerWithAlgorithms(key.(ssh.AlgorithmSigner), []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		before, within, takes string
+		want                  bool
+	}{
+		{ssh.KeyAlgoED25519, "ssh-ed25519,rsa-sha2-512", ssh.KeyAlgoRSASHA512, true},
+		{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA256, true},
+		{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, "none", false},
+	} {
+		for _, direct := range []bool{false, true} {
+			requests := 0
+			_, err := loginTo(t, asNewOpenSSH, Login{User: "tester", Direct: direct, Keys: []ssh.MultiAlgorithmSigner{multi}}, func(h *hostile) {
+				h.say(signatures(test.before))
+				if p := h.hear(); !bytes.Equal(p, extInfo()) {
+					t.Errorf("it said %q", p)
+				}
+				h.accept()
+				within := []string{test.within, test.before} // and so on
+				for p := h.hear(); p != nil; p = h.hear() {
+					h.say(signatures(within[requests%2]))
+					requests++
+					switch l := parseLogin(p); {
+					case l.algorithm != test.takes:
+						h.say(failure)
+					case l.signed:
+						h.say([]byte{msgUserauthSuccess})
+					default:
+						h.say(pkOK(l.algorithm, l.key))
+					}
+				}
+			})
+			if (err == nil) != test.want || requests > 4 {
+				t.Errorf("%s, then %s, direct %v: %d requests, %v", test.before, test.within, direct, requests, err)
+			}
+		}
 	}
 }
 

@@ -104,13 +104,15 @@ const (
 type attempt struct {
 	*Conn
 	Login
-	accepts bool      // the service was accepted
-	asked   *question // what the server has not answered yet
-	method  string    // that of Method which is under way
-	early   bool      // the command has left with a signature
-	next    int       // key to try
-	partial bool      // something was accepted
-	problem error     // with the last key that could not be tried
+	accepts bool                                // the service was accepted
+	asked   *question                           // what the server has not answered yet
+	method  string                              // that of Method which is under way
+	early   bool                                // the command has left with a signature
+	next    int                                 // key to try
+	tried   map[ssh.MultiAlgorithmSigner]string // the algorithm by which a key was tried
+	heeded  int                                 // of extended: what keys were chosen by
+	partial bool                                // something was accepted
+	problem error                               // with the last key that could not be tried
 }
 
 // question is whether a key would do for a signature.
@@ -126,7 +128,7 @@ func (c *Conn) Authenticate(l Login) error {
 			return err
 		}
 	}
-	a := &attempt{Conn: c, Login: l}
+	a := &attempt{Conn: c, Login: l, tried: map[ssh.MultiAlgorithmSigner]string{}, heeded: c.extended}
 	if err := a.run(); err != nil {
 		return err
 	}
@@ -232,6 +234,9 @@ func (a *attempt) try() bool {
 			a.problem = err
 			continue
 		}
+		if a.tried[a.Keys[a.next]] == name {
+			continue
+		}
 		a.asked = &question{a.Keys[a.next], name}
 		a.next++
 		a.queue(a.publicKey(a.asked.key, name, false))
@@ -287,11 +292,15 @@ func (a *attempt) refused(p []byte) error {
 		return err
 	}
 	a.asked, a.method, a.partial = nil, "", a.partial || m.Partial
+	if a.heeded < a.extended { // it takes other signatures than it said before
+		a.heeded, a.next = a.extended, 0
+	}
 	switch byKey := slices.Contains(m.Methods, "publickey"); {
 	case byKey && a.try():
 		return nil
 	case !byKey && !m.Partial: // no key was looked at: one may be wanted later
 		a.next = 0
+		clear(a.tried)
 	}
 	if a.Method != nil {
 		a.method = a.Method(m.Methods, m.Partial)
@@ -432,13 +441,20 @@ func (a *attempt) request(method string) []byte {
 	return p
 }
 
-// publicKey is a request by a key (RFC 4252 section 7), without its signature.
-func (a *attempt) publicKey(key ssh.Signer, algorithm string, signed bool) []byte {
-	p := append(a.request("publickey"), 0)
-	if signed {
-		p[len(p)-1] = 1
+// publicKey is a request by a key (RFC 4252 section 7), without its signature. As with ssh it names
+// the server's key where the server knows that: an agent asks for it where it is itself forwarded.
+func (a *attempt) publicKey(key ssh.MultiAlgorithmSigner, algorithm string, signed bool) []byte {
+	a.tried[key] = algorithm
+	method := "publickey"
+	if a.bound {
+		method = "publickey-hostbound-v00@openssh.com"
 	}
-	return channel.AppendText(channel.AppendText(p, algorithm), key.PublicKey().Marshal())
+	p := channel.AppendBool(a.request(method), signed)
+	p = channel.AppendText(channel.AppendText(p, algorithm), key.PublicKey().Marshal())
+	if a.bound {
+		p = channel.AppendText(p, a.hostKey)
+	}
+	return p
 }
 
 // algorithm picks how a key is to sign: the first that the server has named, or

@@ -67,9 +67,13 @@ type Conn struct {
 	greeting Greeting
 	session  []byte // session identifier: the first exchange hash
 	hostKey  string // blob, of the first key exchange
+	proof    []byte // its signature of session
 	strict   bool
 	keyed    bool     // the first key exchange is over
+	extended int      // EXT_INFO messages that have come
 	sigAlgs  []string // server-sig-algs (RFC 8308 section 3.1); nil = not told
+	hears    bool     // the server takes an EXT_INFO of ours
+	bound    bool     // it knows logins that name its host key (OpenSSH, PROTOCOL section 3.1)
 	chosen   algorithms
 	loggedIn bool
 	banner   string   // the last line of it

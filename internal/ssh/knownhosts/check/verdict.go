@@ -9,7 +9,7 @@ import (
 )
 
 // Known is a key that a file holds, named as people can compare it. One that cannot be
-// decoded has neither type nor fingerprint.
+// decoded has the type that its line names, and no fingerprint.
 type Known struct {
 	File        string
 	Line        int
@@ -19,7 +19,7 @@ type Known struct {
 
 func knownOf(e index.Entry) Known {
 	if e.Err != nil {
-		return Known{File: e.File, Line: e.Line}
+		return Known{File: e.File, Line: e.Line, Type: e.Type}
 	}
 	keyType, print, _ := strings.Cut(e.Fingerprint(), " ")
 	return Known{File: e.File, Line: e.Line, Type: keyType, Fingerprint: print}
@@ -27,8 +27,8 @@ func knownOf(e index.Entry) Known {
 
 // String is "file:line (type fingerprint)".
 func (k Known) String() string {
-	if k.Type == "" {
-		return fmt.Sprintf("%s:%d (a key that cannot be read)", k.File, k.Line)
+	if k.Fingerprint == "" {
+		return fmt.Sprintf("%s:%d (a key of type %+q that cannot be read)", k.File, k.Line, k.Type)
 	}
 	return fmt.Sprintf("%s:%d (%s %s)", k.File, k.Line, k.Type, k.Fingerprint)
 }
@@ -64,7 +64,7 @@ func (v *Verdict) What() string {
 	host := "host key of " + at(v.Name, v.Remote)
 	switch v.Kind {
 	case Changed:
-		return fmt.Sprintf("%s has CHANGED: it offered %s, known is %s", host, v.New, joined(v.Lines))
+		return fmt.Sprintf("%s has CHANGED: it offered %s, known is %s", host, v.New, Joined(v.Lines))
 	case Revoked:
 		return fmt.Sprintf("%s is REVOKED by %s:%d: it offered %s", host, v.Lines[0].File, v.Lines[0].Line, v.New)
 	}
@@ -89,7 +89,8 @@ func searched(files []string) string {
 	return fmt.Sprintf("%s or %d more", files[0], len(files)-1)
 }
 
-func joined(lines []Known) string {
+// Joined is all of them, after one another.
+func Joined(lines []Known) string {
 	texts := make([]string, len(lines))
 	for i, k := range lines {
 		texts[i] = k.String()

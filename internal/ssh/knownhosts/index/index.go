@@ -38,6 +38,7 @@ type Entry struct {
 	Marker  knownhosts.Marker
 	Hosts   string // the host field as written
 	Text    string // the line as written
+	Type    string // of the key, as written
 	Key     ssh.PublicKey
 	Err     error // why there is no Key
 	Comment string
@@ -202,7 +203,7 @@ func (t *Table) entry(index int32) Entry {
 	t.mu.RUnlock()
 
 	key, comment, err := l.Key()
-	return Entry{File: t.Path, Line: l.Number, Marker: l.Marker, Hosts: l.Hosts, Text: l.Text, Key: key, Err: err,
+	return Entry{File: t.Path, Line: l.Number, Marker: l.Marker, Hosts: l.Hosts, Text: l.Text, Type: l.Type(), Key: key, Err: err,
 		Comment: comment, Hashed: l.Hashed()}
 }
 

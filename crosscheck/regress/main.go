@@ -1,0 +1,251 @@
+//go:build linux
+
+// Command regress stands in the place of ssh for OpenSSH's own tests (./regress builds and
+// starts it): it turns an ssh command line into `sshpace run`, hands on standard output and error
+// byte by byte, and ends as ssh would. A ProxyCommand becomes a port on loopback, where every connection
+// starts that command, so that the native engine has somewhere to connect to. What run cannot be, such as
+// a port forwarding or a question about ssh's lists, is left to ssh itself.
+//
+// REGRESS_SSH and REGRESS_SSHPACE name both programs, REGRESS_ENGINE the engine; a line for every call
+// goes to the file REGRESS_CALLS: "run" or "ssh".
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"sshpace/internal/ssh/openssh"
+)
+
+// call is a command line of ssh's.
+type call struct {
+	options []string // as ssh and run both take them, each with its value
+	config  string   // -F
+	input   bool     // standard input goes to the command
+	host    string
+	command []string
+	onlySSH bool // run cannot be it
+}
+
+// settings are switches that are settings for run.
+var settings = map[string]string{"-C": "Compression=yes", "-c": "Ciphers=", "-m": "MACs=", "-b": "BindAddress=", "-I": "PKCS11Provider=", "-B": "BindInterface="}
+
+// meaningless are switches of which run needs or knows nothing: its sessions are so anyway.
+const meaningless = "TaxkyqEveP2"
+
+func parse(args []string) (c call) {
+	c.input = true
+	for len(args) > 0 {
+		switch arg := args[0]; {
+		case arg == "--":
+			args = args[1:]
+		case len(arg) > 1 && arg[0] == '-':
+			args = c.option(args)
+		case c.host == "":
+			c.host, args = arg, args[1:]
+		default:
+			c.command, args = args, nil
+		}
+	}
+	c.onlySSH = c.onlySSH || c.host == "" || len(c.command) == 0
+	return c
+}
+
+// option takes the first argument, and its value, which may be the next one.
+func (c *call) option(args []string) (rest []string) {
+	rest = args[1:]
+	for _, option := range openssh.SplitOptions(args[0], openssh.WithValue) {
+		letter, value := option[:2], option[2:]
+		if strings.Contains(openssh.WithValue, letter[1:]) && value == "" && len(rest) > 0 {
+			value, rest = rest[0], rest[1:]
+		}
+		setting, isSetting := settings[letter]
+		switch {
+		case letter == "-F":
+			c.config = value
+		case letter == "-n":
+			c.input = false
+		case isSetting:
+			c.options = append(c.options, "-o"+setting+value)
+		case strings.Contains("-o-i-p-l-J", letter):
+			c.options = append(c.options, letter+value)
+		case letter == "-4", letter == "-6":
+			c.options = append(c.options, letter)
+		case !strings.Contains(meaningless, letter[1:]):
+			c.onlySSH = true
+		}
+	}
+	return rest
+}
+
+func main() {
+	c := parse(os.Args[1:])
+	code, err := 0, error(nil)
+	if c.onlySSH {
+		note("ssh")
+		err = syscall.Exec(os.Getenv("REGRESS_SSH"), append([]string{"ssh"}, os.Args[1:]...), os.Environ())
+	} else {
+		note("run")
+		code, err = c.run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "regress:", err)
+		code = 255
+	}
+	os.Exit(code)
+}
+
+func note(what string) {
+	f, err := os.OpenFile(os.Getenv("REGRESS_CALLS"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err == nil {
+		fmt.Fprintln(f, what)
+		f.Close()
+	}
+}
+
+// run is the call by sshpace.
+func (c *call) run() (code int, err error) {
+	dir, err := os.MkdirTemp("", "regress")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	if err := c.throughPort(dir); err != nil {
+		return 0, err
+	}
+	args := []string{"run", "--engine", os.Getenv("REGRESS_ENGINE"), "--no-record", "-q", "--maxrc", "--max-output", "0", "--dir", filepath.Join(dir, "output")}
+	if c.config != "" {
+		args = append(args, "-F", c.config)
+	}
+	if c.input {
+		args = append(args, "--stdin")
+	}
+	run := exec.Command(os.Getenv("REGRESS_SSHPACE"), slices.Concat(args, c.options, []string{"-w", c.host, "--", strings.Join(c.command, " ")})...)
+	run.Stdin = os.Stdin
+	log, err := os.Create(filepath.Join(dir, "said"))
+	if err != nil {
+		return 0, err
+	}
+	run.Stderr = log
+	if err := run.Start(); err != nil {
+		return 0, err
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	go func() {
+		for s := range signals {
+			_ = run.Process.Signal(s)
+		}
+	}()
+	err = run.Wait()
+	if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit {
+		return 0, err
+	}
+	hand := func(to io.Writer, pattern string) {
+		paths, _ := filepath.Glob(filepath.Join(dir, pattern))
+		for _, path := range paths {
+			if f, err := os.Open(path); err == nil {
+				_, _ = io.Copy(to, f) // a reader that has left is its own affair
+				f.Close()
+			}
+		}
+	}
+	hand(os.Stdout, "output/*.out")
+	hand(os.Stderr, "output/*.err")
+	if code = run.ProcessState.ExitCode(); code == 255 || code < 0 {
+		hand(os.Stderr, "said") // why there is no exit status
+		code = 255
+	}
+	return code, nil
+}
+
+// throughPort replaces the ProxyCommand of the host, if it has one, by a port behind which it runs.
+func (c *call) throughPort(dir string) error {
+	if c.config == "" || c.config == "none" {
+		return nil
+	}
+	asked := exec.Command(os.Getenv("REGRESS_SSH"), slices.Concat([]string{"-G", "-F", c.config}, c.options, []string{c.host})...)
+	asked.Stderr = io.Discard
+	answer, err := asked.Output()
+	if err != nil {
+		return nil // a mistake, which is for run to find
+	}
+	said := map[string]string{}
+	for line := range strings.Lines(string(answer)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		said[name] = value
+	}
+	command := strings.NewReplacer("%%", "%", "%h", said["hostname"], "%p", said["port"], "%r", said["user"], "%n", c.host).Replace(said["proxycommand"])
+	if command == "" || command == "none" {
+		return nil
+	}
+	text, err := os.ReadFile(c.config)
+	if err != nil {
+		return err
+	}
+	var kept strings.Builder
+	for line := range strings.Lines(string(text)) {
+		if word, _, _ := strings.Cut(strings.TrimSpace(strings.ToLower(line)), " "); word != "proxycommand" {
+			kept.WriteString(line)
+		}
+	}
+	port, err := listen(command)
+	if err != nil {
+		return err
+	}
+	if said["hostkeyalias"] == "" { // the server is known by the name that leads to the command
+		c.options = append(c.options, "-oHostKeyAlias="+said["hostname"])
+	}
+	ours := []string{"-oHostName=127.0.0.1", fmt.Sprint("-oPort=", port)}
+	c.options = append(ours, slices.DeleteFunc(c.options, func(option string) bool { return strings.HasPrefix(strings.ToLower(option), "-oproxycommand") })...)
+	c.config = filepath.Join(dir, "config")
+	return os.WriteFile(c.config, []byte(kept.String()), 0o600)
+}
+
+// listen starts a command for every connection to a port, as ssh starts a ProxyCommand.
+func listen(command string) (port int, err error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	go func() {
+		for {
+			raw, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serve(raw, command)
+		}
+	}()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+func serve(raw net.Conn, command string) {
+	defer raw.Close()
+	server := exec.Command("/bin/sh", "-c", "exec "+command)
+	server.Stderr = os.Stderr
+	in, err := server.StdinPipe()
+	if err != nil {
+		return
+	}
+	out, err := server.StdoutPipe()
+	if err != nil {
+		return
+	}
+	if err := server.Start(); err != nil {
+		return
+	}
+	go func() { _, _ = io.Copy(in, bufio.NewReader(raw)); in.Close() }()
+	_, _ = io.Copy(raw, out)
+	_ = server.Wait()
+}
