@@ -61,7 +61,7 @@ var makers = append([]row{
 	inside("OpenSSH, internal-sftp -d", "work", "Subsystem sftp internal-sftp -d %d/work"),
 	chroot("OpenSSH, ChrootDirectory", "copy"),
 	by("OpenSSH, --engine openssh", "--engine", "openssh"),
-	foreign("ProFTPD mod_sftp", sshtest.StartProFTPD, "large", "fetch"),
+	foreign("ProFTPD mod_sftp", sshtest.StartProFTPD, "links", "large", "fetch"),
 	foreign("rclone serve sftp", sshtest.StartRclone, "copy"),
 	foreign("paramiko", sshtest.StartParamiko, "copy"),
 	foreign("Twisted Conch", sshtest.StartTwisted, "copy", "links"),
@@ -70,7 +70,7 @@ var makers = append([]row{
 	}},
 	asyncSSH("asyncssh, window 64 KiB", 64<<10),
 	asyncSSH("asyncssh, window 1 MiB", 1<<20),
-	asyncSSH("asyncssh, window 2 MiB", 2<<20, "copy"),
+	asyncSSH("asyncssh, window 2 MiB", 2<<20, "copy", "links"),
 	asyncSSH("asyncssh, window 8 MiB", 8<<20),
 	asyncSSH("asyncssh, window 64 MiB", 64<<20, "large"),
 }, denied()...)
