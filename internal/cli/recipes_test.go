@@ -25,7 +25,7 @@ func TestRecipes(t *testing.T) {
 	if err := os.Symlink(sshpaceProgram(t), filepath.Join(dir, "sshpace")); err != nil {
 		t.Fatal(err)
 	}
-	wants := []string{"aes128-gcm@openssh.com\n1.6", " ok\n", "aes128-gcm@openssh.com\t"}
+	wants := []string{"aes128-gcm@openssh.com\n1.7", " ok\n", "aes128-gcm@openssh.com\t"}
 	_, recipes, _ := strings.Cut(string(text), "## Three recipes")
 	n := 0
 	for line := range strings.Lines(recipes) {

@@ -152,7 +152,7 @@ var causes = []struct {
 	}, `the server said "This account is currently not available."getent passwd ann`},
 	{"no-shell", func(f *Facts) {
 		f.NoCommands = &NoCommands{Status: 1, Said: "Password change required but no TTY available."}
-	}, "it asks for a new passwordssh web1"},
+	}, "its password has expired"},
 	{"session", func(f *Facts) {
 		f.Logins.Session, f.Server.Motd, f.Server.Greeted = of(900), []string{"/etc/update-motd.d/10-slow"}, of(700)
 	}, "1 script in /etc/update-motd.d took 700 ms"},

@@ -82,9 +82,6 @@ func (r *Diagnosis) Text(w io.Writer, width int, all bool) error {
 	return err
 }
 
-// screenLines is what a terminal has room for.
-const screenLines = 20
-
 // answer is what was found, in sentences.
 func (r *Diagnosis) answer() string {
 	var words []string

@@ -76,6 +76,9 @@ func shown(w io.Writer, line string) string {
 	return termsafe.Line(strings.TrimRight(line, "\r"))
 }
 
+// screenLines is what a terminal has room for.
+const screenLines = 20
+
 // Findings prints what lint found, one a line. Of more than a screen has room for, it prints some of each kind, and
 // how many more there are, unless all are wanted.
 func Findings(w io.Writer, findings []tidy.Finding, asJSON, all bool) error {
