@@ -12,8 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"sshpace/internal/ssh/channel"
@@ -109,8 +111,9 @@ var readyChannels = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 func NewClient(conn io.ReadWriteCloser) (*Client, error) {
 	c := &Client{conn: conn, reads: bufio.NewReaderSize(conn, 64<<10), chunk: defaultChunk, calls: map[uint32]*call{}, done: make(chan struct{})}
 	_, unsent := conn.Write([]byte{0, 0, 0, 5, typeInit, 0, 0, 0, version})
-	extensions, err := c.greeting() // an account that refuses says so before it hangs up
-	if unsent != nil && (err == nil || err == ErrNoServer) {
+	extensions, err := c.greeting()                                               // an account that refuses says so before it hangs up
+	hungUp := errors.Is(unsent, os.ErrClosed) || errors.Is(unsent, syscall.EPIPE) // an ssh that has ended closes its pipe
+	if unsent != nil && (err == nil || err == ErrNoServer && !hungUp) {
 		err = unsent
 	}
 	if err != nil {

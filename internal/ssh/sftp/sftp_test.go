@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -59,17 +62,29 @@ func FuzzReplies(f *testing.F) {
 }
 
 // hungUp is a connection whose other end has said something and hung up.
-type hungUp struct{ io.Reader }
+type hungUp struct {
+	io.Reader
+	unsent error // of a write
+}
 
-func (hungUp) Write([]byte) (int, error) { return 0, io.EOF }
-func (hungUp) Close() error              { return nil }
+func (h hungUp) Write([]byte) (int, error) { return 0, h.unsent }
+func (hungUp) Close() error                { return nil }
 
-// What an account says before it hangs up is told, however late the client writes.
+// A client that writes too late reports what the account said before it hung up. The pipe of an ssh that has ended
+// is closed, which is no reason by itself.
 func TestRefusedBeforeTheFirstWord(t *testing.T) {
-	for said, want := range map[string]error{"This account is not available.\n": ErrNoServer, "": io.EOF} {
-		_, err := NewClient(hungUp{strings.NewReader(said)})
-		if !errors.Is(err, want) || !strings.Contains(err.Error(), strings.TrimSpace(said)) {
-			t.Errorf("%q: %v", said, err)
+	for _, tt := range []struct {
+		said         string
+		unsent, want error
+	}{
+		{"This account is not available.\n", io.EOF, ErrNoServer},
+		{"", io.EOF, io.EOF},
+		{"", &fs.PathError{Op: "write", Path: "|1", Err: os.ErrClosed}, ErrNoServer},
+		{"", &fs.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}, ErrNoServer},
+	} {
+		_, err := NewClient(hungUp{strings.NewReader(tt.said), tt.unsent})
+		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), strings.TrimSpace(tt.said)) {
+			t.Errorf("%q, %v: %v", tt.said, tt.unsent, err)
 		}
 	}
 }
