@@ -36,8 +36,9 @@ type Server struct {
 	swift bool          // the next connections do without the kernel's delays
 	used  time.Duration // CPU time of connections that are over
 
-	next chan *Conn // the connection that was accepted last
-	done sync.WaitGroup
+	starting sync.Mutex // held from before a server process starts until next has it
+	next     chan *Conn // the connection that was accepted last
+	done     sync.WaitGroup
 }
 
 // Conn is one connection to the server.
@@ -114,15 +115,32 @@ func (s *Server) accept() {
 			tcp.Close()
 			continue
 		}
-		conn, err := s.serve(tcp.(*net.TCPConn), swift)
+		conn, err := s.begin(tcp.(*net.TCPConn), swift)
 		if err != nil {
 			fmt.Fprintf(s.log, "sshpace: start server process: %v\n", err)
 			tcp.Close() // after the reason is there to be read
 			continue
 		}
 		s.done.Go(func() { conn.hurry(tcp.(*net.TCPConn), swift) })
+	}
+}
+
+// begin serves a connection and offers it. A client may have its answer before the process is known to have started:
+// whoever asks for connections then waits for this one.
+func (s *Server) begin(tcp *net.TCPConn, swift bool) (*Conn, error) {
+	s.starting.Lock()
+	defer s.starting.Unlock()
+	conn, err := s.serve(tcp, swift)
+	if err == nil {
 		s.offer(conn)
 	}
+	return conn, err
+}
+
+// begun waits for a server process that is being started.
+func (s *Server) begun() {
+	s.starting.Lock()
+	defer s.starting.Unlock()
 }
 
 // offer makes conn the newest connection that Next returns.
@@ -244,6 +262,7 @@ func (s *Server) serve(tcp *net.TCPConn, swift bool) (*Conn, error) {
 // the kernel would add, until it is Settled: for measurements of which the
 // login is no part.
 func (s *Server) Fresh(swift bool) {
+	s.begun()
 	s.mu.Lock()
 	if info, err := s.log.Stat(); err == nil {
 		s.seen = info.Size()
@@ -259,6 +278,7 @@ func (s *Server) Fresh(swift bool) {
 // Next returns the newest connection since the last call; false when none comes
 // before ctx ends.
 func (s *Server) Next(ctx context.Context) (*Conn, bool) {
+	s.begun()
 	select {
 	case conn := <-s.next:
 		return conn, true
