@@ -72,7 +72,7 @@ func run(ctx context.Context, binaries [2]string, only string, budget time.Durat
 	}
 	t := &table{subjects: chosen}
 	loop := sched.Loop[subject]{
-		Rounds: sched.Rounds{Count: 1, Budget: budget},
+		Rounds: sched.Rounds{Count: 6, Budget: budget}, // in six rounds each subject has a turn
 		Seed:   seed,
 		Due:    func(round int) []subject { return slices.DeleteFunc(due(chosen, round), t.hasFailed) },
 		Take: func(round int, s subject) error {
@@ -105,7 +105,8 @@ func choose(all []subject, words string) (chosen []subject) {
 // due are the subjects of a round. Subjects that take long are measured in every few rounds.
 func due(all []subject, round int) (list []subject) {
 	for _, s := range all {
-		if round%max(s.every, 1) == 0 && (s.most == 0 || round/max(s.every, 1) < s.most) {
+		turn, rest := (round-s.first)/max(s.every, 1), (round-s.first)%max(s.every, 1)
+		if round >= s.first && rest == 0 && (s.most == 0 || turn < s.most) {
 			list = append(list, s)
 		}
 	}
