@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"testing"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"sshpace/internal/sys/proc"
 )
@@ -85,5 +88,25 @@ func TestOrphansCount(t *testing.T) {
 	left := took("mkfifo ended; (" + busy + "; echo >ended) & exec cat ended")
 	if left < waited/2 {
 		t.Errorf("it took %v of CPU time where it was waited for, and %v where it was not", waited, left)
+	}
+}
+
+// TestAdoptsWhileSpawnersAreOpen: nobody waits for what is left behind later, so that it is not ours then.
+func TestAdoptsWhileSpawnersAreOpen(t *testing.T) {
+	adopts := func() bool {
+		var on int32
+		if err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&on)), 0, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		return on != 0
+	}
+	first, second := proc.NewSpawner(), proc.NewSpawner()
+	first.Close()
+	if !adopts() {
+		t.Error("a spawner is open, and its orphans are not ours")
+	}
+	second.Close()
+	if adopts() {
+		t.Error("no spawner is open, and orphans are ours")
 	}
 }

@@ -62,4 +62,7 @@ func (s *Spawner) start(cmd *exec.Cmd, start func() error) error {
 }
 
 // Close ends the thread.
-func (s *Spawner) Close() { close(s.requests) }
+func (s *Spawner) Close() {
+	close(s.requests)
+	adoptNoMore()
+}
