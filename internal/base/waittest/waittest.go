@@ -6,10 +6,7 @@ package waittest
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -52,23 +49,6 @@ func Gone(t testing.TB, pid int) {
 func Ended(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(stat), ") Z ")
-}
-
-// GroupEnded tells whether nobody of a process group is there, or zombies alone. A zombie still answers kill(2): where
-// nobody waits for orphans, such as a program that has become their parent without knowing it, it stays for good.
-func GroupEnded(group int) bool {
-	if syscall.Kill(-group, 0) != nil {
-		return true
-	}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, name := range stats {
-		text, _ := os.ReadFile(name)
-		_, rest, _ := strings.Cut(string(text), ") ") // a state, a parent and a group (proc_pid_stat(5))
-		if of := strings.Fields(rest); len(of) > 2 && of[2] == strconv.Itoa(group) && of[0] != "Z" {
-			return false
-		}
-	}
-	return true
 }
 
 // InTime tries what has a time limit of its own and shows something before that is over:
