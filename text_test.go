@@ -20,23 +20,23 @@ var (
 // terminal.
 func TestOneTableOneWrapper(t *testing.T) {
 	exempt := regexp.MustCompile(`^(base/text|fleet/compat|show/picture)/`)
-	parsed(t, func(pkg string, set *token.FileSet, file *ast.File) {
-		if exempt.MatchString(pkg + "/") {
+	parsed(t, func(s source) {
+		if exempt.MatchString(s.pkg + "/") {
 			return
 		}
-		ast.Inspect(file, func(n ast.Node) bool {
+		ast.Inspect(s.file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.ImportSpec:
 				if n.Path.Value == `"text/tabwriter"` {
-					t.Errorf("%s: tables are made by base/text", set.Position(n.Pos()))
+					t.Errorf("%s: tables are made by base/text", s.at(n))
 				}
 			case *ast.FuncDecl:
 				if layouts.MatchString(n.Name.Name) && returnsText(n.Type) {
-					t.Errorf("%s: %s: base/text has it", set.Position(n.Pos()), n.Name.Name)
+					t.Errorf("%s: %s: base/text has it", s.at(n), n.Name.Name)
 				}
 			case *ast.BasicLit:
-				if s, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && starred.MatchString(s) {
-					t.Errorf("%s: %s: a column of its own: base/text has tables", set.Position(n.Pos()), n.Value)
+				if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && starred.MatchString(text) {
+					t.Errorf("%s: %s: a column of its own: base/text has tables", s.at(n), n.Value)
 				}
 			}
 			return true

@@ -11,15 +11,15 @@ import (
 // end of an interval is held against 1, the margin, or an end of another one.
 func TestOneVerdict(t *testing.T) {
 	judges := map[token.Token]bool{token.LSS: true, token.LEQ: true, token.GTR: true, token.GEQ: true}
-	parsed(t, func(pkg string, files *token.FileSet, file *ast.File) {
-		if pkg == "base/stats" {
+	parsed(t, func(s source) {
+		if s.pkg == "base/stats" {
 			return
 		}
-		ast.Inspect(file, func(n ast.Node) bool {
+		ast.Inspect(s.file, func(n ast.Node) bool {
 			if b, ok := n.(*ast.BinaryExpr); ok && judges[b.Op] {
 				x, y := endOf(b.X), endOf(b.Y)
 				if x != "" && (y != "" && x != y || unity(b.Y)) || y != "" && unity(b.X) {
-					t.Errorf("%s: an interval is judged by itself: use stats.Interval.Verdict", files.Position(b.Pos()))
+					t.Errorf("%s: an interval is judged by itself: use stats.Interval.Verdict", s.at(b))
 				}
 			}
 			return true
@@ -30,13 +30,13 @@ func TestOneVerdict(t *testing.T) {
 // What arithmetic makes of an interval stands in base/stats alone (Interval.Mapped, Plus, Less): elsewhere none is
 // put together from the ends of another.
 func TestOneArithmeticOfIntervals(t *testing.T) {
-	parsed(t, func(pkg string, files *token.FileSet, file *ast.File) {
-		if pkg == "base/stats" {
+	parsed(t, func(s source) {
+		if s.pkg == "base/stats" {
 			return
 		}
-		ast.Inspect(file, func(n ast.Node) bool {
+		ast.Inspect(s.file, func(n ast.Node) bool {
 			if end, ok := n.(*ast.KeyValueExpr); ok && endKey(end) && computed(end.Value) {
-				t.Errorf("%s: an interval is computed by hand: use the methods of stats.Interval", files.Position(n.Pos()))
+				t.Errorf("%s: an interval is computed by hand: use the methods of stats.Interval", s.at(n))
 			}
 			return true
 		})
