@@ -4,6 +4,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,16 @@ func TestServers(t *testing.T) {
 	}
 }
 
+// A row without a login is an error, and says why.
+func TestNobodyLogsIn(t *testing.T) {
+	if !waittest.AsRoot(t) {
+		return
+	}
+	if err := start(t, openSSH("closed", "DenyUsers *")).login(t); err == nil || !strings.Contains(err.Error(), "Permission denied") {
+		t.Errorf("%v", err)
+	}
+}
+
 // matrix is a run over servers and operations.
 type matrix struct {
 	seed uint64
@@ -64,10 +75,24 @@ func (m *matrix) rows(t *testing.T, pattern string) (rows []row) {
 	return rows
 }
 
-// visit does operations with one server, each in directories of its own.
+// visit does operations with one server, each in directories of its own. Where nobody can log in,
+// nothing is tried.
 func (m *matrix) visit(t *testing.T, r row) {
-	s := start(t, r)
 	said := map[string]string{}
+	if m.all {
+		defer m.print(r.name, func(o operation) string { return cmp.Or(said[o.name], "-") })
+	}
+	wrong := func(name string, err error) {
+		t.Errorf("%s: %v", name, err)
+		if m.all {
+			fmt.Printf("matrix: %s: %s: %s\n", r.name, name, strings.ReplaceAll(err.Error(), "\n", "; "))
+		}
+	}
+	s := start(t, r)
+	if err := s.login(t); err != nil {
+		wrong("login", err)
+		return
+	}
 	for _, o := range operations {
 		if !m.all && !slices.Contains(r.quick, o.name) {
 			continue
@@ -81,14 +106,8 @@ func (m *matrix) visit(t *testing.T, r row) {
 			t.Logf("%s: %v", o.name, err)
 		default:
 			said[o.name] = "WRONG"
-			t.Errorf("%s: %v", o.name, err)
-			if m.all {
-				fmt.Printf("matrix: %s: %s: %s\n", r.name, o.name, strings.ReplaceAll(err.Error(), "\n", "; "))
-			}
+			wrong(o.name, err)
 		}
-	}
-	if m.all {
-		m.print(r.name, func(o operation) string { return said[o.name] })
 	}
 }
 

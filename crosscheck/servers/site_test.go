@@ -34,12 +34,8 @@ type site struct {
 // start runs the server of a row for an account that has a home directory with one called work.
 func start(t *testing.T, r row) *site {
 	t.Helper()
-	home, err := os.MkdirTemp("", "home-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(home) })
-	if err := errors.Join(os.Chmod(home, 0o755), os.MkdirAll(filepath.Join(home, ".config/fish"), 0o755), os.Mkdir(filepath.Join(home, "work"), 0o755)); err != nil {
+	home := sshtest.OpenDir(t, 0o755)
+	if err := errors.Join(os.MkdirAll(filepath.Join(home, ".config/fish"), 0o755), os.Mkdir(filepath.Join(home, "work"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	s := &site{row: r, home: home, state: t.TempDir()}
@@ -49,7 +45,7 @@ func start(t *testing.T, r row) *site {
 	known := filepath.Join(s.state, "known_hosts")
 	config := fmt.Sprintf("Host there\n  HostName 127.0.0.1\n  Port %d\n  User %s\n  IdentityFile %s\n  IdentitiesOnly yes\n  IdentityAgent none\n"+
 		"  HostKeyAlias there\n  UserKnownHostsFile %s\n  GlobalKnownHostsFile none\n  BatchMode yes\n", s.port, s.user, s.key, known)
-	err = errors.Join(os.WriteFile(s.config, []byte(config), 0o600), os.WriteFile(known, []byte("there "+sshtest.AuthorizedLine(s.hostKey)), 0o600))
+	err := errors.Join(os.WriteFile(s.config, []byte(config), 0o600), os.WriteFile(known, []byte("there "+sshtest.AuthorizedLine(s.hostKey)), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +78,16 @@ type visit struct {
 	here, there string // its directories, there on this machine
 	name        string // of there, as sshpace and scp write it
 	said        string // by sshpace, the last time
+}
+
+// login is an error where ssh cannot log in, whatever the server lets it do then.
+func (s *site) login(t *testing.T) error {
+	v := &visit{site: s, t: t, here: t.TempDir()}
+	said, _ := v.program(0, nil, "ssh", "-v", "-n", "-F", s.config, "there", "true")
+	if strings.Contains(said, "Authenticated to ") {
+		return nil
+	}
+	return fmt.Errorf("nothing is tried: ssh cannot log in: %s", lastLines(said))
 }
 
 // try does an operation. Whatever comes of it, nothing may lie about on the server that is not the

@@ -176,14 +176,7 @@ func TestPasswordCommandAlone(t *testing.T) {
 	s := sshtest.StartSshdWithSudo(t, "hidden word", "", "PasswordAuthentication yes", "PubkeyAuthentication no")
 	dir := t.TempDir()
 	fleetFiles(t, dir, s)
-	there, err := os.MkdirTemp("", "there-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(there)
-	if err := os.Chmod(there, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	there := sshtest.OpenDir(t, 0o777)
 	for name, test := range map[string]struct{ args, want string }{
 		"run":   {"-- echo hi", "hi\n"},
 		"copy":  {"known_hosts :" + there + "/%h", "1 file copied"},

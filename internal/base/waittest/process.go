@@ -24,14 +24,14 @@ func Again(t *testing.T, env []string, by ...string) {
 	}
 }
 
-// ownRoot runs a program, $0, where /, /run, /root and /tmp are ours, and root's account is not locked: what
-// is the real root's is a stranger's there.
+// ownRoot runs a program, $0, where /, /run, /root and /tmp are ours, and the accounts of root and nobody are
+// not locked: what is the real root's is a stranger's there.
 const ownRoot = `root=$(mktemp -d) && mount -t tmpfs -o mode=755 none "$root" && cd "$root" || exit
 for at in /*; do
 	if [ -h "$at" ]; then cp -P "$at" .; elif [ -d "$at" ]; then mkdir ".$at" && mount --rbind "$at" ".$at"; fi
 done
 mount -t tmpfs -o mode=755 none run && mount -t tmpfs -o mode=700 none root && mount -t tmpfs -o mode=1777 none tmp &&
-	echo root:+::::::: >shadow && mount --bind shadow etc/shadow && cp "$0" test &&
+	printf '%s:+:::::::\n' root nobody >shadow && mount --bind shadow etc/shadow && cp "$0" test &&
 	HOME=/root TMPDIR=/tmp exec chroot . sh -c 'cd "$0"; exec "$@"' "$OLDPWD" /test "$@"`
 
 // AsRoot reports whether the test has root's rights. Where it has not, it is run again with those of a

@@ -96,13 +96,8 @@ func TestTimeoutBusyServer(t *testing.T) {
 // second session for ending it would run it again.
 func TestForcedCommandRunsOnce(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "forced") // the account that logs in can get there
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	log := dir + "/log"
-	if err := errors.Join(os.WriteFile(log, nil, 0o666), os.Chmod(log, 0o666), os.Chmod(dir, 0o755)); err != nil {
+	log := sshtest.OpenDir(t, 0o755) + "/log"
+	if err := errors.Join(os.WriteFile(log, nil, 0o666), os.Chmod(log, 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	s := sshtest.StartSshdForOther(t, "ForceCommand echo $$ >> "+log+"; exec sleep 30")
@@ -113,6 +108,7 @@ func TestForcedCommandRunsOnce(t *testing.T) {
 	}
 	// It begins even where its time was over before: the request was made.
 	var text []byte
+	var err error
 	waittest.Until(t, "the forced command", func() bool { text, err = os.ReadFile(log); return strings.HasSuffix(string(text), "\n") })
 	if err != nil || strings.Count(string(text), "\n") != 1 {
 		t.Fatalf("the forced command ran as %q, %v", text, err)

@@ -18,14 +18,7 @@ func TestBooting(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Fatal("this test configures PAM, as root, for a server of its own")
 	}
-	dir, err := os.MkdirTemp("", "boots") // which nobody can reach
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	dir := sshtest.OpenDir(t, 0o777)
 	nologin, ran := filepath.Join(dir, "nologin"), filepath.Join(dir, "ran")
 	const reason = "System is booting up. Come back later."
 	server := sshtest.StartSshdThatBoots(t, nologin)

@@ -23,20 +23,6 @@ func lives(dir, first string) string {
 	return first + "echo $$ > " + dir + "/pid.tmp; mv " + dir + "/pid.tmp " + dir + "/pid; echo started; while :; do sleep 0.1; done"
 }
 
-// open is a folder that every account can write to.
-func open(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "ends")
-	if err == nil {
-		err = os.Chmod(dir, 0o777)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 // gone waits until what lives has ended; that it never began is an error.
 func gone(t *testing.T, dir string) error {
 	t.Helper()
@@ -70,7 +56,7 @@ func (e engine) ends(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			waittest.InTime(t, time.Second, func(limit time.Duration) error {
-				dir := open(t)
+				dir := sshtest.OpenDir(t, 0o777)
 				ctx, hard := context.WithCancel(t.Context())
 				defer hard()
 				drain, soft := context.WithCancel(ctx)

@@ -183,7 +183,7 @@ func nobody(t testing.TB, mark, home, shell string) string {
 	return regexp.MustCompile(`(?m)^nobody:.*:`).ReplaceAllString(string(text), line)
 }
 
-// startSeeing runs sshd for nobody with files below /etc that only it sees, and after other
+// startSeeing runs sshd for nobody with files below /etc and shared memory that only it sees, and after other
 // commands that change what it sees.
 func startSeeing(t testing.TB, files map[string]string, extra []string, commands ...string) *Sshd {
 	t.Helper()
@@ -199,7 +199,7 @@ func startSeeing(t testing.TB, files map[string]string, extra []string, commands
 		commands = append(commands, "mount --bind '"+file+"' /etc/"+name)
 	}
 	commands = append(commands, `exec "$0" "$@"`)
-	return startSshd(t, "nobody", []string{"unshare", "-m", "sh", "-c", strings.Join(commands, " && ")}, extra)
+	return startSshd(t, "nobody", []string{"unshare", "--mount", "--ipc", "sh", "-c", strings.Join(commands, " && ")}, extra)
 }
 
 // startSshd runs sshd, before which argv may put a program that starts it.
@@ -222,7 +222,14 @@ func startSshd(t testing.TB, login string, argv, extra []string) *Sshd {
 	s.HostKey = hostPub
 	key, pub := WriteKey(t, dir, "user_key", "")
 	s.Key = key
-	write(t, filepath.Join(dir, "authorized_keys"), AuthorizedLine(pub))
+	keys := filepath.Join(dir, "authorized_keys")
+	if login == "nobody" { // who cannot read our folder
+		keys = filepath.Join(OpenDir(t, 0o755), "authorized_keys")
+	}
+	write(t, keys, AuthorizedLine(pub))
+	if err := os.Chmod(keys, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	home := filepath.Join(dir, "home")
 	if err := os.Mkdir(home, 0o700); err != nil {
 		t.Fatal(err)
@@ -231,7 +238,7 @@ func startSshd(t testing.TB, login string, argv, extra []string) *Sshd {
 		fmt.Sprintf("Port %d", s.Port),
 		"ListenAddress 0.0.0.0",
 		"HostKey "+hostKey,
-		"AuthorizedKeysFile "+filepath.Join(dir, "authorized_keys"),
+		"AuthorizedKeysFile "+keys,
 		"PidFile none", "UsePAM no", "StrictModes no", "PasswordAuthentication no",
 		"KbdInteractiveAuthentication no", "PermitRootLogin prohibit-password",
 		"LogLevel ERROR", "UseDNS no", "SetEnv HOME="+home,
@@ -244,9 +251,6 @@ func startSshd(t testing.TB, login string, argv, extra []string) *Sshd {
 	if !strings.Contains(strings.Join(extra, "\n"), "MaxStartups") { // here the last one would win
 		lines = append(lines, "MaxStartups 500:30:1000")
 	}
-	if login == "nobody" { // who cannot read our folder
-		lines = append(lines, "AuthorizedKeysCommandUser root", "AuthorizedKeysCommand /bin/echo "+strings.TrimSpace(AuthorizedLine(pub)))
-	}
 	conf := filepath.Join(dir, "sshd_config")
 	write(t, conf, strings.Join(lines, "\n")+"\n")
 	os.MkdirAll("/run/sshd", 0o755) // privilege separation; only root needs and can make it
@@ -254,6 +258,20 @@ func startSshd(t testing.TB, login string, argv, extra []string) *Sshd {
 	s.cmd = exec.Command(argv[0], argv[1:]...)
 	listen(t, s.cmd, s.log, s.Port)
 	return s
+}
+
+// OpenDir is a directory that every account can reach, which t.TempDir is not.
+func OpenDir(t testing.TB, mode os.FileMode) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "open-")
+	if err == nil {
+		err = os.Chmod(dir, mode)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // listen starts a server, waits until its port answers, and has the test end it.
