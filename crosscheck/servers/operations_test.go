@@ -23,6 +23,7 @@ var operations = []operation{
 	{"large", copyLarge},
 	{"many", copyMany},
 	{"fetch", fetchTree},
+	{"trees", copyTrees},
 	{"kill copy", killCopy},
 	{"kill fetch", killFetch},
 }
@@ -130,6 +131,18 @@ func copyChecksum(v *visit) error {
 	return v.replaced(before, after, "--checksum")
 }
 
+// linked is whether sftp makes a link.
+func (v *visit) linked() error {
+	link := filepath.Join(v.there, "sftp")
+	defer os.Remove(link)
+	err := v.sftp("symlink a " + v.name + "/sftp")
+	if target, failed := os.Readlink(link); err == nil && (failed != nil || target != "a") {
+		os.Remove(filepath.Join(v.root, "a")) // which a server made that takes the name first
+		err = errors.New("sftp makes another link")
+	}
+	return err
+}
+
 func copyLinks(v *visit) error {
 	from := filepath.Join(v.here, "tree")
 	v.write(filepath.Join(from, "a"), v.random(100), 0o644)
@@ -140,17 +153,7 @@ func copyLinks(v *visit) error {
 		}
 	}
 	reference := func() error {
-		link := filepath.Join(v.there, "sftp")
-		defer os.Remove(link)
-		if err := errors.Join(v.tried(filepath.Join(from, "a"))(), v.tried(filepath.Join(from, "sub"))()); err != nil {
-			return err
-		}
-		err := v.sftp("symlink a " + v.name + "/sftp")
-		if target, failed := os.Readlink(link); err == nil && (failed != nil || target != "a") {
-			os.Remove(filepath.Join(v.root, "a")) // which a server made that takes the name first
-			err = errors.New("sftp makes another link")
-		}
-		return err
+		return errors.Join(v.tried(filepath.Join(from, "a"))(), v.tried(filepath.Join(from, "sub"))(), v.linked())
 	}
 	if err := v.does(reference, "copy", from+"/", ":"+v.name+"/new"); err != nil {
 		return err
@@ -178,9 +181,34 @@ func fetchTree(v *visit) error {
 	if err := v.does(try, "fetch", ":"+v.name+"/tree", filepath.Join(v.here, "got")); err != nil {
 		return err
 	}
-	return v.same(from, filepath.Join(v.here, "got", "there", "tree"), func() (string, error) {
+	err := v.same(from, filepath.Join(v.here, "got", "there", "tree"), func() (string, error) {
 		return filepath.Join(v.here, "scp-p"), v.scp("-p", "-r", "there:"+v.name+"/tree", filepath.Join(v.here, "scp-p"))
 	})
+	return errors.Join(err, v.fetchLinks())
+}
+
+// fetchLinks fetches links: those that come, where a server shows them, lead to the same.
+func (v *visit) fetchLinks() error {
+	links := map[string]string{"link": "a", "sub/link": "b", "sub/up": "../a"}
+	v.write(filepath.Join(v.there, "links", "a"), nil, 0o644)
+	v.write(filepath.Join(v.there, "links", "sub", "b"), nil, 0o644)
+	for name, target := range links {
+		if err := os.Symlink(target, filepath.Join(v.there, "links", name)); err != nil {
+			return err
+		}
+	}
+	own(v.t, v.there, ownerOf(v.root))
+	err := v.sshpace("fetch", ":"+v.name+"/links", filepath.Join(v.here, "got"))
+	said := v.said
+	for name, target := range links {
+		if is, missing := os.Readlink(filepath.Join(v.here, "got", "there", "links", name)); missing == nil && is != target {
+			err = errors.Join(err, fmt.Errorf("%s leads to %q, not to %q", name, is, target))
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("%w; fetch said %s", err, lastLines(said))
+	}
+	return err
 }
 
 // moment is when to end what takes as long as a large file.

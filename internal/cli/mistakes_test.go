@@ -113,6 +113,7 @@ var mistakes = []struct{ line, hint, then string }{
 	{"run -w web1 -K uptime", "write it as --sudo", "run -w web1 --sudo --list uptime"},
 	{"copy -w web1 -K known :/tmp", "see sshpace copy --help", "copy --help"},
 	{"run -w web1 --retry-failed", "write it as --rerun failed,unreachable", "run --history"},
+	{"copy --rerun failed known :", "write it as --hosts @last:failed", "copy --hosts web1 --list known :"},
 	{"run -w web1 --dry-run reboot", "write it as --list", "run -w web1 --list reboot"},
 	{"run -w web1 -u root uptime", "write it as --login USER", "run -w web1 --login root --list uptime"},
 	{"run -w web1 --outdir out uptime", "write it as --dir DIR", "run -w web1 --dir out --list uptime"},

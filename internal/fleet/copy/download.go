@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 
@@ -120,7 +121,7 @@ func here(err error) error {
 
 // link copies a symbolic link that stays inside.
 func (g *get) link(f *found) {
-	target, err := g.client.Readlink(f.remote)
+	target, err := g.target(f.remote)
 	if err != nil {
 		g.fail(f.remote, err)
 		return
@@ -144,6 +145,24 @@ func (g *get) link(f *found) {
 		return
 	}
 	g.add(func(t *tally) { t.copied++ })
+}
+
+// target is where a link leads, as seen from the link. Some hosts say it as seen from the folder that
+// they begin in; of a link that leads nowhere that cannot be told.
+func (g *get) target(name string) (string, error) {
+	target, err := g.client.Readlink(name)
+	folder := path.Dir(name)
+	top, _, _ := strings.Cut(folder, "/")
+	if err != nil || path.IsAbs(name) || !strings.HasPrefix(target, top+"/") || g.has(path.Join(folder, target)) || !g.has(target) {
+		return target, err
+	}
+	return filepath.Rel(folder, target)
+}
+
+// has tells whether the host has something under a name.
+func (g *get) has(name string) bool {
+	_, err := g.client.Stat(name)
+	return err == nil
 }
 
 // copy copies the files that were taken down, and then gives the folders their modes
