@@ -87,6 +87,8 @@ func denied() (rows []row) {
 			r.quick = []string{"copy", "again"}
 		}
 		switch {
+		case requests == "readlink": // where links lead
+			r.lacks = `fetch fails: .*Permission denied`
 		case regexp.MustCompile(`remove|rmdir|readdir|opendir`).MatchString(requests): // parts cannot be removed, or found
 			r.lacks = `\.sshpace-`
 		case requests == "rename,posix-rename": // files are written in place, as scp does it

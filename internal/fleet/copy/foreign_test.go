@@ -14,6 +14,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // replacing makes a source with files and links, and a destination where each is of the other
@@ -123,6 +124,52 @@ func TestKeepsWhatCannotBeReplaced(t *testing.T) {
 	}
 	if left := parts(t, dir); left != nil {
 		t.Errorf("left behind: %q", left)
+	}
+}
+
+// A complete part of a file that nobody may write to is gone on with.
+func TestGoesOnWithWhatIsReadOnly(t *testing.T) {
+	const nobody = 65534
+	src, dir := t.TempDir()+"/src", sshtest.OpenDir(t, 0o755)
+	write(t, src, strings.Repeat("a line\n", 300_000), 0o444)
+	part := uploadPart(t, dir+"/file", src)
+	write(t, part, strings.Repeat("a line\n", 300_000), 0o444)
+	if os.Geteuid() == 0 {
+		if err := errors.Join(os.Chown(dir, nobody, nobody), os.Chown(part, nobody, nobody)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := (&server{by: nobody, noExec: true}).start(t, "")
+	said, err := upload(t, t.Context(), s, Options{}, dir+"/file", src)
+	if err != nil || s.sent.Load() > 1<<20 {
+		t.Fatalf("%v, said %q, %d bytes were sent", err, said, s.sent.Load())
+	}
+	if got, want := contents(t, dir+"/file"), contents(t, src); got != want {
+		t.Errorf("arrived: %s, want %s", got, want)
+	}
+	if left := parts(t, dir); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// A link that leads nowhere, at a server that does not say so, is replaced by a file, or stays.
+func TestLinksThatAreNotSeen(t *testing.T) {
+	for denied, replaced := range map[string]bool{"lstat": true, "lstat,posix-rename": true, "lstat,readdir,posix-rename,rename": false} {
+		dir := t.TempDir()
+		write(t, dir+"/new", "new", 0o644)
+		os.Mkdir(dir+"/there", 0o755)
+		if err := os.Symlink("nowhere", dir+"/there/file"); err != nil {
+			t.Fatal(err)
+		}
+		said, err := upload(t, t.Context(), (&server{denied: denied}).start(t, ""), Options{}, dir+"/there/file", dir+"/new")
+		data, _ := os.ReadFile(dir + "/there/file")
+		target, _ := os.Readlink(dir + "/there/file")
+		if (err == nil) != replaced || replaced != (string(data) == "new") || replaced == (target == "nowhere") {
+			t.Errorf("%s: %v, holds %q, leads to %q, said %q", denied, err, data, target, said)
+		}
+		if left := parts(t, dir); left != nil {
+			t.Errorf("%s: left behind: %q", denied, left)
+		}
 	}
 }
 

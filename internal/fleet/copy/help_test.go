@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,6 +36,7 @@ type server struct {
 	before string // what the shell does first
 	where  string // it begins in this directory
 	denied string // requests that the server refuses
+	by     uint32 // the account that it runs for; 0: ours
 
 	dead       bool
 	execDiesAt int64 // bytes of a command's input after which the host is gone, 0 = never
@@ -54,6 +56,9 @@ func (s *server) start(t *testing.T, setup string) *server {
 	if setup != "" {
 		s.cmd = exec.Command("unshare", "-m", "sh", "-c", setup+" && exec "+sftpServer)
 		s.noExec = true // its shell would see other mounts
+	}
+	if s.by != 0 && os.Geteuid() == 0 {
+		s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: s.by, Gid: s.by}}
 	}
 	var err error
 	if s.in, err = s.cmd.StdinPipe(); err != nil {

@@ -55,7 +55,7 @@ func (p *put) otherwise(to *placed, refused error) error {
 		return refused
 	}
 	now, err := p.client.Lstat(to.name)
-	isNew := errors.Is(err, fs.ErrNotExist)
+	isNew := errors.Is(err, fs.ErrNotExist) && !to.hidden
 	written := func() error {
 		err := p.client.Rename(to.part, to.name).Wait()
 		if err == nil {
@@ -129,14 +129,16 @@ func (p *put) inPlace(to *placed, isNew bool) error {
 	if isNew {
 		how = sftp.Write | sftp.Create | sftp.Excl
 	}
-	to.from = 0
+	to.from, to.opened = 0, false
 	err := p.write(to, to.name, how)
 	if err == nil && !p.NoVerify {
 		err = p.readBack(to.checked(to.name))
 	}
 	switch {
 	case err != nil && isNew:
-		p.client.Remove(to.name)
+		if to.opened {
+			p.client.Remove(to.name)
+		}
 		return err
 	case err != nil:
 		p.made.done(to.part)

@@ -105,6 +105,7 @@ type placed struct {
 	named  bool       // the folder that the user named: what is in it is copied, not it
 	was    sftp.Attrs // of a folder that the host had
 	poured bool       // it was compared when it had come
+	opened bool       // it was opened for writing: what has its name is ours
 }
 
 func (p *put) all(sources []*Source, dest string) error {
@@ -259,6 +260,8 @@ func (p *put) goOn(to *placed, name string) bool {
 		p.client.Remove(name)
 		return false
 	}
+	// One that is complete has its mode, which may let nobody write. A refusal shows when it is opened.
+	p.client.Setstat(name, sftp.Attrs{Has: sftp.HasMode, Mode: uint32(to.partPerm())}).Wait()
 	to.begun, to.from = true, from
 	return true
 }
@@ -320,6 +323,7 @@ func (p *put) write(to *placed, name string, how uint32) error {
 	case err != nil:
 		return err
 	}
+	to.opened = true
 	err = p.stream(f, r, to)
 	modes := attrsOf(to.item)
 	if p.Scp == nil && to.perm&0o400 == 0 { // cksum has to read it

@@ -1,6 +1,7 @@
 """An SFTP server by Twisted Conch: PORT HOST_KEY AUTHORIZED_KEYS HOME"""
 
-import getpass
+import os
+import pwd
 import sys
 
 from twisted.conch.checkers import InMemorySSHKeyDB, SSHPublicKeyChecker
@@ -12,6 +13,7 @@ from twisted.python.filepath import FilePath
 from zope.interface import implementer
 
 port, host_key, authorized, home = sys.argv[1:]
+user = pwd.getpwuid(os.getuid()).pw_name
 
 
 class Account(UnixConchUser):
@@ -33,7 +35,7 @@ class Account(UnixConchUser):
 @implementer(IRealm)
 class Realm:
     def requestAvatar(self, avatarId, mind, *interfaces):
-        account = Account(getpass.getuser())
+        account = Account(user)
         del account.channelLookup[b"direct-tcpip"]
         return interfaces[0], account, account.logout
 
@@ -41,7 +43,7 @@ class Realm:
 server = factory.SSHFactory()
 key = keys.Key.fromFile(host_key)
 server.privateKeys, server.publicKeys = {key.sshType(): key}, {key.sshType(): key.public()}
-allowed = InMemorySSHKeyDB({getpass.getuser().encode(): [keys.Key.fromFile(authorized)]})
+allowed = InMemorySSHKeyDB({user.encode(): [keys.Key.fromFile(authorized)]})
 server.portal = Portal(Realm(), [SSHPublicKeyChecker(allowed)])
 reactor.listenTCP(int(port), server, interface="127.0.0.1")
 reactor.run()
