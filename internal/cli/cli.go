@@ -155,9 +155,13 @@ func groups() []group {
 // begins otherwise: the hundreds of flags of the others take a millisecond,
 // which a login has no time for.
 func made(sys System, line []string) (all []*cobra.Command) {
+	first := strings.Join(line[:min(len(line), 1)], "")
+	if first == "--version" || first == "-V" {
+		first = "version"
+	}
 	for _, g := range groups() {
 		for _, c := range g.commands {
-			if len(line) > 0 && line[0] == c.name {
+			if first == c.name {
 				return []*cobra.Command{c.make(sys)}
 			}
 		}

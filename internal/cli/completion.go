@@ -81,11 +81,12 @@ func results(sys System) completer {
 
 // completePolicies teaches shells the names of policies.
 func completePolicies(cmd *cobra.Command) {
-	var policies []string
-	for _, policy := range alg.Policies() {
-		policies = append(policies, policy.Name)
-	}
-	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policies, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("policy", words(func(context.Context) (names []string) {
+		for _, policy := range alg.Policies() {
+			names = append(names, policy.Name)
+		}
+		return names
+	}))
 }
 
 // hostNames are the names of hosts, and of groups if they are wanted; none where ssh_config

@@ -22,35 +22,44 @@ const (
 	lazyPercent = 400
 )
 
-// Tune starts with one processor and a lazy collector, and takes both
+// Tune starts with one processor and makes the collector lazy once the run lasts, and takes both
 // back when the work asks for it: load is what gives processors. A Dialogue, which
 // moves data, has all processors at once: servers on this machine leave it no such
 // share of one that it would be given another, and wait for it. GOMAXPROCS, GOGC
 // or GOMEMLIMIT of the user's stay.
 func Tune(getenv func(string) string, command Command) (stop func()) {
-	procs, undo := 0, func() {}
+	t := &tuner{collector: untouched, undo: func() {}}
 	if getenv("GOMAXPROCS") == "" && command.Dialogue == nil {
-		procs = runtime.NumCPU()
+		t.load.most = runtime.NumCPU()
 		before := runtime.GOMAXPROCS(1)
-		undo = func() { runtime.GOMAXPROCS(before) }
+		t.undo = func() { runtime.GOMAXPROCS(before) }
 	}
-	t := &tuner{load: load{most: procs, at: time.Now(), cpu: proc.Self()}, lazy: getenv("GOGC") == "" && getenv("GOMEMLIMIT") == ""}
-	if t.lazy {
-		before, limit, procs := debug.SetGCPercent(lazyPercent), debug.SetMemoryLimit(lazyLimit), undo
-		undo = func() { debug.SetGCPercent(before); debug.SetMemoryLimit(limit); procs() }
+	if getenv("GOGC") != "" || getenv("GOMEMLIMIT") != "" {
+		t.collector = standard
 	}
+	t.load.at, t.load.cpu = time.Now(), proc.Self()
 	quit, done := make(chan struct{}), make(chan struct{})
 	go t.run(quit, done)
 	return func() {
 		close(quit)
 		<-done
-		undo()
+		t.undo()
 	}
 }
 
+// collector is the state of Go's garbage collector.
+type collector int
+
+const (
+	untouched collector = iota // a run that ends before the first look needs none, and each change stops all goroutines
+	lazy
+	standard // or the user's
+)
+
 type tuner struct {
-	load load
-	lazy bool // the collector still is
+	load      load
+	collector collector
+	undo      func()
 }
 
 func (t *tuner) run(quit, done chan struct{}) {
@@ -69,10 +78,15 @@ func (t *tuner) run(quit, done chan struct{}) {
 
 func (t *tuner) look() {
 	t.load.look(time.Now(), proc.Self())
-	if t.lazy && memory() > smallTotal {
+	if t.collector == untouched {
+		t.collector = lazy
+		before, limit, undo := debug.SetGCPercent(lazyPercent), debug.SetMemoryLimit(lazyLimit), t.undo
+		t.undo = func() { debug.SetGCPercent(before); debug.SetMemoryLimit(limit); undo() }
+	}
+	if t.collector == lazy && memory() > smallTotal {
 		debug.SetGCPercent(100)
 		debug.SetMemoryLimit(math.MaxInt64)
-		t.lazy = false
+		t.collector = standard
 	}
 }
 

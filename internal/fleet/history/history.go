@@ -55,6 +55,8 @@ type Recorder struct {
 	file *os.File
 	sink *output.JSON
 	err  error
+
+	pruned chan error // the end of prune
 }
 
 var _ fleet.Sink = (*Recorder)(nil)
@@ -71,7 +73,9 @@ func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	return &Recorder{ID: id, file: file, sink: output.NewRecord(file, how)}, nil
+	r := &Recorder{ID: id, file: file, sink: output.NewRecord(file, how), pruned: make(chan error, 1)}
+	go func() { r.pruned <- s.prune(keepRuns) }() // while hosts are waited for
+	return r, nil
 }
 
 // folder opens the folder, which must be out of other users' reach: what stands in
@@ -119,7 +123,7 @@ func (r *Recorder) Close() error {
 	if r.ID == "" {
 		return nil
 	}
-	return errors.Join(r.err, r.file.Close())
+	return errors.Join(r.err, <-r.pruned, r.file.Close())
 }
 
 // ids lists the recorded runs, the newest first. No folder means no runs.
@@ -141,7 +145,7 @@ func (s *Store) ids() ([]string, error) {
 }
 
 // prune removes all but the newest runs, when there are a tenth more: it looks at
-// every one of them then, and every run begins with this.
+// every one of them then, and every run does this.
 func (s *Store) prune(keep int) error {
 	folder, err := s.folder(safedir.Open)
 	if errors.Is(err, fs.ErrNotExist) || s.dir == "" {

@@ -1,10 +1,8 @@
 package history
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"sshpace/internal/base/termsafe"
@@ -19,9 +17,6 @@ const keepRuns = 200
 func Keep(s *Store, how output.How, warn io.Writer) *Recorder {
 	if s == nil {
 		return &Recorder{}
-	}
-	if err := s.prune(keepRuns); err != nil && !errors.Is(err, os.ErrNotExist) {
-		fmt.Fprintf(warn, "sshpace: warning: history: %s\n", termsafe.OneLine(err.Error()))
 	}
 	r, err := s.start(time.Now(), how)
 	if err != nil {

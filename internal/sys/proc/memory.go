@@ -66,7 +66,7 @@ func memoryGroup(line string) (hierarchy memoryHierarchy, path string, ok bool) 
 func (h memoryHierarchy) room(mount, path string, most int64) int64 {
 	for at := filepath.Clean("/" + path); ; at = filepath.Dir(at) {
 		folder := filepath.Join(mount, at)
-		if limit, ok := number(filepath.Join(folder, h.limit)); ok {
+		if limit, ok := number(filepath.Join(folder, h.limit)); ok && limit < unlimited {
 			used, _ := number(filepath.Join(folder, h.used))
 			most = min(most, max(0, limit-used+h.reclaimable(folder)))
 		}
@@ -87,6 +87,9 @@ func (h memoryHierarchy) reclaimable(folder string) int64 {
 	}
 	return 0
 }
+
+// unlimited is less than the largest number of pages, which version 1 shows where nothing limits.
+const unlimited = 1 << 60
 
 // number reads a file that holds one; ok is false for "max", or without it.
 func number(path string) (n int64, ok bool) {
