@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sshpace/internal/fleet"
@@ -56,7 +57,8 @@ type Recorder struct {
 	sink *output.JSON
 	err  error
 
-	pruned chan error // the end of prune
+	pruning  sync.WaitGroup
+	unpruned error // why older runs could not be removed
 }
 
 var _ fleet.Sink = (*Recorder)(nil)
@@ -73,8 +75,8 @@ func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	r := &Recorder{ID: id, file: file, sink: output.NewRecord(file, how), pruned: make(chan error, 1)}
-	go func() { r.pruned <- s.prune(keepRuns) }() // while hosts are waited for
+	r := &Recorder{ID: id, file: file, sink: output.NewRecord(file, how)}
+	r.pruning.Go(func() { r.unpruned = s.prune(keepRuns) }) // while hosts are waited for
 	return r, nil
 }
 
@@ -123,7 +125,8 @@ func (r *Recorder) Close() error {
 	if r.ID == "" {
 		return nil
 	}
-	return errors.Join(r.err, <-r.pruned, r.file.Close())
+	r.pruning.Wait()
+	return errors.Join(r.err, r.unpruned, r.file.Close())
 }
 
 // ids lists the recorded runs, the newest first. No folder means no runs.
