@@ -31,6 +31,7 @@ import (
 type call struct {
 	options []string // as ssh and run both take them, each with its value
 	config  string   // -F
+	log     string   // -E
 	input   bool     // standard input goes to the command
 	host    string
 	command []string
@@ -41,7 +42,7 @@ type call struct {
 var settings = map[string]string{"-C": "Compression=yes", "-c": "Ciphers=", "-m": "MACs=", "-b": "BindAddress=", "-I": "PKCS11Provider=", "-B": "BindInterface="}
 
 // meaningless are switches of which run needs or knows nothing: its sessions are so anyway.
-const meaningless = "TaxkyqEveP2"
+const meaningless = "TaxkyqveP2"
 
 func parse(args []string) (c call) {
 	c.input = true
@@ -73,11 +74,15 @@ func (c *call) option(args []string) (rest []string) {
 		switch {
 		case letter == "-F":
 			c.config = value
+		case letter == "-E":
+			c.log = value
 		case letter == "-n":
 			c.input = false
 		case isSetting:
-			c.options = append(c.options, "-o"+setting+value)
-		case strings.Contains("-o-i-p-l-J", letter):
+			c.set(setting + value)
+		case letter == "-o":
+			c.set(value)
+		case strings.Contains("-i-p-l-J", letter):
 			c.options = append(c.options, letter+value)
 		case letter == "-4", letter == "-6":
 			c.options = append(c.options, letter)
@@ -86,6 +91,19 @@ func (c *call) option(args []string) (rest []string) {
 		}
 	}
 	return rest
+}
+
+// set is a setting of the command line. "no" as StrictHostKeyChecking has run refuse a new key, so that
+// it is told to record the key as ssh does; agents are forwarded by ssh alone.
+func (c *call) set(setting string) {
+	keyword, value, _ := strings.Cut(strings.ToLower(setting), "=")
+	switch {
+	case keyword == "forwardagent" && value != "no":
+		c.onlySSH = true
+	case keyword == "stricthostkeychecking" && value == "no":
+		setting = "StrictHostKeyChecking=accept-new"
+	}
+	c.options = append(c.options, "-o"+setting)
 }
 
 func main() {
@@ -123,7 +141,7 @@ func (c *call) run() (code int, err error) {
 	if err := c.throughPort(dir); err != nil {
 		return 0, err
 	}
-	args := []string{"run", "--engine", os.Getenv("REGRESS_ENGINE"), "--no-record", "-q", "--maxrc", "--max-output", "0", "--dir", filepath.Join(dir, "output")}
+	args := []string{"run", "--engine", os.Getenv("REGRESS_ENGINE"), "--no-record", "-q", "--retry-for", "0", "--maxrc", "--max-output", "0", "--dir", filepath.Join(dir, "output")}
 	if c.config != "" {
 		args = append(args, "-F", c.config)
 	}
@@ -163,10 +181,22 @@ func (c *call) run() (code int, err error) {
 	hand(os.Stdout, "output/*.out")
 	hand(os.Stderr, "output/*.err")
 	if code = run.ProcessState.ExitCode(); code == 255 || code < 0 {
-		hand(os.Stderr, "said") // why there is no exit status
+		hand(c.messages(), "said") // why there is no exit status
 		code = 255
 	}
 	return code, nil
+}
+
+// messages is where ssh writes what it has to say.
+func (c *call) messages() io.Writer {
+	if c.log == "" {
+		return os.Stderr
+	}
+	f, err := os.OpenFile(c.log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return os.Stderr
+	}
+	return f
 }
 
 // throughPort replaces the ProxyCommand of the host, if it has one, by a port behind which it runs.
@@ -199,24 +229,28 @@ func (c *call) throughPort(dir string) error {
 			kept.WriteString(line)
 		}
 	}
-	port, err := listen(command)
+	at, err := listen(net.JoinHostPort(said["hostname"], said["port"]), command)
 	if err != nil {
 		return err
 	}
 	if said["hostkeyalias"] == "" { // the server is known by the name that leads to the command
 		c.options = append(c.options, "-oHostKeyAlias="+said["hostname"])
 	}
-	ours := []string{"-oHostName=127.0.0.1", fmt.Sprint("-oPort=", port)}
+	ours := []string{"-oHostName=" + at.IP.String(), fmt.Sprint("-oPort=", at.Port)}
 	c.options = append(ours, slices.DeleteFunc(c.options, func(option string) bool { return strings.HasPrefix(strings.ToLower(option), "-oproxycommand") })...)
 	c.config = filepath.Join(dir, "config")
 	return os.WriteFile(c.config, []byte(kept.String()), 0o600)
 }
 
-// listen starts a command for every connection to a port, as ssh starts a ProxyCommand.
-func listen(command string) (port int, err error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+// listen starts a command for every connection to a port, as ssh starts a ProxyCommand. It is the port that
+// the configuration names, which tests expand as %h and %p, unless that is in use or on another machine.
+func listen(wanted, command string) (at *net.TCPAddr, err error) {
+	l, err := net.Listen("tcp4", wanted)
 	if err != nil {
-		return 0, err
+		l, err = net.Listen("tcp4", "127.0.0.1:0")
+	}
+	if err != nil {
+		return nil, err
 	}
 	go func() {
 		for {
@@ -227,7 +261,7 @@ func listen(command string) (port int, err error) {
 			go serve(raw, command)
 		}
 	}()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return l.Addr().(*net.TCPAddr), nil
 }
 
 func serve(raw net.Conn, command string) {

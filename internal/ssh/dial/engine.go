@@ -150,10 +150,12 @@ func (k *keepAlive) lost(gone <-chan struct{}) string {
 	switch {
 	case k.expired.Load():
 		return fleet.Silent
-	case within(gone, lossNotice):
-		return "connection lost"
+	case !within(gone, lossNotice):
+		return ""
+	case errors.Is(k.link.Wait(), transport.ErrTampered):
+		return strings.TrimPrefix(transport.ErrTampered.Error(), "ssh: ") + ": connection lost"
 	}
-	return ""
+	return "connection lost"
 }
 
 // lossNotice is how long after a channel the end of its connection may show.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -29,7 +30,10 @@ type Error struct {
 	MayRun   bool // the command has left, and nothing shows that it does not run
 	Closed   bool // the server ended the login without an answer
 	OnlySSH  bool // ssh may know a key that is needed, and this engine does not
-	Err      error
+	// Lacking are host key algorithms of ssh's that this engine lacks: a server that has one of them might have
+	// proved by it who it is.
+	Lacking []string
+	Err     error
 }
 
 func (e *Error) Error() string { return e.Text }
@@ -75,6 +79,7 @@ func (h *hand) failed(ctx context.Context, err error) *Error {
 	own, isOwn := errors.AsType[*Error](err) // from a callback of ours
 	switch {
 	case isOwn && fleet.HostKeyUnknown <= own.Class && own.Class <= fleet.HostKeyWeak:
+		own.besides(h.own.HostKeys())
 		return own
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout):
 		return interrupted(ctx)
@@ -90,6 +95,14 @@ func (h *hand) failed(ctx context.Context, err error) *Error {
 		return e
 	}
 	return h.protocolError(peer, err)
+}
+
+// besides adds that the server could have proved by another algorithm of its own who it is.
+func (e *Error) besides(offered []string) {
+	i := slices.IndexFunc(offered, func(name string) bool { return slices.Contains(e.Lacking, name) })
+	if i >= 0 {
+		e.OnlySSH, e.Hint = true, "the server also offers "+offered[i]+", which only ssh can check: use --engine auto or openssh"
+	}
 }
 
 // peer is the address that was dialled, for messages.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/host"
@@ -224,6 +225,51 @@ func TestCommandEnds(t *testing.T) {
 				t.Errorf("got %+v", r)
 			}
 		})
+	}
+}
+
+// TestChangedPackets: a packet that was changed on its way is the reason of the loss, in the words of ssh.
+func TestChangedPackets(t *testing.T) {
+	for at, want := range map[sshtest.Step]string{
+		sshtest.AtService: "message authentication code incorrect", sshtest.AtRequest: "message authentication code incorrect: connection lost before the command started",
+		sshtest.AtRun: "message authentication code incorrect: connection lost while the command was running",
+	} {
+		key := sshtest.NewKey(t)
+		server := &sshtest.Hostile{At: at, HostKey: key, Do: func(p *sshtest.Peer) {
+			const length, tag = 32, 16
+			_, _ = p.Conn.Conn.Write(append([]byte{0, 0, 0, length}, make([]byte, length+tag)...))
+			<-p.End
+		}}
+		path, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
+		tg := dial.Target{Port: server.Start(t), User: "u", HostKeys: fixedKey{key.PublicKey()}, Identity: dial.Identity{Files: []string{path}}}
+		r := run(t, fleet.Params{}, tg, []host.Host{{Name: "127.0.0.1"}}, fleet.Command{Line: "x"}, &sshtest.Told{})[0]
+		if r.Status() == fleet.OK || !strings.HasSuffix(r.Err, want) {
+			t.Errorf("at %s: %q, want %q", at, r.Err, want)
+		}
+	}
+}
+
+// certified says of every key that a certificate of another type would do.
+type certified struct{ noKey }
+
+func (c certified) Check(name string, port int, remote net.Addr, key ssh.PublicKey) error {
+	err, _ := errors.AsType[*dial.Error](c.noKey.Check(name, port, remote, key))
+	err.Lacking = []string{ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA256}
+	return err
+}
+
+// TestLackingHostKey: ssh is asked for where the server has an algorithm that it would take, and
+// this engine lacks, and nowhere else.
+func TestLackingHostKey(t *testing.T) {
+	both, one := sshtest.StartKeyServer(t).Sshd, sshtest.StartSshd(t)
+	for s, want := range map[*sshtest.Sshd]bool{both: true, one: false} {
+		tg := sshdTarget(s)
+		tg.HostKeys, tg.HostKeyAlgorithms = certified{}, []string{ssh.KeyAlgoED25519}
+		r := run(t, fleet.Params{}, tg, []host.Host{{Name: "127.0.0.1"}}, fleet.Command{Line: "true"}, &sshtest.Told{})[0]
+		why, _ := errors.AsType[*dial.Error](r.Cause)
+		if r.Class != fleet.HostKeyUnknown || why == nil || why.OnlySSH != want || strings.Contains(r.Hint, "offers ecdsa-sha2-nistp256, which only ssh") != want {
+			t.Errorf("%v: %+v", want, r)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/knownhosts/check"
@@ -122,7 +123,7 @@ func (k *hostKeys) Check(name string, port int, remote net.Addr, key ssh.PublicK
 		text := "host key of " + name + " cannot be checked: it offered " + v.New + ", known is " + check.Joined(v.Lines)
 		return &dial.Error{Class: fleet.HostKeyUnknown, Text: text, Hint: new(needsSSH).Hint(), Err: v, OnlySSH: true}
 	case v != nil:
-		return &dial.Error{Class: verdictClass[v.Kind], Text: v.What(), Hint: v.Hint(), Err: v}
+		return &dial.Error{Class: verdictClass[v.Kind], Text: v.What(), Hint: v.Hint(), Lacking: k.lacking(v), Err: v}
 	}
 	return &dial.Error{
 		Class: fleet.HostKeyUnknown, Text: "new host key not accepted, it cannot be recorded: " + err.Error(),
@@ -134,6 +135,16 @@ func (k *hostKeys) Check(name string, port int, remote net.Addr, key ssh.PublicK
 // lacks the type for that.
 func (k *hostKeys) isForeign(known check.Known) bool {
 	return known.Fingerprint == "" && slices.Contains(k.allowed, known.Type) && !slices.Contains(ssh.SupportedAlgorithms().HostKeys, known.Type)
+}
+
+// lacking are the types of certificates that ssh takes and the native engine lacks, where a
+// certificate would do. ssh records the key inside one that is not valid, if it may record keys.
+func (k *hostKeys) lacking(v *check.Verdict) []string {
+	if !v.CA || k.acceptNew {
+		return nil
+	}
+	have := ssh.SupportedAlgorithms().HostKeys
+	return slices.DeleteFunc(slices.Clone(k.allowed), func(name string) bool { return !strings.HasSuffix(name, alg.CertSuffix) || slices.Contains(have, name) })
 }
 
 // accept records a new key. One that cannot be recorded is not accepted either:

@@ -175,3 +175,21 @@ func TestRevokedPipe(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestForeignCertificate: where a certificate would do, the types that ssh alone takes are named, so that
+// a server with such a certificate is not judged by its plain keys; but no ssh that records keys is asked.
+func TestForeignCertificate(t *testing.T) {
+	const kind = "ssh-mldsa44-ed25519-cert-v01@openssh.com"
+	authority, file := knownhosts.MarshalKey(newSigner(t).PublicKey()), filepath.Join(t.TempDir(), "known_hosts")
+	for _, test := range []struct {
+		line, want string
+		acceptNew  bool
+	}{{"@cert-authority * ", kind, false}, {"@cert-authority * ", "", true}, {"elsewhere ", "", false}} {
+		put(t, file, test.line+authority+"\n", 0o600)
+		k := &hostKeys{index: index.Open(file), acceptNew: test.acceptNew, allowed: []string{kind, ssh.CertAlgoED25519v01, "ssh-mldsa44-ed25519@openssh.com", ssh.KeyAlgoED25519}}
+		err, _ := errors.AsType[*dial.Error](k.Check("db1", 22, nil, newSigner(t).PublicKey()))
+		if err == nil || err.Class != fleet.HostKeyUnknown || err.OnlySSH || strings.Join(err.Lacking, " ") != test.want {
+			t.Errorf("%+v: %+v", test, err)
+		}
+	}
+}

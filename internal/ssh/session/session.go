@@ -90,7 +90,7 @@ func (c *Connection) notStarted(starting context.Context, err error) *NotStarted
 	case c.Lost() == fleet.Silent:
 		o.Class, o.Err = fleet.Lost, fleet.Silent
 	default:
-		o.Class, o.Err = fleet.Lost, "connection lost before the command started"
+		o.Class, o.Err = fleet.Lost, cmp.Or(c.Lost(), "connection lost")+" before the command started"
 	}
 	return e
 }

@@ -47,7 +47,8 @@ func suiteNamed(name string) suite {
 	return suites[slices.IndexFunc(suites, func(s suite) bool { return s.name == name })]
 }
 
-var errTampered = errors.New("ssh: a packet was changed on its way")
+// ErrTampered is a packet that was changed on its way, in ssh's words.
+var ErrTampered = errors.New("ssh: message authentication code incorrect")
 
 // gcm is AES in Galois/Counter Mode (RFC 5647).
 type gcm struct {
@@ -94,7 +95,7 @@ func (g *gcm) open(r io.Reader, _ uint32) ([]byte, error) {
 	}
 	clear, err := g.aead.Open(packet[4:4], g.nonce[:], packet[4:], packet[:4])
 	if err != nil {
-		return nil, errTampered
+		return nil, ErrTampered
 	}
 	g.step()
 	return unpad(clear)
@@ -148,7 +149,7 @@ func (c *chacha) open(r io.Reader, seq uint32) ([]byte, error) {
 	text := packet[:4+n]
 	poly1305.Sum(&mac, text, key)
 	if subtle.ConstantTimeCompare(mac[:], packet[4+n:]) != 1 {
-		return nil, errTampered
+		return nil, ErrTampered
 	}
 	body.XORKeyStream(text[4:], text[4:])
 	return unpad(text[4:])

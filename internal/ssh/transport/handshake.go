@@ -133,6 +133,9 @@ func (g *Greeting) read(in *bufio.Reader) error {
 // Greeting is what the server said first.
 func (c *Conn) Greeting() *Greeting { return &c.greeting }
 
+// HostKeys are the host key algorithms that the server has.
+func (c *Conn) HostKeys() []string { return c.hostKeys }
+
 // ReadGreeting reads what a peer says before anything is negotiated.
 func ReadGreeting(r io.Reader) (version string, lists *KexInit, err error) {
 	in := bufio.NewReader(r)
@@ -337,6 +340,7 @@ func (c *Conn) exchange(theirs *proposal) error {
 	if err != nil {
 		return err
 	}
+	c.hostKeys = theirs.HostKey
 	if c.chosen, err = agree(&ours.KexInit, &theirs.KexInit); err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (c *counter) open(r io.Reader, seq uint32) ([]byte, error) {
 		c.XORKeyStream(text[4:], text[4:])
 	}
 	if subtle.ConstantTimeCompare(c.by.of(seq, text), code) != 1 {
-		return nil, errTampered
+		return nil, ErrTampered
 	}
 	if c.by.sealed {
 		c.XORKeyStream(text[4:], text[4:])
