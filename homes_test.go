@@ -125,7 +125,7 @@ func TestOneReaderOfLogs(t *testing.T) {
 
 // elsewhere are such words that stand for something else.
 var elsewhere = []string{
-	"fleet/compat debug", // the flag of parallel-ssh
+	"dropin debug", // the flag of parallel-ssh
 }
 
 // defaults are values that several packages go by, and the package where each stands: a value of a
@@ -255,7 +255,7 @@ var places = map[string]bool{
 // programs, have such words for something else.
 var (
 	flagsOfSSH = regexp.MustCompile(`^-[Jl]$`)
-	otherFlags = []string{"bench/programs", "fleet/compat"}
+	otherFlags = []string{"bench/programs", "dropin"}
 )
 
 // TestOneWriterOfFlags: conf.Flags alone makes arguments of what leads ssh to a host, and
@@ -429,7 +429,7 @@ func TestOneHomeOfColors(t *testing.T) {
 
 // callers are what is done in one place alone, and the package where that is.
 var callers = map[string]string{
-	"bench/campaign.Reopen":    "cli",            // a measurement is opened
+	"campaign.Reopen":          "cli",            // a measurement is opened
 	"record/store.CheckResult": "cli",            // likewise
 	"sys/proc.OpenLog":         "ssh/openssh",    // an ssh with a debug log is started (Running)
 	"sys/proc.OpenPipe":        "bench/login",    // and one whose lines are stamped (Watch)

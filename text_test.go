@@ -19,7 +19,7 @@ var (
 // formats of others (compat) are theirs, and pictures and workbooks have no columns of a
 // terminal.
 func TestOneTableOneWrapper(t *testing.T) {
-	exempt := regexp.MustCompile(`^(base/text|fleet/compat|show/picture)/`)
+	exempt := regexp.MustCompile(`^(base/text|dropin|show/picture)/`)
 	parsed(t, func(s source) {
 		if exempt.MatchString(s.pkg + "/") {
 			return

@@ -14,7 +14,7 @@ func TestTryRunsInTheCallersFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := filepath.Abs("internal/record/legacylog/testdata/five-machines.txt")
+	log, err := filepath.Abs("internal/legacy/testdata/five-machines.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

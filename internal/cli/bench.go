@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/unit"
-	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/testbed"
+	"sshpace/internal/campaign"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/safedir"
 )

@@ -16,7 +16,7 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/bench/helper"
-	"sshpace/internal/fleet/compat"
+	"sshpace/internal/dropin"
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/sys/proc"
@@ -69,7 +69,7 @@ func Main(ctx context.Context, sys System, args []string) int {
 	if err := withHint(proc.EnoughFiles(), "raise the limit: ulimit -n 1024"); err != nil {
 		return conclude(sys.Stderr, err)
 	}
-	mode := compat.Mode(args[0])
+	mode := dropin.Mode(args[0])
 	if mode == nil {
 		if exit, ran := helper.Run(ctx, args, sys.Stderr); ran {
 			return exit
@@ -90,7 +90,7 @@ func Main(ctx context.Context, sys System, args []string) int {
 }
 
 // runLine runs a command line, or a mode if there is one.
-func runLine(ctx context.Context, sys System, mode compat.Main, args []string) error {
+func runLine(ctx context.Context, sys System, mode dropin.Main, args []string) error {
 	if mode != nil {
 		return fault.Exit(runCompat(ctx, sys, mode, args[1:]))
 	}
@@ -223,7 +223,7 @@ func newRoot(sys System, line []string) *cobra.Command {
 // unknownCommand names the command that a word may have meant.
 func unknownCommand(cmd *cobra.Command, word string) error {
 	see := "see " + cmd.CommandPath() + " --help for the commands"
-	if compat.Mode(word) != nil && !cmd.HasParent() {
+	if dropin.Mode(word) != nil && !cmd.HasParent() {
 		see = "write it as sshpace compat " + word
 	}
 	if now := renamed[word]; now != "" && !cmd.HasParent() {

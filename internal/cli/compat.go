@@ -13,8 +13,8 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
+	"sshpace/internal/dropin"
 	"sshpace/internal/fleet"
-	"sshpace/internal/fleet/compat"
 	"sshpace/internal/ssh/forkssh"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/reach"
@@ -25,21 +25,21 @@ import (
 func newCompatCommand(sys System) *cobra.Command {
 	return page("compat", &cobra.Command{
 		DisableFlagParsing: true, // they belong to the other program
-		ValidArgs:          compat.Names,
+		ValidArgs:          dropin.Names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && (args[0] == "-h" || args[0] == "--help") {
 				return cmd.Help()
 			}
-			if len(args) == 0 || compat.Mode(args[0]) == nil {
-				return usageError("the names are "+strings.Join(compat.Names[:len(compat.Names)-1], ", ")+" and "+compat.Names[len(compat.Names)-1], "compat needs the name of a known program")
+			if len(args) == 0 || dropin.Mode(args[0]) == nil {
+				return usageError("the names are "+strings.Join(dropin.Names[:len(dropin.Names)-1], ", ")+" and "+dropin.Names[len(dropin.Names)-1], "compat needs the name of a known program")
 			}
-			return fault.Exit(runCompat(cmd.Context(), sys, compat.Mode(args[0]), args[1:]))
+			return fault.Exit(runCompat(cmd.Context(), sys, dropin.Mode(args[0]), args[1:]))
 		},
 	})
 }
 
 // runCompat runs a mode; the first signal ends the run, a second one the process.
-func runCompat(ctx context.Context, sys System, mode compat.Main, args []string) int {
+func runCompat(ctx context.Context, sys System, mode dropin.Main, args []string) int {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	signals, release := sys.Signals.Catch()
@@ -50,7 +50,7 @@ func runCompat(ctx context.Context, sys System, mode compat.Main, args []string)
 			if s == os.Interrupt {
 				cancel(context.Canceled)
 			} else {
-				cancel(&compat.Ended{Code: proc.ExitOf(s)})
+				cancel(&dropin.Ended{Code: proc.ExitOf(s)})
 			}
 			release()
 		case <-ctx.Done():
@@ -59,9 +59,9 @@ func runCompat(ctx context.Context, sys System, mode compat.Main, args []string)
 	return mode(ctx, compatEnv(ctx, sys), args)
 }
 
-func compatEnv(ctx context.Context, sys System) compat.Env {
+func compatEnv(ctx context.Context, sys System) dropin.Env {
 	secrets := secretFlags{}
-	env := compat.Env{
+	env := dropin.Env{
 		Stdin: sys.Stdin, Stdout: sys.Stdout, Stderr: sys.Stderr,
 		StdoutTTY: terminal.Is(sys.Stdout), StderrTTY: terminal.Is(sys.Stderr),
 		User: sys.Getenv("USER"), Home: sys.Getenv("HOME"),

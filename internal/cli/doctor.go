@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/fault"
-	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/doctor"
 	"sshpace/internal/bench/helper"
+	"sshpace/internal/campaign"
 	"sshpace/internal/show/findings"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/safedir"

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/unit"
+	"sshpace/internal/legacy"
 	"sshpace/internal/record"
-	"sshpace/internal/record/legacylog"
 )
 
 // importFlags are the flags of `sshpace import`.
@@ -26,13 +26,13 @@ func newImportCommand(sys System) *cobra.Command {
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "result file to write; - is standard output")
-	flags.StringVar(&f.from, "from", "", "only this format: "+strings.Join(legacylog.Formats(), ", "))
+	flags.StringVar(&f.from, "from", "", "only this format: "+strings.Join(legacy.Formats(), ", "))
 	flags.Var(&f.size, "size", "bytes of each copy, such as 4G, where the log does not say")
 	flags.IntVar(&f.rounds, "rounds", 0, "rounds behind an average of ssh-performance.sh")
 	flags.StringVar(&f.direction, "direction", "upload", "upload or download, where the log does not say")
 	flags.BoolVar(&f.json, "json", false, "print which results were written as JSON")
 	flags.BoolVar(&f.all, "all", false, "show all lines that are not understood, not only the first ones")
-	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(legacylog.Formats(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(legacy.Formats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -40,18 +40,18 @@ func runImport(sys System, f importFlags, args []string) error {
 	if f.out == "" {
 		return usageError("such as --out result.jsonl", "no file to write: --out is missing")
 	}
-	o := legacylog.Options{Format: f.from, Runs: f.rounds, Upload: record.Direction(f.direction), Size: unit.Bytes(f.size), Tool: toolVersion()}
+	o := legacy.Options{Format: f.from, Runs: f.rounds, Upload: record.Direction(f.direction), Size: unit.Bytes(f.size), Tool: toolVersion()}
 	if err := o.Check(); err != nil {
 		return err
 	}
-	var machines []legacylog.Machine
+	var machines []legacy.Machine
 	for _, path := range args {
-		result, err := legacylog.Open(path, sys.Stdin, o)
+		result, err := legacy.Open(path, sys.Stdin, o)
 		if err != nil {
-			return legacylog.Explain(sys.Stderr, path, err, f.all)
+			return legacy.Explain(sys.Stderr, path, err, f.all)
 		}
-		legacylog.WriteUnread(sys.Stderr, path, result.Unread, result.Lines, f.all)
+		legacy.WriteUnread(sys.Stderr, path, result.Unread, result.Lines, f.all)
 		machines = append(machines, result.Machines...)
 	}
-	return legacylog.Write(sys.Stdout, sys.Stderr, f.out, machines, f.json)
+	return legacy.Write(sys.Stdout, sys.Stderr, f.out, machines, f.json)
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/unit"
-	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/limits"
 	"sshpace/internal/bench/transfer"
+	"sshpace/internal/campaign"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/format"
 )

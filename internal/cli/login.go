@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/login"
 	"sshpace/internal/bench/testbed"
+	"sshpace/internal/campaign"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/safedir"
 )

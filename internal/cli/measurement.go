@@ -12,8 +12,8 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/shell"
-	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/testbed"
+	"sshpace/internal/campaign"
 	"sshpace/internal/fleet"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/transfer"
+	"sshpace/internal/campaign"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/relay"
 )

@@ -13,12 +13,12 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/text"
-	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/hostinfo"
 	"sshpace/internal/bench/programs"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/bench/transfer"
+	"sshpace/internal/campaign"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/safedir"

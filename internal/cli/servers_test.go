@@ -58,7 +58,7 @@ func serverCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 func setupServers(env *testscript.Env) error {
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
-	five, err := filepath.Abs("../record/legacylog/testdata/five-machines.txt")
+	five, err := filepath.Abs("../legacy/testdata/five-machines.txt")
 	if err != nil {
 		return err
 	}

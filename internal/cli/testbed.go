@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 
-	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/testbed"
+	"sshpace/internal/campaign"
 	"sshpace/internal/record/store"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"

@@ -12,10 +12,10 @@ import (
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
-	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/bench/transfer"
+	"sshpace/internal/campaign"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/safedir"
 )

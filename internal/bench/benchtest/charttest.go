@@ -1,7 +1,6 @@
 package benchtest
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -9,7 +8,6 @@ import (
 
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	"sshpace/internal/show/document"
 )
 
 // Ranking is a run of all cells on a simulated machine. Scale is its slowness; 1
@@ -103,13 +101,4 @@ func Spoil(r *rank.Ranking) {
 		r.Kex[i].Name = next()
 		r.Kex[i].Aliases = []string{next()}
 	}
-}
-
-// Brief is what a document shows on a terminal.
-func Brief(d *document.Document) string {
-	var lines []string
-	for _, b := range d.Brief {
-		lines = append(append(lines, b.Text(0)...), "")
-	}
-	return strings.Join(lines, "\n")
 }

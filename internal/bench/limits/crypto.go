@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"sshpace/internal/base/text"
+	"sshpace/internal/bench/speed"
 	"sshpace/internal/record"
-	"sshpace/internal/record/legacylog"
 )
 
 // primitives are what SSH's algorithms are made of, as `openssl speed` knows
@@ -56,7 +56,7 @@ func cryptoProbes(o Options) []probe {
 	var out []probe
 	for _, p := range primitives {
 		out = append(out, probe{p.name, func(ctx context.Context) ([]record.Measurement, error) {
-			results, err := speed(ctx, o.OpenSSL, p.args, p.bytes)
+			results, err := runSpeed(ctx, o.OpenSSL, p.args, p.bytes)
 			if errors.Is(err, errUnknown) {
 				err = absent(p.name)
 			}
@@ -83,8 +83,8 @@ func absent(name string) error {
 // errUnknown says that this openssl does not know what it is to measure.
 var errUnknown = errors.New("unknown to this openssl")
 
-// speed runs openssl speed and reads its text.
-func speed(ctx context.Context, openssl string, args []string, inBytes bool) ([]record.Measurement, error) {
+// runSpeed runs openssl speed and reads its text.
+func runSpeed(ctx context.Context, openssl string, args []string, inBytes bool) ([]record.Measurement, error) {
 	if openssl == "" {
 		return nil, errors.New("the openssl program is not installed")
 	}
@@ -103,21 +103,25 @@ func speed(ctx context.Context, openssl string, args []string, inBytes bool) ([]
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w (%s)", openssl, strings.Join(cmd.Args[1:], " "), err, text.LastLine(stderr.String()))
 	}
-	result, err := legacylog.Read(&stdout, legacylog.Options{Format: "openssl-speed"})
-	if _, ok := errors.AsType[*legacylog.UnusableError](err); ok {
+	var out figures
+	reader := speed.Reader{Open: func(string) speed.Machine { return &out }}
+	for line := range strings.Lines(stdout.String()) {
+		reader.Take(line)
+	}
+	if len(out) == 0 {
 		return nil, errors.New("this openssl does not measure it: " + text.LastLine(stderr.String()))
-	}
-	if err != nil {
-		return nil, err
-	}
-	var out []record.Measurement
-	for _, r := range result.Machines[0].Records {
-		if r.Measurement != nil {
-			out = append(out, *r.Measurement)
-		}
 	}
 	return out, nil
 }
+
+// figures gathers those of one run.
+type figures []record.Measurement
+
+func (f *figures) Measure(source, name string, u record.Unit, value float64) {
+	*f = append(*f, record.Measurement{Source: source, Name: name, Unit: u, Value: value, N: 1})
+}
+
+func (f *figures) Remark(string) {}
 
 // FindOpenSSL finds the openssl program and its version line; path is "" where
 // there is none.

@@ -78,14 +78,14 @@ func TestUnknownPrimitive(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"-evp", "rot13"}, {"ML-KEM-0"}} {
-		if m, err := speed(t.Context(), path, args, true); !errors.Is(err, errUnknown) {
+		if m, err := runSpeed(t.Context(), path, args, true); !errors.Is(err, errUnknown) {
 			t.Errorf("%v was measured: %v, %v", args, m, err)
 		}
 	}
 	if got, want := absent("ML-KEM-768").Error(), "this OpenSSL has no ML-KEM-768 (3.5 and later has)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if _, err := speed(t.Context(), "", nil, true); err == nil {
+	if _, err := runSpeed(t.Context(), "", nil, true); err == nil {
 		t.Error("no openssl, and no error")
 	}
 }

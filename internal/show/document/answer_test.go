@@ -15,6 +15,15 @@ import (
 	"sshpace/internal/show/document"
 )
 
+// brief is what a document shows on a terminal.
+func brief(d *document.Document) string {
+	var lines []string
+	for _, b := range d.Brief {
+		lines = append(append(lines, b.Text(0)...), "")
+	}
+	return strings.Join(lines, "\n")
+}
+
 // There are three answers: better, equal, not enough data. Each says what to do, on one
 // screen, and only an equal one that no cipher will help.
 func TestThreeAnswers(t *testing.T) {
@@ -35,7 +44,7 @@ func TestThreeAnswers(t *testing.T) {
 		if len(d.Answer.Steps) > 0 {
 			step = d.Answer.Steps[0].What
 		}
-		screen := benchtest.Brief(d)
+		screen := brief(d)
 		if n := strings.Count(strings.TrimSpace(screen), "\n") + 1; step != want.step || n > 22 || len(d.Answer.Config) > 0 != (verdict == stats.Better) {
 			t.Errorf("%s: first %q, %d lines:\n%s", verdict, step, n, screen)
 		}
@@ -58,7 +67,7 @@ func TestConfidenceIsOfTheRatio(t *testing.T) {
 			q := g.Decides(r.By)
 			q.Lo, q.Hi = q.Value/factor, q.Value*factor
 		}
-		screen := benchtest.Brief(document.OfRanking(r, f, document.Options{Choice: c, File: "run.jsonl"}))
+		screen := brief(document.OfRanking(r, f, document.Options{Choice: c, File: "run.jsonl"}))
 		if !strings.Contains(screen, want) || strings.Contains(screen, "likely") {
 			t.Errorf("%g: want %q in\n%s", factor, want, screen)
 		}
@@ -80,7 +89,7 @@ func TestHostScreen(t *testing.T) {
 		c.Verdict = stats.Better
 		commands := document.Standard
 		commands.Advise, commands.Undo = "sshpace advise nas", "sshpace advise nas --undo"
-		screen := strings.ReplaceAll(strings.ReplaceAll(benchtest.Brief(document.OfRanking(r, f, document.Options{Choice: c, File: "run.jsonl", Commands: commands})), "\u00a0", " "), "\n", " ")
+		screen := strings.ReplaceAll(strings.ReplaceAll(brief(document.OfRanking(r, f, document.Options{Choice: c, File: "run.jsonl", Commands: commands})), "\u00a0", " "), "\n", " ")
 		for _, want := range []string{want, " less CPU. ", "sshpace advise nas --write client  (edits ssh_config)", "sshpace advise nas --undo client ", "(a-b)       95 % confidence interval; client: this side, which runs ssh ", ", 2 client cores, "} {
 			if !strings.Contains(screen, want) {
 				t.Errorf("%s: no %q in\n%s", side, want, screen)
@@ -98,7 +107,7 @@ func TestScreenByCostHasSpeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := document.OfRanking(r, f, document.Options{File: "run.jsonl"})
-	screen := benchtest.Brief(d)
+	screen := brief(d)
 	if row := regexp.MustCompile(`(?m)^aes128-gcm +\d+ \(\d+-\d+\) +\d\.\d+  #+`); !row.MatchString(screen) || !strings.Contains(screen, "MB/s  CPU s/GB") || strings.Contains(screen, "MB/CPU") {
 		t.Errorf("no speed and CPU time in\n%s", screen)
 	}
@@ -116,7 +125,7 @@ func TestOneConfidence(t *testing.T) {
 	for _, server := range []record.ServerKind{"", record.ServerRemote} {
 		r.Campaign.Server, r.Noise.Throughput = server, 64
 		d := document.OfRanking(r, f, document.Options{File: "run.jsonl"})
-		screen := benchtest.Brief(d)
+		screen := brief(d)
 		_, line, _ := strings.Cut(screen, "confidence  ")
 		word, _, _ := strings.Cut(line, ":")
 		facts := map[string]string{}

@@ -45,7 +45,7 @@ func TestRowsBeforeRemarks(t *testing.T) {
 		for i := range c.remarks {
 			machine.Findings = append(machine.Findings, record.Finding{What: fmt.Sprintf("P%d is not measured", i), Why: fmt.Sprint(i, c.why)})
 		}
-		screen := benchtest.Brief(document.OfMachine(machine, false, document.Standard))
+		screen := brief(document.OfMachine(machine, false, document.Standard))
 		if rows, remarks := strings.Count(screen, "probe "), strings.Count(screen, "is not measured"); rows < c.leastRows || remarks < c.leastRemarks {
 			t.Errorf("%d rows and %d remarks:\n%s", rows, remarks, screen)
 		}
@@ -75,7 +75,7 @@ func TestFirstScreenFits(t *testing.T) {
 			return document.OfMachine(machine, all, document.Commands{Report: "sshpace report x"})
 		}, "No SSH connection on this machine can be faster", []string{"probe 0", "more rows: sshpace report x --all", "not measured: P0", "2 cores"}},
 	} {
-		screen := strings.ReplaceAll(benchtest.Brief(c.of(false)), "\u00a0", " ")
+		screen := strings.ReplaceAll(brief(c.of(false)), "\u00a0", " ")
 		lines := 0
 		for line := range strings.Lines(screen) {
 			lines += 1 + (len([]rune(strings.TrimRight(line, "\n")))-1)/80
@@ -91,7 +91,7 @@ func TestFirstScreenFits(t *testing.T) {
 			}
 			rest = after
 		}
-		if all := benchtest.Brief(c.of(true)); len(all) < 2*len(screen) {
+		if all := brief(c.of(true)); len(all) < 2*len(screen) {
 			t.Errorf("%s: all is no more than\n%s", name, all)
 		}
 	}

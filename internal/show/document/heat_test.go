@@ -65,7 +65,7 @@ func TestForeignLoadIsSaid(t *testing.T) {
 	r.Campaign.Present = alg.Suite{Cipher: "aes256-ctr", MAC: "umac-128-etm@openssh.com"}
 	for cores, want := range map[float64]bool{0: false, 0.05: false, 1: true} {
 		r.Slowed.Foreign = cores
-		said := strings.Join(strings.Fields(benchtest.Brief(document.OfRanking(r, f, document.Options{}))), " ")
+		said := strings.Join(strings.Fields(brief(document.OfRanking(r, f, document.Options{}))), " ")
 		if strings.Contains(said, "medium: 1.0 of 2 cores were busy otherwise") != want {
 			t.Errorf("%v cores: %s", cores, said)
 		}

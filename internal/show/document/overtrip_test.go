@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
@@ -54,7 +53,7 @@ func TestOverTheRoundTrip(t *testing.T) {
 	if first, last := c.Items[2].Points[0].Value, c.Items[2].X[40]; math.Abs(first-400) > 1 || math.Abs(last-100) > 1e-6 {
 		t.Errorf("the ceiling goes from %v to %v", first, last)
 	}
-	text := strings.Join(strings.Fields(benchtest.Brief(d)), " ")
+	text := strings.Join(strings.Fields(brief(d)), " ")
 	for _, want := range []string{"a path of 50.0 MB/s", "MB/s over the round trip", "2 MiB / round trip - 41.9 21.0", "pipe upload 400 38.1 20.0", "scp upload 300 30.0 -"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
@@ -62,7 +61,7 @@ func TestOverTheRoundTrip(t *testing.T) {
 	}
 
 	f.Methods, f.Runs = f.Methods[:1], f.Runs[:2]
-	if d := document.OfMethods(compare.MethodResults(f), f, false, document.Commands{Resume: "sshpace transfer --resume FILE"}); len(d.Charts) != 1 || d.Charts[0].Name != "methods" || len(d.Charts[0].Items) != 1 || math.Round(d.Charts[0].Items[0].Points[0].Value) != 400 || strings.Contains(benchtest.Brief(d), "over the round trip") {
+	if d := document.OfMethods(compare.MethodResults(f), f, false, document.Commands{Resume: "sshpace transfer --resume FILE"}); len(d.Charts) != 1 || d.Charts[0].Name != "methods" || len(d.Charts[0].Items) != 1 || math.Round(d.Charts[0].Items[0].Points[0].Value) != 400 || strings.Contains(brief(d), "over the round trip") {
 		t.Errorf("one round trip is drawn: %+v", d.Charts)
 	}
 }
@@ -81,7 +80,7 @@ func TestScaling(t *testing.T) {
 	add(record.ModeStreams, 2, 700e6)
 	add(record.ModeStreams, 4, 710e6)
 	said := func() string {
-		return strings.Join(strings.Fields(benchtest.Brief(document.OfMethods(compare.MethodResults(f), f, false, document.Commands{Resume: "sshpace transfer --resume FILE"}))), " ")
+		return strings.Join(strings.Fields(brief(document.OfMethods(compare.MethodResults(f), f, false, document.Commands{Resume: "sshpace transfer --resume FILE"}))), " ")
 	}
 	if text := said(); !strings.Contains(text, "Connections at once (upload aes128-gcm): 1: 400, 2: 700, 4: 710 MB/s; more than 2 connections are no faster") {
 		t.Error(text)
