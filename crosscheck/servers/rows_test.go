@@ -92,7 +92,7 @@ func denied() (rows []row) {
 		case regexp.MustCompile(`remove|rmdir|readdir|opendir`).MatchString(requests): // parts cannot be removed, or found
 			r.lacks = `\.sshpace-`
 		case requests == "rename,posix-rename": // files are written in place, as scp does it
-			r.lacks = `bytes of something else|\.sshpace-`
+			r.lacks = `bytes of something else|copy fails: .*Permission denied`
 		}
 		rows = append(rows, r)
 	}

@@ -127,6 +127,48 @@ func TestKeepsWhatCannotBeReplaced(t *testing.T) {
 	}
 }
 
+// Nor does a part stay of a file that the host does not open for writing.
+func TestKeepsWhatIsReadOnly(t *testing.T) {
+	const nobody = 65534
+	src, dir := t.TempDir()+"/src", sshtest.OpenDir(t, 0o755)
+	write(t, src, "new", 0o644)
+	write(t, dir+"/file", "an old one", 0o444)
+	if os.Geteuid() == 0 {
+		if err := errors.Join(os.Chown(dir, nobody, nobody), os.Chown(dir+"/file", nobody, nobody)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said, err := upload(t, t.Context(), (&server{denied: "posix-rename,rename", by: nobody}).start(t, ""), Options{}, dir+"/file", src)
+	if data, _ := os.ReadFile(dir + "/file"); err == nil || string(data) != "an old one" {
+		t.Errorf("%v, holds %q, said %q", err, data, said)
+	}
+	if left := parts(t, dir); left != nil {
+		t.Errorf("left behind: %q; said %q", left, said)
+	}
+}
+
+// Whenever a copy ends that writes a file in place, nothing is left of it after the next one.
+func TestEndsWhileInPlace(t *testing.T) {
+	src := t.TempDir() + "/src"
+	write(t, src, strings.Repeat("a line\n", 100_000), 0o644)
+	copied := func(dir string, dieAt int64) *server {
+		s := (&server{denied: "rename,posix-rename", noExec: true, dieAt: dieAt}).start(t, "")
+		if said, err := upload(t, t.Context(), s, Options{}, dir+"/file", src); err != nil && dieAt == 0 {
+			t.Errorf("%v, said %q", err, said)
+		}
+		return s
+	}
+	all := copied(t.TempDir(), 0).sent.Load()
+	for before := int64(0); before < 500; before += 50 {
+		dir := t.TempDir()
+		copied(dir, all-before)
+		copied(dir, 0)
+		if got, left := contents(t, dir+"/file"), parts(t, dir); got != contents(t, src) || left != nil {
+			t.Errorf("after an end %d bytes before that of all: %s, left %q", before, got, left)
+		}
+	}
+}
+
 // A complete part of a file that nobody may write to is gone on with.
 func TestGoesOnWithWhatIsReadOnly(t *testing.T) {
 	const nobody = 65534

@@ -123,7 +123,8 @@ func (p *put) isOurs(to *placed, now sftp.Attrs) bool {
 }
 
 // inPlace writes a file where it stands, as scp does: where the host cannot rename, or another
-// file system is mounted there. The part is complete, and stays until that is, too.
+// file system is mounted there. The part is complete, and stays until that is, too. Only then it gets
+// its time, by which the next copy would take it for the same, and not look for the part.
 func (p *put) inPlace(to *placed, isNew bool) error {
 	how := uint32(sftp.Write | sftp.Trunc)
 	if isNew {
@@ -135,10 +136,10 @@ func (p *put) inPlace(to *placed, isNew bool) error {
 		err = p.readBack(to.checked(to.name))
 	}
 	switch {
+	case err != nil && !to.opened:
+		return err
 	case err != nil && isNew:
-		if to.opened {
-			p.client.Remove(to.name)
-		}
+		p.client.Remove(to.name)
 		return err
 	case err != nil:
 		p.made.done(to.part)
@@ -146,5 +147,5 @@ func (p *put) inPlace(to *placed, isNew bool) error {
 	}
 	p.add(func(t *tally) { t.inPlace++ })
 	p.drop(to.part)
-	return nil
+	return p.dressed(0, p.client.Setstat(to.name, attrsOf(to.item)).Wait())
 }

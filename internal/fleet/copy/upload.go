@@ -330,7 +330,7 @@ func (p *put) write(to *placed, name string, how uint32) error {
 		modes.Has &^= sftp.HasMode
 	}
 	set := sftp.Pending{}
-	dress := p.Scp == nil || p.Scp.Preserve
+	dress := p.Scp == nil && name != to.name || p.Scp != nil && p.Scp.Preserve // or inPlace does it
 	if dress {
 		set = f.Setstat(modes)
 	}
