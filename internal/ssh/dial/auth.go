@@ -211,10 +211,7 @@ type login struct {
 	unfit   error // why keys were left out
 	used    signer
 	bound   *asked // of the agent's keys that are for some hosts only, those for this one; nil: there are none
-
-	password Password // nil = there is none for this host
-	asks     bool     // but there could be
-	offered  offered
+	offered offered
 }
 
 // failed words a login that did not come about.
@@ -268,7 +265,7 @@ func (l *login) otherwise(methods []string) string {
 
 // orPassword says, behind other words, that a password does where the host would take one.
 func (l *login) orPassword(methods []string, behind string) string {
-	if !l.asks || !slices.ContainsFunc(l.target.PasswordMethods, func(m string) bool { return slices.Contains(methods, m) }) {
+	if l.target.Prompter != nil || !slices.ContainsFunc(l.target.PasswordMethods, func(m string) bool { return slices.Contains(methods, m) }) {
 		return ""
 	}
 	return behind + "give the password with --ask-pass"

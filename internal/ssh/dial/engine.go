@@ -22,8 +22,6 @@ type Options struct {
 	// Askpass asks a person for the passphrase of the key at path; nil never
 	// asks, and encrypted keys are used through the agent only.
 	Askpass func(ctx context.Context, path string) ([]byte, error)
-	// Password is given to hosts that take no key; nil is none.
-	Password Password
 	// Warn is told of an agent that holds everybody up; nil is told nothing.
 	Warn func(text ...string)
 	// Lookup resolves names; nil is the system's resolver.

@@ -14,9 +14,6 @@ import (
 // handshake exchanges keys and logs in on raw, which it owns.
 func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progress, raw net.Conn, command *transport.Command) (*link, error) {
 	l := &login{ctx: ctx, target: t, set: keys}
-	if _, jump := p.(unobserved); !jump { // the password is the host's
-		l.password, l.asks = e.opts.Password, e.opts.Password == nil
-	}
 	h := &hand{target: t, login: l, net: tcp.Quick(raw), progress: p, step: e.step}
 	h.reach(fleet.PhaseKex)
 	p.Distance(h.net.RoundTrip())
@@ -30,10 +27,10 @@ func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progr
 		h.net.Close()
 		failure := h.failed(ctx, err)
 		failure.MayRun = h.own.Asked()
-		l.told(failure)
+		l.reported(failure)
 		return nil, failure
 	}
-	l.told(nil)
+	l.reported(nil)
 	l.succeeded()
 	link := &link{Named: h.own.Mux(t.User), net: h.net, addr: h.net.RemoteAddr().String(), asked: h.own.Asked(), banner: h.own.Banner()}
 	link.usable, _ = ctx.Deadline()

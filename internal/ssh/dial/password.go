@@ -11,6 +11,15 @@ import (
 	"sshpace/internal/ssh/transport"
 )
 
+// Prompter answers what a server asks before it lets somebody in.
+type Prompter interface {
+	// Answer returns an answer to each question of a host, or an error, which ends the login. It may
+	// wait for a person, or for another host. again is true where the same login has had an answer.
+	Answer(ctx context.Context, host string, questions []transport.Question, again bool) ([]string, error)
+	// Told ends what the first answer of a login began: whether all were right, if it is known.
+	Told(host string, right, known bool)
+}
+
 // Password is a person's, for hosts that want one. Each gets it at most once.
 type Password interface {
 	// Offer waits until a host may have it, or says why it may not.
@@ -20,17 +29,17 @@ type Password interface {
 	Told(host string, right, known bool)
 }
 
-// offered is what became of the password in one login.
+// offered is what became of the Prompter in one login.
 type offered struct {
-	methods []string // that it could be given by, in turn: the host may not ask in the first
-	given   bool     // the host has it
+	methods []string // that were tried, in turn: the host may not ask in the first
+	given   bool     // the host has its answer
 	err     error    // why it was not
 }
 
 // method is the one to give the password by, of those that can go on; "" where it may not be
 // given. Passphrases of keys are no passwords: what opens one is sent to nobody.
 func (l *login) method(can []string, partial bool) string {
-	if l.password == nil || l.offered.given || l.offered.err != nil {
+	if l.target.Prompter == nil || l.offered.given || l.offered.err != nil {
 		return ""
 	}
 	i := slices.IndexFunc(l.target.PasswordMethods, func(m string) bool {
@@ -46,18 +55,6 @@ func (l *login) method(can []string, partial bool) string {
 	return l.target.PasswordMethods[i]
 }
 
-// give hands the password out, once.
-func (l *login) give() (string, error) {
-	if l.offered.given {
-		return "", l.fail(fmt.Errorf("the host asked for the password twice"))
-	}
-	if err := l.password.Offer(l.ctx, l.target.addr()); err != nil {
-		return "", l.fail(err)
-	}
-	l.offered.given = true
-	return l.password.Text(), nil
-}
-
 func (l *login) fail(err error) error {
 	l.offered.err = err
 	e := l.denied(l.offered.methods, false)
@@ -65,21 +62,39 @@ func (l *login) fail(err error) error {
 	return e
 }
 
-// answer answers one question for a password that is not to be shown (RFC 4256).
-// Any other question is somebody else's, or a trick.
+// answer has the server's questions answered, of which there may be none.
 func (l *login) answer(questions []transport.Question) ([]string, error) {
-	switch {
-	case len(questions) == 0:
+	if len(questions) == 0 {
 		return nil, nil
-	case len(questions) > 1 || questions[0].Echo || !asksPassword(questions[0].Text):
+	}
+	answers, err := l.target.Prompter.Answer(l.ctx, l.target.addr(), questions, l.offered.given)
+	if err != nil {
+		return nil, l.fail(err)
+	}
+	l.offered.given = true
+	return answers, nil
+}
+
+// PasswordAlone is the Prompter that knows a password and nothing else: it answers one question
+// for a password that is not to be shown (RFC 4256). Any other question is somebody else's, or a trick.
+type PasswordAlone struct{ Password }
+
+// Answer gives the password.
+func (p PasswordAlone) Answer(ctx context.Context, host string, questions []transport.Question, again bool) ([]string, error) {
+	if len(questions) != 1 || questions[0].Echo || !asksPassword(questions[0].Text) {
 		var texts []string
 		for _, q := range questions {
 			texts = append(texts, q.Text)
 		}
-		return nil, l.fail(fmt.Errorf("the host asks %q, which gets no password", clip(strings.Join(texts, " "))))
+		return nil, fmt.Errorf("the host asks %q, which gets no password", clip(strings.Join(texts, " ")))
 	}
-	text, err := l.give()
-	return []string{text}, err
+	if again {
+		return nil, errors.New("the host asked for the password twice")
+	}
+	if err := p.Offer(ctx, host); err != nil {
+		return nil, err
+	}
+	return []string{p.Text()}, nil
 }
 
 // otherSecrets are words of questions for something else than the account's
@@ -91,14 +106,14 @@ func asksPassword(question string) bool {
 	return strings.Contains(question, "passw") && !slices.ContainsFunc(otherSecrets, func(w string) bool { return strings.Contains(question, w) })
 }
 
-// told ends what Offer began.
-func (l *login) told(err error) {
-	if l.password == nil || !l.offered.given {
+// reported says to the Prompter what became of its answer.
+func (l *login) reported(err error) {
+	if !l.offered.given {
 		return
 	}
 	own, _ := err.(*Error)
 	refused := own != nil && own.Class == fleet.AuthFailed && !errors.Is(err, transport.ErrNewPassword)
-	l.password.Told(l.target.addr(), err == nil, err == nil || refused)
+	l.target.Prompter.Told(l.target.addr(), err == nil, err == nil || refused)
 }
 
 // openedBy tells whether what was asked for opens a key: then it is a passphrase.

@@ -28,7 +28,7 @@ func TestNewPassword(t *testing.T) {
 		{&transport.DeniedError{Methods: []string{"password"}}, "the password was refused", true},
 	} {
 		g := &given{}
-		l := &login{ctx: t.Context(), target: &Target{User: "u", HostName: "h", PasswordMethods: []string{"password"}}, set: &keySet{}, password: g}
+		l := &login{ctx: t.Context(), target: &Target{User: "u", HostName: "h", PasswordMethods: []string{"password"}, Prompter: PasswordAlone{g}}, set: &keySet{}}
 		if m := l.method([]string{"publickey", "password"}, false); m != "password" {
 			t.Fatalf("method %q", m)
 		}
@@ -41,7 +41,7 @@ func TestNewPassword(t *testing.T) {
 		if !ok || own.Class != fleet.AuthFailed || !strings.Contains(own.Hint, test.hint) {
 			t.Errorf("%v: %#v", test.says, err)
 		}
-		if l.told(err); g.right || g.known != test.known {
+		if l.reported(err); g.right || g.known != test.known {
 			t.Errorf("%v: told %+v", test.says, g)
 		}
 		if m := l.method([]string{"password"}, false); m != "" {

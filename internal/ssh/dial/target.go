@@ -4,8 +4,8 @@
 //
 // It satisfies fleet.Executor. It reads no ssh_config and no known_hosts file:
 // a Resolver tells it the Target of a host, and the Target carries the HostKeys
-// that decide about the server's key. It never forwards the agent, never asks
-// for a password, and prints nothing.
+// that decide about the server's key and the Prompter that answers questions. It
+// never forwards the agent, and prints nothing.
 package dial
 
 import (
@@ -56,8 +56,12 @@ type Target struct {
 	// (ssh_config(5) RequiredRSASize); 0 is 1024.
 	MinRSABits int
 
-	Identity        Identity
-	PasswordMethods []string // keyboard-interactive and password as far as they are allowed, the preferred one first
+	Identity Identity
+	// PasswordMethods are keyboard-interactive and password as far as they are allowed, the
+	// preferred one first. Prompter answers what the server asks by them; nil gives them up. A
+	// jump host has neither: a password is for the host that a command runs on.
+	PasswordMethods []string
+	Prompter        Prompter
 	Env             []string // NAME=value, asked of the server without waiting
 	Jump            *Target  // dial through this server; it may have a Jump of its own
 	// Shared is a connection to a jump host that somebody else has made; nil, or

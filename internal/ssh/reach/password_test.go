@@ -1,6 +1,7 @@
 package reach
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,16 +26,24 @@ func withPassword(t *testing.T, s *sshtest.Sshd, password string, settings ...st
 	if err := os.WriteFile(known, []byte("* "+sshtest.AuthorizedLine(s.HostKey)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := Params{Params: route.Params{Getenv: os.Getenv}, Engine: Auto, Password: sudo.NewPassword(password)}
-	p.Flags = conf.Flags{Config: "none", Port: uint16(s.Port), User: s.User,
-		Settings: append(settings, "UserKnownHostsFile="+known, "GlobalKnownHostsFile=none", "IdentityAgent=none", "IdentityFile=none")}
-	executor, err := New(t.Context(), p)
+	return runWithPassword(t, password, conf.Flags{Config: "none", Port: uint16(s.Port), User: s.User,
+		Settings: append(settings, "UserKnownHostsFile="+known, "GlobalKnownHostsFile=none", "IdentityAgent=none", "IdentityFile=none"),
+	}, "127.0.0.1", "127.0.0.2", "127.0.0.3")
+}
+
+// runWithPassword runs true on hosts with a password.
+func runWithPassword(t *testing.T, password string, flags conf.Flags, names ...string) []fleet.Result {
+	t.Helper()
+	executor, err := New(t.Context(), Params{Params: route.Params{Getenv: os.Getenv, Flags: flags}, Engine: Auto, Password: sudo.NewPassword(password)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer executor.Close()
 	sink := &sshtest.Told{}
-	hosts := []host.Host{{Name: "127.0.0.1"}, {Name: "127.0.0.2"}, {Name: "127.0.0.3"}}
+	var hosts []host.Host
+	for _, name := range names {
+		hosts = append(hosts, host.Host{Name: name})
+	}
 	if _, err := fleet.Run(t.Context(), fleet.Params{}, hosts, fleet.Command{Line: "true"}, executor, sink); err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +86,33 @@ func TestPassword(t *testing.T) {
 				t.Errorf("a password was tried under BatchMode, or on a second host:\n%s", s.Log())
 			}
 		})
+	}
+}
+
+// TestJumpHostSeesNoPassword: a jump host that takes the password, or asks for it, never gets it; the
+// same server as a host that the command runs on does.
+func TestJumpHostSeesNoPassword(t *testing.T) {
+	for method, lines := range map[string][]string{
+		"password":                 {"PasswordAuthentication yes"},
+		"keyboard-interactive/pam": {"UsePAM yes", "KbdInteractiveAuthentication yes"},
+	} {
+		s := sshtest.StartSshdWithSudo(t, "hidden word", "", append(lines, "PubkeyAuthentication no", "LogLevel VERBOSE")...)
+		folder := t.TempDir()
+		known, config := filepath.Join(folder, "known"), filepath.Join(folder, "config")
+		text := fmt.Sprintf("Host behind\n ProxyJump gate\nHost far\n ProxyJump gate,inner\nHost *\n HostName 127.0.0.9\n Port %d\n User %s\n"+
+			" UserKnownHostsFile %s\n GlobalKnownHostsFile none\n IdentityAgent none\n IdentityFile none\n", s.Port, s.User, known)
+		if err := errors.Join(os.WriteFile(known, []byte("* "+sshtest.AuthorizedLine(s.HostKey)), 0o600), os.WriteFile(config, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range runWithPassword(t, "hidden word", conf.Flags{Config: config}, "behind", "far", "gate") {
+			isHost := r.Host.Name == "gate"
+			if isHost != (r.Status() == fleet.OK) || !isHost && (r.Class != fleet.AuthFailed || !strings.HasPrefix(r.Err, "jump host ") || strings.Contains(r.Hint, "password")) {
+				t.Errorf("%s: %s: %v %s: %s", method, r.Host.Name, r.Class, r.Err, r.Hint)
+			}
+		}
+		if log := s.Log(); strings.Count(log, "Accepted "+method+" for") != 1 || failures(s) > 0 {
+			t.Errorf("%s: not one host alone has the password:\n%s", method, log)
+		}
 	}
 }
 

@@ -86,7 +86,7 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	if p.LoginLog != nil {
 		options.Step = dial.LogSteps(p.LoginLog)
 	}
-	e.Can.Passwords, options.Password = p.Password != nil, p.Password
+	e.Can.Passwords = p.Password != nil
 	e.native = dial.New(e, options)
 	flags := p.Flags
 	flags.Jump = "" // each host's route has its jump hosts
@@ -292,7 +292,9 @@ func (e *Executor) newPlan(ctx context.Context, h host.Host) (*hostPlan, error) 
 			found.Decision = *lacking
 			return &hostPlan{Route: found}, nil
 		}
-		if c != found.Host {
+		if c == found.Host {
+			e.prompts(t, c)
+		} else {
 			t.Shared = e.master(c)
 		}
 		t.Jump, p.target = p.target, t
@@ -401,7 +403,6 @@ func (e *Executor) target(c *conf.Resolved) (*dial.Target, error) {
 		PubkeyAlgorithms:  e.Offered(c, conf.PubkeyAcceptedAlgorithms),
 		MinRSABits:        c.Number(conf.RequiredRSASize),
 		Identity:          dial.Identity{Files: files, Certificates: certs, Only: c.Yes(conf.IdentitiesOnly), Agent: c.IdentityAgent()},
-		PasswordMethods:   c.PasswordMethods(),
 		Env:               c.Environment(e.environ),
 	}
 	if !c.ByKey() {
@@ -411,6 +412,14 @@ func (e *Executor) target(c *conf.Resolved) (*dial.Target, error) {
 		t.ConnectTimeout = c.Duration(conf.ConnectTimeout)
 	}
 	return t, nil
+}
+
+// prompts has a host that commands run on ask for the password. Its jump hosts never see it.
+func (e *Executor) prompts(t *dial.Target, c *conf.Resolved) {
+	t.PasswordMethods = c.PasswordMethods()
+	if e.params.Password != nil {
+		t.Prompter = dial.PasswordAlone{Password: e.params.Password}
+	}
 }
 
 var families = map[string]dial.Family{"inet": dial.IPv4, "inet6": dial.IPv6}
