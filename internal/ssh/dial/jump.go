@@ -59,13 +59,15 @@ func throughError(ctx context.Context, t *Target, err error) *Error {
 	case !errors.As(err, &open):
 		return &Error{Class: fleet.Lost, Text: where + "the jump host's connection ended", SlowDown: true, Err: err}
 	}
-	e := &Error{Class: fleet.Refused, Text: where + open.Message, Err: err}
+	cause := openssh.NotForwarded(open.Message)
 	switch open.Reason {
 	case ssh.Prohibited:
-		e.Hint = openssh.Prohibited.Advice()
+		cause = openssh.Prohibited
 	case ssh.ResourceShortage:
-		e.Class, e.SlowDown = fleet.Throttled, true
+		cause = openssh.Throttled
 	}
+	e := because(cause, where+open.Message, err)
+	e.SlowDown = e.Class == fleet.Throttled
 	return e
 }
 

@@ -61,9 +61,9 @@ func New(o Options) *Engine {
 	return &Engine{opts: o}
 }
 
-// FDs counts both ends of stdin, stdout, stderr and the log, and the handle of
+// FDs counts both ends of stdin, stdout, stderr and the two logs, and the handle of
 // the process: what is open while a process is being started.
-func (e *Engine) FDs() int { return 9 }
+func (e *Engine) FDs() int { return 11 }
 
 const (
 	engineName = "openssh"
@@ -95,12 +95,12 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way *route.Route, options
 	a.Reached(fleet.PhaseDNS)
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	log := newLog(a, e.limit(end))
-	logPath, closeLog, err := log.open()
+	log := newLog(a, way.Jumps, e.limit(end))
+	logPath, hopsPath, closeLog, err := log.open()
 	if err != nil {
 		return local(err)
 	}
-	argv, env := way.SSHOptions(e.opts.Binary, e.jumpOptions(logPath))
+	argv, env := way.SSHOptions(e.opts.Binary, e.jumpOptions(hopsPath))
 	argv = append(argv, options...)
 	for _, kv := range cmd.Env {
 		name, _, _ := strings.Cut(kv, "=")
@@ -166,11 +166,11 @@ func connectTimeout(limit time.Duration) []string {
 }
 
 // jumpOptions are the options of the ssh to a jump host. What it says belongs
-// into our log and not to the output of the host.
+// into a log of ours and not to the output of the host.
 func (e *Engine) jumpOptions(logPath string) []string {
 	options := append(connectTimeout(e.opts.ConnectTimeout), conf.Flags{Config: e.opts.Flags.Config}.Options()...)
 	if logPath != "" {
-		options = append(options, "-E", logPath)
+		options = append(options, "-E", logPath, "-o", "LogLevel=DEBUG1")
 	}
 	return options
 }

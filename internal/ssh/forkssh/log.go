@@ -2,41 +2,34 @@ package forkssh
 
 import (
 	"bytes"
-	"fmt"
 	"net"
-	"os"
 	"sync"
-	"syscall"
-	"time"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 )
 
-// log reads what ssh itself says, at LogLevel DEBUG2: how far it came, and why
-// it failed.
+// log is what ssh itself says, at LogLevel DEBUG2: how far it came, and why
+// it failed; and what the ssh to each jump host says.
 type log struct {
+	login   // to the host
+	way     way
 	attempt *fleet.Attempt
 	started func()          // the command runs; may be called again
 	granted <-chan struct{} // closed by that
-	pipe    syscall.RawConn
-	done    sync.WaitGroup
+	own     pipe
 
 	mu       sync.Mutex
-	part     []byte // of a line whose end has not come
-	spoke    bool   // there is a log at all
-	status   bool   // the server told an exit status
-	signal   bool   // the server told an exit signal
-	sent     bool   // the command was sent
-	accepted bool   // and the server starts it
-	greeted  bool   // the server said its version
-	loggedIn bool
-	other    bool     // the peer sent a line that is neither SSH's nor sshd's
+	spoke    bool     // there is a log at all
+	status   bool     // the server told an exit status
+	signal   bool     // the server told an exit signal
+	sent     bool     // the command was sent
+	accepted bool     // and the server starts it
 	proxy    string   // command that was started as a proxy
 	shared   bool     // the session is one of a ControlMaster
 	master   bool     // a ControlPersist master stays behind
 	before   []string // the last lines that came on standard error before the command was sent
-	messages []string // of ssh to its user
 	addr     string
 }
 
@@ -46,9 +39,9 @@ const (
 )
 
 // newLog calls started once the command runs, or at once if nothing will be known.
-func newLog(a *fleet.Attempt, started func()) *log {
+func newLog(a *fleet.Attempt, jumps []*conf.Resolved, started func()) *log {
 	granted := make(chan struct{})
-	return &log{attempt: a, granted: granted, started: sync.OnceFunc(func() { started(); close(granted) })}
+	return &log{attempt: a, way: way{jumps: jumps}, granted: granted, started: sync.OnceFunc(func() { started(); close(granted) })}
 }
 
 // isGranted tells whether the command runs.
@@ -61,88 +54,32 @@ func (l *log) isGranted() bool {
 	}
 }
 
-// open makes the pipe. The name is one under which another process of the same
-// user can open it: ssh closes all inherited descriptors at its start, so it
-// cannot be handed one. Where there is no /proc the name is "", and only the
-// exit code is known.
-func (l *log) open() (path string, closeLog func(), err error) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return "", nil, fmt.Errorf("log of ssh: %w", err)
+// open makes the pipes: of ssh, and of the ssh to jump hosts, if there are any. The names are "" where ssh cannot
+// open them; then only the exit code is known.
+func (l *log) open() (own, hops string, closeLog func(), err error) {
+	l.own = pipe{mu: &l.mu, line: l.line}
+	if own, err = l.own.open(); err != nil {
+		return "", "", nil, err
 	}
-	path = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), w.Fd())
-	pipe, pipeErr := r.SyscallConn()
-	if _, err := os.Stat(path); err != nil || pipeErr != nil {
-		r.Close()
-		w.Close()
+	if own == "" {
 		l.started()
-		return "", func() {}, nil
 	}
-	l.pipe = pipe
-	l.done.Go(l.read)
-	return path, func() { w.Close(); l.wait(r) }, nil
-}
-
-// wait ends the reader. A ControlPersist master may keep the pipe open; what ssh has
-// written is read in any case, however late the reader is.
-func (l *log) wait(r *os.File) {
-	r.SetReadDeadline(time.Now().Add(strayGrace))
-	l.done.Wait()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_ = l.pipe.Control(func(fd uintptr) { l.drain(fd) })
-	l.line(string(l.part))
-	r.Close()
-}
-
-// read takes lines until all writers have closed the pipe.
-func (l *log) read() {
-	_ = l.pipe.Read(func(fd uintptr) (ended bool) { // false waits until there is more
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.drain(fd)
-	})
-}
-
-// drain takes all that was written so far; ended means that nothing can follow.
-func (l *log) drain(fd uintptr) (ended bool) {
-	buffer := make([]byte, maxLine)
-	for {
-		n, err := syscall.Read(int(fd), buffer)
-		switch {
-		case n > 0:
-			l.take(buffer[:n])
-		case err == syscall.EINTR:
-		default:
-			return err != syscall.EAGAIN
-		}
+	if own == "" || len(l.way.jumps) == 0 {
+		return own, "", l.own.close, nil
 	}
+	l.way.log = pipe{mu: &l.mu, line: l.way.line}
+	if hops, err = l.way.log.open(); err != nil {
+		l.own.close()
+		return "", "", nil, err
+	}
+	return own, hops, func() { l.way.log.close(); l.own.close() }, nil
 }
 
 // catchUp reads what ssh has said by now.
 func (l *log) catchUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.pipe != nil {
-		l.drainAll()
-	}
-}
-
-func (l *log) drainAll() {
-	_ = l.pipe.Control(func(fd uintptr) { l.drain(fd) }) // a closed pipe has said all
-}
-
-// take reads the lines that are whole. One that is too long is read in pieces.
-func (l *log) take(data []byte) {
-	l.part = append(l.part, data...)
-	for {
-		line, rest, whole := bytes.Cut(l.part, []byte("\n"))
-		if !whole && len(l.part) < maxLine {
-			return
-		}
-		l.line(string(line))
-		l.part = rest
-	}
+	l.own.catchUp()
 }
 
 // theirs tells whether text on standard error is the command's. What comes
@@ -152,10 +89,10 @@ func (l *log) take(data []byte) {
 func (l *log) theirs(text []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.pipe == nil || l.sent || l.shared {
+	if l.own.raw == nil || l.sent || l.shared {
 		return true
 	}
-	l.drainAll()
+	l.own.catchUp()
 	if l.sent || l.shared {
 		return true
 	}
@@ -178,23 +115,14 @@ func (l *log) banner() string {
 	return l.before[len(l.before)-1]
 }
 
-// marks are how far ssh is by what it says.
-var marks = map[openssh.Kind]fleet.Phase{
-	openssh.Connecting: fleet.PhaseConnect, openssh.Connected: fleet.PhaseKex, openssh.HostKeySeen: fleet.PhaseHostkey,
-	openssh.AuthStarted: fleet.PhaseAuth, openssh.LoggedIn: fleet.PhaseExec, openssh.MasterOpened: fleet.PhaseExec,
-}
-
 func (l *log) line(s string) {
 	l.spoke = l.spoke || s != ""
 	e := openssh.ReadEvent(s)
+	l.take(e)
 	if phase, ok := marks[e.Kind]; ok {
 		l.attempt.Reached(phase)
 	}
 	switch e.Kind {
-	case openssh.Message:
-		if len(l.messages) < maxMessages {
-			l.messages = append(l.messages, e.Text)
-		}
 	case openssh.Connecting:
 		if address, port := e.Place(); address != "" {
 			l.addr = net.JoinHostPort(address, port)
@@ -202,10 +130,7 @@ func (l *log) line(s string) {
 	case openssh.Proxy:
 		l.proxy = e.Text
 	case openssh.ServerVersion:
-		l.greeted = true
 		l.attempt.Alive()
-	case openssh.PreBanner:
-		l.other = l.other || !openssh.TurnedAway(e.Text)
 	default:
 		l.note(e.Kind)
 	}
@@ -214,8 +139,6 @@ func (l *log) line(s string) {
 // note keeps what is only to be known later.
 func (l *log) note(kind openssh.Kind) {
 	switch kind {
-	case openssh.LoggedIn:
-		l.loggedIn = true
 	case openssh.CommandSent:
 		l.sent = true
 	case openssh.MasterOpened:

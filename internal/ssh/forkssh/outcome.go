@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"sshpace/internal/base/termsafe"
@@ -56,7 +57,7 @@ func (l *log) ran(exit int) fleet.Ran {
 
 // failure explains ssh's own 255.
 func (l *log) failure(o *fleet.Outcome) {
-	causes := l.messages
+	causes := slices.Concat(l.way.messages, l.messages)
 	if l.proxy != "" {
 		causes = openssh.BehindProxy(causes)
 	}
@@ -65,7 +66,9 @@ func (l *log) failure(o *fleet.Outcome) {
 	if o.Err == "" {
 		o.Err = "ssh ended with status 255"
 	}
-	cause := l.cause(causes)
+	at, server := l.at()
+	cause := at.cause(causes)
+	o.Err = server + o.Err
 	o.Class, o.Hint = session.ClassOf(cause), cause.Advice()
 	if o.Class == fleet.ExecRefused { // the server has answered with no
 		o.Ran = fleet.RanNo
@@ -83,28 +86,19 @@ func (l *log) failure(o *fleet.Outcome) {
 	o.SlowDown = o.Class == fleet.Throttled && o.Ran == fleet.RanNo
 }
 
-// cause is why ssh gave up, by its messages and by how far it had come.
-func (l *log) cause(messages []string) openssh.Cause {
-	cause, _ := openssh.CauseOf(messages)
-	turnedAway := session.ClassOf(cause) == fleet.Throttled
-	phase := l.attempt.Phase()
-	switch {
-	case turnedAway && l.other:
-		return openssh.NotSSH
-	case turnedAway && phase == fleet.PhaseAuth:
-		return openssh.Denied
-	case turnedAway && phase > fleet.PhaseKex, cause == openssh.TimedOut && l.loggedIn: // ServerAliveInterval
-		return openssh.Unknown
-	case cause == openssh.SessionRefused && !l.loggedIn: // by a jump host
-		return openssh.ConnectionRefused
+// at is the login that has failed, of which server, in words.
+func (l *log) at() (login *login, server string) {
+	if jump := l.way.stopped(); jump != nil && !l.greeted && !l.shared {
+		return &l.way.login, "jump host " + jump.HostName() + ": "
 	}
-	return cause
+	return &l.login, ""
 }
 
 // late explains that the command did not start in time, and in which phase that was.
 func (l *log) late(o *fleet.Outcome) {
+	at, server := l.at()
 	o.Class, o.Exit, o.Signal = fleet.TimedOut, -1, ""
-	o.Err, o.Hint = "timed out during "+session.During(l.attempt.Phase(), l.greeted, l.sent), openssh.TimedOut.Advice()
+	o.Err, o.Hint = server+"timed out during "+session.During(at.phase, at.greeted, l.sent), openssh.TimedOut.Advice()
 	if o.Ran != fleet.RanNo {
 		o.Err += "; it may still run there"
 	}

@@ -199,12 +199,21 @@ func TurnedAway(line string) bool {
 	return cause == Throttled || cause == Penalized
 }
 
-// BehindProxy are the messages without those that only say that the proxy has ended, if
+// NotForwarded is why a jump host does not connect to a host, by its words. They can only mean what a network does.
+func NotForwarded(said string) Cause {
+	switch cause, _ := CauseOf([]string{said}); cause {
+	case Prohibited, Unroutable, TimedOut, HungUp:
+		return cause
+	}
+	return ConnectionRefused
+}
+
+// BehindProxy are the messages without those that only say that the proxy has ended, or was ended, if
 // there are others: its own, such as those of the ssh to a jump host.
 func BehindProxy(messages []string) []string {
 	others := slices.DeleteFunc(slices.Clone(messages), func(s string) bool {
 		return strings.HasPrefix(s, "kex_exchange_identification: Connection closed by") || strings.HasSuffix(s, " UNKNOWN port 65535") ||
-			strings.HasSuffix(s, " UNKNOWN port 65535: Broken pipe")
+			strings.HasSuffix(s, " UNKNOWN port 65535: Broken pipe") || strings.HasPrefix(s, "Killed by signal ")
 	})
 	if len(others) > 0 {
 		return others
