@@ -98,8 +98,8 @@ func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) error {
 // params are whose lines are to be changed, and how.
 func (f adviseFlags) params(sys System, dir *safedir.Workdir) apply.Params {
 	return apply.Params{
-		Policy: f.policy, Strict: f.strict, Pattern: f.pattern, Sides: cmp.Or(f.undo, f.write), SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig,
-		Flags: f.connection.Flags, Connect: f.limit(), Hosts: f.hosts, Before: f.prove && f.write == "", Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
+		Params: f.endFlags.params(sys), Policy: f.policy, Strict: f.strict, Pattern: f.pattern, Sides: cmp.Or(f.undo, f.write), SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig,
+		Usual: f.usual, Hosts: f.hosts, Before: f.prove && f.write == "", Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
 	}
 }
 

@@ -21,7 +21,6 @@ import (
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/file"
@@ -30,15 +29,15 @@ import (
 
 // Params say what advice is made of, and which ssh and sshd are to follow it.
 type Params struct {
+	route.Params
 	Ranking    *rank.Ranking
-	Policy     string // a name, or a file
-	Strict     bool   // closed lists
-	Pattern    string // of the Host line; "": the result's host, or none for a result of loopback
-	Sides      string // whose lines are to be written: client, server, both; ""
-	SSH, SSHD  string // paths; "" to search
-	SSHDConfig string // "": sshd's own
-	Flags      conf.Flags
-	Connect    time.Duration
+	Policy     string           // a name, or a file
+	Strict     bool             // closed lists
+	Pattern    string           // of the Host line; "": the result's host, or none for a result of loopback
+	Sides      string           // whose lines are to be written: client, server, both; ""
+	SSH, SSHD  string           // paths; "" to search
+	SSHDConfig string           // "": sshd's own
+	Usual      time.Duration    // how long connecting may take where nothing says it
 	Hosts      []string         // that must stay reachable by ssh
 	Before     bool             // the present is what was before our lines were written
 	Dir        *safedir.Workdir // for files that are checked

@@ -76,7 +76,13 @@ func (a *Advised) negotiated(ctx context.Context, name string, connection conf.F
 	if err != nil {
 		return alg.Suite{}, err
 	}
-	n, err := a.ssh.program.Negotiate(ctx, destination, a.Dir.File("check.log"), a.Connect)
+	p := a.Params.Params
+	p.Flags = connection
+	destination, limit, err := route.ThroughJumps(ctx, p, a.ssh.program, destination, a.Usual)
+	if err != nil {
+		return alg.Suite{}, err
+	}
+	n, err := a.ssh.program.Negotiate(ctx, destination, a.Dir.File("check.log"), limit)
 	return alg.NewSuite(n.Got.Cipher, n.Got.MAC, n.Got.Kex), err
 }
 
