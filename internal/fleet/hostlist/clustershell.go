@@ -52,6 +52,9 @@ func (f *GroupFiles) Add(name string) error {
 
 func (f *GroupFiles) file(name string) error {
 	data, err := file.ReadFile(name, file.Config)
+	if err == nil {
+		err = file.Wide(data, name)
+	}
 	if err != nil {
 		return err
 	}

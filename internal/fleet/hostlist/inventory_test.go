@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet/hostset"
 )
@@ -395,6 +396,19 @@ func TestByteOrderMark(t *testing.T) {
 		}
 		if hosts, err := v.Group("", "web"); err != nil || !slices.Equal(hosts, []string{"w1"}) {
 			t.Errorf("%s: %q, %v", name, hosts, err)
+		}
+	}
+}
+
+// Files that PowerShell's > has saved are said to be UTF-16, whoever reads them.
+func TestWideFiles(t *testing.T) {
+	for _, name := range []string{"hosts", "hosts.yml", "list.json", "local.cfg", "roles.yaml"} {
+		path := filepath.Join(write(t, map[string]string{name: "\xff\xfew\x001\x00\n\x00"}), name)
+		_, inventory := load(t, path)
+		for kind, err := range map[string]error{"inventory": inventory, "groups": NewGroupFiles(New().warn).Add(path)} {
+			if err == nil || !strings.Contains(err.Error(), name+" is saved as UTF-16") || !strings.Contains(fault.HintOf(err), "iconv") {
+				t.Errorf("%s as %s: %v", name, kind, err)
+			}
 		}
 	}
 }

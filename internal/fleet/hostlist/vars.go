@@ -254,5 +254,8 @@ func readFile(dir fs.FS, name string) (string, error) {
 	}
 	defer f.Close()
 	text, err := file.ReadAll(f, name, file.Config)
+	if err == nil {
+		err = file.Wide(text, name)
+	}
 	return strings.TrimPrefix(string(text), hostset.ByteOrderMark), err
 }
