@@ -100,12 +100,12 @@ func TestAdoptsWhileSpawnersAreOpen(t *testing.T) {
 		}
 		return on != 0
 	}
-	first, second := proc.NewSpawner(), proc.NewSpawner()
-	first.Close()
+	outer, inner := proc.NewSpawner(), proc.NewSpawner()
+	inner.Close()
 	if !adopts() {
 		t.Error("a spawner is open, and its orphans are not ours")
 	}
-	second.Close()
+	outer.Close()
 	if adopts() {
 		t.Error("no spawner is open, and orphans are ours")
 	}

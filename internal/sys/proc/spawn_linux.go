@@ -12,13 +12,13 @@ import (
 // (prctl(2) PR_SET_PDEATHSIG), so one thread, locked, starts them all.
 type Spawner struct {
 	requests chan func()
+	abandon  func() // what is left behind by what it started
 }
 
 // NewSpawner starts the thread. Close ends it, and with it all processes that
-// are still running.
+// are still running. A spawner that is opened while another one is open is closed before that.
 func NewSpawner() *Spawner {
-	adopt()
-	s := &Spawner{requests: make(chan func())}
+	s := &Spawner{requests: make(chan func()), abandon: adopt()}
 	go s.serve()
 	return s
 }
@@ -64,5 +64,5 @@ func (s *Spawner) start(cmd *exec.Cmd, start func() error) error {
 // Close ends the thread.
 func (s *Spawner) Close() {
 	close(s.requests)
-	adoptNoMore()
+	s.abandon()
 }

@@ -4,9 +4,9 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,23 +38,15 @@ func awaitEnd(pid int) {
 	})
 }
 
-// adopters counts the spawners that are open: a process as a whole adopts orphans or does not.
-var adopters struct {
-	sync.Mutex
-	open int
-}
-
-// adopt makes us the parent of what our processes leave behind (prctl(2)), so that its CPU time can be known.
-func adopt() { adoptFor(1) }
-
-// adoptNoMore undoes adopt: what is left behind once no spawner is open is init's to wait for.
-func adoptNoMore() { adoptFor(-1) }
-
-func adoptFor(more int) {
-	adopters.Lock()
-	defer adopters.Unlock()
-	adopters.open += more
-	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, uintptr(min(adopters.open, 1)), 0, 0, 0)
+// adopt makes us the parent of what our processes leave behind (prctl(2)), so that its CPU time can be known, until
+// undo, from when on it is init's to wait for. Where we are that already, whoever has made us so undoes it.
+func adopt() (undo func()) {
+	var already int32
+	if unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&already)), 0, 0, 0) == nil && already != 0 {
+		return func() {}
+	}
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	return func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) }
 }
 
 // reap takes the orphans of a process group that have ended, or with all waits until they have, and returns the CPU
