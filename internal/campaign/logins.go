@@ -84,18 +84,19 @@ func Logins(ctx context.Context, bed *testbed.Testbed, ends *login.Ends, p Login
 	if err != nil {
 		return err
 	}
-	if p.Plan.List {
-		return listed(p.Output, sched.Rounds{}, func(sink record.Sink) error {
-			p.Plan.Note = sink
-			return ends.Survey(ctx, cases, p.Plan)
-		})
-	}
 	usual := sched.Rounds{Budget: time.Minute}
 	if !ends.Own() {
 		p.Plan.Pause, p.Plan.Strict = openssh.HostPause, true
 		usual = sched.Rounds{Count: few}
 	}
 	p.Plan.Rounds = cmp.Or(p.Plan.Rounds, usual)
+	if p.Plan.List {
+		p.announce(cases)
+		return listed(p.Output, sched.Rounds{}, func(sink record.Sink) error {
+			p.Plan.Note = sink
+			return ends.Survey(ctx, cases, p.Plan)
+		})
+	}
 	if p.Plan.RoundTrips, err = ends.RoundTrips(ctx); err != nil {
 		return loginFailed(err, bed)
 	}
@@ -116,7 +117,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 	}
 	defer kept.close()
 	if !p.Quiet {
-		fmt.Fprintf(p.Stderr, "%s of login, %s\n", unit.Count(len(cases), "kind"), duration(p.Plan, login.Distinct(cases)))
+		p.announce(cases)
 	}
 	p.Plan.Note = kept.sink
 	if ends.Own() && p.Plan.Rounds.Budget > 0 {
@@ -160,13 +161,18 @@ func (p *LoginParams) campaign(bed *testbed.Testbed) record.Campaign {
 // fastLogin is what a login of ssh on loopback takes at least, on ordinary machines.
 const fastLogin = 100 * time.Millisecond
 
+// announce says what is measured, and how long that takes.
+func (p *LoginParams) announce(cases []login.Case) {
+	fmt.Fprintf(p.Stderr, "%s of login, %s\n", unit.Count(len(cases), "kind"), duration(p.Plan, login.Distinct(cases)))
+}
+
 // duration says how long a survey takes: its one round of distinct logins may be more
 // than the budget.
 func duration(p login.Plan, distinct int) string {
-	switch budget := p.Rounds.Budget; {
+	switch budget, once := p.Rounds.Budget, time.Duration(distinct)*(p.Pause+fastLogin); {
 	case budget == 0:
-		return unit.Count(distinct*p.Rounds.Count, "login")
-	case time.Duration(distinct)*fastLogin > budget:
+		return fmt.Sprintf("%s: at least %s", unit.Count(distinct*p.Rounds.Count, "login"), wholeSeconds(time.Duration(p.Rounds.Count)*once))
+	case once > budget:
 		return unit.Count(distinct, "login") + " at least, which takes longer than the budget"
 	default:
 		return budget.Round(time.Second).String()

@@ -19,8 +19,8 @@ func TestDuration(t *testing.T) {
 	}{
 		{login.Plan{Rounds: sched.Rounds{Budget: 58600 * time.Millisecond}}, 39, "59s"},
 		{login.Plan{Rounds: sched.Rounds{Budget: 8 * time.Second}}, 280, "280 logins at least, which takes longer than the budget"},
-		{login.Plan{Rounds: sched.Rounds{Count: 1}}, 1, "1 login"},
-		{login.Plan{Rounds: sched.Rounds{Count: 3}}, 5, "15 logins"},
+		{login.Plan{Rounds: sched.Rounds{Count: 1}}, 1, "1 login: at least 1s"},
+		{login.Plan{Rounds: sched.Rounds{Count: 3}, Pause: time.Second}, 5, "15 logins: at least 17s"},
 	} {
 		if got := duration(c.plan, c.distinct); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.plan, got, c.want)
