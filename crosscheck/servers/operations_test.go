@@ -206,7 +206,7 @@ func (v *visit) fetchLinks() error {
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("%w; fetch said %s", err, lastLines(said))
+		err = fmt.Errorf("fetch fails: %w; %s", err, lastLines(said))
 	}
 	return err
 }
