@@ -136,6 +136,8 @@ var defaults = []struct {
 }{
 	{15 * time.Second, "fleet"},                                       // the connect timeout
 	{30 * time.Second, "fleet"},                                       // keepalive
+	{2 << 20, "record"},                                               // OpenSSH's window of a channel
+	{regexp.MustCompile(`2 MiB`), "nowhere"},                          // likewise
 	{255 << 10, "ssh/sftp"},                                           // of a chunk of SFTP
 	{22, "ssh/knownhosts"},                                            // the port
 	{regexp.MustCompile(`^22$`), "nowhere"},                           // likewise
@@ -154,6 +156,7 @@ var defaults = []struct {
 var alike = map[string][]any{
 	"fleet/output":        {15 * time.Second},                       // between two lines on retries
 	"ssh/openssh":         {30 * time.Second},                       // for reading a configuration
+	"ssh/channel":         {2 << 20},                                // our own window
 	"ssh/dial":            {30 * time.Second},                       // how long a failed jump host is remembered
 	"ssh/knownhosts/tidy": {30 * time.Second},                       // for all names
 	"show/document":       {22, regexp.MustCompile(`1\.05 means `)}, // lines of a screen; what a ratio is

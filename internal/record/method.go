@@ -1,6 +1,7 @@
 package record
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -41,9 +42,17 @@ type Path struct {
 	SegmentsLost float64       `json:"path_loss_share,omitempty"`  // of all segments, 0 to 1
 }
 
-// ChannelWindow is how many bytes OpenSSH has on the way at most on one channel
+// ChannelWindow is the most that OpenSSH has in flight on one channel
 // (channels.h: CHAN_SES_WINDOW_DEFAULT, 64 packets of 32 KiB).
-const ChannelWindow = 2 << 20
+const ChannelWindow unit.Bytes = 2 << 20
+
+// Ceiling is the most that such a window lets through over a round trip; infinite where the trip is unknown.
+func Ceiling(trip time.Duration) unit.Throughput {
+	if trip <= 0 {
+		return unit.Throughput(math.Inf(1))
+	}
+	return unit.Throughput(float64(ChannelWindow) / trip.Seconds())
+}
 
 // Mode is what people do with SSH to move bytes.
 type Mode string

@@ -188,7 +188,7 @@ func parseAddress(text string, decode func(string) (string, error)) (Host, error
 		address = addr
 	}
 	var err error
-	if address, h.Port, err = splitPort(address); err != nil {
+	if address, h.Port, err = portOf(address); err != nil {
 		return Host{}, err
 	}
 	if h.Name = address; apart {
@@ -200,39 +200,36 @@ func parseAddress(text string, decode func(string) (string, error)) (Host, error
 	return h, h.Check()
 }
 
-// splitPort separates the port, if there is one. Two colons without brackets
+// portOf separates the port, if there is one. Two colons without brackets
 // make an IPv6 address, which then has no port.
-func splitPort(addr string) (string, uint16, error) {
-	if strings.HasPrefix(addr, "[") {
-		return splitBracketed(addr)
-	}
-	name, port, found := strings.Cut(addr, ":")
-	if !found {
+func portOf(addr string) (string, uint16, error) {
+	name, port, err := SplitPort(addr)
+	if err == nil && strings.Contains(port, ":") {
 		return addr, 0, nil
 	}
-	if strings.Contains(port, ":") {
-		return addr, 0, nil
+	if err != nil || port == "" && !strings.HasSuffix(addr, ":") {
+		return name, 0, err
 	}
 	n, err := ParsePort(port)
 	return name, n, err
 }
 
-// splitBracketed reads [address] or [address]:port. The brackets may hold a
-// name too, as in known_hosts.
-func splitBracketed(addr string) (string, uint16, error) {
-	name, rest, found := strings.Cut(addr[1:], "]")
-	if !found {
-		return "", 0, errors.New("[ without ]")
+// SplitPort splits name, name:port, [name] and [name]:port. The port is the text after the first colon
+// outside of brackets, "" where there is none.
+func SplitPort(addr string) (name, port string, err error) {
+	if !strings.HasPrefix(addr, "[") {
+		name, port, _ = strings.Cut(addr, ":")
+		return name, port, nil
 	}
-	if rest == "" {
-		return name, 0, nil
+	name, rest, closed := strings.Cut(addr[1:], "]")
+	if !closed {
+		return "", "", errors.New("[ without ]")
 	}
 	port, found := strings.CutPrefix(rest, ":")
-	if !found {
-		return "", 0, fmt.Errorf("unexpected %q after ]", rest)
+	if !found && rest != "" {
+		return "", "", fmt.Errorf("unexpected %q after ]", rest)
 	}
-	n, err := ParsePort(port)
-	return name, n, err
+	return name, port, nil
 }
 
 // ParsePort reads a TCP port: decimal digits only, 1-65535.

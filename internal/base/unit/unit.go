@@ -43,7 +43,7 @@ func (b Bytes) String() string {
 
 // String formats t in decimal megabytes per second, such as "1450 MB/s": the
 // one scale that every ranking uses, so that columns can be compared by eye.
-func (t Throughput) String() string { return Figure(float64(t)/1e6) + " MB/s" }
+func (t Throughput) String() string { return Digits(float64(t)/1e6) + " MB/s" }
 
 // scale divides value by base until three digits stand before the point.
 func scale(value, base float64, prefixes []string) (float64, string) {
@@ -55,9 +55,9 @@ func scale(value, base float64, prefixes []string) (float64, string) {
 	return value, prefixes[i]
 }
 
-// Figure prints three significant digits without an exponent: the one way in which
+// Digits prints three significant digits without an exponent: the one way in which
 // reports for people show a number.
-func Figure(v float64) string {
+func Digits(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "?"
 	}
@@ -70,8 +70,11 @@ func Figure(v float64) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-// Milliseconds are nanoseconds as people read them, without the unit.
-func Milliseconds[T ~float64 | ~int64](ns T) string { return Figure(float64(ns) / 1e6) }
+// Milliseconds prints nanoseconds as people read them: "12.3 ms".
+func Milliseconds[T ~float64 | ~int64](ns T) string { return InMilliseconds(ns) + " ms" }
+
+// InMilliseconds does so without the unit.
+func InMilliseconds[T ~float64 | ~int64](ns T) string { return Digits(float64(ns) / 1e6) }
 
 // Percentage prints a percentage in at most three characters.
 func Percentage(v float64) string {
@@ -88,7 +91,7 @@ func Percentage(v float64) string {
 // the double on "a factor of 2.2".
 func Difference(part float64) string {
 	if part >= 1 {
-		return "a factor of " + Figure(1+part)
+		return "a factor of " + Digits(1+part)
 	}
 	return Percentage(100*part) + " %"
 }

@@ -84,9 +84,9 @@ func TestCount(t *testing.T) {
 	}
 }
 
-func TestFigure(t *testing.T) {
+func TestDigits(t *testing.T) {
 	for v, want := range map[float64]string{1234.5: "1234", 99.96: "100", 99.94: "99.9", 9.996: "10.0", 0.9996: "1.00", 0.12345: "0.123", 0: "0", -5: "-5.00"} {
-		if got := Figure(v); got != want {
+		if got := Digits(v); got != want {
 			t.Errorf("%v is %s, want %s", v, got, want)
 		}
 	}

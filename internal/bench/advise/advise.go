@@ -285,7 +285,7 @@ func (c *Listed) fillKex(options []rank.Exchange, classical bool) {
 		if sameName(alg.Kex, k.Name, c.Name) {
 			c.place, c.Group = i, k.Group
 			if k.Login.Known() {
-				c.figure = fmt.Sprintf("login %.1f ms", k.Login.Shown.Value/1e6)
+				c.figure = "login " + unit.Milliseconds(k.Login.Shown.Value)
 			}
 		}
 	}

@@ -7,13 +7,13 @@ import (
 
 // Gain is how much faster one cell is than another in the same direction.
 type Gain struct {
-	From       rank.Cell      `json:"-"`
-	To         rank.Cell      `json:"-"`
-	Throughput *rank.Quantity `json:"throughput_ratio,omitempty"` // above 1: To is faster; nil if unknown
-	Cost       *rank.Quantity `json:"cpu_ratio,omitempty"`        // of the CPU time of both sides or of the clients; above 1: To costs less; nil if unknown
-	Verdict    stats.Verdict  `json:"verdict"`                    // of the ratio that decides
-	Chance     float64        `json:"chance"`                     // that To is better by it
-	ratio      stats.Estimate // that decides
+	From       rank.Cell       `json:"-"`
+	To         rank.Cell       `json:"-"`
+	Throughput *stats.Interval `json:"throughput_ratio,omitempty"` // above 1: To is faster; nil if unknown
+	Cost       *stats.Interval `json:"cpu_ratio,omitempty"`        // of the CPU time of both sides or of the clients; above 1: To costs less; nil if unknown
+	Verdict    stats.Verdict   `json:"verdict"`                    // of the ratio that decides
+	Chance     float64         `json:"chance"`                     // that To is better by it
+	ratio      stats.Estimate  // that decides
 }
 
 // gainOf compares two cells of one run. Their errors are taken for independent.
@@ -48,7 +48,7 @@ func exact(c rank.Cell) rank.Cell {
 }
 
 // Decides is the ratio of what a ranking is ordered by, or what there is.
-func (g Gain) Decides(by rank.By) *rank.Quantity {
+func (g Gain) Decides(by rank.By) *stats.Interval {
 	if by == rank.Cost && g.Cost != nil || g.Throughput == nil {
 		return g.Cost
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
@@ -14,7 +15,7 @@ import (
 type Ceilings struct {
 	alg.Suite                   // of that cell
 	Direction  record.Direction `json:"direction"`
-	Throughput rank.Quantity    `json:"throughput_bytes_per_s"`
+	Throughput stats.Interval   `json:"throughput_bytes_per_s"`
 	Measured   time.Time        `json:"measured"`           // when the machine was
 	Limiting   string           `json:"limiting,omitempty"` // name of the ceiling that is nearest; "" where none is near
 	Disk       string           `json:"disk,omitempty"`     // name of the disk's ceiling, if a copy of files would hit it before that of SSH; "" if not

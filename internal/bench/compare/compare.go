@@ -34,21 +34,21 @@ type Options struct {
 // Comparison relates rankings to the first of them. Speeds are ratios: 1.05
 // means 5 % faster than the first file.
 type Comparison struct {
-	By         rank.By         `json:"ranked_by"`
-	KexBy      rank.By         `json:"kex_ranked_by"` // what Kex compares: Throughput stands for login time
-	Normalized []string        `json:"normalized_to,omitempty"`
-	Inputs     []Input         `json:"-"`
-	Order      []float64       `json:"order_kendall_tau,omitempty"` // of each file after the first: Kendall's tau between the orders of the common cells; empty for fewer than three
-	Overall    []Ratio         `json:"overall,omitempty"`           // of each file after the first: geometric mean over the common cells
-	Ciphers    []Group         `json:"ciphers"`
-	MACs       []Group         `json:"macs"`
-	Cells      []CellRatios    `json:"-"`
-	Kex        []Group         `json:"kex"`
-	Machines   []MachineEffect `json:"machines,omitempty"`         // where there are three files or more
-	Figures    []Figure        `json:"measurements,omitempty"`     // that are no SSH trials
-	Defaults   []alg.Suite     `json:"defaults_changed,omitempty"` // of each file: what is negotiated unless told otherwise; none where that is the same, or not known
-	Lacking    []Lacking       `json:"not_compared,omitempty"`     // what not all files have
-	Warnings   []rank.Warning  `json:"warnings,omitempty"`
+	By         rank.By             `json:"ranked_by"`
+	KexBy      rank.By             `json:"kex_ranked_by"` // what Kex compares: Throughput stands for login time
+	Normalized []string            `json:"normalized_to,omitempty"`
+	Inputs     []Input             `json:"-"`
+	Order      []float64           `json:"order_kendall_tau,omitempty"` // of each file after the first: Kendall's tau between the orders of the common cells; empty for fewer than three
+	Overall    []Ratio             `json:"overall,omitempty"`           // of each file after the first: geometric mean over the common cells
+	Ciphers    []Group             `json:"ciphers"`
+	MACs       []Group             `json:"macs"`
+	Cells      []CellRatios        `json:"-"`
+	Kex        []Group             `json:"kex"`
+	Machines   []MachineEffect     `json:"machines,omitempty"`         // where there are three files or more
+	Figures    []MeasurementChange `json:"measurements,omitempty"`     // that are no SSH trials
+	Defaults   []alg.Suite         `json:"defaults_changed,omitempty"` // of each file: what is negotiated unless told otherwise; none where that is the same, or not known
+	Lacking    []Lacking           `json:"not_compared,omitempty"`     // what not all files have
+	Warnings   []rank.Warning      `json:"warnings,omitempty"`
 
 	of        sides     // whose costs
 	adjusted  []bool    // what other guests changed is taken out of that file
@@ -59,8 +59,8 @@ type Comparison struct {
 type CellRatios struct {
 	Suite     alg.Suite
 	Direction record.Direction
-	Values    []*rank.Quantity // ns per byte, or bytes per second; one per file, normalized if asked for
-	Ratios    []Ratio          // of each file after the first
+	Values    []*stats.Interval // ns per byte, or bytes per second; one per file, normalized if asked for
+	Ratios    []Ratio           // of each file after the first
 }
 
 // ErrNothingCommon says that two files share no cell and no key exchange.
@@ -171,7 +171,7 @@ func (c *Comparison) cells(tables []table) {
 
 // value is a cell in its unit: ns per byte, bytes per second, or the speed
 // relative to the reference cells.
-func (c *Comparison) value(speed stats.Estimate) *rank.Quantity {
+func (c *Comparison) value(speed stats.Estimate) *stats.Interval {
 	if c.By == rank.Cost {
 		speed = speed.Inverse()
 	}

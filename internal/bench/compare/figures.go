@@ -4,17 +4,18 @@ import (
 	"fmt"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
 
-// Figure is one measurement that is no SSH trial in all files that have it.
-type Figure struct {
-	Source string           `json:"source"`
-	Name   string           `json:"name"`
-	Unit   record.Unit      `json:"unit"`         // that of the program
-	Values []*rank.Quantity `json:"values"`       // one per file; nil where a file lacks it. Lo and Hi are the range of repetitions
-	Speeds []float64        `json:"speed_ratios"` // of each file after the first, relative to it: above 1 is better; 0 unknown
+// MeasurementChange is one measurement, other than an SSH trial, in all files that have it.
+type MeasurementChange struct {
+	Source string            `json:"source"`
+	Name   string            `json:"name"`
+	Unit   record.Unit       `json:"unit"`         // that of the program
+	Values []*stats.Interval `json:"values"`       // one per file; nil where a file lacks it. Lo and Hi are the range of repetitions
+	Speeds []float64         `json:"speed_ratios"` // of each file after the first, relative to it: above 1 is better; 0 unknown
 }
 
 // figureKey is what makes two measurements comparable.
@@ -66,7 +67,7 @@ func figureKeys(r *rank.Ranking) map[figureKey]bool {
 // files, where at least two files have them.
 func (c *Comparison) figures(patterns []string) {
 	var order []figureKey
-	values := map[figureKey][]*rank.Quantity{}
+	values := map[figureKey][]*stats.Interval{}
 	for i, in := range c.Inputs {
 		for _, m := range in.Ranking.Measurements {
 			key := figureKeyOf(m)
@@ -74,7 +75,7 @@ func (c *Comparison) figures(patterns []string) {
 				continue
 			}
 			if values[key] == nil {
-				values[key] = make([]*rank.Quantity, len(c.Inputs))
+				values[key] = make([]*stats.Interval, len(c.Inputs))
 				order = append(order, key)
 			}
 			if values[key][i] == nil {
@@ -92,8 +93,8 @@ func (c *Comparison) figures(patterns []string) {
 
 // relate relates the values to the first file's; nil where fewer than two
 // files have the measurement.
-func relate(key figureKey, values []*rank.Quantity) *Figure {
-	f := &Figure{Source: key.source, Name: key.name, Unit: key.unit, Values: values}
+func relate(key figureKey, values []*stats.Interval) *MeasurementChange {
+	f := &MeasurementChange{Source: key.source, Name: key.name, Unit: key.unit, Values: values}
 	present := 0
 	for i, v := range values {
 		if v != nil {
@@ -118,8 +119,8 @@ func relate(key figureKey, values []*rank.Quantity) *Figure {
 
 // RangeOf is a measurement that is no SSH trial, in its unit, with the range of its repetitions in place of
 // an interval.
-func RangeOf(m record.Measurement) rank.Quantity {
-	q := rank.Quantity{Value: m.Value, Lo: m.Lo, Hi: m.Hi, N: max(1, m.N)}
+func RangeOf(m record.Measurement) stats.Interval {
+	q := stats.Interval{Value: m.Value, Lo: m.Lo, Hi: m.Hi, N: max(1, m.N)}
 	if q.Lo == 0 && q.Hi == 0 {
 		q.Lo, q.Hi = m.Value, m.Value
 	}

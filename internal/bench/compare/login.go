@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/rank"
 )
 
 // LoginKind is what a kind of login takes in a file.
@@ -90,11 +91,11 @@ func Logins(files []string, results [][]LoginKind) *LoginComparison {
 
 // betweenLogins is a relative to b, with the doubt about the level of both runs.
 func betweenLogins(a, b stats.Interval) stats.Estimate {
-	return betweenRuns(a.Estimate().Over(b.Estimate()), loginLevel)
+	return betweenRuns(a.Estimate().Over(b.Estimate()), rank.SplitLoginLevel)
 }
 
 // LoginFloor is the least change, as a part, that any number of logins could show.
-func LoginFloor() float64 { return floor(loginLevel) }
+func LoginFloor() float64 { return floor(rank.SplitLoginLevel) }
 
 // likewise is the result of the same kind of login, if there is one.
 func likewise(results []LoginKind, kind LoginKind) (LoginKind, bool) {

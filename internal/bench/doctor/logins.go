@@ -89,7 +89,7 @@ func deadAddress(f *Facts) []Finding {
 		}
 		says := fmt.Sprintf("%s: %s after %s", a.Address, a.Why, Milliseconds(a.Took))
 		if a.Cut {
-			says = fmt.Sprintf("%s: no answer in %s ms, and this doctor waits no longer; ssh does, without a ConnectTimeout", a.Address, unit.Milliseconds(a.Took.Value))
+			says = fmt.Sprintf("%s: no answer in %s, and this doctor waits no longer; ssh does, without a ConnectTimeout", a.Address, unit.Milliseconds(a.Took.Value))
 		}
 		seen = append(seen, says)
 		if family(a.Address) == family(f.Logins.Address) {

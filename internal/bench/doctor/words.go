@@ -21,10 +21,10 @@ func Milliseconds(f stats.Interval) string {
 	if f.N < 2 {
 		return ms(f.Value)
 	}
-	return f.Noted(unit.Milliseconds, " ms", fmt.Sprintf("range of %d tries", f.N))
+	return f.Noted(unit.InMilliseconds, " ms", fmt.Sprintf("range of %d tries", f.N))
 }
 
-func ms(ns float64) string { return unit.Milliseconds(max(0, ns)) + " ms" }
+func ms(ns float64) string { return unit.Milliseconds(max(0, ns)) }
 
 // trip is the round trip in words: one to a machine nearby is less than ssh's log tells.
 func trip(f *Facts) string {

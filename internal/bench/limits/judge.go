@@ -4,7 +4,6 @@ package limits
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -120,14 +119,8 @@ func linkFull(_ record.Direction, e record.Evidence) bool {
 	return e.BytesPerSecond >= ofLink*e.RawBytesPerS
 }
 
-// ceiling is what a window lets through: bytes per second, infinite where the
-// round trip is not known.
-func ceiling(e record.Evidence) float64 {
-	if e.RTTNS <= 0 {
-		return math.Inf(1)
-	}
-	return record.ChannelWindow / e.RTTNS.Seconds()
-}
+// ceiling is the most that a window lets through, in bytes per second.
+func ceiling(e record.Evidence) float64 { return float64(record.Ceiling(e.RTTNS)) }
 
 // windowFull allows for what is lost while an acknowledgement of the window is on
 // its way, and for a round trip that was measured on an idle connection. Two connections
@@ -271,8 +264,8 @@ func saysWindow(_ record.Direction, e record.Evidence) (string, string) {
 	if e.BytesPerSecond <= ofWindow*ceiling(e) {
 		late = fmt.Sprintf(", and less because ssh was waiting for CPU %s of the time", percent(value(e.ClientWaits)))
 	}
-	return fmt.Sprintf("the window is the limit: OpenSSH has at most 2 MiB in flight, which over a round trip of %s ms is %s%s; %s",
-			unit.Milliseconds(float64(e.RTTNS)), unit.Throughput(ceiling(e)), late, idle(e)),
+	return fmt.Sprintf("the window is the limit: OpenSSH has at most %s in flight, which over a round trip of %s is %s%s; %s",
+			record.ChannelWindow, unit.Milliseconds(e.RTTNS), unit.Throughput(ceiling(e)), late, idle(e)),
 		"several connections at once, or HPN-SSH at the receiving end; no cipher or MAC"
 }
 

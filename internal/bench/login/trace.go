@@ -173,7 +173,7 @@ func Watch(ctx context.Context, dir string, argv ArgvFunc, env []string) (*Login
 	printed, said := &proc.Tail{Max: maxSaid}, &proc.Tail{Max: maxSaid}
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), printed, said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = time.Second // what ssh has left behind may hold its standard error
+	cmd.WaitDelay = proc.Grace
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		return nil, err

@@ -102,5 +102,5 @@ func (a *Analysis) observe(s Sittings, q quantity) (out []observation) {
 
 // Complete reports whether every cell is measured or predicted.
 func (a *Analysis) Complete() bool {
-	return !slices.ContainsFunc(a.Wall.Figures, func(f Figure) bool { return !f.Known() })
+	return !slices.ContainsFunc(a.Wall.Figures, func(f Effect) bool { return !f.Known() })
 }

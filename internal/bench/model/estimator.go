@@ -155,11 +155,11 @@ func (e *estimator) values() []float64 {
 
 // of are the figures of all cells. Measurement and prediction weigh by their variances, as an
 // empirical Bayes estimate does (Efron and Morris, JASA 70, 1975).
-func (e *estimator) of(values []float64) []Figure {
+func (e *estimator) of(values []float64) []Effect {
 	m, own := e.model(values)
-	out := make([]Figure, len(e.cells))
+	out := make([]Effect, len(e.cells))
 	for k, p := range e.means(values, func(observation) bool { return true }) {
-		f := Figure{Shared: len(e.classes[k])}
+		f := Effect{Shared: len(e.classes[k])}
 		log, err := m.others(e.cells[e.classes[k][0]], own[k])
 		err = math.Hypot(err, e.interaction)
 		switch foretold := !math.IsInf(err, 1); {
@@ -182,7 +182,7 @@ func (e *estimator) of(values []float64) []Figure {
 }
 
 // figures are those of the values, with how many connections they rest on.
-func (e *estimator) figures() []Figure {
+func (e *estimator) figures() []Effect {
 	out := e.of(e.values())
 	for _, o := range e.obs {
 		out[o.cell].N++

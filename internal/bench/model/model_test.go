@@ -182,7 +182,7 @@ func TestRatios(t *testing.T) {
 	cells := append(table([]string{"c1", "c2", "c3", "c4", "c5"}, []string{"m1", "m2", "m3", "m4"}), alg.Suite{Cipher: "aead"})
 	var cost Series
 	for range cells {
-		cost.Figures = append(cost.Figures, Figure{Estimate: stats.Estimate{Log: math.Log(2), Err: 0.01, N: 2}, Shared: 1})
+		cost.Figures = append(cost.Figures, Effect{Estimate: stats.Estimate{Log: math.Log(2), Err: 0.01, N: 2}, Shared: 1})
 	}
 	for range replicates {
 		cost.draws = append(cost.draws, slices.Repeat([]float64{math.Log(2)}, len(cells)))

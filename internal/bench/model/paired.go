@@ -112,7 +112,7 @@ func (p pairs) busy() float64 {
 
 // series are the figures of one quantity.
 func (p pairs) series(cells []alg.Suite, q quantity, share float64) Series {
-	s := Series{Figures: make([]Figure, len(cells))}
+	s := Series{Figures: make([]Effect, len(cells))}
 	var logs []float64 // of what the reference took per byte
 	for _, r := range p.reference {
 		if r.ns[q] > 0 {
@@ -133,7 +133,7 @@ func (p pairs) series(cells []alg.Suite, q quantity, share float64) Series {
 				degrees = min(degrees, e.DF)
 			}
 			e.Log += level
-			s.Figures[i] = Figure{Estimate: e, Basis: e.N, Shared: 1}
+			s.Figures[i] = Effect{Estimate: e, Basis: e.N, Shared: 1}
 		}
 	}
 	if !math.IsInf(degrees, 1) {

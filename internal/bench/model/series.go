@@ -11,7 +11,7 @@ import (
 
 // Series holds the figures of one quantity, over all cells of one direction.
 type Series struct {
-	Figures     []Figure // in the order of the cells given
+	Figures     []Effect // in the order of the cells given
 	Degrees     float64  // degrees of freedom of the errors
 	Interaction float64  // relative standard deviation of cells from cipher + MAC
 	Level       float64  // standard error of the run's mean level, common to all figures
@@ -20,9 +20,9 @@ type Series struct {
 	draws   [][]float64 // of the bootstrap, each with the logarithms of all figures
 }
 
-// Figure is what is known about one quantity of one cell: the logarithm of ns per byte, with
-// its standard error beside other cells. N counts connections; it is 0 where it is predicted.
-type Figure struct {
+// Effect is the estimate of one quantity of one cell: the logarithm of ns per byte, with
+// its standard error in comparisons with other cells. N counts connections; 0 means predicted.
+type Effect struct {
 	stats.Estimate
 	Basis  int            // connections of all cells that are the same computation
 	Shared int            // these cells; 0 where nothing is known
@@ -42,7 +42,7 @@ const replicates = 200
 
 // fitSeries estimates all cells from the connections' values.
 func fitSeries(cells []alg.Suite, obs []observation, between float64) Series {
-	s := Series{between: between, Figures: make([]Figure, len(cells)), Degrees: blocks}
+	s := Series{between: between, Figures: make([]Effect, len(cells)), Degrees: blocks}
 	if len(obs) == 0 {
 		return s
 	}
@@ -79,7 +79,7 @@ func (s *Series) errors() {
 // both, such as that of the sum.
 func together(a, b Series, of func(x, y float64) float64) Series {
 	s := a
-	s.Figures, s.draws = make([]Figure, len(a.Figures)), nil
+	s.Figures, s.draws = make([]Effect, len(a.Figures)), nil
 	s.Degrees, s.Level = min(a.Degrees, b.Degrees), max(a.Level, b.Level)
 	for i, x := range a.Figures {
 		y := b.Figures[i]
@@ -108,7 +108,7 @@ func together(a, b Series, of func(x, y float64) float64) Series {
 
 // Known tells whether there is any figure.
 func (s Series) Known() bool {
-	return slices.ContainsFunc(s.Figures, func(f Figure) bool { return f.Known() })
+	return slices.ContainsFunc(s.Figures, func(f Effect) bool { return f.Known() })
 }
 
 // PredictionErrors are the relative errors of the predictions of cells that were held out, against their own

@@ -247,7 +247,7 @@ func TestBaseline(t *testing.T) {
 
 // analyzed are the errors of twelve cells, each with a connection of many slices, that
 // vary by 5 %; in some runs fifty in a row are disturbed together.
-func analyzed(t *testing.T, many, together int) []Figure {
+func analyzed(t *testing.T, many, together int) []Effect {
 	t.Helper()
 	noise, level := rand.New(rand.NewPCG(3, 3)), map[int]float64{}
 	trials, batches := turns(12, many, func(id, k int) (float64, float64) {

@@ -57,7 +57,7 @@ const betweenRuns = 0.007
 // fromCosts are wall times: the CPU time that decides, times the ratio of the kind.
 func fromCosts(cells []alg.Suite, obs []observation, cost Series) Series {
 	crowded := 2 * math.Max(0, cost.between-betweenBusy) // no core is left to work side by side: the scheduler decides
-	s := Series{between: math.Hypot(betweenRuns, cost.between+crowded), Figures: make([]Figure, len(cells)), Degrees: cost.Degrees}
+	s := Series{between: math.Hypot(betweenRuns, cost.between+crowded), Figures: make([]Effect, len(cells)), Degrees: cost.Degrees}
 	for _, o := range obs {
 		s.Figures[o.cell].N++
 	}

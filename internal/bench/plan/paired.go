@@ -251,7 +251,7 @@ const beyond = 0.001
 // than the margin.
 func loses(a *model.Analysis, cell alg.Suite) bool {
 	own := a.WallOf(cell)
-	return own.Known() && slices.ContainsFunc(a.Wall.Figures, func(f model.Figure) bool {
+	return own.Known() && slices.ContainsFunc(a.Wall.Figures, func(f model.Effect) bool {
 		ratio := own.Over(f.Estimate)
 		return f.Known() && ratio.Log > math.Log1p(stats.Margin) && ratio.P() < beyond
 	})

@@ -27,7 +27,7 @@ func (p *proof) write(w io.Writer) error {
 			t.Rows = append(t.Rows, []string{"# " + r.Name, "no result"})
 			continue
 		}
-		speeds := fmt.Sprintf("%s -> %s", unit.Figure(r.Throughput/1e6), unit.Throughput(r.Throughput*r.Speed.Value))
+		speeds := fmt.Sprintf("%s -> %s", unit.Digits(r.Throughput/1e6), unit.Throughput(r.Throughput*r.Speed.Value))
 		t.Rows = append(t.Rows, []string{"# " + r.Name, speeds, r.Speed.Times(), judged(*r.Speed, "faster", "slower")})
 		if r.Cost != nil {
 			t.Rows = append(t.Rows, []string{"#", "CPU time of both sides", r.Cost.Times(), judged(*r.Cost, "less", "more")})

@@ -51,7 +51,7 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(r.By == Cost && !r.forced, "by-cost", fmt.Sprintf("ranked by CPU cost, which repeats better from run to run: it shows differences of %s or more, throughput of %s or more",
 		unit.Difference(r.Noise.Cost/100), unit.Difference(r.Noise.Throughput/100)), "--rank-by throughput ranks by it all the same")
 	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %s, compared with its best moments; all figures may be off by a common factor of up to %s",
-		unit.Difference(r.Slowed.Percent()/100), unit.Figure(math.Exp(stats.Estimate{Err: r.Level(r.By, false)}.Arm()))), "ratios are reliable, and comparisons with other runs allow for it")
+		unit.Difference(r.Slowed.Percent()/100), unit.Digits(math.Exp(stats.Estimate{Err: r.Level(r.By, false)}.Arm()))), "ratios are reliable, and comparisons with other runs allow for it")
 	add(len(r.Beside) > 0, "beside", besideText(r.Beside), "")
 	add(r.Slowed.Busy(), "foreign", fmt.Sprintf("other programs kept %.1f of %s busy, which costs some ciphers more than others: only differences above %s count",
 		r.Slowed.Foreign, unit.Count(r.Environment.Cores, "core"), unit.Difference(r.Tie()/100)), hint("end them (top shows them), and measure again"))
@@ -60,7 +60,7 @@ func doubts(r *Ranking, d *data) []Warning {
 	server := len(r.Bulk) == 0 || slices.ContainsFunc(r.Bulk, func(c Cell) bool { return c.Server.Known() })
 	add(!client && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
 	add(client && !server, "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
-	add(math.Abs(r.Harness.Drift) > muchDrift, "drift", fmt.Sprintf("at the end of the run the machine was %sx as fast as at its beginning; the ranking corrects for it", unit.Figure(1/(1+r.Harness.Drift/100))), "")
+	add(math.Abs(r.Harness.Drift) > muchDrift, "drift", fmt.Sprintf("at the end of the run the machine was %sx as fast as at its beginning; the ranking corrects for it", unit.Digits(1/(1+r.Harness.Drift/100))), "")
 	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %s, checked on %d measured combinations", unit.Difference(r.Model.HoldoutP95/100), r.Model.HoldoutCells),
 		hint("a longer --budget measures more cells directly"))
 	add(r.Tie() > 2*maxNoise && r.Campaign.Server != record.ServerRemote, "noise", fmt.Sprintf("differences below %s are within the noise", unit.Difference(r.Tie()/100)), hint("a longer --budget, or a quieter machine"))

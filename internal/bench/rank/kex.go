@@ -87,10 +87,10 @@ func medians(all []record.Result, value func(*record.Phases) float64) (out map[s
 
 // Control is one hidden A/A comparison: one key exchange under two names.
 type Control struct {
-	A         alg.Suite `json:"a"`
-	B         alg.Suite `json:"b"`
-	Ratio     Quantity  `json:"ratio"`     // B relative to A
-	Separated bool      `json:"separated"` // the run took them for different: it should not
+	A         alg.Suite      `json:"a"`
+	B         alg.Suite      `json:"b"`
+	Ratio     stats.Interval `json:"ratio"`     // B relative to A
+	Separated bool           `json:"separated"` // the run took them for different: it should not
 }
 
 // controls compares the alias names of one key exchange with each other.

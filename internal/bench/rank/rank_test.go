@@ -85,7 +85,7 @@ func TestCostsAreTrue(t *testing.T) {
 	}
 }
 
-func inside(x float64, q rank.Quantity) int {
+func inside(x float64, q stats.Interval) int {
 	if q.Lo <= x && x <= q.Hi {
 		return 1
 	}

@@ -93,7 +93,7 @@ func (r *Ranking) Find(suite alg.Suite, d record.Direction) (Cell, bool) {
 
 // Deciding is the figure of a cell by which the cells are ordered: its throughput, or the CPU cost that bounds
 // it, of its costlier side, or of both where they share one core; nil if unknown.
-func (r *Ranking) Deciding(c Cell) *Quantity {
+func (r *Ranking) Deciding(c Cell) *stats.Interval {
 	switch {
 	case r.By != Cost:
 		return c.Throughput.Shown
@@ -110,15 +110,11 @@ func (r *Ranking) OneCore() bool {
 	return r.Environment.Cores == 1 && r.Campaign.Server != record.ServerRemote
 }
 
-// Quantity is an estimate with its 95 % interval; N counts connections. A nil
-// *Quantity could not be measured or predicted.
-type Quantity = stats.Interval
-
-// Figure is one quantity of a line: an estimate, to compare with those of other lines of the run, and
-// what is shown of it. The zero value is unknown.
+// Figure is one quantity of a line. The estimate is compared with those of other lines of the run;
+// the interval is shown. The zero value is unknown.
 type Figure struct {
 	stats.Estimate
-	Shown *Quantity // with the doubt about the machine's level, too, which all cells of a run share
+	Shown *stats.Interval // includes the doubt about the level of the run; nil if unknown
 }
 
 // MarshalJSON writes what is shown.
@@ -164,7 +160,7 @@ type Exchange struct {
 type Copy struct {
 	alg.Suite                  // as it was asked for
 	Direction record.Direction `json:"direction"`
-	Seconds   Quantity         `json:"seconds"` // per run of Campaign.SizeBytes
+	Seconds   stats.Interval   `json:"seconds"` // per run of Campaign.SizeBytes
 }
 
 // Failure is something that was tried and never worked.

@@ -149,8 +149,8 @@ func (v *Inventory) addNamed(g *group, name, port string, known vars) error {
 	return nil
 }
 
-// splitPort takes the port off host:port and [address]:port; colons inside
-// brackets are those of ranges.
+// splitPort takes the port off host:port and [address]:port. It is not host.SplitPort, because
+// colons inside brackets belong to ranges, and what has no port may be any pattern.
 func splitPort(pattern string) (name, port string) {
 	colon := strings.LastIndexByte(pattern, ':')
 	if colon < 0 || pattern[colon+1:] == "" || strings.Trim(pattern[colon+1:], "0123456789") != "" {

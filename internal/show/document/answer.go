@@ -165,13 +165,14 @@ func (w wording) says() []string {
 	case c.Stays() && c.Elsewhere:
 		return []string{fmt.Sprintf("Keep %s: %s is the limit here, not a CPU, so no cipher will help.", present, limiting(w.r))}
 	case c.Stays():
-		return []string{fmt.Sprintf("Keep %s: nothing that policy %s allows %s here.", present, c.Policy.Name, w.notably()), w.limit()}
+		return []string{fmt.Sprintf("Keep %s: nothing that policy %s allows %s here.", present, c.Policy.Name,
+			w.by("saves more than "+stats.MarginWords+" of the CPU time", "is more than "+stats.MarginWords+" faster")), w.limit()}
 	case c.Matters():
-		return []string{fmt.Sprintf("%s %s %s here than what ssh uses now (%s): %s.", w.names(), w.verb(), w.better(), present, w.gains()), w.meaning()}
+		return []string{fmt.Sprintf("%s %s here than what ssh uses now (%s): %s.", w.names(), w.better(), present, w.gains()), w.meaning()}
 	case c.Present.Option < 0:
 		return []string{fmt.Sprintf("Use %s: policy %s does not allow what ssh uses now (%s).", w.names(), c.Policy.Name, present), title(w.gains()) + " against it."}
 	}
-	return []string{fmt.Sprintf("Not enough data yet to say whether another cipher %s %s here than %s, which ssh uses now.", w.verb(), w.better(), present), w.leader()}
+	return []string{fmt.Sprintf("Not enough data yet to say whether another cipher %s here than %s, which ssh uses now.", w.better(), present), w.leader()}
 }
 
 // none says that the policy allows nothing, and what there is.
@@ -203,36 +204,16 @@ func (w wording) names() string {
 
 func (w wording) present() string { return label(w.c.Present.Suite) }
 
-// verb and better say by what options are compared.
-func (w wording) verb() string {
+// by picks the words of a ranking by CPU cost, or of one by speed.
+func (w wording) by(cost, speed string) string {
 	if w.r.By == rank.Cost {
-		return "takes"
+		return cost
 	}
-	return "is"
+	return speed
 }
 
-// past is the verb of what was measured.
-func (w wording) past() string {
-	if w.r.By == rank.Cost {
-		return "took"
-	}
-	return "was"
-}
-
-// notably says that something is better by more than the margin.
-func (w wording) notably() string {
-	if w.r.By == rank.Cost {
-		return "saves more than " + stats.MarginWords + " of the CPU time"
-	}
-	return "is more than " + stats.MarginWords + " faster"
-}
-
-func (w wording) better() string {
-	if w.r.By == rank.Cost {
-		return "less CPU time"
-	}
-	return "faster"
-}
+// better compares two options.
+func (w wording) better() string { return w.by("takes less CPU time", "is faster") }
 
 // fastest is the best option where there is nothing to compare it with.
 func (w wording) fastest() string {
@@ -263,13 +244,13 @@ func (w wording) gain(g advise.Gain) string {
 	}
 	out := q.Times()
 	if from, to := speedOf(g.From), speedOf(g.To); len(w.c.Gains) == 1 && from > 0 {
-		out += fmt.Sprintf(", %s instead of %s", unit.Figure(to/1e6), unit.Throughput(from))
+		out += fmt.Sprintf(", %s instead of %s", unit.Digits(to/1e6), unit.Throughput(from))
 	}
 	return out
 }
 
 // saving is the part that a ratio of costs leaves out: "44 % (38-50)".
-func saving(q *rank.Quantity) string {
+func saving(q *stats.Interval) string {
 	saved := q.Mapped(func(ratio float64) float64 { return 100 * (1 - 1/ratio) })
 	return saved.Shown(func(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }, " %")
 }
@@ -279,7 +260,7 @@ func (w wording) meaning() string {
 	g := w.c.Gains[0]
 	less := g.Cost != nil && g.Cost.Verdict() == stats.Better
 	if from := speedOf(g.From); w.r.Campaign.Server != record.ServerRemote && from > 0 {
-		text := fmt.Sprintf("On links slower than %s Gbit/s transfers are not faster", unit.Figure(from*8/1e9))
+		text := fmt.Sprintf("On links slower than %s Gbit/s transfers are not faster", unit.Digits(from*8/1e9))
 		if less {
 			text += "; they only use less CPU"
 		}
@@ -307,7 +288,7 @@ func (w wording) limit() string {
 func (w wording) leader() string {
 	var words []string
 	if w.c.Present.Option == 0 {
-		words = append(words, "Nothing "+w.past()+" "+w.better()+" so far")
+		words = append(words, "Nothing "+w.by("took less CPU time", "was faster")+" so far")
 	} else {
 		words = append(words, fmt.Sprintf("%s leads so far: %s%s", label(w.c.Options[0].Suite), w.gains(), w.chance()))
 		if slices.ContainsFunc(w.c.Gains, func(g advise.Gain) bool { return g.ByChance(w.r.By) }) {
@@ -329,7 +310,7 @@ func (w wording) chance() string {
 	if len(w.c.Gains) == 0 || least < 0.5 {
 		return ""
 	}
-	return fmt.Sprintf(", %s with a chance of %.0f %%", w.better(), math.Min(99, 100*least))
+	return fmt.Sprintf(", %s with a chance of %.0f %%", w.by("less CPU time", "faster"), math.Min(99, 100*least))
 }
 
 // speeds are what options reach, as ranges, in each direction.
@@ -354,9 +335,12 @@ func speeds(options []advise.Option) string {
 	return strings.Join(out, ", ")
 }
 
+// theWindow is OpenSSH's.
+var theWindow = "the window of " + record.ChannelWindow.String()
+
 // narrows are limits that no cipher changes.
 var narrows = map[string]string{
-	record.LimitWindow: "the window of 2 MiB", record.LimitLink: "the link", record.LimitLosses: "the link, which loses packets,",
+	record.LimitWindow: theWindow, record.LimitLink: "the link", record.LimitLosses: "the link, which loses packets,",
 }
 
 // limiting names what limits a transfer to a host where that is no CPU, as far as that was found out
@@ -369,7 +353,7 @@ func limiting(r *rank.Ranking) string {
 	if found = slices.Compact(found); len(found) == 1 && found[0] != "" {
 		return found[0]
 	}
-	return "the link, the window of 2 MiB or a disk"
+	return "the link, " + theWindow + " or a disk"
 }
 
 // configLines puts the best options first and leaves all others enabled. None where

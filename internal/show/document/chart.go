@@ -15,10 +15,10 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
-	"sshpace/internal/bench/rank"
 )
 
 // Document is a whole report.
@@ -95,7 +95,7 @@ type Row struct {
 // Cell is one value. A nil Quantity is unknown.
 type Cell struct {
 	Text     string
-	Quantity *rank.Quantity // in base units: divide by Column.Scale to show it
+	Quantity *stats.Interval // in base units: divide by Column.Scale to show it
 }
 
 // Shape says how a chart is drawn.
@@ -171,7 +171,7 @@ func (p Point) MarshalJSON() ([]byte, error) {
 }
 
 // PointOf scales a quantity to the unit of a chart.
-func PointOf(q *rank.Quantity, scale float64) Point {
+func PointOf(q *stats.Interval, scale float64) Point {
 	if q == nil {
 		return Point{}
 	}
@@ -294,7 +294,7 @@ func (c Column) Parts(cell Cell) (value, bounds string) {
 	case c.Unit == ratio:
 		return q.Ratio()(q.Value) + "x", q.Bounds(q.Ratio())
 	}
-	figure := func(v float64) string { return unit.Figure(v / c.Scale) }
+	figure := func(v float64) string { return unit.Digits(v / c.Scale) }
 	return figure(q.Value), q.Bounds(figure)
 }
 

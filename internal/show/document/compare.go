@@ -312,7 +312,7 @@ func machineTable(c *compare.Comparison) Table {
 	for i, m := range c.Machines {
 		var deviating []string
 		for _, d := range m.Deviating {
-			deviating = append(deviating, label(d.Suite)+" "+unit.Figure(d.Factor))
+			deviating = append(deviating, label(d.Suite)+" "+unit.Digits(d.Factor))
 		}
 		t.Rows = append(t.Rows, Row{Cells: []Cell{
 			{Text: clean(letter(i) + " " + m.Label)}, {Quantity: stats.Exactly(m.Speed)}, {Quantity: stats.Exactly(m.Residual)}, {Text: strings.Join(deviating, "; ")},

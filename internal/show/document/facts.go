@@ -49,7 +49,7 @@ func positive(v float64) string {
 	if v <= 0 {
 		return ""
 	}
-	return unit.Figure(v)
+	return unit.Digits(v)
 }
 
 // Facts drops what is unknown and cleans the rest.

@@ -163,7 +163,7 @@ func (f folded) speed(r *rank.Ranking) string {
 	if !p.Known {
 		return unknown
 	}
-	return stats.Interval{Value: p.Value, Lo: p.Lo, Hi: p.Hi}.Shown(unit.Figure, "")
+	return stats.Interval{Value: p.Value, Lo: p.Lo, Hi: p.Hi}.Shown(unit.Digits, "")
 }
 
 // mean is that of the bars of a row's cells, and all that their intervals hold.
@@ -202,7 +202,7 @@ func span(cells []rank.Cell, figure func(rank.Cell) float64, scale float64) stri
 			hi = max(hi, v)
 		}
 	}
-	switch a, b := unit.Figure(lo), unit.Figure(hi); {
+	switch a, b := unit.Digits(lo), unit.Digits(hi); {
 	case hi == 0:
 		return "-"
 	case a == b:

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
@@ -17,7 +18,7 @@ import (
 // ignores it, so that one row stands for all MACs.
 type Combination struct {
 	Suite   alg.Suite
-	Seconds rank.Quantity
+	Seconds stats.Interval
 	Basis   rank.Basis // Predicted also where only the transfer or the login was measured
 	Names   int        // combinations that it stands for: one for every MAC that the cipher ignores
 }
@@ -106,7 +107,7 @@ const leastRekey = 1e6
 
 // copySeconds adds up one copy. A rekey costs what the key exchange adds to a
 // login over the cheapest one, which is all that logins show of it.
-func copySeconds(c rank.Cell, k rank.Exchange, cheapest float64, size unit.Bytes) rank.Quantity {
+func copySeconds(c rank.Cell, k rank.Exchange, cheapest float64, size unit.Bytes) stats.Interval {
 	transfer := float64(size) / c.Throughput.Shown.Value
 	arm := transfer * c.Throughput.Shown.HalfWidth()
 	total, n := transfer, c.Throughput.N
@@ -116,7 +117,7 @@ func copySeconds(c rank.Cell, k rank.Exchange, cheapest float64, size unit.Bytes
 		arm = math.Hypot(arm, login.HalfWidth()*login.Value/1e9)
 		n = min(n, login.N)
 	}
-	return rank.Quantity{Value: total, Lo: math.Max(0, total-arm), Hi: total + arm, N: n}
+	return stats.Interval{Value: total, Lo: math.Max(0, total-arm), Hi: total + arm, N: n}
 }
 
 // rekeys is how often OpenSSH renews the keys during size bytes.

@@ -139,7 +139,7 @@ func fastest(measured []compare.MethodResult, what string) (out []string, enough
 		if several {
 			name += " with " + Short(r.Suite.Cipher)
 		}
-		speed := r.Rate.Shown(func(v float64) string { return unit.Figure(v / 1e6) }, " MB/s")
+		speed := r.Rate.Shown(func(v float64) string { return unit.Digits(v / 1e6) }, " MB/s")
 		switch rivals := rivals(r, measured); {
 		case count[d] == 1 && r.Rate.N == 1:
 			out, enough = append(out, fmt.Sprintf("%s moved %s in the only usable round.", name, speed)), false
@@ -308,7 +308,7 @@ func controlLines(f *record.File) (lines []string) {
 		}
 	}
 	if files > 0 {
-		lines = append(lines, fmt.Sprintf("Copies were verified by SHA-256 outside the measured time: %s s for %s.", unit.Figure(took.Seconds()), unit.Count(files, "run")))
+		lines = append(lines, fmt.Sprintf("Copies were verified by SHA-256 outside the measured time: %s s for %s.", unit.Digits(took.Seconds()), unit.Count(files, "run")))
 	}
 	return lines
 }
@@ -343,7 +343,7 @@ func methodTable(results []compare.MethodResult) Table {
 	}}
 	for _, r := range results {
 		cells := []Cell{{Text: methodName(r.Method)}, {Text: string(r.Direction)}, {Text: clean(r.Client)}, {Text: clean(r.Server)}, {Text: clean(r.Suite.Cipher)}, {Text: clean(r.Suite.MAC)}}
-		cells = append(cells, Cell{Text: strconv.FormatFloat(milliseconds(r.RTT), 'f', -1, 64)})
+		cells = append(cells, Cell{Text: strconv.FormatFloat(r.RTT.Seconds()*1e3, 'f', -1, 64)})
 		for _, q := range []stats.Interval{r.Rate, positiveOnly(r.ClientCost), positiveOnly(r.ServerCost), r.Start, r.Login} {
 			cells = append(cells, Cell{Quantity: q.OrNil()})
 		}

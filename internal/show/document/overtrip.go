@@ -60,7 +60,7 @@ func overTripsOf(results []compare.MethodResult) (o overTrips) {
 }
 
 // ceilingName is what OpenSSH's window lets through.
-const ceilingName = "2 MiB / round trip"
+var ceilingName = record.ChannelWindow.String() + " / round trip"
 
 // table is throughput over the round trip.
 func (o overTrips) table() Table {
@@ -70,7 +70,7 @@ func (o overTrips) table() Table {
 		t.Columns = append(t.Columns, Column{Key: "bytes_per_s_" + trip.String(), Head: trip.String(), Terse: trip.String(), Unit: "MB/s", Scale: 1e6, Kind: Quantity, Bare: true})
 		at := Cell{}
 		if trip > 0 {
-			at = Cell{Quantity: stats.Exactly(1e6 * ceiling(trip))}
+			at = Cell{Quantity: stats.Exactly(float64(record.Ceiling(trip)))}
 		}
 		ceilings.Cells = append(ceilings.Cells, at)
 	}
@@ -86,10 +86,7 @@ func (o overTrips) table() Table {
 	return t
 }
 
-const tripNote = "OpenSSH has at most 2 MiB in flight; other programs have windows of their own."
-
-// ceiling is what OpenSSH's window lets through, in MB/s.
-func ceiling(trip time.Duration) float64 { return record.ChannelWindow / trip.Seconds() / 1e6 }
+var tripNote = "OpenSSH has at most " + record.ChannelWindow.String() + " in flight; other programs have windows of their own."
 
 // chart draws it against the window's ceiling.
 func (o overTrips) chart() Chart {
@@ -103,7 +100,7 @@ func (o overTrips) chart() Chart {
 		item := Item{Label: method.name}
 		for _, trip := range o.trips {
 			if rate, ok := method.rates[trip]; ok {
-				item.X, item.Points = append(item.X, milliseconds(trip)), append(item.Points, PointOf(&rate, 1e6))
+				item.X, item.Points = append(item.X, trip.Seconds()*1e3), append(item.Points, PointOf(&rate, 1e6))
 				most = math.Max(most, rate.Hi/1e6)
 			}
 		}
@@ -113,16 +110,14 @@ func (o overTrips) chart() Chart {
 	return c
 }
 
-func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
-
 // ceilingItem is the window's ceiling from where it comes down to most on.
 func ceilingItem(longest time.Duration, most float64) Item {
 	const steps = 40
 	item := Item{Label: ceilingName, Bound: true}
-	from := min(record.ChannelWindow/most/1e6, longest.Seconds()) // seconds
+	from := min(float64(record.ChannelWindow)/most/1e6, longest.Seconds()) // seconds
 	for i := range steps + 1 {
 		trip := from * math.Pow(longest.Seconds()/from, float64(i)/steps)
-		value := record.ChannelWindow / trip / 1e6
+		value := float64(record.ChannelWindow) / trip / 1e6
 		item.X, item.Points = append(item.X, trip*1e3), append(item.Points, Point{Value: value, Lo: value, Hi: value, Known: true})
 	}
 	return item

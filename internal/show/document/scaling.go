@@ -53,7 +53,7 @@ func scalingOf(rates map[int]compare.MethodResult) string {
 	doubtful := false
 	var figures []string
 	for _, n := range counts {
-		figures = append(figures, fmt.Sprintf("%d: %s", n, unit.Figure(rates[n].Rate.Value/1e6)))
+		figures = append(figures, fmt.Sprintf("%d: %s", n, unit.Digits(rates[n].Rate.Value/1e6)))
 		switch rates[n].Against(rates[enough]) {
 		case stats.Better:
 			enough, doubtful = n, false

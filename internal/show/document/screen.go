@@ -335,7 +335,7 @@ func (s screen) login() string {
 	if !k.Login.Known() {
 		return name + advice
 	}
-	return unit.Milliseconds(k.Login.Shown.Value) + " ms with " + name + advice
+	return unit.Milliseconds(k.Login.Shown.Value) + " with " + name + advice
 }
 
 // limit is what bounds a transfer as it is now, as far as that was found out, and what

@@ -123,7 +123,7 @@ const busy = 80
 
 // cost is what a finding costs.
 func cost(f doctor.Finding) string {
-	took := unit.Milliseconds(f.Cost.Value) + " ms "
+	took := unit.Milliseconds(f.Cost.Value) + " "
 	if f.AtLeast {
 		took = "more than " + took
 	}

@@ -40,7 +40,7 @@ func Cost(w io.Writer, c measured.Cost, version string) error {
 		}
 		table.Rows = append(table.Rows, []string{name, update, milliseconds(row.CPU), extra})
 	}
-	micro := func(ns float64) string { return unit.Figure(ns / 1e3) }
+	micro := func(ns float64) string { return unit.Digits(ns / 1e3) }
 	_, err := fmt.Fprintf(w, "%s\nsshpace run: %s ms once, then %s per host\n", table.Text(0), milliseconds(c.Load), c.Lookup.Bounded().Shown(micro, " us"))
 	return err
 }
@@ -61,9 +61,9 @@ func costAdvice(c measured.Cost) string {
 	} else if few || update.Lo < minGain {
 		return "There is nothing to gain by splitting this file."
 	}
-	text := fmt.Sprintf("Splitting this file saves %s ms of CPU time per login: sshpace known-hosts split", unit.Milliseconds(update.Value))
+	text := fmt.Sprintf("Splitting this file saves %s of CPU time per login: sshpace known-hosts split", unit.Milliseconds(update.Value))
 	if gain := update.Lo - plain.Hi; gain > minGain {
-		text += fmt.Sprintf("\nUpdateHostKeys no saves %s ms of them, but ssh then learns no new host keys.", unit.Milliseconds(gain))
+		text += fmt.Sprintf("\nUpdateHostKeys no saves %s of them, but ssh then learns no new host keys.", unit.Milliseconds(gain))
 	}
 	return text
 }
@@ -73,7 +73,7 @@ func costAdvice(c measured.Cost) string {
 const minGain = 1e6
 
 func milliseconds(i stats.Interval) string {
-	return i.Bounded().Shown(unit.Milliseconds, "")
+	return i.Bounded().Shown(unit.InMilliseconds, "")
 }
 
 // CostJSON prints all of it as JSON.

@@ -90,7 +90,7 @@ func took(d time.Duration) string {
 	if d == latency.Lost {
 		return "lost"
 	}
-	return unit.Milliseconds(d) + " ms"
+	return unit.Milliseconds(d)
 }
 
 // Text writes the summary for people, in lines of no more than width characters
@@ -134,7 +134,7 @@ func (r *Latency) answer() string {
 	if s.Back == 0 {
 		return "No byte came back from " + r.Target + "."
 	}
-	return fmt.Sprintf("A typed key shows after %s. Below about 100 ms typing feels immediate.", s.Median.Bounded().Noted(unit.Milliseconds, " ms", fmt.Sprintf("median of %d", s.Back)))
+	return fmt.Sprintf("A typed key shows after %s. Below about 100 ms typing feels immediate.", s.Median.Bounded().Noted(unit.InMilliseconds, " ms", fmt.Sprintf("median of %d", s.Back)))
 }
 
 // table sums the sessions up.
@@ -165,15 +165,15 @@ func row(s latency.Summary) []string {
 	if s.Back == 0 {
 		return cells
 	}
-	cells = append(cells, unit.Milliseconds(s.Min), unit.Milliseconds(s.Median.Value), s.Median.Bounded().Bounds(unit.Milliseconds))
+	cells = append(cells, unit.InMilliseconds(s.Min), unit.InMilliseconds(s.Median.Value), s.Median.Bounded().Bounds(unit.InMilliseconds))
 	for _, q := range latency.Quantiles {
 		text := "-"
 		if ns, known := s.Quantiles[q.Name]; known {
-			text = unit.Milliseconds(ns)
+			text = unit.InMilliseconds(ns)
 		}
 		cells = append(cells, text)
 	}
-	return append(cells, unit.Milliseconds(s.Max))
+	return append(cells, unit.InMilliseconds(s.Max))
 }
 
 // timeline is the median of each tenth of the time.
@@ -191,7 +191,7 @@ func (r *Latency) timeline() *text.Table {
 		for _, ns := range s.Timeline {
 			text := "-"
 			if ns > 0 {
-				text = unit.Milliseconds(ns)
+				text = unit.InMilliseconds(ns)
 			}
 			cells = append(cells, text)
 		}

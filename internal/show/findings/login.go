@@ -155,7 +155,7 @@ func (r *Login) predicted() []string {
 	}
 	var words []string
 	for _, p := range r.Predicted[1 : len(r.Predicted)-1] {
-		words = append(words, fmt.Sprintf("%g ms: %s ms", p.RTT.Seconds()*1e3, unit.Milliseconds(p.NS)))
+		words = append(words, fmt.Sprintf("%g ms: %s", p.RTT.Seconds()*1e3, unit.Milliseconds(p.NS)))
 	}
 	return []string{"Predicted with a round trip of " + strings.Join(words, ", ")}
 }

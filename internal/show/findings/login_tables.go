@@ -47,19 +47,19 @@ func (r *Login) lead(all bool) []string {
 		cpu += ", server " + figure(*plain.ServerCPU)
 	}
 	lines := []string{
-		fmt.Sprintf("A plain login takes %s; CPU time: %s.", plain.Wall.Noted(unit.Milliseconds, " ms", fmt.Sprintf("median of %d", plain.Wall.N)), cpu),
+		fmt.Sprintf("A plain login takes %s; CPU time: %s.", plain.Wall.Noted(unit.InMilliseconds, " ms", fmt.Sprintf("median of %d", plain.Wall.N)), cpu),
 		r.longest(),
 	}
 	if w := plain.Wire; w != nil {
 		trips := fmt.Sprintf("%d round trips, %d bytes up, %d bytes down.", r.RoundTrips, w.Up, w.Down)
 		if stalled := r.stalled(); stalled > 0 && !all {
-			trips += fmt.Sprintf(" Delayed acknowledgements stall it for %s ms.", unit.Milliseconds(stalled))
+			trips += fmt.Sprintf(" Delayed acknowledgements stall it for %s.", unit.Milliseconds(stalled))
 		}
 		if lines = append(lines, trips); !all {
 			return lines
 		}
 		for _, s := range w.Stalls {
-			lines = append(lines, termsafe.Line(fmt.Sprintf("Stall of %s ms at %s ms: %s.", unit.Milliseconds(s.WallNS), unit.Milliseconds(s.AtNS), s.Why)))
+			lines = append(lines, termsafe.Line(fmt.Sprintf("Stall of %s at %s: %s.", unit.Milliseconds(s.WallNS), unit.Milliseconds(s.AtNS), s.Why)))
 		}
 	}
 	return lines
@@ -87,7 +87,7 @@ func (r *Login) longest() string {
 	const most = 3
 	var words []string
 	for _, p := range parts[:most] {
-		words = append(words, fmt.Sprintf("%s %s ms", p.name, unit.Milliseconds(p.ns)))
+		words = append(words, fmt.Sprintf("%s %s", p.name, unit.Milliseconds(p.ns)))
 	}
 	return "The longest phases: " + strings.Join(words, ", ") + "."
 }
@@ -100,7 +100,7 @@ func (r *Login) compared() []string {
 	return []string{"All other logins were made " + r.Compared + "."}
 }
 
-func figure(f stats.Interval) string { return f.Shown(unit.Milliseconds, " ms") }
+func figure(f stats.Interval) string { return f.Shown(unit.InMilliseconds, " ms") }
 
 func column(key, head string) document.Column {
 	return document.Column{Key: key, Head: head, Terse: strings.ReplaceAll(head, " ", "|") + "|ms", Unit: "ms", Scale: 1e6, Kind: document.Quantity}

@@ -15,6 +15,7 @@ import (
 	"github.com/xuri/excelize/v2"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
@@ -121,7 +122,7 @@ func sameAnswerInJSON(t *testing.T, name string, c *advise.Choice, text []byte) 
 			Use   []alg.Suite
 			Now   *alg.Suite
 			Gains []struct {
-				Throughput *rank.Quantity `json:"throughput_ratio"`
+				Throughput *stats.Interval `json:"throughput_ratio"`
 			}
 		}
 	}

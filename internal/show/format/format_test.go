@@ -92,8 +92,8 @@ func TestNumbersAreTheSameInEveryFormat(t *testing.T) {
 			for i, c := range r.Bulk { // in the same order, too
 				w := want[cellKey{c.Suite.Cipher, c.Suite.MAC, string(c.Direction)}]
 				for k, v := range w {
-					if got := lines[i][3+k]; got != unit.Figure(v) {
-						t.Errorf("%s: shows %s, want %s", c.Suite, got, unit.Figure(v))
+					if got := lines[i][3+k]; got != unit.Digits(v) {
+						t.Errorf("%s: shows %s, want %s", c.Suite, got, unit.Digits(v))
 					}
 				}
 				if got := lines[i][1]; document.Short(got) != document.Short(c.Suite.Cipher) {

@@ -34,7 +34,7 @@ func TestWithoutScripts(t *testing.T) {
 		t.Errorf("%d tables with %d captions", tables, captions)
 	}
 	for _, c := range r.Bulk {
-		if !strings.Contains(body, ">"+unit.Figure(c.Throughput.Shown.Value/1e6)+" ") {
+		if !strings.Contains(body, ">"+unit.Digits(c.Throughput.Shown.Value/1e6)+" ") {
 			t.Errorf("%s: no figure in the page", c.Suite)
 		}
 	}

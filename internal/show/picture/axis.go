@@ -85,7 +85,7 @@ func (a axis) ticks() []float64 {
 // tickText is a tick without needless digits.
 func (a axis) tickText(v float64) string {
 	if a.log {
-		return unit.Figure(v)
+		return unit.Digits(v)
 	}
 	digits := max(0, int(math.Ceil(-math.Log10(a.step)-1e-9)))
 	return strconv.FormatFloat(v, 'f', digits, 64)

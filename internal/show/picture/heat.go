@@ -92,9 +92,9 @@ func (p pen) heat(y vg.Length, c document.Chart) {
 
 func heatText(point document.Point) string {
 	if point.Predicted {
-		return "~" + unit.Figure(point.Value)
+		return "~" + unit.Digits(point.Value)
 	}
-	return unit.Figure(point.Value)
+	return unit.Digits(point.Value)
 }
 
 // strip is the legend of the colours.
@@ -104,10 +104,10 @@ func (p pen) strip(y vg.Length, c document.Chart, s scale) {
 	if s.falling {
 		worst, best = best, worst
 	}
-	p.write(margin, y+5, labelSize, ink, left, unit.Figure(worst))
-	x := margin + p.widthOf(unit.Figure(worst), labelSize) + 5
+	p.write(margin, y+5, labelSize, ink, left, unit.Digits(worst))
+	x := margin + p.widthOf(unit.Digits(worst), labelSize) + 5
 	for i := range steps {
 		p.box(x+vg.Length(i)*3, y, min(4, 3*vg.Length(steps-i)), 9, s.at((float64(i)+0.5)/steps))
 	}
-	p.write(x+steps*3+5, y+5, labelSize, ink, left, unit.Figure(best)+" "+c.Measure())
+	p.write(x+steps*3+5, y+5, labelSize, ink, left, unit.Digits(best)+" "+c.Measure())
 }

@@ -71,7 +71,7 @@ func TestTheFiguresAreInThePicture(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload)
 	all := strings.Join(texts(t, svg(t, document.OfRanking(r, f, document.Options{}), picture.All)), "\n")
 	for _, c := range r.Bulk {
-		if figure := unit.Figure(c.Throughput.Shown.Value / 1e6); !strings.Contains(all, figure) {
+		if figure := unit.Digits(c.Throughput.Shown.Value / 1e6); !strings.Contains(all, figure) {
 			t.Errorf("%s: %s is not in the picture", c.Suite, figure)
 		}
 	}

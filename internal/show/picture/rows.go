@@ -41,9 +41,9 @@ func (p pen) figureRoom(c document.Chart, size vg.Length) vg.Length {
 	var figures []string
 	for _, item := range p.panels(c) {
 		for _, point := range item.Points {
-			figures = append(figures, unit.Figure(point.Value))
+			figures = append(figures, unit.Digits(point.Value))
 		}
-		figures = append(figures, unit.Figure(sum(item)))
+		figures = append(figures, unit.Digits(sum(item)))
 	}
 	return p.widest(size, figures)
 }
@@ -96,7 +96,7 @@ func (p pen) row(a axis, at plot, middle vg.Length, c document.Chart, item docum
 		if len(item.Points) < 2 {
 			colour = ink
 		}
-		p.write(at.x+at.wide, y, at.size, colour, right, unit.Figure(point.Value))
+		p.write(at.x+at.wide, y, at.size, colour, right, unit.Digits(point.Value))
 	}
 }
 
@@ -119,5 +119,5 @@ func (p pen) stack(a axis, at plot, middle vg.Length, c document.Chart, item doc
 			from += point.Value
 		}
 	}
-	p.write(at.x+at.wide, middle, at.size, ink, right, unit.Figure(sum(item)))
+	p.write(at.x+at.wide, middle, at.size, ink, right, unit.Digits(sum(item)))
 }

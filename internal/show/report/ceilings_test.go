@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
@@ -17,7 +18,7 @@ import (
 // limited is a limit and a control.
 func limited() *compare.Ceilings {
 	return &compare.Ceilings{
-		Suite: alg.Suite{Cipher: "aes128-gcm@openssh.com"}, Direction: record.Upload, Throughput: rank.Quantity{Value: 8e8, Lo: 7e8, Hi: 9e8, N: 3}, Limiting: "pipe",
+		Suite: alg.Suite{Cipher: "aes128-gcm@openssh.com"}, Direction: record.Upload, Throughput: stats.Interval{Value: 8e8, Lo: 7e8, Hi: 9e8, N: 3}, Limiting: "pipe",
 		Rows: []compare.Ceiling{{Name: "pipe", Limit: 1e9, Share: 80}, {Name: "disk read, blocks of 512", Limit: 1e6, Control: true}},
 	}
 }

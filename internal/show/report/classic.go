@@ -112,9 +112,9 @@ func (c classic) rows(rows []document.Combination) {
 		if status := row.Suite.Status(); !status.Sound() {
 			mark += " (" + document.Standing(status) + ")"
 		}
-		bounds := strings.TrimRight(" "+row.Seconds.Bounds(unit.Figure), " ")
+		bounds := strings.TrimRight(" "+row.Seconds.Bounds(unit.Digits), " ")
 		fmt.Fprintln(c.w, termsafe.Line(fmt.Sprintf("%d/%d cipher: %s  mac: %s  kex: %s - %s seconds%s", i+1, len(rows), row.Suite.Cipher,
-			cmp.Or(row.Suite.MAC, implicit), cmp.Or(row.Suite.Kex, anyKex), unit.Figure(row.Seconds.Value), bounds+mark)))
+			cmp.Or(row.Suite.MAC, implicit), cmp.Or(row.Suite.Kex, anyKex), unit.Digits(row.Seconds.Value), bounds+mark)))
 	}
 	fmt.Fprintln(c.w)
 }
@@ -164,7 +164,7 @@ func (c classic) averages(a alg.Kind) {
 	})
 	t := text.Table{Columns: []text.Column{{}, {Right: true}, {Tight: true}}}
 	for _, name := range names {
-		t.Rows = append(t.Rows, []string{termsafe.Line(name), unit.Figure(mean[name]), fmt.Sprintf("seconds avg. of %d", count[name])})
+		t.Rows = append(t.Rows, []string{termsafe.Line(name), unit.Digits(mean[name]), fmt.Sprintf("seconds avg. of %d", count[name])})
 	}
 	fmt.Fprint(c.w, t.Text(0))
 	fmt.Fprintln(c.w)

@@ -57,9 +57,9 @@ type jsonCell struct {
 	Holdout    bool             `json:"holdout,omitempty"`
 	Group      string           `json:"group,omitempty"`
 	Status     alg.Status       `json:"status"`
-	Throughput *rank.Quantity   `json:"throughput_bytes_per_s,omitempty"`
-	Client     *rank.Quantity   `json:"client_ns_per_byte,omitempty"`
-	Server     *rank.Quantity   `json:"server_ns_per_byte,omitempty"`
+	Throughput *stats.Interval  `json:"throughput_bytes_per_s,omitempty"`
+	Client     *stats.Interval  `json:"client_ns_per_byte,omitempty"`
+	Server     *stats.Interval  `json:"server_ns_per_byte,omitempty"`
 	SameAs     *alg.Suite       `json:"same_as,omitempty"`          // the cell further up that it is another name of: both have the same figures
 	Both       float64          `json:"both_ns_per_byte,omitempty"` // of both sides together, or of the client where the server is unknown
 }

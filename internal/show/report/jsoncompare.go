@@ -7,7 +7,6 @@ import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/bench/compare"
-	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 )
@@ -45,11 +44,11 @@ type jsonGateLine struct {
 	File     string          `json:"file"`
 	Login    bool            `json:"login,omitempty"` // else it is of transfers
 	Outcome  compare.Outcome `json:"outcome"`
-	Speed    *rank.Quantity  `json:"speed_ratio"`               // must lie above the limit to pass; null: too few runs
-	Together *rank.Quantity  `json:"speed_ratio_all_lines"`     // must lie below the limit to fail: its interval holds for all lines together
+	Speed    *stats.Interval `json:"speed_ratio"`               // must lie above the limit to pass; null: too few runs
+	Together *stats.Interval `json:"speed_ratio_all_lines"`     // must lie below the limit to fail: its interval holds for all lines together
 	ByRest   bool            `json:"verdict_by_rest,omitempty"` // the latter is against the other lines
-	Cost     *rank.Quantity  `json:"cpu_ratio,omitempty"`       // of a line of CPU time, in place of the speeds: above 1 is more of it
-	CostAll  *rank.Quantity  `json:"cpu_ratio_all_lines,omitempty"`
+	Cost     *stats.Interval `json:"cpu_ratio,omitempty"`       // of a line of CPU time, in place of the speeds: above 1 is more of it
+	CostAll  *stats.Interval `json:"cpu_ratio_all_lines,omitempty"`
 	Client   bool            `json:"cpu_of_client_alone,omitempty"` // of its line: the server's is not known in all files
 }
 
@@ -75,7 +74,7 @@ func gateDocument(g *compare.Gate) *jsonGate {
 }
 
 // bounded is an interval of a ratio, nil where nothing bounds it.
-func bounded(i stats.Interval) *rank.Quantity {
+func bounded(i stats.Interval) *stats.Interval {
 	if i.Lo <= 0 || math.IsInf(i.Hi, 0) {
 		return nil
 	}
@@ -89,11 +88,11 @@ type jsonFile struct {
 }
 
 type jsonCells struct {
-	Cipher    string           `json:"cipher"`
-	MAC       string           `json:"mac"`
-	Direction record.Direction `json:"direction"`
-	Values    []*rank.Quantity `json:"values"`
-	Ratios    []compare.Ratio  `json:"ratios"`
+	Cipher    string            `json:"cipher"`
+	MAC       string            `json:"mac"`
+	Direction record.Direction  `json:"direction"`
+	Values    []*stats.Interval `json:"values"`
+	Ratios    []compare.Ratio   `json:"ratios"`
 }
 
 func comparisonDocument(c *compare.Comparison) jsonComparison {

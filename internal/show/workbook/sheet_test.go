@@ -124,7 +124,7 @@ func TestLibreOfficeReadsIt(t *testing.T) {
 	}
 	for i, c := range r.Bulk {
 		got, err := strconv.ParseFloat(rows[i+1][throughput], 64)
-		if want, _ := strconv.ParseFloat(unit.Figure(c.Throughput.Shown.Value/1e6), 64); err != nil || abs(got-want) > want*0.006 {
+		if want, _ := strconv.ParseFloat(unit.Digits(c.Throughput.Shown.Value/1e6), 64); err != nil || abs(got-want) > want*0.006 {
 			t.Errorf("row %d: %q, want %v", i+1, rows[i+1][throughput], want)
 		}
 	}

@@ -143,19 +143,8 @@ func checkJump(j host.Endpoint) error {
 
 // splitPort splits "host", "host:port" and "[host]:port" (misc.c:hpdelim).
 func splitPort(s string) (name string, port uint16, err error) {
-	var text string
-	name, text, _ = strings.Cut(s, ":")
-	if strings.HasPrefix(s, "[") {
-		var closed bool
-		if name, text, closed = strings.Cut(s[1:], "]"); !closed {
-			return "", 0, ErrUnsafeHost
-		}
-		var found bool
-		if text, found = strings.CutPrefix(text, ":"); !found && text != "" {
-			return "", 0, ErrUnsafeHost
-		}
-	}
-	if strings.Contains(name, "/") {
+	name, text, err := host.SplitPort(s)
+	if err != nil || strings.Contains(name, "/") {
 		return "", 0, ErrUnsafeHost
 	}
 	if text != "" {

@@ -14,6 +14,8 @@ import (
 	"os/exec"
 	"sync"
 
+	"sshpace/internal/record"
+
 	"golang.org/x/crypto/ssh"
 )
 
@@ -33,8 +35,8 @@ const (
 	msgChannelFailure  = 100
 )
 
-// window is what OpenSSH grants.
-const window = 2 << 20
+// window is as much as OpenSSH grants.
+const window = uint32(record.ChannelWindow)
 
 // ServeOne serves the connection on socket. Only the key in authorizedKeys may log
 // in; the command is run by /bin/sh with HOME set to home.

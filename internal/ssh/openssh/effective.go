@@ -110,7 +110,6 @@ func (p Program) Ask(ctx context.Context, args ...string) (stdout, stderr []byte
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, p.Path, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.WaitDelay = time.Second
 	err = proc.Run(cmd)
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)

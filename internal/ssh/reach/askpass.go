@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
-	"time"
 
 	"sshpace/internal/ssh/dial"
+	"sshpace/internal/sys/proc"
 )
 
 // askpass returns where the passphrase of a key comes from: from what was asked
@@ -26,7 +26,7 @@ func askpass(getenv func(string) string, asked dial.Password) func(context.Conte
 	}
 	return func(ctx context.Context, path string) ([]byte, error) {
 		cmd := exec.CommandContext(ctx, program, "Enter passphrase for key '"+path+"': ")
-		cmd.WaitDelay = time.Second // it may have started others, who hold the pipe
+		cmd.WaitDelay = proc.Grace
 		out, err := cmd.Output()
 		if err != nil {
 			return nil, fmt.Errorf("SSH_ASKPASS %s: %w", program, err)

@@ -11,7 +11,6 @@ import (
 	"os/user"
 	"strconv"
 	"sync"
-	"time"
 
 	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
@@ -63,7 +62,6 @@ func (p Params) matchExec(ctx context.Context, command string) (bool, error) {
 	stderr := &termsafe.Writer{W: p.Stderr}
 	defer stderr.Close()
 	cmd.Stderr = stderr
-	cmd.WaitDelay = time.Second // for what the command leaves running behind it
 	err := proc.RunTied(cmd)
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil

@@ -51,7 +51,6 @@ func ask(ctx context.Context, argv []string, stdout, stderr *Tail) error {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.WaitDelay = time.Second
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	if err := Run(cmd); ctx.Err() == nil {
 		return err

@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// Grace is how long the outputs of a program that has ended are read on: what it started may live on and hold them.
+const Grace = time.Second
+
 // Run is cmd.Run for a program that starts others, such as ssh a ProxyCommand or
 // the ssh to a jump host: it leads a process group of its own, and whatever is
 // left of the group ends with it, or with the context of cmd.
@@ -25,15 +28,16 @@ func Run(cmd *exec.Cmd) error {
 // command. On Linux it dies with sshpace, even by kill -9.
 func RunTied(cmd *exec.Cmd) error {
 	Lead(cmd)
+	cmd.WaitDelay = Grace
 	return run(cmd)
 }
 
 // Unattended makes a command that is not yet started one that nobody watches. Without a terminal
 // nothing can ask: the ssh of a jump host knows nothing of our BatchMode, and would wait for a
-// password that nobody sees it ask for. It may hold its output open for a second beyond the end.
+// password that nobody sees it ask for. Its output may stay open for Grace after its end.
 func Unattended(cmd *exec.Cmd, env []string) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = Grace
 	cmd.Env = append(append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never"), env...)
 }
 

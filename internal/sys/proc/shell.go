@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"time"
 )
 
 // limited keeps what is written, up to a limit. It is no io.ReaderFrom, which would have none.
@@ -33,7 +32,7 @@ func Shell(ctx context.Context, line string, env []string, stderr io.Writer, mos
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = &out, stderr
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = Grace
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:

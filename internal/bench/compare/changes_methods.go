@@ -7,6 +7,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
 
@@ -33,14 +34,6 @@ type OnlyMethod struct {
 	record.Method
 	Files []int `json:"in_files"` // their places, from 0
 }
-
-// What whole runs of one machine differ by (standard error of the logarithm of one run): doc/method.md,
-// "Comparing runs". Of the CPU time of logins taken apart more is kept in doubt: runs of one build, within two
-// hours of a machine whose other guests came and went, were up to 17 % apart in every kind.
-const (
-	methodLevel = 0.04
-	loginLevel  = 0.066
-)
 
 // betweenRuns is the ratio of two runs with the doubt about the level of both.
 func betweenRuns(ratio stats.Estimate, level float64) stats.Estimate {
@@ -237,7 +230,7 @@ func (c *MethodComparison) ratio(a, b *MethodResult, of func(*MethodResult) figu
 	if together {
 		return Ratio{Speed: ratio}
 	}
-	c.level = methodLevel
+	c.level = rank.MethodLevel
 	return Ratio{Speed: betweenRuns(ratio, c.level)}
 }
 
