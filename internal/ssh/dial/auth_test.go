@@ -516,7 +516,7 @@ func TestJumpFaults(t *testing.T) {
 			test.edit(&tg, &jump)
 			tg.Jump = &jump
 			for _, r := range run(t, fleet.Params{}, tg, hosts(20), fleet.Command{Line: "x"}, &sshtest.Told{}) {
-				if r.Class != test.class || !strings.Contains(r.Err, test.text) || r.Status() != fleet.Unreachable {
+				if r.Class != test.class || !strings.Contains(r.Err, test.text) || r.Status() != fleet.Unreachable || r.Attempts != 1 {
 					t.Fatalf("got %+v", r)
 				}
 				if strings.ContainsAny(r.Err, "\x1b\x07\n") || len(r.Err) > 1100 {

@@ -68,13 +68,19 @@ func pool(t *testing.T, dir, user string) (names []string) {
 func runAgent(t *testing.T) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "agent")
-	agent := exec.Command("ssh-agent", "-D", "-a", socket)
-	if err := agent.Start(); err != nil {
+	serve(t, socket, "ssh-agent", "-D", "-a", socket)
+	return socket
+}
+
+// serve runs a program that listens at a socket until the test ends.
+func serve(t *testing.T, socket string, argv ...string) {
+	t.Helper()
+	c := exec.Command(argv[0], argv[1:]...)
+	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { agent.Process.Kill(); agent.Wait() })
-	waittest.Until(t, "the agent listens", sshtest.Listens("unix", socket))
-	return socket
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	waittest.Until(t, argv[0]+" listens", sshtest.Listens("unix", socket))
 }
 
 // TestOnlySSHKnowsTheKey: a key that only ssh can sign with is given to ssh, where the native

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,13 +37,8 @@ func TestControlPathLink(t *testing.T) {
 func masterOf(t *testing.T, s *sshtest.Sshd, dir string) string {
 	t.Helper()
 	path := filepath.Join(dir, "m")
-	master := exec.Command("ssh", "-F", "none", "-M", "-S", path, "-N", "-i", s.Key, "-o", "IdentityAgent=none", "-p", fmt.Sprint(s.Port),
+	serve(t, path, "ssh", "-F", "none", "-M", "-S", path, "-N", "-i", s.Key, "-o", "IdentityAgent=none", "-p", fmt.Sprint(s.Port),
 		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-l", s.User, "127.0.0.1")
-	if err := master.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { master.Process.Kill(); master.Wait() })
-	waittest.Until(t, "a master", sshtest.Listens("unix", path))
 	return dir
 }
 
