@@ -34,7 +34,7 @@ func slowDisk(t *testing.T, rate int) string {
 		t.Helper()
 		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
 		if err != nil {
-			t.Skipf("no disk can be made slow here: %s: %v: %s", argv[0], err, out)
+			t.Skipf("not run: no disk can be made slow here: %s: %v: %s", argv[0], err, out)
 		}
 		return strings.TrimSpace(string(out))
 	}
@@ -65,7 +65,7 @@ func slowDisk(t *testing.T, rate int) string {
 		t.Cleanup(func() { _ = join(throttle.root) })
 		return disk
 	}
-	t.Skip("no disk can be made slow here: no control group limits it")
+	t.Skip("not run: no disk can be made slow here: no control group limits it")
 	return ""
 }
 
