@@ -1,6 +1,5 @@
-// Package alg knows the algorithms of the SSH protocol: what they are, how they
-// stand, and which security policies allow them. It holds facts, as embedded
-// tables, and no speeds.
+// Package alg knows the algorithms of the SSH protocol: their names, their standing, and the
+// security policies that allow them. It holds facts, as embedded tables, and no speeds.
 package alg
 
 import (
@@ -15,7 +14,7 @@ import (
 // Kind is the protocol list that a name belongs to (RFC 4253 §7.1).
 type Kind string
 
-// The four lists that have algorithms of their own.
+// The four lists of algorithms.
 const (
 	Cipher  Kind = "cipher"
 	MAC     Kind = "mac"
@@ -23,14 +22,14 @@ const (
 	HostKey Kind = "hostkey"
 )
 
-// Kinds are those four, and Measured those of them that a run measures and advice is about.
+// Kinds are all four, and Measured those that a run measures and advice covers.
 var (
 	Kinds    = []Kind{Cipher, MAC, Kex, HostKey}
 	Measured = Kinds[:3]
 )
 
-// Status is the classical standing of an algorithm. The zero value means that
-// the name is unknown, which ranks as unsafe.
+// Status is the classical standing of an algorithm. The zero value means that the name is unknown,
+// which ranks as unsafe.
 type Status string
 
 // The standings, best first.
@@ -79,8 +78,8 @@ var algorithms = sync.OnceValue(func() map[key]Algorithm {
 	return table
 })
 
-// Lookup returns the facts about a name. ok is false for a name that the table
-// does not know; the row returned then holds only name and kind.
+// Lookup returns the facts about a name. ok is false for a name that the table does not know; the
+// row returned then holds only name and kind.
 func Lookup(kind Kind, name string) (a Algorithm, ok bool) {
 	if a, ok = algorithms()[key{kind, name}]; !ok {
 		a = Algorithm{Name: name, Kind: kind}
@@ -88,7 +87,7 @@ func Lookup(kind Kind, name string) (a Algorithm, ok bool) {
 	return a, ok
 }
 
-// Names are all names of a kind that the table has, sorted.
+// Names returns all names of a kind that the table has, sorted.
 func Names(kind Kind) []string {
 	var names []string
 	for k := range algorithms() {
@@ -100,8 +99,8 @@ func Names(kind Kind) []string {
 	return names
 }
 
-// Canonical returns the standard name of the same computation: two names of
-// one algorithm have one canonical name. Unknown names are their own.
+// Canonical returns the standard name of the same computation: two names of one algorithm have one
+// canonical name. Unknown names are their own.
 func Canonical(kind Kind, name string) string {
 	if a, _ := Lookup(kind, name); a.EquivalentTo != "" {
 		return a.EquivalentTo
@@ -109,29 +108,29 @@ func Canonical(kind Kind, name string) string {
 	return name
 }
 
-// Primitive names what a MAC computes: hmac-sha1 for hmac-sha1-96-etm@openssh.com.
-// Truncating the tag (-96, RFC 4253 section 6.4) and applying it to the ciphertext
-// (-etm, OpenSSH PROTOCOL section 1.7) do not change the computation.
+// Primitive names what a MAC computes: hmac-sha1 for hmac-sha1-96-etm@openssh.com. Truncating the
+// tag (-96, RFC 4253 section 6.4) and applying it to the ciphertext (-etm, OpenSSH PROTOCOL section
+// 1.7) do not change the computation.
 func Primitive(mac string) string {
 	name, _, _ := strings.Cut(mac, "@")
 	return strings.TrimSuffix(strings.TrimSuffix(name, "-etm"), "-96")
 }
 
-// IsAEAD reports whether a cipher carries its own tag, so that no MAC is
-// negotiated (OpenSSH kex.c:kex_choose_conf).
+// IsAEAD reports whether a cipher carries its own tag, so that no MAC is negotiated (OpenSSH
+// kex.c:kex_choose_conf).
 func IsAEAD(cipher string) bool {
 	a, _ := Lookup(Cipher, cipher)
 	return a.AEAD
 }
 
-// Match reports whether name matches any of the patterns: exact names or
-// globs with * and ?. An empty list matches everything.
+// Match reports whether name matches any of the patterns: exact names or globs with * and ?. An
+// empty list matches everything.
 func Match(patterns []string, name string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, name) })
 }
 
-// Suite is the set of names that one connection negotiates. MAC is "" where
-// the cipher is AEAD; HostKey may be "" where it was not looked at.
+// Suite is the set of names that one connection negotiates. MAC is "" where the cipher is AEAD;
+// HostKey may be "" where nobody looked at it.
 type Suite struct {
 	Cipher  string `json:"cipher,omitempty"`
 	MAC     string `json:"mac,omitempty"`
@@ -139,7 +138,7 @@ type Suite struct {
 	HostKey string `json:"hostkey,omitempty"`
 }
 
-// NewSuite returns the suite with its MAC dropped where the cipher is AEAD.
+// NewSuite returns the suite, without its MAC if the cipher is AEAD.
 func NewSuite(cipher, mac, kex string) Suite {
 	if IsAEAD(cipher) {
 		mac = ""
@@ -147,17 +146,18 @@ func NewSuite(cipher, mac, kex string) Suite {
 	return Suite{Cipher: cipher, MAC: mac, Kex: kex}
 }
 
-// Name is the suite's name of a kind; "" if it has none.
+// Name returns the suite's name of the given kind; "" if it has none.
 func (s Suite) Name(kind Kind) string {
 	return map[Kind]string{Cipher: s.Cipher, MAC: s.MAC, Kex: s.Kex, HostKey: s.HostKey}[kind]
 }
 
-// Keyword is what ssh_config(5) and sshd_config(5) call a list.
+// Keyword returns the keyword of ssh_config(5) and sshd_config(5) for a list.
 func (k Kind) Keyword() string {
 	return map[Kind]string{Cipher: "Ciphers", MAC: "MACs", Kex: "KexAlgorithms", HostKey: "HostKeyAlgorithms"}[k]
 }
 
-// Settings ask OpenSSH for the suite, each as an -o of it: what is "" is not asked for.
+// Settings returns the -o settings that ask OpenSSH for the suite, one for each name that is not
+// "".
 func (s Suite) Settings() []string {
 	var settings []string
 	for _, kind := range Kinds {
@@ -171,8 +171,8 @@ func (s Suite) Settings() []string {
 // Bulk returns the part of the suite that decides the bulk speed.
 func (s Suite) Bulk() Suite { return Suite{Cipher: s.Cipher, MAC: s.MAC} }
 
-// Computation returns the canonical names of what the suite computes per byte:
-// suites of one computation are equal.
+// Computation returns the canonical names of the per-byte computation: suites with equal results
+// compute the same.
 func (s Suite) Computation() Suite {
 	return NewSuite(Canonical(Cipher, s.Cipher), Canonical(MAC, s.MAC), "")
 }
@@ -183,8 +183,8 @@ func (s Suite) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Status is the worst standing among the cipher and the MAC of the suite and,
-// where present, its key exchange and host key; "" when one name is unknown.
+// Status is the worst standing among the cipher and the MAC of the suite and, where present, its
+// key exchange and host key; "" when one name is unknown.
 func (s Suite) Status() Status {
 	worst := Strong
 	for _, kind := range Kinds {
@@ -208,8 +208,7 @@ func rank(s Status) int {
 	return 4
 }
 
-// SoundFirst returns names by standing, best first; names of one standing keep
-// their order.
+// SoundFirst returns names by standing, best first; names of one standing keep their order.
 func SoundFirst(kind Kind, names []string) []string {
 	standing := func(name string) int {
 		a, _ := Lookup(kind, name)
@@ -218,7 +217,7 @@ func SoundFirst(kind Kind, names []string) []string {
 	return slices.SortedStableFunc(slices.Values(names), func(a, b string) int { return cmp.Compare(standing(a), standing(b)) })
 }
 
-// CheapKex are common key exchanges that cost little, the cheapest first.
+// CheapKex lists common key exchanges that cost little, the cheapest first.
 var CheapKex = []string{
 	"curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256", "mlkem768x25519-sha256",
 	"sntrup761x25519-sha512", "sntrup761x25519-sha512@openssh.com",

@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// Words splits what was typed for a list of algorithms: flags given several times,
-// and lists with commas as in ssh_config. What holds no word at all stays, as an
-// empty one, for no name is called so: it must not mean everything.
+// Words splits a list of algorithms as typed: flags given several times, and lists with commas as
+// in ssh_config. An empty list gives one empty word, which matches no name: it must not mean
+// everything.
 func Words(typed []string) []string {
 	var words []string
 	for _, text := range typed {
@@ -22,10 +22,10 @@ func Words(typed []string) []string {
 	return words
 }
 
-// Named returns those of the names that a word means: the name itself; else the
-// one that is called so without its domain, as aes128-gcm for
-// aes128-gcm@openssh.com; else what it matches as a glob with * and ?, with or
-// without the domain. Upper and lower case are one: no two algorithms differ in it.
+// Named returns the names that a word means: the exact name; otherwise the name that equals it
+// without its domain, as aes128-gcm for aes128-gcm@openssh.com; otherwise all that match it as a
+// glob with * and ?, with or without the domain. Case does not matter: no two algorithms differ in
+// it.
 func Named(word string, names []string) []string {
 	word = strings.ToLower(word)
 	for _, called := range []func(name string) bool{
@@ -40,8 +40,7 @@ func Named(word string, names []string) []string {
 	return nil
 }
 
-// undomained is a name without the domain that a private extension bears
-// (RFC 4251 section 6).
+// undomained returns a name without the domain of a private extension (RFC 4251 section 6).
 func undomained(name string) string {
 	local, _, _ := strings.Cut(strings.ToLower(name), "@")
 	return local
@@ -52,8 +51,8 @@ func matches(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// NamesOf are algorithms as people type them, by the names of the table; what it does
-// not name, such as a glob, stays as it is.
+// NamesOf translates algorithms as people type them into names of the table. Words that match none,
+// such as a glob of other names, stay as they are.
 func NamesOf(kind Kind, typed []string) []string {
 	var names []string
 	for _, word := range Words(typed) {
@@ -66,10 +65,10 @@ func NamesOf(kind Kind, typed []string) []string {
 	return names
 }
 
-// CertSuffix ends the names of OpenSSH's certificates and of signatures by their keys.
+// CertSuffix ends the names of OpenSSH's certificates and of the signatures by their keys.
 const CertSuffix = "-cert-v01@openssh.com"
 
-// Plain is the name of a key or signature that a certificate's stands for; others stay.
+// Plain returns the name of the key or signature type below a certificate's type; other names stay.
 func Plain(name string) string {
 	plain, cert := strings.CutSuffix(name, CertSuffix)
 	if cert && strings.HasPrefix(plain, "sk-") {

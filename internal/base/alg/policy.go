@@ -10,9 +10,8 @@ import (
 	"sshpace/internal/base/fault"
 )
 
-// Policy is a named set of algorithms that a guideline or a release allows.
-// A nil list means that the policy says nothing about that kind; an empty one
-// that it allows none.
+// Policy is a named set of algorithms that a guideline or a release allows. A nil list means that
+// the policy says nothing about that kind; an empty one that it allows none.
 type Policy struct {
 	Name    string   `json:"name"`
 	Title   string   `json:"title"`
@@ -27,7 +26,7 @@ type Policy struct {
 //go:embed policies.json
 var policiesJSON []byte
 
-// modern is sshpace's own default: strong names only. Its order says nothing.
+// modern is sshpace's own default: strong names only. Its order has no meaning.
 func modern() Policy {
 	p := Policy{
 		Name:   "modern",
@@ -55,8 +54,8 @@ var Policies = sync.OnceValue(func() []Policy {
 	return append([]Policy{modern()}, rows...)
 })
 
-// LookupPolicy finds a policy by name or alias, in upper or lower case. The error
-// names the nearest ones, or all.
+// LookupPolicy finds a policy by name or alias, in upper or lower case. The error names the nearest
+// ones, or all.
 func LookupPolicy(name string) (Policy, error) {
 	var names, all []string
 	for _, p := range Policies() {
@@ -69,8 +68,8 @@ func LookupPolicy(name string) (Policy, error) {
 	return Policy{}, fault.Usage(fault.Near("--policy ", name, all, "policies: "+strings.Join(names, ", ")), "unknown policy %q", name)
 }
 
-// Allows reports whether the policy allows a name of the given kind. A kind
-// that the policy is silent about is allowed.
+// Allows reports whether the policy allows a name of the given kind. A kind that the policy is
+// silent about is allowed.
 func (p Policy) Allows(kind Kind, name string) bool {
 	list := map[Kind][]string{Cipher: p.Ciphers, MAC: p.MACs, Kex: p.Kex, HostKey: p.HostKey}[kind]
 	return list == nil || slices.Contains(list, name) || slices.Contains(list, Canonical(kind, name))

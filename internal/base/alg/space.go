@@ -40,21 +40,21 @@ func (o Offer) Filter(keep func(kind Kind, name string) bool) Offer {
 	return Offer{filtered(Cipher), filtered(MAC), filtered(Kex), filtered(HostKey)}
 }
 
-// With is the offer with the names of a suite too, as far as all has them.
+// With returns the offer extended by the names of a suite, as far as all has them.
 func (o Offer) With(suite Suite, all Offer) Offer {
 	return all.Filter(func(kind Kind, name string) bool {
 		return name == suite.Name(kind) || slices.Contains(o.List(kind), name)
 	})
 }
 
-// Intersect keeps what both sides have, in o's order: the client's order
-// decides a negotiation (RFC 4253 §7.1).
+// Intersect keeps what both sides have, in o's order: the client's order decides a negotiation (RFC
+// 4253 §7.1).
 func (o Offer) Intersect(server Offer) Offer {
 	return o.Filter(func(kind Kind, name string) bool { return slices.Contains(server.List(kind), name) })
 }
 
-// Negotiate is what a client with this offer and a server agree on: of each list
-// the client's first name that the server has (RFC 4253 §7.1).
+// Negotiate returns the suite that a client with this offer and a server agree on: of each list the
+// client's first name that the server has (RFC 4253 §7.1).
 func (o Offer) Negotiate(server Offer) Suite {
 	first := func(kind Kind) string {
 		for _, name := range o.List(kind) {
@@ -74,8 +74,8 @@ type Combinations struct {
 	Kex   int `json:"kex"`   // distinct key exchanges
 }
 
-// Space is an offer folded into what has to be measured: AEAD ciphers ignore
-// the MAC, and aliases are one computation.
+// Space is an offer reduced to the distinct computations to measure: AEAD ciphers ignore the MAC,
+// and aliases are one computation.
 type Space struct {
 	Offer Offer               `json:"offer"`
 	Bulk  []Suite             `json:"-"` // one per distinct cipher and MAC
@@ -83,7 +83,7 @@ type Space struct {
 	Alias map[string][]string `json:"-"` // of Kex: the other offered names of the same exchange
 }
 
-// Fold folds an offer that both sides share.
+// Fold reduces an offer that both sides share to a Space.
 func Fold(o Offer) Space {
 	s := Space{Offer: o, Alias: map[string][]string{}}
 	seen := map[Suite]bool{}
@@ -113,8 +113,8 @@ func Fold(o Offer) Space {
 	return s
 }
 
-// Combinations counts the naive matrix and the folded one. Where no MAC is
-// shared, AEAD ciphers still make one combination each per key exchange.
+// Combinations counts the naive matrix and the folded one. Where no MAC is shared, AEAD ciphers
+// still make one combination each per key exchange.
 func (s Space) Combinations() Combinations {
 	rows := 0
 	for _, cipher := range s.Offer.Ciphers {

@@ -1,5 +1,5 @@
-// Package fault is errors for people: what happened, what to do next, and which names a
-// mistyped one may have meant. It writes nothing, and knows of no command.
+// Package fault is errors for people: what failed, what to do next, and which names a mistyped one
+// may have meant. It writes nothing, and knows no command.
 package fault
 
 import (
@@ -9,17 +9,17 @@ import (
 	"syscall"
 )
 
-// Exit codes that say more than that something failed.
+// Exit codes beyond "something failed".
 const (
 	Misuse       = 2 // an error in flags, arguments or configuration
 	Found        = 3 // ran well and found something, such as a regression
 	Unreachable  = 4 // some hosts unreachable, nothing else wrong
-	Inconclusive = 5 // ran well, and what was asked cannot be said yet
+	Inconclusive = 5 // ran well, but cannot answer the question yet
 )
 
-// Error is what happened and what the user can do about it.
+// Error says what failed and what the user can do about it.
 type Error struct {
-	What string // "": what Err says
+	What string // "": the text of Err
 	Hint string
 	Code int // exit code; 0 means 1
 	Err  error
@@ -34,7 +34,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ExitCode is the exit code that the error asks for, or else the one it wraps.
+// ExitCode returns the exit code of the error, or of the error it wraps.
 func (e *Error) ExitCode() int {
 	if e.Code != 0 {
 		return e.Code
@@ -50,10 +50,10 @@ func Usage(hint, format string, args ...any) error {
 	return &Error{What: fmt.Sprintf(format, args...), Hint: hint, Code: Misuse}
 }
 
-// errSilent is what an error says that has nothing to say.
+// errSilent is the text of an error without a message.
 var errSilent = errors.New("already reported")
 
-// Exit is an exit code without a word; nil for 0.
+// Exit returns an error with an exit code and no message; nil for 0.
 func Exit(code int) error {
 	if code == 0 {
 		return nil
@@ -61,7 +61,7 @@ func Exit(code int) error {
 	return &Error{Err: errSilent, Code: code}
 }
 
-// Silent tells such an error.
+// Silent reports whether an error has no message.
 func Silent(err error) bool { return errors.Is(err, errSilent) }
 
 // WithHint adds to err what the user can do about it; nil stays nil.
@@ -72,7 +72,7 @@ func WithHint(err error, hint string) error {
 	return &Error{Err: err, Hint: hint}
 }
 
-// HintOf is what the user can do about err, as far as it says so.
+// HintOf returns the hint of err: what the user can do about it; "" if there is none.
 func HintOf(err error) string {
 	if hinted, ok := errors.AsType[*Error](err); ok {
 		return hinted.Hint
@@ -80,15 +80,15 @@ func HintOf(err error) string {
 	return ""
 }
 
-// Strerror words an error number as C libraries do, whose texts begin with a capital
-// letter where Go's do not.
+// Strerror describes an error number as C libraries do: their texts begin with a capital letter,
+// Go's do not.
 func Strerror(no syscall.Errno) string {
 	text := no.Error()
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// NoSpace reports whether err says that a file system, a quota or a limit has no room
-// left (write(2)).
+// NoSpace reports whether err says that a file system, a quota or a limit has no room left
+// (write(2)).
 func NoSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }

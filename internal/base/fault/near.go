@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// most is how many names are worth a look.
+// most is the number of names shown as suggestions.
 const most = 3
 
-// Names returns up to three of the names that are nearest to what was typed, best
-// first: those that differ by a few letters, then those that hold it whole. Upper
-// and lower case are one, and a name@domain (RFC 4251, section 6) is as near as its name.
+// NearNames returns up to three of the names that are nearest to the typed one, best first: those
+// that differ by a few letters, then those that contain it. Case does not matter, and a name@domain
+// (RFC 4251, section 6) is as near as its name.
 func NearNames(typed string, names []string) []string {
 	typed = strings.ToLower(typed)
 	type candidate struct {
@@ -26,7 +26,7 @@ func NearNames(typed string, names []string) []string {
 		switch {
 		case edits <= max(1, min(3, len(typed)/3)):
 		case len(typed) > 2 && strings.Contains(lower, typed):
-			edits += len(typed) // behind those that are typing errors
+			edits += len(typed) // after the typing errors
 		default:
 			continue
 		}
@@ -40,8 +40,8 @@ func NearNames(typed string, names []string) []string {
 	return out
 }
 
-// Hint is one that names what may have been meant, each behind prefix;
-// otherwise where nothing is near.
+// Near returns a hint that lists the names that may have been meant, each after prefix; if none is
+// near, it returns otherwise.
 func Near(prefix, typed string, names []string, otherwise string) string {
 	found := NearNames(typed, names)
 	if len(found) == 0 {
@@ -53,8 +53,8 @@ func Near(prefix, typed string, names []string, otherwise string) string {
 	return "did you mean " + strings.Join(found, " or ")
 }
 
-// distance is how many letters must be put in, left out, replaced or swapped with
-// the next to make b of a (optimal string alignment).
+// distance counts the letters to insert, delete, replace or swap with the next to turn a into b
+// (optimal string alignment).
 func distance(a, b string) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

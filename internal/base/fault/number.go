@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Number is what is wrong with a value, with strconv's words for numbers replaced by ours.
+// Number describes a malformed number in our own words instead of strconv's.
 func Number(err error) string {
 	bad, ok := errors.AsType[*strconv.NumError](err)
 	switch {

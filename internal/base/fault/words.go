@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Words is what an error says, without the system calls that Go puts before names of
-// files: "FILE: no such file or directory" for "open FILE: no such file or directory".
+// Words returns the text of an error without the system calls that Go puts before file names:
+// "FILE: no such file or directory" for "open FILE: no such file or directory".
 func Words(err error) string {
 	says := err.Error()
 	for _, at := range pathErrors(err) {
@@ -15,7 +15,7 @@ func Words(err error) string {
 	return says
 }
 
-// pathErrors are what an error, and those that it wraps, say of files.
+// pathErrors returns the errors about files within an error and all that it wraps.
 func pathErrors(err error) (all []*fs.PathError) {
 	switch e := err.(type) {
 	case *fs.PathError:

@@ -14,21 +14,20 @@ const (
 	maxUser = 255 // bytes; useradd(8) stops far below
 )
 
-// shellSpecial are the characters that ssh(1) refuses in names from its
-// command line since 9.6 (CVE-2023-51385), because a ProxyCommand or Match exec
-// may pass the name through a shell. We refuse them whatever ssh is installed.
+// shellSpecial are the characters that ssh(1) refuses in names from its command line since 9.6
+// (CVE-2023-51385), because a ProxyCommand or Match exec may pass the name through a shell. We
+// refuse them whatever ssh is installed.
 const shellSpecial = "'`\"\\;&<>|(){}$"
 
-// patternSpecial would turn a name into a pattern, a list, a comment or another field
-// where it is written into known_hosts, ssh_config or a host set.
+// patternSpecial lists the characters that turn a name into a pattern, a list, a comment or another
+// field in known_hosts, ssh_config or a host set.
 const patternSpecial = "*?,!^[]#=@"
 
-// userSpecial lets DOMAIN\user pass, which is usual on Windows, and an @ inside.
+// userSpecial permits DOMAIN\user, which is usual on Windows, and an @ inside.
 const userSpecial = "'`\";&<>|(){}$" + "*?,!^[]"
 
-// Check says why the host must not be used: an unsafe name or user
-// (CVE-2023-51385, CVE-2025-61984). Parse has called it; code that fills a Host
-// by hand must.
+// Check says why the host must not be used: an unsafe name or user (CVE-2023-51385,
+// CVE-2025-61984). Parse has called it; code that fills a Host by hand must.
 func (h Host) Check() error {
 	if err := CheckName(h.Name); err != nil {
 		return err
@@ -44,8 +43,8 @@ func (h Host) Check() error {
 	return CheckUser(h.User)
 }
 
-// CheckName accepts host names, aliases and addresses that are safe as an
-// argument of ssh, in known_hosts and in a ProxyCommand.
+// CheckName accepts host names, aliases and addresses that are safe as an argument of ssh, in
+// known_hosts and in a ProxyCommand.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -60,8 +59,8 @@ func CheckName(name string) error {
 	return checkRunes("host name", name, shellSpecial+patternSpecial+"%")
 }
 
-// checkIPv6 accepts an address with colons, with or without a zone (RFC 4007
-// section 11). The zone is checked as a name, netip takes anything.
+// checkIPv6 accepts an address with colons, with or without a zone (RFC 4007 section 11). The zone
+// is checked as a name, netip takes anything.
 func checkIPv6(name string) error {
 	addr, err := netip.ParseAddr(name)
 	if err != nil {
@@ -70,8 +69,8 @@ func checkIPv6(name string) error {
 	return checkRunes("zone", addr.Zone(), shellSpecial+patternSpecial+"%/:")
 }
 
-// CheckUser accepts login names as ssh(1) does: no control characters, no
-// quotes or shell characters, nothing that becomes an option after expansion.
+// CheckUser accepts login names as ssh(1) does: no control characters, no quotes or shell
+// characters, nothing that becomes an option after expansion.
 func CheckUser(user string) error {
 	switch {
 	case user == "":
@@ -88,7 +87,7 @@ func CheckUser(user string) error {
 	return checkRunes("user", user, userSpecial)
 }
 
-// checkRunes refuses what cannot be shown or would be split: blanks, control and
+// checkRunes refuses characters that cannot be shown or that split a word: blanks, control and
 // format characters (bidi among them), broken UTF-8 and the given characters.
 func checkRunes(what, s, refused string) error {
 	if !utf8.ValidString(s) {

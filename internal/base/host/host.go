@@ -1,6 +1,6 @@
-// Package host is what the user named: a machine to reach, with a user and a
-// port where they were given. It parses and checks names; it resolves nothing
-// (that is package conf), dials nothing and reads no files (see package hostset).
+// Package host is a machine as the user named it, with a user and a port where they were given. It
+// parses and checks names; it resolves nothing (see package conf), dials nothing and reads no files
+// (see package hostset).
 package host
 
 import (
@@ -12,25 +12,24 @@ import (
 	"strings"
 )
 
-// Host is one machine as the user named it. The zero value of a field means
-// "not given", so that ssh_config or a default may decide. Hosts are
-// comparable and may be map keys.
+// Host is one machine as the user named it. The zero value of a field means "not given", so that
+// ssh_config or a default may decide. Hosts are comparable and may be map keys.
 type Host struct {
 	Name string // name, alias or address without brackets; never empty after Parse
 	User string // login name, "" when not given
 	Port uint16 // TCP port 1-65535, 0 when not given
-	// Address is the name or address to connect to where an inventory knows a
-	// better one than Name; "" is Name. ssh_config is asked about Address then.
+	// Address is the name or address to connect to, if an inventory knows a better one than Name;
+	// "" means Name. ssh_config is asked about Address then.
 	Address string
-	// Known says that the user is a part of the address, as an inventory knows it: the name
-	// stands for it, too.
+	// Known: the user belongs to the address in an inventory, so that the name alone identifies
+	// both.
 	Known  bool
 	Label  string // section of the hosts file it stands in (`%label`), "" without one
 	Origin string // where it was named, for messages: "-w", "hosts.txt:12"
 }
 
-// Endpoint is the part of a Host that decides where a connection goes: hosts
-// with equal endpoints are the same machine, whatever file named them.
+// Endpoint is the part of a Host that decides where a connection goes: hosts with equal endpoints
+// are the same machine, whatever file named them.
 type Endpoint struct {
 	Name    string // as Host.Name
 	User    string // as Host.User
@@ -43,14 +42,14 @@ func (h Host) Endpoint() Endpoint {
 	return Endpoint{Name: h.Name, User: h.User, Port: h.Port, Address: h.Address}
 }
 
-// Destination is what ssh is to be given as the name of the host.
+// Destination returns the host name to pass to ssh.
 func (h Host) Destination() string { return cmp.Or(h.Address, h.Name) }
 
-// Asked is the host as ssh_config is asked about it.
+// Asked returns the endpoint to look up in ssh_config.
 func (h Host) Asked() Endpoint { return Endpoint{Name: h.Destination(), User: h.User, Port: h.Port} }
 
-// String names the target for people: "name", "user@name", "user@name:22", "[::1]:22".
-// Where it has an address of its own the name stands for that, and for the port there.
+// String names the target for people: "name", "user@name", "user@name:22", "[::1]:22". A name with
+// its own address stands for that address and its port.
 func (t Endpoint) String() string {
 	if t.Address != "" {
 		t.Port = 0
@@ -71,7 +70,7 @@ func (t Endpoint) text(name string) string {
 	return name + ":" + strconv.Itoa(int(t.Port))
 }
 
-// String is the text of the host's target. It leaves out the user that the name stands for.
+// String returns the text of the host's target, without the user if the name implies it.
 func (h Host) String() string {
 	if h.Known {
 		h.User = ""
@@ -79,7 +78,7 @@ func (h Host) String() string {
 	return h.Endpoint().String()
 }
 
-// Names are the hosts as they are typed.
+// Names returns the hosts as they are typed.
 func Names(hosts []Host) []string {
 	names := make([]string, len(hosts))
 	for i, h := range hosts {
@@ -88,8 +87,8 @@ func Names(hosts []Host) []string {
 	return names
 }
 
-// Exact is the shortest text that Parse reads back to the same target. It is String, with
-// the address where there is one: "user@name=192.0.2.1:22", "name=user@192.0.2.1".
+// Exact returns the shortest text that Parse reads back to the same target: String, with the
+// address if there is one: "user@name=192.0.2.1:22", "name=user@192.0.2.1".
 func (h Host) Exact() string {
 	if h.Address == "" {
 		return h.String()
@@ -101,7 +100,7 @@ func (h Host) Exact() string {
 	return before + h.Name + "=" + at.text(h.Address)
 }
 
-// ParseError says which text is no host and why.
+// ParseError reports which text is not a host, and why.
 type ParseError struct {
 	Text   string // what was given
 	Reason string // lower case, without the text
@@ -111,10 +110,10 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("host %q: %s", e.Text, e.Reason)
 }
 
-// Parse reads one host: `name`, `user@name`, `user@name:port`,
-// `ssh://user@name:port` (no IPv6 address), `[::1]:22`, or a bare IPv6 address without port. In
-// name=address the address is where the host called name is reached, as in name=user@address.
-// As in ssh(1), the last @ ends the user. Errors are *ParseError.
+// Parse reads one host: `name`, `user@name`, `user@name:port`, `ssh://user@name:port` (no IPv6
+// address), `[::1]:22`, or a bare IPv6 address without port. In name=address the address is where
+// the host called name is reached, as in name=user@address. As in ssh(1), the last @ ends the user.
+// Errors are *ParseError.
 func Parse(text string) (Host, error) {
 	h, err := parse(text)
 	if err == nil && strings.Contains(h.User, "=") {
@@ -148,9 +147,9 @@ func cutScheme(text string) (string, bool) {
 	return text[len(scheme):], true
 }
 
-// parseURI reads what follows ssh://. As with ssh(1) the user may be percent-encoded, a
-// dot at the end of the name is left out, and there is no IPv6 address (misc.c,
-// valid_domain). A path is refused, since it would be ignored silently.
+// parseURI reads the text after ssh://. As with ssh(1) the user may be percent-encoded, a final dot
+// of the name is dropped, and IPv6 addresses are refused (misc.c, valid_domain). A path is refused,
+// since it would be ignored silently.
 func parseURI(rest string) (Host, error) {
 	rest = strings.TrimSuffix(rest, "/")
 	if strings.Contains(rest, "/") {
@@ -169,8 +168,7 @@ func parseURI(rest string) (Host, error) {
 	return h, err
 }
 
-// parseAddress reads [user@]name[:port]; decode turns the written user into
-// the real one.
+// parseAddress reads [user@]name[:port]; decode turns the written user into the real one.
 func parseAddress(text string, decode func(string) (string, error)) (Host, error) {
 	var h Host
 	addr := text
@@ -200,8 +198,8 @@ func parseAddress(text string, decode func(string) (string, error)) (Host, error
 	return h, h.Check()
 }
 
-// portOf separates the port, if there is one. Two colons without brackets
-// make an IPv6 address, which then has no port.
+// portOf separates the port, if there is one. Two colons without brackets make an IPv6 address,
+// which then has no port.
 func portOf(addr string) (string, uint16, error) {
 	name, port, err := SplitPort(addr)
 	if err == nil && strings.Contains(port, ":") {
@@ -214,8 +212,8 @@ func portOf(addr string) (string, uint16, error) {
 	return name, n, err
 }
 
-// SplitPort splits name, name:port, [name] and [name]:port. The port is the text after the first colon
-// outside of brackets, "" where there is none.
+// SplitPort splits name, name:port, [name] and [name]:port. The port is the text after the first
+// colon outside of brackets, "" where there is none.
 func SplitPort(addr string) (name, port string, err error) {
 	if !strings.HasPrefix(addr, "[") {
 		name, port, _ = strings.Cut(addr, ":")

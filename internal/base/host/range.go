@@ -11,11 +11,11 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// numbered is a name, or an address, that ends in two numbers.
+// numbered matches a name, or an address, that ends in two numbers.
 var numbered = wildcard.Regexp(`^(.*[^0-9.-][.-]?|(?:[0-9]+\.){3})([0-9]+)(?:-|\.\.)([0-9]+)$`)
 
-// Unknown says what to do about a name that has no address: web1-20 may have been meant as a set, and
-// the name of a file as the hosts that it lists.
+// Unknown suggests a remedy for a name without an address: web1-20 may have been meant as a set,
+// and the name of a file as the hosts that it lists.
 func Unknown(name string) string {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		return "to read hosts from the file of this name: --hosts-file " + shell.Word(name) + "; else check the spelling"
@@ -40,7 +40,8 @@ func Unknown(name string) string {
 	return "for a set of hosts write " + m[1] + "[" + m[2] + "-" + m[3] + "], in quotes; else check the spelling"
 }
 
-// addresses is a network as a set, or the form of one where it does not fit into one range.
+// addresses writes a network as a set, or describes the form of a set where the network does not
+// fit into one range.
 func addresses(net netip.Prefix) string {
 	if !net.Addr().Is4() || net.Bits() < 24 {
 		return "ranges such as 192.0.2.[1-254]"

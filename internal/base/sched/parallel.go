@@ -5,8 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Do calls do for 0 to n-1, by so many goroutines, and returns when all
-// calls have.
+// Do calls do for 0 to n-1 on the given number of goroutines, and returns when all calls have.
 func Do(workers, n int, do func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Together is an answer that is found once, for all who ask for it. It is looked for as
-// long as anybody waits: when the last one has given up, so does the search, and whoever
-// asks then begins anew. The last one sees the search end, which may have processes to end
-// that would else be left behind when ours ends.
+// Together is an answer that is found once, for everybody who asks. The search runs as long as
+// anybody waits: when the last one gives up, it is cancelled, and the next caller starts a new one.
+// The last one waits for the end of the search, which may have to end processes that would
+// otherwise outlive ours.
 type Together[T any] struct {
 	Find func(context.Context) (T, error)
 
@@ -25,7 +25,7 @@ type search[T any] struct {
 	err     error
 }
 
-// ending is how long the end of a search that is given up is waited for, at most.
+// ending is the longest wait for the end of a cancelled search.
 const ending = 500 * time.Millisecond
 
 // Get waits for the answer, or for the end of ctx.
@@ -42,8 +42,7 @@ func (t *Together[T]) Get(ctx context.Context) (T, error) {
 	return none, context.Cause(ctx)
 }
 
-// leave tells whether a search has found its answer. The last one who leaves before that
-// ends it.
+// leave reports whether a search has found its answer. The last one who leaves earlier cancels it.
 func (t *Together[T]) leave(s *search[T]) (found bool) {
 	t.mu.Lock()
 	s.waiting--
@@ -70,7 +69,7 @@ func (t *Together[T]) leave(s *search[T]) (found bool) {
 	return false
 }
 
-// join takes part in the search that goes on or is over, or begins one.
+// join takes part in the running or finished search, or begins one.
 func (t *Together[T]) join(ctx context.Context) *search[T] {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,20 +2,21 @@ package sched
 
 import "time"
 
-// Worth is how much is worth having under way where something took so long to be
-// answered, when under were under way, and takes quickest when little is: twice what
-// is answered in that time.
+// Worth returns how many requests to keep in flight, by a request that was answered after took
+// while under of them were in flight; quickest is the time with few in flight. The result is twice
+// the number that is answered within quickest.
 func Worth(under int, quickest, took time.Duration) int {
 	return int(2 * float64(under) * float64(quickest) / float64(took))
 }
 
-// Way is what is known of the way to a receiver. The zero value knows nothing.
+// Vegas estimates the bytes to keep in flight on the path to a receiver. The zero value knows
+// nothing.
 type Vegas struct {
-	quickest time.Duration // what the way alone takes
+	quickest time.Duration // time that the path alone takes
 }
 
-// Worth is how many bytes are worth having under way, by a piece that took so long to be
-// answered, when under bytes were under way.
+// Worth returns how many bytes to keep in flight, by a piece that was answered after took while
+// under bytes were in flight.
 func (w *Vegas) Worth(under int, took time.Duration) int {
 	took = max(took, 1)
 	if w.quickest == 0 || took < w.quickest {

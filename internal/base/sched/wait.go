@@ -1,6 +1,6 @@
-// Package sched is work in time: pieces of it at once, an answer that many wait for, rounds
-// within a budget, and how much is worth having under way, by the rule of TCP Vegas (Brakmo
-// and Peterson, 1995). What the work is it does not know.
+// Package sched is work in time: pieces of it in parallel, an answer that many wait for, rounds
+// within a budget, and how much to keep in flight, by the rule of TCP Vegas (Brakmo and Peterson,
+// 1995). It knows nothing about the work.
 package sched
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// For waits; false says that ctx has ended.
+// For waits for d; it returns false if ctx ends earlier.
 func For(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -22,7 +22,7 @@ func For(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Poll looks so often until done says so, for so long at most.
+// Poll calls done every interval until it returns true, for limit at most.
 func Poll(ctx context.Context, limit, every time.Duration, done func() bool) error {
 	for end := time.Now().Add(limit); !done(); {
 		if time.Now().After(end) {
@@ -35,8 +35,8 @@ func Poll(ctx context.Context, limit, every time.Duration, done func() bool) err
 	return nil
 }
 
-// Await is what f returns, unless ctx ends before. Nothing ends an open(2) or a read(2): f is left
-// behind then.
+// Await returns the result of f, unless ctx ends earlier. Nothing ends an open(2) or a read(2): f
+// is abandoned then.
 func Await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -56,8 +56,8 @@ func Await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-// After calls f when grace has passed since the end of ctx, for what is to come to its
-// own end before that. stop prevents it; false says that f is called, or was.
+// After calls f when grace has passed since the end of ctx, so that work can end by itself before
+// that. stop prevents it; stop returns false if f is called, or was.
 func After(ctx context.Context, grace func() time.Duration, f func()) (stop func() bool) {
 	var decided atomic.Bool
 	stopped := make(chan struct{})
@@ -82,33 +82,32 @@ func After(ctx context.Context, grace func() time.Duration, f func()) (stop func
 	})
 }
 
-// Until waits for a point in time; false says that ctx has ended.
+// Until waits for a point in time; it returns false if ctx ends earlier.
 func Until(ctx context.Context, at time.Time) bool { return For(ctx, time.Until(at)) }
 
-// Pace keeps what is done one after the other so far apart, from the end of one to the beginning
-// of the next.
+// Pace keeps a fixed time between actions, from the end of one to the beginning of the next.
 type Pace struct {
 	Apart time.Duration
 	ended time.Time // the last one
 }
 
-// Await waits until the next one is due; false says that ctx has ended.
+// Await waits until the next action is due; it returns false if ctx ends earlier.
 func (p *Pace) Await(ctx context.Context) bool { return Until(ctx, p.ended.Add(p.Apart)) }
 
-// Ended says that one has.
+// Ended records the end of an action.
 func (p *Pace) Ended() {
-	if p.Apart > 0 { // else many may go on at a time
+	if p.Apart > 0 { // otherwise several actions may overlap
 		p.ended = time.Now()
 	}
 }
 
-// Turns gives whoever asks a turn. The zero value has given none.
+// Turns hands out turns one after the other. The zero value has given none.
 type Turns struct {
 	mu   sync.Mutex
 	next time.Time
 }
 
-// Take takes a turn of such a length, and says when it begins.
+// Take reserves a turn of the given length and returns its beginning.
 func (t *Turns) Take(length time.Duration) (begins time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,5 +119,5 @@ func (t *Turns) Take(length time.Duration) (begins time.Time) {
 	return begins
 }
 
-// Wait waits for a turn of such a length.
+// Wait waits for a turn of the given length.
 func (t *Turns) Wait(ctx context.Context, length time.Duration) { Until(ctx, t.Take(length)) }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestFor: the time passes, or ctx ends it; what has ended already is not taken for
-// time that has passed.
+// TestFor: the time passes, or ctx ends it; what has ended already is not taken for time that has
+// passed.
 func TestFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Quote makes one word of any text.
+// Quote turns any text into one word.
 func Quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// plain are the characters, beside letters and digits, that mean nothing to a
-// shell, but for = in the first word of a line.
+// plain lists the characters, besides letters and digits, that mean nothing to a shell, except = in
+// the first word of a line.
 const plain = "-_=+.,:/@%"
 
-// Word is a word as people write it: quoted only where it must be.
+// Word writes a word as people do: quoted only where necessary.
 func Word(word string) string {
 	special := func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(plain, r))
@@ -25,7 +25,7 @@ func Word(word string) string {
 	return word
 }
 
-// Line is a command line, or the end of one.
+// Line joins words into a command line, or the end of one.
 func Line(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
@@ -34,21 +34,21 @@ func Line(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// Print is a command line that writes a text, which may hold anything: printf(1)
-// takes % and \ for its own, and newlines are better seen as \n.
+// Print returns a command line that writes a text, which may hold anything: printf(1) interprets %
+// and \, and newlines are easier to read as \n.
 func Print(text string) string {
 	return "printf " + Quote(strings.NewReplacer("%", "%%", `\`, `\\`, "\n", `\n`).Replace(text))
 }
 
-// Substitute is a command line that replaces a pattern of sed(1) by any text in a
-// line of a file, of which a copy is kept.
+// Substitute returns a command line that replaces a pattern of sed(1) by any text in a line of a
+// file, and keeps a copy of the file.
 func Substitute(file string, line int, pattern, text string) string {
 	text = strings.NewReplacer(`\`, `\\`, "/", `\/`, "&", `\&`, "\n", `\n`).Replace(text)
 	return "sed -i.bak " + Quote(strconv.Itoa(line)+"s/"+pattern+"/"+text+"/") + " " + Word(file)
 }
 
-// Split cuts a line into words as Python's shlex does in POSIX mode: quotes and
-// backslashes, and nothing is expanded.
+// Split cuts a line into words as Python's shlex does in POSIX mode: quotes and backslashes, and
+// nothing is expanded.
 func Split(line string) ([]string, error) { return split(line, false) }
 
 // SplitComments is Split where # begins a comment.

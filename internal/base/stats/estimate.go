@@ -6,31 +6,31 @@ import (
 	moremath "github.com/aclements/go-moremath/stats"
 )
 
-// Estimate is what is known about a positive quantity: its natural logarithm,
-// the standard error of that, the degrees of freedom that the error was estimated
-// with (0: so many that it counts as known), and the number of values behind it.
+// Estimate is an estimate of a positive quantity: its natural logarithm, the standard error of
+// that, the degrees of freedom of the error (0: so many that the error counts as known), and the
+// number of values.
 type Estimate struct {
 	Log, Err float64
 	DF       float64
 	N        int
 }
 
-// Known is false for the zero value.
+// Known reports whether there is an estimate; false for the zero value.
 func (e Estimate) Known() bool { return e.N > 0 || e.Err > 0 }
 
-// Repeated is the estimate for what another run with the same error shows.
+// Repeated returns the estimate of the result of another run with the same error.
 func (e Estimate) Repeated() Estimate {
 	e.Err *= math.Sqrt2
 	return e
 }
 
-// Value is the quantity itself.
+// Value returns the quantity itself.
 func (e Estimate) Value() float64 { return math.Exp(e.Log) }
 
-// Arm is half of the 95 % interval of the logarithm: Student's.
+// Arm returns half of the 95 % interval of the logarithm (Student).
 func (e Estimate) Arm() float64 { return e.ArmAt(Confidence) }
 
-// ArmAt is half of the interval of the logarithm with another confidence.
+// ArmAt returns half of the interval of the logarithm at another confidence.
 func (e Estimate) ArmAt(confidence float64) float64 {
 	if e.DF <= 0 {
 		return math.Sqrt2 * math.Erfcinv(1-confidence) * e.Err
@@ -38,10 +38,10 @@ func (e Estimate) ArmAt(confidence float64) float64 {
 	return studentQuantile(e.DF, confidence) * e.Err
 }
 
-// Interval is the quantity with its 95 % interval.
+// Interval returns the quantity with its 95 % interval.
 func (e Estimate) Interval() Interval { return e.within(e.Arm()) }
 
-// OrNil is that interval; nil where nothing is known.
+// OrNil returns that interval; nil where nothing is known.
 func (e Estimate) OrNil() *Interval {
 	if !e.Known() {
 		return nil
@@ -54,21 +54,20 @@ func (e Estimate) within(arm float64) Interval {
 	return Interval{Value: e.Log, Lo: e.Log - arm, Hi: e.Log + arm, N: e.N}.Exp()
 }
 
-// Adjusted is the interval that excludes 1 just where p is below 5 %: the p value of
-// e, adjusted for all that was tested beside it. It is known only for Err > 0.
+// Adjusted returns the interval that excludes 1 exactly if p is below 5 %; p is the p value of e,
+// adjusted for all tests made together. It is known only for Err > 0.
 func (e Estimate) Adjusted(p float64) Interval {
 	return e.within(e.ArmAt(1 - (1-Confidence)*e.P()/p))
 }
 
-// Inverse is the estimate of 1 / quantity.
+// Inverse returns the estimate of 1 / quantity.
 func (e Estimate) Inverse() Estimate {
 	e.Log = -e.Log
 	return e
 }
 
-// Over is the ratio of e to an independent estimate. Its degrees of freedom are
-// those of Welch and Satterthwaite (Welch, Biometrika 34, 1947), and it rests on
-// the smaller number of values.
+// Over returns the ratio of e to an independent estimate. Its degrees of freedom are those of Welch
+// and Satterthwaite (Welch, Biometrika 34, 1947), and it rests on the smaller number of values.
 func (e Estimate) Over(o Estimate) Estimate {
 	e = e.WithError(o.Err, o.DF)
 	e.Log -= o.Log
@@ -87,8 +86,8 @@ func (e Estimate) WithError(err, df float64) Estimate {
 	return e
 }
 
-// doubt is what an error with few degrees of freedom adds in the denominator of
-// Welch and Satterthwaite's.
+// doubt returns the term of an error with few degrees of freedom in the denominator of Welch and
+// Satterthwaite's formula.
 func doubt(err, df float64) float64 {
 	if df <= 0 {
 		return 0
@@ -96,8 +95,7 @@ func doubt(err, df float64) float64 {
 	return math.Pow(err, 4) / math.Max(1, df)
 }
 
-// P is the two-sided p value of the test that the quantity is 1. An error of
-// zero is exact.
+// P returns the two-sided p value of the test that the quantity is 1. An error of zero is exact.
 func (e Estimate) P() float64 {
 	if e.Err == 0 {
 		return pIf(e.Log != 0)
@@ -109,6 +107,6 @@ func (e Estimate) P() float64 {
 	return math.Min(1, math.Max(leastP, 2*(1-moremath.TDist{V: math.Max(1, e.DF)}.CDF(t))))
 }
 
-// leastP stands for p values that are too small to compute, so that multiples of them
-// remain in proportion.
+// leastP replaces p values that are too small to compute, so that multiples of them remain in
+// proportion.
 const leastP = 1e-300

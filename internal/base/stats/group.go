@@ -2,11 +2,11 @@ package stats
 
 import "math"
 
-// Group splits estimates that are sorted by value into runs of equals, and returns the number
-// of each one's group, from 0. A group is split while its ends are told apart, by the rule of
-// all verdicts, and where the gap between neighbors is widest in their errors (single linkage:
-// Gower and Ross, Applied Statistics 18, 1969). No cut is between two that are closer than
-// their error.
+// Group splits estimates that are sorted by value into runs of equals, and returns the group number
+// of each, from 0. A group is split while its ends differ significantly, by the rule of all
+// verdicts, at the gap between neighbors that is widest relative to their errors (single linkage:
+// Gower and Ross, Applied Statistics 18, 1969). Neighbors that are closer than their error are
+// never separated.
 func Group(sorted []Estimate) []int {
 	groups, least := make([]int, len(sorted)), boundary(len(sorted))
 	next := 0
@@ -34,14 +34,14 @@ func Group(sorted []Estimate) []int {
 	return groups
 }
 
-// gapOf is by how many standard errors one estimate is more than another. An error of zero
-// counts as tiny, so that exact values are told apart.
+// gapOf returns the difference of two estimates in standard errors. An error of zero counts as
+// tiny, so that exact values differ.
 func gapOf(a, b Estimate) float64 { return (b.Log - a.Log) / math.Max(math.Hypot(a.Err, b.Err), 1e-9) }
 
-// boundary is by how many standard errors two neighbors among n must differ for a cut between
-// them: of two that are closer, the next run may find the order reversed, and tell them
-// apart as well. At least 1.5, and so many that by chance no more than three pairs of neighbors in
-// two runs are as far apart: 2.2 among 115 cells.
+// boundary returns the standard errors by which two neighbors among n must differ to be separated:
+// closer ones may be found in reverse order by the next run, and separated as well. It is at least
+// 1.5, and large enough that by chance no more than three pairs of neighbors in two runs are that
+// far apart: 2.2 among 115 cells.
 func boundary(n int) float64 {
 	const least, perRun = 1.5, 1.5
 	if n < 10 {

@@ -8,8 +8,8 @@ import (
 	moremath "github.com/aclements/go-moremath/stats"
 )
 
-// Interval is an estimate with its 95 % interval and the number of independent
-// values that it rests on. Lo <= Value <= Hi.
+// Interval is an estimate with its 95 % interval and the number of independent values that it rests
+// on. Lo <= Value <= Hi.
 type Interval struct {
 	Value float64 `json:"value"`
 	Lo    float64 `json:"lo"`
@@ -17,7 +17,7 @@ type Interval struct {
 	N     int     `json:"n"`
 }
 
-// OrNil is nil where nothing was measured.
+// OrNil returns nil where nothing was measured.
 func (i *Interval) OrNil() *Interval {
 	if i == nil || i.N == 0 {
 		return nil
@@ -25,11 +25,11 @@ func (i *Interval) OrNil() *Interval {
 	return i
 }
 
-// Exactly is a figure without an interval.
+// Exactly returns a figure without an interval.
 func Exactly(v float64) *Interval { return &Interval{Value: v, Lo: v, Hi: v} }
 
-// Shown is a value with its interval, if it has one, in the one notation that people
-// read: "12.3 ms (11.9-12.8)".
+// Shown prints a value with its interval, if it has one: "12.3 ms (11.9-12.8)". All output uses
+// this notation.
 func (i Interval) Shown(figure func(float64) string, unit string) string {
 	if bounds := i.Bounds(figure); bounds != "" {
 		unit += " " + bounds
@@ -37,7 +37,7 @@ func (i Interval) Shown(figure func(float64) string, unit string) string {
 	return figure(i.Value) + unit
 }
 
-// Noted is a value with its interval and a note: "12.3 ms (11.9-12.8; 3 times)".
+// Noted prints a value with its interval and a note: "12.3 ms (11.9-12.8; 3 times)".
 func (i Interval) Noted(figure func(float64) string, unit, note string) string {
 	if bounds := i.Bounds(figure); bounds != "" {
 		note = bounds[1:len(bounds)-1] + "; " + note
@@ -45,7 +45,7 @@ func (i Interval) Noted(figure func(float64) string, unit, note string) string {
 	return figure(i.Value) + unit + " (" + note + ")"
 }
 
-// Bounds is the interval alone, "(11.9-12.8)"; "" where there is none.
+// Bounds prints the interval alone, "(11.9-12.8)"; "" where there is none.
 func (i Interval) Bounds(figure func(float64) string) string {
 	if i.Lo == i.Hi {
 		return ""
@@ -57,11 +57,11 @@ func (i Interval) Bounds(figure func(float64) string) string {
 	return "(" + figure(i.Lo) + to + figure(i.Hi) + ")"
 }
 
-// Times is a ratio: "1.59x (1.24-2.05)".
+// Times prints a ratio: "1.59x (1.24-2.05)".
 func (i Interval) Times() string { return i.Shown(i.Ratio(), "x") }
 
-// Ratio is how a ratio is written: with three digits behind the point where the interval
-// is so narrow that they say something.
+// Ratio returns the printer of a ratio: with three decimals where the interval is narrow enough for
+// them to mean something.
 func (i Interval) Ratio() func(float64) string {
 	digits := 2
 	if i.Lo != i.Hi && i.Hi-i.Lo < 0.05 {
@@ -80,14 +80,13 @@ func (i Interval) Ratio() func(float64) string {
 	}
 }
 
-// anything is how many times its lower end the upper end of an interval may be, or the
-// ratio says nothing.
+// anything is the largest quotient of the ends of an interval; beyond it a ratio is useless.
 const anything = 30
 
 // Says reports whether a ratio is known well enough to be shown.
 func (i Interval) Says() bool { return i.Lo > 0 && i.Hi <= anything*i.Lo }
 
-// Mapped is what a function that rises or falls everywhere makes of the quantity.
+// Mapped applies a monotonic function to the quantity and its bounds.
 func (i Interval) Mapped(f func(float64) float64) Interval {
 	i.Value, i.Lo, i.Hi = f(i.Value), f(i.Lo), f(i.Hi)
 	if i.Lo > i.Hi {
@@ -99,31 +98,32 @@ func (i Interval) Mapped(f func(float64) float64) Interval {
 // Exp maps an interval of logarithms back to the original scale.
 func (i Interval) Exp() Interval { return i.Mapped(math.Exp) }
 
-// Scaled is the quantity times a factor, as in another unit.
+// Scaled multiplies the quantity by a factor, for another unit.
 func (i Interval) Scaled(by float64) Interval {
 	return i.Mapped(func(v float64) float64 { return v * by })
 }
 
-// Shifted is the quantity with a constant added to it.
+// Shifted adds a constant to the quantity.
 func (i Interval) Shifted(by float64) Interval {
 	return i.Mapped(func(v float64) float64 { return v + by })
 }
 
-// Inverse is 1 / quantity, of a positive one.
+// Inverse returns 1 / quantity, for a positive one.
 func (i Interval) Inverse() Interval {
 	return i.Mapped(func(v float64) float64 { return 1 / v })
 }
 
-// Plus is the sum of two quantities, as wide as both together: they need not be independent. It
-// rests on the smaller number of values.
+// Plus returns the sum of two quantities. Its interval is as wide as both together: they need not
+// be independent. It rests on the smaller number of values.
 func (i Interval) Plus(o Interval) Interval {
 	return Interval{i.Value + o.Value, i.Lo + o.Lo, i.Hi + o.Hi, min(i.N, o.N)}
 }
 
-// Less is the difference of two quantities, likewise.
+// Less returns the difference of two quantities, with an interval as wide as both together.
 func (i Interval) Less(o Interval) Interval { return i.Plus(o.Scaled(-1)) }
 
-// Estimate is the estimate of a positive quantity that has about this interval, its error taken as known.
+// Estimate returns the estimate of a positive quantity that has about this interval, with its error
+// taken as known.
 func (i Interval) Estimate() Estimate {
 	if i.Value <= 0 {
 		return Estimate{}
@@ -131,8 +131,7 @@ func (i Interval) Estimate() Estimate {
 	return Estimate{Log: math.Log(i.Value), Err: (i.Hi - i.Lo) / 2 / i.Value / normalQuantile, N: i.N}
 }
 
-// HalfWidth is the larger arm of the interval relative to its value; 0 where
-// the value is 0.
+// HalfWidth returns the larger arm of the interval relative to its value; 0 where the value is 0.
 func (i Interval) HalfWidth() float64 {
 	if i.Value == 0 {
 		return 0
@@ -140,15 +139,14 @@ func (i Interval) HalfWidth() float64 {
 	return math.Max(i.Hi-i.Value, i.Value-i.Lo) / math.Abs(i.Value)
 }
 
-// MinExact is the smallest number of values for which the order statistics of
-// a sample bound its median with 95 % confidence: 2 · ½⁶ < 5 %.
+// MinExact is the smallest number of values for which the order statistics of a sample bound its
+// median with 95 % confidence: 2 · ½⁶ < 5 %.
 const MinExact = 6
 
-// MedianInterval is the median of xs with the interval between two order
-// statistics (David and Nagaraja, Order Statistics, 7.1), which needs no
-// assumption on the distribution. Below MinExact values, no such interval
-// exists, and the one returned is as wide as the sample: use an
-// Estimate with the deviation of PooledDeviation.
+// MedianInterval returns the median of xs with the interval between two order statistics (David and
+// Nagaraja, Order Statistics, 7.1), which makes no assumption on the distribution. Below MinExact
+// values no such interval exists, and the one returned is as wide as the sample: use an Estimate
+// with the deviation of PooledDeviation.
 func MedianInterval(xs []float64) Interval {
 	if len(xs) == 0 {
 		return Interval{}
@@ -161,8 +159,8 @@ func MedianInterval(xs []float64) Interval {
 	return Interval{median, lo, hi, len(xs)}
 }
 
-// Bounded is an interval of a median, without the bounds where they are but the range of fewer values than
-// MinExact.
+// Bounded returns an interval of a median, without its bounds where they are only the range of
+// fewer values than MinExact.
 func (i Interval) Bounded() Interval {
 	if i.N < MinExact {
 		i.Lo, i.Hi = i.Value, i.Value
@@ -170,20 +168,20 @@ func (i Interval) Bounded() Interval {
 	return i
 }
 
-// MedianEfficiency is how much wider the error of a median is than that of a mean,
-// for normal values: √(π/2). Of few values it is less.
+// MedianEfficiency is the error of a median relative to that of a mean, for normal values: √(π/2).
+// For few values it is less.
 const MedianEfficiency = 1.2533141373155003
 
-// studentQuantile is how many standard errors are on either side of a two-sided interval of a confidence, by
-// Student's t distribution. Degrees of freedom below 1 count as 1.
+// studentQuantile returns the standard errors on either side of a two-sided interval at a
+// confidence, by Student's t distribution. Degrees of freedom below 1 count as 1.
 func studentQuantile(degrees, confidence float64) float64 {
 	degrees = math.Max(1, degrees)
 	x, p := math.Sqrt2*math.Erfcinv(1-confidence), 1-(1-confidence)/2
 	if degrees > 1000 {
 		return x
 	}
-	// Newton's method, from the normal quantile: above the median the distribution is
-	// concave, so that no step leads beyond the quantile.
+	// Newton's method, from the normal quantile: above the median the distribution is concave, so
+	// that no step goes beyond the quantile.
 	t := moremath.TDist{V: degrees}
 	for {
 		step := (p - t.CDF(x)) / t.PDF(x)
@@ -196,9 +194,9 @@ func studentQuantile(degrees, confidence float64) float64 {
 // normalQuantile is the 97.5 % quantile of the standard normal distribution.
 const normalQuantile = 1.959963984540054
 
-// PooledDeviation is the standard deviation within groups that share one, and
-// its degrees of freedom: what a cell with one or two values borrows from all
-// others. Zero degrees where no group has two values.
+// PooledDeviation returns the standard deviation within groups that share one, and its degrees of
+// freedom. A cell with one or two values borrows it from all others. Zero degrees where no group
+// has two values.
 func PooledDeviation(groups [][]float64) (deviation, degrees float64) {
 	sum := 0.0
 	for _, xs := range groups {
@@ -213,8 +211,8 @@ func PooledDeviation(groups [][]float64) (deviation, degrees float64) {
 	return math.Sqrt(sum / degrees), degrees
 }
 
-// Grouped are the means of groups of logarithms that share one deviation: the usual one, which counts as much
-// as others of so many degrees of freedom would, and what all groups show.
+// Grouped returns the means of groups of logarithms that share one deviation: that of all groups,
+// shrunk towards the usual one, which counts as worth degrees of freedom.
 func Grouped(groups [][]float64, usual, worth float64) []Estimate {
 	own, degrees := PooledDeviation(groups)
 	deviation, degrees := Shrink(own, degrees, usual, worth)
@@ -227,7 +225,7 @@ func Grouped(groups [][]float64, usual, worth float64) []Estimate {
 	return out
 }
 
-// Medians are their medians likewise, with the errors that medians of normal values have.
+// Medians is Grouped with medians, and with the errors that medians of normal values have.
 func Medians(groups [][]float64, usual, worth float64) []Estimate {
 	out := Grouped(groups, usual, worth)
 	for i, logs := range groups {
@@ -238,9 +236,8 @@ func Medians(groups [][]float64, usual, worth float64) []Estimate {
 	return out
 }
 
-// Shrink moves the deviation of a group, of some degrees of freedom, towards the one that
-// all groups have in common, which counts as much as others of its degrees would (the
-// moderated t statistic of Smyth, Statistical Applications in Genetics and Molecular
+// Shrink moves the deviation of a group towards the common one, which counts as prior degrees of
+// freedom (the moderated t statistic of Smyth, Statistical Applications in Genetics and Molecular
 // Biology 3, 2004, whose prior is given here).
 func Shrink(own, degrees, common, prior float64) (deviation, sum float64) {
 	if sum = degrees + prior; sum <= 0 {

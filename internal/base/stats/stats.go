@@ -1,7 +1,6 @@
-// Package stats is the arithmetic behind the rankings: robust summaries,
-// intervals, tests of difference, trends and groups, on plain numbers. It knows
-// nothing of SSH. No function returns NaN or an infinity for finite input
-// unless its comment says so, and none changes its arguments.
+// Package stats is the arithmetic behind the rankings: robust summaries, intervals, tests of
+// difference, trends and groups, on plain numbers. It knows nothing of SSH. No function returns NaN
+// or an infinity for finite input unless its comment says so, and none changes its arguments.
 package stats
 
 import (
@@ -12,8 +11,8 @@ import (
 // Confidence is the level of every interval that sshpace prints.
 const Confidence = 0.95
 
-// madScale makes the median absolute deviation of a normal distribution
-// estimate its standard deviation: 1 / Φ⁻¹(3/4).
+// madScale makes the median absolute deviation of a normal distribution estimate its standard
+// deviation: 1 / Φ⁻¹(3/4).
 const madScale = 1.4826022185056018
 
 // Mean of xs; 0 for none.
@@ -40,12 +39,11 @@ func Variance(xs []float64) float64 {
 	return sum / float64(len(xs)-1)
 }
 
-// Median of xs, the mean of the two middle values where their number is even;
-// 0 for none.
+// Median of xs, the mean of the two middle values where their number is even; 0 for none.
 func Median(xs []float64) float64 { return Quantile(xs, 0.5) }
 
-// Quantile of xs at 0 <= q <= 1, linear between order statistics (type 7 of
-// Hyndman and Fan, The American Statistician 50, 1996); 0 for none.
+// Quantile of xs at 0 <= q <= 1, linear between order statistics (type 7 of Hyndman and Fan, The
+// American Statistician 50, 1996); 0 for none.
 func Quantile(xs []float64, q float64) float64 {
 	if len(xs) == 0 {
 		return 0
@@ -66,14 +64,14 @@ func quantile(sorted []float64, q float64) float64 {
 	return between(sorted[place], sorted[min(place+1, len(sorted)-1)], at)
 }
 
-// between is what lies at a place that is not whole, by the values before and behind it.
+// between interpolates at a fractional place, from the values below and above it.
 func between(below, above, place float64) float64 {
 	return below + (place-math.Floor(place))*(above-below)
 }
 
-// find is the value that has a place in xs when they are sorted, and puts none that is larger before it
-// and none that is smaller behind it: FIND of Hoare (Communications of the ACM 4, 1961), in a third of the
-// time of sorting all.
+// find returns the value that has the given place in xs when they are sorted. It moves no larger
+// value before it and no smaller value after it: FIND of Hoare (Communications of the ACM 4, 1961),
+// in a third of the time of sorting.
 func find(xs []float64, place int) float64 {
 	for low, high := 0, len(xs)-1; low < high; {
 		pivot, i, j := xs[place], low, high
@@ -99,8 +97,8 @@ func find(xs []float64, place int) float64 {
 	return xs[place]
 }
 
-// Scale is a robust standard deviation of xs around centre: the median
-// absolute deviation, scaled for the normal distribution; 0 for none.
+// Scale returns a robust standard deviation of xs around center: the median absolute deviation,
+// scaled for the normal distribution; 0 for none.
 func Scale(xs []float64, centre float64) float64 {
 	deviations := make([]float64, len(xs))
 	for i, x := range xs {
@@ -109,7 +107,7 @@ func Scale(xs []float64, centre float64) float64 {
 	return madScale * Median(deviations)
 }
 
-// RMS is the root of the mean square of xs; 0 for none.
+// RMS returns the root of the mean square of xs; 0 for none.
 func RMS(xs []float64) float64 {
 	squares := make([]float64, len(xs))
 	for i, x := range xs {

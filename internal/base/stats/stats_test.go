@@ -41,8 +41,8 @@ func TestNothingGivesZero(t *testing.T) {
 	}
 }
 
-// With 6 values, the extremes bound the median: 1 - 2·(1/2)⁶ = 96.9 %. With 10,
-// the second and the ninth do: 1 - 2·(1+10)/1024 = 97.9 %.
+// With 6 values, the extremes bound the median: 1 - 2·(1/2)⁶ = 96.9 %. With 10, the second and the
+// ninth do: 1 - 2·(1+10)/1024 = 97.9 %.
 func TestMedianInterval(t *testing.T) {
 	six := stats.MedianInterval([]float64{6, 5, 4, 3, 2, 1})
 	if want := (stats.Interval{Value: 3.5, Lo: 1, Hi: 6, N: 6}); six != want {
@@ -54,8 +54,7 @@ func TestMedianInterval(t *testing.T) {
 	}
 }
 
-// Student's 97.5 % quantiles: from printed tables, and where the distribution has that
-// share below.
+// Student's 97.5 % quantiles: from printed tables, and where the distribution has that share below.
 func TestStudentQuantile(t *testing.T) {
 	for degrees, want := range map[float64]float64{1: 12.706, 2: 4.303, 5: 2.571, 10: 2.228, 30: 2.042, 5000: 1.960} {
 		near(t, "quantile", stats.Estimate{Err: 1, DF: degrees}.Arm(), want, 5e-4)
@@ -79,8 +78,8 @@ func TestHodgesLehmann(t *testing.T) {
 	if want := (stats.Interval{Value: 2.75, Lo: 1, Hi: 6, N: 3}); got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	// n = 8: P(W <= 3) = 5/256 <= 2.5 % < P(W <= 4), so three averages are cut on
-	// either side; of the 36 of 1..8 the fourth is 2 (after 1, 1.5, 2).
+	// n = 8: P(W <= 3) = 5/256 <= 2.5 % < P(W <= 4), so three averages are cut on either side; of
+	// the 36 of 1..8 the fourth is 2 (after 1, 1.5, 2).
 	eight := stats.HodgesLehmann([]float64{1, 2, 3, 4, 5, 6, 7, 8})
 	if want := (stats.Interval{Value: 4.5, Lo: 2, Hi: 7, N: 8}); eight != want {
 		t.Errorf("got %v, want %v", eight, want)
@@ -147,8 +146,8 @@ func TestGroupsArePlainWhereTheyArePlain(t *testing.T) {
 	}
 }
 
-// Two that are closer than their error are never told apart: of a dense row, cut somewhere
-// because its ends differ, the next run finds them in the other order.
+// Two that are closer than their error are never told apart: of a dense row, cut somewhere because
+// its ends differ, the next run finds them in the other order.
 func TestNoCutBetweenEquals(t *testing.T) {
 	var xs []stats.Estimate
 	for _, log := range []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.61, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2} {
@@ -338,7 +337,8 @@ func TestMarginWords(t *testing.T) {
 	}
 }
 
-// By hand: e¹, e², e⁶ have the median e² and the variance 7, which is that of all; the mean of the logarithms is 3.
+// By hand: e¹, e², e⁶ have the median e² and the variance 7, which is that of all; the mean of the
+// logarithms is 3.
 func TestMedians(t *testing.T) {
 	logs := [][]float64{{1, 2, 6}, nil, {4}}
 	own := stats.Medians(logs, 0, 0)

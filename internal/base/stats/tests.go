@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// exactSigned is the largest sample for which the signed-rank distribution is
-// enumerated; above it the normal approximation is good to 0.002.
+// exactSigned is the largest sample for which the signed-rank distribution is enumerated; above it
+// the normal approximation is good to 0.002.
 const exactSigned = 25
 
-// signedRankExact counts the subsets of the ranks by their sum: under the null
-// hypothesis each rank is positive with probability one half, ties or not. Ranks
-// and the sum of the positive ones are doubled, which makes mean ranks whole.
+// signedRankExact counts the subsets of the ranks by their sum: under the null hypothesis each rank
+// is positive with probability one half, ties or not. Ranks and the sum of the positive ones are
+// doubled, which makes mean ranks whole.
 func signedRankExact(doubled []int, positive int) float64 {
 	top := 0
 	for _, rank := range doubled {
@@ -32,7 +32,7 @@ func signedRankExact(doubled []int, positive int) float64 {
 	return math.Min(1, 2*tail/math.Exp2(float64(len(doubled))))
 }
 
-// doubledRanks are the ranks of values without ties, doubled.
+// doubledRanks returns the ranks of n values without ties, doubled.
 func doubledRanks(n int) []int {
 	out := make([]int, n)
 	for i := range out {
@@ -41,10 +41,10 @@ func doubledRanks(n int) []int {
 	return out
 }
 
-// HodgesLehmann is the median of the pairwise means of differences, a robust
-// estimate of their centre, with the interval that inverts the signed-rank
-// test (Hodges and Lehmann, Annals of Mathematical Statistics 34, 1963). Below
-// six differences no 95 % interval exists, and the one returned is their range.
+// HodgesLehmann returns the median of the pairwise means of differences, a robust estimate of their
+// center, with the interval that inverts the signed-rank test (Hodges and Lehmann, Annals of
+// Mathematical Statistics 34, 1963). Below six differences no 95 % interval exists, and the one
+// returned is their range.
 func HodgesLehmann(differences []float64) Interval {
 	n := len(differences)
 	if n == 0 {
@@ -61,8 +61,8 @@ func HodgesLehmann(differences []float64) Interval {
 	return Interval{Median(walsh), walsh[cut], walsh[len(walsh)-1-cut], n}
 }
 
-// signedRankCut is how many Walsh averages lie outside the interval on either
-// side: the largest k with P(W <= k) <= 2.5 %.
+// signedRankCut returns the number of Walsh averages outside the interval on either side: the
+// largest k with P(W <= k) <= 2.5 %.
 func signedRankCut(n int) int {
 	if n < MinExact {
 		return 0
@@ -85,9 +85,8 @@ func pIf(differs bool) float64 {
 	return 1
 }
 
-// Holm adjusts p values for the number of tests, so that comparing adjusted
-// values with α keeps the chance of even one false finding below α (Holm,
-// Scandinavian Journal of Statistics 6, 1979).
+// Holm adjusts p values for the number of tests, so that comparing adjusted values with α keeps the
+// chance of even one false finding below α (Holm, Scandinavian Journal of Statistics 6, 1979).
 func Holm(ps []float64) []float64 {
 	order := make([]int, len(ps))
 	for i := range order {

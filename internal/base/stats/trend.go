@@ -2,10 +2,9 @@ package stats
 
 import "math"
 
-// KendallTau is the rank correlation τ-b of two rankings of the same things,
-// from -1 (reversed) to 1 (same order), with ties counted for neither side
-// (Kendall, Biometrika 33, 1945). 0 where one side is all ties. The slices have
-// equal lengths.
+// KendallTau returns the rank correlation τ-b of two rankings of the same things, from -1
+// (reversed) to 1 (same order), with ties counted for neither side (Kendall, Biometrika 33, 1945).
+// It is 0 where one side is all ties. The slices have equal lengths.
 func KendallTau(xs, ys []float64) float64 {
 	agree, onlyX, onlyY := 0.0, 0.0, 0.0
 	for i := range xs {

@@ -2,15 +2,15 @@ package stats
 
 import "math"
 
-// Trimmed is the mean of the values between two quantiles of a sample. Values
-// outside have no more influence than those at the ends Lo and Hi.
+// Trimmed is the mean of the values between two quantiles of a sample. Values outside count as the
+// ends Lo and Hi.
 type Trimmed struct {
 	Mean, Lo, Hi float64
 	share        float64 // of the sample that is averaged
 }
 
-// Trim averages sorted values from the first quantile to the second, at least one of
-// them; zero for none.
+// Trim averages sorted values from the first quantile to the second, at least one of them; zero for
+// none.
 func Trim(sorted []float64, low, high float64) Trimmed {
 	n := float64(len(sorted))
 	if n == 0 {
@@ -22,9 +22,9 @@ func Trim(sorted []float64, low, high float64) Trimmed {
 	return Trimmed{Mean(sorted[from:to]), sorted[from], sorted[to-1], high - low}
 }
 
-// Influences are how much each value moves the mean, times their number: their
-// variance is that of the mean, times the number of values (winsorized values, by
-// Tukey and McLaughlin, Sankhya A 25, 1963).
+// Influences returns the influence of each value on the mean, times their number: the variance of
+// these is that of the mean, times the number of values (winsorized values, by Tukey and
+// McLaughlin, Sankhya A 25, 1963).
 func (t Trimmed) Influences(xs []float64) []float64 {
 	out := make([]float64, len(xs))
 	for i, x := range xs {
@@ -33,5 +33,5 @@ func (t Trimmed) Influences(xs []float64) []float64 {
 	return out
 }
 
-// Influence is that of one value.
+// Influence returns that of one value.
 func (t Trimmed) Influence(x float64) float64 { return math.Max(t.Lo, math.Min(t.Hi, x)) / t.share }

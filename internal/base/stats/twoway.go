@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// Reading is a value in a two-way layout, to which its row and its column add. A cell of
-// the layout may have any number of them, or none.
+// Reading is a value in a two-way layout: the sum of a row's part and a column's part. A cell of
+// the layout may have any number of readings, or none.
 type Reading struct {
 	Row, Col int
 	Value    float64
 }
 
-// Location says where sorted values lie: their median, a quantile, a trimmed mean.
+// Location estimates the middle of sorted values: their median, a quantile, a trimmed mean.
 type Location func(sorted []float64) float64
 
-// Middle is the mean of values without a tenth of them at either end, and at least one
-// where there are five: nearly as good as the mean of normal values, and hardly moved by
-// what is far off (Tukey and McLaughlin, Sankhya A 25, 1963).
+// Middle returns the mean of values without a tenth of them at either end, and without at least one
+// where there are five: nearly as good as the mean of normal values, and hardly moved by outliers
+// (Tukey and McLaughlin, Sankhya A 25, 1963).
 func Middle(sorted []float64) float64 {
 	cut := len(sorted) / 10
 	if len(sorted) >= 5 {
@@ -27,26 +27,26 @@ func Middle(sorted []float64) float64 {
 	return Mean(sorted[cut : len(sorted)-cut])
 }
 
-// QuantileOf is the location at a quantile.
+// QuantileOf returns the location at a quantile.
 func QuantileOf(q float64) Location {
 	return func(sorted []float64) float64 { return quantile(sorted, q) }
 }
 
-// Additive is what rows and columns add to readings. Rows are centered: the median over
-// all readings is 0, so that a column is what its readings are in a usual row. NaN is a
-// row, or a column, without a reading.
+// Additive holds the parts of rows and columns in readings. Rows are centered: their median over
+// all readings is 0, so that a column's part is the value of its readings in a usual row. NaN marks
+// a row or column without a reading.
 type Additive struct{ Rows, Cols []float64 }
 
-// How long TwoWay goes on.
+// The end of TwoWay's iteration.
 const (
 	mostSweeps = 30
-	still      = 1e-4 // no column moves by more
+	still      = 1e-4 // until no column moves by more
 )
 
-// TwoWay fits reading = row + column + what is left, by turns: rows are a location of what
-// columns leave, and columns of what rows leave. With medians that is Tukey's median polish
-// (Exploratory Data Analysis, 1977, chapter 11); with means, least squares. Columns come
-// last. Rows and columns are numbered from 0.
+// TwoWay fits reading = row + column + residual by alternation: a row is a location of the readings
+// less their columns, and a column of the readings less their rows. With medians that is Tukey's
+// median polish (Exploratory Data Analysis, 1977, chapter 11); with means, least squares. Columns
+// are fitted last. Rows and columns are numbered from 0.
 func TwoWay(readings []Reading, ofRow, ofCol Location) Additive {
 	rows, cols := groups(readings, func(r Reading) int { return r.Row }), groups(readings, func(r Reading) int { return r.Col })
 	a := Additive{make([]float64, len(rows)), make([]float64, len(cols))}
@@ -76,10 +76,10 @@ func TwoWay(readings []Reading, ofRow, ofCol Location) Additive {
 	return a
 }
 
-// Left is what neither row nor column of a reading explain.
+// Left returns the residual of a reading.
 func (a Additive) Left(r Reading) float64 { return r.Value - a.Rows[r.Row] - a.Cols[r.Col] }
 
-// center makes 0 the median of rows over all readings.
+// center shifts rows and columns so that the median of rows over all readings is 0.
 func (a Additive) center(readings []Reading) {
 	levels := make([]float64, len(readings))
 	for i, r := range readings {
@@ -94,7 +94,7 @@ func (a Additive) center(readings []Reading) {
 	}
 }
 
-// groups are the places of readings by their row, or by their column.
+// groups collects the indices of readings by their row, or by their column.
 func groups(readings []Reading, of func(Reading) int) (all [][]int) {
 	for i, r := range readings {
 		for of(r) >= len(all) {
@@ -105,8 +105,8 @@ func groups(readings []Reading, of func(Reading) int) (all [][]int) {
 	return all
 }
 
-// Resample draws as many blocks as there are, with replacement, and says how often each is
-// in the sample (Efron, Annals of Statistics 7, 1979).
+// Resample draws as many blocks as there are, with replacement, and returns how often each was
+// drawn (Efron, Annals of Statistics 7, 1979).
 func Resample(random *rand.Rand, blocks int) (times []int) {
 	times = make([]int, blocks)
 	for range blocks {
@@ -115,9 +115,9 @@ func Resample(random *rand.Rand, blocks int) (times []int) {
 	return times
 }
 
-// Bootstrap makes estimates again from samples drawn at random: of blocks of time, where what is close in
-// time is alike (Künsch, Annals of Statistics 17, 1989). An estimate may be NaN where a sample has nothing
-// of it. Each sample has a seed of its own, so that all that is asked for sees the same ones.
+// Bootstrap repeats estimates on samples drawn at random: of blocks of time, since neighbors in
+// time are alike (Künsch, Annals of Statistics 17, 1989). An estimate may be NaN where a sample has
+// no value for it. Each sample has its own seed, so that all estimates see the same samples.
 func Bootstrap(samples int, estimates func(*rand.Rand) []float64) (draws [][]float64) {
 	for seed := range uint64(samples) {
 		draws = append(draws, estimates(rand.New(rand.NewPCG(seed, 1))))
@@ -125,9 +125,10 @@ func Bootstrap(samples int, estimates func(*rand.Rand) []float64) (draws [][]flo
 	return draws
 }
 
-// Beside tells, by the draws of a bootstrap, the standard error of each estimate beside all others: so that two of
-// them compare by the errors of both. level is that of what all move by together; of one alone it cannot be
-// told. They are robust, because a sample may have a wild value so often that it is not trimmed.
+// Beside computes, from the draws of a bootstrap, the standard error of each estimate in
+// comparisons with the others: two of them compare by the errors of both. level is the standard
+// error of the common movement of all; for a single estimate it is unknown. They are robust,
+// because a sample may have a wild value so often that it is not trimmed.
 func Beside(draws [][]float64) (errs []float64, level float64) {
 	var levels []float64
 	var of [][]float64

@@ -53,8 +53,7 @@ func TestTwoWayIsRobust(t *testing.T) {
 	}
 }
 
-// The deviation of a mean is that of the textbook, and of the same
-// seed the same.
+// The deviation of a mean is that of the textbook, and of the same seed the same.
 func TestBootstrapOfAMean(t *testing.T) {
 	for _, n := range []int{20, 40} {
 		random := rand.New(rand.NewPCG(1, uint64(n)))
@@ -75,8 +74,8 @@ func TestBootstrapOfAMean(t *testing.T) {
 	}
 }
 
-// Where rows drift and some readings are wild, intervals of differences between columns
-// hold the truth as often as they say.
+// Where rows drift and some readings are wild, intervals of differences between columns hold the
+// truth as often as they say.
 func TestTwoWayCoverage(t *testing.T) {
 	const rows = 12
 	coverage(t, "two-way fit", func(random *rand.Rand) stats.Interval {

@@ -2,12 +2,12 @@ package stats
 
 import "math"
 
-// Verdict is what the interval of a ratio says. It is the one rule by which all
-// commands call two things better, equal or unknown.
+// Verdict is the meaning of a ratio's interval. It is the one rule by which all commands call two
+// things better, equal or unknown.
 type Verdict string
 
-// The verdicts. Ignorance is none of equality: an interval that holds both 1 and
-// more than the margin says nothing yet.
+// The verdicts. Ignorance is not equality: an interval that holds both 1 and more than the margin
+// means not enough data.
 const (
 	NotEnough Verdict = "not enough data"
 	Better    Verdict = "better"
@@ -15,7 +15,7 @@ const (
 	Equal     Verdict = "equal"
 )
 
-// Called is the verdict in words: what is better or worse by it has a name.
+// Called returns the verdict in words, with names for better and worse.
 func (v Verdict) Called(better, worse string) string {
 	switch v {
 	case Better:
@@ -26,14 +26,14 @@ func (v Verdict) Called(better, worse string) string {
 	return string(v)
 }
 
-// Margin is how far from 1 a ratio may be to make no difference to anybody.
+// Margin is the largest difference of a ratio from 1 that makes no difference to anybody.
 const Margin = 0.05
 
-// MarginWords is that for people.
+// MarginWords is Margin for people.
 const MarginWords = "5 %"
 
-// Verdict judges a ratio of which more than 1 is good (an equivalence test beside
-// one of superiority: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
+// Verdict judges a ratio of which more than 1 is good (an equivalence test together with one of
+// superiority: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
 func (i Interval) Verdict() Verdict {
 	switch {
 	case i.Lo <= 0:
@@ -48,8 +48,8 @@ func (i Interval) Verdict() Verdict {
 	return NotEnough
 }
 
-// Among judges a ratio that is one of many. That it makes no difference is claimed of
-// it alone; that it makes one must hold for all of them together (Estimate.Adjusted).
+// Among judges one ratio of many. Its own interval must show equality; a difference must be shown
+// by together, which holds for all of them (Estimate.Adjusted).
 func (i Interval) Among(together Interval) Verdict {
 	if i.Verdict() == Equal {
 		return Equal
@@ -60,21 +60,20 @@ func (i Interval) Among(together Interval) Verdict {
 	return NotEnough
 }
 
-// Judged is a ratio among others: what all of them together let say of it.
+// Judged is the verdict on a ratio among others.
 type Judged struct {
 	Verdict  Verdict
-	Together Interval // by which it is called other than 1; it holds for all of them together
-	Least    float64  // the least loss that it could show, as a part
+	Together Interval // interval that a difference must be shown by; it holds for all of them together
+	Least    float64  // the least loss that it could show, as a share
 	P        float64  // with Holm's correction
-	ByRest   bool     // it is the ratio to the rest that the verdict rests on
+	ByRest   bool     // the verdict rests on the ratio to the rest
 }
 
-// Judge judges ratios that are looked at together, with Holm's correction. Without an error
-// nothing is known of one.
+// Judge judges ratios together, with Holm's correction. A ratio without an error is not judged.
 func Judge(ratios []Estimate) []Judged { return JudgeBeside(ratios, make([]Estimate, len(ratios))) }
 
-// JudgeBeside is the same with the ratio of each to the rest of them, where that is known: it is free of
-// what all have in common.
+// JudgeBeside is Judge with the ratio of each to the rest of them, if known: that ratio is free of
+// whatever all have in common.
 func JudgeBeside(ratios, rests []Estimate) []Judged {
 	ps, byRest := make([]float64, len(ratios)), make([]bool, len(ratios))
 	for i, e := range ratios {
@@ -100,9 +99,9 @@ func JudgeBeside(ratios, rests []Estimate) []Judged {
 	return out
 }
 
-// beside is the p value of a ratio, not adjusted yet, and whether it is that of the ratio to the rest. What
-// differs from the rest, in the same direction, differs whatever the level was; of two
-// chances the better one counts twice (Bonferroni).
+// beside returns the unadjusted p value of a ratio, and whether it comes from the ratio to the
+// rest. A ratio that differs from the rest, in the same direction, differs at any level; of two
+// tests the better one counts twice (Bonferroni).
 func (e Estimate) beside(rest Estimate) (p float64, byRest bool) {
 	if p = e.pValue(); !rest.Known() {
 		return p, false
@@ -114,7 +113,7 @@ func (e Estimate) beside(rest Estimate) (p float64, byRest bool) {
 	return math.Min(1, 2*math.Min(p, other)), other < p
 }
 
-// pValue is P; without an error nothing is known.
+// pValue is P; 1 for a ratio without an error.
 func (e Estimate) pValue() float64 {
 	if e.Err == 0 {
 		return 1
@@ -125,7 +124,7 @@ func (e Estimate) pValue() float64 {
 // Differs reports whether a ratio is shown not to be 1.
 func (v Verdict) Differs() bool { return v == Better || v == Worse }
 
-// Gainless reports whether a ratio can be no gain that matters.
+// Gainless reports whether a ratio excludes a gain that matters.
 func (i Interval) Gainless() bool { return i.Hi <= 1+Margin }
 
 // Chance is the probability that a quantity is above 1, by its estimate alone.

@@ -1,10 +1,10 @@
-// Package termsafe makes text from elsewhere safe to show on a terminal: remote
-// output, banners, host names, error texts. A hostile machine must not move the
-// cursor, set titles, answer for the keyboard, hide or reorder text.
+// Package termsafe makes text from elsewhere safe to show on a terminal: remote output, banners,
+// host names, error texts. A hostile machine must not move the cursor, set titles, answer for the
+// keyboard, hide or reorder text.
 //
-// Escape sequences vanish, since colours are the usual case; every other control
-// character becomes visible text such as \x07 or \u202e. Text that was clean is
-// passed on as it is, without a copy. Cleaning twice changes nothing.
+// Escape sequences vanish, since colors are the usual case; every other control character becomes
+// visible text such as \x07 or \u202e. Clean text is returned as it is, without a copy. Cleaning
+// twice changes nothing.
 package termsafe
 
 import (
@@ -15,15 +15,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxSequence is the longest escape sequence that is removed as a whole, in
-// bytes. A longer one is shown, so that nothing much can be hidden in it and
-// a Writer holds no more than this back.
+// maxSequence is the longest escape sequence that is removed as a whole, in bytes. A longer one is
+// shown, so that nothing much can be hidden in it and a Writer holds no more than this back.
 const maxSequence = 4096
 
 const esc = 0x1b
 
-// Text returns src made safe, with tabs and newlines kept. It returns src itself
-// when nothing needs cleaning; otherwise the result is new. It is valid UTF-8.
+// Text returns src made safe, with tabs and newlines kept. It returns src itself when nothing needs
+// cleaning; otherwise the result is new. It is valid UTF-8.
 func Text(src []byte) []byte {
 	n := cleanPrefix(src)
 	if n == len(src) {
@@ -44,14 +43,14 @@ func Line(text string) string {
 	return strings.ReplaceAll(string(safe), "\n", `\n`)
 }
 
-// OneLine keeps a message, which may quote what a host sent, on one line and free
-// of terminal controls: line ends and tabs become blanks.
+// OneLine keeps a message, which may quote what a host sent, on one line and free of terminal
+// controls: line ends and tabs become blanks.
 func OneLine(text string) string {
 	return Line(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(strings.TrimSpace(text)))
 }
 
-// Writer cleans a stream that comes in pieces, such as the standard error of a
-// child process. Close writes what was held back; it does not close W.
+// Writer cleans a stream that comes in pieces, such as the standard error of a child process. Close
+// writes the rest; it does not close W.
 type Writer struct {
 	W    io.Writer
 	held []byte // the beginning of a sequence that the next piece may complete
@@ -72,7 +71,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), w.write(out)
 }
 
-// Close writes what is still held back.
+// Close writes the text that is still held back.
 func (w *Writer) Close() error {
 	out := Append(nil, w.held)
 	w.held = nil
@@ -87,8 +86,8 @@ func (w *Writer) write(p []byte) error {
 	return err
 }
 
-// cleanPrefix is how many bytes at the start of src are printable ASCII, tabs or
-// newlines. It is the fast path: most remote output is nothing else.
+// cleanPrefix counts the bytes at the start of src that are printable ASCII, tabs or newlines. It
+// is the fast path: most remote output is nothing else.
 func cleanPrefix(src []byte) int {
 	for i, c := range src {
 		if c-0x20 >= 0x5f && c != '\t' && c != '\n' { // unsigned: outside 0x20..0x7e
@@ -98,8 +97,8 @@ func cleanPrefix(src []byte) int {
 	return len(src)
 }
 
-// scan appends src made safe to dst. Unless final, it stops before a sequence
-// that src only begins, and returns it as rest.
+// scan appends src made safe to dst. Unless final, it stops before an incomplete sequence at the
+// end of src, and returns it as rest.
 func scan(dst, src []byte, final bool) (out, rest []byte) {
 	for len(src) > 0 {
 		n := cleanPrefix(src)
@@ -115,8 +114,8 @@ func scan(dst, src []byte, final bool) (out, rest []byte) {
 	return dst, nil
 }
 
-// unfinished reports whether src may be only the beginning of an escape sequence, of a
-// UTF-8 character or of an emoji.
+// unfinished reports whether src may be only the beginning of an escape sequence, of a UTF-8
+// character or of an emoji.
 func unfinished(src []byte) bool {
 	if src[0] == esc {
 		_, complete := sequence(src)
@@ -126,7 +125,8 @@ func unfinished(src []byte) bool {
 	return !utf8.FullRune(src) || n > 0 && n < maxSequence && !complete
 }
 
-// pictures are the characters of which emoji consist (UTS 51), in whole blocks, and tones what may stand behind one.
+// pictures are the characters of which emoji consist (UTS 51), in whole blocks; tones may follow
+// one.
 var (
 	pictures = &unicode.RangeTable{
 		R16: []unicode.Range16{{0x2190, 0x21ff, 1}, {0x2600, 0x27bf, 1}, {0x2b00, 0x2bff, 1}},
@@ -135,8 +135,8 @@ var (
 	tones = &unicode.RangeTable{R16: []unicode.Range16{{0xfe0f, 0xfe0f, 1}}, R32: []unicode.Range32{{0x1f3fb, 0x1f3ff, 1}}}
 )
 
-// emoji measures the emoji at the start of src, 0 for none. It is complete unless more bytes
-// could belong to it. Only inside one is the joiner of characters safe: it hides nothing there.
+// emoji measures the emoji at the start of src, 0 for none. It is complete unless more bytes could
+// belong to it. Only inside one is the joiner of characters safe: it hides nothing there.
 func emoji(src []byte) (n int, complete bool) {
 	const joiner = 0x200d
 	for at := 0; ; {
@@ -156,8 +156,8 @@ func emoji(src []byte) (n int, complete bool) {
 	}
 }
 
-// one appends the first character of src, which is no printable ASCII, in its
-// safe form, and returns the rest.
+// one appends the first character of src, which is no printable ASCII, in its safe form, and
+// returns the rest.
 func one(dst, src []byte) (out, rest []byte) {
 	if src[0] == esc {
 		if n, _ := sequence(src); n > 1 {
@@ -183,14 +183,12 @@ func one(dst, src []byte) (out, rest []byte) {
 	return dst, src[size:]
 }
 
-// Unsafe reports whether a character must not reach a terminal: the C0 controls but
-// tab and newline, DEL, the C1 controls (ECMA-48 section 8), the line and
-// paragraph separators, and what shows nothing itself: the format characters
-// (Unicode general category Cf), among them the bidirectional controls (Unicode
-// Standard Annex 9), which can show text in another order than it is, and the
-// other characters that are to be ignored where they are not known (UAX 44,
-// Other_Default_Ignorable_Code_Point). Two texts that look the same could
-// otherwise differ.
+// Unsafe reports whether a character must not reach a terminal: the C0 controls except tab and
+// newline, DEL, the C1 controls (ECMA-48 section 8), the line and paragraph separators, and
+// invisible characters: the format characters (Unicode general category Cf), among them the
+// bidirectional controls (Unicode Standard Annex 9), which can reorder the shown text, and the
+// other characters that a program ignores if it does not know them (UAX 44,
+// Other_Default_Ignorable_Code_Point). Otherwise two texts that look the same could differ.
 func Unsafe(r rune) bool {
 	switch {
 	case r < 0x20:
@@ -211,8 +209,8 @@ func appendHex(dst []byte, r rune, digits int) []byte {
 	return dst
 }
 
-// Sequence is the length of the escape sequence at the start of src, which Text leaves out; 0 is none. It is
-// complete unless more bytes could belong to it.
+// Sequence returns the length of the escape sequence at the start of src, which Text removes; 0 is
+// none. It is complete unless more bytes could belong to it.
 func Sequence(src []byte) (n int, complete bool) {
 	if len(src) == 0 || src[0] != esc {
 		return 0, true
@@ -223,9 +221,9 @@ func Sequence(src []byte) (n int, complete bool) {
 	return n, complete
 }
 
-// sequence measures the escape sequence at the start of src (ECMA-48 sections
-// 5.3, 5.4 and 5.6). It is complete unless more bytes could belong to it. A
-// result of 1 means that there is only the escape character itself.
+// sequence measures the escape sequence at the start of src (ECMA-48 sections 5.3, 5.4 and 5.6). It
+// is complete unless more bytes could belong to it. A result of 1 means that there is only the
+// escape character itself.
 func sequence(src []byte) (n int, complete bool) {
 	if len(src) < 2 {
 		return 1, false
@@ -250,8 +248,8 @@ func control(src []byte) (int, bool) {
 	return intermediates(src, i)
 }
 
-// intermediates measures from i on: bytes 0x20-0x2f and one final byte. A byte
-// that cannot belong to a sequence ends it.
+// intermediates measures from i on: bytes 0x20-0x2f and one final byte. A byte that cannot belong
+// to a sequence ends it.
 func intermediates(src []byte, i int) (int, bool) {
 	for i < len(src) && src[i] >= 0x20 && src[i] <= 0x2f && i < maxSequence {
 		i++
@@ -267,8 +265,8 @@ func intermediates(src []byte, i int) (int, bool) {
 	return i, true
 }
 
-// controlString measures OSC, DCS, SOS, PM and APC: up to BEL or ESC \. A
-// newline ends it, too: a string may swallow its own line, no more.
+// controlString measures OSC, DCS, SOS, PM and APC: up to BEL or ESC \. A newline ends it, too: a
+// string may swallow its own line, no more.
 func controlString(src []byte) (int, bool) {
 	for i := 2; i < len(src); i++ {
 		switch {
@@ -282,7 +280,7 @@ func controlString(src []byte) (int, bool) {
 			return len(src), false
 		case src[i] == esc && src[i+1] == '\\':
 			return i + 2, true
-		case src[i] == esc: // begins another sequence; going on would make the time quadratic
+		case src[i] == esc: // begins another sequence; continuing would make the time quadratic
 			return i, true
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// WriteJSON writes a value as JSON on lines of its own, with one Write. indent
-// stands before each level; without it the value is one line.
+// WriteJSON writes a value as JSON on its own lines, with one Write. indent is written before each
+// level; without it the value is one line.
 func WriteJSON(w io.Writer, value any, indent string) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -22,10 +22,9 @@ func WriteJSON(w io.Writer, value any, indent string) error {
 	return err
 }
 
-// JSON returns a JSON text in which the characters that could harm a terminal,
-// but that encoding/json leaves alone, are \u escapes: the meaning stays the
-// same, since all of them are inside strings. It returns text itself when there
-// are none.
+// JSON returns a JSON text in which the characters that could harm a terminal, but that
+// encoding/json leaves alone, are \u escapes: the meaning stays the same, since all of them are
+// inside strings. It returns text itself when there are none.
 func JSON(text []byte) []byte {
 	if isPlain(text) {
 		return text

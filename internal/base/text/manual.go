@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Manual is a page of a manual in man(7) that is being written.
+// Manual builds a page of a manual in man(7).
 type Manual struct{ out strings.Builder }
 
-// String is the page so far.
+// String returns the page so far.
 func (p *Manual) String() string { return p.out.String() }
 
 // Line writes a line; words in it are made safe by Escaped or Quoted.
 func (p *Manual) Line(format string, args ...any) { fmt.Fprintf(&p.out, format+"\n", args...) }
 
-// Text writes paragraphs, which blank lines separate; indented ones as they are.
+// Text writes paragraphs, which blank lines separate; indented lines are written as they are.
 func (p *Manual) Text(s string) {
 	for block := range strings.SplitSeq(strings.TrimSpace(s), "\n\n") {
 		p.Line(".PP")
@@ -26,7 +26,7 @@ func (p *Manual) Text(s string) {
 	}
 }
 
-// Entry writes a word and what it stands for.
+// Entry writes a word and its meaning.
 func (p *Manual) Entry(word, meaning string) {
 	p.Line(".TP\n\\fB%s\\fR\n%s", Escaped(word), Escaped(meaning))
 }
@@ -40,8 +40,7 @@ func (p *Manual) Verbatim(lines []string) {
 	p.Line(".RE\n.fi")
 }
 
-// Escaped makes text safe for man(7): no character is an escape, and no line a
-// request.
+// Escaped makes text safe for man(7): no character is an escape, and no line a request.
 func Escaped(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, `-`, `\-`, `'`, `\(aq`, "`", `\(ga`, `^`, `\(ha`, `~`, `\(ti`).Replace(s)
 	lines := strings.Split(s, "\n")
@@ -53,5 +52,5 @@ func Escaped(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Quoted is one argument of a request.
+// Quoted returns one argument of a request.
 func Quoted(s string) string { return `"` + strings.ReplaceAll(Escaped(s), `"`, `""`) + `"` }

@@ -2,22 +2,22 @@ package text
 
 import "strings"
 
-// Fit says what becomes of a cell where its table is wider than the terminal.
+// Fit is the treatment of a cell whose table is wider than the terminal.
 type Fit uint8
 
-// What cells do.
+// The ways to fit a cell.
 const (
 	Keep  Fit = iota // it stays
 	Cut              // it is cut
-	Above            // it is shown whole, on a line of its own above the rest of its row
+	Above            // it is shown whole, on its own line above the rest of its row
 )
 
 // Column describes the cells below it.
 type Column struct {
-	Head  string // a line break makes two lines of it
+	Head  string // a line break makes two lines
 	Right bool
 	Fit   Fit
-	Tight bool // one blank to the column before it, not two
+	Tight bool // one blank before the column, not two
 }
 
 // Table is lines of cells in columns.
@@ -26,14 +26,15 @@ type Table struct {
 	Rows    [][]string // a row may end early
 }
 
-// least is how far a column is cut, and narrow how far, the last one first, where the terminal is too narrow for that.
+// least is the width down to which a column is cut. If that is not enough, the last columns are cut
+// down to narrow.
 const (
 	least  = 8
 	narrow = 1
 )
 
-// Lines are the heads, if any, and the rows, at most width columns wide as far as columns
-// give way; 0 is any width.
+// Lines returns the heads, if any, and the rows, at most width columns wide as far as columns can
+// be cut; 0 is any width.
 func (t *Table) Lines(width int) []string {
 	heads := t.heads()
 	rows := append(heads, t.Rows...)
@@ -45,7 +46,7 @@ func (t *Table) Lines(width int) []string {
 	return out
 }
 
-// Text is the table as lines that end.
+// Text returns the table as lines.
 func (t *Table) Text(width int) string {
 	if lines := t.Lines(width); len(lines) > 0 {
 		return strings.Join(lines, "\n") + "\n"
@@ -73,7 +74,8 @@ func (t *Table) heads() (rows [][]string) {
 	return rows
 }
 
-// widths are those of the longest cells; columns that may be cut give way, the widest first.
+// widths returns the widths of the columns: those of the longest cells. Columns that may be cut
+// shrink, the widest first.
 func (t *Table) widths(rows [][]string, width int) []int {
 	widths := make([]int, len(t.Columns))
 	total := 0

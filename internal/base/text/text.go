@@ -1,5 +1,5 @@
-// Package text lays out what people read on a terminal: one way to count columns, to
-// cut a line, to break a paragraph, and one table. It knows nothing of what it shows.
+// Package text lays out text for a terminal: one way to count columns, to cut a line, to break a
+// paragraph, and one table. It knows nothing about the content.
 package text
 
 import (
@@ -11,8 +11,8 @@ import (
 // Columns is the width that reports are made for.
 const Columns = 80
 
-// wide are the characters that take two columns (UAX 11, East Asian Wide and Fullwidth,
-// in whole blocks).
+// wide lists the characters that take two columns (UAX 11, East Asian Wide and Fullwidth, in whole
+// blocks).
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{{0x1100, 0x115f, 1}, {0x2e80, 0x303e, 1}, {0x3041, 0xa4cf, 1}, {0xac00, 0xd7a3, 1}, {0xf900, 0xfaff, 1}, {0xfe30, 0xfe6f, 1}, {0xff00, 0xff60, 1}, {0xffe0, 0xffe6, 1}},
 	R32: []unicode.Range32{{0x1f300, 0x1faff, 1}, {0x20000, 0x3fffd, 1}},
@@ -30,14 +30,14 @@ func columnsOf(r rune) int {
 	return 1
 }
 
-// Width is how many columns a text takes. Colors take none.
+// Width returns the columns that a text takes. Colors take none.
 func Width(s string) int {
 	n := 0
 	each(s, func(_, columns int) bool { n += columns; return true })
 	return n
 }
 
-// each tells where each character begins, and its columns.
+// each calls tell with the beginning and the columns of each character.
 func each(s string, tell func(at, columns int) bool) {
 	color := false
 	for i, r := range s {
@@ -51,13 +51,13 @@ func each(s string, tell func(at, columns int) bool) {
 	}
 }
 
-// LastLine is the last line of a text with something in it.
+// LastLine returns the last non-empty line of a text.
 func LastLine(s string) string {
 	s = strings.TrimRight(s, " \t\r\n")
 	return strings.TrimSpace(s[strings.LastIndexAny(s, "\r\n")+1:])
 }
 
-// Clip cuts a text that is wider than width, and says so by its last character.
+// Clip cuts a text that is wider than width; its last character then shows the cut.
 func Clip(s string, width int) string {
 	if Width(s) <= width {
 		return s
@@ -65,7 +65,7 @@ func Clip(s string, width int) string {
 	return head(s, width-1) + "…"[:3*min(1, max(0, width))]
 }
 
-// head is as much of a text as fits.
+// head returns as much of a text as fits.
 func head(s string, width int) string {
 	end := len(s)
 	each(s, func(at, columns int) bool {
@@ -80,7 +80,7 @@ func head(s string, width int) string {
 // Pad fills a text up to a width.
 func Pad(s string, width int) string { return s + blanks(width-Width(s)) }
 
-// PadLeft does so on the left.
+// PadLeft fills it on the left.
 func PadLeft(s string, width int) string { return blanks(width-Width(s)) + s }
 
 func blanks(n int) string { return strings.Repeat(" ", max(0, n)) }
@@ -88,12 +88,12 @@ func blanks(n int) string { return strings.Repeat(" ", max(0, n)) }
 // noBreak is a blank at which no line is broken. It is shown as a blank.
 const noBreak = "\u00a0"
 
-// Whole is a text that Wrap never breaks, such as a line to copy.
+// Whole returns a text that Wrap never breaks, such as a line to copy.
 func Whole(s string) string { return strings.ReplaceAll(s, " ", noBreak) }
 
-// Wrap breaks a text between words into lines of a width; 0 is that of reports. The first
-// begins with prefix, the others as far in. Runs of blanks stay inside a line. A word
-// that is too long has a line of its own, and moves left as far as it has to.
+// Wrap breaks a text between words into lines of a width; 0 is the width of reports. The first line
+// begins with prefix, and the others are indented as far. Runs of blanks inside a line stay. A word
+// that is too long has its own line, and moves left as far as necessary.
 func Wrap(prefix, s string, width int) []string {
 	if width <= 0 {
 		width = Columns
@@ -117,14 +117,14 @@ func Wrap(prefix, s string, width int) []string {
 	return out
 }
 
-// Line breaks a line that is too wide for so many columns, with what follows below its first word; 0: those of any
-// terminal.
+// Line breaks a line that is wider than width, and aligns the continuation with its second word; 0:
+// any width.
 func Line(s string, width int) []string {
 	rest := strings.TrimLeft(s, " ")
 	return Wrap(s[:len(s)-len(rest)], rest, width)
 }
 
-// NonEmpty are the parts that say something.
+// NonEmpty returns the parts that are not empty.
 func NonEmpty(parts ...string) []string {
 	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 }

@@ -1,6 +1,5 @@
-// Package unit holds the quantities that sshpace measures, as types that carry
-// their unit, and scales them for people. Values are stored in base units and
-// scaled only when they are printed.
+// Package unit holds the quantities that sshpace measures, as types that carry their unit, and
+// scales them for people. Values are stored in base units and scaled only when they are printed.
 package unit
 
 import (
@@ -17,12 +16,12 @@ type Bytes int64
 // Throughput is a rate in bytes per second.
 type Throughput float64
 
-// binaryPrefixes are the suffixes that ParseBytes reads, as dd(1) and the
-// RekeyLimit of ssh_config(5) do: K, M, G and T are powers of 1024.
+// binaryPrefixes are the suffixes that ParseBytes reads, as dd(1) and the RekeyLimit of
+// ssh_config(5) do: K, M, G and T are powers of 1024.
 var binaryPrefixes = map[string]float64{"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
-// ParseBytes reads a size such as "4G", "64M", "1.5GiB" or "1048576".
-// It returns an error for anything that is not a positive amount.
+// ParseBytes reads a size such as "4G", "64M", "1.5GiB" or "1048576". It returns an error for
+// anything that is not a positive amount.
 func ParseBytes(s string) (Bytes, error) {
 	text := strings.ToUpper(strings.TrimSpace(s))
 	text = strings.TrimSuffix(strings.TrimSuffix(text, "B"), "I")
@@ -41,11 +40,11 @@ func (b Bytes) String() string {
 	return trimZeros(value) + " " + prefix + "B"
 }
 
-// String formats t in decimal megabytes per second, such as "1450 MB/s": the
-// one scale that every ranking uses, so that columns can be compared by eye.
+// String formats t in decimal megabytes per second, such as "1450 MB/s": the one scale that every
+// ranking uses, so that columns can be compared by eye.
 func (t Throughput) String() string { return Digits(float64(t)/1e6) + " MB/s" }
 
-// scale divides value by base until three digits stand before the point.
+// scale divides value by base until at most three digits stand before the point.
 func scale(value, base float64, prefixes []string) (float64, string) {
 	i := 0
 	for math.Abs(value) >= base && i < len(prefixes)-1 {
@@ -55,8 +54,8 @@ func scale(value, base float64, prefixes []string) (float64, string) {
 	return value, prefixes[i]
 }
 
-// Digits prints three significant digits without an exponent: the one way in which
-// reports for people show a number.
+// Digits prints three significant digits without an exponent. All reports for people show numbers
+// this way.
 func Digits(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "?"
@@ -87,8 +86,8 @@ func Percentage(v float64) string {
 	return strconv.FormatFloat(v, 'f', 1, 64)
 }
 
-// Difference is how far two figures are apart, as a part of the smaller: "11 %", and from
-// the double on "a factor of 2.2".
+// Difference prints how far two figures are apart, as a share of the smaller: "11 %", and from the
+// double on "a factor of 2.2".
 func Difference(part float64) string {
 	if part >= 1 {
 		return "a factor of " + Digits(1+part)
@@ -100,7 +99,7 @@ func trimZeros(value float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(value, 'f', 1, 64), ".0")
 }
 
-// Count is a number with its noun: "1 cell", "2 cells", "2 keys", "2 entries".
+// Count prints a number with its noun: "1 cell", "2 cells", "2 keys", "2 entries".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

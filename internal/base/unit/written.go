@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Quantities as people write them on a command line. Each has the methods that a
-// flag needs: Set, String, and Type, which is the word for its value in the help.
+// Quantities as people write them on a command line. Each has the methods that a flag needs: Set,
+// String, and Type, which is the name of its value in the help.
 
 // Limit is an amount of data in bytes, as people write it: 256M, 1G; 0 is none.
 type Limit int64
 
-// Set reads it.
+// Set parses text.
 func (b *Limit) Set(text string) error {
 	if text == "0" {
 		*b = 0
@@ -27,7 +27,7 @@ func (b *Limit) Set(text string) error {
 	return err
 }
 
-// String is a text that Set reads.
+// String returns a text that Set reads.
 func (b *Limit) String() string {
 	n, prefix := int64(*b), 0
 	for n != 0 && n%1024 == 0 && prefix < len("KMGT") {
@@ -37,14 +37,14 @@ func (b *Limit) String() string {
 	return strconv.FormatInt(n, 10) + "KMGT"[max(0, prefix-1):prefix]
 }
 
-// Type is what the help shows as the value.
+// Type names the value in the help.
 func (*Limit) Type() string { return "size" }
 
-// Rate is bytes per second, as people write them: 12M, 12MB/s and 96Mbit/s are the same,
-// decimal as rates are written everywhere; 12MiB/s is binary. 0 is none.
+// Rate is bytes per second, as people write them: 12M, 12MB/s and 96Mbit/s are the same, decimal as
+// rates are written everywhere; 12MiB/s is binary. 0 is none.
 type Rate float64
 
-// Set reads it.
+// Set parses text.
 func (r *Rate) Set(text string) error {
 	number, isPerSecond := strings.CutSuffix(strings.ToUpper(strings.TrimSpace(text)), "/S")
 	number, bits := strings.CutSuffix(number, "BIT")
@@ -70,7 +70,7 @@ func (r *Rate) Set(text string) error {
 	return nil
 }
 
-// String is a text that Set reads; "" is none.
+// String returns a text that Set reads; "" is none.
 func (r *Rate) String() string {
 	if *r == 0 {
 		return ""
@@ -78,13 +78,13 @@ func (r *Rate) String() string {
 	return strconv.FormatFloat(float64(*r)/1e6, 'g', -1, 64) + "MB/s"
 }
 
-// Type is what the help shows as the value.
+// Type names the value in the help.
 func (*Rate) Type() string { return "rate" }
 
 // Switch is on or off; yes and no as in ssh_config, and true and false, mean the same.
 type Switch bool
 
-// Set reads it.
+// Set parses text.
 func (s *Switch) Set(text string) error {
 	switch strings.ToLower(text) {
 	case "on", "yes", "true":
@@ -97,7 +97,7 @@ func (s *Switch) Set(text string) error {
 	return nil
 }
 
-// String is a text that Set reads.
+// String returns a text that Set reads.
 func (s *Switch) String() string {
 	if *s {
 		return "on"
@@ -105,13 +105,13 @@ func (s *Switch) String() string {
 	return "off"
 }
 
-// Type is what the help shows as the value.
+// Type names the value in the help.
 func (*Switch) Type() string { return "on|off" }
 
 // Percent is a share of a whole, written with the sign or without: 4, 4%.
 type Percent float64
 
-// Set reads it.
+// Set parses text.
 func (p *Percent) Set(text string) error {
 	n, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
 	if err != nil {
@@ -121,20 +121,20 @@ func (p *Percent) Set(text string) error {
 	return nil
 }
 
-// String is a text that Set reads.
+// String returns a text that Set reads.
 func (p *Percent) String() string { return strconv.FormatFloat(float64(*p), 'g', -1, 64) }
 
-// Type is what the help shows as the value.
+// Type names the value in the help.
 func (*Percent) Type() string { return "percent" }
 
-// Duration is a time as people write it: 90s, 2m or, as in ssh_config, a plain number of
-// seconds. It is never negative.
+// Duration is a time as people write it: 90s, 2m or, as in ssh_config, a plain number of seconds.
+// It is never negative.
 type Duration time.Duration
 
-// maxSeconds is as much as a time.Duration holds.
+// maxSeconds is the most that a time.Duration holds.
 const maxSeconds = math.MaxInt64 / float64(time.Second) / 2
 
-// Set reads it.
+// Set parses text.
 func (s *Duration) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if n, bad := strconv.ParseFloat(text, 64); bad == nil && n >= 0 && n <= maxSeconds {
@@ -147,7 +147,7 @@ func (s *Duration) Set(text string) error {
 	return nil
 }
 
-// String is a text that Set reads; "" is none.
+// String returns a text that Set reads; "" is none.
 func (s *Duration) String() string {
 	if *s == 0 {
 		return ""
@@ -155,5 +155,5 @@ func (s *Duration) String() string {
 	return time.Duration(*s).String()
 }
 
-// Type is what the help shows as the value.
+// Type names the value in the help.
 func (*Duration) Type() string { return "time" }

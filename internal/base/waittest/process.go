@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// Again runs the test once more, alone in a process of its own, with settings of the environment and
-// by way of other programs, such as unshare(1). What it says and whether it fails is the test's.
+// Again runs the test once more, alone in its own process, with settings of the environment and
+// through other programs, such as unshare(1). The output and the result of that process become the
+// test's.
 func Again(t *testing.T, env []string, by ...string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -24,8 +25,8 @@ func Again(t *testing.T, env []string, by ...string) {
 	}
 }
 
-// ownRoot runs a program, $0, where /, /run, /root and /tmp are ours, and the accounts of root and nobody are
-// not locked: what is the real root's is a stranger's there.
+// ownRoot runs a program, $0, where /, /run, /root and /tmp are ours, and the accounts of root and
+// nobody are not locked: files of the real root belong to a stranger there.
 const ownRoot = `root=$(mktemp -d) && mount -t tmpfs -o mode=755 none "$root" && cd "$root" || exit
 for at in /*; do
 	if [ -h "$at" ]; then cp -P "$at" .; elif [ -d "$at" ]; then mkdir ".$at" && mount --rbind "$at" ".$at"; fi
@@ -34,9 +35,9 @@ mount -t tmpfs -o mode=755 none run && mount -t tmpfs -o mode=700 none root && m
 	printf '%s:+:::::::\n' root nobody >shadow && mount --bind shadow etc/shadow && cp "$0" test &&
 	HOME=/root TMPDIR=/tmp exec chroot . sh -c 'cd "$0"; exec "$@"' "$OLDPWD" /test "$@"`
 
-// AsRoot reports whether the test has root's rights. Where it has not, it is run again with those of a
-// user namespace that has other users and mounts of its own, and has nothing more to do itself.
-// That takes newuidmap(1), and subordinate users of ours (subuid(5)).
+// AsRoot reports whether the test has root's rights. If not, it runs the test again as root of a
+// user namespace with other users and its own mounts; the caller then has nothing more to do. That
+// takes newuidmap(1), and subordinate users of ours (subuid(5)).
 func AsRoot(t *testing.T) bool {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -45,8 +46,7 @@ func AsRoot(t *testing.T) bool {
 	return os.Geteuid() == 0
 }
 
-// Piped starts a command and returns its standard input and output. The caller waits
-// for its end.
+// Piped starts a command and returns its standard input and output. The caller waits for its end.
 func Piped(t testing.TB, cmd *exec.Cmd) (in io.WriteCloser, out io.ReadCloser) {
 	t.Helper()
 	in, err := cmd.StdinPipe()

@@ -1,6 +1,6 @@
-// Package waittest lets tests wait for what is certain to come, on a machine of any speed:
-// a test never fails because something came late, only because it did not come at all. It also
-// runs tests again in processes of their own, as root where they need its rights.
+// Package waittest lets tests wait for certain events, on a machine of any speed: a test never
+// fails because something came late, only because it did not come at all. It also runs tests again
+// in their own processes, as root where they need its rights.
 package waittest
 
 import (
@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// limit is how long something may take that takes milliseconds on an idle machine.
+// limit is the longest time for something that takes milliseconds on an idle machine.
 const limit = 2 * time.Minute
 
-// Until waits until something holds, and ends the test where that never comes.
+// Until waits until something holds, and fails the test if that never comes.
 func Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	if !Comes(holds) {
@@ -22,8 +22,8 @@ func Until(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Comes waits until something holds, and tells whether it came to that. To look may take as
-// long as the pause between two looks, which is why that grows with the wait.
+// Comes waits until something holds, and reports whether it does. One look may take as long as the
+// pause between two looks; therefore the pause grows with the wait.
 func Comes(holds func() bool) bool {
 	const shortest, longest, part = 5 * time.Millisecond, 25 * time.Millisecond, 50
 	for began := time.Now(); !holds(); {
@@ -45,15 +45,15 @@ func Gone(t testing.TB, pid int) {
 	Until(t, fmt.Sprintf("the end of process %d", pid), func() bool { return Ended(pid) })
 }
 
-// Ended tells whether a process is not there, or a zombie (proc_pid_stat(5)).
+// Ended reports whether a process is gone, or a zombie (proc_pid_stat(5)).
 func Ended(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(stat), ") Z ")
 }
 
-// InTime tries what has a time limit of its own and shows something before that is over:
-// with one that is enough on an idle machine, and where something was not reached in that,
-// with longer ones. Only what fails with the longest is an error.
+// InTime tries something that has its own time limit and must show something within it: first with
+// a limit that is enough on an idle machine, and then with longer ones. Only a failure with the
+// longest is an error.
 func InTime(t testing.TB, shortest time.Duration, try func(limit time.Duration) error) {
 	t.Helper()
 	for patience := shortest; ; patience *= 4 {

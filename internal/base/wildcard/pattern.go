@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Lazy is a regular expression for a package's variable. It panics when it is
-// used for the first time, if it cannot be compiled.
+// Regexp returns a regular expression for a package's variable, compiled at its first use. An
+// invalid one panics then.
 func Regexp(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

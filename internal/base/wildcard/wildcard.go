@@ -1,15 +1,14 @@
-// Package wildcard compares names with patterns of * and ?, and has regular expressions
-// compiled when they are used first: a login that waits for that is a slow one. What is
-// called by the names it does not know.
+// Package wildcard compares names with patterns of * and ?, and compiles regular expressions at
+// their first use: a login that waits for that is a slow one. It knows nothing about the things
+// that are named.
 package wildcard
 
 import "strings"
 
-// Match reports whether the whole name matches a pattern, in which * stands for any
-// text and ? for one byte (ssh_config(5) PATTERNS, match.c:match_pattern). It goes
-// back to the last star only, which is enough, and so takes at most
-// len(name)*len(pattern) steps; the recursion of match.c takes exponential time on
-// patterns made for it.
+// Match reports whether the whole name matches a pattern, in which * stands for any text and ? for
+// one byte (ssh_config(5) PATTERNS, match.c:match_pattern). It goes back to the last star only,
+// which is enough, and so takes at most len(name)*len(pattern) steps; the recursion of match.c
+// takes exponential time on patterns made for it.
 func Match(name, pattern string) bool {
 	n, p, star, mark := 0, 0, -1, 0
 	for n < len(name) {
@@ -30,12 +29,12 @@ func Match(name, pattern string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// TooLong is the length from which OpenSSH refuses a pattern in a list, and with it the
-// whole list (match.c:match_pattern_list has a buffer of 1024).
+// TooLong is the length from which OpenSSH refuses a pattern in a list, and with it the whole list
+// (match.c:match_pattern_list has a buffer of 1024).
 const TooLong = 1023
 
-// MatchList reports whether a name matches a comma-separated list of patterns: one of them
-// must, and none that is negated by "!" may (match.c:match_pattern_list).
+// MatchList reports whether a name matches a comma-separated list of patterns: one of them must,
+// and none that is negated by "!" may (match.c:match_pattern_list).
 func MatchList(name, list string) bool {
 	matched := false
 	for list != "" {
@@ -58,8 +57,8 @@ func MatchList(name, list string) bool {
 // MatchListFold is MatchList for a name in lower case, whatever the case of the patterns.
 func MatchListFold(name, list string) bool { return MatchList(name, Lower(list)) }
 
-// Lower makes ASCII letters lower-case and leaves all other bytes alone, as
-// tolower(3) does in OpenSSH. It copies only when it must.
+// Lower makes ASCII letters lower-case and leaves all other bytes alone, as tolower(3) does in
+// OpenSSH. It copies only when it must.
 func Lower(s string) string {
 	for i := range len(s) {
 		if 'A' <= s[i] && s[i] <= 'Z' {

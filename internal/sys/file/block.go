@@ -13,24 +13,24 @@ import (
 
 // Block is text with marks around it, so that it can be found and replaced.
 type Block struct {
-	Name string // what tells this block from others in the file; one line
+	Name string // distinguishes this block from others in the file; one line
 	Text string
-	// After is what must stand between the block and the rest of the file, such
-	// as "Host *" where the block ends in the scope of one host.
+	// After is the line that must separate the block from the rest of the file, such as "Host *"
+	// where the block ends in the scope of one host.
 	After string
-	// Last puts a new block at the end instead of at the top, so that everything
-	// else in the file wins over it.
+	// Last puts a new block at the end instead of at the top, so that everything else in the file
+	// wins over it.
 	Last bool
 }
 
-// ErrEdited says that a block is not as it was written.
+// ErrEdited says that a block was edited by somebody else.
 var ErrEdited = errors.New("was changed since it was written")
 
 func (b Block) begin() string { return "# BEGIN sshpace " + b.Name }
 func (b Block) end() string   { return "# END sshpace " + b.Name }
 
-// text is the block with the line ends of the file that it is for. The last line holds a checksum, so
-// that lines of the user's between the marks are seen.
+// text returns the block with the line ends of the file. The last line holds a checksum, so that
+// user's lines between the marks are noticed.
 func (b Block) text(file []byte) string {
 	body := strings.TrimRight(b.Text, "\n") + "\n"
 	if b.After != "" {
@@ -40,7 +40,7 @@ func (b Block) text(file []byte) string {
 	return strings.ReplaceAll(text, "\n", lineEnd(file))
 }
 
-// checksum is the same whatever blanks and line ends an editor has put at the ends of lines.
+// checksum ignores blanks and line ends that an editor adds at the ends of lines.
 func checksum(body string) string {
 	sum := crc32.NewIEEE()
 	for line := range strings.Lines(body) {
@@ -49,7 +49,7 @@ func checksum(body string) string {
 	return fmt.Sprintf("%08x", sum.Sum32())
 }
 
-// lineEnd is the end of the lines of a text.
+// lineEnd returns the line end that a text uses.
 func lineEnd(text []byte) string {
 	if line, _, _ := bytes.Cut(text, []byte("\n")); bytes.HasSuffix(line, []byte("\r")) {
 		return "\r\n"
@@ -57,10 +57,9 @@ func lineEnd(text []byte) string {
 	return "\n"
 }
 
-// Into puts the block into a file: in the place of an older one of its name, or
-// at the top, because ssh and sshd take the first value that they find
-// (ssh_config(5), sshd_config(5)), or at the end. Marks that do not match are an error, and
-// so is a block that is not as it was written.
+// Into puts the block into a file: in the place of an older block of its name, otherwise at the
+// top, because ssh and sshd take the first value that they find (ssh_config(5), sshd_config(5)), or
+// at the end. Marks that do not match are an error, and so is a block that was edited.
 func (b Block) Into(old []byte) ([]byte, error) {
 	from, to, err := b.find(old)
 	if err != nil {
@@ -72,7 +71,7 @@ func (b Block) Into(old []byte) ([]byte, error) {
 	return slices.Concat(old[:from], []byte(b.text(old)), old[to:]), nil
 }
 
-// find is where the block stands, with its marks; from is -1 where there is none.
+// find returns the place of the block, with its marks; from is -1 where there is none.
 func (b Block) find(text []byte) (from, to int, err error) {
 	damaged := fmt.Errorf("the marks of the block %q are damaged: remove what is left of it by hand", b.Name)
 	var body strings.Builder
@@ -103,7 +102,7 @@ func (b Block) find(text []byte) (from, to int, err error) {
 	return from, to, nil
 }
 
-// endOf is the checksum of the last line of the block, if a line is that.
+// endOf returns the checksum in a line, if it is the last line of the block.
 func (b Block) endOf(line string) (sum string, ok bool) {
 	sum, ok = strings.CutPrefix(line, b.end())
 	sum = strings.TrimPrefix(sum, " ")
@@ -123,9 +122,9 @@ func (b Block) insert(old []byte) []byte {
 	return slices.Concat(old, end, text)
 }
 
-// Without takes the blocks out whose name is this one or begins with it and a blank,
-// and the empty line that came with each. n is how many there were. Marks that do
-// not match are an error, and so is a block that is not as it was written.
+// Without removes the blocks whose name is this one or begins with it and a blank, and the empty
+// line that came with each. n counts them. Marks that do not match are an error, and so is a block
+// that was edited.
 func Without(old []byte, name string) (text []byte, n int, err error) {
 	text = bytes.Clone(old)
 	end := []byte(lineEnd(old))
@@ -149,7 +148,7 @@ func Without(old []byte, name string) (text []byte, n int, err error) {
 	}
 }
 
-// named is the first block whose name is this one or begins with it and a blank.
+// named finds the first block whose name is this one or begins with it and a blank.
 func named(text []byte, name string) (b Block, found bool) {
 	for line := range strings.Lines(string(text)) {
 		rest, ours := strings.CutPrefix(strings.TrimRight(line, " \t\r\n"), "# BEGIN sshpace ")
@@ -166,6 +165,6 @@ func (c *Change) Diff() string {
 	if !c.Existed {
 		name = "/dev/null"
 	}
-	_, text, _ := bytes.Cut(diff.Diff(name, c.Old, c.Path, c.New), []byte("\n")) // without the call of diff
+	_, text, _ := bytes.Cut(diff.Diff(name, c.Old, c.Path, c.New), []byte("\n")) // without the arguments of diff
 	return string(text)
 }

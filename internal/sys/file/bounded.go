@@ -13,15 +13,15 @@ import (
 	"sshpace/internal/base/sched"
 )
 
-// Limits of what people write, in bytes.
+// Limits of files that people write, in bytes.
 const (
 	Config = 16 << 20 // ssh_config, groups, scripts
 	List   = 64 << 20 // hosts files: a million lines
 )
 
-// TooLargeError says that a text is longer than what it is meant to be can be.
+// TooLargeError says that a text is too long for its purpose.
 type TooLargeError struct {
-	Name  string // file name, or such as "standard input"
+	Name  string // file name, or "standard input" and the like
 	Limit int64  // bytes
 }
 
@@ -38,8 +38,7 @@ func IsTooLarge(err error) bool {
 	return ok
 }
 
-// Reader reads r and fails with a *TooLargeError where more than limit bytes
-// come. name is for the message.
+// Reader reads r and fails with a *TooLargeError after limit bytes. name is for the message.
 func Reader(r io.Reader, name string, limit int64) io.Reader {
 	return &reader{r, name, limit, limit}
 }
@@ -51,8 +50,7 @@ type reader struct {
 }
 
 func (r *reader) Read(p []byte) (int, error) {
-	// One byte more than may come tells a text of exactly limit bytes from a
-	// longer one.
+	// One byte more distinguishes a text of exactly limit bytes from a longer one.
 	n, err := r.r.Read(p[:min(int64(len(p)), r.left+1)])
 	if int64(n) > r.left {
 		n = int(r.left)
@@ -82,7 +80,7 @@ func ReadFile(name string, limit int64) ([]byte, error) {
 	return ReadAll(f, name, limit)
 }
 
-// Wide is the error of a text in UTF-16, as PowerShell's > saves it; nil for any other.
+// Wide returns an error for a text in UTF-16, as PowerShell's > saves it; nil for any other.
 func Wide(text []byte, name string) error {
 	if bytes.HasPrefix(text, []byte{0xff, 0xfe}) || bytes.HasPrefix(text, []byte{0xfe, 0xff}) {
 		return fault.WithHint(fmt.Errorf("%s is saved as UTF-16, not as UTF-8", name), "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW")
@@ -90,17 +88,18 @@ func Wide(text []byte, name string) error {
 	return nil
 }
 
-// patience is how long a file may take to be read that ssh reads for each host. As with ssh it may be a pipe.
+// patience limits the reading of a file that ssh reads for each host. As with ssh it may be a pipe.
 const patience = 10 * time.Second
 
-// SilentError says that such a file did not come to its end.
+// SilentError says that reading such a file took too long.
 type SilentError struct{ Name string }
 
 func (e *SilentError) Error() string {
 	return fmt.Sprintf("%s: nothing came in %v: is it a pipe that nobody writes to?", e.Name, patience)
 }
 
-// InTime is what read returns of such a file, or a *SilentError, or the cause of the end of ctx.
+// InTime returns the result of read for such a file, or a *SilentError, or the cause of the end of
+// ctx.
 func InTime[T any](ctx context.Context, name string, read func() (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, &SilentError{name})
 	defer cancel()

@@ -47,7 +47,8 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// A file that ssh reads may be a pipe that nobody writes to: it is waited for for a while, or until nobody waits.
+// A file that ssh reads may be a pipe that nobody writes to: it is waited for for a while, or until
+// nobody waits.
 func TestInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, interrupted := range []bool{false, true} {

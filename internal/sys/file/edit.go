@@ -1,5 +1,6 @@
-// Package file reads what others wrote up to a limit, for /dev/zero in the place of a file
-// must cost neither memory nor time, and changes files safely. What is in them it does not know.
+// Package file reads files of other people up to a limit, since /dev/zero in the place of a file
+// must cost neither memory nor time, and changes files safely. It knows nothing about their
+// content.
 package file
 
 import (
@@ -27,21 +28,21 @@ type Change struct {
 	Existed bool
 	Old     []byte
 	New     []byte
-	Mode    os.FileMode // of a file that does not exist yet
+	Mode    os.FileMode // for a file that does not exist yet
 	info    os.FileInfo
-	lock    *os.File // of the folder
+	lock    *os.File // of the directory
 }
 
-// ErrChanged says that the file was changed by someone else in between.
+// ErrChanged says that somebody else changed the file in the meantime.
 var ErrChanged = errors.New("the file was changed by another program in the meantime")
 
 // maxFile is the largest configuration that is read, in bytes.
 const maxFile = 4 << 20
 
-// Open reads a file that is to be changed; it may be missing, but not behind a link.
-// Nobody else may be able to put another one in its place (package safedir): the error
-// is a *safedir.UntrustedError then. Until Close no other process of ours changes a file of
-// the folder; for one that does Open waits.
+// Open reads a file that is to be changed. It may be missing, unless a link leads to it. Nobody
+// else may be able to put another one in its place (package safedir): otherwise the error is a
+// *safedir.UntrustedError. Until Close no other process of ours changes a file of the directory;
+// Open waits for such a process.
 func Open(ctx context.Context, path string) (*Change, error) {
 	real, err := safedir.ResolveFile(path)
 	if err != nil {
@@ -57,10 +58,10 @@ func Open(ctx context.Context, path string) (*Change, error) {
 	return c, nil
 }
 
-// Close lets others change files of the folder.
+// Close lets others change files of the directory.
 func (c *Change) Close() error { return c.lock.Close() }
 
-// lockFolder waits until no other process of ours has locked a folder (flock(2)), and locks it.
+// lockFolder locks a directory (flock(2)), and waits while another process of ours has it locked.
 func lockFolder(ctx context.Context, dir string) (*os.File, error) {
 	const every = 20 * time.Millisecond
 	lock, err := os.Open(dir)
@@ -82,7 +83,7 @@ func lockFolder(ctx context.Context, dir string) (*os.File, error) {
 	}
 }
 
-// read reads the file as it is, which the user named path.
+// read reads the file, which the user named path.
 func (c *Change) read(path string) error {
 	f, err := os.OpenFile(c.Path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -112,10 +113,9 @@ func (c *Change) read(path string) error {
 	return err
 }
 
-// Apply makes the change. before checks the new file under a temporary name in
-// the same folder; after checks the whole configuration once it is in place. The
-// old file is kept as backup, "" if there was none; a copy of it that an earlier
-// change has kept is the backup.
+// Apply makes the change. before checks the new file under a temporary name in the same directory;
+// after checks the whole configuration once it is in place. The old file is kept as backup, "" if
+// there was none; if an earlier change kept the same content, that copy is the backup.
 func (c *Change) Apply(now time.Time, before func(path string) error, after func() error) (backup string, err error) {
 	c.removeLeftovers()
 	candidate, err := c.write(c.Path+newMark, c.New)
@@ -166,7 +166,7 @@ func (c *Change) unchanged() error {
 	return nil
 }
 
-// write makes a file beside the old one, with its owner, mode and attributes.
+// write makes a file next to the old one, with its owner, mode and attributes.
 func (c *Change) write(prefix string, text []byte) (path string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(c.Path), filepath.Base(prefix)+"*")
 	if err != nil {
@@ -186,8 +186,7 @@ func (c *Change) write(prefix string, text []byte) (path string, err error) {
 	return f.Name(), f.Sync()
 }
 
-// dress gives a new file the owner, the mode and the extended attributes of the
-// old one.
+// dress gives a new file the owner, the mode and the extended attributes of the old one.
 func (c *Change) dress(f *os.File) error {
 	if !c.Existed {
 		return f.Chmod(c.Mode)
@@ -225,23 +224,24 @@ func (c *Change) copyAttributes(f *os.File) error {
 	return nil
 }
 
-// hasAttribute reports whether the new file has an attribute already, such as a
-// label that the system gave it.
+// hasAttribute reports whether the new file has an attribute already, such as a label that the
+// system gave it.
 func hasAttribute(f *os.File, name string, value []byte) bool {
 	own := make([]byte, 64<<10)
 	n, err := unix.Fgetxattr(int(f.Fd()), name, own)
 	return err == nil && bytes.Equal(own[:n], value)
 }
 
-// copyMark and copyTime are the ends of the names of backups, newMark that of a new file; the names of temporary
-// files have a number behind them.
+// copyMark and copyTime end the names of backups, newMark that of a new file; a number follows in
+// the names of temporary files.
 const (
 	copyMark = ".sshpace-"
 	copyTime = "20060102T150405.000Z"
 	newMark  = copyMark + "new-"
 )
 
-// removeLeftovers removes the temporary files of changes that were killed. Nobody else makes any now.
+// removeLeftovers removes the temporary files of changes that were killed. Nobody else is making
+// any now.
 func (c *Change) removeLeftovers() {
 	dir, name := filepath.Split(c.Path)
 	entries, _ := os.ReadDir(dir)
@@ -257,14 +257,14 @@ func (c *Change) removeLeftovers() {
 	}
 }
 
-// isCopy tells whether a name of a backup has this end.
+// isCopy reports whether a file name ends like one of a backup.
 func isCopy(end string) bool {
 	when, ours := strings.CutPrefix(end, copyMark)
 	_, err := time.Parse(copyTime, when)
 	return ours && err == nil
 }
 
-// kept is a backup that holds the old file already, with its owner and mode; "" for none.
+// kept returns the backup that already holds the old file, with its owner and mode; "" for none.
 func (c *Change) kept() string {
 	entries, _ := os.ReadDir(filepath.Dir(c.Path))
 	for _, e := range entries {
@@ -289,7 +289,7 @@ func sameOwner(a, b os.FileInfo) bool {
 	return ok && same && one.Uid == other.Uid && one.Gid == other.Gid
 }
 
-// keep writes the old file under the name of its backup.
+// keep writes the old file to its backup.
 func (c *Change) keep(backup string) error {
 	temporary, err := c.write(backup+"-", c.Old)
 	if err != nil {
@@ -299,7 +299,7 @@ func (c *Change) keep(backup string) error {
 	return os.Link(temporary, backup) // fails if there is one already
 }
 
-// undo takes the change back.
+// undo reverts the change.
 func (c *Change) undo(backup string) error {
 	if backup == "" {
 		return os.Remove(c.Path)

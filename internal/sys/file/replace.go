@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// Replace writes a file with a mode, as far as the umask leaves it, whole or not at
-// all, and through no link.
-// Its errors name that file, not the temporary one.
+// Replace writes a file with a mode, subject to the umask: completely or not at all, and never
+// through a link. Its errors name that file, not the temporary one.
 func Replace(path string, content []byte, mode os.FileMode) error {
 	if err := swapIn(path, content, mode); err != nil {
 		if number, ok := errors.AsType[syscall.Errno](err); ok {

@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// Store keeps many byte sequences, in memory up to a limit and beyond it in one
-// temporary file, which nobody else can read and which has no name.
+// Store keeps many byte sequences: in memory up to a limit, then in one temporary file, which has
+// no name and which nobody else can read.
 type Store struct {
 	What  string // is kept, for errors
-	Dir   string // where the file is made; "" = os.TempDir
+	Dir   string // directory of the file; "" = os.TempDir
 	Limit int64  // bytes kept in memory
 
 	inside int64 // bytes in memory now
@@ -22,7 +22,7 @@ type Store struct {
 // Content is one sequence: parts in the file, then the end in memory.
 type Content struct {
 	Size    int64 // bytes kept
-	Lost    error // why nothing more is kept
+	Lost    error // reason why nothing more is kept
 	Dropped int64 // bytes that came after that
 
 	extents []extent
@@ -32,10 +32,10 @@ type Content struct {
 // extent is a part of the file.
 type extent struct{ offset, length int64 }
 
-// minSpill is how much goes to the file at once where memory is short.
+// minSpill is the least that is moved to the file at once when memory is short.
 const minSpill = 32 << 10
 
-// Add appends data to c. When there is no room for more, c keeps what it has.
+// Add appends data to c. If there is no room for more, c keeps what it has.
 func (s *Store) Add(c *Content, data []byte) error {
 	if c.Lost != nil {
 		c.Dropped += int64(len(data))
@@ -50,8 +50,8 @@ func (s *Store) Add(c *Content, data []byte) error {
 	return nil // nothing is lost yet
 }
 
-// Settle moves what c holds in memory into the file if memory is short and the
-// file has room. It is for sequences that are complete, whatever their size.
+// Settle moves the part of c in memory into the file if memory is short and the file has room. It
+// is for complete sequences of any size.
 func (s *Store) Settle(c *Content) {
 	c.tail = bytes.Clone(c.tail) // without the room to grow
 	if s.inside > s.Limit && c.Lost == nil && len(c.tail) > 0 {
@@ -87,7 +87,7 @@ func (s *Store) Drop(c *Content) {
 	*c = Content{}
 }
 
-// ReadAt reads what c holds from there on, or the beginning of that; nothing at its end.
+// ReadAt reads from c at offset; nothing at its end.
 func (s *Store) ReadAt(c *Content, p []byte, offset int64) (int, error) {
 	for _, e := range c.extents {
 		if offset < e.length {

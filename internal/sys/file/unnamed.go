@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// Unnamed is a temporary file in a directory, "" for that of the system, which only its
-// owner can read and nobody can find: it has no name any more.
+// Unnamed creates a temporary file in a directory, "" for that of the system. Only its owner can
+// read it and nobody can find it: it has no name any more.
 func Unnamed(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, "sshpace-") // 0600
 	if err != nil {

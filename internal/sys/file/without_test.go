@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Blocks that are put into any file, and edits beside them: what is taken out is
-// exactly what was put in.
+// Blocks that are put into any file, and edits beside them: what is taken out is exactly what was
+// put in.
 func TestWithoutTakesBackWhatIntoPut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"Host nas\n", "  User x\n", "\n", "# a comment\n", "# BEGIN other\n"}), 0, 6).Draw(t, "lines")
@@ -42,8 +42,8 @@ func TestWithoutTakesBackWhatIntoPut(t *testing.T) {
 	})
 }
 
-// Lines of the user's between the marks are neither taken out nor replaced; blanks and line ends that an
-// editor changes are no lines of the user's.
+// Lines of the user's between the marks are neither taken out nor replaced; blanks and line ends
+// that an editor changes are no lines of the user's.
 func TestEditedBlocks(t *testing.T) {
 	b := Block{Name: "advise nas", Text: "Host nas\n    Ciphers a\n", After: "Host *"}
 	text := "Host nas\n    User x\n" + b.text(nil) + "\nHost other\n"

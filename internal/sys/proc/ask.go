@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// sbin are directories of servers, which ordinary users seldom have on their PATH.
+// sbin lists directories of servers, which are seldom on the PATH of ordinary users.
 var sbin = []string{"/usr/sbin", "/usr/local/sbin", "/sbin", "/usr/local/bin", "/opt/homebrew/sbin"}
 
-// Find finds a program, on the PATH or where servers are; "" says that it is not installed.
+// Find finds a program, on the PATH or in the directories of servers; "" means not installed.
 func Find(program string) string {
 	if path, err := exec.LookPath(program); err == nil {
 		return path
@@ -26,21 +26,21 @@ func Find(program string) string {
 	return ""
 }
 
-// answerLimit is how long a program may take to answer a question about itself, and
-// answerSize how much of the answer is read: one that goes on is not what we think it is.
+// answerLimit is the time for a program to answer a question about itself, and answerSize the part
+// of the answer that is read: a longer one does not come from the program that we expect.
 const (
 	answerLimit = 10 * time.Second
 	answerSize  = 64 << 10
 )
 
-// Ask runs a program for what it says of itself, on both of its outputs.
+// Ask runs a program that prints something about itself, and returns both of its outputs together.
 func Ask(ctx context.Context, argv ...string) (said string, err error) {
 	answer := &Tail{Max: answerSize}
 	err = ask(ctx, argv, answer, answer)
 	return strings.TrimSpace(answer.String()), err
 }
 
-// AskApart is Ask with what each output said.
+// AskApart is Ask with the outputs kept apart.
 func AskApart(ctx context.Context, argv ...string) (stdout, stderr string, err error) {
 	out, errs := &Tail{Max: answerSize}, &Tail{Max: answerSize}
 	err = ask(ctx, argv, out, errs)

@@ -14,17 +14,16 @@ import (
 
 // Clock reads the CPU time of one process.
 //
-// For a single-threaded process it is a perf task-clock event, which is exact
-// to the microsecond even while the process runs on another core. Where that is
-// not permitted, or with several threads, it is the POSIX CPU clock of the
-// process, which, like /proc/PID/schedstat, the kernel brings up to date only
-// at scheduling events and timer ticks (1-10 ms).
+// For a single-threaded process it is a perf task-clock event, which is exact to the microsecond
+// even while the process runs on another core. Where that is not permitted, or with several
+// threads, it is the POSIX CPU clock of the process. The kernel updates that one, like
+// /proc/PID/schedstat, only at scheduling events and timer ticks (1-10 ms).
 type Clock struct {
 	pid  int
 	perf int // file descriptor, or -1
 }
 
-// OpenClock returns a clock for a process that is running.
+// OpenClock returns a clock for a running process.
 func OpenClock(pid int) (*Clock, error) {
 	c := &Clock{pid: pid, perf: -1}
 	if tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid)); err == nil && len(tasks) == 1 {
@@ -37,9 +36,9 @@ func OpenClock(pid int) (*Clock, error) {
 	return c, nil
 }
 
-// openTaskClock opens a perf task-clock counter, or returns -1. Excluding the
-// kernel changes nothing about what this software clock counts, but lets
-// ordinary users open it at the usual perf_event_paranoid of 2.
+// openTaskClock opens a perf task-clock counter, or returns -1. Excluding the kernel does not
+// change the count of this software clock, but lets ordinary users open it at the usual
+// perf_event_paranoid of 2.
 func openTaskClock(pid int) int {
 	attr := unix.PerfEventAttr{
 		Type:   unix.PERF_TYPE_SOFTWARE,
@@ -54,8 +53,7 @@ func openTaskClock(pid int) int {
 	return fd
 }
 
-// OpenSelf returns a clock of the calling thread's kind for finding out what is
-// permitted here.
+// OpenSelf returns a clock of the calling thread, to find out which kind is permitted here.
 func OpenSelf() (*Clock, error) {
 	c := &Clock{pid: os.Getpid(), perf: openTaskClock(0)}
 	if _, err := c.CPU(); err != nil {
@@ -68,7 +66,7 @@ func OpenSelf() (*Clock, error) {
 // Exact reports whether readings are exact while the process runs.
 func (c *Clock) Exact() bool { return c.perf >= 0 }
 
-// Kind names how the clock works: "perf task-clock" or "process clock".
+// Kind names the mechanism of the clock: "perf task-clock" or "process clock".
 func (c *Clock) Kind() string {
 	if c.perf >= 0 {
 		return "perf task-clock"
@@ -76,8 +74,8 @@ func (c *Clock) Kind() string {
 	return "process clock"
 }
 
-// CPU returns the CPU time used so far: since OpenClock for a perf clock, since
-// the start of the process otherwise. Only differences mean anything.
+// CPU returns the CPU time used so far: since OpenClock for a perf clock, since the start of the
+// process otherwise. Only differences mean anything.
 func (c *Clock) CPU() (time.Duration, error) {
 	if c.perf >= 0 {
 		var b [8]byte
@@ -89,10 +87,9 @@ func (c *Clock) CPU() (time.Duration, error) {
 	return c.Asleep()
 }
 
-// Asleep returns the CPU time that a process that sleeps has used since its
-// start, by the count of the scheduler: exact then, and free of what a hypervisor
-// gave to others meanwhile (steal), which a perf clock counts like work where the guest
-// can tell (CONFIG_PARAVIRT_TIME_ACCOUNTING).
+// Asleep returns the CPU time of a sleeping process since its start, by the count of the scheduler:
+// exact then, and free of the time that a hypervisor gave to others meanwhile (steal), which a perf
+// clock counts as work where the guest knows it (CONFIG_PARAVIRT_TIME_ACCOUNTING).
 func (c *Clock) Asleep() (time.Duration, error) {
 	var ts unix.Timespec
 	// CPUCLOCK_SCHED of a process: clock_getcpuclockid(3).
@@ -102,9 +99,8 @@ func (c *Clock) Asleep() (time.Duration, error) {
 	return time.Duration(ts.Nano()), nil
 }
 
-// Wait returns how long the process has been runnable without running (the
-// run-queue delay of /proc/PID/schedstat); ok is false where that is not to be
-// had.
+// Wait returns how long the process has been runnable without running (the run-queue delay of
+// /proc/PID/schedstat); ok is false where that is unknown.
 func (c *Clock) Wait() (delay time.Duration, ok bool) {
 	fields, err := schedstat(c.pid)
 	if err != nil {
@@ -113,9 +109,8 @@ func (c *Clock) Wait() (delay time.Duration, ok bool) {
 	return fields[1], true
 }
 
-// Traffic returns how many bytes the process has read and written by system
-// calls (rchar and wchar of /proc/PID/io, proc(5)); ok is false where that is not
-// to be had, as for a process of another user.
+// Traffic returns the bytes that the process has read and written by system calls (rchar and wchar
+// of /proc/PID/io, proc(5)); ok is false where they are unknown, as for a process of another user.
 func (c *Clock) Traffic() (read, written int64, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", c.pid))
 	if err != nil {
@@ -134,8 +129,7 @@ func schedstat(pid int) (fields [2]time.Duration, err error) {
 	return ParseSchedstat(string(text))
 }
 
-// ParseSchedstat reads the text of /proc/PID/schedstat: time on CPU and time
-// waiting for one.
+// ParseSchedstat reads the text of /proc/PID/schedstat: time on CPU and time waiting for one.
 func ParseSchedstat(text string) (fields [2]time.Duration, err error) {
 	words := strings.Fields(text)
 	if len(words) < 2 {
@@ -159,13 +153,13 @@ func (c *Clock) Close() {
 	}
 }
 
-// Self returns the CPU time that this process has used so far.
+// Self returns the CPU time of this process so far.
 func Self() time.Duration { return reading(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
-// SinceBoot is the clock that runs on while the machine is suspended.
+// SinceBoot reads a clock that runs on while the machine is suspended.
 func SinceBoot() time.Duration { return reading(unix.CLOCK_BOOTTIME) }
 
-// reading is what a clock of the kernel says (clock_gettime(2)); 0 where there is none.
+// reading reads a clock of the kernel (clock_gettime(2)); 0 where there is none.
 func reading(clock int32) time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(clock, &ts); err != nil {
@@ -174,11 +168,11 @@ func reading(clock int32) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// Yield lets others run who wait for this CPU (sched_yield(2)).
+// Yield lets others run that wait for this CPU (sched_yield(2)).
 func Yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
-// Nap sleeps without Go's scheduler, which would start threads to find other
-// work: for a few microseconds or milliseconds in the middle of something timed.
+// Nap sleeps without Go's scheduler, which would start threads to find other work: for a few
+// microseconds or milliseconds during a timed operation.
 func Nap(d time.Duration) {
 	ts := unix.NsecToTimespec(int64(d))
 	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Self returns the CPU time that this process has used so far.
+// Self returns the CPU time of this process so far.
 func Self() time.Duration {
 	var used syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cores are the cores that this process may use, by the kernel's numbers.
+// Cores lists the cores that this process may use, by the kernel's numbers.
 func Cores() (cores []int, err error) {
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
@@ -20,7 +20,7 @@ func Cores() (cores []int, err error) {
 	return cores, nil
 }
 
-// OnCore does what start does on one core: processes that it starts stay there.
+// OnCore runs start on one core: processes that it starts stay there.
 func OnCore(core int, start func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -16,8 +16,8 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// TestRunLeavesNothing: a program that ends, or is ended, with children that go
-// on and ignore SIGTERM.
+// TestRunLeavesNothing: a program that ends, or is ended, with children that go on and ignore
+// SIGTERM.
 func TestRunLeavesNothing(t *testing.T) {
 	for _, test := range []struct{ name, then string }{{"ends by itself", "exit 3"}, {"is ended", "sleep 600"}} {
 		t.Run(test.name, func(t *testing.T) {

@@ -12,31 +12,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxLog is how much a program may write to its Log, in bytes. What ssh -v says
-// of one connection is some 10 KiB, and 1 KiB for every further key exchange.
+// MaxLog is the most that a program may write to its Log, in bytes. ssh -v writes some 10 KiB about
+// one connection, and 1 KiB for every further key exchange.
 const MaxLog = 1 << 20
 
-// TooMuch says that a program wrote more, at the will of its peer.
+// TooMuch says that a program wrote more, because its peer made it.
 func TooMuch(program string) error {
 	return fmt.Errorf("the host made %s write more than %d MiB of debug messages; it was ended", filepath.Base(program), MaxLog>>20)
 }
 
-// logTick is how often a Log is emptied. The program's writes wake nobody, so
-// that they cost a measured connection next to nothing; one that writes more
-// than a pipe holds in that time (64 KiB, pipe(7)) has to wait.
+// logTick is the interval at which a Log is emptied. Writes of the program wake nobody, so that
+// they cost a measured connection next to nothing; a program that writes more than a pipe holds in
+// that time (64 KiB, pipe(7)) has to wait.
 const logTick = 20 * time.Millisecond
 
-// Log takes what a child process writes to a file that it opens by name, as
-// `ssh -E` does, without a file: a named pipe that is read up to MaxLog. What
-// ends up in ssh's log is in the hands of its peer, who can fill a disk with
-// SSH_MSG_DEBUG (RFC 4253 section 11.3).
+// Log receives the text that a child process writes to a file that it opens by name, as `ssh -E`
+// does, without a file: a named pipe that is read up to MaxLog. The peer controls the size of ssh's
+// log: SSH_MSG_DEBUG (RFC 4253 section 11.3) could fill a disk.
 type Log struct {
 	path string
 	fd   int
 	stop chan struct{}
 	rest sync.Once
 	read sync.WaitGroup
-	// The rest belongs to the reader until it has been waited for.
+	// The fields below belong to the reader until it has ended.
 	text    []byte
 	flooded bool
 }
@@ -50,8 +49,8 @@ func OpenLog(path string) (*Log, error) {
 	return &Log{path: path, fd: fd, stop: make(chan struct{})}, nil
 }
 
-// Follow reads until Close. It calls flooded once, when more than MaxLog was
-// written: to end the program, which otherwise stands still from then on.
+// Follow reads until Close. It calls flooded once, when more than MaxLog was written: it should end
+// the program, which otherwise stands still from then on.
 func (l *Log) Follow(flooded func()) {
 	l.read.Go(func() {
 		tick := time.NewTicker(logTick)
@@ -68,7 +67,7 @@ func (l *Log) Follow(flooded func()) {
 	})
 }
 
-// drain takes what there is now, and reports whether it was not too much.
+// drain reads the available text, and reports whether it was not too much.
 func (l *Log) drain() bool {
 	var chunk [16 << 10]byte
 	for !l.flooded {
@@ -85,17 +84,16 @@ func (l *Log) drain() bool {
 	return false
 }
 
-// Rest stops following and returns what was written so far. What comes later
-// stays in the pipe until Close: a program that is left alone writes little, and
-// nothing of ours wakes up for it.
+// Rest stops following and returns the text so far. Later text stays in the pipe until Close: a
+// program that is left alone writes little, and nothing of ours wakes up for it.
 func (l *Log) Rest() (text string) {
 	l.rest.Do(func() { close(l.stop) })
 	l.read.Wait()
 	return string(l.text)
 }
 
-// Close removes the pipe and returns what was written, and whether that is only
-// the first MaxLog bytes of it. The program must have ended.
+// Close removes the pipe and returns the text, and whether that is only the first MaxLog bytes of
+// it. The program must have ended.
 func (l *Log) Close() (text string, flooded bool) {
 	l.Rest()
 	l.drain()
@@ -104,8 +102,8 @@ func (l *Log) Close() (text string, flooded bool) {
 	return string(l.text), l.flooded
 }
 
-// Tail keeps the last Max bytes of what is written to it: what a program says last
-// is why it ended.
+// Tail keeps the last Max bytes that are written to it: the last words of a program usually say why
+// it ended.
 type Tail struct {
 	Max  int
 	mu   sync.Mutex

@@ -10,7 +10,7 @@ import (
 // tick is the unit of /proc/stat: USER_HZ is 100 on every Linux port.
 const tick = 10 * time.Millisecond
 
-// Load is how busy all cores together have been since boot.
+// Load is the time that all cores together have been busy since boot.
 type Load struct {
 	Busy  time.Duration // running anything
 	Steal time.Duration // taken by the hypervisor
@@ -25,8 +25,8 @@ func ReadLoad() (load Load, ok bool) {
 	return parseLoad(string(text))
 }
 
-// parseLoad reads the first line of /proc/stat (proc_stat(5)): user, nice,
-// system, idle, iowait, irq, softirq, steal.
+// parseLoad reads the first line of /proc/stat (proc_stat(5)): user, nice, system, idle, iowait,
+// irq, softirq, steal.
 func parseLoad(text string) (load Load, ok bool) {
 	line, _, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// AvailableMemory is what this process and its children may still use without
-// swapping, in bytes: MemAvailable (proc_meminfo(5)), or less where a control group
-// limits it, as in a container. ok is false where it is not to be had.
+// AvailableMemory returns the memory that this process and its children may still use without
+// swapping, in bytes: MemAvailable (proc_meminfo(5)), or less where a control group limits it, as
+// in a container. ok is false where it is unknown.
 func AvailableMemory() (bytes int64, ok bool) { return availableMemory("/") }
 
 func availableMemory(root string) (bytes int64, ok bool) {
@@ -60,9 +60,8 @@ func memoryGroup(line string) (hierarchy memoryHierarchy, path string, ok bool) 
 	return memoryHierarchy{}, "", false
 }
 
-// room is the least that a group and those that it is in leave free, or most
-// where none is limited. In a container the path may be one of the host's; then the
-// mount itself is the group.
+// room returns the least free memory of a group and its parents, or most where none is limited. In
+// a container the path may be one of the host's; then the mount itself is the group.
 func (h memoryHierarchy) room(mount, path string, most int64) int64 {
 	for at := filepath.Clean("/" + path); ; at = filepath.Dir(at) {
 		folder := filepath.Join(mount, at)
@@ -76,7 +75,7 @@ func (h memoryHierarchy) room(mount, path string, most int64) int64 {
 	}
 }
 
-// reclaimable is page cache that gives way to programs.
+// reclaimable returns the page cache that gives way to programs.
 func (h memoryHierarchy) reclaimable(folder string) int64 {
 	text, _ := os.ReadFile(filepath.Join(folder, "memory.stat"))
 	for line := range strings.Lines(string(text)) {
@@ -88,10 +87,10 @@ func (h memoryHierarchy) reclaimable(folder string) int64 {
 	return 0
 }
 
-// unlimited is less than the largest number of pages, which version 1 shows where nothing limits.
+// unlimited is less than the largest number of pages, which version 1 shows for no limit.
 const unlimited = 1 << 60
 
-// number reads a file that holds one; ok is false for "max", or without it.
+// number reads a file that holds a number; ok is false for "max", or if the file is missing.
 func number(path string) (n int64, ok bool) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makePipe makes a named pipe, which must not exist, and opens it for reading. Nobody else
-// may open it.
+// makePipe makes a named pipe, which must not exist, and opens it for reading. Nobody else may open
+// it.
 func makePipe(path string) (fd int, err error) {
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		return -1, fmt.Errorf("log %s: %w", path, err)
 	}
-	// A pipe without a writer can be opened this way alone (fifo(7)).
+	// Only this way can a pipe without a writer be opened (fifo(7)).
 	if fd, err = unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err != nil {
 		_ = os.Remove(path)
 		return -1, fmt.Errorf("log %s: %w", path, err)
@@ -21,12 +21,11 @@ func makePipe(path string) (fd int, err error) {
 	return fd, nil
 }
 
-// Pipe is a Log for those who want to know when each line is written: whoever reads it
-// is woken by every write.
+// Pipe is a Log whose lines are read as they are written: every write wakes the reader.
 type Pipe struct {
 	Path  string
 	Read  *os.File
-	write *os.File // until the end, so that it does not come before the program does
+	write *os.File // until the end, so that the pipe does not end before the program opens it
 }
 
 // OpenPipe makes the pipe at path, which must not exist.
@@ -43,7 +42,7 @@ func OpenPipe(path string) (*Pipe, error) {
 	return p, nil
 }
 
-// End lets the reader come to the end once all other writers have closed the pipe.
+// End lets the reader reach the end once all other writers have closed the pipe.
 func (p *Pipe) End() { p.write.Close() }
 
 // Close removes the pipe.

@@ -2,11 +2,11 @@ package proc
 
 import "os"
 
-// Pipes are the two of a program: what is fed into In it reads from Stdin, and what it writes to
-// Stdout comes out of Out.
+// Pipes are the two pipes of a program: it reads from Stdin whatever is written into In, and its
+// output to Stdout comes out of Out.
 type Pipes struct{ Stdin, In, Out, Stdout *os.File }
 
-// OpenPipes makes them, by os.Pipe or what makes other ones.
+// OpenPipes makes them, by os.Pipe or another maker of pipes.
 func OpenPipes(pipe func() (read, write *os.File, err error)) (p Pipes, err error) {
 	if p.Stdin, p.In, err = pipe(); err != nil {
 		return p, err
@@ -18,7 +18,7 @@ func OpenPipes(pipe func() (read, write *os.File, err error)) (p Pipes, err erro
 	return p, err
 }
 
-// HandOver closes our copies of what the program has now.
+// HandOver closes our copies of the program's ends.
 func (p Pipes) HandOver() {
 	p.Stdin.Close()
 	p.Stdout.Close()

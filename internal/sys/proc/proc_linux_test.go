@@ -15,8 +15,8 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// TestWaitKeepsNoThread: forty processes are waited for by hardly more threads than
-// there were, and each end is told.
+// TestWaitKeepsNoThread: forty processes are waited for by hardly more threads than there were, and
+// each end is told.
 func TestWaitKeepsNoThread(t *testing.T) {
 	const count = 40
 	before, ends := threads(t), make(chan error, count)
@@ -66,7 +66,8 @@ func threads(t *testing.T) int {
 	return n
 }
 
-// TestOrphansCount: what a program's child computes is known although the program ends without waiting for it.
+// TestOrphansCount: what a program's child computes is known although the program ends without
+// waiting for it.
 func TestOrphansCount(t *testing.T) {
 	spawner := proc.NewSpawner()
 	defer spawner.Close()
@@ -91,7 +92,8 @@ func TestOrphansCount(t *testing.T) {
 	}
 }
 
-// TestAdoptsWhileSpawnersAreOpen: nobody waits for what is left behind later, so that it is not ours then.
+// TestAdoptsWhileSpawnersAreOpen: nobody waits for what is left behind later, so that it is not
+// ours then.
 func TestAdoptsWhileSpawnersAreOpen(t *testing.T) {
 	adopts := func() bool {
 		var on int32

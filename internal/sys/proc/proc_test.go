@@ -53,7 +53,8 @@ func TestClockAgreesWithRusage(t *testing.T) {
 			_ = cmd.Wait()
 			after, _ := ReadLoad()
 			total := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-			// Up to three ticks of 10 ms and what it takes to end, and what other guests took (see Asleep).
+			// Up to three ticks of 10 ms and what it takes to end, and what other guests took (see
+			// Asleep).
 			stolen := after.Steal - before.Steal
 			if diff := total - used; diff < -30*time.Millisecond-stolen || diff > 60*time.Millisecond {
 				t.Errorf("%s: %v on the clock, %v accounted, %v stolen", clock.Kind(), used, total, stolen)
@@ -173,8 +174,8 @@ func ExampleClock() {
 	// Output: <nil>
 }
 
-// A child is out of reach of the terminal's Ctrl-C: in a group of its own or, if
-// it asks for it, in a session of its own.
+// A child is out of reach of the terminal's Ctrl-C: in a group of its own or, if it asks for it, in
+// a session of its own.
 func TestChildrenLeadTheirGroup(t *testing.T) {
 	s := NewSpawner()
 	defer s.Close()

@@ -10,7 +10,7 @@ import (
 	"os/exec"
 )
 
-// limited keeps what is written, up to a limit. It is no io.ReaderFrom, which would have none.
+// limited keeps written text, up to a limit. It is not an io.ReaderFrom, which would have none.
 type limited struct {
 	kept bytes.Buffer
 	most int
@@ -23,10 +23,9 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.kept.Write(p)
 }
 
-// Shell has sh run a command line of the user's, with env besides our own environment, and
-// returns what it writes to standard output, at most so many bytes: more is an error. The
-// command keeps our terminal, where it may ask for something; what it leaves running is not
-// waited for.
+// Shell lets sh run a command line of the user, with env added to our environment, and returns its
+// standard output, at most most bytes: more is an error. The command keeps our terminal, where it
+// may ask for something; processes that it leaves running are not waited for.
 func Shell(ctx context.Context, line string, env []string, stderr io.Writer, most int) (string, error) {
 	out := limited{most: most}
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)

@@ -13,15 +13,15 @@ import (
 // deadly are the signals that end a command.
 var deadly = []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}
 
-// SignalError is the reason of a context that a signal ended.
+// SignalError is the cause of a context that a signal ended.
 type SignalError struct{ Signal os.Signal }
 
 func (e *SignalError) Error() string { return e.Signal.String() }
 
-// ExitOf is the exit code of what a signal ended, as shells have it.
+// ExitOf returns the exit code of a command that a signal ended, as in shells.
 func ExitOf(s os.Signal) int { return 128 + int(s.(syscall.Signal)) }
 
-// CaughtBy is the signal that ended a context, nil if none did.
+// CaughtBy returns the signal that ended a context, nil if none did.
 func CaughtBy(ctx context.Context) os.Signal {
 	if caught, ok := errors.AsType[*SignalError](context.Cause(ctx)); ok {
 		return caught.Signal
@@ -29,14 +29,14 @@ func CaughtBy(ctx context.Context) os.Signal {
 	return nil
 }
 
-// IgnoreSignals leaves the end of this process to something else.
+// IgnoreSignals makes this process ignore the signals; something else ends it.
 func IgnoreSignals() { signal.Ignore(deadly...) }
 
 // Signals begins to catch the signals that end a command, until stop; nil catches none.
 type Signals func() (caught <-chan os.Signal, stop func())
 
-// CatchSignals catches those of the process. One that was ignored when the program began
-// stays ignored, as nohup(1) and shells that start a job in the background want it.
+// CatchSignals catches the signals of the process. A signal that was ignored at the start of the
+// program stays ignored, as nohup(1) and shells that start a job in the background require.
 func CatchSignals() (caught <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 2)
 	for _, s := range deadly {
@@ -47,7 +47,7 @@ func CatchSignals() (caught <-chan os.Signal, stop func()) {
 	return c, func() { signal.Stop(c) }
 }
 
-// Catch begins to.
+// Catch begins to catch.
 func (s Signals) Catch() (caught <-chan os.Signal, stop func()) {
 	if s == nil {
 		return nil, func() {}
@@ -55,15 +55,14 @@ func (s Signals) Catch() (caught <-chan os.Signal, stop func()) {
 	return s()
 }
 
-// moment is what a command has to end what it started, when a signal ends it that it has
-// not asked for.
+// moment is the time for a command to end its children when a signal arrives that the command does
+// not handle.
 const moment = 250 * time.Millisecond
 
-// Until returns a context that ends with the first signal that a command has not
-// asked for; a moment later the signal ends the process. What waits under the context has
-// ended what it started by then, and what waits for something else, such as a pipe that
-// nobody writes to, is not waited for. While a command has asked for signals, by what is
-// returned, they are its own.
+// Until returns a context that ends with the first signal that a command does not handle; a moment
+// later the signal ends the process. By then the users of the context have ended their children;
+// anything that waits for something else, such as a pipe that nobody writes to, is not waited for.
+// While a command has asked for signals, by the returned Signals, they are its own.
 func (s Signals) Until(parent context.Context) (context.Context, Signals) {
 	if s == nil {
 		return parent, nil
@@ -91,8 +90,8 @@ func (s Signals) Until(parent context.Context) (context.Context, Signals) {
 	}
 }
 
-// Die ends the process as the signal does by itself, which shells look at. SIGQUIT would
-// have Go's runtime print its stacks, or the kernel write a core.
+// Die ends the process as the signal itself does, which shells check. SIGQUIT would make Go's
+// runtime print its stacks, or the kernel write a core.
 func Die(s os.Signal) {
 	if s != syscall.SIGQUIT {
 		signal.Reset(s)
@@ -102,7 +101,7 @@ func Die(s os.Signal) {
 	os.Exit(ExitOf(s))
 }
 
-// Interrupts returns two contexts: drain ends with the first signal, which first is told of,
+// Interrupts returns two contexts: drain ends with the first signal, for which first is called,
 // hard with the second. A third one ends the process. stop releases the watcher.
 func (s Signals) Interrupts(parent context.Context, first func()) (drain, hard context.Context, stop func()) {
 	hard, cancelHard := context.WithCancelCause(parent)

@@ -13,8 +13,8 @@ import (
 // Socket is the TCP connection of another process of this user, held open.
 type Socket struct{ fd int }
 
-// OpenSocket takes a copy of the first TCP socket that a process has
-// (pidfd_getfd(2)); it needs the permission to trace it.
+// OpenSocket copies the first TCP socket of a process (pidfd_getfd(2)); it needs the permission to
+// trace it.
 func OpenSocket(pid int) (*Socket, error) {
 	handle, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -52,10 +52,10 @@ func (s *Socket) isTCP() bool {
 	return err == nil && protocol == unix.IPPROTO_TCP
 }
 
-// Info is what the kernel knows of the connection (tcp(7) TCP_INFO).
+// Info returns the kernel's facts about the connection (tcp(7) TCP_INFO).
 func (s *Socket) Info() (*unix.TCPInfo, error) {
 	return unix.GetsockoptTCPInfo(s.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 }
 
-// Close gives the copy up. The process keeps its own.
+// Close closes the copy. The process keeps its own.
 func (s *Socket) Close() { unix.Close(s.fd) }

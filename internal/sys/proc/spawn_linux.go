@@ -7,25 +7,24 @@ import (
 	"syscall"
 )
 
-// Spawner starts processes that the kernel kills when sshpace dies, even by
-// kill -9. The parent-death signal belongs to the thread that forked
-// (prctl(2) PR_SET_PDEATHSIG), so one thread, locked, starts them all.
+// Spawner starts processes that the kernel kills when sshpace dies, even by kill -9. The
+// parent-death signal belongs to the thread that forked (prctl(2) PR_SET_PDEATHSIG), so one thread,
+// locked, starts them all.
 type Spawner struct {
 	requests chan func()
-	abandon  func() // what is left behind by what it started
+	abandon  func() // for processes that its children leave behind
 }
 
-// NewSpawner starts the thread. Close ends it, and with it all processes that
-// are still running. A spawner that is opened while another one is open is closed before that.
+// NewSpawner starts the thread. Close ends it, and with it all processes that are still running. A
+// spawner that is opened while another one is open is closed before that.
 func NewSpawner() *Spawner {
 	s := &Spawner{requests: make(chan func()), abandon: adopt()}
 	go s.serve()
 	return s
 }
 
-// serve starts what is asked for, on one thread that ends with it. Go never ends
-// the main thread, so that one is left: while this goroutine holds it, another
-// one cannot get it.
+// serve starts the requested commands, on one thread that ends with it. Go never ends the main
+// thread, so that one is left: while this goroutine holds it, no other one can get it.
 func (s *Spawner) serve() {
 	runtime.LockOSThread() // never unlocked, unless it is the main thread
 	if syscall.Gettid() == os.Getpid() {
@@ -40,9 +39,8 @@ func (s *Spawner) serve() {
 	}
 }
 
-// Start starts cmd in a process group of its own, so that Ctrl-C reaches
-// sshpace alone; where cmd asks for a session of its own, that has one. The
-// caller must Wait for it.
+// Start starts cmd in its own process group, so that Ctrl-C reaches sshpace alone; if cmd asks for
+// its own session, it gets one. The caller must Wait for it.
 func (s *Spawner) Start(cmd *exec.Cmd) error { return s.start(cmd, cmd.Start) }
 
 // StartOn is Start on one core, which cmd does not leave.

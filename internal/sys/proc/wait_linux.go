@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Wait is cmd.Wait without a thread that sleeps until the process has ended: with
-// hundreds of processes there would be hundreds of threads, and each look at the CPU
-// time of our own process adds up all of them.
+// Wait is cmd.Wait without a thread that sleeps until the process has ended: with hundreds of
+// processes there would be hundreds of threads, and each look at the CPU time of our own process
+// adds up all of them.
 func Wait(cmd *exec.Cmd) error {
 	awaitEnd(cmd.Process.Pid)
 	return cmd.Wait()
 }
 
-// awaitEnd returns when a child can be waited for, or at once where the kernel has no
-// descriptors of processes (pidfd_open(2), Linux 5.3; without blocking, 5.10).
+// awaitEnd returns when a child can be waited for, or at once where the kernel has no descriptors
+// of processes (pidfd_open(2), Linux 5.3; without blocking, 5.10).
 func awaitEnd(pid int) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
@@ -38,8 +38,9 @@ func awaitEnd(pid int) {
 	})
 }
 
-// adopt makes us the parent of what our processes leave behind (prctl(2)), so that its CPU time can be known, until
-// undo, from when on it is init's to wait for. Where we are that already, whoever has made us so undoes it.
+// adopt makes us the parent of orphans of our processes (prctl(2)), so that their CPU time can be
+// known, until undo; then they are init's again. If we already are that, undo is left to the
+// earlier caller.
 func adopt() (undo func()) {
 	var already int32
 	if unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&already)), 0, 0, 0) == nil && already != 0 {
@@ -49,8 +50,8 @@ func adopt() (undo func()) {
 	return func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) }
 }
 
-// reap takes the orphans of a process group that have ended, or with all waits until they have, and returns the CPU
-// time of those that are ours.
+// reap waits for the ended orphans of a process group, or with all until they have ended, and
+// returns the CPU time of those that are ours.
 func reap(group int, all bool) (used time.Duration) {
 	options := syscall.WNOHANG
 	if all {
@@ -67,8 +68,8 @@ func reap(group int, all bool) (used time.Duration) {
 	}
 }
 
-// run is cmd.Run for a process that the kernel kills when ours dies. The wish belongs to
-// the thread that starts it (prctl(2) PR_SET_PDEATHSIG), which therefore waits, too.
+// run is cmd.Run for a process that the kernel kills when ours dies. The request belongs to the
+// thread that starts it (prctl(2) PR_SET_PDEATHSIG), which therefore waits, too.
 func run(cmd *exec.Cmd) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

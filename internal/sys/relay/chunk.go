@@ -10,17 +10,17 @@ import (
 	"sshpace/internal/sys/tcp"
 )
 
-// chunk is bytes on their way. No bytes are the end of the direction.
+// chunk is a piece of data in flight. An empty one is the end of the direction.
 type chunk struct {
 	data    []byte
 	sent    int    // of data
-	last    *block // whose last chunk it is; nil: others share its memory
+	last    *block // the block whose last chunk this is; nil: others share its memory
 	arrived time.Time
 	due     time.Time
 }
 
-// leave writes what has not left yet, or ends the direction with an empty chunk; left
-// is after all of it.
+// leave writes the rest of the chunk, or ends the direction for an empty one; left reports whether
+// all is written.
 func (p *chunk) leave(to int) (left bool, err error) {
 	if len(p.data) == 0 {
 		return true, unix.Shutdown(to, unix.SHUT_WR)
@@ -30,7 +30,7 @@ func (p *chunk) leave(to int) (left bool, err error) {
 	return p.sent == len(p.data), err
 }
 
-// fifo is what is on the way.
+// fifo holds the chunks in flight.
 type fifo struct {
 	chunks []chunk
 	gone   int // of chunks
@@ -39,7 +39,7 @@ type fifo struct {
 
 func (f *fifo) empty() bool { return f.gone == len(f.chunks) }
 
-// first is the chunk that leaves next, until then.
+// first returns the chunk that leaves next.
 func (f *fifo) first() *chunk { return &f.chunks[f.gone] }
 
 func (f *fifo) put(p chunk) {
@@ -50,7 +50,7 @@ func (f *fifo) put(p chunk) {
 	f.held += len(p.data)
 }
 
-// take removes the first one.
+// take removes the first chunk.
 func (f *fifo) take() {
 	f.held -= len(f.first().data)
 	if f.gone++; f.empty() {

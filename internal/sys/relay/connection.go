@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connection is one through the relay: two sockets, and a lane each way.
+// connection is one connection through the relay: two sockets, and a lane in each direction.
 type connection struct {
 	relay   *Relay
 	number  int
@@ -32,8 +32,8 @@ func newConnection(r *Relay, in int) *connection {
 	return c
 }
 
-// After so many times the delay a client and a server have the packets of TCP's
-// handshake that let them begin.
+// Multiples of the delay after which a client and a server have the packets of TCP's handshake that
+// let them begin.
 const client, server = 2, 3
 
 func (c *connection) run() {
@@ -51,7 +51,7 @@ func (c *connection) run() {
 	c.lane(Down, &c.out, &c.in, time.Now())
 }
 
-// lane carries one direction.
+// lane runs one direction.
 func (c *connection) lane(dir Direction, from, to *atomic.Int32, since time.Time) {
 	l, err := newLane(c, dir, int(from.Load()), to, since)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *connection) lane(dir Direction, from, to *atomic.Int32, since time.Time
 	l.run()
 }
 
-// connect dials then.
+// connect dials the server at the time then.
 func (c *connection) connect(then time.Time) bool {
 	if !sleepUntil(c.life, then) {
 		return false
@@ -86,7 +86,7 @@ func (c *connection) connect(then time.Time) bool {
 	return true
 }
 
-// reset ends both directions; what is on the way is lost.
+// reset ends both directions; data in flight is lost.
 func (c *connection) reset() {
 	c.end()
 	c.mu.Lock()
@@ -97,8 +97,8 @@ func (c *connection) reset() {
 	}
 }
 
-// close closes both ends: with a reset if the connection was cut, else in peace, so
-// that what was written still arrives.
+// close closes both ends: with a reset if the connection was cut, otherwise in order, so that
+// written data still arrives.
 func (c *connection) close() {
 	c.end()
 	c.relay.mu.Lock()

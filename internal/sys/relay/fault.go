@@ -7,41 +7,41 @@ import (
 	"time"
 )
 
-// Fault ends what a server says in the middle. What the client says still arrives, until
-// the client hears of the end or gives up.
+// Fault ends the server's data in the middle. The client's data still arrives, until the client
+// hears of the end or gives up.
 type Fault struct {
 	After int           // bytes that still reach the client
-	How   End           // how the end shows
-	Later time.Duration // and how long after the first byte that is lost
+	How   End           // the kind of end
+	Later time.Duration // delay after the first lost byte
 }
 
-// End is how a client sees the end of a connection.
+// End is the kind of end that a client sees.
 type End uint8
 
 // The ends.
 const (
-	Silence End = iota // it does not
+	Silence End = iota // none
 	Finish             // FIN: in order
 	Reset              // RST
 )
 
-// Fail has a fault befall the connection whose server speaks next, and no other one.
+// Fail injects a fault into the connection whose server sends next, and no other one.
 func (r *Relay) Fail(f Fault) { r.fault.Store(&fault{Fault: f}) }
 
-// fault is one that waits for its connection, or goes on there.
+// fault is a Fault that waits for its connection, or has begun there.
 type fault struct {
 	Fault
 	of    atomic.Pointer[connection]
 	begun bool
 }
 
-// mine tells whether the fault befalls a connection.
+// mine reports whether the fault applies to a connection.
 func (f *fault) mine(c *connection) bool {
 	return f != nil && (f.of.CompareAndSwap(nil, c) || f.of.Load() == c)
 }
 
-// spared is what of the server's bytes reaches the client, and the fault that begins
-// behind it. Only the lane that brings them counts.
+// spared returns the part of the server's bytes that still reaches the client, and the fault that
+// begins after it. Only the lane to the client counts.
 func (l *lane) spared(data []byte) ([]byte, *Fault) {
 	f := l.connection.relay.fault.Load()
 	if len(data) == 0 || l.dir != Down || !f.mine(l.connection) {

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// capacity is what a block holds, and how much is read at once.
+	// capacity is the size of a block, and of one read.
 	capacity = 64 << 10
-	// scrap is how little of a block is not worth another read.
+	// scrap is the size of a rest of a block that is not worth another read.
 	scrap = 4 << 10
-	// few is a conversation, and no transfer.
+	// few bytes are a conversation, not a transfer.
 	few = 8 * segment
-	// lull is how long the bytes of a transfer gather that are not due yet: who woke up
-	// for each write would take the sender's core from him again and again.
+	// lull is how long the bytes of a transfer gather before they are due: waking up for each write
+	// would take the sender's core away again and again.
 	lull = together / 2
 )
 
-// block is memory of chunks that are on the way together.
+// block is the memory of chunks that are in flight together.
 type block [capacity]byte
 
 var blocks = sync.Pool{New: func() any { return new(block) }}
 
-// lane is one direction of a connection. It is one punctual thread that reads and writes, and
-// waits by itself for what it can do next: handed over between threads, or by Go's
-// scheduler, bytes would be late by tenths of a millisecond.
+// lane is one direction of a connection. It is one punctual thread that reads, writes, and sleeps
+// until its next action: handed over between threads, or by Go's scheduler, bytes would be late by
+// tenths of a millisecond.
 type lane struct {
 	connection *connection
 	dir        Direction
@@ -41,18 +41,18 @@ type lane struct {
 	control    []byte // room for stamps
 
 	waiting  fifo
-	block    *block // where the next bytes go, from filled on
+	block    *block // the next bytes go here, from filled on
 	filled   int
 	bulk     bool      // the latest read was as large as in a transfer
 	ended    bool      // nothing more comes
-	stuffed  bool      // who reads at the other end has no room
-	roomy    time.Time // he has had some since then
+	stuffed  bool      // the reader at the other end has no room
+	roomy    time.Time // it has had some since then
 	admitted time.Time // there has been room in waiting since then
 	again    time.Time // nothing is read until then
-	last     time.Time // when the chunk was due that left last
+	last     time.Time // due time of the last chunk that left
 }
 
-// newLane is one whose bytes can come since then.
+// newLane returns a lane whose bytes can come since then.
 func newLane(c *connection, dir Direction, from int, to *atomic.Int32, since time.Time) (*lane, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
@@ -62,7 +62,7 @@ func newLane(c *connection, dir Direction, from int, to *atomic.Int32, since tim
 	return &lane{connection: c, dir: dir, from: from, to: to, wake: wake, schedule: schedule, control: stamped(from), admitted: since}, nil
 }
 
-// rouse has the lane look at what is new.
+// rouse wakes the lane to look for news.
 func (l *lane) rouse() { _, _ = unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
 // run moves bytes until the direction has ended or the connection is over.
@@ -82,7 +82,7 @@ func (l *lane) run() {
 func (l *lane) open() bool   { return !l.ended && l.waiting.held < l.schedule.room() }
 func (l *lane) lulled() bool { return time.Until(l.again) > 0 }
 
-// fetch reads once, if there is anything, and room for it.
+// fetch reads once, if there is data and room for it.
 func (l *lane) fetch() bool {
 	if !l.open() || l.lulled() {
 		return false
@@ -119,7 +119,7 @@ func (l *lane) fetch() bool {
 	return true
 }
 
-// fail shows the client that the connection has ended, if it is to see that.
+// fail ends the connection for the client, if the fault has an end to see.
 func (l *lane) fail(f *Fault) {
 	switch f.How {
 	case Finish:
@@ -130,7 +130,7 @@ func (l *lane) fail(f *Fault) {
 	}
 }
 
-// accept sends bytes on their way. They cannot have been there before there was room.
+// accept puts bytes into flight. They cannot have been there before there was room.
 func (l *lane) accept(data []byte, arrived time.Time) {
 	if arrived.Before(l.admitted) {
 		arrived = l.admitted
@@ -142,7 +142,7 @@ func (l *lane) accept(data []byte, arrived time.Time) {
 	l.waiting.put(p)
 }
 
-// deliver writes what is due; the lane is over after the end, or a failure.
+// deliver writes the chunks that are due; the lane is over after the end, or a failure.
 func (l *lane) deliver() (delivered, over bool) {
 	to := int(l.to.Load())
 	for to != nowhere && !l.stuffed && !l.waiting.empty() && time.Until(l.waiting.first().due) <= 0 {
@@ -164,7 +164,7 @@ func (l *lane) deliver() (delivered, over bool) {
 	return delivered, over
 }
 
-// delivered tells of a chunk that has left, and forgets it.
+// delivered reports a chunk that has left, and forgets it.
 func (l *lane) delivered(p *chunk) {
 	if watch := l.connection.relay.opts.Watch; watch != nil {
 		watch(Seen{l.connection.number, l.dir, p.arrived, p.due, time.Now(), p.due.Before(l.roomy), p.data})
@@ -182,7 +182,7 @@ func (l *lane) delivered(p *chunk) {
 
 const forever = time.Duration(math.MaxInt64)
 
-// wait waits until there is something to read, room to write, or a chunk due.
+// wait waits until there is data to read, room to write, or a chunk due.
 func (l *lane) wait() {
 	files := [...]unix.PollFd{{Fd: int32(l.wake), Events: unix.POLLIN}, {Fd: nowhere, Events: unix.POLLIN}, {Fd: nowhere, Events: unix.POLLOUT}}
 	roused, writable := &files[0], &files[2]
@@ -218,8 +218,8 @@ func (l *lane) wait() {
 	}
 }
 
-// sleep is how long nothing is to be done. Who carries a few bytes that somebody waits
-// for is awake in the end; where many follow, the core is better left to others.
+// sleep returns the time until the next action. A lane with a few bytes that somebody waits for
+// stays awake in the end; with many the core is better left to others.
 func (l *lane) sleep() time.Duration {
 	due := l.waiting.first().due
 	rest := time.Until(due)

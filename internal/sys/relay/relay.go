@@ -1,19 +1,18 @@
 //go:build linux
 
-// Package relay is a TCP relay on loopback that makes a short path long: it
-// delays bytes each way, limits their rate, stalls them as a lost segment does,
-// stops or cuts connections in the middle, and tells when which bytes went past.
-// It needs no privilege, and the programs at both ends are the real ones.
+// Package relay is a TCP relay on loopback that makes a short path long: it delays bytes each way,
+// limits their rate, stalls them as a lost segment does, stops or cuts connections in the middle,
+// and reports when which bytes went past. It needs no privilege, and the programs at both ends are
+// the real ones.
 //
-// What it cannot do: TCP ends at the relay. Windows, retransmissions and
-// acknowledgements are those of two short connections, so that a wait for an
-// acknowledgement (Nagle's algorithm, RFC 896) costs what it costs on loopback,
-// and a transfer is never held up by TCP's window over the long path, only by
+// Its limit: TCP ends at the relay. Windows, retransmissions and acknowledgements belong to two
+// short connections, so that a wait for an acknowledgement (Nagle's algorithm, RFC 896) takes as
+// long as on loopback, and a transfer is never held up by TCP's window over the long path, only by
 // the window of the program's own protocol.
 //
-// A connection opens as a distant one would: the third packet of TCP's
-// handshake reaches a server after three times the delay, so that is when the
-// relay connects, and a first answer comes back after two round trips.
+// A connection opens as a distant one would: the third packet of TCP's handshake reaches a server
+// after three times the delay, so that the relay connects then, and a first answer comes back after
+// two round trips.
 package relay
 
 import (
@@ -28,33 +27,32 @@ import (
 	"sshpace/internal/sys/tcp"
 )
 
-// Path is what happens to the bytes of each direction. The zero value passes
-// them on at once.
+// Path is the treatment of the bytes of each direction. The zero value passes them on at once.
 type Path struct {
 	Delay time.Duration // each way; a round trip takes twice as long
 	Rate  float64       // bytes per second each way, of all connections together; 0 = unlimited
 	Loss  Loss
 }
 
-// Loss delays what a lost segment would: it and all that is behind it wait for
-// the retransmission. Segments are lost at random, the same ones for one Seed.
+// Loss delays bytes as a lost segment would: it and all after it wait for the retransmission.
+// Segments are lost at random, the same ones for one Seed.
 type Loss struct {
 	Share float64       // of segments of 1448 bytes, 0 to 1
-	Stall time.Duration // what a loss costs; 0 = 200 ms, Linux' shortest retransmission time
+	Stall time.Duration // delay by a loss; 0 = 200 ms, Linux' shortest retransmission time
 	Seed  uint64
 }
 
 // Options of a Relay.
 type Options struct {
 	Path Path
-	// Watch is told of everything that has left, of both directions
-	// concurrently; nil watches nothing.
+	// Watch is called for all bytes that have left, of both directions concurrently; nil watches
+	// nothing.
 	Watch func(Seen)
-	// Prompt acknowledges at once, so that neither end waits for the relay where
-	// Nagle's algorithm is on.
+	// Prompt acknowledges at once, so that neither end waits for the relay where Nagle's algorithm
+	// is on.
 	Prompt bool
-	// Listener is where clients connect; nil is a port of 127.0.0.1 for our own user. The
-	// relay closes it.
+	// Listener accepts the clients; nil is a port of 127.0.0.1 for our own user. The relay closes
+	// it.
 	Listener net.Listener
 }
 
@@ -75,13 +73,13 @@ type Relay struct {
 	done  sync.WaitGroup
 }
 
-// To carries every connection to a TCP address. The caller closes the relay.
+// To relays every connection to a TCP address. The caller closes the relay.
 func To(address string, o Options) (*Relay, error) {
 	var d net.Dialer
 	return start(func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }, o)
 }
 
-// start has dial make the connections to the server.
+// start relays to the server by connections that dial makes.
 func start(dial func(context.Context) (net.Conn, error), o Options) (*Relay, error) {
 	listener := o.Listener
 	if listener == nil {
@@ -96,11 +94,11 @@ func start(dial func(context.Context) (net.Conn, error), o Options) (*Relay, err
 	return r, nil
 }
 
-// Port is where the relay listens.
+// Port returns the port of the relay.
 func (r *Relay) Port() int { return r.listener.Addr().(*net.TCPAddr).Port }
 
-// Freeze swallows what comes from now on, like a pulled cable: connections stay
-// open and nothing arrives any more.
+// Freeze swallows all bytes from now on, like a pulled cable: connections stay open and nothing
+// arrives any more.
 func (r *Relay) Freeze() { r.frozen.Store(true) }
 
 // Cut resets all connections, as a firewall does that has forgotten them.
@@ -112,7 +110,7 @@ func (r *Relay) Cut() {
 	}
 }
 
-// Close stops listening, resets what is open and waits for it to end.
+// Close stops listening, resets open connections and waits for their end.
 func (r *Relay) Close() error {
 	err := r.listener.Close()
 	r.end()
@@ -135,7 +133,7 @@ func (r *Relay) accept() {
 	}
 }
 
-// carry begins to carry a connection.
+// carry begins to relay a connection.
 func (r *Relay) carry(in net.Conn) {
 	fd, err := detached(in)
 	if err != nil {
@@ -150,11 +148,11 @@ func (r *Relay) carry(in net.Conn) {
 	r.done.Go(c.run)
 }
 
-// Group are the relays of a measurement: one for each path before each server.
+// Group holds the relays of a measurement: one for each path to each server.
 type Group struct{ open []*Relay }
 
-// Before is the port of this machine that leads to a server over a path; the server's own where
-// the path is none.
+// Before returns the port of this machine that leads to a server over a path; the server's own port
+// where there is no path.
 func (g *Group) Before(host, port string, path Path) (string, error) {
 	if path == (Path{}) {
 		return port, nil
@@ -167,7 +165,7 @@ func (g *Group) Before(host, port string, path Path) (string, error) {
 	return strconv.Itoa(r.Port()), nil
 }
 
-// Close closes them.
+// Close closes the relays.
 func (g *Group) Close() {
 	for _, r := range g.open {
 		_ = r.Close()

@@ -54,8 +54,8 @@ func ask(t testing.TB, c net.Conn) time.Duration {
 	return time.Since(began)
 }
 
-// Nothing arrives before its time: a question takes a round trip, the first one
-// two (TCP's handshake), and a hundred others that are sent at once take one.
+// Nothing arrives before its time: a question takes a round trip, the first one two (TCP's
+// handshake), and a hundred others that are sent at once take one.
 func TestDelay(t *testing.T) {
 	const delay = 20 * time.Millisecond
 	opened := time.Now()
@@ -80,8 +80,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// The bytes are the same ones, in order, with everything that a path can do; and
-// the end of a direction leaves the other open.
+// The bytes are the same ones, in order, with everything that a path can do; and the end of a
+// direction leaves the other open.
 func TestBytesAreKept(t *testing.T) {
 	for name, p := range map[string]Path{
 		"plain":   {},
@@ -105,8 +105,7 @@ func TestBytesAreKept(t *testing.T) {
 	}
 }
 
-// A megabyte at 10 MB/s takes a tenth of a second each way, and both ways go on
-// at the same time.
+// A megabyte at 10 MB/s takes a tenth of a second each way, and both ways go on at the same time.
 func TestRate(t *testing.T) {
 	c, _ := through(t, Options{Path: Path{Rate: 10e6}})
 	began := time.Now()
@@ -117,8 +116,8 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// Connections share the link: two take as long for a megabyte as one for two, and
-// none waits for long behind the bytes of another.
+// Connections share the link: two take as long for a megabyte as one for two, and none waits for
+// long behind the bytes of another.
 func TestConnectionsShareTheRate(t *testing.T) {
 	a, r := through(t, Options{Path: Path{Rate: 10e6}})
 	b, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", r.Port()))
@@ -190,8 +189,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// Freeze leaves the connection open; Cut resets it, and so does the server's
-// absence.
+// Freeze leaves the connection open; Cut resets it, and so does the server's absence.
 func TestFaults(t *testing.T) {
 	c, r := through(t, Options{})
 	ask(t, c)
@@ -223,8 +221,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A fault befalls one connection, after as many of the server's bytes as it says; what
-// the client says still arrives.
+// A fault befalls one connection, after as many of the server's bytes as it says; what the client
+// says still arrives.
 func TestFail(t *testing.T) {
 	for _, how := range []End{Silence, Finish, Reset} {
 		c, r := through(t, Options{})
@@ -254,8 +252,8 @@ func TestFail(t *testing.T) {
 	}
 }
 
-// Close ends connections in every state, also those that still wait to be
-// connected, and leaves nothing behind (TestMain).
+// Close ends connections in every state, also those that still wait to be connected, and leaves
+// nothing behind (TestMain).
 func TestClose(t *testing.T) {
 	for _, delay := range []time.Duration{0, time.Millisecond, time.Hour} {
 		c, r := through(t, Options{Path: Path{Delay: delay}})
@@ -299,9 +297,9 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// Bytes leave about as late as a thread that does nothing but sleep until they are due:
-// both in turns, and half of the turns decide, because what stops the machine for a
-// while is in single ones. (In ms, and with ssh: crosscheck/relay.)
+// Bytes leave about as late as a thread that does nothing but sleep until they are due: both in
+// turns, and half of the turns decide, because what stops the machine for a while is in single
+// ones. (In ms, and with ssh: crosscheck/relay.)
 func TestOwnDelay(t *testing.T) {
 	const rate, turns, most = 12e6, 9, 6
 	waittest.Until(t, "bytes that leave in time", func() bool { // whatever else the machine does may hit one of the two
@@ -347,8 +345,8 @@ func (l *lateness) most() time.Duration {
 	return l.all[len(l.all)*9/10]
 }
 
-// sleptUntil sleeps until so many moments, one after the other, and says within what
-// it wakes up nine of ten times.
+// sleptUntil sleeps until so many moments, one after the other, and says within what it wakes up
+// nine of ten times.
 func sleptUntil(t *testing.T, each time.Duration, times int) time.Duration {
 	done := make(chan *lateness)
 	go func() {

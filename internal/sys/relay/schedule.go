@@ -11,25 +11,25 @@ import (
 const (
 	// segment is a TCP segment on Ethernet.
 	segment = 1448
-	// leastStall is what a loss costs where nothing else is said: TCP_RTO_MIN.
+	// leastStall is the delay by a loss, unless Loss sets it: TCP_RTO_MIN.
 	leastStall = 200 * time.Millisecond
-	// onTheWay is how many bytes a direction of a connection holds where the rate is not
-	// limited; who sends more waits, as a sender does whose window is full.
+	// onTheWay is the capacity of a direction of a connection whose rate is not limited; a sender
+	// of more waits, like one whose window is full.
 	onTheWay = 4 << 20
-	// queued is how long bytes wait in front of a link that is busy, in a router of
-	// a usual size: those that come then find no room.
+	// queued is how long bytes wait in front of a busy link, in a router of a usual size: later
+	// ones find no room.
 	queued = 50 * time.Millisecond
-	// together is how long bytes take over the link that leave it at once.
+	// together is the time on the link of bytes that enter it at once.
 	together = 500 * time.Microsecond
 )
 
-// link is what all connections of a relay share in one direction: a rate.
+// link is shared by all connections of a relay in one direction: a rate.
 type link struct {
 	mu   sync.Mutex
-	free time.Time // it has sent all before
+	free time.Time // it has sent everything before
 }
 
-// pass is when n bytes that come now have gone over the link.
+// pass returns the time when n bytes that come now have passed the link.
 func (l *link) pass(now time.Time, n int, rate float64) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,11 +40,11 @@ func (l *link) pass(now time.Time, n int, rate float64) time.Time {
 	return l.free
 }
 
-// schedule is one direction of a connection's path: it knows when bytes arrive.
+// schedule is one direction of a connection's path: it computes when bytes arrive.
 type schedule struct {
 	path Path
 	link *link
-	last time.Time // nothing may overtake what arrives then
+	last time.Time // arrival of the last bytes: nothing may overtake them
 	dice *rand.Rand
 }
 
@@ -56,7 +56,7 @@ func newSchedule(p Path, dir Direction, l *link) *schedule {
 	return r
 }
 
-// room is how many bytes may be on the way.
+// room returns how many bytes may be in flight.
 func (r *schedule) room() int {
 	if r.path.Rate == 0 {
 		return onTheWay
@@ -64,8 +64,8 @@ func (r *schedule) room() int {
 	return max(2*capacity, int(r.path.Rate*(2*r.path.Delay+queued).Seconds()))
 }
 
-// piece is how many bytes leave at once: the first of them would be too late if the
-// last of them came much later over the link.
+// piece returns how many bytes leave at once: the first of them would be too late if the last of
+// them came much later over the link.
 func (r *schedule) piece() int {
 	if r.path.Rate == 0 {
 		return capacity
@@ -73,7 +73,7 @@ func (r *schedule) piece() int {
 	return max(segment, min(capacity, int(r.path.Rate*together.Seconds())))
 }
 
-// due is when n bytes that came now are to leave.
+// due returns the time when n bytes that came now are to leave.
 func (r *schedule) due(now time.Time, n int) time.Time {
 	at := now
 	if r.path.Rate > 0 {
@@ -87,7 +87,7 @@ func (r *schedule) due(now time.Time, n int) time.Time {
 	return at
 }
 
-// stall is what losses among n bytes cost. One retransmission brings all of them.
+// stall returns the delay by losses among n bytes. One retransmission brings all of them.
 func (r *schedule) stall(n int) time.Duration {
 	if r.dice == nil {
 		return 0

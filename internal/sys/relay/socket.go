@@ -13,11 +13,11 @@ import (
 	"sshpace/internal/sys/tcp"
 )
 
-// nowhere is the descriptor of what is not there.
+// nowhere is the descriptor of an absent socket.
 const nowhere = -1
 
-// detached is the socket of a connection for itself: each byte that comes would wake
-// Go's poller otherwise, for nothing.
+// detached takes the socket of a connection away from Go's poller, which each byte would wake for
+// nothing otherwise.
 func detached(conn net.Conn) (fd int, err error) {
 	defer conn.Close()
 	raw, err := conn.(syscall.Conn).SyscallConn()
@@ -31,17 +31,17 @@ func detached(conn net.Conn) (fd int, err error) {
 	return fd, err
 }
 
-// abort has a socket end with a reset instead of an orderly end, once it is closed.
+// abort makes a socket end with a reset instead of an orderly end, once it is closed.
 func abort(fd int) {
 	_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 }
 
-// acknowledge acknowledges at once what comes next.
+// acknowledge acknowledges the next data at once.
 func acknowledge(fd int) { _ = tcp.QuickAck(uintptr(fd)) }
 
-// What does not wait is called raw: Go's scheduler does not have to know of it.
+// Calls that do not wait are raw: Go's scheduler does not have to know of them.
 
-// receive reads what there is, with control messages; EAGAIN: nothing.
+// receive reads the available data, with control messages; EAGAIN: nothing.
 func receive(fd int, into, room []byte) (n int, control []byte, err error) {
 	vector := unix.Iovec{Base: &into[0]}
 	vector.SetLen(len(into))
@@ -59,18 +59,18 @@ func receive(fd int, into, room []byte) (n int, control []byte, err error) {
 	}
 }
 
-// stamped has the kernel say when it had the last of the bytes that are read (Linux,
-// Documentation networking/timestamping: SOF_TIMESTAMPING_RX_SOFTWARE): a reader that
-// wakes up late delays nothing. It returns room for that.
+// stamped lets the kernel report when it got the last of the bytes that are read (Linux,
+// Documentation networking/timestamping: SOF_TIMESTAMPING_RX_SOFTWARE): then a reader that wakes up
+// late delays nothing. It returns room for that.
 func stamped(fd int) []byte {
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE)
 	return make([]byte, unix.CmsgSpace(int(unsafe.Sizeof(unix.ScmTimestamping{}))))
 }
 
-// latest is how late a reader may be: beyond that, somebody has set the clock.
+// latest is the most that a reader can be late: beyond that, somebody has set the clock.
 const latest = 100 * time.Millisecond
 
-// stampIn is the time in control messages, if it makes sense; else it is now.
+// stampIn returns the time in control messages, if it makes sense; otherwise now.
 func stampIn(control []byte, now time.Time) time.Time {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {

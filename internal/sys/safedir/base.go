@@ -2,31 +2,30 @@ package safedir
 
 import "path/filepath"
 
-// ours is the name of our folder in the user's.
+// ours is the name of our directories within the user's.
 const ours = "sshpace"
 
-// State is our folder for what is to be kept, such as results and the history:
-// sshpace in $XDG_STATE_HOME, which is ~/.local/state unless set to an absolute
-// path (XDG Base Directory Specification). It is "" where neither variable helps.
+// State returns our directory for lasting data, such as results and the history: sshpace in
+// $XDG_STATE_HOME, which is ~/.local/state unless set to an absolute path (XDG Base Directory
+// Specification). It is "" where neither variable helps.
 func State(getenv func(string) string) string {
 	return base(getenv, "XDG_STATE_HOME", ".local/state")
 }
 
-// Config is our folder for what the user configures: sshpace in $XDG_CONFIG_HOME,
-// which is ~/.config unless set to an absolute path. It is "" where neither
-// variable helps.
+// Config returns our directory for the user's configuration: sshpace in $XDG_CONFIG_HOME, which is
+// ~/.config unless set to an absolute path. It is "" where neither variable helps.
 func Config(getenv func(string) string) string {
 	return base(getenv, "XDG_CONFIG_HOME", ".config")
 }
 
-// Cache is our folder for what may be lost: sshpace in $XDG_CACHE_HOME, which is
+// Cache returns our directory for data that may be lost: sshpace in $XDG_CACHE_HOME, which is
 // ~/.cache unless set to an absolute path. It is "" where neither variable helps.
 func Cache(getenv func(string) string) string {
 	return base(getenv, "XDG_CACHE_HOME", ".cache")
 }
 
-// Runtime is the user's folder for the time of a login, in which no folder of
-// ours is needed; "" where there is none.
+// Runtime returns the user's directory for the time of a login, in which no directory of ours is
+// needed; "" where there is none.
 func Runtime(getenv func(string) string) string {
 	if path := getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(path) {
 		return path
@@ -34,7 +33,7 @@ func Runtime(getenv func(string) string) string {
 	return ""
 }
 
-// Temporary is the folder for temporary files (POSIX.1-2017, 8.3).
+// Temporary returns the directory for temporary files (POSIX.1-2017, 8.3).
 func Temporary(getenv func(string) string) string {
 	if path := getenv("TMPDIR"); filepath.IsAbs(path) {
 		return path

@@ -11,19 +11,18 @@ import (
 	"syscall"
 )
 
-// Folder is a folder that only we and root can change. It is held open: what is
-// done through it is done in this folder, whatever its path leads to by then.
+// Folder is a directory that only we and root can change. It is held open: all its methods act on
+// this directory, wherever its path leads by then.
 type Folder struct {
 	*os.Root
 	real string
 	info fs.FileInfo
 }
 
-// Open opens a folder.
+// Open opens a directory.
 func Open(path string) (*Folder, error) { return open(path, nil) }
 
-// Make opens a folder and makes it and those above it, 0700, where they are
-// missing.
+// Make opens a directory; it first makes it and its parents, 0700, where they are missing.
 func Make(path string) (*Folder, error) { return open(path, private0700) }
 
 func open(path string, make func(string) error) (*Folder, error) {
@@ -48,12 +47,11 @@ func open(path string, make func(string) error) (*Folder, error) {
 	return f, nil
 }
 
-// Path is where the folder is, without links on the way.
+// Path returns the path of the directory, without links.
 func (f *Folder) Path() string { return f.real }
 
-// Verify makes sure that the path still leads to this folder, through folders
-// that are out of others' reach, and that it still belongs to whom it belonged
-// to: for programs that must be given a path.
+// Verify makes sure that the path still leads to this directory, through directories that are out
+// of others' reach, and that its owner is the same: for programs that must be given a path.
 func (f *Folder) Verify() error {
 	real, err := Resolve(f.real)
 	if err != nil {
@@ -74,8 +72,8 @@ func (f *Folder) Create(name string) (*os.File, error) {
 	return f.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// Writable makes sure that files can be made in the folder, by making one: a file
-// system may be read-only, full or over quota, and a folder immutable.
+// Writable makes sure that files can be made in the directory, by making one: a file system may be
+// read-only, full or over quota, and a directory immutable.
 func (f *Folder) Writable() error {
 	name := ".sshpace-" + rand.Text()
 	file, err := f.Create(name)
@@ -85,8 +83,8 @@ func (f *Folder) Writable() error {
 	return errors.Join(file.Close(), f.Remove(name))
 }
 
-// Own opens a file for reading that must be a regular one of ours, and no link.
-// Others may have put files into the folder when it was still open to them.
+// Own opens a file for reading that must be a regular one of ours, not a link. Others may have put
+// files into the directory when it was still open to them.
 func (f *Folder) Own(name string) (*os.File, error) {
 	file, err := f.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not hold us up
 	if err != nil {
@@ -130,7 +128,7 @@ func (f *Folder) Names(suffix string) ([]string, error) {
 	return names, err
 }
 
-// Entries lists what ends with suffix, whatever and whose it is.
+// Entries lists all entries that end with suffix, of any kind and owner.
 func (f *Folder) Entries(suffix string) ([]string, error) {
 	dir, err := f.Root.Open(".")
 	if err != nil {

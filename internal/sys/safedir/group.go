@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// private reports whether a group has no other members than us and root, as far
-// as the files of users and groups tell (passwd(5), group(5)).
+// private reports whether a group has no other members than us and root, as far as the files of
+// users and groups tell (passwd(5), group(5)).
 func private(gid int) bool {
 	users, err := os.Open("/etc/passwd")
 	if err != nil {
@@ -25,14 +25,13 @@ func private(gid int) bool {
 	return accounts{users, groups, os.Geteuid()}.private(gid)
 }
 
-// accounts are the users and groups of a system, and our number.
+// accounts holds the users and groups of a system, and our number.
 type accounts struct {
 	users, groups io.Reader
 	me            int
 }
 
-// private reports whether the group is the first one of us or of root, and
-// nobody else belongs to it.
+// private reports whether the group is the primary one of us or of root, and has no other members.
 func (a accounts) private(gid int) bool {
 	var names []string // of us and root
 	known, shared := false, false
@@ -67,7 +66,7 @@ func eachLine(r io.Reader, use func(field []string)) error {
 	return lines.Err()
 }
 
-// number is a field that is a number, or -1.
+// number parses a field as a number, or returns -1.
 func number(field []string, i int) int {
 	if i >= len(field) {
 		return -1

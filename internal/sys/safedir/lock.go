@@ -9,13 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errHeld says that a living process holds the folder.
+// errHeld says that a living process holds the directory.
 var errHeld = errors.New("the directory is in use")
 
-// hold opens a private folder and locks it (flock(2)): the lock goes when its
-// holder does, even by kill -9, and, other than a process number, is never
-// taken for somebody else's. A folder that was removed before it was locked does
-// not exist.
+// hold opens a private directory and locks it (flock(2)): the lock goes when its holder does, even
+// by kill -9, and, unlike a process number, is never mistaken for somebody else's. A directory that
+// was removed before it was locked does not exist.
 func hold(path string) (*Workdir, error) {
 	folder, err := Open(path)
 	if err != nil {
@@ -38,9 +37,8 @@ func hold(path string) (*Workdir, error) {
 	return &Workdir{Folder: folder, Path: path, lock: lock}, nil
 }
 
-// sweep removes the folders of ours that nobody holds: those of runs that were
-// killed together with their keepers; it returns their paths. What cannot be removed
-// is left.
+// sweep removes our directories that nobody holds: those of runs that were killed together with
+// their keepers; it returns their paths. Those that cannot be removed stay.
 func sweep(parents []string) (removed []string) {
 	for _, parent := range parents {
 		real, err := Resolve(parent)

@@ -88,8 +88,7 @@ func TestRelativePath(t *testing.T) {
 	}
 }
 
-// Whoever owns a folder on the way can put another one in the place of what
-// stands in it.
+// Whoever owns a folder on the way can put another one in the place of what stands in it.
 func TestForeignParentIsRefused(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
@@ -226,8 +225,7 @@ func TestMakeIsPrivate(t *testing.T) {
 	}
 }
 
-// The folder that is held is the one that was opened; that its path leads
-// elsewhere is noticed.
+// The folder that is held is the one that was opened; that its path leads elsewhere is noticed.
 func TestVerify(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
@@ -260,8 +258,7 @@ func TestVerify(t *testing.T) {
 	untrusted(t, f.Verify(), filepath.Join(root, "home"), "another user")
 }
 
-// Records are read from files that are our own, even where the folder stood open
-// to others once.
+// Records are read from files that are our own, even where the folder stood open to others once.
 func TestOwnFiles(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return

@@ -1,13 +1,11 @@
-// Package safedir finds and holds folders that nobody but us and root can
-// change, or put another one in the place of. Whoever may rename a folder above
-// ours decides what a path of ours leads to: keys, a server's configuration that
-// names commands, records that are run again.
+// Package safedir finds and holds directories that nobody but us and root can change or replace.
+// Whoever may rename a directory above ours decides where our path leads to: keys, a server's
+// configuration that names commands, records that are run again.
 //
-// The rule, for a folder and every folder above it: it belongs to us or to root,
-// and either others may not write in it, or it is sticky as /tmp is, so that what
-// stands in it stays (inode(7)). Links on the way belong to us or to root. Each
-// step is looked at only after the one above has proved to be out of others'
-// reach; so what was seen cannot be changed by them afterwards.
+// The rule, for a directory and every directory above it: it belongs to us or to root, and either
+// others may not write in it, or it is sticky as /tmp is, so that its entries stay (inode(7)).
+// Links in the path belong to us or to root. Each step is checked only after the one above has
+// proved to be out of others' reach; so others cannot change the result afterwards.
 package safedir
 
 import (
@@ -19,27 +17,25 @@ import (
 	"syscall"
 )
 
-// UntrustedError says why a folder, or a file in it, is not to be relied on.
+// UntrustedError says why a directory, or a file in it, is not to be relied on.
 type UntrustedError struct{ Path, Why string }
 
 func (e *UntrustedError) Error() string { return e.Path + " " + e.Why }
 
-// maxLinks is how many links a path may lead through, as in the kernel
-// (path_resolution(7)).
+// maxLinks is the most links that a path may lead through, as in the kernel (path_resolution(7)).
 const maxLinks = 40
 
-// Resolve follows path to a folder, and makes sure that every folder and link on
-// the way is out of others' reach. The folder itself may be sticky and open to
-// all, as /tmp is. What it returns holds no links.
+// Resolve follows path to a directory, and makes sure that every directory and link in it is out of
+// others' reach. The directory itself may be sticky and open to all, as /tmp is. The result holds
+// no links.
 func Resolve(path string) (string, error) { return resolve(path, nil) }
 
-// ResolveAll is Resolve that makes what is missing, 0700.
+// ResolveAll is Resolve that makes missing directories, 0700.
 func ResolveAll(path string) (string, error) { return resolve(path, private0700) }
 
-// ResolveFile follows path to a file, which may be missing, and makes sure that
-// nobody else can put another one in its place: every folder and link on the way is
-// out of others' reach, and the file's own folder is open to nobody else. What it
-// returns holds no links.
+// ResolveFile follows path to a file, which may be missing, and makes sure that nobody else can put
+// another one in its place: every directory and link in it is out of others' reach, and the file's
+// own directory is open to nobody else. The result holds no links.
 func ResolveFile(path string) (string, error) {
 	for range maxLinks {
 		folder, err := Open(filepath.Dir(path))
@@ -71,7 +67,7 @@ func ResolveFile(path string) (string, error) {
 
 func private0700(path string) error { return os.Mkdir(path, 0o700) }
 
-// resolve is Resolve; make, unless nil, is called for a folder that is missing.
+// resolve is Resolve; make, unless nil, is called for a missing directory.
 func resolve(path string, make func(path string) error) (string, error) {
 	if !filepath.IsAbs(path) {
 		here, err := os.Getwd()
@@ -90,7 +86,7 @@ func resolve(path string, make func(path string) error) (string, error) {
 		if name == "" || name == "." {
 			continue
 		}
-		next := filepath.Join(at, name) // of "..": the folder above, for at holds no links
+		next := filepath.Join(at, name) // for "..": the parent, since at holds no links
 		target, err := step(next, make)
 		if err != nil {
 			return "", err
@@ -110,8 +106,8 @@ func resolve(path string, make func(path string) error) (string, error) {
 	return at, nil
 }
 
-// step looks at one name of a path: a folder, which must be trusted, or a link,
-// whose target it returns.
+// step checks one name of a path: a directory, which must be trusted, or a link, whose target it
+// returns.
 func step(path string, make func(path string) error) (target string, err error) {
 	info, err := os.Lstat(path)
 	if os.IsNotExist(err) && make != nil {
@@ -149,7 +145,7 @@ func trustFolder(path string) error {
 	return writtenByTrusted(path, info)
 }
 
-// ownedByTrusted refuses what belongs to neither us nor root.
+// ownedByTrusted refuses files of others than us and root.
 func ownedByTrusted(path string, info fs.FileInfo) error {
 	if uid := owner(info); uid != 0 && uid != os.Geteuid() {
 		return &UntrustedError{path, fmt.Sprintf("belongs to another user (uid %d)", uid)}
@@ -157,9 +153,8 @@ func ownedByTrusted(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// writtenByTrusted refuses what others may write. A group that has no other
-// members than us and root does not count: where the umask is 002, people's
-// folders belong to such groups.
+// writtenByTrusted refuses files that others may write. A group that has no other members than us
+// and root does not count: where the umask is 002, people's directories belong to such groups.
 func writtenByTrusted(path string, info fs.FileInfo) error {
 	mode := info.Mode().Perm()
 	stat := info.Sys().(*syscall.Stat_t)

@@ -12,44 +12,43 @@ import (
 	"syscall"
 )
 
-// Dir is a private folder (0700) of this run. It is held open, and locked as
-// long as we live.
+// Workdir is a private directory (0700) of this run. It is held open, and locked as long as we
+// live.
 type Workdir struct {
 	*Folder
 	Path string
-	// Strict is true where every parent folder is writable by its owner alone,
-	// so that OpenSSH's StrictModes accepts files in it (misc.c:safe_path). It is
-	// false only for sticky folders such as /tmp, and for groups of one member.
+	// Strict is true where every parent directory is writable by its owner alone, so that OpenSSH's
+	// StrictModes accepts files in it (misc.c:safe_path). It is false only for sticky directories
+	// such as /tmp, and for groups of one member.
 	Strict bool
-	Swept  []string // what killed runs had left behind, and is gone now
+	Swept  []string // directories of killed runs, which are removed now
 
 	lock   io.Closer
 	keeper *exec.Cmd
 	alive  io.Closer
 }
 
-// Params tells where to make the folder.
+// WorkdirParams says where to make the directory.
 type WorkdirParams struct {
 	Getenv func(string) string
-	// Keeper is the command line of a process that runs Keep on the folder; the
-	// folder's path is appended.
+	// Keeper is the command line of a process that runs Keep on the directory; the directory's path
+	// is appended.
 	Keeper []string
-	// In is the one folder to make it in; "" chooses.
+	// In is the one directory to make it in; "" chooses.
 	In string
-	// InMemory asks for a folder in memory, where there is one.
+	// InMemory asks for a directory in memory, where there is one.
 	InMemory bool
 }
 
-// prefix begins the name of every private folder.
+// prefix begins the name of every private directory.
 const prefix = "sshpace-run-"
 
-// memory is a folder in memory (shm_overview(7)).
+// memory is a directory in memory (shm_overview(7)).
 const memory = "/dev/shm"
 
-// New makes the folder in XDG_RUNTIME_DIR or the user's cache folder, and where
-// others could reach it there, in the folder for temporary files. What killed
-// runs left behind in any of these is removed. The error says what is wrong with
-// each of them.
+// NewWorkdir makes the directory in XDG_RUNTIME_DIR or the user's cache directory, or, where others
+// could reach it there, in the directory for temporary files. Leftovers of killed runs in any of
+// these are removed. The error says why each of them failed.
 func NewWorkdir(params WorkdirParams) (*Workdir, error) {
 	candidates := parents(params.Getenv, params.InMemory)
 	if params.In != "" {
@@ -72,7 +71,7 @@ func NewWorkdir(params WorkdirParams) (*Workdir, error) {
 	return nil, &NoneError{why}
 }
 
-// NoneError says why a private folder could be made nowhere.
+// NoneError says why a private directory could be made nowhere.
 type NoneError struct{ Why []error }
 
 func (e *NoneError) Error() string {
@@ -85,7 +84,7 @@ func (e *NoneError) Error() string {
 
 func (e *NoneError) Unwrap() []error { return e.Why }
 
-// parents lists the folders to try.
+// parents lists the directories to try.
 func parents(getenv func(string) string, inMemory bool) []string {
 	list := []string{Runtime(getenv), Cache(getenv), Temporary(getenv), "/tmp"}
 	if inMemory {
@@ -100,8 +99,7 @@ func parents(getenv func(string) string, inMemory bool) []string {
 	return usable
 }
 
-// tries is how often a new folder may be taken for a dead one before it is
-// locked.
+// tries is how often a new directory may be mistaken for a dead one before it is locked.
 const tries = 10
 
 func newIn(parent string) (*Workdir, error) {
@@ -129,8 +127,7 @@ func newIn(parent string) (*Workdir, error) {
 	return nil, fmt.Errorf("%s: new directories are removed at once", real)
 }
 
-// strict reports whether no folder of a path may be written by others, as
-// StrictModes wants it.
+// strict reports whether others cannot write to any directory of a path, as StrictModes requires.
 func strict(path string) bool {
 	for ; ; path = filepath.Dir(path) {
 		info, err := os.Stat(path)
@@ -143,8 +140,8 @@ func strict(path string) bool {
 	}
 }
 
-// watch starts the keeper: a process that removes the folder when its standard
-// input ends, which is when this process is gone, however it went.
+// watch starts the keeper: a process that removes the directory when its standard input ends, which
+// happens when this process is gone, for any reason.
 func (d *Workdir) watch(argv []string) error {
 	cmd := exec.Command(argv[0], append(argv[1:len(argv):len(argv)], d.Path)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // out of the reach of Ctrl-C
@@ -159,8 +156,8 @@ func (d *Workdir) watch(argv []string) error {
 	return nil
 }
 
-// Keep is the keeper's program: it waits for the end of in and removes path,
-// which must be a folder that New made.
+// Keep is the keeper's program: it waits for the end of in and removes path, which must be a
+// directory of NewWorkdir.
 func Keep(path string, in io.Reader) error {
 	if !strings.HasPrefix(filepath.Base(path), prefix) {
 		return fmt.Errorf("keeper: %s is not a private directory of sshpace", path)
@@ -177,10 +174,10 @@ func Keep(path string, in io.Reader) error {
 	return os.RemoveAll(folder.Path())
 }
 
-// File returns the path of a file in the folder.
+// File returns the path of a file in the directory.
 func (d *Workdir) File(name string) string { return filepath.Join(d.Path, name) }
 
-// Close removes the folder and everything in it.
+// Close removes the directory and everything in it.
 func (d *Workdir) Close() error {
 	err := d.remove()
 	d.alive.Close()

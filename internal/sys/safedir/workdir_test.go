@@ -15,8 +15,7 @@ import (
 	"sshpace/internal/base/waittest"
 )
 
-// TestMain is also the keeper, and a process that is killed while it has a
-// folder.
+// TestMain is also the keeper, and a process that is killed while it has a folder.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "keep" {
 		if Keep(os.Args[2], os.Stdin) != nil {
@@ -97,8 +96,8 @@ func TestFallsBackWhenAFolderCannotBeMade(t *testing.T) {
 	}
 }
 
-// A folder above which somebody else may rename things is no private one,
-// whichever variable names it.
+// A folder above which somebody else may rename things is no private one, whichever variable names
+// it.
 func TestForeignParentsAreLeftOut(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
@@ -197,8 +196,8 @@ func TestKilledRunLeavesNothing(t *testing.T) {
 	waittest.Until(t, "the end of "+h.path, func() bool { _, err := os.Stat(h.path); return os.IsNotExist(err) })
 }
 
-// What a run leaves that was killed together with its keeper goes with the next
-// run; the folder of one that lives stays, as does what is not ours.
+// What a run leaves that was killed together with its keeper goes with the next run; the folder of
+// one that lives stays, as does what is not ours.
 func TestNextRunSweeps(t *testing.T) {
 	runtime := t.TempDir()
 	dead, alive := startHolder(t, runtime), startHolder(t, runtime)

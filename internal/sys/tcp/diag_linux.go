@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Layout of a request for one socket and its answer (sock_diag(7),
-// linux/inet_diag.h): struct inet_diag_req_v2 and inet_diag_msg behind a struct
-// nlmsghdr. Both hold a struct inet_diag_sockid.
+// Layout of a request for one socket and its answer (sock_diag(7), linux/inet_diag.h): struct
+// inet_diag_req_v2 and inet_diag_msg, each after a struct nlmsghdr. Both hold a struct
+// inet_diag_sockid.
 const (
 	header       = unix.NLMSG_HDRLEN
 	requestSize  = header + 8 + sockidSize
@@ -28,9 +28,9 @@ const (
 	listening        = 10 // TCP_LISTEN, net/tcp_states.h
 )
 
-// diagnosed asks the kernel for one socket by its addresses. The answer is about
-// that socket or there is none: unlike /proc/net/tcp, nothing can be missed
-// because other sockets come and go meanwhile.
+// diagnosed asks the kernel for one socket by its addresses. The answer is about that socket or
+// there is none: unlike /proc/net/tcp, nothing can be missed because other sockets come and go
+// meanwhile.
 func diagnosed(local, remote *net.TCPAddr) (uid int, found bool) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 	if err != nil {
@@ -66,8 +66,8 @@ func diagRequest(local, remote *net.TCPAddr) []byte {
 	return b
 }
 
-// diagOwner reads the answer. A socket that no process holds any more has no
-// inode, and its owner would be told as root.
+// diagOwner parses the answer. A socket that no process holds any more has no inode, and would seem
+// to belong to root.
 func diagOwner(answer, request []byte, listener bool) (uid int, found bool) {
 	native := binary.NativeEndian
 	if len(answer) < answerSize || native.Uint16(answer[4:]) != sockDiagByFamily {

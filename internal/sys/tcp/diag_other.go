@@ -4,5 +4,5 @@ package tcp
 
 import "net"
 
-// diagnosed has no such interface of the kernel here.
+// diagnosed finds nothing: this system has no such interface.
 func diagnosed(_, _ *net.TCPAddr) (uid int, found bool) { return 0, false }

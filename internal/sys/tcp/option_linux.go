@@ -10,11 +10,11 @@ import (
 // direct: this system has calls that do not wait.
 const direct = true
 
-// errWait is of a call that would have to wait.
+// errWait is the error of a call that would have to wait.
 const errWait = unix.EAGAIN
 
-// Now acknowledges what has come so far. The kernel forgets the option after a
-// few packets (tcp(7), TCP_QUICKACK).
+// QuickAck acknowledges the received data now. The kernel forgets the option after a few packets
+// (tcp(7), TCP_QUICKACK).
 func QuickAck(fd uintptr) error {
 	on := int32(1)
 	_, _, err := unix.RawSyscall6(unix.SYS_SETSOCKOPT, fd, unix.IPPROTO_TCP, unix.TCP_QUICKACK, uintptr(unsafe.Pointer(&on)), unsafe.Sizeof(on), 0)
@@ -24,7 +24,7 @@ func QuickAck(fd uintptr) error {
 	return nil
 }
 
-// roundTrip is what the kernel has measured, as early as by the answer to SYN.
+// roundTrip returns the kernel's measurement, which it has as early as the answer to SYN.
 func roundTrip(fd uintptr) time.Duration {
 	info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {
@@ -33,17 +33,17 @@ func roundTrip(fd uintptr) time.Duration {
 	return time.Duration(info.Rtt) * time.Microsecond
 }
 
-// readNow reads what has come.
+// readNow reads the available data.
 func readNow(fd uintptr, p []byte) (int, error) {
 	return now(unix.SYS_RECVFROM, fd, p, unix.MSG_DONTWAIT)
 }
 
-// WriteNow writes what there is room for, and does not wait: EAGAIN where there is none.
+// WriteNow writes as much as there is room for, and does not wait: EAGAIN where there is none.
 func WriteNow(fd uintptr, p []byte) (int, error) {
 	return now(unix.SYS_SENDTO, fd, p, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
 
-// now makes a call that does not wait, and that Go's scheduler is not told of.
+// now makes a call that does not wait, without telling Go's scheduler.
 func now(call, fd uintptr, p []byte, flags uintptr) (int, error) {
 	for {
 		n, _, err := unix.RawSyscall6(call, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), flags, 0, 0)

@@ -5,19 +5,18 @@ import (
 	"net"
 )
 
-// Listener accepts connections of the user's own.
+// OwnListener accepts connections of our own user.
 type OwnListener struct {
 	*net.TCPListener
 	owner ownerFunc
-	me    int // our user, as the kernel tells it
+	me    int // our user, as the kernel knows it
 }
 
-// ownerFunc finds the user of the socket of this machine that is connected from
-// local to remote. It does not find the sockets of processes that have closed
-// them already.
+// ownerFunc finds the user of the socket of this machine that is connected from local to remote. It
+// does not find sockets that their processes have closed already.
 type ownerFunc func(local, remote *net.TCPAddr) (uid int, found bool)
 
-// Listen listens on a random port of 127.0.0.1.
+// ListenOwn listens on a random port of 127.0.0.1.
 func ListenOwn() (*OwnListener, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -31,11 +30,11 @@ func ListenOwn() (*OwnListener, error) {
 			return l, nil
 		}
 	}
-	return l, nil // a kernel that tells nothing, not even of our own socket
+	return l, nil // a kernel that reports nothing, not even our own socket
 }
 
-// Accept waits for the next connection of a process of ours. Where the kernel
-// tells nothing of sockets' owners, any connection will do.
+// Accept waits for the next connection of a process of ours. If the kernel reports no owners of
+// sockets, any connection is accepted.
 func (l *OwnListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.AcceptTCP()

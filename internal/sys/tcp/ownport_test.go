@@ -73,8 +73,7 @@ func TestOurOwnConnectionsAreAccepted(t *testing.T) {
 	}
 }
 
-// Another user gets no byte, not once in hundreds of tries, while our own
-// connections come and go.
+// Another user gets no byte, not once in hundreds of tries, while our own connections come and go.
 func TestForeignersGetNothing(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
@@ -118,8 +117,7 @@ func TestForeignersGetNothing(t *testing.T) {
 	}
 }
 
-// The owner of a connection that is closed already is not known: the kernel
-// would call it root's.
+// The owner of a connection that is closed already is not known: the kernel would call it root's.
 func TestAbandonedConnectionHasNoOwner(t *testing.T) {
 	for name, way := range ways {
 		l := listen(t)

@@ -1,6 +1,5 @@
-// Package tcp is what sshpace does with sockets beyond the standard library:
-// short packets without delayed acknowledgements, and a port of loopback that
-// only our own user can connect to.
+// Package tcp extends the sockets of the standard library: short packets without delayed
+// acknowledgements, and a port of loopback that only our own user can connect to.
 package tcp
 
 import (
@@ -11,25 +10,25 @@ import (
 	"time"
 )
 
-// Conn is a connection that acknowledges what it reads at once. Where the kernel does
-// not permit or know that, and on what is no TCP connection, it is as it was. One
-// goroutine may read while another writes.
+// QuickConn is a connection that acknowledges received data at once. Where the kernel does not
+// permit or know that, and on anything but a TCP connection, nothing changes. One goroutine may
+// read while another writes.
 //
-// What is short is read and written without telling Go's scheduler. A program that
-// waits for its servers is idle in between; its first system call afterwards would wake the
-// thread that watches over others' (sysmon), which then looks fifty times: a tenth of
-// a login's CPU time. These calls do not wait.
+// Short data is read and written without telling Go's scheduler. A program that waits for its
+// servers is idle in between; its first system call afterwards would wake the thread that watches
+// over others' (sysmon), which then looks fifty times: a tenth of a login's CPU time. These calls
+// do not wait.
 type QuickConn struct {
 	net.Conn
-	in, out syscall.RawConn // nil: as net does it
-	flows   bool            // what was read last was as much as in a transfer
+	in, out syscall.RawConn // nil: reads as package net does
+	flows   bool            // the last read was as large as in a transfer
 }
 
-// short is less than that: more than a packet of a login. Data that flows is acknowledged
-// well without our help.
+// short is less than that: more than a packet of a login. The kernel acknowledges flowing data well
+// without our help.
 const short = 2048
 
-// New makes a Conn of c.
+// Quick makes a QuickConn of c.
 func Quick(c net.Conn) *QuickConn {
 	q := &QuickConn{Conn: c}
 	if tcp, ok := c.(*net.TCPConn); ok && direct {
@@ -40,8 +39,8 @@ func Quick(c net.Conn) *QuickConn {
 	return q
 }
 
-// RoundTrip is what a round trip to the other end takes, as far as the kernel knows; 0
-// where it does not.
+// RoundTrip returns the round-trip time to the other end, as far as the kernel knows; 0 where it
+// does not.
 func (c *QuickConn) RoundTrip() (rtt time.Duration) {
 	if c.in != nil {
 		_ = c.in.Control(func(fd uintptr) { rtt = roundTrip(fd) })
@@ -49,8 +48,8 @@ func (c *QuickConn) RoundTrip() (rtt time.Duration) {
 	return rtt
 }
 
-// Read reads. Before it waits it acknowledges what has come; what Now asks for is soon
-// forgotten.
+// Read reads. Before it waits it acknowledges the received data; the kernel soon forgets an earlier
+// QuickAck.
 func (c *QuickConn) Read(p []byte) (n int, err error) {
 	if c.in == nil || c.flows || len(p) == 0 {
 		n, err = c.Conn.Read(p)
@@ -109,7 +108,7 @@ func (c *QuickConn) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-// failed is an error as package net words it.
+// failed returns an error worded like those of package net.
 func (c *QuickConn) failed(what string, err error) error {
 	local, remote := c.LocalAddr(), c.RemoteAddr()
 	return &net.OpError{Op: what, Net: remote.Network(), Source: local, Addr: remote, Err: os.NewSyscallError(what, err)}

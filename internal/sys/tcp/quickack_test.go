@@ -13,8 +13,8 @@ import (
 	"sshpace/internal/base/waittest"
 )
 
-// nagle writes small packets in pairs with Nagle's algorithm on, and waits for a
-// byte in between: the second of a pair waits for an acknowledgement.
+// nagle writes small packets in pairs with Nagle's algorithm on, and waits for a byte in between:
+// the second of a pair waits for an acknowledgement.
 func nagle(t *testing.T, pairs int) net.Conn {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -57,8 +57,8 @@ func pairs(t *testing.T, c net.Conn, r io.Reader, n int) time.Duration {
 	return time.Since(began)
 }
 
-// Without delayed acknowledgements a conversation in pairs is several times as
-// fast: each pair but a few first ones waits 40 ms with them.
+// Without delayed acknowledgements a conversation in pairs is several times as fast: each pair but
+// a few first ones waits 40 ms with them.
 func TestNagleDoesNotWait(t *testing.T) {
 	const n = 40
 	waittest.Until(t, "pairs in half of the time", func() bool { // a busy machine may hold up one of the two
@@ -112,8 +112,8 @@ func couple(t *testing.T) (ours *QuickConn, theirs *net.TCPConn) {
 	return Quick(c), peer.(*net.TCPConn)
 }
 
-// What is written in pieces of any length, long and short, comes back whole, however
-// long the other end keeps it; then its end is told.
+// What is written in pieces of any length, long and short, comes back whole, however long the other
+// end keeps it; then its end is told.
 func TestEcho(t *testing.T) {
 	ours, theirs := couple(t)
 	go func() {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// looks is how often the table of sockets is read before a socket is taken for
-// gone: while others come and go, reading it may miss some.
+// looks is how often the table of sockets is read before a socket counts as gone: while others come
+// and go, one reading may miss some.
 const looks = 5
 
 // listed looks a socket up in the kernel's table, for kernels without sock_diag.
@@ -27,9 +27,9 @@ func listed(local, remote *net.TCPAddr) (uid int, found bool) {
 	return 0, false
 }
 
-// owner finds the user of a socket in the text of /proc/net/tcp (proc_net(5)):
-// number, local address, remote address, state, queues, timer, retransmits, uid,
-// timeout, inode. One without an inode is held by no process.
+// owner finds the user of a socket in the text of /proc/net/tcp (proc_net(5)): number, local
+// address, remote address, state, queues, timer, retransmits, uid, timeout, inode. A socket without
+// an inode is held by no process.
 func owner(table string, local, remote *net.TCPAddr) (uid int, found bool) {
 	addresses := " " + hexAddress(local) + " " + hexAddress(remote) + " "
 	i := strings.Index(table, addresses)
@@ -45,8 +45,8 @@ func owner(table string, local, remote *net.TCPAddr) (uid int, found bool) {
 	return uid, err == nil
 }
 
-// hexAddress is how the kernel prints an IPv4 address and port: the address as
-// the number that it is in memory.
+// hexAddress formats an IPv4 address and port as the kernel does: the address as the number that it
+// is in memory.
 func hexAddress(a *net.TCPAddr) string {
 	ip := a.IP.To4()
 	if ip == nil {

@@ -14,12 +14,12 @@ import (
 	"sshpace/internal/base/sched"
 )
 
-// ErrNobody says that there is no terminal on which somebody could be asked.
+// ErrNobody says that there is no terminal to ask on.
 var ErrNobody = errors.New("there is no terminal to ask on")
 
-// Ask asks for one line on the terminal of the process, whatever standard input
-// and output are; secret does not show what is typed. It returns ctx's cause
-// when that ends first, with the terminal as it was.
+// Ask asks for one line on the terminal of the process, independently of standard input and output;
+// secret hides the typed text. It returns ctx's cause when that ends first, with the terminal
+// restored.
 func Ask(ctx context.Context, question string, secret bool) (string, error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
@@ -54,7 +54,7 @@ func readLine(tty *os.File, fd int, secret bool) (string, error) {
 	return strings.TrimSpace(text), err
 }
 
-// Confirm asks a question to which only "y" and "yes" are a yes.
+// Confirm asks a question; only "y" and "yes" mean yes.
 func Confirm(ctx context.Context, question string) (bool, error) {
 	text, err := Ask(ctx, question+" [y/N] ", false)
 	text = strings.ToLower(text)

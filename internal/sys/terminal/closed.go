@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shells are programs whose only common way to /dev/null for reading and writing is >&-.
+// shells lists programs that open /dev/null for reading and writing only for >&-.
 var shells = []string{"sh", "bash", "dash", "ash", "busybox", "ksh", "mksh", "zsh", "fish", "tcsh", "csh"}
 
-// Closed reports whether the file behind a writer was closed when the program began, as far as
-// that can be known: Go's runtime opens /dev/null in the place of such a file, for reading and
-// writing. Some programs give that on purpose, a shell does not, and none that has no such file
-// itself. It is false where the parent process cannot be looked at.
+// Closed reports whether the file of a writer was closed when the program began, as far as that can
+// be known: Go's runtime opens /dev/null in the place of such a file, for reading and writing. Some
+// programs pass that on purpose; a shell does not, nor does a program that has no such file itself.
+// It is false where the parent process cannot be examined.
 func Closed(w io.Writer) bool {
 	f := fileOf(w)
 	null, err := os.Stat(os.DevNull)

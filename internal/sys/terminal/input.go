@@ -8,10 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unread tells whether input is left that was meant for this process: bytes in a pipe or a file that its
-// parent does not read from, too, as a shell does that goes through a list of hosts, runs a script of its
-// standard input or was started by cron. It waits for nothing and reads nothing. Where that cannot be known it says no: without
-// /proc, and behind a < of dash, which redirects itself first.
+// Unread reports whether there is input for this process that nobody has read: bytes in a pipe or a
+// file that its parent reads as well, as a shell does that goes through a list of hosts, runs a
+// script of its standard input or was started by cron. It waits for nothing and reads nothing. It
+// returns false where that cannot be known: without /proc, and after a < of dash, which redirects
+// itself first.
 func Unread(r io.Reader) bool {
 	f, ok := r.(*os.File)
 	if !ok {

@@ -8,9 +8,9 @@ import (
 	"sshpace/internal/base/fault"
 )
 
-// Output is standard output. It remembers the first error and writes nothing
-// after it, so that what is there is a beginning of what was to be there, and
-// losses that no command looked for are known at the end.
+// Output is standard output. It remembers the first error and writes nothing after it, so that the
+// written part is a beginning of the whole, and losses that no command checked for are known at the
+// end.
 type Output struct {
 	w     io.Writer
 	drawn *Screen // on the same terminal; nil: none
@@ -19,7 +19,7 @@ type Output struct {
 	err error
 }
 
-// NewOutput writes to w; where that is a terminal, in the place of what is drawn on screen.
+// NewOutput writes to w; if that is a terminal, in place of the drawing on screen.
 func NewOutput(w io.Writer, screen *Screen) *Output {
 	if !Is(w) {
 		screen = nil
@@ -41,8 +41,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Verdict is the end of a command: err, or what became of its output where err
-// says nothing else.
+// Verdict returns the final error of a command: err, or else the error of its output.
 func (o *Output) Verdict(err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

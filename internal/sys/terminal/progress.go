@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// Progress says how far something has got, once it has taken a
-// second and then every second.
+// Progress prints how far a task is, after one second and then every second.
 type Progress struct {
 	w    io.Writer
 	what string
 	next time.Time
 }
 
-// NewProgress counts what is called so.
+// NewProgress returns one for things called what.
 func NewProgress(w io.Writer, what string) *Progress {
 	return &Progress{w: w, what: what, next: time.Now().Add(time.Second)}
 }
 
-// Report is told how far it is; total is 0 where nobody knows it.
+// Report takes the present state; total is 0 where it is unknown.
 func (p *Progress) Report(done, total int) {
 	if now := time.Now(); now.After(p.next) {
 		p.next = now.Add(time.Second)

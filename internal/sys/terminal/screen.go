@@ -9,17 +9,17 @@ import (
 	"sshpace/internal/base/text"
 )
 
-// Screen is a terminal, or any other stream, on which a drawing of a few lines
-// stays below everything else that is written.
+// Screen is a terminal, or any other stream, with a drawing of a few lines that stays below all
+// other text.
 type Screen struct {
-	Width int // of the terminal; 0: none that can be redrawn
+	Width int // of the terminal; 0: it cannot be redrawn
 
 	mu    sync.Mutex
 	w     io.Writer
 	drawn int // lines of the drawing
 }
 
-// NewScreen draws on w, if it is a terminal. A Screen stays itself.
+// NewScreen draws on w, if it is a terminal. For a Screen it returns that Screen.
 func NewScreen(w io.Writer, getenv func(string) string) *Screen {
 	if s, is := w.(*Screen); is {
 		return s
@@ -27,7 +27,7 @@ func NewScreen(w io.Writer, getenv func(string) string) *Screen {
 	return &Screen{w: w, Width: Width(w, getenv)}
 }
 
-// Write takes the drawing away and writes p in its place.
+// Write erases the drawing and writes p in its place.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,8 +37,8 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// Draw replaces the drawing, at once so that nothing flickers; without lines nothing is
-// left of it. Lines are cut at the edge: one that wraps could not be taken away again.
+// Draw replaces the drawing, at once so that nothing flickers; without lines it erases it. Lines
+// are cut at the edge: one that wraps could not be erased.
 func (s *Screen) Draw(lines ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,16 +53,16 @@ func (s *Screen) Draw(lines ...string) error {
 	return err
 }
 
-// Aside does something on the terminal beside us, such as asking a question: meanwhile nothing
-// is written or drawn.
+// Aside does something else on the terminal, such as asking a question: meanwhile nothing is
+// written or drawn.
 func (s *Screen) Aside(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.erase() // a terminal that is gone is noticed by what is written next
+	_ = s.erase() // the next write notices a terminal that is gone
 	do()
 }
 
-// erase takes the drawing off the screen.
+// erase erases the drawing.
 func (s *Screen) erase() error {
 	text := s.erasure()
 	s.drawn = 0
@@ -70,7 +70,8 @@ func (s *Screen) erase() error {
 	return err
 }
 
-// erasure takes the drawing away, and what the terminal has echoed below it, such as ^C.
+// erasure returns the codes that erase the drawing, and an echo of the terminal below it, such as
+// ^C.
 func (s *Screen) erasure() string {
 	if s.drawn == 0 {
 		return ""
@@ -78,7 +79,7 @@ func (s *Screen) erasure() string {
 	return fmt.Sprintf("\r\x1b[%dA\x1b[J", s.drawn)
 }
 
-// Tell writes a line, or draws it, together with those below it, where something can be drawn.
+// Tell writes a line; where something can be drawn, it draws it together with the lines below.
 func (s *Screen) Tell(line string, below ...string) {
 	if s.Width > 0 {
 		_ = s.Draw(append([]string{line}, below...)...)
@@ -87,8 +88,8 @@ func (s *Screen) Tell(line string, below ...string) {
 	fmt.Fprintln(s, line)
 }
 
-// Notice writes a line about an interrupt. On a terminal without a drawing the
-// cursor stands behind the ^C.
+// Notice writes a line about an interrupt. On a terminal without a drawing the cursor stands after
+// the ^C.
 func (s *Screen) Notice(notice string) {
 	s.mu.Lock()
 	above := s.drawn == 0 && Is(s.w)

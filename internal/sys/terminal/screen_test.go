@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What is written between two drawings stays, and takes the drawing away with
-// what the terminal has echoed below it.
+// What is written between two drawings stays, and takes the drawing away with what the terminal has
+// echoed below it.
 func TestScreen(t *testing.T) {
 	var out bytes.Buffer
 	s := &Screen{w: &out, Width: 10}

@@ -1,5 +1,5 @@
-// Package terminal is the terminal, if there is one, that a command asks and writes to.
-// What it says there is others' matter.
+// Package terminal is the terminal, if there is one, that a command asks and writes to. It knows
+// nothing about the text.
 package terminal
 
 import (
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Is reports whether what is written to w is seen on a terminal.
+// Is reports whether a writer leads to a terminal.
 func Is(w io.Writer) bool {
 	f := fileOf(w)
 	return f != nil && term.IsTerminal(int(f.Fd()))
@@ -26,13 +26,13 @@ func Same(a, b io.Writer) bool {
 	return err == nil && otherErr == nil && os.SameFile(one, other)
 }
 
-// IsInput reports whether what is read from r is typed on a terminal.
+// IsInput reports whether a reader reads from a terminal.
 func IsInput(r io.Reader) bool {
 	f, ok := r.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Width is 0 where w is no terminal that can be redrawn.
+// Width returns the columns of a terminal; 0 where w cannot be redrawn.
 func Width(w io.Writer, getenv func(string) string) int {
 	if getenv("TERM") == "dumb" {
 		return 0
@@ -40,7 +40,7 @@ func Width(w io.Writer, getenv func(string) string) int {
 	return Columns(w)
 }
 
-// Columns is 0 where w is no terminal.
+// Columns returns the columns of a terminal; 0 for anything else.
 func Columns(w io.Writer) int {
 	if !Is(w) {
 		return 0
@@ -52,7 +52,7 @@ func Columns(w io.Writer) int {
 	return width
 }
 
-// fileOf is the file behind a writer, nil if there is none.
+// fileOf returns the file of a writer, nil if there is none.
 func fileOf(w io.Writer) *os.File {
 	switch x := w.(type) {
 	case *os.File:
@@ -65,7 +65,7 @@ func fileOf(w io.Writer) *os.File {
 	return nil
 }
 
-// Paint gives a text a color (ECMA-48 8.3.117, SGR), where there is to be one.
+// Paint colors a text (ECMA-48 8.3.117, SGR), if wanted.
 func Paint(wanted bool, color, text string) string {
 	if !wanted {
 		return text
