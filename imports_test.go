@@ -18,6 +18,7 @@ const rules = `
 base/alg: base/fault
 base/fault:
 base/host: base/shell base/wildcard
+base/journal:
 base/sched:
 base/shell:
 base/stats:
@@ -26,9 +27,9 @@ base/text:
 base/unit:
 base/waittest:
 base/wildcard:
-record: base/alg base/termsafe base/unit
+record: base/alg base/termsafe base/unit base/journal
 record/anonymize: base/alg base/wildcard record
-record/store: base/fault base/shell record sys/file sys/safedir
+record/store: base/fault base/shell record sys/file sys/safedir base/journal
 sys/file: base/fault base/sched sys/safedir
 sys/proc:
 sys/relay: sys/tcp
@@ -78,10 +79,10 @@ bench/testbed: base/alg base/fault base/shell bench/drive bench/hostinfo bench/l
 bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/openssh sys/file sys/proc sys/relay sys/safedir sys/tcp
 fleet: base/fault base/host base/sched base/termsafe sys/file sys/proc
 fleet/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
-fleet/history: base/fault base/host base/shell base/termsafe base/text base/unit fleet fleet/hostset fleet/output sys/file sys/safedir
+fleet/history: base/fault base/host base/shell base/termsafe base/text base/unit fleet fleet/hostset fleet/output sys/file sys/safedir base/journal
 fleet/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/proc sys/safedir
 fleet/hostset: base/host base/wildcard
-fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildcard fleet fleet/hostset sys/file sys/safedir sys/terminal
+fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildcard fleet fleet/hostset sys/file sys/safedir sys/terminal base/journal
 fleet/remotesh: base/shell
 fleet/sudo: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet fleet/remotesh sys/proc sys/terminal
 show/document: base/alg base/shell base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/plan bench/rank record
@@ -92,7 +93,7 @@ show/page: base/alg show/document
 show/picture: base/unit base/wildcard show/document
 show/report: base/alg base/stats base/termsafe base/text base/unit bench/compare bench/rank record show/document
 show/workbook: base/stats record show/document
-campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live ssh/openssh sys/terminal
+campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live ssh/openssh sys/terminal base/journal
 dropin: base/fault base/host base/sched base/shell base/termsafe base/wildcard fleet fleet/copy fleet/hostset fleet/output fleet/remotesh ssh/conf ssh/openssh sys/file sys/safedir sys/terminal
 legacy: base/alg base/fault base/shell base/termsafe base/unit base/wildcard bench/speed record record/store ssh/openssh sys/file
 `

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/journal"
 	"sshpace/internal/bench/hostinfo"
 	"sshpace/internal/bench/limits"
 	"sshpace/internal/bench/testbed"
@@ -49,7 +50,7 @@ func Machine(ctx context.Context, p MachineParams) error {
 		return noLimits(file.Findings)
 	}
 	if p.Out == "" {
-		p.Out = filepath.Join(p.Store.Machines(), file.Campaign.Started.Format("20060102T150405.000Z")+store.Ending)
+		p.Out = filepath.Join(p.Store.Machines(), journal.Name(file.Campaign.Started)+journal.Ending)
 	}
 	if err := store.Write(p.Stdout, p.Out, slices.Collect(file.Records())); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/journal"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/limits"
 	"sshpace/internal/bench/transfer"
@@ -53,7 +54,7 @@ func runLimits(ctx context.Context, sys System, f limitFlags) error {
 		return campaign.List(sys.output(f.json), items)
 	}
 	rounds, err := f.length.of(1)
-	switch err = cmp.Or(err, format.Ends(f.out, store.Ending)); {
+	switch err = cmp.Or(err, format.Ends(f.out, journal.Ending)); {
 	case err != nil:
 		return err
 	case f.json && f.out == store.StandardOutput:

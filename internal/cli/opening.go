@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sshpace/internal/base/journal"
 	"sshpace/internal/campaign"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
@@ -64,7 +65,7 @@ func (f *recordFlags) open(cmd *cobra.Command, sys System, name string, args []s
 	} else if !m.flags.Changed("seed") {
 		f.seed = rand.Uint64N(1 << 53) // exact in every JSON reader
 	}
-	if err := cmp.Or(format.Ends(f.out, store.Ending), store.CheckResult(f.out), x.check(m.flags, hostGiven)); err != nil {
+	if err := cmp.Or(format.Ends(f.out, journal.Ending), store.CheckResult(f.out), x.check(m.flags, hostGiven)); err != nil {
 		return err
 	}
 	if m.destination, err = f.connection.destination(args); err != nil {

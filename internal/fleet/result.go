@@ -8,6 +8,8 @@
 package fleet
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"sshpace/internal/base/host"
@@ -34,6 +36,12 @@ var phaseNames = [phases]string{"queued", "dns", "connect", "kex", "hostkey", "a
 
 func (p Phase) String() string { return nameOf(phaseNames[:], int(p)) }
 
+// MarshalText returns the word of String.
+func (p Phase) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads the word of String; any other word is an error.
+func (p *Phase) UnmarshalText(word []byte) error { return parseName(p, phaseNames[:], word) }
+
 // Ran says whether the command was executed. Unknown is honest: the request
 // was sent, and the connection died before the server told that it had begun, or
 // how it had ended.
@@ -49,6 +57,12 @@ const (
 var ranNames = [...]string{"no", "yes", "unknown"}
 
 func (r Ran) String() string { return nameOf(ranNames[:], int(r)) }
+
+// MarshalText returns the word of String.
+func (r Ran) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads the word of String; any other word is an error.
+func (r *Ran) UnmarshalText(word []byte) error { return parseName(r, ranNames[:], word) }
 
 // Stream says where output came from.
 type Stream uint8
@@ -108,6 +122,12 @@ var classNames = [...]string{
 
 func (c Class) String() string { return nameOf(classNames[:], int(c)) }
 
+// MarshalText returns the word of String.
+func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads the word of String; any other word is an error.
+func (c *Class) UnmarshalText(word []byte) error { return parseName(c, classNames[:], word) }
+
 // Status sums a result up as the summary line and --rerun need it.
 type Status uint8
 
@@ -123,6 +143,12 @@ const (
 var statusNames = [...]string{"ok", "failed", "unreachable", "not_started"}
 
 func (s Status) String() string { return nameOf(statusNames[:], int(s)) }
+
+// MarshalText returns the word of String.
+func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the word of String; any other word is an error.
+func (s *Status) UnmarshalText(word []byte) error { return parseName(s, statusNames[:], word) }
 
 // Result is the end of one host.
 type Result struct {
@@ -268,4 +294,13 @@ func nameOf(names []string, i int) string {
 		return names[i]
 	}
 	return "?"
+}
+
+func parseName[T ~uint8](value *T, names []string, word []byte) error {
+	i := slices.Index(names, string(word))
+	if i < 0 {
+		return fmt.Errorf("%q is a word that this version does not know", word)
+	}
+	*value = T(i)
+	return nil
 }

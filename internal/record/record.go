@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"sshpace/internal/base/journal"
 	"sshpace/internal/base/termsafe"
 )
 
@@ -53,10 +53,6 @@ func Tee(sinks ...Sink) Sink {
 	}
 }
 
-// MaxLine is the longest line that Read accepts, in bytes: a guard against
-// files that are no record files.
-const MaxLine = 1 << 20
-
 // ByteOrderMark is what editors put before the first line of a text in UTF-8.
 // It is none of the text.
 const ByteOrderMark = "\ufeff"
@@ -74,67 +70,37 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, e.Why)
 }
 
-// ErrTruncated marks a last line that was cut: the writer was killed in the
-// middle of it. All records before it are good. A first line that is cut is a
-// *FormatError: nothing tells such a file from a foreign one.
-var ErrTruncated = errors.New("the last record is cut off")
-
 // Write returns a sink that appends records to w, one JSON object a line, each
 // in a single Write call.
 func Write(w io.Writer) Sink {
 	return func(r Record) error {
-		line, err := json.Marshal(r)
-		if err != nil {
-			return fmt.Errorf("encode record: %w", err)
-		}
-		_, err = w.Write(append(termsafe.JSON(line), '\n'))
-		return err
+		return termsafe.WriteJSON(w, r, "")
 	}
 }
 
 // Read yields the records of a file. It ends after the first error: a
 // *FormatError for a file that is foreign, damaged or of another version, or
-// ErrTruncated after the last whole record of a file that was cut.
+// journal.ErrTruncated after the last whole record of a file that was cut. A first line that is
+// cut is a *FormatError: such a file looks like a foreign one.
 func Read(r io.Reader) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		lines := bufio.NewReaderSize(r, 64<<10)
-		for n := 1; ; n++ {
-			line, err := readLine(lines)
+		n := 0
+		for line, err := range journal.Lines(r) {
+			n++
 			if n == 1 {
 				line = bytes.TrimPrefix(line, []byte(ByteOrderMark))
 			}
-			if err == io.EOF && len(line) == 0 {
-				if n == 1 {
-					yield(Record{}, &FormatError{Why: "the file is empty"})
-				}
+			if err != nil && (n > 1 || !errors.Is(err, journal.ErrTruncated)) {
+				yield(Record{}, err)
 				return
 			}
-			if err != nil && err != io.EOF {
-				yield(Record{}, fmt.Errorf("line %d: %w", n, err))
-				return
-			}
-			record, decodeErr := decode(line, n)
-			if err == io.EOF && n > 1 && !json.Valid(line) {
-				decodeErr = ErrTruncated
-			}
-			if !yield(record, decodeErr) || decodeErr != nil || err == io.EOF {
+			record, err := decode(line, n)
+			if !yield(record, err) || err != nil {
 				return
 			}
 		}
-	}
-}
-
-// readLine returns the next line without its end; io.EOF with what is left.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		if len(line) > MaxLine {
-			return nil, fmt.Errorf("longer than %d bytes: not a record file", MaxLine)
-		}
-		if err != bufio.ErrBufferFull {
-			return bytes.TrimSuffix(line, []byte("\n")), err
+		if n == 0 {
+			yield(Record{}, &FormatError{Why: "the file is empty"})
 		}
 	}
 }
@@ -198,7 +164,7 @@ func Load(r io.Reader) (*File, error) {
 	line := 0
 	for record, err := range Read(r) {
 		line++
-		if errors.Is(err, ErrTruncated) {
+		if errors.Is(err, journal.ErrTruncated) {
 			f.Truncated = true
 			break
 		}

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/journal"
 	"sshpace/internal/record"
 )
 
@@ -134,7 +135,7 @@ func TestCutAtEveryByte(t *testing.T) {
 			if err != nil {
 				t.Fatalf("cut at %d, a line end: %v", cut, err)
 			}
-		case !errors.Is(err, record.ErrTruncated):
+		case !errors.Is(err, journal.ErrTruncated):
 			t.Fatalf("cut at %d: error %v, want ErrTruncated", cut, err)
 		}
 		if diff := cmp.Diff(records[:lines], got); diff != "" {
@@ -169,8 +170,8 @@ func TestReadRefuses(t *testing.T) {
 		"damaged in between":   {campaign + `{"trial":{"id"` + "\n" + `{"trial":{"id":2}}` + "\n", "line 2: not a record"},
 		"two runs":             {campaign + campaign, "line 2: a second campaign"},
 		"wrong type":           {campaign + `{"trial":{"id":"one"}}` + "\n", "line 2: not a record"},
-		"long line":            {campaign + strings.Repeat("x", record.MaxLine+2), "line 2: longer than 1048576 bytes"},
-		"long first line":      {strings.Repeat("x", record.MaxLine+2), "line 1: longer than 1048576 bytes"},
+		"long line":            {campaign + strings.Repeat("x", journal.MaxLine+2), "line 2: longer than 16777216 bytes"},
+		"long first line":      {strings.Repeat("x", journal.MaxLine+2), "line 1: longer than 16777216 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := record.Load(strings.NewReader(tt.text))
@@ -234,10 +235,10 @@ func TestUnknownFieldsArePassedOver(t *testing.T) {
 // A line as long as the limit, its end included, is read.
 func TestLongestLine(t *testing.T) {
 	const frame = `{"finding":{"what":""}}`
-	what := strings.Repeat("w", record.MaxLine-len(frame)-1)
+	what := strings.Repeat("w", journal.MaxLine-len(frame)-1)
 	f, err := record.Load(strings.NewReader(campaign + `{"finding":{"what":"` + what + `"}}` + "\n"))
 	if err != nil || len(f.Findings) != 1 || f.Findings[0].What != what {
-		t.Fatalf("Load of a line of %d bytes: %v", record.MaxLine, err)
+		t.Fatalf("Load of a line of %d bytes: %v", journal.MaxLine, err)
 	}
 }
 

@@ -22,12 +22,11 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/base/journal"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/sys/safedir"
 )
-
-const suffix = ".jsonl"
 
 // Dir is the folder of the history in our folder for what is to be kept; "" if
 // there is none.
@@ -70,8 +69,8 @@ func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	defer folder.Close()
-	id := now.UTC().Format("20060102T150405.000000000Z") + "-" + strings.ToLower(rand.Text()[:6])
-	file, err := folder.OpenFile(id+suffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	id := journal.Name(now) + "-" + strings.ToLower(rand.Text()[:6])
+	file, err := folder.OpenFile(id+journal.Ending, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
@@ -139,9 +138,9 @@ func (s *Store) ids() ([]string, error) {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	defer folder.Close()
-	ids, err := folder.Names(suffix)
+	ids, err := folder.Names(journal.Ending)
 	for i, name := range ids {
-		ids[i] = strings.TrimSuffix(name, suffix)
+		ids[i] = strings.TrimSuffix(name, journal.Ending)
 	}
 	slices.Reverse(ids)
 	return ids, err
@@ -158,7 +157,7 @@ func (s *Store) prune(keep int) error {
 		return fmt.Errorf("history: %w", err)
 	}
 	defer folder.Close()
-	if all, err := folder.Entries(suffix); err != nil || len(all) <= keep+keep/10 {
+	if all, err := folder.Entries(journal.Ending); err != nil || len(all) <= keep+keep/10 {
 		return err
 	}
 	ids, err := s.ids()
@@ -167,7 +166,7 @@ func (s *Store) prune(keep int) error {
 	}
 	var errs []error
 	for _, id := range ids[keep:] {
-		errs = append(errs, folder.Remove(id+suffix))
+		errs = append(errs, folder.Remove(id+journal.Ending))
 	}
 	return errors.Join(errs...)
 }

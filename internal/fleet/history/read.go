@@ -1,9 +1,6 @@
 package history
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"sshpace/internal/base/journal"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
@@ -25,18 +23,15 @@ type Record struct {
 	ID       string
 	Start    time.Time
 	Command  string   // "" if it was left out
-	Hosts    []string // all of the run, in folded order
+	Hosts    []string // all of the run, as Exact names them, in folded order
 	How      output.How
-	Started  map[string]bool       // hosts that were connected to, as far as the record goes
-	Results  []output.ResultRecord // in the order in which hosts ended, each host at most once
-	Finished bool                  // false for a run that still goes on or was killed
+	Started  map[int]bool   // hosts that were connected to, by their index, as far as the record goes
+	Results  []fleet.Result // in the order in which hosts ended, each host at most once
+	Finished bool           // false for a run that still goes on or was killed
 	Elapsed  time.Duration
 
 	before *Record // the run that this one repeats on some of its hosts; nil: none that is kept
 }
-
-// maxLine bounds a line: the first one holds all names, folded.
-const maxLine = 64 << 20
 
 // ErrNone says that there is no such run.
 var ErrNone = errors.New("there is no such run in the history")
@@ -97,7 +92,7 @@ func (s *Store) open(id string) (*os.File, error) {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	defer folder.Close()
-	f, err := folder.Own(found[0] + suffix)
+	f, err := folder.Own(found[0] + journal.Ending)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrNone
 	}
@@ -110,99 +105,41 @@ func (s *Store) open(id string) (*os.File, error) {
 // readRecord reads a record. A last line that is not complete is left out, as a
 // crash may leave one; any other damage is an error.
 func readRecord(r io.Reader) (*Record, error) {
-	rec := &Record{}
-	lines := linesOf(r)
-	seen := map[string]bool{}
-	for n := 1; lines.Scan(); n++ {
-		if err := rec.add(n, lines.Bytes(), seen); err != nil {
-			return nil, fmt.Errorf("history: line %d: %w", n, err)
-		}
-	}
-	if err := lines.Err(); err != nil {
+	rec := &Record{Started: map[int]bool{}}
+	how, err := output.Replay(r, reading{rec: rec})
+	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	if rec.ID == "" {
-		return nil, errors.New("history: the record is empty")
-	}
+	rec.How = how
 	return rec, nil
 }
 
-// linesOf are the lines of a record.
-func linesOf(r io.Reader) *bufio.Scanner {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 64<<10), maxLine)
-	lines.Split(completeLines)
-	return lines
+// reading fills a record as it is replayed.
+type reading struct {
+	fleet.Nothing
+	rec *Record
 }
 
-// completeLines is a bufio.SplitFunc that drops a last line without newline.
-func completeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
-	if i := bytes.IndexByte(data, '\n'); i >= 0 {
-		return i + 1, data[:i], nil
-	}
-	if atEOF {
-		return len(data), nil, nil
-	}
-	return 0, nil, nil
-}
-
-func (rec *Record) add(n int, data []byte, seen map[string]bool) error {
-	var kind struct{ Type string }
-	if err := json.Unmarshal(data, &kind); err != nil {
-		return err
-	}
-	switch {
-	case n == 1:
-		return rec.begin(data)
-	case kind.Type == "start":
-		return rec.started(data)
-	case kind.Type == "result":
-		return rec.result(data, seen)
-	case kind.Type == "summary":
-		var sum output.SummaryRecord
-		err := json.Unmarshal(data, &sum)
-		rec.Finished, rec.Elapsed = true, time.Duration(sum.ElapsedNS)
-		return err
+func (r reading) Begin(s fleet.Start) error {
+	r.rec.ID, r.rec.Start, r.rec.Command = s.ID, s.Time, s.Command
+	for _, h := range s.Hosts {
+		r.rec.Hosts = append(r.rec.Hosts, h.Exact())
 	}
 	return nil
 }
 
-func (rec *Record) begin(data []byte) error {
-	var run output.RunRecord
-	if err := json.Unmarshal(data, &run); err != nil {
-		return err
-	}
-	if run.Type != "run" || run.Schema != output.Schema || run.How == nil {
-		return fmt.Errorf("%s %q is no %s record of a run", run.Type, run.Schema, output.Schema)
-	}
-	hosts, err := hostset.Expand(run.Set, hostset.Options{})
-	if err != nil {
-		return err
-	}
-	start, err := time.Parse(time.RFC3339Nano, run.Start)
-	if err != nil {
-		return err
-	}
-	rec.ID, rec.Start, rec.Command, rec.Hosts, rec.How, rec.Started = run.ID, start, run.Command, hosts, *run.How, map[string]bool{}
+func (r reading) Started(index int) error {
+	r.rec.Started[index] = true
 	return nil
 }
 
-func (rec *Record) started(data []byte) error {
-	var start output.StartRecord
-	err := json.Unmarshal(data, &start)
-	rec.Started[start.Host] = true
-	return err
+func (r reading) Done(res fleet.Result, _ fleet.Summary) error {
+	r.rec.Results = append(r.rec.Results, res)
+	return nil
 }
 
-func (rec *Record) result(data []byte, seen map[string]bool) error {
-	var r output.ResultRecord
-	if err := json.Unmarshal(data, &r); err != nil {
-		return err
-	}
-	if !seen[r.Host] {
-		seen[r.Host] = true
-		rec.Results = append(rec.Results, r)
-	}
+func (r reading) End(so fleet.Summary) error {
+	r.rec.Finished, r.rec.Elapsed = true, so.Elapsed
 	return nil
 }
 
@@ -252,13 +189,13 @@ func (rec *Record) own(list string) ([]string, error) {
 			return nil, fmt.Errorf("%q is not a set of a run", set)
 		}
 	}
-	byHost := map[string]*output.ResultRecord{}
+	byHost := make([]*fleet.Result, len(rec.Hosts))
 	for i := range rec.Results {
-		byHost[rec.Results[i].Host] = &rec.Results[i]
+		byHost[rec.Results[i].Index] = &rec.Results[i]
 	}
 	var hosts []string
-	for _, h := range rec.Hosts {
-		if slices.ContainsFunc(wanted, func(set string) bool { return belongs(byHost[h], set, rec.Started[h]) }) {
+	for i, h := range rec.Hosts {
+		if slices.ContainsFunc(wanted, func(set string) bool { return belongs(byHost[i], set, rec.Started[i]) }) {
 			hosts = append(hosts, h)
 		}
 	}
@@ -273,7 +210,7 @@ func batchOf(set string) (number int, ok bool) {
 }
 
 // belongs reports whether a host with this result, nil for none, belongs to the set.
-func belongs(r *output.ResultRecord, set string, started bool) bool {
+func belongs(r *fleet.Result, set string, started bool) bool {
 	switch {
 	case set == "all":
 		return true
@@ -285,10 +222,10 @@ func belongs(r *output.ResultRecord, set string, started bool) bool {
 		return set == "unfinished" || set == "unknown"
 	case set == "incomplete":
 		return r.Incomplete != ""
-	case r.Ran == fleet.RanUnknown.String(): // not failed: what is repeated may run twice
+	case r.Ran == fleet.RanUnknown: // not failed: what is repeated may run twice
 		return set == "unknown"
 	}
-	return strings.ReplaceAll(r.Status, "_", "-") == set
+	return strings.ReplaceAll(r.Status().String(), "_", "-") == set
 }
 
 // counts is how many hosts each set has, by its name.

@@ -13,6 +13,7 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/journal"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
@@ -218,13 +219,15 @@ func (s *Store) WriteJSON(w io.Writer, id string) error {
 		return err
 	}
 	defer f.Close()
-	lines := linesOf(f)
-	for lines.Scan() {
-		if err := termsafe.WriteJSON(w, json.RawMessage(lines.Bytes()), ""); err != nil {
+	for line, err := range journal.Lines(f) {
+		if errors.Is(err, journal.ErrTruncated) {
+			break
+		}
+		if err = cmp.Or(err, termsafe.WriteJSON(w, json.RawMessage(line), "")); err != nil {
 			return err
 		}
 	}
-	return lines.Err()
+	return nil
 }
 
 // Show writes one run: what it was, its sets and why hosts failed.
@@ -240,8 +243,8 @@ func (rec *Record) Show(w io.Writer) error {
 	}
 	ends := output.Ends{}
 	for _, r := range rec.Results {
-		if h, err := host.Parse(r.Host); err == nil && r.Explain() != "" {
-			ends.Add(h, r.Explain())
+		if why := output.Explain(&r); why != "" {
+			ends.Add(r.Host, why)
 		}
 	}
 	ends.Write(w)

@@ -52,8 +52,7 @@ func (t *closing) Done(r fleet.Result, _ fleet.Summary) error {
 		t.names[status] = append(t.names[status], r.Host.String())
 	}
 	if r.Incomplete != "" {
-		rec := recordOf(&r)
-		t.lost.Add(r.Host, rec.missing())
+		t.lost.Add(r.Host, missing(&r))
 	}
 	if status == fleet.NotStarted {
 		return nil

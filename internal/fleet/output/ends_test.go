@@ -35,7 +35,7 @@ func TestExplain(t *testing.T) {
 		{hostile, `unreachable: banner \nx`},
 	}
 	for _, tt := range tests {
-		if got := explain(&tt.r); got != tt.want {
+		if got := Explain(&tt.r); got != tt.want {
 			t.Errorf("Explain(%+v) = %q, want %q", tt.r, got, tt.want)
 		}
 	}

@@ -112,7 +112,7 @@ func (g *gather) Done(r fleet.Result, _ fleet.Summary) error {
 
 // end is how a host ended, if that is to be told.
 func (g *gather) end(r *fleet.Result) string {
-	if text := explain(r); text != "" || !g.opt.ByEnd {
+	if text := Explain(r); text != "" || !g.opt.ByEnd {
 		return text
 	}
 	return "exit 0"

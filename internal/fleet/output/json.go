@@ -45,7 +45,7 @@ func NewRecord(w io.Writer, how How) *JSON {
 // Begin writes the run record.
 func (j *JSON) Begin(s fleet.Start) error {
 	j.hosts = s.Hosts
-	rec := RunRecord{Type: "run", Schema: Schema, ID: s.ID, Start: stamp(s.Time), Command: s.Command, Hosts: len(s.Hosts), How: j.how}
+	rec := runRecord{Type: "run", Schema: Schema, ID: s.ID, Start: stamp(s.Time), Command: s.Command, Hosts: len(s.Hosts), How: j.how}
 	if j.how != nil {
 		var names []string
 		for _, h := range s.Hosts {
@@ -58,7 +58,7 @@ func (j *JSON) Begin(s fleet.Start) error {
 
 // Started writes that a host is being connected to.
 func (j *JSON) Started(index int) error {
-	return Loss(j.write(StartRecord{Type: "start", Schema: Schema, Host: j.name(j.hosts[index])}))
+	return Loss(j.write(startRecord{Type: "start", Schema: Schema, Host: j.name(j.hosts[index])}))
 }
 
 // Output writes the lines that are complete.
@@ -85,7 +85,7 @@ func (j *JSON) name(h host.Host) string {
 
 // End writes the last record.
 func (j *JSON) End(s fleet.Summary) error {
-	return j.write(SummaryRecord{
+	return j.write(summaryRecord{
 		Type: "summary", Schema: Schema, OK: s.OK, Failed: s.Failed, Unreachable: s.Unreachable,
 		NotStarted: s.NotStarted, Incomplete: s.Incomplete, Stopped: s.Stopped, MaxExit: s.MaxExit, ElapsedNS: s.Elapsed.Nanoseconds(),
 	})

@@ -106,9 +106,3 @@ func isLoss(err error) bool {
 	_, loss := errors.AsType[*fleet.LostOutput](err)
 	return loss
 }
-
-// explain is what the record of a result explains.
-func explain(r *fleet.Result) string {
-	rec := recordOf(r)
-	return rec.Explain()
-}

@@ -90,7 +90,7 @@ func (p *prefix) Done(r fleet.Result, _ fleet.Summary) error {
 	if note := termsafe.Line(r.Note); note != "" {
 		p.append(name, arrowEnd.text(p.opt.ColorErr), []byte("note: "+note))
 	}
-	text := explain(&r)
+	text := Explain(&r)
 	switch {
 	case r.Class == fleet.Cancelled: // as all the others are
 		p.stopped.Add(r.Host, text)

@@ -14,8 +14,8 @@ import (
 // added under the same version; none changes its meaning.
 const Schema = "sshpace.run/1"
 
-// RunRecord begins a run. Set and How are for the history alone.
-type RunRecord struct {
+// runRecord begins a run. Set and How are for the history alone.
+type runRecord struct {
 	Type    string `json:"type"`
 	Schema  string `json:"schema"`
 	ID      string `json:"id,omitempty"`
@@ -26,8 +26,8 @@ type RunRecord struct {
 	How     *How   `json:"how,omitempty"`
 }
 
-// StartRecord says that a connection to a host is being made.
-type StartRecord struct {
+// startRecord says that a connection to a host is being made.
+type startRecord struct {
 	Type   string `json:"type"`
 	Schema string `json:"schema"`
 	Host   string `json:"host"`
@@ -45,38 +45,38 @@ type outputRecord struct {
 	EOL       *bool   `json:"eol,omitempty"`       // false: the stream ended without a newline here; else absent
 }
 
-// ResultRecord is one host's end.
-type ResultRecord struct {
-	Type     string `json:"type"`
-	Schema   string `json:"schema"`
-	Host     string `json:"host"`
-	Label    string `json:"label,omitempty"`
-	Addr     string `json:"addr,omitempty"`
-	Engine   string `json:"engine,omitempty"`
-	Status   string `json:"status"`          // ok, failed, unreachable, not_started
-	Phase    string `json:"phase"`           // the last one entered
-	Ran      string `json:"ran"`             // yes, no, unknown
-	Class    string `json:"class,omitempty"` // of the failure
-	Exit     *int   `json:"exit,omitempty"`  // absent when there is none
-	Signal   string `json:"signal,omitempty"`
-	Error    string `json:"error,omitempty"`
-	Hint     string `json:"hint,omitempty"`
-	Note     string `json:"note,omitempty"`  // to know however it ended
-	Batch    int    `json:"batch,omitempty"` // from 1
-	Attempts int    `json:"attempts"`
+// resultRecord is one host's end.
+type resultRecord struct {
+	Type     string       `json:"type"`
+	Schema   string       `json:"schema"`
+	Host     string       `json:"host"`
+	Label    string       `json:"label,omitempty"`
+	Addr     string       `json:"addr,omitempty"`
+	Engine   string       `json:"engine,omitempty"`
+	Status   fleet.Status `json:"status"` // derived from the others
+	Phase    fleet.Phase  `json:"phase"`  // the last one entered
+	Ran      fleet.Ran    `json:"ran"`
+	Class    fleet.Class  `json:"class,omitempty"` // of the failure
+	Exit     *int         `json:"exit,omitempty"`  // absent when there is none
+	Signal   string       `json:"signal,omitempty"`
+	Error    string       `json:"error,omitempty"`
+	Hint     string       `json:"hint,omitempty"`
+	Note     string       `json:"note,omitempty"`  // to know however it ended
+	Batch    int          `json:"batch,omitempty"` // from 1
+	Attempts int          `json:"attempts"`
 
-	Start     string           `json:"start,omitempty"`
-	ElapsedNS int64            `json:"elapsed_ns"`
-	WaitedNS  int64            `json:"waited_ns"` // of it: for our own limits and back-off
-	PhasesNS  map[string]int64 `json:"phases_ns,omitempty"`
-	OutBytes  int64            `json:"stdout_bytes"`
-	ErrBytes  int64            `json:"stderr_bytes"`
+	Start     string                `json:"start,omitempty"`
+	ElapsedNS int64                 `json:"elapsed_ns"`
+	WaitedNS  int64                 `json:"waited_ns"` // of it: for our own limits and back-off
+	PhasesNS  map[fleet.Phase]int64 `json:"phases_ns,omitempty"`
+	OutBytes  int64                 `json:"stdout_bytes"`
+	ErrBytes  int64                 `json:"stderr_bytes"`
 
 	Incomplete string `json:"incomplete,omitempty"` // why output is missing
 }
 
-// SummaryRecord ends a run.
-type SummaryRecord struct {
+// summaryRecord ends a run.
+type summaryRecord struct {
 	Type        string `json:"type"`
 	Schema      string `json:"schema"`
 	OK          int    `json:"ok"`
@@ -107,14 +107,14 @@ type Script struct {
 	Args   []string `json:"args,omitempty"`
 }
 
-func recordOf(r *fleet.Result) ResultRecord {
-	rec := ResultRecord{
+func recordOf(r *fleet.Result) resultRecord {
+	rec := resultRecord{
 		Type: "result", Schema: Schema, Label: r.Host.Label, Addr: r.Addr, Engine: r.Engine,
-		Status: r.Status().String(), Phase: r.Phase.String(), Ran: r.Ran.String(), Class: r.Class.String(),
+		Status: r.Status(), Phase: r.Phase, Ran: r.Ran, Class: r.Class,
 		Signal: r.Signal, Error: r.Err, Hint: r.Hint, Note: r.Note, Batch: r.Batch, Attempts: r.Attempts,
 		ElapsedNS: r.Elapsed.Nanoseconds(), WaitedNS: r.Waited.Nanoseconds(), OutBytes: r.OutBytes, ErrBytes: r.ErrBytes, Incomplete: r.Incomplete,
 	}
-	if r.Exit >= 0 && r.Class == fleet.NoFailure && r.Signal == "" {
+	if hasExit(r) {
 		rec.Exit = &r.Exit
 	}
 	if !r.Start.IsZero() {
@@ -123,48 +123,76 @@ func recordOf(r *fleet.Result) ResultRecord {
 	for phase, spent := range r.Spent {
 		if spent > 0 {
 			if rec.PhasesNS == nil {
-				rec.PhasesNS = map[string]int64{}
+				rec.PhasesNS = map[fleet.Phase]int64{}
 			}
-			rec.PhasesNS[fleet.Phase(phase).String()] = spent.Nanoseconds()
+			rec.PhasesNS[fleet.Phase(phase)] = spent.Nanoseconds()
 		}
 	}
 	return rec
 }
 
-// Explain says in one safe line how a host ended, "" for one that ended well:
+// result is the end of a host as recordOf found it, without Index and Host.
+func (rec *resultRecord) result() (r fleet.Result, err error) {
+	r = fleet.Result{
+		Outcome: fleet.Outcome{
+			Addr: rec.Addr, Engine: rec.Engine, Ran: rec.Ran, Class: rec.Class, Exit: -1,
+			Signal: rec.Signal, Err: rec.Error, Hint: rec.Hint, Note: rec.Note,
+		},
+		Phase: rec.Phase, Batch: rec.Batch, Attempts: rec.Attempts,
+		Elapsed: time.Duration(rec.ElapsedNS), Waited: time.Duration(rec.WaitedNS),
+		OutBytes: rec.OutBytes, ErrBytes: rec.ErrBytes, Incomplete: rec.Incomplete,
+	}
+	if rec.Exit != nil {
+		r.Exit = *rec.Exit
+	}
+	for phase, ns := range rec.PhasesNS {
+		r.Spent[phase] = time.Duration(ns)
+	}
+	if rec.Start != "" {
+		r.Start, err = time.Parse(time.RFC3339Nano, rec.Start)
+	}
+	return r, err
+}
+
+// hasExit reports whether the command itself ended, with an exit status.
+func hasExit(r *fleet.Result) bool {
+	return r.Exit >= 0 && r.Class == fleet.NoFailure && r.Signal == ""
+}
+
+// Explain returns in one safe line how a host ended, "" for one that ended well:
 // "exit 3", "killed by signal TERM", "unreachable: connection refused", "output
 // cut off after 1000 bytes".
-func (r *ResultRecord) Explain() string {
-	text := r.ended()
+func Explain(r *fleet.Result) string {
+	text := ended(r)
 	if r.Incomplete == "" {
 		return text
 	}
-	return strings.TrimPrefix(text+"; output "+r.missing(), "; ")
+	return strings.TrimPrefix(text+"; output "+missing(r), "; ")
 }
 
 // missing says why output is not there: "cut off after 1000 bytes",
 // "incomplete: no space left on device".
-func (r *ResultRecord) missing() string {
-	if r.Class == fleet.OutputLimit.String() {
+func missing(r *fleet.Result) string {
+	if r.Class == fleet.OutputLimit {
 		return r.Incomplete
 	}
 	return "incomplete: " + termsafe.Line(r.Incomplete)
 }
 
-func (r *ResultRecord) ended() string {
-	reason := cmp.Or(termsafe.Line(r.Error), r.Class)
-	switch {
-	case r.Status == fleet.OK.String():
+func ended(r *fleet.Result) string {
+	reason := cmp.Or(termsafe.Line(r.Err), r.Class.String())
+	switch status := r.Status(); {
+	case status == fleet.OK:
 		return ""
-	case r.Status == fleet.NotStarted.String():
+	case status == fleet.NotStarted:
 		return "not started"
-	case r.Class == "" && r.Signal != "":
+	case r.Class == fleet.NoFailure && r.Signal != "":
 		return "killed by signal " + termsafe.Line(r.Signal)
-	case r.Exit != nil && r.Error == "": // a Dialogue has no exit status
-		return fmt.Sprintf("exit %d", *r.Exit)
-	case r.Status == fleet.Unreachable.String():
+	case hasExit(r) && r.Err == "": // a Dialogue has no exit status
+		return fmt.Sprintf("exit %d", r.Exit)
+	case status == fleet.Unreachable:
 		return "unreachable: " + reason
-	case r.Ran == fleet.RanUnknown.String():
+	case r.Ran == fleet.RanUnknown:
 		return reason + "; ran: unknown"
 	}
 	return reason

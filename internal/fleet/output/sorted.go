@@ -135,7 +135,7 @@ func (s *sorted) compare(a, b *held) int {
 	switch s.order {
 	case byExit:
 		return cmp.Or(cmp.Compare(severity(&a.result), severity(&b.result)), cmp.Compare(a.result.Exit, b.result.Exit),
-			strings.Compare(explain(&a.result), explain(&b.result)), cmp.Compare(a.result.Index, b.result.Index))
+			strings.Compare(Explain(&a.result), Explain(&b.result)), cmp.Compare(a.result.Index, b.result.Index))
 	case byTime:
 		return cmp.Or(cmp.Compare(took(&a.result), took(&b.result)), cmp.Compare(a.result.Index, b.result.Index))
 	}

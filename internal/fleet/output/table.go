@@ -81,7 +81,7 @@ func tableEnd(r *fleet.Result) string {
 	case r.Class == fleet.NoFailure && r.Err != "":
 		return "failed"
 	case status == fleet.NotStarted || r.Class == fleet.NoFailure:
-		return strings.TrimPrefix(explain(r), "killed by ")
+		return strings.TrimPrefix(Explain(r), "killed by ")
 	}
 	return strings.ReplaceAll(r.Class.String(), "_", " ")
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/journal"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 )
@@ -37,7 +37,7 @@ func (s Store) path(target string, now time.Time) string {
 		return '_'
 	}, target)
 	safe = safe[:min(len(safe), maxTargetName)] // ASCII by now
-	return filepath.Join(s.results(), fmt.Sprintf("%s-%s.jsonl", now.UTC().Format("20060102T150405.000Z"), safe))
+	return filepath.Join(s.results(), journal.Name(now)+"-"+safe+journal.Ending)
 }
 
 // Create makes a new file for a run, which can be gone on with. Where path is "",
@@ -95,7 +95,7 @@ func CheckNew(path, taken string) error {
 		return err
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return fault.Usage("name a file in it: --out "+shell.Word(filepath.Join(path, "result"+Ending)), "%s is a directory", path)
+		return fault.Usage("name a file in it: --out "+shell.Word(filepath.Join(path, "result"+journal.Ending)), "%s is a directory", path)
 	}
 	if _, err := os.Lstat(path); err == nil && !isRegular(path) {
 		return fault.Usage("name a new file with --out FILE: records are appended to it, and read again", "%s is not a file", path)
@@ -166,7 +166,7 @@ func Resume(path string) (*File, error) {
 	}
 	old, err := load(f, path)
 	if err == nil {
-		err = mendLastLine(f, old.Truncated)
+		err = journal.Continue(f, old.Truncated)
 	}
 	if err != nil {
 		f.Close()
@@ -185,32 +185,6 @@ func lock(f *os.File) error {
 		return &fault.Error{What: f.Name() + " is being written by another sshpace", Hint: "wait for it, or choose another file", Code: fault.Misuse}
 	}
 	return nil // file systems without locks are fine
-}
-
-// mendLastLine removes what stands after the last line end, if cut says that it
-// is no record, or ends it, and leaves f at its end.
-func mendLastLine(f *os.File, cut bool) error {
-	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	tail := make([]byte, min(size, record.MaxLine+1))
-	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil {
-		return err
-	}
-	keep := size - int64(len(tail)) + int64(bytes.LastIndexByte(tail, '\n')) + 1
-	switch {
-	case keep == size:
-		return nil
-	case !cut:
-		_, err := f.Write([]byte("\n"))
-		return err
-	}
-	if err := f.Truncate(keep); err != nil {
-		return err
-	}
-	_, err = f.Seek(keep, io.SeekStart)
-	return err
 }
 
 // Numbered are the names of n results: the given one, or with numbers before

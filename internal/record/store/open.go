@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/journal"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 )
@@ -50,12 +51,12 @@ func open(path string) (*os.File, error) {
 
 // notAResult is the hint for a file that holds something else.
 func notAResult(path string) string {
-	return "results are the " + Ending + " files that sshpace bench writes; a log of another program: sshpace import " + shell.Word(path) + " --out NEW" + Ending
+	return "results are the " + journal.Ending + " files that sshpace bench writes; a log of another program: sshpace import " + shell.Word(path) + " --out NEW" + journal.Ending
 }
 
 // resultIn is the hint for a folder: its last result, or the last one of all.
 func resultIn(folder string) string {
-	paths, _ := filepath.Glob(filepath.Join(globEscape(folder), "*"+Ending))
+	paths, _ := filepath.Glob(filepath.Join(globEscape(folder), "*"+journal.Ending))
 	if len(paths) > 0 {
 		return "name a result in it: sshpace report " + shell.Word(paths[len(paths)-1])
 	}
@@ -67,12 +68,12 @@ func nearResult(path string) string {
 	entries, _ := os.ReadDir(filepath.Dir(path))
 	var names []string // without what all results end in
 	for _, entry := range entries {
-		if name, ok := strings.CutSuffix(entry.Name(), Ending); ok {
+		if name, ok := strings.CutSuffix(entry.Name(), journal.Ending); ok {
 			names = append(names, name)
 		}
 	}
-	if found := fault.NearNames(strings.TrimSuffix(filepath.Base(path), Ending), names); len(found) > 0 {
-		return "did you mean " + shell.Word(filepath.Join(filepath.Dir(path), found[0]+Ending))
+	if found := fault.NearNames(strings.TrimSuffix(filepath.Base(path), journal.Ending), names); len(found) > 0 {
+		return "did you mean " + shell.Word(filepath.Join(filepath.Dir(path), found[0]+journal.Ending))
 	}
 	return "to make it: sshpace bench --out " + shell.Word(path)
 }
@@ -80,7 +81,7 @@ func nearResult(path string) string {
 // CheckHost is the error of a bench that was given a result as its host, or what
 // should have been one.
 func CheckHost(name string) error {
-	if !strings.HasSuffix(name, Ending) {
+	if !strings.HasSuffix(name, journal.Ending) {
 		return nil
 	}
 	path := shell.Word(name)
@@ -100,10 +101,10 @@ func globEscape(path string) string {
 func (s Store) Find(arg string, labelOf func(host string) (string, error), fits Kind) (string, error) {
 	info, missing := os.Stat(arg)
 	folder := missing == nil && info.IsDir() // a host may be called like one
-	if kept := s.kept(arg); missing != nil && strings.HasSuffix(arg, Ending) && filepath.Base(arg) == arg && kept != "" {
+	if kept := s.kept(arg); missing != nil && strings.HasSuffix(arg, journal.Ending) && filepath.Base(arg) == arg && kept != "" {
 		return kept, nil
 	}
-	if missing == nil && !folder || strings.HasSuffix(arg, Ending) {
+	if missing == nil && !folder || strings.HasSuffix(arg, journal.Ending) {
 		return arg, nil
 	}
 	label, err := labelOf(arg)

@@ -12,15 +12,13 @@ import (
 	"syscall"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/journal"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/file"
 
 	"sshpace/internal/sys/safedir"
 )
-
-// Ending is that of result files.
-const Ending = ".jsonl"
 
 // Store is the state folder (XDG base directory specification); "" where the user
 // has none.
@@ -128,7 +126,7 @@ func owned(dir string) ([]string, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	names, err := folder.Names(Ending)
+	names, err := folder.Names(journal.Ending)
 	for i, name := range names {
 		names[i] = filepath.Join(folder.Path(), name)
 	}

@@ -1,0 +1,141 @@
+package output
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/base/journal"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/hostset"
+)
+
+// Replay reads a record that NewRecord wrote and reports the run to sink as it went, each host's
+// end at most once. It returns how the run is done again. The record of a run that goes on, or that
+// was killed, has no End; a cut last line is left out. Any other damage is an error.
+func Replay(r io.Reader, sink fleet.Sink) (How, error) {
+	p := &replay{sink: sink, ended: map[int]bool{}}
+	n := 0
+	for line, err := range journal.Lines(r) {
+		n++
+		if errors.Is(err, journal.ErrTruncated) {
+			break
+		}
+		if err != nil {
+			return How{}, err
+		}
+		if err := p.line(line, n == 1); err != nil {
+			return How{}, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	if p.index == nil {
+		return How{}, errors.New("the record is empty")
+	}
+	return p.how, nil
+}
+
+type replay struct {
+	sink  fleet.Sink
+	how   How
+	hosts []host.Host
+	index map[string]int // of the hosts, by the names in the record
+	ended map[int]bool
+}
+
+func (p *replay) line(data []byte, first bool) error {
+	var kind struct{ Type string }
+	if err := json.Unmarshal(data, &kind); err != nil {
+		return err
+	}
+	switch {
+	case first:
+		return p.begin(data)
+	case kind.Type == "start":
+		return p.start(data)
+	case kind.Type == "result":
+		return p.result(data)
+	case kind.Type == "summary":
+		return p.end(data)
+	}
+	return nil // a newer version may have written it
+}
+
+func (p *replay) begin(data []byte) error {
+	var run runRecord
+	if err := json.Unmarshal(data, &run); err != nil {
+		return err
+	}
+	if run.Type != "run" || run.Schema != Schema || run.How == nil {
+		return fmt.Errorf("%s %q is not a %s record of a run", run.Type, run.Schema, Schema)
+	}
+	names, err := hostset.Expand(run.Set, hostset.Options{})
+	if err != nil {
+		return err
+	}
+	p.how, p.index = *run.How, map[string]int{}
+	for i, name := range names {
+		h, err := host.Parse(name)
+		if err != nil {
+			return err
+		}
+		p.hosts, p.index[name] = append(p.hosts, h), i
+	}
+	start, err := time.Parse(time.RFC3339Nano, run.Start)
+	if err != nil {
+		return err
+	}
+	return p.sink.Begin(fleet.Start{ID: run.ID, Time: start, Command: run.Command, Hosts: p.hosts})
+}
+
+func (p *replay) start(data []byte) error {
+	var start startRecord
+	if err := json.Unmarshal(data, &start); err != nil {
+		return err
+	}
+	i, err := p.of(start.Host)
+	if err != nil {
+		return err
+	}
+	return p.sink.Started(i)
+}
+
+func (p *replay) result(data []byte) error {
+	var rec resultRecord
+	if err := json.Unmarshal(data, &rec); err != nil {
+		return err
+	}
+	i, err := p.of(rec.Host)
+	if err != nil || p.ended[i] {
+		return err
+	}
+	p.ended[i] = true
+	r, err := rec.result()
+	if err != nil {
+		return err
+	}
+	r.Index, r.Host = i, p.hosts[i]
+	r.Host.Label = rec.Label
+	return p.sink.Done(r, fleet.Summary{})
+}
+
+func (p *replay) end(data []byte) error {
+	var sum summaryRecord
+	if err := json.Unmarshal(data, &sum); err != nil {
+		return err
+	}
+	return p.sink.End(fleet.Summary{
+		OK: sum.OK, Failed: sum.Failed, Unreachable: sum.Unreachable, NotStarted: sum.NotStarted,
+		Incomplete: sum.Incomplete, Stopped: sum.Stopped, MaxExit: sum.MaxExit, Elapsed: time.Duration(sum.ElapsedNS),
+	})
+}
+
+func (p *replay) of(name string) (int, error) {
+	i, known := p.index[name]
+	if !known {
+		return 0, fmt.Errorf("host %q is not among those of the run", name)
+	}
+	return i, nil
+}
