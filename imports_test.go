@@ -36,6 +36,7 @@ sys/relay: sys/tcp
 sys/safedir:
 sys/tcp:
 sys/terminal: base/fault base/sched base/text
+ssh/admit: base/sched
 ssh/channel: base/sched
 ssh/conf: base/host base/sched base/wildcard ssh/knownhosts sys/file
 ssh/dial: base/alg base/fault base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/session ssh/transport sys/file sys/tcp
@@ -77,7 +78,7 @@ bench/rank: base/alg base/fault base/stats base/unit bench/model record
 bench/speed: base/wildcard record
 bench/testbed: base/alg base/fault base/shell bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir
 bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/openssh sys/file sys/proc sys/relay sys/safedir sys/tcp
-fleet: base/fault base/host base/sched base/termsafe sys/file sys/proc
+fleet: base/fault base/host base/sched base/termsafe ssh/admit sys/file sys/proc
 fleet/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
 fleet/history: base/fault base/host base/shell base/termsafe base/text base/unit fleet fleet/hostset fleet/output sys/file sys/safedir base/journal
 fleet/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/proc sys/safedir

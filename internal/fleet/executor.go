@@ -11,6 +11,7 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/ssh/admit"
 )
 
 // Command is what every host runs.
@@ -189,24 +190,21 @@ type Attempt struct {
 	name  string
 	abort context.Context
 
+	ticket     *admit.Ticket           // of the host
 	endCommand context.CancelCauseFunc // ends ctx of this Execute
 
-	mu       sync.Mutex
-	phase    Phase
-	since    time.Time // when phase was entered
-	spent    Spent
-	waited   time.Duration
-	ticket   *ticket
-	server   string      // of the last ticket
-	login    login       // as far as it has come
-	late     lateness    // it was not done in time, and has not run
-	beside   int         // logins under way when it began
-	timer    *time.Timer // the command timeout
-	outBytes int64
-	errBytes int64
-	through  func(Stream, []byte) []byte // what becomes of output first; nil: nothing
-	cut      bool                        // there was more output than MaxOutput
-	turn     turn
+	mu        sync.Mutex
+	phase     Phase
+	since     time.Time // when phase was entered
+	spent     Spent
+	waited    time.Duration
+	roundTrip time.Duration // to the server; 0 = unknown
+	timer     *time.Timer   // the command timeout
+	outBytes  int64
+	errBytes  int64
+	through   func(Stream, []byte) []byte // what becomes of output first; nil: nothing
+	cut       bool                        // there was more output than MaxOutput
+	turn      turn
 }
 
 // Index is the place of the host in the list given to Run.
@@ -224,21 +222,13 @@ func (a *Attempt) Abort() context.Context { return a.abort }
 // Admit.
 func (a *Attempt) Admit(ctx context.Context, addr string) error {
 	defer context.AfterFunc(a.run.starting, func() { a.endCommand(context.Cause(a.run.starting)) })()
-	a.mu.Lock()
-	old := a.ticket
-	a.ticket = nil
-	a.mu.Unlock()
-	old.end(ended) // first: its slot may be the one that is waited for
-
 	start := time.Now()
-	t, err := a.run.gate.admit(ctx, addr)
+	err := a.ticket.Admit(ctx, addr)
 	wait := time.Since(start)
 
 	a.mu.Lock()
-	a.ticket, a.server = t, addr
 	a.waited += wait
 	a.since = a.since.Add(wait) // waiting belongs to no phase
-	a.login.admitted = start.Add(wait)
 	a.mu.Unlock()
 
 	if err == nil {
@@ -261,21 +251,16 @@ func (a *Attempt) Reached(p Phase) {
 	}
 	a.spent[a.phase] += now.Sub(a.since)
 	a.phase, a.since = p, now
-	if p >= PhaseExec {
-		a.keepTurn()
-	}
 	switch {
+	case p >= PhaseExec:
+		a.keepTurn()
+		a.ticket.LoggedIn()
 	case p == PhaseConnect:
-		a.ticket.reach(connecting)
+		a.ticket.Reached(admit.Connecting)
 	case p == PhaseKex:
-		a.ticket.reach(silent)
-	case p == PhaseHostkey && a.ticket != nil:
-		a.login.keys = a.spent[PhaseKex]
-		a.run.gate.answered(a.login)
-	}
-	if p >= PhaseExec && a.ticket != nil {
-		a.ticket.end(loggedIn)
-		a.ticket = nil
+		a.ticket.Reached(admit.Connected)
+	case p == PhaseHostkey:
+		a.ticket.KeyShown(a.spent[PhaseKex], a.roundTrip)
 	}
 	if limit := a.run.CommandTimeout; p == PhaseExec && limit > 0 {
 		a.timer = time.AfterFunc(limit, func() { a.endCommand(ErrCommandTimeout) })
@@ -287,11 +272,6 @@ func (a *Attempt) Phase() Phase {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.phase
-}
-
-// down tells whether the host took no connection at all, or ended every login, as while it starts anew.
-func (a *Attempt) down(o *Outcome) bool {
-	return o.Closed || o.Class == Refused || o.Class == Unroutable || o.Class == TimedOut && a.Phase() <= PhaseConnect
 }
 
 // Talked tells whether there was output.
@@ -359,19 +339,7 @@ func (a *Attempt) finish(o *Outcome) {
 	if a.timer != nil {
 		a.timer.Stop()
 	}
-	late := o.Class == TimedOut || o.Class == Lost
-	end := ended
-	switch {
-	case o.SlowDown:
-		end = turnedAway
-	case late && o.Ran == RanNo && a.phase >= PhaseKex:
-		end = overdue
-	}
-	if a.ticket != nil {
-		a.beside = a.ticket.beside
-	}
-	a.late = a.ticket.end(end)
-	a.ticket = nil
+	a.ticket.End(a.ending(o))
 	if o.Class == Lost && o.Ran == RanYes && a.run.command.Dialogue == nil { // it began, and whether it came to its end nobody knows
 		o.Ran = RanUnknown
 	}
@@ -383,30 +351,38 @@ func (a *Attempt) finish(o *Outcome) {
 	}
 }
 
-// Distance says what a round trip to the server takes, by what its kernel has answered,
-// which does not depend on how busy it is.
-func (a *Attempt) Distance(rtt time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.login.distance = rtt
+// ending is what the ticket has to know of the outcome.
+func (a *Attempt) ending(o *Outcome) (e admit.Ending) {
+	late := (o.Class == TimedOut || o.Class == Lost) && o.Ran == RanNo && a.phase >= PhaseKex
+	switch {
+	case o.SlowDown:
+		e = admit.TurnedAway
+	case late:
+		e = admit.Overdue
+	case o.Class == Refused:
+		e = admit.Refused
+	}
+	if o.Closed || o.Class == Refused || o.Class == Unroutable || o.Class == TimedOut && a.phase <= PhaseConnect {
+		e |= admit.Down
+	}
+	return e
 }
 
-// Alive says that the server speaks SSH: from now on the login costs CPU.
+// Distance reports the round trip to the server, by the answers of its kernel,
+// which do not depend on how busy it is.
+func (a *Attempt) Distance(roundTrip time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.roundTrip = roundTrip
+}
+
+// Alive reports that the server speaks SSH: from now on the login costs CPU.
 func (a *Attempt) Alive() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.keepTurn()
-	a.ticket.reach(speaking)
+	a.ticket.Reached(admit.Speaking)
 }
 
-// Near tells whether the login gets on about as quickly as it would with few others
-// under way, so that what is sent now is answered soon. While hosts that start anew are waited for, none is: of
-// a command that has left with a login that the server ends, nobody knows whether it runs.
-func (a *Attempt) Near() bool {
-	if a.run.RetryDown {
-		return false
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.run.gate.near(a.login)
-}
+// Near reports whether the server answers soon; see admit.Ticket.Near.
+func (a *Attempt) Near() bool { return a.ticket.Near() }

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/sched"
+	"sshpace/internal/ssh/admit"
 )
 
 // DefaultMaxOutput is a MaxOutput, in bytes, that hardly any command needs more
@@ -51,7 +51,7 @@ type run struct {
 	Params
 	executor Executor
 	command  Command
-	gate     *gate
+	gate     *admit.Gate
 	slots    chan struct{}   // one per host that is connected or connecting
 	soft     context.Context // ends politely; child of hard
 	stop     context.CancelCauseFunc
@@ -66,7 +66,6 @@ type run struct {
 	summary Summary
 	touched map[int]bool   // hosts that the sink knows as started and not as ended
 	lost    map[int]string // why output of hosts that run was lost, by index
-	lostAt  time.Time      // when a connection was lost last
 	waiting int            // hosts that wait to be tried again
 	batch   Batch
 }
@@ -90,7 +89,7 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Execu
 	r := &run{
 		starting: starting, stopStarting: stopStarting, total: len(hosts),
 		Params: p, executor: ex, command: cmd, sink: sink, soft: soft, stop: stop,
-		gate:  newGate(p.Fanout),
+		gate:  admit.New(admit.Limits{Most: p.Fanout, RetryFor: p.RetryFor, RetryDown: p.RetryDown}),
 		slots: make(chan struct{}, resources.slots(p.Fanout, len(hosts), ex.FDs(), p.ReservedFDs)),
 		lost:  map[int]string{}, touched: map[int]bool{},
 	}
@@ -148,27 +147,19 @@ func (r *run) takeSlot() bool {
 // one runs one host, with retries, and reports its end. It enters with a slot.
 func (r *run) one(hard context.Context, res Result, tried <-chan struct{}) {
 	res.Start = time.Now()
-	patience, before := time.Duration(0), tries{}
-	if r.scarce() {
-		patience = firstTurn
+	ticket, silence := r.gate.Ticket(), time.Duration(0)
+	if r.limitedByMachine() {
+		silence = firstTurn
 	}
-	for {
-		outcome, a := r.attempt(hard, &res, patience)
+	for more := true; more; {
+		outcome, a := r.attempt(hard, &res, ticket, silence)
 		<-r.slots
-		more := false
 		if a.gaveWay(&outcome) {
-			res.Class, patience = Throttled, 0
+			res.Class, silence = Throttled, 0
 			res.Attempts--
 			more = r.laterTurn(&res, tried)
-		} else if again, wait := r.retry(&res, &outcome, a, &before); again {
-			r.retrying(+1)
-			wait = r.sleep(wait)
-			res.Waited, before.backedOff = res.Waited+wait, before.backedOff+wait
-			more = r.takeSlot()
-			r.retrying(-1)
-		}
-		if !more {
-			break
+		} else {
+			more = outcome.Ran == RanNo && r.ended() == nil && r.again(&res, ticket)
 		}
 	}
 	if why := r.ended(); res.Class == Throttled && why != nil { // it would have been tried again
@@ -189,13 +180,25 @@ func (r *run) laterTurn(res *Result, tried <-chan struct{}) bool {
 	return r.takeSlot()
 }
 
-// attempt runs the Executor once and fills in the result; patience, if not 0, is how
+// again waits until the host may be tried again, if it may, and takes a slot.
+func (r *run) again(res *Result, ticket *admit.Ticket) bool {
+	after, again := ticket.Again()
+	if !again {
+		return false
+	}
+	r.retrying(+1)
+	defer r.retrying(-1)
+	res.Waited += r.sleep(after)
+	return r.takeSlot()
+}
+
+// attempt runs the Executor once and fills in the result; silence, if not 0, is how
 // long the server may be silent.
-func (r *run) attempt(hard context.Context, res *Result, patience time.Duration) (Outcome, *Attempt) {
+func (r *run) attempt(hard context.Context, res *Result, ticket *admit.Ticket, silence time.Duration) (Outcome, *Attempt) {
 	ctx, cancel := context.WithCancelCause(r.soft)
 	defer cancel(nil)
-	a := &Attempt{run: r, index: res.Index, host: res.Host, name: res.Host.String(), abort: hard, endCommand: cancel, since: time.Now(),
-		turn: turn{limit: patience}}
+	a := &Attempt{run: r, index: res.Index, host: res.Host, name: res.Host.String(), abort: hard, ticket: ticket, endCommand: cancel,
+		since: time.Now(), turn: turn{limit: silence}}
 	o := r.executor.Execute(ctx, res.Host, r.command, a)
 	a.finish(&o)
 
@@ -210,89 +213,6 @@ func (r *run) attempt(hard context.Context, res *Result, patience time.Duration)
 	}
 	return o, a
 }
-
-// Back-off between attempts that were turned away: doubling, with jitter so
-// that a thousand hosts do not come back together.
-const (
-	firstBackoff = 100 * time.Millisecond
-	lastBackoff  = 2 * time.Second
-)
-
-// How long a host is tried again, unless Params says so: a server that has let
-// somebody in is busy, one that lets nobody in may never do.
-const (
-	retryBusy   = 2 * time.Minute
-	retryClosed = 30 * time.Second
-
-	// A port that refuses is tried again for so long while servers seem to be
-	// starting anew: it has let somebody in before, or connections of this run were
-	// lost a moment ago.
-	retryRestart  = 10 * time.Second
-	restartNotice = 10 * time.Second
-
-	// So often a host is tried again that was not done in time where others were, each
-	// time behind those that wait, and with fewer at once. Where no others were, it is
-	// tried again until it was alone.
-	retryOvertaken = 3
-)
-
-// restarting tells whether a connection of this run was lost a moment ago.
-func (r *run) restarting() bool {
-	r.sinkMu.Lock()
-	defer r.sinkMu.Unlock()
-	return !r.lostAt.IsZero() && time.Since(r.lostAt) < restartNotice
-}
-
-// tries are what has become of the attempts of a host.
-type tries struct {
-	backedOff time.Duration
-	overtaken int
-	beside    int // logins under way when the last late one began
-}
-
-// retry tells whether the host may be tried again, and after how long. It never
-// is once the command may have started.
-func (r *run) retry(res *Result, o *Outcome, a *Attempt, before *tries) (bool, time.Duration) {
-	letIn := r.gate.letIn(a.server)
-	restarting := o.Class == Refused && (letIn || r.restarting())
-	late := a.late == crowded || a.late == overtaken
-	if a.late == overtaken || late && before.beside > 0 && 4*a.beside >= 3*before.beside {
-		before.overtaken++ // also where there were not fewer
-	}
-	if late {
-		before.beside = a.beside
-	}
-	down := r.RetryDown && a.down(o)
-	if !o.SlowDown && !restarting && !late && !down || o.Ran != RanNo || r.ended() != nil {
-		return false, 0
-	}
-	limit := r.RetryFor
-	switch {
-	case late:
-		return before.overtaken <= retryOvertaken, spread(firstBackoff)
-	case down:
-		return time.Since(res.Start) < limit, spread(backoff(res.Attempts))
-	case limit != 0:
-	case restarting:
-		limit = retryRestart
-	case letIn:
-		limit = retryBusy
-	default:
-		limit = retryClosed
-	}
-	if before.backedOff > limit {
-		return false, 0
-	}
-	return true, spread(backoff(res.Attempts))
-}
-
-// backoff is how long to wait after so many attempts.
-func backoff(attempts int) time.Duration {
-	return min(firstBackoff<<min(attempts-1, 16), lastBackoff)
-}
-
-// spread is about as long, so that a thousand hosts do not come back together.
-func spread(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 // retrying counts hosts that wait to be tried again.
 func (r *run) retrying(change int) {
@@ -358,7 +278,7 @@ func (r *run) done(res Result) {
 	res.Incomplete = cmp.Or(res.Incomplete, r.lost[res.Index])
 	r.summary.add(&res)
 	if res.Class == Lost {
-		r.lostAt = time.Now()
+		r.gate.ConnectionLost()
 	}
 	r.judge()
 	if err := r.sink.Done(res, r.summary); err != nil && !r.isLoss(res.Index, err) {

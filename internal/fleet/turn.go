@@ -21,8 +21,8 @@ type turn struct {
 	lost  bool
 }
 
-// scarce tells whether the machine, not the user, bounds how many hosts are connected.
-func (r *run) scarce() bool {
+// limitedByMachine reports whether the machine, not the user, bounds how many hosts are connected.
+func (r *run) limitedByMachine() bool {
 	return cap(r.slots) < r.total && (r.Fanout == 0 || cap(r.slots) < r.Fanout)
 }
 

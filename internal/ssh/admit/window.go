@@ -1,8 +1,9 @@
-package fleet
+package admit
 
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // window is a first-come-first-served semaphore whose size learns.
@@ -13,10 +14,11 @@ type window struct {
 	top       float64
 	slowStart bool    // grows fast: until something was turned away
 	grown     bool    // there was a success
-	most      float64 // as far as it grows, after a cut; 0 = top
-	probe     int     // logins that must succeed for most to become larger
+	ceiling   float64 // as far as it grows, after a cut; 0 = top
+	probe     int     // logins that must succeed for the ceiling to rise
 	succeeded int     // since it was made or since a cut
 	active    int
+	ended     time.Time       // when the last slot was given back by end
 	queue     []chan struct{} // waiters, oldest first; closed = admitted
 }
 
@@ -72,6 +74,29 @@ func (w *window) release() {
 	w.wake()
 }
 
+// end gives back the slot of a login that has ended.
+func (w *window) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.active--
+	w.ended = time.Now()
+	w.wake()
+}
+
+// lastEnd is when a login ended last.
+func (w *window) lastEnd() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ended
+}
+
+// accepted reports whether a login has succeeded.
+func (w *window) accepted() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.grown
+}
+
 // wake admits waiters while there is room. The caller holds mu.
 func (w *window) wake() {
 	for len(w.queue) > 0 && w.active < int(w.limit) {
@@ -94,21 +119,21 @@ func (w *window) grow() {
 	w.wake()
 }
 
-// bound is how large the window may become. What was turned away or late with more is
+// bound is how large the window may become. A size at which logins were turned away or late is
 // tried again only now and then, each time later.
 func (w *window) bound() float64 {
-	if w.most == 0 {
+	if w.ceiling == 0 {
 		return w.top
 	}
-	return min(w.most, w.top)
+	return min(w.ceiling, w.top)
 }
 
 // success counts a login that succeeded.
 func (w *window) success() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.succeeded++; w.most > 0 && w.succeeded >= w.probe {
-		w.most, w.succeeded = w.most+1, 0
+	if w.succeeded++; w.ceiling > 0 && w.succeeded >= w.probe {
+		w.ceiling, w.succeeded = w.ceiling+1, 0
 	}
 }
 
@@ -119,19 +144,19 @@ func (w *window) size() (limit float64, active int) {
 	return w.limit, w.active
 }
 
-// resize makes the window as large as is worth it, after a cut for what was turned away
-// by one at a time; for no worth it becomes smaller than few.
-func (w *window) resize(worth, few float64) {
+// resize makes the window as large as an estimate of its best size, after a cut for what was turned away
+// by one at a time; no estimate makes it smaller than floor.
+func (w *window) resize(estimate, floor float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.slowStart {
-		worth = min(worth, w.limit+1)
+		estimate = min(estimate, w.limit+1)
 	}
-	w.limit = min(max(worth, min(few, w.limit)), w.bound())
+	w.limit = min(max(estimate, min(floor, w.limit)), w.bound())
 	w.wake()
 }
 
-// cut makes the window smaller, for what was turned away with so many.
+// cut makes the window smaller, because a login was turned away.
 func (w *window) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,28 +165,28 @@ func (w *window) cut() {
 	w.limit = max(w.limit*cutFactor, w.floor)
 }
 
-// narrow makes the window half as large as what was under way, which was not done in
-// time, down to one; it grows again as fast as before, but not above that if it is to
+// narrow makes the window half as large as the number of logins under way, one of which was late,
+// down to one; it grows again as fast as before, but not above that if it is to
 // learn.
-func (w *window) narrow(under int, learn bool) {
+func (w *window) narrow(underWay int, learn bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.limit = max(min(w.limit, float64(under))*cutFactor, 1)
+	w.limit = max(min(w.limit, float64(underWay))*cutFactor, 1)
 	if learn {
 		w.remember(w.limit)
 	}
 }
 
 // remember bounds the growth. The caller holds mu.
-func (w *window) remember(most float64) {
-	w.most, w.succeeded = max(most, 1), 0
-	w.probe = max(2*w.probe, probeEvery*int(w.most))
+func (w *window) remember(ceiling float64) {
+	w.ceiling, w.succeeded = max(ceiling, 1), 0
+	w.probe = max(2*w.probe, probeEvery*int(w.ceiling))
 }
 
-// forget takes back what was learned: size is as good as any.
+// forget drops what the window has learned: size is as good as any.
 func (w *window) forget(size float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.limit, w.most, w.probe = min(size, w.top), 0, 0
+	w.limit, w.ceiling, w.probe = min(size, w.top), 0, 0
 	w.wake()
 }

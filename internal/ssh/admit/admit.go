@@ -1,0 +1,189 @@
+// Package admit decides who may log in now, and when a host is tried again. Everybody who logs in to hosts of the
+// user's asks a Gate first: it bounds how many logins are under way at once, at each server and in all, and
+// learns from each how many the servers, the network and this machine bear.
+//
+// A login here is an unauthenticated connection, the thing that sshd limits (MaxStartups, sshd_config(5)) and that
+// costs CPU at both ends. Connections that have logged in are no matter of this package.
+package admit
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"sshpace/internal/base/sched"
+)
+
+// Limits are the limits of a gate that it does not learn. Each zero field is a default for many hosts.
+type Limits struct {
+	// Most bounds the logins under way at once; 0 is as many as servers and this machine bear.
+	Most int
+	// Apart is the time from the end of a login at a server to the beginning of the next one there; 0 is none.
+	Apart time.Duration
+	// Backoff is how long a host waits after it was turned away, doubled each time up to MaxBackoff; 0 is a tenth
+	// of a second up to two seconds, with jitter.
+	Backoff, MaxBackoff time.Duration
+	// RetryFor bounds how long one host waits in all to be tried again; 0 is two minutes, or 30 seconds where the
+	// server has accepted nobody, and a negative one is no retry.
+	RetryFor time.Duration
+	// RetryDown retries hosts that are down, for RetryFor in all.
+	RetryDown bool
+}
+
+// HostPause is the time between two logins to a host that is measured or examined.
+const HostPause = time.Second
+
+// OneByOne are the limits of a measurement that logs in to one host many times: one login at a time, that far apart.
+// A host that turns logins away is given up after eight in a row: of a host that drops 3 of 10, as MaxStartups
+// may, one login in 15,000 meets so many.
+func OneByOne(apart time.Duration) Limits {
+	return Limits{Most: 1, Apart: apart, Backoff: time.Second, MaxBackoff: 4 * time.Second, RetryFor: 20 * time.Second}
+}
+
+// Each so many seconds a host is asked for so many logins at most, of which all may be at the beginning.
+const (
+	loginsEach  = 12
+	loginsEvery = 20 * time.Second
+)
+
+// MostLogins is how many logins a measurement of one host makes at most in that time.
+func MostLogins(elapsed time.Duration) int {
+	return max(loginsEach, int(loginsEach*elapsed/loginsEvery))
+}
+
+// Ticket makes a ticket for one host.
+func (g *Gate) Ticket() *Ticket { return &Ticket{gate: g, began: time.Now()} }
+
+// ConnectionLost reports that a server has ended the connection of somebody who had logged in: servers may be
+// restarting, so that for some seconds ports that refuse are tried again.
+func (g *Gate) ConnectionLost() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lostAt = time.Now()
+}
+
+// Ticket is the permission of one host to log in, one login at a time and as often as it needs. Its methods are
+// listed in the order of a login, and may be called concurrently. A nil ticket admits at once and learns nothing.
+type Ticket struct {
+	gate  *Gate
+	began time.Time
+
+	mu       sync.Mutex
+	slot     *slot     // of the login under way, or of the last one; nil before the first
+	sample   sample    // what is known of that login
+	next     time.Time // when the host may be tried again
+	attempts attempts
+}
+
+// Admit waits until a login at addr ("ip:port", or any other name that stands for one server) may begin. It returns
+// ctx's cause if that ends first. A login of this ticket that is still under way is ended as by End(Done), because
+// its place may be the one that is waited for.
+func (t *Ticket) Admit(ctx context.Context, addr string) error {
+	if t == nil {
+		return context.Cause(ctx)
+	}
+	t.leave(Done)
+	t.mu.Lock()
+	next := t.next
+	t.mu.Unlock()
+	if !wait(ctx, next) {
+		return context.Cause(ctx)
+	}
+	s, err := t.gate.admit(ctx, addr)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.slot, t.sample.admitted = s, s.admitted
+	s.lend = time.AfterFunc(t.gate.patience(preparing), func() { t.lendOut(s) })
+	return nil
+}
+
+// wait waits for a point in time; false says that ctx has ended.
+func wait(ctx context.Context, at time.Time) bool {
+	return !at.After(time.Now()) || sched.Until(ctx, at)
+}
+
+// Reached reports that the login has come to a stage; stages may be left out but not go back.
+func (t *Ticket) Reached(s Stage) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.slot.open() && s > t.slot.stage {
+		t.gate.reached(t.slot, s)
+	}
+}
+
+// KeyShown reports that the server has shown its host key, that long after the connection; roundTrip is that to the
+// server, by what its kernel has answered, or 0 if it is unknown.
+func (t *Ticket) KeyShown(took, roundTrip time.Duration) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.slot.open() {
+		t.sample.keys, t.sample.roundTrip = took, roundTrip
+		t.gate.learn(t.sample)
+	}
+}
+
+// Near reports whether the login gets on about as quickly as it would with few others under way, so that a
+// packet that is sent now is answered soon. It is false where hosts that are down are retried: of a command that has
+// left with a login that the server ends, nobody knows whether it runs.
+func (t *Ticket) Near() bool {
+	if t == nil {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.gate.RetryDown && t.gate.near(t.sample)
+}
+
+// LoggedIn reports that the login has succeeded. It is no longer under way; the attempt goes on until End.
+func (t *Ticket) LoggedIn() {
+	if t != nil {
+		t.leave(loggedIn)
+	}
+}
+
+// End ends an attempt, whether or not it came to a login, and lets everybody learn from it.
+func (t *Ticket) End(e Ending) {
+	if t == nil {
+		return
+	}
+	late, concurrent := t.leave(e)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sample = sample{}
+	t.attempts.add(e, late, concurrent)
+}
+
+// Again reports whether the host may be tried again after its last End, and how long it waits until then. Admit
+// waits by itself; who does something else meanwhile waits before. The caller makes sure that nothing has run.
+func (t *Ticket) Again() (after time.Duration, again bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if after, again = t.again(); again {
+		t.attempts.backedOff += after
+		t.next = time.Now().Add(after)
+	}
+	return after, again
+}
+
+// Ending is how an attempt ended, as far as others are to learn from it; several may be true of one.
+type Ending uint8
+
+// The endings.
+const (
+	TurnedAway Ending = 1 << iota // the server, or this machine, could not take the connection now
+	Overdue                       // the server took the connection, and was not done in time
+	Refused                       // the port refuses
+	Down                          // the host took no connection, or ended the login without an answer, as one that boots
+	loggedIn                      // a login, not the attempt
+
+	Done Ending = 0 // after it had logged in, or for a reason that says nothing about load
+)

@@ -1,0 +1,287 @@
+package admit
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Gate bounds the logins under way. There is one window per server address and one for all together. Both are cut by
+// logins that are turned away (AIMD, as in TCP). That of an address grows by each success, that of all only
+// while logins take no longer for it (see crowd): many addresses may be one machine.
+type Gate struct {
+	Limits
+	all *window
+
+	mu        sync.Mutex
+	servers   map[string]*window
+	turned    float64   // moving share of logins that were turned away
+	lastCut   time.Time // of all
+	underWay  int       // logins, whether or not their slots are lent
+	joined    int       // logins admitted so far
+	last      success
+	aloneLate bool // one that was alone was not done in time, and nobody has logged in since
+	heard     bool // a server has said something
+	lostAt    time.Time
+	crowd     crowd
+	usual     [stages]mean // what each stage takes
+	lent      [stages]int  // slots lent while that is not known
+}
+
+const (
+	startLogins  = 48
+	fewLogins    = 8  // are no crowd to anybody; below where sshd's default MaxStartups 10:30:100 begins to drop
+	minLogins    = 2  // where servers turn away even those
+	maxPerServer = 96 // just below MaxStartups' hard limit
+	maxLogins    = 4096
+
+	cutFactor   = 0.5
+	probeEvery  = 8                     // as many logins as a window holds, times this, must succeed before it tries one more
+	cutInterval = 25 * time.Millisecond // at most one cut of the common window in this time
+	turnedLimit = 0.12                  // share of logins turned away that makes it everybody's problem
+)
+
+// success is a login that has succeeded.
+type success struct {
+	at         time.Time
+	took       time.Duration
+	concurrent int // logins under way when it began, it among them
+}
+
+// Stage is how far a login is, as far as its slot of the common window is concerned.
+type Stage uint8
+
+// The stages, after the first, in which a login is prepared.
+const (
+	preparing  Stage = iota
+	Connecting       // the connection is being made
+	Connected        // the server has said nothing yet
+	Speaking         // the server speaks SSH: from now on the login costs CPU
+	stages     = iota
+)
+
+// A login that stays in a stage for longer than patienceFactor times what that stage
+// takes others gets no further soon, and costs nobody anything: its slot of the common
+// window is lent to another host, so that dead hosts, hung ones and slow ones hold up
+// nobody. One that gets further after all takes its slot back. What others take is
+// learned from the late ones, too: where all are slow, nothing is lent. While nobody has
+// come further, those that are waited for are given ever more time.
+const patienceFactor = 3
+
+var patience = [stages]struct{ unknown, least time.Duration }{
+	preparing:  {time.Second, 500 * time.Millisecond},
+	Connecting: {250 * time.Millisecond, 100 * time.Millisecond},
+	Connected:  {500 * time.Millisecond, 100 * time.Millisecond},
+	Speaking:   {5 * time.Second, 500 * time.Millisecond},
+}
+
+// mean is a moving one; 0 before the first.
+type mean time.Duration
+
+func (m *mean) add(d time.Duration) {
+	const weight = 8
+	if *m == 0 {
+		*m = mean(d)
+	}
+	*m += (mean(d) - *m) / weight
+}
+
+// New makes a gate.
+func New(l Limits) *Gate {
+	top := float64(maxLogins)
+	if l.Most > 0 {
+		top = float64(l.Most)
+	}
+	return &Gate{
+		Limits:  l,
+		all:     &window{limit: min(startLogins, top), floor: min(minLogins, top), top: top, slowStart: true},
+		servers: make(map[string]*window),
+		crowd:   crowd{alone: usuallyAlone},
+	}
+}
+
+// admit waits for a slot at the server and for a slot of all.
+func (g *Gate) admit(ctx context.Context, addr string) (*slot, error) {
+	w := g.server(addr)
+	if err := w.acquire(ctx); err != nil {
+		return nil, err
+	}
+	if err := g.all.acquire(ctx); err != nil {
+		w.release()
+		return nil, err
+	}
+	if g.Apart > 0 && !wait(ctx, w.lastEnd().Add(g.Apart)) {
+		g.all.release()
+		w.release()
+		return nil, context.Cause(ctx)
+	}
+	s := &slot{server: w, since: time.Now(), admitted: time.Now()}
+	s.concurrent, s.joined = g.join()
+	return s, nil
+}
+
+func (g *Gate) server(addr string) *window {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w := g.servers[addr]
+	if w == nil {
+		w = &window{limit: fewLogins, floor: 1, top: maxPerServer, slowStart: true}
+		g.servers[addr] = w
+	}
+	return w
+}
+
+// patience is how long a login may stay in a stage before its slot is lent.
+func (g *Gate) patience(s Stage) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.usual[s] == 0 {
+		return patience[s].unknown << min(g.lent[s]/startLogins, 3)
+	}
+	return max(patienceFactor*time.Duration(g.usual[s]), patience[s].least)
+}
+
+// lends takes a note of a slot that is lent.
+func (g *Gate) lends(s Stage) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.usual[s] == 0 {
+		g.lent[s]++
+	}
+}
+
+// took learns the time in a stage, from a login that has come to another.
+func (g *Gate) took(s Stage, d time.Duration, next Stage) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.usual[s].add(d)
+	g.heard = g.heard || next == Speaking
+}
+
+// learn learns how quickly a server has shown its key, and sizes the common window by it.
+func (g *Gate) learn(l sample) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	limit, underWay := g.all.size()
+	if estimate, known := g.crowd.add(l, underWay, max(int(limit), leastRound)); known {
+		g.all.resize(estimate, fewLogins)
+	}
+}
+
+// near reports whether a login gets on about as quickly as with few under way.
+func (g *Gate) near(l sample) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.crowd.near(l)
+}
+
+// join counts a login that begins, and returns how many are under way, and how many have been.
+func (g *Gate) join() (underWay, joined int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.underWay++
+	g.joined++
+	return g.underWay, g.joined
+}
+
+func (g *Gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.underWay--
+}
+
+// loggedIn takes a note of a success.
+func (g *Gate) loggedIn(s *slot) {
+	now := time.Now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.last, g.aloneLate = success{now, now.Sub(s.admitted), s.concurrent}, false
+}
+
+// restarting reports whether a connection was lost a moment ago.
+func (g *Gate) restarting() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.lostAt.IsZero() && time.Since(g.lostAt) < restartNotice
+}
+
+// lateness is why a login was not done in time.
+type lateness uint8
+
+const (
+	inTime    lateness = iota
+	crowded            // others were under way, and none was much faster
+	overtaken          // others were, although many were under way
+	byItself           // others got further, or one alone did not either
+	alone              // there was no other
+)
+
+// late says why a login that was not done in time was late: because of others that were under way, so that it may
+// be tried again with fewer, down to one alone; or on its own account, where others got
+// on much faster meanwhile. Where one alone was late, others are not to blame.
+func (g *Gate) late(s *slot) lateness {
+	_, active := g.all.size()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	took := time.Since(s.admitted)
+	more := max(float64(max(s.concurrent, g.underWay))/float64(max(g.last.concurrent, 1)), 1) // a crowd shares what there is
+	stuck := g.last.took > 0 && float64(took) > patienceFactor*more*float64(g.last.took)
+	meanwhile := g.last.at.After(s.admitted) && patienceFactor*g.last.took < took
+	switch {
+	case s.concurrent == 1 && s.joined == g.joined:
+		return alone
+	case g.aloneLate, stuck && (meanwhile || active <= minLogins):
+		return byItself
+	case meanwhile, stuck:
+		return overtaken
+	}
+	return crowded
+}
+
+// turnedAway records whether a login was turned away and reports whether the
+// common window must be cut too.
+func (g *Gate) turnedAway(yes bool) (cut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.turned *= 0.9
+	if !yes {
+		return false
+	}
+	g.turned += 0.1
+	if now := time.Now(); g.turned > turnedLimit && now.Sub(g.lastCut) > cutInterval {
+		g.lastCut = now
+		return true
+	}
+	return false
+}
+
+// overdue reports whether the common window must be cut for a login that was not done
+// in time, and to how many: once for all that began before the last cut. The time in its last
+// stage is learned while nobody has logged in. Where no server has said anything,
+// others are hardly to blame: one alone shows that at once.
+func (g *Gate) overdue(s *slot) (to int, cut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.last.at.IsZero() { // what all have waited for in vain takes longer than that
+		g.usual[s.stage] = max(g.usual[s.stage], mean(time.Since(s.since)))
+	}
+	if !s.admitted.After(g.lastCut) {
+		return 0, false
+	}
+	g.lastCut = time.Now()
+	if !g.heard {
+		return 1, true
+	}
+	return g.underWay, true
+}
+
+// timedOutAlone takes a note of a login that was late although it was the only one.
+func (g *Gate) timedOutAlone() {
+	g.mu.Lock()
+	first := !g.aloneLate
+	g.aloneLate = true
+	g.mu.Unlock()
+	if first {
+		g.all.forget(startLogins)
+	}
+}

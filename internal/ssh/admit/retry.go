@@ -1,0 +1,93 @@
+package admit
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"time"
+)
+
+// Back-off between attempts that were turned away: doubling, with jitter so
+// that a thousand hosts do not come back together.
+const (
+	firstBackoff = 100 * time.Millisecond
+	lastBackoff  = 2 * time.Second
+)
+
+// How long a host is tried again, unless Limits say so: a server that has accepted
+// somebody is busy, one that accepts nobody may never do.
+const (
+	retryBusy   = 2 * time.Minute
+	retryClosed = 30 * time.Second
+
+	// A port that refuses is tried again for that long while servers seem to restart: it
+	// has accepted somebody before, or connections were lost a moment ago.
+	retryRestart  = 10 * time.Second
+	restartNotice = 10 * time.Second
+
+	// A host is tried again that often that was not done in time where others were, each
+	// time behind those that wait, and with fewer at once. Where no others were, it is
+	// tried again until it was alone.
+	retryOvertaken = 3
+)
+
+// attempts are the ends of the attempts of one host.
+type attempts struct {
+	ending     Ending // of the last one
+	late       bool   // it was, because of others
+	inARow     int    // that did not end with Done
+	backedOff  time.Duration
+	overtaken  int
+	concurrent int // logins under way when the last late one began
+}
+
+func (a *attempts) add(e Ending, late lateness, concurrent int) {
+	if a.ending, a.late = e, late == crowded || late == overtaken; e == Done {
+		a.inARow, a.backedOff = 0, 0
+		return
+	}
+	a.inARow++
+	if !a.late {
+		return
+	}
+	if late == overtaken || a.concurrent > 0 && 4*concurrent >= 3*a.concurrent {
+		a.overtaken++ // also where there were not fewer
+	}
+	a.concurrent = concurrent
+}
+
+// again reports whether a host may be tried again, how long it waits until then.
+func (t *Ticket) again() (after time.Duration, again bool) {
+	a, limits := &t.attempts, &t.gate.Limits
+	accepted := t.slot != nil && t.slot.server.accepted()
+	restarting := a.ending&Refused != 0 && (accepted || t.gate.restarting())
+	limit := limits.RetryFor
+	switch {
+	case a.late:
+		return limits.spread(firstBackoff), a.overtaken <= retryOvertaken
+	case limits.RetryDown && a.ending&Down != 0:
+		return limits.backoff(a.inARow), time.Since(t.began) < limit
+	case a.ending&TurnedAway == 0 && !restarting:
+		return 0, false
+	case limit != 0:
+	case restarting:
+		limit = retryRestart
+	case accepted:
+		limit = retryBusy
+	default:
+		limit = retryClosed
+	}
+	return limits.backoff(a.inARow), a.backedOff <= limit
+}
+
+// backoff is how long to wait after that many attempts in a row.
+func (l *Limits) backoff(attempts int) time.Duration {
+	return l.spread(min(cmp.Or(l.Backoff, firstBackoff)<<min(attempts-1, 16), cmp.Or(l.MaxBackoff, lastBackoff)))
+}
+
+// spread is about as long, so that a thousand hosts do not come back together; one host alone needs no such care.
+func (l *Limits) spread(d time.Duration) time.Duration {
+	if l.Backoff > 0 {
+		return d
+	}
+	return d/2 + rand.N(d)
+}
