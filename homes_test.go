@@ -157,6 +157,7 @@ var alike = map[string][]any{
 	"fleet/output":        {15 * time.Second},                       // between two lines on retries
 	"ssh/openssh":         {30 * time.Second},                       // for reading a configuration
 	"ssh/channel":         {2 << 20},                                // our own window
+	"ssh/admit":           {30 * time.Second},                       // of retries where nobody was accepted
 	"ssh/dial":            {30 * time.Second},                       // how long a failed jump host is remembered
 	"ssh/knownhosts/tidy": {30 * time.Second},                       // for all names
 	"show/document":       {22, regexp.MustCompile(`1\.05 means `)}, // lines of a screen; what a ratio is

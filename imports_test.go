@@ -59,25 +59,25 @@ bench/advise: base/alg base/fault base/stats base/text base/unit bench/rank reco
 bench/apply: base/alg base/fault base/shell base/termsafe base/unit bench/advise bench/loopback bench/rank record ssh/conf ssh/openssh ssh/route sys/file sys/safedir
 bench/benchtest: base/alg base/unit bench/helper bench/lab bench/plan bench/rank record sys/proc sys/safedir
 bench/compare: base/alg base/fault base/shell base/stats base/unit bench/rank record record/store
-bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats base/unit base/wildcard bench/hostkeys bench/limits bench/login bench/loopback bench/testbed bench/transfer record ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
-bench/drive: base/alg base/sched base/text base/unit bench/flow bench/lab bench/loopback bench/plan record ssh/openssh sys/proc sys/safedir
+bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats base/unit base/wildcard bench/hostkeys bench/limits bench/login bench/loopback bench/testbed bench/transfer record ssh/admit ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
+bench/drive: base/alg base/sched base/text base/unit bench/flow bench/lab bench/loopback bench/plan record ssh/admit ssh/openssh sys/proc sys/safedir
 bench/flow: base/shell sys/proc
 bench/helper: base/termsafe bench/flow ssh/oldserver ssh/wire sys/proc sys/safedir
 bench/hostinfo: base/unit record sys/proc
 bench/hostkeys: base/sched base/stats ssh/conf ssh/knownhosts ssh/knownhosts/index sys/proc
 bench/lab: base/alg bench/plan record
-bench/latency: base/alg base/fault base/sched base/stats base/text record ssh/openssh sys/proc
+bench/latency: base/alg base/fault base/sched base/stats base/text record ssh/admit ssh/openssh sys/proc
 bench/limits: base/alg base/sched base/text base/unit bench/speed record
-bench/login: base/alg base/sched base/stats bench/loopback bench/testbed record ssh/knownhosts ssh/openssh sys/proc sys/relay sys/safedir
+bench/login: base/alg base/sched base/stats bench/loopback bench/testbed record ssh/admit ssh/knownhosts ssh/openssh sys/proc sys/relay sys/safedir
 bench/loopback: ssh/openssh ssh/wire sys/proc sys/safedir sys/tcp
 bench/model: base/alg base/stats record
-bench/plan: base/alg base/sched base/stats bench/model record
+bench/plan: base/alg base/sched base/stats bench/model record ssh/admit
 bench/programs: base/alg base/fault base/text base/wildcard bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/proc sys/relay sys/safedir
 bench/prove: base/alg base/fault base/sched base/stats base/termsafe base/text base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record ssh/openssh sys/safedir
 bench/rank: base/alg base/fault base/stats base/unit bench/model record
 bench/speed: base/wildcard record
 bench/testbed: base/alg base/fault base/shell bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir
-bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/openssh sys/file sys/proc sys/relay sys/safedir sys/tcp
+bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/admit ssh/openssh sys/file sys/proc sys/relay sys/safedir sys/tcp
 fleet: base/fault base/host base/sched base/termsafe ssh/admit sys/file sys/proc
 fleet/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
 fleet/history: base/fault base/host base/shell base/termsafe base/text base/unit fleet fleet/hostset fleet/output sys/file sys/safedir base/journal
@@ -94,7 +94,7 @@ show/page: base/alg show/document
 show/picture: base/unit base/wildcard show/document
 show/report: base/alg base/stats base/termsafe base/text base/unit bench/compare bench/rank record show/document
 show/workbook: base/stats record show/document
-campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live ssh/openssh sys/terminal base/journal
+campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live ssh/admit ssh/openssh sys/terminal base/journal
 dropin: base/fault base/host base/sched base/shell base/termsafe base/wildcard fleet fleet/copy fleet/hostset fleet/output fleet/remotesh ssh/conf ssh/openssh sys/file sys/safedir sys/terminal
 legacy: base/alg base/fault base/shell base/termsafe base/unit base/wildcard bench/speed record record/store ssh/openssh sys/file
 `

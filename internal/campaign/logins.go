@@ -21,7 +21,7 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
-	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/admit"
 )
 
 // LoginParams say which logins are taken apart, and how often.
@@ -86,7 +86,7 @@ func Logins(ctx context.Context, bed *testbed.Testbed, ends *login.Ends, p Login
 	}
 	usual := sched.Rounds{Budget: time.Minute}
 	if !ends.Own() {
-		p.Plan.Pause, p.Plan.Strict = openssh.HostPause, true
+		p.Plan.Pause, p.Plan.Strict = admit.HostPause, true
 		usual = sched.Rounds{Count: few}
 	}
 	p.Plan.Rounds = cmp.Or(p.Plan.Rounds, usual)

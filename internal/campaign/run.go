@@ -25,6 +25,7 @@ import (
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
 	"sshpace/internal/show/live"
+	"sshpace/internal/ssh/admit"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -175,7 +176,7 @@ func (j *Run) mayLook(f *record.File) bool {
 			logins++
 		}
 	}
-	return j.looks && (j.bed.Server != record.ServerRemote || logins <= plan.MostLogins(j.Campaign.BudgetNS))
+	return j.looks && (j.bed.Server != record.ServerRemote || logins <= admit.MostLogins(j.Campaign.BudgetNS))
 }
 
 // limits looks for what limits a transfer, with the cipher that ssh takes by

@@ -85,22 +85,6 @@ func After(ctx context.Context, grace func() time.Duration, f func()) (stop func
 // Until waits for a point in time; it returns false if ctx ends earlier.
 func Until(ctx context.Context, at time.Time) bool { return For(ctx, time.Until(at)) }
 
-// Pace keeps a fixed time between actions, from the end of one to the beginning of the next.
-type Pace struct {
-	Apart time.Duration
-	ended time.Time // the last one
-}
-
-// Await waits until the next action is due; it returns false if ctx ends earlier.
-func (p *Pace) Await(ctx context.Context) bool { return Until(ctx, p.ended.Add(p.Apart)) }
-
-// Ended records the end of an action.
-func (p *Pace) Ended() {
-	if p.Apart > 0 { // otherwise several actions may overlap
-		p.ended = time.Now()
-	}
-}
-
 // Turns hands out turns one after the other. The zero value has given none.
 type Turns struct {
 	mu   sync.Mutex

@@ -91,7 +91,7 @@ func (p *Patient) transfer(ctx context.Context, connections int, o transfer.Opti
 	defer spawner.Close()
 	b := &transfer.Bed{
 		Runner: transfer.Runner{Spawner: spawner}, SSH: p.SSH, To: p.Destination, Connect: p.Connect,
-		Here: &transfer.Files{Folder: p.Dir, Random: true}, Pace: &p.pace,
+		Here: &transfer.Files{Folder: p.Dir, Random: true}, Ticket: p.ticket,
 	}
 	o.Direction = record.Upload
 	e, err := b.Watch(ctx, o, connections, trips*p.facts.PathTime())

@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/admit"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/openssh"
@@ -84,7 +85,7 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	if own := found.Host.Duration(conf.ConnectTimeout); own > 0 && p.Route.ConnectTimeout == 0 {
 		ends.Destination.Connect, ends.Connect, ours = own, max(own, p.Connect), 0
 	}
-	return &Patient{Ends: ends, ours: ours, pace: sched.Pace{Apart: openssh.HostPause}, Logins: cmp.Or(p.Logins, hostLogins), Progress: p.Progress}, facts, nil
+	return &Patient{Ends: ends, ours: ours, ticket: admit.New(admit.OneByOne(admit.HostPause)).Ticket(), Logins: cmp.Or(p.Logins, hostLogins), Progress: p.Progress}, facts, nil
 }
 
 // configured takes down what the configuration says of the host.

@@ -17,6 +17,7 @@ import (
 	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/login"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/admit"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 )
@@ -30,8 +31,8 @@ type Patient struct {
 	ours   time.Duration // ssh's ConnectTimeout where the user has none; 0: it is the user's
 	close  func() error
 	facts  *Facts
-	pace   sched.Pace // of logins
-	made   int        // logins so far
+	ticket *admit.Ticket // of logins; nil: to a private server
+	made   int           // logins so far
 	latest *login.Login
 }
 
@@ -123,11 +124,11 @@ func (p *Patient) logins(ctx context.Context) error {
 
 // login waits until the next login is polite, and makes it.
 func (p *Patient) login(ctx context.Context, ends *login.Ends, argv login.ArgvFunc) (*login.Login, error) {
-	if !p.pace.Await(ctx) {
+	if p.ticket.Admit(ctx, p.Destination.Label) != nil {
 		return nil, context.Canceled
 	}
 	l, err := ends.Watch(ctx, argv)
-	p.pace.Ended()
+	p.ticket.End(admit.Done)
 	p.latest = l
 	if failed, ok := errors.AsType[*login.FailedError](err); ok && failed.Status > 0 {
 		p.facts.NoCommands, err = &NoCommands{failed.Status, failed.Said}, nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/ssh/admit"
 	"sshpace/internal/sys/proc"
 )
 
@@ -47,14 +48,14 @@ func (p *Patient) masters(ctx context.Context) error {
 // shared opens a connection that sessions share, and asks what is to be known
 // there: what a session costs, and what the server says of itself.
 func (p *Patient) shared(ctx context.Context) error {
-	if p.facts.Own || !p.pace.Await(ctx) { // nobody's shell is behind a private server
+	if p.facts.Own || p.ticket.Admit(ctx, p.Destination.Label) != nil { // nobody's shell is behind a private server
 		return nil
 	}
 	p.Progress("sessions over one connection")
 	ends := p.ends()
 	ends.Destination = p.Destination.With(quiet...)
 	master, err := ends.StartMaster(ctx)
-	p.pace.Ended()
+	p.ticket.End(admit.Done)
 	if err != nil {
 		return nil // this server, or this client, has none: nothing is known then
 	}

@@ -14,6 +14,7 @@ import (
 	"sshpace/internal/bench/flow"
 	"sshpace/internal/bench/plan"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/admit"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 )
@@ -386,13 +387,9 @@ func (c *distant) close() {
 
 // reckon counts refusals, and gives a host up that goes on with them.
 func (r *Remote) reckon(s record.Sample) error {
-	r.pace.Ended()
-	if s.Outcome != record.Refused {
-		r.refused = 0
-		return nil
-	}
-	if r.refused++; r.refused >= maxRefusals {
-		return &HostError{openssh.Failed{Outcome: record.Refused, Said: fmt.Sprintf("the host refused %d connections in a row: %s", r.refused, s.Detail)}}
+	refused := s.Outcome == record.Refused
+	if again := r.again(refused); refused && !again {
+		return &HostError{openssh.Failed{Outcome: record.Refused, Said: fmt.Sprintf("the host refused %d connections in a row: %s", admit.MostRefused, s.Detail)}}
 	}
 	return nil
 }

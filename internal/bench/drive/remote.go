@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/sched"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/admit"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 )
@@ -31,18 +31,9 @@ type Remote struct {
 	Login       time.Duration // how long a login may take as a whole, where that is longer than Connect
 
 	sitting
-	pace    sched.Pace // of connections
-	refused int        // refusals in a row
-	path    path
+	ticket *admit.Ticket // of the host's logins
+	path   path
 }
-
-// Pacing of connections.
-const (
-	pause       = 100 * time.Millisecond
-	refusalWait = time.Second // doubles with each refusal in a row
-	longestWait = 4 * time.Second
-	maxRefusals = 8 // in a row; of a host that drops 3 of 10, as MaxStartups may, one trial in 15,000 meets so many
-)
 
 // HostError says that a host cannot be measured at all.
 type HostError struct{ openssh.Failed }
@@ -77,11 +68,7 @@ func (r *Remote) Look(ctx context.Context) (Look, error) {
 		}
 		look, err := r.look(ctx)
 		var hostErr *HostError
-		r.pace.Ended()
-		if !errors.As(err, &hostErr) || !hostErr.dropped() {
-			return look, err
-		}
-		if r.refused++; r.Once || r.refused >= maxRefusals {
+		if again := r.again(errors.As(err, &hostErr) && hostErr.dropped()); r.Once || !again {
 			return look, err
 		}
 	}
@@ -176,12 +163,23 @@ func (r *Remote) trial(ctx context.Context, t record.Trial) (record.Sample, erro
 	return record.Sample{}, fmt.Errorf("workload %q is not for remote hosts", t.Workload)
 }
 
-// due waits as long as the host is to be left alone.
+// due waits until the host may be logged in to; false says that ctx has ended.
 func (r *Remote) due(ctx context.Context) bool {
-	if r.pace.Apart = pause; r.refused > 0 {
-		r.pace.Apart = min(longestWait, refusalWait<<(r.refused-1))
+	if r.ticket == nil {
+		r.ticket = admit.New(admit.OneByOne(admit.ShortPause)).Ticket()
 	}
-	return r.pace.Await(ctx)
+	return r.ticket.Admit(ctx, r.Destination.Label) == nil
+}
+
+// again ends a login, and reports whether the host turned it away and may be tried again.
+func (r *Remote) again(refused bool) bool {
+	if !refused {
+		r.ticket.End(admit.Done)
+		return false
+	}
+	r.ticket.End(admit.TurnedAway)
+	_, again := r.ticket.Again()
+	return again
 }
 
 // patience is how long a login may take until the remote side is ready.

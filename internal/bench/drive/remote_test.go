@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/base/unit"
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/admit"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -148,12 +149,12 @@ func TestRemoteGivesUp(t *testing.T) {
 	if hostErr := (*HostError)(nil); !errors.As(err, &hostErr) || hostErr.Outcome != record.Refused {
 		t.Errorf("Look: %v", err)
 	}
-	if len(times) != maxRefusals {
-		t.Fatalf("%d connections, want %d", len(times), maxRefusals)
+	if len(times) != admit.MostRefused {
+		t.Fatalf("%d connections, want %d", len(times), admit.MostRefused)
 	}
 	var least time.Duration // all pauses so far: a connection may be taken late, never early
 	for i := 1; i < len(times); i++ {
-		if least += min(longestWait, refusalWait<<(i-1)); times[i] < least {
+		if least += min(4*time.Second, time.Second<<(i-1)); times[i] < least {
 			t.Errorf("the pauses before connection %d were only %v, want %v", i+1, times[i], least)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/sched"
-	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/admit"
 )
 
 // Sessions are the lanes of a measurement, logged in, and the transfer beside them.
@@ -54,9 +54,9 @@ func (c *Client) OpenAll(ctx context.Context, names []string, direction string, 
 		names = slices.Delete(slices.Clone(names), i, i+1)
 		s.Notes = append(s.Notes, fmt.Sprintf("this ssh (%s) cannot obscure keystroke timing: OpenSSH can since 9.5", c.SSH.Version))
 	}
-	pace := sched.Pace{Apart: openssh.HostPause}
+	ticket := admit.New(admit.OneByOne(admit.HostPause)).Ticket()
 	for i, name := range names {
-		if !pace.Await(ctx) {
+		if ticket.Admit(ctx, c.Destination.Label) != nil {
 			return nil, context.Canceled
 		}
 		told(fmt.Sprintf("session %d of %d: %s", i+1, len(names), name))
@@ -64,13 +64,13 @@ func (c *Client) OpenAll(ctx context.Context, names []string, direction string, 
 		if err != nil {
 			return nil, err
 		}
-		pace.Ended()
+		ticket.End(admit.Done)
 		s.lanes = append(s.lanes, lane)
 	}
 	if direction == "" {
 		return s, ctx.Err()
 	}
-	if !pace.Await(ctx) {
+	if ticket.Admit(ctx, c.Destination.Label) != nil {
 		return nil, context.Canceled
 	}
 	told("connection for the transfer")

@@ -13,6 +13,7 @@ import (
 
 	"sshpace/internal/base/sched"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/admit"
 	"sshpace/internal/sys/proc"
 )
 
@@ -32,7 +33,7 @@ type Case struct {
 // Plan says how often cases are carried out.
 type Plan struct {
 	Rounds sched.Rounds  // with a budget at least two are made, or one with others beside each other
-	Pause  time.Duration // before each login
+	Pause  time.Duration // between logins; 0: many may go on at a time
 	Strict bool          // the first failure ends it, as is right with others' hosts
 	Seed   uint64        // of the order
 	// Note is given a record of every kind of login and of every login.
@@ -46,7 +47,10 @@ type Plan struct {
 
 // Survey carries out cases. What fails is not tried again.
 func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) error {
-	s := &survey{ends: e, cases: cases, alike: alike(cases), plan: p, pace: sched.Pace{Apart: p.Pause}, made: make([]int, len(cases)), failed: make([]bool, len(cases))}
+	s := &survey{ends: e, cases: cases, alike: alike(cases), plan: p, made: make([]int, len(cases)), failed: make([]bool, len(cases))}
+	if p.Pause > 0 {
+		s.ticket = admit.New(admit.OneByOne(p.Pause)).Ticket()
+	}
 	if err := s.begin(); err != nil || p.List {
 		return err
 	}
@@ -67,11 +71,11 @@ func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) error {
 
 // survey is a Survey under way.
 type survey struct {
-	ends  *Ends
-	cases []Case
-	alike []kindOf // whose logins count for each case
-	plan  Plan
-	pace  sched.Pace // of logins
+	ends   *Ends
+	cases  []Case
+	alike  []kindOf // whose logins count for each case
+	plan   Plan
+	ticket *admit.Ticket // nil: many may go on at a time
 
 	mu     sync.Mutex // lanes use what follows
 	next   []kindOf   // beside others
@@ -130,11 +134,11 @@ func (s *survey) turn() kindOf {
 
 // login carries out case i once, in a lane or alone.
 func (s *survey) login(ctx context.Context, i kindOf, lane *Lane) error {
-	if !s.pace.Await(ctx) {
+	if s.ticket.Admit(ctx, s.ends.Destination.Label) != nil {
 		return context.Canceled
 	}
 	l, err := s.observe(ctx, i, lane)
-	s.pace.Ended()
+	s.ticket.End(admit.Done)
 	failed := (*FailedError)(nil)
 	if !errors.As(err, &failed) && err != nil {
 		return err

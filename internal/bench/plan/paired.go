@@ -12,6 +12,7 @@ import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/model"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/admit"
 )
 
 // PairLength is how long a slice of a paired comparison moves data: much longer than a
@@ -25,14 +26,6 @@ const (
 	roundTripsAwake = 3              // of them, that a slice takes which wakes a connection
 	roundTripsTurns = 5              // that a turn takes beside: questions, answers, and opening TCP's window
 	slicesAwake     = 4              // about: until a connection is as fast as it can be
-)
-
-// Logins to a host of the user's are few: a server may count them, and take many for
-// an attack (sshd_config(5) PerSourcePenalties).
-const (
-	loginsAtFirst = 12               // the one that looked at the host among them
-	loginsEvery   = 20 * time.Second // so many more after each such time
-	loginPause    = 100 * time.Millisecond
 )
 
 // leastRounds are the turns of a candidate before it may be left behind, and that an answer
@@ -105,7 +98,7 @@ func (p *paired) roundOf(candidates int) time.Duration {
 }
 
 // login is about what opening a connection takes.
-func (p *paired) login() time.Duration { return cmp.Or(p.env.Login, usualLogin) + loginPause }
+func (p *paired) login() time.Duration { return cmp.Or(p.env.Login, usualLogin) + admit.ShortPause }
 
 // awakes is about what a connection takes until it is as fast as it can be.
 func (p *paired) awakes() time.Duration {
@@ -161,13 +154,7 @@ func (p *paired) refill() {
 
 // leave is how many logins the host can be asked for by now.
 func (p *paired) leave() int {
-	return max(0, MostLogins(p.elapsed)-p.spent)
-}
-
-// MostLogins is how many logins a host can be asked for in so much time, the one that looked at it
-// among them.
-func MostLogins(elapsed time.Duration) int {
-	return max(loginsAtFirst, int(loginsAtFirst*elapsed/loginsEvery))
+	return max(0, admit.MostLogins(p.elapsed)-p.spent)
 }
 
 // referee is the open seat of the reference; nil if there is none.
@@ -277,7 +264,7 @@ func (p *paired) known(candidate *seat, figures map[record.Direction]*model.Anal
 // anyway, while one that is ahead by less than the margin can be shown to be better.
 func (p *paired) admitsAll() bool {
 	n := len(p.todo)
-	return n > 0 && (p.BudgetNS == 0 || p.takes(n, leastRounds) <= p.left() && n <= MostLogins(p.BudgetNS)-p.spent)
+	return n > 0 && (p.BudgetNS == 0 || p.takes(n, leastRounds) <= p.left() && n <= admit.MostLogins(p.BudgetNS)-p.spent)
 }
 
 // figures are what the slices so far say, by direction.

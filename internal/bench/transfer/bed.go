@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/flow"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/admit"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/relay"
 )
@@ -31,7 +31,7 @@ type Bed struct {
 	Path    relay.Path                    // that lies between client and server, if it is ours
 	Port    func() (string, error)        // a free port at this end
 	Swept   []string                      // what killed runs had left on the host, and is gone now
-	Pace    *sched.Pace                   // of logins to a host that are watched; nil: they follow each other at once
+	Ticket  *admit.Ticket                 // of logins to a host that are watched; nil: they follow each other at once
 	// Programs are the paths of those that copy files, by their names; "" is not installed.
 	Programs map[string]string
 }

@@ -10,6 +10,7 @@ import (
 	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/limits"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/admit"
 	"sshpace/internal/sys/relay"
 )
 
@@ -129,12 +130,10 @@ func total(flows []*stream) (bytes int64) {
 
 // login begins a transfer when the next login is due, and waits until bytes move, or it is over.
 func (b *Bed) login(ctx context.Context, o Options, ends Ends) (*stream, error) {
-	if b.Pace != nil {
-		if !b.Pace.Await(ctx) {
-			return nil, context.Cause(ctx)
-		}
-		defer b.Pace.Ended()
+	if err := b.Ticket.Admit(ctx, b.To.Label); err != nil {
+		return nil, err
 	}
+	defer b.Ticket.End(admit.Done)
 	s, err := b.begin(o, ends)
 	if err != nil {
 		return nil, err

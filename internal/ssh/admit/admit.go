@@ -23,6 +23,8 @@ type Limits struct {
 	// Backoff is how long a host waits after it was turned away, doubled each time up to MaxBackoff; 0 is a tenth
 	// of a second up to two seconds, with jitter.
 	Backoff, MaxBackoff time.Duration
+	// Tries bounds the attempts in a row of one host that are turned away; 0 is none.
+	Tries int
 	// RetryFor bounds how long one host waits in all to be tried again; 0 is two minutes, or 30 seconds where the
 	// server has accepted nobody, and a negative one is no retry.
 	RetryFor time.Duration
@@ -30,25 +32,25 @@ type Limits struct {
 	RetryDown bool
 }
 
-// HostPause is the time between two logins to a host that is measured or examined.
-const HostPause = time.Second
-
-// OneByOne are the limits of a measurement that logs in to one host many times: one login at a time, that far apart.
-// A host that turns logins away is given up after eight in a row: of a host that drops 3 of 10, as MaxStartups
-// may, one login in 15,000 meets so many.
-func OneByOne(apart time.Duration) Limits {
-	return Limits{Most: 1, Apart: apart, Backoff: time.Second, MaxBackoff: 4 * time.Second, RetryFor: 20 * time.Second}
-}
-
-// Each so many seconds a host is asked for so many logins at most, of which all may be at the beginning.
+// A measurement logs in to one host many times. Its logins are few: a server may count them, and take many for an
+// attack (sshd_config(5) PerSourcePenalties).
 const (
-	loginsEach  = 12
-	loginsEvery = 20 * time.Second
+	HostPause   = time.Second            // between two logins
+	ShortPause  = 100 * time.Millisecond // between two of no more than MostLogins
+	MostRefused = 8                      // in a row; of a host that drops 3 of 10, as MaxStartups may, one login in 15,000 meets so many
+
+	loginsAtFirst = 12
+	loginsEvery   = 20 * time.Second // as many more after each such time
 )
 
-// MostLogins is how many logins a measurement of one host makes at most in that time.
+// OneByOne are the limits of a measurement of a host: one login at a time, that far apart.
+func OneByOne(apart time.Duration) Limits {
+	return Limits{Most: 1, Apart: apart, Backoff: time.Second, MaxBackoff: 4 * time.Second, Tries: MostRefused}
+}
+
+// MostLogins is how many logins a measurement makes to a host in that time at most, the first one among them.
 func MostLogins(elapsed time.Duration) int {
-	return max(loginsEach, int(loginsEach*elapsed/loginsEvery))
+	return max(loginsAtFirst, int(loginsAtFirst*elapsed/loginsEvery))
 }
 
 // Ticket makes a ticket for one host.

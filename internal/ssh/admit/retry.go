@@ -68,6 +68,8 @@ func (t *Ticket) again() (after time.Duration, again bool) {
 		return limits.backoff(a.inARow), time.Since(t.began) < limit
 	case a.ending&TurnedAway == 0 && !restarting:
 		return 0, false
+	case limits.Tries > 0:
+		return limits.backoff(a.inARow), a.inARow < limits.Tries
 	case limit != 0:
 	case restarting:
 		limit = retryRestart

@@ -18,9 +18,6 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// HostPause is the time between two logins to a host of the user's.
-const HostPause = time.Second
-
 // settings are isolating ones that this ssh knows, as the destination wants them.
 func (p Program) settings(isolating []string, d Destination) []string {
 	var settings []string
