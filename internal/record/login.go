@@ -2,14 +2,14 @@ package record
 
 import "time"
 
-// LoginKind is one way of logging in. The first of a file is the plain one; each
-// other differs in one thing from the logins of its factor.
+// LoginKind is one way to log in. The first of a file is the plain one; each other one differs in
+// one thing from the other logins of its factor.
 type LoginKind struct {
 	ID         int    `json:"id"`               // counts from 1 in a file
-	Factor     string `json:"factor,omitempty"` // what is compared; "" of the plain login
+	Factor     string `json:"factor,omitempty"` // the compared property; "" of the plain login
 	Level      string `json:"level"`
-	Like       int    `json:"like,omitempty"`        // ID of the kind whose logins count for this one, too; 0: its own do
-	Conditions string `json:"conditions,omitempty"`  // what all kinds but the plain one have in common
+	Like       int    `json:"like,omitempty"`        // ID of the kind whose logins count for this one, too; 0: its own
+	Conditions string `json:"conditions,omitempty"`  // shared by all kinds but the plain one
 	RoundTrips int    `json:"round_trips,omitempty"` // TCP's included; 0: not counted
 }
 
@@ -17,7 +17,7 @@ type LoginKind struct {
 type WatchedLogin struct {
 	Kind        int            `json:"kind"` // LoginKind.ID
 	Start       time.Time      `json:"start"`
-	Core        *int           `json:"core,omitempty"` // that it shared with others at the same time; none: it was alone
+	Core        *int           `json:"core,omitempty"` // core that it shared with simultaneous logins; nil: it ran alone
 	WallNS      time.Duration  `json:"wall_ns"`
 	Phases      []LoginPhase   `json:"phases,omitempty"` // one after the other; their sum is WallNS
 	ClientCPUNS *time.Duration `json:"client_cpu_ns,omitempty"`
@@ -25,7 +25,7 @@ type WatchedLogin struct {
 	UpBytes     int64          `json:"up_bytes,omitempty"` // on the wire; 0: not seen
 	DownBytes   int64          `json:"down_bytes,omitempty"`
 	Stalls      []LoginStall   `json:"stalls,omitempty"`
-	Failure     string         `json:"failure,omitempty"` // it did not come to its end
+	Failure     string         `json:"failure,omitempty"` // reason why it did not finish
 }
 
 // Phase is a part of a login. The next begins where it ends.
@@ -34,7 +34,7 @@ type Phase string
 // The phases, in order.
 const (
 	PhaseStart    Phase = "start"   // the program, its configuration, the name of the host
-	PhaseTCP      Phase = "tcp"     // connecting, or what a ProxyCommand takes
+	PhaseTCP      Phase = "tcp"     // connecting, or the start of a ProxyCommand
 	PhaseVersion  Phase = "version" // until the server's version line
 	PhaseKexInit  Phase = "kexinit" // until the server's list of algorithms
 	PhaseKex      Phase = "kex"     // until its half of the key exchange
@@ -43,19 +43,19 @@ const (
 	PhaseService  Phase = "service" // until it accepts the service
 	PhaseAuthNone Phase = "none"    // the first request, which only asks for methods
 	PhaseQuery    Phase = "query"   // offering keys until one would do
-	PhaseSign     Phase = "sign"    // the signature, until we are in
+	PhaseSign     Phase = "sign"    // the signature, until the login has succeeded
 	PhaseChannel  Phase = "channel" // opening a session
 	PhaseExec     Phase = "exec"    // until the server starts the command
 	PhaseCommand  Phase = "command" // the command, start-up files of the shell included
 	PhaseClose    Phase = "close"   // until the program ends
 )
 
-// AllPhases are the phases, in order.
+// AllPhases lists the phases, in order.
 var AllPhases = []Phase{
 	PhaseStart, PhaseTCP, PhaseVersion, PhaseKexInit, PhaseKex, PhaseHostKey, PhaseNewKeys, PhaseService, PhaseAuthNone, PhaseQuery, PhaseSign, PhaseChannel, PhaseExec, PhaseCommand, PhaseClose,
 }
 
-// LoginPhase is how long one took.
+// LoginPhase is the duration of one phase.
 type LoginPhase struct {
 	Phase  Phase         `json:"phase"`
 	WallNS time.Duration `json:"wall_ns"`

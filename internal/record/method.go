@@ -9,21 +9,21 @@ import (
 	"sshpace/internal/base/unit"
 )
 
-// Method is a transfer method: how bytes move through SSH, what people do, with which programs
-// and which algorithms. Its runs follow it, each by itself.
+// Method is a transfer method: how people move bytes through SSH, with which programs and which
+// algorithms. Its runs follow it, each as a record.
 type Method struct {
 	ID          int        `json:"id"` // counts from 1 in a file
 	Mode        Mode       `json:"mode"`
 	Direction   Direction  `json:"direction"`
-	Client      string     `json:"client,omitempty"` // the implementation, such as "openssh 9.2p1"; "" where the environment says it
+	Client      string     `json:"client,omitempty"` // the implementation, such as "openssh 9.2p1"; "": that of the environment
 	Server      string     `json:"server,omitempty"`
-	Suite       alg.Suite  `json:"suite"` // negotiated, or wanted where that could not be seen
+	Suite       alg.Suite  `json:"suite"` // negotiated, or wanted where that was not visible
 	Streams     int        `json:"streams,omitempty"`
-	Files       int        `json:"files,omitempty"`      // so many files of FileBytes each; 0: one
+	Files       int        `json:"files,omitempty"`      // number of files of FileBytes each; 0: one
 	FileBytes   unit.Bytes `json:"file_bytes,omitempty"` // of each
 	Compression bool       `json:"compression,omitempty"`
 	SizeBytes   unit.Bytes `json:"size_bytes,omitempty"` // of the long runs
-	Why         string     `json:"why,omitempty"`        // it was not measured
+	Why         string     `json:"why,omitempty"`        // reason why it was not measured
 	Path
 }
 
@@ -35,18 +35,19 @@ func (m Method) Same(other Method) bool {
 	return m == other
 }
 
-// Path is what lies between client and server where that is sshpace's own relay.
+// Path is the simulated path between client and server: sshpace's own relay.
 type Path struct {
 	RTT          time.Duration `json:"path_rtt_ns,omitempty"`      // round trip
 	BytesPerS    float64       `json:"path_bytes_per_s,omitempty"` // 0: not limited
 	SegmentsLost float64       `json:"path_loss_share,omitempty"`  // of all segments, 0 to 1
 }
 
-// ChannelWindow is the most that OpenSSH has in flight on one channel
-// (channels.h: CHAN_SES_WINDOW_DEFAULT, 64 packets of 32 KiB).
+// ChannelWindow is the most that OpenSSH has in flight on one channel (channels.h:
+// CHAN_SES_WINDOW_DEFAULT, 64 packets of 32 KiB).
 const ChannelWindow unit.Bytes = 2 << 20
 
-// Ceiling is the most that such a window lets through over a round trip; infinite where the trip is unknown.
+// Ceiling is the most that such a window lets through over a round trip; infinite where the trip is
+// unknown.
 func Ceiling(trip time.Duration) unit.Throughput {
 	if trip <= 0 {
 		return unit.Throughput(math.Inf(1))
@@ -54,7 +55,7 @@ func Ceiling(trip time.Duration) unit.Throughput {
 	return unit.Throughput(float64(ChannelWindow) / trip.Seconds())
 }
 
-// Mode is what people do with SSH to move bytes.
+// Mode is a way to move bytes with SSH.
 type Mode string
 
 // The modes.
@@ -71,21 +72,21 @@ const (
 	ModeStreams   Mode = "streams"    // several connections at once
 )
 
-// Modes are all of them.
+// Modes lists all modes.
 var Modes = []Mode{ModePipe, ModeSCP, ModeSCPLegacy, ModeSFTP, ModeRsync, ModeForwardL, ModeForwardR, ModeJump, ModeMultiplex, ModeStreams}
 
-// RunKind is what a run of a method is for.
+// RunKind is the purpose of a run of a method.
 type RunKind string
 
 // The kinds of run.
 const (
 	LongRun  RunKind = "long"  // SizeBytes of the method
-	ShortRun RunKind = "short" // one byte: what starting the programs and logging in take
+	ShortRun RunKind = "short" // one byte: the start of the programs and the login
 	LoginRun RunKind = "login" // nothing at all
 )
 
-// Run is one run of a method, from the start of its first process to the end of its
-// last. CPU times are of all processes of that side; nil where it is out of sight.
+// Run is one run of a method, from the start of its first process to the end of its last. CPU times
+// cover all processes of that side; nil where they are not visible.
 type Run struct {
 	Method      int            `json:"method"` // Method.ID
 	Kind        RunKind        `json:"kind"`
@@ -93,12 +94,13 @@ type Run struct {
 	WallNS      time.Duration  `json:"wall_ns"`
 	ClientCPUNS *time.Duration `json:"client_cpu_ns,omitempty"`
 	ServerCPUNS *time.Duration `json:"server_cpu_ns,omitempty"`
-	VerifiedNS  time.Duration  `json:"verified_ns,omitempty"` // comparing what arrived with what was sent; no part of WallNS
-	Failure     string         `json:"failure,omitempty"`     // it did not do what it should have done
+	VerifiedNS  time.Duration  `json:"verified_ns,omitempty"` // time to compare the received data with the sent data; not part of WallNS
+	Failure     string         `json:"failure,omitempty"`     // what went wrong
 }
 
-// Moving is for how long each long run of a method moved bytes: what it took beyond the median of the
-// short ones. It is 0 for a run that does not tell; none does without short ones.
+// Moving returns how long each long run of a method moved bytes: its time beyond the median of the
+// short ones. It is 0 for a run that is not long enough to show that, and for all without short
+// ones.
 func Moving(long, short []time.Duration) []time.Duration {
 	moving := make([]time.Duration, len(long))
 	if len(short) == 0 {
@@ -117,11 +119,11 @@ func Moving(long, short []time.Duration) []time.Duration {
 	return moving
 }
 
-// Tells reports whether a long run took so much longer than a short one that the
-// difference is its bytes, and not what runs differ by anyway.
+// Tells reports whether a long run took so much longer than a short one that the difference is due
+// to its bytes, and not to the variation of runs.
 func Tells(long, short time.Duration) bool { return long-short > short/20 }
 
-// Limit is what keeps a transfer from being faster, as far as it can be told.
+// Limit is the limit of a transfer's speed, as far as it is known.
 type Limit struct {
 	Mode      Mode      `json:"mode"`
 	Direction Direction `json:"direction"`
@@ -133,7 +135,7 @@ type Limit struct {
 	Path
 }
 
-// What can limit a transfer.
+// The limits of a transfer.
 const (
 	LimitClientCPU  = "client CPU"
 	LimitServerCPU  = "server CPU"
@@ -150,18 +152,18 @@ const (
 	LimitSinkDisk   = "sink disk"
 )
 
-// Limiting is all of that.
+// Limiting lists all of them.
 var Limiting = []string{
 	LimitClientCPU, LimitServerCPU, LimitBothCPUs, LimitBusy, LimitHarness, LimitLink, LimitLosses, LimitWindow, LimitSource, LimitSink, LimitUnknown, LimitSourceDisk, LimitSinkDisk,
 }
 
-// Evidence is what was measured while a transfer went on. Shares are of one core,
-// or of the time, from 0 to 1; a nil figure could not be read.
+// Evidence is measured during a transfer. Shares are of one core, or of the time, from 0 to 1; a
+// nil figure could not be read.
 type Evidence struct {
 	BytesPerSecond float64       `json:"bytes_per_s"`
 	Compressed     bool          `json:"compressed,omitempty"` // by ssh
-	RTTNS          time.Duration `json:"rtt_ns,omitempty"`     // of the path that is ours, or of a question to the host
-	TCPRTTNS       time.Duration `json:"tcp_rtt_ns,omitempty"` // of the client's connection, the least
+	RTTNS          time.Duration `json:"rtt_ns,omitempty"`     // of our own path, or of a question to the host
+	TCPRTTNS       time.Duration `json:"tcp_rtt_ns,omitempty"` // of the client's connection, the smallest
 	ClientShare    *float64      `json:"client_cpu_share,omitempty"`
 	ClientWaits    *float64      `json:"client_wait_share,omitempty"` // runnable, but not running
 	ServerShare    *float64      `json:"server_cpu_share,omitempty"`
@@ -169,23 +171,23 @@ type Evidence struct {
 	HarnessShare   float64       `json:"harness_cpu_share,omitempty"` // source and sink of sshpace
 	Cores          int           `json:"cores,omitempty"`             // of this machine, where both sides run on it
 	OwnCores       int           `json:"own_cores,omitempty"`         // of this machine, wherever the server is
-	BusyCores      float64       `json:"busy_cores,omitempty"`        // of this machine, whoever kept them busy
+	BusyCores      float64       `json:"busy_cores,omitempty"`        // of this machine, kept busy by any process
 	Retransmitted  float64       `json:"retransmitted_share,omitempty"`
 	SourceEmpty    *float64      `json:"source_empty_share,omitempty"` // the client had nothing to read
-	SinkFull       *float64      `json:"sink_full_share,omitempty"`    // nobody took what had arrived
+	SinkFull       *float64      `json:"sink_full_share,omitempty"`    // nobody read the data that had arrived
 	Stalled        *float64      `json:"stalled_share,omitempty"`      // nothing arrived for more than a tenth of a second
 	TwoBytesPerS   float64       `json:"two_bytes_per_s,omitempty"`    // of two connections at once, together
-	TwoBusyCores   float64       `json:"two_busy_cores,omitempty"`     // meanwhile, as BusyCores
-	RawBytesPerS   float64       `json:"raw_bytes_per_s,omitempty"`    // of TCP on the same way, without SSH
-	ReadBytesPerS  float64       `json:"read_bytes_per_s,omitempty"`   // of the file that is copied, where it is, without SSH
-	WriteBytesPerS float64       `json:"write_bytes_per_s,omitempty"`  // of as many bytes to where it goes, without SSH
+	TwoBusyCores   float64       `json:"two_busy_cores,omitempty"`     // at that time, as BusyCores
+	RawBytesPerS   float64       `json:"raw_bytes_per_s,omitempty"`    // of TCP on the same path, without SSH
+	ReadBytesPerS  float64       `json:"read_bytes_per_s,omitempty"`   // of the copied file, where it is, without SSH
+	WriteBytesPerS float64       `json:"write_bytes_per_s,omitempty"`  // of as many bytes to their destination, without SSH
 }
 
-// crowded is the share of this machine's cores from which on all of them are at work.
+// crowded is the share of this machine's cores from which on all of them count as busy.
 const crowded = 0.85
 
-// Crowded reports whether all cores of this machine were at work meanwhile: whoever used
-// little of one may have been waiting for it.
+// Crowded reports whether all cores of this machine were busy: a process that used little of one
+// may have been waiting for it.
 func (e Evidence) Crowded() bool {
 	return e.OwnCores > 0 && max(e.BusyCores, e.TwoBusyCores) >= crowded*float64(e.OwnCores)
 }

@@ -8,8 +8,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// A long run tells by what it took beyond the median of the short ones, if that is more than a twentieth of
-// it; a single short run that was held up takes no figure away.
+// A long run tells by what it took beyond the median of the short ones, if that is more than a
+// twentieth of it; a single short run that was held up takes no figure away.
 func TestMoving(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {

@@ -16,10 +16,9 @@ import (
 	"sshpace/internal/base/termsafe"
 )
 
-// Record is one line of a file: exactly one field is set. A file starts with
-// its Campaign and Environment; Trials and Samples alternate after that, a
-// Sample after its Trial; Findings, Ends and Measurements may stand anywhere. See
-// doc/record.md.
+// Record is one line of a file: exactly one field is set. A file starts with its Campaign and
+// Environment; Trials and Samples alternate after that, a Sample after its Trial; Findings, Ends
+// and Measurements may stand anywhere. See doc/record.md.
 type Record struct {
 	Campaign    *Campaign     `json:"campaign,omitempty"`
 	Environment *Environment  `json:"environment,omitempty"`
@@ -40,8 +39,7 @@ type Record struct {
 // Sink takes records as they happen.
 type Sink func(Record) error
 
-// Tee returns a sink that hands each record to all sinks in order and stops at
-// the first error.
+// Tee returns a sink that hands each record to all sinks in order and stops at the first error.
 func Tee(sinks ...Sink) Sink {
 	return func(r Record) error {
 		for _, sink := range sinks {
@@ -53,8 +51,8 @@ func Tee(sinks ...Sink) Sink {
 	}
 }
 
-// ByteOrderMark is what editors put before the first line of a text in UTF-8.
-// It is none of the text.
+// ByteOrderMark is put by editors before the first line of a text in UTF-8. It does not belong to
+// the text.
 const ByteOrderMark = "\ufeff"
 
 // FormatError says that a file is not a record file that this version reads.
@@ -70,18 +68,18 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, e.Why)
 }
 
-// Write returns a sink that appends records to w, one JSON object a line, each
-// in a single Write call.
+// Write returns a sink that appends records to w, one JSON object a line, each in a single Write
+// call.
 func Write(w io.Writer) Sink {
 	return func(r Record) error {
 		return termsafe.WriteJSON(w, r, "")
 	}
 }
 
-// Read yields the records of a file. It ends after the first error: a
-// *FormatError for a file that is foreign, damaged or of another version, or
-// journal.ErrTruncated after the last whole record of a file that was cut. A first line that is
-// cut is a *FormatError: such a file looks like a foreign one.
+// Read yields the records of a file. It ends after the first error: a *FormatError for a file that
+// is foreign, damaged or of another version, or journal.ErrTruncated after the last whole record of
+// a file that was cut. A first line that is cut is a *FormatError: such a file looks like a foreign
+// one.
 func Read(r io.Reader) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		n := 0
@@ -143,21 +141,20 @@ type File struct {
 	Trials       map[int]Trial // by ID
 	Samples      []Sample      // in file order
 	Findings     []Finding
-	Ended        string         // why the run ended the last time; "" unknown
+	Ended        string         // reason of the last end of the run; "" unknown
 	Measurements []Measurement  // in file order
 	Slices       []Slices       // in file order
 	Methods      []Method       // in file order
-	LoginKinds   []LoginKind    // likewise
-	LoginRuns    []WatchedLogin // likewise
+	LoginKinds   []LoginKind    // in file order
+	LoginRuns    []WatchedLogin // in file order
 	Runs         []Run          // in file order
 	Limits       []Limit        // in file order
 	Thermals     []Thermal      // in file order
 	Truncated    bool           // the last line was cut off
 }
 
-// Load reads a whole file. A cut last line is not an error but noted. A sample
-// whose trial does not stand before it is an error: nobody could say what it is
-// a sample of.
+// Load reads a whole file. A cut last line is not an error but noted. A sample whose trial does not
+// come before it is an error, because its meaning is unknown.
 func Load(r io.Reader) (*File, error) {
 	f := &File{Trials: map[int]Trial{}}
 	sampled := map[int]bool{}
@@ -191,7 +188,7 @@ func Load(r io.Reader) (*File, error) {
 	return f, nil
 }
 
-// Records yields what the file holds in an order in which Load reads it.
+// Records yields the content of the file in an order in which Load reads it.
 func (f *File) Records() iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		next := true
@@ -218,15 +215,14 @@ func (f *File) Records() iter.Seq[Record] {
 	}
 }
 
-// several hands records of one kind to each.
+// several calls each for all records of one kind.
 func several[T any](each func(Record), all []T, wrap func(*T) Record) {
 	for i := range all {
 		each(wrap(&all[i]))
 	}
 }
 
-// Results yields every trial that has a sample, with it, in the order of the
-// samples.
+// Results yields every trial that has a sample, with the sample, in the order of the samples.
 func (f *File) Results() iter.Seq2[Trial, Sample] {
 	return func(yield func(Trial, Sample) bool) {
 		for _, s := range f.Samples {
@@ -278,8 +274,8 @@ func (f *File) add(r Record) {
 	}
 }
 
-// Measured is how much time was spent on what the file holds: connections that
-// log in side by side take it once, and breaks before a run was gone on with none.
+// Measured returns the time that the measurements of the file took: parallel logins count once, and
+// breaks before a run was resumed not at all.
 func (f *File) Measured() time.Duration {
 	type span struct{ from, to time.Time }
 	var spans []span

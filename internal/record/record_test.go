@@ -84,9 +84,8 @@ func collect(records iter.Seq2[record.Record, error]) (list []record.Record, las
 	return list, nil
 }
 
-// The format is a promise to files that exist. Where this fails, either the
-// change is a mistake, or it is a new FormatVersion; new optional fields are
-// the only thing that may be added with -update.
+// The format is a promise to files that exist. Where this fails, either the change is a mistake, or
+// it is a new FormatVersion; new optional fields are the only thing that may be added with -update.
 func TestFormatIsGolden(t *testing.T) {
 	golden := filepath.Join("testdata", "one_of_each.jsonl")
 	got := text(t, oneOfEach())
@@ -111,8 +110,8 @@ func TestFormatIsGolden(t *testing.T) {
 	}
 }
 
-// A file that was cut anywhere yields every record before the cut, and says
-// that it was cut unless the cut is at a line end (or only took the line end).
+// A file that was cut anywhere yields every record before the cut, and says that it was cut unless
+// the cut is at a line end (or only took the line end).
 func TestCutAtEveryByte(t *testing.T) {
 	records := oneOfEach()
 	whole := text(t, records)
@@ -352,8 +351,8 @@ func valid(records []record.Record) []record.Record {
 	return records
 }
 
-// Reading what nobody wrote never panics, always ends, and what it takes for
-// records can be written again.
+// Reading what nobody wrote never panics, always ends, and what it takes for records can be written
+// again.
 func FuzzRead(f *testing.F) {
 	f.Add(text(f, oneOfEach()))
 	f.Add([]byte(campaign + `{"sample":{"trial":1`))

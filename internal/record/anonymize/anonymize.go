@@ -1,11 +1,11 @@
-// Package anonymize makes a copy of a result that can be shown to anybody. Hosts,
-// users, programs' places and whatever else somebody named are called host1,
-// user1, path1 in the order in which they appear; free text is left out, or cut
-// down to words that the tables here know; the run is moved to the midnight (UTC)
-// of its day, with all distances kept. Nothing that is measured changes.
+// Package anonymize makes a copy of a result that can be shown to anybody. Hosts, users, places of
+// programs and all other names that people chose become host1, user1, path1 in the order in which
+// they appear; free text is removed, or cut down to words that the tables here know; the run is
+// moved to the midnight (UTC) of its day, with all distances kept. Nothing that is measured
+// changes.
 //
-// What is kept is listed, not what is dropped: a text that nobody thought of does
-// not come through.
+// The tables list the texts that are kept, not those that are removed: a text that nobody thought
+// of does not come through.
 package anonymize
 
 import (
@@ -20,7 +20,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// File is the copy of a result. It depends on nothing but the result.
+// File returns the copy of a result. It depends on nothing but the result.
 func File(f *record.File) *record.File {
 	v := &veil{names: map[string]string{}, count: map[string]int{}, shift: f.Campaign.Started.Sub(day(f.Campaign.Started))}
 	out := *f
@@ -29,10 +29,10 @@ func File(f *record.File) *record.File {
 	return &out
 }
 
-// day is the midnight before a time, in UTC: a time zone is a place.
+// day returns the midnight before a time, in UTC: a time zone is a place.
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// left says how many findings were left out: they are sentences with names in them.
+// left counts the findings that were removed: they are sentences with names in them.
 func left(f *record.File) []record.Finding {
 	if len(f.Findings) == 0 {
 		return nil
@@ -40,14 +40,14 @@ func left(f *record.File) []record.Finding {
 	return []record.Finding{{What: fmt.Sprintf("%d findings are left out", len(f.Findings)), Why: "the result is anonymized, and they are free text"}}
 }
 
-// veil knows what it has called whom.
+// veil remembers the pseudonym of each name.
 type veil struct {
 	names map[string]string // by kind and name
 	count map[string]int    // by kind
 	shift time.Duration
 }
 
-// over puts the veil over a value, whose parts are made anew. place is the type and the field that it is in.
+// over anonymizes a value, and copies its parts. place is the type and the field that it is in.
 func (v *veil) over(x reflect.Value, place string) {
 	switch x.Kind() {
 	case reflect.String:
@@ -85,7 +85,7 @@ func (v *veil) over(x reflect.Value, place string) {
 	}
 }
 
-// overAll does so with the elements of a list. Texts of which nothing is left go.
+// overAll does so with the elements of a list. Texts that become empty are removed.
 func (v *veil) overAll(x reflect.Value, place string) {
 	kept := reflect.MakeSlice(x.Type(), 0, x.Len())
 	for i := range x.Len() {
@@ -100,7 +100,7 @@ func (v *veil) overAll(x reflect.Value, place string) {
 	}
 }
 
-// text is what becomes of a text at a place, or of a type.
+// text anonymizes a text by the rule of its place, or of its type.
 func (v *veil) text(text, place, kind string) string {
 	of := rules()[place]
 	if of == nil {
@@ -112,7 +112,7 @@ func (v *veil) text(text, place, kind string) string {
 	return of(v, text)
 }
 
-// call is the pseudonym of a name.
+// call returns the pseudonym of a name.
 func (v *veil) call(kind, name string) string {
 	key := kind + " " + name
 	if v.names[key] == "" {
@@ -122,7 +122,7 @@ func (v *veil) call(kind, name string) string {
 	return v.names[key]
 }
 
-// host is the pseudonym of a target as the user named it, such as me@box.
+// host returns the pseudonym of a target as the user named it, such as me@box.
 func (v *veil) host(target string) string {
 	at := strings.LastIndexByte(target, '@')
 	switch {
@@ -159,8 +159,7 @@ func (v *veil) policy(name string) string {
 	return v.call("policy", name)
 }
 
-// loginWords keeps names of algorithms, and the words that kinds of login are
-// called by.
+// loginWords keeps names of algorithms, and the words in names of kinds of login.
 func (v *veil) loginWords(text string) string {
 	return strings.Join(slices.DeleteFunc(strings.Fields(text), func(word string) bool {
 		_, kex := alg.Lookup(alg.Kex, word)

@@ -13,9 +13,8 @@ import (
 	"sshpace/internal/record/anonymize"
 )
 
-// fill puts a text of its own into every string of a value, one element into
-// every list and one key into every map, so that a field that somebody adds to
-// the format is tried too.
+// fill puts a text of its own into every string of a value, one element into every list and one key
+// into every map, so that a field that somebody adds to the format is tried too.
 func fill(v reflect.Value, texts *int) {
 	switch v.Kind() {
 	case reflect.String:

@@ -12,11 +12,11 @@ import (
 	"sshpace/internal/record"
 )
 
-// rule is what becomes of a text.
+// rule anonymizes a text.
 type rule func(v *veil, text string) string
 
-// rules are those of the texts that are kept, in full, in part or under another name: by their place, or by their
-// type. All others are left out.
+// rules keep texts in full, in part or under another name: by their place, or by their type. All
+// others are removed.
 var rules = sync.OnceValue(func() map[string]rule {
 	return map[string]rule{
 		"Campaign.Tool":     match(release),
@@ -62,7 +62,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"LoginStall.Side":      known("client", "server"),
 		"LoginStall.Why":       instead("a wait that no computation explains"),
 		"Limit.What":           known(record.Limiting...),
-		"ThermalZone.Name":     called("sensor"), // it tells a board
+		"ThermalZone.Name":     called("sensor"), // it identifies a board
 		"Thermal.Throttled":    known(record.ThrottleReasons...),
 		"Thermal.SinceBoot":    known(record.ThrottleReasons...),
 		"Measurement.Name":     words(measureWord).whole().or("measurement"),
@@ -85,17 +85,18 @@ var rules = sync.OnceValue(func() map[string]rule {
 	}
 })
 
-// dropped are figures and lists that are left out whole: what the user chose, and how far away a host is.
+// dropped lists figures and lists that are removed as a whole: the user's choices, and how far away
+// a host is.
 var dropped = []string{"Campaign.Seed", "Campaign.Asked", "Environment.Limits", "Environment.RoundTripNS"}
 
-// places are where packages put programs; another path may have a user's name in it.
+// places are the directories of packaged programs; another path may have a user's name in it.
 var places = []string{
 	"/usr/bin/ssh", "/usr/sbin/sshd", "/usr/local/bin/ssh", "/usr/local/sbin/sshd", "/bin/ssh", "/sbin/sshd", "/usr/bin/sshd",
 	"/opt/homebrew/bin/ssh", "/opt/homebrew/sbin/sshd",
 }
 
-// Parts of texts that are kept. What a distribution or an administrator adds
-// behind a version is not.
+// Parts of texts that are kept. Additions of a distribution or an administrator after a version are
+// not.
 var (
 	release = wildcard.Regexp(`^[0-9]+(\.[0-9]+)*\b`)
 	maker   = wildcard.Regexp(`^((openssh|hpn-ssh|dropbear|tinyssh|putty|psftp|sshpace|curl, libssh2)( [0-9]+(\.[0-9]+)*(p[0-9]+)?)?)?$`)
@@ -107,11 +108,11 @@ var (
 		`Platinum|Gold|Silver|Bronze|Ultra|Apple|Pro|Max|ARM|Neoverse-?[A-Z]?[0-9]?|Cortex-[A-Z][0-9]+|Ampere(\(R\))?|Altra(\(R\))?|Graviton[0-9]?|Raspberry|Pi|Model|Rev|POWER[0-9]+|` +
 		`QEMU|Virtual|Simulated|CPU|Processor|processor|version|with|Radeon|Graphics|Gen|[0-9]+th|@|i[3579]-[0-9]{3,5}[A-Z]{0,3}|v[0-9]|[A-Z]{0,2}[0-9][0-9A-Z.+-]{0,7}(GHz|MHz|-Core)?)$`)
 	featureWord = wildcard.Regexp(`^(aesni|aes|vaes|clmul|pclmulqdq|vpclmulqdq|sha|sha_ni|ssse3|avx|avx2|avx512f|bmi2|adx|aesarm|pmull|sha1|sha2|sha3|sha512|asimd|sve)$`)
-	// loginWord is a word of what kinds of login are called.
+	// loginWord is a word in names of kinds of login.
 	loginWord = wildcard.Regexp(`^(plain|key|exchanges?,?|host|user|keys?,?|where|the|is|are|known_hosts|sshd?_config|connection|client|split,|[0-9,]+|lines?,?|each|hashed|file|agent,|` +
 		`last|one|right|cold|login|ControlMaster|session|ssh|sshpace|run|Debian's,?|OpenSSH's|and|a|server|that|offers|GSSAPI|localhost,|AddressFamily|any|inet|UseDNS|yes|no|` +
 		`without|waits|for|acknowledgements,|with|unless|except|to|compare)$`)
-	// measureWord is a word of what openssl speed, nbench, bonnie++, dd and machine name.
+	// measureWord is a word in names of openssl speed, nbench, bonnie++, dd and machine.
 	measureWord = wildcard.Regexp(`(?i)^(memory|copy|pipe,?|loopback|TCP,?|disk|file|page|cache|read,?|write,?|blocks|of|with|bytes|[0-9]+[kM]?|(AES-?(128|192|256)|aria-?(128|192|256)|camellia-?(128|192|256)|des|des-ede3|3des|blowfish|cast|seed|idea|rc2|rc4|rc5)(-(CBC|CTR|GCM|CFB|OFB|ECB|XTS|IGE))?|` +
 		`ChaCha20|ChaCha20-Poly1305|Poly1305|md[245]|rmd160|ripemd160|sha-?[0-9]+|sha[0-9]+-[0-9]+|sha3-[0-9]+|hmac|hmac\(\w+\)|ghash|whirlpool|rsa|dsa|ecdsa|ecdh|eddsa|ed25519|ed448|x25519|x448|ffdh|` +
 		`nistp[0-9]+|sign|verify|encrypt|decrypt|op|index|integer|floating-point|memory:?|numeric|string|sort|bitfield|fp|emulation|fourier|assignment|huffman|neural|net|lu|decomposition)$`)
@@ -139,7 +140,7 @@ func words(known func() *regexp.Regexp) rule {
 	}
 }
 
-// whole keeps a text of which nothing would be lost.
+// whole keeps a text if the rule removes nothing of it.
 func (r rule) whole() rule {
 	return func(v *veil, text string) string {
 		if r(v, text) == text {
@@ -149,7 +150,7 @@ func (r rule) whole() rule {
 	}
 }
 
-// or calls a text by a pseudonym that would be lost.
+// or replaces a text by a pseudonym if the rule removes all of it.
 func (r rule) or(kind string) rule {
 	return func(v *veil, text string) string {
 		if kept := r(v, text); kept != "" {
@@ -159,13 +160,13 @@ func (r rule) or(kind string) rule {
 	}
 }
 
-// called is a pseudonym.
+// called replaces a text by a pseudonym.
 func called(kind string) rule { return func(v *veil, text string) string { return v.call(kind, text) } }
 
-// instead is a phrase in the place of a text.
+// instead replaces a text by a phrase.
 func instead(phrase string) rule { return func(*veil, string) string { return phrase } }
 
-// algorithm is a name that the tables know, or a pseudonym.
+// algorithm keeps a name that the tables know; others get a pseudonym.
 func algorithm(kind alg.Kind) rule {
 	return func(v *veil, name string) string {
 		if _, known := alg.Lookup(kind, name); known || name == "none" {

@@ -10,10 +10,12 @@ import (
 	"testing"
 )
 
-// places of constants that have no type of their own, by how their names begin, and in which file they stand.
+// places of constants that have no type of their own, by how their names begin, and in which file
+// they stand.
 var untyped = map[string]string{"Limit": "Limit.What", "measurement.go": "Measurement.Name"}
 
-// Every word that the record format has for something is kept: no list here is older than the format.
+// Every word that the record format has for something is kept: no list here is older than the
+// format.
 func TestWordsOfTheFormatAreKept(t *testing.T) {
 	files, err := filepath.Glob("../*.go")
 	if err != nil {

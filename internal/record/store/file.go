@@ -20,15 +20,15 @@ import (
 // File is an open file of records, locked against a second writer.
 type File struct {
 	*os.File
-	Old *record.File // what a resumed file held; nil for a new one
+	Old *record.File // content of a resumed file; nil for a new one
 }
 
-// maxTargetName is how much of a target's name goes into a file name, which
-// has 255 bytes at most on common file systems.
+// maxTargetName is the most of a target's name that goes into a file name, which has 255 bytes at
+// most on common file systems.
 const maxTargetName = 100
 
-// path names a result that the user gave no name: in the state
-// folder (XDG base directory specification), newest last by name.
+// path chooses the name of a result that the user gave no name: in the state directory (XDG base
+// directory specification), newest last by name.
 func (s Store) path(target string, now time.Time) string {
 	safe := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(".-_@", r) {
@@ -40,8 +40,8 @@ func (s Store) path(target string, now time.Time) string {
 	return filepath.Join(s.results(), journal.Name(now)+"-"+safe+journal.Ending)
 }
 
-// Create makes a new file for a run, which can be gone on with. Where path is "",
-// one in the state folder.
+// Create makes a new file for a run that can be resumed. If path is "", the file goes to the state
+// directory.
 func (s Store) Create(path, target string) (*File, error) {
 	if path == "" {
 		path = s.path(target, time.Now())
@@ -56,10 +56,10 @@ func (s Store) Create(path, target string) (*File, error) {
 	return file, err
 }
 
-// orContinue is the hint where a result exists that can be gone on with.
+// orContinue is the hint where a resumable result exists.
 const orContinue = "choose another name, or continue it: --resume "
 
-// CheckResult says what keeps Create from making a file, before the work that goes into it is done.
+// CheckResult returns the error that Create would have, before the work is done.
 func CheckResult(path string) error {
 	if path == "" {
 		return nil
@@ -67,8 +67,8 @@ func CheckResult(path string) error {
 	return CheckNew(path, orContinue+path)
 }
 
-// newFile makes a file that must not exist yet, in a folder that must;
-// taken is the hint where it exists.
+// newFile makes a file that must not exist yet, in a directory that must; taken is the hint where
+// it exists.
 func newFile(path, taken string) (*File, error) {
 	if err := CheckNew(path, taken); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func newFile(path, taken string) (*File, error) {
 	return &File{File: f}, lock(f)
 }
 
-// CheckPlace says that there is no directory for a file.
+// CheckPlace returns an error if the directory of a file is missing.
 func CheckPlace(path string) error {
 	if dir := filepath.Dir(path); !isFolder(dir) {
 		return fault.Usage("make it first, or name another file with --out FILE", "there is no directory %s for %s", dir, filepath.Base(path))
@@ -88,8 +88,7 @@ func CheckPlace(path string) error {
 	return nil
 }
 
-// CheckNew says what keeps a file from being made, before the work that goes into
-// it is done.
+// CheckNew returns the error of creating a file, before the work is done.
 func CheckNew(path, taken string) error {
 	if err := CheckPlace(path); err != nil {
 		return err
@@ -105,7 +104,7 @@ func CheckNew(path, taken string) error {
 	return nil
 }
 
-// isFolder reports whether path is a folder, or cannot be looked at.
+// isFolder reports whether path is a directory, or cannot be examined.
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -114,14 +113,13 @@ func isFolder(path string) bool {
 	return info.IsDir()
 }
 
-// StandardOutput is the name of a result that goes there.
+// StandardOutput is the name of a result on standard output.
 const StandardOutput = "-"
 
-// AnotherName is the hint where a whole result exists: nothing goes on with it.
+// AnotherName is the hint where a result exists that cannot be resumed.
 const AnotherName = "choose another name with --out FILE"
 
-// Write writes a whole result: to a new file, or to standard output where
-// path is "-".
+// Write writes a whole result: to a new file, or to standard output where path is "-".
 func Write(stdout io.Writer, path string, records []record.Record) error {
 	if path == StandardOutput {
 		return Put(stdout, records)
@@ -148,9 +146,8 @@ func Put(w io.Writer, records []record.Record) error {
 	return nil
 }
 
-// Resume opens a file to go on with, and makes it end with a whole
-// line: a last line that was not finished is cut off, and one that only lacks
-// its line end gets it.
+// Resume opens a file to continue, and makes it end with a whole line: an unfinished last line is
+// removed, and one that only lacks its line end gets it.
 func Resume(path string) (*File, error) {
 	const hint = "name a result of sshpace with --resume FILE"
 	if _, err := os.Stat(path); err == nil && !isRegular(path) {
@@ -187,8 +184,7 @@ func lock(f *os.File) error {
 	return nil // file systems without locks are fine
 }
 
-// Numbered are the names of n results: the given one, or with numbers before
-// its ending.
+// Numbered returns the names of n results: the given one, or with numbers before its ending.
 func Numbered(out string, n int) []string {
 	if n == 1 {
 		return []string{out}

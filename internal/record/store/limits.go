@@ -8,9 +8,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// Limits puts together the newest value of each limit that was recorded on
-// this machine, for runs of --only measure some of them; nil where there is none.
-// Change is what was done to the result.
+// Limits combines the newest value of each limit that was recorded on this machine, since runs with
+// --only measure some of them; nil where there is none. change is applied to each result first.
 func (s Store) Limits(of record.Environment, change func(*record.File) *record.File) *record.File {
 	names, _ := owned(s.Machines())
 	var merged *record.File
@@ -30,8 +29,7 @@ func (s Store) Limits(of record.Environment, change func(*record.File) *record.F
 	return merged
 }
 
-// renewed replaces old measurements by newer ones of the same thing and adds the
-// others.
+// renewed replaces old measurements by newer ones of the same thing and adds the others.
 func renewed(old, newer []record.Measurement) []record.Measurement {
 	all := slices.Clone(old)
 	for _, m := range newer {

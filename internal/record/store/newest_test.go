@@ -11,8 +11,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// Results are found by what they hold: advice is not made of logins, though they be
-// the last.
+// Results are found by what they hold: advice is not made of logins, though they be the last.
 func TestNewest(t *testing.T) {
 	s := Store(t.TempDir())
 	if err := Make(s.results()); err != nil {
@@ -59,8 +58,8 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// A result has a short word, which finds it again: its host, as long as it is the newest one that its
-// command measured there.
+// A result has a short word, which finds it again: its host, as long as it is the newest one that
+// its command measured there.
 func TestWord(t *testing.T) {
 	s, elsewhere := Store(filepath.Join(t.TempDir(), strings.Repeat("long", 20))), filepath.Join(t.TempDir(), "mine.jsonl")
 	put := func(path, target, command string) {
@@ -102,7 +101,7 @@ func TestNameFromHere(t *testing.T) {
 	}
 }
 
-// A path in the home folder is shown as it is typed.
+// A path in the home directory is shown as it is typed.
 func TestShown(t *testing.T) {
 	for _, test := range []struct{ store, path, want string }{
 		{"/home/u/.local/state/sshpace", "/home/u/.local/state/sshpace/results/a.jsonl", "~/.local/state/sshpace/results/a.jsonl"},

@@ -26,7 +26,7 @@ func Load(path string) (*record.File, error) {
 	return load(file, path)
 }
 
-// load reads a record file and says in words what is wrong with it.
+// load reads a record file and describes its errors in words.
 func load(r io.Reader, path string) (*record.File, error) {
 	file, err := record.Load(r)
 	if err != nil {
@@ -49,12 +49,12 @@ func open(path string) (*os.File, error) {
 	return file, fault.WithHint(err, "name a result of sshpace bench")
 }
 
-// notAResult is the hint for a file that holds something else.
+// notAResult returns the hint for a file with other content.
 func notAResult(path string) string {
 	return "results are the " + journal.Ending + " files that sshpace bench writes; a log of another program: sshpace import " + shell.Word(path) + " --out NEW" + journal.Ending
 }
 
-// resultIn is the hint for a folder: its last result, or the last one of all.
+// resultIn returns the hint for a directory: its last result, or the last one of all.
 func resultIn(folder string) string {
 	paths, _ := filepath.Glob(filepath.Join(globEscape(folder), "*"+journal.Ending))
 	if len(paths) > 0 {
@@ -63,10 +63,10 @@ func resultIn(folder string) string {
 	return "there is no result in it; to measure: sshpace bench"
 }
 
-// nearResult is the hint for a file that is not there.
+// nearResult returns the hint for a missing file.
 func nearResult(path string) string {
 	entries, _ := os.ReadDir(filepath.Dir(path))
-	var names []string // without what all results end in
+	var names []string // without the common ending
 	for _, entry := range entries {
 		if name, ok := strings.CutSuffix(entry.Name(), journal.Ending); ok {
 			names = append(names, name)
@@ -78,8 +78,7 @@ func nearResult(path string) string {
 	return "to make it: sshpace bench --out " + shell.Word(path)
 }
 
-// CheckHost is the error of a bench that was given a result as its host, or what
-// should have been one.
+// CheckHost returns the error of a bench whose host is the name of a result, or looks like one.
 func CheckHost(name string) error {
 	if !strings.HasSuffix(name, journal.Ending) {
 		return nil
@@ -91,16 +90,16 @@ func CheckHost(name string) error {
 	return fault.Usage(fmt.Sprintf("to continue it: sshpace bench --resume %s; to show it: sshpace report %s", shell.Word(path), shell.Word(path)), "%s is a result, not a host", name)
 }
 
-// globEscape makes a pattern of a path that matches that path only.
+// globEscape turns a path into a pattern that matches that path only.
 func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// Find is a result's file, where an argument names one, also without its folder if that is
-// one of the state folder, or the newest one of a kind of the host that it names, whose label is asked for.
+// Find returns the file of a result by an argument: a path, a name in the state directory, or a
+// host, which means its newest result of the kind; labelOf returns the name of a host in results.
 func (s Store) Find(arg string, labelOf func(host string) (string, error), fits Kind) (string, error) {
 	info, missing := os.Stat(arg)
-	folder := missing == nil && info.IsDir() // a host may be called like one
+	folder := missing == nil && info.IsDir() // a host may have the same name
 	if kept := s.kept(arg); missing != nil && strings.HasSuffix(arg, journal.Ending) && filepath.Base(arg) == arg && kept != "" {
 		return kept, nil
 	}
@@ -121,8 +120,8 @@ func (s Store) Find(arg string, labelOf func(host string) (string, error), fits 
 	return path, nil
 }
 
-// Named are the results that arguments name: files, or hosts, whose newest ones of a kind they
-// are. label is what results call a host.
+// Named returns the results of arguments: files, or hosts, whose newest results of a kind are
+// meant. label returns the name of a host in results.
 func (s Store) Named(args []string, label func(host string) (string, error), fits Kind) (paths []string, err error) {
 	for _, arg := range args {
 		path, err := s.Find(arg, label, fits)
@@ -134,8 +133,8 @@ func (s Store) Named(args []string, label func(host string) (string, error), fit
 	return paths, nil
 }
 
-// Alike are those results, of one kind if there is one of which all hosts have results: that
-// of the first one's newest, if it may be.
+// Alike is Named with results of one kind, if there is one of which all hosts have results: the
+// kind of the first host's newest result if possible.
 func (s Store) Alike(args []string, label func(host string) (string, error)) ([]string, error) {
 	paths, err := s.Named(args, label, Shows)
 	if err != nil {
@@ -152,7 +151,7 @@ func (s Store) Alike(args []string, label func(host string) (string, error)) ([]
 	return paths, nil
 }
 
-// Repeated are the paths that are named more than once.
+// Repeated returns the paths that are named more than once.
 func Repeated(paths []string) (twice []string) {
 	for i, path := range paths {
 		if slices.Contains(paths[:i], path) && !slices.Contains(twice, path) {

@@ -1,5 +1,5 @@
-// Package store finds and keeps files of records: results and the limits of
-// machines, in the state folder or wherever the user says.
+// Package store finds and keeps files of records: results and the limits of machines, in the state
+// directory or wherever the user wants.
 package store
 
 import (
@@ -20,18 +20,16 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Store is the state folder (XDG base directory specification); "" where the user
-// has none.
+// Store is the state directory (XDG base directory specification); "" where the user has none.
 type Store string
 
-// Of is the store of a user.
+// Of returns the store of a user.
 func Of(getenv func(string) string) Store { return Store(safedir.State(getenv)) }
 
-// usual is where the state folder is in the home folder, unless XDG_STATE_HOME says
-// otherwise.
+// usual is the state directory within the home directory, unless XDG_STATE_HOME is set.
 const usual = "/.local/state/sshpace"
 
-// Shown is a path as a user sees it: ~ stands for the home folder.
+// Shown shortens a path for a user: ~ stands for the home directory.
 func (s Store) Shown(path string) string {
 	home, known := strings.CutSuffix(string(s), usual)
 	rest, inside := strings.CutPrefix(path, home+"/")
@@ -41,14 +39,15 @@ func (s Store) Shown(path string) string {
 	return "~/" + rest
 }
 
-// Word is a result as a command that goes on with it takes it.
+// Word returns the argument by which a command that resumes finds a result.
 func (s Store) Word(path string) string {
 	r := begun(path)
 	return shell.Word(s.name(r, By(r.Command)))
 }
 
-// Name is a result as the shortest name by which Find finds it among those of a kind: its host if it
-// is the newest one of it, its name where all results are, its path from here if it is below, or its path.
+// Name returns the shortest name by which Find finds a result among those of a kind: its host if it
+// is the newest one of it, its name if it is in the directory of results, its path from here if it
+// is below, or its path.
 func (s Store) Name(path string, fits Kind) string { return s.name(begun(path), fits) }
 
 func (s Store) name(r result, fits Kind) string {
@@ -65,7 +64,7 @@ func (s Store) name(r result, fits Kind) string {
 	return r.path
 }
 
-// Host is the host that a result is of; "" for one of loopback.
+// Host returns the host of a result; "" for loopback.
 func (s Store) Host(path string) string {
 	r := begun(path)
 	if r.Server != record.ServerRemote {
@@ -74,7 +73,7 @@ func (s Store) Host(path string) string {
 	return r.Target
 }
 
-// kept is the file of this name that the user gave none; "" if there is none.
+// kept returns the file with this name in the directory of unnamed results; "" if there is none.
 func (s Store) kept(name string) string {
 	for _, dir := range []string{s.results(), s.Machines()} {
 		if path := filepath.Join(dir, name); s != "" && isRegular(path) {
@@ -84,10 +83,10 @@ func (s Store) kept(name string) string {
 	return ""
 }
 
-// results is the folder of results that the user gave no name.
+// results is the directory of results to which the user gave no name.
 func (s Store) results() string { return s.folder("results") }
 
-// Machines is the folder of limits that the user gave no name.
+// Machines is the directory of limits to which the user gave no name.
 func (s Store) Machines() string { return s.folder("machines") }
 
 func (s Store) folder(name string) string {
@@ -97,8 +96,8 @@ func (s Store) folder(name string) string {
 	return filepath.Join(string(s), name)
 }
 
-// Make makes such a folder, if need be, and makes sure that it is out of
-// other users' reach and can be written.
+// Make makes such a directory, if necessary, and makes sure that it is out of other users' reach
+// and can be written.
 func Make(dir string) error {
 	if dir == "" || dir == "." {
 		return fault.Usage("name a file with --out FILE", "neither XDG_STATE_HOME nor HOME is set")
@@ -111,9 +110,8 @@ func Make(dir string) error {
 	return fault.WithHint(folder.Writable(), "name a file with --out FILE")
 }
 
-// owned lists the record files in such a folder that we own, sorted: a
-// result that another user put there is not ours to act on. No folder means no
-// files.
+// owned lists the record files in such a directory that we own, sorted: we do not act on results of
+// other users. A missing directory has no files.
 func owned(dir string) ([]string, error) {
 	if dir == "" {
 		return nil, nil
@@ -133,21 +131,21 @@ func owned(dir string) ([]string, error) {
 	return names, err
 }
 
-// last is the file that names the last result, wherever that is.
+// last is the file with the path of the last result.
 func (s Store) last() string { return filepath.Join(string(s), "last-result") }
 
 // maxName is the longest name of a file (PATH_MAX of Linux), in bytes.
 const maxName = 4096
 
-// remember keeps the name of a new result. Where that cannot be kept, results with
-// names of their own are not found again, which is no reason to measure nothing.
+// remember saves the path of a new result. If that fails, results with names from the user are not
+// found again, which is not a reason to measure nothing.
 func (s Store) remember(path string) {
 	if whole, err := filepath.Abs(path); err == nil && Make(string(s)) == nil {
 		_ = file.Replace(s.last(), []byte(whole), 0o600)
 	}
 }
 
-// remembered is that result, if it is still there; else "".
+// remembered returns that result, if it is still there; otherwise "".
 func (s Store) remembered() string {
 	info, err := os.Lstat(s.last())
 	if s == "" || err != nil || !info.Mode().IsRegular() {
@@ -163,8 +161,8 @@ func (s Store) remembered() string {
 	return string(name)
 }
 
-// Newest finds the last result: that of the last run, wherever it was written, else
-// the last one in the state folder.
+// Newest finds the last result: that of the last run, wherever it was written, otherwise the last
+// one in the state directory.
 func (s Store) Newest() (string, error) {
 	return s.newest(func(result) bool { return true })
 }
@@ -188,7 +186,7 @@ func (s Store) newest(fits Kind) (string, error) {
 	return "", fault.Usage("measure first: sshpace bench", "there is no result in %s", s.results())
 }
 
-// Known are the results in the state folder, and the targets that they are of.
+// Known returns the results in the state directory, and their targets.
 func (s Store) Known() (names []string) {
 	paths, _ := owned(s.results())
 	for _, path := range slices.Backward(paths) {
@@ -202,13 +200,13 @@ func (s Store) Known() (names []string) {
 	return names
 }
 
-// result is a file of records, and the campaign with which it begins: empty if it does not.
+// result is a file of records with the campaign at its beginning: empty if there is none.
 type result struct {
 	path string
 	record.Campaign
 }
 
-// begun reads how a result begins.
+// begun reads the beginning of a result.
 func begun(path string) result {
 	r := result{path: path}
 	r.holds(func(first record.Record) bool {
@@ -220,7 +218,7 @@ func begun(path string) result {
 	return r
 }
 
-// holds reports whether some record of a result is one of those that are looked for.
+// holds reports whether some record of a result is wanted.
 func (r result) holds(wanted func(record.Record) bool) bool {
 	file, err := os.Open(r.path)
 	if err != nil {
@@ -235,15 +233,15 @@ func (r result) holds(wanted func(record.Record) bool) bool {
 	return false
 }
 
-// Kind tells whether a result is of a kind.
+// Kind reports whether a result is of a kind.
 type Kind func(result) bool
 
-// By is what a command measured.
+// By is the kind of results that a command measured.
 func By(command string) Kind {
 	return func(r result) bool { return r.Command == command }
 }
 
-// kinds are those of figures: a result is compared with those of its own.
+// kinds are the kinds of figures: a result is compared with others of its kind.
 func kinds() []Kind {
 	return []Kind{
 		Ranks,
@@ -252,7 +250,8 @@ func kinds() []Kind {
 	}
 }
 
-// newestOf is the newest result of a kind of a target in the state folder, "" if there is none.
+// newestOf returns the newest result of a kind and a target in the state directory, "" if there is
+// none.
 func (s Store) newestOf(label string, fits Kind) string {
 	names, _ := owned(s.results())
 	for _, name := range slices.Backward(names) {
@@ -263,23 +262,23 @@ func (s Store) newestOf(label string, fits Kind) string {
 	return ""
 }
 
-// Ranks reports whether a result holds transfers of ciphers. One that failed, or is about
-// something else, hides no older one.
+// Ranks reports whether a result holds transfers of ciphers. A failed result, or one about
+// something else, does not hide an older one.
 func Ranks(r result) bool {
 	return r.Combos.Bulk > 0 && r.holds(func(r record.Record) bool {
 		return r.Slices != nil || r.Sample != nil && r.Sample.Outcome == record.OK && r.Sample.Bytes > 0
 	})
 }
 
-// Shows reports whether a result holds anything that was measured.
+// Shows reports whether a result holds any measurement.
 func Shows(r result) bool {
 	return r.holds(func(r record.Record) bool {
 		return r.Slices != nil || r.Sample != nil && r.Sample.Outcome == record.OK || r.Measurement != nil || r.Run != nil || r.LoginRun != nil
 	})
 }
 
-// Label is what a file is called: its name, or its path where another one has the
-// same name.
+// Label returns the short name of a file: its base name, or its path where another one has the same
+// name.
 func Label(paths []string, path string) string {
 	base := filepath.Base(path)
 	for _, other := range paths {

@@ -12,8 +12,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// However a host is called, its file stays in the folder of results and has a
-// name that every file system and terminal can take.
+// However a host is called, its file stays in the directory of results and has a name that every
+// file system and terminal can take.
 func TestDefaultRecordPath(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.UTC)
 	dir := filepath.Dir(Store("/state").path("loopback", now))
@@ -52,8 +52,8 @@ func FuzzDefaultRecordPath(f *testing.F) {
 	})
 }
 
-// A file that was cut anywhere is mended so that every whole record stays and
-// the next one starts a line of its own.
+// A file that was cut anywhere is mended so that every whole record stays and the next one starts a
+// line of its own.
 func TestResumeAfterACutAtEveryByte(t *testing.T) {
 	var whole bytes.Buffer
 	sink := record.Write(&whole)

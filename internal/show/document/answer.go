@@ -20,18 +20,18 @@ import (
 	"sshpace/internal/record"
 )
 
-// Answer is what a reader came for: what to use and what that gains, and what to do for
-// it. Every format gives it in these words.
+// Answer is the main result for a reader: which algorithms to use, the gain, and the commands for
+// it. Every format uses these words.
 type Answer struct {
 	Says   []string // one or two sentences
 	Config []string // lines of ssh_config(5); none where nothing needs to be changed
-	Steps  []Step   // what to do next
+	Steps  []Step   // the next steps
 }
 
-// Step is something to do. Copy is to be typed as it stands; it may be "".
+// Step is something to do. Copy is to be typed exactly; it may be "".
 type Step struct{ What, Copy, Note string }
 
-// String is what is to be done, with its note.
+// String returns the step with its note.
 func (s Step) String() string {
 	if s.Copy == "" || s.Note == "" {
 		return s.Copy + s.Note
@@ -39,37 +39,37 @@ func (s Step) String() string {
 	return s.Copy + "  (" + s.Note + ")"
 }
 
-// Further are the steps beside the lines of Config, which stand by themselves.
+// Further returns the steps without the lines of Config, which stand by themselves.
 func (a Answer) Further() []Step { return a.Steps[min(len(a.Config), len(a.Steps)):] }
 
-// Commands lead on from a result.
+// Commands holds the commands that continue from a result.
 type Commands struct {
 	Advise  string // to its advice
-	Undo    string // to what was before it was followed
+	Undo    string // returns to the state before the answer was followed
 	Resume  string // to more measurements
-	Streams string // to how many connections are worth it
+	Streams string // shows how many connections are worth it
 	Report  string // to the same again, and to more of it
-	Config  string // where the lines of an answer go: the file that ssh reads in place of the user's own; "": that one
+	Config  string // destination of the lines of an answer: the file that ssh reads in place of the user's own; "": the user's own
 
 	measured time.Duration // so far
 }
 
-// longer is a budget of all sittings, as a flag: so many times what was measured, which counts when a
-// result is resumed, and a minute at least; and how long that takes.
+// longer returns a budget of all sittings, as a flag: times as much as was measured, which counts
+// when a result is resumed, and at least a minute; and how long that takes.
 func longer(measured time.Duration, times float64) (flag, takes string) {
 	const step = 10 * time.Second
 	budget := max(time.Minute, (time.Duration(times*float64(measured)) + step - 1).Truncate(step))
 	return fmt.Sprintf("--budget %.0fs", budget.Seconds()), takesAbout(budget - measured)
 }
 
-// takesAbout says how long a command takes.
+// takesAbout words the time of a command.
 func takesAbout(d time.Duration) string { return "takes about " + seconds(d) }
 
-// All is the command that shows all of it.
+// All returns the command that shows everything.
 func (c Commands) All() string { return c.Report + " --all" }
 
-// config is the file for the lines of an answer. A name that would leave them no room beside it is cut: the
-// user has typed it.
+// config returns the file for the lines of an answer. A name that would leave no room for them is
+// cut: the user has typed it.
 func (c Commands) config() string {
 	const most = 24
 	if name := clean(cmp.Or(c.Config, "~/.ssh/config")); text.Width(name) <= most {
@@ -78,7 +78,7 @@ func (c Commands) config() string {
 	return text.Clip(".../"+clean(filepath.Base(c.Config)), most)
 }
 
-// Standard are those that lead on from the newest result.
+// Standard are the commands for the newest result.
 var Standard = Commands{Advise: "sshpace advise", Undo: "sshpace advise --undo", Resume: "sshpace bench --resume FILE", Streams: "sshpace transfer --only streams", Report: "sshpace report"}
 
 // AnswerOf puts a choice into words.
@@ -97,7 +97,7 @@ func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 		for i, line := range a.Config {
 			a.Steps = append(a.Steps, Step{[]string{"put into " + commands.config(), ""}[min(i, 1)], line, ""})
 		}
-		if r.Campaign.Server == record.ServerRemote { // the measurement says nothing of others
+		if r.Campaign.Server == record.ServerRemote { // the measurement says nothing about other hosts
 			a.Steps[len(a.Steps)-1].Note = "below Host " + clean(r.Campaign.Target)
 		}
 		a.Steps = append(a.Steps, tryIt(commands), writeIt("or let sshpace do it", r, commands), Step{"undo it", commands.Undo + " client", "or remove the line"})
@@ -118,7 +118,7 @@ func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 	return a
 }
 
-// measuring is the command that measures all that a choice is made between.
+// measuring returns the command that measures everything that a choice depends on.
 func measuring(r *rank.Ranking) string {
 	if r.Campaign.Server == record.ServerRemote {
 		return shell.Line("sshpace", "bench", clean(r.Campaign.Target))
@@ -126,13 +126,13 @@ func measuring(r *rank.Ranking) string {
 	return "sshpace bench"
 }
 
-// tryIt compares what is advised with what is used now.
+// tryIt returns the step that compares the advice with the present state.
 func tryIt(commands Commands) Step {
 	return Step{"try it first", commands.Advise + " --prove", "changes nothing"}
 }
 
-// writeIt has sshpace write the lines. A result of loopback says nothing of hosts: who asks
-// for all says so.
+// writeIt returns the step by which sshpace writes the lines. A result of loopback says nothing
+// about hosts: whoever wants it for all must say so.
 func writeIt(what string, r *rank.Ranking, commands Commands) Step {
 	s := Step{what, commands.Advise + " --write client", "edits ssh_config"}
 	if r.Campaign.Server != record.ServerRemote {
@@ -141,13 +141,13 @@ func writeIt(what string, r *rank.Ranking, commands Commands) Step {
 	return s
 }
 
-// wording puts a choice into sentences.
+// wording turns a choice into sentences.
 type wording struct {
 	r *rank.Ranking
 	c *advise.Choice
 }
 
-// says is the answer: better, equal, or not enough data.
+// says returns the answer: better, equal, or not enough data.
 func (w wording) says() []string {
 	c := w.c
 	present := w.present()
@@ -175,7 +175,7 @@ func (w wording) says() []string {
 	return []string{fmt.Sprintf("Not enough data yet to say whether another cipher %s here than %s, which ssh uses now.", w.better(), present), w.leader()}
 }
 
-// none says that the policy allows nothing, and what there is.
+// none says that the policy allows nothing, and which algorithms there are.
 func (w wording) none() []string {
 	says := []string{fmt.Sprintf("Policy %s allows none of the combinations that were measured.", w.c.Policy.Name)}
 	if len(w.r.Bulk) == 0 {
@@ -189,7 +189,7 @@ func (w wording) none() []string {
 	return says
 }
 
-// names are the best options.
+// names returns the best options.
 func (w wording) names() string {
 	var names []string
 	for _, o := range w.c.Use() {
@@ -215,12 +215,12 @@ func (w wording) by(cost, speed string) string {
 // better compares two options.
 func (w wording) better() string { return w.by("takes less CPU time", "is faster") }
 
-// fastest is the best option where there is nothing to compare it with.
+// fastest names the best option where there is nothing to compare it with.
 func (w wording) fastest() string {
 	return fmt.Sprintf("Best of all that policy %s allows: %s, %s.", w.c.Policy.Name, w.names(), speeds(w.c.Use()))
 }
 
-// gains are the ratios, one for each direction.
+// gains returns the ratios, one for each direction.
 func (w wording) gains() string {
 	var words []string
 	for _, g := range w.c.Gains {
@@ -233,7 +233,7 @@ func (w wording) gains() string {
 	return strings.Join(words, ", ")
 }
 
-// gain is the ratio that decides, with the speeds where there is one direction.
+// gain returns the ratio that decides, with the speeds where there is one direction.
 func (w wording) gain(g advise.Gain) string {
 	q := g.Decides(w.r.By)
 	if q == nil {
@@ -249,13 +249,13 @@ func (w wording) gain(g advise.Gain) string {
 	return out
 }
 
-// saving is the part that a ratio of costs leaves out: "44 % (38-50)".
+// saving returns the share that a ratio of costs saves: "44 % (38-50)".
 func saving(q *stats.Interval) string {
 	saved := q.Mapped(func(ratio float64) float64 { return 100 * (1 - 1/ratio) })
 	return saved.Shown(func(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }, " %")
 }
 
-// meaning is what else a change brings, or where it brings nothing.
+// meaning describes the other effects of a change, or the cases without effect.
 func (w wording) meaning() string {
 	g := w.c.Gains[0]
 	less := g.Cost != nil && g.Cost.Verdict() == stats.Better
@@ -276,7 +276,7 @@ func (w wording) meaning() string {
 	return ""
 }
 
-// limit says that no cipher can help, where that is so.
+// limit says that no cipher can help, if that is so.
 func (w wording) limit() string {
 	if w.c.Limited(w.r) {
 		return ""
@@ -284,7 +284,7 @@ func (w wording) limit() string {
 	return title(limiting(w.r)) + " is the limit, not a CPU: no cipher will help."
 }
 
-// leader is what looks best where that is not sure.
+// leader names the option that looks best where that is not certain.
 func (w wording) leader() string {
 	var words []string
 	if w.c.Present.Option == 0 {
@@ -301,7 +301,7 @@ func (w wording) leader() string {
 	return strings.Join(words, "; ") + "."
 }
 
-// chance is how likely the leader is better, by its own figures.
+// chance returns the probability that the leader is better, by its own figures.
 func (w wording) chance() string {
 	least := 1.0
 	for _, g := range w.c.Gains {
@@ -313,7 +313,7 @@ func (w wording) chance() string {
 	return fmt.Sprintf(", %s with a chance of %.0f %%", w.by("less CPU time", "faster"), math.Min(99, 100*least))
 }
 
-// speeds are what options reach, as ranges, in each direction.
+// speeds returns the speeds of options, as ranges, in each direction.
 func speeds(options []advise.Option) string {
 	var out []string
 	for i, of := range options[0].Cells {
@@ -335,7 +335,7 @@ func speeds(options []advise.Option) string {
 	return strings.Join(out, ", ")
 }
 
-// theWindow is OpenSSH's.
+// theWindow names OpenSSH's window.
 var theWindow = "the window of " + record.ChannelWindow.String()
 
 // narrows are limits that no cipher changes.
@@ -343,8 +343,8 @@ var narrows = map[string]string{
 	record.LimitWindow: theWindow, record.LimitLink: "the link", record.LimitLosses: "the link, which loses packets,",
 }
 
-// limiting names what limits a transfer to a host where that is no CPU, as far as that was found out
-// and is the same in all directions.
+// limiting names the limit of transfers to a host if it is not a CPU, as far as it was found and is
+// the same in all directions.
 func limiting(r *rank.Ranking) string {
 	var found []string
 	for _, l := range r.Limits {
@@ -356,7 +356,7 @@ func limiting(r *rank.Ranking) string {
 	return "the link, " + theWindow + " or a disk"
 }
 
-// configLines puts the best options first and leaves all others enabled. None where
+// configLines puts the best options first and leaves all others enabled. There are none where
 // nothing needs to be changed, or the client is too old for lists with ^.
 func configLines(r *rank.Ranking, c *advise.Choice) []string {
 	if !advise.Prepends(r.Environment.Client) {

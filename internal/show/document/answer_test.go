@@ -24,8 +24,8 @@ func brief(d *document.Document) string {
 	return strings.Join(lines, "\n")
 }
 
-// There are three answers: better, equal, not enough data. Each says what to do, on one
-// screen, and only an equal one that no cipher will help.
+// There are three answers: better, equal, not enough data. Each says what to do, on one screen, and
+// only an equal one that no cipher will help.
 func TestThreeAnswers(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1)
 	r.Campaign.Present = alg.Suite{Cipher: "aes256-ctr", MAC: "umac-128-etm@openssh.com"}
@@ -98,8 +98,8 @@ func TestHostScreen(t *testing.T) {
 	}
 }
 
-// A run whose cells are ordered by CPU time shows what people know: MB/s with how sure they are, and the CPU time of a
-// GB beside it, in one direction; a chart says its unit in full.
+// A run whose cells are ordered by CPU time shows what people know: MB/s with how sure they are,
+// and the CPU time of a GB beside it, in one direction; a chart says its unit in full.
 func TestScreenByCostHasSpeeds(t *testing.T) {
 	_, f := benchtest.Ranking(t, 1)
 	r, err := rank.Of(f, rank.Cost)
@@ -117,8 +117,8 @@ func TestScreenByCostHasSpeeds(t *testing.T) {
 	}
 }
 
-// All forms say how sure the answer is by one rule; the noise of all cells is none of a host, each of whose ratios has
-// an interval of its own.
+// All forms say how sure the answer is by one rule; the noise of all cells is none of a host, each
+// of whose ratios has an interval of its own.
 func TestOneConfidence(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1)
 	r.Campaign.Present = alg.Suite{Cipher: "aes256-ctr", MAC: "umac-128-etm@openssh.com"}

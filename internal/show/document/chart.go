@@ -1,10 +1,9 @@
-// Package document is a report before it has a format: the tables, the pictures and
-// the words that a ranking or a comparison is shown as. Every writer renders the
-// same Document, so that numbers and order cannot drift apart between formats.
-// It decides nothing and writes nothing.
+// Package document is a report before it has a format: the tables, the pictures and the words of a
+// ranking or a comparison. Every writer renders the same Document, so that numbers and order cannot
+// differ between formats. It decides nothing and writes nothing.
 //
-// All text in a Document is free of control characters (package termsafe), but not
-// escaped for any format: that is the writer's part.
+// All text in a Document is free of control characters (package termsafe), but not escaped for any
+// format: that is the writer's part.
 package document
 
 import (
@@ -24,14 +23,14 @@ import (
 // Document is a whole report.
 type Document struct {
 	Title       string
-	Answer      Answer   // of a ranking: what to use, and what that gains
-	Lead        []string // of a comparison: what came out, a sentence each
+	Answer      Answer   // of a ranking: the algorithms to use, and the gain
+	Lead        []string // of a comparison: the result, a sentence each
 	Footnote    string   // where and when, in a line
 	PolicyName  string   // of a ranking: that the answer is of, and a page opens with; "": any
 	Tables      []Table  // the main ones first; tables of one Name have the same columns
 	Charts      []Chart
-	Brief       []Block // what a terminal shows of it
-	Columns     int     // of that terminal; 0: those of any
+	Brief       []Block // the form for a terminal
+	Columns     int     // of that terminal; 0: any width
 	Environment []Fact
 	Quality     []Fact // how far the numbers can be trusted
 	Method      []string
@@ -39,13 +38,13 @@ type Document struct {
 	Algorithms  []Algorithm // every name in the document, with its standing
 }
 
-// Doubt is what a reader must know before believing the numbers. Hint may be "".
+// Doubt is a warning to read before the numbers are trusted. Hint may be "".
 type Doubt struct{ Text, Hint string }
 
-// String is both.
+// String returns both.
 func (d Doubt) String() string { return strings.Join(text.NonEmpty(d.Text, d.Hint), "; ") }
 
-// Algorithm is how one name stands, and why.
+// Algorithm is the standing of one name, with the reason.
 type Algorithm struct {
 	Kind        alg.Kind
 	Name        string
@@ -54,13 +53,13 @@ type Algorithm struct {
 	PostQuantum bool
 }
 
-// Kind of a column says which field of its cells is set.
+// Kind selects the field of a column's cells that is set.
 type Kind uint8
 
 // The kinds of columns.
 const (
 	Text     Kind = iota // Cell.Text
-	Name                 // Cell.Text, the name of an algorithm; Column.Of says of which kind
+	Name                 // Cell.Text, the name of an algorithm; Column.Of is its kind
 	Count                // Cell.Text, a whole number
 	Quantity             // Cell.Quantity
 )
@@ -78,14 +77,14 @@ type Column struct {
 	// On a terminal:
 	Terse string   // the head, where Head and Unit are too long; | makes two lines
 	Bare  bool     // a Quantity is shown without its interval
-	Fit   text.Fit // what becomes of it where there is no room
-	Usual []string // what is not worth a word
+	Fit   text.Fit // treatment where there is no room
+	Usual []string // value that is not worth a word
 }
 
 // Numeric reports whether the cells are numbers.
 func (c Column) Numeric() bool { return c.Kind == Quantity || c.Kind == Count }
 
-// Row is one line. Suite holds what a filter by name or policy looks at.
+// Row is one line. Suite is compared by filters for names or a policy.
 type Row struct {
 	Suite alg.Suite
 	Cells []Cell
@@ -98,15 +97,15 @@ type Cell struct {
 	Quantity *stats.Interval // in base units: divide by Column.Scale to show it
 }
 
-// Shape says how a chart is drawn.
+// Shape is the way to draw a chart.
 type Shape string
 
-// The shapes. In all of them Items are the rows from top to bottom and Series
-// the columns of a matrix of points.
+// The shapes. In all of them Items are the rows from top to bottom and Series the columns of a
+// matrix of points.
 const (
 	Dots  Shape = "dots"  // a dot with its interval for each item and series
 	Bars  Shape = "bars"  // the same as bars from zero
-	Heat  Shape = "heat"  // a coloured cell for each item and series
+	Heat  Shape = "heat"  // a colored cell for each item and series
 	Stack Shape = "stack" // the series of an item add up to its bar
 	Curve Shape = "curve" // one item a series: a line of its points over X, which Across names
 )
@@ -122,26 +121,26 @@ type Chart struct {
 	Unit      string   `json:"unit"`
 	Series    []string `json:"series"`
 	First     int      `json:"first"`             // color of the first series: a file has its color in all charts
-	Columns   []string `json:"columns,omitempty"` // Heat of ciphers and MACs: full names of the MACs; else nil
+	Columns   []string `json:"columns,omitempty"` // Heat of ciphers and MACs: full names of the MACs; otherwise nil
 	Items     []Item   `json:"items"`
 	Reference float64  `json:"reference,omitempty"` // a line to draw, such as 1 for ratios; 0: none
 	Rising    bool     `json:"rising"`              // more is better
 	Log       bool     `json:"log,omitempty"`       // Dots, Curve: on a logarithmic scale
-	Across    string   `json:"across,omitempty"`    // Curve: what X of its items is, with its unit
+	Across    string   `json:"across,omitempty"`    // Curve: meaning of X of its items, with its unit
 }
 
 // Item is one row of a chart.
 type Item struct {
 	Label string `json:"label"`
-	Mark  string `json:"mark,omitempty"` // group letter, "post-quantum", "weak": in words, never by colour alone
+	Mark  string `json:"mark,omitempty"` // group letter, "post-quantum", "weak": in words, never by color alone
 	alg.Suite
-	Color  int       `json:"color,omitempty"` // Bars of one series: that of this one among Series, ColorNow or ColorQuantum; 0: as the others
-	Bound  bool      `json:"bound,omitempty"` // Curve: no measurement, but what holds it back
+	Color  int       `json:"color,omitempty"` // Bars of one series: color of this one among Series, ColorNow or ColorQuantum; 0: the color of the others
+	Bound  bool      `json:"bound,omitempty"` // Curve: an upper bound, not a measurement
 	X      []float64 `json:"x,omitempty"`     // Curve: where its points are
 	Points []Point   `json:"points"`
 }
 
-// Aside is the mark behind the label; "" for none.
+// Aside returns the mark after the label; "" for none.
 func (i Item) Aside() string {
 	if i.Mark == "" {
 		return ""
@@ -156,7 +155,7 @@ type Point struct {
 	Predicted     bool
 }
 
-// MarshalJSON is [value, lo, hi, predicted] as far as there is that, or null, for the scripts of a
+// MarshalJSON writes [value, lo, hi, predicted] as far as they exist, or null, for the scripts of a
 // page.
 func (p Point) MarshalJSON() ([]byte, error) {
 	switch {
@@ -179,7 +178,7 @@ func PointOf(q *stats.Interval, scale float64) Point {
 	return Point{Value: own.Value, Lo: own.Lo, Hi: own.Hi, Known: true}
 }
 
-// Table finds the tables of a name.
+// Table finds the tables with a name.
 func (d *Document) Table(name string) []Table {
 	var out []Table
 	for _, t := range d.Tables {
@@ -199,16 +198,16 @@ func (d *Document) TableNames() []string {
 	return out
 }
 
-// ErrNoSuch says that a document has no table or chart of a name.
+// ErrNoSuch says that a document has no table or chart with a name.
 var ErrNoSuch = errors.New("there is no")
 
-// NoSuch says so of a kind of part, and which there are.
+// NoSuch returns that error for a kind of part, and lists those that exist.
 func NoSuch(kind, name string, have []string) error {
 	return fmt.Errorf("%w %s %q here; there are: %s", ErrNoSuch, kind, name, strings.Join(have, ", "))
 }
 
-// Head is the document with so many rows of each table and chart, where that is not all of them; 0
-// or less: all. Heat maps and curves stay whole.
+// Head returns the document with at most rows rows in each table and chart; 0 or less: all. Heat
+// maps and curves stay whole.
 func (d *Document) Head(rows int) *Document {
 	if rows <= 0 {
 		return d
@@ -233,7 +232,7 @@ func (d *Document) Head(rows int) *Document {
 	return &out
 }
 
-// Caption says how to read the chart.
+// Caption explains how to read the chart.
 func (c Chart) Caption() string {
 	predicted := func(item Item) bool {
 		return slices.ContainsFunc(item.Points, func(p Point) bool { return p.Predicted })
@@ -244,7 +243,7 @@ func (c Chart) Caption() string {
 	return c.Note + map[Shape]string{Dots: " Hollow: predicted.", Heat: " ~: predicted."}[c.Shape]
 }
 
-// Measure is the unit in words.
+// Measure returns the unit in words.
 func (c Chart) Measure() string {
 	switch c.Unit {
 	case "s/GB":
@@ -269,21 +268,21 @@ func appendNew(list []string, s string) []string {
 	return append(list, s)
 }
 
-// clean makes what a file or a host said safe to show.
+// clean makes text of a file or a host safe to show.
 func clean(s string) string { return termsafe.Line(s) }
 
-// safe is a suite whose names are safe to show. Filters compare these names.
+// safe returns a suite whose names are safe to show. Filters compare these names.
 func safe(s alg.Suite) alg.Suite {
 	return alg.Suite{Cipher: clean(s.Cipher), MAC: clean(s.MAC), Kex: clean(s.Kex), HostKey: clean(s.HostKey)}
 }
 
-// Shown is a cell as people read it: "681 (640-720)", "-" for what is unknown.
+// Shown prints a cell for people: "681 (640-720)", "-" for an unknown value.
 func (c Column) Shown(cell Cell) string {
 	value, bounds := c.Parts(cell)
 	return strings.TrimSpace(value + " " + bounds)
 }
 
-// Parts are a value and its interval.
+// Parts returns a value and its interval.
 func (c Column) Parts(cell Cell) (value, bounds string) {
 	q := cell.Quantity
 	switch {
@@ -299,11 +298,11 @@ func (c Column) Parts(cell Cell) (value, bounds string) {
 }
 
 const (
-	ratio   = "ratio" // the unit of what has none
+	ratio   = "ratio" // the unit of a value without one
 	unknown = "-"
 )
 
-// Heading is the head with its unit: "throughput, MB/s".
+// Heading returns the head with its unit: "throughput, MB/s".
 func (c Column) Heading() string {
 	if c.Unit == "" {
 		return c.Head
@@ -311,7 +310,8 @@ func (c Column) Heading() string {
 	return c.Head + ", " + c.Unit
 }
 
-// Known is a chart without the series of which nothing is known, such as the CPU time of a host's server.
+// Known returns a chart without the series that are unknown, such as the CPU time of a host's
+// server.
 func (c Chart) Known() Chart {
 	for i := len(c.Series) - 1; i > 0; i-- {
 		if !slices.ContainsFunc(c.Items, func(item Item) bool { return item.Points[i].Known }) {

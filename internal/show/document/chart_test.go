@@ -145,8 +145,8 @@ func TestEveryNameHasItsStanding(t *testing.T) {
 	}
 }
 
-// A run without logins, without the server's costs, or without anything to
-// say of the machine still makes a document.
+// A run without logins, without the server's costs, or without anything to say of the machine still
+// makes a document.
 func TestSparseRankings(t *testing.T) {
 	for name, spoil := range map[string]func(*rank.Ranking){
 		"no logins": func(r *rank.Ranking) { r.Kex = nil },

@@ -6,16 +6,16 @@ import (
 	"sshpace/internal/record"
 )
 
-// Choice is what all reports of a result say to use, for programs.
+// Choice is the advice of all reports of a result, for programs.
 type Choice struct {
 	Policy  string       `json:"policy"`
-	Use     []alg.Suite  `json:"use"`               // the best, and what is tied with it, in the order of preference
-	Now     *alg.Suite   `json:"now,omitempty"`     // what is negotiated now; absent if unknown
-	Default bool         `json:"default,omitempty"` // now is what OpenSSH does unless configured: the result does not say
+	Use     []alg.Suite  `json:"use"`               // the best, and all that tie with it, in the order of preference
+	Now     *alg.Suite   `json:"now,omitempty"`     // the suite that is negotiated now; absent if unknown
+	Default bool         `json:"default,omitempty"` // now is the default of OpenSSH: the result does not hold the real one
 	Stays   bool         `json:"stays"`             // now is among use: nothing needs to be changed
 	Matters bool         `json:"matters"`           // changing gains something significant
 	Gains   []choiceGain `json:"gains"`             // from now to the first of use
-	Kex     []choiceKex  `json:"kex,omitempty"`     // what the policy allows, best first
+	Kex     []choiceKex  `json:"kex,omitempty"`     // allowed by the policy, best first
 }
 
 type choiceGain struct {
@@ -29,7 +29,7 @@ type choiceKex struct {
 	Now  bool   `json:"now,omitempty"`
 }
 
-// ChoiceOf is a choice for programs.
+// ChoiceOf returns a choice for programs.
 func ChoiceOf(c *advise.Choice) *Choice {
 	out := &Choice{Policy: c.Policy.Name, Use: []alg.Suite{}, Default: c.Present.Assumed, Stays: c.Stays(), Matters: c.Matters(), Gains: []choiceGain{}}
 	for _, o := range c.Use() {

@@ -15,8 +15,8 @@ import (
 	"sshpace/internal/bench/rank"
 )
 
-// OfComparison builds the report of a comparison. Files are called by letters,
-// A being the first, and by their labels.
+// OfComparison builds the report of a comparison. Files are named by letters, from A, and by their
+// labels.
 func OfComparison(c *compare.Comparison, o Options) *Document {
 	d := &Document{Title: "SSH speed compared", Method: comparisonMethod(c), Doubts: doubts(c.Warnings, nil)}
 	for i, in := range c.Inputs {
@@ -32,7 +32,7 @@ func OfComparison(c *compare.Comparison, o Options) *Document {
 	return d
 }
 
-// letter is what a file is called.
+// letter returns the letter of a file.
 func letter(i int) string { return stats.Letters(i) }
 
 func fileName(c *compare.Comparison, i int) string {
@@ -50,7 +50,7 @@ func noiseFact(c *compare.Comparison, i int) Fact {
 	return Fact{"noise floor of " + fileName(c, i), orUnknown(noiseFloor(c.Inputs[i].Ranking.Noise))}
 }
 
-// comparisonLead is what came out, a sentence each.
+// comparisonLead returns the result, a sentence each.
 func comparisonLead(c *compare.Comparison) []string {
 	var out []string
 	for k, r := range c.Overall {
@@ -63,12 +63,12 @@ func comparisonLead(c *compare.Comparison) []string {
 	return out
 }
 
-// overallText is how a file differs from the first as a whole.
+// overallText describes how a file differs from the first as a whole.
 func overallText(c *compare.Comparison, k int, r compare.Ratio) string {
 	return fmt.Sprintf("%s: %s over %s.", beside(fileName(c, k), fileName(c, 0), r.Verdict), r.Speed.Interval().Times(), unit.Count(len(c.Cells), "combination"))
 }
 
-// beside says what b is beside a.
+// beside compares b with a in words.
 func beside(b, a string, v stats.Verdict) string {
 	switch v {
 	case stats.Equal:
@@ -79,7 +79,7 @@ func beside(b, a string, v stats.Verdict) string {
 	return fmt.Sprintf("%s is %s than %s", b, Faster(v), a)
 }
 
-// orderLines say how far files order the cells alike.
+// orderLines says how similar the orders of the cells are in two files.
 func orderLines(c *compare.Comparison) (out []string) {
 	for k, tau := range c.Order {
 		out = append(out, fmt.Sprintf("%s orders the cells as %s does with a Kendall's tau of %.3f (1: alike, 0: unrelated).", fileName(c, k+1), fileName(c, 0), tau))
@@ -87,8 +87,8 @@ func orderLines(c *compare.Comparison) (out []string) {
 	return out
 }
 
-// briefComparison is what came out, and the lines that changed, as many as a screen has
-// room for; with all, every table.
+// briefComparison shows the result, and as many of the changed lines as fit the screen; with all,
+// every table.
 func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
 	out := []Block{{Lines: slices.Clone(d.Lead)}, {Lines: factLines(d.Environment)}}
 	if !all { // lists of names, and of programs, have a line each
@@ -105,7 +105,7 @@ func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
 		out = append(append(out, tableBlocks(d.Tables)...), Block{Lines: append(orderLines(c), comparisonMethod(c)...)})
 		return Clean(append(out, Block{Lines: doubtLines(d.Doubts)}))
 	}
-	if len(c.Cells)+len(c.Kex) == 0 { // nothing but what is measured besides SSH
+	if len(c.Cells)+len(c.Kex) == 0 { // only measurements besides SSH
 		return Clean(Screenful(append(out, tableBlocks(d.Tables)...), doubtLines(d.Doubts), 0, "sshpace compare --all", nil))
 	}
 	hidden := len(d.Doubts)
@@ -127,13 +127,13 @@ func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
 	return Clean(append(out, last))
 }
 
-// Faster is a verdict on a speed in words.
+// Faster words a verdict on a speed.
 func Faster(v stats.Verdict) string {
 	return v.Called("faster", "slower")
 }
 
-// changedDefaults says what each file's programs negotiate unless told otherwise, where
-// that differs.
+// changedDefaults names the suite that each file's programs negotiate by default, where they
+// differ.
 func changedDefaults(c *compare.Comparison) (lines []string) {
 	for i, s := range c.Defaults {
 		lines = append(lines, "Default changed: "+letter(i)+" negotiates "+clean(strings.Join(text.NonEmpty(Short(s.Cipher), Short(s.MAC), s.Kex), ", ")))
@@ -141,11 +141,11 @@ func changedDefaults(c *compare.Comparison) (lines []string) {
 	return lines
 }
 
-// notCompared begins what lackingLines say.
+// notCompared begins the sentences of lackingLines.
 const notCompared = "Not compared, "
 
-// lackingLines name the algorithms that not all files have, by the files that have
-// them, and then those that some did not measure.
+// lackingLines names the algorithms that not all files have, by the files that have them, and then
+// those that some did not measure.
 func lackingLines(c *compare.Comparison) (lines []string) {
 	var heads []string
 	names := map[string][]string{}
@@ -193,7 +193,7 @@ func comparedSuites(c *compare.Comparison) []alg.Suite {
 	return out
 }
 
-// ValueUnit is the unit of CellRatios.Values, as a key and for people.
+// ValueUnit returns the unit of CellRatios.Values, as a key and for people.
 func ValueUnit(c *compare.Comparison) (key, of string, scale float64) {
 	switch {
 	case len(c.Normalized) > 0:
@@ -204,13 +204,13 @@ func ValueUnit(c *compare.Comparison) (key, of string, scale float64) {
 	return "ns_per_byte", "s/GB", 1
 }
 
-// RatioColumns are those of a ratio, as r names it, and of what it shows.
+// RatioColumns returns the columns of a ratio, headed as r, and of its verdict, headed shows.
 func RatioColumns(r Column, key, shows string) []Column {
 	r.Unit, r.Scale, r.Kind = ratio, 1, Quantity
 	return []Column{r, {Key: key, Head: shows, Terse: " "}}
 }
 
-// ratioColumns are the speed ratio and the verdict of each file but the first.
+// ratioColumns returns the speed ratio and the verdict of each file but the first.
 func ratioColumns(c *compare.Comparison) (out []Column) {
 	for k := 1; k < len(c.Inputs); k++ {
 		of := letter(k)
@@ -265,7 +265,7 @@ func groupTable(c *compare.Comparison, name, title string, of alg.Kind, groups [
 	return t
 }
 
-// changed reports whether a verdict says so of any file.
+// changed reports whether any file has a verdict of change.
 func changed(g compare.Group) bool {
 	return slices.ContainsFunc(g.Ratios, func(r compare.Ratio) bool { return r.Differs() })
 }
@@ -377,7 +377,7 @@ func betterWhen(rising bool) string {
 	return "less is better."
 }
 
-// meanOf is the geometric mean of a cipher's cells in file i.
+// meanOf returns the geometric mean of a cipher's cells in file i.
 func meanOf(c *compare.Comparison, cipher string, i int, scale float64) Point {
 	sum, n := 0.0, 0
 	for _, cell := range c.Cells {
@@ -393,12 +393,12 @@ func meanOf(c *compare.Comparison, cipher string, i int, scale float64) Point {
 	return Point{Value: v, Lo: v, Hi: v, Known: true}
 }
 
-// againstFirst is a chart of how fast it is with other files than the first.
+// againstFirst returns a chart of speeds relative to the first file.
 func againstFirst(files []string, shape Shape, name, title, note string) Chart {
 	return Chart{Name: name, Table: name, Title: title, Shape: shape, Unit: ratio, Reference: 1, Rising: true, Note: note, Series: files[1:]}
 }
 
-// ratioPoints are the points of ratios.
+// ratioPoints returns the points of ratios.
 func ratioPoints(ratios []compare.Ratio) (out []Point) {
 	for _, r := range ratios {
 		out = append(out, PointOf(r.Speed.OrNil(), 1))

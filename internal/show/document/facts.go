@@ -12,10 +12,10 @@ import (
 	"sshpace/internal/record"
 )
 
-// Fact is a name and what is known of it.
+// Fact is a name and its value.
 type Fact struct{ Name, Value string }
 
-// Environment lists what is known of the machines and of the run.
+// Environment lists the known facts about the machines and the run.
 func Environment(f *record.File) []Fact { return environment(f.Environment, f.Campaign, rank.Heat{}) }
 
 func environment(e record.Environment, c record.Campaign, heat rank.Heat) []Fact {
@@ -52,7 +52,7 @@ func positive(v float64) string {
 	return unit.Digits(v)
 }
 
-// Facts drops what is unknown and cleans the rest.
+// Facts drops unknown values and cleans the rest.
 func Facts(all []Fact) []Fact {
 	var out []Fact
 	for _, f := range all {
@@ -63,7 +63,7 @@ func Facts(all []Fact) []Fact {
 	return out
 }
 
-// quality says how far the answer can be trusted, and the numbers.
+// quality says how reliable the answer and the numbers are.
 func quality(s screen) []Fact {
 	r := s.r
 	n, m, h := r.Noise, r.Model, r.Harness
@@ -71,7 +71,7 @@ func quality(s screen) []Fact {
 	if word, why := s.confidence(); word != "" {
 		out = append(out, Fact{"confidence", word + ": " + why})
 	}
-	if r.Campaign.Server != record.ServerRemote { // there, each ratio has an interval of its own, of so many turns as it needed
+	if r.Campaign.Server != record.ServerRemote { // on a host each ratio has its own interval, from as many turns as it needed
 		out = append(out, Fact{"noise floor", noiseFloor(n)})
 	}
 	add := func(when bool, name, format string, args ...any) {
@@ -103,7 +103,7 @@ func share(name string, v float64) string {
 	return fmt.Sprintf("%s %s %%", name, unit.Percentage(v))
 }
 
-// Bases counts the cells of directions, all for none, by what their figures rest on.
+// Bases counts the cells of directions, all for none, by the basis of their figures.
 func Bases(r *rank.Ranking, directions ...record.Direction) (measured, predicted int) {
 	for _, c := range r.Bulk {
 		switch {
@@ -117,7 +117,7 @@ func Bases(r *rank.Ranking, directions ...record.Direction) (measured, predicted
 	return measured, predicted
 }
 
-// method says in a paragraph how the numbers came about.
+// method explains in a paragraph how the numbers were made.
 func method(r *rank.Ranking) []string {
 	c := r.Combinations
 	how := `after a warm-up, short segments of a steady transfer are timed: bytes at the sink, wall time, and the CPU time of both processes. ` +

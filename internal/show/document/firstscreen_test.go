@@ -97,7 +97,8 @@ func TestFirstScreenFits(t *testing.T) {
 	}
 }
 
-// On a narrow terminal lines end between words; what is to be copied, and the longest bar, stay whole.
+// On a narrow terminal lines end between words; what is to be copied, and the longest bar, stay
+// whole.
 func TestNarrowTerminal(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload, record.Download)
 	d := document.OfRanking(r, f, document.Options{Columns: 40})

@@ -13,15 +13,15 @@ import (
 	"sshpace/internal/bench/rank"
 )
 
-// folded is one row of the short table: options that cannot be told apart, under
-// patterns that mean them and nothing else when typed for --cipher and --mac.
+// folded is one row of the short table: options without a significant difference, under patterns
+// that mean exactly them when typed for --cipher and --mac.
 type folded struct {
 	cipher, mac string // patterns; mac is "" where the ciphers carry their own tag
 	cells       []rank.Cell
 }
 
-// foldOptions makes rows of options in one direction, in their order. What is used,
-// and what is negotiated now, keep rows of their own.
+// foldOptions makes rows of options in one direction, in their order. The recommended and the
+// present option keep their own rows.
 func foldOptions(c *advise.Choice, direction int, offer alg.Offer) []folded {
 	var out []folded
 	taken := map[alg.Suite]bool{}
@@ -46,8 +46,8 @@ func foldOptions(c *advise.Choice, direction int, offer alg.Offer) []folded {
 	return out
 }
 
-// familyOf are the options from i on that differ from it by nothing but the length
-// of the key and by how one MAC is applied, and share its group.
+// familyOf returns the options from i on that differ from it only by the length of the key and by
+// how one MAC is applied, and share its group.
 func familyOf(c *advise.Choice, i, direction int) []advise.Option {
 	head := c.Options[i]
 	var out []advise.Option
@@ -60,7 +60,7 @@ func familyOf(c *advise.Choice, i, direction int) []advise.Option {
 	return out
 }
 
-// family is a suite without the length of the key: aes-ctr and hmac-sha2-256.
+// family returns a suite without the length of the key: aes-ctr and hmac-sha2-256.
 func family(s alg.Suite) alg.Suite {
 	return alg.Suite{Cipher: undigited(s.Cipher), MAC: alg.Primitive(s.MAC)}
 }
@@ -74,8 +74,8 @@ func undigited(name string) string {
 	}, name)
 }
 
-// foldFamily puts options under patterns; ok is false where they are not all
-// combinations of some ciphers and some MACs.
+// foldFamily merges options under patterns; ok is false where they are not all combinations of some
+// ciphers and some MACs.
 func foldFamily(family []advise.Option, direction int, offer alg.Offer) (row folded, ok bool) {
 	var ciphers, macs []string
 	for _, o := range family {
@@ -86,7 +86,7 @@ func foldFamily(family []advise.Option, direction int, offer alg.Offer) (row fol
 	return row, len(family) == len(ciphers)*len(macs)
 }
 
-// name is the row as it is shown.
+// name returns the row's name as shown.
 func (f folded) name() string { return strings.Join(text.NonEmpty(f.cipher, f.mac), " + ") }
 
 // holds reports whether a suite is in the row, under any of its names.
@@ -94,8 +94,8 @@ func (f folded) holds(s alg.Suite) bool {
 	return s.Cipher != "" && slices.ContainsFunc(f.cells, func(c rank.Cell) bool { return c.Suite.Computation() == s.Computation() })
 }
 
-// pattern is what to type for these names, of all that are there: one name without
-// its domain, a glob that matches them only, or a list.
+// pattern returns the text to type for these names, among all: one name without its domain, a glob
+// that matches them only, or a list.
 func pattern(names, all []string) string {
 	if len(names) == 1 {
 		if short := Short(names[0]); slices.Equal(alg.Named(short, all), names) {
@@ -115,7 +115,7 @@ func pattern(names, all []string) string {
 	return strings.Join(short, ",")
 }
 
-// common are the longest beginning and end that all words share, without overlap.
+// common returns the longest beginning and end that all words share, without overlap.
 func common(words []string) (prefix, suffix string) {
 	prefix, suffix = words[0], words[0]
 	shortest := len(words[0])
@@ -131,8 +131,8 @@ func common(words []string) (prefix, suffix string) {
 	return prefix, suffix[max(0, len(prefix)+len(suffix)-shortest):]
 }
 
-// barOf is what a bar of a cell stands for: its speed, or, where cells are ordered by cost, what a
-// second of the busier side's CPU time moves.
+// barOf returns the value of a cell's bar: its speed, or, where cells are ordered by cost, the
+// bytes that a second of the busier side's CPU time moves.
 func barOf(r *rank.Ranking, c rank.Cell) Point {
 	if r.By != rank.Cost {
 		return PointOf(c.Throughput.Shown, 1e6)
@@ -145,7 +145,7 @@ func barOf(r *rank.Ranking, c rank.Cell) Point {
 	return PointOf(&moved, 1)
 }
 
-// barUnit is what that is counted in.
+// barUnit returns the unit of barOf.
 func barUnit(r *rank.Ranking) string {
 	if r.By == rank.Cost {
 		return "MB per second of CPU time"
@@ -153,8 +153,8 @@ func barUnit(r *rank.Ranking) string {
 	return "MB/s"
 }
 
-// speed is the throughput of the row: a range; or the mean with all that the intervals hold, where it is not known
-// well and so orders nothing.
+// speed returns the throughput of the row: a range; or, where it is not known well and so decides
+// nothing, the mean with the union of the intervals.
 func (f folded) speed(r *rank.Ranking) string {
 	if r.By != rank.Cost || len(r.Directions()) > 1 { // there is no room
 		return span(f.cells, speedOf, 1e6)
@@ -166,12 +166,12 @@ func (f folded) speed(r *rank.Ranking) string {
 	return stats.Interval{Value: p.Value, Lo: p.Lo, Hi: p.Hi}.Shown(unit.Digits, "")
 }
 
-// mean is that of the bars of a row's cells, and all that their intervals hold.
+// mean returns the mean of the bars of a row's cells, with the union of their intervals.
 func (f folded) mean(r *rank.Ranking) Point {
 	return f.meanOf(func(c rank.Cell) Point { return barOf(r, c) })
 }
 
-// meanOf is the same of another figure.
+// meanOf does so for another figure.
 func (f folded) meanOf(point func(rank.Cell) Point) (out Point) {
 	n := 0.0
 	for _, cell := range f.cells {
@@ -190,8 +190,8 @@ func (f folded) meanOf(point func(rank.Cell) Point) (out Point) {
 	return out
 }
 
-// span is the range of a figure over cells: "631-643", one number where they round
-// alike, "-" for none. Figures are divided by scale.
+// span prints the range of a figure over cells: "631-643", one number where both ends round alike,
+// "-" for none. Figures are divided by scale.
 func span(cells []rank.Cell, figure func(rank.Cell) float64, scale float64) string {
 	lo, hi := 0.0, 0.0
 	for _, c := range cells {
@@ -212,7 +212,8 @@ func span(cells []rank.Cell, figure func(rank.Cell) float64, scale float64) stri
 	}
 }
 
-// cpuOf is the CPU time of a cell, of both sides or of the client alone, in ns per byte; 0 if unknown.
+// cpuOf returns the CPU time of a cell, of both sides or of the client alone, in ns per byte; 0 if
+// unknown.
 func cpuOf(c rank.Cell) float64 {
 	if !c.Total.Known() {
 		return 0
@@ -220,7 +221,7 @@ func cpuOf(c rank.Cell) float64 {
 	return c.Total.Shown.Value
 }
 
-// speedOf is the throughput of a cell in bytes per second; 0 if unknown.
+// speedOf returns the throughput of a cell in bytes per second; 0 if unknown.
 func speedOf(c rank.Cell) float64 {
 	if !c.Throughput.Known() {
 		return 0

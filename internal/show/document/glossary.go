@@ -6,19 +6,18 @@ import (
 	"sshpace/internal/base/stats"
 )
 
-// interval95 is what brackets behind a figure mean.
+// interval95 explains the brackets after a figure.
 const interval95 = "95 % confidence interval"
 
-// inBrackets is what they mean where runs are compared.
+// inBrackets explains them where runs are compared.
 const inBrackets = "In brackets: 95 % intervals, run-to-run variation included."
 
-// Brackets says below figures what their brackets mean, and what other words do.
+// Brackets returns the remark below figures that explains their brackets, and other words.
 func Brackets(words ...string) Remark {
 	return Remark{Name: "(a-b)", Value: strings.Join(append([]string{interval95}, words...), "; ")}
 }
 
-// Glossary is what the words of the reports mean. The manual pages and doc/method.md
-// have the same.
+// Glossary explains the words of the reports. The manual pages and doc/method.md have the same.
 var Glossary = []Fact{
 	{"cell", "one cipher with one MAC in one direction: what has a speed of its own"},
 	{"CPU s/GB", "seconds of CPU time for 10^9 bytes, of client and server together unless a side is named; the same number as ns per byte"},

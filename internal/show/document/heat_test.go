@@ -30,8 +30,8 @@ func trustOf(t *testing.T, f *record.File) string {
 	return strings.Join(strings.Fields(confidence), " ")
 }
 
-// Who measured while the board was slowed must read so on the first screen; what
-// was over before the run began is no doubt about it.
+// Who measured while the board was slowed must read so on the first screen; what was over before
+// the run began is no doubt about it.
 func TestThrottledRun(t *testing.T) {
 	cool := record.Thermal{Zones: []record.ThermalZone{{Name: "cpu", Celsius: 48}, {Name: "wifi", Celsius: 40}}, ClockHz: []int64{1800e6, 1800e6}}
 	hot := record.Thermal{Zones: []record.ThermalZone{{Name: "cpu", Celsius: 84.2}}, ClockHz: []int64{600e6, 1800e6}, Throttled: []string{"throttled"}}

@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/base/unit"
 )
 
-// Block is a piece of what a terminal shows: a title, a table, and lines below it. Each
-// may be missing.
+// Block is a piece of a report on a terminal: a title, a table, and lines below it. Each may be
+// missing.
 type Block struct {
 	Title string
 	Table *Table
@@ -19,7 +19,7 @@ type Block struct {
 	Spare int // rows of the table that may go where all is too long
 }
 
-// Text is the block in lines of so many columns; 0: those of any terminal.
+// Text returns the block in lines of at most width columns; 0: any width.
 func (b Block) Text(width int) (out []string) {
 	if b.Title != "" {
 		out = text.Line(b.Title, width)
@@ -45,11 +45,12 @@ func length(blocks []Block) int {
 	return n
 }
 
-// mostLines is how many lines a row takes at most: so many rows fewer are never too many fewer.
+// mostLines is the most lines that a row takes: leaving out lines/mostLines rows never leaves out
+// too many.
 const mostLines = 4
 
-// Fit leaves out spare rows of tables, the last ones first, until blocks, and so many lines
-// that follow them, fit a screen; and tells how many those are.
+// Fit leaves out spare rows of tables, the last ones first, until blocks, and follow lines after
+// them, fit a screen; hidden counts the rows.
 func Fit(blocks []Block, follow int) (fitting []Block, hidden int) {
 	for {
 		over := length(blocks) + follow - screenLines
@@ -75,13 +76,13 @@ func Fit(blocks []Block, follow int) (fitting []Block, hidden int) {
 	return blocks, hidden
 }
 
-// SavedLines are those that follow a report when its result is saved.
+// SavedLines counts the lines after a report when its result is saved.
 const SavedLines = 3
 
-// Screenful is blocks, remarks and last lines as far as a screen has room for them above so many
-// lines that follow, and the command that shows the others: all rows of the tables with as many
-// remarks as fit, or else one remark, which may be cut, and as many rows. Tables that nothing can be
-// spared of are kept.
+// Screenful returns as much of blocks, remarks and last lines as fits a screen above follow other
+// lines, and the command that shows the rest: all rows of the tables with as many remarks as fit,
+// or else one remark, which may be cut, and as many rows as fit. Tables that cannot be shortened
+// are kept.
 func Screenful(blocks []Block, remarks []string, follow int, command string, last []string) []Block {
 	if !slices.ContainsFunc(blocks, func(b Block) bool { return b.Spare > 0 }) {
 		for i := range blocks {
@@ -117,7 +118,7 @@ func Screenful(blocks []Block, remarks []string, follow int, command string, las
 	return append(blocks, rest)
 }
 
-// Apart are lines, and others below a blank one if there are both.
+// Apart joins lines and others, with a blank line between them.
 func Apart(lines, others []string) []string {
 	if len(lines) > 0 && len(others) > 0 {
 		lines = append(lines, "")
@@ -125,7 +126,7 @@ func Apart(lines, others []string) []string {
 	return append(lines, others...)
 }
 
-// Clean makes what files and hosts said safe to show, and leaves empty blocks out.
+// Clean makes text of files and hosts safe to show, and drops empty blocks.
 func Clean(blocks []Block) []Block {
 	for i := range blocks {
 		blocks[i].Title = clean(blocks[i].Title)
@@ -136,8 +137,8 @@ func Clean(blocks []Block) []Block {
 	return slices.DeleteFunc(blocks, func(b Block) bool { return len(b.Lines) == 0 && (b.Table == nil || len(b.Table.Rows) == 0) })
 }
 
-// text is a table in columns of text. The interval of a quantity has one of its own. A
-// column in which nothing is worth a word is left out.
+// text turns a table into columns of text. The interval of a quantity has its own column. Columns
+// whose values are all not worth a word are left out.
 func (t *Table) text() text.Table {
 	out := text.Table{Rows: make([][]string, len(t.Rows))}
 	add := func(c text.Column, cells []string) {
@@ -169,7 +170,7 @@ func (t *Table) text() text.Table {
 	return out
 }
 
-// Brief is a value as it is shown where there is little room, and its interval.
+// Brief prints a value in little room, and its interval.
 func (c Column) Brief(cell Cell) (value, bounds string) {
 	value, bounds = c.Parts(cell)
 	switch {

@@ -13,7 +13,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// machineTables are what a ranking knows of its machine besides SSH.
+// machineTables returns a ranking's measurements of its machine besides SSH.
 func machineTables(r *rank.Ranking, c *compare.Ceilings) []Table {
 	var out []Table
 	if c != nil {
@@ -25,7 +25,7 @@ func machineTables(r *rank.Ranking, c *compare.Ceilings) []Table {
 	return out
 }
 
-// ceilingTable says how near the fastest cell comes to each limit.
+// ceilingTable shows how near the fastest cell comes to each limit.
 func ceilingTable(c *compare.Ceilings) Table {
 	t := Table{
 		Name: "ceilings", Title: fmt.Sprintf("Ceilings of %s %s", label(c.Suite), c.Direction),
@@ -50,7 +50,8 @@ func ceilingTable(c *compare.Ceilings) Table {
 	return t
 }
 
-// measurementTable has rates in MB/s, whatever the programs print, and all else in their units.
+// measurementTable shows rates in MB/s, in whatever units programs print them, and everything else
+// in its own unit.
 func measurementTable(all []record.Measurement) Table {
 	t := Table{
 		Name: "measurements", Title: "Measurements besides SSH",
@@ -69,7 +70,7 @@ func measurementTable(all []record.Measurement) Table {
 	return t
 }
 
-// figureTable is what the files of a comparison hold besides SSH, side by side.
+// figureTable shows the measurements besides SSH of a comparison's files, side by side.
 func figureTable(c *compare.Comparison) Table {
 	t := Table{
 		Name: "figures", Title: "Machines besides SSH", Note: "In the units of the programs that measured them.",
@@ -100,7 +101,7 @@ func figureTable(c *compare.Comparison) Table {
 	return t
 }
 
-// OfMachine is the report of a machine's limits; all is for a terminal, and commands lead on
+// OfMachine returns the report of a machine's limits; all is for a terminal, and commands continue
 // from it.
 func OfMachine(f *record.File, all bool, commands Commands) *Document {
 	d := &Document{
@@ -127,13 +128,13 @@ func OfMachine(f *record.File, all bool, commands Commands) *Document {
 	return d
 }
 
-// machineLead says how fast SSH can be at most on this machine, and what a core encrypts.
+// machineLead says how fast SSH can be at most on this machine, and how fast a core encrypts.
 func machineLead(all []record.Measurement) (out []string) {
 	rates, names := map[string]unit.Throughput{}, []string{}
 	for _, m := range all {
 		if rate, ok := m.BytesPerSecond(); ok {
 			name, _, _ := strings.Cut(m.Name, ",")
-			name, _, _ = strings.Cut(name, " 32768") // the block that ssh has, of those of openssl speed
+			name, _, _ = strings.Cut(name, " 32768") // ssh's size of a block, among those of openssl speed
 			rates[name], names = unit.Throughput(rate), append(names, name)
 		}
 	}

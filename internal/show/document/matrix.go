@@ -13,14 +13,13 @@ import (
 	"sshpace/internal/record"
 )
 
-// Combination is one row of the naive matrix: a cipher, a MAC and a key
-// exchange, with the time that a copy takes with it. MAC is "" where the cipher
-// ignores it, so that one row stands for all MACs.
+// Combination is one row of the naive matrix: a cipher, a MAC and a key exchange, with the time of
+// a copy. MAC is "" where the cipher ignores it, so that one row stands for all MACs.
 type Combination struct {
 	Suite   alg.Suite
 	Seconds stats.Interval
 	Basis   rank.Basis // Predicted also where only the transfer or the login was measured
-	Names   int        // combinations that it stands for: one for every MAC that the cipher ignores
+	Names   int        // combinations in the row: one for every MAC that the cipher ignores
 }
 
 // Matrix is the whole naive matrix in one direction, fastest first.
@@ -28,18 +27,17 @@ type Matrix struct {
 	Rows      []Combination
 	Direction record.Direction
 	Size      unit.Bytes
-	Total     int  // combinations that the rows stand for
+	Total     int  // combinations in all rows
 	Logins    bool // the seconds hold a login
 	Copied    bool // every row was timed as a whole process of that size
 }
 
-// ErrNoMatrix says that a file cannot give seconds per combination.
+// ErrNoMatrix says that a file does not allow seconds per combination.
 var ErrNoMatrix = errors.New("the file has no transfers to rebuild the combinations from")
 
-// MatrixOf rebuilds the seconds that a copy of size bytes in one direction takes
-// with every combination: login(kex) + overhead + size·(ns per byte)(cipher, MAC) +
-// rekeys·rekey(kex).
-// Where an exhaustive run measured copies of that very size, those are used.
+// MatrixOf computes the seconds that a copy of size bytes in one direction takes with every
+// combination: login(kex) + overhead + size·(ns per byte)(cipher, MAC) + rekeys·rekey(kex). Where
+// an exhaustive run measured copies of exactly that size, it uses those.
 func MatrixOf(r *rank.Ranking, d record.Direction, size unit.Bytes) (*Matrix, error) {
 	if len(r.Bulk) == 0 {
 		return nil, ErrNoMatrix
@@ -101,12 +99,12 @@ func rebuilt(r *rank.Ranking, d record.Direction, size unit.Bytes) []Combination
 	return rows
 }
 
-// leastRekey is the least that a key exchange inside a connection is taken to
-// cost, in ns: a round trip and the cheapest curve.
+// leastRekey is the least assumed cost of a key exchange inside a connection, in ns: a round trip
+// and the cheapest curve.
 const leastRekey = 1e6
 
-// copySeconds adds up one copy. A rekey costs what the key exchange adds to a
-// login over the cheapest one, which is all that logins show of it.
+// copySeconds adds up one copy. A rekey costs as much as the key exchange adds to a login over the
+// cheapest one; logins show no more than that.
 func copySeconds(c rank.Cell, k rank.Exchange, cheapest float64, size unit.Bytes) stats.Interval {
 	transfer := float64(size) / c.Throughput.Shown.Value
 	arm := transfer * c.Throughput.Shown.HalfWidth()
@@ -120,7 +118,7 @@ func copySeconds(c rank.Cell, k rank.Exchange, cheapest float64, size unit.Bytes
 	return stats.Interval{Value: total, Lo: math.Max(0, total-arm), Hi: total + arm, N: n}
 }
 
-// rekeys is how often OpenSSH renews the keys during size bytes.
+// rekeys returns how often OpenSSH renews the keys during size bytes.
 func rekeys(cipher string, size unit.Bytes) float64 {
 	a, _ := alg.Lookup(alg.Cipher, cipher)
 	if a.RekeyBytes <= 0 {

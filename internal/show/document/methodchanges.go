@@ -14,7 +14,7 @@ import (
 
 const howMethodsChanged = "Ratios of medians to the first file, with 95 % intervals that include run-to-run variation (doc/method.md). Faster and slower hold for all rows together (Holm's correction); equal: within " + stats.MarginWords + "."
 
-// OfMethodChanges is the report of transfer methods in several files.
+// OfMethodChanges returns the report of transfer methods in several files.
 func OfMethodChanges(c *compare.MethodComparison) *Document {
 	d := &Document{Title: "Transfer methods, compared", Method: []string{howMethodsChanged}, Tables: []Table{methodChangeTable(c)}, Charts: []Chart{methodChangeChart(c)}}
 	for i, name := range c.Files {
@@ -32,7 +32,7 @@ func OfMethodChanges(c *compare.MethodComparison) *Document {
 	return d
 }
 
-// clientsAlone says of which methods CPU time is the client's alone.
+// clientsAlone names the methods whose CPU time is the client's alone.
 func clientsAlone(c *compare.MethodComparison) []string {
 	var names []string
 	for _, ch := range c.Changes {
@@ -43,7 +43,7 @@ func clientsAlone(c *compare.MethodComparison) []string {
 	return text.NonEmpty(ClientAlone(names, len(c.Changes)))
 }
 
-// ClientAlone says of which of so many lines CPU time is not that of both sides; "" for none.
+// ClientAlone says which of lines lines have the CPU time of the client alone; "" for none.
 func ClientAlone(names []string, lines int) string {
 	const says = "CPU time is the client's alone, as the server's is not known in all files"
 	switch len(names) {
@@ -55,7 +55,7 @@ func ClientAlone(names []string, lines int) string {
 	return says + ": " + strings.Join(names, ", ") + "."
 }
 
-// changedMethods says of each file what became faster and slower against the first.
+// changedMethods names for each file the methods that became faster and slower than in the first.
 func changedMethods(c *compare.MethodComparison) (out []string) {
 	over := ""
 	if path := pathText(commonPath(c)); path != "" {
@@ -85,7 +85,7 @@ func changedMethods(c *compare.MethodComparison) (out []string) {
 	return out
 }
 
-// commonPath is the path of all methods, if they have one.
+// commonPath returns the path of all methods, if they have one.
 func commonPath(c *compare.MethodComparison) record.Path {
 	for _, ch := range c.Changes {
 		if ch.Path != c.Changes[0].Path {
@@ -95,7 +95,7 @@ func commonPath(c *compare.MethodComparison) record.Path {
 	return c.Changes[0].Path
 }
 
-// changeLabel names a method, without the path that all have.
+// changeLabel names a method, without the path that all share.
 func changeLabel(c *compare.MethodComparison, m record.Method) string {
 	if m.Path == commonPath(c) {
 		m.Path = record.Path{}
@@ -103,7 +103,7 @@ func changeLabel(c *compare.MethodComparison, m record.Method) string {
 	return MethodLabel(m)
 }
 
-// onlyMethods are those that some files have no figure of, and so are not compared.
+// onlyMethods lists the methods without figures in some files, which are not compared.
 func onlyMethods(c *compare.MethodComparison) (lines []string) {
 	for _, only := range c.Only {
 		lines = append(lines, "only in "+letters(only.Files)+": "+MethodAndCipher(only.Method))
@@ -120,8 +120,8 @@ func letters(files []int) string {
 	return strings.Join(names, ", ")
 }
 
-// Least says which differences a comparison can show, by the least of them as a part; ""
-// for none.
+// Least says which differences a comparison can show; least is the smallest one, as a share. It
+// returns "" for none.
 func Least(least float64) string {
 	if least <= 0 {
 		return ""
@@ -129,7 +129,7 @@ func Least(least float64) string {
 	return "these files can show differences of " + unit.Difference(least) + " or more"
 }
 
-// leastText is the same as a sentence of its own.
+// leastText returns Least as a sentence.
 func leastText(least float64) string {
 	if least <= 0 {
 		return ""
@@ -140,7 +140,7 @@ func leastText(least float64) string {
 // says reports whether a ratio is known well enough to be shown.
 func says(r compare.Ratio) bool { return r.Speed.Known() && r.Speed.Interval().Says() }
 
-// shows says what a ratio shows.
+// shows words the verdict of a ratio.
 func shows(r compare.Ratio, above, below string) string {
 	if !r.Speed.Known() {
 		return ""
@@ -148,7 +148,7 @@ func shows(r compare.Ratio, above, below string) string {
 	return r.Verdict.Called(above, below)
 }
 
-// shownRatio is a ratio that says something.
+// shownRatio returns the cell of a ratio if it is known well enough.
 func shownRatio(r compare.Ratio) Cell {
 	if !says(r) {
 		return Cell{}
@@ -178,7 +178,7 @@ func methodChangeTable(c *compare.MethodComparison) Table {
 	return t
 }
 
-// methodChangeChart shows the ratios of speeds that say something.
+// methodChangeChart shows the ratios of speeds that are known well enough.
 func methodChangeChart(c *compare.MethodComparison) Chart {
 	var files []string
 	for _, name := range c.Files {

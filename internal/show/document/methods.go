@@ -17,9 +17,9 @@ import (
 	"sshpace/internal/record"
 )
 
-// OfMethods is the report of transfer methods: what people do with SSH, or clients
-// with servers. All names on a terminal whatever was not measured; commands lead on from
-// the result.
+// OfMethods returns the report of transfer methods: of ssh's programs, or of clients with servers.
+// all shows every method on a terminal, including those that were not measured; commands continue
+// from the result.
 func OfMethods(results []compare.MethodResult, f *record.File, all bool, commands Commands) *Document {
 	title, what := "Transfer methods", "method"
 	if paired(results) {
@@ -52,8 +52,9 @@ func OfMethods(results []compare.MethodResult, f *record.File, all bool, command
 	return d
 }
 
-// methodBlocks are what a terminal shows: all, or as much as a screen has room for. The first lines
-// of the lead are the answer; the others, on what limits a transfer, are remarks. more is the command that shows all.
+// methodBlocks returns the report for a terminal: everything, or as much as fits the screen. The
+// first answer lines of the lead are the answer; the others, about limits of transfers, are
+// remarks.
 func methodBlocks(d *Document, answer int, results []compare.MethodResult, f *record.File, all bool, more string) []Block {
 	opening, limits := []Block{{Lines: d.Lead[:answer]}, {Lines: stepLines(d.Answer.Steps, 0)}}, d.Lead[answer:]
 	var tables []Block
@@ -73,7 +74,7 @@ func methodBlocks(d *Document, answer int, results []compare.MethodResult, f *re
 	return Clean(Screenful(Clean(append(opening, tables...)), append(limits, unmeasured(results, f, 1)...), SavedLines, more, measured))
 }
 
-// Longer is so many times as much as what was measured, as flags, and how long that takes.
+// Longer returns the flags for times as much as was measured, and how long that takes.
 func Longer(f *record.File, times float64) (flag, takes string) {
 	if budget := f.Campaign.BudgetNS; budget > 0 {
 		return longer(max(budget, f.Measured()), times)
@@ -90,7 +91,7 @@ func Longer(f *record.File, times float64) (flag, takes string) {
 	return fmt.Sprintf("--rounds %.0f", all), takesAbout(time.Duration(float64(spent) * (all/math.Max(1, float64(rounds)) - 1)))
 }
 
-// methodQuality says how far the figures can be trusted, by those that are known least.
+// methodQuality says how reliable the figures are, by the least certain ones.
 func methodQuality(measured []compare.MethodResult) []Fact {
 	rounds, rate, cpu := math.MaxInt, 0.0, 0.0
 	for _, r := range measured {
@@ -116,8 +117,8 @@ func methodSuites(results []compare.MethodResult) (out []alg.Suite) {
 	return out
 }
 
-// fastest says which method moves bytes fastest, in each direction, and whether there were enough
-// data to say so.
+// fastest names the fastest method in each direction; enough reports whether there were enough data
+// for that.
 func fastest(measured []compare.MethodResult, what string) (out []string, enough bool) {
 	enough = true
 	best, count := map[record.Direction]compare.MethodResult{}, map[record.Direction]int{}
@@ -145,7 +146,7 @@ func fastest(measured []compare.MethodResult, what string) (out []string, enough
 			out, enough = append(out, fmt.Sprintf("%s moved %s in the only usable round.", name, speed)), false
 		case count[d] == 1:
 			out = append(out, fmt.Sprintf("%s moves %s.", name, speed))
-		case len(rivals) == 0: // each over a path of its own
+		case len(rivals) == 0: // each over its own path
 			out = append(out, fmt.Sprintf("%s moves most: %s.", name, speed))
 		case rivals[stats.NotEnough] > 0:
 			out, enough = append(out, fmt.Sprintf("Not enough data yet to say which %s is fastest: %s leads, %s, and %s may be as fast.", what, name, speed, unit.Count(rivals[stats.NotEnough], "other"))), false
@@ -158,7 +159,7 @@ func fastest(measured []compare.MethodResult, what string) (out []string, enough
 	return out, enough
 }
 
-// rivals counts the other methods of a direction, by what the best one is beside them.
+// rivals counts the other methods of a direction, by the best one's verdict against them.
 func rivals(best compare.MethodResult, all []compare.MethodResult) map[stats.Verdict]int {
 	count := map[stats.Verdict]int{}
 	for _, r := range all {
@@ -183,7 +184,7 @@ func measuredMethods(results []compare.MethodResult, f *record.File) Remark {
 	return Measured(f.Campaign.Target, e.Client, e.Server, cipher, path, processors(f.Campaign, e))
 }
 
-// methodChart draws how fast each method is.
+// methodChart draws the speed of each method.
 func methodChart(measured []compare.MethodResult, what string) Chart {
 	c := Chart{
 		Name: "methods", Table: "methods", Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
@@ -202,7 +203,7 @@ func paired(results []compare.MethodResult) bool {
 	return slices.ContainsFunc(results, func(r compare.MethodResult) bool { return r.Server != "" })
 }
 
-// methodName is what a method is called.
+// methodName returns the name of a method.
 func methodName(m record.Method) string {
 	name := string(m.Mode)
 	if m.Streams > 1 {
@@ -217,7 +218,7 @@ func methodName(m record.Method) string {
 	return clean(name)
 }
 
-// MethodLabel is what a method is called in one line.
+// MethodLabel returns the name of a method in one line.
 func MethodLabel(m record.Method) string {
 	if m.Server != "" {
 		return clean(m.Client+" to "+m.Server) + pathText(m.Path)
@@ -225,12 +226,12 @@ func MethodLabel(m record.Method) string {
 	return strings.TrimSpace(methodName(m)+" "+string(m.Direction)) + pathText(m.Path)
 }
 
-// MethodAndCipher is that with its cipher, if that is known.
+// MethodAndCipher adds its cipher, if that is known.
 func MethodAndCipher(m record.Method) string {
 	return strings.Join(text.NonEmpty(MethodLabel(m), Short(m.Suite.Cipher)), ", ")
 }
 
-// ciphersOf are the ciphers of methods, by their short names.
+// ciphersOf returns the ciphers of methods, by their short names.
 func ciphersOf(results []compare.MethodResult) (names []string) {
 	for _, r := range results {
 		names = appendNew(names, Short(r.Suite.Cipher))
@@ -238,8 +239,8 @@ func ciphersOf(results []compare.MethodResult) (names []string) {
 	return names
 }
 
-// unmeasured are the methods that gave no figures, with the reason, and what else
-// went wrong or is broken. Of those with one reason, so many are named.
+// unmeasured lists the methods without figures, with the reasons, and other failures. For each
+// reason up to named methods are named.
 func unmeasured(results []compare.MethodResult, f *record.File, named int) []string {
 	var lines []string
 	label := MethodLabel
@@ -287,8 +288,7 @@ func unmeasured(results []compare.MethodResult, f *record.File, named int) []str
 	return lines
 }
 
-// controlLines say how fast files are read by themselves, and what comparing them
-// took.
+// controlLines says how fast files are read by themselves, and how long comparing them took.
 func controlLines(f *record.File) (lines []string) {
 	rates := map[string]float64{}
 	for _, m := range f.Measurements {
@@ -313,7 +313,7 @@ func controlLines(f *record.File) (lines []string) {
 	return lines
 }
 
-// standings are a line for each algorithm of a suite that should not be used.
+// standings returns a line for each algorithm of a suite that should not be used.
 func standings(s alg.Suite) []string {
 	var lines []string
 	for _, kind := range alg.Measured {
@@ -352,7 +352,7 @@ func methodTable(results []compare.MethodResult) Table {
 	return t
 }
 
-// positiveOnly leaves out what was below the noise: what is left of a long run is nothing.
+// positiveOnly drops an interval below the noise: then the difference of a long run is nothing.
 func positiveOnly(i stats.Interval) stats.Interval {
 	if i.Value <= 0 {
 		return stats.Interval{}
@@ -360,8 +360,7 @@ func positiveOnly(i stats.Interval) stats.Interval {
 	return i
 }
 
-// limitLines say what limits each transfer that was looked at, and what would
-// help.
+// limitLines names the limit of each examined transfer, and the remedy.
 func limitLines(limits []record.Limit) []string {
 	var lines []string
 	for _, l := range limits {

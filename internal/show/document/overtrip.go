@@ -20,8 +20,8 @@ type overTrip struct {
 	rates  map[time.Duration]stats.Interval
 }
 
-// overTrips are the methods of a result that was measured over several round trips, and these
-// in order; none where it was not.
+// overTrips are the methods of a result that were measured over several round trips, and these in
+// order; none where there is only one.
 type overTrips struct {
 	methods []overTrip
 	trips   []time.Duration
@@ -59,10 +59,10 @@ func overTripsOf(results []compare.MethodResult) (o overTrips) {
 	return o
 }
 
-// ceilingName is what OpenSSH's window lets through.
+// ceilingName describes the most that OpenSSH's window lets through.
 var ceilingName = record.ChannelWindow.String() + " / round trip"
 
-// table is throughput over the round trip.
+// table shows throughput by round trip.
 func (o overTrips) table() Table {
 	t := Table{Name: "rtt", Title: "MB/s over the round trip", Note: tripNote, Columns: []Column{{Key: "method", Head: "method", Fit: text.Cut}}}
 	ceilings := Row{Cells: []Cell{{Text: ceilingName}}}
@@ -88,7 +88,7 @@ func (o overTrips) table() Table {
 
 var tripNote = "OpenSSH has at most " + record.ChannelWindow.String() + " in flight; other programs have windows of their own."
 
-// chart draws it against the window's ceiling.
+// chart draws it below the window's ceiling.
 func (o overTrips) chart() Chart {
 	c := Chart{
 		Name: "rtt", Shape: Curve, Unit: "MB/s", Across: "round trip, ms", Log: true, Rising: true, Table: "methods",
@@ -110,7 +110,7 @@ func (o overTrips) chart() Chart {
 	return c
 }
 
-// ceilingItem is the window's ceiling from where it comes down to most on.
+// ceilingItem is the window's ceiling, from the round trip where it falls to most.
 func ceilingItem(longest time.Duration, most float64) Item {
 	const steps = 40
 	item := Item{Label: ceilingName, Bound: true}
@@ -123,7 +123,7 @@ func ceilingItem(longest time.Duration, most float64) Item {
 	return item
 }
 
-// sharedPath is what all methods share of a path besides the round trip.
+// sharedPath describes the path that all methods share, apart from the round trip.
 func sharedPath(results []compare.MethodResult) string {
 	for _, r := range results {
 		r.RTT = 0
@@ -134,7 +134,7 @@ func sharedPath(results []compare.MethodResult) string {
 	return ""
 }
 
-// pathText is what a path is called beside a method; "" where there is none.
+// pathText describes a path after the name of a method; "" where there is none.
 func pathText(p record.Path) string {
 	name := ""
 	if p.RTT > 0 {

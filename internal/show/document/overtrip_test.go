@@ -12,8 +12,8 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// overTrips is a result of two methods over several round trips; the second was not
-// measured over the last.
+// overTrips is a result of two methods over several round trips; the second was not measured over
+// the last.
 func overTrips() *record.File {
 	f := &record.File{}
 	add := func(mode record.Mode, rtt time.Duration, rate float64) {
@@ -33,8 +33,8 @@ func overTrips() *record.File {
 	return f
 }
 
-// Throughput over the round trip stands beside what the window lets through, in
-// words and as a chart; over a single round trip there is neither.
+// Throughput over the round trip stands beside what the window lets through, in words and as a
+// chart; over a single round trip there is neither.
 func TestOverTheRoundTrip(t *testing.T) {
 	f := overTrips()
 	d := document.OfMethods(compare.MethodResults(f), f, false, document.Commands{Resume: "sshpace transfer --resume FILE"})

@@ -29,15 +29,15 @@ func rankingCharts(r *rank.Ranking, c *advise.Choice) []Chart {
 	return out
 }
 
-// Short drops the vendor domain that most names of OpenSSH carry.
+// Short drops the vendor domain of most names of OpenSSH.
 func Short(name string) string { return clean(strings.TrimSuffix(name, "@openssh.com")) }
 
-// label is a cell in short words.
+// label names a cell in short words.
 func label(s alg.Suite) string {
 	return strings.Join(text.NonEmpty(Short(s.Cipher), Short(s.MAC)), " + ")
 }
 
-// mark says in words what a row must not be seen without.
+// mark returns the words that must accompany a row.
 func mark(group string, status alg.Status, more ...string) string {
 	words := append([]string{group}, more...)
 	if !status.Sound() {
@@ -46,9 +46,9 @@ func mark(group string, status alg.Status, more ...string) string {
 	return strings.Join(text.NonEmpty(words...), ", ")
 }
 
-// computations are the cells of a direction, best first, one for all names of the same
-// computation: the safest of them. A cipher or a MAC has the same name in all cells. What
-// was found to differ, though it computes the same, stays by itself.
+// computations returns the cells of a direction, best first, one for all names of the same
+// computation: the safest of them. A cipher or a MAC has the same name in all cells. A cell that
+// was found to differ, although it computes the same, stays separate.
 func computations(r *rank.Ranking, d record.Direction) (cells []rank.Cell) {
 	names := map[alg.Kind]map[string]string{alg.Cipher: {}, alg.MAC: {}}
 	for kind, chosen := range names {
@@ -80,7 +80,7 @@ func computations(r *rank.Ranking, d record.Direction) (cells []rank.Cell) {
 	return cells
 }
 
-// same is what cells have in common that compute the same and were not found to differ.
+// same is the key of cells that compute the same and were not found to differ.
 type same struct {
 	computation alg.Suite
 	figure      float64
@@ -95,8 +95,8 @@ func sameOf(r *rank.Ranking, c rank.Cell) same {
 	return key
 }
 
-// Twins are the cells whose figures are those of a cell further up, of which they are another
-// name, and that cell.
+// Twins maps cells to an earlier cell of which they are another name; the figures are those of that
+// cell.
 func Twins(r *rank.Ranking) map[record.Cell]alg.Suite {
 	first, twins := map[same]alg.Suite{}, map[record.Cell]alg.Suite{}
 	for _, c := range r.Bulk {
@@ -110,13 +110,13 @@ func Twins(r *rank.Ranking) map[record.Cell]alg.Suite {
 	return twins
 }
 
-// computation is what a suite computes for each byte: how a MAC is cut and applied
-// changes little of it.
+// computation returns the per-byte computation of a suite: how a MAC is truncated and applied
+// matters little.
 func computation(s alg.Suite) alg.Suite {
 	return alg.Suite{Cipher: alg.Canonical(alg.Cipher, s.Cipher), MAC: alg.Primitive(s.MAC)}
 }
 
-// aboutLetters says what letters mean; "" where no row has one.
+// aboutLetters explains the letters; "" where no row has one.
 func aboutLetters(r *rank.Ranking) string {
 	if !slices.ContainsFunc(r.Bulk, func(c rank.Cell) bool { return c.Group != "" }) {
 		return ""
@@ -149,11 +149,11 @@ func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	return c.Known(), len(c.Items) > 0
 }
 
-// squeezed is from which spread on the dearest cipher, such as 3des-cbc, leaves the others no room on
-// a linear scale.
+// squeezed is the spread above which the dearest cipher, such as 3des-cbc, leaves the others no
+// room on a linear scale.
 const squeezed = 16
 
-// spread is how many times its least value the greatest one is.
+// spread returns the greatest value relative to the least one.
 func (c *Chart) spread() float64 {
 	least, most := math.Inf(1), 0.0
 	for _, item := range c.Items {
@@ -166,11 +166,10 @@ func (c *Chart) spread() float64 {
 	return most / least
 }
 
-// mostHeat is how many fields a matrix has at most, of which OpenSSH fills about 170: a file may name more.
+// mostHeat is the most fields of a matrix, of which OpenSSH fills about 170: a file may name more.
 const mostHeat = 4096
 
-// heatChart is the matrix of ciphers and MACs, both best first. AEAD ciphers
-// have one column of their own.
+// heatChart is the matrix of ciphers and MACs, both best first. AEAD ciphers share one column.
 func heatChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
 		Name: "heat", Table: "ranking", Part: clean(string(d)), Shape: Heat, Unit: "MB/s", Rising: true,
@@ -217,13 +216,13 @@ func orOwnTag(mac string) string {
 	return Short(mac)
 }
 
-// AnswerChart is the name of the charts of what the policy allows.
+// AnswerChart is the name of the charts of allowed options.
 const AnswerChart = "answer"
 
-// answerRows is how many rows a slide has room for.
+// answerRows is the number of rows that fit a slide.
 const answerRows = 8
 
-// answerChart is what the policy allows, as the first screen of the text has it.
+// answerChart draws the options that the policy allows, as on the first screen of the text.
 func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Direction) (Chart, bool) {
 	out := Chart{
 		Name: AnswerChart, Table: "ranking", Part: clean(string(d)), Shape: Bars, Unit: barUnit(r), Series: []string{"throughput"}, Rising: true,
@@ -250,8 +249,8 @@ func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Dire
 	return out, len(out.Items) > 1
 }
 
-// costChart is the CPU time that combinations take. Weak ones, which can be dozens of times as slow,
-// would leave no room for the others.
+// costChart draws the CPU time of combinations. It leaves out weak ones, which can be dozens of
+// times as slow and would leave no room for the others.
 func costChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
 		Name: "cost", Table: "ranking", Part: clean(string(d)), Shape: Stack, Unit: "s/GB", Title: title(string(d)) + ": CPU time per GB",

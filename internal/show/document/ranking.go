@@ -16,16 +16,16 @@ import (
 
 // Options of a report. The zero value is the default.
 type Options struct {
-	Choice   *advise.Choice    // what the reports say; default: that of the policy modern
-	Ceilings *compare.Ceilings // what limits the fastest cell; nil where the machine was not measured
-	All      bool              // text: every row, also of what the policy does not allow
+	Choice   *advise.Choice    // the advice of the reports; default: by the policy modern
+	Ceilings *compare.Ceilings // limits of the fastest cell; nil where the machine was not measured
+	All      bool              // text: every row, including those that the policy forbids
 	Method   bool              // text: how the figures came about, and how far to trust them
-	Limit    int               // text: rows of a table; 0: as many as a screen has room for, below 0: all
-	Columns  int               // text: of the terminal; 0: those of any
+	Limit    int               // text: rows of a table; 0: as many as fit the screen, below 0: all
+	Columns  int               // text: of the terminal; 0: any width
 	File     string            // text: name of the result; "" for none
 	Shown    string            // text: that name as a user types it; default: File
 	Commands Commands          // that lead on from this result; default: Standard
-	Only     bool              // tables and charts show only what the policy allows
+	Only     bool              // tables and charts show only allowed algorithms
 	Measured time.Duration     // how long the run took; 0: as planned
 }
 
@@ -66,7 +66,7 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 	return d
 }
 
-// brief is what a terminal shows.
+// brief returns the report for a terminal.
 func brief(r *rank.Ranking, d *Document, o Options) []Block {
 	switch s := (screen{r: r, c: o.Choice, answer: d.Answer, o: o}); {
 	case o.Method:
@@ -125,7 +125,7 @@ func algorithm(kind alg.Kind, name string) Algorithm {
 	return Algorithm{kind, clean(name), a.Status, clean(reason), a.PostQuantum}
 }
 
-// Standing is a status in a word: an unknown name is said to be one.
+// Standing returns a status as a word; an unknown name is called unknown.
 func Standing(s alg.Status) string {
 	if s == "" {
 		return "unknown"
@@ -141,7 +141,7 @@ func doubts(warnings []rank.Warning, findings []record.Finding) []Doubt {
 	for _, w := range warnings {
 		out = append(out, doubtOf(w))
 	}
-	lacking := map[string][]string{} // what was not measured, by the reason
+	lacking := map[string][]string{} // unmeasured things, by the reason
 	for _, f := range findings {
 		if name, ok := strings.CutSuffix(f.What, notMeasured); ok {
 			lacking[f.Why] = append(lacking[f.Why], name)
@@ -161,5 +161,5 @@ func doubts(warnings []rank.Warning, findings []record.Finding) []Doubt {
 	return out
 }
 
-// notMeasured ends what findings say of such things.
+// notMeasured ends the findings about unmeasured things.
 const notMeasured = " is not measured"

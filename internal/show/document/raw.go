@@ -7,13 +7,14 @@ import (
 	"sshpace/internal/record"
 )
 
-// RawColumns name the values that Raw yields, in base units.
+// RawColumns names the values that Raw yields, in base units.
 var RawColumns = []string{
 	"trial", "started", "workload", "role", "direction", "cipher", "mac", "kex", "outcome", "detail",
 	"wall_ns", "bytes", "client_cpu_ns", "server_cpu_ns", "login_ns",
 }
 
-// Raw yields what was measured, a row for each sample. Values are strings, int64, or nil where unknown.
+// Raw yields the measured data, a row for each sample. Values are strings, int64, or nil where
+// unknown.
 func Raw(f *record.File) iter.Seq[[]any] {
 	return func(yield func([]any) bool) {
 		for t, s := range f.Results() {

@@ -12,8 +12,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// scaling says up to how many connections at once carry more, for each direction,
-// cipher and path that was measured with several.
+// scaling says up to how many parallel connections carry more, for each direction, cipher and path
+// that was measured with several.
 func scaling(results []compare.MethodResult) (lines []string) {
 	type kind struct {
 		direction record.Direction
@@ -40,7 +40,7 @@ func scaling(results []compare.MethodResult) (lines []string) {
 	return lines
 }
 
-// scalingOf is that of rates by the number of connections.
+// scalingOf says so for rates by the number of connections.
 func scalingOf(rates map[int]compare.MethodResult) string {
 	var counts []int
 	for n := range rates {

@@ -24,8 +24,8 @@ const (
 	barLength   = 24
 )
 
-// screen is what a report shows first, and bench at its end: the answer, what to do, the
-// choices that matter, and how sure all of that is.
+// screen is the first screen of a report, and the last of bench: the answer, the next steps, the
+// choices that matter, and their confidence.
 type screen struct {
 	r      *rank.Ranking
 	c      *advise.Choice
@@ -33,7 +33,7 @@ type screen struct {
 	o      Options
 }
 
-// blocks leave out the last choices, and then remarks, where all is too long.
+// blocks returns the screen; if it is too long, it leaves out the last choices, and then remarks.
 func (s screen) blocks() []Block {
 	opening, remarks := s.opening(), s.remarks()
 	for bars := mostBars; ; bars-- {
@@ -55,7 +55,7 @@ func (s screen) blocks() []Block {
 	}
 }
 
-// opening is the answer, and what to do.
+// opening returns the answer, and the next steps.
 func (s screen) opening() []Block {
 	var out []Block
 	if len(s.r.Bulk) > 0 {
@@ -67,8 +67,8 @@ func (s screen) opening() []Block {
 	return out
 }
 
-// stepLines never break what is to be copied: where it has no room beside the words, its
-// note goes, and then it has a line of its own. Columns are those of the terminal; 0: of any.
+// stepLines prints steps and never breaks a text to copy: if there is no room next to the words, it
+// drops its note, and then gives it its own line. columns is the width of the terminal; 0: any.
 func stepLines(steps []Step, columns int) []string {
 	columns = cmp.Or(columns, text.Columns)
 	room := 0
@@ -90,7 +90,7 @@ func stepLines(steps []Step, columns int) []string {
 	return out
 }
 
-// choices are the bars: of what is best, and of what ssh uses now.
+// choices draws the bars of the best options and of the present one.
 func (s screen) choices(bars int) []Block {
 	switch {
 	case len(s.r.Bulk) == 0:
@@ -135,8 +135,8 @@ func (s screen) choices(bars int) []Block {
 	return []Block{b}
 }
 
-// besides are the tables of a result without ciphers, such as one of an old log, as far as the
-// screen has room for them.
+// besides returns the tables of a result without ciphers, such as one of an old log, as far as they
+// fit the screen.
 func (s screen) besides(tables []Table) []Block {
 	last := RemarkLines(s.remarks(), s.o.Columns)
 	if s.o.Limit != 0 {
@@ -145,7 +145,7 @@ func (s screen) besides(tables []Table) []Block {
 	return Screenful(tableBlocks(tables), nil, 0, s.o.Commands.All(), last)
 }
 
-// kept are the rows that are shown: the first ones, and what is used now.
+// kept selects the rows to show: the first ones, and the present one.
 func (s screen) kept(rows []folded, bars int) []int {
 	switch {
 	case s.o.Limit < 0:
@@ -190,7 +190,7 @@ func (s screen) bar(f folded, directions []record.Direction, longest float64) Ro
 	return row
 }
 
-// Remark is a name and what there is to say. Some can be spared.
+// Remark is a name and its text. Some can be left out.
 type Remark struct {
 	Name, Value string
 	Spare       bool
@@ -198,7 +198,7 @@ type Remark struct {
 
 func (r Remark) spare() bool { return r.Spare }
 
-// RemarkLines sets remarks below each other, in so many columns; 0: those of any terminal.
+// RemarkLines puts remarks below each other, in lines of at most width columns; 0: any width.
 func RemarkLines(all []Remark, width int) []string {
 	var out []string
 	for _, r := range all {
@@ -213,7 +213,7 @@ func RemarkLines(all []Remark, width int) []string {
 	return out
 }
 
-// remarks are what else matters, a line each where that can be.
+// remarks returns everything else that matters, a line each where possible.
 func (s screen) remarks() []Remark {
 	out := []Remark{{Name: "login", Value: s.login()}, {Name: "limit", Value: s.limit(), Spare: true}}
 	if word, why := s.confidence(); word != "" {
@@ -226,7 +226,7 @@ func (s screen) remarks() []Remark {
 		Remark{Name: "more", Value: text.Whole(s.o.Commands.All()) + ", --method, --out report.html"})
 }
 
-// words says what those of the screen mean that are not its readers' own.
+// words explains the special words of the screen.
 func (s screen) words() Remark {
 	if slices.ContainsFunc(s.answer.Steps, func(step Step) bool { return strings.Contains(step.Copy, " client") }) {
 		return Brackets("client: this side, which runs ssh")
@@ -240,7 +240,8 @@ func (s screen) measured() Remark {
 	return Measured(c.Target, e.Client, e.Server, library(e.Crypto), processors(c, e), s.lasted())
 }
 
-// Measured says below figures where they were measured, and with what. What is "" is not known, and left out.
+// Measured says below figures where and with which programs they were measured. Empty parts are
+// unknown, and left out.
 func Measured(target, client, server string, words ...string) Remark {
 	where := "to " + orUnknown(target)
 	if target == record.Loopback {
@@ -249,7 +250,7 @@ func Measured(target, client, server string, words ...string) Remark {
 	return Remark{Name: "measured", Value: clean(strings.Join(text.NonEmpty(append([]string{where, programs(client, server)}, words...)...), ", "))}
 }
 
-// programs are client and server in a few words: one name where both are of one release.
+// programs names client and server briefly: one name where both are of one release.
 func programs(client, server string) string {
 	name := release(client)
 	if server := release(server); server != "" && !strings.HasPrefix(name, server) {
@@ -258,7 +259,7 @@ func programs(client, server string) string {
 	return name
 }
 
-// release is a version without what a distribution adds to it: "OpenSSH 9.2p1".
+// release returns a version without the additions of a distribution: "OpenSSH 9.2p1".
 func release(version string) string {
 	name, _, _ := strings.Cut(version, " (")
 	if first, _, more := strings.Cut(name, " "); more && strings.Contains(first, "_") {
@@ -267,13 +268,13 @@ func release(version string) string {
 	return strings.ReplaceAll(name, "_", " ")
 }
 
-// library is the name and version of the crypto library, without its date.
+// library returns the name and version of the crypto library, without its date.
 func library(s string) string {
 	words := strings.Fields(s)
 	return strings.Join(words[:min(2, len(words))], " ")
 }
 
-// cores is how many there are; "" where that is unknown.
+// cores returns the number of cores; "" where it is unknown.
 func cores(e record.Environment) string {
 	if e.Cores == 0 {
 		return ""
@@ -281,7 +282,7 @@ func cores(e record.Environment) string {
 	return unit.Count(e.Cores, "core")
 }
 
-// processors are those that measured, and whose they are where the server has others.
+// processors names the processors that measured, and their owner where the server has others.
 func processors(c record.Campaign, e record.Environment) string {
 	if c.Server == record.ServerRemote && e.Cores > 0 {
 		return unit.Count(e.Cores, "client core")
@@ -289,8 +290,8 @@ func processors(c record.Campaign, e record.Environment) string {
 	return cmp.Or(cores(e), e.CPU)
 }
 
-// lasted is how long the run took. Its budget holds pauses, too, and a look at what limits it: how much of it went
-// into measuring matters where it was not used up.
+// lasted says how long the run took. Its budget includes pauses and the search for limits: the time
+// of measuring is shown where the budget was not used up.
 func (s screen) lasted() string {
 	measured, budget := s.o.Measured, s.r.Campaign.BudgetNS
 	switch {
@@ -304,7 +305,7 @@ func (s screen) lasted() string {
 	return ""
 }
 
-// seconds is a length of time as people say it.
+// seconds words a length of time.
 func seconds(d time.Duration) string {
 	if d < 10*time.Minute {
 		return fmt.Sprintf("%.0f s", d.Seconds())
@@ -312,7 +313,7 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.0f min", d.Minutes())
 }
 
-// login is what a login takes with what is used now, or else with the best key exchange.
+// login says how long a login takes with the present key exchange, or else with the best one.
 func (s screen) login() string {
 	l := s.c.Logins
 	if len(l.Options) == 0 {
@@ -338,8 +339,8 @@ func (s screen) login() string {
 	return unit.Milliseconds(k.Login.Shown.Value) + " with " + name + advice
 }
 
-// limit is what bounds a transfer as it is now, as far as that was found out, and what
-// helps. That no cipher does is part of the answer where it is so; elsewhere it is not said.
+// limit names the present limit of a transfer, as far as it was found, and the remedy. It does not
+// repeat that no cipher helps where the answer says so.
 func (s screen) limit() string {
 	var out []string
 	for _, l := range s.r.Limits {
@@ -347,7 +348,7 @@ func (s screen) limit() string {
 		if help == "" {
 			continue
 		}
-		line, _, _ := strings.Cut(cmp.Or(l.Sentence, l.What), "; ") // what follows is the evidence
+		line, _, _ := strings.Cut(cmp.Or(l.Sentence, l.What), "; ") // the evidence follows
 		line += "; what helps: " + help
 		if len(s.r.Limits) > 1 {
 			line = string(l.Direction) + ": " + line
@@ -357,13 +358,13 @@ func (s screen) limit() string {
 	return strings.Join(out, "; ")
 }
 
-// severe are the warnings that put all figures in doubt.
+// severe lists the warnings that make all figures unreliable.
 var severe = []string{rank.Throttled}
 
-// slowedFor is from how many percent on the work of others is a reason for less confidence.
+// slowedFor is the percentage of other work from which on confidence is lower.
 const slowedFor = 15
 
-// confidence is how sure the answer is, which is a ratio, in one word, and why.
+// confidence returns the confidence in the answer, a ratio, in one word, and the reason.
 func (s screen) confidence() (word, why string) {
 	if len(s.r.Bulk) == 0 || s.c.Tied == 0 {
 		return "", ""
@@ -380,7 +381,7 @@ func (s screen) confidence() (word, why string) {
 		}
 	}
 	switch slowed := s.r.Slowed.Percent(); {
-	case apart > 1: // a note says of each
+	case apart > 1: // a note reports each of these
 		return "low", fmt.Sprintf("the same work under two names came out different in %d of %s", apart, unit.Count(len(s.r.Controls), "pair"))
 	case s.c.Uncertain():
 		return "low", "no significant difference so far"
@@ -400,14 +401,14 @@ func (s screen) confidence() (word, why string) {
 	return "high", s.basis()
 }
 
-// How far the ratio of an answer may be off that is given with high confidence, or with medium:
-// on a machine that lacks processor time intervals are wider.
+// The largest error of an answer's ratio with high and with medium confidence: on a machine that
+// lacks processor time intervals are wider.
 const (
 	wide  = 0.1
 	vague = 0.5
 )
 
-// known is within what part the ratios of the answer are known.
+// known returns the relative error of the answer's ratios.
 func (s screen) known() (part float64) {
 	for _, g := range s.c.Gains {
 		if q := g.Decides(s.r.By); q != nil {
@@ -417,7 +418,7 @@ func (s screen) known() (part float64) {
 	return part
 }
 
-// disturbed says what else the machine did.
+// disturbed describes other work of the machine.
 func (s screen) disturbed() string {
 	slowed := s.r.Slowed
 	if slowed.Busy() {
@@ -426,7 +427,7 @@ func (s screen) disturbed() string {
 	return "other work slowed this machine by " + unit.Difference(slowed.Percent()/100)
 }
 
-// basis is what the answer rests on.
+// basis names the data of the answer.
 func (s screen) basis() string {
 	n := 0
 	for _, c := range s.r.Bulk {
@@ -440,11 +441,11 @@ func (s screen) basis() string {
 	return out
 }
 
-// told are the warnings that the screen gives in its own words, or that matter only for
-// figures that it does not show.
+// told lists the warnings that the screen words itself, or that matter only for figures that it
+// does not show.
 var told = []string{"slowed", "beside", "noise", "by-cost", "one-core", "drift", "foreign", rank.Throttled, "missing"}
 
-// notes are the other warnings, with what to do.
+// notes returns the other warnings, with their remedies.
 func (s screen) notes() []string {
 	var out []string
 	for _, w := range s.r.Warnings {
@@ -455,7 +456,7 @@ func (s screen) notes() []string {
 	return out
 }
 
-// everything is all that a ranking knows.
+// everything returns all that a ranking knows.
 func everything(r *rank.Ranking, d *Document) []Block {
 	out := tableBlocks(d.Tables)
 	lines := factLines(d.Quality)
@@ -466,8 +467,7 @@ func everything(r *rank.Ranking, d *Document) []Block {
 	return append(out, Block{Lines: append(lines, doubtLines(d.Doubts)...)})
 }
 
-// howBlocks say how the figures came about, how far to trust them, and what the
-// words mean.
+// howBlocks explains how the figures were made, how reliable they are, and the words.
 func howBlocks(r *rank.Ranking, d *Document) []Block {
 	trust := append(append(factLines(d.Quality), limitLines(r.Limits)...), doubtLines(d.Doubts)...)
 	return []Block{

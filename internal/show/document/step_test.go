@@ -17,8 +17,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// What is to be copied is never broken: it stands beside its words, or on a line of its
-// own.
+// What is to be copied is never broken: it stands beside its words, or on a line of its own.
 func TestStep(t *testing.T) {
 	long := "Ciphers ^" + strings.Repeat("aes128-gcm@openssh.com,", 5) + "aes256-ctr"
 	for _, c := range []struct {
@@ -72,7 +71,8 @@ func TestDearCiphersLeaveRoom(t *testing.T) {
 	}
 }
 
-// Whoever follows "measure longer" measures longer, however long that was before, and knows how long it takes.
+// Whoever follows "measure longer" measures longer, however long that was before, and knows how
+// long it takes.
 func TestMeasureLonger(t *testing.T) {
 	for _, c := range []struct {
 		measured   time.Duration

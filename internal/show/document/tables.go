@@ -17,23 +17,24 @@ type Table struct {
 	Name    string // stable, for --only: "ranking", "kex", "cells", ...
 	Part    string // of several tables of one Name, which: the direction
 	Title   string
-	Note    string // what the columns mean; may be ""
+	Note    string // explanation of the columns; may be ""
 	Columns []Column
 	Rows    []Row
-	Picked  bool // the columns are those that were asked for
+	Picked  bool // the user chose the columns
 }
 
-// called are short names of tables, by theirs.
+// called maps names of tables to short ones.
 var called = map[string]string{
 	"ranking": "ciphers and MACs", "kex": "key exchange", "copies": "copies", "failed": "failed", "controls": "controls",
 	"overall": "overall", "ciphers": "ciphers", "macs": "MACs", "cells": "cells", "machines": "machines",
 	"ceilings": "ceilings", "measurements": "measurements", "figures": "figures",
 }
 
-// Called is a short name of the table; "" for none.
+// Called returns a short name of the table; "" for none.
 func (t Table) Called() string { return called[t.Name] }
 
-// Telling are the columns of the table, of the minor ones those in which rows differ.
+// Telling returns the useful columns of the table: of the minor ones only those in which rows
+// differ.
 func (t Table) Telling() (columns []int) {
 	for i, c := range t.Columns {
 		alike := func(r Row) bool { return c.Shown(r.Cells[i]) == c.Shown(t.Rows[0].Cells[i]) }
@@ -44,8 +45,8 @@ func (t Table) Telling() (columns []int) {
 	return columns
 }
 
-// Slim are the columns that a column of a paper has room for: what tells rows apart, and the figures with intervals, or
-// else the first ones. All of them where they were asked for.
+// Slim returns the columns that fit a column of a paper: those that identify rows, and the figures
+// with intervals, or else the first ones. It returns all of them if the user chose them.
 func (t Table) Slim() (columns []int) {
 	figures := func(bare bool) (found []int) {
 		for i, c := range t.Columns {
@@ -70,7 +71,8 @@ func (t Table) Slim() (columns []int) {
 	return columns
 }
 
-// Pick is the document with some columns of its tables, by their keys, the beginnings of these, or their heads.
+// Pick returns the document with some columns of its tables, by their keys, the beginnings of
+// these, or their heads.
 func (d *Document) Pick(columns []string) (*Document, error) {
 	if len(columns) == 0 {
 		return d, nil
@@ -100,7 +102,7 @@ func (d *Document) Pick(columns []string) (*Document, error) {
 	return &out, nil
 }
 
-// only is the table with some of its columns.
+// only returns the table with some of its columns.
 func (t Table) only(chosen []int) Table {
 	columns, rows := t.Columns, t.Rows
 	t.Columns, t.Rows, t.Picked = nil, nil, true
@@ -185,7 +187,7 @@ func bulkTable(r *rank.Ranking, d record.Direction) Table {
 	return t
 }
 
-// basisOf says what a cell's figures rest on.
+// basisOf names the basis of a cell's figures.
 func basisOf(c rank.Cell) string {
 	if c.Basis == rank.Measured && c.Timed == rank.Predicted {
 		return "speed " + string(rank.Predicted)
@@ -193,7 +195,7 @@ func basisOf(c rank.Cell) string {
 	return string(c.Basis)
 }
 
-// connectionsOf is how many connections stand behind a cell.
+// connectionsOf returns the number of connections of a cell.
 func connectionsOf(c rank.Cell) int {
 	if c.Basis != rank.Measured {
 		return 0

@@ -7,7 +7,7 @@ import (
 	"sshpace/internal/bench/rank"
 )
 
-// costOf says whose CPU cost is meant.
+// costOf names the side of a CPU cost.
 func costOf(side string) string { return "CPU cost of " + side }
 
 const (
@@ -15,7 +15,7 @@ const (
 	clientAlone   = "the client"
 )
 
-// bulkOrder says by what the cells are ordered.
+// bulkOrder names the order of the cells.
 func bulkOrder(r *rank.Ranking) string {
 	switch {
 	case r.By == rank.Throughput:
@@ -28,7 +28,7 @@ func bulkOrder(r *rank.Ranking) string {
 	return costOf("the costlier side")
 }
 
-// kexOrder says by what the key exchanges are ordered.
+// kexOrder names the order of the key exchanges.
 func kexOrder(r *rank.Ranking) string {
 	switch {
 	case r.KexBy == rank.Throughput:
@@ -39,7 +39,7 @@ func kexOrder(r *rank.Ranking) string {
 	return costOf(bothSidesWord)
 }
 
-// comparedBy says what a comparison relates: cells, with their speed, or logins, with time.
+// comparedBy names the quantity of a comparison: cells, with their speed, or logins, with time.
 func comparedBy(c *compare.Comparison, by rank.By, speed string) string {
 	switch {
 	case by == rank.Throughput:

@@ -1,6 +1,5 @@
-// Package findings shows what commands beside bench and report found, as text
-// and JSON: logins, latency, diagnoses, advice, how ssh_config reaches a host,
-// and known_hosts files.
+// Package findings shows the results of commands other than bench and report, as text and JSON:
+// logins, latency, diagnoses, advice, how ssh_config reaches a host, and known_hosts files.
 package findings
 
 import (
@@ -17,18 +16,18 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// View is advice as it is shown.
+// Advice is advice as it is shown.
 type Advice struct {
 	Advice   *advise.Advice
 	Ranking  *rank.Ranking // that it follows from
 	Pattern  string        // of the Host line
 	Strict   bool
-	Insecure bool // what is faster and never advised, too
+	Insecure bool // faster algorithms that are never advised, too
 	Server   bool // the lines for sshd_config, too
 	Checked  bool // those were checked
 	Commands document.Commands
 	Brief    bool   // the client's lines alone: a proof follows
-	Written  bool   // they are about to be written: nobody needs to be told how
+	Written  bool   // the lines are about to be written: no instructions are needed
 	Applied  string // the file that has them already; "" for none
 }
 
@@ -89,7 +88,7 @@ func (a *Advice) text(out io.Writer) {
 	}
 }
 
-// comment is a text in lines that a configuration ignores.
+// comment writes a text as comments of a configuration.
 func (a *Advice) comment(out io.Writer, s string) {
 	for _, line := range text.Wrap("# ", termsafe.Line(s), 0) {
 		fmt.Fprintln(out, "# "+strings.TrimLeft(line, "# "))

@@ -9,10 +9,10 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// schema names the layout of `advise --json`.
+// adviceSchema names the layout of `advise --json`.
 const adviceSchema = "sshpace.advice/1"
 
-// JSON prints it for programs.
+// JSON prints the advice for programs.
 func (a *Advice) JSON(w io.Writer) error {
 	type choice struct {
 		advise.Listed

@@ -15,23 +15,23 @@ import (
 	"sshpace/internal/bench/doctor"
 )
 
-// schema names the layout of the JSON form.
+// diagnosisSchema names the layout of the JSON form.
 const diagnosisSchema = "sshpace.doctor/1"
 
-// Report is what was looked for and found.
+// Diagnosis lists the checks of doctor and their results.
 type Diagnosis struct {
 	Schema    string           `json:"schema"`
 	Target    string           `json:"target"`
-	Complete  bool             `json:"complete"` // nothing kept it from looking at everything, such as a login that failed
+	Complete  bool             `json:"complete"` // everything was examined: no login failed, for example
 	Login     *stats.Interval  `json:"login_ns,omitempty"`
-	AtLeast   bool             `json:"login_at_least,omitempty"` // it takes longer: nobody waited for its end
+	AtLeast   bool             `json:"login_at_least,omitempty"` // a lower bound: nobody waited for its end
 	RoundTrip *stats.Interval  `json:"round_trip_ns,omitempty"`
 	Busy      float64          `json:"busy_pct,omitempty"` // of this machine's CPU time, during the logins; absent: not known
 	Checks    []string         `json:"checks"`
 	Findings  []doctor.Finding `json:"findings"`
 }
 
-// New is the report on what was measured.
+// Diagnose reports the measurements.
 func Diagnose(f *doctor.Facts, checks []doctor.Check, complete bool) *Diagnosis {
 	r := &Diagnosis{Schema: diagnosisSchema, Target: f.Label, Complete: complete && f.Refusal == nil && f.Stuck == nil, Checks: []string{}, Findings: doctor.Judge(checks, f)}
 	for _, c := range checks {
@@ -46,9 +46,9 @@ func Diagnose(f *doctor.Facts, checks []doctor.Check, complete bool) *Diagnosis 
 // JSON writes the report.
 func (r *Diagnosis) JSON(w io.Writer) error { return termsafe.WriteJSON(w, r, " ") }
 
-// Text writes the report for people, at most width columns wide but for lines
-// that are to be pasted: what was found, and each problem with what to do, as far as a screen has room for
-// them in full, else in a few words. What is normal is no problem, and has one sentence unless all is wanted.
+// Text writes the report for people, at most width columns wide except for lines to copy: the
+// result, and each problem with its remedy, in full as far as they fit the screen, otherwise
+// briefly. Normal results are not problems, and share one sentence unless all are wanted.
 func (r *Diagnosis) Text(w io.Writer, width int, all bool) error {
 	var b strings.Builder
 	say := func(before, s string) {
@@ -82,7 +82,7 @@ func (r *Diagnosis) Text(w io.Writer, width int, all bool) error {
 	return err
 }
 
-// answer is what was found, in sentences.
+// answer returns the result in sentences.
 func (r *Diagnosis) answer() string {
 	var words []string
 	n := 0
@@ -118,10 +118,10 @@ func (r *Diagnosis) answer() string {
 	return strings.Join(words, " ")
 }
 
-// busy is from how many percent of a machine's CPU time on other work holds logins up.
+// busy is the percentage of a machine's CPU time on other work that delays logins.
 const busy = 80
 
-// cost is what a finding costs.
+// cost words the cost of a finding.
 func cost(f doctor.Finding) string {
 	took := unit.Milliseconds(f.Cost.Value) + " "
 	if f.AtLeast {
@@ -138,7 +138,7 @@ func cost(f doctor.Finding) string {
 	return took + "a " + f.Per
 }
 
-// finding is one of them in full. Lines that are to be copied are not broken.
+// finding prints one finding in full. Lines to copy are not broken.
 func finding(number string, f doctor.Finding, width int) string {
 	out := []string{"", fmt.Sprintf("%s%s (%s)", number, cost(f), f.Check)}
 	for _, part := range []struct{ name, text string }{{"what", f.What}, {"seen", f.Evidence}, {"gain", f.Gain}, {"do", f.Where}} {

@@ -16,14 +16,15 @@ import (
 	"sshpace/internal/ssh/route"
 )
 
-// Explanation is what applies to a host, which line says so, and which engine follows from it.
+// Explanation lists the settings of a host, the lines that they come from, and the resulting
+// engine.
 type Explanation struct {
 	resolved *conf.Resolved
 	decision conf.Decision
-	asked    []conf.Gap // what ssh -G was asked about
+	asked    []conf.Gap // the arguments for ssh -G
 }
 
-// Of finds out about a host. config is that of router.
+// Explain resolves a host. config is the configuration of router.
 func Explain(ctx context.Context, router *route.Router, config *route.Configuration, h host.Host) (*Explanation, error) {
 	query := h.Asked()
 	first, err := config.Resolve(ctx, query)
@@ -37,7 +38,7 @@ func Explain(ctx context.Context, router *route.Router, config *route.Configurat
 	e := &Explanation{resolved: resolved, asked: append(first.Gaps, resolved.Gaps...)}
 	found, err := router.Route(ctx, h) // as run decides
 	switch {
-	case route.IsJumpsError(err): // which lines make the circle is what is asked for
+	case route.IsJumpsError(err): // the user wants to know which lines make the circle
 		v, _ := resolved.Get(conf.ProxyJump)
 		e.decision.Reasons = []conf.Reason{{Keyword: conf.ProxyJump, Text: err.Error(), Origin: v.Origin}}
 	case err != nil:
@@ -48,11 +49,11 @@ func Explain(ctx context.Context, router *route.Router, config *route.Configurat
 	return e, nil
 }
 
-// Text prints a summary and a table of the settings, in so many columns; 0: in any number.
+// Text prints a summary and a table of the settings, at most width columns wide (0: any width).
 func (e *Explanation) Text(w io.Writer, all bool, width int) error {
 	summary := text.Table{Columns: make([]text.Column, 2), Rows: e.summary()}
 	t, hidden := e.table(all, nil)
-	var files []string // that are named below, since there is no room for their names in full
+	var files []string // whose names are listed below, since they do not fit in full
 	if lines := t.Lines(0); width > 0 && slices.ContainsFunc(lines, func(line string) bool { return text.Width(line) >= width }) {
 		var names map[string]string
 		names, files = e.shortNames()
@@ -69,8 +70,8 @@ func (e *Explanation) Text(w io.Writer, all bool, width int) error {
 	return err
 }
 
-// table has a row for each setting, and says how many have their default value. Files are called
-// as names has them.
+// table has a row for each setting, and counts those with their default value. names gives the
+// names of files.
 func (e *Explanation) table(all bool, names map[string]string) (t text.Table, hidden int) {
 	t.Columns = []text.Column{{Head: "SETTING"}, {Head: "VALUE", Fit: text.Above}, {Head: "FROM"}}
 	for k, v := range e.resolved.Settings() {
@@ -84,7 +85,8 @@ func (e *Explanation) table(all bool, names map[string]string) (t text.Table, hi
 	return t, hidden
 }
 
-// shortNames call each file by its last part, where no other has the same, and say which is which.
+// shortNames names each file by its last part, where no other one has the same, and explains the
+// names.
 func (e *Explanation) shortNames() (names map[string]string, legend []string) {
 	names = map[string]string{}
 	taken := map[string]bool{}
@@ -98,13 +100,13 @@ func (e *Explanation) shortNames() (names map[string]string, legend []string) {
 	return names, legend
 }
 
-// engines say what the engine of run does.
+// engines describes the engines of run.
 var engines = map[conf.Engine]string{conf.Native: "sshpace run connects by itself", conf.OpenSSH: "sshpace run starts ssh"}
 
-// engine is who can connect; "none" where nobody may.
+// engine names the engine that can connect; "none" where nobody may.
 func (e *Explanation) engine() string { return cmp.Or(string(e.decision.Engine), "none") }
 
-// summary is how the host is reached, in two columns.
+// summary says how the host is reached, in two columns.
 func (e *Explanation) summary() (rows [][]string) {
 	add := func(name, value string) { rows = append(rows, []string{name, termsafe.Line(value)}) }
 	r := e.resolved
@@ -126,10 +128,10 @@ func (e *Explanation) summary() (rows [][]string) {
 	return rows
 }
 
-// valueWidth is from where on long lists go on in the next line.
+// valueWidth is the width at which long lists continue in the next line.
 const valueWidth = 60
 
-// setting is a row, or as many as a long list takes. Tabs are shown as such.
+// setting returns a row, or as many as a long list takes. Tabs are shown as \t.
 func setting(k conf.Keyword, v conf.Value) (rows [][]string) {
 	row := []string{k.String(), "", termsafe.Line(v.Origin.String())}
 	words := strings.ReplaceAll(termsafe.Line(strings.Join(v.Args, " ")), "\t", `\t`)

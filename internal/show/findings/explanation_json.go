@@ -7,7 +7,7 @@ import (
 	"sshpace/internal/ssh/conf"
 )
 
-// schema names the form of the JSON output.
+// explanationSchema names the form of the JSON output.
 const explanationSchema = "sshpace.config/1"
 
 type explained struct {

@@ -14,14 +14,14 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// Judged is what a gate judges.
+// Judged is a comparison that a gate can judge.
 type Judged interface {
 	Judge(compare.Limit) *compare.Gate
 	Shows() float64            // the least slowdown that any line could show, as a part
-	More(limit float64) string // what makes it show such a difference, as a part
+	More(limit float64) string // a way to make it show such a difference, as a share
 }
 
-// Asked is what a limit says of a report; nil where none is asked for.
+// Asked applies a limit to a report; nil where there is no limit.
 func Asked(report any, limit *compare.Limit) (Judged, *compare.Gate, error) {
 	if limit == nil {
 		return nil, nil, nil
@@ -41,7 +41,7 @@ func Asked(report any, limit *compare.Limit) (Judged, *compare.Gate, error) {
 	return judge, gate, nil
 }
 
-// Gate says what is slower, or may be: an error with an exit code, or a line.
+// Gate reports slower lines: an error with an exit code, or a line.
 func Gate(w io.Writer, c Judged, g *compare.Gate) error {
 	percent, lines := g.Limit.Percent, unit.Count(len(g.Lines), "line")
 	is, be := "is slower by", "be slower by"
@@ -75,7 +75,7 @@ func Gate(w io.Writer, c Judged, g *compare.Gate) error {
 	return err
 }
 
-// moreData says what makes a gate conclusive.
+// moreData says how to make a gate conclusive.
 func moreData(c Judged, g *compare.Gate) string {
 	var words []string
 	if shows := document.Least(c.Shows()); shows != "" {

@@ -12,8 +12,8 @@ import (
 	measured "sshpace/internal/bench/hostkeys"
 )
 
-// Cost prints the table for people. Times are milliseconds of processor
-// time, medians with 95 % intervals where there are rounds enough for such.
+// Cost prints the table for people. Times are milliseconds of processor time, medians with 95 %
+// intervals where there are enough rounds.
 func Cost(w io.Writer, c measured.Cost, version string) error {
 	fmt.Fprintf(w, "%s\n\n%s: %s, %d of them hashed, %s\n", costAdvice(c), c.File, unit.Count(c.Lines, "line"), c.HashedLines, unit.Bytes(c.Bytes))
 	how := fmt.Sprintf("medians of %d with 95 %% intervals", c.Rounds)
@@ -45,7 +45,7 @@ func Cost(w io.Writer, c measured.Cost, version string) error {
 	return err
 }
 
-// costAdvice says what the numbers mean for the layout that the file has.
+// costAdvice explains the numbers for the file's present layout.
 func costAdvice(c measured.Cost) string {
 	var update, plain stats.Interval
 	for _, row := range c.OpenSSH {
@@ -68,15 +68,14 @@ func costAdvice(c measured.Cost) string {
 	return text
 }
 
-// minGain is the saving per login, in nanoseconds, from which a change is worth
-// the trouble.
+// minGain is the saving per login, in nanoseconds, from which a change is worth the trouble.
 const minGain = 1e6
 
 func milliseconds(i stats.Interval) string {
 	return i.Bounded().Shown(unit.InMilliseconds, "")
 }
 
-// CostJSON prints all of it as JSON.
+// CostJSON prints the measurement as JSON.
 func CostJSON(w io.Writer, c measured.Cost, version string) error {
 	c.OpenSSH = slices.Clone(c.OpenSSH)
 	for i := range c.OpenSSH {

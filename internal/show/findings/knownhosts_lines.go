@@ -27,7 +27,7 @@ type lookupLine struct {
 	Comment     string `json:"comment"`
 }
 
-// markerTitles are what ssh-keygen calls the markers.
+// markerTitles are ssh-keygen's names of the markers.
 var markerTitles = map[knownhosts.Marker]string{knownhosts.MarkerCA: "CA", knownhosts.MarkerRevoked: "REVOKED"}
 
 // Entries prints the lines that match a name, as ssh-keygen -F does.
@@ -51,8 +51,8 @@ func Entries(w io.Writer, name string, entries []index.Entry, asJSON bool) error
 	return nil
 }
 
-// LookedUp tells people under which name a host was looked up, where ssh_config has another than they
-// typed, and that no line was found, which is a failure.
+// LookedUp reports to people under which name a host was looked up, where ssh_config replaces the
+// typed one, and that no line was found, which is a failure.
 func LookedUp(people io.Writer, typed, name string, files []string, lines int) error {
 	as := ""
 	if !strings.EqualFold(typed, name) {
@@ -67,8 +67,8 @@ func LookedUp(people io.Writer, typed, name string, files []string, lines int) e
 	return nil
 }
 
-// shown is a line of a file: as it stands there, for other programs, or made safe
-// for a terminal, for which the end of a line of Windows is no more than that.
+// shown prints a line of a file: unchanged for other programs, or made safe for a terminal, without
+// the line end of Windows.
 func shown(w io.Writer, line string) string {
 	if !terminal.Is(w) {
 		return line
@@ -76,11 +76,11 @@ func shown(w io.Writer, line string) string {
 	return termsafe.Line(strings.TrimRight(line, "\r"))
 }
 
-// screenLines is what a terminal has room for.
+// screenLines is the number of lines that fit a terminal.
 const screenLines = 20
 
-// Findings prints what lint found, one a line. Of more than a screen has room for, it prints some of each kind, and
-// how many more there are, unless all are wanted.
+// Findings prints the findings of lint, one a line. If they do not fit a screen, it prints some of
+// each kind, and counts the others, unless all are wanted.
 func Findings(w io.Writer, findings []tidy.Finding, asJSON, all bool) error {
 	if asJSON {
 		return termsafe.WriteJSON(w, struct {

@@ -9,7 +9,8 @@ import (
 	"sshpace/internal/ssh/knownhosts/tidy"
 )
 
-// Thousands of findings are folded by kind, with examples and counts; few, and all where all are wanted, have a line each.
+// Thousands of findings are folded by kind, with examples and counts; few, and all where all are
+// wanted, have a line each.
 func TestManyFindingsAreFolded(t *testing.T) {
 	lint := func(duplicates int, all bool) []string {
 		found := []tidy.Finding{{File: "/k", Line: 1, Kind: "conflict", Detail: "another key"}}

@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/ssh/knownhosts/tidy"
 )
 
-// Pinned writes the lines for a server that is pinned, into a file of theirs or to w, and tells
-// people what was done.
+// Pinned writes the lines of a pinned server, into their own file or to w, and reports it to
+// people.
 func Pinned(w, people io.Writer, r tidy.PinResult, file string, asJSON bool) error {
 	if file != "" {
 		var err error

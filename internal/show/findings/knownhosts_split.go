@@ -14,8 +14,9 @@ import (
 	"sshpace/internal/ssh/knownhosts/tidy"
 )
 
-// Split writes the configuration, or everything as JSON, and tells people what became of the
-// hosts. Names that cannot be files are a failure, since ssh would not know those hosts any more.
+// Split writes the configuration, or everything as JSON, and reports the outcome of the hosts to
+// people. Names that cannot be file names are a failure, since ssh would not know those hosts any
+// more.
 func Split(out, w io.Writer, r tidy.SplitResult, config string, asJSON bool) (err error) {
 	if !asJSON {
 		_, err = io.WriteString(out, config)
@@ -62,7 +63,7 @@ func Split(out, w io.Writer, r tidy.SplitResult, config string, asJSON bool) (er
 	return nil
 }
 
-// someNames is a list that fits on a line.
+// someNames returns a list that fits on a line.
 func someNames(names []string) string {
 	const shown = 5
 	text := termsafe.OneLine(strings.Join(names[:min(shown, len(names))], ", "))

@@ -17,10 +17,10 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// schema names the layout of the JSON form.
+// latencySchema names the layout of the JSON form.
 const latencySchema = "sshpace.latency/1"
 
-// Report is what was measured.
+// Latency is the report of measured sessions.
 type Latency struct {
 	Schema   string        `json:"schema"`
 	Target   string        `json:"target"`
@@ -30,7 +30,7 @@ type Latency struct {
 	*latency.Result
 }
 
-// Of is the report of sessions of a client.
+// LatencyOf reports the sessions of a client.
 func LatencyOf(c *latency.Client, s *latency.Sessions, interval time.Duration, r *latency.Result) *Latency {
 	return &Latency{Schema: latencySchema, Target: c.Destination.Label, Client: c.SSH.Version, Interval: interval, Notes: s.Notes, Result: r}
 }
@@ -63,7 +63,7 @@ func (l *LiveLatency) Add(e latency.Echo) {
 	}
 }
 
-// Rest shows rounds that were never completed, and leaves nothing drawn.
+// Rest shows rounds that were never completed, and clears the drawing.
 func (l *LiveLatency) Rest() {
 	for _, seq := range slices.Sorted(maps.Keys(l.rounds)) {
 		l.line(l.rounds[seq])
@@ -93,8 +93,8 @@ func took(d time.Duration) string {
 	return unit.Milliseconds(d)
 }
 
-// Text writes the summary for people, in lines of no more than width characters
-// where that can be (60 or more); 0 is any width.
+// Text writes the summary for people, in lines of at most width characters where possible (60 or
+// more); 0 is any width.
 func (r *Latency) Text(w io.Writer, width int) error {
 	var b strings.Builder
 	wide := min(cmp.Or(width, text.Columns), text.Columns)
@@ -125,7 +125,7 @@ func (r *Latency) Text(w io.Writer, width int) error {
 	return err
 }
 
-// lanes say how the bytes of each kind of session go.
+// lanes describes the kinds of sessions.
 var lanes = map[string]string{"pty": "through a terminal, as when you type", "unobscured": "the same, without hidden keystroke timing", "pipe": "without a terminal"}
 
 // answer says how typing feels.
@@ -137,7 +137,7 @@ func (r *Latency) answer() string {
 	return fmt.Sprintf("A typed key shows after %s. Below about 100 ms typing feels immediate.", s.Median.Bounded().Noted(unit.InMilliseconds, " ms", fmt.Sprintf("median of %d", s.Back)))
 }
 
-// table sums the sessions up.
+// table summarizes the sessions.
 func (r *Latency) table() *text.Table {
 	t := &text.Table{Columns: []text.Column{{Head: "ms", Fit: text.Above}}}
 	heads := []string{"sent", "lost", "min", "p50", ""}
@@ -176,7 +176,7 @@ func row(s latency.Summary) []string {
 	return append(cells, unit.InMilliseconds(s.Max))
 }
 
-// timeline is the median of each tenth of the time.
+// timeline shows the median of each tenth of the time.
 func (r *Latency) timeline() *text.Table {
 	const enough, tenths = 20, 10 // bytes in a lane, so that a tenth has some
 	t := &text.Table{Columns: []text.Column{{Fit: text.Above}}}

@@ -30,8 +30,7 @@ func summary(lane string, loaded bool, back int) latency.Summary {
 	return s
 }
 
-// TestText: the summary fits a terminal however long bytes take, and few bytes have
-// no interval.
+// TestText: the summary fits a terminal however long bytes take, and few bytes have no interval.
 func TestText(t *testing.T) {
 	for _, width := range []int{0, 60, 77, 78, 200} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) { fits(t, width) })

@@ -16,26 +16,27 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// schema names the layout of the JSON form.
+// loginSchema names the layout of the JSON form.
 const loginSchema = "sshpace.login/1"
 
-// Report is what was measured.
+// Login is the report of measured logins.
 type Login struct {
 	Schema   string         `json:"schema"`
 	Target   string         `json:"target"`
-	Engine   string         `json:"engine"` // whose logins: ssh's, or native, those of run
+	Engine   string         `json:"engine"` // the client: ssh, or native, the engine of run
 	Client   string         `json:"client"`
 	Server   string         `json:"server"`
 	Results  []login.Result `json:"results"`            // the plain login first
-	Compared string         `json:"compared,omitempty"` // how the logins behind the plain one are made
-	// Beside others logins cost more: Results are free of it. nil: all were alone.
+	Compared string         `json:"compared,omitempty"` // conditions of all logins but the plain one
+	// Beside holds the figures of simultaneous logins, which cost more: Results do not contain
+	// them. nil: all were alone.
 	Beside *login.Beside `json:"beside_others,omitempty"`
 	// RoundTrips of a plain login; 0 where they were not counted.
 	RoundTrips int                `json:"round_trips,omitempty"`
 	Predicted  []login.Prediction `json:"predicted,omitempty"`
 }
 
-// Of is the report of a record file. It must hold logins.
+// LoginOf returns the report of a record file. It must hold logins.
 func LoginOf(f *record.File) *Login {
 	r := &Login{
 		Schema: loginSchema, Target: f.Campaign.Target, Engine: "ssh", Client: f.Environment.Client, Server: f.Environment.Server,
@@ -60,13 +61,13 @@ func LoginOf(f *record.File) *Login {
 // JSON writes the report.
 func (r *Login) JSON(w io.Writer) error { return termsafe.WriteJSON(w, r, " ") }
 
-// step is a phase, what people call it and what happens in it.
+// step is a phase, its name for people and its content.
 type step struct {
 	phase      login.Phase
 	name, what string
 }
 
-// steps of a login of the real ssh, in order.
+// steps lists the phases of a login of the real ssh, in order.
 var steps = []step{
 	{record.PhaseStart, "start", "ssh starts, reads its configuration, looks the name up"},
 	{record.PhaseTCP, "connect", "connect, read the key files"},
@@ -85,7 +86,7 @@ var steps = []step{
 	{record.PhaseClose, "end", "close the connection"},
 }
 
-// steps are those of the engine's logins, in order.
+// steps returns the phases of the engine's logins, in order.
 func (r *Login) steps() []step {
 	if r.Engine != "native" {
 		return steps
@@ -95,8 +96,8 @@ func (r *Login) steps() []step {
 	return own
 }
 
-// brief is what a terminal shows: what a login takes and what of it, or, where others were
-// measured beside it, what those take, as much as a screen has room for; with all, everything.
+// brief returns the report for a terminal: the time of a login and its parts, or, if other kinds
+// were measured, their times, as much as fits the screen; with all, everything.
 func (r *Login) brief(d *document.Document, all bool, commands document.Commands) []document.Block {
 	lead, phases := document.Block{Lines: r.lead(all)}, d.Tables[1]
 	last := document.RemarkLines([]document.Remark{
@@ -126,7 +127,7 @@ func (r *Login) brief(d *document.Document, all bool, commands document.Commands
 	return document.Clean(document.Screenful([]document.Block{lead, {Table: &kinds}}, doubts, document.SavedLines+1, commands.All(), last))
 }
 
-// longPhases is the table of phases with those in one row that make no difference to a login.
+// longPhases merges the phases that make no difference to a login into one row.
 func (r *Login) longPhases(t document.Table) document.Table {
 	total, rest := 0.0, 0.0
 	for _, row := range t.Rows {
@@ -147,8 +148,8 @@ func (r *Login) longPhases(t document.Table) document.Table {
 	return t
 }
 
-// predicted says what the plain login takes over a distance: of those in the table of
-// distances, all between a network at hand and the other side of the world.
+// predicted says how long the plain login takes over a distance: for the distances of the table
+// between a local network and the other side of the world.
 func (r *Login) predicted() []string {
 	if len(r.Predicted) == 0 {
 		return nil
@@ -183,7 +184,7 @@ func grouped(results []login.Result) (groups [][]login.Result) {
 	return groups
 }
 
-// quantum says whether a login with a key exchange of its own is safe against quantum computers.
+// quantum says whether a login with its own key exchange is safe against quantum computers.
 func quantum(c login.Result) string {
 	if c.Factor != login.KexFactor && c.Factor != login.FullFactor {
 		return ""

@@ -39,7 +39,7 @@ func kindOf(r login.Result) compare.LoginKind {
 // JSON writes the comparison.
 func (c *LoginComparison) JSON(w io.Writer) error { return termsafe.WriteJSON(w, c, " ") }
 
-// Document is the comparison for people.
+// Document returns the comparison for people.
 func (c *LoginComparison) Document() *document.Document {
 	t := document.Table{Name: "logins", Title: "Logins compared", Columns: []document.Column{{Key: "factor", Head: "what differs", Minor: true}, {Key: "level", Head: "login", Terse: " ", Fit: text.Above}}}
 	for _, name := range c.Files[1:] {

@@ -18,7 +18,7 @@ import (
 
 const howLogins = "Wall times are medians and CPU times averages without outliers, each with its 95 % interval; CPU times are corrected for what slowed the machine for some logins in a row (doc/method.md, \"Logins\")."
 
-// Document is the report for every format but JSON; all is for a terminal.
+// Document returns the report for every format but JSON; all is for a terminal.
 func (r *Login) Document(f *record.File, all bool, commands document.Commands) *document.Document {
 	d := &document.Document{
 		Title: "What a login costs", Lead: append(r.lead(true), r.compared()...), Method: []string{howLogins},
@@ -39,7 +39,7 @@ func (r *Login) Document(f *record.File, all bool, commands document.Commands) *
 	return d
 }
 
-// lead is the plain login in sentences; all has a line for each stall.
+// lead describes the plain login in sentences; all adds a line for each stall.
 func (r *Login) lead(all bool) []string {
 	plain := r.Results[0]
 	cpu := "client " + figure(plain.ClientCPU)
@@ -65,7 +65,7 @@ func (r *Login) lead(all bool) []string {
 	return lines
 }
 
-// stalled is how long the plain login stalls, in ns.
+// stalled returns how long the plain login stalls, in ns.
 func (r *Login) stalled() (ns float64) {
 	for _, s := range r.Results[0].Wire.Stalls {
 		ns += float64(s.WallNS)
@@ -73,7 +73,7 @@ func (r *Login) stalled() (ns float64) {
 	return ns
 }
 
-// longest names the phases that take most of the plain login.
+// longest names the longest phases of the plain login.
 func (r *Login) longest() string {
 	type part struct {
 		name string
@@ -92,7 +92,7 @@ func (r *Login) longest() string {
 	return "The longest phases: " + strings.Join(words, ", ") + "."
 }
 
-// compared says how the logins behind the plain one are made.
+// compared describes the conditions of all logins but the plain one.
 func (r *Login) compared() []string {
 	if r.Compared == "" {
 		return nil
@@ -111,7 +111,7 @@ func bare(c document.Column) document.Column {
 	return c
 }
 
-// suite is the algorithms of a kind of login, for filters.
+// suite returns the algorithms of a kind of login, for filters.
 func suite(c login.Result) (s alg.Suite) {
 	switch c.Factor {
 	case login.KexFactor:
@@ -122,7 +122,7 @@ func suite(c login.Result) (s alg.Suite) {
 	return s
 }
 
-// shown are the results as tables have them: in groups, the plain login first.
+// shown returns the results in the order of tables: in groups, the plain login first.
 func (r *Login) shown() (all []login.Result) {
 	all = append(all, r.Results[0])
 	for _, group := range grouped(r.Results[1:]) {
@@ -175,7 +175,7 @@ func (r *Login) distanceTable() document.Table {
 	return t
 }
 
-// point is a figure in ms.
+// point returns a figure in ms.
 func point(f *stats.Interval) document.Point { return document.PointOf(f.OrNil(), 1e6) }
 
 func (r *Login) phaseChart() document.Chart {
@@ -205,7 +205,7 @@ func (r *Login) wallChart() document.Chart {
 	return c
 }
 
-// items are the kinds of logins that were measured.
+// items returns the measured kinds of logins.
 func (r *Login) items(c *document.Chart, points func(*login.Result) []document.Point) {
 	for _, x := range r.shown() {
 		if x.Wall.N > 0 {
@@ -222,7 +222,7 @@ func (r *Login) items(c *document.Chart, points func(*login.Result) []document.P
 	}
 }
 
-// algorithms are the names in the report, with their standing.
+// algorithms returns the names in the report, with their standing.
 func (r *Login) algorithms() []document.Algorithm {
 	var suites []alg.Suite
 	for _, c := range r.shown() {

@@ -78,13 +78,13 @@ func oneLineOf(out string) string {
 	return strings.Join(strings.Fields(out), " ")
 }
 
-// hasSlide tells whether a result has charts of its answer.
+// hasSlide reports whether a result has charts of its answer.
 func hasSlide(x *format.Ranking) bool {
 	return slices.ContainsFunc(document.OfRanking(x.Ranking, x.Records, x.Options).Charts, func(c document.Chart) bool { return c.Name == "answer" })
 }
 
-// One result has one answer: every format of a file names the same winner, the same
-// ties and the same gain, and so does the advice.
+// One result has one answer: every format of a file names the same winner, the same ties and the
+// same gain, and so does the advice.
 func TestEveryFormatGivesTheSameAnswer(t *testing.T) {
 	for name, x := range recordedRankings(t) {
 		c := advise.Of(x.Ranking, advise.Options{})
@@ -199,8 +199,8 @@ func TestAnswersNameTheConfiguration(t *testing.T) {
 	}
 }
 
-// The first screen of every fixture fits one, and names nothing that the policy
-// refuses in what it says to use.
+// The first screen of every fixture fits one, and names nothing that the policy refuses in what it
+// says to use.
 func TestFirstScreens(t *testing.T) {
 	for name, x := range recordedRankings(t) {
 		screen := string(rendered(t, x, "text"))

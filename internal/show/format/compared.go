@@ -13,18 +13,18 @@ import (
 	"sshpace/internal/show/report"
 )
 
-// compared is the comparison of several record files that can be held against a limit.
+// compared is the comparison of several record files that can be checked against a limit.
 type compared struct {
 	result
 	files        []related
 	lines        []compare.Line
-	shows, floor float64       // the least slowdowns, as parts: that a line could show, and with any amount of data
+	shows, floor float64       // the smallest slowdowns, as shares: of any line as measured, and with any amount of data
 	showsCPU     float64       // the least rise of CPU time that one could show
-	also         string        // what else would make it show more
-	gate         *compare.Gate // that was asked for; nil for none
+	also         string        // another way to show more
+	gate         *compare.Gate // the requested gate; nil for none
 }
 
-// Judge holds the lines against a limit, and makes that a part of the report.
+// Judge checks the lines against a limit, and adds the result to the report.
 func (x *compared) Judge(limit compare.Limit) *compare.Gate {
 	if x.gate = limit.Gate(x.lines); limit.OfCPU() {
 		x.shows = x.showsCPU
@@ -32,13 +32,13 @@ func (x *compared) Judge(limit compare.Limit) *compare.Gate {
 	return x.gate
 }
 
-// Shows is the least slowdown that any line could show, as a part.
+// Shows returns the smallest slowdown that any line could show, as a share.
 func (x *compared) Shows() float64 { return x.shows }
 
-// More is what makes the comparison show a difference of so much, as a part.
+// More says how the comparison can show a difference of limit, as a share.
 func (x *compared) More(limit float64) string { return more(x.files, x.shows, x.floor, limit) + x.also }
 
-// cells relates the cells of files; all is for text.
+// cells compares the cells of files; all is for text.
 func (o *Output) cells(s store.Store, c *compare.Comparison, paths []string, all bool) *compared {
 	x := &compared{lines: c.Lines(), shows: c.Shows(), floor: c.Floor()}
 	for i, in := range c.Inputs {
@@ -47,7 +47,7 @@ func (o *Output) cells(s store.Store, c *compare.Comparison, paths []string, all
 	switch first, last := c.Inputs[0].Ranking.Environment, c.Inputs[len(c.Inputs)-1].Ranking.Environment; {
 	case first.CPU != last.CPU && len(c.Normalized) == 0:
 		x.also = "; --normalize '*' leaves out what all lines have in common"
-	case first.CPU == last.CPU && (first.Client != last.Client || first.ClientPath != last.ClientPath): // what a build makes slower throughout would be left out
+	case first.CPU == last.CPU && (first.Client != last.Client || first.ClientPath != last.ClientPath): // a slowdown of everything by a build would be removed
 		x.also = "; one run takes both builds in turns and shows smaller differences: " + inTurns(last)
 	}
 	x.result = result{
@@ -58,13 +58,13 @@ func (o *Output) cells(s store.Store, c *compare.Comparison, paths []string, all
 	return x
 }
 
-// inTurns is the command that measures a build beside the installed one.
+// inTurns returns the command that measures a build and the installed one in turns.
 func inTurns(build record.Environment) string {
 	line := []string{"sshpace", "programs", "--only", "openssh:openssh", "--ssh", cmp.Or(build.ClientPath, "PATH")}
 	return shell.Line(append(line, "--sshd", cmp.Or(build.ServerPath, "PATH"))...)
 }
 
-// methods relates the methods of files.
+// methods compares the methods of files.
 func (o *Output) methods(c *compare.MethodComparison, files []related) *compared {
 	x := &compared{files: files, lines: c.Lines(document.MethodLabel), shows: c.Shows(false), showsCPU: c.Shows(true), floor: c.Floor()}
 	x.result = result{

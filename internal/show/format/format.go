@@ -1,4 +1,4 @@
-// Package format writes reports in the format that the user asks for, and where.
+// Package format writes reports in the wanted format, to the wanted place.
 package format
 
 import (
@@ -23,34 +23,34 @@ import (
 type Format struct {
 	Name    string
 	Endings []string // of files, the usual one first; none: only by --format
-	Is      string   // what such a file is
+	Is      string   // description of such a file
 	Parts   Parts    // that --only picks from
 	Text    bool     // for a terminal, where several reports may follow each other
 	Binary  bool     // not for a terminal
 	Alone   bool     // of one result only, not of a comparison
-	write   writer   // nil: it is no form of the document
+	write   writer   // nil: it does not render a document
 }
 
-// Parts are what some formats show of a document, each by its name.
+// Parts are the parts of a document that some formats show, by name.
 type Parts uint8
 
-// The parts. Where a format has none it shows all of the document.
+// The parts. A format without any shows the whole document.
 const (
 	Tables Parts = iota + 1
 	Charts
 )
 
-// writer writes a document, and what it was made of if that is one result; only names the parts
-// that are wanted.
+// writer writes a document; records is its source if that is one result; only names the wanted
+// parts.
 type writer func(w io.Writer, d *document.Document, records *record.File, only []string) error
 
-// Names of formats that are no forms of a document.
+// Names of formats that do not render a document.
 const (
 	classic = "classic"
 	Records = "jsonl" // results; no format of an --out: that would write over one
 )
 
-// All are the formats. Help, completion, errors and Render tell them from this table.
+// All returns the formats. Help, completion, errors and Render use this table.
 func All() []Format {
 	return []Format{
 		{Name: "text", Endings: []string{".txt"}, Is: "text for people", Text: true, write: whole(report.Text)},
@@ -68,12 +68,13 @@ func All() []Format {
 	}
 }
 
-// whole is the writer of a format that shows all of a document.
+// whole adapts the writer of a format that shows the whole document.
 func whole(write func(io.Writer, *document.Document) error) writer {
 	return func(w io.Writer, d *document.Document, _ *record.File, _ []string) error { return write(w, d) }
 }
 
-// parts is that of a format that shows parts by their names. Others are a mistake in --only.
+// parts adapts the writer of a format that shows parts by name. Other names in --only are a
+// mistake.
 func parts(write func(io.Writer, *document.Document, ...string) error) writer {
 	return func(w io.Writer, d *document.Document, _ *record.File, only []string) error {
 		err := write(w, d, only...)
@@ -93,7 +94,7 @@ func Named(name string) (Format, bool) {
 	return find(func(f Format) bool { return f.Name == name })
 }
 
-// ofFile finds that of a file by its ending.
+// ofFile finds the format of a file by its ending.
 func ofFile(path string) (Format, bool) {
 	ending := strings.ToLower(filepath.Ext(path))
 	return find(func(f Format) bool { return slices.Contains(f.Endings, ending) })
@@ -108,7 +109,7 @@ func find(is func(Format) bool) (Format, bool) {
 	return Format{}, false
 }
 
-// With are the names of formats with such parts.
+// With returns the names of formats with such parts.
 func With(parts Parts) string {
 	var names []string
 	for _, f := range All() {
@@ -119,7 +120,8 @@ func With(parts Parts) string {
 	return strings.Join(names, ", ")
 }
 
-// Files says what a file is by its ending: "text for people (.txt), tables to paste (.md, .csv), ...".
+// Files lists the kinds of files by their endings: "text for people (.txt), tables to paste (.md,
+// .csv), ...".
 func Files() string {
 	var kinds []string
 	endings := map[string][]string{} // by kind
@@ -137,8 +139,8 @@ func Files() string {
 	return strings.Join(kinds, ", ")
 }
 
-// Ends refuses the name of a report for a file that holds something else, such as records, whose
-// names end otherwise.
+// Ends refuses the name of a report for a file with other content, such as records, whose names end
+// otherwise.
 func Ends(path, ending string) error {
 	if f, ok := ofFile(path); !ok || slices.Contains(f.Endings, ending) {
 		return nil

@@ -44,9 +44,8 @@ type cellKey struct{ cipher, mac, direction string }
 // figures are a cell's throughput in MB/s and its costs in ns per byte.
 type figures [3]float64
 
-// TestNumbersAreTheSameInEveryFormat reads the numbers of every cell out of
-// every format: in full from those for programs, to three digits from those for
-// people.
+// TestNumbersAreTheSameInEveryFormat reads the numbers of every cell out of every format: in full
+// from those for programs, to three digits from those for people.
 func TestNumbersAreTheSameInEveryFormat(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload, record.Download)
 	report := &Ranking{Ranking: r, Records: f, Options: document.Options{All: true}}
@@ -181,8 +180,7 @@ func readXLSX(t *testing.T, data []byte) map[cellKey]figures {
 	return out
 }
 
-// TestComparisonsAgree reads the speed ratio of every cipher out of the formats
-// for programs.
+// TestComparisonsAgree reads the speed ratio of every cipher out of the formats for programs.
 func TestComparisonsAgree(t *testing.T) {
 	a, _ := benchtest.Ranking(t, 1, record.Upload)
 	b, _ := benchtest.Ranking(t, 1.4, record.Upload)

@@ -12,8 +12,8 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// Found says where that goes which a command found and keeps no records of: it is printed, and
-// its JSON form may go to a file besides.
+// Found is the destination of results without records: they are printed, and their JSON form may go
+// to a file as well.
 type Found struct {
 	Out  string // the file; "": none
 	JSON bool   // is printed
@@ -27,7 +27,7 @@ func (f Found) Check() error {
 	return cmp.Or(Ends(f.Out, ".json"), store.CheckNew(f.Out, store.AnotherName))
 }
 
-// Show prints what was found, and writes it where it is to be kept.
+// Show prints the results, and writes the file if there is one.
 func (f Found) Show(stdout, stderr io.Writer, text, json func(io.Writer) error) error {
 	if f.JSON {
 		text = json
@@ -46,7 +46,7 @@ func (f Found) Show(stdout, stderr io.Writer, text, json func(io.Writer) error) 
 	return nil
 }
 
-// Saved says below what was shown where it is kept.
+// Saved reports below the output where the result is kept.
 func Saved(stderr io.Writer, name string) {
 	fmt.Fprintf(stderr, "\nsaved: %s\n", termsafe.OneLine(name))
 }

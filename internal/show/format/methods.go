@@ -13,21 +13,21 @@ import (
 	"sshpace/internal/show/report"
 )
 
-// content is what a result may hold, if not combinations of algorithms.
+// content is the content of a result without combinations of algorithms.
 type content struct {
 	name   string
 	show   func(f *record.File, all bool, commands document.Commands, o Output) Report
 	relate func(all []related, pairs []string, out *Output) (Report, error) // nil: there is no such comparison
 }
 
-// What results may hold.
+// The kinds of content.
 const (
 	logins  = "logins"
 	methods = "transfer methods"
 	limits  = "limits of a machine"
 )
 
-// contentOf is what a result holds; nothing for combinations.
+// contentOf returns the content of a result; nothing for combinations.
 func contentOf(f *record.File) content {
 	switch {
 	case len(f.LoginKinds) > 0:
@@ -40,8 +40,8 @@ func contentOf(f *record.File) content {
 	return content{}
 }
 
-// Methods is the report of a record file that holds transfer methods; all is for text, and commands
-// lead on from it.
+// Methods returns the report of a record file with transfer methods; all is for text, and commands
+// continue from it.
 func Methods(f *record.File, all bool, commands document.Commands, o Output) Report {
 	results := compare.MethodResults(f)
 	return &result{
@@ -51,14 +51,14 @@ func Methods(f *record.File, all bool, commands document.Commands, o Output) Rep
 	}
 }
 
-// Logins is the report of a record file that holds logins; all is for text.
+// Logins returns the report of a record file with logins; all is for text.
 func Logins(f *record.File, all bool, commands document.Commands, o Output) Report {
 	r := findings.LoginOf(f)
 	return &result{holds: logins, records: f, output: o, json: r.JSON, document: func() *document.Document { return r.Document(f, all, commands) }}
 }
 
-// Limits is the report of a record file that holds nothing but measurements besides SSH: of a
-// machine's limits; all is for text.
+// Limits returns the report of a record file that holds only measurements besides SSH: a machine's
+// limits; all is for text.
 func Limits(f *record.File, all bool, commands document.Commands, o Output) Report {
 	return &result{
 		holds: limits, records: f, output: o,
@@ -69,11 +69,11 @@ func Limits(f *record.File, all bool, commands document.Commands, o Output) Repo
 
 // result is the report of one record file, or of several where records is nil.
 type result struct {
-	holds    string // what is not in the classic lists
+	holds    string // missing from the classic lists
 	records  *record.File
 	output   Output
 	json     func(io.Writer) error
-	classic  func(io.Writer) error // nil: there are no such lists of it
+	classic  func(io.Writer) error // nil: it has no such lists
 	document func() *document.Document
 }
 

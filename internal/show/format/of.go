@@ -15,16 +15,16 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// Wanted is how a result is to be reported.
+// Wanted says how to report a result.
 type Wanted struct {
-	Ranking          // as far as the user says it
-	Policy    string // what may be advised
+	Ranking          // as far as the user set it
+	Policy    string // allowed in the advice
 	By        rank.By
 	Machine   string // the file of its limits; "" for the newest of this machine
-	Anonymous bool   // without whose result it is
+	Anonymous bool   // without its results
 }
 
-// Of is the report of the result in a file of s, which may be the newest there.
+// Of returns the report of a result in a file of s, which may be the newest there.
 func Of(s store.Store, path string, newest bool, w Wanted) (Report, error) {
 	policy, err := advise.Load(w.Policy)
 	if err != nil {
@@ -62,7 +62,7 @@ func Of(s store.Store, path string, newest bool, w Wanted) (Report, error) {
 	return &x, nil
 }
 
-// leading are the options that led ssh to the host of a result.
+// leading returns the options that led ssh to the host of a result.
 func leading(f *record.File) (options []string) {
 	for _, config := range f.Campaign.Asked["config"] {
 		options = append(options, configOption, config)
@@ -70,8 +70,8 @@ func leading(f *record.File) (options []string) {
 	return options
 }
 
-// resume goes on with the measurement of a file, which is such a word. Programs that are not those of this machine's
-// search path are to be named again: no file says which programs to start.
+// resume returns the command that resumes the measurement of a file; word names the file. Programs
+// outside this machine's search path must be named again: no file decides which programs to start.
 func resume(f *record.File, word string) string {
 	line := shell.Line(slices.Concat([]string{"sshpace", cmp.Or(f.Campaign.Command, "bench")}, leading(f), []string{"--resume"})...) + " " + word
 	versions := map[string]bool{}

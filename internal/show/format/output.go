@@ -17,15 +17,15 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// Output says where a report goes and what it looks like.
+// Output is the destination and the form of a report.
 type Output struct {
 	Format  string
 	JSON    bool // the same as Format "json"
 	Out     []string
 	Only    []string // tables of md and csv, charts of pictures
-	Pick    []string // columns of these tables; none: those that the format has room for
-	Limit   int      // rows of each table in text, md and csv, and of each chart in pictures; none: all that the format has room for
-	Columns int      // of the terminal that text goes to, where those are few; 0: none
+	Pick    []string // columns of these tables; none: those that fit the format
+	Limit   int      // rows of each table in text, md and csv, and of each chart in pictures; none: as many as fit the format
+	Columns int      // of a narrow terminal that text goes to; 0: none
 	Names   []string // of the formats that the command has
 }
 
@@ -35,8 +35,8 @@ type Rendering struct {
 	Path   string
 }
 
-// Renderings resolves the flags before anything is read. A flag that none of the
-// formats looks at is a mistake.
+// Renderings resolves the flags before anything is read. A flag that applies to none of the formats
+// is a mistake.
 func (o *Output) Renderings(stdout io.Writer) ([]Rendering, error) {
 	out, err := o.resolve(stdout)
 	if err != nil {
@@ -103,8 +103,8 @@ func (o *Output) OnlyText() bool {
 	return len(o.Out) == 0 && f.Text
 }
 
-// Write renders to all renderings. Each is rendered in memory first, so that an
-// error leaves no half file.
+// Write renders to all renderings. Each is rendered in memory first, so that an error leaves no
+// half file.
 func (o *Output) Write(stdout, stderr io.Writer, renderings []Rendering, r Report) error {
 	for _, t := range renderings {
 		var rendered bytes.Buffer
@@ -125,7 +125,7 @@ func (o *Output) Write(stdout, stderr io.Writer, renderings []Rendering, r Repor
 	return nil
 }
 
-// Print writes a report as text or, if it is asked for, as JSON.
+// Print writes a report as text or, if asked, as JSON.
 func Print(w io.Writer, r Report, asJSON bool) error {
 	name := "text"
 	if asJSON {

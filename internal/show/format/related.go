@@ -13,7 +13,7 @@ import (
 	"sshpace/internal/show/findings"
 )
 
-// nothingCommon says how the methods of two files differ that are most alike.
+// nothingCommon says how the most similar methods of two files differ.
 func nothingCommon(labels []string, results [][]compare.MethodResult) error {
 	const hint = "compare results with the same --only, --cipher, --files and path; one run compares ciphers: transfer --only scp --cipher aes128-gcm,chacha20-poly1305; --pair names pairs of programs"
 	a, b := compare.Nearest(results[0], results[1])
@@ -23,9 +23,9 @@ func nothingCommon(labels []string, results [][]compare.MethodResult) error {
 	return fault.Usage(hint, "no method is in both: %s has %s, and %s has %s", labels[0], document.MethodAndCipher(a.Method), labels[1], document.MethodAndCipher(b.Method))
 }
 
-// Related is the comparison of files: of logins or transfer methods, if the first holds such, else of
-// cells, as far as a policy allows them, of which it shows all or what changed. Pairs are those of
-// implementations to take of each file, if not all. Commands name the files as s finds them.
+// Related returns the comparison of files: of logins or transfer methods, if the first holds those,
+// otherwise of the cells that allowed accepts, all or only the changed ones. pairs selects pairs of
+// implementations of each file. Commands use the names by which s finds the files.
 func (o *Output) Related(s store.Store, paths, pairs []string, allowed func(*rank.Ranking) *rank.Ranking, options compare.Options, all bool) (r Report, cells bool, err error) {
 	if r, err = o.related(s, paths, pairs); r != nil || err != nil {
 		return r, false, err
@@ -40,13 +40,13 @@ func (o *Output) Related(s store.Store, paths, pairs []string, allowed func(*ran
 	return o.cells(s, c, paths, all), true, nil
 }
 
-// related is a file of a comparison, with the word that commands name it by.
+// related is a file of a comparison, with its name in commands.
 type related struct {
 	path, label, word string
 	*record.File
 }
 
-// labels are those of files.
+// labels returns the labels of files.
 func labels(all []related) (out []string) {
 	for _, f := range all {
 		out = append(out, f.label)
@@ -54,8 +54,8 @@ func labels(all []related) (out []string) {
 	return out
 }
 
-// related is the comparison of files with logins or with transfer methods; nil where
-// the first holds neither.
+// related returns the comparison of files with logins or with transfer methods; nil where the first
+// holds neither.
 func (o *Output) related(s store.Store, paths, pairs []string) (Report, error) {
 	var all []related
 	var kind content
@@ -65,7 +65,7 @@ func (o *Output) related(s store.Store, paths, pairs []string) (Report, error) {
 			return nil, err
 		}
 		own := contentOf(f)
-		if own.relate == nil { // its figures are compared as those beside combinations are
+		if own.relate == nil { // its measurements are compared as those beside combinations are
 			own = content{}
 		}
 		if len(all) == 0 {
@@ -86,7 +86,7 @@ func (o *Output) related(s store.Store, paths, pairs []string) (Report, error) {
 	return kind.relate(all, pairs, o)
 }
 
-// Alone says what a single result can be compared with: pairs of it, if it has several.
+// Alone suggests comparisons for a single result: pairs within it, if it has several.
 func Alone(path string) error {
 	f, err := store.Load(path)
 	if err != nil {

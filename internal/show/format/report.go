@@ -23,7 +23,7 @@ type Report interface {
 	Render(w io.Writer, f Format) error
 }
 
-// pictureRows are the rows of a chart in a picture, unless told: what a figure of a paper has room for.
+// pictureRows is the default number of rows of a chart in a picture: it fits a figure of a paper.
 const pictureRows = 12
 
 // show writes the document of a report.
@@ -42,8 +42,8 @@ func (o *Output) show(w io.Writer, f Format, d *document.Document, records *reco
 	return f.write(w, d, records, nil)
 }
 
-// wanted are the names of --only for a format that shows these parts, where another shows
-// the others: a name that only the other has is left to it, if any is left.
+// wanted returns the names of --only for a format that shows own parts, while another one shows the
+// others: a name that only the other has is left to it, unless none remains.
 func (o *Output) wanted(own, others []string) []string {
 	left := slices.DeleteFunc(slices.Clone(o.Only), func(name string) bool { return !slices.Contains(own, name) && slices.Contains(others, name) })
 	if len(left) == 0 {
@@ -68,7 +68,7 @@ func (x *Ranking) Render(w io.Writer, f Format) error {
 	}
 	shown := x.Options
 	if f.Parts == Charts && !shown.All {
-		shown.Only = true // a picture has no room for what nobody should use
+		shown.Only = true // a picture has no room for insecure algorithms
 	}
 	of := result{
 		records: x.Records, output: x.Output, classic: x.lists,
@@ -78,14 +78,14 @@ func (x *Ranking) Render(w io.Writer, f Format) error {
 	return of.Render(w, f)
 }
 
-// lists are the report in the classic format.
+// lists writes the report in the classic format.
 func (x *Ranking) lists(w io.Writer) error {
 	answer := document.AnswerOf(x.Ranking, x.Options.Choice, cmp.Or(x.Options.Commands, document.Standard))
 	return fault.WithHint(report.Classic(w, x.Ranking, answer, x.Classic), "measure transfers first: sshpace bench")
 }
 
-// more are the commands that would give enough data to show a difference of limit, where the files
-// can show one of shows; or says that no amount helps: whole runs differ by floor.
+// more returns the commands that would give enough data to show a difference of limit, where the
+// files can show one of shows; or it says that no amount helps: whole runs differ by floor.
 func more(files []related, shows, floor, limit float64) string {
 	if floor >= limit {
 		return "more data does not help: whole runs on one machine differ by " + unit.Difference(floor)
@@ -107,8 +107,8 @@ func square(v float64) float64 { return v * v }
 // configOption is the flag of ssh that names its configuration file.
 const configOption = "-F"
 
-// Commands lead on from a result by its host or its name; or by nothing where it is the newest one, and of
-// loopback or elsewhere. Options lead ssh to the host.
+// Commands returns the commands that continue from a result: named by its host or its path, or by
+// nothing for the newest one. options lead ssh to the host.
 func Commands(results store.Store, path string, newest bool, policy string, options ...string) document.Commands {
 	line := func(command string, more ...string) string {
 		return shell.Line(slices.Concat([]string{"sshpace", command}, options, more)...)

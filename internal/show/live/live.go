@@ -1,6 +1,6 @@
-// Package live shows how a measurement goes on: on a terminal a few lines that are
-// drawn anew between trials, elsewhere a line every ten seconds. What it says to use
-// is the choice that the report at the end makes, of what there is so far.
+// Package live shows the progress of a measurement: on a terminal a few lines that are redrawn
+// between trials, elsewhere a line every ten seconds. It makes the same choice as the report at the
+// end, from the data so far.
 package live
 
 import (
@@ -26,7 +26,7 @@ type Params struct {
 	Quiet    bool
 	Progress func() plan.Progress
 	Load     func() float64 // of the machine, as uptime shows it; below 0: unknown
-	File     *record.File   // what was recorded so far; filled by somebody else
+	File     *record.File   // records so far; somebody else adds them
 	Now      func() time.Time
 }
 
@@ -55,7 +55,7 @@ func New(p Params) *View {
 	return &View{Params: p, drawn: p.Now(), told: map[string]bool{}}
 }
 
-// ErrUnwatched says that what shows progress was closed, such as by `| head`.
+// ErrUnwatched says that the reader of the progress is gone, such as by `| head`.
 var ErrUnwatched = fmt.Errorf("nobody watches any more: %w", syscall.EPIPE)
 
 // Sink takes the records of the run as they happen.
@@ -73,10 +73,10 @@ func (v *View) Sink(r record.Record) error {
 	if errors.Is(err, syscall.EPIPE) {
 		return ErrUnwatched
 	}
-	return nil // a view that fails otherwise is no reason to stop
+	return nil // other failures of a view do not stop the run
 }
 
-// show draws or prints if it is time to.
+// show draws or prints if it is time.
 func (v *View) show(sample *record.Sample) error {
 	if v.Screen.Width == 0 {
 		if err := v.failure(sample); err != nil {
@@ -99,7 +99,7 @@ func (v *View) show(sample *record.Sample) error {
 	return v.Screen.Draw(v.lines()...)
 }
 
-// failure says once what keeps a trial from working.
+// failure reports once why trials fail.
 func (v *View) failure(s *record.Sample) error {
 	if s == nil || s.Outcome == record.OK {
 		return nil
@@ -113,8 +113,7 @@ func (v *View) failure(s *record.Sample) error {
 	return err
 }
 
-// rank makes the choice of what there is so far, now and then: the more of it there
-// is, the longer that takes.
+// rank makes the choice from the data so far, now and then: more data take longer.
 func (v *View) rank() {
 	start := v.Now()
 	if start.Sub(v.ranked) < max(rankEvery, v.pause) || !v.Progress().Ranked {
@@ -129,8 +128,8 @@ func (v *View) rank() {
 	v.pause = restShare * v.Now().Sub(start)
 }
 
-// lines are what stands on a terminal: how far the run is, what disturbs it, what is
-// best so far, what is being done, and what Ctrl-C does.
+// lines returns the lines for a terminal: how far the run is, disturbances, the best option so far,
+// the present step, and the effect of Ctrl-C.
 func (v *View) lines() []string {
 	p, width := v.Progress(), v.Screen.Width-1
 	out, answer := status(p, width), "no answer yet"
@@ -141,7 +140,7 @@ func (v *View) lines() []string {
 	return append(out, "now: "+v.step(), "Ctrl-C: report what there is; twice: stop at once")
 }
 
-// line is the same for a file or a pipe.
+// line returns the same for a file or a pipe.
 func (v *View) line() string {
 	words := append(progress(v.Progress()), text.NonEmpty(v.load())...)
 	return strings.Join(text.NonEmpty(strings.Join(words, ", "), v.answer), "; ")
@@ -154,7 +153,7 @@ func (v *View) load() string {
 	return ""
 }
 
-// step says what is being measured.
+// step names the present step.
 func (v *View) step() string {
 	switch {
 	case v.turns:
@@ -173,7 +172,7 @@ func step(t record.Trial) string {
 	return termsafe.Line(strings.Join(text.NonEmpty(string(t.Workload), string(t.Direction), t.Want.Bulk().String()), " "))
 }
 
-// progress says how far a plan is.
+// progress describes the progress of a plan.
 func progress(p plan.Progress) []string {
 	words := []string{p.Remaining.Round(time.Second).String() + " left", fmt.Sprintf("%d of %d measured", p.Done, p.Total)}
 	if p.Failed > 0 {
@@ -188,7 +187,7 @@ const (
 	longestBar  = 30
 )
 
-// status is the progress behind a bar, which is as long as there is room for it.
+// status returns the progress after a bar, which is as long as there is room for it.
 func status(p plan.Progress, width int) []string {
 	words := strings.Join(progress(p), "  ")
 	room := width - len(words) - len("[]  ")

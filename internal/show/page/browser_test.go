@@ -40,8 +40,8 @@ type tab struct {
 	console  []string
 }
 
-// TestInABrowser starts headless Chromium once, which takes longer than a page, and has a tab
-// for each page.
+// TestInABrowser starts headless Chromium once, which takes longer than a page, and has a tab for
+// each page.
 func TestInABrowser(t *testing.T) {
 	browser, stop := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless, chromedp.ExecPath("chromium"), chromedp.UserDataDir(t.TempDir())))
 	t.Cleanup(stop)
@@ -241,8 +241,7 @@ const cutOff = `[...document.querySelectorAll('svg')].flatMap(svg => {
   return [...out.map(t => t.textContent || t.outerHTML.slice(0, 80)), ...texts.filter(t => t.textContent.endsWith('…')).map(t => t.textContent)];
 })`
 
-// touchingFigures finds neighbours in a chart with less than 4 points of space
-// between them.
+// touchingFigures finds neighbours in a chart with less than 4 points of space between them.
 const touchingFigures = `[...document.querySelectorAll('svg')].flatMap(svg => {
   const figures = [...svg.querySelectorAll('text')].filter(t => /^[\d,.]+$/.test(t.textContent)).map(t => ({ text: t.textContent, box: t.getBoundingClientRect() }));
   return figures.flatMap(a => figures.filter(b => a !== b && Math.abs(a.box.top - b.box.top) < 2 && a.box.left <= b.box.left && b.box.left - a.box.right < 4).map(b => a.text + ' ' + b.text));
@@ -339,8 +338,8 @@ func filterSortAndCopy(t *testing.T, browser context.Context) {
 	b.quiet()
 }
 
-// Paper does not scroll: every row of every chart is printed, and the screen is
-// as before afterwards.
+// Paper does not scroll: every row of every chart is printed, and the screen is as before
+// afterwards.
 func printed(t *testing.T, browser context.Context) {
 	r, f := benchtest.Ranking(t, 1, record.Upload)
 	d := document.OfRanking(r, f, document.Options{All: true})
@@ -405,8 +404,8 @@ func comparison(t *testing.T, browser context.Context) {
 	b.quiet()
 }
 
-// locked checks that the policy of the page would stop a script that got in
-// after all, and a request by ours.
+// locked checks that the policy of the page would stop a script that got in after all, and a
+// request by ours.
 func (b *tab) locked() {
 	b.t.Helper()
 	b.do(chromedp.Evaluate[chromedp.Void](`document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.hacked = 2' }))`))

@@ -5,13 +5,13 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// chartData is a chart as the scripts read it.
+// chartData is a chart for the scripts.
 type chartData struct {
 	ID string `json:"id"`
 	document.Chart
 }
 
-// policyData says which names of the document a policy allows; null: all.
+// policyData lists the names of the document that a policy allows; null: all.
 type policyData struct {
 	Name   string   `json:"name"`
 	Title  string   `json:"title"`

@@ -1,10 +1,9 @@
-// Package page writes a report as one HTML page that needs nothing else: no
-// network, no server, no other file. Tables are plain HTML and stay readable
-// without scripts; the pictures are drawn by Apache ECharts from the same numbers.
+// Package page writes a report as one HTML page that needs nothing else: no network, no server, no
+// other file. Tables are plain HTML and stay readable without scripts; the pictures are drawn by
+// Apache ECharts from the same numbers.
 //
-// What the page shows may come from a hostile host or file. All data pass
-// through html/template, and the policy in the page forbids every script and
-// style but our own, and every request.
+// The content may come from a hostile host or file. All data pass through html/template, and the
+// policy in the page forbids every script and style but our own, and every request.
 package page
 
 import (
@@ -49,7 +48,7 @@ func Write(w io.Writer, d *document.Document) error {
 	if err != nil {
 		return err
 	}
-	var out bytes.Buffer // so that an error leaves no half page
+	var out bytes.Buffer // so that an error leaves no half-written page
 	if err := t.Execute(&out, viewOf(d)); err != nil {
 		return err
 	}
@@ -61,14 +60,13 @@ var parsed = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("page").Parse(pageHTML)
 })
 
-// app is our own script: its files share one scope and leave nothing behind.
+// app returns our own script: its files share one scope that is invisible outside.
 func app() string {
 	return "(() => {\n'use strict';\n" + strings.Join([]string{optionsJS, drawJS, tablesJS, mainJS}, "\n") + "})();\n"
 }
 
-// securityPolicy is the Content-Security-Policy of the page (W3C CSP Level 3):
-// nothing at all but the scripts and the style with these hashes. Hashes are of
-// the text between the tags, to the byte.
+// securityPolicy returns the Content-Security-Policy of the page (W3C CSP Level 3): nothing at all
+// but the scripts and the style with these hashes. Hashes cover exactly the text between the tags.
 func securityPolicy(scripts []string, style string) string {
 	var hashes []string
 	for _, s := range scripts {

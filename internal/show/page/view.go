@@ -10,7 +10,7 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// view is what the template sees.
+// view is the data of the template.
 type view struct {
 	*document.Document
 	Policy   string
@@ -51,7 +51,7 @@ type head struct {
 }
 
 type row struct {
-	Cipher, MAC, Kex string // what filters look at
+	Cipher, MAC, Kex string // values that filters use
 	Aliases          string // other names of the same computation, which older servers may need
 	Cells            []cell
 }
@@ -78,7 +78,7 @@ type island struct {
 	Policies    []policyData `json:"policies"`
 	Policy      string       `json:"policy"`      // that the page opens with; "": any
 	Weak        []string     `json:"weak"`        // not copied unless a policy lists them
-	PostQuantum []string     `json:"postQuantum"` // stand before other key exchanges
+	PostQuantum []string     `json:"postQuantum"` // lines before the other key exchanges
 
 	Series  []document.Tint `json:"series"`
 	Amounts document.Scale  `json:"amounts"`
@@ -136,7 +136,7 @@ func (v *view) figures(d *document.Document) {
 	}
 }
 
-// sectionTitle is a short name for the navigation.
+// sectionTitle returns a short name for the navigation.
 func sectionTitle(t document.Table, several bool) string {
 	title := t.Called()
 	if title == "" {
@@ -169,8 +169,8 @@ func (v *view) table(t document.Table) table {
 	return out
 }
 
-// columns leaves out what the page shows in another way: the status stands beside each name, and
-// other names of a computation are in a table of their own.
+// columns leaves out columns that the page shows in another way: the status stands next to each
+// name, and other names of a computation have their own table.
 func columns(t document.Table) []int {
 	named := slices.ContainsFunc(t.Columns, func(c document.Column) bool { return c.Kind == document.Name })
 	return slices.DeleteFunc(t.Telling(), func(i int) bool {

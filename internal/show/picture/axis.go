@@ -23,8 +23,7 @@ func newLogAxis(low, high float64, from, to vg.Length) axis {
 	return axis{math.Exp2(math.Floor(math.Log2(low))), math.Exp2(math.Ceil(math.Log2(high) + 1e-9)), from, to, 2, true}
 }
 
-// newAxis covers the values with round ticks. Where zero is false, it need not
-// start at 0.
+// newAxis covers the values with round ticks. Where zero is false, it need not start at 0.
 func newAxis(low, high float64, zero bool, from, to vg.Length) axis {
 	if zero {
 		low = math.Min(0, low)
@@ -36,7 +35,7 @@ func newAxis(low, high float64, zero bool, from, to vg.Length) axis {
 	return axis{math.Floor(low/step) * step, math.Ceil(high/step) * step, from, to, step, false}
 }
 
-// axisOf is the axis of items of a chart.
+// axisOf returns the axis for items of a chart.
 func axisOf(c document.Chart, items []document.Item, from, to vg.Length) axis {
 	low, high := extent(c.Shape, items)
 	if c.Reference != 0 {
@@ -48,7 +47,7 @@ func axisOf(c document.Chart, items []document.Item, from, to vg.Length) axis {
 	return newAxis(low, high, c.Reference == 0 || c.Shape != document.Dots, from, to)
 }
 
-// niceStep is the next of 1, 2, 5 times a power of ten.
+// niceStep returns the next of 1, 2, 5 times a power of ten.
 func niceStep(rough float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(rough)))
 	for _, m := range []float64{1, 2, 5} {
@@ -67,7 +66,7 @@ func (a axis) at(v float64) vg.Length {
 	return a.from + vg.Length(share)*(a.to-a.from)
 }
 
-// ticks are the round values.
+// ticks returns the round values.
 func (a axis) ticks() []float64 {
 	var out []float64
 	if a.log {
@@ -82,7 +81,7 @@ func (a axis) ticks() []float64 {
 	return out
 }
 
-// tickText is a tick without needless digits.
+// tickText prints a tick without needless digits.
 func (a axis) tickText(v float64) string {
 	if a.log {
 		return unit.Digits(v)
@@ -91,7 +90,8 @@ func (a axis) tickText(v float64) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-// extent is the least and the greatest value that items of a chart show; cells of a heat map show no interval.
+// extent returns the least and the greatest value that items of a chart show; cells of a heat map
+// show no interval.
 func extent(shape document.Shape, items []document.Item) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, item := range items {

@@ -18,7 +18,7 @@ const (
 	heatRow    = vg.Length(20)
 )
 
-// axisRoom is what ticks and the unit take below a chart with letters of a size.
+// axisRoom is the room for ticks and unit below a chart with letters of a size.
 func axisRoom(size vg.Length) vg.Length { return 3 * size }
 
 func rowHeight(c document.Chart) vg.Length {
@@ -28,7 +28,7 @@ func rowHeight(c document.Chart) vg.Length {
 	return vg.Length(6 + 13*len(c.Series))
 }
 
-// aboveHeight is the room that title, note and legend take above a chart.
+// aboveHeight is the room for title, note and legend above a chart.
 func (p pen) aboveHeight(c document.Chart) vg.Length {
 	return leading*titleSize + p.paragraphHeight(c.Caption(), noteSize) + 6 + p.legendHeight(c)
 }
@@ -65,14 +65,14 @@ func (p pen) block(y vg.Length, c document.Chart) {
 	}
 }
 
-// entry is a colour with its meaning.
+// entry is a color with its meaning.
 type entry struct {
 	name   string
 	colour color.NRGBA
 }
 
-// legendOf says what the colours of a chart mean; nothing where there is only one.
-// A heat map has its strip instead.
+// legendOf explains the colors of a chart; nothing where there is only one. A heat map has its
+// strip instead.
 func legendOf(c document.Chart) []entry {
 	switch {
 	case marksQuantum(c):
@@ -87,13 +87,13 @@ func legendOf(c document.Chart) []entry {
 	return out
 }
 
-// marksQuantum reports whether bars of post-quantum key exchanges have a colour
-// of their own: where colours do not already tell series apart.
+// marksQuantum reports whether bars of post-quantum key exchanges have their own color: where
+// colors do not already distinguish series.
 func marksQuantum(c document.Chart) bool {
 	return c.Shape == document.Bars && len(c.Series) == 1 && slices.ContainsFunc(c.Items, func(i document.Item) bool { return i.Color == document.ColorQuantum })
 }
 
-// legendLines are the entries of a legend in lines that fit.
+// legendLines breaks the entries of a legend into lines that fit.
 func (p pen) legendLines(c document.Chart) (lines [][]entry) {
 	end := vg.Length(0)
 	for _, e := range legendOf(c) {
@@ -105,7 +105,7 @@ func (p pen) legendLines(c document.Chart) (lines [][]entry) {
 	return lines
 }
 
-// entryWidth is what an entry takes with the room behind it.
+// entryWidth is the width of an entry with the room after it.
 func (p pen) entryWidth(e entry) vg.Length { return p.widthOf(e.name, labelSize) + 3*labelSize }
 
 func (p pen) legend(y vg.Length, c document.Chart) {

@@ -12,7 +12,7 @@ import (
 // curveRoom is the height of a chart of curves.
 const curveRoom = vg.Length(200)
 
-// lastX is the largest X of all points.
+// lastX returns the largest X of all points.
 func lastX(items []document.Item) (last float64) {
 	for _, item := range items {
 		last = max(last, slices.Max(item.X))
@@ -28,8 +28,8 @@ func (p pen) levels(x, v axis) {
 	}
 }
 
-// curve draws lines over X: a dot with its interval for each measurement, and
-// broken what only holds them back.
+// curve draws lines over X: a dot with its interval for each measurement, and a broken line for an
+// upper bound.
 func (p pen) curve(y vg.Length, c document.Chart) {
 	x := newAxis(0, lastX(c.Items), true, margin+38, p.width-margin-10)
 	v := axisOf(c, c.Items, y+curveRoom, y)
@@ -43,7 +43,7 @@ func (p pen) curve(y vg.Length, c document.Chart) {
 	}
 }
 
-// itemColour is the colour of a series that may be an item of its own.
+// itemColour returns the color of a series that may be an item.
 func itemColour(c document.Chart, k int) color.NRGBA {
 	if c.Shape == document.Curve && c.Items[k].Bound {
 		return soft

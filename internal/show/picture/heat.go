@@ -10,7 +10,7 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// scale gives values their colours.
+// scale gives values their colors.
 type scale struct {
 	low, high float64
 	colours   document.Scale
@@ -27,7 +27,7 @@ func (p pen) scaleOf(c document.Chart) scale {
 	return scale{low, high, colours, falling}
 }
 
-// colour of a value.
+// color returns the color of a value.
 func (s scale) colour(v float64) color.NRGBA {
 	low, high := s.low, s.high
 	if s.falling {
@@ -39,7 +39,7 @@ func (s scale) colour(v float64) color.NRGBA {
 	return s.at(math.Max(0, math.Min(1, (v-low)/(high-low))))
 }
 
-// at is the colour at a share of the scale, from 0 to 1.
+// at returns the color at a share of the scale, from 0 to 1.
 func (s scale) at(t float64) color.NRGBA {
 	at := t * float64(len(s.colours)-1)
 	i := min(int(at), len(s.colours)-2)
@@ -48,7 +48,7 @@ func (s scale) at(t float64) color.NRGBA {
 	return opaque(document.Color{mix(a[0], b[0]), mix(a[1], b[1]), mix(a[2], b[2])})
 }
 
-// inkOn is a text colour that can be read on another one.
+// inkOn returns a text color that can be read on another one.
 func inkOn(c color.NRGBA) color.NRGBA {
 	if 0.299*float64(c.R)+0.587*float64(c.G)+0.114*float64(c.B) > 140 {
 		return ink
@@ -97,7 +97,7 @@ func heatText(point document.Point) string {
 	return unit.Digits(point.Value)
 }
 
-// strip is the legend of the colours.
+// strip draws the legend of the colors.
 func (p pen) strip(y vg.Length, c document.Chart, s scale) {
 	const steps = 40
 	worst, best := s.low, s.high

@@ -17,8 +17,8 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// outlines are the letters of the pictures. Drawings that others scale hold the outlines
-// themselves: they look the same wherever they are shown, whatever fonts there are.
+// outlines are the letters of the pictures. Scalable drawings hold the outlines themselves: they
+// look the same everywhere, independent of installed fonts.
 type outlines struct {
 	font   *sfnt.Font
 	buffer sfnt.Buffer
@@ -37,13 +37,13 @@ func newOutlines(f *sfnt.Font) *outlines {
 	return &outlines{font: f, em: fixed.I(int(f.UnitsPerEm()))}
 }
 
-// glyph is a letter in its place, in units of the font.
+// glyph is a letter at its position, in units of the font.
 type glyph struct {
 	index sfnt.GlyphIndex
 	x     int
 }
 
-// glyphs sets a text.
+// glyphs lays out a text.
 func (o *outlines) glyphs(text string) (out []glyph) {
 	x := 0
 	before := sfnt.GlyphIndex(0)
@@ -64,7 +64,7 @@ func (o *outlines) glyphs(text string) (out []glyph) {
 	return out
 }
 
-// segments are the outline of a letter, y downwards; none of a blank.
+// segments returns the outline of a letter, y downwards; none for a blank.
 func (o *outlines) segments(index sfnt.GlyphIndex) sfnt.Segments {
 	segments, err := o.font.LoadGlyph(&o.buffer, index, o.em, nil)
 	if err != nil {
@@ -73,7 +73,7 @@ func (o *outlines) segments(index sfnt.GlyphIndex) sfnt.Segments {
 	return segments
 }
 
-// path is the outline as SVG has it.
+// path returns the outline in SVG's notation.
 func (o *outlines) path(index sfnt.GlyphIndex) string {
 	var b bytes.Buffer
 	for _, s := range o.segments(index) {
@@ -88,7 +88,7 @@ func (o *outlines) path(index sfnt.GlyphIndex) string {
 	return b.String()
 }
 
-// arguments is how many points a segment has.
+// arguments returns the number of points of a segment.
 func arguments(op sfnt.SegmentOp) int {
 	return [...]int{sfnt.SegmentOpMoveTo: 1, sfnt.SegmentOpLineTo: 1, sfnt.SegmentOpQuadTo: 2, sfnt.SegmentOpCubeTo: 3}[op]
 }
@@ -96,8 +96,8 @@ func arguments(op sfnt.SegmentOp) int {
 // written finds the texts of a drawing by vgsvg.
 var written = wildcard.Regexp(`(?s)<text x="([^"]*)" y="([^"]*)" transform="scale\(1, -1\)"\s*style="[^"]*?font-size:([\d.]+)px(?:;fill:([^";]+))?[^"]*">(.*?)</text>`)
 
-// outlined replaces the texts of an SVG by outlines, each letter drawn once and used
-// where it stands. What they say stays as a label, for search and for screen readers.
+// outlined replaces the texts of an SVG by outlines, each letter defined once and used at its
+// places. The text stays as a label, for search and for screen readers.
 func outlined(svg []byte) ([]byte, error) {
 	f, err := parse()
 	if err != nil {

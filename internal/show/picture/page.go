@@ -14,9 +14,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// page is a drawing as one page of PDF 1.4 (ISO 32000-1): paths only, so that it needs
-// no fonts. That of gonum embeds all letters of a font by way of temporary files, and
-// writes the time.
+// page is a drawing as one page of PDF 1.4 (ISO 32000-1): paths only, so that it needs no fonts.
+// Gonum's PDF embeds all letters of a font by way of temporary files, and writes the time.
 type page struct {
 	width, height vg.Length
 	letters       *outlines
@@ -33,13 +32,13 @@ func newPage(w, h vg.Length, f *sfnt.Font) *page {
 
 func (p *page) op(format string, args ...any) { fmt.Fprintf(&p.body, format+"\n", args...) }
 
-// Size is that of the page.
+// Size returns the size of the page.
 func (p *page) Size() (w, h vg.Length) { return p.width, p.height }
 
-// SetLineWidth is of lines from now on, as the next ones are.
+// SetLineWidth sets the width of the following lines.
 func (p *page) SetLineWidth(w vg.Length) { p.op("%.4g w", w.Points()) }
 
-// SetLineDash breaks lines into dashes.
+// SetLineDash sets the dashes of the following lines.
 func (p *page) SetLineDash(dashes []vg.Length, offset vg.Length) {
 	p.body.WriteString("[")
 	for _, d := range dashes {
@@ -48,7 +47,7 @@ func (p *page) SetLineDash(dashes []vg.Length, offset vg.Length) {
 	p.op("] %.4g d", offset.Points())
 }
 
-// SetColor is of lines and areas. All colours of the pictures are opaque.
+// SetColor sets the color of lines and areas. All colors of the pictures are opaque.
 func (p *page) SetColor(c color.Color) {
 	r, g, b, _ := c.RGBA()
 	share := func(v uint32) float64 { return float64(v) / math.MaxUint16 }
@@ -59,22 +58,22 @@ func (p *page) matrix(a, b, c, d, e, f float64) {
 	p.op("%.6g %.6g %.6g %.6g %.6g %.6g cm", a, b, c, d, e, f)
 }
 
-// Rotate turns what follows, counterclockwise.
+// Rotate turns the following drawing counterclockwise.
 func (p *page) Rotate(angle float64) {
 	sin, cos := math.Sincos(angle)
 	p.matrix(cos, sin, -sin, cos, 0, 0)
 }
 
-// Translate moves what follows.
+// Translate moves the following drawing.
 func (p *page) Translate(by vg.Point) { p.matrix(1, 0, 0, 1, by.X.Points(), by.Y.Points()) }
 
-// Scale makes what follows larger.
+// Scale enlarges the following drawing.
 func (p *page) Scale(x, y float64) { p.matrix(x, 0, 0, y, 0, 0) }
 
-// Push and Pop enclose what is undone after it.
+// Push saves the state that Pop restores.
 func (p *page) Push() { p.op("q") }
 
-// Pop ends what Push began.
+// Pop restores the state of the last Push.
 func (p *page) Pop() { p.op("Q") }
 
 // Stroke draws lines.
@@ -107,8 +106,8 @@ func (p *page) path(path vg.Path) {
 	}
 }
 
-// arc is drawn as Bézier curves of an eighth of a circle each, which are off by less
-// than 1/100,000 of its radius.
+// arc draws an arc as Bézier curves of an eighth of a circle each, which are off by less than
+// 1/100,000 of its radius.
 func (p *page) arc(c vg.PathComp, first bool) {
 	n := math.Max(1, math.Ceil(math.Abs(c.Angle)/(math.Pi/4)))
 	step := c.Angle / n
@@ -144,7 +143,7 @@ func (p *page) FillString(f font.Face, at vg.Point, text string) {
 	}
 }
 
-// letter is an outline. PDF has no quadratic curves: those are raised to cubic ones.
+// letter draws an outline. PDF has no quadratic curves: they are converted to cubic ones.
 func (p *page) letter(segments sfnt.Segments) {
 	var x, y float64
 	for _, s := range segments {
@@ -167,10 +166,10 @@ func (p *page) letter(segments sfnt.Segments) {
 	}
 }
 
-// DrawImage is never asked for: the pictures are lines, areas and texts.
+// DrawImage is never called: the pictures are lines, areas and texts.
 func (p *page) DrawImage(vg.Rectangle, image.Image) {}
 
-// write writes the file: a catalogue, a list of one page, the page, and what is on it.
+// write writes the file: a catalog, a list of one page, the page, and its content.
 func (p *page) write(w io.Writer) error {
 	var packed bytes.Buffer
 	z := zlib.NewWriter(&packed)

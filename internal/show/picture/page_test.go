@@ -16,8 +16,8 @@ import (
 	"sshpace/internal/show/picture"
 )
 
-// A PDF is one page of paths, which needs no fonts, with its objects where its table
-// says. The same input gives the same bytes.
+// A PDF is one page of paths, which needs no fonts, with its objects where its table says. The same
+// input gives the same bytes.
 func TestPDF(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload)
 	d := document.OfRanking(r, f, document.Options{})

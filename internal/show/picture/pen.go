@@ -12,7 +12,7 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// Colours of what is no figure.
+// Colors of everything but figures.
 var (
 	white = color.NRGBA{255, 255, 255, 255}
 	ink   = color.NRGBA{27, 31, 36, 255}
@@ -20,15 +20,15 @@ var (
 	rule  = color.NRGBA{217, 221, 226, 255}
 )
 
-// opaque is a colour as it is drawn.
+// opaque returns a color as it is drawn.
 func opaque(c document.Color) color.NRGBA { return color.NRGBA{c[0], c[1], c[2], 255} }
 
-// colourOf is that of a series of an item.
+// colorOf returns the color of a series of an item.
 func colourOf(c document.Chart, item document.Item, k int) color.NRGBA {
 	return opaque(c.Color(item, k))
 }
 
-// align of a text at its point.
+// align is the alignment of a text at its point.
 type align = text.XAlignment
 
 const (
@@ -42,14 +42,13 @@ type pen struct {
 	canvas        draw.Canvas
 	width, height vg.Length
 	text          text.Plain
-	charts        []document.Chart // of the picture: those of one name share a scale
+	charts        []document.Chart // of the picture: charts with one name share a scale
 }
 
-// face is the one font of the pictures. The vector packages know their fonts
-// by such names.
+// face is the one font of the pictures. The vector packages know their fonts by such names.
 var face = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
-// newPen is a pen that measures texts; on gives it something to draw on.
+// newPen returns a pen that measures texts; on gives it a canvas.
 func newPen(charts []document.Chart) (pen, error) {
 	parsed, err := parse()
 	if err != nil {
@@ -59,7 +58,7 @@ func newPen(charts []document.Chart) (pen, error) {
 	return pen{text: text.Plain{Fonts: cache}, charts: charts}, nil
 }
 
-// on is the pen on a canvas, which is white.
+// on returns the pen on a canvas, which becomes white.
 func (p pen) on(c draw.Canvas) pen {
 	p.canvas, p.width, p.height = c, c.Max.X-c.Min.X, c.Max.Y-c.Min.Y
 	p.box(0, 0, p.width, p.height, white)
@@ -72,7 +71,7 @@ func (p pen) style(size vg.Length, ink color.Color, at align) draw.TextStyle {
 	return draw.TextStyle{Color: ink, Font: f, XAlign: at, YAlign: draw.YCenter, Handler: p.text}
 }
 
-// write puts a text whose middle is at height y.
+// write draws a text whose middle is at height y.
 func (p pen) write(x, y, size vg.Length, ink color.Color, at align, s string) {
 	p.canvas.FillText(p.style(size, ink, at), vg.Point{X: x, Y: p.height - y}, s)
 }
@@ -88,7 +87,7 @@ func (p pen) widthOf(s string, size vg.Length) vg.Length {
 	return p.style(size, ink, left).Width(s)
 }
 
-// panels are the items of all charts that share a scale with one: the directions.
+// panels returns the items of all charts that share a scale with c: the directions.
 func (p pen) panels(c document.Chart) (items []document.Item) {
 	for _, other := range p.charts {
 		if other.Name == c.Name && other.Unit == c.Unit {
@@ -108,7 +107,7 @@ func (p pen) fit(s string, size, room vg.Length) string {
 	return s
 }
 
-// widest is the room that the widest of some texts takes.
+// widest returns the width of the widest of some texts.
 func (p pen) widest(size vg.Length, texts []string) (room vg.Length) {
 	for _, s := range texts {
 		room = max(room, p.widthOf(s, size))
@@ -116,7 +115,8 @@ func (p pen) widest(size vg.Length, texts []string) (room vg.Length) {
 	return room
 }
 
-// lines are a text in lines of whole words; one that is too wide stands alone. A percent sign stays with its number.
+// lines breaks a text into lines of whole words; one that is too wide stands alone. A percent sign
+// stays with its number.
 func (p pen) lines(s string, size, room vg.Length) (out []string) {
 	line := ""
 	for _, word := range strings.Split(strings.ReplaceAll(s, " %", "\t%"), " ") {
@@ -129,10 +129,10 @@ func (p pen) lines(s string, size, room vg.Length) (out []string) {
 	return append(out, line)
 }
 
-// leading is from line to line of a paragraph, in sizes of its letters.
+// leading is the distance of lines of a paragraph, in sizes of its letters.
 const leading = 1.4
 
-// paragraph writes a text whose first line is at y, and tells where the next line would be.
+// paragraph draws a text whose first line is at y, and returns the place of the next line.
 func (p pen) paragraph(x, y, size, room vg.Length, ink color.Color, s string) vg.Length {
 	for _, line := range p.lines(s, size, room) {
 		p.write(x, y, size, ink, left, p.fit(line, size, room))

@@ -1,6 +1,6 @@
-// Package picture draws the charts of a report as SVG, PNG or PDF, one below the
-// other on white, for documents and mails. The layout is ours; fonts, text widths
-// and rasterising are those of gonum/plot's vector graphics.
+// Package picture draws the charts of a report as SVG, PNG or PDF, one below the other on white,
+// for documents and mails. The layout is ours; fonts, text widths and rasterizing are those of
+// gonum/plot's vector graphics.
 package picture
 
 import (
@@ -21,8 +21,8 @@ import (
 // All is the name of all charts together.
 const All = "all"
 
-// SVG draws the named charts one below the other, without anything else. Without a name
-// it draws a slide with the answer, or all charts where the document has none.
+// SVG draws the named charts one below the other, without anything else. Without a name it draws a
+// slide with the answer, or all charts where the document has none.
 func SVG(w io.Writer, d *document.Document, names ...string) error {
 	s, err := sketchOf(d, names)
 	if err != nil {
@@ -89,7 +89,7 @@ func sketchOf(d *document.Document, names []string) (sketch, error) {
 	}
 	title, lead := d.Title, d.Lead
 	if len(names) > 0 && !slices.Contains(names, All) {
-		title, lead = "", nil // charts that go into a text of its own
+		title, lead = "", nil // charts with a text of their own
 	}
 	p, err := newPen(charts)
 	if err != nil {
@@ -99,8 +99,8 @@ func sketchOf(d *document.Document, names []string) (sketch, error) {
 	return sketch{p.width, p.sheetHeight(title, lead), 216, func(c draw.Canvas) { p.on(c).sheet(title, lead) }}, nil
 }
 
-// choose finds the charts by name. A name that is not there is an error, and so
-// is a document without charts.
+// choose finds the charts by name. An unknown name is an error, and so is a document without
+// charts.
 func choose(d *document.Document, names []string) ([]document.Chart, error) {
 	have := d.ChartNames()
 	for _, name := range names {
@@ -129,7 +129,7 @@ const (
 	gap        = vg.Length(20) // between charts
 )
 
-// sheetWidth is that of a sheet, or more where a heat map has many columns.
+// sheetWidth is the width of a sheet, larger where a heat map has many columns.
 func (p pen) sheetWidth() vg.Length {
 	wide := sheetWidth
 	for _, c := range p.charts {
@@ -140,7 +140,7 @@ func (p pen) sheetWidth() vg.Length {
 	return wide
 }
 
-// sheetHeight is the height of what sheet draws.
+// sheetHeight is the height of a sheet.
 func (p pen) sheetHeight(title string, lead []string) vg.Length {
 	total := p.leadHeight(title, lead) + 2*margin - gap
 	for _, c := range p.charts {

@@ -21,8 +21,8 @@ import (
 	"sshpace/internal/show/picture"
 )
 
-// texts reads the texts of an SVG, and fails where it is not well-formed or
-// holds an element that a drawing does not need.
+// texts reads the texts of an SVG, and fails where it is not well-formed or holds an element that a
+// drawing does not need.
 func texts(t *testing.T, svg []byte) []string {
 	t.Helper()
 	var out []string
@@ -82,8 +82,8 @@ func TestTheFiguresAreInThePicture(t *testing.T) {
 	}
 }
 
-// A chart is named with as many rows as it was cut to, and its note says so. What a point is drawn as is explained where
-// there is such a point, and units are in words.
+// A chart is named with as many rows as it was cut to, and its note says so. What a point is drawn
+// as is explained where there is such a point, and units are in words.
 func TestCaptions(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload)
 	r.By = rank.Cost
@@ -158,8 +158,8 @@ func TestOneChart(t *testing.T) {
 	}
 }
 
-// Without a name the picture is a slide: 16:9, with the answer and at most eight rows,
-// one of which is what is used now.
+// Without a name the picture is a slide: 16:9, with the answer and at most eight rows, one of which
+// is what is used now.
 func TestSlide(t *testing.T) {
 	for _, directions := range [][]record.Direction{{record.Upload}, {record.Upload, record.Download}} {
 		r, f := benchtest.Ranking(t, 1, directions...)
@@ -186,10 +186,10 @@ func TestSlide(t *testing.T) {
 	}
 }
 
-// Post-quantum key exchanges have a colour, and a legend says which.
+// Post-quantum key exchanges have a color, and a legend says which.
 func TestPostQuantumIsMarked(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload)
-	r.KexBy = rank.Throughput // bars of one colour: the login time
+	r.KexBy = rank.Throughput // bars of one color: the login time
 	drawing := svg(t, document.OfRanking(r, f, document.Options{}), "kex")
 	all := strings.Join(texts(t, drawing), "\n")
 	quantum := 0

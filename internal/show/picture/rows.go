@@ -12,8 +12,8 @@ import (
 // plot is where the rows of a chart are: each has a height, and their letters a size.
 type plot struct{ x, y, wide, each, size vg.Length }
 
-// rows draws dots, bars or stacks: a row for each item with its name, and its figures in a column
-// of their own, where none can be taken for the end of a bar; the axis is below.
+// rows draws dots, bars or stacks: a row for each item with its name, and its figures in their own
+// column, where none can be mistaken for the end of a bar; the axis is below.
 func (p pen) rows(at plot, c document.Chart) {
 	names := min(p.labelRoom(c, at.size), at.wide*11/20)
 	start := at.x + names + at.size
@@ -27,7 +27,7 @@ func (p pen) rows(at plot, c document.Chart) {
 	}
 }
 
-// labelRoom is what the widest name of a chart needs.
+// labelRoom is the width of a chart's widest name.
 func (p pen) labelRoom(c document.Chart, size vg.Length) vg.Length {
 	var names []string
 	for _, item := range p.panels(c) {
@@ -36,7 +36,7 @@ func (p pen) labelRoom(c document.Chart, size vg.Length) vg.Length {
 	return p.widest(size, names)
 }
 
-// figureRoom is what the widest figure of a chart needs.
+// figureRoom is the width of a chart's widest figure.
 func (p pen) figureRoom(c document.Chart, size vg.Length) vg.Length {
 	var figures []string
 	for _, item := range p.panels(c) {
@@ -48,7 +48,7 @@ func (p pen) figureRoom(c document.Chart, size vg.Length) vg.Length {
 	return p.widest(size, figures)
 }
 
-// sum is the length of a stack.
+// sum returns the length of a stack.
 func sum(item document.Item) (total float64) {
 	for _, point := range item.Points {
 		if point.Known {
@@ -100,7 +100,7 @@ func (p pen) row(a axis, at plot, middle vg.Length, c document.Chart, item docum
 	}
 }
 
-// whisker draws an interval between ends of such a length on both sides.
+// whisker draws an interval between ends that reach end to both sides.
 func (p pen) whisker(a axis, y, end vg.Length, point document.Point, colour color.Color) {
 	if point.Lo == point.Hi {
 		return

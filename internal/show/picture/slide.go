@@ -18,8 +18,8 @@ const (
 	slideSmall  = vg.Length(15)
 )
 
-// slideOf are the charts of a slide; nil where the document has no answer, or other
-// charts are asked for.
+// slideOf returns the charts of a slide; nil where the document has no answer, or other charts are
+// wanted.
 func slideOf(d *document.Document, names []string) []document.Chart {
 	if len(names) > 0 {
 		return nil
@@ -33,7 +33,7 @@ func slideOf(d *document.Document, names []string) []document.Chart {
 	return out
 }
 
-// slide draws the answer above its charts, which stand beside each other.
+// slide draws the answer above its charts, which stand side by side.
 func (p pen) slide(d *document.Document) {
 	const room = slideWidth - 2*slideMargin
 	y := slideMargin + slideTitle/2

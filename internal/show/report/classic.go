@@ -16,7 +16,7 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// ClassicOptions of Classic. Zero fields have the defaults named.
+// ClassicOptions are the options of Classic. Zero fields have the defaults named.
 type ClassicOptions struct {
 	Size  unit.Bytes // of the copy; default 4 GiB
 	Top   int        // rows of each list; default 5
@@ -29,11 +29,10 @@ const anyKex = "<any>"
 // implicit is what ssh -v prints for the MAC of an AEAD cipher.
 const implicit = "<implicit>"
 
-// Classic writes the lists that people know from shell loops over all
-// ciphers, MACs and key exchanges: the best overall, per cipher, per MAC and per
-// key exchange, and the averages, for each direction, below the answer that every
-// report gives. Its rows have the fields of such logs, so that
-// old awk scripts read them: $3 cipher, $5 MAC, $7 key exchange, $9 seconds.
+// Classic writes the lists that people know from shell loops over all ciphers, MACs and key
+// exchanges: the best overall, per cipher, per MAC and per key exchange, and the averages, for each
+// direction, below the answer that every report gives. Its rows have the fields of such logs, so
+// that old awk scripts read them: $3 cipher, $5 MAC, $7 key exchange, $9 seconds.
 func Classic(w io.Writer, r *rank.Ranking, a document.Answer, o ClassicOptions) error {
 	o.Size, o.Top = cmp.Or(o.Size, 4<<30), cmp.Or(o.Top, 5)
 	out := bufio.NewWriter(w)
@@ -81,10 +80,10 @@ type classic struct {
 	o ClassicOptions
 }
 
-// called is what logs call the lists that a combination is made of.
+// called holds the names that logs use for the parts of a combination.
 var called = map[alg.Kind]string{alg.Cipher: "cipher", alg.MAC: "MAC", alg.Kex: "key exchange"}
 
-// note says what is measured and what is not.
+// note says which rows are measured and which are not.
 func (c classic) note(r *rank.Ranking) {
 	if c.m.Copied {
 		say(c.w, "# seconds for %s, each combination measured as a whole process", c.m.Size)
@@ -130,7 +129,7 @@ func (c classic) lists(word string, a alg.Kind) {
 	}
 }
 
-// by sorts the rows by the names of an axis, in the order of their first rows.
+// by groups the rows by the names of an axis, in the order of their first rows.
 func (c classic) by(a alg.Kind) (names []string, rows map[string][]document.Combination) {
 	rows = map[string][]document.Combination{}
 	for _, row := range c.m.Rows {
@@ -143,8 +142,8 @@ func (c classic) by(a alg.Kind) (names []string, rows map[string][]document.Comb
 	return names, rows
 }
 
-// averages writes the mean of every name of an axis over the combinations that
-// the rows stand for, as a loop over all of them would have.
+// averages writes the mean of every name of an axis over the combinations of the rows, as a loop
+// over all of them would have.
 func (c classic) averages(a alg.Kind) {
 	say(c.w, "### Average for each %s", called[a])
 	names, rows := c.by(a)

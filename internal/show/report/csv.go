@@ -11,10 +11,10 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// CSV writes the tables of each name as comma-separated values (RFC 4180): a
-// line of column names, then a line for each row, and an empty line between two names.
-// Names and numbers are those of the JSON report, in base units and in full; a quantity
-// takes four columns. No name means the cells of a comparison, else the first table.
+// CSV writes the named tables as comma-separated values (RFC 4180): a line of column names, then a
+// line for each row, and an empty line between two names. Names and numbers are those of the JSON
+// report, in base units and in full; a quantity takes four columns. Without a name it writes the
+// cells of a comparison, otherwise the first table.
 func CSV(w io.Writer, d *document.Document, names ...string) error {
 	tables, err := named(d, names)
 	if err != nil {
@@ -35,7 +35,8 @@ func CSV(w io.Writer, d *document.Document, names ...string) error {
 	return csv.NewWriter(w).WriteAll(lines)
 }
 
-// named are the tables of all names; without any, the cells of a comparison, else the first table.
+// named returns the tables of all names; without any, the cells of a comparison, otherwise the
+// first table.
 func named(d *document.Document, names []string) (all []document.Table, err error) {
 	if len(names) == 0 {
 		names = []string{""}
@@ -50,7 +51,7 @@ func named(d *document.Document, names []string) (all []document.Table, err erro
 	return all, nil
 }
 
-// tablesOf finds the tables of a name. A name that is not there is an error.
+// tablesOf finds the tables with a name. An unknown name is an error.
 func tablesOf(d *document.Document, name string) ([]document.Table, error) {
 	names := d.TableNames()
 	if len(names) == 0 {
@@ -99,8 +100,8 @@ func csvRow(columns []document.Column, r document.Row) []string {
 
 func full(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// harmless puts a quote before a text that a spreadsheet would take for a
-// formula (OWASP, CSV Injection).
+// harmless puts a quote before a text that a spreadsheet would take for a formula (OWASP, CSV
+// Injection).
 func harmless(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
 		return "'" + s

@@ -12,12 +12,12 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// schema names the layout that JSON writes. Fields may be added to it; a
-// change of meaning gets a new number.
+// schema names the layout that JSON writes. Fields may be added to it; a change of meaning gets a
+// new number.
 const schema = "sshpace.report/1"
 
-// JSON writes a ranking, what it says to use, and what limits it, as one JSON object. Every number
-// has its unit in its name; a missing figure is absent, never zero.
+// JSON writes a ranking, its advice, and its limits, as one JSON object. Every number has its unit
+// in its name; a missing figure is absent, never zero.
 func JSON(w io.Writer, r *rank.Ranking, o document.Options) error {
 	out := jsonOf(r)
 	out.Answer, out.Ceilings = document.ChoiceOf(o.Choice), o.Ceilings
@@ -34,7 +34,7 @@ type jsonReport struct {
 	Ceilings *compare.Ceilings `json:"ceilings,omitempty"`
 }
 
-// jsonSlowed is how much more the same work took than at the machine's best.
+// jsonSlowed is how much longer the same work took than at the machine's best.
 type jsonSlowed struct {
 	Cost  float64 `json:"cost_pct"`
 	Doubt float64 `json:"level_doubt_pct"` // of all costs alike, 95 %
@@ -60,7 +60,7 @@ type jsonCell struct {
 	Throughput *stats.Interval  `json:"throughput_bytes_per_s,omitempty"`
 	Client     *stats.Interval  `json:"client_ns_per_byte,omitempty"`
 	Server     *stats.Interval  `json:"server_ns_per_byte,omitempty"`
-	SameAs     *alg.Suite       `json:"same_as,omitempty"`          // the cell further up that it is another name of: both have the same figures
+	SameAs     *alg.Suite       `json:"same_as,omitempty"`          // the earlier cell of which it is another name: both have the same figures
 	Both       float64          `json:"both_ns_per_byte,omitempty"` // of both sides together, or of the client where the server is unknown
 }
 

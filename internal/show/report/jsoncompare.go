@@ -14,8 +14,7 @@ import (
 // compareSchema names the layout that CompareJSON writes.
 const compareSchema = "sshpace.compare/1"
 
-// CompareJSON writes a comparison as one JSON object, with what a gate says of it, if
-// there is one.
+// CompareJSON writes a comparison as one JSON object, with the result of a gate, if there is one.
 func CompareJSON(w io.Writer, c *compare.Comparison, gate *compare.Gate) error {
 	d := comparisonDocument(c)
 	d.Gate = gateDocument(gate)
@@ -31,7 +30,7 @@ type jsonComparison struct {
 	Gate  *jsonGate   `json:"fail_on,omitempty"`
 }
 
-// jsonGate is what --fail-on says.
+// jsonGate is the result of --fail-on.
 type jsonGate struct {
 	Limit   string          `json:"limit"`                // such as slower:5%
 	Outcome compare.Outcome `json:"outcome"`              // pass, fail or inconclusive
@@ -42,7 +41,7 @@ type jsonGate struct {
 type jsonGateLine struct {
 	Name     string          `json:"name"`
 	File     string          `json:"file"`
-	Login    bool            `json:"login,omitempty"` // else it is of transfers
+	Login    bool            `json:"login,omitempty"` // otherwise it is of transfers
 	Outcome  compare.Outcome `json:"outcome"`
 	Speed    *stats.Interval `json:"speed_ratio"`               // must lie above the limit to pass; null: too few runs
 	Together *stats.Interval `json:"speed_ratio_all_lines"`     // must lie below the limit to fail: its interval holds for all lines together
@@ -73,7 +72,7 @@ func gateDocument(g *compare.Gate) *jsonGate {
 	return out
 }
 
-// bounded is an interval of a ratio, nil where nothing bounds it.
+// bounded returns an interval of a ratio, nil where nothing bounds it.
 func bounded(i stats.Interval) *stats.Interval {
 	if i.Lo <= 0 || math.IsInf(i.Hi, 0) {
 		return nil

@@ -12,12 +12,12 @@ import (
 // methodChangesSchema names the layout that MethodChangesJSON writes.
 const methodChangesSchema = "sshpace.methods-compare/1"
 
-// MethodChangesJSON writes what became of transfer methods for programs: ratios to the
-// first file. A ratio that is not known is null. What a gate says of it stands there, too.
+// MethodChangesJSON writes the changes of transfer methods for programs: ratios to the first file.
+// An unknown ratio is null. The result of a gate is included.
 func MethodChangesJSON(w io.Writer, c *compare.MethodComparison, gate *compare.Gate) error {
 	d := struct {
 		Schema  string               `json:"schema"`
-		Files   []string             `json:"files"`   // the first is what the others are related to
+		Files   []string             `json:"files"`   // the others are compared with the first
 		Methods []jsonMethodChange   `json:"methods"` // that all files have figures of
 		Only    []compare.OnlyMethod `json:"not_compared,omitempty"`
 		Gate    *jsonGate            `json:"fail_on,omitempty"`
@@ -38,7 +38,8 @@ type jsonMethodChange struct {
 	record.Method
 	Speed []*jsonMethodRatio `json:"speed_ratio"` // above 1: faster
 	Cost  []*jsonMethodRatio `json:"cpu_ratio"`   // above 1: more CPU time per byte
-	// ClientAlone: that is the client's, as the server's is not known in all files; else it is of both sides.
+	// ClientAlone: it is the client's, because the server's is not known in all files; otherwise it
+	// is of both sides.
 	ClientAlone bool `json:"cpu_of_client_alone,omitempty"`
 }
 

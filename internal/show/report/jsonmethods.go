@@ -12,8 +12,8 @@ import (
 // methodsSchema names the layout that MethodsJSON writes.
 const methodsSchema = "sshpace.methods/1"
 
-// MethodsJSON writes transfer methods for programs. Every number has its unit in its
-// name; a missing figure is absent, never zero.
+// MethodsJSON writes transfer methods for programs. Every number has its unit in its name; a
+// missing figure is absent, never zero.
 func MethodsJSON(w io.Writer, results []compare.MethodResult, f *record.File) error {
 	d := struct {
 		Schema       string               `json:"schema"`

@@ -10,8 +10,9 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// LaTeX writes the tables of each name as tabulars of the package booktabs, with the numbers
-// as people read them, for \input{} in one column of a paper. No name means the same as for CSV.
+// LaTeX writes the named tables as tabulars of the package booktabs, with the numbers as people
+// read them, for \input{} in one column of a paper. Without a name it writes the same tables as
+// CSV.
 func LaTeX(w io.Writer, d *document.Document, names ...string) error {
 	chosen, err := named(d, names)
 	if err != nil {
@@ -52,8 +53,8 @@ func latexTable(w io.Writer, t document.Table) {
 	fmt.Fprintln(w, `\bottomrule`+"\n"+`\end{tabular}}`)
 }
 
-// typeset keeps a text from being a command: whatever a host calls itself, TeX only prints it.
-// A row that begins with a bracket would be an argument of the line break before it.
+// typeset keeps a text from being a command: TeX only prints the name of a host, whatever it is. A
+// row that begins with a bracket would be an argument of the line break before it.
 var typeset = strings.NewReplacer(
 	`\`, `\textbackslash{}`, "{", `\{`, "}", `\}`, "$", `\$`, "&", `\&`, "%", `\%`, "#", `\#`, "_", `\_`, "^", `\textasciicircum{}`, "~", `\textasciitilde{}`,
 	"<", `\textless{}`, ">", `\textgreater{}`, "|", `\textbar{}`, "[", "{[}", "*", "{*}",

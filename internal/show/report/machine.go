@@ -10,7 +10,7 @@ import (
 // machineSchema names the layout of `limits --json`.
 const machineSchema = "sshpace.limits/1"
 
-// MachineJSON writes what a machine can do at most.
+// MachineJSON writes the limits of a machine.
 func MachineJSON(w io.Writer, file *record.File) error {
 	return termsafe.WriteJSON(w, struct {
 		Schema       string               `json:"schema"`

@@ -9,9 +9,9 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// Markdown writes the report for a forge, a wiki or a mail: the main tables with
-// the numbers as people read them, and what to know before trusting them. With
-// names of tables, only those.
+// Markdown writes the report for a forge, a wiki or a mail: the main tables with the numbers as
+// people read them, and the warnings to know before trusting them. With names of tables, only
+// those.
 func Markdown(w io.Writer, d *document.Document, names ...string) error {
 	out := bufio.NewWriter(w)
 	for i, name := range names {
@@ -52,7 +52,7 @@ func Markdown(w io.Writer, d *document.Document, names ...string) error {
 	return out.Flush()
 }
 
-// markdownAnswer is the answer, and the lines to copy.
+// markdownAnswer writes the answer, and the lines to copy.
 func markdownAnswer(w io.Writer, a document.Answer) {
 	if len(a.Says) > 0 {
 		fmt.Fprintf(w, "**%s**\n\n", literal(strings.Join(a.Says, " ")))
@@ -98,8 +98,8 @@ func markdownFacts(w io.Writer, title string, facts []document.Fact) {
 	}
 }
 
-// literal keeps a text from being markup: whatever a host calls itself, it makes
-// no link, no image, no element and no column (CommonMark 0.31, section 2.4).
+// literal keeps a text from being markup: the name of a host makes no link, no image, no element
+// and no column, whatever it is (CommonMark 0.31, section 2.4).
 var literal = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "|", `\|`, "#", `\#`, "!", `\!`,
 ).Replace

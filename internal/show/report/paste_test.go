@@ -94,8 +94,8 @@ func TestLaTeXIsLiteral(t *testing.T) {
 	}
 }
 
-// A table fits one column of a paper, about 55 characters of its small print, with en dashes for ranges and without what
-// is the same in all rows; columns that are asked for are all there.
+// A table fits one column of a paper, about 55 characters of its small print, with en dashes for
+// ranges and without what is the same in all rows; columns that are asked for are all there.
 func TestLaTeXFitsOneColumn(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload)
 	d := document.OfRanking(r, f, document.Options{})

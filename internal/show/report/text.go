@@ -1,6 +1,5 @@
-// Package report writes a document as text for people, as Markdown, CSV and LaTeX, and a
-// ranking as JSON for programs and as the lists of the classic benchmark loop. It
-// decides nothing.
+// Package report writes a document as text for people, as Markdown, CSV and LaTeX, and a ranking as
+// JSON for programs and as the lists of the classic benchmark loop. It decides nothing.
 package report
 
 import (
@@ -13,7 +12,7 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// Text writes what a document has for a terminal.
+// Text writes a document for a terminal.
 func Text(w io.Writer, d *document.Document) error {
 	out := bufio.NewWriter(w)
 	for i, b := range d.Brief {

@@ -96,8 +96,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// What the first screen says of its own words can be relied on: patterns mean the
-// cells of their row and no others.
+// What the first screen says of its own words can be relied on: patterns mean the cells of their
+// row and no others.
 func TestPatternsCanBeTyped(t *testing.T) {
 	for seed := range uint64(4) {
 		r := ranking(t, seed+1)

@@ -6,13 +6,13 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// Widths of the sheets that hold the data of pictures.
+// Widths of the sheets with data of pictures.
 const (
 	labelWidth  = 44
 	seriesWidth = 12
 )
 
-// headLines is how many lines the headings of a picture's data take.
+// headLines counts the lines of the headings of a picture's data.
 func headLines(c document.Chart) int {
 	most := wrapped(c.Title+", "+c.Unit, labelWidth)
 	for _, name := range c.Series {
@@ -38,7 +38,7 @@ func (b *book) data(s *Sheet, row int, c document.Chart) {
 	}
 }
 
-// matrix writes a heat map as cells with a colour scale.
+// matrix writes a heat map as cells with a color scale.
 func (b *book) matrix(c document.Chart) {
 	s := b.sheet("matrix")
 	s.Width(1, 1, labelWidth)
@@ -48,8 +48,8 @@ func (b *book) matrix(c document.Chart) {
 	s.Freeze(1, 1)
 }
 
-// scale colours values as other formats do, in the three colours that a sheet has; ratios around
-// their reference.
+// scale colors values as other formats do, in the three colors of a sheet; ratios around their
+// reference.
 func scale(c document.Chart) Scale {
 	of, falling := c.Scale()
 	o := Scale{Least: of[1].Hex(), Mid: of[2].Hex(), Greatest: of[3].Hex()}
@@ -62,10 +62,10 @@ func scale(c document.Chart) Scale {
 	return o
 }
 
-// chartRows is how many rows of a chart are drawn; its data hold all.
+// chartRows is the number of rows of a chart that are drawn; its data hold all.
 const chartRows = 30
 
-// charts writes a sheet of native charts, each beside its data.
+// charts writes a sheet of native charts, each next to its data.
 func (b *book) charts(d *document.Document) {
 	var s *Sheet
 	row := 1
@@ -85,8 +85,8 @@ func (b *book) charts(d *document.Document) {
 // pixelsOfRow is the height of a row of cells.
 const pixelsOfRow = 20
 
-// native writes the data of a chart at row, and the chart to the right of it, and tells how many
-// rows that takes.
+// native writes the data of a chart at row, and the chart to the right of it, and returns the
+// number of rows that they take.
 func (b *book) native(s *Sheet, row int, c document.Chart) int {
 	b.data(s, row, c)
 	rows := min(len(c.Items), chartRows)
@@ -107,10 +107,9 @@ func (b *book) native(s *Sheet, row int, c document.Chart) int {
 	return max(len(c.Items), drawn.Height/pixelsOfRow) + 4
 }
 
-// doubts writes how far the intervals of the series reach below and above their
-// values, which is what error bars are made of, right of the data; first are the
-// columns that hold them, by the number of the series. The parts of a stack have
-// none.
+// doubts writes how far the intervals of the series reach below and above their values, to the
+// right of the data: error bars need that. first maps series to the columns that hold them. The
+// parts of a stack have none.
 func (b *book) doubts(s *Sheet, row int, c document.Chart) (first map[int]int) {
 	first = map[int]int{}
 	if c.Shape == document.Stack {

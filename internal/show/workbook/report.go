@@ -42,7 +42,7 @@ type book struct {
 	wrap    int
 	three   int // number format: three significant digits
 	integer int // number format: all digits, no exponent
-	count   int // centred: not to run into the text beside it
+	count   int // centered: not to run into the neighboring text
 	title   int
 }
 
@@ -69,14 +69,14 @@ func (b *book) sheet(name string) *Sheet {
 // high makes room for lines of text: not every program does so by itself.
 func high(s *Sheet, row, lines int) { s.Height(row, float64(15*lines)) }
 
-// lines is how many lines a wrapped text takes in the wide column.
+// lines counts the lines of a wrapped text in the wide column.
 func lines(s string) int { return 1 + len(s)/100 }
 
-// fitting is the width of a column whose longest text has so many characters.
+// fitting returns the width of a column whose longest text has that many characters.
 func fitting(characters int) float64 { return float64(min(max(characters, 8), 90)) + 2 }
 
-// wrapped is how many lines a heading takes at a width. Bold letters are wide,
-// and programs break at spaces and hyphens only.
+// wrapped counts the lines of a heading at a width. Bold letters are wide, and programs break at
+// spaces and hyphens only.
 func wrapped(head string, width float64) int {
 	const bold = 1.2
 	count, used := 1, 0.0

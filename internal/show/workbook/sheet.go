@@ -27,7 +27,7 @@ type Sheet struct {
 	rest                 iter.Seq[[]Cell]
 }
 
-// Cell is what is in a cell: a text if it is one, else a number.
+// Cell is the content of a cell: a text if it is set, otherwise a number.
 type Cell struct {
 	Column int
 	Text   string
@@ -40,15 +40,14 @@ type width struct {
 	wide     float64
 }
 
-// Text puts a text into a cell, unless it is empty. Cells of a row come from left
-// to right.
+// Text puts a text into a cell, unless it is empty. Cells of a row come from left to right.
 func (s *Sheet) Text(column, row int, text string, style int) {
 	if text != "" {
 		s.put(row, Cell{Column: column, Text: text, Style: style})
 	}
 }
 
-// Number puts a number into a cell. There are none for infinity.
+// Number puts a number into a cell. Infinity leaves it empty.
 func (s *Sheet) Number(column, row int, v float64, style int) {
 	if !math.IsNaN(v) && !math.IsInf(v, 0) {
 		s.put(row, Cell{Column: column, Number: v, Style: style})
@@ -60,7 +59,7 @@ func (s *Sheet) put(row int, c Cell) {
 	s.last = max(s.last, row)
 }
 
-// Rest are rows behind all others, made as they are written.
+// Rest adds rows after all others, made as they are written.
 func (s *Sheet) Rest(rows iter.Seq[[]Cell]) { s.rest = rows }
 
 // Width makes columns wide, in characters. Columns come from left to right.
@@ -77,14 +76,14 @@ func (s *Sheet) Freeze(columns, rows int) { s.frozenAcross, s.frozen = columns, 
 // Filter gives the heads in the first row buttons that filter and sort.
 func (s *Sheet) Filter(columns, rows int) { s.filter = area{1, 1, columns, rows} }
 
-// Scale is three colours as RRGGBB, from the least value to the greatest. Middle
-// is the value of the second; nil is the median.
+// Scale is three colors as RRGGBB, from the least value to the greatest. Middle is the value of the
+// second; nil is the median.
 type Scale struct {
 	Least, Mid, Greatest string
 	Middle               *float64
 }
 
-// Colour colours the cells from (column, row) to (lastColumn, lastRow) by their values.
+// Color colors the cells from (column, row) to (lastColumn, lastRow) by their values.
 func (s *Sheet) Colour(column, row, lastColumn, lastRow int, by Scale) {
 	s.scale, s.scaled = &by, area{column, row, lastColumn, lastRow}
 }
@@ -95,7 +94,7 @@ func (s *Sheet) Chart(c Chart) { s.charts = append(s.charts, c) }
 // area is a rectangle of cells.
 type area struct{ column, row, lastColumn, lastRow int }
 
-// in is the area as other parts of the workbook name it.
+// in returns the area as other parts of the workbook name it.
 func (s *Sheet) in(a area) string {
 	name := func(column, row int) string { return fmt.Sprintf("$%s$%d", letters(column), row) }
 	text := "'" + strings.ReplaceAll(s.name, "'", "''") + "'!" + name(a.column, a.row)
@@ -109,7 +108,7 @@ func (a area) String() string {
 	return letters(a.column) + strconv.Itoa(a.row) + ":" + letters(a.lastColumn) + strconv.Itoa(a.lastRow)
 }
 
-// letters is the name of a column: A is 1, Z 26, AA 27.
+// letters returns the name of a column: A is 1, Z 26, AA 27.
 func letters(column int) string { return stats.Letters(column - 1) }
 
 // write writes the n-th sheet and its charts. Each fits the width of a page.
@@ -157,7 +156,7 @@ func (s *Sheet) writeColumns(w *writer) {
 	w.printf(`</cols>`)
 }
 
-// maxRows is how many rows a sheet has (section 18.3.1.73).
+// maxRows is the most rows of a sheet (section 18.3.1.73).
 const maxRows = 1 << 20
 
 func (s *Sheet) writeRows(w *writer) {

@@ -160,8 +160,7 @@ func TestErrorBars(t *testing.T) {
 
 func abs(v float64) float64 { return max(v, -v) }
 
-// convert lets LibreOffice write every sheet as CSV, as it shows it, and
-// returns one.
+// convert lets LibreOffice write every sheet as CSV, as it shows it, and returns one.
 func convert(t *testing.T, path, name string) [][]string {
 	t.Helper()
 	dir := t.TempDir()

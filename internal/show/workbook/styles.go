@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Style is how a cell looks.
+// Style is the look of a cell.
 type Style struct {
 	Bold   bool
 	Size   float64 // of the letters in points; 0 = 11
-	Fill   string  // colour of the cell as RRGGBB; "" = none
+	Fill   string  // color of the cell as RRGGBB; "" = none
 	Wrap   bool    // text is broken into lines, from the top of the cell
 	Centre bool
 	Format string // of numbers, such as 0.00; "" = the program's choice
 }
 
-// styles are a workbook's, but for the plain one, which comes first.
+// styles are a workbook's, except the plain one, which comes first.
 type styles []Style
 
 func (all *styles) add(s Style) int {
@@ -29,8 +29,8 @@ const (
 	ownFormat = 164
 )
 
-// write writes each style with a font, a fill and a format of its own: two
-// programs in three want the two fills before them.
+// write writes each style with its own font, fill and format: two programs in three want the two
+// fills before them.
 func (all styles) write(w *writer) {
 	list := slices.Concat(styles{{}}, all)
 	w.printf(`<styleSheet xmlns="%s"><numFmts count="%d">`, mainSpace, len(list))

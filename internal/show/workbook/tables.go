@@ -8,7 +8,7 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// summary is the first sheet: what came out and how far to trust it.
+// summary writes the first sheet: the result and its reliability.
 func (b *book) summary(d *document.Document) {
 	s := b.sheet("summary")
 	s.Width(1, 1, 26)
@@ -41,8 +41,8 @@ func (b *book) summary(d *document.Document) {
 	}
 }
 
-// table writes one table to a sheet of its own. A quantity takes four columns:
-// the value in the unit of the heading, its interval, and what it rests on.
+// table writes one table to its own sheet. A quantity takes four columns: the value in the unit of
+// the heading, its interval, and its basis.
 func (b *book) table(t document.Table) {
 	s := b.sheet(cmp.Or(t.Called(), "table"))
 	column, heads := 1, 1
@@ -68,7 +68,7 @@ func (b *book) table(t document.Table) {
 	s.Filter(column-1, len(t.Rows)+1)
 }
 
-// widthOf is the width of column i of a table: that of its longest text.
+// widthOf returns the width of column i of a table: that of its longest text.
 func widthOf(c document.Column, rows []document.Row, i int) float64 {
 	switch c.Kind {
 	case document.Quantity:
@@ -154,7 +154,7 @@ func (b *book) raw(f *record.File) {
 	})
 }
 
-// longestRaw is how many characters the longest value of each column has.
+// longestRaw returns the length of the longest value of each column.
 func longestRaw(f *record.File) []int {
 	longest := make([]int, len(document.RawColumns))
 	for i, name := range document.RawColumns {
@@ -173,12 +173,12 @@ func longestRaw(f *record.File) []int {
 	return longest
 }
 
-// cells are those of a row of samples. Integers have a format, or programs show
-// those of nine digits with an exponent.
+// cells returns the cells of a row of samples. Integers have a format, because programs show those
+// of nine digits with an exponent otherwise.
 func (b *book) cells(row []any) (cells []Cell) {
 	for i, v := range row {
 		c := Cell{Column: i + 1, Style: b.integer}
-		if i == 0 { // the trial, beside a text
+		if i == 0 { // the trial, next to a text
 			c.Style = b.count
 		}
 		switch v := v.(type) {

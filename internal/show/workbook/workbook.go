@@ -1,7 +1,7 @@
-// Package workbook writes spreadsheets in Office Open XML (ECMA-376, part 1):
-// text, numbers, styles, a colour scale and bar charts. It has no formulas: a text
-// is stored as text, whatever it looks like and whatever a host calls itself. A report becomes
-// one: its tables with numbers that can be calculated with, the matrix, native charts, and the raw samples.
+// Package workbook writes spreadsheets in Office Open XML (ECMA-376, part 1): text, numbers,
+// styles, a color scale and bar charts. It has no formulas: a text is stored as text, whatever it
+// looks like and whatever a host calls itself. A report becomes one: its tables with numbers that
+// can be calculated with, the matrix, native charts, and the raw samples.
 package workbook
 
 import (
@@ -19,8 +19,8 @@ type Book struct {
 	styles styles
 }
 
-// Sheet adds a sheet. Names are unique, have up to 31 characters and none of
-// []:*?/\ (what programs allow).
+// Sheet adds a sheet. Names are unique, have up to 31 characters and none of []:*?/\ (the limits of
+// programs).
 func (b *Book) Sheet(name string) *Sheet {
 	s := &Sheet{name: name, rows: map[int][]Cell{}, heights: map[int]float64{}}
 	b.sheets = append(b.sheets, s)
@@ -60,8 +60,8 @@ func (b *Book) Write(w io.Writer) error {
 	return p.zip.Close()
 }
 
-// writeList writes the sheets' names, and the ranges that are filtered, which some programs
-// look for under this name only.
+// writeList writes the sheets' names, and the filtered ranges, which some programs look for under
+// this name only.
 func (b *Book) writeList(w *writer) {
 	w.printf(`<workbook xmlns="%s" xmlns:r="%s"><sheets>`, mainSpace, relSpace)
 	for i, s := range b.sheets {
@@ -110,7 +110,7 @@ func (p *parts) add(name string, write func(*writer)) {
 	}
 }
 
-// typed writes a file of a kind that programs must be told.
+// typed writes a file of a kind that must be declared to programs.
 func (p *parts) typed(name, kind string, write func(*writer)) {
 	p.types = append(p.types, fmt.Sprintf(`<Override PartName="/%s" ContentType="application/vnd.openxmlformats-officedocument.%s+xml"/>`, name, kind))
 	p.add(name, write)
@@ -121,13 +121,13 @@ func (p *parts) writeTypes(w *writer) {
 	w.printf(`<Default Extension="xml" ContentType="application/xml"/>%s</Types>`, strings.Join(p.types, ""))
 }
 
-// relation says what a file needs another one for; the n-th is called rIdN.
+// relation says why a file needs another one; the n-th is called rIdN.
 type relation struct{ kind, target string }
 
 // writer writes XML. Errors of writing are kept for Flush.
 type writer struct {
 	*bufio.Writer
-	err error // of what was to be written
+	err error // of the content
 }
 
 func (w *writer) printf(format string, args ...any) { fmt.Fprintf(w.Writer, format, args...) }
@@ -140,10 +140,10 @@ func (w *writer) relations(all []relation) {
 	w.printf(`</Relationships>`)
 }
 
-// maxText is how much text a cell holds, in UTF-16 units.
+// maxText is the most text of a cell, in UTF-16 units.
 const maxText = 32767
 
-// escape makes text XML. What looks like one of the escapes of section 22.4.2.4, such as
+// escape turns text into XML. Text that looks like one of the escapes of section 22.4.2.4, such as
 // _x0041_, is escaped in the same way; characters that XML does not have become U+FFFD.
 func escape(s string) string {
 	var out strings.Builder

@@ -152,8 +152,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// Rows that are made while they are written come behind the others, up to what a
-// sheet can hold.
+// Rows that are made while they are written come behind the others, up to what a sheet can hold.
 func TestRest(t *testing.T) {
 	many := func(n int) *workbook.Book {
 		b := &workbook.Book{}
