@@ -1,7 +1,7 @@
-// Package advise turns a ranking, a security policy and the present
-// configuration into the configuration that is fastest among what the policy
-// allows, with a reason for every choice. What is weak, broken, unknown, or
-// open to Terrapin is never advised, however fast it is. It does no I/O.
+// Package advise derives a configuration from a ranking, a security policy and the present
+// configuration: the fastest that the policy allows, with a reason for every choice. It never
+// advises anything weak, broken, unknown, or open to Terrapin, however fast that is. It does no
+// I/O.
 package advise
 
 import (
@@ -23,25 +23,25 @@ type Params struct {
 	Policy  Policy
 	Client  Side
 	Server  Side
-	Strict  bool // the lines disable what is not advised, instead of putting what is advised first
+	Strict  bool // the lines disable everything else, instead of putting the advised names first
 }
 
-// Side is how one program is configured.
+// Side is the configuration of one program.
 type Side struct {
-	Offer   alg.Offer // what it offers now, in its order (ssh -G, sshd -T); empty if unknown
-	Default alg.Offer // what it offers without any configuration; empty if unknown
+	Offer   alg.Offer // its present offer, in its order (ssh -G, sshd -T); empty if unknown
+	Default alg.Offer // its offer without any configuration; empty if unknown
 	Old     bool      // it does not know lists that begin with ^ (before OpenSSH 8.1)
 }
 
-// Advice is the result.
+// Advice is the result of New.
 type Advice struct {
 	Policy  string
 	Lists   []List
-	Present alg.Suite // what is negotiated now; empty if that is not known, or Severed
-	Advised alg.Suite // what would be
+	Present alg.Suite // suite that is negotiated now; empty if unknown, or Severed
+	Advised alg.Suite // suite after the change
 	Severed alg.Kind  // present client and server share no algorithm of this kind: they cannot connect
-	Choice  *Choice   // what all reports of this ranking say
-	Notes   []string  // what is in doubt
+	Choice  *Choice   // the choice in all reports of this ranking
+	Notes   []string  // warnings about the advice
 	Ranking *rank.Ranking
 	Strict  bool
 
@@ -52,21 +52,21 @@ type Advice struct {
 type List struct {
 	Kind    alg.Kind
 	Choices []Listed // all that the policy allows, best first
-	First   []string // what a configuration names: if strict all Choices, else the best and what is tied with it; none where nothing needs to be changed
+	First   []string // names for the configuration: if strict all Choices, otherwise the best and all that tie with it; none where nothing needs to be changed
 	Dropped []Listed // offered now, but not advised
 	keep    string   // why nothing needs to be put first
 }
 
-// Choice is one name with its reason.
+// Listed is one name with its reason.
 type Listed struct {
 	Name   string `json:"name"`
 	Group  string `json:"group,omitempty"` // of equally fast ones; "" where it was not measured
 	Reason string `json:"reason"`
 	figure string
-	place  int // among what was measured, best first
+	place  int // among the measured ones, best first
 }
 
-// Names are the names of a list.
+// Names returns the names of a list.
 func (l List) Names() []string {
 	var names []string
 	for _, c := range l.Choices {
@@ -78,10 +78,10 @@ func (l List) Names() []string {
 // ErrNothing says that the policy allows nothing that both sides have.
 var ErrNothing = errors.New("the policy allows nothing that was measured")
 
-// unmeasured is the place of what was not measured: after everything else.
+// unmeasured is the place of names without a measurement: after everything else.
 const unmeasured = 1 << 20
 
-// New makes the advice. Its error is ErrNothing, with the list that is empty.
+// New makes the advice. Its error is ErrNothing, with the name of the empty list.
 func New(p Params) (*Advice, error) {
 	a := &Advice{Policy: p.Policy.Name, Ranking: p.Ranking, Strict: p.Strict, client: p.Client, server: p.Server}
 	shared := p.shared()
@@ -117,7 +117,7 @@ func New(p Params) (*Advice, error) {
 	return a, nil
 }
 
-// dropMACless leaves out ciphers that need a MAC where none can be advised.
+// dropMACless drops ciphers that need a MAC if no MAC can be advised.
 func (a *Advice) dropMACless(shared alg.Offer) {
 	ciphers, macs := &a.Lists[0], a.Lists[1]
 	if slices.ContainsFunc(macs.Choices, func(c Listed) bool { return slices.Contains(shared.MACs, c.Name) }) {
@@ -134,7 +134,7 @@ func (a *Advice) dropMACless(shared alg.Offer) {
 	ciphers.Choices = kept
 }
 
-// present is what client and server negotiate now.
+// present sets the suite that client and server negotiate now.
 func (a *Advice) present(p Params, shared alg.Offer) {
 	a.Present = p.Client.Offer.Negotiate(shared)
 	if a.Severed = p.severed(a.Present); a.Severed != "" {
@@ -142,7 +142,7 @@ func (a *Advice) present(p Params, shared alg.Offer) {
 	}
 }
 
-// shared is what the server accepts.
+// shared returns the part of the run's offer that the server accepts.
 func (p Params) shared() alg.Offer {
 	if len(p.Server.Offer.Ciphers) > 0 {
 		return p.Server.Offer
@@ -153,9 +153,8 @@ func (p Params) shared() alg.Offer {
 	return p.Ranking.Campaign.Offer
 }
 
-// severed is the kind of which client and server share no algorithm, so that
-// nothing but present can be negotiated; "" if there is none, or it is not known
-// what the server accepts.
+// severed returns the kind of algorithm that client and server do not share, so that they cannot
+// connect; "" if there is none, or the server's offer is unknown.
 func (p Params) severed(present alg.Suite) alg.Kind {
 	known := len(p.Server.Offer.Ciphers) > 0 || len(p.Ranking.Campaign.Shared.Ciphers) > 0
 	switch {
@@ -171,8 +170,8 @@ func (p Params) severed(present alg.Suite) alg.Kind {
 	return ""
 }
 
-// CannotConnect says that the present configuration does not work; "" if it
-// does, or that is not known.
+// CannotConnect describes a present configuration that does not work; "" if it does, or that is
+// unknown.
 func (a *Advice) CannotConnect() string {
 	what := map[alg.Kind]string{alg.Cipher: "cipher", alg.MAC: "MAC", alg.Kex: "key exchange"}[a.Severed]
 	if what == "" {
@@ -181,8 +180,8 @@ func (a *Advice) CannotConnect() string {
 	return "the present configuration shares no " + what + " with this server: it cannot connect"
 }
 
-// candidates are all names of a kind that could be advised, in the order that
-// decides between equals: the policy's where it has one, else the client's.
+// candidates returns all names of a kind that could be advised, in the order that decides between
+// equals: the policy's where it has one, otherwise the client's.
 func (p Params) candidates(kind alg.Kind) []string {
 	var names []string
 	add := func(list []string) {
@@ -206,13 +205,12 @@ func (p Params) candidates(kind alg.Kind) []string {
 	return names
 }
 
-// offer is the advice as lists.
+// offer returns the advice as lists.
 func (a *Advice) offer() alg.Offer {
 	return alg.Offer{Ciphers: a.Lists[0].Names(), MACs: a.Lists[1].Names(), Kex: a.Lists[2].Names()}
 }
 
-// order sorts each list as the choice does; what was not measured comes after
-// that, as it stands.
+// order sorts each list like the choice; names without a measurement follow in their old order.
 func (a *Advice) order(p Params) {
 	options := a.Choice.Options
 	leader := slices.IndexFunc(options, func(o Option) bool { return !alg.IsAEAD(o.Suite.Cipher) })
@@ -231,8 +229,8 @@ func (a *Advice) order(p Params) {
 	}
 }
 
-// first takes what is put first from the choice, as all reports do; and what the
-// policy allows, where client and server share nothing otherwise.
+// first copies the names to put first from the choice, as all reports do; and the allowed names,
+// where client and server share nothing otherwise.
 func (a *Advice) first() {
 	c := a.Choice
 	for i := range a.Lists {
@@ -262,8 +260,7 @@ func (a *Advice) Changes() bool {
 	return slices.ContainsFunc(a.Lists, func(l List) bool { return len(l.First) > 0 })
 }
 
-// fill says what is known of a cipher or a MAC: its best option among those that
-// match.
+// fill adds the figures of a cipher or a MAC: those of its best option among the matching ones.
 func (c *Listed) fill(kind alg.Kind, options []Option, match func(alg.Suite) bool) {
 	c.place = unmeasured
 	if i := slices.IndexFunc(options, func(o Option) bool { return match(o.Suite) }); i >= 0 {
@@ -277,8 +274,8 @@ func (c *Listed) fill(kind alg.Kind, options []Option, match func(alg.Suite) boo
 	c.Reason = c.reason(kind)
 }
 
-// fillKex does the same for a key exchange. Post-quantum ones come first, measured
-// or not, unless the policy is classical.
+// fillKex does so for a key exchange. Post-quantum ones come first, measured or not, unless the
+// policy is classical.
 func (c *Listed) fillKex(options []rank.Exchange, classical bool) {
 	c.place = unmeasured
 	for i, k := range options {
@@ -295,7 +292,7 @@ func (c *Listed) fillKex(options []rank.Exchange, classical bool) {
 	c.Reason = c.reason(alg.Kex)
 }
 
-// reason is a choice in words.
+// reason words the reason of a choice.
 func (c Listed) reason(kind alg.Kind) string {
 	known, _ := alg.Lookup(kind, c.Name)
 	return strings.Join(text.NonEmpty(map[bool]string{true: "post-quantum"}[known.PostQuantum], cmp.Or(c.figure, "not measured")), ", ")

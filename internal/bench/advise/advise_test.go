@@ -132,8 +132,7 @@ func TestTerrapin(t *testing.T) {
 	}
 }
 
-// A configuration that shares nothing with the server is known well: it does
-// not work.
+// A configuration that shares nothing with the server is known well: it does not work.
 func TestCannotConnect(t *testing.T) {
 	server := alg.Offer{Ciphers: []string{gcm128, "aes128-ctr"}, MACs: []string{etm}, Kex: []string{"curve25519-sha256"}}
 	for _, test := range []struct {
@@ -184,8 +183,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// No policy, not even one that allows everything, gets weak, broken or unknown
-// names advised.
+// No policy, not even one that allows everything, gets weak, broken or unknown names advised.
 func TestNeverWeak(t *testing.T) {
 	r := ranking(new(true))
 	r.Campaign.Offer.Ciphers = append(r.Campaign.Offer.Ciphers, "rot13")

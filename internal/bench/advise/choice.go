@@ -14,22 +14,22 @@ import (
 // Options of a choice. The zero value is the default.
 type Options struct {
 	Policy  Policy     // default: modern
-	Present *alg.Suite // what is negotiated now, empty for nothing; default: what the run found, or what the client does unless told otherwise
-	Shared  alg.Offer  // what the server accepts, where that is less than what was measured; default: all
+	Present *alg.Suite // suite that is negotiated now, empty for none; default: as the run found, or the client's default
+	Shared  alg.Offer  // algorithms that the server accepts, where they are fewer than the measured ones; default: all
 }
 
-// Choice is what a ranking says under a policy.
+// Choice is the best option of a ranking under a policy.
 type Choice struct {
 	Policy  Policy
-	Options []Option // all that the policy allows and that has a figure in every direction: best first, ties in the order of preference
-	Tied    int      // how many of the first Options are equally good; 0: the policy allows nothing
+	Options []Option // all that the policy allows and that have a figure in every direction: best first, ties in the order of preference
+	Tied    int      // number of first Options that are equally good; 0: the policy allows nothing
 	Present Present
-	Verdict stats.Verdict // of changing to the first Option: equal where no other can be better, either; "" where nothing is known of what is used now
+	Verdict stats.Verdict // of a change to the first Option: equal also where no other can be better; "" where the present one is unknown
 	Gains   []Gain        // from Present to the first Option, by direction; none where one of them is unknown
 	Refused int           // cells that the policy does not allow, or that are not safe
 	Unseen  int           // suites that the policy allows and that were neither measured nor can be predicted
-	// Elsewhere is whether Verdict is equal because what limits transfers was seen, and no cipher changes that: figures
-	// alone would not say so.
+	// Elsewhere reports whether Verdict is equal because another limit than a cipher was found:
+	// figures alone would not show that.
 	Elsewhere bool
 	Logins    Logins
 }
@@ -93,7 +93,7 @@ func optionOf(r *rank.Ranking, first rank.Cell, directions []record.Direction) (
 	return o, true
 }
 
-// score is the mean logarithm of what the option takes: less is better.
+// score returns the mean logarithm of the option's cost: less is better.
 func (o Option) score(r *rank.Ranking) float64 {
 	sum := 0.0
 	for _, cell := range o.Cells {
@@ -106,8 +106,7 @@ func (o Option) score(r *rank.Ranking) float64 {
 	return sum / float64(len(o.Cells))
 }
 
-// gains relates an option to what is used now, in every direction; none where that is
-// unknown.
+// gains compares an option with the present one, in every direction; none where that is unknown.
 func (c *Choice) gains(r *rank.Ranking, to Option) (out []Gain) {
 	for i, from := range c.Present.Cells {
 		out = append(out, gainOf(r, from, to.Cells[i]))
@@ -125,7 +124,7 @@ func (o Option) equal(r *rank.Ranking, other Option) bool {
 	return true
 }
 
-// verdictOf sums up what is gained in all directions.
+// verdictOf combines the verdicts of all directions.
 func verdictOf(gains []Gain) stats.Verdict {
 	count := map[stats.Verdict]int{}
 	for _, g := range gains {
@@ -144,8 +143,8 @@ func verdictOf(gains []Gain) stats.Verdict {
 	return stats.NotEnough
 }
 
-// order puts the best option first, those that are as good next by preference, and then all
-// others. An option that is better for sure goes before one that only looks so.
+// order puts the best option first, then those that are as good, by preference, and then all
+// others. An option that is certainly better precedes one that only seems to be.
 func (c *Choice) order(r *rank.Ranking, preference func(alg.Suite) int) {
 	sorted(c.Options, func(o Option) float64 { return o.score(r) })
 	sorted(c.Options, func(o Option) float64 { return unless(verdictOf(c.gains(r, o)) == stats.Better) })
@@ -171,7 +170,8 @@ func unless(good bool) float64 {
 	return 1
 }
 
-// sorted puts options with the least keys first, and leaves those with equal ones as they are. Each key is computed once.
+// sorted puts options with the least keys first; equal ones keep their order. Each key is computed
+// once.
 func sorted(options []Option, key func(Option) float64) {
 	type keyed struct {
 		Option
@@ -187,8 +187,8 @@ func sorted(options []Option, key func(Option) float64) {
 	}
 }
 
-// preference numbers suites for the order of what is tied: what is negotiated now
-// needs no change, so it comes first unless the policy has an order of its own.
+// preference numbers suites for the order of ties: the present one needs no change, so it comes
+// first unless the policy has its own order.
 func (o Options) preference(r *rank.Ranking, present alg.Suite) func(alg.Suite) int {
 	lists := []alg.Offer{r.Campaign.Offer}
 	if o.Policy.Ordered {
@@ -202,7 +202,7 @@ func (o Options) preference(r *rank.Ranking, present alg.Suite) func(alg.Suite) 
 	}
 }
 
-// place is where a name first stands in the lists, one after the other.
+// place returns the first place of a name in the lists, one after the other.
 func place(kind alg.Kind, name string, lists []alg.Offer) int {
 	before := 0
 	for _, list := range lists {
@@ -215,7 +215,7 @@ func place(kind alg.Kind, name string, lists []alg.Offer) int {
 	return before
 }
 
-// judge says what changing from what is used now to the best option gains. Keeping it
+// judge sets the verdict on a change from the present to the best option. Keeping the present one
 // is advised only where no option can be better by more than the margin.
 func (c *Choice) judge(r *rank.Ranking) {
 	if c.Tied == 0 {
@@ -230,7 +230,7 @@ func (c *Choice) judge(r *rank.Ranking) {
 		return
 	case c.Verdict != stats.Equal:
 		return
-	case c.Unseen > 0 && c.Limited(r): // else no other cipher can help, either
+	case c.Unseen > 0 && c.Limited(r): // otherwise no other cipher can help, either
 		c.Verdict = stats.NotEnough
 	}
 	for _, o := range c.Options {
@@ -242,8 +242,8 @@ func (c *Choice) judge(r *rank.Ranking) {
 	}
 }
 
-// amongOthers judges what the first option gains as the best of many: one of those looks better than
-// what is used now by chance alone (Holm's correction).
+// amongOthers judges the gain of the first option as the best of many: one of those looks better
+// than the present one by chance alone (Holm's correction).
 func (c *Choice) amongOthers(r *rank.Ranking) {
 	if c.Present.Option == 0 {
 		return // nothing is gained by keeping it
@@ -253,7 +253,8 @@ func (c *Choice) amongOthers(r *rank.Ranking) {
 	}
 }
 
-// ratios are those of all options to what is used now, by direction, those of the first option first.
+// ratios returns the ratios of all options to the present one, by direction, those of the first
+// option first.
 func (c *Choice) ratios(r *rank.Ranking) [][]stats.Estimate {
 	out := make([][]stats.Estimate, len(c.Gains))
 	for k, o := range c.Options {
@@ -266,37 +267,37 @@ func (c *Choice) ratios(r *rank.Ranking) [][]stats.Estimate {
 	return out
 }
 
-// differs reports whether any option surely has another speed than what is used now.
+// differs reports whether any option certainly has another speed than the present one.
 func (c *Choice) differs(r *rank.Ranking) bool {
 	return slices.ContainsFunc(c.ratios(r), func(ratios []stats.Estimate) bool {
 		return slices.ContainsFunc(stats.Judge(ratios), func(j stats.Judged) bool { return j.Verdict.Differs() })
 	})
 }
 
-// Use are the best options, which are tied.
+// Use returns the best options, which tie.
 func (c *Choice) Use() []Option { return c.Options[:c.Tied] }
 
 // Stays reports whether nothing needs to be changed.
 func (c *Choice) Stays() bool { return c.Present.Option >= 0 && c.Verdict == stats.Equal }
 
-// Matters reports whether changing gains something for sure.
+// Matters reports whether a change certainly gains something.
 func (c *Choice) Matters() bool { return c.Verdict == stats.Better }
 
-// Compares reports whether the result says anything about a change: what is used now was measured, too, or the policy
-// refuses it.
+// Compares reports whether the result allows a verdict on a change: the present suite was measured,
+// too, or the policy refuses it.
 func (c *Choice) Compares() bool { return len(c.Gains) > 0 || c.Present.Refused }
 
-// Uncertain reports whether what is used now is allowed, and the result does not
-// tell whether a change gains anything.
+// Uncertain reports whether the present suite is allowed, and the result does not show whether a
+// change gains anything.
 func (c *Choice) Uncertain() bool {
 	return c.Present.Option >= 0 && !c.Stays() && !c.Matters()
 }
 
-// busyCPU is the share of a core from which on a side's CPU can be the limit.
+// busyCPU is the share of a core from which on a side's CPU may be the limit.
 const busyCPU = 0.6
 
-// First are the names of a kind that a configuration is to put first: those of the
-// best options. There are none where nothing of that kind needs to be changed.
+// First returns the names of a kind that a configuration should put first: those of the best
+// options. There are none where nothing of that kind needs to be changed.
 func (c *Choice) First(kind alg.Kind) []string {
 	if kind == alg.Kex {
 		return c.Logins.first()
@@ -316,10 +317,10 @@ func (c *Choice) First(kind alg.Kind) []string {
 	return names
 }
 
-// Limited reports whether a CPU may limit what is negotiated now: a side keeps one busy or may
-// have waited for one, or another cipher surely has another speed. If not, the link, the window or a disk does, and no
-// cipher changes that. On loopback there is nothing else that could, but other work on the
-// machine.
+// Limited reports whether a CPU may limit the present suite: a side keeps one busy or may have
+// waited for one, or another cipher certainly has another speed. If not, the link, the window or a
+// disk is the limit, and no cipher changes that. On loopback only other work on the machine could
+// be.
 func (c *Choice) Limited(r *rank.Ranking) bool {
 	waited := func(l record.Limit) bool { return l.Evidence.Crowded() }
 	switch {
@@ -331,13 +332,13 @@ func (c *Choice) Limited(r *rank.Ranking) bool {
 	return !slices.ContainsFunc(c.Gains, idle) || slices.ContainsFunc(r.Limits, waited)
 }
 
-// limitedElsewhere reports whether it was seen that something limits transfers, in all directions, that no cipher changes.
+// limitedElsewhere reports whether a limit that no cipher changes was found in all directions.
 func limitedElsewhere(r *rank.Ranking) bool {
 	elsewhere := []string{record.LimitWindow, record.LimitLink, record.LimitLosses}
 	return len(r.Limits) > 0 && !slices.ContainsFunc(r.Limits, func(l record.Limit) bool { return !slices.Contains(elsewhere, l.What) })
 }
 
-// idle reports whether what is used now keeps neither side's CPU busy.
+// idle reports whether the present suite keeps neither side's CPU busy.
 func idle(g Gain) bool {
 	from := g.From
 	if !from.Throughput.Known() || !from.Client.Known() {
@@ -352,5 +353,6 @@ func idle(g Gain) bool {
 	return share(from.Client) < busyCPU && share(from.Server) < busyCPU
 }
 
-// Only reports whether what is used now is all that the policy allows of what both sides have.
+// Only reports whether the policy allows nothing but the present suite among those that both sides
+// have.
 func (c *Choice) Only() bool { return len(c.Options) == 1 && c.Present.Option == 0 && c.Unseen == 0 }

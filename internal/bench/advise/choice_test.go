@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// rankingOf is what a comparison with chacha20-poly1305 showed: by how much each
-// candidate is faster, and the standard error of that, as a logarithm.
+// rankingOf is what a comparison with chacha20-poly1305 showed: by how much each candidate is
+// faster, and the standard error of that, as a logarithm.
 func rankingOf(candidates map[string][2]float64) *rank.Ranking {
 	strict := true
 	r := &rank.Ranking{By: rank.Throughput, Environment: record.Environment{StrictKex: &strict}}
@@ -54,7 +54,8 @@ func TestLimitBesideOtherWork(t *testing.T) {
 	}
 }
 
-// A limit that was seen, and that no cipher changes, decides where figures do not; one that is surely better, or a CPU, does not let it.
+// A limit that was seen, and that no cipher changes, decides where figures do not; one that is
+// surely better, or a CPU, does not let it.
 func TestLimitDecides(t *testing.T) {
 	const gcm128 = "aes128-gcm@openssh.com"
 	for _, c := range []struct {

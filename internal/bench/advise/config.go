@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// ClientConfig is the advice as a block of ssh_config(5) for the hosts that
-// match pattern, or without a Host line where that is "". In ssh_config the first
-// value wins, so the block must stand before others that match the same hosts.
+// ClientConfig returns the advice as a block of ssh_config(5) for the hosts that match pattern, or
+// without a Host line if pattern is "". In ssh_config the first value wins, so the block must
+// precede others that match the same hosts.
 func (a *Advice) ClientConfig(pattern string) string {
 	var b strings.Builder
 	a.head(&b, "ssh_config(5)")
@@ -21,8 +21,8 @@ func (a *Advice) ClientConfig(pattern string) string {
 	return b.String()
 }
 
-// ServerConfig is the advice as lines of sshd_config(5). The order of the lists
-// is the client's affair: the server's say only what it accepts.
+// ServerConfig returns the advice as lines of sshd_config(5). The client decides the order of the
+// lists: the server's only say which algorithms it accepts.
 func (a *Advice) ServerConfig() string {
 	var b strings.Builder
 	a.head(&b, "sshd_config(5)")
@@ -41,7 +41,7 @@ func (a *Advice) head(b *strings.Builder, page string) {
 func (a *Advice) lines(b *strings.Builder, indent string, of Side) {
 	for _, list := range a.Lists {
 		value, why := list.value(of, a.Strict)
-		if value == "" && len(list.First) == 0 && len(list.Choices) > 0 && a.Changes() { // what stays as it is goes without saying beside what does not
+		if value == "" && len(list.First) == 0 && len(list.Choices) > 0 && a.Changes() { // unchanged lists are not mentioned next to changed ones
 			continue
 		}
 		if value == "" {
@@ -57,16 +57,16 @@ func (a *Advice) lines(b *strings.Builder, indent string, of Side) {
 	}
 }
 
-// firstWord is a version without what a distribution adds to it.
+// firstWord returns a version without the additions of a distribution.
 func firstWord(version string) string {
 	word, _, _ := strings.Cut(oneLine(version), " ")
 	return word
 }
 
-// value is what stands behind the keyword, and what it does with all other
-// algorithms. Unless strict, it disables none that is enabled now, nor enables
-// one that somebody has disabled; "" where that cannot be written. A list that
-// begins with ^ goes before the default set (ssh_config(5), Ciphers).
+// value returns the text after the keyword, and describes its effect on all other algorithms.
+// Unless strict, it disables none that is enabled now, nor enables one that somebody has disabled;
+// "" where that cannot be written. A list that begins with ^ goes before the default set
+// (ssh_config(5), Ciphers).
 func (l List) value(of Side, strict bool) (value, why string) {
 	names, now, usual := l.First, of.Offer.List(l.Kind), of.Default.List(l.Kind)
 	full := append(slices.Clone(names), lacking(now, names)...)
@@ -89,13 +89,13 @@ func (l List) value(of Side, strict bool) (value, why string) {
 	return "^" + strings.Join(names, ","), "^: these first; all others stay enabled"
 }
 
-// lacking are the names that are not among others.
+// lacking returns the names that are not among others.
 func lacking(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// LeftOut counts what is offered now but not advised. It stays enabled, unless the advice
-// is strict.
+// LeftOut counts the names that are offered now but not advised. They stay enabled, unless the
+// advice is strict.
 func (a *Advice) LeftOut() (n int) {
 	for _, list := range a.Lists {
 		n += len(list.Dropped)
@@ -103,8 +103,8 @@ func (a *Advice) LeftOut() (n int) {
 	return n
 }
 
-// oneLine keeps text from a record, which may come from a remote host, from
-// becoming lines of a configuration.
+// oneLine keeps text from a record, which may come from a remote host, from becoming lines of a
+// configuration.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
@@ -114,8 +114,8 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// Insecure lists the fastest cells that are never advised although they are
-// faster than what is, with the reason.
+// Insecure lists the fastest cells that are never advised although they are faster than the advised
+// ones, with the reason.
 func (a *Advice) Insecure() []Listed {
 	var out []Listed
 	for _, c := range a.Ranking.Bulk {

@@ -5,7 +5,7 @@ import (
 	"sshpace/internal/bench/rank"
 )
 
-// Gain is how much faster one cell is than another in the same direction.
+// Gain is the speed of one cell relative to another in the same direction.
 type Gain struct {
 	From       rank.Cell       `json:"-"`
 	To         rank.Cell       `json:"-"`
@@ -16,7 +16,7 @@ type Gain struct {
 	ratio      stats.Estimate  // that decides
 }
 
-// gainOf compares two cells of one run. Their errors are taken for independent.
+// gainOf compares two cells of one run. It assumes independent errors.
 func gainOf(r *rank.Ranking, from, to rank.Cell) Gain {
 	g := Gain{From: from, To: to, Verdict: stats.NotEnough}
 	if from.Suite.Computation() == to.Suite.Computation() {
@@ -38,8 +38,7 @@ func gainOf(r *rank.Ranking, from, to rank.Cell) Gain {
 	return g
 }
 
-// exact is a cell without errors: what it is is no matter where it is compared with
-// itself.
+// exact returns a cell without errors, for a comparison with itself.
 func exact(c rank.Cell) rank.Cell {
 	for _, f := range []*rank.Figure{&c.Throughput, &c.Client, &c.Server, &c.Total} {
 		f.Err = 0
@@ -47,7 +46,7 @@ func exact(c rank.Cell) rank.Cell {
 	return c
 }
 
-// Decides is the ratio of what a ranking is ordered by, or what there is.
+// Decides returns the ratio of the quantity that a ranking is ordered by, or the known one.
 func (g Gain) Decides(by rank.By) *stats.Interval {
 	if by == rank.Cost && g.Cost != nil || g.Throughput == nil {
 		return g.Cost
@@ -55,13 +54,13 @@ func (g Gain) Decides(by rank.By) *stats.Interval {
 	return g.Throughput
 }
 
-// ByChance reports whether To is better where it alone is looked at, but not as the best of many.
+// ByChance reports whether To is better when it alone is tested, but not as the best of many.
 func (g Gain) ByChance(by rank.By) bool {
 	q := g.Decides(by)
 	return q != nil && g.Verdict == stats.NotEnough && q.Verdict() == stats.Better
 }
 
-// over is the ratio of two figures, zero where one is unknown.
+// over returns the ratio of two figures, zero where one is unknown.
 func over(a, b stats.Estimate) stats.Estimate {
 	if !a.Known() || !b.Known() {
 		return stats.Estimate{}

@@ -24,8 +24,8 @@ func lineOf(config, keyword string) string {
 	return ""
 }
 
-// Lines put what is advised first and leave the rest as it is, except where they
-// are told to close the list.
+// Lines put what is advised first and leave the rest as it is, except where they are told to close
+// the list.
 func TestLines(t *testing.T) {
 	usual := present
 	more, fewer := usual, usual
@@ -62,8 +62,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// Whatever is configured, ssh and sshd accept the lines, put what is advised
-// first, and offer after them exactly what they offered before.
+// Whatever is configured, ssh and sshd accept the lines, put what is advised first, and offer after
+// them exactly what they offered before.
 func TestLinesKeepEverything(t *testing.T) {
 	ctx := t.Context()
 	client, err := openssh.FindClient(ctx, "")
@@ -107,8 +107,8 @@ func TestLinesKeepEverything(t *testing.T) {
 	}
 }
 
-// randomLists configures a part of what the program knows, in one of the ways
-// that ssh_config(5) has.
+// randomLists configures a part of what the program knows, in one of the ways that ssh_config(5)
+// has.
 func randomLists(random *rand.Rand, all alg.Offer) string {
 	var lines string
 	for _, list := range []struct {

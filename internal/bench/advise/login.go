@@ -10,13 +10,13 @@ import (
 
 // Logins is the choice of a key exchange.
 type Logins struct {
-	Options []rank.Exchange // that the policy allows, best first: post-quantum ones before the others, unless the policy is classical
-	Tied    int             // how many of the first cannot be told apart
-	Present int             // place of what is negotiated now; -1: unknown, not measured or not allowed
+	Options []rank.Exchange // allowed by the policy, best first: post-quantum ones before the others, unless the policy is classical
+	Tied    int             // number of the first ones without a significant difference
+	Present int             // place of the present one; -1: unknown, not measured or not allowed
 	Refused int
-	Forbids bool // the policy refuses what is negotiated now
-	// PostQuantum is the CPU time that the best post-quantum exchange takes more than
-	// the best other one, of both sides together in ns; 0 where there are not both.
+	Forbids bool // the policy refuses the present one
+	// PostQuantum is the additional CPU time of the best post-quantum exchange over the best other
+	// one, of both sides together in ns; 0 where one is missing.
 	PostQuantum float64
 }
 
@@ -47,8 +47,8 @@ func loginsOf(r *rank.Ranking, p Policy, present string) Logins {
 	return l
 }
 
-// first is the best key exchange, by all its names, where it must be changed: a login
-// happens once, so what is allowed stays.
+// first returns the best key exchange, by all its names, if a change is necessary: a login happens
+// once, so an allowed one stays.
 func (l Logins) first() []string {
 	if !l.Forbids || len(l.Options) == 0 {
 		return nil
@@ -58,7 +58,7 @@ func (l Logins) first() []string {
 
 func sameKex(a, b string) bool { return alg.Canonical(alg.Kex, a) == alg.Canonical(alg.Kex, b) }
 
-// surcharge is what post-quantum costs.
+// surcharge returns the additional cost of post-quantum exchanges.
 func (l Logins) surcharge() float64 {
 	best := map[bool]float64{}
 	for _, k := range l.Options {

@@ -14,24 +14,24 @@ import (
 // maxPolicy is the largest policy file that is read, in bytes.
 const maxPolicy = 64 << 10
 
-// Policy is what may be advised, and what is preferred.
+// Policy is the set of algorithms that may be advised, with preferences.
 type Policy struct {
 	alg.Policy
-	// Ordered says that the order of the policy's lists is a preference, which
-	// decides between what is equally fast.
+	// Ordered: the order of the policy's lists is a preference, which decides between equally fast
+	// ones.
 	Ordered bool
 	// Classical gives post-quantum key exchanges no precedence.
 	Classical bool
-	strongest bool // only what stands as strong
+	strongest bool // only algorithms whose standing is strong
 }
 
-// Named is one of the policies of the algorithm table.
+// Named returns a policy of the algorithm table.
 func Named(name string) (Policy, error) {
 	p, err := alg.LookupPolicy(name)
 	return Policy{Policy: p, Ordered: p.Name != "modern", strongest: p.Name == "modern"}, err
 }
 
-// policyFile is the layout of a policy of the user's.
+// policyFile is the layout of a user's policy.
 type policyFile struct {
 	Name      string    `toml:"name"`
 	Cipher    *[]string `toml:"cipher"` // a list that is missing allows all
@@ -40,9 +40,9 @@ type policyFile struct {
 	Classical bool      `toml:"classical"` // no precedence for post-quantum key exchanges
 }
 
-// ParsePolicy reads a policy in TOML: the lists cipher, mac and kex, in the
-// order of preference, and name. Names that the algorithm table does not know
-// are an error, because nothing is known of their safety.
+// ParsePolicy reads a policy in TOML: the lists cipher, mac and kex, in the order of preference,
+// and name. Names that the algorithm table does not know are an error, because their safety is
+// unknown.
 func ParsePolicy(text, fallback string) (Policy, error) {
 	var f policyFile
 	meta, err := toml.Decode(text, &f)
@@ -83,7 +83,7 @@ func (p Policy) Allow(r *rank.Ranking, s alg.Suite) bool {
 	return p.Refuses(alg.Cipher, s.Cipher, strict) == "" && (s.MAC == "" || p.Refuses(alg.MAC, s.MAC, strict) == "")
 }
 
-// Only is a ranking without what the policy does not allow.
+// Only returns a ranking without the algorithms that the policy forbids.
 func (p Policy) Only(r *rank.Ranking) *rank.Ranking {
 	out := *r
 	out.Bulk = slices.DeleteFunc(slices.Clone(r.Bulk), func(c rank.Cell) bool { return !p.Allow(r, c.Suite) })
@@ -91,8 +91,8 @@ func (p Policy) Only(r *rank.Ranking) *rank.Ranking {
 	return &out
 }
 
-// Refuses says why the policy does not allow a name to be advised; "" if it
-// does. strict is whether both sides do strict key exchange (CVE-2023-48795).
+// Refuses returns the reason why the policy does not allow a name; "" if it does. strict reports
+// whether both sides do strict key exchange (CVE-2023-48795).
 func (p Policy) Refuses(kind alg.Kind, name string, strict *bool) string {
 	a, known := alg.Lookup(kind, name)
 	switch {
@@ -114,7 +114,7 @@ func (p Policy) Refuses(kind alg.Kind, name string, strict *bool) string {
 	return ""
 }
 
-// short is the first sentence of a reason.
+// short returns the first sentence of a reason.
 func short(reason string) string {
 	first, _, _ := strings.Cut(reason, ". ")
 	return strings.TrimSuffix(first, ".")

@@ -9,17 +9,17 @@ import (
 	"sshpace/internal/record"
 )
 
-// Present is what the client negotiates without being told anything.
+// Present is the suite that the client negotiates by default.
 type Present struct {
 	Suite   alg.Suite   // empty: unknown
-	Default bool        // what OpenSSH of this version does unless configured
-	Assumed bool        // not recorded: nobody asked the user's configuration
+	Default bool        // default of OpenSSH in this version
+	Assumed bool        // not recorded: nobody read the user's configuration
 	Option  int         // its place among the Options; -1: the policy does not allow it, or it was not measured
 	Refused bool        // the policy does not allow it
 	Cells   []rank.Cell // of it, one for each direction; none where it was not measured
 }
 
-// cells finds them.
+// cells finds the cells of the present suite.
 func (p *Present) cells(r *rank.Ranking, directions []record.Direction) {
 	for _, d := range directions {
 		if cell, ok := r.Find(p.Suite, d); ok && p.Suite.Cipher != "" && r.Deciding(cell) != nil {
@@ -31,8 +31,8 @@ func (p *Present) cells(r *rank.Ranking, directions []record.Direction) {
 	}
 }
 
-// presentOf is what is negotiated now: what the caller knows, else what the run
-// found, else what OpenSSH of the client's version does by default.
+// presentOf returns the suite that is negotiated now: known, otherwise as the run found, otherwise
+// the default of OpenSSH in the client's version.
 func presentOf(r *rank.Ranking, known *alg.Suite) Present {
 	standard := usual(r.Environment.Client, shared(r.Campaign))
 	is := func(s alg.Suite) bool { return standard.Cipher != "" && same(s.Bulk(), standard.Bulk()) }
@@ -54,8 +54,8 @@ func shared(c record.Campaign) alg.Offer {
 	return c.Offer
 }
 
-// defaults are the first names of OpenSSH's own lists from a version on, latest
-// first (myproposal.h of its releases; Debian and others keep them).
+// defaults holds the first names of OpenSSH's own lists from a version on, latest first
+// (myproposal.h of its releases; Debian and others keep them).
 var defaults = []struct {
 	major, minor int
 	first        alg.Suite
@@ -67,8 +67,8 @@ var defaults = []struct {
 	{6, 9, alg.Suite{Cipher: "chacha20-poly1305@openssh.com", Kex: "curve25519-sha256@libssh.org"}},
 }
 
-// usual is what a client of a version, such as "OpenSSH_9.2p1 Debian-2", picks
-// unless configured; empty where that is not known, or a side has left it out.
+// usual returns the suite that a client of a version, such as "OpenSSH_9.2p1 Debian-2", picks by
+// default; empty where that is unknown, or a side does not have it.
 func usual(client string, shared alg.Offer) alg.Suite {
 	for _, d := range defaults {
 		if !since(client, d.major, d.minor) {
@@ -91,9 +91,9 @@ func since(program string, major, minor int) bool {
 	return x > major || x == major && y >= minor
 }
 
-// Prepends reports whether a program, such as "OpenSSH_7.4p1 Debian-10", knows
-// lists that begin with ^. They came with OpenSSH 8.1 (its release notes); what is
-// no OpenSSH is taken to know them, for it says what it does not know.
+// Prepends reports whether a program, such as "OpenSSH_7.4p1 Debian-10", knows lists that begin
+// with ^. They came with OpenSSH 8.1 (its release notes); other programs count as knowing them,
+// because they report unknown syntax.
 func Prepends(program string) bool {
 	return !since(program, 0, 0) || since(program, 8, 1)
 }

@@ -1,5 +1,5 @@
-// Package apply checks advice with the programs that it is for, and writes it into
-// their configuration.
+// Package apply checks advice with the programs that it is for, and writes it into their
+// configuration.
 package apply
 
 import (
@@ -27,24 +27,24 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Params say what advice is made of, and which ssh and sshd are to follow it.
+// Params are the input of the advice, and the ssh and sshd that should follow it.
 type Params struct {
 	route.Params
 	Ranking    *rank.Ranking
 	Policy     string           // a name, or a file
 	Strict     bool             // closed lists
 	Pattern    string           // of the Host line; "": the result's host, or none for a result of loopback
-	Sides      string           // whose lines are to be written: client, server, both; ""
+	Sides      string           // sides whose lines are to be written: client, server, both; ""
 	SSH, SSHD  string           // paths; "" to search
 	SSHDConfig string           // "": sshd's own
-	Usual      time.Duration    // how long connecting may take where nothing says it
+	Usual      time.Duration    // connect timeout where the configuration has none
 	Hosts      []string         // that must stay reachable by ssh
-	Before     bool             // the present is what was before our lines were written
+	Before     bool             // the present is the state before our lines were written
 	Dir        *safedir.Workdir // for files that are checked
 	Out, Notes io.Writer
 }
 
-// Check refuses what no lines can be written for.
+// Check refuses targets for which no lines can be written.
 func (p Params) Check() error {
 	switch {
 	case !slices.Contains([]string{"", "client", "server", "both"}, p.Sides):
@@ -57,19 +57,19 @@ func (p Params) Check() error {
 	return nil
 }
 
-// Advised is advice, and the ssh and sshd that are to follow it.
+// Advised is advice, and the ssh and sshd that should follow it.
 type Advised struct {
 	Params
 	Advice      *advise.Advice
 	Destination openssh.Destination // the result's host; localhost for a result of loopback
-	Applied     string              // the file whose lines of ours are this advice already; "" for none
+	Applied     string              // file whose lines of ours are this advice already; "" for none
 
 	ssh, sshd *side // sshd is nil where there is none that the advice is for
 	reached   []reachedHost
 }
 
-// New reads the present configuration and makes the advice. Where that has lines of ours which are what
-// the result advised before they were written, the advice is that.
+// New reads the present configuration and makes the advice. If that configuration contains our
+// lines, and they are the advice for the state before them, the advice is that one.
 func New(ctx context.Context, p Params) (*Advised, error) {
 	a := &Advised{Params: p}
 	if err := a.aim(); err != nil {
@@ -104,7 +104,7 @@ func New(ctx context.Context, p Params) (*Advised, error) {
 	return a, a.advise(ctx, policy, server)
 }
 
-// advise makes the advice for what ssh and sshd offer.
+// advise makes the advice for the offers of ssh and sshd.
 func (a *Advised) advise(ctx context.Context, policy advise.Policy, server advise.Side) error {
 	if err := a.ssh.learn(ctx); err != nil {
 		return &fault.Error{Err: err, Hint: "correct that option or line of ssh_config; ssh -G HOST shows the same", Code: fault.Misuse}
@@ -117,13 +117,13 @@ func (a *Advised) advise(ctx context.Context, policy advise.Policy, server advis
 	return err
 }
 
-// inForce tells whether the advice changes something, and ssh's file has it so already.
+// inForce reports whether the advice changes something, and ssh's file already contains it.
 func (a *Advised) inForce(ctx context.Context) bool {
 	config, _, err := a.ssh.file()
 	return err == nil && a.Advice.Changes() && a.follows(ctx, a.ssh, config) == nil
 }
 
-// forget makes the present of ssh what it was before our lines were written, if they were: to its
+// forget sets the present of ssh to the state before our lines were written, if they were: to its
 // file, or to one that this includes for all hosts, which it returns.
 func (a *Advised) forget() (wrote string, err error) {
 	config, base, err := a.ssh.file()
@@ -167,8 +167,8 @@ func (a *Advised) forget() (wrote string, err error) {
 	return wrote, err
 }
 
-// serverHere finds sshd and what its configuration offers. Where the user names neither, nothing is
-// known without an sshd or a configuration that we may read, which notes are written about.
+// serverHere finds sshd and the offer of its configuration. If the user names neither, nothing is
+// known without an sshd or a readable configuration; a note says so.
 func (a *Advised) serverHere(ctx context.Context) (now advise.Side, err error) {
 	if a.sshd, err = a.server(ctx); a.sshd == nil {
 		if a.SSHD == "" && a.SSHDConfig == "" {
@@ -183,7 +183,7 @@ func (a *Advised) serverHere(ctx context.Context) (now advise.Side, err error) {
 	return a.sshd.now, fault.WithHint(err, "check the file that --sshd-config names")
 }
 
-// aim finds out for which hosts the advice is, and how ssh would be told to go there.
+// aim finds the hosts that the advice is for, and the arguments by which ssh goes there.
 func (a *Advised) aim() (err error) {
 	c := a.Ranking.Campaign
 	foreign := c.Server == record.ServerRemote
@@ -204,20 +204,20 @@ func (a *Advised) aim() (err error) {
 	return err
 }
 
-// Here tells whether the server of the result is on this machine.
+// Here reports whether the server of the result is on this machine.
 func (a *Advised) Here() bool {
 	return a.Ranking.Campaign.Server != record.ServerRemote && a.Ranking.Campaign.Imported == ""
 }
 
-// HasServer tells whether there is an sshd here that the advice is for.
+// HasServer reports whether there is an sshd here that the advice is for.
 func (a *Advised) HasServer() bool { return a.sshd != nil }
 
-// probe is a host name that a Host line with this pattern matches.
+// probe returns a host name that a Host line with this pattern matches.
 func probe(pattern string) string {
 	return strings.NewReplacer("*", "x", "?", "x", "!", "").Replace(strings.Split(cmp.Or(pattern, "*"), ",")[0])
 }
 
-// Check has ssh and sshd read the lines before anyone sees them.
+// Check lets ssh and sshd read the lines before anyone sees them.
 func (a *Advised) Check(ctx context.Context) error {
 	text := map[*side]string{a.ssh: a.Advice.ClientConfig(a.Pattern), a.sshd: a.Advice.ServerConfig()}
 	for _, s := range a.sides() {
@@ -232,14 +232,14 @@ func (a *Advised) Check(ctx context.Context) error {
 	return nil
 }
 
-// sides are those that the advice is for.
+// sides returns the sides that the advice is for.
 func (a *Advised) sides() []*side {
 	return slices.DeleteFunc([]*side{a.ssh, a.sshd}, func(s *side) bool { return s == nil })
 }
 
-// follows finds a list that a program does not have as advised by a file: another line of it wins,
-// or the program leaves names out. Unless the advice is strict, nothing that was
-// enabled may be missing.
+// follows returns an error if a program does not follow the lists of a file: another line of it
+// wins, or the program drops names. Unless the advice is strict, everything that was enabled must
+// still be.
 func (a *Advised) follows(ctx context.Context, s *side, file string) error {
 	got, err := s.offers(ctx, file)
 	if err != nil {

@@ -17,17 +17,17 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// systemClientConfig is what ssh reads after the user's own file (ssh_config(5)).
+// systemClientConfig is the file that ssh reads after the user's own (ssh_config(5)).
 const systemClientConfig = "/etc/ssh/ssh_config"
 
-// reachedHost is a host with what it negotiates now.
+// reachedHost is a host with its present negotiation.
 type reachedHost struct {
 	name string
 	now  alg.Suite
 }
 
-// CheckNow finds out which of the hosts can be reached now. The others are named,
-// and say nothing about the advice; before a change each must be reached.
+// CheckNow finds the hosts that can be reached now. The others are named, and have no influence on
+// the advice; before a change each must be reached.
 func (a *Advised) CheckNow(ctx context.Context) error {
 	for _, name := range a.Hosts {
 		got, err := a.negotiated(ctx, name, a.Flags)
@@ -46,8 +46,8 @@ func (a *Advised) CheckNow(ctx context.Context) error {
 	return nil
 }
 
-// stillReached finds a host that could be reached, and with the
-// configuration of these files, read one after the other, no longer can be.
+// stillReached returns an error for a host that could be reached, and no longer can with the
+// configuration of these files, read one after the other.
 func (a *Advised) stillReached(ctx context.Context, files ...string) error {
 	if len(a.reached) == 0 {
 		return nil
@@ -70,7 +70,7 @@ func (a *Advised) stillReached(ctx context.Context, files ...string) error {
 	return nil
 }
 
-// negotiated is what ssh agrees on with a host, in a login.
+// negotiated returns the suite that ssh agrees on with a host, in a login.
 func (a *Advised) negotiated(ctx context.Context, name string, connection conf.Flags) (alg.Suite, error) {
 	destination, err := route.Destination(connection, name)
 	if err != nil {
@@ -86,8 +86,8 @@ func (a *Advised) negotiated(ctx context.Context, name string, connection conf.F
 	return alg.NewSuite(n.Got.Cipher, n.Got.MAC, n.Got.Kex), err
 }
 
-// together is the user's connection by these files, as if ssh had read them
-// itself. Without -F it reads those of the system after them.
+// together returns the user's connection by these files, as if ssh had read them itself. Without -F
+// it reads those of the system after them.
 func (a *Advised) together(files []string) (conf.Flags, error) {
 	connection := a.Flags
 	if connection.Config == "" {
@@ -105,8 +105,7 @@ func (a *Advised) together(files []string) (conf.Flags, error) {
 	return connection, os.WriteFile(connection.Config, []byte(text.String()), 0o600)
 }
 
-// CheckPrinted checks the lines that were printed, as if they had been written
-// into the user's ssh_config.
+// CheckPrinted checks the printed lines, as if they had been written into the user's ssh_config.
 func (a *Advised) CheckPrinted(ctx context.Context) error {
 	if len(a.reached) == 0 {
 		return nil

@@ -27,13 +27,13 @@ type side struct {
 	file        func() (config, base string, err error)          // its file, and the directory of relative names in Include
 	mode        os.FileMode                                      // of a file that is made
 	look        string                                           // the command that shows which line decides
-	after       string                                           // what is said of each change
-	present     func(context.Context) (alg.Offer, error)         // what it offers now
+	after       string                                           // title of each change
+	present     func(context.Context) (alg.Offer, error)         // its present offer
 	offers      func(context.Context, string) (alg.Offer, error) // and by another file
 	reads       func(context.Context, string) error              // refuses a file as the program does
 }
 
-// learn finds out what the program offers now, and without any configuration.
+// learn finds the program's present offer, and that without any configuration.
 func (s *side) learn(ctx context.Context) (err error) {
 	s.now.Old = !advise.Prepends(s.program.Version)
 	if s.now.Default, err = s.offers(ctx, os.DevNull); err == nil {
@@ -42,7 +42,7 @@ func (s *side) learn(ctx context.Context) (err error) {
 	return err
 }
 
-// undo is the command that takes out what was written for hosts of a pattern.
+// undo returns the command that removes the lines that were written for hosts of a pattern.
 func (s *side) undo(pattern string) string {
 	words := []string{"sshpace", "advise", "--undo", s.name}
 	if s.name == "client" {
@@ -54,7 +54,7 @@ func (s *side) undo(pattern string) string {
 	return shell.Line(words...)
 }
 
-// block is the name of what is written: for ssh it has the hosts that it is for, "" for any.
+// block returns the name of the written block: for ssh it contains the hosts, "" for any.
 func (s *side) block(pattern string) string {
 	if s.name == "server" {
 		pattern = ""
@@ -62,8 +62,9 @@ func (s *side) block(pattern string) string {
 	return strings.TrimSpace("advise " + pattern)
 }
 
-// client is ssh, with the user's file. ssh asks the user database for it, not HOME, and takes
-// relative names from there whatever -F says (ssh_config(5)). now are the flags of the present.
+// client returns ssh, with the user's file. ssh gets that from the user database, not from HOME,
+// and takes relative names from there whatever -F says (ssh_config(5)). now holds the present
+// flags.
 func (p Params) client(ctx context.Context, now conf.Flags) (*side, error) {
 	ssh, err := openssh.FindClient(ctx, p.SSH)
 	if err != nil {
@@ -91,7 +92,7 @@ func (p Params) client(ctx context.Context, now conf.Flags) (*side, error) {
 	return s, nil
 }
 
-// server is sshd. Nothing is restarted.
+// server returns sshd. Nothing is restarted.
 func (p Params) server(ctx context.Context) (*side, error) {
 	sshd, err := openssh.FindServer(ctx, p.SSHD)
 	if err != nil {

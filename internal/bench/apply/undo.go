@@ -13,9 +13,9 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// Undo takes out what Write put into the configuration of p.Sides, whatever host it
-// was for (p.Pattern: only that one). All other lines stay, those that came later,
-// too. The old file is kept. Nothing that ssh or sshd would refuse takes its place.
+// Undo removes the lines that Write put into the configuration of p.Sides, for any host (p.Pattern:
+// only that one). All other lines stay, later ones as well. The old file is kept. It never leaves a
+// file that ssh or sshd would refuse.
 func Undo(ctx context.Context, p Params) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -48,8 +48,8 @@ func Undo(ctx context.Context, p Params) error {
 	return nil
 }
 
-// takeOut takes our blocks out of a configuration and of the drop-in file that it
-// includes. n is how many there were.
+// takeOut removes our blocks from a configuration and from the drop-in file that it includes. n
+// counts them.
 func (p Params) takeOut(ctx context.Context, s *side) (n int, err error) {
 	config, base, err := s.file()
 	if err != nil {
@@ -71,7 +71,7 @@ func (p Params) takeOut(ctx context.Context, s *side) (n int, err error) {
 	return n, nil
 }
 
-// takeOutOf takes our blocks out of one file of a configuration.
+// takeOutOf removes our blocks from one file of a configuration.
 func (p Params) takeOutOf(ctx context.Context, s *side, path, config string) (n int, err error) {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return 0, nil

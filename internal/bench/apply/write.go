@@ -18,14 +18,14 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// dropIn is the name of a file of ours in a folder that a configuration
-// includes: it sorts first, because the first value wins.
+// dropIn is the name of our file in a directory that a configuration includes: it sorts first,
+// because the first value wins.
 const dropIn = "00-sshpace.conf"
 
-// defaultServerConfig is where sshd looks where it was built as usual.
+// defaultServerConfig is the usual place of sshd's configuration.
 const defaultServerConfig = "/etc/ssh/sshd_config"
 
-// explain says what to do about a file that cannot be written.
+// explain suggests a remedy for a file that cannot be written.
 func explain(err error) error {
 	if _, ok := errors.AsType[*safedir.UntrustedError](err); ok {
 		return fault.WithHint(err, "make the directory and the file yours alone, such as with chmod go-w, then try again")
@@ -68,14 +68,14 @@ func (a *Advised) Write(ctx context.Context) error {
 	return nil
 }
 
-// block is the advice as a part of a configuration.
+// block returns the advice as a part of a configuration.
 func (a *Advised) block(s *side) file.Block {
 	if s == a.sshd {
 		return file.Block{Name: s.block(""), Text: a.Advice.ServerConfig()}
 	}
-	pattern := cmp.Or(a.Pattern, "*") // what is printed for hosts of the user's choice is tried for all
+	pattern := cmp.Or(a.Pattern, "*") // lines for hosts of the user's choice are tried for all
 	block := file.Block{Name: s.block(pattern), Text: a.Advice.ClientConfig(pattern), After: "Host *"}
-	if pattern == "*" { // what is said of single hosts wins
+	if pattern == "*" { // settings of single hosts win
 		block.After, block.Last = "", true
 	}
 	return block
@@ -129,8 +129,8 @@ func (a *Advised) write(ctx context.Context, s *side) error {
 	return nil
 }
 
-// candidate checks a new file before it takes its place: that of config, or
-// of a drop-in file, which wins over config.
+// candidate checks a new file before it replaces the old one: that of config, or of a drop-in file,
+// which takes precedence over config.
 func (a *Advised) candidate(ctx context.Context, s *side, candidate, config string) error {
 	if err := a.follows(ctx, s, candidate); err != nil || s != a.ssh {
 		return err
@@ -141,12 +141,12 @@ func (a *Advised) candidate(ctx context.Context, s *side, candidate, config stri
 	return a.stillReached(ctx, candidate, config)
 }
 
-// inclusion is the line of a configuration that includes a folder of drop-in files for all hosts, and
-// their pattern; empty if there is none.
+// inclusion is the line of a configuration that includes a directory of drop-in files for all
+// hosts, and their pattern; empty if there is none.
 type inclusion struct{ line, pattern string }
 
-// includedBy finds the inclusion of a configuration. Relative names stand in the folder base. A pattern that would take our
-// backup files for configuration, too, does not count.
+// includedBy finds the inclusion of a configuration. Relative names start from the directory base.
+// A pattern that would also match our backup files does not count.
 func includedBy(config, base string) (none inclusion) {
 	text, err := file.ReadFile(config, file.Config)
 	if err != nil {
@@ -159,7 +159,7 @@ func includedBy(config, base string) (none inclusion) {
 		}
 		switch strings.ToLower(words[0]) {
 		case "host", "match":
-			return none // what is included from here on is for some only
+			return none // from here on inclusions are for some hosts only
 		case "include":
 			if len(words) != 2 {
 				continue
@@ -172,7 +172,7 @@ func includedBy(config, base string) (none inclusion) {
 	return none
 }
 
-// folder is that of the files; "" if there is none.
+// directory returns the directory of the files; "" if there is none.
 func (x inclusion) folder() string {
 	if x.pattern == "" {
 		return ""
@@ -180,13 +180,13 @@ func (x inclusion) folder() string {
 	return filepath.Dir(x.pattern)
 }
 
-// files are those that are included, in this order.
+// files returns the included files, in this order.
 func (x inclusion) files() []string {
 	names, _ := filepath.Glob(x.pattern)
 	return names
 }
 
-// instead has a configuration include other files.
+// instead makes a configuration include other files.
 func (x inclusion) instead(config []byte, others map[string]string) []byte {
 	if len(others) == 0 {
 		return config
@@ -198,7 +198,7 @@ func (x inclusion) instead(config []byte, others map[string]string) []byte {
 	return bytes.Replace(config, []byte(x.line), []byte(line+"\n"), 1)
 }
 
-// dropInPattern is a pattern that takes our file, as a whole path; else "".
+// dropInPattern returns a pattern that matches our file, as a whole path; otherwise "".
 func dropInPattern(base, pattern string) string {
 	if strings.HasPrefix(pattern, "~") || strings.ContainsAny(filepath.Dir(pattern), "*?[%$") {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// Ranking is a run of all cells on a simulated machine. Scale is its slowness; 1
-// is that of the simulation's own machine.
+// Ranking returns a run of all cells on a simulated machine. scale is its slowness; 1 is that of
+// the simulation's own machine.
 func Ranking(t testing.TB, scale float64, directions ...record.Direction) (*rank.Ranking, *record.File) {
 	t.Helper()
 	if len(directions) == 0 {
@@ -30,8 +30,8 @@ func Ranking(t testing.TB, scale float64, directions ...record.Direction) (*rank
 	return r, f
 }
 
-// addOverheads appends the copies of one byte that a run on loopback holds, as
-// they are recorded: one segment, nearly all of whose time is the login.
+// addOverheads appends the copies of one byte that a run on loopback holds, as they are recorded:
+// one segment, nearly all of whose time is the login.
 func addOverheads(f *record.File, directions []record.Direction) {
 	want := alg.NewSuite("aes128-gcm@openssh.com", "", "curve25519-sha256")
 	direction := record.Upload
@@ -52,8 +52,7 @@ func addOverheads(f *record.File, directions []record.Direction) {
 	}
 }
 
-// Payloads are what a hostile host might call itself. Where a script runs, it
-// sets window.hacked.
+// Payloads are names that a hostile host might use. A script that runs sets window.hacked.
 var Payloads = []string{
 	`<script>window.hacked=1</script>`,
 	`</script><script>window.hacked=1</script>`,
@@ -73,8 +72,7 @@ var Payloads = []string{
 	"]]>\x00\xff&amp;",
 }
 
-// Spoil puts the payloads into every text of a ranking that a host or a file
-// can choose.
+// Spoil puts the payloads into every text of a ranking that a host or a file can choose.
 func Spoil(r *rank.Ranking) {
 	n := 0
 	next := func() string {

@@ -12,14 +12,14 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Serve is for TestMain: it does not return where the test was started as a helper program.
+// Serve is for TestMain: it does not return if the test was started as a helper program.
 func Serve() {
 	if exit, ran := helper.Run(context.Background(), os.Args, os.Stderr); ran {
 		os.Exit(exit)
 	}
 }
 
-// Workdir is a private folder and a spawner, until the test ends.
+// Workdir returns a private directory and a spawner, until the test ends.
 func Workdir(t testing.TB, p safedir.WorkdirParams) (*safedir.Workdir, *proc.Spawner) {
 	t.Helper()
 	home := t.TempDir()

@@ -2,6 +2,5 @@ package benchtest
 
 import "runtime/debug"
 
-// Simulations make much garbage and hold little: a sixth of their CPU time went into
-// collecting it.
+// Simulations make much garbage and hold little: a sixth of their CPU time went into collecting it.
 func init() { debug.SetGCPercent(400) }

@@ -1,5 +1,5 @@
 // Package benchtest simulates machines, and makes results, rankings and documents of them for
-// tests; also some with hostile names everywhere.
+// tests; some have hostile names everywhere.
 package benchtest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// Machine is what the simulation knows. The zero value of a field switches
-// that effect off.
+// Machine holds the parameters of the simulation. The zero value of a field switches that effect
+// off.
 type Machine struct {
 	Seed        uint64
 	Cores       int     // free for ssh and sshd; 0 counts as 2
@@ -28,7 +28,7 @@ type Machine struct {
 	NoServer    bool    // server CPU cannot be read
 	NoClient    bool    // client CPU cannot be read
 	Scale       float64 // factor on all costs; 0 counts as 1
-	Path        float64 // ns per byte that the path takes beside what a server computes: a link or a window is the limit
+	Path        float64 // ns per byte of the path besides a server's computation: a link or a window is the limit
 	Factor      map[alg.Suite]float64
 	Neighbours  Neighbours // of sittings only
 
@@ -37,8 +37,8 @@ type Machine struct {
 	levels map[int]float64 // of rounds
 }
 
-// Client costs in ns per byte: base, then what ciphers and MACs add, near what
-// OpenSSH 9.2 showed on a machine with AES and without SHA instructions.
+// Client costs in ns per byte: base, then the additional costs of ciphers and MACs, near those of
+// OpenSSH 9.2 on a machine with AES and without SHA instructions.
 const base = 0.45
 
 var ciphers = map[string]float64{
@@ -62,13 +62,13 @@ var kexes = map[string]float64{ // ms of login
 	"sntrup761x25519-sha512": 67, "sntrup761x25519-sha512@openssh.com": 67,
 }
 
-// Offer is the whole offer of OpenSSH 9.2: 10 ciphers, 16 MACs, 14 key exchanges.
+// Offer returns the whole offer of OpenSSH 9.2: 10 ciphers, 16 MACs, 14 key exchanges.
 func Offer() alg.Offer {
 	sorted := func(m map[string]float64) []string { return slices.Sorted(maps.Keys(m)) }
 	return alg.Offer{Ciphers: sorted(ciphers), MACs: sorted(macs), Kex: sorted(kexes)}
 }
 
-// Client is the true client cost of a cell in ns per byte.
+// Client returns the true client cost of a cell in ns per byte.
 func (m *Machine) Client(cell alg.Suite) float64 {
 	cost := (base + ciphers[cell.Cipher] + macs[cell.MAC]) * m.scale()
 	if f := m.Factor[cell.Bulk()]; f != 0 {
@@ -91,10 +91,10 @@ func (m *Machine) scale() float64 {
 	return m.Scale
 }
 
-// Server is the true server cost of a cell in ns per byte.
+// Server returns the true server cost of a cell in ns per byte.
 func (m *Machine) Server(cell alg.Suite) float64 { return 1.04*m.Client(cell) + 0.08 }
 
-// Wall is the true wall time of a cell in ns per byte, on an idle machine.
+// Wall returns the true wall time of a cell in ns per byte, on an idle machine.
 func (m *Machine) Wall(cell alg.Suite) float64 {
 	if m.Cores == 1 {
 		return m.Path + (m.Client(cell)+m.Server(cell))*1.02
@@ -102,7 +102,7 @@ func (m *Machine) Wall(cell alg.Suite) float64 {
 	return m.Path + m.Server(cell)*1.08
 }
 
-// fixed is a standard normal figure that belongs to what a cell computes.
+// fixed returns a standard normal figure that depends only on the computation of a cell.
 func fixed(cell alg.Suite) float64 {
 	h := uint64(14695981039346656037)
 	for _, b := range []byte(cell.Cipher + "/" + alg.Primitive(cell.MAC)) {
@@ -111,7 +111,7 @@ func fixed(cell alg.Suite) float64 {
 	return rand.New(rand.NewPCG(h, 1)).NormFloat64()
 }
 
-// Run carries out one trial. The time that it takes is the sample's ElapsedNS.
+// Run carries out one trial. Its time is the sample's ElapsedNS.
 func (m *Machine) Run(t record.Trial) record.Sample {
 	if m.random == nil {
 		m.begin(7)
@@ -134,12 +134,12 @@ func (m *Machine) Run(t record.Trial) record.Sample {
 	return s
 }
 
-// begin makes the chance anew, one of several.
+// begin seeds the random numbers of one of several streams.
 func (m *Machine) begin(stream uint64) {
 	m.random, m.levels = rand.New(rand.NewPCG(m.Seed, stream)), map[int]float64{}
 }
 
-// file is an empty one of the machine.
+// file returns an empty file of the machine.
 func (m *Machine) file(c record.Campaign) *record.File {
 	f := &record.File{Campaign: c, Trials: map[int]record.Trial{}}
 	f.Campaign.Format = record.FormatVersion
@@ -152,7 +152,7 @@ func (m *Machine) noise(deviation float64) float64 {
 	return math.Exp(deviation * m.random.NormFloat64())
 }
 
-// level is the speed of the machine during this trial.
+// level returns the speed of the machine during this trial.
 func (m *Machine) level(round int) float64 {
 	if _, ok := m.levels[round]; !ok {
 		m.levels[round] = m.noise(m.RoundDrift)

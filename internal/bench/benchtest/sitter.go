@@ -10,10 +10,10 @@ import (
 	"sshpace/internal/record"
 )
 
-// Sitter is a driver of simulated connections, which takes no time but its own.
+// Sitter is a driver of simulated connections, which takes only simulated time.
 type Sitter struct {
 	*Machine
-	excess  float64 // what a slice costs either side besides its bytes, in ns
+	excess  float64 // cost of a slice on either side besides its bytes, in ns
 	look    float64 // for the end of a slice, as a part of its length
 	opening time.Duration
 	weather *weather
@@ -21,14 +21,14 @@ type Sitter struct {
 	now     time.Duration
 }
 
-// NewSitter is a driver of the machine.
+// NewSitter returns a driver of the machine.
 func NewSitter(m *Machine) *Sitter {
 	m.begin(13)
 	return &Sitter{Machine: m, excess: 70e3, weather: m.weather(), own: map[int]float64{}}
 }
 
-// Collect has the lab carry out a plan on the machine until it ends, and returns the file of
-// that, and the simulated time that it took.
+// Collect lets the lab carry out a plan on the machine until it ends, and returns the file, and the
+// simulated time that it took.
 func (m *Machine) Collect(c record.Campaign, p plan.Plan) (*record.File, time.Duration) {
 	if m.random == nil {
 		m.begin(7)
@@ -42,10 +42,10 @@ func (m *Machine) Collect(c record.Campaign, p plan.Plan) (*record.File, time.Du
 
 func (s *Sitter) time() time.Time { return time.Unix(0, 0).Add(s.now) }
 
-// Elapsed is the simulated time so far.
+// Elapsed returns the simulated time so far.
 func (s *Sitter) Elapsed() time.Duration { return s.now }
 
-// openingTime is what a login costs of those that go on side by side.
+// openingTime is the time of one of several simultaneous logins.
 const openingTime = 40 * time.Millisecond
 
 // Open opens connections.
@@ -64,7 +64,7 @@ func (s *Sitter) Open(_ context.Context, trials []record.Trial, each func(record
 	return nil
 }
 
-// steadyFrom is the length of turns from which on both sides have a CPU each for a while.
+// steadyFrom is the length of turns from which on each side has its own CPU for a while.
 const steadyFrom = 50 * time.Millisecond
 
 // Slice lets one connection move data.
@@ -82,7 +82,7 @@ func (s *Sitter) Slice(_ context.Context, t record.Trial, length time.Duration) 
 // Close does nothing.
 func (s *Sitter) Close(...int) map[int]int { return nil }
 
-// Run carries out a trial that has a connection of its own.
+// Run carries out a trial with its own connection.
 func (s *Sitter) Run(_ context.Context, t record.Trial) (record.Sample, error) {
 	out := s.Machine.Run(t)
 	out.Start = s.time()

@@ -12,36 +12,34 @@ import (
 	"sshpace/internal/record"
 )
 
-// Sitting says how connections take turns. The zero value of a field leaves that
-// part out.
+// Sitting describes how connections take turns. The zero value of a field leaves that part out.
 type Sitting struct {
 	Cells []alg.Suite // canonical, one connection each
-	// Directions of the data; each has connections of its own. None stands for uploads.
+	// Directions of the data; each has its own connections. None means uploads.
 	Directions []record.Direction
 	Logins     int // of each key exchange, after the slices
 	Length     time.Duration
-	Slice      time.Duration // what a slice takes of the side that has more to do
-	Long       int           // every so many slices of a connection one is longFactor as long
+	Slice      time.Duration // cost of a slice on the busier side
+	Long       int           // every longEvery slices of a connection one is longFactor as long
 	Controls   int           // second connections of the first cells
 	Holdouts   int           // cells, from the end, that are never fitted
-	ExcessNS   float64       // what a slice costs either side besides its bytes
+	ExcessNS   float64       // cost of a slice on either side besides its bytes
 }
 
 const longFactor = 5
 
-// Neighbours are other guests of the host, as they were seen on one: they take
-// execution units for 10 to 50 ms at a time, which only ever slows, and are busier
-// at some times than at others.
+// Neighbours are other guests of the host, modeled on a real one: they take execution units for 10
+// to 50 ms at a time, which only ever slows, and are busier at some times than at others.
 type Neighbours struct {
 	Share float64 // of the time, on average
-	Slow  float64 // what a burst adds to a cost, relative, on average
+	Slow  float64 // mean relative cost that a burst adds
 	Drift float64 // relative amplitude of the slow changes of Share
-	// Uneven is the part by which what needs many execution units feels them more, and what
-	// waits for its own results less.
+	// Uneven is how much more a computation that needs many execution units feels them, and how
+	// much less one that waits for its own results.
 	Uneven float64
 }
 
-// felt is the part of a burst that a cell feels.
+// felt returns the part of a burst that a cell feels.
 func (n Neighbours) felt(cell alg.Suite) float64 {
 	switch name := cell.Cipher + cell.MAC; {
 	case strings.Contains(name, "3des") || strings.Contains(name, "md5"):
@@ -61,15 +59,15 @@ type weather struct {
 	slow   float64       // of the burst; 0 in a calm
 }
 
-// weather is that of the machine, which begins at some point of its slow changes.
+// weather returns the slowness of the machine over time, from some point of its slow changes on.
 func (m *Machine) weather() *weather {
 	return &weather{of: m.Neighbours, random: m.random, phase: 2 * math.Pi * m.random.Float64()}
 }
 
-// burst is the mean length of one.
+// burst is the mean length of a burst.
 const burst = 30 * time.Millisecond
 
-// at is the factor on costs at a time, which must not go back.
+// at returns the factor on costs at a time, which must not go back.
 func (w *weather) at(now time.Duration) float64 {
 	for w.of.Share > 0 && w.until <= now {
 		if w.slow > 0 {
@@ -106,8 +104,8 @@ func (m *Machine) Sit(c record.Campaign, s Sitting) *record.File {
 	return f
 }
 
-// logins logs in with every key exchange so often, and beside that with every one that
-// has two names under either: a control.
+// logins logs in each times with every key exchange; each one with two names also has a control
+// under either name.
 func (m *Machine) logins(f *record.File, each int) {
 	space := alg.Fold(f.Campaign.Offer)
 	login := func(t record.Trial) {
@@ -154,8 +152,7 @@ func (s Sitting) trials() (out []record.Trial) {
 	return out
 }
 
-// turns gives every connection a slice per round, three if it is held out, in random
-// order.
+// turns gives every connection a slice per round, three if it is held out, in random order.
 func (m *Machine) turns(f *record.File, s Sitting, own map[int]float64) {
 	w := m.weather()
 	var ids []int
@@ -186,7 +183,7 @@ func (m *Machine) turns(f *record.File, s Sitting, own map[int]float64) {
 	f.Slices = append(f.Slices, batch)
 }
 
-// slice is one turn of one connection.
+// slice carries out one turn of one connection.
 func (m *Machine) slice(t record.Trial, s Sitting, own, slow float64, long bool) record.Slice {
 	cell := t.Want.Bulk()
 	bytes := math.Ceil(float64(s.Slice)/(m.Path+m.Server(cell))/32768) * 32768

@@ -13,13 +13,12 @@ import (
 	"sshpace/internal/record"
 )
 
-// Noisy is a machine with some noise, and no neighbours.
+// Noisy returns a machine with some noise, and no neighbors.
 func Noisy(seed uint64) *Machine {
 	return &Machine{Seed: seed, Noise: 0.015, WallNoise: 0.06, Connection: 0.02, RoundDrift: 0.01, Interaction: 0.010}
 }
 
-// Neighbours is a machine whose other guests slow it by a tenth, now more and then
-// less.
+// Crowded returns a machine whose other guests slow it by a tenth, varying over time.
 func Crowded(seed uint64) *Machine {
 	return &Machine{
 		Seed: seed, Noise: 0.05, WallNoise: 0.05, Connection: 0.003, Interaction: 0.005,
@@ -59,7 +58,7 @@ func Sit(t testing.TB, m *Machine, length time.Duration) *record.File {
 	})
 }
 
-// Of ranks a file and checks that every number is one.
+// Of ranks a file and checks that every number is finite.
 func Of(t testing.TB, f *record.File, by rank.By) *rank.Ranking {
 	t.Helper()
 	r, err := rank.Of(f, by)

@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// Ceilings relate the fastest cell of a ranking to what its machine can do at
-// most, and name what limits it.
+// Ceilings compares the fastest cell of a ranking with the limits of its machine, and names the
+// limit.
 type Ceilings struct {
 	alg.Suite                   // of that cell
 	Direction  record.Direction `json:"direction"`
@@ -31,7 +31,7 @@ type Ceiling struct {
 	part    bool    // SSH's data goes through it: it can limit the cell
 }
 
-// near is the share, in percent, from which on a ceiling is taken for what limits.
+// near is the share, in percent, from which on a ceiling counts as the limit.
 const near = 60
 
 // Names of the ceilings that a ranking knows itself.
@@ -40,23 +40,23 @@ const (
 	ServerCPU = "server CPU, one core"
 )
 
-// flows are the measurements that every byte goes through, by the beginning of
-// their names; loopback only where both sides are one machine.
+// flows are the measurements that apply to every byte, by the beginning of their names; loopback
+// only where both sides are one machine.
 var flows = []struct {
 	prefix string
 	remote bool // also on the way to another machine
 }{{record.PipeFlow, true}, {record.LoopbackFlow, false}}
 
-// primitives are the measurements of what ciphers compute, by the name of the
-// cipher's standard. They bound a cell from above; OpenSSH computes more.
+// primitives are the measurements of ciphers' primitives, by the name of the cipher's standard.
+// They bound a cell from above; OpenSSH computes more.
 var primitives = map[string]string{
 	"aes128-gcm@openssh.com": "AES-128-GCM ", "aes256-gcm@openssh.com": "AES-256-GCM ",
 	"aes128-ctr": "AES-128-CTR ", "aes192-ctr": "AES-192-CTR ", "aes256-ctr": "AES-256-CTR ",
 	"chacha20-poly1305@openssh.com": "ChaCha20-Poly1305 ",
 }
 
-// ceilingsOf relates a ranking to the measurements of its machine; nil where
-// the ranking has no throughput.
+// ceilingsOf compares a ranking with the measurements of its machine; nil where the ranking has no
+// throughput.
 func ceilingsOf(r *rank.Ranking, machine *record.File) *Ceilings {
 	best := fastest(r.Bulk)
 	if best == nil {
@@ -79,7 +79,7 @@ func ceilingsOf(r *rank.Ranking, machine *record.File) *Ceilings {
 			}
 		}
 		switch m.Name {
-		case record.DiskSmall: // the control: what system calls cost
+		case record.DiskSmall: // the control: the cost of system calls
 			c.Rows = append(c.Rows, Ceiling{Name: m.Name, Limit: rate, Control: true})
 		case record.DiskLarge: // as programs that copy read
 			c.add(m.Name, rate, false)
@@ -96,8 +96,7 @@ func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// fastest is the cell with the highest throughput, of those that are measured
-// if there are any.
+// fastest returns the cell with the highest throughput, among the measured ones if there are any.
 func fastest(cells []rank.Cell) *rank.Cell {
 	var best *rank.Cell
 	for i := range cells {
@@ -113,8 +112,8 @@ func fastest(cells []rank.Cell) *rank.Cell {
 	return best
 }
 
-// processors adds what one core could do if nothing else held it up. OpenSSH
-// uses one core on either side.
+// processors adds the speed of one core if nothing else held it up. OpenSSH uses one core on either
+// side.
 func (c *Ceilings) processors(r *rank.Ranking, of *rank.Cell) {
 	if of.Client.Known() {
 		c.add(ClientCPU, inverse(of.Client.Shown.Value), true)
@@ -133,8 +132,8 @@ func (c *Ceilings) add(name string, limit float64, part bool) {
 	}
 }
 
-// limit finds the nearest ceiling. What SSH exceeds is none: it was measured while
-// something else slowed the machine.
+// limit finds the nearest ceiling. A ceiling below SSH's speed does not count: it was measured
+// while something else slowed the machine.
 func (c *Ceilings) limit() {
 	highest := float64(near)
 	for _, row := range c.Rows {

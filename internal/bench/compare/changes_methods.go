@@ -13,19 +13,19 @@ import (
 
 // MethodComparison relates the methods of several files to those of the first.
 type MethodComparison struct {
-	Files   []string       // the first is what the others are related to
+	Files   []string       // the others are compared with the first
 	Changes []MethodChange // of the methods that all files have figures of
-	Only    []OnlyMethod   // what not all files have figures of
+	Only    []OnlyMethod   // methods without figures in some files
 	level   float64        // of whole runs, if ratios between such are there
 }
 
-// MethodChange is a method, and what became of it in each file but the first.
+// MethodChange is a method with its change in each file but the first.
 type MethodChange struct {
 	record.Method
 	Speed []Ratio // unknown where one of them has fewer than two runs
 	Cost  []Ratio // of CPU time per byte; above 1, and better, is more of it
-	// ClientAlone is whether that is the client's, because the server's is not known in all files. Else it is
-	// that of both sides together.
+	// ClientAlone: Cost is the client's, because the server's is not known in all files. Otherwise
+	// it is that of both sides together.
 	ClientAlone bool
 }
 
@@ -35,17 +35,18 @@ type OnlyMethod struct {
 	Files []int `json:"in_files"` // their places, from 0
 }
 
-// betweenRuns is the ratio of two runs with the doubt about the level of both.
+// betweenRuns adds the doubt about the level of both runs to their ratio.
 func betweenRuns(ratio stats.Estimate, level float64) stats.Estimate {
 	return ratio.WithError(math.Sqrt2*level, 0)
 }
 
-// floor is the least change, as a part, that any number of runs could show in spite of that doubt.
+// floor is the smallest change, as a share, that any number of runs could show in spite of that
+// doubt.
 func floor(level float64) float64 {
 	return math.Expm1(betweenRuns(stats.Estimate{}, level).Arm())
 }
 
-// estimate is the median as a logarithm; not known for fewer than two values.
+// estimate returns the median as a logarithm; unknown for fewer than two values.
 func estimate(values []float64) stats.Estimate {
 	var logs []float64
 	for _, v := range values {
@@ -97,9 +98,8 @@ func Methods(files []string, results [][]MethodResult) *MethodComparison {
 	return c
 }
 
-// counterpart is what a result of a file is compared with in another: the same method,
-// or else that of the same makers in another version, where each file has only one.
-// nil: there is none.
+// counterpart returns the result of another file to compare r with: the same method, or else that
+// of the same makers in another version, where each file has only one; nil if there is none.
 func counterpart(r *MethodResult, own, others []*MethodResult) *MethodResult {
 	for _, other := range others {
 		if r.alike(other, func(program string) string { return program }) {
@@ -120,7 +120,7 @@ func counterpart(r *MethodResult, own, others []*MethodResult) *MethodResult {
 	return nil
 }
 
-// Nearest are the methods of two files, with figures, that differ in the fewest things; nil
+// Nearest returns the methods of two files, with figures, that differ in the fewest properties; nil
 // where one has none.
 func Nearest(one, other []MethodResult) (a, b *MethodResult) {
 	least := 0
@@ -137,7 +137,7 @@ func Nearest(one, other []MethodResult) (a, b *MethodResult) {
 	return a, b
 }
 
-// differs is in how many things methods differ.
+// differs counts the properties in which methods differ.
 func (r *MethodResult) differs(m record.Method) (n int) {
 	for _, same := range []bool{
 		r.Mode == m.Mode, r.Direction == m.Direction, r.Suite.Bulk() == m.Suite.Bulk(), maker(r.Client) == maker(m.Client), maker(r.Server) == maker(m.Server),
@@ -150,8 +150,8 @@ func (r *MethodResult) differs(m record.Method) (n int) {
 	return n
 }
 
-// alike reports whether two results are of one method, whatever key exchange its
-// programs prefer. name is what counts of these programs.
+// alike reports whether two results are of one method, regardless of the key exchange that its
+// programs prefer. name maps programs to the part that counts.
 func (r *MethodResult) alike(other *MethodResult, name func(program string) string) bool {
 	plain := func(m record.Method) record.Method {
 		m.Client, m.Server, m.Suite = name(m.Client), name(m.Server), m.Suite.Bulk()
@@ -160,13 +160,13 @@ func (r *MethodResult) alike(other *MethodResult, name func(program string) stri
 	return plain(r.Method).Same(plain(other.Method))
 }
 
-// maker is the name of an implementation without its version.
+// maker returns the name of an implementation without its version.
 func maker(program string) string {
 	name, _, _ := strings.Cut(program, " ")
 	return name
 }
 
-// add compares a method where all files have it; nil stands for one that has not.
+// add compares a method if all files have it; nil stands for a file without it.
 func (c *MethodComparison) add(m record.Method, results []*MethodResult) {
 	change, only := MethodChange{Method: m}, OnlyMethod{Method: m}
 	for i, r := range results {
@@ -189,9 +189,9 @@ func (c *MethodComparison) add(m record.Method, results []*MethodResult) {
 	c.Changes = append(c.Changes, change)
 }
 
-// Between are the results of one pair of implementations, CLIENT:SERVER by their makers,
-// with or without version, made ready to be related to those of another pair: without the
-// names of programs, and of ciphers where there is only one. names are those that fit.
+// Between returns the results of one pair of implementations, CLIENT:SERVER by their makers, with
+// or without version, prepared for a comparison with another pair: without the names of programs,
+// and of ciphers where there is only one. names lists the pairs that fit.
 func Between(pair string, results []MethodResult) (chosen []MethodResult, names []string) {
 	client, server, _ := strings.Cut(pair, ":")
 	exactly := slices.ContainsFunc(results, func(r MethodResult) bool { return is(r.Client, client) && is(r.Server, server) })
@@ -221,7 +221,7 @@ func Between(pair string, results []MethodResult) (chosen []MethodResult, names 
 // is reports whether a program has a name, as a whole or up to the end of a word.
 func is(program, name string) bool { return program == name || strings.HasPrefix(program, name+" ") }
 
-// ratio is a relative to b, with the doubt about the level of both runs if they are two.
+// ratio returns a relative to b, with the doubt about the level of both runs if they are two.
 func (c *MethodComparison) ratio(a, b *MethodResult, of func(*MethodResult) figures) Ratio {
 	if !of(a).Known() || !of(b).Known() {
 		return Ratio{Judged: stats.Judged{Verdict: stats.NotEnough}}
@@ -234,10 +234,10 @@ func (c *MethodComparison) ratio(a, b *MethodResult, of func(*MethodResult) figu
 	return Ratio{Speed: betweenRuns(ratio, c.level)}
 }
 
-// Floor is the least slowdown, as a part, that any number of runs could show.
+// Floor is the smallest slowdown, as a share, that any number of runs could show.
 func (c *MethodComparison) Floor() float64 { return floor(c.level) }
 
-// Lines are all lines of the comparison, of speeds and of CPU time. name names a method.
+// Lines returns all lines of the comparison, of speeds and of CPU time. name names a method.
 func (c *MethodComparison) Lines(name func(record.Method) string) (lines []Line) {
 	for _, ch := range c.Changes {
 		for k, r := range ch.Speed {
@@ -252,7 +252,7 @@ func (c *MethodComparison) Lines(name func(record.Method) string) (lines []Line)
 	return lines
 }
 
-// own is the interval of a ratio by itself, which r says is known.
+// own returns the interval of a known ratio by itself; zero for an unknown one.
 func (r *Ratio) own(e stats.Estimate) stats.Interval {
 	if !r.Speed.Known() {
 		return stats.Interval{}
@@ -260,8 +260,8 @@ func (r *Ratio) own(e stats.Estimate) stats.Interval {
 	return e.Interval()
 }
 
-// Shows is the least slowdown that any method could show, as a part, or the least rise of CPU time; 0
-// where none could show any.
+// Shows returns the smallest slowdown that any method could show, as a share, or the smallest rise
+// of CPU time; 0 where none could show any.
 func (c *MethodComparison) Shows(cpu bool) (least float64) {
 	for _, ch := range c.Changes {
 		ratios := ch.Speed

@@ -1,6 +1,6 @@
-// Package compare leads from files to rankings and the figures of transfer methods, and relates
-// them to those of the first file: which is faster, by how much, and whether that is more than
-// chance and the state of the machines explain.
+// Package compare turns files into rankings and figures of transfer methods, and compares them with
+// those of the first file: which is faster, by how much, and whether chance and the state of the
+// machines can explain that.
 package compare
 
 import (
@@ -15,7 +15,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// Input is one ranking to compare, under the name that readers know it by.
+// Input is one ranking to compare, with its name for readers.
 type Input struct {
 	Label   string
 	Ranking *rank.Ranking
@@ -24,18 +24,18 @@ type Input struct {
 // Options of a comparison. The zero value is the default.
 type Options struct {
 	By rank.By // default Auto: cost where all files have it
-	// Normalize lists ciphers, names or globs, whose geometric mean becomes 1 in
-	// each file: what remains is how the others do relative to them.
+	// Normalize lists ciphers, names or globs, whose geometric mean becomes 1 in each file: the
+	// result is the speed of the others relative to them.
 	Normalize []string
 	// Figures lists measurements, names or globs, to compare; empty for all.
 	Figures []string
 }
 
-// Comparison relates rankings to the first of them. Speeds are ratios: 1.05
-// means 5 % faster than the first file.
+// Comparison compares rankings with the first of them. Speeds are ratios: 1.05 means 5 % faster
+// than the first file.
 type Comparison struct {
 	By         rank.By             `json:"ranked_by"`
-	KexBy      rank.By             `json:"kex_ranked_by"` // what Kex compares: Throughput stands for login time
+	KexBy      rank.By             `json:"kex_ranked_by"` // quantity of Kex: Throughput stands for login time
 	Normalized []string            `json:"normalized_to,omitempty"`
 	Inputs     []Input             `json:"-"`
 	Order      []float64           `json:"order_kendall_tau,omitempty"` // of each file after the first: Kendall's tau between the orders of the common cells; empty for fewer than three
@@ -45,13 +45,13 @@ type Comparison struct {
 	Cells      []CellRatios        `json:"-"`
 	Kex        []Group             `json:"kex"`
 	Machines   []MachineEffect     `json:"machines,omitempty"`         // where there are three files or more
-	Figures    []MeasurementChange `json:"measurements,omitempty"`     // that are no SSH trials
-	Defaults   []alg.Suite         `json:"defaults_changed,omitempty"` // of each file: what is negotiated unless told otherwise; none where that is the same, or not known
-	Lacking    []Lacking           `json:"not_compared,omitempty"`     // what not all files have
+	Figures    []MeasurementChange `json:"measurements,omitempty"`     // other than SSH trials
+	Defaults   []alg.Suite         `json:"defaults_changed,omitempty"` // of each file: the suite negotiated by default; none where all are equal, or one is unknown
+	Lacking    []Lacking           `json:"not_compared,omitempty"`     // algorithms that some files lack
 	Warnings   []rank.Warning      `json:"warnings,omitempty"`
 
-	of        sides     // whose costs
-	adjusted  []bool    // what other guests changed is taken out of that file
+	of        sides     // sides whose costs count
+	adjusted  []bool    // the effect of other guests is removed from that file
 	shiftErrs []float64 // of the normalization, one per file
 }
 
@@ -66,7 +66,7 @@ type CellRatios struct {
 // ErrNothingCommon says that two files share no cell and no key exchange.
 var ErrNothingCommon = errors.New("the files have nothing in common")
 
-// nothingCommon says why, and what to do.
+// nothingCommon returns that error with the reason and a hint.
 func nothingCommon(inputs []Input) error {
 	for _, in := range inputs[1:] {
 		if first, other := kindOf(inputs[0].Ranking), kindOf(in.Ranking); first != other {
@@ -78,7 +78,7 @@ func nothingCommon(inputs []Input) error {
 		"measure both with the same --cipher, --mac and --direction")
 }
 
-// kindOf is what a result holds most of all.
+// kindOf names the main content of a result.
 func kindOf(r *rank.Ranking) string {
 	switch {
 	case len(r.Bulk) > 0:
@@ -91,7 +91,7 @@ func kindOf(r *rank.Ranking) string {
 	return "nothing that is compared"
 }
 
-// Of relates all rankings to the first.
+// Of compares all rankings with the first.
 func Of(inputs []Input, o Options) (*Comparison, error) {
 	if len(inputs) < 2 {
 		return nil, errors.New("compare needs at least two files")
@@ -130,7 +130,7 @@ func Of(inputs []Input, o Options) (*Comparison, error) {
 	return c, nil
 }
 
-// compareBy resolves Auto: the cost is what is least disturbed.
+// compareBy resolves Auto: costs are least disturbed.
 func compareBy(inputs []Input, by rank.By) rank.By {
 	for _, in := range inputs {
 		if in.Ranking.Noise.Cost == 0 {
@@ -169,8 +169,8 @@ func (c *Comparison) cells(tables []table) {
 	judge(lines)
 }
 
-// value is a cell in its unit: ns per byte, bytes per second, or the speed
-// relative to the reference cells.
+// value returns a cell in its unit: ns per byte, bytes per second, or the speed relative to the
+// reference cells.
 func (c *Comparison) value(speed stats.Estimate) *stats.Interval {
 	if c.By == rank.Cost {
 		speed = speed.Inverse()
@@ -179,14 +179,13 @@ func (c *Comparison) value(speed stats.Estimate) *stats.Interval {
 	return &q
 }
 
-// lineLevel is what the ratios of file k to the first may be off by in one line
-// more than in another.
+// lineLevel is the standard error of a single line in the ratios of file k to the first.
 func (c *Comparison) lineLevel(k int) float64 {
 	return math.Hypot(c.Inputs[0].Ranking.LineLevel(c.By), c.Inputs[k].Ranking.LineLevel(c.By))
 }
 
-// level is the standard error that the ratios of file k to the first have in
-// common. Normalizing takes it out, and brings in that of the reference.
+// level is the standard error that the ratios of file k to the first have in common. Normalizing
+// removes it, and adds that of the reference.
 func (c *Comparison) level(k int) float64 {
 	if len(c.Normalized) > 0 {
 		return math.Hypot(c.shiftErrs[0], c.shiftErrs[k])
@@ -195,5 +194,6 @@ func (c *Comparison) level(k int) float64 {
 	return math.Hypot(first.Level(c.By, c.adjusted[k]), other.Level(c.By, c.adjusted[k]))
 }
 
-// ClientAlone reports whether costs are those of the client: the server's are not known everywhere.
+// ClientAlone reports whether costs are those of the client, because the server's are not known
+// everywhere.
 func (c *Comparison) ClientAlone() bool { return c.of == clientAlone }

@@ -78,8 +78,7 @@ func TestOverallSpeed(t *testing.T) {
 	}
 }
 
-// The order of equal machines agrees, and that of a machine where AES is slow
-// does not.
+// The order of equal machines agrees, and that of a machine where AES is slow does not.
 func TestOrder(t *testing.T) {
 	other := benchtest.Noisy(43)
 	other.Factor = map[alg.Suite]float64{}
@@ -215,8 +214,8 @@ func part(f *record.File, keep func(alg.Suite) bool) *record.File {
 	return &out
 }
 
-// A file with some of another one's cells is as fast as that: the reference is
-// made of the cells that both have.
+// A file with some of another one's cells is as fast as that: the reference is made of the cells
+// that both have.
 func TestNormalizedByCommonCells(t *testing.T) {
 	whole := benchtest.Simulate(t, benchtest.Noisy(61), time.Minute)
 	ctr := part(whole, func(s alg.Suite) bool { return strings.HasSuffix(s.Cipher, "-ctr") })

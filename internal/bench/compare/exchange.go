@@ -8,8 +8,8 @@ import (
 	"sshpace/internal/bench/rank"
 )
 
-// kexBy resolves what logins are compared by: their time, unless it was
-// too noisy to rank by in one of the files.
+// kexBy resolves the quantity by which logins are compared: their time, unless it was too noisy for
+// a ranking in one of the files.
 func (c *Comparison) kexBy(by rank.By) rank.By {
 	noisy := false
 	for _, in := range c.Inputs {
@@ -26,7 +26,7 @@ func (c *Comparison) kexBy(by rank.By) rank.By {
 	return rank.Throughput
 }
 
-// exchange is the login of a key exchange, by what logins are compared by.
+// exchange returns the login of a key exchange, in that quantity.
 func (c *Comparison) exchange(r *rank.Ranking, name string) stats.Estimate {
 	for _, k := range r.Kex {
 		if alg.Canonical(alg.Kex, k.Name) != alg.Canonical(alg.Kex, name) {

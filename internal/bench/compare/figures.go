@@ -13,12 +13,12 @@ import (
 type MeasurementChange struct {
 	Source string            `json:"source"`
 	Name   string            `json:"name"`
-	Unit   record.Unit       `json:"unit"`         // that of the program
+	Unit   record.Unit       `json:"unit"`         // of the program
 	Values []*stats.Interval `json:"values"`       // one per file; nil where a file lacks it. Lo and Hi are the range of repetitions
 	Speeds []float64         `json:"speed_ratios"` // of each file after the first, relative to it: above 1 is better; 0 unknown
 }
 
-// figureKey is what makes two measurements comparable.
+// figureKey identifies comparable measurements.
 type figureKey struct {
 	source, name string
 	unit         record.Unit
@@ -26,8 +26,8 @@ type figureKey struct {
 
 func figureKeyOf(m record.Measurement) figureKey { return figureKey{m.Source, m.Name, m.Unit} }
 
-// unpaired says how many measurements only one of the files has, where others
-// have some, too: they are not compared.
+// unpaired counts the measurements that only one of the files has, where others have some, too:
+// they are not compared.
 func unpaired(inputs []Input) []rank.Warning {
 	files := map[figureKey]int{}
 	measured := 0
@@ -63,8 +63,8 @@ func figureKeys(r *rank.Ranking) map[figureKey]bool {
 	return keys
 }
 
-// figures lists the measurements that match the patterns, in the order of the
-// files, where at least two files have them.
+// figures lists the measurements that match the patterns, in the order of the files, where at least
+// two files have them.
 func (c *Comparison) figures(patterns []string) {
 	var order []figureKey
 	values := map[figureKey][]*stats.Interval{}
@@ -91,8 +91,8 @@ func (c *Comparison) figures(patterns []string) {
 	}
 }
 
-// relate relates the values to the first file's; nil where fewer than two
-// files have the measurement.
+// relate compares the values with the first file's; nil where fewer than two files have the
+// measurement.
 func relate(key figureKey, values []*stats.Interval) *MeasurementChange {
 	f := &MeasurementChange{Source: key.source, Name: key.name, Unit: key.unit, Values: values}
 	present := 0
@@ -117,8 +117,8 @@ func relate(key figureKey, values []*stats.Interval) *MeasurementChange {
 	return f
 }
 
-// RangeOf is a measurement that is no SSH trial, in its unit, with the range of its repetitions in place of
-// an interval.
+// RangeOf returns a measurement other than an SSH trial, in its unit, with the range of its
+// repetitions in place of an interval.
 func RangeOf(m record.Measurement) stats.Interval {
 	q := stats.Interval{Value: m.Value, Lo: m.Lo, Hi: m.Hi, N: max(1, m.N)}
 	if q.Lo == 0 && q.Hi == 0 {

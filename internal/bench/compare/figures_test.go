@@ -38,8 +38,7 @@ func TestFiguresSideBySide(t *testing.T) {
 	}
 }
 
-// What a file does not say is no difference; figures without a counterpart are
-// counted.
+// What a file does not say is no difference; figures without a counterpart are counted.
 func TestUnknownIsNotDifferent(t *testing.T) {
 	md5 := record.Measurement{Name: "md5", Unit: record.KBPerSecond, Value: 100}
 	old := measured("old", md5, record.Measurement{Name: "idea", Unit: record.KBPerSecond, Value: 1})

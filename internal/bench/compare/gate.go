@@ -12,18 +12,18 @@ import (
 	"sshpace/internal/base/stats"
 )
 
-// Line is one line of a comparison, as a gate looks at it: a ratio of speeds by itself,
-// and the interval by which it is called slower, which holds for all lines together.
+// Line is one line of a comparison for a gate: a ratio of speeds by itself, and the interval that
+// decides about slower, which holds for all lines together.
 type Line struct {
-	Name, File    string // of what, in which file
-	Login         bool   // it is of logins, else of transfers
+	Name, File    string // name and file
+	Login         bool   // of logins, otherwise of transfers
 	CPU           bool   // of CPU time for the same bytes: less than 1 is more of it, as of speeds
 	ClientAlone   bool   // of the client's CPU time: the server's is not known everywhere
-	Than          string // "" for the first file, else as fast as what
+	Than          string // "" for the first file, otherwise the file to compare with
 	Own, Together stats.Interval
 }
 
-// Outcome is what a gate says, of one line or of all.
+// Outcome is the result of a gate, for one line or for all.
 type Outcome string
 
 // The outcomes.
@@ -33,23 +33,23 @@ const (
 	Inconclusive Outcome = "inconclusive"
 )
 
-// Limit is what a gate looks at, and by how much that may be slower.
+// Limit selects the lines of a gate, and the largest slowdown.
 type Limit struct {
 	Lines   string // slower: all speeds; transfers or logins: those alone; cpu: CPU time
 	Percent float64
 }
 
-// limitLines are the names of what a gate may look at.
+// limitLines are the names of the lines that a gate may check.
 var limitLines = []string{"slower", "transfers", "logins", cpuLines}
 
-// cpuLines are those of CPU time, which only they are a matter of: it is known well where other work
-// hides how fast transfers are.
+// cpuLines selects CPU time, which no other limit includes: it is known well where other work hides
+// how fast transfers are.
 const cpuLines = "cpu"
 
-// OfCPU tells whether the limit is one of CPU time.
+// OfCPU reports whether the limit is one of CPU time.
 func (l Limit) OfCPU() bool { return l.Lines == cpuLines }
 
-// String is a limit as it is typed.
+// String returns a limit as it is typed.
 func (l Limit) String() string { return fmt.Sprintf("%s:%g%%", l.Lines, l.Percent) }
 
 // ParseLimit reads a limit as it is typed, such as "slower:5%"; nil for nothing.
@@ -65,7 +65,7 @@ func ParseLimit(text string) (*Limit, error) {
 	return &Limit{Lines: lines, Percent: percent}, nil
 }
 
-// holds tells whether the gate looks at a line.
+// holds reports whether the gate checks a line.
 func (l Limit) holds(line Line) bool {
 	if line.CPU || l.OfCPU() {
 		return line.CPU && l.OfCPU()
@@ -73,9 +73,9 @@ func (l Limit) holds(line Line) bool {
 	return l.Lines == "slower" || line.Login == (l.Lines == "logins")
 }
 
-// Of judges one line. That it is slower must hold for all lines together, for any of
-// them would do. That it is not is asked of each line alone, for all of them must pass
-// (Berger, Technometrics 24, 1982).
+// Of judges one line. A slowdown must hold for all lines together, because any of them would fail
+// the gate. Its absence is required of each line alone, because all must pass (Berger,
+// Technometrics 24, 1982).
 func (l Limit) Of(line Line) Outcome {
 	limit := 1 / (1 + l.Percent/100)
 	switch {
@@ -87,18 +87,18 @@ func (l Limit) Of(line Line) Outcome {
 	return Pass
 }
 
-// Gate says whether anything is slower by more than a limit. It passes only where
-// nothing is; where the files cannot tell, it neither passes nor fails.
+// Gate reports whether anything is slower by more than a limit. It passes only if nothing is; if
+// the data do not suffice, it neither passes nor fails.
 type Gate struct {
 	Limit  Limit
 	Lines  []Line
-	Passes float64 // the least limit, in percent, that none of the lines reaches; +Inf where one is not known
+	Passes float64 // the least limit, in percent, that none of the lines reaches; +Inf where one is unknown
 	Failed []Line  // slower by more than the limit, slowest first
 	Open   []Line  // may be slower by more than the limit, or not; least known first
-	CPU    *Limit  // of CPU time, which the files can tell of where this gate is open; nil for none
+	CPU    *Limit  // gate of CPU time, which the files can decide where this one is open; nil for none
 }
 
-// Gate judges those of the lines that the limit is for.
+// Gate judges the lines that the limit selects.
 func (l Limit) Gate(lines []Line) *Gate {
 	g := &Gate{Limit: l}
 	for _, line := range lines {
@@ -125,7 +125,7 @@ func (l Limit) Gate(lines []Line) *Gate {
 	return g
 }
 
-// Outcome is that of all lines.
+// Outcome returns that of all lines.
 func (g *Gate) Outcome() Outcome {
 	switch {
 	case len(g.Failed) > 0:
@@ -139,7 +139,7 @@ func (g *Gate) Outcome() Outcome {
 // Title names a line.
 func (l Line) Title() string { return l.Name + " in " + l.File }
 
-// Shown is an interval of the line as people read it: of CPU time, above 1 is more.
+// Shown returns an interval of the line for people: of CPU time, above 1 is more.
 func (l Line) Shown(i stats.Interval) stats.Interval {
 	if !l.CPU {
 		return i
@@ -147,7 +147,7 @@ func (l Line) Shown(i stats.Interval) stats.Interval {
 	return i.Inverse()
 }
 
-// times is an interval of the line in words.
+// times words an interval of the line.
 func (l Line) times(i stats.Interval) string {
 	switch {
 	case l.CPU && l.ClientAlone:
@@ -158,10 +158,10 @@ func (l Line) times(i stats.Interval) string {
 	return i.Times() + " as fast"
 }
 
-// String is what a failed line says.
+// String describes a failed line.
 func (l Line) String() string { return l.Title() + ": " + l.times(l.Together) + l.Than }
 
-// Range is what is known of an open line.
+// Range describes the data of an open line.
 func (l Line) Range() string {
 	if !l.Own.Says() {
 		return "too few runs"
@@ -169,7 +169,7 @@ func (l Line) Range() string {
 	return l.times(l.Own)
 }
 
-// Lines are all lines of the comparison.
+// Lines returns all lines of the comparison.
 func (c *Comparison) Lines() (lines []Line) {
 	c.each(func(name string, login bool, k int, r Ratio) {
 		l := Line{Name: name, File: c.Inputs[k+1].Label, Login: login, Own: r.Speed.Interval(), Together: r.Together}
@@ -177,15 +177,15 @@ func (c *Comparison) Lines() (lines []Line) {
 			l.Than = " as the rest"
 		}
 		if r.Speed.Err == 0 {
-			l.Own.Lo = 0 // one value says nothing of another
+			l.Own.Lo = 0 // one value says nothing about another
 		}
 		lines = append(lines, l)
 	})
 	return lines
 }
 
-// Floor is the least slowdown, as a part, that any amount of data could show: what whole
-// runs differ by is in all lines.
+// Floor is the smallest slowdown, as a share, that any amount of data could show: the differences
+// of whole runs are in all lines.
 func (c *Comparison) Floor() (least float64) {
 	for k := range c.Inputs[1:] {
 		least = max(least, math.Expm1(stats.Estimate{Err: c.level(k + 1)}.Arm()))
@@ -214,7 +214,7 @@ func (c *Comparison) each(visit func(name string, login bool, k int, r Ratio)) {
 	}
 }
 
-// Shows is the least slowdown that any line of the comparison could show, as a part; 0
+// Shows returns the smallest slowdown that any line of the comparison could show, as a share; 0
 // where none could show any.
 func (c *Comparison) Shows() (least float64) {
 	c.each(func(_ string, _ bool, _ int, r Ratio) { least = r.least(least) })

@@ -11,8 +11,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// rankingOf is a run whose transfers with each cipher take so many ns per byte, each
-// known to a standard error of its own.
+// rankingOf is a run whose transfers with each cipher take so many ns per byte, each known to a
+// standard error of its own.
 func rankingOf(err float64, costs map[string]float64) *rank.Ranking {
 	r := &rank.Ranking{By: rank.Cost}
 	r.Noise.Cost = 1

@@ -15,11 +15,11 @@ type Group struct {
 	Ratios []Ratio `json:"ratios"` // of each file after the first
 }
 
-// minOrder is how many cells it takes to speak of their order.
+// minOrder is the least number of cells for a statement on their order.
 const minOrder = 3
 
-// orders says how far the files rank the common cells alike: each as it was
-// ranked by itself, ties broken as they were printed.
+// orders says how similarly the files rank the common cells: each as it was ranked by itself, ties
+// broken as they were printed.
 func (c *Comparison) orders(tables []table) {
 	if len(c.Cells) < minOrder {
 		return
@@ -42,7 +42,7 @@ func (c *Comparison) orders(tables []table) {
 }
 
 // groups compares ciphers, MACs and everything by the mean of their cells, whose errors are
-// independent between computations but for the level of each run.
+// independent between computations except for the level of each run.
 func (c *Comparison) groups(tables []table) {
 	axis := func(name func(alg.Suite) string) []Group {
 		var names []string
@@ -77,8 +77,8 @@ func (c *Comparison) groups(tables []table) {
 	c.Overall = axis(func(alg.Suite) string { return "all" })[0].Ratios
 }
 
-// pooled is the geometric mean ratio of file k over the cells that match,
-// without the doubt about the level.
+// pooled returns the geometric mean ratio of file k over the matching cells, without the doubt
+// about the level.
 func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) stats.Estimate {
 	var logs []float64
 	variance, predicted, guests := 0.0, 0.0, tables[k].guests
@@ -104,6 +104,6 @@ func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) s
 	if n >= 6 { // cells may differ by more than their noise: let them say so
 		err = math.Max(err, math.Sqrt(stats.Variance(logs)/n))
 	}
-	// cells that have something in common share what they feel of other guests
+	// related cells feel other guests similarly
 	return stats.Estimate{Log: stats.Mean(logs), Err: math.Hypot(err, guests.Err), N: len(logs)}
 }

@@ -7,7 +7,7 @@ import (
 	"sshpace/internal/bench/rank"
 )
 
-// Lacking is an algorithm that not all files have figures of, so that it is not compared.
+// Lacking is an algorithm without figures in some files, so that it is not compared.
 type Lacking struct {
 	Kind     alg.Kind `json:"kind"`
 	Name     string   `json:"name"`
@@ -15,8 +15,8 @@ type Lacking struct {
 	Offered  []bool   `json:"offered"`  // by client and server of each file, whether measured or not
 }
 
-// lacking lists what is not compared because a file lacks it, in the order of the files.
-// Two names of one computation are measured by either of them.
+// lacking lists the algorithms that are not compared because a file lacks them, in the order of the
+// files. Two names of one computation are measured by either of them.
 func lacking(inputs []Input) (out []Lacking) {
 	for _, kind := range alg.Measured {
 		var all, figures []string
@@ -46,7 +46,7 @@ func lacking(inputs []Input) (out []Lacking) {
 	return out
 }
 
-// Only are the places of the files whose programs have it, where others have not.
+// Only returns the places of the files whose programs have it, where others have not.
 func (l Lacking) Only() (files []int) {
 	if !slices.Contains(l.Offered, false) {
 		return nil
@@ -54,7 +54,7 @@ func (l Lacking) Only() (files []int) {
 	return places(l.Offered, true)
 }
 
-// Unmeasured are the places of the files that could have measured it, and did not.
+// Unmeasured returns the places of the files that could have measured it, and did not.
 func (l Lacking) Unmeasured() []int { return places(l.Measured, false) }
 
 func places(of []bool, value bool) (out []int) {
@@ -66,20 +66,20 @@ func places(of []bool, value bool) (out []int) {
 	return out
 }
 
-// measuredOf are the algorithms of a kind that a ranking has figures of.
+// measuredOf returns the algorithms of a kind with figures in a ranking.
 func measuredOf(kind alg.Kind, r *rank.Ranking) (names []string) {
 	for _, c := range r.Bulk {
 		names = append(names, c.Suite.Bulk().Name(kind))
 	}
 	for _, k := range r.Kex {
 		if kind == alg.Kex {
-			names = append(names, alg.Canonical(kind, k.Name)) // of two names of one exchange, either may stand in a list
+			names = append(names, alg.Canonical(kind, k.Name)) // either of two names of one exchange may be listed
 		}
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// offeredOf are those that client and server of a ranking have.
+// offeredOf returns the algorithms of a kind that client and server of a ranking have.
 func offeredOf(kind alg.Kind, r *rank.Ranking) (names []string) {
 	list := r.Campaign.Shared.List(kind)
 	if len(list) == 0 {
@@ -94,8 +94,8 @@ func offeredOf(kind alg.Kind, r *rank.Ranking) (names []string) {
 	return names
 }
 
-// defaults are what each file's programs negotiate unless told otherwise; none where
-// that is the same, or one of the files does not say.
+// defaults returns the suite that each file's programs negotiate by default; none where all are
+// equal, or one is unknown.
 func defaults(inputs []Input) (out []alg.Suite) {
 	differ := false
 	for _, in := range inputs {

@@ -7,15 +7,15 @@ import (
 	"sshpace/internal/bench/rank"
 )
 
-// LoginKind is what a kind of login takes in a file.
+// LoginKind is the cost of a kind of login in a file.
 type LoginKind struct {
 	Factor, Level string
 	Client        stats.Interval  // CPU time
-	Server        *stats.Interval // likewise; nil: not known
+	Server        *stats.Interval // of the server; nil: unknown
 	Wall          stats.Interval
 }
 
-// CPU is the CPU time of both sides together, or of the client alone.
+// CPU returns the CPU time of both sides together, or of the client alone.
 func (k LoginKind) CPU(clientAlone bool) stats.Interval {
 	if clientAlone {
 		return k.Client
@@ -23,31 +23,31 @@ func (k LoginKind) CPU(clientAlone bool) stats.Interval {
 	return k.Client.Plus(*k.Server)
 }
 
-// ClientAlone reports whether logins can be related by the client's CPU time alone: the server's is not known
-// for all of them.
+// ClientAlone reports whether logins can be compared by the client's CPU time alone, because the
+// server's is not known for all of them.
 func ClientAlone(kinds []LoginKind) bool {
 	return slices.ContainsFunc(kinds, func(k LoginKind) bool { return k.Server == nil })
 }
 
 // LoginComparison relates the kinds of logins of several files to those of the first.
 type LoginComparison struct {
-	Files []string      `json:"files"` // the first is what the others are related to
+	Files []string      `json:"files"` // the others are compared with the first
 	Kinds []LoginChange `json:"kinds"` // that all files have
 	Only  []OnlyLogin   `json:"not_compared,omitempty"`
 }
 
-// LoginChange is what became of one kind of login in each file but the first.
+// LoginChange is the change of one kind of login in each file but the first.
 type LoginChange struct {
 	Factor string           `json:"factor,omitempty"`
 	Level  string           `json:"level"`
 	CPU    []stats.Interval `json:"cpu_ratio"` // of both sides together
-	// ClientAlone: that is the client's, as the server's is not known in all files.
+	// ClientAlone: it is the client's, because the server's is not known in all files.
 	ClientAlone bool             `json:"cpu_of_client_alone,omitempty"`
 	Wall        []stats.Interval `json:"wall_ratio"`
 	Verdicts    []string         `json:"verdicts"` // on CPU: more, less, equal or not enough data
 }
 
-// OnlyLogin is a kind of login that some files have no figure of.
+// OnlyLogin is a kind of login without figures in some files.
 type OnlyLogin struct {
 	Factor string   `json:"factor,omitempty"`
 	Level  string   `json:"level"`
@@ -89,15 +89,15 @@ func Logins(files []string, results [][]LoginKind) *LoginComparison {
 	return c
 }
 
-// betweenLogins is a relative to b, with the doubt about the level of both runs.
+// betweenLogins returns a relative to b, with the doubt about the level of both runs.
 func betweenLogins(a, b stats.Interval) stats.Estimate {
 	return betweenRuns(a.Estimate().Over(b.Estimate()), rank.SplitLoginLevel)
 }
 
-// LoginFloor is the least change, as a part, that any number of logins could show.
+// LoginFloor is the smallest change, as a share, that any number of logins could show.
 func LoginFloor() float64 { return floor(rank.SplitLoginLevel) }
 
-// likewise is the result of the same kind of login, if there is one.
+// likewise returns the result of the same kind of login, if there is one.
 func likewise(results []LoginKind, kind LoginKind) (LoginKind, bool) {
 	for _, other := range results {
 		if other.Factor == kind.Factor && other.Level == kind.Level && other.Wall.N > 0 {

@@ -9,7 +9,8 @@ import (
 	"sshpace/internal/bench/compare"
 )
 
-// loginKinds are so many kinds of login that take 10 ms of CPU time within 0.1 %, the first of them a factor more.
+// loginKinds are so many kinds of login that take 10 ms of CPU time within 0.1 %, the first of them
+// a factor more.
 func loginKinds(factor float64, kinds int) (out []compare.LoginKind) {
 	for i := range kinds {
 		cpu := 10.0
@@ -22,8 +23,8 @@ func loginKinds(factor float64, kinds int) (out []compare.LoginKind) {
 	return out
 }
 
-// What is called more must hold for all kinds together: one of many that is it by itself only is not. Runs of one
-// build that are 17 % apart in every kind are told apart in none.
+// What is called more must hold for all kinds together: one of many that is it by itself only is
+// not. Runs of one build that are 17 % apart in every kind are told apart in none.
 func TestLoginsAreJudgedTogether(t *testing.T) {
 	for _, c := range []struct {
 		factor float64
@@ -37,7 +38,8 @@ func TestLoginsAreJudgedTogether(t *testing.T) {
 	}
 }
 
-// The interval of exact logins is the doubt about the level of two runs: as a part, 1.96 · √2 · 6.6 % = 20 %.
+// The interval of exact logins is the doubt about the level of two runs: as a part, 1.96 · √2 · 6.6
+// % = 20 %.
 func TestLoginsHaveTheDoubtOfTheirRuns(t *testing.T) {
 	i := compare.Logins([]string{"a", "b"}, [][]compare.LoginKind{loginKinds(1, 1), loginKinds(1, 1)}).Kinds[0].CPU[0]
 	if math.Abs(i.Hi-1.2) > 0.002 || math.Abs(i.Lo-1/1.2) > 0.002 || math.Abs(compare.LoginFloor()-0.2) > 0.002 {
@@ -45,7 +47,8 @@ func TestLoginsHaveTheDoubtOfTheirRuns(t *testing.T) {
 	}
 }
 
-// A login whose server's CPU time is not known is no cheaper for it: the client's is compared, and that is said.
+// A login whose server's CPU time is not known is no cheaper for it: the client's is compared, and
+// that is said.
 func TestLoginsAreComparedByWhatIsKnown(t *testing.T) {
 	server := stats.Interval{Value: 20, Lo: 20, Hi: 20, N: 9}
 	known := loginKinds(1, 1)

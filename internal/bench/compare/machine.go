@@ -11,8 +11,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// MachineEffect is the two-way model log(cost) = machine + cell: how fast a machine
-// is overall, and which cells deviate most from that.
+// MachineEffect is the two-way model log(cost) = machine + cell: how fast a machine is overall, and
+// which cells deviate most from that.
 type MachineEffect struct {
 	Label     string      `json:"label"`
 	Speed     float64     `json:"speed_ratio"`  // relative to the first
@@ -20,15 +20,15 @@ type MachineEffect struct {
 	Deviating []Deviation `json:"deviating"`
 }
 
-// Deviation is a cell that is faster or slower on one machine than the speeds
-// of machine and cell alone explain: a missing instruction, another library.
+// Deviation is a cell that is faster or slower on one machine than the speeds of machine and cell
+// explain: a missing instruction, another library.
 type Deviation struct {
 	alg.Suite
 	Direction record.Direction `json:"direction"`
 	Factor    float64          `json:"speed_factor"` // above 1: faster than expected
 }
 
-// deviating is how many cells are listed per machine.
+// deviating is the number of cells listed per machine.
 const deviating = 5
 
 // machines fits log(speed) = machine + cell to the common cells, by least squares.

@@ -8,35 +8,35 @@ import (
 	"sshpace/internal/record"
 )
 
-// MethodResult is a method and what its runs show: medians with their 95 % intervals, or
-// their range where there are fewer than six. N of a figure is 0 where there is
-// none.
+// MethodResult is a method with the result of its runs: medians with their 95 % intervals, or their
+// range where there are fewer than six. N of a figure is 0 where there is none.
 type MethodResult struct {
 	record.Method
 	Login      stats.Interval `json:"login_s,omitzero"`                // of a run that does nothing but log in
-	Start      stats.Interval `json:"start_s,omitzero"`                // that a run takes beside its bytes: starting programs and logging in
+	Start      stats.Interval `json:"start_s,omitzero"`                // time of a run besides its bytes: starting programs and logging in
 	Rate       stats.Interval `json:"throughput_bytes_per_s,omitzero"` // after that
-	ClientCost stats.Interval `json:"client_ns_per_byte,omitzero"`     // CPU time, that of the start taken out
+	ClientCost stats.Interval `json:"client_ns_per_byte,omitzero"`     // CPU time, without that of the start
 	ServerCost stats.Interval `json:"server_ns_per_byte,omitzero"`     // the same at the server
-	Failed     []string       `json:"failed,omitempty"`                // runs that did not do what they should have done
+	Failed     []string       `json:"failed,omitempty"`                // runs that failed to do their work
 
 	speed       figures // of Rate, for ratios
-	both, alone figures // the same of the CPU time of both sides, and of the client's; both is not known where the server's is not
+	both, alone figures // the same for the CPU time of both sides, and of the client's; both is unknown where the server's is
 	started     int64   // when the run began, which names it; 0: unknown
 	ran         bool
 }
 
-// figures are a quantity, and what it was in each long run, in their order; 0 where one does not tell.
+// figures is a quantity, and its value in each long run, in their order; 0 where a run does not
+// show it.
 type figures struct {
 	stats.Estimate
 	each []float64
 }
 
-// manyRounds are enough for their number to make up for the degrees of freedom that pairs have fewer.
+// manyRounds are enough to make up for the smaller degrees of freedom of pairs.
 const manyRounds = 8
 
-// over is the ratio of r's figures to those of another method: of the same run round by round, which
-// leaves out whatever else the machine did meanwhile. together is whether it is the same run.
+// over returns the ratio of r's figures to those of another method: within one run round by round,
+// which removes the effect of other work on the machine. together reports whether it is one run.
 func (r *MethodResult) over(other *MethodResult, of func(*MethodResult) figures) (ratio stats.Estimate, together bool) {
 	a, b := of(r), of(other)
 	together = r.started != 0 && r.started == other.started && r.ID != other.ID
@@ -56,7 +56,7 @@ func speedOf(r *MethodResult) figures { return r.speed }
 func bothOf(r *MethodResult) figures  { return r.both }
 func aloneOf(r *MethodResult) figures { return r.alone }
 
-// Against judges how fast a method is beside another one of its run.
+// Against judges the speed of a method relative to another one of its run.
 func (r MethodResult) Against(other MethodResult) stats.Verdict {
 	if !r.speed.Known() || !other.speed.Known() {
 		return stats.NotEnough
@@ -65,10 +65,10 @@ func (r MethodResult) Against(other MethodResult) stats.Verdict {
 	return ratio.Interval().Verdict()
 }
 
-// Ran reports whether there were runs enough for a figure.
+// Ran reports whether there were enough runs for a figure.
 func (r MethodResult) Ran() bool { return r.ran }
 
-// MethodResults are the results of a file, in the order of its methods.
+// MethodResults returns the results of a file, in the order of its methods.
 func MethodResults(f *record.File) []MethodResult {
 	var results []MethodResult
 	for i, method := range f.Methods {
@@ -93,12 +93,12 @@ func MethodResults(f *record.File) []MethodResult {
 	return results
 }
 
-// wall, client and server are the columns of a run; false where it has none.
+// wall, client and server return the columns of a run; false where it has none.
 func wall(r record.Run) (float64, bool)   { return r.WallNS.Seconds(), true }
 func client(r record.Run) (float64, bool) { return seconds(r.ClientCPUNS) }
 func server(r record.Run) (float64, bool) { return seconds(r.ServerCPUNS) }
 
-// both sides together, where both are in sight.
+// both returns both sides together, if both are visible.
 func both(r record.Run) (float64, bool) {
 	c, seen := client(r)
 	s, too := server(r)
@@ -132,7 +132,7 @@ func walls(runs []record.Run) (out []time.Duration) {
 func (r *MethodResult) figure(runs map[record.RunKind][]record.Run) {
 	r.Login = stats.MedianInterval(column(runs[record.LoginRun], wall))
 	r.Start = stats.MedianInterval(column(runs[record.ShortRun], wall))
-	// What is left of a long run without the median of the short ones, per byte.
+	// The rest of a long run without the median of the short ones, per byte.
 	perByte := func(of func(record.Run) (float64, bool)) []float64 {
 		short := column(runs[record.ShortRun], of)
 		if len(short) == 0 || r.SizeBytes <= 0 {

@@ -15,8 +15,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// runsOf is a file of methods that take the given seconds per byte, with noise: n short
-// and n long runs of each.
+// runsOf is a file of methods that take the given seconds per byte, with noise: n short and n long
+// runs of each.
 func runsOf(rng *rand.Rand, n int, secondsPerByte map[string]float64) *record.File {
 	const size = 64 << 20
 	f := &record.File{}
@@ -147,8 +147,8 @@ func TestPairsOfOneRun(t *testing.T) {
 	}
 }
 
-// TestVersionsAreCompared: pairs of programs are the same pair in another version, with
-// another key exchange. Other pairs are compared if they are named.
+// TestVersionsAreCompared: pairs of programs are the same pair in another version, with another key
+// exchange. Other pairs are compared if they are named.
 func TestVersionsAreCompared(t *testing.T) {
 	of := func(client, server, cipher, kex string) MethodResult {
 		return MethodResult{
@@ -183,8 +183,9 @@ func TestVersionsAreCompared(t *testing.T) {
 	}
 }
 
-// TestCPUTimeThatIsNotKnownIsNone: two runs of one client, with a server whose CPU time can be read and with one whose
-// cannot, take the same CPU time as far as that can be told: the client's, which is said.
+// TestCPUTimeThatIsNotKnownIsNone: two runs of one client, with a server whose CPU time can be read
+// and with one whose cannot, take the same CPU time as far as that can be told: the client's, which
+// is said.
 func TestCPUTimeThatIsNotKnownIsNone(t *testing.T) {
 	seen := func(kinds ...record.RunKind) []MethodResult {
 		f := runsOf(rand.New(rand.NewPCG(3, 4)), 9, map[string]float64{"pipe": 5e-9})

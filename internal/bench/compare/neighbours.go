@@ -9,27 +9,27 @@ import (
 	"sshpace/internal/bench/rank"
 )
 
-// unlike is how much more or less of what other guests changed from one run to the next a cell feels
-// than others, as a standard error: what keeps many execution units busy (AES, UMAC, SHA-512) is
-// slowed about twice as much as what waits for its own results.
+// unlike is how differently cells feel a change of other guests from one run to the next, as a
+// standard error: computations that keep many execution units busy (AES, UMAC, SHA-512) are slowed
+// about twice as much as those that wait for their own results.
 const unlike = 0.25
 
-// chance is what the slices of two runs that were slowed alike differ by, as a part of
-// what they show: of four times seven runs of a minute, slowed by 2 to 16 %, levels agree
+// chance is the difference between the slices of two equally slowed runs, as a share of the
+// slowdown that they show: of four times seven runs of a minute, slowed by 2 to 16 %, levels agree
 // best with 1 to 5 %. Five runs of one hour, all slowed by about 48 %, showed 29 to 34 %.
 const chance = 0.03
 
-// hidden is what a core that other programs of the machine keep busy may hide of it, as a
-// logarithm: two times three runs beside a busy loop were 1.1 to 8.5 % apart, and 0.6 to 3.0 %
-// without what their slices show.
+// hidden is the part of that which a core that other programs keep busy may hide, as a logarithm:
+// two times three runs beside a busy loop were 1.1 to 8.5 % apart, and 0.6 to 3.0 % without the
+// slowdown that their slices show.
 const hidden = 0.02
 
-// ofLogin is how much more or less than transfers a login may feel what other guests
-// changed, as a standard error: one waits for the network, another (sntrup761) computes with
-// vectors, and felt twice as much.
+// ofLogin is how differently from transfers a login may feel a change of other guests, as a
+// standard error: one waits for the network, another (sntrup761) computes with vectors, and felt
+// twice as much.
 const ofLogin = 1.0
 
-// takenOut says what was taken out of the ratios.
+// takenOut reports the effects that were removed from the ratios.
 func takenOut(tables []table, inputs []Input) (out []rank.Warning) {
 	for k, t := range tables {
 		slower, faster, slowed := inputs[k].Label, inputs[0].Label, -t.guests.Log
@@ -44,8 +44,8 @@ func takenOut(tables []table, inputs []Input) (out []rank.Warning) {
 	return out
 }
 
-// Neighbours is by how much other guests of the machine made the other ranking faster than the
-// first. N is 0 where that is not known, or where the machines are two.
+// Neighbours returns by how much other guests of the machine made the other ranking faster than the
+// first. N is 0 where that is unknown, or where the machines differ.
 func Neighbours(first, other *rank.Ranking) stats.Estimate {
 	before, after := first.Slowed.Cost, other.Slowed.Cost
 	if !first.Slowed.Known || !other.Slowed.Known || first.Environment.CPU != other.Environment.CPU {

@@ -9,12 +9,12 @@ import (
 
 // Ratio is a speed relative to the first file.
 type Ratio struct {
-	Speed        stats.Estimate // with the doubt about the level of both runs: how fast the machine was at all. N: cells, or connections, that it rests on
-	Rest         stats.Estimate // the same relative to all other lines, which is free of that doubt; unknown where there are none
+	Speed        stats.Estimate // with the doubt about the level of both runs: how fast the machine was at all. N: number of cells, or connections
+	Rest         stats.Estimate // relative to all other lines, which is free of that doubt; unknown where there are none
 	stats.Judged                // among all ratios of the same table
 }
 
-// MarshalJSON is the ratio with its verdict, for programs; above 1 is faster.
+// MarshalJSON writes the ratio with its verdict, for programs; above 1 is faster.
 func (r Ratio) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Speed   stats.Interval  `json:"speed_ratio"` // against the first file
@@ -26,8 +26,8 @@ func (r Ratio) MarshalJSON() ([]byte, error) {
 	}{r.Speed.Interval(), r.Rest.OrNil(), r.P, r.Verdict.Called("faster", "slower"), r.ByRest, 100 * r.Least})
 }
 
-// complete finishes the ratios of file k after the first in lines with errors of their own: each
-// against the mean of the others, with the doubt about single lines, and by itself with that
+// complete finishes the ratios of file k after the first in lines with their own errors: each
+// against the mean of the others, with the doubt about single lines, and by itself with the doubt
 // about the level.
 func complete(lines [][]Ratio, k int, level, line float64) {
 	sum, variance := 0.0, 0.0
@@ -46,7 +46,7 @@ func complete(lines [][]Ratio, k int, level, line float64) {
 	}
 }
 
-// ofFile are the ratios of file k after the first, line by line, to be judged by themselves.
+// ofFile returns the ratios of file k after the first, line by line, to be judged by themselves.
 func ofFile(lines [][]Ratio, k int) (out [][]Ratio) {
 	for _, ratios := range lines {
 		out = append(out, ratios[k:k+1])
@@ -54,7 +54,7 @@ func ofFile(lines [][]Ratio, k int) (out [][]Ratio) {
 	return out
 }
 
-// judge gives the verdicts of the lines of one table, to what is known.
+// judge gives verdicts to the known lines of one table.
 func judge(lines [][]Ratio) {
 	var known []*Ratio
 	var speeds, rests []stats.Estimate
@@ -73,7 +73,8 @@ func judge(lines [][]Ratio) {
 // Differs reports whether the ratio is shown not to be 1.
 func (r *Ratio) Differs() bool { return r.Verdict.Differs() }
 
-// least is the lesser of the least slowdown that the ratio could show, as a part, and another one; 0 is none.
+// least returns the smaller of the smallest slowdown that the ratio could show, as a share, and
+// another one; 0 is none.
 func (r *Ratio) least(other float64) float64 {
 	if other == 0 || r.Least > 0 && r.Least < other {
 		return r.Least

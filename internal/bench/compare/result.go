@@ -22,7 +22,7 @@ func RankFile(path string, by rank.By) (*rank.Ranking, error) {
 	return RankRecords(path, records, by)
 }
 
-// RankRecords ranks what a file holds.
+// RankRecords ranks the records of a file.
 func RankRecords(path string, records *record.File, by rank.By) (*rank.Ranking, error) {
 	r, err := rank.Of(records, by)
 	if errors.Is(err, rank.ErrNoSamples) && len(records.LoginKinds)+len(records.Methods) > 0 {
@@ -37,7 +37,7 @@ func RankRecords(path string, records *record.File, by rank.By) (*rank.Ranking, 
 	return r, err
 }
 
-// CompareFiles relates the rankings of files, as far as a policy allows, to the first one.
+// CompareFiles compares the rankings of files, as far as a policy allows, with the first one.
 func CompareFiles(paths []string, allowed func(*rank.Ranking) *rank.Ranking, o Options) (*Comparison, error) {
 	var inputs []Input
 	for _, path := range paths {
@@ -54,8 +54,8 @@ func CompareFiles(paths []string, allowed func(*rank.Ranking) *rank.Ranking, o O
 	return c, err
 }
 
-// CeilingsOf relates a ranking to the limits of its machine: those in the
-// named file, or the newest ones of a machine with the same processor; nil without any.
+// CeilingsOf compares a ranking with the limits of its machine: those in the named file, or the
+// newest ones of a machine with the same processor; nil without any.
 func CeilingsOf(results store.Store, r *rank.Ranking, path string, change func(*record.File) *record.File) (*Ceilings, error) {
 	file := results.Limits(r.Environment, change)
 	if path != "" {

@@ -25,7 +25,7 @@ type table struct {
 	entries  map[record.Cell]entry
 	names    map[record.Cell]alg.Suite
 	order    []record.Cell
-	guests   stats.Estimate // what other guests of the machine changed since the first file
+	guests   stats.Estimate // change by other guests of the machine since the first file
 	shiftErr float64        // of the normalization
 }
 
@@ -46,7 +46,8 @@ func tableOf(r *rank.Ranking, by rank.By, of sides) table {
 	return t
 }
 
-// shift divides all speeds by a factor, given as a logarithm: what other guests changed is in it.
+// shift divides all speeds by a factor, given as a logarithm: it includes the effect of other
+// guests.
 func (t *table) shift(log float64) {
 	for key, e := range t.entries {
 		e.best.Log -= log
@@ -55,16 +56,16 @@ func (t *table) shift(log float64) {
 	t.guests.Log = 0
 }
 
-// over is the ratio of a cell's speed to that of the first file, as both would be without
-// what other guests changed meanwhile.
+// over returns the ratio of a cell's speed to that of the first file, with the effect of other
+// guests removed from both.
 func (t *table) over(own, first entry) stats.Estimate {
 	ratio := own.best.Over(first.best).WithError(t.guests.Err, 0)
 	ratio.Log -= t.guests.Log
 	return ratio
 }
 
-// ciphers are the names that patterns mean, of ciphers as they were measured or of
-// their computations.
+// ciphers returns the names that patterns mean, of ciphers as they were measured or of their
+// computations.
 func (t *table) ciphers(patterns []string) (meant []string) {
 	var names []string
 	for _, key := range t.order {
@@ -76,8 +77,8 @@ func (t *table) ciphers(patterns []string) (meant []string) {
 	return meant
 }
 
-// normalize sets the geometric mean of the cells of some ciphers, those that all
-// files have, to 1 in every file. It returns the names of these ciphers.
+// normalize sets the geometric mean of the cells of some ciphers, those that all files have, to 1
+// in every file. It returns the names of these ciphers.
 func normalize(tables []table, patterns []string) (used []string, err error) {
 	if len(patterns) == 0 {
 		return nil, nil
@@ -132,11 +133,11 @@ func CommonCiphers(inputs []Input) []string {
 	return out
 }
 
-// ErrNoReference says that files cannot be normalized to the ciphers asked for.
+// ErrNoReference says that files cannot be normalized to the wanted ciphers.
 var ErrNoReference = errors.New("nothing to normalize to")
 
-// sides are whose cost files are compared by: both, or the client's alone where
-// the server's is unknown in one of them.
+// sides selects the costs to compare: of both sides, or of the client alone where the server's is
+// unknown in one file.
 type sides bool
 
 const (
@@ -144,7 +145,7 @@ const (
 	clientAlone sides = true
 )
 
-// sidesOf resolves what the costs of all files have in common.
+// sidesOf resolves the sides whose costs all files have.
 func sidesOf(inputs []Input) sides {
 	for _, in := range inputs {
 		for _, c := range in.Ranking.Bulk {
@@ -161,7 +162,7 @@ func sidesOf(inputs []Input) sides {
 	return bothSides
 }
 
-// cost is their CPU time.
+// cost returns their CPU time.
 func (s sides) cost(of rank.Sides) stats.Estimate {
 	switch {
 	case s == clientAlone:

@@ -7,8 +7,8 @@ import (
 	"sshpace/internal/bench/rank"
 )
 
-// differences lists what besides speed differs between the files. What is
-// unknown in one of them is no difference.
+// differences lists the differences between the files besides speed. An unknown value is not a
+// difference.
 func differences(inputs []Input) []rank.Warning {
 	var out []rank.Warning
 	first := inputs[0].Ranking
@@ -40,8 +40,8 @@ func differences(inputs []Input) []rank.Warning {
 	return append(out, unpaired(inputs)...)
 }
 
-// features are the CPU instructions that matter to SSH, "none" where the machine
-// has none of them, "" where a log does not tell.
+// features returns the CPU instructions that matter to SSH, "none" where the machine has none of
+// them, "" where a log does not say.
 func features(r *rank.Ranking) string {
 	if len(r.Environment.CPUFeatures) == 0 && r.Campaign.Imported == "" {
 		return "none"
@@ -49,7 +49,7 @@ func features(r *rank.Ranking) string {
 	return strings.Join(r.Environment.CPUFeatures, " ")
 }
 
-// coreCount is the number of cores; "" where a log does not tell.
+// coreCount returns the number of cores; "" where a log does not say.
 func coreCount(r *rank.Ranking) string {
 	if r.Environment.Cores == 0 {
 		return ""

@@ -189,8 +189,7 @@ var causes = []struct {
 	}, "sshpace transfer --only streams web1"},
 }
 
-// TestCauses: each cause is found by its check and no other, and a host without
-// any has no finding.
+// TestCauses: each cause is found by its check and no other, and a host without any has no finding.
 func TestCauses(t *testing.T) {
 	if found := Judge(Checks, plain()); len(found) != 0 {
 		t.Errorf("nothing is wrong, but: %+v", found)
@@ -216,8 +215,8 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestLargeKnownHosts: what a long file costs is not promised again by a shared
-// connection, and is no part of logins that did without it.
+// TestLargeKnownHosts: what a long file costs is not promised again by a shared connection, and is
+// not part of logins that did without it.
 func TestLargeKnownHosts(t *testing.T) {
 	f := plain()
 	f.Logins.Whole = of(445)
@@ -256,8 +255,8 @@ func TestProxyInBetween(t *testing.T) {
 	}
 }
 
-// TestStalls: both waits for acknowledgements are one finding, the last one, no fault,
-// and none where they are a small part of a login.
+// TestStalls: both waits for acknowledgements are one finding, the last one, no fault, and none
+// where they are a small part of a login.
 func TestStalls(t *testing.T) {
 	f := plain()
 	f.Logins.Service, f.Logins.Session, f.Logins.Whole = of(44), of(45), of(180)
@@ -275,8 +274,8 @@ func TestStalls(t *testing.T) {
 	}
 }
 
-// TestConfigureKeepsCopy: what was in the file is in a copy, which the line that is
-// printed brings back; a file that is not there is made, for nobody else to read.
+// TestConfigureKeepsCopy: what was in the file is in a copy, which the line that is printed brings
+// back; a file that is not there is made, for nobody else to read.
 func TestConfigureKeepsCopy(t *testing.T) {
 	f := plain()
 	f.Logins.GSSAPI = of(60)
@@ -304,8 +303,7 @@ func TestConfigureKeepsCopy(t *testing.T) {
 	}
 }
 
-// TestNoise: a cost that varies by more than itself, or that one login did
-// without, is none.
+// TestNoise: a cost that varies by more than itself, or that one login did without, is none.
 func TestNoise(t *testing.T) {
 	f := plain()
 	f.Logins.Command = stats.Interval{Value: 200e6, Lo: 4e6, Hi: 250e6, N: 3}
@@ -329,8 +327,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestTotalsAreNoFault: logins that take long as a whole are no fault, however long, and what is said of them stands
-// below every cause.
+// TestTotalsAreNoFault: logins that take long as a whole are no fault, however long, and what is
+// said of them stands below every cause.
 func TestTotalsAreNoFault(t *testing.T) {
 	f := plain()
 	f.Logins.Whole = of(5000)
@@ -367,8 +365,8 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// TestPrivateServer: what only a host can have is not looked for on a private
-// server, and settings are for all hosts.
+// TestPrivateServer: what only a host can have is not looked for on a private server, and settings
+// are for all hosts.
 func TestPrivateServer(t *testing.T) {
 	f := plain()
 	f.Own = true

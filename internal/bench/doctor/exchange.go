@@ -12,24 +12,23 @@ import (
 	"sshpace/internal/base/stats"
 )
 
-// Exchange is the key exchange that is negotiated, beside one that is at least as
-// safe; Instead "" is one that is merely cheap, to tell what the present one costs.
+// Exchange is the negotiated key exchange next to one that is at least as safe; Instead "" is one
+// that is merely cheap, to show the cost of the present one.
 type Exchange struct {
 	Instead   string
 	Safe      bool           // as safe as the present one
 	ClientCPU stats.Interval // of a login with it
 }
 
-// Processor times of a login from which on its key exchange is compared with
-// another: one that is as safe, or one that is merely cheap, to tell what the
-// present one costs. A login with a cheap one takes 9 to 25 ms.
+// Processor times of a login from which on its key exchange is compared with another: one that is
+// as safe, or one that is merely cheap, to show the cost of the present one. A login with a cheap
+// one takes 9 to 25 ms.
 const (
 	costly     = 25 * time.Millisecond
 	veryCostly = 400 * time.Millisecond
 )
 
-// exchanges measures logins with a cheaper key exchange, where the present one is
-// costly.
+// exchanges measures logins with a cheaper key exchange, where the present one is costly.
 func (p *Patient) exchanges(ctx context.Context) error {
 	l := p.facts.Logins
 	if time.Duration(l.ClientCPU.Lo) < costly {
@@ -57,8 +56,8 @@ func (p *Patient) exchanges(ctx context.Context) error {
 	return nil
 }
 
-// cheaper is a key exchange of both sides that costs less than the present one:
-// as safe, too, if there is one.
+// cheaper returns a key exchange of both sides that costs less than the present one, one that is as
+// safe if possible.
 func cheaper(present string, both []string) (name string, safe bool) {
 	now, known := alg.Lookup(alg.Kex, present)
 	for _, candidate := range alg.CheapKex {

@@ -13,19 +13,19 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// Facts are what was measured. What could not be, or was not asked for, has its
-// zero value: a Figure of nothing has N 0.
+// Facts are the measurements. Facts that are unknown, or were not asked for, have their zero value:
+// then N is 0.
 type Facts struct {
 	openssh.Destination      // as the user types it
-	Own                 bool // the server is a private one, nobody's host
+	Own                 bool // the server is our own private one, not a user's host
 
 	KnownAs string // in known_hosts files
 	Port    int
-	Route   string // to the host, as ip route get has it; "" where that cannot be told
+	Route   string // to the host, as ip route get prints it; "" where that is unknown
 	Jumps   []string
 
 	Logins     Logins
-	Busy       float64 // share of this machine's CPU time that was in use during the logins; 0: not known
+	Busy       float64 // share of this machine's CPU time in use during the logins; 0: unknown
 	Refusal    *Refusal
 	Stuck      *Stuck
 	NoCommands *NoCommands
@@ -33,7 +33,7 @@ type Facts struct {
 	Sharing    Sharing
 	Server     *Server
 
-	Asks       []Setting // what ssh asks about keys beside the files
+	Asks       []Setting // sources of keys that ssh asks besides the files
 	KeyFiles   []string  // the user's files of host keys
 	updates    bool      // UpdateHostKeys
 	KnownHosts []KnownHosts
@@ -41,7 +41,7 @@ type Facts struct {
 	Transfers  Transfers
 }
 
-// Setting is one of the configuration's, and where that is: FILE:LINE, if ssh does not hide it.
+// Setting is a setting of the configuration with its place: FILE:LINE, unless ssh hides it.
 type Setting struct {
 	Keyword      conf.Keyword
 	Value, Where string
@@ -55,16 +55,16 @@ type KnownHosts struct {
 	Extra         stats.Interval // processor time of a login that is due to its size
 }
 
-// Transfers are short uploads over connections of their own.
+// Transfers are short uploads over their own connections.
 type Transfers struct {
 	Present Transfer
-	// Plain is without compression, Other with another cipher (Cipher), Twice two
-	// connections at once.
+	// Plain is without compression, Other with another cipher (Cipher), Twice two connections at
+	// once.
 	Plain, Other, Twice Transfer
 	Cipher              string
 }
 
-// Transfer is what one moved.
+// Transfer is the result of one upload.
 type Transfer struct {
 	BytesPerS  float64 // 0: not measured
 	CPUPerByte float64 // ns of ssh
@@ -103,12 +103,12 @@ type Logins struct {
 	User      string    // on the host
 }
 
-// Cut reports whether logins take longer than they were seen to.
+// Cut reports whether logins take longer than the measured time.
 func (l Logins) Cut() bool {
 	return slices.ContainsFunc(l.Failed, func(a Attempt) bool { return a.Cut })
 }
 
-// Attempt is an address that could not be connected to.
+// Attempt is an address that ssh could not connect to.
 type Attempt struct {
 	Address, Why string
 	Took         stats.Interval
@@ -118,14 +118,14 @@ type Attempt struct {
 // Command is a command of Match exec.
 type Command struct {
 	Text string
-	File string // "" where ssh does not tell
+	File string // "" where ssh does not say
 	Line int
 	Took stats.Interval
 }
 
-// Keys are those that were offered.
+// Keys are the offered keys.
 type Keys struct {
-	Vain        []string // those that the server did not want
+	Vain        []string // keys that the server refused
 	Took        stats.Interval
 	Accepted    string // its file or comment
 	Fingerprint string // of it
@@ -136,8 +136,8 @@ type Keys struct {
 type Refusal struct {
 	Said    string
 	After   int  // logins that worked
-	Startup bool // it said so: MaxStartups
-	Penalty bool // it said so: PerSourcePenalties
+	Startup bool // it named MaxStartups
+	Penalty bool // it named PerSourcePenalties
 	TooMany bool // keys
 }
 
@@ -150,13 +150,13 @@ type Stuck struct {
 	Others []string  // key exchanges that both sides have, or ours if theirs never came
 }
 
-// NoCommands is an account that can be logged in to, and runs no commands.
+// NoCommands is an account that accepts logins, and runs no commands.
 type NoCommands struct {
 	Status int
 	Said   string
 }
 
-// MasterState is what the socket of a ControlMaster turned out to be.
+// MasterState is the state of a ControlMaster's socket.
 type MasterState string
 
 // The states.
@@ -166,25 +166,23 @@ const (
 	Hung MasterState = "hung" // somebody listens and does not answer
 )
 
-// Master is what stands where ControlPath leads to.
+// Master is the socket at ControlPath.
 type Master struct {
 	Path   string
 	State  MasterState
 	PID    int // 0: not known
 	Waited time.Duration
-	// Old are the groups of sessions over it, where a new login has others; New
-	// are those.
+	// Old are the groups of sessions over it, if a new login has others; New are those.
 	Old, New []string
 }
 
-// Sharing is what the configuration says about shared connections, and what one
-// would save.
+// Sharing is the configuration of shared connections, and the gain of one.
 type Sharing struct {
 	Master, Persist bool           // ControlMaster, ControlPersist
 	Session         stats.Interval // true over a master of our own
 }
 
-// Server is what a shell on the host tells.
+// Server holds the answers of a shell on the host.
 type Server struct {
 	Client  string         // our address, as the server sees it
 	Shell   string         // the login shell
@@ -192,13 +190,12 @@ type Server struct {
 	Account stats.Interval // looking the user up, there
 	Motd    []string       // scripts that make the message of the day
 	Greeted stats.Interval // running them, there; asked where sessions are slow
-	Started stats.Interval // starting the login shell once more, there; asked where commands are slow
-	// Settings are sshd's, by their names in small letters, as far as the account may
-	// see them.
+	Started stats.Interval // time to start the login shell once more, there; asked where commands are slow
+	// Settings are sshd's, by their names in lower case, as far as the account may see them.
 	Settings map[string]string
 	Modules  map[string][]string // of PAM, by account and session: pam_NAME.so and its arguments
 	Wrapped  bool                // hosts.allow or hosts.deny has rules (hosts_access(5))
-	Forced   bool                // a forced command runs whatever is asked for
+	Forced   bool                // a forced command replaces every requested one
 	RC       string              // sshrc or ~/.ssh/rc, which sshd runs before a command; "" for none
 	Groups   []string
 }

@@ -12,7 +12,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// fold makes figures of several logins.
+// fold combines several logins into figures.
 func fold(all []*trace) (l Logins) {
 	if len(all) == 0 {
 		return l
@@ -44,7 +44,7 @@ func fold(all []*trace) (l Logins) {
 	return l
 }
 
-// figure is the median of a span over the logins that tell of it.
+// figure returns the median of a span over the logins that have it.
 func figure(all []*trace, span login.Phase) stats.Interval {
 	var told []time.Duration
 	for _, t := range all {
@@ -55,7 +55,7 @@ func figure(all []*trace, span login.Phase) stats.Interval {
 	return middle(told)
 }
 
-// middle is the median of durations, with its interval, or their range where they are few.
+// middle returns the median of durations, with its interval, or their range where they are few.
 func middle(all []time.Duration) stats.Interval {
 	xs := make([]float64, len(all))
 	for i, d := range all {
@@ -64,8 +64,7 @@ func middle(all []time.Duration) stats.Interval {
 	return stats.MedianInterval(xs)
 }
 
-// keys are those of the last login: what an agent holds does not change in
-// between.
+// keys returns those of the last login: an agent's keys do not change in between.
 func keys(all []*trace) (k Keys) {
 	last := all[len(all)-1]
 	k.Took = figure(all, offering)
@@ -77,8 +76,7 @@ func keys(all []*trace) (k Keys) {
 	return k
 }
 
-// keyOf reads "NAME TYPE FINGERPRINT [explicit] [agent]", where a name may hold
-// spaces.
+// keyOf parses "NAME TYPE FINGERPRINT [explicit] [agent]", where a name may hold spaces.
 func keyOf(line string) (name, fingerprint string, agent bool) {
 	before, rest, ok := strings.Cut(line, " SHA256:")
 	if !ok {

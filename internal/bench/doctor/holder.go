@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// listens tells whether anybody listens at a socket, alive or not.
+// listens reports whether anybody listens at a socket, alive or not.
 func listens(path string) bool {
 	conn, err := net.DialTimeout("unix", path, masterLimit)
 	if err != nil {
@@ -21,9 +21,9 @@ func listens(path string) bool {
 	return true
 }
 
-// holder is the process that has a socket open; 0 where that cannot be told. Its
-// peer's number (SO_PEERCRED) would be that of the ssh which made the socket: a master
-// in the background is a child of that one, which has ended.
+// holder returns the process that has a socket open; 0 where that is unknown. Its peer's number
+// (SO_PEERCRED) would be that of the ssh which made the socket: a master in the background is a
+// child of that one, which has ended.
 func holder(path string) int {
 	all, err := os.Open("/proc/net/unix")
 	if err != nil {
@@ -44,16 +44,16 @@ func holder(path string) int {
 	return 0
 }
 
-// moved is how much longer the name is that ssh binds: a dot and 16 characters.
+// moved is how much longer the name is that ssh binds first: by a dot and 16 characters.
 const moved = 17
 
 // accepting is the flag of a socket that listens (__SO_ACCEPTCON).
 const accepting = "00010000"
 
-// inodeOf is the number of the socket that listens at a path, in the lines of
-// proc_net_unix(5): "Num RefCount Protocol Flags Type St Inode Path"; "" for none, and
-// for several, of which an older one may have lost the path. ssh binds another name,
-// which stays in there, and moves that (mux.c, muxserver_listen).
+// inodeOf returns the number of the socket that listens at a path, from the lines of
+// proc_net_unix(5): "Num RefCount Protocol Flags Type St Inode Path"; "" for none, and for several,
+// of which an older one may have lost the path. ssh binds another name, which stays in there, and
+// moves that (mux.c, muxserver_listen).
 func inodeOf(lines *bufio.Scanner, path string) (inode string) {
 	for lines.Scan() {
 		words := strings.SplitN(lines.Text(), " ", 8)

@@ -37,8 +37,8 @@ func spoil(v reflect.Value, text string) {
 // quoted is what a shell takes as it stands.
 var quoted = regexp.MustCompile(`'[^']*'|\\'`)
 
-// TestHostileTexts: whatever a host, a configuration or a file is called, no line that
-// somebody is to type runs it.
+// TestHostileTexts: whatever a host, a configuration or a file is called, no line that somebody is
+// to type runs it.
 func TestHostileTexts(t *testing.T) {
 	for _, hostile := range []string{"'; canary; '", "$(canary)", "`canary`", `\'canary`, `";canary;"`, " canary", "|canary", "/;e canary", "%s canary", "&canary", "#canary", "~canary", "*canary", ">canary"} {
 		for _, c := range causes {
@@ -63,8 +63,8 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// TestHostCannotChooseRoutes: of what a shell on the host says, root is told to type
-// nothing but an address.
+// TestHostCannotChooseRoutes: of what a shell on the host says, root is told to type nothing but an
+// address.
 func TestHostCannotChooseRoutes(t *testing.T) {
 	for told, want := range map[string]string{
 		"192.0.2.2": "192.0.2.2", "2001:db8::2": "2001:db8::2", "fe80::2%$(reboot)": "fe80::2",
@@ -88,8 +88,8 @@ func TestHostCannotChooseRoutes(t *testing.T) {
 	}
 }
 
-// TestSettingsOfOddPaths: ssh reads the name of a key and of a file of host keys as it
-// is, and the line that sets it runs in a shell.
+// TestSettingsOfOddPaths: ssh reads the name of a key and of a file of host keys as it is, and the
+// line that sets it runs in a shell.
 func TestSettingsOfOddPaths(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), `it's 100% "so" \n`)
 	if err := os.Mkdir(dir, 0o700); err != nil {

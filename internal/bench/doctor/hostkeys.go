@@ -13,8 +13,7 @@ import (
 	measured "sshpace/internal/bench/hostkeys"
 )
 
-// Files of fewer lines cost nothing that could be told from noise; more than so
-// many bytes are not read.
+// The cost of smaller files is below the noise; larger ones than maxBytes are not read.
 const (
 	manyLines = 1000
 	mostBytes = 256 << 20
@@ -23,8 +22,8 @@ const (
 // keyRounds is how often each layout of a file is measured.
 const keyRounds = 4
 
-// hostKeys measures what the user's large files of host keys cost each login,
-// with a server of our own.
+// hostKeys measures the cost of the user's large files of host keys for each login, with our own
+// server.
 func (p *Patient) hostKeys(ctx context.Context) error {
 	for _, file := range p.facts.KeyFiles {
 		if lines(file) < manyLines {
@@ -51,7 +50,7 @@ func (p *Patient) hostKeys(ctx context.Context) error {
 	return nil
 }
 
-// lines counts those of a file; 0 where it cannot be read.
+// lines counts the lines of a file; 0 where it cannot be read.
 func lines(file string) (n int) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"sshpace/internal/ssh/conf"
 )
 
-// Floors: less is not worth a word, and a busy machine adds as much.
+// Floors: smaller costs do not matter, and a busy machine adds as much.
 const (
 	execFloor   = 30 * time.Millisecond
 	lookupFloor = 50 * time.Millisecond
@@ -22,7 +22,7 @@ const (
 	keyFloor    = 10 * time.Millisecond
 )
 
-// loginChecks are about what the client does.
+// loginChecks are about the client's part of a login.
 var loginChecks = []Check{
 	{"match-exec", "a slow command of Match exec", []Probe{LoggingIn}, matchExec},
 	{"dns", "a slow lookup of the host's address", []Probe{LoggingIn}, slowLookup},
@@ -47,8 +47,8 @@ func matchExec(f *Facts) (found []Finding) {
 	return found
 }
 
-// matchLine keeps ssh from running a command for hosts that do not need it: of
-// several criteria the later ones are not looked at once one does not hold.
+// matchLine keeps ssh from running a command for hosts that do not need it: ssh stops at the first
+// criterion that does not match.
 func matchLine(f *Facts, c Command) (at, where, do string) {
 	criterion, where := "!originalhost "+f.Host, "on this machine, if "+f.Host+" needs nothing of what that Match block sets"
 	if f.Own {
@@ -107,7 +107,7 @@ func deadAddress(f *Facts) []Finding {
 	return []Finding{found}
 }
 
-// family is that of an address, as AddressFamily has it.
+// family returns the family of an address, as AddressFamily names it.
 func family(address string) string {
 	if strings.Contains(address, ":") {
 		return "inet6"
@@ -115,8 +115,8 @@ func family(address string) string {
 	return "inet"
 }
 
-// fixedAddress leads to the address that answered, under the name that the key is
-// known by.
+// fixedAddress returns settings that lead to the address that answered, under the name of the known
+// key.
 func fixedAddress(f *Facts) string {
 	return configure(f, "HostName "+conf.Quote(f.Logins.Address), "HostKeyAlias "+conf.Quote(f.KnownAs))
 }
@@ -164,8 +164,8 @@ func vainKeys(f *Facts) []Finding {
 	}}
 }
 
-// typedInVain are the keys that -i named and the server did not want, and the user's
-// command of ssh without them: no configuration takes -i back.
+// typedInVain returns the keys that -i named and the server refused, and the user's command of ssh
+// without them: no configuration undoes -i.
 func typedInVain(f *Facts) (files []string, rest string) {
 	d := f.Destination
 	d.Identities = nil
@@ -179,8 +179,8 @@ func typedInVain(f *Facts) (files []string, rest string) {
 	return files, shell.Line(append([]string{"ssh"}, d.Typed()...)...)
 }
 
-// onlyKey makes ssh offer the right key alone. Of a key that only an agent has,
-// the public half goes to a file, by which ssh chooses it.
+// onlyKey makes ssh offer the right key alone. If only an agent has the key, its public half goes
+// to a file, by which ssh chooses it.
 func onlyKey(f *Facts) string {
 	k := f.Logins.Keys
 	if f.Own { // any host: which key is its own is not known
@@ -195,9 +195,8 @@ func onlyKey(f *Facts) string {
 	return public + "\n" + configure(f, "IdentityFile "+path("~/.ssh/"+file), "IdentitiesOnly yes")
 }
 
-// refused tells the limits of sshd apart by its words. It keeps penalties
-// (since 9.8) for an address and a time, MaxStartups for all that is not logged
-// in yet.
+// refused distinguishes the limits of sshd by its words. Penalties (since 9.8) apply to an address
+// for a time, MaxStartups to all connections that are not logged in yet.
 func refused(f *Facts) []Finding {
 	r := f.Refusal
 	if r == nil || r.TooMany {

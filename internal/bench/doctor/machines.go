@@ -13,19 +13,18 @@ import (
 	"sshpace/internal/record"
 )
 
-// Floors and ratios: two measurements of one thing on a busy machine differ by
-// less.
+// Floors and ratios: two measurements of one thing on a busy machine differ by less.
 const (
 	knownFloor    = 5 * time.Millisecond
 	exchangeFloor = 15 * time.Millisecond
-	zipRatio      = 1.2 // without compression, so much faster
+	zipRatio      = 1.2 // faster by this ratio without compression
 	cipherRatio   = 2   // of processor time
 	windowRatio   = 1.5 // two connections at once
 )
 
 var knownHostsCheck = Check{"known-hosts", "large known_hosts files", []Probe{HostKeys}, largeKnownHosts}
 
-// machineChecks are about what is computed and moved.
+// machineChecks are about computing and moving bytes.
 var machineChecks = []Check{
 	knownHostsCheck,
 	{"exchange", "a key exchange that is slow on this CPU", []Probe{LoggingIn, Exchanges}, slowExchange},
@@ -40,7 +39,7 @@ func largeKnownHosts(f *Facts) (found []Finding) {
 			continue
 		}
 		gain := ofLogin(f, k.Extra)
-		if f.Own { // whose server is in a file of its own
+		if f.Own { // whose server is in its own file
 			gain = fmt.Sprintf("about %s a login to any host (predicted)", ms(k.Extra.Value))
 		}
 		found = append(found, Finding{
@@ -53,8 +52,7 @@ func largeKnownHosts(f *Facts) (found []Finding) {
 	return found
 }
 
-// ownKnownHosts gives the host a file of its own; what is not known stays where
-// it is.
+// ownKnownHosts gives the host its own file; unknown files stay where they are.
 func ownKnownHosts(f *Facts, k KnownHosts) string {
 	if f.Own {
 		line := "sshpace known-hosts split --known-hosts " + shell.Word(k.File)
@@ -95,7 +93,7 @@ func slowExchange(f *Facts) []Finding {
 	return []Finding{found}
 }
 
-// hundred is what transfers are told by, in bytes.
+// hundred is the size of transfers in findings, in bytes.
 const hundred = 100e6
 
 // perHundred is the difference between two speeds, as time.
@@ -131,8 +129,7 @@ func softCipher(f *Facts) []Finding {
 	}}
 }
 
-// window: two connections at once move more than one, which moves what a window
-// over a round trip is.
+// window: two connections at once move more than one, which moves one window per round trip.
 func window(f *Facts) []Finding {
 	t := f.Transfers
 	if f.Own || !f.Window() || t.Twice.BytesPerS < windowRatio*t.Present.BytesPerS {

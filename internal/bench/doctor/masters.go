@@ -11,7 +11,7 @@ import (
 	"sshpace/internal/base/shell"
 )
 
-// shareFloor is what a shared connection must save to be worth its setting.
+// shareFloor is the saving of a shared connection from which on its setting is worth it.
 const shareFloor = 300 * time.Millisecond
 
 // masterChecks are about shared connections (ssh_config(5) ControlMaster).
@@ -74,8 +74,8 @@ func kill(pid int) string {
 	return fmt.Sprintf("kill -KILL %d", pid)
 }
 
-// unshared is what a shared connection saves, beyond what else is found: those
-// causes have remedies of their own. It is no fault, however long logins take.
+// unshared is the saving of a shared connection beyond the other findings: those causes have their
+// own remedies. It is not a fault, however long logins take.
 func unshared(f *Facts) []Finding {
 	s := f.Sharing
 	if f.Own || s.Master && s.Persist || s.Session.N == 0 || f.Master != nil {

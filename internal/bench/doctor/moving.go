@@ -15,15 +15,15 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// trips is how many round trips more a transfer takes to find its pace, and is measured for.
+// trips is the number of additional round trips in which a transfer reaches its full speed; it is
+// measured for as long.
 const trips = 3
 
-// SlowCipher is the processor time of a byte, in ns, from which on a cipher is
-// compared with another: about twice what one with hardware support takes.
+// SlowCipher is the processor time of a byte, in ns, from which on a cipher is compared with
+// another: about twice that of a cipher with hardware support.
 const SlowCipher = 3.0
 
-// moving measures a short transfer, and compares it with what would be faster
-// where there is reason to.
+// moving measures a short transfer, and compares it with faster alternatives if there is reason to.
 func (p *Patient) moving(ctx context.Context) error {
 	t, l := &p.facts.Transfers, p.facts.Logins
 	now := transfer.Options{Compression: l.Zipped}
@@ -47,8 +47,8 @@ func (p *Patient) moving(ctx context.Context) error {
 	return nil
 }
 
-// calmer is the one of two equal transfers that took less processor time: other work
-// on the machine only ever adds to it.
+// calmer returns the one of two equal transfers that took less processor time: other work on the
+// machine only ever adds to it.
 func (t Transfer) calmer(again Transfer) Transfer {
 	if t.CPUPerByte == 0 || again.CPUPerByte != 0 && again.CPUPerByte < t.CPUPerByte {
 		return again
@@ -56,7 +56,7 @@ func (t Transfer) calmer(again Transfer) Transfer {
 	return t
 }
 
-// Window tells whether OpenSSH's window may be what limits the present transfer.
+// Window reports whether OpenSSH's window may limit the present transfer.
 func (f *Facts) Window() bool {
 	what, _, _ := limits.Judge(record.Upload, record.Evidence{
 		RTTNS: f.PathTime(), BytesPerSecond: f.Transfers.Present.BytesPerS, ClientShare: &f.Transfers.Present.CPUShare,
@@ -64,12 +64,11 @@ func (f *Facts) Window() bool {
 	return what == record.LimitWindow
 }
 
-// PathTime is the round trip of a session: TCP's may end at a proxy before the
-// host.
+// PathTime returns the round trip of a session: TCP's may end at a proxy before the host.
 func (f *Facts) PathTime() time.Duration { return time.Duration(f.Logins.Exec.Lo) }
 
-// otherCipher is one without AES where the present one is an old one or AES, which
-// wants hardware.
+// otherCipher returns one without AES if the present one is AES, which needs hardware, or an old
+// one.
 func otherCipher(present string, offered []string) string {
 	const chacha, gcm = "chacha20-poly1305@openssh.com", "aes128-gcm@openssh.com"
 	switch {
@@ -83,8 +82,8 @@ func otherCipher(present string, offered []string) string {
 	return ""
 }
 
-// transfer uploads over some connections at once, and tells what all of them
-// moved, and the first one's processor time. Nothing is known of one that fails.
+// transfer uploads over some connections at once, and returns the bytes of all, and the first one's
+// processor time. A failed transfer gives nothing.
 func (p *Patient) transfer(ctx context.Context, connections int, o transfer.Options, how string) Transfer {
 	p.Progress("a short transfer" + how)
 	spawner := proc.NewSpawner()

@@ -23,21 +23,21 @@ import (
 	"sshpace/internal/ssh/route"
 )
 
-// Params say who is examined.
+// Params describe the host and the login to examine.
 type Params struct {
 	testbed.Params              // without a destination
 	Host           string       // as the user names it; "" for a private server
-	Logins         sched.Rounds // that tell how long one takes; none: a few
+	Logins         sched.Rounds // rounds that measure its duration; none: a few
 	Progress       func(what string)
 }
 
-// How often a plain login is measured, unless asked for.
+// The default number of measured plain logins.
 var (
 	hostLogins    = sched.Rounds{Count: 3}
 	privateLogins = sched.Rounds{Count: 5}
 )
 
-// Open makes a patient ready, and what is known without a login. The caller closes
+// Open prepares a patient, and returns the facts that are known without a login. The caller closes
 // it.
 func Open(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	if p.Host == "" {
@@ -88,7 +88,7 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	return &Patient{Ends: ends, ours: ours, ticket: admit.New(admit.OneByOne(admit.HostPause)).Ticket(), Logins: cmp.Or(p.Logins, hostLogins), Progress: p.Progress}, facts, nil
 }
 
-// configured takes down what the configuration says of the host.
+// configured records the settings for the host.
 func (f *Facts) configured(c *conf.Resolved) {
 	f.KnownAs, f.Port = cmp.Or(c.Word(conf.HostKeyAlias), knownhosts.HostPort(c.HostName(), c.Port())), c.Port()
 	set := func(k conf.Keyword) bool {
@@ -109,8 +109,8 @@ func (f *Facts) configured(c *conf.Resolved) {
 	}
 }
 
-// openPrivate makes a server of our own the patient, whom the user's own
-// configuration for localhost leads to.
+// openPrivate makes our own server the patient; the user's own configuration for localhost leads to
+// it.
 func openPrivate(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	p.Everything = true
 	bed, err := testbed.Open(ctx, p.Params)

@@ -22,10 +22,10 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// Patient is who logs in, and where.
+// Patient is a login: client, user and host.
 type Patient struct {
-	login.Ends              // with the jump hosts on the way
-	Logins     sched.Rounds // that tell how long one takes
+	login.Ends              // with the jump hosts of the route
+	Logins     sched.Rounds // that measure its duration
 	Progress   func(what string)
 
 	ours   time.Duration // ssh's ConnectTimeout where the user has none; 0: it is the user's
@@ -42,14 +42,14 @@ type Probe string
 // The probes.
 const (
 	LoggingIn Probe = "logins"
-	Masters   Probe = "masters"   // what ControlPath leads to
-	Shared    Probe = "shared"    // sessions over a master of our own, and what the server tells there
+	Masters   Probe = "masters"   // the socket at ControlPath
+	Shared    Probe = "shared"    // sessions over our own master, and the server's answers there
 	HostKeys  Probe = "hostkeys"  // large files of host keys; no login
 	Exchanges Probe = "exchanges" // another key exchange, where the present one is slow
 	Moving    Probe = "moving"    // short transfers
 )
 
-// probes are what each does, in the order in which they are made.
+// probes lists the work of each probe, in the order in which they run.
 var probes = []struct {
 	probe Probe
 	does  func(*Patient, context.Context) error
@@ -62,8 +62,8 @@ var probes = []struct {
 	{Moving, (*Patient).moving},
 }
 
-// Examine carries out probes and fills facts in, which holds what was measured so
-// far whenever it returns: at the end, when ctx ends, or with an error.
+// Examine carries out probes and fills in facts; these hold the measurements so far whenever it
+// returns: at the end, when ctx ends, or with an error.
 func (p *Patient) Examine(ctx context.Context, wanted []Probe, facts *Facts) error {
 	p.facts = facts
 	for _, probe := range probes {
@@ -80,8 +80,8 @@ func (p *Patient) Examine(ctx context.Context, wanted []Probe, facts *Facts) err
 	return nil
 }
 
-// ends are client and server under the user's own configuration, as far as that can be had without
-// a person.
+// ends returns client and server under the user's own configuration, as far as they work without a
+// person.
 func (p *Patient) ends() *login.Ends {
 	ends := p.Ends
 	ends.Destination = p.Destination.Verbose()
@@ -139,8 +139,7 @@ func (p *Patient) login(ctx context.Context, ends *login.Ends, argv login.ArgvFu
 	return l, err
 }
 
-// refused makes a fact of a server that did not want us because there are too
-// many; any other failure stays an error.
+// refused turns the refusal of too many logins into a fact; any other failure stays an error.
 func (p *Patient) refused(err error) error {
 	failed, ok := errors.AsType[*login.FailedError](err)
 	if !ok {
@@ -151,7 +150,7 @@ func (p *Patient) refused(err error) error {
 	r := &Refusal{Said: failed.Said, After: p.made}
 	first, _ := openssh.CauseOf([]string{said})
 	r.Startup, r.Penalty = first == openssh.Throttled, first == openssh.Penalized
-	if r.Startup || r.Penalty { // better than what ssh makes of it
+	if r.Startup || r.Penalty { // better than the words of ssh
 		r.Said = fmt.Sprintf("the server said %q", said)
 	}
 	switch {
@@ -173,14 +172,14 @@ func (p *Patient) refused(err error) error {
 	return nil
 }
 
-// waiting are the phases in which a server that speaks SSH keeps a login waiting. In
-// one before them nobody may be there, in Service an agent may be silent.
+// waiting lists the phases in which a server that speaks SSH keeps a login waiting. In an earlier
+// one there may be no server, in Service an agent may be silent.
 var waiting = []login.Phase{
 	record.PhaseKexInit, record.PhaseKex, record.PhaseHostKey, record.PhaseNewKeys, record.PhaseAuthNone, record.PhaseQuery, record.PhaseSign,
 	record.PhaseChannel, record.PhaseExec, record.PhaseCommand,
 }
 
-// stuck makes a fact of a login that came so far and no further.
+// stuck turns a login that hung into a fact.
 func (p *Patient) stuck(failed *login.FailedError) {
 	t := read(p.latest)
 	_, signed := t.spans[signing]
@@ -193,7 +192,8 @@ func (p *Patient) stuck(failed *login.FailedError) {
 	p.facts.Stuck = s
 }
 
-// said is what the server said first, before it hung up without its version line.
+// said returns the text that the server sent before it closed the connection without a version
+// line.
 func (p *Patient) said() string {
 	if p.latest == nil {
 		return ""
@@ -202,7 +202,7 @@ func (p *Patient) said() string {
 	return line.Text
 }
 
-// explained says what to do about a login that failed.
+// explained adds a remedy to a failed login.
 func (p *Patient) explained(err error) error {
 	failed, ok := errors.AsType[*login.FailedError](err)
 	if !ok {
@@ -216,7 +216,7 @@ func (p *Patient) withHint(why openssh.Failed) error {
 	return fault.WithHint(err, "nothing more was tried; "+fault.HintOf(err))
 }
 
-// routeTo is how this machine reaches an address (ip-route(8)); "" for none.
+// routeTo returns this machine's route to an address (ip-route(8)); "" for none.
 func routeTo(ctx context.Context, address string) string {
 	if address == "" {
 		return ""

@@ -17,10 +17,10 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// masterLimit is how long a live master may take to say so.
+// masterLimit is the time for a live master to answer.
 const masterLimit = 2 * time.Second
 
-// masters looks at what ControlPath leads to.
+// masters examines the socket at ControlPath.
 func (p *Patient) masters(ctx context.Context) error {
 	m := p.facts.Master
 	if m == nil { // no socket is there
@@ -40,13 +40,13 @@ func (p *Patient) masters(ctx context.Context) error {
 	case !listens(m.Path):
 		m.State = Dead
 	default:
-		p.facts.Master = nil // it answered, and it is no master
+		p.facts.Master = nil // it answered, but not as a master
 	}
 	return nil
 }
 
-// shared opens a connection that sessions share, and asks what is to be known
-// there: what a session costs, and what the server says of itself.
+// shared opens a connection that sessions share, and asks its questions there: the cost of a
+// session, and the server's state.
 func (p *Patient) shared(ctx context.Context) error {
 	if p.facts.Own || p.ticket.Admit(ctx, p.Destination.Label) != nil { // nobody's shell is behind a private server
 		return nil
@@ -77,10 +77,10 @@ func (p *Patient) shared(ctx context.Context) error {
 	return nil
 }
 
-// quiet are the settings of a master that nobody else is to notice.
+// quiet holds the settings of a master that nobody else should notice.
 var quiet = []string{"ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no", "PermitLocalCommand=no", "UpdateHostKeys=no"}
 
-// questions are for a POSIX shell on the host.
+// questions is a script for a POSIX shell on the host.
 const questions = `a=${SSH_CONNECTION%% *}
 echo "@client $a"
 echo "@shell $SHELL"
@@ -88,10 +88,10 @@ echo "@groups $(id -G)"
 for f in /etc/update-motd.d/*; do [ -x "$f" ] && echo "@motd $f"; done
 `
 
-// settings are more questions, about sshd as it runs: its listener is among our
-// ancestors, and has its command line in its title. Where the account may not have sshd
-// tell its settings it reads the file, up to the first Match block. PAM's service has the
-// name of sshd; of what its file includes one level is read.
+// settings holds more questions, about the running sshd: its listener is among our ancestors, and
+// has its command line in its title. If the account may not ask sshd for its settings, it reads the
+// file, up to the first Match block. PAM's service has the name of sshd; it reads one level of
+// included files.
 const settings = `[ -n "$SSH_ORIGINAL_COMMAND" ] && echo "@forced"
 for f in ~/.ssh/rc /etc/ssh/sshrc; do [ -e "$f" ] && echo "@rc $f" && break; done
 grep -q '^[^#]' /etc/hosts.allow /etc/hosts.deny 2>/dev/null && echo "@wrapped"
@@ -110,18 +110,17 @@ cd /etc/pam.d 2>/dev/null && for f in "${d##*/}" $(sed -n 's/^@include[[:blank:]
 done
 `
 
-// lookups are questions of which each begins with a line of its own, so that the time
-// between two lines is what it took. A name that an address has is looked up again, as sshd
-// does (auth.c, remote_hostname). They come last, for they may take longer than there is.
+// lookups holds questions that each begin with their own line, so that the time between two lines
+// is that of a question. The name of an address is looked up again, as sshd does (auth.c,
+// remote_hostname). They come last, because they may take longer than there is time.
 const lookups = `for i in 1 2 3; do
 echo "@account"; getent passwd "$(id -un)" >/dev/null 2>&1
 echo "@reverse"; set -- $(getent hosts "$a" 2>/dev/null); [ $# -lt 2 ] || getent ahosts "$2" >/dev/null 2>&1
 done
 `
 
-// Questions where sessions are slow to open, what PAM runs meanwhile, and where commands
-// are slow, the login shell once more: bash reads its files again for the first shell of
-// a connection (SHLVL).
+// Questions for slow sessions: the modules that PAM runs; and for slow commands: the login shell
+// once more, since bash reads its files again for the first shell of a connection (SHLVL).
 const (
 	greeting = `echo "@greeted"; for f in /etc/update-motd.d/*; do [ -x "$f" ] && "$f" </dev/null >/dev/null 2>&1; done
 `
@@ -129,15 +128,14 @@ const (
 `
 )
 
-// worthAsking is how long a session takes to open, or a command to run, at least, that
-// is asked about.
+// worthAsking is the time of opening a session, or of running a command, from which on these are
+// asked.
 const worthAsking = 100 * time.Millisecond
 
-// askLimit is how long a host may take to answer all questions.
+// askLimit is the time for a host to answer all questions.
 const askLimit = 20 * time.Second
 
-// ask runs the questions by a command line that starts a shell; nil where there
-// are no answers.
+// ask runs the questions by a command line that starts a shell; nil where there are no answers.
 func (p *Patient) ask(ctx context.Context, argv []string) *Server {
 	p.Progress("what the server says of itself")
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
@@ -166,7 +164,7 @@ func (p *Patient) ask(ctx context.Context, argv []string) *Server {
 	return s
 }
 
-// hear takes the answers down.
+// hear parses the answers.
 func (s *Server) hear(lines *bufio.Scanner) {
 	took := map[string][]time.Duration{}
 	before, since := "", time.Now()
@@ -204,8 +202,7 @@ func (s *Server) hear(lines *bufio.Scanner) {
 	s.Greeted, s.Started = middle(took["@greeted"]), middle(took["@started"])
 }
 
-// oldGroups compares the groups of sessions over the user's own master with
-// those of a new login.
+// oldGroups compares the groups of sessions over the user's own master with those of a new login.
 func (p *Patient) oldGroups(ctx context.Context) {
 	m, s := p.facts.Master, p.facts.Server
 	if m == nil || m.State != Live || s == nil {
@@ -224,7 +221,7 @@ func (p *Patient) oldGroups(ctx context.Context) {
 	}
 }
 
-// numbers tells whether all words are numbers: a login may print more.
+// numbers reports whether all words are numbers: a login may print more.
 func numbers(words []string) bool {
 	for _, w := range words {
 		if _, err := strconv.Atoi(w); err != nil {

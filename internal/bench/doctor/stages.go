@@ -20,27 +20,27 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// A server waits 5 to 9 ms on purpose before it answers a request for a login
-// (auth2.c, ensure_minimum_time_since); starting a shell takes some milliseconds.
+// A server waits 5 to 9 ms on purpose before it answers a request for a login (auth2.c,
+// ensure_minimum_time_since); starting a shell takes some milliseconds.
 const (
 	serverFloor = 100 * time.Millisecond
 	deliberate  = 9 * time.Millisecond
 )
 
-// More than these is no work of a busy machine: what a connection, an sshd or a proxy
-// takes to start, a key exchange beside its computing, and a login to a jump host.
+// Longer times are not the work of a busy machine: the start of a connection, an sshd or a proxy, a
+// key exchange without its computation, and a login to a jump host.
 const (
 	startFloor = 300 * time.Millisecond
 	proxyFloor = 500 * time.Millisecond
 	jumpFloor  = time.Second
 )
 
-// stage is a part of a login in which one side does something and the other waits.
-// Stages follow each other, so that each wait belongs to one of them.
+// stage is a part of a login in which one side does something and the other waits. Stages follow
+// each other, so that each wait belongs to one of them.
 type stage struct {
 	check, about string
 	who, does    string // as in: the server takes long to answer
-	suspects     string // what may be slow in it, where nothing tells which
+	suspects     string // possible causes, where nothing shows which
 	between      string // where it lies, as in: between the signature and the accepted login
 	theirs       bool   // a host's, which a private server has nothing of
 	took         func(*Facts) stats.Interval
@@ -50,11 +50,11 @@ type stage struct {
 	causes       []cause                         // the first that holds is the one
 }
 
-// cause makes a finding about a stage one about what is slow in it, if it holds.
+// cause refines a finding about a stage if its condition holds.
 type cause func(f *Facts, found *Finding) bool
 
-// stages are in the order of a login. What comes before, a name's look-up and the
-// commands of Match exec, has checks of its own.
+// stages are in the order of a login. The steps before them, a name's look-up and the commands of
+// Match exec, have their own checks.
 var stages = []stage{
 	{
 		check: "proxy", about: "a slow ProxyCommand or jump host",
@@ -162,7 +162,7 @@ var stageChecks = func() (all []Check) {
 	return all
 }()
 
-// judge finds a stage slow, or that a login never leaves it.
+// judge reports a slow stage, or a login that hangs in it.
 func (s stage) judge(f *Facts) []Finding {
 	var found Finding
 	switch stuck := f.Stuck; {
@@ -196,12 +196,12 @@ func (s stage) judge(f *Facts) []Finding {
 	return []Finding{found}
 }
 
-// during are the phases of handshake in which a login that hangs is in a stage.
+// during returns whether a login hangs in one of the phases, which belong to a stage.
 func during(phases ...login.Phase) func(*Stuck) bool {
 	return func(s *Stuck) bool { return slices.Contains(phases, s.During) }
 }
 
-// theirLines are lines for the server's root that show something.
+// theirLines returns lines for the server's root that show something.
 func theirLines(shows, do string) func(*Facts) (where, do string) {
 	return func(*Facts) (string, string) { return "on the server, as root; " + shows, do }
 }
@@ -236,8 +236,8 @@ func bannerTook(f *Facts) stats.Interval {
 	return beyond(f.Logins.Version, roundTrip(f))
 }
 
-// wrappers: before it says anything a server with rules about names (hosts_access(5))
-// looks the client's up.
+// wrappers: a server with rules about names (hosts_access(5)) looks up the client's before it says
+// anything.
 func wrappers(f *Facts, found *Finding) bool {
 	s := f.Server
 	if s == nil || !s.Wrapped || !most(s.Reverse, found.Cost) {
@@ -249,14 +249,14 @@ func wrappers(f *Facts, found *Finding) bool {
 	return true
 }
 
-// exchangeTook leaves out two round trips and what both sides compute, of which ours is
-// known and theirs taken to be up to twice as much.
+// exchangeTook leaves out two round trips and the computation of both sides: ours is known, and
+// theirs is taken to be up to twice as much.
 func exchangeTook(f *Facts) stats.Interval {
 	return beyond(f.Logins.Exchange, 2*roundTrip(f)+3*time.Duration(f.Logins.ClientCPU.Hi))
 }
 
-// hostKeyTook leaves out what large files of host keys cost, which have a check of their own: that is CPU time, and
-// takes several times as long where other work keeps the cores busy.
+// hostKeyTook leaves out the cost of large files of host keys, which have their own check: that is
+// CPU time, and takes several times as long where other work keeps the cores busy.
 func hostKeyTook(f *Facts) stats.Interval {
 	const busy = 10
 	cost := f.Logins.HostKey
@@ -266,7 +266,7 @@ func hostKeyTook(f *Facts) stats.Interval {
 	return cost
 }
 
-// asksAboutKeys: ssh has a command or the DNS asked, which take longer than any file.
+// asksAboutKeys: ssh asks a command or the DNS, which take longer than any file.
 func asksAboutKeys(f *Facts, found *Finding) bool {
 	if len(f.Asks) == 0 {
 		return false
@@ -289,7 +289,7 @@ func asksAboutKeys(f *Facts, found *Finding) bool {
 	return true
 }
 
-// slowKeyFiles is what is left: nothing but files is asked.
+// slowKeyFiles is the remaining cause: ssh asks nothing but files.
 func slowKeyFiles(f *Facts, found *Finding) bool {
 	if len(f.KeyFiles) == 0 {
 		return false
@@ -301,9 +301,9 @@ func slowKeyFiles(f *Facts, found *Finding) bool {
 	return true
 }
 
-// smallMTU: the first packets that are larger than a tunnel carries are those of a key
-// exchange: the keys of one against quantum computers, and the lists of algorithms. What
-// is to be tried leaves out such keys, and of the lists all but what was agreed on.
+// smallMTU: the first packets that are larger than a tunnel carries are those of a key exchange:
+// the keys of one against quantum computers, and the lists of algorithms. The suggested trial
+// avoids such keys, and reduces the lists to the agreed algorithms.
 func smallMTU(f *Facts, found *Finding) bool {
 	if !found.Breaks {
 		return false
@@ -370,13 +370,12 @@ func slowAccount(f *Facts, found *Finding) bool {
 	return true
 }
 
-// most tells whether one figure explains another.
+// most reports whether one figure explains another.
 func most(part, whole stats.Interval) bool { return part.N > 0 && part.Value >= whole.Value/3 }
 
-// decided is how long sshd takes for one of the two requests with the key, and rounded how
-// many times as long as that to look for it the second one may take: before it goes on
-// after each, sshd waits until a time is over that it doubles as often as it must (auth2.c,
-// ensure_minimum_time_since).
+// decided is how long sshd takes for one of the two requests with the key. The second one may take
+// up to rounded times as long: sshd answers each only when a time is over that it doubles as often
+// as necessary (auth2.c, ensure_minimum_time_since).
 func decided(f *Facts, request stats.Interval) stats.Interval {
 	return beyond(request, roundTrip(f)+deliberate)
 }
@@ -410,8 +409,9 @@ func keysCommand(f *Facts, found *Finding) bool {
 	return false
 }
 
-// timeCommand is a line for the server's root that times a command of sshd_config for the account; without
-// arguments sshd gives it the user's name (sshd_config(5)). What the host told of the command is not in it.
+// timeCommand returns a line for the server's root that times a command of sshd_config for the
+// account; without arguments sshd gives it the user's name (sshd_config(5)). It contains no text
+// from the host.
 func timeCommand(f *Facts, setting string) string {
 	user := f.Logins.User
 	if odd := strings.Trim(user, "abcdefghijklmnopqrstuvwxyz0123456789_-") != ""; odd || user == "" { // a word of sed's, too
@@ -430,7 +430,7 @@ func accountTook(f *Facts) stats.Interval {
 	return beyond(again, rounded*time.Duration(max(0, once.Hi)))
 }
 
-// quick are PAM's modules that wait for nobody.
+// quick lists PAM's modules that wait for nobody.
 var quick = []string{
 	"pam_unix", "pam_permit", "pam_deny", "pam_nologin", "pam_loginuid", "pam_keyinit", "pam_selinux", "pam_limits", "pam_env", "pam_umask",
 	"pam_localuser", "pam_succeed_if", "pam_motd", "pam_mail", "pam_lastlog", "pam_access", "pam_time", "pam_namespace", "pam_rootok",
@@ -472,7 +472,7 @@ func motd(f *Facts, found *Finding) bool {
 	return true
 }
 
-// commandTook is nothing where no command ran.
+// commandTook is zero where no command ran.
 func commandTook(f *Facts) stats.Interval {
 	if f.NoCommands != nil {
 		return stats.Interval{}
@@ -480,7 +480,7 @@ func commandTook(f *Facts) stats.Interval {
 	return beyond(f.Logins.Command, roundTrip(f))
 }
 
-// elsewhere tells whether the login shell itself starts quickly there.
+// elsewhere reports whether the login shell itself starts quickly there.
 func elsewhere(f *Facts, found *Finding) bool {
 	return f.Server != nil && f.Server.Started.N > 0 && !most(f.Server.Started, found.Cost)
 }
@@ -515,9 +515,9 @@ func ownRC(f *Facts, found *Finding) bool {
 	return true
 }
 
-// guards end start-up files that are for people, where nobody types: the first
-// line of the file that each shell reads even for a command (bash(1) INVOCATION,
-// zsh(1) STARTUP/SHUTDOWN FILES, fish(1), tcsh(1)).
+// guards are lines that end start-up files meant for people, where nobody types: the first line of
+// the file that each shell reads even for a command (bash(1) INVOCATION, zsh(1) STARTUP/SHUTDOWN
+// FILES, fish(1), tcsh(1)).
 var guards = map[string]struct{ file, line string }{
 	"bash": {"~/.bashrc", `[[ $- = *i* ]] || return`},
 	"zsh":  {"~/.zshenv", `[[ -o interactive ]] || return`},
@@ -526,8 +526,8 @@ var guards = map[string]struct{ file, line string }{
 	"csh":  {"~/.cshrc", `if (! $?prompt) exit`},
 }
 
-// startUp blames the shell's file only where the shell was seen to be slow, and no forced command
-// may be: what is advised rewrites that file.
+// startUp blames the shell's file only if the shell was measured to be slow, and no forced command
+// may be the cause: the remedy rewrites that file.
 func startUp(f *Facts, found *Finding) bool {
 	if f.Server == nil || f.Server.Forced || !most(f.Server.Started, found.Cost) {
 		return false
@@ -541,13 +541,13 @@ func startUp(f *Facts, found *Finding) bool {
 	found.Where = "on this machine; commands then skip the file and its settings; the old file stays as " + guard.file + ".sshpace"
 	copied := guard.file + ".sshpace"
 	found.Do = strings.Join([]string{ // of words that all of these shells understand
-		typed(f, "[ ! -e "+copied+" ]"), typed(f, "cp "+guard.file+" "+copied), // what was changed since is not lost
+		typed(f, "[ ! -e "+copied+" ]"), typed(f, "cp "+guard.file+" "+copied), // later changes are not lost
 		typed(f, "echo '"+guard.line+"' >"+guard.file), typed(f, "cat "+copied+" >>"+guard.file),
 	}, " &&\n")
 	return true
 }
 
-// accountChecks are about accounts that can be logged in to.
+// accountChecks are about accounts that accept logins.
 var accountChecks = []Check{{"no-shell", "an account that runs no commands", []Probe{LoggingIn}, noShell}}
 
 func noShell(f *Facts) []Finding {

@@ -12,9 +12,9 @@ import (
 	"sshpace/internal/bench/login"
 )
 
-// A delayed acknowledgement takes 40 ms on Linux, as login has it, at most 200 ms
-// (TCP_DELACK_MAX), and a little more where the machine is busy. More than
-// usualStall after a login is let in is somebody else's doing.
+// A delayed acknowledgement takes 40 ms on Linux, as package login has it, at most 200 ms
+// (TCP_DELACK_MAX), and a little more where the machine is busy. More than usualStall after a
+// successful login has another cause.
 const (
 	usualStall = 75 * time.Millisecond
 	mostStall  = 220 * time.Millisecond
@@ -23,9 +23,9 @@ const (
 // stallCheck is about a cost that every login over a fast link has.
 var stallCheck = Check{"stall", "waits of small packets for acknowledgements", []Probe{LoggingIn, Shared}, stalls}
 
-// stalls are Nagle's algorithm on one side waiting for a delayed acknowledgement
-// of the other, between the new keys and the accepted service and between being let in
-// and the open session. Everybody's logins have them: it is one finding, and no fault.
+// stalls: Nagle's algorithm on one side waits for a delayed acknowledgement of the other, between
+// the new keys and the accepted service and between the login and the open session. Everybody's
+// logins have them: it is one finding, and not a fault.
 func stalls(f *Facts) []Finding {
 	var cost stats.Interval
 	var seen, lines []string
@@ -59,9 +59,9 @@ func isStall(s stats.Interval) bool {
 	return s.N > 0 && s.Lo >= float64(login.ShortestStall) && s.Lo <= float64(mostStall)
 }
 
-// quickackThere are lines for the server's root that set the route attribute quickack
-// (ip-route(8)) for a client. They ask for the route itself: an account's shell, which is
-// all that we hear, could name any. Where the route to the server is local, so is the one back.
+// quickackThere returns lines for the server's root that set the route attribute quickack
+// (ip-route(8)) for a client. They ask for the route itself: the account's shell, our only source,
+// could name any. Where the route to the server is local, so is the one back.
 func quickackThere(client, here string) []string {
 	words := " quickack 1"
 	if strings.HasPrefix(here, "local ") {
@@ -70,10 +70,10 @@ func quickackThere(client, here string) []string {
 	return []string{"# on the server", "r=$(ip route get " + client + " | sed 's/ uid .*//;q')", "ip route replace $r" + words}
 }
 
-// ofLocal is what a route to this machine itself has and `ip route get` does not say.
+// ofLocal is the part of a route to this machine itself that `ip route get` does not print.
 const ofLocal = " table local proto kernel scope host"
 
-// quickack is such a line for this machine, out of what `ip route get` says here.
+// quickack is such a line for this machine, from the output of `ip route get` here.
 func quickack(got string) string {
 	words := strings.Fields(got)
 	local := len(words) > 0 && words[0] == "local"

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What the start-up file of a shell is changed by is typed twice, with a later edit between: the first
-// time puts the guard before the old file and keeps that, the second one changes nothing.
+// What the start-up file of a shell is changed by is typed twice, with a later edit between: the
+// first time puts the guard before the old file and keeps that, the second one changes nothing.
 func TestStartUpIsKept(t *testing.T) {
 	for shell, guard := range guards {
 		f, found := plain(), &Finding{Cost: of(480)}

@@ -13,9 +13,9 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// trace is what the log of one login (ssh -vvv) tells.
+// trace holds the times in the log of one login (ssh -vvv).
 type trace struct {
-	spans           map[login.Phase]time.Duration // those that it tells of
+	spans           map[login.Phase]time.Duration // the spans that it has
 	vain            []string
 	proxy, user     string
 	accepted        string // the rest of ssh's line
@@ -26,7 +26,7 @@ type trace struct {
 	zipped, proxied bool
 }
 
-// Spans of a login beside its phases.
+// Spans of a login besides its phases.
 const (
 	whole      login.Phase = "whole"
 	cpu        login.Phase = "cpu"
@@ -42,10 +42,10 @@ const (
 	entry      login.Phase = "entry"
 )
 
-// nth is the span of an address that was tried in vain, or of a command.
+// nth returns the span of a failed address, or of a command.
 func nth(i int, text string) login.Phase { return login.Phase(strconv.Itoa(i) + " " + text) }
 
-// read takes the log of a login apart.
+// read parses the log of a login.
 func read(l *login.Login) *trace {
 	t := &trace{spans: map[login.Phase]time.Duration{whole: l.Whole, cpu: l.ClientCPU, offering: 0}}
 	for _, s := range l.Spans {
@@ -71,7 +71,7 @@ func read(l *login.Login) *trace {
 	return t
 }
 
-// first is a span up to the first line of a kind, from the last one of another before it.
+// first records a span up to the first line of a kind, from the last one of another before it.
 func (t *trace) first(l *login.Login, span login.Phase, from, to openssh.Kind) {
 	for _, s := range l.Between(from, from, to) {
 		if s.End.Kind == to {
@@ -81,11 +81,10 @@ func (t *trace) first(l *login.Login, span login.Phase, from, to openssh.Kind) {
 	}
 }
 
-// places are the lines that say where a command of Match exec stands, once it has
-// ended (readconf.c).
+// places are the lines with the place of a command of Match exec, after it has ended (readconf.c).
 var places = wildcard.Regexp(`^(.+) line (\d+): (?:not |no )?match(?:ed)? '!?exec `)
 
-// run reads of the commands of Match exec, and of the places where they stand.
+// run parses the commands of Match exec, and their places.
 func (t *trace) run(l *login.Login) {
 	for i, s := range l.Between(openssh.ProgramEvent, openssh.ProgramEvent, openssh.ProgramEnded) {
 		c := Command{Text: strings.Trim(s.Begin.Text, "'")}
@@ -109,7 +108,8 @@ func (t *trace) run(l *login.Login) {
 	}
 }
 
-// connect reads of the addresses that were tried, and "ADDRESS port N: REASON" of those that do not answer.
+// connect parses the addresses that were tried, and "ADDRESS port N: REASON" of those that do not
+// answer.
 func (t *trace) connect(l *login.Login) {
 	for _, s := range l.Between(openssh.Connecting, openssh.Connecting, openssh.NotConnected, openssh.Connected) {
 		t.address, _ = s.Begin.Place()
@@ -125,8 +125,8 @@ func (t *trace) connect(l *login.Login) {
 	}
 }
 
-// prove reads of the methods and keys that are tried, and of the signature, which goes to the server with the
-// request behind it (RFC 4252 section 7).
+// prove parses the methods and keys that are tried, and the signature, which goes to the server
+// together with the next request (RFC 4252 section 7).
 func (t *trace) prove(l *login.Login) {
 	for _, s := range l.Between(openssh.NextMethod, openssh.NextMethod) {
 		if s.End.Kind == openssh.NextMethod && strings.HasPrefix(s.Begin.Text, "gssapi") { // in vain

@@ -14,7 +14,8 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// slow is the log of a login that meets all that costs: each line comes a millisecond after the one before it.
+// slow is the log of a login that meets all that costs: each line comes a millisecond after the one
+// before it.
 const slow = `debug1: Executing command: 'test a'
 debug3: command returned status 0
 debug3: /etc/ssh/ssh_config line 7: matched 'exec "test a"'
@@ -50,7 +51,8 @@ debug3: send packet: type 50
 debug1: Authentication succeeded (publickey).
 Authenticated to host ([192.0.2.1]:22) using "publickey".`
 
-// What a log tells is told: how long each part took, who did not answer, which keys were offered in vain.
+// What a log tells is told: how long each part took, who did not answer, which keys were offered in
+// vain.
 func TestRead(t *testing.T) {
 	l := &login.Login{Whole: time.Second, Spans: []record.LoginPhase{{Phase: record.PhaseTCP, WallNS: 3 * time.Millisecond}}}
 	for i, line := range strings.Split(slow, "\n") {

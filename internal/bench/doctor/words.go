@@ -16,7 +16,7 @@ import (
 	"sshpace/internal/ssh/conf"
 )
 
-// Milliseconds is a figure with its range and how often it was measured.
+// Milliseconds prints a figure with its range and the number of measurements.
 func Milliseconds(f stats.Interval) string {
 	if f.N < 2 {
 		return ms(f.Value)
@@ -26,7 +26,7 @@ func Milliseconds(f stats.Interval) string {
 
 func ms(ns float64) string { return unit.Milliseconds(max(0, ns)) }
 
-// trip is the round trip in words: one to a machine nearby is less than ssh's log tells.
+// trip words the round trip: one to a machine nearby is below the resolution of ssh's log.
 func trip(f *Facts) string {
 	if d := roundTrip(f); d >= 100*time.Microsecond {
 		return ms(float64(d))
@@ -34,8 +34,8 @@ func trip(f *Facts) string {
 	return "under 0.1 ms"
 }
 
-// ofLogin is what a login gains: predicted, not measured. A cost that is none of the
-// logins that were timed is no part of them.
+// ofLogin words the gain of a login: predicted, not measured. A cost outside the timed logins is
+// not part of them.
 func ofLogin(f *Facts, cost stats.Interval) string {
 	if f.Logins.Whole.N == 0 || cost.Value >= f.Logins.Whole.Value || f.Logins.Cut() {
 		return fmt.Sprintf("about %s a login (predicted)", ms(cost.Value))
@@ -43,17 +43,17 @@ func ofLogin(f *Facts, cost stats.Interval) string {
 	return fmt.Sprintf("about %s of the %s that a login takes (predicted)", ms(cost.Value), ms(f.Logins.Whole.Value))
 }
 
-// typed is a command line with ssh and what the user types after it.
+// typed returns a command line with ssh and the words that the user types after it.
 func typed(f *Facts, words ...string) string {
 	return shell.Line(slices.Concat([]string{"ssh"}, f.Typed(), words)...)
 }
 
-// typedWith is a command line with ssh, options, and what the user types after it.
+// typedWith returns a command line with ssh, options, and the words that the user types after it.
 func typedWith(f *Facts, options ...string) string {
 	return shell.Line(slices.Concat([]string{"ssh"}, options, f.Typed())...)
 }
 
-// config is the user's file, for a shell.
+// config returns the user's file, for a shell.
 func config(f *Facts) string {
 	if f.Config == "" {
 		return "~/.ssh/config"
@@ -61,9 +61,9 @@ func config(f *Facts) string {
 	return shell.Word(f.Config)
 }
 
-// configure is a line for a shell that puts settings for the host before all
-// others in the user's file, where they count (ssh_config(5): the first value
-// wins). "Host *" keeps what follows for all hosts.
+// configure returns a line for a shell that puts settings for the host before all others in the
+// user's file, where they count (ssh_config(5): the first value wins). "Host *" keeps the following
+// lines for all hosts.
 func configure(f *Facts, settings ...string) string {
 	host := "Host " + conf.Quote(f.Host)
 	if f.Own { // no host in particular
@@ -76,9 +76,9 @@ func configure(f *Facts, settings ...string) string {
 	return prepend(f, command+" 'Host *'")
 }
 
-// prepend is a command for a shell that puts what another one writes before the user's
-// configuration, and says how to take that back, in lines that a terminal has room for. The file stays
-// the same one, with its mode, even where it is a link; a new one is the user's alone.
+// prepend returns a command for a shell that puts the output of another one before the user's
+// configuration, and says how to undo that, in lines that fit a terminal. The file stays the same
+// one, with its mode, even where it is a link; a new one is the user's alone.
 func prepend(f *Facts, command string) string {
 	file := config(f)
 	return fmt.Sprintf(`(umask 077; c=%s
@@ -89,16 +89,16 @@ t=$(%s) &&
 printf 'undo: cp %%s%%s %%s\n' %s "${b#"$c"}" %s)`, file, command, shell.Quote(file), shell.Quote(file))
 }
 
-// path is the name of a file as ssh_config has it, where % begins a token.
+// path returns the name of a file in the notation of ssh_config, where % begins a token.
 func path(name string) string { return conf.Quote(strings.ReplaceAll(name, "%", "%%")) }
 
-// here is where configure is to be typed.
+// here names the place to type configure.
 func here(f *Facts) string {
 	return "on this machine; it puts the lines first in " + config(f) + ", and keeps a copy"
 }
 
-// client is our address as a shell on the host tells it, or a word in its place where
-// that is no address: what root is told to type holds nothing else of a host's.
+// client returns our address as a shell on the host reports it, or otherwise if that is not an
+// address: root must not type any other text of a host.
 func client(f *Facts, otherwise string) string {
 	if f.Server == nil {
 		return otherwise
@@ -110,8 +110,8 @@ func client(f *Facts, otherwise string) string {
 	return addr.WithZone("").String()
 }
 
-// reload is a line that puts a setting before all others of sshd's and makes it
-// read them. A server without that folder has one file.
+// reload returns a line that puts a setting before all others of sshd and makes it read them. A
+// server without that directory has one file.
 func reload(setting, file string) string {
 	return shell.Print(setting+"\n") + " >/etc/ssh/sshd_config.d/" + file + " && sshd -t && systemctl reload ssh"
 }

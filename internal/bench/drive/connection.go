@@ -17,8 +17,8 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// stream is one direction of a connection: what is fed into one pipe comes out
-// of the other. We hold both far ends.
+// stream is one direction of a connection: bytes written into one pipe come out of the other. We
+// hold both far ends.
 type stream struct {
 	in, out *os.File
 	perByte float64 // wall time in ns, learnt from slices
@@ -26,19 +26,19 @@ type stream struct {
 	room    int64 // that the pipes keep; 0 while they are narrow
 }
 
-// connection is an SSH connection that stays open. At its remote end a process
-// sleeps (flow's hold), whose pipes are opened once more from here: no process of
-// ours has to wake up at either end while data moves.
+// connection is an SSH connection that stays open. At its remote end a process sleeps (flow's
+// hold), whose pipes we open once more from here: no process of ours has to wake up at either end
+// while data moves.
 type connection struct {
 	*client
-	holder  string // file in which the remote end said who it is
+	holder  string // file with the identity of the remote end
 	streams map[record.Direction]*stream
 	clocks  [2]*proc.Clock   // client, server
 	used    [2]time.Duration // at the end of the last slice
 	mover   *mover
 }
 
-// dial starts a client that is to hold a connection of the trial's suite.
+// dial starts a client that holds a connection with the trial's suite.
 func (p *Private) dial(t record.Trial) (*connection, error) {
 	ends, err := proc.OpenPipes(flow.Pipe)
 	if err != nil {
@@ -88,8 +88,7 @@ func (p *Private) await(ctx context.Context, c *connection) error {
 	return nil
 }
 
-// openPipe opens a pipe that another process of this user holds
-// (proc_pid_fd(5)).
+// openPipe opens a pipe that another process of this user holds (proc_pid_fd(5)).
 func openPipe(pid, fd, flags int) (*os.File, error) {
 	path := fmt.Sprintf("/proc/%d/fd/%d", pid, fd)
 	h, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
@@ -102,7 +101,7 @@ func openPipe(pid, fd, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(h), path), nil
 }
 
-// close gives up what is left of a connection whose client has ended.
+// close releases a connection whose client has ended.
 func (c *connection) close() {
 	for _, s := range c.streams {
 		for _, f := range []*os.File{s.in, s.out} {
@@ -138,7 +137,7 @@ func (c *connection) each(look func(*proc.Clock) (time.Duration, error)) (used [
 	return used, nil
 }
 
-// end closes the connection and returns how often keys were exchanged again.
+// end closes the connection and returns the number of rekeys.
 func (c *connection) end() (rekeys int) {
 	c.Kill()
 	n, _ := c.Negotiation()

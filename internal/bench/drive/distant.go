@@ -19,16 +19,16 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// remoteConnections is how many connections to a host of the user's are open at
-// a time, unless the user wants another number. All but one of them are idle.
+// remoteConnections is the default number of open connections to a user's host. All but one of them
+// are idle.
 const remoteConnections = 12
 
-// Capacity is how many connections may be open at a time.
+// Capacity returns how many connections may be open at a time.
 func (r *Remote) Capacity() int { return remoteConnections }
 
-// distant is a connection to a host of the user's that stays open. At its remote
-// end a shell carries out one command after the other and says, after each, what
-// the server's process of this connection has cost so far.
+// distant is a connection to a user's host that stays open. At its remote end a shell carries out
+// one command after the other and reports, after each, the cost of the server's process of this
+// connection so far.
 type distant struct {
 	*client
 	mover   *mover
@@ -45,16 +45,16 @@ type distant struct {
 	path    *path
 }
 
-// path is what all connections to a host have in common: what one of them had only once, by bad luck, would
-// be in its ratio to the others.
+// path is shared by all connections to a host: chance effects of a single connection would distort
+// its ratio to the others.
 type path struct {
-	exchange time.Duration // that a command without a payload takes: a round trip, and what the shell does
+	exchange time.Duration // time of a command without a payload: a round trip, and the work of the shell
 }
 
-// serving is the command at the remote end. It reads "u N" and N bytes, or "d N",
-// which it answers with N bytes; a line with the mark and /proc/PID/schedstat
-// follows. What does not work ends it. N is a multiple of 32 KiB: dd(1) writes
-// whole blocks, but takes part of one for a whole when it reads.
+// serving returns the command for the remote end. It reads "u N" and N bytes, or "d N", which it
+// answers with N bytes; a line with the mark and /proc/PID/schedstat follows. Any error ends it. N
+// is a multiple of 32 KiB: dd(1) writes whole blocks, but counts a part of one as a whole when it
+// reads.
 func serving(mark string) string {
 	return openssh.Shell(announce(mark) + "; while read d n; do case $d in" +
 		" u) head -c $n >/dev/null || exit 3;;" +
@@ -62,8 +62,8 @@ func serving(mark string) string {
 		" esac; " + announce(mark) + "; done")
 }
 
-// Open opens connections one after the other, with pauses between them, and
-// hands the sample of each on. A host that goes on refusing is a *HostError.
+// Open opens connections one after the other, with pauses between them, and calls each with the
+// sample of each. A host that keeps refusing is a *HostError.
 func (r *Remote) Open(ctx context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error {
 	return r.open(ctx, &r.Rig, trials, opening{1, r.due, r.enter, r.reckon}, each)
 }
@@ -96,7 +96,7 @@ func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened) {
 	return o
 }
 
-// greet waits until the remote end is ready and has shown that it can move data.
+// greet waits until the remote end is ready and has moved data once.
 func (c *distant) greet(ctx context.Context) (err error) {
 	defer context.AfterFunc(ctx, c.Cut)()
 	c.room = min(flow.Resize(flow.Descriptor(c.in), widePipe), flow.Resize(flow.Descriptor(c.out), widePipe))
@@ -121,17 +121,17 @@ func (c *distant) greet(ctx context.Context) (err error) {
 	return err
 }
 
-// learn keeps the quickest exchange. Every slice has one.
+// learn keeps the time of the quickest exchange. Every slice has one.
 func (p *path) learn(took time.Duration) {
 	if p.exchange == 0 || took < p.exchange {
 		p.exchange = took
 	}
 }
 
-// exchanges are made to see what one takes at least.
+// exchanges is the number of exchanges that find the shortest time of one.
 const exchanges = 3
 
-// quickest is what an exchange takes at least.
+// quickest returns the shortest time of an exchange.
 func quickest(exchange func() error) (least time.Duration, err error) {
 	for i := range exchanges {
 		began := time.Now()
@@ -145,14 +145,15 @@ func quickest(exchange func() error) (least time.Duration, err error) {
 	return least, nil
 }
 
-// What comes before a slice on a long path opens the congestion window, which TCP closes
-// while a connection is idle (RFC 2861, RFC 9438 section 5): in slow start a sender has sent about twice
+// Bytes before a slice on a long path open the congestion window, which TCP closes while a
+// connection is idle (RFC 2861, RFC 9438 section 5): in slow start a sender has sent about twice
 // the window until it is open.
-const roundTripsOpen = 2 // that the bytes before it would take with an open window
+const roundTripsOpen = 2 // round trips of these bytes with an open window
 
-// share is how many bytes take the reference about length: all connections move as many.
-// Where a window is the limit, its round trips are steps that bytes climb: with sizes of their own, the ratio of two
-// connections would be that of their steps. A connection that is many times as slow moves fewer.
+// share returns the bytes that take the reference about length: all connections move the same
+// amount. When a window limits the transfer, bytes arrive in steps of one window per round trip:
+// with different sizes, the ratio of two connections would be that of their steps. A connection
+// that is many times as slow moves fewer.
 func (c *distant) share(ctx context.Context, s *sitting, t record.Trial, length time.Duration) (int64, error) {
 	d := t.Direction
 	if !c.warm[d] {
@@ -182,13 +183,12 @@ const (
 	mostGrowth = 4 // of a size at once: one slice that seemed to take no time must not make the next one endless
 )
 
-// near reports whether a slice takes about as long as it should: as long as it does, its size
-// stays.
+// near reports whether a slice takes about as long as it should: then its size stays.
 func near(takes, should float64) bool { return takes < 1.5*should && should < 1.5*takes }
 
-// rouse moves ever more data, then about a slice at a time, until that gets no faster: TCP's buffers and windows
-// grow with what passes through them (tcp(7), tcp_rmem and tcp_wmem). On loopback this takes 0.3 s, in
-// which a connection is half as fast as the one that it is compared with.
+// rouse moves more and more data, then about a slice at a time, until that gets no faster: TCP's
+// buffers and windows grow with the data (tcp(7), tcp_rmem and tcp_wmem). On loopback this takes
+// 0.3 s, in which a connection is half as fast as the one that it is compared with.
 func (c *distant) rouse(ctx context.Context, d record.Direction, length time.Duration) error {
 	length = plan.Awakening(length, c.path.exchange)
 	a := awakening{fastest: math.Inf(1)}
@@ -209,20 +209,21 @@ func (c *distant) rouse(ctx context.Context, d record.Direction, length time.Dur
 	}
 }
 
-// awakening follows a connection until it is as fast as it will be.
+// awakening follows a connection until it has reached its full speed.
 type awakening struct {
 	fastest float64 // of its slices so far, in ns per byte
 	settled int     // slices in a row that were not much faster than the best before
 }
 
-// A connection is awake after so many slices in a row of which none was so much faster than the
-// best before.
+// A connection is awake after this many slices in a row, none of them faster than the best before
+// by this factor.
 const (
 	steadySlices = 3
 	muchFaster   = 1.1
 )
 
-// awake reports whether a connection is, after a slice that took so much per byte.
+// awake reports whether the connection has reached its full speed, after a slice with this time per
+// byte.
 func (a *awakening) awake(nsPerByte float64) bool {
 	a.settled++
 	if nsPerByte < a.fastest/muchFaster {
@@ -231,7 +232,7 @@ func (a *awakening) awake(nsPerByte float64) bool {
 	return a.settled >= steadySlices
 }
 
-// cancelled is why ctx ended, or err.
+// cancelled returns the reason why ctx ended, or err.
 func cancelled(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Canceled
@@ -239,7 +240,7 @@ func cancelled(ctx context.Context, err error) error {
 	return err
 }
 
-// command asks the remote end for something.
+// command sends a command to the remote end.
 func (c *distant) command(what string, n int64) error {
 	if _, err := fmt.Fprintf(c.in, "%s %d\n", what, n); err != nil {
 		return openssh.ErrEnded
@@ -247,7 +248,7 @@ func (c *distant) command(what string, n int64) error {
 	return nil
 }
 
-// acknowledge waits for the end of a command and learns what the server has cost.
+// acknowledge waits for the end of a command and reads the server's cost.
 func (c *distant) acknowledge() error {
 	_ = c.out.SetReadDeadline(time.Now().Add(c.mover.limit))
 	rest, err := openssh.AwaitMark(c.out, c.mark+"-ready")
@@ -261,27 +262,27 @@ func (c *distant) acknowledge() error {
 	return nil
 }
 
-// sizeFor is how many bytes take about so long.
+// sizeFor returns the bytes that take about length.
 func (c *distant) sizeFor(d record.Direction, length time.Duration) int64 {
 	return bounded(packet*math.Round(float64(length)/c.perByte[d]/packet), leastShort, mostLong)
 }
 
-// slice moves exactly n bytes, which are one slice, and learns from it.
+// slice moves exactly n bytes, which are one slice, and updates the rate from it.
 func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool) (record.Slice, error) {
 	out, err := c.carry(ctx, d, n)
 	if err == nil {
-		c.perByte[d] = math.Sqrt(c.perByte[d] * c.rate(out)) // one slice is no rate: sizes are to stay alike
+		c.perByte[d] = math.Sqrt(c.perByte[d] * c.rate(out)) // one slice is not a rate: sizes should stay equal
 	}
 	return out, err
 }
 
-// rate is what a slice took per byte, in ns. One that took less than part of an exchange says little more.
+// rate returns the time of a slice per byte, in ns. A slice shorter than part of an exchange means
+// little.
 func (c *distant) rate(s record.Slice) float64 {
 	return float64(max(s.WallNS, c.path.exchange/4)) / float64(s.Bytes)
 }
 
-// carry moves exactly n bytes and returns what that took, but for the exchange
-// around them.
+// carry moves exactly n bytes and returns the time and costs, without the exchange around them.
 func (c *distant) carry(ctx context.Context, d record.Direction, n int64) (out record.Slice, err error) {
 	began, harness, server := c.mover.begin(), proc.Self(), c.server
 	out.Bytes = unit.Bytes(n)
@@ -311,7 +312,7 @@ func (c *distant) carry(ctx context.Context, d record.Direction, n int64) (out r
 	return out, c.mover.pause()
 }
 
-// send feeds n bytes.
+// send writes n bytes.
 func (c *distant) send(ctx context.Context, n int64) error {
 	if err := c.command("u", n); err != nil {
 		return err
@@ -331,7 +332,7 @@ func (c *distant) send(ctx context.Context, n int64) error {
 	return nil
 }
 
-// receive takes n bytes out.
+// receive reads n bytes.
 func (c *distant) receive(ctx context.Context, n int64) error {
 	if err := c.command("d", n); err != nil {
 		return err
@@ -350,8 +351,8 @@ func (c *distant) receive(ctx context.Context, n int64) error {
 	}
 }
 
-// wait sleeps until half a pipe can be moved, after k bytes just were, and says
-// when nothing has for too long.
+// wait sleeps until half a pipe can be moved, after k bytes have just been, and fails if nothing
+// has for too long.
 func (c *distant) wait(ctx context.Context, d record.Direction, k int64, since *time.Time) error {
 	now := time.Now()
 	if k > 0 {
@@ -365,7 +366,7 @@ func (c *distant) wait(ctx context.Context, d record.Direction, k int64, since *
 	return nil
 }
 
-// end closes the connection and returns how often keys were exchanged again.
+// end closes the connection and returns the number of rekeys.
 func (c *distant) end() (rekeys int) {
 	_ = c.in.Close()
 	c.Linger()
@@ -375,7 +376,7 @@ func (c *distant) end() (rekeys int) {
 	return n.Rekeys
 }
 
-// close gives up what is left of a connection whose client has ended.
+// close releases a connection whose client has ended.
 func (c *distant) close() {
 	for _, f := range []io.Closer{c.in, c.out} {
 		_ = f.Close()
@@ -385,7 +386,7 @@ func (c *distant) close() {
 	}
 }
 
-// reckon counts refusals, and gives a host up that goes on with them.
+// reckon counts refusals, and gives up a host that keeps refusing.
 func (r *Remote) reckon(s record.Sample) error {
 	refused := s.Outcome == record.Refused
 	if again := r.again(refused); refused && !again {

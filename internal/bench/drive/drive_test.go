@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 var aes = alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha2-256", Kex: "curve25519-sha256"}
 
-// newRig is a folder, a spawner and the helper program.
+// newRig is a directory, a spawner and the helper program.
 func newRig(t testing.TB) Rig {
 	t.Helper()
 	dir, spawner := benchtest.Workdir(t, safedir.WorkdirParams{})

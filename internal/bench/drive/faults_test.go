@@ -25,8 +25,8 @@ func TestUnknownWorkload(t *testing.T) {
 	}
 }
 
-// faked is a private driver whose client is a shell script: $0 is the log, $1 the
-// command that the server would run.
+// faked is a private driver whose client is a shell script: $0 is the log, $1 the command that the
+// server would run.
 func faked(t *testing.T, script string) *Private {
 	t.Helper()
 	rig := newRig(t)
@@ -105,8 +105,7 @@ func TestShortCopy(t *testing.T) {
 	}
 }
 
-// Two directions that differ, or a master that was in the way, are no sample of
-// what was wanted.
+// Two directions that differ, or a master that was in the way, are no sample of what was wanted.
 func TestMismatchedLogs(t *testing.T) {
 	const ok = `eval "$1"; exit 0`
 	kex := func(up, down string) string {
@@ -136,8 +135,7 @@ func TestOldClientsKeyExchange(t *testing.T) {
 	}
 }
 
-// A private server that does not let us in can measure nothing: the run ends,
-// and says why.
+// A private server that does not let us in can measure nothing: the run ends, and says why.
 func TestPrivateServerThatDeniesUs(t *testing.T) {
 	p := newPrivate(t)
 	if err := os.WriteFile(p.Dir.File("authorized_keys"), nil, 0o600); err != nil {

@@ -14,7 +14,7 @@ import (
 type mover struct {
 	payload *flow.Payload
 	null    int
-	limit   time.Duration // how long a stream may stand still
+	limit   time.Duration // the longest time that a stream may stand still
 	looked  time.Time     // the end of the last nap, or the begin of the slice
 	stopped time.Duration // how long we stood still during a slice
 	began   time.Time
@@ -26,15 +26,14 @@ func newMover(payload *flow.Payload, null int, limit time.Duration) *mover {
 	return &mover{payload: payload, null: null, limit: limit, began: time.Now(), ahead: proc.SinceBoot(), keeps: flow.Unlimited()}
 }
 
-// Sizes of the pipes of a connection: wide while it has its turn, else as pipe(7)
-// makes them where what all pipes of a user hold together is limited.
+// Sizes of the pipes of a connection: wide during its turn, otherwise the default of pipe(7) where
+// the pipes of a user are limited together.
 const (
 	widePipe   = 1 << 20
 	narrowPipe = 64 << 10
 )
 
-// widen makes room in a stream, and returns how much can be on its way before somebody has
-// to wait.
+// widen makes room in a stream, and returns how much can be in flight before somebody has to wait.
 func (m *mover) widen(s *stream) int64 {
 	if s.room > 0 {
 		return s.room
@@ -54,11 +53,11 @@ func (m *mover) narrow(s *stream) {
 	}
 }
 
-// standstill is how much later than asked for a nap must end to be one, with what was done
-// before it. A busy machine delays that by some tens of milliseconds.
+// standstill is how much too late a nap, with the work before it, must end to count as a
+// standstill. A busy machine delays that by some tens of milliseconds.
 const standstill = 500 * time.Millisecond
 
-// begin is the begin of a slice.
+// begin begins a slice.
 func (m *mover) begin() time.Time {
 	m.looked = time.Now()
 	return m.looked
@@ -74,8 +73,8 @@ func (m *mover) nap(d time.Duration) {
 	m.looked = now
 }
 
-// pause ends a slice, and is its error if we stood still in it, or the machine did: then
-// the clock that runs on while it is suspended is ahead of the others.
+// pause ends a slice. It returns an error if this process stood still in it, or the machine did:
+// then the clock that runs on while it is suspended is ahead of the others.
 func (m *mover) pause() error {
 	ahead := proc.SinceBoot() - time.Since(m.began)
 	stopped := m.stopped

@@ -15,18 +15,18 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// atOnce is how many logins go on side by side: they mostly wait for each other.
+// atOnce is the number of parallel logins: they mostly wait for each other.
 const atOnce = 8
 
-// Open opens the connections of trials, several at a time, and hands the sample
-// of each on as soon as its login is over. It ends early with ctx, when each
-// fails, or when the server refuses our own key, which is a *LoginError.
+// Open opens the connections of trials, several at a time, and calls each with the sample of each
+// as soon as its login is over. It ends early with ctx, when each fails, or when the server refuses
+// our own key, which is a *LoginError.
 func (p *Private) Open(ctx context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error {
 	p.Server.Fresh(true)
 	return p.open(ctx, &p.Rig, trials, opening{atOnce, func(ctx context.Context) bool { return ctx.Err() == nil }, p.enter, admitted}, each)
 }
 
-// enter opens one connection and sees what it negotiated.
+// enter opens one connection and reads its negotiation.
 func (p *Private) enter(ctx context.Context, trials []record.Trial) (o opened) {
 	o.sample.Start = time.Now()
 	c, err := p.dial(trials[0])
@@ -51,9 +51,9 @@ func (p *Private) enter(ctx context.Context, trials []record.Trial) (o opened) {
 	return o
 }
 
-// Shares of what the machine has that connections may use, and what each takes.
+// Shares of the machine that connections may use, and the needs of each.
 const (
-	memoryShare   = 4       // a quarter of what is available
+	memoryShare   = 4       // a quarter of the available memory
 	perConnection = 6 << 20 // memory of ssh, its sshd processes and a sleeping command: 3 MiB by proportional set size
 	filesEach     = 10      // descriptors of ours: pipes, clocks, logs, and the socket while it logs in
 	filesAside    = 40
@@ -62,7 +62,7 @@ const (
 	maxOpen       = 400    // keeps the number of processes within reason
 )
 
-// Capacity is how many connections can be open at a time.
+// Capacity returns how many connections can be open at a time.
 func (p *Private) Capacity() int {
 	n := maxOpen
 	if available, ok := proc.AvailableMemory(); ok {
@@ -78,9 +78,9 @@ func (p *Private) Capacity() int {
 	return max(n, 1)
 }
 
-// pipePages is how many pages the pipes of this user may hold together before new
-// ones get very few (pipe(7), pipe-user-pages-soft), but for a tenth that is left to
-// others. ok is false if there is no limit.
+// pipePages returns the pages that the pipes of this user may hold together before new ones get
+// very few (pipe(7), pipe-user-pages-soft), less a tenth that is left to others. ok is false if
+// there is no limit.
 func pipePages() (pages int, ok bool) {
 	if os.Geteuid() == 0 {
 		return 0, false

@@ -23,15 +23,15 @@ import (
 type Private struct {
 	Rig
 	Server *loopback.Server
-	// Client is the command line that runs remote under the wanted suite and
-	// writes debug lines to log.
+	// Client returns the command line that runs remote under the wanted suite and writes debug
+	// lines to log.
 	Client func(want alg.Suite, log, remote string) []string
 
 	sitting
 }
 
-// LoginError says that the private server refused our own key, or was not
-// itself: nothing can be measured then.
+// LoginError says that the private server refused our own key, or that another server answered:
+// then nothing can be measured.
 type LoginError struct{ Detail string }
 
 func (e *LoginError) Error() string {
@@ -44,7 +44,7 @@ func (p *Private) Run(ctx context.Context, t record.Trial) (record.Sample, error
 	return s, cmp.Or(err, admitted(s))
 }
 
-// admitted is the error of a login that the private server refused.
+// admitted returns an error if the private server refused the login.
 func admitted(s record.Sample) error {
 	if s.Outcome == record.Denied || s.Outcome == record.HostKey {
 		return &LoginError{s.Detail}
@@ -69,9 +69,8 @@ func (p *Private) begin(t record.Trial, command string, stdin, stdout *os.File) 
 	return p.startClient(p.Client(t.Asked(), log, command), nil, t.Asked(), log, stdin, stdout)
 }
 
-// awaitServer waits for the server's process of the last connection, so that
-// its end does not disturb the next trial, and returns its CPU time: none if the client never
-// got that far.
+// awaitServer waits for the server's process of the last connection, so that its end does not
+// disturb the next trial, and returns its CPU time: zero if the client never got that far.
 func (p *Private) awaitServer() time.Duration {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
@@ -95,8 +94,8 @@ func (p *Private) login(ctx context.Context, t record.Trial) (record.Sample, err
 	return s, nil
 }
 
-// copy moves exactly SizeBytes and times the whole process, login included, as
-// a shell loop around `dd | ssh` does.
+// copy moves exactly SizeBytes and times the whole process, login included, as a shell loop around
+// `dd | ssh` does.
 func (p *Private) copy(ctx context.Context, t record.Trial) (s record.Sample, err error) {
 	down, size := t.Direction == record.Download, int64(t.SizeBytes)
 	what := []string{"sink"}
@@ -133,7 +132,7 @@ func (p *Private) copy(ctx context.Context, t record.Trial) (s record.Sample, er
 	elapsed := time.Since(c.Began)
 	c.Kill()
 	select {
-	case <-near.Ended: // a sink may still have to read what the client has written
+	case <-near.Ended: // a sink may still have to read the client's last bytes
 	case <-time.After(p.Connect):
 		trialErr = cmp.Or(trialErr, openssh.ErrStalled)
 	}
@@ -168,8 +167,7 @@ func (p *Private) awaitCopy(ctx context.Context, c *client, received func() int6
 	}
 }
 
-// explain adds what the private server said to a sample that failed for a
-// reason that lies with it.
+// explain adds the private server's message to a sample that failed because of it.
 func (p *Private) explain(s *record.Sample) {
 	switch s.Outcome {
 	case record.Denied, record.Broken, record.Refused:

@@ -19,16 +19,15 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// Remote drives connections to a host of the user's, through the user's own ssh
-// and configuration. Nothing is installed there: the remote end is a line of
-// POSIX shell. It keeps a pause between connections and gives up when the host
-// goes on refusing them (sshd_config(5) MaxStartups, PerSourcePenalties).
+// Remote drives connections to a user's host, through the user's own ssh and configuration. Nothing
+// is installed there: the remote end is a line of POSIX shell. It keeps a pause between connections
+// and gives up when the host keeps refusing them (sshd_config(5) MaxStartups, PerSourcePenalties).
 type Remote struct {
 	Rig
 	SSH         openssh.Program
 	Destination openssh.Destination
 	Once        bool          // Look does not ask again
-	Login       time.Duration // how long a login may take as a whole, where that is longer than Connect
+	Login       time.Duration // limit of a whole login, where that is longer than Connect
 
 	sitting
 	ticket *admit.Ticket // of the host's logins
@@ -38,15 +37,15 @@ type Remote struct {
 // HostError says that a host cannot be measured at all.
 type HostError struct{ openssh.Failed }
 
-// dropped tells a server that hangs up on a connection that it has accepted, which is
-// worth another try, from a port on which nothing listens, or no SSH server.
+// dropped distinguishes a server that closes an accepted connection, which is worth another try,
+// from a port on which nothing listens, or no SSH server.
 func (e *HostError) dropped() bool {
 	return e.Outcome == record.Refused && slices.Contains([]openssh.Cause{openssh.NoVersion, openssh.Throttled, openssh.Penalized}, e.Cause)
 }
 
 func (e *HostError) Error() string { return e.Said }
 
-// Look is what the first login shows.
+// Look is the result of the first login.
 type Look struct {
 	Offer   alg.Offer
 	Version string // software version of the server
@@ -54,13 +53,13 @@ type Look struct {
 	Proc    bool   // the server's costs can be read
 	Strict  bool   // both sides do strict key exchange (CVE-2023-48795)
 	Login   time.Duration
-	// RoundTrip is what a question through the open connection takes until its answer.
+	// RoundTrip is the time from a question to its answer through the open connection.
 	RoundTrip time.Duration
 }
 
-// Look logs in once and finds out what the host offers. A failed login is a
-// *HostError; a refusal is tried again a few times unless Once says otherwise, because
-// a host that limits connections drops some at random.
+// Look logs in once and reads the host's offer. A failed login is a *HostError; a refusal is tried
+// again a few times unless Once is set, because a host that limits connections drops some at
+// random.
 func (r *Remote) Look(ctx context.Context) (Look, error) {
 	for {
 		if !r.due(ctx) {
@@ -129,10 +128,10 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 	return look, nil
 }
 
-// maxMachine is how much a host may tell about itself, in bytes.
+// maxMachine is the most text that a host may send about itself, in bytes.
 const maxMachine = 300
 
-// describe adds a line of uname or /proc/cpuinfo to what is known of a host.
+// describe adds a line of uname or /proc/cpuinfo to the description of a host.
 func describe(machine, line string) string {
 	if _, model, found := strings.Cut(line, ":"); found {
 		line = model
@@ -185,8 +184,8 @@ func (r *Remote) again(refused bool) bool {
 // patience is how long a login may take until the remote side is ready.
 func (r *Remote) patience() time.Duration { return max(r.Connect, r.Login) }
 
-// announce prints the mark and, where there is a /proc, what the server's
-// process has cost so far. The empty line ends what start-up files left open.
+// announce returns a command that prints the mark and, where there is a /proc, the cost of the
+// server's process so far. The empty line ends any line that start-up files left open.
 func announce(mark string) string {
 	return "echo; echo " + mark + "-ready $(cat /proc/$PPID/schedstat 2>/dev/null)"
 }
@@ -196,7 +195,7 @@ func (r *Remote) start(d openssh.Destination, t record.Trial, log, command strin
 	return r.startClient(r.SSH.Command(d, t.Asked(), log, r.Connect, command), d.Env, t.Asked(), log, in, out)
 }
 
-// login times one login; what it costs the server is not to be seen.
+// login times one login; its cost on the server is not visible.
 func (r *Remote) login(ctx context.Context, t record.Trial) (record.Sample, error) {
 	c, s, ready, trialErr, err := r.timed(ctx, r.patience(), func(command string, out *os.File) (*client, error) {
 		return r.start(r.Destination, t, r.file("log"), command, nil, out)

@@ -38,8 +38,8 @@ func TestRemote(t *testing.T) {
 	empty(t, r.Dir.Path)
 }
 
-// All connections to a host move as many bytes in a slice as the reference, whatever their own speed:
-// with sizes of their own, a window of a round trip more or less would decide the ratio.
+// All connections to a host move as many bytes in a slice as the reference, whatever their own
+// speed: with sizes of their own, a window of a round trip more or less would decide the ratio.
 func TestSlicesOfAHostAreAlike(t *testing.T) {
 	r := newRemote(t)
 	reference := record.Trial{ID: 1, Want: alg.NewSuite("chacha20-poly1305@openssh.com", "", ""), Workload: record.Sitting, Direction: record.Upload, Role: record.RoleReference}
@@ -81,8 +81,8 @@ func TestAwakening(t *testing.T) {
 	}
 }
 
-// A host whose start-up files talk, whose command ends early, or where nothing
-// is as we need it, is told apart from a slow one.
+// A host whose start-up files talk, whose command ends early, or where nothing is as we need it, is
+// told apart from a slow one.
 func TestRemoteHostsThatMisbehave(t *testing.T) {
 	for name, tt := range map[string]struct {
 		command string // what the host runs instead of ours
@@ -177,8 +177,8 @@ func TestRemoteCommandLines(t *testing.T) {
 	}
 }
 
-// A host that fills the log of ssh -v is ended: after the login through requests
-// that ssh quotes, and neither memory nor disk of ours is its to fill.
+// A host that fills the log of ssh -v is ended: after the login through requests that ssh quotes,
+// and neither memory nor disk of ours is its to fill.
 func TestRemoteFloodsLog(t *testing.T) {
 	known := filepath.Join(t.TempDir(), "known")
 	server := (&sshtest.Server{Exec: func(s *sshtest.Session) {
@@ -233,8 +233,8 @@ func TestSlowFirstLogin(t *testing.T) {
 	}
 }
 
-// TestLateFirstLogin: where no longer time is asked for, a command must begin within that
-// for connecting.
+// TestLateFirstLogin: where no longer time is asked for, a command must begin within that for
+// connecting.
 func TestLateFirstLogin(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	r := newRemote(t, "ForceCommand sleep 600")

@@ -1,8 +1,7 @@
 //go:build linux
 
-// Package drive carries out trials with real processes: an SSH client, the
-// flows at either end, and clocks on all of them. Private drives the server of
-// this run on loopback, Remote a host of the user's.
+// Package drive carries out trials with real processes: an SSH client, the flows at either end, and
+// clocks on all of them. Private drives the server of this run on loopback, Remote a user's host.
 package drive
 
 import (
@@ -21,16 +20,15 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Rig is what both drivers need.
+// Rig holds the needs of both drivers.
 type Rig struct {
 	Dir     *safedir.Workdir
 	Spawner *proc.Spawner
-	// Flow is the command line of a flow process (flow.Main); its arguments are
-	// appended.
+	// Flow is the command line of a flow process (flow.Main); its arguments are appended.
 	Flow []string
 	Data string // "zero" or "random"
-	// Connect is how long a connection may take until the remote side is ready,
-	// and how long a transfer may stand still.
+	// Connect limits the time until the remote side of a connection is ready, and the time that a
+	// transfer may stand still.
 	Connect time.Duration
 
 	serial int
@@ -48,7 +46,7 @@ type client struct {
 	offer alg.Suite // the only names that it may negotiate
 }
 
-// startClient starts argv, which asks for the names of offer.
+// startClient starts argv, which offers the names of offer.
 func (r *Rig) startClient(argv, env []string, offer alg.Suite, log string, stdin, stdout *os.File) (*client, error) {
 	running, err := openssh.Start(argv, env, log, stdin, stdout, r.Spawner.Start)
 	if err != nil {
@@ -57,15 +55,15 @@ func (r *Rig) startClient(argv, env []string, offer alg.Suite, log string, stdin
 	return &client{running, offer}, nil
 }
 
-// linger gives a client whose output ended a moment to say why.
+// linger gives a client whose output ended a moment to report the reason.
 func (c *client) linger(why error) {
 	if errors.Is(why, openssh.ErrEnded) {
 		c.Linger()
 	}
 }
 
-// converse starts a client, and runs body on what it writes, for which there is so much time. After that the
-// client has ended; bodyErr is how body did, or that ctx has ended.
+// converse starts a client, and runs body on its output, for limit at most. After that the client
+// has ended; bodyErr is the error of body, or of the end of ctx.
 func (r *Rig) converse(ctx context.Context, limit time.Duration, start func(stdout *os.File) (*client, error),
 	body func(c *client, out *os.File) error) (c *client, s record.Sample, bodyErr, err error) {
 	read, write, err := os.Pipe()
@@ -91,7 +89,7 @@ func (r *Rig) converse(ctx context.Context, limit time.Duration, start func(stdo
 	return c, s, bodyErr, nil
 }
 
-// timed times one login, until a command that does nothing has said so.
+// timed times one login, until a command that does nothing has reported its start.
 func (r *Rig) timed(ctx context.Context, limit time.Duration, start func(command string, out *os.File) (*client, error)) (c *client, s record.Sample, ready time.Duration, bodyErr, err error) {
 	mark := openssh.NewMark()
 	c, s, bodyErr, err = r.converse(ctx, limit, func(out *os.File) (*client, error) { return start("echo "+mark, out) }, func(c *client, out *os.File) error {
@@ -104,7 +102,7 @@ func (r *Rig) timed(ctx context.Context, limit time.Duration, start func(command
 	return c, s, ready, bodyErr, err
 }
 
-// failure is why a trial ended early.
+// failure is the reason of a trial's early end.
 type failure struct {
 	outcome record.Outcome
 	detail  string
@@ -112,8 +110,8 @@ type failure struct {
 
 func (f *failure) Error() string { return string(f.outcome) + ": " + f.detail }
 
-// finish turns what a trial saw into its sample. err nil means that all went
-// well as far as the harness could see.
+// finish turns the observations of a trial into its sample. err nil means that the harness saw no
+// error.
 func (c *client) finish(s *record.Sample, err error) (openssh.Negotiation, openssh.Failed) {
 	n, flooded := c.Negotiation()
 	if flooded != nil && !errors.Is(err, context.Canceled) {
@@ -122,7 +120,7 @@ func (c *client) finish(s *record.Sample, err error) (openssh.Negotiation, opens
 	return n, c.judge(s, n, err)
 }
 
-// judge fills in what was negotiated and how that went.
+// judge fills in the negotiated suite and the outcome.
 func (c *client) judge(s *record.Sample, n openssh.Negotiation, err error) openssh.Failed {
 	s.ElapsedNS = time.Since(c.Began)
 	s.Got, s.Rekeys = n.Got, n.Rekeys
@@ -140,7 +138,7 @@ func (c *client) judge(s *record.Sample, n openssh.Negotiation, err error) opens
 	return why
 }
 
-// why is how a trial ended.
+// why describes the end of a trial.
 func (c *client) why(n openssh.Negotiation, err error) openssh.Failed {
 	var known *failure
 	switch {
@@ -162,7 +160,7 @@ func (c *client) why(n openssh.Negotiation, err error) openssh.Failed {
 	return why
 }
 
-// maxPrinted is how much is told of the last line of an account that does not run our command.
+// maxPrinted is how much is shown of the last line of an account that does not run our command.
 const maxPrinted = 200
 
 func difference(from, to time.Duration) *time.Duration {
@@ -184,7 +182,7 @@ func (c *client) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// poll waits until done says so, looking every half millisecond.
+// poll waits until done returns true, looking every half millisecond.
 func (r *Rig) poll(ctx context.Context, c *client, done func() bool) error {
 	for deadline := time.Now().Add(r.Connect); !done(); {
 		if err := c.sleep(ctx, 500*time.Microsecond); err != nil {

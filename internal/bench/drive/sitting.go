@@ -22,22 +22,22 @@ import (
 
 // line is an open connection.
 type line interface {
-	// share is how many bytes a slice of some length is to have.
+	// share returns the number of bytes for a slice of some length.
 	share(ctx context.Context, s *sitting, t record.Trial, length time.Duration) (int64, error)
-	// slice moves exactly n bytes; a long one tells the rate on its way, too.
+	// slice moves exactly n bytes; a long one also measures the rate during the transfer.
 	slice(ctx context.Context, d record.Direction, n int64, long bool) (record.Slice, error)
-	// end closes the connection and returns how often keys were exchanged again.
+	// end closes the connection and returns the number of rekeys.
 	end() (rekeys int)
-	// close gives up what is left of a connection whose client has ended.
+	// close releases a connection whose client has ended.
 	close()
-	// What a connection has of its client: waiting for last words after an error, ending
-	// it, and what became of it.
+	// The methods that a connection has from its client: waiting for last words after an error,
+	// ending it, and its outcome.
 	linger(why error)
 	Kill()
 	finish(s *record.Sample, err error) (openssh.Negotiation, openssh.Failed)
 }
 
-// lose closes a connection that failed with err and says why it did.
+// lose closes a connection that failed with err and returns the reason.
 func lose(l line, err error) string {
 	var s record.Sample
 	l.linger(err)
@@ -47,7 +47,7 @@ func lose(l line, err error) string {
 	return cmp.Or(strings.TrimSpace(s.Detail), string(s.Outcome))
 }
 
-// sitting is what connections that are open together share.
+// sitting is the state that simultaneous connections share.
 type sitting struct {
 	lines map[int]line // by trial; two trials may share one
 	warm  map[int]bool // trials whose calibration is over
@@ -55,7 +55,7 @@ type sitting struct {
 	mover *mover
 }
 
-// prepare makes what slices need.
+// prepare makes everything that slices need.
 func (s *sitting) prepare(r *Rig) error {
 	if s.mover != nil {
 		return nil
@@ -74,7 +74,7 @@ func (s *sitting) prepare(r *Rig) error {
 	return nil
 }
 
-// opened is a connection of which the login has come to its end.
+// opened is a connection whose login is over.
 type opened struct {
 	trials []record.Trial // the first has made it, others share it
 	sample record.Sample
@@ -82,8 +82,8 @@ type opened struct {
 	err    error // the lab is broken
 }
 
-// opening is how connections are opened: so many at a time, when each is due, and what follows
-// from how it went.
+// opening controls how connections are opened: how many at a time, when each is due, and what to do
+// after each.
 type opening struct {
 	atOnce  int
 	due     func(context.Context) bool
@@ -91,7 +91,7 @@ type opening struct {
 	follows func(record.Sample) error
 }
 
-// open opens the connections of trials, and hands their samples on.
+// open opens the connections of trials, and reports their samples.
 func (s *sitting) open(ctx context.Context, r *Rig, trials []record.Trial, how opening, each func(record.Trial, record.Sample) error) (failed error) {
 	if err := s.prepare(r); err != nil {
 		return err
@@ -131,7 +131,7 @@ func shared(trials []record.Trial) [][]record.Trial {
 	return groups
 }
 
-// seat keeps a connection and hands its sample on for each of its trials.
+// seat keeps a connection and reports its sample for each of its trials.
 func (s *sitting) seat(o opened, each func(record.Trial, record.Sample) error) error {
 	if o.line != nil {
 		for _, t := range o.trials {
@@ -146,8 +146,7 @@ func (s *sitting) seat(o opened, each func(record.Trial, record.Sample) error) e
 	return nil
 }
 
-// Close ends the connections of trials, and says which of them exchanged keys
-// again meanwhile.
+// Close ends the connections of trials, and returns how often those that did so renewed their keys.
 func (s *sitting) Close(ids ...int) (rekeys map[int]int) {
 	rekeys = map[int]int{}
 	for _, id := range ids {
@@ -181,9 +180,9 @@ type turn struct {
 	length time.Duration
 }
 
-// Slice lets the connection of a trial move data for about length.
-// lost says why the connection came to its end, if it did. The error is a
-// *lab.Pause where the slice is of no use, and nothing is broken.
+// Slice lets the connection of a trial move data for about length. lost is the reason if the
+// connection ended. The error is a *lab.Pause where the slice is useless, although nothing is
+// broken.
 func (s *sitting) Slice(ctx context.Context, t record.Trial, length time.Duration) (out record.Slice, lost string, err error) {
 	l := s.lines[t.ID]
 	if l == nil {
@@ -208,27 +207,27 @@ func (s *sitting) Slice(ctx context.Context, t record.Trial, length time.Duratio
 	return out, lost, nil
 }
 
-// calibration are the sizes of the slices that find out what a connection costs,
-// the first of which fills its buffers.
+// calibration lists the sizes of the slices that measure the cost of a connection, the first of
+// which fills its buffers.
 var calibration = []int64{128 << 10, 256 << 10, 256 << 10}
 
-// packet is what slices are multiples of: OpenSSH sends as much at once. Sizes follow a cell's
-// cost as closely as that: where they were powers of two, every other cell had slices of half
-// or twice the size in the next run, and came out up to 4 % costlier for its client.
+// packet is the unit of slices: OpenSSH sends as much at once. Sizes follow a cell's cost as
+// closely as that: where they were powers of two, every other cell had slices of half or twice the
+// size in the next run, and came out up to 4 % costlier for its client.
 const packet = 32 << 10
 
-// Slices shorter than brief are to differ in size from the others of their connection, longer
-// ones are to show throughput, and those from steady on what both sides do on a CPU each.
+// Slices shorter than brief differ in size from the others of their connection, longer ones measure
+// throughput, and those from steady on the time in which each side has its own CPU.
 const (
 	brief  = time.Millisecond
 	longer = 4 * time.Millisecond
 	steady = settling + leastSteady
 )
 
-// leastLong is the smallest of these: 16 packets. With 4, as the slowest ciphers had
-// them, both sides seldom work side by side: 3DES came out a quarter too slow. Short slices
-// have as many bytes as the pipes keep at most, and brief ones a third of that: what slices
-// cost besides their bytes is the same between 64 KiB and that.
+// leastLong is the smallest of these: 16 packets. With 4, as the slowest ciphers had them, both
+// sides seldom work side by side: 3DES came out a quarter too slow. Short slices have at most as
+// many bytes as the pipes keep, and brief ones a third of that: the cost of slices besides their
+// bytes is the same between 64 KiB and that.
 const (
 	leastBrief = 2 * packet
 	mostBrief  = mostShort / 3 / packet * packet
@@ -238,12 +237,11 @@ const (
 	mostLong   = 128 << 20
 )
 
-// patience is how much longer than its CPU time a slice may take, as on a slow
-// network.
+// patience is how many times longer than its CPU time a slice may take, as on a slow network.
 const patience = 40
 
-// share is how many bytes a slice is to have: what costs the costlier side about the
-// length in CPU time. The first connection of a cell decides for all.
+// share returns the bytes of a slice: enough to cost the costlier side about length in CPU time.
+// The first connection of a cell decides for all.
 func (c *connection) share(ctx context.Context, s *sitting, t record.Trial, length time.Duration) (int64, error) {
 	key := turn{t.Want.Bulk(), t.Direction, length}
 	if n, known := s.sizes[key]; known && s.warm[t.ID] {
@@ -264,8 +262,8 @@ func (c *connection) share(ctx context.Context, s *sitting, t record.Trial, leng
 	return s.sizes[key], nil
 }
 
-// sizeFor is how many bytes take about the length at so many ns per byte. Slices for
-// throughput have what they need, in steps of leastLong.
+// sizeFor returns the bytes that take about length at perByte ns per byte. Slices for throughput
+// have as many as they need, in steps of leastLong.
 func sizeFor(length time.Duration, perByte float64) int64 {
 	bytes := float64(length) / perByte
 	switch {
@@ -283,8 +281,8 @@ func bounded(bytes float64, least, most int64) int64 {
 	return int64(math.Max(float64(least), math.Min(bytes, float64(most))))
 }
 
-// costliest is the CPU time of the side that needed more, in ns, or what stands
-// for it where the slice took very long.
+// costliest returns the CPU time of the side that needed more, in ns, or a substitute where the
+// slice took very long.
 func costliest(s record.Slice) float64 {
 	cost := float64(s.WallNS) / patience
 	for _, cpu := range []*time.Duration{s.ClientCPUNS, s.ServerCPUNS} {

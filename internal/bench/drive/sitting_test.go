@@ -74,8 +74,8 @@ func TestSlicesAreExact(t *testing.T) {
 	}
 }
 
-// In the middle of a long slice each side has its own work to do: neither takes more CPU
-// time than passes, and what arrived is part of the slice.
+// In the middle of a long slice each side has its own work to do: neither takes more CPU time than
+// passes, and what arrived is part of the slice.
 func TestSteadyPartOfALongSlice(t *testing.T) {
 	for _, d := range []record.Direction{record.Upload, record.Download} {
 		p := newPrivate(t)
@@ -202,8 +202,8 @@ func TestRemoteWithoutHead(t *testing.T) {
 	}
 }
 
-// TestHoldersEnd shows that nothing sleeps on at the remote end: when a
-// connection is closed, when it is lost, when its client is killed.
+// TestHoldersEnd shows that nothing sleeps on at the remote end: when a connection is closed, when
+// it is lost, when its client is killed.
 func TestHoldersEnd(t *testing.T) {
 	ends := map[string]func(p *Private, c *connection){
 		"closed": func(p *Private, _ *connection) { p.Close(1) },
@@ -233,8 +233,8 @@ func TestHoldersEnd(t *testing.T) {
 	}
 }
 
-// Sizes are whole packets that follow the cost: a cell that is found a tenth costlier has
-// slices of a tenth less.
+// Sizes are whole packets that follow the cost: a cell that is found a tenth costlier has slices of
+// a tenth less.
 func TestSizeFor(t *testing.T) {
 	for _, c := range []struct {
 		length  time.Duration

@@ -13,16 +13,16 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// Limits of how long the harness sleeps between two looks at the pipes. Waking
-// up costs 10 to 40 us of CPU time on a virtual machine.
+// Limits of the harness's sleep between two looks at the pipes. Waking up costs 10 to 40 us of CPU
+// time on a virtual machine.
 const (
 	shortestNap = 50 * time.Microsecond
 	longestNap  = 5 * time.Millisecond
 )
 
-// slice moves exactly n bytes over one connection and returns what that took.
-// It ends when all of them have arrived and both processes sleep again, so that
-// the CPU time between the ends of two slices belongs to the bytes of one.
+// slice moves exactly n bytes over one connection and returns time and costs. It ends when all of
+// them have arrived and both processes sleep again, so that the CPU time between the ends of two
+// slices belongs to the bytes of one.
 func (c *connection) slice(ctx context.Context, d record.Direction, n int64, long bool) (record.Slice, error) {
 	began, harness, s := c.mover.begin(), proc.Self(), c.streams[d]
 	room := c.mover.widen(s)
@@ -50,9 +50,8 @@ func (c *connection) slice(ctx context.Context, d record.Direction, n int64, lon
 	return out, c.mover.pause()
 }
 
-// move feeds n bytes, takes them out at the other end, and waits until nobody has
-// work left. It looks whenever about so many bytes should have arrived, and notes when
-// both sides worked side by side.
+// move writes n bytes, reads them at the other end, and waits until nobody has work left. It looks
+// after every bytes should have arrived, and notes when both sides worked side by side.
 func (c *connection) move(ctx context.Context, s *stream, n, every int64, w *window) error {
 	in, out := flow.Descriptor(s.in), flow.Descriptor(s.out)
 	fed, got, began := int64(0), int64(0), time.Now()
@@ -102,9 +101,9 @@ func (c *connection) move(ctx context.Context, s *stream, n, every int64, w *win
 	}
 }
 
-// settling is how long the scheduler may take until each side of a transfer has a CPU of its
-// own: it wakes them up side by side on one, and moves one away at some tick of its clock.
-// leastSteady is what is left at least of a slice that shows how fast that is.
+// settling is the time after which each side of a transfer has its own CPU: the scheduler wakes
+// them up on one, and moves one away at some tick of its clock. leastSteady is the least remaining
+// time of a slice that measures speed.
 const (
 	settling    = 32 * time.Millisecond
 	leastSteady = 16 * time.Millisecond
@@ -116,15 +115,15 @@ type window struct {
 	notes []note
 }
 
-// note is how far a slice has come: bytes that have arrived, CPU time of both sides.
+// note is the progress of a slice: bytes that have arrived, CPU time of both sides.
 type note struct {
 	at    time.Duration
 	bytes int64
 	used  [2]time.Duration
 }
 
-// opens reports whether a look is the first after both sides have settled, or the one that
-// fed the last byte.
+// opens reports whether a look is the first after both sides have settled, or the one that wrote
+// the last byte.
 func (w *window) opens(at time.Duration, fed bool) bool {
 	switch len(w.notes) {
 	case 0:
@@ -141,7 +140,7 @@ func (c *connection) note(w *window, at time.Duration, arrived int64) error {
 	return err
 }
 
-// steady is nil where a slice was too short for it.
+// steady returns the steady part; nil where a slice was too short for it.
 func (w *window) steady() *record.Steady {
 	if len(w.notes) < 2 || w.notes[1].at-w.notes[0].at < leastSteady {
 		return nil
@@ -153,9 +152,9 @@ func (w *window) steady() *record.Steady {
 	}
 }
 
-// standsStill reports whether neither process works, after everything has arrived: their
-// clocks stand still while whoever waits for our CPU may have it. To read the clock of a
-// process that runs interrupts its CPU, and costs fifteen times as much.
+// standsStill reports whether neither process works, after everything has arrived: their clocks
+// stand still although they may have our CPU. Reading the clock of a running process interrupts its
+// CPU, and costs fifteen times as much.
 func (c *connection) standsStill() (bool, error) {
 	before, err := c.read()
 	if err != nil {
@@ -166,16 +165,16 @@ func (c *connection) standsStill() (bool, error) {
 	return before == after, err
 }
 
-// A long slice is looked at so often before its end, at least, and so often while as much passes
-// as pipes have room for: with half as many looks AES-GCM found them empty or full at half of them.
+// A long slice is polled at least looksOnTheWay times, and looksPerRoom times per pipe buffer of
+// data: with half as many looks the pipes of AES-GCM were found empty or full at half of them.
 const (
 	looksOnTheWay = 6
 	looksPerRoom  = 4
 )
 
-// learn adapts to the stream's speed, so that once in three times everything has
-// arrived at the first look: where a part has, the next nap is as long as the rest needs. To
-// come late takes time from all other slices, more than a look costs.
+// learn adapts to the stream's speed, so that in one of three slices everything has arrived at the
+// first look: if only a part has, the next nap is as long as the rest needs. A late look takes time
+// from all other slices, more than a look costs.
 func (s *stream) learn(wall time.Duration, n int64, looks int) {
 	s.slices++
 	switch {
@@ -188,7 +187,7 @@ func (s *stream) learn(wall time.Duration, n int64, looks int) {
 	}
 }
 
-// nap is how long nothing has to be done: until so many bytes should have arrived.
+// nap returns the time until missing bytes should have arrived.
 func (s *stream) nap(perByte float64, missing int64) time.Duration {
 	if s.slices < len(calibration) {
 		return shortestNap
@@ -196,11 +195,10 @@ func (s *stream) nap(perByte float64, missing int64) time.Duration {
 	return min(max(time.Duration(perByte*float64(missing)), shortestNap), longestNap)
 }
 
-// stallLook is how long nothing may move before we look whether the client is
-// still there.
+// stallLook is the time without movement after which we check that the client is still there.
 const stallLook = 20 * time.Millisecond
 
-// alive returns why a stream that stands still is not to be waited for.
+// alive returns the reason not to wait any longer for a stream that stands still.
 func (c *client) alive(ctx context.Context, still, limit time.Duration) error {
 	select {
 	case <-c.Ended:

@@ -1,9 +1,8 @@
 //go:build linux
 
-// Package flow moves payload at next to no cost: a sink that makes bytes
-// vanish and counts them, and a source that makes them up. Both run as
-// processes of their own at either end of an SSH connection and tell what they
-// did through a shared page of memory, so that reading it costs them nothing.
+// Package flow moves payload at next to no cost: a sink that makes bytes vanish and counts them,
+// and a source that makes them up. Each runs as a process at either end of an SSH connection and
+// reports its progress through a shared page of memory, so that reading it costs nothing.
 package flow
 
 import (
@@ -72,10 +71,10 @@ func (c *Counter) Close() error { return unix.Munmap(c.memory) }
 // Bytes returns how many bytes the flow has moved.
 func (c *Counter) Bytes() int64 { return int64(atomic.LoadUint64(&c.page.bytes)) }
 
-// Cost is the CPU time that the flow's process took; 0 until its stream has ended.
+// Cost returns the CPU time of the flow's process; 0 until its stream has ended.
 func (c *Counter) Cost() time.Duration { return time.Duration(atomic.LoadUint64(&c.page.cost)) }
 
-// finish notes what the process took.
+// finish records the CPU time of the process.
 func (c *Counter) finish() {
 	var used unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &used) == nil {

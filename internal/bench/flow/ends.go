@@ -11,17 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Payload is a full pipe whose pages are lent to other pipes again and again
-// (tee(2)): nothing is copied until somebody reads them.
+// Payload is a full pipe whose pages are lent to other pipes again and again (tee(2)): nothing is
+// copied until somebody reads them.
 type Payload struct {
 	read, write *os.File
 	descriptor  int    // of read
 	pages       []byte // in the pipe
 }
 
-// NewPayload fills the pipe; random bytes look like encrypted data to whatever
-// compresses. Zeros are one page again and again: like those of /dev/zero, they take the
-// reader nothing from memory.
+// NewPayload fills the pipe; random bytes look like encrypted data to a compressor. Zeros are one
+// page again and again: like those of /dev/zero, they cost the reader no access to memory.
 func NewPayload(random bool) (*Payload, error) {
 	read, write, err := Pipe()
 	if err != nil {
@@ -54,15 +53,15 @@ func (p *Payload) fill(random bool) (err error) {
 	return err
 }
 
-// Close gives the memory back.
+// Close frees the memory.
 func (p *Payload) Close() {
 	p.read.Close()
 	p.write.Close()
 	_ = unix.Munmap(p.pages)
 }
 
-// Feed puts up to n bytes into a pipe without copying or waiting, and returns how
-// many there was room for.
+// Feed puts up to n bytes into a pipe without copying or waiting, and returns how many there was
+// room for.
 func (p *Payload) Feed(pipe int, n int64) (fed int64, err error) {
 	for fed < n {
 		moved, _, errno := unix.RawSyscall6(unix.SYS_TEE, uintptr(p.descriptor), uintptr(pipe), uintptr(n-fed), unix.SPLICE_F_NONBLOCK, 0, 0)
@@ -77,8 +76,8 @@ func (p *Payload) Feed(pipe int, n int64) (fed int64, err error) {
 	return fed, nil
 }
 
-// Drain takes up to n bytes out of a pipe without copying or waiting, into null,
-// which is /dev/null. ended says that nobody will write any more.
+// Drain takes up to n bytes out of a pipe without copying or waiting, into null, which is
+// /dev/null. ended reports that nobody will write any more.
 func Drain(pipe, null int, n int64) (moved int64, ended bool, err error) {
 	k, err := splice(pipe, null, int(min(n, chunk)))
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
@@ -87,9 +86,9 @@ func Drain(pipe, null int, n int64) (moved int64, ended bool, err error) {
 	return int64(k), k == 0, err
 }
 
-// Pipe is a pipe that Go's poller does not watch: with that of os.Pipe a thread of ours
-// wakes up whenever somebody makes it full or empty, in the middle of what is timed. Read
-// and Write of its files wait in the system.
+// Pipe is a pipe that Go's poller does not watch: with that of os.Pipe a thread of ours wakes up
+// whenever somebody makes it full or empty, in the middle of a timed operation. Read and Write of
+// its files wait in the system.
 func Pipe() (read, write *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -98,8 +97,8 @@ func Pipe() (read, write *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "|0"), os.NewFile(uintptr(fds[1]), "|1"), nil
 }
 
-// Resize gives the buffer of a pipe another size where that is permitted, and
-// returns the size that it has; 0 where the file is no pipe.
+// Resize changes the buffer size of a pipe if permitted, and returns its size; 0 where the file is
+// not a pipe.
 func Resize(pipe, size int) int {
 	if now, err := unix.FcntlInt(uintptr(pipe), unix.F_SETPIPE_SZ, size); err == nil {
 		return now
@@ -111,8 +110,8 @@ func Resize(pipe, size int) int {
 	return now
 }
 
-// Unlimited reports whether what all pipes hold together is not limited for this process
-// (pipe(7), pipe-user-pages-soft): it has one of two capabilities.
+// Unlimited reports whether the total size of pipes is not limited for this process (pipe(7),
+// pipe-user-pages-soft): it has one of two capabilities.
 func Unlimited() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
@@ -122,8 +121,8 @@ func Unlimited() bool {
 	return sets[0].Effective&(1<<unix.CAP_SYS_RESOURCE|1<<unix.CAP_SYS_ADMIN) != 0
 }
 
-// Descriptor is the file descriptor of a pipe that keeps its deadlines, which
-// os.File.Fd would take from it.
+// Descriptor returns the file descriptor of a pipe and keeps its deadlines, which os.File.Fd would
+// remove.
 func Descriptor(pipe *os.File) (fd int) {
 	raw, err := pipe.SyscallConn()
 	if err != nil {

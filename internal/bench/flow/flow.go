@@ -16,7 +16,7 @@ import (
 	"sshpace/internal/base/shell"
 )
 
-// chunk is how much one system call moves at most; pipes are widened to it.
+// chunk is the most that one system call moves; pipes are widened to it.
 const chunk = 1 << 20
 
 // Main is the program of a flow process: args are
@@ -54,21 +54,21 @@ func Main(args []string, stdin, stdout *os.File) error {
 	return fmt.Errorf("flow: unknown arguments %q", args)
 }
 
-// Command is the command line that becomes a flow process with these arguments, for
-// any login shell; program are the words that lead to Main.
+// Command returns the command line of a flow process with these arguments, for any login shell;
+// program holds the words that lead to Main.
 func Command(program []string, args ...string) string {
 	return "exec " + shell.Line(slices.Concat(program, args)...)
 }
 
-// Process is a flow process: the command line that starts it, and what it has counted.
+// Process is a flow process: its command line, and its counter.
 type Process struct {
 	*Counter
 	Argv []string
 	path string
 }
 
-// New is a process whose counter is in a new file; program are the words that lead to Main, and
-// args what it is, but for that file.
+// New returns a process with a counter in a new file; program holds the words that lead to Main,
+// and args the other arguments.
 func New(program []string, path string, args ...string) (*Process, error) {
 	counter, err := CreateCounter(path)
 	if err != nil {
@@ -77,10 +77,10 @@ func New(program []string, path string, args ...string) (*Process, error) {
 	return &Process{counter, slices.Concat(program, args[:1], []string{path}, args[1:]), path}, nil
 }
 
-// Command is the command line for any login shell.
+// Command returns the command line for any login shell.
 func (p *Process) Command() string { return Command(p.Argv) }
 
-// Close gives up the counter, and its file.
+// Close releases the counter, and its file.
 func (p *Process) Close() error { return errors.Join(p.Counter.Close(), os.Remove(p.path)) }
 
 // Near is a flow in this process, at our end of a pipe, which it closes.
@@ -89,17 +89,17 @@ type Near struct {
 	Ended chan struct{} // closed at the end of its stream
 }
 
-// Source writes so many bytes.
+// Source writes limit bytes.
 func Source(pipe *os.File, random bool, limit int64) *Near {
 	return near(pipe, func(c *Counter) error { return source(c, pipe, random, limit) })
 }
 
-// Sink makes all that comes vanish.
+// Sink makes all bytes vanish.
 func Sink(pipe *os.File) *Near {
 	return near(pipe, func(c *Counter) error { return sink(c, pipe) })
 }
 
-// near begins a flow. That it fails is told by what it has counted.
+// near begins a flow. A failure shows in the counter.
 func near(pipe *os.File, do func(*Counter) error) *Near {
 	n := &Near{&Counter{page: &page{}}, make(chan struct{})}
 	go func() {
@@ -110,8 +110,8 @@ func near(pipe *os.File, do func(*Counter) error) *Near {
 	return n
 }
 
-// sink makes everything that it reads vanish: it splices a pipe into
-// /dev/null, which moves pages without looking at them.
+// sink makes everything that it reads vanish: it splices a pipe into /dev/null, which moves pages
+// without looking at them.
 func sink(counter *Counter, in *os.File) error {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
@@ -135,7 +135,7 @@ func sink(counter *Counter, in *os.File) error {
 	return drain(counter, in)
 }
 
-// drain is a sink for anything that is no wide pipe.
+// drain is a sink for anything but a wide pipe.
 func drain(counter *Counter, in io.Reader) error {
 	buffer := make([]byte, 256<<10)
 	for {
@@ -150,8 +150,8 @@ func drain(counter *Counter, in io.Reader) error {
 	}
 }
 
-// source writes the same buffer again and again. Its pages are lent to the
-// pipe (vmsplice(2)), so that only the reader copies them.
+// source writes the same buffer again and again. Its pages are lent to the pipe (vmsplice(2)), so
+// that only the reader copies them.
 func source(counter *Counter, out *os.File, random bool, limit int64) error {
 	buffer, err := unix.Mmap(-1, 0, chunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -184,7 +184,7 @@ func source(counter *Counter, out *os.File, random bool, limit int64) error {
 	return nil
 }
 
-// write is a source for anything that is no wide pipe.
+// write is a source for anything but a wide pipe.
 func write(counter *Counter, out io.Writer, buffer []byte, limit int64) error {
 	for sent := int64(0); more(sent, limit); {
 		n, err := out.Write(next(buffer, sent, limit))
@@ -202,7 +202,7 @@ func write(counter *Counter, out io.Writer, buffer []byte, limit int64) error {
 
 func more(sent, limit int64) bool { return limit == 0 || sent < limit }
 
-// next is what to send next: the buffer, or what is left to the limit.
+// next returns the next bytes to send: the buffer, or the rest up to the limit.
 func next(buffer []byte, sent, limit int64) []byte {
 	if left := limit - sent; limit > 0 && left < int64(len(buffer)) {
 		return buffer[:left]

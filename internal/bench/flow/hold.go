@@ -16,11 +16,10 @@ import (
 // forever is how long sleep(1) holds the pipes of a connection, in seconds.
 const forever = "2147483647"
 
-// hold keeps the pipes of a connection open without ever waking up: it writes
-// its process and that of its parent, the server's, into a file, and becomes a
-// sleep(1). The kernel ends it with its parent (prctl(2) PR_SET_PDEATHSIG, which
-// execve(2) keeps), so that nothing stays when the connection ends: sshd only
-// closes the pipes, which a sleeping process never notices.
+// hold keeps the pipes of a connection open without ever waking up: it writes its process and that
+// of its parent, the server's, into a file, and becomes a sleep(1). The kernel ends it with its
+// parent (prctl(2) PR_SET_PDEATHSIG, which execve(2) keeps), so that nothing stays when the
+// connection ends: sshd only closes the pipes, which a sleeping process never notices.
 func hold(path string) error {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
@@ -40,8 +39,8 @@ func hold(path string) error {
 	return syscall.Exec(sleep, []string{"sleep", forever}, os.Environ())
 }
 
-// Holding reports whether a process has become what hold becomes. Until then it is
-// on its way through execve(2), where /proc shows none of its files.
+// Holding reports whether a process has finished becoming the sleeping process of hold. Until then
+// it is within execve(2), where /proc shows none of its files.
 func Holding(pid int) bool {
 	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return string(name) == "sleep\n"

@@ -11,11 +11,10 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// pacer decides how long a flow sleeps between two system calls. A flow that
-// wakes up for every write of the other side costs two context switches per
-// 32 KiB, a quarter of what SSH itself costs with a fast cipher; one that lets
-// a wide pipe fill, or drain, to about a half costs a third of that, and spares
-// the other side the wake-ups.
+// pacer decides how long a flow sleeps between two system calls. A flow that wakes up for every
+// write of the other side costs two context switches per 32 KiB, a quarter of SSH's own cost with a
+// fast cipher; one that lets a wide pipe fill, or drain, to about a half costs a third of that, and
+// spares the other side the wake-ups.
 type pacer struct {
 	capacity int // of the pipe in bytes
 	sleep    time.Duration
@@ -26,13 +25,13 @@ const (
 	maxSleep = 4 * time.Millisecond
 )
 
-// newPacer returns a pacer for a pipe; ok is false where the pipe is so narrow
-// that sleeping would hold the stream up.
+// newPacer returns a pacer for a pipe; ok is false where the pipe is so narrow that sleeping would
+// hold the stream up.
 func newPacer(capacity int) (p *pacer, ok bool) {
 	return &pacer{capacity: capacity, sleep: minSleep}, capacity >= chunk
 }
 
-// after adapts to how much of the pipe the last call moved, and sleeps.
+// after adapts to the part of the pipe that the last call moved, and sleeps.
 func (p *pacer) after(moved int) {
 	switch {
 	case moved > p.capacity*2/3:
@@ -46,9 +45,9 @@ func (p *pacer) after(moved int) {
 	proc.Nap(p.sleep)
 }
 
-// The system calls below go past Go's scheduler, which has nothing else to run
-// in a flow process and would start threads to find that out. So none of them
-// may block: where nothing can be moved they say EAGAIN.
+// The system calls below bypass Go's scheduler, which has nothing else to run in a flow process and
+// would start threads to find that out. So none of them may block: where nothing can be moved they
+// return EAGAIN.
 
 // splice moves up to n bytes from a pipe to another file (splice(2)).
 func splice(from, to, n int) (int, error) {
@@ -59,8 +58,7 @@ func splice(from, to, n int) (int, error) {
 	return int(moved), nil
 }
 
-// lend puts the pages of b into the pipe fd (vmsplice(2)); only the reader
-// copies them.
+// lend puts the pages of b into the pipe fd (vmsplice(2)); only the reader copies them.
 func lend(fd int, b []byte) (int, error) {
 	iov := unix.Iovec{Base: &b[0]}
 	iov.SetLen(len(b))

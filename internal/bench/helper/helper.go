@@ -1,5 +1,5 @@
-// Package helper has the programs that sshpace starts itself as during a measurement. They
-// are no commands for people and do without the command tree, so that they start in a moment.
+// Package helper holds the programs that sshpace starts itself as during a measurement. They are
+// not commands for people and do without the command tree, so that they start in a moment.
 package helper
 
 import (
@@ -20,7 +20,7 @@ type program = func(ctx context.Context, args []string) (exit int, err error)
 var programs = map[string]program{
 	"flow": flowProgram, // at the ends of a measured connection
 	"keep": taking(1, func(args []string) error {
-		proc.IgnoreSignals() // its end is that of its input
+		proc.IgnoreSignals() // it ends with its input
 		return safedir.Keep(args[0], os.Stdin)
 	}),
 	"native-server": taking(3, func(args []string) error { return wire.ServeOne(os.Stdin, args[0], args[1], args[2]) }),
@@ -28,7 +28,7 @@ var programs = map[string]program{
 	"old-server":    taking(3, func(args []string) error { return oldserver.ServeOne(os.Stdin, args[0], args[1], args[2]) }),
 }
 
-// taking is a program that takes so many arguments and exits with 1 when it fails.
+// taking returns a program with at most most arguments that exits with 1 when it fails.
 func taking(most int, run func(args []string) error) program {
 	return func(_ context.Context, args []string) (int, error) {
 		if len(args) != most {
@@ -44,7 +44,7 @@ func taking(most int, run func(args []string) error) program {
 // mark is the first argument that leads to a helper program.
 const mark = "--helper"
 
-// Line is the command line of a helper program of this executable.
+// Line returns the command line of a helper program of this executable.
 func Line(program string) []string {
 	self, err := os.Executable()
 	if err != nil {
@@ -53,8 +53,8 @@ func Line(program string) []string {
 	return []string{self, mark, program}
 }
 
-// Run runs the helper program that the arguments of this executable ask for; ran tells
-// whether they do.
+// Run runs the helper program that the arguments of this executable select; ran reports whether
+// they select one.
 func Run(ctx context.Context, args []string, stderr io.Writer) (exit int, ran bool) {
 	if len(args) < 3 || args[1] != mark {
 		return 0, false

@@ -9,13 +9,13 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// ForeignLoad notes with slices how long the cores of this machine were busy with what is
-// none of ours, where the server runs on it, too. Between two records of which the second
-// is a batch of slices, nothing but these slices happens.
+// ForeignLoad adds to slices how long the cores of this machine were busy with other processes,
+// where the server runs on it, too. Between two records of which the second is a batch of slices,
+// nothing but these slices happens.
 type ForeignLoad struct {
 	Sink record.Sink
-	// Used is what all cores have spent since boot, and what this process has; ok is
-	// false where that cannot be read.
+	// Used returns the time of all cores since boot, and the time of this process; ok is false
+	// where that cannot be read.
 	Used func() (all, own time.Duration, ok bool)
 	Now  func() time.Time
 
@@ -34,7 +34,7 @@ func Used() (all, own time.Duration, ok bool) {
 	return load.Busy, proc.Self(), ok
 }
 
-// Record hands a record on, slices with the foreign load.
+// Record passes a record on, slices with the foreign load.
 func (f *ForeignLoad) Record(r record.Record) error {
 	now := reading{at: f.Now()}
 	now.all, now.own, now.ok = f.Used()
@@ -49,8 +49,8 @@ func (f *ForeignLoad) Record(r record.Record) error {
 	return f.Sink(r)
 }
 
-// sshCPU is the CPU time that slices took of this machine beside this process's; known
-// is false where a clock could not be read.
+// sshCPU returns the CPU time of slices on this machine outside this process; known is false where
+// a clock could not be read.
 func sshCPU(all []record.Slice) (sum time.Duration, known bool) {
 	for _, s := range all {
 		if s.ClientCPUNS == nil || s.ServerCPUNS == nil {

@@ -11,8 +11,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// What is not ours is what all cores spent less this process, ssh and, where it runs here,
-// sshd.
+// What is not ours is what all cores spent less this process, ssh and, where it runs here, sshd.
 func TestForeignLoad(t *testing.T) {
 	ms := func(n int) *time.Duration { d := time.Duration(n) * time.Millisecond; return &d }
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)

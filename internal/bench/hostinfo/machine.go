@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package hostinfo describes the computer that a measurement runs on, as far as
-// it decides how fast SSH can be there.
+// Package hostinfo describes the computer that a measurement runs on, as far as that matters for
+// the speed of SSH.
 package hostinfo
 
 import (
@@ -20,14 +20,14 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// features that SSH's ciphers and MACs use where they are there.
+// features are used by SSH's ciphers and MACs where they exist.
 var features = []cpuid.FeatureID{
 	cpuid.AESNI, cpuid.VAES, cpuid.CLMUL, cpuid.VPCLMULQDQ, cpuid.SHA, cpuid.SSSE3, cpuid.AVX, cpuid.AVX2, cpuid.AVX512F, cpuid.BMI2, cpuid.ADX,
 	cpuid.AESARM, cpuid.PMULL, cpuid.SHA1, cpuid.SHA2, cpuid.SHA3, cpuid.SHA512, cpuid.ASIMD, cpuid.SVE,
 }
 
-// Describe fills the fields of an Environment that concern this machine. It
-// looks at the load for wait, in order to see what others take.
+// Describe fills the fields of an Environment that concern this machine. It watches the load for
+// wait, in order to see the work of others.
 func Describe(wait time.Duration) record.Environment {
 	e := record.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), CPU: cpuName()}
 	for _, feature := range features {
@@ -54,8 +54,8 @@ func Describe(wait time.Duration) record.Environment {
 	return e
 }
 
-// Load is how many processes ran or waited for a CPU during the last minute, as
-// uptime(1) shows it; -1 if unknown.
+// Load returns how many processes ran or waited for a CPU during the last minute, as uptime(1)
+// shows it; -1 if unknown.
 func Load() float64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
@@ -112,7 +112,7 @@ func share(limit, period string) float64 {
 	return l / p
 }
 
-// steal watches what the hypervisor takes, in percent of all cores.
+// steal measures the CPU time that the hypervisor takes, in percent of all cores.
 func steal(wait time.Duration, e *record.Environment) float64 {
 	before, ok := proc.ReadLoad()
 	start := time.Now()

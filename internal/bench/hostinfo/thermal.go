@@ -16,13 +16,13 @@ import (
 	"sshpace/internal/record"
 )
 
-// Thermometer reads temperatures, clocks and throttling, and writes them as
-// records. On machines that tell none of it, it writes nothing.
+// Thermometer reads temperatures, clock rates and throttling, and writes them as records. On
+// machines that report none of it, it writes nothing.
 type Thermometer struct {
 	Root string // of sysfs: "/sys"
-	// Firmware asks the firmware of a Raspberry Pi what slows it, where sysfs does
-	// not say: "throttled=0x50005". nil: nobody is asked. It is for the start and the
-	// end of a run, because it starts a program.
+	// Firmware asks the firmware of a Raspberry Pi for the reasons of throttling, which sysfs does
+	// not report: "throttled=0x50005". nil: there is none. It is for the start and the end of a
+	// run, because it starts a program.
 	Firmware func() (string, error)
 	Sink     record.Sink
 	Now      func() time.Time
@@ -30,17 +30,17 @@ type Thermometer struct {
 	last time.Time
 }
 
-// thermalEvery is how often a run looks. Reading takes some hundred microseconds.
+// thermalEvery is the interval of readings. One takes some hundred microseconds.
 const thermalEvery = 10 * time.Second
 
-// Begin looks at the start of a run, or when it is gone on with, and End at its end.
+// Begin takes a reading at the start of a run, or when it is resumed, and End at its end.
 func (t *Thermometer) Begin() error { return t.look(t.Firmware) }
 
-// End is the last look.
+// End takes the last reading.
 func (t *Thermometer) End() error { return t.look(t.Firmware) }
 
-// Record hands a record on, and looks where the last look was a while ago: between
-// two records nothing is being timed.
+// Record passes a record on, and takes a reading if the last one is old: between two records
+// nothing is being timed.
 func (t *Thermometer) Record(r record.Record) error {
 	if err := t.Sink(r); err != nil || t.Now().Sub(t.last) < thermalEvery {
 		return err
@@ -58,8 +58,8 @@ func (t *Thermometer) look(firmware func() (string, error)) error {
 	return t.Sink(record.Record{Thermal: reading})
 }
 
-// readThermal reads below a root of sysfs (kernel: thermal/sysfs-api,
-// cpu-freq/user-guide); nil where nothing is told.
+// readThermal reads below a root of sysfs (kernel: thermal/sysfs-api, cpu-freq/user-guide); nil
+// where nothing is reported.
 func readThermal(root string, firmware func() (string, error)) *record.Thermal {
 	t := &record.Thermal{Zones: zones(root)}
 	t.ClockHz, t.ClockMaxHz = clocks(root)
@@ -91,7 +91,7 @@ func readNumber(path string) (int64, bool) {
 	return n, err == nil
 }
 
-// zones are the sensors: temp is in thousandths of a degree.
+// zones reads the sensors: temp is in thousandths of a degree.
 func zones(root string) (all []record.ThermalZone) {
 	for _, dir := range numbered(filepath.Join(root, "class/thermal/thermal_zone*")) {
 		milli, ok := readNumber(filepath.Join(dir, "temp"))
@@ -103,10 +103,10 @@ func zones(root string) (all []record.ThermalZone) {
 	return all
 }
 
-// maxClocks is how many cores are asked for their clock: more take too long.
+// maxClocks is the most cores whose clock rate is read: more take too long.
 const maxClocks = 16
 
-// clocks are those of the cores, which the kernel tells in kHz.
+// clocks reads those of the cores, which the kernel reports in kHz.
 func clocks(root string) (now []int64, most int64) {
 	dirs := numbered(filepath.Join(root, "devices/system/cpu/cpu[0-9]*"))
 	for _, dir := range dirs[:min(len(dirs), maxClocks)] {
@@ -120,7 +120,7 @@ func clocks(root string) (now []int64, most int64) {
 	return now, most
 }
 
-// numbered are the folders of a pattern in the order of their numbers.
+// numbered returns the directories of a pattern in the order of their numbers.
 func numbered(pattern string) []string {
 	dirs, _ := filepath.Glob(pattern)
 	number := func(dir string) int {
@@ -131,8 +131,8 @@ func numbered(pattern string) []string {
 	return dirs
 }
 
-// cooling are the means by which the kernel slows the processor at this moment.
-// Fans are not among them.
+// cooling lists the means by which the kernel slows the processor at this moment. Fans are not
+// among them.
 func cooling(root string) (all []string) {
 	for _, dir := range numbered(filepath.Join(root, "class/thermal/cooling_device*")) {
 		kind, err := readText(filepath.Join(dir, "type"))
@@ -146,8 +146,8 @@ func cooling(root string) (all []string) {
 	return all
 }
 
-// throttling reads get_throttled: a hexadecimal number, behind "throttled=0x" from
-// the firmware's program. The reasons since boot are 16 bits further up.
+// throttling parses get_throttled: a hexadecimal number, after "throttled=0x" from the firmware's
+// program. The reasons since boot are 16 bits higher.
 func throttling(text string) (now, sinceBoot []string) {
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "throttled="), "0x")
 	bits, err := strconv.ParseUint(text, 16, 32)

@@ -1,4 +1,4 @@
-// Package hostkeys measures what a known_hosts file costs each login.
+// Package hostkeys measures the cost of a known_hosts file for each login.
 package hostkeys
 
 import (
@@ -27,17 +27,17 @@ import (
 // DefaultRounds are enough for intervals of a few percent.
 const DefaultRounds = 20
 
-// Options says how to measure.
+// Options of a measurement.
 type Options struct {
 	SSH      string                // the ssh program; empty: the one in PATH
-	Dir      string                // a private folder for the variants of the file
+	Dir      string                // a private directory for the variants of the file
 	Rounds   sched.Rounds          // connections per variant; none means 20
 	Progress func(done, total int) // total is 0 with a budget
-	// Brief measures ssh only, with the file's own layout beside the split one.
+	// Brief measures ssh only, with the file's own layout and the split one.
 	Brief bool
 }
 
-// Cost is what a known_hosts file costs each connection.
+// Cost is the cost of a known_hosts file for each connection.
 type Cost struct {
 	File        string    `json:"file"`
 	Lines       int       `json:"lines"`        // readable lines
@@ -48,19 +48,19 @@ type Cost struct {
 	IndexCost
 }
 
-// SSHCost is what one layout of the file costs OpenSSH.
+// SSHCost is the cost of one layout of the file for OpenSSH.
 type SSHCost struct {
 	Layout         string `json:"layout"`           // "split", "plain" or "hashed"
 	AsItIs         bool   `json:"as_it_is"`         // the layout that the file has
 	UpdateHostKeys bool   `json:"update_host_keys"` // ssh's default for ~/.ssh/known_hosts
-	// CPU is the user and system time of one ssh process that logs in and runs
-	// nothing, Extra how much of it is due to the file: the difference to the
-	// split layout in the same round. Nanoseconds, medians with 95 % intervals.
+	// CPU is the user and system time of one ssh process that logs in and runs nothing. Extra is
+	// the part due to the file: the difference to the split layout in the same round. Nanoseconds,
+	// medians with 95 % intervals.
 	CPU   stats.Interval `json:"cpu_ns"`
 	Extra stats.Interval `json:"extra_ns"`
 }
 
-// IndexCost is what the file costs a program that uses Index.
+// IndexCost is the cost of the file for a program that uses package index.
 type IndexCost struct {
 	Load   stats.Interval `json:"index_load_ns"`   // once: reading and indexing
 	Lookup stats.Interval `json:"index_lookup_ns"` // per name, each name for the first time
@@ -70,9 +70,9 @@ type IndexCost struct {
 // benchName is the name of the server in all variants of the file.
 const benchName = "sshpace-known-hosts-bench"
 
-// Measure runs the real ssh against a server of its own on loopback, with
-// the file in its plain, hashed and split layouts, round by round, so that what
-// else the machine does hits all of them alike. The file itself is only read.
+// Measure runs the real ssh against its own server on loopback, with the file in its plain, hashed
+// and split layouts, round by round, so that other work of the machine hits all of them alike. The
+// file itself is only read.
 func Measure(ctx context.Context, file string, o Options) (Cost, error) {
 	o.Rounds = cmp.Or(o.Rounds, sched.Rounds{Count: DefaultRounds})
 	info, err := os.Stat(file)
@@ -112,8 +112,8 @@ type layout struct {
 	asItIs bool
 }
 
-// writeLayouts writes the file in each layout, with the line of the server that
-// ssh will connect to.
+// writeLayouts writes the file in each layout, with the line of the server that ssh will connect
+// to.
 func writeLayouts(dir string, t *index.Table, key ssh.PublicKey) ([]layout, error) {
 	plain, hashed := rewritten(t, plainHosts), rewritten(t, hashedHosts)
 	own := benchName + " " + knownhosts.MarshalKey(key) + "\n"
@@ -132,8 +132,8 @@ func writeLayouts(dir string, t *index.Table, key ssh.PublicKey) ([]layout, erro
 	)
 }
 
-// rewritten writes all lines with other host fields; hosts returns one field for
-// every line that takes the place of l.
+// rewritten writes all lines with other host fields; hosts returns the fields of the lines that
+// replace l.
 func rewritten(t *index.Table, hosts func(l knownhosts.Line) []string) string {
 	var text strings.Builder
 	for _, l := range t.Lines() {
@@ -153,8 +153,7 @@ func plainHosts(l knownhosts.Line) []string {
 	return []string{fmt.Sprintf("host%06d.example.com", l.Number)}
 }
 
-// hashedHosts hashes every name of a plain line, each on a line of its own, as
-// ssh-keygen -H does.
+// hashedHosts hashes every name of a plain line, each on its own line, as ssh-keygen -H does.
 func hashedHosts(l knownhosts.Line) []string {
 	if l.Hashed() || l.Pattern {
 		return []string{l.Hosts}
@@ -166,8 +165,7 @@ func hashedHosts(l knownhosts.Line) []string {
 	return fields
 }
 
-// measureSSH logs in to the server, in every round once with each layout and
-// setting.
+// measureSSH logs in to the server, in every round once with each layout and setting.
 func measureSSH(ctx context.Context, o Options, server *benchServer, layouts []layout) (costs []SSHCost, rounds int, err error) {
 	var files []string
 	for _, update := range []bool{true, false} {
@@ -197,7 +195,7 @@ func measureSSH(ctx context.Context, o Options, server *benchServer, layouts []l
 		}
 		return err
 	}}.Run(ctx)
-	if err = cmp.Or(context.Cause(ctx), err); err != nil { // what the end of ctx ended is no failure
+	if err = cmp.Or(context.Cause(ctx), err); err != nil { // an end caused by ctx is not a failure
 		return nil, 0, err
 	}
 	for i := range costs {
@@ -216,7 +214,7 @@ func differences(a, b []float64) []float64 {
 	return d
 }
 
-// loginCPU is the processor time of one ssh that logs in with strict host keys.
+// loginCPU returns the processor time of one ssh that logs in with strict host keys.
 func loginCPU(ctx context.Context, program string, server *benchServer, file string, update bool) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -240,8 +238,7 @@ func loginCPU(ctx context.Context, program string, server *benchServer, file str
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }
 
-// measureIndex loads the file some times, and looks up its names, each for the
-// first time.
+// measureIndex loads the file several times, and looks up its names, each for the first time.
 func measureIndex(file string, t *index.Table, rounds int) IndexCost {
 	names := someNames(t, 1000)
 	var load, lookup []float64
@@ -259,8 +256,7 @@ func measureIndex(file string, t *index.Table, rounds int) IndexCost {
 	return IndexCost{Load: stats.MedianInterval(load), Lookup: stats.MedianInterval(lookup), Names: len(names)}
 }
 
-// someNames are up to n names to look up: of the file, or, where it hides
-// them, made up.
+// someNames returns up to n names to look up: of the file, or invented ones where it hides them.
 func someNames(t *index.Table, n int) []string {
 	names := t.Names()
 	names = names[:min(n, len(names))]

@@ -14,8 +14,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// TestMeasureCost: a file of thousands of hashed names costs the real ssh more
-// than a split one, whatever else the machine does.
+// TestMeasureCost: a file of thousands of hashed names costs the real ssh more than a split one,
+// whatever else the machine does.
 func TestMeasure(t *testing.T) {
 	var text strings.Builder
 	for i := range 2500 {

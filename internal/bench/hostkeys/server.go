@@ -8,8 +8,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// benchServer is an SSH server on loopback that lets anyone in and runs
-// nothing: its only purpose is that ssh has somewhere to log in.
+// benchServer is an SSH server on loopback that accepts every login and runs nothing: its only
+// purpose is that ssh can log in.
 type benchServer struct {
 	listener net.Listener
 	config   *ssh.ServerConfig
@@ -56,9 +56,9 @@ func (s *benchServer) accept() {
 	}
 }
 
-// serve lets one client in, tells it the host keys as sshd does (PROTOCOL 2.5,
-// hostkeys-00@openssh.com), which makes it look for them in its file, and answers
-// every command with success.
+// serve accepts one client, and announces the host keys as sshd does (PROTOCOL 2.5,
+// hostkeys-00@openssh.com), which makes the client look for them in its file. It answers every
+// command with success.
 func (s *benchServer) serve(conn net.Conn) {
 	defer conn.Close()
 	client, channels, requests, err := ssh.NewServerConn(conn, s.config)

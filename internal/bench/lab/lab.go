@@ -1,6 +1,5 @@
-// Package lab carries out a plan: it asks it what to do next, has a driver do it,
-// checks what was negotiated, and hands every record on. It knows the world only
-// through the driver.
+// Package lab carries out a plan: it asks for the next step, lets a driver do it, checks the
+// negotiated suite, and passes every record on. It knows the world only through the driver.
 package lab
 
 import (
@@ -16,14 +15,13 @@ import (
 type Params struct {
 	Target  string        // label for the trials
 	Elapsed time.Duration // measuring time that a resumed file has already spent
-	// Drain, when done, lets the trial that is running finish and then stops.
-	// It may be nil.
+	// Drain, when done, lets the running trial finish and then stops. It may be nil.
 	Drain context.Context
 	Now   func() time.Time // nil: time.Now
 }
 
-// check marks a sample whose negotiated names are not the wanted ones: it is
-// never averaged in (OpenSSH regress/rekey.sh does the same).
+// check marks a sample with another suite than the wanted one: it is never averaged in (OpenSSH
+// regress/rekey.sh does the same).
 func check(t record.Trial, s *record.Sample) {
 	if s.Outcome != record.OK {
 		return

@@ -100,8 +100,8 @@ func equal(t *testing.T, what string, want, got any) {
 	}
 }
 
-// Every trial is written before it runs, its sample after it; the planner sees
-// both, and the time that has passed.
+// Every trial is written before it runs, its sample after it; the planner sees both, and the time
+// that has passed.
 func TestRunCarriesOutThePlan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &planner{id: 5, trials: trials(2)}
@@ -186,8 +186,8 @@ func TestBrokenLab(t *testing.T) {
 	equal(t, "records", []string{"trial 1  round 0"}, records)
 }
 
-// A sink that fails stops the run at once, before a trial and after it: the
-// planner must not learn what is not on file.
+// A sink that fails stops the run at once, before a trial and after it: the planner must not learn
+// what is not on file.
 func TestFullDisk(t *testing.T) {
 	full := errors.New("disk full")
 	for room, want := range map[int]struct {

@@ -12,34 +12,33 @@ import (
 
 // Driver keeps connections open and lets one of them at a time move data.
 type Driver interface {
-	// Run makes one connection and measures it. A trial that fails is a sample with an
-	// outcome; an error means that the lab itself is broken.
+	// Run makes one connection and measures it. A trial that fails is a sample with an outcome; an
+	// error means that the lab itself is broken.
 	Run(ctx context.Context, t record.Trial) (record.Sample, error)
-	// Open opens connections and hands the sample of each on once its login is over.
+	// Open opens connections and reports the sample of each once its login is over.
 	Open(ctx context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error
-	// Slice lets the connection of a trial move bytes that cost it about length of
-	// CPU time. lost says why the connection came to its end, if it did. An error that is not
-	// Idle means that the lab is broken.
+	// Slice lets the connection of a trial move bytes that cost it about length of CPU time. lost
+	// is the reason if the connection ended. An error that is not Idle means that the lab is
+	// broken.
 	Slice(ctx context.Context, t record.Trial, length time.Duration) (s record.Slice, lost string, err error)
-	// Close closes the connections of trials and says how often those that did so
-	// exchanged keys again.
+	// Close closes the connections of trials and returns how often those that did so renewed their
+	// keys.
 	Close(ids ...int) (rekeys map[int]int)
 }
 
-// Pause says that this process or the machine stood still during a slice: the user
-// stopped it (Ctrl-Z), or the machine was suspended. What the slice shows is of no use.
+// Pause says that this process or the machine stood still during a slice: the user stopped it
+// (Ctrl-Z), or the machine was suspended. Such a slice is useless.
 type Pause struct{ For time.Duration }
 
 func (p *Pause) Error() string { return fmt.Sprintf("stood still for %v", p.For) }
 
-// Idle reports whether a slice has nothing to show for a reason that is nobody's fault: a pause, or
-// the end of ctx.
+// Idle reports whether a slice is empty for a harmless reason: a pause, or the end of ctx.
 func Idle(err error) bool {
 	_, paused := errors.AsType[*Pause](err)
 	return paused || errors.Is(err, context.Canceled)
 }
 
-// Plan says what to do next, and is told what came of it (plan.Plan).
+// Plan returns the next step, and receives its result (plan.Plan).
 type Plan interface {
 	Next(elapsed time.Duration) (plan.Step, bool)
 	Opened(record.Trial, record.Sample)
@@ -48,7 +47,7 @@ type Plan interface {
 	Observe(record.Trial, record.Sample)
 }
 
-// session is a sitting that is being carried out.
+// session is a running sitting.
 type session struct {
 	params Params
 	plan   Plan
@@ -59,7 +58,7 @@ type session struct {
 	paused time.Duration        // how long nothing could be measured
 }
 
-// flushAfter is how much a killed run loses at most.
+// flushAfter is the most that a killed run loses.
 const flushAfter = 900 * time.Millisecond
 
 // Run carries out a plan until it is complete, drained or cancelled.
@@ -152,14 +151,14 @@ func (s *session) write(r record.Record) error {
 	return nil
 }
 
-// named is a trial with the target's label.
+// named returns a trial with the target's label.
 func (s *session) named(t record.Trial) record.Trial {
 	t.Target = s.params.Target
 	return t
 }
 
-// open opens connections. What each negotiated is written at once, so that its
-// slices can be used however the run ends.
+// open opens connections. The negotiation of each is written at once, so that its slices can be
+// used however the run ends.
 func (s *session) open(ctx context.Context, trials []record.Trial) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -183,7 +182,7 @@ func (s *session) open(ctx context.Context, trials []record.Trial) error {
 	})
 }
 
-// single carries out a trial that has a connection of its own.
+// single carries out a trial with its own connection.
 func (s *session) single(ctx context.Context, t record.Trial) error {
 	t = s.named(t)
 	if err := s.write(record.Record{Trial: &t}); err != nil {
@@ -202,7 +201,7 @@ func (s *session) single(ctx context.Context, t record.Trial) error {
 	return nil
 }
 
-// close closes connections and notes which of them exchanged keys again.
+// close closes connections and notes which of them renewed their keys.
 func (s *session) close(trials []record.Trial) error {
 	var ids []int
 	for _, t := range trials {

@@ -1,10 +1,10 @@
-// Package latency measures how long a byte takes through a session of the real ssh
-// and back, at a constant rate: with a terminal and without, with keystrokes
-// obscured and not, on an idle connection and beside a bulk transfer.
+// Package latency measures how long a byte takes through a session of the real ssh and back, at a
+// constant rate: with a terminal and without, with keystrokes obscured and not, on an idle
+// connection and beside a bulk transfer.
 //
-// Bytes are sent by a schedule and never wait for earlier echoes, and latency
-// counts from when a byte was to be sent. So a stall delays all bytes that it
-// would have delayed of somebody who types, not only the one that ran into it.
+// Bytes are sent by a schedule and never wait for earlier echoes, and latency counts from the
+// scheduled time of a byte. So a stall delays all bytes that it would have delayed for a typing
+// user, not only the one that ran into it.
 package latency
 
 import (
@@ -29,32 +29,32 @@ import (
 
 // Names of lanes.
 const (
-	terminal   = "pty"        // a session as somebody has who types
+	terminal   = "pty"        // a session like that of a typing user
 	unobscured = "unobscured" // the same, with ObscureKeystrokeTiming no
 	pipe       = "pipe"       // a session without a terminal
 )
 
-// obscuring is the setting of ssh (since 9.5) that hides when keys are typed.
+// obscuring is the setting of ssh (since 9.5) that hides the times of typed keys.
 const obscuring = "ObscureKeystrokeTiming"
 
-// way is what a lane asks of ssh, and what is to echo at the other end.
+// way holds the options of ssh for a lane, and the echoing command at the other end.
 type way struct {
 	name     string
 	settings []string
 	tty      string // RequestTTY
-	first    string // done before the other end says that it echoes
-	then     string // what echoes
+	first    string // done before the other end reports that it echoes
+	then     string // the echoing command
 }
 
-// ways are what each lane asks of ssh, and what echoes at the other end. Raw mode
-// keeps the terminal there from echoing by itself.
+// ways holds the options of ssh for each lane, and the echoing commands. Raw mode keeps the
+// terminal at the other end from echoing by itself.
 var ways = []way{
 	{terminal, nil, "force", "stty raw -echo; ", "cat"},
 	{unobscured, []string{obscuring + "=no"}, "force", "stty raw -echo; ", "cat"},
 	{pipe, nil, "no", "", "cat"},
 }
 
-// Lanes are the names of all lanes.
+// Lanes returns the names of all lanes.
 func Lanes() (names []string) {
 	for _, w := range ways {
 		names = append(names, w.name)
@@ -75,26 +75,26 @@ type Lane struct {
 	back int // of them
 }
 
-// sending is a byte on its way.
+// sending is a byte in flight.
 type sending struct {
 	echo Echo
 	due  time.Time
 }
 
-// Client is the ssh that lanes are made with, and where it leads.
+// Client is the ssh for lanes, and its destination.
 type Client struct {
 	SSH         openssh.Program
 	Destination openssh.Destination
 	Connect     time.Duration // how long a login may take
 }
 
-// FailedError is a session that did not come about, or ended.
+// FailedError reports a session that could not be opened or was lost.
 type FailedError struct {
 	Lane string
 	openssh.Failed
 }
 
-// broken is a session that did not do what it should.
+// broken returns the error of a session that behaved unexpectedly.
 func broken(lane, said string) *FailedError {
 	return &FailedError{lane, openssh.Failed{Outcome: record.Broken, Said: said}}
 }
@@ -134,7 +134,7 @@ func (c *Client) open(ctx context.Context, w way) (*Lane, error) {
 	return l, nil
 }
 
-// greet waits for the mark, which says that the other end echoes.
+// greet waits for the mark, which the other end sends when it echoes.
 func (l *Lane) greet(ctx context.Context, mark string) error {
 	_ = l.out.SetReadDeadline(time.Now().Add(l.limit))
 	stop := context.AfterFunc(ctx, func() { _ = l.out.SetReadDeadline(time.Unix(1, 0)) })
@@ -151,10 +151,10 @@ func (l *Lane) greet(ctx context.Context, mark string) error {
 	}
 }
 
-// maxPrinted is how much is told of the last line of a host that does not run our command.
+// maxPrinted is how much is shown of the last line of a host that does not run our command.
 const maxPrinted = 200
 
-// failed says why nothing comes any more.
+// failed returns the reason why nothing comes any more.
 func (l *Lane) failed(err error) error {
 	if errors.Is(err, openssh.ErrStalled) {
 		n := l.SoFar()
@@ -178,5 +178,5 @@ func (l *Lane) Close() {
 	l.in.Close()
 	l.out.Close()
 	l.Kill()
-	_, _ = l.Negotiation() // of its log nobody wants to know any more
+	_, _ = l.Negotiation() // the rest of its log does not matter
 }

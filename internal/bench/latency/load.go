@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Load is a bulk transfer over a connection of its own, that flows or rests.
+// Load is a bulk transfer over its own connection, that flows or rests.
 type Load struct {
 	lane    *Lane
 	flowing chan bool
@@ -24,7 +24,7 @@ const (
 	Download = "download"
 )
 
-// loads are what a lane does for each.
+// loads holds the commands for each direction.
 var loads = map[string]way{
 	Upload:   {Upload, nil, "no", "", "cat >/dev/null"},
 	Download: {Download, nil, "no", "", "cat /dev/zero"},
@@ -45,7 +45,7 @@ func (c *Client) OpenLoad(ctx context.Context, direction string) (*Load, error) 
 	return l, nil
 }
 
-// Flow has the transfer flow or rest. It does not wait for what is on its way.
+// Flow lets the transfer flow or rest. It does not wait for bytes in flight.
 func (l *Load) Flow(on bool) {
 	if l == nil {
 		return
@@ -57,7 +57,7 @@ func (l *Load) Flow(on bool) {
 	l.flowing <- on
 }
 
-// Rate is the bytes per second while it flowed; 0 where it never did.
+// Rate returns the bytes per second while it flowed; 0 where it never did.
 func (l *Load) Rate() float64 {
 	if l.busy.Load() == 0 {
 		return 0
@@ -65,7 +65,7 @@ func (l *Load) Rate() float64 {
 	return float64(l.bytes.Load()) / time.Duration(l.busy.Load()).Seconds()
 }
 
-// Broken says why the transfer has ended by itself; nil where it has not.
+// Broken returns the reason if the transfer has ended by itself; otherwise nil.
 func (l *Load) Broken() error {
 	if l == nil {
 		return nil
@@ -85,7 +85,7 @@ func (l *Load) Close() {
 	<-l.ended
 }
 
-// carry moves blocks while it is to flow.
+// carry moves blocks while the transfer flows.
 func (l *Load) carry(move func([]byte) (int, error)) {
 	defer close(l.ended)
 	block := make([]byte, 64<<10)

@@ -58,8 +58,8 @@ func pinged(t *testing.T, lanes []*Lane, o Options) (echoes []Echo) {
 	return echoes
 }
 
-// TestRoundTrip: over a path of 40 ms a byte takes that long, with a terminal and
-// without, beside a transfer and not.
+// TestRoundTrip: over a path of 40 ms a byte takes that long, with a terminal and without, beside a
+// transfer and not.
 func TestRoundTrip(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	r, err := relay.To(fmt.Sprintf("127.0.0.1:%d", s.Port), relay.Options{Path: relay.Path{Delay: 20 * time.Millisecond}})
@@ -92,8 +92,8 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestStallDelaysAll: a stall of 600 ms shows in all bytes that were to be sent
-// meanwhile, not in one.
+// TestStallDelaysAll: a stall of 600 ms shows in all bytes that were to be sent meanwhile, not in
+// one.
 func TestStallDelaysAll(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	l := open(t, clientTo(t, s, s.Port), pipe)
@@ -116,8 +116,7 @@ func TestStallDelaysAll(t *testing.T) {
 	}
 }
 
-// TestBrokenSession: what came back is told, what did not is lost, and ssh's
-// words say why.
+// TestBrokenSession: what came back is told, what did not is lost, and ssh's words say why.
 func TestBrokenSession(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	l := open(t, clientTo(t, s, s.Port), pipe)
@@ -147,8 +146,7 @@ func TestNoSession(t *testing.T) {
 	}
 }
 
-// TestSummarize: a quantile stands where a byte lies above it; lost bytes count as
-// sent.
+// TestSummarize: a quantile stands where a byte lies above it; lost bytes count as sent.
 func TestSummarize(t *testing.T) {
 	var echoes []Echo
 	for i := range 200 {
@@ -169,8 +167,8 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// TestPhases: without a count idle and loaded times take turns, and what is left
-// of a transfer does not count as idle.
+// TestPhases: without a count idle and loaded times take turns, and what is left of a transfer does
+// not count as idle.
 func TestPhases(t *testing.T) {
 	r := run{Options: Options{Interval: 500 * time.Millisecond, Phase: 2 * time.Second, Load: &Load{}}}
 	for _, c := range []struct {
@@ -200,8 +198,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestEveryEchoIsTold: echoes that come back at the same time as the last one are
-// told, too.
+// TestEveryEchoIsTold: echoes that come back at the same time as the last one are told, too.
 func TestEveryEchoIsTold(t *testing.T) {
 	const lanes, runs = 8, 200
 	none, err := openssh.Start([]string{"true"}, nil, filepath.Join(t.TempDir(), "log"), nil, nil, (*exec.Cmd).Start)
@@ -229,8 +226,8 @@ func TestEveryEchoIsTold(t *testing.T) {
 	}
 }
 
-// TestNoAnswer: where a login stands when the host falls silent is told, with the time
-// that it had; and what a host says that is no SSH server.
+// TestNoAnswer: where a login stands when the host falls silent is told, with the time that it had;
+// and what a host says that is no SSH server.
 func TestNoAnswer(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s := sshtest.StartSshd(t)

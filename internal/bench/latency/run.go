@@ -15,7 +15,7 @@ type Echo struct {
 	Seq     int           `json:"seq"`        // from 1, the same in all lanes at about the same time
 	At      time.Duration `json:"at_ns"`      // when it was to be sent, since the beginning
 	Latency time.Duration `json:"latency_ns"` // since then; -1: it never came back
-	Loaded  bool          `json:"loaded"`     // beside a bulk transfer
+	Loaded  bool          `json:"loaded"`     // sent during a bulk transfer
 }
 
 // Lost is the latency of a byte that never came back.
@@ -40,10 +40,9 @@ type run struct {
 	over   chan struct{}
 }
 
-// Run sends bytes until there are enough, ctx ends, or a session breaks, and tells
-// each of them, in the order in which they come back; what never comes back is
-// told at the end. skipped are rounds that this machine did not get to, such as
-// while it was stopped.
+// Run sends bytes until there are enough, ctx ends, or a session breaks, and calls each for every
+// byte, in the order in which they come back; lost ones come at the end. skipped counts rounds that
+// this machine missed, such as while it was stopped.
 func Run(ctx context.Context, lanes []*Lane, o Options, each func(Echo)) (skipped int, err error) {
 	r := &run{Options: o, lanes: lanes, echoes: make(chan Echo, 1024), broken: make(chan error, len(lanes)), over: make(chan struct{}), start: time.Now().Add(o.Interval)}
 	defer close(r.over)
@@ -79,8 +78,8 @@ func Run(ctx context.Context, lanes []*Lane, o Options, each func(Echo)) (skippe
 	}
 }
 
-// late is how far behind its schedule a round may be and still be sent: a machine
-// that was stopped must not send all that it missed at once.
+// late is how far behind its schedule a round may still be sent: a machine that was stopped must
+// not send all missed rounds at once.
 const late = time.Second
 
 // send sends by the schedule, each lane at its own part of the interval.
@@ -103,18 +102,18 @@ func (r *run) send(ctx context.Context) (skipped int) {
 				break
 			}
 			if err := l.send(sending{Echo{Lane: l.Name, Seq: seq, At: at, Loaded: loaded}, due}); err != nil {
-				return skipped // whoever listens says why
+				return skipped // the listener reports the reason
 			}
 		}
 	}
 	return skipped
 }
 
-// settle is how long what was on its way of a transfer may take to get through.
+// settle is the time in which the rest of a transfer gets through.
 const settle = time.Second
 
-// loaded tells whether a round is beside a transfer: the second half of a count,
-// every other phase without one, and while what is left of it gets through.
+// loaded reports whether a round is beside a transfer: the second half of a count, every other
+// phase without one, and while the rest of a transfer gets through.
 func (r *run) loaded(seq int) bool {
 	switch {
 	case r.Load == nil:
@@ -127,13 +126,13 @@ func (r *run) loaded(seq int) bool {
 	return phase%2 == 1 || phase > 0 && within < settling
 }
 
-// flows tells whether the transfer flows in a round.
+// flows reports whether the transfer flows in a round.
 func (r *run) flows(seq int) bool {
 	return r.loaded(seq) && (r.Count > 0 || (seq-1)/max(1, int(r.Phase/r.Interval))%2 == 1)
 }
 
-// letter is the byte of a place in a lane: no terminal or program gives another
-// meaning to it.
+// letter returns the byte for a place in a lane: one without another meaning to a terminal or
+// program.
 func letter(place int) byte { return 'a' + byte(place%26) }
 
 func (l *Lane) send(s sending) error {
@@ -170,7 +169,7 @@ func (l *Lane) listen(r *run) {
 	}
 }
 
-// came is the next echo of a lane.
+// came returns the next echo of a lane.
 func (l *Lane) came(b byte, now time.Time) (Echo, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,7 +182,7 @@ func (l *Lane) came(b byte, now time.Time) (Echo, bool) {
 	return s.echo, true
 }
 
-// sent is how many bytes were sent.
+// sent counts the sent bytes.
 func (r *run) sent() (n int) {
 	for _, l := range r.lanes {
 		l.mu.Lock()
@@ -193,7 +192,7 @@ func (r *run) sent() (n int) {
 	return n
 }
 
-// rest tells what has come back by now, and what did not.
+// rest reports the bytes that have come back by now, and those that did not.
 func (r *run) rest(each func(Echo)) {
 	for len(r.echoes) > 0 {
 		each(<-r.echoes)

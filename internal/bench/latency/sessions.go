@@ -13,15 +13,15 @@ import (
 	"sshpace/internal/ssh/admit"
 )
 
-// Sessions are the lanes of a measurement, logged in, and the transfer beside them.
+// Sessions are the open lanes of a measurement, and the transfer beside them.
 type Sessions struct {
 	lanes []*Lane
 	load  *Load    // nil: none
-	Notes []string // what cannot be measured, and why
+	Notes []string // lanes that cannot be measured, with the reason
 }
 
-// Check refuses an interval, a direction of a transfer beside ("": none) and names of lanes that nothing can be
-// measured with.
+// Check refuses an interval, a direction of a transfer ("": none) and names of lanes that do not
+// allow a measurement.
 func Check(interval time.Duration, direction string, names []string) error {
 	switch {
 	case interval < time.Millisecond:
@@ -37,9 +37,9 @@ func Check(interval time.Duration, direction string, names []string) error {
 	return nil
 }
 
-// OpenAll logs in for each lane that is named (nil: all), and for a transfer in a
-// direction ("": none), at most once a second, and tells what for. What this ssh
-// cannot do is left out. The caller closes the sessions.
+// OpenAll logs in for each named lane (nil: all), and for a transfer in a direction ("": none), at
+// most once a second, and reports each login. Lanes that this ssh cannot do are left out. The
+// caller closes the sessions.
 func (c *Client) OpenAll(ctx context.Context, names []string, direction string, told func(what string)) (_ *Sessions, err error) {
 	s := &Sessions{}
 	defer func() {
@@ -78,7 +78,7 @@ func (c *Client) OpenAll(ctx context.Context, names []string, direction string, 
 	return s, err
 }
 
-// Names are those of the lanes.
+// Names lists the lanes' names.
 func (s *Sessions) Names() (names []string) {
 	for _, lane := range s.lanes {
 		names = append(names, lane.Name)
@@ -96,24 +96,23 @@ func (s *Sessions) Close() {
 	}
 }
 
-// Result is what was sent, and what came back.
+// Result holds the sent bytes and the echoes.
 type Result struct {
 	Lanes   []Summary `json:"lanes"`
 	Skipped int       `json:"skipped"` // rounds that this machine did not get to
-	// LoadBytesPerS is what the transfer beside it moved; 0: there was none.
+	// LoadBytesPerS is the rate of the transfer; 0: there was none.
 	LoadBytesPerS float64 `json:"load_bytes_per_s,omitempty"`
 	Echoes        []Echo  `json:"echoes"`
 }
 
-// How long the last bytes may take to come back, at least, and how long idle and
-// loaded times take in turn.
+// The least time for the last bytes to come back, and the length of idle and loaded phases.
 const (
 	leastGrace = 2 * time.Second
 	loadPhase  = 5 * time.Second
 )
 
-// bytes is how many are sent in each session, one an interval, idle and beside a transfer each; 0: until
-// somebody ends it.
+// bytes returns how many bytes are sent in each session, one an interval, as many idle as beside a
+// transfer; 0: until somebody ends it.
 func (s *Sessions) bytes(length sched.Rounds, interval time.Duration) int {
 	switch {
 	case length.Budget > 0 && s.load != nil:
@@ -124,9 +123,9 @@ func (s *Sessions) bytes(length sched.Rounds, interval time.Duration) int {
 	return length.Count
 }
 
-// Run sends bytes in each session, one an interval: so many, as many as fit into a budget, or until ctx ends
-// where there is neither; and tells each echo. A session that broke is the error, and so is
-// that nothing came back; there is a result, too.
+// Run sends bytes in each session, one an interval: the given number, as many as fit into a budget,
+// or until ctx ends where there is neither; and reports each echo. It fails if a session broke or
+// nothing came back; there is a result, too.
 func (s *Sessions) Run(ctx context.Context, interval time.Duration, length sched.Rounds, each func(Echo)) (*Result, error) {
 	r := &Result{Echoes: []Echo{}}
 	o := Options{Interval: interval, Count: s.bytes(length, interval), Grace: max(leastGrace, 2*interval), Load: s.load, Phase: loadPhase}
@@ -144,7 +143,7 @@ func (s *Sessions) Run(ctx context.Context, interval time.Duration, length sched
 	return r, err
 }
 
-// Explain says what to do about a session that failed.
+// Explain suggests a remedy for a session that failed.
 func (c *Client) Explain(err error) error {
 	failed, ok := errors.AsType[*FailedError](err)
 	if !ok {

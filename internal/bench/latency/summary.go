@@ -6,13 +6,14 @@ import (
 	"sshpace/internal/base/stats"
 )
 
-// Summary is what the bytes of a lane, idle or loaded, took.
+// Summary is the latency of the bytes of a lane, idle or loaded.
 type Summary struct {
 	Lane   string `json:"lane"`
 	Loaded bool   `json:"loaded"`
 	Sent   int    `json:"sent"`
 	Back   int    `json:"back"`
-	// Median with its 95 % interval, or the range of fewer than stats.MinExact bytes, which have none.
+	// Median with its 95 % interval, or the range of fewer than stats.MinExact bytes, for which
+	// there is none.
 	Median stats.Interval `json:"median_ns"`
 	Min    int64          `json:"min_ns"`
 	Max    int64          `json:"max_ns"`
@@ -22,14 +23,13 @@ type Summary struct {
 	Timeline []int64 `json:"timeline_ns"`
 }
 
-// Quantiles are those that a summary has beside the median, in order.
+// Quantiles are those of a summary besides the median, in order.
 var Quantiles = []struct {
 	Name string
 	At   float64
 }{{"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}}
 
-// summarize sums echoes up, lane by lane, idle before loaded, in the order of
-// lanes.
+// summarize summarizes echoes, lane by lane, idle before loaded, in the order of lanes.
 func summarize(lanes []string, echoes []Echo) (all []Summary) {
 	for _, loaded := range []bool{false, true} {
 		for _, lane := range lanes {
@@ -42,7 +42,7 @@ func summarize(lanes []string, echoes []Echo) (all []Summary) {
 	return all
 }
 
-// spans is how many parts the timeline has.
+// spans is the number of parts of the timeline.
 const spans = 10
 
 func (s *Summary) fill(echoes []Echo) {

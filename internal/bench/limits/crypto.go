@@ -15,8 +15,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// primitives are what SSH's algorithms are made of, as `openssl speed` knows
-// them. Block sizes are those of a full channel packet of SSH.
+// primitives are the building blocks of SSH's algorithms, by their names in `openssl speed`. Block
+// sizes are those of a full channel packet of SSH.
 var primitives = []struct {
 	name  string
 	args  []string
@@ -39,11 +39,10 @@ var primitives = []struct {
 	{"RSA 3072", []string{"rsa3072"}, false},
 }
 
-// since is the first OpenSSL that has a primitive, where not all have it that know
-// speed -seconds (1.1.1).
+// since is the first OpenSSL that has a primitive, if that is later than speed -seconds (1.1.1).
 var since = map[string]string{"ML-KEM-768": "3.5"}
 
-// missing are what SSH uses and openssl cannot measure.
+// missing lists primitives of SSH that openssl cannot measure.
 var missing = map[string]string{
 	"UMAC":      "UMAC is code of OpenSSH itself, which openssl speed cannot measure",
 	"sntrup761": "sntrup761 is code of OpenSSH itself, which openssl speed cannot measure",
@@ -51,7 +50,7 @@ var missing = map[string]string{
 
 const blockBytes = "32768"
 
-// cryptoProbes run openssl once per primitive, for a second each way.
+// cryptoProbes run openssl once per primitive, for a second in each direction.
 func cryptoProbes(o Options) []probe {
 	var out []probe
 	for _, p := range primitives {
@@ -71,7 +70,7 @@ func cryptoProbes(o Options) []probe {
 	return out
 }
 
-// absent says that this OpenSSL lacks a primitive.
+// absent returns the error of an OpenSSL without a primitive.
 func absent(name string) error {
 	why := "this OpenSSL has no " + name
 	if version := since[name]; version != "" {
@@ -80,10 +79,10 @@ func absent(name string) error {
 	return errors.New(why)
 }
 
-// errUnknown says that this openssl does not know what it is to measure.
+// errUnknown says that this openssl does not know the primitive.
 var errUnknown = errors.New("unknown to this openssl")
 
-// runSpeed runs openssl speed and reads its text.
+// runSpeed runs openssl speed and parses its output.
 func runSpeed(ctx context.Context, openssl string, args []string, inBytes bool) ([]record.Measurement, error) {
 	if openssl == "" {
 		return nil, errors.New("the openssl program is not installed")
@@ -123,8 +122,7 @@ func (f *figures) Measure(source, name string, u record.Unit, value float64) {
 
 func (f *figures) Remark(string) {}
 
-// FindOpenSSL finds the openssl program and its version line; path is "" where
-// there is none.
+// FindOpenSSL finds the openssl program and its version line; path is "" where there is none.
 func FindOpenSSL(ctx context.Context, given string) (path, version string) {
 	if given == "" {
 		given = "openssl"

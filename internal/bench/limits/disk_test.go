@@ -11,8 +11,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// A disk is the limit where a copy is as fast as its files without SSH: the slower
-// end is named.
+// A disk is the limit where a copy is as fast as its files without SSH: the slower end is named.
 func TestJudgeDisk(t *testing.T) {
 	for name, c := range map[string]struct {
 		copied, read, written float64

@@ -12,8 +12,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// FileRead measures how fast a file that was just written is read: out of the
-// page cache and, where it is on a disk, from there.
+// FileRead measures how fast a file that was just written is read: out of the page cache and, where
+// it is on a disk, from there.
 func FileRead(ctx context.Context, path string) ([]record.Measurement, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -29,7 +29,7 @@ func FileRead(ctx context.Context, path string) ([]record.Measurement, error) {
 	if unix.Fstatfs(int(f.Fd()), &fs) != nil || inMemory(fs) {
 		return rates, nil
 	}
-	if err := f.Sync(); err != nil { // what is not on the disk yet is not forgotten
+	if err := f.Sync(); err != nil { // data that is not on the disk yet cannot be dropped from the cache
 		return rates, nil
 	}
 	disk, err := readFile(ctx, f, diskBlock)

@@ -59,8 +59,8 @@ func memoryCopy(ctx context.Context) (float64, error) {
 	return float64(copied) / time.Since(start).Seconds(), nil
 }
 
-// pipeFlow moves bytes through a pipe between two threads, with plain system
-// calls, as ssh and the process behind it do.
+// pipeFlow moves bytes through a pipe between two threads, with plain system calls, as ssh and its
+// command do.
 func pipeFlow(context.Context) (float64, error) {
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
@@ -102,8 +102,9 @@ func loopbackFlow(ctx context.Context) (float64, error) {
 	return TCP(ctx, nil, false, block, 0, window)
 }
 
-// TCP is what a connection on loopback carries, in bytes per second, after a beginning, in pieces of so
-// many bytes: from who connects to who listens, or back. By, if there is one, is the port that leads there.
+// TCP returns the rate of a connection on loopback, in bytes per second, after a start-up time, in
+// pieces of size bytes: from the connecting side to the listening one, or back. by, if set, returns
+// the port that leads there.
 func TCP(ctx context.Context, by func(host, port string) (string, error), back bool, piece int, beginning, measured time.Duration) (float64, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -152,9 +153,9 @@ func TCP(ctx context.Context, by func(host, port string) (string, error), back b
 	}
 }
 
-// disk writes a file of random bytes, has the kernel forget it, and reads it
-// with the block sizes of dd's default and of a large buffer. The file has no
-// name for longer than a moment: it goes when we do, however that is.
+// disk writes a file of random bytes, drops it from the kernel's cache, and reads it with the block
+// sizes of dd's default and of a large buffer. The file loses its name after a moment: it goes when
+// this process does, however that ends.
 func disk(ctx context.Context, o Options) ([]record.Measurement, error) {
 	if o.DiskDir == "" {
 		return nil, errors.New("there is no directory to put a file into: name one")

@@ -14,17 +14,16 @@ import (
 // Shares from which on something is the limit, and not just busy.
 const (
 	mostOf   = 0.80 // of a core, used or waited for
-	starving = 0.60 // of the time without anything to read, or anybody who reads
+	starving = 0.60 // of the time without anything to read, or without a reader
 	stalls   = 0.20 // of the time in which nothing arrived for longer than any queue explains
 	lossy    = 0.002
-	ofLink   = 0.75 // of what raw TCP moved on the same way
+	ofLink   = 0.75 // of the rate of raw TCP on the same path
 	queues   = 0.05 // of the time waited for a core
-	working  = 0.70 // of what a side wants of its core it must get, or others have it
+	working  = 0.70 // of the CPU time that a side wants; if it gets less, other work has its core
 	alone    = 1.3  // and when they share one
 )
 
-// Judge says what keeps a transfer from being faster, in one sentence, with what
-// would help.
+// Judge names the limit of a transfer, in one sentence, with the remedy.
 func Judge(direction record.Direction, e record.Evidence) (what, sentence, help string) {
 	for _, rule := range rules {
 		if rule.holds(direction, e) {
@@ -71,11 +70,10 @@ var rules = []rule{
 	{record.LimitSource, farAway(record.Download, 2), saysSource},
 }
 
-// sameMachine is the round trip up to which both ends of a TCP connection are on
-// one machine.
+// sameMachine is the round trip up to which both ends of a TCP connection are on one machine.
 const sameMachine = 200 * time.Microsecond
 
-// value is a share that may be unknown: nothing then.
+// value is a share that may be unknown: then zero.
 func value(share *float64) float64 {
 	if share == nil {
 		return 0
@@ -99,13 +97,13 @@ func sinkFull(_ record.Direction, e record.Evidence) bool {
 	return value(e.SinkFull) >= starving && need(e) < mostOf
 }
 
-// loopback is what it carries at least where no path of ours is in it, bytes per second.
+// loopback is the least rate of loopback without a simulated path, bytes per second.
 const loopback = 250e6
 
-// losses: on one machine nothing is lost, but a process may get no core for so
-// long that TCP sends again, and programs at the other end may pause.
+// losses: on one machine nothing is lost, but a process may get no core for so long that TCP sends
+// again, and programs at the other end may pause.
 func losses(_ record.Direction, e record.Evidence) bool {
-	if e.Cores > 0 { // TCP ends at a relay of ours: what it sends again is no news of the path
+	if e.Cores > 0 { // TCP ends at a relay of ours: its retransmissions say nothing about the path
 		path := e.RTTNS > time.Millisecond || e.RawBytesPerS > 0 && e.RawBytesPerS < loopback
 		return path && need(e) < mostOf && value(e.Stalled) > stalls
 	}
@@ -122,20 +120,21 @@ func linkFull(_ record.Direction, e record.Evidence) bool {
 // ceiling is the most that a window lets through, in bytes per second.
 func ceiling(e record.Evidence) float64 { return float64(record.Ceiling(e.RTTNS)) }
 
-// windowFull allows for what is lost while an acknowledgement of the window is on
-// its way, and for a round trip that was measured on an idle connection. Two connections
-// have two windows: where they carry no more than one it is the link.
+// windowFull allows for bytes lost while an acknowledgement of the window is in flight, and for a
+// round trip that was measured on an idle connection. Two connections have two windows: if they
+// carry no more than one, the link is the limit.
 func windowFull(d record.Direction, e record.Evidence) bool {
 	c := ceiling(e)
 	return !oneForTwo(d, e) && e.RTTNS > time.Millisecond && need(e) < mostOf && e.BytesPerSecond < 1.25*c &&
 		(e.BytesPerSecond > ofWindow*c || windowLate(e))
 }
 
-// ofWindow is how much of what a window lets through is moved at least where nothing else holds it up.
+// ofWindow is the share of the window's rate that is reached at least if nothing else is the limit.
 const ofWindow = 0.55
 
-// windowLate: ssh waits for a core before it can fill its window again, which makes a round trip longer. That it is the
-// window shows in two connections, which move nearly twice as much on the same cores.
+// windowLate: ssh waits for a core before it can fill its window again, which makes a round trip
+// longer. Two connections, which then move nearly twice as much on the same cores, show that it is
+// the window.
 func windowLate(e record.Evidence) bool {
 	const least, twice = 0.2, 1.5
 	return e.Crowded() && value(e.ClientWaits) >= queues && e.BytesPerSecond > least*ceiling(e) && e.TwoBytesPerS > twice*e.BytesPerSecond
@@ -153,8 +152,8 @@ func bothCPUs(_ record.Direction, e record.Evidence) bool {
 	return wants(e.ClientShare, e.ClientWaits) >= mostOf && wants(e.ServerShare, e.ServerWaits) >= mostOf
 }
 
-// coresFull: no side has a core for itself, but all cores of the machine that
-// carries both are at work.
+// coresFull: no side has a core for itself, but all cores of the machine that carries both are at
+// work.
 func coresFull(_ record.Direction, e record.Evidence) bool {
 	return e.Cores > 0 && e.ServerShare != nil && ours(e) >= 0.7*float64(e.Cores)
 }
@@ -169,8 +168,8 @@ func foreign(_ record.Direction, e record.Evidence) bool {
 	return e.Cores > 0 && e.Crowded() && ours(e) < 0.7*e.BusyCores && need(e) >= 0.3
 }
 
-// machineFull: all cores of this machine are at work, while ssh wants a good part of
-// one. On such a machine two connections are not faster than one, whatever the link is.
+// machineFull: all cores of this machine are at work, while ssh wants a good part of one. On such a
+// machine two connections are not faster than one, whatever the link is.
 func machineFull(_ record.Direction, e record.Evidence) bool {
 	return need(e) >= 0.3 && e.Crowded()
 }
@@ -192,8 +191,8 @@ func oneForTwo(d record.Direction, e record.Evidence) bool {
 	return e.TwoBytesPerS > ofLink*e.BytesPerSecond && e.TwoBytesPerS < alone*e.BytesPerSecond // two that are slower have been disturbed
 }
 
-// farAway: the link would carry more, both sides are idle, and what is ours at
-// this end is ready. It is the other end, then.
+// farAway: the link would carry more, both sides are idle, and our end is ready. So the other end
+// is the limit.
 func farAway(when record.Direction, times float64) func(record.Direction, record.Evidence) bool {
 	return func(d record.Direction, e record.Evidence) bool {
 		return d == when && need(e) < 0.5 && e.RawBytesPerS > times*e.BytesPerSecond && e.BytesPerSecond < 0.5*ceiling(e)
@@ -277,7 +276,7 @@ func saysBusy(_ record.Direction, e record.Evidence) (string, string) {
 	return fmt.Sprintf("other work on the machine is the limit: %s was waiting for CPU %s of the time", side, percent(waits)), "end the other work, or give SSH a core of its own"
 }
 
-// cheaper is what costs a CPU less.
+// cheaper names the remedy that costs a CPU less.
 func cheaper(e record.Evidence) string {
 	if e.Compressed {
 		return fmt.Sprintf("no compression: it pays only over links slower than %s", rate(e))

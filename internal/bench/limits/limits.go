@@ -1,10 +1,9 @@
 //go:build linux
 
-// Package limits measures what a machine can do at most: the cryptographic
-// primitives of its OpenSSL, copying in memory, a pipe, TCP on loopback, and
-// reading a file. No SSH connection can be faster than the slowest of these that
-// it goes through. It starts `openssl speed`, opens a socket on loopback and
-// writes one file, which it removes.
+// Package limits measures the limits of a machine: the cryptographic primitives of its OpenSSL,
+// copying in memory, a pipe, TCP on loopback, and reading a file. No SSH connection can be faster
+// than the slowest of these that it goes through. It starts `openssl speed`, opens a socket on
+// loopback and writes one file, which it removes.
 package limits
 
 import (
@@ -59,9 +58,9 @@ func probes(o Options) []probe {
 	return append(ownProbes(o), cryptoProbes(o)...)
 }
 
-// Measure runs the probes in rounds, so that a disturbance of some seconds does
-// not hit all measurements of one thing. Each result is the median of its
-// rounds, with their range. When ctx ends, what there is is returned.
+// Measure runs the probes in rounds, so that a disturbance of some seconds does not hit all
+// measurements of one thing. Each result is the median of its rounds, with their range. When ctx
+// ends, it returns the results so far.
 func Measure(ctx context.Context, o Options) ([]record.Measurement, []record.Finding, error) {
 	o.Rounds = cmp.Or(o.Rounds, sched.Rounds{Count: DefaultRounds})
 	o.DiskBytes = cmp.Or(o.DiskBytes, 256<<20)
@@ -94,12 +93,12 @@ func Measure(ctx context.Context, o Options) ([]record.Measurement, []record.Fin
 	return figures, findings, nil
 }
 
-// series is what the rounds of a probe showed.
+// series holds the results of a probe's rounds.
 type series struct {
 	probe
 	order  []string
 	values map[string][]record.Measurement
-	absent string // why there is no use in trying again
+	absent string // reason why another try is useless
 }
 
 // take runs the probe once.

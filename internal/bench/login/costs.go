@@ -16,7 +16,7 @@ type side int
 
 const sides = 2
 
-// cpu is what a side of a login took; 0 is unknown.
+// cpu returns the CPU time of a side of a login; 0 is unknown.
 func cpu(l *record.WatchedLogin, s side) time.Duration {
 	if d := [sides]*time.Duration{l.ClientCPUNS, l.ServerCPUNS}[s]; d != nil {
 		return *d
@@ -24,7 +24,7 @@ func cpu(l *record.WatchedLogin, s side) time.Duration {
 	return 0
 }
 
-// coreOf is the core that a login shared with others at the same time.
+// coreOf returns the core that a login shared with simultaneous ones.
 func coreOf(l *record.WatchedLogin) int {
 	if l.Core == nil {
 		return alone
@@ -33,19 +33,20 @@ func coreOf(l *record.WatchedLogin) int {
 }
 
 const (
-	alone    = -1  // no core: nothing else was beside it
+	alone    = -1  // no core: it ran alone
 	inARow   = 10  // logins on one core, about, that other programs slow alike
 	samples  = 100 // of the bootstrap
-	borrowed = 10  // logins' worth that a kind takes from all others about how much it varies
+	borrowed = 10  // degrees of freedom that a kind borrows from all others for its variation
 )
 
 // costs are CPU times of all kinds of logins.
 type costs struct {
 	of     [sides]map[kindOf]stats.Interval
-	beside [sides]stats.Interval // of logins beside others, in relation to those alone; none: there are none
+	beside [sides]stats.Interval // of simultaneous logins, relative to those alone; nil: there are none
 }
 
-// costsOf are the CPU times of kinds of logins, freed of what slowed logins near in time.
+// costsOf returns the CPU times of kinds of logins, without the slowdown that logins share with
+// others near in time.
 func costsOf(kinds []kindOf, logins []*record.WatchedLogin) (out costs) {
 	for s := range side(sides) {
 		out.of[s], out.beside[s] = layoutOf(kinds, logins, s).told()
@@ -53,8 +54,8 @@ func costsOf(kinds []kindOf, logins []*record.WatchedLogin) (out costs) {
 	return out
 }
 
-// layout is one side of logins, as logarithms of CPU time: a column is a kind, and a row
-// some logins in a row on one core, because other programs slow a core for seconds.
+// layout holds one side of logins, as logarithms of CPU time: a column is a kind, and a row some
+// consecutive logins on one core, because other programs slow a core for seconds.
 type layout struct {
 	alone, beside [][]stats.Reading // by rounds
 	firstBeside   int               // row
@@ -108,7 +109,7 @@ func layoutOf(kinds []kindOf, logins []*record.WatchedLogin, s side) *layout {
 	return l
 }
 
-// parts cuts a list into equal ones of about a size.
+// parts cuts a list into equal parts of about a size.
 func parts(all []int, size int) (out [][]int) {
 	n := max(1, (len(all)+size/2)/max(1, size))
 	for i := range n {
@@ -119,7 +120,7 @@ func parts(all []int, size int) (out [][]int) {
 	return out
 }
 
-// kinds is how many there are readings of.
+// kinds counts the kinds with readings.
 func (l *layout) kinds() (count int) {
 	for _, n := range l.n {
 		count += min(n, 1)
@@ -127,8 +128,8 @@ func (l *layout) kinds() (count int) {
 	return count
 }
 
-// fit is the logarithm of what each kind costs alone, and of how much more all cost beside
-// others: an additive two-way fit. NaN is what there are no readings of.
+// fit returns the logarithm of each kind's cost alone, and of how much more all cost beside others:
+// an additive two-way fit. NaN marks kinds without readings.
 func (l *layout) fit(readings []stats.Reading) (kinds []float64, beside float64) {
 	f := stats.TwoWay(readings, stats.Middle, stats.Middle)
 	var levels [2][]float64
@@ -153,9 +154,8 @@ func (l *layout) fit(readings []stats.Reading) (kinds []float64, beside float64)
 	return kinds, stats.Median(levels[1]) - usual
 }
 
-// told are the figures. An interval tells how a kind is related to all others of that
-// side: the level of the computer in the whole run is not in it, unless there is one
-// kind only.
+// told returns the figures. An interval relates a kind to all others of that side: it does not
+// include the level of the computer in the whole run, unless there is one kind only.
 func (l *layout) told() (of map[kindOf]stats.Interval, beside stats.Interval) {
 	kinds, more := l.fit(slices.Concat(slices.Concat(l.alone...), slices.Concat(l.beside...)))
 	var mores, known []float64
@@ -173,7 +173,7 @@ func (l *layout) told() (of map[kindOf]stats.Interval, beside stats.Interval) {
 	}
 	degrees := max(0, float64(len(l.alone)-1)) + max(0, float64(len(l.beside)-1))
 	others := degrees * float64(len(known))
-	usual := stats.Median(known) / math.Pow(1-2/(9*max(1, degrees)), 1.5) // of a chi-square as a part of its mean (Wilson and Hilferty, PNAS 17, 1931)
+	usual := stats.Median(known) / math.Pow(1-2/(9*max(1, degrees)), 1.5) // of a chi-square relative to its mean (Wilson and Hilferty, PNAS 17, 1931)
 	of = map[kindOf]stats.Interval{}
 	for k, log := range kinds {
 		if l.n[k] > 0 {
@@ -187,12 +187,12 @@ func (l *layout) told() (of map[kindOf]stats.Interval, beside stats.Interval) {
 	return of, beside
 }
 
-// nanoseconds is an interval of whole ones.
+// nanoseconds returns an interval in whole nanoseconds.
 func nanoseconds(e stats.Estimate) stats.Interval {
 	return e.Interval().Mapped(math.Round)
 }
 
-// drawn is a sample of rounds.
+// drawn returns a sample of rounds.
 func drawn(random *rand.Rand, rounds [][]stats.Reading) (sample []stats.Reading) {
 	if len(rounds) == 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// bench is a computer with cores that are slowed now and then: for tenths of a
-// second, and for seconds.
+// bench is a computer with cores that are slowed now and then: for tenths of a second, and for
+// seconds.
 type bench struct {
 	random      *rand.Rand
 	wild        float64 // part of logins that take three times as long
@@ -37,8 +37,8 @@ func (b *bench) slowed(core int) float64 {
 	return b.quick[core] + b.slow[core]
 }
 
-// login of kind k, which costs its client 10+k ms and its server 20+k, and a tenth more
-// beside others.
+// login of kind k, which costs its client 10+k ms and its server 20+k, and a tenth more beside
+// others.
 func (b *bench) login(k, core int) *record.WatchedLogin {
 	weather := b.slowed(max(0, core))
 	if core != alone {
@@ -75,10 +75,10 @@ func (b *bench) rounds(kinds, rounds int) (of []kindOf, logins []*record.Watched
 	return of, logins
 }
 
-// TestCosts: on a computer that is disturbed again and again, what is known of a kind's
-// CPU time is narrower by a fifth with what other logins on the core tell; 95 % of the
-// intervals hold what the kind costs in relation to all others, with wild logins and without,
-// and what it costs beside others is told.
+// TestCosts: on a computer that is disturbed again and again, what is known of a kind's CPU time is
+// narrower by a fifth with what other logins on the core tell; 95 % of the intervals hold what the
+// kind costs in relation to all others, with wild logins and without, and what it costs beside
+// others is told.
 func TestCosts(t *testing.T) {
 	for _, wild := range []float64{0, 0.02} {
 		testCosts(t, wild)
@@ -158,8 +158,8 @@ func TestCostsOfFewRounds(t *testing.T) {
 	}
 }
 
-// TestCostsAreLeftAlone: a kind that costs more is not taken for a disturbance, where
-// nothing is disturbed nothing moves, and one login that is far off counts little.
+// TestCostsAreLeftAlone: a kind that costs more is not taken for a disturbance, where nothing is
+// disturbed nothing moves, and one login that is far off counts little.
 func TestCostsAreLeftAlone(t *testing.T) {
 	var of []kindOf
 	var logins []*record.WatchedLogin

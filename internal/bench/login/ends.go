@@ -24,23 +24,22 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Ends are the client and the server of logins, with a relay between them where
-// the server is our own.
+// Ends are the client and the server of logins, with a relay between them if the server is our own.
 type Ends struct {
 	SSH         openssh.Program
 	Destination openssh.Destination
 	Connect     time.Duration
 	Dir         string // for logs and sockets
 	Native      string // our own program, to log in by `run` instead of ssh; "" is ssh
-	Kex         string // of logins that say nothing else; "" is what both sides like best
+	Kex         string // default suite of logins; "" is the one that both sides prefer
 
-	server  *loopback.Server // nil: a host of the user's
+	server  *loopback.Server // nil: a user's host
 	relay   *relay.Relay
 	prompt  bool // the relay acknowledges at once
 	traffic *Traffic
 }
 
-// Between makes the ends of a testbed ready. The caller closes them.
+// Between prepares the ends of a testbed. The caller closes them.
 func Between(b *testbed.Testbed, connect time.Duration, dir string) (*Ends, error) {
 	e := &Ends{SSH: b.SSH, Destination: b.Destination, Connect: connect, Dir: dir}
 	if b.Private == nil {
@@ -49,12 +48,11 @@ func Between(b *testbed.Testbed, connect time.Duration, dir string) (*Ends, erro
 	return e, e.relayTo(b.Private)
 }
 
-// Prompt are ends with the same server between which nobody waits for an
-// acknowledgement, so that two thirds of a login's time do not hide what is
-// compared. The caller closes them.
+// Prompt returns ends with the same server between which nobody waits for an acknowledgement, so
+// that two thirds of a login's time do not hide the differences. The caller closes them.
 func (e *Ends) Prompt() (*Ends, error) { return e.with(e.server) }
 
-// with are prompt ends with a server.
+// with returns prompt ends with another server.
 func (e *Ends) with(s *loopback.Server) (*Ends, error) {
 	variant := *e
 	variant.prompt = true
@@ -79,7 +77,7 @@ func (e *Ends) Close() error {
 	return e.relay.Close()
 }
 
-// Watch carries out a login, which may take some times as long as to connect.
+// Watch carries out a login, which may take WholeLogin times as long as connecting.
 func (e *Ends) Watch(ctx context.Context, argv ArgvFunc) (*Login, error) {
 	ctx, cancel := context.WithTimeout(ctx, WholeLogin*e.Connect)
 	defer cancel()
@@ -89,11 +87,11 @@ func (e *Ends) Watch(ctx context.Context, argv ArgvFunc) (*Login, error) {
 // WholeLogin is how many times as long a login may take as connecting.
 const WholeLogin = 3
 
-// Own tells whether the server is our own.
+// Own reports whether the server is our own.
 func (e *Ends) Own() bool { return e.server != nil }
 
-// Argv is the command line of a login that runs command, with settings of
-// ssh_config before all others.
+// Argv returns the command line of a login that runs command, with settings of ssh_config before
+// all others.
 func (e *Ends) Argv(want alg.Suite, command string, settings ...string) ArgvFunc {
 	want.Kex = cmp.Or(want.Kex, e.Kex)
 	if e.Native != "" {
@@ -103,7 +101,7 @@ func (e *Ends) Argv(want alg.Suite, command string, settings ...string) ArgvFunc
 	return func(log string) []string { return e.SSH.Command(d, want, log, e.Connect, command) }
 }
 
-// native is the command line of our own client.
+// native returns the command line of our own client.
 func (e *Ends) native(want alg.Suite, command string, settings []string) ArgvFunc {
 	leading := slices.Concat([]string{"run", "--engine", "native", "--no-record", "--quiet", "--connect-timeout", e.Connect.String()},
 		e.Destination.With(slices.Concat(settings, want.Settings(), []string{"ControlPath=none"})...).Options())
@@ -112,15 +110,14 @@ func (e *Ends) native(want alg.Suite, command string, settings []string) ArgvFun
 	}
 }
 
-// Plain is the case of a login as it comes.
+// Plain returns the case of an ordinary login.
 func (e *Ends) Plain() Case {
 	return e.as("", "plain")
 }
 
-// RoundTrips counts the round trips of a plain login, TCP's included, by what
-// paths of two lengths make of it; 0 where the server is not our own. The shortest
-// of some tries counts, for a busy machine adds its own time: of more tries where the
-// count is not close to a whole number.
+// RoundTrips counts the round trips of a plain login, TCP's included, from its times over two paths
+// of different lengths; 0 if the server is not our own. The shortest of some tries counts, because
+// a busy machine adds its own time: of more tries if the count is not close to a whole number.
 func (e *Ends) RoundTrips(ctx context.Context) (int, error) {
 	if e.server == nil {
 		return 0, nil
@@ -144,14 +141,14 @@ func (e *Ends) RoundTrips(ctx context.Context) (int, error) {
 	return int(math.Round(float64(far-near) / float64(long-short))), nil
 }
 
-// How often round trips are counted at most, and how close to a whole number is one: a
-// busy machine adds a third of a round trip to a login, in one direction or the other.
+// The most counts of round trips, and how close to a whole number is one: a busy machine adds a
+// third of a round trip to a login, in one direction or the other.
 const (
 	mostTries = 3
 	certain   = 0.25
 )
 
-// shorter is the lesser of two times, of which 0 is none.
+// shorter returns the smaller of two times, of which 0 is none.
 func shorter(a, b time.Duration) time.Duration {
 	if a == 0 {
 		return b
@@ -159,7 +156,7 @@ func shorter(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// over is the time of a login over a path, without waits for acknowledgements.
+// over returns the time of a login over a path, without waits for acknowledgements.
 func (e *Ends) over(ctx context.Context, rtt time.Duration, tries int) (least time.Duration, err error) {
 	r, err := relay.To(net.JoinHostPort(e.server.Address()), relay.Options{Path: relay.Path{Delay: rtt / 2}, Prompt: true})
 	if err != nil {
@@ -179,8 +176,7 @@ func (e *Ends) over(ctx context.Context, rtt time.Duration, tries int) (least ti
 	return least, nil
 }
 
-// After is what the server and the relay know of the login that was carried out
-// last.
+// After returns the server's CPU time and the relay's traffic of the last login.
 func (e *Ends) After(ctx context.Context) (time.Duration, *Wire) {
 	if e.server == nil {
 		return 0, nil
@@ -196,7 +192,7 @@ func (e *Ends) After(ctx context.Context) (time.Duration, *Wire) {
 	return cpu, &w
 }
 
-// KexCases are a login with each of some key exchanges.
+// KexCases returns a login with each of some key exchanges.
 func (e *Ends) KexCases(names []string) (cases []Case) {
 	for _, name := range names {
 		cases = append(cases, e.caseOf(KexFactor, name, e.Argv(alg.Suite{Kex: standard(name, names)}, "true")))
@@ -204,8 +200,8 @@ func (e *Ends) KexCases(names []string) (cases []Case) {
 	return cases
 }
 
-// standard is the name by which the key exchange is carried out for all its names: the
-// standard one, where that is one of those that are asked for.
+// standard returns the name by which a key exchange with several names is measured: the standard
+// one, if it was asked for.
 func standard(name string, asked []string) string {
 	if by := alg.Canonical(alg.Kex, name); slices.Contains(asked, by) {
 		return by
@@ -213,20 +209,19 @@ func standard(name string, asked []string) string {
 	return name
 }
 
-// ClientCases are a login by ssh and one by our own client, program being
-// ourselves.
+// ClientCases returns a login by ssh and one by our own client; program is our executable.
 func (e *Ends) ClientCases(program string) []Case {
 	own := *e
 	own.Native = program
 	return []Case{e.as(ClientFactor, "ssh"), own.as(ClientFactor, "sshpace run")}
 }
 
-// as is the plain login as a level of a factor.
+// as returns the plain login as a level of a factor.
 func (e *Ends) as(factor, level string) Case {
 	return e.caseOf(factor, level, e.Argv(alg.Suite{}, "true"))
 }
 
-// caseOf is a level of a factor that is a login between these ends.
+// caseOf returns a level of a factor that is a login between these ends.
 func (e *Ends) caseOf(factor, level string, argv ArgvFunc) Case {
 	return Case{Factor: factor, Level: level, Argv: argv, Ends: e, After: e.After}
 }
@@ -276,9 +271,9 @@ func (m *Master) Close() error {
 	return errors.Join(err, m.dir.Close())
 }
 
-// SessionCase is a session over the master. Where that gives none, because the
-// server allows no more (sshd_config(5) MaxSessions) or it is gone, ssh would make a
-// connection instead without a word: a ProxyCommand that fails keeps it from that.
+// SessionCase returns a session over the master. If the master gives none, because the server
+// allows no more (sshd_config(5) MaxSessions) or the master is gone, ssh would silently make a
+// connection instead: a ProxyCommand that fails prevents that.
 func (e *Ends) SessionCase(m *Master) Case {
 	return Case{Factor: ConnectionFactor, Level: "ControlMaster session", Argv: func(log string) []string {
 		d := e.Destination.With("ControlMaster=no", "BatchMode=yes")

@@ -27,7 +27,8 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// prepare makes what the cases of factors need: keys, and a server for them, which must be our own sshd.
+// prepare makes everything that the cases of factors need: keys, and a server for them, which must
+// be our own sshd.
 func (s *Study) prepare(ends *Ends) (err error) {
 	s.ends, s.dir = ends, s.Bed.Rig.Dir
 	if s.host, err = makeKeys(s.dir, "host-"); err != nil {
@@ -62,12 +63,12 @@ func (s *Study) prepare(ends *Ends) (err error) {
 
 func (s *Study) write(name, text string) error { return s.dir.WriteFile(name, []byte(text), 0o600) }
 
-// certified is the key that has a certificate: one of its own, for ssh offers a
-// certificate wherever it finds one.
+// certified returns the key with a certificate: a separate one, because ssh offers a certificate
+// wherever it finds one.
 func (s *Study) certified() *keyPair { return s.user[len(s.user)-1] }
 
-// server starts a variant of the private server, with lines before all others
-// of its configuration: sshd takes the first of each (sshd_config(5)).
+// server starts a variant of the private server, with lines before all others of its configuration:
+// sshd takes the first of each (sshd_config(5)).
 func (s *Study) server(name string, lines ...string) (*Ends, error) {
 	text, err := os.ReadFile(s.dir.File("sshd_config"))
 	if err != nil {
@@ -96,7 +97,7 @@ func (s *Study) server(name string, lines ...string) (*Ends, error) {
 	return variant, nil
 }
 
-// all are the cases of all factors of this type, one factor at a time.
+// all returns the cases of all factors of this type, one factor at a time.
 func (s *Study) all(ctx context.Context) (cases []Case, err error) {
 	cases = slices.Concat(s.hostKeys(), s.userKeys())
 	for _, more := range []func(context.Context) ([]Case, error){s.sources, s.knownHosts, s.settings, s.servers} {
@@ -109,7 +110,7 @@ func (s *Study) all(ctx context.Context) (cases []Case, err error) {
 	return cases, nil
 }
 
-// full is the product of key exchanges, host keys and user keys.
+// full returns the product of key exchanges, host keys and user keys.
 func (s *Study) full(kex []string) (cases []Case) {
 	for _, name := range kex {
 		for _, h := range s.host {
@@ -121,7 +122,7 @@ func (s *Study) full(kex []string) (cases []Case) {
 	return cases
 }
 
-// login is a case with one host key and one user key.
+// login returns a case with one host key and one user key.
 func (s *Study) login(factor, level string, want alg.Suite, user *keyPair) Case {
 	e := *s.everyKey
 	e.Destination.Identities = []string{user.file}
@@ -129,7 +130,7 @@ func (s *Study) login(factor, level string, want alg.Suite, user *keyPair) Case 
 	return s.everyKey.caseOf(factor, level, e.Argv(want, "true", settings...))
 }
 
-// oldAccepted is PubkeyAcceptedAlgorithms by the name that ssh before 8.5 knows, too.
+// oldAccepted is PubkeyAcceptedAlgorithms by its name in ssh before 8.5.
 const oldAccepted = "PubkeyAcceptedKeyTypes="
 
 func (s *Study) hostKeys() (cases []Case) {
@@ -152,8 +153,8 @@ func (s *Study) userKeys() (cases []Case) {
 	return cases
 }
 
-// sources are a key in a file, and in agents with one key and with eight, of
-// which the last is the right one.
+// sources returns a key in a file, and in agents with one key and with eight, of which the last is
+// the right one.
 func (s *Study) sources(ctx context.Context) ([]Case, error) {
 	cases := []Case{s.login(SourceFactor, "file", alg.Suite{HostKey: s.host[0].name}, s.user[0])}
 	for _, others := range []int{0, 7} {
@@ -173,11 +174,10 @@ func (s *Study) sources(ctx context.Context) ([]Case, error) {
 	return cases, nil
 }
 
-// agentStart is how long an agent may take to listen.
+// agentStart is the time for an agent to listen.
 const agentStart = 5 * time.Second
 
-// agent starts ssh-agent with some keys that no server takes, and the right one
-// behind them.
+// agent starts ssh-agent with some keys that no server accepts, and then the right one.
 func (s *Study) agent(ctx context.Context, others int) (socket string, err error) {
 	short, dir, err := safedir.Short(s.dir.Path)
 	if err != nil {
@@ -218,8 +218,7 @@ func (s *Study) agent(ctx context.Context, others int) (socket string, err error
 	return socket, client.Add(agent.AddedKey{PrivateKey: private})
 }
 
-// knownHosts are files of some lengths, plain and hashed. Split files have one
-// line each.
+// knownHosts returns files of some lengths, plain and hashed. Split files have one line each.
 func (s *Study) knownHosts(context.Context) (cases []Case, err error) {
 	own, err := os.ReadFile(s.Bed.Keys.KnownHosts)
 	if err != nil {
@@ -242,8 +241,8 @@ func (s *Study) knownHosts(context.Context) (cases []Case, err error) {
 	return cases, nil
 }
 
-// strangers are lines of other hosts. Their keys are no points of the curve,
-// which ssh does not look at.
+// strangers returns lines of other hosts. Their keys are not points of the curve, which ssh does
+// not check.
 func strangers(lines int, hashed bool) string {
 	var text strings.Builder
 	blob := make([]byte, ed25519.PublicKeySize)
@@ -259,8 +258,8 @@ func strangers(lines int, hashed bool) string {
 	return text.String()
 }
 
-// settings are a client's: what Debian adds to OpenSSH's defaults, and a name
-// with addresses of both families of which only one is listened at.
+// settings returns settings of a client: Debian's additions to OpenSSH's defaults, and a name with
+// addresses of both families, with a server on only one.
 func (s *Study) settings(context.Context) ([]Case, error) {
 	gssapi, err := s.server("gssapi", "GSSAPIAuthentication yes")
 	if err != nil {

@@ -32,8 +32,8 @@ func sshTo(t *testing.T, user, key string, port int) ArgvFunc {
 	}
 }
 
-// TestPhases: the phases of a login with the real programs are all there, in
-// order, and add up to the login.
+// TestPhases: the phases of a login with the real programs are all there, in order, and add up to
+// the login.
 func TestPhases(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	l, err := Watch(context.Background(), t.TempDir(), sshTo(t, s.User, s.Key, s.Port), nil)
@@ -73,8 +73,7 @@ func stuck(t *testing.T, words string) int {
 	return sshtest.Answering(t, func(c net.Conn) { io.WriteString(c, words); io.Copy(io.Discard, c) }).Port
 }
 
-// TestStuckServer: a server that stops to answer is given up in time, and the
-// phase is named.
+// TestStuckServer: a server that stops to answer is given up in time, and the phase is named.
 func TestStuckServer(t *testing.T) {
 	key, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
 	for words, want := range map[string]Phase{"": record.PhaseVersion, "SSH-2.0-OpenSSH_9.2\r\n": record.PhaseKexInit} {
@@ -85,9 +84,8 @@ func TestStuckServer(t *testing.T) {
 	}
 }
 
-// frozen is a way to a server on which nothing comes any more after so many of
-// the packets that it sends in the clear: KEXINIT, its half of the key exchange,
-// NEWKEYS.
+// frozen is a way to a server on which nothing comes any more after so many of the packets that it
+// sends in the clear: KEXINIT, its half of the key exchange, NEWKEYS.
 func frozen(t *testing.T, server, packets int) int {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -128,8 +126,8 @@ func frozen(t *testing.T, server, packets int) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// TestStuckInKeyExchange: the same in the middle of a key exchange with the real
-// sshd, and right behind it.
+// TestStuckInKeyExchange: the same in the middle of a key exchange with the real sshd, and right
+// behind it.
 func TestStuckInKeyExchange(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	for packets, want := range []Phase{record.PhaseKexInit, record.PhaseKex, record.PhaseNewKeys, record.PhaseService} {
@@ -209,8 +207,8 @@ func TestCutRelay(t *testing.T) {
 	}
 }
 
-// TestStalls: the waits of an OpenSSH login on a fast link are found and named.
-// On a busy machine one of them may be longer than it is of itself.
+// TestStalls: the waits of an OpenSSH login on a fast link are found and named. On a busy machine
+// one of them may be longer than it is of itself.
 func TestStalls(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	waittest.Until(t, "a login that stalled", func() bool {
@@ -232,8 +230,8 @@ func TestStalls(t *testing.T) {
 	})
 }
 
-// TestStallBounds: only a wait as long as a delayed acknowledgement, between two
-// packets of one side, is one.
+// TestStallBounds: only a wait as long as a delayed acknowledgement, between two packets of one
+// side, is one.
 func TestStallBounds(t *testing.T) {
 	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
 	for _, c := range []struct {

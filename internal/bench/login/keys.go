@@ -17,8 +17,8 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// keyTypes are the keys that logins are compared with, in both roles, by the
-// name of their signatures.
+// keyTypes are the keys that logins are compared with, in both roles, by the name of their
+// signatures.
 var keyTypes = []struct {
 	name string
 	make func() (crypto.Signer, error)
@@ -30,7 +30,7 @@ var keyTypes = []struct {
 	{ssh.KeyAlgoRSASHA512, func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, rsaBits) }},
 }
 
-// rsaBits is what ssh-keygen makes since 8.0.
+// rsaBits is the default of ssh-keygen since 8.0.
 const rsaBits = 3072
 
 // keyPair is a key in a file.
@@ -40,7 +40,7 @@ type keyPair struct {
 	signer ssh.Signer
 }
 
-// line is its public half as authorized_keys has it.
+// line returns its public half as a line of authorized_keys.
 func (k *keyPair) line() string { return string(ssh.MarshalAuthorizedKey(k.signer.PublicKey())) }
 
 // makeKeys writes one key of each type, with a prefix to their files' names.
@@ -70,8 +70,8 @@ func writeKey(dir *safedir.Workdir, name string, k crypto.Signer) (*keyPair, err
 	return pair, dir.WriteFile(name+".pub", []byte(pair.line()), 0o600)
 }
 
-// certify writes a certificate of a user's key beside it (file-cert.pub), which
-// ssh finds by itself.
+// certify writes a certificate of a user's key next to it (file-cert.pub), where ssh finds it by
+// itself.
 func certify(k *keyPair, user string, authority ssh.Signer) error {
 	cert := &ssh.Certificate{
 		Key: k.signer.PublicKey(), CertType: ssh.UserCert, KeyId: "sshpace", ValidPrincipals: []string{user}, ValidBefore: ssh.CertTimeInfinity,

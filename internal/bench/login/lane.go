@@ -14,27 +14,27 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// A login mostly waits, for its own other side and for the disk, so that a core has time
-// for several. CPU time is measured as well there, and the CPU times on one core tell more
-// of each other than those on several. On two cores four lanes a core carry out a fifth more
-// logins than two and leave a fifth less doubt; kinds of logins compare as with two.
+// A login mostly waits, for its own other side and for the disk, so that a core has time for
+// several. CPU time is measured as well there, and CPU times on one core compare better with each
+// other than those on several. On two cores four lanes a core carry out a fifth more logins than
+// two and leave a fifth less doubt; kinds of logins compare as with two.
 
 const (
 	lanesPerCore = 4
 	mostCores    = 4
-	mostLanes    = 8 // each has servers of its own
+	mostLanes    = 8 // each has its own servers
 )
 
-// Lane is a place where logins are carried out one after the other while others are
-// carried out in other lanes: on one core, with servers and relays of its own.
+// Lane is a place where logins are carried out one after the other while others are carried out in
+// other lanes: on one core, with its own servers and relays.
 type Lane struct {
 	core int
 	dir  string
 	ends map[*relay.Relay]*Ends
 }
 
-// Lanes are places for cases on the cores that we may use; none where there is no
-// second core, which the relays need. The caller closes them.
+// Lanes returns places for cases on the cores that we may use; none if there is no second core,
+// which the relays need. The caller closes them.
 func Lanes(cases []Case, dir string) (lanes []Lane, err error) {
 	cores, err := proc.Cores()
 	if err != nil || len(cores) < 2 {
@@ -62,7 +62,7 @@ func CloseLanes(lanes []Lane) error {
 	return errors.Join(errs...)
 }
 
-// open starts what cases need.
+// open starts the servers of cases.
 func (l *Lane) open(cases []Case) error {
 	if err := os.Mkdir(l.dir, 0o700); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (l *Lane) open(cases []Case) error {
 	return nil
 }
 
-// moved is a case in the lane.
+// moved returns a case in the lane.
 func (l *Lane) moved(c Case) Case {
 	if c.Ends == nil {
 		return c

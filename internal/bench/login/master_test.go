@@ -36,9 +36,8 @@ func endsOf(t *testing.T, s *sshtest.Sshd) *Ends {
 	}}
 }
 
-// TestNoSessionLeft: where the server gives a master no further session, or the
-// master is dead, ssh would make a connection of its own. That is no session over
-// the master, and none is made.
+// TestNoSessionLeft: where the server gives a master no further session, or the master is dead, ssh
+// would make a connection of its own. That is no session over the master, and none is made.
 func TestNoSessionLeft(t *testing.T) {
 	s := sshtest.StartSshd(t, "MaxSessions 1")
 	e := endsOf(t, s)

@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// TestNoCommands: an account that can be logged in to and runs nothing is called that, with
-// what was said in the command's place.
+// TestNoCommands: an account that can be logged in to and runs nothing is called that, with what
+// was said in the command's place.
 func TestNoCommands(t *testing.T) {
 	s := sshtest.StartSshd(t, "ForceCommand echo This account is currently not available.; exit 1")
 	l, err := Watch(context.Background(), t.TempDir(), sshTo(t, s.User, s.Key, s.Port), nil)
@@ -24,8 +24,7 @@ func TestNoCommands(t *testing.T) {
 	}
 }
 
-// TestBannerIsNoWord: what the server greets with is not what an account without commands
-// says.
+// TestBannerIsNoWord: what the server greets with is not what an account without commands says.
 func TestBannerIsNoWord(t *testing.T) {
 	banner := filepath.Join(t.TempDir(), "banner")
 	if err := os.WriteFile(banner, []byte("Connection refused\n"), 0o644); err != nil {

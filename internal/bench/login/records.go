@@ -2,10 +2,10 @@ package login
 
 import "sshpace/internal/record"
 
-// recorded is what a record file has of logins.
+// recorded holds the logins of a record file.
 type recorded struct {
 	names    []named
-	alike    []kindOf               // whose logins count for each kind
+	alike    []kindOf               // kind whose logins count for each kind
 	failures []string               // of each kind; "" is none
 	logins   []*record.WatchedLogin // in the order of time
 	kinds    []kindOf               // each of these
@@ -17,10 +17,10 @@ func recordedIn(f *record.File) (r recorded) {
 		at[k.ID] = i
 		r.names = append(r.names, named{k.Factor, k.Level})
 	}
-	// Levels of several factors can be one and the same login: the usual key exchange,
-	// OpenSSH's defaults, a cold login by ssh. It is carried out for all of them at once, so
-	// that they have the same figures, and everybody more logins. The file may be anybody's:
-	// a kind that is not there has no logins.
+	// Levels of several factors can be one and the same login: the usual key exchange, OpenSSH's
+	// defaults, a cold login by ssh. It is carried out for all of them at once, so that they have
+	// the same figures, and all kinds more logins. The file may come from anybody: an unknown kind
+	// has no logins.
 	for i, k := range f.LoginKinds {
 		if like, known := at[k.Like]; known && k.Like > 0 {
 			i = like
@@ -42,8 +42,8 @@ func recordedIn(f *record.File) (r recorded) {
 	return r
 }
 
-// Results are those of a record file: of each kind of login, the plain one first; and
-// how much CPU time logins beside others take of that of those alone.
+// Results returns those of a record file: of each kind of login, the plain one first; and the CPU
+// time of simultaneous logins relative to those alone.
 func Results(f *record.File) ([]Result, Beside) {
 	r := recordedIn(f)
 	out, beside := summarized(r.names, r.alike, r.kinds, r.logins)

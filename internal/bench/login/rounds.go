@@ -19,33 +19,33 @@ import (
 
 // Case is one way of logging in.
 type Case struct {
-	Factor string // what it changes: "" for the plain case
+	Factor string // the changed property: "" for the plain case
 	Level  string
 	Argv   ArgvFunc
-	// Ends are what Argv names: other ends with the same server do as well. None: it
-	// names none of ours.
+	// Ends are the ends in Argv: other ends with the same server do as well. nil: it names none of
+	// ours.
 	Ends *Ends
-	// After is called after every login: the server's CPU time (0: not known) and
-	// what a relay saw (nil: none).
+	// After is called after every login; it returns the server's CPU time (0: unknown) and the
+	// traffic of a relay (nil: none).
 	After func(ctx context.Context) (time.Duration, *Wire)
 }
 
 // Plan says how often cases are carried out.
 type Plan struct {
-	Rounds sched.Rounds  // with a budget at least two are made, or one with others beside each other
+	Rounds sched.Rounds  // with a budget at least two are made, or one if there are simultaneous ones
 	Pause  time.Duration // between logins; 0: many may go on at a time
 	Strict bool          // the first failure ends it, as is right with others' hosts
 	Seed   uint64        // of the order
 	// Note is given a record of every kind of login and of every login.
 	Note       record.Sink
-	Old        *record.File // a result that is gone on with, which fits: its logins count; nil: none is
+	Old        *record.File // a result to continue, which fits: its logins count; nil: none
 	List       bool         // note the kinds, and carry none out
-	Lanes      []Lane       // where logins are carried out beside others for a part of the budget
+	Lanes      []Lane       // lanes for simultaneous logins during a part of the budget
 	RoundTrips int          // of the plain login, for its record; 0: not counted
-	Conditions string       // likewise, of all others
+	Conditions string       // for the same, of all others
 }
 
-// Survey carries out cases. What fails is not tried again.
+// Survey carries out cases. A case that fails is not tried again.
 func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) error {
 	s := &survey{ends: e, cases: cases, alike: alike(cases), plan: p, made: make([]int, len(cases)), failed: make([]bool, len(cases))}
 	if p.Pause > 0 {
@@ -69,7 +69,7 @@ func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) error {
 	return cmp.Or(err, ctx.Err())
 }
 
-// survey is a Survey under way.
+// survey is a running Survey.
 type survey struct {
 	ends   *Ends
 	cases  []Case
@@ -77,19 +77,18 @@ type survey struct {
 	plan   Plan
 	ticket *admit.Ticket // nil: many may go on at a time
 
-	mu     sync.Mutex // lanes use what follows
-	next   []kindOf   // beside others
+	mu     sync.Mutex // lanes share the fields below
+	next   []kindOf   // simultaneous
 	logins int        // so far
-	made   []int      // of each kind, with nothing beside them
+	made   []int      // of each kind, alone
 	spent  time.Duration
 	failed []bool
 }
 
-// besides is how much of the time, as multiples of a round alone, goes to logins beside
-// each other.
+// besides is the time of simultaneous logins, as a multiple of a round alone.
 const besides = 3
 
-// due are the kinds of a round.
+// due returns the kinds of a round.
 func (s *survey) due() (kinds []kindOf) {
 	for i, of := range s.alike {
 		if of == i && !s.failed[i] {
@@ -99,8 +98,8 @@ func (s *survey) due() (kinds []kindOf) {
 	return kinds
 }
 
-// aside carries logins out in all lanes for a while after a round alone, or as long as there is
-// no time for another one and a few behind it.
+// aside carries logins out in all lanes for a while after a round alone, or until the end if there
+// is no time for another round and a few after it.
 func (s *survey) aside(ctx context.Context, took, left time.Duration) error {
 	if left < (besides+2)*took {
 		took = left / besides
@@ -119,7 +118,7 @@ func (s *survey) aside(ctx context.Context, took, left time.Duration) error {
 	return cmp.Or(errs...)
 }
 
-// turn is the kind of login that is next beside others.
+// turn returns the next kind for simultaneous logins.
 func (s *survey) turn() kindOf {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +156,7 @@ func (s *survey) login(ctx context.Context, i kindOf, lane *Lane) error {
 	return nil
 }
 
-// count counts a login.
+// count adds a login to the counts.
 func (s *survey) count(i kindOf, l *record.WatchedLogin) {
 	s.logins++
 	if coreOf(l) == alone {
@@ -200,7 +199,7 @@ func (s *survey) observe(ctx context.Context, i kindOf, lane *Lane) (r *record.W
 	return r, err
 }
 
-// Fit says why a result cannot be gone on with by cases; nil is none.
+// Fit returns the reason why cases cannot continue a result; nil is none.
 func Fit(cases []Case, result *record.File) error {
 	if result == nil {
 		return nil
@@ -212,7 +211,7 @@ func Fit(cases []Case, result *record.File) error {
 	return nil
 }
 
-// begin notes what is to be measured, or takes over what has been.
+// begin records the plan of the measurement, or takes over that of the result.
 func (s *survey) begin() error {
 	if s.plan.Old == nil {
 		return s.kinds()
@@ -227,7 +226,7 @@ func (s *survey) begin() error {
 	return nil
 }
 
-// done is how many rounds alone there have been.
+// done returns the number of rounds alone so far.
 func (s *survey) done() int {
 	least := math.MaxInt
 	for _, i := range s.due() {
@@ -236,8 +235,8 @@ func (s *survey) done() int {
 	return least
 }
 
-// alike says for each case whose logins count for it: those of the first one with
-// the same command line, which names the server, too.
+// alike returns for each case the case whose logins count for it: the first one with the same
+// command line, which names the server, too.
 func alike(cases []Case) []kindOf {
 	var argvs [][]string
 	of := make([]kindOf, len(cases))
@@ -248,7 +247,7 @@ func alike(cases []Case) []kindOf {
 	return of
 }
 
-// Distinct is how many logins a round of cases takes.
+// Distinct returns the number of logins in a round of cases.
 func Distinct(cases []Case) (n int) {
 	for i, of := range alike(cases) {
 		if of == i {
@@ -258,7 +257,7 @@ func Distinct(cases []Case) (n int) {
 	return n
 }
 
-// kinds notes what is to be measured.
+// kinds records the kinds to measure.
 func (s *survey) kinds() error {
 	for i, c := range s.cases {
 		k := record.LoginKind{ID: i + 1, Factor: c.Factor, Level: c.Level, Conditions: s.plan.Conditions}

@@ -26,9 +26,9 @@ func program(t *testing.T) string {
 	return path
 }
 
-// TestPhasesOfServers: on a path of 100 ms, and with servers of four makers, the
-// phases of ssh's logins and of our own are, within 3 %, the time that a clock
-// outside shows; and what waits for an answer has the round trip of that.
+// TestPhasesOfServers: on a path of 100 ms, and with servers of four makers, the phases of ssh's
+// logins and of our own are, within 3 %, the time that a clock outside shows; and what waits for an
+// answer has the round trip of that.
 func TestPhasesOfServers(t *testing.T) {
 	const trip = 100 * time.Millisecond
 	ours := program(t)
@@ -76,8 +76,8 @@ func (l *Login) Span(p Phase) time.Duration {
 	return 0
 }
 
-// checkPhases carries out a login. On a busy machine a clock outside may show more than
-// the login, and what came late may all come at once, hence some tries.
+// checkPhases carries out a login. On a busy machine a clock outside may show more than the login,
+// and what came late may all come at once, hence some tries.
 func checkPhases(t *testing.T, argv ArgvFunc, trip time.Duration) {
 	waittest.Until(t, "phases that make the login", func() bool {
 		began := time.Now()
@@ -90,8 +90,8 @@ func checkPhases(t *testing.T, argv ArgvFunc, trip time.Duration) {
 		for _, span := range l.Spans {
 			sum += span.WallNS
 		}
-		// Our client sends the signature with the request for the service. A busy machine
-		// sees the end of the phase before late, hence half a round trip.
+		// Our client sends the signature with the request for the service. A busy machine sees the
+		// end of the phase before late, hence half a round trip.
 		waits := l.Span(record.PhaseKex) >= trip/2 && l.Span(record.PhaseService)+l.Span(record.PhaseSign) >= trip/2
 		off := float64(sum)/float64(outside) - 1
 		if sum > outside {

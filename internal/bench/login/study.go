@@ -11,7 +11,7 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Study is what is to be compared with the plain login.
+// Study selects the factors that are compared with the plain login.
 type Study struct {
 	Bed     *testbed.Testbed
 	Ends    *Ends
@@ -33,7 +33,7 @@ var shortNames = []struct{ short, factor string }{
 	{"config", SettingFactor}, {"server", ServerFactor}, {"connection", ConnectionFactor}, {"client", ClientFactor},
 }
 
-// FactorNames are the short names of the factors.
+// FactorNames returns the short names of the factors.
 func FactorNames() (names []string) {
 	for _, n := range shortNames {
 		names = append(names, n.short)
@@ -41,8 +41,7 @@ func FactorNames() (names []string) {
 	return names
 }
 
-// wants tells whether a factor is to be compared. On a host of the user's only
-// what was asked for is.
+// wants reports whether a factor is compared. On a user's host only the selected ones are.
 func (s *Study) wants(factor string) bool {
 	if s.Full {
 		return false
@@ -55,8 +54,8 @@ func (s *Study) wants(factor string) bool {
 	})
 }
 
-// Cases are the plain login and all that is compared with it. Close ends what
-// they need.
+// Cases returns the plain login and all that is compared with it. Close ends their servers and
+// agents.
 func (s *Study) Cases(ctx context.Context) (cases []Case, err error) {
 	ends, err := s.compared()
 	if err != nil {
@@ -85,11 +84,11 @@ func (s *Study) Cases(ctx context.Context) (cases []Case, err error) {
 	return cases, nil
 }
 
-// fastKex is what logins have in common that do not compare key exchanges: a
-// costly one would hide what they compare. OpenSSH has it since 7.4.
+// fastKex is the key exchange of logins that do not compare key exchanges: a costly one would hide
+// the differences. OpenSSH has it since 7.4.
 const fastKex = "curve25519-sha256"
 
-// compared are the ends of logins that are compared.
+// compared returns the ends of logins that are compared.
 func (s *Study) compared() (*Ends, error) {
 	if !s.Ends.Own() {
 		return s.Ends, nil
@@ -105,8 +104,7 @@ func (s *Study) compared() (*Ends, error) {
 	return ends, nil
 }
 
-// Conditions say how the logins behind the plain one differ from it all; "" on a
-// host of the user's.
+// Conditions describes how all logins but the plain one differ from it; "" on a user's host.
 func (s *Study) Conditions() string {
 	if !s.Ends.Own() {
 		return ""
@@ -114,7 +112,7 @@ func (s *Study) Conditions() string {
 	return "without waits for acknowledgements, and with " + fastKex + " except to compare key exchanges"
 }
 
-// private are the cases that need a server of our own, OpenSSH's.
+// private returns the cases that need our own server, OpenSSH's.
 func (s *Study) private(ctx context.Context, ends *Ends) ([]Case, error) {
 	if !s.Ends.Own() || s.Bed.Environment.ServerPath == "" {
 		return nil, nil
@@ -132,7 +130,7 @@ func (s *Study) private(ctx context.Context, ends *Ends) ([]Case, error) {
 	return slices.DeleteFunc(cases, func(c Case) bool { return !s.wants(c.Factor) }), err
 }
 
-// Close ends what the cases need.
+// Close ends the servers and agents of the cases.
 func (s *Study) Close() error {
 	var errs []error
 	for _, c := range slices.Backward(s.close) {

@@ -8,10 +8,10 @@ import (
 	"sshpace/internal/record"
 )
 
-// figures are the medians of durations, a group for each kind of login. The interval
-// is that of order statistics; of fewer than stats.MinExact Student's, of how much the
-// logarithms of the kind vary and, as far as borrowed degrees of freedom, those of all others. Two
-// logins with nothing beside them have their range.
+// figures returns the medians of durations, a group for each kind of login. The interval is that of
+// order statistics; for fewer than stats.MinExact it is Student's, from the variation of the kind's
+// logarithms and, with borrowed degrees of freedom, that of all others. Two logins alone have their
+// range.
 func figures(groups [][]time.Duration) (medians []stats.Interval) {
 	var values, logs [][]float64
 	for _, g := range groups {
@@ -50,10 +50,10 @@ const (
 	FullFactor       = "key exchange, host key, user key"
 )
 
-// named is what a kind of login is called.
+// named is the name of a kind of login.
 type named struct{ factor, level string }
 
-// Result is what a case costs.
+// Result is the cost of a case.
 type Result struct {
 	Factor    string                   `json:"factor"`
 	Level     string                   `json:"level"`
@@ -67,15 +67,14 @@ type Result struct {
 	Failure   string                   `json:"failure,omitempty"` // why it was not, or not always, carried out; by the server in part
 }
 
-// Beside is how much CPU time logins take while others are on the same core, in
-// relation to logins that nothing is beside. The figures of kinds are free of it.
+// Beside is the CPU time of simultaneous logins on one core, relative to logins alone. The figures
+// of kinds do not include it.
 type Beside struct {
 	Client stats.Interval `json:"client_cpu_ratio"`
 	Server stats.Interval `json:"server_cpu_ratio"`
 }
 
-// Prediction is the wall time of a login at a round-trip time:
-// predicted, not measured.
+// Prediction is the wall time of a login at a round-trip time: predicted, not measured.
 type Prediction struct {
 	RTT time.Duration `json:"rtt_ns"`
 	NS  time.Duration `json:"ns"`
@@ -84,15 +83,15 @@ type Prediction struct {
 // Distances are the round-trip times that logins are predicted for.
 var Distances = []time.Duration{200 * time.Microsecond, 10 * time.Millisecond, 50 * time.Millisecond, 150 * time.Millisecond, 300 * time.Millisecond}
 
-// kinds of logins are numbered from 0, the plain one.
+// kindOf is the number of a kind of login, from 0, the plain one.
 type kindOf = int
 
-// summarized are the results of kinds, from the logins in the order of time, which
-// kind each is of, and whose logins count for each kind; and how much CPU
-// time logins beside others take of that of those alone.
+// summarized returns the results of kinds, from the logins in the order of time, the kind of each,
+// and the kind whose logins count for each kind; and the CPU time of simultaneous logins relative
+// to those alone.
 func summarized(names []named, alike, kinds []kindOf, logins []*record.WatchedLogin) (out []Result, beside Beside) {
 	costs := costsOf(kinds, logins)
-	undisturbed := make([][]*record.WatchedLogin, len(names)) // those that nothing was beside
+	undisturbed := make([][]*record.WatchedLogin, len(names)) // those alone
 	for i, l := range logins {
 		if coreOf(l) == alone {
 			undisturbed[kinds[i]] = append(undisturbed[kinds[i]], l)
@@ -117,7 +116,7 @@ func summarized(names []named, alike, kinds []kindOf, logins []*record.WatchedLo
 	return out, Beside{costs.beside[0], costs.beside[1]}
 }
 
-// times are how long the logins of each kind take, and their phases.
+// times returns the durations of the logins of each kind, and their phases.
 func times(logins [][]*record.WatchedLogin) (walls []stats.Interval, phases map[Phase][]stats.Interval) {
 	whole, parts := make([][]time.Duration, len(logins)), map[Phase][][]time.Duration{}
 	for kind, all := range logins {
@@ -139,7 +138,7 @@ func times(logins [][]*record.WatchedLogin) (walls []stats.Interval, phases map[
 	return figures(whole), phases
 }
 
-// average fills the means in.
+// average fills in the means.
 func (r *Result) average(all []*record.WatchedLogin) {
 	for _, l := range all {
 		r.MeanWall += float64(l.WallNS) / float64(len(all))
@@ -149,8 +148,8 @@ func (r *Result) average(all []*record.WatchedLogin) {
 	}
 }
 
-// typical is the traffic of the login whose time is closest to the median, of those
-// with as many stalls as most have: the stamps of a busy machine may miss one.
+// typical returns the traffic of the login whose time is closest to the median, among those with as
+// many stalls as most have: the stamps of a busy machine may miss one.
 func typical(all []*record.WatchedLogin, median float64) (w *Wire) {
 	stalls := mostStalls(all)
 	best := math.Inf(1)
@@ -162,8 +161,8 @@ func typical(all []*record.WatchedLogin, median float64) (w *Wire) {
 	return w
 }
 
-// mostStalls is how many stalls most logins have; of two numbers that are as frequent,
-// the greater one.
+// mostStalls returns the number of stalls that most logins have; of two equally frequent numbers,
+// the larger one.
 func mostStalls(all []*record.WatchedLogin) (stalls int) {
 	count := map[int]int{}
 	for _, l := range all {
@@ -180,8 +179,8 @@ func mostStalls(all []*record.WatchedLogin) (stalls int) {
 	return stalls
 }
 
-// Predict is the login at distances: what is computed stays, each round trip adds
-// its time; stalls of the path that was measured are still part of it.
+// Predict returns the login at distances: the computation stays, and each round trip adds its time;
+// stalls of the measured path are still part of it.
 func (r *Result) Predict(trips int) (out []Prediction) {
 	for _, rtt := range Distances {
 		out = append(out, Prediction{rtt, time.Duration(r.Wall.Value) + time.Duration(trips)*rtt})

@@ -49,8 +49,7 @@ func TestSumOfPhases(t *testing.T) {
 	}
 }
 
-// TestFailedCase: a case that fails is not tried again, and the others go on; a
-// strict plan stops.
+// TestFailedCase: a case that fails is not tried again, and the others go on; a strict plan stops.
 func TestFailedCase(t *testing.T) {
 	e, plain := pair(t)
 	tries := 0
@@ -68,8 +67,8 @@ func TestFailedCase(t *testing.T) {
 	}
 }
 
-// TestAlike: cases of one command line are one login, whose figures, or whose
-// failure, they share; the records say so.
+// TestAlike: cases of one command line are one login, whose figures, or whose failure, they share;
+// the records say so.
 func TestAlike(t *testing.T) {
 	e, plain := pair(t)
 	tries := 0
@@ -97,8 +96,7 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// TestAlikeKex: names of one key exchange are one login, unless only one of them
-// is wanted.
+// TestAlikeKex: names of one key exchange are one login, unless only one of them is wanted.
 func TestAlikeKex(t *testing.T) {
 	e := &Ends{Native: "sshpace"}
 	if n := Distinct(e.KexCases([]string{"curve25519-sha256@libssh.org", "curve25519-sha256", "ecdh-sha2-nistp256"})); n != 2 {
@@ -122,9 +120,9 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestWallIntervals: the truth is where 95 % of runs find it, with three logins of
-// each of forty kinds, as a minute allows, that vary alike or not, and of the few kinds
-// of a host; the range of three holds it in three of four runs.
+// TestWallIntervals: the truth is where 95 % of runs find it, with three logins of each of forty
+// kinds, as a minute allows, that vary alike or not, and of the few kinds of a host; the range of
+// three holds it in three of four runs.
 func TestWallIntervals(t *testing.T) {
 	const truth, runs, each = 50e6, 200, 3
 	for what, deviations := range map[string][]float64{

@@ -1,11 +1,10 @@
-// Package login takes a login apart: how long each of its phases takes with
-// the real ssh, who computes and who waits meanwhile, and which waits nobody
-// needs.
+// Package login breaks down a login: how long each of its phases takes with the real ssh, who
+// computes and who waits meanwhile, and which waits could be avoided.
 //
-// The phases are those that ssh itself tells of (ssh -vv, read by openssh), each line stamped when
-// it is written; where a relay stands between the two ends (Path), the packets
-// have stamps, too. Phases follow each other without gaps, from the start of the
-// program to its end, so that their sum is the login.
+// The phases come from ssh's own log (ssh -vv, read by openssh), each line stamped when it is
+// written; if a relay stands between the two ends (Path), the packets have stamps, too. Phases
+// follow each other without gaps, from the start of the program to its end, so that their sum is
+// the login.
 package login
 
 import (
@@ -32,8 +31,8 @@ import (
 // Phase is a part of a login, as records have it.
 type Phase = record.Phase
 
-// milestones are the ends of the phases: the first event of one of the kinds. A phase
-// whose end is never told is part of the next one.
+// milestones are the ends of the phases: the first event of one of the kinds. A phase whose end is
+// not in the log is part of the next one.
 var milestones = []struct {
 	phase Phase
 	ends  []openssh.Kind
@@ -54,25 +53,25 @@ var milestones = []struct {
 	{record.PhaseCommand, []openssh.Kind{openssh.ExitStatus, openssh.ExitSignal}},
 }
 
-// Line is a line of ssh's log, and what it says.
+// Line is a line of ssh's log, with its event.
 type Line struct {
 	At    time.Duration // since the start of the program
 	Whole string
 	openssh.Event
 }
 
-// Login is one login that was watched.
+// Login is one watched login.
 type Login struct {
 	Spans     []record.LoginPhase // their sum is Whole
 	Whole     time.Duration       // wall time of the program
-	ClientCPU time.Duration       // by the program and what it started
+	ClientCPU time.Duration       // by the program and its children
 	Lines     []Line
 	Exit      int    // of ssh
 	printed   string // its last line on standard output
 	said      string // and on standard error
 }
 
-// First is the first line of a kind.
+// First returns the first line of a kind.
 func (l *Login) First(kinds ...openssh.Kind) (line Line, ok bool) {
 	i := slices.IndexFunc(l.Lines, func(line Line) bool { return slices.Contains(kinds, line.Kind) })
 	if i < 0 {
@@ -81,14 +80,14 @@ func (l *Login) First(kinds ...openssh.Kind) (line Line, ok bool) {
 	return l.Lines[i], true
 }
 
-// Span is what lies between two lines.
-type Span struct{ Begin, End Line } // End has kind Other where it never ended
+// Span is the time between two lines.
+type Span struct{ Begin, End Line } // End has kind Other if the log ends before it
 
-// Took is how long it took.
+// Took returns its length.
 func (s Span) Took() time.Duration { return s.End.At - s.Begin.At }
 
-// Between are the spans from lines of a kind, each to the next line of those that end it. A line of
-// that kind in a span begins none, unless it ends it.
+// Between returns the spans from lines of a kind, each to the next line of an ending kind. A line
+// of that kind in a span begins none, unless it ends it.
 func (l *Login) Between(from openssh.Kind, to ...openssh.Kind) (spans []Span) {
 	under := false
 	for _, line := range l.Lines {
@@ -102,7 +101,7 @@ func (l *Login) Between(from openssh.Kind, to ...openssh.Kind) (spans []Span) {
 	return spans
 }
 
-// FailedError is a login that did not come to its end.
+// FailedError is a login that failed.
 type FailedError struct {
 	During Phase  // the phase that it was in
 	Said   string // ssh's last words: of the server, in part
@@ -110,12 +109,12 @@ type FailedError struct {
 	After  time.Duration
 	// KeyFile is a known_hosts file that holds another key of the host; "" if none does.
 	KeyFile string
-	// Status is how the command ended where the login itself came to its end: true ends
-	// with 0 where an account runs commands. Said is then what was said in its place.
+	// Status is the exit status of the command if the login itself succeeded: true ends with 0
+	// where an account runs commands. Said is then the text of the account instead.
 	Status int
 }
 
-// Failed is the failure as ssh's other ones are told.
+// Failed returns the failure in the form of ssh's other ones.
 func (e *FailedError) Failed() openssh.Failed {
 	cause, _ := openssh.CauseOf([]string{e.Said})
 	if cause == openssh.HungUp && e.During == record.PhaseVersion {
@@ -156,12 +155,12 @@ func (e *FailedError) Error() string {
 // ArgvFunc makes the command line of a login that writes its log to a file.
 type ArgvFunc func(log string) []string
 
-// maxSaid is how much is kept of what a program says last.
+// maxSaid is the most that is kept of a program's last output.
 const maxSaid = 4 << 10
 
-// Watch carries out a login. dir is for the named pipe that ssh writes its log
-// to: a file would give no stamps, standard error has the jump hosts' lines, too,
-// and ssh closes all other descriptors. env adds to the environment.
+// Watch carries out a login. dir is for the named pipe that ssh writes its log to: a file would
+// give no stamps, standard error has the jump hosts' lines, too, and ssh closes all other
+// descriptors. env adds to the environment.
 func Watch(ctx context.Context, dir string, argv ArgvFunc, env []string) (*Login, error) {
 	pipe, err := proc.OpenPipe(filepath.Join(dir, "login.log"))
 	if err != nil {
@@ -186,14 +185,14 @@ func Watch(ctx context.Context, dir string, argv ArgvFunc, env []string) (*Login
 	err = cmd.Wait()
 	l.Whole = time.Since(began)
 	pipe.End()
-	_ = pipe.Read.SetReadDeadline(time.Now().Add(time.Second)) // a process behind ssh may hold it
+	_ = pipe.Read.SetReadDeadline(time.Now().Add(time.Second)) // a process that ssh started may hold it
 	reading.Wait()
 	l.ClientCPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	l.Exit, l.printed, l.said = cmd.ProcessState.ExitCode(), lastLine(printed), lastLine(said)
 	return l, l.judge(ctx, err)
 }
 
-// judge divides the login, and says why it failed, if it did.
+// judge divides the login, and returns the reason if it failed.
 func (l *Login) judge(ctx context.Context, err error) error {
 	during := l.divide()
 	late := errors.Is(context.Cause(ctx), context.DeadlineExceeded)
@@ -218,7 +217,7 @@ func (l *Login) judge(ctx context.Context, err error) error {
 	return failed
 }
 
-// lost is how ssh ends that has failed itself (ssh(1), EXIT STATUS).
+// lost is the exit status of ssh's own failures (ssh(1), EXIT STATUS).
 const lost = 255
 
 // stamped reads lines until the end; lines that are far too long are cut.
@@ -260,22 +259,22 @@ func (l *Login) divide() (last Phase) {
 	return last
 }
 
-// reason is what the log has for ssh's user: why it ended.
+// reason returns the error in the log for ssh's user.
 func (l *Login) reason() string {
 	var said []string
 	for _, line := range l.Lines {
-		if line.Kind == openssh.Message && !strings.HasPrefix(line.Whole, " ") { // that goes on
+		if line.Kind == openssh.Message && !strings.HasPrefix(line.Whole, " ") { // that continues
 			said = append(said, line.Text)
 		}
 	}
 	other := l.said
-	if _, greeted := l.First(openssh.AuthStarted, openssh.LoggedIn); greeted { // standard error may have the server's greeting (Banner), which no reader can tell from what the command says there
+	if _, greeted := l.First(openssh.AuthStarted, openssh.LoggedIn); greeted { // standard error may have the server's greeting (Banner), which cannot be distinguished from the command's output there
 		other = l.printed
 	}
 	return cmp.Or(openssh.LastWords(said), other)
 }
 
-// lastLine is the last one of what a program says that is no hint of ours.
+// lastLine returns the last line of a program's output that is not a hint of ours.
 func lastLine(said *proc.Tail) string {
 	last := ""
 	for line := range strings.Lines(strings.TrimSpace(said.String())) {

@@ -10,10 +10,10 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// Traffic is what went past a relay during one login.
+// Traffic records the packets through a relay during one login.
 type Traffic struct {
 	mu      sync.Mutex
-	conn    int // of the relay, whose packets these are
+	conn    int // of the relay, from which these packets come
 	packets []packet
 }
 
@@ -24,8 +24,8 @@ type packet struct {
 	bytes   int
 }
 
-// Watch is for relay.Options. The packets are those of the newest connection: the last
-// one of an older login may come late, and those of a master at any time.
+// Watch is for relay.Options. The packets are those of the newest connection: the last one of an
+// older login may come late, and those of a master at any time.
 func (t *Traffic) Watch(s relay.Seen) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -37,28 +37,28 @@ func (t *Traffic) Watch(s relay.Seen) {
 	}
 }
 
-// Reset forgets what has gone past.
+// Reset forgets all packets.
 func (t *Traffic) Reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.packets = nil
 }
 
-// Wire is what the packets of one login tell.
+// Wire summarizes the packets of one login.
 type Wire struct {
 	Up     int64               `json:"bytes_up"`
 	Down   int64               `json:"bytes_down"`
 	Stalls []record.LoginStall `json:"stalls"`
 }
 
-// The delay of an acknowledgement in Linux is 40 ms (TCP_DELACK_MIN); what
-// belongs to it lies within these bounds.
+// The delay of an acknowledgement in Linux is 40 ms (TCP_DELACK_MIN); waits caused by it lie within
+// these bounds.
 const (
 	ShortestStall = 35 * time.Millisecond
 	longestStall  = 60 * time.Millisecond
 )
 
-// Wire sums the packets up.
+// Wire summarizes the packets.
 func (t *Traffic) Wire() Wire {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,7 +81,8 @@ func (t *Traffic) Wire() Wire {
 	return w
 }
 
-// stall is a wait that no computation explains: one side has sent, gets nothing, and sends on.
+// stall returns a wait that no computation explains: one side has sent, gets nothing, and continues
+// to send.
 func stall(p packet, gap time.Duration, first time.Time) record.LoginStall {
 	side, other := "client", "server"
 	if p.dir == relay.Down {

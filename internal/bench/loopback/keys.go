@@ -1,9 +1,8 @@
-// Package loopback is the private server of a measurement: a loopback port, a
-// host key and a user key that exist for one run only, and one server process
-// per connection, started as inetd would. That keeps every cost of the real
-// server (each OpenSSH server re-executes itself per connection anyway), leaves
-// no daemon behind that could outlive us, and makes the CPU time of the whole
-// process tree of a connection exact, because we are the ones who wait for it.
+// Package loopback is the private server of a measurement: a loopback port, a host key and a user
+// key that exist for one run only, and one server process per connection, started as inetd would.
+// That keeps every cost of the real server (each OpenSSH server re-executes itself per connection
+// anyway), leaves no daemon that could outlive us, and makes the CPU time of the whole process tree
+// of a connection exact, because we wait for it.
 package loopback
 
 import (
@@ -26,7 +25,7 @@ type Keys struct {
 	KnownHosts     string // pins the host key under Alias
 }
 
-// Alias is the name that KnownHosts files the host key under.
+// Alias is the name of the host key in KnownHosts.
 const Alias = "sshpace-private"
 
 // MakeKeys writes one-run Ed25519 key pairs into dir.

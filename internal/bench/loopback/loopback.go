@@ -47,14 +47,14 @@ type Conn struct {
 	settled chan struct{}
 }
 
-// Start listens on a random loopback port, for connections of our own user.
-// argv is the command line that serves the connection on its standard input,
-// with files in dir; what it writes to standard error goes to a file there.
+// Start listens on a random loopback port, for connections of our own user. argv is the command
+// line that serves the connection on its standard input, with files in dir; its standard error goes
+// to a file there.
 func Start(argv []string, spawner *proc.Spawner, dir *safedir.Workdir) (*Server, error) {
 	return listen(&Server{dir: dir, spawner: spawner, argv: argv, start: spawner.Start})
 }
 
-// Sshd is the command line by which an sshd serves one connection of a run, as c has it, with a
+// Sshd returns the command line by which an sshd serves one connection of a run, by c, with a
 // configuration of that name.
 func Sshd(ctx context.Context, sshd openssh.Program, c openssh.ServerConfig, keys Keys, dir *safedir.Workdir, name string) ([]string, error) {
 	c.HostKey, c.AuthorizedKeys, c.Home, c.StrictModes, c.PAM = keys.HostKey, keys.AuthorizedKeys, dir.Path, dir.Strict, openssh.Locked(c.User)
@@ -64,7 +64,7 @@ func Sshd(ctx context.Context, sshd openssh.Program, c openssh.ServerConfig, key
 	return sshd.ServeOne(dir.File(name)), nil
 }
 
-// Greeting is what the server says first, for which it has so long.
+// Greeting returns the server's first bytes, for which it has limit.
 func (s *Server) Greeting(ctx context.Context, limit time.Duration) (wire.Greeting, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -76,8 +76,7 @@ func (s *Server) Greeting(ctx context.Context, limit time.Duration) (wire.Greeti
 	return greeting, err
 }
 
-// On is the same server once more, on a port of its own, with all its processes on one
-// core.
+// On starts the same server once more, on its own port, with all its processes on one core.
 func (s *Server) On(core int) (*Server, error) {
 	return listen(&Server{dir: s.dir, spawner: s.spawner, argv: s.argv, start: func(cmd *exec.Cmd) error { return s.spawner.StartOn(core, cmd) }})
 }
@@ -125,8 +124,8 @@ func (s *Server) accept() {
 	}
 }
 
-// begin serves a connection and offers it. A client may have its answer before the process is known to have started:
-// whoever asks for connections then waits for this one.
+// begin serves a connection and offers it. A client may have its answer before the process is known
+// to have started: whoever asks for connections then waits for this one.
 func (s *Server) begin(tcp *net.TCPConn, swift bool) (*Conn, error) {
 	s.starting.Lock()
 	defer s.starting.Unlock()
@@ -143,7 +142,7 @@ func (s *Server) begun() {
 	defer s.starting.Unlock()
 }
 
-// offer makes conn the newest connection that Next returns.
+// offer makes conn the newest connection, for Next.
 func (s *Server) offer(conn *Conn) {
 	for {
 		select {
@@ -161,13 +160,12 @@ func (s *Server) offer(conn *Conn) {
 // maxLive is how many connections may be served at a time.
 const maxLive = 512
 
-// acknowledge is how often the kernel is told not to delay acknowledgements.
+// acknowledge is the interval at which we tell the kernel not to delay acknowledgements.
 const acknowledge = time.Millisecond
 
-// hurry keeps the kernel from delaying small packets until the connection is
-// settled, and gives the socket up. During a login ssh and sshd write several
-// small packets in a row: each waits (RFC 896) until the one before has been
-// acknowledged, which takes 40 ms (RFC 1122 §4.2.3.2).
+// hurry keeps the kernel from delaying small packets until the connection is settled, and then
+// releases the socket. During a login ssh and sshd write several small packets in a row: each waits
+// (RFC 896) until the one before has been acknowledged, which takes 40 ms (RFC 1122 §4.2.3.2).
 func (c *Conn) hurry(conn *net.TCPConn, swift bool) {
 	defer conn.Close()
 	raw, err := conn.SyscallConn()
@@ -188,12 +186,12 @@ func (c *Conn) hurry(conn *net.TCPConn, swift bool) {
 	}
 }
 
-// Settled says that the login is over: from now on the connection is left to
-// itself. It may be called once.
+// Settled reports that the login is over: from now on the connection is left to itself. It may be
+// called once.
 func (c *Conn) Settled() { close(c.settled) }
 
-// Serving returns the connection that a server process carries: the one that was
-// started for it, or a child of that.
+// Serving returns the connection of a server process: the one that was started for it, or a child
+// of that.
 func (s *Server) Serving(pid int) *Conn {
 	parent := parentOf(pid)
 	s.mu.Lock()
@@ -206,8 +204,7 @@ func (s *Server) Serving(pid int) *Conn {
 	return nil
 }
 
-// parentOf is the parent of a process (proc_pid_stat(5)); 0 if it cannot be
-// told.
+// parentOf returns the parent of a process (proc_pid_stat(5)); 0 if it is unknown.
 func parentOf(pid int) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -220,10 +217,9 @@ func parentOf(pid int) int {
 	return parent
 }
 
-// serve hands the socket to a new server process, which reads its configuration
-// and its keys from the private folder: it had better be ours still. A listening
-// sshd leaves Nagle's algorithm on until the session starts; Go turns it off at
-// once.
+// serve hands the socket to a new server process, which reads its configuration and its keys from
+// the private directory; it first makes sure that this is still ours. A listening sshd leaves
+// Nagle's algorithm on until the session starts; Go turns it off at once.
 func (s *Server) serve(tcp *net.TCPConn, swift bool) (*Conn, error) {
 	if err := s.dir.Verify(); err != nil {
 		return nil, err
@@ -257,10 +253,9 @@ func (s *Server) serve(tcp *net.TCPConn, swift bool) (*Conn, error) {
 	return conn, nil
 }
 
-// Fresh forgets earlier connections, such as a probe's, and what was logged
-// about them. With swift the next connection logs in without the delays that
-// the kernel would add, until it is Settled: for measurements of which the
-// login is no part.
+// Fresh forgets earlier connections, such as a probe's, and their log. With swift the next
+// connection logs in without the delays that the kernel would add, until it is Settled: for
+// measurements that do not include the login.
 func (s *Server) Fresh(swift bool) {
 	s.begun()
 	s.mu.Lock()
@@ -275,8 +270,7 @@ func (s *Server) Fresh(swift bool) {
 	}
 }
 
-// Next returns the newest connection since the last call; false when none comes
-// before ctx ends.
+// Next returns the newest connection since the last call; false when none comes before ctx ends.
 func (s *Server) Next(ctx context.Context) (*Conn, bool) {
 	s.begun()
 	select {
@@ -287,12 +281,13 @@ func (s *Server) Next(ctx context.Context) (*Conn, bool) {
 	}
 }
 
-// Grace is how long a server process may take to notice that its client is gone. It does so at once, unless
-// the machine is so busy that it gets no turn; who kills it earlier misses CPU time that it would have used.
+// Grace is the time for a server process to notice that its client is gone. It does so at once,
+// unless the machine is so busy that it gets no turn; an earlier kill would miss CPU time that it
+// would have used.
 const Grace = 5 * time.Second
 
-// Leave waits until the server process of the connection is gone, killing it
-// after grace, and returns the CPU time of it and all its children.
+// Leave waits until the server process of the connection is gone, killing it after grace, and
+// returns the CPU time of it and all its children.
 func (c *Conn) Leave(grace time.Duration) time.Duration {
 	if !c.Await(grace) {
 		c.Kill()
@@ -300,11 +295,11 @@ func (c *Conn) Leave(grace time.Duration) time.Duration {
 	return c.CPU()
 }
 
-// settlePoll is how often Settle looks.
+// settlePoll is the interval at which Settle looks.
 const settlePoll = time.Millisecond
 
-// Settle waits until all connections are over, killing what is left after grace,
-// and returns the CPU time of all connections that the server has had.
+// Settle waits until all connections are over, killing the remaining ones after grace, and returns
+// the CPU time of all connections that the server has had.
 func (s *Server) Settle(grace time.Duration) time.Duration {
 	for end := time.Now().Add(grace); ; time.Sleep(settlePoll) {
 		s.mu.Lock()
@@ -321,10 +316,10 @@ func (s *Server) Settle(grace time.Duration) time.Duration {
 	}
 }
 
-// routine are the beginnings of log lines that explain nothing.
+// routine lists the beginnings of log lines that explain nothing.
 var routine = []string{"Accepted ", "Connection closed by", "Connection from", "Close session", "Disconnected from", "Received disconnect", "Starting session", "User child", "Server listening"}
 
-// Explained is what is wrong, with what the server says of it.
+// Explained adds the server's message to an error.
 func (s *Server) Explained(why string) string {
 	if tail := s.LogTail(); tail != "" {
 		why += " (server: " + tail + ")"
@@ -332,8 +327,8 @@ func (s *Server) Explained(why string) string {
 	return why
 }
 
-// LogTail returns the last line that server processes have written since Fresh
-// and that may explain a failure; "" if there is none.
+// LogTail returns the last line of server processes since Fresh that may explain a failure; "" if
+// there is none.
 func (s *Server) LogTail() string {
 	const limit = 4 << 10
 	info, err := s.log.Stat()

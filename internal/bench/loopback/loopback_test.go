@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// lab is a private folder with keys, and a spawner.
+// lab is a private directory with keys, and a spawner.
 func lab(t *testing.T) (*safedir.Workdir, Keys, *proc.Spawner) {
 	t.Helper()
 	dir, spawner := benchtest.Workdir(t, safedir.WorkdirParams{})
@@ -75,8 +75,8 @@ func next(t *testing.T, s *Server) *Conn {
 	return conn
 }
 
-// The real sshd through it: two connections at once, a login on one, the cost of
-// the whole process tree, and the end of the other with Close.
+// The real sshd through it: two connections at once, a login on one, the cost of the whole process
+// tree, and the end of the other with Close.
 func TestRealServer(t *testing.T) {
 	dir, keys, spawner := lab(t)
 	me, err := user.Current()
@@ -271,8 +271,8 @@ func TestMakeKeys(t *testing.T) {
 	}
 }
 
-// A server whose folder is not the one any more that its configuration was
-// written to is not started.
+// A server whose directory is not the one any more that its configuration was written to is not
+// started.
 func TestSwappedFolderIsNotServed(t *testing.T) {
 	dir, _, spawner := lab(t)
 	s := startIn(t, dir, spawner, "/bin/echo", "started")

@@ -10,20 +10,20 @@ import (
 	"sshpace/internal/base/alg"
 )
 
-// point is the measured cost of some cells that are the same computation: the natural
-// logarithm of ns per byte and the variance of that.
+// point is the measured cost of some cells that are the same computation: the natural logarithm of
+// ns per byte and the variance of that.
 type point struct {
 	cell          alg.Suite
 	log, variance float64
 }
 
-// weight is that of the cost itself, whose relative error the variance is.
+// weight returns the weight of the cost itself, whose relative error the variance is.
 func (p point) weight() float64 { return 1 / (math.Max(p.variance, 1e-8) * math.Exp(2*p.log)) }
 
-// additive is a fit of cost = cipher + MAC in ns per byte, the base being part of both (Box,
-// Hunter and Hunter, Statistics for Experimenters, ch. 8: two-way layout without
-// interaction), by weighted least squares on relative residuals, so that a slow cipher does
-// not dominate. A MAC costs what its primitive does. AEAD ciphers have no part in it.
+// additive is a fit of cost = cipher + MAC in ns per byte, the base being part of both (Box, Hunter
+// and Hunter, Statistics for Experimenters, ch. 8: two-way layout without interaction), by weighted
+// least squares on relative residuals, so that a slow cipher does not dominate. A MAC costs as much
+// as its primitive. AEAD ciphers are not part of it.
 type additive struct {
 	columns map[string]int   // of ciphers and primitives
 	costs   []float64        // of columns
@@ -34,11 +34,11 @@ type additive struct {
 const (
 	mostColumns  = 64  // of a fit, whose work grows with their third power; OpenSSH has about 25
 	mostLeverage = 0.9 // above it a cell is nearly its own and only predictor
-	undetermined = 1.0 // relative variance of what other cells do not tell
+	undetermined = 1.0 // relative variance that other cells do not explain
 )
 
-// columnsOf names what a cell computes, and its cost is made of: its cipher, and the primitive of its MAC. The
-// length of a tag changes nothing, nor does applying it to the ciphertext.
+// columnsOf names the parts of a cell's computation and cost: its cipher, and the primitive of its
+// MAC. The length of a tag changes nothing, nor does applying it to the ciphertext.
 func columnsOf(cell alg.Suite) [2]string {
 	return [2]string{cell.Cipher, "+" + alg.Primitive(cell.MAC)}
 }
@@ -70,7 +70,7 @@ func fitAdditive(points []point) *additive {
 		}
 		normal.Data[min(i, j)*n+max(i, j)] += weight
 	}
-	for k := range n { // a whisper of a ridge fixes what no cell can see: what is moved from all ciphers to all MACs
+	for k := range n { // a tiny ridge term makes the unidentifiable direction unique: a cost moved from all ciphers to all MACs
 		normal.Data[k*n+k] += 1e-10 * trace
 	}
 	factor, definite := lapack64.Potrf(normal)
@@ -83,14 +83,14 @@ func fitAdditive(points []point) *additive {
 	return m
 }
 
-// covariance of the costs of two columns.
+// covariance returns the covariance of the costs of two columns.
 func (m *additive) covariance(i, j int) float64 {
 	return m.inverse.Data[min(i, j)*m.inverse.Stride+max(i, j)]
 }
 
-// others is the logarithm of the cost of a cell and its standard error by all points but its own, if it
-// has one: leave-one-out, by the identity of least squares (Allen, Technometrics 16, 1974). The
-// error is infinite where they do not determine it.
+// others returns the logarithm of the cost of a cell and its standard error by all points but its
+// own, if it has one: leave-one-out, by the identity of least squares (Allen, Technometrics 16,
+// 1974). The error is infinite where they do not determine it.
 func (m *additive) others(cell alg.Suite, own *point) (log, err float64) {
 	of := columnsOf(cell)
 	i, known := m.columns[of[0]]

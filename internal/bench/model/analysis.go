@@ -9,7 +9,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// Analysis is what all transfers of one direction say about all its cells.
+// Analysis is the result of all transfers of one direction for all its cells.
 type Analysis struct {
 	Direction record.Direction
 	Cells     []alg.Suite // canonical names, sorted
@@ -17,16 +17,16 @@ type Analysis struct {
 	Client    Series      // client CPU time per byte
 	Server    Series      // server CPU time per byte
 	Total     Series      // both sides, or the client alone without the server
-	// Cost is what orders cells by cost: the side that has more to do, because it
-	// decides the speed where each has a core, or both together where they share one core.
-	// So a ranking by cost foretells that by throughput, on a quieter machine.
+	// Cost orders cells by cost: the busier side, because it decides the speed where each has a
+	// core, or both together where they share one core. So a ranking by cost foretells the one by
+	// throughput on a quieter machine.
 	Cost  Series
 	cores int
 }
 
-// Analyse fits everything to the transfers of one direction, in the order in
-// which they were measured. cells are all that can be asked for, by canonical
-// names; cores is how many client and server can use together, 0 if unknown.
+// Analyse fits everything to the transfers of one direction, in the order of their measurement.
+// cells are all cells that can be asked for, by canonical names; cores is how many client and
+// server can use together, 0 if unknown.
 func Analyse(direction record.Direction, cells []alg.Suite, s Sittings, cores int) *Analysis {
 	s.Connections = slices.DeleteFunc(slices.Clone(s.Connections), func(t *Transfer) bool { return t.Trial.Direction != direction })
 	a := &Analysis{Direction: direction, Cells: slices.Clone(cells), cores: cores}
@@ -43,7 +43,7 @@ func Analyse(direction record.Direction, cells []alg.Suite, s Sittings, cores in
 	return a
 }
 
-// bothSides puts together what is known of them.
+// bothSides combines the figures of both sides.
 func (a *Analysis) bothSides() {
 	a.Total, a.Cost = a.Client, a.Client
 	if !a.Server.Known() {
@@ -55,9 +55,10 @@ func (a *Analysis) bothSides() {
 	}
 }
 
-// betweenBusy is by how much cells move beside others, from one run to the next, for each of the two cores that client
-// and server want and other programs keep busy, as a standard error: what shares a core with them, sha2-512 and UMAC
-// most of all, is slowed in the best slices, too.
+// betweenBusy is how much cells move relative to each other from one run to the next, for each of
+// the two cores of client and server that other programs keep busy, as a standard error:
+// computations that share a core with them, sha2-512 and UMAC most of all, are slowed in the best
+// slices, too.
 const betweenBusy = 0.02
 
 // fit estimates one quantity of all cells.
@@ -80,7 +81,7 @@ func one(yes bool) int {
 	return 0
 }
 
-// observe picks one quantity.
+// observe selects one quantity.
 func (a *Analysis) observe(s Sittings, q quantity) (out []observation) {
 	for _, t := range s.Connections {
 		x := t.of[q]

@@ -7,13 +7,13 @@ import (
 	"sshpace/internal/record"
 )
 
-// windowCopies is how many copies in a row are a window of time, and share one level of the machine: about seven seconds,
-// well below the time scale of frequency and load.
+// windowCopies is how many consecutive copies are a window of time, and share one level of the
+// machine: about seven seconds, well below the time scale of frequency and load.
 const windowCopies = 16
 
-// CopiesOf frees copies, in the order of time, of the level that the machine had in each window of
+// CopiesOf removes from copies, in the order of time, the level of the machine in each window of
 // them: a two-way fit of windows and cells (Tukey's median polish), as far as levels exceed their
-// error. drift are these levels, of each copy, as logarithms.
+// error. drift holds these levels, for each copy, as logarithms.
 func CopiesOf(all []record.Result) (out Sittings, drift []float64) {
 	cells := map[record.Cell]int{}
 	readings := make([]stats.Reading, len(all))

@@ -8,8 +8,8 @@ import (
 	"sshpace/internal/base/stats"
 )
 
-// estimator is how figures follow from the connections' values: weights and variances are
-// told once, so that samples of the bootstrap go the same way.
+// estimator computes figures from the connections' values. Its weights and variances are fixed
+// once, so that samples of the bootstrap use the same ones.
 type estimator struct {
 	cells       []alg.Suite
 	obs         []observation
@@ -20,8 +20,7 @@ type estimator struct {
 	interaction float64   // standard deviation of cells from cipher + MAC
 }
 
-// What is expected of deviations before a run shows them, and how many degrees of freedom that
-// is worth.
+// The expected deviations before a run shows them, and the degrees of freedom of this guess.
 const (
 	usualConnection = 0.004 // between connections that moved data in slices
 	usualCopy       = 0.03  // between copies
@@ -34,7 +33,7 @@ func newEstimator(cells []alg.Suite, obs []observation) *estimator {
 	e := &estimator{cells: cells, obs: obs, weights: make([]float64, len(obs)), interaction: usualCell}
 	e.classify()
 	e.spread()
-	for range 4 { // until cells differ from what others say by as much as they may (DerSimonian and Laird's moments, 1986)
+	for range 4 { // until cells differ from the prediction of others by as much as they may (DerSimonian and Laird's moments, 1986)
 		var beyond []float64
 		for _, f := range e.of(e.values()) {
 			if f.Others.Known() {
@@ -46,7 +45,7 @@ func newEstimator(cells []alg.Suite, obs []observation) *estimator {
 	return e
 }
 
-// classify sorts cells by what they compute.
+// classify sorts cells by their computation.
 func (e *estimator) classify() {
 	index := map[[2]string]int{}
 	for i, cell := range e.cells {
@@ -60,8 +59,8 @@ func (e *estimator) classify() {
 	}
 }
 
-// spread tells how much connections of one computation differ beyond their slices (one-way random
-// effects, by the method of moments), and weighs them by that.
+// spread estimates how much connections of one computation differ beyond their slices (one-way
+// random effects, by the method of moments), and weighs them by that.
 func (e *estimator) spread() {
 	slices := e.ofSlices()
 	groups, usual := make([][]float64, len(e.classes)), usualCopy
@@ -80,8 +79,8 @@ func (e *estimator) spread() {
 	}
 }
 
-// ofSlices is the variance of each connection's value by its slices: as blocks of time show it, the
-// same for a slice of all.
+// ofSlices returns the variance of each connection's value by its slices: as blocks of time show
+// it, the same for a slice of all.
 func (e *estimator) ofSlices() []float64 {
 	var noise []float64
 	for _, o := range e.obs {
@@ -106,8 +105,8 @@ func (e *estimator) ofSlices() []float64 {
 	return out
 }
 
-// means are those of classes, by the observations to keep, with their variances; nil where there are
-// none.
+// means returns the means of classes, over the observations to keep, with their variances; nil
+// where there are none.
 func (e *estimator) means(values []float64, keep func(observation) bool) []*point {
 	out := make([]*point, len(e.classes))
 	for i, o := range e.obs {
@@ -129,7 +128,8 @@ func (e *estimator) means(values []float64, keep func(observation) bool) []*poin
 	return out
 }
 
-// model is cipher + MAC by the values that may be fitted, and the points of classes that it rests on.
+// model returns cipher + MAC fitted to the allowed values, and the points of classes that it rests
+// on.
 func (e *estimator) model(values []float64) (*additive, []*point) {
 	var fitted []point
 	own := e.means(values, func(o observation) bool { return !o.holdout })
@@ -144,7 +144,7 @@ func (e *estimator) model(values []float64) (*additive, []*point) {
 	return fitAdditive(fitted), own
 }
 
-// values are those of the observations.
+// values returns those of the observations.
 func (e *estimator) values() []float64 {
 	out := make([]float64, len(e.obs))
 	for i, o := range e.obs {
@@ -153,8 +153,8 @@ func (e *estimator) values() []float64 {
 	return out
 }
 
-// of are the figures of all cells. Measurement and prediction weigh by their variances, as an
-// empirical Bayes estimate does (Efron and Morris, JASA 70, 1975).
+// of returns the figures of all cells. Measurement and prediction are weighed by their variances,
+// as in an empirical Bayes estimate (Efron and Morris, JASA 70, 1975).
 func (e *estimator) of(values []float64) []Effect {
 	m, own := e.model(values)
 	out := make([]Effect, len(e.cells))
@@ -181,7 +181,7 @@ func (e *estimator) of(values []float64) []Effect {
 	return out
 }
 
-// figures are those of the values, with how many connections they rest on.
+// figures returns the figures of the values, with the number of connections of each.
 func (e *estimator) figures() []Effect {
 	out := e.of(e.values())
 	for _, o := range e.obs {
@@ -194,13 +194,13 @@ func (e *estimator) figures() []Effect {
 	return out
 }
 
-// resample are other values that the connections might have shown: of blocks of time drawn
-// with replacement, the same for all, and of other connections (a block bootstrap, Künsch,
-// Annals of Statistics 17, 1989, with the random effect of a connection drawn from its normal
-// distribution: Davison and Hinkley, Bootstrap Methods, 3.8).
+// resample returns other values that the connections might have shown: of blocks of time drawn with
+// replacement, the same for all, and of other connections (a block bootstrap, Künsch, Annals of
+// Statistics 17, 1989, with the random effect of a connection drawn from its normal distribution:
+// Davison and Hinkley, Bootstrap Methods, 3.8).
 func (e *estimator) resample(random *rand.Rand) []float64 {
 	var times []int
-	out, longer := e.values(), random.NormFloat64() // what long transfers take is one doubt of all
+	out, longer := e.values(), random.NormFloat64() // the correction for long transfers has one error for all
 	for i, o := range e.obs {
 		if times == nil && len(o.blocks) > 0 {
 			times = stats.Resample(random, len(o.blocks))

@@ -7,20 +7,19 @@ import (
 	"sshpace/internal/base/stats"
 )
 
-// Excess is what a slice takes besides its bytes, for every quantity: waking up, filling
-// buffers.
+// Excess is the cost of a slice besides its bytes, for every quantity: waking up, filling buffers.
 type Excess [quantities]float64
 
 const (
-	// lengthFactor is by how much the two lengths that slices of one connection have by
-	// turns differ at least, so that the excess shows.
+	// lengthFactor is the least ratio of the two alternating lengths of a connection's slices, so
+	// that the excess shows.
 	lengthFactor = 1.25
-	fewSlices    = 4 // do not tell what they cost
+	fewSlices    = 4 // fewer give no estimate of the cost
 )
 
-// excessOf is the intercept of ns = excess + bytes·cost, by the brief and the usual slices of
-// each connection: the median of all, as in Theil's regression (1950). It is zero where all
-// slices have one length.
+// excessOf returns the intercept of ns = excess + bytes·cost, by the brief and the usual slices of
+// each connection: the median of all, as in Theil's regression (1950). It is zero where all slices
+// have one length.
 func excessOf(connections []*Transfer) Excess {
 	var out Excess
 	for q := range quantities {
@@ -35,7 +34,7 @@ func excessOf(connections []*Transfer) Excess {
 	return out
 }
 
-// excess is that of one connection.
+// excess returns that of one connection.
 func (t *Transfer) excess(q quantity) (ns float64, ok bool) {
 	var sizes []float64
 	for _, r := range t.readings {
@@ -66,8 +65,8 @@ func (t *Transfer) excess(q quantity) (ns float64, ok bool) {
 	return (at[0] - at[1]) / (stats.Mean(inverses[0]) - stats.Mean(inverses[1])), true
 }
 
-// without is a quantity without the excess. A slice whose excess would be most of it was cut
-// short: it says little.
+// without returns a quantity without the excess. A slice that would be mostly excess was cut short:
+// it says little.
 func (e Excess) without(r reading, q quantity) float64 {
 	return math.Max(r.ns[q]-e[q], r.ns[q]/4)
 }

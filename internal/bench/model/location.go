@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// baselinePart is the part of a connection's slices that cells are compared by, those
-	// that cost least. Other guests of the machine only ever make a slice slower, some
-	// ciphers three times as much as others, and now more and then less.
+	// baselinePart is the part of a connection's slices by which cells are compared, those that
+	// cost least. Other guests of the machine only ever make a slice slower, some ciphers three
+	// times as much as others, and not evenly over time.
 	baselinePart = 0.25
-	// Between these quantiles lies what slices usually cost.
+	// The usual cost of slices lies between these quantiles.
 	usualFrom, usualTo = 0.05, 0.85
 	// blocks of time in a run, which disturb each other little.
 	blocks = 20
@@ -21,7 +21,7 @@ const (
 // baseline is the mean of the lowest of sorted values: a trimmed mean.
 func baseline(sorted []float64) float64 { return stats.Trim(sorted, 0, baselinePart).Mean }
 
-// meanOf is the arithmetic mean of the values of logarithms.
+// meanOf returns the arithmetic mean of the values of logarithms.
 func meanOf(logs []float64) float64 {
 	sum := 0.0
 	for _, log := range logs {
@@ -30,23 +30,23 @@ func meanOf(logs []float64) float64 {
 	return sum / float64(len(logs))
 }
 
-// block is a part of a run: how much the slices of a connection moved its location there,
-// and how many they were.
+// block is a part of a run: how much the slices of a connection moved its location there, and their
+// number.
 type block struct{ moved, slices float64 }
 
 // located is one quantity of one connection.
 type located struct {
 	stats.Estimate
 	logs   []float64 // of its slices
-	mean   float64   // of all of them, beside whatever other guests did: the logarithm of their arithmetic mean
+	mean   float64   // of all of them, with the effect of other guests: the logarithm of their arithmetic mean
 	steady []float64 // of the steady parts of its long slices
-	moved  float64   // standard error of what long transfers take more or less
+	moved  float64   // standard error of the correction for long transfers
 	blocks []block
 }
 
-// locate finds what each connection takes per byte, as logarithms of ns: its baseline, freed of
-// the level that the machine had in each window of time, at the usual level of all. N is 0
-// where some slice does not tell.
+// locate finds the cost of each connection per byte, as logarithms of ns: its baseline, without the
+// level of the machine in each window of time, at the usual level of all. N is 0 where some slice
+// has no figure.
 func locate(connections []*Transfer, q quantity, excess Excess) {
 	windows := 0
 	var readings []stats.Reading
@@ -101,14 +101,14 @@ func blocksOf(readings []reading, influences []float64, windows int) []block {
 	return out
 }
 
-// stopped is from what multiple of the usual time on a steady part was not at work, but
+// stopped is the multiple of the usual time from which on a steady part was not at work, but
 // stopped: by a user, or by a machine that went to sleep.
 const stopped = 3
 
-// ratio is the wall time of a long transfer in relation to the CPU time of the costlier side, or per byte
-// where no costs are known: what slows a slice slows both. Ratios have the mean, not the
-// median: now and then the scheduler puts both sides on one CPU, as it does in long transfers.
-// Where some slices of the run have steady parts, these alone tell.
+// ratio returns the wall time of a long transfer relative to the CPU time of the costlier side, or
+// per byte where no costs are known: a slowdown of a slice slows both. It is the mean of the
+// ratios, not the median: now and then the scheduler puts both sides on one CPU, as it does in long
+// transfers. If some slices of the run have steady parts, only these count.
 func (t *Transfer) ratio(steady bool, excess Excess) stats.Estimate {
 	readings := t.readings
 	if steady {
@@ -134,14 +134,14 @@ func (t *Transfer) ratio(steady bool, excess Excess) stats.Estimate {
 	return stats.Estimate{Log: math.Log(stats.Mean(ratios)), N: len(ratios)}
 }
 
-// What other guests do shows in how far slices lie above the best ones.
+// The work of other guests shows in how far slices lie above the best ones.
 const (
-	bestPart     = 0.1 // of slices, whose mean stands for the machine's best moments
-	enoughSlices = 160 // to tell these
+	bestPart     = 0.1 // of slices, whose mean represents the machine's best moments
+	enoughSlices = 160 // to find these
 )
 
-// slowdown is by how much connections cost more than at their best moments, on the mean, as a
-// logarithm; known is false where slices are too few.
+// slowdown returns by how much connections cost more than at their best moments, on average, as a
+// logarithm; known is false where there are too few slices.
 func slowdown(connections []*Transfer) (cost float64, known bool) {
 	var above []float64
 	n := 0

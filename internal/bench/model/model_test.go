@@ -25,8 +25,8 @@ func at(cipher, mac string, cost float64) point {
 	return point{cell: alg.Suite{Cipher: cipher, MAC: mac}, log: math.Log(cost), variance: 1e-4}
 }
 
-// Costs that are sums are found exactly, also those that were not measured:
-// c2 with m3 is 5 + 3 from c1+m3 = 4, c1+m1 = 2, c2+m1 = 6.
+// Costs that are sums are found exactly, also those that were not measured: c2 with m3 is 5 + 3
+// from c1+m3 = 4, c1+m1 = 2, c2+m1 = 6.
 func TestAdditiveIsExact(t *testing.T) {
 	points := []point{at("c1", "m1", 2), at("c2", "m1", 6), at("c1", "m2", 3), at("c2", "m2", 7), at("c1", "m3", 4)}
 	m := fitAdditive(points)
@@ -71,8 +71,8 @@ func TestOthersIsLeaveOneOut(t *testing.T) {
 	}
 }
 
-// The work of a fit grows with the third power of the names in a file; beyond
-// what any OpenSSH has, no cell predicts another.
+// The work of a fit grows with the third power of the names in a file; beyond what any OpenSSH has,
+// no cell predicts another.
 func TestTooManyNamesAreNotFitted(t *testing.T) {
 	points := func(n int) (out []point) {
 		for i := range n {
@@ -112,8 +112,8 @@ func table(ciphers, macs []string) (out []alg.Suite) {
 
 var fourCiphers = []string{"c1", "c2", "c3", "c4"}
 
-// A truncated tag is the same computation: what noise put between hmac-sha1 and
-// hmac-sha1-96 is no difference, and their mean is what both cost.
+// A truncated tag is the same computation: what noise put between hmac-sha1 and hmac-sha1-96 is no
+// difference, and their mean is what both cost.
 func TestEqualComputationsHaveOneEstimate(t *testing.T) {
 	cost := map[string]float64{"hmac-md5": 1, "hmac-md5-96": 1.02, "hmac-sha1": 0.4, "hmac-sha1-etm@openssh.com": 0.42, "umac-64@openssh.com": 0.3}
 	cells := table(fourCiphers, slices.Sorted(maps.Keys(cost)))
@@ -175,8 +175,8 @@ func TestDriftOfCopiesIsTakenOut(t *testing.T) {
 	near(t, "what is left of it", stats.Mean(halves[1])-stats.Mean(halves[0]), 0, 0.02)
 }
 
-// Long transfers of ciphers with a MAC take 1.05 times the CPU time of one side; an AEAD cipher
-// has a ratio of its own.
+// Long transfers of ciphers with a MAC take 1.05 times the CPU time of one side; an AEAD cipher has
+// a ratio of its own.
 func TestRatios(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 1))
 	cells := append(table([]string{"c1", "c2", "c3", "c4", "c5"}, []string{"m1", "m2", "m3", "m4"}), alg.Suite{Cipher: "aead"})

@@ -10,20 +10,20 @@ import (
 	"sshpace/internal/record"
 )
 
-// A connection has a cost of its own for as long as it lives: how the scheduler
-// placed its processes, where its buffers lie. As a standard deviation of the
-// logarithm it was 1 to 2.5 % between connections of one cell (the worst of that counts); so many degrees of
-// freedom is that figure worth beside what the run itself shows.
+// A connection has its own cost for as long as it lives: how the scheduler placed its processes,
+// where its buffers lie. As a standard deviation of the logarithm it was 1 to 2.5 % between
+// connections of one cell (the worst of that counts); that figure counts as ownDegrees degrees of
+// freedom next to the run's own.
 const (
 	connectionSpread  = 0.025
 	connectionDegrees = 20
 )
 
-// trimmed is the share of a connection's ratios that is left out at either end: what
-// other work does to one slice of a pair does not cancel.
+// trimmed is the share of a connection's ratios that is left out at either end: other work during
+// one slice of a pair does not cancel.
 const trimmed = 0.2
 
-// turn is a slice and what it was for.
+// turn is a slice with its trial.
 type turn struct {
 	trial record.Trial
 	reading
@@ -32,25 +32,25 @@ type turn struct {
 // pair is a slice between two of the reference.
 type pair struct{ before, own, after turn }
 
-// ratio is what a slice takes per byte, over what the reference takes right before and right after it,
-// as a logarithm; ok is false where one of them does not tell.
+// ratio returns the cost of a slice per byte relative to the reference right before and right after
+// it, as a logarithm; ok is false where one of them has no figure.
 func (p pair) ratio(q quantity) (log float64, ok bool) {
 	before, own, after := p.before, p.own, p.after
 	usual := (before.ns[q]/before.bytes + after.ns[q]/after.bytes) / 2
 	return math.Log(own.ns[q] / own.bytes / usual), before.ns[q] > 0 && own.ns[q] > 0 && after.ns[q] > 0
 }
 
-// pairs are the slices of one direction, each in relation to those of the reference.
+// pairs holds the slices of one direction, each relative to those of the reference.
 type pairs struct {
 	reference []turn
 	all       []pair
 }
 
-// Paired analyses the slices of one direction where a reference connection took
-// its turn before and after each other one (a paired comparison: what slows the path
-// or a machine for longer than three slices cancels in their ratio). Figures are
-// those of the reference times a cell's ratio; the reference's own is exact by
-// definition, so that ratios to it have their own errors and no other.
+// Paired analyzes the slices of one direction where a reference connection took its turn before and
+// after each other one (a paired comparison: a slowdown of the path or a machine that lasts longer
+// than three slices cancels in their ratio). Figures are those of the reference times a cell's
+// ratio; the reference's own is exact by definition, so that ratios to it have their own errors and
+// no other.
 func Paired(direction record.Direction, cells []alg.Suite, trials map[int]record.Trial, batches []record.Slices) *Analysis {
 	a := &Analysis{Direction: direction, Cells: slices.Clone(cells)}
 	p := pairsOf(direction, trials, batches)
@@ -59,12 +59,12 @@ func Paired(direction record.Direction, cells []alg.Suite, trials map[int]record
 	}
 	a.sort()
 	a.Client, a.Server = p.series(a.Cells, client, 1), p.series(a.Cells, server, 1)
-	a.Wall = p.series(a.Cells, wall, p.busy()) // what a connection costs shows in its speed as far as a CPU limits that
+	a.Wall = p.series(a.Cells, wall, p.busy()) // the cost of a connection shows in its speed as far as a CPU limits that
 	a.bothSides()
 	return a
 }
 
-// WallOf is the wall time of a cell, if it is known.
+// WallOf returns the wall time of a cell, if it is known.
 func (a *Analysis) WallOf(cell alg.Suite) (e stats.Estimate) {
 	if i := slices.Index(a.Cells, cell); i >= 0 {
 		e = a.Wall.Figures[i].Estimate
@@ -72,8 +72,8 @@ func (a *Analysis) WallOf(cell alg.Suite) (e stats.Estimate) {
 	return e
 }
 
-// pairsOf relates the slices of one direction, sitting by sitting: each to those of the reference right before and
-// right after it.
+// pairsOf relates the slices of one direction, sitting by sitting: each to those of the reference
+// right before and right after it.
 func pairsOf(d record.Direction, trials map[int]record.Trial, batches []record.Slices) (p pairs) {
 	sitting := 0
 	var since []turn // of the reference and from there on
@@ -99,7 +99,7 @@ func pairsOf(d record.Direction, trials map[int]record.Trial, batches []record.S
 	return p
 }
 
-// busy is the part of the reference's time in which the busier side needed its CPU.
+// busy returns the share of the reference's time in which the busier side needed its CPU.
 func (p pairs) busy() float64 {
 	var parts []float64
 	for _, r := range p.reference {
@@ -110,7 +110,7 @@ func (p pairs) busy() float64 {
 	return math.Min(1, stats.Median(parts))
 }
 
-// series are the figures of one quantity.
+// series returns the figures of one quantity.
 func (p pairs) series(cells []alg.Suite, q quantity, share float64) Series {
 	s := Series{Figures: make([]Effect, len(cells))}
 	var logs []float64 // of what the reference took per byte
@@ -145,10 +145,10 @@ func (p pairs) series(cells []alg.Suite, q quantity, share float64) Series {
 	return s
 }
 
-// ratios estimates each cell's ratio to the reference: the mean of its
-// connections' trimmed means. The error of one has two parts (a random-effects
-// model): that of its pairs, whose spread all cells share, since five pairs say little of it, and
-// that of being one connection of many, which the reference has, too.
+// ratios estimates each cell's ratio to the reference: the mean of its connections' trimmed means.
+// Its error has two parts (a random-effects model): that of its pairs, whose spread all cells
+// share, since five pairs say little about it, and that of being one connection of many, which the
+// reference has, too.
 func (p pairs) ratios(q quantity, share float64) map[alg.Suite]stats.Estimate {
 	of, cells := map[int][]float64{}, map[int]alg.Suite{} // of a connection
 	for _, x := range p.all {

@@ -16,18 +16,18 @@ type Series struct {
 	Interaction float64  // relative standard deviation of cells from cipher + MAC
 	Level       float64  // standard error of the run's mean level, common to all figures
 
-	between float64     // standard error of a figure from one run to the next, which nothing within a run shows
+	between float64     // standard error of a figure from one run to the next, which a single run cannot show
 	draws   [][]float64 // of the bootstrap, each with the logarithms of all figures
 }
 
-// Effect is the estimate of one quantity of one cell: the logarithm of ns per byte, with
-// its standard error in comparisons with other cells. N counts connections; 0 means predicted.
+// Effect is the estimate of one quantity of one cell: the logarithm of ns per byte, with its
+// standard error in comparisons with other cells. N counts connections; 0 means predicted.
 type Effect struct {
 	stats.Estimate
 	Basis  int            // connections of all cells that are the same computation
 	Shared int            // these cells; 0 where nothing is known
 	Held   bool           // kept from the fit, to see how good predictions are
-	Others stats.Estimate // the measurement in relation to what other cells predict; unknown where one of them is missing
+	Others stats.Estimate // the measurement relative to the prediction from other cells; unknown where one of them is missing
 }
 
 // observation is one connection's value of one quantity. N is 0 for a copy.
@@ -37,7 +37,7 @@ type observation struct {
 	holdout bool
 }
 
-// replicates of the bootstrap.
+// replicates is the number of bootstrap samples.
 const replicates = 200
 
 // fitSeries estimates all cells from the connections' values.
@@ -61,7 +61,7 @@ func fitSeries(cells []alg.Suite, obs []observation, between float64) Series {
 	return s
 }
 
-// errors are those that the draws show; where there are none, errors are known by other means.
+// errors sets those that the draws show; without draws, errors are known by other means.
 func (s *Series) errors() {
 	if len(s.draws) == 0 {
 		return
@@ -75,8 +75,8 @@ func (s *Series) errors() {
 	}
 }
 
-// together are the figures of two sides, for cells of which both are known: of makes one logarithm of
-// both, such as that of the sum.
+// together combines the figures of two sides, for cells of which both are known: of makes one
+// logarithm of both, such as that of the sum.
 func together(a, b Series, of func(x, y float64) float64) Series {
 	s := a
 	s.Figures, s.draws = make([]Effect, len(a.Figures)), nil
@@ -106,13 +106,13 @@ func together(a, b Series, of func(x, y float64) float64) Series {
 	return s
 }
 
-// Known tells whether there is any figure.
+// Known reports whether there is any figure.
 func (s Series) Known() bool {
 	return slices.ContainsFunc(s.Figures, func(f Effect) bool { return f.Known() })
 }
 
-// PredictionErrors are the relative errors of the predictions of cells that were held out, against their own
-// measurements.
+// PredictionErrors returns the relative errors of the predictions of held-out cells, against their
+// own measurements.
 func (s Series) PredictionErrors() []float64 {
 	var out []float64
 	for _, f := range s.Figures {
@@ -123,8 +123,8 @@ func (s Series) PredictionErrors() []float64 {
 	return out
 }
 
-// Noise is the relative difference that two cells stay below in 95 % of runs, if they are
-// equal: that of the median of their errors.
+// Noise returns the relative difference that two equal cells stay below in 95 % of runs: that of
+// the median of their errors.
 func (s Series) Noise() float64 {
 	var errs []float64
 	for _, f := range s.Figures {
@@ -135,9 +135,9 @@ func (s Series) Noise() float64 {
 	return math.Expm1(stats.Estimate{Err: stats.Median(errs), DF: s.Degrees}.Repeated().Arm())
 }
 
-// Interval is a figure on the original scale with the interval in which 95 % of
-// repeated runs find it: it holds the errors of both runs, and that of the
-// machine's own level, which does not matter within a ranking.
+// Interval returns a figure on the original scale with the interval in which 95 % of repeated runs
+// find it: it includes the errors of both runs, and that of the machine's own level, which does not
+// matter within a ranking.
 func (s Series) Interval(i int) stats.Interval {
 	return s.Figures[i].Repeated().WithError(s.Level, 0).Interval()
 }

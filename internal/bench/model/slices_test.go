@@ -13,8 +13,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// turns makes slices of connections 1, 2, ... in turn, in a new order in every round; what gives the payload and
-// CPU time of the client in ns for the kth slice of one.
+// turns makes slices of connections 1, 2, ... in turn, in a new order in every round; what gives
+// the payload and CPU time of the client in ns for the kth slice of one.
 func turns(connections, rounds int, what func(id, k int) (bytes, ns float64)) (map[int]record.Trial, []record.Slices) {
 	trials := map[int]record.Trial{}
 	for id := 1; id <= connections; id++ {
@@ -44,8 +44,8 @@ func cutInto(batch record.Slices, n int) []record.Slices {
 	return out
 }
 
-// Each slice takes 100 us besides 2 ns per byte; one in five is five times as
-// long. What is left is 2 ns per byte for the client, 4 for both sides.
+// Each slice takes 100 us besides 2 ns per byte; one in five is five times as long. What is left is
+// 2 ns per byte for the client, 4 for both sides.
 func TestExcessIsTakenOut(t *testing.T) {
 	trials, batches := turns(8, 60, func(id, k int) (float64, float64) {
 		bytes := float64(500_000 + 50_000*id)
@@ -104,8 +104,8 @@ func TestThroughputIsThatOfSteadyParts(t *testing.T) {
 	}
 }
 
-// takeSteady gives slices of one in so many rounds a steady part, in which either side takes
-// 10 ms of CPU time, and wall says how long that was.
+// takeSteady gives slices of one in so many rounds a steady part, in which either side takes 10 ms
+// of CPU time, and wall says how long that was.
 func takeSteady(batches []record.Slices, every int, wall func(*record.Slice) time.Duration) {
 	for b := range batches {
 		for i := range batches[b].Slices {
@@ -118,8 +118,8 @@ func takeSteady(batches []record.Slices, every int, wall func(*record.Slice) tim
 	}
 }
 
-// A tenth of the steady parts takes twice as long, for both sides had one CPU, and one was
-// stopped for minutes: a long transfer has its share of the former, and nothing of the latter.
+// A tenth of the steady parts takes twice as long, for both sides had one CPU, and one was stopped
+// for minutes: a long transfer has its share of the former, and nothing of the latter.
 func TestLongTransfersLastAsLongAsTheirParts(t *testing.T) {
 	trials, batches := turns(50, 40, func(int, int) (float64, float64) { return 500_000, 1e6 })
 	takeSteady(batches, 4, func(s *record.Slice) time.Duration {
@@ -138,8 +138,8 @@ func TestLongTransfersLastAsLongAsTheirParts(t *testing.T) {
 	near(t, "wall", stats.Mean(walls), 2.5*1.1*1.1, 0.02)
 }
 
-// Slices cost from 1 to 3 ns a byte, by the MAC. In long transfers the client takes 0.1 ns less, also with ciphers
-// that are in no long slice.
+// Slices cost from 1 to 3 ns a byte, by the MAC. In long transfers the client takes 0.1 ns less,
+// also with ciphers that are in no long slice.
 func TestCostsAreThoseOfLongTransfers(t *testing.T) {
 	cost := func(id int) float64 { return 1 + float64(id%5)/2 }
 	ciphers := []string{"aes128-ctr", "aes128-cbc", "aes256-cbc", "chacha20-poly1305@openssh.com"}
@@ -168,9 +168,9 @@ func TestCostsAreThoseOfLongTransfers(t *testing.T) {
 	}
 }
 
-// Two kinds of cells cost the same while the other guests are calm, and these slow one kind by
-// 60 % and the other by 20 % in some of their slices, now in half of them and then in a few: what
-// is compared moves little, and the level of all is what it usually was.
+// Two kinds of cells cost the same while the other guests are calm, and these slow one kind by 60 %
+// and the other by 20 % in some of their slices, now in half of them and then in a few: what is
+// compared moves little, and the level of all is what it usually was.
 func TestBaselinesAreCompared(t *testing.T) {
 	run := func(disturbed float64) (aes, des, slowed float64) {
 		random := rand.New(rand.NewPCG(5, 1))
@@ -202,8 +202,8 @@ func TestBaselinesAreCompared(t *testing.T) {
 	}
 }
 
-// What cannot be read in one slice is unknown of the connection; slices of
-// unknown trials and without bytes are passed over.
+// What cannot be read in one slice is unknown of the connection; slices of unknown trials and
+// without bytes are passed over.
 func TestSlicesThatSayLess(t *testing.T) {
 	trials, batches := turns(2, 20, func(int, int) (float64, float64) { return 1e6, 2e6 })
 	batches[0].Slices[0].ServerCPUNS = nil
@@ -217,8 +217,8 @@ func TestSlicesThatSayLess(t *testing.T) {
 	}
 }
 
-// The machine is a fifth slower in the second half, in which one connection has
-// most of its turns: it is no costlier than the others.
+// The machine is a fifth slower in the second half, in which one connection has most of its turns:
+// it is no costlier than the others.
 func TestLevelOfTheMachineIsShared(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 1))
 	s := SittingsOf(turns(20, 200, func(id, k int) (float64, float64) {
@@ -245,8 +245,8 @@ func TestBaseline(t *testing.T) {
 	near(t, "of none", baseline(nil), 0, 0)
 }
 
-// analyzed are the errors of twelve cells, each with a connection of many slices, that
-// vary by 5 %; in some runs fifty in a row are disturbed together.
+// analyzed are the errors of twelve cells, each with a connection of many slices, that vary by 5 %;
+// in some runs fifty in a row are disturbed together.
 func analyzed(t *testing.T, many, together int) []Effect {
 	t.Helper()
 	noise, level := rand.New(rand.NewPCG(3, 3)), map[int]float64{}
@@ -291,7 +291,8 @@ func TestBlocksAreResampled(t *testing.T) {
 	}
 }
 
-// Other guests slow four slices in five, some connections twice as much as others: what is shown is the mean.
+// Other guests slow four slices in five, some connections twice as much as others: what is shown is
+// the mean.
 func TestSlowdown(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var all []*Transfer
@@ -310,7 +311,8 @@ func TestSlowdown(t *testing.T) {
 	}
 }
 
-// Of a host that is measured in pairs the costlier side orders cells, too, with the error of its own ratio.
+// Of a host that is measured in pairs the costlier side orders cells, too, with the error of its
+// own ratio.
 func TestCostlierSideOfPairs(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	trials, batch := map[int]record.Trial{}, record.Slices{Sitting: 1}
@@ -341,8 +343,9 @@ func TestCostlierSideOfPairs(t *testing.T) {
 	}
 }
 
-// On a quiet machine slices hardly vary, beside other guests by a quarter, and each program that is busy beside
-// them has its part: what two equal cells may differ by is what the slices of that run show.
+// On a quiet machine slices hardly vary, beside other guests by a quarter, and each program that is
+// busy beside them has its part: what two equal cells may differ by is what the slices of that run
+// show.
 func TestNoiseFloorFollowsTheRun(t *testing.T) {
 	floor := func(disturbed, foreign float64) float64 {
 		random := rand.New(rand.NewPCG(8, 8))

@@ -7,15 +7,15 @@ import (
 	"sshpace/internal/record"
 )
 
-// What one long slice shows varies by about so much; the guess counts as a few of them.
+// The variation of one long slice; the guess counts as a few of them.
 const (
 	usualSteady = 0.05
 	steadyWorth = 4
 )
 
 // sustain moves costs from those of slices of a millisecond to those of long transfers, whose
-// caches are warm and whose buffers are full, and that have no core to themselves: by what the steady
-// parts of long slices take more or less, in ns a byte, on the mean of all of a direction. Nothing moves
+// caches are warm and whose buffers are full, and that share their cores: by how much more or less
+// the steady parts of long slices cost, in ns a byte, on average over a direction. Nothing moves
 // where there are none.
 func sustain(connections []*Transfer, q quantity) {
 	directions := map[record.Direction][]*Transfer{}
@@ -34,8 +34,8 @@ func sustain(connections []*Transfer, q quantity) {
 	}
 }
 
-// moreInLong is what connections take more in long slices than in brief ones, in ns a byte, with its standard
-// error: the deviation of one slice is relative to what it costs.
+// moreInLong returns how much more connections cost in long slices than in brief ones, in ns a
+// byte, with its standard error: the deviation of one slice is relative to its cost.
 func moreInLong(connections []*Transfer, q quantity) (more, err float64) {
 	var relative []float64
 	weight := 0.0

@@ -1,7 +1,6 @@
-// Package model turns samples into the numbers that rankings are made of:
-// costs per byte of one connection, freed of what other work on the machine
-// did to them, and an additive model of cost that predicts cells that were not
-// measured. The planner uses it while measuring, the ranking afterwards. It
+// Package model turns samples into the numbers of rankings: costs per byte of one connection,
+// without the effect of other work on the machine, and an additive model of cost that predicts
+// cells that were not measured. The planner uses it while measuring, the ranking afterwards. It
 // does no I/O.
 package model
 
@@ -13,7 +12,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// quantity is what a slice measures per byte.
+// quantity is one of the measured quantities of a slice per byte.
 type quantity int
 
 const (
@@ -23,7 +22,7 @@ const (
 	quantities
 )
 
-// windowSlices is how many slices in a row are a window of time: one or two seconds.
+// windowSlices is how many consecutive slices are a window of time: one or two seconds.
 const windowSlices = 400
 
 // reading is one slice of one connection.
@@ -34,26 +33,26 @@ type reading struct {
 	ns     [quantities]float64 // 0: unknown
 }
 
-// Transfer is what one connection showed, or one copy.
+// Transfer holds the figures of one connection, or of one copy.
 type Transfer struct {
 	Trial record.Trial
 
 	readings []reading // in the order of time
 	steady   []reading // parts of long slices in which both sides worked side by side, as in a long transfer
-	// of has ns per byte of client and server, and the ratio of wall time to the CPU time of the costlier
-	// side, which is ns per byte where that is unknown. N is 0 of what could not be measured.
+	// of has ns per byte of client and server, and the ratio of wall time to the CPU time of the
+	// costlier side, which is ns per byte where that is unknown. N is 0 for an unknown figure.
 	of [quantities]located
 }
 
-// Cost is what both sides take per byte, or the client alone where the server is unknown. N is 0 where it could
-// not be measured.
+// Cost returns the cost of both sides per byte, or of the client alone where the server is unknown.
+// N is 0 where it could not be measured.
 func (t *Transfer) Cost() stats.Estimate {
 	out := t.of[client].Estimate
 	out.Log = t.sides(sum)
 	return out
 }
 
-// Wall is what a long transfer takes per byte.
+// Wall returns the time of a long transfer per byte.
 func (t *Transfer) Wall() stats.Estimate {
 	e := t.of[wall].Estimate
 	if t.of[client].N > 0 && e.N > 0 {
@@ -62,7 +61,8 @@ func (t *Transfer) Wall() stats.Estimate {
 	return e
 }
 
-// sides makes one logarithm of both sides', such as that of the sum; it is the client's where the server is unknown.
+// sides combines both sides' logarithms, for example into that of the sum; it returns the client's
+// where the server is unknown.
 func (t *Transfer) sides(of func(x, y float64) float64) float64 {
 	if t.of[server].N == 0 {
 		return t.of[client].Log
@@ -70,8 +70,8 @@ func (t *Transfer) sides(of func(x, y float64) float64) float64 {
 	return of(t.of[client].Log, t.of[server].Log)
 }
 
-// Beside is how much more both sides took on the mean of all slices than is shown, as a logarithm: what other guests
-// add to this computation.
+// Beside returns how much more both sides cost on average over all slices than is shown, as a
+// logarithm: the effect of other guests on this computation.
 func (t *Transfer) Beside() float64 {
 	mean := t.of[client].mean
 	if t.of[server].N > 0 {
@@ -80,7 +80,7 @@ func (t *Transfer) Beside() float64 {
 	return mean - t.sides(sum)
 }
 
-// sum is the logarithm of the sum of two logarithms' values.
+// sum returns the logarithm of the sum of two logarithms' values.
 func sum(a, b float64) float64 { return math.Log(math.Exp(a) + math.Exp(b)) }
 
 // Sittings are connections that moved data in slices, in turn, or copies.
@@ -90,23 +90,23 @@ type Sittings struct {
 	Slowed      Slowed
 }
 
-// Slowed is what else the machine did during a run.
+// Slowed describes other work of the machine during a run.
 type Slowed struct {
-	Known   bool    // whether slices show what other guests did
+	Known   bool    // whether slices show the work of other guests
 	Cost    float64 // logarithm of the factor on CPU time, against the machine's best moments
 	Foreign float64 // cores that other programs of this machine kept busy; 0 if unknown
 }
 
-// muchForeign is from how many cores on other programs are named.
+// muchForeign is the number of cores from which on other programs are mentioned.
 const muchForeign = 0.2
 
-// Busy reports whether other programs of this machine had a notable part of it.
+// Busy reports whether other programs used a notable part of this machine.
 func (s Slowed) Busy() bool { return s.Foreign > muchForeign }
 
-// Kept is the part of a core that other programs of the machine kept busy beside slices.
+// Kept returns the share of a core that other programs kept busy during slices.
 func (s Slowed) Kept() float64 { return min(1, s.Foreign) }
 
-// Percent is how much more CPU time the same work took.
+// Percent returns how much more CPU time the same work took.
 func (s Slowed) Percent() float64 { return 100 * math.Expm1(s.Cost) }
 
 // SittingsOf summarizes the slices of a file, each connection by itself.
@@ -129,8 +129,8 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 	return out
 }
 
-// foreignOf is how many cores other programs kept busy while slices were measured, usually:
-// logins that go on beside the first slices are ours.
+// foreignOf returns how many cores other programs usually kept busy during slices: logins beside
+// the first slices are ours.
 func foreignOf(batches []record.Slices) float64 {
 	var cores []float64
 	for _, b := range batches {
@@ -167,8 +167,8 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 	return connections
 }
 
-// add sorts the readings of a slice. The steady part of one is about throughput alone: both
-// sides on a CPU each cost some ciphers more than one after the other, others less.
+// add sorts the readings of a slice. Its steady part is about throughput alone: on two CPUs side by
+// side some ciphers cost more than one after the other, others less.
 func (t *Transfer) add(s record.Slice, window int) {
 	steady := s.Steady
 	if steady == nil || steady.Bytes <= 0 || steady.WallNS <= 0 {

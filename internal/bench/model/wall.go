@@ -9,18 +9,20 @@ import (
 	"sshpace/internal/base/stats"
 )
 
-// aead is 1 of an AEAD cipher, else 0: the fastest ciphers lose most by both sides waking each other up, so
-// that they have a ratio of wall time to CPU time of their own.
+// aead is 1 for an AEAD cipher, otherwise 0: the fastest ciphers lose most when both sides wake
+// each other up, so that they have their own ratio of wall time to CPU time.
 func aead(cell alg.Suite) int { return one(cell.MAC == "") }
 
-// What the ratio of one long slice varies by before a run shows it; the guess counts as a few of them.
+// The variation of the ratio of one long slice before a run shows it; the guess counts as a few of
+// them.
 const (
 	usualRatio = 0.1
 	ratioWorth = 4
 )
 
-// ratios are the mean ones of AEAD ciphers and of all others, with their standard errors by what the connections of
-// either differ by: of a kind that was not timed that of the other one, or 1 where nothing was.
+// ratios returns the mean ones of AEAD ciphers and of all others, with their standard errors by how
+// much the connections of either differ: a kind that was not timed has that of the other one, or 1
+// where nothing was.
 func ratios(cells []alg.Suite, obs []observation) (kinds [2]stats.Estimate) {
 	var sums [2]float64
 	for _, o := range obs {
@@ -50,11 +52,12 @@ func ratios(cells []alg.Suite, obs []observation) (kinds [2]stats.Estimate) {
 	return kinds
 }
 
-// betweenRuns is the standard deviation of a ratio from one run to the next, which nothing within a run
-// shows: 0.7 % of five quiet runs of one guest, 1.2 % of nine of another, nothing of seven of a third.
+// betweenRuns is the standard deviation of a ratio from one run to the next, which a single run
+// cannot show: 0.7 % of five quiet runs of one guest, 1.2 % of nine of another, nothing of seven of
+// a third.
 const betweenRuns = 0.007
 
-// fromCosts are wall times: the CPU time that decides, times the ratio of the kind.
+// fromCosts returns wall times: the CPU time that decides, times the ratio of the kind.
 func fromCosts(cells []alg.Suite, obs []observation, cost Series) Series {
 	crowded := 2 * math.Max(0, cost.between-betweenBusy) // no core is left to work side by side: the scheduler decides
 	s := Series{between: math.Hypot(betweenRuns, cost.between+crowded), Figures: make([]Effect, len(cells)), Degrees: cost.Degrees}

@@ -13,14 +13,14 @@ import (
 const (
 	pairs        = 6 // cells with a second connection
 	leaderSeats  = 6 // connections of a likely leader, where there is room for all at once
-	heldOutSeats = 3 // of a held-out cell, likewise
+	heldOutSeats = 3 // of a held-out cell
 
 	holdoutShare  = 0.1 // of the cells
 	minForHoldout = 30  // cells, below which none is held out
 )
 
-// seats lists the connections: cells that identify base, cipher and MAC first,
-// then the held-out ones among the rest, then second connections of some cells.
+// seats lists the connections: cells that identify base, cipher and MAC first, then the held-out
+// ones among the rest, then second connections of some cells.
 func (s *sitting) seats() []*seat {
 	first := identify(s.space.Bulk, s.Seed)
 	reference := s.reference()
@@ -60,10 +60,9 @@ func (s *sitting) seats() []*seat {
 	return out
 }
 
-// further connections: of likely leaders, and two more of every held-out
-// cell, whose own error is not to pass for that of its prediction. What a connection has of
-// its own is 1 % of either side's cost, and 5 % in the fastest ciphers, which are the
-// ones that a choice is made between.
+// further returns additional connections: of likely leaders, and two more of every held-out cell,
+// whose own error must not count as that of its prediction. A connection's own part is 1 % of
+// either side's cost, and 5 % in the fastest ciphers, which matter most for a choice.
 func (s *sitting) further(all []*seat) (out []*seat) {
 	for _, cell := range s.space.Bulk {
 		for n := 2; s.leads(cell) && n < leaderSeats; n++ {
@@ -80,13 +79,13 @@ func (s *sitting) further(all []*seat) (out []*seat) {
 	return out
 }
 
-// leads tells a likely leader, and what is used now.
+// leads reports whether a cell is a likely leader, or the present one.
 func (s *sitting) leads(cell alg.Suite) bool {
 	return cell.MAC == "" || cell.Computation() == s.Present.Computation()
 }
 
-// pairsOf are the cells that get a second connection, which shows what a
-// connection has of its own: AEAD ciphers, likely leaders, and some others.
+// pairsOf returns the cells with a second connection, which shows how much connections differ: AEAD
+// ciphers, likely leaders, and some others.
 func pairsOf(first []alg.Suite) []alg.Suite {
 	var out []alg.Suite
 	for _, cell := range first {
@@ -102,8 +101,8 @@ func pairsOf(first []alg.Suite) []alg.Suite {
 	return out
 }
 
-// turnover closes the connections of a sitting that has had its time, but for the
-// reference, and starts the next.
+// turnover closes the connections of a sitting that has had its time, except for the reference, and
+// starts the next.
 func (s *sitting) turnover() {
 	step := Step{Action: Close}
 	kept := s.open[:0]
@@ -120,8 +119,7 @@ func (s *sitting) turnover() {
 	s.inSitting, s.began = 0, s.elapsed
 }
 
-// over reports whether the connections that are open have had their share of the
-// time, and others wait.
+// over reports whether the open connections have had their share of the time, and others wait.
 func (s *sitting) over() bool {
 	if len(s.todo) == 0 || len(s.open) < s.capacity {
 		return false

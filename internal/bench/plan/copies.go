@@ -9,10 +9,9 @@ import (
 	"sshpace/internal/record"
 )
 
-// copies plans every combination of the offer literally, aliases and ignored
-// MACs included, as copies of a fixed size, each round in a new random order: the slow
-// way, to check the fast one against. What failed is tried again at the end of its
-// round, a bounded number of times.
+// copies plans every combination of the offer literally, aliases and ignored MACs included, as
+// copies of a fixed size, each round in a new random order: the slow way, to check the fast one
+// against. A failed copy is tried again at the end of its round, a limited number of times.
 type copies struct {
 	design
 	steps
@@ -22,10 +21,10 @@ type copies struct {
 	tries   map[record.Trial]int
 	results map[copied]*tally
 	made    int  // copies that worked
-	asked   bool // Next was called: what is observed now is not replayed
+	asked   bool // Next was called: later observations are not replayed
 }
 
-// copied names what a copy measures, however it is asked for.
+// copied identifies the measurement of a copy, under any of its names.
 type copied struct {
 	want      alg.Suite
 	direction record.Direction
@@ -88,7 +87,7 @@ func (p *copies) refill() {
 // more reports whether there is another round to come.
 func (p *copies) more() bool { return p.n < p.Rounds }
 
-// open starts a round; what never worked is left out of it.
+// open starts a round; it leaves out copies that never worked.
 func (p *copies) open() {
 	p.n++
 	clear(p.tries)
@@ -98,8 +97,7 @@ func (p *copies) open() {
 	}
 }
 
-// dead reports whether a copy failed so often, without a success, that it is
-// given up.
+// dead reports whether a copy failed so often, without a success, that it is given up.
 func (p *copies) dead(key copied) bool {
 	h := p.results[key]
 	return h != nil && h.ok == 0 && h.failed >= maxAttempts
@@ -115,8 +113,7 @@ func (p *copies) NeverWorked() (what string, never bool) {
 	return "copy", len(p.results) > 0
 }
 
-// Observe ticks a copy off. What a file holds of failures is not ticked off: what
-// was in the way then may be gone now.
+// Observe marks a copy as done. Failures in a file are not done: their cause may be gone now.
 func (p *copies) Observe(t record.Trial, s record.Sample) {
 	t.ID, t.Target = 0, ""
 	for p.n < t.Round && p.more() { // a file is ahead
@@ -163,14 +160,14 @@ func (p *copies) again(t record.Trial, index int) {
 	}
 }
 
-// requeue puts a trial that stood in the queue at its end.
+// requeue moves a queued trial to the end of the queue.
 func (p *copies) requeue(t record.Trial, index int) {
 	if index >= 0 {
 		p.pending = append(p.pending, t)
 	}
 }
 
-// Opened, Moved and Lost are of sittings.
+// Opened, Moved and Lost belong to sittings.
 func (p *copies) Opened(record.Trial, record.Sample) {}
 
 // Moved does nothing.
@@ -179,7 +176,7 @@ func (p *copies) Moved(Step, record.Slice) {}
 // Lost does nothing.
 func (p *copies) Lost(record.Trial) {}
 
-// Replay ticks off what a file holds.
+// Replay marks the copies of a file as done.
 func (p *copies) Replay(f *record.File) {
 	p.replay(f)
 	for _, sample := range f.Samples {
@@ -187,12 +184,12 @@ func (p *copies) Replay(f *record.File) {
 	}
 }
 
-// Estimate is what all copies take.
+// Estimate returns the time of all copies.
 func (p *copies) Estimate() time.Duration {
 	return saturated(p.usual() * float64(len(p.all)) * float64(p.Rounds))
 }
 
-// usual is what is expected of a copy before any was made, in ns.
+// usual returns the expected time of a copy before any was made, in ns.
 func (p *copies) usual() float64 { return float64(usualLogin) + float64(p.SizeBytes)/usualRate*1e9 }
 
 // usualRate is in bytes per second.

@@ -10,9 +10,9 @@ import (
 	"sshpace/internal/record"
 )
 
-// Intervals of ratios to what is used now hold the truth about as often as they
-// say, on machines with neighbours and connections that differ; and no candidate that is
-// much slower than the best is ever clearly better than it.
+// Intervals of ratios to what is used now hold the truth about as often as they say, on machines
+// with neighbours and connections that differ; and no candidate that is much slower than the best
+// is ever clearly better than it.
 func TestPairedCoverage(t *testing.T) {
 	held, all, beaten := 0, 0, 0
 	for seed := range uint64(150) {

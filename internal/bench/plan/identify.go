@@ -7,10 +7,9 @@ import (
 	"sshpace/internal/base/sched"
 )
 
-// identify picks the cells that determine every cipher and every MAC: all AEAD
-// ciphers, and of the table of ciphers by MACs a ring that touches every row and
-// every column and joins them: each name of the longer list with one of the
-// shorter, in turn, and the first few with the next one too.
+// identify picks the cells that determine every cipher and every MAC: all AEAD ciphers, and of the
+// table of ciphers by MACs a ring that touches every row and every column and joins them: each name
+// of the longer list with one of the shorter, in turn, and the first few with the next one too.
 func identify(cells []alg.Suite, seed uint64) []alg.Suite {
 	var out []alg.Suite
 	var ciphers, macs []string

@@ -18,11 +18,11 @@ const (
 	leastLogins    = 5  // of a key exchange, however short the time is
 	maxLogins      = 40 // of a key exchange, unless a precision asks for more
 	usualLogin     = 150 * time.Millisecond
-	smoothing      = 0.15 // weight of the newest login in what one takes
+	smoothing      = 0.15 // weight of the newest login in the duration of one
 )
 
-// logins plans the logins of every key exchange, in turn, and what a copy takes
-// beside login and transfer.
+// logins plans the logins of every key exchange, in turn, and copies that show the cost beyond
+// login and transfer.
 type logins struct {
 	design
 	planned map[string]int // handed out and not failed, by offered name of the fold
@@ -34,15 +34,15 @@ type logins struct {
 	taken   int // times that some were
 }
 
-// newLogins plans sound key exchanges first: a short time leaves the weak out.
+// newLogins plans sound key exchanges first: a short time leaves out the weak ones.
 func newLogins(d design) logins {
 	d.space.Kex = alg.SoundFirst(alg.Kex, d.space.Kex)
 	return logins{design: d, planned: map[string]int{}, failed: map[string]int{}, logs: map[string][]float64{}, typical: usualLogin}
 }
 
-// loginCiphers and loginMACs are what a login prefers. They are fixed for all
-// logins, because a Diffie-Hellman group exchange sizes its group by the
-// cipher's key (RFC 4419; OpenSSH kex.c:dh_estimate).
+// loginCiphers and loginMACs are preferred by logins. They are fixed for all logins, because a
+// Diffie-Hellman group exchange sizes its group by the cipher's key (RFC 4419; OpenSSH
+// kex.c:dh_estimate).
 var (
 	loginCiphers = []string{"aes128-ctr", "aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com", "aes256-ctr"}
 	loginMACs    = []string{"hmac-sha2-256", "hmac-sha2-256-etm@openssh.com", "umac-64@openssh.com", "hmac-sha1"}
@@ -61,16 +61,16 @@ func (l *logins) login(kex string) record.Trial {
 	return record.Trial{Want: alg.Suite{Kex: kex}, Workload: record.Login}
 }
 
-// overhead returns the trial that shows what a copy takes beside its login and
-// its transfer: the start of the program at the other end, and the end of it.
+// overhead returns the trial that shows the cost of a copy beyond its login and its transfer: the
+// start and the end of the program at the other end.
 func (l *logins) overhead() record.Trial {
 	cell := l.reference()
 	want := alg.Suite{Cipher: cell.Cipher, MAC: cell.MAC, Kex: l.bulkKex}
 	return record.Trial{Want: want, Workload: record.Copy, Direction: l.Directions[0], SizeBytes: 1, Role: record.RoleOverhead}
 }
 
-// some returns the logins that follow a round: none while they have had their
-// share of the time, unless all would not have enough in the time that is left.
+// some returns the logins that follow a round: none while they have had their share of the time,
+// unless the remaining time would not be enough for all.
 func (l *logins) some(round int, elapsed, left time.Duration) []record.Trial {
 	if l.missing() == 0 && float64(l.spent) >= loginShare*float64(elapsed) {
 		return nil
@@ -82,19 +82,19 @@ func (l *logins) some(round int, elapsed, left time.Duration) []record.Trial {
 	return l.take(someLogins, round)
 }
 
-// counted returns the logins of a round that the user asks for.
+// counted returns the logins of a round if the user sets the number of rounds.
 func (l *logins) counted(round int) []record.Trial {
 	return l.take(l.perRound()*len(l.space.Kex), round)
 }
 
-// perRound is how often each key exchange logs in in a round that the user asks for, so that all rounds
-// together have enough.
+// perRound is how often each key exchange logs in in such a round, so that all rounds together have
+// enough.
 func (l *logins) perRound() int {
 	return (leastLogins + max(1, l.Rounds) - 1) / max(1, l.Rounds)
 }
 
-// take returns n logins of the key exchanges that have fewest, one of several
-// names among them from time to time under both, and now and then a copy.
+// take returns n logins of the key exchanges that have fewest, and now and then a pair under two
+// names of one, or a copy.
 func (l *logins) take(n, round int) []record.Trial {
 	var out []record.Trial
 	if l.Server != record.ServerRemote && l.copies < overheadTrials {
@@ -119,8 +119,8 @@ func (l *logins) take(n, round int) []record.Trial {
 	return out
 }
 
-// most logins of a key exchange are worth their time, unless a precision asks
-// for more.
+// most is the number of logins of a key exchange that are worth their time, unless a precision
+// requires more.
 func (l *logins) most() int {
 	if l.Precision > 0 {
 		return math.MaxInt
@@ -128,7 +128,7 @@ func (l *logins) most() int {
 	return maxLogins
 }
 
-// aliases is an A/A pair of logins: one key exchange under two of its names.
+// aliases returns an A/A pair of logins: one key exchange under two of its names.
 func (l *logins) aliases(round int) []record.Trial {
 	var names [][2]string
 	for _, kex := range l.space.Kex {
@@ -154,7 +154,7 @@ func (l *logins) aliases(round int) []record.Trial {
 // dead reports whether a key exchange only ever failed.
 func (l *logins) dead(kex string) bool { return len(l.logs[kex]) == 0 && l.failed[kex] >= maxAttempts }
 
-// missing is how many logins are left until every key exchange has enough.
+// missing counts the logins until every key exchange has enough.
 func (l *logins) missing() int {
 	missing := 0
 	for _, kex := range l.space.Kex {
@@ -168,7 +168,7 @@ func (l *logins) missing() int {
 // left reports whether there is a login to be made.
 func (l *logins) left() bool { return l.missing() > 0 }
 
-// observe keeps what a login or a copy showed.
+// observe records a login or a copy.
 func (l *logins) observe(t record.Trial, sample record.Sample) {
 	l.spent += sample.ElapsedNS
 	if t.Workload != record.Login {
@@ -188,8 +188,7 @@ func (l *logins) observe(t record.Trial, sample record.Sample) {
 	}
 }
 
-// precise reports whether the median login of every key exchange is known to
-// within ± limit.
+// precise reports whether the median login of every key exchange is known to within ± limit.
 func (l *logins) precise(limit float64) bool {
 	if l.missing() > 0 {
 		return false
@@ -202,7 +201,7 @@ func (l *logins) precise(limit float64) bool {
 	return true
 }
 
-// done is how many key exchanges have a login.
+// done counts the key exchanges with a login.
 func (l *logins) done() int { return len(l.logs) }
 
 // neverWorked reports whether every login failed.

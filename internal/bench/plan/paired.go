@@ -15,28 +15,27 @@ import (
 	"sshpace/internal/ssh/admit"
 )
 
-// PairLength is how long a slice of a paired comparison moves data: much longer than a
-// scheduler's turn and what starts and ends a slice, much shorter than what other work changes.
-// On a long path it takes several round trips: where a window is the limit, what a cipher costs shows in
-// the last of them only.
+// PairLength is how long a slice of a paired comparison moves data: much longer than a scheduler's
+// turn and the start and end of a slice, much shorter than the changes of other work. On a long
+// path it takes several round trips: where a window is the limit, the cost of a cipher shows in the
+// last of them only.
 const (
 	PairLength      = 60 * time.Millisecond
-	pairOverhead    = PairLength / 4 // that a turn takes beside its slice
+	pairOverhead    = PairLength / 4 // time of a turn besides its slice
 	roundTripsEach  = 10             // that a slice takes at least
 	roundTripsAwake = 3              // of them, that a slice takes which wakes a connection
-	roundTripsTurns = 5              // that a turn takes beside: questions, answers, and opening TCP's window
+	roundTripsTurns = 5              // the same there: questions, answers, and opening TCP's window
 	slicesAwake     = 4              // about: until a connection is as fast as it can be
 )
 
-// leastRounds are the turns of a candidate before it may be left behind, and that an answer
-// takes of each.
+// leastRounds is the least number of turns of a candidate before it may be dropped, and that an
+// answer needs of each.
 const leastRounds = 3
 
-// paired plans a paired comparison on a host of the user's: the connection of what
-// ssh uses now stays open as the reference, and each candidate has its turn
-// between two of the reference's, in a new random order every round. Candidates
-// that are clearly slower than another one are closed (a race: Maron and Moore,
-// NIPS 6, 1993), and others take their place: those that the policy allows come
+// paired plans a paired comparison on a user's host: the connection with the present suite stays
+// open as the reference, and each candidate has its turn between two of the reference's, in a new
+// random order every round. Candidates that are clearly slower than another one are closed (a race:
+// Maron and Moore, NIPS 6, 1993), and others take their place: those that the policy allows come
 // first.
 type paired struct {
 	seating
@@ -52,8 +51,9 @@ func newPaired(d design) *paired {
 	return p
 }
 
-// seats are to be opened in this order: the reference, and the candidates that the policy allows, those first that
-// are likely to lead. Nothing else answers the question; but where it allows nothing, all there is is shown.
+// seats returns the connections in the order of opening: the reference, and the candidates that the
+// policy allows, likely leaders first. Nothing else answers the question; but if it allows nothing,
+// all of them are shown.
 func (p *paired) seats() {
 	reference := p.reference()
 	order := func(cell alg.Suite) int {
@@ -87,7 +87,7 @@ func (p *paired) least() time.Duration {
 	return p.takes(min(p.candidates, p.room-1, fewest), leastRounds)
 }
 
-// takes is the time of a race: to open so many candidates and the reference, and their rounds.
+// takes returns the time of a race: to open the candidates and the reference, and the rounds.
 func (p *paired) takes(candidates, rounds int) time.Duration {
 	return time.Duration(candidates+1)*(p.login()+p.awakes()) + time.Duration(rounds)*p.roundOf(candidates)
 }
@@ -100,15 +100,15 @@ func (p *paired) roundOf(candidates int) time.Duration {
 // login is about what opening a connection takes.
 func (p *paired) login() time.Duration { return cmp.Or(p.env.Login, usualLogin) + admit.ShortPause }
 
-// awakes is about what a connection takes until it is as fast as it can be.
+// awakes is the approximate time until a connection has reached its full speed.
 func (p *paired) awakes() time.Duration {
 	return slicesAwake * time.Duration(len(p.Directions)) * Awakening(p.length(), p.env.RoundTrip)
 }
 
-// LongPath is the round trip from which on a connection is a long one.
+// LongPath is the round trip from which on a path is a long one.
 const LongPath = 2 * time.Millisecond
 
-// Awakening is how long a slice is that wakes a connection up whose slices have some length: on
+// Awakening is the length of a slice that wakes up a connection, given that of its other slices: on
 // a long path a few round trips show how fast it is.
 func Awakening(length, roundTrip time.Duration) time.Duration {
 	if roundTrip < LongPath {
@@ -117,10 +117,10 @@ func Awakening(length, roundTrip time.Duration) time.Duration {
 	return length * roundTripsAwake / roundTripsEach
 }
 
-// length is how long a slice is.
+// length is the length of a slice.
 func (p *paired) length() time.Duration { return max(PairLength, roundTripsEach*p.env.RoundTrip) }
 
-// turnsEach is about what a turn in each direction takes.
+// turnsEach is the approximate time of a turn in each direction.
 func (p *paired) turnsEach() time.Duration {
 	return time.Duration(len(p.Directions)) * (p.length() + pairOverhead + roundTripsTurns*p.env.RoundTrip)
 }
@@ -130,11 +130,11 @@ func (p *paired) Next(elapsed time.Duration) (Step, bool) {
 	return p.next(elapsed, p.turnsEach()/2, p.refill)
 }
 
-// refill opens what there is room and leave for, or gives all that is open a turn.
+// refill opens as many connections as allowed, or gives all open ones a turn.
 func (p *paired) refill() {
 	room := min(p.room-len(p.open), len(p.todo), p.leave(), 1+p.racing()-len(p.open))
 	if len(p.open) > 1 && p.left() < p.takes(1, 0)+leastRounds*p.roundOf(p.racing()) {
-		room = 0 // who comes now would not have turns enough, and leave the answer open
+		room = 0 // a late candidate would not have enough turns, and leave the answer open
 	}
 	switch {
 	case p.Rounds > 0 && p.round >= p.Rounds*roundsEach:
@@ -152,12 +152,12 @@ func (p *paired) refill() {
 	}
 }
 
-// leave is how many logins the host can be asked for by now.
+// leave is how many logins the host allows by now.
 func (p *paired) leave() int {
 	return max(0, admit.MostLogins(p.elapsed)-p.spent)
 }
 
-// referee is the open seat of the reference; nil if there is none.
+// referee returns the open seat of the reference; nil if there is none.
 func (p *paired) referee() *seat {
 	if i := slices.IndexFunc(p.open, refers); i >= 0 {
 		return p.open[i]
@@ -167,15 +167,15 @@ func (p *paired) referee() *seat {
 
 func refers(s *seat) bool { return s.trials[0].Role == record.RoleReference }
 
-// Candidates that are in the race at a time: with more, the likely leaders would have few
-// turns. Where turns are long, there are fewer.
+// The most candidates in the race at a time: with more, the likely leaders would have few turns.
+// Where turns are long, there are fewer.
 const (
 	most   = 4
 	fewest = 2
 )
 
-// racing is how many candidates are in the race at a time: as many as can have three times the
-// turns of an answer in the time that there is.
+// racing is the number of candidates in the race at a time: as many as can have three times the
+// turns of an answer in the available time.
 func (p *paired) racing() int {
 	for n := most; n > fewest; n-- {
 		if p.BudgetNS == 0 || p.takes(n, 3*leastRounds) <= p.BudgetNS {
@@ -185,8 +185,8 @@ func (p *paired) racing() int {
 	return fewest
 }
 
-// nextRound queues a round: in each direction each candidate between two turns of the
-// reference, and a login where the host can be asked for one.
+// nextRound queues a round: in each direction each candidate between two turns of the reference,
+// and a login where the host allows one.
 func (p *paired) nextRound() {
 	p.round, p.fresh = p.round+1, false
 	p.race()
@@ -208,9 +208,9 @@ func (p *paired) nextRound() {
 	}
 }
 
-// race closes the candidates of which enough is known: those that are slower than another
-// one in every direction, and those that are as fast as the reference where all others that
-// wait can have their turns then.
+// race closes the candidates that are decided: those that are slower than another one in every
+// direction, and those that are as fast as the reference if all waiting ones can have their turns
+// then.
 func (p *paired) race() {
 	if p.Rounds > 0 {
 		return
@@ -230,12 +230,12 @@ func (p *paired) race() {
 	}
 }
 
-// beyond is the p value below which a candidate is out of a race: it is looked at again
-// after every round, and with many others.
+// beyond is the p value below which a candidate is out of a race: it is tested again after every
+// round, and with many others.
 const beyond = 0.001
 
-// loses reports whether a cell certainly takes more wall time than some other one, by more
-// than the margin.
+// loses reports whether a cell certainly takes more wall time than some other one, by more than the
+// margin.
 func loses(a *model.Analysis, cell alg.Suite) bool {
 	own := a.WallOf(cell)
 	return own.Known() && slices.ContainsFunc(a.Wall.Figures, func(f model.Effect) bool {
@@ -250,7 +250,7 @@ func draws(a *model.Analysis, cell, reference alg.Suite) bool {
 	return own.Known() && other.Known() && own.Over(other).Interval().Verdict() == stats.Equal
 }
 
-// known reports whether a candidate has been told from the others.
+// known reports whether a candidate has been distinguished from the others.
 func (p *paired) known(candidate *seat, figures map[record.Direction]*model.Analysis) bool {
 	cell, slower, same := candidate.trials[0].Cell().Suite, true, p.admitsAll()
 	for _, d := range p.Directions {
@@ -260,14 +260,15 @@ func (p *paired) known(candidate *seat, figures map[record.Direction]*model.Anal
 	return slower || same
 }
 
-// admitsAll reports whether all that wait can still be told from the reference. If not, they leave the answer open
-// anyway, while one that is ahead by less than the margin can be shown to be better.
+// admitsAll reports whether there is time to compare all waiting candidates with the reference. If
+// not, they leave the answer open anyway, while one that is ahead by less than the margin can be
+// shown to be better.
 func (p *paired) admitsAll() bool {
 	n := len(p.todo)
 	return n > 0 && (p.BudgetNS == 0 || p.takes(n, leastRounds) <= p.left() && n <= admit.MostLogins(p.BudgetNS)-p.spent)
 }
 
-// figures are what the slices so far say, by direction.
+// figures returns the analyses of the slices so far, by direction.
 func (p *paired) figures() map[record.Direction]*model.Analysis {
 	out := map[record.Direction]*model.Analysis{}
 	for _, d := range p.Directions {
@@ -288,7 +289,7 @@ func (p *paired) precise(limit float64) bool {
 	return true
 }
 
-// Estimate is the measuring time that the whole plan takes.
+// Estimate returns the measuring time of the whole plan.
 func (p *paired) Estimate() time.Duration {
 	if p.Rounds == 0 {
 		return p.BudgetNS
@@ -306,14 +307,14 @@ func (p *paired) Progress() Progress {
 	return out
 }
 
-// Replay teaches the plan what a file holds that is gone on with: those that are still in the
-// race are opened again.
+// Replay teaches the plan the content of a resumed file: connections that are still in the race are
+// opened again.
 func (p *paired) Replay(f *record.File) {
 	p.seating.Replay(f)
 	p.again(p.figures())
 }
 
-// again leaves out what has lost its race, unless rounds are counted.
+// again drops candidates that have lost their race, unless rounds are counted.
 func (p *paired) again(figures map[record.Direction]*model.Analysis) {
 	if p.Rounds > 0 {
 		return

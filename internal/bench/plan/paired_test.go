@@ -14,7 +14,7 @@ import (
 
 var chacha = alg.NewSuite("chacha20-poly1305@openssh.com", "", "curve25519-sha256")
 
-// host is a campaign on a host of the user's that offers everything.
+// host is a campaign on a user's host that offers everything.
 func host(seed uint64, budget time.Duration) record.Campaign {
 	c := whole(seed)
 	c.Server, c.Present, c.BudgetNS = record.ServerRemote, chacha, budget
@@ -23,9 +23,8 @@ func host(seed uint64, budget time.Duration) record.Campaign {
 
 var near = plan.Environment{Cores: 2, Capacity: 12, Login: 150 * time.Millisecond}
 
-// Every turn of a candidate stands between two of the reference, which is what ssh
-// uses now; all that the policy allows is compared within 20 seconds, by 12 logins
-// with the one that looked.
+// Every turn of a candidate stands between two of the reference, which is what ssh uses now; all
+// that the policy allows is compared within 20 seconds, by 12 logins with the one that looked.
 func TestPairedTurns(t *testing.T) {
 	_, f, _ := run(t, &benchtest.Machine{Seed: 1, Noise: 0.1}, host(1, 20*time.Second), near)
 	refers := func(s record.Slice) bool { return f.Trials[s.Trial].Role == record.RoleReference }
@@ -63,7 +62,8 @@ func TestPairedTurns(t *testing.T) {
 	}
 }
 
-// However much time there is, only what the policy allows is compared, unless all is asked for, or it allows nothing.
+// However much time there is, only what the policy allows is compared, unless all is asked for, or
+// it allows nothing.
 func TestOnlyWhatIsAllowed(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*record.Campaign)
@@ -109,8 +109,8 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// What is not measured within the time is told by what a budget leaves room for, and
-// one that leaves room for nothing is refused.
+// What is not measured within the time is told by what a budget leaves room for, and one that
+// leaves room for nothing is refused.
 func TestShortBudget(t *testing.T) {
 	_, err := plan.New(host(3, time.Second), near)
 	short, ok := errors.AsType[*plan.BudgetError](err)
@@ -158,7 +158,8 @@ func TestFarPath(t *testing.T) {
 	}
 }
 
-// Nobody is opened too late to have some turns: a candidate of one turn would leave the answer open.
+// Nobody is opened too late to have some turns: a candidate of one turn would leave the answer
+// open.
 func TestLateCandidates(t *testing.T) {
 	for budget := 5 * time.Second; budget < 15*time.Second; budget += 250 * time.Millisecond {
 		_, f, _ := run(t, &benchtest.Machine{Seed: 6, Noise: 0.05}, host(6, budget), near)
@@ -170,7 +171,7 @@ func TestLateCandidates(t *testing.T) {
 	}
 }
 
-// A run that is gone on with compares those that are still in the race.
+// A run that is continued with compares those that are still in the race.
 func TestPairedResume(t *testing.T) {
 	c := host(4, 20*time.Second)
 	m := &benchtest.Machine{Seed: 4, Noise: 0.05}
@@ -192,8 +193,9 @@ func TestPairedResume(t *testing.T) {
 	}
 }
 
-// A candidate that is ahead by less than the margin stays where not all others can have turns: they would
-// leave the answer open, and it can be shown to be better. Where all can, it makes room for them.
+// A candidate that is ahead by less than the margin stays where not all others can have turns: they
+// would leave the answer open, and it can be shown to be better. Where all can, it makes room for
+// them.
 func TestLittleAheadStays(t *testing.T) {
 	for path, c := range map[string]struct {
 		roundTrip, budget time.Duration

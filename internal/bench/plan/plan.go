@@ -1,8 +1,7 @@
-// Package plan decides what to measure next. A plan is pure: it has no clock,
-// no I/O and no randomness but its seed, so the same history leads to the same
-// next step. It hands out steps (Next), learns from what they show (Opened, Moved,
-// Lost, Observe), and always ends. A file is gone on with by Replay before the
-// first Next.
+// Package plan decides what to measure next. A plan is pure: it has no clock, no I/O and no
+// randomness but its seed, so the same history leads to the same next step. It hands out steps
+// (Next), learns from their results (Opened, Moved, Lost, Observe), and always ends. A file is
+// resumed by Replay before the first Next.
 package plan
 
 import (
@@ -17,32 +16,33 @@ import (
 	"sshpace/internal/record"
 )
 
-// Plan is what a run does, step by step.
+// Plan is the course of a run, step by step.
 type Plan interface {
-	// Next returns the next step, or false when the plan has ended. elapsed is the
-	// measuring time so far.
+	// Next returns the next step, or false when the plan has ended. elapsed is the measuring time
+	// so far.
 	Next(elapsed time.Duration) (Step, bool)
-	// Opened tells how the login of a connection ended.
+	// Opened reports the end of a connection's login.
 	Opened(record.Trial, record.Sample)
-	// Moved tells what a turn showed.
+	// Moved reports the result of a turn.
 	Moved(Step, record.Slice)
-	// Lost tells that a connection came to its end by itself.
+	// Lost reports that a connection ended by itself.
 	Lost(record.Trial)
-	// Observe tells what a trial with a connection of its own showed.
+	// Observe reports the result of a trial with its own connection.
 	Observe(record.Trial, record.Sample)
-	// Replay teaches the plan what a file holds that is gone on with.
+	// Replay teaches the plan the content of a resumed file.
 	Replay(*record.File)
 	// Progress reports the state after the last step.
 	Progress() Progress
 	// Estimate is the measuring time that the whole plan takes.
 	Estimate() time.Duration
-	// NeverWorked names a workload that was tried and never worked, whatever was measured.
+	// NeverWorked names a workload that was tried and never worked, whatever else was measured.
 	NeverWorked() (what string, never bool)
-	// End is why the plan ended; "" while it has not, or if it was interrupted.
+	// End returns the reason of the plan's end; "" while it has not ended, or if it was
+	// interrupted.
 	End() Ending
 }
 
-// Action is what a step does.
+// Action is the work of a step.
 type Action int
 
 // The actions.
@@ -63,7 +63,7 @@ type Step struct {
 	Sitting int           // of a turn
 }
 
-// Ending is why a plan ended; "" while it has not.
+// Ending is the reason of a plan's end; "" while it has not ended.
 type Ending string
 
 // The endings.
@@ -75,12 +75,12 @@ const (
 	EndInterrupted Ending = "interrupted" // the user stopped it
 )
 
-// Record keeps the ending in a file.
+// Record returns the ending as a record.
 func (e Ending) Record() record.Record { return record.Record{End: &record.End{Why: string(e)}} }
 
 // Progress says how far a plan is, for a live view.
 type Progress struct {
-	Phase     string        // what is being done, in two or three words
+	Phase     string        // the present work, in two or three words
 	Round     int           // the current one, from 1
 	Done      int           // cells that have a result
 	Total     int           // cells
@@ -96,13 +96,13 @@ const (
 	maxInARow   = 24 // failures in a row
 )
 
-// Environment is what a plan has to know of where it is carried out.
+// Environment describes the place where a plan is carried out.
 type Environment struct {
 	Cores     int           // that client and server may use together; 0: unknown
 	Capacity  int           // connections that may be open at a time; at least 2 are
-	Login     time.Duration // that a host of the user's takes; 0: unknown
-	RoundTrip time.Duration // to a host of the user's; 0: unknown
-	Kept      int           // logins to a host of the user's that are kept for what follows the plan
+	Login     time.Duration // that a user's host takes; 0: unknown
+	RoundTrip time.Duration // to a user's host; 0: unknown
+	Kept      int           // logins to a user's host that are reserved for the time after the plan
 }
 
 // BudgetError is a budget that leaves no time for an answer.
@@ -118,11 +118,11 @@ var ErrNothing = errors.New("nothing to measure: no cipher, MAC or key exchange 
 // Defaults of a campaign that sets neither budget nor rounds.
 const (
 	defaultBudget   = 90 * time.Second
-	precisionBudget = 10 * time.Minute // where a precision is to end the plan
+	precisionBudget = 10 * time.Minute // where a precision ends the plan
 )
 
-// New plans a campaign: copies of every combination where it says how large they
-// are, else connections that take turns.
+// New plans a campaign: copies of every combination if it has a size for them, otherwise
+// connections that take turns.
 func New(c record.Campaign, env Environment) (Plan, error) {
 	d := design{Campaign: c, env: env, space: alg.Fold(c.Offer), bulkKex: firstOf(c.Offer.Kex, alg.CheapKex)}
 	if c.Server == record.ServerRemote && slices.Contains(c.Offer.Kex, c.Present.Kex) {
@@ -153,18 +153,18 @@ func New(c record.Campaign, env Environment) (Plan, error) {
 	return newSitting(d), nil
 }
 
-// design is a campaign and what follows from it.
+// design is a campaign and the choices that follow from it.
 type design struct {
 	record.Campaign
 	env     Environment
 	space   alg.Space
-	bulkKex string // key exchange of all connections that move data, which does not act on what is measured
+	bulkKex string // key exchange of all connections that move data, without influence on the result
 }
 
-// cells counts what is ranked.
+// cells counts the cells to rank.
 func (d *design) cells() int { return len(d.space.Bulk)*len(d.Directions) + len(d.space.Kex) }
 
-// computations are those of all cells.
+// computations returns those of all cells.
 func (d *design) computations() (cells []alg.Suite) {
 	for _, cell := range d.space.Bulk {
 		cells = append(cells, cell.Computation())
@@ -185,8 +185,8 @@ func firstOf(offered, wanted []string) string {
 	return ""
 }
 
-// reference returns the cell that is open in every sitting: on a host what ssh uses
-// now, else one that is fast and everywhere.
+// reference returns the cell that is open in every sitting: on a host the present suite, otherwise
+// one that is fast and widespread.
 func (d *design) reference() alg.Suite {
 	is := func(wanted alg.Suite) func(alg.Suite) bool {
 		return func(c alg.Suite) bool { return c.Computation() == wanted.Computation() }
@@ -202,8 +202,7 @@ func (d *design) reference() alg.Suite {
 	return d.space.Bulk[0]
 }
 
-// allowed reports whether the campaign's policy, or the one that is usual, lets a cell
-// be advised.
+// allowed reports whether the campaign's policy, or the default one, allows a cell in the advice.
 func (d *design) allowed(cell alg.Suite) bool {
 	if d.All {
 		return true
@@ -214,14 +213,13 @@ func (d *design) allowed(cell alg.Suite) bool {
 		(name != "modern" || cell.Status() == alg.Strong)
 }
 
-// unconnected reports whether a trial ended before any algorithm was
-// negotiated: servers that limit connections refuse some at random
-// (sshd_config(5) MaxStartups), whatever they would have offered.
+// unconnected reports whether a trial ended before any algorithm was negotiated: servers that limit
+// connections refuse some at random (sshd_config(5) MaxStartups), whatever they would have offered.
 func unconnected(s record.Sample) bool {
 	return s.Outcome == record.Refused || s.Outcome == record.TimedOut && s.Got == (alg.Suite{})
 }
 
-// saturated is a time of so many nanoseconds, or the longest that there is.
+// saturated converts nanoseconds to a duration, or returns the longest one.
 func saturated(ns float64) time.Duration {
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64

@@ -12,15 +12,14 @@ import (
 // openingStep is how many connections one step opens.
 const openingStep = 24
 
-// seat is a connection that is to be open: a trial for each direction, which
-// share it.
+// seat is a planned connection: a trial for each direction, which share it.
 type seat struct {
 	trials []record.Trial
 	failed int // times it could not be opened, or was lost before it moved much
 	turns  int // since it was opened
 }
 
-// seat is one for a cell, in all directions.
+// seat returns one for a cell, in all directions.
 func (d *design) seat(cell alg.Suite, role record.Role, pair int) *seat {
 	out := &seat{}
 	for _, direction := range d.Directions {
@@ -30,8 +29,7 @@ func (d *design) seat(cell alg.Suite, role record.Role, pair int) *seat {
 	return out
 }
 
-// seating keeps the connections of a plan: those to be opened, those that are
-// open, and those that were given up.
+// seating keeps the connections of a plan: waiting, open, and given-up ones.
 type seating struct {
 	design
 	steps
@@ -51,7 +49,7 @@ func newSeating(d design) seating {
 	return seating{design: d, sitting: 1, logins: newLogins(d), trials: map[int]record.Trial{}, turns: map[record.Cell]int{}}
 }
 
-// show notes a slice of a sitting.
+// show records a slice of a sitting.
 func (s *seating) show(sitting int, t record.Trial, slice record.Slice) {
 	if last := len(s.batches) - 1; last < 0 || s.batches[last].Sitting != sitting {
 		s.batches = append(s.batches, record.Slices{Sitting: sitting})
@@ -64,7 +62,7 @@ func (s *seating) show(sitting int, t record.Trial, slice record.Slice) {
 	}
 }
 
-// left is the time until the budget is spent; without one there is no end of it.
+// left returns the rest of the budget; without one it never ends.
 func (s *seating) left() time.Duration {
 	if s.BudgetNS == 0 {
 		return math.MaxInt64
@@ -72,8 +70,8 @@ func (s *seating) left() time.Duration {
 	return s.BudgetNS - s.elapsed
 }
 
-// next returns the next step, or false when the plan has ended, as it does when no more than so
-// much of its budget is left.
+// next returns the next step, or false when the plan has ended, as it does when no more than unused
+// of its budget is left.
 func (s *seating) next(elapsed, unused time.Duration, refill func()) (Step, bool) {
 	if s.elapsed = elapsed; s.ending == "" && s.left() <= unused {
 		s.end(EndBudget)
@@ -83,23 +81,23 @@ func (s *seating) next(elapsed, unused time.Duration, refill func()) (Step, bool
 	return step, ok
 }
 
-// progress is what all plans of connections say of how far they are, of which the rounds that
-// are asked for take so long.
+// progress returns the progress of all plans of connections; rounds is the time of the requested
+// rounds.
 func (s *seating) progress(phase string, rounds time.Duration) Progress {
 	return Progress{Phase: phase, Round: s.round, Failed: len(s.dropped) * len(s.Directions), Remaining: max(0, min(s.left(), rounds))}
 }
 
-// turn is a step in which a connection moves data.
+// turn returns a step in which a connection moves data.
 func (s *seating) turn(t record.Trial, length time.Duration) Step {
 	return Step{Action: Turn, Trials: []record.Trial{t}, Length: length, Round: s.round}
 }
 
-// single queues a trial that has a connection of its own.
+// single queues a trial with its own connection.
 func (s *seating) single(t record.Trial) {
 	s.queue = append(s.queue, Step{Action: Single, Trials: []record.Trial{s.number(t)}})
 }
 
-// end ends the plan. One that has no result to show did not end well.
+// end ends the plan. A plan without any result has failed.
 func (s *seating) end(why Ending) {
 	if _, never := s.NeverWorked(); never {
 		why = EndFailures
@@ -107,7 +105,7 @@ func (s *seating) end(why Ending) {
 	s.ending = why
 }
 
-// NeverWorked names what was tried and never worked, whatever was measured.
+// NeverWorked names a workload that was tried and never worked, whatever else was measured.
 func (s *seating) NeverWorked() (what string, never bool) {
 	if len(s.turns) == 0 && len(s.dropped) > 0 && len(s.open) == 0 {
 		return "transfer", true
@@ -118,8 +116,7 @@ func (s *seating) NeverWorked() (what string, never bool) {
 	return "", false
 }
 
-// Observe tells the plan what a login or a copy showed. Only what did not even connect counts
-// as a failure.
+// Observe records a login or a copy. Only a trial that did not even connect counts as a failure.
 func (s *seating) Observe(t record.Trial, sample record.Sample) {
 	s.logins.observe(t, sample)
 	if unconnected(sample) {
@@ -129,7 +126,7 @@ func (s *seating) Observe(t record.Trial, sample record.Sample) {
 	}
 }
 
-// Moved tells the plan what a turn showed.
+// Moved records the result of a turn.
 func (s *seating) Moved(step Step, slice record.Slice) {
 	s.show(step.Sitting, step.Trials[0], slice)
 	if i := seatOf(s.open, slice.Trial); i >= 0 {
@@ -137,8 +134,8 @@ func (s *seating) Moved(step Step, slice record.Slice) {
 	}
 }
 
-// Replay teaches the plan what a file holds that is gone on with. Its connections are no more:
-// they are opened again.
+// Replay teaches the plan the content of a resumed file. Its connections are gone: they are opened
+// again.
 func (s *seating) Replay(f *record.File) {
 	s.steps.replay(f)
 	for _, batch := range f.Slices {
@@ -179,7 +176,7 @@ func seatOf(seats []*seat, id int) (index int) {
 	})
 }
 
-// Opened tells the plan how the login of a connection ended.
+// Opened records the end of a connection's login.
 func (s *seating) Opened(t record.Trial, sample record.Sample) {
 	i := seatOf(s.opening, t.ID)
 	if i < 0 {
@@ -212,8 +209,8 @@ func (s *seating) retry(seat *seat) {
 	s.dropped = append(s.dropped, seat)
 }
 
-// Lost tells the plan that a connection came to its end by itself. It is opened
-// again, unless that happens all the time.
+// Lost records that a connection ended by itself. It is opened again, unless that happens all the
+// time.
 func (s *seating) Lost(t record.Trial) {
 	i := seatOf(s.open, t.ID)
 	if i < 0 {
@@ -230,6 +227,5 @@ func (s *seating) Lost(t record.Trial) {
 	s.retry(lost)
 }
 
-// fewTurns is how often a connection must have moved data to be worth opening
-// without end.
+// fewTurns is how often a connection must have moved data to be reopened without limit.
 const fewTurns = 20

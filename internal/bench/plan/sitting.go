@@ -10,29 +10,28 @@ import (
 	"sshpace/internal/record"
 )
 
-// Lengths of turns. The noise of a slice hardly depends on its length; what all cost besides
-// their bytes shows in what brief and usual ones differ by, which a connection has by turns.
-// The others are for throughput: in steady ones the scheduler gives each side a CPU soon enough
-// to show how fast a long transfer is.
+// Lengths of turns. The noise of a slice hardly depends on its length; the common cost besides the
+// bytes shows in the difference between brief and usual ones, which a connection has alternately.
+// The others are for throughput: in steady ones the scheduler gives each side a CPU soon enough to
+// show how fast a long transfer is.
 const (
 	BriefLength  = time.Millisecond / 2
 	UsualLength  = 3 * BriefLength
 	SteadyLength = 80 * time.Millisecond
 )
 
-// How the time is shared out.
+// How the time is shared.
 const (
 	loginShare = 0.2 // of the whole time
 	early      = 4   // rounds before anything but short turns
 	roundsEach = 8   // in one that the user asks for
 )
 
-// sitting plans turns of connections that are open together. First the cells
-// that identify base, cipher and MAC are opened and measured, which gives a
-// complete ranking within seconds; then the others as far as there is room; then
-// round after round every connection takes a turn in a new random order, some of them
-// a long one, and logins come between rounds. Where there is not room for all, several sittings follow each
-// other, and the reference cell is open in all of them.
+// sitting plans turns of connections that are open together. First the cells that identify base,
+// cipher and MAC are opened and measured, which gives a complete ranking within seconds; then the
+// others as far as there is room; then round after round every connection takes a turn in a new
+// random order, some of them a long one, and logins come between rounds. Where there is not room
+// for all, several sittings follow each other, and the reference cell is open in all of them.
 type sitting struct {
 	seating
 	capacity  int
@@ -49,7 +48,7 @@ type sitting struct {
 	analyses map[record.Direction]*model.Analysis
 }
 
-// newSitting plans for as many connections at a time as there is room for.
+// newSitting plans for as many simultaneous connections as there is room for.
 func newSitting(d design) *sitting {
 	s := &sitting{seating: newSeating(d), capacity: max(2, d.env.Capacity), longOf: map[string]int{}, analyses: map[record.Direction]*model.Analysis{}}
 	s.todo = s.seats()
@@ -61,7 +60,7 @@ func (s *sitting) Next(elapsed time.Duration) (Step, bool) {
 	return s.next(elapsed, 0, s.refill)
 }
 
-// refill decides what to do for the next while.
+// refill decides the next steps.
 func (s *sitting) refill() {
 	identified := s.inSitting >= 2 || s.sitting > 1
 	room := len(s.open) < s.capacity
@@ -78,7 +77,7 @@ func (s *sitting) refill() {
 	}
 }
 
-// enough ends the plan where the rounds or the precision asked for are reached.
+// enough ends the plan when the requested rounds or precision are reached.
 func (s *sitting) enough() bool {
 	switch {
 	case s.Rounds > 0 && s.counted() >= s.Rounds && len(s.todo) == 0:
@@ -98,10 +97,10 @@ func (s *sitting) opens() int {
 	return n
 }
 
-// counted is how many of the rounds that the user asks for this sitting has had.
+// counted is how many of the user's rounds this sitting has had.
 func (s *sitting) counted() int { return s.inSitting / roundsEach }
 
-// nextRound queues a turn for every connection, and what comes with it.
+// nextRound queues a turn for every connection, with its logins and copies.
 func (s *sitting) nextRound() {
 	s.round, s.inSitting = s.round+1, s.inSitting+1
 	if s.inSitting > 1 {
@@ -130,16 +129,16 @@ const (
 // favour is how many turns for throughput a likely leader has for one of another cipher.
 const favour = 4.0
 
-// affordable is how many more of these turns fit into their share of the time of all.
+// affordable is how many more of these turns fit into their share of all time.
 func (s *sitting) affordable() int {
 	if s.long == 0 {
-		return 1 // shows what one takes
+		return 1 // shows the time of one
 	}
 	return int((steadyShare*float64(s.moving) - float64(s.long)) * float64(s.longs) / float64(s.long))
 }
 
-// longTurns are those for throughput: in every round as many as the time allows; where the user
-// asks for rounds, each connection has one in one of every so many of these.
+// longTurns returns those for throughput: in every round as many as the time allows; if the user
+// sets the rounds, each connection has one every few rounds.
 func (s *sitting) longTurns() (steps []Step) {
 	var seats []*seat
 	switch {
@@ -159,10 +158,10 @@ func (s *sitting) longTurns() (steps []Step) {
 	return steps
 }
 
-// cipherOf is what turns for throughput are shared out by.
+// cipherOf returns the key by which turns for throughput are shared.
 func cipherOf(a *seat) string { return a.trials[0].Cell().Suite.Cipher }
 
-// served is how well the cipher of a connection is served with these turns.
+// served returns how many of these turns the cipher of a connection has had, weighted.
 func (s *sitting) served(a *seat) float64 {
 	n := float64(s.longOf[cipherOf(a)])
 	if s.leads(a.trials[0].Cell().Suite) {
@@ -171,7 +170,7 @@ func (s *sitting) served(a *seat) float64 {
 	return n
 }
 
-// due are n of the open connections, those first whose cipher was served least, at random among
+// due returns n of the open connections, those first whose cipher was served least, at random among
 // equals.
 func (s *sitting) due(n int) (out []*seat) {
 	left := sched.Shuffled(s.Seed, s.round, s.open)
@@ -183,7 +182,7 @@ func (s *sitting) due(n int) (out []*seat) {
 	return out
 }
 
-// singles are the logins and copies that follow a round.
+// singles returns the logins and copies that follow a round.
 func (s *sitting) singles() []record.Trial {
 	if s.Rounds > 0 {
 		if s.inSitting%roundsEach == 0 && len(s.todo) == 0 {
@@ -197,7 +196,7 @@ func (s *sitting) singles() []record.Trial {
 	return s.logins.some(s.round, s.elapsed, s.left())
 }
 
-// short is the nth turn of a connection.
+// short returns the nth turn of a connection.
 func (s *sitting) short(t record.Trial, n int) Step {
 	if (t.ID+n)%2 == 0 {
 		return s.turn(t, BriefLength)
@@ -205,8 +204,8 @@ func (s *sitting) short(t record.Trial, n int) Step {
 	return s.turn(t, UsualLength)
 }
 
-// refit is by how much the measuring time must have grown since the analyses
-// were made: what more slices change, they change ever more slowly.
+// refit is the growth of the measuring time after which the analyses are renewed: more slices
+// change them ever more slowly.
 const refit = 2.0
 
 // fit brings the analyses up to date, if they are old.
@@ -249,7 +248,7 @@ func (s *sitting) precise(limit float64) bool {
 	return true
 }
 
-// Moved tells the plan what a turn showed.
+// Moved records the result of a turn.
 func (s *sitting) Moved(step Step, slice record.Slice) {
 	s.seating.Moved(step, slice)
 	s.moving += slice.WallNS
@@ -258,7 +257,7 @@ func (s *sitting) Moved(step Step, slice record.Slice) {
 	}
 }
 
-// Estimate is the measuring time that the whole plan takes.
+// Estimate returns the measuring time of the whole plan.
 func (s *sitting) Estimate() time.Duration {
 	if s.Rounds == 0 {
 		return s.BudgetNS
@@ -281,7 +280,7 @@ func (s *sitting) Progress() Progress {
 	return out
 }
 
-// Replay teaches the plan what a file holds that is gone on with.
+// Replay teaches the plan the content of a resumed file.
 func (s *sitting) Replay(f *record.File) {
 	s.seating.Replay(f)
 	if len(f.Slices) > 0 {
@@ -289,8 +288,7 @@ func (s *sitting) Replay(f *record.File) {
 	}
 }
 
-// resume puts what has had the fewest turns first, and leaves out what has had all
-// its rounds.
+// resume puts connections with the fewest turns first, and leaves out those with all their rounds.
 func (s *sitting) resume() {
 	seats := map[record.Cell]int{}
 	for _, seat := range s.todo {

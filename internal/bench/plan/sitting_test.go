@@ -106,8 +106,8 @@ func TestFirstRankingIsEarly(t *testing.T) {
 	}
 }
 
-// A third of the time is for throughput, shared by all ciphers: four times as much for each of those
-// that are likely to lead.
+// A third of the time is for throughput, shared by all ciphers: four times as much for each of
+// those that are likely to lead.
 func TestSteadyTurns(t *testing.T) {
 	c := whole(5)
 	c.BudgetNS = time.Minute
@@ -134,8 +134,7 @@ func TestSteadyTurns(t *testing.T) {
 	}
 }
 
-// Where there is not room for all connections at once, likely leaders have no more
-// than others.
+// Where there is not room for all connections at once, likely leaders have no more than others.
 func TestFurtherConnectionsNeedRoom(t *testing.T) {
 	c := whole(6)
 	c.BudgetNS = time.Minute
@@ -155,8 +154,8 @@ func TestFurtherConnectionsNeedRoom(t *testing.T) {
 	}
 }
 
-// Both halves of a pair are second connections of one cell, and the extra turns
-// go to leaders rather than to the last.
+// Both halves of a pair are second connections of one cell, and the extra turns go to leaders
+// rather than to the last.
 func TestTurnsGoWhereTheyHelp(t *testing.T) {
 	c := whole(3)
 	c.BudgetNS = time.Minute
@@ -180,8 +179,8 @@ func TestTurnsGoWhereTheyHelp(t *testing.T) {
 	}
 }
 
-// Where few connections can be open, sittings follow each other, linked by the
-// reference cell, and all cells get their share.
+// Where few connections can be open, sittings follow each other, linked by the reference cell, and
+// all cells get their share.
 func TestSeveralSittings(t *testing.T) {
 	for name, change := range map[string]func(*record.Campaign){
 		"budget": func(c *record.Campaign) { c.BudgetNS = 2 * time.Minute },
@@ -208,8 +207,8 @@ func TestSeveralSittings(t *testing.T) {
 	}
 }
 
-// A connection that is lost is opened again; one that never opens is given up
-// without spoiling the rest.
+// A connection that is lost is opened again; one that never opens is given up without spoiling the
+// rest.
 func TestLostConnectionsAreOpenedAgain(t *testing.T) {
 	c := few(5)
 	c.Rounds = 2

@@ -36,23 +36,23 @@ func (s *steps) number(t record.Trial) record.Trial {
 	return t
 }
 
-// replay goes on behind the trials of a file.
+// replay continues after the trials of a file.
 func (s *steps) replay(f *record.File) {
 	for id := range f.Trials {
 		s.id = max(s.id, id)
 	}
 }
 
-// succeed notes that something worked.
+// succeed records a success.
 func (s *steps) succeed() { s.worked, s.inARow = true, 0 }
 
-// fail notes that something did not, and ends the plan after too many failures in a row;
-// atStart is how many they may be before anything worked.
+// fail records a failure, and ends the plan after too many in a row; atStart is their limit before
+// the first success.
 func (s *steps) fail(atStart int) {
 	if s.inARow++; s.inARow >= maxInARow || !s.worked && s.inARow >= atStart {
 		s.ending = EndFailures
 	}
 }
 
-// End is why the plan ended; "" while it has not, or if it was interrupted.
+// End returns the reason of the plan's end; "" while it has not ended, or if it was interrupted.
 func (s *steps) End() Ending { return s.ending }

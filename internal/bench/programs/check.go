@@ -15,7 +15,7 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// Usable refuses an ssh and an sshd that the user asked for and that do not say which they are.
+// Usable refuses an ssh or sshd of the user that does not identify itself.
 func Usable(ctx context.Context, ssh, sshd []Build) error {
 	for _, side := range []struct {
 		program string
@@ -31,7 +31,8 @@ func Usable(ctx context.Context, ssh, sshd []Build) error {
 	return nil
 }
 
-// Check refuses names that nobody knows, of makers or builds in pairs and of algorithms, and one name for two builds.
+// Check refuses unknown names, of makers or builds in pairs and of algorithms, and one name for two
+// builds.
 func Check(pairs, ciphers, macs []string, ssh, sshd []Build) error {
 	if len(macs) > 0 && len(ciphers) == 0 {
 		return fault.Usage("add --cipher", "--mac is for the ciphers of --cipher")
@@ -62,7 +63,7 @@ func Check(pairs, ciphers, macs []string, ssh, sshd []Build) error {
 	return cmp.Or(named("cipher", alg.Cipher, ciphers), named("mac", alg.MAC, macs))
 }
 
-// named refuses names of algorithms that nobody knows.
+// named refuses unknown names of algorithms.
 func named(flag string, kind alg.Kind, typed []string) error {
 	for _, name := range alg.NamesOf(kind, typed) {
 		if _, known := alg.Lookup(kind, name); !known {

@@ -29,8 +29,8 @@ type Client struct {
 	Maker   string // of the table
 	Path    string
 	Copies  bool      // files by SFTP: it runs no commands
-	Chooses string    // what it can be told: "cipher, MAC, kex"; "" nothing
-	Offer   alg.Offer // what it says in its first packet when it is told nothing
+	Chooses string    // which of its algorithms can be set: "cipher, MAC, kex"; "" none
+	Offer   alg.Offer // its default offer, in its first packet
 
 	order func(ctx context.Context, o Order) (process, error)
 }
@@ -45,8 +45,7 @@ type clientRow struct {
 	order               func(b *Setup, path string) func(ctx context.Context, o Order) (process, error)
 }
 
-// clientRows are the clients that are known. OpenSSH and its offspring are in a
-// table of their own.
+// clientRows lists the known clients. OpenSSH and its offspring have their own table.
 var clientRows = []clientRow{
 	{"dropbear", "dbclient", "dropbear-bin", false, "cipher, MAC", "Dropbear v", []string{"-V"}, dropbearOrder},
 	{"putty", "plink", "putty-tools", false, "family of ciphers", "Release ", []string{"-V"}, plinkOrder},
@@ -61,24 +60,22 @@ var opensshClients = []struct{ maker, program, pkg string }{
 	{"hpn-ssh", "hpnssh", "hpnssh"},
 }
 
-// legacy is the maker's name of the last OpenSSH that has arcfour, blowfish and
-// cast128. OpenSSL 3 keeps these apart, in a provider that has to be asked for
-// (OSSL_PROVIDER-legacy(7)).
+// legacy is the maker's name of the last OpenSSH that has arcfour, blowfish and cast128. OpenSSL 3
+// keeps these apart, in a provider that must be requested (OSSL_PROVIDER-legacy(7)).
 const (
 	legacy     = "openssh-legacy"
 	oldCiphers = "openssl_conf = init\n[init]\nproviders = all\n[all]\ndefault = on\nlegacy = on\n[on]\nactivate = 1\n"
 )
 
-// native is the maker's name of our own client and server; oldCipherServer that of
-// our server for Blowfish and CAST-128, which is paired for these alone.
+// native is the maker's name of our own client and server; oldCipherServer that of our server for
+// Blowfish and CAST-128, which is paired for these alone.
 const (
 	native          = "sshpace"
 	oldCipherServer = "sshpace-old"
 )
 
-// clients finds the clients that are installed here, and asks each what it
-// offers. builds are the user's own ssh. What is known and not to be
-// had is in missing, with the reason.
+// clients finds the clients that are installed here, and asks each for its offer. builds are the
+// user's own ssh. missing holds known clients that are not available, with the reason.
 func (b *Setup) clients(ctx context.Context, builds []Build) (found []Client, missing map[string]error) {
 	missing = map[string]error{}
 	add := func(c Client, err error) {
@@ -135,11 +132,11 @@ func (b *Setup) client(ctx context.Context, row clientRow) (Client, error) {
 	return c, nil
 }
 
-// greetingLimit is how long a program may take to say who it is.
+// greetingLimit is the time for a program to identify itself.
 const greetingLimit = 10 * time.Second
 
-// greet has a client connect to a port that answers with nothing but a first
-// packet, and reads what it offers there when it is told to use want.
+// greet lets a client connect to a port that answers with nothing but a first packet, and reads its
+// offer there when it is told to use want.
 func (b *Setup) greet(ctx context.Context, c Client, want alg.Suite) (alg.Offer, error) {
 	greeting, err := wire.AwaitGreeting(ctx, greetingLimit, func(ctx context.Context, host, port string) error {
 		p, err := c.order(ctx, Order{Host: host, Port: port, Want: want, From: os.DevNull, Remote: "true", To: os.DevNull})
@@ -151,7 +148,7 @@ func (b *Setup) greet(ctx context.Context, c Client, want alg.Suite) (alg.Offer,
 	return greeting.Offer, err
 }
 
-// dismiss runs a client that is to fail, and returns what it says.
+// dismiss runs a client that must fail, and returns its output.
 func (b *Setup) dismiss(ctx context.Context, p process) string {
 	runner := b.runner(nil)
 	_, err := runner.Run(ctx, p)
@@ -181,8 +178,8 @@ func (b *Setup) openssh(ctx context.Context, maker, path string) (Client, error)
 	return c, nil
 }
 
-// opensshName is a short name from a version line such as "OpenSSH_9.2p1 Debian-2"
-// or "OpenSSH_9.8p1 hpn18.4.1".
+// opensshName is a short name from a version line such as "OpenSSH_9.2p1 Debian-2" or
+// "OpenSSH_9.8p1 hpn18.4.1".
 func opensshName(maker, version string) string {
 	_, number, _ := strings.Cut(version, "SSH_")
 	number, rest, _ := strings.Cut(number, " ")
@@ -198,8 +195,8 @@ func (b *Setup) nativeOrder(_ context.Context, o Order) (process, error) {
 	return process{Argv: argv}, nil
 }
 
-// dropbearOrder knows that dbclient looks for known_hosts below $HOME, and there
-// for the name of the host without the port.
+// dropbearOrder: dbclient looks for known_hosts below $HOME, and there for the name of the host
+// without the port.
 func dropbearOrder(b *Setup, path string) func(context.Context, Order) (process, error) {
 	return func(ctx context.Context, o Order) (process, error) {
 		key := b.Dir.File("user_key.dropbear")
@@ -226,8 +223,8 @@ func dropbearOrder(b *Setup, path string) func(context.Context, Order) (process,
 	}
 }
 
-// curlOrder knows that curl lets nobody choose algorithms, reads no
-// configuration where -q comes first, and pins a host key by its hash.
+// curlOrder: curl does not let anybody choose algorithms, reads no configuration where -q comes
+// first, and pins a host key by its hash.
 func curlOrder(b *Setup, path string) func(context.Context, Order) (process, error) {
 	return func(_ context.Context, o Order) (process, error) {
 		print, err := b.fingerprint()
@@ -249,8 +246,8 @@ func curlOrder(b *Setup, path string) func(context.Context, Order) (process, err
 	}
 }
 
-// negotiated is what a client and a server agree on when the client is told to
-// use want (RFC 4253 §7.1: the first of the client's names that the server has).
+// negotiated returns the suite that a client and a server agree on when the client is told to use
+// want (RFC 4253 §7.1: the first of the client's names that the server has).
 func (b *Setup) negotiated(ctx context.Context, c Client, s Server, want alg.Suite) (alg.Suite, error) {
 	offer, err := b.greet(ctx, c, want)
 	if err != nil {
@@ -263,7 +260,7 @@ func (b *Setup) negotiated(ctx context.Context, c Client, s Server, want alg.Sui
 	return alg.NewSuite(common.Ciphers[0], firstOf(common.MACs), common.Kex[0]), nil
 }
 
-// lacking says what a client and a server have not in common.
+// lacking names the algorithms that a client and a server do not share.
 func lacking(common, server alg.Offer, want alg.Suite) error {
 	switch {
 	case len(common.Ciphers) == 0 && slices.Contains(server.Ciphers, want.Cipher):

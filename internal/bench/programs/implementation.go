@@ -1,9 +1,8 @@
 //go:build linux
 
-// Package programs knows SSH programs of several makers: how each of them
-// is told the port, the key, the host key, the cipher and the MAC, and what of
-// that it cannot be told. It pairs clients with private servers and measures every
-// pair in turns.
+// Package programs knows SSH programs of several makers: how to set the port, the key, the host
+// key, the cipher and the MAC of each, and which of these cannot be set. It pairs clients with
+// private servers and measures every pair in turns.
 package programs
 
 import (
@@ -26,27 +25,26 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Setup is what all implementations share: a private folder, one pair of keys,
-// an account, and a program of ours at either end.
+// Setup is shared by all implementations: a private directory, one pair of keys, an account, and a
+// program of ours at either end.
 type Setup struct {
 	Dir     *safedir.Workdir
 	Keys    loopback.Keys
 	Spawner *proc.Spawner
 	User    string                        // the account that logs in: our own
-	Home    string                        // its home folder, where some servers look for keys
+	Home    string                        // its home directory, where some servers look for keys
 	Helper  func(program string) []string // command line of a helper program of ours
 	Connect time.Duration
 
 	serial int // of files
 }
 
-// absent is the error for a program that is not installed.
+// absent returns the error for a program that is not installed.
 func absent(program, pkg string) error {
 	return fmt.Errorf("%s is not installed (package %s)", program, pkg)
 }
 
-// versionIn is the first line of an answer that names something, and in it what
-// follows the mark.
+// versionIn returns the first line of an answer with a mark, and the text after the mark.
 func versionIn(answer, mark string) string {
 	for line := range strings.Lines(answer) {
 		if _, rest, ok := strings.Cut(line, mark); ok {
@@ -57,7 +55,7 @@ func versionIn(answer, mark string) string {
 	return ""
 }
 
-// convert has a maker's own tool write a key in its own format, once.
+// convert lets a maker's own tool write a key in its own format, once.
 func (b *Setup) convert(ctx context.Context, to string, argv ...string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return nil
@@ -72,7 +70,7 @@ func (b *Setup) convert(ctx context.Context, to string, argv ...string) error {
 	return os.Chmod(to, 0o600)
 }
 
-// hostKey is the public host key of this run.
+// hostKey returns the public host key of this run.
 func (b *Setup) hostKey() (ssh.PublicKey, error) {
 	text, err := os.ReadFile(b.Keys.KnownHosts)
 	if err != nil {
@@ -82,7 +80,7 @@ func (b *Setup) hostKey() (ssh.PublicKey, error) {
 	return key, err
 }
 
-// fingerprint is the host key's, as OpenSSH and PuTTY write it behind "SHA256:".
+// fingerprint returns the host key's, as OpenSSH and PuTTY write it after "SHA256:".
 func (b *Setup) fingerprint() (string, error) {
 	key, err := b.hostKey()
 	if err != nil {
@@ -92,13 +90,13 @@ func (b *Setup) fingerprint() (string, error) {
 	return base64.RawStdEncoding.EncodeToString(sum[:]), nil
 }
 
-// folder makes a private folder below that of the run; it may be there already.
+// directory makes a private directory below that of the run; it may be there already.
 func (b *Setup) folder(names ...string) (string, error) {
 	path := filepath.Join(append([]string{b.Dir.Path}, names...)...)
 	return path, os.MkdirAll(path, 0o700)
 }
 
-// put writes a file of the run anew.
+// put writes a new file of the run.
 func put(path, text string) error {
 	err := os.Remove(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -107,15 +105,15 @@ func put(path, text string) error {
 	return os.WriteFile(path, []byte(text), 0o600)
 }
 
-// Order is how a client is told where to log in and what to move there.
+// Order is the task of a client: where to log in and what to move there.
 type Order struct {
 	Host, Port string
 	Want       alg.Suite // "" in it: whatever the client likes best
 	From       string    // local file
-	// Remote is the command that takes what a client sends to the standard input
-	// of a command; To is where a client that copies files puts them.
+	// Remote is the command that reads the client's input at the server; To is the destination for
+	// a client that copies files.
 	Remote, To string
 }
 
-// process is how a client carries out an order.
+// process carries out an order.
 type process = transfer.Process

@@ -22,20 +22,20 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// Params are what is to be measured of the implementations that are here.
+// Params select the implementations to measure.
 type Params struct {
 	Only    []string     // CLIENT:SERVER, names of makers or patterns; none: all
-	SSH     []Build      // beside the installed ones
-	SSHD    []Build      // likewise
-	Ciphers []string     // each pair with each of them; none: with what is likely to be its fastest
+	SSH     []Build      // besides the installed ones
+	SSHD    []Build      // besides the installed ones
+	Ciphers []string     // each pair with each of them; none: with the probably fastest one
 	MAC     string       // for ciphers that need one; "": the fastest
 	AES     bool         // the machine has instructions for AES
-	Random  bool         // what is sent
+	Random  bool         // the payload
 	Paths   []relay.Path // before each server; none: no relay
 	Turns   transfer.Turns
 }
 
-// Build is an OpenSSH program of the user's.
+// Build is a user's OpenSSH program.
 type Build struct {
 	Name string // that the user calls it by; "": as its version has it
 	Path string
@@ -51,7 +51,7 @@ func Named(text string) (b Build, server bool, err error) {
 	return Build{name, path}, strings.Contains(filepath.Base(path), "sshd"), nil
 }
 
-// unlike tells programs of one name apart by their paths.
+// unlike distinguishes programs of one name by their paths.
 func unlike[P any](all []P, of func(*P) (name *string, path string)) {
 	count := map[string]int{}
 	for i := range all {
@@ -74,7 +74,7 @@ func given(builds []Build, path string) bool {
 	})
 }
 
-// makers are the names that Only knows.
+// makers returns the names that Only knows.
 func makers() (clients, servers []string) {
 	for _, row := range opensshClients {
 		clients = append(clients, row.maker)
@@ -88,7 +88,7 @@ func makers() (clients, servers []string) {
 	return append(clients, native), servers
 }
 
-// chosen reports whether a client and a server are to be measured together, by their makers or names.
+// chosen reports whether a client and a server are measured together, by their makers or names.
 func (p Params) chosen(c Client, s Server) bool {
 	if len(p.Only) == 0 {
 		return true
@@ -105,16 +105,16 @@ func (p Params) chosen(c Client, s Server) bool {
 	})
 }
 
-// named reports whether the maker of a server is asked for by its name, not by a pattern.
+// named reports whether the user asked for the maker of a server by its name, not by a pattern.
 func (p Params) named(server string) bool {
 	return slices.ContainsFunc(p.Only, func(only string) bool { return strings.HasSuffix(only, ":"+server) })
 }
 
-// ErrNoPair says that nothing of what was asked for can be paired.
+// ErrNoPair says that nothing of the selection can be paired.
 var ErrNoPair = errors.New("none of the pairs has an installed client and server")
 
-// Measure finds what is installed, pairs it, measures every pair in turns and
-// writes down what it does.
+// Measure finds the installed programs, pairs them, measures every pair in turns and records the
+// results.
 func (b *Setup) Measure(ctx, drain context.Context, p Params, sink record.Sink) (err error) {
 	if b.Keys, err = loopback.MakeKeys(b.Dir); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (b *Setup) Measure(ctx, drain context.Context, p Params, sink record.Sink) 
 	return p.Turns.Measure(ctx, drain, pairs, sink)
 }
 
-// missing says what is not here.
+// missing lists the programs that are not here.
 func missing(sides ...map[string]error) string {
 	var reasons []string
 	for _, side := range sides {
@@ -164,7 +164,7 @@ func missing(sides ...map[string]error) string {
 	return strings.Join(reasons, "; ")
 }
 
-// pairs are those that are to be measured, with each cipher.
+// pairs returns the pairs to measure, with each cipher.
 func (b *Setup) pairs(ctx context.Context, clients []Client, servers []endpoint, p Params, files *transfer.Files) []*transfer.Subject {
 	wanted := []alg.Suite{{}}
 	if len(p.Ciphers) > 0 {
@@ -181,7 +181,7 @@ func (b *Setup) pairs(ctx context.Context, clients []Client, servers []endpoint,
 					continue
 				}
 				if s.server.Maker == oldCipherServer && !p.named(oldCipherServer) && !slices.Contains(s.server.Offer.Ciphers, want.Cipher) {
-					continue // it has nothing but what is broken or weak
+					continue // it has only broken or weak algorithms
 				}
 				method := b.pair(ctx, c, s, want, p.AES, files)
 				all = append(all, method)
@@ -198,7 +198,7 @@ type endpoint struct {
 	host, port string
 }
 
-// endpointsOf are all paths to all servers.
+// endpointsOf returns all paths to all servers.
 func endpointsOf(servers []Server, paths []relay.Path, relays *relay.Group) (all []endpoint, err error) {
 	if len(paths) == 0 {
 		paths = []relay.Path{{}}
@@ -216,7 +216,7 @@ func endpointsOf(servers []Server, paths []relay.Path, relays *relay.Group) (all
 	return all, nil
 }
 
-// nothingCommon says which names of a kind the server has.
+// nothingCommon lists the names of a kind that the server has.
 func nothingCommon(kind alg.Kind, server alg.Offer) error {
 	return fmt.Errorf("no %s in common: the server has %s", kind, strings.Join(server.List(kind), ", "))
 }

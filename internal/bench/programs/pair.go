@@ -25,8 +25,8 @@ type pair struct {
 	endpoint endpoint
 }
 
-// pair is a client with a server as a method, whose Why says why the two cannot be
-// paired. want is what they are to use, "" in it what is likely to be the fastest.
+// pair returns a client with a server as a method, whose Why is the reason if they cannot be
+// paired. want is the suite to use, "" in it means the probably fastest name.
 func (b *Setup) pair(ctx context.Context, c Client, r endpoint, want alg.Suite, aes bool, files *transfer.Files) *transfer.Subject {
 	p := &pair{Client: c, Server: r.server, Suite: want, endpoint: r}
 	err := p.agree(ctx, b, want, aes)
@@ -37,14 +37,14 @@ func (b *Setup) pair(ctx context.Context, c Client, r endpoint, want alg.Suite, 
 	return method
 }
 
-// agree finds the suite of the pair, or why there is none.
+// agree finds the suite of the pair, or the reason why there is none.
 func (p *pair) agree(ctx context.Context, b *Setup, want alg.Suite, aes bool) error {
 	if p.Client.Copies && !p.Server.SFTP {
 		return errors.New("the client copies files by SFTP, which the server does not have")
 	}
 	common := p.Client.Offer.Intersect(p.Server.Offer)
 	for _, kind := range []alg.Kind{alg.Kex, alg.HostKey, alg.Cipher} {
-		// A client that is told a cipher may have one that it does not offer by itself.
+		// A client may accept a cipher as a setting that it does not offer by default.
 		if len(common.List(kind)) == 0 && (kind != alg.Cipher || want.Cipher == "") {
 			return nothingCommon(kind, p.Server.Offer)
 		}
@@ -64,7 +64,7 @@ func (p *pair) agree(ctx context.Context, b *Setup, want alg.Suite, aes bool) er
 	return nil
 }
 
-// runner runs clients against a server; nil is none of ours.
+// runner returns the runner of clients against a server; nil is none of ours.
 func (b *Setup) runner(s *Server) transfer.Runner {
 	r := transfer.Runner{Spawner: b.Spawner, Limit: runLimit}
 	if s != nil {
@@ -73,10 +73,10 @@ func (b *Setup) runner(s *Server) transfer.Runner {
 	return r
 }
 
-// runLimit is how long a run may take: 256 MiB with 3des on an old machine.
+// runLimit is the longest time of a run: 256 MiB with 3des on an old machine.
 const runLimit = 2 * time.Minute
 
-// subject is the pair as something that takes turns.
+// subject returns the pair as a subject that takes turns.
 func (b *Setup) subject(p *pair, files *transfer.Files) *transfer.Subject {
 	move, mode := b.stream, record.ModePipe
 	if p.Client.Copies {
@@ -90,7 +90,7 @@ func (b *Setup) subject(p *pair, files *transfer.Files) *transfer.Subject {
 	}
 }
 
-// run has the client of a pair do what it is ordered, with a file as its standard input; "" is none.
+// run lets the client of a pair carry out an order, with a file as its standard input; "" is none.
 func (b *Setup) run(ctx context.Context, p *pair, o Order, stdin string) (reading transfer.Reading, err error) {
 	o.Host, o.Port = p.endpoint.host, p.endpoint.port
 	o.Want = p.Suite

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// bench is a private folder in memory with the keys of a run.
+// bench is a private directory in memory with the keys of a run.
 func bench(t *testing.T) *Setup {
 	t.Helper()
 	dir, spawner := benchtest.Workdir(t, safedir.WorkdirParams{InMemory: true})
@@ -82,8 +82,8 @@ var unpaired = map[string]string{
 	"psftp tinyssh": "vulnerable",
 }
 
-// Every client logs in to every server and what it sends arrives, or the reason
-// is one that cannot be helped.
+// Every client logs in to every server and what it sends arrives, or the reason is one that cannot
+// be helped.
 func TestAllPairs(t *testing.T) {
 	b := bench(t)
 	servers := serve(t, b)
@@ -168,8 +168,7 @@ func TestNegotiated(t *testing.T) {
 	}
 }
 
-// The ciphers of the old articles: the legacy client of OpenSSH 7.5 has them, and
-// of servers ours.
+// The ciphers of the old articles: the legacy client of OpenSSH 7.5 has them, and of servers ours.
 func TestOldCiphers(t *testing.T) {
 	b := bench(t)
 	servers := serve(t, b)
@@ -195,8 +194,8 @@ func TestOldCiphers(t *testing.T) {
 	}
 }
 
-// TestBuildsOfOneVersion: two builds that say the same of themselves are told apart by their paths, and one that the
-// user has named by that name; a program is not there twice.
+// TestBuildsOfOneVersion: two builds that say the same of themselves are told apart by their paths,
+// and one that the user has named by that name; a program is not there twice.
 func TestBuildsOfOneVersion(t *testing.T) {
 	b := bench(t)
 	installed := proc.Find("ssh")

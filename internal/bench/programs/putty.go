@@ -11,20 +11,19 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// families are PuTTY's words for ciphers, by how their names begin (PuTTY
-// manual, 4.20.1). It can be told an order of families, and with WARN, in batch
-// mode, which it may use at all; of the members of a family it takes the one with
-// the longest key that the server has.
+// families are PuTTY's words for ciphers, by the beginnings of their names (PuTTY manual, 4.20.1).
+// PuTTY can be given an order of families, and with WARN, in batch mode, a limit; of the members of
+// a family it takes the one with the longest key that the server has.
 var families = []struct{ begin, family string }{
 	{"chacha20", "chacha20"}, {"aes128-gcm", "aesgcm"}, {"aes256-gcm", "aesgcm"},
 	{"aes", "aes"}, {"rijndael", "aes"}, {"3des", "3des"}, {"blowfish", "blowfish"}, {"arcfour", "arcfour"},
 }
 
-// allFamilies are PuTTY's, in its own order. A session has to name all of them:
-// those that are left out are put where PuTTY likes them.
+// allFamilies are PuTTY's, in its own order. A session has to name all of them: PuTTY places
+// missing ones as it likes.
 var allFamilies = []string{"aes", "chacha20", "aesgcm", "3des", "WARN", "des", "blowfish", "arcfour"}
 
-// familyOrder puts one family first, and all others where they are refused.
+// familyOrder puts one family first, and all others after WARN, where they are refused.
 func familyOrder(family string) string {
 	order := allFamilies
 	if family != "" {
@@ -42,8 +41,8 @@ func familyOf(cipher string) string {
 	return ""
 }
 
-// session writes PuTTY's configuration into a folder of this run and returns
-// the options that all of PuTTY's programs share.
+// session writes PuTTY's configuration into a directory of this run and returns the options that
+// all of PuTTY's programs share.
 func (b *Setup) session(ctx context.Context, o Order) (argv, env []string, err error) {
 	key := b.Dir.File("user_key.ppk")
 	if err := b.convert(ctx, key, "puttygen", b.Keys.Identity, "-o", key, "-O", "private"); err != nil {
@@ -82,10 +81,11 @@ func psftpOrder(b *Setup, path string) func(context.Context, Order) (process, er
 	}
 }
 
-// explanation is a sentence that PuTTY wraps.
+// explanation matches a sentence that PuTTY wraps.
 var explanation = wildcard.Regexp(`(?ms)^The .{1,400}?\.$`)
 
-// plain is what PuTTY's programs say, or the explanation alone where there is one, on one line.
+// plain returns the output of PuTTY's programs, or the explanation alone where there is one, on one
+// line.
 func plain(said string) string {
 	if why := explanation().FindString(said); why != "" {
 		return strings.Join(strings.Fields(why), " ")

@@ -28,19 +28,19 @@ type Server struct {
 	Maker string
 	Path  string
 	SFTP  bool      // it has the subsystem
-	Offer alg.Offer // what it says in its first packet
+	Offer alg.Offer // its offer in its first packet
 
 	*loopback.Server
 }
 
-// serverRow is a line of the table of servers: command returns the command line
-// that serves one connection on its standard input.
+// serverRow is a line of the table of servers: command returns the command line that serves one
+// connection on its standard input.
 type serverRow struct {
 	maker, program, pkg string
 	command             func(ctx context.Context, b *Setup, path string) (name string, sftp bool, argv []string, err error)
 }
 
-// serverRows are the servers that are known.
+// serverRows lists the known servers.
 var serverRows = []serverRow{
 	{"openssh", "sshd", "openssh-server", opensshServer},
 	{"hpn-ssh", "hpnsshd", "hpnssh", opensshServer},
@@ -50,8 +50,8 @@ var serverRows = []serverRow{
 	{oldCipherServer, "", "", oldServer},
 }
 
-// servers starts the servers that are installed here, on ports of our own. builds
-// are the user's own sshd. The caller closes them.
+// servers starts the servers that are installed here, on our own ports. builds are the user's own
+// sshd. The caller closes them.
 func (b *Setup) servers(ctx context.Context, builds []Build) (found []Server, missing map[string]error) {
 	missing = map[string]error{}
 	add := func(row serverRow, name string) {
@@ -95,13 +95,13 @@ func (b *Setup) server(ctx context.Context, row serverRow) (s Server, err error)
 		return s, err
 	}
 	s.Offer = greeting.Offer
-	if name := s.Name; !strings.Contains(name, " ") && row.maker != native { // the program does not tell its version: the protocol does
+	if name := s.Name; !strings.Contains(name, " ") && row.maker != native { // the program does not report its version: the protocol does
 		s.Name = bannerName(row.maker, greeting.Version)
 	}
 	return s, nil
 }
 
-// bannerName is a name from a version line such as "SSH-2.0-tinyssh_20230101".
+// bannerName returns a name from a version line such as "SSH-2.0-tinyssh_20230101".
 func bannerName(maker, banner string) string {
 	software, _, _ := strings.Cut(strings.TrimPrefix(banner, "SSH-2.0-"), " ")
 	if _, version, ok := strings.Cut(software, "_"); ok {
@@ -129,8 +129,7 @@ func opensshServer(ctx context.Context, b *Setup, path string) (name string, sft
 	return opensshName("openssh", sshd.Version), true, argv, err
 }
 
-// sibling is the ssh that belongs to an sshd: beside it, or where the system has
-// it.
+// sibling returns the ssh that belongs to an sshd: next to it, or where the system has it.
 func sibling(sshd string) string {
 	for _, path := range []string{filepath.Join(filepath.Dir(sshd), "ssh"), filepath.Join(filepath.Dir(sshd), "..", "bin", "ssh")} {
 		if info, err := os.Stat(path); err == nil && !info.IsDir() {
@@ -140,7 +139,7 @@ func sibling(sshd string) string {
 	return ""
 }
 
-// sftpServers is where systems keep OpenSSH's sftp-server, which others use.
+// sftpServers lists where systems keep OpenSSH's sftp-server, which others use.
 var sftpServers = []string{"/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server", "/usr/libexec/sftp-server", "/usr/lib/sftp-server"}
 
 func sftpServer() string {
@@ -162,8 +161,8 @@ func dropbearServer(ctx context.Context, b *Setup, path string) (name string, sf
 	return "dropbear " + versionIn(answer, "Dropbear v"), sftpServer() != "", argv, err
 }
 
-// tinysshServer writes the host key of this run as TinySSH keeps its own:
-// the public key, and the seed with the public key behind it.
+// tinysshServer writes the host key of this run in TinySSH's format: the public key, and the seed
+// followed by the public key.
 func tinysshServer(ctx context.Context, b *Setup, path string) (name string, sftp bool, argv []string, err error) {
 	folder, err := b.folder("tinyssh")
 	if err != nil {
@@ -199,15 +198,14 @@ func nativeServer(_ context.Context, b *Setup, _ string) (name string, sftp bool
 	return native, false, append(b.Helper("native-server"), b.Keys.HostKey, b.Keys.AuthorizedKeys, b.Dir.Path), nil
 }
 
-// oldServer has nothing but the ciphers that no other server has any more.
+// oldServer has only the ciphers that no other server has any more.
 func oldServer(_ context.Context, b *Setup, _ string) (name string, sftp bool, argv []string, err error) {
 	return oldCipherServer, false, append(b.Helper("old-server"), b.Keys.HostKey, b.Keys.AuthorizedKeys, b.Dir.Path), nil
 }
 
-// atHome is the command line of a server that looks for authorized_keys in the
-// home folder of the account and cannot be told otherwise: it sees a folder of
-// this run there, in a view of the file system of its own. The user's own home is
-// not touched.
+// atHome returns the command line of a server that looks for authorized_keys in the home directory
+// of the account, which no option changes: it sees a directory of this run there, in its own view
+// of the file system. The user's own home is not touched.
 func (b *Setup) atHome(ctx context.Context, argv ...string) ([]string, error) {
 	if within(b.Dir.Path, b.Home) {
 		return nil, errors.New("it looks for keys in the home directory only, and cannot be shown another one: there is no private directory outside it")
@@ -234,7 +232,7 @@ func (b *Setup) atHome(ctx context.Context, argv ...string) ([]string, error) {
 	return append(view, argv...), nil
 }
 
-// within reports whether path is folder or lies in it.
+// within reports whether path is directory or lies in it.
 func within(path, folder string) bool {
 	relative, err := filepath.Rel(folder, path)
 	return err == nil && relative != ".." && !strings.HasPrefix(relative, "../")

@@ -8,22 +8,21 @@ import (
 	"sshpace/internal/base/alg"
 )
 
-// swift are the ciphers that are usually the fastest, with instructions for AES
-// and without: pairs are measured with the first that both sides have.
+// swift lists the ciphers that are usually the fastest, with instructions for AES and without:
+// pairs are measured with the first that both sides have.
 var swift = map[bool][]string{
 	true:  {"aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr", "aes192-ctr", "aes256-ctr", "chacha20-poly1305@openssh.com", "aes128-cbc", "aes192-cbc", "aes256-cbc"},
 	false: {"chacha20-poly1305@openssh.com", "aes128-ctr", "aes128-gcm@openssh.com", "aes192-ctr", "aes256-ctr", "aes256-gcm@openssh.com", "aes128-cbc", "aes192-cbc", "aes256-cbc"},
 }
 
-// swiftMACs are the same for MACs.
+// swiftMACs does so for MACs.
 var swiftMACs = []string{
 	"umac-64-etm@openssh.com", "umac-64@openssh.com", "umac-128-etm@openssh.com", "umac-128@openssh.com",
 	"hmac-sha2-256-etm@openssh.com", "hmac-sha2-256", "hmac-sha1-etm@openssh.com", "hmac-sha1", "hmac-sha2-512-etm@openssh.com", "hmac-sha2-512",
 }
 
-// best is the suite of what two sides have in common that is likely to be the
-// fastest of those that are still safe; of unsafe ones where there is nothing
-// else.
+// best returns the suite of two sides that is probably the fastest of the safe ones; of the unsafe
+// ones where there is nothing else.
 func best(common alg.Offer, aes bool) alg.Suite {
 	var suite alg.Suite
 	suite.Cipher = preferred(alg.Cipher, common.Ciphers, swift[aes])

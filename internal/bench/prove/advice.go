@@ -20,21 +20,20 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Request says which advice is to be proved, and how.
+// Request selects the advice to prove, and the method.
 type Request struct {
 	Advice     *advise.Advice
 	Directions []record.Direction
 	Rounds     sched.Rounds                                 // such as DefaultRounds
-	Modes      []string                                     // words for what people do, beside the raw transfer; nil: scp and sftp
+	Modes      []string                                     // names of modes besides the raw transfer; nil: scp and sftp
 	Size       unit.Bytes                                   // that modes move
 	Bed        testbed.Params                               // without a host the server is a private one
 	Memory     *safedir.Workdir                             // for the modes
-	Show       func(text, json func(io.Writer) error) error // what the rounds showed
+	Show       func(text, json func(io.Writer) error) error // result of the rounds
 	Progress   func(what string)
 }
 
-// Advice measures what a user has now and what is advised, in turns, and writes what
-// that showed.
+// Advice measures the user's present choice and the advised one, in turns, and writes the result.
 func Advice(ctx, drain context.Context, r Request) (err error) {
 	p := &proof{Request: r, suites: [2]alg.Suite{r.Advice.Present, r.Advice.Advised}}
 	if now := p.suites[0].Bulk(); now == p.suites[1].Bulk() {
@@ -65,7 +64,7 @@ func Advice(ctx, drain context.Context, r Request) (err error) {
 	return r.Show(p.write, p.json)
 }
 
-// comparable refuses what cannot be compared, and says in which modes both choices are.
+// comparable refuses choices that cannot be compared, and returns the modes that both allow.
 func (r *Request) comparable() ([]record.Mode, error) {
 	if why := r.Advice.CannotConnect(); why != "" {
 		return nil, fault.WithHint(errors.New(why), "there is nothing to compare with: use the advised lines")

@@ -11,7 +11,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// include adds what people do with SSH, with both choices, or why it cannot be measured.
+// include adds modes of SSH, with both choices, or the reason why they cannot be measured.
 func (p *proof) include(ground *transfer.Bed, modes []record.Mode) {
 	for _, direction := range p.Directions {
 		for _, mode := range modes {
@@ -31,7 +31,7 @@ func (p *proof) include(ground *transfer.Bed, modes []record.Mode) {
 	}
 }
 
-// inTurn runs both, the second one first where that is asked for.
+// inTurn runs both, the second one first if swap is set.
 func inTurn(ctx context.Context, both [2]*transfer.Subject, swap bool, size int64) (got [2]rates, s record.Sample, err error) {
 	order := [2]int{0, 1}
 	if swap {

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package prove measures the present and the advised choice in turns, with real
-// transfers, and says what the advice is worth.
+// Package prove measures the present and the advised choice in turns, with real transfers, and
+// reports the effect of the advice.
 package prove
 
 import (
@@ -19,21 +19,21 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// proof is what the rounds of a request showed.
+// proof holds the results of a request's rounds.
 type proof struct {
 	Request
 	target  string
 	suites  [2]alg.Suite // present, advised
 	methods []*method
-	left    []string // what could not be measured, and why
+	left    []string // methods that could not be measured, with the reason
 }
 
-// method is a transfer method, and what the rounds of it showed.
+// method is a transfer method with the results of its rounds.
 type method struct {
 	name   string
 	direct bool // a raw transfer
-	// round moves data with both choices, the second one first where that is asked for.
-	// Without rates of both, sample says what failed.
+	// round moves data with both choices, the second one first if swap is set. Without rates of
+	// both, sample describes the failure.
 	round   func(ctx context.Context, swap bool) (got [2]rates, sample record.Sample, err error)
 	speed   []float64 // of the present choice, in bytes per second
 	speeds  []float64 // log of advised relative to present, round by round
@@ -43,10 +43,10 @@ type method struct {
 	why      string // of the last one
 }
 
-// rates are what one run showed; zero where it could not be read.
+// rates are the results of one run; zero where a value could not be read.
 type rates struct{ throughput, cost float64 }
 
-// measure runs the rounds, with raw transfers before all else. drain ends it between two of them.
+// measure runs the rounds, with raw transfers first. drain ends it between two of them.
 func (p *proof) measure(ctx, drain context.Context, bed *testbed.Testbed) error {
 	p.target = bed.Target
 	var raw []*method
@@ -64,7 +64,7 @@ func (p *proof) measure(ctx, drain context.Context, bed *testbed.Testbed) error 
 	}, Take: func(round int, m *method) error { return m.take(ctx, round) }}.Run(drain)
 }
 
-// What a method usually takes in a round with both choices on loopback, until a first one has shown it.
+// The usual time of a round with both choices on loopback, until a first one has shown it.
 const (
 	usualRaw  = 2 * time.Second
 	usualCopy = 3 * time.Second // of 128 MiB
@@ -73,8 +73,8 @@ const (
 // maxPairID keeps the trials of two directions apart.
 const maxPairID = 1000
 
-// take runs the method with both choices; which of them is first changes from
-// round to round, so that a trend favours neither.
+// take runs the method with both choices; the first one alternates from round to round, so that a
+// trend favors neither.
 func (m *method) take(ctx context.Context, round int) error {
 	got, sample, err := m.round(ctx, round%2 == 1)
 	if err == nil && (got[0] == (rates{}) || got[1] == (rates{})) {
@@ -97,11 +97,11 @@ func (m *method) add(got [2]rates) {
 	}
 }
 
-// maxFailures of one method: more is no accident.
+// maxFailures of one method: more is not an accident.
 const maxFailures = 3
 
-// fail counts a transfer that failed. It is an error only where direct transfers
-// keep failing: a host without scp or sftp can be proven without them.
+// fail counts a transfer that failed. It is an error only if direct transfers keep failing: a host
+// without scp or sftp allows a proof without them.
 func (m *method) fail(s record.Sample) error {
 	if s.Outcome == record.Aborted {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"sshpace/internal/base/unit"
 )
 
-// write prints the ratios with their intervals (Hodges and Lehmann on the logs of
-// the rounds) and a verdict each, as comments of a configuration.
+// write prints the ratios with their intervals (Hodges and Lehmann on the logs of the rounds) and a
+// verdict each, as comments of a configuration.
 func (p *proof) write(w io.Writer) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "\n# proof on %s: %s (now)\n# and %s (advised) in turns\n", termsafe.OneLine(p.target), p.suites[0].Bulk(), p.suites[1].Bulk())
@@ -59,8 +59,8 @@ func (p *proof) write(w io.Writer) error {
 	return err
 }
 
-// enough is how many rounds would likely tell what these could not: intervals shrink with the root of their
-// number. 0: there is nothing left to tell.
+// enough is how many rounds would probably decide the open ratios: intervals shrink with the root
+// of their number. 0: nothing is open.
 func (p *proof) enough() (rounds int) {
 	const most = 16 // times as many
 	for _, r := range p.results() {
@@ -72,8 +72,8 @@ func (p *proof) enough() (rounds int) {
 	return rounds
 }
 
-// result is what the rounds of a method come to: ratios of the advised choice to the present one, of
-// speed, and of the present one to the advised one, of CPU time.
+// result is the outcome of a method: the speed of the advised choice relative to the present one,
+// and the CPU time of the present one relative to the advised one.
 type result struct {
 	Name       string          `json:"name"`
 	Throughput float64         `json:"present_bytes_per_s,omitempty"`
@@ -116,7 +116,7 @@ func (p *proof) json(out io.Writer) error {
 	}{"sshpace.proof/1", p.target, p.suites[0], p.suites[1], p.results(), p.left}, "  ")
 }
 
-// judged is what the rule for all ratios says of one.
+// judged words the verdict on a ratio.
 func judged(q stats.Interval, more, less string) string {
 	switch v := q.Verdict(); {
 	case q.N < stats.MinExact:

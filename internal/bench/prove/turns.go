@@ -19,12 +19,12 @@ import (
 // roundLimit is when a round has no further slices but the least, as on a slow network.
 const roundLimit = 5 * time.Second
 
-// course is what each choice has in a round: slices of these lengths, brief and usual ones, which
-// show costs, and steady ones, which show throughput, as bench has them. Both choices have each
-// one after the other, and which of them is first changes from slice to slice.
+// course holds the slices of each choice in a round: brief and usual lengths, which show costs, and
+// steady ones, which show throughput, as bench has them. Both choices have each one after the
+// other, and the first one alternates from slice to slice.
 type course struct {
 	lengths []time.Duration
-	least   int // so many of them, however long they take
+	least   int // at least this many, however long they take
 }
 
 func courseWith(server record.ServerKind) course {
@@ -35,9 +35,9 @@ func courseWith(server record.ServerKind) course {
 	return course{slices.Repeat(few, 9), 2 * len(few)}
 }
 
-// pair is one connection of each choice. Every round has new ones: where the scheduler
-// once put the processes of a connection they stay for seconds, so that two connections of
-// one choice differ by some percent while they are open.
+// pair is one connection of each choice. Every round has new ones: the processes of a connection
+// stay for seconds where the scheduler once put them, so that two connections of one choice differ
+// by some percent while they are open.
 type pair struct {
 	driver lab.Driver
 	course course
@@ -54,8 +54,8 @@ func newPair(driver lab.Driver, c course, suites [2]alg.Suite, d record.Directio
 	return p
 }
 
-// round lets both connections take turns, and returns what they showed; sample says
-// why there are no rates of a choice.
+// round lets both connections take turns, and returns their rates; sample is the reason if a choice
+// has none.
 func (p *pair) round(ctx context.Context) (got [2]rates, sample record.Sample, err error) {
 	s := &script{pair: p}
 	for k := range p.trials {
@@ -85,11 +85,11 @@ type script struct {
 	steps  []plan.Step
 	slices int           // that each choice has had, or is about to have
 	began  time.Duration // the first of them
-	failed record.Sample // that of a connection that did not open
-	lost   string        // whose connection came to its end
+	failed record.Sample // of a connection that did not open
+	lost   string        // choice whose connection ended
 }
 
-// Next opens both connections, and then has each move data in turn.
+// Next opens both connections, and then lets each move data in turn.
 func (s *script) Next(elapsed time.Duration) (plan.Step, bool) {
 	if s.slices == 0 {
 		s.began = elapsed
@@ -107,7 +107,7 @@ func (s *script) Next(elapsed time.Duration) (plan.Step, bool) {
 	return step, true
 }
 
-// turn has both connections move data for so long.
+// turn lets both connections move data for a length.
 func (s *script) turn(length time.Duration) {
 	s.n++
 	for _, k := range [2]int{s.n % 2, 1 - s.n%2} {
@@ -115,23 +115,23 @@ func (s *script) turn(length time.Duration) {
 	}
 }
 
-// Opened is told of a login.
+// Opened records a login.
 func (s *script) Opened(_ record.Trial, sample record.Sample) {
 	if sample.Outcome != record.OK {
 		s.failed = sample
 	}
 }
 
-// Lost is told of a connection that came to its end.
+// Lost records a connection that ended.
 func (s *script) Lost(t record.Trial) { s.lost = t.Want.Bulk().String() }
 
 // Moved and Observe have nothing to learn.
 func (*script) Moved(plan.Step, record.Slice) {}
 
-// Observe is of trials with a connection of their own.
+// Observe is for trials with their own connection.
 func (*script) Observe(record.Trial, record.Sample) {}
 
-// rates are what the slices of a round say of both choices.
+// rates returns the rates of both choices in a round.
 func (p *pair) rates(f *record.File) (got [2]rates) {
 	for _, c := range model.SittingsOf(f.Trials, f.Slices).Connections {
 		for k, t := range p.trials {
@@ -146,7 +146,7 @@ func (p *pair) rates(f *record.File) (got [2]rates) {
 	return got
 }
 
-// known is the value of an estimate, 0 where there is none.
+// known returns the value of an estimate, 0 where there is none.
 func known(e stats.Estimate) float64 {
 	if e.N == 0 {
 		return 0

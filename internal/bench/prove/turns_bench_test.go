@@ -66,8 +66,8 @@ func BenchmarkEqualAndPlanted(b *testing.B) {
 	b.ReportMetric(float64(found), "found")
 }
 
-// said is what is judged of speed and of cost when the advised choice is faster and cheaper
-// by so much than it is: > for better, < for worse.
+// said is what is judged of speed and of cost when the advised choice is faster and cheaper by so
+// much than it is: > for better, < for worse.
 func said(m *method, planted float64) string {
 	better := func(logs []float64) string {
 		moved := make([]float64, len(logs))

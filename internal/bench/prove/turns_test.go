@@ -11,8 +11,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// verdicts are what the usual rounds of turns say of throughput and cost, and how long
-// they would have taken.
+// verdicts are what the usual rounds of turns say of throughput and cost, and how long they would
+// have taken.
 func verdicts(t *testing.T, m *benchtest.Machine, suites [2]alg.Suite) (speed, cost string, took time.Duration) {
 	t.Helper()
 	driver := benchtest.NewSitter(m)
@@ -30,8 +30,8 @@ func verdicts(t *testing.T, m *benchtest.Machine, suites [2]alg.Suite) (speed, c
 	return speed, cost, driver.Elapsed()
 }
 
-// A choice that costs 5 % less is found within 20 seconds in 95 % of the tries on a
-// machine with neighbours; equal ones never differ.
+// A choice that costs 5 % less is found within 20 seconds in 95 % of the tries on a machine with
+// neighbours; equal ones never differ.
 func TestPlantedDifference(t *testing.T) {
 	const tries = 40
 	suite := func(mac string) alg.Suite {

@@ -12,22 +12,23 @@ import (
 	"sshpace/internal/base/unit"
 )
 
-// Beside is how much more than its figure a cipher or MAC costs on the mean of all slices. Figures are what it costs
-// without neighbors, at the level that all have: other guests of the machine slow what fills the vector and integer
-// units (sha2-512, UMAC) more than what has instructions of its own (AES, SHA-1, SHA-256).
+// Beside is how much more than its figure a cipher or MAC costs on average over all slices. Figures
+// are costs without neighbors, at the level that all have: other guests of the machine slow
+// computations that fill the vector and integer units (sha2-512, UMAC) more than those with their
+// own instructions (AES, SHA-1, SHA-256).
 type Beside struct {
 	What string  `json:"what"`
 	More float64 `json:"more_pct"`
 }
 
-// What connections of one computation are taken to differ by in this before they show it.
+// The assumed differences of connections of one computation before they show them.
 const (
 	usualBeside = 0.05
 	besideWorth = 4
 )
 
-// beside lists what other guests slow by clearly more than all else, most first, and then all else. None: nothing, or
-// it is not known.
+// beside lists the computations that other guests slow clearly more than the rest, most first, and
+// then the rest. None: there is none, or it is unknown.
 func (d *data) beside() (out []Beside) {
 	if !d.sittings.Slowed.Known {
 		return nil
@@ -62,7 +63,7 @@ func (d *data) beside() (out []Beside) {
 	return append(out, Beside{"all else", math.Max(0, 100*math.Expm1(usual))})
 }
 
-// besideText is that in a sentence.
+// besideText words that.
 func besideText(all []Beside) string {
 	var words []string
 	for _, b := range all {

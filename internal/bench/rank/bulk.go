@@ -11,9 +11,9 @@ import (
 	"sshpace/internal/record"
 )
 
-// maxNoise is the noise floor of throughput, in percent, from which on a
-// ranking by cost is better, unless that resolves much less: above it, runs
-// agree on costs better than on throughput even where both resolve alike.
+// maxNoise is the noise floor of throughput, in percent, from which on a ranking by cost is better,
+// unless that resolves much less: above it, runs agree on costs better than on throughput even
+// where both resolve equally.
 const maxNoise = 5.0
 
 // rankBulk fills and orders the cells.
@@ -26,12 +26,12 @@ func (r *Ranking) rankBulk(d *data, by By) {
 	for _, a := range d.analyses {
 		r.addCells(d, a)
 	}
-	half := len(d.drift) / 2 // a trend is twice what the halves differ by
+	half := len(d.drift) / 2 // a trend is twice the difference of the halves
 	r.Harness.Drift = 100 * math.Expm1(2*(stats.Mean(d.drift[half:])-stats.Mean(d.drift[:half])))
 }
 
-// judge fills in what is known about the quality of the run: the worst of its
-// directions, because one number has to serve both.
+// judge fills in the quality of the run: that of the worst direction, because one number has to
+// serve both.
 func (r *Ranking) judge(analyses []*model.Analysis) {
 	var client []float64
 	for _, a := range analyses {
@@ -49,7 +49,7 @@ func (r *Ranking) judge(analyses []*model.Analysis) {
 	r.Model.HoldoutError, r.Model.HoldoutP95 = 100*stats.Median(client), 100*stats.Quantile(client, 0.95)
 }
 
-// choose resolves Auto: the cost where throughput cannot tell cells apart.
+// choose resolves Auto: the cost where throughput does not distinguish cells.
 func (r *Ranking) choose(by By) By {
 	switch {
 	case r.Noise.Cost == 0, r.Campaign.Server == record.ServerRemote && by != Cost:
@@ -62,8 +62,8 @@ func (r *Ranking) choose(by By) By {
 	return Throughput
 }
 
-// Tie is the difference, in percent, below which the ranking tells no cells apart: what makes
-// no difference to anybody, or what this run cannot tell.
+// Tie is the difference, in percent, below which the ranking treats cells as equal: one that makes
+// no difference to anybody, or that this run cannot resolve.
 func (r *Ranking) Tie() float64 {
 	return max(100*stats.Margin, pick(r.By, r.Noise.Cost, r.Noise.Throughput))
 }
@@ -87,8 +87,8 @@ func (r *Ranking) addCells(d *data, a *model.Analysis) {
 	r.Bulk = append(r.Bulk, cells...)
 }
 
-// order sorts lines by what decides, least first and what is unknown last, and tells each its rank from 1 and the
-// letter of those that it is tied with.
+// order sorts lines by the deciding figure, least first and unknown ones last, and sets the rank of
+// each, from 1, and the letter of its ties.
 func order[L any](lines []L, by func(L) stats.Estimate, place func(line *L, rank int, group string)) {
 	log := func(line L) float64 {
 		if e := by(line); e.Known() {
@@ -112,7 +112,7 @@ func order[L any](lines []L, by func(L) stats.Estimate, place func(line *L, rank
 	}
 }
 
-// cell puts together what is known about cell i.
+// cell combines the figures of cell i.
 func (r *Ranking) cell(d *data, a *model.Analysis, i int) Cell {
 	suite, offered := d.names[a.Cells[i]]
 	if !offered {

@@ -11,7 +11,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// data is a file taken apart.
+// data is the content of a file, sorted.
 type data struct {
 	sittings  model.Sittings
 	analyses  []*model.Analysis // of the directions in which something moved
@@ -20,7 +20,7 @@ type data struct {
 	drift     []float64       // level of the machine at each copy, one after the other
 	overheads []record.Result // copies of one byte
 	bad       []record.Result
-	good      map[Failure]bool        // what worked at least once, named as its failure would be
+	good      map[Failure]bool        // workloads that succeeded at least once, by the name of their failure
 	names     map[alg.Suite]alg.Suite // canonical cell to the name that was offered
 }
 
@@ -42,8 +42,8 @@ func collect(f *record.File, space alg.Space) *data {
 	return d
 }
 
-// analyse sees what the slices say: those of a host in pairs. With nothing better in the file, copies are
-// taken for transfers: a ranking that includes the login is better than none.
+// analyse analyzes the slices: those of a host in pairs. With nothing better in the file, copies
+// count as transfers: a ranking that includes the login is better than none.
 func (d *data) analyse(f *record.File) {
 	cells := slices.Collect(maps.Keys(d.names))
 	var of func(record.Direction) *model.Analysis
@@ -76,7 +76,8 @@ func (d *data) analyse(f *record.File) {
 	}
 }
 
-// harnessShare is the CPU time of our own programs in slices, as percent of that of ssh and sshd.
+// harnessShare returns the CPU time of our own programs in slices, as percent of that of ssh and
+// sshd.
 func harnessShare(f *record.File) float64 {
 	own, ssh := 0.0, 0.0
 	for _, batch := range f.Slices {
@@ -101,7 +102,7 @@ func (d *data) add(r record.Result) {
 	}
 }
 
-// failureOf names what fails with a trial.
+// failureOf names the kind of trial that fails.
 func failureOf(t record.Trial) Failure {
 	suite := t.Want.Bulk()
 	if t.Workload == record.Login {
@@ -118,8 +119,8 @@ func (d *data) firstFailure() string {
 	return fmt.Sprintf(" (%d trials failed; the first, %s: %s %s)", len(d.bad), s.Trial.Want, s.Sample.Outcome, s.Sample.Detail)
 }
 
-// failures lists what never worked, in the order of its first failure, and counts the trials that gave nothing, by
-// what happened.
+// failures lists the kinds of trial that never worked, in the order of their first failure, and
+// counts the trials without a result, by outcome.
 func (d *data) failures() (never []Failure, counts map[record.Outcome]int) {
 	at := map[Failure]int{}
 	counts = map[record.Outcome]int{}
@@ -137,7 +138,7 @@ func (d *data) failures() (never []Failure, counts map[record.Outcome]int) {
 		}
 		never[i].Attempts++
 		never[i].Outcome, never[i].Detail = s.Sample.Outcome, s.Sample.Detail
-		if s.Sample.Outcome == record.OK { // recorded as a success, but without what it was for
+		if s.Sample.Outcome == record.OK { // recorded as a success, but without its figure
 			never[i].Outcome, never[i].Detail = record.Broken, "the record holds no bytes or no time"
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// samplesOf sorts copies by cell: as they were asked for, or by what they computed.
+// samplesOf sorts copies by cell: by their names, or by their computations.
 func (d *data) samplesOf(cell func(record.Trial) record.Cell) map[record.Cell][]record.Sample {
 	out := map[record.Cell][]record.Sample{}
 	for _, c := range d.copies {
@@ -22,8 +22,8 @@ func (d *data) samplesOf(cell func(record.Trial) record.Cell) map[record.Cell][]
 	return out
 }
 
-// summarise gives the seconds of every combination of an exhaustive run, in
-// the order of its names.
+// summarise returns the seconds of every combination of an exhaustive run, in the order of its
+// names.
 func (d *data) summarise() []Copy {
 	samples := d.samplesOf(func(t record.Trial) record.Cell { return record.Cell{Suite: t.Asked(), Direction: t.Direction} })
 	keys := slices.SortedFunc(maps.Keys(samples), func(a, b record.Cell) int {
@@ -42,9 +42,9 @@ func (d *data) summarise() []Copy {
 	return out
 }
 
-// clockError is the standard error that the clocks of some samples leave in the logarithm of
-// their mean time. Readings of a clock that cuts off are all too short alike, so that
-// more of them do not help; 95 % of the range between the bounds is the interval.
+// clockError returns the standard error that the clocks of some samples leave in the logarithm of
+// their mean time. Readings of a clock that rounds down are all too short, so that more of them do
+// not help; 95 % of the range between the bounds is the interval.
 func clockError(samples []record.Sample) float64 {
 	var lo, hi time.Duration
 	for _, s := range samples {
@@ -60,7 +60,7 @@ func clockError(samples []record.Sample) float64 {
 	return stats.Confidence * float64(hi-lo) / float64(hi+lo) / stats.Estimate{Err: 1}.Arm()
 }
 
-// addResolution adds what the clock of an imported log leaves open.
+// addResolution adds the clock error of an imported log.
 func (d *data) addResolution(a *model.Analysis) {
 	for cell, samples := range d.samplesOf(record.Trial.Cell) {
 		if i := slices.Index(a.Cells, cell.Suite); cell.Direction == a.Direction && i >= 0 {
@@ -70,8 +70,7 @@ func (d *data) addResolution(a *model.Analysis) {
 	}
 }
 
-// coarsest says how much the coarsest clock of a file leaves open; "" where all
-// are exact.
+// coarsest describes the error of the coarsest clock of a file; "" where all are exact.
 func (d *data) coarsest() string {
 	var most time.Duration
 	for _, c := range d.copies {

@@ -13,19 +13,18 @@ import (
 	"sshpace/internal/record"
 )
 
-// Limits beyond which a ranking says that something is in doubt.
+// Limits beyond which a ranking has a warning.
 const (
 	muchDrift   = 5.0  // percent over the run
 	muchError   = 8.0  // percent, of predictions at the 95th percentile
 	muchFailure = 0.05 // share of trials
-	muchSlowed  = 8.0  // percent: slices differ by some percent on a machine of its own, too
+	muchSlowed  = 8.0  // percent: slices differ by some percent on an undisturbed machine, too
 )
 
-// Throttled is the name of the warning that a processor was slowed by heat or a
-// weak supply.
+// Throttled is the name of the warning that a processor was slowed by heat or a weak supply.
 const Throttled = "throttled"
 
-// doubts lists what a reader must know before believing the numbers.
+// doubts lists the warnings to read before the numbers are trusted.
 func doubts(r *Ranking, d *data) []Warning {
 	var out []Warning
 	add := func(when bool, name, text, hint string) {
@@ -35,7 +34,7 @@ func doubts(r *Ranking, d *data) []Warning {
 	}
 	imported := r.Campaign.Imported != ""
 	hint := func(text string) string {
-		if imported { // a log cannot be gone on with
+		if imported { // a log cannot be continued
 			return ""
 		}
 		return text
@@ -75,7 +74,8 @@ func doubts(r *Ranking, d *data) []Warning {
 	return out
 }
 
-// further is how the rest is measured: of a host's only what the policy allows is, unless all is asked for.
+// further says how to measure the rest: on a host only allowed suites are measured, unless --all is
+// set.
 func (r *Ranking) further() string {
 	if r.Campaign.Server == record.ServerRemote && !r.Campaign.All {
 		return "a longer --budget, or --all for what the policy does not allow"
@@ -83,7 +83,7 @@ func (r *Ranking) further() string {
 	return "a longer --budget, or --resume"
 }
 
-// missing counts what was not measured and cannot be predicted.
+// missing counts the cells that were not measured and cannot be predicted.
 func (r *Ranking) missing() string {
 	var words []string
 	if n := len(r.Missing); n > 0 {
@@ -95,7 +95,7 @@ func (r *Ranking) missing() string {
 	return strings.Join(words, ", ")
 }
 
-// failureText lists why trials gave nothing, most first, such as "4 refused, 1 timeout".
+// failureText lists why trials failed, most frequent first, such as "4 refused, 1 timeout".
 func (r *Ranking) failureText() string {
 	var parts []string
 	for _, outcome := range slices.SortedFunc(maps.Keys(r.Refusals), func(a, b record.Outcome) int {

@@ -10,16 +10,15 @@ import (
 	"sshpace/internal/record"
 )
 
-// rankKex fills and orders the key exchanges. Login time is what a person
-// waits for; where it is too noisy, or asked for, the CPU time of both sides orders
-// them.
+// rankKex fills and orders the key exchanges. People wait for login time; if that is too noisy, or
+// the user wants it, the CPU time of both sides orders them.
 func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 	time, floor := medians(d.logins, func(p *record.Phases) float64 { return float64(p.LoginNS) })
 	client, _ := medians(d.logins, func(p *record.Phases) float64 { return cpu(p.ClientCPUNS) })
 	server, _ := medians(d.logins, func(p *record.Phases) float64 { return cpu(p.ServerCPUNS) })
 	seen := slices.ContainsFunc(d.logins, func(l record.Result) bool { return l.Sample.Phases.ServerCPUNS != nil })
 	total, totalFloor := medians(d.logins, func(p *record.Phases) float64 {
-		if p.ClientCPUNS == nil || p.ServerCPUNS == nil && seen { // a login without its server is no cheaper
+		if p.ClientCPUNS == nil || p.ServerCPUNS == nil && seen { // a login without its server is not cheaper
 			return 0
 		}
 		return cpu(p.ClientCPUNS) + cpu(p.ServerCPUNS)
@@ -48,23 +47,24 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 	r.Controls = d.controls()
 }
 
-// kexOf is the key exchange of a trial, by its canonical name.
+// kexOf returns the key exchange of a trial, by its canonical name.
 func kexOf(l record.Result) string { return alg.Canonical(alg.Kex, l.Trial.Want.Kex) }
 
-// What logins of one key exchange are taken to differ by before any was made
-// twice, and the degrees of freedom that this guess is worth.
+// The assumed variation of logins of one key exchange before any was made twice, and the degrees of
+// freedom of this guess.
 const (
 	usualDeviation = 0.05
 	usualDegrees   = 2
 )
 
-// alike are the means of groups of logarithms that share one deviation: that of five logins is a poor guess.
+// alike returns the means of groups of logarithms that share one deviation: that of five logins is
+// a poor guess.
 func alike(groups [][]float64) []stats.Estimate {
 	return stats.Grouped(groups, usualDeviation, usualDegrees)
 }
 
-// medians are those of the logins of each key exchange, by name. floor is the difference of two equal
-// key exchanges that 95 % of runs stay below, in percent; 0 if unknown.
+// medians returns those of the logins of each key exchange, by name. floor is the difference of two
+// equal key exchanges that 95 % of runs stay below, in percent; 0 if unknown.
 func medians(all []record.Result, value func(*record.Phases) float64) (out map[string]Figure, floor float64) {
 	logs := map[string][]float64{}
 	for _, l := range all {
@@ -112,7 +112,7 @@ func (d *data) controls() []Control {
 		}
 		delete(first, id)
 		b := l
-		if a.Trial.Offered != (alg.Suite{}) { // it was asked for by the other name
+		if a.Trial.Offered != (alg.Suite{}) { // the control used the other name
 			a, b = b, a
 		}
 		of[id.kex] = Control{A: alg.Suite{Kex: a.Trial.Asked().Kex}, B: alg.Suite{Kex: b.Trial.Asked().Kex}}
@@ -130,8 +130,7 @@ func (d *data) controls() []Control {
 	return out
 }
 
-// overhead is what copies of one byte took beyond a login with their key
-// exchange, in ns.
+// overhead returns the time of copies of one byte beyond a login with their key exchange, in ns.
 func (r *Ranking) overhead(d *data) float64 {
 	for _, k := range r.Kex {
 		var beyond []float64

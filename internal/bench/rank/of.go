@@ -12,13 +12,15 @@ import (
 // ErrNoSamples says that a file holds nothing to rank.
 var ErrNoSamples = errors.New("there is no usable sample")
 
-// ErrTooMany says that a file names more algorithms than any program has: it was made by hand.
+// ErrTooMany says that a file names more algorithms than any program has: somebody wrote it by
+// hand.
 var ErrTooMany = errors.New("more ciphers and MACs than any SSH program has")
 
-// mostCells is how many combinations of cipher and MAC there are at most; OpenSSH has 115.
+// mostCells is the most combinations of cipher and MAC; OpenSSH has 115.
 const mostCells = 4096
 
-// Of ranks a file by a quantity. Its errors are ErrNoSamples, with the first failure, and ErrTooMany.
+// Of ranks a file by a quantity. Its errors are ErrNoSamples, with the first failure, and
+// ErrTooMany.
 func Of(f *record.File, by By) (*Ranking, error) {
 	if offer := f.Campaign.Offer; len(offer.Ciphers)*max(1, len(offer.MACs)) > mostCells {
 		return nil, fmt.Errorf("%w: %d and %d", ErrTooMany, len(offer.Ciphers), len(offer.MACs))
@@ -47,8 +49,8 @@ func Of(f *record.File, by By) (*Ranking, error) {
 	return r, nil
 }
 
-// newest are the limits that were found last, one for each direction: a run that
-// was gone on with has looked again.
+// newest returns the limits that were found last, one for each direction: a resumed run has looked
+// again.
 func newest(limits []record.Limit) []record.Limit {
 	var last []record.Limit
 	for _, limit := range limits {

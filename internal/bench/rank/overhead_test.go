@@ -9,8 +9,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// Copies of one byte took 141, 146 and 150 ms, a login with the same key
-// exchange under its other name 129 ms: 146 - 129 = 17 ms are the overhead.
+// Copies of one byte took 141, 146 and 150 ms, a login with the same key exchange under its other
+// name 129 ms: 146 - 129 = 17 ms are the overhead.
 func TestOverhead(t *testing.T) {
 	r := &Ranking{Kex: []Exchange{{Name: "curve25519-sha256", Login: Figure{stats.Estimate{N: 9}, &stats.Interval{Value: 129e6}}}}}
 	d := data{good: map[Failure]bool{}}

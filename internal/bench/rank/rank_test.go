@@ -114,8 +114,7 @@ func TestControlsAreRarelySeparated(t *testing.T) {
 	}
 }
 
-// Two key exchanges and MACs that cost the same belong into one group, and
-// those 5 % apart do not.
+// Two key exchanges and MACs that cost the same belong into one group, and those 5 % apart do not.
 func TestEqualCellsShareAGroup(t *testing.T) {
 	together, runs := 0, 40
 	for seed := range runs {
@@ -132,8 +131,8 @@ func TestEqualCellsShareAGroup(t *testing.T) {
 			together++
 		}
 	}
-	// A border of groups must lie somewhere: in a dense ranking it may fall between
-	// two equals, but seldom.
+	// A border of groups must lie somewhere: in a dense ranking it may fall between two equals, but
+	// seldom.
 	if together < runs*7/10 {
 		t.Errorf("equal cells share a group in %d of %d runs", together, runs)
 	}

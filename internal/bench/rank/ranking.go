@@ -1,6 +1,6 @@
-// Package rank turns a record file into an ordered list with its doubts: each
-// number with its interval and count, equal things in one group, what was
-// measured and what predicted. It is pure: the same file gives the same ranking.
+// Package rank turns a record file into an ordered list with its doubts: each number with its
+// interval and count, equal things in one group, measured and predicted figures marked. It is pure:
+// the same file gives the same ranking.
 package rank
 
 import (
@@ -16,16 +16,15 @@ import (
 // By is the quantity that orders a ranking.
 type By string
 
-// The quantities. Cost is the CPU time per byte of the side that has more to
-// do, or of both where they share one core; for key exchanges that of both.
-// Auto takes throughput unless it is too noisy.
+// The quantities. Cost is the CPU time per byte of the busier side, or of both where they share one
+// core; for key exchanges that of both. Auto takes throughput unless it is too noisy.
 const (
 	Auto       By = "auto"
 	Throughput By = "throughput"
 	Cost       By = "cost"
 )
 
-// Basis says where the numbers of a cell come from.
+// Basis is the origin of a cell's numbers.
 type Basis string
 
 // The bases.
@@ -34,23 +33,24 @@ const (
 	Predicted Basis = "predicted"
 )
 
-// Ranking is the result of a record file. In JSON it lacks what reports say in a way of their own.
+// Ranking is the result of a record file. Its JSON form lacks fields that reports write
+// differently.
 type Ranking struct {
 	Campaign     record.Campaign        `json:"campaign"`
 	Environment  record.Environment     `json:"environment"`
 	Findings     []record.Finding       `json:"findings,omitempty"`
 	Combinations alg.Combinations       `json:"combinations"`
-	By           By                     `json:"ranked_by"`               // Throughput or Cost: what ordered Bulk
-	KexBy        By                     `json:"kex_ranked_by,omitempty"` // what ordered Kex: Throughput stands for login time
+	By           By                     `json:"ranked_by"`               // Throughput or Cost: the order of Bulk
+	KexBy        By                     `json:"kex_ranked_by,omitempty"` // the order of Kex: Throughput stands for login time
 	Bulk         []Cell                 `json:"-"`                       // best first
 	Kex          []Exchange             `json:"kex"`                     // best first
 	Failed       []Failure              `json:"failed,omitempty"`        // cells and key exchanges without a result
-	Refusals     map[record.Outcome]int `json:"failed_trials,omitempty"` // trials that gave nothing, by what happened, also where another one worked
+	Refusals     map[record.Outcome]int `json:"failed_trials,omitempty"` // trials without a result, by outcome, also where another one succeeded
 	Trials       int                    `json:"trials,omitempty"`        // all that ended by themselves
 	Waiting      []string               `json:"-"`                       // key exchanges that were not measured
 	Missing      []alg.Suite            `json:"missing,omitempty"`       // cells that were neither measured nor can be predicted
-	Copies       []Copy                 `json:"copies,omitempty"`        // exhaustive runs: what was timed as a whole process
-	OverheadNS   float64                `json:"-"`                       // what a copy takes beside login and transfer; 0 if it was not measured
+	Copies       []Copy                 `json:"copies,omitempty"`        // exhaustive runs: copies timed as a whole process
+	OverheadNS   float64                `json:"-"`                       // time of a copy besides login and transfer; 0 if it was not measured
 	Noise        NoiseFloor             `json:"noise_floor"`
 	Model        Model                  `json:"model"`
 	Harness      Harness                `json:"harness"`
@@ -58,10 +58,10 @@ type Ranking struct {
 	Truncated    bool                   `json:"-"`               // the file ends in the middle of a record
 	Ended        string                 `json:"ended,omitempty"` // why the run ended: budget, precision, complete, ...; "" unknown
 	Warnings     []Warning              `json:"warnings,omitempty"`
-	Measurements []record.Measurement   `json:"-"`                // what is no SSH trial
-	Limits       []record.Limit         `json:"limits,omitempty"` // what keeps a transfer from being faster
+	Measurements []record.Measurement   `json:"-"`                // measurements other than SSH trials
+	Limits       []record.Limit         `json:"limits,omitempty"` // limits of the transfers' speed
 	Slowed       model.Slowed           `json:"-"`
-	Beside       []Beside               `json:"beside_other_guests,omitempty"` // what they slow by clearly more than all else
+	Beside       []Beside               `json:"beside_other_guests,omitempty"` // computations that they slow clearly more than the rest
 	Heat         Heat                   `json:"-"`
 	Slices       int                    `json:"slices,omitempty"` // of connections in turn, which the costs rest on
 
@@ -91,8 +91,8 @@ func (r *Ranking) Find(suite alg.Suite, d record.Direction) (Cell, bool) {
 	return Cell{}, false
 }
 
-// Deciding is the figure of a cell by which the cells are ordered: its throughput, or the CPU cost that bounds
-// it, of its costlier side, or of both where they share one core; nil if unknown.
+// Deciding returns the figure of a cell by which the cells are ordered: its throughput, or the CPU
+// cost that bounds it, of its costlier side, or of both where they share one core; nil if unknown.
 func (r *Ranking) Deciding(c Cell) *stats.Interval {
 	switch {
 	case r.By != Cost:
@@ -117,7 +117,7 @@ type Figure struct {
 	Shown *stats.Interval // includes the doubt about the level of the run; nil if unknown
 }
 
-// MarshalJSON writes what is shown.
+// MarshalJSON writes the shown interval.
 func (f Figure) MarshalJSON() ([]byte, error) { return json.Marshal(f.Shown) }
 
 // Sides are the CPU times of client and server: ns per byte of a cell, ns of a login.
@@ -134,7 +134,7 @@ type Cell struct {
 	Rank       int // from 1 within its direction
 	Group      string
 	Basis      Basis
-	Timed      Basis // whether Throughput rests on connections of this cell, or on what the costs say; "" where it is unknown
+	Timed      Basis // whether Throughput rests on connections of this cell, or on the costs; "" where it is unknown
 	Status     alg.Status
 	Throughput Figure // bytes per second
 	Sides
@@ -158,12 +158,12 @@ type Exchange struct {
 
 // Copy is one combination of an exhaustive run, timed as a whole process.
 type Copy struct {
-	alg.Suite                  // as it was asked for
+	alg.Suite                  // its names in the request
 	Direction record.Direction `json:"direction"`
 	Seconds   stats.Interval   `json:"seconds"` // per run of Campaign.SizeBytes
 }
 
-// Failure is something that was tried and never worked.
+// Failure is a workload that was tried and never worked.
 type Failure struct {
 	alg.Suite
 	Workload record.Workload `json:"workload"`
@@ -172,8 +172,8 @@ type Failure struct {
 	Attempts int             `json:"attempts"`
 }
 
-// NoiseFloor is what two cells, or key exchanges, that are equal differ by less than in 95 %
-// of runs: the least difference that this run can claim. 0: unknown.
+// NoiseFloor is the difference that two equal cells, or key exchanges, stay below in 95 % of runs:
+// the smallest difference that this run can claim. 0: unknown.
 type NoiseFloor struct {
 	Throughput float64 `json:"throughput_pct,omitempty"`
 	Cost       float64 `json:"cost_pct,omitempty"`
@@ -188,13 +188,13 @@ type Model struct {
 	Interaction  float64 `json:"interaction_pct,omitempty"`       // how far cells lie from the additive model beyond noise
 }
 
-// Harness says what the measuring cost, and what the machine did meanwhile.
+// Harness is the cost of measuring, and other work of the machine meanwhile.
 type Harness struct {
 	CPUShare float64 `json:"cpu_share_pct"`       // CPU of source and sink as percent of that of ssh and sshd
 	Drift    float64 `json:"drift_pct,omitempty"` // how much more time copies took per byte at the end of the run, in percent
 }
 
-// Warning is a doubt about a result, with what to do about it.
+// Warning is a doubt about a result, with its remedy.
 type Warning struct {
 	Name string `json:"name"` // stable, for programs: "slowed", "coarse-clock", ...
 	Text string `json:"text"`

@@ -26,8 +26,8 @@ func repeated(t *testing.T, runs int) []*rank.Ranking {
 	return out
 }
 
-// A minute of slices finds every cell's cost to half a percent beside the others, all of them
-// with what neighbours usually add, and its predictions hold.
+// A minute of slices finds every cell's cost to half a percent beside the others, all of them with
+// what neighbours usually add, and its predictions hold.
 func TestSlicesFindTheCosts(t *testing.T) {
 	m := benchtest.Crowded(0)
 	for i, r := range repeated(t, 4) {
@@ -52,8 +52,8 @@ func TestSlicesFindTheCosts(t *testing.T) {
 	}
 }
 
-// Two runs agree: in the order of cells, in what they tell apart, and within the
-// errors that they claim.
+// Two runs agree: in the order of cells, in what they tell apart, and within the errors that they
+// claim.
 func TestRunsOfSlicesAgree(t *testing.T) {
 	runs := repeated(t, 6)
 	held, cells := 0.0, 0.0
@@ -88,8 +88,8 @@ func TestRunsOfSlicesAgree(t *testing.T) {
 	}
 }
 
-// A core that other programs keep busy counts against small differences, and is
-// said; one batch that was disturbed does neither.
+// A core that other programs keep busy counts against small differences, and is said; one batch
+// that was disturbed does neither.
 func TestForeignLoad(t *testing.T) {
 	f := benchtest.Sit(t, benchtest.Crowded(1), time.Minute)
 	ranked := func(foreign func(batch int) time.Duration) *rank.Ranking {
@@ -117,8 +117,8 @@ func TestForeignLoad(t *testing.T) {
 	}
 }
 
-// Where other guests slow UMAC more than HMAC, the mean of its slices is above the cost without them by more, which is
-// said beside its figure; where they slow all alike, nothing is.
+// Where other guests slow UMAC more than HMAC, the mean of its slices is above the cost without
+// them by more, which is said beside its figure; where they slow all alike, nothing is.
 func TestGuestsSlowSomeMore(t *testing.T) {
 	ranked := func(uneven float64) *rank.Ranking {
 		m := benchtest.Crowded(1)

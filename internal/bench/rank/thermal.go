@@ -10,22 +10,22 @@ import (
 	"sshpace/internal/record"
 )
 
-// Heat sums up how hot and how fast the processor was during a run. The zero
-// value is that of a machine that does not tell.
+// Heat summarizes the temperature and the clock rate of the processor during a run. The zero value
+// is that of a machine that reports nothing.
 type Heat struct {
 	Looks   int      // how often it was looked at
 	Slowed  int      // how often it was slowed then
-	Why     []string // for what reasons, in the order in which they came up
+	Why     []string // for these reasons, in the order in which they appeared
 	Celsius string   // range of the hottest sensor, such as "48-71"; "" where it is unknown
 	MHz     string   // range of the cores' clocks
 }
 
-// heatOf reads the looks of a run.
+// heatOf summarizes the readings of a run.
 func heatOf(looks []record.Thermal) (h Heat) {
 	var celsius, mhz []float64
 	for _, look := range looks {
 		reasons := slices.Clone(look.Throttled)
-		for _, why := range look.SinceBoot { // what began and ended between two looks
+		for _, why := range look.SinceBoot { // throttling that began and ended between two readings
 			if !slices.Contains(looks[0].SinceBoot, why) {
 				reasons = append(reasons, why)
 			}
@@ -50,7 +50,7 @@ func heatOf(looks []record.Thermal) (h Heat) {
 	return h
 }
 
-// span is from the least to the greatest of some values; "" without any.
+// span prints the least and the greatest of some values; "" without any.
 func span(values []float64) string {
 	if len(values) == 0 {
 		return ""

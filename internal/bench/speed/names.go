@@ -6,17 +6,16 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// Versions of OpenSSL name one computation differently: aes-128 cbc (1.x),
-// aes-128-cbc (3.x), AES-128-CBC (3.x, -evp); rsa 2048 bits and rsa2048 (as a
-// signature algorithm). Figures have the name that OpenSSL 3 gives them, AES as
-// with -evp, so that files of different versions can be compared.
+// Versions of OpenSSL name one computation differently: aes-128 cbc (1.x), aes-128-cbc (3.x),
+// AES-128-CBC (3.x, -evp); rsa 2048 bits and rsa2048 (as a signature algorithm). Figures have the
+// name of OpenSSL 3, AES as with -evp, so that files of different versions can be compared.
 
 var (
 	aesName  = wildcard.Regexp(`(?i)^(?:id-)?aes-?(128|192|256)[- ]([a-z0-9-]+)$`)
 	bitsName = wildcard.Regexp(`^(rsa|dsa)([0-9]+)$`)
 )
 
-// spellings are the other names, from those in lower case (apps/speed.c, names).
+// spellings maps the other names, in lower case (apps/speed.c, names).
 var spellings = map[string]string{
 	"des cbc":           "des-cbc",
 	"des ede3":          "des-ede3",
@@ -32,7 +31,7 @@ var spellings = map[string]string{
 	"chacha20-poly1305": "ChaCha20-Poly1305",
 }
 
-// symmetricName is the one name of a cipher or a digest.
+// symmetricName returns the one name of a cipher or a digest.
 func symmetricName(printed string) string {
 	if match := aesName().FindStringSubmatch(printed); match != nil {
 		return "AES-" + match[1] + "-" + strings.ToUpper(match[2])
@@ -44,8 +43,8 @@ func symmetricName(printed string) string {
 	return name
 }
 
-// asymmetricName is the one name of a row of operations, whose bits may stand
-// before the name or after it.
+// asymmetricName returns the one name of a row of operations, whose bits may stand before the name
+// or after it.
 func asymmetricName(printed string) string {
 	match := bitsRow().FindStringSubmatch(printed)
 	switch {

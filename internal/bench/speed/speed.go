@@ -1,4 +1,5 @@
-// Package speed reads the text that `openssl speed` prints, of 1.0.1 to 3.x, as figures with one name in all versions.
+// Package speed reads the text that `openssl speed` prints, of 1.0.1 to 3.x, as figures with one
+// name in all versions.
 package speed
 
 import (
@@ -14,22 +15,23 @@ import (
 // Machine takes the figures of one machine.
 type Machine interface {
 	Measure(source, name string, u record.Unit, value float64)
-	Remark(text string) // on what is in doubt
+	Remark(text string) // about doubtful figures
 }
 
-// Reader takes the lines that it knows: a head that says which OpenSSL it is, tables of thousands of bytes per
-// second by block size, and tables of seconds and operations per second. With -multi the processes of the run name
-// the sizes before the head, and the table has none; with -mr there are lines for programs, and nothing else.
+// Reader reads the lines that it knows: a head with the version of OpenSSL, tables of thousands of
+// bytes per second by block size, and tables of seconds and operations per second. With -multi the
+// processes of the run name the sizes before the head, and the table has none; with -mr there are
+// lines for programs, and nothing else.
 type Reader struct {
-	// Open is the machine that a section of this build belongs to. Several runs of one build follow each other without
-	// being another machine's.
+	// Open returns the machine of a section of this build. Several consecutive runs of one build
+	// belong to one machine.
 	Open func(build string) Machine
 
 	m       Machine
 	build   string            // head of the section that is being read
 	tables  bool              // rows have been read since the head
 	sizes   []string          // columns of the symmetric table; nil outside of it
-	columns []string          // of the asymmetric table: what is counted per second
+	columns []string          // of the asymmetric table: the operations that are counted per second
 	multi   []string          // sizes that the processes of -multi named
 	forked  bool              // there are such
 	printed map[string]string // how openssl speed spells the name of each figure
@@ -93,7 +95,8 @@ func (o *Reader) Take(line string) bool {
 	return o.row(line)
 }
 
-// keysOf are what lines of -mr count per second, by their numbers; the other figure of a key agreement is its time.
+// keysOf maps numbers of -mr lines to the operations that they count per second; the other figure
+// of a key agreement is its time.
 var keysOf = map[string]struct {
 	name   string
 	counts []string
@@ -148,8 +151,8 @@ func (o *Reader) open() {
 	}
 }
 
-// operations reads the head of a table of operations: words for seconds each,
-// then the same count of words for operations per second.
+// operations reads the head of a table of operations: words for seconds each, then the same count
+// of words for operations per second.
 func operations(line string) []string {
 	if !strings.Contains(line, "/s") || !wordsLine().MatchString(line) {
 		return nil
@@ -172,8 +175,8 @@ func operations(line string) []string {
 	return columns
 }
 
-// operation names what a column of seconds counts. Rates are shortened and in
-// the plural, so their names are not used.
+// operation names the operation of a column of seconds. Rates are shortened and in the plural, so
+// their names are not used.
 func operation(word string) string {
 	switch word {
 	case "op": // the only one of a key agreement
@@ -194,8 +197,8 @@ func split(line string, n int) (name string, fields []string, ok bool) {
 	return name, fields[len(fields)-n:], true
 }
 
-// row reads a row of thousands of bytes per second, of which 0.00 stands for an algorithm that was not built in, or
-// one of seconds and then operations per second.
+// row reads a row of thousands of bytes per second, in which 0.00 means that an algorithm was not
+// built in, or one of seconds and then operations per second.
 func (o *Reader) row(line string) bool {
 	columns, seconds := append(slices.Clone(o.sizes), o.columns...), len(o.columns)
 	name, fields, ok := split(line, seconds+len(columns))
@@ -223,9 +226,9 @@ func (o *Reader) row(line string) bool {
 	return true
 }
 
-// measure takes a figure under the one name that it has in all versions. What is
-// printed under two names is not one computation: before OpenSSL 3 aes-128 cbc is
-// plain code, and aes-128-cbc, of -evp, uses the instructions for AES.
+// measure takes a figure under the one name that it has in all versions. Two printed names are two
+// computations: before OpenSSL 3 aes-128 cbc is plain code, and aes-128-cbc, of -evp, uses the
+// instructions for AES.
 func (o *Reader) measure(name, printed string, u record.Unit, value float64) {
 	if value == 0 { // not built in
 		return

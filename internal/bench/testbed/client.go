@@ -12,8 +12,8 @@ import (
 	"sshpace/internal/ssh/wire"
 )
 
-// chooseClient finds the client and what it can do. Where ssh is missing, the
-// built-in client stands in for it on loopback.
+// chooseClient finds the client and its offer. Where ssh is missing, the built-in client replaces
+// it on loopback.
 func (b *Testbed) chooseClient(ctx context.Context, p Params) error {
 	if p.Engine == record.EngineNative {
 		b.nativeClient()

@@ -16,9 +16,8 @@ import (
 	"sshpace/internal/ssh/route"
 )
 
-// openHost logs in once, with the user's own settings, to find out what the
-// host offers: the debug output of that login holds the server's lists, so that
-// no probe has to fail its way through them.
+// openHost logs in once, with the user's own settings, to read the host's offer: the debug output
+// of that login holds the server's lists, so that no failing probes are necessary.
 func (b *Testbed) openHost(ctx context.Context, p Params) (err error) {
 	if err := b.chooseClient(ctx, p); err != nil {
 		return err
@@ -44,7 +43,7 @@ func (b *Testbed) openHost(ctx context.Context, p Params) (err error) {
 	return nil
 }
 
-// Explain says why the testbed cannot measure, and what to do about it.
+// Explain says why the testbed cannot measure, and suggests a remedy.
 func (b *Testbed) Explain(err error) error {
 	if _, ok := errors.AsType[*drive.LoginError](err); ok {
 		return fault.WithHint(err, "make sure that your account may log in by sshd (shell, password field, directory modes), or try --server native")
@@ -56,8 +55,8 @@ func (b *Testbed) Explain(err error) error {
 	return b.SSH.Explain(b.Destination, hostErr.Failed)
 }
 
-// addressCheck tells two addresses apart, all but one in 65,536, without naming
-// either: a result holds no addresses.
+// addressCheck distinguishes two addresses, all but one in 65,536, without naming either: a result
+// holds no addresses.
 func addressCheck(e openssh.Endpoint) string {
 	sum := sha256.Sum256([]byte(net.JoinHostPort(e.Hostname, e.Port)))
 	return hex.EncodeToString(sum[:2])

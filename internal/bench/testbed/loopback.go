@@ -58,8 +58,8 @@ func (b *Testbed) openPrivate(ctx context.Context, p Params) error {
 	return nil
 }
 
-// chooseServer returns the command line that serves one connection: sshd, or
-// the built-in server where sshd is not to be had.
+// chooseServer returns the command line that serves one connection: sshd, or the built-in server
+// where sshd is not available.
 func (b *Testbed) chooseServer(ctx context.Context, p Params, keys loopback.Keys, login string) ([]string, error) {
 	native := append(p.Helper("native-server"), keys.HostKey, keys.AuthorizedKeys, p.Dir.Path)
 	if p.Server == record.ServerNative {
@@ -93,7 +93,7 @@ func (b *Testbed) nativeServer(argv []string) []string {
 	return argv
 }
 
-// greet asks the running server what it offers, and waits for it that long.
+// greet asks the running server for its offer, and waits for it that long.
 func (b *Testbed) greet(ctx context.Context, server *loopback.Server, limit time.Duration) error {
 	greeting, err := server.Greeting(ctx, limit)
 	if err != nil {
@@ -106,8 +106,8 @@ func (b *Testbed) greet(ctx context.Context, server *loopback.Server, limit time
 	return nil
 }
 
-// clientStrict finds out from the client's own greeting whether it does strict
-// key exchange, the remedy for Terrapin. Only a yes is a yes.
+// clientStrict reads in the client's own greeting whether it does strict key exchange, the remedy
+// for Terrapin. Only a yes is a yes.
 func (b *Testbed) clientStrict(ctx context.Context) bool {
 	if b.Engine == record.EngineNative {
 		return true // golang.org/x/crypto/ssh does since v0.17.0
@@ -118,10 +118,10 @@ func (b *Testbed) clientStrict(ctx context.Context) bool {
 	return err == nil && greeting.StrictKex
 }
 
-// greetingLimit is how long the client may take to say who it is.
+// greetingLimit is the time for the client to identify itself.
 const greetingLimit = 5 * time.Second
 
-// clientCommand returns what runs a command on the private server.
+// clientCommand returns the command line that runs a command on the private server.
 func (b *Testbed) clientCommand(p Params, keys loopback.Keys, host, port, login string) func(alg.Suite, string, string) []string {
 	if b.Engine == record.EngineNative {
 		return func(want alg.Suite, log, remote string) []string {
@@ -136,9 +136,9 @@ func (b *Testbed) clientCommand(p Params, keys loopback.Keys, host, port, login 
 	}
 }
 
-// accountName is the name of the user's own account; named is false where the
-// user has none, as in many containers, and the name is the number. Name services
-// other than /etc/passwd are asked by id, for this program has no libc to ask.
+// accountName returns the name of the user's own account; named is false where the user has none,
+// as in many containers, and the name is the number. Name services other than /etc/passwd are asked
+// by id, because this program has no libc to ask.
 func accountName(ctx context.Context) (name string, named bool) {
 	uid := strconv.Itoa(os.Getuid())
 	if me, err := user.LookupId(uid); err == nil {

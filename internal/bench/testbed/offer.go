@@ -10,7 +10,7 @@ import (
 	"sshpace/internal/ssh/wire"
 )
 
-// ClientOffer is what the client can do that bench would choose.
+// ClientOffer returns the client's algorithms that bench would choose.
 func ClientOffer(ctx context.Context, path string) alg.Offer {
 	ssh, err := openssh.FindClient(ctx, path)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// Present is what the user's own ssh would negotiate with the server:
-// on loopback as a client of this machine's. Empty where that cannot be found out.
+// Present returns the suite that the user's own ssh would negotiate with the server: on loopback as
+// a client of this machine's. It is empty where that is unknown.
 func (b *Testbed) Present(ctx context.Context) alg.Suite {
 	if b.Engine != record.EngineOpenSSH {
 		return alg.Suite{}

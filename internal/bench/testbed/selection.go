@@ -11,14 +11,14 @@ import (
 	"sshpace/internal/base/fault"
 )
 
-// Selection is which algorithms the user wants measured.
+// Selection is the user's selection of algorithms.
 type Selection struct {
 	Patterns map[alg.Kind][]string // names and globs; empty: all
 	Policy   string                // "" for none
 }
 
-// apply narrows an offer to the selection. A name that matches nothing is an
-// error that says where it is missing.
+// apply narrows an offer to the selection. A name without a match is an error that says which side
+// lacks it.
 func (sel Selection) apply(shared, client, server alg.Offer) (alg.Offer, error) {
 	meant := map[alg.Kind][]string{}
 	for _, kind := range alg.Measured {
@@ -43,7 +43,7 @@ func (sel Selection) apply(shared, client, server alg.Offer) (alg.Offer, error) 
 	return chosen, sel.checkLeft(chosen)
 }
 
-// missing says why a word means nothing that can be measured.
+// missing says why a word selects nothing that can be measured.
 func missing(kind alg.Kind, word string, shared, client, server alg.Offer) error {
 	names := shared.List(kind)
 	hint := fault.Near("--"+string(kind)+" ", word, names, "both sides have: "+strings.Join(names, " "))
@@ -64,8 +64,8 @@ func missing(kind alg.Kind, word string, shared, client, server alg.Offer) error
 	return fault.Usage(hint, "unknown %s %q", kind, word)
 }
 
-// checkLeft makes sure that connections are still possible. Without a MAC those
-// with an AEAD cipher are, and the others make no cells (alg.Fold).
+// checkLeft makes sure that connections are still possible. Without a MAC those with an AEAD cipher
+// are, and the others make no cells (alg.Fold).
 func (sel Selection) checkLeft(o alg.Offer) error {
 	hint := "allow more with --cipher, --mac and --kex, or another --policy"
 	switch {

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package testbed makes two ends ready to be measured: a client and a server of
-// our own on loopback, or the user's ssh and a host of theirs.
+// Package testbed prepares two ends for measurements: our own client and server on loopback, or the
+// user's ssh and a host of theirs.
 package testbed
 
 import (
@@ -32,7 +32,7 @@ type Testbed struct {
 	Server      record.ServerKind
 	Environment record.Environment
 	SSH         openssh.Program // the client, unless it is the built-in one
-	Client      alg.Offer       // what either side can do
+	Client      alg.Offer       // the offers of both sides
 	Offered     alg.Offer
 	Findings    []record.Finding
 	Rig         drive.Rig
@@ -50,7 +50,7 @@ type Driver interface {
 	Capacity() int // connections that can be open at a time
 }
 
-// Params decide what a testbed is made of.
+// Params select the parts of a testbed.
 type Params struct {
 	SSH, SSHD   string            // paths; "" to search
 	Engine      record.Engine     // "" to choose
@@ -60,18 +60,18 @@ type Params struct {
 	Destination openssh.Destination // Host "" for the private server
 	Route       route.Params        // that the destination was made with
 	Once        bool                // a host that refuses is not asked again
-	Login       time.Duration       // how long a login to a host may take as a whole, where that is longer than Connect
+	Login       time.Duration       // limit of a whole login to a host, where that is longer than Connect
 	Everything  bool                // the private server permits forwarded ports, compression and many sessions
 	Dir         *safedir.Workdir    // for keys, logs and sockets; the caller closes it
 	// Helper is the command line of a helper program of ours.
 	Helper func(program string) []string
 }
 
-// LoadLook is how long the machine's load is looked at before a run.
+// LoadLook is how long the machine's load is watched before a run.
 const LoadLook = 100 * time.Millisecond
 
-// Open starts what has to run and finds out what both sides can do. The caller
-// closes the testbed.
+// Open starts the necessary programs and reads the offers of both sides. The caller closes the
+// testbed.
 func Open(ctx context.Context, p Params) (b *Testbed, err error) {
 	spawner := proc.NewSpawner()
 	b = &Testbed{close: func() error { spawner.Close(); return nil }, Destination: p.Destination}
@@ -88,15 +88,14 @@ func Open(ctx context.Context, p Params) (b *Testbed, err error) {
 	return b, b.openPrivate(ctx, p)
 }
 
-// Close ends what runs.
+// Close ends the programs.
 func (b *Testbed) Close() error { return b.close() }
 
 func (b *Testbed) note(what, why, fix string) {
 	b.Findings = append(b.Findings, record.Finding{What: what, Why: why, Fix: fix})
 }
 
-// OneSided lists the algorithms that only one side has, with the reason why
-// they are not measured.
+// OneSided lists the algorithms that only one side has, with the reason why they are not measured.
 func (b *Testbed) OneSided() []record.Finding {
 	var findings []record.Finding
 	for _, kind := range alg.Measured {
@@ -115,7 +114,7 @@ func (b *Testbed) OneSided() []record.Finding {
 	return findings
 }
 
-// Chosen is what both sides have, and of that what the user wants measured.
+// Chosen returns the algorithms that both sides have, and the user's selection of them.
 func (b *Testbed) Chosen(wanted Selection) (chosen, shared alg.Offer, err error) {
 	if shared, err = b.Shared(); err == nil {
 		chosen, err = wanted.apply(shared, b.Client, b.Offered)
@@ -123,7 +122,7 @@ func (b *Testbed) Chosen(wanted Selection) (chosen, shared alg.Offer, err error)
 	return chosen, shared, err
 }
 
-// Shared is what both sides have, in the client's order.
+// Shared returns the algorithms that both sides have, in the client's order.
 func (b *Testbed) Shared() (alg.Offer, error) {
 	offer := b.Client.Intersect(b.Offered)
 	for kind, names := range map[alg.Kind][]string{alg.Cipher: offer.Ciphers, alg.Kex: offer.Kex} {

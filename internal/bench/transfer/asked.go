@@ -16,8 +16,8 @@ import (
 // longestTrip bounds the round trip of a path.
 const longestTrip = 10 * time.Second
 
-// Paths are those with round trips as people write them, a rate, and a percentage of segments
-// that are lost: one for each round trip; none where nothing says what a path is like.
+// Paths returns paths by round trips as people write them, a rate, and a percentage of lost
+// segments: one for each round trip; none where nothing describes a path.
 func Paths(rtts []string, rate unit.Rate, loss unit.Percent) (paths []relay.Path, err error) {
 	path := relay.Path{Rate: float64(rate), Loss: relay.Loss{Share: float64(loss) / 100}}
 	if loss < 0 || loss > 50 {
@@ -39,13 +39,13 @@ func Paths(rtts []string, rate unit.Rate, loss unit.Percent) (paths []relay.Path
 	return paths, nil
 }
 
-// Bounds of files in the place of one.
+// Bounds of many files in place of one.
 const (
 	mostFiles     = 100_000
 	mostFileBytes = 4 << 30
 )
 
-// ManyFiles reads how many files there are to be, and how large each is, as 1000x10K; none of "".
+// ManyFiles parses the number and the size of files, such as 1000x10K; none for "".
 func ManyFiles(text string) (count int, size int64, err error) {
 	if text == "" {
 		return 0, 0, nil

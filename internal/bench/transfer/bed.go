@@ -17,54 +17,52 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// Bed is where methods lead to: a server, how ssh reaches it, and a folder at either
-// end.
+// Bed is the destination of methods: a server, how ssh reaches it, and a directory at either end.
 type Bed struct {
 	Runner
 	SSH     openssh.Program
 	To      openssh.Destination
 	Connect time.Duration
-	Here    *Files                        // what is sent, in a private folder in which other files may be made
-	There   Place                         // the folder at the server
+	Here    *Files                        // the payload, in a private directory in which other files may be made
+	There   Place                         // the directory at the server
 	Helper  func(program string) []string // command line of a helper program of ours; nil: none at the server
 	RTT     time.Duration                 // to a host; 0: unknown, or none
 	Path    relay.Path                    // that lies between client and server, if it is ours
 	Port    func() (string, error)        // a free port at this end
-	Swept   []string                      // what killed runs had left on the host, and is gone now
+	Swept   []string                      // leftovers of killed runs on the host, which are removed now
 	Ticket  *admit.Ticket                 // of logins to a host that are watched; nil: they follow each other at once
-	// Programs are the paths of those that copy files, by their names; "" is not installed.
+	// Programs maps names of programs that copy files to their paths; "" is not installed.
 	Programs map[string]string
 }
 
-// Options are what methods have in common.
+// Options are shared by methods.
 type Options struct {
 	Suite       alg.Suite
 	Direction   record.Direction
 	Streams     int // of streams and multiplex
 	Compression bool
-	Files       int // so many files of FileBytes each, instead of one
+	Files       int // number of files of FileBytes each, instead of one
 	FileBytes   int64
 }
 
-// Place is a folder at the server.
+// Place is a directory at the server.
 type Place interface {
-	// Path is that of a file of ours there.
+	// Path returns the path of a file of ours there.
 	Path(name string) string
-	// Payload makes a file of so many bytes there, with the contents of from.
+	// Payload makes a file of size bytes there, with the contents of from.
 	Payload(ctx context.Context, from string, size int64) (path string, err error)
-	// Same compares a file, or all files of a folder, with what was sent.
+	// Same compares a file, or all files of a directory, with the sent ones.
 	Same(ctx context.Context, path string, sent content) error
-	// Read reads a file there, and Write writes so many bytes, both without SSH; they say
-	// what that took.
+	// Read reads a file there, and Write writes size bytes, both without SSH; they return the time.
 	Read(ctx context.Context, path string) (time.Duration, error)
 	Write(ctx context.Context, size int64) (time.Duration, error)
-	// Remove removes a file or a folder; it may be missing.
+	// Remove removes a file or a directory; it may be missing.
 	Remove(ctx context.Context, path string) error
-	// Lost says why the folder is there no more; nil.
+	// Lost returns the reason why the directory is gone; nil if it is there.
 	Lost() error
 }
 
-// destination is the way to the server with what these options need.
+// destination returns the server with the settings for these options.
 func (b *Bed) destination(o Options) openssh.Destination {
 	to := b.To
 	if o.Compression {
@@ -73,16 +71,16 @@ func (b *Bed) destination(o Options) openssh.Destination {
 	return to
 }
 
-// command is an ssh that runs something at the server.
+// command returns an ssh that runs a command at the server.
 func (b *Bed) command(to openssh.Destination, suite alg.Suite, remote string) Process {
 	return Process{Argv: append(b.SSH.Leading(to, suite, b.Connect), "--", to.Host, remote), Env: to.Env}
 }
 
-// here is the path of a file of ours at this end.
+// here returns the path of a file of ours at this end.
 func (b *Bed) here(name string) string { return filepath.Join(b.Here.Folder, name) }
 
-// sink is a command at the server that says how much arrives; nil is one of the host's own,
-// wc(1), which prints it.
+// sink returns a command at the server that counts the arriving bytes; nil is one of the host's
+// own, wc(1), which prints the count.
 func (b *Bed) sink() (*flow.Process, error) {
 	if b.Helper == nil {
 		return nil, nil
@@ -91,7 +89,7 @@ func (b *Bed) sink() (*flow.Process, error) {
 	return flow.New(b.Helper("flow"), b.here(fmt.Sprintf("sink.%d", b.serial)), "sink")
 }
 
-// counted compares what arrived with what was sent; said is what the command printed.
+// counted compares the received bytes with the sent ones; said is the output of the command.
 func counted(s *flow.Process, size int64, said string) error {
 	var got int64
 	if s != nil {
@@ -102,7 +100,7 @@ func counted(s *flow.Process, size int64, said string) error {
 	return Arrived("verification", got, size)
 }
 
-// drain takes everything out of a pipe and counts it.
+// drain reads a pipe to its end and counts the bytes.
 func drain(pipe *os.File) (wait func() int64) {
 	done := make(chan int64, 1)
 	flow.Resize(flow.Descriptor(pipe), 1<<20)

@@ -16,8 +16,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// copying is how a program, which is at a path, copies from to target, of which one
-// is at the server; both are folders where all is set.
+// copying makes the process by which a program, at a path, copies from to target, one of which is
+// at the server; both are directories where all is set.
 type copying func(b *Bed, program string, o Options, from, target string, all bool) (Process, error)
 
 // scp copies by the SFTP protocol, or with flags such as -O by another.
@@ -31,14 +31,14 @@ func scp(flags ...string) copying {
 	}
 }
 
-// copyOptions are what scp and sftp have in common. They say errors only: debug
-// output for each of many files would be what is measured.
+// copyOptions are shared by scp and sftp. They print errors only: debug output for each of many
+// files would distort the measurement.
 func (b *Bed) copyOptions(program string, o Options) []string {
 	options := b.SSH.CopyOptions(b.destination(o), o.Suite, b.Connect)
 	return append([]string{program, "-o", "LogLevel=ERROR"}, options[1:]...) // all but -v
 }
 
-// places are from and target as scp and rsync write them.
+// places returns from and target as scp and rsync write them.
 func (b *Bed) places(o Options, from, target string) []string {
 	host := b.To.Host
 	if strings.Contains(host, ":") {
@@ -59,8 +59,7 @@ func sftp(b *Bed, program string, o Options, from, target string, all bool) (Pro
 	return Process{Argv: argv, Env: b.To.Env, Input: verb + " " + from + " " + target + "\n"}, nil
 }
 
-// rsync starts its ssh with words that it splits at blanks, so that the ssh has a
-// script of its own.
+// rsync splits the command line of its ssh at blanks, so that the ssh has its own script.
 func rsync(b *Bed, program string, o Options, from, target string, all bool) (Process, error) {
 	b.serial++
 	script := b.here(fmt.Sprintf("rsync-ssh.%d", b.serial))
@@ -75,7 +74,7 @@ func rsync(b *Bed, program string, o Options, from, target string, all bool) (Pr
 	return Process{Argv: append(append(argv, "--"), b.places(o, from, target)...), Env: b.To.Env}, nil
 }
 
-// copied copies size bytes as a mode does, as one file or as many.
+// copied copies size bytes in a mode, as one file or as many.
 func (b *Bed) copied(ctx context.Context, o Options, m mode, size int64) (reading Reading, err error) {
 	defer func() {
 		if err != nil {
@@ -105,7 +104,7 @@ func (b *Bed) copied(ctx context.Context, o Options, m mode, size int64) (readin
 	return reading, err
 }
 
-// ends are the paths of what is copied and of where it goes.
+// ends returns the paths of source and destination.
 func (b *Bed) ends(ctx context.Context, o Options, size int64) (from, target string, err error) {
 	from, err = b.source(o, size)
 	if err != nil {
@@ -127,8 +126,7 @@ func (b *Bed) clear(ctx context.Context, o Options, target string) error {
 	return os.RemoveAll(target)
 }
 
-// arrived compares what was copied with what was sent, after the clock has been
-// stopped.
+// arrived compares the copy with the sent files, after the clock has been stopped.
 func (b *Bed) arrived(ctx context.Context, o Options, target string, size int64) error {
 	path, err := b.source(o, size)
 	if err != nil {
@@ -141,7 +139,7 @@ func (b *Bed) arrived(ctx context.Context, o Options, target string, size int64)
 	return sent.same(target)
 }
 
-// source is what is sent, at this end.
+// source returns the payload, at this end.
 func (b *Bed) source(o Options, size int64) (string, error) {
 	if o.Files > 0 && size > 1 {
 		return b.Here.tree(o.Files, o.FileBytes)
@@ -149,15 +147,15 @@ func (b *Bed) source(o Options, size int64) (string, error) {
 	return b.Here.Of(size)
 }
 
-// local is a folder of this machine as that of the server.
+// local is a directory of this machine as that of the server.
 type local struct{ folder string }
 
-// Local is the place where the server is this machine.
+// Local returns the place where the server is this machine.
 func Local(folder string) Place { return local{folder} }
 
 func (l local) Path(name string) string { return filepath.Join(l.folder, "there."+name) }
 
-// Payload is the very file: reading it does not change it.
+// Payload returns the file itself: reading it does not change it.
 func (l local) Payload(_ context.Context, from string, _ int64) (string, error) { return from, nil }
 
 func (l local) Same(_ context.Context, path string, sent content) error { return sent.same(path) }

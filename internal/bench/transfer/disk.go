@@ -17,9 +17,8 @@ import (
 // diskTurns is how often the files and the copy are timed, in turns.
 const diskTurns = 2
 
-// Disk says whether a copy is kept up by the files at one end of it: they are read, and
-// written, once without SSH, in the same way and as much. The second answer is whether
-// it is.
+// Disk reports whether the files at one end are the limit of a copy: they are read, and written,
+// once without SSH, in the same way and as much. The second result is the answer.
 func (b *Bed) Disk(ctx context.Context, c *Subject) (l record.Limit, is bool, err error) {
 	size, up := int64(c.SizeBytes), c.Direction == record.Upload
 	l = record.Limit{Mode: c.Mode, Direction: c.Direction, Suite: c.Suite, Path: c.Path}
@@ -64,8 +63,8 @@ func (b *Bed) Disk(ctx context.Context, c *Subject) (l record.Limit, is bool, er
 	return l, is, nil
 }
 
-// net is what a run takes without what one of a single byte takes; 0 where other work makes
-// them too much alike to tell.
+// net returns the time of a run without that of a single byte; 0 where other work hides the
+// difference.
 func (c *Subject) net(ctx context.Context, size int64) (time.Duration, error) {
 	long, err := c.Run(ctx, size)
 	if err != nil {
@@ -78,7 +77,7 @@ func (c *Subject) net(ctx context.Context, size int64) (time.Duration, error) {
 	return long.Wall - short.Wall, nil
 }
 
-// block is how much is read and written at once, as SFTP does.
+// block is the size of reads and writes, as in SFTP.
 const block = 32 << 10
 
 func (l local) Read(_ context.Context, path string) (time.Duration, error) {
@@ -116,7 +115,7 @@ func (r *remote) Write(ctx context.Context, size int64) (time.Duration, error) {
 	return r.timed(ctx, fmt.Sprintf("head -c %d /dev/zero >%s", size, r.Path("plain")))
 }
 
-// timed is what a command on the host takes, without the login.
+// timed returns the time of a command on the host, without the login.
 func (r *remote) timed(ctx context.Context, command string) (time.Duration, error) {
 	var took [2]time.Duration
 	for i, each := range []string{"true", command} {
@@ -129,8 +128,8 @@ func (r *remote) timed(ctx context.Context, command string) (time.Duration, erro
 	return max(0, took[1]-took[0]), nil
 }
 
-// disks looks for copies that the files at one end keep up, for each direction and path
-// the first that was measured, and writes it down.
+// disks looks for copies that are limited by the files at one end, for each direction and path the
+// first that was measured, and records it.
 func disks(ctx context.Context, all []*Subject, sink record.Sink) error {
 	type place struct {
 		record.Direction

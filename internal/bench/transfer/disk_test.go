@@ -17,15 +17,15 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// throttles are the files of a control group that limit what its processes write to
-// a device, of both versions, and where the groups are.
+// throttles are the files of a control group that limit what its processes write to a device, of
+// both versions, and where the groups are.
 var throttles = []struct{ root, file, format string }{
 	{"/sys/fs/cgroup/blkio", "blkio.throttle.write_bps_device", "%s %d"},
 	{"/sys/fs/cgroup", "io.max", "%s wbps=%d"},
 }
 
-// slowDisk is a folder on a disk that takes so many bytes per second from this
-// program and what it starts: a file system that writes at once, on a loop device.
+// slowDisk is a directory on a disk that takes so many bytes per second from this program and what
+// it starts: a file system that writes at once, on a loop device.
 func slowDisk(t *testing.T, rate int) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -69,8 +69,8 @@ func slowDisk(t *testing.T, rate int) string {
 	return ""
 }
 
-// A slow disk is named, in both directions, and neither a cipher nor a CPU; files in
-// memory are no limit.
+// A slow disk is named, in both directions, and neither a cipher nor a CPU; files in memory are no
+// limit.
 func TestQuietSlowDisk(t *testing.T) {
 	sharp := func(t *testing.T, b *transfer.Bed, direction record.Direction) (record.Limit, bool) {
 		t.Helper()

@@ -18,16 +18,16 @@ import (
 	"sshpace/internal/sys/tcp"
 )
 
-// far is the end of a forwarded port that is at the server.
+// far is the end of a forwarded port at the server.
 type far interface {
 	port() string                                   // where it listens
 	connect(ctx context.Context, port string) error // to a port there instead
 	give(ctx context.Context, from string) error    // sends the file
-	take(ctx context.Context) (int64, error)        // counts what comes
+	take(ctx context.Context) (int64, error)        // counts the bytes that come
 	close()
 }
 
-// farEnd is one that listens or connects.
+// farEnd returns one that listens or connects.
 func (b *Bed) farEnd(ctx context.Context, o Options, listens bool, from string, size int64) (far, error) {
 	if b.Server == nil {
 		return b.startFar(ctx, o, listens, from, size)
@@ -86,10 +86,9 @@ func (f *ownFar) close() {
 	}
 }
 
-// farProgram is the other end of a forwarded port on a host, in Perl, which hardly
-// a host lacks: it listens and names its port, or reads from its standard input where
-// to connect to; then it counts what comes, or gives a file. It ends with its
-// standard input.
+// farProgram is the other end of a forwarded port on a host, in Perl, which hardly any host lacks:
+// it listens and prints its port, or reads the port to connect to from its standard input; then it
+// counts the bytes that come, or sends a file. It ends with its standard input.
 const farProgram = `use IO::Socket::INET; $|=1; my($how,$what,$file)=@ARGV; my $c; ` +
 	`if($how eq "listen"){my $l=IO::Socket::INET->new(Listen=>1,LocalAddr=>"127.0.0.1",LocalPort=>0) or die "cannot listen"; print "sshpace-port ",$l->sockport,"\n"; ` +
 	`my $r=""; vec($r,0,1)=1; vec($r,fileno($l),1)=1; select($r,undef,undef,undef); exit if vec($r,0,1); $c=$l->accept} ` +
@@ -143,7 +142,7 @@ func (f *hostFar) connect(_ context.Context, port string) error {
 	return err
 }
 
-// give does nothing: the program gives its file as soon as there is a connection.
+// give does nothing: the program sends its file as soon as there is a connection.
 func (f *hostFar) give(context.Context, string) error { return nil }
 
 func (f *hostFar) take(ctx context.Context) (int64, error) {

@@ -69,8 +69,8 @@ func servers() (pids []int) {
 	return pids
 }
 
-// A server that dies in the middle of a file is a failure with a reason, and the
-// next copy goes well.
+// A server that dies in the middle of a file is a failure with a reason, and the next copy goes
+// well.
 func TestServerDies(t *testing.T) {
 	b := open(t, slow)
 	why := fails(t, b, func() {
@@ -102,8 +102,8 @@ func TestPathIsCut(t *testing.T) {
 	}
 }
 
-// A file that changes while it is read does not arrive as it was made, which the
-// hash shows even where the length is right.
+// A file that changes while it is read does not arrive as it was made, which the hash shows even
+// where the length is right.
 func TestFileChanges(t *testing.T) {
 	b := open(t, slow)
 	path, err := b.Here.Of(slowSize)
@@ -126,8 +126,8 @@ func TestFileChanges(t *testing.T) {
 	}
 }
 
-// A process that is deaf to the first signal, as ssh is that is about to wait, is ended
-// all the same.
+// A process that is deaf to the first signal, as ssh is that is about to wait, is ended all the
+// same.
 func TestDeaf(t *testing.T) {
 	b := open(t, relay.Path{})
 	ready := filepath.Join(b.Here.Folder, "ready")
@@ -147,8 +147,7 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
-// A port that somebody has taken is replaced by another; where all are taken it is
-// said.
+// A port that somebody has taken is replaced by another; where all are taken it is said.
 func TestPortInUse(t *testing.T) {
 	b := open(t, relay.Path{})
 	taken, err := net.Listen("tcp4", "127.0.0.1:0")

@@ -15,28 +15,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Files are what is sent: one file for each size that was asked for, in a
-// private folder.
+// Files are the payloads: one file for each requested size, in a private directory.
 type Files struct {
 	Folder string
 	Random bool
 	made   map[string]content // by path
 }
 
-// content is what a file, or all files in a folder, hold.
+// content describes a file, or all files in a directory.
 type content struct {
-	hash string // SHA-256 in hexadecimal; of a folder: of the lines that sha256sum prints of its files, in order
+	hash string // SHA-256 in hexadecimal; for a directory: of the lines that sha256sum prints for its files, in order
 	size int64
 }
 
-// Of returns the path of a file of so many bytes.
+// Of returns the path of a file of size bytes.
 func (f *Files) Of(size int64) (path string, err error) {
 	path = filepath.Join(f.Folder, "payload."+strconv.FormatInt(size, 10))
 	err = f.make(path, fmt.Sprintf("a file of %d bytes", size), func() error { return f.write(path, size) })
 	return path, err
 }
 
-// tree returns a folder with so many files of so many bytes each.
+// tree returns a directory with count files of size bytes each.
 func (f *Files) tree(count int, size int64) (path string, err error) {
 	path = filepath.Join(f.Folder, fmt.Sprintf("payload.%dx%d", count, size))
 	err = f.make(path, fmt.Sprintf("%d files of %d bytes", count, size), func() error {
@@ -49,7 +48,7 @@ func (f *Files) tree(count int, size int64) (path string, err error) {
 	return path, err
 }
 
-// make makes a file or a folder, once, and reads what it holds.
+// make makes a file or a directory, once, and reads its content.
 func (f *Files) make(path, what string, write func() error) error {
 	if _, known := f.made[path]; known {
 		return nil
@@ -70,8 +69,8 @@ func (f *Files) make(path, what string, write func() error) error {
 	return nil
 }
 
-// chunk is what random files repeat: no window of a compressor reaches from one
-// to the next (RFC 1951: 32 KiB).
+// chunk is the part that random files repeat: no window of a compressor reaches from one to the
+// next (RFC 1951: 32 KiB).
 const chunk = 1 << 20
 
 func (f *Files) write(path string, size int64) error {
@@ -92,7 +91,7 @@ func (f *Files) write(path string, size int64) error {
 	return file.Close()
 }
 
-// Remove removes all files. The folder stays.
+// Remove removes all files. The directory stays.
 func (f *Files) Remove() {
 	for path := range f.made {
 		_ = os.RemoveAll(path)
@@ -100,7 +99,7 @@ func (f *Files) Remove() {
 	clear(f.made)
 }
 
-// contentOf reads a file, or all files below a folder in the order of their names.
+// contentOf reads a file, or all files below a directory in the order of their names.
 func contentOf(path string) (c content, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -127,7 +126,7 @@ func contentOf(path string) (c content, err error) {
 	return c, err
 }
 
-// sum is the SHA-256 of a file and its length.
+// sum returns the SHA-256 of a file and its length.
 func sum(path string) (c content, err error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -140,7 +139,7 @@ func sum(path string) (c content, err error) {
 	return c, err
 }
 
-// Same compares a file that arrived, or a folder, with what was sent.
+// Same compares a file that arrived, or a directory, with the sent one.
 func Same(sent, arrived string) error {
 	was, err := contentOf(sent)
 	if err != nil {

@@ -17,12 +17,11 @@ import (
 	"sshpace/internal/sys/tcp"
 )
 
-// portTries is how often a port that somebody else has taken meanwhile is
-// replaced.
+// portTries is how often a port that somebody else has taken meanwhile is replaced.
 const portTries = 3
 
-// forwardLocal moves bytes through a port at this end that ssh forwards to one
-// at the server (-L), behind which the far end listens.
+// forwardLocal moves bytes through a port at this end that ssh forwards to one at the server (-L),
+// where the far end listens.
 func (b *Bed) forwardLocal(ctx context.Context, o Options, size int64) (reading Reading, err error) {
 	for range portTries {
 		reading, err = b.forward(ctx, o, "-L", size)
@@ -33,8 +32,8 @@ func (b *Bed) forwardLocal(ctx context.Context, o Options, size int64) (reading 
 	return reading, err
 }
 
-// forwardRemote moves bytes through a port at the server that is forwarded to
-// one at this end (-R), behind which we listen.
+// forwardRemote moves bytes through a port at the server that is forwarded to one at this end (-R),
+// where we listen.
 func (b *Bed) forwardRemote(ctx context.Context, o Options, size int64) (Reading, error) {
 	return b.forward(ctx, o, "-R", size)
 }
@@ -89,8 +88,8 @@ func (b *Bed) forward(ctx context.Context, o Options, flag string, size int64) (
 	})
 }
 
-// nearEnd is the connection at this end of a forwarded port, or "" where
-// ssh says which port at the server is forwarded.
+// nearEnd returns the connection at this end of a forwarded port, or "" where ssh reports which
+// port at the server is forwarded.
 func (b *Bed) nearEnd(ctx context.Context, port string, near *tcp.OwnListener, far far, said func() string) (*net.TCPConn, error) {
 	if port != "" {
 		return b.dialed(ctx, port)
@@ -104,7 +103,7 @@ func (b *Bed) nearEnd(ctx context.Context, port string, near *tcp.OwnListener, f
 	return accepted(near)
 }
 
-// accepted is the connection that comes out of a forwarded port.
+// accepted returns the connection that comes out of a forwarded port.
 func accepted(l *tcp.OwnListener) (*net.TCPConn, error) {
 	conn, err := l.Accept()
 	if err != nil {
@@ -113,7 +112,7 @@ func accepted(l *tcp.OwnListener) (*net.TCPConn, error) {
 	return conn.(*net.TCPConn), nil
 }
 
-// allocated is the port that ssh says the server has allocated; "" until it does.
+// allocated returns the port at the server that ssh reports; "" until it does.
 func allocated(said string) string {
 	_, rest, _ := strings.Cut(said, "Allocated port ")
 	port, _, found := strings.Cut(rest, " ")
@@ -123,20 +122,20 @@ func allocated(said string) string {
 	return port
 }
 
-// forwarding is an ssh that does nothing but forward a port.
+// forwarding returns an ssh that only forwards a port.
 func (b *Bed) forwarding(o Options, flag, spec string) Process {
 	to := b.destination(o).With("ExitOnForwardFailure=yes").Replacing("ClearAllForwardings", "").Replacing("SessionType", "")
 	argv := b.SSH.Leading(to, o.Suite, b.Connect)
 	return Process{Argv: append(argv, "-N", flag, spec, "--", b.To.Host), Env: b.To.Env}
 }
 
-// refusal stands in what ssh says when the server opens no connection for a port.
+// refusal is part of ssh's message when the server opens no connection for a port.
 const refusal = ": open failed: "
 
-// refusalPoll is how often that is looked for.
+// refusalPoll is the interval at which we look for that.
 const refusalPoll = 50 * time.Millisecond
 
-// refusedIn is that, as an error; nil where it does not stand there.
+// refusedIn returns that message as an error; nil where there is none.
 func refusedIn(said string) *Failure {
 	_, why, found := strings.Cut(said, refusal)
 	if !found {
@@ -146,9 +145,9 @@ func refusedIn(said string) *Failure {
 	return &Failure{"forwarded port", "the server refuses it: " + strings.TrimSpace(why)}
 }
 
-// unlessRefused ends a context when ssh says that the server opens no connection: at
-// this end nothing else tells, and whoever waits at the other end waits for ever. Over
-// ends the looking, and puts what ssh said in the place of an error that came of it.
+// unlessRefused ends a context when ssh reports that the server opens no connection: at this end
+// nothing else shows it, and the other end waits for ever. over ends the watch, and replaces an
+// error that followed from it by ssh's message.
 func unlessRefused(ctx context.Context, said func() string) (_ context.Context, over func(*error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -160,7 +159,7 @@ func unlessRefused(ctx context.Context, said func() string) (_ context.Context, 
 	}()
 	return ctx, func(err *error) {
 		if *err != nil {
-			time.Sleep(refusalPoll) // what ssh said may be on its way
+			time.Sleep(refusalPoll) // ssh's message may still be in flight
 			if refused := refusedIn(said()); refused != nil {
 				*err = refused
 			}
@@ -169,7 +168,7 @@ func unlessRefused(ctx context.Context, said func() string) (_ context.Context, 
 	}
 }
 
-// dialed is a connection to a port of this machine, as soon as it is there.
+// dialed returns a connection to a port of this machine, as soon as it accepts one.
 func (b *Bed) dialed(ctx context.Context, port string) (conn *net.TCPConn, err error) {
 	err = sched.Poll(ctx, b.Connect, awaitPoll, func() bool {
 		var d net.Dialer
@@ -182,12 +181,12 @@ func (b *Bed) dialed(ctx context.Context, port string) (conn *net.TCPConn, err e
 	return conn, err
 }
 
-// atOnce is how much is read and written at once; cat(1) and cp(1) have as much.
+// atOnce is the size of reads and writes; cat(1) and cp(1) use the same.
 const atOnce = 128 << 10
 
-// give sends a file into a connection as users' programs do, by read(2) and write(2):
-// the copy that sendfile(2) spares itself is left to ssh, which then reads pages of the
-// file that no core has touched yet, for a third more system time per byte.
+// give sends a file into a connection as users' programs do, by read(2) and write(2): sendfile(2)
+// would leave its copy to ssh, which then reads pages of the file that no core has touched yet, for
+// a third more system time per byte.
 func give(conn *net.TCPConn, from string) error {
 	file, err := os.Open(from)
 	if err != nil {
@@ -206,7 +205,7 @@ func plainly(to io.Writer, from io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, atOnce))
 }
 
-// freePort is one that was free a moment ago.
+// freePort returns one that was free a moment ago.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

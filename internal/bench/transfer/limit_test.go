@@ -23,8 +23,8 @@ var (
 	slowSink   = []string{"sh", "-c", "while sleep 0.01 && kill -0 $PPID; do dd bs=65536 count=1 iflag=fullblock of=/dev/null status=none; done"}
 )
 
-// crowd puts a process of the connection on one core with three others that are
-// always busy there, as long as it lives.
+// crowd puts a process of the connection on one core with three others that are always busy there,
+// as long as it lives.
 func crowd(t *testing.T, pid int) {
 	t.Helper()
 	var one unix.CPUSet
@@ -44,12 +44,12 @@ func crowd(t *testing.T, pid int) {
 	}
 }
 
-// cpus are the verdicts that are right where nothing but computing takes time.
-// Other tests may keep the machine busy meanwhile.
+// cpus are the verdicts that are right where nothing but computing takes time. Other tests may keep
+// the machine busy meanwhile.
 var cpus = []string{record.LimitClientCPU, record.LimitServerCPU, record.LimitBothCPUs, record.LimitBusy}
 
-// What limits a transfer to a host is looked for once the login is over, however long that takes: here more
-// than two seconds, after which a window of 2 MiB over 0.3 seconds is the limit.
+// What limits a transfer to a host is looked for once the login is over, however long that takes:
+// here more than two seconds, after which a window of 2 MiB over 0.3 seconds is the limit.
 func TestLimitAfterALongLogin(t *testing.T) {
 	host := *open(t, relay.Path{Delay: 150 * time.Millisecond})
 	host.Server, host.Helper = nil, nil // as any host's

@@ -13,19 +13,19 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// Params are which methods are to be measured.
+// Params select the methods to measure.
 type Params struct {
 	Modes      []record.Mode
 	Directions []record.Direction
 	Suites     []alg.Suite
 	Paths      []relay.Path // before a private server; none: no relay
-	Options                 // Suite and Direction are those above
+	Options                 // Suite and Direction are set for each
 	Turns      Turns
 }
 
-// Measure measures every mode in every direction with every suite, in turns, and
-// writes down what it does. Before that it finds out how fast files can be read
-// at all, so that no disk is taken for SSH.
+// Measure measures every mode in every direction with every suite, in turns, and records the
+// results. Before that it measures how fast files can be read at all, so that a disk is not
+// mistaken for SSH.
 func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) error {
 	defer b.Here.Remove()
 	var relays relay.Group
@@ -62,7 +62,7 @@ func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) er
 	return nil
 }
 
-// unlimited are the directions in which nobody has looked yet for what limits.
+// unlimited returns the directions whose limit nobody has looked for yet.
 func (b *Bed) unlimited(p Params) []record.Direction {
 	if p.Turns.Old == nil {
 		return p.Directions
@@ -72,7 +72,7 @@ func (b *Bed) unlimited(p Params) []record.Direction {
 	})
 }
 
-// over is a bed for each path.
+// over returns a bed for each path.
 func (b *Bed) over(paths []relay.Path, relays *relay.Group) (beds []*Bed, err error) {
 	for _, path := range paths {
 		far, err := b.Over(path, relays)
@@ -87,8 +87,7 @@ func (b *Bed) over(paths []relay.Path, relays *relay.Group) (beds []*Bed, err er
 	return beds, nil
 }
 
-// subjects are all methods: those that differ in nothing but the path beside each
-// other.
+// subjects returns all methods: those that differ only in the path come together.
 func subjects(beds []*Bed, p Params) (all []*Subject) {
 	for _, suite := range p.Suites {
 		for _, direction := range p.Directions {
@@ -104,8 +103,8 @@ func subjects(beds []*Bed, p Params) (all []*Subject) {
 	return all
 }
 
-// Limits looks for what limits a pipe in each direction, and writes it down. That
-// it cannot be told is no failure.
+// Limits looks for the limit of a pipe in each direction, and records it. An unknown limit is not a
+// failure.
 func (b *Bed) Limits(ctx context.Context, o Options, directions []record.Direction, sink record.Sink) error {
 	for _, direction := range directions {
 		o.Direction = direction
@@ -120,7 +119,7 @@ func (b *Bed) Limits(ctx context.Context, o Options, directions []record.Directi
 	return nil
 }
 
-// noted writes a limit down, or that it was not found, and why.
+// noted records a limit, or that it was not found, and why.
 func noted(sink record.Sink, l record.Limit, why error, what string) error {
 	if why != nil {
 		return sink(record.Record{Finding: &record.Finding{What: what, Why: why.Error()}})
@@ -128,7 +127,7 @@ func noted(sink record.Sink, l record.Limit, why error, what string) error {
 	return sink(record.Record{Limit: &l})
 }
 
-// tidied writes down what was removed on the host.
+// tidied records the leftovers that were removed on the host.
 func (b *Bed) tidied(sink record.Sink) (err error) {
 	for _, path := range b.Swept {
 		err = errors.Join(err, sink(record.Record{Finding: &record.Finding{What: "a killed run had left " + path + " on the host", Why: "it is removed"}}))
@@ -136,7 +135,7 @@ func (b *Bed) tidied(sink record.Sink) (err error) {
 	return err
 }
 
-// controlled is the size of the file with which reading is measured.
+// controlled is the size of the file by which reading is measured.
 const controlled = 64 << 20
 
 // control measures how fast files are read here.

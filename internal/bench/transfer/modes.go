@@ -11,7 +11,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// mode is a line of the table of modes. Its word, which --only takes, is the first of its name.
+// mode is a line of the table of modes. Its word, for --only, is the first of its name.
 type mode struct {
 	name    record.Mode
 	program string  // that copies files, many of them if need be; ""
@@ -20,7 +20,7 @@ type mode struct {
 	lacks   func(b *Bed) string // why it cannot be measured here, ""; nil: it always can
 }
 
-// modes are all modes, in the order of reports.
+// modes lists all modes, in the order of reports.
 var modes = []mode{
 	{name: record.ModePipe, run: (*Bed).pipe, copies: cat},
 	{name: record.ModeSCP, program: "scp", copies: scp()},
@@ -34,7 +34,7 @@ var modes = []mode{
 	{name: record.ModeStreams, run: (*Bed).streams},
 }
 
-// word is what people call the mode, alone or with others.
+// word is the name of the mode, alone or with others.
 func (m mode) word() string {
 	word, _, _ := strings.Cut(string(m.name), " ")
 	return word
@@ -43,10 +43,10 @@ func (m mode) word() string {
 // isCopy reports whether it moves files.
 func (m mode) isCopy() bool { return m.program != "" }
 
-// Words are what Modes understands.
+// Words returns the words that Modes understands.
 func Words() []string { return wordsOf(func(mode) bool { return true }) }
 
-// wordsOf are the words of some modes.
+// wordsOf returns the words of some modes.
 func wordsOf(which func(m mode) bool) (words []string) {
 	for _, m := range modes {
 		if which(m) && !slices.Contains(words, m.word()) {
@@ -56,7 +56,7 @@ func wordsOf(which func(m mode) bool) (words []string) {
 	return words
 }
 
-// Modes are those that words mean, all for no words; an unknown word is returned.
+// Modes returns the modes of words, all for no words; an unknown word is returned.
 func Modes(words []string) (meant []record.Mode, unknown string) {
 	if len(words) == 0 {
 		words = Words()
@@ -86,7 +86,7 @@ func jumps(b *Bed) string {
 	return ""
 }
 
-// why it cannot be measured here with these options; "".
+// why returns the reason why a mode cannot be measured here with these options; "".
 func (m mode) why(b *Bed, o Options) string {
 	switch {
 	case o.Files > 0 && !m.isCopy():
@@ -99,7 +99,7 @@ func (m mode) why(b *Bed, o Options) string {
 	return ""
 }
 
-// move carries it out.
+// move carries out the mode.
 func (m mode) move(ctx context.Context, b *Bed, o Options, size int64) (Reading, error) {
 	if m.isCopy() {
 		return b.copied(ctx, o, m, size)
@@ -124,7 +124,7 @@ func (b *Bed) jump(ctx context.Context, o Options, size int64) (Reading, error) 
 	return b.side(ctx, o, size, to)
 }
 
-// Subjects are the methods of these modes with these options.
+// Subjects returns the methods of these modes with these options.
 func (b *Bed) Subjects(names []record.Mode, o Options) []*Subject {
 	var all []*Subject
 	for _, m := range modes {
@@ -138,8 +138,8 @@ func (b *Bed) Subjects(names []record.Mode, o Options) []*Subject {
 	return all
 }
 
-// counts are the numbers of streams that a mode is measured with: doubled until
-// there are as many as were asked for, to see where it stops scaling.
+// counts returns the numbers of streams of a mode: doubled up to the requested one, to see where it
+// stops scaling.
 func (m mode) counts(o Options) []int {
 	switch {
 	case m.name == record.ModeMultiplex:
@@ -171,7 +171,7 @@ func (b *Bed) subject(m mode, o Options, streams int) *Subject {
 	return c
 }
 
-// verified copies a file and compares what arrived.
+// verified copies a file and compares the copy.
 func (b *Bed) verified(ctx context.Context, o Options, m mode, size int64) error {
 	o.Files = 0
 	_, err := b.copied(ctx, o, m, size)

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 // open makes a private pair of ssh and sshd, with a path between them.
 func open(t *testing.T, path relay.Path) *transfer.Bed { t.Helper(); return openIn(t, path, "") }
 
-// openIn is open with the files in a folder; "" is one in memory.
+// openIn is open with the files in a directory; "" is one in memory.
 func openIn(t *testing.T, path relay.Path, folder string) *transfer.Bed {
 	t.Helper()
 	dir, _ := benchtest.Workdir(t, safedir.WorkdirParams{InMemory: true, In: folder})
@@ -57,7 +57,7 @@ var all, _ = transfer.Modes(nil)
 
 var suite = alg.NewSuite("aes128-gcm@openssh.com", "", "curve25519-sha256")
 
-// left are the files that runs have left in the folder.
+// left are the files that runs have left in the directory.
 func left(b *transfer.Bed) []string {
 	var names []string
 	for _, pattern := range []string{"arrived", "there.*", "sink.*", "m.*", "rsync-ssh.*"} {
@@ -67,7 +67,7 @@ func left(b *transfer.Bed) []string {
 	return names
 }
 
-// A folder may have a name that is too long for a socket.
+// A directory may have a name that is too long for a socket.
 func TestLongFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
 	if err := os.Mkdir(folder, 0o700); err != nil {
@@ -97,8 +97,8 @@ func TestEveryModeIsThere(t *testing.T) {
 	}
 }
 
-// Every mode moves its bytes both ways, what arrives is what was sent, and both
-// sides' CPU time is known.
+// Every mode moves its bytes both ways, what arrives is what was sent, and both sides' CPU time is
+// known.
 func TestAllModes(t *testing.T) {
 	b := open(t, relay.Path{})
 	for _, direction := range []record.Direction{record.Upload, record.Download} {

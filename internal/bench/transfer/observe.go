@@ -14,11 +14,11 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// Ends replace what bytes come from and go to, in tests; nil is sshpace's own.
+// Ends replace source and destination of the bytes, in tests; nil is sshpace's own.
 type Ends struct {
 	Source  []string                 // command line whose output is sent; at the server for a download
-	Sink    []string                 // command line that takes what arrives; at the server for an upload
-	Started func(client, server int) // is told the processes of the connection
+	Sink    []string                 // command line that reads the bytes; at the server for an upload
+	Started func(client, server int) // is called with the processes of the connection
 }
 
 // Lengths of an observation.
@@ -29,13 +29,13 @@ const (
 	rawProbe  = 400 * time.Millisecond
 )
 
-// Watch moves bytes through so many connections for a while, a little longer where their way is long, and says what
-// that showed of all of them and of the first one's processes.
+// Watch moves bytes through connections for a while, a little longer on a long path, and returns
+// the result of all of them and of the first one's processes.
 func (b *Bed) Watch(ctx context.Context, o Options, connections int, longer time.Duration) (e record.Evidence, err error) {
 	return e, b.watch(ctx, o, Ends{}, connections, longer, &e)
 }
 
-// Limit watches one transfer through a pipe and says what limits it.
+// Limit watches one transfer through a pipe and returns its limit.
 func (b *Bed) Limit(ctx context.Context, o Options, ends Ends) (record.Limit, error) {
 	l := record.Limit{Mode: record.ModePipe, Direction: o.Direction, Suite: o.Suite, Path: PathOf(b.Path)}
 	e := &l.Evidence
@@ -59,7 +59,7 @@ func (b *Bed) Limit(ctx context.Context, o Options, ends Ends) (record.Limit, er
 	return l, nil
 }
 
-// twoAtOnce finds out what two connections carry together.
+// twoAtOnce measures how much two connections carry together.
 func (b *Bed) twoAtOnce(ctx context.Context, o Options, e *record.Evidence) error {
 	two := record.Evidence{RTTNS: e.RTTNS}
 	err := b.watch(ctx, o, Ends{}, 2, 0, &two)
@@ -67,7 +67,7 @@ func (b *Bed) twoAtOnce(ctx context.Context, o Options, e *record.Evidence) erro
 	return err
 }
 
-// raw is what TCP carries to a listener of ours on the same path, without SSH.
+// raw returns the rate of TCP to a listener of ours on the same path, without SSH.
 func (b *Bed) raw(ctx context.Context, direction record.Direction) (float64, error) {
 	var relays relay.Group
 	defer relays.Close()
@@ -75,8 +75,7 @@ func (b *Bed) raw(ctx context.Context, direction record.Direction) (float64, err
 	return limits.TCP(ctx, by, direction == record.Download, 256<<10, beginning, rawProbe)
 }
 
-// watch moves bytes through so many connections for a while and looks at the
-// first of them.
+// watch moves bytes through connections for a while and watches the first of them.
 func (b *Bed) watch(ctx context.Context, o Options, ends Ends, connections int, longer time.Duration, e *record.Evidence) error {
 	var flows []*stream
 	defer func() {

@@ -21,12 +21,12 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// runLimit is how long a run may take.
+// runLimit is the longest time of a run.
 const runLimit = 5 * time.Minute
 
-// Open makes a bed of a testbed. Files at this end go into folder, which is
-// private and of this run; those on a host into a private one in there, "" is /tmp. The
-// function that it returns removes what is at the server; it is never nil.
+// Open makes a bed of a testbed. Files at this end go into directory, which is private and of this
+// run; those on a host into a private one in there, "" is /tmp. The returned function removes the
+// files at the server; it is never nil.
 func Open(ctx context.Context, tb *testbed.Testbed, folder, there string, random bool, helper func(program string) []string) (b *Bed, cleanUp func(), err error) {
 	b = Look(tb, folder, helper)
 	b.Here.Random, b.Programs = random, programs(tb.SSH.Path)
@@ -42,7 +42,7 @@ func Open(ctx context.Context, tb *testbed.Testbed, folder, there string, random
 	return b, place.close, nil
 }
 
-// Look makes a bed for nothing but Limit: it needs no folder at the server.
+// Look makes a bed for Limit only: it needs no directory at the server.
 func Look(tb *testbed.Testbed, folder string, helper func(program string) []string) *Bed {
 	b := &Bed{
 		Runner: Runner{Spawner: tb.Rig.Spawner, Server: tb.Private, Limit: runLimit}, SSH: tb.SSH, To: tb.Destination, Connect: tb.Rig.Connect, RTT: tb.Environment.RoundTripNS,
@@ -54,7 +54,7 @@ func Look(tb *testbed.Testbed, folder string, helper func(program string) []stri
 	return b
 }
 
-// Over is the bed with a path before its private server, which one of the relays is.
+// Over returns the bed with a path before its private server; one of the relays is that path.
 func (b *Bed) Over(path relay.Path, relays *relay.Group) (*Bed, error) {
 	if path == (relay.Path{}) {
 		return b, nil
@@ -70,12 +70,12 @@ func (b *Bed) Over(path relay.Path, relays *relay.Group) (*Bed, error) {
 	return &far, err
 }
 
-// PathOf is what records say of a path.
+// PathOf returns a path as records describe it.
 func PathOf(p relay.Path) record.Path {
 	return record.Path{RTT: 2 * p.Delay, BytesPerS: p.Rate, SegmentsLost: p.Loss.Share}
 }
 
-// programs are those of all modes that stand beside ssh, or are on the PATH.
+// programs returns those of all modes that stand next to ssh, or are on the PATH.
 func programs(ssh string) map[string]string {
 	paths := map[string]string{}
 	for _, m := range modes {
@@ -94,8 +94,8 @@ func programs(ssh string) map[string]string {
 // jumpHost is the name of the private server as a jump host.
 const jumpHost = "sshpace-jump"
 
-// privateJump leads through the private server to the private server. The ssh to
-// a jump host hears nothing of options on the command line but the file.
+// privateJump leads through the private server to the private server. The ssh to a jump host gets
+// no options of the command line except the file.
 func (b *Bed) privateJump(o Options) (openssh.Destination, error) {
 	to := b.destination(o)
 	lines := []string{fmt.Sprintf("Port %d", to.Port), "User " + to.User}

@@ -13,8 +13,8 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// side moves size bytes through as many sessions as there are destinations, at
-// the same time; each has its share.
+// side moves size bytes through as many sessions as there are destinations, at the same time; each
+// has its share.
 func (b *Bed) side(ctx context.Context, o Options, size int64, to ...openssh.Destination) (Reading, error) {
 	share := max(1, size/int64(len(to)))
 	from, err := b.Here.Of(share)
@@ -95,7 +95,7 @@ func (b *Bed) receive(ctx context.Context, o Options, to []openssh.Destination, 
 	return reading, err
 }
 
-// closeAll closes our copies of what processes read from and wrote to.
+// closeAll closes our copies of the processes' inputs and outputs.
 func closeAll(all []Process) {
 	for _, p := range all {
 		for _, f := range []*os.File{p.Stdin, p.Stdout} {
@@ -106,7 +106,8 @@ func closeAll(all []Process) {
 	}
 }
 
-// answer is a pipe for what a command prints, which said returns once it is closed here.
+// answer returns a pipe for the output of a command; said returns the text once the pipe is closed
+// here.
 func answer() (out *os.File, said func() string, err error) {
 	read, write, err := os.Pipe()
 	if err != nil {

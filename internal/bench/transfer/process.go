@@ -1,9 +1,8 @@
 //go:build linux
 
-// Package transfer moves bytes through SSH in the ways in which people do: a
-// pipe, scp, sftp, rsync, a forwarded port, a jump host, several sessions on one
-// connection, several connections. It times whole runs of the real programs, in
-// turns and in random order, and looks at what arrived.
+// Package transfer moves bytes through SSH as people do: a pipe, scp, sftp, rsync, a forwarded
+// port, a jump host, several sessions on one connection, several connections. It times whole runs
+// of the real programs, in turns and in random order, and verifies the received data.
 package transfer
 
 import (
@@ -23,24 +22,21 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// Reading is what one run took, from the start of its first process to the end
-// of its last.
+// Reading is the cost of one run, from the start of its first process to the end of its last.
 type Reading struct {
 	Wall   time.Duration
 	Client time.Duration // CPU time of the programs at this end
 	Server time.Duration // and of the server's processes; 0 where it is out of sight
-	// Verified is how long it took, after that, to compare what arrived with what was
-	// sent.
+	// Verified is the time, after that, to compare the received data with the sent data.
 	Verified time.Duration
 }
 
-// Process is a program to run. Stdin and Stdout are handed to it; nil is
-// /dev/null.
+// Process is a program to run. Stdin and Stdout are handed to it; nil is /dev/null.
 type Process struct {
 	Argv, Env     []string
 	Stdin, Stdout *os.File
 	Input         string // its standard input, where Stdin is nil
-	// Plain makes lines of what it says on standard error; nil where it says it in lines.
+	// Plain splits its standard error into lines; nil if it writes lines.
 	Plain func(said string) string
 }
 
@@ -54,15 +50,15 @@ type Runner struct {
 	serial int  // of files
 }
 
-// Failure says that a run did not do what it should have done.
+// Failure says that a run did not do its work.
 type Failure struct {
 	Program string
-	Detail  string // what the program said last, or what is wrong with what arrived
+	Detail  string // the program's last message, or the error in the received data
 }
 
 func (f *Failure) Error() string { return f.Program + ": " + f.Detail }
 
-// Arrived is a Failure where not as many bytes arrived as were sent.
+// Arrived returns a Failure if fewer or more bytes arrived than were sent.
 func Arrived(program string, got, size int64) error {
 	if got == size {
 		return nil
@@ -70,8 +66,7 @@ func Arrived(program string, got, size int64) error {
 	return &Failure{program, fmt.Sprintf("%d of %d bytes arrived", got, size)}
 }
 
-// Run starts all processes at once and waits for all of them. The first failure
-// ends the others.
+// Run starts all processes at once and waits for all of them. The first failure ends the others.
 func (r *Runner) Run(ctx context.Context, all ...Process) (Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Limit)
 	defer cancel()
@@ -104,7 +99,7 @@ func (r *Runner) Run(ctx context.Context, all ...Process) (Reading, error) {
 	return reading, r.explained(failed)
 }
 
-// explained adds what the private server said to a failure.
+// explained adds the private server's message to a failure.
 func (r *Runner) explained(err error) error {
 	failure, ok := errors.AsType[*Failure](err)
 	if !ok || r.Server == nil {
@@ -114,8 +109,8 @@ func (r *Runner) explained(err error) error {
 	return failure
 }
 
-// serverCPU is what the connections of the private server have used so far, all
-// of them being over.
+// serverCPU returns the CPU time of the private server's connections so far, all of them being
+// over.
 func (r *Runner) serverCPU() time.Duration {
 	if r.Server == nil || r.nested {
 		return 0
@@ -123,7 +118,7 @@ func (r *Runner) serverCPU() time.Duration {
 	return r.Server.Settle(loopback.Grace)
 }
 
-// job is a process under way.
+// job is a running process.
 type job struct {
 	*proc.Child
 	said    *proc.Tail
@@ -151,7 +146,7 @@ func (r *Runner) start(ctx context.Context, p Process) (j *job, err error) {
 	return j, nil
 }
 
-// wait waits for the end and says what went wrong.
+// wait waits for the end and returns the error of the process.
 func (j *job) wait(ctx context.Context) error {
 	<-j.Ended
 	j.release()
@@ -167,22 +162,22 @@ func (j *job) wait(ctx context.Context) error {
 	return &Failure{name, j.why(j.End)}
 }
 
-// deaf is how long a process may take to end before it is asked once more.
+// deaf is the time after which a process that was asked to end is asked once more.
 const deaf = 200 * time.Millisecond
 
-// terminate ends the process in peace, so that what it used is known. ssh forgets a signal that
-// comes just before it waits for something else (9.2: between quit_pending and poll), so that it
-// is asked again.
+// terminate ends the process in an orderly way, so that its CPU time is known. ssh forgets a signal
+// that comes just before it waits for something else (9.2: between quit_pending and poll), so that
+// it is asked again.
 func (j *job) terminate() {
 	for ended := j.HasEnded(); !ended; ended = j.Await(deaf) {
 		_ = syscall.Kill(-j.Process.Pid, syscall.SIGTERM)
 	}
 }
 
-// maxSaid is what is kept of what a program writes to standard error, in bytes.
+// maxSaid is how much of a program's standard error is kept, in bytes.
 const maxSaid = 64 << 10
 
-// why is what the program said of its end, or err.
+// why returns the program's own reason of its end, or err.
 func (j *job) why(err error) string {
 	said := j.said.String()
 	if j.plain != nil {

@@ -23,28 +23,28 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// remote is a private folder on a host. A shell there keeps it: its standard
-// input is ours, and when that ends, which is when we end, however we do, it
-// removes the folder. Where the host forgets to, the next run does.
+// remote is a private directory on a host. A shell there keeps it: its standard input is ours, and
+// when that ends, which is when we end, for any reason, it removes the directory. If the host fails
+// to, the next run does.
 type remote struct {
 	bed    *Bed
 	path   string
 	keeper *job
 	alive  io.Closer
-	swept  []string // what killed runs had left behind
+	swept  []string // leftovers of killed runs
 	made   map[int64]string
 }
 
-// remoteName is what the host may answer, in the folder that it was told: nothing else is
-// ever named in a command. Words are what that folder may be named of.
+// remoteName matches the answers that the host may give, in the requested directory: no command
+// ever contains another name. words match the names that directory may have.
 var (
 	remoteName = wildcard.Regexp(`^sshpace-copy-[A-Za-z0-9]{10}$`)
 	words      = wildcard.Regexp(`^(/[A-Za-z0-9_.+@,=-]+)+$`)
 )
 
-// Misplaced says what is wrong with where files are to be, and what to do: in which modes,
-// how many if not one, in which folder here at this end and there on a host, if there is
-// one; 0 and "" are not named.
+// Misplaced describes an error in the place of files, and the remedy: in which modes, how many if
+// not one, in which directory here at this end and there on a host, if there is one; 0 and "" are
+// not named.
 func Misplaced(modes []record.Mode, files int, here, there string, host bool) (wrong, hint string) {
 	if files > 0 && !slices.ContainsFunc(modes, copiesFiles) {
 		return "none of these methods copies files, and --files is for files", "add one that does: --only " + strings.Join(wordsOf(mode.isCopy), ",")
@@ -80,8 +80,8 @@ func Unusable(folder string) (wrong, hint string) {
 	return "", ""
 }
 
-// keep makes the folder, names it and what was left behind, and waits. A folder
-// of ours whose keeper is gone was left behind.
+// keep makes the directory, prints its name and the leftovers, and waits. A directory of ours whose
+// keeper is gone is a leftover.
 const keep = `umask 077
 for d in "$1"/sshpace-copy-??????????; do
 if [ -O "$d" ] && [ ! -L "$d" ] && [ -f "$d/.keeper" ] && ! kill -0 "$(cat "$d/.keeper")" 2>/dev/null; then rm -rf -- "$d" && echo "left $d"; fi
@@ -94,7 +94,7 @@ rm -rf -- "$d"`
 // maxAnswer is how much a host may print, in bytes.
 const maxAnswer = 64 << 10
 
-// openRemote logs in and has the host make a folder in that one.
+// openRemote logs in and lets the host make a directory in directory.
 func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
 	r := &remote{bed: b, made: map[int64]string{}}
 	p := b.command(b.To, alg.Suite{}, "exec sh -c "+shell.Quote(keep)+" sh "+folder)
@@ -102,7 +102,7 @@ func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer ends.Out.Close() // it says no more
+	defer ends.Out.Close() // no more output
 	p.Stdin, p.Stdout, r.alive = ends.Stdin, ends.Stdout, ends.In
 	r.keeper, err = b.start(context.Background(), p) // which outlives ctx
 	ends.HandOver()
@@ -119,7 +119,7 @@ func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
 	return r, nil
 }
 
-// placeIn reads what the keeper says of a folder in that one.
+// placeIn parses the keeper's answer about a directory in directory.
 func placeIn(out io.Reader, folder string) (place string, swept []string, err error) {
 	for {
 		line, err := openssh.AwaitMark(out, "") // any line
@@ -137,7 +137,7 @@ func placeIn(out io.Reader, folder string) (place string, swept []string, err er
 	}
 }
 
-// close has the keeper remove the folder, and waits for it.
+// close lets the keeper remove the directory, and waits for it.
 func (r *remote) close() {
 	r.alive.Close()
 	if !r.keeper.Await(loopback.Grace) {
@@ -145,7 +145,7 @@ func (r *remote) close() {
 	}
 }
 
-// errLost is what is known where ssh has not said why its session ended.
+// errLost is the error where ssh has not reported why its session ended.
 var errLost = errors.New("the connection is lost")
 
 func (r *remote) Lost() error {
@@ -195,7 +195,7 @@ func (r *remote) Payload(ctx context.Context, from string, size int64) (string, 
 	return path, nil
 }
 
-// Same compares hashes; where the host has no sha256sum, lengths have to do.
+// Same compares hashes; if the host has no sha256sum, it compares lengths.
 func (r *remote) Same(ctx context.Context, path string, sent content) error {
 	text, err := r.ask(ctx, fmt.Sprintf(sumThere, path), nil)
 	if err != nil {
@@ -208,8 +208,7 @@ func (r *remote) Same(ctx context.Context, path string, sent content) error {
 	return errOther
 }
 
-// sumThere prints the hash of a file, of a folder as contentOf has it, or else the
-// length.
+// sumThere prints the hash of a file, of a directory as contentOf computes it, or else the length.
 const sumThere = `cd /tmp; p=%s; LC_ALL=C; export LC_ALL
 if ! command -v sha256sum >/dev/null; then find "$p" -type f -exec cat {} + | wc -c
 elif [ -d "$p" ]; then cd "$p" && find . -type f -exec sha256sum {} + | sort -k 2 | sha256sum

@@ -20,8 +20,8 @@ func (b *Bed) streams(ctx context.Context, o Options, size int64) (Reading, erro
 	return b.side(ctx, o, size, slices.Repeat([]openssh.Destination{b.destination(o)}, o.Streams)...)
 }
 
-// multiplex moves bytes through several sessions of one connection: a master
-// that is there before the clock starts, and clients that ask it for sessions.
+// multiplex moves bytes through several sessions of one connection: a master that is there before
+// the clock starts, and clients that ask it for sessions.
 func (b *Bed) multiplex(ctx context.Context, o Options, size int64) (Reading, error) {
 	b.serial++
 	short, dir, err := safedir.Short(b.Here.Folder)
@@ -33,7 +33,7 @@ func (b *Bed) multiplex(ctx context.Context, o Options, size int64) (Reading, er
 	defer os.Remove(socket)
 	master := b.destination(o).Replacing("ControlMaster", "yes").Replacing("ControlPath", socket)
 	argv := append(b.SSH.Leading(master.Replacing("SessionType", ""), o.Suite, b.Connect), "-N", "--", b.To.Host)
-	// A client that finds no room on the connection would make one of its own.
+	// A client that finds no room on the connection would make its own.
 	client := b.destination(o).Replacing("ControlPath", socket)
 	client.Way = "exit 1"
 	var inner Reading
@@ -48,9 +48,8 @@ func (b *Bed) multiplex(ctx context.Context, o Options, size int64) (Reading, er
 	return Reading{Wall: inner.Wall, Client: inner.Client + outer.Client, Server: outer.Server}, err
 }
 
-// Around runs a process for as long as do takes, which can ask what the process
-// has said on its standard error so far. The wall time is that of do, from the
-// start of the process on.
+// Around runs a process while do runs, which can read the process's standard error so far. The wall
+// time is that of do, from the start of the process on.
 func (r *Runner) Around(ctx context.Context, p Process, do func(ctx context.Context, said func() string) error) (Reading, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.Limit, context.DeadlineExceeded)
 	defer cancel()
@@ -77,5 +76,5 @@ func (r *Runner) Around(ctx context.Context, p Process, do func(ctx context.Cont
 	return reading, err
 }
 
-// awaitPoll is how often what is to come is looked for.
+// awaitPoll is the interval at which expected events are polled.
 const awaitPoll = time.Millisecond

@@ -27,9 +27,9 @@ type stream struct {
 	other  *job        // our source or sink at this end
 	pipe   *os.File    // between the two: our copy
 	clock  *proc.Clock // of the client
-	serves string      // file in which the server's process stands; "" on a host
+	serves string      // file with the number of the server's process; "" on a host
 	cancel func()
-	data   string // zero or random: what is compressed must be what is measured
+	data   string // zero or random: compressed data must be the measured data
 	flows  []*flow.Process
 }
 
@@ -87,8 +87,8 @@ func (b *Bed) begin(o Options, ends Ends) (_ *stream, err error) {
 	return s, err
 }
 
-// program sends bytes for ever, or takes them, at one end: as it is given, or as usual; on a host
-// and before one nothing of ours is needed for that.
+// program returns the command that sends bytes for ever, or reads them, at one end: the given one,
+// or the default; on a host and in front of one no program of ours is needed for that.
 func (s *stream) program(end string, sends bool, given []string) ([]string, error) {
 	device := map[string]string{"zero": "/dev/zero", "random": "/dev/urandom"}[s.data]
 	what := map[bool][]string{true: {"source", s.data, "0"}, false: {"sink"}}[sends]
@@ -108,7 +108,7 @@ func (s *stream) program(end string, sends bool, given []string) ([]string, erro
 	return f.Argv, nil
 }
 
-// moved is how much the client has sent, or received.
+// moved returns how much the client has sent, or received.
 func (s *stream) moved() int64 {
 	read, written, _ := s.clock.Traffic()
 	if s.up {
@@ -129,7 +129,7 @@ func (s *stream) ready() bool {
 // over reports whether the client has ended.
 func (s *stream) over() bool { return s.client.HasEnded() }
 
-// why is what the client said when it ended too early.
+// why returns the client's message when it ended too early.
 func (s *stream) why(ctx context.Context) error {
 	if err := s.client.wait(ctx); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (s *stream) why(ctx context.Context) error {
 	return &Failure{"ssh", "it ended too early"}
 }
 
-// server is the process that carries the connection; 0 on a host.
+// server returns the process of the connection; 0 on a host.
 func (s *stream) server() int {
 	text, err := os.ReadFile(s.serves)
 	if err != nil {
@@ -209,7 +209,7 @@ func (m *meter) close() {
 	}
 }
 
-// watch looks at the pipe, and at whether bytes arrive, until done says so.
+// watch polls the pipe, and whether bytes arrive, until done returns true.
 func (m *meter) watch(ctx context.Context, done func() bool) {
 	for _, clock := range m.clocks {
 		used, _ := clock.CPU()
@@ -241,7 +241,7 @@ func (m *meter) watch(ctx context.Context, done func() bool) {
 	}
 }
 
-// fill writes down what was seen.
+// fill records the observations.
 func (m *meter) fill(e *record.Evidence, wall time.Duration) {
 	share := func(d time.Duration) *float64 {
 		s := max(0, d.Seconds()/wall.Seconds())
@@ -278,7 +278,7 @@ func (m *meter) fill(e *record.Evidence, wall time.Duration) {
 	m.tcp(e)
 }
 
-// tcp is what the kernel knows of the client's connection.
+// tcp records the kernel's facts about the client's connection.
 func (m *meter) tcp(e *record.Evidence) {
 	if m.socket == nil || m.info == nil {
 		return

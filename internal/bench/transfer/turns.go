@@ -18,8 +18,8 @@ type Subject struct {
 	record.Method
 	// Run moves size bytes from end to end.
 	Run func(ctx context.Context, size int64) (Reading, error)
-	// Check moves size bytes and compares what arrived with what was sent. It is
-	// not timed. nil where Run does so itself.
+	// Check moves size bytes and compares the received data with the sent data. It is not timed.
+	// nil where Run does so itself.
 	Check func(ctx context.Context, size int64) error
 	// Login logs in and does nothing; nil where that is of no interest.
 	Login func(ctx context.Context) (Reading, error)
@@ -28,46 +28,44 @@ type Subject struct {
 	fixed  int64                                                 // size of long runs that cannot be chosen; 0: it can
 	failed int
 	out    bool                   // given up
-	done   map[record.RunKind]int // runs that went well before this one was gone on with
+	done   map[record.RunKind]int // successful runs before this one was resumed
 	walls  map[record.RunKind][]time.Duration
 }
 
-// Turns is how subjects are measured.
+// Turns says how subjects are measured.
 type Turns struct {
 	Rounds sched.Rounds // half of a budget is for preparing
 	Seed   uint64
 	Size   int64        // of the long runs; 0: as much as takes about a while
-	Old    *record.File // what was measured before, and is gone on with; nil: nothing
+	Old    *record.File // earlier measurements, to continue; nil: none
 	List   bool         // the methods are written down, and none is measured
 	// Told is called before each run, never while something is timed.
 	Told func(m record.Method, round int)
 }
 
-// Long runs whose size nobody says.
+// Long runs without a size from the user.
 const (
-	longRun   = 700 * time.Millisecond // what one is to take
+	longRun   = 700 * time.Millisecond // the target time of one
 	mostBytes = 256 << 20              // they are in memory
 )
 
-// Takes is about how long so many methods take on loopback, by rounds of a short and a long run and a
-// login each.
+// Takes returns the approximate time of methods on loopback, by rounds of a short and a long run
+// and a login each.
 func Takes(methods, rounds int) time.Duration {
-	const preparing = 2 // as long as so many rounds
+	const preparing = 2 // as long as this many rounds
 	return time.Duration(methods*(rounds+preparing)) * (longRun + 300*time.Millisecond)
 }
 
-// checked is how much is moved to see whether it arrives as it was sent: not a
-// multiple of any block.
+// checked is how much is moved to verify that it arrives unchanged: not a multiple of any block.
 const checked = 3<<20 + 517
 
-// checkedFar is the same over a long path, where some programs move less than a
-// megabyte in a second.
+// checkedFar does so over a long path, where some programs move less than a megabyte in a second.
 const checkedFar = 256<<10 + 517
 
-// Measure checks and calibrates all subjects, and then gives each of them, in
-// every round, a short and a long run, all in random order: what slows the machine
-// for a while slows all of them alike; what has no figure then gets some turns more. It ends after the run in which drain ends,
-// or at once with ctx. A subject that fails is given up, the others go on.
+// Measure checks and calibrates all subjects, and then gives each of them, in every round, a short
+// and a long run, all in random order: a temporary slowdown of the machine hits all of them alike;
+// subjects without a figure then get some turns more. It ends after the run in which drain ends, or
+// at once with ctx. A subject that fails is given up, the others continue.
 func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.Sink) error {
 	began, last := time.Now(), t.remember(all)
 	for _, c := range all {
@@ -117,7 +115,7 @@ func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.S
 	return cmp.Or(loop.Run(drain), context.Cause(ctx))
 }
 
-// made is how many rounds all subjects had before that are not given up.
+// made is how many rounds all subjects that are not given up had before.
 func made(all []*Subject) int {
 	var done []int
 	for _, c := range all {
@@ -131,18 +129,18 @@ func made(all []*Subject) int {
 	return slices.Min(done)
 }
 
-// again is how many rounds more a subject gets that has no figure, because other work
-// held up its short runs for longer than its long ones took.
+// again is how many rounds more a subject without a figure gets, because other work held up its
+// short runs for longer than its long ones took.
 const again = 3
 
-// figureless reports whether no long run took so much longer than the short ones that
-// it tells something.
+// figureless reports whether no long run took so much longer than the short ones that it gives a
+// figure.
 func (c *Subject) figureless() bool {
 	long, short := c.walls[record.LongRun], c.walls[record.ShortRun]
 	return len(long) > 0 && len(short) > 0 && slices.Max(record.Moving(long, short)) == 0
 }
 
-// took remembers what a run took.
+// took records the time of a run.
 func (c *Subject) took(kind record.RunKind, wall time.Duration) {
 	if c.walls == nil {
 		c.walls = map[record.RunKind][]time.Duration{}
@@ -150,8 +148,8 @@ func (c *Subject) took(kind record.RunKind, wall time.Duration) {
 	c.walls[kind] = append(c.walls[kind], wall)
 }
 
-// remember finds in an older file what was measured of subjects, and returns the
-// last number of a method there. What could not be measured then is tried again.
+// remember finds the earlier measurements of subjects in an older file, and returns the last number
+// of a method there. Subjects that could not be measured then are tried again.
 func (t Turns) remember(all []*Subject) (last int) {
 	if t.Old == nil {
 		return 0
@@ -174,7 +172,7 @@ func (t Turns) remember(all []*Subject) (last int) {
 	return last
 }
 
-// prepare checks and calibrates a subject, and writes down which method it is.
+// prepare checks and calibrates a subject, and records its method.
 func (t Turns) prepare(ctx context.Context, c *Subject, sink record.Sink) error {
 	if c.Why == "" && !t.List {
 		t.told(c, 0)
@@ -197,8 +195,7 @@ func (t Turns) told(c *Subject, round int) {
 	}
 }
 
-// calibrate checks a subject, which also warms up what it needs, and finds
-// the size of its long runs.
+// calibrate checks a subject, which also warms it up, and finds the size of its long runs.
 func (t Turns) calibrate(ctx context.Context, c *Subject) (size int64, err error) {
 	if c.Check != nil {
 		size := int64(checked)
@@ -216,11 +213,11 @@ func (t Turns) calibrate(ctx context.Context, c *Subject) (size int64, err error
 	if err != nil {
 		return 0, err
 	}
-	target := max(longRun, 2*short) // else the short runs' noise would be most of the figure
+	target := max(longRun, 2*short) // otherwise the short runs' noise would be most of the figure
 	const first = 4 << 20
-	// What more bytes cost tells how many take the target. The first MiB alone do not,
-	// but on a slow way: a connection's buffers grow meanwhile, and ssh and sshd copy and
-	// clear them each time, for 0.2 s in all where files are copied, and 0.5 s by psftp.
+	// The cost of more bytes shows how many take the target time. The first MiB alone do not,
+	// except on a slow path: a connection's buffers grow meanwhile, and ssh and sshd copy and clear
+	// them each time, for 0.2 s in all where files are copied, and 0.5 s by psftp.
 	const slow = 4 // times the target
 	size, before, enough := min(first, mostBytes), short, slow*target
 	for less := int64(0); size < mostBytes; {
@@ -243,8 +240,8 @@ func (t Turns) calibrate(ctx context.Context, c *Subject) (size int64, err error
 	return max(1<<20, min(size, mostBytes)), nil
 }
 
-// best is what a run takes: the shorter of two where the first takes longer than
-// enough, because other work may have held it up.
+// best returns the time of a run: the shorter of two if the first takes longer than enough, because
+// other work may have held it up.
 func (c *Subject) best(ctx context.Context, size int64, enough time.Duration) (time.Duration, error) {
 	first, err := c.Run(ctx, size)
 	if err != nil || first.Wall <= enough {
@@ -254,8 +251,8 @@ func (c *Subject) best(ctx context.Context, size int64, enough time.Duration) (t
 	return min(first.Wall, second.Wall), err
 }
 
-// power is the power of two that is nearest to n: subjects of about the same
-// speed shall share their files.
+// power returns the power of two that is nearest to n: subjects of about the same speed should
+// share their files.
 func power(n float64) int64 {
 	size := int64(1)
 	for float64(size)*1.4142 < n {
@@ -271,7 +268,7 @@ type turn struct {
 	run  func(ctx context.Context) (Reading, error)
 }
 
-// turns are the runs of a subject in a round.
+// turns returns the runs of a subject in a round.
 func (c *Subject) turns() []turn {
 	if c.out {
 		return nil
@@ -289,7 +286,7 @@ func (c *Subject) turns() []turn {
 // patience is how many runs of a subject may fail.
 const patience = 3
 
-// take is one turn.
+// take carries out one turn.
 func (t Turns) take(ctx context.Context, u turn, round int, sink record.Sink) error {
 	if u.out {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// A subject whose only short run was held up gets more turns, until it has a figure;
-// the others get no more than they were to have, and nobody more than so many.
+// A subject whose only short run was held up gets more turns, until it has a figure; the others get
+// no more than they were to have, and nobody more than so many.
 func TestFigurelessGetMoreTurns(t *testing.T) {
 	held, hopeless := 0, 0
 	scripted := func(short func() time.Duration) *Subject {
@@ -50,8 +50,8 @@ func TestFigurelessGetMoreTurns(t *testing.T) {
 	}
 }
 
-// With a budget there are as many whole rounds as fit into it; what fails again and again
-// does not make it wait.
+// With a budget there are as many whole rounds as fit into it; what fails again and again does not
+// make it wait.
 func TestTurnsUntilTheBudgetIsOver(t *testing.T) {
 	for _, c := range []struct {
 		fails error
@@ -82,8 +82,8 @@ func TestTurnsUntilTheBudgetIsOver(t *testing.T) {
 	}
 }
 
-// A budget holds the preparations, too: half of it is for them, and for what there is no time
-// left, the file says so.
+// A budget holds the preparations, too: half of it is for them, and for what there is no time left,
+// the file says so.
 func TestBudgetHoldsPreparations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []*Subject
@@ -114,8 +114,7 @@ func TestBudgetHoldsPreparations(t *testing.T) {
 	})
 }
 
-// Wherever a run was cut off, the one that goes on measures what is missing and nothing
-// twice.
+// Wherever a run was cut off, the one that goes on measures what is missing and nothing twice.
 func TestTurnsGoOn(t *testing.T) {
 	steady := func(_ context.Context, size int64) (Reading, error) {
 		return Reading{Wall: time.Duration(10+size>>10) * time.Millisecond}, nil
@@ -157,8 +156,8 @@ func TestTurnsGoOn(t *testing.T) {
 	}
 }
 
-// Long runs are as large as bytes that follow each other ask for: what the first ones
-// cost besides, while buffers grow, makes them no smaller.
+// Long runs are as large as bytes that follow each other ask for: what the first ones cost besides,
+// while buffers grow, makes them no smaller.
 func TestSizeOfLongRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		perMiB, growing time.Duration
