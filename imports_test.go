@@ -78,14 +78,15 @@ bench/rank: base/alg base/fault base/stats base/unit bench/model record
 bench/speed: base/wildcard record
 bench/testbed: base/alg base/fault base/shell bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir
 bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/admit ssh/openssh sys/file sys/proc sys/relay sys/safedir sys/tcp
-fleet: base/fault base/host base/sched base/termsafe ssh/admit sys/file sys/proc
-fleet/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
+fanout: base/fault base/host base/sched fleet ssh/admit sys/proc
+fanout/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fanout fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
+fanout/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/proc sys/safedir
+fanout/sudo: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet fleet/remotesh sys/proc sys/terminal
+fleet: base/fault base/host base/termsafe sys/file
 fleet/history: base/fault base/host base/shell base/termsafe base/text base/unit fleet fleet/hostset fleet/output sys/file sys/safedir base/journal
-fleet/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/proc sys/safedir
 fleet/hostset: base/host base/wildcard
 fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildcard fleet fleet/hostset sys/file sys/safedir sys/terminal base/journal
 fleet/remotesh: base/shell
-fleet/sudo: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet fleet/remotesh sys/proc sys/terminal
 show/document: base/alg base/shell base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/plan bench/rank record
 show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
 show/format: base/fault base/shell base/termsafe base/text base/unit bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
@@ -95,7 +96,7 @@ show/picture: base/unit base/wildcard show/document
 show/report: base/alg base/stats base/termsafe base/text base/unit bench/compare bench/rank record show/document
 show/workbook: base/stats record show/document
 campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live ssh/admit ssh/openssh sys/terminal base/journal
-dropin: base/fault base/host base/sched base/shell base/termsafe base/wildcard fleet fleet/copy fleet/hostset fleet/output fleet/remotesh ssh/conf ssh/openssh sys/file sys/safedir sys/terminal
+dropin: base/fault base/host base/sched base/shell base/termsafe base/wildcard fanout fanout/copy fleet fleet/hostset fleet/output fleet/remotesh ssh/conf ssh/openssh sys/file sys/safedir sys/terminal
 legacy: base/alg base/fault base/shell base/termsafe base/unit base/wildcard bench/speed record record/store ssh/openssh sys/file
 `
 
@@ -147,18 +148,19 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// districts says which other districts each one sees: arrows go down, and only cli
-// sees campaign and what stands in the attic.
+// districts says which other districts each one sees, from the lowest floor to the attic: each
+// sees only districts above it in this list, and only cli sees campaign and the attic.
 const districts = `
 base:
 sys: base
 record: base sys
+fleet: base sys
 ssh: base sys record fleet
 bench: base sys record ssh
+fanout: base sys fleet ssh
 show: base sys record ssh bench
 campaign: base sys record ssh bench show
-fleet: base sys ssh
-dropin: base sys ssh fleet
+dropin: base sys fleet ssh fanout
 legacy: base sys record ssh bench
 `
 
@@ -174,6 +176,20 @@ func TestTwoPrograms(t *testing.T) {
 				t.Errorf("%s may not import %s: %s never sees %s", name, imported, district, other)
 			}
 		}
+	}
+}
+
+// TestArrowsGoDown: no district sees one on the same floor or above.
+func TestArrowsGoDown(t *testing.T) {
+	var below []string
+	for line := range strings.Lines(strings.TrimSpace(districts)) {
+		district, sees, _ := strings.Cut(strings.TrimSpace(line), ":")
+		for _, other := range strings.Fields(sees) {
+			if !slices.Contains(below, other) {
+				t.Errorf("%s may not see %s, which is not below it", district, other)
+			}
+		}
+		below = append(below, district)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
+	"sshpace/internal/fanout/hostlist"
 	"sshpace/internal/fleet/history"
-	"sshpace/internal/fleet/hostlist"
 	"sshpace/internal/record/store"
 	"sshpace/internal/ssh/route"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/shell"
-	"sshpace/internal/fleet/copy"
+	"sshpace/internal/fanout/copy"
 	"sshpace/internal/sys/safedir"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout/hostlist"
 	"sshpace/internal/fleet/history"
-	"sshpace/internal/fleet/hostlist"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/terminal"

@@ -18,9 +18,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
+	"sshpace/internal/fanout/hostlist"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/history"
-	"sshpace/internal/fleet/hostlist"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/ssh/reach"
@@ -78,7 +79,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 }
 
 func newRunCommand(sys System) *cobra.Command {
-	f := runFlags{maxOutput: fleet.DefaultMaxOutput}
+	f := runFlags{maxOutput: fanout.DefaultMaxOutput}
 	cmd := page("run", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runRun(cmd.Context(), sys, &f, cmd.Flags(), args)
@@ -170,7 +171,7 @@ func (f *runFlags) hint(sys System, flags *pflag.FlagSet, args []string, failed 
 	if info, err := os.Stat(first); failed && strings.Contains(first, "/") && err == nil && info.Mode().IsRegular() {
 		return first + " is a file here, too: --script " + first + " sends it to the hosts and runs it there"
 	}
-	if !f.perHost && fleet.MeansHost(words) {
+	if !f.perHost && fanout.MeansHost(words) {
 		return "%h went to the hosts as it is; --per-host replaces it with the name of each host"
 	}
 	if word := flagBehind(flags, args, false); word != "" && failed {
@@ -318,7 +319,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	signal.Notify(deadly, syscall.SIGPIPE, syscall.SIGXFSZ)
 	defer signal.Stop(deadly)
 
-	untune := fleet.Tune(sys.Getenv, t.command)
+	untune := fanout.Tune(sys.Getenv, t.command)
 	defer untune()
 	drain, hard, stop := interruptsSaying(ctx, sys, "stopping, and ending what still runs; press Ctrl-C again to leave it")
 	defer stop()
@@ -330,7 +331,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 		return interrupted(drain, ignoreCancel(err))
 	}
 	if f.perHost {
-		executor = fleet.PerHost{Executor: executor}
+		executor = fanout.PerHost{Executor: executor}
 	}
 	f.view.Confirm = f.pace.question(drain)
 	sink, err := f.view.Sink(output.Streams{Out: sys.Stdout, Err: sys.Stderr, Screen: sys.screen(), Getenv: sys.Getenv}, t.hosts)
@@ -339,13 +340,13 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	}
 	recorder := history.Keep(t.store, t.how, sys.Stderr)
 	t.reach.Warm(drain, t.hosts)
-	params := fleet.Params{
+	params := fanout.Params{
 		ID:     recorder.ID,
 		Pace:   f.pace.Pace,
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.FDs(),
 		RetryFor: time.Duration(f.retryFor), RetryDown: f.retryFor > 0, MaxOutput: int64(f.maxOutput),
 	}
-	summary, err := fleet.Run(hard, params, t.hosts, t.command, executor, recorder.Beside(sink))
+	summary, err := fanout.Run(hard, params, t.hosts, t.command, executor, recorder.Beside(sink))
 	if lost := recorder.Close(); lost != nil {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: the record of this run is incomplete: %s\n", oneLine(lost.Error()))
 	}

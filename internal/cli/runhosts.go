@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout/hostlist"
 	"sshpace/internal/fleet/history"
-	"sshpace/internal/fleet/hostlist"
 	"sshpace/internal/ssh/route"
 )
 

@@ -6,13 +6,13 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/fleet"
+	"sshpace/internal/fanout"
 	"sshpace/internal/sys/terminal"
 )
 
 // paceFlags say how a run goes from few hosts to many.
 type paceFlags struct {
-	fleet.Pace
+	fanout.Pace
 	confirmAbove int
 	yes          bool
 }

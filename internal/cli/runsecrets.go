@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/fleet/sudo"
+	"sshpace/internal/fanout/sudo"
 )
 
 // secretFlags say as whom commands run, and where the password comes from.

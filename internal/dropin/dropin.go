@@ -23,6 +23,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 )
 
@@ -116,8 +117,8 @@ func (e Env) engine(options []string, hosts []host.Host) (w work, err error) {
 func nothing() error { return nil }
 
 // run carries it out, and ends the engine.
-func (w work) run(ctx context.Context, params fleet.Params, hosts []host.Host, sink fleet.Sink) (fleet.Summary, error) {
-	summary, err := fleet.Run(ctx, params, hosts, w.command, w.engine, sink)
+func (w work) run(ctx context.Context, params fanout.Params, hosts []host.Host, sink fleet.Sink) (fleet.Summary, error) {
+	summary, err := fanout.Run(ctx, params, hosts, w.command, w.engine, sink)
 	return summary, errors.Join(err, w.stop(), summary.Lost)
 }
 
@@ -201,7 +202,7 @@ type paced struct {
 }
 
 // Execute waits for the host's turn.
-func (p *paced) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (p *paced) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	p.turns.Wait(ctx, p.delay)
 	return p.Executor.Execute(ctx, h, cmd, a)
 }

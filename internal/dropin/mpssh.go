@@ -14,6 +14,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/fleet/remotesh"
@@ -185,9 +186,9 @@ func (m *mpssh) run(ctx context.Context, env Env) (int, error) {
 		return exitOK, err
 	}
 	w.engine = withDelay(w.engine, m.Delay)
-	params := fleet.Params{Fanout: min(m.Procs, len(hosts)), ReservedFDs: output.DefaultOpenFiles}
+	params := fanout.Params{Fanout: min(m.Procs, len(hosts)), ReservedFDs: output.DefaultOpenFiles}
 	if m.OutDir != "" { // the original stops when the disk is full
-		params.MaxOutput = fleet.DefaultMaxOutput
+		params.MaxOutput = fanout.DefaultMaxOutput
 	}
 	summary, err := w.run(ctx, params, hosts, sink)
 	if err != nil || !env.StdoutTTY {

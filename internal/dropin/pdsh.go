@@ -12,6 +12,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/openssh"
 )
@@ -231,7 +232,7 @@ func (s *pdshSession) command(ctx context.Context, words []string) (int, error) 
 		line = "PATH=" + path + ";" + line
 	}
 	sink := newPdshSink(s)
-	params := fleet.Params{Fanout: s.Fanout, CommandTimeout: time.Duration(s.CommandTimeout) * time.Second}
+	params := fanout.Params{Fanout: s.Fanout, CommandTimeout: time.Duration(s.CommandTimeout) * time.Second}
 	w := work{command: fleet.Command{Line: line}, engine: s, stop: nothing}
 	if _, err := w.run(ctx, params, s.list(), sink); err != nil {
 		return exitFailed, err
@@ -255,7 +256,7 @@ func (s *pdshSession) FDs() int {
 
 // Execute fills in what %h, %u and %n stand for, and runs the command by the module
 // of the host.
-func (s *pdshSession) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (s *pdshSession) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	rank := a.Index()
 	if s.hosts[rank].rcmd == "ssh" {
 		cmd.Line = s.fill(cmd.Line, rank)

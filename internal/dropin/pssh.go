@@ -14,6 +14,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/sys/file"
 )
@@ -152,7 +153,7 @@ func (p *pssh) run(ctx context.Context, env Env) (int, error) {
 		return exitFailed, errors.Join(err, sink.End(fleet.Summary{}))
 	}
 	sink.work = work
-	params := fleet.Params{Fanout: max(p.Par, 1), ReservedFDs: sink.fds(), MaxOutput: fleet.DefaultMaxOutput}
+	params := fanout.Params{Fanout: max(p.Par, 1), ReservedFDs: sink.fds(), MaxOutput: fanout.DefaultMaxOutput}
 	if !p.Inline && !p.InlineStdout {
 		params.MaxOutput = 0
 	}
@@ -179,7 +180,7 @@ type psshExecutor struct {
 }
 
 // Execute tells the host which one it is, and ends it as its timeout says.
-func (e *psshExecutor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (e *psshExecutor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	if cmd.Dialogue == nil {
 		cmd.Env = []string{fmt.Sprintf("PSSH_NODENUM=%d", a.Index()), fmt.Sprintf("PSSH_NUMNODES=%d", len(e.pssh.hosts)), "PSSH_HOST=" + h.Name}
 	}

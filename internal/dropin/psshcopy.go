@@ -11,8 +11,8 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fanout/copy"
 	"sshpace/internal/fleet"
-	"sshpace/internal/fleet/copy"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/safedir"
 )

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/sys/file"
 )
@@ -149,7 +150,7 @@ func (p *pySSH) run(ctx context.Context, env Env) (int, error) {
 		return exitOK, err
 	}
 	sink := newPySink(p, env, names)
-	if _, err = w.run(ctx, fleet.Params{Fanout: p.Procs}, hosts, sink); err != nil || p.NoHeader {
+	if _, err = w.run(ctx, fanout.Params{Fanout: p.Procs}, hosts, sink); err != nil || p.NoHeader {
 		return exitOK, err
 	}
 	_, err = fmt.Fprintf(env.Stdout, "\n  Done. %d hosts processed (ok/non-ok/ssh-failed = %d/%d/%d).\n",

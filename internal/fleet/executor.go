@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"syscall"
 	"time"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
-	"sshpace/internal/ssh/admit"
 )
 
 // Command is what every host runs.
@@ -89,7 +88,44 @@ type Executor interface {
 	//
 	// When ctx ends, a running command is ended politely: signal, short grace,
 	// close. When a.Abort() ends, everything is dropped at once.
-	Execute(ctx context.Context, h host.Host, cmd Command, a *Attempt) Outcome
+	Execute(ctx context.Context, h host.Host, cmd Command, a Attempt) Outcome
+}
+
+// Attempt is the Executor's line back to the run, for one try of one host. Its methods stand in the
+// order of an attempt, and may be called concurrently.
+type Attempt interface {
+	// Index is the place of the host in the list given to the run.
+	Index() int
+	// Host is the host of the attempt.
+	Host() host.Host
+	// Abort ends when everything is to be dropped at once.
+	Abort() context.Context
+	// Through lets all output pass through f, which returns the part to be shown and
+	// may be called for both streams at once; nil shows all.
+	Through(f func(Stream, []byte) []byte)
+	// Admit waits until a login at addr ("ip:port", or any other name that stands
+	// for one server) may start, and returns ctx's cause if that ends first. The
+	// permission ends with Reached(PhaseExec), with the attempt, or with the next
+	// Admit.
+	Admit(ctx context.Context, addr string) error
+	// Reached reports that a phase begins. Phases may be left out but not go back.
+	Reached(Phase)
+	// Distance reports the round trip to the server, by the answers of its kernel,
+	// which do not depend on how busy it is; before PhaseHostkey.
+	Distance(roundTrip time.Duration)
+	// Alive reports that the server speaks SSH: from now on the login costs CPU.
+	Alive()
+	// Near reports whether the server answers as quickly as with few others under way, so that a
+	// command may leave ahead of its answer. Where hosts that are down are retried it is false: of
+	// a command that has left with a login that the server ends, nobody knows whether it runs.
+	Near() bool
+	// Output hands over a piece of output; data may be reused afterwards. An error
+	// means that nobody wants more and that ctx is about to end.
+	Output(s Stream, data []byte) error
+	// Phase is the last phase reached.
+	Phase() Phase
+	// Talked reports whether there was output.
+	Talked() bool
 }
 
 // Outcome is what an Executor knows at the end of one attempt.
@@ -118,7 +154,6 @@ var (
 	ErrCommandTimeout = errors.New("command timed out")
 	ErrOutputLimit    = errors.New("too much output")
 	ErrInterrupted    = errors.New("interrupted")
-	errSinkFailed     = errors.New("output failed")
 )
 
 // Stopped says what became of a command that the run itself ended, by the cause
@@ -182,207 +217,12 @@ func (o *Outcome) Conversed(ctx context.Context, said error, lost string) {
 	}
 }
 
-// Attempt is the Executor's line back to the run, for one try of one host.
-type Attempt struct {
-	run   *run
-	index int
-	host  host.Host
-	name  string
-	abort context.Context
-
-	ticket     *admit.Ticket           // of the host
-	endCommand context.CancelCauseFunc // ends ctx of this Execute
-
-	mu        sync.Mutex
-	phase     Phase
-	since     time.Time // when phase was entered
-	spent     Spent
-	waited    time.Duration
-	roundTrip time.Duration // to the server; 0 = unknown
-	timer     *time.Timer   // the command timeout
-	outBytes  int64
-	errBytes  int64
-	through   func(Stream, []byte) []byte // what becomes of output first; nil: nothing
-	cut       bool                        // there was more output than MaxOutput
-	turn      turn
-}
-
-// Index is the place of the host in the list given to Run.
-func (a *Attempt) Index() int { return a.index }
-
-// Host is the host of the attempt.
-func (a *Attempt) Host() host.Host { return a.host }
-
-// Abort ends when everything is to be dropped at once.
-func (a *Attempt) Abort() context.Context { return a.abort }
-
-// Admit waits until a login at addr ("ip:port", or any other name that stands
-// for one server) may start, and returns ctx's cause if that ends first. The
-// permission ends with Reached(PhaseExec), with the attempt, or with the next
-// Admit.
-func (a *Attempt) Admit(ctx context.Context, addr string) error {
-	defer context.AfterFunc(a.run.starting, func() { a.endCommand(context.Cause(a.run.starting)) })()
-	start := time.Now()
-	err := a.ticket.Admit(ctx, addr)
-	wait := time.Since(start)
-
-	a.mu.Lock()
-	a.waited += wait
-	a.since = a.since.Add(wait) // waiting belongs to no phase
-	a.mu.Unlock()
-
-	if err == nil {
-		a.beginTurn()
-		a.run.started(a.index)
-	}
-	return err
-}
-
-// Reached says that a phase begins. Phases may be left out but not go back.
-func (a *Attempt) Reached(p Phase) {
-	if p >= PhaseExec { // a connection that was there already needs no Admit
-		a.run.started(a.index)
-	}
-	now := time.Now()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if p <= a.phase {
-		return
-	}
-	a.spent[a.phase] += now.Sub(a.since)
-	a.phase, a.since = p, now
-	switch {
-	case p >= PhaseExec:
-		a.keepTurn()
-		a.ticket.LoggedIn()
-	case p == PhaseConnect:
-		a.ticket.Reached(admit.Connecting)
-	case p == PhaseKex:
-		a.ticket.Reached(admit.Connected)
-	case p == PhaseHostkey:
-		a.ticket.KeyShown(a.spent[PhaseKex], a.roundTrip)
-	}
-	if limit := a.run.CommandTimeout; p == PhaseExec && limit > 0 {
-		a.timer = time.AfterFunc(limit, func() { a.endCommand(ErrCommandTimeout) })
-	}
-}
-
-// Phase is the last phase reached.
-func (a *Attempt) Phase() Phase {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.phase
-}
-
-// Talked tells whether there was output.
-func (a *Attempt) Talked() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.outBytes+a.errBytes > 0
-}
-
-// Output hands over a piece of output; data may be reused afterwards. An error
-// means that nobody wants more and that ctx is about to end.
-func (a *Attempt) Output(s Stream, data []byte) error {
-	a.mu.Lock()
-	through := a.through
-	a.mu.Unlock()
-	if through != nil {
-		data = through(s, data)
-	}
-	data, more := a.take(s, data)
-	if len(data) > 0 {
-		if err := a.run.output(Event{Index: a.index, Host: a.name, Stream: s, Data: data}); err != nil {
-			return err
+// Exhausted reports whether an error says that this machine has no more to give right now.
+func Exhausted(err error) bool {
+	for _, no := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.EAGAIN} {
+		if errors.Is(err, no) {
+			return true
 		}
 	}
-	if more {
-		a.endCommand(ErrOutputLimit)
-		return ErrOutputLimit
-	}
-	return nil
+	return false
 }
-
-// Through lets all output pass through f, which returns what is to be shown and
-// may be called for both streams at once; nil shows all.
-func (a *Attempt) Through(f func(Stream, []byte) []byte) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.through = f
-}
-
-// take counts a piece of output and returns as much of it as MaxOutput leaves
-// room for; more tells whether there is more than that.
-func (a *Attempt) take(s Stream, data []byte) (taken []byte, more bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if limit := a.run.MaxOutput; limit > 0 {
-		if room := limit - a.outBytes - a.errBytes; int64(len(data)) > room {
-			data, a.cut = data[:room], true
-		}
-	}
-	if s == Stdout {
-		a.outBytes += int64(len(data))
-	} else {
-		a.errBytes += int64(len(data))
-	}
-	return data, a.cut
-}
-
-// finish closes the books of the attempt and returns what they say.
-func (a *Attempt) finish(o *Outcome) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.spent[a.phase] += time.Since(a.since)
-	a.spent[PhaseQueued], a.spent[PhaseExit] = 0, 0
-	a.keepTurn()
-	if a.timer != nil {
-		a.timer.Stop()
-	}
-	a.ticket.End(a.ending(o))
-	if o.Class == Lost && o.Ran == RanYes && a.run.command.Dialogue == nil { // it began, and whether it came to its end nobody knows
-		o.Ran = RanUnknown
-	}
-	if a.cut && o.Class == NoFailure { // it ended before it was ended
-		o.Class, o.Err = Stopped(ErrOutputLimit)
-	}
-	if o.Class == OutputLimit {
-		o.Hint = "give --max-output a larger SIZE, or 0 for any amount"
-	}
-}
-
-// ending is what the ticket has to know of the outcome.
-func (a *Attempt) ending(o *Outcome) (e admit.Ending) {
-	late := (o.Class == TimedOut || o.Class == Lost) && o.Ran == RanNo && a.phase >= PhaseKex
-	switch {
-	case o.SlowDown:
-		e = admit.TurnedAway
-	case late:
-		e = admit.Overdue
-	case o.Class == Refused:
-		e = admit.Refused
-	}
-	if o.Closed || o.Class == Refused || o.Class == Unroutable || o.Class == TimedOut && a.phase <= PhaseConnect {
-		e |= admit.Down
-	}
-	return e
-}
-
-// Distance reports the round trip to the server, by the answers of its kernel,
-// which do not depend on how busy it is.
-func (a *Attempt) Distance(roundTrip time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.roundTrip = roundTrip
-}
-
-// Alive reports that the server speaks SSH: from now on the login costs CPU.
-func (a *Attempt) Alive() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.keepTurn()
-	a.ticket.Reached(admit.Speaking)
-}
-
-// Near reports whether the server answers soon; see admit.Ticket.Near.
-func (a *Attempt) Near() bool { return a.ticket.Near() }

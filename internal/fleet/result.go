@@ -1,10 +1,8 @@
-// Package fleet runs one command on many hosts at once: it decides when each
-// host may start, slows down where servers ask for it, retries what has provably
-// not run, bounds memory and open files, and tells a Sink what happens.
+// Package fleet is what a run on many hosts is made of: the Command, the Attempt that an
+// Executor makes on a host, its Outcome, the Result, and the Sink that is told of all of it.
 //
-// It knows SSH only through the Executor interface, which the engines below ssh
-// satisfy. It prints nothing: prefix
-// lines, gathered output, NDJSON and files are Sinks made elsewhere.
+// It knows no SSH, starts nothing and prints nothing: engines below ssh are Executors, package
+// fanout runs, and prefix lines, gathered output, NDJSON and files are Sinks made elsewhere.
 package fleet
 
 import (
@@ -194,6 +192,19 @@ type Start struct {
 	Hosts   []host.Host
 }
 
+// Batch is a part of a run.
+type Batch struct {
+	Number, Of int // from 1
+	Hosts      int // in it
+	Before     Summary
+	Pause      time.Duration // between it and the next
+}
+
+// Declined is a Sink's error that stops a run before a batch.
+type Declined struct{ Why string }
+
+func (e *Declined) Error() string { return e.Why }
+
 // Sink is told what happens, as one stream: Begin, then for each host Started,
 // Output and Done, with Waiting between them, and End. Calls never overlap. An
 // error (closed pipe) ends the run: Run cancels what is running and returns that
@@ -263,8 +274,8 @@ type Summary struct {
 	Elapsed time.Duration
 }
 
-// add counts one result.
-func (s *Summary) add(r *Result) {
+// Add counts one result.
+func (s *Summary) Add(r *Result) {
 	if r.Incomplete != "" {
 		s.Incomplete++
 	}

@@ -5,7 +5,7 @@
 //
 // What remote machines send is cleaned before people see it (package termsafe)
 // and is kept as it came in JSON and Files. Sinks hold bounded memory whatever
-// a host sends. They are not for concurrent use, except where said; fleet.Run
+// a host sends. They are not for concurrent use, except where said; fanout.Run
 // never overlaps calls.
 package output
 

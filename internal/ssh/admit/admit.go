@@ -1,9 +1,11 @@
-// Package admit decides who may log in now, and when a host is tried again. Everybody who logs in to hosts of the
-// user's asks a Gate first: it bounds how many logins are under way at once, at each server and in all, and
-// learns from each how many the servers, the network and this machine bear.
+// Package admit decides who may log in now, and when a host is tried again. Everybody who logs in
+// to hosts of the user's asks a Gate first: it bounds how many logins are under way at once, at
+// each server and in all, and learns from each how many the servers, the network and this machine
+// bear.
 //
-// A login here is an unauthenticated connection, the thing that sshd limits (MaxStartups, sshd_config(5)) and that
-// costs CPU at both ends. Connections that have logged in are no matter of this package.
+// A login here is an unauthenticated connection, the thing that sshd limits (MaxStartups,
+// sshd_config(5)) and that costs CPU at both ends. Connections that have logged in are no matter of
+// this package.
 package admit
 
 import (
@@ -14,26 +16,28 @@ import (
 	"sshpace/internal/base/sched"
 )
 
-// Limits are the limits of a gate that it does not learn. Each zero field is a default for many hosts.
+// Limits are the limits of a gate that it does not learn. Each zero field is a default for many
+// hosts.
 type Limits struct {
 	// Most bounds the logins under way at once; 0 is as many as servers and this machine bear.
 	Most int
-	// Apart is the time from the end of a login at a server to the beginning of the next one there; 0 is none.
+	// Apart is the time from the end of a login at a server to the beginning of the next one there;
+	// 0 is none.
 	Apart time.Duration
-	// Backoff is how long a host waits after it was turned away, doubled each time up to MaxBackoff; 0 is a tenth
-	// of a second up to two seconds, with jitter.
+	// Backoff is how long a host waits after it was turned away, doubled each time up to
+	// MaxBackoff; 0 is a tenth of a second up to two seconds, with jitter.
 	Backoff, MaxBackoff time.Duration
 	// Tries bounds the attempts in a row of one host that are turned away; 0 is none.
 	Tries int
-	// RetryFor bounds how long one host waits in all to be tried again; 0 is two minutes, or 30 seconds where the
-	// server has accepted nobody, and a negative one is no retry.
+	// RetryFor bounds how long one host waits in all to be tried again; 0 is two minutes, or 30
+	// seconds where the server has accepted nobody, and a negative one is no retry.
 	RetryFor time.Duration
 	// RetryDown retries hosts that are down, for RetryFor in all.
 	RetryDown bool
 }
 
-// A measurement logs in to one host many times. Its logins are few: a server may count them, and take many for an
-// attack (sshd_config(5) PerSourcePenalties).
+// A measurement logs in to one host many times. Its logins are few: a server may count them, and
+// take many for an attack (sshd_config(5) PerSourcePenalties).
 const (
 	HostPause   = time.Second            // between two logins
 	ShortPause  = 100 * time.Millisecond // between two of no more than MostLogins
@@ -48,7 +52,8 @@ func OneByOne(apart time.Duration) Limits {
 	return Limits{Most: 1, Apart: apart, Backoff: time.Second, MaxBackoff: 4 * time.Second, Tries: MostRefused}
 }
 
-// MostLogins is how many logins a measurement makes to a host in that time at most, the first one among them.
+// MostLogins is how many logins a measurement makes to a host in that time at most, the first one
+// among them.
 func MostLogins(elapsed time.Duration) int {
 	return max(loginsAtFirst, int(loginsAtFirst*elapsed/loginsEvery))
 }
@@ -56,16 +61,17 @@ func MostLogins(elapsed time.Duration) int {
 // Ticket makes a ticket for one host.
 func (g *Gate) Ticket() *Ticket { return &Ticket{gate: g, began: time.Now()} }
 
-// ConnectionLost reports that a server has ended the connection of somebody who had logged in: servers may be
-// restarting, so that for some seconds ports that refuse are tried again.
+// ConnectionLost reports that a server has ended the connection of somebody who had logged in:
+// servers may be restarting, so that for some seconds ports that refuse are tried again.
 func (g *Gate) ConnectionLost() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.lostAt = time.Now()
 }
 
-// Ticket is the permission of one host to log in, one login at a time and as often as it needs. Its methods are
-// listed in the order of a login, and may be called concurrently. A nil ticket admits at once and learns nothing.
+// Ticket is the permission of one host to log in, one login at a time and as often as it needs. Its
+// methods are listed in the order of a login, and may be called concurrently. A nil ticket admits
+// at once and learns nothing.
 type Ticket struct {
 	gate  *Gate
 	began time.Time
@@ -77,9 +83,9 @@ type Ticket struct {
 	attempts attempts
 }
 
-// Admit waits until a login at addr ("ip:port", or any other name that stands for one server) may begin. It returns
-// ctx's cause if that ends first. A login of this ticket that is still under way is ended as by End(Done), because
-// its place may be the one that is waited for.
+// Admit waits until a login at addr ("ip:port", or any other name that stands for one server) may
+// begin. It returns ctx's cause if that ends first. A login of this ticket that is still under way
+// is ended as by End(Done), because its place may be the one that is waited for.
 func (t *Ticket) Admit(ctx context.Context, addr string) error {
 	if t == nil {
 		return context.Cause(ctx)
@@ -119,8 +125,8 @@ func (t *Ticket) Reached(s Stage) {
 	}
 }
 
-// KeyShown reports that the server has shown its host key, that long after the connection; roundTrip is that to the
-// server, by what its kernel has answered, or 0 if it is unknown.
+// KeyShown reports that the server has shown its host key, that long after the connection;
+// roundTrip is that to the server, by what its kernel has answered, or 0 if it is unknown.
 func (t *Ticket) KeyShown(took, roundTrip time.Duration) {
 	if t == nil {
 		return
@@ -133,9 +139,10 @@ func (t *Ticket) KeyShown(took, roundTrip time.Duration) {
 	}
 }
 
-// Near reports whether the login gets on about as quickly as it would with few others under way, so that a
-// packet that is sent now is answered soon. It is false where hosts that are down are retried: of a command that has
-// left with a login that the server ends, nobody knows whether it runs.
+// Near reports whether the login gets on about as quickly as it would with few others under way, so
+// that a packet that is sent now is answered soon. It is false where hosts that are down are
+// retried: of a command that has left with a login that the server ends, nobody knows whether it
+// runs.
 func (t *Ticket) Near() bool {
 	if t == nil {
 		return true
@@ -145,7 +152,8 @@ func (t *Ticket) Near() bool {
 	return !t.gate.RetryDown && t.gate.near(t.sample)
 }
 
-// LoggedIn reports that the login has succeeded. It is no longer under way; the attempt goes on until End.
+// LoggedIn reports that the login has succeeded. It is no longer under way; the attempt goes on
+// until End.
 func (t *Ticket) LoggedIn() {
 	if t != nil {
 		t.leave(loggedIn)
@@ -164,8 +172,9 @@ func (t *Ticket) End(e Ending) {
 	t.attempts.add(e, late, concurrent)
 }
 
-// Again reports whether the host may be tried again after its last End, and how long it waits until then. Admit
-// waits by itself; who does something else meanwhile waits before. The caller makes sure that nothing has run.
+// Again reports whether the host may be tried again after its last End, and how long it waits until
+// then. Admit waits by itself; who does something else meanwhile waits before. The caller makes
+// sure that nothing has run.
 func (t *Ticket) Again() (after time.Duration, again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,7 +185,8 @@ func (t *Ticket) Again() (after time.Duration, again bool) {
 	return after, again
 }
 
-// Ending is how an attempt ended, as far as others are to learn from it; several may be true of one.
+// Ending is how an attempt ended, as far as others are to learn from it; several may be true of
+// one.
 type Ending uint8
 
 // The endings.

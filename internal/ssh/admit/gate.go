@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// Gate bounds the logins under way. There is one window per server address and one for all together. Both are cut by
-// logins that are turned away (AIMD, as in TCP). That of an address grows by each success, that of all only
-// while logins take no longer for it (see crowd): many addresses may be one machine.
+// Gate bounds the logins under way. There is one window per server address and one for all
+// together. Both are cut by logins that are turned away (AIMD, as in TCP). That of an address grows
+// by each success, that of all only while logins take no longer for it (see crowd): many addresses
+// may be one machine.
 type Gate struct {
 	Limits
 	all *window
@@ -216,9 +217,9 @@ const (
 	alone              // there was no other
 )
 
-// late says why a login that was not done in time was late: because of others that were under way, so that it may
-// be tried again with fewer, down to one alone; or on its own account, where others got
-// on much faster meanwhile. Where one alone was late, others are not to blame.
+// late says why a login that was not done in time was late: because of others that were under way,
+// so that it may be tried again with fewer, down to one alone; or on its own account, where others
+// got on much faster meanwhile. Where one alone was late, others are not to blame.
 func (g *Gate) late(s *slot) lateness {
 	_, active := g.all.size()
 	g.mu.Lock()

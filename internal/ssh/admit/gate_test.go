@@ -146,7 +146,8 @@ func TestGateTakesBack(t *testing.T) {
 	})
 }
 
-// TestTicket: an attempt has one login under way at most, its ends count once, and a nil ticket admits.
+// TestTicket: an attempt has one login under way at most, its ends count once, and a nil ticket
+// admits.
 func TestTicket(t *testing.T) {
 	g := New(Limits{Most: 1})
 	ticket := admit(t, g, "jump")
@@ -177,8 +178,8 @@ func TestTicket(t *testing.T) {
 	}
 }
 
-// TestOneByOne: logins to a host are apart, also where other hosts come between them. One that turns them away is asked
-// again ever later, and not a ninth time.
+// TestOneByOne: logins to a host are apart, also where other hosts come between them. One that
+// turns them away is asked again ever later, and not a ninth time.
 func TestOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, began := New(OneByOne(time.Second)), time.Now()

@@ -86,7 +86,8 @@ func (l *Limits) backoff(attempts int) time.Duration {
 	return l.spread(min(cmp.Or(l.Backoff, firstBackoff)<<min(attempts-1, 16), cmp.Or(l.MaxBackoff, lastBackoff)))
 }
 
-// spread is about as long, so that a thousand hosts do not come back together; one host alone needs no such care.
+// spread is about as long, so that a thousand hosts do not come back together; one host alone needs
+// no such care.
 func (l *Limits) spread(d time.Duration) time.Duration {
 	if l.Backoff > 0 {
 		return d

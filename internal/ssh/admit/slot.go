@@ -55,8 +55,8 @@ func (g *Gate) reached(s *slot, next Stage) {
 	s.lend.Reset(g.patience(next))
 }
 
-// leave gives the slots of the login under way back, once, and lets the windows learn. It returns why the login was
-// late, if so, and how many were under way when it began.
+// leave gives the slots of the login under way back, once, and lets the windows learn. It returns
+// why the login was late, if so, and how many were under way when it began.
 func (t *Ticket) leave(e Ending) (late lateness, concurrent int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -144,8 +144,8 @@ func (w *window) size() (limit float64, active int) {
 	return w.limit, w.active
 }
 
-// resize makes the window as large as an estimate of its best size, after a cut for what was turned away
-// by one at a time; no estimate makes it smaller than floor.
+// resize makes the window as large as an estimate of its best size, after a cut for what was turned
+// away by one at a time; no estimate makes it smaller than floor.
 func (w *window) resize(estimate, floor float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,6 +19,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/sshtest"
@@ -120,7 +121,7 @@ func TestAgent(t *testing.T) {
 	a := startAgent(t, first, second, userKey(t, s.Key))
 	tg := sshdTarget(s)
 	tg.Identity = dial.Identity{Agent: a.socket}
-	for _, r := range run(t, fleet.Params{}, tg, hosts(30), fleet.Command{Line: "true"}, &sshtest.Told{}) {
+	for _, r := range run(t, fanout.Params{}, tg, hosts(30), fleet.Command{Line: "true"}, &sshtest.Told{}) {
 		if r.Status() != fleet.OK {
 			t.Fatalf("%+v", r)
 		}
@@ -142,7 +143,7 @@ func TestIdentitiesOnly(t *testing.T) {
 	a := startAgent(t, append(private, userKey(t, s.Key))...)
 	tg := sshdTarget(s)
 	tg.Identity = dial.Identity{Agent: a.socket, Only: true, Files: []string{s.Key + ".pub"}}
-	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Status() != fleet.OK {
+	if r := run(t, fanout.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Status() != fleet.OK {
 		t.Errorf("%+v", r)
 	}
 	for name, mode := range map[string]os.FileMode{"gone": 0, "open": 0o644} { // of the private key no more than ssh needs
@@ -152,22 +153,22 @@ func TestIdentitiesOnly(t *testing.T) {
 			copyFile(t, s.Key, path, mode)
 		}
 		tg.Identity.Files = []string{path}
-		if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Status() != fleet.OK {
+		if r := run(t, fanout.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Status() != fleet.OK {
 			t.Errorf("%s: %+v", name, r)
 		}
 		alone := tg
 		alone.Identity.Agent = ""
-		if r := run(t, fleet.Params{}, alone, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Class != fleet.AuthFailed || !strings.Contains(r.Hint, path) {
+		if r := run(t, fanout.Params{}, alone, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Class != fleet.AuthFailed || !strings.Contains(r.Hint, path) {
 			t.Errorf("%s, without the agent: %+v", name, r)
 		}
 	}
 	tg.Identity.Files = []string{s.Key + ".pub"}
 	tg.Identity.Only = false // then too many keys would be offered, were the named one not first
-	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Status() != fleet.OK {
+	if r := run(t, fanout.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Status() != fleet.OK {
 		t.Errorf("%+v", r)
 	}
 	tg.Identity.Files = nil
-	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
+	r := run(t, fanout.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
 	if r.Class != fleet.AuthFailed || !strings.Contains(r.Err, "Too many authentication failures") || r.Hint == "" {
 		t.Errorf("%+v", r)
 	}
@@ -182,7 +183,7 @@ func TestSlowAgent(t *testing.T) {
 	a.wait = func() { time.Sleep(20 * time.Millisecond) }
 	tg := sshdTarget(s)
 	tg.Identity = dial.Identity{Agent: a.socket}
-	for _, r := range run(t, fleet.Params{}, tg, hosts(20), fleet.Command{Line: "true"}, &sshtest.Told{}) {
+	for _, r := range run(t, fanout.Params{}, tg, hosts(20), fleet.Command{Line: "true"}, &sshtest.Told{}) {
 		if r.Status() != fleet.OK {
 			t.Fatalf("%+v", r)
 		}
@@ -194,7 +195,7 @@ func TestSlowAgent(t *testing.T) {
 	a.wait = func() { <-answer }
 	tg.ConnectTimeout = 300 * time.Millisecond
 	start := time.Now()
-	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
+	r := run(t, fanout.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
 	if r.Class != fleet.TimedOut || time.Since(start) > time.Minute {
 		t.Errorf("after %v: %+v", time.Since(start), r)
 	}
@@ -218,7 +219,7 @@ func TestMuteAgent(t *testing.T) {
 			tg.ConnectTimeout, tg.Identity = limit, dial.Identity{Agent: socket, Files: files}
 			var warned []string
 			o := dial.Options{Warn: func(text ...string) { warned = append(warned, text...) }}
-			r := runWith(t, fleet.Params{}, o, tg, hosts(3), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
+			r := runWith(t, fanout.Params{}, o, tg, hosts(3), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
 			if len(warned) != 1 || !strings.Contains(warned[0], fmt.Sprintf("%s: no answer within %v", socket, limit)) {
 				return fmt.Errorf("with files %q: warned %q", files, warned)
 			}
@@ -239,7 +240,7 @@ func TestDyingAgent(t *testing.T) {
 	tg := sshdTarget(s)
 	tg.Identity = dial.Identity{Agent: a.socket}
 	good, bad := 0, 0
-	for _, r := range run(t, fleet.Params{Fanout: 1}, tg, hosts(8), fleet.Command{Line: "true"}, &sshtest.Told{}) {
+	for _, r := range run(t, fanout.Params{Fanout: 1}, tg, hosts(8), fleet.Command{Line: "true"}, &sshtest.Told{}) {
 		switch {
 		case r.Status() == fleet.OK:
 			good++
@@ -254,7 +255,7 @@ func TestDyingAgent(t *testing.T) {
 	}
 
 	tg.Identity.Files = []string{s.Key} // the agent is gone, the file is not
-	for _, r := range run(t, fleet.Params{}, tg, hosts(3), fleet.Command{Line: "true"}, &sshtest.Told{}) {
+	for _, r := range run(t, fanout.Params{}, tg, hosts(3), fleet.Command{Line: "true"}, &sshtest.Told{}) {
 		if r.Status() != fleet.OK {
 			t.Errorf("%+v", r)
 		}
@@ -306,7 +307,7 @@ func TestKeyFiles(t *testing.T) {
 			asked = 0
 			tg := sshdTarget(s)
 			tg.Identity = dial.Identity{Files: test.files}
-			for _, r := range runWith(t, fleet.Params{}, dial.Options{Askpass: test.ask}, tg, hosts(4), fleet.Command{Line: "true"}, &sshtest.Told{}) {
+			for _, r := range runWith(t, fanout.Params{}, dial.Options{Askpass: test.ask}, tg, hosts(4), fleet.Command{Line: "true"}, &sshtest.Told{}) {
 				if test.ok != (r.Status() == fleet.OK) || !strings.Contains(r.Hint, test.hint) {
 					t.Errorf("%+v", r)
 				}
@@ -399,7 +400,7 @@ func TestCertificate(t *testing.T) {
 		if test.gone {
 			os.Remove(path)
 		}
-		if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; (r.Status() == fleet.OK) != test.want || !test.want && r.Class != fleet.AuthFailed {
+		if r := run(t, fanout.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; (r.Status() == fleet.OK) != test.want || !test.want && r.Class != fleet.AuthFailed {
 			t.Errorf("%s: %+v", test.name, r)
 		}
 	}
@@ -436,14 +437,14 @@ func TestTiedKeys(t *testing.T) {
 	add("-q", "-H", known, "-h", s.User+"@here", s.Key)
 	tg := sshdTarget(s)
 	tg.Identity = dial.Identity{Agent: socket}
-	for _, r := range run(t, fleet.Params{}, tg, hosts(5), fleet.Command{Line: "true"}, &sshtest.Told{}) {
+	for _, r := range run(t, fanout.Params{}, tg, hosts(5), fleet.Command{Line: "true"}, &sshtest.Told{}) {
 		if r.Status() != fleet.OK {
 			t.Errorf("%+v", r)
 		}
 	}
 	tg = sshdTarget(other)
 	tg.Identity = dial.Identity{Agent: socket, Only: true, Files: []string{s.Key + ".pub"}}
-	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Class != fleet.AuthFailed || !strings.Contains(r.Hint, "other hosts only") {
+	if r := run(t, fanout.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Class != fleet.AuthFailed || !strings.Contains(r.Hint, "other hosts only") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -464,7 +465,7 @@ func TestJump(t *testing.T) {
 	jump.HostName = "127.0.200.1"
 	tg.Jump = &jump
 	var c sshtest.Told
-	for i, r := range run(t, fleet.Params{}, tg, hosts(40), fleet.Command{Line: "echo here"}, &c) {
+	for i, r := range run(t, fanout.Params{}, tg, hosts(40), fleet.Command{Line: "echo here"}, &c) {
 		if r.Status() != fleet.OK || c.TextOf(i, fleet.Stdout) != "here\n" {
 			t.Fatalf("%+v", r)
 		}
@@ -480,7 +481,7 @@ func TestJumpChain(t *testing.T) {
 	first, second, tg := target(t, outer), target(t, inner), target(t, s)
 	first.HostName, second.HostName = "127.0.200.1", "127.0.200.2"
 	second.Jump, tg.Jump = &first, &second
-	for _, r := range run(t, fleet.Params{}, tg, hosts(5), fleet.Command{Line: "x"}, &sshtest.Told{}) {
+	for _, r := range run(t, fanout.Params{}, tg, hosts(5), fleet.Command{Line: "x"}, &sshtest.Told{}) {
 		if r.Status() != fleet.OK {
 			t.Fatalf("%+v", r)
 		}
@@ -515,7 +516,7 @@ func TestJumpFaults(t *testing.T) {
 			jump.HostName = "127.0.200.1"
 			test.edit(&tg, &jump)
 			tg.Jump = &jump
-			for _, r := range run(t, fleet.Params{}, tg, hosts(20), fleet.Command{Line: "x"}, &sshtest.Told{}) {
+			for _, r := range run(t, fanout.Params{}, tg, hosts(20), fleet.Command{Line: "x"}, &sshtest.Told{}) {
 				if r.Class != test.class || !strings.Contains(r.Err, test.text) || r.Status() != fleet.Unreachable || r.Attempts != 1 {
 					t.Fatalf("got %+v", r)
 				}
@@ -539,7 +540,7 @@ func TestLostBastion(t *testing.T) {
 		jump.AliveInterval, jump.AliveCountMax = limit, 1
 		tg.Jump = &jump
 		c := sshtest.Told{OnOutput: func(fleet.Event) error { cable.Freeze(); return nil }}
-		r := run(t, fleet.Params{}, tg, []host.Host{{Name: "127.0.9.9"}}, fleet.Command{Line: "x"}, &c)[0]
+		r := run(t, fanout.Params{}, tg, []host.Host{{Name: "127.0.9.9"}}, fleet.Command{Line: "x"}, &c)[0]
 		if r.Class != fleet.Lost || r.Ran != fleet.RanUnknown {
 			return fmt.Errorf("got %+v", r)
 		}

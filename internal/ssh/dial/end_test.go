@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/sshtest"
@@ -47,7 +48,7 @@ func TestTimeoutEndsRemoteCommand(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	waittest.InTime(t, time.Second, func(limit time.Duration) error {
 		dir := t.TempDir()
-		res := run(t, fleet.Params{CommandTimeout: limit}, sshdTarget(s), hosts(3), remote(dir), &sshtest.Told{})
+		res := run(t, fanout.Params{CommandTimeout: limit}, sshdTarget(s), hosts(3), remote(dir), &sshtest.Told{})
 		for _, r := range res {
 			if r.Class != fleet.CommandTimeout || r.Ran != fleet.RanYes || r.Signal != "TERM" || r.Status() != fleet.Failed {
 				t.Errorf("got %+v", r)
@@ -65,7 +66,7 @@ func TestTimeoutIgnoredTerm(t *testing.T) {
 		dir := t.TempDir()
 		cmd := remote(dir)
 		cmd.Line = "trap '' TERM; " + cmd.Line
-		r := run(t, fleet.Params{CommandTimeout: limit}, sshdTarget(s), hosts(1), cmd, &sshtest.Told{})[0]
+		r := run(t, fanout.Params{CommandTimeout: limit}, sshdTarget(s), hosts(1), cmd, &sshtest.Told{})[0]
 		if err := gone(t, dir, 1); err != nil || r.Class == fleet.CommandTimeout && r.Signal == "KILL" {
 			return err
 		}
@@ -86,7 +87,7 @@ func TestTimeoutBusyServer(t *testing.T) {
 			}
 		}
 	}}).Start(t)
-	r := run(t, fleet.Params{CommandTimeout: time.Second}, target(t, s), hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
+	r := run(t, fanout.Params{CommandTimeout: time.Second}, target(t, s), hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
 	if r.Class != fleet.CommandTimeout || r.Signal != "KILL" || strings.Contains(r.Err, "may still run there") {
 		t.Errorf("got %+v", r)
 	}
@@ -102,7 +103,7 @@ func TestForcedCommandRunsOnce(t *testing.T) {
 	}
 	s := sshtest.StartSshdForOther(t, "ForceCommand echo $$ >> "+log+"; exec sleep 30")
 	tg := sshdTarget(s)
-	r := run(t, fleet.Params{CommandTimeout: time.Second}, tg, hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
+	r := run(t, fanout.Params{CommandTimeout: time.Second}, tg, hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
 	if r.Class != fleet.CommandTimeout || !strings.Contains(r.Err, "may still run there") {
 		t.Errorf("got %+v", r)
 	}
@@ -131,7 +132,7 @@ func TestInterruptOnce(t *testing.T) {
 		}
 		return nil
 	}}
-	res := run(t, fleet.Params{Fanout: 5, Drain: drain}, sshdTarget(s), hosts(20), remote(dir), &c)
+	res := run(t, fanout.Params{Fanout: 5, Drain: drain}, sshdTarget(s), hosts(20), remote(dir), &c)
 	for i, r := range res {
 		switch {
 		case i < 5 && (r.Class != fleet.Cancelled || r.Ran != fleet.RanYes || r.Signal != "TERM"):
@@ -157,7 +158,7 @@ func TestClosedOutput(t *testing.T) {
 		}
 		return nil
 	}}
-	_, err := fleet.Run(context.Background(), fleet.Params{}, hosts(3), remote(dir), e, &c)
+	_, err := fanout.Run(context.Background(), fanout.Params{}, hosts(3), remote(dir), e, &c)
 	if !errors.Is(err, syscall.EPIPE) {
 		t.Errorf("got %v", err)
 	}
@@ -199,7 +200,7 @@ func TestEndlessOutput(t *testing.T) {
 			os.WriteFile(s.release, nil, 0o600)
 		}
 	}
-	if _, err := fleet.Run(context.Background(), fleet.Params{}, hs, fleet.Command{Line: "echo"}, e, &c); err != nil {
+	if _, err := fanout.Run(context.Background(), fanout.Params{}, hs, fleet.Command{Line: "echo"}, e, &c); err != nil {
 		t.Fatal(err)
 	}
 	if sizes[0] != big || sizes[1] != line {
@@ -227,7 +228,7 @@ func TestSlowOutput(t *testing.T) {
 		return nil
 	}
 	before := memory()
-	res := run(t, fleet.Params{}, s.target, hosts(n), fleet.Command{Line: fmt.Sprintf("bytes %d", each)}, &c)
+	res := run(t, fanout.Params{}, s.target, hosts(n), fleet.Command{Line: fmt.Sprintf("bytes %d", each)}, &c)
 	for _, r := range res {
 		if r.OutBytes != each {
 			t.Fatalf("%d bytes, want %d: %+v", r.OutBytes, each, r)
@@ -250,7 +251,7 @@ func TestFewDescriptors(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}); err != nil {
 		t.Fatal(err)
 	}
-	res := run(t, fleet.Params{}, s.target, hosts(60), fleet.Command{Line: "echo"}, &sshtest.Told{})
+	res := run(t, fanout.Params{}, s.target, hosts(60), fleet.Command{Line: "echo"}, &sshtest.Told{})
 	for _, r := range res {
 		if r.Status() != fleet.OK {
 			t.Fatalf("%+v", r)

@@ -83,7 +83,7 @@ func (e *Engine) FDs() int { return 1 }
 const engineName = "native"
 
 // Execute runs cmd on h; see fleet.Executor.
-func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	t, err := e.resolver.Target(ctx, h)
 	if err != nil {
 		return failed(asError(ctx, err), fleet.RanNo)
@@ -92,7 +92,7 @@ func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a 
 }
 
 // Run runs cmd on a target that is resolved already.
-func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	l, err := e.connect(ctx, t, a, t.ahead(cmd))
 	if err != nil {
 		return unconnected(asError(ctx, err))
@@ -104,7 +104,7 @@ func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a *fleet
 }
 
 // command runs one command on an authenticated link and closes it.
-func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fleet.Attempt, mayKill bool) fleet.Outcome {
+func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a fleet.Attempt, mayKill bool) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
 	starting, cancel := context.WithDeadlineCause(ctx, l.usable, fleet.ErrConnectTimeout)
 	defer cancel()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -24,7 +25,7 @@ func TestManyHosts(t *testing.T) {
 	start, cpu := time.Now(), cpuTime()
 	tg := target(t, s)
 	tg.ConnectTimeout = 5 * time.Minute // none is lost however busy the machine is
-	res := run(t, fleet.Params{}, tg, hosts(n), fleet.Command{Line: "uptime"}, &c)
+	res := run(t, fanout.Params{}, tg, hosts(n), fleet.Command{Line: "uptime"}, &c)
 	t.Logf("%d hosts: %.0f hosts/s, %v CPU a host with the server", n, float64(n)/time.Since(start).Seconds(), (cpuTime()-cpu)/time.Duration(n))
 	for i, r := range res {
 		if r.Status() != fleet.OK || c.TextOf(i, fleet.Stdout) != "uptime\n" {
@@ -53,7 +54,7 @@ func TestMemoryPerConnection(t *testing.T) {
 		}
 		return nil
 	}
-	res := run(t, fleet.Params{}, s.target, hosts(n), fleet.Command{Line: "wait"}, &c)
+	res := run(t, fanout.Params{}, s.target, hosts(n), fleet.Command{Line: "wait"}, &c)
 	for _, r := range res {
 		if r.Status() != fleet.OK {
 			t.Fatalf("%+v", r)

@@ -18,6 +18,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/sshtest"
@@ -113,7 +114,7 @@ func TestLoginFaults(t *testing.T) {
 				if test.stuck {
 					tg.ConnectTimeout = limit
 				}
-				r := run(t, fleet.Params{RetryFor: retry}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
+				r := run(t, fanout.Params{RetryFor: retry}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
 				if r.Ran != fleet.RanNo || r.Status() != fleet.Unreachable || r.Exit != -1 {
 					t.Errorf("ran %v, status %v, exit %d", r.Ran, r.Status(), r.Exit)
 				}
@@ -220,7 +221,7 @@ func TestCommandEnds(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := (&sshtest.Server{Exec: test.exec}).Start(t)
-			r := run(t, fleet.Params{}, target(t, s), hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
+			r := run(t, fanout.Params{}, target(t, s), hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
 			if r.Ran != fleet.RanYes || r.Exit != test.want.Exit || r.Signal != test.want.Signal || r.Class != test.want.Class || r.OutBytes != test.want.OutBytes {
 				t.Errorf("got %+v", r)
 			}
@@ -242,7 +243,7 @@ func TestChangedPackets(t *testing.T) {
 		}}
 		path, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
 		tg := dial.Target{Port: server.Start(t), User: "u", HostKeys: fixedKey{key.PublicKey()}, Identity: dial.Identity{Files: []string{path}}}
-		r := run(t, fleet.Params{}, tg, []host.Host{{Name: "127.0.0.1"}}, fleet.Command{Line: "x"}, &sshtest.Told{})[0]
+		r := run(t, fanout.Params{}, tg, []host.Host{{Name: "127.0.0.1"}}, fleet.Command{Line: "x"}, &sshtest.Told{})[0]
 		if r.Status() == fleet.OK || !strings.HasSuffix(r.Err, want) {
 			t.Errorf("at %s: %q, want %q", at, r.Err, want)
 		}
@@ -265,7 +266,7 @@ func TestLackingHostKey(t *testing.T) {
 	for s, want := range map[*sshtest.Sshd]bool{both: true, one: false} {
 		tg := sshdTarget(s)
 		tg.HostKeys, tg.HostKeyAlgorithms = certified{}, []string{ssh.KeyAlgoED25519}
-		r := run(t, fleet.Params{}, tg, []host.Host{{Name: "127.0.0.1"}}, fleet.Command{Line: "true"}, &sshtest.Told{})[0]
+		r := run(t, fanout.Params{}, tg, []host.Host{{Name: "127.0.0.1"}}, fleet.Command{Line: "true"}, &sshtest.Told{})[0]
 		why, _ := errors.AsType[*dial.Error](r.Cause)
 		if r.Class != fleet.HostKeyUnknown || why == nil || why.OnlySSH != want || strings.Contains(r.Hint, "offers ecdsa-sha2-nistp256, which only ssh") != want {
 			t.Errorf("%v: %+v", want, r)
@@ -282,7 +283,7 @@ func TestUnansweredExec(t *testing.T) {
 	halfDead(&tg)
 	waittest.InTime(t, time.Second, func(limit time.Duration) error {
 		tg.ConnectTimeout = limit
-		r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
+		r := run(t, fanout.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
 		if r.Ran != fleet.RanUnknown || r.Class != fleet.TimedOut || r.Attempts != 1 || r.Status() != fleet.Failed || !strings.Contains(r.Err, "may run there") {
 			return fmt.Errorf("got %+v", r)
 		}
@@ -300,7 +301,7 @@ func TestMaxStartups(t *testing.T) {
 	}
 	tg := sshdTarget(s)
 	tg.ConnectTimeout = 2 * time.Minute // however busy this machine is
-	res := run(t, fleet.Params{RetryFor: 10 * time.Minute}, tg, hosts(n), fleet.Command{Line: "true"}, &sshtest.Told{})
+	res := run(t, fanout.Params{RetryFor: 10 * time.Minute}, tg, hosts(n), fleet.Command{Line: "true"}, &sshtest.Told{})
 	tries := 0
 	for _, r := range res {
 		tries += r.Attempts
@@ -345,7 +346,7 @@ func TestDeadAmongLive(t *testing.T) {
 			}
 		}
 	}}
-	sum, err := fleet.Run(ctx, fleet.Params{}, hs, fleet.Command{Line: "true"}, e, sink)
+	sum, err := fanout.Run(ctx, fanout.Params{}, hs, fleet.Command{Line: "true"}, e, sink)
 	if ok != n || sum.Total() != 2*n || !errors.Is(err, context.Canceled) {
 		t.Fatalf("%d live hosts done, summary %+v, %v", ok, sum, err)
 	}
@@ -383,7 +384,7 @@ func TestRefusedAmongSilent(t *testing.T) {
 			}
 		}
 	}}
-	fleet.Run(ctx, fleet.Params{}, hs, fleet.Command{Line: "true"}, e, sink)
+	fanout.Run(ctx, fanout.Params{}, hs, fleet.Command{Line: "true"}, e, sink)
 	t.Logf("%d closed ports behind %d silent hosts: %v", refused, n, time.Since(start))
 	if refused != refusing || time.Since(start) >= timeout {
 		t.Errorf("%d of %d closed ports were told before the first timeout", refused, refusing)
@@ -420,7 +421,7 @@ func TestNames(t *testing.T) {
 	for range 50 {
 		hs = append(hs, host.Host{Name: "same"})
 	}
-	res := runWith(t, fleet.Params{}, dial.Options{Lookup: lookup}, target(t, s), hs, fleet.Command{Line: "true"}, &sshtest.Told{})
+	res := runWith(t, fanout.Params{}, dial.Options{Lookup: lookup}, target(t, s), hs, fleet.Command{Line: "true"}, &sshtest.Told{})
 	for i, want := range []string{"Could not resolve hostname gone: Name or service not known", "Could not resolve hostname broken: Temporary failure in name resolution"} {
 		if r := res[i]; r.Class != fleet.NameFailed || r.Phase != fleet.PhaseDNS || r.Err != want {
 			t.Errorf("got %+v", r)
@@ -452,7 +453,7 @@ func TestKeepAlive(t *testing.T) {
 		}()
 		tg := target(t, s)
 		tg.Port, tg.AliveInterval, tg.AliveCountMax = cable.Port(), limit/4, 4
-		r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
+		r := run(t, fanout.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
 		if r.Class != fleet.Lost || r.Err != "Timeout, server not responding" || r.Ran != fleet.RanUnknown {
 			return fmt.Errorf("got %+v", r)
 		}
@@ -472,7 +473,7 @@ func TestOwnSilence(t *testing.T) {
 		tg := target(t, s)
 		tg.AliveInterval, tg.AliveCountMax = limit/2, 2
 		pager := sshtest.Told{OnOutput: func(fleet.Event) error { time.Sleep(5 * limit / 2); return nil }}
-		if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &pager)[0]; r.Status() != fleet.OK {
+		if r := run(t, fanout.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &pager)[0]; r.Status() != fleet.OK {
 			return fmt.Errorf("got %+v", r)
 		}
 		return nil

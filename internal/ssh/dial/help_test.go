@@ -12,6 +12,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/sshtest"
@@ -86,16 +87,16 @@ func sshdTarget(s *sshtest.Sshd) dial.Target {
 }
 
 // run runs a command and returns what was told, results in the order of hosts.
-func run(t testing.TB, p fleet.Params, tg dial.Target, hs []host.Host, cmd fleet.Command, c *sshtest.Told) []fleet.Result {
+func run(t testing.TB, p fanout.Params, tg dial.Target, hs []host.Host, cmd fleet.Command, c *sshtest.Told) []fleet.Result {
 	t.Helper()
 	return runWith(t, p, dial.Options{}, tg, hs, cmd, c)
 }
 
-func runWith(t testing.TB, p fleet.Params, o dial.Options, tg dial.Target, hs []host.Host, cmd fleet.Command, c *sshtest.Told) []fleet.Result {
+func runWith(t testing.TB, p fanout.Params, o dial.Options, tg dial.Target, hs []host.Host, cmd fleet.Command, c *sshtest.Told) []fleet.Result {
 	t.Helper()
 	e := dial.New(resolve(tg), o)
 	defer e.Close()
-	sum, err := fleet.Run(context.Background(), p, hs, cmd, e, c)
+	sum, err := fanout.Run(context.Background(), p, hs, cmd, e, c)
 	if err != nil {
 		t.Errorf("run: %v", err)
 	}

@@ -114,7 +114,7 @@ type byName struct {
 	commands map[string]string
 }
 
-func (x byName) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (x byName) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	if c := x.commands[h.Name]; c != "" {
 		cmd.Line = c
 	}

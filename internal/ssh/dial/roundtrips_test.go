@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/sshtest"
@@ -81,7 +82,7 @@ func TestRoundTrips(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			countTrips(t, s.port, s.want, func(port int) {
 				tg := dial.Target{User: s.user, Port: port, HostKeys: anyKey{}, ConnectTimeout: time.Minute, Identity: dial.Identity{Files: []string{s.key}}}
-				if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Status() != fleet.OK {
+				if r := run(t, fanout.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]; r.Status() != fleet.OK {
 					t.Fatalf("%+v", r)
 				}
 			})

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/sshtest"
@@ -55,7 +56,7 @@ func TestRequiredRSASize(t *testing.T) {
 	for bits, want := range map[int]fleet.Class{0: fleet.NoFailure, 2048: fleet.NoFailure, 2049: fleet.HostKeyWeak} {
 		tg := target(t, server)
 		tg.HostKeyAlgorithms, tg.MinRSABits = []string{"rsa-sha2-512"}, bits
-		r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
+		r := run(t, fanout.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &sshtest.Told{})[0]
 		if r.Class != want || want != fleet.NoFailure && !strings.Contains(r.Err, "RSA key of 2048 bits, RequiredRSASize is 2049") {
 			t.Errorf("host key, at least %d bits: %v %s", bits, r.Class, r.Err)
 		}
@@ -68,7 +69,7 @@ func TestRequiredRSASize(t *testing.T) {
 	for bits, want := range map[int]fleet.Class{2048: fleet.NoFailure, 3072: fleet.AuthFailed} {
 		tg := sshdTarget(s)
 		tg.Identity, tg.MinRSABits = dial.Identity{Files: []string{path}}, bits
-		r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
+		r := run(t, fanout.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
 		if r.Class != want || want != fleet.NoFailure && !strings.Contains(r.Hint, "RSA key of 2048 bits is not used, RequiredRSASize is 3072") {
 			t.Errorf("user key, at least %d bits: %v %s (%s)", bits, r.Class, r.Err, r.Hint)
 		}
@@ -86,7 +87,7 @@ func TestExactSSHRSA(t *testing.T) {
 		}
 		tg := sshdTarget(s)
 		tg.Identity, tg.PubkeyAlgorithms = dial.Identity{Files: []string{path}}, []string{"ssh-rsa"}
-		r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
+		r := run(t, fanout.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &sshtest.Told{})[0]
 		if r.Class != want {
 			t.Errorf("server takes %s: %v %s (%s)", accepted, r.Class, r.Err, r.Hint)
 		}

@@ -16,7 +16,7 @@ import (
 type channel struct {
 	io.Reader
 	io.WriteCloser
-	attempt *fleet.Attempt
+	attempt fleet.Attempt
 	banner  func() string
 }
 

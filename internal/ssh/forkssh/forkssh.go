@@ -75,14 +75,14 @@ const (
 )
 
 // Execute runs cmd on h; see fleet.Executor.
-func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	return e.Run(ctx, h, &route.Route{}, nil, cmd, a)
 }
 
 // Run runs cmd on a host whose route is known; options are further ones, which win over
 // the user's.
 // Options must have no -J where the route has jump hosts.
-func (e *Engine) Run(ctx context.Context, h host.Host, way *route.Route, options []string, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (e *Engine) Run(ctx context.Context, h host.Host, way *route.Route, options []string, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	if err := h.Check(); err != nil {
 		return local(fmt.Errorf("host: %w", err))
 	}
@@ -176,7 +176,7 @@ func (e *Engine) jumpOptions(logPath string) []string {
 }
 
 // plain runs an argument list that somebody else made.
-func (e *Engine) plain(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (e *Engine) plain(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
 	c, err := e.process(ctx, e.opts.Argv(h, cmd.Line), nil, cmd.Input, streams{a, func([]byte) bool { return true }})
 	if err != nil {
@@ -282,7 +282,7 @@ func kill(ctx, abort context.Context, pid int, ended <-chan struct{}) {
 
 // streams are where output goes.
 type streams struct {
-	attempt *fleet.Attempt
+	attempt fleet.Attempt
 	theirs  func(text []byte) bool // whether text on standard error is the command's
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/forkssh"
@@ -43,7 +44,7 @@ func options(t *testing.T, s *sshtest.Sshd, known string) forkssh.Options {
 
 func known(s *sshtest.Sshd) string { return "* " + sshtest.AuthorizedLine(s.HostKey) }
 
-func run(t *testing.T, p fleet.Params, o forkssh.Options, h host.Host, cmd fleet.Command, c *sshtest.Told) fleet.Result {
+func run(t *testing.T, p fanout.Params, o forkssh.Options, h host.Host, cmd fleet.Command, c *sshtest.Told) fleet.Result {
 	t.Helper()
 	return runOn(t, p, o, &route.Route{}, h, cmd, c)
 }
@@ -68,13 +69,13 @@ type routed struct {
 	way *route.Route
 }
 
-func (r routed) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (r routed) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	return r.Run(ctx, h, r.way, nil, cmd, a)
 }
 
-func runOn(t *testing.T, p fleet.Params, o forkssh.Options, way *route.Route, h host.Host, cmd fleet.Command, c *sshtest.Told) fleet.Result {
+func runOn(t *testing.T, p fanout.Params, o forkssh.Options, way *route.Route, h host.Host, cmd fleet.Command, c *sshtest.Told) fleet.Result {
 	t.Helper()
-	if _, err := fleet.Run(context.Background(), p, []host.Host{h}, cmd, routed{forkssh.New(o), way}, c); err != nil {
+	if _, err := fanout.Run(context.Background(), p, []host.Host{h}, cmd, routed{forkssh.New(o), way}, c); err != nil {
 		t.Error(err)
 	}
 	return c.Results()[0]
@@ -117,7 +118,7 @@ func TestOutcomes(t *testing.T) {
 			if test.port != 0 {
 				o.Flags.Port = uint16(test.port)
 			}
-			r := runOn(t, fleet.Params{RetryFor: time.Millisecond}, o, leading(t, "none", "", test.new), h, fleet.Command{Line: test.line}, &sshtest.Told{})
+			r := runOn(t, fanout.Params{RetryFor: time.Millisecond}, o, leading(t, "none", "", test.new), h, fleet.Command{Line: test.line}, &sshtest.Told{})
 			if r.Ran != test.want.Ran || r.Class != test.want.Class || r.Phase != test.want.Phase || r.Exit != test.want.Exit || r.Signal != test.want.Signal {
 				t.Errorf("got %+v\nwant %+v", r, test.want)
 			}
@@ -139,7 +140,7 @@ func TestNoLogIsNoProof(t *testing.T) {
 		} {
 			o := options(t, s, known(s))
 			o.Args = append(o.Args, further...)
-			if r := run(t, fleet.Params{}, o, host.Host{Name: "127.0.3.2"}, cmd, &sshtest.Told{}); r.Ran == fleet.RanNo || r.Attempts != 1 {
+			if r := run(t, fanout.Params{}, o, host.Host{Name: "127.0.3.2"}, cmd, &sshtest.Told{}); r.Ran == fleet.RanNo || r.Attempts != 1 {
 				t.Errorf("%s with %v: %+v", what, further, r)
 			}
 		}
@@ -151,7 +152,7 @@ func TestBrokenProxy(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	o := options(t, s, known(s))
 	o.Args = append([]string{"-o", "ProxyCommand=no-such-program %h"}, o.Args...)
-	r := run(t, fleet.Params{RetryFor: time.Minute}, o, host.Host{Name: "127.0.3.5"}, fleet.Command{Line: "true"}, &sshtest.Told{})
+	r := run(t, fanout.Params{RetryFor: time.Minute}, o, host.Host{Name: "127.0.3.5"}, fleet.Command{Line: "true"}, &sshtest.Told{})
 	if r.Attempts != 1 || r.Class != fleet.Lost || r.Ran != fleet.RanNo || !strings.Contains(r.Hint, "ProxyCommand") {
 		t.Errorf("got %+v", r)
 	}
@@ -180,7 +181,7 @@ func TestNothingIsLeft(t *testing.T) {
 				// Tokens reach the script as arguments.
 				proxy := script(t, strings.NewReplacer("%h", "$1", "%p", "$2").Replace(stubborn+test.then)) + " %h %p"
 				o.Args = append([]string{"-o", "ProxyCommand=" + proxy, "-o", fmt.Sprintf("ConnectTimeout=%d", limit/time.Second)}, o.Args...)
-				r := run(t, fleet.Params{RetryFor: time.Millisecond}, o, host.Host{Name: "127.0.3.8"}, fleet.Command{Line: "true"}, &sshtest.Told{})
+				r := run(t, fanout.Params{RetryFor: time.Millisecond}, o, host.Host{Name: "127.0.3.8"}, fleet.Command{Line: "true"}, &sshtest.Told{})
 				if r.Ran != test.ran {
 					t.Errorf("got %+v", r)
 				}
@@ -207,7 +208,7 @@ func TestMasterStays(t *testing.T) {
 	o := options(t, s, known(s))
 	proxy := fmt.Sprintf("ssh -F none -i %s -o IdentityAgent=none -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -p %%p -l %s -W %%h:%%p 127.0.3.9", s.Key, s.User)
 	o.Args = append([]string{"-o", "ControlMaster=auto", "-o", "ControlPersist=60", "-o", "ControlPath=" + socket, "-o", "ProxyCommand=" + proxy}, o.Args...)
-	r := run(t, fleet.Params{}, o, host.Host{Name: "127.0.3.8"}, fleet.Command{Line: "true"}, &sshtest.Told{})
+	r := run(t, fanout.Params{}, o, host.Host{Name: "127.0.3.8"}, fleet.Command{Line: "true"}, &sshtest.Told{})
 	if r.Status() != fleet.OK {
 		t.Errorf("got %+v", r)
 	}
@@ -236,7 +237,7 @@ func TestPlain(t *testing.T) {
 	}
 	for _, test := range tests {
 		var c sshtest.Told
-		r := run(t, fleet.Params{}, forkssh.Options{Binary: test.binary, Argv: argv}, host.Host{Name: "127.0.3.4"}, fleet.Command{Line: "uptime"}, &c)
+		r := run(t, fanout.Params{}, forkssh.Options{Binary: test.binary, Argv: argv}, host.Host{Name: "127.0.3.4"}, fleet.Command{Line: "uptime"}, &c)
 		if c.Text(fleet.Stdout) != test.out || r.Exit != test.exit || r.Signal != test.signal || (r.Cause != nil) != test.errno {
 			t.Errorf("%s: %q, %+v", test.binary, c.Text(fleet.Stdout), r)
 		}
@@ -254,7 +255,7 @@ func script(t *testing.T, text string) string {
 
 // TestHostileName must not reach ssh's option parser.
 func TestHostileName(t *testing.T) {
-	r := run(t, fleet.Params{}, forkssh.Options{Binary: "/bin/echo"}, host.Host{Name: "-oProxyCommand=id"}, fleet.Command{Line: "x"}, &sshtest.Told{})
+	r := run(t, fanout.Params{}, forkssh.Options{Binary: "/bin/echo"}, host.Host{Name: "-oProxyCommand=id"}, fleet.Command{Line: "x"}, &sshtest.Told{})
 	if r.Class != fleet.Local || r.OutBytes != 0 {
 		t.Errorf("got %+v", r)
 	}
@@ -288,7 +289,7 @@ func TestStderrOfTheWay(t *testing.T) {
 			// have no order.
 			waittest.Until(t, "what was said before the command is told apart", func() bool {
 				var c sshtest.Told
-				r := runOn(t, fleet.Params{}, test.o, test.way, host.Host{Name: "127.0.3.8"}, fleet.Command{Line: "echo warn >&2; echo more >&2; exit 3"}, &c)
+				r := runOn(t, fanout.Params{}, test.o, test.way, host.Host{Name: "127.0.3.8"}, fleet.Command{Line: "echo warn >&2; echo more >&2; exit 3"}, &c)
 				said := c.Text(fleet.Stderr)
 				if r.Exit != 3 || !strings.HasSuffix(said, "warn\nmore\n") {
 					t.Fatalf("%+v: stderr %q", r, said)
@@ -320,7 +321,7 @@ func TestGreetingIsNoReason(t *testing.T) {
 		class fleet.Class
 		says  string
 	}{"127.0.3.8": {fleet.Throttled, "Connection closed by"}, "127.0.3.7": {fleet.Refused, "stdio forwarding failed"}} {
-		r := runOn(t, fleet.Params{RetryFor: time.Millisecond}, forkssh.Options{Flags: conf.Flags{Config: file}}, jumps, host.Host{Name: name}, fleet.Command{Line: "true"}, &sshtest.Told{})
+		r := runOn(t, fanout.Params{RetryFor: time.Millisecond}, forkssh.Options{Flags: conf.Flags{Config: file}}, jumps, host.Host{Name: name}, fleet.Command{Line: "true"}, &sshtest.Told{})
 		if r.Class != want.class || !strings.Contains(r.Err, want.says) || strings.Contains(r.Err, "BANNER") {
 			t.Errorf("%s: class %v, %q; want %v, %q", name, r.Class, r.Err, want.class, want.says)
 		}
@@ -357,7 +358,7 @@ func TestConnectTimeout(t *testing.T) {
 				if test.proxy != "" {
 					o.Args = append([]string{"-o", "ProxyCommand=" + test.proxy}, o.Args...)
 				}
-				r := run(t, fleet.Params{RetryFor: time.Millisecond}, o, host.Host{Name: "127.0.3.6"}, fleet.Command{Line: "true"}, &sshtest.Told{})
+				r := run(t, fanout.Params{RetryFor: time.Millisecond}, o, host.Host{Name: "127.0.3.6"}, fleet.Command{Line: "true"}, &sshtest.Told{})
 				if r.Class != fleet.TimedOut || r.Ran != fleet.RanNo || !strings.Contains(r.Err, test.text) {
 					return fmt.Errorf("got %+v", r)
 				}
@@ -396,7 +397,7 @@ func TestWhatSSHSays(t *testing.T) {
 		connected + "Received disconnect from x: 2: Too many authentication failures": {fleet.AuthFailed, fleet.RanNo, openssh.TooManyKeys.Advice()},
 	} {
 		ssh := script(t, `while [ "$1" != -E ]; do shift; done; cat >>"$2" <<'END'`+"\n"+said+"\nEND\nexit 255")
-		r := run(t, fleet.Params{RetryFor: 1}, forkssh.Options{Binary: ssh}, host.Host{Name: "x"}, fleet.Command{Line: "true"}, &sshtest.Told{})
+		r := run(t, fanout.Params{RetryFor: 1}, forkssh.Options{Binary: ssh}, host.Host{Name: "x"}, fleet.Command{Line: "true"}, &sshtest.Told{})
 		if r.Class != want.class || r.Ran != want.ran || r.Hint != want.hint {
 			t.Errorf("%q: %v, ran %v, hint %q", said, r.Class, r.Ran, r.Hint)
 		}

@@ -15,7 +15,7 @@ import (
 type log struct {
 	login   // to the host
 	way     way
-	attempt *fleet.Attempt
+	attempt fleet.Attempt
 	started func()          // the command runs; may be called again
 	granted <-chan struct{} // closed by that
 	own     pipe
@@ -39,7 +39,7 @@ const (
 )
 
 // newLog calls started once the command runs, or at once if nothing will be known.
-func newLog(a *fleet.Attempt, jumps []*conf.Resolved, started func()) *log {
+func newLog(a fleet.Attempt, jumps []*conf.Resolved, started func()) *log {
 	granted := make(chan struct{})
 	return &log{attempt: a, way: way{jumps: jumps}, granted: granted, started: sync.OnceFunc(func() { started(); close(granted) })}
 }

@@ -19,6 +19,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/mux"
 	"sshpace/internal/ssh/sshtest"
@@ -67,7 +68,7 @@ type shared struct {
 
 func (*shared) FDs() int { return 1 }
 
-func (x *shared) Execute(ctx context.Context, _ host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (x *shared) Execute(ctx context.Context, _ host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	cmd.Env = x.env
 	s := mux.Session{Path: x.path, Command: cmd, Timeout: x.timeout}
 	o, err := s.Run(ctx, a)
@@ -77,9 +78,9 @@ func (x *shared) Execute(ctx context.Context, _ host.Host, cmd fleet.Command, a 
 	return o
 }
 
-func run(t *testing.T, x *shared, p fleet.Params, cmd fleet.Command, sink *sshtest.Told) fleet.Result {
+func run(t *testing.T, x *shared, p fanout.Params, cmd fleet.Command, sink *sshtest.Told) fleet.Result {
 	t.Helper()
-	if _, err := fleet.Run(t.Context(), p, []host.Host{{Name: "h"}}, cmd, x, sink); err != nil {
+	if _, err := fanout.Run(t.Context(), p, []host.Host{{Name: "h"}}, cmd, x, sink); err != nil {
 		t.Fatal(err)
 	}
 	return sink.Results()[0]
@@ -139,7 +140,7 @@ func TestUnusable(t *testing.T) {
 	} {
 		x := &shared{path: path}
 		start := time.Now()
-		r := run(t, x, fleet.Params{}, fleet.Command{Line: "echo never"}, &sshtest.Told{})
+		r := run(t, x, fanout.Params{}, fleet.Command{Line: "echo never"}, &sshtest.Told{})
 		if x.err == nil || !strings.Contains(x.err.Error(), want) || r.Ran != fleet.RanNo || time.Since(start) > time.Minute {
 			t.Errorf("%s: %v after %v, want %q", path, x.err, time.Since(start), want)
 		}
@@ -166,15 +167,15 @@ func TestEnded(t *testing.T) {
 	var says bytes.Buffer
 	sink := &sshtest.Told{OnOutput: func(e fleet.Event) error { interrupt(); says.Write(e.Data); return nil }}
 	start := time.Now()
-	r := run(t, &shared{path: m.path}, fleet.Params{Drain: drain}, fleet.Command{Line: "trap 'echo ended; exit 9' TERM; echo here; while :; do sleep 0.1; done"}, sink)
+	r := run(t, &shared{path: m.path}, fanout.Params{Drain: drain}, fleet.Command{Line: "trap 'echo ended; exit 9' TERM; echo here; while :; do sleep 0.1; done"}, sink)
 	if r.Class != fleet.Cancelled || r.Exit != 9 || !strings.Contains(says.String(), "ended") || time.Since(start) > time.Minute {
 		t.Errorf("%+v %q", r, says.String())
 	}
-	if r := run(t, &shared{path: m.path}, fleet.Params{}, fleet.Command{Line: "exit 4"}, &sshtest.Told{}); r.Exit != 4 {
+	if r := run(t, &shared{path: m.path}, fanout.Params{}, fleet.Command{Line: "exit 4"}, &sshtest.Told{}); r.Exit != 4 {
 		t.Errorf("the master does not go on: %+v", r)
 	}
 	sink = &sshtest.Told{OnOutput: func(fleet.Event) error { m.cmd.Process.Kill(); return nil }}
-	lost := run(t, &shared{path: m.path}, fleet.Params{}, fleet.Command{Line: "echo here; sleep 5"}, sink)
+	lost := run(t, &shared{path: m.path}, fanout.Params{}, fleet.Command{Line: "echo here; sleep 5"}, sink)
 	if lost.Class != fleet.Lost || lost.Ran != fleet.RanUnknown {
 		t.Errorf("%+v", lost)
 	}
@@ -199,7 +200,7 @@ func TestNoFurtherSession(t *testing.T) {
 		return err
 	}
 	x := &shared{path: m.path}
-	if r := run(t, x, fleet.Params{}, fleet.Command{Line: "echo", Dialogue: talk}, &sshtest.Told{}); x.err != nil || r.Exit != 0 {
+	if r := run(t, x, fanout.Params{}, fleet.Command{Line: "echo", Dialogue: talk}, &sshtest.Told{}); x.err != nil || r.Exit != 0 {
 		t.Errorf("%+v, %v", r, x.err)
 	}
 	if refused == nil || !strings.Contains(refused.Error(), "gives no session") {
@@ -215,7 +216,7 @@ func TestNoFurtherSession(t *testing.T) {
 func TestDialogue(t *testing.T) {
 	m := startMaster(t, sshtest.StartSshdForOther(t, "Subsystem echo /bin/cat"))
 	x := &shared{path: m.path}
-	run(t, x, fleet.Params{}, fleet.Command{Line: "none", Dialogue: func(context.Context, host.Host, fleet.Channel) error { return nil }}, &sshtest.Told{})
+	run(t, x, fanout.Params{}, fleet.Command{Line: "none", Dialogue: func(context.Context, host.Host, fleet.Channel) error { return nil }}, &sshtest.Told{})
 	if own := (*mux.Error)(nil); !errors.As(x.err, &own) || !strings.Contains(x.err.Error(), "no such subsystem") {
 		t.Errorf("%v, want that there is no such subsystem", x.err)
 	}
@@ -224,7 +225,7 @@ func TestDialogue(t *testing.T) {
 		_, err := c.Read(make([]byte, 1))
 		return err
 	}
-	if r := run(t, x, fleet.Params{}, fleet.Command{Line: "echo", Dialogue: dies}, &sshtest.Told{}); r.Class != fleet.Lost {
+	if r := run(t, x, fanout.Params{}, fleet.Command{Line: "echo", Dialogue: dies}, &sshtest.Told{}); r.Class != fleet.Lost {
 		t.Errorf("%+v", r)
 	}
 }

@@ -29,7 +29,7 @@ type Session struct {
 // Run runs the command. An error means that nothing has run: os.ErrNotExist
 // without a socket, else an *Error. There is no second session for what refuses signals:
 // it would end the other sessions of the master.
-func (s *Session) Run(ctx context.Context, a *fleet.Attempt) (fleet.Outcome, error) {
+func (s *Session) Run(ctx context.Context, a fleet.Attempt) (fleet.Outcome, error) {
 	starting, cancel := context.WithTimeoutCause(ctx, cmp.Or(max(s.Timeout, 0), fleet.ConnectTimeout), fleet.ErrConnectTimeout)
 	defer cancel()
 	l, err := dial(starting, s.Path)

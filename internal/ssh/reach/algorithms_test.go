@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/route"
@@ -184,7 +185,7 @@ func TestOnlySSHHasTheJumpsAlgorithm(t *testing.T) {
 			t.Fatal(err)
 		}
 		sink := &sshtest.Told{}
-		_, err = fleet.Run(t.Context(), fleet.Params{}, []host.Host{{Name: "behind"}}, fleet.Command{Line: "echo ran >>" + log}, executor, sink)
+		_, err = fanout.Run(t.Context(), fanout.Params{}, []host.Host{{Name: "behind"}}, fleet.Command{Line: "echo ran >>" + log}, executor, sink)
 		executor.Close()
 		if r := sink.Results()[0]; err != nil || r.Class != want || want == fleet.NoFailure && r.Engine != "openssh" || want != fleet.NoFailure && !strings.Contains(r.Hint, "--engine openssh") {
 			t.Errorf("%s: %v, %+v", engine, err, r)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -34,7 +35,7 @@ func TestBooting(t *testing.T) {
 			t.Errorf("%s: %+v", engine, r)
 		}
 		time.AfterFunc(time.Second, func() { os.Remove(nologin) })
-		waits := fleet.Params{RetryFor: time.Minute, RetryDown: true}
+		waits := fanout.Params{RetryFor: time.Minute, RetryDown: true}
 		r = tryWith(t, server, engine, settings, one, "echo x >>"+ran, waits)[0]
 		if text, _ := os.ReadFile(ran); r.Status() != fleet.OK || r.Attempts < 2 || string(text) != "x\n" {
 			t.Errorf("%s, waiting: %+v; ran %q", engine, r, text)

@@ -99,7 +99,7 @@ type masters struct {
 
 func (masters) FDs() int { return 1 }
 
-func (m masters) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (m masters) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	s := mux.Session{Path: m.path[h.Port], Command: cmd, Timeout: m.servers.timeout()}
 	o, err := s.Run(ctx, a)
 	if err == nil {

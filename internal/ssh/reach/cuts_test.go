@@ -21,6 +21,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/route"
@@ -186,7 +187,7 @@ func runOne(t *testing.T, config string, engine Engine, limit time.Duration, lin
 	}
 	defer executor.Close()
 	sink := &sshtest.Told{}
-	if _, err := fleet.Run(t.Context(), fleet.Params{CommandTimeout: limit}, []host.Host{{Name: "web"}}, fleet.Command{Line: line}, executor, sink); err != nil {
+	if _, err := fanout.Run(t.Context(), fanout.Params{CommandTimeout: limit}, []host.Host{{Name: "web"}}, fleet.Command{Line: line}, executor, sink); err != nil {
 		t.Fatal(err)
 	}
 	return sink.Results()[0]

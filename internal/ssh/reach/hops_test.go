@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/route"
@@ -30,7 +31,7 @@ func notReached(t *testing.T, engine Engine, config string, limit time.Duration)
 	}
 	defer executor.Close()
 	sink := &sshtest.Told{}
-	if _, err := fleet.Run(t.Context(), fleet.Params{RetryFor: -1}, []host.Host{{Name: "web"}}, fleet.Command{Line: "true"}, executor, sink); err != nil {
+	if _, err := fanout.Run(t.Context(), fanout.Params{RetryFor: -1}, []host.Host{{Name: "web"}}, fleet.Command{Line: "true"}, executor, sink); err != nil {
 		t.Fatal(err)
 	}
 	r := sink.Results()[0]

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/dial"
@@ -144,11 +145,11 @@ func try(t *testing.T, server *sshtest.Sshd, engine Engine, settings []string) f
 // tryAll runs a line on a server under several names, one after the other.
 func tryAll(t *testing.T, server *sshtest.Sshd, engine Engine, settings []string, hosts []host.Host, line string) []fleet.Result {
 	t.Helper()
-	return tryWith(t, server, engine, settings, hosts, line, fleet.Params{Fanout: 1})
+	return tryWith(t, server, engine, settings, hosts, line, fanout.Params{Fanout: 1})
 }
 
 // tryWith is tryAll by parameters of a run.
-func tryWith(t *testing.T, server *sshtest.Sshd, engine Engine, settings []string, hosts []host.Host, line string, by fleet.Params) []fleet.Result {
+func tryWith(t *testing.T, server *sshtest.Sshd, engine Engine, settings []string, hosts []host.Host, line string, by fanout.Params) []fleet.Result {
 	t.Helper()
 	p := Params{Params: route.Params{Getenv: os.Getenv}, Engine: engine}
 	p.Flags = conf.Flags{Config: "none", Port: uint16(server.Port), User: server.User, Settings: settings}
@@ -158,7 +159,7 @@ func tryWith(t *testing.T, server *sshtest.Sshd, engine Engine, settings []strin
 	}
 	defer executor.Close()
 	sink := &sshtest.Told{}
-	if _, err := fleet.Run(t.Context(), by, hosts, fleet.Command{Line: line}, executor, sink); err != nil {
+	if _, err := fanout.Run(t.Context(), by, hosts, fleet.Command{Line: line}, executor, sink); err != nil {
 		t.Fatal(err)
 	}
 	return sink.Results()

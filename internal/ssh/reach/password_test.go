@@ -12,8 +12,9 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
+	"sshpace/internal/fanout/sudo"
 	"sshpace/internal/fleet"
-	"sshpace/internal/fleet/sudo"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/ssh/sshtest"
@@ -44,7 +45,7 @@ func runWithPassword(t *testing.T, password string, flags conf.Flags, names ...s
 	for _, name := range names {
 		hosts = append(hosts, host.Host{Name: name})
 	}
-	if _, err := fleet.Run(t.Context(), fleet.Params{}, hosts, fleet.Command{Line: "true"}, executor, sink); err != nil {
+	if _, err := fanout.Run(t.Context(), fanout.Params{}, hosts, fleet.Command{Line: "true"}, executor, sink); err != nil {
 		t.Fatal(err)
 	}
 	return sink.Results()

@@ -124,7 +124,7 @@ type hostPlan struct {
 }
 
 // Execute runs cmd with the engine that h needs.
-func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	p, err := e.plan(ctx, h)
 	switch {
 	case err != nil:
@@ -170,7 +170,7 @@ func (e *Executor) master(c *conf.Resolved) func(context.Context) *ssh.Client {
 
 // shared runs cmd over the connection of a live ControlMaster; the error says
 // why there is none, and then nothing has run.
-func (e *Executor) shared(ctx context.Context, c *conf.Resolved, cmd fleet.Command, a *fleet.Attempt) (fleet.Outcome, error) {
+func (e *Executor) shared(ctx context.Context, c *conf.Resolved, cmd fleet.Command, a fleet.Attempt) (fleet.Outcome, error) {
 	path := masterPath(c)
 	if path == "" {
 		return fleet.Outcome{}, os.ErrNotExist
@@ -196,7 +196,7 @@ func openToOthers(path string) string {
 
 // connect runs cmd over a connection of its own, with the engine that h needs; options are
 // for ssh, if that is it.
-func (e *Executor) connect(ctx context.Context, h host.Host, p *hostPlan, options []string, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (e *Executor) connect(ctx context.Context, h host.Host, p *hostPlan, options []string, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	switch {
 	case p.target == nil && e.params.Engine != Auto:
 		return unreached(&needsSSH{p.Decision.Reasons})

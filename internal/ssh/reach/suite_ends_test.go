@@ -14,6 +14,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -72,7 +73,7 @@ func (e engine) ends(t *testing.T) {
 				if !c.timeout {
 					limit = 0
 				}
-				r := e.run(ctx, t, s, fleet.Params{Drain: drain, CommandTimeout: limit, MaxOutput: c.output}, fleet.Command{Line: lives(dir, c.first)}, sink)[0]
+				r := e.run(ctx, t, s, fanout.Params{Drain: drain, CommandTimeout: limit, MaxOutput: c.output}, fleet.Command{Line: lives(dir, c.first)}, sink)[0]
 				if c.stays || e.NoSignals {
 					kill(t, dir)
 				}
@@ -90,7 +91,7 @@ func (e engine) ends(t *testing.T) {
 		t.Parallel()
 		waittest.InTime(t, time.Second, func(limit time.Duration) error {
 			line := fmt.Sprintf("sleep %d & echo", 30+limit/time.Second)
-			r := e.run(t.Context(), t, s, fleet.Params{CommandTimeout: limit}, fleet.Command{Line: line}, &sshtest.Told{})[0]
+			r := e.run(t.Context(), t, s, fanout.Params{CommandTimeout: limit}, fleet.Command{Line: line}, &sshtest.Told{})[0]
 			if r.Class != fleet.CommandTimeout || r.Ran != fleet.RanYes || !strings.Contains(r.Err, "may still run there") {
 				return fmt.Errorf("got %+v", r)
 			}
@@ -171,7 +172,7 @@ func (e engine) dialogues(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r, sink := e.one(t, s, fleet.Params{CommandTimeout: c.limit}, fleet.Command{Line: "echo", Dialogue: c.talk})
+			r, sink := e.one(t, s, fanout.Params{CommandTimeout: c.limit}, fleet.Command{Line: "echo", Dialogue: c.talk})
 			if r.Ran != c.ran || r.Class != c.class || r.Exit != c.exit || sink.Text(fleet.Stdout) != c.says {
 				t.Errorf("got %+v, says %q", r, sink.Text(fleet.Stdout))
 			}
@@ -196,7 +197,7 @@ func (e engine) dialogues(t *testing.T) {
 			waittest.InTime(t, 2*time.Second, func(limit time.Duration) error {
 				s := s
 				s.ConnectTimeout = limit
-				if r, _ := e.one(t, s, fleet.Params{}, longer(limit)); r.Status() != fleet.OK {
+				if r, _ := e.one(t, s, fanout.Params{}, longer(limit)); r.Status() != fleet.OK {
 					return fmt.Errorf("got %+v", r)
 				}
 				return nil
@@ -206,7 +207,7 @@ func (e engine) dialogues(t *testing.T) {
 	t.Run("interrupt", func(t *testing.T) {
 		t.Parallel()
 		drain, soft := context.WithCancel(t.Context())
-		r := e.run(t.Context(), t, s, fleet.Params{Drain: drain}, fleet.Command{Line: "echo", Dialogue: func(ctx context.Context, _ host.Host, c fleet.Channel) error {
+		r := e.run(t.Context(), t, s, fanout.Params{Drain: drain}, fleet.Command{Line: "echo", Dialogue: func(ctx context.Context, _ host.Host, c fleet.Channel) error {
 			soft()
 			_, err := io.Copy(io.Discard, c)
 			return errors.Join(err, context.Cause(ctx))
@@ -244,7 +245,7 @@ func (e engine) refusals(t *testing.T) {
 			if c.other {
 				s.HostKey = sshtest.NewKey(t).PublicKey()
 			}
-			r, _ := e.one(t, s, fleet.Params{}, fleet.Command{Line: "none", Dialogue: c.talk})
+			r, _ := e.one(t, s, fanout.Params{}, fleet.Command{Line: "none", Dialogue: c.talk})
 			if r.Ran != fleet.RanNo || r.Class != c.class || r.Phase != c.phase || r.Exit != -1 || r.Err == "" || r.Status() != fleet.Unreachable {
 				t.Errorf("got %+v", r)
 			}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -290,7 +291,7 @@ func (e engine) hostile(t *testing.T) {
 				defer spool.Close()
 				cmd.Input = spool
 			}
-			results := e.run(ctx, t, s, fleet.Params{Drain: drain, CommandTimeout: c.command, MaxOutput: 1 << 20}, cmd, sink)
+			results := e.run(ctx, t, s, fanout.Params{Drain: drain, CommandTimeout: c.command, MaxOutput: 1 << 20}, cmd, sink)
 			if over := time.Since(<-began); c.once && over > prompt {
 				t.Errorf("ended %v behind the interrupt", over)
 			}
@@ -328,7 +329,7 @@ func (e engine) cuts(t *testing.T) {
 					steps = append(steps, step)
 					s.Ports = append(s.Ports, (&sshtest.Hostile{At: step, Do: do, HostKey: key}).Start(t))
 				}
-				for i, r := range e.run(t.Context(), t, s, fleet.Params{RetryFor: 50 * time.Millisecond}, cmd, &sshtest.Told{}) {
+				for i, r := range e.run(t.Context(), t, s, fanout.Params{RetryFor: 50 * time.Millisecond}, cmd, &sshtest.Told{}) {
 					ran, status := fleet.RanNo, fleet.Unreachable
 					if steps[i] >= sshtest.AtRequest || steps[i] == sshtest.AtOpen && r.Ran != ran { // it had left, or it had not
 						ran, status = fleet.RanUnknown, fleet.Failed
@@ -374,7 +375,7 @@ func (e engine) early(t *testing.T) {
 		ports = append(ports, (&sshtest.Hostile{At: sshtest.AtRequest, Do: do, HostKey: key}).Start(t))
 	}
 	sink := &sshtest.Told{}
-	results := e.run(t.Context(), t, servers{User: "tester", Key: user, HostKey: key.PublicKey(), Ports: ports}, fleet.Params{CommandTimeout: prompt}, fleet.Command{Line: "true"}, sink)
+	results := e.run(t.Context(), t, servers{User: "tester", Key: user, HostKey: key.PublicKey(), Ports: ports}, fanout.Params{CommandTimeout: prompt}, fleet.Command{Line: "true"}, sink)
 	want := []string{strings.Repeat("early\n", 3), "early\n"}
 	for i, r := range results {
 		if r.Exit != 3 || r.Class != fleet.NoFailure || sink.TextOf(i, fleet.Stdout) != want[i] {
@@ -397,7 +398,7 @@ func (e engine) endsUnasked(t *testing.T, s servers, key ssh.Signer) {
 		stop(p)
 	}
 	s.Ports = []int{(&sshtest.Hostile{At: sshtest.AtOpen, Do: ends, HostKey: key}).Start(t)}
-	r := e.run(t.Context(), t, s, fleet.Params{}, fleet.Command{Line: "true"}, &sshtest.Told{})[0]
+	r := e.run(t.Context(), t, s, fanout.Params{}, fleet.Command{Line: "true"}, &sshtest.Told{})[0]
 	if r.Ran == fleet.RanYes || r.Class != fleet.TimedOut || strings.Contains(r.Err, "may still run") != (r.Ran == fleet.RanUnknown) {
 		t.Errorf("ends before there is a channel: %+v", r)
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -63,7 +64,7 @@ func of(s *sshtest.Sshd) servers {
 
 // run runs a command on servers; the results are in their order. A run that does not
 // end fails the test at once: nothing that it holds can be given back.
-func (e engine) run(ctx context.Context, t *testing.T, s servers, p fleet.Params, cmd fleet.Command, sink *sshtest.Told) []fleet.Result {
+func (e engine) run(ctx context.Context, t *testing.T, s servers, p fanout.Params, cmd fleet.Command, sink *sshtest.Told) []fleet.Result {
 	t.Helper()
 	if p.RetryFor == 0 {
 		p.RetryFor = time.Millisecond
@@ -72,7 +73,7 @@ func (e engine) run(ctx context.Context, t *testing.T, s servers, p fleet.Params
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = fleet.Run(ctx, p, s.hosts(), cmd, x, sink)
+		_, _ = fanout.Run(ctx, p, s.hosts(), cmd, x, sink)
 	}()
 	select {
 	case <-ended:
@@ -88,7 +89,7 @@ func (e engine) run(ctx context.Context, t *testing.T, s servers, p fleet.Params
 }
 
 // one runs a command on one server.
-func (e engine) one(t *testing.T, s servers, p fleet.Params, cmd fleet.Command) (fleet.Result, *sshtest.Told) {
+func (e engine) one(t *testing.T, s servers, p fanout.Params, cmd fleet.Command) (fleet.Result, *sshtest.Told) {
 	t.Helper()
 	sink := &sshtest.Told{}
 	return e.run(t.Context(), t, s, p, cmd, sink)[0], sink
@@ -134,7 +135,7 @@ func (e engine) commands(t *testing.T) {
 				defer spool.Close()
 				cmd.Input = spool
 			}
-			r, sink := e.one(t, s, fleet.Params{}, cmd)
+			r, sink := e.one(t, s, fanout.Params{}, cmd)
 			if c.signal != "" {
 				c.signal = e.signal(c.signal)
 			}

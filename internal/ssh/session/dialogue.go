@@ -15,13 +15,13 @@ import (
 // conversation is the session as a Dialogue sees it.
 type conversation struct {
 	*session
-	attempt *fleet.Attempt
+	attempt fleet.Attempt
 }
 
 var _ fleet.Channel = conversation{}
 
 // converse holds a Dialogue with the subsystem that was started.
-func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a *fleet.Attempt) fleet.Outcome {
+func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a fleet.Attempt) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
 	stderr := &gatedOutput{out: s.out}
 	go io.CopyBuffer(stderr, s.in.Stderr(), make([]byte, idleBuffer))

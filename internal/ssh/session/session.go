@@ -97,7 +97,7 @@ func (c *Connection) notStarted(starting context.Context, err error) *NotStarted
 
 // Run runs a command, which must have been granted when starting ends. The error is a
 // *NotStarted.
-func (c *Connection) Run(ctx, starting context.Context, cmd fleet.Command, a *fleet.Attempt) (fleet.Outcome, error) {
+func (c *Connection) Run(ctx, starting context.Context, cmd fleet.Command, a fleet.Attempt) (fleet.Outcome, error) {
 	stopInput := func() {}
 	defer func() { stopInput() }() // when the connection has ended, and what is being sent with it
 	defer func() { <-c.Done() }()
@@ -145,7 +145,7 @@ func (c *Connection) Run(ctx, starting context.Context, cmd fleet.Command, a *fl
 
 // untilEnd waits for the end of the command, or brings it about. stop waits for what is
 // being sent, which the end of the connection ends.
-func (s *session) untilEnd(ctx context.Context, a *fleet.Attempt, input fleet.Input) (stop func()) {
+func (s *session) untilEnd(ctx context.Context, a fleet.Attempt, input fleet.Input) (stop func()) {
 	over := make(chan struct{})
 	var finisher sync.WaitGroup
 	finisher.Add(1)

@@ -1,4 +1,4 @@
-package fleet
+package fanout
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
 )
 
 // ForHost puts the name of a host where %h stands, and % where %% does, as in ssh_config (TOKENS).
@@ -25,10 +26,10 @@ func MeansHost(command string) bool {
 
 // PerHost runs commands in which %h is the name of the host. Names have no character that
 // means anything to a shell.
-type PerHost struct{ Executor }
+type PerHost struct{ fleet.Executor }
 
 // Execute does so.
-func (p PerHost) Execute(ctx context.Context, h host.Host, cmd Command, a *Attempt) Outcome {
+func (p PerHost) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	cmd.Line = ForHost(cmd.Line, h.Name)
 	return p.Executor.Execute(ctx, h, cmd, a)
 }

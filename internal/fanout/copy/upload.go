@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sftp"
 )
@@ -42,7 +43,7 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 		return err
 	}
 	defer closing()
-	named := fleet.ForHost(u.Dest, h.Name)
+	named := fanout.ForHost(u.Dest, h.Name)
 	dest, err := p.remote(named)
 	if err == nil {
 		err = p.all(sources, dest)

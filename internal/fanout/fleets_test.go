@@ -1,4 +1,4 @@
-package fleet
+package fanout
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
 )
 
 // kind of machine.
@@ -112,7 +113,7 @@ type place struct {
 	pam      time.Duration // what a login takes beside CPU time
 }
 
-// fleetOf is an Executor for hosts that are there by their index.
+// fleetOf is an fleet.Executor for hosts that are there by their index.
 type fleetOf []place
 
 func (fleetOf) FDs() int { return 1 }
@@ -123,7 +124,7 @@ type fixed struct {
 	slots chan struct{}
 }
 
-func (f fixed) Execute(ctx context.Context, _ host.Host, _ Command, a *Attempt) Outcome {
+func (f fixed) Execute(ctx context.Context, _ host.Host, _ fleet.Command, a fleet.Attempt) fleet.Outcome {
 	f.slots <- struct{}{}
 	defer func() { <-f.slots }()
 	return f.at(ctx, a)
@@ -131,41 +132,41 @@ func (f fixed) Execute(ctx context.Context, _ host.Host, _ Command, a *Attempt) 
 
 const simTimeout = 15 * time.Second
 
-func (f fleetOf) Execute(ctx context.Context, h host.Host, _ Command, a *Attempt) Outcome {
+func (f fleetOf) Execute(ctx context.Context, h host.Host, _ fleet.Command, a fleet.Attempt) fleet.Outcome {
 	if err := a.Admit(ctx, h.Name); err != nil {
-		return Outcome{Class: Cancelled, Exit: -1}
+		return fleet.Outcome{Class: fleet.Cancelled, Exit: -1}
 	}
 	return f.at(ctx, a)
 }
 
 // at logs in, now.
-func (f fleetOf) at(ctx context.Context, a *Attempt) Outcome {
+func (f fleetOf) at(ctx context.Context, a fleet.Attempt) fleet.Outcome {
 	p := f[a.Index()]
 	ctx, cancel := context.WithTimeout(ctx, simTimeout)
 	defer cancel()
-	a.Reached(PhaseConnect)
+	a.Reached(fleet.PhaseConnect)
 	if p.machine == nil {
 		<-ctx.Done()
-		return Outcome{Class: TimedOut, Exit: -1}
+		return fleet.Outcome{Class: fleet.TimedOut, Exit: -1}
 	}
 	time.Sleep(p.rtt)
-	a.Reached(PhaseKex)
+	a.Reached(fleet.PhaseKex)
 	a.Distance(p.rtt)
 	if p.hung {
 		<-ctx.Done()
-		return Outcome{Class: TimedOut, Exit: -1}
+		return fleet.Outcome{Class: fleet.TimedOut, Exit: -1}
 	}
 	return p.login(ctx, a)
 }
 
-func (p place) login(ctx context.Context, a *Attempt) Outcome {
+func (p place) login(ctx context.Context, a fleet.Attempt) fleet.Outcome {
 	p.mu.Lock()
 	full := p.full(p.under)
 	p.under++
 	p.mu.Unlock()
 	defer func() { p.mu.Lock(); p.under--; p.mu.Unlock() }()
 	if full {
-		return Outcome{Class: Throttled, Exit: -1, SlowDown: true}
+		return fleet.Outcome{Class: fleet.Throttled, Exit: -1, SlowDown: true}
 	}
 	p.work(ctx, p.machine.login/4)
 	time.Sleep(p.rtt)
@@ -175,22 +176,22 @@ func (p place) login(ctx context.Context, a *Attempt) Outcome {
 	p.work(ctx, p.machine.login*3/4)
 	time.Sleep(p.rtt)
 	if ctx.Err() != nil {
-		return Outcome{Class: TimedOut, Exit: -1}
+		return fleet.Outcome{Class: fleet.TimedOut, Exit: -1}
 	}
-	a.Reached(PhaseHostkey)
-	a.Reached(PhaseAuth)
+	a.Reached(fleet.PhaseHostkey)
+	a.Reached(fleet.PhaseAuth)
 	early := a.Near()
 	p.work(ctx, p.machine.login)
 	time.Sleep(p.rtt + p.pam)
 	switch {
 	case ctx.Err() == nil:
 	case early:
-		return Outcome{Class: TimedOut, Ran: RanUnknown, Exit: -1}
+		return fleet.Outcome{Class: fleet.TimedOut, Ran: fleet.RanUnknown, Exit: -1}
 	default:
-		return Outcome{Class: TimedOut, Exit: -1}
+		return fleet.Outcome{Class: fleet.TimedOut, Exit: -1}
 	}
-	a.Reached(PhaseExec)
-	return Outcome{Ran: RanYes}
+	a.Reached(fleet.PhaseExec)
+	return fleet.Outcome{Ran: fleet.RanYes}
 }
 
 // shared are n hosts of one machine.
@@ -297,18 +298,18 @@ func TestFewTurnedAway(t *testing.T) {
 
 // simulate runs a command on a fleet, on as many hosts at once as a run sees fit, or on
 // a fixed number. took is until the last of the hosts that live.
-func simulate(t *testing.T, f fleetOf, at int) (sum Summary, took time.Duration) {
+func simulate(t *testing.T, f fleetOf, at int) (sum fleet.Summary, took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := make([]host.Host, len(f))
 		for i := range hosts {
 			hosts[i].Name = fmt.Sprintf("h%d", i)
 		}
-		ex, err := Executor(f), error(nil)
+		ex, err := fleet.Executor(f), error(nil)
 		if at > 0 {
 			ex = fixed{f, make(chan struct{}, at)}
 		}
 		last := &lastOK{start: time.Now()}
-		if sum, err = Run(t.Context(), Params{Resources: &Resources{}}, hosts, Command{}, ex, last); err != nil {
+		if sum, err = Run(t.Context(), Params{Resources: &Resources{}}, hosts, fleet.Command{}, ex, last); err != nil {
 			t.Error(err)
 		}
 		took = last.took
@@ -318,13 +319,13 @@ func simulate(t *testing.T, f fleetOf, at int) (sum Summary, took time.Duration)
 
 // lastOK is a Sink that knows when the last host was done.
 type lastOK struct {
-	Nothing
+	fleet.Nothing
 	start time.Time
 	took  time.Duration
 }
 
-func (l *lastOK) Done(r Result, _ Summary) error {
-	if r.Status() == OK {
+func (l *lastOK) Done(r fleet.Result, _ fleet.Summary) error {
+	if r.Status() == fleet.OK {
 		l.took = time.Since(l.start)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package fleet
+package fanout
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/fleet"
 )
 
 // Pace says how a run goes from few hosts to many. The zero value starts all of
@@ -42,16 +43,8 @@ func (p *Pace) Check() error {
 	return nil
 }
 
-// Batch is a part of a run.
-type Batch struct {
-	Number, Of int // from 1
-	Hosts      int // in it
-	Before     Summary
-	Pause      time.Duration // between it and the next
-}
-
-// ErrStopped is why a host was not started after a run had stopped.
-var ErrStopped = errors.New("stopped before it was started")
+// errStopped is why a host was not started after a run had stopped.
+var errStopped = errors.New("stopped before it was started")
 
 // sizes cuts n hosts into batches.
 func (p *Pace) sizes(n int) []int {
@@ -73,7 +66,7 @@ func (p *Pace) sizes(n int) []int {
 }
 
 // begin waits for the turn of a batch and tells the sink, which may decline.
-func (r *run) begin(b Batch) {
+func (r *run) begin(b fleet.Batch) {
 	if b.Of < 2 || r.starting.Err() != nil {
 		return
 	}
@@ -87,17 +80,12 @@ func (r *run) begin(b Batch) {
 	}
 	b.Before, r.batch = r.summary, b
 	err := r.sink.Batch(b)
-	if declined, ok := errors.AsType[*Declined](err); ok {
+	if declined, ok := errors.AsType[*fleet.Declined](err); ok {
 		r.halt(declined.Why)
 	} else if err != nil {
 		r.fail(err)
 	}
 }
-
-// Declined is a Sink's error that stops a run before a batch.
-type Declined struct{ Why string }
-
-func (e *Declined) Error() string { return e.Why }
 
 // judge stops the starting when too many hosts have failed. sinkMu is held.
 func (r *run) judge() {
@@ -126,7 +114,7 @@ func (r *run) halt(why string) {
 		why = fmt.Sprintf("batch %d of %d: %s", r.batch.Number, r.batch.Of, why)
 	}
 	r.summary.Stopped = why
-	r.stopStarting(ErrStopped)
+	r.stopStarting(errStopped)
 }
 
 // ended says why nothing new starts, if so.

@@ -47,7 +47,7 @@ func CheckUser(name string) error {
 }
 
 // Execute runs cmd by sudo.
-func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	d := newDialog(cmd.Input)
 	cmd.Line, d.program = remotesh.Command(e.program(d, cmd.Line))
 	cmd.Input = d
@@ -81,7 +81,7 @@ func (e *Executor) program(d *dialog, line string) string {
 }
 
 // talk answers the prompt, and ends what waits for something else.
-func (e *Executor) talk(ctx context.Context, name string, d *dialog, a *fleet.Attempt, ended <-chan struct{}, end context.CancelCauseFunc) {
+func (e *Executor) talk(ctx context.Context, name string, d *dialog, a fleet.Attempt, ended <-chan struct{}, end context.CancelCauseFunc) {
 	offered := false
 	defer func() {
 		if offered {
@@ -120,7 +120,7 @@ func (e *Executor) talk(ctx context.Context, name string, d *dialog, a *fleet.At
 
 // asked waits for the prompt. What asks for something else, such as a code of a
 // second factor, waits for ever: it gets nothing.
-func (e *Executor) asked(d *dialog, a *fleet.Attempt, ended <-chan struct{}, end context.CancelCauseFunc) bool {
+func (e *Executor) asked(d *dialog, a fleet.Attempt, ended <-chan struct{}, end context.CancelCauseFunc) bool {
 	look := time.NewTicker(e.patience() / 10)
 	defer look.Stop()
 	for looks := 0; looks < 10; {

@@ -1,4 +1,4 @@
-package fleet
+package fanout
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 	"runtime/metrics"
 	"time"
 
+	"sshpace/internal/fleet"
 	"sshpace/internal/sys/proc"
 )
 
@@ -27,7 +28,7 @@ const (
 // moves data, has all processors at once: servers on this machine leave it no such
 // share of one that it would be given another, and wait for it. GOMAXPROCS, GOGC
 // or GOMEMLIMIT of the user's stay.
-func Tune(getenv func(string) string, command Command) (stop func()) {
+func Tune(getenv func(string) string, command fleet.Command) (stop func()) {
 	t := &tuner{collector: untouched, undo: func() {}}
 	if getenv("GOMAXPROCS") == "" && command.Dialogue == nil {
 		t.load.most = runtime.NumCPU()

@@ -1,4 +1,4 @@
-package fleet_test
+package fanout_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 )
 
@@ -31,8 +32,8 @@ func (w *waves) Batch(b fleet.Batch) error {
 }
 
 func TestPace(t *testing.T) {
-	share := func(text string) fleet.Share {
-		s, err := fleet.ParseShare(text)
+	share := func(text string) fanout.Share {
+		s, err := fanout.ParseShare(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +41,7 @@ func TestPace(t *testing.T) {
 	}
 	one, none, tenth := share("1"), share("0"), share("10%")
 	for name, tt := range map[string]struct {
-		pace    fleet.Pace
+		pace    fanout.Pace
 		decline int
 		fails   func(i int) bool
 		batches []int
@@ -49,19 +50,19 @@ func TestPace(t *testing.T) {
 		took    time.Duration
 	}{
 		"all":      {want: fleet.Summary{OK: 30}, most: 30, took: time.Minute},
-		"ramp":     {pace: fleet.Pace{Batches: fleet.Shares{one, share("10%"), share("50%")}, Pause: time.Hour}, batches: []int{1, 3, 15, 11}, want: fleet.Summary{OK: 30}, most: 15, took: 3*time.Hour + 4*time.Minute},
-		"parts":    {pace: fleet.Pace{Batches: fleet.Shares{share("33%")}}, batches: []int{10, 10, 10}, want: fleet.Summary{OK: 30}, most: 10, took: 3 * time.Minute},
-		"canary":   {pace: fleet.Pace{Canary: 2}, fails: func(i int) bool { return i == 1 }, batches: []int{2}, want: fleet.Summary{OK: 1, Failed: 1, NotStarted: 28, Stopped: "batch 1 of 2: 1 of the first 2 hosts failed"}, most: 2, took: time.Minute},
-		"later":    {pace: fleet.Pace{Canary: 2}, fails: func(i int) bool { return i > 20 }, batches: []int{2, 28}, want: fleet.Summary{OK: 21, Failed: 9}, most: 28, took: 2 * time.Minute},
-		"declined": {pace: fleet.Pace{Batches: fleet.Shares{one, share("100%")}}, decline: 2, batches: []int{1, 29}, want: fleet.Summary{OK: 1, NotStarted: 29, Stopped: "batch 2 of 2: no"}, most: 1, took: time.Minute},
-		"max":      {pace: fleet.Pace{Batches: fleet.Shares{share("5")}, MaxFail: fleet.Shares{tenth}}, fails: func(i int) bool { return i%2 == 0 }, batches: []int{5, 5}, want: fleet.Summary{OK: 5, Failed: 5, NotStarted: 20, Stopped: "batch 2 of 6: 4 of 30 hosts had failed, more than --max-fail 10%"}, most: 5, took: 2 * time.Minute},
-		"none":     {pace: fleet.Pace{MaxFail: fleet.Shares{none}}, fails: func(i int) bool { return i == 4 }, want: fleet.Summary{OK: 29, Failed: 1, Stopped: "1 of 30 hosts had failed, more than --max-fail 0"}, most: 30, took: time.Minute},
+		"ramp":     {pace: fanout.Pace{Batches: fanout.Shares{one, share("10%"), share("50%")}, Pause: time.Hour}, batches: []int{1, 3, 15, 11}, want: fleet.Summary{OK: 30}, most: 15, took: 3*time.Hour + 4*time.Minute},
+		"parts":    {pace: fanout.Pace{Batches: fanout.Shares{share("33%")}}, batches: []int{10, 10, 10}, want: fleet.Summary{OK: 30}, most: 10, took: 3 * time.Minute},
+		"canary":   {pace: fanout.Pace{Canary: 2}, fails: func(i int) bool { return i == 1 }, batches: []int{2}, want: fleet.Summary{OK: 1, Failed: 1, NotStarted: 28, Stopped: "batch 1 of 2: 1 of the first 2 hosts failed"}, most: 2, took: time.Minute},
+		"later":    {pace: fanout.Pace{Canary: 2}, fails: func(i int) bool { return i > 20 }, batches: []int{2, 28}, want: fleet.Summary{OK: 21, Failed: 9}, most: 28, took: 2 * time.Minute},
+		"declined": {pace: fanout.Pace{Batches: fanout.Shares{one, share("100%")}}, decline: 2, batches: []int{1, 29}, want: fleet.Summary{OK: 1, NotStarted: 29, Stopped: "batch 2 of 2: no"}, most: 1, took: time.Minute},
+		"max":      {pace: fanout.Pace{Batches: fanout.Shares{share("5")}, MaxFail: fanout.Shares{tenth}}, fails: func(i int) bool { return i%2 == 0 }, batches: []int{5, 5}, want: fleet.Summary{OK: 5, Failed: 5, NotStarted: 20, Stopped: "batch 2 of 6: 4 of 30 hosts had failed, more than --max-fail 10%"}, most: 5, took: 2 * time.Minute},
+		"none":     {pace: fanout.Pace{MaxFail: fanout.Shares{none}}, fails: func(i int) bool { return i == 4 }, want: fleet.Summary{OK: 29, Failed: 1, Stopped: "1 of 30 hosts had failed, more than --max-fail 0"}, most: 30, took: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var mu sync.Mutex
 				running, most, index := 0, 0, 0
-				ex := fake(func(ctx context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+				ex := fake(func(ctx context.Context, _ host.Host, a fleet.Attempt) fleet.Outcome {
 					mu.Lock()
 					i := index
 					index++
@@ -82,7 +83,7 @@ func TestPace(t *testing.T) {
 					return o
 				})
 				sink := &waves{record: record{t: t}, decline: tt.decline}
-				sum, err := fleet.Run(t.Context(), fleet.Params{Pace: tt.pace}, names(30), fleet.Command{}, ex, sink)
+				sum, err := fanout.Run(t.Context(), fanout.Params{Pace: tt.pace}, names(30), fleet.Command{}, ex, sink)
 				if sum.Elapsed < tt.took || sum.Elapsed > tt.took+time.Second {
 					t.Errorf("took %v, want %v", sum.Elapsed, tt.took)
 				}
@@ -106,14 +107,14 @@ func TestPace(t *testing.T) {
 // TestStopsThoseThatWait: a host that waits for its login is not started any more.
 func TestStopsThoseThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ex := fake(func(_ context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+		ex := fake(func(_ context.Context, _ host.Host, a fleet.Attempt) fleet.Outcome {
 			time.Sleep(time.Second) // the login; the gate lets 48 begin
 			o := ran(a)
 			o.Exit = 1
 			return o
 		})
-		most := fleet.Share{Count: 3}
-		sum, err := fleet.Run(t.Context(), fleet.Params{Pace: fleet.Pace{MaxFail: fleet.Shares{most}}}, onServer(500), fleet.Command{}, ex, &record{t: t})
+		most := fanout.Share{Count: 3}
+		sum, err := fanout.Run(t.Context(), fanout.Params{Pace: fanout.Pace{MaxFail: fanout.Shares{most}}}, onServer(500), fleet.Command{}, ex, &record{t: t})
 		if err != nil || sum.Failed < 4 || sum.Failed > 100 || sum.NotStarted != 500-sum.Failed {
 			t.Errorf("%v %+v", err, sum)
 		}
@@ -135,9 +136,9 @@ func TestInterruptedBetweenBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		drain, interrupt := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, interrupt)
-		ex := fake(func(_ context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome { return ran(a) })
-		p := fleet.Params{Drain: drain, Pace: fleet.Pace{Batches: fleet.Shares{{Count: 3}}, Pause: time.Hour}}
-		sum, err := fleet.Run(t.Context(), p, names(9), fleet.Command{}, ex, &record{t: t})
+		ex := fake(func(_ context.Context, _ host.Host, a fleet.Attempt) fleet.Outcome { return ran(a) })
+		p := fanout.Params{Drain: drain, Pace: fanout.Pace{Batches: fanout.Shares{{Count: 3}}, Pause: time.Hour}}
+		sum, err := fanout.Run(t.Context(), p, names(9), fleet.Command{}, ex, &record{t: t})
 		if err != nil || sum.OK != 3 || sum.NotStarted != 6 || sum.Elapsed != time.Minute {
 			t.Errorf("%+v, %v", sum, err)
 		}

@@ -1,4 +1,8 @@
-package fleet
+// Package fanout runs one command on many hosts at once: it decides when each
+// host may start, slows down where servers ask for it, retries what has provably
+// not run, bounds memory and open files, and tells a fleet.Sink what happens.
+// Who connects is the fleet.Executor; who may log in now is decided by admit.
+package fanout
 
 import (
 	"cmp"
@@ -10,12 +14,15 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/sched"
+	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/admit"
 )
 
 // DefaultMaxOutput is a MaxOutput, in bytes, that hardly any command needs more
 // than and that few disks have no room for.
 const DefaultMaxOutput = 256 << 20
+
+var errSinkFailed = errors.New("output failed")
 
 // Params of a run. The zero value is the documented default.
 type Params struct {
@@ -38,7 +45,8 @@ type Params struct {
 	// slow down; 0 is two minutes, or 30 seconds where the server let nobody in, and a
 	// negative one is never.
 	RetryFor time.Duration
-	// RetryDown has hosts tried again that are down, whose port refuses or that end every login, for RetryFor in all.
+	// RetryDown has hosts tried again that are down, whose port refuses or that end every login,
+	// for RetryFor in all.
 	RetryDown bool
 	// ReservedFDs is what else in the process may need, such as per-host files.
 	ReservedFDs int
@@ -49,8 +57,8 @@ type Params struct {
 // run is the state of one Run.
 type run struct {
 	Params
-	executor Executor
-	command  Command
+	executor fleet.Executor
+	command  fleet.Command
 	gate     *admit.Gate
 	slots    chan struct{}   // one per host that is connected or connecting
 	soft     context.Context // ends politely; child of hard
@@ -61,19 +69,19 @@ type run struct {
 	stopStarting context.CancelCauseFunc
 
 	sinkMu  sync.Mutex
-	sink    Sink
+	sink    fleet.Sink
 	sinkErr error
-	summary Summary
+	summary fleet.Summary
 	touched map[int]bool   // hosts that the sink knows as started and not as ended
 	lost    map[int]string // why output of hosts that run was lost, by index
 	waiting int            // hosts that wait to be tried again
-	batch   Batch
+	batch   fleet.Batch
 }
 
 // Run runs cmd on every host and returns when all have ended. When ctx ends,
 // everything is dropped at once; Params.Drain ends it politely. The error is
 // the sink's first one, or ctx's cause; the Summary is right in any case.
-func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Executor, sink Sink) (Summary, error) {
+func Run(ctx context.Context, p Params, hosts []host.Host, cmd fleet.Command, ex fleet.Executor, sink fleet.Sink) (fleet.Summary, error) {
 	start := time.Now()
 	resources := p.Resources
 	if resources == nil {
@@ -82,7 +90,7 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Execu
 	soft, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if p.Drain != nil {
-		defer context.AfterFunc(p.Drain, func() { stop(ErrInterrupted) })()
+		defer context.AfterFunc(p.Drain, func() { stop(fleet.ErrInterrupted) })()
 	}
 	starting, stopStarting := context.WithCancelCause(soft)
 	defer stopStarting(nil)
@@ -93,7 +101,7 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Execu
 		slots: make(chan struct{}, resources.slots(p.Fanout, len(hosts), ex.FDs(), p.ReservedFDs)),
 		lost:  map[int]string{}, touched: map[int]bool{},
 	}
-	err := sink.Begin(Start{ID: p.ID, Time: start, Command: cmd.Text, Hosts: hosts})
+	err := sink.Begin(fleet.Start{ID: p.ID, Time: start, Command: cmd.Text, Hosts: hosts})
 	if err == nil {
 		r.all(ctx, hosts)
 		err = cmp.Or(r.sinkErr, context.Cause(ctx))
@@ -108,7 +116,7 @@ func (r *run) all(hard context.Context, hosts []host.Host) {
 	sizes := r.Pace.sizes(len(hosts))
 	next := 0
 	for i, size := range sizes {
-		b := Batch{Number: i + 1, Of: len(sizes), Hosts: size}
+		b := fleet.Batch{Number: i + 1, Of: len(sizes), Hosts: size}
 		if b.Number < b.Of {
 			b.Pause = r.Pace.Pause
 		}
@@ -116,7 +124,7 @@ func (r *run) all(hard context.Context, hosts []host.Host) {
 		var running sync.WaitGroup
 		tried := make(chan struct{}) // all of the batch have had a first turn, or have one
 		for range size {
-			res := Result{Index: next, Host: hosts[next], Outcome: Outcome{Exit: -1, Class: Cancelled, Err: "not started"}}
+			res := fleet.Result{Index: next, Host: hosts[next], Outcome: fleet.Outcome{Exit: -1, Class: fleet.Cancelled, Err: "not started"}}
 			if b.Of > 1 {
 				res.Batch = b.Number
 			}
@@ -145,7 +153,7 @@ func (r *run) takeSlot() bool {
 }
 
 // one runs one host, with retries, and reports its end. It enters with a slot.
-func (r *run) one(hard context.Context, res Result, tried <-chan struct{}) {
+func (r *run) one(hard context.Context, res fleet.Result, tried <-chan struct{}) {
 	res.Start = time.Now()
 	ticket, silence := r.gate.Ticket(), time.Duration(0)
 	if r.limitedByMachine() {
@@ -155,22 +163,22 @@ func (r *run) one(hard context.Context, res Result, tried <-chan struct{}) {
 		outcome, a := r.attempt(hard, &res, ticket, silence)
 		<-r.slots
 		if a.gaveWay(&outcome) {
-			res.Class, silence = Throttled, 0
+			res.Class, silence = fleet.Throttled, 0
 			res.Attempts--
 			more = r.laterTurn(&res, tried)
 		} else {
-			more = outcome.Ran == RanNo && r.ended() == nil && r.again(&res, ticket)
+			more = outcome.Ran == fleet.RanNo && r.ended() == nil && r.again(&res, ticket)
 		}
 	}
-	if why := r.ended(); res.Class == Throttled && why != nil { // it would have been tried again
-		res.Class, res.Err, res.Hint, res.Cause = Cancelled, why.Error(), "", nil
+	if why := r.ended(); res.Class == fleet.Throttled && why != nil { // it would have been tried again
+		res.Class, res.Err, res.Hint, res.Cause = fleet.Cancelled, why.Error(), "", nil
 	}
 	res.Elapsed = time.Since(res.Start)
 	r.done(res)
 }
 
 // laterTurn waits until all others have had a turn, and takes a slot.
-func (r *run) laterTurn(res *Result, tried <-chan struct{}) bool {
+func (r *run) laterTurn(res *fleet.Result, tried <-chan struct{}) bool {
 	start := time.Now()
 	defer func() { res.Waited += time.Since(start) }()
 	select {
@@ -181,7 +189,7 @@ func (r *run) laterTurn(res *Result, tried <-chan struct{}) bool {
 }
 
 // again waits until the host may be tried again, if it may, and takes a slot.
-func (r *run) again(res *Result, ticket *admit.Ticket) bool {
+func (r *run) again(res *fleet.Result, ticket *admit.Ticket) bool {
 	after, again := ticket.Again()
 	if !again {
 		return false
@@ -194,10 +202,10 @@ func (r *run) again(res *Result, ticket *admit.Ticket) bool {
 
 // attempt runs the Executor once and fills in the result; silence, if not 0, is how
 // long the server may be silent.
-func (r *run) attempt(hard context.Context, res *Result, ticket *admit.Ticket, silence time.Duration) (Outcome, *Attempt) {
+func (r *run) attempt(hard context.Context, res *fleet.Result, ticket *admit.Ticket, silence time.Duration) (fleet.Outcome, *attempt) {
 	ctx, cancel := context.WithCancelCause(r.soft)
 	defer cancel(nil)
-	a := &Attempt{run: r, index: res.Index, host: res.Host, name: res.Host.String(), abort: hard, ticket: ticket, endCommand: cancel,
+	a := &attempt{run: r, index: res.Index, host: res.Host, name: res.Host.String(), abort: hard, ticket: ticket, endCommand: cancel,
 		since: time.Now(), turn: turn{limit: silence}}
 	o := r.executor.Execute(ctx, res.Host, r.command, a)
 	a.finish(&o)
@@ -242,7 +250,7 @@ func (r *run) sleep(d time.Duration) time.Duration {
 }
 
 // output hands an event to the sink.
-func (r *run) output(e Event) error {
+func (r *run) output(e fleet.Event) error {
 	r.sinkMu.Lock()
 	defer r.sinkMu.Unlock()
 	if r.sinkErr != nil {
@@ -257,7 +265,7 @@ func (r *run) output(e Event) error {
 // isLoss takes a note if err only means that output of the host was lost.
 // sinkMu is held.
 func (r *run) isLoss(index int, err error) bool {
-	loss, ok := errors.AsType[*LostOutput](err)
+	loss, ok := errors.AsType[*fleet.LostOutput](err)
 	if !ok {
 		return false
 	}
@@ -272,12 +280,12 @@ func (r *run) isLoss(index int, err error) bool {
 
 // done hands a result to the sink, even after an error: a record of the run
 // must know every host.
-func (r *run) done(res Result) {
+func (r *run) done(res fleet.Result) {
 	r.sinkMu.Lock()
 	defer r.sinkMu.Unlock()
 	res.Incomplete = cmp.Or(res.Incomplete, r.lost[res.Index])
-	r.summary.add(&res)
-	if res.Class == Lost {
+	r.summary.Add(&res)
+	if res.Class == fleet.Lost {
 		r.gate.ConnectionLost()
 	}
 	r.judge()

@@ -18,9 +18,10 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/fanout"
+	"sshpace/internal/fanout/sudo"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/remotesh"
-	"sshpace/internal/fleet/sudo"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -55,7 +56,7 @@ func runWith(t *testing.T, s *sshtest.Sshd, hosts int, user string, password *su
 		list = append(list, host.Host{Name: "h" + string(rune('a'+i))})
 	}
 	got := &sshtest.Told{}
-	if _, err := fleet.Run(t.Context(), fleet.Params{}, list, cmd, ex, got); err != nil {
+	if _, err := fanout.Run(t.Context(), fanout.Params{}, list, cmd, ex, got); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(got.Text(fleet.Stdout)+got.Text(fleet.Stderr), secret) {
@@ -208,7 +209,7 @@ type hostile struct {
 
 func (*hostile) FDs() int { return 1 }
 
-func (x *hostile) Execute(ctx context.Context, _ host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (x *hostile) Execute(ctx context.Context, _ host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
 	in := cmd.Input.Reader()
 	done := make(chan struct{})
@@ -242,7 +243,7 @@ func TestForgedPrompts(t *testing.T) {
 			x := &hostile{says: says}
 			ex := &sudo.Executor{Executor: x, Password: sudo.NewPassword(secret), Patience: limit}
 			got := &sshtest.Told{}
-			if _, err := fleet.Run(t.Context(), fleet.Params{}, []host.Host{{Name: "h"}}, fleet.Command{Line: "true"}, ex, got); err != nil {
+			if _, err := fanout.Run(t.Context(), fanout.Params{}, []host.Host{{Name: "h"}}, fleet.Command{Line: "true"}, ex, got); err != nil {
 				t.Fatal(err)
 			}
 			if bytes.Contains(x.got, []byte(secret)) {
@@ -270,7 +271,7 @@ type scripted struct{ stdout, stderr string }
 
 func (scripted) FDs() int { return 1 }
 
-func (x scripted) Execute(_ context.Context, _ host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (x scripted) Execute(_ context.Context, _ host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
 	in := cmd.Input.Reader()
 	defer in.Close()
@@ -312,7 +313,7 @@ func dialogOf(t *testing.T, x scripted, password string) (stdout, stderr string,
 	t.Helper()
 	ex := &sudo.Executor{Executor: x, Password: sudo.NewPassword(password), Patience: 2 * time.Minute}
 	got := &sshtest.Told{}
-	if _, err := fleet.Run(t.Context(), fleet.Params{}, []host.Host{{Name: "h"}}, fleet.Command{Line: "true"}, ex, got); err != nil {
+	if _, err := fanout.Run(t.Context(), fanout.Params{}, []host.Host{{Name: "h"}}, fleet.Command{Line: "true"}, ex, got); err != nil {
 		t.Fatal(err)
 	}
 	return got.Text(fleet.Stdout), got.Text(fleet.Stderr), got.Results()[0]

@@ -1,4 +1,4 @@
-package fleet_test
+package fanout_test
 
 import (
 	"context"
@@ -14,16 +14,17 @@ import (
 	"pgregory.net/rapid"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sshtest"
 )
 
 // fake is an Executor that does what a function says.
-type fake func(ctx context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome
+type fake func(ctx context.Context, h host.Host, a fleet.Attempt) fleet.Outcome
 
 func (fake) FDs() int { return 1 }
 
-func (f fake) Execute(ctx context.Context, h host.Host, _ fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (f fake) Execute(ctx context.Context, h host.Host, _ fleet.Command, a fleet.Attempt) fleet.Outcome {
 	if err := a.Admit(ctx, h.Name); err != nil {
 		return fleet.Outcome{Class: fleet.Cancelled, Exit: -1, Err: err.Error()}
 	}
@@ -31,7 +32,7 @@ func (f fake) Execute(ctx context.Context, h host.Host, _ fleet.Command, a *flee
 }
 
 // ran is the Outcome of a command that ended with 0.
-func ran(a *fleet.Attempt) fleet.Outcome {
+func ran(a fleet.Attempt) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
 	a.Reached(fleet.PhaseExit)
 	return fleet.Outcome{Ran: fleet.RanYes}
@@ -122,13 +123,13 @@ func (r *record) Done(x fleet.Result, so fleet.Summary) error {
 func TestEveryHostEndsOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(0, 60).Draw(rt, "hosts")
-		fanout := rapid.IntRange(0, 8).Draw(rt, "fanout")
+		most := rapid.IntRange(0, 8).Draw(rt, "fanout")
 		seed := rapid.Uint32().Draw(rt, "seed")
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex
 			started := map[string]int{}
 			running, peak := 0, 0
-			ex := fake(func(_ context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome {
+			ex := fake(func(_ context.Context, h host.Host, a fleet.Attempt) fleet.Outcome {
 				mu.Lock()
 				running++
 				peak = max(peak, running)
@@ -154,7 +155,7 @@ func TestEveryHostEndsOnce(t *testing.T) {
 				return fleet.Outcome{Ran: fleet.RanYes, Exit: int(dice & 1)}
 			})
 			rec := &record{t: t}
-			sum, err := fleet.Run(t.Context(), fleet.Params{Fanout: fanout}, names(n), fleet.Command{}, ex, rec)
+			sum, err := fanout.Run(t.Context(), fanout.Params{Fanout: most}, names(n), fleet.Command{}, ex, rec)
 			if err != nil || len(rec.results) != n || sum.Total() != n {
 				t.Errorf("%d of %d hosts ended, %+v, %v", len(rec.results), n, sum, err)
 			}
@@ -163,8 +164,8 @@ func TestEveryHostEndsOnce(t *testing.T) {
 					t.Errorf("%s: the command was started %d times", name, times)
 				}
 			}
-			if fanout > 0 && peak > fanout {
-				t.Errorf("%d hosts at once, -f is %d", peak, fanout)
+			if most > 0 && peak > most {
+				t.Errorf("%d hosts at once, -f is %d", peak, most)
 			}
 		})
 	})
@@ -174,7 +175,7 @@ func TestEveryHostEndsOnce(t *testing.T) {
 // that ssh gets after our own engine, does not wait for its own first login.
 func TestSecondLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ex := fake(func(ctx context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome {
+		ex := fake(func(ctx context.Context, h host.Host, a fleet.Attempt) fleet.Outcome {
 			a.Alive()
 			if err := a.Admit(ctx, h.Name); err != nil {
 				t.Error(err)
@@ -182,7 +183,7 @@ func TestSecondLogin(t *testing.T) {
 			a.Reached(fleet.PhaseExec)
 			return ran(a)
 		})
-		sum, err := fleet.Run(t.Context(), fleet.Params{Fanout: 1}, names(3), fleet.Command{}, ex, &record{t: t})
+		sum, err := fanout.Run(t.Context(), fanout.Params{Fanout: 1}, names(3), fleet.Command{}, ex, &record{t: t})
 		if err != nil || sum.OK != 3 || sum.Elapsed != 0 {
 			t.Errorf("%+v, %v", sum, err)
 		}
@@ -194,7 +195,7 @@ func TestSecondLogin(t *testing.T) {
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		drain, interrupt := context.WithCancel(t.Context())
-		ex := fake(func(ctx context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+		ex := fake(func(ctx context.Context, _ host.Host, a fleet.Attempt) fleet.Outcome {
 			a.Reached(fleet.PhaseExec)
 			<-ctx.Done()
 			if !errors.Is(context.Cause(ctx), fleet.ErrInterrupted) || a.Abort().Err() != nil {
@@ -204,7 +205,7 @@ func TestDrain(t *testing.T) {
 		})
 		time.AfterFunc(time.Minute, interrupt)
 		rec := &record{t: t}
-		sum, err := fleet.Run(t.Context(), fleet.Params{Fanout: 3, Drain: drain}, names(10), fleet.Command{}, ex, rec)
+		sum, err := fanout.Run(t.Context(), fanout.Params{Fanout: 3, Drain: drain}, names(10), fleet.Command{}, ex, rec)
 		if err != nil || sum.Failed != 3 || sum.NotStarted != 7 || sum.Elapsed != time.Minute {
 			t.Errorf("%+v, %v", sum, err)
 		}
@@ -218,7 +219,7 @@ func TestRestart(t *testing.T) {
 	for _, restarted := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			start, tries := time.Now(), 0
-			ex := fake(func(_ context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome {
+			ex := fake(func(_ context.Context, h host.Host, a fleet.Attempt) fleet.Outcome {
 				if h.Name == names(1)[0].Name {
 					tries++
 					a.Reached(fleet.PhaseExec)
@@ -237,7 +238,7 @@ func TestRestart(t *testing.T) {
 				return fleet.Outcome{Ran: fleet.RanYes}
 			})
 			rec := &record{t: t}
-			sum, err := fleet.Run(t.Context(), fleet.Params{}, names(10), fleet.Command{}, ex, rec)
+			sum, err := fanout.Run(t.Context(), fanout.Params{}, names(10), fleet.Command{}, ex, rec)
 			if err != nil || tries != 1 {
 				t.Errorf("%v; %d tries", err, tries)
 			}
@@ -257,13 +258,13 @@ func TestRestart(t *testing.T) {
 func TestAbort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, abort := context.WithCancel(t.Context())
-		ex := fake(func(_ context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+		ex := fake(func(_ context.Context, _ host.Host, a fleet.Attempt) fleet.Outcome {
 			a.Reached(fleet.PhaseExec)
 			<-a.Abort().Done()
 			return fleet.Outcome{Ran: fleet.RanYes, Class: fleet.Cancelled, Exit: -1}
 		})
 		time.AfterFunc(time.Minute, abort)
-		sum, err := fleet.Run(ctx, fleet.Params{}, names(10), fleet.Command{}, ex, &record{t: t})
+		sum, err := fanout.Run(ctx, fanout.Params{}, names(10), fleet.Command{}, ex, &record{t: t})
 		if !errors.Is(err, context.Canceled) || sum.Failed != 10 {
 			t.Errorf("%+v, %v", sum, err)
 		}
@@ -273,7 +274,7 @@ func TestAbort(t *testing.T) {
 // TestCommandTimeout starts to count when the command does.
 func TestCommandTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ex := fake(func(ctx context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+		ex := fake(func(ctx context.Context, _ host.Host, a fleet.Attempt) fleet.Outcome {
 			a.Reached(fleet.PhaseConnect)
 			time.Sleep(time.Hour)
 			a.Reached(fleet.PhaseExec)
@@ -284,7 +285,7 @@ func TestCommandTimeout(t *testing.T) {
 			return fleet.Outcome{Ran: fleet.RanYes, Class: fleet.CommandTimeout, Exit: -1}
 		})
 		rec := &record{t: t}
-		if _, err := fleet.Run(t.Context(), fleet.Params{CommandTimeout: 5 * time.Second}, names(1), fleet.Command{}, ex, rec); err != nil {
+		if _, err := fanout.Run(t.Context(), fanout.Params{CommandTimeout: 5 * time.Second}, names(1), fleet.Command{}, ex, rec); err != nil {
 			t.Error(err)
 		}
 		r := rec.results[0]
@@ -298,7 +299,7 @@ func TestCommandTimeout(t *testing.T) {
 // still reports every host.
 func TestSinkFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ex := fake(func(ctx context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome {
+		ex := fake(func(ctx context.Context, h host.Host, a fleet.Attempt) fleet.Outcome {
 			a.Reached(fleet.PhaseExec)
 			if h.Name == "h1" {
 				time.Sleep(time.Second)
@@ -310,7 +311,7 @@ func TestSinkFails(t *testing.T) {
 			return fleet.Outcome{Ran: fleet.RanYes, Class: fleet.Cancelled, Exit: -1}
 		})
 		rec := &record{t: t, output: func(fleet.Event) error { return syscall.ENOSPC }}
-		sum, err := fleet.Run(t.Context(), fleet.Params{Fanout: 3}, names(10), fleet.Command{}, ex, rec)
+		sum, err := fanout.Run(t.Context(), fanout.Params{Fanout: 3}, names(10), fleet.Command{}, ex, rec)
 		if !errors.Is(err, syscall.ENOSPC) || len(rec.results) != 10 || sum.NotStarted != 7 {
 			t.Errorf("%d results, %+v, %v", len(rec.results), sum, err)
 		}
@@ -322,26 +323,26 @@ func TestSinkFails(t *testing.T) {
 func TestRetryDown(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		p        fleet.Params
+		p        fanout.Params
 		down     time.Duration
 		ran      fleet.Ran
 		ok, once bool
 	}{
-		{name: "back in time", p: fleet.Params{RetryFor: time.Minute, RetryDown: true}, down: 50 * time.Second, ok: true},
-		{name: "too late", p: fleet.Params{RetryFor: time.Minute, RetryDown: true}, down: 2 * time.Minute},
-		{name: "not asked for", p: fleet.Params{RetryFor: time.Minute}, down: time.Second, once: true},
-		{name: "may have run", p: fleet.Params{RetryFor: time.Minute, RetryDown: true}, down: time.Second, ran: fleet.RanUnknown, once: true},
+		{name: "back in time", p: fanout.Params{RetryFor: time.Minute, RetryDown: true}, down: 50 * time.Second, ok: true},
+		{name: "too late", p: fanout.Params{RetryFor: time.Minute, RetryDown: true}, down: 2 * time.Minute},
+		{name: "not asked for", p: fanout.Params{RetryFor: time.Minute}, down: time.Second, once: true},
+		{name: "may have run", p: fanout.Params{RetryFor: time.Minute, RetryDown: true}, down: time.Second, ran: fleet.RanUnknown, once: true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			ex := fake(func(_ context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+			ex := fake(func(_ context.Context, _ host.Host, a fleet.Attempt) fleet.Outcome {
 				if time.Since(began) < tt.down {
 					return fleet.Outcome{Class: fleet.Refused, Ran: tt.ran, Exit: -1}
 				}
 				return ran(a)
 			})
 			rec := &record{t: t}
-			sum, err := fleet.Run(t.Context(), tt.p, names(2), fleet.Command{}, ex, rec)
+			sum, err := fanout.Run(t.Context(), tt.p, names(2), fleet.Command{}, ex, rec)
 			if r := rec.results[0]; err != nil || (sum.OK == 2) != tt.ok || (r.Attempts == 1) != tt.once || sum.Elapsed > 65*time.Second {
 				t.Errorf("%s: %+v, %d attempts, %v", tt.name, sum, r.Attempts, err)
 			}
@@ -352,11 +353,11 @@ func TestRetryDown(t *testing.T) {
 // TestForHost: %h is the host, and %% is %, once.
 func TestForHost(t *testing.T) {
 	for text, want := range map[string]string{"a%h.b%h": "aweb1.bweb1", "%%h": "%h", "100%%": "100%", "%%%h %%%%h": "%web1 %%h", "%F %": "%F %"} {
-		if got := fleet.ForHost(text, "web1"); got != want {
+		if got := fanout.ForHost(text, "web1"); got != want {
 			t.Errorf("%s is %s, want %s", text, got, want)
 		}
 	}
-	if fleet.MeansHost("echo %%h") || !fleet.MeansHost("echo %h") {
+	if fanout.MeansHost("echo %%h") || !fanout.MeansHost("echo %h") {
 		t.Error("what means a host is not what is replaced")
 	}
 }
@@ -364,11 +365,11 @@ func TestForHost(t *testing.T) {
 // TestRetryEnds: a server that always turns away is given up.
 func TestRetryEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ex := fake(func(context.Context, host.Host, *fleet.Attempt) fleet.Outcome {
+		ex := fake(func(context.Context, host.Host, fleet.Attempt) fleet.Outcome {
 			return fleet.Outcome{Class: fleet.Throttled, Exit: -1, SlowDown: true}
 		})
 		rec := &record{t: t}
-		sum, err := fleet.Run(t.Context(), fleet.Params{RetryFor: time.Minute}, names(3), fleet.Command{}, ex, rec)
+		sum, err := fanout.Run(t.Context(), fanout.Params{RetryFor: time.Minute}, names(3), fleet.Command{}, ex, rec)
 		if err != nil || sum.Unreachable != 3 || sum.Elapsed > 2*time.Minute {
 			t.Errorf("%+v, %v", sum, err)
 		}
@@ -382,7 +383,7 @@ func TestRetryEnds(t *testing.T) {
 // one that is busy, and the retries are told of.
 func TestRetryClosedServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ex := fake(func(ctx context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome {
+		ex := fake(func(ctx context.Context, h host.Host, a fleet.Attempt) fleet.Outcome {
 			server := "closed"
 			if h.Name != "h1" {
 				server = "busy"
@@ -396,7 +397,7 @@ func TestRetryClosedServer(t *testing.T) {
 			return fleet.Outcome{Class: fleet.Throttled, Exit: -1, SlowDown: true}
 		})
 		rec := &record{t: t}
-		if _, err := fleet.Run(t.Context(), fleet.Params{}, names(3), fleet.Command{}, ex, rec); err != nil || rec.most != 2 {
+		if _, err := fanout.Run(t.Context(), fanout.Params{}, names(3), fleet.Command{}, ex, rec); err != nil || rec.most != 2 {
 			t.Errorf("%v, at most %d were said to be tried again", err, rec.most)
 		}
 		for _, r := range rec.results {
@@ -413,7 +414,7 @@ func TestFewDescriptors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		running, peak := 0, 0
-		ex := fake(func(_ context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+		ex := fake(func(_ context.Context, _ host.Host, a fleet.Attempt) fleet.Outcome {
 			mu.Lock()
 			running++
 			peak = max(peak, running)
@@ -424,32 +425,12 @@ func TestFewDescriptors(t *testing.T) {
 			mu.Unlock()
 			return ran(a)
 		})
-		p := fleet.Params{Resources: &fleet.Resources{OpenFiles: 64 - 8}}
-		sum, err := fleet.Run(t.Context(), p, names(200), fleet.Command{}, ex, &record{t: t})
+		p := fanout.Params{Resources: &fanout.Resources{OpenFiles: 64 - 8}}
+		sum, err := fanout.Run(t.Context(), p, names(200), fleet.Command{}, ex, &record{t: t})
 		if err != nil || sum.OK != 200 || peak != 64-8-16 {
 			t.Errorf("%+v, %v, %d at once", sum, err, peak)
 		}
 	})
-}
-
-func TestStatus(t *testing.T) {
-	tests := []struct {
-		r    fleet.Result
-		want fleet.Status
-	}{
-		{fleet.Result{}, fleet.NotStarted},
-		{fleet.Result{Attempts: 1, Phase: fleet.PhaseAuth, Outcome: fleet.Outcome{Class: fleet.Cancelled, Exit: -1}}, fleet.NotStarted},
-		{fleet.Result{Attempts: 1, Phase: fleet.PhaseExit, Outcome: fleet.Outcome{Ran: fleet.RanYes}}, fleet.OK},
-		{fleet.Result{Attempts: 1, Phase: fleet.PhaseExit, Outcome: fleet.Outcome{Ran: fleet.RanYes, Exit: 1}}, fleet.Failed},
-		{fleet.Result{Attempts: 1, Phase: fleet.PhaseExit, Outcome: fleet.Outcome{Ran: fleet.RanYes, Exit: -1, Signal: "TERM"}}, fleet.Failed},
-		{fleet.Result{Attempts: 1, Phase: fleet.PhaseExec, Outcome: fleet.Outcome{Ran: fleet.RanUnknown, Exit: -1, Class: fleet.Lost}}, fleet.Failed},
-		{fleet.Result{Attempts: 1, Phase: fleet.PhaseAuth, Outcome: fleet.Outcome{Ran: fleet.RanNo, Exit: -1, Class: fleet.AuthFailed}}, fleet.Unreachable},
-	}
-	for _, test := range tests {
-		if got := test.r.Status(); got != test.want {
-			t.Errorf("%+v is %v, want %v", test.r, got, test.want)
-		}
-	}
 }
 
 // TestSilentHostsGiveWay: where descriptors are few, those who say nothing hold up
@@ -460,7 +441,7 @@ func TestSilentHostsGiveWay(t *testing.T) {
 		start := time.Now()
 		tries := map[string]int{}
 		var mu sync.Mutex
-		ex := fake(func(ctx context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome {
+		ex := fake(func(ctx context.Context, h host.Host, a fleet.Attempt) fleet.Outcome {
 			mu.Lock()
 			tries[h.Name]++
 			mu.Unlock()
@@ -490,20 +471,20 @@ func TestSilentHostsGiveWay(t *testing.T) {
 				late++
 			}
 		}}
-		p := fleet.Params{Resources: &fleet.Resources{OpenFiles: slots + 16}}
-		fleet.Run(t.Context(), p, names(silent+1), fleet.Command{}, ex, sink)
+		p := fanout.Params{Resources: &fanout.Resources{OpenFiles: slots + 16}}
+		fanout.Run(t.Context(), p, names(silent+1), fleet.Command{}, ex, sink)
 		if most := 2 * time.Second * silent / slots; told == 0 || told > most || late != silent {
 			t.Errorf("the host that refuses was told after %v, want at most %v; %d timed out", told, most, late)
 		}
 	})
 }
 
-// TestNobodySpeaks: where no server says anything, as behind a jump host that is hung, one alone shows that the others
-// are not to blame, and the run ends after three times what a login may take.
+// TestNobodySpeaks: where no server says anything, as behind a jump host that is hung, one alone
+// shows that the others are not to blame, and the run ends after three times what a login may take.
 func TestNobodySpeaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 3 * time.Second
-		ex := fake(func(ctx context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome {
+		ex := fake(func(ctx context.Context, h host.Host, a fleet.Attempt) fleet.Outcome {
 			if err := a.Admit(ctx, h.Name); err != nil {
 				t.Error(err)
 			}
@@ -512,7 +493,7 @@ func TestNobodySpeaks(t *testing.T) {
 			return fleet.Outcome{Class: fleet.TimedOut, Exit: -1, Err: "timed out"}
 		})
 		sink := &sshtest.Told{}
-		so, err := fleet.Run(t.Context(), fleet.Params{}, names(40), fleet.Command{}, ex, sink)
+		so, err := fanout.Run(t.Context(), fanout.Params{}, names(40), fleet.Command{}, ex, sink)
 		if err != nil || so.Unreachable != 40 || so.Elapsed > 4*timeout {
 			t.Errorf("%+v, %v", so, err)
 		}
@@ -522,7 +503,7 @@ func TestNobodySpeaks(t *testing.T) {
 // TestLostDialogue: where the connection was lost a command may have come to its end;
 // a copy has not, and is repeated with the failed ones.
 func TestLostDialogue(t *testing.T) {
-	lost := fake(func(_ context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+	lost := fake(func(_ context.Context, _ host.Host, a fleet.Attempt) fleet.Outcome {
 		a.Reached(fleet.PhaseExec)
 		return fleet.Outcome{Ran: fleet.RanYes, Class: fleet.Lost, Exit: -1, Err: "connection lost"}
 	})
@@ -533,7 +514,7 @@ func TestLostDialogue(t *testing.T) {
 				t.Errorf("dialogue %v: ran: %v, want %v", cmd.Dialogue != nil, r.Ran, want)
 			}
 		}}
-		if sum, err := fleet.Run(t.Context(), fleet.Params{}, names(1), cmd, lost, sink); err != nil || sum.Failed != 1 {
+		if sum, err := fanout.Run(t.Context(), fanout.Params{}, names(1), cmd, lost, sink); err != nil || sum.Failed != 1 {
 			t.Errorf("%+v, %v", sum, err)
 		}
 	}

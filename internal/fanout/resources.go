@@ -1,7 +1,6 @@
-package fleet
+package fanout
 
 import (
-	"errors"
 	"os"
 	"syscall"
 
@@ -48,16 +47,6 @@ func (r *Resources) slots(fanout, hosts, perHost, reserved int) int {
 		n = min(n, int(r.Memory/2/perHostBytes))
 	}
 	return max(n, 1)
-}
-
-// Exhausted tells whether an error says that this machine has no more to give right now.
-func Exhausted(err error) bool {
-	for _, no := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.EAGAIN} {
-		if errors.Is(err, no) {
-			return true
-		}
-	}
-	return false
 }
 
 // mostFiles is the limit of open files, whose soft part the Go runtime has raised.

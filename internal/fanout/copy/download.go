@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/ssh/sftp"
@@ -50,7 +51,7 @@ func (d *Download) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) 
 	}
 	defer closing()
 	for _, source := range d.Sources {
-		g.source(fleet.ForHost(source, h.Name))
+		g.source(fanout.ForHost(source, h.Name))
 	}
 	g.copy()
 	return g.verdict()

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/fleet"
+	"sshpace/internal/fanout"
 )
 
 // Sources are what the hosts get, each scanned once. In a name %h is the host's.
@@ -23,7 +23,7 @@ func NewSources(names []string) *Sources {
 // Check scans what all hosts get before any is connected to, as far as the names
 // are the same for all, and returns what is left out of it.
 func (s *Sources) Check() (left []string, err error) {
-	if slices.ContainsFunc(s.names, func(n string) bool { return fleet.ForHost(n, "x") != fleet.ForHost(n, "y") }) {
+	if slices.ContainsFunc(s.names, func(n string) bool { return fanout.ForHost(n, "x") != fanout.ForHost(n, "y") }) {
 		return nil, nil
 	}
 	list, err := s.Of(host.Host{})
@@ -37,7 +37,7 @@ func (s *Sources) Check() (left []string, err error) {
 func (s *Sources) Of(h host.Host) ([]*Source, error) {
 	var list []*Source
 	for _, name := range s.names {
-		name = fleet.ForHost(name, h.Name)
+		name = fanout.ForHost(name, h.Name)
 		s.mu.Lock()
 		scan := s.scanned[name]
 		if scan == nil {

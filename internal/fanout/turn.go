@@ -1,8 +1,10 @@
-package fleet
+package fanout
 
 import (
 	"errors"
 	"time"
+
+	"sshpace/internal/fleet"
 )
 
 // firstTurn is how long a host may be silent while others wait for its descriptor:
@@ -27,7 +29,7 @@ func (r *run) limitedByMachine() bool {
 }
 
 // beginTurn starts the clock, now that the connection may be opened.
-func (a *Attempt) beginTurn() {
+func (a *attempt) beginTurn() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.turn.limit == 0 {
@@ -39,7 +41,7 @@ func (a *Attempt) beginTurn() {
 	a.turn.timer = time.AfterFunc(a.turn.limit, a.loseTurn)
 }
 
-func (a *Attempt) loseTurn() {
+func (a *attempt) loseTurn() {
 	a.mu.Lock()
 	lost := a.turn.limit > 0
 	a.turn.lost = lost
@@ -50,7 +52,7 @@ func (a *Attempt) loseTurn() {
 }
 
 // keepTurn says that the server speaks. The caller holds mu.
-func (a *Attempt) keepTurn() {
+func (a *attempt) keepTurn() {
 	if a.turn.timer != nil {
 		a.turn.timer.Stop()
 	}
@@ -58,8 +60,8 @@ func (a *Attempt) keepTurn() {
 }
 
 // gaveWay tells whether an attempt lost its turn, and nothing has run.
-func (a *Attempt) gaveWay(o *Outcome) bool {
+func (a *attempt) gaveWay(o *fleet.Outcome) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.turn.lost && o.Class == Cancelled && o.Ran == RanNo
+	return a.turn.lost && o.Class == fleet.Cancelled && o.Ran == fleet.RanNo
 }

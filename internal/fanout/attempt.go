@@ -1,0 +1,216 @@
+package fanout
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/admit"
+)
+
+// attempt is a fleet.Attempt of a run.
+type attempt struct {
+	run   *run
+	index int
+	host  host.Host
+	name  string
+	abort context.Context
+
+	ticket     *admit.Ticket           // of the host
+	endCommand context.CancelCauseFunc // ends ctx of this Execute
+
+	mu        sync.Mutex
+	phase     fleet.Phase
+	since     time.Time // when phase was entered
+	spent     fleet.Spent
+	waited    time.Duration
+	roundTrip time.Duration // to the server; 0 = unknown
+	timer     *time.Timer   // the command timeout
+	outBytes  int64
+	errBytes  int64
+	through   func(fleet.Stream, []byte) []byte // what becomes of output first; nil: nothing
+	cut       bool                              // there was more output than MaxOutput
+	turn      turn
+}
+
+// Index is the place of the host in the list given to Run.
+func (a *attempt) Index() int { return a.index }
+
+// Host is the host of the attempt.
+func (a *attempt) Host() host.Host { return a.host }
+
+// Abort ends when everything is to be dropped at once.
+func (a *attempt) Abort() context.Context { return a.abort }
+
+// Admit waits until a login at addr ("ip:port", or any other name that stands
+// for one server) may start, and returns ctx's cause if that ends first. The
+// permission ends with Reached(PhaseExec), with the attempt, or with the next
+// Admit.
+func (a *attempt) Admit(ctx context.Context, addr string) error {
+	defer context.AfterFunc(a.run.starting, func() { a.endCommand(context.Cause(a.run.starting)) })()
+	start := time.Now()
+	err := a.ticket.Admit(ctx, addr)
+	wait := time.Since(start)
+
+	a.mu.Lock()
+	a.waited += wait
+	a.since = a.since.Add(wait) // waiting belongs to no phase
+	a.mu.Unlock()
+
+	if err == nil {
+		a.beginTurn()
+		a.run.started(a.index)
+	}
+	return err
+}
+
+// Reached says that a phase begins. Phases may be left out but not go back.
+func (a *attempt) Reached(p fleet.Phase) {
+	if p >= fleet.PhaseExec { // a connection that was there already needs no Admit
+		a.run.started(a.index)
+	}
+	now := time.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p <= a.phase {
+		return
+	}
+	a.spent[a.phase] += now.Sub(a.since)
+	a.phase, a.since = p, now
+	switch {
+	case p >= fleet.PhaseExec:
+		a.keepTurn()
+		a.ticket.LoggedIn()
+	case p == fleet.PhaseConnect:
+		a.ticket.Reached(admit.Connecting)
+	case p == fleet.PhaseKex:
+		a.ticket.Reached(admit.Connected)
+	case p == fleet.PhaseHostkey:
+		a.ticket.KeyShown(a.spent[fleet.PhaseKex], a.roundTrip)
+	}
+	if limit := a.run.CommandTimeout; p == fleet.PhaseExec && limit > 0 {
+		a.timer = time.AfterFunc(limit, func() { a.endCommand(fleet.ErrCommandTimeout) })
+	}
+}
+
+// Phase is the last phase reached.
+func (a *attempt) Phase() fleet.Phase {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.phase
+}
+
+// Talked tells whether there was output.
+func (a *attempt) Talked() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.outBytes+a.errBytes > 0
+}
+
+// Output hands over a piece of output; data may be reused afterwards. An error
+// means that nobody wants more and that ctx is about to end.
+func (a *attempt) Output(s fleet.Stream, data []byte) error {
+	a.mu.Lock()
+	through := a.through
+	a.mu.Unlock()
+	if through != nil {
+		data = through(s, data)
+	}
+	data, more := a.take(s, data)
+	if len(data) > 0 {
+		if err := a.run.output(fleet.Event{Index: a.index, Host: a.name, Stream: s, Data: data}); err != nil {
+			return err
+		}
+	}
+	if more {
+		a.endCommand(fleet.ErrOutputLimit)
+		return fleet.ErrOutputLimit
+	}
+	return nil
+}
+
+// Through lets all output pass through f, which returns what is to be shown and
+// may be called for both streams at once; nil shows all.
+func (a *attempt) Through(f func(fleet.Stream, []byte) []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.through = f
+}
+
+// take counts a piece of output and returns as much of it as MaxOutput leaves
+// room for; more tells whether there is more than that.
+func (a *attempt) take(s fleet.Stream, data []byte) (taken []byte, more bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if limit := a.run.MaxOutput; limit > 0 {
+		if room := limit - a.outBytes - a.errBytes; int64(len(data)) > room {
+			data, a.cut = data[:room], true
+		}
+	}
+	if s == fleet.Stdout {
+		a.outBytes += int64(len(data))
+	} else {
+		a.errBytes += int64(len(data))
+	}
+	return data, a.cut
+}
+
+// finish closes the books of the attempt and returns what they say.
+func (a *attempt) finish(o *fleet.Outcome) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.spent[a.phase] += time.Since(a.since)
+	a.spent[fleet.PhaseQueued], a.spent[fleet.PhaseExit] = 0, 0
+	a.keepTurn()
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+	a.ticket.End(a.ending(o))
+	if o.Class == fleet.Lost && o.Ran == fleet.RanYes && a.run.command.Dialogue == nil { // it began, and whether it came to its end nobody knows
+		o.Ran = fleet.RanUnknown
+	}
+	if a.cut && o.Class == fleet.NoFailure { // it ended before it was ended
+		o.Class, o.Err = fleet.Stopped(fleet.ErrOutputLimit)
+	}
+	if o.Class == fleet.OutputLimit {
+		o.Hint = "give --max-output a larger SIZE, or 0 for any amount"
+	}
+}
+
+// ending is what the ticket has to know of the outcome.
+func (a *attempt) ending(o *fleet.Outcome) (e admit.Ending) {
+	late := (o.Class == fleet.TimedOut || o.Class == fleet.Lost) && o.Ran == fleet.RanNo && a.phase >= fleet.PhaseKex
+	switch {
+	case o.SlowDown:
+		e = admit.TurnedAway
+	case late:
+		e = admit.Overdue
+	case o.Class == fleet.Refused:
+		e = admit.Refused
+	}
+	if o.Closed || o.Class == fleet.Refused || o.Class == fleet.Unroutable || o.Class == fleet.TimedOut && a.phase <= fleet.PhaseConnect {
+		e |= admit.Down
+	}
+	return e
+}
+
+// Distance reports the round trip to the server, by the answers of its kernel,
+// which do not depend on how busy it is.
+func (a *attempt) Distance(roundTrip time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.roundTrip = roundTrip
+}
+
+// Alive reports that the server speaks SSH: from now on the login costs CPU.
+func (a *attempt) Alive() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.keepTurn()
+	a.ticket.Reached(admit.Speaking)
+}
+
+// Near reports whether the server answers soon; see admit.Ticket.Near.
+func (a *attempt) Near() bool { return a.ticket.Near() }
