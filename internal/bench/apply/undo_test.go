@@ -80,7 +80,7 @@ func TestUndoLeavesWhatWasThere(t *testing.T) {
 			fails(err.Error(), read(config))
 			continue
 		}
-		if got := read(config); lines(got) != lines(before+later) || later == "" && got != before || read(extra) != "" {
+		if got := read(config); lines(got) != lines(before+later) || later == "" && strings.TrimSuffix(got, "\n") != strings.TrimSuffix(before, "\n") || read(extra) != "" {
 			fails("not what it was", got)
 		}
 		if first != before {
@@ -107,7 +107,8 @@ func read(path string) string {
 	return string(text)
 }
 
-// lines are those of a text that hold anything: an empty one may part what was there from what came later.
+// lines are the lines of a text that hold anything: an empty one may part what was there from what came later.
+// A last line without an end keeps the one that it was given.
 func lines(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }), "\n")
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "\n")
 }
