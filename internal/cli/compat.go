@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/exec"
 	"os/user"
 	"strings"
 
@@ -15,7 +14,6 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/dropin"
 	"sshpace/internal/fleet"
-	"sshpace/internal/ssh/forkssh"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/reach"
 	"sshpace/internal/sys/proc"
@@ -64,8 +62,7 @@ func compatEnv(ctx context.Context, sys System) dropin.Env {
 	env := dropin.Env{
 		Stdin: sys.Stdin, Stdout: sys.Stdout, Stderr: sys.Stderr,
 		StdoutTTY: terminal.Is(sys.Stdout), StderrTTY: terminal.Is(sys.Stderr),
-		User: sys.Getenv("USER"), Home: sys.Getenv("HOME"),
-		LookPath: exec.LookPath, Getenv: sys.Getenv,
+		Getenv: sys.Getenv, User: sys.Getenv("USER"), Home: sys.Getenv("HOME"),
 		Engine: func(sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
 			return compatEngine(ctx, sys, &secrets, sshArgs, hosts)
 		},
@@ -78,9 +75,6 @@ func compatEnv(ctx context.Context, sys System) dropin.Env {
 			return r, r.Close, nil
 		},
 		AskPass: func() { secrets.Ask = true },
-		Program: func(path string, argv func(h host.Host, command string) []string) fleet.Executor {
-			return forkssh.New(forkssh.Options{Binary: path, Argv: argv})
-		},
 	}
 	env.Hostname, _, _ = strings.Cut(hostname(), ".")
 	if me, err := user.Current(); err == nil { // the account decides, as in the originals

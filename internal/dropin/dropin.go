@@ -4,7 +4,7 @@
 // those of pdsh; each is a program for one frame, program.main. Each promises what its users' scripts rely on;
 // where a rule is deliberately safer than the original's, the type says so.
 //
-// The package makes no decision about engines: Env brings one.
+// Env brings the engine for hosts; only programs of the user's are started here.
 package dropin
 
 import (
@@ -36,10 +36,8 @@ type Env struct {
 	StdoutTTY, StderrTTY bool
 	User                 string // the login name of whoever runs us
 	Home                 string // their home directory
-	// LookPath finds a program as exec.LookPath does.
-	LookPath func(string) (string, error)
-	Getenv   func(string) string
-	Hostname string // of this machine, without its domain
+	Getenv               func(string) string
+	Hostname             string // of this machine, without its domain
 	// Engine makes the engine for a run on these hosts, and what ends it. sshArgs are
 	// options for ssh(1), each as it would stand in its argument list, such as
 	// "-o ConnectTimeout=3".
@@ -50,9 +48,6 @@ type Env struct {
 	// arguments that argv returns, and what ends it: for what only its own words will do.
 	// Hosts that Engine would refuse with sshArgs it is not started for.
 	SSH func(program string, sshArgs []string, argv func(h host.Host, command string) []string) (fleet.Executor, func() error, error)
-	// Program makes an engine that starts a program of the user's with exactly the
-	// arguments that argv returns.
-	Program func(path string, argv func(h host.Host, command string) []string) fleet.Executor
 }
 
 // toTerminal tells whether a stream goes to one.

@@ -156,12 +156,9 @@ func (k fixedKey) Check(_ string, _ int, _ net.Addr, key ssh.PublicKey) error {
 // offline is an Env whose engine must not be needed.
 func offline(t *testing.T, stdout, stderr *bytes.Buffer) Env {
 	return Env{
-		Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, User: "me", Home: t.TempDir(), LookPath: exec.LookPath,
+		Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, User: "me", Home: t.TempDir(),
 		Engine: func([]string, []host.Host) (fleet.Executor, func() error, error) {
 			return nil, nil, fmt.Errorf("the test wants no engine")
-		},
-		Program: func(path string, argv func(host.Host, string) []string) fleet.Executor {
-			return forkssh.New(forkssh.Options{Binary: path, Argv: argv})
 		},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/forkssh"
 	"sshpace/internal/ssh/openssh"
 )
 
@@ -270,7 +271,7 @@ func (s *pdshSession) Execute(ctx context.Context, h host.Host, cmd fleet.Comman
 }
 
 func (s *pdshSession) program(args []string, path string) fleet.Executor {
-	return s.env.Program(path, func(host.Host, string) []string { return args })
+	return forkssh.New(forkssh.Options{Binary: path, Argv: func(host.Host, string) []string { return args }})
 }
 
 // fill replaces %h, %u, %n and %%.

@@ -3,6 +3,7 @@ package dropin
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -10,6 +11,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/forkssh"
 	"sshpace/internal/sys/file"
 )
 
@@ -179,7 +181,7 @@ func (p *pySSH) header(env Env, hosts int) error {
 	fmt.Fprintf(&b, "  [*] read (%d) hosts from the list\n", hosts)
 	fmt.Fprintf(&b, "  [*] executing \"%s\" as user \"%s\"\n", p.Command, p.User)
 	if p.Verbose {
-		fmt.Fprintf(&b, "  [*] SSH binary : %s\n", p.binary(env))
+		fmt.Fprintf(&b, "  [*] SSH binary : %s\n", p.binary())
 		fmt.Fprintf(&b, "  [*] SSH options: %s\n", pythonList(p.dashed()))
 	}
 	fmt.Fprintf(&b, "  [*] spawning %d parallel SSH sessions\n\n", min(p.Procs, hosts))
@@ -188,11 +190,11 @@ func (p *pySSH) header(env Env, hosts int) error {
 }
 
 // binary is what -v names: the program of -S, or the ssh that would be found.
-func (p *pySSH) binary(env Env) string {
+func (p *pySSH) binary() string {
 	if p.SSHBin != "" {
 		return p.SSHBin
 	}
-	if path, err := env.LookPath("ssh"); err == nil {
+	if path, err := exec.LookPath("ssh"); err == nil {
 		return path
 	}
 	return "/usr/bin/ssh"
@@ -212,9 +214,9 @@ func (p *pySSH) work(env Env, hosts []host.Host) (w work, err error) {
 	if p.SSHBin == "" {
 		w, err = env.engine(p.dashed(), hosts)
 	} else {
-		w.engine, w.stop = env.Program(p.SSHBin, func(h host.Host, command string) []string {
+		w.engine, w.stop = forkssh.New(forkssh.Options{Binary: p.SSHBin, Argv: func(h host.Host, command string) []string {
 			return append(p.dashed(), h.User+"@"+h.Name, command)
-		}), nothing
+		}}), nothing
 	}
 	w.engine, w.command.Line = withDelay(w.engine, p.Delay), p.Command
 	return w, err
