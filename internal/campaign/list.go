@@ -21,7 +21,7 @@ import (
 // planSchema names the layout that bench --list --json writes.
 const planSchema = "sshpace.plan/1"
 
-// planDocument is what a run would measure, for programs.
+// planDocument is the plan of a run, for programs.
 type planDocument struct {
 	Schema       string           `json:"schema"`
 	Target       string           `json:"target"`
@@ -40,7 +40,7 @@ type plannedKex struct {
 	Aliases []string `json:"aliases,omitempty"`
 }
 
-// document collects what List prints.
+// document collects the output of List.
 func (j *Run) document() planDocument {
 	space := alg.Fold(j.Campaign.Offer)
 	d := planDocument{
@@ -54,7 +54,7 @@ func (j *Run) document() planDocument {
 	return d
 }
 
-// List prints what would be measured.
+// List prints the plan of the run.
 func (j *Run) List() error {
 	d, w := j.document(), j.Stdout
 	if j.JSON {
@@ -82,13 +82,13 @@ func (j *Run) List() error {
 	return nil
 }
 
-// Item is a line of what there is to be measured.
+// Item is a line of a plan.
 type Item struct {
 	Name  string `json:"name"`
 	About string `json:"about,omitempty"`
 }
 
-// List prints what there is to be measured.
+// List prints a plan.
 func List(o Output, items []Item) error {
 	if o.JSON {
 		return termsafe.WriteJSON(o.Stdout, struct {
@@ -104,8 +104,8 @@ func List(o Output, items []Item) error {
 	return err
 }
 
-// listed prints what measure says, before it measures anything, of methods and kinds of login.
-// The methods are said to take about so long in so many rounds.
+// listed prints the methods and kinds of login that measure records before it measures anything,
+// with the approximate time of the methods in that many rounds.
 func listed(o Output, rounds sched.Rounds, measure func(record.Sink) error) error {
 	f := &record.File{}
 	if err := measure(f.Sink()); err != nil {
@@ -127,7 +127,7 @@ func listed(o Output, rounds sched.Rounds, measure func(record.Sink) error) erro
 	return List(o, items)
 }
 
-// wholeSeconds rounds up: nothing takes no time.
+// wholeSeconds rounds up: everything takes some time.
 func wholeSeconds(d time.Duration) time.Duration {
 	if rest := d % time.Second; rest > 0 && d < 1<<62 {
 		return d - rest + time.Second

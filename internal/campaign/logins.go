@@ -24,24 +24,24 @@ import (
 	"sshpace/internal/ssh/admit"
 )
 
-// LoginParams say which logins are taken apart, and how often.
+// LoginParams select the logins that are broken down, and how often.
 type LoginParams struct {
 	Program string     // ourselves
 	Native  bool       // they are our own client's, not ssh's
 	Kex     []string   // only these key exchanges: names or globs, with commas
 	Factors []string   // only these
 	Full    bool       // every key exchange with every host key and every user key
-	Plan    login.Plan // without rounds a host of the user's gets few, the private server a minute
+	Plan    login.Plan // without rounds a user's host gets few, the private server a minute
 	Tool    string     // for the record
 	Output
 
 	asked time.Duration // the budget, of which preparing takes some
 }
 
-// ofHosts are the factors that can be compared on a host of the user's.
+// ofHosts lists the factors that can be compared on a user's host.
 var ofHosts = []string{"kex", "connection", "client", "none"}
 
-// Check refuses what contradicts itself, and on a host what only the private server can be measured with.
+// Check refuses contradictions, and on a host everything that needs the private server.
 func (p *LoginParams) Check(hostGiven bool) error {
 	const onHost = "leave out the host: this is measured on a private server"
 	if hostGiven && p.Full {
@@ -61,10 +61,10 @@ func (p *LoginParams) Check(hostGiven bool) error {
 	return nil
 }
 
-// few is how often a host of the user's is logged in to where nobody says it.
+// few is the default number of logins to a user's host.
 const few = 5
 
-// Logins takes logins apart, records them, and reports what there is.
+// Logins breaks down logins, records them, and reports the results.
 func Logins(ctx context.Context, bed *testbed.Testbed, ends *login.Ends, p LoginParams) error {
 	if err := p.fits(&record.Campaign{Target: bed.Target, Server: bed.Server}, &bed.Environment); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 	return cmp.Or(kept.show(format.Logins(kept.memory, false, document.Standard, format.Output{})), loginFailed(err, bed))
 }
 
-// campaign says what is measured.
+// campaign describes the measurement.
 func (p *LoginParams) campaign(bed *testbed.Testbed) record.Campaign {
 	c := record.Campaign{
 		Command: "login", Tool: p.Tool, Seed: p.Plan.Seed, Target: bed.Target, Engine: record.EngineOpenSSH, Server: bed.Server,
@@ -158,7 +158,7 @@ func (p *LoginParams) campaign(bed *testbed.Testbed) record.Campaign {
 	return c
 }
 
-// fastLogin is what a login of ssh on loopback takes at least, on ordinary machines.
+// fastLogin is the least time of a login of ssh on loopback, on ordinary machines.
 const fastLogin = 100 * time.Millisecond
 
 // announce says what is measured, and how long that takes.
@@ -166,8 +166,8 @@ func (p *LoginParams) announce(cases []login.Case) {
 	fmt.Fprintf(p.Stderr, "%s of login, %s\n", unit.Count(len(cases), "kind"), duration(p.Plan, login.Distinct(cases)))
 }
 
-// duration says how long a survey takes: its one round of distinct logins may be more
-// than the budget.
+// duration describes the time of a survey: its one round of distinct logins may take longer than
+// the budget.
 func duration(p login.Plan, distinct int) string {
 	switch budget, once := p.Rounds.Budget, time.Duration(distinct)*(p.Pause+fastLogin); {
 	case budget == 0:
@@ -179,8 +179,7 @@ func duration(p login.Plan, distinct int) string {
 	}
 }
 
-// kexNames are the key exchanges to compare: of a host, only those that are
-// asked for.
+// kexNames returns the key exchanges to compare: of a host, only the requested ones.
 func (p *LoginParams) kexNames(bed *testbed.Testbed) ([]string, error) {
 	if len(p.Kex) == 0 && bed.Server == record.ServerRemote && !slices.Contains(p.Factors, "kex") {
 		return nil, nil

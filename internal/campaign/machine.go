@@ -21,7 +21,7 @@ import (
 	"sshpace/internal/show/format"
 )
 
-// MachineParams say which limits of this machine to measure.
+// MachineParams select the limits of this machine to measure.
 type MachineParams struct {
 	Limits  limits.Options // without DiskDir the file that is read is in the state directory
 	OpenSSL string         // path; "" to search
@@ -29,8 +29,7 @@ type MachineParams struct {
 	Output                 // Out - is standard output
 }
 
-// Machine measures what this machine can do at most, until ctx ends, records it and
-// reports it.
+// Machine measures the limits of this machine, until ctx ends, records and reports them.
 func Machine(ctx context.Context, p MachineParams) error {
 	if err := p.prepare(ctx); err != nil {
 		return err
@@ -56,7 +55,7 @@ func Machine(ctx context.Context, p MachineParams) error {
 		return err
 	}
 	shown := format.Limits(file, false, document.Commands{Report: document.Standard.Report + " " + p.Store.Word(p.Out)}, format.Output{})
-	if p.Out == store.StandardOutput { // what is shown goes beside the records
+	if p.Out == store.StandardOutput { // the report goes next to the records
 		return format.Print(p.Stderr, shown, p.JSON)
 	}
 	if err := format.Print(p.Stdout, shown, p.JSON); err != nil {
@@ -66,8 +65,7 @@ func Machine(ctx context.Context, p MachineParams) error {
 	return nil
 }
 
-// prepare finds what is needed, and makes the directories, before the work whose result
-// goes there.
+// prepare finds the programs, and makes the directories, before the work whose result goes there.
 func (p *MachineParams) prepare(ctx context.Context) error {
 	if p.Out != "" && p.Out != store.StandardOutput {
 		if err := store.CheckNew(p.Out, store.AnotherName); err != nil {
@@ -90,7 +88,7 @@ func (p *MachineParams) prepare(ctx context.Context) error {
 	return nil
 }
 
-// noLimits says why there is no result.
+// noLimits explains why there is no result.
 func noLimits(findings []record.Finding) error {
 	var why []string
 	for _, f := range findings {

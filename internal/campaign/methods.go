@@ -18,8 +18,8 @@ import (
 	"sshpace/internal/show/format"
 )
 
-// Suites are one for each cipher that is chosen, or what ssh takes by itself of what
-// the server has offered.
+// Suites returns one for each chosen cipher, or the one that ssh negotiates by default with the
+// server's offer.
 func Suites(ctx context.Context, bed *testbed.Testbed, chosen testbed.Selection) ([]alg.Suite, error) {
 	offer, _, err := bed.Chosen(chosen)
 	if err != nil {
@@ -47,21 +47,21 @@ func Suites(ctx context.Context, bed *testbed.Testbed, chosen testbed.Selection)
 	return suites, nil
 }
 
-// MethodParams say which transfer methods are measured, and where that goes.
+// MethodParams select the transfer methods, and the destination of the results.
 type MethodParams struct {
-	Campaign    record.Campaign // as far as the user says it
+	Campaign    record.Campaign // as far as the user set it
 	Environment *record.Environment
 	Turns       transfer.Turns
 	Name        string // of a new result
 	Output
 }
 
-// On says that they are measured on a testbed.
+// On sets the testbed on which they are measured.
 func (p *MethodParams) On(bed *testbed.Testbed) {
 	p.Name, p.Campaign.Target, p.Campaign.Engine, p.Campaign.Server, p.Environment = bed.Target, bed.Target, bed.Engine, bed.Server, &bed.Environment
 }
 
-// Methods measures transfer methods, records them, and reports what there is.
+// Methods measures transfer methods, records them, and reports the results.
 func Methods(drain context.Context, p MethodParams, measure func(transfer.Turns, record.Sink) error) error {
 	if err := p.fits(&p.Campaign, p.Environment); err != nil {
 		return err
@@ -95,7 +95,7 @@ func Methods(drain context.Context, p MethodParams, measure func(transfer.Turns,
 	return nil
 }
 
-// told shows what is measured next; nil for nobody.
+// told returns a function that shows the next measurement; nil for nobody.
 func (p *MethodParams) told() func(m record.Method, round int) {
 	if p.Quiet {
 		return nil

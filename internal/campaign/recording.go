@@ -21,7 +21,7 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// Output is where a measurement shows what it does, and keeps its records.
+// Output is the place for progress and records of a measurement.
 type Output struct {
 	Stdout, Stderr io.Writer
 	Screen         *terminal.Screen // on Stderr
@@ -31,7 +31,7 @@ type Output struct {
 	Options        []string         // flags that lead ssh to the host
 	Store          store.Store
 	Out            string      // file of a new result; "" for one of our own
-	File           *store.File // a result that is gone on with; nil: a new one
+	File           *store.File // a result to resume; nil: a new one
 }
 
 // recording is a measurement whose records go into a file and stay in memory.
@@ -43,8 +43,8 @@ type recording struct {
 	interrupted bool
 }
 
-// begin begins a recording with what is measured, on what, and what was found there, in a new file named
-// after name; or goes on with one, which has a beginning. The caller closes it.
+// begin begins a recording with the description of the measurement, in a new file named after name;
+// or resumes one, which has a beginning. The caller closes it.
 func (o Output) begin(name string, c record.Campaign, e *record.Environment, findings ...record.Finding) (_ *recording, err error) {
 	r := &recording{Output: o, file: o.File, memory: &record.File{Trials: map[int]record.Trial{}}}
 	if o.File != nil {
@@ -68,10 +68,10 @@ func (o Output) begin(name string, c record.Campaign, e *record.Environment, fin
 	return r, err
 }
 
-// goOn is the command line that goes on with it.
+// goOn returns the command line that resumes it.
 func (r *recording) goOn() string { return r.GoOn + r.Store.Word(r.file.Name()) }
 
-// unwritten says what to do about a record that could not be written.
+// unwritten adds a remedy to a record that could not be written.
 func (r *recording) unwritten(err error) error {
 	if fault.NoSpace(err) || errors.Is(err, os.ErrClosed) {
 		return fault.WithHint(err, "make room, then continue with: "+r.goOn())
@@ -79,8 +79,8 @@ func (r *recording) unwritten(err error) error {
 	return err
 }
 
-// carry has measure make records until drain ends, and says why nothing follows; more is what there
-// is to be given for more to do.
+// carry lets measure make records until drain ends, and returns why it stopped; more names the flag
+// for a longer run.
 func (r *recording) carry(drain context.Context, more string, measure func() error) error {
 	before := made(r.memory)
 	err := measure()
@@ -95,23 +95,24 @@ func (r *recording) carry(drain context.Context, more string, measure func() err
 	return cmp.Or(r.end(why), err)
 }
 
-// made is how much was measured.
+// made counts the measurements.
 func made(f *record.File) int {
 	return len(f.Trials) + len(f.Methods) + len(f.Runs) + len(f.LoginRuns)
 }
 
-// end says why nothing follows.
+// end records why nothing follows.
 func (r *recording) end(why plan.Ending) error {
 	return cmp.Or(r.sink(why.Record()), r.unwritten(r.file.Sync()))
 }
 
-// broken is an error that leaves a measurement without a report: it says what there is, and how to go on.
+// broken is an error that leaves a measurement without a report: it describes the results so far,
+// and how to resume.
 func (r *recording) broken(err error) error {
 	fmt.Fprintf(r.Stderr, "the records so far are in %s\n", r.file.Name())
 	return fault.WithHint(err, cmp.Or(fault.HintOf(err), "continue with: "+r.goOn()))
 }
 
-// close closes the file, and says how to go on with what was interrupted.
+// close closes the file, and says how to resume an interrupted run.
 func (r *recording) close() {
 	if r.interrupted {
 		fmt.Fprintf(r.Stderr, "continue with: %s\n", r.goOn())
@@ -119,7 +120,7 @@ func (r *recording) close() {
 	r.file.Close()
 }
 
-// show prints what was found, and where the records are.
+// show prints the report, and where the records are.
 func (r *recording) show(report format.Report) error {
 	if err := format.Print(r.Stdout, report, r.JSON); err != nil {
 		return err

@@ -13,11 +13,11 @@ import (
 	"sshpace/internal/record/store"
 )
 
-// resumable are the commands that go on with a file.
+// resumable lists the commands that can resume a file.
 var resumable = []string{"bench", "transfer", "programs", "login"}
 
-// Reopen opens the result that a command is to go on with, nil if there is none: a file, or the
-// newest one of a host, as label names it. A host that it knows need not be named again.
+// Reopen opens the result that a command resumes, nil if there is none: a file, or the newest one
+// of a host, by its label. A host in the result need not be named again.
 func Reopen(results store.Store, resumed, command string, label func(host string) (string, error), args *[]string) (*store.File, error) {
 	if resumed == "" {
 		return nil, nil
@@ -51,7 +51,7 @@ func Reopen(results store.Store, resumed, command string, label func(host string
 	return file, nil
 }
 
-// old is the result that is gone on with; nil: none is.
+// old returns the resumed result; nil: there is none.
 func (o Output) old() *record.File {
 	if o.File == nil {
 		return nil
@@ -59,11 +59,11 @@ func (o Output) old() *record.File {
 	return o.File.Old
 }
 
-// startAnew is what is to be done with what differs.
+// startAnew is the remedy for different conditions.
 const startAnew = "start a new result and compare the two: sshpace compare"
 
-// fits refuses to mix what must not be averaged: what would be measured now has the ends of the result that is gone
-// on with, and what that was measured with.
+// fits refuses to mix measurements that must not be averaged: the new one must have the same ends
+// and programs as the resumed result.
 func (o Output) fits(now *record.Campaign, here *record.Environment) error {
 	old := o.old()
 	if old == nil {
@@ -85,7 +85,7 @@ func (o Output) fits(now *record.Campaign, here *record.Environment) error {
 		}
 		return fault.Usage(hint, "the file was measured with %s %q, now it is %q", part.what, part.was, part.is)
 	}
-	differ := func(was, is string) bool { return was != "" && is != "" && was != is } // not every host tells
+	differ := func(was, is string) bool { return was != "" && is != "" && was != is } // not every host reports it
 	if was, is := there.ServerMachine, here.ServerMachine; differ(was, is) {
 		return fault.Usage(startAnew, "the file was measured on the machine %q, now it is %q", was, is)
 	}

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package campaign carries a measurement through: what is to be measured, records
-// as they are made, a live view, what limits a transfer, and the report at the end.
+// Package campaign carries a measurement through: the plan, the records as they are made, a live
+// view, the limit of a transfer, and the report at the end.
 package campaign
 
 import (
@@ -29,12 +29,12 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// Params say what to measure beyond a testbed's own properties. The campaign has
-// seed, directions, data, policy, budget and the like.
+// Params describe the measurement beyond a testbed's own properties. The campaign has seed,
+// directions, data, policy, budget and the like.
 type Params struct {
 	Campaign    record.Campaign
 	Selection   testbed.Selection
-	Connections int  // at a time, at most; 0: what the testbed bears
+	Connections int  // at a time, at most; 0: the testbed's capacity
 	Preset      bool // which cipher ssh takes by itself is not to be asked
 	Helper      func(program string) []string
 	Output
@@ -45,10 +45,10 @@ type Run struct {
 	Params
 	bed   *testbed.Testbed
 	plan  plan.Plan
-	looks bool // at what limits a transfer, in the end
+	looks bool // at the limit of a transfer, in the end
 }
 
-// New makes the plan. A result that is gone on with brings its own offer.
+// New makes the plan. A resumed result brings its own offer.
 func New(ctx context.Context, bed *testbed.Testbed, p Params) (*Run, error) {
 	if p.File != nil {
 		p.Selection = testbed.Selection{}
@@ -67,7 +67,7 @@ func New(ctx context.Context, bed *testbed.Testbed, p Params) (*Run, error) {
 	}
 	c.Present = bed.Present(ctx)
 	if p.File == nil && c.SizeBytes == 0 {
-		offer = offer.With(c.Present.Bulk(), shared) // what all others are compared with, whatever was asked for
+		offer = offer.With(c.Present.Bulk(), shared) // the reference of all others, in every selection
 	}
 	c.Offer, c.Combos = offer, alg.Fold(offer).Combinations()
 	capacity := bed.Driver.Capacity()
@@ -85,8 +85,8 @@ func New(ctx context.Context, bed *testbed.Testbed, p Params) (*Run, error) {
 	return &Run{p, bed, made, looks}, nil
 }
 
-// planned makes the plan. On a host the budget holds what comes before and after it: the login that
-// looked, and the look at what limits a transfer, where there is time for that.
+// planned makes the plan. On a host the budget includes the login before it, and the look at the
+// limit of a transfer after it, if there is time for that.
 func planned(c record.Campaign, env plan.Environment) (made plan.Plan, looks bool, err error) {
 	looks = c.BudgetNS >= limitBudget
 	if c.Server != record.ServerRemote || c.BudgetNS == 0 {
@@ -109,8 +109,8 @@ func planned(c record.Campaign, env plan.Environment) (made plan.Plan, looks boo
 	return made, false, err
 }
 
-// Do measures, writes the records and reports. drain ends when the run is to come to
-// its end early, ctx when it is to stop at once.
+// Do measures, writes the records and reports. drain ends when the run should finish early, ctx
+// when it must stop at once.
 func (j *Run) Do(ctx, drain context.Context) error {
 	kept, err := j.begin(j.bed.Target, j.Campaign, &j.bed.Environment, append(j.bed.Findings, j.bed.OneSided()...)...)
 	if err != nil {
@@ -118,7 +118,7 @@ func (j *Run) Do(ctx, drain context.Context) error {
 	}
 	defer kept.close()
 	memory, params := kept.memory, lab.Params{Target: j.bed.Target, Drain: drain}
-	if j.File != nil { // the plan learns what it holds
+	if j.File != nil { // the plan learns its content
 		params.Elapsed = memory.Measured()
 		j.announce(params.Elapsed)
 		j.plan.Replay(memory)
@@ -159,16 +159,15 @@ func (j *Run) Do(ctx, drain context.Context) error {
 	return j.report(kept, drain, runErr)
 }
 
-// limitBudget is how long a run must be for a look at what limits it: that takes
-// some seconds.
+// limitBudget is the length of a run from which on it looks for its limit: that takes some seconds.
 const (
 	limitBudget = 10 * time.Second
 	limitTime   = 3 * time.Second
 	limitLogins = 3
 )
 
-// mayLook reports whether there is time for a look at what limits a transfer, and a host can be asked for
-// the logins that it takes.
+// mayLook reports whether there is time to look for the limit of a transfer, and the host allows
+// the logins for that.
 func (j *Run) mayLook(f *record.File) bool {
 	logins := 1 + limitLogins
 	for _, s := range f.Samples {
@@ -179,8 +178,8 @@ func (j *Run) mayLook(f *record.File) bool {
 	return j.looks && (j.bed.Server != record.ServerRemote || logins <= admit.MostLogins(j.Campaign.BudgetNS))
 }
 
-// limits looks for what limits a transfer, with the cipher that ssh takes by
-// itself or the first of those that were asked for.
+// limits looks for the limit of a transfer, with ssh's default cipher or the first of the requested
+// ones.
 func (j *Run) limits(ctx context.Context, sink record.Sink) error {
 	if j.bed.Engine != record.EngineOpenSSH || j.bed.Server == record.ServerNative || len(j.Campaign.Offer.Ciphers) == 0 {
 		return nil
@@ -193,14 +192,14 @@ func (j *Run) limits(ctx context.Context, sink record.Sink) error {
 	return ground.Limits(ctx, transfer.Options{Suite: suite}, j.Campaign.Directions, sink)
 }
 
-// announce says what is left of a budget, of which earlier sittings took so much.
+// announce reports the rest of a budget, of which earlier sittings took elapsed.
 func (j *Run) announce(elapsed time.Duration) {
 	if budget := j.Campaign.BudgetNS; budget > elapsed && !j.Quiet {
 		fmt.Fprintf(j.Stderr, "%s of %s are left: --budget is for all runs of this result together\n", wholeSeconds(budget-elapsed), budget)
 	}
 }
 
-// nothingLeft says why a run made no trial.
+// nothingLeft explains why a run made no trial.
 var nothingLeft = map[plan.Ending]string{
 	plan.EndBudget:    "nothing left to do: --budget is for all runs of this result together, and is used up; give a longer one",
 	plan.EndPrecision: "nothing left to do; give a smaller --precision to continue",
@@ -208,8 +207,7 @@ var nothingLeft = map[plan.Ending]string{
 	plan.EndFailures:  "nothing left to do",
 }
 
-// ending is why the run ended. What was measured can be reported, unless the
-// lab itself broke.
+// ending returns why the run ended. The measurements can be reported, unless the lab itself broke.
 func (j *Run) ending(drain context.Context, runErr error) (ending plan.Ending, reportable bool) {
 	_, gaveUp := errors.AsType[*drive.HostError](runErr)
 	switch {
@@ -221,8 +219,8 @@ func (j *Run) ending(drain context.Context, runErr error) (ending plan.Ending, r
 	return j.plan.End(), runErr == nil
 }
 
-// report prints the ranking to stdout and where the records are to stderr.
-// Whatever kept the run from its end is the error that is left.
+// report prints the ranking to stdout and where the records are to stderr. The error is the reason
+// for an early end.
 func (j *Run) report(kept *recording, drain context.Context, runErr error) error {
 	goOn := "continue with: " + kept.goOn()
 	if runErr = j.shortfall(runErr, goOn); drain.Err() != nil {
@@ -248,14 +246,13 @@ func (j *Run) report(kept *recording, drain context.Context, runErr error) error
 	if err := format.Print(j.Stdout, x, j.JSON); err != nil {
 		return err
 	}
-	if j.JSON || !terminal.Is(j.Stdout) && !terminal.Same(j.Stdout, j.Stderr) { // a report that is seen says so itself
+	if j.JSON || !terminal.Is(j.Stdout) && !terminal.Same(j.Stdout, j.Stderr) { // a visible report contains that itself
 		format.Saved(j.Stderr, j.Store.Shown(name))
 	}
 	return runErr
 }
 
-// shortfall explains why a run did not measure what it was to measure, if it
-// did not, and how to go on.
+// shortfall explains why a run measured less than planned, if so, and how to resume.
 func (j *Run) shortfall(runErr error, goOn string) error {
 	if _, gaveUp := errors.AsType[*drive.HostError](runErr); gaveUp {
 		err := j.bed.Explain(runErr)

@@ -79,7 +79,7 @@ func (f adviseFlags) check() error {
 	return cmp.Or(apply.Params{Sides: f.write, Hosts: f.hosts, Pattern: f.pattern}.Check(), f.Check(), err)
 }
 
-// takeBack is --undo.
+// takeBack carries out --undo.
 func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) error {
 	for _, arg := range cmd.Flags().Args() {
 		destination, err := route.Destination(f.connection.Flags, cmp.Or(store.Of(sys.Getenv).Host(arg), arg))
@@ -95,7 +95,7 @@ func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) error {
 	}))
 }
 
-// params are whose lines are to be changed, and how.
+// params selects the lines to change, and how.
 func (f adviseFlags) params(sys System, dir *safedir.Workdir) apply.Params {
 	return apply.Params{
 		Params: f.endFlags.params(sys), Policy: f.policy, Strict: f.strict, Pattern: f.pattern, Sides: cmp.Or(f.undo, f.write), SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig,
@@ -138,7 +138,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) er
 	}))
 }
 
-// result is the file that the advice is made of: the newest one, or that of a host.
+// result returns the file that the advice is made of: the newest one, or that of a host.
 func (f adviseFlags) result(sys System, args []string) (string, error) {
 	results := store.Of(sys.Getenv)
 	if len(args) == 0 {
@@ -162,11 +162,10 @@ func (f adviseFlags) show(sys System, a *apply.Advised, path string, newest bool
 	return view.Text(sys.Stdout)
 }
 
-// carryOut does what is to be done with the advice: checks it with hosts, proves it
-// and writes it.
+// carryOut checks the advice with hosts, proves it and writes it, as the flags say.
 func (f adviseFlags) carryOut(ctx, drain context.Context, sys System, a *apply.Advised) error {
 	err := a.CheckNow(drain)
-	if err == nil && f.write == "" { // else what is written is checked
+	if err == nil && f.write == "" { // otherwise the written lines are checked
 		err = a.CheckPrinted(drain)
 	}
 	if err == nil && f.prove {

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// takes checks how many arguments a command is given, at most any number for -1; how
-// it is called says what they are.
+// takes checks the number of a command's arguments, at most any number for -1; the command's use
+// line names them.
 func takes(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= least && (most < 0 || len(args) <= most) {
@@ -30,8 +30,8 @@ func takes(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// parent makes a command that only has others below it: it lists them, and names the one
-// that a word may have meant.
+// parent makes a command that only has subcommands: it lists them, and names the one that a word
+// may have meant.
 func parent(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -43,7 +43,7 @@ func parent(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// newHelpCommand shows what --help shows.
+// newHelpCommand returns the command that shows the same as --help.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Show the help of a command", Args: cobra.ArbitraryArgs,

@@ -53,12 +53,12 @@ func newBenchCommand(sys System) *cobra.Command {
 	return cmd
 }
 
-// check finds flags that make no sense, alone, beside others or with a host.
+// check refuses flags that make no sense, alone, together or with a host.
 func (f *benchFlags) check(flags *pflag.FlagSet, hostGiven bool) error {
 	return cmp.Or(f.sane(hostGiven), checkIdle(flags, f.idle(hostGiven)))
 }
 
-// sane finds values that make no sense, alone or with a host.
+// sane refuses values that make no sense, alone or with a host.
 func (f *benchFlags) sane(hostGiven bool) error {
 	if err := cmp.Or(f.measureFlags.check(), choose("engine", f.engine), choose("server", f.server)); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (f *benchFlags) sane(hostGiven bool) error {
 	return nil
 }
 
-// idle are flags that would do nothing beside others.
+// idle lists flags that would have no effect together with others.
 func (f *benchFlags) idle(hostGiven bool) []idleFlag {
 	return []idleFlag{
 		{[]string{"size"}, !f.exhaustive, "it is for --exhaustive"},
@@ -89,7 +89,7 @@ func (f *benchFlags) idle(hostGiven bool) []idleFlag {
 	}
 }
 
-// adopt takes from a file that is resumed what must stay as it was.
+// adopt takes the fixed values of a resumed run from its file.
 func (f *benchFlags) adopt(flags *pflag.FlagSet, c record.Campaign, hostGiven bool) error {
 	f.measureFlags.adopt(flags.Changed, c)
 	f.engine = string(c.Engine)
@@ -110,7 +110,7 @@ func (f *benchFlags) adopt(flags *pflag.FlagSet, c record.Campaign, hostGiven bo
 	return unfit(f.resume, f.sane(hostGiven))
 }
 
-// measure makes testbed and plan ready, runs and reports.
+// measure prepares testbed and plan, runs and reports.
 func (f *benchFlags) measure(sys System, m measurement) error {
 	p := f.bed(sys, m.destination, f.data)
 	p.Engine, p.Server = record.Engine(f.engine), record.ServerKind(f.server)
@@ -126,7 +126,7 @@ func (f *benchFlags) measure(sys System, m measurement) error {
 	})
 }
 
-// params are what the flags say of a measurement.
+// params returns the flags as parameters of a measurement.
 func (f *benchFlags) params(o campaign.Output) campaign.Params {
 	c := record.Campaign{
 		Command: "bench", Tool: toolVersion(), Seed: f.seed, Directions: f.directions(), Data: f.data, Policy: f.policy,

@@ -1,6 +1,5 @@
-// Package cli is the command line: one file per command, each of which turns
-// flags into calls and nothing more. It is the only package that sees all
-// others, prints, and decides on exit codes.
+// Package cli is the command line: one file per command, each of which turns flags into calls and
+// nothing more. It is the only package that sees all others, prints, and decides on exit codes.
 package cli
 
 import (
@@ -43,12 +42,12 @@ type System struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
-	// Signals are those that end a command: SIGINT, SIGTERM, SIGHUP, SIGQUIT. A command that
-	// does not ask is ended by them. nil for none.
+	// Signals are those that end a command: SIGINT, SIGTERM, SIGHUP, SIGQUIT. They end a command
+	// that does not ask for them. nil for none.
 	Signals proc.Signals
 }
 
-// screen is standard error, on which something may be drawn.
+// screen returns standard error, for drawing.
 func (sys System) screen() *terminal.Screen { return terminal.NewScreen(sys.Stderr, sys.Getenv) }
 
 // Error is an error for people.
@@ -60,11 +59,10 @@ func usageError(hint, format string, args ...any) error { return fault.Usage(hin
 // withHint adds to err what the user can do about it.
 func withHint(err error, hint string) error { return fault.WithHint(err, hint) }
 
-// hintOf is what the user can do about err, as far as it says so.
+// hintOf returns the hint of err: what the user can do about it.
 func hintOf(err error) string { return fault.HintOf(err) }
 
-// Main runs one command line, args[0] being the name of the program, and
-// returns the exit code.
+// Main runs one command line, with the name of the program in args[0], and returns the exit code.
 func Main(ctx context.Context, sys System, args []string) int {
 	if err := withHint(proc.EnoughFiles(), "raise the limit: ulimit -n 1024"); err != nil {
 		return conclude(sys.Stderr, err)
@@ -105,16 +103,16 @@ type group struct {
 	commands []command
 }
 
-// command is a command by its name.
+// command is a command with its name.
 type command struct {
 	name string
 	make func(System) *cobra.Command
 }
 
-// more is the group of what belongs to no other.
+// more is the group of commands that belong to no other.
 const more = "More"
 
-// groups are all commands, in the order of the help.
+// groups returns all commands, in the order of the help.
 func groups() []group {
 	return []group{
 		{"Measure", []command{
@@ -151,9 +149,8 @@ func groups() []group {
 	}
 }
 
-// made makes the command that a line begins with, or all of them where it
-// begins otherwise: the hundreds of flags of the others take a millisecond,
-// which a login has no time for.
+// made makes the command that a line begins with, or all of them if it begins otherwise: the
+// hundreds of flags of the others take a millisecond, which a login has no time for.
 func made(sys System, line []string) (all []*cobra.Command) {
 	first := strings.Join(line[:min(len(line), 1)], "")
 	if first == "--version" || first == "-V" {
@@ -176,7 +173,7 @@ func made(sys System, line []string) (all []*cobra.Command) {
 	return all
 }
 
-// newRoot builds the command tree, as far as a line needs it.
+// newRoot builds the part of the command tree that a line needs.
 func newRoot(sys System, line []string) *cobra.Command {
 	var version bool
 	root := page("sshpace", &cobra.Command{
@@ -238,8 +235,8 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 	return usageError(fault.Near(cmd.CommandPath()+" ", word, names, see), "unknown command %q", strings.TrimPrefix(cmd.CommandPath()+" "+word, "sshpace "))
 }
 
-// checkArguments makes what a command and those below it find wrong with their
-// arguments, or with flags beside each other, a usage error.
+// checkArguments turns errors of a command and its subcommands about arguments, or about flags used
+// together, into usage errors.
 func checkArguments(cmd *cobra.Command) {
 	check := cmd.Args
 	if check == nil {
@@ -257,8 +254,7 @@ func checkArguments(cmd *cobra.Command) {
 	}
 }
 
-// conclude prints an error in the two-line form of the design and returns the
-// exit code that it stands for.
+// conclude prints an error in the two-line form of the design and returns its exit code.
 func conclude(w io.Writer, err error) int {
 	if err == nil {
 		return ExitOK
@@ -278,5 +274,5 @@ func conclude(w io.Writer, err error) int {
 	return ExitFailed
 }
 
-// oneLine is a message that may quote what a host sent.
+// oneLine cleans a message that may quote a host.
 func oneLine(s string) string { return termsafe.OneLine(s) }

@@ -87,14 +87,14 @@ func newCompareCommand(sys System) *cobra.Command {
 	return cmd
 }
 
-// twice tells which results are named more than once.
+// twice reports results that are named more than once.
 func twice(sys System, paths []string, so string) {
 	for _, path := range store.Repeated(paths) {
 		fmt.Fprintf(sys.Stderr, "note: %s is named twice%s\n", oneLine(path), so)
 	}
 }
 
-// onlyCells refuses flags that speak of combinations of algorithms.
+// onlyCells refuses flags about combinations of algorithms.
 func onlyCells(flags *pflag.FlagSet, path string) error {
 	for _, name := range []string{"all", "policy", "rank-by", "normalize", "figure"} {
 		if flags.Changed(name) {

@@ -83,7 +83,7 @@ func compatEnv(ctx context.Context, sys System) dropin.Env {
 	return env
 }
 
-// hostname is what this machine calls itself.
+// hostname returns this machine's name.
 func hostname() string {
 	name, err := os.Hostname()
 	if err != nil {
@@ -92,8 +92,8 @@ func hostname() string {
 	return name
 }
 
-// compatEngine is the engine of run, or ssh itself where the other program would
-// use an option that only ssh has.
+// compatEngine returns the engine of run, or ssh itself where the other program would use an option
+// that only ssh has.
 func compatEngine(ctx context.Context, sys System, secrets *secretFlags, sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
 	connection, others := parseSSHArgs(sshArgs)
 	engine := reach.Auto
@@ -114,9 +114,9 @@ func compatEngine(ctx context.Context, sys System, secrets *secretFlags, sshArgs
 	return executor, r.Close, err
 }
 
-// parseSSHArgs reads options as ssh takes them, each with its value in the same
-// argument. others are those that run does not have, but for -T, as which it is anyway, and -q: what is said
-// of hosts is the mode's, and an ssh that says nothing would not say either how far it came.
+// parseSSHArgs parses options as ssh takes them, each with its value in the same argument. others
+// are those that run does not have, except for -T, which is its default, and -q: the mode prints
+// messages about hosts, and a quiet ssh would not report its progress, either.
 func parseSSHArgs(args []string) (c connectionFlags, others []string) {
 	flags := pflag.NewFlagSet("ssh", pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)

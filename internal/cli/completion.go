@@ -17,7 +17,7 @@ import (
 	"sshpace/internal/ssh/route"
 )
 
-// completions are the shells that a script can be written for.
+// completions lists the shells with a completion script.
 var completions = map[string]func(root *cobra.Command, w io.Writer) error{
 	"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
 	"zsh":        (*cobra.Command).GenZshCompletion,
@@ -40,10 +40,10 @@ func newCompletionCommand(sys System) *cobra.Command {
 	})
 }
 
-// completer is what a shell asks for the words that may follow.
+// completer returns the words that may follow, for a shell.
 type completer = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
 
-// words completes to what list says, and to no files.
+// words completes to the words of list, and to no files.
 func words(list func(context.Context) []string) completer {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return list(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
@@ -72,7 +72,7 @@ func completeSets(cmd *cobra.Command, sys System, c *connectionFlags) {
 // completeResults teaches shells the results, and the hosts that have some.
 func completeResults(cmd *cobra.Command, sys System) { cmd.ValidArgsFunction = results(sys) }
 
-// results are those, and files elsewhere.
+// results completes to results, and to files elsewhere.
 func results(sys System) completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return store.Of(sys.Getenv).Known(), cobra.ShellCompDirectiveDefault
@@ -89,7 +89,7 @@ func completePolicies(cmd *cobra.Command) {
 	}))
 }
 
-// hostNames are the names of hosts, and of groups if they are wanted; none where ssh_config
+// hostNames returns the names of hosts, and of groups if they are wanted; none where ssh_config
 // cannot be read.
 func hostNames(ctx context.Context, sys System, c connectionFlags, groups bool) []string {
 	sys.Stderr = io.Discard

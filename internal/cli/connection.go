@@ -11,8 +11,8 @@ import (
 	"sshpace/internal/ssh/route"
 )
 
-// connectionFlags are the flags of ssh(1) that every command with a connection
-// takes, with the same letters and meaning.
+// connectionFlags are the flags of ssh(1) that every command with a connection takes, with the same
+// letters and meaning.
 type connectionFlags struct{ conf.Flags }
 
 func (c *connectionFlags) register(flags *pflag.FlagSet) {
@@ -26,28 +26,27 @@ func (c *connectionFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVarP(&c.IPv6, "ipv6", "6", false, "use IPv6 only")
 }
 
-// params are what finds out how hosts are reached.
+// params returns the parameters for finding the routes to hosts.
 func (c connectionFlags) params(sys System) route.Params {
 	return route.Params{Flags: c.Flags, Getenv: sys.Getenv, Stderr: sys.Stderr}
 }
 
-// label is what results call a host.
+// label returns the name of a host in results.
 func (c connectionFlags) label(host string) (string, error) {
 	d, err := route.Destination(c.Flags, host)
 	return d.Label, err
 }
 
-// endFlags say which programs are at the two ends of a connection, and how they get to
-// each other.
+// endFlags select the programs at the two ends of a connection, and the route between them.
 type endFlags struct {
 	ssh, sshd  string
 	names      []string      // further ones of programs, NAME=PATH
-	connect    seconds       // that is asked for; 0: as configured, else
-	usual      time.Duration // what is usual
+	connect    seconds       // given timeout; 0: as configured, otherwise usual
+	usual      time.Duration // the default
 	connection connectionFlags
 }
 
-// register defines the flags of the programs; usual is how long connecting may take where nothing says it.
+// register defines the flags of the programs; usual is the connect timeout where nothing sets it.
 func (f *endFlags) register(flags *pflag.FlagSet, usual time.Duration) {
 	f.usual = usual
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
@@ -55,22 +54,22 @@ func (f *endFlags) register(flags *pflag.FlagSet, usual time.Duration) {
 	flags.Var(&f.connect, "connect-timeout", "time allowed for a connection"+otherwise(usual))
 }
 
-// otherwise says what --connect-timeout is where it is not given.
+// otherwise describes the default of --connect-timeout.
 func otherwise(usual time.Duration) string {
 	return fmt.Sprintf(" (default: ConnectTimeout of ssh_config, else %s)", usual)
 }
 
-// limit is how long connecting to a server of our own may take.
+// limit is the connect timeout for our own server.
 func (f *endFlags) limit() time.Duration { return cmp.Or(time.Duration(f.connect), f.usual) }
 
-// params are what finds out how hosts are reached.
+// params returns the parameters for finding the routes to hosts.
 func (f *endFlags) params(sys System) route.Params {
 	p := f.connection.params(sys)
 	p.ConnectTimeout = time.Duration(f.connect)
 	return p
 }
 
-// options are the flags that say the same of both ends.
+// options returns the flags that select the same ends.
 func (f *endFlags) options() []string {
 	out := f.connection.Options()
 	for _, end := range []struct{ flag, path string }{{"--ssh", f.ssh}, {"--sshd", f.sshd}} {

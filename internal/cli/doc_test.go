@@ -11,9 +11,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// prelude makes what the examples of the documentation take for granted: a home directory with nothing
-// but hosts called nas, nas1 and so on in ssh_config and known_hosts, over a link on which to compute is
-// hardly any work.
+// prelude makes what the examples of the documentation take for granted: a home directory with
+// nothing but hosts called nas, nas1 and so on in ssh_config and known_hosts, over a link on which
+// to compute is hardly any work.
 const prelude = `sshd server
 narrow nas server 20e6
 mkdir home/.ssh
@@ -25,9 +25,9 @@ chmod 600 home/.ssh/config
 env XDG_STATE_HOME=
 `
 
-// shorter are examples that show no more when they are long: what has a budget gets a round,
-// for which there is time enough on any machine. What scripts measure, too (policies, both
-// directions, all that transfer knows), is listed, or one kind of it is measured.
+// shorter are examples that show no more when they are long: what has a budget gets a round, for
+// which there is time enough on any machine. What scripts measure, too (policies, both directions,
+// all that transfer knows), is listed, or one kind of it is measured.
 var shorter = strings.NewReplacer("bench --budget 3s --policy", "bench --list --budget 3s --policy", "--only pipe --rtt", "--only pipe --kex curve25519-sha256 --rtt",
 	"--cipher 'aes128-*' --mac", "--cipher 'aes128-ctr*' --mac", "pipe,scp,rsync,forward --cipher aes128-gcm", "pipe,rsync --cipher aes128-gcm --kex curve25519-sha256",
 	"bench --budget 60s", "bench --rounds 1 --cipher aes128-gcm --kex curve25519-sha256",

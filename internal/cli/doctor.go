@@ -80,7 +80,7 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) er
 	}))
 }
 
-// examine has the checks look at what the logins show, and says what is wrong.
+// examine lets the checks judge the logins, and prints the findings.
 func (f doctorFlags) examine(drain context.Context, sys System, patient *doctor.Patient, facts *doctor.Facts, checks []doctor.Check) error {
 	failed := patient.Examine(drain, doctor.Needs(checks), facts)
 	r := findings.Diagnose(facts, checks, failed == nil)

@@ -86,8 +86,8 @@ func (a slowAgent) Sign(key ssh.PublicKey, data []byte) (*ssh.Signature, error) 
 	return a.Agent.Sign(key, data)
 }
 
-// serveSlowNames is a program: a name server on 127.0.0.1 that takes its time for
-// every answer. All names have the address 127.0.0.1, which has a name.
+// serveSlowNames is a program: a name server on 127.0.0.1 that takes its time for every answer. All
+// names have the address 127.0.0.1, which has a name.
 func serveSlowNames() {
 	delay, err := time.ParseDuration(os.Args[1])
 	if err != nil {
@@ -107,8 +107,8 @@ func serveSlowNames() {
 	}
 }
 
-// listenDeaf is a program: an address and port whose queue is full, so that who
-// connects gets no answer (listen(2)).
+// listenDeaf is a program: an address and port whose queue is full, so that who connects gets no
+// answer (listen(2)).
 func listenDeaf() {
 	at, err := netip.ParseAddrPort(os.Args[1])
 	if err != nil {
@@ -171,8 +171,8 @@ func startBacklog(ts *testscript.TestScript, _ bool, args []string) {
 	}()
 }
 
-// knocks tells whether anybody on this machine waits for the answer of a port (proc(5):
-// the state 02 is TCP_SYN_SENT).
+// knocks reports whether anybody on this machine waits for the answer of a port (proc(5): the state
+// 02 is TCP_SYN_SENT).
 func knocks(port int) bool {
 	text, _ := os.ReadFile("/proc/net/tcp")
 	return regexp.MustCompile(fmt.Sprintf(`(?m)^ *\d+: \S+ 0100007F:%04X 02 `, port)).Match(text)
@@ -208,8 +208,8 @@ func nameReply(q []byte) []byte {
 	return append(out, data...)
 }
 
-// alone runs a shell script of the test in a network and file systems of its own,
-// where name servers, routes and PAM can be planted. It needs root.
+// alone runs a shell script of the test in a network and file systems of its own, where name
+// servers, routes and PAM can be planted. It needs root.
 func alone(ts *testscript.TestScript, _ bool, args []string) {
 	network, err := filepath.Abs("testdata/network.sh")
 	ts.Check(err)

@@ -24,8 +24,8 @@ var connecting = []string{
 	"bench h", "transfer --only pipe h", "advise --check h RESULT",
 }
 
-// fallsSilent are the commands that log in more than once, of which the second login is
-// a part of something larger.
+// fallsSilent are the commands that log in more than once, of which the second login is a part of
+// something larger.
 var fallsSilent = []string{"doctor h", "login h", "login --engine native h", "bench h", "transfer --only pipe h", "advise --check h RESULT"}
 
 // dead is where a command waits for somebody who does not answer.
@@ -38,8 +38,8 @@ type dead struct {
 	reached <-chan struct{}
 }
 
-// TestEndsAtOnce: a signal ends each command, wherever it waits and whatever for, although
-// none of its clocks ends within an hour. With -v it tells how long that took.
+// TestEndsAtOnce: a signal ends each command, wherever it waits and whatever for, although none of
+// its clocks ends within an hour. With -v it tells how long that took.
 func TestEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := sshtest.StartSshd(t)
@@ -102,8 +102,7 @@ func (d dead) write(t *testing.T, dir string) {
 	}
 }
 
-// silentFrom is a way to s that carries so many connections and is silent on those behind
-// them.
+// silentFrom is a way to s that carries so many connections and is silent on those behind them.
 func silentFrom(t *testing.T, s *sshtest.Sshd, carried int32) dead {
 	reached := make(chan struct{})
 	var once sync.Once

@@ -13,7 +13,7 @@ import (
 	"sshpace/internal/bench/rank"
 )
 
-// flagError is what is wrong with a flag, in our words.
+// flagError describes an error in a flag in our words.
 func flagError(err error) string {
 	if bad, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		return "unknown flag " + dashed(bad.GetSpecifiedName(), bad.GetSpecifiedShortnames())
@@ -30,7 +30,7 @@ func flagError(err error) string {
 	return err.Error()
 }
 
-// dashed is a flag as it was typed; letters are those that stood together.
+// dashed returns a flag as it was typed; letters are several short flags in one word.
 func dashed(name, letters string) string {
 	if letters != "" {
 		return "-" + name
@@ -38,8 +38,8 @@ func dashed(name, letters string) string {
 	return "--" + name
 }
 
-// renamed are commands and flags by names that they have elsewhere, such as in other programs for
-// many hosts, or once had.
+// renamed maps names of commands and flags that are used elsewhere, such as in other programs for
+// many hosts, or were used before.
 var renamed = map[string]string{
 	"handshake": "sshpace login", "ping": "sshpace latency", "machine": "sshpace limits", "explain": "sshpace config",
 	"history": "sshpace run --history", "exec": "sshpace run", "ssh": "sshpace run", "scp": "sshpace copy", "put": "sshpace copy", "push": "sshpace copy", "get": "sshpace fetch", "pull": "sshpace fetch",
@@ -56,7 +56,7 @@ var renamed = map[string]string{
 	"-t": "--timeout DURATION; for a terminal use ssh -t HOST", "-I": "--stdin", "--env": "sshpace run -w SET -- env NAME=VALUE COMMAND",
 }
 
-// fits tells whether a hint that begins with a flag names only flags that are there.
+// fits reports whether a hint that begins with a flag names only existing flags.
 func fits(flags *pflag.FlagSet, hint string) bool {
 	for word := range strings.FieldsSeq(hint) {
 		name, long := strings.CutPrefix(strings.TrimRight(word, ",;"), "--")
@@ -67,7 +67,7 @@ func fits(flags *pflag.FlagSet, hint string) bool {
 	return true
 }
 
-// flagHint is what to type instead of a flag that does not exist, or where to look.
+// flagHint says what to type instead of a flag that does not exist, or where to look.
 func flagHint(cmd *cobra.Command, err error) string {
 	see := "see " + cmd.CommandPath() + " --help"
 	if bad, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
@@ -90,7 +90,7 @@ func flagHint(cmd *cobra.Command, err error) string {
 	return fault.Near("--", bad.GetSpecifiedName(), names, see)
 }
 
-// choices are flags with a fixed set of values; "" among them: it may be left empty.
+// choices lists flags with a fixed set of values; "" among them: it may be left empty.
 var choices = map[string][]string{
 	"direction": {"upload", "download", "both"},
 	"data":      {"zero", "random"},
@@ -99,7 +99,7 @@ var choices = map[string][]string{
 	"rank-by":   {string(rank.Throughput), string(rank.Cost), string(rank.Auto)},
 }
 
-// choose refuses what is no choice of a flag.
+// choose refuses a value that is not one of a flag's choices.
 func choose(flag, value string) error {
 	if slices.Contains(choices[flag], value) {
 		return nil

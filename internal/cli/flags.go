@@ -21,8 +21,8 @@ type (
 	seconds   = unit.Duration
 )
 
-// exclusions are flags that contradict each other in every command that has both: the
-// first of a line, and what goes with none of it.
+// exclusions lists flags that contradict each other in every command that has both: the first of a
+// line excludes each of the others.
 var exclusions = [][]string{
 	{"rounds", "budget", "precision"},
 	{"exhaustive", "budget", "precision"},
@@ -45,8 +45,8 @@ func checkTogether(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// amounts are the counts and durations of all commands: an example, and whether 0 says
-// something too, such as none or any.
+// amounts are the counts and durations of all commands: an example, and whether 0 has a meaning,
+// such as none or any.
 var amounts = map[string]struct {
 	such string
 	zero bool
@@ -57,7 +57,7 @@ var amounts = map[string]struct {
 	"max-output": {"64M", true}, "max-size": {"1G", true}, "rate": {"10M", true},
 }
 
-// checkAmounts refuses a count or a duration of less than there can be.
+// checkAmounts refuses counts and durations that are too small.
 func checkAmounts(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		a, is := amounts[f.Name]
@@ -74,7 +74,7 @@ func checkAmounts(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// amountOf is the number that a flag holds.
+// amountOf returns the number in a flag.
 func amountOf(v pflag.Value) (n float64, known bool) {
 	switch v := v.(type) {
 	case *seconds:
@@ -90,7 +90,7 @@ func amountOf(v pflag.Value) (n float64, known bool) {
 	return n, err == nil && v.Type() == "int"
 }
 
-// roundFlags say how long something is measured that goes by rounds alone.
+// roundFlags are the flags for the duration of a measurement by rounds alone.
 type roundFlags struct {
 	rounds int
 	budget seconds
@@ -101,7 +101,7 @@ func (f *roundFlags) register(flags *pflag.FlagSet, rounds int) {
 	flags.Var(&f.budget, "budget", "measuring time instead of --rounds, such as 90s: as many rounds as fit")
 }
 
-// of are the rounds, of which there must be so many at least.
+// of returns the rounds, at least least of them.
 func (f *roundFlags) of(least int) (sched.Rounds, error) {
 	switch {
 	case f.budget > 0:
@@ -118,7 +118,7 @@ const patience = 10 * time.Second
 // maxRepeats bounds --rounds: nobody waits for more.
 const maxRepeats = 1_000_000
 
-// progress tells on standard error what is being done, unless that is to be quiet.
+// progress reports steps on standard error, unless quiet.
 func progress(sys System, quiet bool, before string) func(what string) {
 	if quiet {
 		return func(string) {}
@@ -126,7 +126,7 @@ func progress(sys System, quiet bool, before string) func(what string) {
 	return func(what string) { sys.screen().Tell(before + oneLine(what)) }
 }
 
-// given is what flags of these names say where they were given.
+// given returns the values of the named flags, if they were given.
 func given(flags *pflag.FlagSet, names []string) map[string][]string {
 	words := map[string][]string{}
 	for _, name := range names {
@@ -141,7 +141,7 @@ func given(flags *pflag.FlagSet, names []string) map[string][]string {
 	return words
 }
 
-// setTo sets a flag to such words.
+// setTo sets a flag to words.
 func setTo(flags *pflag.FlagSet, name string, words []string) error {
 	flag := flags.Lookup(name)
 	if list, ok := flag.Value.(pflag.SliceValue); ok {

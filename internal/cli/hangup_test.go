@@ -15,7 +15,7 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// start runs sshpace in a directory of its own.
+// start runs sshpace in its own directory.
 func start(t *testing.T, dir string, argv ...string) (cmd *exec.Cmd, errs *bytes.Buffer) {
 	t.Helper()
 	cmd, errs = exec.Command(argv[0], argv[1:]...), &bytes.Buffer{}
@@ -48,8 +48,8 @@ func codeOf(cmd *exec.Cmd) int {
 	return status.ExitStatus()
 }
 
-// keptIn is the private directory below parent that a keeper of the process watches
-// over; "" if there is none.
+// keptIn is the private directory below parent that a keeper of the process watches over; "" if
+// there is none.
 func keptIn(parent string, pid int) string {
 	for keeper, p := range processes() {
 		words := strings.Fields(p.args)
@@ -117,8 +117,8 @@ func TestProveHangup(t *testing.T) {
 	}
 }
 
-// A run of modes that is killed together with its keeper leaves files: the next one
-// removes them, and says so.
+// A run of modes that is killed together with its keeper leaves files: the next one removes them,
+// and says so.
 func TestModesKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -170,8 +170,8 @@ func TestMachineHangup(t *testing.T) {
 	}
 }
 
-// A signal that was ignored when the program began stays ignored: nohup(1), and
-// jobs that a shell without job control starts in the background.
+// A signal that was ignored when the program began stays ignored: nohup(1), and jobs that a shell
+// without job control starts in the background.
 func TestIgnoredSignalsStayIgnored(t *testing.T) {
 	t.Parallel()
 	s := sshtest.StartSshd(t)
@@ -200,8 +200,8 @@ var endings = []struct {
 	code   int
 }{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGHUP, 129}, {syscall.SIGQUIT, 131}}
 
-// A command without anything to clean up ends at once, and for shells as the signal would
-// have ended it; SIGQUIT would write a core.
+// A command without anything to clean up ends at once, and for shells as the signal would have
+// ended it; SIGQUIT would write a core.
 func TestSignalEndsACommandThatWaits(t *testing.T) {
 	t.Parallel()
 	for _, end := range endings {
@@ -224,8 +224,8 @@ func TestSignalEndsACommandThatWaits(t *testing.T) {
 	}
 }
 
-// A configuration whose Match exec does not end holds up none of those who read it. It is
-// ended with them, and so is what it started.
+// A configuration whose Match exec does not end holds up none of those who read it. It is ended
+// with them, and so is what it started.
 func TestSlowConfiguration(t *testing.T) {
 	t.Parallel()
 	for i, command := range []string{

@@ -19,7 +19,8 @@ import (
 //go:embed pages/*.txt
 var pages embed.FS
 
-// page gives a command the words of its page: how it is called, a line, a text, examples.
+// page gives a command the text of its page: its use line, a short description, a long one,
+// examples.
 func page(name string, cmd *cobra.Command) *cobra.Command {
 	text, err := pages.ReadFile("pages/" + name + ".txt")
 	if err != nil {
@@ -32,9 +33,9 @@ func page(name string, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// flagRow is a flag as every command has it that has one of this name: its letter, the
-// word for its value where the description has none, and what its description says
-// wherever several commands have it, each in words of its own.
+// flagRow is a flag with the same name in every command: its letter, the word for its value where
+// the description has none, and its description if several commands have the flag, each with its
+// own words.
 type flagRow struct{ name, letter, value, says string }
 
 // flagRows are the flags below a heading of the help.
@@ -43,8 +44,7 @@ type flagRows struct {
 	flags []flagRow
 }
 
-// flagTable are all flags, as they stand on their page: a name means one thing, whatever the
-// command.
+// flagTable lists all flags, as they stand on their page: a name means one thing in every command.
 var flagTable = sync.OnceValue(func() (table []flagRows) {
 	text, _ := pages.ReadFile("pages/flags.txt")
 	for group := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
@@ -70,7 +70,7 @@ var flagTable = sync.OnceValue(func() (table []flagRows) {
 	return table
 })
 
-// rowOf is the row of a flag, and the heading that it is below.
+// rowOf returns the row of a flag, and its heading.
 func rowOf(name string) (row flagRow, title string) {
 	for _, g := range flagTable() {
 		for _, r := range g.flags {
@@ -82,7 +82,7 @@ func rowOf(name string) (row flagRow, title string) {
 	return flagRow{}, ""
 }
 
-// placeholderOf is the word behind a flag; "" for a switch.
+// placeholderOf returns the word after a flag; "" for a switch.
 func placeholderOf(f *pflag.Flag) string {
 	if kind := f.Value.Type(); kind == "bool" || kind == "count" {
 		return ""
@@ -102,8 +102,8 @@ type flagGroup struct {
 	flags []*pflag.Flag
 }
 
-// groupFlags sorts a command's flags into groups; those of a command with few are
-// one without a title.
+// groupFlags sorts a command's flags into groups; a command with few flags has one group without a
+// title.
 func groupFlags(cmd *cobra.Command) []flagGroup {
 	var all []*pflag.Flag
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -125,7 +125,7 @@ func groupFlags(cmd *cobra.Command) []flagGroup {
 	return groups
 }
 
-// groupedFlags is the help of a command's flags.
+// groupedFlags returns the help of a command's flags.
 func groupedFlags(cmd *cobra.Command) string {
 	groups, widest := groupFlags(cmd), 0
 	for _, g := range groups {
@@ -147,7 +147,7 @@ func groupedFlags(cmd *cobra.Command) string {
 	return out.String()
 }
 
-// flagHead is a flag as it is typed, such as "  -F, --config FILE".
+// flagHead returns a flag as it is typed, such as " -F, --config FILE".
 func flagHead(f *pflag.Flag) string {
 	head := "      --" + f.Name
 	if f.Shorthand != "" {
@@ -156,8 +156,7 @@ func flagHead(f *pflag.Flag) string {
 	return head + flagValue(f)
 }
 
-// flagValue is what follows a flag's name: " FILE", or "[=HOST]" where it may be
-// left out.
+// flagValue returns the text after a flag's name: " FILE", or "[=HOST]" where it may be left out.
 func flagValue(f *pflag.Flag) string {
 	switch word := placeholderOf(f); {
 	case word == "":
@@ -169,7 +168,7 @@ func flagValue(f *pflag.Flag) string {
 	}
 }
 
-// meaning is what a flag does, with its default.
+// meaning describes a flag, with its default.
 func meaning(f *pflag.Flag) string {
 	_, usage := pflag.UnquoteUsage(f)
 	if d := strings.TrimSpace(f.DefValue); d != "" && d != "false" && d != "0" && d != "[]" && !strings.Contains(usage, "default") {
@@ -184,8 +183,7 @@ type commandGroup struct {
 	commands []*cobra.Command
 }
 
-// groupCommands are the commands below one, in the order of the tables; without groups
-// they are one.
+// groupCommands returns the subcommands in the order of the tables; without groups they are one.
 func groupCommands(cmd *cobra.Command) (all []commandGroup) {
 	titles, order := []string{""}, map[string]int{"help": len(groups())}
 	for _, g := range groups() {
@@ -211,8 +209,8 @@ func groupCommands(cmd *cobra.Command) (all []commandGroup) {
 	return all
 }
 
-// usage is the help of a command, with what is looked for most on the first screen: how it is
-// called, examples, what it does, and its flags in groups.
+// usage prints the help of a command, with the most wanted parts on the first screen: use line,
+// examples, description, and flags in groups.
 func usage(cmd *cobra.Command) error {
 	out := cmd.OutOrStderr()
 	if !cmd.HasParent() { // its text lists the commands

@@ -37,8 +37,8 @@ func allCommands(t *testing.T, do func(*cobra.Command)) {
 	})
 }
 
-// A flag's name, and its letter, mean one thing in all commands: that of its row in the
-// table, which has none that no command has.
+// A flag's name, and its letter, mean one thing in all commands: that of its row in the table,
+// which has none that no command has.
 func TestFlagsMeanOneThing(t *testing.T) {
 	commands, letters, said := map[string]int{}, map[string]string{}, map[string]map[string]string{}
 	allCommands(t, func(cmd *cobra.Command) {
@@ -153,8 +153,8 @@ func TestFlagsAreEverywhere(t *testing.T) {
 	}
 }
 
-// The help fits on a screen, with the line below it that the shell types; it names every
-// command and begins examples of jobs. Texts of commands fit in its width.
+// The help fits on a screen, with the line below it that the shell types; it names every command
+// and begins examples of jobs. Texts of commands fit in its width.
 func TestHelpFitsOnAScreen(t *testing.T) {
 	var out strings.Builder
 	if err := Main(t.Context(), System{Stdout: &out, Stderr: &out, Getenv: os.Getenv}, []string{"sshpace"}); err != ExitOK {
@@ -186,8 +186,8 @@ func TestHelpFitsOnAScreen(t *testing.T) {
 	})
 }
 
-// Whatever is wrong with a line is said in our words, is a usage error, and comes with
-// what to type instead; every count and duration is bounded, by one table.
+// Whatever is wrong with a line is said in our words, is a usage error, and comes with what to type
+// instead; every count and duration is bounded, by one table.
 func TestOurWords(t *testing.T) {
 	foreign := regexp.MustCompile(`arg\(s\)|unknown (shorthand|command .* for)|flag needs|invalid argument|required flag|bad flag syntax|strconv`)
 	bounded := map[string]bool{}
@@ -323,7 +323,8 @@ func TestSectionsOfTheManual(t *testing.T) {
 	})
 }
 
-// A page lists the exit codes that its command has, once each, and that of all commands all of them.
+// A page lists the exit codes that its command has, once each, and that of all commands all of
+// them.
 func TestExitCodesOfTheManual(t *testing.T) {
 	code, want := regexp.MustCompile(`(?m)^\.TP\n\\fB(\d+)\\fR$`), map[string]string{
 		"sshpace": "0 1 2 3 4 5 129 130 131 141 143", "sshpace run": "0 1 2 4 129 130 131 141 143", "sshpace fetch": "0 1 2 4 129 130 131 141 143",

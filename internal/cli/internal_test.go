@@ -54,8 +54,8 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// A flag that would do nothing is refused, whether its companion was given now
-// or stands in the file that is resumed.
+// A flag that would do nothing is refused, whether its companion was given now or stands in the
+// file that is resumed.
 func TestIdleFlags(t *testing.T) {
 	for name, tt := range map[string]struct {
 		given  []string
@@ -99,8 +99,8 @@ func TestPercent(t *testing.T) {
 	}
 }
 
-// A result file may come from anywhere: what it says must not reach a command
-// line, and must not crash.
+// A result file may come from anywhere: what it says must not reach a command line, and must not
+// crash.
 func TestAdoptChecksTheFile(t *testing.T) {
 	good := record.Campaign{Format: record.FormatVersion, Target: "loopback", Engine: "openssh", Server: "openssh", Data: "zero", Directions: []record.Direction{record.Download}, BudgetNS: 10 * time.Minute}
 	none := pflag.NewFlagSet("bench", pflag.ContinueOnError)

@@ -7,23 +7,22 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// finishing is said at the first signal, where nothing better is known.
+// finishing is the message at the first signal, unless there is a better one.
 const finishing = "finishing what is running; press Ctrl-C again to stop at once"
 
-// interrupts returns two contexts: drain ends with the first signal of those
-// that end a command, hard with the second. What prepares for something, or takes too
-// long to wait for, is under drain.
+// interrupts returns two contexts: drain ends with the first signal of those that end a command,
+// hard with the second. Preparations, and work that takes too long to wait for, use drain.
 func interrupts(parent context.Context, sys System) (drain, hard context.Context, stop func()) {
 	return interruptsSaying(parent, sys, finishing)
 }
 
-// interruptsSaying is interrupts with a text of its own for the first signal.
+// interruptsSaying is interrupts with another message for the first signal.
 func interruptsSaying(parent context.Context, sys System, text string) (drain, hard context.Context, stop func()) {
 	return sys.Signals.Interrupts(parent, func() { sys.screen().Notice("sshpace: " + text) })
 }
 
-// interrupted turns err into the exit code of the signal that ended ctx, if one
-// did; what it says has been said.
+// interrupted turns err into the exit code of the signal that ended ctx, if one did; its message
+// has been printed.
 func interrupted(ctx context.Context, err error) error {
 	caught := proc.CaughtBy(ctx)
 	if caught == nil {

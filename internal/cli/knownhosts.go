@@ -29,9 +29,8 @@ func (f *knownHostsFiles) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar((*[]string)(f), "known-hosts", nil, "file to read; repeatable, in the order in which ssh reads them (default ~/.ssh/known_hosts)")
 }
 
-// open makes an index of the files, which must all be there: a file that was
-// named by mistake is not the same as one that knows nobody. The user's own may be missing
-// where that is no matter.
+// open makes an index of the files, which must all exist: a mistyped name is not an empty file.
+// mayMiss allows the user's own to be missing.
 func (f knownHostsFiles) open(sys System, mayMiss bool) (*index.Index, error) {
 	files := []string(f)
 	if len(files) == 0 {
@@ -61,7 +60,7 @@ func (f knownHostsFiles) open(sys System, mayMiss bool) (*index.Index, error) {
 	return x, nil
 }
 
-// sshPath is a name in the user's ~/.ssh.
+// sshPath returns the path of a file in the user's ~/.ssh.
 func sshPath(sys System, name string) (string, error) {
 	home := sys.Getenv("HOME")
 	if home == "" {

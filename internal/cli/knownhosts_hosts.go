@@ -9,7 +9,7 @@ import (
 	"sshpace/internal/ssh/route"
 )
 
-// hostFlags say which hosts a command about known_hosts files is about: sets, as those of run.
+// hostFlags select hosts for a command about known_hosts files: sets, as those of run.
 type hostFlags struct {
 	fleetHosts
 	fromConfig bool
@@ -22,7 +22,7 @@ func (f *hostFlags) register(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.connection.Config, "config", "F", "", "ssh_config with the HostName, Port and HostKeyAlias of the hosts; none for none")
 }
 
-// lookedUp are the named hosts as ssh will look them up; nil if none were named.
+// lookedUp returns the named hosts as ssh will look them up; nil if none were named.
 func (f *hostFlags) lookedUp(ctx context.Context, sys System) ([]route.LookedUp, error) {
 	router, err := route.New(ctx, f.connection.params(sys))
 	if err != nil {

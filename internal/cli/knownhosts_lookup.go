@@ -86,7 +86,7 @@ func runLint(ctx context.Context, sys System, x *index.Index, hosts []route.Look
 	found := slices.DeleteFunc(tidy.Lint(ctx, x, route.KnownNames(hosts)), func(f tidy.Finding) bool {
 		return slices.Contains(ignore, string(f.Kind))
 	})
-	if err := ctx.Err(); err != nil { // what is behind hashed names would be missing
+	if err := ctx.Err(); err != nil { // hosts with hashed names would be missing
 		return interrupted(ctx, err)
 	}
 	if err := findings.Findings(sys.Stdout, found, asJSON, all); err != nil {

@@ -81,7 +81,7 @@ func runLatency(ctx context.Context, sys System, f latencyFlags, host string) er
 	return interrupted(drain, f.run(drain, sys, &client, s))
 }
 
-// run sends bytes until ctx ends, and shows what became of them.
+// run sends bytes until ctx ends, and shows the results.
 func (f latencyFlags) run(ctx context.Context, sys System, client *latency.Client, s *latency.Sessions) error {
 	if len(s.Names()) == 0 {
 		return usageError("leave --only out, or name pty or pipe", "there is nothing to measure: %s", strings.Join(s.Notes, "; "))

@@ -27,7 +27,7 @@ type loginFlags struct {
 	engine string
 	length roundFlags
 
-	asked campaign.LoginParams // what all of that says is to be measured
+	asked campaign.LoginParams // the selection by all of these
 }
 
 func newLoginCommand(sys System) *cobra.Command {
@@ -48,7 +48,7 @@ func newLoginCommand(sys System) *cobra.Command {
 	return cmd
 }
 
-// adopt takes over what was measured in a file that is gone on with.
+// adopt takes over the plan of a resumed file.
 func (f *loginFlags) adopt(flags *pflag.FlagSet, c record.Campaign, hostGiven bool) error {
 	f.kex, f.only, f.full = c.Asked["kex"], c.Asked["only"], len(c.Asked["full"]) > 0
 	f.engine, f.seed = string(c.Engine), c.Seed
@@ -58,7 +58,7 @@ func (f *loginFlags) adopt(flags *pflag.FlagSet, c record.Campaign, hostGiven bo
 	return unfit(f.resume, f.check(flags, hostGiven))
 }
 
-// check finds flags that make no sense, and out what the others say.
+// check refuses flags that make no sense, and parses the others.
 func (f *loginFlags) check(_ *pflag.FlagSet, hostGiven bool) error {
 	rounds, err := f.length.of(0)
 	f.asked = campaign.LoginParams{
@@ -68,7 +68,7 @@ func (f *loginFlags) check(_ *pflag.FlagSet, hostGiven bool) error {
 	return cmp.Or(choose("engine", f.engine), err, f.asked.Check(hostGiven))
 }
 
-// measure makes client and server ready, measures and reports.
+// measure prepares client and server, measures and reports.
 func (f *loginFlags) measure(sys System, m measurement) (err error) {
 	p := f.asked
 	if p.Program, err = os.Executable(); err != nil {

@@ -38,9 +38,9 @@ func newManCommand(sys System) *cobra.Command {
 	return cmd
 }
 
-// writeManPages writes one page per command into dir. The text depends on the
-// commands alone, so that committed pages can be checked for staleness. A link in
-// the place of a page is replaced, not written through.
+// writeManPages writes one page per command into dir. The text depends on the commands alone, so
+// that committed pages can be checked for staleness. A link in the place of a page is replaced, not
+// written through.
 func writeManPages(cmd *cobra.Command, dir string) error {
 	for _, child := range cmd.Commands() {
 		if child.IsAvailableCommand() {

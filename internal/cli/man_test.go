@@ -36,8 +36,8 @@ func TestManDoesNotFollowLinks(t *testing.T) {
 	}
 }
 
-// Every command has a page, in which every line that begins with a dot is a
-// request that the page means.
+// Every command has a page, in which every line that begins with a dot is a request that the page
+// means.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
 	if text, err := sshpace(t, []string{"HOME=" + dir}, "man", "--dir", dir); err != nil {

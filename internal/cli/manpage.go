@@ -13,7 +13,7 @@ import (
 // released is the month of Version; fixed, so that pages are reproducible.
 const released = "November 2026"
 
-// manPageOf is the manual page of a command, in man(7).
+// manPageOf returns the manual page of a command, in man(7).
 func manPageOf(cmd *cobra.Command) string {
 	cmd.InitDefaultHelpFlag()
 	p := &text.Manual{}
@@ -64,7 +64,7 @@ func manPageOf(cmd *cobra.Command) string {
 
 func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// related are the pages of the command above and of those below.
+// related returns the pages of the parent command and of the subcommands.
 func related(cmd *cobra.Command) (also []string) {
 	if cmd.HasParent() {
 		also = append(also, ".BR "+text.Escaped(pageName(cmd.Parent()))+" (1)")

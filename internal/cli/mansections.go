@@ -11,13 +11,14 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// Commands that end in a way of their own.
+// Commands with their own exit codes.
 const (
 	measuring = "bench transfer programs login latency limits doctor advise known-hosts-bench"
 	fleets    = "run copy fetch"
 )
 
-// exitStatus are the exit codes for people, and the commands that have them; "" are all. README.md has the same.
+// exitStatus lists the exit codes for people, and the commands that have them; "" means all.
+// README.md has the same.
 var exitStatus = []struct {
 	code        int
 	meaning, of string
@@ -47,7 +48,7 @@ func exitCodes(p *text.Manual, cmd *cobra.Command) {
 	}
 }
 
-// environment are the variables that sshpace reads, beside those that ssh_config names.
+// environment lists the variables that sshpace reads, besides those that ssh_config names.
 var environment = [][2]string{
 	{"HOME", "the home directory: ~ in file names, and the place of the directories below."},
 	{"XDG_STATE_HOME, XDG_CONFIG_HOME, XDG_CACHE_HOME, XDG_RUNTIME_DIR", "directories for results, for groups of hosts, for what may be lost, and for sockets (~/.local/state, ~/.config, ~/.cache)."},
@@ -63,7 +64,7 @@ var environment = [][2]string{
 	{"PSSH_OPTIONS, PSSH_HOSTS, WCOLL, FANOUT, DSHPATH, PDSH_*", "are read by the drop-in modes as by the programs whose names they have."},
 }
 
-// files are what sshpace reads and writes.
+// files lists the files that sshpace reads and writes.
 var files = [][2]string{
 	{"~/.local/state/sshpace/results/", "results of bench, where --out names no file; $XDG_STATE_HOME/sshpace where that is set. A file is never written over: report and compare read them."},
 	{"~/.local/state/sshpace/machines/", "limits that machine measured, one file for each machine; reports name what limits SSH by them."},
@@ -73,10 +74,10 @@ var files = [][2]string{
 	{"~/.ssh/config, /etc/ssh/ssh_config, ~/.ssh/known_hosts", "are read as ssh reads them. Only advise --write, known-hosts and --accept-new write there, and only when they are asked to."},
 }
 
-// glossaryOf are the commands whose pages explain the words of reports.
+// glossaryOf lists the commands whose pages explain the words of reports.
 var glossaryOf = map[string]bool{"sshpace": true, "bench": true, "report": true, "compare": true, "advise": true}
 
-// sections are those that do not come from a command's own text.
+// sections writes those that do not come from a command's own text.
 func sections(p *text.Manual, cmd *cobra.Command) {
 	p.Line(".SH EXIT STATUS")
 	exitCodes(p, cmd)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// What measures needs clocks and pipes that Linux alone has. Here it says so.
+// Measuring needs clocks and pipes that Linux alone has. Here these commands say so.
 
 func newBenchCommand(System) *cobra.Command    { return elsewhere("bench") }
 func newTransferCommand(System) *cobra.Command { return elsewhere("transfer") }
@@ -34,7 +34,7 @@ func linuxOnly(what string) error {
 		"%s needs Linux: the clocks that it reads do not exist on %s", what, runtime.GOOS)
 }
 
-// prove measures, too.
+// measure: proving measures, too.
 func (f adviseFlags) measure(_, _ context.Context, _ System, _ *apply.Advised) error {
 	return linuxOnly("advise --prove")
 }

@@ -20,7 +20,7 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// resultFlags say where a measurement goes.
+// resultFlags select the destination of a measurement.
 type resultFlags struct {
 	out, resume string
 	json, quiet bool
@@ -37,15 +37,15 @@ func (f *resultFlags) register(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: a random one)")
 }
 
-// bed is a client and a server as the flags have them.
+// bed returns the client and the server that the flags select.
 func (f *endFlags) bed(sys System, to openssh.Destination, data string) testbed.Params {
 	return testbed.Params{
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: data, Connect: f.limit(), Destination: to, Route: f.params(sys),
 	}
 }
 
-// output is where a measurement shows what it does and keeps its records, in file or a new one;
-// command, with these options, is what goes on with it.
+// output returns the destination of progress and records of a measurement, in file or a new one;
+// command, with these options, resumes it.
 func (f *resultFlags) output(sys System, command string, options []string, file *store.File) campaign.Output {
 	o := sys.output(f.json)
 	o.Quiet, o.Out, o.File = f.quiet, f.out, file
@@ -54,7 +54,7 @@ func (f *resultFlags) output(sys System, command string, options []string, file 
 	return o
 }
 
-// measureFlags are the flags that bench, transfer and programs have in common.
+// measureFlags are the flags that bench, transfer and programs share.
 type measureFlags struct {
 	recordFlags
 	direction, data    string
@@ -63,7 +63,7 @@ type measureFlags struct {
 	roundFlags
 }
 
-// register defines the flags that all three have; data is what they send by default.
+// register defines the flags that all three have; data is their default payload.
 func (f *measureFlags) register(flags *pflag.FlagSet, data string) {
 	flags.StringVar(&f.data, "data", data, "payload: zero or random")
 	flags.StringArrayVar(&f.ciphers, "cipher", nil, "only these ciphers: names or globs, such as aes128-gcm,aes*-ctr; repeatable")
@@ -81,7 +81,7 @@ func (f *measureFlags) registerHost(flags *pflag.FlagSet) {
 	f.connection.register(flags)
 }
 
-// check finds flags that make no sense.
+// check refuses flags that make no sense.
 func (f *measureFlags) check() error {
 	if err := cmp.Or(choose("direction", f.direction), choose("data", f.data)); err != nil {
 		return err
@@ -106,14 +106,14 @@ func (f *measureFlags) selection() testbed.Selection {
 	return testbed.Selection{Patterns: map[alg.Kind][]string{alg.Cipher: f.ciphers, alg.MAC: f.macs, alg.Kex: f.kex}, Policy: f.policy}
 }
 
-// idleFlag is a line of flags that say nothing: when that is so, and why.
+// idleFlag is a row of flags without an effect: the condition, and the reason.
 type idleFlag struct {
 	flags []string
 	when  bool
 	why   string
 }
 
-// checkIdle refuses flags that were given and would do nothing.
+// checkIdle refuses flags that were given without an effect.
 func checkIdle(flags *pflag.FlagSet, idle []idleFlag) error {
 	for _, line := range idle {
 		for _, flag := range line.flags {

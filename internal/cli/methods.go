@@ -13,8 +13,8 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// methodFlags are the flags that transfer and programs have in common: both move bytes in
-// several ways, in turns.
+// methodFlags are the flags that transfer and programs share: both move bytes in several ways, in
+// turns.
 type methodFlags struct {
 	measureFlags
 	only []string
@@ -24,7 +24,7 @@ type methodFlags struct {
 	loss percent
 }
 
-// register defines them.
+// register defines the flags.
 func (f *methodFlags) register(flags *pflag.FlagSet) {
 	f.measureFlags.register(flags, "random") // rsync, compression and disks are not the same with zeros
 	f.roundFlags.register(flags, 3)
@@ -34,21 +34,21 @@ func (f *methodFlags) register(flags *pflag.FlagSet) {
 	flags.Var(&f.loss, "loss", "simulated loss of segments, in percent")
 }
 
-// adopt takes over what a file says: check sees it as it sees flags.
+// adopt takes over the words of a file: check treats them like flags.
 func (f *methodFlags) adopt(flags *pflag.FlagSet, c record.Campaign, _ bool) error {
 	err := adoptWords(flags, c.Asked)
 	f.measureFlags.adopt(flags.Changed, c)
 	return cmp.Or(err, unfit(f.resume, f.measureFlags.check()))
 }
 
-// turns are how methods are measured, and over which paths.
+// turns returns how methods are measured, and over which paths.
 func (f *methodFlags) turns() (turns transfer.Turns, paths []relay.Path, err error) {
 	paths, pathErr := transfer.Paths(f.rtt, f.rate, f.loss)
 	rounds, err := f.of(1)
 	return transfer.Turns{Seed: f.seed, List: f.list, Size: int64(f.size), Rounds: rounds}, paths, cmp.Or(f.measureFlags.check(), pathErr, err)
 }
 
-// params are how methods are measured and recorded, as far as flags say it.
+// params returns how methods are measured and recorded, as far as flags set it.
 func (f *methodFlags) params(m measurement, command string, turns transfer.Turns) campaign.MethodParams {
 	return campaign.MethodParams{
 		Campaign: record.Campaign{Command: command, Tool: toolVersion(), Directions: f.directions(), Data: f.data, Policy: f.policy, Asked: given(m.flags, asking)},

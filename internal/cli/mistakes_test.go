@@ -25,8 +25,8 @@ func typed(t *testing.T, line string) (exit int, stdout, stderr string) {
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// mistakes are what people type, each with the hint that it gets and the command
-// line that follows the hint.
+// mistakes are what people type, each with the hint that it gets and the command line that follows
+// the hint.
 var mistakes = []struct{ line, hint, then string }{
 	{"bnech", "did you mean sshpace bench", "bench --list"},
 	{"mpssh", "write it as sshpace compat mpssh", "compat mpssh -V"},

@@ -27,16 +27,17 @@ type recordFlags struct {
 	resultFlags
 }
 
-// measurable is what a command measures, by its flags. Each step is told whether a host is named.
+// measurable is the measurement of a command, by its flags. Each method is told whether a host is
+// named.
 type measurable interface {
-	// adopt takes over what a file says that is gone on with; it may be anybody's.
+	// adopt takes over the plan of a resumed file, which may come from anybody.
 	adopt(flags *pflag.FlagSet, c record.Campaign, hostGiven bool) error
-	// check refuses what makes no sense.
+	// check refuses flags that make no sense.
 	check(flags *pflag.FlagSet, hostGiven bool) error
 	measure(sys System, m measurement) error
 }
 
-// measurement is one that has begun.
+// measurement is a running measurement.
 type measurement struct {
 	campaign.Output
 	flags       *pflag.FlagSet
@@ -44,13 +45,13 @@ type measurement struct {
 	drain, hard context.Context     // end with the first and with the second Ctrl-C
 }
 
-// command is one that measures x.
+// command returns one that measures x.
 func (f *recordFlags) command(sys System, name string, args cobra.PositionalArgs, x measurable) *cobra.Command {
 	return page(name, &cobra.Command{Args: args, RunE: func(cmd *cobra.Command, args []string) error { return f.open(cmd, sys, name, args, x) }})
 }
 
-// open opens a measurement: the result that it goes on with, or the seed of a new one; then the
-// host; and has it measured until a signal ends it.
+// open opens a measurement: the result that it continues, or the seed of a new one; then the host;
+// and runs it until a signal ends it.
 func (f *recordFlags) open(cmd *cobra.Command, sys System, name string, args []string, x measurable) error {
 	file, err := campaign.Reopen(store.Of(sys.Getenv), f.resume, name, f.connection.label, &args)
 	if err != nil {
@@ -74,8 +75,8 @@ func (f *recordFlags) open(cmd *cobra.Command, sys System, name string, args []s
 	var stop func()
 	m.drain, m.hard, stop = interrupts(cmd.Context(), sys)
 	defer stop()
-	// A reader that is gone, as of `2>&1 | head`, must not kill a measurement: with
-	// the signal caught, writing to it is an error (os/signal).
+	// A reader that is gone, as of `2>&1 | head`, must not kill a measurement: with the signal
+	// caught, writing to it is an error (os/signal).
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	defer signal.Stop(gone)

@@ -10,7 +10,7 @@ import (
 	"sshpace/internal/show/format"
 )
 
-// outputFlags say where a report goes and what it looks like.
+// outputFlags select the destination and the form of a report.
 type outputFlags struct{ format.Output }
 
 // add defines the flags of a command that shows one result, or else compares several.
@@ -40,7 +40,7 @@ func (o *outputFlags) add(cmd *cobra.Command, one bool) {
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(o.Names, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// foundFlags say where that goes which a command found and keeps no records of.
+// foundFlags select the destination of results without records.
 type foundFlags struct{ format.Found }
 
 func (f *foundFlags) register(flags *pflag.FlagSet) {
@@ -52,7 +52,7 @@ func (f *foundFlags) show(sys System, text, json func(io.Writer) error) error {
 	return f.Show(sys.Stdout, sys.Stderr, text, json)
 }
 
-// splitLists are the words of flags that may each hold several.
+// splitLists returns the words of flags that may each hold several.
 func splitLists(values []string) (all []string) {
 	for _, v := range values {
 		all = append(all, strings.Split(v, ",")...)

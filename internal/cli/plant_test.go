@@ -21,8 +21,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// hostile is what no command may write as it is: ESC, CSI as C1, DEL, an
-// override of the direction of text, a line separator, and a bell.
+// hostile is what no command may write as it is: ESC, CSI as C1, DEL, an override of the direction
+// of text, a line separator, and a bell.
 const hostile = "\x1b[2J\u009b2J\x7f\u202e\u2028\a"
 
 // harm finds a character that a terminal would act on.
@@ -70,8 +70,8 @@ func recordLines(t *testing.T, f *record.File) []any {
 	return lines
 }
 
-// textPaths lists where a value holds text, such as "trial.want.cipher", each
-// once however many records have it.
+// textPaths lists where a value holds text, such as "trial.want.cipher", each once however many
+// records have it.
 func textPaths(value any, path string, found map[string]bool) {
 	switch v := value.(type) {
 	case string:
@@ -149,9 +149,8 @@ func shownBy(file string) [][]string {
 	return append(lines, []string{"report", "--format", "classic", file}, []string{"advise", file}, []string{"advise", "--json", file})
 }
 
-// TestNothingHarmsATerminal plants control characters in every text of a result,
-// one field after the other and then in all that a result may have, and runs
-// every command that shows one.
+// TestNothingHarmsATerminal plants control characters in every text of a result, one field after
+// the other and then in all that a result may have, and runs every command that shows one.
 func TestNothingHarmsATerminal(t *testing.T) {
 	lines := recordLines(t, describedFile(t))
 	paths := map[string]bool{}
@@ -185,8 +184,8 @@ func TestNothingHarmsATerminal(t *testing.T) {
 	}
 }
 
-// TestAnonymizedNamesNobody plants a name in every text of a result and looks for it
-// in all that a report can be.
+// TestAnonymizedNamesNobody plants a name in every text of a result and looks for it in all that a
+// report can be.
 func TestAnonymizedNamesNobody(t *testing.T) {
 	const name = " Joes-Box.example"
 	f := describedFile(t)

@@ -8,11 +8,11 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// inMemory is where files are in memory, where there is such a place.
+// inMemory puts files into memory, if there is a directory for that.
 var inMemory = safedir.WorkdirParams{InMemory: true}
 
-// withDir has use do its work with a private directory of this run, which is removed even if
-// sshpace is killed.
+// withDir calls use with a private directory of this run, which is removed even if sshpace is
+// killed.
 func withDir(sys System, p safedir.WorkdirParams, use func(*safedir.Workdir) error) error {
 	p.Getenv, p.Keeper = sys.Getenv, helper.Line("keep")
 	dir, err := safedir.NewWorkdir(p)

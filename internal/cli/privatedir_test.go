@@ -41,9 +41,9 @@ func theirs(t *testing.T) (base, foreign string) {
 	return base, foreign
 }
 
-// swap is what another user does to get a command of his run as us: he finds the
-// private directory by the command line of its keeper, moves what is in his reach
-// aside, and puts a configuration of his in its place.
+// swap is what another user does to get a command of his run as us: he finds the private directory
+// by the command line of its keeper, moves what is in his reach aside, and puts a configuration of
+// his in its place.
 const swap = `
 cd "$0" || exit
 echo ready
@@ -100,8 +100,8 @@ func sshpace(t *testing.T, env []string, args ...string) (string, error) {
 	return string(text), err
 }
 
-// A user who owns a directory above the one that we are told to use does not get
-// his ForceCommand run, by the real sshd, as us.
+// A user who owns a directory above the one that we are told to use does not get his ForceCommand
+// run, by the real sshd, as us.
 func TestForeignParentGetsNoCommandRun(t *testing.T) {
 	t.Parallel()
 	if !waittest.AsRoot(t) {
@@ -128,8 +128,8 @@ func TestForeignParentGetsNoCommandRun(t *testing.T) {
 	}
 }
 
-// nowhere runs sshpace, a copy of $0, where no directory is out of others' reach: in a
-// mount namespace of its own in which /tmp is not sticky.
+// nowhere runs sshpace, a copy of $0, where no directory is out of others' reach: in a mount
+// namespace of its own in which /tmp is not sticky.
 const nowhere = `
 mount -t tmpfs none /mnt && cp "$0" /mnt/sshpace && mkdir /mnt/theirs && chown "$1" /mnt/theirs &&
 	mount -t tmpfs -o mode=777 none /tmp && shift && exec /mnt/sshpace "$@"
@@ -152,8 +152,7 @@ func TestNoDirectoryIsAClearError(t *testing.T) {
 	}
 }
 
-// plant writes a result, which sshpace has made, where the newest is looked for,
-// as another user's.
+// plant writes a result, which sshpace has made, where the newest is looked for, as another user's.
 func plant(t *testing.T, dir, name, text string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -180,8 +179,8 @@ func refused(t *testing.T, text string, err error, code int, problem, hint strin
 	}
 }
 
-// Without a FILE, only a result that we own is reported or made advice of, from
-// a directory that nobody else can write.
+// Without a FILE, only a result that we own is reported or made advice of, from a directory that
+// nobody else can write.
 func TestOthersResultsAreNotOurs(t *testing.T) {
 	t.Parallel()
 	if !waittest.AsRoot(t) {
@@ -226,8 +225,8 @@ func TestMachineOutNeedsNoStateDirectory(t *testing.T) {
 	}
 }
 
-// A recorded run decides which hosts are meant, and what is run again: one that
-// another user has written is none of ours.
+// A recorded run decides which hosts are meant, and what is run again: one that another user has
+// written is none of ours.
 func TestOthersHistoryIsNotOurs(t *testing.T) {
 	t.Parallel()
 	if !waittest.AsRoot(t) {
@@ -251,8 +250,8 @@ func TestOthersHistoryIsNotOurs(t *testing.T) {
 	}
 }
 
-// A directory for output that is another user's, open to others, or cannot be
-// written is found out before a command is started.
+// A directory for output that is another user's, open to others, or cannot be written is found out
+// before a command is started.
 func TestOutdirIsCheckedBeforeCommandsStart(t *testing.T) {
 	t.Parallel()
 	if !waittest.AsRoot(t) {

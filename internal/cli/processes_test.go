@@ -38,8 +38,8 @@ func TestSecondRunStartsNothing(t *testing.T) {
 	}
 }
 
-// childrenOf runs sshpace, and tells whether it has started any process, by the faults of pages of
-// those that it has waited for.
+// childrenOf runs sshpace, and reports whether it has started any process, by the faults of pages
+// of those that it has waited for.
 func childrenOf(t *testing.T, dir string, args []string) bool {
 	t.Helper()
 	path, err := exec.LookPath("sshpace")

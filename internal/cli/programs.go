@@ -28,7 +28,7 @@ import (
 type programFlags struct {
 	methodFlags
 
-	clients, servers []programs.Build // beside the installed ones
+	clients, servers []programs.Build // besides the installed ones
 }
 
 func newProgramsCommand(sys System) *cobra.Command {
@@ -48,13 +48,13 @@ func newProgramsCommand(sys System) *cobra.Command {
 	return cmd
 }
 
-// check finds flags that make no sense.
+// check refuses flags that make no sense.
 func (f *programFlags) check(*pflag.FlagSet, bool) error {
 	_, _, err := f.turns()
 	return cmp.Or(err, f.builds(), programs.Check(f.only, f.ciphers, f.macs, f.clients, f.servers))
 }
 
-// builds finds out which programs are to be measured beside the installed ones.
+// builds parses the programs to measure besides the installed ones.
 func (f *programFlags) builds() error {
 	for _, path := range text.NonEmpty(f.ssh) {
 		f.clients = append(f.clients, programs.Build{Path: path})
@@ -76,7 +76,7 @@ func (f *programFlags) builds() error {
 	return nil
 }
 
-// measure pairs what is installed, measures and reports.
+// measure pairs the installed programs, measures and reports.
 func (f *programFlags) measure(sys System, m measurement) error {
 	turns, paths, err := f.turns()
 	if err != nil {
@@ -87,7 +87,7 @@ func (f *programFlags) measure(sys System, m measurement) error {
 		return withHint(err, "add the user to /etc/passwd: servers look it up there")
 	}
 	environment := hostinfo.Describe(testbed.LoadLook)
-	environment.ClientPath, environment.ServerPath = f.ssh, f.sshd // those beside the installed ones
+	environment.ClientPath, environment.ServerPath = f.ssh, f.sshd // those besides the installed ones
 	params := programs.Params{
 		Only: f.only, SSH: f.clients, SSHD: f.servers, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
 		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths,

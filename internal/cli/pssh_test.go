@@ -12,8 +12,7 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// psshBlocks are the blocks of the hosts in the order of their names, without
-// numbers and times.
+// psshBlocks are the blocks of the hosts in the order of their names, without numbers and times.
 func psshBlocks(text string) string {
 	text = strings.ReplaceAll(text, "Timed out, Killed by signal 9", "Timed out") // it says either
 	head := regexp.MustCompile(`(?m)^\[\d+\] \d\d:\d\d:\d\d `)
@@ -146,8 +145,8 @@ func TestPslurpAsTheOriginal(t *testing.T) {
 	})
 }
 
-// TestPsshAsksForAPassword: -A asks once, on the terminal, and all hosts get the answer;
-// a wrong one is tried once by us.
+// TestPsshAsksForAPassword: -A asks once, on the terminal, and all hosts get the answer; a wrong
+// one is tried once by us.
 func TestPsshAsksForAPassword(t *testing.T) {
 	s := sshtest.StartSshdWithSudo(t, "hidden word", "", "PasswordAuthentication yes", "PubkeyAuthentication no")
 	dir := t.TempDir()
@@ -170,8 +169,8 @@ func TestPsshAsksForAPassword(t *testing.T) {
 	}
 }
 
-// TestPasswordCommandAlone: a command that prints a password is all that a host without
-// keys needs, whatever is done there; without it the flag that helps is named.
+// TestPasswordCommandAlone: a command that prints a password is all that a host without keys needs,
+// whatever is done there; without it the flag that helps is named.
 func TestPasswordCommandAlone(t *testing.T) {
 	s := sshtest.StartSshdWithSudo(t, "hidden word", "", "PasswordAuthentication yes", "PubkeyAuthentication no")
 	dir := t.TempDir()

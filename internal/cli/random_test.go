@@ -26,9 +26,9 @@ func said(t *testing.T, stdin, program string, args ...string) (out string, code
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// nodesets are sets and options as nodeset(1) and hosts have them: operations behind
-// all sets, since nodeset applies them to the sets before them, and to nothing those
-// that stand before the first.
+// nodesets are sets and options as nodeset(1) and hosts have them: operations behind all sets,
+// since nodeset applies them to the sets before them, and to nothing those that stand before the
+// first.
 var nodesets = sshtest.Grammar{
 	"set":    {"<name>", "<name>", "<name><op><name>", "<name><op><name><op><name>", "<name><op><name><op><name><op><name>"},
 	"op":     {",", ",", ",", "!", "&", "^"},
@@ -67,8 +67,8 @@ func TestHostsAsNodeset(t *testing.T) {
 	}
 }
 
-// spelled are nodeset's options as hosts has them: -f, -c and -i mean something else
-// in every command of ours.
+// spelled are nodeset's options as hosts has them: -f, -c and -i mean something else in every
+// command of ours.
 func spelled(args []string) []string {
 	args = slices.Clone(args)
 	for i, word := range args {
@@ -79,8 +79,8 @@ func spelled(args []string) []string {
 	return args
 }
 
-// sameSet tells whether two answers of nodeset are one set: numbers that stand
-// outside of brackets are text to nodeset beside those in brackets, and ranges to us.
+// sameSet reports whether two answers of nodeset are one set: numbers that stand outside of
+// brackets are text to nodeset beside those in brackets, and ranges to us.
 func sameSet(t *testing.T, a, b string) bool {
 	t.Helper()
 	separators := regexp.MustCompile(`[\s:]+`)
@@ -96,8 +96,8 @@ func sameSet(t *testing.T, a, b string) bool {
 	return slices.Equal(sorted(a), sorted(b))
 }
 
-// knownLines are the lines of known_hosts files; K1 to K5 stand for keys, HASH(x) for
-// a hashed name.
+// knownLines are the lines of known_hosts files; K1 to K5 stand for keys, HASH(x) for a hashed
+// name.
 var knownLines = sshtest.Grammar{
 	"file":    {"<line>", "<line>\n<line>\n<line>\n", "<line>\n<line>\n<line>\n<line>\n<line>\n<line>\n", "<line>\r\n<line>\r\n<line>\r\n", "\n\n<line>\n# x\n<line>"},
 	"line":    {"<mark><hosts> <key><end>", "<mark><hosts> <key><end>", "<mark><hosts> <key><end>", "<mark><hosts> <key><end>", "<odd>"},
@@ -134,8 +134,8 @@ var (
 	fingerprint = regexp.MustCompile(`SHA256:[A-Za-z0-9+/]+`)
 )
 
-// TestLookupAsKeygen compares what is found in random files, and the fingerprints of
-// it, with ssh-keygen -F and -l; a file that split makes of it holds the same.
+// TestLookupAsKeygen compares what is found in random files, and the fingerprints of it, with
+// ssh-keygen -F and -l; a file that split makes of it holds the same.
 func TestLookupAsKeygen(t *testing.T) {
 	t.Parallel()
 	keys := testKeys(t)
@@ -186,8 +186,7 @@ func TestLookupAsKeygen(t *testing.T) {
 	}
 }
 
-// usable leaves out what ssh-keygen -F finds but ssh passes over: a key that cannot
-// be read.
+// usable leaves out what ssh-keygen -F finds but ssh passes over: a key that cannot be read.
 func usable(found string) (text string) {
 	for _, block := range regexp.MustCompile(`(?m)^# Host .* found: `).FindAllStringIndex(found, -1) {
 		rest := found[block[0]:]
@@ -205,8 +204,8 @@ func usable(found string) (text string) {
 
 var foundLine = regexp.MustCompile(`(?m)^[ \t]*(@\S+)?[ \t]*[^# \t]\S*[ \t]+(\S+[ \t]+\S+).*$`)
 
-// foundKeys are the marks and keys of what ssh-keygen -F prints: split writes names
-// plainly, and a key that two lines name alike once.
+// foundKeys are the marks and keys of what ssh-keygen -F prints: split writes names plainly, and a
+// key that two lines name alike once.
 func foundKeys(found string) (keys []string) {
 	for _, m := range foundLine.FindAllStringSubmatch(found, -1) {
 		if key := m[1] + " " + m[2]; !slices.Contains(keys, key) {

@@ -24,8 +24,8 @@ import (
 
 var by = flag.String("by", "", "render the recorded results with this sshpace instead of the one under test")
 
-// recordedReports are reports of the results in testdata/recorded, by the name
-// of the golden file. They cover every table and every chart.
+// recordedReports are reports of the results in testdata/recorded, by the name of the golden file.
+// They cover every table and every chart.
 var recordedReports = map[string]string{
 	"before":            "report before.jsonl",
 	"before_cost":       "report before.jsonl --rank-by cost",
@@ -42,13 +42,13 @@ var recordedReports = map[string]string{
 	"two_machines":      "compare five-1.jsonl five-3.jsonl --figure md5* --figure block*",
 }
 
-// formats of a report, with what follows --format. Those that are long, or not
-// text, are kept as the hash of what matters in them.
+// formats of a report, with what follows --format. Those that are long, or not text, are kept as
+// the hash of what matters in them.
 var recordedFormats = []string{"text", "md", "csv", "json", "html", "xlsx", "svg"}
 
-// Recorded results look the same in every format as they did: where this fails,
-// either the change is a mistake, or -update records what it is to look like.
-// With -by, another sshpace renders them, to see what a change changed.
+// Recorded results look the same in every format as they did: where this fails, either the change
+// is a mistake, or -update records what it is to look like. With -by, another sshpace renders them,
+// to see what a change changed.
 func TestRecordedResultsLookTheSame(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir()) // this machine's own limits are not theirs
 	golden, err := filepath.Abs(filepath.Join("testdata", "recorded", "golden"))
@@ -104,9 +104,8 @@ var (
 	ownScript  = regexp.MustCompile(`(?s)<script>.*?</script>|<style>.*?</style>|<meta http-equiv[^>]*>`)
 )
 
-// gist is a report without what may differ between processors (last digits)
-// and what is no part of the report (scripts of the page, dates of a workbook),
-// hashed where nobody would read it.
+// gist is a report without what may differ between processors (last digits) and what is not part of
+// the report (scripts of the page, dates of a workbook), hashed where nobody would read it.
 func gist(t *testing.T, format string, out []byte) string {
 	t.Helper()
 	switch format {
@@ -152,8 +151,8 @@ func sheets(t *testing.T, workbook []byte) []byte {
 	return out.Bytes()
 }
 
-// Of a host whose newest result is of another kind the newest one is compared that is of
-// the kind of the others.
+// Of a host whose newest result is of another kind the newest one is compared that is of the kind
+// of the others.
 func TestHostsAreComparedByOneKind(t *testing.T) {
 	desk(t)
 	dir := filepath.Join("state", "sshpace", "results")

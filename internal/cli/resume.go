@@ -25,10 +25,10 @@ func keepPlan(flags *pflag.FlagSet) error {
 	return err
 }
 
-// asking are the flags that say which transfer methods are measured.
+// asking lists the flags that select transfer methods.
 var asking = []string{"only", "cipher", "mac", "kex", "size", "streams", "compression", "files", "dir", "remote-dir", "rtt", "rate", "loss"}
 
-// adoptWords sets flags to such words of a file.
+// adoptWords sets flags to the words of a file.
 func adoptWords(flags *pflag.FlagSet, asked map[string][]string) error {
 	for name, words := range asked {
 		if !slices.Contains(asking, name) || flags.Lookup(name) == nil {
@@ -41,8 +41,8 @@ func adoptWords(flags *pflag.FlagSet, asked map[string][]string) error {
 	return nil
 }
 
-// adopt takes from a file that is resumed what must stay as it was. The file
-// may be anybody's: what it says passes the same checks as the flags.
+// adopt takes the fixed values of a resumed run from its file. The file may come from anybody: its
+// values pass the same checks as the flags.
 func (f *measureFlags) adopt(changed func(flag string) bool, c record.Campaign) {
 	f.seed, f.policy, f.data = c.Seed, c.Policy, c.Data
 	f.direction = ""
@@ -52,7 +52,7 @@ func (f *measureFlags) adopt(changed func(flag string) bool, c record.Campaign) 
 	if len(c.Directions) > 1 {
 		f.direction = "both"
 	}
-	// When the run is to end the user may say anew, in rounds or in time.
+	// The user may set a new end of the run, in rounds or in time.
 	if changed("rounds") || changed("budget") {
 		return
 	}
@@ -61,7 +61,7 @@ func (f *measureFlags) adopt(changed func(flag string) bool, c record.Campaign) 
 	}
 }
 
-// unfit says that a file cannot be gone on with.
+// unfit says that a file cannot be resumed.
 func unfit(path string, err error) error {
 	if err == nil {
 		return nil

@@ -86,7 +86,7 @@ func newRunCommand(sys System) *cobra.Command {
 		},
 	})
 	flags := cmd.Flags()
-	flags.SetInterspersed(false) // what follows the command's first word is the command's
+	flags.SetInterspersed(false) // words after the command's first one belong to the command
 	f.register(flags)
 	completeSets(cmd, sys, &f.connection)
 	f.secrets.register(flags)
@@ -158,7 +158,7 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 	return err
 }
 
-// hint is what the user may have meant otherwise; failed: on every host.
+// hint suggests what the user may have meant; failed: on every host.
 func (f *runFlags) hint(sys System, flags *pflag.FlagSet, args []string, failed bool) string {
 	if !f.stdin && terminal.Unread(sys.Stdin) {
 		return "standard input was not read; --stdin sends it to every host"
@@ -193,9 +193,9 @@ func (f *runFlags) expanded(flags *pflag.FlagSet, args []string) error {
 	return usageError(fmt.Sprintf("hosts are one word: -w %s,%s or -w '%s'; if it is the command, write -- before it", host, word, both), "%s, the first word of the command, looks like a host", word)
 }
 
-// flagBehind is a word behind the first one of a command that is a flag of ours, too, such
-// as -b in uptime -b; "" where there is none, or where -- says that all are the command's.
-// Of short ones that is likely only at the end, unless any will do.
+// flagBehind returns a word after the first one of a command that is a flag of ours, too, such as
+// -b in uptime -b; "" where there is none, or where -- says that all belong to the command. A short
+// one is likely to be ours only at the end, unless anywhere is set.
 func flagBehind(flags *pflag.FlagSet, args []string, anywhere bool) string {
 	if flags.ArgsLenAtDash() >= 0 {
 		return ""
@@ -236,7 +236,7 @@ func (t *task) close() {
 	}
 }
 
-// task works out hosts, command and how to reach them.
+// task determines hosts, command and routes.
 func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, flags *pflag.FlagSet, args []string) (_ *task, err error) {
 	if f.rerun != "" {
 		if args, err = f.again(sys.Stderr, store, flags, args); err != nil {
@@ -292,7 +292,7 @@ func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, f
 	return t, err
 }
 
-// remoteCommand is what the hosts are given.
+// remoteCommand returns the command for the hosts.
 func (f *runFlags) remoteCommand(sys System, words string, args []string) (fleet.Command, error) {
 	if f.script != "" {
 		var stdin io.Reader
@@ -313,8 +313,7 @@ func (f *runFlags) remoteCommand(sys System, words string, args []string) (fleet
 
 // run carries the task out.
 func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
-	// A closed standard output, or a file that may not grow, is an error to be
-	// seen, not a signal to die of.
+	// A closed standard output, or a file that may not grow, must be an error, not a deadly signal.
 	deadly := make(chan os.Signal, 1)
 	signal.Notify(deadly, syscall.SIGPIPE, syscall.SIGXFSZ)
 	defer signal.Stop(deadly)
@@ -360,7 +359,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	return output.Ending{Summary: summary, Err: err, Recorded: !f.noRecord, Files: f.view.Files, MaxRC: f.maxrc}.Verdict()
 }
 
-// ignoreCancel drops the errors that an interrupt brings with it.
+// ignoreCancel drops the errors that an interrupt causes.
 func ignoreCancel(err error) error {
 	if _, caught := errors.AsType[*proc.SignalError](err); caught || errors.Is(err, context.Canceled) {
 		return nil

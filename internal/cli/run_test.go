@@ -19,8 +19,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// fleetFiles writes an ssh_config and known_hosts that reach s under every name
-// in 127.0.0.0/8, and nothing of the user's own.
+// fleetFiles writes an ssh_config and known_hosts that reach s under every name in 127.0.0.0/8, and
+// nothing of the user's own.
 func fleetFiles(t testing.TB, dir string, s *sshtest.Sshd) {
 	t.Helper()
 	config := fmt.Sprintf("Host web1 web2 web3\n  HostName 127.0.5.1\n  HostKeyAlias web\nHost *\n  Port %d\n  User %s\n  IdentityFile %s\n  IdentityAgent none\n"+
@@ -138,8 +138,8 @@ func TestRunInterrupted(t *testing.T) {
 	}
 }
 
-// interrupt runs a command on nine hosts, three at once, and sends a signal so often. It
-// returns the commands that had begun, and what was said.
+// interrupt runs a command on nine hosts, three at once, and sends a signal so often. It returns
+// the commands that had begun, and what was said.
 func interrupt(t *testing.T, s *sshtest.Sshd, command string, signal syscall.Signal, times, code int) (all []int, said string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -263,8 +263,8 @@ func awaitRecord(t *testing.T, dir string, n int) {
 	})
 }
 
-// TestRunFullDisk writes per-host files where no file may grow beyond 32 kB;
-// to the program that is a disk without room.
+// TestRunFullDisk writes per-host files where no file may grow beyond 32 kB; to the program that is
+// a disk without room.
 func TestRunFullDisk(t *testing.T) {
 	t.Parallel()
 	s := sshtest.StartSshd(t)
@@ -285,8 +285,7 @@ func limited(cmd *exec.Cmd, limit string) *exec.Cmd {
 	return shell
 }
 
-// TestRunFewDescriptors runs 30 hosts with both engines where 64 files may be
-// open.
+// TestRunFewDescriptors runs 30 hosts with both engines where 64 files may be open.
 func TestRunFewDescriptors(t *testing.T) {
 	t.Parallel()
 	s := sshtest.StartSshd(t)

@@ -21,8 +21,8 @@ import (
 // errNothingToRepeat is a --rerun for which the last run has no hosts: all is well.
 var errNothingToRepeat = errors.New("nothing to repeat")
 
-// again adds the hosts of the last run that --rerun names and takes over, as far
-// as the user says nothing else, that run's flags and what it did.
+// again adds the hosts of the last run that --rerun selects and takes over that run's flags and
+// command, unless the user gives others.
 func (f *runFlags) again(stderr io.Writer, store *history.Store, flags *pflag.FlagSet, args []string) ([]string, error) {
 	last, hosts, err := store.Again(f.rerun, stderr)
 	if err != nil {
@@ -59,7 +59,8 @@ func (f *runFlags) again(stderr io.Writer, store *history.Store, flags *pflag.Fl
 	return args, f.check()
 }
 
-// typed are recorded flags that are not given anew, as they are typed, behind a word; "" for none.
+// typed returns recorded flags that are not given anew, as they are typed, after a word; "" for
+// none.
 func typed(before string, flags *pflag.FlagSet, names []string, recorded map[string][]string) string {
 	var words []string
 	for _, name := range names {
@@ -76,8 +77,8 @@ func typed(before string, flags *pflag.FlagSet, names []string, recorded map[str
 	return before + shell.Line(words...)
 }
 
-// A run is repeated with the flags that say how its hosts are connected to and, where its command is
-// repeated, too, with those that say how that runs. Flags that relax a check are in neither.
+// A run is repeated with the flags for connecting to its hosts and, if its command is repeated,
+// too, with those for running it. Flags that relax a check are in neither.
 var (
 	ofConnection = []string{"config", "option", "login", "port", "identity", "jump", "ipv4", "ipv6", "connect-timeout", "engine", "no-remote-kill"}
 	ofCommand    = []string{
@@ -86,7 +87,7 @@ var (
 	}
 )
 
-// how is what the record needs for a repetition.
+// how returns the data that a repetition needs, for the record.
 func (f *runFlags) how(flags *pflag.FlagSet, args []string) (output.How, error) {
 	h := output.How{Files: f.view.Files, Stdin: f.stdin, Flags: history.Kept(given(flags, slices.Concat(ofConnection, ofCommand))), Repeats: f.repeats}
 	h.Unkept, _ = history.WithoutSecrets(f.connection.Settings)
@@ -110,7 +111,7 @@ func setFlags(flags *pflag.FlagSet, names []string, recorded map[string][]string
 	return nil
 }
 
-// listingFlags say which earlier runs --history lists.
+// listingFlags select the earlier runs that --history lists.
 type listingFlags struct {
 	history bool
 	since   moment
@@ -128,10 +129,10 @@ func (f *listingFlags) show(sys System, store *history.Store, words []string, in
 	return store.Print(sys.Stdout, history.Listing{Words: words, Since: f.since.Time, Limit: f.limit, Width: terminal.Width(sys.Stdout, sys.Getenv), JSON: inJSON})
 }
 
-// moment is a time of the past as people write it: so long ago, or a local date.
+// moment is a time of the past as people write it: an age, or a local date.
 type moment struct{ time.Time }
 
-// Set reads it.
+// Set parses text.
 func (m *moment) Set(text string) error {
 	for _, form := range []string{"2006-01-02", "2006-01-02 15:04", "2006-01-02T15:04"} {
 		if t, err := time.ParseInLocation(form, text, time.Local); err == nil {
@@ -152,10 +153,10 @@ func (m *moment) Set(text string) error {
 	return nil
 }
 
-// Type is what the help shows as the value.
+// Type names the value in the help.
 func (*moment) Type() string { return "when" }
 
-// String is a text that Set reads; "" is none.
+// String returns a text that Set reads; "" is none.
 func (m *moment) String() string {
 	if m.IsZero() {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"sshpace/internal/ssh/route"
 )
 
-// fleetHosts are the flags that say which hosts a command is for.
+// fleetHosts are the flags that select hosts.
 type fleetHosts struct{ hostlist.Selection }
 
 func (f *fleetHosts) register(flags *pflag.FlagSet) {
@@ -25,7 +25,7 @@ func (f *fleetHosts) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.Inventories, "inventory", nil, "Ansible inventory, INI or YAML: groups for @group, and addresses, ports and users of hosts; repeatable")
 }
 
-// hosts works the selection out.
+// hosts resolves the selection.
 func (f *fleetHosts) hosts(ctx context.Context, sys System, store *history.Store, config *route.Router) ([]host.Host, error) {
 	return f.Hosts(ctx, surroundings(sys, store, config))
 }

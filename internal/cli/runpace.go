@@ -10,7 +10,7 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// paceFlags say how a run goes from few hosts to many.
+// paceFlags control how a run goes from few hosts to many.
 type paceFlags struct {
 	fanout.Pace
 	confirmAbove int
@@ -27,7 +27,7 @@ func (f *paceFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.yes, "yes", "y", false, "answer yes to --confirm-above and --then-confirm")
 }
 
-// question asks somebody, or answers for them; nil where nobody is to be asked.
+// question asks the user, or answers for them; nil where nobody is asked.
 func (f *paceFlags) question(ctx context.Context) func(string) (bool, error) {
 	if !f.ThenConfirm || f.yes {
 		return nil
@@ -35,7 +35,7 @@ func (f *paceFlags) question(ctx context.Context) func(string) (bool, error) {
 	return func(text string) (bool, error) { return terminal.Confirm(ctx, text) }
 }
 
-// limit is the number of hosts above which somebody is asked; 0 for none.
+// limit is the number of hosts above which the user is asked; 0 for none.
 func (f *paceFlags) limit(getenv func(string) string) int {
 	limit := f.confirmAbove
 	if limit == 0 {

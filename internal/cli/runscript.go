@@ -9,9 +9,8 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// scriptCommand sends a local script, so that nothing is left on the hosts. Its
-// first line decides what runs it; without one, sh. stdin is the script's own
-// input; nil for none.
+// scriptCommand sends a local script, so that nothing is left on the hosts. Its first line selects
+// the interpreter; without one, sh. stdin is the script's own input; nil for none.
 func scriptCommand(name string, args []string, stdin io.Reader) (fleet.Command, error) {
 	data, err := file.ReadFile(name, file.Config)
 	if err != nil {

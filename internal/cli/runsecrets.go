@@ -6,7 +6,7 @@ import (
 	"sshpace/internal/fanout/sudo"
 )
 
-// secretFlags say as whom commands run, and where the password comes from.
+// secretFlags select the account that runs commands, and the source of the password.
 type secretFlags struct{ sudo.Secrets }
 
 func (f *secretFlags) register(flags *pflag.FlagSet) {
@@ -15,7 +15,7 @@ func (f *secretFlags) register(flags *pflag.FlagSet) {
 	flags.Lookup("sudo").NoOptDefVal = "root"
 }
 
-// registerLogin defines the flags for commands that do nothing by sudo.
+// registerLogin defines the flags for commands without sudo.
 func (f *secretFlags) registerLogin(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Ask, "ask-pass", false, "ask once, without echo, for the password of hosts that take no key, or for the passphrase of a key")
 	flags.StringVar(&f.Command, "password-command", "", "read the password from the first line that this command prints, by sh")

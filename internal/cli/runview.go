@@ -6,7 +6,7 @@ import (
 	"sshpace/internal/fleet/output"
 )
 
-// viewFlags say how output is shown.
+// viewFlags control how output is shown.
 type viewFlags struct{ output.View }
 
 func (f *viewFlags) register(flags *pflag.FlagSet) {

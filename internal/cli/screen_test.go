@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The screen of README.md on which a command runs on forty hosts is what sshpace shows, but for the time it takes.
+// The screen of README.md on which a command runs on forty hosts is what sshpace shows, but for the
+// time it takes.
 func TestScreenOfREADME(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../../README.md")

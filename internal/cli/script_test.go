@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(heeding{m}, programs)
 }
 
-// heeding runs tests whose programs begin with no signal ignored, as they do under nohup(1)
-// and behind a & of a shell without job control: what is caught here is not ignored there.
+// heeding runs tests whose programs begin with no signal ignored, as they do under nohup(1) and
+// behind a & of a shell without job control: what is caught here is not ignored there.
 type heeding struct{ *testing.M }
 
 func (h heeding) Run() int {
@@ -47,8 +47,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, scripts("testdata/script"))
 }
 
-// TestQuietScripts runs those of testdata/quiet, one after the other: what they measure must
-// not wait for a core that another uses.
+// TestQuietScripts runs those of testdata/quiet, one after the other: what they measure must not
+// wait for a core that another uses.
 func TestQuietScripts(t *testing.T) {
 	all := scripts("testdata/quiet")
 	files, err := os.ReadDir(all.Dir)

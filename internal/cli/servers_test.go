@@ -73,8 +73,8 @@ func setupServers(env *testscript.Env) error {
 	return nil
 }
 
-// checkLeftovers fails a script that leaves a process or a private directory of
-// sshpace behind. It runs last, when the script's own servers are gone.
+// checkLeftovers fails a script that leaves a process or a private directory of sshpace behind. It
+// runs last, when the script's own servers are gone.
 func checkLeftovers(env *testscript.Env) {
 	var left []string
 	if !waittest.Comes(func() bool {
@@ -218,8 +218,8 @@ func startFickle(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-// startThrough is a way to a server on which what passes goes through writers of ours;
-// nil hangs up.
+// startThrough is a way to a server on which what passes goes through writers of ours; nil hangs
+// up.
 func startThrough(ts *testscript.TestScript, args []string, through func(up, down io.Writer) (io.Writer, io.Writer)) {
 	server := ts.Getenv(strings.ToUpper(args[1]) + "_PORT")
 	port := serve(ts, func(conn net.Conn) { pass(conn, server, through) })
@@ -311,8 +311,8 @@ func slay(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// descends reports whether a process was started, by whatever way, by an sshpace
-// that runs in the directory of this script: other scripts run at the same time.
+// descends reports whether a process was started, by whatever way, by an sshpace that runs in the
+// directory of this script: other scripts run at the same time.
 func descends(pid int, dir string) bool {
 	for pid > 1 {
 		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
@@ -381,8 +381,8 @@ func awaitFile(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// eventually runs a program again and again until it ends well: what a busy machine may
-// hide once it shows in the end.
+// eventually runs a program again and again until it ends well: what a busy machine may hide once
+// it shows in the end.
 func eventually(ts *testscript.TestScript, _ bool, args []string) {
 	var err error
 	if !waittest.Comes(func() bool { err = ts.Exec(args[0], args[1:]...); return err == nil }) {
@@ -390,8 +390,8 @@ func eventually(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// typeWhenAsked runs $1 on a terminal and types $0 when it shows $2: what is typed before
-// is thrown away by some.
+// typeWhenAsked runs $1 on a terminal and types $0 when it shows $2: what is typed before is thrown
+// away by some.
 const typeWhenAsked = `rm -f keys screen; mkfifo keys; script -qec "$1" /dev/null <keys >screen & exec 3>keys
 until grep -q "$2" screen; do sleep 0.05; done; echo "$0" >&3; wait $!; r=$?; cat screen; exit $r`
 

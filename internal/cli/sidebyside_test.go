@@ -21,8 +21,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// sideBySide calls another program and our mode of it with the same arguments, each in
-// a directory of its own that holds the same files.
+// sideBySide calls another program and our mode of it with the same arguments, each in its own
+// directory that holds the same files.
 type sideBySide struct {
 	original string // path of the program
 	name     string // of our mode
@@ -30,8 +30,8 @@ type sideBySide struct {
 	files    func(t *testing.T, dir string)
 	sshd     *sshtest.Sshd
 	normal   func(text string) string // of stdout and of stderr
-	// restarts is how often the original is started again when it hangs, as pdsh does
-	// on a busy machine, or when it trips over itself.
+	// restarts is how often the original is started again when it hangs, as pdsh does on a busy
+	// machine, or when it trips over itself.
 	restarts int
 	trips    string // in its stderr
 }

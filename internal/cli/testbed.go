@@ -15,8 +15,8 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// withTestbed makes a private directory, and client and server ready in it, has use do
-// its work, and leaves nothing behind.
+// withTestbed calls use with a private directory, and with client and server ready in it, and
+// leaves nothing behind.
 func withTestbed(ctx context.Context, sys System, where safedir.WorkdirParams, p testbed.Params, use func(*testbed.Testbed) error) error {
 	return withDir(sys, where, func(dir *safedir.Workdir) error {
 		p.Dir, p.Helper = dir, helper.Line
@@ -28,7 +28,7 @@ func withTestbed(ctx context.Context, sys System, where safedir.WorkdirParams, p
 	})
 }
 
-// destination is the host to measure; none for the private server.
+// destination returns the host to measure; none for the private server.
 func (c *connectionFlags) destination(args []string) (openssh.Destination, error) {
 	if len(args) == 0 {
 		if options := c.Options(); len(options) > 0 {
@@ -42,7 +42,7 @@ func (c *connectionFlags) destination(args []string) (openssh.Destination, error
 	return route.Destination(c.Flags, args[0])
 }
 
-// output is where a measurement shows what it does.
+// output returns the place where a measurement shows its progress.
 func (sys System) output(asJSON bool) campaign.Output {
 	return campaign.Output{Stdout: sys.Stdout, Stderr: sys.Stderr, Screen: sys.screen(), JSON: asJSON, Store: store.Of(sys.Getenv)}
 }

@@ -28,7 +28,7 @@ type transferFlags struct {
 	files, dir  string
 	there       string
 
-	asked transfer.Params // what all of that says is to be measured
+	asked transfer.Params // the selection by all of these
 }
 
 func newTransferCommand(sys System) *cobra.Command {
@@ -48,13 +48,13 @@ func newTransferCommand(sys System) *cobra.Command {
 	return cmd
 }
 
-// Sessions of streams and multiplex.
+// The default sessions of streams and multiplex.
 const (
 	mostStreams    = 64
 	defaultStreams = 4
 )
 
-// check finds flags that make no sense, and out what the others say.
+// check refuses flags that make no sense, and parses the others.
 func (f *transferFlags) check(_ *pflag.FlagSet, hostGiven bool) error {
 	modes, unknown := transfer.Modes(f.only)
 	if unknown != "" {
@@ -81,7 +81,7 @@ func (f *transferFlags) check(_ *pflag.FlagSet, hostGiven bool) error {
 	return nil
 }
 
-// measure makes testbed and folders ready, measures and reports.
+// measure prepares testbed and directories, measures and reports.
 func (f *transferFlags) measure(sys System, m measurement) error {
 	ends, p := f.bed(sys, m.destination, f.data), f.asked
 	ends.Everything = true

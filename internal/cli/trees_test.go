@@ -183,9 +183,9 @@ func seen(t *testing.T, root string) map[string]string {
 	return all
 }
 
-// documented makes of what rsync gives what copy or fetch are to give: no pipes, no
-// setuid bits of files, and for fetch no special bits at all and no links that lead out of the
-// directory, which is depth directories above the tree.
+// documented makes of what rsync gives what copy or fetch are to give: no pipes, no setuid bits of
+// files, and for fetch no special bits at all and no links that lead out of the directory, which is
+// depth directories above the tree.
 func documented(all map[string]string, fetch bool, depth int) map[string]string {
 	want := map[string]string{}
 	for name, text := range all {
@@ -238,8 +238,8 @@ var accounts = []struct {
 	{"silent", nil, "exec sh -c 'exit 0'\n"},
 }
 
-// TestTreesAsRsync copies and fetches random trees, twice with changes between, and
-// compares with rsync -a over ssh.
+// TestTreesAsRsync copies and fetches random trees, twice with changes between, and compares with
+// rsync -a over ssh.
 func TestTreesAsRsync(t *testing.T) {
 	t.Parallel()
 	count, seed := sshtest.Cases(t, 5)
@@ -309,9 +309,9 @@ func must(t *testing.T, dir string, want int, program string, args ...string) st
 	return string(text)
 }
 
-// An account whose start-up file prints before an SFTP server that the login shell starts is
-// named for what it is, with both engines, as is one without such a server; and fetch brings
-// files from accounts for SFTP alone.
+// An account whose start-up file prints before an SFTP server that the login shell starts is named
+// for what it is, with both engines, as is one without such a server; and fetch brings files from
+// accounts for SFTP alone.
 func TestAccountsForFiles(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -56,7 +56,7 @@ func printVersion(sys System) error {
 	return err
 }
 
-// schemas name the layouts of what --json prints, and of results.
+// schemas names the layouts of --json, and of results.
 var schemas = []string{
 	"sshpace.advice/1", "sshpace.compare/1", "sshpace.config/1", "sshpace.doctor/1", "sshpace.hosts/1", "sshpace.import/1", "sshpace.known-hosts.bench/1", "sshpace.known-hosts.lint/1", "sshpace.known-hosts.lookup/1", "sshpace.known-hosts.pin/1", "sshpace.known-hosts.split/1",
 	"sshpace.latency/1", "sshpace.limits/1", "sshpace.list/1", "sshpace.login-compare/1", "sshpace.login/1", "sshpace.methods-compare/1", "sshpace.methods/1", "sshpace.plan/1", "sshpace.proof/1", "sshpace.report/1", "sshpace.run/1",

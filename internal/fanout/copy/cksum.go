@@ -20,18 +20,17 @@ import (
 	"sshpace/internal/ssh/sftp"
 )
 
-// cksum is the checksum of cksum(1), which every POSIX host has: a CRC with
-// the polynomial of crc32.IEEE whose bits go the other way round, over the data and
-// their length (IEEE Std 1003.1, cksum). Turning every byte round lets the CPU's
-// own instruction do it.
+// cksum is the checksum of cksum(1), which every POSIX host has: a CRC with the polynomial of
+// crc32.IEEE whose bits go in the opposite order, over the data and their length (IEEE Std 1003.1,
+// cksum). Reversing every byte lets the CPU's own instruction compute it.
 type cksum struct {
-	crc  uint32 // of what came, turned round
+	crc  uint32 // of the data so far, reversed
 	size int64
 }
 
 func newCksum() *cksum { return &cksum{} }
 
-// Write turns round the bits of each byte of p, and back when they are counted.
+// Write reverses the bits of each byte of p, and restores them afterwards.
 func (c *cksum) Write(p []byte) (int, error) {
 	var turned [4096]byte
 	for rest := p; len(rest) > 0; {
@@ -44,7 +43,7 @@ func (c *cksum) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reverse copies bytes with their bits turned round.
+// reverse copies bytes with their bits reversed.
 func reverse(to, from []byte) {
 	for len(from) >= 8 {
 		v := binary.LittleEndian.Uint64(from)
@@ -59,7 +58,7 @@ func reverse(to, from []byte) {
 	}
 }
 
-// sum is what cksum(1) prints.
+// sum returns the number that cksum(1) prints.
 func (c *cksum) sum() uint32 {
 	crc := c.crc
 	for n := c.size; n > 0; n >>= 8 {
@@ -74,7 +73,7 @@ func cksumOf(r io.Reader) (uint32, int64, error) {
 	return c.sum(), c.size, err
 }
 
-// checked is a file on the host and what it should hold.
+// checked is a file on the host with its expected content.
 type checked struct {
 	name string
 	sum  uint32
@@ -83,12 +82,12 @@ type checked struct {
 
 func (c checked) line() string { return fmt.Sprintf("%d %d %s\n", c.sum, c.size, c.name) }
 
-// maxProgram is how long the program with the names may be, in bytes: a host's
-// argument list holds at least that.
+// maxProgram is the longest program with names, in bytes: a host's argument list holds at least
+// that.
 const maxProgram = 96 << 10
 
-// sums asks the host's cksum about files, and tells which of them are as they should
-// be. asked is false where there is no cksum to ask.
+// sums compares files by the host's cksum, and returns which of them are right. asked is false
+// where there is no cksum to ask.
 func (s *side) sums(files []checked) (good []bool, asked bool) {
 	return s.compare(files, "exec cksum --", func(f checked) string { return " " + shell.Quote(f.name) }, lines)
 }
@@ -109,8 +108,8 @@ func (s *side) beginnings(files []checked) (good []bool, asked bool) {
 	return s.compare(files, "", each, inOrder)
 }
 
-// compare runs programs that begin with head and go on with a text for each file, and
-// has read say which files are as they should be.
+// compare runs programs that consist of head and a text for each file, and calls read to find which
+// files are right.
 func (s *side) compare(files []checked, head string, text func(checked) string, read func(string, []checked) []bool) (good []bool, asked bool) {
 	for len(good) < len(files) && s.asks() {
 		rest := files[len(good):]
@@ -132,8 +131,8 @@ func (s *side) compare(files []checked, head string, text func(checked) string, 
 	return append(good, make([]bool, len(files)-len(good))...), s.asks()
 }
 
-// lines tells which files have their line in what cksum wrote: one line a file, none
-// for what it could not read. Where it writes a name otherwise, there is none either.
+// lines returns which files have their line in the output of cksum: one line a file, none for an
+// unreadable one. If it writes a name differently, there is none either.
 func lines(said string, files []checked) []bool {
 	good := make([]bool, len(files))
 	for i, f := range files {
@@ -149,34 +148,33 @@ func lines(said string, files []checked) []bool {
 	return good
 }
 
-// asks tells whether the host runs commands as far as is known.
+// asks reports whether the host runs commands as far as is known.
 func (s *side) asks() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unable == ""
 }
 
-// cannot says why the host's commands are not asked any more.
+// cannot records why the host's commands are not asked any more.
 func (s *side) cannot(why string) error {
 	s.add(func(t *tally) { t.unable = cmp.Or(t.unable, why) })
 	return errors.New(why)
 }
 
-// patience is how long a host may take nothing of a program's input, or not answer
-// after it.
+// patience is the time for a host to read a program's input, or to answer after it.
 const patience = time.Minute
 
 // query is a program for the host's sh.
 type query struct {
 	program string
 	input   io.Reader    // may be nil
-	size    int64        // bytes that it has to read beside its input
-	before  func() error // what comes before it, once there is a session for it; may be nil
+	size    int64        // bytes that it has to read besides its input
+	before  func() error // called first, once there is a session for it; may be nil
 }
 
-// shell has the host's sh run a program where SFTP begins, and returns what that writes. What
-// comes before the program's own output is not the program's: start-up files print, and an
-// account for SFTP only runs something else. Where the shell cannot be in the directory that SFTP
+// shell lets the host's sh run a program in the directory where SFTP begins, and returns its
+// output. Text before the program's own output does not belong to it: start-up files print, and an
+// account for SFTP only runs something else. If the shell cannot be in the directory that SFTP
 // begins in, its names may be those of other files, and nothing is run.
 func (s *side) shell(a query) (string, error) {
 	if s.home() == "" {
@@ -215,8 +213,8 @@ func (s *side) shell(a query) (string, error) {
 	return "", s.cannot("the host runs no commands for this account")
 }
 
-// inside ends a program that cannot be in a directory. To say that it is in the root proves
-// nothing where it has gone there itself: SFTP may call another one so.
+// inside ends a program that cannot be in a directory. Being in the root proves nothing where it
+// has gone there itself: SFTP may call another one so.
 func inside(home string) string {
 	going := ""
 	if home != "/" {

@@ -9,17 +9,17 @@ import (
 	"sshpace/internal/ssh/sftp"
 )
 
-// had is what a host has under the name of a file.
+// had is the kind of file that a host has under a name.
 type had int
 
 const (
 	another had = iota // or nothing
-	alike              // a file of the same size and time, or of the same size where checksums tell
+	alike              // a file of the same size and time, or of the same size where checksums decide
 	altered            // the same with another mode or time
-	unknown            // which was said
+	unknown            // an error, which was reported
 )
 
-// needed leaves out the files that the host has already.
+// needed drops the files that the host has already.
 func (p *put) needed(files []*placed) (missing []*placed) {
 	each(&p.side, atOnce, files, func(to *placed) {
 		var err error
@@ -53,7 +53,7 @@ func (p *put) needed(files []*placed) (missing []*placed) {
 	return missing
 }
 
-// look finds out what the host has under the name of a file.
+// look examines the file with a name on the host.
 func (p *put) look(to *placed) (had, error) {
 	if p.fresh[path.Dir(to.name)] {
 		return another, nil
@@ -82,14 +82,13 @@ func (p *put) look(to *placed) (had, error) {
 	return another, nil
 }
 
-// What no copy replaces.
+// Files that no copy replaces.
 var (
 	errIsFolder = errors.New("is a directory on the host")
 	errSpecial  = errors.New("is a device, FIFO or socket on the host, which is not replaced")
 )
 
-// isSpecial tells whether what has a name is a device or the like, or leads to one, as
-// /dev/stdout does.
+// isSpecial reports whether a name is a device or the like, or leads to one, as /dev/stdout does.
 func (p *put) isSpecial(name string, a sftp.Attrs) bool {
 	if a.IsLink() {
 		a, _ = p.client.Stat(name)
@@ -97,7 +96,7 @@ func (p *put) isSpecial(name string, a sftp.Attrs) bool {
 	return a.IsSpecial()
 }
 
-// compared tells by checksums which files are the same on the host.
+// compared finds by checksums which files are the same on the host.
 func (p *put) compared(files []*placed) (same, differ []*placed) {
 	list := make([]checked, len(files))
 	for i, to := range files {
@@ -121,7 +120,7 @@ func (p *put) compared(files []*placed) (same, differ []*placed) {
 	return same, differ
 }
 
-// checked is what the file should be under a name on the host.
+// checked returns the expected file under a name on the host.
 func (to *placed) checked(name string) checked {
 	sum, err := to.cksum()
 	if err != nil { // it changed: no comparison may hold
@@ -130,8 +129,8 @@ func (to *placed) checked(name string) checked {
 	return checked{name, sum, to.size}
 }
 
-// verified compares the parts with the originals, and copies those once more that were
-// gone on with and differ, or that are gone.
+// verified compares the parts with the originals, and copies those once more that were resumed and
+// differ, or that are gone.
 func (p *put) verified(parts []*placed) (good []*placed) {
 	if p.NoVerify {
 		return parts

@@ -30,9 +30,9 @@ import (
 type Download struct {
 	Options
 	Sources []string // names on the hosts; %h is the host's name
-	Dir     string   // each host has a folder of its own in it, unless Place says where
-	// Place, where set, is the folder of a host, and in it a folder for what the host
-	// sends, or the name that the one source is to have.
+	Dir     string   // each host has its own directory in it, unless Place is set
+	// Place, if set, returns the directory of a host, and in it a directory for its files, or the
+	// name for the only source.
 	Place   func(h host.Host) (folder, name string)
 	MaxSize int64 // bytes of each host, 0 = any number
 }
@@ -57,9 +57,8 @@ func (d *Download) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) 
 	return g.verdict()
 }
 
-// open opens the folder of a host, which nobody else may have made or can write to: a
-// link there would lead elsewhere. name is what the source is to be called in it, "" as
-// on the host.
+// open opens the directory of a host, which nobody else may have made or can write to: a link there
+// would lead elsewhere. name is the name of the source in it, "" as on the host.
 func (d *Download) open(h host.Host) (root *os.Root, name string, err error) {
 	dir := filepath.Join(d.Dir, output.FileName(h.String()))
 	if d.Place != nil {
@@ -78,9 +77,9 @@ func (d *Download) open(h host.Host) (root *os.Root, name string, err error) {
 	return folder.Root, name, nil
 }
 
-// get is the copy from one host. All names on our side are below root, which
-// nothing that a host says leads out of (os.Root). Files are copied while the host is
-// still asked for more names, so that few of them are kept at a time.
+// get is the copy from one host. All names on our side are below root, and no name from a host
+// leads out of it (os.Root). Files are copied while the host is still asked for more names, so that
+// few of them are kept at a time.
 type get struct {
 	side
 	root  *os.Root
@@ -91,10 +90,10 @@ type get struct {
 	came  atomic.Int64
 
 	files   []*found // that are to be copied next
-	folders []*found // of which all is taken down, and that get their modes and times after files
+	folders []*found // completely listed directories, which get their modes and times after their files
 }
 
-// found is a file or folder of the host.
+// found is a file or directory of the host.
 type found struct {
 	remote, local string
 	attrs         sftp.Attrs
@@ -102,7 +101,7 @@ type found struct {
 	from          int64 // how much of it was there before
 	sum           uint32
 	size          int64
-	short         error // it ended earlier than the host said: only its cksum tells that this is all
+	short         error // it ended earlier than the host said: only its cksum shows whether this is all
 }
 
 func (f *found) checked() checked { return checked{f.remote, f.sum, f.size} }
@@ -148,8 +147,8 @@ func (g *get) link(f *found) {
 	g.add(func(t *tally) { t.copied++ })
 }
 
-// target is where a link leads, as seen from the link. Some hosts say it as seen from the folder that
-// they begin in; of a link that leads nowhere that cannot be told.
+// target returns the target of a link, relative to the link. Some hosts return it relative to their
+// first directory; for a link that leads nowhere that is unknown.
 func (g *get) target(name string) (string, error) {
 	target, err := g.client.Readlink(name)
 	folder := path.Dir(name)
@@ -160,14 +159,13 @@ func (g *get) target(name string) (string, error) {
 	return filepath.Rel(folder, target)
 }
 
-// has tells whether the host has something under a name.
+// has reports whether the host has a file with a name.
 func (g *get) has(name string) bool {
 	_, err := g.client.Stat(name)
 	return err == nil
 }
 
-// copy copies the files that were taken down, and then gives the folders their modes
-// and times.
+// copy copies the listed files, and then gives the directories their modes and times.
 func (g *get) copy() {
 	files := g.missing(g.files)
 	moved(&g.side, files, func(f *found) int64 { return int64(min(f.attrs.Size, math.MaxInt64)) }, g.receive)
@@ -180,7 +178,7 @@ func (g *get) copy() {
 	g.files, g.folders = nil, nil
 }
 
-// missing leaves out the files that are here already.
+// missing drops the files that are here already.
 func (g *get) missing(files []*found) (missing []*found) {
 	var alike []*found
 	var list []checked
@@ -208,13 +206,13 @@ func (g *get) missing(files []*found) (missing []*found) {
 	return missing
 }
 
-// hasTime tells whether a file here has the time of the one on the host.
+// hasTime reports whether a file here has the time of the one on the host.
 func hasTime(info fs.FileInfo, f *found) bool {
 	return info.ModTime().Truncate(1e9).Equal(f.attrs.Modified())
 }
 
-// isHere counts a file that need not be copied, and gives it the mode and time that it has on
-// the host. What other runs left of it is of no use any more.
+// isHere counts a file that need not be copied, and gives it the mode and time that it has on the
+// host. Parts of it from other runs are useless now.
 func (g *get) isHere(f *found) {
 	info, err := g.root.Lstat(f.local)
 	if err == nil && (info.Mode().Perm() != f.attrs.Perm() || !hasTime(info, f)) {
@@ -231,7 +229,7 @@ func (g *get) isHere(f *found) {
 	}
 }
 
-// dress gives a file or folder here mode and times.
+// dress sets mode and times of a file or directory here.
 func (g *get) dress(local string, a sftp.Attrs) error {
 	if err := g.root.Chtimes(local, a.Modified(), a.Modified()); err != nil {
 		return err
@@ -239,7 +237,7 @@ func (g *get) dress(local string, a sftp.Attrs) error {
 	return g.root.Chmod(local, a.Perm())
 }
 
-// sumHere takes the checksum of the file that is here.
+// sumHere computes the checksum of the file that is here.
 func (g *get) sumHere(f *found) bool {
 	r, err := g.root.Open(f.local)
 	if err != nil {
@@ -250,8 +248,7 @@ func (g *get) sumHere(f *found) bool {
 	return err == nil
 }
 
-// maxUnsized is what a file may hold whose size the host says is 0, as those of
-// /proc.
+// maxUnsized is the most content of a file whose size the host reports as 0, like those of /proc.
 const maxUnsized = 16 << 20
 
 // receive writes a part.
@@ -284,7 +281,7 @@ func (g *get) fetch(f *found) error {
 	return err
 }
 
-// leave leaves a part at the end of the run, if it is worth going on with.
+// leave leaves a part at the end of the run, if it is worth resuming.
 func (g *get) leave(f *found) {
 	if f.attrs.Size < large {
 		g.root.Remove(f.part)
@@ -298,8 +295,8 @@ func (g *get) partOf(f *found) part {
 	return newPart(g.host, f.local, f.attrs.Size, f.attrs.Mtime)
 }
 
-// create makes the part, or goes on with one of an earlier run. It is locked while it is
-// written: what another run writes is not touched.
+// create makes the part, or continues one of an earlier run. It is locked while it is written:
+// parts of other running copies are not touched.
 func (g *get) create(f *found) (out *os.File, err error) {
 	f.from = 0
 	f.part = g.left.claim(g.partOf(f), func(old, name string) bool {
@@ -323,18 +320,18 @@ func (g *get) create(f *found) (out *os.File, err error) {
 		perm = f.attrs.Perm()
 	}
 	if out, err = g.root.OpenFile(f.part, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm); err == nil {
-		lock(out) // where a file system has no locks, nothing is gone on with either
+		lock(out) // where a file system has no locks, no part is continued either
 	}
 	return out, err
 }
 
-// isResumable tells whether a part may be gone on with: what comes of it must be compared
-// with the host in the end, which alone tells contents of one size and time apart.
+// isResumable reports whether a part may be continued: the result must be compared with the host in
+// the end, because only that distinguishes contents of one size and time.
 func (g *get) isResumable(f *found, info fs.FileInfo) bool {
 	return f.attrs.Size >= large && uint64(info.Size()) <= f.attrs.Size && !g.NoVerify && g.asks()
 }
 
-// discard removes what nobody writes any more.
+// discard removes a part that nobody writes any more.
 func (g *get) discard(_ part, old leftover) {
 	if file := g.abandoned(old.name); file != nil {
 		g.root.Remove(old.name)
@@ -342,7 +339,7 @@ func (g *get) discard(_ part, old leftover) {
 	}
 }
 
-// abandoned opens and locks a part that nobody writes any more, nil if it is none.
+// abandoned opens and locks a part that nobody writes any more, nil if somebody does.
 func (g *get) abandoned(name string) *os.File {
 	here, err := g.root.Lstat(name)
 	if err != nil || !here.Mode().IsRegular() {
@@ -360,20 +357,20 @@ func (g *get) abandoned(name string) *os.File {
 	return file
 }
 
-// isOwn tells whether a file is ours, and has no other name: in a folder that others can write
-// to, anybody may have put something there under the name of a part.
+// isOwn reports whether a file is ours, and has no other name: in a directory that others can write
+// to, anybody may have put a file there under the name of a part.
 func isOwn(info fs.FileInfo) bool {
 	a, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(a.Uid) == os.Geteuid() && a.Nlink == 1
 }
 
-// lock tells whether a file is ours alone until it is closed (flock(2)).
+// lock reports whether a file is ours alone until it is closed (flock(2)).
 func lock(file *os.File) bool {
 	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 }
 
-// content writes what the host sends of a file: as much as it held when it was taken
-// down, though it may have become longer.
+// content writes the content that the host sends: as much as the file held when it was listed,
+// although it may have become longer.
 func (g *get) content(f *found, out *os.File) error {
 	remote, err := g.client.Open(f.remote, sftp.Read, 0)
 	if err != nil {
@@ -407,7 +404,7 @@ func (g *get) content(f *found, out *os.File) error {
 	return err
 }
 
-// untilEnd reads a file that is said to be empty.
+// untilEnd reads a file whose size is reported as 0.
 func (g *get) untilEnd(remote *sftp.File, use func([]byte, int64) error) error {
 	buf := buffers.Get().(*chunk)
 	defer buffers.Put(buf)
@@ -454,7 +451,7 @@ func (g *get) place(files []*found) {
 
 var errChangedThere = errors.New("changed on the host while it was being copied, or what has arrived is not what it has")
 
-// compared tells which parts are what the host has, or the beginning of that.
+// compared returns which parts equal the host's file, or its beginning.
 func (g *get) compared(parts []*found) (right []bool) {
 	right = make([]bool, len(parts))
 	asked := !g.NoVerify && !g.over()
@@ -475,7 +472,7 @@ func (g *get) compared(parts []*found) (right []bool) {
 			right[i] = good[n]
 		}
 	}
-	for i, f := range parts { // what cannot be compared is taken as it has come, and said
+	for i, f := range parts { // without a comparison the file is accepted as received, with a note
 		right[i] = right[i] || !asked && f.from == 0 && f.short == nil
 	}
 	return right
@@ -502,8 +499,8 @@ func (g *get) again(f *found) error {
 	return g.finish(f)
 }
 
-// dressPart sets mode and times. As scp does it, a new file has its mode already and one
-// that is replaced keeps its own.
+// dressPart sets mode and times. As with scp, a new file has its mode already and a replaced one
+// keeps its own.
 func (g *get) dressPart(f *found) error {
 	if g.Scp == nil || g.Scp.Preserve {
 		return g.dress(f.part, f.attrs)

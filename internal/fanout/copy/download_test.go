@@ -16,8 +16,7 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// A tree arrives as it is, but for what leads out, and a second time nothing is
-// copied.
+// A tree arrives as it is, but for what leads out, and a second time nothing is copied.
 func TestDownloadTree(t *testing.T) {
 	src := tree(t)
 	os.Symlink("/etc/passwd", src+"/out1")
@@ -72,8 +71,7 @@ func TestDownloadMaxSize(t *testing.T) {
 	}
 }
 
-// What comes goes on where an earlier run ended, and a wrong beginning is found
-// out.
+// What comes goes on where an earlier run ended, and a wrong beginning is found out.
 func TestDownloadGoesOn(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
 	data := strings.Repeat("0123456789abcdef", 1<<17)
@@ -90,8 +88,8 @@ func TestDownloadGoesOn(t *testing.T) {
 	}
 }
 
-// What a run left of a file that another one brought is gone after the next, which finds
-// the file in its place.
+// What a run left of a file that another one brought is gone after the next, which finds the file
+// in its place.
 func TestDownloadClearsWhatIsComplete(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
 	write(t, src+"/a", "whole", 0o644)
@@ -115,10 +113,10 @@ type liar struct {
 	net.Conn
 	mu     sync.Mutex // of said
 	said   strings.Builder
-	names  []string          // in every folder
-	sizes  map[string]uint64 // announced, by name; others are folders
+	names  []string          // in every directory
+	sizes  map[string]uint64 // announced, by name; others are directories
 	chunk  func(asked int) []byte
-	served int // folders
+	served int // directories
 }
 
 func (l *liar) Banner() string { return "" }
@@ -207,7 +205,7 @@ func (l *liar) Exec(_ context.Context, _ string, _ io.Reader) ([]byte, error) {
 	return nil, fleet.ErrNoExec
 }
 
-// Nothing that a server says leads out of its folder.
+// Nothing that a server says leads out of its directory.
 func TestDownloadHostileNames(t *testing.T) {
 	names := []string{"../up", "a/b", "/etc/x", "", "..", ".", "good", "good", "nul\x00l", strings.Repeat("l", 256), "up/../../x"}
 	sizes := map[string]uint64{}
@@ -236,7 +234,7 @@ func TestDownloadHostileNames(t *testing.T) {
 	}
 }
 
-// A link that stands in our folder already does not lead out of it.
+// A link that stands in our directory already does not lead out of it.
 func TestDownloadThroughPlantedLink(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	os.Mkdir(dir+"/h", 0o700)
@@ -248,7 +246,7 @@ func TestDownloadThroughPlantedLink(t *testing.T) {
 	}
 }
 
-// Sizes that are not true, and folders without an end.
+// Sizes that are not true, and directories without an end.
 func TestDownloadLies(t *testing.T) {
 	for name, test := range map[string]struct {
 		l    *liar

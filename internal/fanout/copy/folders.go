@@ -10,12 +10,12 @@ import (
 	"sshpace/internal/ssh/sftp"
 )
 
-// errNoFolder says that sources should go into a folder that the host has not.
+// errNoFolder says that sources should go into a directory that the host does not have.
 var errNoFolder = errors.New("there is no such directory on the host")
 
-// isFolder tells whether the sources go into dest, not in its place: a directory always keeps its
-// name there, so that a second copy does what the first one did. scp's does so only where dest is
-// there.
+// isFolder reports whether the sources go into dest, not in its place: a directory always keeps its
+// name there, so that a second copy has the same result as the first one. With scp it does so only
+// if dest exists.
 func (p *put) isFolder(sources []*Source, dest string) (bool, error) {
 	a, err := p.client.Stat(dest)
 	folder := p.Scp == nil && sources[0].isNamedFolder()
@@ -39,8 +39,8 @@ func (p *put) isFolder(sources []*Source, dest string) (bool, error) {
 	return true, err
 }
 
-// findFolders finds out which folders the host has. It is not asked about what is below
-// one that it has not.
+// findFolders finds the directories that the host has. It does not ask about directories below a
+// missing one.
 func (p *put) findFolders() {
 	for _, to := range p.folders {
 		if p.fresh[path.Dir(to.name)] {
@@ -49,7 +49,7 @@ func (p *put) findFolders() {
 		}
 		a, err := p.client.Stat(to.name)
 		switch {
-		case err != nil: // or it cannot be looked at, which making it tells
+		case err != nil: // or it cannot be examined: making it shows that
 			p.fresh[to.name] = true
 		case !a.IsDir():
 			p.fail(to.name, errors.New("is no directory on the host"))
@@ -60,20 +60,20 @@ func (p *put) findFolders() {
 	}
 }
 
-// open lets us into a folder that the host had and whose mode does not, until
-// finishFolders gives it the mode that it is to have.
+// open makes a directory of the host accessible whose mode excludes us, until finishFolders sets
+// its final mode.
 func (p *put) open(to *placed) {
 	if mode := to.was.Mode & 0o7777; mode&0o700 != 0o700 && !to.named && p.Scp == nil {
-		p.client.Setstat(to.name, sftp.Attrs{Has: sftp.HasMode, Mode: mode | 0o700}).Wait() // or writing tells
+		p.client.Setstat(to.name, sftp.Attrs{Has: sftp.HasMode, Mode: mode | 0o700}).Wait() // or writing shows it
 		p.changed[to.name] = true
 	}
 }
 
-// unfinished is the mode of a new folder until it is complete, and for good where the host
-// sets no modes: nobody else can put anything into it.
+// unfinished is the mode of a new directory until it is complete, and for good if the host sets no
+// modes: nobody else can put anything into it.
 func unfinished(perm fs.FileMode) fs.FileMode { return perm&^0o022 | 0o700 }
 
-// makeFolders makes the folders that are still missing.
+// makeFolders makes the directories that are still missing.
 func (p *put) makeFolders() {
 	var missing []*placed
 	var pending []sftp.Pending
@@ -101,8 +101,8 @@ func (p *put) makeFolders() {
 	}
 }
 
-// finishFolders gives folders their modes, and their times, which the copying has
-// changed. The innermost come first. A folder of another user keeps its own.
+// finishFolders sets the modes of directories, and their times, which the copying has changed. The
+// innermost come first. A directory of another user keeps its own.
 func (p *put) finishFolders() {
 	if p.Scp != nil && !p.Scp.Preserve {
 		return
@@ -123,15 +123,15 @@ func (p *put) finishFolders() {
 	}
 }
 
-// change says that something is made in the folder of a name.
+// change records that something is made in the directory of a name.
 func (p *put) change(to *placed) {
 	p.known.Lock()
 	defer p.known.Unlock()
 	p.changed[path.Dir(to.name)] = true
 }
 
-// isPrivate tells whether only who owns a part can put something into its folder: in /tmp,
-// or in the folder of another user, a part with our name may be somebody else's.
+// isPrivate reports whether only the owner of a part can put something into its directory: in /tmp,
+// or in the directory of another user, a part with our name may be somebody else's.
 func (p *put) isPrivate(folder string, part sftp.Attrs) bool {
 	p.known.Lock()
 	defer p.known.Unlock()

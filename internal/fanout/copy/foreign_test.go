@@ -17,8 +17,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// replacing makes a source with files and links, and a destination where each is of the other
-// kind, or has another content.
+// replacing makes a source with files and links, and a destination where each is of the other kind,
+// or has another content.
 func replacing(t *testing.T) (src, dest string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,8 +43,8 @@ func replacing(t *testing.T) (src, dest string) {
 	return src, dest
 }
 
-// Whatever a server refuses, all arrives, nothing else is touched, and nothing of ours stays.
-// What it does not set of modes and times is said.
+// Whatever a server refuses, all arrives, nothing else is touched, and nothing of ours stays. What
+// it does not set of modes and times is said.
 func TestServersThatRefuse(t *testing.T) {
 	for _, tt := range []struct {
 		denied string
@@ -169,7 +169,7 @@ func TestEndsWhileInPlace(t *testing.T) {
 	}
 }
 
-// A complete part of a file that nobody may write to is gone on with.
+// A complete part of a file that nobody may write to is continued with.
 func TestGoesOnWithWhatIsReadOnly(t *testing.T) {
 	const nobody = 65534
 	src, dir := t.TempDir()+"/src", sshtest.OpenDir(t, 0o755)
@@ -264,7 +264,7 @@ func TestCommandsAndSFTPInOneFolder(t *testing.T) {
 	}
 }
 
-// No folder for tar stays where no command runs.
+// No directory for tar stays where no command runs.
 func TestNoFolderStays(t *testing.T) {
 	src := many(t)
 	for name, s := range map[string]*server{
@@ -334,8 +334,8 @@ func TestSpecialFilesAreKept(t *testing.T) {
 	}
 }
 
-// A file that another file system is mounted on is written in place; where its directory cannot
-// be written to, that is said.
+// A file that another file system is mounted on is written in place; where its directory cannot be
+// written to, that is said.
 func TestFilesThatNothingReplaces(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
@@ -403,8 +403,8 @@ func TestDownloadSetsModes(t *testing.T) {
 	}
 }
 
-// What an interrupted fetch leaves in a directory that a group can write to is gone on with, unless
-// it has another name or owner.
+// What an interrupted fetch leaves in a directory that a group can write to is continued with,
+// unless it has another name or owner.
 func TestDownloadPartsInSharedFolders(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
 	write(t, src+"/d/f", strings.Repeat("0123456789abcdef", 1<<18), 0o644)

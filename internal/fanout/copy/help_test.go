@@ -109,8 +109,8 @@ func (s *server) Exec(ctx context.Context, line string, input io.Reader) ([]byte
 	return cmd.Output()
 }
 
-// upload copies names to dest and returns what is said, with the error as its last line,
-// and the error.
+// upload copies names to dest and returns what is said, with the error as its last line, and the
+// error.
 func upload(t *testing.T, ctx context.Context, s *server, o Options, dest string, names ...string) (string, error) {
 	t.Helper()
 	var list []*Source
@@ -178,7 +178,7 @@ func listing(t *testing.T, root string) string {
 	return b.String()
 }
 
-// contents is listing without the folders.
+// contents is listing without the directories.
 func contents(t *testing.T, root string) string {
 	t.Helper()
 	var b strings.Builder
@@ -190,7 +190,7 @@ func contents(t *testing.T, root string) string {
 	return b.String()
 }
 
-// tree makes a folder with all that a copy has to deal with.
+// tree makes a directory with all that a copy has to deal with.
 func tree(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "src")
 	write(t, dir+"/a", "hello", 0o640)

@@ -34,8 +34,8 @@ var chains = map[string][]string{
 	"to a folder":      {"a -> d", "d/x -> ../../../outside"},
 }
 
-// No link that arrives leads out of the folder of its host, in whatever order they come
-// and whatever they lead through.
+// No link that arrives leads out of the directory of its host, in whatever order they come and
+// whatever they lead through.
 func TestDownloadLinksStayInside(t *testing.T) {
 	for name, links := range chains {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestRandomLinksStayInside(t *testing.T) {
 	}
 }
 
-// A folder of a host that another user prepared is not written to.
+// A directory of a host that another user prepared is not written to.
 func TestDownloadIntoFolderOfAnother(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
@@ -145,12 +145,12 @@ type flood struct {
 	*liar
 	name    func(n int) string // of the nth entry in a reply
 	entries int                // in a reply
-	depth   int                // of folders before there are files
-	listed  map[int]bool       // folders, by handle
+	depth   int                // of directories before there are files
+	listed  map[int]bool       // directories, by handle
 	total   int                // names so far
 }
 
-// reply lists folders of one folder each down to depth, and then files without an end.
+// reply lists directories of one directory each down to depth, and then files without an end.
 func (f *flood) reply(kind byte, body []byte, handles *[]string) []byte {
 	id, arg := body[:4], body[4:]
 	switch kind {
@@ -186,8 +186,8 @@ func (f *flood) reply(kind byte, body []byte, handles *[]string) []byte {
 	return f.liar.reply(kind, body, nil)
 }
 
-// Names without an end, long names and deep folders end with an error of that host, and
-// take little memory.
+// Names without an end, long names and deep directories end with an error of that host, and take
+// little memory.
 func TestDownloadMemory(t *testing.T) {
 	long := func(n int) string { return fmt.Sprint(strings.Repeat("x", 240), n) }
 	for name, f := range map[string]struct {

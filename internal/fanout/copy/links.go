@@ -6,14 +6,14 @@ import (
 	"path"
 )
 
-// link is a symbolic link that is to be made.
+// link is a symbolic link to make.
 type link struct {
 	*placed
 	taken bool   // something has its name
-	now   string // where that leads, "" if it is no link
+	now   string // its target, "" if it is not a link
 }
 
-// neededLinks leaves out the links that the host has already.
+// neededLinks drops the links that the host has already.
 func (p *put) neededLinks(links []*placed) (missing []*link) {
 	all := make([]*link, len(links))
 	for i, to := range links {
@@ -36,10 +36,10 @@ func (p *put) neededLinks(links []*placed) (missing []*link) {
 	return missing
 }
 
-// mostTries is in how many folders learnLinks tries to make a link.
+// mostTries is the number of directories in which learnLinks tries to make a link.
 const mostTries = 8
 
-// learnLinks finds out, beside the files, how the host treats links.
+// learnLinks finds out how the host treats links, while files are copied.
 func (p *put) learnLinks(links []*link) (learned <-chan error) {
 	end := make(chan error, 1)
 	go func() {
@@ -58,7 +58,7 @@ func (p *put) learnLinks(links []*link) (learned <-chan error) {
 	return end
 }
 
-// learnIn is that by links beside a place, once.
+// learnIn does so by links in one directory, once.
 func (p *put) learnIn(own part) error {
 	p.learning.Lock()
 	defer p.learning.Unlock()
@@ -75,7 +75,7 @@ func (p *put) learnIn(own part) error {
 	return err
 }
 
-// makeLinks makes links as the host does, which is learned by then.
+// makeLinks makes links in the host's way, which is known by then.
 func (p *put) makeLinks(links []*link, learned <-chan error) {
 	unable := <-learned
 	each(&p.side, atOnce, links, func(l *link) {
@@ -96,7 +96,7 @@ func (p *put) makeLinks(links []*link, learned <-chan error) {
 	})
 }
 
-// from is where a link leads, as seen from the folder that the host begins in.
+// from returns the target of a link, relative to the host's first directory.
 func (l *link) from() string {
 	if path.IsAbs(l.target) {
 		return path.Clean(l.target)
@@ -104,8 +104,8 @@ func (l *link) from() string {
 	return path.Join(path.Dir(l.name), l.target)
 }
 
-// link makes a link: under its own name where nothing has that, or else in its place, in one
-// step where the host renames links.
+// link makes a link: under its own name if that is free, otherwise in place of the old one, in one
+// step if the host renames links.
 func (p *put) link(l *link) error {
 	p.change(l.placed)
 	part := p.left.claim(newPart(p.host, l.name), nil, p.discard)

@@ -7,15 +7,15 @@ import (
 	"sshpace/internal/ssh/sftp"
 )
 
-// names are the entries of a folder, of which there may be hundreds of thousands on each
-// of many hosts, in little memory.
+// names are the entries of a directory, of which there may be hundreds of thousands on each of many
+// hosts, in little memory.
 type names struct {
 	chunks [][]byte // of whole entries
 	size   int      // bytes of the chunks
 }
 
-// nameChunk is how much is allocated at once, at most: of few names less, for most folders
-// are small.
+// nameChunk is the most that is allocated at once: less for few names, since most directories are
+// small.
 const nameChunk = 64 << 10
 
 func (n *names) add(e sftp.Entry) {
@@ -34,8 +34,8 @@ func (n *names) add(e sftp.Entry) {
 	n.chunks[last] = append(b, e.Name...)
 }
 
-// all are the entries, with the attributes that a copy needs. What has been handed on is
-// not kept.
+// all yields the entries, with the attributes that a copy needs. It does not keep entries that it
+// has yielded.
 func (n *names) all() iter.Seq[sftp.Entry] {
 	return func(yield func(sftp.Entry) bool) {
 		for i, b := range n.chunks {

@@ -15,23 +15,22 @@ import (
 )
 
 const (
-	// worthwhile is how many files are worth a command on the host, which costs it as
+	// worthwhile is the number of files from which on a command on the host pays, which costs it as
 	// much as that many files by SFTP.
 	worthwhile = 64
-	// packFiles and packBytes bound a pack: of an interrupted one nothing is kept.
+	// packFiles and packBytes bound a pack: nothing of an interrupted one is kept.
 	packFiles = 4096
 	packBytes = 64 << 20
-	// wideTar has GNU tar, which takes 10 KiB at a time, read by 512 KiB; see widePipe.
-	// It replaces what the host's user has there. Other tars know no TAR_OPTIONS.
+	// wideTar makes GNU tar, which reads 10 KiB at a time by default, read by 512 KiB; see
+	// widePipe. It replaces the user's own setting. Other tars know no TAR_OPTIONS.
 	wideTar = "-b1024"
 )
 
-// packed sends the small files of which there are many, and returns the others: a
-// pack is a stream for the host's tar(1), a third of what five requests a file cost
-// the host. It is unpacked in a folder that is ours alone, compared there, and put
-// into place: new folders with all that is in them, other files one by one, so that
-// nothing half done is seen. That folder is inside the one that is there already, for
-// its group, its access lists and its file system are what files in it are to have.
+// packed sends many small files together, and returns the others: a pack is a stream for the host's
+// tar(1), a third of the cost of five requests a file. It is unpacked in a directory that is ours
+// alone, compared there, and put into place: new directories with all their content, other files
+// one by one, so that nothing unfinished is visible. That directory is inside the existing one,
+// because files need its group, its access lists and its file system.
 func (p *put) packed(files []*placed) (others []*placed) {
 	for len(files) > 0 {
 		groups := map[string][]*placed{}
@@ -62,7 +61,7 @@ func (p *put) packed(files []*placed) (others []*placed) {
 	return others
 }
 
-// nearest is the innermost folder above a file that is there.
+// nearest returns the innermost existing directory above a file.
 func (p *put) nearest(to *placed) string {
 	folder := path.Dir(to.name)
 	for p.fresh[folder] && !p.there[folder] {
@@ -71,7 +70,7 @@ func (p *put) nearest(to *placed) string {
 	return folder
 }
 
-// below is a name as seen from a folder above it.
+// below returns a name relative to a directory above it.
 func below(folder, name string) string {
 	if folder == "." {
 		return name
@@ -79,13 +78,13 @@ func below(folder, name string) string {
 	return strings.TrimPrefix(name, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// isPackable tells whether tar takes a file and cksum can say what became of it: it
-// has to read it, and writes some names otherwise.
+// isPackable reports whether tar takes a file and cksum can check it: it has to be able to read it,
+// and writes some names differently.
 func isPackable(base string, to *placed) bool {
 	return to.size < large && to.perm&0o400 != 0 && !strings.ContainsAny(below(base, to.name), "\n\r\\")
 }
 
-// fitting is how many of the files are not too much for one pack.
+// fitting is how many of the files fit into one pack.
 func fitting(base string, files []*placed) int {
 	var size int64
 	program := 0
@@ -99,11 +98,11 @@ func fitting(base string, files []*placed) int {
 	return len(files)
 }
 
-// stageIn is the folder of ours in which files are that come into another one.
+// stageIn returns the directory of ours for files that come into another one.
 func (p *put) stageIn(base string) part { return newPart(p.host, path.Join(base, "files")) }
 
-// pack sends files that are to be below a folder, and returns those that are not in
-// their place then, to be sent otherwise.
+// pack sends files into a directory, and returns those that are not in their place then, to be sent
+// another way.
 func (p *put) pack(base string, files []*placed) (others []*placed) {
 	own := p.stageIn(base)
 	stage := own.fresh()
@@ -121,8 +120,8 @@ func (p *put) pack(base string, files []*placed) (others []*placed) {
 	return others
 }
 
-// unpack has the host's tar unpack the files in stage, and tells whether they are as
-// they should be. The folder is made when there is a session for tar.
+// unpack lets the host's tar unpack the files in stage, and reports whether they are right. The
+// directory is made when there is a session for tar.
 func (p *put) unpack(base, stage string, files []*placed) bool {
 	program := strings.Builder{}
 	fmt.Fprintf(&program, "CDPATH=; "+widePipe+"cd -- %s && TAR_OPTIONS=%s tar -xpof -", shell.Quote(stage), wideTar)
@@ -149,7 +148,7 @@ func (p *put) unpack(base, stage string, files []*placed) bool {
 		return p.client.Mkdir(stage, 0o700).Wait()
 	}
 	said, err := p.shell(query{program.String(), r, size, begin})
-	r.Close() // who takes no more of it ends it
+	r.Close() // a tar that reads no more of it ends it
 	changed := <-packed
 	if err == nil {
 		return changed == nil && !slices.Contains(lines(said, list), false)
@@ -158,7 +157,7 @@ func (p *put) unpack(base, stage string, files []*placed) bool {
 	return false
 }
 
-// move puts into place what is in stage, and returns the files with which that failed.
+// move moves files out of stage into place, and returns the files for which that failed.
 func (p *put) move(base, stage string, files []*placed) (others []*placed) {
 	moves := map[string]*moving{}
 	var order []*moving
@@ -194,13 +193,13 @@ func (p *put) move(base, stage string, files []*placed) (others []*placed) {
 	return others
 }
 
-// moving is a file, or a folder with files, on its way to its place.
+// moving is a file, or a directory with files, during its move.
 type moving struct {
 	wait  interface{ Wait() error }
 	files []*placed
 }
 
-// modesOf are the modes that folders below base are made with.
+// modesOf are the modes that directories below base are made with.
 func (p *put) modesOf(base string) map[string]fs.FileMode {
 	modes := map[string]fs.FileMode{}
 	for _, to := range p.folders {
@@ -209,8 +208,8 @@ func (p *put) modesOf(base string) map[string]fs.FileMode {
 	return modes
 }
 
-// archive writes the folders and files below base as tar(1) reads them. What is missing of a
-// file here is zeros there, and no file that is kept: the error says so.
+// archive writes the directories and files below base as tar(1) reads them. If a part of a file is
+// missing here, it writes zeros, and the file is not kept: the error says so.
 func (s *side) archive(to io.Writer, base string, files []*placed, modes map[string]fs.FileMode) (changed error) {
 	buffered := bufio.NewWriterSize(to, 64<<10)
 	w, made := tar.NewWriter(buffered), map[string]bool{".": true}
@@ -224,7 +223,7 @@ func (s *side) archive(to io.Writer, base string, files []*placed, modes map[str
 	}
 	for _, file := range files {
 		name := below(base, file.name)
-		// GNU's format: the others take no long names, or none that are not UTF-8.
+		// GNU's format: the others do not take long names, or names outside UTF-8.
 		head := &tar.Header{Format: tar.FormatGNU, Typeflag: tar.TypeReg, Name: name, Mode: int64(file.perm), Size: file.size, ModTime: file.modified}
 		if err := cmp.Or(folder(path.Dir(name)), w.WriteHeader(head)); err != nil {
 			return err
@@ -238,7 +237,7 @@ func (s *side) archive(to io.Writer, base string, files []*placed, modes map[str
 	return cmp.Or(w.Close(), buffered.Flush(), changed)
 }
 
-// content writes what a file held when it was taken down, as far as it is there still.
+// content writes the content of a file as listed, as far as it still exists.
 func (s *side) content(to io.Writer, file *placed) (missing, err error) {
 	r, done, missing := file.open()
 	if missing != nil {

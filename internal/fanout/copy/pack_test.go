@@ -20,7 +20,7 @@ import (
 	"sshpace/internal/base/waittest"
 )
 
-// many makes a folder with files enough for packs, in folders of folders.
+// many makes a directory with files enough for packs, in directories of directories.
 func many(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "src")
 	for i := range 40 {
@@ -48,7 +48,7 @@ func many(t *testing.T) string {
 	return dir
 }
 
-// manyFiles is how many files and links that folder has.
+// manyFiles is how many files and links that directory has.
 const manyFiles = 129
 
 // program puts a program in the way of a host's own.
@@ -70,8 +70,8 @@ func arrivedAll(t *testing.T, src, dest string) {
 	}
 }
 
-// A pack is unpacked by every tar, and where there is none, or one that does something
-// else, the files arrive all the same.
+// A pack is unpacked by every tar, and where there is none, or one that does something else, the
+// files arrive all the same.
 func TestPack(t *testing.T) {
 	src := many(t)
 	for _, tt := range []struct {
@@ -136,7 +136,7 @@ func TestPackIntoFolder(t *testing.T) {
 	arrivedAll(t, src, dest+"/src")
 }
 
-// Files in a folder get its group and its mode bits that are inherited.
+// Files in a directory get its group and its mode bits that are inherited.
 func TestPackInheritsGroup(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
@@ -154,8 +154,8 @@ func TestPackInheritsGroup(t *testing.T) {
 	}
 }
 
-// A host that is lost in the middle has nothing half done under a name; the next copy
-// takes away what is left of the first.
+// A host that is lost in the middle has nothing half done under a name; the next copy takes away
+// what is left of the first.
 func TestPackHostDies(t *testing.T) {
 	src, dest := many(t), t.TempDir()
 	write(t, dest+"/src/5", "old", 0o600)
@@ -180,7 +180,7 @@ func TestPackHostDies(t *testing.T) {
 	arrivedAll(t, src, dest+"/src")
 }
 
-// A folder that a killed copy has left goes with the next one, though that has little to do.
+// A directory that a killed copy has left goes with the next one, though that has little to do.
 func TestFolderOfAKilledCopyGoes(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/src/file", "new", 0o644)

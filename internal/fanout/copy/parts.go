@@ -25,14 +25,14 @@ import (
 // finds a part of its own gone begins again.
 type part struct{ place, folder, stem, content string }
 
-// aside is what a file replaces, as long as it stands aside.
+// aside is a file that is being replaced, as long as it stands aside.
 func (p part) aside() part {
 	p.content = contentOf("aside")
 	return p
 }
 
-// claim is a name under which a part is written: of what earlier copies left of the file, the
-// first that begin, if there is one, can go on with under it; remove is told the rest.
+// claim returns a name under which a part is written: of the parts that earlier copies left of the
+// file, the first that begin can continue under it; remove gets the others.
 func (l *leftovers) claim(own part, begin func(old, name string) bool, remove func(own part, old leftover)) (name string) {
 	name = own.fresh()
 	begun := false
@@ -46,7 +46,7 @@ func (l *leftovers) claim(own part, begin func(old, name string) bool, remove fu
 	return name
 }
 
-// untilOurs has a file written again as long as another copy takes its part.
+// untilOurs writes a file again as long as another copy takes its part.
 func (s *side) untilOurs(err error, again func() error) error {
 	for n := 0; n < mostTaken && errors.Is(err, fs.ErrNotExist) && !s.isOver(err); n++ {
 		err = again()
@@ -54,15 +54,14 @@ func (s *side) untilOurs(err error, again func() error) error {
 	return err
 }
 
-// mostTaken is how often a file begins again whose part another copy took: each looks once for what
-// was left, so that a part is taken more often only where more copies than that run at once.
+// mostTaken is how often a file begins again whose part another copy took: each looks once for
+// leftovers, so that a part is taken more often only if more copies than that run at once.
 const mostTaken = 5
 
 // maxBase leaves room for the rest of a name, of 255 bytes on most file systems.
 const maxBase = 200
 
-// newPart is the part of a file of a host. What content tells differs where the content
-// does.
+// newPart returns the part of a file of a host. content must differ if the content does.
 func newPart(host, name string, content ...any) part {
 	base := path.Base(name)
 	base = base[:min(len(base), maxBase)]
@@ -79,12 +78,12 @@ func digest(words ...any) uint64 {
 	return h.Sum64()
 }
 
-// fresh is a name that nothing has.
+// fresh returns an unused name.
 func (p part) fresh() string {
 	return path.Join(p.folder, p.stem+p.content+"-"+strings.ToLower(rand.Text()[:8]))
 }
 
-// has tells whether a name is one of the part's.
+// has reports whether a name is one of the part's.
 func (p part) has(name string) bool {
 	return strings.HasPrefix(path.Base(name), p.stem+p.content+"-")
 }
@@ -92,24 +91,23 @@ func (p part) has(name string) bool {
 // leftover is a part that was found.
 type leftover struct {
 	name   string
-	same   bool // its content is to be that of the part that is sought
+	same   bool // its content must be that of the wanted part
 	folder bool
 }
 
-// partNames are the names of parts: the stem, the content, and what makes them unique.
+// partNames matches the names of parts: the stem, the content, and the unique end.
 var partNames = wildcard.Regexp(`(?s)^(\..*\.sshpace-[0-9a-f]{8}-)([0-9a-f]{12})-[0-9a-z]{8}$`)
 
-// leftovers are parts that were found in folders, until somebody takes them.
+// leftovers are parts that were found in directories, until somebody takes them.
 type leftovers struct {
 	mu    sync.Mutex
-	found map[string][]leftover // by folder and stem
+	found map[string][]leftover // by directory and stem
 }
 
-// maxLeftovers bounds what is kept of them.
+// maxLeftovers bounds how many are kept.
 const maxLeftovers = 10_000
 
-// add takes a name of a folder down if it is that of a part. content is compared when
-// it is taken.
+// add records a name in a directory if it is that of a part. content is compared when it is taken.
 func (l *leftovers) add(in, name string, isFolder bool) {
 	if !strings.Contains(name, ".sshpace-") {
 		return
@@ -128,7 +126,7 @@ func (l *leftovers) add(in, name string, isFolder bool) {
 	}
 }
 
-// take returns what is left of a file. It is nobody else's then.
+// take returns the leftovers of a file. They belong to nobody else then.
 func (l *leftovers) take(p part) []leftover {
 	list := l.some(p, false)
 	for i := range list {
@@ -137,7 +135,7 @@ func (l *leftovers) take(p part) []leftover {
 	return list
 }
 
-// takeFolders returns the folders of parts that are left.
+// takeFolders returns the remaining directories of parts.
 func (l *leftovers) takeFolders(p part) []leftover { return l.some(p, true) }
 
 func (l *leftovers) some(p part, folders bool) (list []leftover) {

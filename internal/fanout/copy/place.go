@@ -45,8 +45,8 @@ func (p *put) place(parts []*placed) {
 	}
 }
 
-// otherwise puts a complete part into place where the host does not rename it onto what is
-// there, or not at all.
+// otherwise puts a complete part into place if the host does not rename it onto an existing file,
+// or not at all.
 func (p *put) otherwise(to *placed, refused error) error {
 	if refused == nil {
 		p.made.done(to.part)
@@ -82,10 +82,10 @@ func (p *put) otherwise(to *placed, refused error) error {
 }
 
 // instead puts something in the place of a file or link, at a host that renames nothing onto one:
-// that goes aside, and comes back where nothing can take its place.
+// that goes aside, and comes back if nothing can take its place.
 func (p *put) instead(name string, put func() error) error {
 	own := newPart(p.host, name)
-	was, err := p.client.Readlink(name) // what Lstat says is of what a link leads to, at some hosts
+	was, err := p.client.Readlink(name) // at some hosts Lstat follows links
 	isLink := err == nil
 	var back func() error
 	if isLink {
@@ -116,15 +116,15 @@ func (p *put) instead(name string, put func() error) error {
 	return nil
 }
 
-// isOurs tells whether nobody else can have put what is there into the place of a file.
+// isOurs reports whether nobody else can have replaced the file.
 func (p *put) isOurs(to *placed, now sftp.Attrs) bool {
 	part, err := p.client.Lstat(to.part)
 	return err == nil && now.IsRegular() && now.Has&sftp.HasOwner != 0 && now.UID == part.UID && p.isPrivate(path.Dir(to.name), part)
 }
 
-// inPlace writes a file where it stands, as scp does: where the host cannot rename, or another
-// file system is mounted there. The part is complete, and stays until that is, too. Only then it gets
-// its time, by which the next copy would take it for the same, and not look for the part.
+// inPlace overwrites a file, as scp does: if the host cannot rename, or another file system is
+// mounted there. The part is complete, and stays until the file is, too. Only then the file gets
+// its time: otherwise the next copy would consider it equal, and not look for the part.
 func (p *put) inPlace(to *placed, isNew bool) error {
 	how := uint32(sftp.Write | sftp.Trunc)
 	if isNew {

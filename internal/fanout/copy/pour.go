@@ -7,16 +7,15 @@ import (
 	"sshpace/internal/base/shell"
 )
 
-// widePipe has the host's kernel keep more between sshd and a command than the 64 KiB
-// that it would: sshd answers each time that its command has taken some, so that larger
-// pieces cost it less. 1031 is F_SETPIPE_SZ (linux/fcntl.h), which no program of POSIX
-// can ask for. On a host without perl, or that refuses, nothing is lost.
+// widePipe makes the host's kernel buffer more between sshd and a command than the default 64 KiB:
+// sshd answers whenever its command has read some, so that larger pieces cost it less. 1031 is
+// F_SETPIPE_SZ (linux/fcntl.h), which no program of POSIX can set. On a host without perl, or that
+// refuses, nothing is lost.
 const widePipe = `perl -e '$^O eq "linux" and fcntl STDIN,1031,1<<19' 2>/dev/null; `
 
-// pour writes a file under the name part by the host's cat(1), and compares it: an
-// SFTP server reads by 16 KiB and costs twice as much. The shell makes the file as
-// SFTP does, only where nothing has that name. Where it is not complete, or nothing can
-// be said of it, SFTP goes on with it.
+// pour writes a file under the name part by the host's cat(1), and compares it: an SFTP server
+// reads by 16 KiB and costs twice as much. The shell makes the file as SFTP does, only if the name
+// is free. If it is incomplete, or nothing is known about it, SFTP continues it.
 func (p *put) pour(to *placed, part string) bool {
 	if p.noCat || !p.asks() || p.over() {
 		return false

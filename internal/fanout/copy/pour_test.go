@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/base/unit"
 )
 
-// A large file goes through cat; where that does something else, or there is the
-// beginning of the file already, it arrives all the same.
+// A large file goes through cat; where that does something else, or there is the beginning of the
+// file already, it arrives all the same.
 func TestPour(t *testing.T) {
 	src := t.TempDir() + "/huge"
 	text := strings.Repeat("0123456789abcdef", huge/16+1000)
@@ -74,7 +74,7 @@ func TestPour(t *testing.T) {
 	}
 }
 
-// What a lost host has of a large file the next copy goes on with.
+// What a lost host has of a large file the next copy continues with.
 func TestPourHostDies(t *testing.T) {
 	dir := t.TempDir()
 	text := strings.Repeat("0123456789abcdef", huge/16+1000)

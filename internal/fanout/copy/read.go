@@ -10,7 +10,7 @@ import (
 	"sshpace/internal/ssh/sftp"
 )
 
-// piece is a part of a file that was asked for.
+// piece is a requested part of a file.
 type piece struct {
 	buf  *chunk
 	n    int
@@ -18,8 +18,8 @@ type piece struct {
 	wait sftp.PendingRead
 }
 
-// read reads a file from offset to size, with many requests ahead of their
-// replies, and hands the pieces on in order.
+// read reads a file from offset to size, with many requests ahead of their replies, and calls use
+// for the pieces in order.
 func (s *side) read(f *sftp.File, offset, size int64, use func(p []byte, at int64) error) error {
 	var open []piece
 	defer func() {
@@ -57,7 +57,7 @@ type shortError struct{ ends, size int64 }
 
 func (e *shortError) Error() string { return fmt.Sprintf("ends after %d of %d bytes", e.ends, e.size) }
 
-// take waits for all of the piece. A server may send less than was asked for.
+// take waits for the whole piece. A server may send less than requested.
 func (p *piece) take(f *sftp.File, size int64) error {
 	got, err := p.wait.Wait()
 	for err == nil && got < p.n {

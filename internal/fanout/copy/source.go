@@ -18,13 +18,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// item is a file, folder or link that is to be copied to the hosts.
+// item is a file, directory or link to copy to the hosts.
 type item struct {
 	rel      string // below the place of its source, with slashes; "" is the source itself
 	local    string
 	kind     fs.FileMode // 0 = file, fs.ModeDir, fs.ModeSymlink
 	perm     fs.FileMode
-	special  fs.FileMode // of a folder: setgid and sticky
+	special  fs.FileMode // of a directory: setgid and sticky
 	modified time.Time
 	size     int64
 	target   string // of a link
@@ -44,12 +44,13 @@ type Source struct {
 	scp   *Scp
 	items []*item
 	kept  int64    // bytes of the items that are kept in memory
-	Left  []string // names of what is no file, folder or link
+	Left  []string // names of anything but files, directories and links
 }
 
-// Scan lists what a name stands for; with a slash at its end, what is in it. A link on the command line is followed,
-// others are copied as links, so that none leads in a circle. With scp it is what scp(1) would copy:
-// what links lead to, and a folder itself also with a slash at its end.
+// Scan lists the files of a name; with a slash at its end, the content of the directory. A link on
+// the command line is followed, others are copied as links, so that none leads in a circle. With
+// scp it lists the files that scp(1) would copy: targets of links, and a directory itself also with
+// a slash at its end.
 func Scan(name string, scp *Scp) (*Source, error) {
 	absolute, err := filepath.Abs(name)
 	if err != nil {
@@ -69,15 +70,15 @@ func Scan(name string, scp *Scp) (*Source, error) {
 	}
 	s := &Source{base: filepath.Base(absolute), scp: scp}
 	if strings.HasSuffix(name, "/") && scp == nil || filepath.Base(name) == "." {
-		s.base = "." // what is in it, as rsync(1) has it
+		s.base = "." // its content, as in rsync(1)
 	}
 	return s, s.walk(real, "", 0)
 }
 
-// isNamedFolder tells whether it is a directory, and not what is in one.
+// isNamedFolder reports whether it is a directory, and not the content of one.
 func (s *Source) isNamedFolder() bool { return s.items[0].kind == fs.ModeDir && s.base != "." }
 
-// cause is an error of a file without the call that met it, and without the name.
+// cause returns an error of a file without the system call, and without the name.
 func cause(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
@@ -85,7 +86,7 @@ func cause(err error) error {
 	return err
 }
 
-// walk takes down what is at a place, which hosts get as rel.
+// walk lists a file or directory, which hosts get as rel.
 func (s *Source) walk(root, rel string, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%s: %w", root, syscall.ELOOP)
@@ -113,7 +114,7 @@ func (s *Source) walk(root, rel string, depth int) error {
 	})
 }
 
-// follow takes down what a link leads to.
+// follow lists the target of a link.
 func (s *Source) follow(at, rel string, depth int) error {
 	real, err := filepath.EvalSymlinks(at)
 	if err != nil {
@@ -145,13 +146,13 @@ func (s *Source) add(at, rel string, info fs.FileInfo) error {
 	return nil
 }
 
-// sftpTime is the nearest time that SFTP has a number for, a whole second.
+// sftpTime rounds to a time that SFTP can express, a whole second.
 func sftpTime(t time.Time) time.Time {
 	return time.Unix(min(max(t.Unix(), 0), math.MaxUint32), 0)
 }
 
-// smallFile is what is read once for all hosts, as long as all of them together are no
-// more than mostKept.
+// Files up to smallFile are read once for all hosts, as long as all of them together are no more
+// than mostKept.
 const (
 	smallFile = 64 << 10
 	mostKept  = 256 << 20
@@ -173,7 +174,7 @@ func (it *item) open() (io.ReaderAt, func(), error) {
 	return bytes.NewReader(it.data), func() {}, nil
 }
 
-// cksum is the checksum of the file as it is now, once for all hosts.
+// cksum returns the present checksum of the file, once for all hosts.
 func (it *item) cksum() (uint32, error) {
 	var err error
 	it.once.Do(func() {
@@ -197,7 +198,7 @@ func (it *item) cksum() (uint32, error) {
 
 var errChanged = fmt.Errorf("changed here while it was being copied")
 
-// mode is the mode as chmod(2) has it. Files leave their special bits here.
+// mode returns the mode for chmod(2). Files lose their special bits.
 func (it *item) mode() uint32 {
 	mode := uint32(it.perm)
 	if it.special&fs.ModeSetgid != 0 {
@@ -209,8 +210,8 @@ func (it *item) mode() uint32 {
 	return mode
 }
 
-// identity tells one content of one file from any other: the time of the last change of
-// its inode, which nobody can set, is part of it.
+// identity distinguishes one content of one file from any other: it includes the time of the last
+// change of its inode, which nobody can set.
 func (it *item) identity() (string, error) {
 	var a unix.Stat_t
 	if err := unix.Stat(it.local, &a); err != nil {

@@ -8,20 +8,20 @@ import (
 	"sshpace/internal/fanout"
 )
 
-// Sources are what the hosts get, each scanned once. In a name %h is the host's.
+// Sources are the files for the hosts, each scanned once. In a name %h is the host's.
 type Sources struct {
 	names   []string
 	mu      sync.Mutex
 	scanned map[string]func() (*Source, error)
 }
 
-// NewSources are files, folders and links of these names.
+// NewSources returns files, directories and links of these names.
 func NewSources(names []string) *Sources {
 	return &Sources{names: names, scanned: map[string]func() (*Source, error){}}
 }
 
-// Check scans what all hosts get before any is connected to, as far as the names
-// are the same for all, and returns what is left out of it.
+// Check scans the files for all hosts before any connection, as far as the names are the same for
+// all, and returns the skipped ones.
 func (s *Sources) Check() (left []string, err error) {
 	if slices.ContainsFunc(s.names, func(n string) bool { return fanout.ForHost(n, "x") != fanout.ForHost(n, "y") }) {
 		return nil, nil
@@ -33,7 +33,7 @@ func (s *Sources) Check() (left []string, err error) {
 	return left, err
 }
 
-// Of is what one host gets.
+// Of returns the files for one host.
 func (s *Sources) Of(h host.Host) ([]*Source, error) {
 	var list []*Source
 	for _, name := range s.names {

@@ -16,16 +16,16 @@ import (
 	"sshpace/internal/ssh/sftp"
 )
 
-// courtesy is how long after the end of the run what is unfinished on the host may be removed.
+// courtesy is the time after the end of the run for removing unfinished files on the host.
 const courtesy = fleet.TermGrace
 
-// unplaced is what a copy has made on the host and neither put into place nor removed.
+// unplaced lists files that a copy has made on the host and neither put into place nor removed.
 type unplaced struct {
 	mu    sync.Mutex
 	names map[string]made
 }
 
-// made is what has such a name.
+// made describes a file with such a name.
 type made struct{ folder, worth bool } // worth keeping for the next run
 
 func (u *unplaced) add(name string, what made) {
@@ -50,17 +50,17 @@ func (u *unplaced) has(name string) bool {
 	return ok
 }
 
-// drop removes what we have made and what is of no use any more.
+// drop removes a useless file of ours.
 func (p *put) drop(name string) {
 	if err := p.client.Remove(name); err == nil || errors.Is(err, fs.ErrNotExist) {
 		p.made.done(name)
 	}
 }
 
-// tidy removes at the end what has not come into its place, also when the run was ended, and
-// names what stays.
+// tidy removes at the end all files that are not in their place, also when the run was interrupted,
+// and names those that stay.
 func (p *put) tidy() {
-	all := maps.Clone(p.made.names) // nothing else goes on by now
+	all := maps.Clone(p.made.names) // nothing else runs by now
 	names := slices.Sorted(maps.Keys(all))
 	sched.Do(atOnce, len(names), func(i int) {
 		switch what := all[names[i]]; {
@@ -71,7 +71,7 @@ func (p *put) tidy() {
 			p.drop(names[i])
 		}
 	})
-	if p.fatal != nil && p.ctx.Err() == nil { // the connection is lost, which is said
+	if p.fatal != nil && p.ctx.Err() == nil { // the connection is lost, which is reported
 		return
 	}
 	var stays []string
@@ -87,8 +87,8 @@ func (p *put) tidy() {
 	}
 }
 
-// discard removes what earlier copies left and what is of no use any more. What has stood aside
-// goes back if nothing has its place.
+// discard removes useless leftovers of earlier copies. A file that stands aside goes back if its
+// place is free.
 func (p *put) discard(own part, old leftover) {
 	if own.aside().has(old.name) {
 		if _, err := p.client.Lstat(own.place); errors.Is(err, fs.ErrNotExist) && p.client.Rename(old.name, own.place).Wait() == nil {
@@ -98,8 +98,8 @@ func (p *put) discard(own part, old leftover) {
 	p.client.Remove(old.name)
 }
 
-// clear removes a folder of parts. It is renamed before, lest what another copy puts into place
-// from it is not whole.
+// clear removes a directory of parts. It is renamed before, so that another copy cannot put
+// incomplete directories from it into place.
 func (p *put) clear(own part, stage string) {
 	if away := own.fresh(); p.client.Rename(stage, away).Wait() == nil {
 		p.made.done(stage)
@@ -109,8 +109,8 @@ func (p *put) clear(own part, stage string) {
 	p.removeFolder(stage)
 }
 
-// mostRemovals is how often, mostly once a second, a folder is removed into which another
-// copy's tar still writes, which ends when the folder is gone.
+// mostRemovals is how often, mostly once a second, a directory is removed into which another copy's
+// tar still writes, which ends when the directory is gone.
 const mostRemovals = 30
 
 func (p *put) removeFolder(name string) {
@@ -126,7 +126,7 @@ func (p *put) removeFolder(name string) {
 	}
 }
 
-// removeAll removes a folder with all that is in it, and counts what it has removed.
+// removeAll removes a directory with all its content, and counts the removed files.
 func (p *put) removeAll(folder string, depth int) (removed int64, err error) {
 	var files, folders []string
 	p.client.ReadDir(folder, func(e sftp.Entry) error {

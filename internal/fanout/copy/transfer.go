@@ -1,9 +1,8 @@
-// Package copy copies files to hosts and from them over SFTP, as Dialogues of a
-// fleet run: one connection a host, many requests under way. A file is written
-// beside its place under a name of its own, compared with the original by the
-// host's cksum(1), and put into place in one step; what is the same already is
-// left alone. What a host says is not trusted: names and links stay inside the folder,
-// sizes and what is kept in memory inside limits.
+// Package copy copies files to hosts and from them over SFTP, as Dialogues of a fleet run: one
+// connection a host, many requests at once. A file is written next to its place under a temporary
+// name, compared with the original by the host's cksum(1), and put into place in one step; equal
+// files are left alone. A host is not trusted: names and links stay inside the directory, and sizes
+// and memory inside limits.
 package copy
 
 import (
@@ -26,21 +25,20 @@ import (
 )
 
 const (
-	// atOnce is how many small files of one host are under way.
+	// atOnce is how many small files of one host are copied at a time.
 	atOnce = 64
 	// ahead is how many requests of one large file are.
 	ahead = 16
-	// large is a file of which there is one at a time, and a part of which is
-	// worth keeping for the next run.
+	// large is the size of files that are copied one at a time, and whose parts are worth keeping
+	// for the next run.
 	large = 1 << 20
-	// huge is one that is worth a command on the host.
+	// huge is the size that is worth a command on the host.
 	huge = 16 << 20
 	// batch is how many files are compared at once.
 	batch = 1024
-	// maxDepth bounds folders in folders.
+	// maxDepth bounds directories in directories.
 	maxDepth = 100
-	// maxSaid is how many files of a host are named that failed, and as many that were
-	// left out.
+	// maxSaid is how many failed files of a host are named, and as many skipped ones.
 	maxSaid = 20
 )
 
@@ -48,18 +46,18 @@ const (
 type Options struct {
 	Limit    *Limiter // nil = as fast as it goes
 	NoVerify bool     // trust sizes, do not compare checksums
-	Compare  bool     // tell what is the same by checksums, not by size and time
+	Compare  bool     // compare by checksums, not by size and time
 	Scp      *Scp     // nil = as copy and fetch do it
 }
 
-// Scp asks for what scp(1) does: files are written where they stand, whatever is
-// there, links are followed, and a folder is an error unless Recursive.
+// Scp asks for the behavior of scp(1): files are overwritten in place, in any case, links are
+// followed, and a directory is an error unless Recursive.
 type Scp struct {
 	Recursive bool
-	Preserve  bool // modes and times; without it the modes of new files, as far as the umask lets
+	Preserve  bool // modes and times; without it the modes of new files, subject to the umask
 }
 
-// tally is what became of the files of one host.
+// tally counts the outcomes of one host's files.
 type tally struct {
 	mu        sync.Mutex
 	copied    int
@@ -67,8 +65,8 @@ type tally struct {
 	identical int
 	failed    int
 	skipped   int
-	inPlace   int    // files that were written where they stand
-	bare      [2]int // files and folders whose mode and time the host does not set
+	inPlace   int    // files that were overwritten in place
+	bare      [2]int // files and directories whose mode and time the host does not set
 	bareFor   string // why it does not, of the first
 	reread    int    // files that were compared by reading them through SFTP
 	unable    string // why the host's cksum cannot be asked, "" as long as it can
@@ -106,8 +104,8 @@ func (t *tally) String() string {
 	return text
 }
 
-// dressed is the outcome of setting modes and times: what a server refuses of them is noted, and
-// the content is there all the same.
+// dressed records the outcome of setting modes and times: a server's refusal is noted, and the
+// content is there all the same.
 func (t *tally) dressed(kind fs.FileMode, err error) error {
 	if !isStatus(err) {
 		return err
@@ -116,7 +114,7 @@ func (t *tally) dressed(kind fs.FileMode, err error) error {
 	return nil
 }
 
-// side is what both directions need of one host.
+// side holds the needs of both directions for one host.
 type side struct {
 	Options
 	tally
@@ -124,7 +122,7 @@ type side struct {
 	host   string
 	client *sftp.Client
 	ch     fleet.Channel
-	last   context.Context // ends a little after ctx: until then the host can be left as it should be
+	last   context.Context // ends a little after ctx: until then the host can be cleaned up
 	home   func() string   // where SFTP begins, "" if the host does not say
 	left   leftovers
 
@@ -147,7 +145,7 @@ func (s *side) connect() (closing func(), err error) {
 	return func() { stop(); end(); s.client.Close() }, nil
 }
 
-// instead is what may be behind that.
+// instead explains the possible reason of that.
 func (s *side) instead() string {
 	if banner := s.ch.Banner(); banner != "" {
 		return fmt.Sprintf("its banner says %q", banner)
@@ -155,7 +153,7 @@ func (s *side) instead() string {
 	return "see Subsystem in its sshd_config"
 }
 
-// remote is what SFTP calls a name on the host: it begins in the home folder.
+// remote returns SFTP's name for a name on the host: it begins in the home directory.
 func (s *side) remote(name string) (string, error) {
 	switch {
 	case name == "" || name == "~":
@@ -177,13 +175,13 @@ func (s *side) remote(name string) (string, error) {
 	return home, err
 }
 
-// say writes a line about a file. Names and the host's words are made safe.
+// say prints a line about a file. Names and the host's words are made safe.
 func (s *side) say(name, format string, args ...any) {
 	line := termsafe.Line(name+": "+fmt.Sprintf(format, args...)) + "\n"
 	s.ch.Output(fleet.Stderr, []byte(line))
 }
 
-// skip counts a file that is left out.
+// skip counts a skipped file.
 func (s *side) skip(name, format string, args ...any) {
 	quiet := false
 	s.add(func(t *tally) { t.skipped++; quiet = t.skipped > maxSaid })
@@ -192,8 +190,8 @@ func (s *side) skip(name, format string, args ...any) {
 	}
 }
 
-// fail counts a file that was not copied; a lost connection or an end of the run is
-// said once and by others.
+// fail counts a file that was not copied; a lost connection or an end of the run is reported once
+// and by others.
 func (s *side) fail(name string, err error) {
 	if s.isOver(err) {
 		s.add(func(t *tally) { t.fatal = err })
@@ -207,7 +205,7 @@ func (s *side) fail(name string, err error) {
 	s.say(name, "%s", plain(err))
 }
 
-// plain is an error for people: SFTP has one number for whatever has no other.
+// plain returns an error for people: SFTP has one number for all other errors.
 func plain(err error) error {
 	if isFailure(err) {
 		return errors.New("the host refuses without a reason; the file system may be read-only or the quota used up")
@@ -215,12 +213,12 @@ func plain(err error) error {
 	return err
 }
 
-// isOver tells whether nothing more can be done with the host.
+// isOver reports whether nothing more can be done with the host.
 func (s *side) isOver(err error) bool {
 	return s.ctx.Err() != nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) && !isStatus(err) || errors.Is(err, sftp.ErrProtocol)
 }
 
-// isFailure tells whether a server refuses without a reason.
+// isFailure reports whether a server refuses without a reason.
 func isFailure(err error) bool {
 	status, ok := errors.AsType[*sftp.StatusError](err)
 	return ok && status.Code == sftp.Failure
@@ -231,7 +229,7 @@ func isStatus(err error) bool {
 	return ok
 }
 
-// verdict is how the host ended.
+// verdict returns the outcome of the host.
 func (s *side) verdict() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,7 +261,7 @@ func (s *side) verdict() error {
 	return nil
 }
 
-// over tells whether work should stop.
+// over reports whether work should stop.
 func (s *side) over() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -296,7 +294,7 @@ type Limiter struct {
 // NewLimiter lets rate bytes a second pass.
 func NewLimiter(rate int64) *Limiter { return &Limiter{rate: float64(rate)} }
 
-// piece is how many of n bytes may pass at once.
+// piece returns how many of n bytes may pass at once.
 func (l *Limiter) piece(n int) int {
 	if l == nil {
 		return n
@@ -322,20 +320,20 @@ type trickle struct {
 // Read reads a piece.
 func (t trickle) Read(p []byte) (int, error) { return t.Reader.Read(p[:t.piece(len(p))]) }
 
-// limited is a file that is read as fast as all hosts together may be sent something.
+// limited is a file that is read at the common limit of all hosts.
 type limited struct {
 	io.ReaderAt
 	*side
 }
 
-// ReadAt waits until what it has read may pass.
+// ReadAt waits until the bytes that it has read may pass.
 func (l limited) ReadAt(p []byte, offset int64) (int, error) {
 	n, err := l.ReaderAt.ReadAt(p, offset)
 	l.Limit.wait(l.ctx, n)
 	return n, err
 }
 
-// chunk is room for what a server reads or writes at once.
+// chunk is a buffer for one read or write of a server.
 type chunk [sftp.MaxChunk]byte
 
 var buffers = sync.Pool{New: func() any { return new(chunk) }}

@@ -30,8 +30,8 @@ func sizes(t *testing.T) string {
 	return src
 }
 
-// inMemory is a folder in which copies take each other's parts most often: on a disk
-// they are too slow for that.
+// inMemory is a directory in which copies take each other's parts most often: on a disk they are
+// too slow for that.
 func inMemory(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "sshpace-test-")
 	if err != nil {
@@ -41,8 +41,8 @@ func inMemory(t *testing.T) string {
 	return dir
 }
 
-// Several copies into one place at a time, as of two people or of a job that takes longer than
-// its interval, do not disturb each other: who says that all is well has all in place.
+// Several copies into one place at a time, as of two people or of a job that takes longer than its
+// interval, do not disturb each other: who says that all is well has all in place.
 func TestAtOnce(t *testing.T) {
 	src := sizes(t)
 	want := contents(t, src)
@@ -123,8 +123,8 @@ func appendTo(t *testing.T, name, text string) {
 	}
 }
 
-// A log that is written while it is fetched arrives as it was in the beginning, and one
-// that is replaced as it is then; what never stands still is an error.
+// A log that is written while it is fetched arrives as it was in the beginning, and one that is
+// replaced as it is then; what never stands still is an error.
 func TestDownloadChanging(t *testing.T) {
 	for name, tt := range map[string]struct {
 		happen func(t *testing.T, name string, call int)
@@ -169,8 +169,8 @@ func killed(t *testing.T, dir, src string, o Options) {
 	}
 }
 
-// What an interrupted fetch has left is never the beginning of another content, though
-// its size and time are the same, and is gone after the next one.
+// What an interrupted fetch has left is never the beginning of another content, though its size and
+// time are the same, and is gone after the next one.
 func TestDownloadMixesNothing(t *testing.T) {
 	for name, tt := range map[string]struct {
 		o      Options
@@ -200,8 +200,8 @@ func TestDownloadMixesNothing(t *testing.T) {
 	}
 }
 
-// What an interrupted copy has left at the host is gone after the next one, whether the
-// file is still the same or not, and never mixed with another content.
+// What an interrupted copy has left at the host is gone after the next one, whether the file is
+// still the same or not, and never mixed with another content.
 func TestUploadMixesNothing(t *testing.T) {
 	for _, o := range []Options{{}, {NoVerify: true}} {
 		for name, change := range map[string]func(name string) string{
@@ -237,8 +237,8 @@ func TestUploadMixesNothing(t *testing.T) {
 	}
 }
 
-// Accounts that print when a command begins are asked like others; those that run no
-// commands are told from them, and why is said.
+// Accounts that print when a command begins are asked like others; those that run no commands are
+// told from them, and why is said.
 func TestAccountsThatPrint(t *testing.T) {
 	src := many(t)
 	for name, tt := range map[string]struct {
@@ -287,8 +287,8 @@ func TestDownloadCompareAsksOnce(t *testing.T) {
 	}
 }
 
-// A slash at the end stands for what is in a folder, and ~user for a home folder, as
-// rsync has it.
+// A slash at the end stands for what is in a directory, and ~user for a home directory, as rsync
+// has it.
 func TestNames(t *testing.T) {
 	src := t.TempDir()
 	write(t, src+"/d/sub/f", "x", 0o644)
@@ -320,8 +320,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Folders that are there get mode and time of the original, but for the one that the user
-// named for what is in another.
+// Directories that are there get mode and time of the original, but for the one that the user named
+// for what is in another.
 func TestUploadFolderModes(t *testing.T) {
 	src, dest := t.TempDir()+"/src", t.TempDir()
 	write(t, src+"/d/f", "x", 0o644)

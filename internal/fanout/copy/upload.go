@@ -24,11 +24,11 @@ import (
 // Upload copies files of this machine to hosts.
 type Upload struct {
 	Options
-	// Sources gives what a host gets, in general the same for all.
+	// Sources returns the files for a host, usually the same for all.
 	Sources func(h host.Host) ([]*Source, error)
 	// Again begins a command line that runs a command on the same hosts; "" where none is known.
 	Again string
-	Dest  string // a folder if it ends with a slash, exists as one, or there are many sources; %h is the host's name
+	Dest  string // a directory if it ends with a slash, exists as one, or there are many sources; %h is the host's name
 }
 
 // Dialogue copies to one host; see fleet.Dialogue.
@@ -62,7 +62,7 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	return fault.WithHint(fmt.Errorf("%s: %w", named, plain(err)), hint)
 }
 
-// makeFolder says how the hosts get the folder that they have not, the same for all of them.
+// makeFolder says how to make the missing directory on the hosts, in the same way for all.
 func (u *Upload) makeFolder(perHost bool) string {
 	if u.Again == "" || strings.HasPrefix(u.Dest, "~") && !strings.HasPrefix(u.Dest, "~/") {
 		return "make it first, with mkdir -p"
@@ -77,14 +77,14 @@ func (u *Upload) makeFolder(perHost bool) string {
 // put is the copy to one host.
 type put struct {
 	side
-	folders []*placed             // those above before those below
-	fresh   map[string]bool       // folders that the host did not have: nothing of others is in them
-	there   map[string]bool       // of those, the ones that are there by now
+	folders []*placed             // parents before children
+	fresh   map[string]bool       // directories that the host did not have: nothing of others is in them
+	there   map[string]bool       // of those, the existing ones by now
 	noTar   bool                  // the host has no tar that we can run
-	noCat   bool                  // or cat did not do what it should
-	known   sync.Mutex            // of what is known of folders, which follows
-	inside  map[string]sftp.Attrs // what folders of parts are, memo
-	changed map[string]bool       // folders that are not as they were
+	noCat   bool                  // or cat did not work properly
+	known   sync.Mutex            // guards the facts about directories, below
+	inside  map[string]sftp.Attrs // directories of parts, memo
+	changed map[string]bool       // directories that are not as they were
 	made    unplaced
 
 	learning sync.Mutex
@@ -96,17 +96,17 @@ type placed struct {
 	*item
 	name string
 	part string // where it was written, "" if it need not be put into place
-	from int64  // where it is gone on with
+	from int64  // offset at which it is continued
 	kept int64  // how much of it was there before this copy
 	had  had
 
-	isLink bool       // as Lstat says of what has its name
+	isLink bool       // the existing file by Lstat
 	hidden bool       // a link has its name, which Lstat does not say
 	begun  bool       // the part is there
-	named  bool       // the folder that the user named: what is in it is copied, not it
-	was    sftp.Attrs // of a folder that the host had
+	named  bool       // the directory that the user named: its content is copied, not the directory
+	was    sftp.Attrs // of a directory that the host had
 	poured bool       // it was compared when it had come
-	opened bool       // it was opened for writing: what has its name is ours
+	opened bool       // it was opened for writing: the file with its name is ours
 }
 
 func (p *put) all(sources []*Source, dest string) error {
@@ -158,7 +158,7 @@ func (p *put) all(sources []*Source, dest string) error {
 	return nil
 }
 
-// isNoFile says that a folder is left out.
+// isNoFile reports a skipped directory.
 func (p *put) isNoFile(s *Source) bool {
 	folder := len(s.items) > 0 && s.items[0].kind == fs.ModeDir
 	if folder {
@@ -167,10 +167,10 @@ func (p *put) isNoFile(s *Source) bool {
 	return folder
 }
 
-// maxListed is how many names of a folder of the host are looked at for parts.
+// maxListed is how many names of a directory of the host are checked for parts.
 const maxListed = 1 << 17
 
-// findLeftovers looks for what earlier copies have left in the folders of files, and for links
+// findLeftovers looks for leftovers of earlier copies in the directories of files, and for links
 // that Lstat has followed.
 func (p *put) findLeftovers(missing []*placed) {
 	folders, files := map[string]bool{}, map[string]*placed{}
@@ -180,7 +180,7 @@ func (p *put) findLeftovers(missing []*placed) {
 	}
 	each(&p.side, atOnce, slices.Collect(maps.Keys(folders)), func(folder string) {
 		n := 0
-		p.client.ReadDir(folder, func(e sftp.Entry) error { // a folder that cannot be listed has none
+		p.client.ReadDir(folder, func(e sftp.Entry) error { // a directory that cannot be listed has none
 			p.left.add(folder, e.Name, e.Attrs.IsDir())
 			if e.Attrs.IsLink() {
 				if to := files[path.Join(folder, e.Name)]; to != nil {
@@ -210,7 +210,7 @@ func (p *put) batch(files []*placed) {
 	p.place(p.verified(slices.DeleteFunc(slices.Clone(files), func(to *placed) bool { return to.part == "" })))
 }
 
-// send copies one file beside its place.
+// send copies one file next to its place.
 func (p *put) send(to *placed) {
 	if p.Scp != nil {
 		if err := p.write(to, to.name, sftp.Write|sftp.Create|sftp.Trunc); err != nil {
@@ -234,9 +234,9 @@ func (p *put) send(to *placed) {
 	to.part = name
 }
 
-// claim is the name under which a file is written: that of a part of an earlier copy,
-// which is ours alone by being renamed, or a new one. Other parts of the file are
-// removed: its content was another.
+// claim returns the name under which a file is written: that of a part of an earlier copy, which
+// becomes ours by being renamed, or a new one. Other parts of the file are removed: their content
+// differs.
 func (p *put) claim(to *placed) (name string, err error) {
 	p.change(to)
 	own, err := p.partOf(to)
@@ -254,22 +254,22 @@ func (p *put) claim(to *placed) (name string, err error) {
 	return name, nil
 }
 
-// goOn goes on with a part that has its name, or removes it.
+// goOn continues a part with its name, or removes it.
 func (p *put) goOn(to *placed, name string) bool {
 	from := p.beginning(to, name)
 	if from < 0 {
 		p.client.Remove(name)
 		return false
 	}
-	// One that is complete has its mode, which may let nobody write. A refusal shows when it is opened.
+	// A complete part has its final mode, which may forbid writing. A refusal shows when it is
+	// opened.
 	p.client.Setstat(name, sftp.Attrs{Has: sftp.HasMode, Mode: uint32(to.partPerm())}).Wait()
 	to.begun, to.from = true, from
 	return true
 }
 
-// partOf is the part of a file. One of a file that is worth going on with says exactly
-// what the content is, so that two contents are never mixed: the last change of the
-// inode is nobody's to set.
+// partOf returns the part of a file. The name of one that is worth resuming identifies the content
+// exactly, so that two contents are never mixed: nobody can set the last change of the inode.
 func (p *put) partOf(to *placed) (part, error) {
 	if to.size < large {
 		return newPart(p.host, to.name), nil
@@ -278,7 +278,7 @@ func (p *put) partOf(to *placed) (part, error) {
 	return newPart(p.host, to.name, id), err
 }
 
-// beginning is how much of the file a part is that can be ours alone, -1 if it is none.
+// beginning returns how much of the file is in a part that can be ours alone, -1 if it cannot.
 func (p *put) beginning(to *placed, name string) int64 {
 	a, err := p.client.Lstat(name)
 	if err != nil || to.size < large || !a.IsRegular() || a.Size > uint64(to.size) || !p.isPrivate(path.Dir(name), a) {
@@ -287,7 +287,7 @@ func (p *put) beginning(to *placed, name string) int64 {
 	return int64(a.Size)
 }
 
-// writePart writes a file under the name of its part, from where an earlier copy ended.
+// writePart writes a file under the name of its part, from the end of an earlier copy on.
 func (p *put) writePart(to *placed, name string) error {
 	how := uint32(sftp.Write | sftp.Create | sftp.Excl)
 	if to.begun {
@@ -302,11 +302,11 @@ func (p *put) writePart(to *placed, name string) error {
 	return err
 }
 
-// partPerm is the mode of a new part, which cksum has to read: where the host sets no modes, the
-// file keeps it, as scp's keeps that of its own beginning.
+// partPerm is the mode of a new part, which cksum has to read: if the host sets no modes, the file
+// keeps it, as scp's keeps its first mode.
 func (to *placed) partPerm() fs.FileMode { return to.perm | 0o600 }
 
-// write writes a file that is opened like that.
+// write writes a file, opened with these flags.
 func (p *put) write(to *placed, name string, how uint32) error {
 	r, done, err := to.open()
 	if err != nil {
@@ -376,7 +376,7 @@ func (p *put) stream(f *sftp.File, r io.ReaderAt, to *placed) error {
 	return cmp.Or(failed, context.Cause(p.ctx))
 }
 
-// explain says what a failure means that the protocol has no name for.
+// explain describes a failure for which the protocol has no name.
 func (p *put) explain(err error, folder string, size int64) error {
 	if isFailure(err) {
 		if free, known := p.client.Free(folder); known && free < uint64(size) {

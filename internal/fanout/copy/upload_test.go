@@ -63,7 +63,7 @@ func TestUploadTree(t *testing.T) {
 	}
 }
 
-// DEST is a name, or a folder.
+// DEST is a name, or a directory.
 func TestUploadDestination(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/a", "a", 0o644)
@@ -144,8 +144,8 @@ func TestUploadDamagedPart(t *testing.T) {
 	}
 }
 
-// A part that somebody else owns, or that lies in somebody else's folder, is none to go
-// on with: its owner could change what is put into place.
+// A part that somebody else owns, or that lies in somebody else's directory, is none to continue
+// with: its owner could change what is put into place.
 func TestUploadPartOfAnother(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
@@ -173,7 +173,7 @@ func TestUploadPartOfAnother(t *testing.T) {
 	}
 }
 
-// In a folder that others can write to, a part is nobody's to go on with.
+// In a directory that others can write to, a part is nobody's to continue with.
 func TestUploadForeignPart(t *testing.T) {
 	dir := t.TempDir()
 	os.Mkdir(dir+"/tmp", 0o777)
@@ -217,8 +217,8 @@ func TestUploadNoRoom(t *testing.T) {
 	}
 }
 
-// TestUploadManyFail: of many files that find no room only some are named, and only
-// what has its place is counted.
+// TestUploadManyFail: of many files that find no room only some are named, and only what has its
+// place is counted.
 func TestUploadManyFail(t *testing.T) {
 	dir := t.TempDir()
 	os.Mkdir(dir+"/there", 0o755)
@@ -306,7 +306,7 @@ func TestScanLeavesOutWhatIsNoFile(t *testing.T) {
 	}
 }
 
-// fromMany copies src by eight hosts at once to one folder, which it returns.
+// fromMany copies src by eight hosts at once to one directory, which it returns.
 func fromMany(t *testing.T, src string) (dest string) {
 	t.Helper()
 	dest = t.TempDir()
@@ -335,13 +335,12 @@ func fromMany(t *testing.T, src string) (dest string) {
 func TestUploadToOneDisk(t *testing.T) {
 	src := tree(t)
 	dest := fromMany(t, src)
-	if got, want := contents(t, dest+"/src"), contents(t, src); got != want { // the last of them changes times of folders
+	if got, want := contents(t, dest+"/src"), contents(t, src); got != want { // the last of them changes times of directories
 		t.Errorf("arrived:\n%s\nwant:\n%s", got, want)
 	}
 }
 
-// Links in a circle are an error that names them; inside a folder they are copied as
-// they are.
+// Links in a circle are an error that names them; inside a directory they are copied as they are.
 func TestScanLinksInACircle(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(os.Symlink("b", dir+"/a"), os.Symlink("a", dir+"/b")); err != nil {
@@ -355,8 +354,8 @@ func TestScanLinksInACircle(t *testing.T) {
 	}
 }
 
-// As scp does it, a file is written where it stands: its own mode stays, a new one has that
-// of the source as far as the umask lets, and -p has the time, too.
+// As scp does it, a file is written where it stands: its own mode stays, a new one has that of the
+// source as far as the umask lets, and -p has the time, too.
 func TestUploadAsScp(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/old", "new text", 0o640)

@@ -14,15 +14,15 @@ import (
 const (
 	// maxNames is how many names a host may have in all.
 	maxNames = 1 << 20
-	// maxHeld bounds the memory for the names of the folders that are being read: 600,000
-	// names of 20 bytes.
+	// maxHeld bounds the memory for the names of directories that are being read: 600,000 names of
+	// 20 bytes.
 	maxHeld = 24 << 20
-	// maxPath is how long a name with all folders may be, here and on the host (PATH_MAX).
+	// maxPath is the longest name with all directories, here and on the host (PATH_MAX).
 	maxPath = 4096
 )
 
-// source looks at one name of the command line. With a slash at its end it stands for
-// what is in the folder, as rsync(1) has it.
+// source examines one name of the command line. With a slash at its end it means the content of the
+// directory, as in rsync(1).
 func (g *get) source(raw string) {
 	name, err := g.remote(raw)
 	var a sftp.Attrs
@@ -54,7 +54,7 @@ func (g *get) source(raw string) {
 	}
 }
 
-// look takes a name of the host down.
+// look lists a name of the host.
 func (g *get) look(f *found, depth int) {
 	switch a := f.attrs; {
 	case a.IsDir():
@@ -83,8 +83,8 @@ func (g *get) look(f *found, depth int) {
 	}
 }
 
-// enter makes a folder, or one that is there such that we can write into it until it gets
-// the mode that it has on the host.
+// enter makes a directory, or makes an existing one writable until it gets the mode that it has on
+// the host.
 func (g *get) enter(f *found) error {
 	perm := fs.FileMode(0o700)
 	if g.Scp != nil {
@@ -107,7 +107,7 @@ func (g *get) enter(f *found) error {
 	return nil
 }
 
-// findLeftovers looks for what earlier runs have left in a folder.
+// findLeftovers looks for leftovers of earlier runs in a directory.
 func (g *get) findLeftovers(local string) {
 	if g.Scp != nil {
 		return
@@ -128,8 +128,7 @@ func (g *get) findLeftovers(local string) {
 	}
 }
 
-// folder takes down what is in a folder. Names are checked: nothing but a plain
-// name is one.
+// directory lists a directory. It checks names: only plain names are accepted.
 func (g *get) folder(f *found, depth int) {
 	if depth > maxDepth {
 		g.fail(f.remote, fmt.Errorf("directories are more than %d deep", maxDepth))
@@ -159,7 +158,7 @@ func (g *get) folder(f *found, depth int) {
 	}
 }
 
-// list is what a folder holds, nothing of it where there is no room for all.
+// list returns the content of a directory, or nothing if there is no room for all.
 func (g *get) list(remote string) (all names, err error) {
 	err = g.client.ReadDir(remote, func(e sftp.Entry) error {
 		if e.Name == "." || e.Name == ".." {
@@ -183,8 +182,8 @@ func (g *get) list(remote string) (all names, err error) {
 	return all, nil
 }
 
-// inFolder is a name in a folder of the host, which is not cleaned: what .. is there,
-// links decide.
+// inFolder returns a name in a directory of the host. It is not cleaned: links decide the meaning
+// of .. there.
 func inFolder(folder, name string) string {
 	if folder == "." {
 		return name
@@ -194,18 +193,17 @@ func inFolder(folder, name string) string {
 
 func clip(name string) string { return name[:min(len(name), 100)] }
 
-// maxName is how long the name of a file in its folder may be (NAME_MAX).
+// maxName is the longest name of a file in its directory (NAME_MAX).
 const maxName = 255
 
-// isName tells whether a text is the name of a file in a folder.
+// isName reports whether a text is the name of a file in a directory.
 func isName(name string) bool {
 	return name != "" && len(name) <= maxName && !strings.ContainsAny(name, "/\x00") && filepath.IsLocal(name)
 }
 
-// staysInside tells whether a link in a folder, whose name holds no links, leads to
-// nothing outside the root, whatever links are there or come. With .. only at the
-// beginning it climbs folders that are ones; behind a name, .. is the folder above where
-// that name leads to.
+// staysInside reports whether a link in a directory, whose name holds no links, leads to nothing
+// outside the root, with any links that are there or come. .. at the beginning climbs real
+// directories; after a name, .. is the parent of that name's target.
 func staysInside(folder, target string) bool {
 	depth := 0
 	if folder != "." {

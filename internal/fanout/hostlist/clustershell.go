@@ -14,20 +14,20 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// GroupFiles are ClusterShell's group files: lines of `name: set`, YAML with a
-// source of groups under every name (groups.d/*.yaml), and folders of both.
+// GroupFiles are ClusterShell's group files: lines of `name: set`, YAML with a source of groups
+// under every name (groups.d/*.yaml), and directories of both.
 type GroupFiles struct {
-	plain   *hostset.GroupFile // what has no source
+	plain   *hostset.GroupFile // groups without a source
 	sources map[string]*hostset.GroupFile
 	warn    warner
 }
 
-// NewGroupFiles are no files.
+// NewGroupFiles returns an empty collection.
 func NewGroupFiles(warn warner) *GroupFiles {
 	return &GroupFiles{sources: map[string]*hostset.GroupFile{}, warn: warn}
 }
 
-// Add reads a file or a folder.
+// Add reads a file or a directory.
 func (f *GroupFiles) Add(name string) error {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -111,7 +111,7 @@ func (f *GroupFiles) yamlSources(d *document, root *yaml.Node, name string) erro
 	return nil
 }
 
-// sets are the texts of a group: one, or a list of them.
+// sets returns the texts of a group: one, or a list of them.
 func (d *document) sets(n *yaml.Node) ([]string, error) {
 	n = d.follow(n)
 	switch {
@@ -127,9 +127,9 @@ func (d *document) sets(n *yaml.Node) ([]string, error) {
 	return list, err
 }
 
-// Into adds the sources to those that answer @source:group, has add do so for those that
-// answer plain @group, and returns the names of the former. Where only one source has a
-// name, plain @group asks it, too.
+// Into adds the sources to those that answer @source:group, calls add for those that answer plain
+// @group, and returns the names of the former. If only one source has a name, plain @group asks it,
+// too.
 func (f *GroupFiles) Into(s hostset.Sources, add func(source string, g hostset.Groups)) []string {
 	for name, source := range f.sources {
 		s[name] = source

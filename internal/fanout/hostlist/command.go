@@ -11,9 +11,9 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// Command asks a program of the user's for groups. It is run by sh with GROUP in
-// its environment and writes sets; with an empty GROUP it writes the names of all
-// groups. The name never becomes a part of the command.
+// Command asks a user's program for groups. sh runs it with GROUP in its environment, and it prints
+// sets; with an empty GROUP it prints the names of all groups. The name never becomes a part of the
+// command.
 type Command struct {
 	ctx   context.Context
 	line  string
@@ -22,13 +22,13 @@ type Command struct {
 
 var _ hostset.Groups = (*Command)(nil)
 
-// NewCommand is a command that runs at most until ctx ends.
+// NewCommand returns a command that runs at most until ctx ends.
 func NewCommand(ctx context.Context, line string) *Command {
 	return &Command{ctx, line, map[string]string{}}
 }
 
-// Group asks for one group. No answer means that there is no such group: an
-// exclusion that excludes nothing must be seen.
+// Group asks for one group. An empty answer means that there is no such group: an exclusion that
+// excludes nothing must be noticed.
 func (c *Command) Group(source, group string) ([]string, error) {
 	var sets []string
 	if source == "" && group != "" {

@@ -23,7 +23,7 @@ func ReadFile(ctx context.Context, stdin io.Reader, name string) (*hostset.Hosts
 	return parse(text, name, hostset.ReadHosts)
 }
 
-// reader makes a list of hosts of a text.
+// reader parses a text into a list of hosts.
 type reader func(r io.Reader, name string) (*hostset.HostsFile, error)
 
 func parse(text []byte, name string, read reader) (*hostset.HostsFile, error) {
@@ -36,12 +36,12 @@ func parse(text []byte, name string, read reader) (*hostset.HostsFile, error) {
 // input is the name of standard input in messages.
 const input = "standard input"
 
-// bracketed is a host as it stands in known_hosts, [name]:port, which a host set
-// would take for a range of numbers.
+// bracketed matches a host in the form of known_hosts, [name]:port, whose brackets would mean a
+// range of numbers in a host set.
 var bracketed = wildcard.Regexp(`(?m)^([ \t]*(?:[^\s@]+@)?)\[([^\[\]:\s]*[^\[\]:\s0-9,/-][^\[\]:\s]*)\]:([0-9]+)`)
 
-// readInput makes a list of all of standard input, or gives up when ctx ends: someone
-// at a terminal may press Ctrl-C instead of Ctrl-D.
+// readInput parses all of standard input, or gives up when ctx ends: someone at a terminal may
+// press Ctrl-C instead of Ctrl-D.
 func readInput(ctx context.Context, r io.Reader, read reader) (*hostset.HostsFile, error) {
 	text, err := sched.Await(ctx, func() ([]byte, error) { return file.ReadAll(r, input, file.List) })
 	if err != nil {

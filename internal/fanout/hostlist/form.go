@@ -12,21 +12,21 @@ import (
 	"sshpace/internal/fleet/hostset"
 )
 
-// Form is how a list of hosts is printed: one short set, unless it says otherwise.
+// Form is the form of a printed list of hosts: one short set by default.
 type Form struct {
 	Count, Expand bool
 	Separator     string // of Expand, as in a string of Go
 	Autostep      Autostep
 }
 
-// Autostep is from how many numbers at equal distances on hosts are folded as a-b/step: so many, or a share of
-// the hosts. The zero value is never.
+// Autostep is the number of equally spaced numbers from which on hosts are folded as a-b/step: a
+// count, or a share of the hosts. The zero value is never.
 type Autostep struct {
 	Numbers int
 	Share   float64 // of the hosts; "auto" is all of them, and three at least
 }
 
-// String is the text that Set reads.
+// String returns a text that Set reads.
 func (a *Autostep) String() string {
 	if a.Share > 0 {
 		return strconv.FormatFloat(100*a.Share, 'g', -1, 64) + "%"
@@ -34,7 +34,7 @@ func (a *Autostep) String() string {
 	return strconv.Itoa(a.Numbers)
 }
 
-// Set reads what nodeset(1) takes: 4, 50% or auto.
+// Set parses the argument of nodeset(1): 4, 50% or auto.
 func (a *Autostep) Set(text string) (err error) {
 	*a = Autostep{}
 	percent, isShare := strings.CutSuffix(text, "%")
@@ -57,7 +57,7 @@ func (a *Autostep) Set(text string) (err error) {
 // Type names the kind of value.
 func (a *Autostep) Type() string { return "N" }
 
-// of is the number for so many hosts.
+// of returns the number for that many hosts.
 func (a Autostep) of(hosts int) int {
 	if a.Share == 0 {
 		return a.Numbers

@@ -1,6 +1,6 @@
-// Package hostlist works out which hosts a command is for: from what the user wrote, and from
-// the lists that other programs keep (Ansible, ClusterShell). It connects to none, and
-// executes nothing that a file names; only Command runs a program, which the user gave.
+// Package hostlist works out which hosts a command is for: from the user's flags, and from the
+// lists of other programs (Ansible, ClusterShell). It connects to none, and executes nothing that a
+// file names; only Command runs a program, which the user gave.
 package hostlist
 
 import (
@@ -19,7 +19,7 @@ import (
 	"sshpace/internal/ssh/route"
 )
 
-// Surroundings are what sets of hosts may refer to.
+// Surroundings hold everything that sets of hosts may refer to.
 type Surroundings struct {
 	Stdin   io.Reader
 	Stderr  io.Writer // for warnings
@@ -28,23 +28,23 @@ type Surroundings struct {
 	Config  *route.Router
 }
 
-// Selection is what the user says about the hosts.
+// Selection holds the user's flags about hosts.
 type Selection struct {
 	hostset.Selection          // Stdin among its Sets: sets, line by line; its Files are those of Lists
 	Lists             []string // names of files of hosts; Stdin: standard input
 	Sources
-	AsNamed bool // what inventories know of the hosts is not wanted
+	AsNamed bool // data of inventories about the hosts is not wanted
 }
 
 // Stdin is the name of standard input.
 const Stdin = "-"
 
-// ReadsStdin tells whether hosts come from standard input.
+// ReadsStdin reports whether hosts come from standard input.
 func (f *Selection) ReadsStdin() bool {
 	return slices.Contains(f.Sets, Stdin) || slices.Contains(f.Lists, Stdin)
 }
 
-// None tells whether no hosts are named.
+// None reports whether no hosts are named.
 func (f *Selection) None() bool { return len(f.Sets)+len(f.Lists) == 0 }
 
 // Hosts works the selection out.
@@ -100,7 +100,7 @@ func (f *Selection) Hosts(ctx context.Context, from Surroundings) ([]host.Host, 
 	return hosts, nil
 }
 
-// braces is a set that was written with the braces of a shell, as it is to be written; "" if there is none.
+// braces rewrites a set with the braces of a shell into our notation; "" if there is none.
 func braces(sets []string, opt hostset.Options) string {
 	for _, set := range sets {
 		written := strings.NewReplacer("{", "[", "}", "]", "..", "-").Replace(set)

@@ -14,7 +14,7 @@ import (
 	"sshpace/internal/fleet/hostset"
 )
 
-// childLine is a group below another, with a comment behind it or not.
+// childLine matches a child group, optionally followed by a comment.
 var childLine = wildcard.Regexp(`^([^:\]\s]+)\s*(?:#.*)?$`)
 
 // iniReader reads an inventory in Ansible's INI form, line by line.
@@ -26,7 +26,7 @@ type iniReader struct {
 	made    map[string]bool // groups that have a section of hosts or children
 }
 
-// readINI adds what an INI inventory says; errors name the line.
+// readINI adds the content of an INI inventory; errors name the line.
 func (v *Inventory) readINI(name, text string) error {
 	r := iniReader{inv: v, group: v.group(ungrouped), section: "hosts", named: map[string]int{}, made: map[string]bool{}}
 	for _, known := range v.order {
@@ -76,8 +76,8 @@ func (r *iniReader) line(line string, number int) error {
 	return r.hosts(line)
 }
 
-// sectionOf reads [name] or [name:kind], with a comment behind it or not. What
-// else begins with a bracket is an address or a range.
+// sectionOf reads [name] or [name:kind], optionally followed by a comment. Anything else that
+// begins with a bracket is an address or a range.
 func sectionOf(line string) (string, bool) {
 	body, rest, ok := strings.Cut(line[1:], "]")
 	rest = strings.TrimSpace(rest)
@@ -135,7 +135,7 @@ func (v *Inventory) addHosts(g *group, pattern string, known vars) error {
 	return nil
 }
 
-// addNamed adds a host with its variables. A port holds for a host that is new, as Ansible has it.
+// addNamed adds a host with its variables. A port applies only to a new host, as in Ansible.
 func (v *Inventory) addNamed(g *group, name, port string, known vars) error {
 	isNew := v.hosts[name] == nil
 	m, err := v.addHost(g, name)
@@ -150,7 +150,7 @@ func (v *Inventory) addNamed(g *group, name, port string, known vars) error {
 }
 
 // splitPort takes the port off host:port and [address]:port. It is not host.SplitPort, because
-// colons inside brackets belong to ranges, and what has no port may be any pattern.
+// colons inside brackets belong to ranges, and without a port any pattern is valid.
 func splitPort(pattern string) (name, port string) {
 	colon := strings.LastIndexByte(pattern, ':')
 	if colon < 0 || pattern[colon+1:] == "" || strings.Trim(pattern[colon+1:], "0123456789") != "" {
@@ -180,8 +180,8 @@ func splitPort(pattern string) (name, port string) {
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// brackets reads begin:end or begin:end:step, of numbers such as web[01:20:2] or of letters such
-// as db[a:c].
+// brackets reads begin:end or begin:end:step, of numbers such as web[01:20:2] or of letters such as
+// db[a:c].
 func brackets(body string) ([]hostset.Span, error) {
 	bounds := strings.Split(body, ":")
 	s := hostset.Span{Step: 1}

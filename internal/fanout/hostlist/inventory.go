@@ -12,8 +12,8 @@ import (
 	"sshpace/internal/fleet/hostset"
 )
 
-// Inventory is an Ansible inventory, or several together. Its groups are @all,
-// @ungrouped and those that it names.
+// Inventory is an Ansible inventory, or several together. Its groups are @all, @ungrouped and the
+// named ones.
 type Inventory struct {
 	groups   map[string]*group
 	order    []string           // of groups, as they were first named
@@ -47,7 +47,7 @@ const (
 	ungrouped = "ungrouped"
 )
 
-// New is an inventory without hosts.
+// New returns an inventory without hosts.
 func New() *Inventory {
 	v := &Inventory{groups: map[string]*group{}, hosts: map[string]*member{}}
 	v.group(allGroup)
@@ -55,7 +55,7 @@ func New() *Inventory {
 	return v
 }
 
-// Warnings is what the files say that has no effect here.
+// Warnings lists the lines of the files that have no effect here.
 func (v *Inventory) Warnings() []string { return v.warnings }
 
 func (v *Inventory) warn(format string, args ...any) {
@@ -64,7 +64,7 @@ func (v *Inventory) warn(format string, args ...any) {
 	}
 }
 
-// group finds a group, which it makes if need be.
+// group finds a group, and makes it if necessary.
 func (v *Inventory) group(name string) *group {
 	g := v.groups[name]
 	if g == nil {
@@ -105,7 +105,7 @@ func (v *Inventory) addChild(parent, child string) error {
 	return nil
 }
 
-// upwards is groups and all groups above them.
+// upwards returns groups and all groups above them.
 func (v *Inventory) upwards(groups []string) map[string]bool {
 	in := map[string]bool{}
 	for open := slices.Clone(groups); len(open) > 0; {
@@ -160,8 +160,8 @@ func (v *Inventory) collect(name string, add func(string), visited map[string]bo
 	}
 }
 
-// members are the hosts of a group itself. In "ungrouped" are those that no other
-// group names but "all", wherever they stand in the files.
+// members returns the hosts of a group itself. In "ungrouped" are those that no other group names
+// but "all", wherever they stand in the files.
 func (v *Inventory) members(g *group) []string {
 	if g.name != ungrouped {
 		return g.hosts
@@ -169,12 +169,12 @@ func (v *Inventory) members(g *group) []string {
 	return slices.DeleteFunc(slices.Clone(v.names), func(name string) bool { return len(v.hosts[name].chosen()) > 0 })
 }
 
-// chosen are the groups that say something of a host: neither "all" nor "ungrouped".
+// chosen returns the informative groups of a host: neither "all" nor "ungrouped".
 func (m *member) chosen() []string {
 	return slices.DeleteFunc(slices.Clone(m.groups), func(g string) bool { return g == allGroup || g == ungrouped })
 }
 
-// isGroup tells whether a name is that of a group and of no host.
+// isGroup reports whether a name is that of a group and of no host.
 func (v *Inventory) isGroup(name string) bool {
 	return len(v.files) > 0 && v.groups[name] != nil && v.hosts[name] == nil
 }
@@ -182,8 +182,7 @@ func (v *Inventory) isGroup(name string) bool {
 // Hosts lists all hosts in the order of the files.
 func (v *Inventory) Hosts() []string { return slices.Clone(v.names) }
 
-// Complete fills in address, user and port of a host of the inventory, as far
-// as h does not say them itself.
+// Complete fills in address, user and port of a host of the inventory, unless h has them.
 func (v *Inventory) Complete(h *host.Host) error {
 	if h.Address != "" || v.hosts[h.Name] == nil {
 		return nil
@@ -199,7 +198,7 @@ func (v *Inventory) Complete(h *host.Host) error {
 	return nil
 }
 
-// adjacentVars are the folders group_vars and host_vars beside an inventory.
+// adjacentVars are the directories group_vars and host_vars next to an inventory.
 type adjacentVars struct {
 	dir  fs.FS
 	read map[string]vars // by path below dir, memo

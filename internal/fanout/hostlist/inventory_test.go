@@ -14,7 +14,7 @@ import (
 	"sshpace/internal/fleet/hostset"
 )
 
-// write makes files below a new folder; names may have folders.
+// write makes files below a new directory; names may have directories.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -365,7 +365,7 @@ func TestListingsOfPrograms(t *testing.T) {
 	}
 }
 
-// No name of a host or group leads to a file outside of its folder.
+// No name of a host or group leads to a file outside of its directory.
 func TestNamesStayInTheirFolders(t *testing.T) {
 	dir := write(t, map[string]string{
 		"site/hosts":          "..\nx/y\n[web/../..]\nw1\n[.]\nw2\n[web/../../group_vars/other]\nw3\n",
@@ -386,7 +386,7 @@ func TestNamesStayInTheirFolders(t *testing.T) {
 	}
 }
 
-// A mark that editors of Windows put before a text is no part of a name.
+// A mark that editors of Windows put before a text is not part of a name.
 func TestByteOrderMark(t *testing.T) {
 	for name, text := range map[string]string{"hosts": "\ufeff[web]\nw1\n", "hosts.yml": "\ufeffweb: {hosts: {w1: }}\n", "list.json": "\ufeff" + `{"web": ["w1"], "_meta": {}}`} {
 		v, err := load(t, filepath.Join(write(t, map[string]string{name: text}), name))

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Known are the names of hosts in ssh_config and known_hosts, and those of groups if
-// they are wanted. What cannot be read has none: a completion has nobody to tell.
+// Known returns the names of hosts in ssh_config and known_hosts, and those of groups if they are
+// wanted. Errors give no names: a completion has nobody to report to.
 func Known(ctx context.Context, s Surroundings, groups bool) (names []string) {
 	s.Stderr = io.Discard
 	sources, err := new(Sources).Open(ctx, s)

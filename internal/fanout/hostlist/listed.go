@@ -21,8 +21,8 @@ import (
 // Schema names the version of the JSON form.
 const Schema = "sshpace.hosts/1"
 
-// Reached writes a table of where hosts are by the configuration, in so many columns; 0: in
-// any number.
+// Reached writes a table of the hosts' targets by the configuration, at most width columns wide (0:
+// any width).
 func Reached(ctx context.Context, w io.Writer, width int, hosts []host.Host, config *route.Router) error {
 	table := text.Table{Columns: []text.Column{{Head: "HOST", Fit: text.Cut}, {Head: "USER"}, {Head: "ADDRESS", Fit: text.Cut}, {Head: "PORT", Right: true}, {Head: "THROUGH", Fit: text.Cut}}}
 	for _, h := range hosts {
@@ -44,7 +44,7 @@ func Reached(ctx context.Context, w io.Writer, width int, hosts []host.Host, con
 	return err
 }
 
-// Exact writes every host as -w takes it to be the same again: user, name=address, port.
+// Exact writes every host so that -w reads it back: user, name=address, port.
 func Exact(w io.Writer, hosts []host.Host) error {
 	b := bufio.NewWriter(w)
 	for _, h := range hosts {
@@ -86,8 +86,7 @@ func WriteJSON(w io.Writer, hosts []host.Host, autostep Autostep) error {
 	}{Schema, len(hosts), autostep.fold(host.Names(hosts)), list}, "  ")
 }
 
-// Write lists the groups of all sources but earlier runs, or those that
-// have one of the hosts.
+// Write lists the groups of all sources but earlier runs, or those that have one of the hosts.
 func (g Groups) Write(stdout, stderr io.Writer) error {
 	s, out := g.Sources, bufio.NewWriter(stdout)
 	for _, source := range slices.Sorted(maps.Keys(s.Groups)) {
@@ -106,8 +105,7 @@ func (g Groups) Write(stdout, stderr io.Writer) error {
 	return out.Flush()
 }
 
-// line writes a line. A group that means nothing is told about and does not
-// hide the others.
+// line writes a line. An invalid group causes a warning and does not hide the others.
 func (g Groups) line(out, stderr io.Writer, group string) {
 	if !g.Members && g.Of == nil {
 		fmt.Fprintln(out, group)

@@ -4,12 +4,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// hostVars is the name under which programs that answer for inventories, among
-// them ansible-inventory --list, write the variables of all hosts.
+// hostVars is the key under which programs that answer for inventories, among them
+// ansible-inventory --list, write the variables of all hosts.
 const hostVars = "_meta"
 
-// addListing adds what such a program wrote: groups with lists of hosts and of
-// groups, and what is known of each host.
+// addListing adds the output of such a program: groups with lists of hosts and of groups, and the
+// variables of each host.
 func (v *Inventory) addListing(d *document, groups []entry) error {
 	d.listing = true
 	var meta *yaml.Node

@@ -6,9 +6,8 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// Values of the INI form are literals of Python where they can be, with a comment
-// behind them or not, and else text as it stands, # and all (ast.literal_eval in
-// Ansible's plugin "ini").
+// Values of the INI form are literals of Python where possible, optionally followed by a comment,
+// and otherwise unchanged text, # and all (ast.literal_eval in Ansible's plugin "ini").
 var (
 	literalText   = wildcard.Regexp(`^(?:'([^'\\]*)'|"([^"\\]*)")\s*(?:#.*)?$`)
 	literalNumber = wildcard.Regexp(`^(0|[1-9](?:_?[0-9])*|0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+)\s*(?:#.*)?$`)

@@ -15,8 +15,8 @@ import (
 	"sshpace/internal/base/fault"
 )
 
-// Add reads an inventory: a file, or a folder of files as Ansible reads it; or it is a list
-// with a comma in it, such as "web1,web2:2222". group_vars and host_vars beside a file hold too.
+// Add reads an inventory: a file, or a directory of files as Ansible reads it; or a list with a
+// comma in it, such as "web1,web2:2222". group_vars and host_vars next to a file apply, too.
 func (v *Inventory) Add(name string) error {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) && strings.Contains(name, ",") {
@@ -52,7 +52,7 @@ func (v *Inventory) addList(list string) error {
 	return nil
 }
 
-// addFolder reads all files of a folder and of the folders in it.
+// addFolder reads all files of a directory and of its subdirectories.
 func (v *Inventory) addFolder(name string, depth int) error {
 	if depth > maxNesting {
 		return fmt.Errorf("%s: directories are nested more than %d deep", name, maxNesting)
@@ -75,9 +75,8 @@ func (v *Inventory) addFolder(name string, depth int) error {
 	return err
 }
 
-// ignoredNames and ignoredEndings are what Ansible passes over in a folder
-// (inventory/manager.py; INVENTORY_IGNORE_EXTS, which since ansible-core 2.19 has no
-// ".ini" any more).
+// ignoredNames and ignoredEndings are skipped by Ansible in a directory (inventory/manager.py;
+// INVENTORY_IGNORE_EXTS, which since ansible-core 2.19 has no ".ini" any more).
 var (
 	ignoredNames   = []string{"group_vars", "host_vars", "vars_plugins"}
 	ignoredEndings = []string{".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry"}
@@ -112,7 +111,7 @@ func (v *Inventory) addFile(dir fs.FS, name, shown string, info fs.FileInfo) err
 	return err
 }
 
-// parse tells YAML from INI by the name, or else by what is inside.
+// parse distinguishes YAML from INI by the name, or else by the content.
 func (v *Inventory) parse(name, shown, text string) error {
 	ending := path.Ext(name)
 	if slices.Contains(yamlEndings, ending) || strings.HasPrefix(text, "$ANSIBLE_VAULT;") {

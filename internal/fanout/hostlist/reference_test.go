@@ -121,7 +121,7 @@ func randomYAML(r *rand.Rand) string {
 	return b.String()
 }
 
-// randomFiles is an inventory with folders of variables beside it.
+// randomFiles is an inventory with directories of variables beside it.
 func randomFiles(r *rand.Rand) (name string, files map[string]string) {
 	files = map[string]string{}
 	if name = "site.yml"; r.IntN(2) == 0 {
@@ -143,7 +143,7 @@ func randomFiles(r *rand.Rand) (name string, files map[string]string) {
 	return name, files
 }
 
-// besides are files of a folder of inventories: read, and passed over.
+// besides are files of a directory of inventories: read, and passed over.
 func besides(r *rand.Rand, files map[string]string) {
 	text := "more1 ansible_user=more\n[web]\nh2\nmore2\n[db]\nh_5\n"
 	for range r.IntN(3) {
@@ -151,8 +151,7 @@ func besides(r *rand.Rand, files map[string]string) {
 	}
 }
 
-// Inventories mean what they mean to Ansible: who is in which group, and how
-// each host is reached.
+// Inventories mean what they mean to Ansible: who is in which group, and how each host is reached.
 func TestAgreesWithAnsible(t *testing.T) {
 	count, seed := sshtest.Cases(t, 80)
 	r := rand.New(rand.NewPCG(seed, 2026))

@@ -22,7 +22,7 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Sources say who knows what @group means.
+// Sources answer for @group.
 type Sources struct {
 	Groups      []string // files; none: the user's own
 	Command     string
@@ -33,14 +33,14 @@ type Sources struct {
 type Opened struct {
 	Groups    hostset.Sources
 	inventory *Inventory
-	named     []string // sources whose groups name hosts that * matches
+	named     []string // sources whose groups contain hosts that * matches
 	config    *route.Router
 	hashed    int // names in known_hosts that cannot be listed
 }
 
-// Open reads what the flags name. Plain @group is answered by groups, inventories
-// and the command together, and by the user's own files where they do not know it;
-// @last:SET and the like by the history.
+// Open reads the files of the flags. Plain @group is answered by groups, inventories and the
+// command together, and by the user's own files if they do not know it; @last:SET and the like by
+// the history.
 func (f *Sources) Open(ctx context.Context, from Surroundings) (*Opened, error) {
 	s := &Opened{Groups: hostset.Sources{"*": from.History}, inventory: New(), config: from.Config}
 	s.Groups["ssh_config"] = hostset.Listing(func() ([]string, error) { return s.configured(), nil })
@@ -76,7 +76,7 @@ func (f *Sources) Open(ctx context.Context, from Surroundings) (*Opened, error) 
 	return s, nil
 }
 
-// groupFiles adds files of groups, which answer as add says.
+// groupFiles adds files of groups, which answer as add sets.
 func (s *Opened) groupFiles(names []string, add func(source string, g hostset.Groups)) error {
 	files := NewGroupFiles(s.inventory.warn)
 	for _, name := range names {
@@ -88,7 +88,7 @@ func (s *Opened) groupFiles(names []string, add func(source string, g hostset.Gr
 	return nil
 }
 
-// ownGroups are the user's own files, as far as they are there.
+// ownGroups returns the user's own files that exist.
 func ownGroups(getenv func(string) string) []string {
 	config := safedir.Config(getenv)
 	if config == "" {
@@ -101,8 +101,8 @@ func ownGroups(getenv func(string) string) []string {
 	})
 }
 
-// checkOwner refuses groups of somebody else that nobody has named, as ssh refuses a configuration: a user could
-// lead root's commands to other hosts.
+// checkOwner refuses groups of somebody else that nobody has named, as ssh refuses a configuration:
+// a user could lead root's commands to other hosts.
 func checkOwner(name string, user int) error {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -125,13 +125,13 @@ func sourceError(err error, flag string) error {
 	return &fault.Error{Err: err, Hint: hint, Code: fault.Misuse}
 }
 
-// Options are for package hostset.
+// Options returns the options for package hostset.
 func (s *Opened) Options() hostset.Options {
 	return hostset.Options{Groups: s.Groups, Complete: s.inventory.Complete, Known: s.known}
 }
 
-// known are the names that * and ? select from: those of ssh_config, of inventories, and
-// of all groups of files and --groups-command.
+// known returns the names that * and ? select from: those of ssh_config, of inventories, and of all
+// groups of files and --groups-command.
 func (s *Opened) known() ([]string, error) {
 	names := slices.Concat(s.configured(), s.inventory.Hosts())
 	for _, source := range s.named {
@@ -144,12 +144,13 @@ func (s *Opened) known() ([]string, error) {
 	return names, nil
 }
 
-// configured are the names on the Host lines of ssh_config.
+// configured returns the names on the Host lines of ssh_config.
 func (s *Opened) configured() []string {
 	return s.hostsAmong(s.config.HostNames(), "ssh_config", func(name string) bool { return host.CheckName(name) == nil })
 }
 
-// hostsAmong leaves out the names that cannot be hosts, such as a,b or [x]: as sets they would be others.
+// hostsAmong drops the names that cannot be hosts, such as a,b or [x]: as sets they would be
+// others.
 func (s *Opened) hostsAmong(names []string, source string, canBe func(name string) bool) (hosts []string) {
 	var odd []string
 	for _, name := range names {
@@ -179,7 +180,7 @@ func (s *Opened) knownHosts(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// Warn tells what the sources say that has no effect, or do not tell.
+// Warn reports the lines of the sources that have no effect, or cannot be read.
 func (s *Opened) Warn(w io.Writer) {
 	for _, text := range s.inventory.Warnings() {
 		fmt.Fprintf(w, "sshpace: warning: %s\n", termsafe.OneLine(text))

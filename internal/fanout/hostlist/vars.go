@@ -16,19 +16,17 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// vars are variables of a group or host by name; only those that say how a host
-// is reached are kept.
+// vars are variables of a group or host by name; only those about how a host is reached are kept.
 type vars map[string]value
 
-// value is the text of a variable, or why it has none that we can read. null is a
-// variable that is as good as not there, as an empty text is not.
+// value is the text of a variable, or the reason why it is unreadable. null is a variable that
+// counts as missing, unlike an empty text.
 type value struct {
 	text, problem string
 	null          bool
 }
 
-// The variables that mean the same; what stands later wins, as in Ansible's
-// connection plugin "ssh".
+// Variables with the same meaning; a later one wins, as in Ansible's connection plugin "ssh".
 var (
 	addressVars   = []string{"ansible_host", "ansible_ssh_host"}
 	portVars      = []string{"ansible_port", "ansible_ssh_port"}
@@ -51,7 +49,7 @@ func (v vars) set(name string, val value) {
 	}
 }
 
-// last is the value of the last of the names that has one.
+// last returns the value of the last of the names that has one.
 func (v vars) last(names []string) (string, error) {
 	for _, name := range slices.Backward(names) {
 		val, ok := v[name]
@@ -66,7 +64,7 @@ func (v vars) last(names []string) (string, error) {
 	return "", nil
 }
 
-// complete fills in what h does not say.
+// complete fills in missing fields of h.
 func (v vars) complete(h *host.Host) error {
 	address, err := v.last(addressVars)
 	if err != nil {
@@ -80,7 +78,7 @@ func (v vars) complete(h *host.Host) error {
 			return err
 		}
 		if h.Known = h.User != "" && h.Port == 0; h.Known {
-			h.Address = cmp.Or(h.Address, h.Name) // the name stands for the user, too
+			h.Address = cmp.Or(h.Address, h.Name) // the name implies the user, too
 		}
 	}
 	if h.Port != 0 {
@@ -89,7 +87,7 @@ func (v vars) complete(h *host.Host) error {
 	port, err := v.last(portVars)
 	if err == nil && port != "" {
 		h.Port, err = host.ParsePort(port)
-		h.Address = cmp.Or(h.Address, h.Name) // the name stands for the port, too
+		h.Address = cmp.Or(h.Address, h.Name) // the name implies the port, too
 	}
 	return cmp.Or(err, h.Check())
 }
@@ -106,9 +104,9 @@ func (v *Inventory) tellUnused(name string, known vars) {
 	}
 }
 
-// effective is what holds for a host: variables of the inventory's groups, then
-// those of group_vars, then the host's own, then those of host_vars. A group
-// wins over the groups above it.
+// effective returns the variables that apply to a host: those of the inventory's groups, then those
+// of group_vars, then the host's own, then those of host_vars. A group wins over the groups above
+// it.
 func (v *Inventory) effective(name string) (vars, error) {
 	groups := v.groupsOf(name)
 	all := vars{}
@@ -125,9 +123,8 @@ func (v *Inventory) effective(name string) (vars, error) {
 	return all, v.adjacentInto(all, "host_vars", name)
 }
 
-// groupsOf lists the groups of a host and those above them, in the order in
-// which their variables are laid over each other: by depth, priority and name, "all"
-// first.
+// groupsOf lists the groups of a host and those above them, in the order in which their variables
+// are merged: by depth, priority and name, "all" first.
 func (v *Inventory) groupsOf(name string) []string {
 	chosen := v.hosts[name].chosen()
 	if len(chosen) == 0 {
@@ -140,8 +137,7 @@ func (v *Inventory) groupsOf(name string) []string {
 	})
 }
 
-// measureDepths finds out how many groups are above each group, on the longest
-// way from all.
+// measureDepths finds out how many groups are above each group, on the longest path from all.
 func (v *Inventory) measureDepths() {
 	if v.depth != nil {
 		return
@@ -164,7 +160,7 @@ func (v *Inventory) depthOf(name string) int {
 	return d
 }
 
-// priority is Ansible's ansible_group_priority, 1 where it is not set.
+// priority returns Ansible's ansible_group_priority, 1 if it is not set.
 func (g *group) priority() int {
 	if n, err := strconv.Atoi(g.vars[priorityVar].text); err == nil {
 		return n
@@ -172,8 +168,8 @@ func (g *group) priority() int {
 	return 1
 }
 
-// adjacentInto lays what a folder such as group_vars has for some names over the
-// variables known, one inventory's after the other's.
+// adjacentInto merges the variables of a directory such as group_vars for some names into known,
+// one inventory's after the other's.
 func (v *Inventory) adjacentInto(known vars, folder string, names ...string) error {
 	for _, a := range v.adjacent {
 		for _, name := range names {
@@ -187,9 +183,9 @@ func (v *Inventory) adjacentInto(known vars, folder string, names ...string) err
 	return nil
 }
 
-// adjacentVars reads the first of NAME, NAME.yml, NAME.yaml and NAME.json that
-// there is; a folder holds files that are all read, in order. A name that leads out
-// of the folder, such as "..", has none.
+// adjacentVars reads the first of NAME, NAME.yml, NAME.yaml and NAME.json that exists; of a
+// directory it reads all files, in order. A name that leads out of the directory, such as "..", has
+// none.
 func (v *Inventory) adjacentVars(a adjacentVars, folder, name string) (vars, error) {
 	if name == "." || !fs.ValidPath(name) {
 		return nil, nil

@@ -32,19 +32,19 @@ const (
 // document is a YAML file whose aliases are followed with care.
 type document struct {
 	left    int
-	listing bool // hosts and children of a group are lists of names, which are no patterns
+	listing bool // hosts and children of a group are lists of names, not patterns
 	warn    warner
 }
 
-// warner is told of something that has no effect.
+// warner receives warnings about lines without an effect.
 type warner func(format string, args ...any)
 
-// in has warnings name the file.
+// in adds the name of the file to warnings.
 func (w warner) in(file string) warner {
 	return func(format string, args ...any) { w("%s: %s", file, fmt.Sprintf(format, args...)) }
 }
 
-// parseYAML reads a file; a nil node is an empty one, or beside an error no YAML at all.
+// parseYAML reads a file; a nil node is an empty one, or together with an error not YAML at all.
 func parseYAML(text string, warn warner) (*document, *yaml.Node, error) {
 	d := &document{left: maxEntries, warn: warn}
 	if strings.HasPrefix(text, "$ANSIBLE_VAULT;") {
@@ -68,11 +68,11 @@ func parseYAML(text string, warn warner) (*document, *yaml.Node, error) {
 	return d, root.Content[0], err
 }
 
-// depths are those of nodes with others in them; 0 while one is being found out.
+// depths are those of nodes with others in them; 0 during the computation.
 type depths map[*yaml.Node]int
 
-// of finds out how deep a node is, itself so many levels below the top. An alias inside itself, which has
-// no end, is an error, and so is a depth that no inventory has.
+// of computes the depth of a node, itself level levels below the top. An alias inside itself, which
+// has no end, is an error, and so is a depth that no inventory has.
 func (d depths) of(n *yaml.Node, level int) (depth int, err error) {
 	depth, seen := d[n]
 	switch {
@@ -107,7 +107,7 @@ type entry struct {
 	value *yaml.Node
 }
 
-// isNull tells whether there is nothing.
+// isNull reports whether a node is empty.
 func isNull(n *yaml.Node) bool { return n == nil || n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
 func (d *document) follow(n *yaml.Node) *yaml.Node {
@@ -117,8 +117,8 @@ func (d *document) follow(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// entries lists a mapping, with merge keys (<<) written out; a scalar is a key
-// without value, as Ansible takes it, and nothing is an empty mapping.
+// entries lists a mapping, with merge keys (<<) expanded; a scalar is a key without value, as in
+// Ansible, and an empty node is an empty mapping.
 func (d *document) entries(n *yaml.Node) ([]entry, error) {
 	switch n = d.follow(n); {
 	case isNull(n):
@@ -161,7 +161,7 @@ func (d *document) entries(n *yaml.Node) ([]entry, error) {
 	return list, nil
 }
 
-// merge lists what a merge key brings: a mapping or several.
+// merge lists the entries of a merge key: a mapping or several.
 func (d *document) merge(n *yaml.Node) ([]entry, error) {
 	if n.Kind != yaml.SequenceNode {
 		return d.entries(n)
@@ -177,7 +177,7 @@ func (d *document) merge(n *yaml.Node) ([]entry, error) {
 	return list, nil
 }
 
-// list is the texts of a list; nothing is an empty one.
+// list returns the texts of a list; an empty node is an empty one.
 func (d *document) list(n *yaml.Node) (texts []string, err error) {
 	if n = d.follow(n); isNull(n) {
 		return nil, nil
@@ -197,7 +197,7 @@ func (d *document) list(n *yaml.Node) (texts []string, err error) {
 	return texts, nil
 }
 
-// members are the hosts or the children of a group.
+// members returns the hosts or the children of a group.
 func (d *document) members(n *yaml.Node) (list []entry, err error) {
 	if !d.listing {
 		return d.entries(n)
@@ -209,7 +209,7 @@ func (d *document) members(n *yaml.Node) (list []entry, err error) {
 	return list, err
 }
 
-// valueOf is the value of a variable.
+// valueOf returns the value of a variable.
 func (d *document) valueOf(n *yaml.Node) value {
 	switch n = d.follow(n); {
 	case isNull(n):
@@ -243,7 +243,7 @@ func (d *document) varsInto(known vars, n *yaml.Node) error {
 	return err
 }
 
-// readYAML adds what a YAML inventory says; errors name the file.
+// readYAML adds the content of a YAML inventory; errors name the file.
 func (v *Inventory) readYAML(name, text string) error {
 	d, root, err := parseYAML(text, warner(v.warn).in(name))
 	if err == nil {

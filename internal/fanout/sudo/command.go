@@ -13,7 +13,7 @@ import (
 // mostPrinted is how much of a command's output is read for a password, in bytes.
 const mostPrinted = 64 << 10
 
-// PasswordFrom is the first line that a command prints, by sh.
+// PasswordFrom returns the first line that a command prints, by sh.
 func PasswordFrom(ctx context.Context, command string, stderr io.Writer) (string, error) {
 	out, err := proc.Shell(ctx, command, nil, stderr, mostPrinted)
 	if err != nil {

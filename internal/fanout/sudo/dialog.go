@@ -9,12 +9,12 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// dialog is the conversation with sudo on one host. sudo's prompt and the word
-// that says that the command begins are random, so that nothing that a host, a
-// login script or a program prints can be taken for either.
+// dialog is the conversation with sudo on one host. sudo's prompt and the word that marks the start
+// of the command are random, so that no output of a host, a login script or a program can be
+// mistaken for either.
 type dialog struct {
 	prompt, began []byte
-	program       []byte // what the host's sh is to run
+	program       []byte // program for the host's sh
 	input         fleet.Input
 
 	asked   chan struct{} // closed at the first prompt
@@ -25,10 +25,10 @@ type dialog struct {
 	mu      sync.Mutex
 	secret  []byte // the password that was given
 	clean   [2]redactor
-	held    []byte // of standard error, what may be a part of a word
-	last    []byte // the end of what was said before the command began
+	held    []byte // part of standard error that may be the beginning of a word
+	last    []byte // the end of the text before the command began
 	prompts int
-	wrapped bool // the end of a prompt of sudo-rs is to come
+	wrapped bool // the end of a prompt of sudo-rs is still to come
 	newline bool // and then the end of its line, once sudo-rs has read the password
 	running bool
 	shut    bool
@@ -49,7 +49,7 @@ func (d *dialog) give(password string) {
 	d.answer <- password
 }
 
-// filter takes sudo's words and the password out of what a host sends.
+// filter removes sudo's words and the password from the output of a host.
 func (d *dialog) filter(s fleet.Stream, data []byte) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,7 +64,7 @@ func (d *dialog) filter(s fleet.Stream, data []byte) []byte {
 	return out
 }
 
-// concealed is what must not be shown. mu is held.
+// concealed returns the text that must not be shown. mu is held.
 func (d *dialog) concealed() []byte {
 	if d.running && len(d.secret) < leastLater {
 		return nil
@@ -72,11 +72,11 @@ func (d *dialog) concealed() []byte {
 	return d.secret
 }
 
-// wrapper begins the prompt of sudo-rs, "[sudo: PROMPT] Password: ", the end of which is PAM's. sudo-rs ends the
-// line when it has read the password, in some releases.
+// wrapper begins the prompt of sudo-rs, "[sudo: PROMPT] Password: ", the end of which is PAM's.
+// sudo-rs ends the line when it has read the password, in some releases.
 const wrapper = "[sudo: "
 
-// listen takes sudo's words out of standard error. mu is held.
+// listen removes sudo's words from standard error. mu is held.
 func (d *dialog) listen(data []byte) []byte {
 	d.held = append(d.held, data...)
 	var out []byte
@@ -106,7 +106,7 @@ func (d *dialog) listen(data []byte) []byte {
 	return out
 }
 
-// unwrap takes out the end of a prompt of sudo-rs, as far as it has come. mu is held.
+// unwrap removes the end of a prompt of sudo-rs, as far as it has come. mu is held.
 func (d *dialog) unwrap() {
 	if d.wrapped {
 		d.unwrapMessage()
@@ -160,7 +160,7 @@ func (d *dialog) hangUp() {
 	}
 }
 
-// rest is what was held of a stream when the host ended.
+// rest returns held output of a stream when the host has ended.
 func (d *dialog) rest(s fleet.Stream) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -175,15 +175,15 @@ func (d *dialog) rest(s fleet.Stream) []byte {
 	return rest
 }
 
-// facts are how the conversation went.
+// facts returns how the conversation went.
 func (d *dialog) facts() (prompts int, running bool, last string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.prompts, d.running, string(d.last)
 }
 
-// Reader is the input of the host: the program, the password if sudo asks for
-// it, and the command's own input once it has begun.
+// Reader returns the input of the host: the program, the password if sudo asks for it, and the
+// command's own input once it has begun.
 func (d *dialog) Reader() io.ReadCloser {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(d.feed(w)) }()

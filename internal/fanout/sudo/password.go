@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Password is one password for all hosts. The first host that asks is the only
-// one that gets it until it is known to be right there: a password that was
-// mistyped costs one try, not one on each host of an account that they share.
+// Password is one password for all hosts. The first host that asks is the only one that gets it
+// until it has proved right there: a mistyped password costs one try, not one on each host of an
+// account that they share.
 type Password struct {
 	mu      sync.Mutex
 	text    string
@@ -30,29 +30,29 @@ const (
 // NewPassword takes a password; "" is none, and then no host gets one.
 func NewPassword(text string) *Password { return &Password{text: text, changed: make(chan struct{})} }
 
-// AskFor is a password that somebody is asked for once, when a host wants it.
+// AskFor returns a password that the user is asked for once, when a host wants it.
 func AskFor(ask func(context.Context) (string, error)) *Password {
 	p := NewPassword("")
 	p.ask = ask
 	return p
 }
 
-// Set gives the password that was not known before.
+// Set sets a password that was unknown before.
 func (p *Password) Set(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.text = text
 }
 
-// Text is the password, "" for none.
+// Text returns the password, "" for none.
 func (p *Password) Text() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.text
 }
 
-// Offer waits until the password may be given to a host, or says why it may not.
-// The host has to be told of by Told then.
+// Offer waits until the password may be given to a host, or returns why it may not. The caller must
+// then report the result by Told.
 func (p *Password) Offer(ctx context.Context, host string) error {
 	for {
 		p.mu.Lock()
@@ -77,7 +77,7 @@ func (p *Password) Offer(ctx context.Context, host string) error {
 	}
 }
 
-// known asks for the password that is not known yet, on behalf of the host that tries it.
+// known asks for the password, on behalf of the host that tries it first.
 func (p *Password) known(ctx context.Context, host string) error {
 	p.mu.Lock()
 	ask := p.ask
@@ -99,8 +99,8 @@ func (p *Password) known(ctx context.Context, host string) error {
 	return nil
 }
 
-// Told says what became of the password on a host that was offered it: whether
-// it was the right one, if that is known.
+// Told reports the result of the password on a host that was offered it: whether it was right, if
+// that is known.
 func (p *Password) Told(host string, right, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,22 +6,22 @@ import (
 	"sshpace/internal/base/termsafe"
 )
 
-// stars stand for a password that a host sent back.
+// stars replace a password that a host sent back.
 const stars = "********"
 
-// leastLater is how long a password must be, in bytes, to be looked for in what the
-// command itself writes: a short one, such as "root", may well be a part of that.
+// leastLater is the length of a password, in bytes, from which on it is also removed from the
+// command's own output: a short one, such as "root", may well be a part of that.
 const leastLater = 8
 
-// mostHeld is how much is held back at most, in bytes: between the letters of a password there may be escape
-// sequences without end.
+// mostHeld is the most that is held back, in bytes: between the letters of a password there may be
+// escape sequences without end.
 const mostHeld = 8 << 10
 
-// redactor takes a password out of a stream that comes in pieces, whether or not escape sequences stand between its
-// letters: they are not shown.
+// redactor removes a password from a stream that comes in pieces, with or without escape sequences
+// between its letters: they are not shown.
 type redactor struct{ held []byte }
 
-// take returns what of the stream is known not to be in the password's way.
+// take returns the part of the stream that cannot belong to the password.
 func (r *redactor) take(data, secret []byte) []byte {
 	data = append(r.held, data...)
 	r.held = nil
@@ -48,11 +48,11 @@ func (r *redactor) take(data, secret []byte) []byte {
 	return append(out, rest.raw...)
 }
 
-// bare is a text, and what is left of it without escape sequences.
+// bare is a text, with and without escape sequences.
 type bare struct {
 	raw, text []byte
 	at        []int // in raw, of each byte of text; nil where they are the same
-	from      int   // of raw in what at counts
+	from      int   // positions in raw of the bytes of text
 }
 
 func bareOf(raw []byte) bare {
@@ -84,7 +84,7 @@ func (b bare) cut(n int) (before, after bare) {
 	return before, after
 }
 
-// behind is it without its first byte, which is one of its text.
+// behind returns it without its first byte, which belongs to its text.
 func (b bare) behind() bare {
 	b.raw, b.text, b.from = b.raw[1:], b.text[1:], b.from+1
 	if b.at != nil {
@@ -93,7 +93,7 @@ func (b bare) behind() bare {
 	return b
 }
 
-// rest is what was held when the stream ended.
+// rest returns held text when the stream has ended.
 func (r *redactor) rest() []byte {
 	rest := r.held
 	r.held = nil

@@ -9,8 +9,8 @@ import (
 	"sshpace/internal/base/termsafe"
 )
 
-// Whatever stands between the letters of a password and wherever the stream is cut, it is not shown; what
-// has nothing of it passes unchanged.
+// Whatever stands between the letters of a password and wherever the stream is cut, it is not
+// shown; what has nothing of it passes unchanged.
 func TestRedactor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secret := rapid.SampledFrom([]string{"a", "ab", "aab", "abab"}).Draw(t, "secret")

@@ -10,15 +10,15 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// Secrets say as whom commands run, and where the password comes from.
+// Secrets select the account that runs commands, and the source of the password.
 type Secrets struct {
-	User    string    // as whom; "" for nobody else
+	User    string    // the account; "" for the login's own
 	Ask     bool      // for the password of the hosts, or the passphrase of a key
 	Command string    // prints a password
-	login   *Password // of the hosts, once it was asked for; nil where none is wanted
+	login   *Password // of the hosts, once it was asked for; nil if none is wanted
 }
 
-// Check refuses who is no user.
+// Check refuses an invalid user name.
 func (s *Secrets) Check() error {
 	if err := CheckUser(s.User); err != nil {
 		return fault.Usage("--sudo=NAME, or --sudo for root", "--sudo: %s", err)
@@ -26,11 +26,11 @@ func (s *Secrets) Check() error {
 	return nil
 }
 
-// ForLogin tells whether the password is for the hosts themselves: what else could one
-// that a command prints be for without --sudo?
+// ForLogin reports whether the password is for the hosts themselves: without --sudo a command that
+// prints one has no other use.
 func (s *Secrets) ForLogin() bool { return s.Ask || s.Command != "" && s.User == "" }
 
-// Login is the password that hosts will be given, before it is known.
+// Login returns the password that hosts will be given, before it is known.
 func (s *Secrets) Login() *Password {
 	if !s.ForLogin() {
 		return nil
@@ -39,8 +39,9 @@ func (s *Secrets) Login() *Password {
 	return s.login
 }
 
-// Over asks for what is needed, and lets commands run by sudo, if they are to. The password of
-// sudo alone is asked for when the first host wants it, with nothing else on the screen.
+// Over asks for the necessary passwords, and wraps ex so that commands run by sudo, if requested.
+// The password of sudo alone is asked for when the first host wants it, with nothing else on the
+// screen.
 func (s *Secrets) Over(ctx context.Context, people *terminal.Screen, ex fleet.Executor) (fleet.Executor, error) {
 	switch {
 	case s.User == "" && !s.ForLogin():
@@ -65,8 +66,8 @@ func (s *Secrets) Over(ctx context.Context, people *terminal.Screen, ex fleet.Ex
 	return &Executor{Executor: ex, User: s.User, Password: NewPassword(text)}, nil
 }
 
-// ask asks for the password, or runs what knows it. Without a terminal there is
-// none, which does where sudo asks for none.
+// ask asks for the password, or runs the command that prints it. Without a terminal there is none,
+// which works if sudo asks for none.
 func (s *Secrets) ask(ctx context.Context, people io.Writer) (string, error) {
 	if s.Command != "" {
 		return PasswordFrom(ctx, s.Command, people)

@@ -1,6 +1,5 @@
-// Package sudo runs commands on hosts as another user by sudo(8), with a password
-// that is given to sudo's own prompt and to nothing else. It is in no argument
-// list, log or record.
+// Package sudo runs commands on hosts as another user by sudo(8), with a password that is given to
+// sudo's own prompt and to nothing else. It is in no argument list, log or record.
 package sudo
 
 import (
@@ -21,13 +20,13 @@ import (
 	"sshpace/internal/fleet/remotesh"
 )
 
-// Executor lets another one run commands by sudo.
+// Executor wraps another one so that commands run by sudo.
 type Executor struct {
 	fleet.Executor
 	User     string // "" = root
 	Password *Password
-	// Patience is how long sudo may take from the start or from the answer to the
-	// command; 0 is a minute.
+	// Patience is the time for sudo from the start or from the answer to the command; 0 is a
+	// minute.
 	Patience time.Duration
 }
 
@@ -38,7 +37,7 @@ var (
 
 var userName = wildcard.Regexp(`^(#[0-9]+|[A-Za-z0-9_][A-Za-z0-9_.-]*\$?)$`)
 
-// CheckUser refuses what is no name of a user for sudo -u.
+// CheckUser refuses an invalid user name for sudo -u.
 func CheckUser(name string) error {
 	if name != "" && !userName().MatchString(name) {
 		return fmt.Errorf("%q is no name of a user", name)
@@ -64,14 +63,14 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 	a.Through(nil)
 	for _, s := range []fleet.Stream{fleet.Stdout, fleet.Stderr} {
 		if rest := d.rest(s); len(rest) > 0 {
-			a.Output(s, rest) // whose error the run knows
+			a.Output(s, rest) // the run reports its error
 		}
 	}
 	return e.judge(o, d, cause)
 }
 
-// program is what the host's sh runs. sudo reads the password from standard input
-// (-S) and asks for it with a prompt of ours (-p).
+// program returns the program for the host's sh. sudo reads the password from standard input (-S)
+// and asks for it with a prompt of ours (-p).
 func (e *Executor) program(d *dialog, line string) string {
 	words := []string{"exec", "sudo", "-S", "-p", string(d.prompt)}
 	if e.User != "" {
@@ -118,8 +117,8 @@ func (e *Executor) talk(ctx context.Context, name string, d *dialog, a fleet.Att
 	}
 }
 
-// asked waits for the prompt. What asks for something else, such as a code of a
-// second factor, waits for ever: it gets nothing.
+// asked waits for the prompt. What asks for something else, such as a code of a second factor,
+// waits for ever: it gets nothing.
 func (e *Executor) asked(d *dialog, a fleet.Attempt, ended <-chan struct{}, end context.CancelCauseFunc) bool {
 	look := time.NewTicker(e.patience() / 10)
 	defer look.Stop()
@@ -143,7 +142,7 @@ func (e *Executor) asked(d *dialog, a fleet.Attempt, ended <-chan struct{}, end 
 
 func (e *Executor) patience() time.Duration { return cmp.Or(e.Patience, time.Minute) }
 
-// judge says how the command ended where sudo decided about it.
+// judge describes the end of the command if sudo decided about it.
 func (e *Executor) judge(o fleet.Outcome, d *dialog, cause error) fleet.Outcome {
 	prompts, running, last := d.facts()
 	if running || o.Ran == fleet.RanNo {

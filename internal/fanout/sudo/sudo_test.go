@@ -166,7 +166,8 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// TestNobodyToAsk: who does not answer is asked by the next host, and who has none to give is asked once.
+// TestNobodyToAsk: who does not answer is asked by the next host, and who has none to give is asked
+// once.
 func TestNobodyToAsk(t *testing.T) {
 	for _, tt := range []struct {
 		err   error
@@ -265,8 +266,8 @@ func TestCheckUser(t *testing.T) {
 	}
 }
 
-// scripted is a host whose sudo says what it is told, in pieces. {prompt} and {began} are the words of the dialog,
-// {password} waits for the password and sends it back.
+// scripted is a host whose sudo says what it is told, in pieces. {prompt} and {began} are the words
+// of the dialog, {password} waits for the password and sends it back.
 type scripted struct{ stdout, stderr string }
 
 func (scripted) FDs() int { return 1 }
@@ -319,8 +320,8 @@ func dialogOf(t *testing.T, x scripted, password string) (stdout, stderr string,
 	return got.Text(fleet.Stdout), got.Text(fleet.Stderr), got.Results()[0]
 }
 
-// TestEchoedPassword is shown nowhere, before the command begins or after that, nor with escape sequences, which
-// are not shown, between its letters.
+// TestEchoedPassword is shown nowhere, before the command begins or after that, nor with escape
+// sequences, which are not shown, between its letters.
 func TestEchoedPassword(t *testing.T) {
 	for _, test := range []struct{ password, shown, began string }{
 		{secret, "********", ""}, {secret, "********", "{began}"}, {"pw1", "********", ""}, {"pw1", "pw1", "{began}"},
@@ -339,7 +340,8 @@ func TestEchoedPassword(t *testing.T) {
 	}
 }
 
-// TestPromptOfSudoRs: nothing of what sudo-rs writes around the prompt is in the output, whatever PAM's part of it.
+// TestPromptOfSudoRs: nothing of what sudo-rs writes around the prompt is in the output, whatever
+// PAM's part of it.
 func TestPromptOfSudoRs(t *testing.T) {
 	for _, prompt := range []string{"Password: ", "Mot de passe : ", "Passwort:", "密码：", ""} {
 		wrapped := "[sudo: {prompt}] " + prompt

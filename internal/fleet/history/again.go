@@ -16,9 +16,9 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// Again is the last run with those of its hosts that are in sets, such as
-// failed,unreachable. Hosts of which nobody knows whether the command ran are left out
-// unless they are asked for; notes says so, and that there are none at all.
+// Again returns the last run with those of its hosts that are in sets, such as failed,unreachable.
+// Hosts of which nobody knows whether the command ran are left out unless they are requested; notes
+// reports that, and if there are none at all.
 func (s *Store) Again(sets string, notes io.Writer) (*Record, []string, error) {
 	last, err := s.last()
 	if err != nil {
@@ -43,9 +43,9 @@ func (s *Store) Again(sets string, notes io.Writer) (*Record, []string, error) {
 	return last, hosts, nil
 }
 
-// Task is what stands behind the flags when a run is repeated on sets of its hosts: a
-// command, or the arguments of a script. What it needs beyond the record must be
-// there: input is not kept, nor are scripts; stdin says that input is given again.
+// Task returns the words after the flags when a run is repeated on sets of its hosts: a command, or
+// the arguments of a script. It fails if something else than the record is needed and missing:
+// input is not kept, nor are scripts; stdin means that input is given again.
 func (rec *Record) Task(sets string, stdin bool) (args []string, script string, err error) {
 	sent := rec.How.Script
 	switch {
@@ -70,7 +70,7 @@ func (rec *Record) Task(sets string, stdin bool) (args []string, script string, 
 	return []string{rec.Command}, "", nil
 }
 
-// ScriptOf is how a script is recorded.
+// ScriptOf returns a script as it is recorded.
 func ScriptOf(path string, args []string) (*output.Script, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

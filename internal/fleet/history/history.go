@@ -1,13 +1,11 @@
-// Package history keeps a record of every fleet run: which hosts, how each
-// ended, when. Later runs can use the hosts of an earlier one (@last:failed).
-// A record is a file of its own: the records of `run --json` without the output,
-// written as things happen. After a crash or kill -9 all but the last line can be
-// read; hosts with a start and no result are known to be unfinished, hosts with
-// neither were never touched.
+// Package history keeps a record of every fleet run: which hosts, how each ended, when. Later runs
+// can use the hosts of an earlier one (@last:failed). Each record is a file: the records of `run
+// --json` without the output, written as things happen. After a crash or kill -9 all but the last
+// line can be read; hosts with a start and no result are known to be unfinished, hosts with neither
+// were never touched.
 //
-// The command line is stored unless the caller leaves it out, and so are the
-// flags that it does not name as Unkept. They may hold secrets, which is why
-// records are 0600 in a 0700 folder.
+// The command line is stored unless the caller leaves it out, and so are the flags that it does not
+// name as Unkept. They may hold secrets, which is why records are 0600 in a 0700 directory.
 package history
 
 import (
@@ -28,8 +26,8 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Dir is the folder of the history in our folder for what is to be kept; "" if
-// there is none.
+// Dir returns the directory of the history within our directory for lasting data; "" if there is
+// none.
 func Dir(getenv func(string) string) string {
 	state := safedir.State(getenv)
 	if state == "" {
@@ -38,17 +36,16 @@ func Dir(getenv func(string) string) string {
 	return filepath.Join(state, "runs")
 }
 
-// Store is the folder with the records. The folder is made when the first run is
-// recorded.
+// Store is the directory of the records. It is made when the first run is recorded.
 type Store struct {
 	dir string
 }
 
-// New returns the store in a folder, which need not exist.
+// New returns the store in a directory, which need not exist.
 func New(dir string) *Store { return &Store{dir: dir} }
 
-// Recorder writes the record of one run: how it began, and how each host did and ended.
-// Its methods never fail: a record that cannot be kept must not end the run. Close tells.
+// Recorder writes the record of one run: its beginning, and the progress and end of each host. Its
+// methods never fail: a failing record must not end the run. Close returns the error.
 type Recorder struct {
 	fleet.Nothing
 	ID   string // of the run, sorts by time; "" where none is kept
@@ -79,8 +76,8 @@ func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
 	return r, nil
 }
 
-// folder opens the folder, which must be out of other users' reach: what stands in
-// it is run again.
+// directory opens the directory, which must be out of other users' reach: its records are run
+// again.
 func (s *Store) folder(open func(string) (*safedir.Folder, error)) (*safedir.Folder, error) {
 	if s.dir == "" {
 		return nil, errors.New("neither XDG_STATE_HOME nor HOME is set")
@@ -88,13 +85,13 @@ func (s *Store) folder(open func(string) (*safedir.Folder, error)) (*safedir.Fol
 	return open(s.dir)
 }
 
-// Begin records what is to be done.
+// Begin records the plan of the run.
 func (r *Recorder) Begin(s fleet.Start) error { return r.note(r.sink.Begin(s)) }
 
 // Started records that a host is being connected to.
 func (r *Recorder) Started(index int) error { return r.note(r.sink.Started(index)) }
 
-// Done records how a host ended.
+// Done records the end of a host.
 func (r *Recorder) Done(res fleet.Result, so fleet.Summary) error {
 	return r.note(r.sink.Done(res, so))
 }
@@ -102,7 +99,7 @@ func (r *Recorder) Done(res fleet.Result, so fleet.Summary) error {
 // End records the end of the run.
 func (r *Recorder) End(so fleet.Summary) error { return r.note(r.sink.End(so)) }
 
-// note keeps the first error to itself.
+// note keeps the first error.
 func (r *Recorder) note(err error) error {
 	if r.err == nil && err != nil {
 		r.err = fmt.Errorf("history: %w", err)
@@ -110,7 +107,7 @@ func (r *Recorder) note(err error) error {
 	return nil
 }
 
-// Beside is the sink and the record, which is told last, so that it knows what was lost.
+// Beside joins the sink and the record, which comes last, so that it knows which output was lost.
 func (r *Recorder) Beside(sink fleet.Sink) fleet.Sink {
 	if r.ID == "" {
 		return sink
@@ -118,8 +115,7 @@ func (r *Recorder) Beside(sink fleet.Sink) fleet.Sink {
 	return output.Tee{sink, r}
 }
 
-// Close returns the first error that the record met; what was written until then
-// stays.
+// Close returns the first error of the record; earlier lines stay.
 func (r *Recorder) Close() error {
 	if r.ID == "" {
 		return nil
@@ -128,7 +124,7 @@ func (r *Recorder) Close() error {
 	return errors.Join(r.err, r.unpruned, r.file.Close())
 }
 
-// ids lists the recorded runs, the newest first. No folder means no runs.
+// ids lists the recorded runs, the newest first. A missing directory has no runs.
 func (s *Store) ids() ([]string, error) {
 	folder, err := s.folder(safedir.Open)
 	if errors.Is(err, fs.ErrNotExist) || s.dir == "" {
@@ -146,8 +142,8 @@ func (s *Store) ids() ([]string, error) {
 	return ids, err
 }
 
-// prune removes all but the newest runs, when there are a tenth more: it looks at
-// every one of them then, and every run does this.
+// prune removes all but the newest runs, when there are a tenth more: it reads every one of them
+// then, and every run calls this.
 func (s *Store) prune(keep int) error {
 	folder, err := s.folder(safedir.Open)
 	if errors.Is(err, fs.ErrNotExist) || s.dir == "" {

@@ -160,7 +160,8 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// The list is cut to a screen where there is one, and by a time, a number, and words of commands and hosts.
+// The list is cut to a screen where there is one, and by a time, a number, and words of commands
+// and hosts.
 func TestList(t *testing.T) {
 	s := New(t.TempDir())
 	start := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
@@ -249,8 +250,7 @@ func TestRepetitionsJoin(t *testing.T) {
 	is("unknown", "")
 }
 
-// What a repetition needs comes back, and a record without it is one of a plain
-// command.
+// What a repetition needs comes back, and a record without it is one of a plain command.
 func TestHow(t *testing.T) {
 	s := New(t.TempDir())
 	want := output.How{
@@ -515,8 +515,7 @@ func TestDamageIsAnError(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, reading it ends in an error or in sets that only name
-// hosts of the run.
+// Whatever a file holds, reading it ends in an error or in sets that only name hosts of the run.
 func FuzzReadRecord(f *testing.F) {
 	f.Add(`{"type":"run","schema":"sshpace.run/1","id":"x","start":"2026-01-01T00:00:00Z","set":"a[1-3]","how":{}}` + "\n" + `{"type":"result","host":"a1","status":"failed","exit":1}` + "\n" + `{"type":"summary"}` + "\n")
 	f.Add("{}\n")

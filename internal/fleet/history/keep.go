@@ -12,8 +12,8 @@ import (
 // keepRuns is how many runs the history keeps.
 const keepRuns = 200
 
-// Keep begins the record of a run; a store that is nil keeps none. A history that
-// cannot be written is told about and does not keep the command from running.
+// Keep begins the record of a run; a nil store keeps none. A history that cannot be written causes
+// a warning and does not stop the command.
 func Keep(s *Store, how output.How, warn io.Writer) *Recorder {
 	if s == nil {
 		return &Recorder{}

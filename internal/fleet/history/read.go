@@ -18,16 +18,16 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Record is a run as it was recorded.
+// Record is a recorded run.
 type Record struct {
 	ID       string
 	Start    time.Time
 	Command  string   // "" if it was left out
 	Hosts    []string // all of the run, as Exact names them, in folded order
 	How      output.How
-	Started  map[int]bool   // hosts that were connected to, by their index, as far as the record goes
+	Started  map[int]bool   // hosts that were started, by their index, as far as the record goes
 	Results  []fleet.Result // in the order in which hosts ended, each host at most once
-	Finished bool           // false for a run that still goes on or was killed
+	Finished bool           // false for a run that still continues or was killed
 	Elapsed  time.Duration
 
 	before *Record // the run that this one repeats on some of its hosts; nil: none that is kept
@@ -39,7 +39,7 @@ var ErrNone = errors.New("there is no such run in the history")
 // last reads the newest run. Without any, the error is ErrNone.
 func (s *Store) last() (*Record, error) { return s.before(0) }
 
-// before reads the run that has n newer ones.
+// before reads the run before the n newest ones.
 func (s *Store) before(n int) (*Record, error) {
 	ids, err := s.ids()
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Store) before(n int) (*Record, error) {
 	return s.Read(ids[n])
 }
 
-// Read reads one run by its ID, or by the beginning of one if only one begins so.
+// Read reads one run by its ID, or by the beginning of one if it is unambiguous.
 func (s *Store) Read(id string) (*Record, error) {
 	f, err := s.open(id)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Store) Read(id string) (*Record, error) {
 	defer f.Close()
 	rec, err := readRecord(f)
 	if err == nil && rec.How.Repeats != "" && rec.How.Repeats < rec.ID {
-		rec.before, _ = s.Read(rec.How.Repeats) // what can no longer be read does not keep a newer run from being repeated
+		rec.before, _ = s.Read(rec.How.Repeats) // an unreadable run does not prevent the repetition of a newer one
 	}
 	return rec, err
 }
@@ -102,8 +102,8 @@ func (s *Store) open(id string) (*os.File, error) {
 	return f, nil
 }
 
-// readRecord reads a record. A last line that is not complete is left out, as a
-// crash may leave one; any other damage is an error.
+// readRecord reads a record. An incomplete last line, as after a crash, is left out; any other
+// damage is an error.
 func readRecord(r io.Reader) (*Record, error) {
 	rec := &Record{Started: map[int]bool{}}
 	how, err := output.Replay(r, reading{rec: rec})
@@ -146,21 +146,21 @@ func (r reading) End(so fleet.Summary) error {
 // Sets are the names that Select understands.
 var sets = []string{"all", "ok", "failed", "unreachable", "not-started", "unfinished", "unknown", "incomplete"}
 
-// useSets says which there are.
+// useSets lists the sets in a hint.
 func useSets() string { return "use " + strings.Join(sets, ", ") + ", batchN, or several with commas" }
 
-// open are the sets with which a repetition is not done: of a run that repeats another one
-// they hold hosts of that as well.
+// open lists the sets that stay open after a repetition: those of a run that repeats another one
+// include hosts of that as well.
 var open = []string{"failed", "unreachable", "not-started", "unfinished", "unknown", "incomplete"}
 
-// hostsOf returns the hosts of sets, with those that are left of the run before.
+// hostsOf returns the hosts of sets, with the remaining ones of the run before.
 func (rec *Record) hostsOf(list string) ([]string, error) {
 	hosts, err := rec.own(list)
 	return append(hosts, rec.left(list)...), err
 }
 
-// left are hosts of sets which the run that this one repeats has left open, and for which it
-// was not repeated.
+// left returns hosts of sets which the repeated run has left open, and for which it was not
+// repeated.
 func (rec *Record) left(list string) []string {
 	if rec.before == nil {
 		return nil
@@ -177,11 +177,11 @@ func (rec *Record) left(list string) []string {
 	return slices.DeleteFunc(hosts, func(h string) bool { return again[h] })
 }
 
-// own returns the hosts of a set: `ok`, `failed` (ran and did not
-// end with 0), `unreachable` (did not run), `not-started`, `unfinished`
-// (started and without a result, since the run was killed), `unknown` (unfinished, or
-// the connection was lost and nobody knows whether the command ran to its end), `incomplete` (output was lost or cut off),
-// `all`, `batch1` and so on, or of several with commas between them.
+// own returns the hosts of a set: `ok`, `failed` (ran and did not end with 0), `unreachable` (did
+// not run), `not-started`, `unfinished` (started and without a result, since the run was killed),
+// `unknown` (unfinished, or the connection was lost and nobody knows whether the command ran to its
+// end), `incomplete` (output was lost or cut off), `all`, `batch1` and so on, or of several with
+// commas between them.
 func (rec *Record) own(list string) ([]string, error) {
 	wanted := strings.Split(list, ",")
 	for _, set := range wanted {
@@ -222,13 +222,13 @@ func belongs(r *fleet.Result, set string, started bool) bool {
 		return set == "unfinished" || set == "unknown"
 	case set == "incomplete":
 		return r.Incomplete != ""
-	case r.Ran == fleet.RanUnknown: // not failed: what is repeated may run twice
+	case r.Ran == fleet.RanUnknown: // not failed: a repetition may run it twice
 		return set == "unknown"
 	}
 	return strings.ReplaceAll(r.Status().String(), "_", "-") == set
 }
 
-// counts is how many hosts each set has, by its name.
+// counts returns how many hosts each set has, by its name.
 func (rec *Record) counts() map[string]int {
 	counts := map[string]int{}
 	for _, set := range sets {
@@ -240,8 +240,8 @@ func (rec *Record) counts() map[string]int {
 
 var _ hostset.Groups = (*Store)(nil)
 
-// Group returns the hosts of a set of a run: it answers @last:failed, @last-1:failed for
-// the run before it, and so on, and @ID:failed with the ID of a run or its beginning.
+// Group returns the hosts of a set of a run: it answers @last:failed, @last-1:failed for the run
+// before it, and so on, and @ID:failed with the ID of a run or its beginning.
 func (s *Store) Group(source, set string) ([]string, error) {
 	rec, err := s.run(source)
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// secretive are the options of ssh_config(5) whose values may hold secrets:
-// environment and command lines.
+// secretive are the options of ssh_config(5) whose values may hold secrets: environment and command
+// lines.
 var secretive = []string{"SetEnv", "ProxyCommand", "KnownHostsCommand", "LocalCommand", "RemoteCommand"}
 
-// WithoutSecrets parts the values of -o into the names of those that are not to
-// be recorded and all others. It takes more for such a name than ssh does: what ssh refuses
-// may hold a secret, too.
+// WithoutSecrets parts the values of -o into the names of those that must not be recorded and all
+// others. It accepts more spellings of such a name than ssh does: a refused value may hold a
+// secret, too.
 func WithoutSecrets(options []string) (names, others []string) {
 	for _, option := range options {
 		words := strings.FieldsFunc(option, func(r rune) bool { return strings.ContainsRune(" \t\f\"=", r) })
@@ -27,8 +27,8 @@ func WithoutSecrets(options []string) (names, others []string) {
 	return names, others
 }
 
-// Kept are the flags of a run as they are recorded: without options that may hold secrets, and
-// files by names that hold in any directory.
+// Kept returns the flags of a run as they are recorded: without options that may hold secrets, and
+// files by names that are valid in any directory.
 func Kept(flags map[string][]string) map[string][]string {
 	if _, flags["option"] = WithoutSecrets(flags["option"]); len(flags["option"]) == 0 {
 		delete(flags, "option")
@@ -41,8 +41,8 @@ func Kept(flags map[string][]string) map[string][]string {
 	return flags
 }
 
-// absolute makes a file name independent of the current directory. ssh itself
-// expands ~ and %, and "none" is no file.
+// absolute makes a file name independent of the current directory. ssh itself expands ~ and %, and
+// "none" is not a file.
 func absolute(file string) string {
 	if file == "" || file == "none" || file[0] == '~' || file[0] == '%' {
 		return file

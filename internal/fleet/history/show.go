@@ -22,11 +22,11 @@ import (
 	"sshpace/internal/fleet/output"
 )
 
-// shownSets are those that show how a run ended.
+// shownSets are those that show the result of a run.
 var shownSets = []string{"ok", "failed", "unreachable", "not-started", "unknown", "unfinished"}
 
-// shortID is as much of an ID as tells the run from the others, and the second in which
-// it began. ids are sorted.
+// shortID returns as much of an ID as is unambiguous among the runs, and at least the second of its
+// beginning. ids are sorted.
 func shortID(ids []string, at int) string {
 	id, n := ids[at], len("20060102T150405")
 	for _, other := range append(ids[max(at-1, 0):at:at], ids[min(at+1, len(ids)):min(at+2, len(ids))]...) {
@@ -37,11 +37,11 @@ func shortID(ids []string, at int) string {
 	return id[:n]
 }
 
-// Listing says which runs are shown, and how.
+// Listing selects the runs to show, and the form.
 type Listing struct {
 	Words []string  // only runs that have all of them in their command or hosts; a single one may be an ID, of the run to show in full
 	Since time.Time // only runs since then
-	Limit int       // at most so many, the newest; 0: those of a screen where there is a terminal, else all; -1: all
+	Limit int       // at most this many, the newest; 0: one screen of a terminal, otherwise all; -1: all
 	Width int       // of the terminal, 0 = none
 	JSON  bool
 }
@@ -69,14 +69,14 @@ func (s *Store) Print(out io.Writer, l Listing) error {
 	return cmp.Or(show(w, l), w.Flush())
 }
 
-// listed is a recorded run, or why it cannot be read.
+// listed is a recorded run, or the reason why it cannot be read.
 type listed struct {
 	id  string // as short as it can be
 	rec *Record
 	err error
 }
 
-// list are the runs to show, the newest first, and how many more there are.
+// list returns the runs to show, the newest first, and counts the others.
 func (s *Store) list(l Listing) (list []listed, more int, err error) {
 	ids, err := s.ids()
 	limit := l.Limit
@@ -102,7 +102,7 @@ func (s *Store) list(l Listing) (list []listed, more int, err error) {
 	return list, more, err
 }
 
-// has tells whether each word is in the command or in the name of a host.
+// has reports whether each word is in the command or in the name of a host.
 func (rec *Record) has(words []string) bool {
 	text := strings.ToLower(rec.Command + "\n" + strings.Join(rec.Hosts, "\n"))
 	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, strings.ToLower(word)) })
@@ -133,7 +133,7 @@ func (s *Store) Show(w io.Writer, l Listing) error {
 	return err
 }
 
-// when is a time of the past as a list has room for it.
+// when prints a time of the past for a list.
 func when(t time.Time) string {
 	if t.Year() == time.Now().Year() {
 		return t.Format("Jan _2 15:04")
@@ -141,7 +141,7 @@ func when(t time.Time) string {
 	return t.Format("2006-01-02")
 }
 
-// asSet is hosts as people read them, without the addresses that only a repetition needs.
+// asSet prints hosts for people, without the addresses that only a repetition needs.
 func asSet(hosts []string) string {
 	var names []string
 	for _, text := range hosts {
@@ -153,8 +153,8 @@ func asSet(hosts []string) string {
 	return termsafe.Line(hostset.Fold(names))
 }
 
-// ending is "3 ok, 1 failed", with what is left of the run before, as "2 ok; before: 1 failed";
-// sets without hosts are left out.
+// ending prints "3 ok, 1 failed", with the remaining hosts of the run before, as "2 ok; before: 1
+// failed"; it leaves out empty sets.
 func (rec *Record) ending() string {
 	own := numbers(func(set string) int { hosts, _ := rec.own(set); return len(hosts) }) // every name is known
 	left := numbers(func(set string) int { return len(rec.left(set)) })
@@ -164,7 +164,7 @@ func (rec *Record) ending() string {
 	return own
 }
 
-// numbers is "3 ok, 1 failed", by the size of each set.
+// numbers prints "3 ok, 1 failed", by the size of each set.
 func numbers(of func(set string) int) string {
 	var parts []string
 	for _, set := range shownSets {
@@ -194,7 +194,7 @@ func (s *Store) ShowJSON(w io.Writer, l Listing) error {
 			Command  string         `json:"command,omitempty"`
 			Hosts    int            `json:"hosts"`
 			Sets     map[string]int `json:"sets,omitempty"` // how many hosts each has
-			Finished bool           `json:"finished"`       // else it goes on, or was killed
+			Finished bool           `json:"finished"`       // otherwise it continues, or was killed
 			Elapsed  int64          `json:"elapsed_ns,omitempty"`
 			Error    string         `json:"error,omitempty"` // why it cannot be read
 		}{Type: "recorded", Schema: output.Schema, ID: run.id}
@@ -230,7 +230,7 @@ func (s *Store) WriteJSON(w io.Writer, id string) error {
 	return nil
 }
 
-// Show writes one run: what it was, its sets and why hosts failed.
+// Show writes one run: its command, its sets and why hosts failed.
 func (rec *Record) Show(w io.Writer) error {
 	fmt.Fprintf(w, "run %s, %s: %s\n", termsafe.Line(rec.ID), rec.Start.Local().Format("2006-01-02 15:04:05"), termsafe.Line(rec.Command))
 	for _, set := range shownSets {

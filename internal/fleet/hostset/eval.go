@@ -8,14 +8,14 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// evaluator expands one expression. Each group is evaluated once and kept, so
-// that groups of groups cannot multiply the work.
+// evaluator expands one expression. Each group is evaluated once and kept, so that groups of groups
+// cannot multiply the work.
 type evaluator struct {
 	opt    Options
-	source string              // of the group whose sets are being evaluated: they may leave it out
+	source string              // source of the group whose sets are being evaluated: they may omit it
 	groups map[string][]string // by the text after @
 	busy   map[string]bool     // groups being evaluated, to find circles
-	known  []string            // memo of what * selects from
+	known  []string            // memo of the names that * selects from
 }
 
 // ordered are names in the order in which they were written, each once.
@@ -63,7 +63,8 @@ func (e *evaluator) expression(text string) ([]string, error) {
 	return left.list, nil
 }
 
-// combine applies ! & or ^: what is kept of the left, and what the right adds.
+// combine applies ! & or ^: it returns the part of the left that stays, and the additions of the
+// right.
 func (e *evaluator) combine(op byte, left *ordered, right []string) (kept *ordered, more []string) {
 	in := map[string]bool{}
 	for _, name := range right {
@@ -115,8 +116,7 @@ func (e *evaluator) operand(text string) ([]string, error) {
 	return all.list, nil
 }
 
-// group is what @name stands for; name may be source:group and may hold
-// wildcards.
+// group expands @name; name may be source:group and may hold wildcards.
 func (e *evaluator) group(name string) ([]string, error) {
 	source, group, found := strings.Cut(name, ":")
 	if !found {
@@ -186,7 +186,7 @@ func (e *evaluator) members(source, group string) ([]string, error) {
 	return all.list, nil
 }
 
-// wildcard is the known names that match.
+// wildcard returns the known names that match.
 func (e *evaluator) wildcard(glob string) ([]string, error) {
 	known, err := e.knownNames()
 	if err != nil {
@@ -199,7 +199,7 @@ func (e *evaluator) wildcard(glob string) ([]string, error) {
 	return matching, nil
 }
 
-// knownNames are the injected names, or else the members of all groups.
+// knownNames returns the injected names, or else the members of all groups.
 func (e *evaluator) knownNames() ([]string, error) {
 	if e.known != nil {
 		return e.known, nil

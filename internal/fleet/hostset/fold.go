@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Fold writes names as one short expression that Expand reads back to the
-// same set: node[001-003,007],web1. The result is sorted, duplicates vanish.
-// Every run of digits in a name can become a range.
+// Fold writes names as one short expression that Expand reads back to the same set:
+// node[001-003,007],web1. The result is sorted, duplicates vanish. Every run of digits in a name
+// can become a range.
 func Fold(names []string) string { return FoldSteps(names, 0) }
 
-// FoldSteps is Fold that also writes steps, such as n[1-9/2], where at least
-// autostep numbers make one, as nodeset --autostep does; 0 = never.
+// FoldSteps is Fold that also writes steps, such as n[1-9/2], where at least autostep numbers make
+// one, as nodeset --autostep does; 0 = never.
 func FoldSteps(names []string, autostep int) string {
 	byShape := map[string][]box{}
 	var verbatim []string
@@ -36,8 +36,7 @@ func FoldSteps(names []string, autostep int) string {
 	return strings.Join(folded, ",")
 }
 
-// Sorted orders names as Fold and nodeset -e do: by what is left without their
-// numbers, then by these.
+// Sorted orders names as Fold and nodeset -e do: by the text without their numbers, then by these.
 func Sorted(names []string) []string {
 	type key struct {
 		shape   string
@@ -65,12 +64,12 @@ func Sorted(names []string) []string {
 // hole marks the place of a number in a shape; no name that is dissected has it.
 const hole = '\x00'
 
-// box is a set of names of one shape: every combination of the numbers that
-// each hole may have. Each list is sorted by byNumber and never empty.
+// box is a set of names of one shape: every combination of the numbers that each hole may have.
+// Each list is sorted by byNumber and never empty.
 type box [][]string
 
-// dissect takes the numbers out of a name. It declines names that the grammar
-// would not read back literally inside a larger expression.
+// dissect takes the numbers out of a name. It declines names that the grammar would not read back
+// literally inside a larger expression.
 func dissect(name string) (shape string, b box, ok bool) {
 	if strings.ContainsAny(name, "[]\x00") {
 		return "", nil, false
@@ -95,8 +94,8 @@ func dissect(name string) (shape string, b box, ok bool) {
 	return s.String(), b, true
 }
 
-// mergeBoxes unites boxes that differ in one hole only, the last hole first,
-// until nothing changes. The boxes stay disjoint, so that no name is lost or added.
+// mergeBoxes unites boxes that differ in one hole only, the last hole first, until nothing changes.
+// The boxes stay disjoint, so that no name is lost or added.
 func mergeBoxes(boxes []box) []box {
 	if len(boxes) == 0 || len(boxes[0]) == 0 {
 		return boxes
@@ -156,8 +155,8 @@ func (b box) keyWithout(axis int) string {
 	return key.String()
 }
 
-// byNumber orders digits by length and then by value, which keeps "01" apart
-// from "1" and, among equally padded numbers, is the order of their values.
+// byNumber orders digits by length and then by value, which keeps "01" apart from "1" and, among
+// equally padded numbers, is the order of their values.
 func byNumber(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
@@ -187,9 +186,8 @@ func renderNumbers(numbers []string, autostep int) string {
 	return "[" + strings.Join(f.spans, ",") + "]"
 }
 
-// folder finds the ranges in sorted numbers from left to right, as ClusterShell
-// does: where a range ends, the way to the next number is the step that the
-// following range has, if it has one.
+// directory finds the ranges in sorted numbers from left to right, as ClusterShell does: where a
+// range ends, the distance to the next number is the step of the following range, if it has one.
 type folder struct {
 	numbers  []string
 	autostep int // numbers that a step other than 1 needs, 0 = there is none
@@ -245,8 +243,8 @@ func (f *folder) singles(start, end int) {
 	f.spans = append(f.spans, f.numbers[start:end]...)
 }
 
-// stepTo is the difference of two numbers that can be in one range, which is
-// padded to width (0 = not padded).
+// stepTo returns the difference of two numbers that can be in one range, which is padded to width
+// (0 = not padded).
 func stepTo(width int, a, b string) (uint64, bool) {
 	if width == 0 && padding(b) > 0 || width > 0 && len(b) != width {
 		return 0, false

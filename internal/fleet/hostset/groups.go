@@ -9,26 +9,25 @@ import (
 	"strings"
 )
 
-// Groups answers names that begin with @. The source is the text before the
-// colon of @source:group, "" in @group.
+// Groups answers names that begin with @. The source is the text before the colon of @source:group,
+// "" in @group.
 type Groups interface {
-	// Group returns the set expressions that a group stands for. An unknown
-	// group is an error that says what is known.
+	// Group returns the set expressions of a group. An error for an unknown group lists the known
+	// ones.
 	Group(source, name string) ([]string, error)
 	// Names lists the groups of a source, for @* and @rack*.
 	Names(source string) ([]string, error)
 }
 
-// ByteOrderMark is what editors of Windows put before a text. It means nothing.
+// ByteOrderMark is put before a text by editors of Windows. It has no meaning.
 const ByteOrderMark = "\ufeff"
 
-// maxLine bounds a line of a groups or hosts file, in bytes: a list of 100,000
-// names still fits.
+// maxLine bounds a line of a groups or hosts file, in bytes: a list of 100,000 names still fits.
 const maxLine = 4 << 20
 
-// GroupFile is a text file of groups, one a line, as ClusterShell's classic
-// groups file: `name: set`. A name may come several times; the sets add up.
-// Empty lines and lines beginning with # mean nothing.
+// GroupFile is a text file of groups, one a line, as ClusterShell's classic groups file: `name:
+// set`. A name may come several times; the sets add up. Empty lines and lines beginning with # are
+// ignored.
 type GroupFile struct {
 	name  string // of the file, for messages
 	order []string
@@ -37,8 +36,8 @@ type GroupFile struct {
 
 var _ Groups = (*GroupFile)(nil)
 
-// ReadGroups reads a groups file; name is used in messages only. The sets are
-// checked when they are used.
+// ReadGroups reads a groups file; name is used in messages only. The sets are checked when they are
+// used.
 func ReadGroups(r io.Reader, name string) (*GroupFile, error) {
 	f := NewGroupFile(name)
 	err := eachLine(r, name, func(_ int, line string) error {
@@ -53,7 +52,7 @@ func ReadGroups(r io.Reader, name string) (*GroupFile, error) {
 	return f, err
 }
 
-// Add adds a set to a group, which it makes if need be.
+// Add adds a set to a group, and makes the group if necessary.
 func (f *GroupFile) Add(group, set string) {
 	if _, ok := f.sets[group]; !ok {
 		f.order = append(f.order, group)
@@ -61,11 +60,10 @@ func (f *GroupFile) Add(group, set string) {
 	f.sets[group] = append(f.sets[group], set)
 }
 
-// NewGroupFile is a table of groups that came from the named file.
+// NewGroupFile returns a table of groups that came from the named file.
 func NewGroupFile(name string) *GroupFile { return &GroupFile{name: name, sets: map[string][]string{}} }
 
-// Join adds the groups of another file to those of f and returns f, or the other
-// where f is nil.
+// Join adds the groups of another file to those of f and returns f, or the other where f is nil.
 func (f *GroupFile) Join(other *GroupFile) *GroupFile {
 	if f == nil {
 		return other
@@ -82,7 +80,7 @@ func (f *GroupFile) Join(other *GroupFile) *GroupFile {
 // UnknownGroupError says that a source of groups does not have one.
 type UnknownGroupError struct {
 	Group string
-	Where string   // files, or what else was asked
+	Where string   // files, or other places that were asked
 	Known []string // names that there are
 }
 
@@ -107,14 +105,14 @@ func (f *GroupFile) Names(source string) ([]string, error) {
 	return slices.Clone(f.order), nil
 }
 
-// Sources joins several Groups by the name before the colon: "" answers plain
-// @group, and "*" every source that has no entry of its own.
+// Sources joins several Groups by the name before the colon: "" answers plain @group, and "*" every
+// source that has no entry of its own.
 type Sources map[string]Groups
 
 var _ Groups = Sources(nil)
 
-// Also lets g answer for a source beside those that do already: sets of groups
-// with the same name add up.
+// Also lets g answer for a source together with the present ones: sets of groups with the same name
+// add up.
 func (s Sources) Also(source string, g Groups) {
 	if before := s[source]; before != nil {
 		g = both{before, g, false}
@@ -122,7 +120,7 @@ func (s Sources) Also(source string, g Groups) {
 	s[source] = g
 }
 
-// Else lets g answer for a source what those that do already do not know.
+// Otherwise lets g answer for a source if the present ones do not know a group.
 func (s Sources) Else(source string, g Groups) {
 	if before := s[source]; before != nil {
 		g = both{before, g, true}
@@ -133,10 +131,10 @@ func (s Sources) Else(source string, g Groups) {
 // both is two Groups under one source.
 type both struct {
 	first, second Groups
-	instead       bool // the second answers only what the first does not know
+	instead       bool // the second answers only for groups that the first does not know
 }
 
-// Group is what either has; it is unknown where both do not know it.
+// Group returns the group of either; it is unknown if both do not know it.
 func (b both) Group(source, group string) ([]string, error) {
 	one, err1 := b.first.Group(source, group)
 	unknown1, not1 := errors.AsType[*UnknownGroupError](err1)
@@ -184,7 +182,7 @@ func (s Sources) Names(source string) ([]string, error) {
 	return g.Names(name)
 }
 
-// source returns who answers, and the name of the source to ask for.
+// source returns the Groups that answer, and the name of the source to ask for.
 func (s Sources) source(source string) (Groups, string, error) {
 	if g := s[source]; g != nil {
 		return g, "", nil
@@ -217,7 +215,7 @@ func (l Listing) Group(_, group string) ([]string, error) {
 	return l()
 }
 
-// Names is "all".
+// Names returns "all".
 func (l Listing) Names(string) ([]string, error) { return []string{"all"}, nil }
 
 // ErrNoGroups says that nothing answers for @group.
@@ -234,8 +232,8 @@ func Some(list []string) string {
 	return strings.Join(list, " ")
 }
 
-// eachLine calls use for every line that is neither empty nor a comment, with
-// its number from 1 and without blanks around it. Errors name file and line.
+// eachLine calls use for every line that is neither empty nor a comment, with its number from 1 and
+// without blanks around it. Errors name file and line.
 func eachLine(r io.Reader, name string, use func(number int, line string) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)

@@ -27,8 +27,8 @@ import (
 	"sshpace/internal/base/host"
 )
 
-// DefaultMax is how many names one expression may give, unless Options says
-// otherwise: far above any fleet, far below what a mistyped range could ask for.
+// DefaultMax is how many names one expression may give, unless Options says otherwise: far above
+// any fleet, far below what a mistyped range could ask for.
 const DefaultMax = 1_000_000
 
 // Options of an expansion. The zero value knows no groups and no names.
@@ -36,15 +36,15 @@ type Options struct {
 	Max    int    // most names that one expression or group may give, and all of a Selection; 0 = DefaultMax
 	Groups Groups // answers @group and @source:group; nil = there are none
 
-	// Known lists the names that * and ? select from, such as the Host lines of
-	// ssh_config; nil = only those of all groups.
+	// Known lists the names that * and ? select from, such as the Host lines of ssh_config; nil =
+	// only those of all groups.
 	Known func() ([]string, error)
 
-	// Complete fills in what an inventory knows of a host that a Selection names,
-	// where the user did not say it; nil = nothing is known.
+	// Complete fills in an inventory's data about a host that a Selection names, where the user
+	// gave none; nil = there is no inventory.
 	Complete func(*host.Host) error
 
-	emptyGlobOK bool // a wildcard that selects nothing is no error
+	emptyGlobOK bool // a wildcard that selects nothing is not an error
 }
 
 func (o Options) max() int {
@@ -54,11 +54,11 @@ func (o Options) max() int {
 	return o.Max
 }
 
-// SyntaxError is a text that is no set expression.
+// SyntaxError is a text that is not a set expression.
 type SyntaxError struct {
 	Text   string // the operand or expression at fault
 	Reason string // lower case, without the text
-	Err    error  // ErrNoGroups, what a Brackets returned, or nil
+	Err    error  // ErrNoGroups, an error of a Brackets, or nil
 }
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("host set %q: %s", e.Text, e.Reason) }
@@ -68,15 +68,15 @@ func syntaxError(text, format string, args ...any) error {
 	return &SyntaxError{Text: text, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Expand returns the names of an expression in the order they were written, each once,
-// and none beside an error.
+// Expand returns the names of an expression in the order they were written, each once, and none
+// together with an error.
 func Expand(text string, opt Options) ([]string, error) {
 	opt.Max = opt.max()
 	e := &evaluator{opt: opt, groups: map[string][]string{}, busy: map[string]bool{}}
 	return e.expression(text)
 }
 
-// Members are the hosts of all groups of a source, each once.
+// Members returns the hosts of all groups of a source, each once.
 func Members(groups Groups, source string) ([]string, error) {
 	all, err := groups.Names(source)
 	if err != nil || len(all) == 0 {

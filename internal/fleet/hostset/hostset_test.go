@@ -260,8 +260,8 @@ func BenchmarkFold(b *testing.B) {
 	}
 }
 
-// Other programs read brackets in other ways; the names come in the same order, and no more
-// of them than are asked for.
+// Other programs read brackets in other ways; the names come in the same order, and no more of them
+// than are asked for.
 func TestRanges(t *testing.T) {
 	mistake := errors.New("want letters")
 	vowels := func(body string) ([]Span, error) {

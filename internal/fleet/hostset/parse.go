@@ -12,8 +12,8 @@ type term struct {
 
 const operators = ",!&^"
 
-// split cuts an expression into operands. Operators have equal rank and apply
-// from left to right, as in nodeset(1); blanks between two operands mean a comma.
+// split cuts an expression into operands. Operators have equal rank and apply from left to right,
+// as in nodeset(1); blanks between two operands mean a comma.
 func split(text string) ([]term, error) {
 	s := splitter{whole: text, op: ','}
 	for _, r := range text {
@@ -29,7 +29,7 @@ type splitter struct {
 	terms    []term
 	op       byte            // operator before the operand being read
 	explicit bool            // op was written, so an operand must follow
-	operand  strings.Builder // what has been read of it
+	operand  strings.Builder // the part of it that has been read
 	inside   bool            // between [ and ]
 }
 

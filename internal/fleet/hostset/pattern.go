@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// Brackets reads what stands between [ and ] in a name, which each program writes in its own
-// way. No spans mean that the brackets are a part of the name.
+// Brackets parses the text between [ and ] in a name, for which each program has its own notation.
+// No spans mean that the brackets are a part of the name.
 type Brackets func(body string) ([]Span, error)
 
 // Span is Lo, Lo+Step, ... up to Hi, written with at least Width digits.
 type Span struct {
 	Lo, Hi, Step uint64
 	Width        int    // 0 = no padding
-	Letters      string // what the numbers count, where they are letters; "" = they are numbers
+	Letters      string // letters to count through; "" = numbers
 }
 
 func (s Span) text(n uint64) string {
@@ -29,8 +29,8 @@ func (s Span) text(n uint64) string {
 	return fmt.Sprintf("%0*d", s.Width, n)
 }
 
-// Ranges are the names that a text with brackets stands for, most of them at most, the last
-// bracket turning fastest. An error is a *SyntaxError, and what brackets returned.
+// Ranges returns the names of a text with brackets, at most most of them, the last bracket changing
+// fastest. An error is a *SyntaxError, or an error of brackets.
 func Ranges(text string, brackets Brackets, most int) ([]string, error) {
 	p, err := parsePattern(text, brackets)
 	if err != nil {
@@ -83,8 +83,8 @@ func parsePattern(text string, brackets Brackets) (pattern, error) {
 	return p, nil
 }
 
-// nodeset reads brackets as nodeset(1) does. An address, or anything with a colon, stays as
-// it is: [::1]:22.
+// nodeset reads brackets as nodeset(1) does. An address, or anything with a colon, stays as it is:
+// [::1]:22.
 func nodeset(body string) ([]Span, error) {
 	if _, err := netip.ParseAddr(body); err == nil || strings.Contains(body, ":") {
 		return nil, nil
@@ -100,8 +100,8 @@ func nodeset(body string) ([]Span, error) {
 	return spans, nil
 }
 
-// parseSpan reads "5", "001-100" or "1-99/2". Padding is decided by the
-// first number and both must be written alike, as in nodeset(1).
+// parseSpan reads "5", "001-100" or "1-99/2". Padding is decided by the first number and both must
+// be written alike, as in nodeset(1).
 func parseSpan(field string) (Span, error) {
 	body, stepText, stepped := strings.Cut(field, "/")
 	first, last, isRange := strings.Cut(body, "-")
@@ -158,7 +158,7 @@ func padding(digits string) int {
 	return 0
 }
 
-// size is how many names the pattern gives; it stops counting at MaxInt64.
+// size returns how many names the pattern gives; it stops counting at MaxInt64.
 func (p pattern) size() int64 {
 	total := int64(1)
 	for _, part := range p {
@@ -186,7 +186,7 @@ func (p part) size() int64 {
 	return n
 }
 
-// names yields every name of the pattern, the last bracket turning fastest.
+// names yields every name of the pattern, the last bracket changing fastest.
 func (p pattern) names() iter.Seq[string] {
 	return func(yield func(string) bool) { p.walk("", yield) }
 }

@@ -17,9 +17,8 @@ type reference struct {
 	Error  string
 }
 
-// randomExpression uses what both grammars have: no blanks between names, no
-// touching brackets, no digits after a bracket (ClusterShell refuses them after
-// a step), no negative numbers.
+// randomExpression uses what both grammars have: no blanks between names, no touching brackets, no
+// digits after a bracket (ClusterShell refuses them after a step), no negative numbers.
 func randomExpression(r *rand.Rand) string {
 	var b strings.Builder
 	for i := range 1 + r.IntN(5) {
@@ -55,8 +54,8 @@ func randomRange(r *rand.Rand) string {
 	return "[" + strings.Join(spans, ",") + "]"
 }
 
-// Expansion agrees with ClusterShell for thousands of expressions, and what we
-// fold is the same set to ClusterShell; in one dimension it is the same text.
+// Expansion agrees with ClusterShell for thousands of expressions, and what we fold is the same set
+// to ClusterShell; in one dimension it is the same text.
 func TestAgreesWithClusterShell(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 2026))
 	expressions := []string{"n[1-010]", "n[01-100]", "n[3-1]", "n[1/2]", "a,,b", "a!", "n[]", "n[1-3", "n1]", "n[00-3]", "n[1-3/0]"}

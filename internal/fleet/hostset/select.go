@@ -10,10 +10,9 @@ import (
 	"sshpace/internal/base/host"
 )
 
-// HostsFile is a list of hosts, one or more a line: `user@host:port`,
-// `ssh://user@host:port`, `host:port user` as in pssh's files, or any set
-// expression. A line `%label` begins a section; `%` alone ends it. # begins a
-// comment, at the start of a line or after a blank.
+// HostsFile is a list of hosts, one or more a line: `user@host:port`, `ssh://user@host:port`,
+// `host:port user` as in pssh's files, or any set expression. A line `%label` begins a section; `%`
+// alone ends it. # begins a comment, at the start of a line or after a blank.
 type HostsFile struct {
 	name    string
 	entries []entry
@@ -25,12 +24,12 @@ type entry struct {
 	line        int
 }
 
-// ReadHosts reads a hosts file; name is used in messages only. The lines are
-// checked when they are used.
+// ReadHosts reads a hosts file; name is used in messages only. The lines are checked when they are
+// used.
 func ReadHosts(r io.Reader, name string) (*HostsFile, error) { return readLines(r, name, userFirst) }
 
-// ReadSets is ReadHosts where two words are always two sets, as nodeset(1) reads
-// its standard input.
+// ReadSets is ReadHosts where two words are always two sets, as nodeset(1) reads its standard
+// input.
 func ReadSets(r io.Reader, name string) (*HostsFile, error) {
 	return readLines(r, name, func(line string) string { return line })
 }
@@ -54,9 +53,9 @@ const (
 	loginRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-" + digits
 )
 
-// userFirst writes the line `host user` of pssh's files as user@host. Two plain
-// names of which the second has a number, such as `web1 web2`, are two hosts; behind
-// an address or a name with a domain the second is a user all the same.
+// userFirst writes the line `host user` of pssh's files as user@host. Two plain names of which the
+// second has a number, such as `web1 web2`, are two hosts; after an address or a name with a domain
+// the second is a user all the same.
 func userFirst(line string) string {
 	words := strings.Fields(line)
 	if len(words) != 2 || strings.ContainsAny(words[0], operators+"@*?") || strings.Trim(words[1], loginRunes) != "" {
@@ -88,19 +87,19 @@ func (f *HostsFile) labels() []string {
 	return labels
 }
 
-// Selection is everything the user said about which hosts to use.
+// Selection holds all that the user said about the hosts to use.
 type Selection struct {
 	Sets    []string     // set expressions (-w)
 	Files   []*HostsFile // all hosts of these files, or of their sections Labels
 	Labels  []string     // empty = all sections
-	Exclude []string     // set expressions (-x); a name without user and port excludes all of that name
+	Exclude []string     // set expressions (-x); a name without user and port excludes all hosts of that name
 	Steps   []Step       // further operations, in order
-	EmptyOK bool         // no hosts at all are no error
+	EmptyOK bool         // an empty selection is not an error
 	Options Options
 }
 
-// Hosts returns the selected hosts in the order they were named, each target
-// once. It is an error if a label does not occur or nothing is left.
+// Hosts returns the selected hosts in the order they were named, each target once. It is an error
+// if a label does not occur or nothing is left.
 func (s Selection) Hosts() ([]host.Host, error) {
 	if err := s.checkLabels(); err != nil {
 		return nil, err
@@ -135,8 +134,7 @@ func (s Selection) Hosts() ([]host.Host, error) {
 	return hosts, err
 }
 
-// checkLabels refuses a label that no file has: a typing error would
-// otherwise run on nothing.
+// checkLabels refuses a label that no file has: a typing error would otherwise run on nothing.
 func (s Selection) checkLabels() error {
 	var known []string
 	for _, f := range s.Files {
@@ -165,13 +163,13 @@ func (s Selection) addFile(c *collector, f *HostsFile) error {
 
 // Step is an operation on the hosts selected so far.
 type Step struct {
-	Op   byte     // ! without, & only, ^ those of one side only
-	Sets []string // whose union is the right side
+	Op   byte     // ! without, & only, ^ those of exactly one side
+	Sets []string // sets whose union is the right side
 	Flag string   // for messages, such as "-x"
 }
 
-// apply carries out a step. Its wildcards select from the hosts themselves, and
-// one that selects none is no mistake.
+// apply carries out a step. Its wildcards select from the hosts themselves, and one that selects
+// none is not a mistake.
 func (s Selection) apply(step Step, hosts []host.Host) ([]host.Host, error) {
 	opt := s.Options
 	opt.emptyGlobOK = true
@@ -200,8 +198,8 @@ func (s Selection) apply(step Step, hosts []host.Host) ([]host.Host, error) {
 	return kept, nil
 }
 
-// collector gathers hosts, each target once. What one set may give, all of them
-// may give together: many lines must not cost more than one.
+// collector gathers hosts, each target once. All sets together have the limit of one set: many
+// lines must not cost more than one.
 type collector struct {
 	hosts []host.Host
 	seen  map[host.Endpoint]bool

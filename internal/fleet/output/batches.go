@@ -8,11 +8,11 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// batches says when a batch begins, and asks before the second one if it is to.
+// batches reports when a batch begins, and asks before the second one if requested.
 type batches struct {
 	fleet.Nothing
 	w       io.Writer
-	confirm func(question string) (bool, error) // nil goes on without
+	confirm func(question string) (bool, error) // nil continues without asking
 }
 
 var _ fleet.Sink = (*batches)(nil)

@@ -16,7 +16,7 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// slowest is how many hosts the summary names.
+// slowest is the number of slow hosts in the summary.
 const slowest = 3
 
 // closing writes the summary at the end of a run: how many hosts ended how, who
@@ -30,7 +30,7 @@ type closing struct {
 	fleet.Nothing
 	w     io.Writer
 	width int         // of the terminal, 0 = none
-	names [4][]string // by status; those that were ok are only counted
+	names [4][]string // by status; successful ones are only counted
 	lost  Ends        // why output is incomplete
 	slow  []slowHost  // the slowest first
 }
@@ -42,7 +42,7 @@ type slowHost struct {
 
 var _ fleet.Sink = (*closing)(nil)
 
-// newClosing makes a Closing that writes to w, a terminal of so many columns or none.
+// newClosing makes a closing that writes to w, a terminal with width columns or none.
 func newClosing(w io.Writer, width int) *closing { return &closing{w: w, width: width, lost: Ends{}} }
 
 // Done remembers the host.
@@ -95,7 +95,7 @@ func (t *closing) text(so *fleet.Summary) string {
 
 var words = [...]string{fleet.OK: "ok", fleet.Failed: "failed", fleet.Unreachable: "unreachable", fleet.NotStarted: "not started"}
 
-// numbers is "3 hosts: 1 ok, 2 failed"; kinds that did not occur are left out.
+// numbers prints "3 hosts: 1 ok, 2 failed"; it leaves out kinds that did not occur.
 func numbers(so *fleet.Summary) string {
 	counts := [...]int{so.OK, so.Failed, so.Unreachable, so.NotStarted}
 	var parts []string

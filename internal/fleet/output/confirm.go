@@ -9,7 +9,7 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// Confirm asks somebody before a command runs on more hosts than limit; 0: it asks nobody.
+// Confirm asks the user before a command runs on more hosts than limit; 0: it asks nobody.
 func Confirm(ctx context.Context, limit int, command string, hosts []host.Host) error {
 	if limit <= 0 || len(hosts) <= limit {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// copies shows what a copy to many hosts tells: what was copied, as hosts end, and at
-// the end what went wrong, once for all hosts with which the same did.
+// copies shows the results of a copy to many hosts: the copied files, as hosts end, and at the end
+// the errors, each once for all hosts that share it.
 type copies struct {
 	*prefix         // of standard output
 	wrong   *gather // the rest
@@ -23,10 +23,10 @@ func (c *copies) Output(e fleet.Event) error {
 	return c.prefix.Output(e)
 }
 
-// Done writes what was held, and keeps how the host ended.
+// Done writes held output, and keeps the end of the host.
 func (c *copies) Done(r fleet.Result, so fleet.Summary) error {
 	return errors.Join(Loss(c.rest(&r)), c.wrong.Done(r, so))
 }
 
-// End writes what went wrong.
+// End writes the errors.
 func (c *copies) End(so fleet.Summary) error { return c.wrong.End(so) }

@@ -7,10 +7,10 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 )
 
-// maxDiff is how large a text may be that is compared line by line, in bytes.
+// maxDiff is the largest text that is compared line by line, in bytes.
 const maxDiff = 4 << 20
 
-// text is a group's text as it is shown; nil if it is too large to be compared.
+// text returns a group's text as shown; nil if it is too large to be compared.
 func (g *gather) text(gr *group) ([]byte, error) {
 	if gr.content.Size > maxDiff || gr.content.Dropped > 0 {
 		return nil, nil
@@ -22,7 +22,7 @@ func (g *gather) text(gr *group) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// edits are how a group differs from the first one; nil: it is to be shown whole.
+// edits returns the differences of a group from the first one; nil: it is to be shown whole.
 func (g *gather) edits(first []byte, gr *group, place int) ([]byte, error) {
 	if first == nil || place == 0 {
 		return nil, nil
@@ -34,8 +34,8 @@ func (g *gather) edits(first []byte, gr *group, place int) ([]byte, error) {
 	return differences(first, text), err
 }
 
-// differences are those between two texts as they are shown, in the form of diff -u, each line
-// with the mark of hosts; nil where both have lines, and none in common.
+// differences returns those between two texts as they are shown, in the form of diff -u, each line
+// with the mark of hosts; nil if both have lines, and none in common.
 func differences(from, to []byte) []byte {
 	var out []byte
 	number, common := 0, false
@@ -47,7 +47,7 @@ func differences(from, to []byte) []byte {
 		if text, theirs := bytes.CutPrefix(line[1:], []byte(hostMark)); theirs {
 			out = append(append(append(out, hostMark...), kind, ' '), text...)
 		} else {
-			out = append(out, line...) // where the next lines stand
+			out = append(out, line...) // positions of the next lines
 		}
 		common = common || kind == ' '
 	}

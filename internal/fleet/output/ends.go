@@ -9,11 +9,11 @@ import (
 	"sshpace/internal/fleet/hostset"
 )
 
-// Ends are what is said of hosts, once for all of which the same is said but for their own
-// names, addresses and keys, which are <host>, <fingerprint> and <line> then.
+// Ends groups messages about hosts: equal ones are shown once, also if they differ only in the
+// hosts' names, addresses and keys, which become <host>, <fingerprint> and <line>.
 type Ends map[string]*group
 
-// Add puts a host to those of which the same is said; first tells that it was said of none.
+// Add adds a host to the group of its message; first reports that the group is new.
 func (e Ends) Add(h host.Host, text string) (first bool) {
 	same := withoutHost(text, h.Name)
 	gr := e[same]
@@ -35,5 +35,5 @@ func (e Ends) Write(w io.Writer) {
 	}
 }
 
-// asSet is names of hosts as people read them.
+// asSet folds names of hosts for people.
 func asSet(hosts []string) string { return termsafe.Line(hostset.Fold(hosts)) }

@@ -13,10 +13,9 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Files writes each host's bytes, as they came, into files of its own: NAME.out
-// and NAME.err in one folder. Files are 0600 and exist only for hosts that
-// sent something; older ones of the same name are replaced. Few are open at
-// the same time, however many hosts there are.
+// Files writes each host's bytes unchanged into NAME.out and NAME.err in one directory. Files are
+// 0600 and exist only for hosts that sent something; older ones of the same name are replaced. Few
+// are open at the same time, however many hosts there are.
 type Files struct {
 	fleet.Nothing
 	root  *os.Root
@@ -30,12 +29,12 @@ type Files struct {
 
 var _ fleet.Sink = (*Files)(nil)
 
-// DefaultOpenFiles is how many files are kept open unless said otherwise.
+// DefaultOpenFiles is the default number of open files.
 const DefaultOpenFiles = 64
 
-// OpenFiles prepares a folder, which is made 0700 if need be. maxOpen bounds
-// the open files; 0 is DefaultOpenFiles. A folder that others can change, or in
-// which no file can be made, is refused.
+// OpenFiles prepares a directory, which is made 0700 if necessary. maxOpen bounds the open files; 0
+// is DefaultOpenFiles. A directory that others can change, or in which no file can be made, is
+// refused.
 func OpenFiles(dir string, maxOpen int) (*Files, error) {
 	folder, err := safedir.Make(dir)
 	if err != nil {
@@ -55,8 +54,7 @@ func (f *Files) Output(e fleet.Event) error {
 	return f.Append(FileName(e.Host)+[2]string{".out", ".err"}[e.Stream], e.Data)
 }
 
-// Append makes a file longer. One that could not be written is left as it is: it holds
-// the beginning of what was sent.
+// Append makes a file longer. After an error the file keeps the beginning of the output.
 func (f *Files) Append(name string, data []byte) error {
 	if f.lost[name] == nil {
 		file, err := f.file(name)
@@ -76,13 +74,13 @@ func (f *Files) Done(r fleet.Result, _ fleet.Summary) error {
 	return cmp.Or(f.Close(name+".out"), f.Close(name+".err"))
 }
 
-// Close says that a file is complete.
+// Close reports that a file is complete.
 func (f *Files) Close(name string) error {
 	delete(f.lost, name)
 	return Loss(f.close(name))
 }
 
-// End closes what is still open.
+// End closes open files.
 func (f *Files) End(fleet.Summary) error {
 	var errs []error
 	for name := range f.open {
@@ -91,8 +89,7 @@ func (f *Files) End(fleet.Summary) error {
 	return errors.Join(append(errs, f.root.Close())...)
 }
 
-// file returns the open file of that name, opening it and closing another one as
-// needed.
+// file returns the open file with that name, opening it and closing another one as needed.
 func (f *Files) file(name string) (*os.File, error) {
 	if file := f.open[name]; file != nil {
 		return file, nil
@@ -110,8 +107,8 @@ func (f *Files) file(name string) (*os.File, error) {
 	return file, nil
 }
 
-// openFile makes the file when the run first needs it, replacing an older one
-// instead of writing through it, and reopens it later.
+// openFile makes the file when the run first needs it, replacing an older one instead of writing
+// through it, and reopens it later.
 func (f *Files) openFile(name string) (*os.File, error) {
 	if f.made[name] {
 		return f.root.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0o600)
@@ -136,13 +133,12 @@ func (f *Files) close(name string) error {
 	return file.Close()
 }
 
-// maxFileName leaves room for the suffix within the 255 bytes of most file
-// systems.
+// maxFileName leaves room for the suffix within the 255 bytes of most file systems.
 const maxFileName = 240
 
-// FileName makes a file name of a host's text: letters, digits and . _ - @ + stay,
-// everything else becomes %XX, as does a dot in front. Names that would be too
-// long end with a hash, so that different hosts never share a file.
+// FileName turns a host's text into a file name: letters, digits and . _ - @ + stay, everything
+// else becomes %XX, as does a dot in front. Names that would be too long end with a hash, so that
+// different hosts never share a file.
 func FileName(text string) string {
 	var b strings.Builder
 	for i := range len(text) {

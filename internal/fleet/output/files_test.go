@@ -48,7 +48,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Neither names nor links lead out of the folder.
+// Neither names nor links lead out of the directory.
 func TestFilesStayInTheirFolder(t *testing.T) {
 	top := t.TempDir()
 	victim := filepath.Join(top, "victim")

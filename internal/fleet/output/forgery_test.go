@@ -14,8 +14,8 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// forgers are what a host would build a forged block, end or summary of: our own
-// words, every dash, bar and blank that looks like ours, and what ends a line.
+// forgers are what a host would build a forged block, end or summary of: our own words, every dash,
+// bar and blank that looks like ours, and what ends a line.
 var forgers = []string{
 	rule, "---------------\n", "x (1)\n", "x (1), standard error\n", "x (1) =: exit 3\n", "hint: run it\n", "3 hosts: 3 ok in 1s\n",
 	"| ", "|", "\u2502 ", "\uff5c", "\u2223", "\u01c0 ", "-", "\u2010", "\u2013", "\u2014", "\u2212", "\u2500", "\u2501", "\u23af", "\uff0d", "\ufe63",
@@ -35,8 +35,8 @@ func shown(text string) []string {
 	return lines
 }
 
-// blocks reads what Gather wrote, as a reader does who trusts nothing but the
-// mark: the lines of each block by the line with its names, and the other lines.
+// blocks reads what Gather wrote, as a reader does who trusts nothing but the mark: the lines of
+// each block by the line with its names, and the other lines.
 func blocks(t *rapid.T, text string) (marked map[string][]string, rest []string) {
 	marked = map[string][]string{}
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -60,8 +60,8 @@ func blocks(t *rapid.T, text string) (marked map[string][]string, rest []string)
 	return marked, rest
 }
 
-// Whatever hosts send, each line is under the host that sent it, and nothing but
-// what we write stands outside of the marked lines.
+// Whatever hosts send, each line is under the host that sent it, and nothing but what we write
+// stands outside of the marked lines.
 func TestGatherCannotBeForged(t *testing.T) {
 	text := rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(forgers), 0, 12).Draw(t, "parts"), "")

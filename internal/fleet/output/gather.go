@@ -15,15 +15,15 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// gatherOptions say how Gather keeps and writes. Only the writers are required.
+// gatherOptions control how gather keeps and writes. Only the writers are required.
 type gatherOptions struct {
-	Out, Err io.Writer // remote stdout; remote stderr and what became of hosts
+	Out, Err io.Writer // remote stdout; remote stderr and the ends of hosts
 	Raw      bool      // do not clean the text
-	// Diff shows of standard output how each group differs from the largest one, or
-	// from that of the host DiffHost.
+	// Diff shows how each group's standard output differs from the largest one, or from that of the
+	// host DiffHost.
 	Diff     bool
 	DiffHost string
-	// ByEnd keeps hosts apart that ended differently, and names those that ended well, too.
+	// ByEnd separates hosts with different ends, and names successful ones, too.
 	ByEnd bool
 	// Mask joins outputs that differ only by the host's own name; it is then written as <host>.
 	Mask bool
@@ -43,7 +43,7 @@ type gather struct {
 	fleet.Nothing
 	opt    gatherOptions
 	store  file.Store
-	mark   []byte // stands for the host's own name while hashing; nobody can guess it
+	mark   []byte // replaces the host's own name while hashing; nobody can guess it
 	live   PerHost[[2]file.Content]
 	groups [2]map[digest]*group // by stream, and by the output as it came
 	ends   Ends
@@ -64,7 +64,7 @@ type group struct {
 	text    string       // of a group of ends or hints; with ByEnd how all of its hosts ended
 }
 
-// silent tells whether its hosts sent nothing.
+// silent reports whether its hosts sent nothing.
 func (gr *group) silent() bool { return gr.content.Size == 0 && gr.content.Dropped == 0 }
 
 var _ fleet.Sink = (*gather)(nil)
@@ -110,7 +110,7 @@ func (g *gather) Done(r fleet.Result, _ fleet.Summary) error {
 	return errors.Join(errs...)
 }
 
-// end is how a host ended, if that is to be told.
+// end returns the end of a host, if it is to be shown.
 func (g *gather) end(r *fleet.Result) string {
 	if text := Explain(r); text != "" || !g.opt.ByEnd {
 		return text
@@ -143,9 +143,8 @@ func (g *gather) file(groups map[digest]*group, c *file.Content, r *fleet.Result
 	return err
 }
 
-// hash returns the hash of a content and how it ended, with a host's own names replaced.
-// What was dropped counts, so that two long outputs are not taken for equal because their
-// beginnings are.
+// hash returns the hash of a content with its end, with a host's own names replaced. Dropped bytes
+// count, so that two long outputs are not considered equal because their beginnings are.
 func (g *gather) hash(c *file.Content, end string, own names) (digest, error) {
 	sum := sha256.New() // its Write cannot fail
 	fmt.Fprintf(sum, "%s\x00", end)
@@ -163,8 +162,8 @@ func (g *gather) hash(c *file.Content, end string, own names) (digest, error) {
 	return digest(sum.Sum(nil)), err
 }
 
-// joined are the groups, of which those of single hosts are one where only the host's own
-// name differs. What several hosts sent alike stays as it is.
+// joined merges groups of single hosts that differ only in the host's own name. Groups of several
+// hosts stay.
 func (g *gather) joined(groups map[digest]*group) map[digest]*group {
 	if !g.opt.Mask {
 		return groups
@@ -207,7 +206,7 @@ func (g *gather) eachLine(c *file.Content, use func(Piece) error) error {
 	}
 }
 
-// End writes the groups and frees what was kept.
+// End writes the groups and frees the memory.
 func (g *gather) End(fleet.Summary) error {
 	out, errs := bufio.NewWriter(g.opt.Out), bufio.NewWriter(g.opt.Err)
 	err := errors.Join(
@@ -218,9 +217,8 @@ func (g *gather) End(fleet.Summary) error {
 	return errors.Join(err, errs.Flush(), g.store.Close())
 }
 
-// rule stands above and below the names of a group. Every line that a host sent
-// begins with hostMark and no other line does, so that no host can speak for
-// another or for us, whatever its text looks like.
+// rule surrounds the names of a group. Every line that a host sent begins with hostMark and no
+// other line does, so that no host can imitate another one or us, whatever its text looks like.
 const (
 	rule     = "---------------"
 	hostMark = "| "
@@ -231,7 +229,7 @@ func (g *gather) writeGroups(w *bufio.Writer, groups map[digest]*group, what str
 	if !slices.ContainsFunc(list, func(gr *group) bool { return !gr.silent() }) {
 		return nil
 	}
-	var first []byte // what the others are compared with
+	var first []byte // text to compare the others with
 	if g.opt.Diff && what == "" && len(list) > 1 {
 		i := slices.IndexFunc(list, func(gr *group) bool { return slices.Contains(gr.hosts, g.opt.DiffHost) })
 		if i > 0 {
@@ -309,8 +307,8 @@ func (g *gather) writeEnds(w *bufio.Writer) {
 	}
 }
 
-// bySize sorts the largest group first, so that the odd ones stand last, next to
-// the prompt; equal ones by their first host.
+// bySize sorts the largest group first, so that the odd ones come last, next to the prompt; equal
+// ones by their first host.
 func bySize[K comparable](groups map[K]*group) []*group {
 	var list []*group
 	for _, gr := range groups {

@@ -104,8 +104,8 @@ func TestGatherKeepsWhatWasSent(t *testing.T) {
 	}
 }
 
-// Hosts that sent nothing are seen where others sent something, as a group or as what is missing, and
-// so are those that wrote to standard error alone; those whose command did not end are not.
+// Hosts that sent nothing are seen where others sent something, as a group or as what is missing,
+// and so are those that wrote to standard error alone; those whose command did not end are not.
 func TestGatherSilent(t *testing.T) {
 	const head = rule + "\nweb[1-2] (2)\n" + rule + "\n| ok\n" + rule + "\n"
 	for _, tt := range []struct {
@@ -138,8 +138,8 @@ func TestGatherSilent(t *testing.T) {
 	}
 }
 
-// What is wrong with hosts in the same way is said once, whatever they and their addresses
-// are called; where something else differs, too, it is said of each.
+// What is wrong with hosts in the same way is said once, whatever they and their addresses are
+// called; where something else differs, too, it is said of each.
 func TestEndsFold(t *testing.T) {
 	lost := func(i int, name, text, hint string) fleet.Result {
 		r := refused(i, name)
@@ -252,8 +252,8 @@ func TestNamesReplaceWholeWordsOnly(t *testing.T) {
 	}
 }
 
-// More output than memory may hold goes to a file and comes back unchanged, and
-// nothing of it stays on disk.
+// More output than memory may hold goes to a file and comes back unchanged, and nothing of it stays
+// on disk.
 func TestGatherSpills(t *testing.T) {
 	dir := t.TempDir()
 	var o bytes.Buffer
@@ -276,8 +276,8 @@ func TestGatherSpills(t *testing.T) {
 	}
 }
 
-// What finds no room is said, and costs neither the run nor other hosts; outputs
-// that are equal as far as they were kept are not taken for equal.
+// What finds no room is said, and costs neither the run nor other hosts; outputs that are equal as
+// far as they were kept are not taken for equal.
 func TestGatherWithoutRoom(t *testing.T) {
 	var o bytes.Buffer
 	g := newGather(gatherOptions{Out: &o, Err: io.Discard})

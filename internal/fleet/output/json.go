@@ -11,13 +11,12 @@ import (
 	"sshpace/internal/fleet/hostset"
 )
 
-// JSON writes one JSON object a line: first `run`, then `start`, `output` and
-// `result` as they come, last `summary`. A line of remote output is one `output` record, or
-// several of which all but the first have `continues`; its newline is left out,
-// a carriage return is not, and `eol` is false for a last line without newline.
-// A result comes after all output of its host. Text that is not UTF-8 is in
-// `base64` instead of `text`, so nothing is lost. Control characters, also
-// those that JSON would allow, are written as \u escapes.
+// JSON writes one JSON object a line: first `run`, then `start`, `output` and `result` as they
+// come, last `summary`. A line of remote output is one `output` record, or several of which all but
+// the first have `continues`; its newline is left out, a carriage return is not, and `eol` is false
+// for a last line without newline. A result comes after all output of its host. Text outside UTF-8
+// is in `base64` instead of `text`, so nothing is lost. Control characters, also those that JSON
+// would allow, are written as \u escapes.
 type JSON struct {
 	fleet.Nothing
 	w     io.Writer
@@ -34,8 +33,8 @@ func newJSON(w io.Writer) *JSON {
 	return &JSON{w: w, lines: HostLines{Lines: Lines{Max: defaultMaxLine, OnlyLF: true}}}
 }
 
-// NewRecord makes a JSON with all that it takes to do the run once more: what the history
-// keeps, which tells it of no output.
+// NewRecord makes a JSON with all that a repetition of the run needs: for the history, which passes
+// it no output.
 func NewRecord(w io.Writer, how How) *JSON {
 	j := newJSON(w)
 	j.how = &how
@@ -56,18 +55,18 @@ func (j *JSON) Begin(s fleet.Start) error {
 	return j.write(rec)
 }
 
-// Started writes that a host is being connected to.
+// Started records that the connection to a host begins.
 func (j *JSON) Started(index int) error {
 	return Loss(j.write(startRecord{Type: "start", Schema: Schema, Host: j.name(j.hosts[index])}))
 }
 
-// Output writes the lines that are complete.
+// Output writes the complete lines.
 func (j *JSON) Output(e fleet.Event) error {
 	j.lines.Feed(e, func(p Piece) { j.line(e.Host, e.Stream, p) })
 	return Loss(j.err)
 }
 
-// Done writes what was held and the host's result.
+// Done writes held output and the host's result.
 func (j *JSON) Done(r fleet.Result, _ fleet.Summary) error {
 	j.lines.End(r.Index, func(stream fleet.Stream, p Piece) { j.line(r.Host.String(), stream, p) })
 	rec := recordOf(&r)
@@ -75,7 +74,7 @@ func (j *JSON) Done(r fleet.Result, _ fleet.Summary) error {
 	return Loss(j.write(rec))
 }
 
-// name is what a host is called: to do the run again, its address is needed too.
+// name returns the name of a host: a repetition of the run needs its address, too.
 func (j *JSON) name(h host.Host) string {
 	if j.how != nil {
 		return h.Exact()
@@ -105,8 +104,8 @@ func (j *JSON) line(host string, stream fleet.Stream, p Piece) {
 	j.write(rec) // which keeps the error
 }
 
-// write writes one record with one Write, unless one before it failed: half a
-// record must be the last thing there is.
+// write writes one record with one Write, unless an earlier one failed: half a record must be the
+// last.
 func (j *JSON) write(rec any) error {
 	if j.err != nil {
 		return j.err

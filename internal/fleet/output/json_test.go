@@ -47,8 +47,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// Whatever is sent comes back exactly, and the text of the records is safe to
-// show on a terminal.
+// Whatever is sent comes back exactly, and the text of the records is safe to show on a terminal.
 func FuzzJSON(f *testing.F) {
 	for _, seed := range []string{"plain", "tag \U000e0041\u200b", "a\n", "a\r\n", "a\r", "\n\n", "\r\n\r", strings.Repeat("x", 3*defaultMaxLine), strings.Repeat("x", defaultMaxLine) + "\n"} {
 		f.Add([]byte(seed))

@@ -7,31 +7,31 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// defaultMaxLine is where a line without end is cut into pieces, in bytes. A
-// thousand hosts that all send such lines hold 32 MB.
+// defaultMaxLine is the length at which a line without end is split, in bytes. A thousand hosts
+// that all send such lines hold 32 MB.
 const defaultMaxLine = 16 << 10
 
-// Lines cuts one stream into lines. Newline, carriage return and both together
-// end a line, so that no text can move back over what was written before it.
-// The beginning of a line is held until its end comes or Max bytes are there.
+// Lines cuts one stream into lines. Newline, carriage return and both together end a line, so that
+// no text can overwrite earlier text. The beginning of a line is held until its end comes or it has
+// Max bytes.
 type Lines struct {
 	Max    int  // longest piece in bytes; must be set
 	OnlyLF bool // only a newline ends a line, so that nothing is lost
 
 	held      []byte
 	skipLF    bool // the line ended with a carriage return; a newline belongs to it
-	continued bool // what follows belongs to a line of which a piece was handed out
+	continued bool // the next text continues a line of which a piece was passed on
 }
 
-// Piece is a line or, where a line is longer than Max, a part of one. Text is
-// valid only during the call that hands it over and has no line end.
+// Piece is a line or, if a line is longer than Max, a part of one. Text is valid only during the
+// call that receives it and has no line end.
 type Piece struct {
 	Text      []byte
 	Continues bool // the piece before it belongs to the same line
 	Open      bool // the stream ended without an end of this line
 }
 
-// Feed hands every line that is complete to use.
+// Feed calls use for every complete line.
 func (l *Lines) Feed(data []byte, use func(Piece)) {
 	for len(data) > 0 {
 		if l.skipLF {
@@ -55,8 +55,8 @@ func (l *Lines) Feed(data []byte, use func(Piece)) {
 	}
 }
 
-// lineEnd finds the first newline or carriage return. Two searches for one byte
-// are several times faster than one for either.
+// lineEnd finds the first newline or carriage return. Two searches for one byte are several times
+// faster than one for either.
 func lineEnd(data []byte) int {
 	lf := bytes.IndexByte(data, '\n')
 	if lf >= 0 {
@@ -68,7 +68,7 @@ func lineEnd(data []byte) int {
 	return lf
 }
 
-// End hands out what is held when the stream ends without a line end.
+// End passes on held text when the stream ends without a line end.
 func (l *Lines) End(use func(Piece)) {
 	if len(l.held) > 0 {
 		l.finish(nil, true, use)
@@ -76,7 +76,7 @@ func (l *Lines) End(use func(Piece)) {
 	*l = Lines{Max: l.Max, OnlyLF: l.OnlyLF}
 }
 
-// finish hands out a line whose last part is tail.
+// finish passes on a line whose last part is tail.
 func (l *Lines) finish(tail []byte, open bool, use func(Piece)) {
 	text := tail
 	if len(l.held) > 0 || len(tail) > l.Max {
@@ -89,8 +89,8 @@ func (l *Lines) finish(tail []byte, open bool, use func(Piece)) {
 	l.held, l.continued = l.held[:0], false
 }
 
-// hold keeps the beginning of a line, never more than Max bytes, and hands out
-// pieces of one that is too long.
+// hold keeps the beginning of a line, never more than Max bytes, and passes on pieces of one that
+// is too long.
 func (l *Lines) hold(data []byte, use func(Piece)) {
 	for len(l.held)+len(data) > l.Max {
 		if len(l.held) == 0 {
@@ -104,7 +104,7 @@ func (l *Lines) hold(data []byte, use func(Piece)) {
 	l.held = append(l.held, data...)
 }
 
-// cut hands out the first max bytes, less if a character would be cut in two.
+// cut passes on the first max bytes, fewer if a character would be split.
 func (l *Lines) cut(text []byte, use func(Piece)) []byte {
 	n := l.Max
 	for back := 1; back < min(utf8.UTFMax, n); back++ {
@@ -120,10 +120,10 @@ func (l *Lines) cut(text []byte, use func(Piece)) []byte {
 	return text[n:]
 }
 
-// PerHost is what is kept of hosts that have begun, by their places, until they end.
+// PerHost holds data of hosts that have begun, by their indices, until they end.
 type PerHost[T any] map[int]*T
 
-// Of is that of a host, at first the zero value.
+// Of returns that of a host, at first the zero value.
 func (m *PerHost[T]) Of(index int) *T {
 	if *m == nil {
 		*m = PerHost[T]{}
@@ -134,27 +134,27 @@ func (m *PerHost[T]) Of(index int) *T {
 	return (*m)[index]
 }
 
-// Take is that of a host which has ended. Nothing is kept of it any more.
+// Take returns that of a host which has ended, and forgets it.
 func (m *PerHost[T]) Take(index int) T {
 	of := *m.Of(index)
 	delete(*m, index)
 	return of
 }
 
-// HostLines cuts what many hosts send into lines, each stream by itself.
+// HostLines cuts the output of many hosts into lines, each stream by itself.
 type HostLines struct {
 	Lines // as each of them begins
 	live  PerHost[[2]Lines]
 }
 
-// Feed hands every line that is complete to use.
+// Feed calls use for every complete line.
 func (l *HostLines) Feed(e fleet.Event, use func(Piece)) {
 	lines := &l.live.Of(e.Index)[e.Stream]
 	lines.Max, lines.OnlyLF = l.Max, l.OnlyLF
 	lines.Feed(e.Data, use)
 }
 
-// End hands out what is held of a host that has ended.
+// End passes on held text of a host that has ended.
 func (l *HostLines) End(index int, use func(fleet.Stream, Piece)) {
 	for i, lines := range l.live.Take(index) {
 		lines.End(func(p Piece) { use(fleet.Stream(i), p) })

@@ -8,8 +8,8 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// names are the ways in which a host calls itself: its name and, for a name
-// with dots, the part before the first; the longer one first.
+// names are the forms of a host's own name: its name and, for a name with dots, the part before the
+// first; the longer one first.
 type names [][]byte
 
 func namesOf(name string) names {
@@ -23,20 +23,21 @@ func namesOf(name string) names {
 	return own
 }
 
-// ownMark stands for the host itself in what is the same for several hosts.
+// ownMark replaces the host itself in texts that are equal for several hosts.
 const ownMark = "<host>"
 
 var (
-	// lookedUp are the words before the name that ssh_config has for a host.
+	// lookedUp matches the words before the name that ssh_config has for a host.
 	lookedUp  = wildcard.Regexp(`(connect to host |resolve hostname )(\S+?)(:? )`)
 	addresses = wildcard.Regexp(`[0-9A-Fa-f]*[.:][0-9A-Fa-f.:]+`)
-	// fingerprints are of keys, and knownLines where files hold them, as package check writes them.
+	// fingerprints match those of keys, and knownLines the places of keys in files, as package
+	// check writes them.
 	fingerprints = wildcard.Regexp(`SHA256:[0-9A-Za-z+/]{43}`)
 	knownLines   = wildcard.Regexp(`:[0-9]+(: it offered | \(a key | \(\S+ SHA256:)`)
 )
 
-// withoutHost is what is said of a host without its names, addresses and keys: the same for all
-// hosts with which the same is wrong.
+// withoutHost removes a host's names, addresses and keys from a message: the result is equal for
+// all hosts with the same error.
 func withoutHost(text, name string) string {
 	text = string(namesOf(name).replace(nil, []byte(text), []byte(ownMark)))
 	text = lookedUp().ReplaceAllString(text, "${1}"+ownMark+"${3}")
@@ -54,8 +55,7 @@ func withoutHost(text, name string) string {
 	})
 }
 
-// replace appends text to dst with every own name that stands alone as a word
-// replaced.
+// replace appends text to dst with every own name that stands alone as a word replaced.
 func (own names) replace(dst, text, with []byte) []byte {
 	for len(text) > 0 {
 		at, length := own.first(text)
@@ -95,8 +95,7 @@ func indexWord(text, word []byte) int {
 	}
 }
 
-// wordByte are the characters that make a longer word of a name. A dot is none:
-// web1.example.com holds web1.
+// wordByte lists the characters that extend a word, unlike a dot: web1.example.com contains web1.
 func wordByte(c byte) bool {
 	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= 0x80
 }

@@ -1,12 +1,10 @@
-// Package output shows what a fleet run does: each type here is a fleet.Sink.
-// prefix writes lines as they come, Gather folds identical output, JSON writes
-// records, Files keeps each host's bytes, Closing sums up, Progress draws one line
-// on a terminal. Tee joins them.
+// Package output shows what a fleet run does: each type here is a fleet.Sink. prefix writes lines
+// as they come, Gather folds identical output, JSON writes records, Files keeps each host's bytes,
+// Closing sums up, Progress draws one line on a terminal. Tee joins them.
 //
-// What remote machines send is cleaned before people see it (package termsafe)
-// and is kept as it came in JSON and Files. Sinks hold bounded memory whatever
-// a host sends. They are not for concurrent use, except where said; fanout.Run
-// never overlaps calls.
+// What remote machines send is cleaned before people see it (package termsafe) and is kept as it
+// came in JSON and Files. Sinks hold bounded memory whatever a host sends. They are not for
+// concurrent use, except where said; fanout.Run never overlaps calls.
 package output
 
 import (
@@ -17,14 +15,14 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// Tee hands everything to several sinks, in order. Output stops at the first
-// error that ends the run; Done reaches every sink, so that a record of the run
-// stays complete. What one sink lost is in the result that later ones see.
+// Tee passes everything to several sinks, in order. Output stops at the first error that ends the
+// run; Done reaches every sink, so that a record of the run stays complete. Losses of one sink are
+// in the result that later ones see.
 type Tee []fleet.Sink
 
 var _ fleet.Sink = Tee(nil)
 
-// Output hands on a piece of output.
+// Output passes on a piece of output.
 func (t Tee) Output(e fleet.Event) error {
 	var loss error
 	for _, sink := range t {
@@ -44,17 +42,17 @@ func (t Tee) Begin(s fleet.Start) error {
 	return t.each(func(sink fleet.Sink) error { return sink.Begin(s) })
 }
 
-// Batch hands on that a batch begins.
+// Batch passes on that a batch begins.
 func (t Tee) Batch(b fleet.Batch) error {
 	return t.each(func(sink fleet.Sink) error { return sink.Batch(b) })
 }
 
-// Started hands on that a host is being connected to.
+// Started passes on that the connection to a host begins.
 func (t Tee) Started(index int) error {
 	return t.each(func(sink fleet.Sink) error { return sink.Started(index) })
 }
 
-// Waiting hands on how many hosts wait.
+// Waiting passes on how many hosts wait.
 func (t Tee) Waiting(hosts int) {
 	for _, sink := range t {
 		sink.Waiting(hosts)
@@ -74,7 +72,7 @@ func (t Tee) each(tell func(fleet.Sink) error) error {
 	return errors.Join(errs...)
 }
 
-// Done hands on the end of a host.
+// Done passes on the end of a host.
 func (t Tee) Done(r fleet.Result, so fleet.Summary) error {
 	var loss error
 	var errs []error
@@ -92,9 +90,8 @@ func (t Tee) Done(r fleet.Result, so fleet.Summary) error {
 	return loss
 }
 
-// Loss is what an error of writing means for the run: when nobody reads any
-// more it ends, whatever else keeps output from being written (a full disk) only
-// costs output.
+// Loss classifies an error of writing for the run: if nobody reads any more the run ends; any other
+// error (a full disk) only costs output.
 func Loss(err error) error {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return err

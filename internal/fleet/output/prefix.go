@@ -10,13 +10,13 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// prefixOptions say how Prefix writes. Only the writers are required.
+// prefixOptions control how prefix writes. Only the writers are required.
 type prefixOptions struct {
-	Out, Err io.Writer // remote stdout; remote stderr and what became of hosts
+	Out, Err io.Writer // remote stdout; remote stderr and the ends of hosts
 	Width    int       // names are padded to this many columns
 	MaxLine  int       // longer lines are cut into pieces, in bytes; 0 = 16 KiB
 	Raw      bool      // do not clean the text; lines still cannot run into each other
-	// ColorOut and ColorErr colour the arrows of the two writers.
+	// ColorOut and ColorErr color the arrows of the two writers.
 	ColorOut, ColorErr bool
 }
 
@@ -34,14 +34,14 @@ type prefix struct {
 	opt   prefixOptions
 	lines HostLines
 	buf   []byte
-	hints Ends // those already shown: a thousand hosts may share one
+	hints Ends // hints already shown: a thousand hosts may share one
 
 	stopped Ends // of hosts that the end of the run stopped
 }
 
 var _ fleet.Sink = (*prefix)(nil)
 
-// newPrefix makes a Prefix.
+// newPrefix makes a prefix.
 func newPrefix(opt prefixOptions) *prefix {
 	if opt.MaxLine <= 0 {
 		opt.MaxLine = defaultMaxLine
@@ -49,8 +49,7 @@ func newPrefix(opt prefixOptions) *prefix {
 	return &prefix{opt: opt, lines: HostLines{Lines: Lines{Max: opt.MaxLine}}, hints: Ends{}, stopped: Ends{}}
 }
 
-// width is the column width for a list of hosts: the longest name, but not
-// more than 40.
+// width is the column width for a list of hosts: the longest name, but at most 40.
 func width(hosts []host.Host) int {
 	width := 0
 	for _, h := range hosts {
@@ -62,7 +61,7 @@ func width(hosts []host.Host) int {
 // arrow separates the name from the text.
 type arrow struct{ plain, color string }
 
-// The arrows and colours are those of mpssh.
+// The arrows and colors are those of mpssh.
 var (
 	arrowOut  = arrow{"->", "1;32"}
 	arrowMore = arrow{"+>", "1;32"}
@@ -72,14 +71,14 @@ var (
 
 func (a arrow) text(color bool) string { return terminal.Paint(color, a.color, a.plain) }
 
-// Output writes the lines that are complete.
+// Output writes the complete lines.
 func (p *prefix) Output(e fleet.Event) error {
 	p.buf = p.buf[:0]
 	p.lines.Feed(e, func(l Piece) { p.line(e.Host, e.Stream, l) })
 	return Loss(p.flush(p.writer(e.Stream)))
 }
 
-// Done writes what was held and how the host ended.
+// Done writes held output and the end of the host.
 func (p *prefix) Done(r fleet.Result, _ fleet.Summary) error {
 	name := r.Host.String()
 	held := p.rest(&r)
@@ -103,7 +102,7 @@ func (p *prefix) Done(r fleet.Result, _ fleet.Summary) error {
 	return Loss(cmp.Or(held, p.flush(p.opt.Err)))
 }
 
-// rest writes what was held of a host's lines, or says why that could not be written.
+// rest writes held text of a host's lines, or the reason why that could not be written.
 func (p *prefix) rest(r *fleet.Result) (err error) {
 	p.lines.End(r.Index, func(stream fleet.Stream, l Piece) {
 		p.buf = p.buf[:0]

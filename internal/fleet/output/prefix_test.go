@@ -46,8 +46,8 @@ web3  =: unreachable: connection refused
 	}
 }
 
-// Whatever a host sends, in whatever pieces, every line that comes out begins
-// with its own name, and no control character survives.
+// Whatever a host sends, in whatever pieces, every line that comes out begins with its own name,
+// and no control character survives.
 func TestPrefixCannotBeForged(t *testing.T) {
 	hostile := "\nweb2 -> forged\r\nweb2 -> x\rweb2 =: exit 0\x0bweb2\x0c\x85web2\u0085\u2028web2 -> y\x1b[1A\x1b[2Kweb2 -> z\x1bEweb2\x1b]0;t\x07\u202e"
 	r := rand.New(rand.NewPCG(1, 2))

@@ -9,11 +9,11 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// progress keeps a few lines at the bottom of a terminal up to date while another
-// sink writes above them: how far the run is, and the hosts that run longest with what
-// they said last. Use it only when w is a terminal.
+// progress keeps a few lines at the bottom of a terminal up to date while another sink writes above
+// them: the progress of the run, and the hosts that have run longest with their last lines. Use it
+// only when w is a terminal.
 type progress struct {
-	sink  fleet.Sink // told everything, with the line out of the way
+	sink  fleet.Sink // receives everything, while the line is erased
 	view  *terminal.Screen
 	total int
 	start time.Time
@@ -30,12 +30,12 @@ type progress struct {
 
 var _ fleet.Sink = (*progress)(nil)
 
-// redraw is how often the line changes at most: often enough for people, too
-// rarely to disturb what is measured.
+// redraw is the shortest interval between redraws: often enough for people, too rarely to disturb a
+// measurement.
 const redraw = 250 * time.Millisecond
 
-// newProgress draws on a terminal, which is width columns wide, while everything is
-// handed on to sink.
+// newProgress draws on a terminal, which is width columns wide, while everything is passed on to
+// sink.
 func newProgress(view *terminal.Screen, width func() int, color bool, sink fleet.Sink) *progress {
 	return &progress{sink: sink, view: view, width: width, color: color, stop: make(chan struct{})}
 }
@@ -71,7 +71,7 @@ func (p *progress) End(so fleet.Summary) error {
 	return p.sink.End(so)
 }
 
-// Batch hands on, with the line out of the way as long as that takes.
+// Batch passes on, while the line is erased.
 func (p *progress) Batch(b fleet.Batch) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,7 +79,7 @@ func (p *progress) Batch(b fleet.Batch) error {
 	return p.sink.Batch(b)
 }
 
-// Started hands on.
+// Started passes on.
 func (p *progress) Started(index int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +87,7 @@ func (p *progress) Started(index int) error {
 	return p.sink.Started(index)
 }
 
-// Output hands on. What is written takes the lines away, and they come back with the next tick.
+// Output passes on. Its text erases the lines, and they come back with the next tick.
 func (p *progress) Output(e fleet.Event) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func (p *progress) Output(e fleet.Event) error {
 	return p.sink.Output(e)
 }
 
-// Done notes how many have ended and hands on.
+// Done counts the hosts that have ended and passes on.
 func (p *progress) Done(r fleet.Result, so fleet.Summary) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +104,7 @@ func (p *progress) Done(r fleet.Result, so fleet.Summary) error {
 	return p.sink.Done(r, so)
 }
 
-// Waiting notes how many hosts wait and hands on.
+// Waiting records how many hosts wait and passes on.
 func (p *progress) Waiting(hosts int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,8 +112,7 @@ func (p *progress) Waiting(hosts int) {
 	p.sink.Waiting(hosts)
 }
 
-// draw writes the lines anew. Errors do not matter: the run does not depend on
-// somebody watching.
+// draw redraws the lines. Errors do not matter: the run does not depend on somebody watching.
 func (p *progress) draw() {
 	now := time.Now()
 	_ = p.view.Draw(append([]string{p.text(now.Sub(p.start))}, p.hosts.lines(now, p.width())...)...)

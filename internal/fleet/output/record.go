@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// Schema is the name and version of the records that JSON writes. Fields may be
-// added under the same version; none changes its meaning.
+// Schema is the name and version of the records that JSON writes. Fields may be added under the
+// same version; none changes its meaning.
 const Schema = "sshpace.run/1"
 
 // runRecord begins a run. Set and How are for the history alone.
@@ -26,7 +26,7 @@ type runRecord struct {
 	How     *How   `json:"how,omitempty"`
 }
 
-// startRecord says that a connection to a host is being made.
+// startRecord says that the connection to a host begins.
 type startRecord struct {
 	Type   string `json:"type"`
 	Schema string `json:"schema"`
@@ -42,7 +42,7 @@ type outputRecord struct {
 	Text      *string `json:"text,omitempty"`
 	Base64    string  `json:"base64,omitempty"`
 	Continues bool    `json:"continues,omitempty"` // the record before it belongs to the same line
-	EOL       *bool   `json:"eol,omitempty"`       // false: the stream ended without a newline here; else absent
+	EOL       *bool   `json:"eol,omitempty"`       // false: the stream ended without a newline here; otherwise absent
 }
 
 // resultRecord is one host's end.
@@ -83,20 +83,20 @@ type summaryRecord struct {
 	Failed      int    `json:"failed"`
 	Unreachable int    `json:"unreachable"`
 	NotStarted  int    `json:"not_started"`
-	Incomplete  int    `json:"incomplete,omitempty"` // hosts whose output is
+	Incomplete  int    `json:"incomplete,omitempty"` // hosts with incomplete output
 	Stopped     string `json:"stopped,omitempty"`    // why the rest was not started
 	MaxExit     int    `json:"max_exit"`
 	ElapsedNS   int64  `json:"elapsed_ns"`
 }
 
-// How is what it takes to do a run once more, beside hosts and command. The
-// zero value is a command without input and without flags.
+// How holds what a repetition of a run needs, besides hosts and command. The zero value is a
+// command without input and without flags.
 type How struct {
-	Stdin   bool                `json:"stdin,omitempty"`   // the command read what our standard input held, which is not kept
+	Stdin   bool                `json:"stdin,omitempty"`   // the command read our standard input, which is not kept
 	Files   bool                `json:"files,omitempty"`   // files were copied; Command only describes it
 	Script  *Script             `json:"script,omitempty"`  // a local script was run; Command only describes it
 	Flags   map[string][]string `json:"flags,omitempty"`   // flags that were given, by their long names
-	Unkept  []string            `json:"unkept,omitempty"`  // names of options that were given and left out, since they may hold secrets
+	Unkept  []string            `json:"unkept,omitempty"`  // names of given options that are not recorded, since they may hold secrets
 	Repeats string              `json:"repeats,omitempty"` // ID of the run that this one does again, on some of its hosts
 }
 
@@ -131,7 +131,7 @@ func recordOf(r *fleet.Result) resultRecord {
 	return rec
 }
 
-// result is the end of a host as recordOf found it, without Index and Host.
+// result returns the end of a host as recordOf received it, without Index and Host.
 func (rec *resultRecord) result() (r fleet.Result, err error) {
 	r = fleet.Result{
 		Outcome: fleet.Outcome{
@@ -159,9 +159,8 @@ func hasExit(r *fleet.Result) bool {
 	return r.Exit >= 0 && r.Class == fleet.NoFailure && r.Signal == ""
 }
 
-// Explain returns in one safe line how a host ended, "" for one that ended well:
-// "exit 3", "killed by signal TERM", "unreachable: connection refused", "output
-// cut off after 1000 bytes".
+// Explain describes the end of a host in one safe line, "" for a successful one: "exit 3", "killed
+// by signal TERM", "unreachable: connection refused", "output cut off after 1000 bytes".
 func Explain(r *fleet.Result) string {
 	text := ended(r)
 	if r.Incomplete == "" {
@@ -170,8 +169,8 @@ func Explain(r *fleet.Result) string {
 	return strings.TrimPrefix(text+"; output "+missing(r), "; ")
 }
 
-// missing says why output is not there: "cut off after 1000 bytes",
-// "incomplete: no space left on device".
+// missing explains missing output: "cut off after 1000 bytes", "incomplete: no space left on
+// device".
 func missing(r *fleet.Result) string {
 	if r.Class == fleet.OutputLimit {
 		return r.Incomplete

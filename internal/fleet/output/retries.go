@@ -9,8 +9,7 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// retries says that hosts are being retried: not for a moment's rush, and not
-// again and again.
+// retries reports that hosts are being retried: not for a moment's rush, and not again and again.
 type retries struct {
 	fleet.Nothing
 	w           io.Writer
@@ -22,7 +21,7 @@ const (
 	retryEvery    = 15 * time.Second
 )
 
-// Waiting says how many hosts wait to be tried again.
+// Waiting reports how many hosts wait for another try.
 func (n *retries) Waiting(hosts int) {
 	if n.due(time.Now(), hosts) {
 		fmt.Fprintf(n.w, "sshpace: retrying %s: too busy, or down (--retry-for sets for how long)\n", unit.Count(hosts, "host"))

@@ -11,7 +11,7 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// running is what is known of hosts that have begun and not ended.
+// running holds the hosts that have begun and not ended.
 type running struct {
 	names []string
 	hosts map[int]*runningHost
@@ -23,14 +23,14 @@ type runningHost struct {
 }
 
 const (
-	// maxRunning is how many hosts the view shows: a terminal of 24 lines has room for
-	// output beside them.
+	// maxRunning is how many hosts the view shows: a terminal of 24 lines has room for output above
+	// them.
 	maxRunning = 5
 	// settled is how long a host runs before it is shown: most end before.
 	settled = time.Second
 	// longestName is how much of a host's name is shown, in columns.
 	longestName = 24
-	// maxSaid is what is kept of a line, in bytes.
+	// maxSaid is how much of a line is kept, in bytes.
 	maxSaid = 400
 )
 
@@ -54,7 +54,7 @@ func (r *running) said(e fleet.Event) {
 	}
 }
 
-// lines are the hosts that have run longest, each with what it said last.
+// lines returns the hosts that have run longest, each with its last line.
 func (r *running) lines(now time.Time, width int) []string {
 	var list []int
 	for index, h := range r.hosts {

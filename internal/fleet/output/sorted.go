@@ -12,30 +12,30 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// order is how Sorted puts hosts in order; the worst are last, next to the prompt.
+// order is the order of hosts in sorted; the worst come last, next to the prompt.
 type order string
 
 // The orders.
 const (
 	byHost order = "host" // as they were named
-	byExit order = "exit" // those that ended well, then by exit code, then those that did not run
+	byExit order = "exit" // successful ones, then by exit code, then those that did not run
 	byTime order = "time" // the slowest last
 )
 
-// sorted holds everything back until the run ends, and then tells another sink host by
-// host, in order; without one, until the host ends. What a host sent keeps its order.
-// Memory is bounded: the rest goes to a file.
+// sorted holds everything back until the run ends, and then passes it to another sink host by host,
+// in order; without an order, until each host ends. The output of a host keeps its order. Memory is
+// bounded: the rest goes to a file.
 type sorted struct {
 	fleet.Nothing
 	sink   fleet.Sink
 	order  order
-	failed bool // only hosts that did not end well are told
+	failed bool // only failed hosts are passed on
 	store  file.Store
 	live   PerHost[held]
 	ended  []*held
 }
 
-// held is a host's output: each stream, and how they take turns.
+// held is a host's output: each stream, and how they alternate.
 type held struct {
 	streams [2]file.Content
 	turns   []turn
@@ -43,7 +43,7 @@ type held struct {
 	so      fleet.Summary
 }
 
-// turn is output of one stream, until the other one says something.
+// turn is output of one stream, until output of the other one.
 type turn struct {
 	stream fleet.Stream
 	size   int64
@@ -51,16 +51,16 @@ type turn struct {
 
 var _ fleet.Sink = (*sorted)(nil)
 
-// newSorted tells sink in order, and only of failures if it is to; Begin and Batch are told
-// at once.
+// newSorted passes everything to sink in order, with failed only failures; Begin and Batch are
+// passed on at once.
 func newSorted(sink fleet.Sink, order order, failed bool) *sorted {
 	return &sorted{sink: sink, order: order, failed: failed, store: file.Store{What: "output", Limit: outputMemory}}
 }
 
-// Begin hands on.
+// Begin passes on.
 func (s *sorted) Begin(start fleet.Start) error { return s.sink.Begin(start) }
 
-// Batch hands on.
+// Batch passes on.
 func (s *sorted) Batch(b fleet.Batch) error { return s.sink.Batch(b) }
 
 // Output keeps a piece.
@@ -96,7 +96,7 @@ func (s *sorted) Done(r fleet.Result, so fleet.Summary) error {
 	return err
 }
 
-// End tells all.
+// End passes everything on.
 func (s *sorted) End(so fleet.Summary) error {
 	slices.SortStableFunc(s.ended, s.compare)
 	var err error
@@ -142,7 +142,7 @@ func (s *sorted) compare(a, b *held) int {
 	return cmp.Compare(a.result.Index, b.result.Index)
 }
 
-// severity puts what has no exit code behind what has one.
+// severity orders results without an exit code after those with one.
 func severity(r *fleet.Result) int {
 	status := int(r.Status()) * 2
 	if r.Class != fleet.NoFailure {
@@ -151,8 +151,8 @@ func severity(r *fleet.Result) int {
 	return status
 }
 
-// took is how long a host took; what it waited for were our own limits, unless its
-// server turned us away.
+// took returns the duration of a host, without waits for our own limits, unless its server turned
+// us away.
 func took(r *fleet.Result) time.Duration {
 	if r.Attempts <= 1 {
 		return r.Elapsed - r.Waited

@@ -71,7 +71,7 @@ func (t *table) Done(r fleet.Result, _ fleet.Summary) error {
 	return nil
 }
 
-// tableEnd is how a host ended, in one or two words.
+// tableEnd describes the end of a host, in one or two words.
 func tableEnd(r *fleet.Result) string {
 	switch status := r.Status(); {
 	case status == fleet.OK && r.Incomplete == "":

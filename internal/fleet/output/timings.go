@@ -10,8 +10,7 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// timings writes what -v tells: a line for every host with the time that each
-// phase took.
+// timings writes the lines of -v: one for every host with the time of each phase.
 type timings struct {
 	fleet.Nothing
 	w io.Writer

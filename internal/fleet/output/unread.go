@@ -7,8 +7,8 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// unread tells sinks of a run, and what ended with it no more once nobody reads its output, as
-// after `| head`: only hosts on which a command may still run are then news.
+// unread passes a run to sinks. Once nobody reads its output, as after `| head`, it reports only
+// hosts on which a command may still run.
 type unread struct {
 	Tee
 	gone bool
@@ -16,10 +16,10 @@ type unread struct {
 
 var _ fleet.Sink = (*unread)(nil)
 
-// Output hands on a piece of output.
+// Output passes on a piece of output.
 func (u *unread) Output(e fleet.Event) error { return u.heard(u.Tee.Output(e)) }
 
-// Done hands on the end of a host.
+// Done passes on the end of a host.
 func (u *unread) Done(r fleet.Result, so fleet.Summary) error {
 	if u.gone && r.Ran != fleet.RanUnknown {
 		return nil
@@ -27,7 +27,7 @@ func (u *unread) Done(r fleet.Result, so fleet.Summary) error {
 	return u.heard(u.Tee.Done(r, so))
 }
 
-// End ends all sinks, and sums nothing up for a reader who has left.
+// End ends all sinks, and prints no summary for a reader that has left.
 func (u *unread) End(so fleet.Summary) error {
 	var errs []error
 	for _, sink := range u.Tee {

@@ -7,16 +7,16 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// Ending is how a run ended.
+// Ending is the end of a run.
 type Ending struct {
 	fleet.Summary
-	Err      error // that of the run itself
+	Err      error // error of the run itself
 	Recorded bool  // the history knows it
-	Files    bool  // were copied; else a command ran
+	Files    bool  // the run copied these; otherwise it ran a command
 	MaxRC    bool  // the exit code is the largest one of all hosts
 }
 
-// Verdict is the end for people, and the exit code.
+// Verdict returns the end for people, with the exit code.
 func (e Ending) Verdict() error {
 	switch {
 	case fault.NoSpace(e.Err): // no command is ended for output that cannot be written
@@ -41,7 +41,7 @@ func (e Ending) Verdict() error {
 	return fault.Exit(e.code())
 }
 
-// goOn says how the hosts that were not started get the same.
+// goOn says how to run the command on the hosts that were not started.
 func (e Ending) goOn() string {
 	if e.Files {
 		return e.known("the same with -w @last:not-started goes on with them", "no history knows this run, --no-record: name them with -w")
@@ -49,7 +49,7 @@ func (e Ending) goOn() string {
 	return e.known("sshpace run --rerun not-started goes on with them", "--rerun does not know this run, --no-record: name them with -w")
 }
 
-// known is the one text where the history knows the run, the other where it does not.
+// known returns one text if the history knows the run, and the other if it does not.
 func (e Ending) known(yes, no string) string {
 	if e.Recorded {
 		return yes

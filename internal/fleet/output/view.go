@@ -11,7 +11,7 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// View says how a run is shown.
+// View controls how a run is shown.
 type View struct {
 	Gather bool
 	Diff   string // "" = no, Majority, or a host
@@ -24,23 +24,23 @@ type View struct {
 	Group  string // "", output or exit
 	Mask   bool   // outputs that differ only by the host's own name are one group
 	Failed bool   // only hosts that did not end well are shown
-	Files  bool   // are copied: what goes wrong is shown once for all hosts, at the end
+	Files  bool   // files are copied: errors are shown once for all hosts, at the end
 
 	Quiet, Verbose bool
-	Confirm        func(question string) (bool, error) // between two batches; nil: nobody is asked
+	Confirm        func(question string) (bool, error) // asked between two batches; nil: nobody is asked
 }
 
 // Majority is the value of Diff without a host.
 const Majority = "majority"
 
-// Streams are where a run is shown.
+// Streams are the outputs of a run.
 type Streams struct {
 	Out, Err io.Writer
 	Screen   *terminal.Screen // on Err, where it is a terminal
 	Getenv   func(string) string
 }
 
-// Check refuses what contradicts each other.
+// Check refuses contradictions.
 func (v *View) Check() error {
 	switch {
 	case (v.gathers() || v.Table || v.Sort != "" || v.Failed) && v.JSON:
@@ -57,10 +57,10 @@ func (v *View) Check() error {
 	return nil
 }
 
-// gathers tells whether hosts are shown in groups.
+// gathers reports whether hosts are shown in groups.
 func (v *View) gathers() bool { return v.Gather || v.Diff != "" || v.Group != "" || v.Mask }
 
-// FDs is how many files the view may keep open.
+// FDs returns how many files the view may keep open.
 func (v *View) FDs() int {
 	if v.Outdir != "" {
 		return outdirFiles
@@ -68,8 +68,8 @@ func (v *View) FDs() int {
 	return 0
 }
 
-// outdirFiles is how many per-host files are open at once; few, so that a small
-// limit of open files leaves room for connections.
+// outdirFiles is how many per-host files are open at once; few, so that a small limit of open files
+// leaves room for connections.
 const outdirFiles = 16
 
 // Sink shows a run on hosts.
@@ -104,7 +104,7 @@ func (v *View) Sink(s Streams, hosts []host.Host) (fleet.Sink, error) {
 	return newProgress(s.Screen, width, v.colored(s, s.Err), heard), nil
 }
 
-// main is the sink that writes to standard
+// main is the sink for standard output.
 func (v *View) main(s Streams, hosts []host.Host) fleet.Sink {
 	switch {
 	case v.JSON:
@@ -129,8 +129,8 @@ func (v *View) main(s Streams, hosts []host.Host) fleet.Sink {
 	return v.sorted(lines, "")
 }
 
-// sorted lets a sink have hosts in order, as the user says or else as standard; "" is
-// as they come.
+// sorted wraps a sink so that hosts arrive in the user's order or else in the standard one; ""
+// keeps arrival order.
 func (v *View) sorted(sink fleet.Sink, standard order) fleet.Sink {
 	order := cmp.Or(order(v.Sort), standard)
 	if order == "" && !v.Failed {
@@ -139,8 +139,8 @@ func (v *View) sorted(sink fleet.Sink, standard order) fleet.Sink {
 	return newSorted(sink, order, v.Failed)
 }
 
-// colored decides on colour: the flag, then NO_COLOR, then CLICOLOR_FORCE, then
-// whether w is a terminal.
+// colored decides on color: the flag, then NO_COLOR, then CLICOLOR_FORCE, then whether w is a
+// terminal.
 func (v *View) colored(s Streams, w io.Writer) bool {
 	switch {
 	case v.Color != "auto":

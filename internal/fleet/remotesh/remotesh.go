@@ -1,10 +1,9 @@
-// Package remotesh sends programs for a POSIX shell to hosts whose login shells
-// may be any: a server hands a command line to the login shell
-// (sshd(8), shell -c), and no way of quoting means the same to all of them. fish
-// reads \' between single quotes as a quote, zsh expands =ls, and csh takes ! and
-// a line end between single quotes for its own. Here the login shell sees a fixed
-// line of which all of them make the same, and the program comes by standard
-// input, which is the program's from its first byte behind it on.
+// Package remotesh sends programs for a POSIX shell to hosts with any login shell: a server hands a
+// command line to the login shell (sshd(8), shell -c), and no way of quoting means the same to all
+// of them. fish reads \' between single quotes as a quote, zsh expands =ls, and csh interprets !
+// and a line end between single quotes. Here the login shell sees a fixed line that means the same
+// to all of them, and the program comes by standard input; all bytes after it are the program's own
+// input.
 package remotesh
 
 import (
@@ -17,18 +16,16 @@ import (
 	"sshpace/internal/base/shell"
 )
 
-// loader reads %[1]d bytes of program and not one more: dd is the only tool
-// that promises it (POSIX head may read ahead). One read of one byte after the
-// other is for a dd that cannot fill a block from a pipe; GNU, busybox and the
-// BSDs can. %[2]s marks both ends of the program: a start-up file may have read some
-// of what is sent, and of what follows then, which is data, nothing may be run. Nor may it
-// where a start-up file begins another shell, which takes all that is sent for its script.
+// loader reads %[1]d bytes of program and not one more: dd is the only tool that promises it (POSIX
+// head may read ahead). If dd cannot fill a block from a pipe, the second form reads byte by byte;
+// GNU, busybox and the BSDs can. %[2]s marks both ends of the program: a start-up file may have
+// read some of the input, and then the rest, which is data, must not be run. Nor may it if a
+// start-up file begins another shell, which takes all input for its script.
 const loader = `exec sh -c 'p=$(dd bs=%[1]d count=1 iflag=fullblock 2>/dev/null || dd bs=1 count=%[1]d 2>/dev/null); ` +
 	`case $p in "{ #%[2]s"*"exit #%[2]s") eval "$p" ;; *) echo "sshpace: the host did not read its program: a start-up file may read standard input" >&2; exit 126 ;; esac'`
 
-// Command returns a command line for any login shell that runs a program in the
-// host's sh, and what the command must be sent first on its standard input. What
-// is sent after that is the program's own input.
+// Command returns a command line for any login shell that runs a program in the host's sh, and the
+// first bytes of its standard input. All later input is the program's own.
 func Command(program string) (line string, input []byte) {
 	mark := rand.Text()
 	input = fmt.Appendf(nil, "{ #%s\n%s\n}; exit #%s", mark, program, mark)
@@ -38,16 +35,15 @@ func Command(program string) (line string, input []byte) {
 // ErrBinary says that a script holds zero bytes, which no shell can.
 var ErrBinary = errors.New("the script holds zero bytes: it is a binary")
 
-// ErrCarriageReturn says that a #! line ends as lines of DOS do.
+// ErrCarriageReturn says that a #! line ends like lines of DOS.
 var ErrCarriageReturn = errors.New("the first line ends with a carriage return: no host has an interpreter of that name")
 
-// ErrByteOrderMark says that a script begins with the mark of a text of Windows.
+// ErrByteOrderMark says that a script begins with the mark of a Windows text.
 var ErrByteOrderMark = errors.New("the script begins with a byte-order mark: no host sees its first line as it is; save it without")
 
-// Script returns the program that runs a script with arguments, as the kernel
-// does with an executable file (execve(2)), except that there is none: the
-// interpreter is told to read a pipe. Without a #! line that is sh. Standard
-// input is the script's own.
+// Script returns the program that runs a script with arguments, as the kernel does with an
+// executable file (execve(2)), except that there is none: the interpreter is told to read a pipe.
+// Without a #! line that is sh. Standard input is the script's own.
 func Script(script []byte, args []string) (program string, err error) {
 	if bytes.IndexByte(script, 0) >= 0 {
 		return "", ErrBinary
@@ -60,8 +56,8 @@ func Script(script []byte, args []string) (program string, err error) {
 	for i, word := range words {
 		words[i] = shell.Word(word)
 	}
-	// The writer is nobody's to wait for, and holds nothing of the connection: a
-	// script may end early, and leave a process behind that holds the pipe.
+	// Nobody waits for the writer, and it holds nothing of the connection: a script may end early,
+	// and leave a process that holds the pipe.
 	write := "{ { exec 2>/dev/null 4<&-; printf %s " + shell.Quote(string(script)) + "; } & }"
 	return "exec 4<&0; " + write + " | { exec 3<&0 <&4 4<&-; exec " + strings.Join(words, " ") + "; }", nil
 }

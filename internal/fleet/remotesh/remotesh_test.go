@@ -32,8 +32,8 @@ func words(t *rapid.T) []string {
 	})), 0, 30).Draw(t, "words")
 }
 
-// program is the command line for a script, and the input that it needs, with
-// what the script itself is to read.
+// program is the command line for a script, and the input that it needs, with what the script
+// itself is to read.
 func program(t testing.TB, script, stdin string, args ...string) (line string, input []byte) {
 	t.Helper()
 	text, err := remotesh.Script([]byte(script), args)
@@ -92,8 +92,8 @@ func shells(t *testing.T) []string {
 	return paths
 }
 
-// A server starts shell -c LINE (sshd(8)); whatever the shell, the script's words
-// come through and its input is its own.
+// A server starts shell -c LINE (sshd(8)); whatever the shell, the script's words come through and
+// its input is its own.
 func TestWordsThroughEveryShell(t *testing.T) {
 	for _, shell := range shells(t) {
 		t.Run(filepath.Base(shell), rapid.MakeCheck(func(t *rapid.T) {
@@ -221,8 +221,8 @@ func TestOldDD(t *testing.T) {
 	}
 }
 
-// A script that ends early and leaves a process behind is over all the same,
-// although most of its text was never read.
+// A script that ends early and leaves a process behind is over all the same, although most of its
+// text was never read.
 func TestEndsEarly(t *testing.T) {
 	script := "#!/bin/sh\nsleep 600 >/dev/null 2>&1 </dev/null & echo $!\nexit 5\n" + strings.Repeat("# more\n", 100000)
 	start := time.Now()
@@ -256,7 +256,8 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// A script with a byte-order mark is refused: sh would run what was written for another interpreter.
+// A script with a byte-order mark is refused: sh would run what was written for another
+// interpreter.
 func TestByteOrderMark(t *testing.T) {
 	if _, err := remotesh.Script([]byte("\ufeff#!/usr/bin/env python3\nimport os\n"), nil); !errors.Is(err, remotesh.ErrByteOrderMark) {
 		t.Error(err)

@@ -17,12 +17,11 @@ func (r *Resolved) Port() int { return r.conn.port }
 // User is the user to log in as.
 func (r *Resolved) User() string { return r.Word(User) }
 
-// ProxyJump lists the hosts to go through, the first to connect to first. A
-// user or port that is not given is that of the hop's own configuration.
+// ProxyJump lists the hosts to go through, the first to connect to first. A user or port that is
+// not given is that of the hop's own configuration.
 func (r *Resolved) ProxyJump() []host.Endpoint { return slices.Clone(r.jumps) }
 
-// ProxyCommand is the shell command to use as the connection, with its tokens
-// expanded, "" = none.
+// ProxyCommand is the shell command to use as the connection, with its tokens expanded, "" = none.
 func (r *Resolved) ProxyCommand() (string, error) {
 	return expand(r.Word(ProxyCommand), r.conn.proxyToken, nil)
 }
@@ -69,13 +68,13 @@ func (r *Resolved) StrictHostKeyChecking() Strictness {
 	return Ask
 }
 
-// KeepsHostKeyOrder reports whether they are to be offered as they stand. Else
-// those of known keys come first: ssh does that where the list is not set, or
-// adds to its own (+) or takes away from it (-) (sshconnect2.c:ssh_kex2).
+// KeepsHostKeyOrder reports whether the algorithms are offered in their order. Otherwise those of
+// known keys come first: ssh does that where the list is not set, or adds to its own (+) or removes
+// from it (-) (sshconnect2.c:ssh_kex2).
 func (r *Resolved) KeepsHostKeyOrder() bool { return r.ordered }
 
-// Environment returns the variables to send, each as NAME=value: those of
-// environ that SendEnv chooses, and those of SetEnv, which win.
+// Environment returns the variables to send, each as NAME=value: those of environ that SendEnv
+// selects, and those of SetEnv, which win.
 func (r *Resolved) Environment(environ []string) []string {
 	var out, patterns []string
 	for _, v := range r.all(SendEnv) {

@@ -10,7 +10,7 @@ import (
 )
 
 // AlgorithmLists are the keywords whose value is a list of algorithms, with + - and ^; ssh -G
-// joins what they come to by commas.
+// prints the resulting list, joined by commas.
 var AlgorithmLists = []Keyword{
 	Ciphers, MACs, KexAlgorithms, HostKeyAlgorithms, PubkeyAcceptedAlgorithms,
 	HostbasedAcceptedAlgorithms, CASignatureAlgorithms,
@@ -18,8 +18,8 @@ var AlgorithmLists = []Keyword{
 
 var errNoAlgorithms = errors.New("no algorithm is left in the list")
 
-// assemble applies a list to the defaults (kex.c:kex_assemble_names): + adds
-// at the end, - removes by pattern, ^ puts in front, anything else replaces.
+// assemble applies a list to the defaults (kex.c:kex_assemble_names): + adds at the end, - removes
+// by pattern, ^ puts in front, anything else replaces.
 func assemble(list string, defaults, supported []string) ([]string, error) {
 	switch list[0] {
 	case '-':
@@ -38,8 +38,8 @@ func assemble(list string, defaults, supported []string) ([]string, error) {
 	return pick(strings.Split(list, ","), supported)
 }
 
-// pick returns the supported names that the patterns choose, in the order of
-// the patterns and each once.
+// pick returns the supported names that the patterns choose, in the order of the patterns and each
+// once.
 func pick(patterns, supported []string) ([]string, error) {
 	var names []string
 	for _, pattern := range patterns {
@@ -64,14 +64,14 @@ type algorithmKey struct {
 	text    string
 }
 
-// assembled is what such a list comes to.
+// assembled is the result of such a list.
 type assembled struct {
 	names []string
 	err   error
 }
 
-// assembleAll works out every algorithm list once: thousands of hosts share
-// them. A list that comes to nothing is an error for the hosts it applies to.
+// assembleAll assembles every algorithm list once: thousands of hosts share them. An empty result
+// is an error for the hosts it applies to.
 func (c *Config) assembleAll() {
 	c.lists = map[algorithmKey]assembled{}
 	for _, s := range c.options {

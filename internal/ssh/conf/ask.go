@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/base/host"
 )
 
-// Dump reads the output of ssh -G: a keyword in lower case and its value per line, and that of
-// sshd -T as far as keywords are the same. Those that this package does not know are left out.
+// Dump reads the output of ssh -G: a keyword in lower case and its value per line, and that of sshd
+// -T as far as keywords are the same. Unknown keywords are left out.
 func Dump(text string) iter.Seq2[Keyword, []string] {
 	return func(yield func(Keyword, []string) bool) {
 		for line := range strings.Lines(text) {
@@ -40,8 +40,8 @@ func dumpWords(k Keyword, rest string) []string {
 	return []string{rest}
 }
 
-// FromDump returns the configuration that the output of ssh -G describes.
-// Values that are the defaults of ssh are marked as such.
+// FromDump returns the configuration that the output of ssh -G describes. Values that are the
+// defaults of ssh are marked as such.
 func (c *Config) FromDump(q host.Endpoint, text string) (*Resolved, error) {
 	s := &state{config: c, query: q, host: q.Name}
 	identities := []Value{}
@@ -84,27 +84,27 @@ func (s *state) fromDump() (*Resolved, error) {
 	s.host = s.word(HostName)
 	s.finishTarget(r)
 	r.set[HostName].Origin = s.set[HostName].Origin
-	r.ordered = r.IsSet(HostKeyAlgorithms) // ssh -G does not tell how the list was written
+	r.ordered = r.IsSet(HostKeyAlgorithms) // ssh -G does not show how the list was written
 	return r, s.finishJump(r)
 }
 
-// Arguments returns what to call ssh with for a host under the same flags:
-// options first, then "--" and the host.
+// Arguments returns the arguments of ssh for a host under the same flags: options first, then "--"
+// and the host.
 func (c *Config) Arguments(q host.Endpoint) []string {
-	// Behind the flags because those win over "user@host:port".
+	// After the flags, because those win over "user@host:port".
 	target := Flags{User: q.User, Port: q.Port}
 	return slices.Concat(c.params.Options(), target.Options(), []string{"--", q.Name})
 }
 
-// Asker resolves hosts and puts what this package cannot know to ssh -G. It may be used by
-// any number of goroutines.
+// Asker resolves hosts and asks ssh -G whatever this package cannot know. It may be used by any
+// number of goroutines.
 type Asker struct {
 	config *Config
 	run    Runner
 	slots  chan struct{} // one for each ssh -G that may run at once
 }
 
-// Most ssh -G at once: a fleet whose every host needs its own answer must not
+// The most simultaneous calls of ssh -G: a fleet whose every host needs its own answer must not
 // start thousands of processes.
 const maxAsks = 4
 
@@ -146,8 +146,8 @@ func (a *Asker) dump(ctx context.Context, q host.Endpoint) (*Resolved, error) {
 	return a.config.FromDump(q, string(out))
 }
 
-// adopt takes over what r knows better than ssh -G tells, which says the same of a value: its
-// place, and how a list of algorithms was written.
+// adopt copies what only our own parse knows, where both agree on the value: its place, and how a
+// list of algorithms was written.
 func (full *Resolved) adopt(r *Resolved) {
 	if same := slices.Equal(full.List(HostKeyAlgorithms), r.List(HostKeyAlgorithms)); same {
 		full.ordered = r.ordered
@@ -160,7 +160,7 @@ func (full *Resolved) adopt(r *Resolved) {
 				full.several.put(k, r.all(k))
 			}
 		case ours == nil:
-		case theirs == nil && slices.Contains(AlgorithmLists, k): // comes to no list at all: ssh -G passes over it in silence, and so does shown
+		case theirs == nil && slices.Contains(AlgorithmLists, k): // results in no list at all: ssh -G ignores it silently, and so does shown
 			full.set[k] = &Value{Origin: ours.Origin}
 		case theirs != nil && sameArgs(*ours, *theirs):
 			full.set[k] = ours

@@ -12,8 +12,8 @@ import (
 
 var errNotCanonical = errors.New("no canonical name was found and CanonicalizeFallbackLocal is no")
 
-// resolveHost turns the argument into the name to connect to, and goes
-// through the files again where that is asked for (ssh.c:main).
+// resolveHost turns the argument into the name to connect to, and goes through the files again if
+// necessary (ssh.c:main).
 func (s *state) resolveHost(ctx context.Context) error {
 	s.settle()
 	if name := s.set[HostName]; name != nil {
@@ -42,17 +42,16 @@ func (s *state) resolveHost(ctx context.Context) error {
 	return s.pass(ctx)
 }
 
-// settle gives the keywords that canonicalisation needs their defaults, which
-// the second pass cannot change any more.
+// settle gives the keywords that canonicalization needs their defaults, which the second pass
+// cannot change any more.
 func (s *state) settle() {
 	for _, k := range []Keyword{CanonicalizeHostname, CanonicalizeMaxDots, CanonicalizeFallbackLocal} {
 		s.first(k, s.config.fallbacks[k])
 	}
 }
 
-// address returns the normal form of a host that is an address, by the rules
-// of getaddrinfo(3): "127.1" and "0x7f.1" are 127.0.0.1. A host that can only
-// be an address but is none stays as it is.
+// address returns the normal form of a host that is an address, by the rules of getaddrinfo(3):
+// "127.1" and "0x7f.1" are 127.0.0.1. A host that can only be a malformed address stays as it is.
 func (s *state) address() (text string, ok bool) {
 	looks := strings.ContainsAny(s.host, "%:") || strings.Trim(s.host, "0123456789.") == ""
 	family := s.word(AddressFamily)
@@ -69,8 +68,8 @@ func (s *state) address() (text string, ok bool) {
 	return s.host, looks
 }
 
-// ipv4 reads one to four numbers, decimal, octal or hexadecimal, the last of
-// which fills the remaining bytes (inet_aton(3)).
+// ipv4 reads one to four numbers, decimal, octal or hexadecimal, the last of which fills the
+// remaining bytes (inet_aton(3)).
 func ipv4(s string) (a netip.Addr, ok bool) {
 	parts := strings.Split(s, ".")
 	if len(parts) > 4 {
@@ -94,9 +93,8 @@ func ipv4(s string) (a netip.Addr, ok bool) {
 	return netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), true
 }
 
-// canonicalize completes a host name with the help of the DNS where the
-// configuration asks for it (ssh.c:resolve_canonicalize). Without a DNS to
-// ask it leaves a Gap.
+// canonicalize completes a host name with the help of the DNS where the configuration asks for it
+// (ssh.c:resolve_canonicalize). Without a DNS to ask it leaves a Gap.
 func (s *state) canonicalize(ctx context.Context, wanted bool) error {
 	rules := s.set[CanonicalizePermittedCNAMEs]
 	aliases := rules != nil && rules.Args[0] != "none"
@@ -124,8 +122,8 @@ func (s *state) canonicalize(ctx context.Context, wanted bool) error {
 	return nil
 }
 
-// noJump tells whether no ProxyJump keeps ssh from asking the DNS itself; "none" does
-// in older releases.
+// noJump reports whether there is no ProxyJump that keeps ssh from asking the DNS itself; "none"
+// does in older releases.
 func (s *state) noJump() bool {
 	v := s.set[ProxyJump]
 	if v == nil || v.word() != "" {
@@ -190,8 +188,8 @@ func (s *state) maxDots() int {
 	return 1
 }
 
-// follow returns the canonical name if some rule permits the step. What the
-// DNS says may end up in a ProxyCommand, so unsafe names are not followed.
+// follow returns the canonical name if some rule permits the step. The DNS's answer may end up in a
+// ProxyCommand, so unsafe names are not followed.
 func (s *state) follow(name, canonical string, wanted bool) string {
 	rules := s.set[CanonicalizePermittedCNAMEs]
 	canonical = strings.TrimSuffix(canonical, ".")

@@ -11,8 +11,8 @@ import (
 	"strconv"
 )
 
-// Config is a set of files and flags, read once. It does not change any more
-// and may be used by any number of goroutines.
+// Config is a set of files and flags, read once. It does not change any more and may be used by any
+// number of goroutines.
 type Config struct {
 	params   Params
 	system   System
@@ -25,7 +25,7 @@ type Config struct {
 	gaps      []Gap    // that concern all hosts
 	wantFinal bool     // some Match line asks for a second pass
 	unchecked []stmt   // see CheckText
-	checked   bool     // CheckText was called, and refused are the keywords that ssh does not know
+	checked   bool     // CheckText was called, and these are the keywords that ssh does not know
 	refused   []string // in lower case
 
 	always []int            // segments that may concern any host
@@ -33,13 +33,13 @@ type Config struct {
 	lists  map[algorithmKey]assembled
 
 	fallbacks [keywordCount]*Value // values of unset keywords
-	usual     lists                // of those that may have several
+	usual     lists                // of the keywords that may have several values
 	warnings  []string
 }
 
-// Load reads the files that ssh would read: params.Config, or the user's and
-// the system's. Files that are missing are empty, but params.Config must exist.
-// A mistake in any of them is a *ConfigError, as ssh would refuse it.
+// Load reads the files that ssh would read: params.Config, or the user's and the system's. Missing
+// files are empty, but params.Config must exist. A mistake in any of them is a *ConfigError, as ssh
+// would refuse it.
 func Load(ctx context.Context, params Params) (*Config, error) {
 	c := &Config{params: params, system: params.System, defaults: params.Defaults,
 		scopes: []scope{{parent: -1}}}
@@ -57,11 +57,11 @@ func Load(ctx context.Context, params Params) (*Config, error) {
 	return c, nil
 }
 
-// Warnings are notes about the command line, such as an -i file that does not
-// exist and is left out.
+// Warnings are notes about the command line, such as an -i file that does not exist and is left
+// out.
 func (c *Config) Warnings() []string { return c.warnings }
 
-// Release is that of the installed ssh, of which Load was told.
+// Release returns the release of the installed ssh, as given to Load.
 func (c *Config) Release() Version { return c.version() }
 
 func (c *Config) version() Version {
@@ -117,8 +117,8 @@ func (r *reader) usualFiles() error {
 	return nil
 }
 
-// unreadable reports whether ssh would go on without the file. A mistake in
-// it, or an Include that cannot be read, is not of this kind.
+// unreadable reports whether ssh would continue without the file. A mistake in it, or an Include
+// that cannot be read, is different.
 func unreadable(err error) bool {
 	_, isPath := errors.AsType[*fs.PathError](err)
 	_, isConfig := errors.AsType[*ConfigError](err)
@@ -159,8 +159,8 @@ func (p Params) CheckUser() error {
 	return r.flagUser()
 }
 
-// flagUser is CheckUser once the options have been read. It comes before any file is
-// read: "Match exec" may hand %r to a shell.
+// flagUser is CheckUser once the options have been read. It comes before any file is read: "Match
+// exec" may hand %r to a shell.
 func (r *reader) flagUser() error {
 	user := r.config.params.User
 	for _, s := range r.config.options {
@@ -174,8 +174,8 @@ func (r *reader) flagUser() error {
 	return nil
 }
 
-// flagOptions reads what has a keyword of its own and then -o, so that -p, -l
-// and -J win over -o.
+// flagOptions reads flags that have their own keyword and then -o, so that -p, -l and -J win over
+// -o.
 func (r *reader) flagOptions() error {
 	p := &r.config.params
 	var lines []string
@@ -218,8 +218,8 @@ func (r *reader) option(line string) error {
 	return r.statement(0, name, in, stmt{value: Value{Origin: Origin{Source: FromFlag}}, class: fromUserFile, line: line})
 }
 
-// index sorts the segments into those that a plain host name leads to and
-// those that must be looked at for every host.
+// index sorts the segments into those that a plain host name leads to and those that must be
+// examined for every host.
 func (c *Config) index() {
 	c.named = map[string][]int{}
 	for i, seg := range c.segments {
@@ -233,8 +233,8 @@ func (c *Config) index() {
 	}
 }
 
-// plainNames returns the only hosts for which a scope can be active, or nil
-// if it has to be evaluated.
+// plainNames returns the only hosts for which a scope can be active, or nil if it has to be
+// evaluated.
 func (c *Config) plainNames(i int) []string {
 	for ; i > 0; i = c.scopes[i].parent {
 		hosts := c.scopes[i].hosts
@@ -252,8 +252,8 @@ func (c *Config) plainNames(i int) []string {
 	return nil
 }
 
-// HostNames returns the names on Host lines that are neither patterns nor
-// negated, each once, in the order of the files.
+// HostNames returns the names on Host lines that are neither patterns nor negated, each once, in
+// the order of the files.
 func (c *Config) HostNames() []string {
 	var names []string
 	seen := map[string]bool{}

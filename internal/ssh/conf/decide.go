@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Engine is what runs a connection, by the name that --engine takes.
+// Engine is the program that makes a connection, by its name in --engine.
 type Engine string
 
 // The engines.
@@ -15,7 +15,7 @@ const (
 	OpenSSH Engine = "openssh" // the ssh program
 )
 
-// Capabilities are what the native engine can do.
+// Capabilities are the algorithms and methods of the native engine.
 type Capabilities struct {
 	Lists     map[Keyword][]string // of algorithms that it has; of other kinds it takes any
 	Passwords bool                 // there is a password to log in with
@@ -25,10 +25,10 @@ type Capabilities struct {
 type Decision struct {
 	Engine  Engine
 	Reasons []Reason // why it must be OpenSSH; empty for Native
-	Notes   []Reason // what the native engine does otherwise than ssh
+	Notes   []Reason // differences of the native engine from ssh
 }
 
-// Reason is one setting and what follows from it.
+// Reason is one setting and its consequence.
 type Reason struct {
 	Keyword Keyword
 	Text    string
@@ -45,7 +45,7 @@ type rule struct {
 	text    string
 }
 
-// only are the settings that only the ssh program can carry out.
+// only lists the settings that only the ssh program can carry out.
 var only = []rule{
 	{PKCS11Provider, set(PKCS11Provider), "keys on a PKCS#11 token"},
 	{SecurityKeyProvider, set(SecurityKeyProvider), "a security key provider of its own"},
@@ -67,7 +67,7 @@ var only = []rule{
 	{VersionAddendum, written(VersionAddendum), "a text behind the version of ssh"},
 }
 
-// differs are the settings that the native engine ignores or tightens.
+// differs lists the settings that the native engine ignores or tightens.
 var differs = []rule{
 	{Compression, yes(Compression), "the native engine does not compress"},
 	{ForwardAgent, yes(ForwardAgent), "the agent is never forwarded"},
@@ -98,8 +98,8 @@ func forwards(k Keyword) func(*Resolved) bool {
 	return func(r *Resolved) bool { return r.IsSet(k) && !r.Yes(ClearAllForwardings) }
 }
 
-// methods returns the authentication methods that may be tried, in order
-// (ssh_config(5) PreferredAuthentications).
+// methods returns the authentication methods that may be tried, in order (ssh_config(5)
+// PreferredAuthentications).
 func (r *Resolved) methods() []string {
 	const usual = "gssapi-with-mic,hostbased,publickey,keyboard-interactive,password"
 	preferred := r.Word(PreferredAuthentications)
@@ -109,7 +109,7 @@ func (r *Resolved) methods() []string {
 	return slices.DeleteFunc(strings.Split(preferred, ","), func(m string) bool { return !r.enabled(m) })
 }
 
-// enabled tells whether a method may be tried.
+// enabled reports whether a method may be tried.
 func (r *Resolved) enabled(method string) bool {
 	switch method {
 	case "gssapi-with-mic":
@@ -126,17 +126,16 @@ func (r *Resolved) enabled(method string) bool {
 	return false
 }
 
-// ByKey tells whether public keys may be tried.
+// ByKey reports whether public keys may be tried.
 func (r *Resolved) ByKey() bool { return slices.Contains(r.methods(), "publickey") }
 
-// PasswordMethods are the methods that take a password and may be tried, the
-// preferred one first.
+// PasswordMethods are the methods that take a password and may be tried, the preferred one first.
 func (r *Resolved) PasswordMethods() []string {
 	return slices.DeleteFunc(r.methods(), func(m string) bool { return m != "keyboard-interactive" && m != "password" })
 }
 
-// Decide chooses the native engine unless a setting needs the ssh program, or
-// the native engine has none of the algorithms that a list allows.
+// Decide chooses the native engine unless a setting needs the ssh program, or the native engine has
+// none of the algorithms that a list allows.
 func Decide(r *Resolved, can Capabilities) Decision {
 	d := Decision{Engine: Native, Reasons: r.apply(only), Notes: r.apply(differs)}
 	if !r.ByKey() && !(can.Passwords && len(r.PasswordMethods()) > 0) {

@@ -14,9 +14,9 @@ import (
 // Runner runs the installed ssh with arguments and returns what it printed.
 type Runner func(ctx context.Context, args ...string) (stdout, stderr []byte, err error)
 
-// Defaults are the values that the installed ssh has for keywords that
-// nothing sets, and the algorithms it was built with. They differ from
-// release to release and from vendor to vendor, so they are asked for.
+// Defaults are the installed ssh's values of keywords that nothing sets, and the algorithms it was
+// built with. They differ from release to release and from vendor to vendor, so ssh is asked for
+// them.
 type Defaults struct {
 	Release string // "OpenSSH_9.2p1"
 	Version Version
@@ -27,11 +27,11 @@ type Defaults struct {
 	alive      *Value              // ServerAliveInterval under BatchMode
 }
 
-// queries are the lists of ssh -Q.
+// queries lists the arguments of ssh -Q.
 var queries = []string{"cipher", "mac", "kex", "key-sig", "sig"}
 
-// AskDefaults asks the installed ssh: eight calls of a few milliseconds, at once, that
-// read no file and open no connection.
+// AskDefaults asks the installed ssh: eight calls of a few milliseconds, at once, that read no file
+// and open no connection.
 func AskDefaults(ctx context.Context, run Runner) (*Defaults, error) {
 	d := &Defaults{algorithms: map[string][]string{}}
 	found := make([][]string, len(queries))
@@ -64,8 +64,7 @@ func (d *Defaults) askVersion(ctx context.Context, run Runner) error {
 	return nil
 }
 
-// AskLists asks the installed ssh for the lists of algorithms that it has where nothing
-// sets them, in one call.
+// AskLists asks the installed ssh for its default lists of algorithms, in one call.
 func AskLists(ctx context.Context, run Runner) (map[Keyword][]string, error) {
 	values, err := unset(ctx, run)
 	if err != nil {
@@ -80,9 +79,9 @@ func AskLists(ctx context.Context, run Runner) (map[Keyword][]string, error) {
 	return found, nil
 }
 
-// unset is what ssh -G says where no file is read and options say little.
+// unset returns the output of ssh -G without a file and with few options.
 func unset(ctx context.Context, run Runner, options ...string) (iter.Seq2[Keyword, []string], error) {
-	// A literal name that is no address, so that nothing is looked up.
+	// A literal name that is not an address, so that nothing is looked up.
 	const host = "sshpace-defaults"
 	out, _, err := run(ctx, slices.Concat([]string{"-G", "-F", "none"}, options, []string{"--", host})...)
 	if err != nil {
@@ -149,14 +148,14 @@ func (d *Defaults) list(k Keyword) []string {
 	return d.values[k].Args
 }
 
-// knows reports whether ssh has a keyword, by its release or because it tells a value of it,
-// as it does of what vendors have added. Where no ssh was asked it may have all.
+// knows reports whether ssh has a keyword, by its release or because it prints a value of it, as it
+// does for additions of vendors. Where no ssh was asked it may have all.
 func (d *Defaults) knows(k Keyword) bool {
 	return d == nil || d.values[k] != nil || !specs[k].vendor && d.Version.AtLeast(specs[k].since)
 }
 
-// lacks reports whether ssh was built without what a keyword is about: it takes
-// any arguments then, and they mean nothing.
+// lacks reports whether ssh was built without the feature of a keyword: it accepts any arguments
+// then, without effect.
 func (d *Defaults) lacks(k Keyword) bool {
 	return d != nil && d.values[GSSAPIAuthentication] == nil && k == GSSAPIAuthentication
 }
@@ -168,8 +167,8 @@ func (d *Defaults) batchAlive() *Value {
 	return d.alive
 }
 
-// usualIdentities are the default identity files where no ssh was asked
-// (ssh_config(5) IdentityFile).
+// usualIdentities are the default identity files where no ssh was asked (ssh_config(5)
+// IdentityFile).
 var usualIdentities = []string{
 	"~/.ssh/id_rsa", "~/.ssh/id_ecdsa", "~/.ssh/id_ecdsa_sk", "~/.ssh/id_ed25519", "~/.ssh/id_ed25519_sk",
 }
@@ -193,7 +192,7 @@ func (d *Defaults) fallbacks(home string) (values [keywordCount]*Value) {
 	return values
 }
 
-// lists returns the default identity files, and what ssh says of keywords kept as text.
+// lists returns the default identity files, and ssh's values of keywords kept as text.
 func (d *Defaults) lists() (l lists) {
 	if d != nil {
 		return d.several

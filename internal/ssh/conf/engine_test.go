@@ -150,7 +150,8 @@ func TestFromDump(t *testing.T) {
 	}
 }
 
-// Gaps are filled by the real ssh, for each host by itself; what it says of the rest keeps its place.
+// Gaps are filled by the real ssh, for each host by itself; what it says of the rest keeps its
+// place.
 func TestAskerFillsGaps(t *testing.T) {
 	l := newLab(t)
 	system := l.system(t)
@@ -290,8 +291,8 @@ func TestJumpText(t *testing.T) {
 	}
 }
 
-// A hop in quotes is what the shell makes of it under ssh. One that is unsafe is refused
-// for the hosts behind it, not for the whole file. On a command line ssh takes no quotes.
+// A hop in quotes is what the shell makes of it under ssh. One that is unsafe is refused for the
+// hosts behind it, not for the whole file. On a command line ssh takes no quotes.
 func TestJumpQuotesAndUnsafeNames(t *testing.T) {
 	l, system := home(t)
 	path := l.write(t, "config", "Host a\n ProxyJump \"jmp\",\"two\":23 # note\nHost b\n ProxyJump -oProxyCommand=x\nHost c\n ProxyJump x;y\nHost d\n ProxyJump \"p,q\"\nHost e\n ProxyJump 'jmp',ga'te',\"bob\"@'three':24\nHost f\n ProxyJump 'x;y'\n")
@@ -349,8 +350,8 @@ func TestSettingsAreInOrder(t *testing.T) {
 	}
 }
 
-// What the installed ssh does not know either is refused once it was asked; what only ssh
-// knows is a question, whatever IgnoreUnknown says; and so is nothing that ssh shows a value of.
+// What the installed ssh does not know either is refused once it was asked; what only ssh knows is
+// a question, whatever IgnoreUnknown says; and so is nothing that ssh shows a value of.
 func TestKeywordsOfOthers(t *testing.T) {
 	l := newLab(t)
 	path := l.write(t, "config", "Host b\n  NewThing yes\nHost *\nIgnoreUnknown Later,RequiredRSASize\nLater 3\nRequiredRSASize 2048\n")

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// tokenFunc returns what stands for %c. ok is false for unknown tokens.
+// tokenFunc returns the text for %c. ok is false for unknown tokens.
 type tokenFunc func(c byte) (text string, ok bool)
 
 // expand replaces %-tokens when tokens is set and ${NAME} when env is set
@@ -62,7 +62,7 @@ func expandToken(s string, tokens tokenFunc) (text string, used int, err error) 
 	return text, 2, nil
 }
 
-// connection is what tokens speak of: one host as far as it is known.
+// connection holds the values of tokens: one host as far as it is known.
 type connection struct {
 	system   *System
 	version  Version
@@ -96,7 +96,7 @@ func (c *connection) token(t byte) (text string, ok bool) {
 	return c.proxyToken(t)
 }
 
-// userToken is the tokenFunc of User: what depends on the user is none.
+// userToken is the tokenFunc of User: tokens that depend on the user are unknown.
 func (c *connection) userToken(t byte) (text string, ok bool) {
 	if t == 'C' || t == 'r' {
 		return "", false
@@ -134,7 +134,7 @@ func (c *connection) hash() string {
 // tokensAboutHost are those whose text differs from host to host.
 const tokensAboutHost = "Chjknpr"
 
-// mentionsJump reports whether s holds a token that the jump host is part of.
+// mentionsJump reports whether s holds a token that includes the jump host.
 func mentionsJump(s string) bool {
 	for i := 0; i+1 < len(s); i++ {
 		if s[i] != '%' {
@@ -166,7 +166,7 @@ func (s *System) tilde(path string) (string, error) {
 	return strings.TrimSuffix(home, "/") + "/" + strings.TrimLeft(rest, "/"), nil
 }
 
-// path expands all that file keywords take.
+// path expands everything that file keywords may contain.
 func (c *connection) path(s string) (string, error) {
 	s, err := c.system.tilde(s)
 	if err != nil {

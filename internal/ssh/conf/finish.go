@@ -48,8 +48,8 @@ func (s *state) finishTarget(r *Resolved) {
 	r.conn = s.connection(s.host, cmp.Or(r.Word(HostKeyAlias), s.query.Name))
 }
 
-// finishUser expands tokens in User, since release 10.0, unless the name is an
-// argument, and refuses an unsafe name that comes of that.
+// finishUser expands tokens in User, since release 10.0, unless the name is an argument, and
+// refuses an unsafe result.
 func (s *state) finishUser(r *Resolved) error {
 	v := s.set[User]
 	argument := s.config.params.User != "" || v != nil && v.Origin.Source == FromQuery
@@ -112,7 +112,7 @@ func (s *state) finishLists(r *Resolved) error {
 			r.ordered = strings.IndexByte("+-", v.Args[0][0]) < 0
 		}
 		list := s.config.lists[algorithmKey{k, v.Args[0]}]
-		if list.err != nil && k != HostKeyAlgorithms && !s.config.version().AtLeast(refusesLists) { // ssh says so and goes on
+		if list.err != nil && k != HostKeyAlgorithms && !s.config.version().AtLeast(refusesLists) { // ssh reports that and continues
 			r.Gaps = append(r.Gaps, Gap{Reason: k.String() + ": " + list.err.Error(), Origin: v.Origin})
 			continue
 		}
@@ -127,8 +127,8 @@ func (s *state) finishLists(r *Resolved) error {
 	return nil
 }
 
-// expandedPaths are the keywords whose tokens ssh expands before ssh -G
-// prints them. Identity and certificate files it expands when it opens them.
+// expandedPaths are the keywords whose tokens ssh expands before ssh -G prints them. Identity and
+// certificate files it expands when it opens them.
 var expandedPaths = []struct {
 	keyword Keyword
 	since   Version
@@ -162,8 +162,8 @@ func (s *state) finishPaths(r *Resolved) error {
 	})
 }
 
-// doubtJump leaves a Gap where no ssh was asked and some path has a token that
-// means the jump host since a release.
+// doubtJump leaves a Gap where no ssh was asked and some path has a token that includes the jump
+// host since a release.
 func (s *state) doubtJump(r *Resolved) {
 	if s.config.defaults != nil || r.conn.jump == "" {
 		return
@@ -176,8 +176,8 @@ func (s *state) doubtJump(r *Resolved) {
 	}
 }
 
-// expand replaces what stands for something else in the words of a keyword, as
-// ssh does since a release.
+// expand replaces the tokens in the words of a keyword by their values, as ssh does since a
+// release.
 func (s *state) expand(r *Resolved, k Keyword, since Version, by func(string) (string, error)) error {
 	v := r.set[k]
 	if v == nil || !s.config.version().AtLeast(since) {
@@ -209,7 +209,7 @@ func expandAll(words []string, by func(string) (string, error)) ([]string, error
 	return out, nil
 }
 
-// finishDefaults fills in what nothing has set, and what follows from it.
+// finishDefaults fills in everything that nothing has set, and its consequences.
 func (s *state) finishDefaults(r *Resolved) {
 	switch {
 	case r.set[UpdateHostKeys] == nil:
@@ -227,9 +227,8 @@ func (s *state) finishDefaults(r *Resolved) {
 	}
 }
 
-// updateHostKeys is yes unless the known_hosts files or the source of host
-// keys were changed (readconf.c:fill_default_options). A file per host turns
-// key rotation off for this reason.
+// updateHostKeys is yes unless the known_hosts files or the source of host keys were changed
+// (readconf.c:fill_default_options). A file per host turns key rotation off for this reason.
 func (s *state) updateHostKeys() *Value {
 	files := s.set[UserKnownHostsFile]
 	usual := files == nil || slices.Equal(files.Args, []string{"~/.ssh/known_hosts"})
@@ -239,8 +238,8 @@ func (s *state) updateHostKeys() *Value {
 	return &Value{[]string{"false"}, Origin{Source: FromDerivation}}
 }
 
-// cannotAsk reports whether UpdateHostKeys=ask is moot because nobody would
-// see the question (ssh.c:main).
+// cannotAsk reports whether UpdateHostKeys=ask is moot because nobody would see the question
+// (ssh.c:main).
 func (r *Resolved) cannotAsk() bool {
 	no := func(k Keyword) bool { return slices.Contains([]string{"", "no", "false"}, wildcard.Lower(r.Word(k))) }
 	return !no(ControlPersist) && r.Word(ControlPath) != "" ||

@@ -5,10 +5,9 @@ import (
 	"strconv"
 )
 
-// Flags are those of ssh(1) that every command with a connection takes, with the same
-// meaning.
+// Flags are those of ssh(1) that every command with a connection takes, with the same meaning.
 type Flags struct {
-	Config     string   // -F: a file in place of all others, "none" = no file, "" = the usual ones
+	Config     string   // -F: a file in place of all others, "none" = no file, "" = the default ones
 	Settings   []string // -o, in order: "Port=22" or "Port 22"
 	Port       uint16   // -p
 	User       string   // -l
@@ -17,7 +16,7 @@ type Flags struct {
 	IPv4, IPv6 bool     // -4, -6
 }
 
-// Options are the arguments that pass the flags on to ssh.
+// Options returns the arguments that pass the flags on to ssh.
 func (f Flags) Options() []string {
 	var argv []string
 	add := func(flag string, values ...string) {
@@ -33,7 +32,7 @@ func (f Flags) Options() []string {
 		add("-p", strconv.Itoa(int(f.Port)))
 	}
 	add("-J", f.Jump)
-	add("-o", f.Settings...) // behind the flags, which win here
+	add("-o", f.Settings...) // after the flags, which win here
 	add("-i", f.Identities...)
 	if f.IPv4 {
 		argv = append(argv, "-4")
@@ -44,13 +43,13 @@ func (f Flags) Options() []string {
 	return argv
 }
 
-// Sets tells whether a setting is of a keyword.
+// Sets reports whether a setting is of a keyword.
 func (f Flags) Sets(k Keyword) bool {
 	_, ok := f.Setting(k)
 	return ok
 }
 
-// Setting is what the first setting of a keyword says, as it is written.
+// Setting returns the text of the first setting of a keyword.
 func (f Flags) Setting(k Keyword) (text string, ok bool) {
 	for _, setting := range f.Settings {
 		name, text := splitLine(setting)
@@ -61,9 +60,8 @@ func (f Flags) Setting(k Keyword) (text string, ok bool) {
 	return "", false
 }
 
-// Flag is a flag of ssh(1) that has a keyword, too. As with ssh, the first counts of
-// -p and -o Port, and of -l and -o User; there may be one -J, and none after a
-// setting that it contradicts.
+// Flag is a flag of ssh(1) that has a keyword, too. As with ssh, the first counts of -p and -o
+// Port, and of -l and -o User; there may be one -J, and none after a setting that it contradicts.
 type Flag struct {
 	keyword Keyword
 	to      *Flags

@@ -120,8 +120,8 @@ func (c *choices) criteria() string {
 	return strings.Join(words, " ")
 }
 
-// mutate spoils about one line in fifty. Host names stay what they are, lest
-// some test asks the DNS.
+// mutate spoils about one line in fifty. Host names stay what they are, lest some test asks the
+// DNS.
 func (c *choices) mutate(line string) string {
 	if c.n(50) != 49 || strings.HasPrefix(line, "HostName") {
 		return line
@@ -159,8 +159,8 @@ func differ(t testing.TB, data []byte) (config, difference string) {
 	return config, cmp.Diff(sshtest.TableOfDump(string(out)).Read(), sshtest.TableOf(got).Read())
 }
 
-// FuzzResolve compares random files with ssh -G. Each takes some 8 ms, which the
-// search for a smaller input multiplies: run it with -fuzzminimizetime=1x.
+// FuzzResolve compares random files with ssh -G. Each takes some 8 ms, which the search for a
+// smaller input multiplies: run it with -fuzzminimizetime=1x.
 func FuzzResolve(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(randomBytes(seed))

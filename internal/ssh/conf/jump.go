@@ -9,9 +9,9 @@ import (
 	"sshpace/internal/base/host"
 )
 
-// parseJumpLine reads ProxyJump and returns it as ssh -G prints it: all hops
-// but the last as they are written, the last one in normal form. "none" is
-// the empty word, because "none # comment" is a host of that name to ssh.
+// parseJumpLine reads ProxyJump and returns it as ssh -G prints it: all hops but the last as they
+// are written, the last one in normal form. "none" is the empty word, because "none # comment" is a
+// host of that name to ssh.
 func parseJumpLine(in input) ([]string, error) {
 	text := strings.TrimLeft(in.rest, blanks+"=")
 	if strings.EqualFold(text, "none") {
@@ -46,9 +46,9 @@ func shownJump(j host.Endpoint) string {
 	return s
 }
 
-// ParseJumps reads the hops of ProxyJump, the first one to connect to first.
-// As in ssh, names that are unsafe are no mistake of the file: only the hosts
-// that would go through them are refused, see checkJump.
+// ParseJumps reads the hops of ProxyJump, the first one to connect to first. As in ssh, unsafe
+// names are not a mistake of the file: only the hosts that would go through them are refused, see
+// checkJump.
 func ParseJumps(s string) ([]host.Endpoint, error) {
 	var hops []host.Endpoint
 	for hop := range strings.SplitSeq(s, ",") {
@@ -90,7 +90,7 @@ func parseJump(s string) (j host.Endpoint, err error) {
 	return j, err
 }
 
-// isDomain tells whether a name can stand in a URI (misc.c:valid_domain).
+// isDomain reports whether a name can stand in a URI (misc.c:valid_domain).
 func isDomain(name string) bool {
 	other := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
@@ -98,9 +98,8 @@ func isDomain(name string) bool {
 	return !strings.ContainsFunc(name, other) && name[0] != '.' && name[0] != '-' && !strings.Contains(name, "..")
 }
 
-// jumpCommand is the hop as the ssh to it is told of it: ssh puts the hop into a
-// ProxyCommand, where tokens stand for the host behind it and the shell takes quotes
-// away. On a command line ssh takes no quotes.
+// jumpCommand returns the hop as the ssh to it sees it: ssh puts the hop into a ProxyCommand, where
+// tokens mean the next host and the shell removes quotes. On a command line ssh removes no quotes.
 func jumpCommand(j host.Endpoint, token tokenFunc, at Source) (_ host.Endpoint, err error) {
 	for _, name := range []*string{&j.User, &j.Name} {
 		if *name, err = expand(*name, token, nil); err != nil {
@@ -113,7 +112,7 @@ func jumpCommand(j host.Endpoint, token tokenFunc, at Source) (_ host.Endpoint, 
 	return j, checkJump(j)
 }
 
-// unquoted is a word as a shell reads it, as far as quotes go.
+// unquoted returns a word as a shell reads it, as far as quotes matter.
 func unquoted(s string) string {
 	var out strings.Builder
 	for rest := s; ; {

@@ -91,9 +91,9 @@ const (
 	keywordCount
 )
 
-// Keywords of which hardly more is read than whether they are there. They and those
-// behind them in textNames are kept as text: only ssh knows what they may say
-// (Config.CheckText) and what they come to (Asker.Explained).
+// Keywords of which little more is read than their presence. They and the later ones in textNames
+// are kept as text: only ssh knows their syntax (Config.CheckText) and their values
+// (Asker.Explained).
 const (
 	LocalForward = keywordCount + iota
 	RemoteForward
@@ -127,7 +127,7 @@ func (k Keyword) String() string {
 	return specs[k].name
 }
 
-// spec says how the arguments of a keyword are read.
+// spec describes the arguments of a keyword.
 type spec struct {
 	name    string
 	since   Version  // first release that knows it, zero = before 8.0
@@ -244,7 +244,7 @@ var aliases = map[string]Keyword{
 	"pubkeyacceptedkeytypes":          PubkeyAcceptedAlgorithms,
 }
 
-// retired keywords are accepted with any arguments and mean nothing.
+// retired keywords are accepted with any arguments, without effect.
 var retired = map[string]bool{
 	"protocol": true, "cipher": true, "fallbacktorsh": true, "globalknownhostsfile2": true,
 	"rhostsauthentication": true, "userknownhostsfile2": true, "useroaming": true, "usersh": true,
@@ -268,7 +268,7 @@ var byName = func() map[string]Keyword {
 	return names
 }()
 
-// manual is the order of the manual page, made when it is asked for: most commands do not.
+// manual is the order of the manual page, made on demand: most commands do not need it.
 var manual = sync.OnceValue(func() []Keyword {
 	var all []Keyword
 	for k := AddressFamily; k < forwardAgentPath; k++ {
@@ -281,19 +281,18 @@ var manual = sync.OnceValue(func() []Keyword {
 	return all
 })
 
-// KeywordOf finds a keyword by name, whatever the case. ok is false for
-// names that this package does not know.
+// KeywordOf finds a keyword by name, in any case. ok is false for names that this package does not
+// know.
 func KeywordOf(name string) (k Keyword, ok bool) {
 	k, ok = byName[wildcard.Lower(name)]
 	return k, ok && k > kwInclude
 }
 
-// Version is a release of OpenSSH. The zero value stands for the newest that
-// this package knows.
+// Version is a release of OpenSSH. The zero value stands for the newest that this package knows.
 type Version struct{ Major, Minor int }
 
-// ParseVersion reads "OpenSSH_9.2p1 Debian-2, OpenSSL ...", which ssh -V
-// prints. ok is false for other programs.
+// ParseVersion reads "OpenSSH_9.2p1 Debian-2, OpenSSL ...", which ssh -V prints. ok is false for
+// other programs.
 func ParseVersion(s string) (v Version, ok bool) {
 	const prefix = "OpenSSH_"
 	if len(s) < len(prefix) || s[:len(prefix)] != prefix {
@@ -322,7 +321,7 @@ func (v Version) AtLeast(w Version) bool {
 	return v == Version{} || v.Major > w.Major || v.Major == w.Major && v.Minor >= w.Minor
 }
 
-// First releases of what the reading of files depends on.
+// The first releases of changes to how files are read.
 var (
 	includeTokens  = Version{9, 9}  // tokens and ${ENV} in Include
 	shellLikeMatch = Version{9, 9}  // single quotes and escapes in Match

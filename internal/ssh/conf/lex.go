@@ -12,15 +12,14 @@ const blanks = " \t\r\n"
 
 var errQuotes = errors.New("invalid quotes")
 
-// cursor walks over the words of a line by the older of the two rules of ssh
-// (misc.c:strdelim): words end at blanks or one "=", double quotes group.
+// cursor walks over the words of a line by the older of the two rules of ssh (misc.c:strdelim):
+// words end at blanks or one "=", double quotes group.
 type cursor struct {
 	text string
 	done bool
 }
 
-// next returns the next word. ok is false at the end and after a quote that
-// is never closed.
+// next returns the next word. ok is false at the end and after a quote that is never closed.
 func (c *cursor) next() (word string, ok bool) {
 	if c.done {
 		return "", false
@@ -52,9 +51,9 @@ func (c *cursor) quoted(open int) (word string, ok bool) {
 	return before + inside, true
 }
 
-// splitLine separates the lower-case keyword of a line from its arguments. An
-// empty keyword means that the line says nothing: blank, a comment, or one
-// that opens a quote and never closes it, which ssh skips as well.
+// splitLine separates the lower-case keyword of a line from its arguments. The keyword is empty for
+// a line without effect: blank, a comment, or one that opens a quote and never closes it, which ssh
+// skips as well.
 func splitLine(line string) (keyword, rest string) {
 	line, _, _ = strings.Cut(line, "\x00")
 	for len(line) > 1 && strings.IndexByte(blanks+"\f", line[len(line)-1]) >= 0 {
@@ -74,9 +73,8 @@ func splitLine(line string) (keyword, rest string) {
 	return wildcard.Lower(keyword), rest
 }
 
-// splitArgs splits arguments by the newer rule of ssh (misc.c:argv_split):
-// single and double quotes group, a backslash escapes quotes, itself and a
-// blank, a word that begins with # ends the line.
+// splitArgs splits arguments by the newer rule of ssh (misc.c:argv_split): single and double quotes
+// group, a backslash escapes quotes, itself and a blank, a word that begins with # ends the line.
 func splitArgs(s string) ([]string, error) {
 	var args []string
 	for i := 0; i < len(s); {

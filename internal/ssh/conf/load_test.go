@@ -53,8 +53,8 @@ func mustResolve(t *testing.T, c *conf.Config, name string) *conf.Resolved {
 	return r
 }
 
-// resolveText resolves a host in a file without an installed ssh, so that
-// everything the package knows is understood.
+// resolveText resolves a host in a file without an installed ssh, so that everything the package
+// knows is understood.
 func resolveText(t *testing.T, text, name string, change func(*conf.Params)) *conf.Resolved {
 	t.Helper()
 	l, system := home(t)
@@ -102,8 +102,8 @@ func TestMissingFiles(t *testing.T) {
 	}
 }
 
-// ssh refuses files that others could have written: the user's and all that
-// are included, but not the one given with -F (readconf.c).
+// ssh refuses files that others could have written: the user's and all that are included, but not
+// the one given with -F (readconf.c).
 func TestPermissions(t *testing.T) {
 	for _, tt := range []struct {
 		name, chmod string
@@ -260,8 +260,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// The DNS of these cases knows db.example.org, and www.example.org as an
-// alias of web7.example.net.
+// The DNS of these cases knows db.example.org, and www.example.org as an alias of web7.example.net.
 func TestCanonicalNames(t *testing.T) {
 	dns := map[string]string{
 		"db.example.org.":  "db.example.org.",
@@ -336,8 +335,8 @@ func TestUnsafeNames(t *testing.T) {
 	}
 }
 
-// An unsafe user on the command line is refused before any file is read, whatever ssh is
-// installed: here there is no such file.
+// An unsafe user on the command line is refused before any file is read, whatever ssh is installed:
+// here there is no such file.
 func TestUnsafeUserComesFirst(t *testing.T) {
 	for _, version := range []conf.Version{{}, {9, 2}, {9, 5}, {10, 5}} {
 		for _, flags := range []conf.Flags{

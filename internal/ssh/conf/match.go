@@ -14,7 +14,7 @@ import (
 	"sshpace/internal/ssh/knownhosts"
 )
 
-// criterionKind is what a criterion of a Match line looks at.
+// criterionKind is the subject of a criterion of a Match line.
 type criterionKind uint8
 
 const (
@@ -40,7 +40,7 @@ type criterion struct {
 	arg    string
 }
 
-// criteria are the words of Match lines and the release that brought them.
+// criteria are the words of Match lines and the release that introduced them.
 var criteria = map[string]struct {
 	kind  criterionKind
 	since Version
@@ -60,8 +60,7 @@ var criteria = map[string]struct {
 	"command":      {byCommand, Version{10, 0}},
 }
 
-// words is how a Match line is split: by cursor up to release 9.8, into
-// shell-like arguments since.
+// words splits a Match line: by cursor up to release 9.8, into shell-like arguments since.
 type words interface{ next() (string, bool) }
 
 type argWords struct{ args []string }
@@ -124,8 +123,7 @@ func parseCriterion(word string, line words, v Version) (c criterion, err error)
 	return c, checkCriterion(c, v)
 }
 
-// checkCriterion finds the mistakes that ssh finds whether or not the
-// criterion is reached.
+// checkCriterion finds the mistakes that ssh finds whether or not the criterion is reached.
 func checkCriterion(c criterion, v Version) (err error) {
 	switch c.kind {
 	case byExec:
@@ -137,8 +135,8 @@ func checkCriterion(c criterion, v Version) (err error) {
 	return err
 }
 
-// holds evaluates the conditions in order. unsure is set when the answer
-// rests on one that this package may not evaluate; it then counts as false.
+// holds evaluates the conditions in order. unsure is set when the answer depends on one that this
+// package may not evaluate; it then counts as false.
 func (s *state) holds(ctx context.Context, list []criterion, at Origin) (bool, error) {
 	result := true
 	var unsure []Gap
@@ -196,7 +194,7 @@ func (s *state) criterion(ctx context.Context, c criterion) (ok bool, gap *Gap, 
 	return false, &Gap{Reason: "Match has a criterion of a newer ssh"}, nil
 }
 
-// matchOrEmpty is wildcard.MatchList, but that nothing matches only nothing.
+// matchOrEmpty is wildcard.MatchList, except that an empty list matches only an empty name.
 func matchOrEmpty(s, list string) bool {
 	if s == "" {
 		return list == ""
@@ -233,8 +231,8 @@ func (s *state) localNetwork(networks string) (bool, *Gap, error) {
 	return ok, nil, err
 }
 
-// inNetworks reports whether an address lies in a list of networks such as
-// "10.0.0.0/8,192.0.2.1" (addrmatch.c:addr_match_cidr_list).
+// inNetworks reports whether an address lies in a list of networks such as "10.0.0.0/8,192.0.2.1"
+// (addrmatch.c:addr_match_cidr_list).
 func inNetworks(addresses []netip.Addr, list string) (found bool, err error) {
 	for text := range strings.SplitSeq(list, ",") {
 		network, err := parseNetwork(text)
@@ -246,7 +244,7 @@ func inNetworks(addresses []netip.Addr, list string) (found bool, err error) {
 	return found, nil
 }
 
-// parseNetwork reads a network without bits behind its mask, or an address.
+// parseNetwork reads a network without bits beyond its mask, or an address.
 func parseNetwork(text string) (netip.Prefix, error) {
 	network, err := netip.ParsePrefix(text)
 	if a, ok := netip.ParseAddr(text); ok == nil && a.Zone() == "" {
@@ -266,7 +264,7 @@ func (s *state) sshVersion(patterns string) (bool, *Gap, error) {
 	return wildcard.MatchList(d.Release, patterns), nil, nil
 }
 
-// sessionType is what Match sessiontype compares: a command runs by "exec".
+// sessionType is the value that Match sessiontype compares: a command runs by "exec".
 func (s *state) sessionType() string {
 	switch kind := s.word(SessionType); {
 	case kind == "none" || kind == "subsystem":
@@ -291,7 +289,7 @@ func expandHostName(name, host string) (string, error) {
 	return expand(name, func(t byte) (string, bool) { return host, t == 'h' }, nil)
 }
 
-// connection is what tokens speak of, with defaults for what is not set so far.
+// connection returns the values of tokens, with defaults for those that are not set so far.
 func (s *state) connection(host, alias string) connection {
 	c := connection{
 		system: &s.config.system, version: s.config.version(), host: host, argument: s.query.Name,

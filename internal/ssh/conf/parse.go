@@ -19,7 +19,7 @@ const maxIncludeDepth = 16
 
 var errTooDeep = errors.New("too many recursive includes")
 
-// ErrPermissions is the mistake of a file that others could have written.
+// ErrPermissions is the error of a file that others could have written.
 var ErrPermissions = errors.New("bad owner or permissions; only its owner may be able to write it (chmod go-w)")
 
 // stmt is one line that sets something.
@@ -27,7 +27,7 @@ type stmt struct {
 	key   Keyword
 	value Value
 	name  string // of an unknown keyword
-	line  string // as it is written, of what only ssh can check
+	line  string // the original text, for keywords that only ssh can check
 	seq   int    // place in the order of reading
 	class identityClass
 }
@@ -41,8 +41,8 @@ const (
 	fromIdentityFlag
 )
 
-// scope is a Host or Match line and all that it rules: statements, and the
-// scopes of the files that are included there. Scope 0 is always active.
+// scope is a Host or Match line with everything below it: statements, and the scopes of the files
+// that are included there. Scope 0 is always active.
 type scope struct {
 	parent int
 	hosts  []hostPattern // of a Host line
@@ -64,7 +64,7 @@ type reader struct {
 	seq    int
 }
 
-// place is where the reader is.
+// place is the position of the reader.
 type place struct {
 	path   string
 	line   int
@@ -105,7 +105,7 @@ func wrapError(at Origin, err error) error {
 // Permission bits that let others write.
 const writableByOthers = 0o022
 
-// text is what a file holds.
+// text returns the content of a file.
 func (r *reader) text(path string, check bool) (string, error) {
 	return file.InTime(r.ctx, path, func() (string, error) { return readFile(path, r.config.system.UID, check) })
 }
@@ -130,8 +130,8 @@ func readFile(path string, uid int, check bool) (string, error) {
 	return string(text), err
 }
 
-// trusted reports whether the file belongs to root or the user, and only the
-// owner can write it (readconf.c:read_config_file_depth).
+// trusted reports whether the file belongs to root or the user, and only the owner can write it
+// (readconf.c:read_config_file_depth).
 func trusted(info fs.FileInfo, uid int) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	owned := !ok || stat.Uid == 0 || int(stat.Uid) == uid
@@ -262,9 +262,9 @@ func (r *reader) include(p *place, in input) error {
 	return nil
 }
 
-// includePattern anchors the argument of Include: relative paths live in
-// ~/.ssh for files of the user, beside the system's file for others. As in
-// glob(3), "~" is $HOME here, unlike everywhere else.
+// includePattern anchors the argument of Include: relative paths start in ~/.ssh for files of the
+// user, and next to the system's file for others. As in glob(3), "~" is $HOME here, unlike
+// everywhere else.
 func (r *reader) includePattern(p *place, arg string) (string, error) {
 	if arg == "" {
 		return "", errors.New("empty argument of Include")
@@ -292,13 +292,13 @@ func (r *reader) includePattern(p *place, arg string) (string, error) {
 	}
 	path, err := home.tilde(arg)
 	if err != nil {
-		return arg, nil // glob(3) then finds no such file, which is no mistake
+		return arg, nil // glob(3) then finds no such file, which is not a mistake
 	}
 	return path, nil
 }
 
-// includeToken expands the tokens that are the same for all hosts. A file
-// that depends on the host cannot be read once for all: that is a Gap.
+// includeToken expands the tokens that are the same for all hosts. A file that depends on the host
+// cannot be read once for all: that is a Gap.
 func (r *reader) includeToken(p *place) tokenFunc {
 	c := connection{system: &r.config.system}
 	return func(t byte) (string, bool) {
@@ -310,8 +310,8 @@ func (r *reader) includeToken(p *place) tokenFunc {
 	}
 }
 
-// glob returns the files that match, in byte order, as glob(3) does in the C
-// locale: wildcards match no leading dot, [!a] negates.
+// glob returns the files that match, in byte order, as glob(3) does in the C locale: wildcards
+// match no leading dot, [!a] negates.
 func glob(pattern string) []string {
 	paths, _ := filepath.Glob(strings.ReplaceAll(pattern, "[!", "[^")) // a malformed pattern matches no file
 	wanted := strings.Split(pattern, "/")

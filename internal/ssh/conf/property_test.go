@@ -28,8 +28,8 @@ func TestMatchPatternIsARegexp(t *testing.T) {
 	})
 }
 
-// Many stars take no more than quadratic time: this would run for years if
-// each of them tried all lengths.
+// Many stars take no more than quadratic time: this would run for years if each of them tried all
+// lengths.
 func TestMatchPatternHasNoBlowUp(t *testing.T) {
 	if wildcard.Match(strings.Repeat("a", 5000), strings.Repeat("*a", 1000)+"b") {
 		t.Error("matched")
@@ -108,8 +108,8 @@ func same(t *rapid.T, a, b *Config, name string) {
 	}
 }
 
-// FuzzLoad reads any text: it is taken or refused, and what is taken resolves
-// to a host name that is not empty.
+// FuzzLoad reads any text: it is taken or refused, and what is taken resolves to a host name that
+// is not empty.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		"Host a\n Port 22\n", "Match exec \"x\" host a,b\nUser %u", "Include *\nInclude ~/[", "Ciphers ^\nCiphers -",

@@ -12,15 +12,15 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// Most identity files and certificates of one connection (readconf.h
-// SSH_MAX_IDENTITY_FILES, SSH_MAX_CERTIFICATE_FILES).
+// Most identity files and certificates of one connection (readconf.h SSH_MAX_IDENTITY_FILES,
+// SSH_MAX_CERTIFICATE_FILES).
 const maxIdentities = 100
 
-// state is the resolution of one host in progress.
+// state is the running resolution of one host.
 type state struct {
 	config *Config
 	query  host.Endpoint
-	host   string // what Host lines match: the argument, later the canonical name
+	host   string // the name that Host lines match: the argument, later the canonical name
 	final  bool   // in the second pass
 
 	set     [keywordCount]*Value // the first value of each keyword
@@ -33,9 +33,9 @@ type state struct {
 	err     error
 }
 
-// Resolve returns what ssh would use for a host. Errors are those for which
-// ssh would refuse to connect: an unsafe name, an unknown token, a variable
-// that is not set, an algorithm list that comes to nothing, a jump host loop.
+// Resolve returns the settings that ssh would use for a host. Errors are those for which ssh would
+// refuse to connect: an unsafe name, an unknown token, an unset variable, an empty algorithm list,
+// a jump host loop.
 func (c *Config) Resolve(ctx context.Context, q host.Endpoint) (*Resolved, error) {
 	if err := CheckHost(q.Name); err != nil {
 		return nil, fmt.Errorf("host %q: %w", q.Name, err)
@@ -57,7 +57,7 @@ func (c *Config) Resolve(ctx context.Context, q host.Endpoint) (*Resolved, error
 	return s.finish()
 }
 
-// commandLine applies what wins over all files.
+// commandLine applies the settings that win over all files.
 func (s *state) commandLine() {
 	p := &s.config.params
 	if p.User != "" {
@@ -75,8 +75,8 @@ func (s *state) commandLine() {
 	}
 }
 
-// pass goes through the files once. Segments below Host lines that only name
-// other hosts are never looked at.
+// pass goes through the files once. Segments below Host lines that only name other hosts are never
+// looked at.
 func (s *state) pass(ctx context.Context) error {
 	always, named := s.config.always, s.config.named[s.host]
 	s.active = nil
@@ -106,8 +106,8 @@ func (s *state) segment(ctx context.Context, i int) error {
 	return nil
 }
 
-// scope reports whether a scope is active. The answer of a scope that other
-// files are included in is kept, as ssh keeps it across the Include.
+// scope reports whether a scope is active. The answer for a scope that includes other files is
+// kept, as ssh keeps it across the Include.
 func (s *state) scope(ctx context.Context, i int) (active bool, err error) {
 	if i == 0 {
 		return true, nil
@@ -133,7 +133,7 @@ func (s *state) scope(ctx context.Context, i int) (active bool, err error) {
 	return active, err
 }
 
-// apply sets what the line says unless something earlier has set it.
+// apply sets the value of the line unless something earlier has set it.
 func (s *state) apply(st *stmt) {
 	switch st.key {
 	case IdentityFile:
@@ -187,7 +187,7 @@ func (s *state) identity(st *stmt, classes *[]identityClass) {
 	s.several.add(st.key, st.value)
 }
 
-// sendEnv adds names; one that begins with - takes away those it matches.
+// sendEnv adds names; one that begins with - removes those it matches.
 func (s *state) sendEnv(st *stmt) {
 	for _, name := range st.value.Args {
 		pattern, remove := strings.CutPrefix(name, "-")
@@ -199,8 +199,8 @@ func (s *state) sendEnv(st *stmt) {
 	}
 }
 
-// forwardAgent keeps the flag and the path of a socket apart, as ssh does: a
-// path that comes after a plain yes or no still names the socket.
+// forwardAgent keeps the flag and the path of a socket apart, as ssh does: a path that comes after
+// a plain yes or no still names the socket.
 func (s *state) forwardAgent(st *stmt) {
 	if st.value.Args[0] != "path" {
 		s.first(ForwardAgent, &st.value)
@@ -222,9 +222,9 @@ func (s *state) user() string {
 	return s.config.system.User
 }
 
-// checkUnknown refuses each keyword that the installed ssh does not know, unless an
-// IgnoreUnknown read before it covers it. One that only ssh knows leaves a Gap, and so does
-// one of which ssh was not asked (CheckText). ssh looks at keywords in inactive blocks as well.
+// checkUnknown refuses each keyword that the installed ssh does not know, unless an earlier
+// IgnoreUnknown covers it. A keyword that only ssh knows leaves a Gap, and so does one that nobody
+// asked ssh about (CheckText). ssh checks keywords in inactive blocks as well.
 func (s *state) checkUnknown() error {
 	c, patterns := s.config, s.word(IgnoreUnknown)
 	for _, u := range c.unknown {

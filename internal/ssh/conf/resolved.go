@@ -13,9 +13,9 @@ import (
 
 // Resolved is the effective configuration of one host. It does not change.
 type Resolved struct {
-	Name string // the host as it was asked for
-	// Gaps are what this package could not know. As long as there are any,
-	// values may be wrong; an Asker fills them.
+	Name string // the requested host
+	// Gaps are the values that this package could not know. As long as there are any, values may be
+	// wrong; an Asker fills them.
 	Gaps []Gap
 
 	config  *Config
@@ -34,7 +34,7 @@ type manyValues struct {
 	values  []Value
 }
 
-// of returns nil for a keyword of which there is no list, which is not an empty one.
+// of returns nil for a keyword without a list, which differs from an empty list.
 func (l lists) of(k Keyword) []Value {
 	for _, m := range l {
 		if m.keyword == k {
@@ -56,7 +56,7 @@ func (l *lists) put(k Keyword, values []Value) {
 
 func (l *lists) add(k Keyword, v Value) { l.put(k, append(l.of(k), v)) }
 
-// Gap is one thing that only ssh itself, a program or the DNS can tell.
+// Gap is one value that only ssh itself, a program or the DNS knows.
 type Gap struct {
 	Reason string
 	Origin Origin
@@ -65,9 +65,9 @@ type Gap struct {
 // String returns the reason and its place.
 func (g Gap) String() string { return fmt.Sprintf("%s (%s)", g.Reason, g.Origin) }
 
-// Get returns the value of a keyword as ssh -G shows it, and where it comes
-// from. ok is false for keywords that are not set and have no default. Of
-// keywords that may be given several times it returns the first.
+// Get returns the value of a keyword as ssh -G shows it, and where it comes from. ok is false for
+// keywords that are not set and have no default. Of keywords that may be given several times it
+// returns the first.
 func (r *Resolved) Get(k Keyword) (v Value, ok bool) {
 	if k.several() {
 		for _, v := range r.all(k) {
@@ -81,8 +81,8 @@ func (r *Resolved) Get(k Keyword) (v Value, ok bool) {
 	return *r.set[k], true
 }
 
-// All returns the values of IdentityFile, CertificateFile, SendEnv and of what is kept
-// as text, one for each line; of other keywords the only one.
+// All returns the values of IdentityFile, CertificateFile, SendEnv and of keywords kept as text,
+// one for each line; of other keywords the only one.
 func (r *Resolved) All(k Keyword) []Value { return slices.Clone(r.all(k)) }
 
 func (r *Resolved) all(k Keyword) []Value {
@@ -97,8 +97,7 @@ func (r *Resolved) all(k Keyword) []Value {
 	return nil
 }
 
-// Settings goes through all keywords that have a value, in the order of the
-// manual page.
+// Settings goes through all keywords that have a value, in the order of the manual page.
 func (r *Resolved) Settings() iter.Seq2[Keyword, Value] {
 	return func(yield func(Keyword, Value) bool) {
 		for _, k := range manual() {
@@ -111,7 +110,7 @@ func (r *Resolved) Settings() iter.Seq2[Keyword, Value] {
 	}
 }
 
-// shown is All with the halves of ForwardAgent put together again.
+// shown is All with the two parts of ForwardAgent joined again.
 func (r *Resolved) shown(k Keyword) []Value {
 	switch {
 	case k == ForwardAgent && r.set[forwardAgentPath] != nil:
@@ -128,23 +127,23 @@ func (r *Resolved) IsSet(k Keyword) bool {
 	return ok && v.Origin.Source != FromDefault
 }
 
-// Word is the only word of a keyword, expanded where ssh expands it; "" = unset.
+// Word returns the only word of a keyword, expanded where ssh expands it; "" = unset.
 func (r *Resolved) Word(k Keyword) string {
 	v, _ := r.Get(k)
 	return v.word()
 }
 
-// Yes reports whether a keyword says so.
+// Yes reports whether a keyword is set to yes.
 func (r *Resolved) Yes(k Keyword) bool { return r.Word(k) == "yes" || r.Word(k) == "true" }
 
-// Number is the number of a keyword, 0 = none.
+// Number returns the number of a keyword, 0 = none.
 func (r *Resolved) Number(k Keyword) int {
 	n, _ := strconv.Atoi(r.Word(k))
 	return n
 }
 
-// List is all words of a keyword. Without an installed ssh and without a setting the
-// lists of algorithms are empty.
+// List returns all words of a keyword. Without an installed ssh and without a setting the lists of
+// algorithms are empty.
 func (r *Resolved) List(k Keyword) []string {
 	if r.set[k] == nil {
 		return nil
@@ -152,7 +151,7 @@ func (r *Resolved) List(k Keyword) []string {
 	return slices.Clone(r.set[k].Args)
 }
 
-// Files are the files of a keyword such as UserKnownHostsFile, expanded; empty for "none".
+// Files returns the files of a keyword such as UserKnownHostsFile, expanded; empty for "none".
 func (r *Resolved) Files(k Keyword) []string {
 	if files := r.List(k); len(files) != 1 || !strings.EqualFold(files[0], "none") {
 		return files
@@ -165,8 +164,8 @@ func (r *Resolved) Duration(k Keyword) time.Duration {
 	return time.Duration(r.Number(k)) * time.Second
 }
 
-// Paths expands the files of a keyword that may be given several times, in order. Those
-// that were not given by the user need not exist: see IsSet.
+// Paths expands the files of a keyword that may be given several times, in order. Those that were
+// not given by the user need not exist: see IsSet.
 func (r *Resolved) Paths(k Keyword) ([]string, error) {
 	var paths []string
 	for _, v := range r.all(k) {

@@ -17,8 +17,8 @@ import (
 	"sshpace/internal/ssh/conf"
 )
 
-// lab is a home directory of its own and the installed ssh. ssh takes "~" from
-// the passwd entry, but the base of relative Includes from $HOME.
+// lab is a home directory of its own and the installed ssh. ssh takes "~" from the passwd entry,
+// but the base of relative Includes from $HOME.
 type lab struct {
 	home string
 	env  []string

@@ -1,25 +1,24 @@
-// Package conf answers what the installed ssh would do for a host: it reads
-// ssh_config files once and resolves any number of hosts against them in
-// microseconds, with the rules of OpenSSH (ssh_config(5), readconf.c, ssh.c):
-// the first value wins, identity files accumulate, Host and Match select,
-// Include nests, a second pass follows canonicalisation and "Match final".
+// Package conf resolves the settings that the installed ssh would use for a host: it reads
+// ssh_config files once and resolves any number of hosts against them in microseconds, with the
+// rules of OpenSSH (ssh_config(5), readconf.c, ssh.c): the first value wins, identity files
+// accumulate, Host and Match select, Include nests, a second pass follows canonicalization and
+// "Match final".
 //
-// Load reads the files under the flags of a command, Config.Resolve answers for one host, and
-// the Resolved has each value in the words of ssh -G. A mistake in a file is a *ConfigError
-// with its place. A Config is read-only and may be shared.
+// Load reads the files under the flags of a command, Config.Resolve answers for one host, and the
+// Resolved has each value in the words of ssh -G. A mistake in a file is a *ConfigError with its
+// place. A Config is read-only and may be shared.
 //
-// Keywords that nothing here reads, such as IPQoS, are kept as text: Config.CheckText has
-// the installed ssh say whether it takes them, Asker.Explained what they come to.
+// Keywords that nothing here reads, such as IPQoS, are kept as text: Config.CheckText asks the
+// installed ssh whether it accepts them, Asker.Explained asks for their values.
 //
-// What is resolved without a Gap is what ssh -G prints; tests compare random configurations
-// with it. Every value carries its Origin. What the package cannot know by itself
-// (a keyword of a newer ssh, Match exec when running programs is not allowed,
-// names that only the DNS can complete) is listed in Resolved.Gaps; an Asker
-// then puts the question to `ssh -G`. Decide says whether the native engine can
-// serve a configuration or only the ssh program can.
+// A result without a Gap equals the output of ssh -G; tests compare random configurations with it.
+// Every value carries its Origin. What the package cannot know by itself (a keyword of a newer ssh,
+// Match exec when running programs is not allowed, names that only the DNS can complete) is listed
+// in Resolved.Gaps; an Asker then asks `ssh -G`. Decide says whether the native engine can serve a
+// configuration or only the ssh program can.
 //
-// The package opens no connection, runs no program and asks no DNS server but
-// through functions that the caller hands in.
+// The package opens no connection, runs no program and asks no DNS server except through functions
+// of the caller.
 package conf
 
 import (
@@ -28,27 +27,25 @@ import (
 	"net/netip"
 )
 
-// System is what ssh takes from its surroundings. The zero value of a field
-// means what its comment says.
+// System is the environment of ssh. The comments of the fields describe their zero values.
 type System struct {
 	Home      string // home directory of the passwd entry: "~" and %d
 	User      string // local user name: default of User, and %u
 	UID       int    // local user id: %i, and the owner that config files may have
 	Hostname  string // name of this machine: %l, %L and %C
 	ConfigDir string // "" = /etc/ssh: ssh_config and the base of its includes
-	// HomeOf looks up the home directory of another user, for "~user". nil =
-	// there are no others.
+	// HomeOf looks up the home directory of another user, for "~user". nil = there are no others.
 	HomeOf func(user string) (home string, ok bool)
 	// Getenv looks up an environment variable. nil = none is set.
 	Getenv func(name string) (value string, ok bool)
-	// Exec runs a command of "Match exec" in the user's shell and reports
-	// whether it exited with 0. nil = not allowed, which leaves a Gap.
+	// Exec runs a command of "Match exec" in the user's shell and reports whether it exited with 0.
+	// nil = not allowed, which leaves a Gap.
 	Exec func(ctx context.Context, command string) (ok bool, err error)
-	// Canonical asks the DNS for a name that ends in a dot, with addresses of
-	// family (a value of AddressFamily), and returns the name it stands for. nil = not allowed, which leaves a Gap.
+	// Canonical asks the DNS for a name that ends in a dot, with addresses of family (a value of
+	// AddressFamily), and returns the name it stands for. nil = not allowed, which leaves a Gap.
 	Canonical func(ctx context.Context, family, name string) (canonical string, found bool)
-	// Addresses lists those of the interfaces that are up, for "Match
-	// localnetwork". nil = unknown, which leaves a Gap.
+	// Addresses lists those of the interfaces that are up, for "Match localnetwork". nil = unknown,
+	// which leaves a Gap.
 	Addresses func() []netip.Addr
 }
 
@@ -60,7 +57,7 @@ type Params struct {
 	Defaults *Defaults // of the installed ssh; nil = none installed
 }
 
-// Source is where a value comes from.
+// Source is the origin of a value.
 type Source uint8
 
 // The sources. The zero value is not a source.
@@ -100,8 +97,8 @@ func (o Origin) String() string {
 	return "unset"
 }
 
-// ConfigError is a mistake in a file, an -o option or a flag. ssh refuses to
-// start for any host while it is there.
+// ConfigError is a mistake in a file, an -o option or a flag. ssh does not start for any host while
+// it is there.
 type ConfigError struct {
 	Origin Origin
 	Err    error
@@ -113,8 +110,8 @@ func (e *ConfigError) Error() string { return fmt.Sprintf("%s: %s", e.Origin, e.
 // Unwrap returns the mistake.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// RefusedError is a configuration that the installed ssh does not accept, in
-// its own words. As a rule that is so whatever the host.
+// RefusedError is a configuration that the installed ssh does not accept, in its own words. Usually
+// it does so for every host.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return "ssh refuses the configuration: " + e.Reason }

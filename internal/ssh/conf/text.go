@@ -11,11 +11,11 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// CheckText has the installed ssh check what this package cannot: the lines that are kept
-// as text, the names in lists of algorithms, and keywords that are not known here. ssh reads
-// them as options (-o), by the same rules as in a file, and does nothing else (-V): as a rule
-// one call for all hosts. A mistake is a *ConfigError with the place. Call it before c is
-// shared: what ssh does not know either is refused from then on.
+// CheckText lets the installed ssh check what this package cannot: the lines that are kept as text,
+// the names in lists of algorithms, and unknown keywords. ssh reads them as options (-o), by the
+// same rules as in a file, and does nothing else (-V): usually one call for all hosts. A mistake is
+// a *ConfigError with the place. Call it before c is shared: keywords that ssh does not know either
+// are refused from then on.
 func (c *Config) CheckText(ctx context.Context, run Runner) error {
 	newer, err := newerKeywords(ctx, run, once(c.unchecked))
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *Config) CheckText(ctx context.Context, run Runner) error {
 	return err
 }
 
-// TextTaken tells whether the installed ssh takes the lines that are kept as text.
+// TextTaken reports whether the installed ssh accepts the lines that are kept as text.
 func (c *Config) TextTaken(ctx context.Context, run Runner) (bool, error) {
 	newer, err := newerKeywords(ctx, run, once(c.unchecked))
 	if _, mistake := errors.AsType[*ConfigError](err); mistake {
@@ -40,7 +40,7 @@ func (c *Config) TextTaken(ctx context.Context, run Runner) (bool, error) {
 	return len(newer) == 0, err
 }
 
-// once is each line once.
+// once returns the lines without repetitions.
 func once(lines []stmt) []stmt {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(slices.Clone(lines), func(s stmt) bool {
@@ -53,7 +53,7 @@ func once(lines []stmt) []stmt {
 // maxLines is how many lines ssh is asked about at a time: arguments have limits.
 const maxLines = 1000
 
-// newerKeywords are those that ssh does not know, in lower case.
+// newerKeywords returns the keywords that ssh does not know, in lower case.
 func newerKeywords(ctx context.Context, run Runner, lines []stmt) (names []string, err error) {
 	for some := range slices.Chunk(lines, maxLines) {
 		newer, err := refused(ctx, run, some)
@@ -65,10 +65,10 @@ func newerKeywords(ctx context.Context, run Runner, lines []stmt) (names []strin
 	return names, nil
 }
 
-// optionPlace is how ssh names the place of an option.
+// optionPlace matches ssh's words for the place of an option.
 var optionPlace = wildcard.Regexp(`^command-line:? line 0:? *`)
 
-// refused finds the lines that ssh refuses by halves: it names no place.
+// refused finds the lines that ssh refuses by bisection: ssh names no place.
 func refused(ctx context.Context, run Runner, lines []stmt) (newer []string, err error) {
 	args := []string{"-F", os.DevNull}
 	for _, s := range lines {
@@ -97,16 +97,15 @@ func refused(ctx context.Context, run Runner, lines []stmt) (newer []string, err
 	return nil, &ConfigError{lines[0].value.Origin, errors.New(optionPlace().ReplaceAllString(reason, ""))}
 }
 
-// refusal is the first line of what ssh says; ok is false where it is not ssh that ended
-// in an error of its own.
+// refusal returns the first line of ssh's message; ok is false unless ssh itself ended in an error.
 func refusal(err error, stderr []byte) (reason string, ok bool) {
 	reason, _, _ = strings.Cut(strings.TrimSpace(string(stderr)), "\n")
 	ended := (interface{ ExitCode() int })(nil)
 	return strings.TrimSpace(reason), errors.As(err, &ended) && ended.ExitCode() == 255
 }
 
-// Explained is Resolve with what is kept as text in the words of ssh -G, which is asked
-// if there is any such line. Where it does not answer the text stays, with a Gap.
+// Explained is Resolve with the keywords kept as text in the words of ssh -G, which is called if
+// there is any such line. If it does not answer, the text stays, with a Gap.
 func (a *Asker) Explained(ctx context.Context, q host.Endpoint) (*Resolved, error) {
 	r, err := a.Resolve(ctx, q)
 	if err != nil || a.config.defaults == nil || len(a.config.unchecked) == 0 {
@@ -124,7 +123,7 @@ func (a *Asker) Explained(ctx context.Context, q host.Endpoint) (*Resolved, erro
 	return r, nil
 }
 
-// placed gives what ssh says the places of the lines that say so.
+// placed gives ssh's values the places of the lines that set them.
 func placed(said, written, usual []Value) []Value {
 	values := slices.Clone(said)
 	for i := range values {

@@ -12,7 +12,7 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// Value is what one keyword was set to, in the words of `ssh -G`, and where.
+// Value is the value of one keyword, in the words of `ssh -G`, and its place.
 type Value struct {
 	Args   []string
 	Origin Origin
@@ -26,8 +26,8 @@ func (v *Value) word() string {
 	return v.Args[0]
 }
 
-// input is one line after its keyword: the arguments, and the text that they
-// were split from for the keywords that take the rest of the line.
+// input is one line after its keyword: the arguments, and the text that they were split from for
+// the keywords that take the rest of the line.
 type input struct {
 	args    []string
 	rest    string
@@ -35,11 +35,11 @@ type input struct {
 	version Version
 }
 
-// parser turns arguments into the words that ssh -G prints. No words and no
-// error mean that the line leaves the keyword unset.
+// parser turns arguments into the words that ssh -G prints. No words and no error mean that the
+// line leaves the keyword unset.
 type parser func(in input) ([]string, error)
 
-// spaces are what strtol(3) skips before a number.
+// spaces lists the characters that strtol(3) skips before a number.
 const spaces = " \t\n\v\f\r"
 
 var (
@@ -130,7 +130,7 @@ func number(s string, most int64) (n int, ok bool) {
 	return int(wide), err == nil && wide >= 0 && wide <= most
 }
 
-// parseCommand takes the rest of the line as it stands, comments included.
+// parseCommand takes the rest of the line unchanged, comments included.
 func parseCommand(in input) ([]string, error) {
 	return []string{strings.TrimLeft(in.rest, blanks+"=")}, nil
 }
@@ -157,7 +157,7 @@ func parseHostFiles(in input) ([]string, error) {
 	return in.args, nil
 }
 
-// checkList refuses empty arguments, and "none" in company.
+// checkList refuses empty arguments, and "none" together with others.
 func checkList(args []string) error {
 	for _, arg := range args {
 		if arg == "" {
@@ -170,7 +170,7 @@ func checkList(args []string) error {
 	return nil
 }
 
-// parseDomains reads suffixes; ssh takes a final dot away (misc.c:valid_domain).
+// parseDomains reads suffixes; ssh removes a final dot (misc.c:valid_domain).
 func parseDomains(in input) ([]string, error) {
 	domains := make([]string, len(in.args))
 	for i, arg := range in.args {

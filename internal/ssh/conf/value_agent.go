@@ -7,8 +7,8 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// parseForwardAgent reads yes, no, or the path of an agent socket, which is
-// returned behind the word "path".
+// parseForwardAgent reads yes, no, or the path of an agent socket, which is returned after the word
+// "path".
 func parseForwardAgent(in input) ([]string, error) {
 	arg, err := in.single()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// parseTime reads time formats such as 90, 5m or 1h30m (sshd_config(5) TIME
-// FORMATS). "none" leaves the keyword unset, as in ssh.
+// parseTime reads time formats such as 90, 5m or 1h30m (sshd_config(5) TIME FORMATS). "none" leaves
+// the keyword unset, as in ssh.
 func parseTime(in input) ([]string, error) {
 	arg, err := in.single()
 	if err != nil || arg == "none" {
@@ -25,11 +25,12 @@ func parseTime(in input) ([]string, error) {
 
 var timeUnits = map[string]float64{"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
-// timeTerm is what strtol(3) skips, a number, and its unit; without one it is the last.
+// timeTerm matches the blanks that strtol(3) skips, a number, and its unit; without one it is the
+// last.
 var timeTerm = wildcard.Regexp(`^([ \t\n\v\f\r]*\+?)([0-9]*\.[0-9]+|[0-9]+)([smhdwSMHDW]|$)`)
 
 // seconds adds up numbers with units (misc.c:convtime). Since release 10.3 seconds may have
-// decimals, which are dropped, stand once, and nothing is skipped.
+// decimals, which are dropped, occur once, and nothing is skipped.
 func seconds(s string, v Version) (total int, ok bool) {
 	sum, once, anew := 0.0, false, v.AtLeast(decimalTimes)
 	for ; s != ""; ok = true {

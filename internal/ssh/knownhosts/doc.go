@@ -7,7 +7,7 @@
 //
 //   - Parse cuts a line into fields as ssh does: it takes what ssh takes, and its error says
 //     why ssh passes over a line. Line.Key decodes the key, when somebody wants it.
-//   - Line.Covers tells whether a line is about a host: by its name, by patterns and their
+//   - Line.Covers reports whether a line is about a host: by its name, by patterns and their
 //     negations, or by the hash of its name.
 //   - HostPort is the name of a host and a port in such a file; HashName hides it.
 //

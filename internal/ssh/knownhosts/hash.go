@@ -11,8 +11,8 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// hashedName is the host field of a hashed line, "|1|salt|hash": the
-// HMAC-SHA1 of the name under a salt of its own (hostfile.c:host_hash).
+// hashedName is the host field of a hashed line, "|1|salt|hash": the HMAC-SHA1 of the name under
+// its own salt (hostfile.c:host_hash).
 type hashedName struct {
 	salt, sum [sha1.Size]byte
 }
@@ -46,13 +46,12 @@ func decode20(dst *[sha1.Size]byte, text string) bool {
 	return err == nil && n == sha1.Size
 }
 
-// maxQuickName is the length up to which matches needs no allocation; a DNS name
-// has at most 253 bytes.
+// maxQuickName is the length up to which matches needs no allocation; a DNS name has at most 253
+// bytes.
 const maxQuickName = 264
 
-// matches reports whether the line belongs to a lower-case name. The two hashes
-// of HMAC (RFC 2104) are computed over buffers on the stack, since hmac.New costs
-// more than the hashing.
+// matches reports whether the line belongs to a lower-case name. The two hashes of HMAC (RFC 2104)
+// are computed over buffers on the stack, since hmac.New costs more than the hashing.
 func (h *hashedName) matches(name string) bool {
 	if len(name) > maxQuickName {
 		return h.matchAny([][]byte{[]byte(name)}) == 0
@@ -72,8 +71,8 @@ func (h *hashedName) matches(name string) bool {
 	return sha1.Sum(outer[:]) == h.sum
 }
 
-// matchAny is matches for many names: it returns the index of the one that the
-// line belongs to, or -1. The salt is worked in once, which saves 40 % per name.
+// matchAny is matches for many names: it returns the index of the one that the line belongs to, or
+// -1. It processes the salt once, which saves 40 % per name.
 func (h *hashedName) matchAny(names [][]byte) int {
 	mac := hmac.New(sha1.New, h.salt[:])
 	var sum [sha1.Size]byte
@@ -87,8 +86,8 @@ func (h *hashedName) matchAny(names [][]byte) int {
 	return -1
 }
 
-// HashName is the hashed form of a name under a fresh random salt, as ssh
-// writes it under HashKnownHosts yes.
+// HashName returns the hashed form of a name under a fresh random salt, as ssh writes it under
+// HashKnownHosts yes.
 func HashName(name string) string {
 	h := new(hashedName)
 	rand.Read(h.salt[:]) // never fails: it ends the program instead

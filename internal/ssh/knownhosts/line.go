@@ -15,8 +15,7 @@ import (
 // Marker is the @word at the start of a line.
 type Marker uint8
 
-// The markers of sshd(8). MarkerNone, the zero value, is a line that holds a
-// host key.
+// The markers of sshd(8). MarkerNone, the zero value, is a line that holds a host key.
 const (
 	MarkerNone    Marker = iota
 	MarkerCA             // @cert-authority: the key signs host certificates
@@ -25,13 +24,13 @@ const (
 
 var markerWords = [...]string{MarkerNone: "", MarkerCA: "@cert-authority", MarkerRevoked: "@revoked"}
 
-// String is the word as it stands in the file; empty for MarkerNone.
+// String returns the word as in the file; empty for MarkerNone.
 func (m Marker) String() string { return markerWords[m] }
 
-// Line is one readable line of a file, cut into fields but not decoded: most
-// lines of a large file are never asked for.
+// Line is one readable line of a file, cut into fields but not decoded: most lines of a large file
+// are never needed.
 type Line struct {
-	Text    string // as it stands in the file
+	Text    string // as in the file
 	Number  int    // from 1
 	Marker  Marker
 	Hosts   string // as written
@@ -40,13 +39,12 @@ type Line struct {
 	hash    *hashedName
 }
 
-// Parse cuts one line, without its newline, into fields. It accepts what
-// OpenSSH accepts (hostfile.c:hostkeys_foreach): leading blanks, fields
-// separated by blanks or tabs, a comment after the key. Carriage returns at the
-// end are dropped, however many: to ssh they are white space behind the base64,
-// which means nothing, or part of the comment. It is not ok for an empty line or a
-// comment, and with the error that says why ssh passes over the line; the key itself
-// is looked at only as far as "type blob".
+// Parse cuts one line, without its newline, into fields. It accepts what OpenSSH accepts
+// (hostfile.c:hostkeys_foreach): leading blanks, fields separated by blanks or tabs, a comment
+// after the key. Any number of carriage returns at the end are dropped: to ssh they are white space
+// after the base64, which means nothing, or part of the comment. ok is false for an empty line or a
+// comment, and with the error that says why ssh ignores the line; the key itself is checked only as
+// far as "type blob".
 func Parse(text string, number int) (l Line, ok bool, err error) {
 	if end := strings.IndexByte(text, 0); end >= 0 {
 		text = text[:end] // C strings end here
@@ -85,9 +83,9 @@ func (l *Line) checkFields() (err error) {
 	return nil
 }
 
-// cutMarker takes an @word from the start of a line. Like OpenSSH it looks for
-// a blank to end the word and for a tab only when the line has no blank at all,
-// so that a marker followed by a tab is unreadable in most files.
+// cutMarker takes an @word from the start of a line. Like OpenSSH it looks for a blank to end the
+// word and for a tab only when the line has no blank at all, so that a marker followed by a tab is
+// unreadable in most files.
 func cutMarker(text string) (Marker, string, error) {
 	if text[0] != '@' {
 		return MarkerNone, text, nil
@@ -114,7 +112,7 @@ func cutMarker(text string) (Marker, string, error) {
 
 func trimBlanks(s string) string { return strings.TrimLeft(s, " \t") }
 
-// cutField returns the text before the first blank and what follows the blanks.
+// cutField returns the text before the first blank and the text after the blanks.
 func cutField(s string) (field, rest string) {
 	end := strings.IndexAny(s, " \t")
 	if end < 0 {
@@ -123,9 +121,9 @@ func cutField(s string) (field, rest string) {
 	return s[:end], trimBlanks(s[end:])
 }
 
-// Key decodes the key of a line as sshkey_read does: the type that is
-// written must be the type inside the blob, except that an RSA key may be
-// written under the name of one of its signature algorithms.
+// Key decodes the key of a line as sshkey_read does: the type that is written must be the type
+// inside the blob, except that an RSA key may be written under the name of one of its signature
+// algorithms.
 func (l *Line) Key() (key ssh.PublicKey, comment string, err error) {
 	keyType, rest := cutField(l.key)
 	text, comment := cutField(rest)
@@ -146,19 +144,17 @@ func (l *Line) Key() (key ssh.PublicKey, comment string, err error) {
 	return key, comment, nil
 }
 
-// Type is the type of key that the line names, which need not be known here.
+// Type returns the type of key that the line names, which need not be known here.
 func (l *Line) Type() string {
 	keyType, _ := cutField(l.key)
 	return keyType
 }
 
-// withoutSpaces drops the white space that the base64 of OpenSSH passes over
-// (isspace(3) in base64.c:b64_pton) and can stand in a field. Go's own passes
-// over \r and \n.
+// withoutSpaces drops the white space that the base64 of OpenSSH ignores (isspace(3) in
+// base64.c:b64_pton) and that can occur in a field. Go's own ignores \r and \n.
 var withoutSpaces = strings.NewReplacer("\f", "", "\v", "")
 
-// typeNames reports whether a key of the type kept in its blob may be written
-// under name.
+// typeNames reports whether a key of the type kept in its blob may be written under name.
 func typeNames(name, blobType string) bool {
 	rsaSignature := name == ssh.KeyAlgoRSASHA256 || name == ssh.KeyAlgoRSASHA512
 	return name == blobType || rsaSignature && blobType == ssh.KeyAlgoRSA
@@ -186,23 +182,21 @@ func (l *Line) HashOfAny(names [][]byte) int {
 	return l.hash.matchAny(names)
 }
 
-// Covers reports whether the host field, taken as a list of patterns, matches a
-// lower-case name.
+// Covers reports whether the host field, taken as a list of patterns, matches a lower-case name.
 func (l *Line) Covers(name string) bool { return wildcard.MatchListFold(name, l.Hosts) }
 
-// MarshalKey is the key as it stands in a line: type and base64.
+// MarshalKey returns the key as it is written in a line: type and base64.
 func MarshalKey(key ssh.PublicKey) string {
 	return key.Type() + " " + base64.StdEncoding.EncodeToString(key.Marshal())
 }
 
-// Fingerprint is the key's type and SHA-256 fingerprint, as ssh-keygen -l
-// prints the latter.
+// Fingerprint returns the key's type and SHA-256 fingerprint, as ssh-keygen -l prints the latter.
 func Fingerprint(key ssh.PublicKey) string {
 	return key.Type() + " " + ssh.FingerprintSHA256(key)
 }
 
-// RSABits is the length of an RSA key, also of one inside a certificate; 0 for keys of
-// other types.
+// RSABits returns the length of an RSA key, also of one inside a certificate; 0 for keys of other
+// types.
 func RSABits(key ssh.PublicKey) int {
 	if cert, ok := key.(*ssh.Certificate); ok {
 		key = cert.Key

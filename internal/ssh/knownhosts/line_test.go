@@ -13,8 +13,8 @@ import (
 // key is an Ed25519 key as it stands in a line.
 const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBI7HDtFkSxGiTIEhnKNoKp0U+hzXGDKZxQgrDfmzVzJ"
 
-// FuzzParse: no input may panic, a line that is read must survive being
-// written and read again, as it was.
+// FuzzParse: no input may panic, a line that is read must survive being written and read again, as
+// it was.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"a " + key, "@revoked *,!b " + key + " x\r", HashName("a") + "\t" + key, "@cert-authority\t", "|1||", "a b c", "\x00", "@ @ @", "# x", "!"} {
 		f.Add(seed)

@@ -9,13 +9,12 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// DefaultPort is the port whose number is left out of a file.
+// DefaultPort is the port whose number is omitted in a file.
 const DefaultPort = 22
 
-// HostPort is the name under which a host's key stands in a file: the host
-// itself on port 22 (or 0, unknown), and "[host]:port" on every other port. It
-// is lower-case, as ssh makes every name that it looks up. A HostKeyAlias
-// replaces host and port: pass it with port 0.
+// HostPort returns the name of a host's key in a file: the host itself on port 22 (or 0, unknown),
+// and "[host]:port" on every other port. It is lower-case, as ssh makes every name that it looks
+// up. A HostKeyAlias replaces host and port: pass it with port 0.
 func HostPort(host string, port int) string {
 	host = wildcard.Lower(host)
 	if port == 0 || port == DefaultPort {
@@ -40,7 +39,7 @@ func SplitHostPort(name string) (host string, port int) {
 	return name[1:end], port
 }
 
-// CheckName refuses what would not stand in a file as one plain name.
+// CheckName refuses text that is not one plain name in a file.
 func CheckName(name string) error {
 	switch {
 	case name == "":

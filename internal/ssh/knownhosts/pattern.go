@@ -6,8 +6,8 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
-// needsMatching reports whether the host field can only be matched name by
-// name; all others can be looked up.
+// needsMatching reports whether the host field can only be matched name by name; all others can be
+// looked up.
 func needsMatching(hosts string) bool {
 	if strings.ContainsAny(hosts, "*?!") {
 		return true

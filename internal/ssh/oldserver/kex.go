@@ -37,7 +37,7 @@ type kexInit struct {
 	Reserved               uint32
 }
 
-// KexInit is what begins a key exchange.
+// KexInit returns the first message of a key exchange.
 func (c *Conn) KexInit() []byte {
 	ours := kexInit{
 		Kex: []string{ssh.KeyExchangeCurve25519, "curve25519-sha256@libssh.org"}, HostKey: []string{c.HostKey.PublicKey().Type()}, CipherUp: c.Ciphers, CipherDown: c.Ciphers,
@@ -47,7 +47,8 @@ func (c *Conn) KexInit() []byte {
 	return ssh.Marshal(&ours)
 }
 
-// Exchange is the client's version, curve25519-sha256 (RFC 8731) and the change to the new keys.
+// Exchange reads the client's version, does curve25519-sha256 (RFC 8731) and changes to the new
+// keys.
 func (c *Conn) Exchange() error {
 	line, err := c.in.ReadSlice('\n')
 	if err != nil {

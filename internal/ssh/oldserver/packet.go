@@ -6,7 +6,7 @@ import (
 	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha1" // that is what these clients have
+	"crypto/sha1" // these clients have the same
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -20,22 +20,24 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// protection is a cipher and MAC in one direction of the binary packet protocol (RFC 4253 section 6).
+// protection is a cipher and MAC in one direction of the binary packet protocol (RFC 4253 section
+// 6).
 type protection interface {
-	// head is how many bytes tell the length of a packet, once begin has made them readable,
-	// and tail is how many follow it.
+	// head is how many bytes contain the length of a packet, once begin has made them readable, and
+	// tail is how many follow it.
 	head() int
 	begin(head []byte)
 	tail() int
-	// open is what follows the length in a packet that has begun.
+	// open decrypts and verifies the rest of a packet after its length.
 	open(seq uint32, packet, tail []byte) ([]byte, error)
-	// seal is a packet as it is sent, which is a multiple of a block, but for its first bytes.
+	// seal returns a packet as it is sent, whose length, without its first bytes, is a multiple of
+	// a block.
 	seal(seq uint32, packet []byte) []byte
 	block() (size, uncounted int)
 }
 
-// protections by the names of ciphers: old ones of 64-bit blocks in CBC mode, with hmac-sha1; and one that
-// everybody has, for tests.
+// protections by the names of ciphers: old ones of 64-bit blocks in CBC mode, with hmac-sha1; and
+// one that everybody has, for tests.
 var protections = map[string]func(key, iv, mac []byte, in bool) (protection, error){
 	"blowfish-cbc": func(key, iv, mac []byte, in bool) (protection, error) {
 		c, err := blowfish.NewCipher(key)
@@ -71,7 +73,7 @@ func (plain) open(_ uint32, packet, _ []byte) ([]byte, error) { return packet[4:
 func (plain) seal(_ uint32, packet []byte) []byte             { return packet }
 func (plain) block() (size, uncounted int)                    { return block, 0 }
 
-// cbc encrypts all of a packet, beside a MAC of it in the clear.
+// cbc encrypts all of a packet, followed by a MAC of the plaintext.
 type cbc struct {
 	mode cipher.BlockMode
 	mac  hash.Hash
@@ -150,12 +152,12 @@ type Conn struct {
 	rx      protection
 	rxSeq   uint32
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	tx    protection
 	txSeq uint32
 }
 
-// Begin says the version.
+// Begin sends the version.
 func (c *Conn) Begin() error {
 	c.in, c.rx, c.tx = bufio.NewReader(c.Conn), plain{}, plain{}
 	_, err := io.WriteString(c.Conn, c.Version+"\r\n")
@@ -208,7 +210,7 @@ func (c *Conn) Send(payload []byte) error {
 	return err
 }
 
-// expect reads on until a message of that number, past those that mean nothing here.
+// expect reads until a message with that number, past those without a meaning here.
 func (c *Conn) expect(number byte) ([]byte, error) {
 	for {
 		p, err := c.Receive()

@@ -1,7 +1,7 @@
-// Package oldserver is an SSH server for nothing but Blowfish and CAST-128, which
-// no server has any more: so that the ciphers of old articles can be measured again,
-// on loopback, with keys of one run. One connection, one key, one session with one
-// command; no rekeying, because a run moves less than a gigabyte.
+// Package oldserver is an SSH server for Blowfish and CAST-128 only, which no server has any more:
+// so that the ciphers of old articles can be measured again, on loopback, with keys of one run. One
+// connection, one key, one session with one command; no rekeying, because a run moves less than a
+// gigabyte.
 package oldserver
 
 import (
@@ -38,8 +38,8 @@ const (
 // window is as much as OpenSSH grants.
 const window = uint32(record.ChannelWindow)
 
-// ServeOne serves the connection on socket. Only the key in authorizedKeys may log
-// in; the command is run by /bin/sh with HOME set to home.
+// ServeOne serves the connection on socket. Only the key in authorizedKeys may log in; the command
+// is run by /bin/sh with HOME set to home.
 func ServeOne(socket *os.File, hostKey, authorizedKeys, home string) error {
 	host, authorized, err := ReadKeys(hostKey, authorizedKeys)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *Conn) Service() error {
 	}{"ssh-userauth"}))
 }
 
-// Login lets in whoever signs with a key that is permitted (RFC 4252 section 7).
+// Login accepts a login with a permitted key (RFC 4252 section 7).
 func (c *Conn) Login(permits func(key []byte) bool) error {
 	for range 20 {
 		p, err := c.expect(msgUserauthRequest)
@@ -252,7 +252,7 @@ func (c *Conn) request(p []byte, peer uint32, home string, cmd *exec.Cmd, in io.
 	return cmd, in, nil
 }
 
-// conclude waits for the command and tells how it ended.
+// conclude waits for the command and sends its exit status.
 func (c *Conn) conclude(cmd *exec.Cmd, peer uint32) {
 	_ = cmd.Wait()
 	status := struct {
@@ -275,7 +275,7 @@ func numbered(number byte, peer uint32) []byte {
 	}{number, peer})
 }
 
-// channel carries what a command prints; it may print less than the client's window.
+// channel carries the output of a command, which may be no more than the client's window.
 type channel struct {
 	c    *Conn
 	peer uint32

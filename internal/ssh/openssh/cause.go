@@ -9,10 +9,10 @@ import (
 	"sshpace/internal/ssh/knownhosts/check"
 )
 
-// Cause is why ssh gave up.
+// Cause is the reason why ssh gave up.
 type Cause uint8
 
-// The causes, in the order in which they count: of many messages the one that says more stands first.
+// The causes, in the order of importance: of several messages the first cause counts.
 const (
 	Unknown Cause = iota
 	HostKeyChanged
@@ -40,13 +40,13 @@ const (
 	SilentAgent
 )
 
-// causes are all that is known of each; session.ClassOf says what it means to a run.
+// causes describes each; session.ClassOf translates it for a run.
 var causes = [...]struct {
-	sentences []string       // parts of what ssh says
+	sentences []string       // parts of ssh's messages
 	outcome   record.Outcome // of a trial
-	advice    string         // what to do about it, whoever has met it; "" where only its circumstances tell
-	closer    bool           // the advice says more than the hint that hints has for the outcome
-	try       string         // likewise, behind the advice; %s is how ssh reaches the host
+	advice    string         // the remedy, for every command; "" where it depends on circumstances
+	closer    bool           // the advice is better than the hint for the outcome in hints
+	try       string         // appended to the advice; %s is how ssh reaches the host
 }{
 	Unknown: {outcome: record.Broken},
 	HostKeyChanged: { // known_hosts holds another key
@@ -91,7 +91,7 @@ var causes = [...]struct {
 		outcome:   record.Denied, advice: "more keys are offered than the server allows; name one with -i and -o IdentitiesOnly=yes",
 		try: "ssh -o IdentitiesOnly=yes -i FILE %s true",
 	},
-	Expired: { // the account's password, which the server wants changed before it runs anything
+	Expired: { // the account's password, which must be changed before the server runs anything
 		sentences: []string{"Password change required but no TTY available"},
 		outcome:   record.Denied, advice: "the account's password has expired",
 		try: "log in and change it with ssh %s",
@@ -132,7 +132,7 @@ var causes = [...]struct {
 		},
 		outcome: record.Refused, advice: "check the port; this is no SSH server", closer: true,
 	},
-	Penalized: { // sshd says that this address has to wait (PerSourcePenalties)
+	Penalized: { // this address has to wait (PerSourcePenalties of sshd)
 		sentences: []string{"Not allowed at this time"},
 		outcome:   record.Refused, advice: manyLogins,
 	},
@@ -140,7 +140,7 @@ var causes = [...]struct {
 		sentences: []string{"Exceeded MaxStartups"},
 		outcome:   record.Refused, advice: manyLogins,
 	},
-	NoVersion: { // hung up before it said who it is, see Failure
+	NoVersion: { // the server closed the connection before its version line, see Failure
 		sentences: []string{"_exchange_identification"}, // kex_ or, up to 8.0, ssh_
 		outcome:   record.Refused, advice: manyLogins,
 	},
@@ -152,26 +152,26 @@ var causes = [...]struct {
 		sentences: []string{"Connection reset by", "Connection closed by", "closed by remote host", "Broken pipe"},
 		outcome:   record.Broken,
 	},
-	Corrupted: { // a message was damaged on its way
+	Corrupted: { // a message was damaged in transit
 		sentences: []string{"Corrupted MAC"},
 		outcome:   record.Broken,
 	},
-	SilentAgent: { // no answer, maybe of an agent: ssh says nothing of it
+	SilentAgent: { // no answer, maybe from an agent: ssh does not mention it
 		outcome: record.TimedOut, try: "check that your agent answers (ssh-add -l) and the host is up: ssh -v %s",
 	},
 }
 
-// manyLogins is said of servers that turn connections away.
+// manyLogins is the advice for servers that turn connections away.
 const manyLogins = "the server may limit logins (MaxStartups, PerSourcePenalties); try a smaller -f"
 
-// Advice says what to do about a failure of this cause, "" where only its circumstances tell.
+// Advice returns the remedy for a failure of this cause, "" where it depends on circumstances.
 func (c Cause) Advice() string { return causes[c].advice }
 
-// OutcomeOf is what a cause means to a trial.
+// OutcomeOf translates a cause for a trial.
 func OutcomeOf(c Cause) record.Outcome { return causes[c].outcome }
 
-// CauseOf tells why ssh gave up, from its messages, and the message that says it;
-// Unknown and "" where none does.
+// CauseOf returns why ssh gave up, from its messages, and the message with the reason; Unknown and
+// "" where there is none.
 func CauseOf(messages []string) (cause Cause, message string) {
 	for c, known := range causes {
 		for _, sentence := range known.sentences {
@@ -185,21 +185,22 @@ func CauseOf(messages []string) (cause Cause, message string) {
 	return Unknown, ""
 }
 
-// HasExpired reports whether the server says, on standard error where a command was to begin, that
-// the account's password has expired.
+// HasExpired reports whether the server says, on standard error in place of a command, that the
+// account's password has expired.
 func HasExpired(said []string) bool {
 	cause, _ := CauseOf(said)
 	return cause == Expired
 }
 
-// TurnedAway tells whether a line before the version line is sshd's own, which has no
-// room for the connection (MaxStartups since 8.5, PerSourcePenalties since 9.8).
+// TurnedAway reports whether a line before the version line comes from an sshd that has no room for
+// the connection (MaxStartups since 8.5, PerSourcePenalties since 9.8).
 func TurnedAway(line string) bool {
 	cause, _ := CauseOf([]string{line})
 	return cause == Throttled || cause == Penalized
 }
 
-// NotForwarded is why a jump host does not connect to a host, by its words. They can only mean what a network does.
+// NotForwarded returns why a jump host does not connect to a host, by its words. They only describe
+// errors of a network.
 func NotForwarded(said string) Cause {
 	switch cause, _ := CauseOf([]string{said}); cause {
 	case Prohibited, Unroutable, TimedOut, HungUp:
@@ -208,8 +209,8 @@ func NotForwarded(said string) Cause {
 	return ConnectionRefused
 }
 
-// BehindProxy are the messages without those that only say that the proxy has ended, or was ended, if
-// there are others: its own, such as those of the ssh to a jump host.
+// BehindProxy returns the messages without those that only say that the proxy has ended, if there
+// are others: the proxy's own, such as those of the ssh to a jump host.
 func BehindProxy(messages []string) []string {
 	others := slices.DeleteFunc(slices.Clone(messages), func(s string) bool {
 		return strings.HasPrefix(s, "kex_exchange_identification: Connection closed by") || strings.HasSuffix(s, " UNKNOWN port 65535") ||
@@ -221,9 +222,8 @@ func BehindProxy(messages []string) []string {
 	return messages
 }
 
-// ProxyReason is why a ProxyCommand ended, from what it wrote to standard error: its last
-// line. Of an ssh it is the last line that has a cause, since what else it writes may be
-// the greeting of a jump host (Banner).
+// ProxyReason returns why a ProxyCommand ended, from its standard error: the last line. For an ssh
+// it is the last line with a cause, since other lines may be the greeting of a jump host (Banner).
 func ProxyReason(command string, said []string) string {
 	program, _, _ := strings.Cut(strings.TrimPrefix(command, "exec "), " ")
 	greets := filepath.Base(strings.Trim(program, `'"`)) == "ssh"
@@ -235,9 +235,9 @@ func ProxyReason(command string, said []string) string {
 	return ""
 }
 
-// LastWords is the last of ssh's messages, or the one that says why it gave up where the
-// last only says that it did, or that something is wrong with a host key; or why a master
-// gave no session (mux.c), on which others follow.
+// LastWords returns the last of ssh's messages, or the one with the reason if the last only says
+// that ssh ended, or that something is wrong with a host key; or the reason why a master gave no
+// session (mux.c), which others follow.
 func LastWords(messages []string) string {
 	last := ""
 	for _, m := range messages {
@@ -256,8 +256,8 @@ func LastWords(messages []string) string {
 	return last
 }
 
-// Of what programs write that copy through an ssh, telling are words of lines that say why they ended; farewells
-// begin lines that say only that they did, and so does the end of a line.
+// For the output of programs that copy through an ssh: telling are words of lines with a reason;
+// farewells begin lines that only say that the program ended, and so does the end of a line.
 var (
 	telling   = []string{"Address already in use", "No space left on device", "write remote "}
 	farewells = []string{"Connection to ", farewell, "Executing:", "sftp>", "lost connection", "rsync error:"}
@@ -265,8 +265,8 @@ var (
 
 const farewell = "Connection closed"
 
-// Reason is why ssh, or a program that copies through one, ended, from what it wrote to standard error; "" where
-// nothing there says it.
+// Reason returns why ssh, or a program that copies through one, ended, from its standard error; ""
+// where it contains no reason.
 func Reason(stderr string) string {
 	has := func(line string, list []string, where func(line, words string) bool) bool {
 		return slices.ContainsFunc(list, func(words string) bool { return where(line, words) })

@@ -18,7 +18,7 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// settings are isolating ones that this ssh knows, as the destination wants them.
+// settings returns the isolating ones that this ssh knows, as the destination wants them.
 func (p Program) settings(isolating []string, d Destination) []string {
 	var settings []string
 	for _, setting := range p.known(isolating) {
@@ -34,12 +34,11 @@ func (p Program) settings(isolating []string, d Destination) []string {
 	return settings
 }
 
-// isolation keeps what must never happen in a measurement from happening,
-// whatever the user's configuration says. The first value of an option wins
-// (ssh_config(5)), so these stand before everything else. Options that the
-// installed ssh does not know are left out. IgnoreUnknown, which would do the
-// same, is not for us: it would win over the one in the user's configuration,
-// and make ssh refuse what that passes over.
+// isolation prevents everything that must never happen in a measurement, whatever the user's
+// configuration contains. The first value of an option wins (ssh_config(5)), so these come before
+// everything else. Options that the installed ssh does not know are left out. IgnoreUnknown, which
+// would do the same, cannot be used: it would win over the one in the user's configuration, and
+// make ssh refuse the options that that one covers.
 var isolation = []string{
 	"ControlMaster=no", "ControlPath=none", "ControlPersist=no",
 	"BatchMode=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no",
@@ -48,16 +47,16 @@ var isolation = []string{
 	"ConnectionAttempts=1", "Compression=no", "VisualHostKey=no", "WarnWeakCrypto=no", "EscapeChar=none",
 }
 
-// private are the further settings of a connection to the private server: one
-// key, one kind of host key, nothing looked up.
+// private are the further settings of a connection to the private server: one key, one kind of host
+// key, nothing looked up.
 var private = []string{
 	"IdentitiesOnly=yes", "IdentityAgent=none", "PreferredAuthentications=publickey",
 	"PubkeyAcceptedAlgorithms=ssh-ed25519", "HostKeyAlgorithms=ssh-ed25519",
 	"GlobalKnownHostsFile=none", "HostKeyAlias=sshpace-private", "CheckHostIP=no", "GSSAPIAuthentication=no",
 }
 
-// learn finds out which of our settings this ssh does not know. ssh reads -o
-// where it stands, so that one before -V is checked and nothing else happens.
+// learn finds our settings that this ssh does not know. ssh parses -o immediately, so that one
+// before -V is checked and nothing else happens.
 func (p *Program) learn(ctx context.Context) error {
 	settings := slices.Concat(isolation, private)
 	for range settings {
@@ -78,15 +77,15 @@ func (p *Program) learn(ctx context.Context) error {
 	return nil
 }
 
-// Knows tells whether this ssh takes a setting, such as "Compression=no".
+// Knows reports whether this ssh accepts a setting, such as "Compression=no".
 func (p Program) Knows(ctx context.Context, setting string) bool {
 	_, complaint, err := p.Itself(ctx, "-F", os.DevNull, "-o", setting, "-V")
 	return err == nil && badOption(string(complaint)) == ""
 }
 
-// badOption is the option that ssh or sshd complains about, as in
-// "command-line: line 0: Bad configuration option: foo", or, where the build
-// lacks something, in `line 0: Unsupported option "foo"`.
+// badOption returns the option that ssh or sshd complains about, as in "command-line: line 0: Bad
+// configuration option: foo", or, where the build lacks something, in `line 0: Unsupported option
+// "foo"`.
 func badOption(complaint string) string {
 	for _, words := range []string{"Bad configuration option: ", "Unsupported option "} {
 		if _, rest, ok := strings.Cut(complaint, words); ok {
@@ -97,7 +96,7 @@ func badOption(complaint string) string {
 	return ""
 }
 
-// known leaves out the settings that this ssh does not know.
+// known drops the settings that this ssh does not know.
 func (p Program) known(settings []string) []string {
 	return slices.DeleteFunc(slices.Clone(settings), func(setting string) bool {
 		name, _, _ := strings.Cut(setting, "=")
@@ -105,21 +104,19 @@ func (p Program) known(settings []string) []string {
 	})
 }
 
-// Command is the command line that runs remote on a destination under the
-// wanted suite. Its debug output goes to log: with -E the output of a jump
-// host's ssh stays out of it.
+// Command returns the command line that runs remote on a destination under the wanted suite. Its
+// debug output goes to log: with -E the output of a jump host's ssh stays out of it.
 func (p Program) Command(d Destination, want alg.Suite, log string, connect time.Duration, remote string) []string {
 	leading := p.Leading(d, want, connect)
 	return slices.Concat(leading[:1], []string{"-v", "-E", log}, leading[1:], []string{"--", d.Host, remote})
 }
 
-// ConnectTimeout is the option for a time: ssh takes whole seconds, one at least.
+// ConnectTimeout returns the option for a time: ssh takes whole seconds, at least one.
 func ConnectTimeout(limit time.Duration) string {
 	return "ConnectTimeout=" + strconv.Itoa(int(max((limit+time.Second-1)/time.Second, 1)))
 }
 
-// Leading is the part of Command that stands before the host, without the debug
-// output.
+// Leading returns the part of Command before the host, without the debug output.
 func (p Program) Leading(d Destination, want alg.Suite, connect time.Duration) []string {
 	argv := []string{p.Path}
 	for _, option := range slices.Concat(p.settings(isolation, d), []string{ConnectTimeout(cmp.Or(d.Connect, connect))}, want.Settings()) {
@@ -128,13 +125,12 @@ func (p Program) Leading(d Destination, want alg.Suite, connect time.Duration) [
 	return append(argv, d.Options()...)
 }
 
-// runLimit is how long the command of a login that runs nothing may take.
+// runLimit is the time for the command of a login that runs nothing.
 const runLimit = 10 * time.Second
 
-// Negotiate logs in to a destination as its configuration says, and tells what ssh
-// agreed on. Servers punish connections that end before a login (sshd_config(5),
-// PerSourcePenalties noauth). log is where the debug output goes. An error says, in
-// ssh's words, why there was no login.
+// Negotiate logs in to a destination by its configuration, and returns the suite that ssh agreed
+// on. Servers punish connections that end before a login (sshd_config(5), PerSourcePenalties
+// noauth). log receives the debug output. An error says, in ssh's words, why there was no login.
 func (p Program) Negotiate(ctx context.Context, d Destination, log string, connect time.Duration) (Negotiation, error) {
 	ctx, cancel := context.WithTimeout(ctx, connect+runLimit)
 	defer cancel()
@@ -143,7 +139,7 @@ func (p Program) Negotiate(ctx context.Context, d Destination, log string, conne
 		return Negotiation{}, err
 	}
 	defer context.AfterFunc(ctx, r.Cut)()
-	<-r.Ended // an account without a shell fails: what counts is how far it came
+	<-r.Ended // an account without a shell fails: the progress of the login counts
 	n, err := r.Negotiation()
 	switch {
 	case err != nil:
@@ -156,8 +152,8 @@ func (p Program) Negotiate(ctx context.Context, d Destination, log string, conne
 	return n, ctx.Err()
 }
 
-// Greet is a client that connects to address and is not meant to get further
-// than its first packet. It knows no host key and has no key to log in with.
+// Greet returns a client that connects to address and should get no further than its first packet.
+// It knows no host key and has no key to log in with.
 func (p Program) Greet(ctx context.Context, address, port string) *exec.Cmd {
 	argv := []string{"-F", os.DevNull, "-p", port}
 	for _, setting := range p.known([]string{
@@ -169,8 +165,8 @@ func (p Program) Greet(ctx context.Context, address, port string) *exec.Cmd {
 	return exec.CommandContext(ctx, p.Path, append(argv, "--", address)...)
 }
 
-// Private is the destination of a connection to the private server: no
-// configuration file, one key, one pinned host key.
+// Private returns the destination of a connection to the private server: no configuration file, one
+// key, one pinned host key.
 func (p Program) Private(address, port, user, identity, knownHosts string) Destination {
 	number, _ := strconv.ParseUint(port, 10, 16)
 	return Destination{Host: address, Flags: conf.Flags{

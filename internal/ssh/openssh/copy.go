@@ -9,16 +9,16 @@ import (
 	"sshpace/internal/base/alg"
 )
 
-// copyIsolation is what of isolation scp and sftp can be told: the options that
-// they set for their own ssh are left out.
+// copyIsolation is the part of isolation that scp and sftp accept: the options that they set for
+// their own ssh are left out.
 var copyIsolation = []string{
 	"ControlMaster=no", "ControlPath=none", "BatchMode=yes", "StrictHostKeyChecking=yes",
 	"UpdateHostKeys=no", "ForwardAgent=no", "ClearAllForwardings=yes", "Tunnel=no", "PermitLocalCommand=no",
 	"ConnectionAttempts=1", "Compression=no", "VisualHostKey=no", "WarnWeakCrypto=no",
 }
 
-// CopyOptions are the arguments that lead scp or sftp to a destination under a
-// suite, through this ssh. -v makes them print what was negotiated.
+// CopyOptions returns the arguments that lead scp or sftp to a destination under a suite, through
+// this ssh. -v makes them print the negotiation.
 func (p Program) CopyOptions(d Destination, want alg.Suite, connect time.Duration) []string {
 	argv := []string{"-v", "-S", p.Path}
 	option := func(text string) { argv = append(argv, "-o", text) }

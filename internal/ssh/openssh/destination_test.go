@@ -8,8 +8,8 @@ import (
 	"sshpace/internal/ssh/conf"
 )
 
-// TestDestination: what leads through jump hosts stands in the place of -J, and what the
-// user types stays what it was.
+// TestDestination: what leads through jump hosts stands in the place of -J, and what the user types
+// stays what it was.
 func TestDestination(t *testing.T) {
 	d := Destination{Host: "web1", Flags: conf.Flags{Config: "c", Port: 23, User: "ann", Jump: "gate", Settings: []string{"A=1"}, Identities: []string{"k"}, IPv6: true}}
 	typed := "-F c -l ann -p 23 -J gate -o A=1 -i k -6 web1"

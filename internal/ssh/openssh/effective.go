@@ -27,15 +27,14 @@ func parseEffective(text string) (o alg.Offer) {
 	return o
 }
 
-// Effective is what the client would offer a destination, by its configuration
-// (ssh -G). Match exec lines of that configuration are run, as ssh itself does.
+// Effective returns the client's offer to a destination, by its configuration (ssh -G). Match exec
+// lines of that configuration are run, as ssh itself does.
 func (p Program) Effective(ctx context.Context, d Destination) (alg.Offer, error) {
 	text, err := p.ask(ctx, append(append([]string{"-G"}, d.Options()...), "--", d.Host))
 	return parseEffective(text), err
 }
 
-// Endpoint is where a connection to a destination goes, by the client's
-// configuration.
+// Endpoint is the target of a connection to a destination, by the client's configuration.
 type Endpoint struct {
 	Hostname, Port string
 	KnownAs        string // in known_hosts files
@@ -61,9 +60,9 @@ func parseEndpoint(text string) Endpoint {
 	return e
 }
 
-// EffectiveServer is what the server's configuration offers (sshd -T), which
-// needs a host key: any will do. Where -T is refused, -G of 9.3 and later is
-// tried, which needs none. config "" is the server's own.
+// EffectiveServer returns the offer of the server's configuration (sshd -T), which needs a host
+// key: any key. Where -T is refused, -G of 9.3 and later is tried, which needs none. config "" is
+// the server's own.
 func (p Program) EffectiveServer(ctx context.Context, config, hostKey string) (alg.Offer, error) {
 	var options []string
 	if config != "" {
@@ -78,7 +77,7 @@ func (p Program) EffectiveServer(ctx context.Context, config, hostKey string) (a
 	return parseEffective(text), err
 }
 
-// CheckServer has sshd check a configuration file (sshd -t).
+// CheckServer lets sshd check a configuration file (sshd -t).
 func (p Program) CheckServer(ctx context.Context, config, hostKey string) error {
 	_, err := p.ask(ctx, []string{"-t", "-f", config, "-h", hostKey})
 	return err
@@ -96,14 +95,14 @@ func (p Program) ask(ctx context.Context, args []string) (string, error) {
 	return string(stdout), nil
 }
 
-// configLimit is how long a program may take to read its configuration, which may have
-// it run commands (Match exec) and read pipes.
+// configLimit is the time for a program to read its configuration, which may make it run commands
+// (Match exec) and read pipes.
 const configLimit = 30 * time.Second
 
-// errNoAnswer says why there is none.
+// errNoAnswer explains a missing answer.
 var errNoAnswer = fmt.Errorf("no answer in %v: does its configuration wait for something, such as a Match exec or a pipe?", configLimit)
 
-// Ask runs the program for what it prints, of its configuration or of itself.
+// Ask runs the program and returns its output, about its configuration or itself.
 func (p Program) Ask(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, configLimit, errNoAnswer)
 	defer cancel()

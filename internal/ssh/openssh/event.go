@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Kind is what a line is about.
+// Kind is the subject of a line.
 type Kind uint8
 
-// The kinds. Event.Text is what is named behind them.
+// The kinds. Event.Text is the name in the line, as listed.
 const (
 	Other          Kind = iota // nothing that anybody looks at
-	Message                    // what ssh says to its user: the line. Why it gave up is among them
+	Message                    // the line: ssh's messages to its user. The reason for giving up is among them
 	ProgramEvent               // a command of "Match exec" begins, in quotes
 	ProgramEnded               // and ends, with a status (ssh -vvv)
 	Resolving                  // a name is looked up (ssh -vv)
@@ -28,17 +28,17 @@ const (
 	KexInitSent                // our list of algorithms
 	KexInit                    // the server's
 	KexAlgorithm               // name, and more after a space
-	HostKeyType                // likewise
+	HostKeyType                // the line
 	ClientToServer             // cipher, MAC and compression
-	ServerToClient             // likewise
+	ServerToClient             // the line
 	HostKeySeen                // type and fingerprint
 	NewKeysSent                // the host key is good
 	NewKeys                    // a key exchange is complete
 	AuthStarted                // the server accepts authentication requests
-	AuthMethods                // it says which may go on
+	AuthMethods                // the methods that may continue
 	NextMethod                 // one is tried: its name
 	KeyOffered                 // file, type and fingerprint
-	KeyAccepted                // likewise
+	KeyAccepted                // the methods that may continue
 	Signing                    // a key signs (ssh -vvv)
 	AuthRequest                // a request for authentication is sent (ssh -vvv)
 	LoggedIn
@@ -49,7 +49,7 @@ const (
 	CommandAccepted // the server starts it, or a shell (ssh -vv)
 	ExitStatus      // the server told one
 	ExitSignal      // the server told one
-	MasterStays     // a ControlMaster goes on behind the session
+	MasterStays     // a ControlMaster continues after the session
 	WrongKey        // known_hosts file that holds another key of the host
 	Detail          // of ssh -vv: the rest of the line
 	Trace           // of ssh -vvv: the rest of the line
@@ -61,7 +61,7 @@ type Event struct {
 	Text string
 }
 
-// Place is the address and the port of Connecting; "" where it names none.
+// Place returns the address and the port of Connecting; "" if it names none.
 func (e Event) Place() (address, port string) {
 	_, rest, _ := strings.Cut(e.Text, "[")
 	address, port, named := strings.Cut(rest, "] port ")
@@ -71,9 +71,9 @@ func (e Event) Place() (address, port string) {
 	return address, strings.TrimSuffix(port, ".")
 }
 
-// beginnings of lines and what they are (kex.c: kex_choose_conf, packet.c, readconf.c,
-// ssh.c, sshconnect.c, sshconnect2.c, mux.c, clientloop.c). The first match
-// counts. Up to 7.0 ssh does not name the key exchange and the host key.
+// beginnings of lines with their kinds (kex.c: kex_choose_conf, packet.c, readconf.c, ssh.c,
+// sshconnect.c, sshconnect2.c, mux.c, clientloop.c). The first match counts. Up to 7.0 ssh does not
+// name the key exchange and the host key.
 var beginnings = []struct {
 	prefix string
 	kind   Kind
@@ -124,7 +124,7 @@ var beginnings = []struct {
 	{"Offending ", WrongKey},
 }
 
-// own begins the lines that clients of ours write; names are those of their events.
+// own begins the lines of our own clients; names are those of their events.
 const own = "sshpace step: "
 
 var names = []string{Connecting: "connecting", Connected: "connected", ServerVersion: "version", KexInit: "kexinit",
@@ -132,12 +132,12 @@ var names = []string{Connecting: "connecting", Connected: "connected", ServerVer
 	HostKeySeen: "hostkey", NewKeysSent: "newkeyssent", NewKeys: "newkeys", AuthStarted: "service", KeyAccepted: "accepted",
 	LoggedIn: "authenticated", CommandAccepted: "exec", ExitStatus: "exit"}
 
-// Write writes an event of our own. What cannot be written is left out.
+// WriteEvent writes an event of our own. Errors of writing are ignored.
 func WriteEvent(w io.Writer, e Event) {
 	_, _ = fmt.Fprintln(w, strings.TrimSpace(own+names[e.Kind]+" "+e.Text))
 }
 
-// step reads what Write wrote.
+// step parses an event of WriteEvent.
 func step(rest string) Event {
 	name, text, _ := strings.Cut(rest, " ")
 	if kind := slices.Index(names, name); name != "" && kind > 0 {
@@ -146,12 +146,12 @@ func step(rest string) Event {
 	return Event{}
 }
 
-// quiet are the beginnings of what ssh says without anything being wrong.
+// quiet lists the beginnings of lines that ssh prints without an error.
 var quiet = []string{
 	"debug", "OpenSSH_", "Authenticated ", "Transferred: ", "Bytes per second: ", "Warning: Permanently added ", "Pseudo-terminal ", "** ",
 }
 
-// Read tells what a line is about.
+// ReadEvent parses a line.
 func ReadEvent(line string) Event {
 	line = strings.TrimRight(line, "\r\n")
 	if rest, ok := strings.CutPrefix(line, own); ok {
@@ -176,11 +176,11 @@ func ReadEvent(line string) Event {
 	return Event{Message, line}
 }
 
-// event takes out of the rest of a line what it names.
+// event extracts the name from the rest of a line.
 func event(kind Kind, rest string) Event {
 	switch kind {
 	case PreBanner:
-		_, rest, _ = strings.Cut(rest, ": ") // behind its number
+		_, rest, _ = strings.Cut(rest, ": ") // after its number
 	case ServerVersion:
 		_, rest, _ = strings.Cut(rest, "remote software version ")
 		rest = strings.TrimSpace(rest)

@@ -1,7 +1,7 @@
-// Package openssh knows the installed OpenSSH: where its programs are, what
-// they can do, how they are led to a host (Destination), and what they say: a line of
-// ssh's log is an Event, and lines have a Cause where ssh gave up, in the words of OpenSSH 6 to 10.
-// What a cause means to others it does not know.
+// Package openssh knows the installed OpenSSH: where its programs are, their abilities, how they
+// reach a host (Destination), and their messages: a line of ssh's log is an Event, and lines have a
+// Cause where ssh gave up, in the words of OpenSSH 6 to 10. It does not know what a cause means to
+// others.
 package openssh
 
 import (
@@ -32,19 +32,19 @@ type NotFoundError struct{ Name string }
 
 func (e *NotFoundError) Error() string { return e.Name + " is not installed" }
 
-// What to do where there is no ssh or sshd, or none that can be used.
+// Remedies for a missing or unusable ssh or sshd.
 const (
 	InstallClient = "install openssh-client, or name its path with --ssh"
 	InstallServer = "install openssh-server, or name its path with --sshd"
 )
 
-// Installed finds the ssh that is installed, for questions about it.
+// Installed finds the installed ssh, for questions about it.
 func Installed(ctx context.Context) (Program, error) {
 	p, err := find(ctx, "ssh", "")
 	return p, fault.WithHint(err, InstallClient)
 }
 
-// FindClient finds ssh, or checks the path that the user gave. An error says what to do.
+// FindClient finds ssh, or checks the user's path. An error suggests a remedy.
 func FindClient(ctx context.Context, given string) (Program, error) {
 	p, err := find(ctx, "ssh", given)
 	if err == nil {
@@ -53,7 +53,7 @@ func FindClient(ctx context.Context, given string) (Program, error) {
 	return p, fault.WithHint(err, InstallClient)
 }
 
-// FindServer finds sshd, or checks the path that the user gave. An error says what to do.
+// FindServer finds sshd, or checks the user's path. An error suggests a remedy.
 func FindServer(ctx context.Context, given string) (Program, error) {
 	p, err := find(ctx, "sshd", given)
 	return p, fault.WithHint(err, InstallServer)
@@ -83,7 +83,8 @@ func locate(name, given string) (string, error) {
 	return "", &NotFoundError{name}
 }
 
-// Itself asks the program about itself: the answer depends on no configuration, and is asked for once.
+// Itself asks the program about itself: the answer depends on no configuration, and is asked for
+// once.
 func (p Program) Itself(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
 	a, err := p.said.to(ctx, args)
 	if err == nil && a.Exit != 0 {
@@ -92,8 +93,8 @@ func (p Program) Itself(ctx context.Context, args ...string) (stdout, stderr []b
 	return a.Out, a.Err, err
 }
 
-// versionArgs ask a program who it is. sshd knows -V since 9.2; before, its usage
-// text for the unknown option says it.
+// versionArgs make a program identify itself. sshd knows -V since 9.2; before, its usage text for
+// the unknown option contains the version.
 var versionArgs = []string{"-V"}
 
 func (p Program) version(ctx context.Context) (version, crypto string, err error) {
@@ -117,8 +118,8 @@ func findVersion(text string) (version, crypto string, ok bool) {
 	return version, crypto, ok
 }
 
-// versionLine reads "OpenSSH_9.2p1 Debian-2, OpenSSL 3.0.19 27 Jan 2026". Forks
-// have names of their own that end in SSH, such as Sun_SSH_1.1.
+// versionLine reads "OpenSSH_9.2p1 Debian-2, OpenSSL 3.0.19 27 Jan 2026". Forks have names of their
+// own that end in SSH, such as Sun_SSH_1.1.
 func versionLine(line string) (version, crypto string, ok bool) {
 	version, crypto, ok = strings.Cut(line, ",")
 	name, _, found := strings.Cut(version, "SSH_")
@@ -134,7 +135,7 @@ var queries = []struct {
 	name string
 }{{alg.Cipher, "cipher"}, {alg.MAC, "mac"}, {alg.Kex, "kex"}, {alg.HostKey, "key"}}
 
-// Query asks the client which algorithms it was built with.
+// Query asks the client for the algorithms that it was built with.
 func (p Program) Query(ctx context.Context) (alg.Offer, error) {
 	lists := map[alg.Kind][]string{}
 	for _, query := range queries {

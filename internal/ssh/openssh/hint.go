@@ -12,8 +12,7 @@ import (
 	"sshpace/internal/ssh/knownhosts/check"
 )
 
-// hints say what to do about a host that cannot be measured. %s is how ssh
-// reaches it.
+// hints suggest remedies for hosts that cannot be measured. %s is how ssh reaches it.
 var hints = map[record.Outcome]string{
 	record.HostKey:    "log in once with ssh %s and compare the fingerprint",
 	record.Denied:     "sshpace asks for no password: make ssh -o BatchMode=yes %s true work first (agent or key file)",
@@ -24,7 +23,7 @@ var hints = map[record.Outcome]string{
 	record.Mismatched: "see what ssh says: ssh -v %s true",
 }
 
-// Hint says what to do about an ssh that failed.
+// Hint suggests a remedy for an ssh that failed.
 func (p Program) Hint(ctx context.Context, d Destination, f Failed) string {
 	known := causes[f.Cause]
 	words := cmp.Or(hints[f.Outcome], hints[record.Broken])
@@ -39,13 +38,12 @@ func (p Program) Hint(ctx context.Context, d Destination, f Failed) string {
 	return fmt.Sprintf(words, shell.Line(d.Typed()...))
 }
 
-// Explain is a failure with the host's name, and what to do about it.
+// Explain returns a failure with the host's name, and its remedy.
 func (p Program) Explain(d Destination, f Failed) error {
 	return fault.WithHint(fmt.Errorf("%s: %s", cmp.Or(d.Label, d.Host), f.Said), p.Hint(context.Background(), d, f))
 }
 
-// changedKeyHint says what to do about a host whose key is not the one in a
-// known_hosts file.
+// changedKeyHint suggests a remedy for a host whose key differs from the one in a known_hosts file.
 func (p Program) changedKeyHint(ctx context.Context, d Destination, file string) string {
 	name := d.Host
 	if endpoint, err := p.Endpoint(ctx, d); err == nil {

@@ -22,14 +22,14 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// kept is a file in the user's cache folder: the answers of one program to questions about itself. They
-// hold as long as nothing changes that they depend on, see parts.
+// kept is a file in the user's cache directory: the answers of one program to questions about
+// itself. They are valid as long as everything that they depend on is unchanged, see parts.
 type kept struct {
 	Parts   map[string]string // the state of each, by its path
 	Answers map[string]answer // by their questions
 }
 
-// Limits of what is kept: who changes his configuration every day adds a question each time.
+// Limits of the file: somebody who changes the configuration every day adds a question each time.
 const (
 	maxAnswers  = 64
 	maxKept     = 256 << 10 // bytes of one file
@@ -38,17 +38,17 @@ const (
 	maxProgram = 64 << 20 // bytes that may be looked through for a version
 )
 
-// keptFormat is that of the file; others have other names.
+// keptFormat is the format of the file; others have other names.
 const keptFormat = "1"
 
-// keptName is the file of a program in a state: machines that share a home have one each.
+// keptName returns the file of a program in a state: machines that share a home have one each.
 func keptName(path, state string) string {
 	sum := sha256.Sum256([]byte(keptFormat + "\x00" + path + "\x00" + state))
 	return "openssh-" + hex.EncodeToString(sum[:12])
 }
 
-// recall reads the answers of a program that still hold. A file that others could have
-// written, or that is not whole, is ignored.
+// recall reads the valid answers of a program. A file that others could have written, or that is
+// incomplete, is ignored.
 func recall(path string) map[string]answer {
 	state, _ := stateOf(path)
 	folder, err := cacheFolder(safedir.Open)
@@ -73,9 +73,9 @@ func recall(path string) map[string]answer {
 	return k.Answers
 }
 
-// holds reports whether nothing changed while the program was asked, and the program at path has answered by
-// itself: its file contains the version that it reports. One that starts another program, as launchers of
-// sandboxed packages do, does not contain it.
+// holds reports whether nothing changed while the program was asked, and the program at path has
+// answered by itself: its file contains the version that it reports. A program that starts another
+// one, like a launcher of sandboxed packages, does not contain it.
 func (k *kept) holds(path string) bool {
 	if !k.unchanged() {
 		return false
@@ -86,7 +86,7 @@ func (k *kept) holds(path string) bool {
 	return ok && err == nil && bytes.Contains(text, []byte(version))
 }
 
-// unchanged reports whether everything that the answers depend on is as it was.
+// unchanged reports whether everything that the answers depend on is unchanged.
 func (k *kept) unchanged() bool {
 	for part, was := range k.Parts {
 		if now, _ := stateOf(part); now != was {
@@ -96,7 +96,8 @@ func (k *kept) unchanged() bool {
 	return true
 }
 
-// write replaces the file of a program. An error costs nothing but the same questions in the next run.
+// write replaces the file of a program. An error costs nothing but the same questions in the next
+// run.
 func (k *kept) write(path string) {
 	text, err := json.Marshal(k)
 	if err != nil || len(text) >= maxKept-2*sha256.Size {
@@ -118,7 +119,8 @@ func checksum(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// prune removes the oldest files beyond the limit: those of former programs, and those of runs that were killed while they wrote.
+// prune removes the oldest files beyond the limit: those of former programs, and those of runs that
+// were killed while they wrote.
 func prune(folder *safedir.Folder) {
 	names, _ := folder.Names("")
 	if len(names) <= maxPrograms {
@@ -137,7 +139,7 @@ func prune(folder *safedir.Folder) {
 	}
 }
 
-// cacheFolder opens our folder of files that may be lost.
+// cacheFolder opens our directory of files that may be lost.
 func cacheFolder(open func(string) (*safedir.Folder, error)) (*safedir.Folder, error) {
 	path := safedir.Cache(os.Getenv)
 	if path == "" {
@@ -146,22 +148,24 @@ func cacheFolder(open func(string) (*safedir.Folder, error)) (*safedir.Folder, e
 	return open(path)
 }
 
-// surroundings are files that ssh reads for any question: the loader's index, the settings of OpenSSL, which
-// may restrict ssh to the algorithms of FIPS 140, and the databases of ports and users.
+// surroundings are files that ssh reads for any question: the loader's index, the settings of
+// OpenSSL, which may restrict ssh to the algorithms of FIPS 140, and the databases of ports and
+// users.
 var surroundings = []string{
 	"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf", "/etc/pki/tls/fips_local.cnf",
 	"/etc/crypto-policies/back-ends/opensslcnf.config", "/proc/sys/crypto/fips_enabled", "/etc/nsswitch.conf", "/etc/services",
 }
 
-// errUnknown says that it cannot be known what an answer depends on.
+// errUnknown says that the dependencies of an answer are unknown.
 var errUnknown = errors.New("the answer may depend on anything")
 
-// settled is how old a change must be for the next one to have another time, on any file system.
+// settled is the age of a change from which on the next one has another time, on any file system.
 const settled = 2 * time.Second
 
-// parts are the files on which the answers of a program depend, with their states: itself, its libraries,
-// and the surroundings. A script has none, since the programs behind it can change unseen. Nor are there any where
-// the environment leads the loader or OpenSSL elsewhere, or nothing can be kept.
+// parts returns the files on which the answers of a program depend, with their states: itself, its
+// libraries, and the surroundings. A script has none, since the programs that it starts can change
+// unseen. Nor are there any where the environment redirects the loader or OpenSSL, or nothing can
+// be kept.
 func parts(ctx context.Context, path string) (map[string]string, error) {
 	if slices.ContainsFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "LD_") || strings.HasPrefix(v, "OPENSSL_") || strings.HasPrefix(v, "GLIBC_")
@@ -189,8 +193,8 @@ func parts(ctx context.Context, path string) (map[string]string, error) {
 	return states, nil
 }
 
-// stateOf identifies a file and its content; "" is a missing file. Nobody can set the time of the last change.
-// For files in /proc the content itself counts.
+// stateOf identifies a file and its content; "" is a missing file. Nobody can set the time of the
+// last change. For files in /proc the content itself counts.
 func stateOf(path string) (state string, changed time.Time) {
 	if strings.HasPrefix(path, "/proc/") {
 		text, _ := file.ReadFile(path, maxKept)
@@ -203,7 +207,7 @@ func stateOf(path string) (state string, changed time.Time) {
 	return fmt.Sprint(s.Dev, s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()), time.Unix(s.Ctim.Unix())
 }
 
-// libraries are the loader of a program and the libraries that it loads.
+// libraries returns the loader of a program and the libraries that it loads.
 func libraries(ctx context.Context, path string) ([]string, error) {
 	f, err := elf.Open(path)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"sshpace/internal/base/waittest"
 )
 
-// cacheIn is an empty cache folder.
+// cacheIn is an empty cache directory.
 func cacheIn(t *testing.T) (folder string) {
 	t.Helper()
 	home := t.TempDir()
@@ -95,8 +95,8 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// Whatever happens to a program or to what it is made of, it is asked again at once, though sizes and
-// times be the same.
+// Whatever happens to a program or to what it is made of, it is asked again at once, though sizes
+// and times be the same.
 func TestChangedProgramIsAskedAgain(t *testing.T) {
 	cacheIn(t)
 	library := filepath.Join(t.TempDir(), "libcrypto.so.3")
@@ -232,7 +232,8 @@ func TestAnswersOfAnotherUser(t *testing.T) {
 	}
 }
 
-// Of a script, or a program that starts another one, nothing is kept: what is behind it can change unseen.
+// Of a script, or a program that starts another one, nothing is kept: what is behind it can change
+// unseen.
 func TestWhatIsBehindMayChange(t *testing.T) {
 	cacheIn(t)
 	dir := t.TempDir()

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// NewMark is a word that no start-up file prints.
+// NewMark returns a word that no start-up file prints.
 func NewMark() string { return "sshpace-" + rand.Text() }
 
-// Shell wraps a script, which holds no single quote, for any login shell: exec
-// makes the script's parent the server's process of this connection.
+// Shell wraps a script, which holds no single quote, for any login shell: exec makes the script's
+// parent the server's process of this connection.
 func Shell(script string) string { return "exec sh -c '" + script + "'" }
 
-// Why no mark came.
+// The reasons for a missing mark.
 var (
 	ErrEnded   = errors.New("the client ended")
 	ErrStalled = errors.New("no byte arrived in time")
@@ -26,13 +26,13 @@ var (
 // maxNoise is how much a host's start-up files may print before our mark.
 const maxNoise = 1 << 20
 
-// AwaitMark reads lines until one holds the mark, skipping what start-up files
-// print, and returns the rest of that line. It reads byte by byte, so that what
-// follows stays in the pipe for a sink. An output without a mark is a *MarkError.
+// AwaitMark reads lines until one holds the mark, skipping the output of start-up files, and
+// returns the rest of that line. It reads byte by byte, so that later bytes stay in the pipe for a
+// sink. An output without a mark is a *MarkError.
 func AwaitMark(r io.Reader, mark string) (rest string, err error) {
 	var line []byte
 	var one [1]byte
-	printed := "" // the last line that says something
+	printed := "" // the last non-empty line
 	for total := 0; total < maxNoise; total++ {
 		n, err := r.Read(one[:])
 		if n == 0 && err != nil {
@@ -55,7 +55,7 @@ func AwaitMark(r io.Reader, mark string) (rest string, err error) {
 	return "", ErrEndless
 }
 
-// MarkError is why no mark came, with the last line that the host printed instead.
+// MarkError is the reason for a missing mark, with the last line that the host printed instead.
 type MarkError struct {
 	Why     error // ErrEnded or ErrStalled
 	Printed string
@@ -63,5 +63,5 @@ type MarkError struct {
 
 func (e *MarkError) Error() string { return e.Why.Error() }
 
-// Unwrap is why.
+// Unwrap returns the reason.
 func (e *MarkError) Unwrap() error { return e.Why }

@@ -15,8 +15,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// What is agreed on is found out by a login, which no server punishes; and why nothing
-// can be agreed on.
+// What is agreed on is found out by a login, which no server punishes; and why nothing can be
+// agreed on.
 func TestNegotiateLogsIn(t *testing.T) {
 	server := sshtest.StartSshd(t, "LogLevel VERBOSE", "Ciphers aes256-ctr", "MACs hmac-sha1")
 	client, err := openssh.FindClient(t.Context(), "")

@@ -159,9 +159,9 @@ func TestAClientThatRefusesEverything(t *testing.T) {
 	}
 }
 
-// What the installed ssh makes of our command line: whatever the user's
-// configuration says, nothing is multiplexed, forwarded or asked, an unknown
-// host key is refused, and options that the user lets pass still pass.
+// What the installed ssh makes of our command line: whatever the user's configuration says, nothing
+// is multiplexed, forwarded or asked, an unknown host key is refused, and options that the user
+// lets pass still pass.
 func TestCommandWinsOverTheUsersConfiguration(t *testing.T) {
 	p, err := openssh.FindClient(t.Context(), "")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// Running is an ssh, or a client that logs like it, whose command is ours, and its debug log.
+// Running is a running ssh, or a client with the same log, and its debug log.
 type Running struct {
 	*proc.Child
 	log    *proc.Log
@@ -19,9 +19,10 @@ type Running struct {
 // maxSaid is how much of standard error is kept, in bytes.
 const maxSaid = 8 << 10
 
-// Start has start, such as that of a Spawner, start a command line whose debug output goes to log, which must not
-// exist. Files given as stdin and stdout are handed to the process itself, so that nothing of ours stands in the path
-// of the data; nil is /dev/null. A peer that makes it log without end ends it.
+// Start starts a command line by start, such as that of a Spawner. Its debug output goes to log,
+// which must not exist. The process itself gets the files stdin and stdout, so that nothing of ours
+// stands in the path of the data; nil is /dev/null. If a peer makes it log without end, it is
+// ended.
 func Start(argv, env []string, log string, stdin, stdout *os.File, start func(*exec.Cmd) error) (*Running, error) {
 	r := &Running{stderr: &proc.Tail{Max: maxSaid}}
 	var err error
@@ -45,20 +46,20 @@ func Start(argv, env []string, log string, stdin, stdout *os.File, start func(*e
 	return r, nil
 }
 
-// Cut kills it without waiting.
+// Cut kills the program without waiting.
 func (r *Running) Cut() { proc.KillGroup(r.Cmd) }
 
-// lastWords is how long an ssh whose output has ended may take to say why.
+// lastWords is the time for an ssh whose output has ended to report the reason.
 const lastWords = time.Second
 
-// Linger gives an ssh whose output has ended a moment to say why.
+// Linger gives an ssh whose output has ended a moment to report the reason.
 func (r *Running) Linger() { r.Await(lastWords) }
 
-// SoFar is what the log tells until now. Nothing follows it any more.
+// SoFar returns the content of the log so far. Nothing follows the log any more.
 func (r *Running) SoFar() Negotiation { return ParseVerbose(r.log.Rest()) }
 
-// Negotiation is what the whole log tells, once the program has ended, and closes it. The error is what is wrong with
-// the log itself, which is the peer's doing.
+// Negotiation returns the content of the whole log, once the program has ended, and closes it. The
+// error is one of the log itself, which the peer has caused.
 func (r *Running) Negotiation() (Negotiation, error) {
 	text, flooded := r.log.Close()
 	if flooded {
@@ -67,7 +68,7 @@ func (r *Running) Negotiation() (Negotiation, error) {
 	return ParseVerbose(text), nil
 }
 
-// Failure is why it has ended.
+// Failure returns why the program has ended.
 func (r *Running) Failure(n Negotiation) Failed {
 	if detail, slain := r.Slain(); slain {
 		return Failed{Outcome: record.Broken, Said: detail}
@@ -75,5 +76,5 @@ func (r *Running) Failure(n Negotiation) Failed {
 	return Failure(n, r.stderr.String())
 }
 
-// Silent tells whether it wrote nothing to standard error.
+// Silent reports whether it wrote nothing to standard error.
 func (r *Running) Silent() bool { return r.stderr.String() == "" }

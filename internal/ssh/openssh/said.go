@@ -14,8 +14,8 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// said are the answers of one program to questions about itself. Each question is put once, and the answer is kept
-// for later runs where possible.
+// said holds the answers of one program to questions about itself. Each question is asked once, and
+// the answer is kept for later runs where possible.
 type said struct {
 	path   string
 	before func(context.Context) (map[string]string, error) // parts, before the first question was put
@@ -53,7 +53,7 @@ func newSaid(path string) *said {
 // question identifies a question without its text: options of the user may be secret.
 func question(args []string) string { return checksum([]byte(strings.Join(args, "\x00")))[:32] }
 
-// to is the answer to a question.
+// to returns the answer to a question.
 func (s *said) to(ctx context.Context, args []string) (answer, error) {
 	name := question(args)
 	s.mu.Lock()
@@ -101,7 +101,8 @@ func (s *said) ask(ctx context.Context, name string, args []string) (a answer, e
 	return a, err
 }
 
-// worth are the answers worth keeping; mu is held. Where there are too many, those of earlier runs are dropped.
+// worth returns the answers to keep; mu is held. If there are too many, those of earlier runs are
+// dropped.
 func (s *said) worth() map[string]answer {
 	all := maps.Clone(s.answers)
 	if len(s.known)+len(all) <= maxAnswers {
@@ -110,11 +111,11 @@ func (s *said) worth() map[string]answer {
 	return all
 }
 
-// lasts reports whether the program will give the same answer again: it succeeded or refused an option. Other
-// failures, such as a lack of memory, pass.
+// lasts reports whether the program will give the same answer again: it succeeded or refused an
+// option. Other failures, such as a lack of memory, pass.
 func (a answer) lasts() bool {
 	return a.Exit == 0 || a.Exit == refusedExit && bytes.HasPrefix(a.Err, []byte("command-line"))
 }
 
-// refusedExit is how ssh ends by itself (ssh(1)).
+// refusedExit is the exit status of ssh's own errors (ssh(1)).
 const refusedExit = 255

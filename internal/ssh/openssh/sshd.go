@@ -15,18 +15,18 @@ import (
 type ServerConfig struct {
 	HostKey        string // file, 0600
 	AuthorizedKeys string // file
-	Home           string // HOME of sessions: a folder without start-up files
-	User           string // the only one who may log in
+	Home           string // HOME of sessions: a directory without start-up files
+	User           string // the only user who may log in
 	StrictModes    bool
 	PAM            bool      // logins go through PAM, which a locked account needs
 	Offer          alg.Offer // the algorithms to enable
-	// Everything permits forwarded ports, compression, many sessions on one
-	// connection and many keys that are none of ours, for measurements of these.
+	// Everything permits forwarded ports, compression, many sessions on one connection and many
+	// foreign keys, for measurements of these.
 	Everything bool
 }
 
-// text is the sshd_config. Everything that the build knows is enabled: which
-// algorithm is used is the client's choice, connection by connection.
+// text returns the sshd_config. It enables everything that the build knows: the client chooses an
+// algorithm, connection by connection.
 func (c ServerConfig) text() string {
 	yesNo := map[bool]string{true: "yes", false: "no"}
 	lines := []string{
@@ -62,17 +62,16 @@ func (c ServerConfig) text() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// maxSessions is how many sessions one connection may have where everything is
-// permitted; sshd's own default is 10.
+// maxSessions is how many sessions one connection may have where everything is permitted; sshd's
+// own default is 10.
 const maxSessions = 256
 
 // maxTries is how many keys may be offered there; sshd's own default is 6.
 const maxTries = 100
 
-// Validate writes the configuration to path and has sshd check it. Options
-// that an older or newer sshd does not know are dropped, and where its build
-// lacks algorithms of the client, they are found out one by one. It returns
-// what this sshd really offers.
+// Validate writes the configuration to path and lets sshd check it. Options that an older or newer
+// sshd does not know are dropped, and if its build lacks algorithms of the client, they are found
+// one by one. It returns the real offer of this sshd.
 func (p Program) Validate(ctx context.Context, c ServerConfig, path string) (alg.Offer, error) {
 	for range 2 {
 		problem, err := p.check(ctx, c, path)
@@ -111,8 +110,8 @@ func (p Program) check(ctx context.Context, c ServerConfig, path string) (proble
 	}
 }
 
-// dropUnknown removes the options that sshd's complaint calls bad:
-// "conf: line 4: Bad configuration option: SetEnv".
+// dropUnknown removes the options that sshd's complaint calls bad: "conf: line 4: Bad configuration
+// option: SetEnv".
 func dropUnknown(text, complaint string) string {
 	for line := range strings.Lines(complaint) {
 		if option := badOption(line); option != "" {
@@ -138,8 +137,8 @@ func (p Program) accepts(ctx context.Context, c ServerConfig, kind alg.Kind, nam
 	return err == nil
 }
 
-// ServeOne is the command line of an sshd that serves the connection on its
-// standard input, as inetd would start it, and logs to standard error.
+// ServeOne returns the command line of an sshd that serves the connection on its standard input, as
+// inetd would start it, and logs to standard error.
 func (p Program) ServeOne(config string) []string {
 	return []string{p.Path, "-i", "-e", "-f", config}
 }

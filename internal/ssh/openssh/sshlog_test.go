@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// No sentence hides behind an earlier one, every cause can be found, and says what it means to a trial.
+// No sentence hides behind an earlier one, every cause can be found, and says what it means to a
+// trial.
 func TestSentences(t *testing.T) {
 	for c, known := range causes {
 		for _, sentence := range known.sentences {

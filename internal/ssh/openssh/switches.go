@@ -8,7 +8,7 @@ const (
 	ScpWithValue = "cDFiJloPSX"             // of scp(1)
 )
 
-// SplitOptions takes the switches before an option off it: -Cp22 is -C and -p22.
+// SplitOptions separates the switches before an option: -Cp22 is -C and -p22.
 func SplitOptions(arg, withValue string) []string {
 	var options []string
 	for len(arg) > 2 && arg[0] == '-' && strings.IndexByte("-"+withValue, arg[1]) < 0 {

@@ -11,7 +11,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// Negotiation is what the debug output of one ssh tells.
+// Negotiation is the content of one ssh's debug output.
 type Negotiation struct {
 	Got        alg.Suite // names of the client-to-server direction
 	Reverse    alg.Suite // cipher and MAC of the other direction
@@ -34,8 +34,8 @@ func word(text string) string {
 	return word
 }
 
-// direction reads "cipher: aes128-ctr MAC: hmac-sha2-256 compression: none", up
-// to 7.0 "aes128-ctr hmac-sha2-256 none".
+// direction reads "cipher: aes128-ctr MAC: hmac-sha2-256 compression: none", up to 7.0 "aes128-ctr
+// hmac-sha2-256 none".
 func direction(text string) (cipher, mac string) {
 	fields := strings.Fields(text)
 	if len(fields) == 6 && fields[0] == "cipher:" && fields[2] == "MAC:" {
@@ -61,7 +61,7 @@ type Reader struct {
 	proposals proposals
 }
 
-// ParseVerbose reads the debug output of ssh -v or -vv.
+// ParseVerbose parses the debug output of ssh -v or -vv.
 func ParseVerbose(text string) Negotiation {
 	var r Reader
 	for line := range strings.Lines(text) {
@@ -78,7 +78,7 @@ func (r *Reader) Take(e Event) {
 	r.n.take(e)
 }
 
-// Negotiation is what the events have told so far.
+// Negotiation returns the content of the events so far.
 func (r *Reader) Negotiation() Negotiation {
 	n := r.n
 	n.Rekeys = max(0, n.Rekeys-1)
@@ -118,10 +118,11 @@ func (n *Negotiation) take(e Event) {
 	}
 }
 
-// AgentToo ends what is said of a silence that may be an agent's, besides the server's.
+// AgentToo is appended to a timeout message where the agent, not only the server, may be silent.
 const AgentToo = "; an agent may be silent, too"
 
-// waits are what a login waits for in its phases, and whether that may be an agent.
+// waits describes the event that a login waits for in each phase, and whether an agent may cause
+// it.
 var waits = map[record.Phase]struct {
 	words string
 	agent bool
@@ -137,10 +138,11 @@ var waits = map[record.Phase]struct {
 	record.PhaseCommand: {words: "the command"},
 }
 
-// During says what a login waits for in a phase, "" where its name says it, and whether an agent may be silent there.
+// During describes the event that a login waits for in a phase, "" where its name says it, and
+// reports whether an agent may be silent there.
 func During(p record.Phase) (words string, agent bool) { return waits[p].words, waits[p].agent }
 
-// stage is the phase that a login is in.
+// stage returns the phase that a login is in.
 func (n *Negotiation) stage() record.Phase {
 	switch {
 	case n.Banner == "":
@@ -157,7 +159,7 @@ func (n *Negotiation) stage() record.Phase {
 	return record.PhaseExec
 }
 
-// Late is the failure of a login that did not come to its end in a time.
+// Late returns the failure of a login that took too long.
 func (n *Negotiation) Late(limit time.Duration) Failed {
 	f := Failed{Outcome: record.TimedOut, KeyFile: n.KeyFile}
 	during, agent := During(n.stage())
@@ -171,7 +173,7 @@ func (n *Negotiation) Late(limit time.Duration) Failed {
 	return f
 }
 
-// NotSSH says what a server sent instead of a version; "" where it sent nothing else.
+// NotSSH returns the text that a server sent instead of a version; "" where it sent none.
 func (n *Negotiation) NotSSH() string {
 	if n.Banner != "" || n.Foreign == "" {
 		return ""
@@ -179,23 +181,23 @@ func (n *Negotiation) NotSSH() string {
 	return fmt.Sprintf("the server sent %q instead of an SSH version", n.Foreign)
 }
 
-// proposals finds the server's KEXINIT in the lines of ssh -vv. Only the
-// client-to-server lists are kept: servers offer the same ones both ways.
+// proposals finds the server's KEXINIT in the lines of ssh -vv. Only the client-to-server lists are
+// kept: servers offer the same ones both ways.
 type proposals struct {
 	peer bool // we are in the server's proposal
 	old  int  // lines of the form up to 7.0 so far
-	// strict are the signals of strict key exchange that were seen, of the client and the server.
+	// strict holds the signals of strict key exchange of the client and the server.
 	strict [2]bool
 }
 
-// The signals by which either side says that it does strict key exchange.
+// The signals by which either side announces strict key exchange.
 const (
 	clientStrict = "kex-strict-c-v00@openssh.com"
 	serverStrict = "kex-strict-s-v00@openssh.com"
 )
 
-// oldProposal is how many lines one proposal has up to 7.0: ten lists, which
-// have no names, and two numbers. The client's stands first.
+// oldProposal is the number of lines of one proposal up to 7.0: ten lists, without names, and two
+// numbers. The client's comes first.
 const oldProposal = 12
 
 // take reads one line of them, without "debug2: ".
@@ -238,26 +240,25 @@ func keep(list *[]string, names string) {
 	}
 }
 
-// Failed is an ssh that led to no session, or lost it.
+// Failed is an ssh that opened no session, or lost it.
 type Failed struct {
 	Outcome record.Outcome
 	Said    string // in ssh's words, or ours, which may quote a host's
-	// Cause is what ssh itself said, or was silent on. What a host said gives none.
+	// Cause comes from ssh's own messages, or its silence. A host's messages give none.
 	Cause Cause
 	// KeyFile is a known_hosts file that holds another key of the host; "" if none does.
 	KeyFile string
 }
 
-// because is a failure that ssh gives a reason for.
+// because returns a failure for which ssh gives a reason.
 func because(cause Cause, said string) Failed {
 	return Failed{Outcome: OutcomeOf(cause), Said: said, Cause: cause}
 }
 
-// Failure tells why an ssh failed, from its debug log and what it wrote to
-// standard error, and quotes the line that says it. Until a login is possible standard
-// error has what a jump host's ssh says, then the server's greeting (Banner), and after
-// the login what the remote side writes: neither proves anything, and nothing tells them
-// apart, so that none of it is given as the reason.
+// Failure returns why an ssh failed, from its debug log and its standard error, and quotes the line
+// with the reason. Until a login is possible standard error has the messages of a jump host's ssh,
+// then the server's greeting (Banner), and after the login the output of the remote side: neither
+// proves anything, and they cannot be distinguished, so that none of it counts as the reason.
 func Failure(n Negotiation, stderr string) Failed {
 	f := n.failure(stderr)
 	f.KeyFile = n.KeyFile
@@ -292,9 +293,9 @@ func (n *Negotiation) failure(stderr string) Failed {
 	return because(Unknown, "ssh ended without a word")
 }
 
-// complaints are the lines of standard error without the debug output that the
-// ssh of a jump host writes there, and without the greeting of that host, which stands
-// between its service and the login: of the lines there only the last can be ssh's.
+// complaints returns the lines of standard error without the debug output that the ssh of a jump
+// host writes there, and without the greeting of that host, which comes between its service and the
+// login: of the lines there only the last can be ssh's.
 func complaints(stderr string) []string {
 	var lines []string
 	greeted := -1 // lines before a greeting; none is expected

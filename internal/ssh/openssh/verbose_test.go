@@ -15,9 +15,8 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// recorded reads a log of a real ssh 9.2p1 from testdata: name.log is what went
-// to -E, name.err what came on standard error. Folders and fingerprints in
-// them are made up.
+// recorded reads a log of a real ssh 9.2p1 from testdata: name.log is what went to -E, name.err
+// what came on standard error. Directories and fingerprints in them are made up.
 func recorded(t testing.TB, name string) (log, stderr string) {
 	t.Helper()
 	read := func(ending string) string {
@@ -150,8 +149,7 @@ debug1: kex: client->server cipher: aes256-gcm@openssh.com MAC: <implicit> compr
 	}
 }
 
-// Up to 7.0 the lists of -vv have no names: the client's ten, two numbers, then
-// the server's.
+// Up to 7.0 the lists of -vv have no names: the client's ten, two numbers, then the server's.
 func TestParseVerboseReadsTheOfferOfOldReleases(t *testing.T) {
 	var log strings.Builder
 	for _, side := range []string{"mine", "theirs"} {

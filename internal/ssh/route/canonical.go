@@ -12,14 +12,13 @@ import (
 	"strings"
 )
 
-// databases are those of getent(1) for an AddressFamily of ssh_config(5).
+// databases maps an AddressFamily of ssh_config(5) to a database of getent(1).
 var databases = map[string]string{"inet": "ahostsv4", "inet6": "ahostsv6"}
 
-// canonical is the name that the C library calls canonical for a name with an
-// address of family, as ssh asks it (ssh.c, resolve_host). getent(1) is its voice: Go's
-// resolver follows one step of a chain, whichever answer comes first, and finds a name
-// with a dot at its end in /etc/hosts, where the C library does not. Without getent
-// Go's resolver has to do.
+// canonical returns the C library's canonical name for a name with an address of family, as ssh
+// asks for it (ssh.c, resolve_host). getent(1) gives its answer: Go's resolver follows one step of
+// a chain, whichever answer comes first, and finds a name with a dot at its end in /etc/hosts,
+// where the C library does not. Without getent Go's resolver is used.
 func canonical(ctx context.Context, family, name string) (string, bool) {
 	out, err := exec.CommandContext(ctx, "getent", "--no-addrconfig", cmp.Or(databases[family], "ahosts"), "--", name).Output()
 	const unknown = 2 // the exit status for a name that does not exist
@@ -38,7 +37,7 @@ func canonical(ctx context.Context, family, name string) (string, bool) {
 	return "", false
 }
 
-// networks are the families in the terms of package net.
+// networks maps the families to the terms of package net.
 var networks = map[string]string{"inet": "ip4", "inet6": "ip6"}
 
 // followed asks Go's resolver until the name stays the same.

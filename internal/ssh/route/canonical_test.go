@@ -24,8 +24,7 @@ func TestMain(m *testing.M) {
 var aliases = map[string]string{"one.test": "two.test", "two.test": "three.test", "web.a.test": "lb.b.test", "only.a.test": "",
 	"one.a.test": "lb.b.test", "web1.a.test": "web1.b.test", "gone.a.test": "", "gone.b.test": "", "mail.a.test": "", "plain.a.test": ""}
 
-// answerNames serves DNS on loopback and prints the canonical names of its
-// arguments, one a line.
+// answerNames serves DNS on loopback and prints the canonical names of its arguments, one a line.
 func answerNames() {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:53")
 	if err != nil {
@@ -102,8 +101,8 @@ func encoded(name string) (out []byte) {
 	return append(out, 0)
 }
 
-// TestCanonical: chains are followed to their end, every time, and a name with a
-// dot at its end that stands in /etc/hosts only is unknown, as it is to ssh.
+// TestCanonical: chains are followed to their end, every time, and a name with a dot at its end
+// that stands in /etc/hosts only is unknown, as it is to ssh.
 func TestCanonical(t *testing.T) {
 	args := []string{"canonical-names"}
 	for range 20 {
@@ -126,8 +125,8 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// ownNetwork is what runs a program in a network that knows nothing but the name server
-// of aliases, and an /etc/hosts with only.a.test.
+// ownNetwork is what runs a program in a network that knows nothing but the name server of aliases,
+// and an /etc/hosts with only.a.test.
 func ownNetwork(t *testing.T) []string {
 	t.Helper()
 	dir := t.TempDir()

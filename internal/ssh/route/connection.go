@@ -7,8 +7,8 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// CheckFlags refuses flags that contradict each other, and an unsafe user before any ssh
-// sees it: older ones hand it to the shells of "Match exec".
+// CheckFlags refuses flags that contradict each other, and an unsafe user before any ssh sees it:
+// older ones hand it to the shells of "Match exec".
 func CheckFlags(c conf.Flags) error {
 	if c.IPv4 && c.IPv6 {
 		return fault.Usage("leave one of them out", "-4 and -6 exclude each other")
@@ -19,8 +19,8 @@ func CheckFlags(c conf.Flags) error {
 	return nil
 }
 
-// Destination checks the host that the user named and adds the connection flags, which win over what the host's text says: ssh takes the first, and options
-// usually stand before the host.
+// Destination checks the host that the user named and adds the connection flags, which win over
+// those in the host's text: ssh takes the first, and options usually stand before the host.
 func Destination(c conf.Flags, text string) (openssh.Destination, error) {
 	if err := CheckFlags(c); err != nil {
 		return openssh.Destination{}, err

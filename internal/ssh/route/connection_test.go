@@ -15,8 +15,8 @@ import (
 	"sshpace/internal/ssh/conf"
 )
 
-// TestFirstFlagWins compares with ssh -G which of a flag and a setting counts, and
-// which may not stand together.
+// TestFirstFlagWins compares with ssh -G which of a flag and a setting counts, and which may not
+// stand together.
 func TestFirstFlagWins(t *testing.T) {
 	for _, line := range []string{
 		"-o Port=23 -p 24", "-o =Port=23 -p 24", "-p 24 -o Port=23", "-oport=23 -p24", "-p 24 -p 25", "-o User=bob -l eve", "-l eve -o User=bob", "-l eve -l bob",
@@ -67,8 +67,8 @@ func TestThroughSSH(t *testing.T) {
 	}
 }
 
-// TestInstalledRelease: what newer releases refuse is no error where the installed one
-// takes it, and the reverse.
+// TestInstalledRelease: what newer releases refuse is no error where the installed one takes it,
+// and the reverse.
 func TestInstalledRelease(t *testing.T) {
 	for _, word := range []string{"0x10", "0X1f", "010", "+4", "-0", "08", "0x", "0b10", "1_0", "256", "0x100", "lowdelay"} {
 		_, refusal := askWords(t, []string{"-G", "-F", "none", "-o", "IPQoS=" + word, "--", "x"})
@@ -100,8 +100,8 @@ func TestSecondPassOfTheInstalledRelease(t *testing.T) {
 	}
 }
 
-// TestJumpByToken: a jump host named by a token goes by the name of the host behind it,
-// and has the configuration of its own name.
+// TestJumpByToken: a jump host named by a token goes by the name of the host behind it, and has the
+// configuration of its own name.
 func TestJumpByToken(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config")
 	text := "Host web*\nHostName %h.test\nUser bob\nProxyJump first,gw-%n\nHost gw-web1\nHostName 10.0.0.7\nUser gate\n"

@@ -18,9 +18,9 @@ import (
 	"sshpace/internal/ssh/route"
 )
 
-// TestConfigurationEnds: a configuration that is a pipe without a writer, or has a Match
-// exec that does not end, is given up with its context, by us and by an ssh that is asked for
-// it, and leaves no process.
+// TestConfigurationEnds: a configuration that is a pipe without a writer, or has a Match exec that
+// does not end, is given up with its context, by us and by an ssh that is asked for it, and leaves
+// no process.
 func TestConfigurationEnds(t *testing.T) {
 	ssh, err := openssh.FindClient(t.Context(), "")
 	if err != nil {

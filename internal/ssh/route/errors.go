@@ -11,14 +11,14 @@ import (
 	"sshpace/internal/ssh/conf"
 )
 
-// IsConfigError tells whether err is a mistake in files, options or flags.
+// IsConfigError reports whether err is a mistake in files, options or flags.
 func IsConfigError(err error) bool {
 	_, mistake := errors.AsType[*conf.ConfigError](err)
 	_, refused := errors.AsType[*conf.RefusedError](err)
 	return mistake || refused || IsJumpsError(err)
 }
 
-// ConfigError says what to do about a mistake in the configuration.
+// ConfigError adds a remedy to a mistake in the configuration.
 func ConfigError(err error) error {
 	if _, ok := errors.AsType[*conf.RefusedError](err); ok {
 		return &fault.Error{Err: err, Hint: "correct that option or line; ssh -G HOST shows the same", Code: fault.Misuse}
@@ -37,7 +37,7 @@ func ConfigError(err error) error {
 	return &fault.Error{Err: err, Hint: hint, Code: fault.Misuse}
 }
 
-// ResolveError says what to do about a host whose configuration does not work.
+// ResolveError adds a remedy for a host whose configuration does not work.
 func ResolveError(err error, name string) error {
 	if IsConfigError(err) {
 		return ConfigError(err)
@@ -45,8 +45,8 @@ func ResolveError(err error, name string) error {
 	return fault.WithHint(err, "correct the configuration, or see what ssh says to: ssh -G "+shell.Word(name))
 }
 
-// jumpsError is a route through more jump hosts than anybody has: as a rule they
-// refer to each other, and ssh would start processes without end.
+// jumpsError is a route through more jump hosts than anybody has: usually they refer to each other,
+// and ssh would start processes without end.
 type jumpsError struct {
 	path []string // from the host outwards
 	by   conf.Keyword
@@ -61,12 +61,12 @@ func (e *jumpsError) Error() string {
 	return fmt.Sprintf("more than %d jump hosts before %s: %s", maxJumps, e.path[0], strings.Join(e.path[1:], " -> "))
 }
 
-// Hint says what to do about it.
+// Hint suggests a remedy.
 func (e *jumpsError) Hint() string {
 	return "correct ProxyJump or ProxyCommand, such as with \"ProxyJump none\" for the jump host; sshpace config HOST shows which line sets it"
 }
 
-// IsJumpsError tells whether err is about the jump hosts of a configuration.
+// IsJumpsError reports whether err is about the jump hosts of a configuration.
 func IsJumpsError(err error) bool {
 	_, ok := errors.AsType[*jumpsError](err)
 	return ok

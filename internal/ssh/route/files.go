@@ -21,11 +21,11 @@ type Configuration struct {
 // files is one set of files and flags.
 type files struct {
 	quick *conf.Config                    // knows no installed ssh, unless that alone takes the files
-	taken *sched.Together[bool]           // tells whether the installed ssh takes what quick keeps as text
+	taken *sched.Together[bool]           // whether the installed ssh accepts the text in quick
 	exact *sched.Together[*Configuration] // knows its lists and defaults, and asks it
 }
 
-// newFiles reads them. What the newest release refuses, the installed one may take.
+// newFiles reads the files. The installed release may accept what the newest one refuses.
 func newFiles(ctx context.Context, p conf.Params, ssh installed) (*files, error) {
 	f := &files{exact: &sched.Together[*Configuration]{Find: func(ctx context.Context) (*Configuration, error) { return exactly(ctx, p, ssh) }}}
 	var err error
@@ -48,7 +48,7 @@ func newFiles(ctx context.Context, p conf.Params, ssh installed) (*files, error)
 	return f, nil
 }
 
-// taken tells whether ssh takes the text. Where none is installed nobody refuses it.
+// taken reports whether ssh accepts the text. If none is installed, nobody refuses it.
 func taken(ctx context.Context, c *conf.Config, ssh installed) (bool, error) {
 	taken, err := c.TextTaken(ctx, ssh.itself)
 	if _, missing := errors.AsType[*openssh.NotFoundError](err); missing {
@@ -73,9 +73,9 @@ func exactly(ctx context.Context, p conf.Params, ssh installed) (*Configuration,
 	return &Configuration{c, conf.NewAsker(c, ssh.configured)}, nil
 }
 
-// resolve asks the installed ssh only where nobody else knows the answer: it
-// takes as long as fifty logins. What it says is taken against its own
-// defaults, so that these do not look like the user's settings.
+// resolve asks the installed ssh only if nothing else knows the answer: that takes as long as fifty
+// logins. The answer is compared with its own defaults, so that these do not look like the user's
+// settings.
 func (f *files) resolve(ctx context.Context, q host.Endpoint) (*conf.Resolved, error) {
 	taken, err := f.taken.Get(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (f *files) resolve(ctx context.Context, q host.Endpoint) (*conf.Resolved, e
 	return nil, exactErr
 }
 
-// full is exact, or what can be known where no ssh is installed.
+// full is exact, or as much as can be known where no ssh is installed.
 func (f *files) full(ctx context.Context) (*Configuration, error) {
 	exact, err := f.exact.Get(ctx)
 	if _, missing := errors.AsType[*openssh.NotFoundError](err); missing {
@@ -107,6 +107,6 @@ func (f *files) full(ctx context.Context) (*Configuration, error) {
 	return exact, nil
 }
 
-// setsLists tells whether any list of algorithms is set: its value may be an edit of ssh's own
-// list, and ssh refuses names that it does not know.
+// setsLists reports whether any list of algorithms is set: its value may be an edit of ssh's own
+// list, and ssh refuses unknown names.
 func setsLists(c *conf.Resolved) bool { return slices.ContainsFunc(conf.AlgorithmLists, c.IsSet) }

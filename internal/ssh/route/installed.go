@@ -11,10 +11,10 @@ import (
 	"sshpace/internal/ssh/transport"
 )
 
-// installed asks the installed ssh, which is found when somebody asks something.
+// installed asks the installed ssh, which is found at the first question.
 type installed struct {
 	itself     conf.Runner // about itself, see openssh.Program.Itself
-	configured conf.Runner // about what its configuration comes to
+	configured conf.Runner // about its resulting configuration
 }
 
 func installedSSH() installed {
@@ -42,8 +42,8 @@ func missingSSH(context.Context, ...string) (stdout, stderr []byte, err error) {
 	return nil, nil, &openssh.NotFoundError{Name: "ssh"}
 }
 
-// nativeCapabilities are what the native engine of run can do, what takes it fewest
-// round trips first.
+// nativeCapabilities returns those of the native engine of run, the ones with the fewest round
+// trips first.
 func nativeCapabilities() conf.Capabilities {
 	kexes, ciphers, macs := transport.Algorithms()
 	return conf.Capabilities{Lists: map[conf.Keyword][]string{conf.Ciphers: ciphers, conf.MACs: macs, conf.KexAlgorithms: kexes,
@@ -51,7 +51,7 @@ func nativeCapabilities() conf.Capabilities {
 		conf.HostKeyAlgorithms: append(ssh.SupportedAlgorithms().HostKeys, ssh.InsecureAlgorithms().HostKeys...)}}
 }
 
-// secureLists stand for those of ssh where none is installed.
+// secureLists replaces those of ssh where none is installed.
 func secureLists() map[conf.Keyword][]string {
 	secure := ssh.SupportedAlgorithms()
 	return map[conf.Keyword][]string{conf.KexAlgorithms: secure.KeyExchanges, conf.Ciphers: secure.Ciphers, conf.MACs: secure.MACs}

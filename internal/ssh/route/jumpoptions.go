@@ -14,10 +14,10 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// ThroughJumps leads ssh to a host of the user's through the jump hosts that its
-// configuration and flags name, if any, each with keys as strict as the host's
-// own, and refuses those that go in a circle before anything is started. limit is how long connecting may take as a
-// whole, usual what it is where neither a flag nor the configuration says it.
+// ThroughJumps leads ssh to a user's host through the jump hosts that its configuration and flags
+// name, if any, each with keys as strict as the host's own, and refuses circles before anything is
+// started. limit is the timeout of connecting as a whole, usual its default where neither a flag
+// nor the configuration sets it.
 func ThroughJumps(ctx context.Context, p Params, ssh openssh.Program, d openssh.Destination, usual time.Duration) (_ openssh.Destination, limit time.Duration, err error) {
 	h, err := host.Parse(d.Label)
 	if err != nil {
@@ -36,8 +36,7 @@ func ThroughJumps(ctx context.Context, p Params, ssh openssh.Program, d openssh.
 	return d, limit, nil
 }
 
-// ThroughJumps leads ssh through the jump hosts of a route, with keys as strict as
-// the host's own.
+// ThroughJumps leads ssh through the jump hosts of a route, with keys as strict as the host's own.
 func (r *Router) ThroughJumps(found *Route, ssh openssh.Program, d openssh.Destination, usual time.Duration) openssh.Destination {
 	d.Way, d.Env = (&Route{Jumps: found.Jumps}).through(ssh.Path, func(jump *conf.Resolved) []string {
 		// As with the host itself: a master may have been opened under other rules.
@@ -50,9 +49,9 @@ func (r *Router) ThroughJumps(found *Route, ssh openssh.Program, d openssh.Desti
 	return d
 }
 
-// hostKeySettings decide about host keys, whatever the user's options and files
-// say: never below strict, and new keys only where they are asked for. The
-// first value of an option wins in ssh, so they stand before all others.
+// hostKeySettings returns the settings for host keys, which the user's options and files cannot
+// change: never below strict, and new keys only on request. The first value of an option wins in
+// ssh, so they come before all others.
 func hostKeySettings(acceptNew bool) []string {
 	strict := "yes"
 	if acceptNew {
@@ -61,9 +60,9 @@ func hostKeySettings(acceptNew bool) []string {
 	return []string{"StrictHostKeyChecking=" + strict, "NoHostAuthenticationForLocalhost=no"}
 }
 
-// SSHOptions lead an ssh to the host of a route as every engine goes there: through the
-// same jump hosts, and with the same policy about the keys of all of them. options are
-// handed to the ssh of each jump host (-F FILE). env is what ssh needs in its environment.
+// SSHOptions returns the arguments that lead an ssh to the host of a route as every engine goes
+// there: through the same jump hosts, and with the same policy about the keys of all of them. The
+// ssh of each jump host gets options (-F FILE). env is the environment that ssh needs.
 func (w *Route) SSHOptions(program string, options []string) (argv, env []string) {
 	way, env := w.through(program, func(*conf.Resolved) []string { return options })
 	d := openssh.Destination{Way: way}.With(hostKeySettings(w.acceptsNew(w.Host))...)
@@ -72,12 +71,12 @@ func (w *Route) SSHOptions(program string, options []string) (argv, env []string
 
 func (w *Route) acceptsNew(c *conf.Resolved) bool { return w.accepts != nil && w.accepts(c) }
 
-// through is the ProxyCommand through the jump hosts, "" where there are none. ssh's -J starts an ssh for
-// each of them under what their configuration says about host keys alone, and asks a person
-// if there is a terminal.
+// through returns the ProxyCommand through the jump hosts, "" where there are none. ssh's -J starts
+// an ssh for each of them under their configuration about host keys alone, and asks a person if
+// there is a terminal.
 //
-// The command for each jump host but the last is handed to the one behind it in
-// a variable of env, so that no text is quoted more than once.
+// Each jump host gets the command for the one before it in a variable of env, so that no text is
+// quoted more than once.
 func (w *Route) through(program string, options func(jump *conf.Resolved) []string) (command string, env []string) {
 	variable := func(i int) string { return fmt.Sprintf("SSHPACE_JUMP_%d", i) }
 	for i, jump := range w.Jumps {
@@ -91,8 +90,8 @@ func (w *Route) through(program string, options func(jump *conf.Resolved) []stri
 	return command, env
 }
 
-// jumpCommand is the beginning of the command for one jump host, for a shell
-// and behind ssh's own expansion of tokens.
+// jumpCommand returns the beginning of the command for one jump host, for a shell and after ssh's
+// own expansion of tokens.
 func (w *Route) jumpCommand(program string, jump *conf.Resolved, options []string) string {
 	policy := conf.Flags{Settings: append(hostKeySettings(w.acceptsNew(jump)), "BatchMode=yes", "UpdateHostKeys=no")}
 	at := conf.Flags{User: jump.User(), Port: uint16(jump.Port())}

@@ -9,14 +9,14 @@ import (
 	"sshpace/internal/ssh/knownhosts"
 )
 
-// LookedUp is a host under the name that ssh looks up for it.
+// LookedUp is a host with the name that ssh looks up for it.
 type LookedUp struct {
 	host.Host        // HostName and Port, or the HostKeyAlias alone
-	Typed     string // what the user types after ssh
+	Typed     string // the word that the user types after ssh
 	Alias     bool   // Name is a HostKeyAlias
 }
 
-// KnownNames are hosts in the form in which they stand in a known_hosts file.
+// KnownNames returns hosts in the form of a known_hosts file.
 func KnownNames(hosts []LookedUp) []string {
 	names := make([]string, 0, len(hosts))
 	for _, h := range hosts {
@@ -25,7 +25,7 @@ func KnownNames(hosts []LookedUp) []string {
 	return names
 }
 
-// LookUp turns what people type into what ssh looks up.
+// LookUp turns typed hosts into the names that ssh looks up.
 func (c *Configuration) LookUp(ctx context.Context, named []host.Host) ([]LookedUp, error) {
 	hosts := make([]LookedUp, 0, len(named))
 	for _, h := range named {
@@ -42,7 +42,7 @@ func (c *Configuration) LookUp(ctx context.Context, named []host.Host) ([]Looked
 	return hosts, nil
 }
 
-// Hosts are the hosts without what was typed; nil stays nil.
+// Hosts returns the hosts without the typed words; nil stays nil.
 func Hosts(hosts []LookedUp) []host.Host {
 	var plain []host.Host
 	for _, h := range hosts {
@@ -51,7 +51,7 @@ func Hosts(hosts []LookedUp) []host.Host {
 	return plain
 }
 
-// Aliases maps what the user types to the HostKeyAlias behind it.
+// Aliases maps typed words to their HostKeyAlias.
 func Aliases(hosts []LookedUp) map[string]string {
 	aliases := make(map[string]string)
 	for _, h := range hosts {
@@ -62,8 +62,8 @@ func Aliases(hosts []LookedUp) map[string]string {
 	return aliases
 }
 
-// KnownName is the name that ssh looks up in known_hosts files for what is typed, with the port of the flags; one
-// in the form that it has there, [NAME]:PORT, is what it is.
+// KnownName returns the name that ssh looks up in known_hosts files for a typed host, with the port
+// of the flags; a name in the form of the file, [NAME]:PORT, stays.
 func KnownName(ctx context.Context, p Params, typed string) (string, error) {
 	asTyped := func(name string) string {
 		if strings.EqualFold(name, typed) {

@@ -10,9 +10,9 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// checkWay refuses a host whose ProxyCommand starts ssh for a host that leads back, or
-// through more than anybody has: each ssh would start the next, without end.
-func (r *Router) checkWay(ctx context.Context, c *conf.Resolved) error {
+// refuseLoops refuses a host whose ProxyCommand starts ssh for a host that leads back, or through
+// more hosts than anybody has: each ssh would start the next, without end.
+func (r *Router) refuseLoops(ctx context.Context, c *conf.Resolved) error {
 	path := []string{c.Name}
 	for at, more := r.before(c); more; at, more = r.before(c) {
 		if path = append(path, at.Name); len(path) > maxJumps+2 {
@@ -20,13 +20,13 @@ func (r *Router) checkWay(ctx context.Context, c *conf.Resolved) error {
 		}
 		var err error
 		if c, err = r.jump(ctx, at); err != nil {
-			return nil // the ssh that goes there says so
+			return nil // the ssh that goes there reports it
 		}
 	}
 	return nil
 }
 
-// before is the last host before c that ssh goes through.
+// before returns the last host before c that ssh goes through.
 func (r *Router) before(c *conf.Resolved) (host.Endpoint, bool) {
 	if jumps := c.ProxyJump(); len(jumps) > 0 {
 		return jumps[len(jumps)-1], true
@@ -38,8 +38,8 @@ func (r *Router) before(c *conf.Resolved) (host.Endpoint, bool) {
 	return throughSSH(command, r.params.Flags.Config)
 }
 
-// throughSSH is the host of a command of the usual form, "ssh -W %h:%p host", under
-// the same configuration file.
+// throughSSH returns the host of a command of the usual form, "ssh -W %h:%p host", under the same
+// configuration file.
 func throughSSH(command, config string) (host.Endpoint, bool) {
 	words := strings.Fields(command)
 	if len(words) > 0 && words[0] == "exec" {

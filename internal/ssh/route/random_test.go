@@ -148,7 +148,7 @@ func (i invocation) words() []string {
 	return words
 }
 
-// trial is a configuration in a folder of its own.
+// trial is a configuration in its own directory.
 type trial struct {
 	*rand.Rand
 	sshtest.Grammar
@@ -220,8 +220,7 @@ func (r trial) invocation() invocation {
 	return i
 }
 
-// check compares what run and explain use for a host with ssh -G: "" if it is the
-// same.
+// check compares what run and explain use for a host with ssh -G: "" if it is the same.
 func check(t *testing.T, usual string, i invocation) string {
 	out, refusal := sshG(t, i)
 	router, err := New(t.Context(), Params{Flags: i.connection, Command: i.command, Getenv: os.Getenv, Stderr: io.Discard})
@@ -280,8 +279,7 @@ func differs(want, usual sshtest.Table, r *conf.Resolved) string {
 	return ""
 }
 
-// unused are keywords that make a host one for ssh, or that have no meaning for one
-// that is not.
+// unused are keywords that make a host one for ssh, or that have no meaning for one that is not.
 var unused = []conf.Keyword{conf.HostbasedAcceptedAlgorithms, conf.CASignatureAlgorithms, conf.GSSAPIAuthentication}
 
 // disagree compares refusals.
@@ -336,8 +334,8 @@ func askWords(t *testing.T, words []string) (out string, refusal error) {
 	return string(text), nil
 }
 
-// TestRandomConfigurations compares random configurations and command lines with
-// the installed ssh, by the name server of TestCanonical.
+// TestRandomConfigurations compares random configurations and command lines with the installed ssh,
+// by the name server of TestCanonical.
 func TestRandomConfigurations(t *testing.T) {
 	if !inOwnNetwork(t) {
 		return
@@ -397,8 +395,8 @@ func (r trial) files() (text string) {
 	return text
 }
 
-// inOwnNetwork runs the test again in a network that has only the name server of
-// this package, unless it runs there already.
+// inOwnNetwork runs the test again in a network that has only the name server of this package,
+// unless it runs there already.
 func inOwnNetwork(t *testing.T) bool {
 	t.Helper()
 	const inside = "SSHPACE_TEST_INSIDE"

@@ -1,5 +1,5 @@
-// Package route finds out how hosts are reached: their ssh_config, the jump hosts
-// before them, and which engine can do it. It connects to nobody.
+// Package route finds out how hosts are reached: their ssh_config, the jump hosts before them, and
+// the engine. It connects to nobody.
 package route
 
 import (
@@ -15,10 +15,10 @@ import (
 	"sshpace/internal/ssh/conf"
 )
 
-// Params say where the configuration comes from.
+// Params select the configuration.
 type Params struct {
 	Flags conf.Flags
-	// ConnectTimeout is how long connecting may take, as a flag asks for; 0: as configured, else what is usual.
+	// ConnectTimeout is the value of the flag; 0: as configured, otherwise the default.
 	ConnectTimeout time.Duration
 
 	Command   string    // for "Match command"
@@ -28,7 +28,7 @@ type Params struct {
 	Stderr    io.Writer // of the commands of "Match exec"
 }
 
-// Warn tells the user what is no error.
+// Warn prints warnings for the user.
 func (p Params) Warn(texts ...string) {
 	for _, text := range texts {
 		if p.Warnings != nil {
@@ -37,8 +37,8 @@ func (p Params) Warn(texts ...string) {
 	}
 }
 
-// Router finds the routes to hosts. It starts nothing but what ssh_config itself
-// asks for, and the installed ssh for its own lists and defaults.
+// Router finds the routes to hosts. It starts only the commands of ssh_config itself, and the
+// installed ssh for its own lists and defaults.
 type Router struct {
 	Can conf.Capabilities // of the native engine
 
@@ -77,9 +77,9 @@ func New(ctx context.Context, p Params) (*Router, error) {
 	return r, nil
 }
 
-// Allowed is what ssh would offer to a host of one kind of algorithm, in its order: what
-// the configuration says, else the installed ssh's own list, which is asked for once a
-// run. Without an ssh to compare with it is what is secure, or nil: all that is.
+// Allowed returns the algorithms of a kind that ssh would offer to a host, in its order: as
+// configured, otherwise the installed ssh's own list, which is asked for once a run. Without an ssh
+// to compare with it is the secure ones, or nil: all secure ones.
 func (r *Router) Allowed(c *conf.Resolved, k conf.Keyword) []string {
 	if c.IsSet(k) {
 		return append([]string{}, c.List(k)...)
@@ -96,9 +96,9 @@ func (r *Router) usual(k conf.Keyword) []string {
 	return lists[k]
 }
 
-// Offered is what the native engine offers of it: never more than ssh would. A list
-// that somebody has set keeps its order, and so do host keys, whose order is that of
-// what is known; of others the native engine's comes first.
+// Offered returns the native engine's part of that: never more than ssh would offer. A list that
+// somebody has set keeps its order, and so do host keys, whose order depends on the known ones; for
+// others the native engine's order is used.
 func (r *Router) Offered(c *conf.Resolved, k conf.Keyword) []string {
 	if c.IsSet(k) {
 		return r.possible(k, r.Allowed(c, k), true)
@@ -106,7 +106,7 @@ func (r *Router) Offered(c *conf.Resolved, k conf.Keyword) []string {
 	return r.offers()[k]
 }
 
-// usualOffers are the lists for hosts that set none: the same for all of them.
+// usualOffers returns the lists for hosts that set none: the same for all of them.
 func (r *Router) usualOffers() map[conf.Keyword][]string {
 	offers := make(map[conf.Keyword][]string)
 	for _, k := range conf.AlgorithmLists {
@@ -115,7 +115,8 @@ func (r *Router) usualOffers() map[conf.Keyword][]string {
 	return offers
 }
 
-// possible is the part of a list that the native engine has, in the order of the list or in its own.
+// possible returns the part of a list that the native engine has, in the order of the list or in
+// its own.
 func (r *Router) possible(k conf.Keyword, allowed []string, keepOrder bool) []string {
 	have := r.Can.Lists[k]
 	switch {
@@ -127,26 +128,26 @@ func (r *Router) possible(k conf.Keyword, allowed []string, keepOrder bool) []st
 	return both(have, allowed)
 }
 
-// HasSSH tells whether there is an ssh that answers.
+// HasSSH reports whether there is an ssh that answers.
 func (r *Router) HasSSH() bool {
 	_, err := r.lists()
 	return err == nil
 }
 
-// both is what is in a and in b, in the order of a.
+// both returns the names in a and in b, in the order of a.
 func both(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(name string) bool { return !slices.Contains(b, name) })
 }
 
-// Configuration is all that can be known of it. Without an installed ssh that
-// is less: what only ssh can tell is missing.
+// Configuration returns the complete configuration. Without an installed ssh it lacks the values
+// that only ssh knows.
 func (r *Router) Configuration(ctx context.Context) (*Configuration, error) { return r.hosts.full(ctx) }
 
-// HostNames are the names on the Host lines.
+// HostNames returns the names on the Host lines.
 func (r *Router) HostNames() []string { return r.hosts.quick.HostNames() }
 
-// KnownHostsFiles are the files of host keys that hold for a host of which the
-// configuration says nothing in particular.
+// KnownHostsFiles returns the files of host keys for a host that the configuration does not
+// mention.
 func (r *Router) KnownHostsFiles(ctx context.Context) ([]string, error) {
 	c, err := r.hosts.resolve(ctx, host.Endpoint{Name: "localhost"})
 	if err != nil {
@@ -155,7 +156,7 @@ func (r *Router) KnownHostsFiles(ctx context.Context) ([]string, error) {
 	return slices.Concat(c.Files(conf.UserKnownHostsFile), c.Files(conf.GlobalKnownHostsFile)), nil
 }
 
-// Mistake is what the installed ssh finds wrong with the configuration of a host.
+// Mistake returns the installed ssh's error about the configuration of a host.
 func (r *Router) Mistake(ctx context.Context, h host.Host) error {
 	exact, err := r.hosts.exact.Get(ctx)
 	if err == nil {
@@ -164,7 +165,7 @@ func (r *Router) Mistake(ctx context.Context, h host.Host) error {
 	return err
 }
 
-// Release is that of the installed ssh; it is not ok where there is none, or one of
+// Release returns the release of the installed ssh; ok is false where there is none, or one of
 // another maker.
 func (r *Router) Release(ctx context.Context) (release conf.Version, ok bool) {
 	exact, err := r.hosts.exact.Get(ctx)
@@ -174,8 +175,8 @@ func (r *Router) Release(ctx context.Context) (release conf.Version, ok bool) {
 	return exact.Release(), exact.Release() != conf.Version{}
 }
 
-// Route is where one host is and how it is reached: what every engine goes by. The zero
-// value is the way that the configuration leads ssh.
+// Route is the target of one host and the route to it, for every engine. The zero value follows
+// ssh_config.
 type Route struct {
 	Host     *conf.Resolved
 	Jumps    []*conf.Resolved // in the order in which they are connected to
@@ -184,11 +185,11 @@ type Route struct {
 	accepts func(*conf.Resolved) bool // whether keys of a host are trusted and recorded; nil: none is
 }
 
-// Hops are all hosts that are connected to, in that order.
+// Hops returns all hosts to connect to, in that order.
 func (w *Route) Hops() []*conf.Resolved { return append(slices.Clone(w.Jumps), w.Host) }
 
-// Route resolves a host and the jump hosts before it. Nothing is started for a
-// host whose jump hosts go in a circle.
+// Route resolves a host and the jump hosts before it. Nothing is started for a host whose jump
+// hosts go in a circle.
 func (r *Router) Route(ctx context.Context, h host.Host) (*Route, error) {
 	c, err := r.hosts.resolve(ctx, h.Asked())
 	if err != nil {
@@ -196,7 +197,7 @@ func (r *Router) Route(ctx context.Context, h host.Host) (*Route, error) {
 	}
 	jumps, err := r.chain(ctx, c)
 	if err == nil {
-		err = r.checkWay(ctx, c)
+		err = r.refuseLoops(ctx, c)
 	}
 	if err != nil {
 		return nil, err
@@ -207,9 +208,8 @@ func (r *Router) Route(ctx context.Context, h host.Host) (*Route, error) {
 // maxJumps is how many jump hosts may stand before a host.
 const maxJumps = 8
 
-// chain resolves the jump hosts before c, the first to connect to first. As with
-// ssh -J, a jump host uses its own configuration; the first one's own ProxyJump
-// counts, too.
+// chain resolves the jump hosts before c, the first to connect to first. As with ssh -J, a jump
+// host uses its own configuration; the first one's own ProxyJump counts, too.
 func (r *Router) chain(ctx context.Context, c *conf.Resolved) ([]*conf.Resolved, error) {
 	var chain []*conf.Resolved
 	path := []string{c.Name} // from the host outwards
@@ -239,8 +239,8 @@ func (r *Router) jump(ctx context.Context, j host.Endpoint) (*conf.Resolved, err
 	return configuration.resolve(ctx, j)
 }
 
-// decide is the decision about a host and its jump hosts together: ssh has to
-// go the whole way if any of them needs it.
+// decide decides about a host and its jump hosts together: ssh must make the whole connection if
+// any of them needs it.
 func (r *Router) decide(c *conf.Resolved, jumps []*conf.Resolved) conf.Decision {
 	d := conf.Decide(c, r.Can)
 	for _, jump := range jumps {
@@ -253,8 +253,8 @@ func (r *Router) decide(c *conf.Resolved, jumps []*conf.Resolved) conf.Decision 
 	return d
 }
 
-// AcceptsNew decides about keys of hosts that are not known yet, for all
-// engines. "no" is no policy that run knows: it means strict here.
+// AcceptsNew decides about keys of hosts that are not known yet, for all engines. "no" is not a
+// policy that run knows: it means strict here.
 func (r *Router) AcceptsNew(c *conf.Resolved) bool {
 	strictness := c.StrictHostKeyChecking()
 	if strictness == conf.Lax {

@@ -18,7 +18,7 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// system is what ssh takes from its surroundings.
+// system returns the environment of ssh.
 func (p Params) system() (conf.System, error) {
 	me, err := user.Current()
 	if err != nil {
@@ -51,8 +51,8 @@ func (p Params) system() (conf.System, error) {
 	}, nil
 }
 
-// matchExec runs the command of a Match exec as ssh does: in the user's shell,
-// with neither input nor output.
+// matchExec runs the command of a Match exec as ssh does: in the user's shell, with neither input
+// nor output.
 func (p Params) matchExec(ctx context.Context, command string) (bool, error) {
 	shell := p.Getenv("SHELL")
 	if shell == "" {
@@ -72,7 +72,7 @@ func (p Params) matchExec(ctx context.Context, command string) (bool, error) {
 	return err == nil, err
 }
 
-// interfaceAddresses are those of the interfaces that are up.
+// interfaceAddresses returns those of the interfaces that are up.
 func interfaceAddresses() (addresses []netip.Addr) {
 	interfaces, err := net.Interfaces()
 	if err != nil {

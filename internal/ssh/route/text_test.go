@@ -24,8 +24,8 @@ func routerOf(t *testing.T, config string) (*Router, string) {
 	return r, path
 }
 
-// What ssh refuses in any block is refused for all hosts, though only ssh can read it,
-// and by the place that ssh itself names.
+// What ssh refuses in any block is refused for all hosts, though only ssh can read it, and by the
+// place that ssh itself names.
 func TestTextIsChecked(t *testing.T) {
 	for line, refused := range map[string]bool{
 		"IPQoS af99":                         true,

@@ -10,12 +10,13 @@ import (
 	"sshpace/internal/ssh/conf"
 )
 
-// attempts is how many times as long as one address a login may take as a whole: a dead one before it, and the login.
+// attempts is how many times as long as one address a login may take as a whole: a dead one before
+// it, and the login.
 const attempts = 3
 
-// Waits are for how long a connection to a host may be waited for. Each is for one address, as ssh's ConnectTimeout is,
-// and all for all of them and the login: what a flag asks for, which is divided, else what the configuration says, else
-// what is usual.
+// Waits returns the timeouts of a connection to a host. each is for one address, like ssh's
+// ConnectTimeout, and all for all of them and the login: the value of a flag, which is divided,
+// otherwise the configured one, otherwise usual.
 func (p Params) Waits(ctx context.Context, w *Route, usual time.Duration) (each, all time.Duration) {
 	if own := w.Host.Duration(conf.ConnectTimeout); p.ConnectTimeout == 0 && own > 0 {
 		return own, max(usual, attempts*own)
@@ -24,7 +25,8 @@ func (p Params) Waits(ctx context.Context, w *Route, usual time.Duration) (each,
 	return w.Share(ctx, all), all
 }
 
-// Share is how much of a time each address of the host gets, so that a dead one leaves some for the others.
+// Share returns the part of a time for each address of the host, so that a dead one leaves some for
+// the others.
 func (w *Route) Share(ctx context.Context, all time.Duration) time.Duration {
 	if all <= 0 || w.Host == nil || len(w.Jumps) > 0 || w.Host.Word(conf.ProxyCommand) != "" {
 		return all // others connect
@@ -35,6 +37,6 @@ func (w *Route) Share(ctx context.Context, all time.Duration) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, all)
 	defer cancel()
 	network := map[string]string{"inet": "ip4", "inet6": "ip6"}[w.Host.Word(conf.AddressFamily)]
-	found, _ := net.DefaultResolver.LookupNetIP(ctx, cmp.Or(network, "ip"), w.Host.HostName()) // ssh says what is wrong with a name
+	found, _ := net.DefaultResolver.LookupNetIP(ctx, cmp.Or(network, "ip"), w.Host.HostName()) // ssh reports errors about a name
 	return all / time.Duration(max(1, len(found)))
 }

@@ -12,7 +12,8 @@ import (
 	"sshpace/internal/ssh/route"
 )
 
-// TestWaits: a flag counts before the configuration, that before what is usual, and what is for all addresses of a host is divided.
+// TestWaits: a flag counts before the configuration, that before what is usual, and what is for all
+// addresses of a host is divided.
 func TestWaits(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config")
 	const text = "Host set short\n  ConnectTimeout 3\nHost short\n  HostName 192.0.2.1\nHost set plain proxied\n  HostName localhost\nHost proxied\n  ProxyCommand nc %h %p\n"

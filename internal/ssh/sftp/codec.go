@@ -7,8 +7,8 @@ import (
 	"sshpace/internal/ssh/channel"
 )
 
-// Attrs are the attributes of a file (draft section 5), as far as the server
-// tells or is to set them.
+// Attrs are the attributes of a file (draft section 5), as far as the server sends them or should
+// set them.
 type Attrs struct {
 	Has   uint32 // which fields hold, of the Has constants
 	Size  uint64
@@ -19,7 +19,7 @@ type Attrs struct {
 	Mtime uint32
 }
 
-// What Attrs may hold.
+// The attributes that Attrs may hold.
 const (
 	HasSize  = 1
 	HasOwner = 2
@@ -36,26 +36,26 @@ const (
 	typeLink    = 0o120000
 )
 
-// IsDir tells whether it is known to be a folder.
+// IsDir reports whether it is known to be a directory.
 func (a *Attrs) IsDir() bool { return a.is(typeDir) }
 
-// IsRegular tells whether it is known to be a file with content.
+// IsRegular reports whether it is known to be a file with content.
 func (a *Attrs) IsRegular() bool { return a.is(typeRegular) }
 
-// IsLink tells whether it is known to be a symbolic link.
+// IsLink reports whether it is known to be a symbolic link.
 func (a *Attrs) IsLink() bool { return a.is(typeLink) }
 
-// IsSpecial tells whether it is known to be a device, FIFO or socket.
+// IsSpecial reports whether it is known to be a device, FIFO or socket.
 func (a *Attrs) IsSpecial() bool {
 	return a.Has&HasMode != 0 && a.Mode&typeMask != 0 && !a.IsDir() && !a.IsRegular() && !a.IsLink()
 }
 
 func (a *Attrs) is(kind uint32) bool { return a.Has&HasMode != 0 && a.Mode&typeMask == kind }
 
-// Perm is the permission bits.
+// Perm returns the permission bits.
 func (a *Attrs) Perm() fs.FileMode { return fs.FileMode(a.Mode & 0o777) }
 
-// Modified is when the content last changed.
+// Modified returns the time of the last change of the content.
 func (a *Attrs) Modified() time.Time { return time.Unix(int64(a.Mtime), 0) }
 
 func appendAttrs(p []byte, a Attrs) []byte {

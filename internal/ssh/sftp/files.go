@@ -18,15 +18,15 @@ const (
 	statusUnsupported = 8
 )
 
-// Failure is the status of an error that the protocol has no number for.
+// Failure is the status of an error without a number in the protocol.
 const Failure = 4
 
-// maxText is how much of a server's words is kept.
+// maxText is how much of a server's message is kept.
 const maxText = 300
 
-// StatusError is what a server says about a request that failed. It is
-// fs.ErrNotExist or fs.ErrPermission where the server says so, io.EOF at an end
-// and errors.ErrUnsupported where it does not know the request.
+// StatusError is a server's answer to a request that failed. It is fs.ErrNotExist or
+// fs.ErrPermission for those codes, io.EOF at an end and errors.ErrUnsupported for an unknown
+// request.
 type StatusError struct {
 	Code uint32
 	Text string // the server's words; not to be shown as they are
@@ -54,7 +54,7 @@ func (e *StatusError) Is(target error) bool {
 	return false
 }
 
-// status is a reply that only says how it went.
+// status parses a reply with a status only.
 func (x *call) status() error {
 	if x.kind != typeStatus {
 		return broken("reply %d where a status was to come", x.kind)
@@ -68,7 +68,7 @@ func (x *call) status() error {
 	return &StatusError{code, text[:min(len(text), maxText)]}
 }
 
-// unexpected is an error that the server tells, or a reply of the wrong kind.
+// unexpected returns an error of the server, or of a reply of the wrong kind.
 func (x *call) unexpected() error {
 	if err := x.status(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (x *call) unexpected() error {
 	return broken("success where an answer was to come")
 }
 
-// simple asks for something that only succeeds or fails.
+// simple makes a request that only succeeds or fails.
 func (c *Client) simple(kind byte, body []byte) error {
 	x, err := c.ask(kind, body)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Client) simple(kind byte, body []byte) error {
 	return x.status()
 }
 
-// Pending is a request whose outcome is not known yet.
+// Pending is a request whose outcome is unknown.
 type Pending struct {
 	client *Client
 	call   *call
@@ -100,7 +100,7 @@ func (p Pending) Wait() error {
 	return p.call.status()
 }
 
-// answered waits for the reply, whatever it is.
+// answered waits for any reply.
 func (p Pending) answered() error {
 	if p.err != nil {
 		return p.err
@@ -113,10 +113,10 @@ func (c *Client) begin(kind byte, body, data []byte) Pending {
 	return Pending{c, x, err}
 }
 
-// path is the beginning of a body: one name, or several.
+// path returns the beginning of a body: one name, or several.
 func path(names ...string) []byte { return channel.Text(names...) }
 
-// Lstat asks for the attributes of a name, without following a link where the server can do so.
+// Lstat asks for the attributes of a name, without following a link if the server can do so.
 func (c *Client) Lstat(name string) (Attrs, error) {
 	a, err := c.stat(typeLstat, name)
 	if mayLack(err) {
@@ -127,7 +127,7 @@ func (c *Client) Lstat(name string) (Attrs, error) {
 	return a, err
 }
 
-// Stat asks for the attributes of what a name leads to.
+// Stat asks for the attributes of a name, and follows links.
 func (c *Client) Stat(name string) (Attrs, error) {
 	a, err := c.stat(typeStat, name)
 	if mayLack(err) {
@@ -138,7 +138,7 @@ func (c *Client) Stat(name string) (Attrs, error) {
 	return a, err
 }
 
-// mayLack reports whether an error may be that of a server which does not have the request at all.
+// mayLack reports whether an error may be that of a server without the request.
 func mayLack(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported)
 }
@@ -164,7 +164,7 @@ func (c *Client) Setstat(name string, a Attrs) Pending {
 	return c.begin(typeSetstat, appendAttrs(path(name), a), nil)
 }
 
-// Mkdir makes a folder.
+// Mkdir makes a directory.
 func (c *Client) Mkdir(name string, perm fs.FileMode) Pending {
 	return c.begin(typeMkdir, appendAttrs(path(name), Attrs{Has: HasMode, Mode: uint32(perm.Perm())}), nil)
 }
@@ -172,8 +172,8 @@ func (c *Client) Mkdir(name string, perm fs.FileMode) Pending {
 // Remove removes a file or link.
 func (c *Client) Remove(name string) error { return c.simple(typeRemove, path(name)) }
 
-// Replace renames a file. Where the server can (posix-rename@openssh.com), it replaces in one
-// step what has the new name; another may refuse, and has done nothing then.
+// Replace renames a file. If the server can (posix-rename@openssh.com), it replaces an existing
+// file with the new name in one step; another server may refuse, and then has done nothing.
 func (c *Client) Replace(from, to string) Pending {
 	if c.posix {
 		return c.begin(typeExtended, path("posix-rename@openssh.com", from, to), nil)
@@ -181,16 +181,16 @@ func (c *Client) Replace(from, to string) Pending {
 	return c.Rename(from, to)
 }
 
-// Rename renames a file or folder where nothing has the new name yet.
+// Rename renames a file or directory if nothing has the new name yet.
 func (c *Client) Rename(from, to string) Pending {
 	return c.begin(typeRename, path(from, to), nil)
 }
 
-// Rmdir removes an empty folder.
+// Rmdir removes an empty directory.
 func (c *Client) Rmdir(name string) error { return c.simple(typeRmdir, path(name)) }
 
-// Symlink makes a symbolic link. The order of its arguments is OpenSSH's (PROTOCOL section 4.1),
-// or the draft's where LearnLinks has found that.
+// Symlink makes a symbolic link. The order of its arguments is OpenSSH's (PROTOCOL section 4.1), or
+// the draft's where LearnLinks has found that.
 func (c *Client) Symlink(target, name string) error {
 	if c.links.turned {
 		target, name = name, target
@@ -198,19 +198,19 @@ func (c *Client) Symlink(target, name string) error {
 	return c.simple(typeSymlink, path(target, name))
 }
 
-// links is how a server treats symbolic links.
+// links describes how a server treats symbolic links.
 type links struct {
 	turned   bool // it takes the name before the target, as the draft has it
 	follows  bool // it looks at and renames the file that a link points to
-	resolves bool // what it says of a link is where that leads
+	resolves bool // its target of a link is already resolved
 }
 
-// errElsewhere says that a server changes what a link is to hold.
+// errElsewhere says that a server changes the target of a link.
 var errElsewhere = errors.New("the host makes links that lead elsewhere")
 
-// LearnLinks finds that out with a link to its own folder, which gets a name that nothing has:
-// in the other order it would get the name of the folder, which no server does. No other request
-// about links may be under way.
+// LearnLinks finds that out by a link to its own directory, with an unused name: in the other order
+// the link would get the name of the directory, which no server permits. No other request about
+// links may be running.
 func (c *Client) LearnLinks(name string) error {
 	c.links = links{}
 	refused := c.Symlink(".", name)
@@ -234,16 +234,16 @@ func (c *Client) LearnLinks(name string) error {
 	return err
 }
 
-// RenamesLinks tells whether a link is renamed itself, ResolvesLinks whether Readlink says where
-// a link leads from the folder that the server begins in; both as far as LearnLinks was asked.
+// RenamesLinks reports whether a link is renamed itself, ResolvesLinks whether Readlink returns a
+// target resolved from the server's first directory; both as far as LearnLinks was called.
 func (c *Client) RenamesLinks() bool  { return !c.links.follows }
 func (c *Client) ResolvesLinks() bool { return c.links.resolves }
 
-// Readlink is where a symbolic link leads.
+// Readlink returns the target of a symbolic link.
 func (c *Client) Readlink(name string) (string, error) { return c.oneName(typeReadlink, path(name)) }
 
-// Expand is the absolute name of ~ or ~user (expand-path@openssh.com),
-// errors.ErrUnsupported where the server does not tell.
+// Expand returns the absolute name of ~ or ~user (expand-path@openssh.com), errors.ErrUnsupported
+// where the server does not support it.
 func (c *Client) Expand(name string) (string, error) {
 	if !c.expands {
 		return "", errors.ErrUnsupported
@@ -251,17 +251,17 @@ func (c *Client) Expand(name string) (string, error) {
 	return c.oneName(typeExtended, path("expand-path@openssh.com", name))
 }
 
-// RealPath begins to ask for the absolute name of a name, where the server begins.
+// RealPath begins to ask for the absolute name of a name, from the server's first directory.
 func (c *Client) RealPath(name string) PendingName {
 	return PendingName{c.begin(typeRealpath, path(name), nil)}
 }
 
-// oneName asks for something of which there is one name.
+// oneName makes a request with one name in its reply.
 func (c *Client) oneName(kind byte, body []byte) (string, error) {
 	return PendingName{c.begin(kind, body, nil)}.Wait()
 }
 
-// PendingName is a name that has not come yet.
+// PendingName is a name that has not arrived yet.
 type PendingName struct{ asked Pending }
 
 // Wait returns the name. It must be called at most once.
@@ -277,13 +277,13 @@ func (p PendingName) Wait() (string, error) {
 	return name, err
 }
 
-// Entry is one name in a folder.
+// Entry is one name in a directory.
 type Entry struct {
 	Name  string
 	Attrs Attrs
 }
 
-// names hands on the names of a reply, and counts them.
+// names calls use for the names of a reply, and counts them.
 func (x *call) names(use func(Entry) error) (n int, err error) {
 	if x.kind != typeName {
 		return 0, x.unexpected()
@@ -305,14 +305,14 @@ func (x *call) names(use func(Entry) error) (n int, err error) {
 }
 
 const (
-	// dirAhead is how many replies about a folder that fills one are asked for at once:
-	// a reply of OpenSSH's server has 100 names.
+	// dirAhead is how many replies about a directory that fills one are requested at once: a reply
+	// of OpenSSH's server has 100 names.
 	dirAhead = 8
 	// maxEmpty is how many of them may hold no name.
 	maxEmpty = 100
 )
 
-// ReadDir lists a folder as the server does, "." and ".." included, and hands on each
+// ReadDir lists a directory in the server's order, "." and ".." included, and calls use for each
 // name. It keeps none; an error of use, which may not be io.EOF, ends it.
 func (c *Client) ReadDir(name string, use func(Entry) error) error {
 	handle, err := c.handle(typeOpendir, path(name))
@@ -327,7 +327,7 @@ func (c *Client) ReadDir(name string, use func(Entry) error) error {
 			asked[i] = c.begin(typeReaddir, path(handle), nil)
 		}
 		for _, reply := range asked {
-			failed := reply.answered() // also of those that nobody wants any more
+			failed := reply.answered() // also of those that nobody waits for any more
 			if err != nil {
 				continue
 			}
@@ -379,7 +379,7 @@ type File struct {
 	handle string
 }
 
-// Open opens a file; perm is that of a new one.
+// Open opens a file; perm is for a new one.
 func (c *Client) Open(name string, how uint32, perm fs.FileMode) (*File, error) {
 	body := channel.AppendNumber(path(name), how)
 	handle, err := c.handle(typeOpen, appendAttrs(body, Attrs{Has: HasMode, Mode: uint32(perm.Perm())}))
@@ -389,7 +389,7 @@ func (c *Client) Open(name string, how uint32, perm fs.FileMode) (*File, error) 
 	return &File{c, handle}, nil
 }
 
-// part is the body of a request about size bytes at an offset.
+// part returns the body of a request about size bytes at an offset.
 func (f *File) part(offset int64, size int) []byte {
 	return channel.AppendNumber(channel.AppendLong(path(f.handle), uint64(offset)), uint32(size))
 }
@@ -399,22 +399,20 @@ func (f *File) WriteAt(data []byte, offset int64) Pending {
 	return f.client.begin(typeWrite, f.part(offset, len(data)), data)
 }
 
-// PendingRead is a read whose data have not come yet.
+// PendingRead is a read whose data have not arrived yet.
 type PendingRead struct {
 	client *Client
 	call   *call
 	err    error
 }
 
-// ReadAt begins to read at most Chunk bytes into a buffer that is the client's
-// until Wait.
+// ReadAt begins to read at most Chunk bytes into a buffer that belongs to the client until Wait.
 func (f *File) ReadAt(into []byte, offset int64) PendingRead {
 	x, err := f.client.send(typeRead, f.part(offset, len(into)), nil, into)
 	return PendingRead{f.client, x, err}
 }
 
-// Wait returns how many bytes came, io.EOF at the end of the file. It must be
-// called exactly once.
+// Wait returns how many bytes came, io.EOF at the end of the file. It must be called exactly once.
 func (p PendingRead) Wait() (int, error) {
 	if p.err != nil {
 		return 0, p.err
@@ -436,11 +434,11 @@ func (f *File) Setstat(a Attrs) Pending {
 // Close begins to close the file.
 func (f *File) Close() Pending { return f.client.begin(typeClose, path(f.handle), nil) }
 
-// Failed is a request that is not made.
+// Failed returns a request that failed before it was made.
 func Failed(err error) Pending { return Pending{err: err} }
 
-// Free is how many bytes the user may still write where a name is
-// (statvfs@openssh.com); known is false where the server does not say.
+// Free returns how many bytes the user may still write near a name (statvfs@openssh.com); known is
+// false where the server does not say.
 func (c *Client) Free(name string) (free uint64, known bool) {
 	x, err := c.ask(typeExtended, path("statvfs@openssh.com", name))
 	if err != nil || x.kind != typeExtendedReply {

@@ -12,8 +12,8 @@ import (
 	"sshpace/internal/ssh/channel"
 )
 
-// ErrNoServer says that the host has no SFTP server for this user. Where it is alone, nothing was
-// said instead.
+// ErrNoServer says that the host has no SFTP server for this user. By itself it means that the host
+// sent no message.
 var ErrNoServer = errors.New("the host does not speak SFTP for this account")
 
 // ErrNoise says that something else writes to the stream before the server does.
@@ -43,15 +43,15 @@ func (c *Client) greeting() (extensions *channel.Fields, err error) {
 }
 
 const (
-	// maxForeign is how much is read of what is not the server's.
+	// maxForeign is how much text from others than the server is read.
 	maxForeign = 16 << 10
 	// foreignTime is how long.
 	foreignTime = 2 * time.Second
 )
 
-// foreign explains a stream that does not begin as a server's: sshd has the login shell
-// start an external server (sshd_config(5), Subsystem), and the shell may have something
-// to say before, or refuse. In the first case the server's version follows.
+// foreign explains a stream that does not begin like a server's: sshd lets the login shell start an
+// external server (sshd_config(5), Subsystem), and the shell may print something before, or refuse.
+// In the first case the server's version follows.
 func (c *Client) foreign() error {
 	late := time.AfterFunc(foreignTime, func() { c.conn.Close() })
 	defer late.Stop()
@@ -73,8 +73,7 @@ func (c *Client) foreign() error {
 	return ErrNoServer
 }
 
-// FirstLine is the first line of what a host says with something in it, as far as it is
-// worth showing.
+// FirstLine returns the first non-empty line of a host's message, as far as it is worth showing.
 func FirstLine(text []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	return strings.TrimSpace(line[:min(len(line), maxText)])

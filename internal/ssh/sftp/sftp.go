@@ -1,9 +1,8 @@
 // Package sftp is a client of the SSH file transfer protocol, version 3
-// (draft-ietf-secsh-filexfer-02), with the extensions of OpenSSH that a copy
-// needs (PROTOCOL section 4). It is made for a thousand servers at once: requests of
-// many goroutines leave in one write, data go from the caller's buffer to the
-// connection, and nothing that a server sends is believed: replies are bounded,
-// fit a request, and hold no more than was asked for.
+// (draft-ietf-secsh-filexfer-02), with the extensions of OpenSSH that a copy needs (PROTOCOL
+// section 4). It is made for a thousand servers at once: requests of many goroutines leave in one
+// write, data go from the caller's buffer to the connection, and a server is never trusted: replies
+// are bounded, match a request, and hold no more than requested.
 package sftp
 
 import (
@@ -57,15 +56,14 @@ const (
 	maxReply = 256<<10 + 1024
 	// maxHandle is the draft's limit for handles.
 	maxHandle = 256
-	// defaultChunk is what every server reads and writes at once (draft section 3).
+	// defaultChunk is the size of reads and writes that every server accepts (draft section 3).
 	defaultChunk = 32 << 10
 )
 
-// MaxChunk is the most that is read or written at once: what OpenSSH allows
-// (limits@openssh.com tells).
+// MaxChunk is the largest size of reads and writes: OpenSSH's limit (limits@openssh.com).
 const MaxChunk = 255 << 10
 
-// ErrProtocol says that the server does not keep to the protocol.
+// ErrProtocol says that the server violates the protocol.
 var ErrProtocol = errors.New("the server breaks the SFTP protocol")
 
 func broken(format string, args ...any) error {
@@ -83,7 +81,7 @@ type Client struct {
 	links          links
 
 	writing sync.Mutex // held by whoever writes to conn
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	queue   []byte     // requests that nobody has written yet
 	spare   []byte     // an empty buffer for the queue
 	calls   map[uint32]*call
@@ -96,7 +94,7 @@ type Client struct {
 type call struct {
 	into  []byte // where data go
 	size  int    // bytes of data, in either direction
-	under int    // bytes of data under way when it was sent
+	under int    // bytes of data in flight when it was sent
 	sent  time.Time
 	kind  byte
 	body  []byte // of the reply, without the id; nil for data
@@ -111,7 +109,7 @@ var readyChannels = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 func NewClient(conn io.ReadWriteCloser) (*Client, error) {
 	c := &Client{conn: conn, reads: bufio.NewReaderSize(conn, 64<<10), chunk: defaultChunk, calls: map[uint32]*call{}, done: make(chan struct{})}
 	_, unsent := conn.Write([]byte{0, 0, 0, 5, typeInit, 0, 0, 0, version})
-	extensions, err := c.greeting()                                               // an account that refuses says so before it hangs up
+	extensions, err := c.greeting()                                               // an account that refuses reports it before it closes the connection
 	hungUp := errors.Is(unsent, os.ErrClosed) || errors.Is(unsent, syscall.EPIPE) // an ssh that has ended closes its pipe
 	if unsent != nil && (err == nil || err == ErrNoServer && !hungUp) {
 		err = unsent
@@ -147,10 +145,10 @@ func (c *Client) Close() error {
 	return err
 }
 
-// Chunk is how many bytes one request reads or writes at most.
+// Chunk returns the most bytes of one request.
 func (c *Client) Chunk() int { return c.chunk }
 
-// askLimits learns how large requests may be.
+// askLimits asks for the largest size of requests.
 func (c *Client) askLimits() {
 	x, err := c.ask(typeExtended, path("limits@openssh.com"))
 	if err != nil || x.kind != typeExtendedReply {
@@ -163,7 +161,7 @@ func (c *Client) askLimits() {
 	}
 }
 
-// length reads how long the next message is.
+// length reads the length of the next message.
 func (c *Client) length() (int, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(c.reads, head[:]); err != nil {
@@ -176,7 +174,7 @@ func (c *Client) length() (int, error) {
 	return int(n), nil
 }
 
-// receive hands out replies until the connection ends.
+// receive delivers replies until the connection ends.
 func (c *Client) receive() {
 	var err error
 	for err == nil {
@@ -199,7 +197,7 @@ func (c *Client) receive() {
 	}
 }
 
-// reply reads one reply and wakes whoever asked.
+// reply reads one reply and wakes its caller.
 func (c *Client) reply() error {
 	n, err := c.length()
 	if err != nil {
@@ -233,14 +231,14 @@ func (c *Client) reply() error {
 	return err
 }
 
-// answered wakes whoever asked.
+// answered wakes the caller.
 func (c *Client) answered(x *call) {
 	c.window.leave(x.size)
 	c.window.learn(x.size, x.under, time.Since(x.sent))
 	x.ready <- struct{}{}
 }
 
-// data reads into the asker's buffer, never more than it has room for.
+// data reads into the caller's buffer, never more than it has room for.
 func (c *Client) data(x *call, n int) error {
 	var head [4]byte
 	if n < len(head) {
@@ -278,9 +276,9 @@ func (c *Client) wait(x *call) error {
 // maxQueue is how much may be queued before somebody writes it.
 const maxQueue = 64 << 10
 
-// send queues a request: its body, and data behind that. The queue is written when
-// it is long, or when somebody waits for a reply: what a thousand goroutines ask
-// for at the same time leaves in a few packets.
+// send queues a request: its body, followed by data. The queue is written when it is long, or when
+// somebody waits for a reply: simultaneous requests of a thousand goroutines leave in a few
+// packets.
 func (c *Client) send(kind byte, body, data, into []byte) (*call, error) {
 	x := &call{into: into, size: len(data) + len(into), ready: readyChannels.Get().(chan struct{})}
 	if x.size > 0 {
@@ -312,9 +310,9 @@ func (c *Client) send(kind byte, body, data, into []byte) (*call, error) {
 	return x, nil
 }
 
-// flush sends what is queued, or leaves that to whoever is sending already.
+// flush sends the queue, or leaves that to the goroutine that is sending already.
 func (c *Client) flush() {
-	runtime.Gosched() // let those queue who were woken by the same packet
+	runtime.Gosched() // let those queue that were woken by the same packet
 	for c.queued() && c.writing.TryLock() {
 		for c.queued() {
 			c.write()
@@ -323,8 +321,8 @@ func (c *Client) flush() {
 	}
 }
 
-// write writes the queue as it is now. The caller holds writing. An error ends
-// the session, which all who wait are told.
+// write writes the present queue. The caller holds writing. An error ends the session, and all
+// waiting calls get it.
 func (c *Client) write() {
 	c.mu.Lock()
 	out := c.queue

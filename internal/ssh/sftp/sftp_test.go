@@ -20,8 +20,8 @@ type canned struct {
 func (c canned) Write(p []byte) (int, error) { return len(p), nil }
 func (c canned) Close() error                { return nil }
 
-// FuzzReplies: whatever a server says, a client neither panics nor waits for
-// ever, and returns no more than it was asked for.
+// FuzzReplies: whatever a server says, a client neither panics nor waits for ever, and returns no
+// more than it was asked for.
 func FuzzReplies(f *testing.F) {
 	version := []byte{0, 0, 0, 5, 2, 0, 0, 0, 3}
 	f.Add([]byte{})
@@ -70,8 +70,8 @@ type hungUp struct {
 func (h hungUp) Write([]byte) (int, error) { return 0, h.unsent }
 func (hungUp) Close() error                { return nil }
 
-// A client that writes too late reports what the account said before it hung up. The pipe of an ssh that has ended
-// is closed, which is no reason by itself.
+// A client that writes too late reports what the account said before it hung up. The pipe of an ssh
+// that has ended is closed, which is no reason by itself.
 func TestRefusedBeforeTheFirstWord(t *testing.T) {
 	for _, tt := range []struct {
 		said         string

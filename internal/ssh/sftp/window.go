@@ -7,23 +7,22 @@ import (
 	"sshpace/internal/base/sched"
 )
 
-// window bounds the data that are under way: what a server has not come to yet costs it
-// dearly, see ssh/channel, and ssh(1) where that carries us sends all that it may.
+// window bounds the bytes in flight: data that waits at the server is expensive for it (see
+// ssh/channel), and ssh(1), if it carries us, sends all that it may.
 type window struct {
 	mu     sync.Mutex
 	change sync.Cond
-	under  int // bytes of data under way
-	limit  int // what may be
+	under  int // bytes of data in flight
+	limit  int // limit of inUse
 	least  int // limit never falls below
 	most   int // or rises above
 	way    sched.Vegas
 }
 
 const (
-	// leastChunks keep a server busy while the next one is on its way.
+	// leastChunks keep a server busy while the next one is in flight.
 	leastChunks = 2
-	// mostData is twice the window of sshd's channels (channels.h,
-	// CHAN_SES_WINDOW_DEFAULT).
+	// mostData is twice the window of sshd's channels (channels.h, CHAN_SES_WINDOW_DEFAULT).
 	mostData = 4 << 20
 )
 
@@ -33,8 +32,8 @@ func (w *window) init(chunk int) {
 	w.limit = w.least
 }
 
-// enter waits until size bytes may be under way, and tells how many are then. idle
-// is called before it waits.
+// enter waits until size more bytes may be in flight, and returns how many are then. idle is called
+// before it waits.
 func (w *window) enter(size int, idle func()) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,7 +51,7 @@ func (w *window) enter(size int, idle func()) int {
 
 func (w *window) full(size int) bool { return w.under > 0 && w.under+size > w.limit }
 
-// leave says that size bytes are not under way any more.
+// leave records that size bytes are no longer in flight.
 func (w *window) leave(size int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,8 +59,8 @@ func (w *window) leave(size int) {
 	w.change.Broadcast()
 }
 
-// learn sets the limit by a reply to size bytes that took so long, when under bytes
-// were under way at its beginning.
+// learn sets the limit by a reply to size bytes that took took, while under bytes were in flight at
+// its beginning.
 func (w *window) learn(size, under int, took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// way leads to the installed sftp-server: every piece takes delay, and what has
-// come passes at most at rate bytes a second, 0 = at once.
+// way leads to the installed sftp-server: every piece takes delay, and what has come passes at most
+// at rate bytes a second, 0 = at once.
 type way struct {
 	in    io.WriteCloser
 	out   io.ReadCloser
@@ -81,8 +81,7 @@ func (w *way) Write(data []byte) (int, error) {
 func (w *way) Read(p []byte) (int, error) { return w.out.Read(p) }
 func (w *way) Close() error               { close(w.queue); return nil }
 
-// send writes a file, always as much ahead as may be, and returns how much that was at
-// most.
+// send writes a file, always as much ahead as may be, and returns how much that was at most.
 func (w *way) send(t *testing.T, size int) int {
 	t.Helper()
 	c, err := NewClient(w)

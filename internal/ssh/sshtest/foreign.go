@@ -26,8 +26,8 @@ type Foreign struct {
 //go:embed makers/*.py
 var makers embed.FS
 
-// StartAsyncSSH is a server by the Python library asyncssh, until the test ends. window is the
-// one that it opens channels with.
+// StartAsyncSSH is a server by the Python library asyncssh, until the test ends. window is the one
+// that it opens channels with.
 func StartAsyncSSH(t testing.TB, window int) *Foreign {
 	t.Helper()
 	return startPython(t, "asyncssh", strconv.Itoa(window))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Cases is how many random cases a test tries, and the seed of them: few of
-// fixed ones, unless SSHPACE_CASES and SSHPACE_SEED say otherwise.
+// Cases is how many random cases a test tries, and the seed of them: few of fixed ones, unless
+// SSHPACE_CASES and SSHPACE_SEED say otherwise.
 func Cases(t testing.TB, few int) (count int, seed uint64) {
 	t.Helper()
 	return int(number(t, "SSHPACE_CASES", uint64(few))), number(t, "SSHPACE_SEED", 1)
@@ -28,8 +28,8 @@ func number(t testing.TB, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// Grammar makes random texts: <name> in a text stands for one of the texts
-// under that name. Alternatives that should come more often stand there twice.
+// Grammar makes random texts: <name> in a text stands for one of the texts under that name.
+// Alternatives that should come more often stand there twice.
 type Grammar map[string][]string
 
 var symbol = regexp.MustCompile(`<([a-z0-9]+)>`)

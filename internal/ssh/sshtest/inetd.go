@@ -37,8 +37,8 @@ func StartTinySSH(t testing.TB) *Inetd {
 	return startInetd(t, "/usr/sbin/tinysshd", dir)
 }
 
-// startInetd gives the account another home, which only the server sees: these
-// servers look for authorized_keys nowhere else.
+// startInetd gives the account another home, which only the server sees: these servers look for
+// authorized_keys nowhere else.
 func startInetd(t testing.TB, argv ...string) *Inetd {
 	t.Helper()
 	me, err := user.Current()

@@ -85,8 +85,8 @@ var (
 	printLine = regexp.MustCompile(`SHA256:[A-Za-z0-9+/]+`)
 )
 
-// FindKeys asks the real ssh-keygen, which with -l decodes the keys of the
-// lines that match, as ssh does. The exit code is 1 where nothing matches.
+// FindKeys asks the real ssh-keygen, which with -l decodes the keys of the lines that match, as ssh
+// does. The exit code is 1 where nothing matches.
 func FindKeys(t testing.TB, file, name string) (hits []FoundKey, code int) {
 	t.Helper()
 	out, err := exec.Command("ssh-keygen", "-l", "-F", name, "-f", file).Output()

@@ -12,7 +12,7 @@ import (
 	"sshpace/internal/ssh/oldserver"
 )
 
-// Step is how far a Peer goes along with a client.
+// Step is the point up to which a Peer follows the protocol.
 type Step uint8
 
 // The steps, in order.
@@ -32,8 +32,8 @@ var stepNames = [Steps]string{"connect", "version", "keys", "service", "login", 
 
 func (s Step) String() string { return stepNames[s] }
 
-// Hostile is a server that does everything right up to a step, and from there on
-// what it likes, packet by packet. All clients are let in.
+// Hostile is a server that does everything right up to a step, and then whatever it likes, packet
+// by packet. It accepts all logins.
 type Hostile struct {
 	At      Step
 	Do      func(*Peer)
@@ -68,10 +68,10 @@ func (h *Hostile) Start(t testing.TB) (port int) {
 	return address.Port
 }
 
-// Reached is closed when a client has first come as far as At.
+// Reached is closed when a client has first reached At.
 func (h *Hostile) Reached() <-chan struct{} { return h.reached }
 
-// errMisbehaved ends what would be right.
+// errMisbehaved ends the correct part.
 var errMisbehaved = errors.New("no longer what a server should do")
 
 // at misbehaves, if the step is the one.

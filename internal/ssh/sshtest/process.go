@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Answering is a TCP server on loopback that does the same with every connection,
-// and its address. It and its connections end with the test, which waits for all of them.
+// Answering starts a TCP server on loopback that treats all connections alike, and returns its
+// address. It and its connections end with the test, which waits for all of them.
 func Answering(t testing.TB, answer func(net.Conn)) *net.TCPAddr {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -22,8 +22,8 @@ func Answering(t testing.TB, answer func(net.Conn)) *net.TCPAddr {
 	return l.Addr().(*net.TCPAddr)
 }
 
-// Answer does the same with every connection to l. It and they end with the test, which
-// waits for all of them.
+// Answer treats all connections to l alike. It and they end with the test, which waits for all of
+// them.
 func Answer(t testing.TB, l net.Listener, answer func(net.Conn)) {
 	var all sync.WaitGroup
 	ended, end := context.WithCancel(context.Background())
@@ -43,8 +43,8 @@ func Answer(t testing.TB, l net.Listener, answer func(net.Conn)) {
 	t.Cleanup(func() { l.Close(); end(); all.Wait() })
 }
 
-// Reference gives questions to testdata/reference.py, which needs a package of Debian, and
-// returns its answers, one for each.
+// Reference passes questions to testdata/reference.py, which needs a package of Debian, and returns
+// its answers, one for each.
 func Reference[A, Q any](t *testing.T, debian string, questions []Q) (answers []A) {
 	t.Helper()
 	var in, out, stderr bytes.Buffer

@@ -1,6 +1,6 @@
-// Package sshtest gives tests their servers: an in-process one that can
-// misbehave in every phase, and private instances of the installed sshd. It is
-// for tests only; both listen on loopback and end with the test.
+// Package sshtest gives tests their servers: an in-process one that can misbehave in every phase,
+// and private instances of the installed sshd. It is for tests only; both listen on loopback and
+// end with the test.
 package sshtest
 
 import (
@@ -24,8 +24,8 @@ import (
 type Server struct {
 	// Raw, when set, is given every accepted connection instead of SSH.
 	Raw func(net.Conn)
-	// Exec runs a command; it sends the exit status itself (Exit, Signal). nil
-	// answers every command with exit status 0. The channel is closed after it.
+	// Exec runs a command; it sends the exit status itself (Exit, Signal). nil answers every
+	// command with exit status 0. The channel is closed after it.
 	Exec func(s *Session)
 	// Ask, when set, takes no keys and asks questions instead.
 	Ask func(ssh.KeyboardInteractiveChallenge) error
@@ -35,8 +35,7 @@ type Server struct {
 	Hold func()
 	// RefuseSession and RefuseExec answer with a refusal.
 	RefuseSession, RefuseExec bool
-	// IgnoreSession and IgnoreExec do not answer at all; requests for a sign of
-	// life are answered.
+	// IgnoreSession and IgnoreExec do not answer at all; keepalive requests are answered.
 	IgnoreSession, IgnoreExec bool
 	// ForwardError, when set, is the answer of a jump host to every request.
 	ForwardError string
@@ -53,7 +52,7 @@ type Server struct {
 	done     sync.WaitGroup
 }
 
-// Session is one command under way.
+// Session is one running command.
 type Session struct {
 	ssh.Channel
 	Command string
@@ -282,8 +281,8 @@ func NewKey(t testing.TB) ssh.Signer {
 	return s
 }
 
-// WriteKey makes an Ed25519 key in dir/name and dir/name.pub, encrypted when
-// there is a passphrase, and returns its path and public half.
+// WriteKey makes an Ed25519 key in dir/name and dir/name.pub, encrypted when there is a passphrase,
+// and returns its path and public half.
 func WriteKey(t testing.TB, dir, name, passphrase string) (string, ssh.PublicKey) {
 	t.Helper()
 	pub, private, err := ed25519.GenerateKey(rand.Reader)

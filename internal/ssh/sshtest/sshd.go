@@ -33,7 +33,7 @@ type Sshd struct {
 	log     *logBuffer
 }
 
-// logBuffer is what sshd says; it may be read while sshd runs.
+// logBuffer is sshd's log; it may be read while sshd runs.
 type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -51,12 +51,12 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// Log is what sshd has said so far.
+// Log returns sshd's log so far.
 func (s *Sshd) Log() string { return s.log.String() }
 
-// StartSshd runs sshd on all loopback addresses, until the test ends. extra are
-// lines of sshd_config, which come first and so win: "KexAlgorithms -none" leaves sshd the
-// key exchanges that it has by itself, where others do with the quick ones.
+// StartSshd runs sshd on all loopback addresses, until the test ends. extra are lines of
+// sshd_config, which come first and so win: "KexAlgorithms -none" leaves sshd the key exchanges
+// that it has by itself, where others do with the quick ones.
 func StartSshd(t testing.TB, extra ...string) *Sshd {
 	t.Helper()
 	return StartSshdUnder(t, nil, extra...)
@@ -72,8 +72,8 @@ func StartSshdUnder(t testing.TB, program []string, extra ...string) *Sshd {
 	return startSshd(t, me.Username, program, extra)
 }
 
-// Processes is how many children sshd has: those that serve connections, and all that
-// these left behind where sshd was made a reaper of orphans (prctl(2)).
+// Processes is how many children sshd has: those that serve connections, and all that these left
+// behind where sshd was made a reaper of orphans (prctl(2)).
 func (s *Sshd) Processes(t testing.TB) int {
 	t.Helper()
 	pid := s.cmd.Process.Pid
@@ -84,9 +84,8 @@ func (s *Sshd) Processes(t testing.TB) int {
 	return len(bytes.Fields(children))
 }
 
-// StartSshdForOther is StartSshd with a login that is not root's: nobody's
-// where the tests run as root, with a shell by a password file that only this
-// sshd sees.
+// StartSshdForOther is StartSshd with a login that is not root's: nobody's where the tests run as
+// root, with a shell by a password file that only this sshd sees.
 func StartSshdForOther(t testing.TB, extra ...string) *Sshd {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -95,8 +94,8 @@ func StartSshdForOther(t testing.TB, extra ...string) *Sshd {
 	return StartSshdWithShell(t, "/bin/sh", extra...)
 }
 
-// StartSshdWithShell is StartSshdForOther with a login shell. Where the tests
-// do not run as root, their own login shell starts that one.
+// StartSshdWithShell is StartSshdForOther with a login shell. Where the tests do not run as root,
+// their own login shell starts that one.
 func StartSshdWithShell(t testing.TB, shell string, extra ...string) *Sshd {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -105,8 +104,8 @@ func StartSshdWithShell(t testing.TB, shell string, extra ...string) *Sshd {
 	return startSeeing(t, map[string]string{"passwd": nobody(t, "*", "/", shell)}, extra)
 }
 
-// StartSshdWithHome is StartSshdWithShell with a home directory, which is made nobody's, and
-// which commands and SFTP begin in. It needs root.
+// StartSshdWithHome is StartSshdWithShell with a home directory, which is made nobody's, and which
+// commands and SFTP begin in. It needs root.
 func StartSshdWithHome(t testing.TB, home, shell string, extra ...string) *Sshd {
 	t.Helper()
 	return startSeeing(t, map[string]string{"passwd": nobody(t, "*", home, shell)}, append(extra, "SetEnv HOME="+home))
@@ -121,8 +120,8 @@ func StartSshdInChroot(t testing.TB, home string) *Sshd {
 		[]string{"ChrootDirectory " + at, "Subsystem sftp internal-sftp -d /work"}, "mount --bind '"+home+"' "+at)
 }
 
-// StartMySecureShell is sshd with MySecureShell for its login shell, which gives SFTP below a
-// home directory and nothing else. It needs root.
+// StartMySecureShell is sshd with MySecureShell for its login shell, which gives SFTP below a home
+// directory and nothing else. It needs root.
 func StartMySecureShell(t testing.TB, home string) *Sshd {
 	t.Helper()
 	files := map[string]string{
@@ -132,8 +131,8 @@ func StartMySecureShell(t testing.TB, home string) *Sshd {
 	return startSeeing(t, files, []string{"Subsystem sftp /usr/lib/openssh/sftp-server"}) // which the shell takes for itself
 }
 
-// StartSshdWithSudo is StartSshdForOther with sudo: nobody has a password, and
-// rules are lines of sudoers(5). It needs root.
+// StartSshdWithSudo is StartSshdForOther with sudo: nobody has a password, and rules are lines of
+// sudoers(5). It needs root.
 func StartSshdWithSudo(t testing.TB, password, rules string, extra ...string) *Sshd {
 	t.Helper()
 	hash, err := exec.Command("openssl", "passwd", "-6", password).Output()
@@ -148,8 +147,8 @@ func StartSshdWithSudo(t testing.TB, password, rules string, extra ...string) *S
 	return startSeeing(t, files, extra)
 }
 
-// StartSshdWithExpired is StartSshdForOther with an account whose password has expired. It
-// needs root.
+// StartSshdWithExpired is StartSshdForOther with an account whose password has expired. It needs
+// root.
 func StartSshdWithExpired(t testing.TB, extra ...string) *Sshd {
 	t.Helper()
 	files := map[string]string{
@@ -159,8 +158,8 @@ func StartSshdWithExpired(t testing.TB, extra ...string) *Sshd {
 	return startSeeing(t, files, append(extra, "UsePAM yes"))
 }
 
-// StartSshdThatBoots is StartSshdForOther of a host that takes nobody's login as long as a file is there, whose text
-// it sends (pam_nologin(8)). It needs root.
+// StartSshdThatBoots is StartSshdForOther of a host that takes nobody's login as long as a file is
+// there, whose text it sends (pam_nologin(8)). It needs root.
 func StartSshdThatBoots(t testing.TB, nologin string) *Sshd {
 	t.Helper()
 	files := map[string]string{
@@ -171,8 +170,8 @@ func StartSshdThatBoots(t testing.TB, nologin string) *Sshd {
 	return startSeeing(t, files, []string{"UsePAM yes"})
 }
 
-// nobody is the password file with an account of nobody that can be logged in to. mark stands
-// where its password did.
+// nobody is the password file with an account of nobody that can be logged in to. mark stands where
+// its password did.
 func nobody(t testing.TB, mark, home, shell string) string {
 	t.Helper()
 	text, err := os.ReadFile("/etc/passwd")
@@ -183,8 +182,8 @@ func nobody(t testing.TB, mark, home, shell string) string {
 	return regexp.MustCompile(`(?m)^nobody:.*:`).ReplaceAllString(string(text), line)
 }
 
-// startSeeing runs sshd for nobody with files below /etc and shared memory that only it sees, and after other
-// commands that change what it sees.
+// startSeeing runs sshd for nobody with files below /etc and shared memory that only it sees, and
+// after other commands that change what it sees.
 func startSeeing(t testing.TB, files map[string]string, extra []string, commands ...string) *Sshd {
 	t.Helper()
 	dir := t.TempDir()
@@ -223,7 +222,7 @@ func startSshd(t testing.TB, login string, argv, extra []string) *Sshd {
 	key, pub := WriteKey(t, dir, "user_key", "")
 	s.Key = key
 	keys := filepath.Join(dir, "authorized_keys")
-	if login == "nobody" { // who cannot read our folder
+	if login == "nobody" { // who cannot read our directory
 		keys = filepath.Join(OpenDir(t, 0o755), "authorized_keys")
 	}
 	write(t, keys, AuthorizedLine(pub))
@@ -242,7 +241,8 @@ func startSshd(t testing.TB, login string, argv, extra []string) *Sshd {
 		"PidFile none", "UsePAM no", "StrictModes no", "PasswordAuthentication no",
 		"KbdInteractiveAuthentication no", "PermitRootLogin prohibit-password",
 		"LogLevel ERROR", "UseDNS no", "SetEnv HOME="+home,
-		// What resists quantum computers takes OpenSSH up to 70 ms of CPU time, more than the rest of a login.
+		// What resists quantum computers takes OpenSSH up to 70 ms of CPU time, more than the rest
+		// of a login.
 		"KexAlgorithms -sntrup*,mlkem*",
 	)
 	if !strings.Contains(strings.Join(extra, "\n"), "Subsystem") {
@@ -291,7 +291,7 @@ func listen(t testing.TB, server *exec.Cmd, log *logBuffer, port int) {
 	}
 }
 
-// Listens tells whether somebody listens at an address.
+// Listens reports whether somebody listens at an address.
 func Listens(network, address string) func() bool {
 	return func() bool {
 		c, err := net.Dial(network, address)
@@ -302,9 +302,9 @@ func Listens(network, address string) func() bool {
 	}
 }
 
-// FreePort is a port that nobody listens on, and that is given to no other test as long as
-// this process lives. It lies below those that the kernel gives to connections and to
-// listeners (ip_local_port_range), which could be taken before sshd has it.
+// FreePort is a port that nobody listens on, and that is given to no other test as long as this
+// process lives. It lies below those that the kernel gives to connections and to listeners
+// (ip_local_port_range), which could be taken before sshd has it.
 func FreePort() (int, error) {
 	for range 100 {
 		port := 12000 + rand.IntN(20000)
@@ -318,8 +318,8 @@ func FreePort() (int, error) {
 	return 0, errors.New("no port of a hundred is free")
 }
 
-// reserve takes a name in the abstract namespace (unix(7)), which only one process can have
-// and has until it ends.
+// reserve takes a name in the abstract namespace (unix(7)), which only one process can have and has
+// until it ends.
 func reserve(name string) error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// Told is a sink that keeps what a run on hosts tells. The zero value is ready.
+// Told is a sink that keeps the course of a run. The zero value is ready.
 type Told struct {
 	fleet.Nothing
 	OnOutput func(fleet.Event) error // gets output, which is then not kept
@@ -53,7 +53,7 @@ func (s *Told) Results() []fleet.Result {
 	return slices.SortedFunc(slices.Values(s.results), func(a, b fleet.Result) int { return a.Index - b.Index })
 }
 
-// TextOf is what a host wrote to a stream.
+// TextOf returns the output of a host on a stream.
 func (s *Told) TextOf(index int, stream fleet.Stream) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Told) TextOf(index int, stream fleet.Stream) string {
 	return s.out[index][stream].String()
 }
 
-// Text is what all hosts wrote to a stream, in the order of hosts.
+// Text returns the output of all hosts on a stream, in the order of hosts.
 func (s *Told) Text(stream fleet.Stream) (all string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

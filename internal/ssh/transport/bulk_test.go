@@ -14,8 +14,8 @@ type swallower struct {
 
 func (s *swallower) Write(p []byte) (int, error) { return s.got.Write(p) }
 
-// A connection keeps no memory for data once that has left, and what waited before it
-// leaves before it.
+// A connection keeps no memory for data once that has left, and what waited before it leaves before
+// it.
 func TestBulk(t *testing.T) {
 	to := &swallower{}
 	c := &Conn{net: to, sealer: plain{}}

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// suite is a cipher, which authenticates what it encrypts by itself or by a MAC.
+// suite is a cipher, with its own authentication or a MAC.
 type suite struct {
 	name    string
 	key, iv int // bytes
@@ -42,12 +42,12 @@ var suites = []suite{
 	{ssh.CipherAES256CTR, 32, 16, newCounter, true, 64 * gib},
 }
 
-// suiteNamed is one that is known: of those that were agreed on.
+// suiteNamed returns a known suite: the name was agreed on.
 func suiteNamed(name string) suite {
 	return suites[slices.IndexFunc(suites, func(s suite) bool { return s.name == name })]
 }
 
-// ErrTampered is a packet that was changed on its way, in ssh's words.
+// ErrTampered is a packet that was changed in transit, in ssh's words.
 var ErrTampered = errors.New("ssh: message authentication code incorrect")
 
 // gcm is AES in Galois/Counter Mode (RFC 5647).
@@ -101,8 +101,7 @@ func (g *gcm) open(r io.Reader, _ uint32) ([]byte, error) {
 	return unpad(clear)
 }
 
-// chacha is chacha20-poly1305@openssh.com: one key for the packets, one for
-// their lengths.
+// chacha is chacha20-poly1305@openssh.com: one key for the packets, one for their lengths.
 type chacha struct{ body, length [32]byte }
 
 func newChaCha(key, _ []byte, _ *authenticator) (both, error) {
@@ -112,7 +111,7 @@ func newChaCha(key, _ []byte, _ *authenticator) (both, error) {
 	return c, nil
 }
 
-// streams are the two key streams of a packet and its authentication key.
+// streams returns the two key streams of a packet and its authentication key.
 func (c *chacha) streams(seq uint32) (body, length *chacha20.Cipher, key *[32]byte) {
 	var nonce [12]byte
 	binary.BigEndian.PutUint32(nonce[8:], seq)

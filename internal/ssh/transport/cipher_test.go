@@ -11,8 +11,7 @@ import (
 	"sshpace/internal/ssh/channel"
 )
 
-// TestTampered: a packet of which any bit is changed is not taken, nor one in another's
-// place.
+// TestTampered: a packet of which any bit is changed is not taken, nor one in another's place.
 func TestTampered(t *testing.T) {
 	for _, s := range suites {
 		for _, m := range macs {
@@ -85,8 +84,8 @@ func offered(t *testing.T, prime, base []byte) error {
 	return err
 }
 
-// TestWrongGuess: what a server has sent on a wrong guess is left out (RFC 4253 section 7),
-// and nothing else is.
+// TestWrongGuess: what a server has sent on a wrong guess is left out (RFC 4253 section 7), and
+// nothing else is.
 func TestWrongGuess(t *testing.T) {
 	for _, test := range []struct {
 		follows bool

@@ -28,7 +28,7 @@ var (
 		233BA186515BE7ED1F612970CEE2D7AFB81BDD762170481CD0069127D5B05AA993B4EA988D8FDDC186FFB7DC90A6C08F4DF435C934063199FFFFFFFFFFFFFFFF`)
 )
 
-// prime reads digits, between which there may be space.
+// prime parses digits, with space between them.
 func prime(digits string) func() *big.Int {
 	return sync.OnceValue(func() *big.Int {
 		n, _ := new(big.Int).SetString(strings.Join(strings.Fields(digits), ""), 16)
@@ -65,7 +65,7 @@ func (f *field) secret(theirs []byte) ([]byte, error) {
 	return channel.AppendText(nil, unsigned(y.Exp(y, f.private, f.prime).Bytes())), nil
 }
 
-// within is a number of a message, nil where it is not between 1 and prime-1.
+// within returns a number of a message, nil unless it is between 1 and prime-1.
 func within(b []byte, prime *big.Int) *big.Int {
 	n := positive(b)
 	if n == nil || n.Cmp(big.NewInt(1)) <= 0 || n.Cmp(new(big.Int).Sub(prime, big.NewInt(1))) >= 0 {
@@ -74,7 +74,7 @@ func within(b []byte, prime *big.Int) *big.Int {
 	return n
 }
 
-// positive is a number of a message (RFC 4251 section 5), nil where it is not above zero.
+// positive returns a number of a message (RFC 4251 section 5), nil unless it is above zero.
 func positive(b []byte) *big.Int {
 	if len(b) == 0 || b[0]&0x80 != 0 {
 		return nil
@@ -85,8 +85,8 @@ func positive(b []byte) *big.Int {
 // The bits of a group that the server chooses: at least, best, at most (RFC 8270).
 const leastBits, bestBits, mostBits = 2048, 3072, 8192
 
-// askGroup makes a half in a group of the server's (RFC 4419 section 3). asked and answered
-// go into the exchange hash.
+// askGroup makes a half in a group of the server's (RFC 4419 section 3). asked and answered go into
+// the exchange hash.
 func (c *Conn) askGroup() (h half, hashed []byte, err error) {
 	for _, bits := range []uint32{leastBits, bestBits, mostBits} {
 		hashed = channel.AppendNumber(hashed, bits)

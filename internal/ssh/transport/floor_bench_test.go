@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// BenchmarkFloor is what the computations of a client's login alone cost that no
-// client can do without: its half of the key exchange, the host key's signature, and
-// its own.
+// BenchmarkFloor is what the computations of a client's login alone cost that no client can do
+// without: its half of the key exchange, the host key's signature, and its own.
 func BenchmarkFloor(b *testing.B) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

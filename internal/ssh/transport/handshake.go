@@ -20,24 +20,24 @@ import (
 // Version is our version line (RFC 4253 section 4.2).
 const Version = "SSH-2.0-sshpace"
 
-// Config of a handshake. Lists are in order of preference; names that this package lacks
-// are left out, and an empty list is what package ssh calls secure.
+// Config of a handshake. Lists are in order of preference; names that this package lacks are left
+// out, and an empty list means those that package ssh calls secure.
 type Config struct {
 	Version                     string // that we show, such as Version
 	KeyExchanges, Ciphers, MACs []string
 	HostKeys                    []string
-	// HostKey decides about the server's key, whose signature has been verified.
-	// It must not be nil.
+	// HostKey decides about the server's key, whose signature has been verified. It must not be
+	// nil.
 	HostKey func(key ssh.PublicKey) error
-	// Step is told of every step when it is done; nil is told nothing.
+	// Step is called for every step when it is done; nil is never called.
 	Step func(Step)
 }
 
 // Step is a point in a login.
 type Step uint8
 
-// The steps of a login, in order. Those before the version line and after the
-// login are told by who connects and who uses the connection.
+// The steps of a login, in order. The caller reports those before the version line and after the
+// login.
 const (
 	StepDial     Step = iota // connecting begins
 	StepConnect              // connected
@@ -47,10 +47,10 @@ const (
 	StepHostKey              // its key is known
 	StepNewKeys              // its NEWKEYS
 	StepService              // it has accepted the service
-	StepQuery                // it has said whether a key would do
+	StepQuery                // it has said whether it accepts a key
 	StepAuth                 // it has let us in
 	StepExec                 // it runs the command
-	StepExit                 // it has told how that ended
+	StepExit                 // it has sent the result
 )
 
 func (c *Conn) step(s Step) {
@@ -59,7 +59,7 @@ func (c *Conn) step(s Step) {
 	}
 }
 
-// Algorithms are those of this package, what takes few round trips and little time first.
+// Algorithms returns those of this package, the ones with few round trips and little time first.
 // Insecure ones are used only where they are named.
 func Algorithms() (kexes, ciphers, codes []string) {
 	for _, m := range methods {
@@ -74,7 +74,7 @@ func Algorithms() (kexes, ciphers, codes []string) {
 	return kexes, ciphers, codes
 }
 
-// known is a preference as far as all has it.
+// known returns a preference as far as all has it.
 func known(preference, secure, all []string) []string {
 	if len(preference) == 0 {
 		preference = secure
@@ -82,8 +82,8 @@ func known(preference, secure, all []string) []string {
 	return slices.DeleteFunc(slices.Clone(preference), func(name string) bool { return !slices.Contains(all, name) })
 }
 
-// Handshake exchanges version lines and keys over c. Where it fails the result serves for
-// Greeting, and the caller closes c.
+// Handshake exchanges version lines and keys over raw. If it fails, the result serves for Greeting,
+// and the caller closes raw.
 func Handshake(raw net.Conn, config *Config) (*Conn, error) {
 	c := &Conn{net: raw, config: config, opener: plain{}, sealer: plain{}, ours: config.Version}
 	c.in = bufio.NewReader(heard{c})
@@ -98,17 +98,18 @@ func Handshake(raw net.Conn, config *Config) (*Conn, error) {
 	return c, c.firstExchange()
 }
 
-// Greeting is what a server said before the key exchange.
+// Greeting is the text of a server before the key exchange.
 type Greeting struct {
 	Version string // its version line
-	Text    []byte // the beginning of what came before the version line
-	More    bool   // something came behind it
+	Text    []byte // the beginning of the text before the version line
+	More    bool   // more text came after it
 }
 
 // maxText is how much of a greeting is kept.
 const maxText = 256
 
-// read reads a peer's version line and what a server may send before it (RFC 4253 section 4.2).
+// read reads a peer's version line and the text that a server may send before it (RFC 4253 section
+// 4.2).
 func (g *Greeting) read(in *bufio.Reader) error {
 	for range maxLines {
 		line, err := in.ReadSlice('\n')
@@ -130,13 +131,13 @@ func (g *Greeting) read(in *bufio.Reader) error {
 	return errors.New("ssh: the server sends text instead of a version line")
 }
 
-// Greeting is what the server said first.
+// Greeting returns the server's first text.
 func (c *Conn) Greeting() *Greeting { return &c.greeting }
 
-// HostKeys are the host key algorithms that the server has.
+// HostKeys returns the host key algorithms that the server has.
 func (c *Conn) HostKeys() []string { return c.hostKeys }
 
-// ReadGreeting reads what a peer says before anything is negotiated.
+// ReadGreeting reads a peer's text before anything is negotiated.
 func ReadGreeting(r io.Reader) (version string, lists *KexInit, err error) {
 	in := bufio.NewReader(r)
 	var g Greeting
@@ -158,8 +159,8 @@ func ReadGreeting(r io.Reader) (version string, lists *KexInit, err error) {
 	return version, &theirs.KexInit, nil
 }
 
-// firstExchange waits for the server's KEXINIT. With strict key exchange nothing
-// may come before it; else IGNORE and DEBUG may.
+// firstExchange waits for the server's KEXINIT. With strict key exchange nothing may come before
+// it; otherwise IGNORE and DEBUG may.
 func (c *Conn) firstExchange() error {
 	for before := 0; ; before++ {
 		p, err := c.raw()
@@ -192,8 +193,8 @@ func unexpected(got, want byte) error {
 	return fmt.Errorf("ssh: unexpected message type %d (expected %d)", got, want)
 }
 
-// Names in the list of key exchanges that are no key exchanges: RFC 8308 section
-// 2.1 and OpenSSH's PROTOCOL section 1.9.
+// Names in the list of key exchanges that are signals: RFC 8308 section 2.1 and OpenSSH's PROTOCOL
+// section 1.9.
 const (
 	extInfoClient = "ext-info-c"
 	extInfoServer = "ext-info-s"
@@ -214,13 +215,13 @@ type KexInit struct {
 	FirstPacketFollows   bool
 }
 
-// Strict tells whether it is of a side that knows strict key exchange, the remedy for Terrapin
+// Strict reports whether the side knows strict key exchange, the remedy for Terrapin
 // (CVE-2023-48795).
 func (m *KexInit) Strict() bool {
 	return slices.Contains(m.Kex, strictServer) || slices.Contains(m.Kex, strictClient)
 }
 
-// lists are the lists of names in their order.
+// lists returns the lists of names in their order.
 func (m *KexInit) lists() [10]*[]string {
 	return [...]*[]string{
 		&m.Kex, &m.HostKey, &m.CipherUp, &m.CipherDown, &m.MACUp, &m.MACDown,
@@ -238,7 +239,7 @@ func (m *KexInit) marshal() []byte {
 	return channel.AppendNumber(channel.AppendBool(p, m.FirstPacketFollows), 0)
 }
 
-// proposal is a KEXINIT and the packet that it was or will be, which is hashed.
+// proposal is a KEXINIT and its packet, which is hashed.
 type proposal struct {
 	KexInit
 	packet []byte
@@ -278,16 +279,16 @@ func (c *Conn) init() *KexInit {
 	return m
 }
 
-// algorithms are what both sides have agreed on.
+// algorithms are those that both sides have agreed on.
 type algorithms struct {
 	kex, hostKey string
 	up, down     way
 }
 
-// way is one direction's. A cipher that authenticates what it encrypts has no MAC.
+// way holds the algorithms of one direction. A cipher that authenticates by itself has no MAC.
 type way struct{ cipher, mac string }
 
-// Negotiated is what both sides have agreed on, after Handshake.
+// Negotiated returns the algorithms that both sides have agreed on, after Handshake.
 func (c *Conn) Negotiated() ssh.NegotiatedAlgorithms {
 	return ssh.NegotiatedAlgorithms{
 		KeyExchange: c.chosen.kex, HostKey: c.chosen.hostKey,
@@ -372,12 +373,12 @@ func (c *Conn) exchange(theirs *proposal) error {
 	return c.changeKeys(k)
 }
 
-// offer is our half of a key exchange, and how it is said.
+// offer is our half of a key exchange, and its message.
 type offer struct {
 	half
 	hash    crypto.Hash
 	message byte   // brings the public value; the next one is the answer
-	group   []byte // what was said of a group that the server has chosen
+	group   []byte // messages about a group that the server has chosen
 }
 
 func (c *Conn) offer(m method) (o *offer, err error) {
@@ -399,7 +400,7 @@ func (c *Conn) sayKex(message []byte) error {
 	return c.flushLocked()
 }
 
-// answerKexInit is our KEXINIT, which is sent now where it has not been.
+// answerKexInit returns our KEXINIT, and sends it if that has not happened.
 func (c *Conn) answerKexInit() (*proposal, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -409,7 +410,7 @@ func (c *Conn) answerKexInit() (*proposal, error) {
 	return c.kexInit, c.flushLocked()
 }
 
-// skipGuess leaves out a packet that the server sent on a wrong guess (RFC 4253 section 7).
+// skipGuess skips a packet that the server sent on a wrong guess (RFC 4253 section 7).
 func (c *Conn) skipGuess(theirs *KexInit) error {
 	if !theirs.FirstPacketFollows || first(theirs.Kex) == c.chosen.kex && first(theirs.HostKey) == c.chosen.hostKey {
 		return nil
@@ -428,8 +429,8 @@ func first(list []string) string {
 	return list[0]
 }
 
-// expect reads a packet of the key exchange. A first exchange that is strict may not
-// even have IGNORE and DEBUG in between (OpenSSH, PROTOCOL section 1.9).
+// expect reads a packet of the key exchange. A first exchange that is strict may not even have
+// IGNORE and DEBUG in between (OpenSSH, PROTOCOL section 1.9).
 func (c *Conn) expect(want byte) ([]byte, error) {
 	for {
 		p, err := c.raw()
@@ -444,8 +445,8 @@ func (c *Conn) expect(want byte) ([]byte, error) {
 	}
 }
 
-// conclude verifies that the server holds its host key and that it is the right
-// one, and derives the keys.
+// conclude verifies that the server holds its host key and that it is the right one, and derives
+// the keys.
 func (c *Conn) conclude(o *offer, ourInit, theirInit []byte, r *kexReply) (*keys, error) {
 	secret, err := o.secret(r.Public)
 	if err != nil {
@@ -473,8 +474,8 @@ func (c *Conn) conclude(o *offer, ourInit, theirInit []byte, r *kexReply) (*keys
 	return &keys{hash: o.hash, secret: secret, exchange: sum, session: c.session}, nil
 }
 
-// verified is the host key, when it is of the kind that was agreed on and has
-// signed the exchange with the algorithm that was agreed on.
+// verified returns the host key, if it is of the agreed type and has signed the exchange with the
+// agreed algorithm.
 func verified(algorithm string, r *kexReply, sum []byte) (ssh.PublicKey, error) {
 	key, err := ssh.ParsePublicKey(r.HostKey)
 	if err != nil {
@@ -493,7 +494,7 @@ func verified(algorithm string, r *kexReply, sum []byte) (ssh.PublicKey, error) 
 	return key, key.Verify(sum, &sig)
 }
 
-// signing is the algorithms that a key of a type signs with.
+// signing returns the algorithms that a key of a type signs with.
 func signing(keyType string) []string {
 	switch keyType {
 	case ssh.KeyAlgoRSA:
@@ -504,9 +505,8 @@ func signing(keyType string) []string {
 	return []string{keyType}
 }
 
-// changeKeys sends NEWKEYS, waits for the server's, and uses the new keys. In a
-// first key exchange NEWKEYS goes with the login that follows, where the server's has
-// come already.
+// changeKeys sends NEWKEYS, waits for the server's, and uses the new keys. In a first key exchange
+// NEWKEYS goes with the following login, if the server's has come already.
 func (c *Conn) changeKeys(k *keys) error {
 	up, err := k.cipher(c.chosen.up, 'A', 'C', 'E')
 	if err != nil {
@@ -560,21 +560,20 @@ func (c *Conn) renew() error {
 	return c.flushLocked()
 }
 
-// worn tells whether keys have done enough (RFC 4344 section 3.1).
+// worn reports whether keys have been used enough (RFC 4344 section 3.1).
 func (n count) worn(s suite) bool {
 	const packets = 1 << 31
 	return n.packets > packets || n.bytes > s.limit
 }
 
-// extInfo asks the server to say once more how to sign when it knows who logs in: blocks of
-// Match in its configuration may allow other algorithms (OpenSSH,
-// PROTOCOL section 1.10).
+// extInfo asks the server to repeat its signature algorithms when it knows the user: blocks of
+// Match in its configuration may allow other ones (OpenSSH, PROTOCOL section 1.10).
 func extInfo() []byte {
 	return append(channel.AppendNumber([]byte{msgExtInfo}, 1), channel.Text("ext-info-in-auth@openssh.com", "0")...)
 }
 
-// maxExtended is how many EXT_INFO messages count, as for ssh: that behind the key exchange and
-// that within the login.
+// maxExtended is how many EXT_INFO messages count, as for ssh: the one after the key exchange and
+// the one within the login.
 const maxExtended = 2
 
 // extensions keeps server-sig-algs (RFC 8308 section 2.3).

@@ -20,8 +20,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// hostile is a server that says whatever a test wants, under the right keys: this
-// package's own packets, from the other side.
+// hostile is a server that says whatever a test wants, under the right keys: this package's own
+// packets, from the other side.
 type hostile struct {
 	*Conn
 	t   testing.TB
@@ -131,8 +131,8 @@ func (s signer) SignWithAlgorithm(r io.Reader, data []byte, algorithm string) (*
 // limit is how long a client may take that should end by itself.
 const limit = 2 * time.Minute
 
-// against logs in to a server that talks as talk does after the key exchange, with keys
-// whose signatures are counted.
+// against logs in to a server that talks as talk does after the key exchange, with keys whose
+// signatures are counted.
 func against(t *testing.T, version string, direct bool, keys int, talk func(*hostile), extra ...[]byte) (c *Conn, signed int, err error) {
 	t.Helper()
 	login := Login{User: "tester", Direct: direct, Ahead: &Command{Line: "true"}}
@@ -226,8 +226,8 @@ const (
 	asOther      = "SSH-2.0-other"
 )
 
-// TestAcceptedOnce: a server that says again and again that a key would do gets one
-// signature for one question, and none for another key, whoever it says it is.
+// TestAcceptedOnce: a server that says again and again that a key would do gets one signature for
+// one question, and none for another key, whoever it says it is.
 func TestAcceptedOnce(t *testing.T) {
 	other := sshtest.NewKey(t).PublicKey().Marshal()
 	for _, version := range []string{asOpenSSH, asOther} {
@@ -275,8 +275,8 @@ func signatures(names string) []byte {
 	return append(channel.AppendNumber([]byte{msgExtInfo}, 1), channel.Text("server-sig-algs", names)...)
 }
 
-// TestOtherSignatures: a server that says within the login that it takes other signatures, as
-// sshd does where a block of Match is for the user, gets them; however often it says so, a key is not
+// TestOtherSignatures: a server that says within the login that it takes other signatures, as sshd
+// does where a block of Match is for the user, gets them; however often it says so, a key is not
 // tried again and again.
 func TestOtherSignatures(t *testing.T) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -331,8 +331,8 @@ func TestOtherSignatures(t *testing.T) {
 // msgRequest asks for the command, of which there is one in these logins.
 const msgRequest = 98
 
-// TestDeniedAgainAndAgain: a server that refuses everything, once or more than once,
-// gets one signature for each key at most, and the command once.
+// TestDeniedAgainAndAgain: a server that refuses everything, once or more than once, gets one
+// signature for each key at most, and the command once.
 func TestDeniedAgainAndAgain(t *testing.T) {
 	const keys = 5
 	for _, times := range []int{1, 3} {
@@ -359,8 +359,8 @@ func TestDeniedAgainAndAgain(t *testing.T) {
 	}
 }
 
-// TestProof: once the command has left, only what the server says under the keys shows
-// that it does not run.
+// TestProof: once the command has left, only what the server says under the keys shows that it does
+// not run.
 func TestProof(t *testing.T) {
 	bye := channel.AppendText(channel.AppendText(channel.AppendNumber([]byte{msgDisconnect}, 2), "bye"), "")
 	unknown := func(number uint32) []byte { return channel.AppendNumber([]byte{msgUnimplemented}, number) }
@@ -392,8 +392,8 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// TestKeysBeforeLogin: as ssh does, a key exchange that the server begins before the
-// login has ended is refused at once, also where the server waits for us.
+// TestKeysBeforeLogin: as ssh does, a key exchange that the server begins before the login has
+// ended is refused at once, also where the server waits for us.
 func TestKeysBeforeLogin(t *testing.T) {
 	for _, version := range []string{asOpenSSH, asOther} {
 		_, _, err := against(t, version, true, 1, func(h *hostile) {
@@ -408,7 +408,8 @@ func TestKeysBeforeLogin(t *testing.T) {
 	}
 }
 
-// TestStrictToTheLetter: nothing but its own messages comes in a strict key exchange, up to its end.
+// TestStrictToTheLetter: nothing but its own messages comes in a strict key exchange, up to its
+// end.
 func TestStrictToTheLetter(t *testing.T) {
 	for _, extra := range [][]byte{{msgIgnore, 0, 0, 0, 0}, {msgDebug, 0, 0, 0, 0, 0, 0, 0, 0, 0}, {msgUnimplemented, 0, 0, 0, 0}, {msgExtInfo, 0, 0, 0, 0}} {
 		_, signed, err := against(t, asOther, true, 1, func(h *hostile) { h.drain() }, extra)

@@ -17,8 +17,8 @@ import (
 	"sshpace/internal/ssh/channel"
 )
 
-// method is a key exchange of the form "public value there, public value back"
-// (RFC 5656 section 4, RFC 8731, draft-ietf-sshm-mlkem-hybrid-kex, RFC 4253 section 8).
+// method is a key exchange of the form "public value there, public value back" (RFC 5656 section 4,
+// RFC 8731, draft-ietf-sshm-mlkem-hybrid-kex, RFC 4253 section 8).
 type method struct {
 	name string
 	make func() (half, error) // nil: the server chooses the group
@@ -39,14 +39,14 @@ var methods = []method{
 	{ssh.InsecureKeyExchangeDHGEXSHA1, nil, crypto.SHA1},
 }
 
-// methodNamed is one that is known: of those that were agreed on.
+// methodNamed returns a known method: the name was agreed on.
 func methodNamed(name string) method {
 	return methods[slices.IndexFunc(methods, func(m method) bool { return m.name == name })]
 }
 
 // half is our half of a key exchange.
 type half interface {
-	// public is what the server gets.
+	// public is sent to the server.
 	public() []byte
 	// secret is the shared secret, encoded as the exchange hash wants it.
 	secret(theirs []byte) ([]byte, error)
@@ -85,7 +85,7 @@ func (e *elliptic) secret(theirs []byte) ([]byte, error) {
 	return channel.AppendText(nil, unsigned(shared)), err
 }
 
-// hybrid is our half of ML-KEM beside a curve.
+// hybrid is our half of ML-KEM together with a curve.
 type hybrid struct {
 	*elliptic
 	kem *mlkem.DecapsulationKey768
@@ -156,7 +156,7 @@ func (k *keys) derive(letter byte, n int) []byte {
 	return out[:n]
 }
 
-// cipher is what protects one direction; letters say which.
+// cipher returns the protection of one direction; letters select its keys.
 func (k *keys) cipher(w way, iv, key, code byte) (both, error) {
 	s := suiteNamed(w.cipher)
 	var by *authenticator

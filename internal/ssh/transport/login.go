@@ -13,32 +13,32 @@ import (
 	"sshpace/internal/ssh/channel"
 )
 
-// Login is how to log in: by public keys (RFC 4252 section 7), then by a password.
+// Login says how to log in: by public keys (RFC 4252 section 7), then by a password.
 type Login struct {
 	User string
 	// Keys are tried in order. Their Algorithms are names of signatures, best first.
 	Keys []ssh.MultiAlgorithmSigner
 	// Direct signs with the first key without asking whether it would do.
 	Direct bool
-	// Method picks what to do where keys do not let us in, or are not enough (partial), of the
-	// methods that can go on: "password", "keyboard-interactive", or "", to give up; nil gives up.
+	// Method picks the next step if the keys fail, or are not enough (partial), from the methods
+	// that can continue: "password", "keyboard-interactive", or "", to give up; nil gives up.
 	Method func(can []string, partial bool) string
-	// Answer answers what is asked by that method. An error ends the login.
+	// Answer answers the questions of that method. An error ends the login.
 	Answer func([]Question) ([]string, error)
-	// Ahead is what is asked for once logged in; nil leaves that to Mux. It leaves
-	// with the login where the server is known to take that and Early says so when
-	// the login is sent, else right behind it.
+	// Ahead is requested once logged in; nil leaves that to Mux. It leaves with the login if the
+	// server is known to accept that and Early allows it when the login is sent, otherwise right
+	// after it.
 	Ahead *Command
 	Early func() bool // nil: yes
 }
 
-// Question is the server's: not to be shown raw.
+// Question is the server's: it must not be shown raw.
 type Question struct {
 	Text string
 	Echo bool // the answer may be shown
 }
 
-// passwordQuestion is what the method "password" asks.
+// passwordQuestion is the question of the method "password".
 const passwordQuestion = "Password: "
 
 // Command is a session's one command.
@@ -50,7 +50,7 @@ type Command struct {
 
 // DeniedError is a login that was refused.
 type DeniedError struct {
-	Methods []string // that could go on; by the server: not to be shown raw
+	Methods []string // that could continue; from the server: it must not be shown raw
 	Partial bool     // something was accepted, but is not enough
 	Key     error    // why a key could not be tried; may be nil
 }
@@ -59,7 +59,7 @@ func (e *DeniedError) Error() string {
 	return "ssh: unable to authenticate, " + strings.Join(e.Methods, ",") + " can continue"
 }
 
-// eagerness is how much a server can be sent before it has answered.
+// eagerness is how much may be sent to a server before it has answered.
 type eagerness uint8
 
 const (
@@ -69,13 +69,12 @@ const (
 	ahead              // and all of that at once
 )
 
-// habits tells servers apart by their version lines. In order: sshd answers
-// each packet in its turn, and numbers the first channel 0 since it has channels
-// (dispatch.c, channels.c); dropbear does the same as long as the login succeeds,
-// but ends the connection over a channel before it does; Go's server forgets what
-// comes for a channel before it has confirmed it. RFC 4252 section 5.3 and RFC
-// 4253 section 10 allow to go on; that a first channel has number 0 is no RFC's.
-// Others are not listed: they get one packet at a time.
+// habits distinguishes servers by their version lines. In order: sshd answers each packet in its
+// turn, and numbers the first channel 0 since it has channels (dispatch.c, channels.c); dropbear
+// does the same as long as the login succeeds, but ends the connection over a channel before it
+// does; Go's server forgets packets for a channel that it has not confirmed. RFC 4252 section 5.3
+// and RFC 4253 section 10 allow to continue; no RFC says that a first channel has number 0. Others
+// are not listed: they get one packet at a time.
 var habits = []struct {
 	prefix string
 	eagerness
@@ -100,30 +99,30 @@ const (
 	serviceConnection = "ssh-connection"
 )
 
-// attempt is a login under way.
+// attempt is a running login.
 type attempt struct {
 	*Conn
 	Login
 	accepts bool                                // the service was accepted
-	asked   *question                           // what the server has not answered yet
-	method  string                              // that of Method which is under way
+	asked   *question                           // requests that the server has not answered yet
+	method  string                              // the running one of Method
 	early   bool                                // the command has left with a signature
 	next    int                                 // key to try
 	tried   map[ssh.MultiAlgorithmSigner]string // the algorithm by which a key was tried
-	heeded  int                                 // of extended: what keys were chosen by
+	heeded  int                                 // of extended: the basis of the choice of keys
 	partial bool                                // something was accepted
 	problem error                               // with the last key that could not be tried
 }
 
-// question is whether a key would do for a signature.
+// question asks whether a key would be accepted.
 type question struct {
 	key       ssh.MultiAlgorithmSigner
 	algorithm string
 }
 
-// Authenticate logs in. Where that fails and Asked then says no, Ahead has not run.
+// Authenticate logs in. If that fails and Asked then returns false, Ahead has not run.
 func (c *Conn) Authenticate(l Login) error {
-	if c.in.Buffered() > 0 { // EXT_INFO, which says how to sign
+	if c.in.Buffered() > 0 { // EXT_INFO, with the signature algorithms
 		if err := c.peekExtensions(); err != nil {
 			return err
 		}
@@ -139,17 +138,17 @@ func (c *Conn) Authenticate(l Login) error {
 	return c.flush()
 }
 
-// Asked tells whether the command has left, and nothing shows that it does not run. The
-// end of the connection, of whatever kind, and silence show nothing: anybody on the way
-// can make them. Only what the server says under the keys of the session does: disproves.
+// Asked reports whether the command was sent, and nothing shows that it does not run. The end of
+// the connection, of whatever kind, and silence show nothing: anybody on the path can make them.
+// Only the server's words under the keys of the session do: disproves.
 func (c *Conn) Asked() bool { return len(c.sent) > 0 }
 
-// Banner is the last line that the server has sent for people to read (RFC 4252 section 5.4).
+// Banner returns the last line that the server has sent for people to read (RFC 4252 section 5.4).
 func (c *Conn) Banner() string { return c.banner }
 
-// disproves tells whether the server says that the command will not run: it has refused
-// the login, taken its leave instead of granting it, or does not know the request for
-// the command. It answers in order, so that it has granted no login before.
+// disproves reports whether the server says that the command will not run: it has refused the
+// login, disconnected instead of granting it, or does not know the request for the command. It
+// answers in order, so that it has granted no login before.
 func (c *Conn) disproves(p []byte, err error) bool {
 	if farewell := (*DisconnectError)(nil); err != nil {
 		return errors.As(err, &farewell)
@@ -158,7 +157,7 @@ func (c *Conn) disproves(p []byte, err error) bool {
 	return p[0] == msgUserauthFailure || p[0] == msgUnimplemented && f.Number() == c.execSeq && f.Err() == nil
 }
 
-// peekExtensions takes the packet that has come already.
+// peekExtensions takes the packet that has already arrived.
 func (c *Conn) peekExtensions() error {
 	p, err := c.raw()
 	if err != nil {
@@ -211,7 +210,7 @@ func (a *attempt) first() {
 	a.signOr(a.Keys[0])
 }
 
-// signOr signs, or goes on with the next key.
+// signOr signs, or continues with the next key.
 func (a *attempt) signOr(key ssh.MultiAlgorithmSigner) {
 	if err := a.sign(key); err != nil {
 		a.problem = err
@@ -219,14 +218,14 @@ func (a *attempt) signOr(key ssh.MultiAlgorithmSigner) {
 	}
 }
 
-// tryOrAsk tries the next key; where none is left, the server shall say what can go on.
+// tryOrAsk tries the next key; if none is left, it asks the server which methods can continue.
 func (a *attempt) tryOrAsk() {
 	if !a.try() {
 		a.queue(a.request("none"))
 	}
 }
 
-// try asks whether the next key would do. It tells whether there is one.
+// try asks whether the next key would be accepted. It reports whether there is one.
 func (a *attempt) try() bool {
 	for ; a.next < len(a.Keys); a.next++ {
 		name, err := a.algorithm(a.Keys[a.next])
@@ -245,10 +244,10 @@ func (a *attempt) try() bool {
 	return false
 }
 
-// ErrNewPassword is a server that takes no password before it is changed.
+// ErrNewPassword is the error of a server that accepts no password before it is changed.
 var ErrNewPassword = errors.New("the server wants the password changed first")
 
-// more handles what means something else by each method.
+// more handles messages whose meaning depends on the method.
 func (a *attempt) more(p []byte) error {
 	switch {
 	case a.asked != nil:
@@ -264,8 +263,8 @@ func (a *attempt) more(p []byte) error {
 
 var errOtherKey = errors.New("ssh: the server accepts another key than it was asked about")
 
-// accepted signs once for the key that the server was asked about. As with ssh, some
-// servers name the type of the key for the algorithm.
+// accepted signs once for the key that the server was asked about. As with ssh, some servers name
+// the type of the key for the algorithm.
 func (a *attempt) accepted(p []byte) error {
 	asked := a.asked
 	a.asked = nil
@@ -282,7 +281,7 @@ func (a *attempt) accepted(p []byte) error {
 	return nil
 }
 
-// refused goes on with the next key, or by another method.
+// refused continues with the next key, or by another method.
 func (a *attempt) refused(p []byte) error {
 	var m struct {
 		Methods []string `sshtype:"51"`
@@ -292,7 +291,7 @@ func (a *attempt) refused(p []byte) error {
 		return err
 	}
 	a.asked, a.method, a.partial = nil, "", a.partial || m.Partial
-	if a.heeded < a.extended { // it takes other signatures than it said before
+	if a.heeded < a.extended { // it accepts other signatures than announced
 		a.heeded, a.next = a.extended, 0
 	}
 	switch byKey := slices.Contains(m.Methods, "publickey"); {
@@ -324,7 +323,7 @@ func (a *attempt) password() error {
 	return err
 }
 
-// questions has the server's questions answered, of which there may be none (RFC 4256
+// questions lets Answer answer the server's questions, of which there may be none (RFC 4256
 // sections 3.2 to 3.4).
 func (a *attempt) questions(p []byte) error {
 	f := channel.FieldsOf(p)
@@ -350,7 +349,7 @@ func (a *attempt) questions(p []byte) error {
 	return nil
 }
 
-// answer reads what the server says to the last request.
+// answer reads the server's answer to the last request.
 func (a *attempt) answer() ([]byte, error) {
 	for {
 		p, err := a.said()
@@ -380,7 +379,7 @@ func lastLine(text string) string {
 	return strings.ToValidUTF8(line[:min(len(line), maxBanner)], "?")
 }
 
-// said is the next thing that the server says to the login.
+// said returns the server's next message about the login.
 func (a *attempt) said() ([]byte, error) {
 	for {
 		p, err := a.Conn.next()
@@ -411,9 +410,8 @@ func (a *attempt) accept(p []byte) error {
 	return nil
 }
 
-// sign queues a signed request, and behind it what is asked for once it has
-// succeeded. That leaves with one signature: where the server refuses it, the next time
-// is when it has granted the login.
+// sign queues a signed request, followed by the requests for the time after the login. Those leave
+// with one signature: if the server refuses it, they are sent again when it has granted the login.
 func (a *attempt) sign(key ssh.MultiAlgorithmSigner) error {
 	name, err := a.algorithm(key)
 	if err != nil {
@@ -441,8 +439,8 @@ func (a *attempt) request(method string) []byte {
 	return p
 }
 
-// publicKey is a request by a key (RFC 4252 section 7), without its signature. As with ssh it names
-// the server's key where the server knows that: an agent asks for it where it is itself forwarded.
+// publicKey returns a request by a key (RFC 4252 section 7), without its signature. As with ssh it
+// names the server's key if the server knows that: an agent that is itself forwarded requires it.
 func (a *attempt) publicKey(key ssh.MultiAlgorithmSigner, algorithm string, signed bool) []byte {
 	a.tried[key] = algorithm
 	method := "publickey"
@@ -457,8 +455,8 @@ func (a *attempt) publicKey(key ssh.MultiAlgorithmSigner, algorithm string, sign
 	return p
 }
 
-// algorithm picks how a key is to sign: the first that the server has named, or
-// the first at all where it has named none.
+// algorithm picks the signature algorithm of a key: the first that the server has named, or the
+// first at all if it has named none.
 func (a *attempt) algorithm(key ssh.MultiAlgorithmSigner) (string, error) {
 	kind := key.PublicKey().Type()
 	names := key.Algorithms()
@@ -499,7 +497,7 @@ func (a *attempt) askAhead() {
 // firstChannel is the number of the first channel of each server above.
 const firstChannel = 0
 
-// packets are what asks for the command (RFC 4254 sections 5.1, 6.4, 6.5, 5.3).
+// packets returns the requests for the command (RFC 4254 sections 5.1, 6.4, 6.5, 5.3).
 func (c *Command) packets() [][]byte {
 	all := [][]byte{channel.Open("session", 0, nil)}
 	for _, kv := range c.Env {
@@ -513,5 +511,5 @@ func (c *Command) packets() [][]byte {
 	return all
 }
 
-// before is how many packets leave before the one that asks for the command.
+// before counts the packets before the request for the command.
 func (c *Command) before() int { return 1 + len(c.Env) }

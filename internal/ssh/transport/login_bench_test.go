@@ -21,11 +21,11 @@ import (
 
 var exchanges = []string{ssh.KeyExchangeCurve25519, ssh.KeyExchangeMLKEM768X25519}
 
-// BenchmarkLogin is the client's half of a login: key exchange, verification of
-// the host key, and a signature. The server is Go's, in a process of its own,
-// because no sshd is as cheap, and only the newest have ML-KEM. One after the other,
-// each login pays for the runtime that falls asleep and wakes up again while it waits;
-// beside others, as in run and with its one processor, they share that.
+// BenchmarkLogin is the client's half of a login: key exchange, verification of the host key, and a
+// signature. The server is Go's, in a process of its own, because no sshd is as cheap, and only the
+// newest have ML-KEM. One after the other, each login pays for the runtime that falls asleep and
+// wakes up again while it waits; beside others, as in run and with its one processor, they share
+// that.
 func BenchmarkLogin(b *testing.B) {
 	address := serverElsewhere(b)
 	key := algorithmSigner(b, sshtest.NewKey(b), ssh.KeyAlgoED25519)

@@ -19,7 +19,7 @@ import (
 type mac struct {
 	name   string
 	hash   crypto.Hash
-	sealed bool // it is of what is encrypted (OpenSSH, PROTOCOL section 1.5), not of what is clear
+	sealed bool // it covers the encrypted packet (OpenSSH, PROTOCOL section 1.5), not the plain one
 }
 
 var macs = []mac{
@@ -30,7 +30,7 @@ var macs = []mac{
 	{ssh.HMACSHA1, crypto.SHA1, false},
 }
 
-// macNamed is one that is known: of those that were agreed on.
+// macNamed returns a known MAC: the name was agreed on.
 func macNamed(name string) mac {
 	return macs[slices.IndexFunc(macs, func(m mac) bool { return m.name == name })]
 }
@@ -45,7 +45,7 @@ func (m mac) keyed(key []byte) *authenticator {
 	return &authenticator{hmac.New(m.hash.New, key), m.sealed}
 }
 
-// of is the code of a packet.
+// of returns the code of a packet.
 func (a *authenticator) of(seq uint32, packet []byte) []byte {
 	a.Reset()
 	a.Write(binary.BigEndian.AppendUint32(nil, seq))

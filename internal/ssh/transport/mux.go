@@ -2,9 +2,9 @@ package transport
 
 import "sshpace/internal/ssh/channel"
 
-// Mux gives the connection channels, after Authenticate. What was asked for ahead
-// must be asked for again, by the first channel and in the same words: it is
-// compared with what was sent, and not sent again.
+// Mux gives the connection channels, after Authenticate. The first channel must repeat the requests
+// that were sent ahead, in the same words: they are compared with the sent ones, and not sent
+// again.
 func (c *Conn) Mux(user string) *channel.Named {
 	answers := 0
 	if len(c.sent) > 0 {
@@ -15,10 +15,10 @@ func (c *Conn) Mux(user string) *channel.Named {
 	}
 }
 
-// carrier is a connection that is logged in.
+// carrier is a connection after the login.
 type carrier struct{ *Conn }
 
-// Receive gives the next packet for a channel; see channel.Carrier.
+// Receive returns the next packet for a channel; see channel.Carrier.
 func (c carrier) Receive() ([]byte, error) { return c.next() }
 
 // Send sends packets, or keeps them until a key exchange is over.

@@ -40,10 +40,10 @@ const (
 	msgUserauthAnswers = 61 // RFC 4256 section 3.4
 )
 
-// maxLines bounds what a server may say before its version line.
+// maxLines bounds the text of a server before its version line.
 const maxLines = 1024
 
-// sealer makes payloads into packets, opener packets into payloads.
+// sealer turns payloads into packets, opener packets into payloads.
 type (
 	sealer interface {
 		// seal appends the packet to dst; its payload are both parts.
@@ -71,17 +71,17 @@ type Conn struct {
 	strict   bool
 	keyed    bool     // the first key exchange is over
 	extended int      // EXT_INFO messages that have come
-	sigAlgs  []string // server-sig-algs (RFC 8308 section 3.1); nil = not told
+	sigAlgs  []string // server-sig-algs (RFC 8308 section 3.1); nil = not received
 	hears    bool     // the server takes an EXT_INFO of ours
 	bound    bool     // it knows logins that name its host key (OpenSSH, PROTOCOL section 3.1)
 	chosen   algorithms
 	hostKeys []string // that the server has
 	loggedIn bool
 	banner   string   // the last line of it
-	sent     [][]byte // ahead of Mux: a command on its way; see Asked
+	sent     [][]byte // ahead of Mux: a command in flight; see Asked
 	execSeq  uint32   // number of the packet that asks for it
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	sealer  sealer
 	send    count
 	out     []byte    // packets that wait for flush
@@ -89,7 +89,7 @@ type Conn struct {
 	pending [][]byte  // payloads that wait for the end of a key exchange
 }
 
-// count is what has gone one way.
+// count counts packets and bytes in one direction.
 type count struct {
 	seq            uint32 // of the next packet
 	packets, bytes int64  // with these keys
@@ -97,7 +97,7 @@ type count struct {
 
 func (n *count) add(bytes int) { n.seq++; n.packets++; n.bytes += int64(bytes) }
 
-// renewed is the count with new keys; strict key exchange counts packets anew.
+// renewed returns the count with new keys; strict key exchange starts packets anew.
 func (n count) renewed(strict bool) count {
 	if strict {
 		return count{}
@@ -117,7 +117,7 @@ func (e *DisconnectError) Error() string {
 
 var errShort = errors.New("ssh: packet of a wrong length")
 
-// raw reads the next packet, whatever it is.
+// raw reads the next packet of any kind.
 func (c *Conn) raw() ([]byte, error) {
 	p, err := c.opener.open(c.in, c.recv.seq)
 	if err != nil {
@@ -131,9 +131,8 @@ func (c *Conn) raw() ([]byte, error) {
 	return nil, &DisconnectError{f.Number(), string(f.Text())}
 }
 
-// next reads the next packet that is meant for somebody above this package, and
-// exchanges keys when the server wants that or it is time; as with ssh, not before the
-// login has ended.
+// next reads the next packet for the layers above this package, and exchanges keys when the server
+// wants that or it is time; as with ssh, not before the login has ended.
 func (c *Conn) next() ([]byte, error) {
 	for {
 		if err := c.renew(); err != nil {
@@ -161,8 +160,8 @@ func (c *Conn) next() ([]byte, error) {
 	}
 }
 
-// queue makes a payload wait for flush. During a key exchange nothing else may
-// be sent (RFC 4253 section 7.1), so it waits for the end of that.
+// queue holds a payload until flush. During a key exchange nothing else may be sent (RFC 4253
+// section 7.1), so it waits for the end of that.
 func (c *Conn) queue(payload []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,7 +181,7 @@ func (c *Conn) sealLocked(head, rest []byte) {
 	c.send.add(len(head) + len(rest))
 }
 
-// flush sends what waits, in one write.
+// flush sends all queued payloads, in one write.
 func (c *Conn) flush() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,8 +200,8 @@ func (c *Conn) flushLocked() error {
 	return err
 }
 
-// heard is what the server says. Until the login has ended all that waits leaves before
-// the server is waited for, so that it lacks nothing that it waits for.
+// heard is the input from the server. Until the login has ended all queued payloads leave before a
+// read, so that the server has everything that it waits for.
 type heard struct{ *Conn }
 
 func (h heard) Read(p []byte) (int, error) {
@@ -216,7 +215,7 @@ func (h heard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// plain is the packet format before keys are there (RFC 4253 section 6).
+// plain is the packet format before there are keys (RFC 4253 section 6).
 type plain struct{}
 
 const plainBlock = 8
@@ -233,8 +232,8 @@ func (plain) open(r io.Reader, _ uint32) ([]byte, error) {
 	return unpad(packet[4:])
 }
 
-// arrived reads a packet: the four bytes of its length, which length reads, and may make
-// readable; the n that they say, with counted more a multiple of block; and code bytes of a MAC.
+// arrived reads a packet: the four bytes of its length, which length reads, and may decrypt; that
+// many bytes, with counted more a multiple of block; and code bytes of a MAC.
 func arrived(r io.Reader, length func(head []byte) uint32, block, counted uint32, code int) (packet []byte, n int, err error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -251,9 +250,9 @@ func arrived(r io.Reader, length func(head []byte) uint32, block, counted uint32
 	return packet, n, err
 }
 
-// frame appends length, padding length, payload and padding. counted is how many
-// of the four bytes of the length count towards the multiple of block. As with ssh, how
-// long a password is does not show.
+// frame appends length, padding length, payload and padding. counted is how many of the four bytes
+// of the length count towards the multiple of block. As with ssh, it hides the length of a
+// password.
 func frame(dst, head, rest []byte, block, counted int) []byte {
 	const least, hiding = 4, 64
 	if head[0] == msgUserauthRequest || head[0] == msgUserauthAnswers {
@@ -273,7 +272,7 @@ func frame(dst, head, rest []byte, block, counted int) []byte {
 	return dst
 }
 
-// unpad is the payload of a packet without its length.
+// unpad returns the payload of a packet without its length.
 func unpad(body []byte) ([]byte, error) {
 	if len(body) < 1 || int(body[0]) >= len(body)-1 {
 		return nil, errShort

@@ -65,8 +65,8 @@ func requested(p []byte) (method string, rest []byte) {
 	return string(f.Text()), f.Rest
 }
 
-// TestPasswords: the server's messages and ours, by both methods; a command leaves once the
-// login has succeeded and not before.
+// TestPasswords: the server's messages and ours, by both methods; a command leaves once the login
+// has succeeded and not before.
 func TestPasswords(t *testing.T) {
 	for _, test := range []struct {
 		name, methods string // that can go on
@@ -117,8 +117,8 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// TestKeyAndPassword: a key that is not enough is followed by the password, and a password
-// that is not enough by a key.
+// TestKeyAndPassword: a key that is not enough is followed by the password, and a password that is
+// not enough by a key.
 func TestKeyAndPassword(t *testing.T) {
 	for _, test := range []struct{ first, then, want string }{ // a question whether a key would do, then the signature
 		{"publickey", "password", "publickey publickey password"},
@@ -164,8 +164,8 @@ func TestKeyAndPassword(t *testing.T) {
 	}
 }
 
-// TestHostileQuestions: what is no question gets no answer, and a wish for a new password is
-// said to be one.
+// TestHostileQuestions: what is no question gets no answer, and a wish for a new password is said
+// to be one.
 func TestHostileQuestions(t *testing.T) {
 	for name, test := range map[string]struct {
 		method string

@@ -41,8 +41,8 @@ func sshdKey(t testing.TB, s *sshtest.Sshd) ssh.MultiAlgorithmSigner {
 	return algorithmSigner(t, key, ssh.KeyAlgoED25519)
 }
 
-// TestAheadOfRefusal: sshd refuses a key behind which a command was sent; the
-// command does not run for it, and runs once for the next key.
+// TestAheadOfRefusal: sshd refuses a key behind which a command was sent; the command does not run
+// for it, and runs once for the next key.
 func TestAheadOfRefusal(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	log := filepath.Join(t.TempDir(), "log")

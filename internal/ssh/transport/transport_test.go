@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// peer is x/crypto's server at the other end of a connection; it answers every
-// command with its own words and what comes by standard input.
+// peer is x/crypto's server at the other end of a connection; it answers every command with its own
+// words and what comes by standard input.
 type peer struct {
 	config  ssh.ServerConfig
 	hostKey ssh.Signer
@@ -116,8 +116,7 @@ func (p *peer) login(t testing.TB) transport.Login {
 	return transport.Login{User: "tester", Direct: true, Keys: []ssh.MultiAlgorithmSigner{algorithmSigner(t, p.user, ssh.KeyAlgoED25519)}}
 }
 
-// echo runs a command with input on a connection that is logged in, and checks
-// that both come back.
+// echo runs a command with input on a connection that is logged in, and checks that both come back.
 func echo(c *transport.Conn, input []byte) error {
 	client := c.Mux("tester").Client()
 	defer func() { client.Close(); client.Wait() }()
@@ -164,8 +163,8 @@ func one(t *testing.T, kex, cipher, mac string) (*peer, *transport.Config) {
 	return p, config
 }
 
-// TestAlgorithms: every key exchange, every cipher and every MAC carries a command, whose
-// input is long enough for all lengths of padding and for large packets.
+// TestAlgorithms: every key exchange, every cipher and every MAC carries a command, whose input is
+// long enough for all lengths of padding and for large packets.
 func TestAlgorithms(t *testing.T) {
 	kexes, ciphers, macs := transport.Algorithms()
 	input := make([]byte, 300_000)
@@ -206,8 +205,8 @@ func TestNothingInCommon(t *testing.T) {
 	}
 }
 
-// TestHostKeyAlgorithms: a server's key is taken in every form, and only for the
-// algorithm that was agreed on.
+// TestHostKeyAlgorithms: a server's key is taken in every form, and only for the algorithm that was
+// agreed on.
 func TestHostKeyAlgorithms(t *testing.T) {
 	for _, names := range [][]string{{ssh.KeyAlgoED25519}, {ssh.KeyAlgoRSASHA512, ssh.KeyAlgoED25519}} {
 		p := newPeer(t)
@@ -235,8 +234,7 @@ func TestWrongHostKey(t *testing.T) {
 	}
 }
 
-// TestRekey: keys are exchanged again whenever the server wants it, both ways full
-// of data.
+// TestRekey: keys are exchanged again whenever the server wants it, both ways full of data.
 func TestRekey(t *testing.T) {
 	for _, cipher := range []string{"aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com", "aes128-ctr"} {
 		p := newPeer(t)
@@ -258,8 +256,8 @@ func TestRekey(t *testing.T) {
 	}
 }
 
-// TestKeysInTurn: keys that are refused are followed by the next, with and
-// without a first signature, and the reason names what could go on.
+// TestKeysInTurn: keys that are refused are followed by the next, with and without a first
+// signature, and the reason names what could go on.
 func TestKeysInTurn(t *testing.T) {
 	for _, direct := range []bool{false, true} {
 		p := newPeer(t)
@@ -309,9 +307,8 @@ func (f *faulty) Write(b []byte) (int, error) {
 	return f.at, io.ErrClosedPipe
 }
 
-// TestFaultAtEveryByte: a connection that ends after any byte of a login, or has
-// any byte changed, ends in an error in time: no panic, no hang, no success with a
-// changed key exchange.
+// TestFaultAtEveryByte: a connection that ends after any byte of a login, or has any byte changed,
+// ends in an error in time: no panic, no hang, no success with a changed key exchange.
 func TestFaultAtEveryByte(t *testing.T) {
 	p := newPeer(t)
 	size := 0
@@ -347,8 +344,8 @@ type counted struct {
 
 func (c *counted) Write(b []byte) (int, error) { *c.n += len(b); return c.Conn.Write(b) }
 
-// inserter puts an IGNORE packet before the server's first packet, as the attack
-// of CVE-2023-48795 (Terrapin) does.
+// inserter puts an IGNORE packet before the server's first packet, as the attack of CVE-2023-48795
+// (Terrapin) does.
 type inserter struct {
 	net.Conn
 	line bool
@@ -366,8 +363,8 @@ func (i *inserter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TestStrict: with a server that speaks strict key exchange, a packet that was
-// inserted before KEXINIT ends the connection.
+// TestStrict: with a server that speaks strict key exchange, a packet that was inserted before
+// KEXINIT ends the connection.
 func TestStrict(t *testing.T) {
 	p := newPeer(t)
 	err := whole(p.connect(t, func(c net.Conn) net.Conn { return &inserter{Conn: c} }), p.client(), p.login(t), nil)
@@ -385,8 +382,8 @@ type fixed struct {
 func (f fixed) Read(p []byte) (int, error)  { return f.r.Read(p) }
 func (f fixed) Write(p []byte) (int, error) { return len(p), nil }
 
-// FuzzHandshake: whatever a server says, the client ends with an error and takes
-// no more memory than a packet.
+// FuzzHandshake: whatever a server says, the client ends with an error and takes no more memory
+// than a packet.
 func FuzzHandshake(f *testing.F) {
 	f.Add([]byte("SSH-2.0-x\r\n"))
 	f.Add([]byte("hello\nSSH-2.0-x\r\n\x00\x00\x00\x0c\x0a\x14"))

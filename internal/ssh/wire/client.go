@@ -35,9 +35,8 @@ func Offer() alg.Offer {
 	return alg.Offer{Ciphers: ciphers, MACs: macs, Kex: kexes, HostKeys: []string{ssh.KeyAlgoED25519}}
 }
 
-// RunClient runs a command as `ssh` would: standard streams connected, exit
-// code returned. It is a program of its own so that its CPU time can be told
-// from sshpace's.
+// RunClient runs a command as `ssh` would: standard streams connected, exit code returned. It is a
+// separate program so that its CPU time does not mix with sshpace's.
 func RunClient(ctx context.Context, p ClientParams, stdin io.Reader, stdout, stderr io.Writer) (exit int, err error) {
 	client, err := dial(ctx, p)
 	if err != nil {
@@ -95,7 +94,7 @@ func dial(ctx context.Context, p ClientParams) (*ssh.Client, error) {
 	return c.Mux(p.User).Client(), nil
 }
 
-// clientConfig is how to connect, and the key to log in with.
+// clientConfig returns the configuration of the connection, and the key to log in with.
 func clientConfig(p ClientParams) (*transport.Config, ssh.MultiAlgorithmSigner, error) {
 	identity, err := os.ReadFile(p.Identity)
 	if err != nil {
@@ -133,8 +132,7 @@ func only(name string) []string {
 	return []string{name}
 }
 
-// logNegotiation writes what was negotiated as events, so that one reader serves
-// both engines.
+// logNegotiation writes the negotiation as events, so that one reader serves both engines.
 func logNegotiation(log io.Writer, c *transport.Conn) {
 	write := func(kind openssh.Kind, text string) { openssh.WriteEvent(log, openssh.Event{Kind: kind, Text: text}) }
 	write(openssh.ServerVersion, strings.TrimPrefix(c.Greeting().Version, "SSH-2.0-"))
@@ -155,8 +153,8 @@ func logNegotiation(log io.Writer, c *transport.Conn) {
 	write(openssh.LoggedIn, "")
 }
 
-// ClientMain is the client program of --engine native: address, user,
-// identity, known hosts, log, cipher, MAC, kex, command.
+// ClientMain is the client program of --engine native: address, user, identity, known hosts, log,
+// cipher, MAC, kex, command.
 func ClientMain(ctx context.Context, args []string) (int, error) {
 	if len(args) != 9 {
 		return 2, errors.New("native-client: want 9 arguments")

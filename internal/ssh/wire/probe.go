@@ -1,6 +1,6 @@
-// Package wire speaks the SSH protocol itself: a probe that reads what a server
-// offers, and a client on package transport and a server on golang.org/x/crypto/ssh
-// that can stand in for OpenSSH's in a measurement.
+// Package wire speaks the SSH protocol itself: a probe that reads a server's offer, and a client on
+// package transport and a server on golang.org/x/crypto/ssh that can replace OpenSSH's in a
+// measurement.
 package wire
 
 import (
@@ -16,17 +16,16 @@ import (
 	"sshpace/internal/sys/tcp"
 )
 
-// Greeting is what a server says before anything is negotiated.
+// Greeting is a server's text before anything is negotiated.
 type Greeting struct {
 	Version   string // its version line, such as "SSH-2.0-OpenSSH_9.2p1"
 	Offer     alg.Offer
 	StrictKex bool // knows the remedy for Terrapin (CVE-2023-48795)
 }
 
-// Probe connects to address and reads the server's version line and KEXINIT,
-// then hangs up: no login is tried, so none fails. Servers of OpenSSH 9.8 and
-// later remember connections without a login (PerSourcePenalties); probe a host
-// once, not in a loop.
+// Probe connects to address and reads the server's version line and KEXINIT, then closes the
+// connection: no login is tried, so none fails. Servers of OpenSSH 9.8 and later remember
+// connections without a login (PerSourcePenalties); probe a host once, not in a loop.
 func Probe(ctx context.Context, address string) (Greeting, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -58,12 +57,12 @@ func readGreeting(conn io.ReadWriter) (Greeting, error) {
 	return Greeting{version, offer, lists.Strict()}, nil
 }
 
-// afterwards is how long what a client has said may be under way when the client is gone.
+// afterwards is how long the text of a client that is gone may still be in flight.
 const afterwards = time.Second
 
-// AwaitGreeting is what a client says before anything is negotiated, for which it has so
-// long, to a port of ours that then hangs up. client leads it there, and is what it says
-// of that when it is gone: the error where it has not greeted.
+// AwaitGreeting returns a client's text before anything is negotiated, for which it has limit, on a
+// port of ours that then closes. client leads it there, and returns its error: that is the error if
+// it has not greeted.
 func AwaitGreeting(ctx context.Context, limit time.Duration, client func(ctx context.Context, host, port string) error) (g Greeting, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -87,7 +86,7 @@ func AwaitGreeting(ctx context.Context, limit time.Duration, client func(ctx con
 	return g, nil
 }
 
-// accept reads what one client says first.
+// accept reads the first text of one client.
 func accept(ctx context.Context, l net.Listener) (Greeting, error) {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	conn, err := l.Accept()

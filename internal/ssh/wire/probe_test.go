@@ -120,8 +120,8 @@ func TestReadGreetingOfHostileServers(t *testing.T) {
 	}
 }
 
-// A server that accepts and says nothing costs no more than the deadline, and
-// one that drips is no better off.
+// A server that accepts and says nothing costs no more than the deadline, and one that drips is no
+// better off.
 func TestProbeEndsWithItsContext(t *testing.T) {
 	for name, serve := range map[string]func(net.Conn){
 		"silence": func(net.Conn) {},

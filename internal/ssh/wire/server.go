@@ -14,8 +14,8 @@ import (
 	"sshpace/internal/ssh/oldserver"
 )
 
-// all returns every algorithm that x/crypto/ssh has, also those that it calls
-// insecure: what is used is the client's choice, connection by connection.
+// all returns every algorithm of x/crypto/ssh, insecure ones as well: the client chooses,
+// connection by connection.
 func all() ssh.Algorithms {
 	secure, insecure := ssh.SupportedAlgorithms(), ssh.InsecureAlgorithms()
 	return ssh.Algorithms{
@@ -25,9 +25,8 @@ func all() ssh.Algorithms {
 	}
 }
 
-// ServeOne serves the connection on socket: the in-process replacement for
-// `sshd -i`. Only the key in authorizedKeys may log in; commands run by /bin/sh
-// with HOME set to home.
+// ServeOne serves the connection on socket: the in-process replacement for `sshd -i`. Only the key
+// in authorizedKeys may log in; commands run by /bin/sh with HOME set to home.
 func ServeOne(socket *os.File, hostKey, authorizedKeys, home string) error {
 	config, err := serverConfig(hostKey, authorizedKeys)
 	if err != nil {
@@ -112,7 +111,7 @@ func runCommand(session ssh.Channel, line, home string) (status uint32) {
 		in.Close()
 	}()
 	_, _ = io.Copy(session, out)
-	out.Close() // where the client is gone, the command must notice
+	out.Close() // if the client is gone, the command must notice
 	_ = cmd.Wait()
 	return uint32(max(0, cmd.ProcessState.ExitCode()))
 }

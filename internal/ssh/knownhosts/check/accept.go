@@ -16,23 +16,21 @@ import (
 	"sshpace/internal/ssh/knownhosts/index"
 )
 
-// Accept adds one line for host and port to file, as ssh does under accept-new, and
-// returns when it is on the disk. With hash the name is hashed. A file that does
-// not exist is made with mode 0600; of directories only a .ssh is made, with 0700:
-// another one that is missing is a typing error. The key must be no certificate:
-// the line would make every key of the server look like a changed one.
+// Accept adds one line for host and port to file, as ssh does under accept-new, and returns when it
+// is on the disk. With hash the name is hashed. A missing file is made with mode 0600; of
+// directories only a .ssh is made, with 0700: another missing one is a typing error. The key must
+// not be a certificate: the line would make every key of the server look like a changed one.
 //
-// That x does not know the key is decided under the lock: what another run has
-// recorded meanwhile is not recorded twice, and another key of the host, or a
-// revocation, is a *check.Verdict.
+// The check that x does not know the key happens under the lock: a key that another run has
+// recorded meanwhile is not recorded twice, and another key of the host, or a revocation, is a
+// *check.Verdict.
 //
-// The line is one write to a file opened for appending, under an advisory lock,
-// so that any number of writers, in this process and in others, lose nothing. No
-// other line is touched; a last line without a newline gets one. If another
-// program has put a new file in place meanwhile, as ssh does under
-// UpdateHostKeys, the line is written to that one too. A program that copied the
-// file before the write and renames its copy after it still drops the line: ssh
-// takes no lock that could prevent that.
+// The line is one write to a file opened for appending, under an advisory lock, so that any number
+// of writers, in this process and in others, lose nothing. No other line is touched; a last line
+// without a newline gets one. If another program has put a new file in place meanwhile, as ssh does
+// under UpdateHostKeys, the line is written to that one too. A program that copied the file before
+// the write and renames its copy after it still drops the line: ssh takes no lock that could
+// prevent that.
 func Accept(x *index.Index, file, host string, port int, key ssh.PublicKey, hash bool) error {
 	wanted := func() (bool, error) {
 		x.Expire()
@@ -73,8 +71,8 @@ func Accept(x *index.Index, file, host string, port int, key ssh.PublicKey, hash
 	return fmt.Errorf("add the host key of %s to %s: the file is being replaced again and again", knownhosts.HostPort(host, port), file)
 }
 
-// appendLine writes one line, if it is wanted, and reports whether the file it
-// locked is still the one under the name.
+// appendLine writes one line, if it is wanted, and reports whether the file it locked is still the
+// one under the name.
 func appendLine(file, text string, wanted func() (bool, error)) (current bool, err error) {
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -97,9 +95,9 @@ func appendLine(file, text string, wanted func() (bool, error)) (current bool, e
 	return isStill(f, file)
 }
 
-// appendWhole writes a text and has it on the disk, or takes back the part that was written:
-// half a line would be another key of the host. Where a program that takes no lock has
-// written behind it, nothing is taken back.
+// appendWhole writes a text and flushes it to the disk, or removes the part that was written: half
+// a line would be another key of the host. If a program that takes no lock has written after it,
+// nothing is removed.
 func appendWhole(f *os.File, text string) error {
 	before, err := f.Stat()
 	if err != nil {

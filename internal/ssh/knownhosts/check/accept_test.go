@@ -56,8 +56,8 @@ func TestRecordMakesPrivateFiles(t *testing.T) {
 	}
 }
 
-// A certificate would lock the host out, a directory is made of a typing error,
-// and what is no file keeps nothing.
+// A certificate would lock the host out, a directory is made of a typing error, and what is no file
+// keeps nothing.
 func TestRecordRefuses(t *testing.T) {
 	cert := &ssh.Certificate{Key: sshtest.Key(1).PublicKey(), CertType: ssh.HostCert}
 	if err := cert.SignCert(rand.Reader, sshtest.Key(2)); err != nil {
@@ -100,8 +100,8 @@ func TestRecordRefusesWhatIsNoName(t *testing.T) {
 	}
 }
 
-// TestRecordOnce: runs that meet the same new hosts at once, each with an index
-// of its own, write one line a host; another key of a host is not recorded.
+// TestRecordOnce: runs that meet the same new hosts at once, each with an index of its own, write
+// one line a host; another key of a host is not recorded.
 func TestRecordOnce(t *testing.T) {
 	file := sshtest.KnownHostsFile(t, "first "+sshtest.KeyText(0)+"\n")
 	var wg sync.WaitGroup
@@ -163,8 +163,8 @@ func TestParallelWritersLoseNothing(t *testing.T) {
 	}
 }
 
-// TestRecordTakesBackHalfALine: a file that has room for a part of a line stays as it was, and takes
-// the key once it has room. It runs in a process of its own: the limit is that of all files.
+// TestRecordTakesBackHalfALine: a file that has room for a part of a line stays as it was, and
+// takes the key once it has room. It runs in a process of its own: the limit is that of all files.
 func TestRecordTakesBackHalfALine(t *testing.T) {
 	const alone = "SSHPACE_TEST_ALONE"
 	if os.Getenv(alone) == "" {
@@ -198,8 +198,8 @@ func TestRecordTakesBackHalfALine(t *testing.T) {
 	}
 }
 
-// FuzzRecord: whatever name is taken, it is found again under that name, and
-// nothing else in the file changes.
+// FuzzRecord: whatever name is taken, it is found again under that name, and nothing else in the
+// file changes.
 func FuzzRecord(f *testing.F) {
 	f.Add("db1", uint16(22), false)
 	f.Add("Db1", uint16(2222), true)

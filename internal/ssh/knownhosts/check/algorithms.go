@@ -10,9 +10,8 @@ import (
 	"sshpace/internal/ssh/knownhosts/index"
 )
 
-// defaultAlgorithms is OpenSSH's own order of preference
-// (myproposal.h:KEX_DEFAULT_PK_ALG) without the security-key algorithms, which
-// golang.org/x/crypto/ssh cannot verify for a host.
+// defaultAlgorithms is OpenSSH's own order of preference (myproposal.h:KEX_DEFAULT_PK_ALG) without
+// the security-key algorithms, which golang.org/x/crypto/ssh cannot verify for a host.
 func defaultAlgorithms() []string {
 	return []string{
 		ssh.CertAlgoED25519v01,
@@ -24,10 +23,9 @@ func defaultAlgorithms() []string {
 	}
 }
 
-// Algorithms returns all of preference in the order in which ssh
-// offers them (sshconnect2.c:order_hostkeyalgs): what can be verified first,
-// unless a key of the most preferred type is known, when preference is kept as
-// it is. It is for a client that may accept unknown keys.
+// Algorithms returns all of preference in the order in which ssh offers them
+// (sshconnect2.c:order_hostkeyalgs): what can be verified first, unless a key of the most preferred
+// type is known, when preference is kept as it is. It is for a client that may accept unknown keys.
 func Algorithms(x *index.Index, host string, port int, preference []string) []string {
 	algs := preferred(preference)
 	known := typesOf(x.Lookup(host, port))
@@ -52,14 +50,14 @@ func rank(verifies bool) int {
 	return 1
 }
 
-// knownTypes is what matters of a host's lines for the choice of algorithms.
+// knownTypes holds the properties of a host's lines that matter for the choice of algorithms.
 type knownTypes struct {
 	types map[string]bool // key type -> a host key of this type is known
 	ca    bool            // a certificate authority is known
 }
 
-// verifies reports whether a server's proof under an algorithm can be verified without
-// falling back to anything else.
+// verifies reports whether a server's proof under an algorithm can be verified without falling back
+// to anything else.
 func (k knownTypes) verifies(name string) bool {
 	if alg.Plain(name) != name {
 		return k.ca
@@ -67,14 +65,14 @@ func (k knownTypes) verifies(name string) bool {
 	return k.types[plainType(name)]
 }
 
-// prefers reports whether ssh puts an algorithm first: what verifies, and certificates
-// of a type of which a plain key is known, since the key inside may be that one.
+// prefers reports whether ssh puts an algorithm first: those that verify, and certificates of a
+// type of which a plain key is known, since the key inside may be that one.
 func (k knownTypes) prefers(name string) bool {
 	return k.verifies(name) || k.types[plainType(name)]
 }
 
-// typesOf collects the types. As in OpenSSH the first key of a type speaks for
-// the type: if it is revoked, the type is not preferred.
+// typesOf collects the types. As in OpenSSH the first key of a type decides for the type: if it is
+// revoked, the type is not preferred.
 func typesOf(entries []index.Entry) knownTypes {
 	known := knownTypes{types: make(map[string]bool)}
 	for _, e := range entries {
@@ -95,8 +93,7 @@ func typesOf(entries []index.Entry) knownTypes {
 	return known
 }
 
-// plainType is the type of the key that stands in a known_hosts line for a
-// signature or certificate algorithm.
+// plainType returns the type of key in a known_hosts line for a signature or certificate algorithm.
 func plainType(name string) string {
 	switch name = alg.Plain(name); name {
 	case ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512:

@@ -15,8 +15,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// certify makes the server present its ed25519 key in a certificate of a new
-// authority, whose public key it returns with the certificate.
+// certify makes the server present its ed25519 key in a certificate of a new authority, whose
+// public key it returns with the certificate.
 func certify(t *testing.T, s *sshtest.KeyServer, args ...string) (authority string, cert ssh.PublicKey) {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca")
@@ -42,8 +42,8 @@ func certify(t *testing.T, s *sshtest.KeyServer, args ...string) (authority stri
 	return knownhosts.MarshalKey(sshtest.ParseKey(t, string(caText))), sshtest.ParseKey(t, string(text))
 }
 
-// TestCertificatesAgainstSSH compares the verdict on host certificates with that
-// of the real ssh. HostKeyAlias is the name, so that patterns can be tried.
+// TestCertificatesAgainstSSH compares the verdict on host certificates with that of the real ssh.
+// HostKeyAlias is the name, so that patterns can be tried.
 func TestCertificatesAgainstSSH(t *testing.T) {
 	s := sshtest.StartKeyServer(t)
 	plain := s.KeyText("ed")

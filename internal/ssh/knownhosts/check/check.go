@@ -1,6 +1,6 @@
-// Package check decides by what is known of a host whether a key may speak for it,
-// and which algorithms to offer to it, and records a new one as ssh does. Whether an unknown
-// key is accepted is the caller's decision.
+// Package check decides, by the known keys of a host, whether to trust a key and which algorithms
+// to offer, and records a new key as ssh does. The caller decides whether an unknown key is
+// accepted.
 package check
 
 import (
@@ -19,12 +19,12 @@ import (
 	"sshpace/internal/ssh/knownhosts/index"
 )
 
-// Rules are those about certificates in which releases of ssh differ.
+// Rules are the rules about certificates in which releases of ssh differ.
 type Rules struct {
-	// Patterns tells whether a principal may be a pattern, as it may since 10.3; nil is no.
+	// Patterns reports whether a principal may be a pattern, as it may since 10.3; nil is no.
 	Patterns func() bool
-	// Inside tells whether the key inside a certificate that is not accepted may stand
-	// for itself: since 9.8 HostKeyAlgorithms must have its type. nil is yes.
+	// Inside reports whether the key inside a certificate that is not accepted may be trusted by
+	// itself: since 9.8 HostKeyAlgorithms must have its type. nil is yes.
 	Inside func(keyType string) bool
 }
 
@@ -58,17 +58,15 @@ func Key(x *index.Index, host string, port int, remote net.Addr, key ssh.PublicK
 	return v
 }
 
-// strange tells whether the key is a certificate of an authority that is not known
-// for the name: ssh then asks for the name without the port before it looks at the
-// key inside.
+// strange reports whether the key is a certificate of an authority that is not known for the name:
+// ssh then asks for the name without the port before it checks the key inside.
 func strange(x *index.Index, o offer) bool {
 	cert, ok := o.key.(*ssh.Certificate)
 	return ok && authority(x.Lookup(o.name, 0), cert) < 0
 }
 
-// checkPlainName decides by the name without the port, where the one with it is
-// unknown. As in ssh, another key for the plain name, or that this one is revoked
-// there, says nothing about the port.
+// checkPlainName decides by the name without the port, if the one with it is unknown. As in ssh,
+// another key for the plain name, or a revocation of this one there, says nothing about the port.
 func checkPlainName(x *index.Index, o offer, unknown *Verdict) *Verdict {
 	o.name = o.host
 	plain := checkName(x, o)
@@ -84,10 +82,10 @@ func checkPlainName(x *index.Index, o offer, unknown *Verdict) *Verdict {
 	return unknown
 }
 
-// offer is what a server presents.
+// offer is the key that a server presents.
 type offer struct {
-	name   string // as it stands in a file
-	host   string // without a port: what a certificate must name
+	name   string // as in a file
+	host   string // without a port: a certificate must name it
 	remote string
 	key    ssh.PublicKey
 	rules  Rules
@@ -106,7 +104,7 @@ func checkName(x *index.Index, o offer) *Verdict {
 			return nil
 		}
 		reason = err.Error()
-		o.key = cert.Key // ssh goes on with the key inside
+		o.key = cert.Key // ssh continues with the key inside
 		if o.rules.Inside != nil && !o.rules.Inside(o.key.Type()) {
 			v := unknown(x, o, entries, reason+", and HostKeyAlgorithms has no "+o.key.Type())
 			v.CA = true
@@ -116,7 +114,7 @@ func checkName(x *index.Index, o offer) *Verdict {
 	return checkPlain(x, o, entries, undecoded, reason)
 }
 
-// checkPlain decides on a key that is no certificate.
+// checkPlain decides on a key that is not a certificate.
 func checkPlain(x *index.Index, o offer, entries, undecoded []index.Entry, reason string) *Verdict {
 	var old []Known
 	for _, e := range slices.Concat(entries, undecoded) {
@@ -151,9 +149,8 @@ func unknown(x *index.Index, o offer, entries []index.Entry, reason string) *Ver
 	return v
 }
 
-// checkCertificate verifies a host certificate against the authorities among
-// entries (sshkey.c:sshkey_cert_check_host). One without principals is for no host, as
-// for ssh since 10.3.
+// checkCertificate verifies a host certificate against the authorities among entries
+// (sshkey.c:sshkey_cert_check_host). One without principals is for no host, as for ssh since 10.3.
 func (o *offer) checkCertificate(entries []index.Entry, cert *ssh.Certificate) error {
 	if authority(entries, cert) < 0 {
 		return fmt.Errorf("no @cert-authority line for the name holds the key of its certificate's authority, %s", knownhosts.Fingerprint(cert.SignatureKey))
@@ -174,21 +171,20 @@ func (o *offer) checkCertificate(entries []index.Entry, cert *ssh.Certificate) e
 	return nil
 }
 
-// isPrincipal tells whether a principal of a certificate stands for the host.
+// isPrincipal reports whether a principal of a certificate means the host.
 func (o *offer) isPrincipal(name string) bool {
 	return name == o.host || strings.ContainsAny(name, "*?") && wildcard.Match(o.host, name) && o.rules.Patterns != nil && o.rules.Patterns()
 }
 
-// authority is the index of the line with the authority of a certificate, -1 for
-// none.
+// authority returns the index of the line with the authority of a certificate, -1 for none.
 func authority(entries []index.Entry, cert *ssh.Certificate) int {
 	return slices.IndexFunc(entries, func(e index.Entry) bool {
 		return e.Marker == knownhosts.MarkerCA && sameKey(e.Key, cert.SignatureKey)
 	})
 }
 
-// caSignatures are the algorithms with which an authority may sign
-// (ssh_config(5) CASignatureAlgorithms); SHA-1 and DSA are not among them.
+// caSignatures returns the algorithms with which an authority may sign (ssh_config(5)
+// CASignatureAlgorithms); SHA-1 and DSA are not among them.
 func caSignatures() []string {
 	return []string{
 		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
@@ -196,8 +192,8 @@ func caSignatures() []string {
 	}
 }
 
-// RevokedBy returns the line that revokes key: the key itself, the key inside a
-// certificate, or the key of its authority.
+// RevokedBy returns the line that revokes key: the key itself, the key inside a certificate, or the
+// key of its authority.
 func RevokedBy(entries []index.Entry, key ssh.PublicKey) *index.Entry {
 	for i, e := range entries {
 		if e.Marker != knownhosts.MarkerRevoked {

@@ -33,8 +33,8 @@ func outcome(err error) string {
 	return "unknown"
 }
 
-// hostCert certifies key n by authority ca for names, valid for an hour around
-// now, and lets change spoil it.
+// hostCert certifies key n by authority ca for names, valid for an hour around now, and lets change
+// spoil it.
 func hostCert(t *testing.T, ca ssh.Signer, n int, names []string, change func(*ssh.Certificate)) *ssh.Certificate {
 	t.Helper()
 	cert := &ssh.Certificate{

@@ -13,8 +13,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// offered returns the host key algorithms that the real ssh offers to a server
-// under the given known_hosts text.
+// offered returns the host key algorithms that the real ssh offers to a server under the given
+// known_hosts text.
 func offered(t *testing.T, s *sshtest.KeyServer, known string) []string {
 	t.Helper()
 	out, _ := s.SSH(t, "127.0.0.1", "UserKnownHostsFile="+known, "LogLevel=DEBUG2")
@@ -30,8 +30,7 @@ func withoutSecurityKeys(algs []string) []string {
 	return slices.DeleteFunc(algs, func(alg string) bool { return strings.Contains(alg, "sk-") })
 }
 
-// TestOrderAgainstSSH compares the order of algorithms with the proposal that
-// the real ssh sends.
+// TestOrderAgainstSSH compares the order of algorithms with the proposal that the real ssh sends.
 func TestOrderAgainstSSH(t *testing.T) {
 	s := sshtest.StartKeyServer(t)
 	name := knownhosts.HostPort("127.0.0.1", s.Port)
@@ -54,8 +53,8 @@ func TestOrderAgainstSSH(t *testing.T) {
 	}
 }
 
-// TestOrderWithoutPort: a key that is known for the name without the port does not
-// change the order, as it does not in ssh, though Key accepts it.
+// TestOrderWithoutPort: a key that is known for the name without the port does not change the
+// order, as it does not in ssh, though Key accepts it.
 func TestOrderWithoutPort(t *testing.T) {
 	x := index.Open(sshtest.KnownHostsFile(t, "a "+knownhosts.MarshalKey(sshtest.ECKey().PublicKey())+"\n"))
 	if got := Algorithms(x, "a", 2222, []string{"ssh-ed25519", "ecdsa-sha2-nistp256"}); got[0] != "ssh-ed25519" {
@@ -118,9 +117,8 @@ func TestVerdictAgainstSSH(t *testing.T) {
 	}
 }
 
-// TestUndecodedIsNotUnknown: a line for the host whose key cannot be decoded is another
-// key of it, whatever ssh of this release makes of it, unless one that can be is the
-// server's.
+// TestUndecodedIsNotUnknown: a line for the host whose key cannot be decoded is another key of it,
+// whatever ssh of this release makes of it, unless one that can be is the server's.
 func TestUndecodedIsNotUnknown(t *testing.T) {
 	const newer = "ssh-mldsa44-ed25519@openssh.com AAAAH3NzaC1tbGRzYTQ0LWVkMjU1MTlAb3BlbnNzaC5jb20AAAAEAAAAAA=="
 	key := sshtest.Key(1).PublicKey()

@@ -8,8 +8,8 @@ import (
 	"sshpace/internal/ssh/knownhosts/index"
 )
 
-// Known is a key that a file holds, named as people can compare it. One that cannot be
-// decoded has the type that its line names, and no fingerprint.
+// Known is a key in a file, named so that people can compare it. A key that cannot be decoded has
+// the type that its line names, and no fingerprint.
 type Known struct {
 	File        string
 	Line        int
@@ -33,33 +33,31 @@ func (k Known) String() string {
 	return fmt.Sprintf("%s:%d (%s %s)", k.File, k.Line, k.Type, k.Fingerprint)
 }
 
-// Kind says why a key may not speak for a host.
+// Kind is the reason why a key is not trusted for a host.
 type Kind uint8
 
 // The kinds of a Verdict. The zero value is none of them.
 const (
 	_       Kind = iota
 	Unknown      // the files hold no key under the name
-	Changed      // other keys are known: someone may be in between, or the server has new keys
+	Changed      // other keys are known: this may be an attack, or the server has new keys
 	Revoked      // a @revoked line forbids the key, or the authority of the certificate
 )
 
-// Verdict is the error of Key: why a key may not speak for a host, and which
-// lines say so.
+// Verdict is the error of Key: why a key is not trusted for a host, and which lines decide that.
 type Verdict struct {
 	Kind   Kind
-	Name   string   // as it would stand in a file
+	Name   string   // as in a file
 	Remote string   // the address that was reached; may be empty
 	New    string   // type and fingerprint of the key that was offered
 	Lines  []Known  // of Changed: all keys known under the name, those of the same type first; of Revoked: the one that forbids
-	Files  []string // what was searched
+	Files  []string // the files that were searched
 	Reason string   // of Unknown: why a certificate, or a host with only a CA, was not accepted; often empty
-	CA     bool     // of Unknown: only a valid certificate will do, since a @cert-authority line matches the name, or no other key is asked for
+	CA     bool     // of Unknown: only a valid certificate helps, since a @cert-authority line matches the name, or no other key is requested
 	Err    error    // a file that could not be read; nil if all could
 }
 
-// What says what happened and which lines disagree, in one sentence without an
-// end.
+// What describes the event and the lines that disagree, in one sentence without an end.
 func (v *Verdict) What() string {
 	host := "host key of " + at(v.Name, v.Remote)
 	switch v.Kind {
@@ -78,7 +76,7 @@ func (v *Verdict) What() string {
 	return what
 }
 
-// searched names files, of several the first, which is the user's own.
+// searched names the first of the searched files, which is the user's own.
 func searched(files []string) string {
 	switch len(files) {
 	case 0:
@@ -89,7 +87,7 @@ func searched(files []string) string {
 	return fmt.Sprintf("%s or %d more", files[0], len(files)-1)
 }
 
-// Joined is all of them, after one another.
+// Joined joins all of them.
 func Joined(lines []Known) string {
 	texts := make([]string, len(lines))
 	for i, k := range lines {
@@ -98,14 +96,14 @@ func Joined(lines []Known) string {
 	return strings.Join(texts, ", ")
 }
 
-// What to do about a changed key, a revoked and an unknown one, whoever has found it to be one.
+// Remedies for a changed key, a revoked and an unknown one, for all engines.
 const (
 	ChangedHint = "find out why the key changed: it may be an attack; only then forget the old one"
 	RevokedHint = "do not log in: whoever holds a revoked key may pose as the server; give the server a new host key"
 	UnknownHint = "compare the fingerprint with the server's own (ssh-keygen -lf on its host key), then run once with --accept-new"
 )
 
-// Hint says what to do about it.
+// Hint suggests a remedy.
 func (v *Verdict) Hint() string {
 	switch {
 	case v.Kind == Revoked:
@@ -118,7 +116,7 @@ func (v *Verdict) Hint() string {
 	return UnknownHint
 }
 
-// Error is What and Hint.
+// Error returns What and Hint.
 func (v *Verdict) Error() string { return v.What() + "; " + v.Hint() }
 
 // Unwrap returns the error of a file that could not be read.
@@ -133,7 +131,7 @@ func at(name, remote string) string {
 	return fmt.Sprintf("%s (%s)", name, remote)
 }
 
-// Forget is ChangedHint with the command that removes a name from a file.
+// Forget returns ChangedHint with the command that removes a name from a file.
 func Forget(name, file string) string {
 	return ChangedHint + ": ssh-keygen " + shell.Line("-R", name, "-f", file)
 }

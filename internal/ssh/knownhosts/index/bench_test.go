@@ -6,8 +6,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// BenchmarkPlain10000 is 10,000 look-ups in a plain file of 10,000 lines,
-// reading and indexing it included.
+// BenchmarkPlain10000 is 10,000 look-ups in a plain file of 10,000 lines, reading and indexing it
+// included.
 func BenchmarkPlain10000(b *testing.B) {
 	file := sshtest.KnownHostsFile(b, sshtest.FleetFile(10_000, false))
 	b.ReportAllocs()
@@ -16,8 +16,7 @@ func BenchmarkPlain10000(b *testing.B) {
 	}
 }
 
-// BenchmarkHashed1400 is 1,400 look-ups in a hashed file of as many lines: one
-// pass per name.
+// BenchmarkHashed1400 is 1,400 look-ups in a hashed file of as many lines: one pass per name.
 func BenchmarkHashed1400(b *testing.B) {
 	file := sshtest.KnownHostsFile(b, sshtest.FleetFile(1400, true))
 	b.ReportAllocs()

@@ -18,8 +18,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// The names of the generated files and of the look-ups in them: few enough that
-// lines collide, with everything that a host field can hold.
+// The names of the generated files and of the look-ups in them: few enough that lines collide, with
+// everything that a host field can hold.
 var (
 	lookedUp  = []string{"a", "b", "ab", "a.x", "b.x", "a.b.x", "[a]:2222", "[b.x]:2222", "[a]:1", "10.0.0.1", "::1", "[::1]:2222", "zz"}
 	fieldForm = []string{"a", "b", "ab", "A", "a.x", "B.x", "*.x", "?", "a*", "*", "!a", "!*.x", "!a.x", "[a]:2222", "[*]:2222", "[a]:*", "*:2222", "[b.x]:2222",
@@ -48,9 +48,9 @@ func (g generator) hosts() string {
 	return strings.Join(names, ",")
 }
 
-// tidyPattern leaves out what the Go libraries read in their own way: capital
-// letters, odd negations, patterns that span host and port, and a last star,
-// which x/crypto does not let stand for nothing.
+// tidyPattern leaves out what the Go libraries read in their own way: capital letters, odd
+// negations, patterns that span host and port, and a last star, which x/crypto does not let stand
+// for nothing.
 func tidyPattern(s string) bool {
 	lastStar := len(s) > 1 && strings.HasSuffix(s, "*")
 	return s != "" && s != "!" && s != "!!a" && s == strings.ToLower(s) && !strings.Contains(s, ":") && !lastStar
@@ -92,8 +92,8 @@ func (g generator) file() string {
 	return strings.Join(lines, "\n") + g.pick([]string{"", "\n"})
 }
 
-// sameAsKeygen compares every look-up in a file with the real ssh-keygen and
-// returns how many lines were found.
+// sameAsKeygen compares every look-up in a file with the real ssh-keygen and returns how many lines
+// were found.
 func sameAsKeygen(t *testing.T, text string, names []string) (found int) {
 	t.Helper()
 	file := sshtest.KnownHostsFile(t, text)
@@ -146,8 +146,8 @@ func FuzzLookup(f *testing.F) {
 	})
 }
 
-// TestLookupAgainstLibraries compares what is known of a host with skeema's
-// package and with x/crypto's below it, on lines that those read as ssh does.
+// TestLookupAgainstLibraries compares what is known of a host with skeema's package and with
+// x/crypto's below it, on lines that those read as ssh does.
 func TestLookupAgainstLibraries(t *testing.T) {
 	hosts := []string{"a", "b", "ab", "a.x", "b.x", "a.b.x", "10.0.0.1", "zz"}
 	compared := 0

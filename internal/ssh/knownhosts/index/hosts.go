@@ -7,9 +7,9 @@ import (
 	"sshpace/internal/ssh/knownhosts"
 )
 
-// Hosts lists the hosts of all files, each line's first name as people type it
-// (name, name:port, [address]:port), each once. Hashed names cannot be read back;
-// they are counted. Patterns, revoked keys and authorities name no host.
+// Hosts lists the hosts of all files, each line's first name as people type it (name, name:port,
+// [address]:port), each once. Hashed names cannot be read back; they are counted. Patterns, revoked
+// keys and authorities name no host.
 func (x *Index) Hosts() (names []string, hashed int) {
 	seen := map[string]bool{}
 	for _, t := range x.Tables() {
@@ -30,8 +30,8 @@ func (x *Index) Hosts() (names []string, hashed int) {
 	return names, hashed
 }
 
-// typedName is the first name of a line: [name]:port loses its brackets unless
-// the name is an address with colons.
+// typedName returns the first name of a line: [name]:port loses its brackets unless the name is an
+// address with colons.
 func typedName(hosts string) string {
 	name, _, _ := strings.Cut(hosts, ",")
 	host, port, err := net.SplitHostPort(name)

@@ -1,11 +1,10 @@
-// Package index answers which lines of known_hosts files belong to a host.
+// Package index finds the lines of known_hosts files that belong to a host.
 //
 // OpenSSH scans every line of every file at least twice per connection
-// (hostfile.c:hostkeys_foreach, called for the order of the algorithms and for
-// the check itself), and computes one HMAC-SHA1 per hashed line each time. That
-// is nothing for ten hosts and most of the cost of a login for ten thousand.
-// Index does that work once for a whole process: plain names are in a map,
-// patterns in a short list, and hashed lines are tried once per distinct name.
+// (hostfile.c:hostkeys_foreach, called for the order of the algorithms and for the check itself),
+// and computes one HMAC-SHA1 per hashed line each time. That is nothing for ten hosts and most of
+// the cost of a login for ten thousand. Index does that work once for a whole process: plain names
+// are in a map, patterns in a short list, and hashed lines are tried once per distinct name.
 package index
 
 import (
@@ -28,7 +27,7 @@ import (
 	"sshpace/internal/ssh/knownhosts"
 )
 
-// maxFileBytes bounds what is read into memory: some six million lines.
+// maxFileBytes bounds the text that is read into memory: some six million lines.
 const maxFileBytes = 1 << 30
 
 // Entry is one line that matches a name.
@@ -40,7 +39,7 @@ type Entry struct {
 	Text    string // the line as written
 	Type    string // of the key, as written
 	Key     ssh.PublicKey
-	Err     error // why there is no Key
+	Err     error // reason why there is no Key
 	Comment string
 	Hashed  bool // the host field is hashed
 }
@@ -51,34 +50,32 @@ func (e Entry) Where() string { return fmt.Sprintf("%s:%d", e.File, e.Line) }
 // Fingerprint is the key's type and fingerprint.
 func (e Entry) Fingerprint() string { return knownhosts.Fingerprint(e.Key) }
 
-// Index answers look-ups over several files, in the order in which ssh reads
-// them: the user's first, then the system's. It looks at the identity of each
-// file (device, inode, size and modification time) before every answer, but for
-// Lag, and reads again what has changed. All methods may be called by any number of
-// goroutines.
+// Index answers look-ups over several files, in the order in which ssh reads them: the user's
+// first, then the system's. It checks the identity of each file (device, inode, size and
+// modification time) before every answer, unless within Lag, and reads changes. All methods may be
+// called by any number of goroutines.
 type Index struct {
-	// Lag is how old the last look at a file may be; 0: every answer looks anew. A thousand logins
-	// a second would each look six times. Set it before the first answer.
+	// Lag is how old the last check of a file may be; 0: every answer checks again. A thousand
+	// logins a second would each check six times. Set it before the first answer.
 	Lag time.Duration
 
 	files []*source
 }
 
-// source is one file and what was read of it.
+// source is one file and its content so far.
 type source struct {
 	path   string
 	opened time.Time
 	looked atomic.Int64 // when, after opened, in nanoseconds; 0: not yet
 
 	mu    sync.RWMutex
-	info  os.FileInfo // identity of what table holds; nil if nothing was read
+	info  os.FileInfo // identity of the file in table; nil if nothing was read
 	table *Table
 	err   error // why the file could not be read, except that it is missing
 }
 
-// Open makes an index of files, which are read when first needed. A file that
-// does not exist is empty, as for ssh; so is one that cannot be read, but
-// Problems tells.
+// Open makes an index of files, which are read when first needed. A missing file is empty, as for
+// ssh; so is one that cannot be read, but Problems reports it.
 func Open(files ...string) *Index {
 	x := &Index{}
 	for _, path := range files {
@@ -105,10 +102,9 @@ func (x *Index) Tables() []*Table {
 	return tables
 }
 
-// Lookup returns the readable lines that match host and port in all files.
-// Unlike ssh when it connects it does not also try the name without a port;
-// package check does. A name as it stands in the file, such as
-// "[host]:2222" or a HostKeyAlias, is given with port 0.
+// Lookup returns the readable lines that match host and port in all files. Unlike ssh when it
+// connects it does not also try the name without a port; package check does. Pass a name in the
+// form of the file, such as "[host]:2222" or a HostKeyAlias, with port 0.
 func (x *Index) Lookup(host string, port int) []Entry {
 	name := knownhosts.HostPort(host, port)
 	if name == "" {
@@ -118,9 +114,9 @@ func (x *Index) Lookup(host string, port int) []Entry {
 	return found
 }
 
-// Matching returns the lines that match a name as it stands in a file: those with a
-// key, as Lookup does, and those whose key cannot be decoded, because it is of a type
-// that is not known here or damaged. They have Err instead of a Key.
+// Matching returns the lines that match a name in the form of the file: those with a key, as Lookup
+// does, and those whose key cannot be decoded, because its type is unknown here or it is damaged.
+// They have Err instead of a Key.
 func (x *Index) Matching(name string) (found, undecoded []Entry) {
 	name = knownhosts.HostPort(name, 0)
 	for _, s := range x.files {
@@ -136,8 +132,8 @@ func (x *Index) Matching(name string) (found, undecoded []Entry) {
 	return found, undecoded
 }
 
-// Exactly returns the lines that ssh-keygen -F finds for a name: behind a hash, and
-// only there, capitals count. ssh itself asks for names in lower case.
+// Exactly returns the lines that ssh-keygen -F finds for a name: only in hashed names does case
+// matter. ssh itself asks for names in lower case.
 func (x *Index) Exactly(name string) []Entry {
 	found := x.Lookup(name, 0)
 	if name == wildcard.Lower(name) {
@@ -159,9 +155,9 @@ func (x *Index) Exactly(name string) []Entry {
 	return found
 }
 
-// Warm tries the hashed lines for many names at once, on all processors. It is
-// only a matter of speed: a fleet that is known beforehand costs one pass
-// instead of one per name. The names are in the form of HostPort.
+// Warm tries the hashed lines for many names at once, on all processors. It only saves time: a
+// fleet that is known beforehand costs one pass instead of one per name. The names are in the form
+// of HostPort.
 func (x *Index) Warm(ctx context.Context, names []string) {
 	lowered := make([]string, len(names))
 	for i, name := range names {
@@ -172,8 +168,8 @@ func (x *Index) Warm(ctx context.Context, names []string) {
 	}
 }
 
-// Unreadable returns the lines that cannot be used and why. It decodes every
-// key, which look-ups do not.
+// Unreadable returns the unusable lines with the reasons. It decodes every key, which look-ups do
+// not.
 func (x *Index) Unreadable() []BadLine {
 	var bad []BadLine
 	for _, s := range x.files {
@@ -182,7 +178,7 @@ func (x *Index) Unreadable() []BadLine {
 	return bad
 }
 
-// Problems returns why files could not be read at all.
+// Problems returns the reasons why files could not be read at all.
 func (x *Index) Problems() []error {
 	var problems []error
 	for _, s := range x.files {
@@ -207,14 +203,14 @@ func (t *Table) entry(index int32) Entry {
 		Comment: comment, Hashed: l.Hashed()}
 }
 
-// Expire has the next answer look at the files, whatever the Lag.
+// Expire makes the next answer check the files, whatever the Lag.
 func (x *Index) Expire() {
 	for _, s := range x.files {
 		s.looked.Store(0)
 	}
 }
 
-// recent returns the table of the file as it was when it was looked at within lag, or is now.
+// recent returns the table of the file as it was within lag, or is now.
 func (s *source) recent(lag time.Duration) *Table {
 	if last := s.looked.Load(); last == 0 || time.Since(s.opened)-time.Duration(last) >= lag {
 		return s.current()
@@ -252,8 +248,8 @@ func (s *source) isCurrent(info os.FileInfo, err error) bool {
 		info.ModTime().Equal(s.info.ModTime())
 }
 
-// refresh reads the file, or what is new of it. An error leaves an empty table:
-// a key that can no longer be read is no longer known.
+// refresh reads the file, or its new part. An error leaves an empty table: a key that can no longer
+// be read is no longer known.
 func (s *source) refresh() {
 	s.err = s.read()
 	if s.err == nil {
@@ -289,7 +285,7 @@ func (s *source) read() error {
 	return nil
 }
 
-// readRest extends the table by what was appended.
+// readRest extends the table by the appended text.
 func (s *source) readRest(f *os.File, info os.FileInfo) error {
 	text, err := readText(f, info.Size()-s.info.Size())
 	if err != nil {
@@ -300,7 +296,7 @@ func (s *source) readRest(f *os.File, info os.FileInfo) error {
 	return nil
 }
 
-// hasGrown reports whether the file may be what the table holds plus more lines.
+// hasGrown reports whether the file may be the table's text plus more lines.
 func (s *source) hasGrown(info os.FileInfo) bool {
 	return s.info != nil && os.SameFile(info, s.info) && info.Size() > s.info.Size() && s.table.endsWithNewline()
 }
@@ -310,8 +306,8 @@ func (t *Table) endsWithNewline() bool {
 	return last != "" && last[len(last)-1] == '\n'
 }
 
-// sameText reports whether r starts with the pieces of text. Reading and
-// comparing two megabytes takes 0.3 ms, indexing them ten times that.
+// sameText reports whether r starts with the pieces of text. Reading and comparing two megabytes
+// takes 0.3 ms, indexing them ten times that.
 func sameText(r io.Reader, pieces []string) bool {
 	buf := make([]byte, 64<<10)
 	for _, piece := range pieces {
@@ -339,8 +335,8 @@ func readText(r io.Reader, size int64) (string, error) {
 	return buf.String(), nil
 }
 
-// openRegular opens a file that can be read to its end and does not block:
-// regular files and the null device.
+// openRegular opens a file that can be read to its end and does not block: regular files and the
+// null device.
 func openRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 	"sshpace/internal/ssh/knownhosts"
 )
 
-// BadLine is a line that OpenSSH passes over without a word.
+// BadLine is a line that OpenSSH silently ignores.
 type BadLine struct {
 	File   string
 	Line   int // from 1
 	Reason string
 }
 
-// Table is one file in memory. A file that has only grown is extended rather
-// than read anew, so that what is known about its hashed lines survives the
-// lines that accept-new appends while a thousand connections are being made.
+// Table is one file in memory. A file that has only grown is extended rather than read anew, so
+// that the results for its hashed lines survive the lines that accept-new appends while a thousand
+// connections are being made.
 type Table struct {
 	Path    string
 	mu      sync.RWMutex // written by extend, read by everything else
@@ -41,9 +41,8 @@ type Table struct {
 	passes atomic.Int64 // scans over hashed lines
 }
 
-// matches is what is known about one name: which lines that cannot be looked
-// up belong to it. Under its mutex the first asker does the work and the others
-// wait for the answer.
+// matches holds the lines of one name that cannot be looked up. Under its mutex the first asker
+// does the work and the others wait for the answer.
 type matches struct {
 	mu          sync.Mutex
 	patternSeen int // how many of table.pattern have been tried
@@ -58,8 +57,7 @@ func newTable(path, text string) *Table {
 	return t
 }
 
-// extend adds text that follows what the table holds, which must end with a
-// newline or be empty.
+// extend adds text after that of the table, which must end with a newline or be empty.
 func (t *Table) extend(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,29 +78,28 @@ func (t *Table) extend(text string) {
 	}
 }
 
-// Lines are the readable lines, in the order of the file; an index of Find is one
-// into them.
+// Lines returns the readable lines, in the order of the file; an index of Find is one into them.
 func (t *Table) Lines() []knownhosts.Line {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.lines
 }
 
-// Names are the names of plain lines, in lower case and in no order.
+// Names returns the names of plain lines, in lower case and in no order.
 func (t *Table) Names() []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return slices.Collect(maps.Keys(t.plain))
 }
 
-// Count is how many lines have plain names, patterns and hashed names.
+// Count counts the lines with plain names, patterns and hashed names.
 func (t *Table) Count() (plain, patterns, hashed int) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return len(t.lines) - len(t.pattern) - len(t.hashed), len(t.pattern), len(t.hashed)
 }
 
-// reserve makes room for n more lines, so that a large file is not moved about.
+// reserve makes room for n more lines, so that a large file is not copied around.
 func (t *Table) reserve(n int) {
 	t.lines = slices.Grow(t.lines, n)
 	if t.plain == nil {
@@ -135,8 +132,8 @@ func (t *Table) addPlain(name string, index int32) {
 	t.plain[name] = append(known, index)
 }
 
-// Find returns the indices of all lines that match a lower-case name, in the
-// order of the file. Hashed lines are tried at most once per name.
+// Find returns the indices of all lines that match a lower-case name, in the order of the file.
+// Hashed lines are tried at most once per name.
 func (t *Table) Find(name string) []int32 {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -197,9 +194,9 @@ func (t *Table) tryHashes(m *matches, name string) {
 	m.hashedSeen = len(t.hashed)
 }
 
-// Warm does the hashed lines for many lower-case names in one pass over the
-// file, on all processors, so that the Find calls that follow need none. If ctx
-// ends before, nothing is known that was not known before.
+// Warm tries the hashed lines for many lower-case names in one pass over the file, on all
+// processors, so that the following Find calls need none. If ctx ends earlier, nothing new is
+// known.
 func (t *Table) Warm(ctx context.Context, names []string) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -233,8 +230,8 @@ func (t *Table) Warm(ctx context.Context, names []string) {
 	}
 }
 
-// lockFresh locks the memory of those names whose hashed lines have never been
-// tried. The names are sorted, so that two calls cannot wait for each other.
+// lockFresh locks the memory of those names whose hashed lines have never been tried. The names are
+// sorted, so that two calls cannot wait for each other.
 func (t *Table) lockFresh(names []string) (fresh [][]byte, memory []*matches) {
 	for _, name := range names {
 		m := t.matchesOf(name)
@@ -249,8 +246,7 @@ func (t *Table) lockFresh(names []string) (fresh [][]byte, memory []*matches) {
 	return fresh, memory
 }
 
-// owners returns, for every hashed line, the index of the name that it belongs
-// to, or -1.
+// owners returns, for every hashed line, the index of the name that it belongs to, or -1.
 func (t *Table) owners(ctx context.Context, names [][]byte) []int {
 	owner := make([]int, len(t.hashed))
 	sched.Do(runtime.GOMAXPROCS(0), len(owner), func(i int) {
@@ -262,8 +258,8 @@ func (t *Table) owners(ctx context.Context, names [][]byte) []int {
 	return owner
 }
 
-// Unreadable returns the lines that were bad from the start and those whose
-// key cannot be decoded, in the order of the file.
+// Unreadable returns the lines that were bad from the start and those whose key cannot be decoded,
+// in the order of the file.
 func (t *Table) Unreadable() []BadLine {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

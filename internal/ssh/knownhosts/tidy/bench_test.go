@@ -36,8 +36,8 @@ func BenchmarkKeygenFind(b *testing.B) {
 	}
 }
 
-// twoMegabytes is the shape of a real fleet's file: 1,400 hosts under their name
-// and address, with three types of keys, and as many lines of other hosts.
+// twoMegabytes is the shape of a real fleet's file: 1,400 hosts under their name and address, with
+// three types of keys, and as many lines of other hosts.
 func twoMegabytes() string {
 	var text strings.Builder
 	rsa, ec := knownhosts.MarshalKey(sshtest.RSAKey().PublicKey()), knownhosts.MarshalKey(sshtest.ECKey().PublicKey())

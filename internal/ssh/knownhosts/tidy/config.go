@@ -12,18 +12,17 @@ import (
 	"sshpace/internal/ssh/conf"
 )
 
-// Config is the part of ssh_config that makes ssh use a split directory.
+// SplitConfig returns the part of ssh_config that makes ssh use a split directory.
 //
-// The token is %h, the name after HostName and in lower case, under which ssh
-// looks keys up; it has no port, so that the file of a host serves all of its
-// ports. %k is the HostKeyAlias where there is one, but otherwise what was typed,
-// which is neither the looked-up name nor lower-case. Giving both is worse than
-// either: where they are the same file, UpdateHostKeys writes the keys into the
-// first and then deletes them from the second. An own UserKnownHostsFile turns
-// UpdateHostKeys off unless it is asked for.
+// The token is %h, the name after HostName and in lower case, under which ssh looks keys up; it has
+// no port, so that the file of a host serves all of its ports. %k is the HostKeyAlias where there
+// is one, but otherwise the typed name, which is neither the looked-up name nor lower-case. Giving
+// both is worse than either: where they are the same file, UpdateHostKeys writes the keys into the
+// first and then deletes them from the second. A UserKnownHostsFile turns UpdateHostKeys off unless
+// it is set.
 //
-// A name that the user types and that has a HostKeyAlias, typed to alias, gets a
-// block of its own, since the key is looked up under the alias.
+// A typed name with a HostKeyAlias (aliases maps one to the other) gets its own block, since the
+// key is looked up under the alias.
 func SplitConfig(dir string, aliases map[string]string) (string, error) {
 	path, err := ConfigPath(dir)
 	if err != nil {

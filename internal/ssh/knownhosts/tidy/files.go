@@ -16,8 +16,8 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// write makes all files of a split. A directory that does not exist yet appears
-// with all its files at once; in one that does, each file is replaced by itself.
+// write makes all files of a split. A new directory appears with all its files at once; in an
+// existing one, each file is replaced by itself.
 func (s *splitter) write(ctx context.Context, dir string, targets map[string][]string) error {
 	dir = filepath.Clean(dir)
 	files := s.build(targets)
@@ -44,7 +44,7 @@ func (s *splitter) write(ctx context.Context, dir string, targets map[string][]s
 	return nil
 }
 
-// somebody fails where ssh would know no host by the files.
+// somebody fails if ssh would know no host by the files.
 func (s *splitter) somebody(files []hostFile) error {
 	if s.patterns() != "" || slices.ContainsFunc(files, func(f hostFile) bool { return f.text != "" }) {
 		return nil
@@ -88,7 +88,7 @@ func (s *splitter) writeInto(ctx context.Context, dir string, files []hostFile) 
 	return w.put(patternsFile, s.patterns())
 }
 
-// newFileWriter looks at what is in the directory already.
+// newFileWriter lists the present files of the directory.
 func (s *splitter) newFileWriter(folder Folder) (fileWriter, error) {
 	w := fileWriter{folder: folder, force: s.options.Force, result: &s.result, present: make(map[string]bool), written: s.written}
 	entries, err := fs.ReadDir(folder.FS(), ".")
@@ -106,15 +106,15 @@ func (s *splitter) newFileWriter(folder Folder) (fileWriter, error) {
 // fileWriter puts files into a directory that it never leaves.
 type fileWriter struct {
 	folder  Folder
-	present map[string]bool // what the directory held at first
-	written map[string]bool // what this call has made or found as it should be
+	present map[string]bool // the files of the directory at first
+	written map[string]bool // files that this call has made or found unchanged
 	sources []os.FileInfo   // files that must not be replaced
 	force   bool
 	result  *SplitResult
 }
 
-// put makes the file hold text. It leaves alone what is right already, and
-// without force what differs.
+// put makes the file hold text. It leaves alone a file that is right already and, without force,
+// one that differs.
 func (w fileWriter) put(name, text string) error {
 	again := w.written[name]
 	w.written[name] = true

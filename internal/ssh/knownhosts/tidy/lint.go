@@ -16,10 +16,10 @@ import (
 	"sshpace/internal/ssh/knownhosts/index"
 )
 
-// Kind names what is found.
+// Kind names a kind of finding.
 type Kind string
 
-// The findings, and what each means to ssh.
+// The findings, with their effect on ssh.
 const (
 	unreadable     Kind = "unreadable"    // ssh passes over the line without a word
 	weakKey        Kind = "weak-key"      // DSA, or RSA below 2048 bits
@@ -28,7 +28,7 @@ const (
 	conflict       Kind = "conflict"      // two keys of one type for one name: either is accepted
 	duplicate      Kind = "duplicate"     // an earlier line says the same
 	shadowed       Kind = "shadowed"      // a pattern with the same key covers all names of the line
-	mixedHashing   Kind = "mixed-hashing" // plain lines give away what hashed lines hide
+	mixedHashing   Kind = "mixed-hashing" // plain lines reveal what hashed lines hide
 	fileUnreadable Kind = "unreadable-file"
 )
 
@@ -37,7 +37,7 @@ func Kinds() []Kind {
 	return []Kind{unreadable, weakKey, shortKey, revokedKey, conflict, duplicate, shadowed, mixedHashing, fileUnreadable}
 }
 
-// Finding is one thing that there is to say about a line.
+// Finding is one remark about a line.
 type Finding struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"` // 0: the whole file
@@ -46,10 +46,9 @@ type Finding struct {
 	Other  string `json:"other,omitempty"` // "file:line" of the line that it is about as well
 }
 
-// Files looks for lines that are useless, misleading or unsafe. It looks at all
-// files as one list, as ssh does. The names of hashed lines are known only as
-// far as they are in names, each in the form of HostPort; if ctx ends they are
-// not.
+// Lint looks for lines that are useless, misleading or unsafe. It treats all files as one list, as
+// ssh does. The names of hashed lines are known only as far as they are in names, each in the form
+// of HostPort; if ctx ends they are not.
 func Lint(ctx context.Context, x *index.Index, names []string) []Finding {
 	x.Warm(ctx, names)
 	l := &linter{first: make(map[claim]*lintLine), byType: make(map[claim]*lintLine),
@@ -80,10 +79,10 @@ func Lint(ctx context.Context, x *index.Index, names []string) []Finding {
 	return l.findings
 }
 
-// linter is the work of one call of Files.
+// linter is the work of one call of Lint.
 type linter struct {
 	lines    []*lintLine
-	first    map[claim]*lintLine    // who said it first
+	first    map[claim]*lintLine    // the first line that says it
 	byType   map[claim]*lintLine    // the first key of a type for a name; claim.key is the type
 	patterns map[string][]*lintLine // key -> lines with patterns
 	revoked  map[string][]*lintLine // key -> @revoked lines
@@ -103,7 +102,7 @@ type lintLine struct {
 	file  string
 	blob  string // the key
 	key   ssh.PublicKey
-	names []string // lower-case; of a hashed line the name if known, else the hash itself
+	names []string // lower-case; for a hashed line the name if known, otherwise the hash itself
 }
 
 func (l *lintLine) where() string { return fmt.Sprintf("%s:%d", l.file, l.Number) }
@@ -187,9 +186,8 @@ func (l *linter) report(one *lintLine, kind Kind, other *lintLine, format string
 	l.findings = append(l.findings, f)
 }
 
-// weakKey reports keys that OpenSSH has given up or soon may: DSA (off since
-// 7.0), and RSA sizes below those of NIST SP 800-57 for today (2048 bits) and
-// beyond 2030 (3072 bits).
+// weakKey reports keys that OpenSSH has given up or soon may: DSA (off since 7.0), and RSA sizes
+// below those of NIST SP 800-57 for today (2048 bits) and beyond 2030 (3072 bits).
 func (l *linter) weakKey(one *lintLine) {
 	if one.Marker == knownhosts.MarkerRevoked {
 		return
@@ -221,8 +219,7 @@ func (l *linter) revokedKey(one *lintLine) {
 	}
 }
 
-// duplicate reports a line that earlier lines have said in full, and remembers
-// what is new.
+// duplicate reports a line that earlier lines repeat completely, and remembers its new parts.
 func (l *linter) duplicate(one *lintLine) bool {
 	var earlier *lintLine
 	said := 0

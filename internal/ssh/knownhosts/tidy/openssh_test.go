@@ -14,8 +14,8 @@ import (
 	"sshpace/internal/ssh/conf"
 )
 
-// splitFor splits a file that knows the server under its address and as web,
-// among other hosts, and returns the directory and an ssh_config that uses it.
+// splitFor splits a file that knows the server under its address and as web, among other hosts, and
+// returns the directory and an ssh_config that uses it.
 func splitFor(t *testing.T, s *sshtest.KeyServer, name string) (dir, config string) {
 	t.Helper()
 	file := sshtest.KnownHostsFile(t, sshtest.FleetFile(20, false)+name+" "+s.KeyText("ed")+"\n*.example.org "+sshtest.KeyText(3)+"\nweb "+s.KeyText("ed")+"\n")
@@ -34,8 +34,8 @@ func splitFor(t *testing.T, s *sshtest.KeyServer, name string) (dir, config stri
 	return dir, config
 }
 
-// TestSSHWithSplitFiles: the real ssh accepts the server by the split files and
-// the printed configuration, learns its other key, and refuses a wrong one.
+// TestSSHWithSplitFiles: the real ssh accepts the server by the split files and the printed
+// configuration, learns its other key, and refuses a wrong one.
 func TestSSHWithSplitFiles(t *testing.T) {
 	s := sshtest.StartKeyServer(t)
 	for about, name := range map[string]string{
@@ -73,8 +73,8 @@ func TestSSHWithSplitFiles(t *testing.T) {
 	}
 }
 
-// TestSSHAliasWithSplitFiles: a host with a HostKeyAlias uses the file of the
-// alias by the block that is printed for it.
+// TestSSHAliasWithSplitFiles: a host with a HostKeyAlias uses the file of the alias by the block
+// that is printed for it.
 func TestSSHAliasWithSplitFiles(t *testing.T) {
 	s := sshtest.StartKeyServer(t)
 	_, config := splitFor(t, s, "unused")
@@ -94,8 +94,8 @@ func TestSSHAliasWithSplitFiles(t *testing.T) {
 	}
 }
 
-// TestSameFileTwiceLosesItsKeys records why SplitConfig does not name both %h
-// and %k: ssh empties a file that is listed twice.
+// TestSameFileTwiceLosesItsKeys records why SplitConfig does not name both %h and %k: ssh empties a
+// file that is listed twice.
 func TestSameFileTwiceLosesItsKeys(t *testing.T) {
 	s := sshtest.StartKeyServer(t)
 	dir, _ := splitFor(t, s, knownhosts.HostPort("127.0.0.1", s.Port))

@@ -14,7 +14,7 @@ import (
 // maxFileName is the longest file name of the usual file systems.
 const maxFileName = 255
 
-// CheckName reports why the name of a host cannot be the name of its file.
+// CheckName returns the reason why the name of a host cannot be the name of its file.
 func CheckName(host string) error {
 	unsafe := func(r rune) bool {
 		return !('0' <= r && r <= '9' || 'a' <= r && r <= 'z' || strings.ContainsRune("._:%-", r))
@@ -37,8 +37,8 @@ func CheckName(host string) error {
 	return fmt.Errorf("%.80q %s", host, reason)
 }
 
-// ConfigPath is a directory as it can stand in ssh_config, where "%" starts a
-// token and "${" a variable, and where relative names depend on where ssh runs.
+// ConfigPath writes a directory for ssh_config, where "%" starts a token and "${" a variable, and
+// where relative names depend on where ssh runs.
 func ConfigPath(dir string) (string, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {
@@ -50,20 +50,20 @@ func ConfigPath(dir string) (string, error) {
 	return strings.ReplaceAll(path, "%", "%%"), nil
 }
 
-// Folder is where the files are.
+// Directory is the directory of the files.
 type Folder struct{ *safedir.Folder }
 
-// Open opens a folder, which must exist.
+// OpenFolder opens a directory, which must exist.
 func OpenFolder(dir string) (Folder, error) {
 	return private(safedir.Open(dir))
 }
 
-// Make opens a folder, and makes it, 0700, where it is missing.
+// MakeFolder opens a directory, and makes it, 0700, if it is missing.
 func MakeFolder(dir string) (Folder, error) {
 	return private(safedir.Make(dir))
 }
 
-// private says what to do about a folder that others could plant files in.
+// private suggests a remedy for a directory that others could plant files in.
 func private(folder *safedir.Folder, err error) (Folder, error) {
 	if open, ok := errors.AsType[*safedir.UntrustedError](err); ok {
 		err = fmt.Errorf("%w; make it private with: chmod go-w %s", err, shell.Word(open.Path))
@@ -71,8 +71,8 @@ func private(folder *safedir.Folder, err error) (Folder, error) {
 	return Folder{folder}, err
 }
 
-// Replace writes a new file beside the old one and renames it into place. A
-// symbolic link is replaced, not followed.
+// Replace writes a new file next to the old one and renames it into place. A symbolic link is
+// replaced, not followed.
 func (f Folder) Replace(name, text string) error {
 	temporary := ".tmp-" + rand.Text()
 	if err := f.Write(temporary, text); err != nil {
@@ -84,8 +84,8 @@ func (f Folder) Replace(name, text string) error {
 	return nil
 }
 
-// Write makes a file that does not exist yet. What ssh may read of it before
-// it is complete are fewer keys, never others.
+// Write makes a file that does not exist yet. Before it is complete, ssh may read fewer keys from
+// it, never others.
 func (f Folder) Write(name, text string) error {
 	file, err := f.Create(name)
 	if err != nil {

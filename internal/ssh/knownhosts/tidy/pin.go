@@ -18,16 +18,16 @@ import (
 	"sshpace/internal/ssh/conf"
 )
 
-// Options names a server whose address changes, and where it is now.
+// PinOptions describe a server whose address changes, and its present address.
 type PinOptions struct {
-	Name    string // what the user types after ssh, and the name of the key
+	Name    string // the word that the user types after ssh, and the name of the key
 	Address string // where the server is at the moment
 	Port    int    // 0 means 22
-	From    string // the name in the files under which its key is known so far; empty: Name, then Address
+	From    string // the present name of its key in the files; empty: Name, then Address
 	Dir     string // where the files of pinned servers are
 }
 
-// Result is a pinned server.
+// PinResult is a pinned server.
 type PinResult struct {
 	Name    string   `json:"name"`
 	Address string   `json:"address"`
@@ -36,14 +36,13 @@ type PinResult struct {
 	Config  string   `json:"config"` // the lines for ssh_config
 }
 
-// Server gives a server whose address changes a known_hosts file of its own, in
-// which its key stands under its name whatever its address is (HostKeyAlias).
-// After a move only the address in ssh_config is new; the key is still
-// verified, where a file that goes by addresses would ask again and a habit of
-// answering "yes" would let anyone in.
+// Pin gives a server whose address changes its own known_hosts file, in which its key has its name
+// at any address (HostKeyAlias). After a move only the address in ssh_config is new; the key is
+// still verified, while a file that goes by addresses would ask again and a habit of answering
+// "yes" would let anyone in.
 //
-// The keys come from the file itself if it exists, or else from x. If neither
-// knows one, the first connection will ask, as ssh always does.
+// The keys come from the file itself if it exists, or else from x. If neither knows one, the first
+// connection will ask, as ssh always does.
 func Pin(x *index.Index, o PinOptions) (PinResult, error) {
 	host := wildcard.Lower(o.Name)
 	if err := errors.Join(CheckName(host), checkAddress(o.Address)); err != nil {
@@ -66,7 +65,7 @@ func Pin(x *index.Index, o PinOptions) (PinResult, error) {
 	return PinResult{Name: o.Name, Address: o.Address, File: file, Keys: fingerprints(keys), Config: config}, err
 }
 
-// checkAddress refuses what ssh_config could not take as a HostName.
+// checkAddress refuses an address that ssh_config would not accept as a HostName.
 func checkAddress(address string) error {
 	bad := func(r rune) bool {
 		return !('0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || strings.ContainsRune("._:-", r))
@@ -118,7 +117,7 @@ func write(folder Folder, host string, keys []index.Entry) error {
 	return folder.Replace(host, text.String())
 }
 
-// configOf is the Host block of a pinned server.
+// configOf returns the Host block of a pinned server.
 func configOf(o PinOptions, file string, known bool) (string, error) {
 	path, err := ConfigPath(file)
 	if err != nil {
@@ -146,9 +145,9 @@ func configOf(o PinOptions, file string, known bool) (string, error) {
 // header starts the file that holds the blocks of all pinned servers.
 const header = "# Pinned servers, written by: sshpace known-hosts pin. Put \"Include THIS FILE\" at the top of ~/.ssh/config.\n"
 
-// WriteConfig puts the block of one pinned server into a file that holds
-// nothing else than such blocks, in place of an older block of the same name.
-// The file is replaced atomically; one that it did not write itself it refuses.
+// WritePinConfig puts the block of one pinned server into a file of such blocks, in place of an
+// older block of the same name. The file is replaced atomically; it refuses a file that it did not
+// write itself.
 func WritePinConfig(file string, r PinResult) error {
 	blocks, err := readConfig(file)
 	if err != nil {

@@ -26,8 +26,8 @@ func pinServer(t *testing.T, s *sshtest.KeyServer, x *index.Index, dir, address 
 	return result, config
 }
 
-// TestPinWithSSH: the real ssh finds a pinned server wherever it is, and refuses
-// another server at the same address.
+// TestPinWithSSH: the real ssh finds a pinned server wherever it is, and refuses another server at
+// the same address.
 func TestPinWithSSH(t *testing.T) {
 	s := sshtest.StartKeyServer(t)
 	dir := filepath.Join(t.TempDir(), "pins")

@@ -11,8 +11,8 @@ import (
 	"sshpace/internal/base/sched"
 )
 
-// Limits of looking addresses up: they are a help for those who type addresses, not
-// worth a long wait, and a resolver must not be flooded.
+// Limits of looking up addresses: they help people who type addresses, are not worth a long wait,
+// and a resolver must not be flooded.
 const (
 	lookupsAtOnce = 16
 	lookupSilence = 5 * time.Second  // without any answer
@@ -25,14 +25,14 @@ var (
 	errSlowResolver   = fmt.Errorf("the resolver was too slow: %.0f s are over", lookupTime.Seconds())
 )
 
-// resolved is what the resolver said of one host.
+// resolved is the resolver's answer for one host.
 type resolved struct {
 	host      string
 	addresses []string
 }
 
-// resolve asks for all hosts, a few at a time, and notes the failures. A resolver that
-// answers nothing any more, or takes long, is asked no further.
+// resolve asks for all hosts, a few at a time, and notes the failures. It stops when the resolver
+// no longer answers, or takes long.
 func (s *splitter) resolve(ctx context.Context, hosts []string) []resolved {
 	ctx, end := context.WithTimeoutCause(ctx, lookupTime, errSlowResolver)
 	defer end()
@@ -66,7 +66,7 @@ func (s *splitter) resolve(ctx context.Context, hosts []string) []resolved {
 	return answers
 }
 
-// reason is why a name was not resolved, without the name.
+// reason returns why a name was not resolved, without the name.
 func reason(err error) string {
 	dns, ok := errors.AsType[*net.DNSError](err)
 	if !ok {
@@ -78,7 +78,7 @@ func reason(err error) string {
 	return dns.Err
 }
 
-// report tells now and then how far the resolver is, until it is stopped.
+// report reports the progress of the resolver now and then, until it is stopped.
 func (s *splitter) report(done *atomic.Int64, total int) (stop func()) {
 	if s.options.Looking == nil {
 		return func() {}

@@ -16,9 +16,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// TestResolverThatIsNoHelp: one that never answers, or takes a second for each name, is
-// given up, the files of the hosts are there before it is asked, and few names are asked
-// for at once.
+// TestResolverThatIsNoHelp: one that never answers, or takes a second for each name, is given up,
+// the files of the hosts are there before it is asked, and few names are asked for at once.
 func TestResolverThatIsNoHelp(t *testing.T) {
 	const hosts = 700
 	for name, test := range map[string]struct {

@@ -1,6 +1,6 @@
-// Package tidy keeps known_hosts files in order: lint finds what is useless, misleading or
-// unsafe in them, split makes files of one host each, pin keeps what the key of a server is
-// whose address changes. It changes nothing but what it is told to, and accepts no key.
+// Package tidy keeps known_hosts files in order: lint finds useless, misleading or unsafe lines,
+// split makes files of one host each, pin keeps the key of a server whose address changes. It
+// changes nothing without being asked, and accepts no key.
 package tidy
 
 import (
@@ -20,38 +20,38 @@ import (
 	"sshpace/internal/ssh/knownhosts/index"
 )
 
-// patternsFile is the file in a split directory that holds what belongs to no
-// single host, and all @cert-authority and @revoked lines: it is always written anew, so that a key
-// that was revoked since is refused where the file of its host is kept. A host file cannot
-// have its name, since those never start with a dot.
+// patternsFile is the file in a split directory with the lines that belong to no single host, and
+// all @cert-authority and @revoked lines: it is always written anew, so that a key that was revoked
+// since is refused even if the file of its host is kept. A host file cannot have its name, since
+// those never start with a dot.
 const patternsFile = ".patterns"
 
-// Options says which hosts get a file, and how.
+// SplitOptions select the hosts that get a file, and how.
 type SplitOptions struct {
-	// Hosts are the hosts, by the name that ssh looks up: after HostName, or the
-	// HostKeyAlias. Nil means every plain name in the files. Hashed lines can
-	// only be given to hosts that are named here.
+	// Hosts are the hosts, by the name that ssh looks up: after HostName, or the HostKeyAlias. Nil
+	// means every plain name in the files. Hashed lines can only be given to hosts that are named
+	// here.
 	Hosts []host.Host
 
-	// Resolve returns the addresses of a host, each of which gets a file too if
-	// the files know it. Nil means no addresses beyond those named. No address
-	// gets a key that was not recorded for it.
+	// Resolve returns the addresses of a host, each of which gets a file too if the files know it.
+	// Nil means no addresses beyond the named ones. No address gets a key that was not recorded for
+	// it.
 	Resolve func(ctx context.Context, host string) ([]string, error)
 
-	// Progress, if set, is called after every file, and Looking now and then while
-	// addresses are looked up.
+	// Progress, if set, is called after every file, and Looking now and then while addresses are
+	// looked up.
 	Progress, Looking func(done, total int)
 
-	// Force replaces host files that exist and differ. Otherwise they are kept:
-	// they may hold keys that ssh has learned since the last split.
+	// Force replaces existing host files that differ. Otherwise they are kept: they may hold keys
+	// that ssh has learned since the last split.
 	Force bool
 
-	// KeepUnmatched adds to PatternsFile the host keys of no named host, such as
-	// hashed lines whose name is not known. They go on to cost time.
+	// KeepUnmatched adds to PatternsFile the host keys of no named host, such as hashed lines whose
+	// name is unknown. They continue to cost time.
 	KeepUnmatched bool
 }
 
-// Result is what was done. The slices of names are sorted.
+// SplitResult lists the changes. The slices of names are sorted.
 type SplitResult struct {
 	Dir        string   `json:"dir"`
 	Written    int      `json:"written"`    // files that are new or replaced
@@ -59,22 +59,21 @@ type SplitResult struct {
 	Kept       []string `json:"kept"`       // files that differ and were kept
 	Missing    []string `json:"missing"`    // named hosts without a line
 	Unsafe     []string `json:"unsafe"`     // names that cannot be the name of a file, and why
-	Unresolved []string `json:"unresolved"` // hosts whose addresses are not known, and why
+	Unresolved []string `json:"unresolved"` // hosts whose addresses are unknown, with the reason
 	Patterns   int      `json:"patterns"`   // lines in PatternsFile
 	Unmatched  int      `json:"unmatched"`  // host key lines that are in no host file
 	Unreadable int      `json:"unreadable"` // lines that ssh cannot read either
 }
 
-// Files writes one small file per host into dir, so that ssh reads only what
-// concerns the host it connects to: see Config. The file of a host holds
-// every line that ssh would find for it on any port, with the host field cut
-// down to the one name, since a longer one keeps ssh from updating the file
-// (clientloop.c:hostspec_is_complex), and without hashing, since the name of the
-// file tells the host anyway. The source files are only read.
+// Split writes one small file per host into dir, so that ssh reads only the lines of the host it
+// connects to: see SplitConfig. The file of a host holds every line that ssh would find for it on
+// any port, with the host field reduced to the one name, since a longer one keeps ssh from updating
+// the file (clientloop.c:hostspec_is_complex), and without hashing, since the name of the file
+// reveals the host anyway. The source files are only read.
 //
-// The files of the hosts are complete before the first address is looked up; those of
-// addresses follow. Files are replaced atomically but not flushed to the disk one by
-// one: after a power failure run it again.
+// The files of the hosts are complete before the first address is looked up; those of addresses
+// follow. Files are replaced atomically but not flushed to the disk one by one: after a power
+// failure run it again.
 func Split(ctx context.Context, x *index.Index, dir string, o SplitOptions) (SplitResult, error) {
 	s := &splitter{x: x, tables: x.Tables(), options: o, result: SplitResult{Dir: dir}, ports: make(map[string][]string), written: make(map[string]bool)}
 	s.result.Kept, s.result.Missing, s.result.Unsafe, s.result.Unresolved = []string{}, []string{}, []string{}, []string{}
@@ -104,7 +103,7 @@ func (s *splitter) put(ctx context.Context, dir string, targets map[string][]str
 	return s.write(ctx, dir, targets)
 }
 
-// splitter is the work of one call of Files.
+// splitter is the work of one call of Split.
 type splitter struct {
 	x       *index.Index
 	options SplitOptions
@@ -116,8 +115,8 @@ type splitter struct {
 	written map[string]bool  // names of files that are as this call made or found them
 }
 
-// collectPorts finds the names of every host, since the file of a host serves
-// all of its ports: ssh_config's %h is the name without one.
+// collectPorts finds the names of every host, since the file of a host serves all of its ports:
+// ssh_config's %h is the name without one.
 func (s *splitter) collectPorts() {
 	for _, t := range s.tables {
 		for _, name := range t.Names() {
@@ -156,8 +155,8 @@ func (s *splitter) targets() map[string][]string {
 	return targets
 }
 
-// addTarget names a host's file and what to look up for it: the host itself,
-// the port that was asked for, and every port that stands in the files.
+// addTarget names a host's file and the names to look up for it: the host itself, the requested
+// port, and every port in the files.
 func (s *splitter) addTarget(targets map[string][]string, host string, port int) {
 	if err := CheckName(host); err != nil {
 		s.result.Unsafe = append(s.result.Unsafe, err.Error())
@@ -183,11 +182,11 @@ func sortNames(names []string) []string {
 	return slices.Compact(names)
 }
 
-// addressTargets are the addresses of targets that the files know, with the ports of
-// their hosts.
+// addressTargets returns the addresses of targets that the files know, with the ports of their
+// hosts.
 func (s *splitter) addressTargets(ctx context.Context, targets map[string][]string) map[string][]string {
 	type candidate struct {
-		name    string // as it would stand in a file
+		name    string // as in a file
 		address string
 		port    int
 	}
@@ -230,8 +229,8 @@ func (s *splitter) warm(ctx context.Context, names []string) {
 	}
 }
 
-// knows reports whether any file has a line for this very name; a pattern that
-// happens to match is in PatternsFile anyway.
+// knows reports whether any file has a line for exactly this name; a pattern that happens to match
+// is in PatternsFile anyway.
 func (s *splitter) knows(name string) bool {
 	return slices.ContainsFunc(s.tables, func(t *index.Table) bool {
 		return slices.ContainsFunc(t.Find(name), func(i int32) bool { return !t.Lines()[i].Pattern })
@@ -304,7 +303,7 @@ func findAll(t *index.Table, names []string) []namedLine {
 	return all
 }
 
-// common are the lines that do not belong to a single host file alone.
+// common yields the lines that do not belong to a single host file alone.
 func (s *splitter) common() iter.Seq2[knownhosts.Line, bool] {
 	return func(yield func(l knownhosts.Line, unmatched bool) bool) {
 		for i, t := range s.tables {
@@ -319,12 +318,12 @@ func (s *splitter) common() iter.Seq2[knownhosts.Line, bool] {
 	}
 }
 
-// shared tells whether such a line goes to PatternsFile.
+// shared reports whether such a line goes to PatternsFile.
 func (s *splitter) shared(l knownhosts.Line, unmatched bool) bool {
 	return !unmatched || l.Marker != knownhosts.MarkerNone || s.options.KeepUnmatched
 }
 
-// patterns is the text of PatternsFile.
+// patterns returns the text of PatternsFile.
 func (s *splitter) patterns() string {
 	var text strings.Builder
 	for l, unmatched := range s.common() {

@@ -236,8 +236,7 @@ func TestSplitRefuses(t *testing.T) {
 	}
 }
 
-// TestSplitAgainstKeygen: in the file of a host ssh-keygen finds the same keys as
-// in the original.
+// TestSplitAgainstKeygen: in the file of a host ssh-keygen finds the same keys as in the original.
 func TestSplitAgainstKeygen(t *testing.T) {
 	file := sshtest.KnownHostsFile(t, strings.Join([]string{
 		"a,b,c " + sshtest.KeyText(1), "B " + sshtest.KeyText(2), "[a]:2222 " + sshtest.KeyText(3), knownhosts.HashName("[b]:2222") + " " + sshtest.KeyText(4),
@@ -263,8 +262,8 @@ func TestSplitAgainstKeygen(t *testing.T) {
 	}
 }
 
-// TestSplitHostileFile: names that would lead out of the directory are refused
-// when they come from the file, too.
+// TestSplitHostileFile: names that would lead out of the directory are refused when they come from
+// the file, too.
 func TestSplitHostileFile(t *testing.T) {
 	key := " " + sshtest.KeyText(1) + "\n"
 	file := sshtest.KnownHostsFile(t, "../up"+key+"/etc/passwd"+key+"..,.ssh"+key+"good"+key+"[../port]:2222"+key+".patterns"+key+"a\x1b[31mb"+key)
