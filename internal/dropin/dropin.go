@@ -1,10 +1,10 @@
-// Package dropin holds the drop-in modes of run: a command line, an output and exit
-// codes as another program has them, on our engines. pySSH is mpssh.py,
-// mpssh the C program mpssh, pssh the programs of the package pssh, pdsh and dshbak
-// those of pdsh; each is a program for one frame, program.main. Each promises what its users' scripts rely on;
-// where a rule is deliberately safer than the original's, the type says so.
+// Package dropin holds the drop-in modes of run: the command line, output and exit codes of another
+// program, on our engines. pySSH is mpssh.py, mpssh the C program mpssh, pssh the programs of the
+// package pssh, pdsh and dshbak those of pdsh; each is a program for one frame, program.main. Each
+// promises everything that its users' scripts rely on; where a rule is deliberately safer than the
+// original's, the type says so.
 //
-// Env brings the engine for hosts; only programs of the user's are started here.
+// Env brings the engine for hosts; only user's programs are started here.
 package dropin
 
 import (
@@ -27,30 +27,29 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// Env is what a mode needs of the world around it.
+// Env is the environment of a mode.
 type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// StdoutTTY and StderrTTY say that the writer is a terminal: colours are used,
-	// and remote text is cleaned whatever the original did.
+	// StdoutTTY and StderrTTY say that the writer is a terminal: colors are used, and remote text
+	// is cleaned, even if the original did not.
 	StdoutTTY, StderrTTY bool
 	User                 string // the login name of whoever runs us
 	Home                 string // their home directory
 	Getenv               func(string) string
 	Hostname             string // of this machine, without its domain
-	// Engine makes the engine for a run on these hosts, and what ends it. sshArgs are
-	// options for ssh(1), each as it would stand in its argument list, such as
-	// "-o ConnectTimeout=3".
+	// Engine makes the engine for a run on these hosts, and the function that ends it. sshArgs are
+	// options for ssh(1), each as one argument, such as "-o ConnectTimeout=3".
 	Engine func(sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error)
 	// AskPass lets Engine ask for the password of the hosts, or of a key.
 	AskPass func()
-	// SSH makes an engine that starts ssh, or a program that starts ssh, with exactly the
-	// arguments that argv returns, and what ends it: for what only its own words will do.
-	// Hosts that Engine would refuse with sshArgs it is not started for.
+	// SSH makes an engine that starts ssh, or a program that starts ssh, with exactly the arguments
+	// of argv, and the function that ends it: for output that only ssh itself produces. It is not
+	// started for hosts that Engine would refuse with sshArgs.
 	SSH func(program string, sshArgs []string, argv func(h host.Host, command string) []string) (fleet.Executor, func() error, error)
 }
 
-// toTerminal tells whether a stream goes to one.
+// toTerminal reports whether a stream goes to a terminal.
 func (e Env) toTerminal(s fleet.Stream) bool {
 	if s == fleet.Stderr {
 		return e.StderrTTY
@@ -58,7 +57,7 @@ func (e Env) toTerminal(s fleet.Stream) bool {
 	return e.StdoutTTY
 }
 
-// safe is text of hosts for a stream: cleaned for a terminal, elsewhere as it came.
+// safe returns text of hosts for a stream: cleaned for a terminal, otherwise unchanged.
 func (e Env) safe(s fleet.Stream, text []byte) []byte {
 	if e.toTerminal(s) {
 		return termsafe.Text(text)
@@ -66,7 +65,7 @@ func (e Env) safe(s fleet.Stream, text []byte) []byte {
 	return text
 }
 
-// flush writes what has gathered for a stream with one Write, and empties it.
+// flush writes the buffer of a stream with one Write, and empties it.
 func (e Env) flush(s fleet.Stream, buf *[]byte) error {
 	if len(*buf) == 0 {
 		return nil
@@ -90,11 +89,11 @@ type work struct {
 	command fleet.Command
 	engine  fleet.Executor
 	stop    func() error
-	program bool     // engine runs a program, whose end is the host's
+	program bool     // engine runs a program whose end is the host's
 	options []string // of ssh
 }
 
-// engine is ours, or the ssh program where its options are for it to tell what it does.
+// engine returns ours, or the ssh program if options make it report something.
 func (e Env) engine(options []string, hosts []host.Host) (w work, err error) {
 	if w.options = options; !asItIs(options) {
 		w.engine, w.stop, err = e.Engine(options, hosts)
@@ -108,16 +107,16 @@ func (e Env) engine(options []string, hosts []host.Host) (w work, err error) {
 	return w, err
 }
 
-// nothing is the end of an engine that holds nothing.
+// nothing ends an engine without resources.
 func nothing() error { return nil }
 
-// run carries it out, and ends the engine.
+// run carries out the command, and ends the engine.
 func (w work) run(ctx context.Context, params fanout.Params, hosts []host.Host, sink fleet.Sink) (fleet.Summary, error) {
 	summary, err := fanout.Run(ctx, params, hosts, w.command, w.engine, sink)
 	return summary, errors.Join(err, w.stop(), summary.Lost)
 }
 
-// verdict is how a host ended in the terms of ssh(1) and wait(2).
+// verdict is the end of a host in the terms of ssh(1) and wait(2).
 type verdict struct {
 	code    int           // exit code; 255 is ssh's own failure
 	signal  int           // number of the signal that ended the program, 0 for none
@@ -125,8 +124,8 @@ type verdict struct {
 	message []string      // lines that ssh would have written to standard error
 }
 
-// judge translates a result. A remote command that a signal ended is 255
-// without a word, as ssh does it, since it ignores exit-signal messages.
+// judge translates a result. A remote command that a signal ended becomes 255 without a message, as
+// with ssh, which ignores exit-signal messages.
 func judge(r *fleet.Result, program bool) verdict {
 	switch {
 	case program && r.Signal != "":
@@ -147,7 +146,7 @@ func judge(r *fleet.Result, program bool) verdict {
 
 const hostKeyFailed = "Host key verification failed."
 
-// hostKey are the classes after which ssh says that host key verification failed.
+// hostKey lists the classes after which ssh reports that host key verification failed.
 var hostKey = map[fleet.Class]bool{fleet.HostKeyUnknown: true, fleet.HostKeyChanged: true, fleet.HostKeyRevoked: true}
 
 func signalNumber(name string) int {
@@ -159,8 +158,8 @@ func signalNumber(name string) int {
 	return n
 }
 
-// startFailure finds the error number that execve(2) gives. Go looks before it
-// leaps and words some of them in its own way.
+// startFailure finds the error number of execve(2). Go checks beforehand and words some of them
+// differently.
 func startFailure(r *fleet.Result) verdict {
 	var errno syscall.Errno
 	switch {
@@ -174,8 +173,8 @@ func startFailure(r *fleet.Result) verdict {
 	return verdict{code: 255, message: []string{r.Err}}
 }
 
-// sshMessage is the line that ssh writes for the same failure. It puts its
-// name only before messages about names and connections.
+// sshMessage returns ssh's message for the same failure. ssh puts its name only before messages
+// about names and connections.
 func sshMessage(r *fleet.Result) string {
 	text := termsafe.Line(r.Err)
 	if r.Class == fleet.OutputLimit {
@@ -189,7 +188,7 @@ func sshMessage(r *fleet.Result) string {
 	return text
 }
 
-// paced lets the starts of hosts be at least delay apart.
+// paced keeps the starts of hosts at least delay apart.
 type paced struct {
 	fleet.Executor
 	delay time.Duration

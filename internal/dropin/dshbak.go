@@ -27,11 +27,10 @@ Sorts lines "host: text" of standard input by host (a mode of sshpace).
  -f       with -d, make DIR
 `
 
-// dshbak is one call of pdsh's dshbak. Its promise: options, output and exit
-// codes. Knowingly different: hosts with the same number come in the order of
-// their names, where the original's differs from call to call; a host and one
-// with a number after that name are not taken for a range; a file of -d stays in DIR
-// whatever a host is called; on a terminal remote text is cleaned.
+// dshbak is one call of pdsh's dshbak. Its promise: options, output and exit codes. Knowingly
+// different: hosts with the same number come in the order of their names, where the original's
+// differs from call to call; a host and one with a number after that name are not joined into a
+// range; a file of -d stays in DIR whatever a host is called; on a terminal remote text is cleaned.
 type dshbak struct {
 	Coalesce bool
 	Dir      string
@@ -65,7 +64,7 @@ func parseDshbak(args []string) (_ *dshbak, err error) {
 
 func (d *dshbak) run(_ context.Context, env Env) (int, error) { return exitOK, d.print(env) }
 
-// print prints what the hosts said, or writes it into their files.
+// print prints the output of the hosts, or writes it into their files.
 func (d *dshbak) print(env Env) error {
 	if d.Dir != "" {
 		if d.Make {
@@ -95,7 +94,7 @@ func (d *dshbak) print(env Env) error {
 	return out.Flush()
 }
 
-// write writes the texts, each under those that have it.
+// write writes the texts, each under the hosts that sent it.
 func (d *dshbak) write(w io.Writer, env Env, hosts []string, texts map[string]*strings.Builder) {
 	const line = "----------------\n"
 	same := map[string][]string{}
@@ -116,11 +115,10 @@ func (d *dshbak) write(w io.Writer, env Env, hosts []string, texts map[string]*s
 	}
 }
 
-// tagged is a line of pdsh's.
+// tagged matches a line of pdsh.
 var tagged = wildcard.Regexp(`^\s*(\S+?)\s*: ?(.*\n)$`)
 
-// readTagged gathers the lines of each host. Others, and one that does not end, are
-// left out.
+// readTagged gathers the lines of each host. Other lines, and an unfinished one, are dropped.
 func readTagged(stdin io.Reader, files []string) (map[string]*strings.Builder, error) {
 	sources := []io.Reader{stdin}
 	if len(files) > 0 {
@@ -170,8 +168,7 @@ func byNumber[V any](hosts map[string]V) []string {
 	return slices.SortedFunc(maps.Keys(hosts), compareNumbered)
 }
 
-// compress folds names as dshbak does: numbers before the last text without
-// digits become ranges.
+// compress folds names as dshbak does: numbers before the last text without digits become ranges.
 func compress(names []string) []string {
 	slices.SortFunc(names, compareNumbered)
 	var order []string
@@ -227,8 +224,8 @@ func ranges(numbers []string) string {
 	return strings.Join(texts, ",")
 }
 
-// follows tells whether digits are the number after last, padded alike: 09 is
-// followed by 10, 9 too, and neither by 010.
+// follows reports whether digits are the number after last, padded alike: 09 is followed by 10, 9
+// too, and neither by 010.
 func follows(last, digits string) bool {
 	x, err1 := strconv.ParseUint(last, 10, 63)
 	y, err2 := strconv.ParseUint(digits, 10, 63)

@@ -33,8 +33,8 @@ func original(t *testing.T, in string, args ...string) (out, errs string, code i
 	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
-// blocks are the parts of an output with their heads' names sorted: the original's
-// order is that of a hash where numbers are equal.
+// blocks are the parts of an output with their heads' names sorted: the original's order is that of
+// a hash where numbers are equal.
 func blocks(out string) []string {
 	const line = "----------------\n"
 	parts := strings.Split(out, line)

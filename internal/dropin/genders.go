@@ -9,7 +9,7 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// genders is a genders file: lines "node[1-3],other  attribute,attribute=value".
+// genders is a genders file: lines "node[1-3],other attribute,attribute=value".
 type genders struct {
 	nodes []string
 	attrs map[string]map[string]string // by node; an attribute without a value has ""
@@ -58,8 +58,8 @@ func (g *genders) line(fields []string) error {
 	return nil
 }
 
-// query are the nodes that an expression selects: attributes, , and || for or, && for
-// and, -- for but not, ~ for not, all from left to right, and parentheses.
+// query returns the nodes that an expression selects: attributes, , and || for or, && for and, --
+// for but not, ~ for not, all from left to right, and parentheses.
 func (g *genders) query(text string) ([]string, error) {
 	q := &gendersQuery{genders: g, rest: strings.ReplaceAll(text, ",", "||")}
 	set, err := q.expression()

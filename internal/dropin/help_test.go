@@ -24,8 +24,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// lab is two private servers: commands on the flagged one start in a folder with
-// mpssh-ok.flag. Nine names lead to them, as the rules of mpssh.py's own tests ask.
+// lab is two private servers: commands on the flagged one start in a directory with mpssh-ok.flag.
+// Nine names lead to them, as the rules of mpssh.py's own tests ask.
 type lab struct {
 	user           string
 	flagged, plain *sshtest.Sshd
@@ -36,8 +36,8 @@ type lab struct {
 // silentName leads to a port that never answers.
 const silentName = "timeout.mpssh"
 
-// silentPort listens without ever accepting, with its queue full: as behind a
-// firewall that drops, a connect gets no answer.
+// silentPort listens without ever accepting, with its queue full: as behind a firewall that drops,
+// a connect gets no answer.
 func silentPort(t *testing.T) int {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)

@@ -15,15 +15,15 @@ import (
 // Main is a drop-in mode: a whole program under another name.
 type Main func(ctx context.Context, env Env, args []string) int
 
-// program is a mode: how a program reads its arguments, and how it words what goes wrong.
+// program is a mode: how a program reads its arguments, and words its errors.
 type program struct {
 	parse  func(env Env, args []string) (call, error) // a mistake is an *errUsage
-	usage  func(env Env, text string)                 // says it, "" where help was asked for
+	usage  func(env Env, text string)                 // prints the usage, "" where help was requested
 	misuse int                                        // exit code of that
 	said   func(env Env, text string) string          // any other error
 
 	interrupted int    // exit code after Ctrl-C, where a run has no other
-	stopped     string // said after Ctrl-C
+	stopped     string // printed after Ctrl-C
 }
 
 // call is a program with its arguments.
@@ -42,11 +42,11 @@ type errUsage struct{ text string }
 
 func (e *errUsage) Error() string { return e.text }
 
-// bare is an error that is said without the program's name.
+// bare is an error that is printed without the program's name.
 type bare struct{ error }
 
-// Ended is the cause of a context that a signal other than SIGINT ended; what
-// that signal makes of a program that does not catch it is the exit code.
+// Ended is the cause of a context that a signal other than SIGINT ended; the exit code is that of a
+// program that does not catch the signal.
 type Ended struct{ Code int }
 
 func (e *Ended) Error() string { return fmt.Sprintf("ended by signal %d", e.Code-128) }
@@ -85,7 +85,7 @@ func (p program) main(ctx context.Context, env Env, args []string) int {
 	return max(code, exitFailed)
 }
 
-// Mode is the mode for a program name, nil for our own.
+// Mode returns the mode for a program name, nil for our own.
 func Mode(name string) Main {
 	name = filepath.Base(name)
 	if p, ok := programs[name]; ok {
@@ -102,5 +102,5 @@ func Mode(name string) Main {
 
 var programs = map[string]program{"pdsh": pdshProgram, "dshbak": dshbakProgram, "mpssh": mpsshProgram, "mpssh.py": pyProgram}
 
-// Names are the programs that there are modes for.
+// Names lists the programs with modes.
 var Names = []string{"pssh", "pscp", "pslurp", "pnuke", "pdsh", "dshbak", "mpssh", "mpssh.py"}

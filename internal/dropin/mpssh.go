@@ -21,16 +21,15 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// mpsshVersion is the version of mpssh whose behaviour we promise.
+// mpsshVersion is the version of mpssh whose behavior we promise.
 const mpsshVersion = "1.4-dev"
 
-// mpssh is one call of the C program mpssh. Its promise: options, hosts file,
-// labels, prefixes, streams, per-host files, header on a terminal, exit code.
-// Knowingly different: an unknown host key is never trusted silently (-s
-// accepts and records it, and a changed key still stops that host); lines and
-// commands may have any length and a thousand hosts is no limit; remote text
-// is cleaned on a terminal; the script of -r
-// goes over the same connection and leaves no file behind; per-host files are 0600.
+// mpssh is one call of the C program mpssh. Its promise: options, hosts file, labels, prefixes,
+// streams, per-host files, header on a terminal, exit code. Knowingly different: an unknown host
+// key is never trusted silently (-s accepts and records it, and a changed key still stops that
+// host); lines and commands may have any length and a thousand hosts is no limit; remote text is
+// cleaned on a terminal; the script of -r goes over the same connection and leaves no file behind;
+// per-host files are 0600.
 type mpssh struct {
 	Blind       bool
 	Delay       int // ms, 0 = none
@@ -117,7 +116,7 @@ func once(short, long, about string, to *string) option {
 	}}
 }
 
-// mpsshNumber is a number, for which the original takes any text.
+// mpsshNumber is a numeric option, for which the original accepts any text.
 func mpsshNumber(short, long string, to *int) option {
 	return option{short: short, long: long, set: func(v string) error {
 		n, err := strconv.ParseInt(v, 0, 32)
@@ -198,7 +197,7 @@ func (m *mpssh) run(ctx context.Context, env Env) (int, error) {
 	return exitOK, err
 }
 
-// sshArgs are the options that mpssh gives to ssh.
+// sshArgs returns the options that mpssh gives to ssh.
 func (m *mpssh) sshArgs() []string {
 	strict := "yes"
 	if m.NoKeyCheck {
@@ -211,8 +210,8 @@ func (m *mpssh) sshArgs() []string {
 	return args
 }
 
-// command is the remote command, or one that takes the script from its input,
-// runs it in the home directory under its own name and removes it.
+// command returns the remote command, or one that reads the script from its input, runs it in the
+// home directory under its own name and removes it.
 func (m *mpssh) command() (fleet.Command, error) {
 	if m.Script == "" {
 		return fleet.Command{Line: m.Command}, nil
@@ -286,9 +285,9 @@ func (m *mpssh) readHosts(env Env) ([]host.Host, error) {
 	return hosts, err
 }
 
-// parseHosts reads `[user@]host[:port]` lines under `%label` lines. A line ends
-// at the first character that none of them can have, so that comments and blank
-// lines vanish; hosts before any label belong to all of them.
+// parseHosts reads `[user@]host[:port]` lines under `%label` lines. A line ends at the first
+// character that none of them can have, so that comments and blank lines vanish; hosts before any
+// label belong to all of them.
 func (m *mpssh) parseHosts(in io.Reader, name string, warn io.Writer) ([]host.Host, error) {
 	var hosts []host.Host
 	label := ""

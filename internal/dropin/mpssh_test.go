@@ -171,7 +171,7 @@ func checkMpsshFiles(t *testing.T, dir string, want map[string]string) {
 	}
 }
 
-// The script runs under its own name from a private folder, which is gone afterwards.
+// The script runs under its own name from a private directory, which is gone afterwards.
 func TestMpsshScriptLeavesNothing(t *testing.T) {
 	l := startLab(t)
 	script := writeFile(t, "where", "#!/bin/sh\necho \"$0\"\nls -ld \"${0%/*}\" | cut -c1-10\n", 0o700)
@@ -189,8 +189,8 @@ func TestMpsshScriptLeavesNothing(t *testing.T) {
 	}
 }
 
-// Unknown keys are never trusted silently: by default they stop the host, with
-// -s they are recorded, and a changed key stops the host even so.
+// Unknown keys are never trusted silently: by default they stop the host, with -s they are
+// recorded, and a changed key stops the host even so.
 func TestMpsshHostKeys(t *testing.T) {
 	tests := []struct {
 		args []string

@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/fleet/output"
 )
 
-// mpsshSink prints as mpssh does: names to the right, standard error to
-// standard error, empty lines left out.
+// mpsshSink prints as mpssh does: names to the right, standard error to standard error, empty lines
+// left out.
 type mpsshSink struct {
 	fleet.Nothing
 	m     *mpssh
@@ -24,15 +24,15 @@ type mpsshSink struct {
 	buf   []byte
 }
 
-// mpsshHost is what is kept of a host until it ends.
+// mpsshHost holds the data of a host until it ends.
 type mpsshHost struct {
 	used bool      // it has sent something
-	open [2][]byte // what its files do not have yet of a line
+	open [2][]byte // the part of a line that its files do not have yet
 }
 
 var _ fleet.Sink = (*mpsshSink)(nil)
 
-// mpsshLine is where mpssh cuts lines, in bytes.
+// mpsshLine is the length at which mpssh splits lines, in bytes.
 const mpsshLine = 1023
 
 func (m *mpssh) sink(env Env, hosts []host.Host) (*mpsshSink, error) {
@@ -56,7 +56,7 @@ func (s *mpsshSink) End(so fleet.Summary) error {
 	return s.files.End(so)
 }
 
-// name is what stands before a line, each part to the right of its column.
+// name returns the text before a line, each part right-aligned in its column.
 func (s *mpsshSink) name(h host.Host) string {
 	name := fmt.Sprintf("%*s", s.width[1], h.Name)
 	if s.m.Verbose {
@@ -65,7 +65,7 @@ func (s *mpsshSink) name(h host.Host) string {
 	return name
 }
 
-// Output prints the lines that are complete.
+// Output prints the complete lines.
 func (s *mpsshSink) Output(e fleet.Event) error {
 	h := s.hosts[e.Index]
 	e.Data = bytes.ReplaceAll(e.Data, []byte{0}, nil) // the original's lines are C strings
@@ -89,8 +89,8 @@ func (s *mpsshSink) file(e fleet.Event) error {
 	return s.files.Output(e)
 }
 
-// keep writes whole lines to the host's file: a host that stands in the list twice
-// writes to one. Of a line that is too long for that the last byte is kept.
+// keep writes whole lines to the host's file: a host that is listed twice writes to one. Of a line
+// that is too long for that it keeps the last byte.
 func (s *mpsshSink) keep(e fleet.Event) error {
 	open := &s.live.Of(e.Index).open[e.Stream]
 	data := append(*open, e.Data...)
@@ -122,7 +122,7 @@ func (s *mpsshSink) unwanted(stream fleet.Stream) bool {
 	return stream == fleet.Stdout && s.m.NoOut || stream == fleet.Stderr && s.m.NoErr
 }
 
-// Done prints what is left and, with -e, the exit code.
+// Done prints held output and, with -e, the exit code.
 func (s *mpsshSink) Done(r fleet.Result, so fleet.Summary) error {
 	h := s.hosts[r.Index]
 	var held error
@@ -142,7 +142,7 @@ func (s *mpsshSink) Done(r fleet.Result, so fleet.Summary) error {
 	return s.files.Done(fleet.Result{Index: r.Index, Host: host.Host{User: h.User, Name: h.Name}}, so)
 }
 
-// explain prints and files what ssh would have said.
+// explain prints ssh's messages and writes them to files.
 func (s *mpsshSink) explain(i int, message []string) error {
 	if s.m.Quiet {
 		return nil
@@ -160,9 +160,8 @@ func (s *mpsshSink) explain(i int, message []string) error {
 	return cmp.Or(s.flush(fleet.Stderr), lost)
 }
 
-// ending prints that ssh failed, whatever the options, or the exit code with -e;
-// with -v alone a host that was silent is named. Without standard output (-O)
-// there is none of it.
+// ending prints that ssh failed, whatever the options, or the exit code with -e; with -v alone a
+// silent host is named. Without standard output (-O) it prints nothing.
 func (s *mpsshSink) ending(h host.Host, code int, used bool) {
 	color := green
 	if code != 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// option is one of a program, whatever reads its command line: optparse and argparse of
+// option is an option of a program, for any parser of its command line: optparse and argparse of
 // Python, or getopt.
 type option struct {
 	short   string // one letter, "" = none
@@ -20,7 +20,7 @@ func flagOption(short, long string, to *bool) option {
 	return option{short: short, long: long, noValue: true, set: func(string) error { *to = true; return nil }}
 }
 
-// insteadOption has a text printed.
+// insteadOption prints a text.
 func insteadOption(short, long, text string) option {
 	return option{short: short, long: long, noValue: true, set: func(string) error { return &instead{text} }}
 }
@@ -45,14 +45,13 @@ func intOption(short, long string, to *int) option {
 	}}
 }
 
-// parseOptions reads options up to the first word that is none, which optparse
-// calls disable_interspersed_args. Errors have its words.
+// parseOptions reads options up to the first word that is none, which optparse calls
+// disable_interspersed_args. Errors have its words.
 func parseOptions(options []option, args []string) (rest []string, err error) {
 	return parse(options, args, false)
 }
 
-// parseMixed reads options that may stand anywhere among the words, as argparse and
-// getopt_long do.
+// parseMixed reads options that may stand anywhere among the words, as argparse and getopt_long do.
 func parseMixed(options []option, args []string) (words []string, err error) {
 	return parse(options, args, true)
 }

@@ -18,15 +18,15 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// pdshVersion is the version of pdsh whose behaviour we promise.
+// pdshVersion is the version of pdsh whose behavior we promise.
 const pdshVersion = "2.34"
 
-// pdsh is one call of pdsh. Its promise: options, variables, host lists, genders files,
-// labels, messages and exit codes. Knowingly different: hosts are reached by ssh
-// unless -R says exec, never by rsh; an unknown host key is never trusted silently;
-// the first Ctrl-C ends the run, as with -b, and commands with it; -u ends the command on the host,
-// too, and says so in one line; a last line without an end gets one; a list that is no list is an
-// error; standard input of the remote command is empty; on a terminal remote text is cleaned.
+// pdsh is one call of pdsh. Its promise: options, variables, host lists, genders files, labels,
+// messages and exit codes. Knowingly different: hosts are reached by ssh unless -R says exec, never
+// by rsh; an unknown host key is never trusted silently; the first Ctrl-C ends the run, as with -b,
+// and commands with it; -u ends the command on the host, too, and says so in one line; a last line
+// without an end gets one; a list that is no list is an error; standard input of the remote command
+// is empty; on a terminal remote text is cleaned.
 type pdsh struct {
 	targets pdshTargets
 
@@ -54,7 +54,7 @@ var pdshProgram = program{
 	interrupted: exitFailed,
 }
 
-// pdshName is what the program's own messages begin with.
+// pdshName begins the program's own messages.
 func pdshName(env Env) string { return "pdsh@" + env.Hostname + ": " }
 
 func (p *pdsh) options() []option {
@@ -95,7 +95,7 @@ type pdshError struct{ text string }
 
 func (e *pdshError) Error() string { return e.text }
 
-// pdshConnectTimeout is the time for ssh to connect unless told otherwise, in seconds.
+// pdshConnectTimeout is the default time for ssh to connect, in seconds.
 const pdshConnectTimeout = 10
 
 // parsePdsh reads variables and arguments.
@@ -139,7 +139,7 @@ func getoptWords(err error) error {
 	return err
 }
 
-// run works out the hosts and runs the command, or those that standard input has.
+// run works out the hosts and runs the command, or the commands on standard input.
 func (p *pdsh) run(ctx context.Context, env Env) (int, error) {
 	if p.ConnectTimeout != pdshConnectTimeout && p.Rcmd == "exec" {
 		return exitFailed, &pdshError{`Cannot specify -t with "-R exec"`}
@@ -189,7 +189,7 @@ func (p *pdsh) session(env Env, hosts []pdshHost) (*pdshSession, error) {
 	return s, err
 }
 
-// list is the hosts for an engine: a user who is the local one is not named to ssh, whose
+// list returns the hosts for an engine: a user who is the local one is not passed to ssh, whose
 // configuration may have another.
 func (s *pdshSession) list() []host.Host {
 	list := make([]host.Host, len(s.hosts))
@@ -202,8 +202,7 @@ func (s *pdshSession) list() []host.Host {
 	return list
 }
 
-// sshOptions are those that PDSH_SSH_ARGS and PDSH_SSH_ARGS_APPEND have beside what
-// they always have.
+// sshOptions returns the additional options of PDSH_SSH_ARGS and PDSH_SSH_ARGS_APPEND.
 func (p *pdsh) sshOptions(env Env) ([]string, error) {
 	before, err := shell.Split(env.Getenv("PDSH_SSH_ARGS_APPEND"))
 	if err != nil {
@@ -247,7 +246,7 @@ func (s *pdshSession) command(ctx context.Context, words []string) (int, error) 
 	return sink.largest, nil
 }
 
-// FDs is what a host needs at most.
+// FDs is the most that a host needs.
 func (s *pdshSession) FDs() int {
 	if s.engine != nil {
 		return s.engine.FDs()
@@ -255,8 +254,7 @@ func (s *pdshSession) FDs() int {
 	return s.program(nil, "").FDs()
 }
 
-// Execute fills in what %h, %u and %n stand for, and runs the command by the module
-// of the host.
+// Execute replaces %h, %u and %n, and runs the command by the module of the host.
 func (s *pdshSession) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	rank := a.Index()
 	if s.hosts[rank].rcmd == "ssh" {

@@ -17,7 +17,7 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// pdshTargets are the options that say which hosts.
+// pdshTargets are the options that select hosts.
 type pdshTargets struct {
 	getenv func(string) string
 	stdin  io.Reader
@@ -87,8 +87,8 @@ type collection struct {
 	drop    []*regexp.Regexp // none of which may
 }
 
-// left is what stays of the list. Of a name that is listed twice, an exclusion takes one,
-// as in the original.
+// left returns the rest of the list. Of a name that is listed twice, an exclusion removes one, as
+// in the original.
 func (c *collection) left() []pdshHost {
 	out := map[string]int{}
 	for _, name := range c.out {
@@ -104,7 +104,7 @@ func (c *collection) left() []pdshHost {
 	})
 }
 
-// take takes an argument of -w or, for hosts that are out, of -x.
+// take adds an argument of -w or, for excluded hosts, of -x.
 func (c *collection) take(text string, out bool) error {
 	if text == "-" && !out {
 		data, err := file.ReadAll(c.targets.stdin, "standard input", file.List)
@@ -211,10 +211,10 @@ func splitList(text string) []string {
 	})
 }
 
-// maxRange is how many hosts a range may have; the original stops there.
+// maxRange is the most hosts of a range; the original stops there.
 const maxRange = 16384
 
-// expandList makes names of prefix[n-m,...]suffix, as often as brackets stand in it.
+// expandList expands prefix[n-m,...]suffix, for any number of brackets.
 func expandList(text string) ([]string, error) {
 	names, err := hostset.Ranges(text, pdshBrackets, maxRange*16)
 	if own, ok := errors.AsType[*pdshError](err); ok {
@@ -246,7 +246,7 @@ func pdshBrackets(body string) (spans []hostset.Span, _ error) {
 	return spans, nil
 }
 
-// byGenders adds the nodes that genders attributes name, or leaves of the list those.
+// byGenders adds the nodes with genders attributes, or removes the others from the list.
 func (c *collection) byGenders() error {
 	t := c.targets
 	name := t.gendersFile

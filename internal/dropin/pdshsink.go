@@ -20,7 +20,7 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// pdshSink prints as pdsh does: each line behind the label of its host.
+// pdshSink prints as pdsh does: each line after the label of its host.
 type pdshSink struct {
 	fleet.Nothing
 	*pdshSession
@@ -63,10 +63,10 @@ func startsWithDigit(name string) bool {
 	return err == nil || name[0] >= '0' && name[0] <= '9'
 }
 
-// pdshLine is where lines are cut, in bytes.
+// pdshLine is the length at which lines are split, in bytes.
 const pdshLine = 64 << 10
 
-// Output prints the lines that are complete.
+// Output prints the complete lines.
 func (s *pdshSink) Output(e fleet.Event) error {
 	s.buf = s.buf[:0]
 	s.lines.Feed(e, func(p output.Piece) { s.line(e.Index, e.Stream, p.Text) })
@@ -82,8 +82,7 @@ func (s *pdshSink) line(index int, stream fleet.Stream, text []byte) {
 
 func (s *pdshSink) flush(stream fleet.Stream) error { return s.env.flush(stream, &s.buf) }
 
-// Done prints what is left, what ssh would have said, and how the host ended if not
-// well.
+// Done prints held output, ssh's message, and the end of a failed host.
 func (s *pdshSink) Done(r fleet.Result, _ fleet.Summary) error {
 	var err error
 	s.lines.End(r.Index, func(stream fleet.Stream, p output.Piece) {
@@ -136,7 +135,7 @@ func (s *pdshSink) say(index int, text string) {
 	s.buf = append(s.buf, pdshName(s.env)+s.labels[index]+": "+text+"\n"...)
 }
 
-// statistics is what -d adds at the end, in whole seconds.
+// statistics prints the final lines of -d, in whole seconds.
 func (s *pdshSink) statistics() {
 	for _, part := range []struct {
 		name string
@@ -155,8 +154,7 @@ func (s *pdshSink) statistics() {
 	fmt.Fprintf(s.env.Stderr, "Failures:      %d\n", s.failed)
 }
 
-// interactive runs the commands that standard input has, line by line; those that
-// begin with ! run here.
+// interactive runs the commands on standard input, line by line; those that begin with ! run here.
 func (s *pdshSession) interactive(ctx context.Context) error {
 	in := bufio.NewScanner(s.env.Stdin)
 	echo := !terminal.IsInput(s.env.Stdin) // as readline does it
@@ -188,7 +186,7 @@ func (s *pdshSession) interactive(ctx context.Context) error {
 	}
 }
 
-// list prints what -q asks for.
+// list prints the hosts and options for -q.
 func (p *pdsh) list(env Env, hosts []pdshHost) {
 	yes := map[bool]string{true: "Yes", false: "No"}
 	path, command := "none", "none"
@@ -210,7 +208,7 @@ func (p *pdsh) list(env Env, hosts []pdshHost) {
 		p.ConnectTimeout, p.CommandTimeout, p.Fanout, yes[!p.NoLabels], yes[p.Debug], p.targetNodes(hosts))
 }
 
-// targetNodes are the hosts as -q or -Q has them.
+// targetNodes returns the hosts in the form of -q or -Q.
 func (p *pdsh) targetNodes(hosts []pdshHost) string {
 	if !p.Expand {
 		return foldPdsh(hosts)
@@ -222,8 +220,8 @@ func (p *pdsh) targetNodes(hosts []pdshHost) string {
 	return strings.Join(names, ",")
 }
 
-// foldPdsh writes names as pdsh does: neighbours with the same text before their
-// number in one pair of brackets.
+// foldPdsh writes names as pdsh does: neighbors with the same text before their number share a pair
+// of brackets.
 func foldPdsh(hosts []pdshHost) string {
 	var out strings.Builder
 	for i := 0; i < len(hosts); {

@@ -19,15 +19,15 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// psshVersion is the version of pssh whose behaviour we promise.
+// psshVersion is the version of pssh whose behavior we promise.
 const psshVersion = "2.3.4"
 
-// pssh is one call of a program of the package pssh. Its promise: options, the
-// variables PSSH_*, lines, folders of -o and -e, and exit codes. Knowingly different:
-// an unknown host key is never trusted silently; a wrong password is tried on one host; hosts whose names or ports ssh could misread are
-// refused before anything runs; folders of -o and -e must be out of others' reach,
-// and their files are 0600; nothing is compressed; a command that -t or Ctrl-C
-// ends is ended on the host, too; on a terminal remote text is cleaned.
+// pssh is one call of a program of the package pssh. Its promise: options, the variables PSSH_*,
+// lines, directories of -o and -e, and exit codes. Knowingly different: an unknown host key is
+// never trusted silently; a wrong password is tried on one host; hosts whose names or ports ssh
+// could misread are refused before anything runs; directories of -o and -e must be out of others'
+// reach, and their files are 0600; nothing is compressed; a command that -t or Ctrl-C ends is ended
+// on the host, too; on a terminal remote text is cleaned.
 type pssh struct {
 	tool psshTool
 
@@ -60,7 +60,7 @@ type psshTool struct {
 	prepare        func(p *pssh, env Env) (work, error)
 }
 
-// program is the tool called name.
+// program returns the tool under a name.
 func (t psshTool) program(name string) program {
 	usage := "Usage: " + name + " [OPTIONS] " + t.usage + "\n\n"
 	return program{
@@ -113,7 +113,7 @@ func (p *pssh) common() []option {
 	}
 }
 
-// fromEnvironment sets what PSSH_* say; the options themselves win.
+// fromEnvironment applies the variables PSSH_*; the options themselves win.
 func fromEnvironment(p *pssh, options []option, getenv func(string) string) error {
 	for _, o := range options {
 		name := "PSSH_" + strings.ToUpper(o.long)
@@ -179,7 +179,7 @@ type psshExecutor struct {
 	pssh *pssh
 }
 
-// Execute tells the host which one it is, and ends it as its timeout says.
+// Execute passes the host its number, and ends it after its timeout.
 func (e *psshExecutor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	if cmd.Dialogue == nil {
 		cmd.Env = []string{fmt.Sprintf("PSSH_NODENUM=%d", a.Index()), fmt.Sprintf("PSSH_NUMNODES=%d", len(e.pssh.hosts)), "PSSH_HOST=" + h.Name}
@@ -192,10 +192,10 @@ func (e *psshExecutor) Execute(ctx context.Context, h host.Host, cmd fleet.Comma
 	return e.Executor.Execute(ctx, h, cmd, a)
 }
 
-// psshHost is a host and how it is called.
+// psshHost is a host with its label.
 type psshHost struct {
 	host.Host
-	name string // [user@]host[:port], the user only where it is another one than that of -l
+	name string // [user@]host[:port], the user only if it differs from that of -l
 	port string // "" = not given
 }
 

@@ -17,14 +17,13 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// copying is what a call of scp(1) does that we can do ourselves.
+// copying is a call of scp(1) that we can carry out ourselves.
 type copying struct {
 	copy.Options
 	ssh []string // options for the connection
 }
 
-// scpOptions sorts the arguments of scp. ok is false where one asks for what only
-// scp does.
+// scpOptions sorts the arguments of scp. ok is false if one needs scp itself.
 func (p *pssh) scpOptions() (c copying, ok bool) {
 	c.Options = copy.Options{NoVerify: true, Scp: &copy.Scp{Recursive: p.Recursive}}
 	joined, others := joinOptions(p.Extra, openssh.ScpWithValue)
@@ -63,8 +62,8 @@ func (c *copying) take(o string) bool {
 	return true
 }
 
-// onlyScp tells whether a name on a host means something to scp that it does not
-// mean to us: patterns and other users' home folders.
+// onlyScp reports whether a name on a host has a special meaning to scp: patterns and other users'
+// home directories.
 func onlyScp(name string) bool {
 	return strings.ContainsAny(name, `*?[\`) || strings.HasPrefix(name, "~") && name != "~" && !strings.HasPrefix(name, "~/")
 }
@@ -81,7 +80,7 @@ func (p *pssh) copy(env Env) (work, error) {
 	for _, name := range locals {
 		source, err := copy.Scan(name, c.Scp)
 		if err != nil {
-			return p.scp(env, c, scp) // which says so in its own words
+			return p.scp(env, c, scp) // which reports it in its own words
 		}
 		sources = append(sources, source)
 	}
@@ -89,7 +88,7 @@ func (p *pssh) copy(env Env) (work, error) {
 	return p.dialogue(env, c, up.Dialogue)
 }
 
-// isRemote tells whether scp would take a name for one on a host.
+// isRemote reports whether scp would interpret a name as one on a host.
 func isRemote(name string) bool {
 	colon := strings.IndexByte(name, ':')
 	return colon > 0 && !strings.Contains(name[:colon], "/") || strings.HasPrefix(name, "-")
@@ -102,7 +101,7 @@ func (p *pssh) dialogue(env Env, c copying, talk fleet.Dialogue) (work, error) {
 	return work, err
 }
 
-// asScp says of a copy what scp says.
+// asScp gives a copy the messages of scp.
 func asScp(talk fleet.Dialogue) fleet.Dialogue {
 	return func(ctx context.Context, h host.Host, c fleet.Channel) error {
 		said := scpChannel{c, &atomic.Bool{}}
@@ -116,10 +115,10 @@ func asScp(talk fleet.Dialogue) fleet.Dialogue {
 
 type scpChannel struct {
 	fleet.Channel
-	any *atomic.Bool // something was said
+	any *atomic.Bool // something was printed
 }
 
-// Output begins with the name of the program; scp sums nothing up.
+// Output begins with the name of the program; scp prints no summary.
 func (c scpChannel) Output(s fleet.Stream, data []byte) error {
 	if s == fleet.Stdout {
 		return nil
@@ -151,8 +150,7 @@ func (p *pssh) fetch(env Env) (work, error) {
 	return p.dialogue(env, c, down.Dialogue)
 }
 
-// scp is the program itself, for what we do not do. Only what it does about host
-// keys is decided here.
+// scp is the program itself, for everything that we do not do. We decide only about host keys.
 func (p *pssh) scp(env Env, c copying, names func(host.Host) []string) (work, error) {
 	argv := func(h host.Host, _ string) []string {
 		args := []string{"-qC", "-oBatchMode=yes", "-oStrictHostKeyChecking=yes"}

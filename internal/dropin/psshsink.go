@@ -15,17 +15,17 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// psshSink prints a line for each host that ends, and what it said with -i, and
-// writes the files of -o and -e.
+// psshSink prints a line for each host that ends, with -i its output, and writes the files of -o
+// and -e.
 type psshSink struct {
 	fleet.Nothing
 	p    *pssh
 	env  Env
-	work // what runs
+	work // running hosts
 
 	files [2]*output.Files                // of standard output and error, nil = none
 	names []string                        // of them, for the hosts
-	said  output.PerHost[[2]bytes.Buffer] // what is to be shown at a host's end
+	said  output.PerHost[[2]bytes.Buffer] // output to show at a host's end
 	ended int
 
 	killed, lost, failed bool // some host was ended, ended with 255, ended otherwise
@@ -66,7 +66,7 @@ func (s *psshSink) fds() int {
 	return n
 }
 
-// End closes the folders.
+// End closes the directories.
 func (s *psshSink) End(so fleet.Summary) error {
 	var errs []error
 	for i, files := range s.files {
@@ -78,7 +78,7 @@ func (s *psshSink) End(so fleet.Summary) error {
 	return errors.Join(errs...)
 }
 
-// Output keeps and shows what the options say.
+// Output keeps and shows output as the options say.
 func (s *psshSink) Output(e fleet.Event) error {
 	return s.output(e.Index, e.Stream, e.Data)
 }
@@ -128,7 +128,7 @@ func (s *psshSink) Done(r fleet.Result, _ fleet.Summary) error {
 	return cmp.Or(failed, err)
 }
 
-// judge counts the host and says what went wrong, and what ssh would have said.
+// judge counts the host and returns the error, and ssh's message.
 func (s *psshSink) judge(r *fleet.Result) string {
 	v := judge(r, s.program)
 	switch {
@@ -148,7 +148,7 @@ func (s *psshSink) judge(r *fleet.Result) string {
 		v.code, v.message = 255, []string{fault.Strerror(v.exec)}
 	}
 	for _, line := range heard(s.options, v.message) {
-		s.output(r.Index, fleet.Stderr, []byte(line+"\r\n")) // what is lost has been told
+		s.output(r.Index, fleet.Stderr, []byte(line+"\r\n")) // losses were reported
 	}
 	s.lost = s.lost || v.code == 255
 	s.failed = s.failed || v.code != 0
@@ -158,7 +158,7 @@ func (s *psshSink) judge(r *fleet.Result) string {
 	return fmt.Sprintf("Exited with error code %d", v.code)
 }
 
-// report is the line of a host.
+// report prints the line of a host.
 func (s *psshSink) report(b *bytes.Buffer, name, why string) {
 	bold := func(text string) string { return s.paint("1", text) }
 	words := []string{s.paint("36", "["+bold(fmt.Sprint(s.ended))+"]"), time.Now().Format(time.TimeOnly), s.paint("32", "["+bold("SUCCESS")+"]"), termsafe.Line(name)}
@@ -173,7 +173,7 @@ func (s *psshSink) paint(color, text string) string {
 	return terminal.Paint(s.env.StdoutTTY && s.env.Getenv("NO_COLOR") == "", color, text)
 }
 
-// code is the exit code of the program.
+// code returns the exit code of the program.
 func (s *psshSink) code() int {
 	switch {
 	case s.killed:

@@ -61,8 +61,7 @@ var psshTools = map[string]psshTool{
 	},
 }
 
-// wanted says which argument is missing, or that there are too many ("" = any
-// number).
+// wanted returns which argument is missing, or that there are too many ("" = any number).
 func wanted(args, missing []string, tooMany string) string {
 	switch {
 	case len(args) < len(missing):
@@ -97,8 +96,8 @@ convenience.  For example:
     alias pssh_abc='pssh -h /path/to/hosts_abc'
 `
 
-// sshOptions are those for ssh on all hosts, one argument each, and what -x names
-// as the beginning of the command. Those of a host are in it.
+// sshOptions returns those for ssh on all hosts, one argument each, and the words that -x puts
+// before the command.
 func (p *pssh) sshOptions() (options, others []string) {
 	for _, o := range p.Options {
 		options = append(options, "-o"+o)
@@ -114,7 +113,7 @@ func (p *pssh) engine(env Env, options []string) (work, error) {
 	return env.engine(slices.Concat([]string{"-T"}, options, []string{"-oNumberOfPasswordPrompts=1"}), p.list())
 }
 
-// loginShell is what ssh without a command runs.
+// loginShell is the command that ssh runs without one.
 const loginShell = "exec $SHELL -l"
 
 func (p *pssh) command(env Env) (work, error) {
@@ -132,7 +131,7 @@ func (p *pssh) command(env Env) (work, error) {
 	return work, err
 }
 
-// nuke kills what a pattern names on the hosts.
+// nuke kills the processes of a pattern on the hosts.
 func (p *pssh) nuke(env Env) (work, error) {
 	options, before := p.sshOptions()
 	work, err := p.engine(env, options)

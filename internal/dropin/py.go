@@ -15,22 +15,21 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// pyVersion is the version of mpssh.py whose behaviour we promise.
+// pyVersion is the version of mpssh.py whose behavior we promise.
 const pyVersion = "1.2"
 
-// pySSH is one call of mpssh.py. Its promise: options, header, lines, cutting,
-// removal of control characters, exit messages, summary and exit code are
-// those of mpssh.py. Knowingly different: the default delay of 50 ms gives way
-// to our own pacing (an explicit --delay is kept), children have an empty
-// standard input and no terminal to ask on, and names that ssh would take for
-// options or that a shell could misread are refused per host.
+// pySSH is one call of mpssh.py. Its promise: options, header, lines, cutting, removal of control
+// characters, exit messages, summary and exit code are those of mpssh.py. Knowingly different: the
+// default delay of 50 ms gives way to our own pacing (an explicit --delay is kept), children have
+// an empty standard input and no terminal to ask on, and names that ssh would take for options or
+// that a shell could misread are refused per host.
 type pySSH struct {
 	File       string
 	Delay      int  // ms, -1 = not given
 	ZeroExit   bool // also print exit code 0
 	IgnoreExit bool // do not print 1-254
 	BadCharsOK bool // do not remove control characters
-	Silent     bool // do not tell how many were removed
+	Silent     bool // do not show how many were removed
 	Procs      int
 	User       string
 	MaxLen     int      // bytes
@@ -96,7 +95,7 @@ func parsePy(args []string) (*pySSH, error) {
 	return p, p.check(words)
 }
 
-// pyNumber is a number as Python's argparse words a mistake in it.
+// pyNumber is a numeric option with the error messages of Python's argparse.
 func pyNumber(short, long string, to *int) option {
 	return option{short: short, long: long, set: func(v string) error {
 		n, err := strconv.Atoi(strings.TrimSpace(v))
@@ -130,8 +129,8 @@ func (p *pySSH) check(args []string) error {
 	return nil
 }
 
-// run runs the command. It returns an error only if the run itself could not
-// be done; what became of the hosts is in the output.
+// run runs the command. It returns an error only if the run itself could not be done; the results
+// of the hosts are in the output.
 func (p *pySSH) run(ctx context.Context, env Env) (int, error) {
 	names, err := p.hosts()
 	if err != nil {
@@ -189,7 +188,7 @@ func (p *pySSH) header(env Env, hosts int) error {
 	return err
 }
 
-// binary is what -v names: the program of -S, or the ssh that would be found.
+// binary returns the program that -v names: that of -S, or the ssh that would be found.
 func (p *pySSH) binary() string {
 	if p.SSHBin != "" {
 		return p.SSHBin
@@ -208,8 +207,8 @@ func (p *pySSH) dashed() []string {
 	return opts
 }
 
-// work is the command on the program of -S with the argument list of the original, or on
-// our engine.
+// work returns the command on the program of -S with the argument list of the original, or on our
+// engine.
 func (p *pySSH) work(env Env, hosts []host.Host) (w work, err error) {
 	if p.SSHBin == "" {
 		w, err = env.engine(p.dashed(), hosts)
@@ -222,8 +221,8 @@ func (p *pySSH) work(env Env, hosts []host.Host) (w work, err error) {
 	return w, err
 }
 
-// splitTarget cuts USER@HOST as ssh does, at the last @. The parts are checked
-// by the engine, host by host.
+// splitTarget cuts USER@HOST as ssh does, at the last @. The parts are checked by the engine, host
+// by host.
 func splitTarget(target string) host.Host {
 	i := strings.LastIndexByte(target, '@')
 	return host.Host{User: target[:i], Name: target[i+1:]}
@@ -258,7 +257,7 @@ func pythonString(s string) string {
 		case r == '\t':
 			b.WriteString(`\t`)
 		case r == utf8.RuneError && s[i] != 0xef:
-			fmt.Fprintf(&b, `\udc%02x`, s[i]) // a byte that is no UTF-8
+			fmt.Fprintf(&b, `\udc%02x`, s[i]) // a byte outside UTF-8
 		case r < 0x20 || r == 0x7f:
 			fmt.Fprintf(&b, `\x%02x`, r)
 		default:

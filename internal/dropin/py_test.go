@@ -238,8 +238,8 @@ func TestPyOnRealServers(t *testing.T) {
 	}
 }
 
-// What ssh would say about connections and logins is said, and counts as
-// ssh-failed; 255 is shown even with -E.
+// What ssh would say about connections and logins is said, and counts as ssh-failed; 255 is shown
+// even with -E.
 func TestPyFailures(t *testing.T) {
 	l := startLab(t)
 	for engine, make := range l.engines() {
@@ -271,7 +271,7 @@ func TestPyFailures(t *testing.T) {
 	}
 }
 
-// On a terminal there are colours, and nothing that a terminal would obey.
+// On a terminal there are colors, and nothing that a terminal would obey.
 func TestPyOnATerminal(t *testing.T) {
 	var out, stderr bytes.Buffer
 	env := offline(t, &out, &stderr)
@@ -290,8 +290,8 @@ func TestPyOnATerminal(t *testing.T) {
 	}
 }
 
-// Endless output is printed as it comes and does not pile up; what is cut where
-// does not depend on it.
+// Endless output is printed as it comes and does not pile up; what is cut where does not depend on
+// it.
 func TestPyEndlessOutput(t *testing.T) {
 	var out, stderr bytes.Buffer
 	s := newPySink(&pySSH{MaxLen: 100}, offline(t, &out, &stderr), []string{"a"})
@@ -316,8 +316,8 @@ func TestPyEndlessOutput(t *testing.T) {
 	}
 }
 
-// However large a chunk is and in whatever pieces it comes, it is printed as if
-// it had come at once.
+// However large a chunk is and in whatever pieces it comes, it is printed as if it had come at
+// once.
 func TestPyChunksAreIndependentOfPieces(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	for range 20 {

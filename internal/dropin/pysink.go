@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// pyIdle ends a chunk: mpssh.py prints what a stream sent once it has been
-	// silent for so long.
+	// pyIdle ends a chunk: mpssh.py prints the output of a stream once it has been silent for that
+	// long.
 	pyIdle = 200 * time.Millisecond
 	// pyChunk bounds a chunk: beyond it whole lines are printed early.
 	pyChunk = 64 << 10
@@ -30,7 +30,7 @@ type pySink struct {
 	env      Env
 	names    []string // by index
 	width    int      // of the longest name, in characters
-	program  bool     // the engine is a program of the user's
+	program  bool     // the engine is a user's program
 	stop     chan struct{}
 	watching sync.WaitGroup
 
@@ -110,7 +110,7 @@ func (s *pySink) Output(e fleet.Event) error {
 	return output.Loss(s.err)
 }
 
-// Done prints what is left and how the host ended.
+// Done prints held output and the end of the host.
 func (s *pySink) Done(r fleet.Result, _ fleet.Summary) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,8 +169,8 @@ func (s *pySink) chunk(index int, stream fleet.Stream, st *pyStream) {
 	}
 }
 
-// early prints the whole lines of a chunk that has become large. A carriage
-// return at the end may belong to a newline that is still to come.
+// early prints the whole lines of a chunk that has become large. A carriage return at the end may
+// belong to a newline that is still to come.
 func (s *pySink) early(index int, stream fleet.Stream, st *pyStream) {
 	end := bytes.LastIndexAny(st.data[:len(st.data)-1], "\r\n") + 1
 	if end > 0 && st.data[end-1] == '\r' && st.data[end] == '\n' {
@@ -205,8 +205,8 @@ func (s *pySink) text(index int, stream fleet.Stream, data []byte) (bad int) {
 	return bad
 }
 
-// printable removes control characters as mpssh.py does, which keeps tabs and
-// everything from 0x80 on. Only a terminal gets less than that.
+// printable removes control characters as mpssh.py does, which keeps tabs and everything from 0x80
+// on. Only for a terminal it removes more.
 func (s *pySink) printable(piece []byte) (kept []byte, removed int) {
 	if s.p.BadCharsOK {
 		return piece, 0
@@ -248,7 +248,7 @@ func (s *pySink) line(index int, arrow, color string, text []byte) {
 	s.buf.WriteByte('\n')
 }
 
-// flush writes what was printed with one Write and keeps the first error.
+// flush writes the buffer with one Write and keeps the first error.
 func (s *pySink) flush() {
 	if s.buf.Len() == 0 {
 		return

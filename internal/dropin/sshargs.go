@@ -10,9 +10,9 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// joinOptions puts options and their values into one argument each, as Env.Engine
-// takes them; others is what follows from the first word that is no option. values
-// are the options that have one.
+// joinOptions joins options and their values into one argument each, as Env.Engine takes them;
+// others holds the words from the first that is not an option. values lists the options with a
+// value.
 func joinOptions(args []string, values string) (joined, others []string) {
 	for len(args) > 0 {
 		arg := args[0]
@@ -28,7 +28,7 @@ func joinOptions(args []string, values string) (joined, others []string) {
 	return joined, nil
 }
 
-// setting is the value that an option of ssh gives to a keyword, in capitals.
+// setting returns the value that an option of ssh gives to a keyword, in capitals.
 func setting(option string, k conf.Keyword) (value string, given bool) {
 	rest, isSetting := strings.CutPrefix(option, "-o")
 	if !isSetting {
@@ -38,7 +38,7 @@ func setting(option string, k conf.Keyword) (value string, given bool) {
 	return strings.ToUpper(strings.Trim(value, `"`)), given
 }
 
-// each are the options, one by one.
+// each splits the options one by one.
 func each(options []string) (all []string) {
 	for _, arg := range options {
 		all = append(all, openssh.SplitOptions(arg, openssh.WithValue)...)
@@ -46,9 +46,9 @@ func each(options []string) (all []string) {
 	return all
 }
 
-// logLevel is how much ssh is told to say of itself by options, each with its value (ssh(1)
-// -q and -v, ssh_config(5) LogLevel), "" where nothing says so: the last of the switches counts, without
-// them the first setting.
+// logLevel returns the log level that options set, each with its value (ssh(1) -q and -v,
+// ssh_config(5) LogLevel), "" if none does: the last of the switches counts, without them the first
+// setting.
 func logLevel(options []string) (level string) {
 	switched := false
 	for _, option := range each(options) {
@@ -65,7 +65,7 @@ func logLevel(options []string) (level string) {
 	return level
 }
 
-// heard are those of ssh's messages about a host that are said under options.
+// heard returns those of ssh's messages about a host that ssh prints under options.
 func heard(options, messages []string) []string {
 	switch logLevel(options) {
 	case "QUIET":
@@ -78,8 +78,8 @@ func heard(options, messages []string) []string {
 	return messages
 }
 
-// asItIs tells whether options are for something that only an ssh does that is started with them as
-// they are: to say what it does, to keep that in a file or the system's log, to ask for a terminal.
+// asItIs reports whether options need an ssh that is started with exactly them: to report its
+// steps, to log them to a file or the system's log, to ask for a terminal.
 func asItIs(options []string) bool {
 	level := logLevel(options)
 	return level == "VERBOSE" || strings.HasPrefix(level, "DEBUG") || terminalWanted(options) || slices.ContainsFunc(each(options), func(option string) bool {
@@ -87,7 +87,8 @@ func asItIs(options []string) bool {
 	})
 }
 
-// terminalWanted tells whether a setting asks for a terminal, which counts where no switch forbids it.
+// terminalWanted reports whether a setting asks for a terminal, which counts if no switch forbids
+// it.
 func terminalWanted(options []string) bool {
 	for _, option := range each(options) {
 		if option == "-T" {
@@ -100,7 +101,7 @@ func terminalWanted(options []string) bool {
 	return false
 }
 
-// careful are the options that ssh gets first where it runs as it is.
+// careful returns the options that ssh gets first when it runs with the user's arguments.
 func careful(options []string) []string {
 	first := []string{"-oBatchMode=yes", "-oStrictHostKeyChecking=yes"}
 	if !terminalWanted(options) { // -T would win over the setting

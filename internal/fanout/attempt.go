@@ -30,24 +30,23 @@ type attempt struct {
 	timer     *time.Timer   // the command timeout
 	outBytes  int64
 	errBytes  int64
-	through   func(fleet.Stream, []byte) []byte // what becomes of output first; nil: nothing
+	through   func(fleet.Stream, []byte) []byte // filter of output; nil: none
 	cut       bool                              // there was more output than MaxOutput
 	turn      turn
 }
 
-// Index is the place of the host in the list given to Run.
+// Index returns the place of the host in the list given to Run.
 func (a *attempt) Index() int { return a.index }
 
-// Host is the host of the attempt.
+// Host returns the host of the attempt.
 func (a *attempt) Host() host.Host { return a.host }
 
 // Abort ends when everything is to be dropped at once.
 func (a *attempt) Abort() context.Context { return a.abort }
 
-// Admit waits until a login at addr ("ip:port", or any other name that stands
-// for one server) may start, and returns ctx's cause if that ends first. The
-// permission ends with Reached(PhaseExec), with the attempt, or with the next
-// Admit.
+// Admit waits until a login at addr ("ip:port", or any other name of one server) may start, and
+// returns ctx's cause if that ends first. The permission ends with Reached(PhaseExec), with the
+// attempt, or with the next Admit.
 func (a *attempt) Admit(ctx context.Context, addr string) error {
 	defer context.AfterFunc(a.run.starting, func() { a.endCommand(context.Cause(a.run.starting)) })()
 	start := time.Now()
@@ -66,7 +65,7 @@ func (a *attempt) Admit(ctx context.Context, addr string) error {
 	return err
 }
 
-// Reached says that a phase begins. Phases may be left out but not go back.
+// Reached reports that a phase begins. Phases may be left out but not go back.
 func (a *attempt) Reached(p fleet.Phase) {
 	if p >= fleet.PhaseExec { // a connection that was there already needs no Admit
 		a.run.started(a.index)
@@ -95,22 +94,22 @@ func (a *attempt) Reached(p fleet.Phase) {
 	}
 }
 
-// Phase is the last phase reached.
+// Phase returns the last phase reached.
 func (a *attempt) Phase() fleet.Phase {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.phase
 }
 
-// Talked tells whether there was output.
+// Talked reports whether there was output.
 func (a *attempt) Talked() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.outBytes+a.errBytes > 0
 }
 
-// Output hands over a piece of output; data may be reused afterwards. An error
-// means that nobody wants more and that ctx is about to end.
+// Output passes on a piece of output; data may be reused afterwards. An error means that nobody
+// wants more and that ctx is about to end.
 func (a *attempt) Output(s fleet.Stream, data []byte) error {
 	a.mu.Lock()
 	through := a.through
@@ -131,16 +130,16 @@ func (a *attempt) Output(s fleet.Stream, data []byte) error {
 	return nil
 }
 
-// Through lets all output pass through f, which returns what is to be shown and
-// may be called for both streams at once; nil shows all.
+// Through passes all output through f, which returns the output to show and may be called for both
+// streams at once; nil shows all.
 func (a *attempt) Through(f func(fleet.Stream, []byte) []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.through = f
 }
 
-// take counts a piece of output and returns as much of it as MaxOutput leaves
-// room for; more tells whether there is more than that.
+// take counts a piece of output and returns as much of it as fits into MaxOutput; more reports
+// whether there is more than that.
 func (a *attempt) take(s fleet.Stream, data []byte) (taken []byte, more bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -157,7 +156,7 @@ func (a *attempt) take(s fleet.Stream, data []byte) (taken []byte, more bool) {
 	return data, a.cut
 }
 
-// finish closes the books of the attempt and returns what they say.
+// finish ends the attempt and completes the outcome.
 func (a *attempt) finish(o *fleet.Outcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -168,7 +167,7 @@ func (a *attempt) finish(o *fleet.Outcome) {
 		a.timer.Stop()
 	}
 	a.ticket.End(a.ending(o))
-	if o.Class == fleet.Lost && o.Ran == fleet.RanYes && a.run.command.Dialogue == nil { // it began, and whether it came to its end nobody knows
+	if o.Class == fleet.Lost && o.Ran == fleet.RanYes && a.run.command.Dialogue == nil { // it began, and nobody knows whether it finished
 		o.Ran = fleet.RanUnknown
 	}
 	if a.cut && o.Class == fleet.NoFailure { // it ended before it was ended
@@ -179,7 +178,7 @@ func (a *attempt) finish(o *fleet.Outcome) {
 	}
 }
 
-// ending is what the ticket has to know of the outcome.
+// ending describes the outcome for the ticket.
 func (a *attempt) ending(o *fleet.Outcome) (e admit.Ending) {
 	late := (o.Class == fleet.TimedOut || o.Class == fleet.Lost) && o.Ran == fleet.RanNo && a.phase >= fleet.PhaseKex
 	switch {
@@ -196,8 +195,8 @@ func (a *attempt) ending(o *fleet.Outcome) (e admit.Ending) {
 	return e
 }
 
-// Distance reports the round trip to the server, by the answers of its kernel,
-// which do not depend on how busy it is.
+// Distance reports the round trip to the server, by the answers of its kernel, which do not depend
+// on how busy it is.
 func (a *attempt) Distance(roundTrip time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -38,7 +38,7 @@ type machine struct {
 	turned int // logins turned away
 }
 
-// full tells whether a login is turned away, with so many under way before it.
+// full reports whether a login is turned away, with so many under way before it.
 func (m *machine) full(before int) bool {
 	rate := 30 + float64(70*(before-m.begin))/float64(max(m.accept-m.begin, 1))
 	full := m.accept > 0 && (before >= m.accept || m.begin > 0 && before >= m.begin && m.chance.Float64()*100 < rate)
@@ -284,8 +284,8 @@ func TestFleets(t *testing.T) {
 	}
 }
 
-// TestFewTurnedAway: a run learns how many logins at once sshd's MaxStartups 10:30:60
-// takes, and seldom tries more.
+// TestFewTurnedAway: a run learns how many logins at once sshd's MaxStartups 10:30:60 takes, and
+// seldom tries more.
 func TestFewTurnedAway(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	f := shared(5600, place{}, kind{cores: 2, login: 12 * ms, begin: 10, accept: 60})
@@ -296,8 +296,8 @@ func TestFewTurnedAway(t *testing.T) {
 	t.Logf("%d turned away, %v", f[0].turned, took)
 }
 
-// simulate runs a command on a fleet, on as many hosts at once as a run sees fit, or on
-// a fixed number. took is until the last of the hosts that live.
+// simulate runs a command on a fleet, on as many hosts at once as a run sees fit, or on a fixed
+// number. took is until the last of the hosts that live.
 func simulate(t *testing.T, f fleetOf, at int) (sum fleet.Summary, took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := make([]host.Host, len(f))

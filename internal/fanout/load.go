@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// load is the CPU that this process uses. While it uses all that it can get it is given
-// processors, one at a time, up to most.
+// load adds one processor at a time, up to most, while the process uses all it has.
 type load struct {
 	most int // processors
 	at   time.Time
 	cpu  time.Duration
 }
 
-// busyShare of all processors is "all it can get".
+// busyShare is the share of all processors from which on the process uses all it has.
 const busyShare = 0.85
 
 func (l *load) look(now time.Time, cpu time.Duration) {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// A process that is busy gets one processor after the other, and no more than there
-// are for it.
+// A process that is busy gets one processor after the other, and no more than there are for it.
 func TestLoadGivesProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	l := load{most: 2, at: time.Unix(0, 0)}

@@ -11,21 +11,20 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// Pace says how a run goes from few hosts to many. The zero value starts all of
-// them.
+// Pace controls how a run goes from few hosts to many. The zero value starts all of them.
 type Pace struct {
-	Canary      int  // so many hosts first, and the others only if none of them fails
+	Canary      int  // this many hosts first, and the others only if none of them fails
 	ThenConfirm bool // the sink is asked after these, whatever became of them
-	// Batches are sizes of batches, each of which begins when the one before has
-	// ended; the last size is that of all that follow, too. None is one batch.
+	// Batches are sizes of batches, each of which begins when the one before has ended; the last
+	// size is repeated. None is one batch.
 	Batches Shares
 	Pause   time.Duration // between two batches
-	// MaxFail is how many hosts may fail or be unreachable; with one more nothing
-	// new starts, and what runs ends by itself. None is any number, but of a canary.
+	// MaxFail is how many hosts may fail or be unreachable; with one more nothing new starts, and
+	// running commands end by themselves. None is any number, except for a canary.
 	MaxFail Shares
 }
 
-// Check finds what makes no sense together.
+// Check finds contradictions.
 func (p *Pace) Check() error {
 	for _, size := range p.Batches {
 		if size.Percent == 0 && size.Count == 0 {
@@ -65,7 +64,7 @@ func (p *Pace) sizes(n int) []int {
 	return sizes
 }
 
-// begin waits for the turn of a batch and tells the sink, which may decline.
+// begin waits for the turn of a batch and calls the sink, which may decline.
 func (r *run) begin(b fleet.Batch) {
 	if b.Of < 2 || r.starting.Err() != nil {
 		return
@@ -117,7 +116,7 @@ func (r *run) halt(why string) {
 	r.stopStarting(errStopped)
 }
 
-// ended says why nothing new starts, if so.
+// ended returns why nothing new starts, if so.
 func (r *run) ended() error {
 	if r.starting.Err() == nil {
 		return nil

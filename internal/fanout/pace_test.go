@@ -130,8 +130,8 @@ func onServer(n int) []host.Host {
 	return hosts
 }
 
-// TestInterruptedBetweenBatches: Ctrl-C in a pause ends the run at once, and no host of
-// the next batch is started.
+// TestInterruptedBetweenBatches: Ctrl-C in a pause ends the run at once, and no host of the next
+// batch is started.
 func TestInterruptedBetweenBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		drain, interrupt := context.WithCancel(t.Context())

@@ -7,15 +7,14 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// Resources are what this machine has to give. Zero fields are unknown and limit
-// nothing.
+// Resources are the limits of this machine. Zero fields are unknown and limit nothing.
 type Resources struct {
 	OpenFiles int   // descriptors that may still be opened
 	Memory    int64 // bytes available
 }
 
-// reserveFDs are kept for what a Go program opens on its own: name service,
-// agent, event queue, spool, record of the run.
+// reserveFDs are kept for files that a Go program opens on its own: name service, agent, event
+// queue, spool, record of the run.
 const reserveFDs = 16
 
 // perHostBytes is the memory planned for one open connection.
@@ -33,8 +32,8 @@ func ownResources() *Resources {
 	return r
 }
 
-// slots is how many hosts may be connected at once: the cap that was asked for
-// (0: none), and what descriptors and memory allow, never below 1.
+// slots returns how many hosts may be connected at once: the user's limit (0: none), and the limits
+// by descriptors and memory, never below 1.
 func (r *Resources) slots(fanout, hosts, perHost, reserved int) int {
 	n := min(max(hosts, 1), maxSlots)
 	if fanout > 0 {
@@ -58,8 +57,8 @@ func mostFiles() int {
 	return int(min(lim.Cur, 1<<20))
 }
 
-// openFiles counts what is open now; where that cannot be read, the three
-// standard streams and the event queue.
+// openFiles counts the open files; if that cannot be read, the three standard streams and the event
+// queue.
 func openFiles() int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package fanout runs one command on many hosts at once: it decides when each
-// host may start, slows down where servers ask for it, retries what has provably
-// not run, bounds memory and open files, and tells a fleet.Sink what happens.
-// Who connects is the fleet.Executor; who may log in now is decided by admit.
+// Package fanout runs one command on many hosts at once: it decides when each host may start, slows
+// down where servers ask for it, retries commands that provably have not run, bounds memory and
+// open files, and reports all events to a fleet.Sink. The fleet.Executor connects; package admit
+// decides who may log in now.
 package fanout
 
 import (
@@ -18,8 +18,7 @@ import (
 	"sshpace/internal/ssh/admit"
 )
 
-// DefaultMaxOutput is a MaxOutput, in bytes, that hardly any command needs more
-// than and that few disks have no room for.
+// DefaultMaxOutput, in bytes, is more than almost any command prints and fits on almost any disk.
 const DefaultMaxOutput = 256 << 20
 
 var errSinkFailed = errors.New("output failed")
@@ -28,29 +27,28 @@ var errSinkFailed = errors.New("output failed")
 type Params struct {
 	// ID names the run in Start; "" where it has no name.
 	ID string
-	// Fanout caps the hosts that are connected or connecting at once; 0 is what
-	// the machine bears (file descriptors and memory).
+	// Fanout caps the hosts that are connected or connecting at once; 0 derives it from file
+	// descriptors and memory.
 	Fanout int
 	// CommandTimeout bounds the command on one host, from its start; 0 is none.
 	CommandTimeout time.Duration
-	// MaxOutput bounds the output of one host, both streams together, in bytes;
-	// the command that sends more is ended. 0 is no bound.
+	// MaxOutput bounds the output of one host, both streams together, in bytes; a command that
+	// sends more is ended. 0 is no bound.
 	MaxOutput int64
-	// Drain, when done, ends the run politely: nothing new starts, and running
-	// commands are ended as by their timeout. nil is never.
+	// Drain, when done, ends the run politely: nothing new starts, and running commands are ended
+	// as by their timeout. nil is never.
 	Drain context.Context
 	// Pace is how many hosts start when.
 	Pace Pace
-	// RetryFor bounds how long a host waits to be tried again while servers ask to
-	// slow down; 0 is two minutes, or 30 seconds where the server let nobody in, and a
-	// negative one is never.
+	// RetryFor bounds how long a host waits for another try while servers ask to slow down; 0 is
+	// two minutes, or 30 seconds where the server accepted nobody, and a negative value is never.
 	RetryFor time.Duration
-	// RetryDown has hosts tried again that are down, whose port refuses or that end every login,
-	// for RetryFor in all.
+	// RetryDown retries hosts that are down, whose port refuses or that end every login, for
+	// RetryFor in all.
 	RetryDown bool
-	// ReservedFDs is what else in the process may need, such as per-host files.
+	// ReservedFDs is the need of other parts of the process, such as per-host files.
 	ReservedFDs int
-	// Resources are what this machine has to give; nil asks the operating system.
+	// Resources are the limits of this machine; nil asks the operating system.
 	Resources *Resources
 }
 
@@ -63,7 +61,7 @@ type run struct {
 	slots    chan struct{}   // one per host that is connected or connecting
 	soft     context.Context // ends politely; child of hard
 	stop     context.CancelCauseFunc
-	starting context.Context // ends when nothing new is to start; child of soft
+	starting context.Context // ends when nothing new may start; child of soft
 	total    int
 
 	stopStarting context.CancelCauseFunc
@@ -78,9 +76,9 @@ type run struct {
 	batch   fleet.Batch
 }
 
-// Run runs cmd on every host and returns when all have ended. When ctx ends,
-// everything is dropped at once; Params.Drain ends it politely. The error is
-// the sink's first one, or ctx's cause; the Summary is right in any case.
+// Run runs cmd on every host and returns when all have ended. When ctx ends, everything is dropped
+// at once; Params.Drain ends it politely. The error is the sink's first one, or ctx's cause; the
+// Summary is right in any case.
 func Run(ctx context.Context, p Params, hosts []host.Host, cmd fleet.Command, ex fleet.Executor, sink fleet.Sink) (fleet.Summary, error) {
 	start := time.Now()
 	resources := p.Resources
@@ -200,8 +198,8 @@ func (r *run) again(res *fleet.Result, ticket *admit.Ticket) bool {
 	return r.takeSlot()
 }
 
-// attempt runs the Executor once and fills in the result; silence, if not 0, is how
-// long the server may be silent.
+// attempt runs the Executor once and fills in the result; silence, if not 0, is how long the server
+// may be silent.
 func (r *run) attempt(hard context.Context, res *fleet.Result, ticket *admit.Ticket, silence time.Duration) (fleet.Outcome, *attempt) {
 	ctx, cancel := context.WithCancelCause(r.soft)
 	defer cancel(nil)
@@ -230,7 +228,7 @@ func (r *run) retrying(change int) {
 	r.sink.Waiting(r.waiting)
 }
 
-// started tells the sink that a host is being connected to, once.
+// started reports to the sink that the connection to a host begins, once.
 func (r *run) started(index int) {
 	r.sinkMu.Lock()
 	defer r.sinkMu.Unlock()
@@ -249,7 +247,7 @@ func (r *run) sleep(d time.Duration) time.Duration {
 	return time.Since(start)
 }
 
-// output hands an event to the sink.
+// output passes an event to the sink.
 func (r *run) output(e fleet.Event) error {
 	r.sinkMu.Lock()
 	defer r.sinkMu.Unlock()
@@ -262,8 +260,7 @@ func (r *run) output(e fleet.Event) error {
 	return r.sinkErr
 }
 
-// isLoss takes a note if err only means that output of the host was lost.
-// sinkMu is held.
+// isLoss records it if err only means that output of the host was lost. sinkMu is held.
 func (r *run) isLoss(index int, err error) bool {
 	loss, ok := errors.AsType[*fleet.LostOutput](err)
 	if !ok {
@@ -278,8 +275,7 @@ func (r *run) isLoss(index int, err error) bool {
 	return true
 }
 
-// done hands a result to the sink, even after an error: a record of the run
-// must know every host.
+// done passes a result to the sink, even after an error: a record of the run must know every host.
 func (r *run) done(res fleet.Result) {
 	r.sinkMu.Lock()
 	defer r.sinkMu.Unlock()

@@ -118,8 +118,8 @@ func (r *record) Done(x fleet.Result, so fleet.Summary) error {
 	return nil
 }
 
-// TestEveryHostEndsOnce throws random faults at a run: every host is reported
-// exactly once, and none is tried again once its command may have run.
+// TestEveryHostEndsOnce throws random faults at a run: every host is reported exactly once, and
+// none is tried again once its command may have run.
 func TestEveryHostEndsOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(0, 60).Draw(rt, "hosts")
@@ -171,8 +171,8 @@ func TestEveryHostEndsOnce(t *testing.T) {
 	})
 }
 
-// TestSecondLogin: a host that is logged in to twice, as one behind a jump host is, or one
-// that ssh gets after our own engine, does not wait for its own first login.
+// TestSecondLogin: a host that is logged in to twice, as one behind a jump host is, or one that ssh
+// gets after our own engine, does not wait for its own first login.
 func TestSecondLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ex := fake(func(ctx context.Context, h host.Host, a fleet.Attempt) fleet.Outcome {
@@ -190,8 +190,7 @@ func TestSecondLogin(t *testing.T) {
 	})
 }
 
-// TestDrain: what runs is ended, what has not begun is not started, and all of
-// it is reported.
+// TestDrain: what runs is ended, what has not begun is not started, and all of it is reported.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		drain, interrupt := context.WithCancel(t.Context())
@@ -212,9 +211,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// TestRestart: where connections were lost, hosts that refuse are tried again for a
-// while, and those that lost their command are not; elsewhere a closed port is
-// told at once.
+// TestRestart: where connections were lost, hosts that refuse are tried again for a while, and
+// those that lost their command are not; elsewhere a closed port is told at once.
 func TestRestart(t *testing.T) {
 	for _, restarted := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -295,8 +293,8 @@ func TestCommandTimeout(t *testing.T) {
 	})
 }
 
-// TestSinkFails: a closed or full output ends the run, signals what runs, and
-// still reports every host.
+// TestSinkFails: a closed or full output ends the run, signals what runs, and still reports every
+// host.
 func TestSinkFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ex := fake(func(ctx context.Context, h host.Host, a fleet.Attempt) fleet.Outcome {
@@ -379,8 +377,8 @@ func TestRetryEnds(t *testing.T) {
 	})
 }
 
-// TestRetryClosedServer: a server that lets nobody in is given up sooner than
-// one that is busy, and the retries are told of.
+// TestRetryClosedServer: a server that lets nobody in is given up sooner than one that is busy, and
+// the retries are told of.
 func TestRetryClosedServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ex := fake(func(ctx context.Context, h host.Host, a fleet.Attempt) fleet.Outcome {
@@ -433,8 +431,8 @@ func TestFewDescriptors(t *testing.T) {
 	})
 }
 
-// TestSilentHostsGiveWay: where descriptors are few, those who say nothing hold up
-// nobody who answers, and are tried again for as long as they may take, once.
+// TestSilentHostsGiveWay: where descriptors are few, those who say nothing hold up nobody who
+// answers, and are tried again for as long as they may take, once.
 func TestSilentHostsGiveWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slots, silent, timeout = 40, 400, 10 * time.Second
@@ -500,8 +498,8 @@ func TestNobodySpeaks(t *testing.T) {
 	})
 }
 
-// TestLostDialogue: where the connection was lost a command may have come to its end;
-// a copy has not, and is repeated with the failed ones.
+// TestLostDialogue: where the connection was lost a command may have come to its end; a copy has
+// not, and is repeated with the failed ones.
 func TestLostDialogue(t *testing.T) {
 	lost := fake(func(_ context.Context, _ host.Host, a fleet.Attempt) fleet.Outcome {
 		a.Reached(fleet.PhaseExec)

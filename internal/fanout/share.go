@@ -19,7 +19,7 @@ func (s Share) String() string {
 	return strconv.Itoa(s.Count)
 }
 
-// of is how many of total hosts it is, not rounded.
+// of returns how many of total hosts it is, not rounded.
 func (s Share) of(total int) float64 {
 	if s.Percent != 0 {
 		return s.Percent / 100 * float64(total)

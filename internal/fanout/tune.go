@@ -11,11 +11,10 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// Tuning of the Go runtime for a fan-out: thousands of short waits, little
-// computing. With several processors the scheduler wakes threads for each of
-// them, which costs a sixth of all CPU time (measured with 100 logins on two
-// processors); the collector's default pace costs another part while the heap
-// is small.
+// Tuning of the Go runtime for a fan-out: thousands of short waits, little computing. With several
+// processors the scheduler wakes threads for each of them, which costs a sixth of all CPU time
+// (measured with 100 logins on two processors); the collector's default pace costs another part
+// while the heap is small.
 const (
 	tuneEvery   = 50 * time.Millisecond
 	smallTotal  = 80 << 20 // bytes of memory, stacks and all, up to which the collector may be lazy
@@ -23,11 +22,10 @@ const (
 	lazyPercent = 400
 )
 
-// Tune starts with one processor and makes the collector lazy once the run lasts, and takes both
-// back when the work asks for it: load is what gives processors. A Dialogue, which
-// moves data, has all processors at once: servers on this machine leave it no such
-// share of one that it would be given another, and wait for it. GOMAXPROCS, GOGC
-// or GOMEMLIMIT of the user's stay.
+// Tune starts with one processor and makes the collector lazy once the run lasts, and undoes both
+// when the work requires it: load adds processors. A Dialogue, which moves data, has all processors
+// at once: servers on this machine leave it too small a share of one to be given another, and wait
+// for it. GOMAXPROCS, GOGC or GOMEMLIMIT of the user stay.
 func Tune(getenv func(string) string, command fleet.Command) (stop func()) {
 	t := &tuner{collector: untouched, undo: func() {}}
 	if getenv("GOMAXPROCS") == "" && command.Dialogue == nil {
@@ -52,7 +50,7 @@ func Tune(getenv func(string) string, command fleet.Command) (stop func()) {
 type collector int
 
 const (
-	untouched collector = iota // a run that ends before the first look needs none, and each change stops all goroutines
+	untouched collector = iota // a run that ends before the first check needs none, and each change stops all goroutines
 	lazy
 	standard // or the user's
 )
@@ -91,7 +89,7 @@ func (t *tuner) look() {
 	}
 }
 
-// memory is what the limit counts, in bytes (runtime/debug.SetMemoryLimit).
+// memory returns the bytes that the limit counts (runtime/debug.SetMemoryLimit).
 func memory() uint64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)

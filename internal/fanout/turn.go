@@ -7,16 +7,16 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// firstTurn is how long a host may be silent while others wait for its descriptor:
-// long enough for a lost SYN to be sent again (RFC 6298, after 1 s).
+// firstTurn is how long a host may be silent while others wait for its descriptor: long enough for
+// a lost SYN to be sent again (RFC 6298, after 1 s).
 const firstTurn = 1500 * time.Millisecond
 
 var errTurn = errors.New("gave its descriptor to a host that waits")
 
-// turn is a first try of a host while there are more hosts than descriptors: where the
-// server says nothing the host gives way, and is tried again, as long as it may take,
-// when all others have had their turn. A thousand silent hosts would else hold up
-// all that answer at once. Its fields are guarded by the Attempt's mu.
+// turn is a first try of a host while there are more hosts than descriptors: if the server is
+// silent the host gives way, and is tried again, for as long as it may take, when all others have
+// had their turn. Otherwise a thousand silent hosts would delay those that answer. Its fields are
+// guarded by the Attempt's mu.
 type turn struct {
 	limit time.Duration // 0 = takes all the time it needs
 	timer *time.Timer
@@ -51,7 +51,7 @@ func (a *attempt) loseTurn() {
 	}
 }
 
-// keepTurn says that the server speaks. The caller holds mu.
+// keepTurn records that the server speaks. The caller holds mu.
 func (a *attempt) keepTurn() {
 	if a.turn.timer != nil {
 		a.turn.timer.Stop()
@@ -59,7 +59,7 @@ func (a *attempt) keepTurn() {
 	a.turn.limit = 0
 }
 
-// gaveWay tells whether an attempt lost its turn, and nothing has run.
+// gaveWay reports whether an attempt lost its turn, and nothing has run.
 func (a *attempt) gaveWay(o *fleet.Outcome) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -13,59 +13,56 @@ import (
 	"sshpace/internal/base/termsafe"
 )
 
-// Command is what every host runs.
+// Command is run by every host.
 type Command struct {
-	// Line is handed to the remote login shell as it is, like ssh does with its
-	// arguments joined by spaces.
+	// Line is passed unchanged to the remote login shell, like ssh's arguments joined by spaces.
 	Line string
-	// Text is the command as people know it; "" where it is to be left out.
+	// Text is the command for people; "" omits it.
 	Text string
 	// Input is the remote standard input; nil is an empty one.
 	Input Input
-	// Env is NAME=value, asked of the server without waiting; most take none.
+	// Env is NAME=value, sent to the server without waiting; most ignore it.
 	Env []string
-	// Dialogue, where set, is held with the subsystem named Line (RFC 4254
-	// section 6.5), and no command is run.
+	// Dialogue, if set, talks to the subsystem named Line (RFC 4254 section 6.5), and no command is
+	// run.
 	Dialogue Dialogue
 }
 
-// Input is what a command reads: each host from its beginning, at its own pace.
+// Input is the input of a command: each host reads it from its beginning, at its own pace.
 type Input interface {
 	// Reader starts at the beginning. Its Close ends a Read that waits.
 	Reader() io.ReadCloser
 }
 
-// Dialogue speaks with a subsystem of a host, such as sftp, and returns soon after
-// ctx has ended. An error is the host's failure, exit code 1, unless the
-// connection was lost.
+// Dialogue talks to a subsystem of a host, such as sftp, and returns soon after ctx has ended. An
+// error is the host's failure, exit code 1, unless the connection was lost.
 type Dialogue func(ctx context.Context, h host.Host, c Channel) error
 
-// Channel is the subsystem and what else a Dialogue needs of its host.
+// Channel is the subsystem with the other needs of a Dialogue.
 type Channel interface {
 	io.ReadWriteCloser
-	// Exec runs a command line over the same connection with input, which is not read
-	// any more when it returns, and returns what the command writes to standard
-	// output, at most MaxExec; ErrNoExec where that cannot be.
+	// Exec runs a command line over the same connection with input, which is not read any more when
+	// it returns, and returns the command's standard output, at most MaxExec; ErrNoExec if that is
+	// impossible.
 	Exec(ctx context.Context, line string, input io.Reader) ([]byte, error)
-	// Output is the host's output, as people are to see it; it may be called
-	// concurrently.
+	// Output passes on the host's output, for people; it may be called concurrently.
 	Output(s Stream, data []byte) error
-	// Banner is the last line that the server sent for people to read before the session
-	// began, "" where it sent none or that is not known.
+	// Banner returns the last line that the server sent for people to read before the session
+	// began, "" if it sent none or that is unknown.
 	Banner() string
 }
 
-// ErrNoExec says that no second command runs over a connection, ErrOneSession that this is so
-// whatever the host allows.
+// ErrNoExec says that no second command runs over a connection, ErrOneSession that no host could
+// change that.
 var (
 	ErrNoExec     = errors.New("no second command over this connection")
 	ErrOneSession = fmt.Errorf("%w: its engine opens one session", ErrNoExec)
 )
 
-// MaxExec is what the command of an Exec may write.
+// MaxExec bounds the output of the command of an Exec.
 const MaxExec = 16 << 20
 
-// Executed says what an Exec returns of a command that has written out, or more than MaxExec.
+// Executed returns the result of an Exec whose command has written out, or more than MaxExec.
 func Executed(ctx context.Context, out []byte, exit int) ([]byte, error) {
 	switch {
 	case ctx.Err() != nil:
@@ -82,36 +79,34 @@ func Executed(ctx context.Context, out []byte, exit int) ([]byte, error) {
 type Executor interface {
 	// FDs is how many file descriptors one running host may need at most.
 	FDs() int
-	// Execute connects and runs the command once, without retrying. It tells the
-	// Attempt about every phase and all output, and calls Admit before it opens a
-	// connection to a server.
+	// Execute connects and runs the command once, without retrying. It reports every phase and all
+	// output to the Attempt, and calls Admit before it opens a connection to a server.
 	//
-	// When ctx ends, a running command is ended politely: signal, short grace,
-	// close. When a.Abort() ends, everything is dropped at once.
+	// When ctx ends, a running command is ended politely: signal, short grace, close. When
+	// a.Abort() ends, everything is dropped at once.
 	Execute(ctx context.Context, h host.Host, cmd Command, a Attempt) Outcome
 }
 
-// Attempt is the Executor's line back to the run, for one try of one host. Its methods stand in the
-// order of an attempt, and may be called concurrently.
+// Attempt is the Executor's connection back to the run, for one try of one host. Its methods are
+// listed in the order of an attempt, and may be called concurrently.
 type Attempt interface {
-	// Index is the place of the host in the list given to the run.
+	// Index returns the place of the host in the list given to the run.
 	Index() int
-	// Host is the host of the attempt.
+	// Host returns the host of the attempt.
 	Host() host.Host
 	// Abort ends when everything is to be dropped at once.
 	Abort() context.Context
-	// Through lets all output pass through f, which returns the part to be shown and
-	// may be called for both streams at once; nil shows all.
+	// Through passes all output through f, which returns the part to show and may be called for
+	// both streams at once; nil shows all.
 	Through(f func(Stream, []byte) []byte)
-	// Admit waits until a login at addr ("ip:port", or any other name that stands
-	// for one server) may start, and returns ctx's cause if that ends first. The
-	// permission ends with Reached(PhaseExec), with the attempt, or with the next
-	// Admit.
+	// Admit waits until a login at addr ("ip:port", or any other name of one server) may start, and
+	// returns ctx's cause if that ends first. The permission ends with Reached(PhaseExec), with the
+	// attempt, or with the next Admit.
 	Admit(ctx context.Context, addr string) error
 	// Reached reports that a phase begins. Phases may be left out but not go back.
 	Reached(Phase)
-	// Distance reports the round trip to the server, by the answers of its kernel,
-	// which do not depend on how busy it is; before PhaseHostkey.
+	// Distance reports the round trip to the server, by the answers of its kernel, which do not
+	// depend on how busy it is; before PhaseHostkey.
 	Distance(roundTrip time.Duration)
 	// Alive reports that the server speaks SSH: from now on the login costs CPU.
 	Alive()
@@ -119,16 +114,16 @@ type Attempt interface {
 	// command may leave ahead of its answer. Where hosts that are down are retried it is false: of
 	// a command that has left with a login that the server ends, nobody knows whether it runs.
 	Near() bool
-	// Output hands over a piece of output; data may be reused afterwards. An error
-	// means that nobody wants more and that ctx is about to end.
+	// Output passes on a piece of output; data may be reused afterwards. An error means that nobody
+	// wants more and that ctx is about to end.
 	Output(s Stream, data []byte) error
-	// Phase is the last phase reached.
+	// Phase returns the last phase reached.
 	Phase() Phase
 	// Talked reports whether there was output.
 	Talked() bool
 }
 
-// Outcome is what an Executor knows at the end of one attempt.
+// Outcome is the result of one attempt of an Executor.
 type Outcome struct {
 	Addr   string // address and port dialed, "" if it never came to that
 	Engine string // "native" or "openssh"
@@ -137,12 +132,12 @@ type Outcome struct {
 	Exit   int    // -1: none
 	Signal string // name without SIG, when a signal ended the command
 	Err    string // one line without the host's name, "" when there is nothing to say
-	Hint   string // what to do next, may be ""
-	Note   string // what people should know however it ended, may be ""
-	Cause  error  // behind Err, or nil; for callers that must know an errno
-	// SlowDown says that the server (MaxStartups, penalties) or our own machine
-	// (ports, descriptors) could not take the connection now. Then, and where it was
-	// too slow among others, the host is tried again, if Ran is RanNo.
+	Hint   string // the remedy, may be ""
+	Note   string // shown on success and on failure, may be ""
+	Cause  error  // the error below Err, or nil; for callers that need an errno
+	// SlowDown says that the server (MaxStartups, penalties) or our own machine (ports,
+	// descriptors) could not take the connection now. Then, and if it was too slow among others,
+	// the host is tried again, if Ran is RanNo.
 	SlowDown bool
 	// Closed says that the server ended the login without an answer, as one does that boots or
 	// shuts down (pam_nologin(8)).
@@ -156,8 +151,7 @@ var (
 	ErrInterrupted    = errors.New("interrupted")
 )
 
-// Stopped says what became of a command that the run itself ended, by the cause
-// with which its context ended.
+// Stopped describes a command that the run itself ended, by the cause of its context.
 func Stopped(cause error) (Class, string) {
 	switch {
 	case errors.Is(cause, ErrCommandTimeout):
@@ -168,7 +162,7 @@ func Stopped(cause error) (Class, string) {
 	return Cancelled, "interrupted while the command was running"
 }
 
-// Stop says that the run ended a command before its own end was told; Ran is known.
+// Stop records that the run ended a command before its own end was known; Ran is known.
 func (o *Outcome) Stop(cause error) {
 	o.Class, o.Err = Stopped(cause)
 	if o.Ran != RanYes && o.Class == Cancelled {
@@ -179,11 +173,11 @@ func (o *Outcome) Stop(cause error) {
 	}
 }
 
-// Silent is what is said of a connection that was given up because the server was silent.
+// Silent is the message about a connection that was given up because the server was silent.
 const Silent = "Timeout, server not responding"
 
-// Ended says how a command that was running has ended: the run ended it, the server told so,
-// or the connection was lost, as lost says ("" where it was not).
+// Ended records the end of a running command: the run ended it, the server reported it, or the
+// connection was lost, described by lost ("" if it was not).
 func (o *Outcome) Ended(ctx context.Context, told bool, lost string) {
 	switch {
 	case ctx.Err() != nil && !told:
@@ -201,8 +195,8 @@ func (o *Outcome) Ended(ctx context.Context, told bool, lost string) {
 	}
 }
 
-// Conversed says how a Dialogue has ended: what it says is the outcome, unless the run ended
-// it, or the connection was lost.
+// Conversed records the end of a Dialogue: its error is the outcome, unless the run ended it, or
+// the connection was lost.
 func (o *Outcome) Conversed(ctx context.Context, said error, lost string) {
 	switch {
 	case ctx.Err() != nil:
@@ -217,7 +211,7 @@ func (o *Outcome) Conversed(ctx context.Context, said error, lost string) {
 	}
 }
 
-// Exhausted reports whether an error says that this machine has no more to give right now.
+// Exhausted reports whether an error says that this machine has no more resources right now.
 func Exhausted(err error) bool {
 	for _, no := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.EAGAIN} {
 		if errors.Is(err, no) {

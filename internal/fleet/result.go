@@ -1,5 +1,5 @@
-// Package fleet is what a run on many hosts is made of: the Command, the Attempt that an
-// Executor makes on a host, its Outcome, the Result, and the Sink that is told of all of it.
+// Package fleet holds the parts of a run on many hosts: the Command, the Attempt that an Executor
+// makes on a host, its Outcome, the Result, and the Sink that receives all of it.
 //
 // It knows no SSH, starts nothing and prints nothing: engines below ssh are Executors, package
 // fanout runs, and prefix lines, gathered output, NDJSON and files are Sinks made elsewhere.
@@ -13,8 +13,8 @@ import (
 	"sshpace/internal/base/host"
 )
 
-// Phase says how far a host got. The order is the order of a login; a Result
-// holds the last phase that was entered.
+// Phase is how far a host got. The order is the order of a login; a Result holds the last phase
+// that was entered.
 type Phase uint8
 
 // The phases of one host.
@@ -40,9 +40,8 @@ func (p Phase) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 // UnmarshalText reads the word of String; any other word is an error.
 func (p *Phase) UnmarshalText(word []byte) error { return parseName(p, phaseNames[:], word) }
 
-// Ran says whether the command was executed. Unknown is honest: the request
-// was sent, and the connection died before the server told that it had begun, or
-// how it had ended.
+// Ran says whether the command was executed. Unknown is honest: the request was sent, and the
+// connection died before the server reported that it had begun, or how it had ended.
 type Ran uint8
 
 // The three answers to "did it run".
@@ -62,7 +61,7 @@ func (r Ran) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 // UnmarshalText reads the word of String; any other word is an error.
 func (r *Ran) UnmarshalText(word []byte) error { return parseName(r, ranNames[:], word) }
 
-// Stream says where output came from.
+// Stream is the origin of output.
 type Stream uint8
 
 // The two output streams of a remote command.
@@ -75,8 +74,8 @@ var streamNames = [...]string{"stdout", "stderr"}
 
 func (s Stream) String() string { return nameOf(streamNames[:], int(s)) }
 
-// Event is a piece of output. Data is as it came: not cut at lines, not
-// cleaned, at most 64 KiB. It is valid only during the call that hands it over.
+// Event is a piece of output. Data is unchanged: not cut at lines, not cleaned, at most 64 KiB. It
+// is valid only during the call that passes it.
 type Event struct {
 	Index  int    // of the host, in the order given to Run
 	Host   string // host.Host.String of it
@@ -84,7 +83,7 @@ type Event struct {
 	Data   []byte
 }
 
-// Class says why a host did not end with an exit code. Zero means that it did.
+// Class is the reason why a host did not end with an exit code. Zero means that it did.
 type Class uint8
 
 // The classes of failure.
@@ -102,7 +101,7 @@ const (
 	HostKeyRevoked       // the key, or its certificate's authority, is revoked
 	HostKeyWeak          // an RSA key shorter than RequiredRSASize
 	AuthFailed           // no method or key was accepted
-	Lost                 // the connection ended before the command's end was told
+	Lost                 // the connection ended before the command's end was known
 	CommandTimeout       // --timeout: signalled, then closed
 	OutputLimit          // --max-output: the same
 	NoStatus             // the channel closed without exit status or signal
@@ -126,11 +125,11 @@ func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 // UnmarshalText reads the word of String; any other word is an error.
 func (c *Class) UnmarshalText(word []byte) error { return parseName(c, classNames[:], word) }
 
-// Status sums a result up as the summary line and --rerun need it.
+// Status is the short form of a result for the summary line and --rerun.
 type Status uint8
 
-// The statuses. Failed means that the command ran or may have run and did not
-// end with 0, or that sudo did not run it; Unreachable that it provably did not run.
+// The statuses. Failed means that the command ran or may have run and did not end with 0, or that
+// sudo did not run it; Unreachable that it provably did not run.
 const (
 	OK Status = iota
 	Failed
@@ -167,8 +166,8 @@ type Result struct {
 	Incomplete string // why not all output is where it was to go, "" if it is
 }
 
-// Spent is the time spent in each phase, indexed by Phase. PhaseExec covers
-// the command itself; PhaseQueued and PhaseExit are always 0.
+// Spent is the time spent in each phase, indexed by Phase. PhaseExec covers the command itself;
+// PhaseQueued and PhaseExit are always 0.
 type Spent [phases]time.Duration
 
 // Status derives the summary status.
@@ -184,11 +183,11 @@ func (r *Result) Status() Status {
 	return Failed
 }
 
-// Start is what is known when a run begins.
+// Start is the data of a run at its beginning.
 type Start struct {
 	ID      string    // names the run, "" where it has no name
 	Time    time.Time // now
-	Command string    // as people know it, "" where it is to be left out
+	Command string    // for people, "" omits it
 	Hosts   []host.Host
 }
 
@@ -205,24 +204,23 @@ type Declined struct{ Why string }
 
 func (e *Declined) Error() string { return e.Why }
 
-// Sink is told what happens, as one stream: Begin, then for each host Started,
-// Output and Done, with Waiting between them, and End. Calls never overlap. An
-// error (closed pipe) ends the run: Run cancels what is running and returns that
-// error. A *LostOutput does not. Sinks that need only some of it embed Nothing.
+// Sink receives all events, as one stream: Begin, then for each host Started, Output and Done, with
+// Waiting between them, and End. Calls never overlap. An error (closed pipe) ends the run: Run
+// cancels running commands and returns that error. A *LostOutput does not. Sinks that need only
+// some of the events embed Nothing.
 type Sink interface {
 	// Begin comes first; after an error only End follows.
 	Begin(Start) error
-	// Batch comes before each batch of a run that has several. A *Declined stops
-	// the run there.
+	// Batch comes before each batch of a run that has several. A *Declined stops the run there.
 	Batch(Batch) error
-	// Started says that a connection to the host with this index is being made. A
-	// host that is never touched has none; one that is tried again has one.
+	// Started reports that the connection to the host with this index begins. A host that is never
+	// started has none; one that is tried again has one.
 	Started(index int) error
 	Output(Event) error
-	// Done comes exactly once per host, after all of its Output. so counts the
-	// hosts that have ended, this one too; what it lost now is not in it yet.
+	// Done comes exactly once per host, after all of its Output. so counts the hosts that have
+	// ended, this one too; it does not include losses during this call.
 	Done(r Result, so Summary) error
-	// Waiting says how many hosts wait to be tried again, when that changes.
+	// Waiting reports how many hosts wait for another try, when that changes.
 	Waiting(hosts int)
 	// End comes last, also after an error.
 	End(Summary) error
@@ -254,19 +252,19 @@ func (Nothing) Waiting(int) {}
 // End does nothing.
 func (Nothing) End(Summary) error { return nil }
 
-// LostOutput is a Sink's error that costs output but not the run: there is no
-// room for it. The host's Result and the Summary tell.
+// LostOutput is a Sink's error that costs output but not the run: there is no room for it. The
+// host's Result and the Summary report it.
 type LostOutput struct{ Err error }
 
 func (e *LostOutput) Error() string { return e.Err.Error() }
 func (e *LostOutput) Unwrap() error { return e.Err }
 
-// Summary counts the hosts of a run, as far as they have ended.
+// Summary counts the hosts of a run that have ended.
 type Summary struct {
 	OK, Failed, Unreachable, NotStarted int
 
 	Incomplete int   // of them, hosts whose output is incomplete
-	Lost       error // why output was lost first, nil if none was; what was cut off is not lost
+	Lost       error // why output was lost first, nil if none was; output that was cut off is not lost
 
 	Stopped string // why the rest was not started, "" if there was no reason to stop
 

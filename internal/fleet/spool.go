@@ -9,8 +9,8 @@ import (
 	"sshpace/internal/sys/file"
 )
 
-// Spool is an input that is read once and handed to every host, each at its own
-// pace: what a slow host has not taken yet is kept.
+// Spool is an input that is read once and passed to every host, each at its own pace: the part that
+// a slow host has not read yet is kept.
 type Spool struct {
 	mu    sync.Mutex
 	grown *sync.Cond // there is more, or the source ended
@@ -23,8 +23,8 @@ type Spool struct {
 // spoolMemory is how much of an input is kept in memory.
 const spoolMemory = 4 << 20
 
-// NewSpool begins to read src, in its own goroutine, which ends with src. The
-// caller closes the Spool when no host reads it any more.
+// NewSpool begins to read src, in its own goroutine, which ends with src. The caller closes the
+// Spool when no host reads it any more.
 func NewSpool(src io.Reader) *Spool {
 	s := newSpool(spoolMemory)
 	go s.fill(src)
@@ -80,8 +80,8 @@ func (s *Spool) end(err error) {
 	s.grown.Broadcast()
 }
 
-// Close ends all readers and frees the file. It does not end a source that
-// blocks in Read; its next bytes are dropped.
+// Close ends all readers and frees the file. It does not end a source that blocks in Read; its next
+// bytes are dropped.
 func (s *Spool) Close() error {
 	s.end(os.ErrClosed)
 	s.mu.Lock()
@@ -89,15 +89,15 @@ func (s *Spool) Close() error {
 	return s.store.Close()
 }
 
-// Err is why reading the source ended early, nil if it did not.
+// Err returns why reading the source ended early, nil if it did not.
 func (s *Spool) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Reader starts at the beginning of the input. Its Read waits for the source;
-// Close makes a waiting Read return.
+// Reader starts at the beginning of the input. Its Read waits for the source; Close makes a waiting
+// Read return.
 func (s *Spool) Reader() io.ReadCloser { return &spoolReader{spool: s} }
 
 type spoolReader struct {

@@ -43,8 +43,8 @@ func TestSpoolSpills(t *testing.T) {
 	}
 }
 
-// TestSpoolFullDisk: an input that can be kept nowhere is an error for the
-// readers, not an early end.
+// TestSpoolFullDisk: an input that can be kept nowhere is an error for the readers, not an early
+// end.
 func TestSpoolFullDisk(t *testing.T) {
 	t.Setenv("TMPDIR", "/nonexistent")
 	s := NewSpool(bytes.NewReader(make([]byte, spoolMemory+1<<20)))

@@ -8,9 +8,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// bonnie reads the text of Bonnie++ 1.96 and 1.97: two tables of rates with the
-// CPU load beside each, and a line of latencies under each table. Rates of
-// "+++++" were too fast to measure.
+// bonnie reads the text of Bonnie++ 1.96 and 1.97: two tables of rates with the CPU load of each,
+// and a line of latencies under each table. Rates of "+++++" were too fast to measure.
 type bonnie struct {
 	*document
 	m       *machine

@@ -14,13 +14,13 @@ import (
 	"sshpace/internal/record"
 )
 
-// document is a log while it is read: the machines whose results it holds.
+// document is a log that is being read: the machines whose results it holds.
 type document struct {
 	options  Options
 	machines []*machine
 }
 
-// machine collects what one machine measured.
+// machine collects the results of one machine.
 type machine struct {
 	label        string
 	formats      []string
@@ -46,7 +46,7 @@ type run struct {
 // bounds is a time from a clock with a resolution.
 type bounds struct{ lo, mid, hi time.Duration }
 
-// around is a time that is known to within half of step on either side.
+// around returns a time that is known to within half of step on either side.
 func around(seconds, step float64) bounds {
 	return between(seconds-step/2, seconds+step/2)
 }
@@ -57,15 +57,14 @@ func between(lo, hi float64) bounds {
 	return bounds{scale(lo), scale((lo + hi) / 2), scale(hi)}
 }
 
-// remark is something that a reader of the result must know, and how often it
-// was met.
+// remark is a warning about the result, and how often it occurred.
 type remark struct {
 	text  string // with %d where it is counted
 	count int
 }
 
-// begin is the machine that a new section of a format belongs to: the one that
-// is being read, unless it has a section of that format already.
+// begin returns the machine of a new section of a format: the present one, unless it has a section
+// of that format already.
 func (d *document) begin(format string) *machine {
 	m := d.machine()
 	if slices.Contains(m.formats, format) {
@@ -76,7 +75,7 @@ func (d *document) begin(format string) *machine {
 	return m
 }
 
-// within is the machine that is being read, for formats without sections.
+// within returns the present machine, for formats without sections.
 func (d *document) within(format string) *machine {
 	m := d.machine()
 	if !slices.Contains(m.formats, format) {
@@ -85,8 +84,8 @@ func (d *document) within(format string) *machine {
 	return m
 }
 
-// built is the machine of a section of openssl speed: the one that is being read, if its other sections are of that
-// build.
+// built returns the machine of a section of openssl speed: the present one, if its other sections
+// are of that build.
 func (d *document) built(build string) speed.Machine {
 	const format = "openssl-speed"
 	if m := d.machine(); m.build == build && slices.Contains(m.formats, format) {
@@ -98,7 +97,7 @@ func (d *document) built(build string) speed.Machine {
 	return m
 }
 
-// machine is the machine that is being read.
+// machine returns the present machine.
 func (d *document) machine() *machine {
 	if len(d.machines) == 0 {
 		d.machines = []*machine{{}}
@@ -106,7 +105,7 @@ func (d *document) machine() *machine {
 	return d.machines[len(d.machines)-1]
 }
 
-// Measure adds a figure, if it is one.
+// Measure adds a figure, if it is finite.
 func (m *machine) Measure(source, name string, u record.Unit, value float64) {
 	if value > 0 && !math.IsInf(value, 0) {
 		m.measurements = append(m.measurements, record.Measurement{Source: source, Name: name, Unit: u, Value: value, N: 1})
@@ -194,7 +193,7 @@ func (m *machine) records(o Options) (Machine, error) {
 	return out, nil
 }
 
-// dated says what the date of an imported result is.
+// dated describes the date of an imported result.
 func dated(modified time.Time) *record.Finding {
 	if modified.IsZero() {
 		return &record.Finding{What: "the date of the measurement is unknown", Why: "no format holds one"}

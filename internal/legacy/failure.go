@@ -8,12 +8,11 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// lost are parts of further lines that old releases end with, or that say
-// nothing but that it was ssh which ended.
+// lost holds parts of further lines that old releases end with, or that only say that ssh ended.
 var lost = []string{"Bad cipher", "Connection closed", "Connection reset", "Disconnect", "Unsupported", "Write failed: ", "client_loop: ", "ssh: "}
 
-// failureOf is how a run ended of which ssh says this; ok is false where the
-// line is no failure.
+// failureOf returns the outcome of a run by ssh's message; ok is false if the line is not a
+// failure.
 func failureOf(line string) (outcome record.Outcome, ok bool) {
 	if openssh.ReadEvent(line).Kind != openssh.Message {
 		return "", false

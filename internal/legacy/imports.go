@@ -1,9 +1,8 @@
-// Package legacy reads the logs of older benchmarks and turns them into
-// records of ours: the ssh-performance.sh logs of 2014 and 2016, the cipher loop
-// of 2015, the progress lines of scp, and the text of openssl speed, nbench and
-// Bonnie++. It guesses nothing: what a log does not say stays unsaid, a coarse
-// clock becomes an interval, and a line that is not understood is handed back
-// with its number. It opens no files.
+// Package legacy reads the logs of older benchmarks and turns them into records of ours: the
+// ssh-performance.sh logs of 2014 and 2016, the cipher loop of 2015, the progress lines of scp, and
+// the text of openssl speed, nbench and Bonnie++. It guesses nothing: facts that a log lacks stay
+// unknown, a coarse clock becomes an interval, and an unknown line is returned with its number. It
+// opens no files.
 package legacy
 
 import (
@@ -23,7 +22,7 @@ import (
 
 // Options of Read. Only Name is needed.
 type Options struct {
-	Name     string           // what to call a machine that the log does not name
+	Name     string           // name for a machine that the log does not name
 	Format   string           // one of Formats; "" to find out
 	Size     unit.Bytes       // bytes of each copy, where the log does not say; 0 unknown
 	Runs     int              // copies that an average of ssh-performance.sh is made of; 0 unknown
@@ -32,7 +31,7 @@ type Options struct {
 	Upload   record.Direction // direction of copies; "" is upload
 }
 
-// Check refuses what is no format and no direction.
+// Check refuses an unknown format or direction.
 func (o Options) Check() error {
 	switch {
 	case o.Format != "" && !slices.Contains(Formats(), o.Format):
@@ -43,14 +42,14 @@ func (o Options) Check() error {
 	return nil
 }
 
-// Result is what a log held.
+// Result is the content of a log.
 type Result struct {
 	Machines []Machine
 	Lines    int    // that are not empty
 	Unread   []Line // lines that no format knows
 }
 
-// Line is a line of the log that was not understood.
+// Line is an unknown line of the log.
 type Line struct {
 	Number int // from 1
 	Text   string
@@ -61,10 +60,10 @@ type Machine struct {
 	Label   string
 	Formats []string
 	Records []record.Record
-	Notes   []string // what had to be left out or is in doubt; also among the records
+	Notes   []string // omitted or doubtful parts; also among the records
 }
 
-// Count is how many trials and measurements the machine has.
+// Count returns how many trials and measurements the machine has.
 func (m Machine) Count() (trials, measurements int) {
 	for _, r := range m.Records {
 		switch {
@@ -77,7 +76,7 @@ func (m Machine) Count() (trials, measurements int) {
 	return trials, measurements
 }
 
-// UnusableError says why nothing can be made of a log, and what to do.
+// UnusableError says why a log is unusable, and suggests a remedy.
 type UnusableError struct {
 	Why, Hint string
 	Lines     int // that are not empty
@@ -86,7 +85,7 @@ type UnusableError struct {
 
 func (e *UnusableError) Error() string { return e.Why }
 
-// foreign is the error of a file that is no log of a known format.
+// foreign returns the error of a file that is not a log of a known format.
 func foreign(holds string, lines int, unread []Line) error {
 	why := "the file is empty"
 	if lines > 0 || holds != "nothing" {
@@ -95,19 +94,19 @@ func foreign(holds string, lines int, unread []Line) error {
 	return &UnusableError{why, "formats: " + strings.Join(Formats(), ", "), lines, unread}
 }
 
-// ErrResult says that a file is no log but a result of ours.
+// ErrResult says that a file is not a log but a result of ours.
 var ErrResult = errors.New("it is a result of sshpace already")
 
-// maxFile is how much of a log is read: a guard against files that are none.
+// maxFile is how much of a log is read: a guard against other files.
 const maxFile = 64 << 20
 
-// maxText is how long a line can be that any format knows.
+// maxText is the longest line of any format.
 const maxText = 4096
 
 // reader is the reader of one format. It takes the lines that it knows.
 type reader interface{ Take(line string) bool }
 
-// formats are tried in this order; the first that knows a line reads on.
+// formats are tried in this order; the first that knows a line continues.
 var formats = []struct {
 	name string
 	open func(d *document) reader
@@ -120,7 +119,7 @@ var formats = []struct {
 	{"scp", func(d *document) reader { return &scp{document: d} }},
 }
 
-// Formats are the names of the formats that Read knows.
+// Formats returns the names of the formats that Read knows.
 func Formats() []string {
 	var names []string
 	for _, f := range formats {
@@ -176,7 +175,7 @@ func Read(r io.Reader, o Options) (*Result, error) {
 	return result, nil
 }
 
-// isResult reports whether a text begins as our own record files do.
+// isResult reports whether a text begins like our own record files.
 func isResult(text string) bool {
 	for record, err := range record.Read(strings.NewReader(text)) {
 		return err == nil && record.Campaign != nil

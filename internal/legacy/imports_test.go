@@ -25,8 +25,7 @@ func read(t *testing.T, text string, o legacy.Options) *legacy.Result {
 	return result
 }
 
-// load makes a file in memory of a machine's records, through the record
-// format.
+// load makes a file in memory of a machine's records, through the record format.
 func load(t *testing.T, m legacy.Machine) *record.File {
 	t.Helper()
 	var text strings.Builder
@@ -43,8 +42,7 @@ func load(t *testing.T, m legacy.Machine) *record.File {
 	return f
 }
 
-// figures are the measurements by name, in kB/s or KiB/s or per second, as the
-// programs print them.
+// figures are the measurements by name, in kB/s or KiB/s or per second, as the programs print them.
 func figures(f *record.File) map[string]float64 {
 	out := map[string]float64{}
 	for _, m := range f.Measurements {
@@ -53,9 +51,9 @@ func figures(f *record.File) map[string]float64 {
 	return out
 }
 
-// handPicked is the table that the author of the five machines' results put
-// together by hand, with one correction: where it says 18445.31 for aes-256 cbc
-// on the second machine, the raw table has that figure in the row of aes-192 cbc.
+// handPicked is the table that the author of the five machines' results put together by hand, with
+// one correction: where it says 18445.31 for aes-256 cbc on the second machine, the raw table has
+// that figure in the row of aes-192 cbc.
 var handPicked = map[string][5]float64{
 	"NUMERIC SORT":          {217.2, 450.72, 421.55, 334.63, 2385.1},
 	"FP EMULATION":          {41.334, 70.276, 55.108, 52.454, 795.9},
@@ -258,8 +256,8 @@ func TestFailedTries(t *testing.T) {
 	}
 }
 
-// What ssh says after the times is about something else; a loop without any
-// count of dd takes the size that was given.
+// What ssh says after the times is about something else; a loop without any count of dd takes the
+// size that was given.
 func TestLoopWithoutCounts(t *testing.T) {
 	text := "Cipher: a (try 1)\nreal 2.00\nConnection to x closed by remote host.\nCipher: b (try 1)\nreal 3.00\n"
 	result := read(t, text, legacy.Options{Size: 1 << 30})
@@ -374,7 +372,8 @@ func TestOpenSSLSpeed(t *testing.T) {
 	}
 }
 
-// The processes of -multi name the sizes, and the sums are a row without a head; -mr has lines for programs.
+// The processes of -multi name the sizes, and the sums are a row without a head; -mr has lines for
+// programs.
 func TestOpenSSLSpeedOfSeveralProcesses(t *testing.T) {
 	const multi = `Forked child 0
 +DT:AES-128-GCM:1:16
@@ -433,8 +432,8 @@ func TestWideLog(t *testing.T) {
 	}
 }
 
-// One computation has one name, whichever OpenSSL printed it; what one of them
-// prints under two names is kept apart.
+// One computation has one name, whichever OpenSSL printed it; what one of them prints under two
+// names is kept apart.
 func TestNamesOfVersions(t *testing.T) {
 	old := `OpenSSL 1.0.1f 6 Jan 2014
 The 'numbers' are in 1000s of bytes per second processed.
@@ -551,8 +550,8 @@ func BenchmarkFullLog(b *testing.B) {
 	}
 }
 
-// FuzzRead checks that any input ends in a typed error or in records that can be
-// written, read back and counted, and that no line is lost.
+// FuzzRead checks that any input ends in a typed error or in records that can be written, read back
+// and counted, and that no line is lost.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		bonnieText, nbenchText, modern, "cipher: a mac: m kex: k - 6 seconds\n", "1/2 cipher: a \t mac: m \t kex: k - n/a (x - y)\n",

@@ -12,21 +12,20 @@ import (
 	"sshpace/internal/record"
 )
 
-// loop reads the output of the cipher loop of 2015: for each cipher some tries
-// of `dd | pv | time -p ssh`, of which `time` prints real, user and sys, and dd
-// what it wrote. Where ssh failed, its message stands before the times, which are
-// then those of the failure. The MAC and the key exchange were those of the
-// configuration, which the log does not hold.
+// loop reads the output of the cipher loop of 2015: for each cipher some tries of `dd | pv | time
+// -p ssh`, of which `time` prints real, user and sys, and dd the bytes that it wrote. If ssh
+// failed, its message stands before the times, which are then those of the failure. The MAC and the
+// key exchange were those of the configuration, which the log does not hold.
 type loop struct {
 	*document
 	pending bool
 	timed   bool // the time of the run was read
-	failed  bool // ssh said why there was no copy
+	failed  bool // ssh gave the reason for the missing copy
 	at      int  // index of the run that the lines belong to, in machine m
 	m       *machine
 }
 
-// unstated stands for an algorithm that a log does not name.
+// unstated replaces an algorithm that a log does not name.
 const unstated = "default"
 
 // add adds a copy of which the log names the cipher alone.
@@ -72,8 +71,8 @@ func (l *loop) Take(line string) bool {
 	return l.complaint(line) || pvLine().MatchString(line)
 }
 
-// complaint takes what ssh says instead of copying. After the times it would be
-// about something else.
+// complaint takes ssh's message in place of a copy. After the times it would be about something
+// else.
 func (l *loop) complaint(line string) bool {
 	outcome, ok := failureOf(line)
 	if !ok || l.timed {
@@ -119,9 +118,9 @@ func (l *loop) clock(which, text string) bool {
 	return true
 }
 
-// settle judges the copies of the loop by the bytes that dd counted: all copies
-// of a loop are alike, so one without a count, or with less than most, was cut
-// off, and its time is not that of a copy.
+// settle judges the copies of the loop by the bytes that dd counted: all copies of a loop have the
+// same size, so one without a count, or with less than most, was cut off, and its time is not that
+// of a copy.
 func (m *machine) settle() {
 	counts := map[unit.Bytes]int{}
 	counted := 0

@@ -8,8 +8,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// nbench reads the text of nbench (BYTEmark 2 for Unix): ten tests in
-// iterations per second, and what it says about the machine.
+// nbench reads the text of nbench (BYTEmark 2 for Unix): ten tests in iterations per second, and
+// its description of the machine.
 type nbench struct {
 	*document
 	m     *machine
@@ -63,7 +63,7 @@ func (n *nbench) figure(name, text string, u record.Unit) bool {
 	return true
 }
 
-// coresOf is how nbench counts processors: "4 CPU ARMv7 Processor".
+// coresOf matches nbench's count of processors: "4 CPU ARMv7 Processor".
 var coresOf = wildcard.Regexp(`^([0-9]{1,4}) CPU (.*)$`)
 
 func (n *nbench) fact(name, value string) {

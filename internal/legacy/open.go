@@ -31,7 +31,7 @@ func Open(path string, stdin io.Reader, o Options) (*Result, error) {
 	return Read(file, o)
 }
 
-// Explain shows the lines of a file that nothing came of, and says why.
+// Explain shows the lines of a file that gave no result, and explains why.
 func Explain(w io.Writer, path string, err error, all bool) error {
 	if e, ok := errors.AsType[*UnusableError](err); ok {
 		WriteUnread(w, path, e.Unread, e.Lines, all)

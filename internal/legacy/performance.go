@@ -24,7 +24,7 @@ type performance struct {
 	had     map[string]bool
 }
 
-const maxSeconds = 1e7 // of a copy: more is no time
+const maxSeconds = 1e7 // of a copy: more is not a time
 
 func (p *performance) Take(line string) bool {
 	line = strings.TrimSpace(strip(line))
@@ -59,7 +59,7 @@ func (p *performance) Take(line string) bool {
 	return true
 }
 
-// strip removes what the script's running counter leaves in a log: "1\b2\b".
+// strip removes the traces of the script's running counter in a log: "1\b2\b".
 func strip(line string) string {
 	for {
 		i := strings.IndexByte(line, '\b')
@@ -70,7 +70,7 @@ func strip(line string) string {
 	}
 }
 
-// combination takes a line apart.
+// combination parses a line.
 func combination(line string) (s alg.Suite, result string, ok bool) {
 	counter, rest, ok := strings.Cut(line, "cipher:")
 	if !ok || strings.Trim(counter, "0123456789/ ") != "" {
@@ -94,8 +94,8 @@ func combination(line string) (s alg.Suite, result string, ok bool) {
 	return s, strings.TrimSpace(rest[at+1:]), true
 }
 
-// missingName is the kind of algorithm that a line does not name although it
-// decides the result; "" if all are there.
+// missingName returns the kind of algorithm that a line does not name although it decides the
+// result; "" if all are there.
 func missingName(s alg.Suite) string {
 	switch {
 	case s.Cipher == "":
@@ -108,7 +108,7 @@ func missingName(s alg.Suite) string {
 	return ""
 }
 
-// outcome reads what stands behind the names.
+// outcome parses the text after the names.
 func (p *performance) outcome(text string) (run, bool) {
 	if reason, ok := strings.CutPrefix(text, "n/a"); ok {
 		reason = strings.Trim(reason, " ()")
@@ -132,9 +132,9 @@ func (p *performance) outcome(text string) (run, bool) {
 	return run{outcome: record.OK, elapsed: p.clock(float64(n), averaged)}, true
 }
 
-// clock is what a count of seconds can stand for. The difference of two
-// readings in whole seconds is off by less than one second either way; the
-// average of R runs by less than 1/R, and up to one second is cut off it.
+// clock returns the possible times of a count of seconds. The difference of two readings in whole
+// seconds is off by less than one second either way; the average of R runs by less than 1/R,
+// rounded down by up to one second.
 func (p *performance) clock(n float64, averaged bool) bounds {
 	if !averaged {
 		return between(n-1, n+1)

@@ -12,10 +12,9 @@ import (
 	"sshpace/internal/record"
 )
 
-// scp reads sessions with scp(1): command lines, which name the cipher, and
-// the last state of the progress line. Loops that print the cipher's name on a
-// line of its own before scp are understood, too, and so is `dd` as a control of
-// the disk.
+// scp reads sessions with scp(1): command lines, which name the cipher, and the last state of the
+// progress line. Loops that print the cipher's name on a line of its own before scp are understood,
+// too, and so is `dd` as a control of the disk.
 type scp struct {
 	*document
 	cipher    string // that the next progress line belongs to; "" if none was named
@@ -30,8 +29,8 @@ var (
 	ddCount      = wildcard.Regexp(`^[0-9]+\+[0-9]+ records (?:in|out)$`)
 )
 
-// oldNames are the names of protocol 1 that -c took for ciphers of protocol 2
-// as well (OpenSSH 7.5 and earlier, ssh.c).
+// oldNames are the names of protocol 1 that -c took for ciphers of protocol 2 as well (OpenSSH 7.5
+// and earlier, ssh.c).
 var oldNames = map[string]string{"3des": "3des-cbc", "blowfish": "blowfish-cbc"}
 
 func (s *scp) Take(line string) bool {
@@ -82,8 +81,8 @@ func (s *scp) command(args []string) bool {
 // scale of the units of scp's progress meter (progressmeter.c): powers of 1024.
 var scale = map[string]float64{"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 
-// progress makes a run of a progress line. Its rate has one digit after the
-// point, whose half is the doubt of the result.
+// progress turns a progress line into a run. Its rate has one digit after the point, whose half is
+// the doubt of the result.
 func (s *scp) progress(match []string) bool {
 	amount, err := strconv.ParseFloat(match[2], 64)
 	rate, err2 := strconv.ParseFloat(match[4], 64)

@@ -11,11 +11,11 @@ import (
 // shownRanges is how many ranges of line numbers are shown.
 const shownRanges = 30
 
-// shownLines is how many lines that are not understood are shown without --all.
+// shownLines is how many unknown lines are shown without --all.
 const shownLines = 10
 
-// WriteUnread says which lines were not understood: the first ones in full, the
-// numbers of all others, which all shows in full.
+// WriteUnread reports the unknown lines: the first ones in full, the others by numbers; all shows
+// all of them in full.
 func WriteUnread(w io.Writer, path string, unread []Line, lines int, all bool) {
 	if len(unread) == 0 {
 		return

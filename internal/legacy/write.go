@@ -21,8 +21,8 @@ type imported struct {
 	Notes        []string `json:"notes,omitempty"`
 }
 
-// Write writes one result per machine and says what is in them: on standard
-// error, if standard output gets the result itself.
+// Write writes one result per machine and describes the contents: on standard error, if standard
+// output gets the result itself.
 func Write(stdout, stderr io.Writer, out string, machines []Machine, asJSON bool) error {
 	say := stdout
 	if out == store.StandardOutput {

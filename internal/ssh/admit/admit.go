@@ -1,11 +1,9 @@
-// Package admit decides who may log in now, and when a host is tried again. Everybody who logs in
-// to hosts of the user's asks a Gate first: it bounds how many logins are under way at once, at
-// each server and in all, and learns from each how many the servers, the network and this machine
-// bear.
+// Package admit decides who may log in now, and when a host is tried again. Every login to a user's
+// host asks a Gate first: the gate bounds the simultaneous logins, at each server and in all, and
+// learns from each how many the servers, the network and this machine can handle.
 //
-// A login here is an unauthenticated connection, the thing that sshd limits (MaxStartups,
-// sshd_config(5)) and that costs CPU at both ends. Connections that have logged in are no matter of
-// this package.
+// A login here is an unauthenticated connection, which sshd limits (MaxStartups, sshd_config(5))
+// and which costs CPU at both ends. Connections after the login do not matter here.
 package admit
 
 import (
@@ -19,7 +17,7 @@ import (
 // Limits are the limits of a gate that it does not learn. Each zero field is a default for many
 // hosts.
 type Limits struct {
-	// Most bounds the logins under way at once; 0 is as many as servers and this machine bear.
+	// Most bounds the simultaneous logins; 0 is as many as servers and this machine can handle.
 	Most int
 	// Apart is the time from the end of a login at a server to the beginning of the next one there;
 	// 0 is none.
@@ -29,19 +27,19 @@ type Limits struct {
 	Backoff, MaxBackoff time.Duration
 	// Tries bounds the attempts in a row of one host that are turned away; 0 is none.
 	Tries int
-	// RetryFor bounds how long one host waits in all to be tried again; 0 is two minutes, or 30
-	// seconds where the server has accepted nobody, and a negative one is no retry.
+	// RetryFor bounds how long one host waits in all for another try; 0 is two minutes, or 30
+	// seconds if the server has accepted nobody, and a negative value is no retry.
 	RetryFor time.Duration
 	// RetryDown retries hosts that are down, for RetryFor in all.
 	RetryDown bool
 }
 
 // A measurement logs in to one host many times. Its logins are few: a server may count them, and
-// take many for an attack (sshd_config(5) PerSourcePenalties).
+// mistake many for an attack (sshd_config(5) PerSourcePenalties).
 const (
 	HostPause   = time.Second            // between two logins
 	ShortPause  = 100 * time.Millisecond // between two of no more than MostLogins
-	MostRefused = 8                      // in a row; of a host that drops 3 of 10, as MaxStartups may, one login in 15,000 meets so many
+	MostRefused = 8                      // in a row; with a host that drops 3 of 10, as MaxStartups may, one login in 15,000 reaches that many
 
 	loginsAtFirst = 12
 	loginsEvery   = 20 * time.Second // as many more after each such time
@@ -52,8 +50,8 @@ func OneByOne(apart time.Duration) Limits {
 	return Limits{Most: 1, Apart: apart, Backoff: time.Second, MaxBackoff: 4 * time.Second, Tries: MostRefused}
 }
 
-// MostLogins is how many logins a measurement makes to a host in that time at most, the first one
-// among them.
+// MostLogins returns the most logins of a measurement to a host in that time, the first one
+// included.
 func MostLogins(elapsed time.Duration) int {
 	return max(loginsAtFirst, int(loginsAtFirst*elapsed/loginsEvery))
 }
@@ -61,8 +59,8 @@ func MostLogins(elapsed time.Duration) int {
 // Ticket makes a ticket for one host.
 func (g *Gate) Ticket() *Ticket { return &Ticket{gate: g, began: time.Now()} }
 
-// ConnectionLost reports that a server has ended the connection of somebody who had logged in:
-// servers may be restarting, so that for some seconds ports that refuse are tried again.
+// ConnectionLost reports that a server has ended a connection after its login: servers may be
+// restarting, so that for some seconds ports that refuse are tried again.
 func (g *Gate) ConnectionLost() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -77,15 +75,15 @@ type Ticket struct {
 	began time.Time
 
 	mu       sync.Mutex
-	slot     *slot     // of the login under way, or of the last one; nil before the first
-	sample   sample    // what is known of that login
+	slot     *slot     // of the running or the last login; nil before the first
+	sample   sample    // facts about that login
 	next     time.Time // when the host may be tried again
 	attempts attempts
 }
 
-// Admit waits until a login at addr ("ip:port", or any other name that stands for one server) may
-// begin. It returns ctx's cause if that ends first. A login of this ticket that is still under way
-// is ended as by End(Done), because its place may be the one that is waited for.
+// Admit waits until a login at addr ("ip:port", or any other name of one server) may begin. It
+// returns ctx's cause if that ends first. A running login of this ticket is ended as by End(Done),
+// because its place may be the one that is waited for.
 func (t *Ticket) Admit(ctx context.Context, addr string) error {
 	if t == nil {
 		return context.Cause(ctx)
@@ -108,12 +106,12 @@ func (t *Ticket) Admit(ctx context.Context, addr string) error {
 	return nil
 }
 
-// wait waits for a point in time; false says that ctx has ended.
+// wait waits for a point in time; it returns false if ctx ends earlier.
 func wait(ctx context.Context, at time.Time) bool {
 	return !at.After(time.Now()) || sched.Until(ctx, at)
 }
 
-// Reached reports that the login has come to a stage; stages may be left out but not go back.
+// Reached reports that the login has reached a stage; stages may be left out but not go back.
 func (t *Ticket) Reached(s Stage) {
 	if t == nil {
 		return
@@ -125,8 +123,8 @@ func (t *Ticket) Reached(s Stage) {
 	}
 }
 
-// KeyShown reports that the server has shown its host key, that long after the connection;
-// roundTrip is that to the server, by what its kernel has answered, or 0 if it is unknown.
+// KeyShown reports that the server has shown its host key, took after the connection; roundTrip is
+// that to the server, by its kernel's answers, or 0 if it is unknown.
 func (t *Ticket) KeyShown(took, roundTrip time.Duration) {
 	if t == nil {
 		return
@@ -139,10 +137,9 @@ func (t *Ticket) KeyShown(took, roundTrip time.Duration) {
 	}
 }
 
-// Near reports whether the login gets on about as quickly as it would with few others under way, so
-// that a packet that is sent now is answered soon. It is false where hosts that are down are
-// retried: of a command that has left with a login that the server ends, nobody knows whether it
-// runs.
+// Near reports whether the login is about as quick as it would be among few others, so that a
+// packet that is sent now is answered soon. It is false where hosts that are down are retried: if a
+// command has left with a login that the server ends, nobody knows whether it runs.
 func (t *Ticket) Near() bool {
 	if t == nil {
 		return true
@@ -152,15 +149,14 @@ func (t *Ticket) Near() bool {
 	return !t.gate.RetryDown && t.gate.near(t.sample)
 }
 
-// LoggedIn reports that the login has succeeded. It is no longer under way; the attempt goes on
-// until End.
+// LoggedIn reports that the login has succeeded. The attempt continues until End.
 func (t *Ticket) LoggedIn() {
 	if t != nil {
 		t.leave(loggedIn)
 	}
 }
 
-// End ends an attempt, whether or not it came to a login, and lets everybody learn from it.
+// End ends an attempt, with or without a login, and lets everybody learn from it.
 func (t *Ticket) End(e Ending) {
 	if t == nil {
 		return
@@ -173,8 +169,8 @@ func (t *Ticket) End(e Ending) {
 }
 
 // Again reports whether the host may be tried again after its last End, and how long it waits until
-// then. Admit waits by itself; who does something else meanwhile waits before. The caller makes
-// sure that nothing has run.
+// then. Admit waits by itself; a caller that does something else meanwhile waits before. The caller
+// makes sure that nothing has run.
 func (t *Ticket) Again() (after time.Duration, again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -185,7 +181,7 @@ func (t *Ticket) Again() (after time.Duration, again bool) {
 	return after, again
 }
 
-// Ending is how an attempt ended, as far as others are to learn from it; several may be true of
+// Ending describes the end of an attempt, as far as others learn from it; several may be true of
 // one.
 type Ending uint8
 
@@ -194,8 +190,8 @@ const (
 	TurnedAway Ending = 1 << iota // the server, or this machine, could not take the connection now
 	Overdue                       // the server took the connection, and was not done in time
 	Refused                       // the port refuses
-	Down                          // the host took no connection, or ended the login without an answer, as one that boots
+	Down                          // the host took no connection, or ended the login without an answer, like one that boots
 	loggedIn                      // a login, not the attempt
 
-	Done Ending = 0 // after it had logged in, or for a reason that says nothing about load
+	Done Ending = 0 // after the login, or for a reason unrelated to load
 )

@@ -8,23 +8,23 @@ import (
 	"sshpace/internal/base/sched"
 )
 
-// crowd estimates from the time that logins take how many at once are best. Where one
-// machine serves many of the hosts, or the network or this machine is full, more at
-// once only make each of them slower, until they run out of time; TCP Vegas (Brakmo and
-// Peterson, 1995) has the rule, see sched.Worth.
+// crowd estimates the best number of simultaneous logins from their times. Where one machine serves
+// many of the hosts, or the network or this machine is full, more at once only make each of them
+// slower, until they run out of time; TCP Vegas (Brakmo and Peterson, 1995) has the rule, see
+// sched.Worth.
 //
-// A host is logged into once, so there is no best time of its own to compare with.
-// Compared is the part that no distance explains, in the median of a round of logins,
-// with the least of such medians.
+// A host is logged into once, so it has no best time of its own to compare with. Compared is the
+// part that no distance explains, in the median of a round of logins, with the least of such
+// medians.
 type crowd struct {
-	alone time.Duration // that part, with few under way
+	alone time.Duration // that part, with few simultaneous logins
 	round []sample
-	load  int // sum of the logins under way at each of round
+	load  int // sum of the simultaneous logins of each of round
 	began time.Time
 }
 
-// sample is how long a server took until it showed its key. The rest of a login
-// depends on PAM, agents and people.
+// sample is the time until a server showed its key. The rest of a login depends on PAM, agents and
+// people.
 type sample struct {
 	admitted  time.Time
 	roundTrip time.Duration // to the server; 0 = not known
@@ -38,13 +38,14 @@ const (
 	leastRound   = 16
 )
 
-// network is the part that distance explains: a round trip each for the version line and the keys.
+// network is the part explained by distance: one round trip each for the version line and the key
+// exchange.
 func (l sample) network() time.Duration { return 2 * l.roundTrip }
 
-// own is the part of the server, and of who keeps it busy.
+// own is the part of the server, and of other work on it.
 func (l sample) own() time.Duration { return max(l.keys-l.network(), 0) }
 
-// slower is how many times as long it took as with few under way.
+// slower is the time relative to that with few simultaneous logins.
 func (c *crowd) slower(l sample) float64 {
 	return float64(l.keys) / float64(l.network()+c.alone)
 }
@@ -54,8 +55,8 @@ func (c *crowd) near(l sample) bool {
 	return l.keys <= 2*(l.network()+min(c.alone, longAlone))
 }
 
-// add takes a login and the number of logins under way then. After each round, which are size
-// logins that began after the round before, it estimates how many at once are best.
+// add adds a login and the number of simultaneous logins. After each round, which is size logins
+// that began after the round before, it estimates the best number.
 func (c *crowd) add(l sample, underWay, size int) (estimate float64, known bool) {
 	if l.admitted.Before(c.began) {
 		return 0, false
@@ -74,7 +75,7 @@ func (c *crowd) add(l sample, underWay, size int) (estimate float64, known bool)
 	return float64(sched.Worth(underWay, middle.network()+c.alone, max(middle.keys, 1))), true
 }
 
-// median is the login of the round that is in the middle by a number.
+// median returns the middle login of the round by a number.
 func (c *crowd) median(by func(sample) float64) sample {
 	slices.SortFunc(c.round, func(a, b sample) int { return cmp.Compare(by(a), by(b)) })
 	return c.round[len(c.round)/2]

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Gate bounds the logins under way. There is one window per server address and one for all
+// Gate bounds the simultaneous logins. There is one window per server address and one for all
 // together. Both are cut by logins that are turned away (AIMD, as in TCP). That of an address grows
 // by each success, that of all only while logins take no longer for it (see crowd): many addresses
 // may be one machine.
@@ -21,23 +21,23 @@ type Gate struct {
 	underWay  int       // logins, whether or not their slots are lent
 	joined    int       // logins admitted so far
 	last      success
-	aloneLate bool // one that was alone was not done in time, and nobody has logged in since
-	heard     bool // a server has said something
+	aloneLate bool // a lone login timed out, and nobody has logged in since
+	heard     bool // a server has sent something
 	lostAt    time.Time
 	crowd     crowd
-	usual     [stages]mean // what each stage takes
+	usual     [stages]mean // duration of each stage
 	lent      [stages]int  // slots lent while that is not known
 }
 
 const (
 	startLogins  = 48
-	fewLogins    = 8  // are no crowd to anybody; below where sshd's default MaxStartups 10:30:100 begins to drop
-	minLogins    = 2  // where servers turn away even those
+	fewLogins    = 8  // too few to be a crowd; below where sshd's default MaxStartups 10:30:100 begins to drop
+	minLogins    = 2  // if servers turn away even those
 	maxPerServer = 96 // just below MaxStartups' hard limit
 	maxLogins    = 4096
 
 	cutFactor   = 0.5
-	probeEvery  = 8                     // as many logins as a window holds, times this, must succeed before it tries one more
+	probeEvery  = 8                     // window size times this many logins must succeed before it tries one more
 	cutInterval = 25 * time.Millisecond // at most one cut of the common window in this time
 	turnedLimit = 0.12                  // share of logins turned away that makes it everybody's problem
 )
@@ -46,27 +46,26 @@ const (
 type success struct {
 	at         time.Time
 	took       time.Duration
-	concurrent int // logins under way when it began, it among them
+	concurrent int // simultaneous logins when it began, this one included
 }
 
-// Stage is how far a login is, as far as its slot of the common window is concerned.
+// Stage is how far a login is, for its slot of the common window.
 type Stage uint8
 
 // The stages, after the first, in which a login is prepared.
 const (
 	preparing  Stage = iota
 	Connecting       // the connection is being made
-	Connected        // the server has said nothing yet
+	Connected        // the server has sent nothing yet
 	Speaking         // the server speaks SSH: from now on the login costs CPU
 	stages     = iota
 )
 
-// A login that stays in a stage for longer than patienceFactor times what that stage
-// takes others gets no further soon, and costs nobody anything: its slot of the common
-// window is lent to another host, so that dead hosts, hung ones and slow ones hold up
-// nobody. One that gets further after all takes its slot back. What others take is
-// learned from the late ones, too: where all are slow, nothing is lent. While nobody has
-// come further, those that are waited for are given ever more time.
+// A login that stays in a stage for longer than patienceFactor times the usual duration will not
+// advance soon, and costs nobody anything: its slot of the common window is lent to another host,
+// so that dead hosts, hung ones and slow ones hold up nobody. If it advances after all, it takes
+// its slot back. The usual duration includes the late ones, too: where all are slow, nothing is
+// lent. While nobody has advanced, the waiting ones are given more and more time.
 const patienceFactor = 3
 
 var patience = [stages]struct{ unknown, least time.Duration }{
@@ -142,7 +141,7 @@ func (g *Gate) patience(s Stage) time.Duration {
 	return max(patienceFactor*time.Duration(g.usual[s]), patience[s].least)
 }
 
-// lends takes a note of a slot that is lent.
+// lends records that a slot is lent.
 func (g *Gate) lends(s Stage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -151,7 +150,7 @@ func (g *Gate) lends(s Stage) {
 	}
 }
 
-// took learns the time in a stage, from a login that has come to another.
+// took learns the time in a stage, from a login that has reached another.
 func (g *Gate) took(s Stage, d time.Duration, next Stage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -169,14 +168,14 @@ func (g *Gate) learn(l sample) {
 	}
 }
 
-// near reports whether a login gets on about as quickly as with few under way.
+// near reports whether a login is about as quick as among few others.
 func (g *Gate) near(l sample) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.crowd.near(l)
 }
 
-// join counts a login that begins, and returns how many are under way, and how many have been.
+// join counts a login that begins, and returns the number of simultaneous ones, and of all so far.
 func (g *Gate) join() (underWay, joined int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -191,7 +190,7 @@ func (g *Gate) leave() {
 	g.underWay--
 }
 
-// loggedIn takes a note of a success.
+// loggedIn records a success.
 func (g *Gate) loggedIn(s *slot) {
 	now := time.Now()
 	g.mu.Lock()
@@ -206,26 +205,26 @@ func (g *Gate) restarting() bool {
 	return !g.lostAt.IsZero() && time.Since(g.lostAt) < restartNotice
 }
 
-// lateness is why a login was not done in time.
+// lateness is why a login timed out.
 type lateness uint8
 
 const (
 	inTime    lateness = iota
-	crowded            // others were under way, and none was much faster
-	overtaken          // others were, although many were under way
+	crowded            // others were running, and none was much faster
+	overtaken          // others were, although there were many
 	byItself           // others got further, or one alone did not either
 	alone              // there was no other
 )
 
-// late says why a login that was not done in time was late: because of others that were under way,
-// so that it may be tried again with fewer, down to one alone; or on its own account, where others
-// got on much faster meanwhile. Where one alone was late, others are not to blame.
+// late returns why a login timed out: because of others, so that it may be tried again with fewer,
+// down to one alone; or on its own account, if others were much faster meanwhile. If one alone was
+// late, others are not to blame.
 func (g *Gate) late(s *slot) lateness {
 	_, active := g.all.size()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	took := time.Since(s.admitted)
-	more := max(float64(max(s.concurrent, g.underWay))/float64(max(g.last.concurrent, 1)), 1) // a crowd shares what there is
+	more := max(float64(max(s.concurrent, g.underWay))/float64(max(g.last.concurrent, 1)), 1) // a crowd shares the resources
 	stuck := g.last.took > 0 && float64(took) > patienceFactor*more*float64(g.last.took)
 	meanwhile := g.last.at.After(s.admitted) && patienceFactor*g.last.took < took
 	switch {
@@ -239,8 +238,8 @@ func (g *Gate) late(s *slot) lateness {
 	return crowded
 }
 
-// turnedAway records whether a login was turned away and reports whether the
-// common window must be cut too.
+// turnedAway records whether a login was turned away and reports whether the common window must be
+// cut too.
 func (g *Gate) turnedAway(yes bool) (cut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -256,14 +255,14 @@ func (g *Gate) turnedAway(yes bool) (cut bool) {
 	return false
 }
 
-// overdue reports whether the common window must be cut for a login that was not done
-// in time, and to how many: once for all that began before the last cut. The time in its last
-// stage is learned while nobody has logged in. Where no server has said anything,
-// others are hardly to blame: one alone shows that at once.
+// overdue reports whether the common window must be cut for a login that timed out, and to how
+// many: once for all that began before the last cut. The time in its last stage is learned while
+// nobody has logged in. If no server has sent anything, others are hardly to blame: one alone shows
+// that at once.
 func (g *Gate) overdue(s *slot) (to int, cut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.last.at.IsZero() { // what all have waited for in vain takes longer than that
+	if g.last.at.IsZero() { // the event that all have waited for in vain takes longer than that
 		g.usual[s.stage] = max(g.usual[s.stage], mean(time.Since(s.since)))
 	}
 	if !s.admitted.After(g.lastCut) {
@@ -276,7 +275,7 @@ func (g *Gate) overdue(s *slot) (to int, cut bool) {
 	return g.underWay, true
 }
 
-// timedOutAlone takes a note of a login that was late although it was the only one.
+// timedOutAlone records a login that timed out although no other was in progress.
 func (g *Gate) timedOutAlone() {
 	g.mu.Lock()
 	first := !g.aloneLate

@@ -49,8 +49,7 @@ func admit(t *testing.T, g *Gate, addr string) *Ticket {
 	return ticket
 }
 
-// TestGateManyRefusals: one server that refuses is its own matter, many are
-// everybody's.
+// TestGateManyRefusals: one server that refuses is its own matter, many are everybody's.
 func TestGateManyRefusals(t *testing.T) {
 	g := New(Limits{})
 	admit(t, g, "a").End(TurnedAway)
@@ -65,8 +64,8 @@ func TestGateManyRefusals(t *testing.T) {
 	}
 }
 
-// TestGateLends: hosts that do not answer give their slot of the common window
-// to others, hosts that do answer keep it.
+// TestGateLends: hosts that do not answer give their slot of the common window to others, hosts
+// that do answer keep it.
 func TestGateLends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Most: 1})
@@ -91,9 +90,8 @@ func TestGateLends(t *testing.T) {
 	})
 }
 
-// TestGateLendsWhatIsHung: servers that take the connection and say nothing give
-// their slot away soon once others have answered at once, and where all are slow they
-// are waited for.
+// TestGateLendsWhatIsHung: servers that take the connection and say nothing give their slot away
+// soon once others have answered at once, and where all are slow they are waited for.
 func TestGateLendsWhatIsHung(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Most: 1})
@@ -124,8 +122,8 @@ func TestGateLendsWhatIsHung(t *testing.T) {
 	})
 }
 
-// TestGateTakesBack: a host that answers after its slot was lent has it again,
-// and nobody else is admitted until there is room.
+// TestGateTakesBack: a host that answers after its slot was lent has it again, and nobody else is
+// admitted until there is room.
 func TestGateTakesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Most: 1})

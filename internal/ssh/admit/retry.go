@@ -6,38 +6,37 @@ import (
 	"time"
 )
 
-// Back-off between attempts that were turned away: doubling, with jitter so
-// that a thousand hosts do not come back together.
+// Back-off between attempts that were turned away: doubling, with jitter so that a thousand hosts
+// do not come back together.
 const (
 	firstBackoff = 100 * time.Millisecond
 	lastBackoff  = 2 * time.Second
 )
 
-// How long a host is tried again, unless Limits say so: a server that has accepted
-// somebody is busy, one that accepts nobody may never do.
+// How long a host is tried again, unless Limits set it: a server that has accepted somebody is
+// busy, one that accepts nobody may never do.
 const (
 	retryBusy   = 2 * time.Minute
 	retryClosed = 30 * time.Second
 
-	// A port that refuses is tried again for that long while servers seem to restart: it
-	// has accepted somebody before, or connections were lost a moment ago.
+	// A port that refuses is tried again for that long while servers seem to restart: it has
+	// accepted somebody before, or connections were lost a moment ago.
 	retryRestart  = 10 * time.Second
 	restartNotice = 10 * time.Second
 
-	// A host is tried again that often that was not done in time where others were, each
-	// time behind those that wait, and with fewer at once. Where no others were, it is
-	// tried again until it was alone.
+	// A host that timed out among others is tried again that often, each time after all waiting
+	// ones, and with fewer at once. Without others, it is tried again until it was alone.
 	retryOvertaken = 3
 )
 
-// attempts are the ends of the attempts of one host.
+// attempts holds the ends of one host's attempts.
 type attempts struct {
 	ending     Ending // of the last one
 	late       bool   // it was, because of others
 	inARow     int    // that did not end with Done
 	backedOff  time.Duration
 	overtaken  int
-	concurrent int // logins under way when the last late one began
+	concurrent int // simultaneous logins when the last late one began
 }
 
 func (a *attempts) add(e Ending, late lateness, concurrent int) {
@@ -55,7 +54,7 @@ func (a *attempts) add(e Ending, late lateness, concurrent int) {
 	a.concurrent = concurrent
 }
 
-// again reports whether a host may be tried again, how long it waits until then.
+// again reports whether a host may be tried again, and how long it waits until then.
 func (t *Ticket) again() (after time.Duration, again bool) {
 	a, limits := &t.attempts, &t.gate.Limits
 	accepted := t.slot != nil && t.slot.server.accepted()
@@ -81,13 +80,13 @@ func (t *Ticket) again() (after time.Duration, again bool) {
 	return limits.backoff(a.inARow), a.backedOff <= limit
 }
 
-// backoff is how long to wait after that many attempts in a row.
+// backoff returns the wait after that many attempts in a row.
 func (l *Limits) backoff(attempts int) time.Duration {
 	return l.spread(min(cmp.Or(l.Backoff, firstBackoff)<<min(attempts-1, 16), cmp.Or(l.MaxBackoff, lastBackoff)))
 }
 
-// spread is about as long, so that a thousand hosts do not come back together; one host alone needs
-// no such care.
+// spread randomizes a wait, so that a thousand hosts do not come back together; one host alone
+// needs no such care.
 func (l *Limits) spread(d time.Duration) time.Duration {
 	if l.Backoff > 0 {
 		return d

@@ -9,7 +9,7 @@ import (
 type slot struct {
 	server     *window
 	admitted   time.Time
-	concurrent int // logins under way when it was admitted, it among them
+	concurrent int // simultaneous logins when it was admitted, this one included
 	joined     int // how many were admitted before it, and it
 	lend       *time.Timer
 
@@ -21,12 +21,11 @@ type slot struct {
 
 func (s *slot) open() bool { return s != nil && !s.done }
 
-// lendOut gives the slot of the common window back early, if it is time by what is
-// known now.
+// lendOut gives the slot of the common window back early, if it is time.
 func (t *Ticket) lendOut(s *slot) {
 	waiting := time.Now()
 	runtime.Gosched()
-	behind := time.Since(waiting) // this process is: by so much what has happened may not be known yet
+	behind := time.Since(waiting) // this process is late: recent events may not be known yet
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s.done || s.lent {
@@ -41,9 +40,8 @@ func (t *Ticket) lendOut(s *slot) {
 	t.gate.all.release()
 }
 
-// reached moves a login to a stage. A slot already lent is taken back,
-// beyond the limit of the window if need be: nobody else is admitted until there is
-// room again.
+// reached moves a login to a stage. A slot already lent is taken back, beyond the limit of the
+// window if necessary: nobody else is admitted until there is room again.
 func (g *Gate) reached(s *slot, next Stage) {
 	now := time.Now()
 	g.took(s.stage, now.Sub(s.since), next)
@@ -55,8 +53,8 @@ func (g *Gate) reached(s *slot, next Stage) {
 	s.lend.Reset(g.patience(next))
 }
 
-// leave gives the slots of the login under way back, once, and lets the windows learn. It returns
-// why the login was late, if so, and how many were under way when it began.
+// leave gives back the slots of the running login, once, and lets the windows learn. It returns why
+// the login was late, if so, and how many ran when it began.
 func (t *Ticket) leave(e Ending) (late lateness, concurrent int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

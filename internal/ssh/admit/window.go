@@ -45,8 +45,7 @@ func (w *window) acquire(ctx context.Context) error {
 	}
 }
 
-// leave takes a waiter out of the queue, or gives back the slot that it was
-// handed in the meantime.
+// leave takes a waiter out of the queue, or gives back the slot that it received meanwhile.
 func (w *window) leave(turn chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,7 +82,7 @@ func (w *window) end() {
 	w.wake()
 }
 
-// lastEnd is when a login ended last.
+// lastEnd returns the time when the last login ended.
 func (w *window) lastEnd() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,8 +118,8 @@ func (w *window) grow() {
 	w.wake()
 }
 
-// bound is how large the window may become. A size at which logins were turned away or late is
-// tried again only now and then, each time later.
+// bound is the largest allowed size. A size at which logins were turned away or late is tried again
+// only now and then, each time later.
 func (w *window) bound() float64 {
 	if w.ceiling == 0 {
 		return w.top
@@ -137,15 +136,15 @@ func (w *window) success() {
 	}
 }
 
-// size is how large the window is, and how much of it is taken.
+// size returns the size of the window, and how much of it is taken.
 func (w *window) size() (limit float64, active int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.limit, w.active
 }
 
-// resize makes the window as large as an estimate of its best size, after a cut for what was turned
-// away by one at a time; no estimate makes it smaller than floor.
+// resize sets the window to an estimate of its best size, after a cut for logins that were turned
+// away by one at a time; it is not lowered below floor.
 func (w *window) resize(estimate, floor float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,9 +164,8 @@ func (w *window) cut() {
 	w.limit = max(w.limit*cutFactor, w.floor)
 }
 
-// narrow makes the window half as large as the number of logins under way, one of which was late,
-// down to one; it grows again as fast as before, but not above that if it is to
-// learn.
+// narrow halves the number of simultaneous logins, one of which was late, down to one; the window
+// grows again as fast as before, but not above that if it is to learn.
 func (w *window) narrow(underWay int, learn bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -183,7 +181,7 @@ func (w *window) remember(ceiling float64) {
 	w.probe = max(2*w.probe, probeEvery*int(w.ceiling))
 }
 
-// forget drops what the window has learned: size is as good as any.
+// forget discards what was learned and restarts at size.
 func (w *window) forget(size float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

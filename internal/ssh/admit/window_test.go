@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// TestWindowIsFair: waiters are admitted in the order in which they came, and
-// one that gives up does not take a slot with it.
+// TestWindowIsFair: waiters are admitted in the order in which they came, and one that gives up
+// does not take a slot with it.
 func TestWindowIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &window{limit: 1, floor: 1, top: 1}
