@@ -213,7 +213,7 @@ func TestMap(t *testing.T) {
 		}
 		for _, m := range named.FindAllStringSubmatch(cells[2], -1) {
 			if inMap[m[1]] = true; !known[m[1]] {
-				t.Errorf("the map has %s, which is no package", m[1])
+				t.Errorf("the map has %s, which is not a package", m[1])
 			}
 		}
 		for _, m := range named.FindAllStringSubmatch(cells[1]+cells[3], -1) { // those below another one stand in its description

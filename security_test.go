@@ -45,7 +45,7 @@ func TestSecurityMeasuresHaveTests(t *testing.T) {
 	}
 }
 
-// scripts are the folders of the tests that run a script for each file.
+// scripts are the directories of the tests that run a script for each file.
 var scripts = map[string]string{
 	"TestRunScripts/": "internal/cli/testdata/run",
 	"TestScripts/":    "internal/cli/testdata/script",

@@ -43,13 +43,13 @@ func TestOneArithmeticOfIntervals(t *testing.T) {
 	})
 }
 
-// endKey tells whether a value is for an end of an interval.
+// endKey reports whether a value is for an end of an interval.
 func endKey(e *ast.KeyValueExpr) bool {
 	key, ok := e.Key.(*ast.Ident)
 	return ok && (key.Name == "Lo" || key.Name == "Hi")
 }
 
-// computed tells whether an expression is arithmetic, or a function, of an end.
+// computed reports whether an expression is arithmetic, or a function, of an end.
 func computed(e ast.Expr) (yes bool) {
 	if endOf(e) != "" {
 		return false
@@ -78,7 +78,7 @@ func endOf(e ast.Expr) string {
 	return name.String()
 }
 
-// unity tells whether an expression is 1, or has to do with the margin.
+// unity reports whether an expression is 1, or has to do with the margin.
 func unity(e ast.Expr) (yes bool) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -34,7 +34,7 @@ var quantities = []quantity{
 	},
 }
 
-// line is what both say of a cell.
+// line holds what both programs say about a cell.
 type line struct {
 	cell
 	loop, ours           estimate
@@ -121,7 +121,7 @@ func (q quantity) ratios(r *result, c cell) []float64 {
 	return out
 }
 
-// reported is what sshpace says of a cell and of its ratio.
+// reported is the figure and the ratio of a cell by sshpace.
 func (q quantity) reported(r *report, c cell) (figure, ratio estimate) {
 	figure.log = math.Log(q.ours(r.row(c)))
 	ratio.log = figure.log - math.Log(q.ours(r.row(reference)))

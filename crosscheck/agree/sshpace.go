@@ -28,10 +28,10 @@ func (c cell) String() string {
 	return strings.ReplaceAll(name, "@openssh.com", "")
 }
 
-// reference is what all ratios are to.
+// reference is the cell that all ratios refer to.
 var reference = cell{"aes128-ctr", "hmac-sha2-256-etm@openssh.com"}
 
-// report is what is used of a report of sshpace.
+// report is the part of a report of sshpace that is used here.
 type report struct {
 	Bulk  []row `json:"bulk"`
 	Noise struct {
@@ -51,7 +51,7 @@ type value struct {
 	Value float64 `json:"value"`
 }
 
-// row is what the report says of a cell: nothing if it does not list it.
+// row is the row of a cell in the report, empty if the report does not list it.
 func (r *report) row(c cell) row {
 	i := slices.IndexFunc(r.Bulk, func(x row) bool { return x.cell == c })
 	if i < 0 {
@@ -66,7 +66,7 @@ type sshpace struct {
 	dir string
 }
 
-// part goes on with the run until so many parts of its budget have passed.
+// part continues the run until n parts of its budget have passed.
 func (s sshpace) part(n int) (*report, error) {
 	file := filepath.Join(s.dir, "result.jsonl")
 	args := []string{"--budget", (s.budget * time.Duration(n) / parts).String()}
@@ -95,7 +95,7 @@ func (s sshpace) bench(into any, args ...string) error {
 	return nil
 }
 
-// cells are what is to be compared.
+// cells are the cells to compare.
 func (s sshpace) cells(random *rand.Rand) (*result, error) {
 	var allowed, all struct{ Bulk []cell }
 	if err := s.bench(&allowed, "--list", "--policy", s.policy); err != nil {

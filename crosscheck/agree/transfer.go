@@ -21,7 +21,7 @@ const (
 	measured = 500 * time.Millisecond
 )
 
-// sinks are what reads from sshd.
+// sinks are the processes that read from sshd.
 var sinks = map[string]string{
 	"cat": "cat >/dev/null",
 	"splice": `python3 -c "import fcntl, os, time
@@ -30,7 +30,7 @@ null = os.open(os.devnull, os.O_WRONLY)
 while os.splice(0, null, 1 << 20): time.sleep(3e-4)"`,
 }
 
-// transfer is what was measured of one.
+// transfer holds the measurements of one transfer.
 type transfer struct {
 	Round     int  `json:"round"`
 	Place     int  `json:"place"` // in the round
@@ -80,7 +80,7 @@ func (s *server) transfer(c cell) (t transfer, err error) {
 	return t, gone(daemon)
 }
 
-// source is what ssh reads, and what ends it.
+// source is the input of ssh, and the function that ends it.
 func (s *server) source() (*os.File, func(), error) {
 	if s.data != "pipe" {
 		f, err := os.Open(s.file)
@@ -106,7 +106,7 @@ type processes struct {
 	splices              bool // the sink
 }
 
-// between is what moves from now on until so much time has passed.
+// between returns the transfer within the time measured, from now.
 func between(p processes) (t transfer, err error) {
 	t.Began = time.Now()
 	before, err := p.look()

@@ -23,7 +23,7 @@ type Params struct {
 	KnownBytes int    // known_hosts is filled with other hosts up to this size
 	Copied     string // a size of what is copied, such as 100M or 1000x10K; "" copies nothing
 	Startups   string // MaxStartups, and lost hosts are counted; "" is no limit
-	Dir        string // parent of the lab's folder; "" is the usual one
+	Dir        string // parent of the lab's directory; "" is the usual one
 }
 
 // Lab is a private sshd on all loopback addresses, and client files that reach
@@ -80,7 +80,7 @@ func Start(ctx context.Context, p Params) (_ *Lab, err error) {
 	return l, l.start()
 }
 
-// prepareCopy makes what is copied, and a folder for every host.
+// prepareCopy makes what is copied, and a directory for every host.
 func (l *Lab) prepareCopy(what string) (err error) {
 	if l.load, err = parseLoad(what); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (l *Lab) prepareCopy(what string) (err error) {
 	if err := l.load.make(l.Path("source")); err != nil {
 		return err
 	}
-	if err := os.WriteFile(l.Path("session"), []byte(inFolder), 0o755); err != nil {
+	if err := os.WriteFile(l.Path("session"), []byte(inDirectory), 0o755); err != nil {
 		return err
 	}
 	config, err := os.ReadFile(l.Path("sshd_config"))

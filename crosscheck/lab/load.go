@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// load is what is copied to every host: a file, or a folder with files of the same
+// load is what is copied to every host: a file, or a directory with files of the same
 // size.
 type load struct {
 	files int
@@ -107,9 +107,9 @@ func (l *Lab) arrived(hosts []string) error {
 	return nil
 }
 
-// inFolder is what sshd runs for every session: it begins in a folder of the address
+// inDirectory is the script that sshd runs for every session: it begins in a directory of the address
 // that was connected to, so that hosts that share a disk do not share files.
-const inFolder = `#!/bin/sh
+const inDirectory = `#!/bin/sh
 set -- $SSH_CONNECTION
 here=${0%/*}/hosts/$3
 [ -d "$here" ] || mkdir -p "$here"

@@ -72,7 +72,7 @@ func main() {
 	}
 }
 
-// help is what sshpace starts itself as.
+// help runs a program that sshpace starts as itself.
 func help(program string, args []string) {
 	var err error
 	switch program {
@@ -121,7 +121,7 @@ func swallow() {
 	}
 }
 
-// lab is a folder in memory with keys, two files, and an sshd.
+// lab is a directory in memory with keys, two files, and an sshd.
 type lab struct {
 	*daemon.Sshd
 	dir, me, self string
@@ -340,7 +340,7 @@ const byHand, bySSHPace = 0, 1
 // orders 0110 and 1001, so that what changes evenly is the same for both.
 type block [2][2]float64
 
-// series is what all blocks of a mode took; the first of all, which finds programs and
+// series holds the times of all blocks of a mode; the first of all, which finds programs and
 // files cold, is not in it.
 type series struct {
 	size   int

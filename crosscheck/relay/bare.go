@@ -14,8 +14,8 @@ import (
 )
 
 // bare is a thread that does what the relay of a scene does, and nothing else: it waits
-// for a byte where nothing is delayed, else until then; awake in the end where a byte is
-// awaited, and none follows.
+// for a byte where nothing is delayed, otherwise until the time of delivery; busily at the
+// end where a byte is due, and no other follows.
 func (c scene) bare() func(ctx context.Context) lateness {
 	const together = 500 * time.Microsecond // as often as packets of a stream leave
 	const awake, portion = time.Millisecond, 8

@@ -73,7 +73,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 		return &Error{Err: err, Hint: "name files and directories that can be read", Code: ExitUsage}
 	}
 	for _, name := range left {
-		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s skipped: it is no file, directory or link\n", oneLine(name))
+		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s skipped: it is not a file, directory or link\n", oneLine(name))
 	}
 	up := copy.Upload{Options: f.options(), Dest: dest, Sources: sources.Of}
 	if !f.noRecord {
@@ -109,12 +109,12 @@ func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet,
 	for _, arg := range args[:len(args)-1] {
 		name, ok := strings.CutPrefix(arg, ":")
 		if !ok {
-			return usageError(usage, "%q is no name on the hosts", arg)
+			return usageError(usage, "%q is not a name on the hosts", arg)
 		}
 		down.Sources = append(down.Sources, name)
 	}
 	if strings.HasPrefix(down.Dir, ":") {
-		return usageError(usage, "%q is no directory here", down.Dir)
+		return usageError(usage, "%q is not a directory here", down.Dir)
 	}
 	if _, err := safedir.ResolveAll(down.Dir); err != nil {
 		return &Error{Err: err, Hint: "name a directory of yours that others cannot change", Code: ExitUsage}

@@ -89,7 +89,7 @@ func pids(t *testing.T, r *bufio.Reader, n int) []int {
 			t.Fatalf("%q: %v", line, err)
 		}
 		if pid < 2 {
-			t.Fatalf("%q is no process id", line)
+			t.Fatalf("%q is not a process id", line)
 		}
 		out = append(out, pid)
 	}

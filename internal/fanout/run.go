@@ -33,7 +33,7 @@ type Params struct {
 	// CommandTimeout bounds the command on one host, from its start; 0 is none.
 	CommandTimeout time.Duration
 	// MaxOutput bounds the output of one host, both streams together, in bytes; a command that
-	// sends more is ended. 0 is no bound.
+	// sends more is ended. 0 means no bound.
 	MaxOutput int64
 	// Drain, when done, ends the run politely: nothing new starts, and running commands are ended
 	// as by their timeout. nil is never.

@@ -60,13 +60,13 @@ func ParseShare(text string) (Share, error) {
 	if number, ok := strings.CutSuffix(text, "%"); ok {
 		p, err := strconv.ParseFloat(number, 64)
 		if err != nil || !(p > 0 && p <= 100) {
-			return Share{}, fmt.Errorf("%q is no part of the hosts, such as 10%%", text)
+			return Share{}, fmt.Errorf("%q is not a percentage of the hosts, such as 10%%", text)
 		}
 		return Share{Percent: p}, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return Share{}, fmt.Errorf("%q is no number of hosts", text)
+		return Share{}, fmt.Errorf("%q is not a number of hosts", text)
 	}
 	return Share{Count: n}, nil
 }

@@ -117,7 +117,7 @@ func decode(line []byte, n int) (Record, error) {
 	}
 	switch {
 	case n == 1 && r.Campaign == nil:
-		return r, &FormatError{n, "not a record file of sshpace: the first line is no campaign"}
+		return r, &FormatError{n, "not a record file of sshpace: the first line is not a campaign"}
 	case n > 1 && r.Campaign != nil:
 		return r, &FormatError{n, "a second campaign: a file holds one run; compare two files instead"}
 	case r.Campaign != nil && r.Campaign.Format > FormatVersion:

@@ -161,7 +161,7 @@ func TestReadRefuses(t *testing.T) {
 		"newer":                {`{"campaign":{"format":3}}` + "\n", "format 3 is newer than this version reads (2)"},
 		"older":                {`{"campaign":{"format":1}}` + "\n", "format 1 is no longer read, only 2; measure again"},
 		"no format":            {`{"campaign":{}}` + "\n", "no format version"},
-		"trial first":          {`{"trial":{"id":1}}` + "\n", "the first line is no campaign"},
+		"trial first":          {`{"trial":{"id":1}}` + "\n", "the first line is not a campaign"},
 		"two kinds":            {campaign + `{"trial":{"id":1},"sample":{"trial":1}}` + "\n", "line 2: 2 kinds of record"},
 		"no kind":              {campaign + "{}\n", "line 2: no kind of record that this version knows"},
 		"two on a line":        {campaign + `{"trial":{"id":1}}{"trial":{"id":2}}` + "\n", "line 2: not a record"},

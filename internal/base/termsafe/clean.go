@@ -156,8 +156,8 @@ func emoji(src []byte) (n int, complete bool) {
 	}
 }
 
-// one appends the first character of src, which is no printable ASCII, in its safe form, and
-// returns the rest.
+// one appends the first character of src, which is not printable ASCII, in its safe form,
+// and returns the rest.
 func one(dst, src []byte) (out, rest []byte) {
 	if src[0] == esc {
 		if n, _ := sequence(src); n > 1 {

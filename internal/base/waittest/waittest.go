@@ -40,7 +40,7 @@ func Comes(holds func() bool) bool {
 func Gone(t testing.TB, pid int) {
 	t.Helper()
 	if pid < 2 {
-		t.Fatalf("%d is no process id", pid)
+		t.Fatalf("%d is not a process id", pid)
 	}
 	Until(t, fmt.Sprintf("the end of process %d", pid), func() bool { return Ended(pid) })
 }

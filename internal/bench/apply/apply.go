@@ -48,7 +48,7 @@ type Params struct {
 func (p Params) Check() error {
 	switch {
 	case !slices.Contains([]string{"", "client", "server", "both"}, p.Sides):
-		return fault.Usage("use client, server or both", "%q is no side of a connection", p.Sides)
+		return fault.Usage("use client, server or both", "%q is not a side of a connection", p.Sides)
 	case len(p.Hosts) > 0 && p.Sides == "server":
 		return fault.Usage("leave --check out", "--check is for the client's lines")
 	case strings.ContainsFunc(p.Pattern, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"'#=\\", r) }):

@@ -27,7 +27,7 @@ func (p *put) isFolder(sources []*Source, dest string) (bool, error) {
 	case !folder && !strings.HasSuffix(dest, "/") && len(sources) == 1:
 		return false, nil
 	case err == nil:
-		return false, errors.New("is no directory on the host")
+		return false, errors.New("is not a directory on the host")
 	case !folder || strings.HasSuffix(dest, "/") || len(sources) > 1:
 		return false, errNoFolder
 	}
@@ -52,7 +52,7 @@ func (p *put) findFolders() {
 		case err != nil: // or it cannot be examined: making it shows that
 			p.fresh[to.name] = true
 		case !a.IsDir():
-			p.fail(to.name, errors.New("is no directory on the host"))
+			p.fail(to.name, errors.New("is not a directory on the host"))
 		default:
 			to.was = a
 			p.open(to)

@@ -21,7 +21,7 @@ import (
 //
 // PLACE is made of host and name, since many hosts may have one disk, and CONTENT of what
 // tells which content it is. So a later copy finds what an earlier one left, makes it
-// its own by renaming it, which only one can do, and goes on with it or removes it. Who
+// its own by renaming it, which only one can do, and continues it or removes it. Who
 // finds a part of its own gone begins again.
 type part struct{ place, folder, stem, content string }
 

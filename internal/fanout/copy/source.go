@@ -66,7 +66,7 @@ func Scan(name string, scp *Scp) (*Source, error) {
 	if info, err := os.Stat(real); err != nil {
 		return nil, err
 	} else if !info.IsDir() && !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "copy", Path: name, Err: errors.New("is no file, directory or link")}
+		return nil, &fs.PathError{Op: "copy", Path: name, Err: errors.New("is not a file, directory or link")}
 	}
 	s := &Source{base: filepath.Base(absolute), scp: scp}
 	if strings.HasSuffix(name, "/") && scp == nil || filepath.Base(name) == "." {

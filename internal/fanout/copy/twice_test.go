@@ -342,13 +342,13 @@ func TestUploadFolderModes(t *testing.T) {
 	}
 }
 
-// What is no file, directory or link is an error where it is named.
+// What is not a file, directory or link is an error where it is named.
 func TestScanOfPipe(t *testing.T) {
 	name := t.TempDir() + "/pipe"
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Scan(name, nil); err == nil || !strings.Contains(err.Error(), "is no file, directory or link") {
+	if _, err := Scan(name, nil); err == nil || !strings.Contains(err.Error(), "is not a file, directory or link") {
 		t.Errorf("error %v", err)
 	}
 }

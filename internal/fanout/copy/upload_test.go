@@ -79,9 +79,9 @@ func TestUploadDestination(t *testing.T) {
 		{"/folder/", []string{"/a", "/b"}, "/folder/b"},
 		{"/none/", []string{"/a"}, "no such directory"},
 		{"/none/x", []string{"/a"}, "No such file"},
-		{"/a", []string{"/a", "/b"}, "is no directory"},
+		{"/a", []string{"/a", "/b"}, "is not a directory"},
 		{"/of-%h", []string{"/a"}, "/of-h"},
-		{"/a", []string{"/folder"}, "is no directory"},
+		{"/a", []string{"/folder"}, "is not a directory"},
 		{"/none/new", []string{"/folder"}, "no such directory"},
 		{"/new", []string{"/folder"}, "/new/folder/a"}, // a directory keeps its name, the first time
 		{"/new", []string{"/folder"}, "/new/folder/a"}, // and the second

@@ -76,7 +76,7 @@ func (g *get) look(f *found, depth int) {
 	case a.IsLink():
 		g.link(f)
 	default:
-		g.skip(f.remote, "skipped: it is no file, directory or link")
+		g.skip(f.remote, "skipped: it is not a file, directory or link")
 	}
 	if len(g.files) >= batch || len(g.folders) >= batch {
 		g.copy()
@@ -145,7 +145,7 @@ func (g *get) folder(f *found, depth int) {
 		}
 		switch {
 		case !isName(e.Name):
-			g.fail(f.remote, fmt.Errorf("the host names %q there, which is no name of a file", clip(e.Name)))
+			g.fail(f.remote, fmt.Errorf("the host names %q there, which is not a file name", clip(e.Name)))
 		case len(f.remote)+len(e.Name)+1 > maxPath || len(f.local)+len(e.Name)+1 > maxPath:
 			g.fail(f.remote, fmt.Errorf("what is in it has names of more than %d bytes", maxPath))
 		default:

@@ -188,7 +188,7 @@ func brackets(body string) ([]hostset.Span, error) {
 	if len(bounds) == 3 {
 		step, err := strconv.ParseUint(bounds[2], 10, 32)
 		if err != nil || step < 1 {
-			return nil, fmt.Errorf("the step %q is no number above 0", bounds[2])
+			return nil, fmt.Errorf("the step %q is not a number above 0", bounds[2])
 		}
 		s.Step, bounds = step, bounds[:2]
 	}

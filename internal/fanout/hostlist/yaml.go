@@ -217,7 +217,7 @@ func (d *document) valueOf(n *yaml.Node) value {
 	case n.Tag == "!vault":
 		return value{problem: "is encrypted with ansible-vault"}
 	case n.Kind != yaml.ScalarNode:
-		return value{problem: "is no single value"}
+		return value{problem: "is not a single value"}
 	}
 	if number := 0; n.Tag == "!!int" && n.Decode(&number) == nil { // such as 0x16, or 0026 for 22
 		return value{text: strconv.Itoa(number)}

@@ -40,7 +40,7 @@ var userName = wildcard.Regexp(`^(#[0-9]+|[A-Za-z0-9_][A-Za-z0-9_.-]*\$?)$`)
 // CheckUser refuses an invalid user name for sudo -u.
 func CheckUser(name string) error {
 	if name != "" && !userName().MatchString(name) {
-		return fmt.Errorf("%q is no name of a user", name)
+		return fmt.Errorf("%q is not a user name", name)
 	}
 	return nil
 }

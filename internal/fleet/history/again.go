@@ -50,7 +50,7 @@ func (rec *Record) Task(sets string, stdin bool) (args []string, script string, 
 	sent := rec.How.Script
 	switch {
 	case rec.How.Files:
-		return nil, "", fault.Usage("repeat it with -w @last:"+sets, "run %s was %s, which is no command for hosts", rec.ID, rec.Command)
+		return nil, "", fault.Usage("repeat it with -w @last:"+sets, "run %s was %s, which is not a command for hosts", rec.ID, rec.Command)
 	case rec.How.Stdin && !stdin:
 		return nil, "", fault.Usage("give it again: sshpace run --rerun "+shell.Word(sets)+" --stdin < FILE",
 			"run %s sent standard input to its command, and that is not kept", rec.ID)

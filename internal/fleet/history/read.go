@@ -261,7 +261,7 @@ func (s *Store) run(name string) (*Record, error) {
 	if back, ok := strings.CutPrefix(name, "last-"); ok {
 		n, err := strconv.ParseUint(back, 10, 16)
 		if err != nil {
-			return nil, fmt.Errorf("history: %q is no number of runs to go back", back)
+			return nil, fmt.Errorf("history: %q is not a number of runs to go back", back)
 		}
 		return s.before(int(n))
 	}

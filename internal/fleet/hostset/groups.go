@@ -199,7 +199,7 @@ func (s Sources) source(source string) (Groups, string, error) {
 			known = append(known, "@"+name+":")
 		}
 	}
-	return nil, "", fmt.Errorf("@%s: is no source of groups, known are: %s", source, Some(sortedCopy(known)))
+	return nil, "", fmt.Errorf("@%s: not a source of groups; known are: %s", source, Some(sortedCopy(known)))
 }
 
 // Listing is a source with the one group "all".

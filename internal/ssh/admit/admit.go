@@ -28,7 +28,7 @@ type Limits struct {
 	// Tries bounds the attempts in a row of one host that are turned away; 0 is none.
 	Tries int
 	// RetryFor bounds how long one host waits in all for another try; 0 is two minutes, or 30
-	// seconds if the server has accepted nobody, and a negative value is no retry.
+	// seconds if the server has accepted nobody, and a negative value means no retries.
 	RetryFor time.Duration
 	// RetryDown retries hosts that are down, for RetryFor in all.
 	RetryDown bool

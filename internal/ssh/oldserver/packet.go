@@ -63,7 +63,7 @@ const (
 	maxPacket = 256 << 10
 )
 
-// plain is no protection.
+// plain sends packets unprotected.
 type plain struct{}
 
 func (plain) head() int                                       { return 4 }

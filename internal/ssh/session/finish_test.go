@@ -84,7 +84,7 @@ func readInt(t *testing.T, r *bufio.Reader) int {
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil || n < 2 {
-		t.Fatalf("%q is no process id", line)
+		t.Fatalf("%q is not a process id", line)
 	}
 	return n
 }
