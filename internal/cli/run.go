@@ -41,6 +41,7 @@ type runFlags struct {
 	connectTimeout seconds
 	timeout        seconds
 	maxOutput      byteLimit
+	keepOutput     byteLimit
 	retryFor       seconds
 	engine         string
 	acceptNew      bool
@@ -91,6 +92,7 @@ func newRunCommand(sys System) *cobra.Command {
 	completeSets(cmd, sys, &f.connection)
 	f.secrets.register(flags)
 	flags.Var(&f.maxOutput, "max-output", "output of each host; the command that sends more is ended there; 0 = any amount")
+	flags.Var(&f.keepOutput, "keep-output", "output to keep in the history, of all hosts together; run --history ID shows it (default none)")
 	flags.BoolVar(&f.maxrc, "maxrc", false, "exit with the largest exit status of all hosts, 255 for those without one")
 	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")

@@ -82,14 +82,14 @@ func typed(before string, flags *pflag.FlagSet, names []string, recorded map[str
 var (
 	ofConnection = []string{"config", "option", "login", "port", "identity", "jump", "ipv4", "ipv6", "connect-timeout", "engine", "no-remote-kill"}
 	ofCommand    = []string{
-		"fanout", "timeout", "max-output", "retry-for",
+		"fanout", "timeout", "max-output", "keep-output", "retry-for",
 		"sudo", "per-host", "canary", "then-confirm", "batch", "pause", "max-fail", "confirm-above",
 	}
 )
 
 // how returns the data that a repetition needs, for the record.
 func (f *runFlags) how(flags *pflag.FlagSet, args []string) (output.How, error) {
-	h := output.How{Files: f.view.Files, Stdin: f.stdin, Flags: history.Kept(given(flags, slices.Concat(ofConnection, ofCommand))), Repeats: f.repeats}
+	h := output.How{Files: f.view.Files, Stdin: f.stdin, Flags: history.Kept(given(flags, slices.Concat(ofConnection, ofCommand))), Repeats: f.repeats, Kept: int64(f.keepOutput)}
 	h.Unkept, _ = history.WithoutSecrets(f.connection.Settings)
 	if f.script == "" {
 		return h, nil

@@ -1,8 +1,8 @@
 // Package history keeps a record of every fleet run: which hosts, how each ended, when. Later runs
 // can use the hosts of an earlier one (@last:failed). Each record is a file: the records of `run
-// --json` without the output, written as things happen. After a crash or kill -9 all but the last
-// line can be read; hosts with a start and no result are known to be unfinished, hosts with neither
-// were never touched.
+// --json`, with output only on request, written as things happen. After a crash or kill -9 all but
+// the last line can be read; hosts with a start and no result are known to be unfinished, hosts with
+// neither were never touched.
 //
 // The command line is stored unless the caller leaves it out, and so are the flags that it does not
 // name as Unkept. They may hold secrets, which is why records are 0600 in a 0700 directory.
@@ -52,6 +52,7 @@ type Recorder struct {
 	file *os.File
 	sink *output.JSON
 	err  error
+	room int64 // bytes of output that may still be recorded
 
 	pruning  sync.WaitGroup
 	unpruned error // why older runs could not be removed
@@ -71,7 +72,7 @@ func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	r := &Recorder{ID: id, file: file, sink: output.NewRecord(file, how)}
+	r := &Recorder{ID: id, file: file, sink: output.NewRecord(file, how), room: how.Kept}
 	r.pruning.Go(func() { r.unpruned = s.prune(keepRuns) }) // while hosts are waited for
 	return r, nil
 }
@@ -90,6 +91,15 @@ func (r *Recorder) Begin(s fleet.Start) error { return r.note(r.sink.Begin(s)) }
 
 // Started records that a host is being connected to.
 func (r *Recorder) Started(index int) error { return r.note(r.sink.Started(index)) }
+
+// Output records output, as long as there is room for it.
+func (r *Recorder) Output(e fleet.Event) error {
+	if e.Data = e.Data[:min(int64(len(e.Data)), r.room)]; len(e.Data) == 0 {
+		return nil
+	}
+	r.room -= int64(len(e.Data))
+	return r.note(r.sink.Output(e))
+}
 
 // Done records the end of a host.
 func (r *Recorder) Done(res fleet.Result, so fleet.Summary) error {

@@ -18,6 +18,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
 )
@@ -61,7 +62,7 @@ func (s *Store) Print(out io.Writer, l Listing) error {
 		case err == nil && l.JSON:
 			show = func(io.Writer, Listing) error { return s.WriteJSON(w, rec.ID) }
 		case err == nil:
-			show = func(io.Writer, Listing) error { return rec.Show(w) }
+			show = func(io.Writer, Listing) error { return s.showRun(w, rec) }
 		case !errors.Is(err, ErrNone):
 			return fault.Usage("sshpace run --history lists the runs", "%s", err)
 		}
@@ -230,8 +231,8 @@ func (s *Store) WriteJSON(w io.Writer, id string) error {
 	return nil
 }
 
-// Show writes one run: its command, its sets and why hosts failed.
-func (rec *Record) Show(w io.Writer) error {
+// showRun writes one run: its command, its sets, the kept output and why hosts failed.
+func (s *Store) showRun(w io.Writer, rec *Record) error {
 	fmt.Fprintf(w, "run %s, %s: %s\n", termsafe.Line(rec.ID), rec.Start.Local().Format("2006-01-02 15:04:05"), termsafe.Line(rec.Command))
 	for _, set := range shownSets {
 		own, _ := rec.own(set) // every name is known
@@ -241,12 +242,34 @@ func (rec *Record) Show(w io.Writer) error {
 			}
 		}
 	}
-	ends := output.Ends{}
-	for _, r := range rec.Results {
-		if why := output.Explain(&r); why != "" {
-			ends.Add(r.Host, why)
-		}
+	f, err := s.open(rec.ID)
+	if err != nil {
+		return err
 	}
-	ends.Write(w)
-	return nil
+	defer f.Close()
+	sink := &shown{Sink: output.Gathered(w), keeps: rec.How.Kept > 0, kept: map[int]int64{}}
+	if _, err := output.Replay(f, sink); err != nil || rec.Finished {
+		return err
+	}
+	return sink.End(fleet.Summary{}) // of a run that was killed
+}
+
+// shown reports how much output of a host was not kept.
+type shown struct {
+	fleet.Sink
+	keeps bool
+	kept  map[int]int64 // bytes, by the index of the host, until it ends
+}
+
+func (s *shown) Output(e fleet.Event) error {
+	s.kept[e.Index] += int64(len(e.Data))
+	return s.Sink.Output(e)
+}
+
+func (s *shown) Done(r fleet.Result, so fleet.Summary) error {
+	if lost := r.OutBytes + r.ErrBytes - s.kept[r.Index]; s.keeps && lost > 0 {
+		r.Incomplete = cmp.Or(r.Incomplete, fmt.Sprintf("%d bytes were not kept", lost))
+	}
+	delete(s.kept, r.Index)
+	return s.Sink.Done(r, so)
 }

@@ -33,8 +33,7 @@ func newJSON(w io.Writer) *JSON {
 	return &JSON{w: w, lines: HostLines{Lines: Lines{Max: defaultMaxLine, OnlyLF: true}}}
 }
 
-// NewRecord makes a JSON with all that a repetition of the run needs: for the history, which passes
-// it no output.
+// NewRecord makes a JSON with all that a repetition of the run needs: the record of the history.
 func NewRecord(w io.Writer, how How) *JSON {
 	j := newJSON(w)
 	j.how = &how
@@ -62,13 +61,17 @@ func (j *JSON) Started(index int) error {
 
 // Output writes the complete lines.
 func (j *JSON) Output(e fleet.Event) error {
-	j.lines.Feed(e, func(p Piece) { j.line(e.Host, e.Stream, p) })
+	name := e.Host
+	if j.how != nil {
+		name = j.name(j.hosts[e.Index])
+	}
+	j.lines.Feed(e, func(p Piece) { j.line(name, e.Stream, p) })
 	return Loss(j.err)
 }
 
 // Done writes held output and the host's result.
 func (j *JSON) Done(r fleet.Result, _ fleet.Summary) error {
-	j.lines.End(r.Index, func(stream fleet.Stream, p Piece) { j.line(r.Host.String(), stream, p) })
+	j.lines.End(r.Index, func(stream fleet.Stream, p Piece) { j.line(j.name(r.Host), stream, p) })
 	rec := recordOf(&r)
 	rec.Host = j.name(r.Host)
 	return Loss(j.write(rec))
@@ -91,7 +94,7 @@ func (j *JSON) End(s fleet.Summary) error {
 }
 
 func (j *JSON) line(host string, stream fleet.Stream, p Piece) {
-	rec := outputRecord{Type: "output", Schema: Schema, Host: host, Stream: stream.String(), Continues: p.Continues}
+	rec := outputRecord{Type: "output", Schema: Schema, Host: host, Stream: stream, Continues: p.Continues}
 	if p.Open {
 		rec.EOL = new(bool)
 	}

@@ -35,14 +35,14 @@ type startRecord struct {
 
 // outputRecord is a line of output, or a piece of one.
 type outputRecord struct {
-	Type      string  `json:"type"`
-	Schema    string  `json:"schema"`
-	Host      string  `json:"host"`
-	Stream    string  `json:"stream"`
-	Text      *string `json:"text,omitempty"`
-	Base64    string  `json:"base64,omitempty"`
-	Continues bool    `json:"continues,omitempty"` // the record before it belongs to the same line
-	EOL       *bool   `json:"eol,omitempty"`       // false: the stream ended without a newline here; otherwise absent
+	Type      string       `json:"type"`
+	Schema    string       `json:"schema"`
+	Host      string       `json:"host"`
+	Stream    fleet.Stream `json:"stream"`
+	Text      *string      `json:"text,omitempty"`
+	Base64    string       `json:"base64,omitempty"`
+	Continues bool         `json:"continues,omitempty"` // the record before it belongs to the same line
+	EOL       *bool        `json:"eol,omitempty"`       // false: the stream ended without a newline here; otherwise absent
 }
 
 // resultRecord is one host's end.
@@ -98,6 +98,7 @@ type How struct {
 	Flags   map[string][]string `json:"flags,omitempty"`   // flags that were given, by their long names
 	Unkept  []string            `json:"unkept,omitempty"`  // names of given options that are not recorded, since they may hold secrets
 	Repeats string              `json:"repeats,omitempty"` // ID of the run that this one does again, on some of its hosts
+	Kept    int64               `json:"kept,omitempty"`    // bytes of output that the record may hold
 }
 
 // Script is a local script that was run on the hosts.

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,9 +14,9 @@ import (
 	"sshpace/internal/fleet/hostset"
 )
 
-// Replay reads a record of NewRecord and repeats the calls to sink, each host's end at most once.
-// It returns how to do the run again. The record of a run that continues, or that was killed, has
-// no End; a cut last line is left out. Any other damage is an error.
+// Replay reads a record that NewRecord wrote and reports the run to sink as it went, with the output
+// that was kept, each host's end at most once. It returns how the run is done again. The record of a run that goes on, or that
+// was killed, has no End; a cut last line is left out. Any other damage is an error.
 func Replay(r io.Reader, sink fleet.Sink) (How, error) {
 	p := &replay{sink: sink, ended: map[int]bool{}}
 	n := 0
@@ -43,6 +44,7 @@ type replay struct {
 	hosts []host.Host
 	index map[string]int // of the hosts, by the names in the record
 	ended map[int]bool
+	lines PerHost[[2]bool] // of each stream, whether the line before ends before the next one begins
 }
 
 func (p *replay) line(data []byte, first bool) error {
@@ -55,6 +57,8 @@ func (p *replay) line(data []byte, first bool) error {
 		return p.begin(data)
 	case kind.Type == "start":
 		return p.start(data)
+	case kind.Type == "output":
+		return p.output(data)
 	case kind.Type == "result":
 		return p.result(data)
 	case kind.Type == "summary":
@@ -102,6 +106,36 @@ func (p *replay) start(data []byte) error {
 	return p.sink.Started(i)
 }
 
+// output hands on a piece of output with the end of the line before it, as only now it is known
+// whether that went on.
+func (p *replay) output(data []byte) error {
+	var rec outputRecord
+	if err := json.Unmarshal(data, &rec); err != nil {
+		return err
+	}
+	i, err := p.of(rec.Host)
+	if err != nil {
+		return err
+	}
+	text, err := base64.StdEncoding.DecodeString(rec.Base64)
+	if err != nil {
+		return err
+	}
+	if rec.Text != nil {
+		text = []byte(*rec.Text)
+	}
+	ends := &p.lines.Of(i)[rec.Stream]
+	if *ends && !rec.Continues {
+		text = append([]byte("\n"), text...)
+	}
+	*ends = rec.EOL == nil
+	return p.send(i, rec.Stream, text)
+}
+
+func (p *replay) send(i int, stream fleet.Stream, data []byte) error {
+	return p.sink.Output(fleet.Event{Index: i, Host: p.hosts[i].String(), Stream: stream, Data: data})
+}
+
 func (p *replay) result(data []byte) error {
 	var rec resultRecord
 	if err := json.Unmarshal(data, &rec); err != nil {
@@ -115,6 +149,14 @@ func (p *replay) result(data []byte) error {
 	r, err := rec.result()
 	if err != nil {
 		return err
+	}
+	for stream, ends := range p.lines.Take(i) {
+		if !ends {
+			continue
+		}
+		if err := p.send(i, fleet.Stream(stream), []byte("\n")); err != nil {
+			return err
+		}
 	}
 	r.Index, r.Host = i, p.hosts[i]
 	r.Host.Label = rec.Label
