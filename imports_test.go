@@ -87,6 +87,7 @@ fleet/history: base/fault base/host base/shell base/termsafe base/text base/unit
 fleet/hostset: base/host base/wildcard
 fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildcard fleet fleet/hostset sys/file sys/safedir sys/terminal base/journal
 fleet/remotesh: base/shell
+show/booktest:
 show/document: base/alg base/shell base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/plan bench/rank record
 show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
 show/format: base/fault base/shell base/termsafe base/text base/unit bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
@@ -232,7 +233,6 @@ func TestOneAdopter(t *testing.T) {
 	adopters := map[string][]string{
 		"github.com/spf13/cobra":        {"cli"},
 		"github.com/klauspost/cpuid/v2": {"bench/hostinfo"},
-		"github.com/xuri/excelize/v2":   {}, // tests read workbooks with it; its start takes milliseconds
 		"gonum.org/v1/plot/vg":          {"show/picture"},
 	}
 	err := filepath.WalkDir("internal", func(path string, d os.DirEntry, err error) error {

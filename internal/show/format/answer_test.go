@@ -12,12 +12,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/xuri/excelize/v2"
-
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/record/store"
+	"sshpace/internal/show/booktest"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
 
@@ -228,14 +227,5 @@ func TestFirstScreens(t *testing.T) {
 // sheetTexts are all texts of the summary of a workbook.
 func sheetTexts(t *testing.T, workbook []byte) []string {
 	t.Helper()
-	book, err := excelize.OpenReader(bytes.NewReader(workbook))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer book.Close()
-	rows, err := book.GetRows("summary")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.Concat(rows...)
+	return slices.Concat(booktest.Read(t, workbook).Sheet(t, "summary").Rows()...)
 }

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xuri/excelize/v2"
-
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/benchtest"
@@ -21,6 +19,7 @@ import (
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
+	"sshpace/internal/show/booktest"
 	"sshpace/internal/show/document"
 )
 
@@ -162,18 +161,10 @@ func readCSV(t *testing.T, data []byte) map[cellKey]figures {
 }
 
 func readXLSX(t *testing.T, data []byte) map[cellKey]figures {
-	book, err := excelize.OpenReader(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer book.Close()
+	book := booktest.Read(t, data)
 	out := map[cellKey]figures{}
 	for _, sheet := range []string{"ciphers and MACs", "ciphers and MACs 2"} {
-		rows, err := book.GetRows(sheet, excelize.Options{RawCellValue: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for key, v := range columnsOf(t, rows, 1, "cipher", "MAC", "direction", "throughput, MB/s", "client CPU, s/GB", "server CPU, s/GB") {
+		for key, v := range columnsOf(t, book.Sheet(t, sheet).Rows(), 1, "cipher", "MAC", "direction", "throughput, MB/s", "client CPU, s/GB", "server CPU, s/GB") {
 			out[key] = v
 		}
 	}

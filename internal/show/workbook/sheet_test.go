@@ -13,19 +13,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/xuri/excelize/v2"
-
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
+	"sshpace/internal/show/booktest"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/workbook"
 )
 
-func write(t *testing.T, d *document.Document, f *record.File) (path string, book *excelize.File) {
+func write(t *testing.T, d *document.Document, f *record.File) (path string, book *booktest.Book) {
 	t.Helper()
 	var out bytes.Buffer
 	if err := workbook.Write(&out, d, f); err != nil {
@@ -35,12 +34,7 @@ func write(t *testing.T, d *document.Document, f *record.File) (path string, boo
 	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	book, err := excelize.OpenFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { book.Close() })
-	return path, book
+	return path, booktest.Read(t, out.Bytes())
 }
 
 // A file has one color in all charts of all formats, also where the first one is not shown.
@@ -48,8 +42,7 @@ func TestFilesKeepTheirColors(t *testing.T) {
 	point := document.Point{Value: 1, Lo: 1, Hi: 1, Known: true}
 	d := &document.Document{Charts: []document.Chart{{Name: "x", Shape: document.Dots, First: 1, Series: []string{"B"}, Items: []document.Item{{Label: "a", Points: []document.Point{point}}}}}}
 	_, book := write(t, d, nil)
-	chart, _ := book.Pkg.Load("xl/charts/chart1.xml")
-	if text := string(chart.([]byte)); !strings.Contains(text, document.Series[1].Light.Hex()) || strings.Contains(text, document.Series[0].Light.Hex()) {
+	if text := book.Parts["xl/charts/chart1.xml"]; !strings.Contains(text, document.Series[1].Light.Hex()) || strings.Contains(text, document.Series[0].Light.Hex()) {
 		t.Errorf("the second file has another color than %s: %s", document.Series[1].Light.Hex(), text)
 	}
 }
@@ -58,19 +51,19 @@ func TestSheets(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload, record.Download)
 	_, book := write(t, document.OfRanking(r, f, document.Options{}), f)
 	want := []string{"summary", "ciphers and MACs", "ciphers and MACs 2", "key exchange", "controls", "matrix", "matrix 2", "charts", "algorithms", "environment", "raw"}
-	if got := book.GetSheetList(); !slices.Equal(got, want) {
+	var got []string
+	for _, s := range book.Sheets {
+		got = append(got, s.Name)
+	}
+	if !slices.Equal(got, want) {
 		t.Errorf("sheets %q, want %q", got, want)
 	}
-	raw, err := book.GetRows("raw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := book.Sheet(t, "raw").Rows()
 	if len(raw) != len(f.Samples)+1 {
 		t.Errorf("%d rows of raw samples, want %d and the heads", len(raw), len(f.Samples))
 	}
-	formats, err := book.GetConditionalFormats("matrix")
-	if err != nil || len(formats) != 1 {
-		t.Errorf("the matrix has no colour scale: %v, %v", formats, err)
+	if scales := book.Sheet(t, "matrix").Scales; len(scales) != 1 {
+		t.Errorf("the matrix has no color scale: %v", scales)
 	}
 }
 
@@ -82,31 +75,23 @@ func TestNothingIsCut(t *testing.T) {
 	limits := &compare.Ceilings{Suite: r.Bulk[0].Suite, Rows: []compare.Ceiling{{Name: "memory copy of one core", Limit: 1e10, Share: 10}}}
 	_, book := write(t, document.OfRanking(r, f, document.Options{Ceilings: limits}), f)
 	for _, name := range []string{"raw", "controls", "key exchange", "ceilings"} {
-		rows, err := book.GetRows(name, excelize.Options{RawCellValue: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, row := range rows[1:] {
+		sheet := book.Sheet(t, name)
+		for i, row := range sheet.Rows()[1:] {
 			for k, value := range row {
-				column, _ := excelize.ColumnNumberToName(k + 1)
 				_, err := strconv.ParseFloat(value, 64)
-				if width, _ := book.GetColWidth(name, column); (err != nil || name == "raw") && width < float64(len(value)) {
-					t.Errorf("%s %s%d is %.0f wide and holds %q", name, column, i+2, width, value)
+				if width := sheet.Width(k + 1); (err != nil || name == "raw") && width < float64(len(value)) {
+					t.Errorf("%s: column %d of row %d is %.0f wide and holds %q", name, k+1, i+2, width, value)
 				}
 			}
 		}
 	}
 	for name, least := range map[string]float64{"matrix": 30, "controls": 30, "ciphers and MACs": 30} {
-		if height, err := book.GetRowHeight(name, 1); err != nil || height < least {
-			t.Errorf("the headings of %s have %v points (%v)", name, height, err)
+		if height := book.Sheet(t, name).Height(1); height < least {
+			t.Errorf("the headings of %s have %v points", name, height)
 		}
 	}
-	id, err := book.GetCellStyle("raw", "L2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if style, err := book.GetStyle(id); err != nil || style.NumFmt != 1 {
-		t.Errorf("nanoseconds have format %+v (%v), want integers", style, err)
+	if look := book.Look(book.Sheet(t, "raw").Cell("L2")); look.FormatID != 1 {
+		t.Errorf("nanoseconds have format %+v, want integers", look)
 	}
 }
 
@@ -135,10 +120,7 @@ func TestErrorBars(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload)
 	d := document.OfRanking(r, f, document.Options{})
 	_, book := write(t, d, f)
-	rows, err := book.GetRows("charts", excelize.Options{RawCellValue: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := book.Sheet(t, "charts").Rows()
 	ranking := d.Charts[slices.IndexFunc(d.Charts, func(c document.Chart) bool { return c.Name == "ranking" })]
 	head := slices.IndexFunc(rows, func(row []string) bool { return len(row) > 0 && row[0] == ranking.Title+", "+ranking.Unit })
 	if head < 0 {
@@ -192,19 +174,14 @@ func TestNothingIsAFormula(t *testing.T) {
 		f.Samples[i].Detail, f.Samples[i].Got.Cipher = payload, payload
 	}
 	path, book := write(t, document.OfRanking(r, f, document.Options{}), f)
-	for _, name := range book.GetSheetList() {
-		rows, err := book.GetRows(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, row := range rows {
-			for k, value := range row {
-				at, _ := excelize.CoordinatesToCellName(k+1, i+1)
-				if formula, err := book.GetCellFormula(name, at); err != nil || formula != "" {
-					t.Errorf("%s %s is the formula %q (%v)", name, at, formula, err)
+	for _, s := range book.Sheets {
+		for _, line := range s.Lines {
+			for _, c := range line.Cells {
+				if c.Formula != nil {
+					t.Errorf("%s %s is the formula %q", s.Name, c.At, *c.Formula)
 				}
-				if strings.ContainsAny(value, "\x00\x1b\u2028\u202e") {
-					t.Errorf("%s %s holds control characters: %q", name, at, value)
+				if strings.ContainsAny(c.Value(), "\x00\x1b\u2028\u202e") {
+					t.Errorf("%s %s holds control characters: %q", s.Name, c.At, c.Value())
 				}
 			}
 		}

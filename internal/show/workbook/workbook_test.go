@@ -1,78 +1,23 @@
 package workbook_test
 
 import (
-	"archive/zip"
 	"bytes"
-	"encoding/xml"
-	"errors"
 	"io"
 	"strings"
 	"testing"
 
-	"github.com/xuri/excelize/v2"
-
+	"sshpace/internal/show/booktest"
 	"sshpace/internal/show/workbook"
 )
 
-// written is a workbook as a library of its own reads it.
-func written(t *testing.T, b *workbook.Book) *excelize.File {
+// written is a workbook as it is read again.
+func written(t *testing.T, b *workbook.Book) *booktest.Book {
 	t.Helper()
 	var out bytes.Buffer
 	if err := b.Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	wellFormed(t, out.Bytes())
-	file, err := excelize.OpenReader(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { file.Close() })
-	return file
-}
-
-// wellFormed reads every part as XML.
-func wellFormed(t *testing.T, book []byte) {
-	t.Helper()
-	archive, err := zip.NewReader(bytes.NewReader(book), int64(len(book)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range archive.File {
-		file, err := part.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		decoder := xml.NewDecoder(file)
-		for err == nil {
-			_, err = decoder.Token()
-		}
-		if !errors.Is(err, io.EOF) {
-			t.Errorf("%s: %v", part.Name, err)
-		}
-	}
-}
-
-// part is one file in a workbook.
-func part(t *testing.T, b *workbook.Book, name string) string {
-	t.Helper()
-	var out bytes.Buffer
-	if err := b.Write(&out); err != nil {
-		t.Fatal(err)
-	}
-	wellFormed(t, out.Bytes())
-	archive, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := archive.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return booktest.Read(t, out.Bytes())
 }
 
 // Texts come back as they were; only what XML does not have is replaced.
@@ -85,12 +30,12 @@ func TestTexts(t *testing.T) {
 		b := &workbook.Book{}
 		s := b.Sheet("a & b")
 		s.Text(2, 3, text, b.Style(workbook.Style{Wrap: true}))
-		file := written(t, b)
-		if got, err := file.GetCellValue("a & b", "B3"); err != nil || got != want {
-			t.Errorf("%.40q came back as %.40q (%v), want %.40q", text, got, err, want)
+		cell := written(t, b).Sheet(t, "a & b").Cell("B3")
+		if got := cell.Value(); got != want {
+			t.Errorf("%.40q came back as %.40q, want %.40q", text, got, want)
 		}
-		if formula, err := file.GetCellFormula("a & b", "B3"); err != nil || formula != "" {
-			t.Errorf("%.40q is the formula %q (%v)", text, formula, err)
+		if cell.Formula != nil {
+			t.Errorf("%.40q is the formula %q", text, *cell.Formula)
 		}
 	}
 }
@@ -103,9 +48,9 @@ func TestNumbers(t *testing.T) {
 	for column := 1; column <= columns; column++ {
 		s.Number(column, 1, float64(column)/4, 0)
 	}
-	rows, err := written(t, b).GetRows("numbers")
-	if err != nil || len(rows) != 1 || len(rows[0]) != columns || rows[0][0] != "0.25" || rows[0][columns-1] != "4096" {
-		t.Errorf("%d rows, %v", len(rows), err)
+	rows := written(t, b).Sheet(t, "numbers").Rows()
+	if len(rows) != 1 || len(rows[0]) != columns || rows[0][0] != "0.25" || rows[0][columns-1] != "4096" {
+		t.Errorf("%d rows", len(rows))
 	}
 }
 
@@ -121,33 +66,29 @@ func TestLayout(t *testing.T) {
 	s.Filter(2, 9)
 	s.Colour(2, 2, 3, 9, workbook.Scale{Least: "000000", Mid: "777777", Greatest: "FFFFFF"})
 	file := written(t, b)
-	if w, err := file.GetColWidth("second's", "B"); err != nil || w != 30 {
-		t.Errorf("width %v, %v", w, err)
+	second := file.Sheet(t, "second's")
+	if w := second.Width(2); w != 30 {
+		t.Errorf("width %v", w)
 	}
-	if h, err := file.GetRowHeight("second's", 1); err != nil || h != 45 {
-		t.Errorf("height %v, %v", h, err)
+	if h := second.Height(1); h != 45 {
+		t.Errorf("height %v", h)
 	}
-	if p, err := file.GetPanes("second's"); err != nil || !p.Freeze || p.XSplit != 1 || p.YSplit != 1 {
-		t.Errorf("panes %+v, %v", p, err)
+	if p := second.Pane; p.State != "frozen" || p.Columns != 1 || p.Rows != 1 {
+		t.Errorf("pane %+v", p)
 	}
-	if f, err := file.GetConditionalFormats("second's"); err != nil || len(f["B2:C9"]) != 1 {
-		t.Errorf("formats %+v, %v", f, err)
+	if f := second.Scales; len(f) != 1 || f[0].Area != "B2:C9" {
+		t.Errorf("formats %+v", f)
 	}
-	if text := part(t, b, "xl/worksheets/sheet2.xml"); !strings.Contains(text, `<cfvo type="max"/><color rgb="FF000000"/><color rgb="FF777777"/><color rgb="FFFFFFFF"/>`) {
+	if text := file.Parts["xl/worksheets/sheet2.xml"]; !strings.Contains(text, `<cfvo type="max"/><color rgb="FF000000"/><color rgb="FF777777"/><color rgb="FFFFFFFF"/>`) {
 		t.Errorf("no scale of colours in %s", text)
 	}
-	if names := file.GetDefinedName(); len(names) != 1 || names[0].RefersTo != "'second''s'!$A$1:$B$9" {
-		t.Errorf("filter %+v", names)
+	if areas := file.Areas; len(areas) != 1 || areas[0] != "'second''s'!$A$1:$B$9" {
+		t.Errorf("filter %q", areas)
 	}
-	id, err := file.GetCellStyle("second's", "A1")
-	if err != nil {
-		t.Fatal(err)
+	if got := file.Look(second.Cell("A1")); !got.Bold || got.Size != 15 || got.Format != "0.0" || got.Pattern != "solid" {
+		t.Errorf("style %+v", got)
 	}
-	got, err := file.GetStyle(id)
-	if err != nil || !got.Font.Bold || got.Font.Size != 15 || *got.CustomNumFmt != "0.0" || got.Fill.Pattern != 1 {
-		t.Errorf("style %+v, %v", got, err)
-	}
-	if text := part(t, b, "xl/styles.xml"); !strings.Contains(text, `<fgColor rgb="FFEEF1F4"/>`) {
+	if text := file.Parts["xl/styles.xml"]; !strings.Contains(text, `<fgColor rgb="FFEEF1F4"/>`) {
 		t.Errorf("no fill in %s", text)
 	}
 }
@@ -167,8 +108,8 @@ func TestRest(t *testing.T) {
 		})
 		return b
 	}
-	if got, err := written(t, many(3)).GetCellValue("rest", "A5"); err != nil || got != "2" {
-		t.Errorf("%q, %v", got, err)
+	if got := written(t, many(3)).Sheet(t, "rest").Cell("A5").Value(); got != "2" {
+		t.Errorf("%q", got)
 	}
 	if err := many(1 << 20).Write(io.Discard); err == nil || !strings.Contains(err.Error(), "1048576 rows") {
 		t.Errorf("too many rows: %v", err)
@@ -189,7 +130,7 @@ func TestChart(t *testing.T) {
 		c.Stacked = true
 		s.Chart(c)
 	}
-	text := part(t, b, "xl/charts/chart4.xml")
+	text := written(t, b).Parts["xl/charts/chart4.xml"]
 	for _, want := range []string{"&lt;speed&gt;", "'charts'!$A$2<", "'charts'!$B$1<", `<c:grouping val="stacked"/>`, "0072B2",
 		`<c:plus><c:numRef><c:f>'charts'!$F$2</c:f></c:numRef></c:plus><c:minus><c:numRef><c:f>'charts'!$E$2</c:f>`} {
 		if !strings.Contains(text, want) {
