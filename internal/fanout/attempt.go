@@ -35,18 +35,10 @@ type attempt struct {
 	turn      turn
 }
 
-// Index returns the place of the host in the list given to Run.
-func (a *attempt) Index() int { return a.index }
-
-// Host returns the host of the attempt.
-func (a *attempt) Host() host.Host { return a.host }
-
-// Abort ends when everything is to be dropped at once.
+func (a *attempt) Index() int             { return a.index }
+func (a *attempt) Host() host.Host        { return a.host }
 func (a *attempt) Abort() context.Context { return a.abort }
 
-// Admit waits until a login at addr ("ip:port", or any other name of one server) may start, and
-// returns ctx's cause if that ends first. The permission ends with Reached(PhaseExec), with the
-// attempt, or with the next Admit.
 func (a *attempt) Admit(ctx context.Context, addr string) error {
 	defer context.AfterFunc(a.run.starting, func() { a.endCommand(context.Cause(a.run.starting)) })()
 	start := time.Now()
@@ -65,7 +57,6 @@ func (a *attempt) Admit(ctx context.Context, addr string) error {
 	return err
 }
 
-// Reached reports that a phase begins. Phases may be left out but not go back.
 func (a *attempt) Reached(p fleet.Phase) {
 	if p >= fleet.PhaseExec { // a connection that was there already needs no Admit
 		a.run.started(a.index)
@@ -94,22 +85,18 @@ func (a *attempt) Reached(p fleet.Phase) {
 	}
 }
 
-// Phase returns the last phase reached.
 func (a *attempt) Phase() fleet.Phase {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.phase
 }
 
-// Talked reports whether there was output.
 func (a *attempt) Talked() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.outBytes+a.errBytes > 0
 }
 
-// Output passes on a piece of output; data may be reused afterwards. An error means that nobody
-// wants more and that ctx is about to end.
 func (a *attempt) Output(s fleet.Stream, data []byte) error {
 	a.mu.Lock()
 	through := a.through
@@ -130,8 +117,6 @@ func (a *attempt) Output(s fleet.Stream, data []byte) error {
 	return nil
 }
 
-// Through passes all output through f, which returns the output to show and may be called for both
-// streams at once; nil shows all.
 func (a *attempt) Through(f func(fleet.Stream, []byte) []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -195,15 +180,12 @@ func (a *attempt) ending(o *fleet.Outcome) (e admit.Ending) {
 	return e
 }
 
-// Distance reports the round trip to the server, by the answers of its kernel, which do not depend
-// on how busy it is.
 func (a *attempt) Distance(roundTrip time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.roundTrip = roundTrip
 }
 
-// Alive reports that the server speaks SSH: from now on the login costs CPU.
 func (a *attempt) Alive() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -211,5 +193,4 @@ func (a *attempt) Alive() {
 	a.ticket.Reached(admit.Speaking)
 }
 
-// Near reports whether the server answers soon; see admit.Ticket.Near.
 func (a *attempt) Near() bool { return a.ticket.Near() }

@@ -68,8 +68,7 @@ func (g *Gate) ConnectionLost() {
 }
 
 // Ticket is the permission of one host to log in, one login at a time and as often as it needs. Its
-// methods are listed in the order of a login, and may be called concurrently. A nil ticket admits
-// at once and learns nothing.
+// methods are listed in the order of a login, and may be called concurrently.
 type Ticket struct {
 	gate  *Gate
 	began time.Time
@@ -83,7 +82,7 @@ type Ticket struct {
 
 // Admit waits until a login at addr ("ip:port", or any other name of one server) may begin. It
 // returns ctx's cause if that ends first. A running login of this ticket is ended as by End(Done),
-// because its place may be the one that is waited for.
+// because its place may be the one that is waited for. A nil ticket admits at once.
 func (t *Ticket) Admit(ctx context.Context, addr string) error {
 	if t == nil {
 		return context.Cause(ctx)
@@ -113,9 +112,6 @@ func wait(ctx context.Context, at time.Time) bool {
 
 // Reached reports that the login has reached a stage; stages may be left out but not go back.
 func (t *Ticket) Reached(s Stage) {
-	if t == nil {
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.slot.open() && s > t.slot.stage {
@@ -126,9 +122,6 @@ func (t *Ticket) Reached(s Stage) {
 // KeyShown reports that the server has shown its host key, took after the connection; roundTrip is
 // that to the server, by its kernel's answers, or 0 if it is unknown.
 func (t *Ticket) KeyShown(took, roundTrip time.Duration) {
-	if t == nil {
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.slot.open() {
@@ -141,22 +134,16 @@ func (t *Ticket) KeyShown(took, roundTrip time.Duration) {
 // packet that is sent now is answered soon. It is false where hosts that are down are retried: if a
 // command has left with a login that the server ends, nobody knows whether it runs.
 func (t *Ticket) Near() bool {
-	if t == nil {
-		return true
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.gate.RetryDown && t.gate.near(t.sample)
 }
 
 // LoggedIn reports that the login has succeeded. The attempt continues until End.
-func (t *Ticket) LoggedIn() {
-	if t != nil {
-		t.leave(loggedIn)
-	}
-}
+func (t *Ticket) LoggedIn() { t.leave(loggedIn) }
 
-// End ends an attempt, with or without a login, and lets everybody learn from it.
+// End ends an attempt, with or without a login, and lets everybody learn from it. A nil ticket
+// learns nothing.
 func (t *Ticket) End(e Ending) {
 	if t == nil {
 		return

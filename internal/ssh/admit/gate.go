@@ -110,7 +110,7 @@ func (g *Gate) admit(ctx context.Context, addr string) (*slot, error) {
 		w.release()
 		return nil, err
 	}
-	if g.Apart > 0 && !wait(ctx, w.lastEnd().Add(g.Apart)) {
+	if g.Apart > 0 && !wait(ctx, w.lastRelease().Add(g.Apart)) {
 		g.all.release()
 		w.release()
 		return nil, context.Cause(ctx)

@@ -66,7 +66,7 @@ func (t *Ticket) leave(e Ending) (late lateness, concurrent int) {
 	s.lend.Stop()
 	late = t.gate.learnEnd(s, e)
 	t.gate.leave()
-	s.server.end()
+	s.server.release()
 	if !s.lent {
 		t.gate.all.release()
 	}

@@ -18,7 +18,7 @@ type window struct {
 	probe     int     // logins that must succeed for the ceiling to rise
 	succeeded int     // since it was made or since a cut
 	active    int
-	ended     time.Time       // when the last slot was given back by end
+	released  time.Time       // when a slot was given back last
 	queue     []chan struct{} // waiters, oldest first; closed = admitted
 }
 
@@ -69,24 +69,15 @@ func (w *window) retake() {
 func (w *window) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.active--
+	w.active, w.released = w.active-1, time.Now()
 	w.wake()
 }
 
-// end gives back the slot of a login that has ended.
-func (w *window) end() {
+// lastRelease returns the time when a slot was given back last.
+func (w *window) lastRelease() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.active--
-	w.ended = time.Now()
-	w.wake()
-}
-
-// lastEnd returns the time when the last login ended.
-func (w *window) lastEnd() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.ended
+	return w.released
 }
 
 // accepted reports whether a login has succeeded.
