@@ -335,6 +335,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 		executor = fanout.PerHost{Executor: executor}
 	}
 	f.view.Confirm = f.pace.question(drain)
+	f.view.Naming = t.reach.Naming
 	sink, err := f.view.Sink(output.Streams{Out: sys.Stdout, Err: sys.Stderr, Screen: sys.screen(), Getenv: sys.Getenv}, t.hosts)
 	if err != nil {
 		return err

@@ -137,8 +137,10 @@ func TestProgressStaysOutOfTheWay(t *testing.T) {
 	if err := p.Begin(fleet.Start{Time: time.Now(), Hosts: make([]host.Host, 3)}); err != nil {
 		t.Fatal(err)
 	}
+	p.naming = func() int { return 2 }
 	p.mu.Lock()
 	p.draw()
+	p.naming = func() int { return 0 }
 	p.mu.Unlock()
 	play(t, p, out(0, "a", "line\n"), exited(0, "a", 1))
 	if err := p.Done(refused(1, "b"), fleet.Summary{Failed: 1, Unreachable: 1}); err != nil {
@@ -151,7 +153,7 @@ func TestProgressStaysOutOfTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := screen.String()
-	if !strings.Contains(got, "0 of 3 hosts, 0s\n\r\x1b[1A\x1b[Ja -> line\n") {
+	if !strings.Contains(got, "0 of 3 hosts, 0s, looking up 2 names\n\r\x1b[1A\x1b[Ja -> line\n") {
 		t.Errorf("the line was not removed before output: %q", got)
 	}
 	if !strings.HasSuffix(got, "2 of 3 hosts, 0s, 1 failed, 1 unreachable\n\r\x1b[1A\x1b[J") {

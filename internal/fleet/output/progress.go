@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/base/unit"
 	"sshpace/internal/fleet"
 	"sshpace/internal/sys/terminal"
 )
@@ -20,7 +21,9 @@ type progress struct {
 	color bool
 	width func() int // of the terminal, in columns
 	stop  chan struct{}
-	ended sync.WaitGroup
+	// naming is the number of names that are looked up; nil: unknown.
+	naming func() int
+	ended  sync.WaitGroup
 
 	mu    sync.Mutex
 	so    fleet.Summary
@@ -129,7 +132,13 @@ func (p *progress) text(elapsed time.Duration) string {
 		text += terminal.Paint(p.color, "33", fmt.Sprintf(", %d unreachable", c.Unreachable))
 	}
 	if p.retry > 0 {
-		text += fmt.Sprintf(", retrying %d", p.retry)
+		return text + fmt.Sprintf(", retrying %d", p.retry)
+	}
+	if p.naming == nil {
+		return text
+	}
+	if n := p.naming(); n > 0 {
+		text += fmt.Sprintf(", looking up %s", unit.Count(n, "name"))
 	}
 	return text
 }

@@ -27,6 +27,7 @@ type View struct {
 	Files  bool   // files are copied: errors are shown once for all hosts, at the end
 
 	Quiet, Verbose bool
+	Naming         func() int                          // names that are looked up; nil: unknown
 	Confirm        func(question string) (bool, error) // asked between two batches; nil: nobody is asked
 }
 
@@ -101,7 +102,9 @@ func (v *View) Sink(s Streams, hosts []host.Host) (fleet.Sink, error) {
 		return heard, nil
 	}
 	width := func() int { return terminal.Width(s.Err, s.Getenv) }
-	return newProgress(s.Screen, width, v.colored(s, s.Err), heard), nil
+	p := newProgress(s.Screen, width, v.colored(s, s.Err), heard)
+	p.naming = v.Naming
+	return p, nil
 }
 
 // main is the sink for standard output.

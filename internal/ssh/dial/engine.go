@@ -70,6 +70,9 @@ func (e *Engine) step(s transport.Step) {
 	}
 }
 
+// Naming is the number of names without an answer yet.
+func (e *Engine) Naming() int { return int(e.names.asked.Load()) }
+
 // Close ends what hosts shared.
 func (e *Engine) Close() error {
 	e.die()

@@ -437,6 +437,31 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestNaming has a name server that is silent at first: the number of names without an answer is
+// known, those of hosts that wait for their look-up included.
+func TestNaming(t *testing.T) {
+	answer := make(chan struct{})
+	engine := dial.New(resolve(dial.Target{User: "u", HostKeys: target(t, (&sshtest.Server{}).Start(t)).HostKeys}), dial.Options{Lookup: func(_ context.Context, _, name string) ([]netip.Addr, error) {
+		<-answer
+		return nil, &net.DNSError{IsNotFound: true, Name: name}
+	}})
+	defer engine.Close()
+	var hosts []host.Host
+	for i := range 100 {
+		hosts = append(hosts, host.Host{Name: fmt.Sprint("n", i)})
+	}
+	var run sync.WaitGroup
+	run.Go(func() {
+		_, _ = fanout.Run(t.Context(), fanout.Params{}, hosts, fleet.Command{Line: "true"}, engine, &sshtest.Told{})
+	})
+	waittest.Until(t, "all names are asked for", func() bool { return engine.Naming() == len(hosts) })
+	close(answer)
+	run.Wait()
+	if n := engine.Naming(); n != 0 {
+		t.Errorf("%d names are asked for after the run", n)
+	}
+}
+
 // TestKeepAlive has a server that falls silent while a command runs.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()

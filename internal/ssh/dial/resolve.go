@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sshpace/internal/base/host"
@@ -18,6 +19,7 @@ import (
 type names struct {
 	lookup func(ctx context.Context, network, name string) ([]netip.Addr, error)
 	limit  chan struct{}
+	asked  atomic.Int64 // look-ups without an answer yet
 
 	mu    sync.Mutex
 	known map[nameKey]*sched.Together[[]netip.Addr]
@@ -29,7 +31,7 @@ type nameKey struct {
 }
 
 const (
-	maxLookups    = 64 // each asks for two kinds of addresses; dnsmasq takes 150 questions at once
+	maxLookups    = 64 // each asks for two kinds of addresses; dnsmasq takes 150 questions at once and leaves more without an answer
 	lookupTimeout = 10 * time.Second
 )
 
@@ -67,6 +69,8 @@ func (n *names) addrs(ctx context.Context, name string, family Family) ([]netip.
 
 // ask does one look-up.
 func (n *names) ask(ctx context.Context, key nameKey) ([]netip.Addr, error) {
+	n.asked.Add(1)
+	defer n.asked.Add(-1)
 	n.limit <- struct{}{}
 	defer func() { <-n.limit }()
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)

@@ -97,6 +97,9 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 // Close ends what hosts share.
 func (e *Executor) Close() error { return e.native.Close() }
 
+// Naming is the number of names that name servers have not answered yet.
+func (e *Executor) Naming() int { return e.native.Naming() }
+
 // FDs is what a host needs; a host that turns out to need ssh although the
 // native engine was planned for waits until there is room.
 func (e *Executor) FDs() int {
