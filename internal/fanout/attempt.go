@@ -32,7 +32,7 @@ type attempt struct {
 	errBytes  int64
 	through   func(fleet.Stream, []byte) []byte // filter of output; nil: none
 	cut       bool                              // there was more output than MaxOutput
-	turn      turn
+	firstTry  firstTry
 }
 
 func (a *attempt) Index() int             { return a.index }
@@ -51,7 +51,7 @@ func (a *attempt) Admit(ctx context.Context, addr string) error {
 	a.mu.Unlock()
 
 	if err == nil {
-		a.beginTurn()
+		a.beginFirstTry()
 		a.run.started(a.index)
 	}
 	return err
@@ -71,7 +71,7 @@ func (a *attempt) Reached(p fleet.Phase) {
 	a.phase, a.since = p, now
 	switch {
 	case p >= fleet.PhaseExec:
-		a.keepTurn()
+		a.keepPlace()
 		a.ticket.LoggedIn()
 	case p == fleet.PhaseConnect:
 		a.ticket.Reached(admit.Connecting)
@@ -147,7 +147,7 @@ func (a *attempt) finish(o *fleet.Outcome) {
 	defer a.mu.Unlock()
 	a.spent[a.phase] += time.Since(a.since)
 	a.spent[fleet.PhaseQueued], a.spent[fleet.PhaseExit] = 0, 0
-	a.keepTurn()
+	a.keepPlace()
 	if a.timer != nil {
 		a.timer.Stop()
 	}
@@ -189,7 +189,7 @@ func (a *attempt) Distance(roundTrip time.Duration) {
 func (a *attempt) Alive() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.keepTurn()
+	a.keepPlace()
 	a.ticket.Reached(admit.Speaking)
 }
 

@@ -9,7 +9,7 @@ import (
 // A process that is busy gets one processor after the other, and no more than there are for it.
 func TestLoadGivesProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	l := load{most: 2, at: time.Unix(0, 0)}
+	l := load{max: 2, at: time.Unix(0, 0)}
 	at, cpu := l.at, l.cpu
 	for i, want := range []struct {
 		used  time.Duration // within 100 ms

@@ -120,7 +120,7 @@ func (r *run) all(hard context.Context, hosts []host.Host) {
 		}
 		r.begin(b)
 		var running sync.WaitGroup
-		tried := make(chan struct{}) // all of the batch have had a first turn, or have one
+		tried := make(chan struct{}) // all of the batch have had a first try, or have one
 		for range size {
 			res := fleet.Result{Index: next, Host: hosts[next], Outcome: fleet.Outcome{Exit: -1, Class: fleet.Cancelled, Err: "not started"}}
 			if b.Of > 1 {
@@ -155,15 +155,15 @@ func (r *run) one(hard context.Context, res fleet.Result, tried <-chan struct{})
 	res.Start = time.Now()
 	ticket, silence := r.gate.Ticket(), time.Duration(0)
 	if r.limitedByMachine() {
-		silence = firstTurn
+		silence = firstTryLimit
 	}
 	for more := true; more; {
 		outcome, a := r.attempt(hard, &res, ticket, silence)
 		<-r.slots
-		if a.gaveWay(&outcome) {
+		if a.yielded(&outcome) {
 			res.Class, silence = fleet.Throttled, 0
 			res.Attempts--
-			more = r.laterTurn(&res, tried)
+			more = r.secondTry(&res, tried)
 		} else {
 			more = outcome.Ran == fleet.RanNo && r.ended() == nil && r.again(&res, ticket)
 		}
@@ -175,8 +175,8 @@ func (r *run) one(hard context.Context, res fleet.Result, tried <-chan struct{})
 	r.done(res)
 }
 
-// laterTurn waits until all others have had a turn, and takes a slot.
-func (r *run) laterTurn(res *fleet.Result, tried <-chan struct{}) bool {
+// secondTry waits until all others have had a first try, and takes a slot.
+func (r *run) secondTry(res *fleet.Result, tried <-chan struct{}) bool {
 	start := time.Now()
 	defer func() { res.Waited += time.Since(start) }()
 	select {
@@ -204,7 +204,7 @@ func (r *run) attempt(hard context.Context, res *fleet.Result, ticket *admit.Tic
 	ctx, cancel := context.WithCancelCause(r.soft)
 	defer cancel(nil)
 	a := &attempt{run: r, index: res.Index, host: res.Host, name: res.Host.String(), abort: hard, ticket: ticket, endCommand: cancel,
-		since: time.Now(), turn: turn{limit: silence}}
+		since: time.Now(), firstTry: firstTry{limit: silence}}
 	o := r.executor.Execute(ctx, res.Host, r.command, a)
 	a.finish(&o)
 

@@ -29,7 +29,7 @@ const (
 func Tune(getenv func(string) string, command fleet.Command) (stop func()) {
 	t := &tuner{collector: untouched, undo: func() {}}
 	if getenv("GOMAXPROCS") == "" && command.Dialogue == nil {
-		t.load.most = runtime.NumCPU()
+		t.load.max = runtime.NumCPU()
 		before := runtime.GOMAXPROCS(1)
 		t.undo = func() { runtime.GOMAXPROCS(before) }
 	}
