@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,9 +11,10 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Handler is told what a server sends on a channel. Its methods are called one
-// after the other, by the goroutine that reads the connection: as long as one of
-// them runs, nothing else is read.
+// Handler is told what a server sends on a channel. Its methods are called one after the
+// other, and only Data may wait. Then nothing is read as long as the channel is the
+// only one of its connection and asks for nothing: the server waits, and no output fills
+// memory. Else a window of what comes is kept, and all others go on.
 type Handler interface {
 	// Data takes what a command writes to its standard output, or to its standard
 	// error, and tells how much of it needs no room any more; Channel.Took is told
@@ -30,8 +32,12 @@ type Handler interface {
 type Channel struct {
 	conn   *Conn
 	to     Handler
+	waits  bool // its Data may wait
 	local  uint32
 	remote uint32 // set before opened is sent
+
+	telling bool   // a goroutine is with the Handler; under conn.mu, as the next
+	news    []news // what it has not been told yet
 
 	opened  chan error
 	asking  sync.Mutex // of requests with answers: one at a time
@@ -55,7 +61,11 @@ type Channel struct {
 // Open opens a channel, and waits for the server's answer: a refusal is an
 // *ssh.OpenChannelError.
 func (c *Conn) Open(kind string, specific []byte, to Handler) (*Channel, error) {
-	ch := &Channel{conn: c, to: to, opened: make(chan error, 1), replies: make(chan bool, 1), done: make(chan struct{}), allowed: window}
+	return c.open(kind, specific, to, true)
+}
+
+func (c *Conn) open(kind string, specific []byte, to Handler, waits bool) (*Channel, error) {
+	ch := &Channel{conn: c, to: to, waits: waits, opened: make(chan error, 1), replies: make(chan bool, 1), done: make(chan struct{}), allowed: window}
 	ch.room.L = &ch.mu
 	if err := c.add(ch); err != nil {
 		return nil, err
@@ -65,6 +75,7 @@ func (c *Conn) Open(kind string, specific []byte, to Handler) (*Channel, error) 
 		return nil, err
 	}
 	c.start()
+	c.goOn()
 	if err := <-ch.opened; err != nil {
 		return nil, err
 	}
@@ -108,8 +119,74 @@ func (ch *Channel) end(err error) {
 	case ch.opened <- err:
 	default:
 	}
-	ch.to.Closed()
-	close(ch.done)
+	_ = ch.tell(news{kind: msgClose})
+}
+
+// news is what a Handler is told.
+type news struct {
+	kind byte   // of the message; msgClose is also the end of the connection
+	name string // of a request
+	data []byte
+}
+
+// tell tells the Handler something, after all else that has come for it. The reader does so itself
+// where it holds up nobody else.
+func (ch *Channel) tell(n news) error {
+	if !ch.waits {
+		return ch.call(n)
+	}
+	c := ch.conn
+	c.mu.Lock()
+	alone := len(c.channels) <= 1 && !ch.telling
+	switch {
+	case alone:
+		c.told = ch
+	default:
+		n.data = bytes.Clone(n.data)
+		if ch.news = append(ch.news, n); !ch.telling {
+			go ch.tellRest()
+		}
+	}
+	ch.telling = true
+	c.mu.Unlock()
+	if !alone {
+		return nil
+	}
+	err := ch.call(n)
+	ch.tellRest()
+	return err
+}
+
+// tellRest tells what has come meanwhile.
+func (ch *Channel) tellRest() {
+	c := ch.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(ch.news) > 0 {
+		n := ch.news[0]
+		ch.news = ch.news[1:]
+		c.mu.Unlock()
+		_ = ch.call(n) // who reads sees the end of the connection
+		c.mu.Lock()
+	}
+	if ch.telling = false; c.told == ch {
+		c.told = nil
+	}
+}
+
+func (ch *Channel) call(n news) error {
+	switch n.kind {
+	case msgEOF:
+		ch.to.EOF()
+	case msgRequest:
+		ch.to.Request(n.name, n.data)
+	case msgClose:
+		ch.to.Closed()
+		close(ch.done)
+	default:
+		return ch.took(ch.to.Data(n.kind == msgExtendedData, n.data))
+	}
+	return nil
 }
 
 // take handles a message; f is what follows the channel's number.
@@ -125,9 +202,9 @@ func (ch *Channel) take(kind byte, f *Fields) error {
 	case msgWindowAdjust:
 		return ch.grow(f)
 	case msgData, msgExtendedData:
-		return ch.receive(kind == msgExtendedData, f)
+		return ch.receive(kind, f)
 	case msgEOF:
-		ch.to.EOF()
+		return ch.tell(news{kind: kind})
 	case msgClose:
 		ch.conn.remove(ch)
 		err := ch.Close()
@@ -138,7 +215,6 @@ func (ch *Channel) take(kind byte, f *Fields) error {
 	default:
 		return ch.reply(kind == msgSuccess)
 	}
-	return nil
 }
 
 var (
@@ -195,9 +271,9 @@ func (ch *Channel) grow(f *Fields) error {
 // stderrCode is the only type of extended data (RFC 4254 section 5.2).
 const stderrCode = 1
 
-func (ch *Channel) receive(extended bool, f *Fields) error {
+func (ch *Channel) receive(kind byte, f *Fields) error {
 	known := true
-	if extended {
+	if kind == msgExtendedData {
 		known = f.Number() == stderrCode
 	}
 	data := f.Text()
@@ -207,7 +283,7 @@ func (ch *Channel) receive(extended bool, f *Fields) error {
 	if !known {
 		return ch.took(len(data))
 	}
-	return ch.took(ch.to.Data(extended, data))
+	return ch.tell(news{kind: kind, data: data})
 }
 
 // admit counts what has come against what was allowed.
@@ -253,9 +329,8 @@ func (ch *Channel) request(f *Fields) error {
 	if f.Err() != nil {
 		return ErrShort
 	}
-	ch.to.Request(string(name), f.Rest)
-	if !reply {
-		return nil
+	if err := ch.tell(news{msgRequest, string(name), f.Rest}); err != nil || !reply {
+		return err
 	}
 	return ch.conn.carrier.Send(numbered(msgFailure, ch.remote))
 }
@@ -291,6 +366,7 @@ func (ch *Channel) SendRequest(name string, wantReply bool, specific []byte) (bo
 	case ahead:
 		ch.ask(-1) // it is counted already
 	}
+	ch.conn.goOn()
 	select {
 	case ok := <-ch.replies:
 		return ok, nil

@@ -28,7 +28,7 @@ func newServer() *server {
 	return &server{says: make(chan []byte), told: make(chan []byte, 100), closed: make(chan struct{})}
 }
 
-func (s *server) Receive() ([]byte, error) {
+func (s *server) Receive([]byte) ([]byte, error) {
 	select {
 	case p := <-s.says:
 		return p, nil
@@ -370,7 +370,7 @@ func TestStream(t *testing.T) {
 // script says what it was given and then ends.
 type script struct{ says [][]byte }
 
-func (s *script) Receive() ([]byte, error) {
+func (s *script) Receive([]byte) ([]byte, error) {
 	if len(s.says) == 0 {
 		return nil, io.EOF
 	}
@@ -413,4 +413,77 @@ func FuzzServer(f *testing.F) {
 			t.Errorf("%+v", k)
 		}
 	})
+}
+
+// stuck is a Handler whose Data waits.
+type stuck struct {
+	taker
+	came, release chan struct{}
+}
+
+func newStuck() *stuck { return &stuck{came: make(chan struct{}), release: make(chan struct{})} }
+
+func (k *stuck) Data(stderr bool, data []byte) int {
+	if k.out == 0 {
+		close(k.came)
+		<-k.release
+	}
+	return k.taker.Data(stderr, data)
+}
+
+// TestStuckReader: while the reader of one channel waits, others of its connection are opened, read,
+// answered and closed; all that came for it meanwhile is handed over then, in its order.
+func TestStuckReader(t *testing.T) {
+	for _, late := range []bool{false, true} { // the second channel is opened once the first is stuck
+		s, k, other := newServer(), newStuck(), &taker{}
+		c, one := opened(t, s, k)
+		first := func() {
+			s.say(AppendText(message(msgData, 0), "first"))
+			<-k.came
+		}
+		if late {
+			first()
+		}
+		go func() {
+			<-s.told
+			s.say(message(msgConfirmation, 1, 8, 10, 4))
+		}()
+		ch, err := c.Open("session", nil, other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !late {
+			first()
+		}
+		answered := make(chan bool)
+		go func() {
+			ok, _ := ch.SendRequest("exec", true, nil)
+			answered <- ok
+		}()
+		s.say(AppendText(message(msgData, 0), "second"))
+		for p := range s.told {
+			if p[0] == msgRequest {
+				break
+			}
+		}
+		s.say(message(msgSuccess, 1))
+		if !<-answered {
+			t.Error("no answer beside a channel that is stuck")
+		}
+		s.say(AppendText(message(msgData, 1), "text"))
+		s.say(append(AppendBool(AppendText(message(msgRequest, 0), "exit-status"), false), 0, 0, 0, 3))
+		s.say(message(msgClose, 1))
+		<-ch.Done()
+		if other.out != 4 || other.closes != 1 || c.Stuck() {
+			t.Errorf("late %v: the other one: %+v", late, other)
+		}
+		s.say(message(msgClose, 0))
+		close(k.release)
+		s.say(message(msgGlobalRequest)) // is cut: the end of the connection
+		<-c.Done()
+		<-one.Done()
+		if k.out != len("firstsecond") || k.closes != 1 || !slices.Equal(k.requests, []string{"exit-status"}) {
+			t.Errorf("late %v: handed over: %+v", late, k.taker)
+		}
+	}
 }

@@ -7,15 +7,16 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/crypto/ssh"
 )
 
 // Carrier carries the packets of a connection in order.
 type Carrier interface {
-	// Receive waits for a packet, which is not empty and valid until the next
-	// call. Only one goroutine calls it.
-	Receive() ([]byte, error)
+	// Receive waits for a packet, which is not empty. It may use the room of an older one that
+	// nobody needs any more. No two goroutines call it at once.
+	Receive(old []byte) ([]byte, error)
 	// Send sends packets, as many as it can at once. They may be reused afterwards.
 	Send(messages ...[]byte) error
 	// SendData sends data as messages that consist of head and a string of at most
@@ -33,7 +34,8 @@ type Conn struct {
 	done    chan struct{} // closed when nothing is read any more
 	err     error         // why; set before done is closed
 
-	requesting sync.Mutex // of global requests: they leave in the order of waiting
+	reader     atomic.Int32 // how many goroutines have read before the one that does
+	requesting sync.Mutex   // of global requests: they leave in the order of waiting
 
 	mu       sync.Mutex
 	first    sync.Cond // the first channel is there, or the connection ends
@@ -41,6 +43,7 @@ type Conn struct {
 	asked    int       // answers that ahead gets, until there is the first channel
 	next     uint32    // number of the next channel
 	channels map[uint32]*Channel
+	told     *Channel    // whose Handler the reader is with, if that may wait
 	waiting  []chan bool // for the answers to global requests, in their order
 	over     bool
 }
@@ -103,14 +106,18 @@ func (c *Conn) Close() error {
 	return err
 }
 
-func (c *Conn) start() { c.begin.Do(func() { go c.read() }) }
+func (c *Conn) start() { c.begin.Do(func() { go c.read(0) }) }
 
-func (c *Conn) read() {
+// read reads until the end of the connection, or until another goroutine does.
+func (c *Conn) read(reader int32) {
+	var p []byte
 	var err error
 	for err == nil {
-		var p []byte
-		if p, err = c.carrier.Receive(); err == nil {
+		if p, err = c.carrier.Receive(p); err == nil {
 			err = c.take(p)
+		}
+		if c.reader.Load() != reader {
+			return
 		}
 	}
 	c.carrier.Close()
@@ -199,6 +206,23 @@ func (c *Conn) answered(ok bool) {
 	if len(c.waiting) > 0 {
 		c.waiting[0] <- ok
 		c.waiting = c.waiting[1:]
+	}
+}
+
+// Stuck tells whether nothing is read since a Handler has not taken yet what came.
+func (c *Conn) Stuck() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.told != nil
+}
+
+// goOn has another goroutine read where a Handler holds the reader up: an answer is waited for.
+func (c *Conn) goOn() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.told != nil {
+		c.told = nil
+		go c.read(c.reader.Add(1))
 	}
 }
 

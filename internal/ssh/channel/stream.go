@@ -27,7 +27,7 @@ func (c *Conn) OpenChannel(kind string, specific []byte) (ssh.Channel, <-chan *s
 		p.of, p.came.L = s, &p.mu
 	}
 	var err error
-	if s.Channel, err = c.Open(kind, specific, s); err != nil {
+	if s.Channel, err = c.open(kind, specific, s, false); err != nil {
 		return nil, nil, err
 	}
 	return s, s.requests, nil

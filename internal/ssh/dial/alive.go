@@ -10,7 +10,6 @@ import (
 // a goroutine only while it asks.
 type keepAlive struct {
 	link    *link
-	stuck   func() bool // output waits for us
 	every   time.Duration
 	max     int
 	missed  atomic.Int32 // questions without an answer
@@ -19,9 +18,9 @@ type keepAlive struct {
 	ended   atomic.Bool
 }
 
-func (l *link) keepAlive(t *Target, stuck func() bool) *keepAlive {
+func (l *link) keepAlive(t *Target) *keepAlive {
 	every, count := t.alive()
-	k := &keepAlive{link: l, stuck: stuck, every: every, max: count}
+	k := &keepAlive{link: l, every: every, max: count}
 	if every > 0 {
 		k.timer = time.AfterFunc(1<<62, k.tick)
 		k.timer.Reset(every) // tick uses the timer, so it must be set before
@@ -35,7 +34,7 @@ func (k *keepAlive) tick() {
 	if k.ended.Load() {
 		return
 	}
-	if k.stuck() {
+	if k.link.Stuck() {
 		k.missed.Store(0)
 		k.timer.Reset(k.every)
 		return

@@ -74,6 +74,27 @@ func TestTimeoutIgnoredTerm(t *testing.T) {
 	})
 }
 
+// TestTimeoutBehindStuckOutput: a command is ended although nobody takes its output.
+func TestTimeoutBehindStuckOutput(t *testing.T) {
+	t.Parallel()
+	for _, s := range []*sshtest.Sshd{sshtest.StartSshd(t), sshtest.StartSshdForOther(t)} { // as root, by a second session
+		dir, release := sshtest.OpenDir(t, 0o777), make(chan struct{})
+		c := &sshtest.Told{OnOutput: func(fleet.Event) error { <-release; return nil }}
+		ended := make(chan []fleet.Result)
+		go func() {
+			ended <- run(t, fleet.Params{CommandTimeout: 5 * time.Second}, sshdTarget(s), hosts(1), remote(dir), c)
+		}()
+		waittest.Until(t, "the command", func() bool { pids, _ := filepath.Glob(dir + "/*.pid"); return len(pids) == 1 })
+		if err := gone(t, dir, 1); err != nil {
+			t.Error(err)
+		}
+		close(release)
+		if r := (<-ended)[0]; r.Class != fleet.CommandTimeout || strings.Contains(r.Err, "may still run there") {
+			t.Errorf("got %+v", r)
+		}
+	}
+}
+
 // TestTimeoutBusyServer: a server that takes its time to end a command is waited for: the command
 // does not go on there.
 func TestTimeoutBusyServer(t *testing.T) {

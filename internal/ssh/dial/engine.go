@@ -116,7 +116,7 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a flee
 		Result: fleet.Outcome{Engine: engineName}, Banner: l.banner,
 		Began: func() { l.step(transport.StepExec) }, Ended: func() { l.step(transport.StepExit) },
 	}
-	alive := l.keepAlive(t, c.Stuck)
+	alive := l.keepAlive(t)
 	defer alive.stop()
 	c.Lost = func() string { return alive.lost(l.Done()) }
 	cmd.Env = slices.Concat(t.Env, cmd.Env)

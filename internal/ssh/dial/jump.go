@@ -147,7 +147,7 @@ func (e *Engine) jumpClient(t *Target) (client *ssh.Client, stop func(), err err
 	if err != nil {
 		return nil, nil, err
 	}
-	return link.Client(), link.keepAlive(t, func() bool { return false }).stop, nil
+	return link.Client(), link.keepAlive(t).stop, nil
 }
 
 // forget makes the next host connect anew.

@@ -29,8 +29,8 @@ func (l *link) channels() *channel.Named {
 type carrier struct{ *link }
 
 // Receive gives the next packet; see channel.Carrier.
-func (c carrier) Receive() ([]byte, error) {
-	p, err := c.packet()
+func (c carrier) Receive(old []byte) ([]byte, error) {
+	p, err := c.packet(old)
 	if err != nil {
 		c.lost.Store(true)
 	}

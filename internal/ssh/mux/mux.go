@@ -16,6 +16,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -62,8 +63,7 @@ type link struct {
 	in   *bufio.Reader
 	lost atomic.Bool // nothing can be read any more; set before any channel ends
 
-	mu  sync.Mutex // of writing
-	buf []byte
+	mu sync.Mutex // of writing
 }
 
 // loss is what is said of a link that has ended, "" while it goes on.
@@ -208,12 +208,12 @@ func text(body []byte) string {
 
 // message reads a message of the master.
 func (l *link) message() (kind uint32, body []byte, err error) {
-	data, err := l.frame()
+	data, err := l.frame(0, nil)
+	if err == nil && len(data) < 4 {
+		err = errShort
+	}
 	if err != nil {
 		return 0, nil, err
-	}
-	if len(data) < 4 {
-		return 0, nil, errShort
 	}
 	return binary.BigEndian.Uint32(data), data[4:], nil
 }
@@ -221,32 +221,34 @@ func (l *link) message() (kind uint32, body []byte, err error) {
 var errShort = errors.New("a message is too short")
 
 // packet reads a message of SSH's connection protocol (PROTOCOL.mux section 9).
-func (l *link) packet() ([]byte, error) {
-	data, err := l.frame()
+func (l *link) packet(old []byte) ([]byte, error) {
+	data, err := l.frame(1, old)
+	if err == nil && len(data) == 0 {
+		err = errShort
+	}
+	return data, err
+}
+
+// frame reads what a length stands before, without its first bytes, into the room of an
+// older one.
+func (l *link) frame(without int, old []byte) ([]byte, error) {
+	head, err := l.in.Peek(4)
 	if err != nil {
 		return nil, err
 	}
-	if len(data) < 2 {
+	n := int(binary.BigEndian.Uint32(head)) - without
+	switch {
+	case n > channel.MaxMessage:
+		return nil, fmt.Errorf("a message of %d bytes", n)
+	case n < 0:
 		return nil, errShort
 	}
-	return data[1:], nil
-}
-
-// frame reads what a length stands before. It is valid until the next call.
-func (l *link) frame() ([]byte, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(l.in, head[:]); err != nil {
+	if _, err := l.in.Discard(len(head) + without); err != nil {
 		return nil, err
 	}
-	n := binary.BigEndian.Uint32(head[:])
-	if n > channel.MaxMessage {
-		return nil, fmt.Errorf("a message of %d bytes", n)
-	}
-	if int(n) > cap(l.buf) {
-		l.buf = make([]byte, n)
-	}
-	_, err := io.ReadFull(l.in, l.buf[:n])
-	return l.buf[:n], err
+	data := slices.Grow(old[:0], n)[:n]
+	_, err = io.ReadFull(l.in, data)
+	return data, err
 }
 
 // send writes head and data as one message.

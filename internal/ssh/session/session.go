@@ -36,12 +36,7 @@ type Connection struct {
 	Exec func(ctx context.Context, line string, input io.Reader) ([]byte, error)
 	// Began and Ended are called when the command was granted, and is over; may be nil.
 	Began, Ended func()
-
-	handing atomic.Bool // output is being handed over
 }
-
-// Stuck tells whether output is being handed over right now, and nothing is read.
-func (c *Connection) Stuck() bool { return c.handing.Load() }
 
 // NotStarted is a session that did not come to run.
 type NotStarted struct {
@@ -249,16 +244,13 @@ type receiver struct{ *session }
 
 var _ channel.Handler = receiver{}
 
-// Data hands output on, before anything else is read. An error ends the run, and until
-// then the channel is drained.
+// Data hands output on. An error ends the run, and until then the channel is drained.
 func (r receiver) Data(stderr bool, data []byte) (took int) {
 	stream := fleet.Stdout
 	if stderr {
 		stream = fleet.Stderr
 	}
-	r.of.handing.Store(true)
 	r.out(stream, data)
-	r.of.handing.Store(false)
 	return len(data)
 }
 

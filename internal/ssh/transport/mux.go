@@ -18,8 +18,8 @@ func (c *Conn) Mux(user string) *channel.Named {
 // carrier is a connection after the login.
 type carrier struct{ *Conn }
 
-// Receive returns the next packet for a channel; see channel.Carrier.
-func (c carrier) Receive() ([]byte, error) { return c.next() }
+// Receive returns the next packet for a channel, in memory of its own; see channel.Carrier.
+func (c carrier) Receive([]byte) ([]byte, error) { return c.next() }
 
 // Send sends packets, or keeps them until a key exchange is over.
 func (c carrier) Send(packets ...[]byte) error {
