@@ -39,18 +39,19 @@ sys/terminal: base/fault base/sched base/text
 ssh/admit: base/sched
 ssh/channel: base/sched
 ssh/conf: base/host base/sched base/wildcard ssh/knownhosts sys/file
-ssh/dial: base/alg base/fault base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/session ssh/transport sys/file sys/tcp
-ssh/forkssh: base/host base/sched base/termsafe base/text fleet ssh/conf ssh/openssh ssh/route ssh/session sys/proc
+ssh/dial: base/alg base/fault base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/line ssh/openssh ssh/session ssh/transport sys/file sys/tcp
+ssh/forkssh: base/host base/sched base/termsafe base/text fleet ssh/conf ssh/line ssh/openssh ssh/route ssh/session sys/proc
 ssh/knownhosts: base/wildcard
 ssh/knownhosts/check: base/alg base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index
 ssh/knownhosts/index: base/sched base/wildcard ssh/knownhosts
 ssh/knownhosts/tidy: base/fault base/host base/sched base/shell base/wildcard ssh/conf ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index sys/safedir
-ssh/mux: base/termsafe fleet ssh/channel ssh/session
+ssh/line:
+ssh/mux: base/termsafe fleet ssh/channel ssh/line ssh/session
 ssh/oldserver: record
 ssh/openssh: base/alg base/fault base/sched base/shell record ssh/conf ssh/knownhosts ssh/knownhosts/check sys/file sys/proc sys/safedir
-ssh/reach: base/alg base/fault base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route sys/proc sys/safedir
+ssh/reach: base/alg base/fault base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/line ssh/mux ssh/route sys/proc sys/safedir
 ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/knownhosts ssh/openssh ssh/transport sys/file sys/proc
-ssh/session: base/sched base/termsafe fleet ssh/channel ssh/openssh
+ssh/session: base/sched base/termsafe fleet ssh/channel ssh/line ssh/openssh
 ssh/sftp: base/sched ssh/channel
 ssh/sshtest: base/waittest fleet ssh/channel ssh/conf ssh/knownhosts ssh/oldserver
 ssh/transport: base/alg ssh/channel

@@ -201,6 +201,10 @@ func (l *liar) reply(kind byte, body []byte, listed map[string]bool) []byte {
 	return status(0)
 }
 
+func (l *liar) Open(context.Context, string) (io.ReadWriteCloser, error) {
+	return nil, fleet.ErrNoExec
+}
+
 func (l *liar) Exec(_ context.Context, _ string, _ io.Reader) ([]byte, error) {
 	return nil, fleet.ErrNoExec
 }

@@ -95,6 +95,10 @@ func (s *server) Output(_ fleet.Stream, data []byte) error {
 	return nil
 }
 
+func (*server) Open(context.Context, string) (io.ReadWriteCloser, error) {
+	return nil, fleet.ErrNoExec
+}
+
 func (s *server) Exec(ctx context.Context, line string, input io.Reader) ([]byte, error) {
 	if s.noExec || s.dead {
 		return nil, fleet.ErrNoExec

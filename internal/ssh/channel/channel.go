@@ -2,6 +2,7 @@ package channel
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -61,10 +62,10 @@ type Channel struct {
 // Open opens a channel, and waits for the server's answer: a refusal is an
 // *ssh.OpenChannelError.
 func (c *Conn) Open(kind string, specific []byte, to Handler) (*Channel, error) {
-	return c.open(kind, specific, to, true)
+	return c.open(context.Background(), kind, specific, to, true)
 }
 
-func (c *Conn) open(kind string, specific []byte, to Handler, waits bool) (*Channel, error) {
+func (c *Conn) open(ctx context.Context, kind string, specific []byte, to Handler, waits bool) (*Channel, error) {
 	ch := &Channel{conn: c, to: to, waits: waits, opened: make(chan error, 1), replies: make(chan bool, 1), done: make(chan struct{}), allowed: window}
 	ch.room.L = &ch.mu
 	if err := c.add(ch); err != nil {
@@ -76,10 +77,20 @@ func (c *Conn) open(kind string, specific []byte, to Handler, waits bool) (*Chan
 	}
 	c.start()
 	c.goOn()
-	if err := <-ch.opened; err != nil {
-		return nil, err
+	select {
+	case err := <-ch.opened:
+		if err != nil {
+			return nil, err
+		}
+		return ch, nil
+	case <-ctx.Done():
+		go func() {
+			if <-ch.opened == nil { // nobody wants it any more
+				_ = ch.Close()
+			}
+		}()
+		return nil, context.Cause(ctx)
 	}
-	return ch, nil
 }
 
 // add gives a channel its number. The first has asked ahead already.

@@ -431,8 +431,8 @@ func (k *stuck) Data(stderr bool, data []byte) int {
 	return k.taker.Data(stderr, data)
 }
 
-// TestStuckReader: while the reader of one channel waits, others of its connection are opened, read,
-// answered and closed; all that came for it meanwhile is handed over then, in its order.
+// TestStuckReader: while the reader of one channel waits, others of its connection are opened,
+// read, answered and closed; the data that came for it meanwhile is handed over then, in order.
 func TestStuckReader(t *testing.T) {
 	for _, late := range []bool{false, true} { // the second channel is opened once the first is stuck
 		s, k, other := newServer(), newStuck(), &taker{}

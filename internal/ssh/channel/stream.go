@@ -2,6 +2,7 @@ package channel
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"sync"
 
@@ -18,16 +19,21 @@ type stream struct {
 // kept is how many requests wait to be read.
 const kept = 16
 
-// OpenChannel opens a channel that is read as ssh.Channel. Requests that nobody reads
-// are dropped behind the first few: the connection is read by one goroutine, which waits
-// for nobody.
+// OpenChannel is Stream for package ssh.
 func (c *Conn) OpenChannel(kind string, specific []byte) (ssh.Channel, <-chan *ssh.Request, error) {
+	return c.Stream(context.Background(), kind, specific)
+}
+
+// Stream opens a channel that is read as ssh.Channel. The end of ctx ends waiting for the
+// answer alone. Requests that nobody reads are dropped behind the first few: who reads the
+// connection waits for nobody.
+func (c *Conn) Stream(ctx context.Context, kind string, specific []byte) (ssh.Channel, <-chan *ssh.Request, error) {
 	s := &stream{requests: make(chan *ssh.Request, kept)}
 	for _, p := range []*part{&s.out, &s.err} {
 		p.of, p.came.L = s, &p.mu
 	}
 	var err error
-	if s.Channel, err = c.open(kind, specific, s, false); err != nil {
+	if s.Channel, err = c.open(ctx, kind, specific, s, false); err != nil {
 		return nil, nil, err
 	}
 	return s, s.requests, nil

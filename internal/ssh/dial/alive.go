@@ -15,23 +15,21 @@ type keepAlive struct {
 	missed  atomic.Int32 // questions without an answer
 	expired atomic.Bool
 	timer   *time.Timer
-	ended   atomic.Bool
 }
 
-func (l *link) keepAlive(t *Target) *keepAlive {
+func (l *link) keepAlive(t *Target) {
 	every, count := t.alive()
 	k := &keepAlive{link: l, every: every, max: count}
-	if every > 0 {
-		k.timer = time.AfterFunc(1<<62, k.tick)
+	k.timer = time.AfterFunc(1<<62, k.tick)
+	if l.alive = k; every > 0 {
 		k.timer.Reset(every) // tick uses the timer, so it must be set before
 	}
-	return k
 }
 
 // tick asks; the answer, which may be a refusal, clears the count. While output
 // waits for us, as in a pager, no answer would be read, and the silence is ours.
 func (k *keepAlive) tick() {
-	if k.ended.Load() {
+	if within(k.link.Done(), 0) {
 		return
 	}
 	if k.link.Stuck() {
@@ -47,12 +45,5 @@ func (k *keepAlive) tick() {
 	k.timer.Reset(k.every)
 	if _, _, err := k.link.SendRequest("keepalive@openssh.com", true, nil); err == nil {
 		k.missed.Store(0)
-	}
-}
-
-func (k *keepAlive) stop() {
-	k.ended.Store(true)
-	if k.timer != nil {
-		k.timer.Stop()
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
-	"sshpace/internal/ssh/channel"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/session"
 	"sshpace/internal/ssh/transport"
 	"sshpace/internal/sys/tcp"
 )
@@ -39,17 +39,22 @@ func (unobserved) Distance(time.Duration)              {}
 func (unobserved) Near() bool                          { return true }
 func (unobserved) Reached(fleet.Phase)                 {}
 
-// link is an authenticated connection.
+// link is an authenticated connection, kept alive until it is closed.
 type link struct {
-	*channel.Named
-	net    *tcp.QuickConn
-	addr   string // dialled
-	asked  bool   // the command has left
-	banner string
-	step   func(transport.Step)
+	session.Connection
+	net   *tcp.QuickConn
+	alive *keepAlive
 	// usable is until when a command must have been started: ConnectTimeout
 	// covers all that a server can stall before that.
 	usable time.Time
+}
+
+// Close ends the link.
+func (l *link) Close() error {
+	l.alive.timer.Stop()
+	err := l.Connection.Close()
+	<-l.Done()
+	return err
 }
 
 // connect dials and logs in, and asks for command ahead where there is one and

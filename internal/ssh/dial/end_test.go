@@ -82,7 +82,7 @@ func TestTimeoutBehindStuckOutput(t *testing.T) {
 		c := &sshtest.Told{OnOutput: func(fleet.Event) error { <-release; return nil }}
 		ended := make(chan []fleet.Result)
 		go func() {
-			ended <- run(t, fleet.Params{CommandTimeout: 5 * time.Second}, sshdTarget(s), hosts(1), remote(dir), c)
+			ended <- run(t, fanout.Params{CommandTimeout: 5 * time.Second}, sshdTarget(s), hosts(1), remote(dir), c)
 		}()
 		waittest.Until(t, "the command", func() bool { pids, _ := filepath.Glob(dir + "/*.pid"); return len(pids) == 1 })
 		if err := gone(t, dir, 1); err != nil {

@@ -13,6 +13,7 @@ import (
 	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/line"
 	"sshpace/internal/ssh/session"
 	"sshpace/internal/ssh/transport"
 )
@@ -42,7 +43,7 @@ type Engine struct {
 	opts     Options
 	names    *names
 	keys     *keyring
-	jumps    *jumps
+	jumps    line.Pool[jumpKey]
 	tables   sync.Once
 	life     context.Context // of the connections to agents and jump hosts
 	die      context.CancelFunc
@@ -55,7 +56,7 @@ func New(r Resolver, opts Options) *Engine {
 	e := &Engine{
 		resolver: r, opts: opts,
 		names: newNames(opts.Lookup),
-		jumps: &jumps{conns: make(map[jumpKey]*jump)},
+		jumps: line.Pool[jumpKey]{Memory: jumpMemory},
 	}
 	e.life, e.die = context.WithCancel(context.Background())
 	e.keys = &keyring{
@@ -76,7 +77,7 @@ func (e *Engine) Naming() int { return int(e.names.asked.Load()) }
 // Close ends what hosts shared.
 func (e *Engine) Close() error {
 	e.die()
-	e.jumps.close()
+	e.jumps.Close()
 	return nil
 }
 
@@ -100,27 +101,12 @@ func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a fleet.
 	if err != nil {
 		return unconnected(asError(ctx, err))
 	}
-	l.step = e.step
-	o := l.command(ctx, t, cmd, a, !e.opts.NoKillSession)
-	o.Addr = l.addr
-	return o
-}
-
-// command runs one command on an authenticated link and closes it.
-func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a fleet.Attempt, mayKill bool) fleet.Outcome {
+	defer l.Close()
 	a.Reached(fleet.PhaseExec)
 	starting, cancel := context.WithDeadlineCause(ctx, l.usable, fleet.ErrConnectTimeout)
 	defer cancel()
-	c := session.Connection{
-		Named: l.Named, Cut: func() { l.net.Close() }, Asked: l.asked, MayKill: mayKill,
-		Result: fleet.Outcome{Engine: engineName}, Banner: l.banner,
-		Began: func() { l.step(transport.StepExec) }, Ended: func() { l.step(transport.StepExit) },
-	}
-	alive := l.keepAlive(t)
-	defer alive.stop()
-	c.Lost = func() string { return alive.lost(l.Done()) }
 	cmd.Env = slices.Concat(t.Env, cmd.Env)
-	o, err := c.Run(ctx, starting, cmd, a)
+	o, err := l.Run(ctx, starting, cmd, a)
 	if failed, ok := errors.AsType[*session.NotStarted](err); ok {
 		o = failed.Outcome
 	}
@@ -147,11 +133,11 @@ func unconnected(e *Error) fleet.Outcome {
 }
 
 // lost is what is said of a connection that has ended, "" while it goes on.
-func (k *keepAlive) lost(gone <-chan struct{}) string {
+func (k *keepAlive) lost() string {
 	switch {
 	case k.expired.Load():
 		return fleet.Silent
-	case !within(gone, lossNotice):
+	case !within(k.link.Done(), lossNotice):
 		return ""
 	case errors.Is(k.link.Wait(), transport.ErrTampered):
 		return strings.TrimPrefix(transport.ErrTampered.Error(), "ssh: ") + ": connection lost"

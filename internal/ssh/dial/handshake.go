@@ -7,6 +7,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/session"
 	"sshpace/internal/ssh/transport"
 	"sshpace/internal/sys/tcp"
 )
@@ -32,9 +33,20 @@ func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progr
 	}
 	l.reported(nil)
 	l.succeeded()
-	link := &link{Named: h.own.Mux(t.User), net: h.net, addr: h.net.RemoteAddr().String(), asked: h.own.Asked(), banner: h.own.Banner()}
-	link.usable, _ = ctx.Deadline()
-	return link, nil
+	return e.link(ctx, h), nil
+}
+
+// link is what a handshake has made.
+func (e *Engine) link(ctx context.Context, h *hand) *link {
+	l := &link{net: h.net, Connection: session.Connection{
+		Named: h.own.Mux(h.target.User), Result: fleet.Outcome{Engine: engineName, Addr: h.net.RemoteAddr().String()},
+		Asked: h.own.Asked(), Banner: h.own.Banner(), MayKill: !e.opts.NoKillSession,
+		Began: func() { e.step(transport.StepExec) }, Ended: func() { e.step(transport.StepExit) },
+	}}
+	l.usable, _ = ctx.Deadline()
+	l.keepAlive(h.target)
+	l.Lost = l.alive.lost
+	return l
 }
 
 // hand is one handshake with all that it needs.

@@ -4,48 +4,64 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"strconv"
-	"sync"
 	"time"
 
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/line"
 	"sshpace/internal/ssh/openssh"
 )
 
-// jumps keeps one connection to every jump host and opens a channel on it for
-// each target behind it.
-type jumps struct {
-	mu    sync.Mutex
-	conns map[jumpKey]*jump
-	ended bool
-}
-
-// jump is a connection to a jump host: made, being made, or failed.
-type jump struct {
-	ready  chan struct{} // closed when client or err is set
-	client *ssh.Client
-	err    *Error
-	until  time.Time // a failure is remembered until then
-}
-
-// failureMemory is how long a jump host that failed is not tried again: the
-// hosts behind it shall fail at once, not one timeout after the other.
+// failureMemory is how long a jump host that failed is not tried again.
 const failureMemory = 30 * time.Second
 
-// dialThrough opens a connection to t on its jump host's connection.
+func jumpMemory(err error) time.Duration {
+	if own, ok := err.(*Error); ok && own.SlowDown {
+		return 0
+	}
+	return failureMemory
+}
+
+// dialThrough opens a connection to t on its jump host's connection, which all hosts behind that
+// jump host share.
 func (e *Engine) dialThrough(ctx context.Context, t *Target) (net.Conn, error) {
-	j, err := e.jump(ctx, t.Jump)
-	if err != nil {
+	jump, put, err := e.jumps.Get(ctx, t.Jump.jumpKey(), func() (line.Line, error) { return e.jump(t.Jump) })
+	_, own := err.(*Error)
+	switch {
+	case errors.Is(err, line.ErrClosed):
+		return nil, &Error{Class: fleet.Cancelled, Text: err.Error(), Err: err}
+	case err != nil && !own:
+		return nil, timedOutOn(ctx, t.Jump)
+	case err != nil:
 		return nil, err
 	}
-	c, derr := j.client.DialContext(ctx, "tcp", t.addr())
-	if derr == nil {
-		return c, nil
+	ch, err := jump.Open(ctx, line.Ask{Kind: line.Forward, Text: t.addr()})
+	if err != nil {
+		put()
+		return nil, throughError(ctx, t, err)
 	}
-	return nil, throughError(ctx, t, derr)
+	return &forwarded{ch, put}, nil
 }
+
+// forwarded is a connection through a jump host, which alone knows who is at its ends.
+type forwarded struct {
+	line.Channel
+	put func()
+}
+
+func (f *forwarded) Close() error {
+	defer f.put()
+	return f.Channel.Close()
+}
+
+func (*forwarded) LocalAddr() net.Addr              { return &net.TCPAddr{IP: net.IPv4zero} }
+func (*forwarded) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4zero} }
+func (*forwarded) SetDeadline(time.Time) error      { return os.ErrNoDeadline }
+func (*forwarded) SetReadDeadline(time.Time) error  { return os.ErrNoDeadline }
+func (*forwarded) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }
 
 // throughError classifies a jump host's refusal (RFC 4254 section 5.1).
 func throughError(ctx context.Context, t *Target, err error) *Error {
@@ -71,32 +87,6 @@ func throughError(ctx context.Context, t *Target, err error) *Error {
 	return e
 }
 
-// jump returns the connection to a jump host, making it when there is none.
-func (e *Engine) jump(ctx context.Context, t *Target) (*jump, error) {
-	key := t.jumpKey()
-	e.jumps.mu.Lock()
-	j := e.jumps.conns[key]
-	if j == nil || j.expired() {
-		if e.jumps.ended {
-			e.jumps.mu.Unlock()
-			return nil, &Error{Class: fleet.Cancelled, Text: "interrupted"}
-		}
-		j = &jump{ready: make(chan struct{})}
-		e.jumps.conns[key] = j
-		go e.makeJump(j, key, t)
-	}
-	e.jumps.mu.Unlock()
-	select {
-	case <-j.ready:
-	case <-ctx.Done():
-		return nil, timedOutOn(ctx, t)
-	}
-	if j.err != nil {
-		return nil, j.err
-	}
-	return j, nil
-}
-
 func timedOutOn(ctx context.Context, t *Target) *Error {
 	if errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout) {
 		return &Error{Class: fleet.TimedOut, Text: "jump host " + t.HostName + ": Connection timed out"}
@@ -104,75 +94,19 @@ func timedOutOn(ctx context.Context, t *Target) *Error {
 	return interrupted(ctx)
 }
 
-// expired tells whether a failure may be tried again. The caller holds jumps.mu.
-func (j *jump) expired() bool {
-	select {
-	case <-j.ready:
-		return j.err != nil && time.Now().After(j.until)
-	default:
-		return false
+// jump is a connection to a jump host: one that there is, or our own. It has a context of its own:
+// the host that came first may give up while others wait.
+func (e *Engine) jump(t *Target) (line.Line, error) {
+	if t.Shared != nil {
+		if l := t.Shared(e.life); l != nil {
+			return l, nil
+		}
 	}
-}
-
-// makeJump connects with a context of its own: the host that came first may
-// give up while others wait.
-func (e *Engine) makeJump(j *jump, key jumpKey, t *Target) {
-	client, stop, err := e.jumpClient(t)
+	l, err := e.connect(e.life, t, unobserved{}, nil)
 	if err != nil {
 		own := *asError(e.life, err)
 		own.Text = "jump host " + t.HostName + ": " + own.Text
-		j.err, j.until = &own, time.Now().Add(failureMemory)
-		if own.SlowDown {
-			j.until = time.Now()
-		}
-		close(j.ready)
-		return
+		return nil, &own
 	}
-	j.client = client
-	close(j.ready)
-
-	j.client.Wait()
-	stop()
-	e.jumps.forget(key, j)
-}
-
-// jumpClient is a connection to a jump host: one that there is, or our own.
-func (e *Engine) jumpClient(t *Target) (client *ssh.Client, stop func(), err error) {
-	if t.Shared != nil {
-		if client := t.Shared(e.life); client != nil {
-			return client, func() {}, nil
-		}
-	}
-	link, err := e.connect(e.life, t, unobserved{}, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	return link.Client(), link.keepAlive(t).stop, nil
-}
-
-// forget makes the next host connect anew.
-func (p *jumps) forget(key jumpKey, j *jump) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.conns[key] == j {
-		delete(p.conns, key)
-	}
-}
-
-// close ends all connections.
-func (p *jumps) close() {
-	p.mu.Lock()
-	p.ended = true
-	var all []*jump
-	for _, j := range p.conns {
-		all = append(all, j)
-	}
-	p.mu.Unlock()
-	for _, j := range all {
-		<-j.ready
-		if j.client != nil {
-			j.client.Close()
-			j.client.Wait()
-		}
-	}
+	return l, nil
 }

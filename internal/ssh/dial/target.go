@@ -20,6 +20,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/line"
 )
 
 // Target is one server with all that configuration says about it. The zero
@@ -66,7 +67,7 @@ type Target struct {
 	Jump            *Target  // dial through this server; it may have a Jump of its own
 	// Shared is a connection to a jump host that somebody else has made; nil, or
 	// what returns nil: there is none.
-	Shared func(context.Context) *ssh.Client
+	Shared func(context.Context) line.Line
 }
 
 // Identity says which keys to log in with.

@@ -6,32 +6,61 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"sshpace/internal/base/sched"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/line"
+	"sshpace/internal/ssh/session"
 )
 
-// channel is ssh -s as a Dialogue sees it.
-type channel struct {
+// process is ssh -s: a line with one session, for which it was started.
+type process struct {
+	pipes
+	log    *log
+	opened atomic.Bool
+	end    context.CancelFunc
+	ended  chan struct{}
+}
+
+var _ line.Line = (*process)(nil)
+
+// Open waits until the server has granted the subsystem. Another session would be another login.
+func (p *process) Open(context.Context, line.Ask) (line.Channel, error) {
+	if p.opened.Swap(true) {
+		return nil, fleet.ErrOneSession
+	}
+	select {
+	case <-p.log.granted:
+	case <-p.ended:
+		p.log.catchUp()
+	}
+	if !p.log.isGranted() {
+		return nil, io.EOF
+	}
+	return p.pipes, nil
+}
+
+// Done is closed when ssh has ended.
+func (p *process) Done() <-chan struct{} { return p.ended }
+
+// Close ends ssh, first by a signal that lets it go by itself.
+func (p *process) Close() error {
+	p.end()
+	return nil
+}
+
+// pipes are what ssh reads and writes.
+type pipes struct {
 	io.Reader
 	io.WriteCloser
-	attempt fleet.Attempt
-	banner  func() string
 }
 
-var _ fleet.Channel = channel{}
+// CloseWrite ends what ssh reads.
+func (p pipes) CloseWrite() error { return p.WriteCloser.Close() }
 
-// Output hands on what the Dialogue says.
-func (c channel) Output(s fleet.Stream, data []byte) error { return c.attempt.Output(s, data) }
-
-// Banner is the last line on standard error before the session began.
-func (c channel) Banner() string { return c.banner() }
-
-// Exec is not there: it would be another login.
-func (c channel) Exec(context.Context, string, io.Reader) ([]byte, error) {
-	return nil, fleet.ErrOneSession
-}
+// Exit is not known: ssh tells its own.
+func (pipes) Exit() int { return -1 }
 
 // farewell is how long ssh may take to end by itself once a Dialogue is over: the host
 // has to close the channel for that.
@@ -46,7 +75,7 @@ type conversation struct {
 
 // converse runs the binary and holds a Dialogue with it, once the subsystem is granted.
 // The error is one of starting the binary.
-func (e *Engine) converse(ctx context.Context, argv, env []string, talk fleet.Dialogue, l *log, to streams) (c *exec.Cmd, how conversation, err error) {
+func (e *Engine) converse(ctx context.Context, argv, env []string, cmd fleet.Command, l *log, to streams) (c *exec.Cmd, how conversation, err error) {
 	c = e.command(argv, env, to)
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -68,24 +97,18 @@ func (e *Engine) converse(ctx context.Context, argv, env []string, talk fleet.Di
 	defer end()
 	defer context.AfterFunc(to.attempt.Abort(), end)()
 	notYet := context.AfterFunc(ctx, end)
-	ended := make(chan struct{})
+	p := &process{pipes: pipes{out, in}, log: l, end: end, ended: make(chan struct{})}
 	var watchers sync.WaitGroup
-	watchers.Go(func() { err = wait(running, c, to); close(ended) })
-	select {
-	case <-l.granted:
-	case <-ended:
-		l.catchUp()
-	}
-	if how.held = l.isGranted(); how.held {
+	watchers.Go(func() { err = wait(running, c, to); close(p.ended) })
+	if ch, notGranted := p.Open(ctx, line.Ask{Kind: line.Subsystem, Text: cmd.Line}); notGranted == nil {
+		how.held = true
 		notYet() // from now on it has some time to end by itself
-		stop := sched.After(ctx, func() time.Duration { return fleet.DialogueGrace }, end)
-		how.said = talk(ctx, to.attempt.Host(), channel{out, in, to.attempt, l.banner})
-		stop()
-		in.Close()
+		how.said = session.Converse(ctx, p, ch, cmd, to.attempt, l.banner)
+		ch.Close()
 		watchers.Go(func() { _, _ = io.Copy(io.Discard, out) })
 		defer time.AfterFunc(farewell, end).Stop()
 	}
-	<-ended
+	<-p.ended
 	how.ended = running.Err() != nil
 	out.Close()
 	watchers.Wait()

@@ -4,25 +4,43 @@ import (
 	"context"
 	"encoding/binary"
 
-	"golang.org/x/crypto/ssh"
-
+	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
+	"sshpace/internal/ssh/line"
+	"sshpace/internal/ssh/session"
 )
 
-// Client is the connection of the master at path, for channels of any kind. Closing
-// it leaves the master alone. Without a socket the error is os.ErrNotExist, else
-// an *Error.
-func Client(ctx context.Context, path string) (*ssh.Client, error) {
+// Master is the connection of a live ControlMaster, with channels of our own. Who is logged in
+// where, and how, only the master knows. Closing it leaves the master alone.
+type Master struct {
+	*session.Connection
+	path string
+}
+
+var _ line.Line = (*Master)(nil)
+
+// Open connects to the master at path. Without a socket the error is os.ErrNotExist, else an
+// *Error.
+func Open(ctx context.Context, path string) (*Master, error) {
 	l, err := dial(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	return l.channels().Client(), nil
+	m := &Master{path: path, Connection: &session.Connection{
+		Named: &channel.Named{Conn: channel.New(carrier{l}, nil, 0), Net: l.conn}, Lost: l.loss,
+		Result: fleet.Outcome{Engine: engineName, Addr: path},
+	}}
+	m.Beside = m
+	return m, nil
 }
 
-// channels gives a link channels. Who is logged in where, and how, only the master knows.
-func (l *link) channels() *channel.Named {
-	return &channel.Named{Conn: channel.New(carrier{l}, nil, 0), Net: l.conn}
+// Open opens a channel. Sessions are not asked for in proxy mode: a master whose server gives
+// no further session ends then, and all on it.
+func (m *Master) Open(ctx context.Context, a line.Ask) (line.Channel, error) {
+	if a.Kind == line.Forward {
+		return m.Connection.Open(ctx, a)
+	}
+	return pass(ctx, m.path, a)
 }
 
 // carrier carries SSH's connection protocol through a link.

@@ -1,20 +1,18 @@
 package mux
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"strings"
-	"sync"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
+
+	"sshpace/internal/ssh/line"
 )
 
 // The messages of PROTOCOL.mux section 2. What it calls bool is an uint32 there.
@@ -36,43 +34,49 @@ type newSession struct {
 	Env                         []byte `ssh:"rest"`
 }
 
-// execPassed has the master run a command in a session of its own, and returns what that
-// writes, at most most bytes and one. A server that gives no further session is an *Error,
-// and the master lives on, which it does not where proxy mode asks.
-func (s *Session) execPassed(ctx context.Context, line string, input io.Reader, most int64) (out []byte, exit int, err error) {
-	l, err := connect(ctx, s.Path)
+// passed is a session whose standard files the master has.
+type passed struct {
+	*link
+	in, out *os.File
+}
+
+// pass has the master open a session of its own. A server that gives no further session is an
+// *Error, and the master lives on, which it does not where proxy mode asks.
+func pass(ctx context.Context, path string, a line.Ask) (line.Channel, error) {
+	l, err := connect(ctx, path)
 	if err != nil {
-		return nil, -1, err
+		return nil, err
 	}
-	defer l.conn.Close()
 	defer context.AfterFunc(ctx, func() { l.conn.Close() })()
-	theirs, in, answer, err := standardFiles()
+	theirs, in, out, err := standardFiles()
 	if err != nil {
-		return nil, -1, err
+		l.conn.Close()
+		return nil, err
 	}
-	var sending sync.WaitGroup
-	defer sending.Wait()
-	defer answer.Close()
-	defer in.Close() // ends what is still being sent
-	err = l.open(newSession{Type: askSession, Command: line, Escape: noEscape, Env: environment(s.Command.Env)}, theirs)
+	p := &passed{l, in, out}
+	ask := newSession{Type: askSession, Command: a.Text, Escape: noEscape, Env: environment(a.Env)}
+	if a.Kind == line.Subsystem {
+		ask.IsSub = 1
+	}
+	err = l.open(ask, theirs)
 	for _, f := range theirs {
 		f.Close()
 	}
 	if err != nil {
-		return nil, -1, err
+		p.Close()
+		return nil, err
 	}
-	sending.Go(func() {
-		_, _ = io.CopyBuffer(struct{ io.Writer }{in}, input, make([]byte, 64<<10))
-		in.Close()
-	})
-	var all bytes.Buffer
-	defer context.AfterFunc(ctx, func() { answer.SetReadDeadline(time.Now()) })()
-	if _, err := io.Copy(&all, io.LimitReader(answer, most+1)); err != nil || int64(all.Len()) > most {
-		return all.Bytes(), -1, err
-	}
-	exit, err = l.exit()
-	return all.Bytes(), exit, err
+	return p, nil
 }
+
+func (p *passed) Read(data []byte) (int, error) { return p.out.Read(data) }
+
+func (p *passed) Write(data []byte) (int, error) { return p.in.Write(data) }
+
+func (p *passed) CloseWrite() error { return p.in.Close() }
+
+// Close ends our files, and the session with our link.
+func (p *passed) Close() error { return errors.Join(p.in.Close(), p.out.Close(), p.conn.Close()) }
 
 // standardFiles are those of a session, and our ends of its input and output. Its
 // standard error goes nowhere.
@@ -134,15 +138,15 @@ func (l *link) open(ask newSession, files []*os.File) error {
 	return nil
 }
 
-// exit waits for the exit status; -1 if there is none.
-func (l *link) exit() (int, error) {
+// Exit is what the master tells of the command's end.
+func (p *passed) Exit() int {
 	for {
-		kind, body, err := l.message()
+		kind, body, err := p.message()
 		if err != nil {
-			return -1, err
+			return -1
 		}
 		if kind == sayExit && len(body) >= 8 {
-			return int(binary.BigEndian.Uint32(body[4:])), nil
+			return int(binary.BigEndian.Uint32(body[4:]))
 		}
 	}
 }

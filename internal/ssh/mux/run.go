@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"time"
@@ -32,16 +31,13 @@ type Session struct {
 func (s *Session) Run(ctx context.Context, a fleet.Attempt) (fleet.Outcome, error) {
 	starting, cancel := context.WithTimeoutCause(ctx, cmp.Or(max(s.Timeout, 0), fleet.ConnectTimeout), fleet.ErrConnectTimeout)
 	defer cancel()
-	l, err := dial(starting, s.Path)
+	m, err := Open(starting, s.Path)
 	if err != nil {
 		return fleet.Outcome{}, err
 	}
-	channels := l.channels()
-	c := session.Connection{
-		Named: channels, Cut: func() { l.conn.Close() }, Lost: l.loss,
-		Result: fleet.Outcome{Engine: engineName, Addr: s.Path}, Exec: s.exec,
-	}
-	o, err := c.Run(ctx, starting, s.Command, a)
+	o, err := m.Run(ctx, starting, s.Command, a)
+	m.Close()
+	<-m.Done()
 	failed, ok := errors.AsType[*session.NotStarted](err)
 	switch {
 	case !ok:
@@ -67,19 +63,6 @@ func (s *Session) unopened(e *session.NotStarted) error {
 		return &Error{s.Path, "closed the connection", err}
 	}
 	return &Error{s.Path, "is unusable: " + reason(err), err}
-}
-
-// exec runs a command in another session of the master's. It is not asked for in proxy
-// mode: a master whose server gives no further session ends then, and all on it.
-func (s *Session) exec(ctx context.Context, line string, input io.Reader) ([]byte, error) {
-	out, exit, err := s.execPassed(ctx, line, input, fleet.MaxExec)
-	if refused := (*Error)(nil); errors.As(err, &refused) {
-		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
-	}
-	if err != nil && ctx.Err() == nil {
-		return nil, err
-	}
-	return fleet.Executed(ctx, out, exit)
 }
 
 // survived adds to a refusal by the server that the master has ended over it, where it

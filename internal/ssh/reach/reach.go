@@ -15,8 +15,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/crypto/ssh"
-
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/sched"
@@ -25,6 +23,7 @@ import (
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/forkssh"
 	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/line"
 	"sshpace/internal/ssh/mux"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/safedir"
@@ -157,17 +156,20 @@ func masterPath(c *conf.Resolved) string {
 
 // master finds the connection of a jump host's live ControlMaster. One that cannot be
 // used is said and passed by.
-func (e *Executor) master(c *conf.Resolved) func(context.Context) *ssh.Client {
+func (e *Executor) master(c *conf.Resolved) func(context.Context) line.Line {
 	path := masterPath(c)
 	if path == "" {
 		return nil
 	}
-	return func(ctx context.Context) *ssh.Client {
-		client, err := mux.Client(ctx, path)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+	return func(ctx context.Context) line.Line {
+		l, err := mux.Open(ctx, path)
+		switch {
+		case err == nil:
+			return l
+		case !errors.Is(err, os.ErrNotExist):
 			e.params.Warn("jump host " + c.Name + ": " + err.Error() + "; connected anew")
 		}
-		return client
+		return nil
 	}
 }
 

@@ -114,7 +114,7 @@ func kill(t *testing.T, dir string) {
 func (e engine) dialogues(t *testing.T) {
 	s := of(sshtest.StartSshdForOther(t, "Subsystem echo /bin/cat"))
 	big := strings.Repeat("0123456789abcdef", 1<<18)
-	says := func(c fleet.Channel, text string) error {
+	says := func(c io.ReadWriter, text string) error {
 		sent := make(chan error, 1)
 		go func() { _, err := io.WriteString(c, text); sent <- err }()
 		back := make([]byte, len(text))
@@ -168,6 +168,28 @@ func (e engine) dialogues(t *testing.T) {
 				return fmt.Errorf("%q, %w, %v", counted, err, wrong)
 			}
 			return says(c, "x")
+		}, ran: fleet.RanYes},
+		{name: "second channel", talk: func(ctx context.Context, _ host.Host, c fleet.Channel) error {
+			other, err := c.Open(ctx, "echo")
+			if errors.Is(err, fleet.ErrOneSession) && e.NoExec {
+				return says(c, "x")
+			}
+			if err != nil {
+				return err
+			}
+			unread := make(chan error, 1)
+			go func() { _, err := io.WriteString(c, big); unread <- err }() // nobody reads what comes back
+			err = says(other, big)
+			err = errors.Join(err, other.Close())
+			absent, refused := c.Open(ctx, "no such subsystem")
+			if refused == nil { // a master says it later
+				_, refused = io.ReadFull(absent, make([]byte, 1))
+			}
+			if !errors.Is(refused, fleet.ErrNoExec) && !errors.Is(refused, io.EOF) {
+				err = errors.Join(err, fmt.Errorf("no such subsystem: %v", refused))
+			}
+			_, rest := io.ReadFull(c, make([]byte, len(big)))
+			return errors.Join(err, rest, <-unread)
 		}, ran: fleet.RanYes},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,7 +2,9 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -10,32 +12,55 @@ import (
 
 	"sshpace/internal/base/sched"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/line"
 )
 
-// conversation is the session as a Dialogue sees it.
+// conversation is a subsystem, and the line that it is on, as a Dialogue sees them.
 type conversation struct {
-	*session
+	line.Channel
+	on      line.Line
+	env     []string
 	attempt fleet.Attempt
+	banner  func() string
 }
 
 var _ fleet.Channel = conversation{}
 
-// converse holds a Dialogue with the subsystem that was started.
-func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a fleet.Attempt) fleet.Outcome {
+// Converse holds the Dialogue of a command over its subsystem. It closes the line if the Dialogue
+// does not end in time. banner returns the last line that the server has sent for people to read.
+func Converse(ctx context.Context, on line.Line, ch line.Channel, cmd fleet.Command, a fleet.Attempt, banner func() string) error {
+	defer sched.After(ctx, func() time.Duration { return fleet.DialogueGrace }, func() { on.Close() })()
+	return cmd.Dialogue(ctx, a.Host(), conversation{ch, on, cmd.Env, a, banner})
+}
+
+// hold opens the subsystem and holds the Dialogue with it.
+func (c *Connection) hold(ctx, starting context.Context, begun func() bool, cmd fleet.Command, a fleet.Attempt) (fleet.Outcome, error) {
+	ch, requests, err := c.OpenChannel("session", nil)
+	if err == nil {
+		defer ch.Close()
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return fleet.Outcome{}, c.notStarted(starting, err)
+	}
+	c.Asked = true
+	err = grant(ch, line.Ask{Kind: line.Subsystem, Text: cmd.Line, Env: cmd.Env})
+	if err != nil || !begun() {
+		return fleet.Outcome{}, c.notStarted(starting, cmp.Or(err, context.Cause(starting)))
+	}
 	a.Reached(fleet.PhaseExec)
-	stderr := &gatedOutput{out: s.out}
-	go io.CopyBuffer(stderr, s.in.Stderr(), make([]byte, idleBuffer))
-	defer sched.After(ctx, func() time.Duration { return fleet.DialogueGrace }, s.of.Cut)()
-	err := talk(ctx, a.Host(), conversation{s, a})
+	stderr := &gatedOutput{out: a.Output}
+	go io.CopyBuffer(stderr, ch.Stderr(), make([]byte, idleBuffer))
+	err = Converse(ctx, cmp.Or[line.Line](c.Beside, c), &stream{ch, requests}, cmd, a, func() string { return c.Banner })
 	stderr.close()
 	a.Reached(fleet.PhaseExit)
-	o, lost := s.of.Result, ""
+	o, lost := c.Result, ""
 	o.Ran = fleet.RanYes
 	if ctx.Err() == nil && err != nil {
-		lost = s.of.Lost()
+		lost = c.Lost()
 	}
 	o.Conversed(ctx, err, lost)
-	return o
+	return o, nil
 }
 
 // idleBuffer is for waiting for what is said on standard error, which mostly is nothing.
@@ -64,40 +89,49 @@ func (g *gatedOutput) close() {
 	g.closed = true
 }
 
-func (c conversation) Read(p []byte) (int, error) { return c.in.Read(p) }
-
-func (c conversation) Write(p []byte) (int, error) { return c.ch.Write(p) }
-
-func (c conversation) Close() error { return c.ch.Close() }
-
 // Output hands on what the Dialogue says.
 func (c conversation) Output(s fleet.Stream, data []byte) error { return c.attempt.Output(s, data) }
 
 // Banner is the last line of the connection's.
-func (c conversation) Banner() string { return c.of.Banner }
+func (c conversation) Banner() string { return c.banner() }
 
-// Exec runs a command in a second session.
-func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([]byte, error) {
-	if c.of.Exec != nil {
-		return c.of.Exec(ctx, line, input)
+// Open opens another subsystem.
+func (c conversation) Open(ctx context.Context, subsystem string) (io.ReadWriteCloser, error) {
+	return c.beside(ctx, line.Subsystem, subsystem)
+}
+
+// beside opens what is to be beside the subsystem.
+func (c conversation) beside(ctx context.Context, kind line.Kind, text string) (line.Channel, error) {
+	ch, err := c.on.Open(ctx, line.Ask{Kind: kind, Text: text, Env: c.env})
+	switch {
+	case err == nil:
+		return ch, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, fleet.ErrNoExec):
+		return nil, err
 	}
-	var out bytes.Buffer
-	s, err := c.of.open(func(stream fleet.Stream, data []byte) error {
-		if stream == fleet.Stdout {
-			out.Write(data[:min(len(data), fleet.MaxExec+1-out.Len())])
-		}
-		return nil
-	}, false)
+	return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
+}
+
+// Exec runs a command in a session of its own.
+func (c conversation) Exec(ctx context.Context, text string, input io.Reader) ([]byte, error) {
+	ch, err := c.beside(ctx, line.Exec, text)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
+		return nil, err
 	}
-	defer s.ch.Close()
-	defer context.AfterFunc(ctx, func() { s.ch.Close() })()
-	if err := s.start(line, nil, false); err != nil {
-		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
+	defer context.AfterFunc(ctx, func() { ch.Close() })()
+	sent := feed(ch, io.NopCloser(input))
+	defer sent()
+	defer ch.Close() // ends what is still being sent
+	var out bytes.Buffer
+	_, err = io.Copy(&out, io.LimitReader(ch, fleet.MaxExec+1))
+	if err != nil && ctx.Err() == nil {
+		return nil, err
 	}
-	sent := feed(s.ch, io.NopCloser(input))
-	<-s.ended
-	sent()
-	return fleet.Executed(ctx, out.Bytes(), s.end.Exit)
+	exit := -1
+	if ctx.Err() == nil && out.Len() <= fleet.MaxExec {
+		exit = ch.Exit()
+	}
+	return fleet.Executed(ctx, out.Bytes(), exit)
 }

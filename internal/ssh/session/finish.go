@@ -7,10 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
+	"sshpace/internal/ssh/line"
 )
 
 const (
@@ -40,7 +39,7 @@ func (s *session) finish(ended <-chan struct{}, abort context.Context) {
 		return
 	}
 	s.cut.Store(true)
-	s.of.Cut() // without a farewell, which a server that reads nothing would hold up
+	s.of.cut() // without a farewell, which a server that reads nothing would hold up
 }
 
 // signalsLack tells whether a refused signal is explained by what the server
@@ -123,17 +122,12 @@ func (c *Connection) killSession(ended <-chan struct{}, abort context.Context) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ch, reqs, err := c.OpenChannel("session", nil)
+		ch, err := c.Open(abort, line.Ask{Kind: line.Exec, Text: killScript})
 		if err != nil {
 			return
 		}
 		defer ch.Close()
-		go ssh.DiscardRequests(reqs)
-		if ok, err := ch.SendRequest("exec", true, channel.Text(killScript)); err != nil || !ok {
-			return
-		}
 		ch.CloseWrite()
-		go io.Copy(io.Discard, ch.Stderr())
 		io.Copy(io.Discard, ch)
 	}()
 	t := time.NewTimer(fleet.TermGrace + fleet.KillGrace + busyGrace)

@@ -1,37 +1,98 @@
 package session
 
 import (
+	"context"
 	"io"
+	"net"
+	"strconv"
 	"strings"
 	"sync"
 
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/ssh/channel"
+	"sshpace/internal/ssh/line"
 )
 
-// sender is what is sent on a session's channel, be it to be read or not.
-type sender interface {
-	io.WriteCloser
-	CloseWrite() error
+// grant asks for an environment without waiting, and then for what a session is to be (RFC
+// 4254 sections 6.4 and 6.5).
+func grant(s interface {
 	SendRequest(name string, wantReply bool, payload []byte) (bool, error)
-}
-
-// request asks for an environment, NAME=value, without waiting, and then for what a session is
-// to be ("exec", "subsystem"): by a line, or a name (RFC 4254 sections 6.4 and 6.5).
-func request(s sender, kind, line string, env []string) (granted bool, err error) {
-	for _, kv := range env {
+}, a line.Ask) error {
+	for _, kv := range a.Env {
 		name, value, _ := strings.Cut(kv, "=")
 		if _, err := s.SendRequest("env", false, channel.Text(name, value)); err != nil {
-			return false, err
+			return err
 		}
 	}
-	return s.SendRequest(kind, true, channel.Text(line))
+	granted, err := s.SendRequest(string(a.Kind), true, channel.Text(a.Text))
+	switch {
+	case err != nil || granted:
+		return err
+	case a.Kind == line.Subsystem:
+		return ErrNoSubsystem
+	}
+	return ErrRefused
+}
+
+// stream is a channel that is read; see line.Channel.
+type stream struct {
+	ssh.Channel
+	requests <-chan *ssh.Request
+}
+
+// Exit is what the server has told of the command's end.
+func (s *stream) Exit() int {
+	end := ending{Exit: -1}
+	for r := range s.requests {
+		end.take(r.Type, r.Payload)
+	}
+	return end.Exit
+}
+
+// Open opens a channel beside the others; see line.Line.
+func (c *Connection) Open(ctx context.Context, a line.Ask) (line.Channel, error) {
+	if a.Kind == line.Forward {
+		return c.forward(ctx, a.Text)
+	}
+	ch, requests, err := c.Stream(ctx, "session", nil)
+	if err != nil {
+		return nil, err
+	}
+	go io.Copy(io.Discard, ch.Stderr())
+	defer context.AfterFunc(ctx, func() { ch.Close() })()
+	if err := grant(ch, a); err != nil {
+		ch.Close()
+		return nil, err
+	}
+	return &stream{ch, requests}, nil
+}
+
+// forward opens a connection from the server to somewhere (RFC 4254 section 7.2).
+func (c *Connection) forward(ctx context.Context, address string) (line.Channel, error) {
+	name, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return nil, err
+	}
+	to := channel.AppendNumber(channel.Text(name), uint32(port))
+	from := channel.AppendNumber(channel.Text(net.IPv4zero.String()), 0)
+	ch, requests, err := c.Stream(ctx, string(line.Forward), append(to, from...))
+	if err != nil {
+		return nil, err
+	}
+	return &stream{ch, requests}, nil
 }
 
 // feed sends all that r has, and its end. stop closes r and waits for what is being sent,
 // which the end of the connection ends.
-func feed(to sender, r io.ReadCloser) (stop func()) {
+func feed(to interface {
+	io.Writer
+	CloseWrite() error
+}, r io.ReadCloser) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -1,14 +1,13 @@
-// Package session runs one command, or holds one Dialogue, on a connection that has
-// channels (RFC 4254 section 6), whoever has made it: it asks for the command, feeds it, hands
-// on what it writes, ends it when the run does, and says whether it may have run. How
-// connections are made it does not know.
+// Package session runs a command, or holds a Dialogue, on a connection that has channels
+// (RFC 4254 section 6), whoever has made it: it asks for the command, feeds it, hands on what
+// it writes, ends it when the run does, and says whether it may have run. How connections are
+// made it does not know, and it leaves them open.
 package session
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,24 +18,26 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
+	"sshpace/internal/ssh/line"
 	"sshpace/internal/ssh/openssh"
 )
 
-// Connection is one that is logged in. Run ends it.
+// Connection is a line.Line that has channels.
 type Connection struct {
 	*channel.Named
-	Cut     func()        // ends it at once, whatever it is doing
 	Result  fleet.Outcome // what is known of the connection: engine and address
 	Asked   bool          // the command has left already, see transport
 	MayKill bool          // a second session may end what refuses signals
 	Banner  string        // the last line of what the server sent for people to read
 	// Lost says of a connection that has ended how it did, "" while it goes on.
 	Lost func() string
-	// Exec, where set, runs a second command in place of a second session.
-	Exec func(ctx context.Context, line string, input io.Reader) ([]byte, error)
+	// Beside, where set, opens what a Dialogue wants beside its subsystem.
+	Beside line.Line
 	// Began and Ended are called when the command was granted, and is over; may be nil.
 	Began, Ended func()
 }
+
+var _ line.Line = (*Connection)(nil)
 
 // NotStarted is a session that did not come to run.
 type NotStarted struct {
@@ -91,19 +92,16 @@ func (c *Connection) notStarted(starting context.Context, err error) *NotStarted
 }
 
 // Run runs a command, which must have been granted when starting ends. The error is a
-// *NotStarted.
+// *NotStarted. The connection is left as it is, but closed where nothing else would end
+// the command, and where its server does not answer.
 func (c *Connection) Run(ctx, starting context.Context, cmd fleet.Command, a fleet.Attempt) (fleet.Outcome, error) {
-	stopInput := func() {}
-	defer func() { stopInput() }() // when the connection has ended, and what is being sent with it
-	defer func() { <-c.Done() }()
-	defer c.Close()
-
-	abort := context.AfterFunc(a.Abort(), c.Cut)
-	defer abort()
-	begun := sched.After(starting, func() time.Duration { return fleet.AnswerGrace(starting) }, c.Cut)
+	defer context.AfterFunc(a.Abort(), c.cut)()
+	begun := sched.After(starting, func() time.Duration { return fleet.AnswerGrace(starting) }, c.cut)
 	defer begun()
-
-	s, err := c.open(a.Output, cmd.Dialogue != nil)
+	if cmd.Dialogue != nil {
+		return c.hold(ctx, starting, begun, cmd, a)
+	}
+	s, err := c.open(a.Output)
 	if err == nil && !c.Asked { // then nothing is asked for any more
 		err = context.Cause(ctx)
 	}
@@ -111,35 +109,31 @@ func (c *Connection) Run(ctx, starting context.Context, cmd fleet.Command, a fle
 		return fleet.Outcome{}, c.notStarted(starting, err)
 	}
 	c.Asked = true
-	if cmd.Dialogue != nil {
-		err := s.subsystem(cmd.Line, cmd.Env)
-		if err != nil || !begun() {
-			return fleet.Outcome{}, c.notStarted(starting, cmp.Or(err, context.Cause(starting)))
-		}
-		return s.converse(ctx, cmd.Dialogue, a), nil
-	}
 	a.Reached(fleet.PhaseExec)
-	err = s.start(cmd.Line, cmd.Env, cmd.Input == nil)
+	err = s.start(cmd)
 	if !begun() && err == nil {
 		err = context.Cause(starting)
 	}
 	if err != nil {
 		failed := c.notStarted(starting, err)
-		c.Cut()
-		if <-s.ended; failed.Outcome.Ran == fleet.RanNo || !s.end.told() {
+		c.cut()
+		if <-s.ch.Done(); failed.Outcome.Ran == fleet.RanNo || !s.end.told() {
 			return fleet.Outcome{}, failed
 		}
 		a.Reached(fleet.PhaseExit)
 		return s.outcome(ctx), nil
 	}
 	told(c.Began)
-	stopInput = s.untilEnd(ctx, a, cmd.Input)
+	defer s.untilEnd(ctx, a, cmd.Input)()
 	a.Reached(fleet.PhaseExit)
 	return s.outcome(ctx), nil
 }
 
+// cut closes the connection, whatever it is doing.
+func (c *Connection) cut() { _ = c.Close() }
+
 // untilEnd waits for the end of the command, or brings it about. stop waits for what is
-// being sent, which the end of the connection ends.
+// being sent, which the end of the channel ends, or that of a connection that takes no more.
 func (s *session) untilEnd(ctx context.Context, a fleet.Attempt, input fleet.Input) (stop func()) {
 	over := make(chan struct{})
 	var finisher sync.WaitGroup
@@ -150,9 +144,13 @@ func (s *session) untilEnd(ctx context.Context, a fleet.Attempt, input fleet.Inp
 	})
 	stop = func() {}
 	if input != nil {
-		stop = feed(s.ch, input.Reader())
+		sent := feed(s.ch, input.Reader())
+		stop = func() {
+			defer time.AfterFunc(replyGrace, s.of.cut).Stop()
+			sent()
+		}
 	}
-	<-s.ended
+	<-s.ch.Done()
 	told(s.of.Ended)
 	close(over)
 	if polite() {
@@ -185,58 +183,29 @@ func (s *session) outcome(ctx context.Context) fleet.Outcome {
 // costs four goroutines and two 32 KiB buffers a command.
 type session struct {
 	of  *Connection
-	ch  sender
+	ch  *channel.Channel
 	out func(fleet.Stream, []byte) error
 	end ending
 	cut atomic.Bool // the end of the session was not waited for
-
-	in    ssh.Channel     // to be read; nil where what comes is handed over
-	ended <-chan struct{} // closed when all of that was
 }
 
-// open opens the channel. Nothing has run when it fails. A channel that is not to
-// be read hands over what comes from now on, even before a command is granted.
-func (c *Connection) open(out func(fleet.Stream, []byte) error, read bool) (*session, error) {
-	s := &session{of: c, out: out, end: ending{Exit: -1}}
-	if !read {
-		ch, err := c.Named.Open("session", nil, receiver{s})
-		if err != nil {
-			return nil, err
-		}
-		s.ch, s.ended = ch, ch.Done()
-		return s, nil
-	}
-	ch, reqs, err := c.OpenChannel("session", nil)
-	if err != nil {
-		return nil, err
-	}
-	s.ch, s.in = ch, ch
-	go ssh.DiscardRequests(reqs)
-	return s, nil
+// open opens the channel. Nothing has run when it fails. What comes is handed over from now
+// on, even before the command is granted.
+func (c *Connection) open(out func(fleet.Stream, []byte) error) (s *session, err error) {
+	s = &session{of: c, out: out, end: ending{Exit: -1}}
+	s.ch, err = c.Named.Open("session", nil, receiver{s})
+	return s, err
 }
 
-// start requests the command; eof says that it gets no input.
-func (s *session) start(line string, env []string, eof bool) error {
-	ok, err := request(s.ch, "exec", line, env)
-	switch {
-	case err != nil:
+// start requests the command.
+func (s *session) start(cmd fleet.Command) error {
+	if err := grant(s.ch, line.Ask{Kind: line.Exec, Text: cmd.Line, Env: cmd.Env}); err != nil {
 		return err
-	case !ok:
-		return ErrRefused
 	}
-	if eof {
+	if cmd.Input == nil {
 		s.ch.CloseWrite()
 	}
 	return nil
-}
-
-// subsystem requests a subsystem (RFC 4254 section 6.5).
-func (s *session) subsystem(name string, env []string) error {
-	ok, err := request(s.ch, "subsystem", name, env)
-	if err == nil && !ok {
-		err = ErrNoSubsystem
-	}
-	return err
 }
 
 // receiver is told what comes on a session's channel.
