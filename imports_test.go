@@ -58,18 +58,19 @@ ssh/transport: base/alg ssh/channel
 ssh/wire: base/alg ssh/oldserver ssh/openssh ssh/transport sys/tcp
 bench/advise: base/alg base/fault base/stats base/text base/unit bench/rank record sys/file
 bench/apply: base/alg base/fault base/shell base/termsafe base/unit bench/advise bench/loopback bench/rank record ssh/conf ssh/openssh ssh/route sys/file sys/safedir
+bench/bed: bench/loopback ssh/openssh
 bench/benchtest: base/alg base/unit bench/helper bench/lab bench/plan bench/rank record sys/proc sys/safedir
 bench/compare: base/alg base/fault base/shell base/stats base/unit bench/rank record record/store
-bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats base/unit base/wildcard bench/hostkeys bench/limits bench/login bench/loopback bench/testbed bench/transfer record ssh/admit ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
-bench/drive: base/alg base/sched base/text base/unit bench/flow bench/lab bench/loopback bench/plan record ssh/admit ssh/openssh sys/proc sys/safedir
+bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats base/unit base/wildcard bench/bed bench/hostkeys bench/limits bench/login bench/loopback bench/testbed bench/transfer record ssh/admit ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
+bench/drive: base/alg base/sched base/text base/unit bench/bed bench/flow bench/lab bench/loopback bench/plan record ssh/admit ssh/openssh sys/proc sys/safedir
 bench/flow: base/shell sys/proc
 bench/helper: base/termsafe bench/flow ssh/oldserver ssh/wire sys/proc sys/safedir
 bench/hostinfo: base/unit record sys/proc
 bench/hostkeys: base/sched base/stats ssh/conf ssh/knownhosts ssh/knownhosts/index sys/proc
 bench/lab: base/alg bench/plan record
-bench/latency: base/alg base/fault base/sched base/stats base/text record ssh/admit ssh/openssh sys/proc
+bench/latency: base/alg base/fault base/sched base/stats base/text bench/bed record ssh/admit ssh/openssh sys/proc
 bench/limits: base/alg base/sched base/text base/unit bench/speed record
-bench/login: base/alg base/sched base/stats bench/loopback bench/testbed record ssh/admit ssh/knownhosts ssh/openssh sys/proc sys/relay sys/safedir
+bench/login: base/alg base/sched base/stats bench/bed bench/loopback bench/testbed record ssh/admit ssh/knownhosts ssh/openssh sys/proc sys/relay sys/safedir
 bench/loopback: ssh/openssh ssh/wire sys/proc sys/safedir sys/tcp
 bench/model: base/alg base/stats record
 bench/plan: base/alg base/sched base/stats bench/model record ssh/admit
@@ -77,8 +78,8 @@ bench/programs: base/alg base/fault base/text base/wildcard bench/flow bench/loo
 bench/prove: base/alg base/fault base/sched base/stats base/termsafe base/text base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record ssh/openssh sys/safedir
 bench/rank: base/alg base/fault base/stats base/unit bench/model record
 bench/speed: base/wildcard record
-bench/testbed: base/alg base/fault base/shell bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir
-bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/admit ssh/openssh sys/file sys/proc sys/relay sys/safedir sys/tcp
+bench/testbed: base/alg base/fault base/shell bench/bed bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir
+bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/bed bench/flow bench/limits bench/loopback bench/testbed record ssh/admit ssh/openssh sys/file sys/proc sys/relay sys/safedir sys/tcp
 fanout: base/fault base/host base/sched fleet ssh/admit sys/proc
 fanout/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fanout fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
 fanout/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/proc sys/safedir
@@ -90,7 +91,7 @@ fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildca
 fleet/remotesh: base/shell
 show/booktest:
 show/document: base/alg base/shell base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/plan bench/rank record
-show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
+show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/bed bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
 show/format: base/fault base/shell base/termsafe base/text base/unit bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
 show/live: base/termsafe base/text bench/advise bench/plan bench/rank record show/document sys/terminal
 show/page: base/alg show/document

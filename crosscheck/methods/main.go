@@ -440,7 +440,7 @@ func (s *series) String() string {
 }
 
 // sshpace is a private pair of ssh and sshd as sshpace transfer has it.
-func sshpace(ctx context.Context) (bed *transfer.Bed, done func(), err error) {
+func sshpace(ctx context.Context) (bed *transfer.Ground, done func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err

@@ -66,7 +66,7 @@ const few = 5
 
 // Logins breaks down logins, records them, and reports the results.
 func Logins(ctx context.Context, bed *testbed.Testbed, ends *login.Ends, p LoginParams) error {
-	if err := p.fits(&record.Campaign{Target: bed.Target, Server: bed.Server}, &bed.Environment); err != nil {
+	if err := p.fits(&record.Campaign{Target: bed.Target, Server: bed.Kind}, &bed.Environment); err != nil {
 		return err
 	}
 	p.Plan.Old = p.old()
@@ -121,7 +121,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 	}
 	p.Plan.Note = kept.sink
 	if ends.Own() && p.Plan.Rounds.Budget > 0 {
-		if p.Plan.Lanes, err = login.Lanes(cases, bed.Rig.Dir.Path); err != nil {
+		if p.Plan.Lanes, err = login.Lanes(cases, bed.Dir.Path); err != nil {
 			return err
 		}
 		defer login.CloseLanes(p.Plan.Lanes)
@@ -140,7 +140,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 // campaign describes the measurement.
 func (p *LoginParams) campaign(bed *testbed.Testbed) record.Campaign {
 	c := record.Campaign{
-		Command: "login", Tool: p.Tool, Seed: p.Plan.Seed, Target: bed.Target, Engine: record.EngineOpenSSH, Server: bed.Server,
+		Command: "login", Tool: p.Tool, Seed: p.Plan.Seed, Target: bed.Target, Engine: record.EngineOpenSSH, Server: bed.Kind,
 		BudgetNS: p.asked, Rounds: p.Plan.Rounds.Count,
 	}
 	if p.Native {
@@ -181,7 +181,7 @@ func duration(p login.Plan, distinct int) string {
 
 // kexNames returns the key exchanges to compare: of a host, only the requested ones.
 func (p *LoginParams) kexNames(bed *testbed.Testbed) ([]string, error) {
-	if len(p.Kex) == 0 && bed.Server == record.ServerRemote && !slices.Contains(p.Factors, "kex") {
+	if len(p.Kex) == 0 && bed.Kind == record.ServerRemote && !slices.Contains(p.Factors, "kex") {
 		return nil, nil
 	}
 	chosen, _, err := bed.Chosen(testbed.Selection{Patterns: map[alg.Kind][]string{alg.Kex: p.Kex}})

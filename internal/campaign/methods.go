@@ -58,7 +58,7 @@ type MethodParams struct {
 
 // On sets the testbed on which they are measured.
 func (p *MethodParams) On(bed *testbed.Testbed) {
-	p.Name, p.Campaign.Target, p.Campaign.Engine, p.Campaign.Server, p.Environment = bed.Target, bed.Target, bed.Engine, bed.Server, &bed.Environment
+	p.Name, p.Campaign.Target, p.Campaign.Engine, p.Campaign.Server, p.Environment = bed.Target, bed.Target, bed.Engine, bed.Kind, &bed.Environment
 }
 
 // Methods measures transfer methods, records them, and reports the results.

@@ -58,7 +58,7 @@ func New(ctx context.Context, bed *testbed.Testbed, p Params) (*Run, error) {
 		return nil, err
 	}
 	c := &p.Campaign
-	c.Target, c.Engine, c.Server, c.Shared = bed.Target, bed.Engine, bed.Server, shared
+	c.Target, c.Engine, c.Server, c.Shared = bed.Target, bed.Engine, bed.Kind, shared
 	if err := p.fits(c, &bed.Environment); err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (j *Run) Do(ctx, drain context.Context) error {
 	sink := record.Tee(kept.sink, view.Sink)
 	heat := &hostinfo.Thermometer{Root: "/sys", Firmware: hostinfo.Vcgencmd, Sink: sink, Now: time.Now}
 	measured := record.Sink(heat.Record)
-	if j.bed.Server != record.ServerRemote {
+	if j.bed.Kind != record.ServerRemote {
 		measured = (&hostinfo.ForeignLoad{Used: hostinfo.Used, Now: time.Now, Sink: heat.Record}).Record
 	}
 	if err := heat.Begin(); err != nil {
@@ -175,20 +175,20 @@ func (j *Run) mayLook(f *record.File) bool {
 			logins++
 		}
 	}
-	return j.looks && (j.bed.Server != record.ServerRemote || logins <= admit.MostLogins(j.Campaign.BudgetNS))
+	return j.looks && (j.bed.Kind != record.ServerRemote || logins <= admit.MostLogins(j.Campaign.BudgetNS))
 }
 
 // limits looks for the limit of a transfer, with ssh's default cipher or the first of the requested
 // ones.
 func (j *Run) limits(ctx context.Context, sink record.Sink) error {
-	if j.bed.Engine != record.EngineOpenSSH || j.bed.Server == record.ServerNative || len(j.Campaign.Offer.Ciphers) == 0 {
+	if j.bed.Engine != record.EngineOpenSSH || j.bed.Kind == record.ServerNative || len(j.Campaign.Offer.Ciphers) == 0 {
 		return nil
 	}
 	var suite alg.Suite
 	if j.Preset {
 		suite = alg.Fold(j.Campaign.Offer).Bulk[0]
 	}
-	ground := transfer.Look(j.bed, j.bed.Rig.Dir.Path, j.Helper)
+	ground := transfer.Look(j.bed, j.bed.Dir.Path, j.Helper)
 	return ground.Limits(ctx, transfer.Options{Suite: suite}, j.Campaign.Directions, sink)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/sched"
+	"sshpace/internal/bench/bed"
 	"sshpace/internal/bench/latency"
 	"sshpace/internal/show/findings"
 	"sshpace/internal/ssh/openssh"
@@ -65,24 +66,24 @@ func runLatency(ctx context.Context, sys System, f latencyFlags, host string) er
 	}
 	drain, _, stop := interruptsSaying(ctx, sys, "waiting for the last bytes; press Ctrl-C again to stop at once")
 	defer stop()
-	client, params := latency.Client{}, f.connection.params(sys)
+	b, params := bed.Bed{}, f.connection.params(sys)
 	params.ConnectTimeout = time.Duration(f.connect)
-	if client.SSH, err = openssh.FindClient(drain, f.ssh); err != nil {
+	if b.SSH, err = openssh.FindClient(drain, f.ssh); err != nil {
 		return err
 	}
-	if client.Destination, client.Connect, err = route.ThroughJumps(drain, params, client.SSH, d, patience); err != nil {
+	if b.Destination, b.Connect, err = route.ThroughJumps(drain, params, b.SSH, d, patience); err != nil {
 		return interrupted(drain, err)
 	}
-	s, err := client.OpenAll(drain, splitLists(f.only), f.load, progress(sys, f.quiet, ""))
+	s, err := latency.OpenAll(drain, b, splitLists(f.only), f.load, progress(sys, f.quiet, ""))
 	if err != nil {
-		return interrupted(drain, client.Explain(err))
+		return interrupted(drain, latency.Explain(b, err))
 	}
 	defer s.Close()
-	return interrupted(drain, f.run(drain, sys, &client, s))
+	return interrupted(drain, f.run(drain, sys, b, s))
 }
 
 // run sends bytes until ctx ends, and shows the results.
-func (f latencyFlags) run(ctx context.Context, sys System, client *latency.Client, s *latency.Sessions) error {
+func (f latencyFlags) run(ctx context.Context, sys System, b bed.Bed, s *latency.Sessions) error {
 	if len(s.Names()) == 0 {
 		return usageError("leave --only out, or name pty or pipe", "there is nothing to measure: %s", strings.Join(s.Notes, "; "))
 	}
@@ -93,9 +94,9 @@ func (f latencyFlags) run(ctx context.Context, sys System, client *latency.Clien
 	live := findings.NewLiveLatency(view, s.Names(), "press Ctrl-C for the summary")
 	result, failed := s.Run(ctx, time.Duration(f.interval), sched.Rounds{Count: f.count, Budget: time.Duration(f.budget)}, live.Add)
 	live.Rest()
-	report := findings.LatencyOf(client, s, time.Duration(f.interval), result)
+	report := findings.LatencyOf(b, s, time.Duration(f.interval), result)
 	text := func(w io.Writer) error { return report.Text(w, terminal.Width(w, sys.Getenv)) }
-	return errors.Join(f.show(sys, text, report.JSON), client.Explain(failed))
+	return errors.Join(f.show(sys, text, report.JSON), latency.Explain(b, failed))
 }
 
 func (f latencyFlags) check() error {

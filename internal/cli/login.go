@@ -78,7 +78,7 @@ func (f *loginFlags) measure(sys System, m measurement) (err error) {
 	ends := f.bed(sys, m.destination, "zero")
 	ends.Login, ends.Once = login.WholeLogin*f.limit(), true
 	return withTestbed(m.drain, sys, safedir.WorkdirParams{}, ends, func(bed *testbed.Testbed) (err error) {
-		ends, err := login.Between(bed, bed.Rig.Connect, bed.Rig.Dir.Path)
+		ends, err := login.Between(bed.Bed, bed.Dir.Path)
 		if err != nil {
 			return err
 		}

@@ -89,7 +89,7 @@ func (f *transferFlags) measure(sys System, m measurement) error {
 		if p.Suites, err = campaign.Suites(m.drain, bed, f.selection()); err != nil {
 			return err
 		}
-		ground, cleanUp, err := transfer.Open(m.drain, bed, bed.Rig.Dir.Path, f.there, f.data == "random", helper.Line)
+		ground, cleanUp, err := transfer.Open(m.drain, bed, bed.Dir.Path, f.there, f.data == "random", helper.Line)
 		defer cleanUp()
 		if m.drain.Err() != nil {
 			return context.Cause(m.drain)

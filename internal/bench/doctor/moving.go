@@ -88,9 +88,9 @@ func (p *Patient) transfer(ctx context.Context, connections int, o transfer.Opti
 	p.Progress("a short transfer" + how)
 	spawner := proc.NewSpawner()
 	defer spawner.Close()
-	b := &transfer.Bed{
-		Runner: transfer.Runner{Spawner: spawner}, SSH: p.SSH, To: p.Destination, Connect: p.Connect,
-		Here: &transfer.Files{Folder: p.Dir, Random: true}, Ticket: p.ticket,
+	b := &transfer.Ground{
+		Runner: transfer.Runner{Bed: p.Bed, Spawner: spawner},
+		Here:   &transfer.Files{Folder: p.Dir, Random: true}, Ticket: p.ticket,
 	}
 	o.Direction = record.Upload
 	e, err := b.Watch(ctx, o, connections, trips*p.facts.PathTime())

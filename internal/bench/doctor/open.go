@@ -12,6 +12,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/sched"
+	"sshpace/internal/bench/bed"
 	"sshpace/internal/bench/login"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/bench/testbed"
@@ -80,7 +81,7 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	for _, jump := range found.Host.ProxyJump() {
 		facts.Jumps = append(facts.Jumps, jump.Name)
 	}
-	ends := login.Ends{SSH: ssh, Destination: router.ThroughJumps(found, ssh, d, p.Connect), Connect: cmp.Or(p.Route.ConnectTimeout, p.Connect), Dir: p.Dir.Path}
+	ends := login.Ends{Bed: bed.Bed{SSH: ssh, Destination: router.ThroughJumps(found, ssh, d, p.Connect), Connect: cmp.Or(p.Route.ConnectTimeout, p.Connect)}, Dir: p.Dir.Path}
 	ours := ends.Connect // for each address: to see which of them are dead
 	if own := found.Host.Duration(conf.ConnectTimeout); own > 0 && p.Route.ConnectTimeout == 0 {
 		ends.Destination.Connect, ends.Connect, ours = own, max(own, p.Connect), 0
@@ -113,27 +114,27 @@ func (f *Facts) configured(c *conf.Resolved) {
 // it.
 func openPrivate(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	p.Everything = true
-	bed, err := testbed.Open(ctx, p.Params)
+	private, err := testbed.Open(ctx, p.Params)
 	if err != nil {
 		return nil, nil, err
 	}
-	bed.Private.Fresh(false) // as any host's: with the waits for acknowledgements
+	private.Server.Fresh(false) // as any host's: with the waits for acknowledgements
 	localhost := openssh.Destination{Host: "localhost", Label: record.Loopback, Flags: p.Route.Flags}
-	there := bed.Destination
+	there := private.Destination
 	to := localhost.With("HostName="+there.Host, "HostKeyAlias="+loopback.Alias, "ProxyCommand=none",
-		"UserKnownHostsFile="+bed.Keys.KnownHosts, "GlobalKnownHostsFile=none")
+		"UserKnownHostsFile="+private.Keys.KnownHosts, "GlobalKnownHostsFile=none")
 	to.Port, to.User, to.Jump, to.Identities = there.Port, there.User, "", append(slices.Clone(to.Identities), there.Identities...)
 	router, err := route.New(ctx, p.Route)
 	if err != nil {
-		return nil, nil, errors.Join(err, bed.Close())
+		return nil, nil, errors.Join(err, private.Close())
 	}
 	own, err := router.Route(ctx, host.Host{Name: "localhost"})
 	if err != nil {
-		return nil, nil, errors.Join(route.ResolveError(err, "localhost"), bed.Close())
+		return nil, nil, errors.Join(route.ResolveError(err, "localhost"), private.Close())
 	}
 	facts := &Facts{Destination: localhost, Own: true, KnownAs: "localhost"}
 	facts.configured(own.Host)
 	facts.Master = nil // of the real localhost
-	ends := login.Ends{SSH: bed.SSH, Destination: to, Connect: p.Connect, Dir: p.Dir.Path}
-	return &Patient{Ends: ends, Logins: cmp.Or(p.Logins, privateLogins), Progress: p.Progress, close: bed.Close}, facts, nil
+	ends := login.Ends{Bed: bed.Bed{SSH: private.SSH, Destination: to, Connect: p.Connect}, Dir: p.Dir.Path}
+	return &Patient{Ends: ends, Logins: cmp.Or(p.Logins, privateLogins), Progress: p.Progress, close: private.Close}, facts, nil
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/bed"
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/loopback"
@@ -33,7 +34,7 @@ var aes = alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha2-256", Kex: "curve25519
 func newRig(t testing.TB) Rig {
 	t.Helper()
 	dir, spawner := benchtest.Workdir(t, safedir.WorkdirParams{})
-	return Rig{Dir: dir, Spawner: spawner, Flow: helper.Line("flow"), Data: "zero", Connect: 2 * time.Minute}
+	return Rig{Site: loopback.Site{Dir: dir, Spawner: spawner}, Flow: helper.Line("flow"), Data: "zero", Bed: bed.Bed{Connect: 2 * time.Minute}}
 }
 
 // newPrivate drives the installed ssh and sshd.
@@ -59,21 +60,21 @@ func newPrivate(t testing.TB) *Private {
 	if err := openssh.PreparePrivilegeSeparation(); err != nil {
 		t.Fatal(err)
 	}
-	config := openssh.ServerConfig{
-		HostKey: keys.HostKey, AuthorizedKeys: keys.AuthorizedKeys, Home: rig.Dir.Path, User: me.Username, StrictModes: rig.Dir.Strict,
+	rig.Keys = keys
+	argv, err := rig.Sshd(context.Background(), sshd, openssh.ServerConfig{
+		User:  me.Username,
 		Offer: alg.Offer{Ciphers: []string{"aes128-ctr", "aes128-gcm@openssh.com"}, MACs: []string{"hmac-sha2-256", "umac-64@openssh.com"}, Kex: []string{"curve25519-sha256", "curve25519-sha256@libssh.org"}},
-	}
-	if _, err := sshd.Validate(context.Background(), config, rig.Dir.File("sshd_config")); err != nil {
-		t.Fatal(err)
-	}
-	server, err := loopback.Start(sshd.ServeOne(rig.Dir.File("sshd_config")), rig.Spawner, rig.Dir)
+	}, "sshd_config")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { server.Close() })
-	host, port := server.Address()
+	if rig.Server, err = rig.Start(argv); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rig.Server.Close() })
+	host, port := rig.Server.Address()
 	destination := client.Private(host, port, me.Username, keys.Identity, keys.KnownHosts)
-	return &Private{Rig: rig, Server: server, Client: func(want alg.Suite, log, remote string) []string {
+	return &Private{Rig: rig, Client: func(want alg.Suite, log, remote string) []string {
 		return client.Command(destination, want, log, rig.Connect, remote)
 	}}
 }
@@ -90,7 +91,15 @@ func newRemote(t *testing.T, extra ...string) *Remote {
 	if err := os.WriteFile(known, []byte("nas "+string(ssh.MarshalAuthorizedKey(d.HostKey))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &Remote{Rig: newRig(t), SSH: client, Destination: destination(d.Port, known, d.Key)}
+	return remoteTo(t, client, destination(d.Port, known, d.Key))
+}
+
+// remoteTo drives an ssh to a host.
+func remoteTo(t *testing.T, client openssh.Program, to openssh.Destination) *Remote {
+	t.Helper()
+	rig := newRig(t)
+	rig.SSH, rig.Destination = client, to
+	return &Remote{Rig: rig}
 }
 
 func destination(port int, known, key string) openssh.Destination {

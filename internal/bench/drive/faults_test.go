@@ -12,7 +12,6 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/waittest"
-	"sshpace/internal/bench/loopback"
 	"sshpace/internal/record"
 )
 
@@ -30,12 +29,12 @@ func TestUnknownWorkload(t *testing.T) {
 func faked(t *testing.T, script string) *Private {
 	t.Helper()
 	rig := newRig(t)
-	server, err := loopback.Start([]string{"/bin/cat"}, rig.Spawner, rig.Dir)
-	if err != nil {
+	var err error
+	if rig.Server, err = rig.Start([]string{"/bin/cat"}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { server.Close() })
-	return &Private{Rig: rig, Server: server, Client: func(_ alg.Suite, log, remote string) []string {
+	t.Cleanup(func() { rig.Server.Close() })
+	return &Private{Rig: rig, Client: func(_ alg.Suite, log, remote string) []string {
 		return []string{"/bin/sh", "-c", script, log, remote}
 	}}
 }

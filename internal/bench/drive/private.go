@@ -22,7 +22,6 @@ import (
 // Private drives connections to the server of this run.
 type Private struct {
 	Rig
-	Server *loopback.Server
 	// Client returns the command line that runs remote under the wanted suite and writes debug
 	// lines to log.
 	Client func(want alg.Suite, log, remote string) []string

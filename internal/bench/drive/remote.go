@@ -24,10 +24,8 @@ import (
 // and gives up when the host keeps refusing them (sshd_config(5) MaxStartups, PerSourcePenalties).
 type Remote struct {
 	Rig
-	SSH         openssh.Program
-	Destination openssh.Destination
-	Once        bool          // Look does not ask again
-	Login       time.Duration // limit of a whole login, where that is longer than Connect
+	Once  bool          // Look does not ask again
+	Login time.Duration // limit of a whole login, where that is longer than Connect
 
 	sitting
 	ticket *admit.Ticket // of the host's logins

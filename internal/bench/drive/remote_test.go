@@ -142,7 +142,7 @@ func TestRemoteGivesUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Remote{Rig: newRig(t), SSH: client, Destination: destination(l.Addr().(*net.TCPAddr).Port, "/dev/null", "/dev/null")}
+	r := remoteTo(t, client, destination(l.Addr().(*net.TCPAddr).Port, "/dev/null", "/dev/null"))
 	_, err = r.Look(t.Context())
 	l.Close()
 	<-done
@@ -196,7 +196,7 @@ func TestRemoteFloodsLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Remote{Rig: newRig(t), SSH: client, Destination: destination(server.Port(), known, key)}
+	r := remoteTo(t, client, destination(server.Port(), known, key))
 	const says = "the host made ssh write more than 1 MiB of debug messages"
 	var hostErr *HostError
 	if _, err := r.Look(t.Context()); !errors.As(err, &hostErr) || hostErr.Outcome != record.Broken || !strings.Contains(hostErr.Said, says) {
@@ -225,8 +225,8 @@ func TestSlowFirstLogin(t *testing.T) {
 	}
 	d := destination(s.Port, known, s.Key)
 	d.User = s.User
-	r := &Remote{Rig: newRig(t), SSH: client, Destination: d, Once: true}
-	r.Connect = long
+	r := remoteTo(t, client, d)
+	r.Once, r.Connect = true, long
 	r.Login = time.Hour
 	if _, err := r.Look(t.Context()); err != nil {
 		t.Error(err)

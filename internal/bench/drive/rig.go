@@ -14,22 +14,19 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/text"
+	"sshpace/internal/bench/bed"
+	"sshpace/internal/bench/loopback"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/sys/proc"
-	"sshpace/internal/sys/safedir"
 )
 
 // Rig holds the needs of both drivers.
 type Rig struct {
-	Dir     *safedir.Workdir
-	Spawner *proc.Spawner
+	bed.Bed
+	loopback.Site
 	// Flow is the command line of a flow process (flow.Main); its arguments are appended.
 	Flow []string
 	Data string // "zero" or "random"
-	// Connect limits the time until the remote side of a connection is ready, and the time that a
-	// transfer may stand still.
-	Connect time.Duration
 
 	serial int
 }

@@ -22,6 +22,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/text"
+	"sshpace/internal/bench/bed"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
@@ -81,13 +82,6 @@ type sending struct {
 	due  time.Time
 }
 
-// Client is the ssh for lanes, and its destination.
-type Client struct {
-	SSH         openssh.Program
-	Destination openssh.Destination
-	Connect     time.Duration // how long a login may take
-}
-
 // FailedError reports a session that could not be opened or was lost.
 type FailedError struct {
 	Lane string
@@ -102,26 +96,26 @@ func broken(lane, said string) *FailedError {
 func (e *FailedError) Error() string { return cmp.Or(e.Said, "ssh ended") }
 
 // Open logs in and waits until bytes come back. The caller closes the lane.
-func (c *Client) Open(ctx context.Context, name string) (*Lane, error) {
+func Open(ctx context.Context, b bed.Bed, name string) (*Lane, error) {
 	i := slices.IndexFunc(ways, func(w way) bool { return w.name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("no lane %s", name)
 	}
-	return c.open(ctx, ways[i])
+	return open(ctx, b, ways[i])
 }
 
-func (c *Client) open(ctx context.Context, w way) (*Lane, error) {
+func open(ctx context.Context, b bed.Bed, w way) (*Lane, error) {
 	log := filepath.Join(os.TempDir(), "sshpace-ping-"+rand.Text())
 	defer os.Remove(log) // ssh has it open
-	d := c.Destination.With(w.settings...)
+	d := b.Destination.With(w.settings...)
 	d.Instead = map[string]string{"RequestTTY": w.tty, "Compression": ""} // the latter as configured
 	mark := openssh.NewMark()
-	argv := c.SSH.Command(d, alg.Suite{}, log, c.Connect, openssh.Shell(w.first+"echo "+mark+"; exec "+w.then))
+	argv := b.SSH.Command(d, alg.Suite{}, log, b.Connect, openssh.Shell(w.first+"echo "+mark+"; exec "+w.then))
 	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
 		return nil, err
 	}
-	l := &Lane{Name: w.name, in: ends.In, out: ends.Out, limit: c.Connect}
+	l := &Lane{Name: w.name, in: ends.In, out: ends.Out, limit: b.Connect}
 	l.Running, err = openssh.Start(argv, d.Env, log, ends.Stdin, ends.Stdout, (*exec.Cmd).Start)
 	ends.HandOver()
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync/atomic"
 	"time"
+
+	"sshpace/internal/bench/bed"
 )
 
 // Load is a bulk transfer over its own connection, that flows or rests.
@@ -31,8 +33,8 @@ var loads = map[string]way{
 }
 
 // OpenLoad logs in for a transfer, which rests. The caller closes it.
-func (c *Client) OpenLoad(ctx context.Context, direction string) (*Load, error) {
-	lane, err := c.open(ctx, loads[direction])
+func OpenLoad(ctx context.Context, b bed.Bed, direction string) (*Load, error) {
+	lane, err := open(ctx, b, loads[direction])
 	if err != nil {
 		return nil, err
 	}

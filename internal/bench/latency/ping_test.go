@@ -17,6 +17,7 @@ import (
 
 	"sshpace/internal/base/sched"
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/bench/bed"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshtest"
@@ -24,7 +25,7 @@ import (
 )
 
 // clientTo is the installed ssh to a port of a test server.
-func clientTo(t *testing.T, s *sshtest.Sshd, port int) *Client {
+func clientTo(t *testing.T, s *sshtest.Sshd, port int) bed.Bed {
 	t.Helper()
 	ssh, err := openssh.FindClient(t.Context(), "")
 	if err != nil {
@@ -34,14 +35,14 @@ func clientTo(t *testing.T, s *sshtest.Sshd, port int) *Client {
 	if err := os.WriteFile(known, []byte("x "+sshtest.AuthorizedLine(s.HostKey)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &Client{SSH: ssh, Connect: 2 * time.Minute, Destination: openssh.Destination{Host: "127.0.0.1", Flags: conf.Flags{
+	return bed.Bed{SSH: ssh, Connect: 2 * time.Minute, Destination: openssh.Destination{Host: "127.0.0.1", Flags: conf.Flags{
 		Config: "none", Port: uint16(port), User: s.User, Identities: []string{s.Key}, Settings: []string{"IdentityAgent=none", "HostKeyAlias=x", "UserKnownHostsFile=" + known},
 	}}}
 }
 
-func open(t *testing.T, c *Client, name string) *Lane {
+func opened(t *testing.T, b bed.Bed, name string) *Lane {
 	t.Helper()
-	l, err := c.Open(t.Context(), name)
+	l, err := Open(t.Context(), b, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +70,8 @@ func TestRoundTrip(t *testing.T) {
 	defer r.Close()
 	c := clientTo(t, s, r.Port())
 	waittest.Until(t, "an echo that nothing else holds up", func() bool { // as a busy machine may
-		lanes := []*Lane{open(t, c, terminal), open(t, c, pipe)}
-		load, err := c.OpenLoad(t.Context(), Download)
+		lanes := []*Lane{opened(t, c, terminal), opened(t, c, pipe)}
+		load, err := OpenLoad(t.Context(), c, Download)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +97,7 @@ func TestRoundTrip(t *testing.T) {
 // one.
 func TestStallDelaysAll(t *testing.T) {
 	s := sshtest.StartSshd(t)
-	l := open(t, clientTo(t, s, s.Port), pipe)
+	l := opened(t, clientTo(t, s, s.Port), pipe)
 	pid := l.Process.Pid
 	late, stall := 0, sync.OnceFunc(func() {
 		_ = syscall.Kill(pid, syscall.SIGSTOP)
@@ -119,7 +120,7 @@ func TestStallDelaysAll(t *testing.T) {
 // TestBrokenSession: what came back is told, what did not is lost, and ssh's words say why.
 func TestBrokenSession(t *testing.T) {
 	s := sshtest.StartSshd(t)
-	l := open(t, clientTo(t, s, s.Port), pipe)
+	l := opened(t, clientTo(t, s, s.Port), pipe)
 	var echoes []Echo
 	_, err := Run(t.Context(), []*Lane{l}, Options{Interval: 10 * time.Millisecond, Count: 100_000, Grace: time.Second}, func(e Echo) {
 		if echoes = append(echoes, e); len(echoes) == 10 {
@@ -141,7 +142,7 @@ func TestNoSession(t *testing.T) {
 	c := clientTo(t, s, s.Port)
 	c.Destination = c.Destination.With("PubkeyAuthentication=no")
 	var failed *FailedError
-	if _, err := c.Open(context.Background(), pipe); !errors.As(err, &failed) || failed.Said != s.User+"@127.0.0.1: Permission denied (publickey)." {
+	if _, err := Open(context.Background(), c, pipe); !errors.As(err, &failed) || failed.Said != s.User+"@127.0.0.1: Permission denied (publickey)." {
 		t.Errorf("got %v", err)
 	}
 }
@@ -245,7 +246,7 @@ func TestNoAnswer(t *testing.T) {
 			client.Connect = limit
 			want := strings.ReplaceAll(c.want, "LIMIT", limit.String())
 			var failed *FailedError
-			if _, err := client.Open(t.Context(), pipe); !errors.As(err, &failed) || failed.Said != want {
+			if _, err := Open(t.Context(), client, pipe); !errors.As(err, &failed) || failed.Said != want {
 				return fmt.Errorf("after %q: %w, want %s", c.greeting, err, want)
 			}
 			return nil
@@ -264,7 +265,7 @@ func TestNothingBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	sessions := &Sessions{lanes: []*Lane{open(t, clientTo(t, s, r.Port()), pipe)}}
+	sessions := &Sessions{lanes: []*Lane{opened(t, clientTo(t, s, r.Port()), pipe)}}
 	r.Freeze()
 	result, err := sessions.Run(t.Context(), 50*time.Millisecond, sched.Rounds{Count: 3}, func(Echo) {})
 	var failed *FailedError

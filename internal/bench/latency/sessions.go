@@ -10,6 +10,7 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/sched"
+	"sshpace/internal/bench/bed"
 	"sshpace/internal/ssh/admit"
 )
 
@@ -40,7 +41,7 @@ func Check(interval time.Duration, direction string, names []string) error {
 // OpenAll logs in for each named lane (nil: all), and for a transfer in a direction ("": none), at
 // most once a second, and reports each login. Lanes that this ssh cannot do are left out. The
 // caller closes the sessions.
-func (c *Client) OpenAll(ctx context.Context, names []string, direction string, told func(what string)) (_ *Sessions, err error) {
+func OpenAll(ctx context.Context, b bed.Bed, names []string, direction string, told func(what string)) (_ *Sessions, err error) {
 	s := &Sessions{}
 	defer func() {
 		if err != nil {
@@ -50,17 +51,17 @@ func (c *Client) OpenAll(ctx context.Context, names []string, direction string, 
 	if len(names) == 0 {
 		names = Lanes()
 	}
-	if i := slices.Index(names, unobscured); i >= 0 && !c.SSH.Knows(ctx, obscuring+"=no") {
+	if i := slices.Index(names, unobscured); i >= 0 && !b.SSH.Knows(ctx, obscuring+"=no") {
 		names = slices.Delete(slices.Clone(names), i, i+1)
-		s.Notes = append(s.Notes, fmt.Sprintf("this ssh (%s) cannot obscure keystroke timing: OpenSSH can since 9.5", c.SSH.Version))
+		s.Notes = append(s.Notes, fmt.Sprintf("this ssh (%s) cannot obscure keystroke timing: OpenSSH can since 9.5", b.SSH.Version))
 	}
 	ticket := admit.New(admit.OneByOne(admit.HostPause)).Ticket()
 	for i, name := range names {
-		if ticket.Admit(ctx, c.Destination.Label) != nil {
+		if ticket.Admit(ctx, b.Destination.Label) != nil {
 			return nil, context.Canceled
 		}
 		told(fmt.Sprintf("session %d of %d: %s", i+1, len(names), name))
-		lane, err := c.Open(ctx, name)
+		lane, err := Open(ctx, b, name)
 		if err != nil {
 			return nil, err
 		}
@@ -70,11 +71,11 @@ func (c *Client) OpenAll(ctx context.Context, names []string, direction string, 
 	if direction == "" {
 		return s, ctx.Err()
 	}
-	if ticket.Admit(ctx, c.Destination.Label) != nil {
+	if ticket.Admit(ctx, b.Destination.Label) != nil {
 		return nil, context.Canceled
 	}
 	told("connection for the transfer")
-	s.load, err = c.OpenLoad(ctx, direction)
+	s.load, err = OpenLoad(ctx, b, direction)
 	return s, err
 }
 
@@ -144,11 +145,11 @@ func (s *Sessions) Run(ctx context.Context, interval time.Duration, length sched
 }
 
 // Explain suggests a remedy for a session that failed.
-func (c *Client) Explain(err error) error {
+func Explain(b bed.Bed, err error) error {
 	failed, ok := errors.AsType[*FailedError](err)
 	if !ok {
 		return err
 	}
 	failed.Said = failed.Error()
-	return c.SSH.Explain(c.Destination, failed.Failed)
+	return b.Explain(failed.Failed)
 }

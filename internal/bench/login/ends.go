@@ -17,8 +17,8 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/sched"
+	"sshpace/internal/bench/bed"
 	"sshpace/internal/bench/loopback"
-	"sshpace/internal/bench/testbed"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/relay"
 	"sshpace/internal/sys/safedir"
@@ -26,31 +26,28 @@ import (
 
 // Ends are the client and the server of logins, with a relay between them if the server is our own.
 type Ends struct {
-	SSH         openssh.Program
-	Destination openssh.Destination
-	Connect     time.Duration
-	Dir         string // for logs and sockets
-	Native      string // our own program, to log in by `run` instead of ssh; "" is ssh
-	Kex         string // default suite of logins; "" is the one that both sides prefer
+	bed.Bed
+	Dir    string // for logs and sockets
+	Native string // our own program, to log in by `run` instead of ssh; "" is ssh
+	Kex    string // default suite of logins; "" is the one that both sides prefer
 
-	server  *loopback.Server // nil: a user's host
 	relay   *relay.Relay
 	prompt  bool // the relay acknowledges at once
 	traffic *Traffic
 }
 
-// Between prepares the ends of a testbed. The caller closes them.
-func Between(b *testbed.Testbed, connect time.Duration, dir string) (*Ends, error) {
-	e := &Ends{SSH: b.SSH, Destination: b.Destination, Connect: connect, Dir: dir}
-	if b.Private == nil {
+// Between prepares the ends of a bed. The caller closes them.
+func Between(b bed.Bed, dir string) (*Ends, error) {
+	e := &Ends{Bed: b, Dir: dir}
+	if !b.Own() {
 		return e, nil
 	}
-	return e, e.relayTo(b.Private)
+	return e, e.relayTo(b.Server)
 }
 
 // Prompt returns ends with the same server between which nobody waits for an acknowledgement, so
 // that two thirds of a login's time do not hide the differences. The caller closes them.
-func (e *Ends) Prompt() (*Ends, error) { return e.with(e.server) }
+func (e *Ends) Prompt() (*Ends, error) { return e.with(e.Server) }
 
 // with returns prompt ends with another server.
 func (e *Ends) with(s *loopback.Server) (*Ends, error) {
@@ -61,7 +58,7 @@ func (e *Ends) with(s *loopback.Server) (*Ends, error) {
 
 // relayTo puts a relay before our own server.
 func (e *Ends) relayTo(s *loopback.Server) (err error) {
-	e.server, e.traffic = s, &Traffic{}
+	e.Server, e.traffic = s, &Traffic{}
 	if e.relay, err = relay.To(net.JoinHostPort(s.Address()), relay.Options{Watch: e.traffic.Watch, Prompt: e.prompt}); err != nil {
 		return err
 	}
@@ -86,9 +83,6 @@ func (e *Ends) Watch(ctx context.Context, argv ArgvFunc) (*Login, error) {
 
 // WholeLogin is how many times as long a login may take as connecting.
 const WholeLogin = 3
-
-// Own reports whether the server is our own.
-func (e *Ends) Own() bool { return e.server != nil }
 
 // Argv returns the command line of a login that runs command, with settings of ssh_config before
 // all others.
@@ -119,7 +113,7 @@ func (e *Ends) Plain() Case {
 // of different lengths; 0 if the server is not our own. The shortest of some tries counts, because
 // a busy machine adds its own time: of more tries if the count is not close to a whole number.
 func (e *Ends) RoundTrips(ctx context.Context) (int, error) {
-	if e.server == nil {
+	if e.Server == nil {
 		return 0, nil
 	}
 	const short, long = 20 * time.Millisecond, 220 * time.Millisecond
@@ -158,7 +152,7 @@ func shorter(a, b time.Duration) time.Duration {
 
 // over returns the time of a login over a path, without waits for acknowledgements.
 func (e *Ends) over(ctx context.Context, rtt time.Duration, tries int) (least time.Duration, err error) {
-	r, err := relay.To(net.JoinHostPort(e.server.Address()), relay.Options{Path: relay.Path{Delay: rtt / 2}, Prompt: true})
+	r, err := relay.To(net.JoinHostPort(e.Server.Address()), relay.Options{Path: relay.Path{Delay: rtt / 2}, Prompt: true})
 	if err != nil {
 		return 0, err
 	}
@@ -178,13 +172,13 @@ func (e *Ends) over(ctx context.Context, rtt time.Duration, tries int) (least ti
 
 // After returns the server's CPU time and the relay's traffic of the last login.
 func (e *Ends) After(ctx context.Context) (time.Duration, *Wire) {
-	if e.server == nil {
+	if e.Server == nil {
 		return 0, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, loopback.Grace)
 	defer cancel()
 	var cpu time.Duration
-	if conn, ok := e.server.Next(ctx); ok {
+	if conn, ok := e.Server.Next(ctx); ok {
 		cpu = conn.Leave(loopback.Grace)
 	}
 	w := e.traffic.Wire()
@@ -257,8 +251,8 @@ func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 		return nil, errors.Join(fmt.Errorf("a ControlMaster cannot be started: %s", m.Failure(n).Said), logged)
 	}
 	m.SoFar() // it has nothing to say while it is measured
-	if e.server != nil {
-		e.server.Fresh(false)
+	if e.Server != nil {
+		e.Server.Fresh(false)
 		e.traffic.Reset()
 	}
 	return m, nil

@@ -23,14 +23,15 @@ import (
 	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/safedir"
 )
 
 // prepare makes everything that the cases of factors need: keys, and a server for them, which must
 // be our own sshd.
-func (s *Study) prepare(ends *Ends) (err error) {
-	s.ends, s.dir = ends, s.Bed.Rig.Dir
+func (s *Study) prepare(ctx context.Context, ends *Ends) (err error) {
+	s.ends, s.dir = ends, s.Bed.Dir
 	if s.host, err = makeKeys(s.dir, "host-"); err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func (s *Study) prepare(ends *Ends) (err error) {
 		return err
 	}
 	lines = append(lines, "AuthorizedKeysFile "+s.dir.File("authorized_keys.all"), "TrustedUserCAKeys "+authority.file+".pub", "MaxAuthTries 20")
-	s.everyKey, err = s.server("keys", lines...)
+	s.everyKey, err = s.server(ctx, "keys", lines...)
 	return err
 }
 
@@ -69,7 +70,7 @@ func (s *Study) certified() *keyPair { return s.user[len(s.user)-1] }
 
 // server starts a variant of the private server, with lines before all others of its configuration:
 // sshd takes the first of each (sshd_config(5)).
-func (s *Study) server(name string, lines ...string) (*Ends, error) {
+func (s *Study) server(ctx context.Context, name string, lines ...string) (*Ends, error) {
 	text, err := os.ReadFile(s.dir.File("sshd_config"))
 	if err != nil {
 		return nil, err
@@ -83,8 +84,7 @@ func (s *Study) server(name string, lines ...string) (*Ends, error) {
 	if err := s.write("sshd_config."+name, strings.Join(lines, "\n")+"\n"); err != nil {
 		return nil, err
 	}
-	argv := []string{s.Bed.Environment.ServerPath, "-i", "-e", "-f", config}
-	server, err := loopback.Start(argv, s.Bed.Rig.Spawner, s.dir)
+	server, _, err := s.Bed.Serve(ctx, openssh.Program{Path: s.Bed.Environment.ServerPath}.ServeOne(config), s.Bed.Connect)
 	if err != nil {
 		return nil, err
 	}
@@ -260,8 +260,8 @@ func strangers(lines int, hashed bool) string {
 
 // settings returns settings of a client: Debian's additions to OpenSSH's defaults, and a name with
 // addresses of both families, with a server on only one.
-func (s *Study) settings(context.Context) ([]Case, error) {
-	gssapi, err := s.server("gssapi", "GSSAPIAuthentication yes")
+func (s *Study) settings(ctx context.Context) ([]Case, error) {
+	gssapi, err := s.server(ctx, "gssapi", "GSSAPIAuthentication yes")
 	if err != nil {
 		return nil, err
 	}
@@ -278,8 +278,8 @@ func (s *Study) settings(context.Context) ([]Case, error) {
 	}, nil
 }
 
-func (s *Study) servers(context.Context) ([]Case, error) {
-	lookup, err := s.server("dns", "UseDNS yes")
+func (s *Study) servers(ctx context.Context) ([]Case, error) {
+	lookup, err := s.server(ctx, "dns", "UseDNS yes")
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func CloseLanes(lanes []Lane) error {
 	var errs []error
 	for _, l := range lanes {
 		for _, e := range l.ends {
-			errs = append(errs, e.Close(), e.server.Close())
+			errs = append(errs, e.Close(), e.Server.Close())
 		}
 	}
 	return errors.Join(errs...)
@@ -71,7 +71,7 @@ func (l *Lane) open(cases []Case) error {
 		if c.Ends == nil || l.ends[c.Ends.relay] != nil {
 			continue
 		}
-		server, err := c.Ends.server.On(l.core)
+		server, err := c.Ends.Server.On(l.core)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/bench/bed"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
@@ -29,11 +30,11 @@ func endsOf(t *testing.T, s *sshtest.Sshd) *Ends {
 		"-o", "UserKnownHostsFile="+known, "-p", strconv.Itoa(s.Port), s.User+"@127.0.0.1", "true").CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	return &Ends{SSH: ssh, Connect: time.Minute, Dir: t.TempDir(), traffic: &Traffic{}, Destination: openssh.Destination{
+	return &Ends{Dir: t.TempDir(), traffic: &Traffic{}, Bed: bed.Bed{SSH: ssh, Connect: time.Minute, Destination: openssh.Destination{
 		Host: s.User + "@127.0.0.1", Flags: conf.Flags{
 			Config: "none", Identities: []string{s.Key}, Settings: []string{"IdentityAgent=none", "UserKnownHostsFile=" + known}, Port: uint16(s.Port),
 		},
-	}}
+	}}}
 }
 
 // TestNoSessionLeft: where the server gives a master no further session, or the master is dead, ssh

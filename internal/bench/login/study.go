@@ -120,7 +120,7 @@ func (s *Study) private(ctx context.Context, ends *Ends) ([]Case, error) {
 	if !s.Full && !slices.ContainsFunc([]string{HostKeyFactor, UserKeyFactor, SourceFactor, KnownHostsFactor, SettingFactor, ServerFactor}, s.wants) {
 		return nil, nil
 	}
-	if err := s.prepare(ends); err != nil {
+	if err := s.prepare(ctx, ends); err != nil {
 		return nil, err
 	}
 	if s.Full {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/base/sched"
+	"sshpace/internal/bench/bed"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/sshtest"
 	"sshpace/internal/sys/safedir"
@@ -20,7 +21,7 @@ import (
 // pair is an ssh and an sshd for cases.
 func pair(t *testing.T) (*Ends, Case) {
 	s := sshtest.StartSshd(t)
-	e := &Ends{Connect: time.Minute, Dir: t.TempDir()}
+	e := &Ends{Bed: bed.Bed{Connect: time.Minute}, Dir: t.TempDir()}
 	return e, Case{Level: "plain", Argv: sshTo(t, s.User, s.Key, s.Port)}
 }
 

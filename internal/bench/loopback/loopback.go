@@ -4,6 +4,7 @@ package loopback
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -21,11 +22,18 @@ import (
 	"sshpace/internal/sys/tcp"
 )
 
+// Site is where the servers of a run start: its private directory, with their keys, and its
+// processes, which end with sshpace.
+type Site struct {
+	Dir     *safedir.Workdir
+	Spawner *proc.Spawner
+	Keys    Keys
+}
+
 // Server listens on loopback and starts a server process per connection.
 type Server struct {
 	listener *tcp.OwnListener
-	dir      *safedir.Workdir
-	spawner  *proc.Spawner
+	site     Site
 	argv     []string
 	start    func(*exec.Cmd) error
 	log      *os.File
@@ -48,41 +56,45 @@ type Conn struct {
 }
 
 // Start listens on a random loopback port, for connections of our own user. argv is the command
-// line that serves the connection on its standard input, with files in dir; its standard error goes
-// to a file there.
-func Start(argv []string, spawner *proc.Spawner, dir *safedir.Workdir) (*Server, error) {
-	return listen(&Server{dir: dir, spawner: spawner, argv: argv, start: spawner.Start})
+// line that serves the connection on its standard input; its standard error goes to a file of the
+// run.
+func (site Site) Start(argv []string) (*Server, error) {
+	return listen(&Server{site: site, argv: argv, start: site.Spawner.Start})
 }
 
-// Sshd returns the command line by which an sshd serves one connection of a run, by c, with a
-// configuration of that name.
-func Sshd(ctx context.Context, sshd openssh.Program, c openssh.ServerConfig, keys Keys, dir *safedir.Workdir, name string) ([]string, error) {
-	c.HostKey, c.AuthorizedKeys, c.Home, c.StrictModes, c.PAM = keys.HostKey, keys.AuthorizedKeys, dir.Path, dir.Strict, openssh.Locked(c.User)
-	if _, err := sshd.Validate(ctx, c, dir.File(name)); err != nil {
-		return nil, err
+// Serve starts an SSH server, and returns it with its first bytes, for which it has limit.
+func (site Site) Serve(ctx context.Context, argv []string, limit time.Duration) (*Server, wire.Greeting, error) {
+	s, err := site.Start(argv)
+	if err != nil {
+		return nil, wire.Greeting{}, err
 	}
-	return sshd.ServeOne(dir.File(name)), nil
-}
-
-// Greeting returns the server's first bytes, for which it has limit.
-func (s *Server) Greeting(ctx context.Context, limit time.Duration) (wire.Greeting, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	greeting, err := wire.Probe(ctx, net.JoinHostPort(s.Address()))
 	if err != nil {
-		err = fmt.Errorf("%w%s", err, s.Explained(""))
+		return nil, greeting, errors.Join(fmt.Errorf("%w%s", err, s.Explained("")), s.Close())
 	}
 	s.Fresh(false)
-	return greeting, err
+	return s, greeting, nil
+}
+
+// Sshd returns the command line by which an sshd serves one connection of a run, by c, with a
+// configuration of that name.
+func (site Site) Sshd(ctx context.Context, sshd openssh.Program, c openssh.ServerConfig, name string) ([]string, error) {
+	c.HostKey, c.AuthorizedKeys, c.Home, c.StrictModes, c.PAM = site.Keys.HostKey, site.Keys.AuthorizedKeys, site.Dir.Path, site.Dir.Strict, openssh.Locked(c.User)
+	if _, err := sshd.Validate(ctx, c, site.Dir.File(name)); err != nil {
+		return nil, err
+	}
+	return sshd.ServeOne(site.Dir.File(name)), nil
 }
 
 // On starts the same server once more, on its own port, with all its processes on one core.
 func (s *Server) On(core int) (*Server, error) {
-	return listen(&Server{dir: s.dir, spawner: s.spawner, argv: s.argv, start: func(cmd *exec.Cmd) error { return s.spawner.StartOn(core, cmd) }})
+	return listen(&Server{site: s.site, argv: s.argv, start: func(cmd *exec.Cmd) error { return s.site.Spawner.StartOn(core, cmd) }})
 }
 
 func listen(s *Server) (_ *Server, err error) {
-	s.log, err = s.dir.OpenFile("server.log", os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	s.log, err = s.site.Dir.OpenFile("server.log", os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +233,7 @@ func parentOf(pid int) int {
 // the private directory; it first makes sure that this is still ours. A listening sshd leaves
 // Nagle's algorithm on until the session starts; Go turns it off at once.
 func (s *Server) serve(tcp *net.TCPConn, swift bool) (*Conn, error) {
-	if err := s.dir.Verify(); err != nil {
+	if err := s.site.Dir.Verify(); err != nil {
 		return nil, err
 	}
 	if err := tcp.SetNoDelay(swift); err != nil {

@@ -46,7 +46,7 @@ func start(t *testing.T, argv ...string) *Server {
 
 func startIn(t *testing.T, dir *safedir.Workdir, spawner *proc.Spawner, argv ...string) *Server {
 	t.Helper()
-	s, err := Start(argv, spawner, dir)
+	s, err := Site{Dir: dir, Spawner: spawner}.Start(argv)
 	if err != nil {
 		t.Fatal(err)
 	}

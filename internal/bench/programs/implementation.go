@@ -22,15 +22,12 @@ import (
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/sys/proc"
-	"sshpace/internal/sys/safedir"
 )
 
-// Setup is shared by all implementations: a private directory, one pair of keys, an account, and a
-// program of ours at either end.
+// Setup is shared by all implementations: the site of their servers, an account, and a program of
+// ours at either end.
 type Setup struct {
-	Dir     *safedir.Workdir
-	Keys    loopback.Keys
-	Spawner *proc.Spawner
+	loopback.Site
 	User    string                        // the account that logs in: our own
 	Home    string                        // its home directory, where some servers look for keys
 	Helper  func(program string) []string // command line of a helper program of ours

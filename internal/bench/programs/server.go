@@ -86,12 +86,8 @@ func (b *Setup) server(ctx context.Context, row serverRow) (s Server, err error)
 	if s.Name, s.SFTP, argv, err = row.command(ctx, b, s.Path); err != nil {
 		return s, err
 	}
-	if s.Server, err = loopback.Start(argv, b.Spawner, b.Dir); err != nil {
-		return s, err
-	}
-	greeting, err := s.Greeting(ctx, greetingLimit)
-	if err != nil {
-		s.Close()
+	var greeting wire.Greeting
+	if s.Server, greeting, err = b.Serve(ctx, argv, greetingLimit); err != nil {
 		return s, err
 	}
 	s.Offer = greeting.Offer
@@ -125,7 +121,7 @@ func opensshServer(ctx context.Context, b *Setup, path string) (name string, sft
 		return "", false, nil, err
 	}
 	b.serial++
-	argv, err = loopback.Sshd(ctx, sshd, openssh.ServerConfig{User: b.User, Offer: offer}, b.Keys, b.Dir, "sshd_config."+strconv.Itoa(b.serial))
+	argv, err = b.Sshd(ctx, sshd, openssh.ServerConfig{User: b.User, Offer: offer}, "sshd_config."+strconv.Itoa(b.serial))
 	return opensshName("openssh", sshd.Version), true, argv, err
 }
 

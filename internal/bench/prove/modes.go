@@ -12,7 +12,7 @@ import (
 )
 
 // include adds modes of SSH, with both choices, or the reason why they cannot be measured.
-func (p *proof) include(ground *transfer.Bed, modes []record.Mode) {
+func (p *proof) include(ground *transfer.Ground, modes []record.Mode) {
 	for _, direction := range p.Directions {
 		for _, mode := range modes {
 			var both [2]*transfer.Subject

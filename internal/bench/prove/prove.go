@@ -51,7 +51,7 @@ func (p *proof) measure(ctx, drain context.Context, bed *testbed.Testbed) error 
 	p.target = bed.Target
 	var raw []*method
 	for i, direction := range p.Directions {
-		turns := newPair(bed.Driver, courseWith(bed.Server), p.suites, direction, 1+i*maxPairID)
+		turns := newPair(bed.Driver, courseWith(bed.Kind), p.suites, direction, 1+i*maxPairID)
 		raw = append(raw, &method{name: "raw " + string(direction), direct: true, round: func(ctx context.Context, _ bool) ([2]rates, record.Sample, error) {
 			return turns.round(ctx)
 		}})

@@ -46,7 +46,7 @@ func BenchmarkEqualAndPlanted(b *testing.B) {
 	var falsely, found, id int
 	for b.Loop() {
 		id++
-		p := newPair(bed.Driver, courseWith(bed.Server), suites, record.Upload, 1000*id)
+		p := newPair(bed.Driver, courseWith(bed.Kind), suites, record.Upload, 1000*id)
 		method := &method{name: "raw upload", direct: true}
 		for range DefaultRounds {
 			got, sample, err := p.round(b.Context())

@@ -22,15 +22,15 @@ func (b *Testbed) openHost(ctx context.Context, p Params) (err error) {
 	if err := b.chooseClient(ctx, p); err != nil {
 		return err
 	}
-	if b.Destination, b.Rig.Connect, err = route.ThroughJumps(ctx, p.Route, b.SSH, p.Destination, p.Connect); err != nil {
+	if b.Destination, b.Connect, err = route.ThroughJumps(ctx, p.Route, b.SSH, p.Destination, p.Connect); err != nil {
 		return err
 	}
-	remote := &drive.Remote{Rig: b.Rig, SSH: b.SSH, Destination: b.Destination, Once: p.Once, Login: p.Login}
+	remote := &drive.Remote{Rig: b.Rig, Once: p.Once, Login: p.Login}
 	look, err := remote.Look(ctx)
 	if err != nil {
 		return b.Explain(err)
 	}
-	b.Offered, b.Server, b.Target, b.Login = look.Offer, record.ServerRemote, p.Destination.Label, look.Login
+	b.Offered, b.Kind, b.Target, b.Login = look.Offer, record.ServerRemote, p.Destination.Label, look.Login
 	b.Environment.Server, b.Environment.ServerBanner = look.Version, look.Version
 	b.Environment.ServerMachine, b.Environment.StrictKex, b.Environment.RoundTripNS = look.Machine, &look.Strict, look.RoundTrip
 	if endpoint, err := b.SSH.Endpoint(ctx, p.Destination); err == nil {
@@ -52,7 +52,7 @@ func (b *Testbed) Explain(err error) error {
 	if !errors.As(err, &hostErr) {
 		return err
 	}
-	return b.SSH.Explain(b.Destination, hostErr.Failed)
+	return b.Bed.Explain(hostErr.Failed)
 }
 
 // addressCheck distinguishes two addresses, all but one in 65,536, without naming either: a result

@@ -32,36 +32,34 @@ func (b *Testbed) openPrivate(ctx context.Context, p Params) error {
 		b.note("the user "+login+" has no name on this machine: the built-in client and server are used, because OpenSSH refuses such users",
 			"costs and speeds are those of Go's SSH, not of OpenSSH", "add the user to /etc/passwd, or run as another one")
 	}
-	keys, err := loopback.MakeKeys(p.Dir)
-	if err != nil {
+	var err error
+	if b.Keys, err = loopback.MakeKeys(p.Dir); err != nil {
 		return err
 	}
 	if err := b.chooseClient(ctx, p); err != nil {
 		return err
 	}
-	argv, err := b.chooseServer(ctx, p, keys, login)
+	argv, err := b.chooseServer(ctx, p, login)
 	if err != nil {
 		return err
 	}
-	server, err := loopback.Start(argv, b.Rig.Spawner, p.Dir)
+	server, greeting, err := b.Serve(ctx, argv, p.Connect)
 	if err != nil {
-		return err
+		return fmt.Errorf("the private server does not answer: %w", err)
 	}
 	stop := b.close
 	b.close = func() error { return errors.Join(server.Close(), stop()) }
-	host, port := server.Address()
-	if err := b.greet(ctx, server, p.Connect); err != nil {
-		return err
-	}
-	b.Target, b.Private, b.Keys = record.Loopback, server, keys
-	b.Driver = &drive.Private{Rig: b.Rig, Server: server, Client: b.clientCommand(p, keys, host, port, login)}
+	b.greeted(ctx, greeting)
+	b.Target, b.Server = record.Loopback, server
+	client := b.clientCommand(p, login)
+	b.Driver = &drive.Private{Rig: b.Rig, Client: client}
 	return nil
 }
 
 // chooseServer returns the command line that serves one connection: sshd, or the built-in server
 // where sshd is not available.
-func (b *Testbed) chooseServer(ctx context.Context, p Params, keys loopback.Keys, login string) ([]string, error) {
-	native := append(p.Helper("native-server"), keys.HostKey, keys.AuthorizedKeys, p.Dir.Path)
+func (b *Testbed) chooseServer(ctx context.Context, p Params, login string) ([]string, error) {
+	native := append(p.Helper("native-server"), b.Keys.HostKey, b.Keys.AuthorizedKeys, p.Dir.Path)
 	if p.Server == record.ServerNative {
 		return b.nativeServer(native), nil
 	}
@@ -81,29 +79,24 @@ func (b *Testbed) chooseServer(ctx context.Context, p Params, keys loopback.Keys
 	if err := openssh.PreparePrivilegeSeparation(); err != nil {
 		b.note(err.Error(), "", "")
 	}
-	b.Server = record.ServerOpenSSH
+	b.Kind = record.ServerOpenSSH
 	b.Environment.Server, b.Environment.ServerPath = sshd.Version, sshd.Path
-	argv, err := loopback.Sshd(ctx, sshd, openssh.ServerConfig{User: login, Offer: b.Client, Everything: p.Everything}, keys, p.Dir, "sshd_config")
+	argv, err := b.Sshd(ctx, sshd, openssh.ServerConfig{User: login, Offer: b.Client, Everything: p.Everything}, "sshd_config")
 	return argv, fault.WithHint(err, "try --server native, or another sshd with --sshd")
 }
 
 func (b *Testbed) nativeServer(argv []string) []string {
-	b.Server = record.ServerNative
+	b.Kind = record.ServerNative
 	b.Environment.Server = "sshpace native (x/crypto/ssh)"
 	return argv
 }
 
-// greet asks the running server for its offer, and waits for it that long.
-func (b *Testbed) greet(ctx context.Context, server *loopback.Server, limit time.Duration) error {
-	greeting, err := server.Greeting(ctx, limit)
-	if err != nil {
-		return fmt.Errorf("the private server does not answer: %w", err)
-	}
+// greeted records the first bytes of the running server: its offer.
+func (b *Testbed) greeted(ctx context.Context, greeting wire.Greeting) {
 	b.Offered, b.Environment.ServerBanner = greeting.Offer, greeting.Version
 	if !greeting.StrictKex || b.clientStrict(ctx) {
 		b.Environment.StrictKex = &greeting.StrictKex
 	}
-	return nil
 }
 
 // clientStrict reads in the client's own greeting whether it does strict key exchange, the remedy
@@ -122,17 +115,17 @@ func (b *Testbed) clientStrict(ctx context.Context) bool {
 const greetingLimit = 5 * time.Second
 
 // clientCommand returns the command line that runs a command on the private server.
-func (b *Testbed) clientCommand(p Params, keys loopback.Keys, host, port, login string) func(alg.Suite, string, string) []string {
+func (b *Testbed) clientCommand(p Params, login string) func(alg.Suite, string, string) []string {
+	host, port := b.Server.Address()
 	if b.Engine == record.EngineNative {
 		return func(want alg.Suite, log, remote string) []string {
-			return append(p.Helper("native-client"), net.JoinHostPort(host, port), login, keys.Identity, keys.KnownHosts, log,
+			return append(p.Helper("native-client"), net.JoinHostPort(host, port), login, b.Keys.Identity, b.Keys.KnownHosts, log,
 				want.Cipher, want.MAC, want.Kex, remote)
 		}
 	}
-	destination := b.SSH.Private(host, port, login, keys.Identity, keys.KnownHosts)
-	b.Destination = destination
+	b.Destination = b.SSH.Private(host, port, login, b.Keys.Identity, b.Keys.KnownHosts)
 	return func(want alg.Suite, log, remote string) []string {
-		return b.SSH.Command(destination, want, log, p.Connect, remote)
+		return b.SSH.Command(b.Destination, want, log, p.Connect, remote)
 	}
 }
 

@@ -17,7 +17,7 @@ func (b *Testbed) Present(ctx context.Context) alg.Suite {
 		return alg.Suite{}
 	}
 	destination := b.Destination
-	if b.Server != record.ServerRemote {
+	if b.Kind != record.ServerRemote {
 		destination = openssh.Destination{Host: "localhost"}
 	}
 	own, err := b.SSH.Effective(ctx, destination)

@@ -13,6 +13,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
+	"sshpace/internal/bench/bed"
 	"sshpace/internal/bench/drive"
 	"sshpace/internal/bench/hostinfo"
 	"sshpace/internal/bench/lab"
@@ -26,20 +27,16 @@ import (
 
 // Testbed is a client and a server that are ready to be measured.
 type Testbed struct {
+	drive.Rig
 	Driver      Driver
 	Target      string // label
 	Engine      record.Engine
-	Server      record.ServerKind
+	Kind        record.ServerKind
 	Environment record.Environment
-	SSH         openssh.Program // the client, unless it is the built-in one
-	Client      alg.Offer       // the offers of both sides
+	Client      alg.Offer // the offers of both sides
 	Offered     alg.Offer
 	Findings    []record.Finding
-	Rig         drive.Rig
-	Login       time.Duration       // that a host took for the first one; 0 for the private server
-	Destination openssh.Destination // how ssh, scp and sftp reach the server; not with the built-in client
-	Private     *loopback.Server    // nil where the server is a host
-	Keys        loopback.Keys       // of the private server
+	Login       time.Duration // that a host took for the first one; 0 for the private server
 
 	close func() error
 }
@@ -74,8 +71,10 @@ const LoadLook = 100 * time.Millisecond
 // testbed.
 func Open(ctx context.Context, p Params) (b *Testbed, err error) {
 	spawner := proc.NewSpawner()
-	b = &Testbed{close: func() error { spawner.Close(); return nil }, Destination: p.Destination}
-	b.Rig = drive.Rig{Dir: p.Dir, Spawner: spawner, Flow: p.Helper("flow"), Data: p.Data, Connect: p.Connect}
+	b = &Testbed{close: func() error { spawner.Close(); return nil }, Rig: drive.Rig{
+		Bed:  bed.Bed{Destination: p.Destination, Connect: p.Connect},
+		Site: loopback.Site{Dir: p.Dir, Spawner: spawner}, Flow: p.Helper("flow"), Data: p.Data,
+	}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())

@@ -18,29 +18,29 @@ import (
 
 // copying makes the process by which a program, at a path, copies from to target, one of which is
 // at the server; both are directories where all is set.
-type copying func(b *Bed, program string, o Options, from, target string, all bool) (Process, error)
+type copying func(b *Ground, program string, o Options, from, target string, all bool) (Process, error)
 
 // scp copies by the SFTP protocol, or with flags such as -O by another.
 func scp(flags ...string) copying {
-	return func(b *Bed, program string, o Options, from, target string, all bool) (Process, error) {
+	return func(b *Ground, program string, o Options, from, target string, all bool) (Process, error) {
 		argv := append(b.copyOptions(program, o), flags...)
 		if all {
 			argv = append(argv, "-r")
 		}
-		return Process{Argv: append(append(argv, "--"), b.places(o, from, target)...), Env: b.To.Env}, nil
+		return Process{Argv: append(append(argv, "--"), b.places(o, from, target)...), Env: b.Destination.Env}, nil
 	}
 }
 
 // copyOptions are shared by scp and sftp. They print errors only: debug output for each of many
 // files would distort the measurement.
-func (b *Bed) copyOptions(program string, o Options) []string {
+func (b *Ground) copyOptions(program string, o Options) []string {
 	options := b.SSH.CopyOptions(b.destination(o), o.Suite, b.Connect)
 	return append([]string{program, "-o", "LogLevel=ERROR"}, options[1:]...) // all but -v
 }
 
 // places returns from and target as scp and rsync write them.
-func (b *Bed) places(o Options, from, target string) []string {
-	host := b.To.Host
+func (b *Ground) places(o Options, from, target string) []string {
+	host := b.Destination.Host
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
@@ -50,17 +50,17 @@ func (b *Bed) places(o Options, from, target string) []string {
 	return []string{from, host + ":" + target}
 }
 
-func sftp(b *Bed, program string, o Options, from, target string, all bool) (Process, error) {
+func sftp(b *Ground, program string, o Options, from, target string, all bool) (Process, error) {
 	verb := map[record.Direction]string{record.Upload: "put", record.Download: "get"}[o.Direction]
 	if all {
 		verb += " -r"
 	}
-	argv := append(b.copyOptions(program, o), "-b", "-", "--", b.To.Host)
-	return Process{Argv: argv, Env: b.To.Env, Input: verb + " " + from + " " + target + "\n"}, nil
+	argv := append(b.copyOptions(program, o), "-b", "-", "--", b.Destination.Host)
+	return Process{Argv: argv, Env: b.Destination.Env, Input: verb + " " + from + " " + target + "\n"}, nil
 }
 
 // rsync splits the command line of its ssh at blanks, so that the ssh has its own script.
-func rsync(b *Bed, program string, o Options, from, target string, all bool) (Process, error) {
+func rsync(b *Ground, program string, o Options, from, target string, all bool) (Process, error) {
 	b.serial++
 	script := b.here(fmt.Sprintf("rsync-ssh.%d", b.serial))
 	line := "#!/bin/sh\nexec " + shell.Line(b.SSH.Leading(b.destination(o), o.Suite, b.Connect)...) + " \"$@\"\n"
@@ -71,11 +71,11 @@ func rsync(b *Bed, program string, o Options, from, target string, all bool) (Pr
 	if all {
 		argv, from = append(argv, "-r"), from+"/"
 	}
-	return Process{Argv: append(append(argv, "--"), b.places(o, from, target)...), Env: b.To.Env}, nil
+	return Process{Argv: append(append(argv, "--"), b.places(o, from, target)...), Env: b.Destination.Env}, nil
 }
 
 // copied copies size bytes in a mode, as one file or as many.
-func (b *Bed) copied(ctx context.Context, o Options, m mode, size int64) (reading Reading, err error) {
+func (b *Ground) copied(ctx context.Context, o Options, m mode, size int64) (reading Reading, err error) {
 	defer func() {
 		if err != nil {
 			err = cmp.Or(b.There.Lost(), err)
@@ -105,7 +105,7 @@ func (b *Bed) copied(ctx context.Context, o Options, m mode, size int64) (readin
 }
 
 // ends returns the paths of source and destination.
-func (b *Bed) ends(ctx context.Context, o Options, size int64) (from, target string, err error) {
+func (b *Ground) ends(ctx context.Context, o Options, size int64) (from, target string, err error) {
 	from, err = b.source(o, size)
 	if err != nil {
 		return "", "", err
@@ -119,7 +119,7 @@ func (b *Bed) ends(ctx context.Context, o Options, size int64) (from, target str
 	return from, target, errors.Join(err, os.RemoveAll(target))
 }
 
-func (b *Bed) clear(ctx context.Context, o Options, target string) error {
+func (b *Ground) clear(ctx context.Context, o Options, target string) error {
 	if o.Direction == record.Upload {
 		return b.There.Remove(context.WithoutCancel(ctx), target)
 	}
@@ -127,7 +127,7 @@ func (b *Bed) clear(ctx context.Context, o Options, target string) error {
 }
 
 // arrived compares the copy with the sent files, after the clock has been stopped.
-func (b *Bed) arrived(ctx context.Context, o Options, target string, size int64) error {
+func (b *Ground) arrived(ctx context.Context, o Options, target string, size int64) error {
 	path, err := b.source(o, size)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (b *Bed) arrived(ctx context.Context, o Options, target string, size int64)
 }
 
 // source returns the payload, at this end.
-func (b *Bed) source(o Options, size int64) (string, error) {
+func (b *Ground) source(o Options, size int64) (string, error) {
 	if o.Files > 0 && size > 1 {
 		return b.Here.tree(o.Files, o.FileBytes)
 	}

@@ -19,7 +19,7 @@ const diskTurns = 2
 
 // Disk reports whether the files at one end are the limit of a copy: they are read, and written,
 // once without SSH, in the same way and as much. The second result is the answer.
-func (b *Bed) Disk(ctx context.Context, c *Subject) (l record.Limit, is bool, err error) {
+func (b *Ground) Disk(ctx context.Context, c *Subject) (l record.Limit, is bool, err error) {
 	size, up := int64(c.SizeBytes), c.Direction == record.Upload
 	l = record.Limit{Mode: c.Mode, Direction: c.Direction, Suite: c.Suite, Path: c.Path}
 	from, err := b.Here.Of(size)

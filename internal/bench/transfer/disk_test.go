@@ -72,7 +72,7 @@ func slowDisk(t *testing.T, rate int) string {
 // A slow disk is named, in both directions, and neither a cipher nor a CPU; files in memory are no
 // limit.
 func TestQuietSlowDisk(t *testing.T) {
-	sharp := func(t *testing.T, b *transfer.Bed, direction record.Direction) (record.Limit, bool) {
+	sharp := func(t *testing.T, b *transfer.Ground, direction record.Direction) (record.Limit, bool) {
 		t.Helper()
 		c := b.Subjects([]record.Mode{record.ModeSCP}, transfer.Options{Suite: suite, Direction: direction})[0]
 		c.SizeBytes = 4 << 20

@@ -28,11 +28,11 @@ type far interface {
 }
 
 // farEnd returns one that listens or connects.
-func (b *Bed) farEnd(ctx context.Context, o Options, listens bool, from string, size int64) (far, error) {
+func (b *Ground) farEnd(ctx context.Context, o Options, listens bool, from string, size int64) (far, error) {
 	if b.Server == nil {
 		return b.startFar(ctx, o, listens, from, size)
 	}
-	f := &ownFar{bed: b}
+	f := &ownFar{ground: b}
 	var err error
 	if listens {
 		f.listener, err = tcp.ListenOwn()
@@ -42,7 +42,7 @@ func (b *Bed) farEnd(ctx context.Context, o Options, listens bool, from string, 
 
 // ownFar is that end where the server is this machine.
 type ownFar struct {
-	bed      *Bed
+	ground   *Ground
 	listener *tcp.OwnListener // nil: it connects
 	conn     *net.TCPConn
 }
@@ -50,7 +50,7 @@ type ownFar struct {
 func (f *ownFar) port() string { return strconv.Itoa(f.listener.Addr().(*net.TCPAddr).Port) }
 
 func (f *ownFar) connect(ctx context.Context, port string) (err error) {
-	f.conn, err = f.bed.dialed(ctx, port)
+	f.conn, err = f.ground.dialed(ctx, port)
 	return err
 }
 
@@ -105,7 +105,7 @@ type hostFar struct {
 }
 
 // startFar starts it at the host.
-func (b *Bed) startFar(ctx context.Context, o Options, listens bool, from string, size int64) (f *hostFar, err error) {
+func (b *Ground) startFar(ctx context.Context, o Options, listens bool, from string, size int64) (f *hostFar, err error) {
 	words := []string{"take"}
 	if o.Direction == record.Download {
 		path, err := b.There.Payload(ctx, from, size)
@@ -115,7 +115,7 @@ func (b *Bed) startFar(ctx context.Context, o Options, listens bool, from string
 		words = []string{"give", path}
 	}
 	how := map[bool]string{true: "listen", false: "connect"}[listens]
-	p := b.command(b.To, alg.Suite{}, "exec perl -e "+shell.Word(farProgram)+" "+how+" "+shell.Line(words...))
+	p := b.command(b.Destination, alg.Suite{}, "exec perl -e "+shell.Word(farProgram)+" "+how+" "+shell.Line(words...))
 	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
 		return nil, err

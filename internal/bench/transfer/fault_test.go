@@ -22,13 +22,13 @@ var slow = relay.Path{Rate: 8e6}
 
 const slowSize = 32 << 20
 
-// copier is scp of a bed.
-func copier(b *transfer.Bed) *transfer.Subject {
+// copier is scp of a ground.
+func copier(b *transfer.Ground) *transfer.Subject {
 	return b.Subjects([]record.Mode{record.ModeSCP}, transfer.Options{Suite: suite, Direction: record.Upload})[0]
 }
 
 // arriving waits until some of a copy is there.
-func arriving(t *testing.T, b *transfer.Bed) {
+func arriving(t *testing.T, b *transfer.Ground) {
 	t.Helper()
 	if !waittest.Comes(func() bool {
 		info, err := os.Stat(filepath.Join(b.Here.Folder, "there.arrived"))
@@ -39,7 +39,7 @@ func arriving(t *testing.T, b *transfer.Bed) {
 }
 
 // fails runs a copy into which something happens, and says how it ended.
-func fails(t *testing.T, b *transfer.Bed, happens func()) string {
+func fails(t *testing.T, b *transfer.Ground, happens func()) string {
 	t.Helper()
 	var err error
 	waittest.Until(t, "a copy that fails", func() bool { // one goes well where it happens too late

@@ -22,7 +22,7 @@ const portTries = 3
 
 // forwardLocal moves bytes through a port at this end that ssh forwards to one at the server (-L),
 // where the far end listens.
-func (b *Bed) forwardLocal(ctx context.Context, o Options, size int64) (reading Reading, err error) {
+func (b *Ground) forwardLocal(ctx context.Context, o Options, size int64) (reading Reading, err error) {
 	for range portTries {
 		reading, err = b.forward(ctx, o, "-L", size)
 		if err == nil || !strings.Contains(err.Error(), "in use") {
@@ -34,12 +34,12 @@ func (b *Bed) forwardLocal(ctx context.Context, o Options, size int64) (reading 
 
 // forwardRemote moves bytes through a port at the server that is forwarded to one at this end (-R),
 // where we listen.
-func (b *Bed) forwardRemote(ctx context.Context, o Options, size int64) (Reading, error) {
+func (b *Ground) forwardRemote(ctx context.Context, o Options, size int64) (Reading, error) {
 	return b.forward(ctx, o, "-R", size)
 }
 
 // forward moves size bytes between this end and the far one.
-func (b *Bed) forward(ctx context.Context, o Options, flag string, size int64) (reading Reading, err error) {
+func (b *Ground) forward(ctx context.Context, o Options, flag string, size int64) (reading Reading, err error) {
 	from, err := b.Here.Of(size)
 	if err != nil {
 		return reading, err
@@ -90,7 +90,7 @@ func (b *Bed) forward(ctx context.Context, o Options, flag string, size int64) (
 
 // nearEnd returns the connection at this end of a forwarded port, or "" where ssh reports which
 // port at the server is forwarded.
-func (b *Bed) nearEnd(ctx context.Context, port string, near *tcp.OwnListener, far far, said func() string) (*net.TCPConn, error) {
+func (b *Ground) nearEnd(ctx context.Context, port string, near *tcp.OwnListener, far far, said func() string) (*net.TCPConn, error) {
 	if port != "" {
 		return b.dialed(ctx, port)
 	}
@@ -123,10 +123,10 @@ func allocated(said string) string {
 }
 
 // forwarding returns an ssh that only forwards a port.
-func (b *Bed) forwarding(o Options, flag, spec string) Process {
+func (b *Ground) forwarding(o Options, flag, spec string) Process {
 	to := b.destination(o).With("ExitOnForwardFailure=yes").Replacing("ClearAllForwardings", "").Replacing("SessionType", "")
 	argv := b.SSH.Leading(to, o.Suite, b.Connect)
-	return Process{Argv: append(argv, "-N", flag, spec, "--", b.To.Host), Env: b.To.Env}
+	return Process{Argv: append(argv, "-N", flag, spec, "--", b.Destination.Host), Env: b.Destination.Env}
 }
 
 // refusal is part of ssh's message when the server opens no connection for a port.
@@ -169,7 +169,7 @@ func unlessRefused(ctx context.Context, said func() string) (_ context.Context, 
 }
 
 // dialed returns a connection to a port of this machine, as soon as it accepts one.
-func (b *Bed) dialed(ctx context.Context, port string) (conn *net.TCPConn, err error) {
+func (b *Ground) dialed(ctx context.Context, port string) (conn *net.TCPConn, err error) {
 	err = sched.Poll(ctx, b.Connect, awaitPoll, func() bool {
 		var d net.Dialer
 		c, err := d.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port))

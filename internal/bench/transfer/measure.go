@@ -26,15 +26,15 @@ type Params struct {
 // Measure measures every mode in every direction with every suite, in turns, and records the
 // results. Before that it measures how fast files can be read at all, so that a disk is not
 // mistaken for SSH.
-func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) error {
+func (b *Ground) Measure(ctx, drain context.Context, p Params, sink record.Sink) error {
 	defer b.Here.Remove()
 	var relays relay.Group
 	defer relays.Close()
-	beds, err := b.over(p.Paths, &relays)
+	grounds, err := b.over(p.Paths, &relays)
 	if err != nil {
 		return err
 	}
-	all := subjects(beds, p)
+	all := subjects(grounds, p)
 	if p.Turns.List {
 		return p.Turns.Measure(ctx, drain, all, sink)
 	}
@@ -54,8 +54,8 @@ func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) er
 	}
 	o := p.Options
 	o.Suite = p.Suites[0]
-	for _, bed := range beds {
-		if err := bed.Limits(ctx, o, bed.unlimited(p), sink); err != nil {
+	for _, ground := range grounds {
+		if err := ground.Limits(ctx, o, ground.unlimited(p), sink); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) er
 }
 
 // unlimited returns the directions whose limit nobody has looked for yet.
-func (b *Bed) unlimited(p Params) []record.Direction {
+func (b *Ground) unlimited(p Params) []record.Direction {
 	if p.Turns.Old == nil {
 		return p.Directions
 	}
@@ -72,30 +72,30 @@ func (b *Bed) unlimited(p Params) []record.Direction {
 	})
 }
 
-// over returns a bed for each path.
-func (b *Bed) over(paths []relay.Path, relays *relay.Group) (beds []*Bed, err error) {
+// over returns a ground for each path.
+func (b *Ground) over(paths []relay.Path, relays *relay.Group) (grounds []*Ground, err error) {
 	for _, path := range paths {
 		far, err := b.Over(path, relays)
 		if err != nil {
 			return nil, err
 		}
-		beds = append(beds, far)
+		grounds = append(grounds, far)
 	}
-	if len(beds) == 0 {
-		beds = []*Bed{b}
+	if len(grounds) == 0 {
+		grounds = []*Ground{b}
 	}
-	return beds, nil
+	return grounds, nil
 }
 
 // subjects returns all methods: those that differ only in the path come together.
-func subjects(beds []*Bed, p Params) (all []*Subject) {
+func subjects(grounds []*Ground, p Params) (all []*Subject) {
 	for _, suite := range p.Suites {
 		for _, direction := range p.Directions {
 			for _, mode := range p.Modes {
-				for _, bed := range beds {
+				for _, ground := range grounds {
 					o := p.Options
 					o.Suite, o.Direction = suite, direction
-					all = append(all, bed.Subjects([]record.Mode{mode}, o)...)
+					all = append(all, ground.Subjects([]record.Mode{mode}, o)...)
 				}
 			}
 		}
@@ -105,7 +105,7 @@ func subjects(beds []*Bed, p Params) (all []*Subject) {
 
 // Limits looks for the limit of a pipe in each direction, and records it. An unknown limit is not a
 // failure.
-func (b *Bed) Limits(ctx context.Context, o Options, directions []record.Direction, sink record.Sink) error {
+func (b *Ground) Limits(ctx context.Context, o Options, directions []record.Direction, sink record.Sink) error {
 	for _, direction := range directions {
 		o.Direction = direction
 		limit, err := b.Limit(ctx, o, Ends{})
@@ -128,7 +128,7 @@ func noted(sink record.Sink, l record.Limit, why error, what string) error {
 }
 
 // tidied records the leftovers that were removed on the host.
-func (b *Bed) tidied(sink record.Sink) (err error) {
+func (b *Ground) tidied(sink record.Sink) (err error) {
 	for _, path := range b.Swept {
 		err = errors.Join(err, sink(record.Record{Finding: &record.Finding{What: "a killed run had left " + path + " on the host", Why: "it is removed"}}))
 	}
@@ -139,7 +139,7 @@ func (b *Bed) tidied(sink record.Sink) (err error) {
 const controlled = 64 << 20
 
 // control measures how fast files are read here.
-func (b *Bed) control(ctx context.Context, sink record.Sink) error {
+func (b *Ground) control(ctx context.Context, sink record.Sink) error {
 	path, err := b.Here.Of(controlled)
 	if err != nil {
 		return err

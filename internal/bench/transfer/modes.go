@@ -16,22 +16,22 @@ type mode struct {
 	name    record.Mode
 	program string  // that copies files, many of them if need be; ""
 	copies  copying // how it does that, or how the mode is checked; nil: it is not
-	run     func(b *Bed, ctx context.Context, o Options, size int64) (Reading, error)
-	lacks   func(b *Bed) string // why it cannot be measured here, ""; nil: it always can
+	run     func(b *Ground, ctx context.Context, o Options, size int64) (Reading, error)
+	lacks   func(b *Ground) string // why it cannot be measured here, ""; nil: it always can
 }
 
 // modes lists all modes, in the order of reports.
 var modes = []mode{
-	{name: record.ModePipe, run: (*Bed).pipe, copies: cat},
+	{name: record.ModePipe, run: (*Ground).pipe, copies: cat},
 	{name: record.ModeSCP, program: "scp", copies: scp()},
 	{name: record.ModeSCPLegacy, program: "scp", copies: scp("-O")},
 	{name: record.ModeSFTP, program: "sftp", copies: sftp},
 	{name: record.ModeRsync, program: "rsync", copies: rsync},
-	{name: record.ModeForwardL, run: (*Bed).forwardLocal},
-	{name: record.ModeForwardR, run: (*Bed).forwardRemote},
-	{name: record.ModeJump, run: (*Bed).jump, lacks: jumps},
-	{name: record.ModeMultiplex, run: (*Bed).multiplex},
-	{name: record.ModeStreams, run: (*Bed).streams},
+	{name: record.ModeForwardL, run: (*Ground).forwardLocal},
+	{name: record.ModeForwardR, run: (*Ground).forwardRemote},
+	{name: record.ModeJump, run: (*Ground).jump, lacks: jumps},
+	{name: record.ModeMultiplex, run: (*Ground).multiplex},
+	{name: record.ModeStreams, run: (*Ground).streams},
 }
 
 // word is the name of the mode, alone or with others.
@@ -79,15 +79,15 @@ func copiesFiles(name record.Mode) bool {
 	return slices.ContainsFunc(modes, func(m mode) bool { return m.name == name && m.isCopy() })
 }
 
-func jumps(b *Bed) string {
-	if b.Server == nil && b.To.Jump != "" {
+func jumps(b *Ground) string {
+	if b.Server == nil && b.Destination.Jump != "" {
 		return "the host is already behind a jump host: the other figures include it"
 	}
 	return ""
 }
 
 // why returns the reason why a mode cannot be measured here with these options; "".
-func (m mode) why(b *Bed, o Options) string {
+func (m mode) why(b *Ground, o Options) string {
 	switch {
 	case o.Files > 0 && !m.isCopy():
 		return "it copies no files, and --files is for files"
@@ -100,19 +100,19 @@ func (m mode) why(b *Bed, o Options) string {
 }
 
 // move carries out the mode.
-func (m mode) move(ctx context.Context, b *Bed, o Options, size int64) (Reading, error) {
+func (m mode) move(ctx context.Context, b *Ground, o Options, size int64) (Reading, error) {
 	if m.isCopy() {
 		return b.copied(ctx, o, m, size)
 	}
 	return m.run(b, ctx, o, size)
 }
 
-func (b *Bed) pipe(ctx context.Context, o Options, size int64) (Reading, error) {
+func (b *Ground) pipe(ctx context.Context, o Options, size int64) (Reading, error) {
 	return b.side(ctx, o, size, b.destination(o))
 }
 
 // jump is a pipe through a jump host, which is the host itself.
-func (b *Bed) jump(ctx context.Context, o Options, size int64) (Reading, error) {
+func (b *Ground) jump(ctx context.Context, o Options, size int64) (Reading, error) {
 	to := b.destination(o)
 	to.Jump, to.Way = to.Host, ""
 	if b.Server != nil {
@@ -125,7 +125,7 @@ func (b *Bed) jump(ctx context.Context, o Options, size int64) (Reading, error) 
 }
 
 // Subjects returns the methods of these modes with these options.
-func (b *Bed) Subjects(names []record.Mode, o Options) []*Subject {
+func (b *Ground) Subjects(names []record.Mode, o Options) []*Subject {
 	var all []*Subject
 	for _, m := range modes {
 		if !slices.Contains(names, m.name) {
@@ -154,7 +154,7 @@ func (m mode) counts(o Options) []int {
 	return append(counts, o.Streams)
 }
 
-func (b *Bed) subject(m mode, o Options, streams int) *Subject {
+func (b *Ground) subject(m mode, o Options, streams int) *Subject {
 	o.Streams = streams
 	c := &Subject{
 		Method: record.Method{Mode: m.name, Direction: o.Direction, Suite: o.Suite, Streams: streams, Compression: o.Compression, Why: m.why(b, o), Path: PathOf(b.Path)},
@@ -172,7 +172,7 @@ func (b *Bed) subject(m mode, o Options, streams int) *Subject {
 }
 
 // verified copies a file and compares the copy.
-func (b *Bed) verified(ctx context.Context, o Options, m mode, size int64) error {
+func (b *Ground) verified(ctx context.Context, o Options, m mode, size int64) error {
 	o.Files = 0
 	_, err := b.copied(ctx, o, m, size)
 	return err

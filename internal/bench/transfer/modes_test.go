@@ -30,10 +30,10 @@ func TestMain(m *testing.M) {
 }
 
 // open makes a private pair of ssh and sshd, with a path between them.
-func open(t *testing.T, path relay.Path) *transfer.Bed { t.Helper(); return openIn(t, path, "") }
+func open(t *testing.T, path relay.Path) *transfer.Ground { t.Helper(); return openIn(t, path, "") }
 
 // openIn is open with the files in a directory; "" is one in memory.
-func openIn(t *testing.T, path relay.Path, folder string) *transfer.Bed {
+func openIn(t *testing.T, path relay.Path, folder string) *transfer.Ground {
 	t.Helper()
 	dir, _ := benchtest.Workdir(t, safedir.WorkdirParams{InMemory: true, In: folder})
 	tb, err := testbed.Open(t.Context(), testbed.Params{Data: "zero", Connect: 2 * time.Minute, Dir: dir, Helper: helper.Line, Everything: true})
@@ -58,7 +58,7 @@ var all, _ = transfer.Modes(nil)
 var suite = alg.NewSuite("aes128-gcm@openssh.com", "", "curve25519-sha256")
 
 // left are the files that runs have left in the directory.
-func left(b *transfer.Bed) []string {
+func left(b *transfer.Ground) []string {
 	var names []string
 	for _, pattern := range []string{"arrived", "there.*", "sink.*", "m.*", "rsync-ssh.*"} {
 		found, _ := filepath.Glob(filepath.Join(b.Here.Folder, pattern))
@@ -179,7 +179,7 @@ func TestFaults(t *testing.T) {
 	if _, err := one(record.ModeSCP).Run(ctx, 512<<20); err == nil {
 		t.Error("512 MiB in 300 ms")
 	}
-	b.To = b.To.With("ClearAllForwardings=yes")
+	b.Destination = b.Destination.With("ClearAllForwardings=yes")
 	waittest.InTime(t, time.Second, func(limit time.Duration) error {
 		b.Connect = limit
 		if _, err := one(record.ModeForwardL).Run(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "forwarded port") {

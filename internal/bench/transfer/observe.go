@@ -31,12 +31,12 @@ const (
 
 // Watch moves bytes through connections for a while, a little longer on a long path, and returns
 // the result of all of them and of the first one's processes.
-func (b *Bed) Watch(ctx context.Context, o Options, connections int, longer time.Duration) (e record.Evidence, err error) {
+func (b *Ground) Watch(ctx context.Context, o Options, connections int, longer time.Duration) (e record.Evidence, err error) {
 	return e, b.watch(ctx, o, Ends{}, connections, longer, &e)
 }
 
 // Limit watches one transfer through a pipe and returns its limit.
-func (b *Bed) Limit(ctx context.Context, o Options, ends Ends) (record.Limit, error) {
+func (b *Ground) Limit(ctx context.Context, o Options, ends Ends) (record.Limit, error) {
 	l := record.Limit{Mode: record.ModePipe, Direction: o.Direction, Suite: o.Suite, Path: PathOf(b.Path)}
 	e := &l.Evidence
 	e.Compressed, e.RTTNS = o.Compression, b.RTT+2*b.Path.Delay
@@ -60,7 +60,7 @@ func (b *Bed) Limit(ctx context.Context, o Options, ends Ends) (record.Limit, er
 }
 
 // twoAtOnce measures how much two connections carry together.
-func (b *Bed) twoAtOnce(ctx context.Context, o Options, e *record.Evidence) error {
+func (b *Ground) twoAtOnce(ctx context.Context, o Options, e *record.Evidence) error {
 	two := record.Evidence{RTTNS: e.RTTNS}
 	err := b.watch(ctx, o, Ends{}, 2, 0, &two)
 	e.TwoBytesPerS, e.TwoBusyCores = two.BytesPerSecond, two.BusyCores
@@ -68,7 +68,7 @@ func (b *Bed) twoAtOnce(ctx context.Context, o Options, e *record.Evidence) erro
 }
 
 // raw returns the rate of TCP to a listener of ours on the same path, without SSH.
-func (b *Bed) raw(ctx context.Context, direction record.Direction) (float64, error) {
+func (b *Ground) raw(ctx context.Context, direction record.Direction) (float64, error) {
 	var relays relay.Group
 	defer relays.Close()
 	by := func(host, port string) (string, error) { return relays.Before(host, port, b.Path) }
@@ -76,7 +76,7 @@ func (b *Bed) raw(ctx context.Context, direction record.Direction) (float64, err
 }
 
 // watch moves bytes through connections for a while and watches the first of them.
-func (b *Bed) watch(ctx context.Context, o Options, ends Ends, connections int, longer time.Duration, e *record.Evidence) error {
+func (b *Ground) watch(ctx context.Context, o Options, ends Ends, connections int, longer time.Duration, e *record.Evidence) error {
 	var flows []*stream
 	defer func() {
 		for _, s := range flows {
@@ -128,8 +128,8 @@ func total(flows []*stream) (bytes int64) {
 }
 
 // login begins a transfer when the next login is due, and waits until bytes move, or it is over.
-func (b *Bed) login(ctx context.Context, o Options, ends Ends) (*stream, error) {
-	if err := b.Ticket.Admit(ctx, b.To.Label); err != nil {
+func (b *Ground) login(ctx context.Context, o Options, ends Ends) (*stream, error) {
+	if err := b.Ticket.Admit(ctx, b.Destination.Label); err != nil {
 		return nil, err
 	}
 	defer b.Ticket.End(admit.Done)

@@ -24,13 +24,13 @@ import (
 // runLimit is the longest time of a run.
 const runLimit = 5 * time.Minute
 
-// Open makes a bed of a testbed. Files at this end go into directory, which is private and of this
+// Open makes the ground of a testbed. Files at this end go into directory, which is private and of this
 // run; those on a host into a private one in there, "" is /tmp. The returned function removes the
 // files at the server; it is never nil.
-func Open(ctx context.Context, tb *testbed.Testbed, folder, there string, random bool, helper func(program string) []string) (b *Bed, cleanUp func(), err error) {
+func Open(ctx context.Context, tb *testbed.Testbed, folder, there string, random bool, helper func(program string) []string) (b *Ground, cleanUp func(), err error) {
 	b = Look(tb, folder, helper)
 	b.Here.Random, b.Programs = random, programs(tb.SSH.Path)
-	if tb.Private != nil {
+	if tb.Own() {
 		b.There = Local(folder)
 		return b, func() {}, nil
 	}
@@ -42,20 +42,20 @@ func Open(ctx context.Context, tb *testbed.Testbed, folder, there string, random
 	return b, place.close, nil
 }
 
-// Look makes a bed for Limit only: it needs no directory at the server.
-func Look(tb *testbed.Testbed, folder string, helper func(program string) []string) *Bed {
-	b := &Bed{
-		Runner: Runner{Spawner: tb.Rig.Spawner, Server: tb.Private, Limit: runLimit}, SSH: tb.SSH, To: tb.Destination, Connect: tb.Rig.Connect, RTT: tb.Environment.RoundTripNS,
+// Look makes the ground for Limit only: it needs no directory at the server.
+func Look(tb *testbed.Testbed, folder string, helper func(program string) []string) *Ground {
+	b := &Ground{
+		Runner: Runner{Bed: tb.Bed, Spawner: tb.Spawner, Limit: runLimit}, RTT: tb.Environment.RoundTripNS,
 		Here: &Files{Folder: folder}, Port: freePort,
 	}
-	if tb.Private != nil {
+	if tb.Own() {
 		b.Helper = helper
 	}
 	return b
 }
 
-// Over returns the bed with a path before its private server; one of the relays is that path.
-func (b *Bed) Over(path relay.Path, relays *relay.Group) (*Bed, error) {
+// Over returns the ground with a path before its private server; one of the relays is that path.
+func (b *Ground) Over(path relay.Path, relays *relay.Group) (*Ground, error) {
 	if path == (relay.Path{}) {
 		return b, nil
 	}
@@ -66,7 +66,7 @@ func (b *Bed) Over(path relay.Path, relays *relay.Group) (*Bed, error) {
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	far := *b
-	far.Path, far.To.Port = path, uint16(number)
+	far.Path, far.Destination.Port = path, uint16(number)
 	return &far, err
 }
 
@@ -96,7 +96,7 @@ const jumpHost = "sshpace-jump"
 
 // privateJump leads through the private server to the private server. The ssh to a jump host gets
 // no options of the command line except the file.
-func (b *Bed) privateJump(o Options) (openssh.Destination, error) {
+func (b *Ground) privateJump(o Options) (openssh.Destination, error) {
 	to := b.destination(o)
 	lines := []string{fmt.Sprintf("Port %d", to.Port), "User " + to.User}
 	for _, setting := range slices.Concat(to.Settings, o.Suite.Settings()) {
@@ -105,13 +105,13 @@ func (b *Bed) privateJump(o Options) (openssh.Destination, error) {
 	for _, file := range to.Identities {
 		lines = append(lines, "IdentityFile "+file)
 	}
-	lines = append(lines, "HostName "+b.To.Host, "BatchMode yes", "StrictHostKeyChecking yes", "ControlMaster no", "ControlPath none")
+	lines = append(lines, "HostName "+b.Destination.Host, "BatchMode yes", "StrictHostKeyChecking yes", "ControlMaster no", "ControlPath none")
 	if o.Compression {
 		lines = append(lines, "Compression yes")
 	}
 	text := "Host " + jumpHost + "\n  " + strings.Join(lines, "\n  ") + "\n"
-	if net.ParseIP(b.To.Host) == nil {
-		return to, fmt.Errorf("the private server is at %q", b.To.Host)
+	if net.ParseIP(b.Destination.Host) == nil {
+		return to, fmt.Errorf("the private server is at %q", b.Destination.Host)
 	}
 	to.Jump, to.Config = jumpHost, b.here("jump.conf")
 	return to, os.WriteFile(b.here("jump.conf"), []byte(text), 0o600)

@@ -15,7 +15,7 @@ import (
 
 // side moves size bytes through as many sessions as there are destinations, at the same time; each
 // has its share.
-func (b *Bed) side(ctx context.Context, o Options, size int64, to ...openssh.Destination) (Reading, error) {
+func (b *Ground) side(ctx context.Context, o Options, size int64, to ...openssh.Destination) (Reading, error) {
 	share := max(1, size/int64(len(to)))
 	from, err := b.Here.Of(share)
 	if err != nil {
@@ -27,7 +27,7 @@ func (b *Bed) side(ctx context.Context, o Options, size int64, to ...openssh.Des
 	return b.send(ctx, o, to, from, share)
 }
 
-func (b *Bed) send(ctx context.Context, o Options, to []openssh.Destination, from string, share int64) (Reading, error) {
+func (b *Ground) send(ctx context.Context, o Options, to []openssh.Destination, from string, share int64) (Reading, error) {
 	var all []Process
 	var sinks []*flow.Process
 	var told []func() string
@@ -69,7 +69,7 @@ func (b *Bed) send(ctx context.Context, o Options, to []openssh.Destination, fro
 	return reading, err
 }
 
-func (b *Bed) receive(ctx context.Context, o Options, to []openssh.Destination, from string, share int64) (Reading, error) {
+func (b *Ground) receive(ctx context.Context, o Options, to []openssh.Destination, from string, share int64) (Reading, error) {
 	path, err := b.There.Payload(ctx, from, share)
 	if err != nil {
 		return Reading{}, err
@@ -123,7 +123,7 @@ func answer() (out *os.File, said func() string, err error) {
 }
 
 // cat copies a file through a pipe.
-func cat(b *Bed, _ string, o Options, from, target string, _ bool) (p Process, err error) {
+func cat(b *Ground, _ string, o Options, from, target string, _ bool) (p Process, err error) {
 	to := b.destination(o)
 	if o.Direction == record.Upload {
 		p = b.command(to, o.Suite, "cat >"+target)

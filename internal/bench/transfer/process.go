@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"sshpace/internal/bench/bed"
 	"sshpace/internal/bench/loopback"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
@@ -42,9 +43,9 @@ type Process struct {
 
 // Runner runs processes that end with sshpace, however that ends.
 type Runner struct {
+	bed.Bed
 	Spawner *proc.Spawner
-	Server  *loopback.Server // nil where it is on another machine
-	Limit   time.Duration    // that a run may take
+	Limit   time.Duration // that a run may take
 
 	nested bool // a connection stays open around the runs
 	serial int  // of files

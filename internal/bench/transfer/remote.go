@@ -27,7 +27,7 @@ import (
 // when that ends, which is when we end, for any reason, it removes the directory. If the host fails
 // to, the next run does.
 type remote struct {
-	bed    *Bed
+	ground *Ground
 	path   string
 	keeper *job
 	alive  io.Closer
@@ -95,9 +95,9 @@ rm -rf -- "$d"`
 const maxAnswer = 64 << 10
 
 // openRemote logs in and lets the host make a directory in directory.
-func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
-	r := &remote{bed: b, made: map[int64]string{}}
-	p := b.command(b.To, alg.Suite{}, "exec sh -c "+shell.Quote(keep)+" sh "+folder)
+func openRemote(ctx context.Context, b *Ground, folder string) (*remote, error) {
+	r := &remote{ground: b, made: map[int64]string{}}
+	p := b.command(b.Destination, alg.Suite{}, "exec sh -c "+shell.Quote(keep)+" sh "+folder)
 	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
 		return nil, err
@@ -157,13 +157,13 @@ func (r *remote) Lost() error {
 
 // ask runs a command on the host and returns what it prints.
 func (r *remote) ask(ctx context.Context, command string, stdin *os.File) (text string, err error) {
-	p := r.bed.command(r.bed.To, alg.Suite{}, command)
+	p := r.ground.command(r.ground.Destination, alg.Suite{}, command)
 	p.Stdin = stdin
 	var said func() string
 	if p.Stdout, said, err = answer(); err != nil {
 		return "", err
 	}
-	_, err = r.bed.Run(ctx, p)
+	_, err = r.ground.Run(ctx, p)
 	p.Stdout.Close()
 	return said(), err
 }

@@ -16,13 +16,13 @@ import (
 )
 
 // streams moves bytes over several connections at once.
-func (b *Bed) streams(ctx context.Context, o Options, size int64) (Reading, error) {
+func (b *Ground) streams(ctx context.Context, o Options, size int64) (Reading, error) {
 	return b.side(ctx, o, size, slices.Repeat([]openssh.Destination{b.destination(o)}, o.Streams)...)
 }
 
 // multiplex moves bytes through several sessions of one connection: a master that is there before
 // the clock starts, and clients that ask it for sessions.
-func (b *Bed) multiplex(ctx context.Context, o Options, size int64) (Reading, error) {
+func (b *Ground) multiplex(ctx context.Context, o Options, size int64) (Reading, error) {
 	b.serial++
 	short, dir, err := safedir.Short(b.Here.Folder)
 	if err != nil {
@@ -32,12 +32,12 @@ func (b *Bed) multiplex(ctx context.Context, o Options, size int64) (Reading, er
 	socket := fmt.Sprintf("%s/m.%d", short, b.serial)
 	defer os.Remove(socket)
 	master := b.destination(o).Replacing("ControlMaster", "yes").Replacing("ControlPath", socket)
-	argv := append(b.SSH.Leading(master.Replacing("SessionType", ""), o.Suite, b.Connect), "-N", "--", b.To.Host)
+	argv := append(b.SSH.Leading(master.Replacing("SessionType", ""), o.Suite, b.Connect), "-N", "--", b.Destination.Host)
 	// A client that finds no room on the connection would make its own.
 	client := b.destination(o).Replacing("ControlPath", socket)
 	client.Way = "exit 1"
 	var inner Reading
-	outer, err := b.Around(ctx, Process{Argv: argv, Env: b.To.Env}, func(ctx context.Context, _ func() string) error {
+	outer, err := b.Around(ctx, Process{Argv: argv, Env: b.Destination.Env}, func(ctx context.Context, _ func() string) error {
 		if err := sched.Poll(ctx, b.Connect, awaitPoll, func() bool { _, err := os.Stat(socket); return err == nil }); err != nil {
 			return &Failure{"ssh", "the connection to share could not be opened"}
 		}

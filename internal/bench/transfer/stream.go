@@ -21,7 +21,7 @@ import (
 
 // stream is an endless transfer that is being watched.
 type stream struct {
-	bed    *Bed
+	ground *Ground
 	up     bool
 	client *job
 	other  *job        // our source or sink at this end
@@ -34,8 +34,8 @@ type stream struct {
 }
 
 // begin starts an endless transfer.
-func (b *Bed) begin(o Options, ends Ends) (_ *stream, err error) {
-	s := &stream{bed: b, up: o.Direction == record.Upload, data: "zero"}
+func (b *Ground) begin(o Options, ends Ends) (_ *stream, err error) {
+	s := &stream{ground: b, up: o.Direction == record.Upload, data: "zero"}
 	if o.Compression && b.Here.Random {
 		s.data = "random"
 	}
@@ -95,12 +95,12 @@ func (s *stream) program(end string, sends bool, given []string) ([]string, erro
 	switch {
 	case given != nil:
 		return given, nil
-	case s.bed.Helper == nil && sends:
+	case s.ground.Helper == nil && sends:
 		return []string{"cat", device}, nil
-	case s.bed.Helper == nil:
+	case s.ground.Helper == nil:
 		return []string{"sh", "-c", "exec cat >/dev/null"}, nil
 	}
-	f, err := flow.New(s.bed.Helper("flow"), s.serves+"."+end, what...)
+	f, err := flow.New(s.ground.Helper("flow"), s.serves+"."+end, what...)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ const logins = 64 << 10
 // ready reports whether the login is over: bytes go to the server, or come out of the client.
 func (s *stream) ready() bool {
 	_, written, _ := s.clock.Traffic()
-	return written > logins && (s.bed.Server == nil || s.server() > 0)
+	return written > logins && (s.ground.Server == nil || s.server() > 0)
 }
 
 // over reports whether the client has ended.

@@ -12,6 +12,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/bed"
 	"sshpace/internal/bench/latency"
 	"sshpace/internal/show/document"
 	"sshpace/internal/sys/terminal"
@@ -31,8 +32,8 @@ type Latency struct {
 }
 
 // LatencyOf reports the sessions of a client.
-func LatencyOf(c *latency.Client, s *latency.Sessions, interval time.Duration, r *latency.Result) *Latency {
-	return &Latency{Schema: latencySchema, Target: c.Destination.Label, Client: c.SSH.Version, Interval: interval, Notes: s.Notes, Result: r}
+func LatencyOf(b bed.Bed, s *latency.Sessions, interval time.Duration, r *latency.Result) *Latency {
+	return &Latency{Schema: latencySchema, Target: b.Destination.Label, Client: b.SSH.Version, Interval: interval, Notes: s.Notes, Result: r}
 }
 
 // JSON writes the report.

@@ -17,20 +17,17 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// Bed is the destination of methods: a server, how ssh reaches it, and a directory at either end.
-type Bed struct {
+// Ground is where methods move bytes: a bed, and a directory at either end.
+type Ground struct {
 	Runner
-	SSH     openssh.Program
-	To      openssh.Destination
-	Connect time.Duration
-	Here    *Files                        // the payload, in a private directory in which other files may be made
-	There   Place                         // the directory at the server
-	Helper  func(program string) []string // command line of a helper program of ours; nil: none at the server
-	RTT     time.Duration                 // to a host; 0: unknown, or none
-	Path    relay.Path                    // that lies between client and server, if it is ours
-	Port    func() (string, error)        // a free port at this end
-	Swept   []string                      // leftovers of killed runs on the host, which are removed now
-	Ticket  *admit.Ticket                 // of logins to a host that are watched; nil: they follow each other at once
+	Here   *Files                        // the payload, in a private directory in which other files may be made
+	There  Place                         // the directory at the server
+	Helper func(program string) []string // command line of a helper program of ours; nil: none at the server
+	RTT    time.Duration                 // to a host; 0: unknown, or none
+	Path   relay.Path                    // that lies between client and server, if it is ours
+	Port   func() (string, error)        // a free port at this end
+	Swept  []string                      // leftovers of killed runs on the host, which are removed now
+	Ticket *admit.Ticket                 // of logins to a host that are watched; nil: they follow each other at once
 	// Programs maps names of programs that copy files to their paths; "" is not installed.
 	Programs map[string]string
 }
@@ -63,8 +60,8 @@ type Place interface {
 }
 
 // destination returns the server with the settings for these options.
-func (b *Bed) destination(o Options) openssh.Destination {
-	to := b.To
+func (b *Ground) destination(o Options) openssh.Destination {
+	to := b.Destination
 	if o.Compression {
 		to.Instead = map[string]string{"Compression": "yes"}
 	}
@@ -72,16 +69,16 @@ func (b *Bed) destination(o Options) openssh.Destination {
 }
 
 // command returns an ssh that runs a command at the server.
-func (b *Bed) command(to openssh.Destination, suite alg.Suite, remote string) Process {
+func (b *Ground) command(to openssh.Destination, suite alg.Suite, remote string) Process {
 	return Process{Argv: append(b.SSH.Leading(to, suite, b.Connect), "--", to.Host, remote), Env: to.Env}
 }
 
 // here returns the path of a file of ours at this end.
-func (b *Bed) here(name string) string { return filepath.Join(b.Here.Folder, name) }
+func (b *Ground) here(name string) string { return filepath.Join(b.Here.Folder, name) }
 
 // sink returns a command at the server that counts the arriving bytes; nil is one of the host's
 // own, wc(1), which prints the count.
-func (b *Bed) sink() (*flow.Process, error) {
+func (b *Ground) sink() (*flow.Process, error) {
 	if b.Helper == nil {
 		return nil, nil
 	}
