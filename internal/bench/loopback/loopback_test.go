@@ -18,6 +18,7 @@ import (
 
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/bench/benchtest"
+	"sshpace/internal/bench/helper"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/safedir"
 )
@@ -310,5 +311,25 @@ func TestForeignersAreTurnedAway(t *testing.T) {
 	cancel()
 	if _, ok := s.Next(ctx); ok {
 		t.Error("a foreigner's connection is offered")
+	}
+}
+
+// A server is ready when it has greeted; one that does not is closed, and the error has its reason.
+func TestServe(t *testing.T) {
+	dir, keys, spawner := lab(t)
+	site := Site{Dir: dir, Spawner: spawner, Keys: keys}
+	s, greeting, err := site.Serve(t.Context(), append(helper.Line("native-server"), keys.HostKey, keys.AuthorizedKeys, dir.Path), 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(greeting.Offer.Ciphers) == 0 {
+		t.Errorf("it offers %v", greeting.Offer)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	s, _, err = site.Serve(t.Context(), []string{"/bin/sh", "-c", "echo 'fatal: no key' >&2"}, 20*time.Second)
+	if err == nil || s != nil || !strings.Contains(err.Error(), "fatal: no key") {
+		t.Errorf("a server without a greeting: %v, %v", s, err)
 	}
 }
