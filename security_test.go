@@ -54,8 +54,8 @@ var scripts = map[string]string{
 // testsOfTheTree are the names of all tests, fuzz targets and scripts.
 func testsOfTheTree(t *testing.T) map[string]bool {
 	tests := make(map[string]bool)
-	for prefix, folder := range scripts {
-		files, _ := filepath.Glob(filepath.Join(folder, "*.txtar"))
+	for prefix, directory := range scripts {
+		files, _ := filepath.Glob(filepath.Join(directory, "*.txtar"))
 		for _, file := range files {
 			tests[prefix+strings.TrimSuffix(filepath.Base(file), ".txtar")] = true
 		}

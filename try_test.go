@@ -9,7 +9,7 @@ import (
 )
 
 // ./try builds in the repository, runs where it was called, and says how sshpace gets into PATH.
-func TestTryRunsInTheCallersFolder(t *testing.T) {
+func TestTryRunsInTheCallersDirectory(t *testing.T) {
 	try, err := filepath.Abs("try")
 	if err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ type pair struct {
 func compare(a, b run) pair {
 	var xs, ys, ratios, measured []float64
 	var common []key
-	guests := relate.Neighbours(a.ranking, b.ranking)
+	guests := relate.Neighbors(a.ranking, b.ranking)
 	for _, k := range a.order {
 		if other, ok := b.cells[k]; ok {
 			common = append(common, k)

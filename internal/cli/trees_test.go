@@ -340,7 +340,7 @@ func TestAccountsForFiles(t *testing.T) {
 
 // Where another user has prepared the directory of a host, nothing is written, by fetch and by
 // pslurp, whose host cannot name a directory elsewhere either.
-func TestFetchIntoFolderOfAnother(t *testing.T) {
+func TestFetchIntoDirectoryOfAnother(t *testing.T) {
 	t.Parallel()
 	if !waittest.AsRoot(t) {
 		return

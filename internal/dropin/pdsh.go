@@ -25,8 +25,8 @@ const pdshVersion = "2.34"
 // messages and exit codes. Knowingly different: hosts are reached by ssh unless -R says exec, never
 // by rsh; an unknown host key is never trusted silently; the first Ctrl-C ends the run, as with -b,
 // and commands with it; -u ends the command on the host, too, and says so in one line; a last line
-// without an end gets one; a malformed list is an error; standard input of the remote command
-// is empty; on a terminal remote text is cleaned.
+// without an end gets one; a malformed list is an error; standard input of the remote command is
+// empty; on a terminal remote text is cleaned.
 type pdsh struct {
 	targets pdshTargets
 

@@ -133,12 +133,12 @@ func (p *pssh) fetch(env Env) (work, error) {
 	place := map[host.Host]string{}
 	for _, h := range p.hosts {
 		port := cmp.Or(h.port, "None") // as the original calls it
-		folder, err := safedir.Make(filepath.Join(p.LocalDir, strings.ReplaceAll(h.Name, "/", "%2F")+":"+port))
+		directory, err := safedir.Make(filepath.Join(p.LocalDir, strings.ReplaceAll(h.Name, "/", "%2F")+":"+port))
 		if err != nil {
 			return work{}, err
 		}
-		place[h.Host] = folder.Path()
-		if err := folder.Close(); err != nil {
+		place[h.Host] = directory.Path()
+		if err := directory.Close(); err != nil {
 			return work{}, err
 		}
 	}

@@ -61,7 +61,7 @@ func TestPyOffline(t *testing.T) {
 			"  [*] SSH binary : /bin/echo\n  [*] SSH options: ['-o NumberOfPasswordPrompts=0', \"-o A=it's\", '-4']\n" +
 			"  [*] spawning 3 parallel SSH sessions\n\n" +
 			strings.ReplaceAll(echo, " tuser@", " -o A=it's -4 tuser@") + done(3, 0, 0)},
-		{"folder", []string{"-HS", "/"}, three("=: exec(/) error(13): Permission denied")},
+		{"directory", []string{"-HS", "/"}, three("=: exec(/) error(13): Permission denied")},
 		{"missing", []string{"-HS", "/none"}, three("=: exec(/none) error(2): No such file or directory")},
 		{"missing on PATH", []string{"-HS", "no-such-program"}, three("=: exec(no-such-program) error(2): No such file or directory")},
 		{"not executable", []string{"-H", "-l99", "-S", noExec}, three("=: exec(" + noExec + ") error(13): Permission denied")},

@@ -18,7 +18,7 @@ import (
 	"sshpace/internal/ssh/admit"
 )
 
-// DefaultMaxOutput, in bytes, is more than almost any command prints and fits on almost any disk.
+// DefaultMaxOutput is in bytes: more than almost any command prints and fits on almost any disk.
 const DefaultMaxOutput = 256 << 20
 
 var errSinkFailed = errors.New("output failed")

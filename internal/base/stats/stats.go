@@ -99,10 +99,10 @@ func find(xs []float64, place int) float64 {
 
 // Scale returns a robust standard deviation of xs around center: the median absolute deviation,
 // scaled for the normal distribution; 0 for none.
-func Scale(xs []float64, centre float64) float64 {
+func Scale(xs []float64, center float64) float64 {
 	deviations := make([]float64, len(xs))
 	for i, x := range xs {
-		deviations[i] = math.Abs(x - centre)
+		deviations[i] = math.Abs(x - center)
 	}
 	return madScale * Median(deviations)
 }

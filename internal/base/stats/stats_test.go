@@ -158,7 +158,7 @@ func TestNoCutBetweenEquals(t *testing.T) {
 		t.Errorf("groups %v", groups)
 	}
 	for i := range xs {
-		xs[i].Err = 0.08 // every neighbour is as close
+		xs[i].Err = 0.08 // every neighbor is as close
 	}
 	if groups := stats.Group(xs); groups[13] != 0 {
 		t.Errorf("a chain of equals is cut: %v", groups)

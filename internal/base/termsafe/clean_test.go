@@ -164,7 +164,7 @@ func BenchmarkCleanASCII(b *testing.B) {
 	}
 }
 
-func BenchmarkColours(b *testing.B) {
+func BenchmarkColors(b *testing.B) {
 	src := bytes.Repeat([]byte("\x1b[01;34mdirectory\x1b[0m and grüße\n"), 1000)
 	dst := make([]byte, 0, 2*len(src))
 	b.SetBytes(int64(len(src)))

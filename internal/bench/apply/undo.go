@@ -56,8 +56,8 @@ func (p Params) takeOut(ctx context.Context, s *side) (n int, err error) {
 		return 0, err
 	}
 	paths := []string{config}
-	if folder := includedBy(config, base).folder(); folder != "" {
-		paths = append(paths, filepath.Join(folder, dropIn))
+	if directory := includedBy(config, base).directory(); directory != "" {
+		paths = append(paths, filepath.Join(directory, dropIn))
 	}
 	for _, path := range paths {
 		here, err := p.takeOutOf(ctx, s, path, config)

@@ -98,8 +98,8 @@ func (a *Advised) write(ctx context.Context, s *side) error {
 		return nil
 	}
 	target, block := config, a.block(s)
-	if folder := includedBy(config, base).folder(); folder != "" && !block.Last {
-		target, block.After = filepath.Join(folder, dropIn), ""
+	if directory := includedBy(config, base).directory(); directory != "" && !block.Last {
+		target, block.After = filepath.Join(directory, dropIn), ""
 	}
 	c, err := file.Open(ctx, target)
 	if err != nil {
@@ -173,7 +173,7 @@ func includedBy(config, base string) (none inclusion) {
 }
 
 // directory returns the directory of the files; "" if there is none.
-func (x inclusion) folder() string {
+func (x inclusion) directory() string {
 	if x.pattern == "" {
 		return ""
 	}

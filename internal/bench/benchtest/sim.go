@@ -30,7 +30,7 @@ type Machine struct {
 	Scale       float64 // factor on all costs; 0 counts as 1
 	Path        float64 // ns per byte of the path besides a server's computation: a link or a window is the limit
 	Factor      map[alg.Suite]float64
-	Neighbours  Neighbours // of sittings only
+	Neighbors   Neighbors // of sittings only
 
 	trials int
 	random *rand.Rand

@@ -33,7 +33,7 @@ func (m *Machine) Collect(c record.Campaign, p plan.Plan) (*record.File, time.Du
 	if m.random == nil {
 		m.begin(7)
 	}
-	f, s := m.file(c), &Sitter{Machine: m, look: 0.5, opening: openingTime, weather: &weather{of: m.Neighbours, random: m.random}, own: map[int]float64{}}
+	f, s := m.file(c), &Sitter{Machine: m, look: 0.5, opening: openingTime, weather: &weather{of: m.Neighbors, random: m.random}, own: map[int]float64{}}
 	if err := lab.Run(context.Background(), lab.Params{Target: c.Target, Now: s.time}, p, s, f.Sink()); err != nil {
 		panic(err) // neither the driver nor the sink has errors
 	}

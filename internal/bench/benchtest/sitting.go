@@ -28,9 +28,9 @@ type Sitting struct {
 
 const longFactor = 5
 
-// Neighbours are other guests of the host, modeled on a real one: they take execution units for 10
+// Neighbors are other guests of the host, modeled on a real one: they take execution units for 10
 // to 50 ms at a time, which only ever slows, and are busier at some times than at others.
-type Neighbours struct {
+type Neighbors struct {
 	Share float64 // of the time, on average
 	Slow  float64 // mean relative cost that a burst adds
 	Drift float64 // relative amplitude of the slow changes of Share
@@ -40,7 +40,7 @@ type Neighbours struct {
 }
 
 // felt returns the part of a burst that a cell feels.
-func (n Neighbours) felt(cell alg.Suite) float64 {
+func (n Neighbors) felt(cell alg.Suite) float64 {
 	switch name := cell.Cipher + cell.MAC; {
 	case strings.Contains(name, "3des") || strings.Contains(name, "md5"):
 		return 1 - n.Uneven
@@ -52,7 +52,7 @@ func (n Neighbours) felt(cell alg.Suite) float64 {
 
 // weather is the slowness of the machine over time.
 type weather struct {
-	of     Neighbours
+	of     Neighbors
 	random *rand.Rand
 	phase  float64
 	until  time.Duration // end of the burst or of the calm
@@ -61,7 +61,7 @@ type weather struct {
 
 // weather returns the slowness of the machine over time, from some point of its slow changes on.
 func (m *Machine) weather() *weather {
-	return &weather{of: m.Neighbours, random: m.random, phase: 2 * math.Pi * m.random.Float64()}
+	return &weather{of: m.Neighbors, random: m.random, phase: 2 * math.Pi * m.random.Float64()}
 }
 
 // burst is the mean length of a burst.
@@ -190,7 +190,7 @@ func (m *Machine) slice(t record.Trial, s Sitting, own, slow float64, long bool)
 	if long {
 		bytes *= longFactor
 	}
-	level := own * (1 + (slow-1)*m.Neighbours.felt(cell)) * m.noise(m.Noise)
+	level := own * (1 + (slow-1)*m.Neighbors.felt(cell)) * m.noise(m.Noise)
 	client := time.Duration(m.Client(cell)*bytes*level*m.noise(m.Noise/4) + s.ExcessNS)
 	server := time.Duration(m.Server(cell)*bytes*level*m.noise(m.Noise/4) + s.ExcessNS)
 	wall := time.Duration(m.Wall(cell)*bytes*level*m.noise(m.WallNoise) + s.ExcessNS)

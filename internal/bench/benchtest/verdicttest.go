@@ -22,7 +22,7 @@ func Noisy(seed uint64) *Machine {
 func Crowded(seed uint64) *Machine {
 	return &Machine{
 		Seed: seed, Noise: 0.05, WallNoise: 0.05, Connection: 0.003, Interaction: 0.005,
-		Neighbours: Neighbours{Share: 0.3, Slow: 0.35, Drift: 0.6},
+		Neighbors: Neighbors{Share: 0.3, Slow: 0.35, Drift: 0.6},
 	}
 }
 

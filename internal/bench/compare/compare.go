@@ -102,7 +102,7 @@ func Of(inputs []Input, o Options) (*Comparison, error) {
 	for i, in := range inputs {
 		tables[i] = tableOf(in.Ranking, c.By, c.of)
 		if i > 0 {
-			tables[i].guests = Neighbours(inputs[0].Ranking, in.Ranking)
+			tables[i].guests = Neighbors(inputs[0].Ranking, in.Ranking)
 		}
 		c.adjusted = append(c.adjusted, tables[i].guests.N > 0)
 	}

@@ -29,7 +29,7 @@ func related(t *testing.T, length time.Duration, a, b *benchtest.Machine) *compa
 	return c
 }
 
-// A cipher that costs 5 % more is found by 20 seconds of slices on machines with neighbours, in 95
+// A cipher that costs 5 % more is found by 20 seconds of slices on machines with neighbors, in 95
 // % of the tries; equal machines never differ.
 func TestPlantedDifferenceInSlices(t *testing.T) {
 	const tries = 20
@@ -54,13 +54,13 @@ func TestPlantedDifferenceInSlices(t *testing.T) {
 // three times as much as by others.
 func felt(seed uint64, share float64) *benchtest.Machine {
 	m := benchtest.Crowded(seed)
-	m.Noise, m.Neighbours = 0.03, benchtest.Neighbours{Share: share, Slow: 0.5, Uneven: 0.5}
+	m.Noise, m.Neighbors = 0.03, benchtest.Neighbors{Share: share, Slow: 0.5, Uneven: 0.5}
 	return m
 }
 
 // A machine that was left alone for one run, and not for the other, has not changed: neither is a
 // cipher slower there, nor do letters contradict each other. What did change is found.
-func TestNeighboursAreNoChange(t *testing.T) {
+func TestNeighborsAreNoChange(t *testing.T) {
 	for seed := range uint64(5) {
 		quiet, busy := felt(seed, 0.02), felt(1000+seed, 0.85)
 		c := related(t, time.Minute, quiet, busy)

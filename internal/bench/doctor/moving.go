@@ -90,7 +90,7 @@ func (p *Patient) transfer(ctx context.Context, connections int, o transfer.Opti
 	defer spawner.Close()
 	b := &transfer.Ground{
 		Runner: transfer.Runner{Bed: p.Bed, Spawner: spawner},
-		Here:   &transfer.Files{Folder: p.Dir, Random: true}, Ticket: p.ticket,
+		Here:   &transfer.Files{Directory: p.Dir, Random: true}, Ticket: p.ticket,
 	}
 	o.Direction = record.Upload
 	e, err := b.Watch(ctx, o, connections, trips*p.facts.PathTime())

@@ -163,7 +163,7 @@ func empty(t *testing.T, dir string) {
 		switch entry.Name() {
 		case "host_key", "user_key", "authorized_keys", "known_hosts", "sshd_config", "server.log":
 		default:
-			t.Errorf("%s is left in the folder", entry.Name())
+			t.Errorf("%s is left in the directory", entry.Name())
 		}
 	}
 }

@@ -274,7 +274,7 @@ func TestMakeKeys(t *testing.T) {
 
 // A server whose directory is not the one any more that its configuration was written to is not
 // started.
-func TestSwappedFolderIsNotServed(t *testing.T) {
+func TestSwappedDirectoryIsNotServed(t *testing.T) {
 	dir, _, spawner := lab(t)
 	s := startIn(t, dir, spawner, "/bin/echo", "started")
 	aside := dir.Path + "-aside"

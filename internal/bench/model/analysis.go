@@ -27,7 +27,7 @@ type Analysis struct {
 // Analyse fits everything to the transfers of one direction, in the order of their measurement.
 // cells are all cells that can be asked for, by canonical names; cores is how many client and
 // server can use together, 0 if unknown.
-func Analyse(direction record.Direction, cells []alg.Suite, s Sittings, cores int) *Analysis {
+func Analyze(direction record.Direction, cells []alg.Suite, s Sittings, cores int) *Analysis {
 	s.Connections = slices.DeleteFunc(slices.Clone(s.Connections), func(t *Transfer) bool { return t.Trial.Direction != direction })
 	a := &Analysis{Direction: direction, Cells: slices.Clone(cells), cores: cores}
 	for _, t := range s.Connections {

@@ -263,7 +263,7 @@ func analyzed(t *testing.T, many, together int) []Effect {
 		trial.Want = alg.Suite{Cipher: []string{"aes128-ctr", "aes192-ctr", "aes256-ctr", "3des-cbc"}[id%4], MAC: []string{"hmac-sha1", "hmac-md5", "umac-64@openssh.com"}[id%3]}
 		trials[id] = trial
 	}
-	return Analyse(record.Upload, nil, SittingsOf(trials, batches), 2).Client.Figures
+	return Analyze(record.Upload, nil, SittingsOf(trials, batches), 2).Client.Figures
 }
 
 // Where some connections have one slice, or all have, no figure is lost, and each has an error.
@@ -358,7 +358,7 @@ func TestNoiseFloorFollowsTheRun(t *testing.T) {
 		}
 		s := SittingsOf(trials, batches)
 		s.Slowed.Foreign = foreign
-		return Analyse(record.Upload, nil, s, 2).Cost.Noise()
+		return Analyze(record.Upload, nil, s, 2).Cost.Noise()
 	}
 	quiet, guests, loop, loops := floor(0, 0), floor(0.25, 0), floor(0, 1), floor(0, 1.9)
 	if quiet > 0.015 || guests < 1.3*quiet || loop < 3*quiet || loops < 1.5*loop {
@@ -387,7 +387,7 @@ func TestFewTimedConnectionsLeaveDoubt(t *testing.T) {
 				}
 			}
 		}
-		return Analyse(record.Upload, nil, SittingsOf(trials, batches), 2).Wall.Figures[0].Err
+		return Analyze(record.Upload, nil, SittingsOf(trials, batches), 2).Wall.Figures[0].Err
 	}
 	if few, many := known(2), known(40); few < 2*many {
 		t.Errorf("errors of throughput: %.4f by one connection of a kind, %.4f by twenty", few, many)

@@ -11,14 +11,14 @@ import (
 )
 
 // Intervals of ratios to what is used now hold the truth about as often as they say, on machines
-// with neighbours and connections that differ; and no candidate that is much slower than the best
+// with neighbors and connections that differ; and no candidate that is much slower than the best
 // is ever clearly better than it.
 func TestPairedCoverage(t *testing.T) {
 	held, all, beaten := 0, 0, 0
 	for seed := range uint64(150) {
 		m := &benchtest.Machine{
 			Seed: 100 + seed, Noise: 0.08, WallNoise: 0.05, Connection: 0.015,
-			Neighbours: benchtest.Neighbours{Share: 0.3, Slow: 0.4, Uneven: 0.1},
+			Neighbors: benchtest.Neighbors{Share: 0.3, Slow: 0.4, Uneven: 0.1},
 		}
 		c := host(seed, 20*time.Second)
 		_, f, _ := run(t, m, c, near)

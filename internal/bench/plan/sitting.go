@@ -126,8 +126,8 @@ const (
 	steadyRounds = 8 // rounds that the user asks for, the first of which has steady turns
 )
 
-// favour is how many turns for throughput a likely leader has for one of another cipher.
-const favour = 4.0
+// favor is how many turns for throughput a likely leader has for one of another cipher.
+const favor = 4.0
 
 // affordable is how many more of these turns fit into their share of all time.
 func (s *sitting) affordable() int {
@@ -165,7 +165,7 @@ func cipherOf(a *seat) string { return a.trials[0].Cell().Suite.Cipher }
 func (s *sitting) served(a *seat) float64 {
 	n := float64(s.longOf[cipherOf(a)])
 	if s.leads(a.trials[0].Cell().Suite) {
-		return n / favour
+		return n / favor
 	}
 	return n
 }
@@ -216,7 +216,7 @@ func (s *sitting) fit(elapsed time.Duration) {
 	s.fitted = elapsed
 	sittings := model.SittingsOf(s.trials, s.batches)
 	for _, d := range s.Directions {
-		s.analyses[d] = model.Analyse(d, s.computations(), sittings, s.env.Cores)
+		s.analyses[d] = model.Analyze(d, s.computations(), sittings, s.env.Cores)
 	}
 }
 

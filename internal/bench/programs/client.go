@@ -203,7 +203,7 @@ func dropbearOrder(b *Setup, path string) func(context.Context, Order) (process,
 		if err := b.convert(ctx, key, "dropbearconvert", "openssh", "dropbear", b.Keys.Identity, key); err != nil {
 			return process{}, err
 		}
-		home, err := b.folder("dbclient", ".ssh")
+		home, err := b.directory("dbclient", ".ssh")
 		if err != nil {
 			return process{}, err
 		}

@@ -88,7 +88,7 @@ func (b *Setup) fingerprint() (string, error) {
 }
 
 // directory makes a private directory below that of the run; it may be there already.
-func (b *Setup) folder(names ...string) (string, error) {
+func (b *Setup) directory(names ...string) (string, error) {
 	path := filepath.Join(append([]string{b.Dir.Path}, names...)...)
 	return path, os.MkdirAll(path, 0o700)
 }

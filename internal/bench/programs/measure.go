@@ -136,7 +136,7 @@ func (b *Setup) Measure(ctx, drain context.Context, p Params, sink record.Sink) 
 			}
 		}
 	}
-	files := &transfer.Files{Folder: b.Dir.Path, Random: p.Random}
+	files := &transfer.Files{Directory: b.Dir.Path, Random: p.Random}
 	defer files.Remove()
 	var relays relay.Group
 	defer relays.Close()

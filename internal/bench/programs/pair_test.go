@@ -93,7 +93,7 @@ func TestAllPairs(t *testing.T) {
 			t.Errorf("client %s: %v", maker, missing[maker])
 		}
 	}
-	files := &transfer.Files{Folder: b.Dir.Path, Random: true}
+	files := &transfer.Files{Directory: b.Dir.Path, Random: true}
 	pairs := b.pairs(t.Context(), clients, straight(t, servers), Params{AES: true}, files)
 	servers = slices.DeleteFunc(slices.Clone(servers), func(s Server) bool { return s.Maker == oldCipherServer })
 	if len(pairs) != len(clients)*len(servers) {
@@ -121,7 +121,7 @@ func TestPairsTakeTurns(t *testing.T) {
 	b := bench(t)
 	servers := serve(t, b)
 	clients, _ := b.clients(t.Context(), nil)
-	files := &transfer.Files{Folder: b.Dir.Path, Random: true}
+	files := &transfer.Files{Directory: b.Dir.Path, Random: true}
 	waittest.Until(t, "a figure of every round", func() bool { // other work may leave one without
 		chosen := slices.DeleteFunc(b.pairs(t.Context(), clients, straight(t, servers), Params{AES: true}, files), func(c *transfer.Subject) bool {
 			return !strings.HasPrefix(c.Server, "openssh") || !strings.HasPrefix(c.Client, "openssh 9") && !strings.HasPrefix(c.Client, "curl")
@@ -176,7 +176,7 @@ func TestOldCiphers(t *testing.T) {
 	if missing["openssh-legacy"] != nil {
 		t.Fatal(missing["openssh-legacy"])
 	}
-	files := &transfer.Files{Folder: b.Dir.Path}
+	files := &transfer.Files{Directory: b.Dir.Path}
 	for cipher, server := range map[string]string{"arcfour": native, "3des-cbc": native, "blowfish-cbc": oldCipherServer, "cast128-cbc": oldCipherServer} {
 		old := Params{Only: []string{legacy + ":" + server}, Ciphers: []string{cipher}, MAC: "hmac-sha1"}
 		for _, p := range b.pairs(t.Context(), clients, straight(t, servers), old, files) {

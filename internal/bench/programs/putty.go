@@ -52,7 +52,7 @@ func (b *Setup) session(ctx context.Context, o Order) (argv, env []string, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	sessions, err := b.folder("putty", "sessions")
+	sessions, err := b.directory("putty", "sessions")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -160,7 +160,7 @@ func dropbearServer(ctx context.Context, b *Setup, path string) (name string, sf
 // tinysshServer writes the host key of this run in TinySSH's format: the public key, and the seed
 // followed by the public key.
 func tinysshServer(ctx context.Context, b *Setup, path string) (name string, sftp bool, argv []string, err error) {
-	folder, err := b.folder("tinyssh")
+	directory, err := b.directory("tinyssh")
 	if err != nil {
 		return "", false, nil, err
 	}
@@ -176,17 +176,17 @@ func tinysshServer(ctx context.Context, b *Setup, path string) (name string, sft
 	if !ok {
 		return "", false, nil, fmt.Errorf("%s is not an Ed25519 key", b.Keys.HostKey)
 	}
-	if err := put(filepath.Join(folder, ".ed25519.sk"), string(*private)); err != nil {
+	if err := put(filepath.Join(directory, ".ed25519.sk"), string(*private)); err != nil {
 		return "", false, nil, err
 	}
-	if err := put(filepath.Join(folder, "ed25519.pk"), string(private.Public().(ed25519.PublicKey))); err != nil {
+	if err := put(filepath.Join(directory, "ed25519.pk"), string(private.Public().(ed25519.PublicKey))); err != nil {
 		return "", false, nil, err
 	}
 	words := []string{path}
 	if program := sftpServer(); program != "" {
 		words, sftp = append(words, "-x", "sftp="+program), true
 	}
-	argv, err = b.atHome(ctx, append(words, folder)...)
+	argv, err = b.atHome(ctx, append(words, directory)...)
 	return "tinyssh", sftp, argv, err
 }
 
@@ -206,7 +206,7 @@ func (b *Setup) atHome(ctx context.Context, argv ...string) ([]string, error) {
 	if within(b.Dir.Path, b.Home) {
 		return nil, errors.New("it looks for keys in the home directory only, and cannot be shown another one: there is no private directory outside it")
 	}
-	home, err := b.folder("home", ".ssh")
+	home, err := b.directory("home", ".ssh")
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (b *Setup) atHome(ctx context.Context, argv ...string) ([]string, error) {
 }
 
 // within reports whether path is directory or lies in it.
-func within(path, folder string) bool {
-	relative, err := filepath.Rel(folder, path)
+func within(path, directory string) bool {
+	relative, err := filepath.Rel(directory, path)
 	return err == nil && relative != ".." && !strings.HasPrefix(relative, "../")
 }

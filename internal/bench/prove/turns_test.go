@@ -31,7 +31,7 @@ func verdicts(t *testing.T, m *benchtest.Machine, suites [2]alg.Suite) (speed, c
 }
 
 // A choice that costs 5 % less is found within 20 seconds in 95 % of the tries on a machine with
-// neighbours; equal ones never differ.
+// neighbors; equal ones never differ.
 func TestPlantedDifference(t *testing.T) {
 	const tries = 40
 	suite := func(mac string) alg.Suite {

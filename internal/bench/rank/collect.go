@@ -38,13 +38,13 @@ func collect(f *record.File, space alg.Space) *data {
 			d.add(r)
 		}
 	}
-	d.analyse(f)
+	d.analyze(f)
 	return d
 }
 
-// analyse analyzes the slices: those of a host in pairs. With nothing better in the file, copies
+// analyze analyzes the slices: those of a host in pairs. With nothing better in the file, copies
 // count as transfers: a ranking that includes the login is better than none.
-func (d *data) analyse(f *record.File) {
+func (d *data) analyze(f *record.File) {
 	cells := slices.Collect(maps.Keys(d.names))
 	var of func(record.Direction) *model.Analysis
 	if f.Campaign.Server == record.ServerRemote {
@@ -64,7 +64,7 @@ func (d *data) analyse(f *record.File) {
 			moved, d.drift = model.CopiesOf(d.copies)
 		}
 		of = func(direction record.Direction) *model.Analysis {
-			a := model.Analyse(direction, cells, moved, f.Environment.Cores)
+			a := model.Analyze(direction, cells, moved, f.Environment.Cores)
 			d.addResolution(a)
 			return a
 		}

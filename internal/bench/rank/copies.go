@@ -22,9 +22,9 @@ func (d *data) samplesOf(cell func(record.Trial) record.Cell) map[record.Cell][]
 	return out
 }
 
-// summarise returns the seconds of every combination of an exhaustive run, in the order of its
+// summarize returns the seconds of every combination of an exhaustive run, in the order of its
 // names.
-func (d *data) summarise() []Copy {
+func (d *data) summarize() []Copy {
 	samples := d.samplesOf(func(t record.Trial) record.Cell { return record.Cell{Suite: t.Asked(), Direction: t.Direction} })
 	keys := slices.SortedFunc(maps.Keys(samples), func(a, b record.Cell) int {
 		return cmp.Or(cmp.Compare(a.Direction, b.Direction), cmp.Compare(a.Suite.String(), b.Suite.String()))

@@ -43,7 +43,7 @@ func Of(f *record.File, by By) (*Ranking, error) {
 	r.Slowed, r.Slices, r.Beside = d.sittings.Slowed, d.sittings.Slices, d.beside()
 	r.rankBulk(d, by)
 	r.rankKex(d, space, by)
-	r.Copies = d.summarise()
+	r.Copies = d.summarize()
 	r.OverheadNS = r.overhead(d)
 	r.Warnings = doubts(r, d)
 	return r, nil

@@ -12,7 +12,7 @@ import (
 	"sshpace/internal/bench/rank"
 )
 
-// repeated ranks runs of one machine with neighbours, by cost.
+// repeated ranks runs of one machine with neighbors, by cost.
 func repeated(t *testing.T, runs int) []*rank.Ranking {
 	t.Helper()
 	var out []*rank.Ranking
@@ -27,7 +27,7 @@ func repeated(t *testing.T, runs int) []*rank.Ranking {
 }
 
 // A minute of slices finds every cell's cost to half a percent beside the others, all of them with
-// what neighbours usually add, and its predictions hold.
+// what neighbors usually add, and its predictions hold.
 func TestSlicesFindTheCosts(t *testing.T) {
 	m := benchtest.Crowded(0)
 	for i, r := range repeated(t, 4) {
@@ -122,7 +122,7 @@ func TestForeignLoad(t *testing.T) {
 func TestGuestsSlowSomeMore(t *testing.T) {
 	ranked := func(uneven float64) *rank.Ranking {
 		m := benchtest.Crowded(1)
-		m.Neighbours.Uneven, m.Neighbours.Slow = uneven, 0.6
+		m.Neighbors.Uneven, m.Neighbors.Slow = uneven, 0.6
 		r, err := rank.Of(benchtest.Sit(t, m, time.Minute), rank.Cost)
 		if err != nil {
 			t.Fatal(err)

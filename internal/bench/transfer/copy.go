@@ -148,12 +148,12 @@ func (b *Ground) source(o Options, size int64) (string, error) {
 }
 
 // local is a directory of this machine as that of the server.
-type local struct{ folder string }
+type local struct{ directory string }
 
 // Local returns the place where the server is this machine.
-func Local(folder string) Place { return local{folder} }
+func Local(directory string) Place { return local{directory} }
 
-func (l local) Path(name string) string { return filepath.Join(l.folder, "there."+name) }
+func (l local) Path(name string) string { return filepath.Join(l.directory, "there."+name) }
 
 // Payload returns the file itself: reading it does not change it.
 func (l local) Payload(_ context.Context, from string, _ int64) (string, error) { return from, nil }

@@ -26,7 +26,7 @@ func (b *Ground) Disk(ctx context.Context, c *Subject) (l record.Limit, is bool,
 	if err != nil {
 		return l, false, err
 	}
-	source, sink := Local(b.Here.Folder), b.There
+	source, sink := Local(b.Here.Directory), b.There
 	if !up {
 		source, sink = sink, source
 		if from, err = source.Payload(ctx, from, size); err != nil {

@@ -28,8 +28,8 @@ var throttles = []struct{ root, file, format string }{
 // it starts: a file system that writes at once, on a loop device.
 func slowDisk(t *testing.T, rate int) string {
 	t.Helper()
-	folder := t.TempDir()
-	image := filepath.Join(folder, "image")
+	directory := t.TempDir()
+	image := filepath.Join(directory, "image")
 	must := func(argv ...string) string {
 		t.Helper()
 		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
@@ -42,7 +42,7 @@ func slowDisk(t *testing.T, rate int) string {
 	must("mkfs.ext4", "-q", "-O", "^has_journal", image)
 	device := must("losetup", "-f", "--show", image)
 	t.Cleanup(func() { _ = exec.Command("losetup", "-d", device).Run() })
-	disk := filepath.Join(folder, "disk")
+	disk := filepath.Join(directory, "disk")
 	must("mkdir", disk)
 	must("mount", "-o", "sync", device, disk)
 	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })

@@ -31,7 +31,7 @@ func copier(b *transfer.Ground) *transfer.Subject {
 func arriving(t *testing.T, b *transfer.Ground) {
 	t.Helper()
 	if !waittest.Comes(func() bool {
-		info, err := os.Stat(filepath.Join(b.Here.Folder, "there.arrived"))
+		info, err := os.Stat(filepath.Join(b.Here.Directory, "there.arrived"))
 		return err == nil && info.Size() > 1<<20
 	}) {
 		t.Error("nothing arrives")
@@ -130,7 +130,7 @@ func TestFileChanges(t *testing.T) {
 // same.
 func TestDeaf(t *testing.T) {
 	b := open(t, relay.Path{})
-	ready := filepath.Join(b.Here.Folder, "ready")
+	ready := filepath.Join(b.Here.Directory, "ready")
 	deaf := transfer.Process{Argv: []string{"sh", "-c", `trap 'trap - TERM' TERM; touch "$0"; while :; do sleep 1; done`, ready}}
 	began := time.Now()
 	_, err := b.Around(t.Context(), deaf, func(ctx context.Context, _ func() string) error {

@@ -17,9 +17,9 @@ import (
 
 // Files are the payloads: one file for each requested size, in a private directory.
 type Files struct {
-	Folder string
-	Random bool
-	made   map[string]content // by path
+	Directory string
+	Random    bool
+	made      map[string]content // by path
 }
 
 // content describes a file, or all files in a directory.
@@ -30,14 +30,14 @@ type content struct {
 
 // Of returns the path of a file of size bytes.
 func (f *Files) Of(size int64) (path string, err error) {
-	path = filepath.Join(f.Folder, "payload."+strconv.FormatInt(size, 10))
+	path = filepath.Join(f.Directory, "payload."+strconv.FormatInt(size, 10))
 	err = f.make(path, fmt.Sprintf("a file of %d bytes", size), func() error { return f.write(path, size) })
 	return path, err
 }
 
 // tree returns a directory with count files of size bytes each.
 func (f *Files) tree(count int, size int64) (path string, err error) {
-	path = filepath.Join(f.Folder, fmt.Sprintf("payload.%dx%d", count, size))
+	path = filepath.Join(f.Directory, fmt.Sprintf("payload.%dx%d", count, size))
 	err = f.make(path, fmt.Sprintf("%d files of %d bytes", count, size), func() error {
 		err := os.Mkdir(path, 0o700)
 		for i := 0; i < count && err == nil; i++ {

@@ -74,7 +74,7 @@ func (b *Ground) command(to openssh.Destination, suite alg.Suite, remote string)
 }
 
 // here returns the path of a file of ours at this end.
-func (b *Ground) here(name string) string { return filepath.Join(b.Here.Folder, name) }
+func (b *Ground) here(name string) string { return filepath.Join(b.Here.Directory, name) }
 
 // sink returns a command at the server that counts the arriving bytes; nil is one of the host's
 // own, wc(1), which prints the count.

@@ -33,9 +33,9 @@ func TestMain(m *testing.M) {
 func open(t *testing.T, path relay.Path) *transfer.Ground { t.Helper(); return openIn(t, path, "") }
 
 // openIn is open with the files in a directory; "" is one in memory.
-func openIn(t *testing.T, path relay.Path, folder string) *transfer.Ground {
+func openIn(t *testing.T, path relay.Path, directory string) *transfer.Ground {
 	t.Helper()
-	dir, _ := benchtest.Workdir(t, safedir.WorkdirParams{InMemory: true, In: folder})
+	dir, _ := benchtest.Workdir(t, safedir.WorkdirParams{InMemory: true, In: directory})
 	tb, err := testbed.Open(t.Context(), testbed.Params{Data: "zero", Connect: 2 * time.Minute, Dir: dir, Helper: helper.Line, Everything: true})
 	if err != nil {
 		t.Fatal(err)
@@ -61,19 +61,19 @@ var suite = alg.NewSuite("aes128-gcm@openssh.com", "", "curve25519-sha256")
 func left(b *transfer.Ground) []string {
 	var names []string
 	for _, pattern := range []string{"arrived", "there.*", "sink.*", "m.*", "rsync-ssh.*"} {
-		found, _ := filepath.Glob(filepath.Join(b.Here.Folder, pattern))
+		found, _ := filepath.Glob(filepath.Join(b.Here.Directory, pattern))
 		names = append(names, found...)
 	}
 	return names
 }
 
 // A directory may have a name that is too long for a socket.
-func TestLongFolder(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
-	if err := os.Mkdir(folder, 0o700); err != nil {
+func TestLongDirectory(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	if err := os.Mkdir(directory, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	b := openIn(t, relay.Path{}, folder)
+	b := openIn(t, relay.Path{}, directory)
 	for _, c := range b.Subjects([]record.Mode{record.ModeMultiplex}, transfer.Options{Suite: suite, Direction: record.Upload, Streams: 2}) {
 		if _, err := c.Run(t.Context(), 1<<20); err != nil {
 			t.Error(err)

@@ -65,17 +65,17 @@ func Misplaced(modes []record.Mode, files int, here, there string, host bool) (w
 }
 
 // Unusable is Misplaced for --dir.
-func Unusable(folder string) (wrong, hint string) {
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return "--dir " + folder + ": there is no such directory", "make it first, or name another one"
+func Unusable(directory string) (wrong, hint string) {
+	if info, err := os.Stat(directory); err != nil || !info.IsDir() {
+		return "--dir " + directory + ": there is no such directory", "make it first, or name another one"
 	}
 	const hintElse = "name another one, or leave it out"
-	made, err := os.MkdirTemp(folder, ".sshpace-")
+	made, err := os.MkdirTemp(directory, ".sshpace-")
 	if err != nil {
-		return fmt.Sprintf("--dir %s: nothing can be written there: %v", folder, err), hintElse
+		return fmt.Sprintf("--dir %s: nothing can be written there: %v", directory, err), hintElse
 	}
 	if err := os.Remove(made); err != nil {
-		return fmt.Sprintf("--dir %s: nothing can be removed there: %v", folder, err), hintElse
+		return fmt.Sprintf("--dir %s: nothing can be removed there: %v", directory, err), hintElse
 	}
 	return "", ""
 }
@@ -95,9 +95,9 @@ rm -rf -- "$d"`
 const maxAnswer = 64 << 10
 
 // openRemote logs in and lets the host make a directory in directory.
-func openRemote(ctx context.Context, b *Ground, folder string) (*remote, error) {
+func openRemote(ctx context.Context, b *Ground, directory string) (*remote, error) {
 	r := &remote{ground: b, made: map[int64]string{}}
-	p := b.command(b.Destination, alg.Suite{}, "exec sh -c "+shell.Quote(keep)+" sh "+folder)
+	p := b.command(b.Destination, alg.Suite{}, "exec sh -c "+shell.Quote(keep)+" sh "+directory)
 	ends, err := proc.OpenPipes(os.Pipe)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func openRemote(ctx context.Context, b *Ground, folder string) (*remote, error) 
 	defer context.AfterFunc(ctx, r.keeper.Kill)()
 	late := time.AfterFunc(b.Connect+loopback.Grace, r.keeper.Kill)
 	defer late.Stop()
-	if r.path, r.swept, err = placeIn(ends.Out, folder); err != nil {
+	if r.path, r.swept, err = placeIn(ends.Out, directory); err != nil {
 		r.close()
 		return nil, &Failure{"ssh", fmt.Sprintf("the host cannot make a directory for the files: %s", r.keeper.why(errors.Join(err, r.keeper.End)))}
 	}
@@ -120,7 +120,7 @@ func openRemote(ctx context.Context, b *Ground, folder string) (*remote, error) 
 }
 
 // placeIn parses the keeper's answer about a directory in directory.
-func placeIn(out io.Reader, folder string) (place string, swept []string, err error) {
+func placeIn(out io.Reader, directory string) (place string, swept []string, err error) {
 	for {
 		line, err := openssh.AwaitMark(out, "") // any line
 		if err != nil {
@@ -128,7 +128,7 @@ func placeIn(out io.Reader, folder string) (place string, swept []string, err er
 		}
 		what, name, _ := strings.Cut(line, " ")
 		switch {
-		case path.Dir(name) != folder || !remoteName().MatchString(path.Base(name)):
+		case path.Dir(name) != directory || !remoteName().MatchString(path.Base(name)):
 		case what == "left":
 			swept = append(swept, name)
 		case what == "made":

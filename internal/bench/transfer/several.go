@@ -24,7 +24,7 @@ func (b *Ground) streams(ctx context.Context, o Options, size int64) (Reading, e
 // the clock starts, and clients that ask it for sessions.
 func (b *Ground) multiplex(ctx context.Context, o Options, size int64) (Reading, error) {
 	b.serial++
-	short, dir, err := safedir.Short(b.Here.Folder)
+	short, dir, err := safedir.Short(b.Here.Directory)
 	if err != nil {
 		return Reading{}, err
 	}

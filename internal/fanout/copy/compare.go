@@ -66,7 +66,7 @@ func (p *put) look(to *placed) (had, error) {
 	case err != nil:
 		return unknown, err
 	case a.IsDir():
-		return unknown, errIsFolder
+		return unknown, errIsDirectory
 	case p.isSpecial(to.name, a):
 		return unknown, errSpecial
 	case !a.IsRegular() || a.Size != uint64(to.size):
@@ -84,8 +84,8 @@ func (p *put) look(to *placed) (had, error) {
 
 // Files that no copy replaces.
 var (
-	errIsFolder = errors.New("is a directory on the host")
-	errSpecial  = errors.New("is a device, FIFO or socket on the host, which is not replaced")
+	errIsDirectory = errors.New("is a directory on the host")
+	errSpecial     = errors.New("is a device, FIFO or socket on the host, which is not replaced")
 )
 
 // isSpecial reports whether a name is a device or the like, or leads to one, as /dev/stdout does.

@@ -33,7 +33,7 @@ type Download struct {
 	Dir     string   // each host has its own directory in it, unless Place is set
 	// Place, if set, returns the directory of a host, and in it a directory for its files, or the
 	// name for the only source.
-	Place   func(h host.Host) (folder, name string)
+	Place   func(h host.Host) (directory, name string)
 	MaxSize int64 // bytes of each host, 0 = any number
 }
 
@@ -64,17 +64,17 @@ func (d *Download) open(h host.Host) (root *os.Root, name string, err error) {
 	if d.Place != nil {
 		dir, name = d.Place(h)
 	}
-	folder, err := safedir.Make(dir)
+	directory, err := safedir.Make(dir)
 	if err != nil {
 		return nil, "", err
 	}
 	if name == "" {
-		return folder.Root, "", nil
+		return directory.Root, "", nil
 	}
-	if inside, err := folder.OpenRoot(name); err == nil {
-		return inside, "", folder.Close()
+	if inside, err := directory.OpenRoot(name); err == nil {
+		return inside, "", directory.Close()
 	}
-	return folder.Root, name, nil
+	return directory.Root, name, nil
 }
 
 // get is the copy from one host. All names on our side are below root, and no name from a host
@@ -89,8 +89,8 @@ type get struct {
 	held  int // bytes of names that are kept now
 	came  atomic.Int64
 
-	files   []*found // that are to be copied next
-	folders []*found // completely listed directories, which get their modes and times after their files
+	files       []*found // that are to be copied next
+	directories []*found // completely listed directories, which get their modes and times after their files
 }
 
 // found is a file or directory of the host.
@@ -151,12 +151,12 @@ func (g *get) link(f *found) {
 // first directory; for a link that leads nowhere that is unknown.
 func (g *get) target(name string) (string, error) {
 	target, err := g.client.Readlink(name)
-	folder := path.Dir(name)
-	top, _, _ := strings.Cut(folder, "/")
-	if err != nil || path.IsAbs(name) || !strings.HasPrefix(target, top+"/") || g.has(path.Join(folder, target)) || !g.has(target) {
+	directory := path.Dir(name)
+	top, _, _ := strings.Cut(directory, "/")
+	if err != nil || path.IsAbs(name) || !strings.HasPrefix(target, top+"/") || g.has(path.Join(directory, target)) || !g.has(target) {
 		return target, err
 	}
-	return filepath.Rel(folder, target)
+	return filepath.Rel(directory, target)
 }
 
 // has reports whether the host has a file with a name.
@@ -170,12 +170,12 @@ func (g *get) copy() {
 	files := g.missing(g.files)
 	moved(&g.side, files, func(f *found) int64 { return int64(min(f.attrs.Size, math.MaxInt64)) }, g.receive)
 	g.place(files)
-	for _, f := range g.folders {
+	for _, f := range g.directories {
 		if err := g.dress(f.local, f.attrs); err != nil {
 			g.fail(f.remote, here(err))
 		}
 	}
-	g.files, g.folders = nil, nil
+	g.files, g.directories = nil, nil
 }
 
 // missing drops the files that are here already.

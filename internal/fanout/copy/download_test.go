@@ -219,7 +219,7 @@ func TestDownloadHostileNames(t *testing.T) {
 	dir := t.TempDir()
 	os.Mkdir(dir+"/in", 0o700)
 	l := startLiar(t, &liar{names: names, sizes: sizes, chunk: func(int) []byte { return []byte("evil") }})
-	err := download(t, l, Options{}, 0, dir+"/in", "/x/folder")
+	err := download(t, l, Options{}, 0, dir+"/in", "/x/directory")
 	if err == nil || l.said.Len() == 0 {
 		t.Errorf("error %v, said %q", err, l.said.String())
 	}
@@ -230,10 +230,10 @@ func TestDownloadHostileNames(t *testing.T) {
 		}
 		return nil
 	})
-	if len(all) != 1 || all[0] != "/in/h/folder/good" {
+	if len(all) != 1 || all[0] != "/in/h/directory/good" {
 		t.Errorf("made: %q\n%s", all, &l.said)
 	}
-	if info, _ := os.Stat(dir + "/in/h/folder/good"); info == nil || info.Mode()&os.ModeSetuid != 0 {
+	if info, _ := os.Stat(dir + "/in/h/directory/good"); info == nil || info.Mode()&os.ModeSetuid != 0 {
 		t.Errorf("mode %v", info)
 	}
 }
@@ -242,9 +242,9 @@ func TestDownloadHostileNames(t *testing.T) {
 func TestDownloadThroughPlantedLink(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	os.Mkdir(dir+"/h", 0o700)
-	os.Symlink(outside, dir+"/h/folder")
+	os.Symlink(outside, dir+"/h/directory")
 	l := startLiar(t, &liar{names: []string{"evil"}, sizes: map[string]uint64{"evil": 4}, chunk: func(int) []byte { return []byte("evil") }})
-	err := download(t, l, Options{}, 0, dir, "/x/folder")
+	err := download(t, l, Options{}, 0, dir, "/x/directory")
 	if list, _ := os.ReadDir(outside); err == nil || len(list) > 0 {
 		t.Errorf("%v, %d files outside", err, len(list))
 	}
@@ -261,16 +261,16 @@ func TestDownloadLies(t *testing.T) {
 		"no data":       {&liar{names: []string{"f"}, sizes: map[string]uint64{"f": 10}, chunk: func(int) []byte { return []byte{} }}, ""},
 		"endless":       {&liar{names: []string{"f"}, sizes: map[string]uint64{"f": 0}, chunk: func(n int) []byte { return make([]byte, n) }}, "has no size and more than"},
 		"huge":          {&liar{names: []string{"f"}, sizes: map[string]uint64{"f": 1 << 63}, chunk: func(n int) []byte { return make([]byte, n) }}, "does not say how large"},
-		"deep":          {&liar{names: []string{"folder"}}, "deep"},
+		"deep":          {&liar{names: []string{"directory"}}, "deep"},
 		"terabytes say": {&liar{names: []string{"f"}, sizes: map[string]uint64{"f": 1 << 40}, chunk: func(n int) []byte { return make([]byte, n) }}, "--max-size"},
 	} {
 		dir := t.TempDir()
 		l := startLiar(t, test.l)
-		err := download(t, l, Options{}, 1<<25, dir, "/x/folder")
+		err := download(t, l, Options{}, 1<<25, dir, "/x/directory")
 		if err == nil || !strings.Contains(l.said.String(), test.want) {
 			t.Errorf("%s: %v, said %q, want %q", name, err, l.said.String(), test.want)
 		}
-		if _, err := os.Stat(dir + "/h/folder/f"); err == nil {
+		if _, err := os.Stat(dir + "/h/directory/f"); err == nil {
 			t.Errorf("%s: the file was made", name)
 		}
 	}

@@ -238,7 +238,7 @@ func TestWhatStoodAsideGoesBack(t *testing.T) {
 
 // Commands run where SFTP begins, whatever a start-up file does; where they cannot, none is asked
 // about a file.
-func TestCommandsAndSFTPInOneFolder(t *testing.T) {
+func TestCommandsAndSFTPInOneDirectory(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	write(t, dir+"/src/file", "the same", 0o644)
 	write(t, elsewhere+"/file", "the same", 0o644)
@@ -265,7 +265,7 @@ func TestCommandsAndSFTPInOneFolder(t *testing.T) {
 }
 
 // No directory for tar stays where no command runs.
-func TestNoFolderStays(t *testing.T) {
+func TestNoDirectoryStays(t *testing.T) {
 	src := many(t)
 	for name, s := range map[string]*server{
 		"no session": {noExec: true},
@@ -405,7 +405,7 @@ func TestDownloadSetsModes(t *testing.T) {
 
 // What an interrupted fetch leaves in a directory that a group can write to is continued with,
 // unless it has another name or owner.
-func TestDownloadPartsInSharedFolders(t *testing.T) {
+func TestDownloadPartsInSharedDirectories(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
 	write(t, src+"/d/f", strings.Repeat("0123456789abcdef", 1<<18), 0o644)
 	os.Chmod(src+"/d", 0o775)

@@ -31,7 +31,7 @@ var chains = map[string][]string{
 	"absolute":         {"z -> /etc/shadow"},
 	"absolute, slashy": {"z -> //etc/shadow"},
 	"dots":             {"z -> ./.././../outside"},
-	"to a folder":      {"a -> d", "d/x -> ../../../outside"},
+	"to a directory":   {"a -> d", "d/x -> ../../../outside"},
 }
 
 // No link that arrives leads out of the directory of its host, in whatever order they come and
@@ -88,13 +88,13 @@ func TestRandomLinksStayInside(t *testing.T) {
 		os.MkdirAll(root+"/y", 0o755)
 		words := []string{"..", "..", ".", "x", "y", "l1", "l2", "l3", ""}
 		for i := range 12 {
-			folder := []string{".", "x", "x/y", "y", "x/y/x"}[r.IntN(5)]
+			directory := []string{".", "x", "x/y", "y", "x/y/x"}[r.IntN(5)]
 			var target []string
 			for range 1 + r.IntN(5) {
 				target = append(target, words[r.IntN(len(words))])
 			}
-			if text := strings.Join(target, "/"); staysInside(folder, text) {
-				if os.Symlink(text, fmt.Sprintf("%s/%s/l%d", root, folder, i%4)) == nil {
+			if text := strings.Join(target, "/"); staysInside(directory, text) {
+				if os.Symlink(text, fmt.Sprintf("%s/%s/l%d", root, directory, i%4)) == nil {
 					kept++
 				}
 			}
@@ -107,7 +107,7 @@ func TestRandomLinksStayInside(t *testing.T) {
 }
 
 // A directory of a host that another user prepared is not written to.
-func TestDownloadIntoFolderOfAnother(t *testing.T) {
+func TestDownloadIntoDirectoryOfAnother(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
 	}
@@ -162,8 +162,8 @@ func (f *flood) reply(kind byte, body []byte, handles *[]string) []byte {
 		fmt.Sscan(string(arg[4:]), &number)
 		path := (*handles)[number]
 		n := f.entries
-		isFolder := strings.Count(path, "/") < f.depth
-		if isFolder {
+		isDirectory := strings.Count(path, "/") < f.depth
+		if isDirectory {
 			n = 1
 			if f.listed[number] {
 				return append(append([]byte{101}, id...), 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -171,7 +171,7 @@ func (f *flood) reply(kind byte, body []byte, handles *[]string) []byte {
 		}
 		f.listed[number] = true
 		mode := uint32(0o100644)
-		if isFolder {
+		if isDirectory {
 			mode = 0o040755
 		}
 		b := binary.BigEndian.AppendUint32(append([]byte{104}, id...), uint32(n))
@@ -211,7 +211,7 @@ func TestDownloadMemory(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			peak := peakOf(t, func() {
-				d := Download{Dir: dir, Sources: []string{"/x/folder"}}
+				d := Download{Dir: dir, Sources: []string{"/x/directory"}}
 				if err := d.Dialogue(ctx, host.Host{Name: "h"}, &f.flood); err == nil {
 					t.Error("no error")
 				}

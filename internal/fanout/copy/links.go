@@ -46,8 +46,8 @@ func (p *put) learnLinks(links []*link) (learned <-chan error) {
 		var err error
 		tried := map[string]bool{}
 		for _, l := range links {
-			if folder := path.Dir(l.name); !tried[folder] && len(tried) < mostTries {
-				tried[folder] = true
+			if directory := path.Dir(l.name); !tried[directory] && len(tried) < mostTries {
+				tried[directory] = true
 				if err = p.learnIn(newPart(p.host, l.name)); err == nil || p.over() {
 					break
 				}
@@ -129,7 +129,7 @@ func (p *put) link(l *link) error {
 		case err != nil:
 			return err
 		case now.IsDir():
-			return errIsFolder
+			return errIsDirectory
 		case now.IsSpecial():
 			return errSpecial
 		}

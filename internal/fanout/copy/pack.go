@@ -63,19 +63,19 @@ func (p *put) packed(files []*placed) (others []*placed) {
 
 // nearest returns the innermost existing directory above a file.
 func (p *put) nearest(to *placed) string {
-	folder := path.Dir(to.name)
-	for p.fresh[folder] && !p.there[folder] {
-		folder = path.Dir(folder)
+	directory := path.Dir(to.name)
+	for p.fresh[directory] && !p.there[directory] {
+		directory = path.Dir(directory)
 	}
-	return folder
+	return directory
 }
 
 // below returns a name relative to a directory above it.
-func below(folder, name string) string {
-	if folder == "." {
+func below(directory, name string) string {
+	if directory == "." {
 		return name
 	}
-	return strings.TrimPrefix(name, strings.TrimSuffix(folder, "/")+"/")
+	return strings.TrimPrefix(name, strings.TrimSuffix(directory, "/")+"/")
 }
 
 // isPackable reports whether tar takes a file and cksum can check it: it has to be able to read it,
@@ -144,7 +144,7 @@ func (p *put) unpack(base, stage string, files []*placed) bool {
 		packed <- err
 	}()
 	begin := func() error {
-		p.made.add(stage, made{folder: true})
+		p.made.add(stage, made{directory: true})
 		return p.client.Mkdir(stage, 0o700).Wait()
 	}
 	said, err := p.shell(query{program.String(), r, size, begin})
@@ -163,11 +163,11 @@ func (p *put) move(base, stage string, files []*placed) (others []*placed) {
 	var order []*moving
 	for _, to := range files {
 		name := below(base, to.name)
-		top, _, inFolder := strings.Cut(name, "/")
+		top, _, inDirectory := strings.Cut(name, "/")
 		m := moves[top]
 		if m == nil {
 			m = &moving{}
-			if from, to := path.Join(stage, top), path.Join(base, top); inFolder {
+			if from, to := path.Join(stage, top), path.Join(base, top); inDirectory {
 				m.wait = p.client.Rename(from, to)
 			} else {
 				m.wait = p.client.Replace(from, to)
@@ -184,9 +184,9 @@ func (p *put) move(base, stage string, files []*placed) (others []*placed) {
 		for _, to := range m.files {
 			p.change(to)
 			p.arrived(to)
-			for folder := path.Dir(to.name); p.fresh[folder] && !p.there[folder]; folder = path.Dir(folder) {
-				p.there[folder] = true
-				p.changed[path.Dir(folder)] = true
+			for directory := path.Dir(to.name); p.fresh[directory] && !p.there[directory]; directory = path.Dir(directory) {
+				p.there[directory] = true
+				p.changed[path.Dir(directory)] = true
 			}
 		}
 	}
@@ -202,7 +202,7 @@ type moving struct {
 // modesOf are the modes that directories below base are made with.
 func (p *put) modesOf(base string) map[string]fs.FileMode {
 	modes := map[string]fs.FileMode{}
-	for _, to := range p.folders {
+	for _, to := range p.directories {
 		modes[below(base, to.name)] = unfinished(to.perm)
 	}
 	return modes
@@ -213,19 +213,19 @@ func (p *put) modesOf(base string) map[string]fs.FileMode {
 func (s *side) archive(to io.Writer, base string, files []*placed, modes map[string]fs.FileMode) (changed error) {
 	buffered := bufio.NewWriterSize(to, 64<<10)
 	w, made := tar.NewWriter(buffered), map[string]bool{".": true}
-	var folder func(name string) error
-	folder = func(name string) error { // and those above it
+	var directory func(name string) error
+	directory = func(name string) error { // and those above it
 		if made[name] {
 			return nil
 		}
 		made[name] = true
-		return cmp.Or(folder(path.Dir(name)), w.WriteHeader(&tar.Header{Format: tar.FormatGNU, Typeflag: tar.TypeDir, Name: name + "/", Mode: int64(modes[name])}))
+		return cmp.Or(directory(path.Dir(name)), w.WriteHeader(&tar.Header{Format: tar.FormatGNU, Typeflag: tar.TypeDir, Name: name + "/", Mode: int64(modes[name])}))
 	}
 	for _, file := range files {
 		name := below(base, file.name)
 		// GNU's format: the others do not take long names, or names outside UTF-8.
 		head := &tar.Header{Format: tar.FormatGNU, Typeflag: tar.TypeReg, Name: name, Mode: int64(file.perm), Size: file.size, ModTime: file.modified}
-		if err := cmp.Or(folder(path.Dir(name)), w.WriteHeader(head)); err != nil {
+		if err := cmp.Or(directory(path.Dir(name)), w.WriteHeader(head)); err != nil {
 			return err
 		}
 		missing, err := s.content(w, file)

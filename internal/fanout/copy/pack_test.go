@@ -89,7 +89,7 @@ func TestPack(t *testing.T) {
 		{"damages one", program(t, "tar", `/bin/tar "$@" && printf z >src/a/3`), false},
 		{"says it failed", program(t, "tar", `/bin/tar "$@"; exit 2`), false},
 		{"no cksum", program(t, "cksum", `exit 127`), false},
-		{"another folder", "cd /; ", true},
+		{"another directory", "cd /; ", true},
 		{"shell that answers", "echo hello; ", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestPack(t *testing.T) {
 }
 
 // What is there already is neither sent nor touched, but for what differs.
-func TestPackIntoFolder(t *testing.T) {
+func TestPackIntoDirectory(t *testing.T) {
 	src, dest := many(t), t.TempDir()
 	first := (&server{}).start(t, "")
 	if said, err := upload(t, t.Context(), first, Options{}, dest, src); err != nil {
@@ -181,7 +181,7 @@ func TestPackHostDies(t *testing.T) {
 }
 
 // A directory that a killed copy has left goes with the next one, though that has little to do.
-func TestFolderOfAKilledCopyGoes(t *testing.T) {
+func TestDirectoryOfAKilledCopyGoes(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/src/file", "new", 0o644)
 	stage := newPart("h", dir+"/dest/files").fresh()
@@ -252,7 +252,7 @@ func TestArchive(t *testing.T) {
 	if err := (&side{ctx: t.Context()}).archive(&data, "top", files, nil); err != nil || len(want) < manyFiles-8 {
 		t.Fatalf("%d files, %v", len(want), err)
 	}
-	folders := 0
+	directories := 0
 	for r := tar.NewReader(&data); ; {
 		h, err := r.Next()
 		if err == io.EOF {
@@ -262,7 +262,7 @@ func TestArchive(t *testing.T) {
 			t.Fatal(err)
 		}
 		if h.Typeflag == tar.TypeDir {
-			folders++
+			directories++
 			continue
 		}
 		if size, ok := want[h.Name]; !ok || size != h.Size {
@@ -270,7 +270,7 @@ func TestArchive(t *testing.T) {
 		}
 		delete(want, h.Name)
 	}
-	if len(want) > 0 || folders != 5 {
-		t.Errorf("missing: %v; %d folders", want, folders)
+	if len(want) > 0 || directories != 5 {
+		t.Errorf("missing: %v; %d directories", want, directories)
 	}
 }

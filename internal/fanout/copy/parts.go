@@ -23,7 +23,7 @@ import (
 // tells which content it is. So a later copy finds what an earlier one left, makes it
 // its own by renaming it, which only one can do, and continues it or removes it. Who
 // finds a part of its own gone begins again.
-type part struct{ place, folder, stem, content string }
+type part struct{ place, directory, stem, content string }
 
 // aside is a file that is being replaced, as long as it stands aside.
 func (p part) aside() part {
@@ -80,7 +80,7 @@ func digest(words ...any) uint64 {
 
 // fresh returns an unused name.
 func (p part) fresh() string {
-	return path.Join(p.folder, p.stem+p.content+"-"+strings.ToLower(rand.Text()[:8]))
+	return path.Join(p.directory, p.stem+p.content+"-"+strings.ToLower(rand.Text()[:8]))
 }
 
 // has reports whether a name is one of the part's.
@@ -90,9 +90,9 @@ func (p part) has(name string) bool {
 
 // leftover is a part that was found.
 type leftover struct {
-	name   string
-	same   bool // its content must be that of the wanted part
-	folder bool
+	name      string
+	same      bool // its content must be that of the wanted part
+	directory bool
 }
 
 // partNames matches the names of parts: the stem, the content, and the unique end.
@@ -108,7 +108,7 @@ type leftovers struct {
 const maxLeftovers = 10_000
 
 // add records a name in a directory if it is that of a part. content is compared when it is taken.
-func (l *leftovers) add(in, name string, isFolder bool) {
+func (l *leftovers) add(in, name string, isDirectory bool) {
 	if !strings.Contains(name, ".sshpace-") {
 		return
 	}
@@ -122,7 +122,7 @@ func (l *leftovers) add(in, name string, isFolder bool) {
 		l.found = map[string][]leftover{}
 	}
 	if key := path.Join(in, m[1]); len(l.found) < maxLeftovers {
-		l.found[key] = append(l.found[key], leftover{name: path.Join(in, name), folder: isFolder})
+		l.found[key] = append(l.found[key], leftover{name: path.Join(in, name), directory: isDirectory})
 	}
 }
 
@@ -135,18 +135,18 @@ func (l *leftovers) take(p part) []leftover {
 	return list
 }
 
-// takeFolders returns the remaining directories of parts.
-func (l *leftovers) takeFolders(p part) []leftover { return l.some(p, true) }
+// takeDirectories returns the remaining directories of parts.
+func (l *leftovers) takeDirectories(p part) []leftover { return l.some(p, true) }
 
-func (l *leftovers) some(p part, folders bool) (list []leftover) {
+func (l *leftovers) some(p part, directories bool) (list []leftover) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := path.Join(p.folder, p.stem)
+	key := path.Join(p.directory, p.stem)
 	others := slices.DeleteFunc(l.found[key], func(old leftover) bool {
-		if old.folder == folders {
+		if old.directory == directories {
 			list = append(list, old)
 		}
-		return old.folder == folders
+		return old.directory == directories
 	})
 	if delete(l.found, key); len(others) > 0 {
 		l.found[key] = others

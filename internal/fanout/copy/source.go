@@ -75,8 +75,8 @@ func Scan(name string, scp *Scp) (*Source, error) {
 	return s, s.walk(real, "", 0)
 }
 
-// isNamedFolder reports whether it is a directory, and not the content of one.
-func (s *Source) isNamedFolder() bool { return s.items[0].kind == fs.ModeDir && s.base != "." }
+// isNamedDirectory reports whether it is a directory, and not the content of one.
+func (s *Source) isNamedDirectory() bool { return s.items[0].kind == fs.ModeDir && s.base != "." }
 
 // cause returns an error of a file without the system call, and without the name.
 func cause(err error) error {

@@ -26,7 +26,7 @@ type unplaced struct {
 }
 
 // made describes a file with such a name.
-type made struct{ folder, worth bool } // worth keeping for the next run
+type made struct{ directory, worth bool } // worth keeping for the next run
 
 func (u *unplaced) add(name string, what made) {
 	u.mu.Lock()
@@ -65,8 +65,8 @@ func (p *put) tidy() {
 	sched.Do(atOnce, len(names), func(i int) {
 		switch what := all[names[i]]; {
 		case what.worth && p.ctx.Err() != nil:
-		case what.folder:
-			p.removeFolder(names[i])
+		case what.directory:
+			p.removeDirectory(names[i])
 		default:
 			p.drop(names[i])
 		}
@@ -103,17 +103,17 @@ func (p *put) discard(own part, old leftover) {
 func (p *put) clear(own part, stage string) {
 	if away := own.fresh(); p.client.Rename(stage, away).Wait() == nil {
 		p.made.done(stage)
-		p.made.add(away, made{folder: true})
+		p.made.add(away, made{directory: true})
 		stage = away
 	}
-	p.removeFolder(stage)
+	p.removeDirectory(stage)
 }
 
 // mostRemovals is how often, mostly once a second, a directory is removed into which another copy's
 // tar still writes, which ends when the directory is gone.
 const mostRemovals = 30
 
-func (p *put) removeFolder(name string) {
+func (p *put) removeDirectory(name string) {
 	for range mostRemovals {
 		removed, err := p.removeAll(name, 0)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -127,23 +127,23 @@ func (p *put) removeFolder(name string) {
 }
 
 // removeAll removes a directory with all its content, and counts the removed files.
-func (p *put) removeAll(folder string, depth int) (removed int64, err error) {
-	var files, folders []string
-	p.client.ReadDir(folder, func(e sftp.Entry) error {
+func (p *put) removeAll(directory string, depth int) (removed int64, err error) {
+	var files, directories []string
+	p.client.ReadDir(directory, func(e sftp.Entry) error {
 		switch {
 		case !isName(e.Name) || e.Name == "." || e.Name == "..":
 		case e.Attrs.IsDir():
-			folders = append(folders, path.Join(folder, e.Name))
+			directories = append(directories, path.Join(directory, e.Name))
 		default:
-			files = append(files, path.Join(folder, e.Name))
+			files = append(files, path.Join(directory, e.Name))
 		}
-		if len(files)+len(folders) > maxListed || depth > maxDepth {
+		if len(files)+len(directories) > maxListed || depth > maxDepth {
 			return errors.New("too many names")
 		}
 		return nil
 	})
 	var gone atomic.Int64
-	for _, name := range folders {
+	for _, name := range directories {
 		n, err := p.removeAll(name, depth+1)
 		if err == nil {
 			n++
@@ -155,5 +155,5 @@ func (p *put) removeAll(folder string, depth int) (removed int64, err error) {
 			gone.Add(1)
 		}
 	})
-	return gone.Load(), p.client.Rmdir(folder)
+	return gone.Load(), p.client.Rmdir(directory)
 }

@@ -322,7 +322,7 @@ func TestNames(t *testing.T) {
 
 // Directories that are there get mode and time of the original, but for the one that the user named
 // for what is in another.
-func TestUploadFolderModes(t *testing.T) {
+func TestUploadDirectoryModes(t *testing.T) {
 	src, dest := t.TempDir()+"/src", t.TempDir()
 	write(t, src+"/d/f", "x", 0o644)
 	then := time.Unix(1e9, 0)

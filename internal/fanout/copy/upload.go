@@ -56,14 +56,14 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 		return err
 	}
 	hint := fault.HintOf(err)
-	if errors.Is(err, errNoFolder) {
-		hint = u.makeFolder(named != u.Dest)
+	if errors.Is(err, errNoDirectory) {
+		hint = u.makeDirectory(named != u.Dest)
 	}
 	return fault.WithHint(fmt.Errorf("%s: %w", named, plain(err)), hint)
 }
 
-// makeFolder says how to make the missing directory on the hosts, in the same way for all.
-func (u *Upload) makeFolder(perHost bool) string {
+// makeDirectory says how to make the missing directory on the hosts, in the same way for all.
+func (u *Upload) makeDirectory(perHost bool) string {
 	if u.Again == "" || strings.HasPrefix(u.Dest, "~") && !strings.HasPrefix(u.Dest, "~/") {
 		return "make it first, with mkdir -p"
 	}
@@ -77,15 +77,15 @@ func (u *Upload) makeFolder(perHost bool) string {
 // put is the copy to one host.
 type put struct {
 	side
-	folders []*placed             // parents before children
-	fresh   map[string]bool       // directories that the host did not have: nothing of others is in them
-	there   map[string]bool       // of those, the existing ones by now
-	noTar   bool                  // the host has no tar that we can run
-	noCat   bool                  // or cat did not work properly
-	known   sync.Mutex            // guards the facts about directories, below
-	inside  map[string]sftp.Attrs // directories of parts, memo
-	changed map[string]bool       // directories that are not as they were
-	made    unplaced
+	directories []*placed             // parents before children
+	fresh       map[string]bool       // directories that the host did not have: nothing of others is in them
+	there       map[string]bool       // of those, the existing ones by now
+	noTar       bool                  // the host has no tar that we can run
+	noCat       bool                  // or cat did not work properly
+	known       sync.Mutex            // guards the facts about directories, below
+	inside      map[string]sftp.Attrs // directories of parts, memo
+	changed     map[string]bool       // directories that are not as they were
+	made        unplaced
 
 	learning sync.Mutex
 	learned  bool // how the host treats links
@@ -110,7 +110,7 @@ type placed struct {
 }
 
 func (p *put) all(sources []*Source, dest string) error {
-	into, err := p.isFolder(sources, dest)
+	into, err := p.isDirectory(sources, dest)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (p *put) all(sources []*Source, dest string) error {
 			}
 			switch it.kind {
 			case fs.ModeDir:
-				p.folders = append(p.folders, to)
+				p.directories = append(p.directories, to)
 			case fs.ModeSymlink:
 				links = append(links, to)
 			default:
@@ -139,14 +139,14 @@ func (p *put) all(sources []*Source, dest string) error {
 			}
 		}
 	}
-	p.findFolders()
+	p.findDirectories()
 	needed := p.neededLinks(links)
 	if p.Scp == nil {
 		files = p.needed(files)
 		p.findLeftovers(files)
 		files = p.packed(files)
 	}
-	p.makeFolders()
+	p.makeDirectories()
 	learned := p.learnLinks(needed)
 	for len(files) > 0 && !p.over() {
 		n := min(len(files), batch)
@@ -154,17 +154,17 @@ func (p *put) all(sources []*Source, dest string) error {
 		files = files[n:]
 	}
 	p.makeLinks(needed, learned)
-	p.finishFolders()
+	p.finishDirectories()
 	return nil
 }
 
 // isNoFile reports a skipped directory.
 func (p *put) isNoFile(s *Source) bool {
-	folder := len(s.items) > 0 && s.items[0].kind == fs.ModeDir
-	if folder {
+	directory := len(s.items) > 0 && s.items[0].kind == fs.ModeDir
+	if directory {
 		p.fail(s.items[0].local, errors.New("not a regular file"))
 	}
-	return folder
+	return directory
 }
 
 // maxListed is how many names of a directory of the host are checked for parts.
@@ -173,17 +173,17 @@ const maxListed = 1 << 17
 // findLeftovers looks for leftovers of earlier copies in the directories of files, and for links
 // that Lstat has followed.
 func (p *put) findLeftovers(missing []*placed) {
-	folders, files := map[string]bool{}, map[string]*placed{}
+	directories, files := map[string]bool{}, map[string]*placed{}
 	for _, to := range missing {
-		folders[p.nearest(to)] = true
+		directories[p.nearest(to)] = true
 		files[to.name] = to
 	}
-	each(&p.side, atOnce, slices.Collect(maps.Keys(folders)), func(folder string) {
+	each(&p.side, atOnce, slices.Collect(maps.Keys(directories)), func(directory string) {
 		n := 0
-		p.client.ReadDir(folder, func(e sftp.Entry) error { // a directory that cannot be listed has none
-			p.left.add(folder, e.Name, e.Attrs.IsDir())
+		p.client.ReadDir(directory, func(e sftp.Entry) error { // a directory that cannot be listed has none
+			p.left.add(directory, e.Name, e.Attrs.IsDir())
 			if e.Attrs.IsLink() {
-				if to := files[path.Join(folder, e.Name)]; to != nil {
+				if to := files[path.Join(directory, e.Name)]; to != nil {
 					to.hidden = !to.isLink
 				}
 			}
@@ -192,8 +192,8 @@ func (p *put) findLeftovers(missing []*placed) {
 			}
 			return nil
 		})
-		own := p.stageIn(folder)
-		for _, old := range p.left.takeFolders(own) {
+		own := p.stageIn(directory)
+		for _, old := range p.left.takeDirectories(own) {
 			p.clear(own, old.name)
 		}
 	})
@@ -377,9 +377,9 @@ func (p *put) stream(f *sftp.File, r io.ReaderAt, to *placed) error {
 }
 
 // explain describes a failure for which the protocol has no name.
-func (p *put) explain(err error, folder string, size int64) error {
+func (p *put) explain(err error, directory string, size int64) error {
 	if isFailure(err) {
-		if free, known := p.client.Free(folder); known && free < uint64(size) {
+		if free, known := p.client.Free(directory); known && free < uint64(size) {
 			return fmt.Errorf("no space left on the host: %d bytes are free", free)
 		}
 	}

@@ -68,25 +68,25 @@ func TestUploadDestination(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/a", "a", 0o644)
 	write(t, dir+"/b", "b", 0o644)
-	os.Mkdir(dir+"/folder", 0o755)
+	os.Mkdir(dir+"/directory", 0o755)
 	for _, test := range []struct {
 		dest  string
 		names []string
 		want  string // a file that is there then, or the error
 	}{
 		{"/c", []string{"/a"}, "/c"},
-		{"/folder", []string{"/a"}, "/folder/a"},
-		{"/folder/", []string{"/a", "/b"}, "/folder/b"},
+		{"/directory", []string{"/a"}, "/directory/a"},
+		{"/directory/", []string{"/a", "/b"}, "/directory/b"},
 		{"/none/", []string{"/a"}, "no such directory"},
 		{"/none/x", []string{"/a"}, "No such file"},
 		{"/a", []string{"/a", "/b"}, "is not a directory"},
 		{"/of-%h", []string{"/a"}, "/of-h"},
-		{"/a", []string{"/folder"}, "is not a directory"},
-		{"/none/new", []string{"/folder"}, "no such directory"},
-		{"/new", []string{"/folder"}, "/new/folder/a"}, // a directory keeps its name, the first time
-		{"/new", []string{"/folder"}, "/new/folder/a"}, // and the second
-		{"/inside", []string{"/folder/"}, "/inside/a"},
-		{"/inside", []string{"/folder/"}, "/inside/a"},
+		{"/a", []string{"/directory"}, "is not a directory"},
+		{"/none/new", []string{"/directory"}, "no such directory"},
+		{"/new", []string{"/directory"}, "/new/directory/a"}, // a directory keeps its name, the first time
+		{"/new", []string{"/directory"}, "/new/directory/a"}, // and the second
+		{"/inside", []string{"/directory/"}, "/inside/a"},
+		{"/inside", []string{"/directory/"}, "/inside/a"},
 	} {
 		var names []string
 		for _, n := range test.names {
@@ -151,8 +151,8 @@ func TestUploadPartOfAnother(t *testing.T) {
 		return
 	}
 	for name, plant := range map[string]func(dir, part string) error{
-		"part":   func(_, part string) error { return os.Chown(part, 1000, 1000) },
-		"folder": func(dir, _ string) error { return os.Chown(dir, 1000, 1000) },
+		"part":      func(_, part string) error { return os.Chown(part, 1000, 1000) },
+		"directory": func(dir, _ string) error { return os.Chown(dir, 1000, 1000) },
 	} {
 		dir := t.TempDir()
 		data := strings.Repeat("0123456789abcdef", 1<<18)

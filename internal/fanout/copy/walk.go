@@ -48,7 +48,7 @@ func (g *get) source(raw string) {
 		g.fail(name, errors.New("not a regular file"))
 	case inside && a.IsDir() && (g.name == "" || g.Scp == nil):
 		g.findLeftovers(".")
-		g.folder(&found{remote: name, local: "."}, 0)
+		g.directory(&found{remote: name, local: "."}, 0)
 	default:
 		g.look(&found{remote: strings.TrimRight(name, "/"), local: local, attrs: a}, 0)
 	}
@@ -62,7 +62,7 @@ func (g *get) look(f *found, depth int) {
 			g.fail(f.remote, here(err))
 			return
 		}
-		g.folder(f, depth+1)
+		g.directory(f, depth+1)
 	case a.IsRegular():
 		g.files = append(g.files, f)
 	case a.IsLink() && g.Scp != nil:
@@ -78,7 +78,7 @@ func (g *get) look(f *found, depth int) {
 	default:
 		g.skip(f.remote, "skipped: it is not a file, directory or link")
 	}
-	if len(g.files) >= batch || len(g.folders) >= batch {
+	if len(g.files) >= batch || len(g.directories) >= batch {
 		g.copy()
 	}
 }
@@ -112,13 +112,13 @@ func (g *get) findLeftovers(local string) {
 	if g.Scp != nil {
 		return
 	}
-	folder, err := g.root.Open(local)
+	directory, err := g.root.Open(local)
 	if err != nil {
 		return
 	}
-	defer folder.Close()
+	defer directory.Close()
 	for {
-		names, err := folder.Readdirnames(batch)
+		names, err := directory.Readdirnames(batch)
 		for _, name := range names {
 			g.left.add(local, name, false)
 		}
@@ -129,7 +129,7 @@ func (g *get) findLeftovers(local string) {
 }
 
 // directory lists a directory. It checks names: only plain names are accepted.
-func (g *get) folder(f *found, depth int) {
+func (g *get) directory(f *found, depth int) {
 	if depth > maxDepth {
 		g.fail(f.remote, fmt.Errorf("directories are more than %d deep", maxDepth))
 		return
@@ -149,12 +149,12 @@ func (g *get) folder(f *found, depth int) {
 		case len(f.remote)+len(e.Name)+1 > maxPath || len(f.local)+len(e.Name)+1 > maxPath:
 			g.fail(f.remote, fmt.Errorf("what is in it has names of more than %d bytes", maxPath))
 		default:
-			g.look(&found{remote: inFolder(f.remote, e.Name), local: path.Join(f.local, e.Name), attrs: e.Attrs}, depth)
+			g.look(&found{remote: inDirectory(f.remote, e.Name), local: path.Join(f.local, e.Name), attrs: e.Attrs}, depth)
 		}
 	}
 	g.held -= names.size
 	if f.local != "." && (g.Scp == nil || g.Scp.Preserve) {
-		g.folders = append(g.folders, f)
+		g.directories = append(g.directories, f)
 	}
 }
 
@@ -182,13 +182,13 @@ func (g *get) list(remote string) (all names, err error) {
 	return all, nil
 }
 
-// inFolder returns a name in a directory of the host. It is not cleaned: links decide the meaning
+// inDirectory returns a name in a directory of the host. It is not cleaned: links decide the meaning
 // of .. there.
-func inFolder(folder, name string) string {
-	if folder == "." {
+func inDirectory(directory, name string) string {
+	if directory == "." {
 		return name
 	}
-	return strings.TrimSuffix(folder, "/") + "/" + name
+	return strings.TrimSuffix(directory, "/") + "/" + name
 }
 
 func clip(name string) string { return name[:min(len(name), 100)] }
@@ -204,10 +204,10 @@ func isName(name string) bool {
 // staysInside reports whether a link in a directory, whose name holds no links, leads to nothing
 // outside the root, with any links that are there or come. .. at the beginning climbs real
 // directories; after a name, .. is the parent of that name's target.
-func staysInside(folder, target string) bool {
+func staysInside(directory, target string) bool {
 	depth := 0
-	if folder != "." {
-		depth = strings.Count(folder, "/") + 1
+	if directory != "." {
+		depth = strings.Count(directory, "/") + 1
 	}
 	named := false
 	for name := range strings.SplitSeq(target, "/") {

@@ -366,7 +366,7 @@ func TestListingsOfPrograms(t *testing.T) {
 }
 
 // No name of a host or group leads to a file outside of its directory.
-func TestNamesStayInTheirFolders(t *testing.T) {
+func TestNamesStayInTheirDirectories(t *testing.T) {
 	dir := write(t, map[string]string{
 		"site/hosts":          "..\nx/y\n[web/../..]\nw1\n[.]\nw2\n[web/../../group_vars/other]\nw3\n",
 		"site/secret.yml":     "ansible_user: outside\n",

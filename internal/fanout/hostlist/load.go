@@ -35,7 +35,7 @@ func (v *Inventory) Add(name string) error {
 	if !info.IsDir() {
 		return v.addFile(os.DirFS(beside), filepath.Base(name), name, info)
 	}
-	return v.addFolder(name, 0)
+	return v.addDirectory(name, 0)
 }
 
 // addList adds the hosts of a list. There are no ranges in it, as in Ansible's plugin "host_list".
@@ -52,8 +52,8 @@ func (v *Inventory) addList(list string) error {
 	return nil
 }
 
-// addFolder reads all files of a directory and of its subdirectories.
-func (v *Inventory) addFolder(name string, depth int) error {
+// addDirectory reads all files of a directory and of its subdirectories.
+func (v *Inventory) addDirectory(name string, depth int) error {
 	if depth > maxNesting {
 		return fmt.Errorf("%s: directories are nested more than %d deep", name, maxNesting)
 	}
@@ -67,7 +67,7 @@ func (v *Inventory) addFolder(name string, depth int) error {
 		switch info, err = fs.Stat(dir, e.Name()); {
 		case err != nil:
 		case info.IsDir():
-			err = v.addFolder(filepath.Join(name, e.Name()), depth+1)
+			err = v.addDirectory(filepath.Join(name, e.Name()), depth+1)
 		default:
 			err = v.addFile(dir, e.Name(), filepath.Join(name, e.Name()), info)
 		}

@@ -158,12 +158,12 @@ func TestAgreesWithAnsible(t *testing.T) {
 	var paths []string
 	for range count {
 		name, files := randomFiles(r)
-		asFolder := r.IntN(3) == 0
-		if asFolder {
+		asDirectory := r.IntN(3) == 0
+		if asDirectory {
 			besides(r, files)
 		}
 		path := filepath.Join(write(t, files), name)
-		if asFolder {
+		if asDirectory {
 			path = filepath.Dir(path)
 		}
 		paths = append(paths, path)

@@ -170,10 +170,10 @@ func (g *group) priority() int {
 
 // adjacentInto merges the variables of a directory such as group_vars for some names into known,
 // one inventory's after the other's.
-func (v *Inventory) adjacentInto(known vars, folder string, names ...string) error {
+func (v *Inventory) adjacentInto(known vars, directory string, names ...string) error {
 	for _, a := range v.adjacent {
 		for _, name := range names {
-			found, err := v.adjacentVars(a, folder, name)
+			found, err := v.adjacentVars(a, directory, name)
 			if err != nil {
 				return err
 			}
@@ -186,11 +186,11 @@ func (v *Inventory) adjacentInto(known vars, folder string, names ...string) err
 // adjacentVars reads the first of NAME, NAME.yml, NAME.yaml and NAME.json that exists; of a
 // directory it reads all files, in order. A name that leads out of the directory, such as "..", has
 // none.
-func (v *Inventory) adjacentVars(a adjacentVars, folder, name string) (vars, error) {
+func (v *Inventory) adjacentVars(a adjacentVars, directory, name string) (vars, error) {
 	if name == "." || !fs.ValidPath(name) {
 		return nil, nil
 	}
-	name = path.Join(folder, name)
+	name = path.Join(directory, name)
 	if known, ok := a.read[name]; ok {
 		return known, nil
 	}
@@ -202,14 +202,14 @@ func (v *Inventory) adjacentVars(a adjacentVars, folder, name string) (vars, err
 		case err != nil:
 			continue
 		case info.IsDir():
-			return found, v.varsFolder(a.dir, name+ending, found)
+			return found, v.varsDirectory(a.dir, name+ending, found)
 		}
 		return found, v.varsFile(a.dir, name+ending, found)
 	}
 	return found, nil
 }
 
-func (v *Inventory) varsFolder(dir fs.FS, name string, into vars) error {
+func (v *Inventory) varsDirectory(dir fs.FS, name string, into vars) error {
 	return fs.WalkDir(dir, name, func(file string, d fs.DirEntry, err error) error {
 		base := path.Base(file)
 		ending := path.Ext(base)

@@ -62,13 +62,13 @@ var _ fleet.Sink = (*Recorder)(nil)
 
 // start begins the record of a run that begins now. Close must be called on it.
 func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
-	folder, err := s.folder(safedir.Make)
+	directory, err := s.directory(safedir.Make)
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	defer folder.Close()
+	defer directory.Close()
 	id := journal.Name(now) + "-" + strings.ToLower(rand.Text()[:6])
-	file, err := folder.OpenFile(id+journal.Ending, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	file, err := directory.OpenFile(id+journal.Ending, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
@@ -79,7 +79,7 @@ func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
 
 // directory opens the directory, which must be out of other users' reach: its records are run
 // again.
-func (s *Store) folder(open func(string) (*safedir.Folder, error)) (*safedir.Folder, error) {
+func (s *Store) directory(open func(string) (*safedir.Directory, error)) (*safedir.Directory, error) {
 	if s.dir == "" {
 		return nil, errors.New("neither XDG_STATE_HOME nor HOME is set")
 	}
@@ -136,15 +136,15 @@ func (r *Recorder) Close() error {
 
 // ids lists the recorded runs, the newest first. A missing directory has no runs.
 func (s *Store) ids() ([]string, error) {
-	folder, err := s.folder(safedir.Open)
+	directory, err := s.directory(safedir.Open)
 	if errors.Is(err, fs.ErrNotExist) || s.dir == "" {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	defer folder.Close()
-	ids, err := folder.Names(journal.Ending)
+	defer directory.Close()
+	ids, err := directory.Names(journal.Ending)
 	for i, name := range ids {
 		ids[i] = strings.TrimSuffix(name, journal.Ending)
 	}
@@ -155,15 +155,15 @@ func (s *Store) ids() ([]string, error) {
 // prune removes all but the newest runs, when there are a tenth more: it reads every one of them
 // then, and every run calls this.
 func (s *Store) prune(keep int) error {
-	folder, err := s.folder(safedir.Open)
+	directory, err := s.directory(safedir.Open)
 	if errors.Is(err, fs.ErrNotExist) || s.dir == "" {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
-	defer folder.Close()
-	if all, err := folder.Entries(journal.Ending); err != nil || len(all) <= keep+keep/10 {
+	defer directory.Close()
+	if all, err := directory.Entries(journal.Ending); err != nil || len(all) <= keep+keep/10 {
 		return err
 	}
 	ids, err := s.ids()
@@ -172,7 +172,7 @@ func (s *Store) prune(keep int) error {
 	}
 	var errs []error
 	for _, id := range ids[keep:] {
-		errs = append(errs, folder.Remove(id+journal.Ending))
+		errs = append(errs, directory.Remove(id+journal.Ending))
 	}
 	return errors.Join(errs...)
 }

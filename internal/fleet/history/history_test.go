@@ -311,7 +311,7 @@ func TestFilesArePrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := New(dir).start(time.Now(), output.How{}); err == nil {
-		t.Error("a folder in which others may write was accepted")
+		t.Error("a directory in which others may write was accepted")
 	}
 }
 

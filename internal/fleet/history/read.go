@@ -87,12 +87,12 @@ func (s *Store) open(id string) (*os.File, error) {
 	default:
 		return nil, fmt.Errorf("%d runs in the history begin with %q", len(found), id)
 	}
-	folder, err := s.folder(safedir.Open)
+	directory, err := s.directory(safedir.Open)
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	defer folder.Close()
-	f, err := folder.Own(found[0] + journal.Ending)
+	defer directory.Close()
+	f, err := directory.Own(found[0] + journal.Ending)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrNone
 	}

@@ -181,20 +181,20 @@ func renderNumbers(numbers []string, autostep int) string {
 	if len(numbers) == 1 {
 		return numbers[0]
 	}
-	f := folder{numbers: numbers, autostep: autostep}
+	f := rangeFinder{numbers: numbers, autostep: autostep}
 	f.fold()
 	return "[" + strings.Join(f.spans, ",") + "]"
 }
 
-// directory finds the ranges in sorted numbers from left to right, as ClusterShell does: where a
+// rangeFinder finds the ranges in sorted numbers from left to right, as ClusterShell does: where a
 // range ends, the distance to the next number is the step of the following range, if it has one.
-type folder struct {
+type rangeFinder struct {
 	numbers  []string
 	autostep int // numbers that a step other than 1 needs, 0 = there is none
 	spans    []string
 }
 
-func (f *folder) fold() {
+func (f *rangeFinder) fold() {
 	start, step := 0, uint64(0) // of the range that is open; 0 = not known yet
 	for i := 1; i < len(f.numbers); i++ {
 		next, fits := stepTo(padding(f.numbers[start]), f.numbers[i-1], f.numbers[i])
@@ -224,11 +224,11 @@ func (f *folder) fold() {
 	}
 }
 
-func (f *folder) isRange(start, end int, step uint64) bool {
+func (f *rangeFinder) isRange(start, end int, step uint64) bool {
 	return step <= 1 || f.autostep > 0 && end-start >= f.autostep
 }
 
-func (f *folder) add(start, end int, step uint64) {
+func (f *rangeFinder) add(start, end int, step uint64) {
 	text := f.numbers[start]
 	if end-start > 1 {
 		text += "-" + f.numbers[end-1]
@@ -239,7 +239,7 @@ func (f *folder) add(start, end int, step uint64) {
 	f.spans = append(f.spans, text)
 }
 
-func (f *folder) singles(start, end int) {
+func (f *rangeFinder) singles(start, end int) {
 	f.spans = append(f.spans, f.numbers[start:end]...)
 }
 

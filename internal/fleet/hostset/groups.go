@@ -120,7 +120,7 @@ func (s Sources) Also(source string, g Groups) {
 	s[source] = g
 }
 
-// Otherwise lets g answer for a source if the present ones do not know a group.
+// Else lets g answer for a source if the present ones do not know a group.
 func (s Sources) Else(source string, g Groups) {
 	if before := s[source]; before != nil {
 		g = both{before, g, true}

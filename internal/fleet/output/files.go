@@ -36,17 +36,17 @@ const DefaultOpenFiles = 64
 // is DefaultOpenFiles. A directory that others can change, or in which no file can be made, is
 // refused.
 func OpenFiles(dir string, maxOpen int) (*Files, error) {
-	folder, err := safedir.Make(dir)
+	directory, err := safedir.Make(dir)
 	if err != nil {
 		return nil, fmt.Errorf("directory for output: %w", err)
 	}
-	if err := folder.Writable(); err != nil {
-		return nil, errors.Join(fmt.Errorf("directory for output: %w", err), folder.Close())
+	if err := directory.Writable(); err != nil {
+		return nil, errors.Join(fmt.Errorf("directory for output: %w", err), directory.Close())
 	}
 	if maxOpen <= 0 {
 		maxOpen = DefaultOpenFiles
 	}
-	return &Files{root: folder.Root, limit: maxOpen, open: map[string]*os.File{}, made: map[string]bool{}, lost: map[string]error{}}, nil
+	return &Files{root: directory.Root, limit: maxOpen, open: map[string]*os.File{}, made: map[string]bool{}, lost: map[string]error{}}, nil
 }
 
 // Output appends to the host's file.

@@ -44,12 +44,12 @@ func TestFiles(t *testing.T) {
 	}
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("folder: %v, %v", info.Mode(), err)
+		t.Errorf("directory: %v, %v", info.Mode(), err)
 	}
 }
 
 // Neither names nor links lead out of the directory.
-func TestFilesStayInTheirFolder(t *testing.T) {
+func TestFilesStayInTheirDirectory(t *testing.T) {
 	top := t.TempDir()
 	victim := filepath.Join(top, "victim")
 	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
@@ -79,7 +79,7 @@ func TestFilesStayInTheirFolder(t *testing.T) {
 	}
 }
 
-func TestFilesRefuseSharedFolders(t *testing.T) {
+func TestFilesRefuseSharedDirectories(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)

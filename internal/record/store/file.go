@@ -82,7 +82,7 @@ func newFile(path, taken string) (*File, error) {
 
 // CheckPlace returns an error if the directory of a file is missing.
 func CheckPlace(path string) error {
-	if dir := filepath.Dir(path); !isFolder(dir) {
+	if dir := filepath.Dir(path); !isDirectory(dir) {
 		return fault.Usage("make it first, or name another file with --out FILE", "there is no directory %s for %s", dir, filepath.Base(path))
 	}
 	return nil
@@ -104,8 +104,8 @@ func CheckNew(path, taken string) error {
 	return nil
 }
 
-// isFolder reports whether path is a directory, or cannot be examined.
-func isFolder(path string) bool {
+// isDirectory reports whether path is a directory, or cannot be examined.
+func isDirectory(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
 		return !errors.Is(err, os.ErrNotExist)

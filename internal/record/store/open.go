@@ -55,8 +55,8 @@ func notAResult(path string) string {
 }
 
 // resultIn returns the hint for a directory: its last result, or the last one of all.
-func resultIn(folder string) string {
-	paths, _ := filepath.Glob(filepath.Join(globEscape(folder), "*"+journal.Ending))
+func resultIn(directory string) string {
+	paths, _ := filepath.Glob(filepath.Join(globEscape(directory), "*"+journal.Ending))
 	if len(paths) > 0 {
 		return "name a result in it: sshpace report " + shell.Word(paths[len(paths)-1])
 	}
@@ -99,20 +99,20 @@ func globEscape(path string) string {
 // host, which means its newest result of the kind; labelOf returns the name of a host in results.
 func (s Store) Find(arg string, labelOf func(host string) (string, error), fits Kind) (string, error) {
 	info, missing := os.Stat(arg)
-	folder := missing == nil && info.IsDir() // a host may have the same name
+	directory := missing == nil && info.IsDir() // a host may have the same name
 	if kept := s.kept(arg); missing != nil && strings.HasSuffix(arg, journal.Ending) && filepath.Base(arg) == arg && kept != "" {
 		return kept, nil
 	}
-	if missing == nil && !folder || strings.HasSuffix(arg, journal.Ending) {
+	if missing == nil && !directory || strings.HasSuffix(arg, journal.Ending) {
 		return arg, nil
 	}
 	label, err := labelOf(arg)
-	if err != nil && !folder {
+	if err != nil && !directory {
 		return "", err
 	}
 	path := s.newestOf(label, fits)
 	switch {
-	case path == "" && folder:
+	case path == "" && directory:
 		return arg, nil
 	case path == "":
 		return "", fault.Usage("measure it first: sshpace bench "+shell.Word(label), "there is no result of %s", label)

@@ -84,12 +84,12 @@ func (s Store) kept(name string) string {
 }
 
 // results is the directory of results to which the user gave no name.
-func (s Store) results() string { return s.folder("results") }
+func (s Store) results() string { return s.directory("results") }
 
 // Machines is the directory of limits to which the user gave no name.
-func (s Store) Machines() string { return s.folder("machines") }
+func (s Store) Machines() string { return s.directory("machines") }
 
-func (s Store) folder(name string) string {
+func (s Store) directory(name string) string {
 	if s == "" {
 		return ""
 	}
@@ -102,12 +102,12 @@ func Make(dir string) error {
 	if dir == "" || dir == "." {
 		return fault.Usage("name a file with --out FILE", "neither XDG_STATE_HOME nor HOME is set")
 	}
-	folder, err := safedir.Make(dir)
+	directory, err := safedir.Make(dir)
 	if err != nil {
 		return fault.WithHint(err, "make it yours alone, such as with chmod go-w, or name a file with --out FILE")
 	}
-	defer folder.Close()
-	return fault.WithHint(folder.Writable(), "name a file with --out FILE")
+	defer directory.Close()
+	return fault.WithHint(directory.Writable(), "name a file with --out FILE")
 }
 
 // owned lists the record files in such a directory that we own, sorted: we do not act on results of
@@ -116,17 +116,17 @@ func owned(dir string) ([]string, error) {
 	if dir == "" {
 		return nil, nil
 	}
-	folder, err := safedir.Open(dir)
+	directory, err := safedir.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer folder.Close()
-	names, err := folder.Names(journal.Ending)
+	defer directory.Close()
+	names, err := directory.Names(journal.Ending)
 	for i, name := range names {
-		names[i] = filepath.Join(folder.Path(), name)
+		names[i] = filepath.Join(directory.Path(), name)
 	}
 	return names, err
 }

@@ -44,7 +44,7 @@ func FuzzDefaultRecordPath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, target string) {
 		path := Store("/state").path(target, time.Unix(0, 0))
 		if dir := filepath.Dir(Store("/state").path("x", time.Unix(0, 0))); filepath.Dir(path) != dir || filepath.Clean(path) != path {
-			t.Errorf("%q leaves the folder: %q", target, path)
+			t.Errorf("%q leaves the directory: %q", target, path)
 		}
 		if name := filepath.Base(path); len(name) > 255 || strings.ContainsFunc(name, func(r rune) bool { return r < '-' || r > 'z' }) {
 			t.Errorf("%q makes the name %q", target, name)
@@ -113,7 +113,7 @@ func TestResumeLeavesForeignFilesAlone(t *testing.T) {
 		}
 	}
 	if _, err := Resume(dir); err == nil || !strings.Contains(err.Error(), "is not a file") {
-		t.Errorf("resume of a folder: %v", err)
+		t.Errorf("resume of a directory: %v", err)
 	}
 }
 

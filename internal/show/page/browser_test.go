@@ -28,7 +28,7 @@ import (
 	"sshpace/internal/show/page"
 )
 
-var screenshots = flag.String("screenshots", "", "folder to write screenshots to, to look at them")
+var screenshots = flag.String("screenshots", "", "directory to write screenshots to, to look at them")
 
 // tab is an open page in a real browser, and what it did that it should not.
 type tab struct {
@@ -241,7 +241,7 @@ const cutOff = `[...document.querySelectorAll('svg')].flatMap(svg => {
   return [...out.map(t => t.textContent || t.outerHTML.slice(0, 80)), ...texts.filter(t => t.textContent.endsWith('…')).map(t => t.textContent)];
 })`
 
-// touchingFigures finds neighbours in a chart with less than 4 points of space between them.
+// touchingFigures finds neighbors in a chart with less than 4 points of space between them.
 const touchingFigures = `[...document.querySelectorAll('svg')].flatMap(svg => {
   const figures = [...svg.querySelectorAll('text')].filter(t => /^[\d,.]+$/.test(t.textContent)).map(t => ({ text: t.textContent, box: t.getBoundingClientRect() }));
   return figures.flatMap(a => figures.filter(b => a !== b && Math.abs(a.box.top - b.box.top) < 2 && a.box.left <= b.box.left && b.box.left - a.box.right < 4).map(b => a.text + ' ' + b.text));

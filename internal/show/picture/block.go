@@ -67,8 +67,8 @@ func (p pen) block(y vg.Length, c document.Chart) {
 
 // entry is a color with its meaning.
 type entry struct {
-	name   string
-	colour color.NRGBA
+	name  string
+	shade color.NRGBA
 }
 
 // legendOf explains the colors of a chart; nothing where there is only one. A heat map has its
@@ -76,13 +76,13 @@ type entry struct {
 func legendOf(c document.Chart) []entry {
 	switch {
 	case marksQuantum(c):
-		return []entry{{"classical", colourOf(c, document.Item{}, 0)}, {"post-quantum", colourOf(c, document.Item{Color: document.ColorQuantum}, 0)}}
+		return []entry{{"classical", colorOf(c, document.Item{}, 0)}, {"post-quantum", colorOf(c, document.Item{Color: document.ColorQuantum}, 0)}}
 	case len(c.Series) < 2 || c.Shape == document.Heat:
 		return nil
 	}
 	var out []entry
 	for k, name := range c.Series {
-		out = append(out, entry{name, itemColour(c, k)})
+		out = append(out, entry{name, itemColor(c, k)})
 	}
 	return out
 }
@@ -112,7 +112,7 @@ func (p pen) legend(y vg.Length, c document.Chart) {
 	for _, line := range p.legendLines(c) {
 		x := margin
 		for _, e := range line {
-			p.box(x, y+1, labelSize, labelSize, e.colour)
+			p.box(x, y+1, labelSize, labelSize, e.shade)
 			p.write(x+1.5*labelSize, y+1+labelSize/2, labelSize, ink, left, p.fit(e.name, labelSize, p.width-x-3*labelSize))
 			x += p.entryWidth(e)
 		}

@@ -43,24 +43,24 @@ func (p pen) curve(y vg.Length, c document.Chart) {
 	}
 }
 
-// itemColour returns the color of a series that may be an item.
-func itemColour(c document.Chart, k int) color.NRGBA {
+// itemColor returns the color of a series that may be an item.
+func itemColor(c document.Chart, k int) color.NRGBA {
 	if c.Shape == document.Curve && c.Items[k].Bound {
 		return soft
 	}
-	return colourOf(c, document.Item{}, k)
+	return colorOf(c, document.Item{}, k)
 }
 
 func (p pen) curveOf(x, v axis, c document.Chart, k int, item document.Item) {
-	colour := itemColour(c, k)
+	shade := itemColor(c, k)
 	for i, point := range item.Points {
 		at := x.at(item.X[i])
 		if i > 0 && !(item.Bound && i%2 == 0) {
-			p.line(x.at(item.X[i-1]), v.at(item.Points[i-1].Value), at, v.at(point.Value), 1.2, colour)
+			p.line(x.at(item.X[i-1]), v.at(item.Points[i-1].Value), at, v.at(point.Value), 1.2, shade)
 		}
 		if !item.Bound {
-			p.line(at, v.at(point.Lo), at, v.at(point.Hi), 0.8, colour)
-			p.dot(at, v.at(point.Value), 3, colour, colour)
+			p.line(at, v.at(point.Lo), at, v.at(point.Hi), 0.8, shade)
+			p.dot(at, v.at(point.Value), 3, shade, shade)
 		}
 	}
 }

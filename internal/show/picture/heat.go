@@ -13,7 +13,7 @@ import (
 // scale gives values their colors.
 type scale struct {
 	low, high float64
-	colours   document.Scale
+	colors    document.Scale
 	falling   bool // see document.Chart.Scale
 }
 
@@ -23,12 +23,12 @@ func (p pen) scaleOf(c document.Chart) scale {
 		arm := math.Max(0.02, math.Max(high/c.Reference, c.Reference/low)-1)
 		low, high = c.Reference-arm, c.Reference+arm
 	}
-	colours, falling := c.Scale()
-	return scale{low, high, colours, falling}
+	colors, falling := c.Scale()
+	return scale{low, high, colors, falling}
 }
 
 // color returns the color of a value.
-func (s scale) colour(v float64) color.NRGBA {
+func (s scale) shade(v float64) color.NRGBA {
 	low, high := s.low, s.high
 	if s.falling {
 		v, low, high = 1/v, 1/high, 1/low
@@ -41,9 +41,9 @@ func (s scale) colour(v float64) color.NRGBA {
 
 // at returns the color at a share of the scale, from 0 to 1.
 func (s scale) at(t float64) color.NRGBA {
-	at := t * float64(len(s.colours)-1)
-	i := min(int(at), len(s.colours)-2)
-	a, b, f := s.colours[i], s.colours[i+1], at-float64(i)
+	at := t * float64(len(s.colors)-1)
+	i := min(int(at), len(s.colors)-2)
+	a, b, f := s.colors[i], s.colors[i+1], at-float64(i)
 	mix := func(x, y uint8) uint8 { return uint8(math.Round(float64(x) + (float64(y)-float64(x))*f)) }
 	return opaque(document.Color{mix(a[0], b[0]), mix(a[1], b[1]), mix(a[2], b[2])})
 }
@@ -83,9 +83,9 @@ func (p pen) heat(y vg.Length, c document.Chart) {
 			if !point.Known {
 				continue
 			}
-			fill := s.colour(point.Value)
+			fill := s.shade(point.Value)
 			p.box(start+vg.Length(k)*each, top, each-1, heatRow-1, fill)
-			p.write(start+(vg.Length(k)+0.5)*each, top+heatRow/2, noteSize, inkOn(fill), centre, heatText(point))
+			p.write(start+(vg.Length(k)+0.5)*each, top+heatRow/2, noteSize, inkOn(fill), center, heatText(point))
 		}
 	}
 }

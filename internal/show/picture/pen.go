@@ -24,7 +24,7 @@ var (
 func opaque(c document.Color) color.NRGBA { return color.NRGBA{c[0], c[1], c[2], 255} }
 
 // colorOf returns the color of a series of an item.
-func colourOf(c document.Chart, item document.Item, k int) color.NRGBA {
+func colorOf(c document.Chart, item document.Item, k int) color.NRGBA {
 	return opaque(c.Color(item, k))
 }
 
@@ -33,7 +33,7 @@ type align = text.XAlignment
 
 const (
 	left   = draw.XLeft
-	centre = draw.XCenter
+	center = draw.XCenter
 	right  = draw.XRight
 )
 

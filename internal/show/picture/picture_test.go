@@ -233,14 +233,14 @@ func TestPNGOfAComparison(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	colours := map[any]bool{}
+	colors := map[any]bool{}
 	for y := 0; y < decoded.Bounds().Dy(); y += 3 {
 		for x := 0; x < decoded.Bounds().Dx(); x += 3 {
-			colours[decoded.At(x, y)] = true
+			colors[decoded.At(x, y)] = true
 		}
 	}
-	if decoded.Bounds().Dx() != 1440 || len(colours) < 20 {
-		t.Errorf("%v with %d colours: not a drawing", decoded.Bounds(), len(colours))
+	if decoded.Bounds().Dx() != 1440 || len(colors) < 20 {
+		t.Errorf("%v with %d colors: not a drawing", decoded.Bounds(), len(colors))
 	}
 }
 

@@ -62,9 +62,9 @@ func sum(item document.Item) (total float64) {
 func (p pen) grid(a axis, top, bottom, size vg.Length, c document.Chart) {
 	for _, v := range a.ticks() {
 		p.line(a.at(v), top, a.at(v), bottom, 0.5, rule)
-		p.write(a.at(v), bottom+size, 0.9*size, soft, centre, a.tickText(v))
+		p.write(a.at(v), bottom+size, 0.9*size, soft, center, a.tickText(v))
 	}
-	p.write((a.from+a.to)/2, bottom+2.3*size, size, soft, centre, c.Measure())
+	p.write((a.from+a.to)/2, bottom+2.3*size, size, soft, center, c.Measure())
 	if c.Reference != 0 {
 		p.line(a.at(c.Reference), top, a.at(c.Reference), bottom, 1, soft, 3, 3)
 	}
@@ -81,41 +81,41 @@ func (p pen) row(a axis, at plot, middle vg.Length, c document.Chart, item docum
 			continue
 		}
 		y := middle + (vg.Length(k)-vg.Length(len(item.Points)-1)/2)*each
-		colour := colourOf(c, item, k)
+		shade := colorOf(c, item, k)
 		if c.Shape == document.Bars {
-			p.box(a.at(0), y-0.45*each, a.at(point.Value)-a.at(0), 0.9*each, colour)
+			p.box(a.at(0), y-0.45*each, a.at(point.Value)-a.at(0), 0.9*each, shade)
 			p.whisker(a, y, at.size/4, point, ink)
 		} else {
-			p.whisker(a, y, at.size/4, point, colour)
-			fill := color.Color(colour)
+			p.whisker(a, y, at.size/4, point, shade)
+			fill := color.Color(shade)
 			if point.Predicted {
 				fill = white
 			}
-			p.dot(a.at(point.Value), y, 0.35*at.size, fill, colour)
+			p.dot(a.at(point.Value), y, 0.35*at.size, fill, shade)
 		}
 		if len(item.Points) < 2 {
-			colour = ink
+			shade = ink
 		}
-		p.write(at.x+at.wide, y, at.size, colour, right, unit.Digits(point.Value))
+		p.write(at.x+at.wide, y, at.size, shade, right, unit.Digits(point.Value))
 	}
 }
 
 // whisker draws an interval between ends that reach end to both sides.
-func (p pen) whisker(a axis, y, end vg.Length, point document.Point, colour color.Color) {
+func (p pen) whisker(a axis, y, end vg.Length, point document.Point, shade color.Color) {
 	if point.Lo == point.Hi {
 		return
 	}
 	lo, hi := a.at(point.Lo), a.at(point.Hi)
-	p.line(lo, y, hi, y, 1, colour)
-	p.line(lo, y-end, lo, y+end, 1, colour)
-	p.line(hi, y-end, hi, y+end, 1, colour)
+	p.line(lo, y, hi, y, 1, shade)
+	p.line(lo, y-end, lo, y+end, 1, shade)
+	p.line(hi, y-end, hi, y+end, 1, shade)
 }
 
 func (p pen) stack(a axis, at plot, middle vg.Length, c document.Chart, item document.Item) {
 	from := 0.0
 	for k, point := range item.Points {
 		if point.Known && point.Value > 0 {
-			p.box(a.at(from), middle-0.36*at.each, a.at(from+point.Value)-a.at(from), 0.72*at.each, colourOf(c, item, k))
+			p.box(a.at(from), middle-0.36*at.each, a.at(from+point.Value)-a.at(from), 0.72*at.each, colorOf(c, item, k))
 			from += point.Value
 		}
 	}

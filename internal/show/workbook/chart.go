@@ -16,7 +16,7 @@ type Chart struct {
 // Series is a column of numbers.
 type Series struct {
 	Column      int
-	Colour      string // RRGGBB
+	Color       string // RRGGBB
 	Minus, Plus int    // columns of how far the error bars reach down and up; 0: none
 }
 
@@ -81,7 +81,7 @@ func (s *Sheet) writeBars(w *writer, c Chart) {
 	for i, series := range c.Series {
 		name, values := area{series.Column, c.First - 1, series.Column, c.First - 1}, area{series.Column, c.First, series.Column, c.Last}
 		w.printf(`<c:ser><c:idx val="%d"/><c:order val="%d"/><c:tx><c:strRef><c:f>%s</c:f></c:strRef></c:tx>`, i, i, escape(s.in(name)))
-		w.printf(`<c:spPr>%s</c:spPr><c:invertIfNegative val="0"/>`, paint(series.Colour))
+		w.printf(`<c:spPr>%s</c:spPr><c:invertIfNegative val="0"/>`, paint(series.Color))
 		if series.Minus != 0 && series.Plus != 0 {
 			s.writeErrorBars(w, area{series.Minus, c.First, series.Minus, c.Last}, area{series.Plus, c.First, series.Plus, c.Last})
 		}
@@ -98,8 +98,8 @@ func (s *Sheet) writeErrorBars(w *writer, minus, plus area) {
 	w.printf(`<c:spPr><a:ln w="12700">%s</a:ln></c:spPr></c:errBars>`, paint("333333"))
 }
 
-func paint(colour string) string {
-	return `<a:solidFill><a:srgbClr val="` + colour + `"/></a:solidFill>`
+func paint(color string) string {
+	return `<a:solidFill><a:srgbClr val="` + color + `"/></a:solidFill>`
 }
 
 // Lines and labels of both axes.

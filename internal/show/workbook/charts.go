@@ -44,7 +44,7 @@ func (b *book) matrix(c document.Chart) {
 	s.Width(1, 1, labelWidth)
 	s.Width(2, len(c.Series)+1, seriesWidth)
 	b.data(s, 1, c)
-	s.Colour(2, 2, len(c.Series)+1, len(c.Items)+1, scale(c))
+	s.Color(2, 2, len(c.Series)+1, len(c.Items)+1, scale(c))
 	s.Freeze(1, 1)
 }
 
@@ -97,7 +97,7 @@ func (b *book) native(s *Sheet, row int, c document.Chart) int {
 		Labels: 1, First: row + 1, Last: row + rows,
 	}
 	for k := range c.Series {
-		series := Series{Column: k + 2, Colour: c.Color(document.Item{}, k).Hex()}
+		series := Series{Column: k + 2, Color: c.Color(document.Item{}, k).Hex()}
 		if column, ok := doubts[k]; ok {
 			series.Minus, series.Plus = column, column+1
 		}

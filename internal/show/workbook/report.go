@@ -52,7 +52,7 @@ func newBook() *book {
 	b.wrap = b.Style(Style{Wrap: true})
 	b.three = b.Style(Style{Format: "[>=99.95]0;[>=9.995]0.0;0.000"})
 	b.integer = b.Style(Style{Format: "0"})
-	b.count = b.Style(Style{Format: "0", Centre: true})
+	b.count = b.Style(Style{Format: "0", Center: true})
 	b.title = b.Style(Style{Bold: true, Size: 15})
 	return b
 }

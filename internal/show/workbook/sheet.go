@@ -84,7 +84,7 @@ type Scale struct {
 }
 
 // Color colors the cells from (column, row) to (lastColumn, lastRow) by their values.
-func (s *Sheet) Colour(column, row, lastColumn, lastRow int, by Scale) {
+func (s *Sheet) Color(column, row, lastColumn, lastRow int, by Scale) {
 	s.scale, s.scaled = &by, area{column, row, lastColumn, lastRow}
 }
 
@@ -209,8 +209,8 @@ func (s *Sheet) writeScale(w *writer) {
 		middle = fmt.Sprintf(`<cfvo type="num" val="%g"/>`, *s.scale.Middle)
 	}
 	w.printf(`<conditionalFormatting sqref="%s"><cfRule type="colorScale" priority="1"><colorScale><cfvo type="min"/>%s<cfvo type="max"/>`, s.scaled, middle)
-	for _, colour := range []string{s.scale.Least, s.scale.Mid, s.scale.Greatest} {
-		w.printf(`<color rgb="FF%s"/>`, colour)
+	for _, color := range []string{s.scale.Least, s.scale.Mid, s.scale.Greatest} {
+		w.printf(`<color rgb="FF%s"/>`, color)
 	}
 	w.printf(`</colorScale></cfRule></conditionalFormatting>`)
 }

@@ -11,7 +11,7 @@ type Style struct {
 	Size   float64 // of the letters in points; 0 = 11
 	Fill   string  // color of the cell as RRGGBB; "" = none
 	Wrap   bool    // text is broken into lines, from the top of the cell
-	Centre bool
+	Center bool
 	Format string // of numbers, such as 0.00; "" = the program's choice
 }
 
@@ -78,7 +78,7 @@ func (s Style) alignment() string {
 	switch {
 	case s.Wrap:
 		return `<alignment vertical="top" wrapText="1"/>`
-	case s.Centre:
+	case s.Center:
 		return `<alignment horizontal="center"/>`
 	}
 	return ""

@@ -64,7 +64,7 @@ func TestLayout(t *testing.T) {
 	s.Height(1, 45)
 	s.Freeze(1, 1)
 	s.Filter(2, 9)
-	s.Colour(2, 2, 3, 9, workbook.Scale{Least: "000000", Mid: "777777", Greatest: "FFFFFF"})
+	s.Color(2, 2, 3, 9, workbook.Scale{Least: "000000", Mid: "777777", Greatest: "FFFFFF"})
 	file := written(t, b)
 	second := file.Sheet(t, "second's")
 	if w := second.Width(2); w != 30 {
@@ -80,7 +80,7 @@ func TestLayout(t *testing.T) {
 		t.Errorf("formats %+v", f)
 	}
 	if text := file.Parts["xl/worksheets/sheet2.xml"]; !strings.Contains(text, `<cfvo type="max"/><color rgb="FF000000"/><color rgb="FF777777"/><color rgb="FFFFFFFF"/>`) {
-		t.Errorf("no scale of colours in %s", text)
+		t.Errorf("no scale of colors in %s", text)
 	}
 	if areas := file.Areas; len(areas) != 1 || areas[0] != "'second''s'!$A$1:$B$9" {
 		t.Errorf("filter %q", areas)
@@ -125,7 +125,7 @@ func TestChart(t *testing.T) {
 		s.Text(2, 1, "MB/s", 0)
 		s.Text(1, 2, "aes", 0)
 		s.Number(2, 2, 3, 0)
-		c := workbook.Chart{Column: 4, Row: 1, Width: 400, Height: 200, Title: "<speed>", Labels: 1, First: 2, Last: 2, Series: []workbook.Series{{Column: 2, Colour: "0072B2", Minus: 5, Plus: 6}}}
+		c := workbook.Chart{Column: 4, Row: 1, Width: 400, Height: 200, Title: "<speed>", Labels: 1, First: 2, Last: 2, Series: []workbook.Series{{Column: 2, Color: "0072B2", Minus: 5, Plus: 6}}}
 		s.Chart(c)
 		c.Stacked = true
 		s.Chart(c)

@@ -51,12 +51,12 @@ func keptName(path, state string) string {
 // incomplete, is ignored.
 func recall(path string) map[string]answer {
 	state, _ := stateOf(path)
-	folder, err := cacheFolder(safedir.Open)
+	directory, err := cacheDirectory(safedir.Open)
 	if err != nil {
 		return nil
 	}
-	defer folder.Close()
-	f, err := folder.Own(keptName(path, state))
+	defer directory.Close()
+	f, err := directory.Own(keptName(path, state))
 	if err != nil {
 		return nil
 	}
@@ -103,14 +103,14 @@ func (k *kept) write(path string) {
 	if err != nil || len(text) >= maxKept-2*sha256.Size {
 		return
 	}
-	folder, err := cacheFolder(safedir.Make)
+	directory, err := cacheDirectory(safedir.Make)
 	if err != nil {
 		return
 	}
-	defer folder.Close()
-	name := filepath.Join(folder.Path(), keptName(path, k.Parts[path]))
+	defer directory.Close()
+	name := filepath.Join(directory.Path(), keptName(path, k.Parts[path]))
 	if file.Replace(name, append([]byte(checksum(text)+"\n"), text...), 0o600) == nil {
-		prune(folder)
+		prune(directory)
 	}
 }
 
@@ -121,13 +121,13 @@ func checksum(text []byte) string {
 
 // prune removes the oldest files beyond the limit: those of former programs, and those of runs that
 // were killed while they wrote.
-func prune(folder *safedir.Folder) {
-	names, _ := folder.Names("")
+func prune(directory *safedir.Directory) {
+	names, _ := directory.Names("")
 	if len(names) <= maxPrograms {
 		return
 	}
 	age := func(name string) time.Time {
-		info, err := folder.Lstat(name)
+		info, err := directory.Lstat(name)
 		if err != nil {
 			return time.Time{}
 		}
@@ -135,12 +135,12 @@ func prune(folder *safedir.Folder) {
 	}
 	slices.SortFunc(names, func(a, b string) int { return age(b).Compare(age(a)) })
 	for _, name := range names[maxPrograms:] {
-		_ = folder.Remove(name)
+		_ = directory.Remove(name)
 	}
 }
 
-// cacheFolder opens our directory of files that may be lost.
-func cacheFolder(open func(string) (*safedir.Folder, error)) (*safedir.Folder, error) {
+// cacheDirectory opens our directory of files that may be lost.
+func cacheDirectory(open func(string) (*safedir.Directory, error)) (*safedir.Directory, error) {
 	path := safedir.Cache(os.Getenv)
 	if path == "" {
 		return nil, os.ErrNotExist
@@ -172,11 +172,11 @@ func parts(ctx context.Context, path string) (map[string]string, error) {
 	}) {
 		return nil, errUnknown
 	}
-	folder, err := cacheFolder(safedir.Make)
+	directory, err := cacheDirectory(safedir.Make)
 	if err != nil {
 		return nil, err
 	}
-	defer folder.Close()
+	defer directory.Close()
 	own, err := libraries(ctx, path)
 	if err != nil {
 		return nil, err

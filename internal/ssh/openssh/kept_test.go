@@ -15,7 +15,7 @@ import (
 )
 
 // cacheIn is an empty cache directory.
-func cacheIn(t *testing.T) (folder string) {
+func cacheIn(t *testing.T) (directory string) {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", home)
@@ -56,15 +56,15 @@ func TestAskedOnce(t *testing.T) {
 // Where nothing can be kept, all is asked again.
 func TestNowhereToKeep(t *testing.T) {
 	t.Setenv("HOME", "/")
-	for _, folder := range []string{"", "/dev/null", "relative"} {
-		t.Setenv("XDG_CACHE_HOME", folder)
+	for _, directory := range []string{"", "/dev/null", "relative"} {
+		t.Setenv("XDG_CACHE_HOME", directory)
 		for range 2 {
 			if err := askAll(t.Context()); err != nil {
-				t.Errorf("%q: %v", folder, err)
+				t.Errorf("%q: %v", directory, err)
 			}
 		}
 		if err := askAll(nothingStarts(t)); err == nil {
-			t.Errorf("%q: not asked again", folder)
+			t.Errorf("%q: not asked again", directory)
 		}
 	}
 }
@@ -154,10 +154,10 @@ func TestChangedProgramIsAskedAgain(t *testing.T) {
 
 // What could be from anybody, or is not whole, counts for nothing, and is replaced.
 func TestTamperedAnswers(t *testing.T) {
-	folder := cacheIn(t)
+	directory := cacheIn(t)
 	path := said1(t)
 	state, _ := stateOf(path)
-	name := filepath.Join(folder, keptName(path, state))
+	name := filepath.Join(directory, keptName(path, state))
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -179,8 +179,8 @@ func TestTamperedAnswers(t *testing.T) {
 	}
 	put(t, name, string(text))
 	for what, change := range map[string]struct{ do, undo func() error }{
-		"file open to all":   {func() error { return os.Chmod(name, 0o602) }, func() error { return os.Chmod(name, 0o600) }},
-		"folder open to all": {func() error { return os.Chmod(folder, 0o777) }, func() error { return os.Chmod(folder, 0o700) }},
+		"file open to all":      {func() error { return os.Chmod(name, 0o602) }, func() error { return os.Chmod(name, 0o600) }},
+		"directory open to all": {func() error { return os.Chmod(directory, 0o777) }, func() error { return os.Chmod(directory, 0o700) }},
 		"a link": {func() error {
 			return cmpErr(os.Rename(name, name+"~"), os.Symlink(name+"~", name))
 		}, func() error { return os.Rename(name+"~", name) }},
@@ -216,10 +216,10 @@ func TestAnswersOfAnotherUser(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
 	}
-	folder := cacheIn(t)
+	directory := cacheIn(t)
 	path := said1(t)
 	state, _ := stateOf(path)
-	for _, at := range []string{filepath.Join(folder, keptName(path, state)), folder, filepath.Dir(folder)} {
+	for _, at := range []string{filepath.Join(directory, keptName(path, state)), directory, filepath.Dir(directory)} {
 		if err := os.Chown(at, 47110, 47110); err != nil {
 			t.Fatal(err)
 		}
@@ -297,11 +297,11 @@ func TestFailuresPass(t *testing.T) {
 
 // What is kept does not grow without end.
 func TestKeptIsBounded(t *testing.T) {
-	folder := cacheIn(t)
+	directory := cacheIn(t)
 	for range 2 * maxPrograms {
 		said1(t)
 	}
-	if files, err := os.ReadDir(folder); err != nil || len(files) != maxPrograms {
+	if files, err := os.ReadDir(directory); err != nil || len(files) != maxPrograms {
 		t.Errorf("%d files, %v", len(files), err)
 	}
 	s := &said{known: map[string]answer{}, answers: map[string]answer{"new": {}}}

@@ -49,7 +49,7 @@ func Open(ctx context.Context, path string) (*Change, error) {
 		return nil, err
 	}
 	c := &Change{Path: real, Mode: 0o600}
-	if c.lock, err = lockFolder(ctx, filepath.Dir(real)); err != nil {
+	if c.lock, err = lockDirectory(ctx, filepath.Dir(real)); err != nil {
 		return nil, err
 	}
 	if err := c.read(path); err != nil {
@@ -61,8 +61,8 @@ func Open(ctx context.Context, path string) (*Change, error) {
 // Close lets others change files of the directory.
 func (c *Change) Close() error { return c.lock.Close() }
 
-// lockFolder locks a directory (flock(2)), and waits while another process of ours has it locked.
-func lockFolder(ctx context.Context, dir string) (*os.File, error) {
+// lockDirectory locks a directory (flock(2)), and waits while another process of ours has it locked.
+func lockDirectory(ctx context.Context, dir string) (*os.File, error) {
 	const every = 20 * time.Millisecond
 	lock, err := os.Open(dir)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *Change) Apply(now time.Time, before func(path string) error, after func
 		}
 		return "", err
 	}
-	if err := syncFolder(filepath.Dir(c.Path)); err != nil {
+	if err := syncDirectory(filepath.Dir(c.Path)); err != nil {
 		return backup, err
 	}
 	if err := after(); err != nil {
@@ -307,7 +307,7 @@ func (c *Change) undo(backup string) error {
 	return os.Rename(backup, c.Path)
 }
 
-func syncFolder(dir string) error {
+func syncDirectory(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

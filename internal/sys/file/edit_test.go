@@ -23,8 +23,8 @@ func good() error       { return nil }
 
 var when = time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
 
-// folder is one that nobody else may write.
-func folder(t *testing.T) string {
+// directory is one that nobody else may write.
+func directory(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
@@ -71,7 +71,7 @@ func change(t *testing.T, path, text string, now time.Time, before func(string) 
 }
 
 func TestApplyKeepsModeLinkAndAttributes(t *testing.T) {
-	dir := folder(t)
+	dir := directory(t)
 	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "config")
 	write(t, real, "old\n", 0o640)
 	if err := os.Symlink("real", link); err != nil {
@@ -110,7 +110,7 @@ func TestApplyKeepsModeLinkAndAttributes(t *testing.T) {
 }
 
 func TestFailedChecksChangeNothing(t *testing.T) {
-	dir := folder(t)
+	dir := directory(t)
 	path := filepath.Join(dir, "config")
 	write(t, path, "old\n", 0o600)
 	bad := errors.New("bad line")
@@ -143,7 +143,7 @@ func TestFailedChecksChangeNothing(t *testing.T) {
 
 // Changes that are taken back and made again leave one copy of each state.
 func TestOneCopyOfEachState(t *testing.T) {
-	dir := folder(t)
+	dir := directory(t)
 	path := filepath.Join(dir, "config")
 	write(t, path, "old\n", 0o600)
 	var first string
@@ -175,7 +175,7 @@ func TestProtectedFileLeavesNoBackup(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
 	}
-	dir := folder(t)
+	dir := directory(t)
 	path := filepath.Join(dir, "config")
 	write(t, path, "old\n", 0o600)
 	c := open(t, path, "new\n")
@@ -195,7 +195,7 @@ func TestFullDiskLeavesNoBackup(t *testing.T) {
 		return
 	}
 	for _, blocks := range []int{3, 4} { // of 4 KiB: the old file and one or two more
-		dir := folder(t)
+		dir := directory(t)
 		if err := unix.Mount("none", dir, "tmpfs", 0, fmt.Sprintf("mode=700,size=%dk", 4*blocks)); err != nil {
 			t.Fatal(err)
 		}
@@ -210,18 +210,18 @@ func TestFullDiskLeavesNoBackup(t *testing.T) {
 	}
 }
 
-// alone makes sure that the folder holds the file of the test and no other.
+// alone makes sure that the directory holds the file of the test and no other.
 func alone(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 || entries[0].Name() != "config" {
-		t.Errorf("the folder holds %v, %v", entries, err)
+		t.Errorf("the directory holds %v, %v", entries, err)
 	}
 }
 
 // What an editor writes before the new file takes its place stays.
 func TestChangedInBetween(t *testing.T) {
-	dir := folder(t)
+	dir := directory(t)
 	path := filepath.Join(dir, "config")
 	for _, early := range []bool{true, false} {
 		write(t, path, "old\n", 0o600)
@@ -244,7 +244,7 @@ func TestChangedInBetween(t *testing.T) {
 // Of many that change one file at once each finds what the others have written, and one that is
 // interrupted waits no more.
 func TestManyAtOnce(t *testing.T) {
-	path := filepath.Join(folder(t), "config")
+	path := filepath.Join(directory(t), "config")
 	write(t, path, "first\n", 0o600)
 	var all sync.WaitGroup
 	const many = 20
@@ -276,7 +276,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // A change removes the temporary files of those that were killed, and no other.
 func TestLeftovers(t *testing.T) {
-	dir := folder(t)
+	dir := directory(t)
 	path := filepath.Join(dir, "config")
 	write(t, path, "old\n", 0o600)
 	backup := copyMark + when.Format(copyTime)
@@ -300,7 +300,7 @@ func TestLeftovers(t *testing.T) {
 
 func TestUnsafePlacesAreRefused(t *testing.T) {
 	for name, prepare := range map[string]func(dir string) string{
-		"folder of all": func(dir string) string {
+		"directory of all": func(dir string) string {
 			write(t, filepath.Join(dir, "c"), "", 0o600)
 			_ = os.Chmod(dir, 0o777)
 			return filepath.Join(dir, "c")
@@ -315,7 +315,7 @@ func TestUnsafePlacesAreRefused(t *testing.T) {
 			_ = os.Symlink("nowhere", filepath.Join(dir, "c"))
 			return filepath.Join(dir, "c")
 		},
-		"link into an open folder": func(dir string) string {
+		"link into an open directory": func(dir string) string {
 			_ = os.Mkdir(filepath.Join(dir, "open"), 0o700)
 			_ = os.Chmod(filepath.Join(dir, "open"), 0o777)
 			write(t, filepath.Join(dir, "open", "c"), "", 0o600)
@@ -328,7 +328,7 @@ func TestUnsafePlacesAreRefused(t *testing.T) {
 		},
 	} {
 		var unsafe *safedir.UntrustedError
-		if _, err := Open(t.Context(), prepare(folder(t))); !errors.As(err, &unsafe) {
+		if _, err := Open(t.Context(), prepare(directory(t))); !errors.As(err, &unsafe) {
 			t.Errorf("%s: error %v, want an UntrustedError", name, err)
 		}
 	}

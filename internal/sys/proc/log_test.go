@@ -60,6 +60,6 @@ func TestLogFlooded(t *testing.T) {
 
 func TestLogNotMade(t *testing.T) {
 	if _, err := OpenLog(filepath.Join(t.TempDir(), "no", "log")); err == nil {
-		t.Error("a pipe in a folder that is not there")
+		t.Error("a pipe in a directory that is not there")
 	}
 }

@@ -64,10 +64,10 @@ func memoryGroup(line string) (hierarchy memoryHierarchy, path string, ok bool) 
 // a container the path may be one of the host's; then the mount itself is the group.
 func (h memoryHierarchy) room(mount, path string, most int64) int64 {
 	for at := filepath.Clean("/" + path); ; at = filepath.Dir(at) {
-		folder := filepath.Join(mount, at)
-		if limit, ok := number(filepath.Join(folder, h.limit)); ok && limit < unlimited {
-			used, _ := number(filepath.Join(folder, h.used))
-			most = min(most, max(0, limit-used+h.reclaimable(folder)))
+		directory := filepath.Join(mount, at)
+		if limit, ok := number(filepath.Join(directory, h.limit)); ok && limit < unlimited {
+			used, _ := number(filepath.Join(directory, h.used))
+			most = min(most, max(0, limit-used+h.reclaimable(directory)))
 		}
 		if at == "/" {
 			return most
@@ -76,8 +76,8 @@ func (h memoryHierarchy) room(mount, path string, most int64) int64 {
 }
 
 // reclaimable returns the page cache that gives way to programs.
-func (h memoryHierarchy) reclaimable(folder string) int64 {
-	text, _ := os.ReadFile(filepath.Join(folder, "memory.stat"))
+func (h memoryHierarchy) reclaimable(directory string) int64 {
+	text, _ := os.ReadFile(filepath.Join(directory, "memory.stat"))
 	for line := range strings.Lines(string(text)) {
 		if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); name == h.cache {
 			n, _ := strconv.ParseInt(value, 10, 64)

@@ -21,13 +21,13 @@ func OpenSocket(pid int) (*Socket, error) {
 		return nil, fmt.Errorf("open process %d: %w", pid, err)
 	}
 	defer unix.Close(handle)
-	folder := fmt.Sprintf("/proc/%d/fd", pid)
-	entries, err := os.ReadDir(folder)
+	directory := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, err := os.ReadDir(directory)
 	if err != nil {
 		return nil, err
 	}
 	for _, entry := range entries {
-		target, err := os.Readlink(folder + "/" + entry.Name())
+		target, err := os.Readlink(directory + "/" + entry.Name())
 		if err != nil || !strings.HasPrefix(target, "socket:") {
 			continue
 		}

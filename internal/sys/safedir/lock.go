@@ -16,25 +16,25 @@ var errHeld = errors.New("the directory is in use")
 // by kill -9, and, unlike a process number, is never mistaken for somebody else's. A directory that
 // was removed before it was locked does not exist.
 func hold(path string) (*Workdir, error) {
-	folder, err := Open(path)
+	directory, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := folder.Root.Open(".")
+	lock, err := directory.Root.Open(".")
 	if err != nil {
-		return nil, errors.Join(err, folder.Close())
+		return nil, errors.Join(err, directory.Close())
 	}
 	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		err = errHeld
 	}
 	if err == nil {
-		err = folder.Verify()
+		err = directory.Verify()
 	}
 	if err != nil {
-		return nil, errors.Join(err, lock.Close(), folder.Close())
+		return nil, errors.Join(err, lock.Close(), directory.Close())
 	}
-	return &Workdir{Folder: folder, Path: path, lock: lock}, nil
+	return &Workdir{Directory: directory, Path: path, lock: lock}, nil
 }
 
 // sweep removes our directories that nobody holds: those of runs that were killed together with

@@ -32,7 +32,7 @@ func mode(t *testing.T, path string, mode os.FileMode) {
 	}
 }
 
-func folder(t *testing.T, path ...string) string {
+func directory(t *testing.T, path ...string) string {
 	t.Helper()
 	full := filepath.Join(path...)
 	if err := os.MkdirAll(full, 0o755); err != nil {
@@ -57,11 +57,11 @@ func untrusted(t *testing.T, err error, path, why string) {
 	}
 }
 
-func TestOurOwnFolderIsTrusted(t *testing.T) {
+func TestOurOwnDirectoryIsTrusted(t *testing.T) {
 	home := t.TempDir()
 	link(t, "real", filepath.Join(home, "relative"))
 	link(t, filepath.Join(home, "real"), filepath.Join(home, "absolute"))
-	folder(t, home, "real", "state")
+	directory(t, home, "real", "state")
 	for _, path := range []string{"real/state", "relative/state", "absolute/state", "real/./state/", "real/../relative//state", "real/state/../state"} {
 		f, err := Open(home + "/" + path)
 		if err != nil {
@@ -88,14 +88,14 @@ func TestRelativePath(t *testing.T) {
 	}
 }
 
-// Whoever owns a folder on the way can put another one in the place of what stands in it.
+// Whoever owns a directory on the way can put another one in the place of what stands in it.
 func TestForeignParentIsRefused(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
 	}
 	for _, depth := range []string{"home", "home/state", "home/state/ours"} {
 		root := t.TempDir()
-		path := folder(t, root, "home/state/ours")
+		path := directory(t, root, "home/state/ours")
 		give(t, filepath.Join(root, depth))
 		_, err := Open(path)
 		untrusted(t, err, filepath.Join(root, depth), "another user")
@@ -104,23 +104,23 @@ func TestForeignParentIsRefused(t *testing.T) {
 	}
 }
 
-func TestFolderThatOthersMayWriteIsRefused(t *testing.T) {
+func TestDirectoryThatOthersMayWriteIsRefused(t *testing.T) {
 	for _, at := range []string{"home", "home/ours"} {
 		root := t.TempDir()
-		path := folder(t, root, "home/ours")
+		path := directory(t, root, "home/ours")
 		mode(t, filepath.Join(root, at), 0o777)
 		_, err := Open(path)
 		untrusted(t, err, filepath.Join(root, at), "written by others (mode 0777)")
 	}
 }
 
-// A sticky folder keeps what is ours in its place, but is none of ours itself.
-func TestStickyFolder(t *testing.T) {
+// A sticky directory keeps what is ours in its place, but is none of ours itself.
+func TestStickyDirectory(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
 	}
 	root := t.TempDir()
-	sticky, path := filepath.Join(root, "tmp"), folder(t, root, "tmp/ours")
+	sticky, path := filepath.Join(root, "tmp"), directory(t, root, "tmp/ours")
 	mode(t, sticky, 0o777|os.ModeSticky)
 	f, err := Open(path)
 	if err != nil {
@@ -142,7 +142,7 @@ func TestForeignLinkIsRefused(t *testing.T) {
 		return
 	}
 	root := t.TempDir()
-	folder(t, root, "real")
+	directory(t, root, "real")
 	path := filepath.Join(root, "link")
 	link(t, "real", path)
 	give(t, path)
@@ -151,12 +151,12 @@ func TestForeignLinkIsRefused(t *testing.T) {
 }
 
 // A link leads to where the same rule holds.
-func TestLinkIntoForeignFolderIsRefused(t *testing.T) {
+func TestLinkIntoForeignDirectoryIsRefused(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
 	}
 	root := t.TempDir()
-	folder(t, root, "theirs/ours")
+	directory(t, root, "theirs/ours")
 	link(t, "theirs/ours", filepath.Join(root, "link"))
 	give(t, filepath.Join(root, "theirs"))
 	_, err := Open(filepath.Join(root, "link"))
@@ -175,7 +175,7 @@ func TestLoopOfLinksEnds(t *testing.T) {
 // A file is followed to where it is, also where it is missing.
 func TestResolveFile(t *testing.T) {
 	root := t.TempDir()
-	dotfiles := folder(t, root, "dotfiles")
+	dotfiles := directory(t, root, "dotfiles")
 	link(t, "dotfiles/config", filepath.Join(root, "config"))
 	for path, want := range map[string]string{
 		filepath.Join(root, "config"):  filepath.Join(dotfiles, "config"),
@@ -194,7 +194,7 @@ func TestResolveFile(t *testing.T) {
 	}
 }
 
-func TestNotAFolder(t *testing.T) {
+func TestNotADirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestNotAFolder(t *testing.T) {
 	}
 }
 
-// Missing folders are ours alone, whatever the umask.
+// Missing directories are ours alone, whatever the umask.
 func TestMakeIsPrivate(t *testing.T) {
 	home := t.TempDir()
 	defer syscall.Umask(syscall.Umask(0))
@@ -225,13 +225,13 @@ func TestMakeIsPrivate(t *testing.T) {
 	}
 }
 
-// The folder that is held is the one that was opened; that its path leads elsewhere is noticed.
+// The directory that is held is the one that was opened; that its path leads elsewhere is noticed.
 func TestVerify(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
 	}
 	root := t.TempDir()
-	path := folder(t, root, "home/ours")
+	path := directory(t, root, "home/ours")
 	f, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -246,7 +246,7 @@ func TestVerify(t *testing.T) {
 	if err := f.Verify(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a directory that is gone: %v", err)
 	}
-	folder(t, path)
+	directory(t, path)
 	untrusted(t, f.Verify(), path, "was replaced by another directory")
 	if err := f.WriteFile("file", []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
@@ -258,7 +258,7 @@ func TestVerify(t *testing.T) {
 	untrusted(t, f.Verify(), filepath.Join(root, "home"), "another user")
 }
 
-// Records are read from files that are our own, even where the folder stood open to others once.
+// Records are read from files that are our own, even where the directory stood open to others once.
 func TestOwnFiles(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return

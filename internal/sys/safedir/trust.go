@@ -38,13 +38,13 @@ func ResolveAll(path string) (string, error) { return resolve(path, private0700)
 // own directory is open to nobody else. The result holds no links.
 func ResolveFile(path string) (string, error) {
 	for range maxLinks {
-		folder, err := Open(filepath.Dir(path))
+		directory, err := Open(filepath.Dir(path))
 		if err != nil {
 			return "", err
 		}
-		real := filepath.Join(folder.Path(), filepath.Base(path))
-		info, err := folder.Lstat(filepath.Base(path))
-		_ = folder.Close()
+		real := filepath.Join(directory.Path(), filepath.Base(path))
+		info, err := directory.Lstat(filepath.Base(path))
+		_ = directory.Close()
 		if os.IsNotExist(err) {
 			return real, nil
 		}
@@ -59,7 +59,7 @@ func ResolveFile(path string) (string, error) {
 			return "", err
 		}
 		if path = target; !filepath.IsAbs(target) {
-			path = filepath.Join(folder.Path(), target)
+			path = filepath.Join(directory.Path(), target)
 		}
 	}
 	return "", &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
@@ -77,7 +77,7 @@ func resolve(path string, make func(path string) error) (string, error) {
 		path = here + "/" + path
 	}
 	at, left, links := "/", strings.Split(path, "/"), 0
-	if err := trustFolder(at); err != nil {
+	if err := trustDirectory(at); err != nil {
 		return "", err
 	}
 	for len(left) > 0 {
@@ -125,10 +125,10 @@ func step(path string, make func(path string) error) (target string, err error) 
 		}
 		return os.Readlink(path)
 	}
-	return "", trustFolder(path)
+	return "", trustDirectory(path)
 }
 
-func trustFolder(path string) error {
+func trustDirectory(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 // Workdir is a private directory (0700) of this run. It is held open, and locked as long as we
 // live.
 type Workdir struct {
-	*Folder
+	*Directory
 	Path string
 	// Strict is true where every parent directory is writable by its owner alone, so that OpenSSH's
 	// StrictModes accepts files in it (misc.c:safe_path). It is false only for sticky directories
@@ -162,16 +162,16 @@ func Keep(path string, in io.Reader) error {
 	if !strings.HasPrefix(filepath.Base(path), prefix) {
 		return fmt.Errorf("keeper: %s is not a private directory of sshpace", path)
 	}
-	folder, err := Open(path)
+	directory, err := Open(path)
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	defer folder.Close()
+	defer directory.Close()
 	_, _ = io.Copy(io.Discard, in)
-	if err := folder.Verify(); err != nil {
+	if err := directory.Verify(); err != nil {
 		return ignoreMissing(err)
 	}
-	return os.RemoveAll(folder.Path())
+	return os.RemoveAll(directory.Path())
 }
 
 // File returns the path of a file in the directory.
@@ -188,7 +188,7 @@ func (d *Workdir) Close() error {
 }
 
 func (d *Workdir) remove() error {
-	return errors.Join(os.RemoveAll(d.Path), d.lock.Close(), d.Folder.Close())
+	return errors.Join(os.RemoveAll(d.Path), d.lock.Close(), d.Directory.Close())
 }
 
 func ignoreMissing(err error) error {

@@ -15,7 +15,7 @@ import (
 	"sshpace/internal/base/waittest"
 )
 
-// TestMain is also the keeper, and a process that is killed while it has a folder.
+// TestMain is also the keeper, and a process that is killed while it has a directory.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "keep" {
 		if Keep(os.Args[2], os.Stdin) != nil {
@@ -84,7 +84,7 @@ func makeIn(t *testing.T, values map[string]string) *Workdir {
 	return d
 }
 
-func TestFallsBackWhenAFolderCannotBeMade(t *testing.T) {
+func TestFallsBackWhenADirectoryCannotBeMade(t *testing.T) {
 	blocked := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -92,11 +92,11 @@ func TestFallsBackWhenAFolderCannotBeMade(t *testing.T) {
 	blank := filepath.Join(t.TempDir(), "with blank")
 	d := makeIn(t, map[string]string{"XDG_RUNTIME_DIR": blocked, "HOME": blank, "TMPDIR": filepath.Join(blocked, "below")})
 	if filepath.Dir(d.Path) != "/tmp" {
-		t.Errorf("folder %s, want one in /tmp", d.Path)
+		t.Errorf("directory %s, want one in /tmp", d.Path)
 	}
 }
 
-// A folder above which somebody else may rename things is no private one, whichever variable names
+// A directory above which somebody else may rename things is no private one, whichever variable names
 // it.
 func TestForeignParentsAreLeftOut(t *testing.T) {
 	if !waittest.AsRoot(t) {
@@ -128,7 +128,7 @@ func TestParentsThatOthersMayWriteAreLeftOut(t *testing.T) {
 	}
 }
 
-// Where there is no folder at all, every reason is told.
+// Where there is no directory at all, every reason is told.
 func TestNoneErrorTellsAllReasons(t *testing.T) {
 	err := error(&NoneError{[]error{&UntrustedError{Path: "/a", Why: "belongs to another user (uid 7)"}, errHeld}})
 	want := "no directory can be made that other users cannot reach: /a belongs to another user (uid 7); the directory is in use"
@@ -146,14 +146,14 @@ func TestInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if filepath.Dir(d.Path) != memory {
-		t.Errorf("folder %s", d.Path)
+		t.Errorf("directory %s", d.Path)
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// holder is a process that has a private folder.
+// holder is a process that has a private directory.
 type holder struct {
 	cmd    *exec.Cmd
 	path   string
@@ -189,14 +189,14 @@ func (h holder) kill(t *testing.T) {
 	_ = h.cmd.Wait()
 }
 
-// After kill -9 the keeper must remove the folder.
+// After kill -9 the keeper must remove the directory.
 func TestKilledRunLeavesNothing(t *testing.T) {
 	h := startHolder(t, t.TempDir())
 	h.kill(t)
 	waittest.Until(t, "the end of "+h.path, func() bool { _, err := os.Stat(h.path); return os.IsNotExist(err) })
 }
 
-// What a run leaves that was killed together with its keeper goes with the next run; the folder of
+// What a run leaves that was killed together with its keeper goes with the next run; the directory of
 // one that lives stays, as does what is not ours.
 func TestNextRunSweeps(t *testing.T) {
 	runtime := t.TempDir()
@@ -214,7 +214,7 @@ func TestNextRunSweeps(t *testing.T) {
 	}
 	makeIn(t, map[string]string{"XDG_RUNTIME_DIR": runtime})
 	if _, err := os.Stat(dead.path); !os.IsNotExist(err) {
-		t.Errorf("the dead run's folder is still there: %v", err)
+		t.Errorf("the dead run's directory is still there: %v", err)
 	}
 	for _, path := range []string{alive.path, others} {
 		if _, err := os.Stat(path); err != nil {
@@ -223,7 +223,7 @@ func TestNextRunSweeps(t *testing.T) {
 	}
 }
 
-func TestForeignFoldersAreNotSwept(t *testing.T) {
+func TestForeignDirectoriesAreNotSwept(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
 	}
@@ -239,7 +239,7 @@ func TestForeignFoldersAreNotSwept(t *testing.T) {
 	}
 }
 
-// Many runs that begin at once, each sweeping, do not take each other's folders.
+// Many runs that begin at once, each sweeping, do not take each other's directories.
 func TestRunsThatBeginTogether(t *testing.T) {
 	runtime := t.TempDir()
 	var all sync.WaitGroup
@@ -264,10 +264,10 @@ func TestRunsThatBeginTogether(t *testing.T) {
 	all.Wait()
 }
 
-func TestKeepRefusesForeignFolders(t *testing.T) {
+func TestKeepRefusesForeignDirectories(t *testing.T) {
 	dir := t.TempDir()
 	if err := Keep(dir, strings.NewReader("")); err == nil {
-		t.Error("a foreign folder was removed")
+		t.Error("a foreign directory was removed")
 	}
 	if _, err := os.Stat(dir); err != nil {
 		t.Error(err)

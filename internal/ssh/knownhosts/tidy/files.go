@@ -62,12 +62,12 @@ func (s *splitter) somebody(files []hostFile) error {
 
 // writeInto makes all files in an existing directory.
 func (s *splitter) writeInto(ctx context.Context, dir string, files []hostFile) error {
-	folder, err := OpenFolder(dir)
+	directory, err := OpenDirectory(dir)
 	if err != nil {
 		return err
 	}
-	defer folder.Close()
-	w, err := s.newFileWriter(folder)
+	defer directory.Close()
+	w, err := s.newFileWriter(directory)
 	if err != nil {
 		return err
 	}
@@ -89,9 +89,9 @@ func (s *splitter) writeInto(ctx context.Context, dir string, files []hostFile) 
 }
 
 // newFileWriter lists the present files of the directory.
-func (s *splitter) newFileWriter(folder Folder) (fileWriter, error) {
-	w := fileWriter{folder: folder, force: s.options.Force, result: &s.result, present: make(map[string]bool), written: s.written}
-	entries, err := fs.ReadDir(folder.FS(), ".")
+func (s *splitter) newFileWriter(directory Directory) (fileWriter, error) {
+	w := fileWriter{directory: directory, force: s.options.Force, result: &s.result, present: make(map[string]bool), written: s.written}
+	entries, err := fs.ReadDir(directory.FS(), ".")
 	for _, e := range entries {
 		w.present[e.Name()] = true
 	}
@@ -105,12 +105,12 @@ func (s *splitter) newFileWriter(folder Folder) (fileWriter, error) {
 
 // fileWriter puts files into a directory that it never leaves.
 type fileWriter struct {
-	folder  Folder
-	present map[string]bool // the files of the directory at first
-	written map[string]bool // files that this call has made or found unchanged
-	sources []os.FileInfo   // files that must not be replaced
-	force   bool
-	result  *SplitResult
+	directory Directory
+	present   map[string]bool // the files of the directory at first
+	written   map[string]bool // files that this call has made or found unchanged
+	sources   []os.FileInfo   // files that must not be replaced
+	force     bool
+	result    *SplitResult
 }
 
 // put makes the file hold text. It leaves alone a file that is right already and, without force,
@@ -120,21 +120,21 @@ func (w fileWriter) put(name, text string) error {
 	w.written[name] = true
 	if !w.present[name] {
 		w.result.Written++
-		return w.folder.Write(name, text)
+		return w.directory.Write(name, text)
 	}
-	info, err := w.folder.Lstat(name)
+	info, err := w.directory.Lstat(name)
 	switch {
 	case err != nil:
 		return err
 	case slices.ContainsFunc(w.sources, func(src os.FileInfo) bool { return os.SameFile(src, info) }):
-		return fmt.Errorf("%s is a file to split, not one to write; name another directory", filepath.Join(w.folder.Path(), name))
+		return fmt.Errorf("%s is a file to split, not one to write; name another directory", filepath.Join(w.directory.Path(), name))
 	}
 	same := w.same(name, info, text)
 	switch {
 	case again && same:
 		return nil
 	case again:
-		return w.folder.Replace(name, text)
+		return w.directory.Replace(name, text)
 	case same:
 		w.result.Unchanged++
 		return nil
@@ -144,13 +144,13 @@ func (w fileWriter) put(name, text string) error {
 		return nil
 	}
 	w.result.Written++
-	return w.folder.Replace(name, text)
+	return w.directory.Replace(name, text)
 }
 
 func (w fileWriter) same(name string, info os.FileInfo, text string) bool {
 	if !info.Mode().IsRegular() || info.Size() != int64(len(text)) {
 		return false
 	}
-	old, err := w.folder.ReadFile(name)
+	old, err := w.directory.ReadFile(name)
 	return err == nil && bytes.Equal(old, []byte(text))
 }

@@ -51,29 +51,29 @@ func ConfigPath(dir string) (string, error) {
 }
 
 // Directory is the directory of the files.
-type Folder struct{ *safedir.Folder }
+type Directory struct{ *safedir.Directory }
 
-// OpenFolder opens a directory, which must exist.
-func OpenFolder(dir string) (Folder, error) {
+// OpenDirectory opens a directory, which must exist.
+func OpenDirectory(dir string) (Directory, error) {
 	return private(safedir.Open(dir))
 }
 
-// MakeFolder opens a directory, and makes it, 0700, if it is missing.
-func MakeFolder(dir string) (Folder, error) {
+// MakeDirectory opens a directory, and makes it, 0700, if it is missing.
+func MakeDirectory(dir string) (Directory, error) {
 	return private(safedir.Make(dir))
 }
 
 // private suggests a remedy for a directory that others could plant files in.
-func private(folder *safedir.Folder, err error) (Folder, error) {
+func private(directory *safedir.Directory, err error) (Directory, error) {
 	if open, ok := errors.AsType[*safedir.UntrustedError](err); ok {
 		err = fmt.Errorf("%w; make it private with: chmod go-w %s", err, shell.Word(open.Path))
 	}
-	return Folder{folder}, err
+	return Directory{directory}, err
 }
 
 // Replace writes a new file next to the old one and renames it into place. A symbolic link is
 // replaced, not followed.
-func (f Folder) Replace(name, text string) error {
+func (f Directory) Replace(name, text string) error {
 	temporary := ".tmp-" + rand.Text()
 	if err := f.Write(temporary, text); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (f Folder) Replace(name, text string) error {
 
 // Write makes a file that does not exist yet. Before it is complete, ssh may read fewer keys from
 // it, never others.
-func (f Folder) Write(name, text string) error {
+func (f Directory) Write(name, text string) error {
 	file, err := f.Create(name)
 	if err != nil {
 		return err

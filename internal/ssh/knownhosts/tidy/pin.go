@@ -48,16 +48,16 @@ func Pin(x *index.Index, o PinOptions) (PinResult, error) {
 	if err := errors.Join(CheckName(host), checkAddress(o.Address)); err != nil {
 		return PinResult{}, err
 	}
-	folder, err := MakeFolder(o.Dir)
+	directory, err := MakeDirectory(o.Dir)
 	if err != nil {
 		return PinResult{}, err
 	}
-	defer folder.Close()
+	defer directory.Close()
 	file := filepath.Join(o.Dir, host)
 	keys := usable(index.Open(file).Lookup(host, 0))
 	if len(keys) == 0 {
 		keys = keysToPin(x, o)
-		if err := write(folder, host, keys); err != nil {
+		if err := write(directory, host, keys); err != nil {
 			return PinResult{}, err
 		}
 	}
@@ -106,7 +106,7 @@ func fingerprints(keys []index.Entry) []string {
 }
 
 // write makes the file of a server; without keys it leaves that to ssh.
-func write(folder Folder, host string, keys []index.Entry) error {
+func write(directory Directory, host string, keys []index.Entry) error {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -114,7 +114,7 @@ func write(folder Folder, host string, keys []index.Entry) error {
 	for _, e := range keys {
 		fmt.Fprintf(&text, "%s %s\n", host, knownhosts.MarshalKey(e.Key))
 	}
-	return folder.Replace(host, text.String())
+	return directory.Replace(host, text.String())
 }
 
 // configOf returns the Host block of a pinned server.
@@ -156,12 +156,12 @@ func WritePinConfig(file string, r PinResult) error {
 	blocks = slices.DeleteFunc(blocks, func(block string) bool { return strings.HasPrefix(block, "Host "+r.Name+"\n") })
 	blocks = append(blocks, r.Config)
 	slices.Sort(blocks)
-	folder, err := MakeFolder(filepath.Dir(file))
+	directory, err := MakeDirectory(filepath.Dir(file))
 	if err != nil {
 		return err
 	}
-	defer folder.Close()
-	return folder.Replace(filepath.Base(file), header+"\n"+strings.Join(blocks, "\n"))
+	defer directory.Close()
+	return directory.Replace(filepath.Base(file), header+"\n"+strings.Join(blocks, "\n"))
 }
 
 // readConfig returns the blocks of a file of pinned servers.

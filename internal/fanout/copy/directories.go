@@ -10,39 +10,39 @@ import (
 	"sshpace/internal/ssh/sftp"
 )
 
-// errNoFolder says that sources should go into a directory that the host does not have.
-var errNoFolder = errors.New("there is no such directory on the host")
+// errNoDirectory says that sources should go into a directory that the host does not have.
+var errNoDirectory = errors.New("there is no such directory on the host")
 
-// isFolder reports whether the sources go into dest, not in its place: a directory always keeps its
+// isDirectory reports whether the sources go into dest, not in its place: a directory always keeps its
 // name there, so that a second copy has the same result as the first one. With scp it does so only
 // if dest exists.
-func (p *put) isFolder(sources []*Source, dest string) (bool, error) {
+func (p *put) isDirectory(sources []*Source, dest string) (bool, error) {
 	a, err := p.client.Stat(dest)
-	folder := p.Scp == nil && sources[0].isNamedFolder()
+	directory := p.Scp == nil && sources[0].isNamedDirectory()
 	switch {
 	case err == nil && a.IsDir():
 		return true, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return false, err
-	case !folder && !strings.HasSuffix(dest, "/") && len(sources) == 1:
+	case !directory && !strings.HasSuffix(dest, "/") && len(sources) == 1:
 		return false, nil
 	case err == nil:
 		return false, errors.New("is not a directory on the host")
-	case !folder || strings.HasSuffix(dest, "/") || len(sources) > 1:
-		return false, errNoFolder
+	case !directory || strings.HasSuffix(dest, "/") || len(sources) > 1:
+		return false, errNoDirectory
 	}
 	if err = p.client.Mkdir(dest, 0o777).Wait(); errors.Is(err, fs.ErrNotExist) {
-		err = errNoFolder
+		err = errNoDirectory
 	} else if a, failed := p.client.Stat(dest); err != nil && failed == nil && a.IsDir() { // another copy was quicker
 		err = nil
 	}
 	return true, err
 }
 
-// findFolders finds the directories that the host has. It does not ask about directories below a
+// findDirectories finds the directories that the host has. It does not ask about directories below a
 // missing one.
-func (p *put) findFolders() {
-	for _, to := range p.folders {
+func (p *put) findDirectories() {
+	for _, to := range p.directories {
 		if p.fresh[path.Dir(to.name)] {
 			p.fresh[to.name] = true
 			continue
@@ -60,7 +60,7 @@ func (p *put) findFolders() {
 	}
 }
 
-// open makes a directory of the host accessible whose mode excludes us, until finishFolders sets
+// open makes a directory of the host accessible whose mode excludes us, until finishDirectories sets
 // its final mode.
 func (p *put) open(to *placed) {
 	if mode := to.was.Mode & 0o7777; mode&0o700 != 0o700 && !to.named && p.Scp == nil {
@@ -73,11 +73,11 @@ func (p *put) open(to *placed) {
 // modes: nobody else can put anything into it.
 func unfinished(perm fs.FileMode) fs.FileMode { return perm&^0o022 | 0o700 }
 
-// makeFolders makes the directories that are still missing.
-func (p *put) makeFolders() {
+// makeDirectories makes the directories that are still missing.
+func (p *put) makeDirectories() {
 	var missing []*placed
 	var pending []sftp.Pending
-	for _, to := range p.folders {
+	for _, to := range p.directories {
 		if p.fresh[to.name] && !p.there[to.name] {
 			perm := unfinished(to.perm)
 			if p.Scp != nil {
@@ -101,15 +101,15 @@ func (p *put) makeFolders() {
 	}
 }
 
-// finishFolders sets the modes of directories, and their times, which the copying has changed. The
+// finishDirectories sets the modes of directories, and their times, which the copying has changed. The
 // innermost come first. A directory of another user keeps its own.
-func (p *put) finishFolders() {
+func (p *put) finishDirectories() {
 	if p.Scp != nil && !p.Scp.Preserve {
 		return
 	}
 	var ours []*placed
 	var pending []sftp.Pending
-	for _, to := range slices.Backward(p.folders) {
+	for _, to := range slices.Backward(p.directories) {
 		a := attrsOf(to.item)
 		same := to.was.Mode&0o7777 == a.Mode && to.was.Mtime == a.Mtime && !p.changed[to.name]
 		if p.there[to.name] || to.was.IsDir() && p.Scp == nil && !to.named && !same {
@@ -132,15 +132,15 @@ func (p *put) change(to *placed) {
 
 // isPrivate reports whether only the owner of a part can put something into its directory: in /tmp,
 // or in the directory of another user, a part with our name may be somebody else's.
-func (p *put) isPrivate(folder string, part sftp.Attrs) bool {
+func (p *put) isPrivate(directory string, part sftp.Attrs) bool {
 	p.known.Lock()
 	defer p.known.Unlock()
-	of, ok := p.inside[folder]
+	of, ok := p.inside[directory]
 	if !ok {
-		if a, err := p.client.Stat(folder); err == nil {
+		if a, err := p.client.Stat(directory); err == nil {
 			of = a
 		}
-		p.inside[folder] = of
+		p.inside[directory] = of
 	}
 	const needed = sftp.HasMode | sftp.HasOwner
 	return of.Has&needed == needed && part.Has&sftp.HasOwner != 0 && of.Mode&0o022 == 0 && of.UID == part.UID

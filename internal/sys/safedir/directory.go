@@ -11,21 +11,21 @@ import (
 	"syscall"
 )
 
-// Folder is a directory that only we and root can change. It is held open: all its methods act on
+// Directory is a directory that only we and root can change. It is held open: all its methods act on
 // this directory, wherever its path leads by then.
-type Folder struct {
+type Directory struct {
 	*os.Root
 	real string
 	info fs.FileInfo
 }
 
 // Open opens a directory.
-func Open(path string) (*Folder, error) { return open(path, nil) }
+func Open(path string) (*Directory, error) { return open(path, nil) }
 
 // Make opens a directory; it first makes it and its parents, 0700, where they are missing.
-func Make(path string) (*Folder, error) { return open(path, private0700) }
+func Make(path string) (*Directory, error) { return open(path, private0700) }
 
-func open(path string, make func(string) error) (*Folder, error) {
+func open(path string, make func(string) error) (*Directory, error) {
 	real, err := resolve(path, make)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func open(path string, make func(string) error) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Folder{Root: root, real: real}
+	f := &Directory{Root: root, real: real}
 	if f.info, err = root.Stat("."); err == nil {
 		err = writtenByTrusted(real, f.info)
 	}
@@ -48,11 +48,11 @@ func open(path string, make func(string) error) (*Folder, error) {
 }
 
 // Path returns the path of the directory, without links.
-func (f *Folder) Path() string { return f.real }
+func (f *Directory) Path() string { return f.real }
 
 // Verify makes sure that the path still leads to this directory, through directories that are out
 // of others' reach, and that its owner is the same: for programs that must be given a path.
-func (f *Folder) Verify() error {
+func (f *Directory) Verify() error {
 	real, err := Resolve(f.real)
 	if err != nil {
 		return err
@@ -68,13 +68,13 @@ func (f *Folder) Verify() error {
 }
 
 // Create makes a new file, 0600.
-func (f *Folder) Create(name string) (*os.File, error) {
+func (f *Directory) Create(name string) (*os.File, error) {
 	return f.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // Writable makes sure that files can be made in the directory, by making one: a file system may be
 // read-only, full or over quota, and a directory immutable.
-func (f *Folder) Writable() error {
+func (f *Directory) Writable() error {
 	name := ".sshpace-" + rand.Text()
 	file, err := f.Create(name)
 	if err != nil {
@@ -85,7 +85,7 @@ func (f *Folder) Writable() error {
 
 // Own opens a file for reading that must be a regular one of ours, not a link. Others may have put
 // files into the directory when it was still open to them.
-func (f *Folder) Own(name string) (*os.File, error) {
+func (f *Directory) Own(name string) (*os.File, error) {
 	file, err := f.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not hold us up
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (f *Folder) Own(name string) (*os.File, error) {
 	return file, nil
 }
 
-func (f *Folder) ours(name string, info fs.FileInfo) error {
+func (f *Directory) ours(name string, info fs.FileInfo) error {
 	path := f.real + "/" + name
 	if !info.Mode().IsRegular() {
 		return &UntrustedError{path, "is not a regular file"}
@@ -118,7 +118,7 @@ func (f *Folder) ours(name string, info fs.FileInfo) error {
 }
 
 // Names lists the files that Own would open and that end with suffix, sorted.
-func (f *Folder) Names(suffix string) ([]string, error) {
+func (f *Directory) Names(suffix string) ([]string, error) {
 	all, err := f.Entries(suffix)
 	names := slices.DeleteFunc(all, func(name string) bool {
 		info, err := f.Lstat(name)
@@ -129,7 +129,7 @@ func (f *Folder) Names(suffix string) ([]string, error) {
 }
 
 // Entries lists all entries that end with suffix, of any kind and owner.
-func (f *Folder) Entries(suffix string) ([]string, error) {
+func (f *Directory) Entries(suffix string) ([]string, error) {
 	dir, err := f.Root.Open(".")
 	if err != nil {
 		return nil, err

@@ -44,9 +44,9 @@ func takenOut(tables []table, inputs []Input) (out []rank.Warning) {
 	return out
 }
 
-// Neighbours returns by how much other guests of the machine made the other ranking faster than the
+// Neighbors returns by how much other guests of the machine made the other ranking faster than the
 // first. N is 0 where that is unknown, or where the machines differ.
-func Neighbours(first, other *rank.Ranking) stats.Estimate {
+func Neighbors(first, other *rank.Ranking) stats.Estimate {
 	before, after := first.Slowed.Cost, other.Slowed.Cost
 	if !first.Slowed.Known || !other.Slowed.Known || first.Environment.CPU != other.Environment.CPU {
 		return stats.Estimate{}
