@@ -15,7 +15,9 @@ func ExampleExpand() {
 	_, err = hostset.Expand("web[3-1]", hostset.Options{})
 	_, mistake := errors.AsType[*hostset.SyntaxError](err)
 	fmt.Println(mistake)
-	// Output: [web08 web10 web11 root@db1:2222] <nil> true
+	// Output:
+	// [web08 web10 web11 root@db1:2222] <nil>
+	// true
 }
 
 // Groups stand for sets, and may stand in each other.
@@ -41,7 +43,10 @@ func ExampleReadHosts() {
 		fmt.Println(h, h.Label, h.Origin)
 	}
 	fmt.Println(err)
-	// Output: root@db1:2222 db hosts:4 admin@db2:22 db hosts:5 <nil>
+	// Output:
+	// root@db1:2222 db hosts:4
+	// admin@db2:22 db hosts:5
+	// <nil>
 }
 
 // Several sources of groups, by their names; a list made elsewhere is one.
@@ -54,7 +59,9 @@ func ExampleSources() {
 
 	_, err := hostset.Expand("@db", hostset.Options{Groups: sources})
 	fmt.Println(err)
-	// Output: [web1 web2 vm7 vm8] <nil> group "db" is not in made here, which has: web
+	// Output:
+	// [web1 web2 vm7 vm8] <nil>
+	// group "db" is not in made here, which has: web
 }
 
 func ExampleFold() {
@@ -70,5 +77,8 @@ func ExampleSelection() {
 		fmt.Println(h.User, h.Name, h.Origin)
 	}
 	fmt.Println(err)
-	// Output: admin web1 -w admin web3 -w <nil>
+	// Output:
+	// admin web1 -w
+	// admin web3 -w
+	// <nil>
 }

@@ -54,7 +54,9 @@ func ExampleConfig_Resolve() {
 		}
 		fmt.Println(r.User(), r.HostName(), r.Port(), r.ProxyJump(), r.Duration(conf.ServerAliveInterval))
 	}
-	// Output: deploy web1.example.org 22 [gate] 1m0s root gate 2222 [] 1m0s
+	// Output:
+	// deploy web1.example.org 22 [gate] 1m0s
+	// root gate 2222 [] 1m0s
 }
 
 // Every value says where it comes from.
@@ -73,7 +75,9 @@ func ExampleResolved_Get() {
 	port, ok := r.Get(conf.Port)
 	fmt.Println(user.Args, "line", user.Origin.Line)
 	fmt.Println(port.Args, port.Origin, ok, r.IsSet(conf.Port))
-	// Output: [deploy] line 7 [22] default true false
+	// Output:
+	// [deploy] line 7
+	// [22] default true false
 }
 
 // The hops of ProxyJump, the first one to connect to first.
@@ -117,6 +121,8 @@ func ExampleAsker() {
 	user, _ := r.Get(conf.User)
 	port, _ := r.Get(conf.Port)
 	fmt.Println(user.Args, user.Origin, port.Args, "line", port.Origin.Line, err)
-	// Output: me Match exec runs a program <nil> asked: ssh -G ... web1 [office] ssh -G [2222] line
-	// 4 <nil>
+	// Output:
+	// me Match exec runs a program <nil>
+	// asked: ssh -G ... web1
+	// [office] ssh -G [2222] line 4 <nil>
 }

@@ -15,7 +15,10 @@ func ExampleParse() {
 	public, comment, err := line.Key()
 	fmt.Println(knownhosts.Fingerprint(public))
 	fmt.Println(comment, err)
-	// Output: true <nil> true false ssh-ed25519 SHA256:TJsQEmYONzSTP7u3U6vq8/6VRgNyJFq497ttWF8zVsY
+	// Output:
+	// true <nil>
+	// true false
+	// ssh-ed25519 SHA256:TJsQEmYONzSTP7u3U6vq8/6VRgNyJFq497ttWF8zVsY
 	// of the fleet <nil>
 }
 
@@ -30,7 +33,9 @@ func ExampleParse_mistake() {
 func ExampleHostPort() {
 	fmt.Println(knownhosts.HostPort("Web1", 22), knownhosts.HostPort("web1", 2222))
 	fmt.Println(knownhosts.SplitHostPort("[web1]:2222"))
-	// Output: web1 [web1]:2222 web1 2222
+	// Output:
+	// web1 [web1]:2222
+	// web1 2222
 }
 
 // A hashed name tells nobody which host it is, but can be asked for one.
