@@ -99,8 +99,8 @@ func (s source) texts(look func(where ast.Expr, text string)) {
 	})
 }
 
-// logWords are what lines of ssh's log begin with, and what sshd says in place of its
-// version line: what ssh calls its own there is for ssh/openssh to know.
+// logWords are what lines of ssh's log begin with, and what sshd says in place of its version line:
+// what ssh calls its own there is for ssh/openssh to know.
 var logWords = regexp.MustCompile(`^(debug[123]?(:|$)|mux_client_|Authenticated (to|with)|Offending |Authentications that can|Remote protocol version|` +
 	`SSH2_MSG_|Server host key: |kex: |kex_parse_kexinit|Transferred: ?$|Bytes per second: ?$|Warning: Permanently|Exceeded MaxStartups|Not allowed at this time)| UNKNOWN port 65535`)
 
@@ -201,10 +201,12 @@ func TestOneHomeOfDefaults(t *testing.T) {
 	}
 }
 
-// connectTimeouts are what is given as one, and where it stands: of fleets, and of measurements that somebody watches.
+// connectTimeouts are what is given as one, and where it stands: of fleets, and of measurements
+// that somebody watches.
 var connectTimeouts = []string{"sshpace/internal/fleet.ConnectTimeout", "sshpace/internal/cli.patience"}
 
-// TestOneHomeOfConnectTimeouts: no other constant is given as the time that a connection may take, whatever it is called.
+// TestOneHomeOfConnectTimeouts: no other constant is given as the time that a connection may take,
+// whatever it is called.
 func TestOneHomeOfConnectTimeouts(t *testing.T) {
 	found, timeout := 0, regexp.MustCompile(`(?i)^(connect(timeout)?|usual)$`)
 	sources(t, func(s source) {
@@ -246,8 +248,8 @@ func TestOneHomeOfConnectTimeouts(t *testing.T) {
 	}
 }
 
-// places are the types that say where a host is: as a user names it, as ssh_config is asked
-// about it, and as the native engine connects to it. How it is reached is a route.Route.
+// places are the types that say where a host is: as a user names it, as ssh_config is asked about
+// it, and as the native engine connects to it. How it is reached is a route.Route.
 var places = map[string]bool{
 	"base/host.Host": true, "base/host.Endpoint": true, "ssh/dial.Target": true,
 	"ssh/openssh.Destination":  true,                                  // with the flags that lead ssh there
@@ -262,9 +264,9 @@ var (
 	otherFlags = []string{"bench/programs", "dropin"}
 )
 
-// TestOneWriterOfFlags: conf.Flags alone makes arguments of what leads ssh to a host, and
-// nobody reads them again, as an openssh.Destination has them as fields: only login.Lane puts
-// another port into a command line that is made.
+// TestOneWriterOfFlags: conf.Flags alone makes arguments of what leads ssh to a host, and nobody
+// reads them again, as an openssh.Destination has them as fields: only login.Lane puts another port
+// into a command line that is made.
 func TestOneWriterOfFlags(t *testing.T) {
 	sources(t, func(s source) {
 		s.texts(func(where ast.Expr, text string) {
@@ -278,7 +280,8 @@ func TestOneWriterOfFlags(t *testing.T) {
 // partsOfPlaces are what a place has, in fields of a plain type.
 var partsOfPlaces = []*regexp.Regexp{regexp.MustCompile(`(?i)(^name|host|host_?name|address)$`), regexp.MustCompile(`(?i)(user|login|account)$`), regexp.MustCompile(`(?i)port$`)}
 
-// TestOneDescriptionOfPlaces: no other type has a host, a user and a port, of its own or of what it embeds.
+// TestOneDescriptionOfPlaces: no other type has a host, a user and a port, of its own or of what it
+// embeds.
 func TestOneDescriptionOfPlaces(t *testing.T) {
 	found := 0
 	sources(t, func(s source) {
@@ -303,7 +306,8 @@ func TestOneDescriptionOfPlaces(t *testing.T) {
 	}
 }
 
-// plainFields are the fields that hold text or a number, also those of embedded structs that are not places themselves.
+// plainFields are the fields that hold text or a number, also those of embedded structs that are
+// not places themselves.
 func plainFields(of *types.Struct) (names []string) {
 	for f := range of.Fields() {
 		switch under := f.Type().Underlying().(type) {
@@ -321,8 +325,8 @@ func plainFields(of *types.Struct) (names []string) {
 // loops are the packages that carry a measurement out: in rounds, and by a plan that learns.
 var loops = []string{"base/sched", "bench/lab"}
 
-// TestOneLoop: nothing else in bench or campaign puts turns into a random order, or goes on until a budget or
-// rounds are over: it is a driver of sched.Loop, or a plan that lab carries out.
+// TestOneLoop: nothing else in bench or campaign puts turns into a random order, or goes on until a
+// budget or rounds are over: it is a driver of sched.Loop, or a plan that lab carries out.
 func TestOneLoop(t *testing.T) {
 	found := 0
 	sources(t, func(s source) {
@@ -441,8 +445,8 @@ var callers = map[string]string{
 	"ssh/openssh.Reason":       "bench/transfer", // likewise
 }
 
-// TestOneStarterOfSSH: an ssh that goes on while we do is started by openssh alone (Start, Command), so that its log
-// has a limit and its end a reason.
+// TestOneStarterOfSSH: an ssh that goes on while we do is started by openssh alone (Start,
+// Command), so that its log has a limit and its end a reason.
 func TestOneStarterOfSSH(t *testing.T) {
 	found := 0
 	sources(t, func(s source) {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestPictureOfREADME: README.md's picture and its screen are of one result, and say the same of it.
+// TestPictureOfREADME: README.md's picture and its screen are of one result, and say the same of
+// it.
 func TestPictureOfREADME(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {

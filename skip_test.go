@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestNothingIsSkippedUnseen: only tests that ./test runs by themselves are skipped where they cannot be run, for it
-// shows their reasons, which begin alike; and inputs of a fuzzer that are none.
+// TestNothingIsSkippedUnseen: only tests that ./test runs by themselves are skipped where they
+// cannot be run, for it shows their reasons, which begin alike; and inputs of a fuzzer that are
+// none.
 func TestNothingIsSkippedUnseen(t *testing.T) {
 	shown := []string{"internal/bench/transfer/disk_test.go", "internal/ssh/knownhosts/index/differential_test.go"}
 	skips := regexp.MustCompile(`\.(Skip|Skipf|SkipNow)\((\)|["` + "`" + `][^"` + "`" + `]*)`)

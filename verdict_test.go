@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Whether a ratio is better, equal or not told yet is decided in base/stats alone: elsewhere no
-// end of an interval is held against 1, the margin, or an end of another one.
+// Whether a ratio is better, equal or not told yet is decided in base/stats alone: elsewhere no end
+// of an interval is held against 1, the margin, or an end of another one.
 func TestOneVerdict(t *testing.T) {
 	judges := map[token.Token]bool{token.LSS: true, token.LEQ: true, token.GTR: true, token.GEQ: true}
 	parsed(t, func(s source) {
@@ -27,8 +27,8 @@ func TestOneVerdict(t *testing.T) {
 	})
 }
 
-// What arithmetic makes of an interval stands in base/stats alone (Interval.Mapped, Plus, Less): elsewhere none is
-// put together from the ends of another.
+// What arithmetic makes of an interval stands in base/stats alone (Interval.Mapped, Plus, Less):
+// elsewhere none is put together from the ends of another.
 func TestOneArithmeticOfIntervals(t *testing.T) {
 	parsed(t, func(s source) {
 		if s.pkg == "base/stats" {

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Handler is told what a server sends on a channel. Its methods are called one after the
-// other, and only Data may wait. Then nothing is read as long as the channel is the
-// only one of its connection and asks for nothing: the server waits, and no output fills
-// memory. Else a window of what comes is kept, and all others go on.
+// Handler receives the messages of a server on a channel. Its methods are called one after the
+// other, and only Data may wait. Then nothing is read as long as the channel is the only one of its
+// connection and asks for nothing: the server waits, and no output fills memory. Otherwise up to a
+// window of data is kept, and all other channels continue.
 type Handler interface {
-	// Data takes what a command writes to its standard output, or to its standard
-	// error, and tells how much of it needs no room any more; Channel.Took is told
-	// of the rest later. data is valid during the call.
+	// Data takes output of a command, standard output or standard error, and returns how much of it
+	// needs no room any more; the rest is reported to Channel.Took later. data is valid during the
+	// call.
 	Data(stderr bool, data []byte) (took int)
 	// EOF is the end of the data.
 	EOF()
@@ -37,8 +37,8 @@ type Channel struct {
 	local  uint32
 	remote uint32 // set before opened is sent
 
-	telling bool   // a goroutine is with the Handler; under conn.mu, as the next
-	news    []news // what it has not been told yet
+	telling bool   // a goroutine runs the Handler; guarded by conn.mu, as the next
+	news    []news // messages that it has not received yet
 
 	opened  chan error
 	asking  sync.Mutex // of requests with answers: one at a time
@@ -53,14 +53,13 @@ type Channel struct {
 	window    uint32 // how much the server takes
 	most      uint32 // and at once
 	allowed   uint32 // how much the server may send
-	taken     uint32 // of what it sent, and not told yet
+	taken     uint32 // of the received bytes, not acknowledged yet
 	over      bool   // it has ended, or we have closed it
 	sentEOF   bool
 	sentClose bool
 }
 
-// Open opens a channel, and waits for the server's answer: a refusal is an
-// *ssh.OpenChannelError.
+// Open opens a channel, and waits for the server's answer: a refusal is an *ssh.OpenChannelError.
 func (c *Conn) Open(kind string, specific []byte, to Handler) (*Channel, error) {
 	return c.open(context.Background(), kind, specific, to, true)
 }
@@ -93,7 +92,7 @@ func (c *Conn) open(ctx context.Context, kind string, specific []byte, to Handle
 	}
 }
 
-// add gives a channel its number. The first has asked ahead already.
+// add gives a channel its number. The first one's requests may have been sent ahead.
 func (c *Conn) add(ch *Channel) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,7 +118,7 @@ func (c *Conn) remove(ch *Channel) {
 // Done is closed when the channel has ended.
 func (ch *Channel) Done() <-chan struct{} { return ch.done }
 
-// end is the end of a channel: nobody waits any more.
+// end ends a channel: nobody waits any more.
 func (ch *Channel) end(err error) {
 	ch.mu.Lock()
 	ch.over = true
@@ -133,15 +132,15 @@ func (ch *Channel) end(err error) {
 	_ = ch.tell(news{kind: msgClose})
 }
 
-// news is what a Handler is told.
+// news is a message for a Handler.
 type news struct {
 	kind byte   // of the message; msgClose is also the end of the connection
 	name string // of a request
 	data []byte
 }
 
-// tell tells the Handler something, after all else that has come for it. The reader does so itself
-// where it holds up nobody else.
+// tell passes a message to the Handler, after all earlier ones. The reader does so itself if that
+// holds up nobody else.
 func (ch *Channel) tell(n news) error {
 	if !ch.waits {
 		return ch.call(n)
@@ -168,7 +167,7 @@ func (ch *Channel) tell(n news) error {
 	return err
 }
 
-// tellRest tells what has come meanwhile.
+// tellRest passes on the messages that have arrived meanwhile.
 func (ch *Channel) tellRest() {
 	c := ch.conn
 	c.mu.Lock()
@@ -177,7 +176,7 @@ func (ch *Channel) tellRest() {
 		n := ch.news[0]
 		ch.news = ch.news[1:]
 		c.mu.Unlock()
-		_ = ch.call(n) // who reads sees the end of the connection
+		_ = ch.call(n) // the reader notices the end of the connection
 		c.mu.Lock()
 	}
 	if ch.telling = false; c.told == ch {
@@ -200,7 +199,7 @@ func (ch *Channel) call(n news) error {
 	return nil
 }
 
-// take handles a message; f is what follows the channel's number.
+// take handles a message; f holds the fields after the channel's number.
 func (ch *Channel) take(kind byte, f *Fields) error {
 	if !ch.isOpen && kind != msgConfirmation && kind != msgOpenFailure {
 		return fmt.Errorf("ssh: message %d for a channel that is not open yet", kind)
@@ -297,7 +296,7 @@ func (ch *Channel) receive(kind byte, f *Fields) error {
 	return ch.tell(news{kind: kind, data: data})
 }
 
-// admit counts what has come against what was allowed.
+// admit counts received bytes against the granted window.
 func (ch *Channel) admit(f *Fields, n int) error {
 	switch {
 	case f.Err() != nil:
@@ -314,10 +313,10 @@ func (ch *Channel) admit(f *Fields, n int) error {
 	return nil
 }
 
-// Took says that n bytes of data need no room any more.
-func (ch *Channel) Took(n int) { _ = ch.took(n) } // who reads sees the end of the connection
+// Took reports that n bytes of data need no room any more.
+func (ch *Channel) Took(n int) { _ = ch.took(n) } // the reader notices the end of the connection
 
-// took tells the server, but not of every piece.
+// took tells the server, but not for every piece.
 func (ch *Channel) took(n int) error {
 	ch.mu.Lock()
 	ch.taken += uint32(n)
@@ -334,7 +333,7 @@ func (ch *Channel) took(n int) error {
 	return ch.conn.carrier.Send(AppendNumber(numbered(msgWindowAdjust, ch.remote), more))
 }
 
-// request takes a request of the server's. None that wants an answer is granted.
+// request handles a request of the server. None that wants an answer is granted.
 func (ch *Channel) request(f *Fields) error {
 	name, reply := f.Text(), f.Bool()
 	if f.Err() != nil {
@@ -355,13 +354,13 @@ func (ch *Channel) reply(ok bool) error {
 	ch.asked--
 	select {
 	case ch.replies <- ok:
-	default: // nobody waits for those before
+	default: // nobody waits for earlier ones
 	}
 	return nil
 }
 
-// SendRequest makes a request, and waits for the answer if one is wanted. io.EOF
-// is the end of the channel before it.
+// SendRequest makes a request, and waits for the answer if one is wanted. io.EOF is the end of the
+// channel before it.
 func (ch *Channel) SendRequest(name string, wantReply bool, specific []byte) (bool, error) {
 	if wantReply {
 		ch.asking.Lock()
@@ -411,8 +410,8 @@ func (ch *Channel) send(message []byte) (ahead bool, err error) {
 	return false, ch.conn.carrier.Send(message)
 }
 
-// atOnce is how many packets of data leave together: as much as sshd reads at once
-// (packet.c, ssh_packet_process_read).
+// atOnce is how many packets of data leave together: as much as sshd reads at once (packet.c,
+// ssh_packet_process_read).
 const atOnce = 8
 
 // Write sends data as the server takes it; io.EOF is the end of the channel.
@@ -454,7 +453,7 @@ func (ch *Channel) reserve(want int) (int, error) {
 	return int(n), nil
 }
 
-// CloseWrite says that no more data follows.
+// CloseWrite reports that no more data follows.
 func (ch *Channel) CloseWrite() error {
 	ch.mu.Lock()
 	done := ch.sentEOF || ch.over
@@ -467,8 +466,7 @@ func (ch *Channel) CloseWrite() error {
 	return err
 }
 
-// Close says that the channel is not wanted any more. It has ended when the
-// server says so too.
+// Close asks for the end of the channel. It has ended when the server agrees.
 func (ch *Channel) Close() error {
 	ch.mu.Lock()
 	done := ch.sentClose

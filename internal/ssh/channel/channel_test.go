@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server is the other end of a Conn: what it says comes from the test, and what
-// it is told waits for the test.
+// server is the other end of a Conn: what it says comes from the test, and what it is told waits
+// for the test.
 type server struct {
 	says, told chan []byte
 	closed     chan struct{}
@@ -126,8 +126,8 @@ func TestProtocolErrors(t *testing.T) {
 	}
 }
 
-// TestTooMuch: a server that sends more than it was allowed is cut off, and one
-// that keeps to what it is told is not.
+// TestTooMuch: a server that sends more than it was allowed is cut off, and one that keeps to what
+// it is told is not.
 func TestTooMuch(t *testing.T) {
 	s, k := newServer(), &taker{}
 	opened(t, s, k)
@@ -284,8 +284,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestAhead: what was sent ahead is not sent again, its answers may come before
-// it is asked for, and a server that counts otherwise is not believed.
+// TestAhead: what was sent ahead is not sent again, its answers may come before it is asked for,
+// and a server that counts otherwise is not believed.
 func TestAhead(t *testing.T) {
 	ahead := [][]byte{Open("session", 0, nil), Request(0, "exec", true, Text("true")), EOF(0)}
 	s := newServer()
@@ -328,8 +328,7 @@ func TestAhead(t *testing.T) {
 	c.Close()
 }
 
-// TestStream: a channel that is read keeps what comes until it is read, and tells
-// the server then.
+// TestStream: a channel that is read keeps what comes until it is read, and tells the server then.
 func TestStream(t *testing.T) {
 	s := newServer()
 	c := New(s, nil, 0)
@@ -384,8 +383,8 @@ func (*script) SendData([]byte, []byte, int) error { return nil }
 
 func (*script) Close() error { return nil }
 
-// FuzzServer: whatever a server says, a session ends, is handed no more than was
-// allowed, and told of its end once.
+// FuzzServer: whatever a server says, a session ends, is handed no more than was allowed, and told
+// of its end once.
 func FuzzServer(f *testing.F) {
 	f.Add(slices.Concat(message(msgConfirmation, 0, 0, 10, 10), []byte{0xfe}, message(msgSuccess, 0), []byte{0xfe}, data(3), []byte{0xfe}, message(msgClose, 0)), true)
 	f.Add(slices.Concat(message(msgOpenFailure, 0, 1), []byte{0xfe}, message(msgClose, 0)), false)

@@ -14,20 +14,20 @@ import (
 
 // Carrier carries the packets of a connection in order.
 type Carrier interface {
-	// Receive waits for a packet, which is not empty. It may use the room of an older one that
+	// Receive waits for a packet, which is not empty. It may reuse the memory of an old one that
 	// nobody needs any more. No two goroutines call it at once.
 	Receive(old []byte) ([]byte, error)
 	// Send sends packets, as many as it can at once. They may be reused afterwards.
 	Send(messages ...[]byte) error
-	// SendData sends data as messages that consist of head and a string of at most
-	// so many bytes; all of them at once, if it can. Both may be reused afterwards.
+	// SendData sends data as messages that consist of head and a string of at most most bytes; all
+	// of them at once, if it can. Both may be reused afterwards.
 	SendData(head, data []byte, most int) error
 	// Close ends the connection, and a Receive that waits.
 	Close() error
 }
 
-// Conn is a connection with its channels. It reads from when the first channel
-// is opened, or the first request made, until it is closed.
+// Conn is a connection with its channels. It reads from the first channel or request on, until it
+// is closed.
 type Conn struct {
 	carrier Carrier
 	begin   sync.Once
@@ -39,31 +39,30 @@ type Conn struct {
 
 	mu       sync.Mutex
 	first    sync.Cond // the first channel is there, or the connection ends
-	ahead    [][]byte  // sent already, and not yet asked for
+	ahead    [][]byte  // already sent, and not yet requested
 	asked    int       // answers that ahead gets, until there is the first channel
 	next     uint32    // number of the next channel
 	channels map[uint32]*Channel
-	told     *Channel    // whose Handler the reader is with, if that may wait
+	told     *Channel    // channel whose Handler the reader runs, if that may wait
 	waiting  []chan bool // for the answers to global requests, in their order
 	over     bool
 }
 
-// New makes a connection of what a carrier carries. Packets that were sent ahead
-// belong to its first channel and are the beginning of what that will be asked
-// for, in the same words: they are compared, and not sent again. The server
-// answers as many of them as asked says, and numbers that channel 0.
+// New makes a connection over a carrier. Packets that were sent ahead belong to its first channel
+// and are the beginning of its requests, in the same words: they are compared, and not sent again.
+// The server answers asked of them, and numbers that channel 0.
 func New(c Carrier, ahead [][]byte, asked int) *Conn {
 	conn := &Conn{carrier: c, done: make(chan struct{}), ahead: ahead, asked: asked}
 	conn.first.L = &conn.mu
 	return conn
 }
 
-// Named is a connection as package ssh has it: its channels, and who is at its ends, as far
-// as that is known.
+// Named is a connection in the form of package ssh: its channels, and the names of its ends, as far
+// as they are known.
 type Named struct {
 	*Conn
 	Net          net.Conn
-	Login        string // who is logged in
+	Login        string // user of the login
 	Session      []byte // the first exchange hash (RFC 4253 section 7.2)
 	Ours, Theirs string // version lines
 }
@@ -77,7 +76,7 @@ func (n *Named) ServerVersion() []byte { return []byte(n.Theirs) }
 func (n *Named) LocalAddr() net.Addr   { return n.Net.LocalAddr() }
 func (n *Named) RemoteAddr() net.Addr  { return n.Net.RemoteAddr() }
 
-// Client is x/crypto's client with these channels.
+// Client returns x/crypto's client with these channels.
 func (n *Named) Client() *ssh.Client {
 	chans, reqs := make(chan ssh.NewChannel), make(chan *ssh.Request)
 	close(chans) // the server's wishes are refused already
@@ -88,7 +87,7 @@ func (n *Named) Client() *ssh.Client {
 // Done is closed when the connection has ended.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// Wait waits for the end of the connection and says why it ended.
+// Wait waits for the end of the connection and returns its reason.
 func (c *Conn) Wait() error {
 	c.start()
 	<-c.done
@@ -124,7 +123,7 @@ func (c *Conn) read(reader int32) {
 	c.end(err)
 }
 
-// end tells everybody who waits.
+// end wakes everybody who waits.
 func (c *Conn) end(err error) {
 	c.mu.Lock()
 	c.over, c.err = true, err
@@ -166,8 +165,8 @@ func (c *Conn) take(p []byte) error {
 	}
 }
 
-// channel is the channel with a number. What answers the first one's packets that
-// were sent ahead may come before that one is asked for.
+// channel returns the channel with a number. Answers to the first one's packets that were sent
+// ahead may come before that one is opened.
 func (c *Conn) channel(number uint32) *Channel {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,8 +176,7 @@ func (c *Conn) channel(number uint32) *Channel {
 	return c.channels[number]
 }
 
-// refuseRequest answers a global request, such as for a sign of life, which a
-// refusal is.
+// refuseRequest refuses a global request; for a keepalive that is a valid answer.
 func (c *Conn) refuseRequest(f *Fields) error {
 	f.Text()
 	if reply := f.Bool(); f.Err() != nil || !reply {
@@ -198,8 +196,8 @@ func (c *Conn) refuseChannel(f *Fields) error {
 	return c.carrier.Send(AppendText(AppendText(p, "not wanted"), ""))
 }
 
-// answered gives the first who waits the answer to a global request. As with
-// ssh, answers that nobody waits for are dropped.
+// answered gives the first waiting caller the answer to a global request. As with ssh, answers that
+// nobody waits for are dropped.
 func (c *Conn) answered(ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,14 +207,14 @@ func (c *Conn) answered(ok bool) {
 	}
 }
 
-// Stuck tells whether nothing is read since a Handler has not taken yet what came.
+// Stuck reports whether reading has stopped because a Handler has not taken its data yet.
 func (c *Conn) Stuck() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.told != nil
 }
 
-// goOn has another goroutine read where a Handler holds the reader up: an answer is waited for.
+// goOn starts another reader if a Handler holds up the present one while an answer is awaited.
 func (c *Conn) goOn() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -270,7 +268,7 @@ func (c *Conn) request(message []byte) error {
 	return c.carrier.Send(message)
 }
 
-// sendData sends data, which never is sent ahead; that none would come may have been.
+// sendData sends data, which never is sent ahead; the message that none would come may have been.
 func (c *Conn) sendData(head, data []byte, most int) error {
 	if _, err := c.sentAhead(head); err != nil {
 		return err
@@ -278,7 +276,7 @@ func (c *Conn) sendData(head, data []byte, most int) error {
 	return c.carrier.SendData(head, data, most)
 }
 
-// sentAhead tells whether a packet was sent ahead.
+// sentAhead reports whether a packet was sent ahead.
 func (c *Conn) sentAhead(message []byte) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

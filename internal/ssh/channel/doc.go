@@ -1,9 +1,9 @@
-// Package channel is the client's half of the SSH connection protocol (RFC 4254):
-// sessions and forwarded connections, side by side on one connection. One
-// goroutine at a time reads the connection and tells each channel's Handler what
-// comes. No Handler stops another channel; where there is no other one, what is not
-// handed over is not read, so that no output waits in memory.
+// Package channel is the client's half of the SSH connection protocol (RFC 4254): sessions and
+// forwarded connections, side by side on one connection. One goroutine at a time reads the
+// connection and passes messages to each channel's Handler. No Handler stops another channel; if
+// there is no other one, nothing is read until the Handler takes it, so that no output waits in
+// memory.
 //
-// Nothing is granted to a server: channels that it opens and requests that it
-// makes are refused, whatever they are for.
+// Nothing is granted to a server: channels that it opens and requests that it makes are refused, of
+// any kind.
 package channel

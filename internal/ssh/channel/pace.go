@@ -7,35 +7,35 @@ import (
 	"sshpace/internal/base/sched"
 )
 
-// pace bounds the data under way to a server within the window that it grants: sshd
-// keeps what a command has not read yet in one buffer, which it enlarges, clears and
-// moves, so that 2 MiB there cost more than all else that it does with them.
+// pace bounds the data in flight to a server within the window that it grants: sshd keeps data that
+// a command has not read yet in one buffer, which it enlarges, clears and moves, so that 2 MiB
+// there cost more than all other work on them.
 type pace struct {
-	limit  int  // bytes that may be under way
+	limit  int  // limit of bytes in flight
 	under  int  // and are: sent, and no room made again
 	least  int  // limit is never below it
-	known  bool // with least under way the server makes room
+	known  bool // with at least this much in flight the server makes room
 	free   bool // nothing is bounded here: the window is that of another server than sshd
 	way    sched.Vegas
-	pieces []piece // under way, in their order
+	pieces []piece // in flight, in their order
 	stall  *time.Timer
 }
 
 // piece is data that was sent at once.
 type piece struct {
 	size  int
-	under int // bytes under way with it
+	under int // bytes in flight with it
 	sent  time.Time
 }
 
 const (
-	// leastAhead is more than what sshd waits for before it makes room again, three
+	// leastAhead is more than the amount that sshd waits for before it makes room again, three
 	// packets (channels.c, channel_check_window), and is not mapped anew by malloc(3).
 	leastAhead = 4 * maxPacket
 	// mostOfSshd is more than any window that sshd opens a session with.
 	mostOfSshd = 4 << 20
-	// doubt is how long a server may make no room before it is taken for one that waits
-	// for more data: only so much as was under way is known not to be too little.
+	// doubt is how long a server may make no room before it counts as waiting for more data: only
+	// the amount that was in flight is known to be enough.
 	doubt = 250 * time.Millisecond
 	// doubtOfKnown is the same for one that has made room before.
 	doubtOfKnown = 5 * time.Second
@@ -45,7 +45,7 @@ const (
 // sshd's may make room only once most of one is used.
 func (p *pace) granted(window uint32) { p.free = window > mostOfSshd }
 
-// full tells whether nothing may be sent now.
+// full reports whether nothing may be sent now.
 func (p *pace) full() bool { return p.under >= max(p.limit, p.least, leastAhead) }
 
 // send counts data that leave.
@@ -105,7 +105,7 @@ func (p *pace) wait(room *sync.Cond) {
 	}
 }
 
-// stop ends what goes on.
+// stop ends the pacing.
 func (p *pace) stop() {
 	if p.stall != nil {
 		p.stall.Stop()

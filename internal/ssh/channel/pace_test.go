@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// sent sends size bytes to a server that opens the channel with a window and makes room again
-// for as much as answer says, given what has come and was not answered. It returns how much was
-// under way at most, and how long that took. Time is that of a bubble (testing/synctest): a busy
-// machine does not slow the server.
+// sent sends size bytes to a server that opens the channel with a window and makes room again for
+// as much as answer says, given what has come and was not answered. It returns how much was under
+// way at most, and how long that took. Time is that of a bubble (testing/synctest): a busy machine
+// does not slow the server.
 func sent(t *testing.T, window uint32, size int, answer func(waiting int) int) (most int, took time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {

@@ -41,17 +41,16 @@ func AppendBool(p []byte, b bool) []byte {
 	return append(p, 0)
 }
 
-// ErrShort is a message that ends before its last field, or goes on behind it.
+// ErrShort is a message that ends before its last field, or has bytes after it.
 var ErrShort = errors.New("ssh: a message of a wrong length")
 
-// Fields reads a message from its start to its end. From the first field that is
-// not there on all are empty.
+// Fields reads a message from its start to its end. From the first missing field on all are empty.
 type Fields struct {
-	Rest  []byte // what was not read yet
+	Rest  []byte // the unread rest
 	short bool
 }
 
-// Of begins behind a message's number.
+// FieldsOf begins after a message's number.
 func FieldsOf(message []byte) *Fields {
 	f := &Fields{Rest: message}
 	f.take(1)
@@ -111,7 +110,7 @@ func (f *Fields) Bool() bool {
 	return b != nil && b[0] != 0
 }
 
-// Err tells whether a field was missing.
+// Err reports whether a field was missing.
 func (f *Fields) Err() error {
 	if f.short {
 		return ErrShort
@@ -119,7 +118,7 @@ func (f *Fields) Err() error {
 	return nil
 }
 
-// End tells whether a field was missing, or something follows the last one.
+// End reports whether a field was missing, or something follows the last one.
 func (f *Fields) End() error {
 	if len(f.Rest) > 0 {
 		return ErrShort

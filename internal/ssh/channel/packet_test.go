@@ -35,8 +35,8 @@ func decode(p []byte) (fieldsMessage, error) {
 	return m, f.Err()
 }
 
-// TestLikeReflection: what is written and read is what x/crypto writes and reads,
-// and no cut message is taken.
+// TestLikeReflection: what is written and read is what x/crypto writes and reads, and no cut
+// message is taken.
 func TestLikeReflection(t *testing.T) {
 	m := fieldsMessage{[3]byte{1, 2, 3}, 7, []byte("text"), []string{"a", "bc", "def"}, nil, true, []byte("rest")}
 	want := ssh.Marshal(m)
@@ -57,8 +57,7 @@ func TestLikeReflection(t *testing.T) {
 	}
 }
 
-// FuzzFields: no message is read beyond its end, and what x/crypto takes is read
-// the same.
+// FuzzFields: no message is read beyond its end, and what x/crypto takes is read the same.
 func FuzzFields(f *testing.F) {
 	f.Add(ssh.Marshal(fieldsMessage{Names: []string{"x"}}))
 	f.Add([]byte{20, 0, 0, 0, 0, 0, 0, 1, 255, 255, 255, 255})

@@ -24,9 +24,9 @@ func (c *Conn) OpenChannel(kind string, specific []byte) (ssh.Channel, <-chan *s
 	return c.Stream(context.Background(), kind, specific)
 }
 
-// Stream opens a channel that is read as ssh.Channel. The end of ctx ends waiting for the
-// answer alone. Requests that nobody reads are dropped behind the first few: who reads the
-// connection waits for nobody.
+// Stream opens a channel that is read as ssh.Channel. The end of ctx ends waiting for the answer
+// alone. Requests that nobody reads are dropped after the first few: the reader of the connection
+// waits for nobody.
 func (c *Conn) Stream(ctx context.Context, kind string, specific []byte) (ssh.Channel, <-chan *ssh.Request, error) {
 	s := &stream{requests: make(chan *ssh.Request, kept)}
 	for _, p := range []*part{&s.out, &s.err} {
@@ -55,7 +55,7 @@ func (s *stream) EOF() {
 	s.err.end()
 }
 
-// Request hands on a request, which has been refused if it wanted an answer.
+// Request passes on a request, which has been refused if it wanted an answer.
 func (s *stream) Request(name string, payload []byte) {
 	r := &ssh.Request{Type: name, Payload: bytes.Clone(payload)}
 	select {
@@ -64,22 +64,22 @@ func (s *stream) Request(name string, payload []byte) {
 	}
 }
 
-// Closed ends all.
+// Closed ends everything.
 func (s *stream) Closed() {
 	s.EOF()
 	close(s.requests)
 }
 
-// Close ends all who read, and closes the channel.
+// Close ends all readers, and closes the channel.
 func (s *stream) Close() error {
 	s.EOF()
 	return s.Channel.Close()
 }
 
-// Read reads the standard output of a command, or what is forwarded.
+// Read reads the standard output of a command, or forwarded data.
 func (s *stream) Read(p []byte) (int, error) { return s.out.read(p) }
 
-// Stderr reads the standard error of a command; there is no writing to it.
+// Stderr reads the standard error of a command; it cannot be written to.
 func (s *stream) Stderr() io.ReadWriter { return stderr{s} }
 
 type stderr struct{ *stream }
@@ -88,7 +88,7 @@ func (e stderr) Read(p []byte) (int, error) { return e.err.read(p) }
 
 func (stderr) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// part is what waits to be read of one stream.
+// part is the unread data of one stream.
 type part struct {
 	of    *stream
 	mu    sync.Mutex
@@ -119,7 +119,7 @@ func (p *part) read(to []byte) (int, error) {
 	return n, err
 }
 
-// keep is how much memory an empty part may hold on to.
+// keep is the most memory that an empty part keeps.
 const keep = 64 << 10
 
 func (p *part) wait(to []byte) (int, error) {

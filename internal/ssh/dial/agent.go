@@ -25,9 +25,9 @@ type signer interface {
 	sign(l *login, data []byte, algorithm string) (*ssh.Signature, error)
 }
 
-// agents keeps one connection per agent socket for the whole run. Requests of
-// all hosts are pipelined on it; a thousand connections would only meet the
-// agent's listen backlog and its limit of open files.
+// agents keeps one connection per agent socket for the whole run. Requests of all hosts are
+// pipelined on it; a thousand connections would only meet the agent's listen backlog and its limit
+// of open files.
 type agents struct {
 	warn func(text ...string)
 	life context.Context // of the connections
@@ -39,21 +39,20 @@ type agents struct {
 type agentConn struct {
 	socket string
 	keys   sched.Together[holding]
-	// tied are the keys that are for some hosts only (ssh-add -h): with them the agent signs
-	// just on a connection that was bound to such a host.
+	// tied holds the keys that are for some hosts only (ssh-add -h): with them the agent signs only
+	// on a connection that was bound to such a host.
 	tied sched.Together[map[string]bool]
 	lost atomic.Bool // a request failed; connect anew for the next host
 }
 
-// holding is what an agent holds.
+// holding is the content of an agent.
 type holding struct {
 	keys    []*agentKey
 	foreign []string // types of other keys, which only ssh knows
 }
 
 const (
-	// agentListTimeout bounds connecting and the list of keys; a shorter connect
-	// timeout does, too.
+	// agentListTimeout bounds connecting and the list of keys; a shorter connect timeout does, too.
 	agentListTimeout = 5 * time.Second
 	// agentSignTimeout bounds one signature: some agents ask a person.
 	agentSignTimeout = 60 * time.Second
@@ -66,8 +65,8 @@ func newAgents(life context.Context, warn func(text ...string)) *agents {
 	return &agents{warn: warn, life: life, open: make(map[string]*agentConn)}
 }
 
-// keysOf returns the keys of the agent at socket, asking it once, for the first
-// host that wants them, and waiting no longer than that host does for its server.
+// keysOf returns the keys of the agent at socket, asking it once, for the first host that wants
+// them, and waiting no longer than that host does for its server.
 func (a *agents) keysOf(ctx context.Context, socket string, patience time.Duration) (holding, error) {
 	if socket == "" {
 		return holding{}, nil
@@ -126,7 +125,7 @@ type asked struct {
 	list   []*agent.Key
 }
 
-// open connects, and binds the connection to a host first if it is to be.
+// open connects, and binds the connection to a host first if requested.
 func (c *agentConn) open(ctx context.Context, binding []byte) (*asked, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", c.socket)
 	if err != nil {
@@ -150,8 +149,8 @@ func (c *agentConn) open(ctx context.Context, binding []byte) (*asked, error) {
 	return to, nil
 }
 
-// findTied asks for the keys once more, as if for a host that nobody knows. An agent that
-// knows no such binding has no tied keys.
+// findTied asks for the keys once more, as if for a host that nobody knows. An agent without such a
+// binding has no tied keys.
 func (c *agentConn) findTied(ctx context.Context, keys []*agentKey) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, agentListTimeout)
 	defer cancel()
@@ -195,7 +194,7 @@ type agentKey struct {
 
 func (k *agentKey) PublicKey() ssh.PublicKey { return k.pub }
 
-// agentKeyOf is the key of an agent that signs for k, nil for none.
+// agentKeyOf returns the key of an agent that signs for k, nil for none.
 func agentKeyOf(k signer) *agentKey {
 	if cert, ok := k.(*certKey); ok {
 		k = cert.key
@@ -204,7 +203,7 @@ func agentKeyOf(k signer) *agentKey {
 	return held
 }
 
-// isTied tells whether the key is for some hosts only.
+// isTied reports whether the key is for some hosts only.
 func (k *agentKey) isTied(ctx context.Context) bool {
 	tied, _ := k.agent.tied.Get(ctx)
 	return len(tied) > 0 && tied[string(k.pub.Marshal())]

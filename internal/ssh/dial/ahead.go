@@ -7,8 +7,8 @@ import (
 
 // What a login will need and can have before it waits for it.
 
-// fillTables makes crypto/ed25519 compute its tables, once in a process: a
-// millisecond that is free while a server starts a process for us.
+// fillTables makes crypto/ed25519 compute its tables, once in a process: a millisecond that costs
+// nothing while a server starts a process for us.
 func fillTables() {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	ed25519.Verify(key.Public().(ed25519.PublicKey), nil, ed25519.Sign(key, nil))

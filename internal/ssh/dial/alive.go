@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// keepAlive asks a silent server for a sign of life, as ssh's
-// ServerAliveInterval does, and closes the connection when none comes. It needs
-// a goroutine only while it asks.
+// keepAlive sends keepalive requests to a silent server, as ssh's ServerAliveInterval does, and
+// closes the connection when no answer comes. It needs a goroutine only while it asks.
 type keepAlive struct {
 	link    *link
 	every   time.Duration
@@ -26,8 +25,8 @@ func (l *link) keepAlive(t *Target) {
 	}
 }
 
-// tick asks; the answer, which may be a refusal, clears the count. While output
-// waits for us, as in a pager, no answer would be read, and the silence is ours.
+// tick asks; the answer, which may be a refusal, clears the count. While output waits for us, as in
+// a pager, no answer would be read, and the silence is ours.
 func (k *keepAlive) tick() {
 	if within(k.link.Done(), 0) {
 		return

@@ -31,26 +31,26 @@ type keyring struct {
 	sets map[string]*sched.Together[*keySet]
 }
 
-// keySet is what one Identity amounts to.
+// keySet holds the keys of one Identity.
 type keySet struct {
 	keys     []signer
-	spare    map[string]signer // key files behind keys of the agent that sign first
+	spare    map[string]signer // key files whose keys are also in the agent, which signs first
 	problems []string          // why keys are missing, for the hint of a failed login
 	foreign  []string          // types of keys that only ssh can sign with
-	stale    func() bool       // tells whether they have to be collected anew; nil: never
-	// good is the key that the last login used: hosts of one fleet mostly take
-	// the same one, and every refused key costs a round trip.
+	stale    func() bool       // whether they must be collected anew; nil: never
+	// good is the key of the last login: hosts of one fleet mostly accept the same one, and every
+	// refused key costs a round trip.
 	good atomic.Pointer[signer]
 }
 
-// key tells identities apart. No path has a zero byte.
+// key identifies an identity. No path has a zero byte.
 func (id *Identity) key() string {
 	const end = "\x00\x00"
 	return strings.Join(id.Files, "\x00") + end + strings.Join(id.Certificates, "\x00") + end + strconv.FormatBool(id.Only) + end + id.Agent
 }
 
-// set is the keys for t, collected once for all targets of the same identity. Only the end
-// of ctx is an error.
+// set returns the keys for t, collected once for all targets of the same identity. Only the end of
+// ctx is an error.
 func (r *keyring) set(ctx context.Context, t *Target) (*keySet, error) {
 	key := t.Identity.key()
 	for {
@@ -73,8 +73,8 @@ func (r *keyring) set(ctx context.Context, t *Target) (*keySet, error) {
 	}
 }
 
-// collect orders the keys as ssh does (sshconnect2.c, pubkey_prepare):
-// certificates, agent keys that are named, other agent keys, key files.
+// collect orders the keys as ssh does (sshconnect2.c, pubkey_prepare): certificates, named agent
+// keys, other agent keys, key files.
 func (r *keyring) collect(ctx context.Context, id *Identity, patience time.Duration) (*keySet, error) {
 	s := &keySet{spare: make(map[string]signer)}
 	held, err := r.agents.keysOf(ctx, id.Agent, patience)
@@ -89,7 +89,7 @@ func (r *keyring) collect(ctx context.Context, id *Identity, patience time.Durat
 	}
 	files := s.open(ctx, r.files, id)
 	certs := s.certificates(ctx, id, files)
-	named := make(map[string]bool) // of the keys in files, those of which the agent may sign by its own
+	named := make(map[string]bool) // of the keys in files, those that the agent may sign with its own
 	for _, f := range files {
 		named[string(f.pub.Marshal())] = named[string(f.pub.Marshal())] || f.cert == nil
 	}
@@ -142,7 +142,7 @@ func (r *keyring) collect(ctx context.Context, id *Identity, patience time.Durat
 	return s, nil
 }
 
-// open reads the key files of an identity, as far as they are there and say which key they hold.
+// open reads the existing key files of an identity that reveal their key.
 func (s *keySet) open(ctx context.Context, from *keyFiles, id *Identity) (files []*keyFile) {
 	for _, path := range id.Files {
 		f := from.open(ctx, path)
@@ -158,8 +158,8 @@ func (s *keySet) open(ctx context.Context, from *keyFiles, id *Identity) (files 
 	return files
 }
 
-// certificates reads those of an identity: where it names none, those beside its keys. One in the
-// place of a public key stands for that key.
+// certificates reads those of an identity: if it names none, those next to its keys. A certificate
+// in the place of a public key stands for that key.
 func (s *keySet) certificates(ctx context.Context, id *Identity, files []*keyFile) (certs []certificate) {
 	read := func(path string, beside bool) {
 		cert, err := readCert(ctx, path)
@@ -186,7 +186,7 @@ func (s *keySet) certificates(ctx context.Context, id *Identity, files []*keyFil
 	return certs
 }
 
-// inOrder is the keys with the last good one first.
+// inOrder returns the keys with the last good one first.
 func (s *keySet) inOrder() []signer {
 	good := s.good.Load()
 	if good == nil || len(s.keys) < 2 || s.keys[0] == *good {
@@ -214,7 +214,7 @@ type login struct {
 	offered offered
 }
 
-// failed words a login that did not come about.
+// failed describes a failed login.
 func (l *login) failed(err error) error {
 	if denied, ok := errors.AsType[*transport.DeniedError](err); ok {
 		return l.denied(denied.Methods, denied.Partial)
@@ -225,8 +225,8 @@ func (l *login) failed(err error) error {
 	return err
 }
 
-// denied words a refused login as ssh does. methods are those that could go on,
-// partial says that a key was good but not enough.
+// denied words a refused login as ssh does. methods are those that could continue, partial means
+// that a key was good but not enough.
 func (l *login) denied(methods []string, partial bool) *Error {
 	e := &Error{
 		Class: fleet.AuthFailed, OnlySSH: slices.ContainsFunc(l.set.foreign, l.target.takes),
@@ -255,7 +255,7 @@ func (l *login) denied(methods []string, partial bool) *Error {
 	return e
 }
 
-// otherwise is how to log in where keys do not do.
+// otherwise suggests how to log in if keys do not suffice.
 func (l *login) otherwise(methods []string) string {
 	if slices.ContainsFunc(methods, func(m string) bool { return strings.HasPrefix(m, "gssapi-") || m == "hostbased" }) {
 		return "; --engine openssh can use what ssh is configured for" + l.orPassword(methods, ", or ")
@@ -263,7 +263,7 @@ func (l *login) otherwise(methods []string) string {
 	return l.orPassword(methods, "; ")
 }
 
-// orPassword says, behind other words, that a password does where the host would take one.
+// orPassword appends that a password works, if the host would accept one.
 func (l *login) orPassword(methods []string, behind string) string {
 	if l.target.Prompter != nil || !slices.ContainsFunc(l.target.PasswordMethods, func(m string) bool { return slices.Contains(methods, m) }) {
 		return ""
@@ -271,13 +271,13 @@ func (l *login) orPassword(methods []string, behind string) string {
 	return behind + "give the password with --ask-pass"
 }
 
-// takes tells whether ssh would offer a key of a type, or a certificate of it.
+// takes reports whether ssh would offer a key of a type, or a certificate of it.
 func (t *Target) takes(keyType string) bool {
 	return t.PubkeyAlgorithms == nil || slices.ContainsFunc(t.PubkeyAlgorithms, func(name string) bool { return alg.Plain(name) == keyType })
 }
 
-// methods are the keys to try and what else there is, for package transport. The first key signs
-// at once where that bothers nobody: a person may be asked for a passphrase or a touch.
+// methods returns the keys and other methods to try, for package transport. The first key signs at
+// once if that bothers nobody: a person may be asked for a passphrase or a touch.
 func (l *login) methods() transport.Login {
 	out := transport.Login{User: l.target.User, Method: l.method, Answer: l.answer}
 	var first signer
@@ -309,13 +309,13 @@ func (l *login) methods() transport.Login {
 	return out
 }
 
-// algorithms are those by which a key may sign.
+// algorithms returns those by which a key may sign.
 func (l *login) algorithms(key ssh.PublicKey) []string {
 	return signatureAlgorithms(key.Type(), l.target.PubkeyAlgorithms)
 }
 
-// bind binds a connection to the agent to the server, if it holds keys that are for some
-// hosts only. end is for when the login has ended.
+// bind binds a connection to the agent to the server, if it holds keys that are for some hosts
+// only. Call end when the login has ended.
 func (l *login) bind(binding []byte) (end func()) {
 	for _, k := range l.set.keys {
 		if held := agentKeyOf(k); held != nil && held.isTied(l.ctx) {
@@ -330,7 +330,7 @@ func (l *login) bind(binding []byte) (end func()) {
 	return func() {}
 }
 
-// direct tells whether the first of n keys is to sign without a question.
+// direct reports whether the first of n keys should sign without a question.
 func (s *keySet) direct(k signer, n int) bool {
 	if good := s.good.Load(); good != nil && *good == k {
 		return true
@@ -356,10 +356,9 @@ func (l *login) succeeded() {
 	}
 }
 
-// signatureAlgorithms are those that a key of a type can sign with, best first,
-// as far as allowed (nil: all that are secure) names them, in their plain or
-// certificate form. As in ssh, SHA-1 is used where it is named, and the order is
-// that of allowed.
+// signatureAlgorithms returns those that a key of a type can sign with, best first, as far as
+// allowed (nil: all secure ones) names them, in their plain or certificate form. As in ssh, SHA-1
+// is used where it is named, and the order is that of allowed.
 func signatureAlgorithms(keyType string, allowed []string) []string {
 	base := alg.Plain(keyType)
 	algs := []string{base}
@@ -381,8 +380,7 @@ func signatureAlgorithms(keyType string, allowed []string) []string {
 	return named
 }
 
-// boundSigner is a key bound to one login, so that the login's end also ends
-// waiting for an agent.
+// boundSigner is a key bound to one login, so that the login's end also ends waiting for an agent.
 type boundSigner struct {
 	login *login
 	key   signer

@@ -26,8 +26,8 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// fakeAgent serves keys on a socket. It counts connections, can be slow, and
-// can die after some signatures.
+// fakeAgent serves keys on a socket. It counts connections, can be slow, and can die after some
+// signatures.
 type fakeAgent struct {
 	agent.Agent
 	socket   string
@@ -112,8 +112,8 @@ func otherKey(t *testing.T) (path string, private any) {
 	return path, userKey(t, path)
 }
 
-// TestAgent logs in to many hosts with one connection to an agent whose first
-// keys are of no use, and finds out which one is. Another one asks which keys are for all hosts.
+// TestAgent logs in to many hosts with one connection to an agent whose first keys are of no use,
+// and finds out which one is. Another one asks which keys are for all hosts.
 func TestAgent(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	_, first := otherKey(t)
@@ -131,8 +131,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// TestIdentitiesOnly uses of the agent only the key that is named, by its
-// public half alone.
+// TestIdentitiesOnly uses of the agent only the key that is named, by its public half alone.
 func TestIdentitiesOnly(t *testing.T) {
 	s := sshtest.StartSshd(t, "MaxAuthTries 2")
 	private := []any{}
@@ -174,8 +173,8 @@ func TestIdentitiesOnly(t *testing.T) {
 	}
 }
 
-// TestSlowAgent: an agent that takes its time holds nobody up for ever, and its
-// answers still count.
+// TestSlowAgent: an agent that takes its time holds nobody up for ever, and its answers still
+// count.
 func TestSlowAgent(t *testing.T) {
 	t.Parallel()
 	s := sshtest.StartSshd(t)
@@ -201,9 +200,8 @@ func TestSlowAgent(t *testing.T) {
 	}
 }
 
-// TestMuteAgent: an agent that never answers costs a run its connect timeout once, and no
-// server is blamed for it: key files are used, and where there are none the agent is
-// named.
+// TestMuteAgent: an agent that never answers costs a run its connect timeout once, and no server is
+// blamed for it: key files are used, and where there are none the agent is named.
 func TestMuteAgent(t *testing.T) {
 	t.Parallel()
 	s := sshtest.StartSshd(t)
@@ -231,8 +229,8 @@ func TestMuteAgent(t *testing.T) {
 	}
 }
 
-// TestDyingAgent: hosts after the agent's death fail with its name, or use a
-// key file where there is one.
+// TestDyingAgent: hosts after the agent's death fail with its name, or use a key file where there
+// is one.
 func TestDyingAgent(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	a := startAgent(t, userKey(t, s.Key))
@@ -528,8 +526,8 @@ func TestJumpFaults(t *testing.T) {
 	}
 }
 
-// TestLostBastion: when the bastion's connection is cut, its hosts are lost and
-// the next run of the same engine connects anew.
+// TestLostBastion: when the bastion's connection is cut, its hosts are lost and the next run of the
+// same engine connects anew.
 func TestLostBastion(t *testing.T) {
 	bastion := (&sshtest.Server{}).Start(t)
 	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { io.WriteString(x, "started\n"); <-x.Signals }}).Start(t)

@@ -19,13 +19,13 @@ import (
 	"sshpace/internal/sys/tcp"
 )
 
-// progress is told what a login does. fleet.Attempt is one.
+// progress receives the steps of a login. fleet.Attempt is one.
 type progress interface {
 	Admit(ctx context.Context, addr string) error
 	Alive()
 	Distance(rtt time.Duration)
-	// Near tells whether an answer is near, so that the command may be asked for
-	// before the login has succeeded.
+	// Near reports whether an answer will come soon, so that the command may be sent before the
+	// login has succeeded.
 	Near() bool
 	Reached(fleet.Phase)
 }
@@ -44,8 +44,8 @@ type link struct {
 	session.Connection
 	net   *tcp.QuickConn
 	alive *keepAlive
-	// usable is until when a command must have been started: ConnectTimeout
-	// covers all that a server can stall before that.
+	// usable is the deadline for the start of a command: ConnectTimeout covers everything that a
+	// server can stall before that.
 	usable time.Time
 }
 
@@ -57,8 +57,8 @@ func (l *link) Close() error {
 	return err
 }
 
-// connect dials and logs in, and asks for command ahead where there is one and
-// the server takes that. The error is an *Error.
+// connect dials and logs in, and requests command ahead if there is one and the server accepts
+// that. The error is an *Error.
 func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *transport.Command) (*link, error) {
 	if t.HostKeys == nil || t.User == "" || t.HostName == "" {
 		return nil, &Error{Class: fleet.Local, Text: fmt.Sprintf("target %q is incomplete", t.HostName)}
@@ -144,8 +144,8 @@ func dialOne(ctx context.Context, d *net.Dialer, a netip.Addr, port, left int) (
 	return d.DialContext(ctx, "tcp", net.JoinHostPort(a.String(), strconv.Itoa(port)))
 }
 
-// checkHostKey decides about the server's key: first its length, as ssh does
-// (sshconnect2.c, verify_host_key_callback).
+// checkHostKey decides about the server's key: first its length, as ssh does (sshconnect2.c,
+// verify_host_key_callback).
 func (t *Target) checkHostKey(name string, port int, remote net.Addr, key ssh.PublicKey) error {
 	if bits, least := knownhosts.RSABits(key), t.minRSABits(); bits > 0 && bits < least {
 		return because(openssh.HostKeyWeak, fmt.Sprintf("host key of %s is an RSA key of %d bits, RequiredRSASize is %d", name, bits, least), nil)
@@ -153,7 +153,7 @@ func (t *Target) checkHostKey(name string, port int, remote net.Addr, key ssh.Pu
 	return t.HostKeys.Check(name, port, remote, key)
 }
 
-// asError makes any error an *Error.
+// asError turns any error into an *Error.
 func asError(ctx context.Context, err error) *Error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own

@@ -26,8 +26,8 @@ func remote(dir string) fleet.Command {
 	return fleet.Command{Line: "echo $$ > " + dir + "/$$.tmp; mv " + dir + "/$$.tmp " + dir + "/$$.pid; echo started; sleep 600; echo never"}
 }
 
-// gone waits until none of the remote commands lives; that another number of them has
-// started is an error.
+// gone waits until none of the remote commands lives; that another number of them has started is an
+// error.
 func gone(t *testing.T, dir string, want int) error {
 	t.Helper()
 	pids, _ := filepath.Glob(dir + "/*.pid")
@@ -114,8 +114,8 @@ func TestTimeoutBusyServer(t *testing.T) {
 	}
 }
 
-// TestForcedCommandRunsOnce: sshd refuses to signal a forced command, and a
-// second session for ending it would run it again.
+// TestForcedCommandRunsOnce: sshd refuses to signal a forced command, and a second session for
+// ending it would run it again.
 func TestForcedCommandRunsOnce(t *testing.T) {
 	t.Parallel()
 	log := sshtest.OpenDir(t, 0o755) + "/log"
@@ -188,8 +188,8 @@ func TestClosedOutput(t *testing.T) {
 	}
 }
 
-// TestEndlessOutput has one host send 192 MB and end when all others have, one a line of
-// 64 MB, and the others something short: memory stays small and the others are not held up.
+// TestEndlessOutput has one host send 192 MB and end when all others have, one a line of 64 MB, and
+// the others something short: memory stays small and the others are not held up.
 func TestEndlessOutput(t *testing.T) {
 	big, line, n := int64(192<<20), int64(64<<20), 50
 	if raceEnabled {
@@ -233,8 +233,7 @@ func TestEndlessOutput(t *testing.T) {
 	}
 }
 
-// TestSlowOutput: many hosts that talk faster than our output takes it must not
-// pile up in memory.
+// TestSlowOutput: many hosts that talk faster than our output takes it must not pile up in memory.
 func TestSlowOutput(t *testing.T) {
 	const n, each = 40, 4 << 20 // 160 MB if all of it were read at once
 	s := startHelper(t)
@@ -261,8 +260,8 @@ func TestSlowOutput(t *testing.T) {
 	}
 }
 
-// TestFewDescriptors runs 60 hosts in a process that may open 64 files: this
-// test binary again, because the limit cannot be raised again.
+// TestFewDescriptors runs 60 hosts in a process that may open 64 files: this test binary again,
+// because the limit cannot be raised again.
 func TestFewDescriptors(t *testing.T) {
 	if os.Getenv("SSHPACE_TEST_FDS") == "" {
 		waittest.Again(t, []string{"SSHPACE_TEST_FDS=1"})

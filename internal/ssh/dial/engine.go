@@ -20,23 +20,22 @@ import (
 
 // Options of an Engine. The zero value is the documented default.
 type Options struct {
-	// Askpass asks a person for the passphrase of the key at path; nil never
-	// asks, and encrypted keys are used through the agent only.
+	// Askpass asks a person for the passphrase of the key at path; nil never asks, and encrypted
+	// keys are used through the agent only.
 	Askpass func(ctx context.Context, path string) ([]byte, error)
-	// Warn is told of an agent that holds everybody up; nil is told nothing.
+	// Warn is called for an agent that holds everybody up; nil is never called.
 	Warn func(text ...string)
 	// Lookup resolves names; nil is the system's resolver.
 	Lookup func(ctx context.Context, network, name string) ([]netip.Addr, error)
-	// NoKillSession forbids a second session for ending a command whose server
-	// refuses signals (root, old servers). A forced command of root's (sshd_config(5)
-	// ForceCommand) would run once more in that session; nothing tells it apart.
+	// NoKillSession forbids a second session for ending a command whose server refuses signals
+	// (root, old servers). A forced command of root (sshd_config(5) ForceCommand) would run once
+	// more in that session; it cannot be recognized.
 	NoKillSession bool
-	// Step is told of every step of a login and its command, of any host; nil is
-	// told nothing.
+	// Step is called for every step of a login and its command, of any host; nil is never called.
 	Step func(transport.Step)
 }
 
-// Engine runs commands in this process. It keeps what hosts share: the agent's
+// Engine runs commands in this process. It keeps everything that hosts share: the agent's
 // connection, parsed keys, addresses and the connections to jump hosts.
 type Engine struct {
 	resolver Resolver
@@ -74,7 +73,7 @@ func (e *Engine) step(s transport.Step) {
 // Naming is the number of names without an answer yet.
 func (e *Engine) Naming() int { return int(e.names.asked.Load()) }
 
-// Close ends what hosts shared.
+// Close ends everything that hosts shared.
 func (e *Engine) Close() error {
 	e.die()
 	e.jumps.Close()
@@ -114,8 +113,7 @@ func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a fleet.
 	return o
 }
 
-// ahead is what a session of the target is asked for; nil where that has to wait
-// until it is open.
+// ahead returns the request for a session of the target; nil if that has to wait until it is open.
 func (t *Target) ahead(cmd fleet.Command) *transport.Command {
 	if cmd.Dialogue != nil {
 		return nil
@@ -123,7 +121,7 @@ func (t *Target) ahead(cmd fleet.Command) *transport.Command {
 	return &transport.Command{Line: cmd.Line, Env: slices.Concat(t.Env, cmd.Env), EOF: cmd.Input == nil}
 }
 
-// unconnected is an attempt without a connection.
+// unconnected returns the outcome of an attempt without a connection.
 func unconnected(e *Error) fleet.Outcome {
 	if e.MayRun {
 		e.Hint = "the command was sent with the login and may run there: check before you run it again"
@@ -132,7 +130,7 @@ func unconnected(e *Error) fleet.Outcome {
 	return failed(e, fleet.RanNo)
 }
 
-// lost is what is said of a connection that has ended, "" while it goes on.
+// lost describes the end of a connection, "" while it is alive.
 func (k *keepAlive) lost() string {
 	switch {
 	case k.expired.Load():
@@ -159,7 +157,7 @@ func within(c <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// failed is an attempt that ended with an error. Servers choose parts of the
+// failed returns the outcome of an attempt that ended with an error. Servers choose parts of the
 // text, so it is cleaned here.
 func failed(e *Error, ran fleet.Ran) fleet.Outcome {
 	return fleet.Outcome{
@@ -169,8 +167,7 @@ func failed(e *Error, ran fleet.Ran) fleet.Outcome {
 	}
 }
 
-// maxText is how much of an error people are shown; a server's list of
-// algorithms can be as long as it likes.
+// maxText is how much of an error is shown; a server's list of algorithms can be of any length.
 const maxText = 1000
 
 func clip(s string) string {

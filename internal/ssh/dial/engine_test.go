@@ -13,8 +13,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// TestManyHosts runs four thousand hosts in one run against a server in this
-// process: none may be lost.
+// TestManyHosts runs four thousand hosts in one run against a server in this process: none may be
+// lost.
 func TestManyHosts(t *testing.T) {
 	n := 4000
 	if raceEnabled {
@@ -34,8 +34,8 @@ func TestManyHosts(t *testing.T) {
 	}
 }
 
-// TestMemoryPerConnection holds many connections with a waiting command. The
-// server's half is in another process: this test binary again.
+// TestMemoryPerConnection holds many connections with a waiting command. The server's half is in
+// another process: this test binary again.
 func TestMemoryPerConnection(t *testing.T) {
 	if raceEnabled {
 		t.Log("the race detector's memory is counted too; not measured")
@@ -67,8 +67,7 @@ func TestMemoryPerConnection(t *testing.T) {
 	}
 }
 
-// memory is what the Go runtime has taken from the system and not returned,
-// after a collection.
+// memory is what the Go runtime has taken from the system and not returned, after a collection.
 func memory() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

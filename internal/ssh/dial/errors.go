@@ -20,8 +20,8 @@ import (
 	"sshpace/internal/ssh/transport"
 )
 
-// Error is a login or session that failed. Text is worded as ssh(1) words the
-// same thing, without its "ssh: " and on one line.
+// Error is a login or session that failed. Text has the words of ssh(1), without its "ssh: " and on
+// one line.
 type Error struct {
 	Class    fleet.Class
 	Text     string
@@ -30,8 +30,8 @@ type Error struct {
 	MayRun   bool // the command has left, and nothing shows that it does not run
 	Closed   bool // the server ended the login without an answer
 	OnlySSH  bool // ssh may know a key that is needed, and this engine does not
-	// Lacking are host key algorithms of ssh's that this engine lacks: a server that has one of them might have
-	// proved by it who it is.
+	// Lacking lists host key algorithms of ssh that this engine lacks: a server that has one of
+	// them might have proved its identity with it.
 	Lacking []string
 	Err     error
 }
@@ -40,7 +40,7 @@ func (e *Error) Error() string { return e.Text }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// because is an error of a cause that ssh(1) has, too.
+// because returns an error of a cause that ssh(1) has, too.
 func because(cause openssh.Cause, text string, err error) *Error {
 	return &Error{Class: session.ClassOf(cause), Text: text, Hint: cause.Advice(), Err: err}
 }
@@ -65,14 +65,14 @@ func connectError(ctx context.Context, t *Target, err error) *Error {
 	return e
 }
 
-// interrupted is the error of a login that our own side gave up.
+// interrupted returns the error of a login that our own side gave up.
 func interrupted(ctx context.Context) *Error {
 	cause := context.Cause(ctx)
 	class, _ := fleet.Stopped(cause)
 	return &Error{Class: class, Text: cause.Error(), Err: cause}
 }
 
-// failed classifies what went wrong between TCP connect and login.
+// failed classifies an error between TCP connect and login.
 func (h *hand) failed(ctx context.Context, err error) *Error {
 	peer := fmt.Sprintf("%s port %d", peer(h.net, h.target), h.target.port())
 	said := greeting{h.own.Greeting()}
@@ -97,7 +97,7 @@ func (h *hand) failed(ctx context.Context, err error) *Error {
 	return h.protocolError(peer, err)
 }
 
-// besides adds that the server could have proved by another algorithm of its own who it is.
+// besides adds that the server could have proved its identity by another of its algorithms.
 func (e *Error) besides(offered []string) {
 	i := slices.IndexFunc(offered, func(name string) bool { return slices.Contains(e.Lacking, name) })
 	if i >= 0 {
@@ -105,7 +105,7 @@ func (e *Error) besides(offered []string) {
 	}
 }
 
-// peer is the address that was dialled, for messages.
+// peer returns the dialed address, for messages.
 func peer(c net.Conn, t *Target) string {
 	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok && !tcp.IP.IsUnspecified() {
 		return tcp.IP.String()
@@ -122,7 +122,7 @@ func (h *hand) timedOut(said greeting, peer string, err error) *Error {
 	return &Error{Class: fleet.TimedOut, Text: "Connection to " + peer + " timed out during " + during, Hint: hint + openssh.TimedOut.Advice(), Err: err}
 }
 
-// protocolError covers what neither closed early nor timed out.
+// protocolError covers errors other than an early end or a timeout.
 func (h *hand) protocolError(peer string, err error) *Error {
 	if noCommon, ok := errors.AsType[*ssh.AlgorithmNegotiationError](err); ok {
 		return unmatched(peer, noCommon)
@@ -144,8 +144,8 @@ func (h *hand) protocolError(peer string, err error) *Error {
 	return &Error{Class: fleet.NotSSH, Text: "protocol error with " + peer + ": " + strings.TrimPrefix(err.Error(), "ssh: "), Err: err}
 }
 
-// notMatched are ssh's words for what two sides have nothing in common of (ssherr.c), and
-// the keyword that says what ours offers.
+// notMatched holds ssh's words for the kinds of algorithm that two sides do not share (ssherr.c),
+// and the keyword of our offer.
 var notMatched = []struct{ what, words, keyword string }{
 	{"key exchange", "key exchange method", "KexAlgorithms"},
 	{"host key", "host key type", "HostKeyAlgorithms"},
@@ -154,7 +154,7 @@ var notMatched = []struct{ what, words, keyword string }{
 	{"compression", "compression method", "Compression"},
 }
 
-// unmatched says it as ssh does.
+// unmatched words that as ssh does.
 func unmatched(peer string, err *ssh.AlgorithmNegotiationError) *Error {
 	e := &Error{Class: fleet.NoCommonAlgo, Text: "Unable to negotiate with " + peer + ": " + strings.TrimPrefix(err.Error(), "ssh: "), Err: err}
 	for _, row := range notMatched {
@@ -166,7 +166,8 @@ func unmatched(peer string, err *ssh.AlgorithmNegotiationError) *Error {
 	return e
 }
 
-// disconnected is a server that took its leave with a message (RFC 4253 section 11.1).
+// disconnected returns the error of a server that disconnected with a message (RFC 4253 section
+// 11.1).
 func disconnected(class fleet.Class, peer string, bye *transport.DisconnectError) *Error {
 	e := &Error{Class: class, Text: fmt.Sprintf("Received disconnect from %s:%d: %s", peer, bye.Reason, bye.Message), Err: bye}
 	if cause, _ := openssh.CauseOf([]string{bye.Message}); cause == openssh.TooManyKeys {
@@ -175,7 +176,7 @@ func disconnected(class fleet.Class, peer string, bye *transport.DisconnectError
 	return e
 }
 
-// ended tells whether err only says that the connection is over.
+// ended reports whether err only says that the connection is over.
 func ended(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)

@@ -229,7 +229,8 @@ func TestCommandEnds(t *testing.T) {
 	}
 }
 
-// TestChangedPackets: a packet that was changed on its way is the reason of the loss, in the words of ssh.
+// TestChangedPackets: a packet that was changed on its way is the reason of the loss, in the words
+// of ssh.
 func TestChangedPackets(t *testing.T) {
 	for at, want := range map[sshtest.Step]string{
 		sshtest.AtService: "message authentication code incorrect", sshtest.AtRequest: "message authentication code incorrect: connection lost before the command started",
@@ -274,8 +275,8 @@ func TestLackingHostKey(t *testing.T) {
 	}
 }
 
-// TestUnansweredExec: a server that lives but does not answer the request. It
-// may have run the command, so that it is not run again.
+// TestUnansweredExec: a server that lives but does not answer the request. It may have run the
+// command, so that it is not run again.
 func TestUnansweredExec(t *testing.T) {
 	t.Parallel()
 	s := (&sshtest.Server{IgnoreExec: true}).Start(t)
@@ -291,8 +292,8 @@ func TestUnansweredExec(t *testing.T) {
 	})
 }
 
-// TestMaxStartups has 200 hosts on one sshd that drops nearly everything beyond
-// two logins at once: all must succeed in the end.
+// TestMaxStartups has 200 hosts on one sshd that drops nearly everything beyond two logins at once:
+// all must succeed in the end.
 func TestMaxStartups(t *testing.T) {
 	s := sshtest.StartSshd(t, "MaxStartups 2:50:4")
 	n := 200
@@ -312,8 +313,8 @@ func TestMaxStartups(t *testing.T) {
 	t.Logf("%d hosts, %d connections", n, tries)
 }
 
-// TestDeadAmongLive has a dead host beside every live one. The live ones must
-// be through long before the dead ones time out.
+// TestDeadAmongLive has a dead host beside every live one. The live ones must be through long
+// before the dead ones time out.
 func TestDeadAmongLive(t *testing.T) {
 	n := 1000
 	if raceEnabled {
@@ -356,8 +357,8 @@ func TestDeadAmongLive(t *testing.T) {
 	}
 }
 
-// TestRefusedAmongSilent: hosts that refuse are told long before those that are
-// silent, although most of them come behind.
+// TestRefusedAmongSilent: hosts that refuse are told long before those that are silent, although
+// most of them come behind.
 func TestRefusedAmongSilent(t *testing.T) {
 	t.Parallel()
 	const n, refusing = 600, 100
@@ -489,8 +490,8 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
-// TestOwnSilence: as long as our own output is stuck, a server that lives is not
-// taken for silent, whose answers are not read meanwhile.
+// TestOwnSilence: as long as our own output is stuck, a server that lives is not taken for silent,
+// whose answers are not read meanwhile.
 func TestOwnSilence(t *testing.T) {
 	t.Parallel()
 	waittest.InTime(t, 500*time.Millisecond, func(limit time.Duration) error {

@@ -33,8 +33,8 @@ func greet(data []byte, piece int) greeting {
 	return greeting{c.Greeting()}
 }
 
-// FuzzGreeting: what a peer says before the key exchange is judged alike, however the network
-// cuts it; what is kept stays small.
+// FuzzGreeting: what a peer says before the key exchange is judged alike, however the network cuts
+// it; what is kept stays small.
 func FuzzGreeting(f *testing.F) {
 	for _, seed := range []string{
 		"SSH-2.0-OpenSSH_9.2\r\n\x00\x00\x05\x0a\x14", "SSH-1.5-x\n", "Exceeded MaxStartups\r\n", "hello\r\nSSH-1.99-y\r\n",

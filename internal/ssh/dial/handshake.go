@@ -18,7 +18,7 @@ func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progr
 	h := &hand{target: t, login: l, net: tcp.Quick(raw), progress: p, step: e.step}
 	h.reach(fleet.PhaseKex)
 	p.Distance(h.net.RoundTrip())
-	stop := context.AfterFunc(ctx, func() { h.net.Close() }) // what goes through a jump host has no deadlines
+	stop := context.AfterFunc(ctx, func() { h.net.Close() }) // a connection through a jump host has no deadlines
 	e.tables.Do(func() { go fillTables() })                  // while the server answers
 	err := h.shake(command)
 	if inTime := stop(); err == nil && !inTime {
@@ -36,7 +36,7 @@ func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progr
 	return e.link(ctx, h), nil
 }
 
-// link is what a handshake has made.
+// link returns the connection of a handshake.
 func (e *Engine) link(ctx context.Context, h *hand) *link {
 	l := &link{net: h.net, Connection: session.Connection{
 		Named: h.own.Mux(h.target.User), Result: fleet.Outcome{Engine: engineName, Addr: h.net.RemoteAddr().String()},
@@ -49,7 +49,7 @@ func (e *Engine) link(ctx context.Context, h *hand) *link {
 	return l
 }
 
-// hand is one handshake with all that it needs.
+// hand is one handshake with its needs.
 type hand struct {
 	target   *Target
 	login    *login
@@ -89,7 +89,7 @@ func (h *hand) stepped(s transport.Step) {
 	h.step(s)
 }
 
-// hostKeyAlgorithms are those to offer; nil is all that are secure.
+// hostKeyAlgorithms returns those to offer; nil is all secure ones.
 func (t *Target) hostKeyAlgorithms() []string {
 	if t.KeepHostKeyOrder {
 		return t.HostKeyAlgorithms

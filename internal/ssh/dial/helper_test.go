@@ -22,8 +22,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// helper is an in-process server that lives in another process, so that only
-// the client's half is measured here.
+// helper is an in-process server that lives in another process, so that only the client's half is
+// measured here.
 type helper struct {
 	target  dial.Target
 	release string // the command "wait" ends when this file appears
@@ -78,8 +78,8 @@ func TestHelperServer(t *testing.T) {
 	io.Copy(io.Discard, os.Stdin)
 }
 
-// answer is the helper's shell: "wait", "echo", "bytes N" (lines of text),
-// "held N" (the same, and it ends as "wait" does) and "line N" (one line of that length).
+// answer is the helper's shell: "wait", "echo", "bytes N" (lines of text), "held N" (the same, and
+// it ends as "wait" does) and "line N" (one line of that length).
 func answer(x *sshtest.Session, release string) {
 	var n int
 	word, _, _ := strings.Cut(x.Command, " ")

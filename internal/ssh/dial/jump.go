@@ -15,7 +15,7 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// failureMemory is how long a jump host that failed is not tried again.
+// failureMemory is how long a failed jump host is not tried again.
 const failureMemory = 30 * time.Second
 
 func jumpMemory(err error) time.Duration {
@@ -46,7 +46,7 @@ func (e *Engine) dialThrough(ctx context.Context, t *Target) (net.Conn, error) {
 	return &forwarded{ch, put}, nil
 }
 
-// forwarded is a connection through a jump host, which alone knows who is at its ends.
+// forwarded is a connection through a jump host, which alone knows its ends.
 type forwarded struct {
 	line.Channel
 	put func()
@@ -94,8 +94,8 @@ func timedOutOn(ctx context.Context, t *Target) *Error {
 	return interrupted(ctx)
 }
 
-// jump is a connection to a jump host: one that there is, or our own. It has a context of its own:
-// the host that came first may give up while others wait.
+// jump returns a connection to a jump host: an existing one, or our own. It has its own context:
+// the first host may give up while others wait.
 func (e *Engine) jump(t *Target) (line.Line, error) {
 	if t.Shared != nil {
 		if l := t.Shared(e.life); l != nil {

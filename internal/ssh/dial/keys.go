@@ -29,13 +29,12 @@ type keyFiles struct {
 	seen map[string]*keyFile
 }
 
-// keyFile is one private key file, or a public one whose private half is
-// expected in an agent.
+// keyFile is one private key file, or a public one whose private half is expected in an agent.
 type keyFile struct {
 	files   *keyFiles
 	path    string
-	pub     ssh.PublicKey    // of the file, or of the public one beside it; nil when err says why
-	cert    *ssh.Certificate // what the public one holds in place of the key
+	pub     ssh.PublicKey    // of the file, or of the public one next to it; nil when err gives the reason
+	cert    *ssh.Certificate // the public file's certificate in place of the key
 	foreign []string         // its type, where only ssh can sign with it
 
 	once    sync.Once
@@ -45,8 +44,7 @@ type keyFile struct {
 	err     error
 }
 
-// open returns the key at path; nil when there is no such file and no public one
-// beside it.
+// open returns the key at path; nil when there is no such file and no public one next to it.
 func (k *keyFiles) open(ctx context.Context, path string) *keyFile {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -82,7 +80,7 @@ func (k *keyFiles) read(ctx context.Context, path string) *keyFile {
 	return f
 }
 
-// beside takes what the public file has that the private one lacks: the key, or a certificate.
+// beside reads from the public file what the private one lacks: the key, or a certificate.
 func (f *keyFile) beside(ctx context.Context) {
 	data, err := readKey(ctx, f.path+".pub")
 	if err != nil {
@@ -118,8 +116,7 @@ func (f *keyFile) load(ctx context.Context, data []byte) {
 	}
 }
 
-// checkMode refuses a private key that others can read, as ssh does
-// (authfile.c, sshkey_perm_ok).
+// checkMode refuses a private key that others can read, as ssh does (authfile.c, sshkey_perm_ok).
 func checkMode(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -154,7 +151,7 @@ func (f *keyFile) parse(ctx context.Context, data []byte) {
 // signable are the types of keys that this program can sign with.
 var signable = []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA}
 
-// kindOf is the type of a private key in OpenSSH's format (PROTOCOL.key), "" of others.
+// kindOf returns the type of a private key in OpenSSH's format (PROTOCOL.key), "" for others.
 func kindOf(data []byte) string {
 	block, _ := pem.Decode(data)
 	if block == nil {
@@ -186,8 +183,7 @@ func (f *keyFile) use(s ssh.Signer) {
 	f.private, f.pub = as, s.PublicKey()
 }
 
-// canSign tells whether the file holds a private key that is open or could be
-// opened by asking.
+// canSign reports whether the file holds a private key that is open or could be opened by asking.
 func (f *keyFile) canSign() bool {
 	return f.private != nil || (f.locked != nil && f.files.askpass != nil)
 }
@@ -235,14 +231,14 @@ func (c *certKey) sign(l *login, data []byte, algorithm string) (*ssh.Signature,
 	return c.key.sign(l, data, algorithm)
 }
 
-// certificate is one of a file.
+// certificate is the certificate of a file.
 type certificate struct {
 	*ssh.Certificate
 	path   string
-	beside bool // it is that of a key file, and not one that was named
+	beside bool // it belongs to a key file, and was not named
 }
 
-// signer signs by the certificate, nil if nothing can.
+// signer returns a signer by the certificate, nil if nothing can.
 func (c certificate) signer(files []*keyFile, agentHas map[string]signer) (k signer) {
 	blob := string(c.Key.Marshal())
 	for _, f := range files {

@@ -11,33 +11,35 @@ import (
 	"sshpace/internal/ssh/transport"
 )
 
-// Prompter answers what a server asks before it lets somebody in.
+// Prompter answers the questions of a server during a login.
 type Prompter interface {
-	// Answer returns an answer to each question of a host, or an error, which ends the login. It may
-	// wait for a person, or for another host. again is true where the same login has had an answer.
+	// Answer returns an answer to each question of a host, or an error, which ends the login. It
+	// may wait for a person, or for another host. again is true if the same login has had an
+	// answer.
 	Answer(ctx context.Context, host string, questions []transport.Question, again bool) ([]string, error)
-	// Told ends what the first answer of a login began: whether all were right, if it is known.
+	// Told reports the result of a login's answers, after the first one: whether all were right, if
+	// it is known.
 	Told(host string, right, known bool)
 }
 
 // Password is a person's, for hosts that want one. Each gets it at most once.
 type Password interface {
-	// Offer waits until a host may have it, or says why it may not.
+	// Offer waits until a host may have it, or returns why it may not.
 	Offer(ctx context.Context, host string) error
 	Text() string
-	// Told says whether it was right there, if that is known. It follows each Offer.
+	// Told reports whether it was right there, if that is known. It follows each Offer.
 	Told(host string, right, known bool)
 }
 
-// offered is what became of the Prompter in one login.
+// offered is the state of the Prompter in one login.
 type offered struct {
 	methods []string // that were tried, in turn: the host may not ask in the first
 	given   bool     // the host has its answer
 	err     error    // why it was not
 }
 
-// method is the one to give the password by, of those that can go on; "" where it may not be
-// given. Passphrases of keys are no passwords: what opens one is sent to nobody.
+// method returns the one to give the password by, of those that can continue; "" if it may not be
+// given. Passphrases of keys are not passwords: the secret that opens a key is sent to nobody.
 func (l *login) method(can []string, partial bool) string {
 	if l.target.Prompter == nil || l.offered.given || l.offered.err != nil {
 		return ""
@@ -62,7 +64,7 @@ func (l *login) fail(err error) error {
 	return e
 }
 
-// answer has the server's questions answered, of which there may be none.
+// answer lets the Prompter answer the server's questions, of which there may be none.
 func (l *login) answer(questions []transport.Question) ([]string, error) {
 	if len(questions) == 0 {
 		return nil, nil
@@ -75,8 +77,8 @@ func (l *login) answer(questions []transport.Question) ([]string, error) {
 	return answers, nil
 }
 
-// PasswordAlone is the Prompter that knows a password and nothing else: it answers one question
-// for a password that is not to be shown (RFC 4256). Any other question is somebody else's, or a trick.
+// PasswordAlone is the Prompter that knows a password and nothing else: it answers one question for
+// a password that is hidden (RFC 4256). Any other question is for somebody else, or a trick.
 type PasswordAlone struct{ Password }
 
 // Answer gives the password.
@@ -97,8 +99,7 @@ func (p PasswordAlone) Answer(ctx context.Context, host string, questions []tran
 	return []string{p.Text()}, nil
 }
 
-// otherSecrets are words of questions for something else than the account's
-// password.
+// otherSecrets are words of questions for something else than the account's password.
 var otherSecrets = []string{"one-time", "onetime", "otp", "token", "code", "new password", "retype", "again"}
 
 func asksPassword(question string) bool {
@@ -106,7 +107,7 @@ func asksPassword(question string) bool {
 	return strings.Contains(question, "passw") && !slices.ContainsFunc(otherSecrets, func(w string) bool { return strings.Contains(question, w) })
 }
 
-// reported says to the Prompter what became of its answer.
+// reported tells the Prompter the result of its answer.
 func (l *login) reported(err error) {
 	if !l.offered.given {
 		return
@@ -116,7 +117,7 @@ func (l *login) reported(err error) {
 	l.target.Prompter.Told(l.target.addr(), err == nil, err == nil || refused)
 }
 
-// openedBy tells whether what was asked for opens a key: then it is a passphrase.
+// openedBy reports whether the requested secret opens a key: then it is a passphrase.
 func (s *keySet) openedBy(ctx context.Context) bool {
 	for _, k := range s.keys {
 		if f, ok := k.(*keyFile); ok && f.locked != nil {

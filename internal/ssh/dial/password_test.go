@@ -16,8 +16,8 @@ func (*given) Offer(context.Context, string) error { return nil }
 func (*given) Text() string                        { return "hidden word" }
 func (g *given) Told(_ string, right, known bool)  { g.right, g.known = right, known }
 
-// TestNewPassword: a host that wants another password first says nothing about this one on
-// other hosts.
+// TestNewPassword: a host that wants another password first says nothing about this one on other
+// hosts.
 func TestNewPassword(t *testing.T) {
 	for _, test := range []struct {
 		says  error

@@ -14,8 +14,8 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// names turns host names into addresses: each name once per run, and not more
-// look-ups at once than name servers and the C library bear.
+// names turns host names into addresses: each name once per run, and not more look-ups at once than
+// name servers and the C library can handle.
 type names struct {
 	lookup func(ctx context.Context, network, name string) ([]netip.Addr, error)
 	limit  chan struct{}
@@ -47,8 +47,8 @@ var networkOf = map[Family]string{anyFamily: "ip", IPv4: "ip4", IPv6: "ip6"}
 // errFamily is an address of the other family than AddressFamily allows.
 var errFamily = errors.New("address family for hostname not supported")
 
-// addrs returns the addresses of name, which may be one itself, in the order
-// that the system's resolver gave.
+// addrs returns the addresses of name, which may be one itself, in the order that the system's
+// resolver gave.
 func (n *names) addrs(ctx context.Context, name string, family Family) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(name); err == nil {
 		if family == IPv4 && !a.Unmap().Is4() || family == IPv6 && a.Is4() {
@@ -67,7 +67,7 @@ func (n *names) addrs(ctx context.Context, name string, family Family) ([]netip.
 	return asked.Get(ctx)
 }
 
-// ask does one look-up.
+// ask looks one name up.
 func (n *names) ask(ctx context.Context, key nameKey) ([]netip.Addr, error) {
 	n.asked.Add(1)
 	defer n.asked.Add(-1)

@@ -44,16 +44,15 @@ func roundTripServers(t *testing.T) []server {
 	}
 }
 
-// Lengths of a path; the difference is what round trips are counted by, so that
-// the time that both ends compute does not count.
+// Lengths of a path; the difference is what round trips are counted by, so that the time that both
+// ends compute does not count.
 const (
 	shortTrip = 60 * time.Millisecond
 	longTrip  = 300 * time.Millisecond
 )
 
-// countTrips counts round trips, TCP's included, by what a longer path adds to a
-// login. A busy machine adds its own time now and then, so the shortest times of
-// some tries count.
+// countTrips counts round trips, TCP's included, by what a longer path adds to a login. A busy
+// machine adds its own time now and then, so the shortest times of some tries count.
 func countTrips(t *testing.T, port, want int, login func(port int)) {
 	t.Helper()
 	timed := func(trip time.Duration) time.Duration {
@@ -75,8 +74,7 @@ func countTrips(t *testing.T, port, want int, login func(port int)) {
 	t.Errorf("%.2f round trips, want %d", count, want)
 }
 
-// TestRoundTrips: a cold command takes TCP, version lines, keys, and login with
-// command.
+// TestRoundTrips: a cold command takes TCP, version lines, keys, and login with command.
 func TestRoundTrips(t *testing.T) {
 	for _, s := range roundTripServers(t) {
 		t.Run(s.name, func(t *testing.T) {

@@ -45,8 +45,7 @@ func writeRSA(t *testing.T, bits int) (path string, public ssh.PublicKey) {
 	return path, public
 }
 
-// TestRequiredRSASize: host keys and keys of ours that are too short are not
-// used, as by ssh.
+// TestRequiredRSASize: host keys and keys of ours that are too short are not used, as by ssh.
 func TestRequiredRSASize(t *testing.T) {
 	hostKey, err := ssh.NewSignerFromKey(rsaKey(t, 2048))
 	if err != nil {
@@ -76,8 +75,8 @@ func TestRequiredRSASize(t *testing.T) {
 	}
 }
 
-// TestExactSSHRSA: a list that names ssh-rsa alone logs in with SHA-1 where the
-// server takes it, and not elsewhere, as ssh does.
+// TestExactSSHRSA: a list that names ssh-rsa alone logs in with SHA-1 where the server takes it,
+// and not elsewhere, as ssh does.
 func TestExactSSHRSA(t *testing.T) {
 	path, public := writeRSA(t, 2048)
 	for accepted, want := range map[string]fleet.Class{"+ssh-rsa": fleet.NoFailure, "rsa-sha2-512": fleet.AuthFailed} {

@@ -7,7 +7,7 @@ import (
 	"sshpace/internal/ssh/transport"
 )
 
-// events are the steps of a login as those who read a log of ssh know them.
+// events translates the steps of a login into those of ssh's log.
 var events = map[transport.Step]openssh.Kind{
 	transport.StepDial:     openssh.Connecting,
 	transport.StepConnect:  openssh.Connected,

@@ -1,11 +1,9 @@
-// Package dial is the native SSH engine of run: it dials, checks the host key,
-// logs in with agent, key files and certificates, goes through jump hosts, and
-// runs one command, all in this process.
+// Package dial is the native SSH engine of run: it dials, checks the host key, logs in with agent,
+// key files and certificates, goes through jump hosts, and runs one command, all in this process.
 //
-// It satisfies fleet.Executor. It reads no ssh_config and no known_hosts file:
-// a Resolver tells it the Target of a host, and the Target carries the HostKeys
-// that decide about the server's key and the Prompter that answers questions. It
-// never forwards the agent, and prints nothing.
+// It satisfies fleet.Executor. It reads no ssh_config and no known_hosts file: a Resolver returns
+// the Target of a host, and the Target carries the HostKeys that decide about the server's key and
+// the Prompter that answers questions. It never forwards the agent, and prints nothing.
 package dial
 
 import (
@@ -23,54 +21,52 @@ import (
 	"sshpace/internal/ssh/line"
 )
 
-// Target is one server with all that configuration says about it. The zero
-// value of a field is its default. A Target must not be changed after its first
-// use; hosts may share slices and HostKeys.
+// Target is one server with all its settings. The zero value of a field is its default. A Target
+// must not be changed after its first use; hosts may share slices and HostKeys.
 type Target struct {
 	HostName string // name or address to dial; not empty
 	Port     int    // 0 = 22
 	User     string // not empty
 
-	// HostKeyAlias is what HostKeys is asked for instead of HostName and Port.
+	// HostKeyAlias is the name for HostKeys instead of HostName and Port.
 	HostKeyAlias string
 	HostKeys     HostKeys // must not be nil
 
 	Family      Family
 	BindAddress string // local address, "" = any
 
-	// ConnectTimeout bounds TCP, key exchange, login and the start of the command
-	// together; 0 is fleet.ConnectTimeout.
+	// ConnectTimeout bounds TCP, key exchange, login and the start of the command together; 0 is
+	// fleet.ConnectTimeout.
 	ConnectTimeout time.Duration
-	// AliveInterval is the silence after which the server is asked for a sign of
-	// life; 0 is fleet.AliveInterval, negative is never. AliveCountMax unanswered ones end the
-	// connection; 0 is 3.
+	// AliveInterval is the silence after which the server gets a keepalive request; 0 is
+	// fleet.AliveInterval, negative is never. AliveCountMax unanswered ones end the connection; 0
+	// is 3.
 	AliveInterval time.Duration
 	AliveCountMax int
 
-	// Algorithm lists in order of preference; nil is all that are secure. Names that
-	// package transport lacks are left out.
+	// Algorithm lists in order of preference; nil is all secure ones. Names that package transport
+	// lacks are left out.
 	KeyExchanges, Ciphers, MACs, HostKeyAlgorithms, PubkeyAlgorithms []string
-	// KeepHostKeyOrder offers HostKeyAlgorithms as they stand; else HostKeys
-	// puts them in order.
+	// KeepHostKeyOrder offers HostKeyAlgorithms in their order; otherwise HostKeys orders them.
 	KeepHostKeyOrder bool
-	// MinRSABits is the shortest RSA key to take, of the server's and of ours
-	// (ssh_config(5) RequiredRSASize); 0 is 1024.
+	// MinRSABits is the shortest accepted RSA key, of the server and of ours (ssh_config(5)
+	// RequiredRSASize); 0 is 1024.
 	MinRSABits int
 
 	Identity Identity
 	// PasswordMethods are keyboard-interactive and password as far as they are allowed, the
-	// preferred one first. Prompter answers what the server asks by them; nil gives them up. A
+	// preferred one first. Prompter answers the server's questions by them; nil gives them up. A
 	// jump host has neither: a password is for the host that a command runs on.
 	PasswordMethods []string
 	Prompter        Prompter
 	Env             []string // NAME=value, asked of the server without waiting
 	Jump            *Target  // dial through this server; it may have a Jump of its own
-	// Shared is a connection to a jump host that somebody else has made; nil, or
-	// what returns nil: there is none.
+	// Shared returns a connection to a jump host that somebody else has made; nil, or a nil result:
+	// there is none.
 	Shared func(context.Context) line.Line
 }
 
-// Identity says which keys to log in with.
+// Identity selects the keys to log in with.
 type Identity struct {
 	Files        []string // private keys; missing ones are left out silently
 	Certificates []string // certificate files; without any, KEY-cert.pub of each of Files
@@ -89,15 +85,14 @@ const (
 	IPv6
 )
 
-// HostKeys decides about server keys. Methods are called concurrently; port is
-// 0 for a HostKeyAlias.
+// HostKeys decides about server keys. Methods are called concurrently; port is 0 for a
+// HostKeyAlias.
 type HostKeys interface {
-	// Algorithms returns preference (nil: a default of its own) in the order in
-	// which it is to be offered to the host.
+	// Algorithms returns preference (nil: its own default) in the order in which it is to be
+	// offered to the host.
 	Algorithms(name string, port int, preference []string) []string
-	// Check returns nil when key may be trusted for the host, and when it may not an
-	// *Error of class HostKeyUnknown, HostKeyChanged, HostKeyRevoked or HostKeyWeak.
-	// remote is the address dialled.
+	// Check returns nil when key may be trusted for the host, and otherwise an *Error of class
+	// HostKeyUnknown, HostKeyChanged, HostKeyRevoked or HostKeyWeak. remote is the dialed address.
 	Check(name string, port int, remote net.Addr, key ssh.PublicKey) error
 }
 
@@ -113,7 +108,7 @@ func (t *Target) port() int { return cmp.Or(t.Port, knownhosts.DefaultPort) }
 
 func (t *Target) addr() string { return net.JoinHostPort(t.HostName, strconv.Itoa(t.port())) }
 
-// hostKeyName is what HostKeys is asked for.
+// hostKeyName returns the name for HostKeys.
 func (t *Target) hostKeyName() (name string, port int) {
 	if t.HostKeyAlias != "" {
 		return t.HostKeyAlias, 0
@@ -125,7 +120,7 @@ func (t *Target) connectTimeout() time.Duration {
 	return cmp.Or(t.ConnectTimeout, fleet.ConnectTimeout)
 }
 
-// minRSABits is also what OpenSSH can do at least (sshkey.h).
+// minRSABits returns the limit; its default is also OpenSSH's least value (sshkey.h).
 func (t *Target) minRSABits() int {
 	const least = 1024
 	return max(t.MinRSABits, least)
@@ -135,8 +130,7 @@ func (t *Target) alive() (every time.Duration, count int) {
 	return cmp.Or(t.AliveInterval, fleet.AliveInterval), cmp.Or(t.AliveCountMax, defaultAliveCountMax)
 }
 
-// identity of a jump connection in the pool: everything that makes it another
-// connection.
+// jumpKey identifies a jump connection in the pool: everything that makes it another connection.
 type jumpKey struct {
 	addr, user, alias, agent string
 	via                      string

@@ -50,31 +50,31 @@ func (p *process) Close() error {
 	return nil
 }
 
-// pipes are what ssh reads and writes.
+// pipes are ssh's input and output.
 type pipes struct {
 	io.Reader
 	io.WriteCloser
 }
 
-// CloseWrite ends what ssh reads.
+// CloseWrite ends ssh's input.
 func (p pipes) CloseWrite() error { return p.WriteCloser.Close() }
 
-// Exit is not known: ssh tells its own.
+// Exit is unknown: ssh returns its own status.
 func (pipes) Exit() int { return -1 }
 
-// farewell is how long ssh may take to end by itself once a Dialogue is over: the host
-// has to close the channel for that.
+// farewell is the time for ssh to end by itself once a Dialogue is over: the host has to close the
+// channel for that.
 const farewell = time.Second
 
-// conversation is how a Dialogue went.
+// conversation is the result of a Dialogue.
 type conversation struct {
 	held  bool  // it began
 	said  error // its own
 	ended bool  // ssh, which did not do so by itself
 }
 
-// converse runs the binary and holds a Dialogue with it, once the subsystem is granted.
-// The error is one of starting the binary.
+// converse runs the binary and holds a Dialogue with it, once the subsystem is granted. The error
+// is one of starting the binary.
 func (e *Engine) converse(ctx context.Context, argv, env []string, cmd fleet.Command, l *log, to streams) (c *exec.Cmd, how conversation, err error) {
 	c = e.command(argv, env, to)
 	in, err := c.StdinPipe()
@@ -115,8 +115,8 @@ func (e *Engine) converse(ctx context.Context, argv, env []string, cmd fleet.Com
 	return c, how, err
 }
 
-// conversed makes what a Dialogue says the outcome, unless it was not to be held, or ssh
-// has lost the connection. o is what ssh says.
+// conversed makes the error of a Dialogue the outcome, unless it was not to be held, or ssh has
+// lost the connection. o is ssh's outcome.
 func conversed(ctx context.Context, o fleet.Outcome, how conversation) fleet.Outcome {
 	switch {
 	case !how.held:

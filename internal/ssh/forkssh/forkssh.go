@@ -1,11 +1,10 @@
-// Package forkssh is the openssh engine of run: one ssh process per host, for
-// what only ssh can do (GSSAPI, PKCS#11, FIDO keys, any ProxyCommand) and for
-// people who want exactly their ssh.
+// Package forkssh is the openssh engine of run: one ssh process per host, for everything that only
+// ssh can do (GSSAPI, PKCS#11, FIDO keys, any ProxyCommand) and for people who want exactly their
+// ssh.
 //
-// It satisfies fleet.Executor. ssh is started without a shell, in a process
-// group of its own, never with our standard input. Its own messages are read
-// apart from what the remote command writes to stderr (ssh -E), so that the
-// phase reached and whether the command ran are known, not guessed from 255.
+// It satisfies fleet.Executor. ssh is started without a shell, in its own process group, never with
+// our standard input. Its own messages are separated from the remote command's stderr (ssh -E), so
+// that the phase reached and whether the command ran are known, not guessed from 255.
 package forkssh
 
 import (
@@ -35,16 +34,15 @@ import (
 // Options of an Engine.
 type Options struct {
 	Binary string // "" = ssh on PATH
-	// Connection is the user's flags, and Args further ones; they win over ours, but not
-	// over what is decided about host keys.
+	// Connection holds the user's flags, and Args further ones; they win over ours, but not over
+	// those about host keys.
 	Flags conf.Flags
 	Args  []string
-	// ConnectTimeout bounds all up to the start of the command. ssh itself is
-	// handed it in whole seconds, at least 1, and counts less; 0 leaves all to the
-	// configuration.
+	// ConnectTimeout bounds everything up to the start of the command. ssh itself gets it in whole
+	// seconds, at least 1, and counts less; 0 leaves all to the configuration.
 	ConnectTimeout time.Duration
-	// Argv, when set, makes the whole argument list after the binary, as a
-	// compatible mode needs it. Then nothing is known but output and exit code.
+	// Argv, when set, makes the whole argument list after the binary, for a compatible mode. Then
+	// only output and exit code are known.
 	Argv func(h host.Host, command string) []string
 }
 
@@ -61,16 +59,16 @@ func New(o Options) *Engine {
 	return &Engine{opts: o}
 }
 
-// FDs counts both ends of stdin, stdout, stderr and the two logs, and the handle of
-// the process: what is open while a process is being started.
+// FDs counts both ends of stdin, stdout, stderr and the two logs, and the handle of the process:
+// all files that are open while a process is being started.
 func (e *Engine) FDs() int { return 11 }
 
 const (
 	engineName = "openssh"
 	// termGrace is between SIGTERM and SIGKILL to ssh.
 	termGrace = time.Second
-	// strayGrace is how long a pipe may stay open after ssh has ended; a
-	// ControlPersist master keeps its client's stderr for ever.
+	// strayGrace is how long a pipe may stay open after ssh has ended; a ControlPersist master
+	// keeps its client's stderr for ever.
 	strayGrace = 500 * time.Millisecond
 )
 
@@ -79,9 +77,8 @@ func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a 
 	return e.Run(ctx, h, &route.Route{}, nil, cmd, a)
 }
 
-// Run runs cmd on a host whose route is known; options are further ones, which win over
-// the user's.
-// Options must have no -J where the route has jump hosts.
+// Run runs cmd on a host whose route is known; options are further ones, which win over the user's.
+// Options must have no -J if the route has jump hosts.
 func (e *Engine) Run(ctx context.Context, h host.Host, way *route.Route, options []string, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	if err := h.Check(); err != nil {
 		return local(fmt.Errorf("host: %w", err))
@@ -135,9 +132,9 @@ func (e *Engine) limit(end context.CancelCauseFunc) (started func()) {
 	return func() { timer.Stop() }
 }
 
-// argv is the argument list after the binary. The first value of an option
-// wins in ssh, so the user's come first, but for the log's; flags without a value are
-// ours. share is for how long ssh may wait for each address.
+// argv returns the argument list after the binary. The first value of an option wins in ssh, so the
+// user's come first, except for the log's; flags without a value are ours. share is how long ssh
+// may wait for each address.
 func (e *Engine) argv(h host.Host, command, logPath string, share time.Duration) []string {
 	args := []string{"-T", "-a", "-x"}
 	if logPath != "" {
@@ -157,7 +154,7 @@ func (e *Engine) argv(h host.Host, command, logPath string, share time.Duration)
 	return append(args, "--", h.Destination(), command)
 }
 
-// connectTimeout is a limit in whole seconds; none is as configured.
+// connectTimeout returns a limit in whole seconds; none means as configured.
 func connectTimeout(limit time.Duration) []string {
 	if limit <= 0 {
 		return nil
@@ -165,8 +162,8 @@ func connectTimeout(limit time.Duration) []string {
 	return []string{"-o", openssh.ConnectTimeout(limit)}
 }
 
-// jumpOptions are the options of the ssh to a jump host. What it says belongs
-// into a log of ours and not to the output of the host.
+// jumpOptions returns the options of the ssh to a jump host. Its messages belong into a log of ours
+// and not to the output of the host.
 func (e *Engine) jumpOptions(logPath string) []string {
 	options := append(connectTimeout(e.opts.ConnectTimeout), conf.Flags{Config: e.opts.Flags.Config}.Options()...)
 	if logPath != "" {
@@ -213,8 +210,8 @@ func (e *Engine) process(ctx context.Context, argv, env []string, input fleet.In
 	return c, wait(ctx, c, to)
 }
 
-// wait waits for the end of a command that was started, and brings it about when ctx ends.
-// An error is one of waiting, not of the process itself.
+// wait waits for the end of a started command, and ends it when ctx ends. An error is one of
+// waiting, not of the process itself.
 func wait(ctx context.Context, c *exec.Cmd, to streams) error {
 	ended := make(chan struct{})
 	var killer sync.WaitGroup
@@ -228,7 +225,7 @@ func wait(ctx context.Context, c *exec.Cmd, to streams) error {
 	return err
 }
 
-// command is the binary in a process group of its own, not started yet.
+// command returns the binary in its own process group, not started yet.
 func (e *Engine) command(argv, env []string, to streams) *exec.Cmd {
 	c := exec.Command(e.opts.Binary, argv...)
 	c.Env = append(os.Environ(), env...)
@@ -238,8 +235,8 @@ func (e *Engine) command(argv, env []string, to streams) *exec.Cmd {
 	return c
 }
 
-// feed connects the command's input. exec's own copying would hold Wait up
-// until the input ends, even when the process has long ended.
+// feed connects the command's input. exec's own copying would hold Wait up until the input ends,
+// even when the process has long ended.
 func feed(c *exec.Cmd, input fleet.Input) (stop func(), started func(bool), err error) {
 	if input == nil {
 		return func() {}, func(bool) {}, nil // exec opens /dev/null
@@ -280,13 +277,13 @@ func kill(ctx, abort context.Context, pid int, ended <-chan struct{}) {
 	syscall.Kill(-pid, syscall.SIGKILL)
 }
 
-// streams are where output goes.
+// streams is the destination of output.
 type streams struct {
 	attempt fleet.Attempt
 	theirs  func(text []byte) bool // whether text on standard error is the command's
 }
 
-// sink hands on one stream.
+// sink passes on one stream.
 type sink struct {
 	streams
 	stream fleet.Stream

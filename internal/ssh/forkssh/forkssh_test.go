@@ -129,8 +129,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestNoLogIsNoProof: a command or subsystem that has run, and of which nothing more is
-// heard, is never said not to have run, whatever the user lets ssh say.
+// TestNoLogIsNoProof: a command or subsystem that has run, and of which nothing more is heard, is
+// never said not to have run, whatever the user lets ssh say.
 func TestNoLogIsNoProof(t *testing.T) {
 	s := sshtest.StartSshd(t, "Subsystem mad kill -9 $PPID")
 	for _, further := range [][]string{nil, {"-q"}, {"-o", "LogLevel=QUIET"}, {"-E", filepath.Join(t.TempDir(), "log")}} {
@@ -158,8 +158,8 @@ func TestBrokenProxy(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft: what ssh has started is gone when ssh has ended by itself,
-// whether it succeeded or not, and even if it ignores every signal but KILL.
+// TestNothingIsLeft: what ssh has started is gone when ssh has ended by itself, whether it
+// succeeded or not, and even if it ignores every signal but KILL.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	s := sshtest.StartSshd(t)
@@ -199,8 +199,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestMasterStays: a ControlPersist master and the proxy that carries it are
-// the user's, and serve the next ssh.
+// TestMasterStays: a ControlPersist master and the proxy that carries it are the user's, and serve
+// the next ssh.
 func TestMasterStays(t *testing.T) {
 	t.Parallel()
 	s := sshtest.StartSshd(t)
@@ -261,8 +261,8 @@ func TestHostileName(t *testing.T) {
 	}
 }
 
-// TestStderrOfTheWay: what a jump host's sshd or the program that carries the
-// connection writes is not the command's; all of what the command writes is.
+// TestStderrOfTheWay: what a jump host's sshd or the program that carries the connection writes is
+// not the command's; all of what the command writes is.
 func TestStderrOfTheWay(t *testing.T) {
 	t.Parallel()
 	banner := filepath.Join(t.TempDir(), "banner")
@@ -285,8 +285,8 @@ func TestStderrOfTheWay(t *testing.T) {
 		way *route.Route
 	}{"jump host": {o, jumps}, "proxy": {noisy, direct}, "banner": {o, direct}} {
 		t.Run(name, func(t *testing.T) {
-			// Where both come before either is read, all counts as the command's: two pipes
-			// have no order.
+			// Where both come before either is read, all counts as the command's: two pipes have no
+			// order.
 			waittest.Until(t, "what was said before the command is told apart", func() bool {
 				var c sshtest.Told
 				r := runOn(t, fanout.Params{}, test.o, test.way, host.Host{Name: "127.0.3.8"}, fleet.Command{Line: "echo warn >&2; echo more >&2; exit 3"}, &c)
@@ -300,8 +300,8 @@ func TestStderrOfTheWay(t *testing.T) {
 	}
 }
 
-// TestGreetingIsNoReason: what a jump host greets with is not why the connection behind
-// it was closed; what its ssh says is.
+// TestGreetingIsNoReason: what a jump host greets with is not why the connection behind it was
+// closed; what its ssh says is.
 func TestGreetingIsNoReason(t *testing.T) {
 	t.Parallel()
 	banner := filepath.Join(t.TempDir(), "banner")
@@ -328,8 +328,8 @@ func TestGreetingIsNoReason(t *testing.T) {
 	}
 }
 
-// TestConnectTimeout: all up to the start of the command is bounded, and what was
-// not reached is said.
+// TestConnectTimeout: all up to the start of the command is bounded, and what was not reached is
+// said.
 func TestConnectTimeout(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	s := sshtest.StartSshd(t)
@@ -377,8 +377,8 @@ func me(t *testing.T) string {
 	return u.Username
 }
 
-// TestWhatSSHSays: how far ssh had come decides what its last words mean, and what is to be
-// done about them stands in one place for all engines.
+// TestWhatSSHSays: how far ssh had come decides what its last words mean, and what is to be done
+// about them stands in one place for all engines.
 func TestWhatSSHSays(t *testing.T) {
 	const (
 		connected = "debug1: Connecting to x [127.0.0.1] port 22.\ndebug1: Connection established.\n"

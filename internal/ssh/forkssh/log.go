@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// log is what ssh itself says, at LogLevel DEBUG2: how far it came, and why
-// it failed; and what the ssh to each jump host says.
+// log holds ssh's own messages, at LogLevel DEBUG2: how far it came, and why it failed; and those
+// of the ssh to each jump host.
 type log struct {
 	login   // to the host
 	way     way
@@ -22,14 +22,14 @@ type log struct {
 
 	mu       sync.Mutex
 	spoke    bool     // there is a log at all
-	status   bool     // the server told an exit status
-	signal   bool     // the server told an exit signal
+	status   bool     // the server sent an exit status
+	signal   bool     // the server sent an exit signal
 	sent     bool     // the command was sent
 	accepted bool     // and the server starts it
 	proxy    string   // command that was started as a proxy
 	shared   bool     // the session is one of a ControlMaster
-	master   bool     // a ControlPersist master stays behind
-	before   []string // the last lines that came on standard error before the command was sent
+	master   bool     // a ControlPersist master remains
+	before   []string // the last lines on standard error before the command was sent
 	addr     string
 }
 
@@ -44,7 +44,7 @@ func newLog(a fleet.Attempt, jumps []*conf.Resolved, started func()) *log {
 	return &log{attempt: a, way: way{jumps: jumps}, granted: granted, started: sync.OnceFunc(func() { started(); close(granted) })}
 }
 
-// isGranted tells whether the command runs.
+// isGranted reports whether the command runs.
 func (l *log) isGranted() bool {
 	select {
 	case <-l.granted:
@@ -54,8 +54,8 @@ func (l *log) isGranted() bool {
 	}
 }
 
-// open makes the pipes: of ssh, and of the ssh to jump hosts, if there are any. The names are "" where ssh cannot
-// open them; then only the exit code is known.
+// open makes the pipes: of ssh, and of the ssh to jump hosts, if there are any. The names are ""
+// where ssh cannot open them; then only the exit code is known.
 func (l *log) open() (own, hops string, closeLog func(), err error) {
 	l.own = pipe{mu: &l.mu, line: l.line}
 	if own, err = l.own.open(); err != nil {
@@ -75,17 +75,16 @@ func (l *log) open() (own, hops string, closeLog func(), err error) {
 	return own, hops, func() { l.way.log.close(); l.own.close() }, nil
 }
 
-// catchUp reads what ssh has said by now.
+// catchUp reads ssh's messages so far.
 func (l *log) catchUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.own.catchUp()
 }
 
-// theirs tells whether text on standard error is the command's. What comes
-// before the command was sent is not: it is a banner, or was written by what
-// carries the connection, such as a jump host. ssh logs the sending first, so what
-// it has logged by now decides. Through a ControlMaster it does not.
+// theirs reports whether text on standard error is the command's. Text before the command was sent
+// is not: it is a banner, or was written by the programs of the connection, such as a jump host.
+// ssh logs the sending first, so its log so far decides. Through a ControlMaster it does not.
 func (l *log) theirs(text []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +104,7 @@ func (l *log) theirs(text []byte) bool {
 	return false
 }
 
-// banner is the last line that came before the command was sent.
+// banner returns the last line before the command was sent.
 func (l *log) banner() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +135,7 @@ func (l *log) line(s string) {
 	}
 }
 
-// note keeps what is only to be known later.
+// note records an event for later.
 func (l *log) note(kind openssh.Kind) {
 	switch kind {
 	case openssh.CommandSent:

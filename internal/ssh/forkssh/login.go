@@ -9,16 +9,16 @@ import (
 	"sshpace/internal/ssh/session"
 )
 
-// login is how far an ssh has come with one server, and what it says to its user.
+// login is how far an ssh has come with one server, and its messages to its user.
 type login struct {
 	phase    fleet.Phase
-	greeted  bool // the server said its version
+	greeted  bool // the server sent its version
 	other    bool // the peer sent a line that is neither SSH's nor sshd's
 	loggedIn bool
 	messages []string
 }
 
-// marks are how far ssh is by what it says.
+// marks maps ssh's messages to phases.
 var marks = map[openssh.Kind]fleet.Phase{
 	openssh.Connecting: fleet.PhaseConnect, openssh.Connected: fleet.PhaseKex, openssh.HostKeySeen: fleet.PhaseHostkey,
 	openssh.AuthStarted: fleet.PhaseAuth, openssh.LoggedIn: fleet.PhaseExec, openssh.MasterOpened: fleet.PhaseExec,
@@ -40,7 +40,7 @@ func (l *login) take(e openssh.Event) {
 	}
 }
 
-// cause is why ssh gave up, by messages and by how far it had come.
+// cause returns why ssh gave up, by messages and by how far it had come.
 func (l *login) cause(messages []string) openssh.Cause {
 	cause, message := openssh.CauseOf(messages)
 	if _, why, refused := strings.Cut(message, "open failed: "); refused && !l.loggedIn { // by a jump host
@@ -58,8 +58,8 @@ func (l *login) cause(messages []string) openssh.Cause {
 	return cause
 }
 
-// way is the logins to the jump hosts before a host. Each begins when the one before it is done, so that
-// one log is enough for all of them.
+// way is the logins to the jump hosts before a host. Each begins when the one before it is done, so
+// that one log is enough for all of them.
 type way struct {
 	jumps []*conf.Resolved
 	log   pipe
@@ -76,7 +76,7 @@ func (w *way) line(s string) {
 	w.loggedIn = false
 }
 
-// stopped is the jump host that has not let ssh in, nil if all have.
+// stopped returns the jump host that has not accepted ssh's login, nil if all have.
 func (w *way) stopped() *conf.Resolved {
 	if w.log.raw == nil || w.done == len(w.jumps) {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"sshpace/internal/ssh/session"
 )
 
-// outcome puts together what the log and the exit code say.
+// outcome combines the log and the exit code.
 func (l *log) outcome(ctx context.Context, state *os.ProcessState) fleet.Outcome {
 	o := fleet.Outcome{Engine: engineName, Addr: l.addr, Exit: exitCode(state), Signal: signalOf(state)}
 	o.Ran = l.ran(o.Exit)
@@ -30,21 +30,22 @@ func (l *log) outcome(ctx context.Context, state *os.ProcessState) fleet.Outcome
 		l.attempt.Reached(fleet.PhaseExit)
 	case l.signal && l.granting():
 		l.attempt.Reached(fleet.PhaseExit)
-		o.Exit, o.Signal = -1, "?" // ssh does not tell which
+		o.Exit, o.Signal = -1, "?" // ssh does not say which
 	default:
 		l.failure(&o)
 	}
 	return o
 }
 
-// granting tells whether the server has granted the command, as far as ssh would say so: through a ControlMaster it
-// does not. An end that a server tells before that is none of the command.
+// granting reports whether the server has granted the command, as far as ssh would log that:
+// through a ControlMaster it does not. An end that a server reports before that is not the
+// command's.
 func (l *log) granting() bool { return l.accepted || l.shared }
 
-// ran tells whether the command has run. ssh logs that it sends the command before it
-// does so: a log without that line proves that nothing has run. No log, as under ssh -q,
-// proves nothing. Output proves something over a ControlMaster only, where ssh does not
-// log the answer; else it may be ssh's own.
+// ran reports whether the command has run. ssh logs that it sends the command before it does so: a
+// log without that line proves that nothing has run. No log, as under ssh -q, proves nothing.
+// Output proves something over a ControlMaster only, where ssh does not log the answer; otherwise
+// it may be ssh's own.
 func (l *log) ran(exit int) fleet.Ran {
 	switch {
 	case exit >= 0 && exit < 255, l.accepted, l.shared && (l.status || l.signal || l.sent && l.attempt.Talked()):
@@ -79,14 +80,14 @@ func (l *log) failure(o *fleet.Outcome) {
 	}
 	if ended, _ := openssh.CauseOf(causes); ended == openssh.HungUp && cause == openssh.Denied {
 		o.Closed = true
-		if l.proxy == "" { // else others may have said it
+		if l.proxy == "" { // otherwise others may have written it
 			o.Err += session.Said(l.banner())
 		}
 	}
 	o.SlowDown = o.Class == fleet.Throttled && o.Ran == fleet.RanNo
 }
 
-// at is the login that has failed, of which server, in words.
+// at returns the login that has failed, and its server, in words.
 func (l *log) at() (login *login, server string) {
 	if jump := l.way.stopped(); jump != nil && !l.greeted && !l.shared {
 		return &l.way.login, "jump host " + jump.HostName() + ": "

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// pipe is where an ssh logs.
+// pipe receives the log of an ssh.
 type pipe struct {
 	mu   *sync.Mutex       // held while lines are taken
-	line func(line string) // is told of each
+	line func(line string) // called for each
 
 	r, w *os.File
 	raw  syscall.RawConn // nil where ssh cannot open it
 	done sync.WaitGroup
-	part []byte // of a line whose end has not come
+	part []byte // beginning of an unfinished line
 }
 
-// open makes the pipe. The name is one under which another process of the same
-// user can open it: ssh closes all inherited descriptors at its start, so it
-// cannot be handed one. Where there is no /proc the name is "".
+// open makes the pipe. Another process of the same user can open it under this name: ssh closes all
+// inherited descriptors at its start, so it cannot inherit one. If there is no /proc the name is
+// "".
 func (p *pipe) open() (path string, err error) {
 	if p.r, p.w, err = os.Pipe(); err != nil {
 		return "", fmt.Errorf("log of ssh: %w", err)
@@ -39,8 +39,8 @@ func (p *pipe) open() (path string, err error) {
 	return path, nil
 }
 
-// close ends the reader. A ControlPersist master may keep the pipe open; what ssh has
-// written is read in any case, however late the reader is.
+// close ends the reader. A ControlPersist master may keep the pipe open; all of ssh's text is read
+// in any case, however late the reader is.
 func (p *pipe) close() {
 	if p.raw == nil {
 		return
@@ -64,14 +64,14 @@ func (p *pipe) read() {
 	})
 }
 
-// catchUp reads what was written by now. mu is held.
+// catchUp reads the text so far. mu is held.
 func (p *pipe) catchUp() {
 	if p.raw != nil {
-		_ = p.raw.Control(func(fd uintptr) { p.drain(fd) }) // a closed pipe has said all
+		_ = p.raw.Control(func(fd uintptr) { p.drain(fd) }) // a closed pipe is complete
 	}
 }
 
-// drain takes all that was written so far; ended means that nothing can follow.
+// drain reads all text so far; ended means that nothing can follow.
 func (p *pipe) drain(fd uintptr) (ended bool) {
 	buffer := make([]byte, maxLine)
 	for {
@@ -86,7 +86,7 @@ func (p *pipe) drain(fd uintptr) (ended bool) {
 	}
 }
 
-// take reads the lines that are whole. One that is too long is read in pieces.
+// take handles the complete lines. One that is too long is read in pieces.
 func (p *pipe) take(data []byte) {
 	p.part = append(p.part, data...)
 	for {

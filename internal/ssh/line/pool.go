@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Pool shares lines: all who need one to the same place get the same one. The first of them has
-// it made. Set the fields before the first use.
+// Pool shares lines: all who need one to the same place get the same one. The first of them has it
+// made. Set the fields before the first use.
 type Pool[K comparable] struct {
 	// Idle is how long an unused line is kept; 0 is until Close.
 	Idle time.Duration
-	// Memory returns how long a failure is remembered. Until then all who ask fail at once, and
-	// not one timeout after the other. If it is nil, none is remembered.
+	// Memory returns how long a failure is remembered. Until then all who ask fail at once, and not
+	// one timeout after the other. If it is nil, none is remembered.
 	Memory func(error) time.Duration
 
 	mu     sync.Mutex
@@ -34,8 +34,8 @@ type shared struct {
 // ErrClosed reports that the Pool is closed.
 var ErrClosed = errors.New("interrupted")
 
-// Get returns the line to a place, which make makes if there is none. The caller calls put when
-// it no longer uses the line. The end of ctx ends the wait, but not make: others may wait, too.
+// Get returns the line to a place, which make makes if there is none. The caller calls put when it
+// no longer uses the line. The end of ctx ends the wait, but not make: others may wait, too.
 func (p *Pool[K]) Get(ctx context.Context, place K, make func() (Line, error)) (l Line, put func(), err error) {
 	s, err := p.enter(place, make)
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *Pool[K]) enter(place K, open func() (Line, error)) (*shared, error) {
 		if p.places == nil {
 			p.places = make(map[K]*shared)
 		}
-		s = &shared{ready: make(chan struct{}), users: 1} // who makes it
+		s = &shared{ready: make(chan struct{}), users: 1} // the maker
 		p.places[place] = s
 		go p.make(place, s, open)
 	}
@@ -77,7 +77,7 @@ func (p *Pool[K]) enter(place K, open func() (Line, error)) (*shared, error) {
 	return s, nil
 }
 
-// forgotten tells whether a failure may be tried again.
+// forgotten reports whether a failure may be tried again.
 func (s *shared) forgotten() bool {
 	select {
 	case <-s.ready:

@@ -34,8 +34,7 @@ func (m *maker) make() (Line, error) {
 	return &fake{end: end, done: ctx.Done()}, nil
 }
 
-// TestPool: a place has one line, whoever needs it, as long as the line lives and was used
-// lately.
+// TestPool: a place has one line, whoever needs it, as long as the line lives and was used lately.
 func TestPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, m := Pool[string]{Idle: time.Minute}, &maker{}

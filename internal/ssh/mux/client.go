@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/ssh/session"
 )
 
-// Master is the connection of a live ControlMaster, with channels of our own. Who is logged in
-// where, and how, only the master knows. Closing it leaves the master alone.
+// Master is the connection of a live ControlMaster, with channels of our own. Only the master knows
+// the details of the login. Closing it leaves the master alone.
 type Master struct {
 	*session.Connection
 	path string
@@ -19,7 +19,7 @@ type Master struct {
 
 var _ line.Line = (*Master)(nil)
 
-// Open connects to the master at path. Without a socket the error is os.ErrNotExist, else an
+// Open connects to the master at path. Without a socket the error is os.ErrNotExist, otherwise an
 // *Error.
 func Open(ctx context.Context, path string) (*Master, error) {
 	l, err := dial(ctx, path)
@@ -34,8 +34,8 @@ func Open(ctx context.Context, path string) (*Master, error) {
 	return m, nil
 }
 
-// Open opens a channel. Sessions are not asked for in proxy mode: a master whose server gives
-// no further session ends then, and all on it.
+// Open opens a channel. Sessions are not requested in proxy mode: a master whose server gives no
+// further session ends then, with all its sessions.
 func (m *Master) Open(ctx context.Context, a line.Ask) (line.Channel, error) {
 	if a.Kind == line.Forward {
 		return m.Connection.Open(ctx, a)
@@ -46,7 +46,7 @@ func (m *Master) Open(ctx context.Context, a line.Ask) (line.Channel, error) {
 // carrier carries SSH's connection protocol through a link.
 type carrier struct{ *link }
 
-// Receive gives the next packet; see channel.Carrier.
+// Receive returns the next packet; see channel.Carrier.
 func (c carrier) Receive(old []byte) ([]byte, error) {
 	p, err := c.packet(old)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package mux runs commands over connections that ssh(1) shares: it speaks to a
-// ControlMaster, as a client in proxy mode (OpenSSH, PROTOCOL.mux). Nothing is
-// started, no key is needed, and the master's own sessions are left alone.
+// Package mux runs commands over connections that ssh(1) shares: it speaks to a ControlMaster, as a
+// client in proxy mode (OpenSSH, PROTOCOL.mux). Nothing is started, no key is needed, and the
+// master's own sessions are left alone.
 //
-// A master that cannot be used is an *Error, after which nothing has run: the
-// caller may log in by itself.
+// A master that cannot be used is an *Error, after which nothing has run: the caller may log in by
+// itself.
 package mux
 
 import (
@@ -52,8 +52,8 @@ const (
 	version = 4
 )
 
-// patience is how long a master may take to answer at all: it is a process of
-// this machine, and one that was stopped never does.
+// patience is the time for a master to answer at all: it is a process of this machine, and a
+// stopped one never does.
 const patience = 3 * time.Second
 
 // link is a connection to a master.
@@ -66,7 +66,7 @@ type link struct {
 	mu sync.Mutex // of writing
 }
 
-// loss is what is said of a link that has ended, "" while it goes on.
+// loss describes the end of a link, "" while it is alive.
 func (l *link) loss() string {
 	if l.lost.Load() {
 		return "connection lost"
@@ -74,8 +74,8 @@ func (l *link) loss() string {
 	return ""
 }
 
-// dial connects to a master and asks for proxy mode. A socket that does not exist
-// is os.ErrNotExist, any other failure an *Error.
+// dial connects to a master and asks for proxy mode. A socket that does not exist is
+// os.ErrNotExist, any other failure an *Error.
 func dial(ctx context.Context, path string) (*link, error) {
 	return greet(ctx, path, (*link).proxy)
 }
@@ -85,7 +85,7 @@ func connect(ctx context.Context, path string) (*link, error) {
 	return greet(ctx, path, func(*link) error { return nil })
 }
 
-// greet connects to a master and asks for something.
+// greet connects to a master and makes a request.
 func greet(ctx context.Context, path string, ask func(*link) error) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -118,7 +118,7 @@ func greet(ctx context.Context, path string, ask func(*link) error) (*link, erro
 	return nil, &Error{path, "is unusable: " + reason(err), err}
 }
 
-// reason is an error without what the caller says anyway.
+// reason returns an error without the words that the caller adds anyway.
 func reason(err error) string {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno.Error()
@@ -161,7 +161,7 @@ func (l *link) proxy() error {
 	return nil
 }
 
-// checkLink refuses a symbolic link of another user, in a folder where everybody may put one: it
+// checkLink refuses a symbolic link of another user, in a directory where everybody may put one: it
 // leads to a master of ours, but to that of another host.
 func (l *link) checkLink() error {
 	info, err := os.Lstat(l.path)
@@ -229,8 +229,7 @@ func (l *link) packet(old []byte) ([]byte, error) {
 	return data, err
 }
 
-// frame reads what a length stands before, without its first bytes, into the room of an
-// older one.
+// frame reads a message with its length, without its first bytes, into the memory of an old one.
 func (l *link) frame(without int, old []byte) ([]byte, error) {
 	head, err := l.in.Peek(4)
 	if err != nil {

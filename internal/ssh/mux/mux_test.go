@@ -181,8 +181,8 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// TestNoFurtherSession: a master whose server gives no further session lives on when a
-// Dialogue asks for one, and so do all that use it.
+// TestNoFurtherSession: a master whose server gives no further session lives on when a Dialogue
+// asks for one, and so do all that use it.
 func TestNoFurtherSession(t *testing.T) {
 	s := sshtest.StartSshdForOther(t, "Subsystem echo /bin/cat", "MaxSessions 1")
 	m := startMaster(t, s)
@@ -211,8 +211,8 @@ func TestNoFurtherSession(t *testing.T) {
 	}
 }
 
-// TestDialogue: what ends a Dialogue over a master: no such subsystem, after which nothing
-// has run, and the end of the master.
+// TestDialogue: what ends a Dialogue over a master: no such subsystem, after which nothing has run,
+// and the end of the master.
 func TestDialogue(t *testing.T) {
 	m := startMaster(t, sshtest.StartSshdForOther(t, "Subsystem echo /bin/cat"))
 	x := &shared{path: m.path}

@@ -40,8 +40,8 @@ type passed struct {
 	in, out *os.File
 }
 
-// pass has the master open a session of its own. A server that gives no further session is an
-// *Error, and the master lives on, which it does not where proxy mode asks.
+// pass lets the master open a session of its own. A server that gives no further session is an
+// *Error, and the master survives, which it does not in proxy mode.
 func pass(ctx context.Context, path string, a line.Ask) (line.Channel, error) {
 	l, err := connect(ctx, path)
 	if err != nil {
@@ -78,8 +78,8 @@ func (p *passed) CloseWrite() error { return p.in.Close() }
 // Close ends our files, and the session with our link.
 func (p *passed) Close() error { return errors.Join(p.in.Close(), p.out.Close(), p.conn.Close()) }
 
-// standardFiles are those of a session, and our ends of its input and output. Its
-// standard error goes nowhere.
+// standardFiles returns those of a session, and our ends of its input and output. Its standard
+// error goes nowhere.
 func standardFiles() (theirs []*os.File, in, out *os.File, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
@@ -100,7 +100,7 @@ func standardFiles() (theirs []*os.File, in, out *os.File, err error) {
 	return []*os.File{stdin, stdout, null}, in, out, nil
 }
 
-// environment is NAME=value as strings, one after the other.
+// environment returns NAME=value as strings, one after the other.
 func environment(env []string) (all []byte) {
 	for _, kv := range env {
 		all = append(binary.BigEndian.AppendUint32(all, uint32(len(kv))), kv...)
@@ -138,7 +138,7 @@ func (l *link) open(ask newSession, files []*os.File) error {
 	return nil
 }
 
-// Exit is what the master tells of the command's end.
+// Exit returns the end of the command, from the master.
 func (p *passed) Exit() int {
 	for {
 		kind, body, err := p.message()

@@ -2,7 +2,7 @@ package mux
 
 import "golang.org/x/sys/unix"
 
-// peerUser is the user at the other end of a Unix socket (unix(7) SO_PEERCRED).
+// peerUser returns the user at the other end of a Unix socket (unix(7) SO_PEERCRED).
 func peerUser(fd int) (uid int, err error) {
 	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {

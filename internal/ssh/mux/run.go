@@ -14,20 +14,20 @@ import (
 	"sshpace/internal/ssh/session"
 )
 
-// engineName is what results say.
+// engineName is the name in results.
 const engineName = "master"
 
 // Session is a command to run over a master.
 type Session struct {
 	Path    string // of the socket
 	Command fleet.Command
-	// Timeout bounds all up to the start of the command; 0 is fleet.ConnectTimeout.
+	// Timeout bounds everything up to the start of the command; 0 is fleet.ConnectTimeout.
 	Timeout time.Duration
 }
 
-// Run runs the command. An error means that nothing has run: os.ErrNotExist
-// without a socket, else an *Error. There is no second session for what refuses signals:
-// it would end the other sessions of the master.
+// Run runs the command. An error means that nothing has run: os.ErrNotExist without a socket,
+// otherwise an *Error. There is no second session against refused signals: it would end the other
+// sessions of the master.
 func (s *Session) Run(ctx context.Context, a fleet.Attempt) (fleet.Outcome, error) {
 	starting, cancel := context.WithTimeoutCause(ctx, cmp.Or(max(s.Timeout, 0), fleet.ConnectTimeout), fleet.ErrConnectTimeout)
 	defer cancel()
@@ -48,7 +48,7 @@ func (s *Session) Run(ctx context.Context, a fleet.Attempt) (fleet.Outcome, erro
 	return fleet.Outcome{}, s.survived(s.unopened(failed))
 }
 
-// unopened says why there is no session.
+// unopened returns why there is no session.
 func (s *Session) unopened(e *session.NotStarted) error {
 	err := cmp.Or(e.Late, e.Err)
 	no, isRefused := errors.AsType[*ssh.OpenChannelError](err)
@@ -65,9 +65,9 @@ func (s *Session) unopened(e *session.NotStarted) error {
 	return &Error{s.Path, "is unusable: " + reason(err), err}
 }
 
-// survived adds to a refusal by the server that the master has ended over it, where it
-// has: OpenSSH's does not forget a channel that was refused to a client in proxy mode,
-// and fails when that leaves (channels.c, channel_proxy_upstream; chan_send_close2).
+// survived adds to a refusal by the server that the master has ended because of it, if so:
+// OpenSSH's does not forget a channel that was refused to a client in proxy mode, and fails when
+// that leaves (channels.c, channel_proxy_upstream; chan_send_close2).
 func (s *Session) survived(err error) error {
 	own := (*Error)(nil)
 	if _, refused := errors.AsType[*ssh.OpenChannelError](err); !refused || !errors.As(err, &own) {

@@ -64,8 +64,8 @@ var asked = sshtest.Grammar{
 	"key":     {"ssh-ed25519", "ssh-rsa", "rsa-sha2-256", "ecdsa-sha2-nistp384,ecdsa-sha2-nistp256"},
 }
 
-// TestRandomAlgorithms: of servers with one algorithm of a kind, the native engine
-// reaches none that ssh does not, and auto all that ssh reaches.
+// TestRandomAlgorithms: of servers with one algorithm of a kind, the native engine reaches none
+// that ssh does not, and auto all that ssh reaches.
 func TestRandomAlgorithms(t *testing.T) {
 	t.Parallel()
 	keys := makeHostKeys(t)
@@ -114,7 +114,7 @@ func TestRandomAlgorithms(t *testing.T) {
 	t.Logf("%d servers: ssh reaches %d, the native engine %d; seed %d", count, reached, native, seed)
 }
 
-// reachedBySSH tells whether ssh runs a command there.
+// reachedBySSH reports whether ssh runs a command there.
 func reachedBySSH(t *testing.T, s *sshtest.Sshd, settings []string) bool {
 	t.Helper()
 	args := []string{"-F", "none", "-p", fmt.Sprint(s.Port), "-l", s.User}
@@ -128,8 +128,8 @@ func reachedBySSH(t *testing.T, s *sshtest.Sshd, settings []string) bool {
 	return err == nil
 }
 
-// TestOnlySSHHasTheAlgorithm: a server with which only ssh has algorithms in common is
-// reached by ssh, which is known for the rest of the run. A command runs once.
+// TestOnlySSHHasTheAlgorithm: a server with which only ssh has algorithms in common is reached by
+// ssh, which is known for the rest of the run. A command runs once.
 func TestOnlySSHHasTheAlgorithm(t *testing.T) {
 	for what, lines := range map[string][]string{
 		"MAC": {"Ciphers aes128-ctr", "MACs umac-64@openssh.com"}, "key exchange": {"KexAlgorithms sntrup761x25519-sha512@openssh.com"},
@@ -224,8 +224,8 @@ func runTwice(t *testing.T, s *sshtest.Sshd, engine Engine, settings []string, l
 	return tryAll(t, s, engine, settings, []host.Host{{Name: "127.0.0.1", Label: "a"}, {Name: "127.0.0.1", Label: "b"}}, line)
 }
 
-// TestUnknownAlgorithm: a list with a name that the installed ssh does not know is a
-// mistake of the configuration, as for ssh.
+// TestUnknownAlgorithm: a list with a name that the installed ssh does not know is a mistake of the
+// configuration, as for ssh.
 func TestUnknownAlgorithm(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	for _, setting := range []string{"KexAlgorithms=curve25519-sha256,kex-of-tomorrow", "Ciphers=aes128-gcm@openssh.com,aes999", "HostKeyAlgorithms=ssh-ed25519,none-such"} {

@@ -11,9 +11,8 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// askpass returns where the passphrase of a key comes from: from what was asked
-// for at the start, or from the user's program (ssh(1) SSH_ASKPASS,
-// SSH_ASKPASS_REQUIRE); nil is from nowhere.
+// askpass returns the source of a key's passphrase: the one asked for at the start, or the user's
+// program (ssh(1) SSH_ASKPASS, SSH_ASKPASS_REQUIRE); nil is none.
 func askpass(getenv func(string) string, asked dial.Password) func(context.Context, string) ([]byte, error) {
 	if asked != nil {
 		return func(context.Context, string) ([]byte, error) { return []byte(asked.Text()), nil }

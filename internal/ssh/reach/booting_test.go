@@ -13,8 +13,9 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// TestBooting: a host that boots, or shuts down, ends each login and says why. Who waits for such hosts runs the
-// command once the host takes logins, and only once; who does not is told the reason.
+// TestBooting: a host that boots, or shuts down, ends each login and says why. Who waits for such
+// hosts runs the command once the host takes logins, and only once; who does not is told the
+// reason.
 func TestBooting(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Fatal("this test configures PAM, as root, for a server of its own")

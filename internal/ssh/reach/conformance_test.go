@@ -32,9 +32,9 @@ var engines = map[string]engine{
 	"master":  {From: sshtest.AtOpen, Reach: overMasters},
 }
 
-// TestConformance: each of them does what every executor has to do, and leaves nothing
-// behind. Most of it is waiting, so all waits at once; but hostile servers flood, which needs
-// the machine for itself.
+// TestConformance: each of them does what every executor has to do, and leaves nothing behind. Most
+// of it is waiting, so all waits at once; but hostile servers flood, which needs the machine for
+// itself.
 func TestConformance(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })

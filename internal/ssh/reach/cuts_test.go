@@ -93,8 +93,8 @@ func newCutter(t *testing.T) *cutter {
 	return &cutter{Sshd: s, dir: dir}
 }
 
-// TestReaper becomes the program on its command line, to which the orphans of its
-// children fall. On its own it has nothing to do.
+// TestReaper becomes the program on its command line, to which the orphans of its children fall. On
+// its own it has nothing to do.
 func TestReaper(t *testing.T) {
 	if flag.NArg() == 0 {
 		return
@@ -129,8 +129,8 @@ func (c *cutter) configure(t *testing.T, way int, port int) (file, socket string
 	return file, socket
 }
 
-// patience is how long a login, and how long a command, may take. ssh's logins take four
-// times as long.
+// patience is how long a login, and how long a command, may take. ssh's logins take four times as
+// long.
 const patience = 2 * time.Second
 
 // trial is what became of one command.
@@ -140,8 +140,8 @@ type trial struct {
 	said  int // bytes that came from the server
 }
 
-// try runs a command that writes a line on the host, and waits until nothing of it is
-// left there. f befalls the connection, or with a master what is asked of that.
+// try runs a command that writes a line on the host, and waits until nothing of it is left there. f
+// befalls the connection, or with a master what is asked of that.
 func (c *cutter) try(t *testing.T, way int, f *relay.Fault) trial {
 	t.Helper()
 	var said atomic.Int64
@@ -227,7 +227,7 @@ func (c *cutter) rest(t *testing.T) {
 	}
 }
 
-// consistent tells whether what is said of a command agrees with what it did.
+// consistent reports whether what is said of a command agrees with what it did.
 func (r *trial) consistent() bool {
 	switch r.Ran {
 	case fleet.RanYes:
@@ -253,8 +253,8 @@ func randomFault(rng *rand.Rand, size int) relay.Fault {
 	return f
 }
 
-// TestCuts: a connection that somebody without any key ends after any byte of the
-// server's, in any way, never makes a command run twice, and what is said of it is true.
+// TestCuts: a connection that somebody without any key ends after any byte of the server's, in any
+// way, never makes a command run twice, and what is said of it is true.
 func TestCuts(t *testing.T) {
 	const workers, most = 8, 3 * time.Second
 	seed := *cutsSeed

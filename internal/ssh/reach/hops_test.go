@@ -49,7 +49,8 @@ func everywhere(t *testing.T, user, key string, port int, hostKey ssh.PublicKey)
 		port, user, key, known)
 }
 
-// TestHops: why a host behind jump hosts was not reached, and by whose doing, is the same with every engine.
+// TestHops: why a host behind jump hosts was not reached, and by whose doing, is the same with
+// every engine.
 func TestHops(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	s := sshtest.StartSshd(t)
@@ -94,8 +95,8 @@ func TestHops(t *testing.T) {
 	}
 }
 
-// TestNotForwarded: what a jump host says of a host that it does not reach means the same to every engine, and never
-// more than a network can do.
+// TestNotForwarded: what a jump host says of a host that it does not reach means the same to every
+// engine, and never more than a network can do.
 func TestNotForwarded(t *testing.T) {
 	key, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
 	for said, class := range map[string]fleet.Class{

@@ -32,18 +32,17 @@ type hostKeys struct {
 	mu sync.Mutex // of writing
 }
 
-// lag is the longest time for which a look at known_hosts files counts. Before a key is refused or recorded they are
-// looked at again.
+// lag is how long a check of known_hosts files is valid. Before a key is refused or recorded they
+// are checked again.
 const lag = 50 * time.Millisecond
 
-// keysOf tells policies about host keys apart.
+// keysOf identifies a policy about host keys.
 type keysOf struct {
 	files, algorithms    string
 	any, acceptNew, hash bool // any: of algorithms
 }
 
-// hostKeys returns the policy of a configuration, shared by all hosts that have
-// the same.
+// hostKeys returns the policy of a configuration, shared by all hosts with the same one.
 func (e *Executor) hostKeys(c *conf.Resolved) *hostKeys {
 	files := slices.Concat(c.Files(conf.UserKnownHostsFile), c.Files(conf.GlobalKnownHostsFile))
 	accept := e.AcceptsNew(c)
@@ -63,14 +62,14 @@ func (e *Executor) hostKeys(c *conf.Resolved) *hostKeys {
 	return k
 }
 
-// First releases in which ssh decides otherwise about certificates.
+// The first releases with other decisions about certificates.
 var (
 	patternPrincipals = conf.Version{Major: 10, Minor: 3}
 	keysInside        = conf.Version{Major: 9, Minor: 8}
 )
 
-// rules are those of the installed ssh, the strict ones where there is none, under a
-// list of HostKeyAlgorithms; nil is all.
+// rules returns those of the installed ssh, the strict ones if there is none, under a list of
+// HostKeyAlgorithms; nil is all.
 func (e *Executor) rules(algorithms []string) check.Rules {
 	return check.Rules{
 		Patterns: func() bool {
@@ -87,7 +86,7 @@ func (e *Executor) rules(algorithms []string) check.Rules {
 	}
 }
 
-// signs is the type of the plain keys that sign by an algorithm.
+// signs returns the type of the plain keys that sign by an algorithm.
 func signs(algorithm string) string {
 	if algorithm == ssh.KeyAlgoRSASHA256 || algorithm == ssh.KeyAlgoRSASHA512 {
 		return ssh.KeyAlgoRSA
@@ -99,7 +98,7 @@ func (k *hostKeys) Algorithms(name string, port int, preference []string) []stri
 	return check.Algorithms(k.index, name, port, preference)
 }
 
-// classes of what known_hosts says.
+// verdictClass translates the verdicts about known_hosts.
 var verdictClass = map[check.Kind]fleet.Class{
 	check.Unknown: fleet.HostKeyUnknown, check.Changed: fleet.HostKeyChanged, check.Revoked: fleet.HostKeyRevoked,
 }
@@ -131,14 +130,14 @@ func (k *hostKeys) Check(name string, port int, remote net.Addr, key ssh.PublicK
 	}
 }
 
-// isForeign tells whether ssh might have had the server prove a known key, and the native engine
+// isForeign reports whether ssh might have made the server prove a known key, and the native engine
 // lacks the type for that.
 func (k *hostKeys) isForeign(known check.Known) bool {
 	return known.Fingerprint == "" && slices.Contains(k.allowed, known.Type) && !slices.Contains(ssh.SupportedAlgorithms().HostKeys, known.Type)
 }
 
-// lacking are the types of certificates that ssh takes and the native engine lacks, where a
-// certificate would do. ssh records the key inside one that is not valid, if it may record keys.
+// lacking returns the types of certificates that ssh accepts and the native engine lacks, where a
+// certificate would help. ssh records the key inside one that is not valid, if it may record keys.
 func (k *hostKeys) lacking(v *check.Verdict) []string {
 	if !v.CA || k.acceptNew {
 		return nil
@@ -147,8 +146,8 @@ func (k *hostKeys) lacking(v *check.Verdict) []string {
 	return slices.DeleteFunc(slices.Clone(k.allowed), func(name string) bool { return !strings.HasSuffix(name, alg.CertSuffix) || slices.Contains(have, name) })
 }
 
-// accept records a new key. One that cannot be recorded is not accepted either:
-// it would be new for ever.
+// accept records a new key. One that cannot be recorded is not accepted either: it would always be
+// new.
 func (k *hostKeys) accept(name string, port int, key ssh.PublicKey) error {
 	if k.file == "" {
 		return errors.New("UserKnownHostsFile names no file")

@@ -39,8 +39,8 @@ func newSigner(t *testing.T) ssh.Signer {
 	return signer
 }
 
-// TestAcceptNewCertificate: what is recorded is a key, never a certificate, and
-// nothing where an authority is asked for, whose certificate is then not valid.
+// TestAcceptNewCertificate: what is recorded is a key, never a certificate, and nothing where an
+// authority is asked for, whose certificate is then not valid.
 func TestAcceptNewCertificate(t *testing.T) {
 	authority, key := newSigner(t), newSigner(t).PublicKey()
 	now := uint64(time.Now().Unix())
@@ -96,8 +96,8 @@ func TestForeignHostKey(t *testing.T) {
 	}
 }
 
-// TestVerdictIsTheCause: what was found about a key reaches the result as it is,
-// whatever else is known of the host.
+// TestVerdictIsTheCause: what was found about a key reaches the result as it is, whatever else is
+// known of the host.
 func TestVerdictIsTheCause(t *testing.T) {
 	server := sshtest.StartSshd(t)
 	key, other := knownhosts.MarshalKey(server.HostKey), knownhosts.MarshalKey(newSigner(t).PublicKey())
@@ -177,8 +177,9 @@ func TestRevokedPipe(t *testing.T) {
 	}
 }
 
-// TestForeignCertificate: where a certificate would do, the types that ssh alone takes are named, so that
-// a server with such a certificate is not judged by its plain keys; but no ssh that records keys is asked.
+// TestForeignCertificate: where a certificate would do, the types that ssh alone takes are named,
+// so that a server with such a certificate is not judged by its plain keys; but no ssh that records
+// keys is asked.
 func TestForeignCertificate(t *testing.T) {
 	const kind = "ssh-mldsa44-ed25519-cert-v01@openssh.com"
 	authority, file := knownhosts.MarshalKey(newSigner(t).PublicKey()), filepath.Join(t.TempDir(), "known_hosts")

@@ -43,7 +43,7 @@ func textOf(t *testing.T, path string) string {
 }
 
 // pool is keys of all kinds, and certificates of them by two authorities, one of which counts: in a
-// folder, by the names NAME, NAME.pub, NAME-good and NAME-bad.
+// directory, by the names NAME, NAME.pub, NAME-good and NAME-bad.
 func pool(t *testing.T, dir, user string) (names []string) {
 	t.Helper()
 	for _, ca := range []string{"good", "bad"} {
@@ -102,8 +102,8 @@ func TestOnlySSHKnowsTheKey(t *testing.T) {
 	}
 }
 
-// TestRandomIdentities: with keys, certificates and agents of all kinds, under random settings, auto
-// logs in where ssh does, and the native engine nowhere else.
+// TestRandomIdentities: with keys, certificates and agents of all kinds, under random settings,
+// auto logs in where ssh does, and the native engine nowhere else.
 func TestRandomIdentities(t *testing.T) {
 	dir, other := t.TempDir(), sshtest.NewKey(t).PublicKey()
 	trusted := filepath.Join(dir, "good.pub")

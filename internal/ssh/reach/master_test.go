@@ -13,20 +13,20 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// TestControlPathLink: a link of another user leads to no ControlMaster, though it be one of ours; our
-// own link does.
+// TestControlPathLink: a link of another user leads to no ControlMaster, though it be one of ours;
+// our own link does.
 func TestControlPathLink(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
 	}
 	s := sshtest.StartSshd(t)
-	socket, folder := filepath.Join(masterOf(t, s, t.TempDir()), "m"), t.TempDir()
+	socket, directory := filepath.Join(masterOf(t, s, t.TempDir()), "m"), t.TempDir()
 	for owner, engine := range map[int]string{0: "master", 65534: "native"} {
-		link := filepath.Join(folder, fmt.Sprint(owner))
+		link := filepath.Join(directory, fmt.Sprint(owner))
 		if err := errors.Join(os.Symlink(socket, link), os.Lchown(link, owner, owner)); err != nil {
 			t.Fatal(err)
 		}
-		r := try(t, s, Auto, answersTo(s.Key, "ControlPath="+link, "UserKnownHostsFile="+filepath.Join(folder, "known")))
+		r := try(t, s, Auto, answersTo(s.Key, "ControlPath="+link, "UserKnownHostsFile="+filepath.Join(directory, "known")))
 		if r.Status() != fleet.OK || r.Engine != engine || strings.Contains(r.Note, "link of another user") != (owner != 0) {
 			t.Errorf("a link of %d: %+v", owner, r)
 		}
@@ -42,8 +42,8 @@ func masterOf(t *testing.T, s *sshtest.Sshd, dir string) string {
 	return dir
 }
 
-// TestControlPathOpenToOthers: a ControlMaster whose socket others can replace is used, as
-// by ssh, and that is said.
+// TestControlPathOpenToOthers: a ControlMaster whose socket others can replace is used, as by ssh,
+// and that is said.
 func TestControlPathOpenToOthers(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	for _, mode := range []os.FileMode{0o700, 0o777} {
@@ -58,7 +58,7 @@ func TestControlPathOpenToOthers(t *testing.T) {
 		path := filepath.Join(masterOf(t, s, dir), "m")
 		r := try(t, s, Auto, []string{"ControlPath=" + path})
 		if said := strings.Contains(r.Note, "others can replace"); r.Status() != fleet.OK || r.Engine != "master" || said != (mode == 0o777) {
-			t.Errorf("folder %v: %+v", mode, r)
+			t.Errorf("directory %v: %+v", mode, r)
 		}
 	}
 }

@@ -51,8 +51,8 @@ func runWithPassword(t *testing.T, password string, flags conf.Flags, names ...s
 	return sink.Results()
 }
 
-// TestPassword: hosts that take a password or ask for it get it once; a wrong one
-// is tried on one of them alone, and never where the configuration forbids it.
+// TestPassword: hosts that take a password or ask for it get it once; a wrong one is tried on one
+// of them alone, and never where the configuration forbids it.
 func TestPassword(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Fatal("this test sets a password, as root, that only its own server sees")
@@ -90,16 +90,16 @@ func TestPassword(t *testing.T) {
 	}
 }
 
-// TestJumpHostSeesNoPassword: a jump host that takes the password, or asks for it, never gets it; the
-// same server as a host that the command runs on does.
+// TestJumpHostSeesNoPassword: a jump host that takes the password, or asks for it, never gets it;
+// the same server as a host that the command runs on does.
 func TestJumpHostSeesNoPassword(t *testing.T) {
 	for method, lines := range map[string][]string{
 		"password":                 {"PasswordAuthentication yes"},
 		"keyboard-interactive/pam": {"UsePAM yes", "KbdInteractiveAuthentication yes"},
 	} {
 		s := sshtest.StartSshdWithSudo(t, "hidden word", "", append(lines, "PubkeyAuthentication no", "LogLevel VERBOSE")...)
-		folder := t.TempDir()
-		known, config := filepath.Join(folder, "known"), filepath.Join(folder, "config")
+		directory := t.TempDir()
+		known, config := filepath.Join(directory, "known"), filepath.Join(directory, "config")
 		text := fmt.Sprintf("Host behind\n ProxyJump gate\nHost far\n ProxyJump gate,inner\nHost *\n HostName 127.0.0.9\n Port %d\n User %s\n"+
 			" UserKnownHostsFile %s\n GlobalKnownHostsFile none\n IdentityAgent none\n IdentityFile none\n", s.Port, s.User, known)
 		if err := errors.Join(os.WriteFile(known, []byte("* "+sshtest.AuthorizedLine(s.HostKey)), 0o600), os.WriteFile(config, []byte(text), 0o600)); err != nil {

@@ -21,8 +21,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// knownFiles is what the random files are made of. NAME is the server's name in
-// them, ED and so on the keys of the servers.
+// knownFiles is what the random files are made of. NAME is the server's name in them, ED and so on
+// the keys of the servers.
 var knownFiles = sshtest.Grammar{
 	"file":   {"<line>", "<line>\n<line>", "<line>\n<line>\n<line>", "<line>\n<line>\n<line>\n<line>\n<line>\n<line>", "<line>\r\n<line>\r\n<line>\r\n", ""},
 	"line":   {"<plain>", "<plain>", "<plain>", "<plain>", "<marked>", "<marked>", "<bad>", "<plain> a comment", "\t <plain>", "<plain>\r", "<twice>"},
@@ -174,7 +174,7 @@ func randomKnownCase(t *testing.T, rng *rand.Rand, servers []keyedServer) knownC
 	return c
 }
 
-// write puts the files into a folder and returns the settings with them.
+// write puts the files into a directory and returns the settings with them.
 func (c knownCase) write(t *testing.T) (file string, settings []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -203,8 +203,8 @@ func (c knownCase) write(t *testing.T) (file string, settings []string) {
 	return paths[0], settings
 }
 
-// keysFor is a line of the file that RevokedHostKeys and KnownHostsCommand read: to
-// the one a key, to the other a line of known_hosts or none.
+// keysFor is a line of the file that RevokedHostKeys and KnownHostsCommand read: to the one a key,
+// to the other a line of known_hosts or none.
 func (c knownCase) keysFor(name string) string {
 	if slices.ContainsFunc(c.settings, func(s string) bool { return strings.HasPrefix(s, "RevokedHostKeys") }) {
 		return c.server.keys[name] + "\n"
@@ -251,8 +251,7 @@ var byUs = map[fleet.Class]string{
 	fleet.HostKeyRevoked: "refused", fleet.HostKeyChanged: "refused", fleet.HostKeyUnknown: "refused", fleet.HostKeyWeak: "refused",
 }
 
-// TestRandomKnownHosts compares with ssh whether a key is accepted, and what is
-// recorded then.
+// TestRandomKnownHosts compares with ssh whether a key is accepted, and what is recorded then.
 func TestRandomKnownHosts(t *testing.T) {
 	servers := keyedServers(t)
 	count, seed := sshtest.Cases(t, 25)
@@ -286,8 +285,8 @@ func TestRandomKnownHosts(t *testing.T) {
 	}
 }
 
-// doubtful tells whether ours may be stricter on purpose: a line of the host cannot be
-// decoded, or the certificate has no principals, which only older releases took.
+// doubtful reports whether ours may be stricter on purpose: a line of the host cannot be decoded,
+// or the certificate has no principals, which only older releases took.
 func (c knownCase) doubtful(settings []string) bool {
 	name, files := knownhosts.HostPort("127.0.0.1", c.server.Port), []string{}
 	for _, s := range settings {

@@ -1,6 +1,5 @@
-// Package reach runs commands on hosts by ssh_config and known_hosts: one route
-// and one policy about host keys, whichever engine carries a host. What runs and who is
-// told of it, it does not know.
+// Package reach runs commands on hosts by ssh_config and known_hosts: one route and one policy
+// about host keys for every engine. It knows nothing about the commands and their sinks.
 package reach
 
 import (
@@ -29,7 +28,7 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Engine is who connects.
+// Engine is the program that connects.
 type Engine = conf.Engine
 
 const (
@@ -38,22 +37,22 @@ const (
 	OpenSSH        = conf.OpenSSH
 )
 
-// Params say how hosts are to be reached.
+// Params control how hosts are reached.
 type Params struct {
 	route.Params
 	Engine     Engine
 	SSHOptions []string // further ones, for ssh alone
-	// Program, when set, is started for each host as Argv says, see forkssh.Options; hosts
-	// that no engine may connect to it is not started for.
+	// Program, when set, is started for each host with the arguments of Argv, see forkssh.Options;
+	// it is not started for hosts that no engine may connect to.
 	Program       string
 	Argv          func(h host.Host, command string) []string
 	NoKillSession bool
 	Password      dial.Password // for hosts that take no key, nil = none; the native engine gives it
-	LoginLog      io.Writer     // told of the native engine's steps, see dial.LogSteps; nil is not
+	LoginLog      io.Writer     // called for the native engine's steps, see dial.LogSteps; nil is never called
 }
 
-// Executor runs commands on hosts, with whichever engine each host needs. It is
-// the native engine's resolver, too.
+// Executor runs commands on hosts, with the engine that each host needs. It is the native engine's
+// resolver, too.
 type Executor struct {
 	*route.Router
 	params  Params
@@ -93,14 +92,14 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	return e, nil
 }
 
-// Close ends what hosts share.
+// Close ends everything that hosts share.
 func (e *Executor) Close() error { return e.native.Close() }
 
 // Naming is the number of names that name servers have not answered yet.
 func (e *Executor) Naming() int { return e.native.Naming() }
 
-// FDs is what a host needs; a host that turns out to need ssh although the
-// native engine was planned for waits until there is room.
+// FDs is the need of a host; a host that turns out to need ssh although the native engine was
+// planned for waits until there is room.
 func (e *Executor) FDs() int {
 	if e.params.Engine == OpenSSH {
 		return e.forked.FDs()
@@ -119,7 +118,7 @@ func (n *needsSSH) Error() string {
 	return "the native engine cannot do this: " + strings.Join(texts, "; ")
 }
 
-// hostPlan is how one host is reached.
+// hostPlan is the route and the engine of one host.
 type hostPlan struct {
 	*route.Route
 	target *dial.Target // nil: only ssh can
@@ -146,7 +145,7 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 	return o
 }
 
-// masterPath is where a ControlMaster of a host may be asked, "" if none may.
+// masterPath returns where a ControlMaster of a host may be asked, "" if none may.
 func masterPath(c *conf.Resolved) string {
 	if c.Word(conf.RefuseConnection) != "" {
 		return ""
@@ -154,8 +153,8 @@ func masterPath(c *conf.Resolved) string {
 	return c.Word(conf.ControlPath)
 }
 
-// master finds the connection of a jump host's live ControlMaster. One that cannot be
-// used is said and passed by.
+// master finds the connection of a jump host's live ControlMaster. One that cannot be used is
+// reported and skipped.
 func (e *Executor) master(c *conf.Resolved) func(context.Context) line.Line {
 	path := masterPath(c)
 	if path == "" {
@@ -173,8 +172,8 @@ func (e *Executor) master(c *conf.Resolved) func(context.Context) line.Line {
 	}
 }
 
-// shared runs cmd over the connection of a live ControlMaster; the error says
-// why there is none, and then nothing has run.
+// shared runs cmd over the connection of a live ControlMaster; the error says why there is none,
+// and then nothing has run.
 func (e *Executor) shared(ctx context.Context, c *conf.Resolved, cmd fleet.Command, a fleet.Attempt) (fleet.Outcome, error) {
 	path := masterPath(c)
 	if path == "" {
@@ -189,8 +188,8 @@ func (e *Executor) shared(ctx context.Context, c *conf.Resolved, cmd fleet.Comma
 	return o, err
 }
 
-// openToOthers says whether others can put another socket in the place of one. As with
-// ssh it is used all the same: the master behind it is ours or root's.
+// openToOthers warns that others can put another socket in the place of one. As with ssh it is used
+// all the same: its master is ours or root's.
 func openToOthers(path string) string {
 	_, err := safedir.Resolve(filepath.Dir(path))
 	if why, untrusted := errors.AsType[*safedir.UntrustedError](err); untrusted {
@@ -199,8 +198,8 @@ func openToOthers(path string) string {
 	return ""
 }
 
-// connect runs cmd over a connection of its own, with the engine that h needs; options are
-// for ssh, if that is it.
+// connect runs cmd over its own connection, with the engine that h needs; options are for ssh, if
+// that is it.
 func (e *Executor) connect(ctx context.Context, h host.Host, p *hostPlan, options []string, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	switch {
 	case p.target == nil && e.params.Engine != Auto:
@@ -223,9 +222,8 @@ func (e *Executor) connect(ctx context.Context, h host.Host, p *hostPlan, option
 	return o
 }
 
-// onlySSHMay tells whether ssh is to be tried on a host with which, or with a jump host of
-// which, the native engine has no algorithm in common, or for which it lacks a key. Nothing runs
-// there then.
+// onlySSHMay reports whether ssh should be tried on a host if the native engine shares no algorithm
+// with it or one of its jump hosts, or lacks a key for it. Nothing has run there then.
 func (e *Executor) onlySSHMay(o *fleet.Outcome) bool {
 	why, _ := errors.AsType[*dial.Error](o.Cause)
 	if o.Ran != fleet.RanNo || o.Class != fleet.NoCommonAlgo && !(why != nil && why.OnlySSH) {
@@ -238,7 +236,7 @@ func (e *Executor) onlySSHMay(o *fleet.Outcome) bool {
 	return true
 }
 
-// unreached is a host that fails before anything is started for it.
+// unreached returns the outcome of a host that fails before anything is started for it.
 func unreached(err error) fleet.Outcome {
 	o := fleet.Outcome{Engine: "native", Class: fleet.Local, Exit: -1, Err: err.Error(), Cause: err, Hint: fault.HintOf(err)}
 	if hinted := (interface{ Hint() string })(nil); errors.As(err, &hinted) {
@@ -247,10 +245,10 @@ func unreached(err error) fleet.Outcome {
 	return o
 }
 
-// Hint says what to do about it.
+// Hint suggests a remedy.
 func (*needsSSH) Hint() string { return "use --engine auto or openssh" }
 
-// Target is how the native engine reaches a host.
+// Target returns how the native engine reaches a host.
 func (e *Executor) Target(ctx context.Context, h host.Host) (*dial.Target, error) {
 	p, err := e.plan(ctx, h)
 	if err == nil && p.target == nil {
@@ -317,8 +315,8 @@ func checkRevoked(c *conf.Resolved) error {
 	return nil
 }
 
-// lacking is the decision about a target to which the native engine has nothing to
-// offer, nil if it has. An empty list would stand for its defaults.
+// lacking returns the decision about a target to which the native engine has nothing to offer, nil
+// if it has. An empty list would mean its defaults.
 func lacking(t *dial.Target) *conf.Decision {
 	for _, list := range []struct {
 		keyword conf.Keyword
@@ -334,8 +332,8 @@ func lacking(t *dial.Target) *conf.Decision {
 	return nil
 }
 
-// Check refuses a configuration that is wrong for all hosts: each of them would
-// fail with the same words.
+// Check refuses a configuration that is wrong for all hosts: each of them would fail with the same
+// words.
 func (e *Executor) Check(ctx context.Context, hosts []host.Host) error {
 	var first error
 	for _, h := range hosts {
@@ -350,8 +348,7 @@ func (e *Executor) Check(ctx context.Context, hosts []host.Host) error {
 	return first
 }
 
-// mistake is why a host's configuration cannot be used, by the engine that it
-// needs.
+// mistake returns why a host's configuration cannot be used, by the engine that it needs.
 func (e *Executor) mistake(ctx context.Context, h host.Host) error {
 	p, err := e.plan(ctx, h)
 	if err != nil || e.params.Engine != OpenSSH && p.target != nil {
@@ -360,8 +357,8 @@ func (e *Executor) mistake(ctx context.Context, h host.Host) error {
 	return e.Router.Mistake(ctx, h)
 }
 
-// Warm resolves all hosts and tries hashed lines of known_hosts for all names
-// in one pass. It is only a matter of speed.
+// Warm resolves all hosts and tries hashed lines of known_hosts for all names in one pass. It only
+// saves time.
 func (e *Executor) Warm(ctx context.Context, hosts []host.Host) {
 	if e.params.Engine == OpenSSH {
 		return
@@ -419,7 +416,7 @@ func (e *Executor) target(c *conf.Resolved) (*dial.Target, error) {
 	return t, nil
 }
 
-// prompts has a host that commands run on ask for the password. Its jump hosts never see it.
+// prompts lets a host that commands run on ask for the password. Its jump hosts never see it.
 func (e *Executor) prompts(t *dial.Target, c *conf.Resolved) {
 	t.PasswordMethods = c.PasswordMethods()
 	if e.params.Password != nil {

@@ -19,8 +19,8 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// misbehaviour is what a server does from a step on.
-type misbehaviour struct {
+// misbehavior is what a server does from a step on.
+type misbehavior struct {
 	name string
 	from sshtest.Step // before which it makes no sense
 	do   func(*sshtest.Peer)
@@ -41,8 +41,8 @@ func then(do func(*sshtest.Peer) error) func(*sshtest.Peer) {
 	}
 }
 
-// flood says something without end, and reads nothing: at first so much that it fills every
-// buffer on the way, then as much as leaves the other servers of the test room to run.
+// flood says something without end, and reads nothing: at first so much that it fills every buffer
+// on the way, then as much as leaves the other servers of the test room to run.
 func flood(say func(*sshtest.Peer) error) func(*sshtest.Peer) {
 	return func(p *sshtest.Peer) {
 		_ = p.Conn.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
@@ -106,8 +106,8 @@ func opens(p *sshtest.Peer) error {
 	return p.Send(append(m, sshtest.Message(0, 7, 1<<20, 1<<15)[1:]...))
 }
 
-// misbehaviours are all that a server may do at any step.
-var misbehaviours = []misbehaviour{
+// misbehaviors are all that a server may do at any step.
+var misbehaviors = []misbehavior{
 	{"stops", 0, stop},
 	{"swallows", 0, swallow},
 	{"cuts", 0, cut},
@@ -142,9 +142,9 @@ type foe struct {
 	*sshtest.Hostile
 }
 
-// foes are all misbehaviours at all steps from one on.
+// foes are all misbehaviors at all steps from one on.
 func foes(key ssh.Signer, from sshtest.Step) (all []foe) {
-	for _, m := range misbehaviours {
+	for _, m := range misbehaviors {
 		for step := max(m.from, from); step < sshtest.Steps; step++ {
 			all = append(all, foe{m.name + " at " + step.String(), &sshtest.Hostile{At: step, Do: m.do, HostKey: key}})
 		}
@@ -158,7 +158,7 @@ func random(t *testing.T, key ssh.Signer, from sshtest.Step) (all []foe) {
 	for i := range count {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
 		var names []string
-		var acts []misbehaviour
+		var acts []misbehavior
 		step := from + sshtest.Step(rng.IntN(int(sshtest.Steps-from)))
 		for range 1 + rng.IntN(4) {
 			one := sayings[rng.IntN(len(sayings))]
@@ -180,12 +180,12 @@ func random(t *testing.T, key ssh.Signer, from sshtest.Step) (all []foe) {
 	return all
 }
 
-// saying is a part of a random misbehaviour.
-func saying(name string, from sshtest.Step, n int, what func(*sshtest.Peer) error) misbehaviour {
-	return misbehaviour{name, from, func(p *sshtest.Peer) { _ = times(n, what)(p) }}
+// saying is a part of a random misbehavior.
+func saying(name string, from sshtest.Step, n int, what func(*sshtest.Peer) error) misbehavior {
+	return misbehavior{name, from, func(p *sshtest.Peer) { _ = times(n, what)(p) }}
 }
 
-var sayings = []misbehaviour{
+var sayings = []misbehavior{
 	saying("a line", 0, 1, line),
 	saying("lines", 0, 50, line),
 	saying("nothing", sshtest.AtKeys, 30, ignored),
@@ -208,18 +208,18 @@ var sayings = []misbehaviour{
 	saying("room", sshtest.AtOpen, 1, func(p *sshtest.Peer) error { return p.Send(sshtest.Message(sshtest.MsgWindow, p.Channel, 1<<20)) }),
 }
 
-// lasts are how random misbehaviours end.
-var lasts = []misbehaviour{
+// lasts are how random misbehaviors end.
+var lasts = []misbehavior{
 	{"stops", 0, stop}, {"stops", 0, stop}, {"swallows", 0, swallow}, {"swallows", 0, swallow}, {"cuts", 0, cut}, {"hangs up", 0, hangUp},
 	{"asks without end", 0, flood(asks)}, {"talks without end", 0, flood(output)},
 }
 
-// prompt is how long a run may go on behind its end: the courtesy for commands, many
-// times over, for a machine that is busy.
+// prompt is how long a run may go on behind its end: the courtesy for commands, many times over,
+// for a machine that is busy.
 const prompt = time.Minute
 
-// hostile: no run outlives its timeouts or an interrupt, whatever a server does or does
-// not do, and at whatever step.
+// hostile: no run outlives its timeouts or an interrupt, whatever a server does or does not do, and
+// at whatever step.
 func (e engine) hostile(t *testing.T) {
 	key := sshtest.NewKey(t)
 	user, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
@@ -312,8 +312,8 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// cuts: a connection that is cut says whether the command or subsystem ran, and what may
-// have run is not run again.
+// cuts: a connection that is cut says whether the command or subsystem ran, and what may have run
+// is not run again.
 func (e engine) cuts(t *testing.T) {
 	key := sshtest.NewKey(t)
 	user, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
@@ -346,8 +346,8 @@ func (e engine) cuts(t *testing.T) {
 	}
 }
 
-// early: what a server says before it grants the command is output all the same, and so
-// is what a command's end brings that is told before that.
+// early: what a server says before it grants the command is output all the same, and so is what a
+// command's end brings that is told before that.
 func (e engine) early(t *testing.T) {
 	key := sshtest.NewKey(t)
 	user, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")

@@ -17,14 +17,14 @@ import (
 
 // engine is an executor under test.
 type engine struct {
-	// Reach makes an executor that reaches servers, each by the host that names its
-	// port at 127.0.0.1.
+	// Reach makes an executor that reaches servers, each by the host that names its port at
+	// 127.0.0.1.
 	Reach func(t testing.TB, s servers) fleet.Executor
-	// From is the first step at which a server can harm it: one that uses a connection
-	// that others have made sees nothing of the steps before.
+	// From is the first step at which a server can harm it: one that uses a connection that others
+	// have made sees nothing of the steps before.
 	From sshtest.Step
-	// NoSignals says that it can send a command no signal, and does not know which one
-	// ended it, as ssh cannot and does not.
+	// NoSignals says that it can send a command no signal, and does not know which one ended it, as
+	// ssh cannot and does not.
 	NoSignals bool
 	// NoExec says that it runs no second command over a connection.
 	NoExec bool
@@ -62,8 +62,8 @@ func of(s *sshtest.Sshd) servers {
 	return servers{User: s.User, Key: s.Key, HostKey: s.HostKey, Ports: []int{s.Port}}
 }
 
-// run runs a command on servers; the results are in their order. A run that does not
-// end fails the test at once: nothing that it holds can be given back.
+// run runs a command on servers; the results are in their order. A run that does not end fails the
+// test at once: nothing that it holds can be given back.
 func (e engine) run(ctx context.Context, t *testing.T, s servers, p fanout.Params, cmd fleet.Command, sink *sshtest.Told) []fleet.Result {
 	t.Helper()
 	if p.RetryFor == 0 {
@@ -103,8 +103,7 @@ func (e engine) signal(name string) string {
 	return name
 }
 
-// commands: output on both streams, input, exit codes and signals arrive, whatever
-// their size.
+// commands: output on both streams, input, exit codes and signals arrive, whatever their size.
 func (e engine) commands(t *testing.T) {
 	s := of(sshtest.StartSshdForOther(t, "AcceptEnv *"))
 	big := strings.Repeat("0123456789abcde\n", 1<<18) // 4 MiB: more than any window

@@ -9,7 +9,7 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// classes are what causes mean to a run.
+// classes translates causes for a run.
 var classes = map[openssh.Cause]fleet.Class{
 	openssh.HostKeyChanged:        fleet.HostKeyChanged,
 	openssh.HostKeyRevoked:        fleet.HostKeyRevoked,
@@ -35,12 +35,12 @@ var classes = map[openssh.Cause]fleet.Class{
 	openssh.HungUp:                fleet.Throttled, // before the version line, where nothing has run
 }
 
-// ClassOf is what a cause means to a run, whichever engine has met it: of one that nobody knows, that the connection
+// ClassOf translates a cause for a run, for every engine: an unknown one means that the connection
 // was lost.
 func ClassOf(c openssh.Cause) fleet.Class { return cmp.Or(classes[c], fleet.Lost) }
 
-// Said is the text that a server has sent with a login that it then ended, to be put behind the reason: often it
-// is the only one, such as "System is booting up".
+// Said returns a server's text before it ended a login, to append to the reason: often it is the
+// only one, such as "System is booting up".
 func Said(text string) string {
 	const most = 500
 	if text = termsafe.OneLine(text); text == "" {

@@ -15,7 +15,7 @@ import (
 	"sshpace/internal/ssh/line"
 )
 
-// conversation is a subsystem, and the line that it is on, as a Dialogue sees them.
+// conversation is a subsystem and its line for a Dialogue.
 type conversation struct {
 	line.Channel
 	on      line.Line
@@ -63,11 +63,11 @@ func (c *Connection) hold(ctx, starting context.Context, begun func() bool, cmd 
 	return o, nil
 }
 
-// idleBuffer is for waiting for what is said on standard error, which mostly is nothing.
+// idleBuffer is for waiting for standard error, which mostly is empty.
 const idleBuffer = 512
 
-// gatedOutput hands on standard error until it is closed: what a server says there once all
-// is done is nobody's any more. What nobody wants is dropped, so that the channel can end.
+// gatedOutput forwards standard error until it is closed; later text is discarded, so that the
+// channel can end.
 type gatedOutput struct {
 	mu     sync.Mutex
 	out    func(fleet.Stream, []byte) error
@@ -89,10 +89,10 @@ func (g *gatedOutput) close() {
 	g.closed = true
 }
 
-// Output hands on what the Dialogue says.
+// Output passes on the output of the Dialogue.
 func (c conversation) Output(s fleet.Stream, data []byte) error { return c.attempt.Output(s, data) }
 
-// Banner is the last line of the connection's.
+// Banner returns the last banner line of the connection.
 func (c conversation) Banner() string { return c.banner() }
 
 // Open opens another subsystem.
@@ -100,7 +100,7 @@ func (c conversation) Open(ctx context.Context, subsystem string) (io.ReadWriteC
 	return c.beside(ctx, line.Subsystem, subsystem)
 }
 
-// beside opens what is to be beside the subsystem.
+// beside opens another channel next to the subsystem.
 func (c conversation) beside(ctx context.Context, kind line.Kind, text string) (line.Channel, error) {
 	ch, err := c.on.Open(ctx, line.Ask{Kind: kind, Text: text, Env: c.env})
 	switch {
@@ -114,7 +114,7 @@ func (c conversation) beside(ctx context.Context, kind line.Kind, text string) (
 	return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
 }
 
-// Exec runs a command in a session of its own.
+// Exec runs a command in another session.
 func (c conversation) Exec(ctx context.Context, text string, input io.Reader) ([]byte, error) {
 	ch, err := c.beside(ctx, line.Exec, text)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c conversation) Exec(ctx context.Context, text string, input io.Reader) ([
 	defer context.AfterFunc(ctx, func() { ch.Close() })()
 	sent := feed(ch, io.NopCloser(input))
 	defer sent()
-	defer ch.Close() // ends what is still being sent
+	defer ch.Close() // ends the running transmission
 	var out bytes.Buffer
 	_, err = io.Copy(&out, io.LimitReader(ch, fleet.MaxExec+1))
 	if err != nil && ctx.Err() == nil {

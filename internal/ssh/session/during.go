@@ -2,8 +2,8 @@ package session
 
 import "sshpace/internal/fleet"
 
-// During says in ssh's words in what a host was too late that had come to a phase: whether it had said its version by
-// then, and whether the command was sent.
+// During describes in ssh's words the step in which a host was too late, by its phase: whether it
+// had sent its version by then, and whether the command was sent.
 func During(p fleet.Phase, greeted, sent bool) string {
 	switch {
 	case sent:

@@ -15,14 +15,14 @@ import (
 const (
 	// replyGrace is for the answer to a signal request.
 	replyGrace = 2 * time.Second
-	// busyGrace is for a server that answers, to end what it was told to: it may have to end
-	// hundreds at once.
+	// busyGrace is the time for an answering server to end the commands: there may be hundreds at
+	// once.
 	busyGrace = 10 * time.Second
 )
 
-// finish ends the command: TERM, a grace period, KILL, and then the connection.
-// ended is closed when the session is over. Where the server refuses signals, a
-// second session does the same, where it may.
+// finish ends the command: TERM, a grace period, KILL, and then the connection. ended is closed
+// when the session is over. If the server refuses signals, a second session does the same, if
+// permitted.
 func (s *session) finish(ended <-chan struct{}, abort context.Context) {
 	grace := fleet.KillGrace
 	switch reply := s.signal("TERM", ended, abort); {
@@ -42,24 +42,23 @@ func (s *session) finish(ended <-chan struct{}, abort context.Context) {
 	s.of.cut() // without a farewell, which a server that reads nothing would hold up
 }
 
-// signalsLack tells whether a refused signal is explained by what the server
-// cannot do at all. If not, the command is a forced one (sshd_config(5)
-// ForceCommand, sshd(8) command=), whose signals sshd and dropbear refuse: a
-// second session would run it once more. Root cannot be told apart there, since
-// sshd signals nothing for root (session.c, session_signal_req).
+// signalsLack reports whether a refused signal is explained by a general limit of the server. If
+// not, the command is a forced one (sshd_config(5) ForceCommand, sshd(8) command=), whose signals
+// sshd and dropbear refuse: a second session would run it once more. For root that is unknown,
+// since sshd signals nothing for root (session.c, session_signal_req).
 func signalsLack(version, user string) bool {
 	if text, ok := strings.CutPrefix(version, "SSH-2.0-OpenSSH_"); ok {
 		var major, minor int
 		n, _ := fmt.Sscanf(text, "%d.%d", &major, &minor)
 		return user == "root" || n == 2 && (major < 7 || major == 7 && minor < 9)
 	}
-	// Since 2025 dropbear refuses signals for forced commands only
-	// (svr-chansession.c, sessionsignal).
+	// Since 2025 dropbear refuses signals for forced commands only (svr-chansession.c,
+	// sessionsignal).
 	year, ok := strings.CutPrefix(version, "SSH-2.0-dropbear_")
 	return ok && year != "" && year < "2025"
 }
 
-// reply is what became of a signal request.
+// reply is the result of a signal request.
 type reply uint8
 
 const (
@@ -68,9 +67,9 @@ const (
 	refused
 )
 
-// signal asks the server to signal the command's process group (RFC 4254
-// section 6.9). The RFC wants no reply to be asked for, but servers give one,
-// and sshd often refuses: for root, for forced commands, before 7.9.
+// signal asks the server to signal the command's process group (RFC 4254 section 6.9). The RFC
+// wants no reply to be requested, but servers give one, and sshd often refuses: for root, for
+// forced commands, before 7.9.
 func (s *session) signal(name string, ended <-chan struct{}, abort context.Context) reply {
 	got := make(chan reply, 1)
 	go func() {
@@ -96,16 +95,14 @@ func (s *session) signal(name string, ended <-chan struct{}, abort context.Conte
 	return unanswered
 }
 
-// killScript ends the process groups of all other commands of its own
-// connection: sshd and dropbear make each a child of the process that serves
-// the connection, and leader of a group. They get TERM and, where that does not
-// end them, KILL after two seconds.
+// killScript ends the process groups of all other commands of its own connection: sshd and dropbear
+// make each a child of the process that serves the connection, and leader of a group. They get TERM
+// and, if that does not end them, KILL after two seconds.
 //
-// When the connection ends before the script begins, its parent is init or
-// another reaper, and its siblings are half the machine. Hence it does nothing
-// unless its parent is an SSH server and not process 1. The login shell that
-// reads it may be of any kind, hence the exec and no quote inside; the second
-// ps is busybox's.
+// When the connection ends before the script begins, its parent is init or another reaper, and its
+// siblings are half the machine. Therefore it does nothing unless its parent is an SSH server and
+// not process 1. The login shell that reads it may be of any kind: therefore the exec and no quote
+// inside; the second ps is busybox's.
 const killScript = `exec /bin/sh -c '[ "$PPID" -gt 1 ] || exit; ` +
 	`l=$(ps -A -o pid= -o ppid= -o pgid= -o comm= 2>/dev/null || ps -o pid,ppid,pgid,comm); ` +
 	`parent=$(echo "$l" | while read p pp g c; do [ "$p" = "$PPID" ] && echo "$c"; done); ` +
@@ -116,8 +113,8 @@ const killScript = `exec /bin/sh -c '[ "$PPID" -gt 1 ] || exit; ` +
 	`for i in 1 2; do left=; for g in $groups; do kill -s 0 -- "-$g" && left=1; done; [ "$left" ] || exit; sleep 1; done; ` +
 	`for g in $groups; do kill -s KILL -- "-$g"; done'`
 
-// killSession runs killScript in a second session of the connection, and
-// returns when it has ended or could have.
+// killSession runs killScript in a second session of the connection, and returns when it has ended
+// or could have.
 func (c *Connection) killSession(ended <-chan struct{}, abort context.Context) {
 	done := make(chan struct{})
 	go func() {

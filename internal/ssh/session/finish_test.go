@@ -15,9 +15,8 @@ import (
 	"sshpace/internal/base/waittest"
 )
 
-// TestKillScript runs the script below parents of our own making, with a
-// sibling that leads a process group: it must end where the parent is called
-// sshd, and live where it is not.
+// TestKillScript runs the script below parents of our own making, with a sibling that leads a
+// process group: it must end where the parent is called sshd, and live where it is not.
 func TestKillScript(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -51,8 +50,8 @@ func TestKillScript(t *testing.T) {
 	}
 }
 
-// TestSignalsLack: a second session is for servers that cannot signal, never
-// where a refusal means a forced command.
+// TestSignalsLack: a second session is for servers that cannot signal, never where a refusal means
+// a forced command.
 func TestSignalsLack(t *testing.T) {
 	for _, test := range []struct {
 		version, user string

@@ -14,8 +14,8 @@ import (
 	"sshpace/internal/ssh/line"
 )
 
-// grant asks for an environment without waiting, and then for what a session is to be (RFC
-// 4254 sections 6.4 and 6.5).
+// grant sends an environment without waiting, and then the request of a session (RFC 4254 sections
+// 6.4 and 6.5).
 func grant(s interface {
 	SendRequest(name string, wantReply bool, payload []byte) (bool, error)
 }, a line.Ask) error {
@@ -41,7 +41,7 @@ type stream struct {
 	requests <-chan *ssh.Request
 }
 
-// Exit is what the server has told of the command's end.
+// Exit returns the end of the command that the server has sent.
 func (s *stream) Exit() int {
 	end := ending{Exit: -1}
 	for r := range s.requests {
@@ -50,7 +50,7 @@ func (s *stream) Exit() int {
 	return end.Exit
 }
 
-// Open opens a channel beside the others; see line.Line.
+// Open opens another channel; see line.Line.
 func (c *Connection) Open(ctx context.Context, a line.Ask) (line.Channel, error) {
 	if a.Kind == line.Forward {
 		return c.forward(ctx, a.Text)
@@ -87,7 +87,7 @@ func (c *Connection) forward(ctx context.Context, address string) (line.Channel,
 	return &stream{ch, requests}, nil
 }
 
-// feed sends all that r has, and its end. stop closes r and waits for what is being sent,
+// feed sends the content of r, and its end. stop closes r and waits for the running transmission,
 // which the end of the connection ends.
 func feed(to interface {
 	io.Writer
@@ -104,7 +104,7 @@ func feed(to interface {
 	return func() { r.Close(); <-done }
 }
 
-// buffer is for data on their way.
+// buffer is for data in flight.
 type buffer [64 << 10]byte
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
@@ -115,9 +115,9 @@ func takeBuffer() *buffer { return buffers.Get().(*buffer) }
 // giveBuffer gives a buffer back.
 func giveBuffer(b *buffer) { buffers.Put(b) }
 
-// ending is what a server tells of a command's end.
+// ending is the end of a command that a server reports.
 type ending struct {
-	Exit   int // -1: none told
+	Exit   int // -1: not reported
 	Signal string
 }
 
@@ -140,10 +140,10 @@ func (e *ending) take(name string, payload []byte) {
 	}
 }
 
-// told tells whether the server has said how the command ended.
+// told reports whether the server has reported the end of the command.
 func (e *ending) told() bool { return e.Exit >= 0 || e.Signal != "" }
 
-// signalName keeps what a signal can be called; the peer chose the text.
+// signalName keeps plausible names of signals; the peer chose the text.
 func signalName(s string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

@@ -1,7 +1,7 @@
-// Package session runs a command, or holds a Dialogue, on a connection that has channels
-// (RFC 4254 section 6), whoever has made it: it asks for the command, feeds it, hands on what
-// it writes, ends it when the run does, and says whether it may have run. How connections are
-// made it does not know, and it leaves them open.
+// Package session runs a command, or holds a Dialogue, on a connection with channels (RFC 4254
+// section 6), of any maker: it requests the command, feeds it, passes on its output, ends it when
+// the run does, and reports whether it may have run. It does not know how connections are made, and
+// leaves them open.
 package session
 
 import (
@@ -25,13 +25,13 @@ import (
 // Connection is a line.Line that has channels.
 type Connection struct {
 	*channel.Named
-	Result  fleet.Outcome // what is known of the connection: engine and address
+	Result  fleet.Outcome // facts about the connection: engine and address
 	Asked   bool          // the command has left already, see transport
-	MayKill bool          // a second session may end what refuses signals
-	Banner  string        // the last line of what the server sent for people to read
-	// Lost says of a connection that has ended how it did, "" while it goes on.
+	MayKill bool          // a second session may end commands that refuse signals
+	Banner  string        // the last line that the server sent for people to read
+	// Lost describes the end of a connection, "" while it is alive.
 	Lost func() string
-	// Beside, where set, opens what a Dialogue wants beside its subsystem.
+	// Beside, if set, opens other channels for a Dialogue.
 	Beside line.Line
 	// Began and Ended are called when the command was granted, and is over; may be nil.
 	Began, Ended func()
@@ -39,13 +39,12 @@ type Connection struct {
 
 var _ line.Line = (*Connection)(nil)
 
-// NotStarted is a session that did not come to run.
+// NotStarted is a session that did not start.
 type NotStarted struct {
-	// Outcome says it to people. Ran is RanUnknown where the command has left, and nothing shows
+	// Outcome describes it to people. Ran is RanUnknown if the command has left, and nothing shows
 	// that it does not run.
 	Outcome fleet.Outcome
-	// Err is ErrRefused, ErrNoSubsystem, an *ssh.OpenChannelError, or the end of the
-	// connection.
+	// Err is ErrRefused, ErrNoSubsystem, an *ssh.OpenChannelError, or the end of the connection.
 	Err  error
 	Late error // why the time for it was over by then, nil if it was not
 }
@@ -54,14 +53,14 @@ func (e *NotStarted) Error() string { return e.Err.Error() }
 
 func (e *NotStarted) Unwrap() error { return e.Err }
 
-// What a server refuses.
+// Refusals of a server.
 var (
 	ErrRefused     = errors.New("the server refused to run the command")
 	ErrNoSubsystem = errors.New("the server has no SFTP for this user (Subsystem in its sshd_config)")
 )
 
-// notStarted tells whether the command may run although a session did not come to run: it
-// does not where it never left, or where the server has refused it.
+// notStarted reports whether the command may run although a session did not start: it does not if
+// it never left, or if the server has refused it.
 func (c *Connection) notStarted(starting context.Context, err error) *NotStarted {
 	e := &NotStarted{Outcome: c.Result, Err: err, Late: context.Cause(starting)}
 	o := &e.Outcome
@@ -91,9 +90,9 @@ func (c *Connection) notStarted(starting context.Context, err error) *NotStarted
 	return e
 }
 
-// Run runs a command, which must have been granted when starting ends. The error is a
-// *NotStarted. The connection is left as it is, but closed where nothing else would end
-// the command, and where its server does not answer.
+// Run runs a command, which must have been granted when starting ends. The error is a *NotStarted.
+// The connection stays open, unless nothing else would end the command, or its server does not
+// answer.
 func (c *Connection) Run(ctx, starting context.Context, cmd fleet.Command, a fleet.Attempt) (fleet.Outcome, error) {
 	defer context.AfterFunc(a.Abort(), c.cut)()
 	begun := sched.After(starting, func() time.Duration { return fleet.AnswerGrace(starting) }, c.cut)
@@ -102,7 +101,7 @@ func (c *Connection) Run(ctx, starting context.Context, cmd fleet.Command, a fle
 		return c.hold(ctx, starting, begun, cmd, a)
 	}
 	s, err := c.open(a.Output)
-	if err == nil && !c.Asked { // then nothing is asked for any more
+	if err == nil && !c.Asked { // then no further request is made
 		err = context.Cause(ctx)
 	}
 	if err != nil {
@@ -132,8 +131,8 @@ func (c *Connection) Run(ctx, starting context.Context, cmd fleet.Command, a fle
 // cut closes the connection, whatever it is doing.
 func (c *Connection) cut() { _ = c.Close() }
 
-// untilEnd waits for the end of the command, or brings it about. stop waits for what is
-// being sent, which the end of the channel ends, or that of a connection that takes no more.
+// untilEnd waits for the end of the command, or ends it. stop waits for the running transmission,
+// which the end of the channel ends, or that of a connection that accepts no more.
 func (s *session) untilEnd(ctx context.Context, a fleet.Attempt, input fleet.Input) (stop func()) {
 	over := make(chan struct{})
 	var finisher sync.WaitGroup
@@ -160,27 +159,28 @@ func (s *session) untilEnd(ctx context.Context, a fleet.Attempt, input fleet.Inp
 	return stop
 }
 
-// told calls who wants to know.
+// told calls f, if set.
 func told(f func()) {
 	if f != nil {
 		f()
 	}
 }
 
-// outcome says how a command that was started ended.
+// outcome describes the end of a started command.
 func (s *session) outcome(ctx context.Context) fleet.Outcome {
 	o, lost := s.of.Result, ""
 	o.Ran, o.Exit, o.Signal = fleet.RanYes, s.end.Exit, s.end.Signal
 	if ctx.Err() == nil && !s.end.told() {
 		lost = s.of.Lost()
 	}
-	// What still holds the session when the end of the command was told is something else that runs there.
+	// If something still holds the session after the end of the command, it is another program that
+	// runs there.
 	o.Ended(ctx, s.end.told() && !s.cut.Load(), lost)
 	return o
 }
 
-// session is one command on one channel. It does not use ssh.Session, which
-// costs four goroutines and two 32 KiB buffers a command.
+// session is one command on one channel. It does not use ssh.Session, which costs four goroutines
+// and two 32 KiB buffers a command.
 type session struct {
 	of  *Connection
 	ch  *channel.Channel
@@ -189,8 +189,8 @@ type session struct {
 	cut atomic.Bool // the end of the session was not waited for
 }
 
-// open opens the channel. Nothing has run when it fails. What comes is handed over from now
-// on, even before the command is granted.
+// open opens the channel. Nothing has run when it fails. Output is passed on from now on, even
+// before the command is granted.
 func (c *Connection) open(out func(fleet.Stream, []byte) error) (s *session, err error) {
 	s = &session{of: c, out: out, end: ending{Exit: -1}}
 	s.ch, err = c.Named.Open("session", nil, receiver{s})
@@ -208,12 +208,12 @@ func (s *session) start(cmd fleet.Command) error {
 	return nil
 }
 
-// receiver is told what comes on a session's channel.
+// receiver receives the messages of a session's channel.
 type receiver struct{ *session }
 
 var _ channel.Handler = receiver{}
 
-// Data hands output on. An error ends the run, and until then the channel is drained.
+// Data passes output on. An error ends the run, and until then the channel is drained.
 func (r receiver) Data(stderr bool, data []byte) (took int) {
 	stream := fleet.Stdout
 	if stderr {
