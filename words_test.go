@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // banned are phrases that are wrong wherever they stand in a text for users, mostly translated ones,
@@ -150,4 +152,77 @@ func TestSizeOfPages(t *testing.T) {
 			t.Errorf("%s has %d lines, at most %d", page, n, most)
 		}
 	}
+}
+
+// inComments are phrases that are wrong in comments, with what is written instead: what was
+// translated word by word, and the other one of two spellings.
+var inComments = map[string]string{
+	`\btells? whether\b`:                         "reports whether",
+	`\b(would|could|might|will|may|must) else\b`: "would otherwise",
+	`[,;] else\b`:                                "otherwise",
+	`\b(in|of) so many\b`:                        "n",
+	`\b(goes|go|gone|going|went) on with\b`:      "continues with",
+	`\bthat which\b`:                             "the one that",
+	`\bis who\b`:                                 "say what it is",
+	`\b(is|are|was|were) no part of\b`:           "is not part of",
+	`\b(is|are) no (name|file|director|command|source|single|process|list|bound|protection|retry|package)`: "is not a",
+	`\bdoes not come (up|about)\b`:                 "fails, cannot be started",
+	`\bmachines? bears?\b`:                         "can handle",
+	`\bdid not end well\b`:                         "failed",
+	`\bcannot be told\b`:                           "is unknown",
+	`\b(colour|folder|behaviour|neighbour|favour)`: "American spelling, directory",
+	`\b(recogn|normal|summar|organ|optim|minim|maxim|initial|serial)is(e|ed|es|ing)\b`: "American spelling",
+}
+
+// commentWidth is the greatest width of a line of nothing but a comment, with tabs of 4.
+const commentWidth = 100
+
+// TestComments: no such phrase is in a comment of the program, and no line of a comment is wider
+// than others.
+func TestComments(t *testing.T) {
+	phrases := map[*regexp.Regexp]string{}
+	for phrase, instead := range inComments {
+		phrases[regexp.MustCompile(`(?i)`+phrase)] = instead
+	}
+	read := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		read++
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			wide := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
+			if words := strings.Fields(line); len(words) > 2 && words[0] == "//" && wide > commentWidth {
+				t.Errorf("%s:%d: the comment is %d columns wide, at most %d", path, i+1, wide, commentWidth)
+			}
+		}
+		for _, comment := range comments(t, path, text) {
+			for re, instead := range phrases {
+				if found := re.FindString(comment); found != "" {
+					t.Errorf("%s: %q in %.60q: rather %q", path, found, comment, instead)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || read < 500 {
+		t.Fatalf("%v, %d files", err, read)
+	}
+}
+
+// comments are the comments in a program file, each on one line.
+func comments(t *testing.T, path string, text []byte) (all []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range file.Comments {
+		all = append(all, strings.Join(strings.Fields(group.Text()), " "))
+	}
+	return all
 }

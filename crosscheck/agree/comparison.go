@@ -175,7 +175,8 @@ func far(lines []line, off func(line) float64) string {
 	return fmt.Sprintf("median %.1f %%, worst %+.1f %% (%s)", median(all), percent(off(worst)), worst.cell)
 }
 
-// common says by how much all figures are off together, as when sshpace lets ssh read what costs it more.
+// common says by how much all figures are off together, as when sshpace lets ssh read what costs it
+// more.
 func common(w io.Writer, lines []line) {
 	var offs []float64
 	for _, l := range lines {

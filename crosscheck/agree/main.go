@@ -1,26 +1,30 @@
 // Command agree checks sshpace's figures against loops that share no code with it.
 //
-//	go build -o sshpace . && go run ./crosscheck/agree [-others 10] [-rounds 8] [-data pipe] [-sink splice] [-json FILE]
+//	go build -o sshpace . && go run ./crosscheck/agree [-others 10] [-rounds 8] \
+//	  [-data pipe] [-sink splice] [-json FILE]
 //
 // A loop is the real thing: ssh HOST 'exec cat >/dev/null'. With -sink splice a program takes the
-// place of cat that costs next to nothing, like sshpace's own: on two cores cat is most of the noise. Each transfer has a connection of its own,
-// settles for 0.15 s once data flow, and is measured for 0.5 s: CPU time from /proc/PID/schedstat and
-// bytes from /proc/PID/io, of ssh, of sshd and of cat. What ssh reads matters: a pipe costs it up to
-// 0.2 ns a byte more than /dev/zero.
+// place of cat that costs next to nothing, like sshpace's own: on two cores cat is most of the
+// noise. Each transfer has a connection of its own, settles for 0.15 s once data flow, and is
+// measured for 0.5 s: CPU time from /proc/PID/schedstat and bytes from /proc/PID/io, of ssh, of
+// sshd and of cat. What ssh reads matters: a pipe costs it up to 0.2 ns a byte more than
+// /dev/zero.
 //
-// The check is surer than what it checks because it is paired and interleaved. Before and after every
-// transfer the same runs with the reference, and what is compared is the ratio to both: what slows the
-// machine for a while cancels. The reference is one of the cells, too: its ratio must be 1. Rounds of
-// loops take turns with parts of one run of sshpace, so that both see the same machine. Eight rounds
-// tell ratios of the client's CPU time to 3 %, of throughput to 13 % only: on two cores cat shares one
-// with ssh or with sshd, which differ by a third, as the scheduler likes. Forty rounds tell it to 6 %.
+// The check is surer than what it checks because it is paired and interleaved. Before and after
+// every transfer the same runs with the reference, and what is compared is the ratio to both: what
+// slows the machine for a while cancels. The reference is one of the cells, too: its ratio must be
+// 1. Rounds of loops take turns with parts of one run of sshpace, so that both see the same
+// machine. Eight rounds tell ratios of the client's CPU time to 3 %, of throughput to 13 % only:
+// on two cores cat shares one with ssh or with sshd, which differ by a third, as the scheduler
+// likes. Forty rounds tell it to 6 %.
 //
 // Of sshpace only JSON is used:
 //
-//	bench --list --json [--policy NAME]: bulk[].cipher, .mac: what there is, and what the policy allows
+//	bench --list --json [--policy NAME]: bulk[].cipher, .mac: the cells that exist,
+//	  and those that the policy allows
 //	bench --json: bulk[].cipher, .mac, .client_ns_per_byte.value, .server_ns_per_byte.value,
-//	  .throughput_bytes_per_s.value; noise_floor.cost_pct, .throughput_pct, the difference from which
-//	  on two cells differ: it is taken as half of a ratio's 95 % interval.
+//	  .throughput_bytes_per_s.value; noise_floor.cost_pct, .throughput_pct, the least
+//	  difference of two cells: it is taken as half of a ratio's 95 % interval.
 package main
 
 import (

@@ -34,8 +34,8 @@ func estimateOf(logs []float64) estimate {
 	return e
 }
 
-// student is the 97.5 % quantile of Student's distribution. The series (Abramowitz and Stegun 26.7.5) is
-// not exact enough below five degrees of freedom.
+// student is the 97.5 % quantile of Student's distribution. The series (Abramowitz and Stegun
+// 26.7.5) is not exact enough below five degrees of freedom.
 func student(degrees int) float64 {
 	if few := []float64{12.706, 4.303, 3.182, 2.776}; degrees <= len(few) {
 		return few[degrees-1]

@@ -185,7 +185,8 @@ func cores() (busy, stolen float64, err error) {
 	return (user + nice + system + irq + softirq) * tick, steal * tick, err
 }
 
-// gone waits until the server's process of a connection has ended: the next transfer has the machine alone.
+// gone waits until the server's process of a connection has ended: the next transfer has the
+// machine alone.
 func gone(pid int) error {
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); os.IsNotExist(err) {
@@ -223,8 +224,9 @@ func newServer(o options, dir string) (*server, error) {
 	return s, nil
 }
 
-// randomFile is long enough for a transfer of 1.6 GB/s. Reading it costs what reading a cached file costs;
-// /dev/urandom would cost ssh more than most ciphers. It has no name, so that nothing is left of it.
+// randomFile is long enough for a transfer of 1.6 GB/s. Reading it costs what reading a cached file
+// costs; /dev/urandom would cost ssh more than most ciphers. It has no name, so that nothing is
+// left of it.
 func randomFile() (*os.File, error) {
 	f, err := os.CreateTemp("/dev/shm", "agree")
 	if err != nil {

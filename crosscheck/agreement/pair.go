@@ -61,8 +61,8 @@ func runOf(name string, r *rank.Ranking, quantity quantity) run {
 	return out
 }
 
-// pair is what two runs say about the same cells, without what the slices of both show of
-// other guests, as sshpace compare takes it.
+// pair is what two runs say about the same cells, without what the slices of both show of other
+// guests, as sshpace compare takes it.
 type pair struct {
 	shift, measured float64 // percent; measured is with it
 	median, p95     float64 // percent

@@ -19,7 +19,8 @@ type Sshd struct {
 	cmd  *exec.Cmd
 }
 
-// Start makes keys in a directory and starts an sshd with them and with these lines of configuration.
+// Start makes keys in a directory and starts an sshd with them and with these lines of
+// configuration.
 func Start(program, dir string, lines ...string) (*Sshd, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

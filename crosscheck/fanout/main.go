@@ -131,8 +131,7 @@ func (l lab) older(p params) (all []tool) {
 // tool is one way to run a command on many hosts.
 type tool struct {
 	name string
-	// command makes the argument list; it must exit with 0 only when all hosts
-	// have succeeded.
+	// command makes the argument list; it must exit with 0 only when all hosts have succeeded.
 	command func(config, known string, hosts []string) []string
 	needs   []string // files or programs
 
@@ -140,8 +139,8 @@ type tool struct {
 	costs  []fleetlab.Cost
 }
 
-// chosen are the tools that only names, whole or by a part of the name that no tool has
-// as a whole, ourselves always first.
+// chosen are the tools that only names, whole or by a part of the name that no tool has as a whole,
+// ourselves always first.
 func chosen(tools []tool, only string) []tool {
 	isWhole := func(word string) bool {
 		return slices.ContainsFunc(tools, func(t tool) bool { return t.name == word })
@@ -199,8 +198,8 @@ func lostOf(costs []fleetlab.Cost) (all []int) {
 	return all
 }
 
-// ratio is the median of how much less we cost than a tool, round by round: 1 = the
-// same, 0.5 = half.
+// ratio is the median of how much less we cost than a tool, round by round: 1 = the same, 0.5 =
+// half.
 func ratio(ours, theirs []fleetlab.Cost, of func(fleetlab.Cost) time.Duration) float64 {
 	var all []float64
 	for i := range ours {
@@ -273,16 +272,15 @@ func (l lab) tools(sshpace, venv string, fanout int) []tool {
 	}
 }
 
-// ansible runs one module on the hosts. Its own ControlPersist is left out, and so is
-// its compression: connections would be warm from the second round on, the other tools'
-// are not.
+// ansible runs one module on the hosts. Its own ControlPersist is left out, and so is its
+// compression: connections would be warm from the second round on, the other tools' are not.
 func (l lab) ansible(config, many string, hosts []string, module, args string) []string {
 	return []string{"env", "ANSIBLE_SSH_ARGS=-F " + config, "ANSIBLE_LOCAL_TEMP=" + l.Path("ansible"), "ANSIBLE_CONFIG=" + l.Path("ansible.cfg"),
 		"ansible", "-i", strings.Join(hosts, ",") + ",", "-f", many, "-m", module, "-a", args, "all"}
 }
 
-// parallelSSH is the shortest program with the library of that name. It has no
-// way to check host keys.
+// parallelSSH is the shortest program with the library of that name. It has no way to check host
+// keys.
 const parallelSSH = `
 import sys
 from pssh.clients import ParallelSSHClient

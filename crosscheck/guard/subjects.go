@@ -127,8 +127,8 @@ func (r *rig) first(ctx context.Context, s side) ([]reading, error) {
 	})
 }
 
-// The paths by whose difference round trips are counted, and how many logins there are over each, of
-// which the shortest counts.
+// The paths by whose difference round trips are counted, and how many logins there are over each,
+// of which the shortest counts.
 const (
 	shortTrip = 20 * time.Millisecond
 	longTrip  = 260 * time.Millisecond
@@ -295,7 +295,8 @@ type result struct {
 	} `json:"answer"`
 }
 
-// readings are the noise floor and the widths of the intervals of what is advised, where a run shows them.
+// readings are the noise floor and the widths of the intervals of what is advised, where a run
+// shows them.
 func (r result) readings() (list []reading) {
 	for _, of := range slices.Sorted(maps.Keys(r.NoiseFloor)) {
 		list = append(list, reading{figure: "noise floor, " + strings.TrimSuffix(of, "_pct"), unit: "%", value: r.NoiseFloor[of]})

@@ -26,8 +26,7 @@ type Params struct {
 	Dir        string // parent of the lab's directory; "" is the usual one
 }
 
-// Lab is a private sshd on all loopback addresses, and client files that reach
-// it.
+// Lab is a private sshd on all loopback addresses, and client files that reach it.
 type Lab struct {
 	Port                    int
 	Hosts                   []string

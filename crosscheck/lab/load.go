@@ -13,8 +13,7 @@ import (
 	"strings"
 )
 
-// load is what is copied to every host: a file, or a directory with files of the same
-// size.
+// load is what is copied to every host: a file, or a directory with files of the same size.
 type load struct {
 	files int
 	size  int64
@@ -107,8 +106,8 @@ func (l *Lab) arrived(hosts []string) error {
 	return nil
 }
 
-// inDirectory is the script that sshd runs for every session: it begins in a directory of the address
-// that was connected to, so that hosts that share a disk do not share files.
+// inDirectory is the script that sshd runs for every session: it begins in a directory of the
+// address that was connected to, so that hosts that share a disk do not share files.
 const inDirectory = `#!/bin/sh
 set -- $SSH_CONNECTION
 here=${0%/*}/hosts/$3

@@ -16,8 +16,8 @@ import (
 // asReaper is the first argument of a program where it only becomes another.
 const asReaper = "as-reaper"
 
-// Reap makes this process the server that a lab has started it for. A program that starts
-// labs calls it first.
+// Reap makes this process the server that a lab has started it for. A program that starts labs
+// calls it first.
 func Reap() {
 	if len(os.Args) > 2 && os.Args[1] == asReaper {
 		fmt.Fprintf(os.Stderr, "lab: %v\n", execAsReaper(os.Args[2:]))
@@ -25,9 +25,9 @@ func Reap() {
 	}
 }
 
-// execAsReaper becomes a program that orphans below it are given to
-// (PR_SET_CHILD_SUBREAPER): sshd waits for any child, so that the time of an
-// sftp-server whose session ended before it is counted, too.
+// execAsReaper becomes a program that orphans below it are given to (PR_SET_CHILD_SUBREAPER): sshd
+// waits for any child, so that the time of an sftp-server whose session ended before it is counted,
+// too.
 func execAsReaper(argv []string) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
@@ -43,15 +43,15 @@ func reaper(argv ...string) (*exec.Cmd, error) {
 	return exec.Command(self, append([]string{asReaper}, argv...)...), nil
 }
 
-// ServerCPU is what sshd and all that it has waited for have used, in steps of
-// 10 ms; it waits until all sessions have ended.
+// ServerCPU is what sshd and all that it has waited for have used, in steps of 10 ms; it waits
+// until all sessions have ended.
 func (l *Lab) ServerCPU() (time.Duration, error) {
 	stat, err := l.idleServer()
 	if err != nil {
 		return 0, err
 	}
-	// proc(5): utime, stime, cutime and cstime are fields 14 to 17, in ticks; the
-	// name before field 3 may hold spaces.
+	// proc(5): utime, stime, cutime and cstime are fields 14 to 17, in ticks; the name before field
+	// 3 may hold spaces.
 	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:])
 	var ticks int64
 	for _, field := range fields[11:15] {

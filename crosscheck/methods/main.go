@@ -86,8 +86,7 @@ func help(program string, args []string) {
 	}
 }
 
-// stay starts this program anew on one core: its threads and what it starts
-// stay there.
+// stay starts this program anew on one core: its threads and what it starts stay there.
 func stay(core int) {
 	var one unix.CPUSet
 	if unix.SchedGetaffinity(0, &one) == nil && one.Count() == 1 {
@@ -100,8 +99,8 @@ func stay(core int) {
 	log.Fatal(err)
 }
 
-// nap is how long bytes gather before they are taken out of a pipe: a reader that wakes
-// up for each write costs more than a fast cipher.
+// nap is how long bytes gather before they are taken out of a pipe: a reader that wakes up for each
+// write costs more than a fast cipher.
 const nap = time.Millisecond
 
 // swallow takes what comes through a pipe without copying it.
@@ -198,8 +197,8 @@ func (l *lab) scp(file string) (float64, error) {
 	return run("/dev/null", append(append([]string{"scp", "-q"}, l.options("-P")...), file, "127.0.0.1:"+l.dir+"/to")...)
 }
 
-// forwardLocal times from the start of ssh until all of the file has come out of the
-// forwarded port's other end.
+// forwardLocal times from the start of ssh until all of the file has come out of the forwarded
+// port's other end.
 func (l *lab) forwardLocal(file string) (float64, error) {
 	return l.tunnel("-L", file, func(near, far net.Conn) (in, out net.Conn) { return near, far })
 }
@@ -209,8 +208,8 @@ func (l *lab) forwardRemote(file string) (float64, error) {
 	return l.tunnel("-R", file, func(near, far net.Conn) (in, out net.Conn) { return far, near })
 }
 
-// tunnel forwards a port, connects to it, and moves a file between that connection and
-// the one that comes out at its other end; ends says which is sent into.
+// tunnel forwards a port, connects to it, and moves a file between that connection and the one that
+// comes out at its other end; ends says which is sent into.
 func (l *lab) tunnel(flag, file string, ends func(dialed, accepted net.Conn) (in, out net.Conn)) (float64, error) {
 	behind, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -254,8 +253,8 @@ func (l *lab) tunnel(flag, file string, ends func(dialed, accepted net.Conn) (in
 	return time.Since(start).Seconds(), nil
 }
 
-// between has the programs of a user at both ends of a tunnel: one reads a file and
-// writes it, the other one reads it and says how much came.
+// between has the programs of a user at both ends of a tunnel: one reads a file and writes it, the
+// other one reads it and says how much came.
 func between(in, out net.Conn, file string, size int64) error {
 	into, err := in.(*net.TCPConn).File()
 	if err != nil {
@@ -336,12 +335,12 @@ func compare(ctx context.Context, only record.Mode, pairs, size int) error {
 // byHand and bySSHPace are the two that take turns.
 const byHand, bySSHPace = 0, 1
 
-// block is the seconds of two long runs of each, right after each other, in one of the
-// orders 0110 and 1001, so that what changes evenly is the same for both.
+// block is the seconds of two long runs of each, right after each other, in one of the orders 0110
+// and 1001, so that what changes evenly is the same for both.
 type block [2][2]float64
 
-// series holds the times of all blocks of a mode; the first of all, which finds programs and
-// files cold, is not in it.
+// series holds the times of all blocks of a mode; the first of all, which finds programs and files
+// cold, is not in it.
 type series struct {
 	size   int
 	warm   bool
@@ -383,8 +382,8 @@ func (s *series) block(m mode, l *lab, method *transfer.Subject) error {
 	return nil
 }
 
-// rates are the MB/s of all long runs of one of both, in turn, without what one byte
-// takes at the median: a start is known better from all of them than from one.
+// rates are the MB/s of all long runs of one of both, in turn, without what one byte takes at the
+// median: a start is known better from all of them than from one.
 func (s *series) rates(who int) (rates []float64) {
 	start := stats.Median(s.start[who])
 	for _, b := range s.blocks {
@@ -407,8 +406,8 @@ func (s *series) ratios() (logs []float64) {
 // draws is of how many other series of blocks the interval is made.
 const draws = 1000
 
-// doubt is the 95 % interval of the middle ratio: what it is of blocks drawn from these
-// again and again, with the runs of one byte that belong to them.
+// doubt is the 95 % interval of the middle ratio: what it is of blocks drawn from these again and
+// again, with the runs of one byte that belong to them.
 func (s *series) doubt() (lo, hi float64) {
 	random := rand.New(rand.NewPCG(1, 1))
 	var middles []float64

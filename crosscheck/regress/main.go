@@ -1,13 +1,13 @@
 //go:build linux
 
-// Command regress stands in the place of ssh for OpenSSH's own tests (./regress builds and
-// starts it): it turns an ssh command line into `sshpace run`, hands on standard output and error
-// byte by byte, and ends as ssh would. A ProxyCommand becomes a port on loopback, where every connection
-// starts that command, so that the native engine has somewhere to connect to. What run cannot be, such as
-// a port forwarding or a question about ssh's lists, is left to ssh itself.
+// Command regress stands in the place of ssh for OpenSSH's own tests (./regress builds and starts
+// it): it turns an ssh command line into `sshpace run`, hands on standard output and error byte by
+// byte, and ends as ssh would. A ProxyCommand becomes a port on loopback, where every connection
+// starts that command, so that the native engine has somewhere to connect to. What run cannot be,
+// such as a port forwarding or a question about ssh's lists, is left to ssh itself.
 //
-// REGRESS_SSH and REGRESS_SSHPACE name both programs, REGRESS_ENGINE the engine; a line for every call
-// goes to the file REGRESS_CALLS: "run" or "ssh".
+// REGRESS_SSH and REGRESS_SSHPACE name both programs, REGRESS_ENGINE the engine; a line for every
+// call goes to the file REGRESS_CALLS: "run" or "ssh".
 package main
 
 import (
@@ -93,8 +93,8 @@ func (c *call) option(args []string) (rest []string) {
 	return rest
 }
 
-// set is a setting of the command line. "no" as StrictHostKeyChecking has run refuse a new key, so that
-// it is told to record the key as ssh does; agents are forwarded by ssh alone.
+// set is a setting of the command line. "no" as StrictHostKeyChecking has run refuse a new key, so
+// that it is told to record the key as ssh does; agents are forwarded by ssh alone.
 func (c *call) set(setting string) {
 	keyword, value, _ := strings.Cut(strings.ToLower(setting), "=")
 	switch {
@@ -242,8 +242,9 @@ func (c *call) throughPort(dir string) error {
 	return os.WriteFile(c.config, []byte(kept.String()), 0o600)
 }
 
-// listen starts a command for every connection to a port, as ssh starts a ProxyCommand. It is the port that
-// the configuration names, which tests expand as %h and %p, unless that is in use or on another machine.
+// listen starts a command for every connection to a port, as ssh starts a ProxyCommand. It is the
+// port that the configuration names, which tests expand as %h and %p, unless that is in use or on
+// another machine.
 func listen(wanted, command string) (at *net.TCPAddr, err error) {
 	l, err := net.Listen("tcp4", wanted)
 	if err != nil {

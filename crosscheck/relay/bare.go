@@ -13,9 +13,9 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// bare is a thread that does what the relay of a scene does, and nothing else: it waits
-// for a byte where nothing is delayed, otherwise until the time of delivery; busily at the
-// end where a byte is due, and no other follows.
+// bare is a thread that does what the relay of a scene does, and nothing else: it waits for a byte
+// where nothing is delayed, otherwise until the time of delivery; busily at the end where a byte is
+// due, and no other follows.
 func (c scene) bare() func(ctx context.Context) lateness {
 	const together = 500 * time.Microsecond // as often as packets of a stream leave
 	const awake, portion = time.Millisecond, 8
@@ -46,8 +46,8 @@ func onThread(do func() lateness) lateness {
 	return <-done
 }
 
-// slept sleeps until one moment after the other, and says how late it was: what stops
-// the machine for a while makes several of them late, as it does with packets.
+// slept sleeps until one moment after the other, and says how late it was: what stops the machine
+// for a while makes several of them late, as it does with packets.
 func slept(ctx context.Context, each, awake time.Duration) lateness {
 	return onThread(func() (late lateness) {
 		for when := time.Now().Add(each); ctx.Err() == nil; when = when.Add(each) {
@@ -63,8 +63,7 @@ func slept(ctx context.Context, each, awake time.Duration) lateness {
 	})
 }
 
-// woken waits for bytes over loopback, and says how much later it had them than the
-// kernel.
+// woken waits for bytes over loopback, and says how much later it had them than the kernel.
 func woken(ctx context.Context) lateness {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

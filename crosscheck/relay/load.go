@@ -59,8 +59,8 @@ func (a *arrivals) late(s *seen) (late lateness) {
 	return late
 }
 
-// read takes all from a connection, on a thread that is prompt so that few packets come
-// together; answer sends back each byte of a conversation.
+// read takes all from a connection, on a thread that is prompt so that few packets come together;
+// answer sends back each byte of a conversation.
 func (a *arrivals) read(conn net.Conn, answer bool) error {
 	file, err := conn.(*net.TCPConn).File()
 	conn.Close()

@@ -142,8 +142,8 @@ func (t *turns) quantiles(each ...float64) string {
 	return strings.Join(words, " ")
 }
 
-// own is what the relay adds to what is late beside it, in ms: the median of the turns and
-// its 95 % interval, from order statistics.
+// own is what the relay adds to what is late beside it, in ms: the median of the turns and its 95 %
+// interval, from order statistics.
 func own(relayed, beside lateness) string {
 	var added lateness
 	for i, late := range relayed {

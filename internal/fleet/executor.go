@@ -41,9 +41,9 @@ type Dialogue func(ctx context.Context, h host.Host, c Channel) error
 // Channel is the subsystem with the other needs of a Dialogue.
 type Channel interface {
 	io.ReadWriteCloser
-	// Open talks to another subsystem, or to the same one once more, over the same connection
-	// at the same time. A channel that nobody reads does not stop the others. ErrNoExec if that
-	// is impossible.
+	// Open talks to another subsystem, or to the same one once more, over the same connection at
+	// the same time. A channel that nobody reads does not stop the others. ErrNoExec if that is
+	// impossible.
 	Open(ctx context.Context, subsystem string) (io.ReadWriteCloser, error)
 	// Exec runs a command line over the same connection with input, which is not read any more when
 	// it returns, and returns the command's standard output, at most MaxExec; ErrNoExec if that is

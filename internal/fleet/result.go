@@ -80,8 +80,8 @@ func (s Stream) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // UnmarshalText reads the word of String; any other word is an error.
 func (s *Stream) UnmarshalText(word []byte) error { return parseName(s, streamNames[:], word) }
 
-// Event is a piece of output. Data is as it came: not cut at lines, not
-// cleaned, at most 64 KiB. It is valid only during the call that hands it over.
+// Event is a piece of output. Data is as it came: not cut at lines, not cleaned, at most 64 KiB. It
+// is valid only during the call that hands it over.
 type Event struct {
 	Index  int    // of the host, in the order given to Run
 	Host   string // host.Host.String of it

@@ -19,9 +19,9 @@ const unlike = 0.25
 // best with 1 to 5 %. Five runs of one hour, all slowed by about 48 %, showed 29 to 34 %.
 const chance = 0.03
 
-// hidden is the part of that which a core that other programs keep busy may hide, as a logarithm:
-// two times three runs beside a busy loop were 1.1 to 8.5 % apart, and 0.6 to 3.0 % without the
-// slowdown that their slices show.
+// hidden is the part of that slowdown that a core that other programs keep busy may hide, as a
+// logarithm: two times three runs beside a busy loop were 1.1 to 8.5 % apart, and 0.6 to 3.0 %
+// without the slowdown that their slices show.
 const hidden = 0.02
 
 // ofLogin is how differently from transfers a login may feel a change of other guests, as a

@@ -9,9 +9,9 @@ import (
 	"sshpace/internal/record"
 )
 
-// JudgeDisk reports whether a copy is as fast as its files can be read, or written, without SSH, and
-// at which end. A rate of 0 is unknown, and gives no answer. private is a server on this machine, up
-// a copy to the server.
+// JudgeDisk reports whether a copy is as fast as its files can be read, or written, without SSH,
+// and at which end. A rate of 0 is unknown, and gives no answer. private is a server on this
+// machine, up a copy to the server.
 func JudgeDisk(e record.Evidence, private, up bool) (what, sentence, help string, is bool) {
 	slower, what, verb := e.WriteBytesPerS, record.LimitSinkDisk, "takes"
 	if e.ReadBytesPerS < slower {

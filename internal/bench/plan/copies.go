@@ -78,7 +78,7 @@ func (p *copies) refill() {
 		p.open()
 	default:
 		p.ending = EndComplete
-		if _, never := p.NeverWorked(); never { // without a result to show it did not end well
+		if _, never := p.NeverWorked(); never { // without a result to show it failed
 			p.ending = EndFailures
 		}
 	}

@@ -24,9 +24,9 @@ import (
 // runLimit is the longest time of a run.
 const runLimit = 5 * time.Minute
 
-// Open makes the ground of a testbed. Files at this end go into directory, which is private and of this
-// run; those on a host into a private one in there, "" is /tmp. The returned function removes the
-// files at the server; it is never nil.
+// Open makes the ground of a testbed. Files at this end go into directory, which is private and of
+// this run; those on a host into a private one in there, "" is /tmp. The returned function removes
+// the files at the server; it is never nil.
 func Open(ctx context.Context, tb *testbed.Testbed, directory, there string, random bool, helper func(program string) []string) (b *Ground, cleanUp func(), err error) {
 	b = Look(tb, directory, helper)
 	b.Here.Random, b.Programs = random, programs(tb.SSH.Path)

@@ -13,9 +13,9 @@ import (
 // errNoDirectory says that sources should go into a directory that the host does not have.
 var errNoDirectory = errors.New("there is no such directory on the host")
 
-// isDirectory reports whether the sources go into dest, not in its place: a directory always keeps its
-// name there, so that a second copy has the same result as the first one. With scp it does so only
-// if dest exists.
+// isDirectory reports whether the sources go into dest, not in its place: a directory always keeps
+// its name there, so that a second copy has the same result as the first one. With scp it does so
+// only if dest exists.
 func (p *put) isDirectory(sources []*Source, dest string) (bool, error) {
 	a, err := p.client.Stat(dest)
 	directory := p.Scp == nil && sources[0].isNamedDirectory()
@@ -39,8 +39,8 @@ func (p *put) isDirectory(sources []*Source, dest string) (bool, error) {
 	return true, err
 }
 
-// findDirectories finds the directories that the host has. It does not ask about directories below a
-// missing one.
+// findDirectories finds the directories that the host has. It does not ask about directories below
+// a missing one.
 func (p *put) findDirectories() {
 	for _, to := range p.directories {
 		if p.fresh[path.Dir(to.name)] {
@@ -60,8 +60,8 @@ func (p *put) findDirectories() {
 	}
 }
 
-// open makes a directory of the host accessible whose mode excludes us, until finishDirectories sets
-// its final mode.
+// open makes a directory of the host accessible whose mode excludes us, until finishDirectories
+// sets its final mode.
 func (p *put) open(to *placed) {
 	if mode := to.was.Mode & 0o7777; mode&0o700 != 0o700 && !to.named && p.Scp == nil {
 		p.client.Setstat(to.name, sftp.Attrs{Has: sftp.HasMode, Mode: mode | 0o700}).Wait() // or writing shows it
@@ -101,8 +101,8 @@ func (p *put) makeDirectories() {
 	}
 }
 
-// finishDirectories sets the modes of directories, and their times, which the copying has changed. The
-// innermost come first. A directory of another user keeps its own.
+// finishDirectories sets the modes of directories, and their times, which the copying has changed.
+// The innermost come first. A directory of another user keeps its own.
 func (p *put) finishDirectories() {
 	if p.Scp != nil && !p.Scp.Preserve {
 		return

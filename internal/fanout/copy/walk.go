@@ -182,8 +182,8 @@ func (g *get) list(remote string) (all names, err error) {
 	return all, nil
 }
 
-// inDirectory returns a name in a directory of the host. It is not cleaned: links decide the meaning
-// of .. there.
+// inDirectory returns a name in a directory of the host. It is not cleaned: links decide the
+// meaning of .. there.
 func inDirectory(directory, name string) string {
 	if directory == "." {
 		return name

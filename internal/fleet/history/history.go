@@ -1,8 +1,8 @@
 // Package history keeps a record of every fleet run: which hosts, how each ended, when. Later runs
 // can use the hosts of an earlier one (@last:failed). Each record is a file: the records of `run
 // --json`, with output only on request, written as things happen. After a crash or kill -9 all but
-// the last line can be read; hosts with a start and no result are known to be unfinished, hosts with
-// neither were never touched.
+// the last line can be read; hosts with a start and no result are known to be unfinished, hosts
+// with neither were never touched.
 //
 // The command line is stored unless the caller leaves it out, and so are the flags that it does not
 // name as Unkept. They may hold secrets, which is why records are 0600 in a 0700 directory.

@@ -20,12 +20,12 @@ type prefixOptions struct {
 	ColorOut, ColorErr bool
 }
 
-// prefix writes every line behind the name of its host, as it comes:
+// prefix writes every line after the name of its host, as it comes:
 //
 //	web1 -> a line of standard output
 //	web1 +> more of it, where it was too long
 //	web1 => a line of standard error
-//	web1 =: what became of the host, when it did not end well
+//	web1 =: what became of the host, if it failed
 //
 // A line is written when it is complete, with one Write per piece of output,
 // so that hosts do not mix within a line.

@@ -14,9 +14,10 @@ import (
 	"sshpace/internal/fleet/hostset"
 )
 
-// Replay reads a record that NewRecord wrote and reports the run to sink as it went, with the output
-// that was kept, each host's end at most once. It returns how the run is done again. The record of a run that goes on, or that
-// was killed, has no End; a cut last line is left out. Any other damage is an error.
+// Replay reads a record that NewRecord wrote and reports the run to sink as it went, with the
+// output that was kept, each host's end at most once. It returns how the run is done again. The
+// record of a run that goes on, or that was killed, has no End; a cut last line is left out. Any
+// other damage is an error.
 func Replay(r io.Reader, sink fleet.Sink) (How, error) {
 	p := &replay{sink: sink, ended: map[int]bool{}}
 	n := 0

@@ -23,7 +23,7 @@ type View struct {
 	Table  bool
 	Group  string // "", output or exit
 	Mask   bool   // outputs that differ only by the host's own name are one group
-	Failed bool   // only hosts that did not end well are shown
+	Failed bool   // only hosts that failed are shown
 	Files  bool   // files are copied: errors are shown once for all hosts, at the end
 
 	Quiet, Verbose bool

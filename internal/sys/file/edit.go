@@ -61,7 +61,8 @@ func Open(ctx context.Context, path string) (*Change, error) {
 // Close lets others change files of the directory.
 func (c *Change) Close() error { return c.lock.Close() }
 
-// lockDirectory locks a directory (flock(2)), and waits while another process of ours has it locked.
+// lockDirectory locks a directory (flock(2)), and waits while another process of ours has it
+// locked.
 func lockDirectory(ctx context.Context, dir string) (*os.File, error) {
 	const every = 20 * time.Millisecond
 	lock, err := os.Open(dir)

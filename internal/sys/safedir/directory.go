@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Directory is a directory that only we and root can change. It is held open: all its methods act on
-// this directory, wherever its path leads by then.
+// Directory is a directory that only we and root can change. It is held open: all its methods act
+// on this directory, wherever its path leads by then.
 type Directory struct {
 	*os.Root
 	real string

@@ -40,9 +40,9 @@ type Rules struct {
 //   - on another port than 22, also a key known for the host without a port; for
 //     a certificate of a strange authority before the key inside is looked at.
 //
-// Everything else is an error, a *Verdict. For a HostKeyAlias pass the alias and port 0. The remote address is for the
-// message only and may be nil: like ssh since 8.5 (CheckHostIP no) Key does
-// not look it up.
+// Everything else is an error, a *Verdict. For a HostKeyAlias pass the alias and port 0. The
+// remote address is for the message only and may be nil: like ssh since 8.5 (CheckHostIP no) Key
+// does not look it up.
 func Key(x *index.Index, host string, port int, remote net.Addr, key ssh.PublicKey, rules Rules) error {
 	o := offer{name: knownhosts.HostPort(host, port), host: wildcard.Lower(host), key: key, rules: rules}
 	if remote != nil {
