@@ -186,6 +186,9 @@ func TestComments(t *testing.T) {
 	}
 	read := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if d != nil && path == "packaging" {
+			return fs.SkipDir // modules of their own
+		}
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
 		}

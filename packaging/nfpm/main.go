@@ -1,5 +1,5 @@
-// Nfpm makes a package of Debian or of Fedora, RHEL and SUSE: nfpm CONFIG deb|rpm FILE. The command
-// of the library of that name makes five more kinds, and takes three times as long to compile.
+// Nfpm makes a package of Debian or of Fedora, RHEL and SUSE: nfpm CONFIG deb|rpm FILE. The command of
+// the library of that name makes five more kinds, and takes three times as long to compile.
 package main
 
 import (
