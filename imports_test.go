@@ -99,7 +99,7 @@ show/picture: base/unit base/wildcard show/document
 show/report: base/alg base/stats base/termsafe base/text base/unit bench/compare bench/rank record show/document
 show/workbook: base/stats record show/document
 campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live ssh/admit ssh/openssh sys/terminal base/journal
-dropin: base/fault base/host base/sched base/shell base/termsafe base/wildcard fanout fanout/copy fleet fleet/hostset fleet/output fleet/remotesh ssh/conf ssh/forkssh ssh/openssh sys/file sys/safedir sys/terminal
+dropin: base/fault base/host base/sched base/shell base/termsafe base/wildcard fanout fanout/copy fleet fleet/hostset fleet/output fleet/remotesh ssh/conf ssh/forkssh ssh/openssh sys/file sys/proc sys/safedir sys/terminal
 legacy: base/alg base/fault base/shell base/termsafe base/unit base/wildcard bench/speed record record/store ssh/openssh sys/file
 `
 

@@ -34,7 +34,7 @@ func (f *methodFlags) register(flags *pflag.FlagSet) {
 	flags.Var(&f.loss, "loss", "simulated loss of segments, in percent")
 }
 
-// adopt takes over the words of a file: check treats them like flags.
+// adopt sets the flags as they were when the file of a campaign was made, and checks them.
 func (f *methodFlags) adopt(flags *pflag.FlagSet, c record.Campaign, _ bool) error {
 	err := adoptWords(flags, c.Asked)
 	f.measureFlags.adopt(flags.Changed, c)

@@ -17,6 +17,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
+	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -174,7 +175,7 @@ func (s *pdshSession) interactive(ctx context.Context) error {
 		case line == "":
 		case local:
 			c := exec.CommandContext(ctx, "/bin/sh", "-c", here)
-			c.Stdout, c.Stderr, c.WaitDelay = s.env.Stdout, s.env.Stderr, time.Second
+			c.Stdout, c.Stderr, c.WaitDelay = s.env.Stdout, s.env.Stderr, proc.Grace
 			if err := c.Run(); err != nil {
 				fmt.Fprintf(s.env.Stderr, "%s%s\n", pdshName(s.env), termsafe.Line(err.Error()))
 			}

@@ -24,7 +24,7 @@ type Analysis struct {
 	cores int
 }
 
-// Analyse fits everything to the transfers of one direction, in the order of their measurement.
+// Analyze fits everything to the transfers of one direction, in the order of their measurement.
 // cells are all cells that can be asked for, by canonical names; cores is how many client and
 // server can use together, 0 if unknown.
 func Analyze(direction record.Direction, cells []alg.Suite, s Sittings, cores int) *Analysis {

@@ -128,12 +128,12 @@ func known[T ~string](values ...T) rule {
 	}
 }
 
-// match keeps the part that matches.
+// match returns a rule that keeps the part that matches.
 func match(part func() *regexp.Regexp) rule {
 	return func(_ *veil, text string) string { return part().FindString(text) }
 }
 
-// words keeps the words that match.
+// words returns a rule that keeps the words that match.
 func words(known func() *regexp.Regexp) rule {
 	return func(_ *veil, text string) string {
 		return strings.Join(slices.DeleteFunc(strings.Fields(text), func(word string) bool { return !known().MatchString(word) }), " ")

@@ -123,7 +123,8 @@ func (a *Asker) Explained(ctx context.Context, q host.Endpoint) (*Resolved, erro
 	return r, nil
 }
 
-// placed gives ssh's values the places of the lines that set them.
+// placed gives ssh's values the places of the lines that set them, or that of a default if no line
+// does and the values are the usual ones.
 func placed(said, written, usual []Value) []Value {
 	values := slices.Clone(said)
 	for i := range values {
