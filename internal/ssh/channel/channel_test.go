@@ -134,6 +134,7 @@ func TestTooMuch(t *testing.T) {
 	for sent := 0; sent < 3*window; sent += maxPacket {
 		s.say(data(maxPacket))
 	}
+	s.say(data(0)) // all before it has been handed over
 	allowed := window
 	for len(s.told) > 0 {
 		f := FieldsOf(<-s.told)
