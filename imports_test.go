@@ -66,7 +66,7 @@ bench/drive: base/alg base/sched base/text base/unit bench/bed bench/flow bench/
 bench/flow: base/shell sys/proc
 bench/helper: base/termsafe bench/flow ssh/oldserver ssh/wire sys/proc sys/safedir
 bench/hostinfo: base/unit record sys/proc
-bench/hostkeys: base/sched base/stats ssh/conf ssh/knownhosts ssh/knownhosts/index sys/proc
+bench/hostkeys: base/sched base/stats ssh/conf ssh/knownhosts ssh/knownhosts/index sys/proc sys/tcp
 bench/lab: base/alg bench/plan record
 bench/latency: base/alg base/fault base/sched base/stats base/text bench/bed record ssh/admit ssh/openssh sys/proc
 bench/limits: base/alg base/sched base/text base/unit bench/speed record

@@ -453,6 +453,6 @@ func sshpace(ctx context.Context) (bed *transfer.Ground, done func(), err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	bed, cleanUp, err := transfer.Open(ctx, tb, dir.Path, "", true, helper)
+	bed, cleanUp, err := transfer.Open(ctx, tb, dir.Path, "", true)
 	return bed, func() { cleanUp(); tb.Close(); dir.Close() }, err
 }

@@ -36,7 +36,6 @@ type Params struct {
 	Selection   testbed.Selection
 	Connections int  // at a time, at most; 0: the testbed's capacity
 	Preset      bool // which cipher ssh takes by itself is not to be asked
-	Helper      func(program string) []string
 	Output
 }
 
@@ -188,7 +187,7 @@ func (j *Run) limits(ctx context.Context, sink record.Sink) error {
 	if j.Preset {
 		suite = alg.Fold(j.Campaign.Offer).Bulk[0]
 	}
-	ground := transfer.Look(j.bed, j.bed.Dir.Path, j.Helper)
+	ground := transfer.Look(j.bed, j.bed.Dir.Path)
 	return ground.Limits(ctx, transfer.Options{Suite: suite}, j.Campaign.Directions, sink)
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/unit"
-	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/campaign"
 	"sshpace/internal/record"
@@ -144,6 +143,6 @@ func (f *benchFlags) params(o campaign.Output) campaign.Params {
 		c.BudgetNS = 0
 	}
 	return campaign.Params{
-		Campaign: c, Selection: f.selection(), Connections: f.connections, Preset: len(f.ciphers) > 0 || f.policy != "", Helper: helper.Line, Output: o,
+		Campaign: c, Selection: f.selection(), Connections: f.connections, Preset: len(f.ciphers) > 0 || f.policy != "", Output: o,
 	}
 }

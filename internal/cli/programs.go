@@ -98,7 +98,7 @@ func (f *programFlags) measure(sys System, m measurement) error {
 	return withDir(sys, inMemory, func(dir *safedir.Workdir) error {
 		spawner := proc.NewSpawner()
 		defer spawner.Close()
-		b := &programs.Setup{Site: loopback.Site{Dir: dir, Spawner: spawner}, User: me.Username, Home: me.HomeDir, Helper: helper.Line, Connect: f.limit()}
+		b := &programs.Setup{Site: loopback.Site{Dir: dir, Spawner: spawner, Helper: helper.Line}, User: me.Username, Home: me.HomeDir, Connect: f.limit()}
 		if err := programs.Usable(m.drain, f.clients, f.servers); err != nil {
 			return err
 		}

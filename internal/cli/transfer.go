@@ -12,7 +12,6 @@ import (
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
-	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/campaign"
@@ -89,7 +88,7 @@ func (f *transferFlags) measure(sys System, m measurement) error {
 		if p.Suites, err = campaign.Suites(m.drain, bed, f.selection()); err != nil {
 			return err
 		}
-		ground, cleanUp, err := transfer.Open(m.drain, bed, bed.Dir.Path, f.there, f.data == "random", helper.Line)
+		ground, cleanUp, err := transfer.Open(m.drain, bed, bed.Dir.Path, f.there, f.data == "random")
 		defer cleanUp()
 		if m.drain.Err() != nil {
 			return context.Cause(m.drain)

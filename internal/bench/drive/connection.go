@@ -48,7 +48,7 @@ func (p *Private) dial(t record.Trial) (*connection, error) {
 		record.Upload: {in: ends.In}, record.Download: {out: ends.Out},
 	}}
 	log := p.Dir.File(fmt.Sprintf("sitting.%d", t.ID))
-	c.client, err = p.startClient(p.Client(t.Asked(), log, flow.Command(p.Flow, "hold", c.holder)), nil, t.Asked(), log, ends.Stdin, ends.Stdout)
+	c.client, err = p.startClient(p.Client(t.Asked(), log, flow.Command(p.Helper("flow"), "hold", c.holder)), nil, t.Asked(), log, ends.Stdin, ends.Stdout)
 	ends.HandOver()
 	if err != nil {
 		c.close()

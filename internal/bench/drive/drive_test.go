@@ -34,7 +34,7 @@ var aes = alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha2-256", Kex: "curve25519
 func newRig(t testing.TB) Rig {
 	t.Helper()
 	dir, spawner := benchtest.Workdir(t, safedir.WorkdirParams{})
-	return Rig{Site: loopback.Site{Dir: dir, Spawner: spawner}, Flow: helper.Line("flow"), Data: "zero", Bed: bed.Bed{Connect: 2 * time.Minute}}
+	return Rig{Site: loopback.Site{Dir: dir, Spawner: spawner, Helper: helper.Line}, Data: "zero", Bed: bed.Bed{Connect: 2 * time.Minute}}
 }
 
 // newPrivate drives the installed ssh and sshd.

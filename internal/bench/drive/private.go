@@ -101,7 +101,7 @@ func (p *Private) copy(ctx context.Context, t record.Trial) (s record.Sample, er
 	if down {
 		what = []string{"source", p.Data, strconv.FormatInt(size, 10)}
 	}
-	far, err := flow.New(p.Flow, p.file("far"), what...)
+	far, err := flow.New(p.Helper("flow"), p.file("far"), what...)
 	if err != nil {
 		return s, err
 	}

@@ -24,8 +24,6 @@ import (
 type Rig struct {
 	bed.Bed
 	loopback.Site
-	// Flow is the command line of a flow process (flow.Main); its arguments are appended.
-	Flow []string
 	Data string // "zero" or "random"
 
 	serial int

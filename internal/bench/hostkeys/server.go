@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/sys/tcp"
 )
 
 // benchServer is an SSH server on loopback that accepts every login and runs nothing: its only
@@ -27,7 +29,7 @@ func startBenchServer() (*benchServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := tcp.ListenOwn()
 	if err != nil {
 		return nil, err
 	}

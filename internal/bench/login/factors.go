@@ -31,11 +31,11 @@ import (
 // prepare makes everything that the cases of factors need: keys, and a server for them, which must
 // be our own sshd.
 func (s *Study) prepare(ctx context.Context, ends *Ends) (err error) {
-	s.ends, s.dir = ends, s.Bed.Dir
-	if s.host, err = makeKeys(s.dir, "host-"); err != nil {
+	s.ends = ends
+	if s.host, err = makeKeys(s.Bed.Dir, "host-"); err != nil {
 		return err
 	}
-	if s.user, err = makeKeys(s.dir, "user-"); err != nil {
+	if s.user, err = makeKeys(s.Bed.Dir, "user-"); err != nil {
 		return err
 	}
 	var lines []string
@@ -49,7 +49,7 @@ func (s *Study) prepare(ctx context.Context, ends *Ends) (err error) {
 	if err != nil {
 		return err
 	}
-	authority, err := writeKey(s.dir, "authority", private) // that certifies users' keys
+	authority, err := writeKey(s.Bed.Dir, "authority", private) // that certifies users' keys
 	if err == nil {
 		err = errors.Join(s.write("known_hosts.all", known.String()), s.write("authorized_keys.all", permitted.String()),
 			certify(s.certified(), s.ends.Destination.User, authority.signer))
@@ -57,12 +57,12 @@ func (s *Study) prepare(ctx context.Context, ends *Ends) (err error) {
 	if err != nil {
 		return err
 	}
-	lines = append(lines, "AuthorizedKeysFile "+s.dir.File("authorized_keys.all"), "TrustedUserCAKeys "+authority.file+".pub", "MaxAuthTries 20")
+	lines = append(lines, "AuthorizedKeysFile "+s.Bed.Dir.File("authorized_keys.all"), "TrustedUserCAKeys "+authority.file+".pub", "MaxAuthTries 20")
 	s.everyKey, err = s.server(ctx, "keys", lines...)
 	return err
 }
 
-func (s *Study) write(name, text string) error { return s.dir.WriteFile(name, []byte(text), 0o600) }
+func (s *Study) write(name, text string) error { return s.Bed.Dir.WriteFile(name, []byte(text), 0o600) }
 
 // certified returns the key with a certificate: a separate one, because ssh offers a certificate
 // wherever it finds one.
@@ -71,7 +71,7 @@ func (s *Study) certified() *keyPair { return s.user[len(s.user)-1] }
 // server starts a variant of the private server, with lines before all others of its configuration:
 // sshd takes the first of each (sshd_config(5)).
 func (s *Study) server(ctx context.Context, name string, lines ...string) (*Ends, error) {
-	text, err := os.ReadFile(s.dir.File("sshd_config"))
+	text, err := os.ReadFile(s.Bed.Dir.File("sshd_config"))
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s *Study) server(ctx context.Context, name string, lines ...string) (*Ends
 			lines = append(lines, strings.TrimSpace(line))
 		}
 	}
-	config := s.dir.File("sshd_config." + name)
+	config := s.Bed.Dir.File("sshd_config." + name)
 	if err := s.write("sshd_config."+name, strings.Join(lines, "\n")+"\n"); err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (s *Study) full(kex []string) (cases []Case) {
 func (s *Study) login(factor, level string, want alg.Suite, user *keyPair) Case {
 	e := *s.everyKey
 	e.Destination.Identities = []string{user.file}
-	settings := []string{"UserKnownHostsFile=" + s.dir.File("known_hosts.all"), oldAccepted + user.name}
+	settings := []string{"UserKnownHostsFile=" + s.Bed.Dir.File("known_hosts.all"), oldAccepted + user.name}
 	return s.everyKey.caseOf(factor, level, e.Argv(want, "true", settings...))
 }
 
@@ -169,7 +169,7 @@ func (s *Study) sources(ctx context.Context) ([]Case, error) {
 		e := *s.everyKey
 		e.Destination.Identities = []string{"none"}
 		cases = append(cases, s.everyKey.caseOf(SourceFactor, level, e.Argv(alg.Suite{HostKey: s.host[0].name}, "true",
-			"UserKnownHostsFile="+s.dir.File("known_hosts.all"), "IdentityAgent="+socket, "IdentitiesOnly=no")))
+			"UserKnownHostsFile="+s.Bed.Dir.File("known_hosts.all"), "IdentityAgent="+socket, "IdentitiesOnly=no")))
 	}
 	return cases, nil
 }
@@ -179,7 +179,7 @@ const agentStart = 5 * time.Second
 
 // agent starts ssh-agent with some keys that no server accepts, and then the right one.
 func (s *Study) agent(ctx context.Context, others int) (socket string, err error) {
-	short, dir, err := safedir.Short(s.dir.Path)
+	short, dir, err := safedir.Short(s.Bed.Dir.Path)
 	if err != nil {
 		return "", err
 	}
@@ -236,7 +236,7 @@ func (s *Study) knownHosts(context.Context) (cases []Case, err error) {
 		if err := s.write(name, strangers(form.lines, form.hashed)+string(own)); err != nil {
 			return nil, err
 		}
-		cases = append(cases, s.ends.caseOf(KnownHostsFactor, form.level, s.ends.Argv(alg.Suite{}, "true", "UserKnownHostsFile="+s.dir.File(name))))
+		cases = append(cases, s.ends.caseOf(KnownHostsFactor, form.level, s.ends.Argv(alg.Suite{}, "true", "UserKnownHostsFile="+s.Bed.Dir.File(name))))
 	}
 	return cases, nil
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"sshpace/internal/bench/testbed"
-	"sshpace/internal/sys/safedir"
 )
 
 // Study selects the factors that are compared with the plain login.
@@ -21,7 +20,6 @@ type Study struct {
 	Full    bool     // the product of key exchanges, host keys and user keys instead
 
 	ends       *Ends // between which all logins are compared
-	dir        *safedir.Workdir
 	host, user []*keyPair
 	everyKey   *Ends // a server that takes all keys
 	close      []func() error

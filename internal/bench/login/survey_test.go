@@ -13,6 +13,7 @@ import (
 
 	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/bed"
+	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/sshtest"
 	"sshpace/internal/sys/safedir"
@@ -106,7 +107,9 @@ func TestAlikeKex(t *testing.T) {
 	if argv := e.KexCases([]string{"curve25519-sha256@libssh.org"})[0].Argv(""); !slices.Contains(argv, "KexAlgorithms=curve25519-sha256@libssh.org") {
 		t.Errorf("%q", argv)
 	}
-	f := &Study{ends: e, dir: &safedir.Workdir{}, everyKey: e, host: []*keyPair{{name: "ssh-ed25519"}}, user: []*keyPair{{name: "ssh-ed25519"}}}
+	tb := &testbed.Testbed{}
+	tb.Dir = &safedir.Workdir{}
+	f := &Study{Bed: tb, ends: e, everyKey: e, host: []*keyPair{{name: "ssh-ed25519"}}, user: []*keyPair{{name: "ssh-ed25519"}}}
 	if n := Distinct(f.full([]string{"curve25519-sha256@libssh.org", "curve25519-sha256", "ecdh-sha2-nistp256"})); n != 2 {
 		t.Errorf("%d logins of 2 key exchanges by 3 names with each key", n)
 	}

@@ -22,11 +22,12 @@ import (
 	"sshpace/internal/sys/tcp"
 )
 
-// Site is where the servers of a run start: its private directory, with their keys, and its
-// processes, which end with sshpace.
+// Site is where the servers of a run start: its private directory, with their keys, its processes,
+// which end with sshpace, and programs of ours.
 type Site struct {
 	Dir     *safedir.Workdir
 	Spawner *proc.Spawner
+	Helper  func(program string) []string // command line of a helper program of ours
 	Keys    Keys
 }
 

@@ -24,13 +24,11 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// Setup is shared by all implementations: the site of their servers, an account, and a program of
-// ours at either end.
+// Setup is shared by all implementations: the site of their servers, and an account.
 type Setup struct {
 	loopback.Site
-	User    string                        // the account that logs in: our own
-	Home    string                        // its home directory, where some servers look for keys
-	Helper  func(program string) []string // command line of a helper program of ours
+	User    string // the account that logs in: our own
+	Home    string // its home directory, where some servers look for keys
 	Connect time.Duration
 
 	serial int // of files

@@ -41,7 +41,7 @@ func bench(t *testing.T) *Setup {
 		t.Fatal(err)
 	}
 	return &Setup{
-		Site: loopback.Site{Dir: dir, Spawner: spawner, Keys: keys}, User: me.Username, Home: me.HomeDir, Helper: helper.Line, Connect: 10 * time.Second,
+		Site: loopback.Site{Dir: dir, Spawner: spawner, Helper: helper.Line, Keys: keys}, User: me.Username, Home: me.HomeDir, Connect: 10 * time.Second,
 	}
 }
 

@@ -51,7 +51,7 @@ func Advice(ctx, drain context.Context, r Request) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	ground, cleanUp, groundErr := transfer.Open(ctx, bed, r.Memory.Path, "", true, r.Bed.Helper)
+	ground, cleanUp, groundErr := transfer.Open(ctx, bed, r.Memory.Path, "", true)
 	defer cleanUp()
 	if groundErr == nil {
 		p.include(ground, modes)

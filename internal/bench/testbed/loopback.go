@@ -59,7 +59,7 @@ func (b *Testbed) openPrivate(ctx context.Context, p Params) error {
 // chooseServer returns the command line that serves one connection: sshd, or the built-in server
 // where sshd is not available.
 func (b *Testbed) chooseServer(ctx context.Context, p Params, login string) ([]string, error) {
-	native := append(p.Helper("native-server"), b.Keys.HostKey, b.Keys.AuthorizedKeys, p.Dir.Path)
+	native := append(b.Helper("native-server"), b.Keys.HostKey, b.Keys.AuthorizedKeys, p.Dir.Path)
 	if p.Server == record.ServerNative {
 		return b.nativeServer(native), nil
 	}
@@ -119,7 +119,7 @@ func (b *Testbed) clientCommand(p Params, login string) func(alg.Suite, string, 
 	host, port := b.Server.Address()
 	if b.Engine == record.EngineNative {
 		return func(want alg.Suite, log, remote string) []string {
-			return append(p.Helper("native-client"), net.JoinHostPort(host, port), login, b.Keys.Identity, b.Keys.KnownHosts, log,
+			return append(b.Helper("native-client"), net.JoinHostPort(host, port), login, b.Keys.Identity, b.Keys.KnownHosts, log,
 				want.Cipher, want.MAC, want.Kex, remote)
 		}
 	}

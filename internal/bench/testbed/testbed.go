@@ -73,7 +73,7 @@ func Open(ctx context.Context, p Params) (b *Testbed, err error) {
 	spawner := proc.NewSpawner()
 	b = &Testbed{close: func() error { spawner.Close(); return nil }, Rig: drive.Rig{
 		Bed:  bed.Bed{Destination: p.Destination, Connect: p.Connect},
-		Site: loopback.Site{Dir: p.Dir, Spawner: spawner}, Flow: p.Helper("flow"), Data: p.Data,
+		Site: loopback.Site{Dir: p.Dir, Spawner: spawner, Helper: p.Helper}, Data: p.Data,
 	}}
 	defer func() {
 		if err != nil {

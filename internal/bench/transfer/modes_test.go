@@ -40,7 +40,7 @@ func openIn(t *testing.T, path relay.Path, directory string) *transfer.Ground {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, cleanUp, err := transfer.Open(t.Context(), tb, dir.Path, "", true, helper.Line)
+	b, cleanUp, err := transfer.Open(t.Context(), tb, dir.Path, "", true)
 	if err != nil {
 		t.Fatal(err)
 	}

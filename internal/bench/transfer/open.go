@@ -27,8 +27,8 @@ const runLimit = 5 * time.Minute
 // Open makes the ground of a testbed. Files at this end go into directory, which is private and of
 // this run; those on a host into a private one in there, "" is /tmp. The returned function removes
 // the files at the server; it is never nil.
-func Open(ctx context.Context, tb *testbed.Testbed, directory, there string, random bool, helper func(program string) []string) (b *Ground, cleanUp func(), err error) {
-	b = Look(tb, directory, helper)
+func Open(ctx context.Context, tb *testbed.Testbed, directory, there string, random bool) (b *Ground, cleanUp func(), err error) {
+	b = Look(tb, directory)
 	b.Here.Random, b.Programs = random, programs(tb.SSH.Path)
 	if tb.Own() {
 		b.There = Local(directory)
@@ -43,13 +43,13 @@ func Open(ctx context.Context, tb *testbed.Testbed, directory, there string, ran
 }
 
 // Look makes the ground for Limit only: it needs no directory at the server.
-func Look(tb *testbed.Testbed, directory string, helper func(program string) []string) *Ground {
+func Look(tb *testbed.Testbed, directory string) *Ground {
 	b := &Ground{
 		Runner: Runner{Bed: tb.Bed, Spawner: tb.Spawner, Limit: runLimit}, RTT: tb.Environment.RoundTripNS,
 		Here: &Files{Directory: directory}, Port: freePort,
 	}
 	if tb.Own() {
-		b.Helper = helper
+		b.Helper = tb.Helper
 	}
 	return b
 }
