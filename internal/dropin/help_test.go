@@ -144,9 +144,11 @@ func (l *lab) Target(_ context.Context, h host.Host) (*dial.Target, error) {
 
 type fixedKey struct{ key ssh.PublicKey }
 
-func (k fixedKey) Algorithms(string, int, []string) []string { return []string{k.key.Type()} }
+func (k fixedKey) Algorithms(context.Context, string, int, []string) ([]string, error) {
+	return []string{k.key.Type()}, nil
+}
 
-func (k fixedKey) Check(_ string, _ int, _ net.Addr, key ssh.PublicKey) error {
+func (k fixedKey) Check(_ context.Context, _ string, _ int, _ net.Addr, key ssh.PublicKey) error {
 	if !bytes.Equal(key.Marshal(), k.key.Marshal()) {
 		return &dial.Error{Class: fleet.HostKeyChanged, Text: "changed"}
 	}

@@ -35,9 +35,11 @@ func (s server) Target(context.Context, host.Host) (*dial.Target, error) {
 	return &dial.Target{HostName: "127.0.0.1", Port: s.Port, User: s.User, HostKeys: s, Identity: dial.Identity{Files: []string{s.Key}}}, nil
 }
 
-func (server) Algorithms(_ string, _ int, preference []string) []string { return preference }
+func (server) Algorithms(_ context.Context, _ string, _ int, preference []string) ([]string, error) {
+	return preference, nil
+}
 
-func (server) Check(string, int, net.Addr, ssh.PublicKey) error { return nil }
+func (server) Check(context.Context, string, int, net.Addr, ssh.PublicKey) error { return nil }
 
 // run runs a command as another user on hosts of one server.
 func run(t *testing.T, s *sshtest.Sshd, hosts int, user, password string, cmd fleet.Command) *sshtest.Told {

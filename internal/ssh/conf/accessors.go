@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,6 +26,36 @@ func (r *Resolved) ProxyJump() []host.Endpoint { return slices.Clone(r.jumps) }
 func (r *Resolved) ProxyCommand() (string, error) {
 	return expand(r.Word(ProxyCommand), r.conn.proxyToken, nil)
 }
+
+// LocalCommand returns the shell command to run on this machine after a login, with its tokens
+// expanded, "" for none. As with ssh, a wrong token is an error even if it is not permitted.
+func (r *Resolved) LocalCommand() (string, error) {
+	v, _ := r.Get(LocalCommand)
+	text, err := expand(v.word(), r.conn.with(func(t byte) (string, bool) { return "NONE", t == 'T' }), nil)
+	if err != nil {
+		return "", wrapError(v.Origin, fmt.Errorf("%s: %w", LocalCommand, err))
+	}
+	if !r.Yes(PermitLocalCommand) {
+		return "", nil
+	}
+	return text, nil
+}
+
+// KnownHostsCommand returns the program that knows host keys, and its expanded arguments, nil for
+// none (sshconnect.c:load_hostkeys_command). tokens has the tokens of this keyword alone.
+func (r *Resolved) KnownHostsCommand(tokens func(byte) (text string, ok bool)) ([]string, error) {
+	argv, err := splitWords(r.Word(KnownHostsCommand), false)
+	if err != nil || len(argv) == 0 {
+		return nil, err
+	}
+	args, err := expandAll(argv[1:], func(arg string) (string, error) {
+		return expand(arg, r.conn.with(tokens), r.conn.system.Getenv)
+	})
+	return append(argv[:1:1], args...), err
+}
+
+// FingerprintHash returns the hash of fingerprints, "" for the usual one.
+func (r *Resolved) FingerprintHash() string { return r.Word(byName["fingerprinthash"]) }
 
 // IdentityAgent is the path of the agent's socket, "" = use no agent.
 func (r *Resolved) IdentityAgent() string {

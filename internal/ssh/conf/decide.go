@@ -19,6 +19,7 @@ const (
 type Capabilities struct {
 	Lists     map[Keyword][]string // of algorithms that it has; of other kinds it takes any
 	Passwords bool                 // there is a password to log in with
+	Locally   bool                 // it runs a LocalCommand
 }
 
 // Decision says which engine can serve a configuration.
@@ -53,18 +54,22 @@ var only = []rule{
 	{ProxyCommand, func(r *Resolved) bool { return r.set[ProxyCommand] != nil }, "a proxy command"},
 	{ProxyUseFdpass, yes(ProxyUseFdpass), "a proxy that passes a file descriptor"},
 	{Tunnel, func(r *Resolved) bool { return r.Word(Tunnel) != "false" && r.Word(Tunnel) != "" }, "a tunnel device"},
-	{KnownHostsCommand, set(KnownHostsCommand), "host keys from a command"},
 	{VerifyHostKeyDNS, func(r *Resolved) bool { return r.Yes(VerifyHostKeyDNS) || r.Word(VerifyHostKeyDNS) == "ask" },
 		"host keys from the DNS"},
 	{RevokedHostKeys, set(RevokedHostKeys), "a list of revoked host keys"},
 	{CheckHostIP, func(r *Resolved) bool { return r.Yes(CheckHostIP) && r.IsSet(CheckHostIP) }, "host keys of addresses"},
 	{CASignatureAlgorithms, set(CASignatureAlgorithms), "a choice of certificate signature algorithms"},
 	{BindInterface, set(BindInterface), "a network interface to connect from"},
-	{PermitLocalCommand, func(r *Resolved) bool { return r.Yes(PermitLocalCommand) && r.Word(LocalCommand) != "" },
-		"a local command to run"},
 	{GSSAPIKeyExchange, yes(GSSAPIKeyExchange), "GSSAPI key exchange"},
 	{RefuseConnection, set(RefuseConnection), "a refusal to connect"},
 	{VersionAddendum, written(VersionAddendum), "a text behind the version of ssh"},
+}
+
+// locally lists the settings that only the ssh program can carry out where the native engine runs
+// no LocalCommand.
+var locally = []rule{
+	{PermitLocalCommand, func(r *Resolved) bool { return r.Yes(PermitLocalCommand) && r.Word(LocalCommand) != "" },
+		"a local command to run"},
 }
 
 // differs lists the settings that the native engine ignores or tightens.
@@ -138,6 +143,9 @@ func (r *Resolved) PasswordMethods() []string {
 // none of the algorithms that a list allows.
 func Decide(r *Resolved, can Capabilities) Decision {
 	d := Decision{Engine: Native, Reasons: r.apply(only), Notes: r.apply(differs)}
+	if !can.Locally {
+		d.Reasons = append(d.Reasons, r.apply(locally)...)
+	}
 	if !r.ByKey() && !(can.Passwords && len(r.PasswordMethods()) > 0) {
 		v, _ := r.Get(PreferredAuthentications)
 		if v.Origin.Source == 0 {

@@ -20,7 +20,7 @@ import (
 )
 
 func TestDecide(t *testing.T) {
-	can := conf.Capabilities{Lists: map[conf.Keyword][]string{conf.Ciphers: {"aes128-ctr", "aes128-gcm@openssh.com"}, conf.KexAlgorithms: {"curve25519-sha256"}}}
+	can := conf.Capabilities{Locally: true, Lists: map[conf.Keyword][]string{conf.Ciphers: {"aes128-ctr", "aes128-gcm@openssh.com"}, conf.KexAlgorithms: {"curve25519-sha256"}}}
 	for text, want := range map[string]conf.Engine{
 		"":                                       conf.Native,
 		"GSSAPIAuthentication yes":               conf.Native,
@@ -41,16 +41,27 @@ func TestDecide(t *testing.T) {
 		"HostbasedAuthentication yes":            conf.OpenSSH,
 		"ProxyUseFdpass yes\nProxyCommand x":     conf.OpenSSH,
 		"Tunnel yes":                             conf.OpenSSH,
-		"KnownHostsCommand /x":                   conf.OpenSSH,
+		"KnownHostsCommand /x":                   conf.Native,
 		"VerifyHostKeyDNS ask":                   conf.OpenSSH,
 		"RevokedHostKeys /x":                     conf.OpenSSH,
 		"CheckHostIP yes":                        conf.OpenSSH,
 		"BindInterface lo":                       conf.OpenSSH,
-		"PermitLocalCommand yes\nLocalCommand x": conf.OpenSSH,
+		"PermitLocalCommand yes\nLocalCommand x": conf.Native,
 		"CASignatureAlgorithms ssh-ed25519":      conf.OpenSSH,
 	} {
 		d := conf.Decide(resolveText(t, text, "a", nil), can)
 		if d.Engine != want || (want == conf.OpenSSH) != (len(d.Reasons) > 0) {
+			t.Errorf("%q: %v because of %v", text, d.Engine, d.Reasons)
+		}
+	}
+}
+
+// TestDecideLocalCommand checks that a permitted LocalCommand is left to ssh where nobody else runs it.
+func TestDecideLocalCommand(t *testing.T) {
+	for text, want := range map[string]conf.Engine{
+		"LocalCommand x": conf.Native, "PermitLocalCommand yes": conf.Native, "PermitLocalCommand yes\nLocalCommand x": conf.OpenSSH,
+	} {
+		if d := conf.Decide(resolveText(t, text, "a", nil), conf.Capabilities{}); d.Engine != want {
 			t.Errorf("%q: %v because of %v", text, d.Engine, d.Reasons)
 		}
 	}

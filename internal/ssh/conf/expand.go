@@ -121,6 +121,16 @@ func (c *connection) proxyToken(t byte) (text string, ok bool) {
 	return "", false
 }
 
+// with is the tokenFunc of a keyword that has tokens of its own.
+func (c *connection) with(own tokenFunc) tokenFunc {
+	return func(t byte) (text string, ok bool) {
+		if text, ok = own(t); ok {
+			return text, ok
+		}
+		return c.token(t)
+	}
+}
+
 // hash is %C: SHA-1 over %l%h%p%r, and %j where ssh has it.
 func (c *connection) hash() string {
 	text := c.system.Hostname + c.host + strconv.Itoa(c.port) + c.user

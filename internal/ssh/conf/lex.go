@@ -75,14 +75,17 @@ func splitLine(line string) (keyword, rest string) {
 
 // splitArgs splits arguments by the newer rule of ssh (misc.c:argv_split): single and double quotes
 // group, a backslash escapes quotes, itself and a blank, a word that begins with # ends the line.
-func splitArgs(s string) ([]string, error) {
+func splitArgs(s string) ([]string, error) { return splitWords(s, true) }
+
+// splitWords is splitArgs for a text that may have no comments.
+func splitWords(s string, comments bool) ([]string, error) {
 	var args []string
 	for i := 0; i < len(s); {
-		switch s[i] {
-		case ' ', '\t':
+		switch {
+		case s[i] == ' ' || s[i] == '\t':
 			i++
 			continue
-		case '#':
+		case s[i] == '#' && comments:
 			return args, nil
 		}
 		word, n, err := takeArg(s[i:])

@@ -146,11 +146,11 @@ func dialOne(ctx context.Context, d *net.Dialer, a netip.Addr, port, left int) (
 
 // checkHostKey decides about the server's key: first its length, as ssh does (sshconnect2.c,
 // verify_host_key_callback).
-func (t *Target) checkHostKey(name string, port int, remote net.Addr, key ssh.PublicKey) error {
+func (t *Target) checkHostKey(ctx context.Context, name string, port int, remote net.Addr, key ssh.PublicKey) error {
 	if bits, least := knownhosts.RSABits(key), t.minRSABits(); bits > 0 && bits < least {
 		return because(openssh.HostKeyWeak, fmt.Sprintf("host key of %s is an RSA key of %d bits, RequiredRSASize is %d", name, bits, least), nil)
 	}
-	return t.HostKeys.Check(name, port, remote, key)
+	return t.HostKeys.Check(ctx, name, port, remote, key)
 }
 
 // asError turns any error into an *Error.

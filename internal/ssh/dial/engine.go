@@ -102,6 +102,12 @@ func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a fleet.
 	}
 	defer l.Close()
 	a.Reached(fleet.PhaseExec)
+	if t.Local != nil && cmd.Dialogue == nil {
+		l.local(ctx, t, a)
+		if ctx.Err() != nil {
+			return failed(interrupted(ctx), fleet.RanNo)
+		}
+	}
 	starting, cancel := context.WithDeadlineCause(ctx, l.usable, fleet.ErrConnectTimeout)
 	defer cancel()
 	cmd.Env = slices.Concat(t.Env, cmd.Env)
@@ -113,9 +119,27 @@ func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a fleet.
 	return o
 }
 
+// local runs the LocalCommand of the target, in a time of its own.
+func (l *link) local(ctx context.Context, t *Target, a fleet.Attempt) {
+	began := time.Now()
+	t.Local(ctx, output{a, fleet.Stdout}, output{a, fleet.Stderr})
+	l.usable = l.usable.Add(time.Since(began))
+}
+
+// output writes to one stream of an attempt. It drops an error: the attempt then ends by itself.
+type output struct {
+	attempt fleet.Attempt
+	stream  fleet.Stream
+}
+
+func (o output) Write(p []byte) (int, error) {
+	_ = o.attempt.Output(o.stream, p)
+	return len(p), nil
+}
+
 // ahead returns the request for a session of the target; nil if that has to wait until it is open.
 func (t *Target) ahead(cmd fleet.Command) *transport.Command {
-	if cmd.Dialogue != nil {
+	if cmd.Dialogue != nil || t.Local != nil {
 		return nil
 	}
 	return &transport.Command{Line: cmd.Line, Env: slices.Concat(t.Env, cmd.Env), EOF: cmd.Input == nil}

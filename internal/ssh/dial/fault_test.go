@@ -254,8 +254,8 @@ func TestChangedPackets(t *testing.T) {
 // certified says of every key that a certificate of another type would do.
 type certified struct{ noKey }
 
-func (c certified) Check(name string, port int, remote net.Addr, key ssh.PublicKey) error {
-	err, _ := errors.AsType[*dial.Error](c.noKey.Check(name, port, remote, key))
+func (c certified) Check(ctx context.Context, name string, port int, remote net.Addr, key ssh.PublicKey) error {
+	err, _ := errors.AsType[*dial.Error](c.noKey.Check(ctx, name, port, remote, key))
 	err.Lacking = []string{ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA256}
 	return err
 }

@@ -16,11 +16,16 @@ import (
 func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progress, raw net.Conn, command *transport.Command) (*link, error) {
 	l := &login{ctx: ctx, target: t, set: keys}
 	h := &hand{target: t, login: l, net: tcp.Quick(raw), progress: p, step: e.step}
+	config, err := h.config()
+	if err != nil {
+		raw.Close()
+		return nil, asError(ctx, err)
+	}
 	h.reach(fleet.PhaseKex)
 	p.Distance(h.net.RoundTrip())
 	stop := context.AfterFunc(ctx, func() { h.net.Close() }) // a connection through a jump host has no deadlines
 	e.tables.Do(func() { go fillTables() })                  // while the server answers
-	err := h.shake(command)
+	err = h.shake(config, command)
 	if inTime := stop(); err == nil && !inTime {
 		err = context.Cause(ctx)
 	}
@@ -60,8 +65,8 @@ type hand struct {
 	phase    fleet.Phase
 }
 
-func (h *hand) shake(command *transport.Command) (err error) {
-	if h.own, err = transport.Handshake(h.net, h.config()); err != nil {
+func (h *hand) shake(config *transport.Config, command *transport.Command) (err error) {
+	if h.own, err = transport.Handshake(h.net, config); err != nil {
 		return err
 	}
 	defer h.login.bind(h.own.Binding())()
@@ -70,16 +75,19 @@ func (h *hand) shake(command *transport.Command) (err error) {
 	return h.login.failed(h.own.Authenticate(login))
 }
 
-func (h *hand) config() *transport.Config {
+func (h *hand) config() (*transport.Config, error) {
 	t := h.target
-	config := &transport.Config{
-		Version: transport.Version, KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs, HostKeys: t.hostKeyAlgorithms(),
+	algorithms, err := t.hostKeyAlgorithms(h.login.ctx)
+	if err != nil {
+		return nil, err
+	}
+	if algorithms == nil {
+		algorithms = ssh.SupportedAlgorithms().HostKeys
+	}
+	return &transport.Config{
+		Version: transport.Version, KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs, HostKeys: algorithms,
 		HostKey: h.checkHostKey, Step: h.stepped,
-	}
-	if config.HostKeys == nil {
-		config.HostKeys = ssh.SupportedAlgorithms().HostKeys
-	}
-	return config
+	}, nil
 }
 
 func (h *hand) stepped(s transport.Step) {
@@ -90,18 +98,18 @@ func (h *hand) stepped(s transport.Step) {
 }
 
 // hostKeyAlgorithms returns those to offer; nil is all secure ones.
-func (t *Target) hostKeyAlgorithms() []string {
+func (t *Target) hostKeyAlgorithms(ctx context.Context) ([]string, error) {
 	if t.KeepHostKeyOrder {
-		return t.HostKeyAlgorithms
+		return t.HostKeyAlgorithms, nil
 	}
 	name, port := t.hostKeyName()
-	return t.HostKeys.Algorithms(name, port, t.HostKeyAlgorithms)
+	return t.HostKeys.Algorithms(ctx, name, port, t.HostKeyAlgorithms)
 }
 
 func (h *hand) checkHostKey(key ssh.PublicKey) error {
 	h.reach(fleet.PhaseHostkey)
 	name, port := h.target.hostKeyName()
-	if err := h.target.checkHostKey(name, port, h.net.RemoteAddr(), key); err != nil {
+	if err := h.target.checkHostKey(h.login.ctx, name, port, h.net.RemoteAddr(), key); err != nil {
 		return err
 	}
 	h.reach(fleet.PhaseAuth)

@@ -23,14 +23,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fixedKey trusts one key for every name.
 type fixedKey struct{ key ssh.PublicKey }
 
-func (f fixedKey) Algorithms(_ string, _ int, preference []string) []string {
+func (f fixedKey) Algorithms(_ context.Context, _ string, _ int, preference []string) ([]string, error) {
 	if preference == nil {
-		return []string{f.key.Type()}
+		return []string{f.key.Type()}, nil
 	}
-	return preference
+	return preference, nil
 }
 
-func (f fixedKey) Check(name string, _ int, _ net.Addr, key ssh.PublicKey) error {
+func (f fixedKey) Check(_ context.Context, name string, _ int, _ net.Addr, key ssh.PublicKey) error {
 	if !bytes.Equal(key.Marshal(), f.key.Marshal()) {
 		return &dial.Error{Class: fleet.HostKeyChanged, Text: "host key of " + name + " has changed", Hint: "look"}
 	}
@@ -40,9 +40,11 @@ func (f fixedKey) Check(name string, _ int, _ net.Addr, key ssh.PublicKey) error
 // noKey knows no key at all.
 type noKey struct{}
 
-func (noKey) Algorithms(_ string, _ int, preference []string) []string { return preference }
+func (noKey) Algorithms(_ context.Context, _ string, _ int, preference []string) ([]string, error) {
+	return preference, nil
+}
 
-func (noKey) Check(name string, _ int, _ net.Addr, _ ssh.PublicKey) error {
+func (noKey) Check(_ context.Context, name string, _ int, _ net.Addr, _ ssh.PublicKey) error {
 	return &dial.Error{Class: fleet.HostKeyUnknown, Text: "no host key is known for " + name}
 }
 

@@ -1,6 +1,7 @@
 package dial_test
 
 import (
+	"context"
 	"math"
 	"net"
 	"os/exec"
@@ -21,9 +22,11 @@ import (
 // anyKey trusts every key: for servers whose key a test does not know.
 type anyKey struct{}
 
-func (anyKey) Algorithms(string, int, []string) []string { return []string{ssh.KeyAlgoED25519} }
+func (anyKey) Algorithms(context.Context, string, int, []string) ([]string, error) {
+	return []string{ssh.KeyAlgoED25519}, nil
+}
 
-func (anyKey) Check(string, int, net.Addr, ssh.PublicKey) error { return nil }
+func (anyKey) Check(context.Context, string, int, net.Addr, ssh.PublicKey) error { return nil }
 
 // server is one that a login is measured on.
 type server struct {

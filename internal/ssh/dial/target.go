@@ -9,6 +9,7 @@ package dial
 import (
 	"cmp"
 	"context"
+	"io"
 	"net"
 	"strconv"
 	"time"
@@ -59,8 +60,11 @@ type Target struct {
 	// jump host has neither: a password is for the host that a command runs on.
 	PasswordMethods []string
 	Prompter        Prompter
-	Env             []string // NAME=value, asked of the server without waiting
-	Jump            *Target  // dial through this server; it may have a Jump of its own
+	// Local runs the LocalCommand of ssh_config on this machine, after the login and before a
+	// command leaves; nil is none. Subsystems have none, as with scp.
+	Local func(ctx context.Context, stdout, stderr io.Writer)
+	Env   []string // NAME=value, asked of the server without waiting
+	Jump  *Target  // dial through this server; it may have a Jump of its own
 	// Shared returns a connection to a jump host that somebody else has made; nil, or a nil result:
 	// there is none.
 	Shared func(context.Context) line.Line
@@ -89,11 +93,11 @@ const (
 // HostKeyAlias.
 type HostKeys interface {
 	// Algorithms returns preference (nil: its own default) in the order in which it is to be
-	// offered to the host.
-	Algorithms(name string, port int, preference []string) []string
+	// offered to the host. An error is one as of Check.
+	Algorithms(ctx context.Context, name string, port int, preference []string) ([]string, error)
 	// Check returns nil when key may be trusted for the host, and otherwise an *Error of class
 	// HostKeyUnknown, HostKeyChanged, HostKeyRevoked or HostKeyWeak. remote is the dialed address.
-	Check(name string, port int, remote net.Addr, key ssh.PublicKey) error
+	Check(ctx context.Context, name string, port int, remote net.Addr, key ssh.PublicKey) error
 }
 
 // Resolver finds out how to reach a host.

@@ -108,7 +108,7 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way *route.Route, options
 	var c *exec.Cmd
 	var how conversation
 	if cmd.Dialogue != nil {
-		argv = append(append(argv, "-s"), e.argv(h, cmd.Line, logPath, share)...)
+		argv = append(append(argv, "-s", "-o", "PermitLocalCommand=no"), e.argv(h, cmd.Line, logPath, share)...)
 		c, how, err = e.converse(ctx, argv, env, cmd, log, to)
 	} else {
 		c, err = e.process(ctx, append(argv, e.argv(h, cmd.Line, logPath, share)...), env, cmd.Input, to)

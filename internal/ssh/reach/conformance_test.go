@@ -71,9 +71,11 @@ func (r byPort) Target(_ context.Context, h host.Host) (*dial.Target, error) {
 // fixedKey is the one host key that is right.
 type fixedKey struct{ key ssh.PublicKey }
 
-func (f fixedKey) Algorithms(string, int, []string) []string { return []string{f.key.Type()} }
+func (f fixedKey) Algorithms(context.Context, string, int, []string) ([]string, error) {
+	return []string{f.key.Type()}, nil
+}
 
-func (f fixedKey) Check(name string, _ int, _ net.Addr, key ssh.PublicKey) error {
+func (f fixedKey) Check(_ context.Context, name string, _ int, _ net.Addr, key ssh.PublicKey) error {
 	if !bytes.Equal(key.Marshal(), f.key.Marshal()) {
 		return &dial.Error{Class: fleet.HostKeyChanged, Text: "host key of " + name + " has changed", Hint: "look"}
 	}

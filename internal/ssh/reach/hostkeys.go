@@ -94,8 +94,8 @@ func signs(algorithm string) string {
 	return algorithm
 }
 
-func (k *hostKeys) Algorithms(name string, port int, preference []string) []string {
-	return check.Algorithms(k.index, name, port, preference)
+func (k *hostKeys) Algorithms(_ context.Context, name string, port int, preference []string) ([]string, error) {
+	return check.Algorithms(k.index, name, port, preference), nil
 }
 
 // verdictClass translates the verdicts about known_hosts.
@@ -103,11 +103,16 @@ var verdictClass = map[check.Kind]fleet.Class{
 	check.Unknown: fleet.HostKeyUnknown, check.Changed: fleet.HostKeyChanged, check.Revoked: fleet.HostKeyRevoked,
 }
 
-func (k *hostKeys) Check(name string, port int, remote net.Addr, key ssh.PublicKey) error {
-	err := check.Key(k.index, name, port, remote, key, k.rules)
+func (k *hostKeys) Check(_ context.Context, name string, port int, remote net.Addr, key ssh.PublicKey) error {
+	return k.decide(k.index, name, port, remote, key)
+}
+
+// decide is Check by all that x knows.
+func (k *hostKeys) decide(x *index.Index, name string, port int, remote net.Addr, key ssh.PublicKey) error {
+	err := check.Key(x, name, port, remote, key, k.rules)
 	if err != nil {
-		k.index.Expire()
-		err = check.Key(k.index, name, port, remote, key, k.rules)
+		x.Expire()
+		err = check.Key(x, name, port, remote, key, k.rules)
 	}
 	v, _ := errors.AsType[*check.Verdict](err)
 	if v != nil && v.Kind == check.Unknown && k.acceptNew && !v.CA {

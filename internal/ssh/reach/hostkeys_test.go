@@ -68,7 +68,7 @@ func TestAcceptNewCertificate(t *testing.T) {
 				t.Fatal(err)
 			}
 			k := &hostKeys{index: index.Open(file), acceptNew: true, file: file}
-			err := k.Check("db1", 2222, nil, &cert)
+			err := k.Check(t.Context(), "db1", 2222, nil, &cert)
 			text, _ := os.ReadFile(file)
 			added := strings.TrimPrefix(string(text), line)
 			switch {
@@ -89,7 +89,7 @@ func TestForeignHostKey(t *testing.T) {
 	put(t, file, "db1 "+kind+" "+blob+"\n", 0o600)
 	for allowed, want := range map[string]fleet.Class{kind: fleet.HostKeyUnknown, ssh.KeyAlgoED25519: fleet.HostKeyChanged} {
 		k := &hostKeys{index: index.Open(file), allowed: []string{allowed}}
-		err, _ := errors.AsType[*dial.Error](k.Check("db1", 22, nil, newSigner(t).PublicKey()))
+		err, _ := errors.AsType[*dial.Error](k.Check(t.Context(), "db1", 22, nil, newSigner(t).PublicKey()))
 		if err == nil || err.Class != want || err.OnlySSH != (allowed == kind) || !strings.Contains(err.Text, kind) {
 			t.Errorf("%s: %+v", allowed, err)
 		}
@@ -189,7 +189,7 @@ func TestForeignCertificate(t *testing.T) {
 	}{{"@cert-authority * ", kind, false}, {"@cert-authority * ", "", true}, {"elsewhere ", "", false}} {
 		put(t, file, test.line+authority+"\n", 0o600)
 		k := &hostKeys{index: index.Open(file), acceptNew: test.acceptNew, allowed: []string{kind, ssh.CertAlgoED25519v01, "ssh-mldsa44-ed25519@openssh.com", ssh.KeyAlgoED25519}}
-		err, _ := errors.AsType[*dial.Error](k.Check("db1", 22, nil, newSigner(t).PublicKey()))
+		err, _ := errors.AsType[*dial.Error](k.Check(t.Context(), "db1", 22, nil, newSigner(t).PublicKey()))
 		if err == nil || err.Class != fleet.HostKeyUnknown || err.OnlySSH || strings.Join(err.Lacking, " ") != test.want {
 			t.Errorf("%+v: %+v", test, err)
 		}

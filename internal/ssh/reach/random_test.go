@@ -215,7 +215,7 @@ func (c knownCase) keysFor(name string) string {
 // engine is ours but for settings that only ssh can carry out.
 func (c knownCase) engine() Engine {
 	for _, s := range c.settings {
-		if strings.HasPrefix(s, "RevokedHostKeys") || strings.HasPrefix(s, "KnownHostsCommand") || strings.HasPrefix(s, "CASignature") || s == "CheckHostIP=yes" {
+		if strings.HasPrefix(s, "RevokedHostKeys") || strings.HasPrefix(s, "CASignature") || s == "CheckHostIP=yes" {
 			return Auto
 		}
 	}

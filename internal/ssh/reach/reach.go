@@ -60,9 +60,11 @@ type Executor struct {
 	forked  *forkssh.Engine
 	environ []string
 	onlySSH sync.Map // servers with which the native engine has no algorithm in common, or for which it lacks a key
-	mu      sync.Mutex
-	keys    map[keysOf]*hostKeys
-	planned map[host.Endpoint]*sched.Together[*hostPlan]
+	// passedOver guards the warning about a KnownHostsCommand that ssh would not start.
+	passedOver sync.Once
+	mu         sync.Mutex
+	keys       map[keysOf]*hostKeys
+	planned    map[host.Endpoint]*sched.Together[*hostPlan]
 }
 
 var (
@@ -297,6 +299,9 @@ func (e *Executor) newPlan(ctx context.Context, h host.Host) (*hostPlan, error) 
 		}
 		if c == found.Host {
 			e.prompts(t, c)
+			if t.Local, err = e.local(c); err != nil {
+				return nil, err
+			}
 		} else {
 			t.Shared = e.master(c)
 		}
@@ -394,7 +399,7 @@ func (e *Executor) target(c *conf.Resolved) (*dial.Target, error) {
 	}
 	t := &dial.Target{
 		HostName: c.HostName(), Port: c.Port(), User: c.User(),
-		HostKeyAlias: c.Word(conf.HostKeyAlias), HostKeys: e.hostKeys(c),
+		HostKeyAlias: c.Word(conf.HostKeyAlias), HostKeys: e.policy(c),
 		Family: families[c.Word(conf.AddressFamily)], BindAddress: c.Word(conf.BindAddress),
 		ConnectTimeout: e.params.ConnectTimeout, AliveInterval: c.Duration(conf.ServerAliveInterval), AliveCountMax: c.Number(conf.ServerAliveCountMax),
 		KeyExchanges:      e.Offered(c, conf.KexAlgorithms),

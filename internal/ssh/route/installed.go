@@ -46,7 +46,7 @@ func missingSSH(context.Context, ...string) (stdout, stderr []byte, err error) {
 // trips first.
 func nativeCapabilities() conf.Capabilities {
 	kexes, ciphers, macs := transport.Algorithms()
-	return conf.Capabilities{Lists: map[conf.Keyword][]string{conf.Ciphers: ciphers, conf.MACs: macs, conf.KexAlgorithms: kexes,
+	return conf.Capabilities{Locally: true, Lists: map[conf.Keyword][]string{conf.Ciphers: ciphers, conf.MACs: macs, conf.KexAlgorithms: kexes,
 		// The insecure ones are used only where a configuration or ssh itself names them.
 		conf.HostKeyAlgorithms: append(ssh.SupportedAlgorithms().HostKeys, ssh.InsecureAlgorithms().HostKeys...)}}
 }

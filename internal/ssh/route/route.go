@@ -25,7 +25,7 @@ type Params struct {
 	AcceptNew bool      // trust and record keys of hosts that are not known yet
 	Warnings  io.Writer // nil = none are written
 	Getenv    func(string) string
-	Stderr    io.Writer // of the commands of "Match exec"
+	Stderr    io.Writer // of the commands of "Match exec" and KnownHostsCommand
 }
 
 // Warn prints warnings for the user.
@@ -240,11 +240,13 @@ func (r *Router) jump(ctx context.Context, j host.Endpoint) (*conf.Resolved, err
 }
 
 // decide decides about a host and its jump hosts together: ssh must make the whole connection if
-// any of them needs it.
+// any of them needs it. A jump host's LocalCommand is left to ssh: it writes into the connection.
 func (r *Router) decide(c *conf.Resolved, jumps []*conf.Resolved) conf.Decision {
 	d := conf.Decide(c, r.Can)
+	onJump := r.Can
+	onJump.Locally = false
 	for _, jump := range jumps {
-		for _, reason := range conf.Decide(jump, r.Can).Reasons {
+		for _, reason := range conf.Decide(jump, onJump).Reasons {
 			reason.Text = "jump host " + jump.Name + ": " + reason.Text
 			d.Engine, d.Notes = conf.OpenSSH, nil
 			d.Reasons = append(d.Reasons, reason)

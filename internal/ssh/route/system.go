@@ -1,9 +1,11 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -51,15 +53,19 @@ func (p Params) system() (conf.System, error) {
 	}, nil
 }
 
+// UserShell returns a command that runs a line of ssh_config in the user's shell, as ssh does.
+func (p Params) UserShell(ctx context.Context, line string) *exec.Cmd {
+	return exec.CommandContext(ctx, cmp.Or(p.Getenv("SHELL"), "/bin/sh"), "-c", line)
+}
+
+// CleanStderr returns the standard error of a command of ssh_config. The caller closes it.
+func (p Params) CleanStderr() io.WriteCloser { return &termsafe.Writer{W: p.Stderr} }
+
 // matchExec runs the command of a Match exec as ssh does: in the user's shell, with neither input
 // nor output.
 func (p Params) matchExec(ctx context.Context, command string) (bool, error) {
-	shell := p.Getenv("SHELL")
-	if shell == "" {
-		shell = "/bin/sh"
-	}
-	cmd := exec.CommandContext(ctx, shell, "-c", command)
-	stderr := &termsafe.Writer{W: p.Stderr}
+	cmd := p.UserShell(ctx, command)
+	stderr := p.CleanStderr()
 	defer stderr.Close()
 	cmd.Stderr = stderr
 	err := proc.RunTied(cmd)

@@ -41,3 +41,12 @@ func Shell(ctx context.Context, line string, env []string, stderr io.Writer, mos
 	}
 	return out.kept.String(), err
 }
+
+// Answer runs a program of the user's that prints something, such as host keys, and returns its
+// standard output, at most most bytes: more is an error. Whatever it leaves running ends.
+func Answer(cmd *exec.Cmd, most int) (string, error) {
+	out := limited{most: most}
+	cmd.Stdout = &out
+	err := Run(cmd)
+	return out.kept.String(), err
+}

@@ -62,9 +62,10 @@ type Index struct {
 	files []*source
 }
 
-// source is one file and its content so far.
+// source is one file and its content so far, or a text about one name that no file holds.
 type source struct {
 	path   string
+	about  string // the name; "": a file
 	opened time.Time
 	looked atomic.Int64 // when, after opened, in nanoseconds; 0: not yet
 
@@ -82,6 +83,13 @@ func Open(files ...string) *Index {
 		x.files = append(x.files, &source{path: path, opened: time.Now(), table: newTable(path, "")})
 	}
 	return x
+}
+
+// With returns an index of the same files and, behind them, of a text with the keys of one name, in
+// the form of HostPort. It counts for that name alone; path stands for it in messages.
+func (x *Index) With(path, name, text string) *Index {
+	told := &source{path: path, about: wildcard.Lower(name), table: newTable(path, text)}
+	return &Index{Lag: x.Lag, files: append(slices.Clip(x.files), told)}
 }
 
 // Files returns the names that Open was given.
@@ -120,6 +128,9 @@ func (x *Index) Lookup(host string, port int) []Entry {
 func (x *Index) Matching(name string) (found, undecoded []Entry) {
 	name = knownhosts.HostPort(name, 0)
 	for _, s := range x.files {
+		if s.about != "" && s.about != name {
+			continue
+		}
 		t := s.recent(x.Lag)
 		for _, index := range t.Find(name) {
 			if e := t.entry(index); e.Err == nil {
@@ -222,6 +233,9 @@ func (s *source) recent(lag time.Duration) *Table {
 
 // current returns the table of the file as it is now.
 func (s *source) current() *Table {
+	if s.about != "" {
+		return s.table
+	}
 	now := time.Since(s.opened)
 	defer s.looked.Store(int64(now) + 1) // when the table is there
 	info, err := os.Stat(s.path)
