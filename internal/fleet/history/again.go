@@ -38,7 +38,7 @@ func (s *Store) Again(sets string, notes io.Writer) (*Record, []string, error) {
 				others += fmt.Sprintf("; %d %s: --rerun %s", len(left), set, set)
 			}
 		}
-		fmt.Fprintf(notes, "sshpace: the last run, %s, has no %s hosts%s\n", last.ID, sets, others)
+		fmt.Fprintf(notes, "sshpace: the last run, %s, has no %s hosts%s\n", termsafe.Line(last.ID), sets, others)
 	}
 	return last, hosts, nil
 }

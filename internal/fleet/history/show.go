@@ -60,9 +60,9 @@ func (s *Store) Print(out io.Writer, l Listing) error {
 	if len(l.Words) == 1 {
 		switch rec, err := s.Read(l.Words[0]); {
 		case err == nil && l.JSON:
-			show = func(io.Writer, Listing) error { return s.WriteJSON(w, rec.ID) }
+			show = func(io.Writer, Listing) error { return s.WriteJSON(w, l.Words[0]) }
 		case err == nil:
-			show = func(io.Writer, Listing) error { return s.showRun(w, rec) }
+			show = func(io.Writer, Listing) error { return s.showRun(w, l.Words[0], rec) }
 		case !errors.Is(err, ErrNone):
 			return fault.Usage("sshpace run --history lists the runs", "%s", err)
 		}
@@ -231,8 +231,8 @@ func (s *Store) WriteJSON(w io.Writer, id string) error {
 	return nil
 }
 
-// showRun writes one run: its command, its sets, the kept output and why hosts failed.
-func (s *Store) showRun(w io.Writer, rec *Record) error {
+// showRun writes the run called id: its command, its sets, the kept output and why hosts failed.
+func (s *Store) showRun(w io.Writer, id string, rec *Record) error {
 	fmt.Fprintf(w, "run %s, %s: %s\n", termsafe.Line(rec.ID), rec.Start.Local().Format("2006-01-02 15:04:05"), termsafe.Line(rec.Command))
 	for _, set := range shownSets {
 		own, _ := rec.own(set) // every name is known
@@ -242,7 +242,7 @@ func (s *Store) showRun(w io.Writer, rec *Record) error {
 			}
 		}
 	}
-	f, err := s.open(rec.ID)
+	f, err := s.open(id)
 	if err != nil {
 		return err
 	}
