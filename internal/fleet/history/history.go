@@ -36,6 +36,9 @@ func Dir(getenv func(string) string) string {
 	return filepath.Join(state, "runs")
 }
 
+// idTime is the beginning of an ID, which tells apart the runs of one millisecond: one is the last.
+const idTime = "20060102T150405.000000000Z"
+
 // Store is the directory of the records. It is made when the first run is recorded.
 type Store struct {
 	dir string
@@ -67,7 +70,7 @@ func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	defer directory.Close()
-	id := journal.Name(now) + "-" + strings.ToLower(rand.Text()[:6])
+	id := now.UTC().Format(idTime) + "-" + strings.ToLower(rand.Text()[:6])
 	file, err := directory.OpenFile(id+journal.Ending, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
