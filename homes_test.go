@@ -203,7 +203,7 @@ func TestOneHomeOfDefaults(t *testing.T) {
 
 // connectTimeouts are what is given as one, and where it stands: of fleets, and of measurements
 // that somebody watches.
-var connectTimeouts = []string{"sshpace/internal/fleet.ConnectTimeout", "sshpace/internal/cli.patience"}
+var connectTimeouts = []string{"sshpace/internal/fleet.ConnectTimeout", "sshpace/internal/cli.connectTimeout"}
 
 // TestOneHomeOfConnectTimeouts: no other constant is given as the time that a connection may take,
 // whatever it is called.

@@ -44,7 +44,7 @@ func newDoctorCommand(sys System) *cobra.Command {
 	cmd.Flags().Lookup("rounds").Usage = "rounds of one login each (default 3 with a host, else 5)"
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	cmd.Flags().BoolVar(&f.all, "all", false, "show all in full, even what is normal or does not fit on one screen")
-	f.endFlags.register(cmd.Flags(), patience)
+	f.endFlags.register(cmd.Flags(), connectTimeout)
 	f.foundFlags.register(cmd.Flags())
 	f.connection.register(cmd.Flags())
 	completeMeasurement(cmd, sys, &f.endFlags)

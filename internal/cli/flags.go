@@ -112,8 +112,8 @@ func (f *roundFlags) of(least int) (sched.Rounds, error) {
 	return sched.Rounds{Count: f.rounds}, nil
 }
 
-// patience is time allowed for a connection that somebody watches.
-const patience = 10 * time.Second
+// connectTimeout is the default limit of a connection that somebody watches.
+const connectTimeout = 10 * time.Second
 
 // maxRepeats bounds --rounds: nobody waits for more.
 const maxRepeats = 1_000_000

@@ -48,7 +48,7 @@ func newLatencyCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.load, "load", "", "also measure during a transfer: upload or download")
 	flags.Lookup("load").NoOptDefVal = latency.Upload
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
-	flags.Var(&f.connect, "connect-timeout", "time allowed for connection and login"+otherwise(patience))
+	flags.Var(&f.connect, "connect-timeout", "time allowed for connection and login"+otherwise(connectTimeout))
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, only the summary")
 	f.register(flags)
 	f.connection.register(flags)
@@ -71,7 +71,7 @@ func runLatency(ctx context.Context, sys System, f latencyFlags, host string) er
 	if b.SSH, err = openssh.FindClient(drain, f.ssh); err != nil {
 		return err
 	}
-	if b.Destination, b.Connect, err = route.ThroughJumps(drain, params, b.SSH, d, patience); err != nil {
+	if b.Destination, b.Connect, err = route.ThroughJumps(drain, params, b.SSH, d, connectTimeout); err != nil {
 		return interrupted(drain, err)
 	}
 	s, err := latency.OpenAll(drain, b, splitLists(f.only), f.load, progress(sys, f.quiet, ""))

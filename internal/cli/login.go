@@ -41,7 +41,7 @@ func newLoginCommand(sys System) *cobra.Command {
 	f.length.register(flags, 0)
 	flags.Lookup("rounds").Usage += " (default 5 with a host)"
 	flags.Lookup("budget").Usage += " (default 1m on the private server)"
-	f.endFlags.register(flags, patience)
+	f.endFlags.register(flags, connectTimeout)
 	f.resultFlags.register(flags)
 	f.connection.register(flags)
 	completeMeasurement(cmd, sys, &f.endFlags)

@@ -180,15 +180,15 @@ func (o *Outcome) Stop(cause error) {
 // Silent is the message about a connection that was given up because the server was silent.
 const Silent = "Timeout, server not responding"
 
-// Ended records the end of a running command: the run ended it, the server reported it, or the
-// connection was lost, described by lost ("" if it was not).
-func (o *Outcome) Ended(ctx context.Context, told bool, lost string) {
+// Ended records the end of a running command. reported: the server has reported its status. lost
+// describes how the connection was lost; "" if it was not. The end of ctx is that of the run.
+func (o *Outcome) Ended(ctx context.Context, reported bool, lost string) {
 	switch {
-	case ctx.Err() != nil && !told:
+	case ctx.Err() != nil && !reported:
 		o.Stop(context.Cause(ctx))
 	case ctx.Err() != nil:
 		o.Class, o.Err = Stopped(context.Cause(ctx))
-	case told:
+	case reported:
 	case lost == Silent:
 		o.Class, o.Err = Lost, lost
 	case lost != "":
@@ -199,19 +199,19 @@ func (o *Outcome) Ended(ctx context.Context, told bool, lost string) {
 	}
 }
 
-// Conversed records the end of a Dialogue: its error is the outcome, unless the run ended it, or
-// the connection was lost.
-func (o *Outcome) Conversed(ctx context.Context, said error, lost string) {
+// Conversed records the end of a Dialogue: failure, its error, is the outcome, unless the run ended
+// it, or the connection was lost, described by lost.
+func (o *Outcome) Conversed(ctx context.Context, failure error, lost string) {
 	switch {
 	case ctx.Err() != nil:
 		o.Class, o.Err = Stopped(context.Cause(ctx))
 		o.Exit = -1
-	case said == nil:
+	case failure == nil:
 	case lost != "":
 		o.Class, o.Err, o.Exit = Lost, lost, -1
 		o.Hint = "no file is left half written under its name; the same again goes on from here"
 	default:
-		o.Exit, o.Err, o.Hint = 1, termsafe.Line(said.Error()), termsafe.Line(fault.HintOf(said))
+		o.Exit, o.Err, o.Hint = 1, termsafe.Line(failure.Error()), termsafe.Line(fault.HintOf(failure))
 	}
 }
 

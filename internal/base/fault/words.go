@@ -8,11 +8,11 @@ import (
 // Words returns the text of an error without the system calls that Go puts before file names:
 // "FILE: no such file or directory" for "open FILE: no such file or directory".
 func Words(err error) string {
-	says := err.Error()
+	text := err.Error()
 	for _, at := range pathErrors(err) {
-		says = strings.Replace(says, at.Error(), at.Path+": "+at.Err.Error(), 1)
+		text = strings.Replace(text, at.Error(), at.Path+": "+at.Err.Error(), 1)
 	}
-	return says
+	return text
 }
 
 // pathErrors returns the errors about files within an error and all that it wraps.

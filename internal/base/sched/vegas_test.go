@@ -21,7 +21,7 @@ func TestWorth(t *testing.T) {
 		{4000, 10 * time.Millisecond, 4000},
 		{1000, 0, 2000},
 	} {
-		if got := w.Worth(step.under, step.took); got != step.want {
+		if got := w.BestInFlight(step.under, step.took); got != step.want {
 			t.Errorf("%d bytes, %v: %d, want %d", step.under, step.took, got, step.want)
 		}
 	}

@@ -212,10 +212,10 @@ func PooledDeviation(groups [][]float64) (deviation, degrees float64) {
 }
 
 // Grouped returns the means of groups of logarithms that share one deviation: that of all groups,
-// shrunk towards the usual one, which counts as worth degrees of freedom.
-func Grouped(groups [][]float64, usual, worth float64) []Estimate {
+// shrunk towards the usual one, which counts as prior degrees of freedom.
+func Grouped(groups [][]float64, usual, prior float64) []Estimate {
 	own, degrees := PooledDeviation(groups)
-	deviation, degrees := Shrink(own, degrees, usual, worth)
+	deviation, degrees := Shrink(own, degrees, usual, prior)
 	out := make([]Estimate, len(groups))
 	for i, logs := range groups {
 		if n := len(logs); n > 0 {
@@ -226,8 +226,8 @@ func Grouped(groups [][]float64, usual, worth float64) []Estimate {
 }
 
 // Medians is Grouped with medians, and with the errors that medians of normal values have.
-func Medians(groups [][]float64, usual, worth float64) []Estimate {
-	out := Grouped(groups, usual, worth)
+func Medians(groups [][]float64, usual, prior float64) []Estimate {
+	out := Grouped(groups, usual, prior)
 	for i, logs := range groups {
 		if len(logs) > 0 {
 			out[i].Log, out[i].Err = Median(logs), out[i].Err*MedianEfficiency

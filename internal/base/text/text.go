@@ -37,15 +37,15 @@ func Width(s string) int {
 	return n
 }
 
-// each calls tell with the beginning and the columns of each character.
-func each(s string, tell func(at, columns int) bool) {
+// each calls visit with the beginning and the columns of each character.
+func each(s string, visit func(at, columns int) bool) {
 	color := false
 	for i, r := range s {
 		columns := columnsOf(r)
 		if color || r == '\x1b' {
 			color, columns = r != 'm', 0
 		}
-		if !tell(i, columns) {
+		if !visit(i, columns) {
 			return
 		}
 	}

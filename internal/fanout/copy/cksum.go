@@ -161,8 +161,8 @@ func (s *side) cannot(why string) error {
 	return errors.New(why)
 }
 
-// patience is the time for a host to read a program's input, or to answer after it.
-const patience = time.Minute
+// shellTimeout is the time for a host to read a program's input, or to answer after it.
+const shellTimeout = time.Minute
 
 // query is a program for the host's sh.
 type query struct {
@@ -182,7 +182,7 @@ func (s *side) shell(a query) (string, error) {
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
-	limit := patience + time.Duration(a.size/1e7)*time.Second
+	limit := shellTimeout + time.Duration(a.size/1e7)*time.Second
 	late := time.AfterFunc(limit, cancel)
 	defer late.Stop()
 	mark := rand.Text() + "\n"
@@ -191,7 +191,7 @@ func (s *side) shell(a query) (string, error) {
 	begun := &following{before: a.before, r: bytes.NewReader(head)}
 	input := []io.Reader{begun}
 	if a.input != nil {
-		input = append(input, toldReader{a.input, func() { late.Reset(limit) }})
+		input = append(input, watchedReader{a.input, func() { late.Reset(limit) }})
 	}
 	said, err := s.ch.Exec(ctx, line, io.MultiReader(input...))
 	before, own, ran := strings.Cut(string(said), mark)
@@ -240,13 +240,13 @@ func (a *following) Read(p []byte) (int, error) {
 	return a.r.Read(p)
 }
 
-// toldReader calls told at every step.
-type toldReader struct {
+// watchedReader calls onRead at every Read.
+type watchedReader struct {
 	io.Reader
-	told func()
+	onRead func()
 }
 
-func (t toldReader) Read(p []byte) (int, error) {
-	t.told()
+func (t watchedReader) Read(p []byte) (int, error) {
+	t.onRead()
 	return t.Reader.Read(p)
 }

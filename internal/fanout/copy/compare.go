@@ -108,7 +108,7 @@ func (p *put) compared(files []*placed) (same, differ []*placed) {
 		for i := range list {
 			numbers = append(numbers, i)
 		}
-		each(&p.side, ahead, numbers, func(i int) { good[i] = p.readBack(list[i]) == nil })
+		each(&p.side, maxRequests, numbers, func(i int) { good[i] = p.readBack(list[i]) == nil })
 	}
 	for i, to := range files {
 		if good[i] {

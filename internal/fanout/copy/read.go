@@ -29,7 +29,7 @@ func (s *side) read(f *sftp.File, offset, size int64, use func(p []byte, at int6
 		}
 	}()
 	for next := offset; ; {
-		for len(open) < ahead/2 && next < size && s.ctx.Err() == nil {
+		for len(open) < maxRequests/2 && next < size && s.ctx.Err() == nil {
 			buf := buffers.Get().(*chunk)
 			n := int(min(size-next, int64(s.Limit.piece(min(s.client.Chunk(), len(buf))))))
 			s.Limit.wait(s.ctx, n)

@@ -26,7 +26,7 @@ type unplaced struct {
 }
 
 // made describes a file with such a name.
-type made struct{ directory, worth bool } // worth keeping for the next run
+type made struct{ directory, keep bool } // worth keeping for the next run
 
 func (u *unplaced) add(name string, what made) {
 	u.mu.Lock()
@@ -64,7 +64,7 @@ func (p *put) tidy() {
 	names := slices.Sorted(maps.Keys(all))
 	sched.Do(atOnce, len(names), func(i int) {
 		switch what := all[names[i]]; {
-		case what.worth && p.ctx.Err() != nil:
+		case what.keep && p.ctx.Err() != nil:
 		case what.directory:
 			p.removeDirectory(names[i])
 		default:
@@ -76,7 +76,7 @@ func (p *put) tidy() {
 	}
 	var stays []string
 	for _, name := range slices.Sorted(maps.Keys(p.made.names)) {
-		if all[name].worth && p.ctx.Err() != nil {
+		if all[name].keep && p.ctx.Err() != nil {
 			p.say(name, "stays on the host; the same copy again goes on with it")
 		} else {
 			stays = append(stays, name)

@@ -25,10 +25,10 @@ import (
 )
 
 const (
-	// atOnce is how many small files of one host are copied at a time.
+	// atOnce is how many small files of one host are copied at the same time.
 	atOnce = 64
-	// ahead is how many requests of one large file are.
-	ahead = 16
+	// maxRequests is how many requests for one large file are in flight.
+	maxRequests = 16
 	// large is the size of files that are copied one at a time, and whose parts are worth keeping
 	// for the next run.
 	large = 1 << 20

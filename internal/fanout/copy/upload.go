@@ -250,7 +250,7 @@ func (p *put) claim(to *placed) (name string, err error) {
 		to.kept = to.from
 		return true
 	}, p.discard)
-	p.made.add(name, made{worth: to.size >= large})
+	p.made.add(name, made{keep: to.size >= large})
 	return name, nil
 }
 
@@ -293,7 +293,7 @@ func (p *put) writePart(to *placed, name string) error {
 	if to.begun {
 		how = sftp.Write
 	}
-	p.made.add(name, made{worth: to.size >= large})
+	p.made.add(name, made{keep: to.size >= large})
 	err := p.write(to, name, how)
 	if err != nil && !(to.size >= large && p.ctx.Err() != nil) && !p.isOver(err) {
 		err = p.explain(err, path.Dir(to.name), to.size)
@@ -363,7 +363,7 @@ func (p *put) stream(f *sftp.File, r io.ReaderAt, to *placed) error {
 			}
 			break
 		}
-		if len(pending) == ahead {
+		if len(pending) == maxRequests {
 			failed = pending[0].Wait()
 			pending = pending[1:]
 		}

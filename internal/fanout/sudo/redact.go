@@ -37,7 +37,7 @@ func (r *redactor) take(data, secret []byte) []byte {
 		}
 		before, _ := rest.cut(i)
 		_, last := rest.cut(i + len(secret) - 1)
-		out, rest = append(append(out, before.raw...), stars...), last.behind()
+		out, rest = append(append(out, before.raw...), stars...), last.afterFirst()
 	}
 	for n := min(len(secret)-1, len(rest.text)); n > 0; n-- {
 		if before, tail := rest.cut(len(rest.text) - n); bytes.HasSuffix(rest.text, secret[:n]) && len(tail.raw) <= mostHeld {
@@ -84,8 +84,8 @@ func (b bare) cut(n int) (before, after bare) {
 	return before, after
 }
 
-// behind returns it without its first byte, which belongs to its text.
-func (b bare) behind() bare {
+// afterFirst returns b without its first byte, which must belong to its text.
+func (b bare) afterFirst() bare {
 	b.raw, b.text, b.from = b.raw[1:], b.text[1:], b.from+1
 	if b.at != nil {
 		b.at = b.at[1:]

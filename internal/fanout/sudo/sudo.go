@@ -25,9 +25,9 @@ type Executor struct {
 	fleet.Executor
 	User     string // "" = root
 	Password *Password
-	// Patience is the time for sudo from the start or from the answer to the command; 0 is a
+	// Timeout is the time for sudo from the start or from the answer to the command; 0 is a
 	// minute.
-	Patience time.Duration
+	Timeout time.Duration
 }
 
 var (
@@ -106,13 +106,13 @@ func (e *Executor) talk(ctx context.Context, name string, d *dialog, a fleet.Att
 	}
 	offered = true
 	d.give(e.Password.Text())
-	patience := time.NewTimer(e.patience())
-	defer patience.Stop()
+	timer := time.NewTimer(e.timeout())
+	defer timer.Stop()
 	select {
 	case <-d.started:
 	case <-d.close:
 	case <-ended:
-	case <-patience.C:
+	case <-timer.C:
 		end(errSilent)
 	}
 }
@@ -120,7 +120,7 @@ func (e *Executor) talk(ctx context.Context, name string, d *dialog, a fleet.Att
 // asked waits for the prompt. What asks for something else, such as a code of a second factor,
 // waits for ever: it gets nothing.
 func (e *Executor) asked(d *dialog, a fleet.Attempt, ended <-chan struct{}, end context.CancelCauseFunc) bool {
-	look := time.NewTicker(e.patience() / 10)
+	look := time.NewTicker(e.timeout() / 10)
 	defer look.Stop()
 	for looks := 0; looks < 10; {
 		select {
@@ -140,7 +140,7 @@ func (e *Executor) asked(d *dialog, a fleet.Attempt, ended <-chan struct{}, end 
 	return false
 }
 
-func (e *Executor) patience() time.Duration { return cmp.Or(e.Patience, time.Minute) }
+func (e *Executor) timeout() time.Duration { return cmp.Or(e.Timeout, time.Minute) }
 
 // judge describes the end of the command if sudo decided about it.
 func (e *Executor) judge(o fleet.Outcome, d *dialog, cause error) fleet.Outcome {

@@ -52,7 +52,7 @@ func runWith(t *testing.T, s *sshtest.Sshd, hosts int, user string, password *su
 	t.Helper()
 	engine := dial.New(server{s}, dial.Options{})
 	defer engine.Close()
-	ex := &sudo.Executor{Executor: engine, User: user, Password: password, Patience: 2 * time.Minute}
+	ex := &sudo.Executor{Executor: engine, User: user, Password: password, Timeout: 2 * time.Minute}
 	var list []host.Host
 	for i := range hosts {
 		list = append(list, host.Host{Name: "h" + string(rune('a'+i))})
@@ -244,7 +244,7 @@ func TestForgedPrompts(t *testing.T) {
 	for _, says := range []string{"[sudo] password for root: ", "Password: ", "sshpace-AAAAAAAAAAAAAAAAAAAAAAAAAA", strings.Repeat("sshpace-", 100), "Verification code: "} {
 		waittest.InTime(t, 200*time.Millisecond, func(limit time.Duration) error {
 			x := &hostile{says: says}
-			ex := &sudo.Executor{Executor: x, Password: sudo.NewPassword(secret), Patience: limit}
+			ex := &sudo.Executor{Executor: x, Password: sudo.NewPassword(secret), Timeout: limit}
 			got := &sshtest.Told{}
 			if _, err := fanout.Run(t.Context(), fanout.Params{}, []host.Host{{Name: "h"}}, fleet.Command{Line: "true"}, ex, got); err != nil {
 				t.Fatal(err)
@@ -314,7 +314,7 @@ func (x scripted) Execute(_ context.Context, _ host.Host, cmd fleet.Command, a f
 // dialogOf runs what a sudo writes.
 func dialogOf(t *testing.T, x scripted, password string) (stdout, stderr string, r fleet.Result) {
 	t.Helper()
-	ex := &sudo.Executor{Executor: x, Password: sudo.NewPassword(password), Patience: 2 * time.Minute}
+	ex := &sudo.Executor{Executor: x, Password: sudo.NewPassword(password), Timeout: 2 * time.Minute}
 	got := &sshtest.Told{}
 	if _, err := fanout.Run(t.Context(), fanout.Params{}, []host.Host{{Name: "h"}}, fleet.Command{Line: "true"}, ex, got); err != nil {
 		t.Fatal(err)

@@ -64,10 +64,10 @@ func (t Tee) End(so fleet.Summary) error {
 	return t.each(func(sink fleet.Sink) error { return sink.End(so) })
 }
 
-func (t Tee) each(tell func(fleet.Sink) error) error {
+func (t Tee) each(call func(fleet.Sink) error) error {
 	var errs []error
 	for _, sink := range t {
-		errs = append(errs, tell(sink))
+		errs = append(errs, call(sink))
 	}
 	return errors.Join(errs...)
 }

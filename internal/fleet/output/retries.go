@@ -12,8 +12,8 @@ import (
 // retries reports that hosts are being retried: not for a moment's rush, and not again and again.
 type retries struct {
 	fleet.Nothing
-	w           io.Writer
-	since, told time.Time
+	w               io.Writer
+	since, reported time.Time
 }
 
 const (
@@ -32,9 +32,9 @@ func (n *retries) due(now time.Time, hosts int) bool {
 	if n.since.IsZero() {
 		n.since = now
 	}
-	if hosts == 0 || now.Sub(n.since) < retryPatience || now.Sub(n.told) < retryEvery {
+	if hosts == 0 || now.Sub(n.since) < retryPatience || now.Sub(n.reported) < retryEvery {
 		return false
 	}
-	n.told = now
+	n.reported = now
 	return true
 }

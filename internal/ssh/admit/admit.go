@@ -101,7 +101,7 @@ func (t *Ticket) Admit(ctx context.Context, addr string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.slot, t.sample.admitted = s, s.admitted
-	s.lend = time.AfterFunc(t.gate.patience(preparing), func() { t.lendOut(s) })
+	s.lend = time.AfterFunc(t.gate.lendAfter(preparing), func() { t.lendOut(s) })
 	return nil
 }
 

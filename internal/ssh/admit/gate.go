@@ -8,30 +8,30 @@ import (
 
 // Gate bounds the simultaneous logins. There is one window per server address and one for all
 // together. Both are cut by logins that are turned away (AIMD, as in TCP). That of an address grows
-// by each success, that of all only while logins take no longer for it (see crowd): many addresses
-// may be one machine.
+// by each success, that of all only while logins take no longer for it (see congestion): many
+// addresses may be one machine.
 type Gate struct {
 	Limits
 	all *window
 
-	mu        sync.Mutex
-	servers   map[string]*window
-	turned    float64   // moving share of logins that were turned away
-	lastCut   time.Time // of all
-	underWay  int       // logins, whether or not their slots are lent
-	joined    int       // logins admitted so far
-	last      success
-	aloneLate bool // a lone login timed out, and nobody has logged in since
-	heard     bool // a server has sent something
-	lostAt    time.Time
-	crowd     crowd
-	usual     [stages]mean // duration of each stage
-	lent      [stages]int  // slots lent while that is not known
+	mu         sync.Mutex
+	servers    map[string]*window
+	turned     float64   // moving share of logins that were turned away
+	lastCut    time.Time // of all
+	underWay   int       // logins, whether or not their slots are lent
+	joined     int       // logins admitted so far
+	last       success
+	aloneLate  bool // a lone login timed out, and nobody has logged in since
+	heard      bool // a server has sent something
+	lostAt     time.Time
+	congestion congestion
+	usual      [stages]mean // duration of each stage
+	lent       [stages]int  // slots lent while that is not known
 }
 
 const (
 	startLogins  = 48
-	fewLogins    = 8  // too few to be a crowd; below where sshd's default MaxStartups 10:30:100 begins to drop
+	fewLogins    = 8  // too few to slow each other; below where sshd's default MaxStartups 10:30:100 begins to drop
 	minLogins    = 2  // if servers turn away even those
 	maxPerServer = 96 // just below MaxStartups' hard limit
 	maxLogins    = 4096
@@ -61,14 +61,14 @@ const (
 	stages     = iota
 )
 
-// A login that stays in a stage for longer than patienceFactor times the usual duration will not
+// A login that stays in a stage for longer than lendFactor times the usual duration will not
 // advance soon, and costs nobody anything: its slot of the common window is lent to another host,
 // so that dead hosts, hung ones and slow ones hold up nobody. If it advances after all, it takes
 // its slot back. The usual duration includes the late ones, too: where all are slow, nothing is
 // lent. While nobody has advanced, the waiting ones are given more and more time.
-const patienceFactor = 3
+const lendFactor = 3
 
-var patience = [stages]struct{ unknown, least time.Duration }{
+var lendTimes = [stages]struct{ unknown, least time.Duration }{
 	preparing:  {time.Second, 500 * time.Millisecond},
 	Connecting: {250 * time.Millisecond, 100 * time.Millisecond},
 	Connected:  {500 * time.Millisecond, 100 * time.Millisecond},
@@ -93,10 +93,10 @@ func New(l Limits) *Gate {
 		top = float64(l.Most)
 	}
 	return &Gate{
-		Limits:  l,
-		all:     &window{limit: min(startLogins, top), floor: min(minLogins, top), top: top, slowStart: true},
-		servers: make(map[string]*window),
-		crowd:   crowd{alone: usuallyAlone},
+		Limits:     l,
+		all:        &window{limit: min(startLogins, top), floor: min(minLogins, top), top: top, slowStart: true},
+		servers:    make(map[string]*window),
+		congestion: congestion{alone: usuallyAlone},
 	}
 }
 
@@ -131,14 +131,14 @@ func (g *Gate) server(addr string) *window {
 	return w
 }
 
-// patience is how long a login may stay in a stage before its slot is lent.
-func (g *Gate) patience(s Stage) time.Duration {
+// lendAfter returns how long a login may stay in a stage before its slot is lent.
+func (g *Gate) lendAfter(s Stage) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.usual[s] == 0 {
-		return patience[s].unknown << min(g.lent[s]/startLogins, 3)
+		return lendTimes[s].unknown << min(g.lent[s]/startLogins, 3)
 	}
-	return max(patienceFactor*time.Duration(g.usual[s]), patience[s].least)
+	return max(lendFactor*time.Duration(g.usual[s]), lendTimes[s].least)
 }
 
 // lends records that a slot is lent.
@@ -163,7 +163,7 @@ func (g *Gate) learn(l sample) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	limit, underWay := g.all.size()
-	if estimate, known := g.crowd.add(l, underWay, max(int(limit), leastRound)); known {
+	if estimate, known := g.congestion.add(l, underWay, max(int(limit), leastRound)); known {
 		g.all.resize(estimate, fewLogins)
 	}
 }
@@ -172,7 +172,7 @@ func (g *Gate) learn(l sample) {
 func (g *Gate) near(l sample) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.crowd.near(l)
+	return g.congestion.near(l)
 }
 
 // join counts a login that begins, and returns the number of simultaneous ones, and of all so far.
@@ -224,9 +224,9 @@ func (g *Gate) late(s *slot) lateness {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	took := time.Since(s.admitted)
-	more := max(float64(max(s.concurrent, g.underWay))/float64(max(g.last.concurrent, 1)), 1) // a crowd shares the resources
-	stuck := g.last.took > 0 && float64(took) > patienceFactor*more*float64(g.last.took)
-	meanwhile := g.last.at.After(s.admitted) && patienceFactor*g.last.took < took
+	more := max(float64(max(s.concurrent, g.underWay))/float64(max(g.last.concurrent, 1)), 1) // simultaneous logins share the resources
+	stuck := g.last.took > 0 && float64(took) > lendFactor*more*float64(g.last.took)
+	meanwhile := g.last.at.After(s.admitted) && lendFactor*g.last.took < took
 	switch {
 	case s.concurrent == 1 && s.joined == g.joined:
 		return alone

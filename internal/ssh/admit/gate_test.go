@@ -73,11 +73,11 @@ func TestGateLends(t *testing.T) {
 		dead.Reached(Connecting)
 		start := time.Now()
 		live := admit(t, g, "live") // only after the dead one's slot is lent
-		if took := time.Since(start); took != patience[Connecting].unknown {
+		if took := time.Since(start); took != lendTimes[Connecting].unknown {
 			t.Errorf("a slot was lent after %v", took)
 		}
 		live.Reached(Speaking)
-		ctx, cancel := context.WithTimeout(t.Context(), patience[Speaking].unknown-time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), lendTimes[Speaking].unknown-time.Millisecond)
 		defer cancel()
 		if err := g.Ticket().Admit(ctx, "third"); err == nil {
 			t.Error("a live login's slot was lent")
@@ -105,7 +105,7 @@ func TestGateLendsWhatIsHung(t *testing.T) {
 			}
 		}
 		answer(5 * time.Second)
-		if got := g.patience(Connected); got < 10*time.Second {
+		if got := g.lendAfter(Connected); got < 10*time.Second {
 			t.Errorf("after slow answers a server may be silent for %v", got)
 		}
 		for range 5 {
@@ -116,7 +116,7 @@ func TestGateLendsWhatIsHung(t *testing.T) {
 			admit(t, g, "hung").Reached(Connected)
 			g.servers = make(map[string]*window) // each is a server of its own
 		}
-		if took, most := time.Since(start), 200*patience[Connected].least; took > most {
+		if took, most := time.Since(start), 200*lendTimes[Connected].least; took > most {
 			t.Errorf("200 hung servers took %v, want at most %v", took, most)
 		}
 	})
@@ -132,7 +132,7 @@ func TestGateTakesBack(t *testing.T) {
 		near := admit(t, g, "near")
 		far.Reached(Connected)
 		near.End(Done)
-		ctx, cancel := context.WithTimeout(t.Context(), patience[Connecting].least)
+		ctx, cancel := context.WithTimeout(t.Context(), lendTimes[Connecting].least)
 		defer cancel()
 		if err := g.Ticket().Admit(ctx, "third"); err == nil {
 			t.Error("a third host was admitted beside the one that answered")

@@ -31,7 +31,7 @@ func (t *Ticket) lendOut(s *slot) {
 	if s.done || s.lent {
 		return
 	}
-	if left := t.gate.patience(s.stage) + patienceFactor*behind - time.Since(s.since); left > 0 {
+	if left := t.gate.lendAfter(s.stage) + lendFactor*behind - time.Since(s.since); left > 0 {
 		s.lend.Reset(left)
 		return
 	}
@@ -50,7 +50,7 @@ func (g *Gate) reached(s *slot, next Stage) {
 		s.lent = false
 		g.all.retake()
 	}
-	s.lend.Reset(g.patience(next))
+	s.lend.Reset(g.lendAfter(next))
 }
 
 // leave gives back the slots of the running login, once, and lets the windows learn. It returns why

@@ -32,25 +32,25 @@ func (w *window) acquire(ctx context.Context) error {
 		w.mu.Unlock()
 		return nil
 	}
-	turn := make(chan struct{})
-	w.queue = append(w.queue, turn)
+	waiter := make(chan struct{})
+	w.queue = append(w.queue, waiter)
 	w.mu.Unlock()
 
 	select {
-	case <-turn:
+	case <-waiter:
 		return nil
 	case <-ctx.Done():
-		w.leave(turn)
+		w.leave(waiter)
 		return context.Cause(ctx)
 	}
 }
 
 // leave takes a waiter out of the queue, or gives back the slot that it received meanwhile.
-func (w *window) leave(turn chan struct{}) {
+func (w *window) leave(waiter chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, q := range w.queue {
-		if q == turn {
+		if q == waiter {
 			w.queue = append(w.queue[:i], w.queue[i+1:]...)
 			return
 		}

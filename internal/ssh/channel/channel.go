@@ -129,7 +129,7 @@ func (ch *Channel) end(err error) {
 	case ch.opened <- err:
 	default:
 	}
-	_ = ch.tell(news{kind: msgClose})
+	_ = ch.notify(news{kind: msgClose})
 }
 
 // news is a message for a Handler.
@@ -139,9 +139,9 @@ type news struct {
 	data []byte
 }
 
-// tell passes a message to the Handler, after all earlier ones. The reader does so itself if that
+// notify passes a message to the Handler, after all earlier ones. The reader does so itself if that
 // holds up nobody else.
-func (ch *Channel) tell(n news) error {
+func (ch *Channel) notify(n news) error {
 	if !ch.waits {
 		return ch.call(n)
 	}
@@ -150,7 +150,7 @@ func (ch *Channel) tell(n news) error {
 	alone := len(c.channels) <= 1 && !ch.telling
 	switch {
 	case alone:
-		c.told = ch
+		c.busy = ch
 	default:
 		n.data = bytes.Clone(n.data)
 		if ch.news = append(ch.news, n); !ch.telling {
@@ -179,8 +179,8 @@ func (ch *Channel) tellRest() {
 		_ = ch.call(n) // the reader notices the end of the connection
 		c.mu.Lock()
 	}
-	if ch.telling = false; c.told == ch {
-		c.told = nil
+	if ch.telling = false; c.busy == ch {
+		c.busy = nil
 	}
 }
 
@@ -214,7 +214,7 @@ func (ch *Channel) take(kind byte, f *Fields) error {
 	case msgData, msgExtendedData:
 		return ch.receive(kind, f)
 	case msgEOF:
-		return ch.tell(news{kind: kind})
+		return ch.notify(news{kind: kind})
 	case msgClose:
 		ch.conn.remove(ch)
 		err := ch.Close()
@@ -293,7 +293,7 @@ func (ch *Channel) receive(kind byte, f *Fields) error {
 	if !known {
 		return ch.took(len(data))
 	}
-	return ch.tell(news{kind: kind, data: data})
+	return ch.notify(news{kind: kind, data: data})
 }
 
 // admit counts received bytes against the granted window.
@@ -339,7 +339,7 @@ func (ch *Channel) request(f *Fields) error {
 	if f.Err() != nil {
 		return ErrShort
 	}
-	if err := ch.tell(news{msgRequest, string(name), f.Rest}); err != nil || !reply {
+	if err := ch.notify(news{msgRequest, string(name), f.Rest}); err != nil || !reply {
 		return err
 	}
 	return ch.conn.carrier.Send(numbered(msgFailure, ch.remote))

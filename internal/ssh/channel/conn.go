@@ -43,7 +43,7 @@ type Conn struct {
 	asked    int       // answers that ahead gets, until there is the first channel
 	next     uint32    // number of the next channel
 	channels map[uint32]*Channel
-	told     *Channel    // channel whose Handler the reader runs, if that may wait
+	busy     *Channel    // channel whose Handler the reader runs, if that may wait
 	waiting  []chan bool // for the answers to global requests, in their order
 	over     bool
 }
@@ -211,15 +211,15 @@ func (c *Conn) answered(ok bool) {
 func (c *Conn) Stuck() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.told != nil
+	return c.busy != nil
 }
 
 // goOn starts another reader if a Handler holds up the present one while an answer is awaited.
 func (c *Conn) goOn() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.told != nil {
-		c.told = nil
+	if c.busy != nil {
+		c.busy = nil
 		go c.read(c.reader.Add(1))
 	}
 }

@@ -11,21 +11,21 @@ import (
 // a command has not read yet in one buffer, which it enlarges, clears and moves, so that 2 MiB
 // there cost more than all other work on them.
 type pace struct {
-	limit  int  // limit of bytes in flight
-	under  int  // and are: sent, and no room made again
-	least  int  // limit is never below it
-	known  bool // with at least this much in flight the server makes room
-	free   bool // nothing is bounded here: the window is that of another server than sshd
-	way    sched.Vegas
-	pieces []piece // in flight, in their order
-	stall  *time.Timer
+	limit    int  // limit of bytes in flight
+	inFlight int  // and are: sent, and no room made again
+	least    int  // limit is never below it
+	known    bool // with at least this much in flight the server makes room
+	free     bool // nothing is bounded here: the window is that of another server than sshd
+	vegas    sched.Vegas
+	pieces   []piece // in flight, in their order
+	stall    *time.Timer
 }
 
 // piece is data that was sent at once.
 type piece struct {
-	size  int
-	under int // bytes in flight with it
-	sent  time.Time
+	size     int
+	inFlight int // bytes in flight with it
+	sent     time.Time
 }
 
 const (
@@ -46,21 +46,21 @@ const (
 func (p *pace) granted(window uint32) { p.free = window > mostOfSshd }
 
 // full reports whether nothing may be sent now.
-func (p *pace) full() bool { return p.under >= max(p.limit, p.least, leastAhead) }
+func (p *pace) full() bool { return p.inFlight >= max(p.limit, p.least, leastAhead) }
 
 // send counts data that leave.
 func (p *pace) send(n int) {
 	if p.free {
 		return
 	}
-	p.under += n
-	p.pieces = append(p.pieces, piece{n, p.under, time.Now()})
+	p.inFlight += n
+	p.pieces = append(p.pieces, piece{n, p.inFlight, time.Now()})
 }
 
 // arrive counts room for n bytes that a server has made again.
 func (p *pace) arrive(n int) {
 	if !p.known {
-		p.known, p.least = true, p.under
+		p.known, p.least = true, p.inFlight
 	}
 	if p.stall != nil {
 		p.stall.Reset(doubtOfKnown)
@@ -69,25 +69,25 @@ func (p *pace) arrive(n int) {
 	for n > 0 && len(p.pieces) > 0 {
 		first := &p.pieces[0]
 		took := min(n, first.size)
-		n, first.size, p.under = n-took, first.size-took, p.under-took
+		n, first.size, p.inFlight = n-took, first.size-took, p.inFlight-took
 		if first.size == 0 {
 			last, p.pieces = *first, p.pieces[1:]
 		}
 	}
-	if last.under > 0 {
-		p.limit = p.way.Worth(last.under, time.Since(last.sent)) + leastAhead
+	if last.inFlight > 0 {
+		p.limit = p.vegas.BestInFlight(last.inFlight, time.Since(last.sent)) + leastAhead
 	}
 }
 
 // wait waits for room, whose lock the caller holds.
 func (p *pace) wait(room *sync.Cond) {
 	if p.full() && p.stall == nil {
-		patience := doubt
+		timeout := doubt
 		if p.known {
-			patience = doubtOfKnown
+			timeout = doubtOfKnown
 		}
 		var stall *time.Timer
-		stall = time.AfterFunc(patience, func() {
+		stall = time.AfterFunc(timeout, func() {
 			room.L.Lock()
 			defer room.L.Unlock()
 			if p.stall != stall {

@@ -52,7 +52,7 @@ func sentInBubble(window uint32, size int, answer func(waiting int) int) (most i
 			p.wait(&room)
 		}
 		p.send(maxPacket)
-		most = max(most, p.under)
+		most = max(most, p.inFlight)
 		came <- maxPacket
 		size -= maxPacket
 	}
@@ -112,13 +112,13 @@ func TestPaceOfLargeWindow(t *testing.T) {
 func TestPaceOfFarServer(t *testing.T) {
 	var p pace
 	for range 20 {
-		for !p.full() && p.under < 2<<20 {
+		for !p.full() && p.inFlight < 2<<20 {
 			p.send(maxPacket)
 		}
 		for i := range p.pieces {
 			p.pieces[i].sent = time.Now().Add(-50 * time.Millisecond)
 		}
-		p.arrive(p.under)
+		p.arrive(p.inFlight)
 	}
 	if p.limit < 2<<20 {
 		t.Errorf("%d bytes may be under way", p.limit)

@@ -67,7 +67,7 @@ func newAgents(life context.Context, warn func(text ...string)) *agents {
 
 // keysOf returns the keys of the agent at socket, asking it once, for the first host that wants
 // them, and waiting no longer than that host does for its server.
-func (a *agents) keysOf(ctx context.Context, socket string, patience time.Duration) (holding, error) {
+func (a *agents) keysOf(ctx context.Context, socket string, timeout time.Duration) (holding, error) {
 	if socket == "" {
 		return holding{}, nil
 	}
@@ -76,7 +76,7 @@ func (a *agents) keysOf(ctx context.Context, socket string, patience time.Durati
 	if c == nil || c.lost.Load() {
 		c = &agentConn{socket: socket}
 		c.keys.Find = func(ctx context.Context) (holding, error) {
-			held, err := a.connect(ctx, c, min(agentListTimeout, patience))
+			held, err := a.connect(ctx, c, min(agentListTimeout, timeout))
 			if err != nil && ctx.Err() == nil {
 				err = fmt.Errorf("agent at %s: %w", socket, err)
 			}

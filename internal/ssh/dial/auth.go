@@ -75,9 +75,9 @@ func (r *keyring) set(ctx context.Context, t *Target) (*keySet, error) {
 
 // collect orders the keys as ssh does (sshconnect2.c, pubkey_prepare): certificates, named agent
 // keys, other agent keys, key files.
-func (r *keyring) collect(ctx context.Context, id *Identity, patience time.Duration) (*keySet, error) {
+func (r *keyring) collect(ctx context.Context, id *Identity, timeout time.Duration) (*keySet, error) {
 	s := &keySet{spare: make(map[string]signer)}
-	held, err := r.agents.keysOf(ctx, id.Agent, patience)
+	held, err := r.agents.keysOf(ctx, id.Agent, timeout)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -161,13 +161,13 @@ func (s *keySet) open(ctx context.Context, from *keyFiles, id *Identity) (files 
 // certificates reads those of an identity: if it names none, those next to its keys. A certificate
 // in the place of a public key stands for that key.
 func (s *keySet) certificates(ctx context.Context, id *Identity, files []*keyFile) (certs []certificate) {
-	read := func(path string, beside bool) {
+	read := func(path string, adjacent bool) {
 		cert, err := readCert(ctx, path)
 		if err != nil {
 			s.problems = append(s.problems, err.Error())
 		}
 		if cert != nil {
-			certs = append(certs, certificate{cert, path, beside})
+			certs = append(certs, certificate{cert, path, adjacent})
 		}
 	}
 	for _, path := range id.Certificates {
@@ -264,11 +264,11 @@ func (l *login) otherwise(methods []string) string {
 }
 
 // orPassword appends that a password works, if the host would accept one.
-func (l *login) orPassword(methods []string, behind string) string {
+func (l *login) orPassword(methods []string, separator string) string {
 	if l.target.Prompter != nil || !slices.ContainsFunc(l.target.PasswordMethods, func(m string) bool { return slices.Contains(methods, m) }) {
 		return ""
 	}
-	return behind + "give the password with --ask-pass"
+	return separator + "give the password with --ask-pass"
 }
 
 // takes reports whether ssh would offer a key of a type, or a certificate of it.

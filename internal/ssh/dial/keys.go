@@ -66,7 +66,7 @@ func (k *keyFiles) read(ctx context.Context, path string) *keyFile {
 	data, err := readKey(ctx, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if f.beside(ctx); f.pub == nil {
+		if f.readPublicFile(ctx); f.pub == nil {
 			return nil
 		}
 		f.err = fmt.Errorf("key %s: only %s.pub is there, and no agent holds the key", path, path)
@@ -76,12 +76,12 @@ func (k *keyFiles) read(ctx context.Context, path string) *keyFile {
 	default:
 		f.load(ctx, data)
 	}
-	f.beside(ctx) // an agent may hold it where the file is of no use, as for ssh
+	f.readPublicFile(ctx) // an agent may hold it where the file is of no use, as for ssh
 	return f
 }
 
-// beside reads from the public file what the private one lacks: the key, or a certificate.
-func (f *keyFile) beside(ctx context.Context) {
+// readPublicFile completes the key from its public file: with the public key, or a certificate.
+func (f *keyFile) readPublicFile(ctx context.Context) {
 	data, err := readKey(ctx, f.path+".pub")
 	if err != nil {
 		return
@@ -134,7 +134,7 @@ func (f *keyFile) parse(ctx context.Context, data []byte) {
 	switch {
 	case errors.As(err, &locked):
 		f.locked, f.pub = data, locked.PublicKey
-		if f.beside(ctx); f.pub == nil { // formats older than OpenSSH's own do not name it
+		if f.readPublicFile(ctx); f.pub == nil { // formats older than OpenSSH's own do not name it
 			f.err = fmt.Errorf("key %s: encrypted, and %s.pub is missing; add it to the agent", f.path, f.path)
 		}
 	case err != nil:

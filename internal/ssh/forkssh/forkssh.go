@@ -79,7 +79,7 @@ func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a 
 
 // Run runs cmd on a host whose route is known; options are further ones, which win over the user's.
 // Options must have no -J if the route has jump hosts.
-func (e *Engine) Run(ctx context.Context, h host.Host, way *route.Route, options []string, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
+func (e *Engine) Run(ctx context.Context, h host.Host, via *route.Route, options []string, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	if err := h.Check(); err != nil {
 		return local(fmt.Errorf("host: %w", err))
 	}
@@ -92,18 +92,18 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way *route.Route, options
 	a.Reached(fleet.PhaseDNS)
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	log := newLog(a, way.Jumps, e.limit(end))
+	log := newLog(a, via.Jumps, e.limit(end))
 	logPath, hopsPath, closeLog, err := log.open()
 	if err != nil {
 		return local(err)
 	}
-	argv, env := way.SSHOptions(e.opts.Binary, e.jumpOptions(hopsPath))
+	argv, env := via.SSHOptions(e.opts.Binary, e.jumpOptions(hopsPath))
 	argv = append(argv, options...)
 	for _, kv := range cmd.Env {
 		name, _, _ := strings.Cut(kv, "=")
 		argv, env = append(argv, "-o", "SendEnv="+name), append(env, kv)
 	}
-	share := way.Share(ctx, e.opts.ConnectTimeout)
+	share := via.Share(ctx, e.opts.ConnectTimeout)
 	to := streams{a, log.theirs}
 	var c *exec.Cmd
 	var how conversation

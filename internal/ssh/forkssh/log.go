@@ -14,7 +14,7 @@ import (
 // of the ssh to each jump host.
 type log struct {
 	login   // to the host
-	way     way
+	jumps   jumpLogins
 	attempt fleet.Attempt
 	started func()          // the command runs; may be called again
 	granted <-chan struct{} // closed by that
@@ -41,7 +41,7 @@ const (
 // newLog calls started once the command runs, or at once if nothing will be known.
 func newLog(a fleet.Attempt, jumps []*conf.Resolved, started func()) *log {
 	granted := make(chan struct{})
-	return &log{attempt: a, way: way{jumps: jumps}, granted: granted, started: sync.OnceFunc(func() { started(); close(granted) })}
+	return &log{attempt: a, jumps: jumpLogins{jumps: jumps}, granted: granted, started: sync.OnceFunc(func() { started(); close(granted) })}
 }
 
 // isGranted reports whether the command runs.
@@ -64,15 +64,15 @@ func (l *log) open() (own, hops string, closeLog func(), err error) {
 	if own == "" {
 		l.started()
 	}
-	if own == "" || len(l.way.jumps) == 0 {
+	if own == "" || len(l.jumps.jumps) == 0 {
 		return own, "", l.own.close, nil
 	}
-	l.way.log = pipe{mu: &l.mu, line: l.way.line}
-	if hops, err = l.way.log.open(); err != nil {
+	l.jumps.log = pipe{mu: &l.mu, line: l.jumps.line}
+	if hops, err = l.jumps.log.open(); err != nil {
 		l.own.close()
 		return "", "", nil, err
 	}
-	return own, hops, func() { l.way.log.close(); l.own.close() }, nil
+	return own, hops, func() { l.jumps.log.close(); l.own.close() }, nil
 }
 
 // catchUp reads ssh's messages so far.

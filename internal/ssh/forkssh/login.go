@@ -58,16 +58,16 @@ func (l *login) cause(messages []string) openssh.Cause {
 	return cause
 }
 
-// way is the logins to the jump hosts before a host. Each begins when the one before it is done, so
-// that one log is enough for all of them.
-type way struct {
+// jumpLogins are the logins to the jump hosts before a host. Each begins when the one before it is
+// done, so that one log is enough for all of them.
+type jumpLogins struct {
 	jumps []*conf.Resolved
 	log   pipe
 	done  int
 	login // the next one
 }
 
-func (w *way) line(s string) {
+func (w *jumpLogins) line(s string) {
 	w.take(openssh.ReadEvent(s))
 	if w.loggedIn && w.greeted { // some releases say the former twice
 		w.done++
@@ -77,7 +77,7 @@ func (w *way) line(s string) {
 }
 
 // stopped returns the jump host that has not accepted ssh's login, nil if all have.
-func (w *way) stopped() *conf.Resolved {
+func (w *jumpLogins) stopped() *conf.Resolved {
 	if w.log.raw == nil || w.done == len(w.jumps) {
 		return nil
 	}

@@ -58,7 +58,7 @@ func (l *log) ran(exit int) fleet.Ran {
 
 // failure explains ssh's own 255.
 func (l *log) failure(o *fleet.Outcome) {
-	causes := slices.Concat(l.way.messages, l.messages)
+	causes := slices.Concat(l.jumps.messages, l.messages)
 	if l.proxy != "" {
 		causes = openssh.BehindProxy(causes)
 	}
@@ -89,8 +89,8 @@ func (l *log) failure(o *fleet.Outcome) {
 
 // at returns the login that has failed, and its server, in words.
 func (l *log) at() (login *login, server string) {
-	if jump := l.way.stopped(); jump != nil && !l.greeted && !l.shared {
-		return &l.way.login, "jump host " + jump.HostName() + ": "
+	if jump := l.jumps.stopped(); jump != nil && !l.greeted && !l.shared {
+		return &l.jumps.login, "jump host " + jump.HostName() + ": "
 	}
 	return &l.login, ""
 }

@@ -52,9 +52,9 @@ const (
 	version = 4
 )
 
-// patience is the time for a master to answer at all: it is a process of this machine, and a
+// replyTimeout is the time for a master to answer at all: it is a process of this machine, and a
 // stopped one never does.
-const patience = 3 * time.Second
+const replyTimeout = 3 * time.Second
 
 // link is a connection to a master.
 type link struct {
@@ -87,7 +87,7 @@ func connect(ctx context.Context, path string) (*link, error) {
 
 // greet connects to a master and makes a request.
 func greet(ctx context.Context, path string, ask func(*link) error) (*link, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
 	defer cancel()
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", path)

@@ -23,8 +23,8 @@ type Program struct {
 	Version string // such as "OpenSSH_9.2p1 Debian-2+deb12u6"
 	Crypto  string // such as "OpenSSL 3.0.19 27 Jan 2026"
 
-	lacks []string // ssh: options of ours that it does not know
-	said  *said
+	lacks   []string // ssh: options of ours that it does not know
+	answers *answers
 }
 
 // NotFoundError says that a program is not installed.
@@ -64,7 +64,7 @@ func find(ctx context.Context, name, given string) (Program, error) {
 	if err != nil {
 		return Program{}, err
 	}
-	p := Program{Path: path, said: newSaid(path)}
+	p := Program{Path: path, answers: newAnswers(path)}
 	p.Version, p.Crypto, err = p.version(ctx)
 	return p, err
 }
@@ -86,7 +86,7 @@ func locate(name, given string) (string, error) {
 // Itself asks the program about itself: the answer depends on no configuration, and is asked for
 // once.
 func (p Program) Itself(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
-	a, err := p.said.to(ctx, args)
+	a, err := p.answers.to(ctx, args)
 	if err == nil && a.Exit != 0 {
 		err = exited(a.Exit)
 	}

@@ -80,8 +80,8 @@ func (k *kept) holds(path string) bool {
 	if !k.unchanged() {
 		return false
 	}
-	told := k.Answers[question(versionArgs)]
-	version, _, ok := findVersion(string(told.Out) + string(told.Err))
+	reply := k.Answers[question(versionArgs)]
+	version, _, ok := findVersion(string(reply.Out) + string(reply.Err))
 	text, err := file.ReadFile(path, maxProgram)
 	return ok && err == nil && bytes.Contains(text, []byte(version))
 }

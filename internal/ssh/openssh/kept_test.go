@@ -304,15 +304,15 @@ func TestKeptIsBounded(t *testing.T) {
 	if files, err := os.ReadDir(directory); err != nil || len(files) != maxPrograms {
 		t.Errorf("%d files, %v", len(files), err)
 	}
-	s := &said{known: map[string]answer{}, answers: map[string]answer{"new": {}}}
+	s := &answers{known: map[string]answer{}, answers: map[string]answer{"new": {}}}
 	for i := range maxAnswers - 1 {
 		s.known[fmt.Sprint(i)] = answer{}
 	}
-	if got := s.worth(); len(got) != maxAnswers {
+	if got := s.toKeep(); len(got) != maxAnswers {
 		t.Errorf("%d answers", len(got))
 	}
 	s.answers["newer"] = answer{}
-	if got := s.worth(); !maps.EqualFunc(got, s.answers, func(a, b answer) bool { return true }) {
+	if got := s.toKeep(); !maps.EqualFunc(got, s.answers, func(a, b answer) bool { return true }) {
 		t.Errorf("%d answers, want those of this run", len(got))
 	}
 	path := said1(t)

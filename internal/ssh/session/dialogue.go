@@ -97,11 +97,11 @@ func (c conversation) Banner() string { return c.banner() }
 
 // Open opens another subsystem.
 func (c conversation) Open(ctx context.Context, subsystem string) (io.ReadWriteCloser, error) {
-	return c.beside(ctx, line.Subsystem, subsystem)
+	return c.openChannel(ctx, line.Subsystem, subsystem)
 }
 
-// beside opens another channel next to the subsystem.
-func (c conversation) beside(ctx context.Context, kind line.Kind, text string) (line.Channel, error) {
+// openChannel opens another channel of the connection, next to the subsystem.
+func (c conversation) openChannel(ctx context.Context, kind line.Kind, text string) (line.Channel, error) {
 	ch, err := c.on.Open(ctx, line.Ask{Kind: kind, Text: text, Env: c.env})
 	switch {
 	case err == nil:
@@ -116,7 +116,7 @@ func (c conversation) beside(ctx context.Context, kind line.Kind, text string) (
 
 // Exec runs a command in another session.
 func (c conversation) Exec(ctx context.Context, text string, input io.Reader) ([]byte, error) {
-	ch, err := c.beside(ctx, line.Exec, text)
+	ch, err := c.openChannel(ctx, line.Exec, text)
 	if err != nil {
 		return nil, err
 	}

@@ -116,13 +116,13 @@ func (c *Connection) Run(ctx, starting context.Context, cmd fleet.Command, a fle
 	if err != nil {
 		failed := c.notStarted(starting, err)
 		c.cut()
-		if <-s.ch.Done(); failed.Outcome.Ran == fleet.RanNo || !s.end.told() {
+		if <-s.ch.Done(); failed.Outcome.Ran == fleet.RanNo || !s.end.reported() {
 			return fleet.Outcome{}, failed
 		}
 		a.Reached(fleet.PhaseExit)
 		return s.outcome(ctx), nil
 	}
-	told(c.Began)
+	notify(c.Began)
 	defer s.untilEnd(ctx, a, cmd.Input)()
 	a.Reached(fleet.PhaseExit)
 	return s.outcome(ctx), nil
@@ -150,7 +150,7 @@ func (s *session) untilEnd(ctx context.Context, a fleet.Attempt, input fleet.Inp
 		}
 	}
 	<-s.ch.Done()
-	told(s.of.Ended)
+	notify(s.of.Ended)
 	close(over)
 	if polite() {
 		finisher.Done()
@@ -159,8 +159,8 @@ func (s *session) untilEnd(ctx context.Context, a fleet.Attempt, input fleet.Inp
 	return stop
 }
 
-// told calls f, if set.
-func told(f func()) {
+// notify calls f, if set.
+func notify(f func()) {
 	if f != nil {
 		f()
 	}
@@ -170,12 +170,12 @@ func told(f func()) {
 func (s *session) outcome(ctx context.Context) fleet.Outcome {
 	o, lost := s.of.Result, ""
 	o.Ran, o.Exit, o.Signal = fleet.RanYes, s.end.Exit, s.end.Signal
-	if ctx.Err() == nil && !s.end.told() {
+	if ctx.Err() == nil && !s.end.reported() {
 		lost = s.of.Lost()
 	}
 	// If something still holds the session after the end of the command, it is another program that
 	// runs there.
-	o.Ended(ctx, s.end.told() && !s.cut.Load(), lost)
+	o.Ended(ctx, s.end.reported() && !s.cut.Load(), lost)
 	return o
 }
 

@@ -92,15 +92,15 @@ type Client struct {
 
 // call is a request that waits for its reply.
 type call struct {
-	into  []byte // where data go
-	size  int    // bytes of data, in either direction
-	under int    // bytes of data in flight when it was sent
-	sent  time.Time
-	kind  byte
-	body  []byte // of the reply, without the id; nil for data
-	n     int    // bytes of data
-	err   error
-	ready chan struct{}
+	into     []byte // where data go
+	size     int    // bytes of data, in either direction
+	inFlight int    // bytes of data in flight when it was sent
+	sent     time.Time
+	kind     byte
+	body     []byte // of the reply, without the id; nil for data
+	n        int    // bytes of data
+	err      error
+	ready    chan struct{}
 }
 
 var readyChannels = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
@@ -234,7 +234,7 @@ func (c *Client) reply() error {
 // answered wakes the caller.
 func (c *Client) answered(x *call) {
 	c.window.leave(x.size)
-	c.window.learn(x.size, x.under, time.Since(x.sent))
+	c.window.learn(x.size, x.inFlight, time.Since(x.sent))
 	x.ready <- struct{}{}
 }
 
@@ -282,7 +282,7 @@ const maxQueue = 64 << 10
 func (c *Client) send(kind byte, body, data, into []byte) (*call, error) {
 	x := &call{into: into, size: len(data) + len(into), ready: readyChannels.Get().(chan struct{})}
 	if x.size > 0 {
-		x.under = c.window.enter(x.size, c.flush)
+		x.inFlight = c.window.enter(x.size, c.flush)
 	}
 	c.mu.Lock()
 	if c.calls == nil {

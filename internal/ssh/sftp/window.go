@@ -10,13 +10,13 @@ import (
 // window bounds the bytes in flight: data that waits at the server is expensive for it (see
 // ssh/channel), and ssh(1), if it carries us, sends all that it may.
 type window struct {
-	mu     sync.Mutex
-	change sync.Cond
-	under  int // bytes of data in flight
-	limit  int // limit of inUse
-	least  int // limit never falls below
-	most   int // or rises above
-	way    sched.Vegas
+	mu       sync.Mutex
+	change   sync.Cond
+	inFlight int // bytes of data in flight
+	limit    int // limit of inUse
+	least    int // limit never falls below
+	most     int // or rises above
+	vegas    sched.Vegas
 }
 
 const (
@@ -45,28 +45,28 @@ func (w *window) enter(size int, idle func()) int {
 	for w.full(size) {
 		w.change.Wait()
 	}
-	w.under += size
-	return w.under
+	w.inFlight += size
+	return w.inFlight
 }
 
-func (w *window) full(size int) bool { return w.under > 0 && w.under+size > w.limit }
+func (w *window) full(size int) bool { return w.inFlight > 0 && w.inFlight+size > w.limit }
 
 // leave records that size bytes are no longer in flight.
 func (w *window) leave(size int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.under -= size
+	w.inFlight -= size
 	w.change.Broadcast()
 }
 
-// learn sets the limit by a reply to size bytes that took took, while under bytes were in flight at
-// its beginning.
-func (w *window) learn(size, under int, took time.Duration) {
+// learn sets the limit by a reply to size bytes that took took, while inFlight bytes were in flight
+// at its beginning.
+func (w *window) learn(size, inFlight int, took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	worth := w.way.Worth(under, took)
+	estimate := w.vegas.BestInFlight(inFlight, took)
 	if size > 0 {
-		w.limit = min(worth+w.least, w.most)
+		w.limit = min(estimate+w.least, w.most)
 		w.change.Broadcast()
 	}
 }

@@ -282,11 +282,12 @@ func (c *Conn) init() *KexInit {
 // algorithms are those that both sides have agreed on.
 type algorithms struct {
 	kex, hostKey string
-	up, down     way
+	up, down     direction
 }
 
-// way holds the algorithms of one direction. A cipher that authenticates by itself has no MAC.
-type way struct{ cipher, mac string }
+// direction holds the algorithms of one direction. A cipher that authenticates by itself has no
+// MAC.
+type direction struct{ cipher, mac string }
 
 // Negotiated returns the algorithms that both sides have agreed on, after Handshake.
 func (c *Conn) Negotiated() ssh.NegotiatedAlgorithms {

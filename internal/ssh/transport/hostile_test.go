@@ -100,7 +100,7 @@ func (h *hostile) exchangeKeys(extra ...[]byte) error {
 	h.say(append([][]byte{reply}, extra...)...)
 	h.say([]byte{msgNewKeys})
 	k := &keys{hash: method.hash, secret: secret, exchange: h.session, session: h.session}
-	first := way{cipher: suites[0].name} // the client's
+	first := direction{cipher: suites[0].name} // the client's
 	down, err := k.cipher(first, 'B', 'D', 'F')
 	if err != nil {
 		return err

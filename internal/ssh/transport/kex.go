@@ -157,7 +157,7 @@ func (k *keys) derive(letter byte, n int) []byte {
 }
 
 // cipher returns the protection of one direction; letters select its keys.
-func (k *keys) cipher(w way, iv, key, code byte) (both, error) {
+func (k *keys) cipher(w direction, iv, key, code byte) (both, error) {
 	s := suiteNamed(w.cipher)
 	var by *authenticator
 	if s.withMAC {

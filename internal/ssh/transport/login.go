@@ -63,10 +63,10 @@ func (e *DeniedError) Error() string {
 type eagerness uint8
 
 const (
-	stepwise eagerness = iota
-	together           // service request and login
-	behind             // and, once logged in, a session with its command
-	ahead              // and all of that at once
+	stepwise   eagerness = iota
+	together             // service request and login
+	commandToo           // and, once logged in, a session with its command
+	allAtOnce            // and all of that at once
 )
 
 // habits distinguishes servers by their version lines. In order: sshd answers each packet in its
@@ -79,8 +79,8 @@ var habits = []struct {
 	prefix string
 	eagerness
 }{
-	{"SSH-2.0-OpenSSH_", ahead},
-	{"SSH-2.0-dropbear", behind},
+	{"SSH-2.0-OpenSSH_", allAtOnce},
+	{"SSH-2.0-dropbear", commandToo},
 	{"SSH-2.0-tinyssh", together},
 	{"SSH-2.0-Go", together},
 }
@@ -132,7 +132,7 @@ func (c *Conn) Authenticate(l Login) error {
 		return err
 	}
 	c.loggedIn = true
-	if l.Ahead != nil && !c.Asked() && c.eagerness() >= behind {
+	if l.Ahead != nil && !c.Asked() && c.eagerness() >= commandToo {
 		a.askAhead()
 	}
 	return c.flush()
@@ -423,7 +423,7 @@ func (a *attempt) sign(key ssh.MultiAlgorithmSigner) error {
 		return err
 	}
 	a.queue(channel.AppendText(request, ssh.Marshal(sig)))
-	if a.Ahead != nil && !a.early && a.eagerness() >= ahead && (a.Early == nil || a.Early()) {
+	if a.Ahead != nil && !a.early && a.eagerness() >= allAtOnce && (a.Early == nil || a.Early()) {
 		a.early = true
 		a.askAhead()
 	}

@@ -88,20 +88,21 @@ func Wide(text []byte, name string) error {
 	return nil
 }
 
-// patience limits the reading of a file that ssh reads for each host. As with ssh it may be a pipe.
-const patience = 10 * time.Second
+// readTimeout limits the reading of a file that ssh reads for each host. As with ssh it may be a
+// pipe.
+const readTimeout = 10 * time.Second
 
 // SilentError says that reading such a file took too long.
 type SilentError struct{ Name string }
 
 func (e *SilentError) Error() string {
-	return fmt.Sprintf("%s: nothing came in %v: is it a pipe that nobody writes to?", e.Name, patience)
+	return fmt.Sprintf("%s: nothing came in %v: is it a pipe that nobody writes to?", e.Name, readTimeout)
 }
 
 // InTime returns the result of read for such a file, or a *SilentError, or the cause of the end of
 // ctx.
 func InTime[T any](ctx context.Context, name string, read func() (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, &SilentError{name})
+	ctx, cancel := context.WithTimeoutCause(ctx, readTimeout, &SilentError{name})
 	defer cancel()
 	return sched.Await(ctx, read)
 }

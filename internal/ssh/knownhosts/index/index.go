@@ -88,8 +88,8 @@ func Open(files ...string) *Index {
 // With returns an index of the same files and, behind them, of a text with the keys of one name, in
 // the form of HostPort. It counts for that name alone; path stands for it in messages.
 func (x *Index) With(path, name, text string) *Index {
-	told := &source{path: path, about: wildcard.Lower(name), table: newTable(path, text)}
-	return &Index{Lag: x.Lag, files: append(slices.Clip(x.files), told)}
+	added := &source{path: path, about: wildcard.Lower(name), table: newTable(path, text)}
+	return &Index{Lag: x.Lag, files: append(slices.Clip(x.files), added)}
 }
 
 // Files returns the names that Open was given.

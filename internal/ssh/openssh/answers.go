@@ -14,9 +14,9 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// said holds the answers of one program to questions about itself. Each question is asked once, and
-// the answer is kept for later runs where possible.
-type said struct {
+// answers holds the answers of one program to questions about itself. Each question is asked once,
+// and the answer is kept for later runs where possible.
+type answers struct {
 	path   string
 	before func(context.Context) (map[string]string, error) // parts, before the first question was put
 
@@ -42,9 +42,9 @@ func (e exited) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 // ExitCode is the exit status.
 func (e exited) ExitCode() int { return int(e) }
 
-func newSaid(path string) *said {
+func newAnswers(path string) *answers {
 	parts := &sched.Together[map[string]string]{Find: func(ctx context.Context) (map[string]string, error) { return parts(ctx, path) }}
-	return &said{
+	return &answers{
 		path: path, before: parts.Get,
 		known: recall(path), asked: map[string]*sched.Together[answer]{}, answers: map[string]answer{},
 	}
@@ -54,7 +54,7 @@ func newSaid(path string) *said {
 func question(args []string) string { return checksum([]byte(strings.Join(args, "\x00")))[:32] }
 
 // to returns the answer to a question.
-func (s *said) to(ctx context.Context, args []string) (answer, error) {
+func (s *answers) to(ctx context.Context, args []string) (answer, error) {
 	name := question(args)
 	s.mu.Lock()
 	a, known := s.known[name]
@@ -73,7 +73,7 @@ func (s *said) to(ctx context.Context, args []string) (answer, error) {
 }
 
 // ask puts a question to the program.
-func (s *said) ask(ctx context.Context, name string, args []string) (a answer, err error) {
+func (s *answers) ask(ctx context.Context, name string, args []string) (a answer, err error) {
 	s.mu.Lock()
 	s.waiting++
 	s.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *said) ask(ctx context.Context, name string, args []string) (a answer, e
 		return a, err
 	}
 	s.fresh = false
-	k := kept{before, s.worth()}
+	k := kept{before, s.toKeep()}
 	s.mu.Unlock()
 	if k.holds(s.path) {
 		k.write(s.path)
@@ -101,9 +101,9 @@ func (s *said) ask(ctx context.Context, name string, args []string) (a answer, e
 	return a, err
 }
 
-// worth returns the answers to keep; mu is held. If there are too many, those of earlier runs are
-// dropped.
-func (s *said) worth() map[string]answer {
+// toKeep returns the answers to keep for later runs; mu is held. If there are too many, those of
+// earlier runs are dropped.
+func (s *answers) toKeep() map[string]answer {
 	all := maps.Clone(s.answers)
 	if len(s.known)+len(all) <= maxAnswers {
 		maps.Copy(all, s.known)
