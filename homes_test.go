@@ -261,7 +261,7 @@ var places = map[string]bool{
 // programs, have such words for something else.
 var (
 	flagsOfSSH = regexp.MustCompile(`^-[Jl]$`)
-	otherFlags = []string{"bench/programs", "dropin"}
+	otherFlags = []string{"programs", "dropin"}
 )
 
 // TestOneWriterOfFlags: conf.Flags alone makes arguments of what leads ssh to a host, and nobody

@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/bench/helper"
 	"sshpace/internal/dropin"
+	"sshpace/internal/programs"
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/sys/proc"
@@ -69,7 +70,7 @@ func Main(ctx context.Context, sys System, args []string) int {
 	}
 	mode := dropin.Mode(args[0])
 	if mode == nil {
-		if exit, ran := helper.Run(ctx, args, sys.Stderr); ran {
+		if exit, ran := helper.Run(ctx, args, sys.Stderr, programs.Helpers); ran {
 			return exit
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // Serve is for TestMain: it does not return if the test was started as a helper program.
 func Serve() {
-	if exit, ran := helper.Run(context.Background(), os.Args, os.Stderr); ran {
+	if exit, ran := helper.Run(context.Background(), os.Args, os.Stderr, nil); ran {
 		os.Exit(exit)
 	}
 }

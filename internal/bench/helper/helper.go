@@ -9,30 +9,29 @@ import (
 	"os"
 
 	"sshpace/internal/base/termsafe"
-	"sshpace/internal/ssh/oldserver"
 	"sshpace/internal/ssh/wire"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/safedir"
 )
 
-type program = func(ctx context.Context, args []string) (exit int, err error)
+// Programs are programs by their names.
+type Programs map[string]func(ctx context.Context, args []string) (exit int, err error)
 
-var programs = map[string]program{
+var own = Programs{
 	"flow": flowProgram, // at the ends of a measured connection
-	"keep": taking(1, func(args []string) error {
+	"keep": Taking(1, func(args []string) error {
 		proc.IgnoreSignals() // it ends with its input
 		return safedir.Keep(args[0], os.Stdin)
 	}),
-	"native-server": taking(3, func(args []string) error { return wire.ServeOne(os.Stdin, args[0], args[1], args[2]) }),
+	"native-server": Taking(3, func(args []string) error { return wire.ServeOne(os.Stdin, args[0], args[1], args[2]) }),
 	"native-client": wire.ClientMain,
-	"old-server":    taking(3, func(args []string) error { return oldserver.ServeOne(os.Stdin, args[0], args[1], args[2]) }),
 }
 
-// taking returns a program with at most most arguments that exits with 1 when it fails.
-func taking(most int, run func(args []string) error) program {
+// Taking returns a program with that many arguments, which exits with 1 when it fails.
+func Taking(count int, run func(args []string) error) func(context.Context, []string) (int, error) {
 	return func(_ context.Context, args []string) (int, error) {
-		if len(args) != most {
-			return 2, fmt.Errorf("want %d arguments", most)
+		if len(args) != count {
+			return 2, fmt.Errorf("want %d arguments", count)
 		}
 		if err := run(args); err != nil {
 			return 1, err
@@ -53,14 +52,18 @@ func Line(program string) []string {
 	return []string{self, mark, program}
 }
 
-// Run runs the helper program that the arguments of this executable select; ran reports whether
-// they select one.
-func Run(ctx context.Context, args []string, stderr io.Writer) (exit int, ran bool) {
+// Run runs the helper program, own or one of others, that the arguments of this executable select;
+// ran reports whether they select one.
+func Run(ctx context.Context, args []string, stderr io.Writer, others Programs) (exit int, ran bool) {
 	if len(args) < 3 || args[1] != mark {
 		return 0, false
 	}
 	exit, err := 2, fmt.Errorf("unknown helper %q", args[2])
-	if run := programs[args[2]]; run != nil {
+	run := own[args[2]]
+	if run == nil {
+		run = others[args[2]]
+	}
+	if run != nil {
 		exit, err = run(ctx, args[3:])
 	}
 	if err != nil {

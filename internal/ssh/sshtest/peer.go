@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/programs/oldserver"
 	"sshpace/internal/ssh/channel"
-	"sshpace/internal/ssh/oldserver"
 )
 
 // Step is the point up to which a Peer follows the protocol.

@@ -10,8 +10,6 @@ import (
 	"sync"
 
 	"golang.org/x/crypto/ssh"
-
-	"sshpace/internal/ssh/oldserver"
 )
 
 // all returns every algorithm of x/crypto/ssh, insecure ones as well: the client chooses,
@@ -60,7 +58,7 @@ func ServeOne(socket *os.File, hostKey, authorizedKeys, home string) error {
 }
 
 func serverConfig(hostKey, authorizedKeys string) (*ssh.ServerConfig, error) {
-	signer, authorized, err := oldserver.ReadKeys(hostKey, authorizedKeys)
+	signer, authorized, err := ReadKeys(hostKey, authorizedKeys)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +75,25 @@ func serverConfig(hostKey, authorizedKeys string) (*ssh.ServerConfig, error) {
 	}
 	config.AddHostKey(signer)
 	return config, nil
+}
+
+// ReadKeys reads a server's host key and the one key that may log in.
+func ReadKeys(hostKey, authorizedKeys string) (host ssh.Signer, authorized ssh.PublicKey, err error) {
+	keyText, err := os.ReadFile(hostKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	if host, err = ssh.ParsePrivateKey(keyText); err != nil {
+		return nil, nil, fmt.Errorf("host key: %w", err)
+	}
+	authorizedText, err := os.ReadFile(authorizedKeys)
+	if err != nil {
+		return nil, nil, err
+	}
+	if authorized, _, _, _, err = ssh.ParseAuthorizedKey(authorizedText); err != nil {
+		return nil, nil, fmt.Errorf("authorized key: %w", err)
+	}
+	return host, authorized, nil
 }
 
 // serveSession runs the command of the first exec request.

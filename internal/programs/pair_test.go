@@ -1,6 +1,7 @@
 package programs
 
 import (
+	"context"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -24,7 +25,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	benchtest.Serve()
+	if exit, ran := helper.Run(context.Background(), os.Args, os.Stderr, Helpers); ran {
+		os.Exit(exit)
+	}
 	os.Exit(m.Run())
 }
 

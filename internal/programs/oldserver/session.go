@@ -38,20 +38,16 @@ const (
 // window is as much as OpenSSH grants.
 const window = uint32(record.ChannelWindow)
 
-// ServeOne serves the connection on socket. Only the key in authorizedKeys may log in; the command
-// is run by /bin/sh with HOME set to home.
-func ServeOne(socket *os.File, hostKey, authorizedKeys, home string) error {
-	host, authorized, err := ReadKeys(hostKey, authorizedKeys)
-	if err != nil {
-		return err
-	}
+// ServeOne serves the connection on socket. Only the authorized key may log in; the command is run
+// by /bin/sh with HOME set to home.
+func ServeOne(socket *os.File, hostKey ssh.Signer, authorized ssh.PublicKey, home string) error {
 	raw, err := net.FileConn(socket)
 	if err != nil {
 		return err
 	}
 	defer raw.Close()
 	socket.Close()
-	c := &Conn{Conn: raw, Version: "SSH-2.0-sshpace-old", HostKey: host, Ciphers: []string{"blowfish-cbc", "cast128-cbc"}, MAC: ssh.HMACSHA1}
+	c := &Conn{Conn: raw, Version: "SSH-2.0-sshpace-old", HostKey: hostKey, Ciphers: []string{"blowfish-cbc", "cast128-cbc"}, MAC: ssh.HMACSHA1}
 	permits := func(key []byte) bool { return bytes.Equal(key, authorized.Marshal()) }
 	for _, step := range []func() error{c.Begin, c.Exchange, c.Service, func() error { return c.Login(permits) }} {
 		if err := step(); err != nil {
@@ -59,25 +55,6 @@ func ServeOne(socket *os.File, hostKey, authorizedKeys, home string) error {
 		}
 	}
 	return c.serve(home)
-}
-
-// ReadKeys reads a server's host key and the one key that may log in.
-func ReadKeys(hostKey, authorizedKeys string) (host ssh.Signer, authorized ssh.PublicKey, err error) {
-	keyText, err := os.ReadFile(hostKey)
-	if err != nil {
-		return nil, nil, err
-	}
-	if host, err = ssh.ParsePrivateKey(keyText); err != nil {
-		return nil, nil, fmt.Errorf("host key: %w", err)
-	}
-	authorizedText, err := os.ReadFile(authorizedKeys)
-	if err != nil {
-		return nil, nil, err
-	}
-	if authorized, _, _, _, err = ssh.ParseAuthorizedKey(authorizedText); err != nil {
-		return nil, nil, fmt.Errorf("authorized key: %w", err)
-	}
-	return host, authorized, nil
 }
 
 // Service accepts the service of logins.
