@@ -50,6 +50,14 @@ func (p *process) Close() error {
 	return nil
 }
 
+// banner waits for the end of ssh, which follows that of its output: by then all of its standard
+// error is read.
+func (p *process) banner() string {
+	defer time.AfterFunc(farewell, p.end).Stop()
+	<-p.ended
+	return p.log.banner()
+}
+
 // pipes are ssh's input and output.
 type pipes struct {
 	io.Reader
@@ -103,7 +111,7 @@ func (e *Engine) converse(ctx context.Context, argv, env []string, cmd fleet.Com
 	if ch, notGranted := p.Open(ctx, line.Ask{Kind: line.Subsystem, Text: cmd.Line}); notGranted == nil {
 		how.held = true
 		notYet() // from now on it has some time to end by itself
-		how.said = session.Converse(ctx, p, ch, cmd, to.attempt, l.banner)
+		how.said = session.Converse(ctx, p, ch, cmd, to.attempt, p.banner)
 		ch.Close()
 		watchers.Go(func() { _, _ = io.Copy(io.Discard, out) })
 		defer time.AfterFunc(farewell, end).Stop()

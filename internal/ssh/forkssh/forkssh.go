@@ -104,7 +104,7 @@ func (e *Engine) Run(ctx context.Context, h host.Host, via *route.Route, options
 		argv, env = append(argv, "-o", "SendEnv="+name), append(env, kv)
 	}
 	share := via.Share(ctx, e.opts.ConnectTimeout)
-	to := streams{a, log.theirs}
+	to := streams{a, log.foreign}
 	var c *exec.Cmd
 	var how conversation
 	if cmd.Dialogue != nil {
@@ -175,7 +175,7 @@ func (e *Engine) jumpOptions(logPath string) []string {
 // plain runs an argument list that somebody else made.
 func (e *Engine) plain(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
-	c, err := e.process(ctx, e.opts.Argv(h, cmd.Line), nil, cmd.Input, streams{a, func([]byte) bool { return true }})
+	c, err := e.process(ctx, e.opts.Argv(h, cmd.Line), nil, cmd.Input, streams{a, func([]byte) int { return 0 }})
 	if err != nil {
 		return local(err)
 	}
@@ -280,7 +280,7 @@ func kill(ctx, abort context.Context, pid int, ended <-chan struct{}) {
 // streams is the destination of output.
 type streams struct {
 	attempt fleet.Attempt
-	theirs  func(text []byte) bool // whether text on standard error is the command's
+	foreign func(text []byte) int // bytes at the beginning of a text on standard error that are not the command's
 }
 
 // sink passes on one stream.
@@ -290,8 +290,12 @@ type sink struct {
 }
 
 func (s sink) Write(p []byte) (int, error) {
-	if s.stream == fleet.Stdout || s.theirs(p) {
-		s.attempt.Output(s.stream, p) // an error ends the run; until then the process is drained
+	n := 0
+	if s.stream == fleet.Stderr {
+		n = s.foreign(p)
+	}
+	if n < len(p) {
+		s.attempt.Output(s.stream, p[n:]) // an error ends the run; until then the process is drained
 	}
 	return len(p), nil
 }

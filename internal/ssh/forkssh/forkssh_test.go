@@ -285,8 +285,8 @@ func TestStderrOfTheWay(t *testing.T) {
 		way *route.Route
 	}{"jump host": {o, jumps}, "proxy": {noisy, direct}, "banner": {o, direct}} {
 		t.Run(name, func(t *testing.T) {
-			// Where both come before either is read, all counts as the command's: two pipes have no
-			// order.
+			// Where a program and the command write before either is read, all counts as the
+			// command's.
 			waittest.Until(t, "what was said before the command is told apart", func() bool {
 				var c sshtest.Told
 				r := runOn(t, fanout.Params{}, test.o, test.way, host.Host{Name: "127.0.3.8"}, fleet.Command{Line: "echo warn >&2; echo more >&2; exit 3"}, &c)

@@ -3,6 +3,7 @@ package forkssh
 import (
 	"bytes"
 	"net"
+	"strconv"
 	"sync"
 
 	"sshpace/internal/fleet"
@@ -29,7 +30,9 @@ type log struct {
 	proxy    string   // command that was started as a proxy
 	shared   bool     // the session is one of a ControlMaster
 	master   bool     // a ControlPersist master remains
-	before   []string // the last lines on standard error before the command was sent
+	before   []string // the last lines on standard error before the command's
+	stderr   int      // bytes of the command's standard error that have reached ssh
+	began    bool     // it has been told from the lines before it
 	addr     string
 }
 
@@ -82,29 +85,38 @@ func (l *log) catchUp() {
 	l.own.catchUp()
 }
 
-// theirs reports whether text on standard error is the command's. Text before the command was sent
-// is not: it is a banner, or was written by the programs of the connection, such as a jump host.
-// ssh logs the sending first, so its log so far decides. Through a ControlMaster it does not.
-func (l *log) theirs(text []byte) bool {
+// foreign returns how many bytes at the beginning of a text on standard error are not the
+// command's: a banner, or words of the programs of the connection, such as a jump host. ssh logs
+// the command's before it writes them, so its log so far decides. Through a ControlMaster, and
+// under -q, it does not. Where a program writes as well, a text of both counts as the command's,
+// and so does a line that may be: nothing of the command's is lost.
+func (l *log) foreign(text []byte) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.own.raw == nil || l.sent || l.shared {
-		return true
+	if l.own.raw == nil || l.began || l.shared {
+		return 0
 	}
 	l.own.catchUp()
-	if l.sent || l.shared {
-		return true
+	n := len(text)
+	switch {
+	case l.shared, !l.spoke:
+		n = 0
+	case l.stderr > 0:
+		l.began = true
+		if n = bytes.LastIndexByte(text[:max(0, n-l.stderr)], '\n') + 1; l.proxy != "" {
+			n = 0
+		}
 	}
-	for line := range bytes.Lines(text) {
+	for line := range bytes.Lines(text[:n]) {
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			l.before = append(l.before, string(line[:min(len(line), maxLine)]))
 		}
 	}
 	l.before = l.before[max(0, len(l.before)-maxMessages):]
-	return false
+	return n
 }
 
-// banner returns the last line before the command was sent.
+// banner returns the last line before the command's.
 func (l *log) banner() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,6 +142,9 @@ func (l *log) line(s string) {
 		l.proxy = e.Text
 	case openssh.ServerVersion:
 		l.attempt.Alive()
+	case openssh.ErrorOutput:
+		n, _ := strconv.Atoi(e.Text)
+		l.stderr += n
 	default:
 		l.note(e.Kind)
 	}

@@ -47,6 +47,7 @@ const (
 	SessionOpened   // the server has opened it (ssh -vv)
 	CommandSent     // the command, or the subsystem
 	CommandAccepted // the server starts it, or a shell (ssh -vv)
+	ErrorOutput     // standard error of a command has arrived: how many bytes (ssh -vv)
 	ExitStatus      // the server told one
 	ExitSignal      // the server told one
 	MasterStays     // a ControlMaster continues after the session
@@ -156,6 +157,9 @@ func ReadEvent(line string) Event {
 	line = strings.TrimRight(line, "\r\n")
 	if rest, ok := strings.CutPrefix(line, own); ok {
 		return step(rest)
+	}
+	if channel, bytes, ok := strings.Cut(line, ": rcvd ext data "); ok && strings.HasPrefix(channel, "debug2: channel ") {
+		return Event{ErrorOutput, bytes}
 	}
 	for _, b := range beginnings {
 		if rest, ok := strings.CutPrefix(line, b.prefix); ok {

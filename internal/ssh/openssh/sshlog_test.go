@@ -59,6 +59,7 @@ func TestRead(t *testing.T) {
 		"debug1: mux_client_request_session: master session id: 2":                             {MasterOpened, ": 2"},
 		"debug1: mux_client_hello_exchange: master version 4":                                  {Multiplexed, "hello_exchange: master version 4"},
 		"debug1: client_input_channel_req: channel 0 rtype exit-status reply 0":                {ExitStatus, "0 rtype exit-status reply 0"},
+		"debug2: channel 1: rcvd ext data 45\r\n":                                              {ErrorOutput, "45"},
 		"debug1: client_input_channel_req: channel 0 rtype exit-signal reply 0":                {ExitSignal, "0 rtype exit-signal reply 0"},
 		"Offending ED25519 key in /home/me/known:hosts:7":                                      {WrongKey, "/home/me/known:hosts"},
 		"Offending nonsense":           {Message, "Offending nonsense"},

@@ -226,6 +226,26 @@ func (e engine) dialogues(t *testing.T) {
 			})
 		})
 	}
+	const refusal = 32 << 10
+	t.Run("refusal", func(t *testing.T) { // all that a server writes is passed on, however late it is read
+		t.Parallel()
+		// sshd passes on no standard error of a subsystem.
+		other := (&sshtest.Server{Exec: func(s *sshtest.Session) { s.Stderr().Write(make([]byte, refusal)); s.Exit(1) }}).Start(t)
+		s := servers{User: s.User, Key: s.Key, HostKey: other.HostKey.PublicKey(), Ports: []int{other.Port()}}
+		got := 0
+		slow := &sshtest.Told{OnOutput: func(e fleet.Event) error {
+			time.Sleep(2 * time.Millisecond)
+			got += len(e.Data)
+			return nil
+		}}
+		r := e.run(t.Context(), t, s, fanout.Params{}, fleet.Command{Line: "refuses", Dialogue: func(_ context.Context, _ host.Host, c fleet.Channel) error {
+			_, err := io.ReadFull(c, make([]byte, 1))
+			return err
+		}}, slow)[0]
+		if r.Err != "EOF" || got != refusal {
+			t.Errorf("%d of %d bytes, %+v", got, refusal, r)
+		}
+	})
 	t.Run("interrupt", func(t *testing.T) {
 		t.Parallel()
 		drain, soft := context.WithCancel(t.Context())

@@ -49,10 +49,11 @@ func (c *Connection) hold(ctx, starting context.Context, begun func() bool, cmd 
 		return fleet.Outcome{}, c.notStarted(starting, cmp.Or(err, context.Cause(starting)))
 	}
 	a.Reached(fleet.PhaseExec)
-	stderr := &gatedOutput{out: a.Output}
-	go io.CopyBuffer(stderr, ch.Stderr(), make([]byte, idleBuffer))
+	var stderr sync.WaitGroup
+	stderr.Go(func() { io.CopyBuffer(errorOutput{a}, ch.Stderr(), make([]byte, idleBuffer)) })
 	err = Converse(ctx, cmp.Or[line.Line](c.Beside, c), &stream{ch, requests}, cmd, a, func() string { return c.Banner })
-	stderr.close()
+	ch.Close()
+	stderr.Wait() // what has arrived may be why the Dialogue failed
 	a.Reached(fleet.PhaseExit)
 	o, lost := c.Result, ""
 	o.Ran = fleet.RanYes
@@ -66,27 +67,13 @@ func (c *Connection) hold(ctx, starting context.Context, begun func() bool, cmd 
 // idleBuffer is for waiting for standard error, which mostly is empty.
 const idleBuffer = 512
 
-// gatedOutput forwards standard error until it is closed; later text is discarded, so that the
-// channel can end.
-type gatedOutput struct {
-	mu     sync.Mutex
-	out    func(fleet.Stream, []byte) error
-	closed bool
-}
+// errorOutput passes standard error on. An error ends the run, and until then it is drained.
+type errorOutput struct{ fleet.Attempt }
 
-func (g *gatedOutput) Write(data []byte) (int, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.closed {
-		g.out(fleet.Stderr, data)
-	}
+// Write passes on a piece.
+func (o errorOutput) Write(data []byte) (int, error) {
+	o.Output(fleet.Stderr, data)
 	return len(data), nil
-}
-
-func (g *gatedOutput) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = true
 }
 
 // Output passes on the output of the Dialogue.

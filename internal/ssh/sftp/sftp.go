@@ -7,14 +7,13 @@ package sftp
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"sync"
-	"syscall"
 	"time"
 
 	"sshpace/internal/ssh/channel"
@@ -109,12 +108,9 @@ var readyChannels = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 func NewClient(conn io.ReadWriteCloser) (*Client, error) {
 	c := &Client{conn: conn, reads: bufio.NewReaderSize(conn, 64<<10), chunk: defaultChunk, calls: map[uint32]*call{}, done: make(chan struct{})}
 	_, unsent := conn.Write([]byte{0, 0, 0, 5, typeInit, 0, 0, 0, version})
-	extensions, err := c.greeting()                                               // an account that refuses reports it before it closes the connection
-	hungUp := errors.Is(unsent, os.ErrClosed) || errors.Is(unsent, syscall.EPIPE) // an ssh that has ended closes its pipe
-	if unsent != nil && (err == nil || err == ErrNoServer && !hungUp) {
-		err = unsent
-	}
-	if err != nil {
+	// An account that refuses may have closed the connection before that: what was read says why.
+	extensions, err := c.greeting()
+	if err = cmp.Or(err, unsent); err != nil {
 		return nil, err
 	}
 	limits := false

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -70,21 +69,19 @@ type hungUp struct {
 func (h hungUp) Write([]byte) (int, error) { return 0, h.unsent }
 func (hungUp) Close() error                { return nil }
 
-// A client that writes too late reports what the account said before it hung up. The pipe of an ssh
-// that has ended is closed, which is no reason by itself.
+// TestRefusedBeforeTheFirstWord: a client that writes too late reports what the account has written
+// before it hung up, or that there is no server. However it hung up, that is no reason by itself.
 func TestRefusedBeforeTheFirstWord(t *testing.T) {
-	for _, tt := range []struct {
-		said         string
-		unsent, want error
-	}{
-		{"This account is not available.\n", io.EOF, ErrNoServer},
-		{"", io.EOF, io.EOF},
-		{"", &fs.PathError{Op: "write", Path: "|1", Err: os.ErrClosed}, ErrNoServer},
-		{"", &fs.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}, ErrNoServer},
-	} {
-		_, err := NewClient(hungUp{strings.NewReader(tt.said), tt.unsent})
-		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), strings.TrimSpace(tt.said)) {
-			t.Errorf("%q, %v: %v", tt.said, tt.unsent, err)
+	for _, said := range []string{"", "This account is not available.\n"} {
+		for _, unsent := range []error{nil, io.EOF, os.ErrClosed, syscall.EPIPE, syscall.ECONNRESET} {
+			_, err := NewClient(hungUp{strings.NewReader(said), unsent})
+			if !errors.Is(err, ErrNoServer) || !strings.Contains(err.Error(), strings.TrimSpace(said)) {
+				t.Errorf("%q, %v: %v", said, unsent, err)
+			}
 		}
+	}
+	version := "\x00\x00\x00\x05\x02\x00\x00\x00\x03"
+	if _, err := NewClient(hungUp{strings.NewReader(version), syscall.EPIPE}); err != syscall.EPIPE {
+		t.Errorf("a server that takes no request: %v", err)
 	}
 }

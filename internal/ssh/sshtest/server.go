@@ -24,8 +24,8 @@ import (
 type Server struct {
 	// Raw, when set, is given every accepted connection instead of SSH.
 	Raw func(net.Conn)
-	// Exec runs a command; it sends the exit status itself (Exit, Signal). nil answers every
-	// command with exit status 0. The channel is closed after it.
+	// Exec runs a command or a subsystem; it sends the exit status itself (Exit, Signal). nil
+	// answers every command with exit status 0. The channel is closed after it.
 	Exec func(s *Session)
 	// Ask, when set, takes no keys and asks questions instead.
 	Ask func(ssh.KeyboardInteractiveChallenge) error
@@ -203,7 +203,7 @@ func (s *Server) session(nc ssh.NewChannel, c net.Conn) {
 	defer ch.Close()
 	for req := range reqs {
 		switch req.Type {
-		case "exec":
+		case "exec", "subsystem":
 			if s.IgnoreExec {
 				continue
 			}
