@@ -18,8 +18,8 @@ import (
 	"sshpace/internal/show/format"
 )
 
-// Suites returns one for each chosen cipher, or the one that ssh negotiates by default with the
-// server's offer.
+// Suites returns a suite for each chosen cipher. Without a choice it returns the one suite that ssh
+// negotiates by default with the server.
 func Suites(ctx context.Context, bed *testbed.Testbed, chosen testbed.Selection) ([]alg.Suite, error) {
 	offer, _, err := bed.Chosen(chosen)
 	if err != nil {

@@ -95,12 +95,12 @@ func (r *recording) carry(drain context.Context, more string, measure func() err
 	return cmp.Or(r.end(why), err)
 }
 
-// made counts the measurements.
+// made returns the number of measurements in a record file.
 func made(f *record.File) int {
 	return len(f.Trials) + len(f.Methods) + len(f.Runs) + len(f.LoginRuns)
 }
 
-// end records why nothing follows.
+// end records why the measurement ended, and writes the file to the disk.
 func (r *recording) end(why plan.Ending) error {
 	return cmp.Or(r.sink(why.Record()), r.unwritten(r.file.Sync()))
 }

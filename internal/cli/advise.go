@@ -79,7 +79,7 @@ func (f adviseFlags) check() error {
 	return cmp.Or(apply.Params{Sides: f.write, Hosts: f.hosts, Pattern: f.pattern}.Check(), f.Check(), err)
 }
 
-// takeBack carries out --undo.
+// takeBack carries out --undo: it removes the lines that --write has added.
 func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) error {
 	for _, arg := range cmd.Flags().Args() {
 		destination, err := route.Destination(f.connection.Flags, cmp.Or(store.Of(sys.Getenv).Host(arg), arg))

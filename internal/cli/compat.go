@@ -93,7 +93,7 @@ func hostname() string {
 }
 
 // compatEngine returns the engine of run, or ssh itself where the other program would use an option
-// that only ssh has.
+// that only ssh has; and a function that closes it.
 func compatEngine(ctx context.Context, sys System, secrets *secretFlags, sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
 	connection, others := parseSSHArgs(sshArgs)
 	engine := reach.Auto

@@ -37,7 +37,7 @@ var exitStatus = []struct {
 	{ExitTerminated, "stopped by SIGTERM, likewise", measuring + " " + fleets},
 }
 
-// exitCodes writes those of a command. The page of all commands has each code once.
+// exitCodes writes the exit codes of a command. The page of all commands has each code once.
 func exitCodes(p *text.Manual, cmd *cobra.Command) {
 	name, before := strings.TrimPrefix(pageName(cmd), "sshpace-"), -1
 	for _, e := range exitStatus {
@@ -77,7 +77,7 @@ var files = [][2]string{
 // glossaryOf lists the commands whose pages explain the words of reports.
 var glossaryOf = map[string]bool{"sshpace": true, "bench": true, "report": true, "compare": true, "advise": true}
 
-// sections writes those that do not come from a command's own text.
+// sections writes the sections that do not come from a command's own text.
 func sections(p *text.Manual, cmd *cobra.Command) {
 	p.Line(".SH EXIT STATUS")
 	exitCodes(p, cmd)

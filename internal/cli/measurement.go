@@ -73,7 +73,7 @@ func (f *measureFlags) register(flags *pflag.FlagSet, data string) {
 	f.direction = string(record.Upload)
 }
 
-// registerHost defines those of bench and transfer, which measure hosts, too.
+// registerHost defines the flags that bench and transfer share, which measure hosts, too.
 func (f *measureFlags) registerHost(flags *pflag.FlagSet) {
 	flags.StringVar(&f.direction, "direction", f.direction, "upload, download or both")
 	flags.StringArrayVar(&f.kex, "kex", nil, "only these key exchanges: names or globs; repeatable")

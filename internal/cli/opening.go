@@ -45,7 +45,7 @@ type measurement struct {
 	drain, hard context.Context     // end with the first and with the second Ctrl-C
 }
 
-// command returns one that measures x.
+// command returns a cobra command that measures x.
 func (f *recordFlags) command(sys System, name string, args cobra.PositionalArgs, x measurable) *cobra.Command {
 	return page(name, &cobra.Command{Args: args, RunE: func(cmd *cobra.Command, args []string) error { return f.open(cmd, sys, name, args, x) }})
 }

@@ -124,7 +124,7 @@ func (f *listingFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.limit, "limit", 0, "with --history: at most so many `RUNS` (default: 20 on a terminal, else all; -1: all)")
 }
 
-// show lists them.
+// show lists the recorded runs that the flags select, as a table or in JSON.
 func (f *listingFlags) show(sys System, store *history.Store, words []string, inJSON bool) error {
 	return store.Print(sys.Stdout, history.Listing{Words: words, Since: f.since.Time, Limit: f.limit, Width: terminal.Width(sys.Stdout, sys.Getenv), JSON: inJSON})
 }
@@ -132,7 +132,7 @@ func (f *listingFlags) show(sys System, store *history.Store, words []string, in
 // moment is a time of the past as people write it: an age, or a local date.
 type moment struct{ time.Time }
 
-// Set parses text.
+// Set parses an age, such as 2h, or a local date.
 func (m *moment) Set(text string) error {
 	for _, form := range []string{"2006-01-02", "2006-01-02 15:04", "2006-01-02T15:04"} {
 		if t, err := time.ParseInLocation(form, text, time.Local); err == nil {

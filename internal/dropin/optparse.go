@@ -15,12 +15,12 @@ type option struct {
 	noValue bool
 }
 
-// flagOption has no value.
+// flagOption is an option without a value.
 func flagOption(short, long string, to *bool) option {
 	return option{short: short, long: long, noValue: true, set: func(string) error { *to = true; return nil }}
 }
 
-// insteadOption prints a text.
+// insteadOption is an option that prints a text, such as --help, and ends the program.
 func insteadOption(short, long, text string) option {
 	return option{short: short, long: long, noValue: true, set: func(string) error { return &instead{text} }}
 }

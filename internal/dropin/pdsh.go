@@ -174,7 +174,7 @@ type pdshSession struct {
 	argv    []string // of the exec module
 }
 
-// session makes the engine.
+// session prepares an engine for the hosts that are reached by ssh.
 func (p *pdsh) session(env Env, hosts []pdshHost) (*pdshSession, error) {
 	s := &pdshSession{pdsh: p, env: env, hosts: hosts, stop: nothing}
 	options, err := p.sshOptions(env)

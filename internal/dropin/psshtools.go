@@ -96,8 +96,8 @@ convenience.  For example:
     alias pssh_abc='pssh -h /path/to/hosts_abc'
 `
 
-// sshOptions returns those for ssh on all hosts, one argument each, and the words that -x puts
-// before the command.
+// sshOptions returns the options of ssh that are the same for all hosts, one argument each, and the
+// words that -x puts before the command.
 func (p *pssh) sshOptions() (options, others []string) {
 	for _, o := range p.Options {
 		options = append(options, "-o"+o)

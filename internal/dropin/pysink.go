@@ -64,7 +64,7 @@ func (s *pySink) Begin(fleet.Start) error {
 	return nil
 }
 
-// End stops it.
+// End stops the sink.
 func (s *pySink) End(fleet.Summary) error {
 	close(s.stop)
 	s.watching.Wait()

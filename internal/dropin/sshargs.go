@@ -65,7 +65,7 @@ func logLevel(options []string) (level string) {
 	return level
 }
 
-// heard returns those of ssh's messages about a host that ssh prints under options.
+// heard returns the messages of ssh about a host that ssh prints under options, such as -q.
 func heard(options, messages []string) []string {
 	switch logLevel(options) {
 	case "QUIET":

@@ -198,8 +198,8 @@ func (r *run) again(res *fleet.Result, ticket *admit.Ticket) bool {
 	return r.takeSlot()
 }
 
-// attempt runs the Executor once and fills in the result; silence, if not 0, is how long the server
-// may be silent.
+// attempt runs the Executor once, fills in the result and returns the outcome, with the attempt;
+// silence, if not 0, is how long the server may be silent.
 func (r *run) attempt(hard context.Context, res *fleet.Result, ticket *admit.Ticket, silence time.Duration) (fleet.Outcome, *attempt) {
 	ctx, cancel := context.WithCancelCause(r.soft)
 	defer cancel(nil)
@@ -260,7 +260,8 @@ func (r *run) output(e fleet.Event) error {
 	return r.sinkErr
 }
 
-// isLoss records it if err only means that output of the host was lost. sinkMu is held.
+// isLoss reports whether err only means that output of the host was lost, and records the loss.
+// sinkMu is held.
 func (r *run) isLoss(index int, err error) bool {
 	loss, ok := errors.AsType[*fleet.LostOutput](err)
 	if !ok {

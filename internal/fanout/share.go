@@ -39,7 +39,7 @@ func (s *Shares) String() string {
 	return strings.Join(texts, ",")
 }
 
-// Set reads a list.
+// Set parses a list of numbers and percentages, such as "1,10%".
 func (s *Shares) Set(text string) error {
 	*s = nil
 	for one := range strings.SplitSeq(text, ",") {

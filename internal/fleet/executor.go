@@ -155,7 +155,8 @@ var (
 	ErrInterrupted    = errors.New("interrupted")
 )
 
-// Stopped describes a command that the run itself ended, by the cause of its context.
+// Stopped returns the class and the message of a command that the run itself ended, by the cause of
+// its context.
 func Stopped(cause error) (Class, string) {
 	switch {
 	case errors.Is(cause, ErrCommandTimeout):

@@ -97,7 +97,7 @@ func (d *document) built(build string) speed.Machine {
 	return m
 }
 
-// machine returns the present machine.
+// machine returns the machine whose section is being read.
 func (d *document) machine() *machine {
 	if len(d.machines) == 0 {
 		d.machines = []*machine{{}}

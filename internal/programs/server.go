@@ -157,8 +157,8 @@ func dropbearServer(ctx context.Context, b *Setup, path string) (name string, sf
 	return "dropbear " + versionIn(answer, "Dropbear v"), sftpServer() != "", argv, err
 }
 
-// tinysshServer writes the host key of this run in TinySSH's format: the public key, and the seed
-// followed by the public key.
+// tinysshServer prepares TinySSH as a server and returns its arguments. It writes the host key of
+// this run in TinySSH's format: the public key, and the seed followed by the public key.
 func tinysshServer(ctx context.Context, b *Setup, path string) (name string, sftp bool, argv []string, err error) {
 	directory, err := b.directory("tinyssh")
 	if err != nil {

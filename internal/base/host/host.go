@@ -138,7 +138,8 @@ func parse(text string) (Host, error) {
 	return parseAddress(text, plain)
 }
 
-// cutScheme removes a leading ssh://, in any case (RFC 3986 section 3.1).
+// cutScheme removes a leading ssh://, in any case (RFC 3986 section 3.1), and reports whether there
+// was one.
 func cutScheme(text string) (string, bool) {
 	const scheme = "ssh://"
 	if len(text) < len(scheme) || !strings.EqualFold(text[:len(scheme)], scheme) {

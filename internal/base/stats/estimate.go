@@ -41,7 +41,7 @@ func (e Estimate) ArmAt(confidence float64) float64 {
 // Interval returns the quantity with its 95 % interval.
 func (e Estimate) Interval() Interval { return e.within(e.Arm()) }
 
-// OrNil returns that interval; nil where nothing is known.
+// OrNil returns the same interval as Interval, or nil where nothing is known.
 func (e Estimate) OrNil() *Interval {
 	if !e.Known() {
 		return nil

@@ -33,5 +33,5 @@ func (t Trimmed) Influences(xs []float64) []float64 {
 	return out
 }
 
-// Influence returns that of one value.
+// Influence returns the influence of one value x on the mean; see Influences.
 func (t Trimmed) Influence(x float64) float64 { return math.Max(t.Lo, math.Min(t.Hi, x)) / t.share }

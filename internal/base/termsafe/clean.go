@@ -239,7 +239,8 @@ func sequence(src []byte) (n int, complete bool) {
 	return 1, true
 }
 
-// control measures CSI: ESC [ parameters intermediates final.
+// control returns the length of a CSI sequence, which is ESC [ parameters intermediates final;
+// false if src ends within it.
 func control(src []byte) (int, bool) {
 	i := 2
 	for i < len(src) && src[i] >= 0x30 && src[i] <= 0x3f && i < maxSequence {
@@ -248,8 +249,8 @@ func control(src []byte) (int, bool) {
 	return intermediates(src, i)
 }
 
-// intermediates measures from i on: bytes 0x20-0x2f and one final byte. A byte that cannot belong
-// to a sequence ends it.
+// intermediates returns the end of a sequence whose bytes from i on are 0x20-0x2f and one final
+// byte; false if src ends within it. A byte that cannot belong to a sequence ends it.
 func intermediates(src []byte, i int) (int, bool) {
 	for i < len(src) && src[i] >= 0x20 && src[i] <= 0x2f && i < maxSequence {
 		i++
@@ -265,8 +266,8 @@ func intermediates(src []byte, i int) (int, bool) {
 	return i, true
 }
 
-// controlString measures OSC, DCS, SOS, PM and APC: up to BEL or ESC \. A newline ends it, too: a
-// string may swallow its own line, no more.
+// controlString returns the length of an OSC, DCS, SOS, PM or APC, up to BEL or ESC \; false if src
+// ends within it. A newline ends it, too: a string may swallow its own line, no more.
 func controlString(src []byte) (int, bool) {
 	for i := 2; i < len(src); i++ {
 		switch {

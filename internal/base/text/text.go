@@ -80,7 +80,7 @@ func head(s string, width int) string {
 // Pad fills a text up to a width.
 func Pad(s string, width int) string { return s + blanks(width-Width(s)) }
 
-// PadLeft fills it on the left.
+// PadLeft puts blanks before a text, up to a width.
 func PadLeft(s string, width int) string { return blanks(width-Width(s)) + s }
 
 func blanks(n int) string { return strings.Repeat(" ", max(0, n)) }

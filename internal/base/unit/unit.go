@@ -44,7 +44,8 @@ func (b Bytes) String() string {
 // ranking uses, so that columns can be compared by eye.
 func (t Throughput) String() string { return Digits(float64(t)/1e6) + " MB/s" }
 
-// scale divides value by base until at most three digits stand before the point.
+// scale divides value by base until at most three digits stand before the point, and returns the
+// prefix for the quotient.
 func scale(value, base float64, prefixes []string) (float64, string) {
 	i := 0
 	for math.Abs(value) >= base && i < len(prefixes)-1 {
@@ -72,7 +73,7 @@ func Digits(v float64) string {
 // Milliseconds prints nanoseconds as people read them: "12.3 ms".
 func Milliseconds[T ~float64 | ~int64](ns T) string { return InMilliseconds(ns) + " ms" }
 
-// InMilliseconds does so without the unit.
+// InMilliseconds prints nanoseconds as milliseconds, without the unit: "12.3".
 func InMilliseconds[T ~float64 | ~int64](ns T) string { return Digits(float64(ns) / 1e6) }
 
 // Percentage prints a percentage in at most three characters.

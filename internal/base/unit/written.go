@@ -14,7 +14,7 @@ import (
 // Limit is an amount of data in bytes, as people write it: 256M, 1G; 0 is none.
 type Limit int64
 
-// Set parses text.
+// Set parses a number of bytes, with or without a prefix; 0 means no limit.
 func (b *Limit) Set(text string) error {
 	if text == "0" {
 		*b = 0

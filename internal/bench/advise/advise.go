@@ -274,8 +274,8 @@ func (c *Listed) fill(kind alg.Kind, options []Option, match func(alg.Suite) boo
 	c.Reason = c.reason(kind)
 }
 
-// fillKex does so for a key exchange. Post-quantum ones come first, measured or not, unless the
-// policy is classical.
+// fillKex fills in the place, the group, the login time and the reason of a listed key exchange.
+// Post-quantum ones come first, measured or not, unless the policy is classical.
 func (c *Listed) fillKex(options []rank.Exchange, classical bool) {
 	c.place = unmeasured
 	for i, k := range options {

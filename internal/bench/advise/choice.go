@@ -40,7 +40,8 @@ type Option struct {
 	Cells []rank.Cell // one for each direction, in the order of the ranking
 }
 
-// Of makes the choice.
+// Of chooses the ciphers and MACs to use from a ranking, and judges what they gain over the present
+// ones.
 func Of(r *rank.Ranking, o Options) *Choice {
 	if o.Policy.Name == "" {
 		o.Policy, _ = Named("modern") // it is embedded

@@ -33,7 +33,8 @@ type side struct {
 	reads       func(context.Context, string) error              // refuses a file as the program does
 }
 
-// learn finds the program's present offer, and that without any configuration.
+// learn asks the program for its present offer, and for the offer that it has without a
+// configuration.
 func (s *side) learn(ctx context.Context) (err error) {
 	s.now.Old = !advise.Prepends(s.program.Version)
 	if s.now.Default, err = s.offers(ctx, os.DevNull); err == nil {

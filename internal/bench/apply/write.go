@@ -180,7 +180,7 @@ func (x inclusion) directory() string {
 	return filepath.Dir(x.pattern)
 }
 
-// files returns the included files, in this order.
+// files returns the included files in the order in which ssh reads them.
 func (x inclusion) files() []string {
 	names, _ := filepath.Glob(x.pattern)
 	return names

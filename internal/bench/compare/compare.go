@@ -66,7 +66,7 @@ type CellRatios struct {
 // ErrNothingCommon says that two files share no cell and no key exchange.
 var ErrNothingCommon = errors.New("the files have nothing in common")
 
-// nothingCommon returns that error with the reason and a hint.
+// nothingCommon returns ErrNothingCommon with the reason and a hint.
 func nothingCommon(inputs []Input) error {
 	for _, in := range inputs[1:] {
 		if first, other := kindOf(inputs[0].Ranking), kindOf(in.Ranking); first != other {

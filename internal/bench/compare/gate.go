@@ -125,7 +125,7 @@ func (l Limit) Gate(lines []Line) *Gate {
 	return g
 }
 
-// Outcome returns that of all lines.
+// Outcome judges all lines together: one failed line fails the gate, one open line leaves it open.
 func (g *Gate) Outcome() Outcome {
 	switch {
 	case len(g.Failed) > 0:

@@ -97,7 +97,7 @@ func betweenLogins(a, b stats.Interval) stats.Estimate {
 // LoginFloor is the smallest change, as a share, that any number of logins could show.
 func LoginFloor() float64 { return floor(rank.SplitLoginLevel) }
 
-// likewise returns the result of the same kind of login, if there is one.
+// likewise returns the result of the same kind of login; false if there is none.
 func likewise(results []LoginKind, kind LoginKind) (LoginKind, bool) {
 	for _, other := range results {
 		if other.Factor == kind.Factor && other.Level == kind.Level && other.Wall.N > 0 {

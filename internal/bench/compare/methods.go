@@ -98,7 +98,7 @@ func wall(r record.Run) (float64, bool)   { return r.WallNS.Seconds(), true }
 func client(r record.Run) (float64, bool) { return seconds(r.ClientCPUNS) }
 func server(r record.Run) (float64, bool) { return seconds(r.ServerCPUNS) }
 
-// both returns both sides together, if both are visible.
+// both returns the CPU time of both sides together; false if one of them is unknown.
 func both(r record.Run) (float64, bool) {
 	c, seen := client(r)
 	s, too := server(r)

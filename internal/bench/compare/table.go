@@ -162,7 +162,8 @@ func sidesOf(inputs []Input) sides {
 	return bothSides
 }
 
-// cost returns their CPU time.
+// cost returns the CPU time of the compared sides: of the client alone, or of both together;
+// unknown if one of them is.
 func (s sides) cost(of rank.Sides) stats.Estimate {
 	switch {
 	case s == clientAlone:

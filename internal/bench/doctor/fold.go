@@ -64,7 +64,7 @@ func middle(all []time.Duration) stats.Interval {
 	return stats.MedianInterval(xs)
 }
 
-// keys returns those of the last login: an agent's keys do not change in between.
+// keys returns the keys that the last login tried: an agent's keys do not change between logins.
 func keys(all []*trace) (k Keys) {
 	last := all[len(all)-1]
 	k.Took = figure(all, offering)

@@ -129,7 +129,8 @@ func softCipher(f *Facts) []Finding {
 	}}
 }
 
-// window: two connections at once move more than one, which moves one window per round trip.
+// window finds that ssh's window limits transfers: two connections at once move more than one,
+// which moves one window per round trip.
 func window(f *Facts) []Finding {
 	t := f.Transfers
 	if f.Own || !f.Window() || t.Twice.BytesPerS < windowRatio*t.Present.BytesPerS {

@@ -67,8 +67,8 @@ func (f *Facts) Window() bool {
 // PathTime returns the round trip of a session: TCP's may end at a proxy before the host.
 func (f *Facts) PathTime() time.Duration { return time.Duration(f.Logins.Exec.Lo) }
 
-// otherCipher returns one without AES if the present one is AES, which needs hardware, or an old
-// one.
+// otherCipher returns an offered cipher without AES if the present one is AES, which needs
+// hardware, or an old cipher.
 func otherCipher(present string, offered []string) string {
 	const chacha, gcm = "chacha20-poly1305@openssh.com", "aes128-gcm@openssh.com"
 	switch {

@@ -110,8 +110,8 @@ func (f *Facts) configured(c *conf.Resolved) {
 	}
 }
 
-// openPrivate makes our own server the patient; the user's own configuration for localhost leads to
-// it.
+// openPrivate makes our own server the patient, and returns the facts that are known without a
+// login. The user's own configuration for localhost leads to it.
 func openPrivate(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	p.Everything = true
 	private, err := testbed.Open(ctx, p.Params)

@@ -89,7 +89,7 @@ func (p *Patient) ends() *login.Ends {
 	return &ends
 }
 
-// logins logs in some times.
+// logins logs in several times, and fills the facts with the time of each step.
 func (p *Patient) logins(ctx context.Context) error {
 	var all []*trace
 	ends := p.ends()

@@ -164,7 +164,7 @@ func (p *Patient) ask(ctx context.Context, argv []string) *Server {
 	return s
 }
 
-// hear parses the answers.
+// hear parses the answers of the server's shell, a line for each fact, and takes the time of each.
 func (s *Server) hear(lines *bufio.Scanner) {
 	took := map[string][]time.Duration{}
 	before, since := "", time.Now()

@@ -236,8 +236,8 @@ func bannerTook(f *Facts) stats.Interval {
 	return beyond(f.Logins.Version, roundTrip(f))
 }
 
-// wrappers: a server with rules about names (hosts_access(5)) looks up the client's before it says
-// anything.
+// wrappers reports whether the server looks up the client's name before its version line, as rules
+// about names (hosts_access(5)) require, and completes the finding by that.
 func wrappers(f *Facts, found *Finding) bool {
 	s := f.Server
 	if s == nil || !s.Wrapped || !most(s.Reverse, found.Cost) {
@@ -266,7 +266,8 @@ func hostKeyTook(f *Facts) stats.Interval {
 	return cost
 }
 
-// asksAboutKeys: ssh asks a command or the DNS, which take longer than any file.
+// asksAboutKeys reports whether ssh asks a command or the DNS for host keys, which takes longer
+// than any file, and completes the finding by that.
 func asksAboutKeys(f *Facts, found *Finding) bool {
 	if len(f.Asks) == 0 {
 		return false
@@ -289,7 +290,8 @@ func asksAboutKeys(f *Facts, found *Finding) bool {
 	return true
 }
 
-// slowKeyFiles is the remaining cause: ssh asks nothing but files.
+// slowKeyFiles completes the finding by the remaining cause: ssh reads nothing but files, so that
+// one of them is slow to read.
 func slowKeyFiles(f *Facts, found *Finding) bool {
 	if len(f.KeyFiles) == 0 {
 		return false
@@ -340,7 +342,9 @@ func timeNames(f *Facts) (where, do string) {
 		"sshd -T | grep -i usedns; time getent hosts " + client(f, "CLIENT") + "; time getent passwd " + user
 }
 
-// useDNS: the look-up there takes long, or it is on and the account's does not.
+// useDNS reports whether sshd's look-up of the client's name (UseDNS) is the cause, and completes
+// the finding by that: the look-up takes long there, or UseDNS is on and the look-up of the account
+// is quick.
 func useDNS(f *Facts, found *Finding) bool {
 	s := f.Server
 	if s == nil || s.Settings["usedns"] == "no" {
@@ -382,7 +386,8 @@ func decided(f *Facts, request stats.Interval) stats.Interval {
 
 const rounded = 3
 
-// keysTook: sshd looks for the key when it is offered, and again when it is proven.
+// keysTook returns how long sshd looks for the user's key: when it is offered, and again when the
+// login is signed.
 func keysTook(f *Facts) stats.Interval {
 	once, again := decided(f, f.Logins.Query), decided(f, f.Logins.Entry)
 	if again.N == 0 {

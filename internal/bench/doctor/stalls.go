@@ -23,9 +23,10 @@ const (
 // stallCheck is about a cost that every login over a fast link has.
 var stallCheck = Check{"stall", "waits of small packets for acknowledgements", []Probe{LoggingIn, Shared}, stalls}
 
-// stalls: Nagle's algorithm on one side waits for a delayed acknowledgement of the other, between
-// the new keys and the accepted service and between the login and the open session. Everybody's
-// logins have them: it is one finding, and not a fault.
+// stalls finds the waits of a login in which Nagle's algorithm on one side waits for a delayed
+// acknowledgement of the other: between the new keys and the start of the login service, and
+// between the login and the open session. Everybody's logins have them: it is one finding, and not
+// a fault.
 func stalls(f *Facts) []Finding {
 	var cost stats.Interval
 	var seen, lines []string
@@ -73,7 +74,8 @@ func quickackThere(client, here string) []string {
 // ofLocal is the part of a route to this machine itself that `ip route get` does not print.
 const ofLocal = " table local proto kernel scope host"
 
-// quickack is such a line for this machine, from the output of `ip route get` here.
+// quickack returns the command that adds quickack to a route of this machine, from the output of
+// `ip route get`.
 func quickack(got string) string {
 	words := strings.Fields(got)
 	local := len(words) > 0 && words[0] == "local"

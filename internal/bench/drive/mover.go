@@ -57,7 +57,7 @@ func (m *mover) narrow(s *stream) {
 // standstill. A busy machine delays that by some tens of milliseconds.
 const standstill = 500 * time.Millisecond
 
-// begin begins a slice.
+// begin begins a slice: time that passed before it is not a standstill. It returns the time.
 func (m *mover) begin() time.Time {
 	m.looked = time.Now()
 	return m.looked

@@ -106,7 +106,8 @@ func zones(root string) (all []record.ThermalZone) {
 // maxClocks is the most cores whose clock rate is read: more take too long.
 const maxClocks = 16
 
-// clocks reads those of the cores, which the kernel reports in kHz.
+// clocks reads the clock rates of the cores, in Hz: now, and the highest possible one. The kernel
+// reports kHz.
 func clocks(root string) (now []int64, most int64) {
 	dirs := numbered(filepath.Join(root, "devices/system/cpu/cpu[0-9]*"))
 	for _, dir := range dirs[:min(len(dirs), maxClocks)] {

@@ -19,7 +19,7 @@ type benchServer struct {
 	handlers sync.WaitGroup
 }
 
-// startBenchServer serves until Close.
+// startBenchServer starts an SSH server on loopback that lets everybody in.
 func startBenchServer() (*benchServer, error) {
 	_, private, err := ed25519.GenerateKey(nil)
 	if err != nil {

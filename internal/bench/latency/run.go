@@ -169,7 +169,8 @@ func (l *Lane) listen(r *run) {
 	}
 }
 
-// came returns the next echo of a lane.
+// came returns the echo that a byte b from the other end completes; false if b is not the expected
+// one.
 func (l *Lane) came(b byte, now time.Time) (Echo, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,7 +183,7 @@ func (l *Lane) came(b byte, now time.Time) (Echo, bool) {
 	return s.echo, true
 }
 
-// sent counts the sent bytes.
+// sent returns how many bytes have been sent in all sessions.
 func (r *run) sent() (n int) {
 	for _, l := range r.lanes {
 		l.mu.Lock()

@@ -25,7 +25,7 @@ const window = 300 * time.Millisecond
 // block is the size of reads and writes: the packet size of an SSH channel.
 const block = 32 << 10
 
-// ownProbes are those that need no other program.
+// ownProbes are the probes that need no other program.
 func ownProbes(o Options) []probe {
 	single := func(name string, run func(context.Context) (float64, error)) probe {
 		return probe{name, func(ctx context.Context) ([]record.Measurement, error) {

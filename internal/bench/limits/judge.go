@@ -84,7 +84,7 @@ func value(share *float64) float64 {
 // wants is the share of a core that a side would use if it had it.
 func wants(used, waits *float64) float64 { return value(used) + value(waits) }
 
-// need is that of the side that wants more.
+// need is the share of a core that the side that needs more would use.
 func need(e record.Evidence) float64 {
 	return max(wants(e.ClientShare, e.ClientWaits), wants(e.ServerShare, e.ServerWaits))
 }
@@ -100,8 +100,9 @@ func sinkFull(_ record.Direction, e record.Evidence) bool {
 // loopback is the least rate of loopback without a simulated path, bytes per second.
 const loopback = 250e6
 
-// losses: on one machine nothing is lost, but a process may get no core for so long that TCP sends
-// again, and programs at the other end may pause.
+// losses reports whether lost packets limit the transfer. On one machine nothing is lost, but a
+// process may get no core for so long that TCP sends again, and programs at the other end may
+// pause.
 func losses(_ record.Direction, e record.Evidence) bool {
 	if e.Cores > 0 { // TCP ends at a relay of ours: its retransmissions say nothing about the path
 		path := e.RTTNS > time.Millisecond || e.RawBytesPerS > 0 && e.RawBytesPerS < loopback
@@ -132,15 +133,15 @@ func windowFull(d record.Direction, e record.Evidence) bool {
 // ofWindow is the share of the window's rate that is reached at least if nothing else is the limit.
 const ofWindow = 0.55
 
-// windowLate: ssh waits for a core before it can fill its window again, which makes a round trip
-// longer. Two connections, which then move nearly twice as much on the same cores, show that it is
-// the window.
+// windowLate reports whether the window limits a transfer although its rate is below the window's:
+// ssh waits for a core before it can fill the window again, which makes a round trip longer. Two
+// connections, which then move nearly twice as much on the same cores, show that it is the window.
 func windowLate(e record.Evidence) bool {
 	const least, twice = 0.2, 1.5
 	return e.Crowded() && value(e.ClientWaits) >= queues && e.BytesPerSecond > least*ceiling(e) && e.TwoBytesPerS > twice*e.BytesPerSecond
 }
 
-// contended: a side wants a core and does not get it.
+// contended reports whether a side needs a whole core and does not get it.
 func contended(_ record.Direction, e record.Evidence) bool {
 	gets := func(used, waits *float64) bool {
 		return wants(used, waits) < mostOf || value(used) >= working*wants(used, waits)
@@ -152,8 +153,8 @@ func bothCPUs(_ record.Direction, e record.Evidence) bool {
 	return wants(e.ClientShare, e.ClientWaits) >= mostOf && wants(e.ServerShare, e.ServerWaits) >= mostOf
 }
 
-// coresFull: no side has a core for itself, but all cores of the machine that carries both are at
-// work.
+// coresFull reports whether the transfer uses all cores of a machine that carries both sides,
+// although neither side has a core for itself.
 func coresFull(_ record.Direction, e record.Evidence) bool {
 	return e.Cores > 0 && e.ServerShare != nil && ours(e) >= 0.7*float64(e.Cores)
 }
@@ -163,23 +164,24 @@ func ours(e record.Evidence) float64 {
 	return value(e.ClientShare) + value(e.ServerShare) + e.HarnessShare
 }
 
-// foreign: others keep the cores busy, and both sides have to wait for them.
+// foreign reports whether other programs keep the cores busy, so that both sides have to wait for
+// them.
 func foreign(_ record.Direction, e record.Evidence) bool {
 	return e.Cores > 0 && e.Crowded() && ours(e) < 0.7*e.BusyCores && need(e) >= 0.3
 }
 
-// machineFull: all cores of this machine are at work, while ssh wants a good part of one. On such a
-// machine two connections are not faster than one, whatever the link is.
+// machineFull reports whether all cores of this machine are at work while ssh needs a good part of
+// one. On such a machine two connections are not faster than one, whatever the link is.
 func machineFull(_ record.Direction, e record.Evidence) bool {
 	return need(e) >= 0.3 && e.Crowded()
 }
 
-// cramped: ssh uses a good part of one, and has to wait for it.
+// cramped reports whether ssh uses a good part of a core of a full machine, and has to wait for it.
 func cramped(d record.Direction, e record.Evidence) bool {
 	return machineFull(d, e) && value(e.ClientWaits) >= queues && value(e.ClientShare) >= value(e.ClientWaits)
 }
 
-// keptWaiting: it waits for one longer than it uses it.
+// keptWaiting reports whether ssh often waits for a core of a full machine.
 func keptWaiting(d record.Direction, e record.Evidence) bool {
 	return machineFull(d, e) && value(e.ClientWaits) >= queues
 }
@@ -191,8 +193,8 @@ func oneForTwo(d record.Direction, e record.Evidence) bool {
 	return e.TwoBytesPerS > ofLink*e.BytesPerSecond && e.TwoBytesPerS < alone*e.BytesPerSecond // two that are slower have been disturbed
 }
 
-// farAway: the link would carry more, both sides are idle, and our end is ready. So the other end
-// is the limit.
+// farAway returns a test for transfers in a direction: whether the link would carry times as much
+// while both sides are idle and our end is ready. Then the other end is the limit.
 func farAway(when record.Direction, times float64) func(record.Direction, record.Evidence) bool {
 	return func(d record.Direction, e record.Evidence) bool {
 		return d == when && need(e) < 0.5 && e.RawBytesPerS > times*e.BytesPerSecond && e.BytesPerSecond < 0.5*ceiling(e)
@@ -203,7 +205,7 @@ func rate(e record.Evidence) string { return unit.Throughput(e.BytesPerSecond).S
 
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
-// idle says how little both sides do.
+// idle says in words how little CPU time both sides use.
 func idle(e record.Evidence) string {
 	var words []string
 	if e.ClientShare != nil {

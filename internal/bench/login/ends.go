@@ -170,7 +170,8 @@ func (e *Ends) over(ctx context.Context, rtt time.Duration, tries int) (least ti
 	return least, nil
 }
 
-// After returns the server's CPU time and the relay's traffic of the last login.
+// After returns the CPU time of our server for the last login, and the traffic that the relay saw;
+// zero and nil where the server is not ours.
 func (e *Ends) After(ctx context.Context) (time.Duration, *Wire) {
 	if e.Server == nil {
 		return 0, nil
@@ -227,7 +228,7 @@ type Master struct {
 	dir    *os.File // that the socket is in
 }
 
-// StartMaster opens one.
+// StartMaster starts an ssh that is a ControlMaster, and waits until it has logged in.
 func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 	short, dir, err := safedir.Short(e.Dir)
 	if err != nil {

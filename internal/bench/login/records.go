@@ -42,8 +42,8 @@ func recordedIn(f *record.File) (r recorded) {
 	return r
 }
 
-// Results returns those of a record file: of each kind of login, the plain one first; and the CPU
-// time of simultaneous logins relative to those alone.
+// Results summarizes the logins of a record file: a result for each kind of login, the plain one
+// first, and the CPU time of simultaneous logins relative to single ones.
 func Results(f *record.File) ([]Result, Beside) {
 	r := recordedIn(f)
 	out, beside := summarized(r.names, r.alike, r.kinds, r.logins)

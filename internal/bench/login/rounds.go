@@ -118,7 +118,7 @@ func (s *survey) aside(ctx context.Context, took, left time.Duration) error {
 	return cmp.Or(errs...)
 }
 
-// turn returns the next kind for simultaneous logins.
+// turn returns the next kind of login, in random order, for logins that run at the same time.
 func (s *survey) turn() kindOf {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -138,7 +138,7 @@ func times(logins [][]*record.WatchedLogin) (walls []stats.Interval, phases map[
 	return figures(whole), phases
 }
 
-// average fills in the means.
+// average sets the mean times of the logins: of the whole and of each phase.
 func (r *Result) average(all []*record.WatchedLogin) {
 	for _, l := range all {
 		r.MeanWall += float64(l.WallNS) / float64(len(all))

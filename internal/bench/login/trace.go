@@ -83,7 +83,7 @@ func (l *Login) First(kinds ...openssh.Kind) (line Line, ok bool) {
 // Span is the time between two lines.
 type Span struct{ Begin, End Line } // End has kind Other if the log ends before it
 
-// Took returns its length.
+// Took returns the length of the span.
 func (s Span) Took() time.Duration { return s.End.At - s.Begin.At }
 
 // Between returns the spans from lines of a kind, each to the next line of an ending kind. A line

@@ -81,8 +81,8 @@ func (t *Traffic) Wire() Wire {
 	return w
 }
 
-// stall returns a wait that no computation explains: one side has sent, gets nothing, and continues
-// to send.
+// stall describes a pause between two packets of one side as a wait of Nagle's algorithm for a
+// delayed acknowledgement: the side has sent, gets nothing, and continues to send.
 func stall(p packet, gap time.Duration, first time.Time) record.LoginStall {
 	side, other := "client", "server"
 	if p.dir == relay.Down {

@@ -81,7 +81,7 @@ func one(yes bool) int {
 	return 0
 }
 
-// observe selects one quantity.
+// observe returns one observation of a quantity for each connection that has a value of it.
 func (a *Analysis) observe(s Sittings, q quantity) (out []observation) {
 	for _, t := range s.Connections {
 		x := t.of[q]

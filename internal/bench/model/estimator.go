@@ -144,7 +144,7 @@ func (e *estimator) model(values []float64) (*additive, []*point) {
 	return fitAdditive(fitted), own
 }
 
-// values returns those of the observations.
+// values returns the observed logarithms.
 func (e *estimator) values() []float64 {
 	out := make([]float64, len(e.obs))
 	for i, o := range e.obs {

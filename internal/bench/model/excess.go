@@ -34,7 +34,8 @@ func excessOf(connections []*Transfer) Excess {
 	return out
 }
 
-// excess returns that of one connection.
+// excess returns how much more CPU time, in ns, a slice of this connection takes than its bytes
+// alone explain.
 func (t *Transfer) excess(q quantity) (ns float64, ok bool) {
 	var sizes []float64
 	for _, r := range t.readings {

@@ -61,7 +61,8 @@ func fitSeries(cells []alg.Suite, obs []observation, between float64) Series {
 	return s
 }
 
-// errors sets those that the draws show; without draws, errors are known by other means.
+// errors takes the standard errors of the figures from the draws of the bootstrap. Without draws
+// they stay as they are.
 func (s *Series) errors() {
 	if len(s.draws) == 0 {
 		return

@@ -63,13 +63,13 @@ func combinations(d design) []record.Trial {
 	return all
 }
 
-// Next returns the next copy.
+// Next returns the next copy, or false when the plan has ended.
 func (p *copies) Next(elapsed time.Duration) (Step, bool) {
 	p.asked = true
 	return p.next(elapsed, p.refill)
 }
 
-// refill queues the next copy.
+// refill decides the next copy, or why there is none.
 func (p *copies) refill() {
 	switch {
 	case len(p.pending) > 0:

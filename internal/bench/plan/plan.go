@@ -164,7 +164,7 @@ type design struct {
 // cells counts the cells to rank.
 func (d *design) cells() int { return len(d.space.Bulk)*len(d.Directions) + len(d.space.Kex) }
 
-// computations returns those of all cells.
+// computations returns the computations of all cells.
 func (d *design) computations() (cells []alg.Suite) {
 	for _, cell := range d.space.Bulk {
 		cells = append(cells, cell.Computation())

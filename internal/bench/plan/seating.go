@@ -19,7 +19,7 @@ type seat struct {
 	turns  int // since it was opened
 }
 
-// seat returns one for a cell, in all directions.
+// seat plans a connection for a cell, with a trial in each direction.
 func (d *design) seat(cell alg.Suite, role record.Role, pair int) *seat {
 	out := &seat{}
 	for _, direction := range d.Directions {

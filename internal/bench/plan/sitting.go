@@ -137,8 +137,8 @@ func (s *sitting) affordable() int {
 	return int((steadyShare*float64(s.moving) - float64(s.long)) * float64(s.longs) / float64(s.long))
 }
 
-// longTurns returns those for throughput: in every round as many as the time allows; if the user
-// sets the rounds, each connection has one every few rounds.
+// longTurns returns the slices for throughput of the next round: as many as the time allows; if the
+// user sets the rounds, each connection has one every few rounds.
 func (s *sitting) longTurns() (steps []Step) {
 	var seats []*seat
 	switch {

@@ -16,7 +16,7 @@ type steps struct {
 	ending  Ending
 }
 
-// next returns the next step of the queue, which refill fills until the plan ends.
+// next returns the next step of the queue, which refill fills, or false when the plan has ended.
 func (s *steps) next(elapsed time.Duration, refill func()) (Step, bool) {
 	for s.elapsed = elapsed; s.ending == "" && len(s.queue) == 0; {
 		refill()

@@ -89,7 +89,8 @@ type script struct {
 	lost   string        // choice whose connection ended
 }
 
-// Next opens both connections, and then lets each move data in turn.
+// Next opens both connections, and then lets each move data in turn. It returns false when the
+// turns are over.
 func (s *script) Next(elapsed time.Duration) (plan.Step, bool) {
 	if s.slices == 0 {
 		s.began = elapsed

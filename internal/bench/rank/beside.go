@@ -63,7 +63,8 @@ func (d *data) beside() (out []Beside) {
 	return append(out, Beside{"all else", math.Max(0, 100*math.Expm1(usual))})
 }
 
-// besideText words that.
+// besideText writes in words how much more CPU time ciphers took because of the other guests of the
+// host.
 func besideText(all []Beside) string {
 	var words []string
 	for _, b := range all {

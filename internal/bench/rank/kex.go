@@ -63,8 +63,8 @@ func alike(groups [][]float64) []stats.Estimate {
 	return stats.Grouped(groups, usualDeviation, usualDegrees)
 }
 
-// medians returns those of the logins of each key exchange, by name. floor is the difference of two
-// equal key exchanges that 95 % of runs stay below, in percent; 0 if unknown.
+// medians returns the median of the logins of each key exchange, by name. floor is the difference
+// of two equal key exchanges that 95 % of runs stay below, in percent; 0 if unknown.
 func medians(all []record.Result, value func(*record.Phases) float64) (out map[string]Figure, floor float64) {
 	logs := map[string][]float64{}
 	for _, l := range all {

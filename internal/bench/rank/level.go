@@ -52,7 +52,7 @@ func (r *Ranking) Level(by By, freed bool) float64 {
 	return math.Hypot(own, math.Hypot(shownLevel, share*r.Slowed.Cost))
 }
 
-// LoginLevel does so for logins.
+// LoginLevel is Level for logins.
 func (r *Ranking) LoginLevel(by By) float64 {
 	return math.Hypot(loginLevel, r.Slowed.Kept()*pick(by, busyCost, busyTime))
 }

@@ -69,7 +69,7 @@ type Ranking struct {
 	levelCost, levelWall float64 // standard errors of the run's mean level, in logs
 }
 
-// Directions lists those that have cells, in the order of the ranking.
+// Directions lists the directions that have cells, in the order of the ranking.
 func (r *Ranking) Directions() []record.Direction {
 	var out []record.Direction
 	for _, c := range r.Bulk {
@@ -80,7 +80,8 @@ func (r *Ranking) Directions() []record.Direction {
 	return out
 }
 
-// Find returns the cell of a cipher and MAC, under any of their names.
+// Find returns the cell of a cipher and MAC, under any of their names; false if it was not
+// measured.
 func (r *Ranking) Find(suite alg.Suite, d record.Direction) (Cell, bool) {
 	want := suite.Computation()
 	for _, c := range r.Bulk {

@@ -55,7 +55,7 @@ var (
 
 const thousands = "The 'numbers' are in 1000s of bytes per second processed."
 
-// Take reports whether it knows the line.
+// Take reads a line of output, and reports whether it knows its form.
 func (o *Reader) Take(line string) bool {
 	line = strings.TrimSpace(line)
 	if match := opensslHead().FindStringSubmatch(line); match != nil {
@@ -135,7 +135,7 @@ func (o *Reader) plain(line string) bool {
 	return true
 }
 
-// head begins a section.
+// head begins the section of another build of OpenSSL.
 func (o *Reader) head(version string) {
 	o.build, o.tables, o.sizes, o.columns = version, false, nil, nil
 }

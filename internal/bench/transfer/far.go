@@ -27,7 +27,7 @@ type far interface {
 	close()
 }
 
-// farEnd returns one that listens or connects.
+// farEnd makes the far end of a transfer, which listens or connects.
 func (b *Ground) farEnd(ctx context.Context, o Options, listens bool, from string, size int64) (far, error) {
 	if b.Server == nil {
 		return b.startFar(ctx, o, listens, from, size)
@@ -104,7 +104,7 @@ type hostFar struct {
 	at      string
 }
 
-// startFar starts it at the host.
+// startFar starts the far end at the host.
 func (b *Ground) startFar(ctx context.Context, o Options, listens bool, from string, size int64) (f *hostFar, err error) {
 	words := []string{"take"}
 	if o.Direction == record.Download {

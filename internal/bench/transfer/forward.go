@@ -135,7 +135,7 @@ const refusal = ": open failed: "
 // refusalPoll is the interval at which we look for that.
 const refusalPoll = 50 * time.Millisecond
 
-// refusedIn returns that message as an error; nil where there is none.
+// refusedIn returns ssh's message about a refused forwarding as an error; nil where there is none.
 func refusedIn(said string) *Failure {
 	_, why, found := strings.Cut(said, refusal)
 	if !found {
@@ -205,7 +205,7 @@ func plainly(to io.Writer, from io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, atOnce))
 }
 
-// freePort returns one that was free a moment ago.
+// freePort returns a TCP port that was free a moment ago.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

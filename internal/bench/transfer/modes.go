@@ -40,7 +40,7 @@ func (m mode) word() string {
 	return word
 }
 
-// isCopy reports whether it moves files.
+// isCopy reports whether the mode copies files.
 func (m mode) isCopy() bool { return m.program != "" }
 
 // Words returns the words that Modes understands.

@@ -75,7 +75,7 @@ func PathOf(p relay.Path) record.Path {
 	return record.Path{RTT: 2 * p.Delay, BytesPerS: p.Rate, SegmentsLost: p.Loss.Share}
 }
 
-// programs returns those of all modes that stand next to ssh, or are on the PATH.
+// programs returns the programs of all modes: next to ssh, or else on the PATH.
 func programs(ssh string) map[string]string {
 	paths := map[string]string{}
 	for _, m := range modes {

@@ -251,7 +251,7 @@ func (g *get) sumHere(f *found) bool {
 // maxUnsized is the most content of a file whose size the host reports as 0, like those of /proc.
 const maxUnsized = 16 << 20
 
-// receive writes a part.
+// receive fetches a file into a temporary one next to its place. A failure is counted.
 func (g *get) receive(f *found) {
 	if err := g.fetch(f); err != nil {
 		f.part = ""

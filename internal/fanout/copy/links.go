@@ -58,7 +58,7 @@ func (p *put) learnLinks(links []*link) (learned <-chan error) {
 	return end
 }
 
-// learnIn does so by links in one directory, once.
+// learnIn finds out the order of the arguments of SSH_FXP_SYMLINK by links in one directory, once.
 func (p *put) learnIn(own part) error {
 	p.learning.Lock()
 	defer p.learning.Unlock()

@@ -75,7 +75,7 @@ func Scan(name string, scp *Scp) (*Source, error) {
 	return s, s.walk(real, "", 0)
 }
 
-// isNamedDirectory reports whether it is a directory, and not the content of one.
+// isNamedDirectory reports whether the name means a directory itself, and not only its content.
 func (s *Source) isNamedDirectory() bool { return s.items[0].kind == fs.ModeDir && s.base != "." }
 
 // cause returns an error of a file without the system call, and without the name.
@@ -158,7 +158,8 @@ const (
 	mostKept  = 256 << 20
 )
 
-// open reads the file: small ones from memory, for a thousand hosts.
+// open opens the file for reading, and returns a function that closes it. A small file is read into
+// memory, for a thousand hosts.
 func (it *item) open() (io.ReaderAt, func(), error) {
 	if !it.keep {
 		f, err := os.Open(it.local)

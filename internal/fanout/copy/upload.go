@@ -158,7 +158,7 @@ func (p *put) all(sources []*Source, dest string) error {
 	return nil
 }
 
-// isNoFile reports a skipped directory.
+// isNoFile reports whether a source is a directory, and counts it as failed.
 func (p *put) isNoFile(s *Source) bool {
 	directory := len(s.items) > 0 && s.items[0].kind == fs.ModeDir
 	if directory {
@@ -170,8 +170,8 @@ func (p *put) isNoFile(s *Source) bool {
 // maxListed is how many names of a directory of the host are checked for parts.
 const maxListed = 1 << 17
 
-// findLeftovers looks for leftovers of earlier copies in the directories of files, and for links
-// that Lstat has followed.
+// findLeftovers lists the directories of files that are to be written: it notes parts of earlier
+// copies there, and links in the place of files.
 func (p *put) findLeftovers(missing []*placed) {
 	directories, files := map[string]bool{}, map[string]*placed{}
 	for _, to := range missing {

@@ -76,8 +76,8 @@ func (r *iniReader) line(line string, number int) error {
 	return r.hosts(line)
 }
 
-// sectionOf reads [name] or [name:kind], optionally followed by a comment. Anything else that
-// begins with a bracket is an address or a range.
+// sectionOf returns the text in the brackets of [name] or [name:kind], which a comment may follow.
+// It returns false for anything else that begins with a bracket: an address or a range.
 func sectionOf(line string) (string, bool) {
 	body, rest, ok := strings.Cut(line[1:], "]")
 	rest = strings.TrimSpace(rest)

@@ -76,7 +76,7 @@ func (d *dialog) concealed() []byte {
 // sudo-rs ends the line when it has read the password, in some releases.
 const wrapper = "[sudo: "
 
-// listen removes sudo's words from standard error. mu is held.
+// listen returns standard error without sudo's prompts, and notes that there were some. mu is held.
 func (d *dialog) listen(data []byte) []byte {
 	d.held = append(d.held, data...)
 	var out []byte
@@ -106,7 +106,8 @@ func (d *dialog) listen(data []byte) []byte {
 	return out
 }
 
-// unwrap removes the end of a prompt of sudo-rs, as far as it has come. mu is held.
+// unwrap removes the rest of a prompt that sudo-rs wraps into a message of its own, as far as it
+// has come. mu is held.
 func (d *dialog) unwrap() {
 	if d.wrapped {
 		d.unwrapMessage()

@@ -72,7 +72,7 @@ func bareOf(raw []byte) bare {
 	return b
 }
 
-// cut divides it before a byte of its text.
+// cut divides b before the byte n of its text.
 func (b bare) cut(n int) (before, after bare) {
 	raw := n
 	if b.at != nil {

@@ -268,5 +268,5 @@ func (s *Store) run(name string) (*Record, error) {
 	return s.Read(name)
 }
 
-// Names lists the sets.
+// Names lists the names of the host sets of a run, such as failed.
 func (s *Store) Names(string) ([]string, error) { return slices.Clone(sets), nil }

@@ -15,7 +15,7 @@ type copies struct {
 
 var _ fleet.Sink = (*copies)(nil)
 
-// Output shows or keeps a piece of output.
+// Output prints complete lines of standard output at once, and keeps standard error for End.
 func (c *copies) Output(e fleet.Event) error {
 	if e.Stream == fleet.Stderr {
 		return c.wrong.Output(e)
@@ -23,10 +23,10 @@ func (c *copies) Output(e fleet.Event) error {
 	return c.prefix.Output(e)
 }
 
-// Done writes held output, and keeps the end of the host.
+// Done prints the rest of the host's last line, and keeps its result for End.
 func (c *copies) Done(r fleet.Result, so fleet.Summary) error {
 	return errors.Join(Loss(c.rest(&r)), c.wrong.Done(r, so))
 }
 
-// End writes the errors.
+// End prints the gathered standard error.
 func (c *copies) End(so fleet.Summary) error { return c.wrong.End(so) }

@@ -34,8 +34,8 @@ func (g *gather) edits(first []byte, gr *group, place int) ([]byte, error) {
 	return differences(first, text), err
 }
 
-// differences returns those between two texts as they are shown, in the form of diff -u, each line
-// with the mark of hosts; nil if both have lines, and none in common.
+// differences returns the differences between two texts as they are shown, in the form of diff -u,
+// each line with the mark of hosts; nil if both have lines, and none in common.
 func differences(from, to []byte) []byte {
 	var out []byte
 	number, common := 0, false

@@ -123,7 +123,7 @@ func (l *Lines) cut(text []byte, use func(Piece)) []byte {
 // PerHost holds data of hosts that have begun, by their indices, until they end.
 type PerHost[T any] map[int]*T
 
-// Of returns that of a host, at first the zero value.
+// Of returns the data of a host. They begin as the zero value.
 func (m *PerHost[T]) Of(index int) *T {
 	if *m == nil {
 		*m = PerHost[T]{}
@@ -134,7 +134,7 @@ func (m *PerHost[T]) Of(index int) *T {
 	return (*m)[index]
 }
 
-// Take returns that of a host which has ended, and forgets it.
+// Take removes the data of a host that has ended, and returns them.
 func (m *PerHost[T]) Take(index int) T {
 	of := *m.Of(index)
 	delete(*m, index)

@@ -82,7 +82,7 @@ func (p *progress) Batch(b fleet.Batch) error {
 	return p.sink.Batch(b)
 }
 
-// Started passes on.
+// Started counts a host as running, and tells the sink.
 func (p *progress) Started(index int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

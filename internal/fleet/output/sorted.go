@@ -57,13 +57,13 @@ func newSorted(sink fleet.Sink, order order, failed bool) *sorted {
 	return &sorted{sink: sink, order: order, failed: failed, store: file.Store{What: "output", Limit: outputMemory}}
 }
 
-// Begin passes on.
+// Begin passes the beginning of the run to the sink.
 func (s *sorted) Begin(start fleet.Start) error { return s.sink.Begin(start) }
 
-// Batch passes on.
+// Batch passes the beginning of a batch to the sink.
 func (s *sorted) Batch(b fleet.Batch) error { return s.sink.Batch(b) }
 
-// Output keeps a piece.
+// Output keeps a piece of a host's output until it is the host's turn.
 func (s *sorted) Output(e fleet.Event) error {
 	h := s.live.Of(e.Index)
 	if last := len(h.turns) - 1; last < 0 || h.turns[last].stream != e.Stream {
@@ -76,7 +76,7 @@ func (s *sorted) Output(e fleet.Event) error {
 	return Loss(err)
 }
 
-// Done keeps the end.
+// Done keeps the result of a host for End, or passes it to the sink if hosts need no order.
 func (s *sorted) Done(r fleet.Result, so fleet.Summary) error {
 	taken := s.live.Take(r.Index)
 	h := &taken
@@ -96,7 +96,7 @@ func (s *sorted) Done(r fleet.Result, so fleet.Summary) error {
 	return err
 }
 
-// End passes everything on.
+// End passes all that was kept to the sink, in order.
 func (s *sorted) End(so fleet.Summary) error {
 	slices.SortStableFunc(s.ended, s.compare)
 	var err error

@@ -190,7 +190,8 @@ func (c *Conn) open() (peer uint32, err error) {
 	}{m.Peer, 0, window, 32 << 10}))
 }
 
-// request starts the command of an exec request; all others are refused.
+// request starts the command of an exec request, and returns it with its input; all other requests
+// are refused.
 func (c *Conn) request(p []byte, peer uint32, home string, cmd *exec.Cmd, in io.WriteCloser, outputs *sync.WaitGroup) (*exec.Cmd, io.WriteCloser, error) {
 	var m struct {
 		Ours  uint32 `sshtype:"98"`

@@ -85,7 +85,7 @@ func (v *veil) over(x reflect.Value, place string) {
 	}
 }
 
-// overAll does so with the elements of a list. Texts that become empty are removed.
+// overAll anonymizes the elements of a list. Texts that become empty are removed.
 func (v *veil) overAll(x reflect.Value, place string) {
 	kept := reflect.MakeSlice(x.Type(), 0, x.Len())
 	for i := range x.Len() {

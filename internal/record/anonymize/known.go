@@ -118,7 +118,7 @@ var (
 		`nistp[0-9]+|sign|verify|encrypt|decrypt|op|index|integer|floating-point|memory:?|numeric|string|sort|bitfield|fp|emulation|fourier|assignment|huffman|neural|net|lu|decomposition)$`)
 )
 
-// known keeps one of some values.
+// known returns a rule that keeps the given values, and no others.
 func known[T ~string](values ...T) rule {
 	return func(_ *veil, text string) string {
 		if slices.Contains(values, T(text)) {

@@ -96,8 +96,8 @@ func (s Store) directory(name string) string {
 	return filepath.Join(string(s), name)
 }
 
-// Make makes such a directory, if necessary, and makes sure that it is out of other users' reach
-// and can be written.
+// Make makes a directory of results, if necessary, and checks that no other user can write there
+// and that we can.
 func Make(dir string) error {
 	if dir == "" || dir == "." {
 		return fault.Usage("name a file with --out FILE", "neither XDG_STATE_HOME nor HOME is set")
@@ -145,7 +145,7 @@ func (s Store) remember(path string) {
 	}
 }
 
-// remembered returns that result, if it is still there; otherwise "".
+// remembered returns the path of the last result, if that is still there; otherwise "".
 func (s Store) remembered() string {
 	info, err := os.Lstat(s.last())
 	if s == "" || err != nil || !info.Mode().IsRegular() {
@@ -186,7 +186,8 @@ func (s Store) newest(fits Kind) (string, error) {
 	return "", fault.Usage("measure first: sshpace bench", "there is no result in %s", s.results())
 }
 
-// Known returns the results in the state directory, and their targets.
+// Known returns the names by which recorded results can be opened: the measured hosts, newest
+// first, and the files.
 func (s Store) Known() (names []string) {
 	paths, _ := owned(s.results())
 	for _, path := range slices.Backward(paths) {

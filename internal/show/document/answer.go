@@ -189,7 +189,7 @@ func (w wording) none() []string {
 	return says
 }
 
-// names returns the best options.
+// names returns the names of the best options, shortened if there are many.
 func (w wording) names() string {
 	var names []string
 	for _, o := range w.c.Use() {
@@ -212,7 +212,7 @@ func (w wording) by(cost, speed string) string {
 	return speed
 }
 
-// better compares two options.
+// better returns the predicate of the better option: "is faster", or "takes less CPU time".
 func (w wording) better() string { return w.by("takes less CPU time", "is faster") }
 
 // fastest names the best option where there is nothing to compare it with.

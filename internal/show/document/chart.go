@@ -41,7 +41,7 @@ type Document struct {
 // Doubt is a warning to read before the numbers are trusted. Hint may be "".
 type Doubt struct{ Text, Hint string }
 
-// String returns both.
+// String returns the text and the hint.
 func (d Doubt) String() string { return strings.Join(text.NonEmpty(d.Text, d.Hint), "; ") }
 
 // Algorithm is the standing of one name, with the reason.
@@ -201,7 +201,7 @@ func (d *Document) TableNames() []string {
 // ErrNoSuch says that a document has no table or chart with a name.
 var ErrNoSuch = errors.New("there is no")
 
-// NoSuch returns that error for a kind of part, and lists those that exist.
+// NoSuch returns ErrNoSuch for a kind of part, such as a table, and lists the names that exist.
 func NoSuch(kind, name string, have []string) error {
 	return fmt.Errorf("%w %s %q here; there are: %s", ErrNoSuch, kind, name, strings.Join(have, ", "))
 }

@@ -171,7 +171,7 @@ func (f folded) mean(r *rank.Ranking) Point {
 	return f.meanOf(func(c rank.Cell) Point { return barOf(r, c) })
 }
 
-// meanOf does so for another figure.
+// meanOf returns the mean of a figure of a row's cells, with the union of their intervals.
 func (f folded) meanOf(point func(rank.Cell) Point) (out Point) {
 	n := 0.0
 	for _, cell := range f.cells {

@@ -88,7 +88,7 @@ func (o overTrips) table() Table {
 
 var tripNote = "OpenSSH has at most " + record.ChannelWindow.String() + " in flight; other programs have windows of their own."
 
-// chart draws it below the window's ceiling.
+// chart draws the speed of each method over the round trip, with the ceiling of ssh's window.
 func (o overTrips) chart() Chart {
 	c := Chart{
 		Name: "rtt", Shape: Curve, Unit: "MB/s", Across: "round trip, ms", Log: true, Rising: true, Table: "methods",

@@ -169,7 +169,8 @@ func (c *Chart) spread() float64 {
 // mostHeat is the most fields of a matrix, of which OpenSSH fills about 170: a file may name more.
 const mostHeat = 4096
 
-// heatChart is the matrix of ciphers and MACs, both best first. AEAD ciphers share one column.
+// heatChart is the matrix of ciphers and MACs, both best first; false if it would be empty. AEAD
+// ciphers share one column.
 func heatChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
 		Name: "heat", Table: "ranking", Part: clean(string(d)), Shape: Heat, Unit: "MB/s", Rising: true,
@@ -222,7 +223,8 @@ const AnswerChart = "answer"
 // answerRows is the number of rows that fit a slide.
 const answerRows = 8
 
-// answerChart draws the options that the policy allows, as on the first screen of the text.
+// answerChart draws the options that the policy allows, as on the first screen of the text; false
+// if there are none.
 func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Direction) (Chart, bool) {
 	out := Chart{
 		Name: AnswerChart, Table: "ranking", Part: clean(string(d)), Shape: Bars, Unit: barUnit(r), Series: []string{"throughput"}, Rising: true,
@@ -249,8 +251,8 @@ func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Dire
 	return out, len(out.Items) > 1
 }
 
-// costChart draws the CPU time of combinations. It leaves out weak ones, which can be dozens of
-// times as slow and would leave no room for the others.
+// costChart draws the CPU time of combinations; false if none is known. It leaves out weak ones,
+// which can be dozens of times as slow and would leave no room for the others.
 func costChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
 		Name: "cost", Table: "ranking", Part: clean(string(d)), Shape: Stack, Unit: "s/GB", Title: title(string(d)) + ": CPU time per GB",

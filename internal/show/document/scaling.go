@@ -40,7 +40,7 @@ func scaling(results []compare.MethodResult) (lines []string) {
 	return lines
 }
 
-// scalingOf says so for rates by the number of connections.
+// scalingOf says up to how many connections the rates, by their number, grow.
 func scalingOf(rates map[int]compare.MethodResult) string {
 	var counts []int
 	for n := range rates {

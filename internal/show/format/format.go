@@ -94,7 +94,7 @@ func Named(name string) (Format, bool) {
 	return find(func(f Format) bool { return f.Name == name })
 }
 
-// ofFile finds the format of a file by its ending.
+// ofFile finds the format of a file by its ending; false if that is not one of a format.
 func ofFile(path string) (Format, bool) {
 	ending := strings.ToLower(filepath.Ext(path))
 	return find(func(f Format) bool { return slices.Contains(f.Endings, ending) })

@@ -140,7 +140,7 @@ func (v *View) lines() []string {
 	return append(out, "now: "+v.step(), "Ctrl-C: report what there is; twice: stop at once")
 }
 
-// line returns the same for a file or a pipe.
+// line returns the state of the run as one line, for a file or a pipe.
 func (v *View) line() string {
 	words := append(progress(v.Progress()), text.NonEmpty(v.load())...)
 	return strings.Join(text.NonEmpty(strings.Join(words, ", "), v.answer), "; ")
@@ -153,7 +153,7 @@ func (v *View) load() string {
 	return ""
 }
 
-// step names the present step.
+// step describes the present step of the measurement.
 func (v *View) step() string {
 	switch {
 	case v.turns:

@@ -105,7 +105,7 @@ func (p pen) legendLines(c document.Chart) (lines [][]entry) {
 	return lines
 }
 
-// entryWidth is the width of an entry with the room after it.
+// entryWidth is the width of a legend's entry with the gap after it.
 func (p pen) entryWidth(e entry) vg.Length { return p.widthOf(e.name, labelSize) + 3*labelSize }
 
 func (p pen) legend(y vg.Length, c document.Chart) {

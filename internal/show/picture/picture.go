@@ -44,7 +44,7 @@ func SVG(w io.Writer, d *document.Document, names ...string) error {
 	return err
 }
 
-// PDF draws the same as one page of that size.
+// PDF draws the charts as one page, of the size that SVG has.
 func PDF(w io.Writer, d *document.Document, names ...string) error {
 	s, err := sketchOf(d, names)
 	if err != nil {
@@ -59,7 +59,7 @@ func PDF(w io.Writer, d *document.Document, names ...string) error {
 	return page.write(w)
 }
 
-// PNG draws the same as SVG.
+// PNG draws the same picture as SVG.
 func PNG(w io.Writer, d *document.Document, names ...string) error {
 	s, err := sketchOf(d, names)
 	if err != nil {

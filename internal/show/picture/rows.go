@@ -100,7 +100,8 @@ func (p pen) row(a axis, at plot, middle vg.Length, c document.Chart, item docum
 	}
 }
 
-// whisker draws an interval between ends that reach end to both sides.
+// whisker draws an interval as a line at height y, with a stroke of end above and below at both
+// ends.
 func (p pen) whisker(a axis, y, end vg.Length, point document.Point, shade color.Color) {
 	if point.Lo == point.Hi {
 		return

@@ -101,7 +101,7 @@ func (c classic) note(r *rank.Ranking) {
 	fmt.Fprintln(c.w)
 }
 
-// rows writes the first rows of a sorted list.
+// rows writes the first rows of a sorted list of combinations, a line each.
 func (c classic) rows(rows []document.Combination) {
 	for i, row := range rows[:min(len(rows), c.o.Top)] {
 		mark := ""

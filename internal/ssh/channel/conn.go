@@ -224,7 +224,8 @@ func (c *Conn) goOn() {
 	}
 }
 
-// SendRequest makes a global request (RFC 4254 section 4).
+// SendRequest makes a global request (RFC 4254 section 4), and returns whether the server granted
+// it, with its answer. Without wantReply it does not wait.
 func (c *Conn) SendRequest(name string, wantReply bool, specific []byte) (bool, []byte, error) {
 	c.start()
 	p := append(AppendBool(AppendText([]byte{msgGlobalRequest}, name), wantReply), specific...)

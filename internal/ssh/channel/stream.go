@@ -49,7 +49,7 @@ func (s *stream) Data(stderr bool, data []byte) (took int) {
 	return 0
 }
 
-// EOF ends both parts.
+// EOF ends both streams of output, after the data that came.
 func (s *stream) EOF() {
 	s.out.end()
 	s.err.end()
@@ -64,7 +64,7 @@ func (s *stream) Request(name string, payload []byte) {
 	}
 }
 
-// Closed ends everything.
+// Closed ends output and requests: the channel is closed.
 func (s *stream) Closed() {
 	s.EOF()
 	close(s.requests)

@@ -77,7 +77,7 @@ func splitLine(line string) (keyword, rest string) {
 // group, a backslash escapes quotes, itself and a blank, a word that begins with # ends the line.
 func splitArgs(s string) ([]string, error) { return splitWords(s, true) }
 
-// splitWords is splitArgs for a text that may have no comments.
+// splitWords splits arguments as splitArgs does; comments says whether # begins a comment.
 func splitWords(s string, comments bool) ([]string, error) {
 	var args []string
 	for i := 0; i < len(s); {

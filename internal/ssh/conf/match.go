@@ -202,7 +202,8 @@ func matchOrEmpty(s, list string) bool {
 	return wildcard.MatchList(s, list)
 }
 
-// exec runs the command of a Match exec.
+// exec runs the command of a Match exec, and reports whether it succeeded; a Gap, where no command
+// may be run.
 func (s *state) exec(ctx context.Context, command string) (bool, *Gap, error) {
 	run := s.config.system.Exec
 	if run == nil {

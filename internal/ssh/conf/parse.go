@@ -210,7 +210,7 @@ func (r *reader) add(scope int, s stmt) {
 	last.stmts = append(last.stmts, s)
 }
 
-// open starts a new scope under the one that includes the file.
+// open starts a new scope, whose parent is the one with the Include that is being read.
 func (r *reader) open(p *place, s scope) {
 	s.parent, s.origin = p.parent, p.origin()
 	r.config.scopes = append(r.config.scopes, s)

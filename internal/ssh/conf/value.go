@@ -47,7 +47,7 @@ var (
 	errExtra   = errors.New("extra arguments at end of line")
 )
 
-// single returns the only argument.
+// single returns the only argument of a setting; none, and more than one, are errors.
 func (in input) single() (string, error) {
 	switch {
 	case len(in.args) == 0 || in.args[0] == "":

@@ -158,8 +158,8 @@ func (s *keySet) open(ctx context.Context, from *keyFiles, id *Identity) (files 
 	return files
 }
 
-// certificates reads those of an identity: if it names none, those next to its keys. A certificate
-// in the place of a public key stands for that key.
+// certificates reads the certificates of an identity: if it names none, those next to its keys. A
+// certificate in the place of a public key stands for that key.
 func (s *keySet) certificates(ctx context.Context, id *Identity, files []*keyFile) (certs []certificate) {
 	read := func(path string, adjacent bool) {
 		cert, err := readCert(ctx, path)
@@ -309,7 +309,7 @@ func (l *login) methods() transport.Login {
 	return out
 }
 
-// algorithms returns those by which a key may sign.
+// algorithms returns the signature algorithms that a key may be used with here.
 func (l *login) algorithms(key ssh.PublicKey) []string {
 	return signatureAlgorithms(key.Type(), l.target.PubkeyAlgorithms)
 }
@@ -356,9 +356,9 @@ func (l *login) succeeded() {
 	}
 }
 
-// signatureAlgorithms returns those that a key of a type can sign with, best first, as far as
-// allowed (nil: all secure ones) names them, in their plain or certificate form. As in ssh, SHA-1
-// is used where it is named, and the order is that of allowed.
+// signatureAlgorithms returns the algorithms that a key of a type can sign with, best first, as far
+// as allowed (nil: all secure ones) names them, in their plain or certificate form. As in ssh,
+// SHA-1 is used where it is named, and the order is that of allowed.
 func signatureAlgorithms(keyType string, allowed []string) []string {
 	base := alg.Plain(keyType)
 	algs := []string{base}

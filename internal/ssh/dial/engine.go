@@ -80,7 +80,7 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// FDs is one socket a host.
+// FDs returns how many files a host needs: one socket.
 func (e *Engine) FDs() int { return 1 }
 
 const engineName = "native"

@@ -154,7 +154,7 @@ var notMatched = []struct{ what, words, keyword string }{
 	{"compression", "compression method", "Compression"},
 }
 
-// unmatched words that as ssh does.
+// unmatched describes a failed negotiation in ssh's words.
 func unmatched(peer string, err *ssh.AlgorithmNegotiationError) *Error {
 	e := &Error{Class: fleet.NoCommonAlgo, Text: "Unable to negotiate with " + peer + ": " + strings.TrimPrefix(err.Error(), "ssh: "), Err: err}
 	for _, row := range notMatched {

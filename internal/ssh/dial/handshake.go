@@ -97,7 +97,7 @@ func (h *hand) stepped(s transport.Step) {
 	h.step(s)
 }
 
-// hostKeyAlgorithms returns those to offer; nil is all secure ones.
+// hostKeyAlgorithms returns the host key algorithms to offer; nil means all secure ones.
 func (t *Target) hostKeyAlgorithms(ctx context.Context) ([]string, error) {
 	if t.KeepHostKeyOrder {
 		return t.HostKeyAlgorithms, nil

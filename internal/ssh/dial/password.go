@@ -38,8 +38,9 @@ type offered struct {
 	err     error    // why it was not
 }
 
-// method returns the one to give the password by, of those that can continue; "" if it may not be
-// given. Passphrases of keys are not passwords: the secret that opens a key is sent to nobody.
+// method returns the method by which to give the password, among those that can continue; "" if it
+// may not be given. Passphrases of keys are not passwords: the secret that opens a key is sent to
+// nobody.
 func (l *login) method(can []string, partial bool) string {
 	if l.target.Prompter == nil || l.offered.given || l.offered.err != nil {
 		return ""

@@ -172,7 +172,7 @@ func (e *Engine) jumpOptions(logPath string) []string {
 	return options
 }
 
-// plain runs an argument list that somebody else made.
+// plain runs the command by an argument list of the caller's, in place of ssh.
 func (e *Engine) plain(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
 	c, err := e.process(ctx, e.opts.Argv(h, cmd.Line), nil, cmd.Input, streams{a, func([]byte) int { return 0 }})

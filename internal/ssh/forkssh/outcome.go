@@ -56,7 +56,7 @@ func (l *log) ran(exit int) fleet.Ran {
 	return fleet.RanNo
 }
 
-// failure explains ssh's own 255.
+// failure fills in the outcome of an ssh that ended with its own error, exit status 255.
 func (l *log) failure(o *fleet.Outcome) {
 	causes := slices.Concat(l.jumps.messages, l.messages)
 	if l.proxy != "" {

@@ -102,7 +102,7 @@ func (p *Pool[K]) make(place K, s *shared, open func() (Line, error)) {
 	p.forget(place, s)
 }
 
-// forget removes a line, so that the next user has a new one made.
+// forget removes a line from the pool, so that the next user has a new one made.
 func (p *Pool[K]) forget(place K, s *shared) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +111,7 @@ func (p *Pool[K]) forget(place K, s *shared) {
 	}
 }
 
-// leave removes a user.
+// leave counts one user of a line less. An unused line is closed after Idle.
 func (p *Pool[K]) leave(place K, s *shared) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

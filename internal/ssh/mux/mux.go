@@ -126,7 +126,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// hello does PROTOCOL.mux section 1.
+// hello exchanges the versions with the master (PROTOCOL.mux section 1). It first checks who owns
+// the socket.
 func (l *link) hello() error {
 	if err := cmp.Or(l.checkOwner(), l.checkLink()); err != nil {
 		return err
@@ -145,7 +146,8 @@ func (l *link) hello() error {
 	return nil
 }
 
-// proxy does section 9.
+// proxy asks the master to become a proxy (PROTOCOL.mux section 9): from then on the link carries
+// packets of the connection.
 func (l *link) proxy() error {
 	if err := l.send(ssh.Marshal(struct{ Type, ID uint32 }{askProxy, 0}), nil); err != nil {
 		return err

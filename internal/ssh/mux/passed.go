@@ -78,8 +78,8 @@ func (p *passed) CloseWrite() error { return p.in.Close() }
 // Close ends our files, and the session with our link.
 func (p *passed) Close() error { return errors.Join(p.in.Close(), p.out.Close(), p.conn.Close()) }
 
-// standardFiles returns those of a session, and our ends of its input and output. Its standard
-// error goes nowhere.
+// standardFiles returns the three standard files of a session, and our ends of its input and
+// output. Its standard error goes to /dev/null.
 func standardFiles() (theirs []*os.File, in, out *os.File, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {

@@ -41,7 +41,8 @@ const (
 // keptFormat is the format of the file; others have other names.
 const keptFormat = "1"
 
-// keptName returns the file of a program in a state: machines that share a home have one each.
+// keptName returns the name of the file that keeps the answers of the program at path in a state of
+// the machine: machines that share a home have one each.
 func keptName(path, state string) string {
 	sum := sha256.Sum256([]byte(keptFormat + "\x00" + path + "\x00" + state))
 	return "openssh-" + hex.EncodeToString(sum[:12])

@@ -76,5 +76,5 @@ func (r *Running) Failure(n Negotiation) Failed {
 	return Failure(n, r.stderr.String())
 }
 
-// Silent reports whether it wrote nothing to standard error.
+// Silent reports whether the program wrote nothing to standard error.
 func (r *Running) Silent() bool { return r.stderr.String() == "" }

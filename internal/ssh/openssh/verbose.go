@@ -70,7 +70,7 @@ func ParseVerbose(text string) Negotiation {
 	return r.Negotiation()
 }
 
-// Take reads one event.
+// Take reads one event of ssh's log.
 func (r *Reader) Take(e Event) {
 	if e.Kind == Detail {
 		r.proposals.take(e.Text, &r.n.Server)
@@ -200,7 +200,7 @@ const (
 // numbers. The client's comes first.
 const oldProposal = 12
 
-// take reads one line of them, without "debug2: ".
+// take reads one line of the two proposals, without "debug2: ".
 func (p *proposals) take(rest string, offer *alg.Offer) {
 	if owner, ok := strings.CutSuffix(rest, " KEXINIT proposal"); ok {
 		p.peer = owner == "peer server"

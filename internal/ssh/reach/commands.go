@@ -133,7 +133,8 @@ func unasked(err error) *dial.Error {
 	}
 }
 
-// keyTokens returns the tokens that only a KnownHostsCommand has.
+// keyTokens expands the tokens that only a KnownHostsCommand has: it returns their values, and
+// false for others.
 func keyTokens(reason, name, hash string, key ssh.PublicKey) func(byte) (string, bool) {
 	texts := map[byte]string{'H': name, 'I': reason, 't': "NONE", 'f': "NONE", 'K': "NONE"}
 	if key != nil {

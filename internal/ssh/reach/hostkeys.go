@@ -68,8 +68,8 @@ var (
 	keysInside        = conf.Version{Major: 9, Minor: 8}
 )
 
-// rules returns those of the installed ssh, the strict ones if there is none, under a list of
-// HostKeyAlgorithms; nil is all.
+// rules returns the rules of the installed ssh for host keys, the strict ones if there is no ssh,
+// under a list of HostKeyAlgorithms; nil is all algorithms.
 func (e *Executor) rules(algorithms []string) check.Rules {
 	return check.Rules{
 		Patterns: func() bool {

@@ -40,7 +40,8 @@ func canonical(ctx context.Context, family, name string) (string, bool) {
 // networks maps the families to the terms of package net.
 var networks = map[string]string{"inet": "ip4", "inet6": "ip6"}
 
-// followed asks Go's resolver until the name stays the same.
+// followed follows the aliases of a name by Go's resolver until it stays the same; false if it has
+// no address.
 func followed(ctx context.Context, family, name string) (string, bool) {
 	if _, err := net.DefaultResolver.LookupNetIP(ctx, cmp.Or(networks[family], "ip"), name); err != nil {
 		return "", false

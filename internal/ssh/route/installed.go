@@ -42,8 +42,8 @@ func missingSSH(context.Context, ...string) (stdout, stderr []byte, err error) {
 	return nil, nil, &openssh.NotFoundError{Name: "ssh"}
 }
 
-// nativeCapabilities returns those of the native engine of run, the ones with the fewest round
-// trips first.
+// nativeCapabilities returns the algorithms of the native engine of run, the ones with the fewest
+// round trips first.
 func nativeCapabilities() conf.Capabilities {
 	kexes, ciphers, macs := transport.Algorithms()
 	return conf.Capabilities{Locally: true, Lists: map[conf.Keyword][]string{conf.Ciphers: ciphers, conf.MACs: macs, conf.KexAlgorithms: kexes,
@@ -51,7 +51,7 @@ func nativeCapabilities() conf.Capabilities {
 		conf.HostKeyAlgorithms: append(ssh.SupportedAlgorithms().HostKeys, ssh.InsecureAlgorithms().HostKeys...)}}
 }
 
-// secureLists replaces those of ssh where none is installed.
+// secureLists returns the lists of algorithms to use where no ssh is installed.
 func secureLists() map[conf.Keyword][]string {
 	secure := ssh.SupportedAlgorithms()
 	return map[conf.Keyword][]string{conf.KexAlgorithms: secure.KeyExchanges, conf.Ciphers: secure.Ciphers, conf.MACs: secure.MACs}

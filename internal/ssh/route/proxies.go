@@ -26,7 +26,7 @@ func (r *Router) refuseLoops(ctx context.Context, c *conf.Resolved) error {
 	return nil
 }
 
-// before returns the last host before c that ssh goes through.
+// before returns the last host that ssh goes through before c; false if there is none.
 func (r *Router) before(c *conf.Resolved) (host.Endpoint, bool) {
 	if jumps := c.ProxyJump(); len(jumps) > 0 {
 		return jumps[len(jumps)-1], true
@@ -38,8 +38,8 @@ func (r *Router) before(c *conf.Resolved) (host.Endpoint, bool) {
 	return throughSSH(command, r.params.Flags.Config)
 }
 
-// throughSSH returns the host of a command of the usual form, "ssh -W %h:%p host", under the same
-// configuration file.
+// throughSSH returns the host of a proxy command of the usual form, "ssh -W %h:%p host", under the
+// same configuration file; false for any other command.
 func throughSSH(command, config string) (host.Endpoint, bool) {
 	words := strings.Fields(command)
 	if len(words) > 0 && words[0] == "exec" {

@@ -78,7 +78,7 @@ func (p Params) matchExec(ctx context.Context, command string) (bool, error) {
 	return err == nil, err
 }
 
-// interfaceAddresses returns those of the interfaces that are up.
+// interfaceAddresses returns the addresses of the interfaces that are up.
 func interfaceAddresses() (addresses []netip.Addr) {
 	interfaces, err := net.Interfaces()
 	if err != nil {

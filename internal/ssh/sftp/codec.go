@@ -36,16 +36,16 @@ const (
 	typeLink    = 0o120000
 )
 
-// IsDir reports whether it is known to be a directory.
+// IsDir reports whether the attributes are known to be a directory's.
 func (a *Attrs) IsDir() bool { return a.is(typeDir) }
 
-// IsRegular reports whether it is known to be a file with content.
+// IsRegular reports whether the attributes are known to be those of a regular file.
 func (a *Attrs) IsRegular() bool { return a.is(typeRegular) }
 
-// IsLink reports whether it is known to be a symbolic link.
+// IsLink reports whether the attributes are known to be a symbolic link's.
 func (a *Attrs) IsLink() bool { return a.is(typeLink) }
 
-// IsSpecial reports whether it is known to be a device, FIFO or socket.
+// IsSpecial reports whether the attributes are known to be those of a device, FIFO or socket.
 func (a *Attrs) IsSpecial() bool {
 	return a.Has&HasMode != 0 && a.Mode&typeMask != 0 && !a.IsDir() && !a.IsRegular() && !a.IsLink()
 }

@@ -208,9 +208,9 @@ type links struct {
 // errElsewhere says that a server changes the target of a link.
 var errElsewhere = errors.New("the host makes links that lead elsewhere")
 
-// LearnLinks finds that out by a link to its own directory, with an unused name: in the other order
-// the link would get the name of the directory, which no server permits. No other request about
-// links may be running.
+// LearnLinks finds out the server's order of the two names of a link, by a link to its own
+// directory with an unused name: in the other order the link would get the name of the directory,
+// which no server permits. No other request about links may be running.
 func (c *Client) LearnLinks(name string) error {
 	c.links = links{}
 	refused := c.Symlink(".", name)

@@ -227,7 +227,7 @@ func (c *Client) reply() error {
 	return err
 }
 
-// answered wakes the caller.
+// answered hands the reply over to the caller that waits for it.
 func (c *Client) answered(x *call) {
 	c.window.leave(x.size)
 	c.window.learn(x.size, x.inFlight, time.Since(x.sent))

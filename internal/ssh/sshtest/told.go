@@ -46,7 +46,7 @@ func (s *Told) Done(r fleet.Result, _ fleet.Summary) error {
 	return nil
 }
 
-// Results are those of the hosts that have ended, in the order of hosts.
+// Results returns the results of the hosts that have ended, in the order of hosts.
 func (s *Told) Results() []fleet.Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -59,8 +59,8 @@ func (c *Conn) step(s Step) {
 	}
 }
 
-// Algorithms returns those of this package, the ones with few round trips and little time first.
-// Insecure ones are used only where they are named.
+// Algorithms returns the algorithms of this package, the ones with few round trips and little time
+// first. Insecure ones are used only where they are named.
 func Algorithms() (kexes, ciphers, codes []string) {
 	for _, m := range methods {
 		kexes = append(kexes, m.name)

@@ -200,7 +200,8 @@ func (a *attempt) run() error {
 	}
 }
 
-// first sends the first request.
+// first sends the first login request: a signature by the first key if that is allowed, otherwise a
+// question.
 func (a *attempt) first() {
 	if !a.Direct || len(a.Keys) == 0 {
 		a.tryOrAsk()

@@ -84,7 +84,8 @@ func lockDirectory(ctx context.Context, dir string) (*os.File, error) {
 	}
 }
 
-// read reads the file, which the user named path.
+// read reads the old content of the file; path is its name as the user wrote it. A link to nothing,
+// and a file that others can write, are errors.
 func (c *Change) read(path string) error {
 	f, err := os.OpenFile(c.Path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -300,7 +301,7 @@ func (c *Change) keep(backup string) error {
 	return os.Link(temporary, backup) // fails if there is one already
 }
 
-// undo reverts the change.
+// undo puts the backup back into place; without one, the file was new, and is removed.
 func (c *Change) undo(backup string) error {
 	if backup == "" {
 		return os.Remove(c.Path)

@@ -6,7 +6,7 @@ import "os"
 // output to Stdout comes out of Out.
 type Pipes struct{ Stdin, In, Out, Stdout *os.File }
 
-// OpenPipes makes them, by os.Pipe or another maker of pipes.
+// OpenPipes makes both pipes, by os.Pipe or another maker of pipes.
 func OpenPipes(pipe func() (read, write *os.File, err error)) (p Pipes, err error) {
 	if p.Stdin, p.In, err = pipe(); err != nil {
 		return p, err

@@ -67,7 +67,8 @@ const (
 	portion = 8
 )
 
-// early returns how long to stay awake before then, after work at last.
+// early returns how long before then a sleeper wakes up to wait awake: a part of the time since its
+// work at last.
 func early(then, last time.Time) time.Duration {
 	return min(awake, max(0, then.Sub(last)/portion))
 }

@@ -13,7 +13,7 @@ type Progress struct {
 	next time.Time
 }
 
-// NewProgress returns one for things called what.
+// NewProgress returns a Progress for things called what, such as "hosts".
 func NewProgress(w io.Writer, what string) *Progress {
 	return &Progress{w: w, what: what, next: time.Now().Add(time.Second)}
 }

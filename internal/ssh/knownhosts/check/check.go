@@ -91,7 +91,8 @@ type offer struct {
 	rules  Rules
 }
 
-// checkName decides on one name.
+// checkName decides whether an offered host key is right for one name; nil means that it is known
+// and right.
 func checkName(x *index.Index, o offer) *Verdict {
 	entries, undecoded := x.Matching(o.name)
 	if line := RevokedBy(entries, o.key); line != nil {

@@ -87,7 +87,7 @@ func searched(files []string) string {
 	return fmt.Sprintf("%s or %d more", files[0], len(files)-1)
 }
 
-// Joined joins all of them.
+// Joined puts all of the lines into one text.
 func Joined(lines []Known) string {
 	texts := make([]string, len(lines))
 	for i, k := range lines {
