@@ -18,7 +18,7 @@ import (
 // and the answer is kept for later runs where possible.
 type answers struct {
 	path   string
-	before func(context.Context) (map[string]string, error) // parts, before the first question was put
+	before func(context.Context) (source, error) // before the first question was put
 
 	mu      sync.Mutex
 	known   map[string]answer // of earlier runs
@@ -43,9 +43,9 @@ func (e exited) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 func (e exited) ExitCode() int { return int(e) }
 
 func newAnswers(path string) *answers {
-	parts := &sched.Together[map[string]string]{Find: func(ctx context.Context) (map[string]string, error) { return parts(ctx, path) }}
+	before := &sched.Together[source]{Find: func(ctx context.Context) (source, error) { return sourceOf(ctx, path) }}
 	return &answers{
-		path: path, before: parts.Get,
+		path: path, before: before.Get,
 		known: recall(path), asked: map[string]*sched.Together[answer]{}, answers: map[string]answer{},
 	}
 }
@@ -93,9 +93,9 @@ func (s *answers) ask(ctx context.Context, name string, args []string) (a answer
 		return a, err
 	}
 	s.fresh = false
-	k := kept{before, s.toKeep()}
+	k := kept{before.states, s.toKeep()}
 	s.mu.Unlock()
-	if k.holds(s.path) {
+	if k.holds(before.programs...) {
 		k.write(s.path)
 	}
 	return a, err

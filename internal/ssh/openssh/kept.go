@@ -23,7 +23,7 @@ import (
 )
 
 // kept is a file in the user's cache directory: the answers of one program to questions about
-// itself. They are valid as long as everything that they depend on is unchanged, see parts.
+// itself. They are valid as long as everything that they depend on is unchanged, see source.
 type kept struct {
 	Parts   map[string]string // the state of each, by its path
 	Answers map[string]answer // by their questions
@@ -74,17 +74,19 @@ func recall(path string) map[string]answer {
 	return k.Answers
 }
 
-// holds reports whether nothing changed while the program was asked, and the program at path has
-// answered by itself: its file contains the version that it reports. A program that starts another
-// one, like a launcher of sandboxed packages, does not contain it.
-func (k *kept) holds(path string) bool {
+// holds reports whether nothing changed while the program was asked, and one of the programs that
+// may have answered did so by itself: its file contains the version that it reports. A program that
+// starts another one, like a launcher of sandboxed packages, does not contain it.
+func (k *kept) holds(programs ...string) bool {
 	if !k.unchanged() {
 		return false
 	}
 	reply := k.Answers[question(versionArgs)]
 	version, _, ok := findVersion(string(reply.Out) + string(reply.Err))
-	text, err := file.ReadFile(path, maxProgram)
-	return ok && err == nil && bytes.Contains(text, []byte(version))
+	return ok && slices.ContainsFunc(programs, func(path string) bool {
+		text, err := file.ReadFile(path, maxProgram)
+		return err == nil && bytes.Contains(text, []byte(version))
+	})
 }
 
 // unchanged reports whether everything that the answers depend on is unchanged.
@@ -163,40 +165,76 @@ var errUnknown = errors.New("the answer may depend on anything")
 // settled is the age of a change from which on the next one has another time, on any file system.
 const settled = 2 * time.Second
 
-// parts returns the files on which the answers of a program depend, with their states: itself, its
-// libraries, and the surroundings. A script has none, since the programs that it starts can change
-// unseen. Nor are there any where the environment redirects the loader or OpenSSL, or nothing can
-// be kept.
-func parts(ctx context.Context, path string) (map[string]string, error) {
-	if slices.ContainsFunc(os.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, "LD_") || strings.HasPrefix(v, "OPENSSL_") || strings.HasPrefix(v, "GLIBC_")
-	}) {
-		return nil, errUnknown
+// source is what the answers of a program depend on. Of a shell script these are the programs that
+// it may start, and the files and variables that decide which of them.
+type source struct {
+	states   map[string]string // of all of these
+	programs []string          // that may have answered
+	needs    []string          // programs, scripts and their interpreters, libraries
+	perhaps  []string          // files that may be missing, and variables as $NAME
+}
+
+// redirects reports whether a variable of the environment redirects the loader or OpenSSL.
+func redirects(name string) bool {
+	return strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "OPENSSL_") || strings.HasPrefix(name, "GLIBC_")
+}
+
+// sourceOf returns the source of a program's answers. It is unknown where the environment redirects
+// the loader, or nothing can be kept.
+func sourceOf(ctx context.Context, path string) (s source, err error) {
+	if slices.ContainsFunc(os.Environ(), redirects) {
+		return s, errUnknown
 	}
 	directory, err := cacheDirectory(safedir.Make)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	defer directory.Close()
-	own, err := libraries(ctx, path)
-	if err != nil {
-		return nil, err
+	if err := s.add(ctx, path); err != nil {
+		return s, err
 	}
-	own = append(own, path)
-	states := map[string]string{}
-	for i, part := range slices.Concat(own, surroundings) {
+	s.states = map[string]string{}
+	for i, part := range slices.Concat(s.needs, s.perhaps, surroundings) {
 		state, changed := stateOf(part)
-		if i < len(own) && state == "" || time.Since(changed) < settled {
-			return nil, errUnknown
+		if i < len(s.needs) && state == "" || time.Since(changed) < settled {
+			return s, errUnknown
 		}
-		states[part] = state
+		s.states[part] = state
 	}
-	return states, nil
+	return s, nil
+}
+
+// add adds the program that is asked, or one that a script starts.
+func (s *source) add(ctx context.Context, path string) error {
+	switch {
+	case !filepath.IsAbs(path):
+		return errUnknown
+	case slices.Contains(s.needs, path):
+		return nil
+	}
+	text, err := file.ReadFile(path, maxProgram)
+	if err != nil {
+		return err
+	}
+	s.needs = append(s.needs, path)
+	switch {
+	case bytes.HasPrefix(text, []byte("#!")):
+		return (&script{source: s, ctx: ctx, path: path, set: map[string]string{}}).read(string(text))
+	case !bytes.Contains(text, []byte("SSH_")):
+		return nil // has no version to report
+	}
+	own, err := libraries(ctx, path)
+	s.programs, s.needs = append(s.programs, path), append(s.needs, own...)
+	return err
 }
 
 // stateOf identifies a file and its content; "" is a missing file. Nobody can set the time of the
-// last change. For files in /proc the content itself counts.
+// last change. For files in /proc the content itself counts, and the value of a variable, which may
+// be secret.
 func stateOf(path string) (state string, changed time.Time) {
+	if name, variable := strings.CutPrefix(path, "$"); variable {
+		return checksum([]byte(os.Getenv(name))), time.Time{}
+	}
 	if strings.HasPrefix(path, "/proc/") {
 		text, _ := file.ReadFile(path, maxKept)
 		return string(text), time.Time{}

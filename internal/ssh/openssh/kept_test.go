@@ -48,7 +48,7 @@ func TestAskedOnce(t *testing.T) {
 		t.Errorf("asked again: %v", err)
 	}
 	t.Setenv("LD_LIBRARY_PATH", "/x")
-	if _, err := parts(t.Context(), "/usr/bin/ssh"); err == nil {
+	if _, err := sourceOf(t.Context(), "/usr/bin/ssh"); err == nil {
 		t.Error("kept for an environment that can have other libraries")
 	}
 }
@@ -262,21 +262,21 @@ func TestNothingIsKeptOfANewFile(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "ssh")
 	put(t, path, string(text))
-	if _, err := parts(t.Context(), path); err == nil {
+	if _, err := sourceOf(t.Context(), path); err == nil {
 		t.Error("kept")
 	}
-	known, err := parts(t.Context(), "/usr/bin/ssh")
+	known, err := sourceOf(t.Context(), "/usr/bin/ssh")
 	if err != nil {
 		t.Fatal(err)
 	}
 	libraries := 0
-	for part := range known {
+	for part := range known.states {
 		if strings.Contains(part, "/libcrypto.so") || strings.Contains(part, "/libc.so") {
 			libraries++
 		}
 	}
 	if libraries != 2 {
-		t.Errorf("depends on %v", known)
+		t.Errorf("depends on %v", known.states)
 	}
 }
 
