@@ -98,6 +98,7 @@ show/report: base/alg base/stats base/termsafe base/text base/unit bench/compare
 show/workbook: base/stats record show/document
 campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live ssh/admit ssh/openssh sys/terminal base/journal
 dropin: base/fault base/host base/sched base/shell base/termsafe base/wildcard fanout fanout/copy fleet fleet/hostset fleet/output fleet/remotesh ssh/conf ssh/forkssh ssh/openssh sys/file sys/proc sys/safedir sys/terminal
+classic: base/alg base/stats base/termsafe base/text base/unit bench/rank record show/document
 legacy: base/alg base/fault base/shell base/termsafe base/unit base/wildcard bench/speed record record/store ssh/openssh sys/file
 programs: base/alg base/fault base/text base/wildcard bench/flow bench/helper bench/loopback bench/transfer programs/oldserver record ssh/openssh ssh/wire sys/proc sys/relay sys/safedir
 programs/oldserver: record
@@ -165,6 +166,7 @@ show: base sys record ssh bench
 campaign: base sys record ssh bench show
 dropin: base sys fleet ssh fanout
 legacy: base sys record ssh bench
+classic: base sys record ssh bench show
 programs: base sys record ssh bench
 `
 

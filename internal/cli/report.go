@@ -7,17 +7,17 @@ import (
 
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/rank"
+	"sshpace/internal/classic"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
-	render "sshpace/internal/show/report"
 )
 
 // reportFlags are the flags of `sshpace report`.
 type reportFlags struct {
 	by, machine, policy string
 	size                byteLimit
-	classic             render.ClassicOptions
+	classic             classic.Options
 	shown               document.Options
 	anonymous           bool
 	out                 outputFlags
@@ -80,7 +80,7 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 	}
 	f.shown.Only = cmd.Flags().Changed("policy") && !f.shown.All
 	wanted := format.Wanted{
-		Ranking: format.Ranking{Classic: f.classic, Output: f.out.Output, Options: f.shown},
+		Ranking: format.Ranking{Classic: f.classic.Write, Output: f.out.Output, Options: f.shown},
 		Policy:  f.policy, By: rank.By(f.by), Machine: f.machine, Anonymous: f.anonymous,
 	}
 	for i, path := range paths {

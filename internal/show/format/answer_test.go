@@ -22,6 +22,7 @@ import (
 
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
+	"sshpace/internal/classic"
 )
 
 // recordedRankings are all fixtures that rank something, by name.
@@ -42,7 +43,7 @@ func recordedRankings(t *testing.T) map[string]*format.Ranking {
 			t.Fatal(err)
 		}
 		if len(r.Bulk) > 0 {
-			out[filepath.Base(file)] = &format.Ranking{Ranking: r, Records: records, Options: document.Options{File: file}}
+			out[filepath.Base(file)] = &format.Ranking{Ranking: r, Records: records, Classic: classic.Options{}.Write, Options: document.Options{File: file}}
 		}
 	}
 	if len(out) < 4 {

@@ -56,7 +56,7 @@ func (o *Output) wanted(own, others []string) []string {
 type Ranking struct {
 	Ranking *rank.Ranking
 	Records *record.File
-	Classic report.ClassicOptions
+	Classic func(io.Writer, *rank.Ranking, document.Answer) error // writes the classic lists
 	Output  Output
 	Options document.Options
 }
@@ -81,7 +81,7 @@ func (x *Ranking) Render(w io.Writer, f Format) error {
 // lists writes the report in the classic format.
 func (x *Ranking) lists(w io.Writer) error {
 	answer := document.AnswerOf(x.Ranking, x.Options.Choice, cmp.Or(x.Options.Commands, document.Standard))
-	return fault.WithHint(report.Classic(w, x.Ranking, answer, x.Classic), "measure transfers first: sshpace bench")
+	return fault.WithHint(x.Classic(w, x.Ranking, answer), "measure transfers first: sshpace bench")
 }
 
 // more returns the commands that would give enough data to show a difference of limit, where the

@@ -1,5 +1,5 @@
 // Package report writes a document as text for people, as Markdown, CSV and LaTeX, and a ranking as
-// JSON for programs and as the lists of the classic benchmark loop. It decides nothing.
+// JSON for programs. It decides nothing.
 package report
 
 import (
@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"sshpace/internal/base/termsafe"
-	"sshpace/internal/base/text"
 	"sshpace/internal/show/document"
 )
 
@@ -24,11 +22,4 @@ func Text(w io.Writer, d *document.Document) error {
 		}
 	}
 	return out.Flush()
-}
-
-// say writes a line of text, or as many as it takes.
-func say(w io.Writer, format string, args ...any) {
-	for _, line := range text.Line(termsafe.Line(fmt.Sprintf(format, args...)), text.Columns) {
-		fmt.Fprintln(w, line)
-	}
 }

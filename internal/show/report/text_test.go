@@ -3,7 +3,6 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -140,14 +139,10 @@ func TestTextIsClean(t *testing.T) {
 	r.Bulk[0].Suite.Cipher = "cipher\x1b[31m"
 	r.Failed = []rank.Failure{{Suite: alg.Suite{Cipher: "x\u202ey"}, Detail: "went\rwrong"}}
 	r.Warnings = append(r.Warnings, rank.Warning{Text: "a\x1b[Ab"})
-	for name, write := range map[string]func(io.Writer) error{
-		"text":    func(w io.Writer) error { return report.Text(w, document.OfRanking(r, nil, document.Options{})) },
-		"classic": func(w io.Writer) error { return report.Classic(w, r, document.Answer{}, report.ClassicOptions{}) },
-	} {
-		for _, bad := range []string{"\x1b", "\x07", "\r", "\u202e", "\nforged"} {
-			if text := render(t, write); strings.Contains(text, bad) {
-				t.Errorf("%s holds %q", name, bad)
-			}
+	shown := text(t, r, document.Options{})
+	for _, bad := range []string{"\x1b", "\x07", "\r", "\u202e", "\nforged"} {
+		if strings.Contains(shown, bad) {
+			t.Errorf("the text holds %q", bad)
 		}
 	}
 }
@@ -199,51 +194,6 @@ func TestJSON(t *testing.T) {
 				t.Errorf("%s: %+v", c.Cipher, q)
 			}
 		}
-	}
-}
-
-// Fields of a classic line, for awk: 3 cipher, 5 MAC, 7 key exchange, 9 seconds.
-func TestClassic(t *testing.T) {
-	r := ranking(t, 4)
-	text := render(t, func(w io.Writer) error {
-		return report.Classic(w, r, document.Answer{}, report.ClassicOptions{Size: 1 << 30, Top: 3})
-	})
-	rows := 0
-	last := 0.0
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if len(fields) < 10 || fields[1] != "cipher:" {
-			continue
-		}
-		var seconds float64
-		if _, err := fmt.Sscan(fields[8], &seconds); err != nil || fields[3] != "mac:" || fields[5] != "kex:" || fields[9] != "seconds" {
-			t.Fatalf("fields of %q", line)
-		}
-		if strings.HasPrefix(line, "1/") {
-			last = 0
-		}
-		if seconds < last {
-			t.Errorf("%q is faster than the row before it", line)
-		}
-		last = seconds
-		rows++
-	}
-	if want := 3 * (1 + 10 + 17 + 14); rows != want { // overall, ciphers, MACs and the implicit one, key exchanges
-		t.Errorf("%d rows, want %d", rows, want)
-	}
-	for _, want := range []string{"### Top-3 overall", "### Average for each cipher", "measured", "stand for 2240 combinations"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the lists lack %q", want)
-		}
-	}
-	worst := render(t, func(w io.Writer) error {
-		return report.Classic(w, r, document.Answer{}, report.ClassicOptions{Worst: true})
-	})
-	if _, after, _ := strings.Cut(worst, "### Worst-5 overall\n"); !strings.HasPrefix(strings.TrimLeft(after, "1234567890/ "), "cipher: 3des-cbc") {
-		t.Errorf("the worst row is %.80q, want 3des-cbc", after)
-	}
-	if err := report.Classic(io.Discard, &rank.Ranking{}, document.Answer{}, report.ClassicOptions{}); err == nil {
-		t.Error("without transfers there is no error")
 	}
 }
 

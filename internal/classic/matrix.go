@@ -1,4 +1,4 @@
-package document
+package classic
 
 import (
 	"cmp"
@@ -13,18 +13,18 @@ import (
 	"sshpace/internal/record"
 )
 
-// Combination is one row of the naive matrix: a cipher, a MAC and a key exchange, with the time of
+// combination is one row of the naive matrix: a cipher, a MAC and a key exchange, with the time of
 // a copy. MAC is "" where the cipher ignores it, so that one row stands for all MACs.
-type Combination struct {
+type combination struct {
 	Suite   alg.Suite
 	Seconds stats.Interval
 	Basis   rank.Basis // Predicted also where only the transfer or the login was measured
 	Names   int        // combinations in the row: one for every MAC that the cipher ignores
 }
 
-// Matrix is the whole naive matrix in one direction, fastest first.
-type Matrix struct {
-	Rows      []Combination
+// matrix is the whole naive matrix in one direction, fastest first.
+type matrix struct {
+	Rows      []combination
 	Direction record.Direction
 	Size      unit.Bytes
 	Total     int  // combinations in all rows
@@ -32,17 +32,13 @@ type Matrix struct {
 	Copied    bool // every row was timed as a whole process of that size
 }
 
-// ErrNoMatrix says that a file does not allow seconds per combination.
-var ErrNoMatrix = errors.New("the file has no transfers to rebuild the combinations from")
+var errNone = errors.New("the file has no transfers to rebuild the combinations from")
 
-// MatrixOf computes the seconds that a copy of size bytes in one direction takes with every
+// matrixOf computes the seconds that a copy of size bytes in one direction takes with every
 // combination: login(kex) + overhead + size·(ns per byte)(cipher, MAC) + rekeys·rekey(kex). Where
 // an exhaustive run measured copies of exactly that size, it uses those.
-func MatrixOf(r *rank.Ranking, d record.Direction, size unit.Bytes) (*Matrix, error) {
-	if len(r.Bulk) == 0 {
-		return nil, ErrNoMatrix
-	}
-	m := &Matrix{Direction: d, Size: size, Logins: len(r.Kex) > 0}
+func matrixOf(r *rank.Ranking, d record.Direction, size unit.Bytes) *matrix {
+	m := &matrix{Direction: d, Size: size, Logins: len(r.Kex) > 0}
 	if m.Copied = len(r.Copies) > 0 && r.Campaign.SizeBytes == size; m.Copied {
 		m.Rows = copied(r, d)
 	} else {
@@ -55,24 +51,24 @@ func MatrixOf(r *rank.Ranking, d record.Direction, size unit.Bytes) (*Matrix, er
 		}
 		m.Total += m.Rows[i].Names
 	}
-	slices.SortStableFunc(m.Rows, func(a, b Combination) int {
+	slices.SortStableFunc(m.Rows, func(a, b combination) int {
 		return cmp.Or(cmp.Compare(a.Seconds.Value, b.Seconds.Value), cmp.Compare(a.Suite.String(), b.Suite.String()))
 	})
-	return m, nil
+	return m
 }
 
-func copied(r *rank.Ranking, d record.Direction) []Combination {
-	var rows []Combination
+func copied(r *rank.Ranking, d record.Direction) []combination {
+	var rows []combination
 	for _, c := range r.Copies {
 		if c.Direction == d {
-			rows = append(rows, Combination{Suite: c.Suite, Seconds: c.Seconds, Basis: rank.Measured})
+			rows = append(rows, combination{Suite: c.Suite, Seconds: c.Seconds, Basis: rank.Measured})
 		}
 	}
 	return rows
 }
 
-func rebuilt(r *rank.Ranking, d record.Direction, size unit.Bytes) []Combination {
-	var rows []Combination
+func rebuilt(r *rank.Ranking, d record.Direction, size unit.Bytes) []combination {
+	var rows []combination
 	logins := r.Kex
 	if len(logins) == 0 {
 		logins = []rank.Exchange{{}} // without logins, the transfer alone
@@ -92,7 +88,7 @@ func rebuilt(r *rank.Ranking, d record.Direction, size unit.Bytes) []Combination
 				suite := c.Suite
 				suite.Kex = name
 				q := copySeconds(c, k, cheapest, size).Shifted(r.OverheadNS / 1e9)
-				rows = append(rows, Combination{Suite: suite, Seconds: q, Basis: c.Basis})
+				rows = append(rows, combination{Suite: suite, Seconds: q, Basis: c.Basis})
 			}
 		}
 	}

@@ -1,7 +1,6 @@
-package document_test
+package classic
 
 import (
-	"errors"
 	"math"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	"sshpace/internal/show/document"
 )
 
 // exactly is a figure that n connections agree on.
@@ -33,9 +31,9 @@ func TestMatrix(t *testing.T) {
 			{Name: "diffie-hellman-group18-sha512", Login: exactly(160e6, 5)},
 		},
 	}
-	m, err := document.MatrixOf(r, "", 4<<30)
-	if err != nil || len(m.Rows) != 6 {
-		t.Fatalf("%d rows, %v; want 6", len(m.Rows), err)
+	m := matrixOf(r, "", 4<<30)
+	if len(m.Rows) != 6 {
+		t.Fatalf("%d rows; want 6", len(m.Rows))
 	}
 	if got := m.Rows[0].Seconds; math.Abs(got.Value-(4.294967296+0.06)) > 1e-9 || got.N != 3 {
 		t.Errorf("fastest row %+v", got)
@@ -44,9 +42,6 @@ func TestMatrix(t *testing.T) {
 	if want := 2*4.294967296 + 0.16 + 3*0.1; math.Abs(last.Seconds.Value-want) > 1e-9 || last.Basis != rank.Predicted {
 		t.Errorf("slowest row %s %+v, want %.3f s", last.Suite, last.Seconds, want)
 	}
-	if _, err := document.MatrixOf(&rank.Ranking{}, record.Upload, 1); !errors.Is(err, document.ErrNoMatrix) {
-		t.Errorf("without transfers: %v", err)
-	}
 }
 
 // An exhaustive run of 40 combinations and the rebuilt seconds agree.
@@ -54,10 +49,6 @@ func TestExhaustiveAgrees(t *testing.T) {
 	m := benchtest.Noisy(8)
 	r := benchtest.Of(t, benchtest.Simulate(t, m, time.Minute), rank.Auto)
 	const size = 64 << 20
-	matrix, err := document.MatrixOf(r, record.Upload, size)
-	if err != nil {
-		t.Fatal(err)
-	}
 	f := benchtest.Copies(t, benchtest.Noisy(9))
 	copies := map[alg.Suite]float64{}
 	for _, c := range benchtest.Of(t, f, rank.Auto).Copies {
@@ -67,7 +58,7 @@ func TestExhaustiveAgrees(t *testing.T) {
 		t.Errorf("%d combinations copied, want 2240", len(copies))
 	}
 	var errs []float64
-	for _, row := range matrix.Rows {
+	for _, row := range matrixOf(r, record.Upload, size).Rows {
 		if seconds, ok := copies[row.Suite]; ok && row.Suite.MAC != "" {
 			errs = append(errs, math.Abs(row.Seconds.Value/seconds-1))
 		}

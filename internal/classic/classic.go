@@ -1,4 +1,6 @@
-package report
+// Package classic rebuilds the lists that people know from shell loops over all ciphers, MACs and
+// key exchanges: seconds of a copy with every combination.
+package classic
 
 import (
 	"bufio"
@@ -16,8 +18,8 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// ClassicOptions are the options of Classic. Zero fields have the defaults named.
-type ClassicOptions struct {
+// Options of the lists. Zero fields have the defaults named.
+type Options struct {
 	Size  unit.Bytes // of the copy; default 4 GiB
 	Top   int        // rows of each list; default 5
 	Worst bool       // slowest first
@@ -29,11 +31,13 @@ const anyKex = "<any>"
 // implicit is what ssh -v prints for the MAC of an AEAD cipher.
 const implicit = "<implicit>"
 
-// Classic writes the lists that people know from shell loops over all ciphers, MACs and key
-// exchanges: the best overall, per cipher, per MAC and per key exchange, and the averages, for each
-// direction, below the answer that every report gives. Its rows have the fields of such logs, so
-// that old awk scripts read them: $3 cipher, $5 MAC, $7 key exchange, $9 seconds.
-func Classic(w io.Writer, r *rank.Ranking, a document.Answer, o ClassicOptions) error {
+// Write writes the best overall, per cipher, per MAC and per key exchange, and the averages, for
+// each direction, below the answer that every report gives. Its rows have the fields of such logs,
+// so that old awk scripts read them: $3 cipher, $5 MAC, $7 key exchange, $9 seconds.
+func (o Options) Write(w io.Writer, r *rank.Ranking, a document.Answer) error {
+	if len(r.Bulk) == 0 {
+		return errNone
+	}
 	o.Size, o.Top = cmp.Or(o.Size, 4<<30), cmp.Or(o.Top, 5)
 	out := bufio.NewWriter(w)
 	for _, line := range a.Says {
@@ -41,69 +45,62 @@ func Classic(w io.Writer, r *rank.Ranking, a document.Answer, o ClassicOptions) 
 	}
 	fmt.Fprintln(out, "#")
 	for i, d := range r.Directions() {
-		m, err := document.MatrixOf(r, d, o.Size)
-		if err != nil {
-			return err
-		}
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		classic{out, m, o}.write(r)
-	}
-	if len(r.Bulk) == 0 {
-		return document.ErrNoMatrix
+		lists{out, matrixOf(r, d, o.Size), o}.write(r)
 	}
 	return out.Flush()
 }
 
-func (c classic) write(r *rank.Ranking) {
-	m, o, out := c.m, c.o, c.w
-	c.note(r)
+func (l lists) write(r *rank.Ranking) {
+	m, o, out := l.m, l.o, l.w
+	l.note(r)
 	word := "Top"
 	if o.Worst {
 		word = "Worst"
 		slices.Reverse(m.Rows)
 	}
 	say(out, "### %s-%d overall", word, o.Top)
-	c.rows(m.Rows)
+	l.rows(m.Rows)
 	for _, axis := range alg.Measured {
-		c.lists(word, axis)
+		l.each(word, axis)
 	}
 	for _, axis := range alg.Measured {
-		c.averages(axis)
+		l.averages(axis)
 	}
 }
 
-type classic struct {
+type lists struct {
 	w io.Writer
-	m *document.Matrix
-	o ClassicOptions
+	m *matrix
+	o Options
 }
 
 // called holds the names that logs use for the parts of a combination.
 var called = map[alg.Kind]string{alg.Cipher: "cipher", alg.MAC: "MAC", alg.Kex: "key exchange"}
 
 // note says which rows are measured and which are not.
-func (c classic) note(r *rank.Ranking) {
-	if c.m.Copied {
-		say(c.w, "# seconds for %s, each combination measured as a whole process", c.m.Size)
-		fmt.Fprintln(c.w)
+func (l lists) note(r *rank.Ranking) {
+	if l.m.Copied {
+		say(l.w, "# seconds for %s, each combination measured as a whole process", l.m.Size)
+		fmt.Fprintln(l.w)
 		return
 	}
-	measured, predicted := document.Bases(r, c.m.Direction)
+	measured, predicted := document.Bases(r, l.m.Direction)
 	how := "login + size / throughput + rekeys"
-	if !c.m.Logins {
+	if !l.m.Logins {
 		how = "size / throughput, without a login: none was measured"
 	}
-	say(c.w, "# seconds for %s (%s), rebuilt as %s;", c.m.Size, cmp.Or(string(c.m.Direction), "transfer"), how)
-	say(c.w, "# cipher and MAC: %d measured, %d predicted; key exchanges: %d measured;", measured, predicted, len(r.Kex))
-	say(c.w, "# lines stand for %d combinations: %s ciphers ignore the MAC", c.m.Total, implicit)
-	fmt.Fprintln(c.w)
+	say(l.w, "# seconds for %s (%s), rebuilt as %s;", l.m.Size, cmp.Or(string(l.m.Direction), "transfer"), how)
+	say(l.w, "# cipher and MAC: %d measured, %d predicted; key exchanges: %d measured;", measured, predicted, len(r.Kex))
+	say(l.w, "# lines stand for %d combinations: %s ciphers ignore the MAC", l.m.Total, implicit)
+	fmt.Fprintln(l.w)
 }
 
 // rows writes the first rows of a sorted list of combinations, a line each.
-func (c classic) rows(rows []document.Combination) {
-	for i, row := range rows[:min(len(rows), c.o.Top)] {
+func (l lists) rows(rows []combination) {
+	for i, row := range rows[:min(len(rows), l.o.Top)] {
 		mark := ""
 		if row.Basis == rank.Predicted {
 			mark = " (predicted)"
@@ -112,27 +109,27 @@ func (c classic) rows(rows []document.Combination) {
 			mark += " (" + document.Standing(status) + ")"
 		}
 		bounds := strings.TrimRight(" "+row.Seconds.Bounds(unit.Digits), " ")
-		fmt.Fprintln(c.w, termsafe.Line(fmt.Sprintf("%d/%d cipher: %s  mac: %s  kex: %s - %s seconds%s", i+1, len(rows), row.Suite.Cipher,
+		fmt.Fprintln(l.w, termsafe.Line(fmt.Sprintf("%d/%d cipher: %s  mac: %s  kex: %s - %s seconds%s", i+1, len(rows), row.Suite.Cipher,
 			cmp.Or(row.Suite.MAC, implicit), cmp.Or(row.Suite.Kex, anyKex), unit.Digits(row.Seconds.Value), bounds+mark)))
 	}
-	fmt.Fprintln(c.w)
+	fmt.Fprintln(l.w)
 }
 
-// lists writes the best rows of every name of an axis, best name first.
-func (c classic) lists(word string, a alg.Kind) {
-	say(c.w, "### %s-%d for each %s", word, c.o.Top, called[a])
-	fmt.Fprintln(c.w)
-	names, rows := c.by(a)
+// each writes the best rows of every name of an axis, best name first.
+func (l lists) each(word string, a alg.Kind) {
+	say(l.w, "### %s-%d for each %s", word, l.o.Top, called[a])
+	fmt.Fprintln(l.w)
+	names, rows := l.by(a)
 	for _, name := range names {
-		say(c.w, "### %s: %s", called[a], name)
-		c.rows(rows[name])
+		say(l.w, "### %s: %s", called[a], name)
+		l.rows(rows[name])
 	}
 }
 
 // by groups the rows by the names of an axis, in the order of their first rows.
-func (c classic) by(a alg.Kind) (names []string, rows map[string][]document.Combination) {
-	rows = map[string][]document.Combination{}
-	for _, row := range c.m.Rows {
+func (l lists) by(a alg.Kind) (names []string, rows map[string][]combination) {
+	rows = map[string][]combination{}
+	for _, row := range l.m.Rows {
 		name := cmp.Or(row.Suite.Name(a), implicit)
 		if rows[name] == nil {
 			names = append(names, name)
@@ -144,9 +141,9 @@ func (c classic) by(a alg.Kind) (names []string, rows map[string][]document.Comb
 
 // averages writes the mean of every name of an axis over the combinations of the rows, as a loop
 // over all of them would have.
-func (c classic) averages(a alg.Kind) {
-	say(c.w, "### Average for each %s", called[a])
-	names, rows := c.by(a)
+func (l lists) averages(a alg.Kind) {
+	say(l.w, "### Average for each %s", called[a])
+	names, rows := l.by(a)
 	mean, count := map[string]float64{}, map[string]int{}
 	for _, name := range names {
 		for _, row := range rows[name] {
@@ -156,7 +153,7 @@ func (c classic) averages(a alg.Kind) {
 		mean[name] /= float64(count[name])
 	}
 	slices.SortStableFunc(names, func(x, y string) int {
-		if c.o.Worst {
+		if l.o.Worst {
 			x, y = y, x
 		}
 		return cmp.Compare(mean[x], mean[y])
@@ -165,6 +162,13 @@ func (c classic) averages(a alg.Kind) {
 	for _, name := range names {
 		t.Rows = append(t.Rows, []string{termsafe.Line(name), unit.Digits(mean[name]), fmt.Sprintf("seconds avg. of %d", count[name])})
 	}
-	fmt.Fprint(c.w, t.Text(0))
-	fmt.Fprintln(c.w)
+	fmt.Fprint(l.w, t.Text(0))
+	fmt.Fprintln(l.w)
+}
+
+// say writes a line of text, or as many as it takes.
+func say(w io.Writer, format string, args ...any) {
+	for _, line := range text.Line(termsafe.Line(fmt.Sprintf(format, args...)), text.Columns) {
+		fmt.Fprintln(w, line)
+	}
 }
