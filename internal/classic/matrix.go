@@ -76,11 +76,11 @@ func rebuilt(r *rank.Ranking, d record.Direction, size unit.Bytes) []combination
 	cheapest := math.Inf(1)
 	for _, k := range logins {
 		if k.Login.Known() {
-			cheapest = math.Min(cheapest, k.Login.Shown.Value)
+			cheapest = math.Min(cheapest, k.Login.Value())
 		}
 	}
-	for _, c := range r.Bulk {
-		if c.Direction != d || !c.Throughput.Known() {
+	for _, c := range r.In(d) {
+		if !c.Throughput.Known() {
 			continue
 		}
 		for _, k := range logins {
@@ -102,7 +102,7 @@ const leastRekey = 1e6
 // copySeconds adds up one copy. A rekey costs as much as the key exchange adds to a login over the
 // cheapest one; logins show no more than that.
 func copySeconds(c rank.Cell, k rank.Exchange, cheapest float64, size unit.Bytes) stats.Interval {
-	transfer := float64(size) / c.Throughput.Shown.Value
+	transfer := float64(size) / c.Throughput.Value()
 	arm := transfer * c.Throughput.Shown.HalfWidth()
 	total, n := transfer, c.Throughput.N
 	if login := k.Login.Shown; login != nil {

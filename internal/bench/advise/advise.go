@@ -213,7 +213,7 @@ func (a *Advice) offer() alg.Offer {
 // order sorts each list like the choice; names without a measurement follow in their old order.
 func (a *Advice) order(p Params) {
 	options := a.Choice.Options
-	leader := slices.IndexFunc(options, func(o Option) bool { return !alg.IsAEAD(o.Suite.Cipher) })
+	leader := slices.IndexFunc(options, func(o rank.Row) bool { return !alg.IsAEAD(o.Suite.Cipher) })
 	for _, list := range a.Lists {
 		for i := range list.Choices {
 			c := &list.Choices[i]
@@ -261,9 +261,9 @@ func (a *Advice) Changes() bool {
 }
 
 // fill adds the figures of a cipher or a MAC: those of its best option among the matching ones.
-func (c *Listed) fill(kind alg.Kind, options []Option, match func(alg.Suite) bool) {
+func (c *Listed) fill(kind alg.Kind, options []rank.Row, match func(alg.Suite) bool) {
 	c.place = unmeasured
-	if i := slices.IndexFunc(options, func(o Option) bool { return match(o.Suite) }); i >= 0 {
+	if i := slices.IndexFunc(options, func(o rank.Row) bool { return match(o.Suite) }); i >= 0 {
 		c.place = i
 		var groups, figures []string
 		for _, cell := range options[i].Cells {
@@ -282,7 +282,7 @@ func (c *Listed) fillKex(options []rank.Exchange, classical bool) {
 		if sameName(alg.Kex, k.Name, c.Name) {
 			c.place, c.Group = i, k.Group
 			if k.Login.Known() {
-				c.figure = "login " + unit.Milliseconds(k.Login.Shown.Value)
+				c.figure = "login " + unit.Milliseconds(k.Login.Value())
 			}
 		}
 	}
@@ -302,9 +302,9 @@ func figureOf(c rank.Cell) string {
 	words := []string{}
 	switch {
 	case c.Throughput.Known():
-		words = append(words, unit.Throughput(c.Throughput.Shown.Value).String())
+		words = append(words, unit.Throughput(c.Throughput.Value()).String())
 	case c.Total.Known():
-		words = append(words, fmt.Sprintf("%.2f CPU s/GB", c.Total.Shown.Value))
+		words = append(words, fmt.Sprintf("%.2f CPU s/GB", c.Total.Value()))
 	}
 	if c.Direction != "" {
 		words = append(words, string(c.Direction))

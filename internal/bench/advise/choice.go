@@ -2,7 +2,6 @@ package advise
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"sshpace/internal/base/alg"
@@ -21,23 +20,16 @@ type Options struct {
 // Choice is the best option of a ranking under a policy.
 type Choice struct {
 	Policy  Policy
-	Options []Option // all that the policy allows and that have a figure in every direction: best first, ties in the order of preference
-	Tied    int      // number of first Options that are equally good; 0: the policy allows nothing
+	Options []rank.Row // all that the policy allows and that have a figure in every direction: best first, ties in the order of preference
+	Tied    int        // number of first Options that are equally good; 0: the policy allows nothing
 	Present Present
 	Verdict stats.Verdict // of a change to the first Option: equal also where no other can be better; "" where the present one is unknown
 	Gains   []Gain        // from Present to the first Option, by direction; none where one of them is unknown
-	Refused int           // cells that the policy does not allow, or that are not safe
 	Unseen  int           // suites that the policy allows and that were neither measured nor can be predicted
 	// Elsewhere reports whether Verdict is equal because another limit than a cipher was found:
 	// figures alone would not show that.
 	Elsewhere bool
 	Logins    Logins
-}
-
-// Option is one cipher and MAC that may be used.
-type Option struct {
-	Suite alg.Suite
-	Cells []rank.Cell // one for each direction, in the order of the ranking
 }
 
 // Of chooses the ciphers and MACs to use from a ranking, and judges what they gain over the present
@@ -46,17 +38,13 @@ func Of(r *rank.Ranking, o Options) *Choice {
 	if o.Policy.Name == "" {
 		o.Policy, _ = Named("modern") // it is embedded
 	}
-	c := &Choice{Policy: o.Policy}
-	directions := r.Directions()
-	for _, cell := range r.Bulk {
-		if !o.Policy.Allow(r, cell.Suite) {
-			c.Refused++
-			continue
+	c := &Choice{Policy: o.Policy, Present: presentOf(r, o.Present)}
+	for _, row := range r.Rows() {
+		if same(row.Suite, c.Present.Suite) {
+			c.Present.Cells = row.Cells
 		}
-		if cell.Direction == directions[0] && o.shares(cell.Suite) {
-			if option, ok := optionOf(r, cell, directions); ok {
-				c.Options = append(c.Options, option)
-			}
+		if o.Policy.Allow(r, row.Suite) && o.shares(row.Suite) {
+			c.Options = append(c.Options, row)
 		}
 	}
 	for _, s := range r.Missing {
@@ -64,11 +52,9 @@ func Of(r *rank.Ranking, o Options) *Choice {
 			c.Unseen++
 		}
 	}
-	c.Present = presentOf(r, o.Present)
-	c.Present.cells(r, directions)
 	c.Present.Refused = c.Present.Suite.Cipher != "" && !o.Policy.Allow(r, c.Present.Suite)
 	c.order(r, o.preference(r, c.Present.Suite))
-	c.Present.Option = slices.IndexFunc(c.Options, func(x Option) bool { return same(x.Suite, c.Present.Suite) })
+	c.Present.Option = slices.IndexFunc(c.Options, func(x rank.Row) bool { return same(x.Suite, c.Present.Suite) })
 	c.judge(r)
 	c.Logins = loginsOf(r, o.Policy, c.Present.Suite.Kex)
 	return c
@@ -81,42 +67,28 @@ func (o Options) shares(s alg.Suite) bool {
 
 func same(a, b alg.Suite) bool { return a.Computation() == b.Computation() }
 
-// optionOf gathers the cells of a suite; ok is false where a direction has none.
-func optionOf(r *rank.Ranking, first rank.Cell, directions []record.Direction) (o Option, ok bool) {
-	o.Suite = first.Suite.Bulk()
-	for _, d := range directions {
-		cell, found := r.Find(first.Suite, d)
-		if !found || r.Deciding(cell) == nil {
-			return o, false
-		}
-		o.Cells = append(o.Cells, cell)
-	}
-	return o, true
-}
-
-// score returns the mean logarithm of the option's cost: less is better.
-func (o Option) score(r *rank.Ranking) float64 {
+// score returns the mean logarithm of an option's cost: less is better.
+func score(r *rank.Ranking, o rank.Row) float64 {
 	sum := 0.0
 	for _, cell := range o.Cells {
-		log := math.Log(r.Deciding(cell).Value)
-		if r.By != rank.Cost {
-			log = -log
-		}
-		sum += log
+		sum += r.Deciding(cell).Log
+	}
+	if r.By != rank.Cost {
+		sum = -sum
 	}
 	return sum / float64(len(o.Cells))
 }
 
 // gains compares an option with the present one, in every direction; none where that is unknown.
-func (c *Choice) gains(r *rank.Ranking, to Option) (out []Gain) {
+func (c *Choice) gains(r *rank.Ranking, to rank.Row) (out []Gain) {
 	for i, from := range c.Present.Cells {
 		out = append(out, gainOf(r, from, to.Cells[i]))
 	}
 	return out
 }
 
-// equal reports whether another option makes no difference in any direction.
-func (o Option) equal(r *rank.Ranking, other Option) bool {
+// equal reports whether two options make no difference in any direction.
+func equal(r *rank.Ranking, o, other rank.Row) bool {
 	for i, cell := range o.Cells {
 		if !same(o.Suite, other.Suite) && gainOf(r, cell, other.Cells[i]).Verdict != stats.Equal {
 			return false
@@ -147,21 +119,21 @@ func verdictOf(gains []Gain) stats.Verdict {
 // order puts the best option first, then those that are as good, by preference, and then all
 // others. An option that is certainly better precedes one that only seems to be.
 func (c *Choice) order(r *rank.Ranking, preference func(alg.Suite) int) {
-	sorted(c.Options, func(o Option) float64 { return o.score(r) })
-	sorted(c.Options, func(o Option) float64 { return unless(verdictOf(c.gains(r, o)) == stats.Better) })
+	sorted(c.Options, func(o rank.Row) float64 { return score(r, o) })
+	sorted(c.Options, func(o rank.Row) float64 { return unless(verdictOf(c.gains(r, o)) == stats.Better) })
 	c.Tied = 0
 	if len(c.Options) == 0 {
 		return
 	}
 	best := c.Options[0]
-	sorted(c.Options, func(o Option) float64 {
-		if best.equal(r, o) {
+	sorted(c.Options, func(o rank.Row) float64 {
+		if equal(r, best, o) {
 			c.Tied++
 			return 0
 		}
 		return 1
 	})
-	sorted(c.Options[:c.Tied], func(o Option) float64 { return float64(preference(o.Suite)) })
+	sorted(c.Options[:c.Tied], func(o rank.Row) float64 { return float64(preference(o.Suite)) })
 }
 
 func unless(good bool) float64 {
@@ -173,9 +145,9 @@ func unless(good bool) float64 {
 
 // sorted puts options with the least keys first; equal ones keep their order. Each key is computed
 // once.
-func sorted(options []Option, key func(Option) float64) {
+func sorted(options []rank.Row, key func(rank.Row) float64) {
 	type keyed struct {
-		Option
+		rank.Row
 		key float64
 	}
 	var all []keyed
@@ -184,7 +156,7 @@ func sorted(options []Option, key func(Option) float64) {
 	}
 	slices.SortStableFunc(all, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
 	for i, k := range all {
-		options[i] = k.Option
+		options[i] = k.Row
 	}
 }
 
@@ -276,7 +248,7 @@ func (c *Choice) differs(r *rank.Ranking) bool {
 }
 
 // Use returns the best options, which tie.
-func (c *Choice) Use() []Option { return c.Options[:c.Tied] }
+func (c *Choice) Use() []rank.Row { return c.Options[:c.Tied] }
 
 // Stays reports whether nothing needs to be changed.
 func (c *Choice) Stays() bool { return c.Present.Option >= 0 && c.Verdict == stats.Equal }
@@ -349,7 +321,7 @@ func idle(g Gain) bool {
 		if !side.Known() {
 			return 1 // not known: it may be the limit
 		}
-		return from.Throughput.Shown.Value * side.Shown.Value / 1e9
+		return from.Throughput.Value() * side.Value() / 1e9
 	}
 	return share(from.Client) < busyCPU && share(from.Server) < busyCPU
 }

@@ -11,9 +11,9 @@ import (
 
 // A configuration names the best of what must change, and nothing else.
 func TestFirst(t *testing.T) {
-	options := func(suites ...alg.Suite) (out []Option) {
+	options := func(suites ...alg.Suite) (out []rank.Row) {
 		for _, s := range suites {
-			out = append(out, Option{Suite: s})
+			out = append(out, rank.Row{Suite: s})
 		}
 		return out
 	}

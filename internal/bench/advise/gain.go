@@ -3,22 +3,23 @@ package advise
 import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/rank"
+	"sshpace/internal/record"
 )
 
 // Gain is the speed of one cell relative to another in the same direction.
 type Gain struct {
-	From       rank.Cell       `json:"-"`
-	To         rank.Cell       `json:"-"`
-	Throughput *stats.Interval `json:"throughput_ratio,omitempty"` // above 1: To is faster; nil if unknown
-	Cost       *stats.Interval `json:"cpu_ratio,omitempty"`        // of the CPU time of both sides or of the clients; above 1: To costs less; nil if unknown
-	Verdict    stats.Verdict   `json:"verdict"`                    // of the ratio that decides
-	Chance     float64         `json:"chance"`                     // that To is better by it
-	ratio      stats.Estimate  // that decides
+	From, To   rank.Cell        `json:"-"`
+	Direction  record.Direction `json:"direction"`
+	Throughput *stats.Interval  `json:"throughput_ratio,omitempty"` // above 1: To is faster; nil if unknown
+	Cost       *stats.Interval  `json:"cpu_ratio,omitempty"`        // of the CPU time of both sides or of the clients; above 1: To costs less; nil if unknown
+	Verdict    stats.Verdict    `json:"verdict"`                    // of the ratio that decides
+	Chance     float64          `json:"chance"`                     // that To is better by it
+	ratio      stats.Estimate   // that decides
 }
 
 // gainOf compares two cells of one run. It assumes independent errors.
 func gainOf(r *rank.Ranking, from, to rank.Cell) Gain {
-	g := Gain{From: from, To: to, Verdict: stats.NotEnough}
+	g := Gain{From: from, To: to, Direction: to.Direction, Verdict: stats.NotEnough}
 	if from.Suite.Computation() == to.Suite.Computation() {
 		from, to = exact(from), exact(to)
 	}

@@ -13,8 +13,7 @@ type Logins struct {
 	Options []rank.Exchange // allowed by the policy, best first: post-quantum ones before the others, unless the policy is classical
 	Tied    int             // number of the first ones without a significant difference
 	Present int             // place of the present one; -1: unknown, not measured or not allowed
-	Refused int
-	Forbids bool // the policy refuses the present one
+	Forbids bool            // the policy refuses the present one
 	// PostQuantum is the additional CPU time of the best post-quantum exchange over the best other
 	// one, of both sides together in ns; 0 where one is missing.
 	PostQuantum float64
@@ -23,13 +22,7 @@ type Logins struct {
 // loginsOf chooses among the key exchanges of a ranking.
 func loginsOf(r *rank.Ranking, p Policy, present string) Logins {
 	l := Logins{Forbids: present != "" && p.Refuses(alg.Kex, present, r.Environment.StrictKex) != ""}
-	for _, k := range r.Kex {
-		if p.Refuses(alg.Kex, k.Name, r.Environment.StrictKex) != "" {
-			l.Refused++
-			continue
-		}
-		l.Options = append(l.Options, k)
-	}
+	l.Options = append(l.Options, p.Only(r).Kex...)
 	first := func(k rank.Exchange) int {
 		if k.PostQuantum && !p.Classical {
 			return 0
@@ -62,11 +55,8 @@ func sameKex(a, b string) bool { return alg.Canonical(alg.Kex, a) == alg.Canonic
 func (l Logins) surcharge() float64 {
 	best := map[bool]float64{}
 	for _, k := range l.Options {
-		if !k.Total.Known() {
-			continue
-		}
-		if have := best[k.PostQuantum]; have == 0 || k.Total.Shown.Value < have {
-			best[k.PostQuantum] = k.Total.Shown.Value
+		if have := best[k.PostQuantum]; k.Total.Known() && (have == 0 || k.Total.Value() < have) {
+			best[k.PostQuantum] = k.Total.Value()
 		}
 	}
 	if best[true] == 0 || best[false] == 0 {

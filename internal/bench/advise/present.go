@@ -19,18 +19,6 @@ type Present struct {
 	Cells   []rank.Cell // of it, one for each direction; none where it was not measured
 }
 
-// cells finds the cells of the present suite.
-func (p *Present) cells(r *rank.Ranking, directions []record.Direction) {
-	for _, d := range directions {
-		if cell, ok := r.Find(p.Suite, d); ok && p.Suite.Cipher != "" && r.Deciding(cell) != nil {
-			p.Cells = append(p.Cells, cell)
-		}
-	}
-	if len(p.Cells) < len(directions) {
-		p.Cells = nil
-	}
-}
-
 // presentOf returns the suite that is negotiated now: known, otherwise as the run found, otherwise
 // the default of OpenSSH in the client's version.
 func presentOf(r *rank.Ranking, known *alg.Suite) Present {

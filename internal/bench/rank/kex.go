@@ -136,7 +136,7 @@ func (r *Ranking) overhead(d *data) float64 {
 		var beyond []float64
 		for _, o := range d.overheads {
 			if kexOf(o) == alg.Canonical(alg.Kex, k.Name) {
-				beyond = append(beyond, float64(o.Sample.ElapsedNS)-k.Login.Shown.Value)
+				beyond = append(beyond, float64(o.Sample.ElapsedNS)-k.Login.Value())
 			}
 		}
 		if len(beyond) > 0 {

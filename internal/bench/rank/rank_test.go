@@ -393,3 +393,28 @@ func TestFailuresAreCounted(t *testing.T) {
 		t.Errorf("no warning about failures: %v", r.Warnings)
 	}
 }
+
+// A row has a cell of each direction, and one with an unknown figure is no row.
+func TestRows(t *testing.T) {
+	cell := func(name string, d record.Direction, v float64) rank.Cell {
+		c := rank.Cell{Suite: alg.Suite{Cipher: name}, Direction: d}
+		if v > 0 {
+			e := stats.Estimate{Log: math.Log(v), N: 3}
+			c.Throughput = rank.Figure{Estimate: e, Shown: e.OrNil()}
+		}
+		return c
+	}
+	r := &rank.Ranking{Bulk: []rank.Cell{
+		cell("a", record.Upload, 3), cell("b", record.Upload, 2), cell("c", record.Upload, 1),
+		cell("c", record.Download, 3), cell("a", record.Download, 2), cell("b", record.Download, 0),
+	}}
+	rows := r.Rows()
+	if len(rows) != 2 || rows[0].Suite.Cipher != "a" || rows[1].Suite.Cipher != "c" {
+		t.Fatalf("rows %v", rows)
+	}
+	for _, row := range rows {
+		if len(row.Cells) != 2 || row.Cells[0].Direction != record.Upload || row.Cells[1].Direction != record.Download || row.Cells[1].Suite != row.Suite {
+			t.Errorf("cells of %v: %v", row.Suite, row.Cells)
+		}
+	}
+}

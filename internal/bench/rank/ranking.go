@@ -80,30 +80,47 @@ func (r *Ranking) Directions() []record.Direction {
 	return out
 }
 
-// Find returns the cell of a cipher and MAC, under any of their names; false if it was not
-// measured.
-func (r *Ranking) Find(suite alg.Suite, d record.Direction) (Cell, bool) {
-	want := suite.Computation()
+// In returns the cells of a direction, best first.
+func (r *Ranking) In(d record.Direction) []Cell {
+	return slices.DeleteFunc(slices.Clone(r.Bulk), func(c Cell) bool { return c.Direction != d })
+}
+
+// Row is one cipher and MAC, with a cell for each direction.
+type Row struct {
+	Suite alg.Suite
+	Cells []Cell // in the order of Directions
+}
+
+// Rows gathers the cells that have a deciding figure in every direction, in the order of the first
+// one.
+func (r *Ranking) Rows() (rows []Row) {
+	at := map[alg.Suite]int{}
 	for _, c := range r.Bulk {
-		if c.Direction == d && c.Suite.Computation() == want {
-			return c, true
+		i, seen := at[c.Suite.Computation()]
+		if !seen {
+			i = len(rows)
+			at[c.Suite.Computation()], rows = i, append(rows, Row{Suite: c.Suite.Bulk()})
+		}
+		if r.Deciding(c).Known() {
+			rows[i].Cells = append(rows[i].Cells, c)
 		}
 	}
-	return Cell{}, false
+	all := len(r.Directions())
+	return slices.DeleteFunc(rows, func(row Row) bool { return len(row.Cells) < all })
 }
 
 // Deciding returns the figure of a cell by which the cells are ordered: its throughput, or the CPU
-// cost that bounds it, of its costlier side, or of both where they share one core; nil if unknown.
-func (r *Ranking) Deciding(c Cell) *stats.Interval {
+// cost that bounds it, of its costlier side, or of both where they share one core.
+func (r *Ranking) Deciding(c Cell) Figure {
 	switch {
 	case r.By != Cost:
-		return c.Throughput.Shown
+		return c.Throughput
 	case r.OneCore():
-		return c.Total.Shown
+		return c.Total
 	case c.Server.Known() && c.Server.Log > c.Client.Log:
-		return c.Server.Shown
+		return c.Server
 	}
-	return c.Client.Shown
+	return c.Client
 }
 
 // OneCore reports whether client and server shared one core: throughput is that of both together.
@@ -116,6 +133,14 @@ func (r *Ranking) OneCore() bool {
 type Figure struct {
 	stats.Estimate
 	Shown *stats.Interval // includes the doubt about the level of the run; nil if unknown
+}
+
+// Value returns the shown value; 0 if unknown.
+func (f Figure) Value() float64 {
+	if f.Shown == nil {
+		return 0
+	}
+	return f.Shown.Value
 }
 
 // MarshalJSON writes the shown interval.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/rank"
@@ -60,13 +61,17 @@ func TestRunsOfSlicesAgree(t *testing.T) {
 	for i, a := range runs {
 		for _, b := range runs[:i] {
 			var xs, ys, difference, arm []float64
+			of := map[alg.Suite]rank.Cell{}
+			for _, c := range b.Bulk {
+				of[c.Suite] = c
+			}
 			for _, c := range a.Bulk {
-				other, _ := b.Find(c.Suite, c.Direction)
+				other := of[c.Suite]
 				xs, ys = append(xs, c.Client.Log), append(ys, other.Client.Log)
 				difference = append(difference, c.Client.Log-other.Client.Log)
 				arm = append(arm, c.Client.Repeated().Arm())
 				for _, d := range a.Bulk {
-					o, _ := b.Find(d.Suite, d.Direction)
+					o := of[d.Suite]
 					if c.Group < d.Group && len(c.Group) == len(d.Group) && other.Group > o.Group && len(other.Group) == len(o.Group) {
 						t.Errorf("%s and %s: groups %s and %s, then %s and %s", c.Suite, d.Suite, c.Group, d.Group, other.Group, o.Group)
 					}

@@ -314,7 +314,7 @@ func (w wording) chance() string {
 }
 
 // speeds returns the speeds of options, as ranges, in each direction.
-func speeds(options []advise.Option) string {
+func speeds(options []rank.Row) string {
 	var out []string
 	for i, of := range options[0].Cells {
 		var cells []rank.Cell

@@ -17,7 +17,7 @@ import (
 // that mean exactly them when typed for --cipher and --mac.
 type folded struct {
 	cipher, mac string // patterns; mac is "" where the ciphers carry their own tag
-	cells       []rank.Cell
+	options     []rank.Row
 }
 
 // foldOptions makes rows of options in one direction, in their order. The recommended and the
@@ -29,16 +29,15 @@ func foldOptions(c *advise.Choice, direction int, offer alg.Offer) []folded {
 		if taken[o.Suite] {
 			continue
 		}
-		family := []advise.Option{o}
+		family := []rank.Row{o}
 		if i >= c.Tied && i != c.Present.Option {
 			family = familyOf(c, i, direction)
 		}
-		row, ok := foldFamily(family, direction, offer)
+		row, ok := foldFamily(family, offer)
 		if !ok {
-			family = family[:1]
-			row, _ = foldFamily(family, direction, offer)
+			row, _ = foldFamily(family[:1], offer)
 		}
-		for _, member := range family {
+		for _, member := range row.options {
 			taken[member.Suite] = true
 		}
 		out = append(out, row)
@@ -48,9 +47,9 @@ func foldOptions(c *advise.Choice, direction int, offer alg.Offer) []folded {
 
 // familyOf returns the options from i on that differ from it only by the length of the key and by
 // how one MAC is applied, and share its group.
-func familyOf(c *advise.Choice, i, direction int) []advise.Option {
+func familyOf(c *advise.Choice, i, direction int) []rank.Row {
 	head := c.Options[i]
-	var out []advise.Option
+	var out []rank.Row
 	for k, o := range c.Options[i:] {
 		alike := family(o.Suite) == family(head.Suite) && o.Cells[direction].Group == head.Cells[direction].Group
 		if alike && i+k != c.Present.Option {
@@ -76,14 +75,12 @@ func undigited(name string) string {
 
 // foldFamily merges options under patterns; ok is false where they are not all combinations of some
 // ciphers and some MACs.
-func foldFamily(family []advise.Option, direction int, offer alg.Offer) (row folded, ok bool) {
+func foldFamily(family []rank.Row, offer alg.Offer) (row folded, ok bool) {
 	var ciphers, macs []string
 	for _, o := range family {
 		ciphers, macs = appendNew(ciphers, o.Suite.Cipher), appendNew(macs, o.Suite.MAC)
-		row.cells = append(row.cells, o.Cells[direction])
 	}
-	row.cipher, row.mac = pattern(ciphers, offer.Ciphers), pattern(macs, offer.MACs)
-	return row, len(family) == len(ciphers)*len(macs)
+	return folded{pattern(ciphers, offer.Ciphers), pattern(macs, offer.MACs), family}, len(family) == len(ciphers)*len(macs)
 }
 
 // name returns the row's name as shown.
@@ -91,7 +88,7 @@ func (f folded) name() string { return strings.Join(text.NonEmpty(f.cipher, f.ma
 
 // holds reports whether a suite is in the row, under any of its names.
 func (f folded) holds(s alg.Suite) bool {
-	return s.Cipher != "" && slices.ContainsFunc(f.cells, func(c rank.Cell) bool { return c.Suite.Computation() == s.Computation() })
+	return s.Cipher != "" && slices.ContainsFunc(f.options, func(o rank.Row) bool { return o.Suite.Computation() == s.Computation() })
 }
 
 // pattern returns the text to type for these names, among all: one name without its domain, a glob
@@ -137,7 +134,7 @@ func barOf(r *rank.Ranking, c rank.Cell) Point {
 	if r.By != rank.Cost {
 		return PointOf(c.Throughput.Shown, 1e6)
 	}
-	cost := r.Deciding(c)
+	cost := r.Deciding(c).Shown
 	if cost == nil || cost.Lo <= 0 {
 		return Point{}
 	}
@@ -153,28 +150,36 @@ func barUnit(r *rank.Ranking) string {
 	return "MB/s"
 }
 
-// speed returns the throughput of the row: a range; or, where it is not known well and so decides
-// nothing, the mean with the union of the intervals.
-func (f folded) speed(r *rank.Ranking) string {
-	if r.By != rank.Cost || len(r.Directions()) > 1 { // there is no room
-		return span(f.cells, speedOf, 1e6)
+// cells returns the row's cells in a direction.
+func (f folded) cells(direction int) (out []rank.Cell) {
+	for _, o := range f.options {
+		out = append(out, o.Cells[direction])
 	}
-	p := f.meanOf(func(c rank.Cell) Point { return PointOf(c.Throughput.Shown, 1e6) })
+	return out
+}
+
+// speed returns the throughput of cells: a range; or, where it is not known well and so decides
+// nothing, the mean with the union of the intervals.
+func speed(r *rank.Ranking, cells []rank.Cell) string {
+	if r.By != rank.Cost || len(r.Directions()) > 1 { // there is no room
+		return span(cells, speedOf, 1e6)
+	}
+	p := meanPoint(cells, func(c rank.Cell) Point { return PointOf(c.Throughput.Shown, 1e6) })
 	if !p.Known {
 		return unknown
 	}
 	return stats.Interval{Value: p.Value, Lo: p.Lo, Hi: p.Hi}.Shown(unit.Digits, "")
 }
 
-// mean returns the mean of the bars of a row's cells, with the union of their intervals.
-func (f folded) mean(r *rank.Ranking) Point {
-	return f.meanOf(func(c rank.Cell) Point { return barOf(r, c) })
+// mean returns the mean of the bars of a row in a direction, with the union of their intervals.
+func (f folded) mean(r *rank.Ranking, direction int) Point {
+	return meanPoint(f.cells(direction), func(c rank.Cell) Point { return barOf(r, c) })
 }
 
-// meanOf returns the mean of a figure of a row's cells, with the union of their intervals.
-func (f folded) meanOf(point func(rank.Cell) Point) (out Point) {
+// meanPoint does so for a figure of cells.
+func meanPoint(cells []rank.Cell, point func(rank.Cell) Point) (out Point) {
 	n := 0.0
-	for _, cell := range f.cells {
+	for _, cell := range cells {
 		p := point(cell)
 		if !p.Known {
 			continue
@@ -214,17 +219,7 @@ func span(cells []rank.Cell, figure func(rank.Cell) float64, scale float64) stri
 
 // cpuOf returns the CPU time of a cell, of both sides or of the client alone, in ns per byte; 0 if
 // unknown.
-func cpuOf(c rank.Cell) float64 {
-	if !c.Total.Known() {
-		return 0
-	}
-	return c.Total.Shown.Value
-}
+func cpuOf(c rank.Cell) float64 { return c.Total.Value() }
 
 // speedOf returns the throughput of a cell in bytes per second; 0 if unknown.
-func speedOf(c rank.Cell) float64 {
-	if !c.Throughput.Known() {
-		return 0
-	}
-	return c.Throughput.Shown.Value
-}
+func speedOf(c rank.Cell) float64 { return c.Throughput.Value() }

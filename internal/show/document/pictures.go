@@ -63,10 +63,7 @@ func computations(r *rank.Ranking, d record.Direction) (cells []rank.Cell) {
 		}
 	}
 	at := map[same]int{}
-	for _, c := range r.Bulk {
-		if c.Direction != d {
-			continue
-		}
+	for _, c := range r.In(d) {
 		of, key := computation(c.Suite), sameOf(r, c)
 		i, seen := at[key]
 		if !seen {
@@ -88,11 +85,7 @@ type same struct {
 }
 
 func sameOf(r *rank.Ranking, c rank.Cell) same {
-	key := same{computation: computation(c.Suite), direction: c.Direction}
-	if q := r.Deciding(c); q != nil {
-		key.figure = q.Value
-	}
-	return key
+	return same{computation(c.Suite), r.Deciding(c).Value(), c.Direction}
 }
 
 // Twins maps cells to an earlier cell of which they are another name; the figures are those of that
@@ -184,7 +177,7 @@ func heatChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	cells := map[alg.Suite]Point{}
 	for _, cell := range computations(r, d) {
 		ciphers, macs = appendNew(ciphers, cell.Suite.Cipher), appendNew(macs, cell.Suite.MAC)
-		p := PointOf(r.Deciding(cell), scale)
+		p := PointOf(r.Deciding(cell).Shown, scale)
 		p.Predicted = cell.Basis == rank.Predicted
 		cells[cell.Suite.Bulk()] = p
 	}
@@ -239,7 +232,7 @@ func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Dire
 		if i >= answerRows && !now {
 			continue
 		}
-		item := Item{Label: row.name(), Suite: safe(row.cells[0].Suite), Points: []Point{row.mean(r)}}
+		item := Item{Label: row.name(), Suite: safe(row.options[0].Suite), Points: []Point{row.mean(r, direction)}}
 		if now {
 			item.Mark, item.Color = "now", ColorNow
 		}

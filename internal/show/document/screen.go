@@ -119,15 +119,15 @@ func (s screen) choices(bars int) []Block {
 	kept := s.kept(rows, bars)
 	longest := 0.0
 	for _, i := range kept {
-		longest = max(longest, rows[i].mean(s.r).Value)
+		longest = max(longest, rows[i].mean(s.r, 0).Value)
 	}
 	for _, i := range kept {
-		t.Rows = append(t.Rows, s.bar(rows[i], directions, longest))
+		t.Rows = append(t.Rows, s.bar(rows[i], longest))
 	}
 	b := Block{Table: &t}
 	more := len(s.r.Bulk) / max(1, len(directions)) // a row may be several
 	for _, i := range kept {
-		more -= len(rows[i].cells)
+		more -= len(rows[i].options)
 	}
 	if more > 0 {
 		b.Lines = []string{fmt.Sprintf("%s: %s", unit.Count(more, "more combination"), s.o.Commands.All())}
@@ -164,24 +164,18 @@ func (s screen) kept(rows []folded, bars int) []int {
 	return out
 }
 
-func (s screen) bar(f folded, directions []record.Direction, longest float64) Row {
+func (s screen) bar(f folded, longest float64) Row {
 	row := Row{Cells: []Cell{{Text: f.name()}}}
-	for _, d := range directions {
-		var cells []rank.Cell
-		for _, c := range f.cells {
-			if cell, ok := s.r.Find(c.Suite, d); ok {
-				cells = append(cells, cell)
-			}
-		}
-		row.Cells = append(row.Cells, Cell{Text: folded{cells: cells}.speed(s.r)})
+	for d := range s.r.Directions() {
+		row.Cells = append(row.Cells, Cell{Text: speed(s.r, f.cells(d))})
 		if s.r.By == rank.Cost {
-			row.Cells = append(row.Cells, Cell{Text: span(cells, cpuOf, 1)})
+			row.Cells = append(row.Cells, Cell{Text: span(f.cells(d), cpuOf, 1)})
 		}
 	}
 	bar, now := "", ""
 	if longest > 0 {
 		length := barLength / float64(max(1, len(row.Cells)-3)) // figures of both directions leave less room
-		bar = strings.Repeat("#", max(1, int(math.Round(length*f.mean(s.r).Value/longest))))
+		bar = strings.Repeat("#", max(1, int(math.Round(length*f.mean(s.r, 0).Value/longest))))
 	}
 	if f.holds(s.c.Present.Suite) {
 		now = "now"
@@ -336,7 +330,7 @@ func (s screen) login() string {
 	if !k.Login.Known() {
 		return name + advice
 	}
-	return unit.Milliseconds(k.Login.Shown.Value) + " with " + name + advice
+	return unit.Milliseconds(k.Login.Value()) + " with " + name + advice
 }
 
 // limit names the present limit of a transfer, as far as it was found, and the remedy. It does not

@@ -175,14 +175,12 @@ func bulkTable(r *rank.Ranking, d record.Direction) Table {
 	for i, c := range t.Columns {
 		t.Columns[i].Bare = c.Head != decides
 	}
-	for _, c := range r.Bulk {
-		if c.Direction == d {
-			t.Rows = append(t.Rows, Row{Suite: safe(c.Suite), Cells: []Cell{
-				{Text: fmt.Sprint(c.Rank)}, {Text: c.Group}, {Text: clean(c.Suite.Cipher)}, {Text: clean(c.Suite.MAC)}, {Text: clean(string(d))},
-				{Quantity: c.Throughput.Shown}, {Quantity: c.Client.Shown}, {Quantity: c.Server.Shown}, {Text: basisOf(c)},
-				{Text: label(twins[record.Cell{Suite: c.Suite, Direction: d}])}, {Text: Standing(c.Status)},
-			}})
-		}
+	for _, c := range r.In(d) {
+		t.Rows = append(t.Rows, Row{Suite: safe(c.Suite), Cells: []Cell{
+			{Text: fmt.Sprint(c.Rank)}, {Text: c.Group}, {Text: clean(c.Suite.Cipher)}, {Text: clean(c.Suite.MAC)}, {Text: clean(string(d))},
+			{Quantity: c.Throughput.Shown}, {Quantity: c.Client.Shown}, {Quantity: c.Server.Shown}, {Text: basisOf(c)},
+			{Text: label(twins[record.Cell{Suite: c.Suite, Direction: d}])}, {Text: Standing(c.Status)},
+		}})
 	}
 	return t
 }

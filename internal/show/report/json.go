@@ -73,14 +73,10 @@ func jsonOf(r *rank.Ranking) jsonReport {
 		if of, ok := twins[record.Cell{Suite: c.Suite, Direction: c.Direction}]; ok {
 			same = &of
 		}
-		both := 0.0
-		if c.Total.Known() {
-			both = c.Total.Shown.Value
-		}
 		out.Bulk = append(out.Bulk, jsonCell{
 			Rank: c.Rank, Cipher: c.Suite.Cipher, MAC: c.Suite.MAC, Direction: c.Direction, Basis: c.Basis, Timed: c.Timed,
 			Holdout: c.Holdout, Group: c.Group, Status: c.Status,
-			Throughput: c.Throughput.Shown, Client: c.Client.Shown, Server: c.Server.Shown, SameAs: same, Both: both,
+			Throughput: c.Throughput.Shown, Client: c.Client.Shown, Server: c.Server.Shown, SameAs: same, Both: c.Total.Value(),
 		})
 	}
 	return out

@@ -118,7 +118,7 @@ func TestPatternsCanBeTyped(t *testing.T) {
 			}
 			for _, cipher := range meant {
 				for _, mac := range macs {
-					if !slices.ContainsFunc(c.Options, func(o advise.Option) bool { return o.Suite == alg.Suite{Cipher: cipher, MAC: mac} }) {
+					if !slices.ContainsFunc(c.Options, func(o rank.Row) bool { return o.Suite == alg.Suite{Cipher: cipher, MAC: mac} }) {
 						t.Errorf("%q means %s %s, which the policy does not allow", line, cipher, mac)
 					}
 					left--
