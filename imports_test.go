@@ -18,7 +18,6 @@ const rules = `
 base/alg: base/fault
 base/fault:
 base/host: base/shell base/wildcard
-base/journal:
 base/sched:
 base/shell:
 base/stats:
@@ -27,10 +26,11 @@ base/text:
 base/unit:
 base/waittest:
 base/wildcard:
-record: base/alg base/termsafe base/unit base/journal
+record: base/alg base/termsafe base/unit sys/journal
 record/anonymize: base/alg base/wildcard record
-record/store: base/fault base/shell record sys/file sys/safedir base/journal
+record/store: base/fault base/shell record sys/file sys/safedir sys/journal
 sys/file: base/fault base/sched sys/safedir
+sys/journal: base/fault base/sched sys/file sys/safedir
 sys/proc:
 sys/relay: sys/tcp
 sys/safedir:
@@ -83,9 +83,9 @@ fanout/copy: base/fault base/host base/sched base/shell base/termsafe base/unit 
 fanout/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/proc sys/safedir
 fanout/sudo: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet fleet/remotesh sys/proc sys/terminal
 fleet: base/fault base/host base/termsafe sys/file
-fleet/history: base/fault base/host base/shell base/termsafe base/text base/unit fleet fleet/hostset fleet/output sys/file sys/safedir base/journal
+fleet/history: base/fault base/host base/shell base/termsafe base/text base/unit fleet fleet/hostset fleet/output sys/file sys/safedir sys/journal
 fleet/hostset: base/host base/wildcard
-fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildcard fleet fleet/hostset sys/file sys/safedir sys/terminal base/journal
+fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildcard fleet fleet/hostset sys/file sys/safedir sys/terminal sys/journal
 fleet/remotesh: base/shell
 show/booktest:
 show/document: base/alg base/shell base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/plan bench/rank record
@@ -96,7 +96,7 @@ show/page: base/alg show/document
 show/picture: base/unit base/wildcard show/document
 show/report: base/alg base/stats base/termsafe base/text base/unit bench/compare bench/rank record show/document
 show/workbook: base/stats record show/document
-campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live ssh/admit ssh/openssh sys/terminal base/journal
+campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live ssh/admit ssh/openssh sys/terminal sys/journal
 dropin: base/fault base/host base/sched base/shell base/termsafe base/wildcard fanout fanout/copy fleet fleet/hostset fleet/output fleet/remotesh ssh/conf ssh/forkssh ssh/openssh sys/file sys/proc sys/safedir sys/terminal
 classic: base/alg base/stats base/termsafe base/text base/unit bench/rank record show/document
 legacy: base/alg base/fault base/shell base/termsafe base/unit base/wildcard bench/speed record record/store ssh/openssh sys/file

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"sshpace/internal/base/fault"
-	"sshpace/internal/base/journal"
 	"sshpace/internal/bench/hostinfo"
 	"sshpace/internal/bench/limits"
 	"sshpace/internal/bench/testbed"
@@ -19,6 +18,7 @@ import (
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
+	"sshpace/internal/sys/journal"
 )
 
 // MachineParams select the limits of this machine to measure.
@@ -49,7 +49,7 @@ func Machine(ctx context.Context, p MachineParams) error {
 		return noLimits(file.Findings)
 	}
 	if p.Out == "" {
-		p.Out = filepath.Join(p.Store.Machines(), journal.Name(file.Campaign.Started)+journal.Ending)
+		p.Out = filepath.Join(p.Store.Machines(), journal.Name(file.Campaign.Started, ""))
 	}
 	if err := store.Write(p.Stdout, p.Out, slices.Collect(file.Records())); err != nil {
 		return err

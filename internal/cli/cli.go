@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/bench/helper"
 	"sshpace/internal/dropin"
+	"sshpace/internal/fleet/output"
 	"sshpace/internal/programs"
-
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/terminal"
 )
@@ -50,6 +50,11 @@ type System struct {
 
 // screen returns standard error, for drawing.
 func (sys System) screen() *terminal.Screen { return terminal.NewScreen(sys.Stderr, sys.Getenv) }
+
+// views returns the streams of a run for its views.
+func (sys System) views() output.Streams {
+	return output.Streams{Out: sys.Stdout, Err: sys.Stderr, Screen: sys.screen(), Getenv: sys.Getenv}
+}
 
 // Error is an error for people.
 type Error = fault.Error

@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/journal"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/limits"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/campaign"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/format"
+	"sshpace/internal/sys/journal"
 )
 
 // limitFlags are the flags of `sshpace limits`.

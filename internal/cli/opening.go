@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/base/journal"
 	"sshpace/internal/campaign"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/format"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/journal"
 )
 
 // recordFlags are the flags of all measurements whose records are kept.

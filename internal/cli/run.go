@@ -127,8 +127,11 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 	if f.listing.history && !f.selection.None() {
 		return usageError("leave -w out; words behind --history are searched in commands and hosts", "--history lists runs of all hosts")
 	}
-	if !f.listing.history && (flags.Changed("since") || flags.Changed("limit")) {
-		return usageError("such as sshpace run --history --since 2h", "--since and --limit are for --history")
+	if !f.listing.history && (flags.Changed("since") || flags.Changed("limit") || f.listing.follow) {
+		return usageError("such as sshpace run --history --since 2h", "--since, --limit and --follow are for --history")
+	}
+	if f.listing.follow {
+		return f.follow(ctx, sys, store, args)
 	}
 	if f.listing.history {
 		return f.listing.show(sys, store, args, f.view.JSON)
@@ -336,7 +339,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	}
 	f.view.Confirm = f.pace.question(drain)
 	f.view.Naming = t.reach.Naming
-	sink, err := f.view.Sink(output.Streams{Out: sys.Stdout, Err: sys.Stderr, Screen: sys.screen(), Getenv: sys.Getenv}, t.hosts)
+	sink, err := f.view.Sink(sys.views(), t.hosts)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/sys/terminal"
@@ -113,20 +115,38 @@ func setFlags(flags *pflag.FlagSet, names []string, recorded map[string][]string
 
 // listingFlags select the earlier runs that --history lists.
 type listingFlags struct {
-	history bool
-	since   moment
-	limit   int
+	history, follow bool
+	since           moment
+	limit           int
 }
 
 func (f *listingFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.history, "history", false, "list earlier runs; with words only those that have them in their command or hosts, with an ID that run in full")
 	flags.Var(&f.since, "since", "with --history: only runs since then, such as 2h, 3d or 2026-11-20")
 	flags.IntVar(&f.limit, "limit", 0, "with --history: at most so many `RUNS` (default: 20 on a terminal, else all; -1: all)")
+	flags.BoolVar(&f.follow, "follow", false, "with --history: show the last run, or the one with an ID, in any view, until it ends")
 }
 
 // show lists the recorded runs that the flags select, as a table or in JSON.
 func (f *listingFlags) show(sys System, store *history.Store, words []string, inJSON bool) error {
 	return store.Print(sys.Stdout, history.Listing{Words: words, Since: f.since.Time, Limit: f.limit, Width: terminal.Width(sys.Stdout, sys.Getenv), JSON: inJSON})
+}
+
+// follow shows one run until it ends: the last one, or the one that is named.
+func (f *runFlags) follow(ctx context.Context, sys System, store *history.Store, names []string) error {
+	if len(names) > 1 {
+		return usageError("give the ID of one run, or nothing for the last one", "--follow shows one run")
+	}
+	drain, _, stop := interruptsSaying(ctx, sys, "the run continues without this view")
+	defer stop()
+	summary, err := store.Follow(drain, strings.Join(names, ""), func(rec *history.Record, s fleet.Start) (fleet.Sink, error) {
+		f.view.Files = rec.How.Files
+		return f.view.Sink(sys.views(), s.Hosts)
+	})
+	if drain.Err() != nil {
+		return interrupted(drain, ignoreCancel(err))
+	}
+	return output.Ending{Summary: summary, Err: err, Recorded: true, Files: f.view.Files, MaxRC: f.maxrc}.Verdict()
 }
 
 // moment is a time of the past as people write it: an age, or a local date.

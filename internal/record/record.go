@@ -12,8 +12,8 @@ import (
 	"slices"
 	"time"
 
-	"sshpace/internal/base/journal"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/sys/journal"
 )
 
 // Record is one line of a file: exactly one field is set. A file starts with its Campaign and

@@ -18,8 +18,8 @@ import (
 	"pgregory.net/rapid"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/journal"
 	"sshpace/internal/record"
+	"sshpace/internal/sys/journal"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

@@ -9,20 +9,17 @@
 package history
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"sshpace/internal/base/journal"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
+	"sshpace/internal/sys/journal"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -36,16 +33,13 @@ func Dir(getenv func(string) string) string {
 	return filepath.Join(state, "runs")
 }
 
-// idTime is the beginning of an ID, which tells apart the runs of one millisecond: one is the last.
-const idTime = "20060102T150405.000000000Z"
-
 // Store is the directory of the records. It is made when the first run is recorded.
 type Store struct {
-	dir string
+	dir journal.Directory
 }
 
 // New returns the store in a directory, which need not exist.
-func New(dir string) *Store { return &Store{dir: dir} }
+func New(dir string) *Store { return &Store{journal.Directory(dir)} }
 
 // Recorder writes the record of one run: its beginning, and the progress and end of each host. Its
 // methods never fail: a failing record must not end the run. Close returns the error.
@@ -65,29 +59,17 @@ var _ fleet.Sink = (*Recorder)(nil)
 
 // start begins the record of a run that begins now. Close must be called on it.
 func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
-	directory, err := s.directory(safedir.Make)
+	file, err := s.dir.Create(now, "")
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	defer directory.Close()
-	id := now.UTC().Format(idTime) + "-" + strings.ToLower(rand.Text()[:6])
-	file, err := directory.OpenFile(id+journal.Ending, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("history: %w", err)
-	}
-	r := &Recorder{ID: id, file: file, sink: output.NewRecord(file, how), room: how.Kept}
-	r.pruning.Go(func() { r.unpruned = s.prune(keepRuns) }) // while hosts are waited for
+	r := &Recorder{ID: idOf(file.Name()), file: file, sink: output.NewRecord(file, how), room: how.Kept}
+	r.pruning.Go(func() { r.unpruned = s.dir.Prune(keepRuns) }) // while hosts are waited for
 	return r, nil
 }
 
-// directory opens the directory, which must be out of other users' reach: its records are run
-// again.
-func (s *Store) directory(open func(string) (*safedir.Directory, error)) (*safedir.Directory, error) {
-	if s.dir == "" {
-		return nil, errors.New("neither XDG_STATE_HOME nor HOME is set")
-	}
-	return open(s.dir)
-}
+// idOf returns the ID of a run by the name of its record.
+func idOf(name string) string { return strings.TrimSuffix(filepath.Base(name), journal.Ending) }
 
 // Begin records the plan of the run.
 func (r *Recorder) Begin(s fleet.Start) error { return r.note(r.sink.Begin(s)) }
@@ -137,45 +119,14 @@ func (r *Recorder) Close() error {
 	return errors.Join(r.err, r.unpruned, r.file.Close())
 }
 
-// ids lists the recorded runs, the newest first. A missing directory has no runs.
+// ids lists the recorded runs, the newest first.
 func (s *Store) ids() ([]string, error) {
-	directory, err := s.directory(safedir.Open)
-	if errors.Is(err, fs.ErrNotExist) || s.dir == "" {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("history: %w", err)
-	}
-	defer directory.Close()
-	ids, err := directory.Names(journal.Ending)
+	ids, err := s.dir.Names()
 	for i, name := range ids {
-		ids[i] = strings.TrimSuffix(name, journal.Ending)
-	}
-	slices.Reverse(ids)
-	return ids, err
-}
-
-// prune removes all but the newest runs, when there are a tenth more: it reads every one of them
-// then, and every run calls this.
-func (s *Store) prune(keep int) error {
-	directory, err := s.directory(safedir.Open)
-	if errors.Is(err, fs.ErrNotExist) || s.dir == "" {
-		return nil
+		ids[i] = idOf(name)
 	}
 	if err != nil {
-		return fmt.Errorf("history: %w", err)
+		err = fmt.Errorf("history: %w", err)
 	}
-	defer directory.Close()
-	if all, err := directory.Entries(journal.Ending); err != nil || len(all) <= keep+keep/10 {
-		return err
-	}
-	ids, err := s.ids()
-	if err != nil || len(ids) <= keep {
-		return err
-	}
-	var errs []error
-	for _, id := range ids[keep:] {
-		errs = append(errs, directory.Remove(id+journal.Ending))
-	}
-	return errors.Join(errs...)
+	return ids, err
 }

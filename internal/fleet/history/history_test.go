@@ -3,6 +3,7 @@ package history
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,10 +18,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/base/journal"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
+	"sshpace/internal/sys/journal"
 )
 
 // TestMain lets a test run this binary as a recorder that gets killed.
@@ -246,7 +247,7 @@ func TestRepetitionsJoin(t *testing.T) {
 	again(5, third, "root@db1:2222", 0)
 	is("failed,unreachable", "")
 	is("unknown", "web3 web4")
-	os.Remove(filepath.Join(s.dir, first+journal.Ending)) // as pruning does
+	os.Remove(filepath.Join(string(s.dir), first+journal.Ending)) // as pruning does
 	is("unknown", "")
 }
 
@@ -337,7 +338,7 @@ func TestIDsAndPrune(t *testing.T) {
 	for day := range 5 {
 		ids = append(ids, record(t, s, time.Date(2026, 1, 1+day, 0, 0, 0, 0, time.UTC)))
 	}
-	if err := s.prune(2); err != nil {
+	if err := s.dir.Prune(2); err != nil {
 		t.Fatal(err)
 	}
 	got, err := s.ids()
@@ -364,7 +365,7 @@ func TestPruneNowAndThen(t *testing.T) {
 		for count(t, s) < tt.runs {
 			record(t, s, time.Date(2026, 1, 1, count(t, s), 0, 0, 0, time.UTC))
 		}
-		if err := s.prune(20); err != nil || count(t, s) != tt.left {
+		if err := s.dir.Prune(20); err != nil || count(t, s) != tt.left {
 			t.Errorf("of %d runs %d are left, want %d (%v)", tt.runs, count(t, s), tt.left, err)
 		}
 	}
@@ -459,6 +460,11 @@ func TestReadableAfterKill(t *testing.T) {
 		t.Error(err)
 	}
 	cmd.Wait() // ended by our signal
+	ended := &closed{}
+	so, err := New(dir).Follow(t.Context(), "", ended.view)
+	if err == nil || !strings.HasSuffix(err.Error(), "was killed") || so.Total() < 1000 || ended.end != so {
+		t.Errorf("followed to %+v, %+v, %v", so, ended.end, err)
+	}
 	rec, err := New(dir).last()
 	if err != nil {
 		t.Fatal(err)
@@ -474,6 +480,64 @@ func TestReadableAfterKill(t *testing.T) {
 	untouched, err := rec.hostsOf("not-started")
 	if err != nil || len(unfinished)+len(untouched)+len(rec.Results) != 100_000 {
 		t.Errorf("%v; %d unfinished, %d not started and %d with a result", err, len(unfinished), len(untouched), len(rec.Results))
+	}
+}
+
+// closed is a view of a run that was followed.
+type closed struct {
+	fleet.Nothing
+	hosts chan string
+	end   fleet.Summary
+}
+
+func (c *closed) view(*Record, fleet.Start) (fleet.Sink, error) { return c, nil }
+
+func (c *closed) Done(r fleet.Result, _ fleet.Summary) error {
+	if c.hosts != nil {
+		c.hosts <- r.Host.String()
+	}
+	return nil
+}
+
+func (c *closed) End(so fleet.Summary) error {
+	c.end = so
+	return nil
+}
+
+// A run is followed by its ID from its beginning, as it goes on, to its end.
+func TestFollow(t *testing.T) {
+	s, list := New(t.TempDir()), hosts(t, "web[1-2]")
+	r, err := s.start(time.Now(), output.How{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Begin(fleet.Start{ID: r.ID, Time: time.Now(), Command: "true", Hosts: list})
+	seen, done := &closed{hosts: make(chan string)}, make(chan fleet.Summary)
+	go func() {
+		so, err := s.Follow(t.Context(), r.ID, seen.view)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- so
+	}()
+	for i, h := range list {
+		r.Started(i)
+		r.Done(result(h, i), fleet.Summary{})
+		if got := <-seen.hosts; got != h.String() {
+			t.Errorf("%s, want %s", got, h)
+		}
+	}
+	want := fleet.Summary{OK: 1, Failed: 1, MaxExit: 1, Elapsed: time.Minute}
+	r.End(want)
+	r.Close()
+	if so := <-done; so != want || seen.end != want {
+		t.Errorf("%+v, %+v, want %+v", so, seen.end, want)
+	}
+	stopped, stop := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	stop(enough)
+	if _, err := s.Follow(stopped, "last", (&closed{}).view); !errors.Is(err, enough) {
+		t.Error(err)
 	}
 }
 

@@ -11,11 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"sshpace/internal/base/journal"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
-	"sshpace/internal/sys/safedir"
+	"sshpace/internal/sys/journal"
 )
 
 // Record is a recorded run.
@@ -87,12 +86,7 @@ func (s *Store) open(id string) (*os.File, error) {
 	default:
 		return nil, fmt.Errorf("%d runs in the history begin with %q", len(found), id)
 	}
-	directory, err := s.directory(safedir.Open)
-	if err != nil {
-		return nil, fmt.Errorf("history: %w", err)
-	}
-	defer directory.Close()
-	f, err := directory.Own(found[0] + journal.Ending)
+	f, err := s.dir.Open(found[0] + journal.Ending)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrNone
 	}

@@ -13,7 +13,6 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
-	"sshpace/internal/base/journal"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
@@ -21,6 +20,7 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
+	"sshpace/internal/sys/journal"
 )
 
 // shownSets are those that show the result of a run.

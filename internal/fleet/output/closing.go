@@ -71,7 +71,10 @@ func (t *closing) End(so fleet.Summary) error {
 
 func (t *closing) text(so *fleet.Summary) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in %s", numbers(so), round(so.Elapsed))
+	b.WriteString(numbers(so))
+	if so.Elapsed > 0 { // nobody knows it of a run that was killed
+		fmt.Fprintf(&b, " in %s", round(so.Elapsed))
+	}
 	before := "; slowest:"
 	for _, s := range t.slow {
 		more := fmt.Sprintf("%s %s %s", before, termsafe.Line(s.name), round(s.took))

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/base/journal"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/sys/journal"
 )
 
 // Replay reads a record that NewRecord wrote and reports the run to sink as it went, with the
@@ -45,6 +46,7 @@ type replay struct {
 	hosts []host.Host
 	index map[string]int // of the hosts, by the names in the record
 	ended map[int]bool
+	so    fleet.Summary
 	lines PerHost[[2]bool] // of each stream, whether the line before ends before the next one begins
 }
 
@@ -107,8 +109,8 @@ func (p *replay) start(data []byte) error {
 	return p.sink.Started(i)
 }
 
-// output hands on a piece of output with the end of the line before it, as only now it is known
-// whether that went on.
+// output hands on a piece of output. One that may be a part of a line gets its end with the next
+// piece, which shows whether the line went on.
 func (p *replay) output(data []byte) error {
 	var rec outputRecord
 	if err := json.Unmarshal(data, &rec); err != nil {
@@ -130,6 +132,9 @@ func (p *replay) output(data []byte) error {
 		text = append([]byte("\n"), text...)
 	}
 	*ends = rec.EOL == nil
+	if *ends && len(text) < defaultMaxLine-utf8.UTFMax {
+		text, *ends = append(text, '\n'), false
+	}
 	return p.send(i, rec.Stream, text)
 }
 
@@ -161,7 +166,8 @@ func (p *replay) result(data []byte) error {
 	}
 	r.Index, r.Host = i, p.hosts[i]
 	r.Host.Label = rec.Label
-	return p.sink.Done(r, fleet.Summary{})
+	p.so.Add(&r)
+	return p.sink.Done(r, p.so)
 }
 
 func (p *replay) end(data []byte) error {

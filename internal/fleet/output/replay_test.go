@@ -33,6 +33,26 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// A line of a run that continues comes with its end, unless it may be a part of a longer one.
+func TestReplayOfUnfinished(t *testing.T) {
+	var record bytes.Buffer
+	j, list := NewRecord(&record, How{}), []host.Host{{Name: "a"}}
+	long := strings.Repeat("x", defaultMaxLine)
+	for stream, text := range []string{"line\nno end", long + "y\n" + long + "\n"} {
+		if stream == 0 {
+			_ = j.Begin(fleet.Start{Hosts: list})
+		}
+		_ = j.Output(fleet.Event{Host: "a", Stream: fleet.Stream(stream), Data: []byte(text)})
+	}
+	got := streams{all: map[string]string{}}
+	if _, err := Replay(&record, got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"a stdout": "line\n", "a stderr": long + "y\n" + long}, got.all); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // streams holds all output of each host and stream.
 type streams struct {
 	fleet.Nothing

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,51 +10,60 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"sshpace/internal/base/fault"
-	"sshpace/internal/base/journal"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
+	"sshpace/internal/sys/journal"
 )
 
 // File is an open file of records, locked against a second writer.
 type File struct {
 	*os.File
-	Old *record.File // content of a resumed file; nil for a new one
+	path string
+	Old  *record.File // content of a resumed file; nil for a new one
 }
+
+// Name returns the path of the file, as the user names it.
+func (f *File) Name() string { return f.path }
 
 // maxTargetName is the most of a target's name that goes into a file name, which has 255 bytes at
 // most on common file systems.
 const maxTargetName = 100
 
-// path chooses the name of a result that the user gave no name: in the state directory (XDG base
-// directory specification), newest last by name.
-func (s Store) path(target string, now time.Time) string {
+// label names a target in the name of a file.
+func label(target string) string {
 	safe := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(".-_@", r) {
 			return r
 		}
 		return '_'
 	}, target)
-	safe = safe[:min(len(safe), maxTargetName)] // ASCII by now
-	return filepath.Join(s.results(), journal.Name(now)+"-"+safe+journal.Ending)
+	return "-" + safe[:min(len(safe), maxTargetName)] // ASCII by now
 }
 
 // Create makes a new file for a run that can be resumed. If path is "", the file goes to the state
 // directory.
 func (s Store) Create(path, target string) (*File, error) {
-	if path == "" {
-		path = s.path(target, time.Now())
-		if err := Make(filepath.Dir(path)); err != nil {
-			return nil, err
-		}
-	}
 	file, err := newFile(path, orContinue+path)
+	if path == "" {
+		file, err = unnamed(s.results(), label(target))
+	}
 	if err == nil {
-		s.remember(path)
+		s.remember(file.path)
 	}
 	return file, err
+}
+
+// unnamed makes a file to which the user gave no name.
+func unnamed(dir, end string) (*File, error) {
+	if err := Make(dir); err != nil {
+		return nil, err
+	}
+	f, err := journal.Directory(dir).Create(time.Now(), end)
+	if err != nil {
+		return nil, err
+	}
+	return &File{File: f, path: filepath.Join(dir, filepath.Base(f.Name()))}, nil
 }
 
 // orContinue is the hint where a resumable result exists.
@@ -73,11 +83,11 @@ func newFile(path, taken string) (*File, error) {
 	if err := CheckNew(path, taken); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := journal.New(path)
 	if err != nil {
 		return nil, fault.WithHint(err, "name a file that you may write with --out FILE")
 	}
-	return &File{File: f}, lock(f)
+	return &File{File: f, path: path}, nil
 }
 
 // CheckPlace returns an error if the directory of a file is missing.
@@ -153,13 +163,9 @@ func Resume(path string) (*File, error) {
 	if _, err := os.Stat(path); err == nil && !isRegular(path) {
 		return nil, fault.Usage(hint, "%s is not a file", path)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := journal.Resume(path)
 	if err != nil {
-		return nil, &fault.Error{Err: err, Hint: hint, Code: fault.Misuse}
-	}
-	if err := lock(f); err != nil {
-		f.Close()
-		return nil, err
+		return nil, &fault.Error{Err: err, Hint: cmp.Or(fault.HintOf(err), hint), Code: fault.Misuse}
 	}
 	old, err := load(f, path)
 	if err == nil {
@@ -169,19 +175,12 @@ func Resume(path string) (*File, error) {
 		f.Close()
 		return nil, err
 	}
-	return &File{File: f, Old: old}, nil
+	return &File{File: f, path: path, Old: old}, nil
 }
 
 func isRegular(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
-}
-
-func lock(f *os.File) error {
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-		return &fault.Error{What: f.Name() + " is being written by another sshpace", Hint: "wait for it, or choose another file", Code: fault.Misuse}
-	}
-	return nil // file systems without locks are fine
 }
 
 // Numbered returns the names of n results: the given one, or with numbers before its ending.

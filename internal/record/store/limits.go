@@ -13,7 +13,7 @@ import (
 func (s Store) Limits(of record.Environment, change func(*record.File) *record.File) *record.File {
 	names, _ := owned(s.Machines())
 	var merged *record.File
-	for _, name := range names { // sorted, and names are times
+	for _, name := range slices.Backward(names) {
 		file, err := LoadLimits(name)
 		if err != nil {
 			continue

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"sshpace/internal/base/fault"
-	"sshpace/internal/base/journal"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
+	"sshpace/internal/sys/journal"
 )
 
 // Load reads a result. Its hints are commands that show one.

@@ -3,8 +3,6 @@
 package store
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,11 +10,10 @@ import (
 	"syscall"
 
 	"sshpace/internal/base/fault"
-	"sshpace/internal/base/journal"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/file"
-
+	"sshpace/internal/sys/journal"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -110,23 +107,11 @@ func Make(dir string) error {
 	return fault.WithHint(directory.Writable(), "name a file with --out FILE")
 }
 
-// owned lists the record files in such a directory that we own, sorted: we do not act on results of
-// other users. A missing directory has no files.
+// owned lists the record files in such a directory that we own, the newest first.
 func owned(dir string) ([]string, error) {
-	if dir == "" {
-		return nil, nil
-	}
-	directory, err := safedir.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer directory.Close()
-	names, err := directory.Names(journal.Ending)
+	names, err := journal.Directory(dir).Names()
 	for i, name := range names {
-		names[i] = filepath.Join(directory.Path(), name)
+		names[i] = filepath.Join(dir, name)
 	}
 	return names, err
 }
@@ -174,28 +159,33 @@ func (s Store) newest(fits Kind) (string, error) {
 	if last := s.remembered(); last != "" && fits(begun(last)) {
 		return last, nil
 	}
-	paths, err := owned(s.results()) // sorted, and names start with the time
-	if err != nil {
-		return "", fault.WithHint(err, "name the result")
+	path, err := s.newestUnnamed(fits)
+	if path == "" && err == nil {
+		return "", fault.Usage("measure first: sshpace bench", "there is no result in %s", s.results())
 	}
-	for _, path := range slices.Backward(paths) {
-		if fits(begun(path)) {
-			return path, nil
-		}
+	return path, fault.WithHint(err, "name the result")
+}
+
+// newestUnnamed returns the newest result of a kind in the state directory, "" if there is none.
+func (s Store) newestUnnamed(fits Kind) (string, error) {
+	paths, err := owned(s.results())
+	i := slices.IndexFunc(paths, func(path string) bool { return fits(begun(path)) })
+	if i < 0 {
+		return "", err
 	}
-	return "", fault.Usage("measure first: sshpace bench", "there is no result in %s", s.results())
+	return paths[i], nil
 }
 
 // Known returns the names by which recorded results can be opened: the measured hosts, newest
 // first, and the files.
 func (s Store) Known() (names []string) {
 	paths, _ := owned(s.results())
-	for _, path := range slices.Backward(paths) {
+	for _, path := range paths {
 		if label := begun(path).Target; label != "" && !slices.Contains(names, label) {
 			names = append(names, label)
 		}
 	}
-	for _, path := range paths {
+	for _, path := range slices.Backward(paths) {
 		names = append(names, filepath.Base(path))
 	}
 	return names
@@ -254,13 +244,8 @@ func kinds() []Kind {
 // newestOf returns the newest result of a kind and a target in the state directory, "" if there is
 // none.
 func (s Store) newestOf(label string, fits Kind) string {
-	names, _ := owned(s.results())
-	for _, name := range slices.Backward(names) {
-		if r := begun(name); r.Target == label && fits(r) {
-			return name
-		}
-	}
-	return ""
+	path, _ := s.newestUnnamed(func(r result) bool { return r.Target == label && fits(r) })
+	return path
 }
 
 // Ranks reports whether a result holds transfers of ciphers. A failed result, or one about

@@ -10,43 +10,35 @@ import (
 	"time"
 
 	"sshpace/internal/record"
+	"sshpace/internal/sys/journal"
 )
 
 // However a host is called, its file stays in the directory of results and has a name that every
 // file system and terminal can take.
-func TestDefaultRecordPath(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.UTC)
-	dir := filepath.Dir(Store("/state").path("loopback", now))
+func TestLabel(t *testing.T) {
 	for target, want := range map[string]string{
-		"loopback":                "20260102T030405.006Z-loopback.jsonl",
-		"me@nas:2222":             "20260102T030405.006Z-me@nas_2222.jsonl",
-		"../../etc/passwd":        "20260102T030405.006Z-.._.._etc_passwd.jsonl",
-		"..":                      "20260102T030405.006Z-...jsonl",
-		"":                        "20260102T030405.006Z-.jsonl",
-		"a\x00b\n\x1b[31m":        "20260102T030405.006Z-a_b___31m.jsonl",
-		"/etc/passwd":             "20260102T030405.006Z-_etc_passwd.jsonl",
-		"[fe80::1%eth0]":          "20260102T030405.006Z-_fe80__1_eth0_.jsonl",
-		"bücher":                  "20260102T030405.006Z-b_cher.jsonl",
-		strings.Repeat("x", 5000): "20260102T030405.006Z-" + strings.Repeat("x", 100) + ".jsonl",
+		"loopback":                "-loopback",
+		"me@nas:2222":             "-me@nas_2222",
+		"../../etc/passwd":        "-.._.._etc_passwd",
+		"..":                      "-..",
+		"":                        "-",
+		"a\x00b\n\x1b[31m":        "-a_b___31m",
+		"/etc/passwd":             "-_etc_passwd",
+		"[fe80::1%eth0]":          "-_fe80__1_eth0_",
+		"bücher":                  "-b_cher",
+		strings.Repeat("x", 5000): "-" + strings.Repeat("x", 100),
 	} {
-		if got := Store("/state").path(target, now); got != filepath.Join(dir, want) {
+		if got := label(target); got != want {
 			t.Errorf("%q: %q, want %q", target, got, want)
 		}
 	}
-	earlier, later := Store("/state").path("zz", now), Store("/state").path("aa", now.Add(time.Millisecond))
-	if earlier >= later {
-		t.Errorf("names do not sort by time: %q, %q", earlier, later)
-	}
 }
 
-func FuzzDefaultRecordPath(f *testing.F) {
+func FuzzLabel(f *testing.F) {
 	f.Add("../..")
 	f.Fuzz(func(t *testing.T, target string) {
-		path := Store("/state").path(target, time.Unix(0, 0))
-		if dir := filepath.Dir(Store("/state").path("x", time.Unix(0, 0))); filepath.Dir(path) != dir || filepath.Clean(path) != path {
-			t.Errorf("%q leaves the directory: %q", target, path)
-		}
-		if name := filepath.Base(path); len(name) > 255 || strings.ContainsFunc(name, func(r rune) bool { return r < '-' || r > 'z' }) {
+		name := journal.Name(time.Unix(0, 0), label(target))
+		if filepath.Base(name) != name || len(name) > 255 || strings.ContainsFunc(name, func(r rune) bool { return r < '-' || r > 'z' }) {
 			t.Errorf("%q makes the name %q", target, name)
 		}
 	})

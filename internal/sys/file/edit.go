@@ -130,7 +130,7 @@ func (c *Change) Apply(now time.Time, before func(path string) error, after func
 	}
 	fresh := ""
 	if backup = c.kept(); c.Existed && backup == "" {
-		backup = c.Path + copyMark + now.UTC().Format(copyTime)
+		backup = c.Path + copyMark + Stamp(now)
 		if err := c.keep(backup); err != nil {
 			return "", err
 		}
@@ -234,11 +234,10 @@ func hasAttribute(f *os.File, name string, value []byte) bool {
 	return err == nil && bytes.Equal(own[:n], value)
 }
 
-// copyMark and copyTime end the names of backups, newMark that of a new file; a number follows in
-// the names of temporary files.
+// copyMark and a time end the names of backups, newMark that of a new file; a number follows in the
+// names of temporary files.
 const (
 	copyMark = ".sshpace-"
-	copyTime = "20060102T150405.000Z"
 	newMark  = copyMark + "new-"
 )
 
@@ -262,8 +261,7 @@ func (c *Change) removeLeftovers() {
 // isCopy reports whether a file name ends like one of a backup.
 func isCopy(end string) bool {
 	when, ours := strings.CutPrefix(end, copyMark)
-	_, err := time.Parse(copyTime, when)
-	return ours && err == nil
+	return ours && IsStamp(when)
 }
 
 // kept returns the backup that already holds the old file, with its owner and mode; "" for none.

@@ -279,8 +279,8 @@ func TestLeftovers(t *testing.T) {
 	dir := directory(t)
 	path := filepath.Join(dir, "config")
 	write(t, path, "old\n", 0o600)
-	backup := copyMark + when.Format(copyTime)
-	for _, end := range []string{newMark + "1", newMark + "18446744073709551615", backup + "-77"} {
+	backup := copyMark + Stamp(when)
+	for _, end := range []string{newMark + "1", newMark + "18446744073709551615", backup + "-77", copyMark + "20260101T000000.000Z-77"} {
 		write(t, path+end, "", 0o600)
 	}
 	others := []string{"-1", newMark + "x", newMark, "2" + newMark + "1", copyMark + "old-1", ".bak"}

@@ -1,5 +1,5 @@
-// Package journal reads append-only files of one JSON object a line: results of measurements
-// and records of runs. A writer appends whole lines, so a crash damages the last one at most.
+// Package journal keeps append-only files of one JSON object a line: results of measurements and
+// records of runs. Their one writer appends whole lines, so a crash damages the last one at most.
 package journal
 
 import (
@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
-	"time"
 )
 
 // MaxLine is the longest line that Lines accepts, in bytes. The first line of a run holds the
@@ -24,9 +22,6 @@ const Ending = ".jsonl"
 // ErrTruncated marks a last line that was cut: the writer was killed in the middle of it, or
 // the file is being copied.
 var ErrTruncated = errors.New("the last record is cut off")
-
-// Name is the beginning of the name of a journal that begins at a time. Names sort by it.
-func Name(begin time.Time) string { return begin.UTC().Format("20060102T150405.000Z") }
 
 // Lines yields the lines of a journal without their ends. It ends after the first error:
 // ErrTruncated in the place of a cut last line, an error of r, or that of a line longer than
@@ -67,30 +62,4 @@ func next(r *bufio.Reader, line []byte) ([]byte, error) {
 			return bytes.TrimSuffix(line, []byte("\n")), err
 		}
 	}
-}
-
-// Continue makes f, at whatever place, ready for another line: it removes the last line if cut
-// reports that it is one, ends a last line that has no end, and leaves f at its end.
-func Continue(f *os.File, cut bool) error {
-	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	tail := make([]byte, min(size, MaxLine+1))
-	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil {
-		return err
-	}
-	keep := size - int64(len(tail)) + int64(bytes.LastIndexByte(tail, '\n')) + 1
-	switch {
-	case keep == size:
-		return nil
-	case !cut:
-		_, err := f.Write([]byte("\n"))
-		return err
-	}
-	if err := f.Truncate(keep); err != nil {
-		return err
-	}
-	_, err = f.Seek(keep, io.SeekStart)
-	return err
 }

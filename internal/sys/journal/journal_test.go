@@ -18,7 +18,7 @@ func TestCutAnywhere(t *testing.T) {
 		if err := os.WriteFile(path, []byte(whole[:cut]), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		f, err := Resume(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,103 @@
+package journal
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/sys/file"
+	"sshpace/internal/sys/safedir"
+)
+
+// Directory is the path of a directory with journals to which the user gave no name; "" where the
+// user has no place for them. It is out of other users' reach, and a journal of others in it is not
+// ours to act on.
+type Directory string
+
+// Name is the name of a journal that begins at a time. Names sort by it.
+func Name(begin time.Time, end string) string { return file.Stamp(begin) + end + Ending }
+
+// Create makes a journal, for its one writer: its name has the time at which it begins, or the next
+// one that is free. It makes the directory, if necessary.
+func (d Directory) Create(begin time.Time, end string) (*os.File, error) {
+	if d == "" {
+		return nil, errors.New("neither XDG_STATE_HOME nor HOME is set")
+	}
+	directory, err := safedir.Make(string(d))
+	if err != nil {
+		return nil, err
+	}
+	defer directory.Close()
+	for {
+		f, err := directory.OpenFile(Name(begin, end), write|create, 0o600)
+		if !errors.Is(err, fs.ErrExist) {
+			return locked(f, err)
+		}
+		begin = begin.Add(time.Nanosecond)
+	}
+}
+
+// Names lists our journals, the newest first. A missing directory has none.
+func (d Directory) Names() (names []string, err error) {
+	err = d.in(func(directory *safedir.Directory) (err error) {
+		names, err = directory.Names(Ending)
+		slices.Reverse(names)
+		return err
+	})
+	return names, there(err)
+}
+
+// Open opens one of our journals for reading.
+func (d Directory) Open(name string) (f *os.File, err error) {
+	err = d.in(func(directory *safedir.Directory) (err error) {
+		f, err = directory.Own(name)
+		return err
+	})
+	return f, err
+}
+
+// Prune removes our journals but for the newest ones, when there are a tenth more: it examines all
+// of them then. A file whose name does not begin with a time is the user's, and stays.
+func (d Directory) Prune(keep int) error {
+	return there(d.in(func(directory *safedir.Directory) error {
+		if all, err := directory.Entries(Ending); err != nil || len(all) <= keep+keep/10 {
+			return err
+		}
+		names, err := directory.Names(Ending)
+		names = slices.DeleteFunc(names, func(name string) bool { return !stamped(name) })
+		for _, name := range names[:max(0, len(names)-keep)] {
+			err = errors.Join(err, there(directory.Remove(name))) // another run prunes, too
+		}
+		return err
+	}))
+}
+
+// stamped reports whether a name begins with a time.
+func stamped(name string) bool {
+	stamp, _, zone := strings.Cut(name, "Z")
+	return zone && file.IsStamp(stamp+"Z")
+}
+
+// in opens the directory for use.
+func (d Directory) in(use func(*safedir.Directory) error) error {
+	if d == "" {
+		return fs.ErrNotExist
+	}
+	directory, err := safedir.Open(string(d))
+	if err != nil {
+		return err
+	}
+	defer directory.Close()
+	return use(directory)
+}
+
+// there drops the error that something is missing.
+func there(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
