@@ -115,13 +115,13 @@ func listed(o Output, rounds sched.Rounds, measure func(record.Sink) error) erro
 		fmt.Fprintf(o.Stderr, "%s: %s\n", finding.What, termsafe.OneLine(finding.Why))
 	}
 	var items []Item
-	for _, m := range f.Methods {
-		items = append(items, Item{Name: document.MethodLabel(m)})
+	for _, m := range f.Methods() {
+		items = append(items, Item{Name: document.MethodLabel(*m.Method)})
 	}
 	if n := len(items); n > 0 && rounds.Budget == 0 {
 		fmt.Fprintf(o.Stderr, "%s in %s: about %s\n", unit.Count(n, "method"), unit.Count(rounds.Count, "round"), sched.Roughly(transfer.Takes(n, rounds.Count)))
 	}
-	for _, k := range f.LoginKinds {
+	for _, k := range f.Logins() {
 		items = append(items, Item{Name: strings.TrimSpace(k.Factor + " " + k.Level)})
 	}
 	return List(o, items)

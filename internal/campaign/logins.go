@@ -127,7 +127,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 		defer login.CloseLanes(p.Plan.Lanes)
 	}
 	err = kept.carry(ctx, "a longer --budget, or more --rounds,", func() error { return ends.Survey(ctx, cases, p.Plan) })
-	plain := slices.ContainsFunc(kept.memory.LoginRuns, func(l record.WatchedLogin) bool { return l.Kind == 1 && l.Failure == "" })
+	plain := slices.ContainsFunc(kept.memory.Readings, func(r record.Reading) bool { return r.Subject == 1 && r.Failure == "" })
 	if !plain && (err != nil || kept.interrupted) {
 		return loginFailed(err, bed)
 	}

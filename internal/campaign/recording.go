@@ -58,9 +58,9 @@ func (o Output) begin(name string, c record.Campaign, e *record.Environment, fin
 		return r, nil
 	}
 	c.Format, c.Started = record.FormatVersion, time.Now().UTC()
-	err = cmp.Or(r.sink(record.Record{Campaign: &c}), r.sink(record.Record{Environment: e}))
+	err = cmp.Or(r.sink(&c), r.sink(e))
 	for _, f := range findings {
-		err = cmp.Or(err, r.sink(record.Record{Finding: &f}))
+		err = cmp.Or(err, r.sink(&f))
 	}
 	if err != nil {
 		r.close()
@@ -97,7 +97,7 @@ func (r *recording) carry(drain context.Context, more string, measure func() err
 
 // made returns the number of measurements in a record file.
 func made(f *record.File) int {
-	return len(f.Trials) + len(f.Methods) + len(f.Runs) + len(f.LoginRuns)
+	return len(f.Trials) + len(f.Subjects) + len(f.Readings)
 }
 
 // end records why the measurement ended, and writes the file to the disk.

@@ -65,8 +65,8 @@ func recordLines(t *testing.T, f *record.File) []any {
 	for r := range f.Records() {
 		add(r)
 	}
-	add(record.Record{Finding: &record.Finding{What: "x", Why: "x", Evidence: "x", Fix: "x"}})
-	add(record.Record{Measurement: &record.Measurement{Source: "sshpace limits", Name: "pipe", Unit: record.BytesPerSecond, Value: 1e9, N: 3}})
+	add(&record.Finding{What: "x", Why: "x", Evidence: "x", Fix: "x"})
+	add(&record.Measurement{Source: "sshpace limits", Name: "pipe", Unit: record.BytesPerSecond, Value: 1e9, N: 3})
 	return lines
 }
 

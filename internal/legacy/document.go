@@ -169,7 +169,7 @@ func (m *machine) records(o Options) (Machine, error) {
 		}
 		r.direction = direction(r.direction, o.Upload)
 		trial, sample := r.records(i+1, out.Label, o.Modified)
-		trials = append(trials, record.Record{Trial: &trial}, record.Record{Sample: &sample})
+		trials = append(trials, &trial, &sample)
 		c.Offer = add(c.Offer, r.suite)
 		if !slices.Contains(c.Directions, r.direction) {
 			c.Directions = append(c.Directions, r.direction)
@@ -182,12 +182,12 @@ func (m *machine) records(o Options) (Machine, error) {
 	if len(sizes) == 1 {
 		c.SizeBytes = slices.Collect(maps.Keys(sizes))[0]
 	}
-	out.Records = []record.Record{{Campaign: &c}, {Environment: &m.environment}, {Finding: dated(o.Modified)}}
+	out.Records = []record.Record{&c, &m.environment, dated(o.Modified)}
 	for _, note := range out.Notes {
-		out.Records = append(out.Records, record.Record{Finding: &record.Finding{What: note, Why: "said by the log that was imported"}})
+		out.Records = append(out.Records, &record.Finding{What: note, Why: "said by the log that was imported"})
 	}
 	for i := range m.measurements {
-		out.Records = append(out.Records, record.Record{Measurement: &m.measurements[i]})
+		out.Records = append(out.Records, &m.measurements[i])
 	}
 	out.Records = append(out.Records, trials...)
 	return out, nil

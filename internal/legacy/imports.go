@@ -66,10 +66,10 @@ type Machine struct {
 // Count returns how many trials and measurements the machine has.
 func (m Machine) Count() (trials, measurements int) {
 	for _, r := range m.Records {
-		switch {
-		case r.Sample != nil:
+		switch r.(type) {
+		case *record.Sample:
 			trials++
-		case r.Measurement != nil:
+		case *record.Measurement:
 			measurements++
 		}
 	}
@@ -177,8 +177,8 @@ func Read(r io.Reader, o Options) (*Result, error) {
 
 // isResult reports whether a text begins like our own record files.
 func isResult(text string) bool {
-	for record, err := range record.Read(strings.NewReader(text)) {
-		return err == nil && record.Campaign != nil
+	for _, err := range record.Read(strings.NewReader(text)) {
+		return err == nil
 	}
 	return false
 }
@@ -225,10 +225,12 @@ func (r *Result) nameApart() {
 		used[m.Label]++
 		if n := used[m.Label]; n > 1 {
 			m.Label = fmt.Sprintf("%s-%d", m.Label, n)
-			m.Records[0].Campaign.Target = m.Label
-			for _, record := range m.Records {
-				if record.Trial != nil {
-					record.Trial.Target = m.Label
+			for _, r := range m.Records {
+				switch r := r.(type) {
+				case *record.Campaign:
+					r.Target = m.Label
+				case *record.Trial:
+					r.Target = m.Label
 				}
 			}
 		}

@@ -131,7 +131,7 @@ func (b *Setup) Measure(ctx, drain context.Context, p Params, sink record.Sink) 
 	}
 	for side, absent := range map[string]map[string]error{"client": noClient, "server": noServer} {
 		for _, maker := range slices.Sorted(maps.Keys(absent)) {
-			if err := sink(record.Record{Finding: &record.Finding{What: side + " " + maker + " skipped", Why: absent[maker].Error()}}); err != nil {
+			if err := sink(&record.Finding{What: side + " " + maker + " skipped", Why: absent[maker].Error()}); err != nil {
 				return err
 			}
 		}

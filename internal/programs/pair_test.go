@@ -135,10 +135,10 @@ func TestPairsTakeTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		results := compare.MethodResults(&out)
-		if len(results) != 2 || len(out.Runs) < 2*2*3 {
-			t.Fatalf("%d results of %d runs", len(results), len(out.Runs))
+		if len(results) != 2 || len(out.Readings) < 2*2*3 {
+			t.Fatalf("%d results of %d runs", len(results), len(out.Readings))
 		}
-		whole := len(out.Runs) == 2*2*3
+		whole := len(out.Readings) == 2*2*3
 		for _, r := range results {
 			if r.Login.Value <= 0 || len(r.Failed) > 0 {
 				t.Errorf("%s: %+v", r.Client, r)

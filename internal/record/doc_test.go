@@ -19,7 +19,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	var walk func(reflect.Type)
 	walk = func(record reflect.Type) {
-		for record.Kind() == reflect.Pointer || record.Kind() == reflect.Slice {
+		for record.Kind() == reflect.Pointer || record.Kind() == reflect.Slice || record.Kind() == reflect.Map {
 			record = record.Elem()
 		}
 		if record.Kind() != reflect.Struct || record == reflect.TypeFor[time.Time]() || seen[record] {
@@ -28,11 +28,17 @@ func TestFieldsAreDocumented(t *testing.T) {
 		seen[record] = true
 		for _, field := range reflect.VisibleFields(record) {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if name != "-" && !strings.Contains(string(text), "`"+name+"`") {
+			if name != "" && name != "-" && !strings.Contains(string(text), "`"+name+"`") {
 				t.Errorf("%s.%s: doc/record.md says nothing of `%s`", record, field.Name, name)
 			}
 			walk(field.Type)
 		}
 	}
-	walk(reflect.TypeFor[record.Record]())
+	walk(reflect.TypeFor[record.File]())
+	for _, r := range oneOfEach() {
+		key, _, _ := strings.Cut(string(file(t, []record.Record{r}))[2:], `"`)
+		if !strings.Contains(string(text), "\n## "+key+"\n") {
+			t.Errorf("doc/record.md says nothing of %s", key)
+		}
+	}
 }

@@ -5,27 +5,11 @@ import "time"
 // LoginKind is one way to log in. The first of a file is the plain one; each other one differs in
 // one thing from the other logins of its factor.
 type LoginKind struct {
-	ID         int    `json:"id"`               // counts from 1 in a file
 	Factor     string `json:"factor,omitempty"` // the compared property; "" of the plain login
 	Level      string `json:"level"`
 	Like       int    `json:"like,omitempty"`        // ID of the kind whose logins count for this one, too; 0: its own
 	Conditions string `json:"conditions,omitempty"`  // shared by all kinds but the plain one
 	RoundTrips int    `json:"round_trips,omitempty"` // TCP's included; 0: not counted
-}
-
-// WatchedLogin is one login, from the start of the client to its end.
-type WatchedLogin struct {
-	Kind        int            `json:"kind"` // LoginKind.ID
-	Start       time.Time      `json:"start"`
-	Core        *int           `json:"core,omitempty"` // core that it shared with simultaneous logins; nil: it ran alone
-	WallNS      time.Duration  `json:"wall_ns"`
-	Phases      []LoginPhase   `json:"phases,omitempty"` // one after the other; their sum is WallNS
-	ClientCPUNS *time.Duration `json:"client_cpu_ns,omitempty"`
-	ServerCPUNS *time.Duration `json:"server_cpu_ns,omitempty"`
-	UpBytes     int64          `json:"up_bytes,omitempty"` // on the wire; 0: not seen
-	DownBytes   int64          `json:"down_bytes,omitempty"`
-	Stalls      []LoginStall   `json:"stalls,omitempty"`
-	Failure     string         `json:"failure,omitempty"` // reason why it did not finish
 }
 
 // Phase is a part of a login. The next begins where it ends.

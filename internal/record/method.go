@@ -10,9 +10,8 @@ import (
 )
 
 // Method is a transfer method: how people move bytes through SSH, with which programs and which
-// algorithms. Its runs follow it, each as a record.
+// algorithms.
 type Method struct {
-	ID          int        `json:"id"` // counts from 1 in a file
 	Mode        Mode       `json:"mode"`
 	Direction   Direction  `json:"direction"`
 	Client      string     `json:"client,omitempty"` // the implementation, such as "openssh 9.2p1"; "": that of the environment
@@ -30,7 +29,7 @@ type Method struct {
 // Same reports whether two methods are one, measured twice.
 func (m Method) Same(other Method) bool {
 	for _, each := range []*Method{&m, &other} {
-		each.ID, each.SizeBytes, each.Why = 0, 0, ""
+		each.SizeBytes, each.Why = 0, ""
 	}
 	return m == other
 }
@@ -74,29 +73,6 @@ const (
 
 // Modes lists all modes.
 var Modes = []Mode{ModePipe, ModeSCP, ModeSCPLegacy, ModeSFTP, ModeRsync, ModeForwardL, ModeForwardR, ModeJump, ModeMultiplex, ModeStreams}
-
-// RunKind is the purpose of a run of a method.
-type RunKind string
-
-// The kinds of run.
-const (
-	LongRun  RunKind = "long"  // SizeBytes of the method
-	ShortRun RunKind = "short" // one byte: the start of the programs and the login
-	LoginRun RunKind = "login" // nothing at all
-)
-
-// Run is one run of a method, from the start of its first process to the end of its last. CPU times
-// cover all processes of that side; nil where they are not visible.
-type Run struct {
-	Method      int            `json:"method"` // Method.ID
-	Kind        RunKind        `json:"kind"`
-	Start       time.Time      `json:"start"`
-	WallNS      time.Duration  `json:"wall_ns"`
-	ClientCPUNS *time.Duration `json:"client_cpu_ns,omitempty"`
-	ServerCPUNS *time.Duration `json:"server_cpu_ns,omitempty"`
-	VerifiedNS  time.Duration  `json:"verified_ns,omitempty"` // time to compare the received data with the sent data; not part of WallNS
-	Failure     string         `json:"failure,omitempty"`     // what went wrong
-}
 
 // Moving returns how long each long run of a method moved bytes: its time beyond the median of the
 // short ones. It is 0 for a run that is not long enough to show that, and for all without short

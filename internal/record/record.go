@@ -10,31 +10,32 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/sys/journal"
 )
 
-// Record is one line of a file: exactly one field is set. A file starts with its Campaign and
-// Environment; Trials and Samples alternate after that, a Sample after its Trial; Findings, Ends
-// and Measurements may stand anywhere. See doc/record.md.
-type Record struct {
-	Campaign    *Campaign     `json:"campaign,omitempty"`
-	Environment *Environment  `json:"environment,omitempty"`
-	Trial       *Trial        `json:"trial,omitempty"`
-	Sample      *Sample       `json:"sample,omitempty"`
-	Finding     *Finding      `json:"finding,omitempty"`
-	End         *End          `json:"end,omitempty"`
-	Measurement *Measurement  `json:"measurement,omitempty"`
-	Slices      *Slices       `json:"slices,omitempty"`
-	Method      *Method       `json:"method,omitempty"`
-	LoginKind   *LoginKind    `json:"login_kind,omitempty"`
-	LoginRun    *WatchedLogin `json:"login_run,omitempty"`
-	Run         *Run          `json:"run,omitempty"`
-	Limit       *Limit        `json:"limit,omitempty"`
-	Thermal     *Thermal      `json:"thermal,omitempty"`
+// Record is one line of a file. A file starts with its Campaign and Environment; Trials and Samples
+// alternate after that, a Sample after its Trial; Readings follow their Subject; Findings, Ends and
+// Measurements may stand anywhere. See doc/record.md.
+type Record interface {
+	kind() string // its key in a file
 }
+
+func (*Campaign) kind() string    { return "campaign" }
+func (*Environment) kind() string { return "environment" }
+func (*Trial) kind() string       { return "trial" }
+func (*Sample) kind() string      { return "sample" }
+func (*Slices) kind() string      { return "slices" }
+func (*Subject) kind() string     { return "subject" }
+func (*Reading) kind() string     { return "reading" }
+func (*Limit) kind() string       { return "limit" }
+func (*Thermal) kind() string     { return "thermal" }
+func (*Measurement) kind() string { return "measurement" }
+func (*Finding) kind() string     { return "finding" }
+func (*End) kind() string         { return "end" }
 
 // Sink takes records as they happen.
 type Sink func(Record) error
@@ -72,7 +73,7 @@ func (e *FormatError) Error() string {
 // call.
 func Write(w io.Writer) Sink {
 	return func(r Record) error {
-		return termsafe.WriteJSON(w, r, "")
+		return termsafe.WriteJSON(w, map[string]Record{r.kind(): r}, "")
 	}
 }
 
@@ -89,7 +90,7 @@ func Read(r io.Reader) iter.Seq2[Record, error] {
 				line = bytes.TrimPrefix(line, []byte(ByteOrderMark))
 			}
 			if err != nil && (n > 1 || !errors.Is(err, journal.ErrTruncated)) {
-				yield(Record{}, err)
+				yield(nil, err)
 				return
 			}
 			record, err := decode(line, n)
@@ -98,59 +99,82 @@ func Read(r io.Reader) iter.Seq2[Record, error] {
 			}
 		}
 		if n == 0 {
-			yield(Record{}, &FormatError{Why: "the file is empty"})
+			yield(nil, &FormatError{Why: "the file is empty"})
 		}
 	}
 }
 
 // decode reads one line and checks that it is one record.
-func decode(line []byte, n int) (Record, error) {
-	var r Record
-	if err := json.Unmarshal(line, &r); err != nil {
-		return r, &FormatError{n, "not a record: " + err.Error()}
-	}
-	set, kinds := 0, reflect.ValueOf(r)
-	for i := range kinds.NumField() {
-		if !kinds.Field(i).IsNil() {
-			set++
+func decode(text []byte, n int) (Record, error) {
+	keys := reflect.New(line())
+	err := json.Unmarshal(text, keys.Interface())
+	var set []Record
+	for _, key := range keys.Elem().Fields() {
+		if !key.IsNil() {
+			set = append(set, key.Interface().(Record))
 		}
 	}
-	switch {
-	case n == 1 && r.Campaign == nil:
-		return r, &FormatError{n, "not a record file of sshpace: the first line is not a campaign"}
-	case n > 1 && r.Campaign != nil:
-		return r, &FormatError{n, "a second campaign: a file holds one run; compare two files instead"}
-	case r.Campaign != nil && r.Campaign.Format > FormatVersion:
-		return r, &FormatError{n, fmt.Sprintf("format %d is newer than this version reads (%d); update sshpace", r.Campaign.Format, FormatVersion)}
-	case r.Campaign != nil && r.Campaign.Format < 1:
-		return r, &FormatError{n, "the campaign has no format version"}
-	case r.Campaign != nil && r.Campaign.Format < FormatVersion:
-		return r, &FormatError{n, fmt.Sprintf("format %d is no longer read, only %d; measure again", r.Campaign.Format, FormatVersion)}
-	case set == 0:
-		return r, &FormatError{n, "no kind of record that this version knows: another version of sshpace wrote it; measure again"}
-	case set != 1:
-		return r, &FormatError{n, fmt.Sprintf("%d kinds of record on one line, want one", set)}
+	if err == nil && len(set) == 0 {
+		set = make([]Record, 1)
+		set[0], err = older(text)
 	}
-	return r, nil
+	if err != nil {
+		return nil, &FormatError{n, "not a record: " + err.Error()}
+	}
+	switch c, first := set[0].(*Campaign); {
+	case n == 1 && !first:
+		return nil, &FormatError{n, "not a record file of sshpace: the first line is not a campaign"}
+	case n > 1 && first:
+		return nil, &FormatError{n, "a second campaign: a file holds one run; compare two files instead"}
+	case first && c.Format > FormatVersion:
+		return nil, &FormatError{n, fmt.Sprintf("format %d is newer than this version reads (%d); update sshpace", c.Format, FormatVersion)}
+	case first && c.Format < 1:
+		return nil, &FormatError{n, "the campaign has no format version"}
+	case first && c.Format < oldest:
+		return nil, &FormatError{n, fmt.Sprintf("format %d is no longer read, only %d and later; measure again", c.Format, oldest)}
+	case set[0] == nil:
+		return nil, &FormatError{n, "no kind of record that this version knows: another version of sshpace wrote it; measure again"}
+	case len(set) != 1:
+		return nil, &FormatError{n, fmt.Sprintf("%d kinds of record on one line, want one", len(set))}
+	}
+	return set[0], nil
 }
 
-// File is a whole record file in memory.
+// line returns a struct with a pointer to each kind of record that a File holds.
+var line = sync.OnceValue(func() reflect.Type {
+	var keys []reflect.StructField
+	for field := range reflect.TypeFor[File]().Fields() {
+		if r, is := reflect.Zero(reflect.PointerTo(held(field.Type))).Interface().(Record); is {
+			keys = append(keys, reflect.StructField{Name: field.Name, Type: reflect.TypeOf(r), Tag: reflect.StructTag(`json:"` + r.kind() + `"`)})
+		}
+	}
+	return reflect.StructOf(keys)
+})
+
+// held returns the type of the records in a field of a File.
+func held(field reflect.Type) reflect.Type {
+	if kind := field.Kind(); kind == reflect.Slice || kind == reflect.Map {
+		return field.Elem()
+	}
+	return field
+}
+
+// File is a whole record file in memory. Each field holds the records of one kind, in file order;
+// the order of the fields is one in which Load reads them.
 type File struct {
 	Campaign     Campaign
 	Environment  Environment
 	Trials       map[int]Trial // by ID
-	Samples      []Sample      // in file order
+	Samples      []Sample
+	Slices       []Slices
+	Subjects     []Subject
+	Readings     []Reading
+	Limits       []Limit
+	Thermals     []Thermal
+	Measurements []Measurement
 	Findings     []Finding
-	Ended        string         // reason of the last end of the run; "" unknown
-	Measurements []Measurement  // in file order
-	Slices       []Slices       // in file order
-	Methods      []Method       // in file order
-	LoginKinds   []LoginKind    // in file order
-	LoginRuns    []WatchedLogin // in file order
-	Runs         []Run          // in file order
-	Limits       []Limit        // in file order
-	Thermals     []Thermal      // in file order
-	Truncated    bool           // the last line was cut off
+	End          End  // the last one; empty if there is none
+	Truncated    bool // the last line was cut off
 }
 
 // Load reads a whole file. A cut last line is not an error but noted. A sample whose trial does not
@@ -168,57 +192,64 @@ func Load(r io.Reader) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s := record.Sample; s != nil {
-			if _, known := f.Trials[s.Trial]; !known {
-				return nil, &FormatError{line, fmt.Sprintf("a sample of trial %d, which is not in the file", s.Trial)}
-			}
-			if sampled[s.Trial] {
-				return nil, &FormatError{line, fmt.Sprintf("a second sample of trial %d: the same records twice would look like more evidence", s.Trial)}
-			}
-			sampled[s.Trial] = true
-		}
-		if r := record.Run; r != nil && !slices.ContainsFunc(f.Methods, func(m Method) bool { return m.ID == r.Method }) {
-			return nil, &FormatError{line, fmt.Sprintf("a run of method %d, which is not in the file", r.Method)}
-		}
-		if l := record.LoginRun; l != nil && !slices.ContainsFunc(f.LoginKinds, func(k LoginKind) bool { return k.ID == l.Kind }) {
-			return nil, &FormatError{line, fmt.Sprintf("a login of kind %d, which is not in the file", l.Kind)}
+		if why := f.rejects(record, sampled); why != "" {
+			return nil, &FormatError{line, why}
 		}
 		f.add(record)
 	}
 	return f, nil
 }
 
+// rejects returns the reason why a record cannot be the next one; "" is none. sampled holds the
+// trials that have a sample.
+func (f *File) rejects(r Record, sampled map[int]bool) string {
+	switch r := r.(type) {
+	case *Sample:
+		if _, known := f.Trials[r.Trial]; !known {
+			return fmt.Sprintf("a sample of trial %d, which is not in the file", r.Trial)
+		}
+		if sampled[r.Trial] {
+			return fmt.Sprintf("a second sample of trial %d: the same records twice would look like more evidence", r.Trial)
+		}
+		sampled[r.Trial] = true
+	case *Subject:
+		if (r.Method == nil) == (r.LoginKind == nil) {
+			return fmt.Sprintf("subject %d is neither a transfer method nor a kind of login", r.ID)
+		}
+	case *Reading:
+		if !slices.ContainsFunc(f.Subjects, func(s Subject) bool { return s.ID == r.Subject }) {
+			return fmt.Sprintf("a reading of subject %d, which is not in the file", r.Subject)
+		}
+	}
+	return ""
+}
+
 // Records yields the content of the file in an order in which Load reads it.
 func (f *File) Records() iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		next := true
-		each := func(r Record) { next = next && yield(r) }
-		each(Record{Campaign: &f.Campaign})
-		each(Record{Environment: &f.Environment})
-		for _, id := range slices.Sorted(maps.Keys(f.Trials)) {
-			trial := f.Trials[id]
-			each(Record{Trial: &trial})
+		each := func(x any) {
+			if r, is := x.(Record); is {
+				next = next && yield(r)
+			}
 		}
-		several(each, f.Samples, func(x *Sample) Record { return Record{Sample: x} })
-		several(each, f.Slices, func(x *Slices) Record { return Record{Slices: x} })
-		several(each, f.Methods, func(x *Method) Record { return Record{Method: x} })
-		several(each, f.Runs, func(x *Run) Record { return Record{Run: x} })
-		several(each, f.LoginKinds, func(x *LoginKind) Record { return Record{LoginKind: x} })
-		several(each, f.LoginRuns, func(x *WatchedLogin) Record { return Record{LoginRun: x} })
-		several(each, f.Limits, func(x *Limit) Record { return Record{Limit: x} })
-		several(each, f.Thermals, func(x *Thermal) Record { return Record{Thermal: x} })
-		several(each, f.Measurements, func(x *Measurement) Record { return Record{Measurement: x} })
-		several(each, f.Findings, func(x *Finding) Record { return Record{Finding: x} })
-		if f.Ended != "" {
-			each(Record{End: &End{f.Ended}})
+		for _, field := range reflect.ValueOf(f).Elem().Fields() {
+			switch field.Kind() {
+			case reflect.Slice:
+				for i := range field.Len() {
+					each(field.Index(i).Addr().Interface())
+				}
+			case reflect.Map:
+				for _, id := range slices.Sorted(maps.Keys(f.Trials)) {
+					trial := f.Trials[id]
+					each(&trial)
+				}
+			default:
+				if !field.IsZero() {
+					each(field.Addr().Interface())
+				}
+			}
 		}
-	}
-}
-
-// several calls each for all records of one kind.
-func several[T any](each func(Record), all []T, wrap func(*T) Record) {
-	for i := range all {
-		each(wrap(&all[i]))
 	}
 }
 
@@ -242,35 +273,17 @@ func (f *File) Sink() Sink {
 }
 
 func (f *File) add(r Record) {
-	switch {
-	case r.Campaign != nil:
-		f.Campaign = *r.Campaign
-	case r.Environment != nil:
-		f.Environment = *r.Environment
-	case r.Trial != nil:
-		f.Trials[r.Trial.ID] = *r.Trial
-	case r.Sample != nil:
-		f.Samples = append(f.Samples, *r.Sample)
-	case r.End != nil:
-		f.Ended = r.End.Why
-	case r.Finding != nil:
-		f.Findings = append(f.Findings, *r.Finding)
-	case r.Measurement != nil:
-		f.Measurements = append(f.Measurements, *r.Measurement)
-	case r.Slices != nil:
-		f.Slices = append(f.Slices, *r.Slices)
-	case r.Method != nil:
-		f.Methods = append(f.Methods, *r.Method)
-	case r.Run != nil:
-		f.Runs = append(f.Runs, *r.Run)
-	case r.LoginKind != nil:
-		f.LoginKinds = append(f.LoginKinds, *r.LoginKind)
-	case r.LoginRun != nil:
-		f.LoginRuns = append(f.LoginRuns, *r.LoginRun)
-	case r.Limit != nil:
-		f.Limits = append(f.Limits, *r.Limit)
-	case r.Thermal != nil:
-		f.Thermals = append(f.Thermals, *r.Thermal)
+	x := reflect.ValueOf(r).Elem()
+	for _, field := range reflect.ValueOf(f).Elem().Fields() {
+		switch {
+		case held(field.Type()) != x.Type():
+		case field.Kind() == reflect.Slice:
+			field.Set(reflect.Append(field, x))
+		case field.Kind() == reflect.Map:
+			field.SetMapIndex(x.FieldByName("ID"), x)
+		default:
+			field.Set(x)
+		}
 	}
 }
 

@@ -27,41 +27,54 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // oneOfEach is a small file with every kind of record and every field set.
 func oneOfEach() []record.Record {
 	at := time.Date(2026, 11, 21, 20, 1, 2, 345_678_901, time.UTC)
-	cpu := 7 * time.Millisecond
+	cpu, core := 7*time.Millisecond, 1
 	suite := alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha2-256", Kex: "curve25519-sha256", HostKey: "ssh-ed25519"}
 	return []record.Record{
-		{Campaign: &record.Campaign{
+		&record.Campaign{
 			Format: record.FormatVersion, Tool: "1.2.3", Started: at, Seed: 42, Target: "loopback", Engine: "openssh", Server: "openssh",
 			Directions: []record.Direction{record.Upload, record.Download}, Data: "zero", BudgetNS: time.Minute, Precision: 2.5, Rounds: 3,
 			SizeBytes: 1 << 20, Policy: "modern",
 			Offer:  alg.Offer{Ciphers: []string{"aes128-ctr"}, MACs: []string{"hmac-sha2-256"}, Kex: []string{"curve25519-sha256"}, HostKeys: []string{"ssh-ed25519"}},
 			Combos: alg.Combinations{Total: 1, Bulk: 1, Kex: 1},
-		}},
-		{Environment: &record.Environment{
+		},
+		&record.Environment{
 			OS: "linux", Kernel: "6.1.0", Arch: "amd64", CPU: "Some CPU", CPUFeatures: []string{"aesni", "vaes"}, Cores: 2, CPUQuota: 1.5,
 			Governor: "performance", Hypervisor: "kvm", MemoryBytes: 8 << 30, StealPct: 0.5, LoadAverage: 1.25, TickNS: time.Microsecond,
 			CPUClock: "perf task-clock", Client: "OpenSSH_9.2p1", ClientPath: "/usr/bin/ssh", Server: "OpenSSH_9.2p1", ServerPath: "/usr/sbin/sshd",
 			Crypto: "OpenSSL 3.0.19", ServerBanner: "SSH-2.0-OpenSSH_9.2p1", ServerMachine: "Linux", Limits: []string{"no perf events"},
-		}},
-		{Trial: &record.Trial{
+		},
+		&record.Trial{
 			ID: 7, Target: "loopback", Want: suite, Workload: record.Copy, Direction: record.Upload, SizeBytes: 1024,
 			Round: 2, Role: record.RoleControl, Pair: 1, Offered: alg.Suite{Cipher: "aes128-ctr", MAC: "umac-64@openssh.com"},
-		}},
-		{Sample: &record.Sample{
+		},
+		&record.Sample{
 			Trial: 7, Got: suite, Start: at, ElapsedNS: 400 * time.Millisecond, Outcome: record.Broken, Detail: "cut", Bytes: 4096, Rekeys: 1,
 			ClientCPUNS: &cpu, ServerCPUNS: &cpu,
 			Phases: &record.Phases{LoginNS: 90 * time.Millisecond, ClientCPUNS: &cpu, ServerCPUNS: &cpu},
-		}},
-		{Slices: &record.Slices{Sitting: 1, Start: time.Date(2026, 11, 21, 20, 1, 4, 0, time.UTC), SpanNS: time.Second, ForeignCPUNS: &cpu, Slices: []record.Slice{
+		},
+		&record.Slices{Sitting: 1, Start: time.Date(2026, 11, 21, 20, 1, 4, 0, time.UTC), SpanNS: time.Second, ForeignCPUNS: &cpu, Slices: []record.Slice{
 			{Trial: 7, Round: 1, StartNS: 3 * time.Millisecond, WallNS: 2 * time.Millisecond, Bytes: 1 << 20, ClientCPUNS: &cpu, ServerCPUNS: &cpu, HarnessCPUNS: 4},
-		}}},
-		{Finding: &record.Finding{What: "this", Why: "that", Evidence: "so", Fix: "do"}},
-		{End: &record.End{Why: "budget"}},
+		}},
+		&record.Subject{ID: 1, Method: &record.Method{
+			Mode: record.ModePipe, Direction: record.Upload, Client: "openssh 9.2p1", Server: "openssh 9.2p1", Suite: suite, Streams: 4, Files: 10, FileBytes: 1 << 10,
+			Compression: true, SizeBytes: 1 << 20, Why: "not installed", Path: record.Path{RTT: time.Millisecond, BytesPerS: 1e6, SegmentsLost: 0.01},
+		}},
+		&record.Reading{Subject: 1, Kind: record.LongRun, Start: at, WallNS: time.Second, ClientCPUNS: &cpu, ServerCPUNS: &cpu, VerifiedNS: cpu},
+		&record.Subject{ID: 2, LoginKind: &record.LoginKind{Factor: "key exchange", Level: "curve25519-sha256", Like: 1, Conditions: "alike", RoundTrips: 9}},
+		&record.Reading{
+			Subject: 2, Start: at, Core: &core, WallNS: time.Second, Phases: []record.LoginPhase{{Phase: record.PhaseTCP, WallNS: time.Second}}, ClientCPUNS: &cpu,
+			UpBytes: 1, DownBytes: 2, Stalls: []record.LoginStall{{Side: "server", AtNS: cpu, WallNS: cpu, Why: "wait"}}, Failure: "cut",
+		},
+		&record.Limit{Mode: record.ModePipe, Direction: record.Upload, Suite: suite, What: record.LimitLink, Sentence: "it is", Help: "none", Evidence: record.Evidence{BytesPerSecond: 1e6}},
+		&record.Thermal{At: at, Zones: []record.ThermalZone{{Name: "cpu", Celsius: 48}}, ClockHz: []int64{1e9}, ClockMaxHz: 2e9, Throttled: []string{record.TooHot}},
+		&record.Measurement{Source: "dd", Name: "pipe", Unit: record.BytesPerSecond, Value: 2, Lo: 1, Hi: 3, N: 3},
+		&record.Finding{What: "this", Why: "that", Evidence: "so", Fix: "do"},
+		&record.End{Why: "budget"},
 	}
 }
 
-// text is the file that holds the records.
-func text(t testing.TB, records []record.Record) []byte {
+// file is the file that holds the records.
+func file(t testing.TB, records []record.Record) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	sink := record.Write(&b)
@@ -88,7 +101,7 @@ func collect(records iter.Seq2[record.Record, error]) (list []record.Record, las
 // it is a new FormatVersion; new optional fields are the only thing that may be added with -update.
 func TestFormatIsGolden(t *testing.T) {
 	golden := filepath.Join("testdata", "one_of_each.jsonl")
-	got := text(t, oneOfEach())
+	got := file(t, oneOfEach())
 	if *update {
 		if err := os.WriteFile(golden, got, 0o644); err != nil {
 			t.Fatal(err)
@@ -114,7 +127,7 @@ func TestFormatIsGolden(t *testing.T) {
 // the cut is at a line end (or only took the line end).
 func TestCutAtEveryByte(t *testing.T) {
 	records := oneOfEach()
-	whole := text(t, records)
+	whole := file(t, records)
 	first := bytes.IndexByte(whole, '\n')
 	for cut := range whole {
 		part := whole[:cut]
@@ -147,7 +160,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-const campaign = `{"campaign":{"format":2,"tool":"x"}}` + "\n"
+const campaign = `{"campaign":{"format":3,"tool":"x"}}` + "\n"
 
 func TestReadRefuses(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
@@ -158,8 +171,11 @@ func TestReadRefuses(t *testing.T) {
 		"JSON list":            {"[1,2]\n", "line 1: not a record"},
 		"JSON null":            {"null\n", "line 1: not a record file of sshpace"},
 		"binary":               {"\x7fELF\x02\x01\x01", "line 1: not a record"},
-		"newer":                {`{"campaign":{"format":3}}` + "\n", "format 3 is newer than this version reads (2)"},
-		"older":                {`{"campaign":{"format":1}}` + "\n", "format 1 is no longer read, only 2; measure again"},
+		"newer":                {`{"campaign":{"format":4}}` + "\n", "format 4 is newer than this version reads (3)"},
+		"older":                {`{"campaign":{"format":1}}` + "\n", "format 1 is no longer read, only 2 and later; measure again"},
+		"no subject":           {campaign + `{"reading":{"subject":1,"wall_ns":1}}` + "\n", "line 2: a reading of subject 1, which is not in the file"},
+		"of no kind":           {campaign + `{"subject":{"id":1}}` + "\n", "line 2: subject 1 is neither a transfer method nor a kind of login"},
+		"of two kinds":         {campaign + `{"subject":{"id":1,"mode":"pipe","level":"plain"}}` + "\n", "line 2: subject 1 is neither"},
 		"no format":            {`{"campaign":{}}` + "\n", "no format version"},
 		"trial first":          {`{"trial":{"id":1}}` + "\n", "the first line is not a campaign"},
 		"two kinds":            {campaign + `{"trial":{"id":1},"sample":{"trial":1}}` + "\n", "line 2: 2 kinds of record"},
@@ -178,6 +194,26 @@ func TestReadRefuses(t *testing.T) {
 				t.Errorf("Load: %v; want an error with %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// Methods, kinds of login and the readings of either had records of their own in format 2.
+func TestFormat2(t *testing.T) {
+	before := `{"campaign":{"format":2}}` + "\n" + `{"method":{"id":1,"mode":"pipe","direction":"upload","suite":{"cipher":"aes128-ctr"},"size_bytes":7,"path_rtt_ns":5}}` + "\n" +
+		`{"run":{"method":1,"kind":"long","start":"2026-11-21T20:01:02Z","wall_ns":9,"client_cpu_ns":3,"verified_ns":2}}` + "\n" +
+		`{"login_kind":{"id":2,"level":"plain","round_trips":9}}` + "\n" +
+		`{"login_run":{"kind":2,"start":"2026-11-21T20:01:02Z","core":1,"wall_ns":8,"phases":[{"phase":"tcp","wall_ns":8}],"up_bytes":4,"failure":"cut"}}` + "\n"
+	after := strings.NewReplacer(`{"method":{"id"`, `{"subject":{"id"`, `{"run":{"method"`, `{"reading":{"subject"`, `{"login_kind"`, `{"subject"`, `{"login_run":{"kind"`, `{"reading":{"subject"`).Replace(before)
+	old, err := record.Load(strings.NewReader(before))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := record.Load(strings.NewReader(after))
+	if diff := cmp.Diff(now, old); diff != "" || err != nil || len(old.Methods()) != 1 || len(old.Logins()) != 1 || len(old.Readings) != 2 {
+		t.Errorf("%v, %+v (-format 3 +format 2):\n%s", err, old, diff)
+	}
+	if _, err := record.Load(strings.NewReader(`{"campaign":{"format":2}}` + "\n" + `{"run":{"method":"one"}}` + "\n")); err == nil || !strings.Contains(err.Error(), "line 2: not a record") {
+		t.Errorf("a wrong type: %v", err)
 	}
 }
 
@@ -259,7 +295,7 @@ func TestSinks(t *testing.T) {
 	note := func(name string) record.Sink {
 		return func(record.Record) error { order = append(order, name); return nil }
 	}
-	disk := &failing{left: len(text(t, records[:2]))}
+	disk := &failing{left: len(file(t, records[:2]))}
 	sink := record.Tee(note("a"), record.Write(disk), memory.Sink(), note("b"))
 	var err error
 	for i, r := range records {
@@ -290,13 +326,13 @@ func TestOneWritePerRecord(t *testing.T) {
 		}
 		return len(p), nil
 	}))
-	for _, r := range append(oneOfEach(), record.Record{Finding: &record.Finding{What: "two\nlines"}}) {
+	for _, r := range append(oneOfEach(), &record.Finding{What: "two\nlines"}) {
 		if err := sink(r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if writes != 8 {
-		t.Errorf("%d writes for 8 records", writes)
+	if want := len(oneOfEach()) + 1; writes != want {
+		t.Errorf("%d writes for %d records", writes, want)
 	}
 }
 
@@ -312,13 +348,13 @@ func TestRoundTrip(t *testing.T) {
 		maybe := rapid.Ptr(duration, true)
 		records := oneOfEach()[:1]
 		for id := 1; id <= rapid.IntRange(0, 5).Draw(t, "trials"); id++ {
-			records = append(records, record.Record{Trial: &record.Trial{
+			records = append(records, &record.Trial{
 				ID: id, Target: word.Draw(t, "target"), Want: alg.Suite{Cipher: word.Draw(t, "cipher")}, Workload: record.Copy,
 				Round: rapid.Int().Draw(t, "round"),
-			}}, record.Record{Sample: &record.Sample{
+			}, &record.Sample{
 				Trial: id, Detail: word.Draw(t, "detail"), Outcome: record.OK, ElapsedNS: duration.Draw(t, "elapsed"), Start: time.Unix(rapid.Int64Range(0, 1<<32).Draw(t, "start"), 0).UTC(),
 				ClientCPUNS: maybe.Draw(t, "client"), ServerCPUNS: maybe.Draw(t, "server"),
-			}})
+			})
 		}
 		var b bytes.Buffer
 		sink := record.Write(&b)
@@ -340,12 +376,12 @@ func TestRoundTrip(t *testing.T) {
 // valid replaces what JSON cannot hold: bytes that are no UTF-8.
 func valid(records []record.Record) []record.Record {
 	for _, r := range records {
-		if r.Trial != nil {
-			r.Trial.Target = strings.ToValidUTF8(r.Trial.Target, "\ufffd")
-			r.Trial.Want.Cipher = strings.ToValidUTF8(r.Trial.Want.Cipher, "\ufffd")
-		}
-		if r.Sample != nil {
-			r.Sample.Detail = strings.ToValidUTF8(r.Sample.Detail, "\ufffd")
+		switch r := r.(type) {
+		case *record.Trial:
+			r.Target = strings.ToValidUTF8(r.Target, "\ufffd")
+			r.Want.Cipher = strings.ToValidUTF8(r.Want.Cipher, "\ufffd")
+		case *record.Sample:
+			r.Detail = strings.ToValidUTF8(r.Detail, "\ufffd")
 		}
 	}
 	return records
@@ -354,8 +390,9 @@ func valid(records []record.Record) []record.Record {
 // Reading what nobody wrote never panics, always ends, and what it takes for records can be written
 // again.
 func FuzzRead(f *testing.F) {
-	f.Add(text(f, oneOfEach()))
+	f.Add(file(f, oneOfEach()))
 	f.Add([]byte(campaign + `{"sample":{"trial":1`))
+	f.Add([]byte(campaign + `{"login_run":{"kind":1,"failure":"cut"}}`))
 	f.Add([]byte("Dear diary"))
 	f.Add([]byte(`{"campaign":{"format":2}}` + "\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -363,7 +400,7 @@ func FuzzRead(f *testing.F) {
 		if err == nil && len(records) == 0 {
 			t.Fatal("no record and no error")
 		}
-		again, err := collect(record.Read(bytes.NewReader(text(t, records))))
+		again, err := collect(record.Read(bytes.NewReader(file(t, records))))
 		if len(records) == 0 {
 			return
 		}

@@ -11,9 +11,12 @@ import (
 	"sshpace/internal/base/unit"
 )
 
-// FormatVersion is the version of the record format. Readers refuse files of any other; fields may
-// be added without a new version.
-const FormatVersion = 2
+// FormatVersion is the version of the record format. Readers refuse newer files; fields may be added
+// without a new version. oldest is the first version that is still read.
+const (
+	FormatVersion = 3
+	oldest        = 2
+)
 
 // Workload is the use that a trial makes of its connection.
 type Workload string

@@ -33,7 +33,7 @@ func Simulate(t testing.TB, m *Machine, length time.Duration) *record.File {
 	f := m.Sit(c, Sitting{
 		Cells: alg.Fold(Offer()).Bulk, Length: length, Slice: 2 * time.Millisecond, Long: 2, Controls: 10, Holdouts: 12, ExcessNS: 70e3, Logins: 5,
 	})
-	f.Ended = "budget"
+	f.End.Why = "budget"
 	return f
 }
 

@@ -21,6 +21,7 @@ type MethodComparison struct {
 
 // MethodChange is a method with its change in each file but the first.
 type MethodChange struct {
+	ID int // of the method in the first file
 	record.Method
 	Speed []Ratio // unknown where one of them has fewer than two runs
 	Cost  []Ratio // of CPU time per byte; above 1, and better, is more of it
@@ -31,6 +32,7 @@ type MethodChange struct {
 
 // OnlyMethod is a method that has figures in some of the files.
 type OnlyMethod struct {
+	ID int `json:"id"`
 	record.Method
 	Files []int `json:"in_files"` // their places, from 0
 }
@@ -84,7 +86,7 @@ func Methods(files []string, results [][]MethodResult) *MethodComparison {
 			for _, found := range same {
 				taken[found] = true
 			}
-			c.add(r.Method, same)
+			c.add(r, same)
 		}
 	}
 	var speeds, costs [][]Ratio
@@ -167,8 +169,8 @@ func maker(program string) string {
 }
 
 // add compares a method if all files have it; nil stands for a file without it.
-func (c *MethodComparison) add(m record.Method, results []*MethodResult) {
-	change, only := MethodChange{Method: m}, OnlyMethod{Method: m}
+func (c *MethodComparison) add(m *MethodResult, results []*MethodResult) {
+	change, only := MethodChange{ID: m.ID, Method: m.Method}, OnlyMethod{ID: m.ID, Method: m.Method}
 	for i, r := range results {
 		if r != nil {
 			only.Files = append(only.Files, i)

@@ -11,6 +11,7 @@ import (
 // MethodResult is a method with the result of its runs: medians with their 95 % intervals, or their
 // range where there are fewer than six. N of a figure is 0 where there is none.
 type MethodResult struct {
+	ID int `json:"id"` // of its record
 	record.Method
 	Login      stats.Interval `json:"login_s,omitzero"`                // of a run that does nothing but log in
 	Start      stats.Interval `json:"start_s,omitzero"`                // time of a run besides its bytes: starting programs and logging in
@@ -71,16 +72,17 @@ func (r MethodResult) Ran() bool { return r.ran }
 // MethodResults returns the results of a file, in the order of its methods.
 func MethodResults(f *record.File) []MethodResult {
 	var results []MethodResult
-	for i, method := range f.Methods {
-		again := func(later record.Method) bool { return later.Same(method) }
-		if method.Why != "" && slices.ContainsFunc(f.Methods[i+1:], again) {
+	all := f.Methods()
+	for i, method := range all {
+		again := func(later record.Subject) bool { return later.Same(*method.Method) }
+		if method.Why != "" && slices.ContainsFunc(all[i+1:], again) {
 			continue
 		}
-		runs := map[record.RunKind][]record.Run{}
-		r := MethodResult{Method: method, started: max(0, f.Campaign.Started.UnixNano())}
-		for _, run := range f.Runs {
+		runs := map[record.RunKind][]record.Reading{}
+		r := MethodResult{ID: method.ID, Method: *method.Method, started: max(0, f.Campaign.Started.UnixNano())}
+		for _, run := range f.Readings {
 			switch {
-			case run.Method != method.ID:
+			case run.Subject != method.ID:
 			case run.Failure != "":
 				r.Failed = append(r.Failed, run.Failure)
 			default:
@@ -94,12 +96,12 @@ func MethodResults(f *record.File) []MethodResult {
 }
 
 // wall, client and server return the columns of a run; false where it has none.
-func wall(r record.Run) (float64, bool)   { return r.WallNS.Seconds(), true }
-func client(r record.Run) (float64, bool) { return seconds(r.ClientCPUNS) }
-func server(r record.Run) (float64, bool) { return seconds(r.ServerCPUNS) }
+func wall(r record.Reading) (float64, bool)   { return r.WallNS.Seconds(), true }
+func client(r record.Reading) (float64, bool) { return seconds(r.ClientCPUNS) }
+func server(r record.Reading) (float64, bool) { return seconds(r.ServerCPUNS) }
 
 // both returns the CPU time of both sides together; false if one of them is unknown.
-func both(r record.Run) (float64, bool) {
+func both(r record.Reading) (float64, bool) {
 	c, seen := client(r)
 	s, too := server(r)
 	return c + s, seen && too
@@ -112,7 +114,7 @@ func seconds(d *time.Duration) (float64, bool) {
 	return d.Seconds(), true
 }
 
-func column(runs []record.Run, of func(record.Run) (float64, bool)) []float64 {
+func column(runs []record.Reading, of func(record.Reading) (float64, bool)) []float64 {
 	var values []float64
 	for _, r := range runs {
 		if v, ok := of(r); ok {
@@ -122,18 +124,18 @@ func column(runs []record.Run, of func(record.Run) (float64, bool)) []float64 {
 	return values
 }
 
-func walls(runs []record.Run) (out []time.Duration) {
+func walls(runs []record.Reading) (out []time.Duration) {
 	for _, r := range runs {
 		out = append(out, r.WallNS)
 	}
 	return out
 }
 
-func (r *MethodResult) figure(runs map[record.RunKind][]record.Run) {
+func (r *MethodResult) figure(runs map[record.RunKind][]record.Reading) {
 	r.Login = stats.MedianInterval(column(runs[record.LoginRun], wall))
 	r.Start = stats.MedianInterval(column(runs[record.ShortRun], wall))
 	// The rest of a long run without the median of the short ones, per byte.
-	perByte := func(of func(record.Run) (float64, bool)) []float64 {
+	perByte := func(of func(record.Reading) (float64, bool)) []float64 {
 		short := column(runs[record.ShortRun], of)
 		if len(short) == 0 || r.SizeBytes <= 0 {
 			return nil
@@ -157,7 +159,7 @@ func (r *MethodResult) figure(runs map[record.RunKind][]record.Run) {
 	r.ran = len(runs[record.ShortRun]) > 0 && len(runs[record.LongRun]) > 0
 	r.ClientCost = stats.MedianInterval(perByte(client)).Scaled(1e9)
 	r.ServerCost = stats.MedianInterval(perByte(server)).Scaled(1e9)
-	for of, to := range map[*figures]func(record.Run) (float64, bool){&r.both: both, &r.alone: client} {
+	for of, to := range map[*figures]func(record.Reading) (float64, bool){&r.both: both, &r.alone: client} {
 		costs := perByte(to)
 		*of = figures{estimate(costs), costs}
 	}

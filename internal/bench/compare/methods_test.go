@@ -25,16 +25,16 @@ func runsOf(rng *rand.Rand, n int, secondsPerByte map[string]float64) *record.Fi
 		if !ok {
 			continue
 		}
-		f.Methods = append(f.Methods, record.Method{ID: id + 1, Mode: record.Mode(name), SizeBytes: size})
+		f.Subjects = append(f.Subjects, record.Subject{ID: id + 1, Method: &record.Method{Mode: record.Mode(name), SizeBytes: size}})
 		for range n {
 			wall := func(seconds float64) time.Duration {
 				return time.Duration(seconds * math.Exp(0.03*rng.NormFloat64()) * 1e9)
 			}
 			long := 0.2 + cost*size
 			cpu, cpuLong := wall(0.05), wall(0.05+cost*size)
-			f.Runs = append(f.Runs,
-				record.Run{Method: id + 1, Kind: record.ShortRun, WallNS: wall(0.2), ClientCPUNS: &cpu},
-				record.Run{Method: id + 1, Kind: record.LongRun, WallNS: wall(long), ClientCPUNS: &cpuLong})
+			f.Readings = append(f.Readings,
+				record.Reading{Subject: id + 1, Kind: record.ShortRun, WallNS: wall(0.2), ClientCPUNS: &cpu},
+				record.Reading{Subject: id + 1, Kind: record.LongRun, WallNS: wall(long), ClientCPUNS: &cpuLong})
 		}
 	}
 	return f
@@ -71,11 +71,11 @@ func TestCompareFindsWhatIsPlanted(t *testing.T) {
 // TestCompareHandComputed: the ratio of medians, and the doubt of runs of one machine.
 func TestCompareHandComputed(t *testing.T) {
 	exact := func(perByte float64) *record.File {
-		f := &record.File{Methods: []record.Method{{ID: 1, Mode: "pipe", SizeBytes: 100e6}}}
+		f := &record.File{Subjects: []record.Subject{{ID: 1, Method: &record.Method{Mode: "pipe", SizeBytes: 100e6}}}}
 		for range 4 {
-			f.Runs = append(f.Runs,
-				record.Run{Method: 1, Kind: record.ShortRun, WallNS: time.Second},
-				record.Run{Method: 1, Kind: record.LongRun, WallNS: time.Second + time.Duration(perByte*100e6*1e9)})
+			f.Readings = append(f.Readings,
+				record.Reading{Subject: 1, Kind: record.ShortRun, WallNS: time.Second},
+				record.Reading{Subject: 1, Kind: record.LongRun, WallNS: time.Second + time.Duration(perByte*100e6*1e9)})
 		}
 		return f
 	}
@@ -120,14 +120,14 @@ func TestCompareOfLittle(t *testing.T) {
 func TestPairsOfOneRun(t *testing.T) {
 	f := &record.File{Campaign: record.Campaign{Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
 	for id := range 2 {
-		f.Methods = append(f.Methods, record.Method{ID: id + 1, Mode: record.ModePipe, Direction: record.Upload, Client: fmt.Sprint("openssh ", id+1), Server: fmt.Sprint("openssh ", id+1), SizeBytes: 1 << 28})
+		f.Subjects = append(f.Subjects, record.Subject{ID: id + 1, Method: &record.Method{Mode: record.ModePipe, Direction: record.Upload, Client: fmt.Sprint("openssh ", id+1), Server: fmt.Sprint("openssh ", id+1), SizeBytes: 1 << 28}})
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 30 {
 		load := math.Exp(0.5 * random.NormFloat64())
 		for id, slower := range []float64{1, 1.1} {
 			long := time.Duration(float64(time.Second) * load * slower * math.Exp(0.05*random.NormFloat64()))
-			f.Runs = append(f.Runs, record.Run{Method: id + 1, Kind: record.ShortRun, WallNS: time.Millisecond}, record.Run{Method: id + 1, Kind: record.LongRun, WallNS: long})
+			f.Readings = append(f.Readings, record.Reading{Subject: id + 1, Kind: record.ShortRun, WallNS: time.Millisecond}, record.Reading{Subject: id + 1, Kind: record.LongRun, WallNS: long})
 		}
 	}
 	compared := func(other *record.File) *MethodComparison {
@@ -189,9 +189,9 @@ func TestVersionsAreCompared(t *testing.T) {
 func TestCPUTimeThatIsNotKnownIsNone(t *testing.T) {
 	seen := func(kinds ...record.RunKind) []MethodResult {
 		f := runsOf(rand.New(rand.NewPCG(3, 4)), 9, map[string]float64{"pipe": 5e-9})
-		for i, run := range f.Runs {
+		for i, run := range f.Readings {
 			if server := 2 * *run.ClientCPUNS; slices.Contains(kinds, run.Kind) {
-				f.Runs[i].ServerCPUNS = &server
+				f.Readings[i].ServerCPUNS = &server
 			}
 		}
 		return MethodResults(f)

@@ -25,7 +25,7 @@ func RankFile(path string, by rank.By) (*rank.Ranking, error) {
 // RankRecords ranks the records of a file.
 func RankRecords(path string, records *record.File, by rank.By) (*rank.Ranking, error) {
 	r, err := rank.Of(records, by)
-	if errors.Is(err, rank.ErrNoSamples) && len(records.LoginKinds)+len(records.Methods) > 0 {
+	if errors.Is(err, rank.ErrNoSamples) && len(records.Subjects) > 0 {
 		return nil, fault.Usage("measure with sshpace bench", "%s contains no cipher ranking", path)
 	}
 	if errors.Is(err, rank.ErrNoSamples) {

@@ -38,11 +38,11 @@ func Used() (all, own time.Duration, ok bool) {
 func (f *ForeignLoad) Record(r record.Record) error {
 	now := reading{at: f.Now()}
 	now.all, now.own, now.ok = f.Used()
-	if r.Slices != nil && now.ok && f.last.ok {
-		r.Slices.SpanNS = now.at.Sub(f.last.at)
-		if ssh, known := sshCPU(r.Slices.Slices); known {
+	if s, is := r.(*record.Slices); is && now.ok && f.last.ok {
+		s.SpanNS = now.at.Sub(f.last.at)
+		if ssh, known := sshCPU(s.Slices); known {
 			foreign := max(0, now.all-f.last.all-(now.own-f.last.own)-ssh)
-			r.Slices.ForeignCPUNS = &foreign
+			s.ForeignCPUNS = &foreign
 		}
 	}
 	f.last = now

@@ -31,13 +31,13 @@ func TestForeignLoad(t *testing.T) {
 		meter := &ForeignLoad{
 			Now:  func() time.Time { return now },
 			Used: func() (time.Duration, time.Duration, bool) { return all, own, tt.readable },
-			Sink: func(r record.Record) error { got = r.Slices; return nil },
+			Sink: func(r record.Record) error { got, _ = r.(*record.Slices); return nil },
 		}
 		for _, r := range []record.Record{
-			{Trial: &record.Trial{ID: 2, Workload: record.Sitting}},
-			{Slices: &record.Slices{Slices: tt.slices}},
+			&record.Trial{ID: 2, Workload: record.Sitting},
+			&record.Slices{Slices: tt.slices},
 		} {
-			if r.Slices != nil {
+			if _, is := r.(*record.Slices); is {
 				now, all, own = now.Add(time.Second), all+900*time.Millisecond, own+100*time.Millisecond
 			}
 			if err := meter.Record(r); err != nil {

@@ -55,7 +55,7 @@ func (t *Thermometer) look(firmware func() (string, error)) error {
 		return nil
 	}
 	reading.At = t.last.UTC()
-	return t.Sink(record.Record{Thermal: reading})
+	return t.Sink(reading)
 }
 
 // readThermal reads below a root of sysfs (kernel: thermal/sysfs-api, cpu-freq/user-guide); nil

@@ -82,11 +82,11 @@ func trials(n int) []record.Trial {
 // run runs a plan and lists the records in short.
 func run(ctx context.Context, params lab.Params, p plan.Plan, d lab.Driver) (records []string, err error) {
 	err = lab.Run(ctx, params, p, d, func(r record.Record) error {
-		switch {
-		case r.Trial != nil:
-			records = append(records, fmt.Sprintf("trial %d %s round %d", r.Trial.ID, r.Trial.Target, r.Trial.Round))
-		case r.Sample != nil:
-			records = append(records, fmt.Sprintf("sample %d %s", r.Sample.Trial, r.Sample.Outcome))
+		switch r := r.(type) {
+		case *record.Trial:
+			records = append(records, fmt.Sprintf("trial %d %s round %d", r.ID, r.Target, r.Round))
+		case *record.Sample:
+			records = append(records, fmt.Sprintf("sample %d %s", r.Trial, r.Outcome))
 		}
 		return nil
 	})
@@ -238,8 +238,8 @@ func TestMismatch(t *testing.T) {
 		err := lab.Run(t.Context(), lab.Params{Drain: t.Context()}, p, driver(func(context.Context, record.Trial) (record.Sample, error) {
 			return record.Sample{Got: tt.got, Outcome: tt.outcome}, nil
 		}), func(r record.Record) error {
-			if r.Sample != nil {
-				result = *r.Sample
+			if s, is := r.(*record.Sample); is {
+				result = *s
 			}
 			return nil
 		})

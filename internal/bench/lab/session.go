@@ -120,7 +120,7 @@ func (s *session) turn(ctx context.Context, step plan.Step) error {
 	if lost != "" {
 		delete(s.trials, t.ID)
 		s.plan.Lost(step.Trials[0])
-		return s.write(record.Record{Finding: &record.Finding{What: fmt.Sprintf("connection %d was lost", t.ID), Why: lost}})
+		return s.write(&record.Finding{What: fmt.Sprintf("connection %d was lost", t.ID), Why: lost})
 	}
 	if len(s.slices.Slices) == 0 {
 		s.slices.Sitting, s.slices.Start = step.Sitting, began
@@ -141,7 +141,7 @@ func (s *session) flush() error {
 	}
 	slices := s.slices
 	s.slices = record.Slices{}
-	return s.write(record.Record{Slices: &slices})
+	return s.write(&slices)
 }
 
 func (s *session) write(r record.Record) error {
@@ -175,17 +175,17 @@ func (s *session) open(ctx context.Context, trials []record.Trial) error {
 			s.driver.Close(t.ID)
 		}
 		s.plan.Opened(t, sample)
-		if err := s.write(record.Record{Trial: &t}); err != nil {
+		if err := s.write(&t); err != nil {
 			return err
 		}
-		return s.write(record.Record{Sample: &sample})
+		return s.write(&sample)
 	})
 }
 
 // single carries out a trial with its own connection.
 func (s *session) single(ctx context.Context, t record.Trial) error {
 	t = s.named(t)
-	if err := s.write(record.Record{Trial: &t}); err != nil {
+	if err := s.write(&t); err != nil {
 		return err
 	}
 	sample, err := s.driver.Run(ctx, t)
@@ -194,7 +194,7 @@ func (s *session) single(ctx context.Context, t record.Trial) error {
 	}
 	sample.Trial = t.ID
 	check(t, &sample)
-	if err := s.write(record.Record{Sample: &sample}); err != nil {
+	if err := s.write(&sample); err != nil {
 		return err
 	}
 	s.plan.Observe(t, sample)
@@ -209,9 +209,9 @@ func (s *session) close(trials []record.Trial) error {
 		delete(s.trials, t.ID)
 	}
 	for id, n := range s.driver.Close(ids...) {
-		if err := s.write(record.Record{Finding: &record.Finding{
+		if err := s.write(&record.Finding{
 			What: fmt.Sprintf("connection %d exchanged keys again", id), Why: "the slices in which that happened cost more", Evidence: fmt.Sprintf("rekeyings: %d", n),
-		}}); err != nil {
+		}); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ type side int
 const sides = 2
 
 // cpu returns the CPU time of a side of a login; 0 is unknown.
-func cpu(l *record.WatchedLogin, s side) time.Duration {
+func cpu(l *record.Reading, s side) time.Duration {
 	if d := [sides]*time.Duration{l.ClientCPUNS, l.ServerCPUNS}[s]; d != nil {
 		return *d
 	}
@@ -25,7 +25,7 @@ func cpu(l *record.WatchedLogin, s side) time.Duration {
 }
 
 // coreOf returns the core that a login shared with simultaneous ones.
-func coreOf(l *record.WatchedLogin) int {
+func coreOf(l *record.Reading) int {
 	if l.Core == nil {
 		return alone
 	}
@@ -47,7 +47,7 @@ type costs struct {
 
 // costsOf returns the CPU times of kinds of logins, without the slowdown that logins share with
 // others near in time.
-func costsOf(kinds []kindOf, logins []*record.WatchedLogin) (out costs) {
+func costsOf(kinds []kindOf, logins []*record.Reading) (out costs) {
 	for s := range side(sides) {
 		out.of[s], out.beside[s] = layoutOf(kinds, logins, s).told()
 	}
@@ -62,7 +62,7 @@ type layout struct {
 	n             []int             // readings of each kind
 }
 
-func layoutOf(kinds []kindOf, logins []*record.WatchedLogin, s side) *layout {
+func layoutOf(kinds []kindOf, logins []*record.Reading, s side) *layout {
 	l := &layout{}
 	var places [2][]int
 	for i, login := range logins {

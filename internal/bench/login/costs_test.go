@@ -39,7 +39,7 @@ func (b *bench) slowed(core int) float64 {
 
 // login of kind k, which costs its client 10+k ms and its server 20+k, and a tenth more beside
 // others.
-func (b *bench) login(k, core int) *record.WatchedLogin {
+func (b *bench) login(k, core int) *record.Reading {
 	weather := b.slowed(max(0, core))
 	if core != alone {
 		weather += 0.1
@@ -51,7 +51,7 @@ func (b *bench) login(k, core int) *record.WatchedLogin {
 		return time.Duration(float64(ms) * 1e6 * math.Exp(weather+0.05*b.random.NormFloat64()))
 	}
 	client, server := took(10+k), took(20+k)
-	l := &record.WatchedLogin{Start: time.Unix(1e9, int64(b.now*1e9)), WallNS: 40 * time.Millisecond, ClientCPUNS: &client, ServerCPUNS: &server}
+	l := &record.Reading{Start: time.Unix(1e9, int64(b.now*1e9)), WallNS: 40 * time.Millisecond, ClientCPUNS: &client, ServerCPUNS: &server}
 	if core != alone {
 		l.Core = &core
 	}
@@ -59,7 +59,7 @@ func (b *bench) login(k, core int) *record.WatchedLogin {
 }
 
 // rounds are logins of kinds in turns: a round alone, and two beside others.
-func (b *bench) rounds(kinds, rounds int) (of []kindOf, logins []*record.WatchedLogin) {
+func (b *bench) rounds(kinds, rounds int) (of []kindOf, logins []*record.Reading) {
 	for range rounds {
 		for round := range 3 {
 			for i, k := range b.random.Perm(kinds) {
@@ -135,7 +135,7 @@ func TestCostsOfFewRounds(t *testing.T) {
 		for run := range uint64(runs) {
 			b := newBench(run, 1, 0)
 			var of []kindOf
-			var logins []*record.WatchedLogin
+			var logins []*record.Reading
 			for range rounds {
 				for _, k := range b.random.Perm(kinds) {
 					of, logins = append(of, k), append(logins, b.login(k, alone))
@@ -162,7 +162,7 @@ func TestCostsOfFewRounds(t *testing.T) {
 // disturbed nothing moves, and one login that is far off counts little.
 func TestCostsAreLeftAlone(t *testing.T) {
 	var of []kindOf
-	var logins []*record.WatchedLogin
+	var logins []*record.Reading
 	for round := range 6 {
 		for k := range 5 {
 			cpu := 10 * time.Millisecond
@@ -174,7 +174,7 @@ func TestCostsAreLeftAlone(t *testing.T) {
 				cpu *= 10
 			}
 			of = append(of, k)
-			logins = append(logins, &record.WatchedLogin{ClientCPUNS: &cpu, ServerCPUNS: &cpu, Start: time.Unix(int64(round), int64(k)*1e8)})
+			logins = append(logins, &record.Reading{ClientCPUNS: &cpu, ServerCPUNS: &cpu, Start: time.Unix(int64(round), int64(k)*1e8)})
 		}
 	}
 	got := costsOf(of, logins)
@@ -195,8 +195,8 @@ func TestFewLogins(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	cpu := time.Millisecond
-	one := &record.WatchedLogin{ClientCPUNS: &cpu}
-	if f := costsOf([]kindOf{0}, []*record.WatchedLogin{one}).of[0][0]; math.Abs(f.Value-1e6) > 1 || f.N != 1 || !(f.Lo <= f.Value && f.Value <= f.Hi) {
+	one := &record.Reading{ClientCPUNS: &cpu}
+	if f := costsOf([]kindOf{0}, []*record.Reading{one}).of[0][0]; math.Abs(f.Value-1e6) > 1 || f.N != 1 || !(f.Lo <= f.Value && f.Value <= f.Hi) {
 		t.Errorf("%v", f)
 	}
 }

@@ -5,15 +5,16 @@ import "sshpace/internal/record"
 // recorded holds the logins of a record file.
 type recorded struct {
 	names    []named
-	alike    []kindOf               // kind whose logins count for each kind
-	failures []string               // of each kind; "" is none
-	logins   []*record.WatchedLogin // in the order of time
-	kinds    []kindOf               // each of these
+	alike    []kindOf          // kind whose logins count for each kind
+	failures []string          // of each kind; "" is none
+	logins   []*record.Reading // in the order of time
+	kinds    []kindOf          // each of these
 }
 
 func recordedIn(f *record.File) (r recorded) {
 	at := map[int]kindOf{}
-	for i, k := range f.LoginKinds {
+	kinds := f.Logins()
+	for i, k := range kinds {
 		at[k.ID] = i
 		r.names = append(r.names, named{k.Factor, k.Level})
 	}
@@ -21,16 +22,16 @@ func recordedIn(f *record.File) (r recorded) {
 	// defaults, a cold login by ssh. It is carried out for all of them at once, so that they have
 	// the same figures, and all kinds more logins. The file may come from anybody: an unknown kind
 	// has no logins.
-	for i, k := range f.LoginKinds {
+	for i, k := range kinds {
 		if like, known := at[k.Like]; known && k.Like > 0 {
 			i = like
 		}
 		r.alike = append(r.alike, i)
 	}
 	r.failures = make([]string, len(r.names))
-	for n := range f.LoginRuns {
-		l := &f.LoginRuns[n]
-		i, known := at[l.Kind]
+	for n := range f.Readings {
+		l := &f.Readings[n]
+		i, known := at[l.Subject]
 		switch {
 		case !known:
 		case l.Failure != "":

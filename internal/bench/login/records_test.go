@@ -22,10 +22,10 @@ func TestRecordsTellTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if k := file.LoginKinds; len(k) != 3 || k[0].RoundTrips != 9 || k[1].RoundTrips != 0 || len(file.LoginRuns) != 6 {
-		t.Errorf("%+v and %d logins", k, len(file.LoginRuns))
+	if k := file.Subjects; len(k) != 3 || k[0].RoundTrips != 9 || k[1].RoundTrips != 0 || len(file.Readings) != 6 {
+		t.Errorf("%+v and %d logins", k, len(file.Readings))
 	}
-	if diff := cmp.Diff(file.LoginKinds, anonymize.File(file).LoginKinds); diff != "" {
+	if diff := cmp.Diff(file.Subjects, anonymize.File(file).Subjects); diff != "" {
 		t.Errorf("anonymous (-was +is)\n%s", diff)
 	}
 	results, _ := Results(anonymize.File(file))

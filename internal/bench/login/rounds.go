@@ -144,7 +144,7 @@ func (s *survey) login(ctx context.Context, i kindOf, lane *Lane) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if noted := s.plan.Note(record.Record{LoginRun: l}); noted != nil {
+	if noted := s.plan.Note(l); noted != nil {
 		return noted
 	}
 	if err != nil && (s.plan.Strict || i == 0) { // without the plain login there is nothing to compare with
@@ -157,7 +157,7 @@ func (s *survey) login(ctx context.Context, i kindOf, lane *Lane) error {
 }
 
 // count adds a login to the counts.
-func (s *survey) count(i kindOf, l *record.WatchedLogin) {
+func (s *survey) count(i kindOf, l *record.Reading) {
 	s.logins++
 	if coreOf(l) == alone {
 		s.made[i]++
@@ -168,9 +168,9 @@ func (s *survey) count(i kindOf, l *record.WatchedLogin) {
 }
 
 // observe carries out case i. The error of a login that failed is in its record, too.
-func (s *survey) observe(ctx context.Context, i kindOf, lane *Lane) (r *record.WatchedLogin, err error) {
+func (s *survey) observe(ctx context.Context, i kindOf, lane *Lane) (r *record.Reading, err error) {
 	c, ends, watched := s.cases[i], *s.ends, (*Login)(nil)
-	r = &record.WatchedLogin{Kind: i + 1}
+	r = &record.Reading{Subject: i + 1}
 	watch := func() error { watched, err = ends.Watch(ctx, c.Argv); return err }
 	if lane != nil {
 		c, r.Core, ends.Dir = lane.moved(c), &lane.core, lane.dir
@@ -260,14 +260,14 @@ func Distinct(cases []Case) (n int) {
 // kinds records the kinds to measure.
 func (s *survey) kinds() error {
 	for i, c := range s.cases {
-		k := record.LoginKind{ID: i + 1, Factor: c.Factor, Level: c.Level, Conditions: s.plan.Conditions}
+		k := record.LoginKind{Factor: c.Factor, Level: c.Level, Conditions: s.plan.Conditions}
 		if i == 0 {
 			k.Conditions, k.RoundTrips = "", s.plan.RoundTrips
 		}
 		if of := s.alike[i]; of != i {
 			k.Like = of + 1
 		}
-		if err := s.plan.Note(record.Record{LoginKind: &k}); err != nil {
+		if err := s.plan.Note(&record.Subject{ID: i + 1, LoginKind: &k}); err != nil {
 			return err
 		}
 	}

@@ -89,9 +89,9 @@ type kindOf = int
 // summarized returns the results of kinds, from the logins in the order of time, the kind of each,
 // and the kind whose logins count for each kind; and the CPU time of simultaneous logins relative
 // to those alone.
-func summarized(names []named, alike, kinds []kindOf, logins []*record.WatchedLogin) (out []Result, beside Beside) {
+func summarized(names []named, alike, kinds []kindOf, logins []*record.Reading) (out []Result, beside Beside) {
 	costs := costsOf(kinds, logins)
-	undisturbed := make([][]*record.WatchedLogin, len(names)) // those alone
+	undisturbed := make([][]*record.Reading, len(names)) // those alone
 	for i, l := range logins {
 		if coreOf(l) == alone {
 			undisturbed[kinds[i]] = append(undisturbed[kinds[i]], l)
@@ -117,7 +117,7 @@ func summarized(names []named, alike, kinds []kindOf, logins []*record.WatchedLo
 }
 
 // times returns the durations of the logins of each kind, and their phases.
-func times(logins [][]*record.WatchedLogin) (walls []stats.Interval, phases map[Phase][]stats.Interval) {
+func times(logins [][]*record.Reading) (walls []stats.Interval, phases map[Phase][]stats.Interval) {
 	whole, parts := make([][]time.Duration, len(logins)), map[Phase][][]time.Duration{}
 	for kind, all := range logins {
 		for _, l := range all {
@@ -139,7 +139,7 @@ func times(logins [][]*record.WatchedLogin) (walls []stats.Interval, phases map[
 }
 
 // average sets the mean times of the logins: of the whole and of each phase.
-func (r *Result) average(all []*record.WatchedLogin) {
+func (r *Result) average(all []*record.Reading) {
 	for _, l := range all {
 		r.MeanWall += float64(l.WallNS) / float64(len(all))
 		for _, s := range l.Phases {
@@ -150,7 +150,7 @@ func (r *Result) average(all []*record.WatchedLogin) {
 
 // typical returns the traffic of the login whose time is closest to the median, among those with as
 // many stalls as most have: the stamps of a busy machine may miss one.
-func typical(all []*record.WatchedLogin, median float64) (w *Wire) {
+func typical(all []*record.Reading, median float64) (w *Wire) {
 	stalls := mostStalls(all)
 	best := math.Inf(1)
 	for _, l := range all {
@@ -163,7 +163,7 @@ func typical(all []*record.WatchedLogin, median float64) (w *Wire) {
 
 // mostStalls returns the number of stalls that most logins have; of two equally frequent numbers,
 // the larger one.
-func mostStalls(all []*record.WatchedLogin) (stalls int) {
+func mostStalls(all []*record.Reading) (stalls int) {
 	count := map[int]int{}
 	for _, l := range all {
 		if l.UpBytes > 0 {

@@ -90,10 +90,10 @@ func TestAlike(t *testing.T) {
 	if results[2].Failure == "" || results[3].Failure != results[2].Failure {
 		t.Errorf("failures %q and %q", results[2].Failure, results[3].Failure)
 	}
-	if k := file.LoginKinds; k[0].Like != 0 || k[1].Like != 1 || k[2].Like != 0 || k[3].Like != 3 {
+	if k := file.Subjects; k[0].Like != 0 || k[1].Like != 1 || k[2].Like != 0 || k[3].Like != 3 {
 		t.Errorf("%+v", k)
 	}
-	if _, listed, err := surveyed(e, cases, Plan{List: true}); err != nil || len(listed.LoginRuns) > 0 || !cmp.Equal(listed.LoginKinds, file.LoginKinds) {
+	if _, listed, err := surveyed(e, cases, Plan{List: true}); err != nil || len(listed.Readings) > 0 || !cmp.Equal(listed.Subjects, file.Subjects) {
 		t.Errorf("listed %+v, %v", listed, err)
 	}
 }
@@ -169,10 +169,10 @@ func TestWallIntervals(t *testing.T) {
 
 // TestTypical: a login whose stamps have missed a stall is not shown for those that had it.
 func TestTypical(t *testing.T) {
-	with := func(ms time.Duration, stalls int) *record.WatchedLogin {
-		return &record.WatchedLogin{WallNS: ms * time.Millisecond, UpBytes: int64(ms), Stalls: make([]record.LoginStall, stalls)}
+	with := func(ms time.Duration, stalls int) *record.Reading {
+		return &record.Reading{WallNS: ms * time.Millisecond, UpBytes: int64(ms), Stalls: make([]record.LoginStall, stalls)}
 	}
-	all := []*record.WatchedLogin{with(209, 0), with(204, 2), with(214, 2), {}}
+	all := []*record.Reading{with(209, 0), with(204, 2), with(214, 2), {}}
 	if w := typical(all, 209e6); w == nil || len(w.Stalls) != 2 {
 		t.Errorf("got %+v", w)
 	}

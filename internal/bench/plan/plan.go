@@ -76,7 +76,7 @@ const (
 )
 
 // Record returns the ending as a record.
-func (e Ending) Record() record.Record { return record.Record{End: &record.End{Why: string(e)}} }
+func (e Ending) Record() record.Record { return &record.End{Why: string(e)} }
 
 // Progress says how far a plan is, for a live view.
 type Progress struct {

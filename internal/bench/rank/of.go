@@ -39,7 +39,7 @@ func Of(f *record.File, by By) (*Ranking, error) {
 		return nil, fmt.Errorf("%w%s", ErrNoSamples, d.firstFailure())
 	}
 	r.Failed, r.Refusals = d.failures()
-	r.Harness.CPUShare, r.Ended, r.Trials = harnessShare(f), f.Ended, len(d.bad)+len(d.sittings.Connections)+len(d.logins)+len(d.copies)+len(d.overheads)
+	r.Harness.CPUShare, r.Ended, r.Trials = harnessShare(f), f.End.Why, len(d.bad)+len(d.sittings.Connections)+len(d.logins)+len(d.copies)+len(d.overheads)
 	r.Slowed, r.Slices, r.Beside = d.sittings.Slowed, d.sittings.Slices, d.beside()
 	r.rankBulk(d, by)
 	r.rankKex(d, space, by)

@@ -122,15 +122,15 @@ func (b *Ground) Limits(ctx context.Context, o Options, directions []record.Dire
 // noted records a limit, or that it was not found, and why.
 func noted(sink record.Sink, l record.Limit, why error, what string) error {
 	if why != nil {
-		return sink(record.Record{Finding: &record.Finding{What: what, Why: why.Error()}})
+		return sink(&record.Finding{What: what, Why: why.Error()})
 	}
-	return sink(record.Record{Limit: &l})
+	return sink(&l)
 }
 
 // tidied records the leftovers that were removed on the host.
 func (b *Ground) tidied(sink record.Sink) (err error) {
 	for _, path := range b.Swept {
-		err = errors.Join(err, sink(record.Record{Finding: &record.Finding{What: "a killed run had left " + path + " on the host", Why: "it is removed"}}))
+		err = errors.Join(err, sink(&record.Finding{What: "a killed run had left " + path + " on the host", Why: "it is removed"}))
 	}
 	return err
 }
@@ -146,7 +146,7 @@ func (b *Ground) control(ctx context.Context, sink record.Sink) error {
 	}
 	rates, err := limits.FileRead(ctx, path)
 	for _, m := range rates {
-		err = errors.Join(err, sink(record.Record{Measurement: &m}))
+		err = errors.Join(err, sink(&m))
 	}
 	return err
 }

@@ -116,9 +116,9 @@ func TestAllModes(t *testing.T) {
 				t.Errorf("%s %s: %+v", r.Mode, direction, r)
 			}
 		}
-		for _, run := range out.Runs {
+		for _, run := range out.Readings {
 			if run.WallNS <= 0 || run.ClientCPUNS == nil || *run.ClientCPUNS <= 0 || run.ServerCPUNS == nil {
-				t.Errorf("%s %s: a %s run without figures: %+v", subjects[run.Method-1].Mode, direction, run.Kind, run)
+				t.Errorf("%s %s: a %s run without figures: %+v", subjects[run.Subject-1].Mode, direction, run.Kind, run)
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 // Subject is a method whose speed is measured.
 type Subject struct {
+	ID int // of its record; 0: there is none yet
 	record.Method
 	// Run moves size bytes from end to end.
 	Run func(ctx context.Context, size int64) (Reading, error)
@@ -154,16 +155,16 @@ func (t Turns) remember(all []*Subject) (last int) {
 	if t.Old == nil {
 		return 0
 	}
-	for _, method := range t.Old.Methods {
+	for _, method := range t.Old.Methods() {
 		last = max(last, method.ID)
-		i := slices.IndexFunc(all, func(c *Subject) bool { return c.Same(method) && c.Why == method.Why })
+		i := slices.IndexFunc(all, func(c *Subject) bool { return c.Same(*method.Method) && c.Why == method.Why })
 		if i < 0 {
 			continue
 		}
 		c := all[i]
-		c.Method, c.out, c.done = method, method.Why != "", map[record.RunKind]int{}
-		for _, run := range t.Old.Runs {
-			if run.Method == method.ID && run.Failure == "" {
+		c.ID, c.Method, c.out, c.done = method.ID, *method.Method, method.Why != "", map[record.RunKind]int{}
+		for _, run := range t.Old.Readings {
+			if run.Subject == method.ID && run.Failure == "" {
 				c.done[run.Kind]++
 				c.took(run.Kind, run.WallNS)
 			}
@@ -186,7 +187,7 @@ func (t Turns) prepare(ctx context.Context, c *Subject, sink record.Sink) error 
 		}
 	}
 	c.out = c.Why != ""
-	return sink(record.Record{Method: &c.Method})
+	return sink(&record.Subject{ID: c.ID, Method: &c.Method})
 }
 
 func (t Turns) told(c *Subject, round int) {
@@ -292,7 +293,7 @@ func (t Turns) take(ctx context.Context, u turn, round int, sink record.Sink) er
 		return nil
 	}
 	t.told(u.Subject, round)
-	run := record.Run{Method: u.ID, Kind: u.kind, Start: time.Now().UTC()}
+	run := record.Reading{Subject: u.ID, Kind: u.kind, Start: time.Now().UTC()}
 	reading, err := u.run(ctx)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -308,5 +309,5 @@ func (t Turns) take(ctx context.Context, u turn, round int, sink record.Sink) er
 	} else {
 		u.took(u.kind, reading.Wall)
 	}
-	return sink(record.Record{Run: &run})
+	return sink(&run)
 }

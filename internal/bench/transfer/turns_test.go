@@ -40,8 +40,8 @@ func TestFigurelessGetMoreTurns(t *testing.T) {
 	}
 	runs := map[int]int{}
 	err := Turns{Rounds: sched.Rounds{Count: 1}, Size: 1 << 20}.Measure(t.Context(), t.Context(), all, func(r record.Record) error {
-		if r.Run != nil && r.Run.Kind == record.ShortRun {
-			runs[r.Run.Method]++
+		if x, is := r.(*record.Reading); is && x.Kind == record.ShortRun {
+			runs[x.Subject]++
 		}
 		return nil
 	})
@@ -72,10 +72,10 @@ func TestTurnsUntilTheBudgetIsOver(t *testing.T) {
 			f, began := &record.File{}, time.Now()
 			err := Turns{Rounds: sched.Rounds{Count: 1, Budget: 9 * time.Second}, Size: 1 << 20}.Measure(t.Context(), t.Context(), []*Subject{subject}, f.Sink())
 			runs := map[record.RunKind]int{}
-			for _, r := range f.Runs {
+			for _, r := range f.Readings {
 				runs[r.Kind]++
 			}
-			if total := c.want[record.ShortRun] + c.want[record.LongRun]; err != nil || len(f.Runs) != total || c.fails == nil && (!maps.Equal(runs, c.want) || time.Since(began) != 8*time.Second) {
+			if total := c.want[record.ShortRun] + c.want[record.LongRun]; err != nil || len(f.Readings) != total || c.fails == nil && (!maps.Equal(runs, c.want) || time.Since(began) != 8*time.Second) {
 				t.Errorf("runs %v in %s, want %v, %v", runs, time.Since(began), c.want, err)
 			}
 		})
@@ -100,15 +100,15 @@ func TestBudgetHoldsPreparations(t *testing.T) {
 		f, began := &record.File{}, time.Now()
 		err := Turns{Rounds: sched.Rounds{Count: 1, Budget: 10 * time.Second}, Size: 1 << 20}.Measure(t.Context(), t.Context(), all, f.Sink())
 		late, measured := 0, map[int]int{}
-		for _, m := range f.Methods {
+		for _, m := range f.Subjects {
 			if strings.Contains(m.Why, "--budget") {
 				late++
 			}
 		}
-		for _, run := range f.Runs {
-			measured[run.Method]++
+		for _, run := range f.Readings {
+			measured[run.Subject]++
 		}
-		if took := time.Since(began); err != nil || took > 10*time.Second || late != 2 || len(f.Methods) != 5 || len(measured) != 3 {
+		if took := time.Since(began); err != nil || took > 10*time.Second || late != 2 || len(f.Subjects) != 5 || len(measured) != 3 {
 			t.Errorf("%s, %d methods left out, runs %v, %v", took, late, measured, err)
 		}
 	})
@@ -146,12 +146,12 @@ func TestTurnsGoOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		runs := map[string]int{}
-		for _, r := range f.Runs {
-			runs[fmt.Sprint(f.Methods[r.Method-1].Mode, " ", r.Kind)]++
+		for _, r := range f.Readings {
+			runs[fmt.Sprint(f.Subjects[r.Subject-1].Mode, " ", r.Kind)]++
 		}
 		want := map[string]int{"pipe short": rounds, "pipe long": rounds, "sftp short": rounds, "sftp long": rounds, "sftp login": rounds}
-		if len(f.Methods) != 2 || !maps.Equal(runs, want) {
-			t.Errorf("cut after %d: %d methods, runs %v", cut, len(f.Methods), runs)
+		if len(f.Subjects) != 2 || !maps.Equal(runs, want) {
+			t.Errorf("cut after %d: %d methods, runs %v", cut, len(f.Subjects), runs)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package anonymize_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -46,11 +45,9 @@ func text(t *testing.T, f *record.File) string {
 	t.Helper()
 	var all strings.Builder
 	for r := range f.Records() {
-		line, err := json.Marshal(r)
-		if err != nil {
+		if err := record.Write(&all)(r); err != nil {
 			t.Fatal(err)
 		}
-		all.Write(append(line, '\n'))
 	}
 	return all.String()
 }

@@ -21,7 +21,7 @@ func TestNewest(t *testing.T) {
 		path := filepath.Join(s.results(), name)
 		file, err := os.Create(path)
 		if err == nil {
-			err = Put(file, append([]record.Record{{Campaign: &c}}, more...))
+			err = Put(file, append([]record.Record{&c}, more...))
 		}
 		if err != nil || file.Close() != nil {
 			t.Fatal(err)
@@ -31,11 +31,11 @@ func TestNewest(t *testing.T) {
 	if _, err := s.NewestRanking(); err == nil {
 		t.Error("there is nothing, and it was found")
 	}
-	moved := record.Record{Slices: &record.Slices{Sitting: 1}}
+	moved := &record.Slices{Sitting: 1}
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	ciphers := put("1-nas.jsonl", record.Campaign{Format: record.FormatVersion, Started: start, Target: "nas", Combos: alg.Combinations{Total: 2, Bulk: 2}}, moved)
 	put("2-nas.jsonl", record.Campaign{Format: record.FormatVersion, Started: start, Target: "nas", Combos: alg.Combinations{Total: 2, Bulk: 2}}) // it failed
-	modes := put("3-nas.jsonl", record.Campaign{Format: record.FormatVersion, Started: start, Target: "nas"}, record.Record{Run: &record.Run{}})
+	modes := put("3-nas.jsonl", record.Campaign{Format: record.FormatVersion, Started: start, Target: "nas"}, &record.Reading{Kind: record.LongRun})
 	logins := put("2-loopback.jsonl", record.Campaign{Format: record.FormatVersion, Started: start, Target: "loopback"})
 	if got, err := s.NewestRanking(); got != ciphers || err != nil {
 		t.Errorf("newest ranking: %s, %v", got, err)
@@ -67,7 +67,7 @@ func TestWord(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &record.Campaign{Format: record.FormatVersion, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Target: target, Command: command}
-		if err := Write(nil, path, []record.Record{{Campaign: c}}); err != nil {
+		if err := Write(nil, path, []record.Record{c}); err != nil {
 			t.Fatal(err)
 		}
 	}

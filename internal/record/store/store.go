@@ -201,8 +201,8 @@ type result struct {
 func begun(path string) result {
 	r := result{path: path}
 	r.holds(func(first record.Record) bool {
-		if first.Campaign != nil {
-			r.Campaign = *first.Campaign
+		if c, is := first.(*record.Campaign); is {
+			r.Campaign = *c
 		}
 		return true
 	})
@@ -236,9 +236,14 @@ func By(command string) Kind {
 func kinds() []Kind {
 	return []Kind{
 		Ranks,
-		func(r result) bool { return r.holds(func(r record.Record) bool { return r.Run != nil }) },
-		func(r result) bool { return r.holds(func(r record.Record) bool { return r.LoginRun != nil }) },
+		func(r result) bool { return r.read(func(x *record.Reading) bool { return x.Kind != "" }) }, // of methods
+		func(r result) bool { return r.read(func(x *record.Reading) bool { return x.Kind == "" }) }, // of logins
 	}
+}
+
+// read reports whether a result holds a wanted reading.
+func (r result) read(wanted func(*record.Reading) bool) bool {
+	return r.holds(func(r record.Record) bool { x, is := r.(*record.Reading); return is && wanted(x) })
 }
 
 // newestOf returns the newest result of a kind and a target in the state directory, "" if there is
@@ -252,14 +257,26 @@ func (s Store) newestOf(label string, fits Kind) string {
 // something else, does not hide an older one.
 func Ranks(r result) bool {
 	return r.Combos.Bulk > 0 && r.holds(func(r record.Record) bool {
-		return r.Slices != nil || r.Sample != nil && r.Sample.Outcome == record.OK && r.Sample.Bytes > 0
+		switch r := r.(type) {
+		case *record.Sample:
+			return r.Outcome == record.OK && r.Bytes > 0
+		case *record.Slices:
+			return true
+		}
+		return false
 	})
 }
 
 // Shows reports whether a result holds any measurement.
 func Shows(r result) bool {
 	return r.holds(func(r record.Record) bool {
-		return r.Slices != nil || r.Sample != nil && r.Sample.Outcome == record.OK || r.Measurement != nil || r.Run != nil || r.LoginRun != nil
+		switch r := r.(type) {
+		case *record.Sample:
+			return r.Outcome == record.OK
+		case *record.Slices, *record.Measurement, *record.Reading:
+			return true
+		}
+		return false
 	})
 }
 

@@ -50,7 +50,7 @@ func TestResumeAfterACutAtEveryByte(t *testing.T) {
 	var whole bytes.Buffer
 	sink := record.Write(&whole)
 	trial, sample := record.Trial{ID: 1}, record.Sample{Trial: 1, Outcome: record.OK}
-	for _, r := range []record.Record{{Campaign: &record.Campaign{Format: record.FormatVersion, Target: "loopback"}}, {Trial: &trial}, {Sample: &sample}} {
+	for _, r := range []record.Record{&record.Campaign{Format: record.FormatVersion, Target: "loopback"}, &trial, &sample} {
 		if err := sink(r); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestResumeAfterACutAtEveryByte(t *testing.T) {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
 		kept := len(f.Old.Trials) + len(f.Old.Samples)
-		if err := record.Write(f)(record.Record{Finding: &record.Finding{What: "next"}}); err != nil {
+		if err := record.Write(f)(&record.Finding{What: "next"}); err != nil {
 			t.Fatal(err)
 		}
 		f.Close()
@@ -116,7 +116,7 @@ func TestASecondWriterIsKeptOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := record.Write(f)(record.Record{Campaign: &record.Campaign{Format: record.FormatVersion}}); err != nil {
+	if err := record.Write(f)(&record.Campaign{Format: record.FormatVersion}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Resume(path); err == nil || !strings.Contains(err.Error(), "another sshpace") {

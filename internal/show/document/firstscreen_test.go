@@ -18,14 +18,14 @@ func many() *record.File {
 	f := &record.File{Campaign: record.Campaign{Command: "programs", BudgetNS: 30 * time.Second, Target: "loopback"}}
 	for i := range 20 {
 		m := record.Method{
-			ID: i + 1, Client: fmt.Sprintf("client %d", i), Server: "openssh 9.2", Direction: record.Upload, SizeBytes: 64 << 20,
+			Client: fmt.Sprintf("client %d", i), Server: "openssh 9.2", Direction: record.Upload, SizeBytes: 64 << 20,
 			Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""),
 		}
 		if i%4 == 3 {
 			m.Why = fmt.Sprintf("a reason of its own, which is number %d of several", i)
 		}
-		f.Methods = append(f.Methods, m)
-		f.Runs = append(f.Runs, record.Run{Method: m.ID, Kind: record.ShortRun, WallNS: time.Second}, record.Run{Method: m.ID, Kind: record.LongRun, WallNS: 2*time.Second + time.Duration(i)*time.Millisecond})
+		f.Subjects = append(f.Subjects, record.Subject{ID: i + 1, Method: &m})
+		f.Readings = append(f.Readings, record.Reading{Subject: i + 1, Kind: record.ShortRun, WallNS: time.Second}, record.Reading{Subject: i + 1, Kind: record.LongRun, WallNS: 2*time.Second + time.Duration(i)*time.Millisecond})
 		f.Limits = append(f.Limits, record.Limit{Direction: record.Upload, Sentence: strings.Repeat("what limits it ", 8), Help: strings.Repeat("what helps ", 9)})
 	}
 	return f

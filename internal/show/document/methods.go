@@ -80,11 +80,11 @@ func Longer(f *record.File, times float64) (flag, takes string) {
 		return longer(max(budget, f.Measured()), times)
 	}
 	rounds, made, spent := f.Campaign.Rounds, map[int]int{}, f.Measured()
-	for _, run := range f.Runs {
+	for _, run := range f.Readings {
 		spent += run.WallNS
 		if run.Kind == record.LongRun {
-			made[run.Method]++
-			rounds = max(rounds, made[run.Method])
+			made[run.Subject]++
+			rounds = max(rounds, made[run.Subject])
 		}
 	}
 	all := max(stats.MinExact, math.Ceil(times*float64(rounds)))
@@ -302,7 +302,7 @@ func controlLines(f *record.File) (lines []string) {
 	}
 	var took time.Duration
 	files := 0
-	for _, run := range f.Runs {
+	for _, run := range f.Readings {
 		if took += run.VerifiedNS; run.VerifiedNS > 0 {
 			files++
 		}

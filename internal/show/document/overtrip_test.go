@@ -17,13 +17,13 @@ import (
 func overTrips() *record.File {
 	f := &record.File{}
 	add := func(mode record.Mode, rtt time.Duration, rate float64) {
-		method := record.Method{
-			ID: len(f.Methods) + 1, Mode: mode, Direction: record.Upload, Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""), SizeBytes: 64 << 20,
+		id := len(f.Subjects) + 1
+		f.Subjects = append(f.Subjects, record.Subject{ID: id, Method: &record.Method{
+			Mode: mode, Direction: record.Upload, Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""), SizeBytes: 64 << 20,
 			Path: record.Path{RTT: rtt, BytesPerS: 50e6},
-		}
-		f.Methods = append(f.Methods, method)
+		}})
 		long := time.Second + time.Duration((64<<20)/rate*1e9)
-		f.Runs = append(f.Runs, record.Run{Method: method.ID, Kind: record.ShortRun, WallNS: time.Second}, record.Run{Method: method.ID, Kind: record.LongRun, WallNS: long})
+		f.Readings = append(f.Readings, record.Reading{Subject: id, Kind: record.ShortRun, WallNS: time.Second}, record.Reading{Subject: id, Kind: record.LongRun, WallNS: long})
 	}
 	for _, rtt := range []time.Duration{0, 50 * time.Millisecond, 100 * time.Millisecond} {
 		add(record.ModePipe, rtt, 400e6/(1+rtt.Seconds()*190))
@@ -60,7 +60,7 @@ func TestOverTheRoundTrip(t *testing.T) {
 		}
 	}
 
-	f.Methods, f.Runs = f.Methods[:1], f.Runs[:2]
+	f.Subjects, f.Readings = f.Subjects[:1], f.Readings[:2]
 	if d := document.OfMethods(compare.MethodResults(f), f, false, document.Commands{Resume: "sshpace transfer --resume FILE"}); len(d.Charts) != 1 || d.Charts[0].Name != "methods" || len(d.Charts[0].Items) != 1 || math.Round(d.Charts[0].Items[0].Points[0].Value) != 400 || strings.Contains(brief(d), "over the round trip") {
 		t.Errorf("one round trip is drawn: %+v", d.Charts)
 	}
@@ -70,10 +70,10 @@ func TestOverTheRoundTrip(t *testing.T) {
 func TestScaling(t *testing.T) {
 	f := &record.File{}
 	add := func(mode record.Mode, streams int, rate float64) {
-		f.Methods = append(f.Methods, record.Method{ID: len(f.Methods) + 1, Mode: mode, Direction: record.Upload, Streams: streams, Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""), SizeBytes: 1e9})
-		id := len(f.Methods)
+		id := len(f.Subjects) + 1
+		f.Subjects = append(f.Subjects, record.Subject{ID: id, Method: &record.Method{Mode: mode, Direction: record.Upload, Streams: streams, Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""), SizeBytes: 1e9}})
 		for _, off := range []float64{0.998, 1, 1.002} {
-			f.Runs = append(f.Runs, record.Run{Method: id, Kind: record.ShortRun, WallNS: time.Second}, record.Run{Method: id, Kind: record.LongRun, WallNS: time.Second + time.Duration(off*1e9/rate*1e9)})
+			f.Readings = append(f.Readings, record.Reading{Subject: id, Kind: record.ShortRun, WallNS: time.Second}, record.Reading{Subject: id, Kind: record.LongRun, WallNS: time.Second + time.Duration(off*1e9/rate*1e9)})
 		}
 	}
 	add(record.ModePipe, 0, 400e6)
@@ -90,7 +90,7 @@ func TestScaling(t *testing.T) {
 		t.Error(text)
 	}
 	for _, wall := range []time.Duration{2500, 2600, 4000} {
-		f.Runs = append(f.Runs, record.Run{Method: 4, Kind: record.LongRun, WallNS: wall * time.Millisecond})
+		f.Readings = append(f.Readings, record.Reading{Subject: 4, Kind: record.LongRun, WallNS: wall * time.Millisecond})
 	}
 	if text := said(); !strings.Contains(text, "MB/s; not enough data to say whether more than 2 carry more; use more --rounds") {
 		t.Error(text)

@@ -87,7 +87,7 @@ func TestMeasureLonger(t *testing.T) {
 	}
 	f := &record.File{Campaign: record.Campaign{Rounds: 3}}
 	for range 3 {
-		f.Runs = append(f.Runs, record.Run{Method: 1, Kind: record.LongRun, WallNS: 10 * time.Second})
+		f.Readings = append(f.Readings, record.Reading{Subject: 1, Kind: record.LongRun, WallNS: 10 * time.Second})
 	}
 	if flag, takes := Longer(f, 4); flag != "--rounds 12" || takes != "takes about 90 s" {
 		t.Errorf("of rounds: %s, %s", flag, takes)

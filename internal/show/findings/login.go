@@ -40,7 +40,7 @@ type Login struct {
 func LoginOf(f *record.File) *Login {
 	r := &Login{
 		Schema: loginSchema, Target: f.Campaign.Target, Engine: "ssh", Client: f.Environment.Client, Server: f.Environment.Server,
-		RoundTrips: f.LoginKinds[0].RoundTrips,
+		RoundTrips: f.Logins()[0].RoundTrips,
 	}
 	var beside login.Beside
 	if r.Results, beside = login.Results(f); beside.Client.N > 0 {
@@ -49,8 +49,8 @@ func LoginOf(f *record.File) *Login {
 	if f.Campaign.Engine == record.EngineNative {
 		r.Engine = "native"
 	}
-	if len(f.LoginKinds) > 1 {
-		r.Compared = f.LoginKinds[1].Conditions
+	if kinds := f.Logins(); len(kinds) > 1 {
+		r.Compared = kinds[1].Conditions
 	}
 	if r.RoundTrips > 0 && r.Results[0].Wall.N > 0 {
 		r.Predicted = r.Results[0].Predict(r.RoundTrips)

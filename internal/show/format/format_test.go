@@ -281,7 +281,7 @@ func TestCommandsNameTheHost(t *testing.T) {
 	} {
 		path := filepath.Join(results, c.name)
 		campaign := record.Campaign{Format: record.FormatVersion, Started: time.Now(), Command: "bench", Target: c.target, Server: c.server, Combos: alg.Combinations{Total: 1, Bulk: 1}}
-		if err := store.Write(nil, path, []record.Record{{Campaign: &campaign}, {Slices: &record.Slices{Sitting: 1}}}); err != nil {
+		if err := store.Write(nil, path, []record.Record{&campaign, &record.Slices{Sitting: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		if got := Commands(s, path, c.newest, "modern", "-p", "22"); got.Advise != c.advise || got.Undo != c.undo {

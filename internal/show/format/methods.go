@@ -30,9 +30,9 @@ const (
 // contentOf returns the content of a result; nothing for combinations.
 func contentOf(f *record.File) content {
 	switch {
-	case len(f.LoginKinds) > 0:
+	case len(f.Logins()) > 0:
 		return content{logins, Logins, relateLogins}
-	case len(f.Methods) > 0:
+	case len(f.Methods()) > 0:
 		return content{methods, Methods, relateMethods}
 	case len(f.Measurements) > 0 && len(f.Samples) == 0:
 		return content{limits, Limits, nil}

@@ -75,7 +75,7 @@ func leading(f *record.File) (options []string) {
 func resume(f *record.File, word string) string {
 	line := shell.Line(slices.Concat([]string{"sshpace", cmp.Or(f.Campaign.Command, "bench")}, leading(f), []string{"--resume"})...) + " " + word
 	versions := map[string]bool{}
-	for _, m := range f.Methods {
+	for _, m := range f.Methods() {
 		if strings.HasPrefix(m.Server, "openssh ") {
 			versions[m.Server] = true
 		}

@@ -60,16 +60,19 @@ var ErrUnwatched = fmt.Errorf("nobody watches any more: %w", syscall.EPIPE)
 
 // Sink takes the records of the run as they happen.
 func (v *View) Sink(r record.Record) error {
-	switch {
-	case r.Trial != nil:
-		v.trial, v.turns = *r.Trial, false
-	case r.Slices != nil:
+	var sample *record.Sample
+	switch r := r.(type) {
+	case *record.Trial:
+		v.trial, v.turns = *r, false
+	case *record.Slices:
 		v.turns = true
+	case *record.Sample:
+		sample = r
 	}
 	if v.Quiet {
 		return nil
 	}
-	err := v.show(r.Sample)
+	err := v.show(sample)
 	if errors.Is(err, syscall.EPIPE) {
 		return ErrUnwatched
 	}

@@ -36,7 +36,7 @@ func replay(t *testing.T, f *record.File, width int, quiet bool) string {
 	into := seen.Sink()
 	for r := range f.Records() {
 		clock = clock.Add(time.Second)
-		if r.Sample != nil {
+		if _, is := r.(*record.Sample); is {
 			done++
 		}
 		for _, sink := range []record.Sink{into, v.Sink} {
@@ -120,7 +120,7 @@ func TestNothingWhenQuiet(t *testing.T) {
 func TestUnwatched(t *testing.T) {
 	for cause, want := range map[error]error{syscall.EPIPE: ErrUnwatched, syscall.EIO: nil} {
 		v := New(Params{Screen: terminal.NewScreen(broken{cause}, func(string) string { return "" }), Now: time.Now})
-		if err := v.Sink(record.Record{Sample: &record.Sample{Outcome: record.Broken}}); err != want {
+		if err := v.Sink(&record.Sample{Outcome: record.Broken}); err != want {
 			t.Errorf("%v: %v, want %v", cause, err, want)
 		}
 	}

@@ -206,10 +206,10 @@ func programs(t *testing.T, browser context.Context) {
 	f := &record.File{Campaign: record.Campaign{Started: time.Unix(1e9, 0)}}
 	cpu := 30 * time.Millisecond
 	for i, client := range []string{"openssh 9.2p1 /usr/bin/ssh", "openssh 9.2p1 /opt/ssh/bin/ssh", "curl, libssh2 1.10.0"} {
-		f.Methods = append(f.Methods, record.Method{ID: i + 1, Mode: record.ModePipe, Direction: record.Upload, Client: client, Server: "openssh 9.2p1", Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""), SizeBytes: 64 << 20})
+		f.Subjects = append(f.Subjects, record.Subject{ID: i + 1, Method: &record.Method{Mode: record.ModePipe, Direction: record.Upload, Client: client, Server: "openssh 9.2p1", Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""), SizeBytes: 64 << 20}})
 		for range 6 {
-			f.Runs = append(f.Runs, record.Run{Method: i + 1, Kind: record.ShortRun, WallNS: 100 * time.Millisecond, ClientCPUNS: &cpu},
-				record.Run{Method: i + 1, Kind: record.LongRun, WallNS: 500 * time.Millisecond, ClientCPUNS: &cpu})
+			f.Readings = append(f.Readings, record.Reading{Subject: i + 1, Kind: record.ShortRun, WallNS: 100 * time.Millisecond, ClientCPUNS: &cpu},
+				record.Reading{Subject: i + 1, Kind: record.LongRun, WallNS: 500 * time.Millisecond, ClientCPUNS: &cpu})
 		}
 	}
 	d := document.OfMethods(compare.MethodResults(f), f, false, document.Standard)

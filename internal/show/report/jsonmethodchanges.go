@@ -23,7 +23,7 @@ func MethodChangesJSON(w io.Writer, c *compare.MethodComparison, gate *compare.G
 		Gate    *jsonGate            `json:"fail_on,omitempty"`
 	}{Schema: methodChangesSchema, Files: c.Files, Methods: []jsonMethodChange{}, Only: c.Only, Gate: gateDocument(gate)}
 	for _, ch := range c.Changes {
-		change := jsonMethodChange{Method: ch.Method, ClientAlone: ch.ClientAlone}
+		change := jsonMethodChange{ID: ch.ID, Method: ch.Method, ClientAlone: ch.ClientAlone}
 		for k := range ch.Speed {
 			change.Speed = append(change.Speed, ratioOf(ch.Speed[k]))
 			change.Cost = append(change.Cost, ratioOf(ch.Cost[k]))
@@ -35,6 +35,7 @@ func MethodChangesJSON(w io.Writer, c *compare.MethodComparison, gate *compare.G
 
 // jsonMethodChange has a ratio for each file but the first.
 type jsonMethodChange struct {
+	ID int `json:"id"`
 	record.Method
 	Speed []*jsonMethodRatio `json:"speed_ratio"` // above 1: faster
 	Cost  []*jsonMethodRatio `json:"cpu_ratio"`   // above 1: more CPU time per byte

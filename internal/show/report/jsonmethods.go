@@ -24,7 +24,7 @@ func MethodsJSON(w io.Writer, results []compare.MethodResult, f *record.File) er
 		Limits       []record.Limit       `json:"limits,omitempty"`
 		Measurements []record.Measurement `json:"measurements,omitempty"`
 		Findings     []record.Finding     `json:"findings,omitempty"`
-	}{methodsSchema, f.Campaign, f.Environment, f.Ended, []jsonMethod{}, f.Limits, f.Measurements, f.Findings}
+	}{methodsSchema, f.Campaign, f.Environment, f.End.Why, []jsonMethod{}, f.Limits, f.Measurements, f.Findings}
 	for _, r := range results {
 		d.Methods = append(d.Methods, jsonMethod{r, r.Suite.Status()})
 	}

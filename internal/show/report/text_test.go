@@ -31,7 +31,7 @@ func ranking(t *testing.T, seed uint64) *rank.Ranking {
 	m := &benchtest.Machine{Seed: seed, Noise: 0.015, WallNoise: 0.05, Connection: 0.02, Interaction: 0.014}
 	f, _ := m.Collect(c, p)
 	f.Environment.CPU, f.Environment.Client, f.Environment.Server = "a CPU", "OpenSSH_9.2p1", "OpenSSH_9.2p1"
-	f.Ended = string(p.End())
+	f.End.Why = string(p.End())
 	r, err := rank.Of(f, rank.Auto)
 	if err != nil {
 		t.Fatal(err)
