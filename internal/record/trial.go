@@ -11,8 +11,8 @@ import (
 	"sshpace/internal/base/unit"
 )
 
-// FormatVersion is the version of the record format. Readers refuse newer files; fields may be added
-// without a new version. oldest is the first version that is still read.
+// FormatVersion is the version of the record format. Readers refuse newer files; fields may be
+// added without a new version. oldest is the first version that is still read.
 const (
 	FormatVersion = 3
 	oldest        = 2
