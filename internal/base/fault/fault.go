@@ -5,6 +5,8 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -91,4 +93,47 @@ func Strerror(no syscall.Errno) string {
 // (write(2)).
 func NoSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
+}
+
+// Number describes a malformed number in our own words instead of strconv's.
+func Number(err error) string {
+	bad, ok := errors.AsType[*strconv.NumError](err)
+	switch {
+	case !ok:
+		return err.Error()
+	case errors.Is(bad.Err, strconv.ErrRange):
+		return "the number is out of range"
+	case bad.Func == "ParseBool":
+		return "want true or false"
+	case bad.Func == "ParseFloat":
+		return "want a number"
+	case bad.Func == "ParseUint":
+		return "want a whole number from 0"
+	}
+	return "want a whole number"
+}
+
+// Words returns the text of an error without the system calls that Go puts before file names:
+// "FILE: no such file or directory" for "open FILE: no such file or directory".
+func Words(err error) string {
+	text := err.Error()
+	for _, at := range pathErrors(err) {
+		text = strings.Replace(text, at.Error(), at.Path+": "+at.Err.Error(), 1)
+	}
+	return text
+}
+
+// pathErrors returns the errors about files within an error and all that it wraps.
+func pathErrors(err error) (all []*fs.PathError) {
+	switch e := err.(type) {
+	case *fs.PathError:
+		return []*fs.PathError{e}
+	case interface{ Unwrap() error }:
+		return pathErrors(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			all = append(all, pathErrors(inner)...)
+		}
+	}
+	return all
 }

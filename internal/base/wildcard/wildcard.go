@@ -3,7 +3,11 @@
 // that are named.
 package wildcard
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
 
 // Match reports whether the whole name matches a pattern, in which * stands for any text and ? for
 // one byte (ssh_config(5) PATTERNS, match.c:match_pattern). It goes back to the last star only,
@@ -76,4 +80,10 @@ func lowerCopy(s string) string {
 		}
 	}
 	return string(out)
+}
+
+// Regexp returns a regular expression for a package's variable, compiled at its first use. An
+// invalid one panics then.
+func Regexp(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
@@ -42,4 +43,34 @@ func (b *Testbed) chooseClient(ctx context.Context, p Params) error {
 func (b *Testbed) nativeClient() {
 	b.Engine, b.Client = record.EngineNative, wire.Offer()
 	b.Environment.Client, b.Environment.Crypto = "sshpace native", "Go crypto"
+}
+
+// ClientOffer returns the client's algorithms that bench would choose.
+func ClientOffer(ctx context.Context, path string) alg.Offer {
+	ssh, err := openssh.FindClient(ctx, path)
+	if err != nil {
+		return wire.Offer()
+	}
+	offer, err := ssh.Query(ctx)
+	if err != nil {
+		return wire.Offer()
+	}
+	return offer
+}
+
+// Present returns the suite that the user's own ssh would negotiate with the server: on loopback as
+// a client of this machine's. It is empty where that is unknown.
+func (b *Testbed) Present(ctx context.Context) alg.Suite {
+	if b.Engine != record.EngineOpenSSH {
+		return alg.Suite{}
+	}
+	destination := b.Destination
+	if b.Kind != record.ServerRemote {
+		destination = openssh.Destination{Host: "localhost"}
+	}
+	own, err := b.SSH.Effective(ctx, destination)
+	if err != nil {
+		return alg.Suite{}
+	}
+	return own.Negotiate(b.Offered)
 }

@@ -16,7 +16,6 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet/hostset"
-
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/safedir"
@@ -188,4 +187,26 @@ func (s *Opened) Warn(w io.Writer) {
 	if s.hashed > 0 {
 		fmt.Fprintf(w, "sshpace: warning: %d hashed names of known_hosts cannot be listed\n", s.hashed)
 	}
+}
+
+// Known returns the names of hosts in ssh_config and known_hosts, and those of groups if they are
+// wanted. Errors give no names: a completion has nobody to report to.
+func Known(ctx context.Context, s Surroundings, groups bool) (names []string) {
+	s.Stderr = io.Discard
+	sources, err := new(Sources).Open(ctx, s)
+	if err != nil {
+		return nil
+	}
+	if plain := sources.Groups[""]; groups && plain != nil {
+		all, _ := plain.Names("")
+		for _, group := range all {
+			names = append(names, "@"+group)
+		}
+	}
+	for _, source := range []string{"ssh_config", "known_hosts"} {
+		hosts, _ := sources.Groups[source].Group("", "all")
+		names = append(names, hosts...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

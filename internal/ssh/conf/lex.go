@@ -125,3 +125,13 @@ func takeArg(s string) (word string, length int, err error) {
 func escapes(c, quote byte) bool {
 	return c == '\'' || c == '"' || c == '\\' || c == ' ' && quote == 0
 }
+
+// Quote writes a word for ssh_config: quoted only where necessary (misc.c, argv_split). No word can
+// hold a newline there; it becomes a blank.
+func Quote(word string) string {
+	word = strings.NewReplacer("\n", " ", "\r", " ").Replace(word)
+	if word != "" && !strings.ContainsAny(word, " \t'\"#=\\") {
+		return word
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
+}

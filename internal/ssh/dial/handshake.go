@@ -2,11 +2,13 @@ package dial
 
 import (
 	"context"
+	"io"
 	"net"
 
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/session"
 	"sshpace/internal/ssh/transport"
 	"sshpace/internal/sys/tcp"
@@ -119,4 +121,25 @@ func (h *hand) checkHostKey(key ssh.PublicKey) error {
 func (h *hand) reach(p fleet.Phase) {
 	h.progress.Reached(p)
 	h.phase = p
+}
+
+// events translates the steps of a login into those of ssh's log.
+var events = map[transport.Step]openssh.Kind{
+	transport.StepDial:     openssh.Connecting,
+	transport.StepConnect:  openssh.Connected,
+	transport.StepVersion:  openssh.ServerVersion,
+	transport.StepKexInit:  openssh.KexInit,
+	transport.StepKexReply: openssh.HostKeySeen,
+	transport.StepHostKey:  openssh.NewKeysSent,
+	transport.StepNewKeys:  openssh.NewKeys,
+	transport.StepService:  openssh.AuthStarted,
+	transport.StepQuery:    openssh.KeyAccepted,
+	transport.StepAuth:     openssh.LoggedIn,
+	transport.StepExec:     openssh.CommandAccepted,
+	transport.StepExit:     openssh.ExitStatus,
+}
+
+// LogSteps writes the steps of a login, each as it happens.
+func LogSteps(w io.Writer) func(transport.Step) {
+	return func(s transport.Step) { openssh.WriteEvent(w, openssh.Event{Kind: events[s]}) }
 }

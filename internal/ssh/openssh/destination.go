@@ -1,9 +1,13 @@
 package openssh
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/ssh/conf"
 )
 
@@ -57,4 +61,49 @@ func (d Destination) Replacing(name, value string) Destination {
 func (d Destination) Verbose() Destination {
 	d.Extra = slices.Concat([]string{"-v"}, d.Extra)
 	return d
+}
+
+// The options that take a value.
+const (
+	WithValue    = "BbcDEeFIiJLlmOoPpQRSWw" // of ssh(1)
+	ScpWithValue = "cDFiJloPSX"             // of scp(1)
+)
+
+// SplitOptions separates the switches before an option: -Cp22 is -C and -p22.
+func SplitOptions(arg, withValue string) []string {
+	var options []string
+	for len(arg) > 2 && arg[0] == '-' && strings.IndexByte("-"+withValue, arg[1]) < 0 {
+		options = append(options, arg[:2])
+		arg = "-" + arg[2:]
+	}
+	if len(arg) > 2 { // ssh_config(5) allows the blank in "-o Name=value", ssh's getopt in all
+		arg = arg[:2] + strings.TrimLeft(arg[2:], " \t")
+	}
+	return append(options, arg)
+}
+
+// copyIsolation is the part of isolation that scp and sftp accept: the options that they set for
+// their own ssh are left out.
+var copyIsolation = []string{
+	"ControlMaster=no", "ControlPath=none", "BatchMode=yes", "StrictHostKeyChecking=yes",
+	"UpdateHostKeys=no", "ForwardAgent=no", "ClearAllForwardings=yes", "Tunnel=no", "PermitLocalCommand=no",
+	"ConnectionAttempts=1", "Compression=no", "VisualHostKey=no", "WarnWeakCrypto=no",
+}
+
+// CopyOptions returns the arguments that lead scp or sftp to a destination under a suite, through
+// this ssh. -v makes them print the negotiation.
+func (p Program) CopyOptions(d Destination, want alg.Suite, connect time.Duration) []string {
+	argv := []string{"-v", "-S", p.Path}
+	option := func(text string) { argv = append(argv, "-o", text) }
+	for _, text := range slices.Concat(p.settings(copyIsolation, d), []string{ConnectTimeout(cmp.Or(d.Connect, connect))}, want.Settings()) {
+		option(text)
+	}
+	if d.Port != 0 { // scp and sftp spell the port with a capital
+		argv = append(argv, "-P", strconv.Itoa(int(d.Port)))
+	}
+	if d.User != "" { // and -l limits their bandwidth
+		option("User=" + d.User)
+	}
+	d.Port, d.User = 0, ""
+	return append(argv, d.Options()...)
 }

@@ -1,15 +1,18 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
 	"sshpace/internal/ssh/line"
+	"sshpace/internal/ssh/openssh"
 )
 
 const (
@@ -147,4 +150,65 @@ func over(ended <-chan struct{}, abort context.Context, grace time.Duration) boo
 	case <-t.C:
 	}
 	return false
+}
+
+// classes translates causes for a run.
+var classes = map[openssh.Cause]fleet.Class{
+	openssh.HostKeyChanged:        fleet.HostKeyChanged,
+	openssh.HostKeyRevoked:        fleet.HostKeyRevoked,
+	openssh.RevocationsUnreadable: fleet.HostKeyRevoked,
+	openssh.HostKeyWeak:           fleet.HostKeyWeak,
+	openssh.HostKeyUnknown:        fleet.HostKeyUnknown,
+	openssh.Unresolved:            fleet.NameFailed,
+	openssh.Denied:                fleet.AuthFailed,
+	openssh.TooManyKeys:           fleet.AuthFailed,
+	openssh.Expired:               fleet.AuthFailed,
+	openssh.BadConfiguration:      fleet.Local,
+	openssh.NoAlgorithm:           fleet.NoCommonAlgo,
+	openssh.Prohibited:            fleet.Refused,
+	openssh.ConnectionRefused:     fleet.Refused,
+	openssh.Unroutable:            fleet.Unroutable,
+	openssh.TimedOut:              fleet.TimedOut,
+	openssh.NotSSH:                fleet.NotSSH,
+	openssh.Throttled:             fleet.Throttled,
+	openssh.Penalized:             fleet.Throttled,
+	openssh.NoVersion:             fleet.Throttled,
+	openssh.SessionRefused:        fleet.ExecRefused,
+	openssh.Corrupted:             fleet.Lost,
+	openssh.HungUp:                fleet.Throttled, // before the version line, where nothing has run
+}
+
+// ClassOf translates a cause for a run, for every engine: an unknown one means that the connection
+// was lost.
+func ClassOf(c openssh.Cause) fleet.Class { return cmp.Or(classes[c], fleet.Lost) }
+
+// Said returns a server's text before it ended a login, to append to the reason: often it is the
+// only one, such as "System is booting up".
+func Said(text string) string {
+	const most = 500
+	if text = termsafe.OneLine(text); text == "" {
+		return ""
+	}
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return "; the server said: " + text
+}
+
+// During describes in ssh's words the step in which a host was too late, by its phase: whether it
+// had sent its version by then, and whether the command was sent.
+func During(p fleet.Phase, greeted, sent bool) string {
+	switch {
+	case sent:
+		return "the start of the command"
+	case p >= fleet.PhaseExec:
+		return "the opening of a session"
+	case p >= fleet.PhaseHostkey:
+		return "login"
+	case p == fleet.PhaseKex && greeted:
+		return "key exchange"
+	case p == fleet.PhaseKex:
+		return "banner exchange"
+	}
+	return "connect"
 }
