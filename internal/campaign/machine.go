@@ -94,5 +94,5 @@ func noLimits(findings []record.Finding) error {
 	for _, f := range findings {
 		why = append(why, f.What+": "+f.Why)
 	}
-	return &fault.Error{What: "nothing was measured: " + strings.Join(why, "; "), Hint: "sshpace limits --list names what else can be"}
+	return &fault.Error{What: "nothing was measured: " + strings.Join(why, "; "), Hint: "sshpace limits --list names the probes"}
 }

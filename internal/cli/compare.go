@@ -76,11 +76,11 @@ func newCompareCommand(sys System) *cobra.Command {
 	flags := cmd.Flags()
 	out.add(cmd, false)
 	flags.BoolVar(&all, "all", false, "text: all lines, including unchanged ones")
-	flags.StringVar(&policyName, "policy", "", "only what a security policy allows, such as modern, or a TOML `FILE`")
+	flags.StringVar(&policyName, "policy", "", "only choices that a security policy allows, such as modern, or a TOML `FILE`")
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: cost where all files have it")
 	flags.StringSliceVar(&normalize, "normalize", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
-	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
-	flags.StringVar(&limit, "fail-on", "", "such as slower:5% or cpu:5%: exit status 3 if something is slower by more, or takes more CPU time, 5 if something may, else 0")
+	flags.StringArrayVar(&figures, "figure", nil, "only these figures that are not of SSH: a name or a glob; repeatable")
+	flags.StringVar(&limit, "fail-on", "", "limit, such as slower:5% or cpu:5%: exit status 3 if a line exceeds it, 5 if a line may, otherwise 0")
 	flags.StringArrayVar(&pairs, "pair", nil, "results of programs: the `CLIENT:SERVER` to compare, once for each file or pair")
 	completeResults(cmd, sys)
 	completePolicies(cmd)
@@ -98,7 +98,7 @@ func twice(sys System, paths []string, so string) {
 func onlyCells(flags *pflag.FlagSet, path string) error {
 	for _, name := range []string{"all", "policy", "rank-by", "normalize", "figure"} {
 		if flags.Changed(name) {
-			return usageError("leave it out", "--%s has no meaning for what %s holds", name, path)
+			return usageError("leave it out", "--%s does not apply to %s, which holds other results", name, path)
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func (f *endFlags) register(flags *pflag.FlagSet, usual time.Duration) {
 
 // otherwise describes the default of --connect-timeout.
 func otherwise(usual time.Duration) string {
-	return fmt.Sprintf(" (default: ConnectTimeout of ssh_config, else %s)", usual)
+	return fmt.Sprintf(" (default: ConnectTimeout of ssh_config, otherwise %s)", usual)
 }
 
 // limit is the connect timeout for our own server.

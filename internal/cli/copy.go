@@ -25,9 +25,9 @@ func (f *copyFlags) registerAll(flags *pflag.FlagSet) {
 	f.runFlags.register(flags)
 	f.secrets.registerLogin(flags)
 	f.view.Files = true
-	flags.Var(&f.rate, "rate", "bytes per second of all hosts together, such as 10M or 10MB/s; 0 = as fast as it goes")
-	flags.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums of what has arrived")
-	flags.BoolVar(&f.compare, "checksum", false, "leave alone what has the same checksum; without it what has the same size and time")
+	flags.Var(&f.rate, "rate", "bytes per second of all hosts together, such as 10M or 10MB/s; 0 = no limit")
+	flags.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums of the copied files")
+	flags.BoolVar(&f.compare, "checksum", false, "skip files with the same checksum, instead of those with the same size and time")
 }
 
 func (f *copyFlags) options() copy.Options {
@@ -56,7 +56,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 		return runRun(ctx, sys, &f.runFlags, flags, args)
 	}
 	if len(args) < 2 {
-		return usageError(usage, "copy needs files and a place on the hosts")
+		return usageError(usage, "copy needs files and a destination on the hosts")
 	}
 	names, last := args[:len(args)-1], args[len(args)-1]
 	dest, ok := strings.CutPrefix(last, ":")
@@ -98,7 +98,7 @@ func newFetchCommand(sys System) *cobra.Command {
 }
 
 func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet, args []string, maxSize int64) error {
-	usage := "write it as sshpace fetch -w HOSTS :SRC... DIR, with a colon before what is on the hosts"
+	usage := "write it as sshpace fetch -w HOSTS :SRC... DIR, with a colon before paths on the hosts"
 	if f.list {
 		return runRun(ctx, sys, &f.runFlags, flags, args)
 	}

@@ -39,11 +39,11 @@ func newDoctorCommand(sys System) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runDoctor(cmd.Context(), sys, f, args) },
 	})
 	cmd.Flags().StringArrayVar(&f.only, "only", nil, "only these checks: names or globs; repeatable")
-	cmd.Flags().BoolVar(&f.list, "list", false, "print the names of the checks and log in nowhere")
+	cmd.Flags().BoolVar(&f.list, "list", false, "print the names of the checks and do not log in")
 	f.length.register(cmd.Flags(), 0)
-	cmd.Flags().Lookup("rounds").Usage = "rounds of one login each (default 3 with a host, else 5)"
+	cmd.Flags().Lookup("rounds").Usage = "rounds of one login each (default 3 with a host, otherwise 5)"
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
-	cmd.Flags().BoolVar(&f.all, "all", false, "show all in full, even what is normal or does not fit on one screen")
+	cmd.Flags().BoolVar(&f.all, "all", false, "show all in full, including normal waits and more than fits on one screen")
 	f.endFlags.register(cmd.Flags(), connectTimeout)
 	f.foundFlags.register(cmd.Flags())
 	f.connection.register(cmd.Flags())

@@ -140,7 +140,7 @@ func TestModesKilled(t *testing.T) {
 		t.Fatalf("somebody was left to remove it: %v", err)
 	}
 	out, err := sshpace(t, []string{"HOME=" + dir}, "transfer", "--only", "pipe", "--rounds", "1", "--rate", "8MB/s", "--size", "1M", "--dir", dir, "--out", filepath.Join(dir, "b.jsonl"))
-	if !strings.Contains(string(out), "removed what a killed run had left behind: "+directory) {
+	if !strings.Contains(string(out), "removed the rest of a killed run: "+directory) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if left, _ := filepath.Glob(dir + "/sshpace-run-*"); len(left) > 0 {

@@ -238,7 +238,7 @@ func usage(cmd *cobra.Command) error {
 	fmt.Fprintf(out, "\n%s\n", cmp.Or(cmd.Long, cmd.Short))
 	_, err := fmt.Fprint(out, groupedFlags(cmd))
 	if cmd.HasAvailableSubCommands() {
-		_, err = fmt.Fprintf(out, "\n\"%s COMMAND --help\" tells more about a command.\n", cmd.CommandPath())
+		_, err = fmt.Fprintf(out, "\n\"%s COMMAND --help\" explains a command.\n", cmd.CommandPath())
 	}
 	return err
 }

@@ -28,9 +28,9 @@ func newImportCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.out, "out", "", "result file to write; - is standard output")
 	flags.StringVar(&f.from, "from", "", "only this format: "+strings.Join(legacy.Formats(), ", "))
 	flags.Var(&f.size, "size", "bytes of each copy, such as 4G, where the log does not say")
-	flags.IntVar(&f.rounds, "rounds", 0, "rounds behind an average of ssh-performance.sh")
+	flags.IntVar(&f.rounds, "rounds", 0, "number of rounds in an average of ssh-performance.sh")
 	flags.StringVar(&f.direction, "direction", "upload", "upload or download, where the log does not say")
-	flags.BoolVar(&f.json, "json", false, "print which results were written as JSON")
+	flags.BoolVar(&f.json, "json", false, "print the list of written results as JSON")
 	flags.BoolVar(&f.all, "all", false, "show all lines that are not understood, not only the first ones")
 	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(legacy.Formats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd

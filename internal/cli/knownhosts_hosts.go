@@ -19,7 +19,7 @@ type hostFlags struct {
 func (f *hostFlags) register(flags *pflag.FlagSet) {
 	f.fleetHosts.register(flags)
 	flags.BoolVar(&f.fromConfig, "from-config", false, "all names on the Host lines of ssh_config")
-	flags.StringVarP(&f.connection.Config, "config", "F", "", "ssh_config with the HostName, Port and HostKeyAlias of the hosts; none for none")
+	flags.StringVarP(&f.connection.Config, "config", "F", "", "ssh_config with the HostName, Port and HostKeyAlias of the hosts; none = no file")
 }
 
 // lookedUp returns the named hosts as ssh will look them up; nil if none were named.

@@ -43,7 +43,7 @@ func newKnownHostsLookupCommand(sys System) *cobra.Command {
 	})
 	files.register(cmd.Flags())
 	cmd.Flags().VarP(connection.PortFlag(), "port", "p", "port of the server")
-	cmd.Flags().StringVarP(&connection.Config, "config", "F", "", "ssh_config with HostName, Port and HostKeyAlias of the host; none for none")
+	cmd.Flags().StringVarP(&connection.Config, "config", "F", "", "ssh_config with HostName, Port and HostKeyAlias of the host; none = no file")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the lines as JSON")
 	return cmd
 }

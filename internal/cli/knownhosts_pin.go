@@ -32,8 +32,8 @@ func newKnownHostsPinCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.from, "known-as", "", "name in known_hosts under which the key is known, such as old.example.com or [db1]:2222")
 	flags.StringVar(&f.dir, "dir", "", "directory for the files of pinned servers (default ~/.ssh/known_hosts.pins)")
 	flags.VarP(f.connection.PortFlag(), "port", "p", "port of the server")
-	flags.StringVar(&f.write, "out", "", "file that gets the lines, and holds nothing else, instead of printing them")
-	flags.BoolVar(&f.json, "json", false, "print what was done as JSON")
+	flags.StringVar(&f.write, "out", "", "write the lines to this file, which holds nothing else, instead of printing them")
+	flags.BoolVar(&f.json, "json", false, "print the changes as JSON")
 	return cmd
 }
 

@@ -37,7 +37,7 @@ func newKnownHostsSplitCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.noResolve, "no-resolve", false, "do not look up the addresses of the hosts")
 	flags.BoolVar(&f.force, "force", false, "replace host files that exist and differ")
 	flags.BoolVar(&f.keep, "keep-unmatched", false, "keep the lines that belong to no named host in DIR/.patterns, where they still cost time")
-	flags.BoolVar(&f.json, "json", false, "print what was done as JSON")
+	flags.BoolVar(&f.json, "json", false, "print the changes as JSON")
 	return cmd
 }
 

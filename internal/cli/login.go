@@ -37,7 +37,7 @@ func newLoginCommand(sys System) *cobra.Command {
 	flags.StringArrayVar(&f.kex, "kex", nil, "only these key exchanges: names or globs; repeatable")
 	flags.StringSliceVar(&f.only, "only", nil, "compare only these: "+strings.Join(login.FactorNames(), ", ")+"; none for the plain login alone")
 	flags.BoolVar(&f.full, "full", false, "every key exchange with every host key and every user key")
-	flags.StringVar(&f.engine, "engine", "", "whose logins: openssh, or native for those of sshpace run (default: openssh)")
+	flags.StringVar(&f.engine, "engine", "", "client: openssh, or native for the one of sshpace run (default: openssh)")
 	f.length.register(flags, 0)
 	flags.Lookup("rounds").Usage += " (default 5 with a host)"
 	flags.Lookup("budget").Usage += " (default 1m on the private server)"

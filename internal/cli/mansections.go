@@ -28,8 +28,8 @@ var exitStatus = []struct {
 	{ExitUsage, "usage or configuration", ""},
 	{ExitFound, "ran well and found something, such as a regression", "compare doctor known-hosts-lint"},
 	{ExitUnreachable, "some hosts unreachable, nothing else wrong", fleets},
-	{ExitInconclusive, "not enough data to say what was asked, such as compare --fail-on", "compare"},
-	{ExitHangup, "stopped by SIGHUP; what was measured is reported and saved", measuring},
+	{ExitInconclusive, "not enough data for an answer, such as that of compare --fail-on", "compare"},
+	{ExitHangup, "stopped by SIGHUP; measurements so far are reported and saved", measuring},
 	{ExitHangup, "stopped by SIGHUP; the commands on the hosts are ended", fleets},
 	{ExitInterrupted, "stopped by SIGINT, likewise", measuring + " " + fleets},
 	{ExitQuit, "stopped by SIGQUIT, likewise", measuring + " " + fleets},
@@ -51,7 +51,7 @@ func exitCodes(p *text.Manual, cmd *cobra.Command) {
 // environment lists the variables that sshpace reads, besides those that ssh_config names.
 var environment = [][2]string{
 	{"HOME", "the home directory: ~ in file names, and the place of the directories below."},
-	{"XDG_STATE_HOME, XDG_CONFIG_HOME, XDG_CACHE_HOME, XDG_RUNTIME_DIR", "directories for results, for groups of hosts, for what may be lost, and for sockets (~/.local/state, ~/.config, ~/.cache)."},
+	{"XDG_STATE_HOME, XDG_CONFIG_HOME, XDG_CACHE_HOME, XDG_RUNTIME_DIR", "directories for results, for groups of hosts, for caches, and for sockets (~/.local/state, ~/.config, ~/.cache)."},
 	{"TMPDIR", "directory for temporary files (/tmp)."},
 	{"SSHPACE_CONFIRM_ABOVE", "run, copy and fetch ask before they reach more hosts than this number, as with --confirm-above."},
 	{"SSH_AUTH_SOCK", "socket of the agent, as for ssh."},
@@ -67,8 +67,8 @@ var environment = [][2]string{
 // files lists the files that sshpace reads and writes.
 var files = [][2]string{
 	{"~/.local/state/sshpace/results/", "results of bench, where --out names no file; $XDG_STATE_HOME/sshpace where that is set. A file is never written over: report and compare read them."},
-	{"~/.local/state/sshpace/machines/", "limits that machine measured, one file for each machine; reports name what limits SSH by them."},
-	{"~/.local/state/sshpace/runs/", "what run, copy and fetch did; --history lists it, and --no-record keeps nothing."},
+	{"~/.local/state/sshpace/machines/", "limits that machine measured, one file for each machine; reports compare SSH with them."},
+	{"~/.local/state/sshpace/runs/", "the runs of run, copy and fetch; --history lists them, and --no-record keeps none."},
 	{"~/.cache/sshpace/openssh-*", "version, algorithms and defaults of the installed ssh; $XDG_CACHE_HOME/sshpace where that is set. ssh is asked again when it or its libraries change; these files may be deleted."},
 	{"~/.config/sshpace/groups, groups.d", "groups of hosts for @group; $XDG_CONFIG_HOME/sshpace where that is set."},
 	{"~/.ssh/config, /etc/ssh/ssh_config, ~/.ssh/known_hosts", "are read as ssh reads them. Only advise --write, known-hosts and --accept-new write there, and only when they are asked to."},

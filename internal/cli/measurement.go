@@ -30,7 +30,7 @@ type resultFlags struct {
 
 func (f *resultFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the results directory)")
-	flags.StringVar(&f.resume, "resume", "", "continue this result: its file, or the host whose newest one it is")
+	flags.StringVar(&f.resume, "resume", "", "result to continue: its file, or a host for the newest result of that host")
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.BoolVar(&f.list, "list", false, "print the plan and measure nothing")
@@ -77,7 +77,7 @@ func (f *measureFlags) register(flags *pflag.FlagSet, data string) {
 func (f *measureFlags) registerHost(flags *pflag.FlagSet) {
 	flags.StringVar(&f.direction, "direction", f.direction, "upload, download or both")
 	flags.StringArrayVar(&f.kex, "kex", nil, "only these key exchanges: names or globs; repeatable")
-	flags.StringVar(&f.policy, "policy", "", "only what a security policy allows, such as modern or fips-140-3")
+	flags.StringVar(&f.policy, "policy", "", "only choices that a security policy allows, such as modern or fips-140-3")
 	f.connection.register(flags)
 }
 
@@ -90,7 +90,7 @@ func (f *measureFlags) check() error {
 	case f.budget < 0 || f.rounds < 0: // of a file
 		return usageError("start a new result", "--budget %s and --rounds %d cannot be negative", time.Duration(f.budget), f.rounds)
 	case f.rounds > maxRepeats:
-		return usageError("--resume goes on with a run that has ended", "--rounds may be %d at most", maxRepeats)
+		return usageError("--resume continues a run that has ended", "--rounds may be %d at most", maxRepeats)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ var mistakes = []struct{ line, hint, then string }{
 	{"compare run.jsonl .", "name a result in it: sshpace report run.jsonl", "report run.jsonl"},
 	{"report --format json --out r.html run.jsonl", "leave --format out", "report --out r.html run.jsonl"},
 	{"report --format csv --out r.json run.jsonl", "leave --format out", "report --out r.json run.jsonl"},
-	{"compare run.jsonl", "name another result beside it", "compare run.jsonl again.jsonl"},
+	{"compare run.jsonl", "name another result, too", "compare run.jsonl again.jsonl"},
 	{"compare", "write it as sshpace compare FILE|HOST FILE|HOST...", "compare run.jsonl again.jsonl"},
 	{"import", "write it as sshpace import FILE... --out RESULT.jsonl", "import --help"},
 	{"known-hosts lookup", "write it as sshpace known-hosts lookup NAME [FILE...]", "known-hosts lookup web1 known"},

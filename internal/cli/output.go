@@ -21,18 +21,18 @@ func (o *outputFlags) add(cmd *cobra.Command, one bool) {
 		}
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Format, "format", "", strings.Join(o.Names, ", ")+" (default: what the ending of --out says, else text)")
+	flags.StringVar(&o.Format, "format", "", strings.Join(o.Names, ", ")+" (default: by the extension of --out, otherwise text)")
 	flags.BoolVar(&o.JSON, "json", false, "print JSON, as --format json")
-	flags.StringArrayVar(&o.Out, "out", nil, "write to this file instead of standard output; repeatable; its ending says what it is: "+format.Files())
+	flags.StringArrayVar(&o.Out, "out", nil, "write to this file instead of standard output; repeatable; the extension selects the format: "+format.Files())
 	text := ""
 	tables, charts := "cells, ciphers, macs, kex, overall, machines", "machines, ciphers, macs, cells, kex, all"
 	if one {
 		text = "in text as many as fit on a screen, "
 		tables, charts = "ranking, kex, copies, failed, controls", "ranking, kex, heat, cost, answer, all"
 	}
-	flags.StringSliceVar(&o.Only, "only", nil, "only these, by `NAME`: tables ("+format.With(format.Tables)+": "+tables+") or charts ("+format.With(format.Charts)+": "+charts+"); without the answer")
-	flags.StringSliceVar(&o.Pick, "columns", nil, "only these columns of tables ("+format.With(format.Tables)+"), by `NAME` as in csv (default: in tex those that fit one column of a paper, else all)")
-	flags.IntVar(&o.Limit, "limit", 0, "at most `ROWS` in each table or chart (default: "+text+"in pictures 12, else all; -1: all)")
+	flags.StringSliceVar(&o.Only, "only", nil, "only these, by `NAME`: tables ("+format.With(format.Tables)+": "+tables+") or charts ("+format.With(format.Charts)+": "+charts+"), and not the answer")
+	flags.StringSliceVar(&o.Pick, "columns", nil, "only these columns of tables ("+format.With(format.Tables)+"), by `NAME` as in csv (default: in tex those that fit one column of a paper, otherwise all)")
+	flags.IntVar(&o.Limit, "limit", 0, "at most `ROWS` in each table or chart (default: "+text+"in pictures 12, otherwise all; -1: all)")
 	complete := func(flag, names string) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(strings.Split(names, ", "), cobra.ShellCompDirectiveNoFileComp))
 	}
@@ -44,7 +44,7 @@ func (o *outputFlags) add(cmd *cobra.Command, one bool) {
 type foundFlags struct{ format.Found }
 
 func (f *foundFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Out, "out", "", "file for the result as JSON, besides what is printed")
+	flags.StringVar(&f.Out, "out", "", "also write the result as JSON to this file")
 	flags.BoolVar(&f.JSON, "json", false, "print one JSON object")
 }
 

@@ -20,7 +20,7 @@ func withDir(sys System, p safedir.WorkdirParams, use func(*safedir.Workdir) err
 		return withHint(err, "set XDG_RUNTIME_DIR to a directory that, with all above it, only you and root can change; as root, use sudo -H or su -")
 	}
 	for _, path := range dir.Swept {
-		fmt.Fprintf(sys.Stderr, "removed what a killed run had left behind: %s\n", path)
+		fmt.Fprintf(sys.Stderr, "removed the rest of a killed run: %s\n", path)
 	}
 	return errors.Join(use(dir), dir.Close())
 }

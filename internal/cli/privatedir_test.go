@@ -280,7 +280,7 @@ func TestOutdirIsCheckedBeforeCommandsStart(t *testing.T) {
 		readOnly: "read-only file system",
 	} {
 		text, err := sshpace(t, []string{"XDG_STATE_HOME=" + ours}, "run", "-F", filepath.Join(ours, "ssh_config"), "-w", "127.0.1.1", "--dir", path, "--", "touch", marker)
-		refused(t, text, err, 1, why, "name a directory of yours alone")
+		refused(t, text, err, 1, why, "name a directory that is yours alone")
 		if _, err := os.Stat(marker); err == nil {
 			t.Fatalf("%s: the command was run", path)
 		}

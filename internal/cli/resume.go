@@ -32,7 +32,7 @@ var asking = []string{"only", "cipher", "mac", "kex", "size", "streams", "compre
 func adoptWords(flags *pflag.FlagSet, asked map[string][]string) error {
 	for name, words := range asked {
 		if !slices.Contains(asking, name) || flags.Lookup(name) == nil {
-			return usageError("start a new result", "the file says --%s, which has nothing to do with it", name)
+			return usageError("start a new result", "the file was made with --%s, which does not apply here", name)
 		}
 		if err := setTo(flags, name, words); err != nil {
 			return usageError("start a new result", "the file says --%s %s", name, strings.Join(words, ","))

@@ -70,12 +70,12 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.IntVarP(&f.fanout, "fanout", "f", 0, "limit of parallel connections; 0 = as many as the servers and this machine can handle")
 	flags.Var(&f.connectTimeout, "connect-timeout", fmt.Sprintf("time for name look-up, connection and login (default %s)", fleet.ConnectTimeout))
 	flags.Var(&f.timeout, "timeout", "time for the command on each host; then it is ended there (default none)")
-	flags.Var(&f.retryFor, "retry-for", "how long to retry hosts that are too busy for a login (default 2m, 30s if no login succeeded there); if given, hosts that are down, refuse the port or end every login, as while they boot, too")
+	flags.Var(&f.retryFor, "retry-for", "how long to retry hosts that are too busy for a login (default 2m, 30s if no login succeeded there); if given, also hosts that are down, refuse the port or end every login, as during boot")
 	flags.StringVar(&f.engine, "engine", string(reach.Auto), "auto, native (never start ssh) or openssh (always start ssh)")
 	flags.BoolVar(&f.acceptNew, "accept-new", false, "trust and record keys of hosts that are not in known_hosts yet")
 	flags.BoolVar(&f.noRecord, "no-record", false, "do not record this run in the history")
 	flags.BoolVar(&f.list, "list", false, "print the hosts and do nothing")
-	flags.BoolVarP(&f.view.Verbose, "verbose", "v", false, "tell for each host how long each phase took")
+	flags.BoolVarP(&f.view.Verbose, "verbose", "v", false, "report how long each phase took on each host")
 	flags.BoolVarP(&f.view.Quiet, "quiet", "q", false, "no progress and no summary")
 }
 
@@ -91,7 +91,7 @@ func newRunCommand(sys System) *cobra.Command {
 	f.register(flags)
 	completeSets(cmd, sys, &f.connection)
 	f.secrets.register(flags)
-	flags.Var(&f.maxOutput, "max-output", "output of each host; the command that sends more is ended there; 0 = any amount")
+	flags.Var(&f.maxOutput, "max-output", "limit of each host's output; a command that sends more is ended; 0 = no limit")
 	flags.Var(&f.keepOutput, "keep-output", "output to keep in the history, of all hosts together; run --history ID shows it (default none)")
 	flags.BoolVar(&f.maxrc, "maxrc", false, "exit with the largest exit status of all hosts, 255 for those without one")
 	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
@@ -101,8 +101,8 @@ func newRunCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe")
 	_ = flags.MarkHidden("login-log") // of login
 	f.listing.register(flags)
-	flags.StringVar(&f.rerun, "rerun", "", "sets of the last run's hosts, such as failed,unreachable,unfinished, beside those of -w, with its "+
-		"flags for the connection; without COMMAND what that run did, with its other flags, too, as far as they are not given anew")
+	flags.StringVar(&f.rerun, "rerun", "", "run on sets of the last run's hosts, such as failed,unreachable,unfinished, and on those of -w, with the connection "+
+		"flags of that run; without COMMAND, repeat its command, with all flags that are not given anew")
 	return cmd
 }
 
@@ -125,7 +125,7 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 	}
 	store := history.New(history.Dir(sys.Getenv))
 	if f.listing.history && !f.selection.None() {
-		return usageError("leave -w out; words behind --history are searched in commands and hosts", "--history lists runs of all hosts")
+		return usageError("leave -w out; words after --history are searched in commands and hosts", "--history lists runs of all hosts")
 	}
 	if !f.listing.history && (flags.Changed("since") || flags.Changed("limit") || f.listing.follow) {
 		return usageError("such as sshpace run --history --since 2h", "--since, --limit and --follow are for --history")
@@ -307,7 +307,7 @@ func (f *runFlags) remoteCommand(sys System, words string, args []string) (fleet
 		return scriptCommand(f.script, args, stdin)
 	}
 	if strings.TrimSpace(words) == "" {
-		return fleet.Command{}, usageError("write it behind the flags: sshpace run -w HOSTS -- uptime", "no command given")
+		return fleet.Command{}, usageError("write it after the flags: sshpace run -w HOSTS -- uptime", "no command given")
 	}
 	c := fleet.Command{Line: words}
 	if f.stdin {
@@ -325,7 +325,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 
 	untune := fanout.Tune(sys.Getenv, t.command)
 	defer untune()
-	drain, hard, stop := interruptsSaying(ctx, sys, "stopping, and ending what still runs; press Ctrl-C again to leave it")
+	drain, hard, stop := interruptsSaying(ctx, sys, "stopping, and ending the commands that still run; press Ctrl-C again to leave them running")
 	defer stop()
 	if err := output.Confirm(drain, f.pace.limit(sys.Getenv), t.command.Text, t.hosts); err != nil {
 		return interrupted(drain, ignoreCancel(err))

@@ -162,7 +162,7 @@ func interrupt(t *testing.T, s *sshtest.Sshd, command string, signal syscall.Sig
 	answered := func() int {
 		text, _ := os.ReadFile(errs.Name())
 		said = string(text)
-		return strings.Count(said, "sshpace: stopping, and ending what still runs; press Ctrl-C again to leave it\n")
+		return strings.Count(said, "sshpace: stopping, and ending the commands that still run; press Ctrl-C again to leave them running\n")
 	}
 	for range times {
 		cmd.Process.Signal(signal)

@@ -121,9 +121,9 @@ type listingFlags struct {
 }
 
 func (f *listingFlags) register(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.history, "history", false, "list earlier runs; with words only those that have them in their command or hosts, with an ID that run in full")
+	flags.BoolVar(&f.history, "history", false, "list earlier runs; with words, only those that have them in their command or hosts; with an ID, that run in full")
 	flags.Var(&f.since, "since", "with --history: only runs since then, such as 2h, 3d or 2026-11-20")
-	flags.IntVar(&f.limit, "limit", 0, "with --history: at most so many `RUNS` (default: 20 on a terminal, else all; -1: all)")
+	flags.IntVar(&f.limit, "limit", 0, "with --history: at most this many `RUNS` (default: 20 on a terminal, otherwise all; -1: all)")
 	flags.BoolVar(&f.follow, "follow", false, "with --history: show the last run, or the one with an ID, in any view, until it ends")
 }
 

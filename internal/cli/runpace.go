@@ -19,11 +19,11 @@ type paceFlags struct {
 
 func (f *paceFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.Canary, "canary", 0, "run on this many hosts first, and on the others only if none of them fails")
-	flags.BoolVar(&f.ThenConfirm, "then-confirm", false, "with --canary: ask before the others, whatever became of the first")
+	flags.BoolVar(&f.ThenConfirm, "then-confirm", false, "with --canary: ask before the other hosts, even if none of the first failed")
 	flags.Var(&f.Batches, "batch", "hosts in a batch, such as 10 or 10%; with commas for batches that grow: 1,10,25%")
 	flags.Var((*seconds)(&f.Pause), "pause", "time between two batches (default none)")
-	flags.Var(&f.MaxFail, "max-fail", "start no further hosts when more than so many have failed or are unreachable; what runs goes on")
-	flags.IntVar(&f.confirmAbove, "confirm-above", 0, "ask before a run on more hosts than this (default $SSHPACE_CONFIRM_ABOVE, else never)")
+	flags.Var(&f.MaxFail, "max-fail", "start no further hosts once more than this number have failed or are unreachable; running commands continue")
+	flags.IntVar(&f.confirmAbove, "confirm-above", 0, "ask before a run on more hosts than this (default $SSHPACE_CONFIRM_ABOVE, otherwise never)")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "answer yes to --confirm-above and --then-confirm")
 }
 

@@ -194,9 +194,9 @@ func (o *Outcome) Ended(ctx context.Context, reported bool, lost string) {
 		o.Class, o.Err = Lost, lost
 	case lost != "":
 		o.Class, o.Err = Lost, lost+" while the command was running"
-		o.Hint = "the command may go on there, or have ended; --rerun leaves it out unless told: --rerun failed,unknown"
+		o.Hint = "the command may still run there, or have ended; --rerun leaves it out, --rerun failed,unknown includes it"
 	default:
-		o.Class, o.Err = NoStatus, "the server told neither exit status nor signal"
+		o.Class, o.Err = NoStatus, "the server reported neither exit status nor signal"
 	}
 }
 
@@ -210,7 +210,7 @@ func (o *Outcome) Conversed(ctx context.Context, failure error, lost string) {
 	case failure == nil:
 	case lost != "":
 		o.Class, o.Err, o.Exit = Lost, lost, -1
-		o.Hint = "no file is left half written under its name; the same again goes on from here"
+		o.Hint = "no file is left half written under its name; run the same command again to continue"
 	default:
 		o.Exit, o.Err, o.Hint = 1, termsafe.Line(failure.Error()), termsafe.Line(fault.HintOf(failure))
 	}

@@ -18,16 +18,16 @@ var numbered = wildcard.Regexp(`^(.*[^0-9.-][.-]?|(?:[0-9]+\.){3})([0-9]+)(?:-|\
 // and the name of a file as the hosts that it lists.
 func Unknown(name string) string {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
-		return "to read hosts from the file of this name: --hosts-file " + shell.Word(name) + "; else check the spelling"
+		return "to read hosts from the file of this name: --hosts-file " + shell.Word(name) + "; otherwise check the spelling"
 	}
 	if strings.HasPrefix(name, "~/") {
-		return "to read hosts from a file: --hosts-file " + name + ", without quotes; else check the spelling"
+		return "to read hosts from a file: --hosts-file " + name + ", without quotes; otherwise check the spelling"
 	}
 	if name == "all" {
-		return "all hosts are @ssh_config:all, or @all with --inventory; else check the spelling"
+		return "all hosts are @ssh_config:all, or @all with --inventory; otherwise check the spelling"
 	}
 	if net, err := netip.ParsePrefix(name); err == nil {
-		return "for addresses of a network write " + addresses(net) + ", in quotes; else check the spelling"
+		return "for addresses of a network write " + addresses(net) + ", in quotes; otherwise check the spelling"
 	}
 	m := numbered().FindStringSubmatch(name)
 	if m == nil {
@@ -37,7 +37,7 @@ func Unknown(name string) string {
 	if to, err := strconv.Atoi(m[3]); err != nil || to <= from {
 		return "check the spelling"
 	}
-	return "for a set of hosts write " + m[1] + "[" + m[2] + "-" + m[3] + "], in quotes; else check the spelling"
+	return "for a set of hosts write " + m[1] + "[" + m[2] + "-" + m[3] + "], in quotes; otherwise check the spelling"
 }
 
 // addresses writes a network as a set, or describes the form of a set where the network does not

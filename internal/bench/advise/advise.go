@@ -242,7 +242,7 @@ func (a *Advice) first() {
 		case list.Kind == alg.Kex:
 			list.keep = "a login happens once, and the policy allows the present key exchange"
 		case c.Elsewhere:
-			list.keep = "what limits transfers here is no CPU"
+			list.keep = "transfers here are not limited by a CPU"
 		case c.Stays():
 			list.keep = "nothing else is notably faster than the present choice"
 		case c.Uncertain():

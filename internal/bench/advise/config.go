@@ -26,7 +26,7 @@ func (a *Advice) ClientConfig(pattern string) string {
 func (a *Advice) ServerConfig() string {
 	var b strings.Builder
 	a.head(&b, "sshd_config(5)")
-	b.WriteString("# the client's order decides; these lists say what the server accepts\n")
+	b.WriteString("# the client's order decides; these lists restrict the server\n")
 	a.lines(&b, "", a.server)
 	return b.String()
 }

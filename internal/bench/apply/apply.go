@@ -99,7 +99,7 @@ func New(ctx context.Context, p Params) (*Advised, error) {
 	if a.Applied == "" && !p.Before {
 		a.ssh.present = now
 	} else if wrote != "" {
-		fmt.Fprintf(a.Notes, "note: \"now\" is what ssh used before sshpace advise wrote to %s\n", termsafe.OneLine(wrote))
+		fmt.Fprintf(a.Notes, "note: \"now\" is the choice of ssh before sshpace advise wrote to %s\n", termsafe.OneLine(wrote))
 	}
 	return a, a.advise(ctx, policy, server)
 }

@@ -50,7 +50,7 @@ func matchExec(f *Facts) (found []Finding) {
 // matchLine keeps ssh from running a command for hosts that do not need it: ssh stops at the first
 // criterion that does not match.
 func matchLine(f *Facts, c Command) (at, where, do string) {
-	criterion, where := "!originalhost "+f.Host, "on this machine, if "+f.Host+" needs nothing of what that Match block sets"
+	criterion, where := "!originalhost "+f.Host, "on this machine, if "+f.Host+" needs none of the settings of that Match block"
 	if f.Own {
 		criterion, where = "originalhost HOSTS", "on this machine, with the hosts that need that Match block in the place of HOSTS"
 	}
@@ -139,7 +139,7 @@ func vainKeys(f *Facts) []Finding {
 	if f.Refusal != nil && f.Refusal.TooMany {
 		where, do := here(f)+"; name the file of the right key there", configure(f, "IdentityFile ~/.ssh/id_ed25519", "IdentitiesOnly yes")
 		if vain, rest := typedInVain(f); len(vain) > 0 {
-			where, do = "on the command line; -i adds to what the configuration names: name the right key alone", rest+" -i ~/.ssh/id_ed25519 -o IdentitiesOnly=yes"
+			where, do = "on the command line; -i adds to the keys that the configuration names: name the right key alone", rest+" -i ~/.ssh/id_ed25519 -o IdentitiesOnly=yes"
 		}
 		return []Finding{{
 			What: "the server hangs up before ssh offers the right key: too many others come first", Breaks: true,

@@ -39,7 +39,7 @@ func badMaster(f *Facts) []Finding {
 	case m.State == Dead && !f.Sharing.Master:
 		return []Finding{{
 			What: "the socket of a dead ControlMaster is in the way", Breaks: true,
-			Evidence: m.Path + " exists, but nobody listens on it; ssh complains at every login, and shares nothing",
+			Evidence: m.Path + " exists, but no program listens on it; ssh complains at every login, and shares no connection",
 			Where:    "on this machine", Do: "rm -f " + path, Gain: "no complaint at every login",
 		}}
 	case len(m.Old) > 0:
@@ -94,6 +94,6 @@ func unshared(f *Facts) []Finding {
 		What: "every ssh logs in again: connections are not shared and kept", Minor: true, Cost: cost, Per: perLogin,
 		Evidence: fmt.Sprintf("a login takes %s, a session over a shared connection %s", Milliseconds(f.Logins.Whole), Milliseconds(s.Session)),
 		Where:    here(f), Do: configure(f, shareSettings...),
-		Gain: fmt.Sprintf("about %s of every login but the first (predicted; what else is found here left out)", ms(cost.Value)),
+		Gain: fmt.Sprintf("about %s of every login but the first (predicted, without the other findings)", ms(cost.Value)),
 	}}
 }

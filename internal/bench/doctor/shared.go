@@ -137,7 +137,7 @@ const askLimit = 20 * time.Second
 
 // ask runs the questions by a command line that starts a shell; nil where there are no answers.
 func (p *Patient) ask(ctx context.Context, argv []string) *Server {
-	p.Progress("what the server says of itself")
+	p.Progress("the facts that the server knows")
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)

@@ -72,7 +72,7 @@ var stages = []stage{
 	{
 		check: "banner", about: "a server slow to send its first line",
 		who: "the server", does: "send its version line",
-		suspects: "it is overloaded, or something stands before sshd, such as TCP wrappers or a load balancer",
+		suspects: "it is overloaded, or something is in front of sshd, such as TCP wrappers or a load balancer",
 		between:  "between the open TCP connection and the server's version line", theirs: true,
 		took: bannerTook, floor: startFloor,
 		tells:  theirLines("it shows how busy the server is, and the rules of TCP wrappers", "uptime; grep -v '^#' /etc/hosts.allow /etc/hosts.deny; journalctl -t sshd -n 20 --no-pager"),
@@ -510,7 +510,7 @@ func ownRC(f *Facts, found *Finding) bool {
 		return false
 	}
 	found.What = "the server runs " + f.Server.RC + " before every command, and that is slow"
-	const then = "it puts the file aside, and mv back undoes that. Leave out of it what is slow, or has a use for terminals alone"
+	const then = "it moves the file away, and mv back undoes that. Remove commands from it that are slow, or of use on terminals only"
 	rc := shell.Word(f.Server.RC)
 	move := "mv -i " + rc + " " + rc + ".sshpace"
 	found.Where, found.Do = "on this machine; "+then, typed(f, move)

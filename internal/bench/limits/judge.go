@@ -237,7 +237,7 @@ func saysSink(_ record.Direction, e record.Evidence) (string, string) {
 	if e.SinkFull == nil {
 		return fmt.Sprintf("the destination of the bytes is the limit: it accepts %s; %s, and the link carries %s", rate(e), idle(e), unit.Throughput(e.RawBytesPerS)), help
 	}
-	return fmt.Sprintf("the destination of the bytes is the limit: it accepts %s, and what arrives waits to be read %s of the time", rate(e), percent(*e.SinkFull)), help
+	return fmt.Sprintf("the destination of the bytes is the limit: it accepts %s, and received data waits to be read %s of the time", rate(e), percent(*e.SinkFull)), help
 }
 
 func saysLosses(_ record.Direction, e record.Evidence) (string, string) {

@@ -70,5 +70,5 @@ func besideText(all []Beside) string {
 	for _, b := range all {
 		words = append(words, strings.TrimSuffix(b.What, "@openssh.com")+" took "+unit.Difference(b.More/100)+" more")
 	}
-	return "figures are the CPU time without neighbors; beside the other guests of this run " + strings.Join(words, ", ")
+	return "figures are the CPU time without neighbors; next to the other guests of this run " + strings.Join(words, ", ")
 }

@@ -78,7 +78,7 @@ func doubts(r *Ranking, d *data) []Warning {
 // set.
 func (r *Ranking) further() string {
 	if r.Campaign.Server == record.ServerRemote && !r.Campaign.All {
-		return "a longer --budget, or --all for what the policy does not allow"
+		return "a longer --budget, or --all for choices that the policy does not allow"
 	}
 	return "a longer --budget, or --resume"
 }

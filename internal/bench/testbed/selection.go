@@ -58,7 +58,7 @@ func missing(kind alg.Kind, word string, shared, client, server alg.Offer) error
 	}
 	for _, other := range alg.Measured {
 		if other != kind && len(alg.Named(word, shared.List(other))) > 0 {
-			return fault.Usage(fmt.Sprintf("did you mean --%s %s", other, word), "%q is no %s but a %s", word, kind, other)
+			return fault.Usage(fmt.Sprintf("did you mean --%s %s", other, word), "%q is not a %s but a %s", word, kind, other)
 		}
 	}
 	return fault.Usage(hint, "unknown %s %q", kind, word)

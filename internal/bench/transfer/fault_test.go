@@ -121,7 +121,7 @@ func TestFileChanges(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if !strings.Contains(why, "what arrived is not what was sent") {
+	if !strings.Contains(why, "the received data differs from the sent data") {
 		t.Errorf("the reason: %q", why)
 	}
 }

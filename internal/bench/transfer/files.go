@@ -159,4 +159,4 @@ func (c content) same(arrived string) error {
 	return Arrived("verification", is.size, c.size)
 }
 
-var errOther = &Failure{"verification", "what arrived is not what was sent"}
+var errOther = &Failure{"verification", "the received data differs from the sent data"}

@@ -196,7 +196,7 @@ func (s *side) readBack(c checked) error {
 		return err
 	}
 	if sum.sum() != c.sum {
-		return errors.New("what has arrived is not what was sent")
+		return errors.New("the copy differs from the original")
 	}
 	return nil
 }

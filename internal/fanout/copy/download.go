@@ -286,7 +286,7 @@ func (g *get) leave(f *found) {
 	if f.attrs.Size < large {
 		g.root.Remove(f.part)
 	} else if g.ctx.Err() != nil {
-		g.say(f.remote, "its part stays here; the same fetch again goes on with it")
+		g.say(f.remote, "its part stays here; run the same fetch again to continue it")
 	}
 }
 
@@ -449,7 +449,7 @@ func (g *get) place(files []*found) {
 	}
 }
 
-var errChangedThere = errors.New("changed on the host while it was being copied, or what has arrived is not what it has")
+var errChangedThere = errors.New("changed on the host while it was being copied, or the copy differs from the file there")
 
 // compared returns which parts equal the host's file, or its beginning.
 func (g *get) compared(parts []*found) (right []bool) {

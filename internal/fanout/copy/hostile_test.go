@@ -197,7 +197,7 @@ func TestDownloadMemory(t *testing.T) {
 		"names of 250 KB": {flood{name: func(n int) string { return fmt.Sprint(strings.Repeat("x", 250_000), n) }, entries: 1}, "names a file of 2"},
 		"many names":      {flood{name: func(n int) string { return fmt.Sprint(n) }, entries: 5000}, "more than 1048576 names"},
 		"long names":      {flood{name: long, entries: 900}, "the names take more than 24 MiB"},
-		"deep, then many": {flood{name: long, entries: 900, depth: 98}, "names of more than 4096 bytes"},
+		"deep, then many": {flood{name: long, entries: 900, depth: 98}, "names in it have more than 4096 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

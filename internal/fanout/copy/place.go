@@ -105,7 +105,7 @@ func (p *put) instead(name string, put func() error) error {
 	}
 	if err = put(); err != nil {
 		if failed := back(); failed != nil {
-			err = fmt.Errorf("%w; what was there, %s, cannot be put back: %w", err, was, failed)
+			err = fmt.Errorf("%w; the old file, %s, cannot be put back: %w", err, was, failed)
 		}
 		return err
 	}

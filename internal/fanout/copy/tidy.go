@@ -77,7 +77,7 @@ func (p *put) tidy() {
 	var stays []string
 	for _, name := range slices.Sorted(maps.Keys(p.made.names)) {
 		if all[name].keep && p.ctx.Err() != nil {
-			p.say(name, "stays on the host; the same copy again goes on with it")
+			p.say(name, "stays on the host; run the same copy again to continue it")
 		} else {
 			stays = append(stays, name)
 		}

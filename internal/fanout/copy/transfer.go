@@ -168,7 +168,7 @@ func (s *side) remote(name string) (string, error) {
 	home, err := s.client.Expand(user)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
-		return "", errors.New("the host's SFTP server does not tell where " + user + " is; write the whole name, from / on")
+		return "", errors.New("the host's SFTP server does not report where " + user + " is; write the whole name, from / on")
 	case err == nil && below:
 		home += "/" + rest
 	}

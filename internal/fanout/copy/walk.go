@@ -147,7 +147,7 @@ func (g *get) directory(f *found, depth int) {
 		case !isName(e.Name):
 			g.fail(f.remote, fmt.Errorf("the host names %q there, which is not a file name", clip(e.Name)))
 		case len(f.remote)+len(e.Name)+1 > maxPath || len(f.local)+len(e.Name)+1 > maxPath:
-			g.fail(f.remote, fmt.Errorf("what is in it has names of more than %d bytes", maxPath))
+			g.fail(f.remote, fmt.Errorf("names in it have more than %d bytes", maxPath))
 		default:
 			g.look(&found{remote: inDirectory(f.remote, e.Name), local: path.Join(f.local, e.Name), attrs: e.Attrs}, depth)
 		}

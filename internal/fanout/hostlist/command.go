@@ -39,7 +39,7 @@ func (c *Command) Group(source, group string) ([]string, error) {
 		sets = strings.Fields(answer)
 	}
 	if len(sets) == 0 {
-		return nil, &hostset.UnknownGroupError{Group: group, Where: "what --groups-command answers"}
+		return nil, &hostset.UnknownGroupError{Group: group, Where: "the answer of --groups-command"}
 	}
 	return sets, nil
 }

@@ -114,7 +114,7 @@ func (r *iniReader) hosts(line string) error {
 	for _, word := range words[1:] {
 		key, text, ok := strings.Cut(word, "=")
 		if !ok {
-			return fmt.Errorf("want name=value behind the host, not %q", word)
+			return fmt.Errorf("want name=value after the host, not %q", word)
 		}
 		known.set(key, literal(text))
 	}

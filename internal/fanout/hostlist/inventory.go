@@ -192,7 +192,7 @@ func (v *Inventory) Complete(h *host.Host) error {
 		return err
 	}
 	if err := known.complete(h); err != nil {
-		return fault.WithHint(fmt.Errorf("%s in %s: %w", h.Name, strings.Join(v.files, ", "), err), "correct what the inventory says of that host")
+		return fault.WithHint(fmt.Errorf("%s in %s: %w", h.Name, strings.Join(v.files, ", "), err), "correct that host in the inventory")
 	}
 	v.tellUnused(h.Name, known)
 	return nil

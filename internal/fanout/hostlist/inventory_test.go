@@ -124,7 +124,7 @@ func TestRefuses(t *testing.T) {
 		"vault":        {"$ANSIBLE_VAULT;1.1;AES256\n61\n", "encrypted"},
 		"list.yml":     {"- a\n- b\n", "want groups"},
 		"bomb.yml":     {bomb, "million entries"},
-		"circle.yml":   {"a: &a {children: {b: *a}}\n", "stands inside"},
+		"circle.yml":   {"a: &a {children: {b: *a}}\n", "inside its own anchor"},
 		"circle.ini":   {"[a:children]\nb\n[b:children]\na\n", "below itself"},
 		"children.ini": {"[a:children]\nnowhere\n", `no group "nowhere"`},
 		"vars.ini":     {"[a:vars]\nx=1\n", `no group "a"`},
@@ -135,9 +135,9 @@ func TestRefuses(t *testing.T) {
 		"shell.ini":    {"[a]\nx$(id)\n", "must not contain"},
 		"section.ini":  {"[a:b]\nx\n", "a section is"},
 		"blank.ini":    {"[my group]\nx\n", "a section is"},
-		"inside.yml":   {"a: &a {<<: *a}\n", "stands inside"},
-		"list in.yml":  {"a: &a {hosts: {x: [1, {y: *a}]}}\n", "stands inside"},
-		"inside":       {"all: &a {children: {b: {vars: *a}}}\n", "stands inside"},
+		"inside.yml":   {"a: &a {<<: *a}\n", "inside its own anchor"},
+		"list in.yml":  {"a: &a {hosts: {x: [1, {y: *a}]}}\n", "inside its own anchor"},
+		"inside":       {"all: &a {children: {b: {vars: *a}}}\n", "inside its own anchor"},
 		"deep.yml":     {"a: " + strings.Repeat("{a: ", 1001) + strings.Repeat("}", 1001) + "\n", "more than 1000 deep"},
 		"chain.yml":    {chain + "z: *a1000\n", "more than 1000 deep"},
 		"two.yml":      {"web: {hosts: {w1: }}\n---\ndb: {hosts: {d1: }}\n", "second document"},
@@ -178,7 +178,7 @@ func TestKeysTwice(t *testing.T) {
 		t.Errorf("@roles:a is %s", got)
 	}
 	said := strings.Join(v.Warnings(), "\n")
-	for _, want := range []string{`hosts.yml: line 5: "web" stands there a second time`, `web.yml: line 2: "ansible_port"`, `groups.yaml: line 1: "a"`} {
+	for _, want := range []string{`hosts.yml: line 5: "web" occurs a second time`, `web.yml: line 2: "ansible_port"`, `groups.yaml: line 1: "a"`} {
 		if !strings.Contains(said, want) {
 			t.Errorf("warnings %q do not say %q", said, want)
 		}
@@ -282,9 +282,9 @@ func TestGroupsCommand(t *testing.T) {
 		"@web":                     "w1 w2 w9",
 		"@all":                     "w1 w2 w9 x",
 		"@*":                       "w1 w2 w9 x",
-		"@nowhere":                 "error: group \"nowhere\" is not in what --groups-command answers, which has: none",
+		"@nowhere":                 "error: group \"nowhere\" is not in the answer of --groups-command, which has: none",
 		"@bad":                     "error: --groups-command for group \"bad\": exit status 3: no such",
-		"@web;touch${IFS}/tmp/ran": "error: group \"web;touch${IFS}/tmp/ran\" is not in what --groups-command answers, which has: none",
+		"@web;touch${IFS}/tmp/ran": "error: group \"web;touch${IFS}/tmp/ran\" is not in the answer of --groups-command, which has: none",
 	} {
 		if got := expandWith(t, set, s); got != want {
 			t.Errorf("%s is %q, want %q", set, got, want)

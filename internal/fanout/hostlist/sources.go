@@ -116,7 +116,7 @@ func checkOwner(name string, user int) error {
 func sourceError(err error, flag string) error {
 	hint := fault.HintOf(err)
 	if hint == "" {
-		hint = "correct that line of what is given to " + flag
+		hint = "correct that line of the file for " + flag
 	}
 	if _, unread := errors.AsType[*fs.PathError](err); unread {
 		hint = "give a readable file to " + flag

@@ -57,7 +57,7 @@ func (v vars) last(names []string) (string, error) {
 			continue
 		}
 		if val.problem != "" {
-			return "", fmt.Errorf("%s %s, which only Ansible can read; ansible-inventory --list --yaml writes what it stands for", name, val.problem)
+			return "", fmt.Errorf("%s %s, which only Ansible can read; ansible-inventory --list --yaml writes its value", name, val.problem)
 		}
 		return val.text, nil
 	}
@@ -96,7 +96,7 @@ func (v vars) complete(h *host.Host) error {
 func (v *Inventory) tellUnused(name string, known vars) {
 	for _, unused := range unusedVars {
 		if _, ok := known[unused]; ok {
-			v.warn("%s is not used; put what it says into ssh_config", unused)
+			v.warn("%s is not used; put its value into ssh_config", unused)
 		}
 	}
 	if c := known[connectionVar].text; c != "" && c != "ssh" && c != "smart" && c != "paramiko" {

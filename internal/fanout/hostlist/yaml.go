@@ -79,7 +79,7 @@ func (d depths) of(n *yaml.Node, level int) (depth int, err error) {
 	case n.Kind == yaml.ScalarNode:
 		return 1, nil
 	case seen && depth == 0:
-		return 0, fmt.Errorf("line %d: an alias stands inside what it stands for", n.Line)
+		return 0, fmt.Errorf("line %d: an alias is inside its own anchor", n.Line)
 	case level+depth > maxDepth:
 		return 0, fmt.Errorf("line %d: nested more than %d deep", n.Line, maxDepth)
 	case seen:
@@ -145,7 +145,7 @@ func (d *document) entries(n *yaml.Node) ([]entry, error) {
 		}
 		e := entry{d.follow(key).Value, val}
 		if at, twice := place[e.key]; twice {
-			d.warn("line %d: %q stands there a second time, and only the last one counts", key.Line, e.key)
+			d.warn("line %d: %q occurs a second time, and only the last one counts", key.Line, e.key)
 			list[at] = e
 			continue
 		}

@@ -29,7 +29,7 @@ func (s *Store) Again(sets string, notes io.Writer) (*Record, []string, error) {
 		return nil, nil, &fault.Error{Err: err, Hint: useSets(), Code: fault.Misuse}
 	}
 	if left, _ := last.hostsOf("unknown"); len(left) > 0 && !slices.ContainsFunc(left, func(h string) bool { return slices.Contains(hosts, h) }) {
-		fmt.Fprintf(notes, "sshpace: skipped, because nobody knows whether the command ran there: %s; to include them: --rerun %s,unknown\n", termsafe.Line(hostset.Fold(left)), sets)
+		fmt.Fprintf(notes, "sshpace: skipped, because it is unknown whether the command ran there: %s; to include them: --rerun %s,unknown\n", termsafe.Line(hostset.Fold(left)), sets)
 	}
 	if len(hosts) == 0 {
 		others := ""

@@ -24,7 +24,7 @@ var _ fleet.Sink = (*batches)(nil)
 // Batch writes a line for a batch that begins.
 func (n *batches) Batch(b fleet.Batch) error {
 	if b.Number == 2 && n.confirm != nil {
-		yes, err := n.confirm(fmt.Sprintf("sshpace: %s; go on with the others?", numbers(&b.Before)))
+		yes, err := n.confirm(fmt.Sprintf("sshpace: %s; continue with the others?", numbers(&b.Before)))
 		if err != nil {
 			return &fleet.Declined{Why: "nobody confirmed: " + err.Error()}
 		}

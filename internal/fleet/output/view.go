@@ -79,7 +79,7 @@ func (v *View) Sink(s Streams, hosts []host.Host) (fleet.Sink, error) {
 	if v.Outdir != "" {
 		files, err := OpenFiles(v.Outdir, outdirFiles)
 		if err != nil {
-			return nil, fault.WithHint(err, "name a directory of yours alone with --dir")
+			return nil, fault.WithHint(err, "name a directory that is yours alone with --dir")
 		}
 		sinks = append(sinks, files)
 	}

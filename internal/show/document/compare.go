@@ -177,7 +177,7 @@ func comparisonMethod(c *compare.Comparison) []string {
 		`Intervals hold with 95 %% confidence, one by one; a verdict of faster or slower holds for all rows of its table together (Holm's correction). `+
 		`Equal: the interval lies within %s.`, bulkBasis(c), stats.MarginWords)}
 	if len(c.Machines) > 0 {
-		out = append(out, `With three files or more, log(cost) = machine + cell is fitted; what deviates from it shows a missing instruction or another library.`)
+		out = append(out, `With three files or more, log(cost) = machine + cell is fitted; deviations from it show a missing instruction or another library.`)
 	}
 	return out
 }
@@ -303,7 +303,7 @@ func cellTable(c *compare.Comparison) Table {
 }
 
 func machineTable(c *compare.Comparison) Table {
-	t := Table{Name: "machines", Title: "Machines", Note: "What deviates most from speed of the machine × speed of the cell.", Columns: []Column{
+	t := Table{Name: "machines", Title: "Machines", Note: "The largest deviations from speed of the machine × speed of the cell.", Columns: []Column{
 		{Key: "label", Head: "machine"},
 		{Key: "speed_ratio", Head: "speed against A", Terse: "against A", Unit: ratio, Scale: 1, Kind: Quantity},
 		{Key: "residual_pct", Head: "cells deviate by", Terse: "deviates|by %", Unit: "%", Scale: 1, Kind: Quantity},

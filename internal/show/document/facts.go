@@ -121,16 +121,16 @@ func Bases(r *rank.Ranking, directions ...record.Direction) (measured, predicted
 func method(r *rank.Ranking) []string {
 	c := r.Combinations
 	how := `after a warm-up, short segments of a steady transfer are timed: bytes at the sink, wall time, and the CPU time of both processes. ` +
-		`Blocks in random order with a reference cell in each take out what the machine did meanwhile.`
+		`Blocks in random order with a reference cell in each remove changes in the machine's speed.`
 	if r.Slices > 0 {
-		how = `all are open at the same time, and one at a time moves data for about a millisecond, in a new random order every time, so that what slows the machine meanwhile slows all alike. ` +
-			`CPU time is that of both processes between two sleeps; what a slice costs besides its bytes shows in slices of different lengths, and is taken out. ` +
-			`Figures are what bytes cost without neighbors, in the least quarter of each connection's slices, at the level that all slices usually have; where other guests slow some computations clearly more than others, a warning says how much more these cost on the mean of all slices.`
+		how = `all are open at the same time, and one at a time moves data for about a millisecond, in a new random order every time, so that other work on the machine slows all alike. ` +
+			`CPU time is that of both processes between two sleeps; the cost of a slice beyond its bytes is found from slices of different lengths, and removed. ` +
+			`Figures are the cost of bytes without neighbors, in the least quarter of each connection's slices, at the level that all slices usually have; where other guests slow some computations clearly more than others, a warning says how much more these cost on the mean of all slices.`
 	}
 	out := []string{fmt.Sprintf(`%d combinations of cipher, MAC and key exchange are %s per byte and %s: `+
 		`a cipher with its own authentication tag ignores the MAC, alias names are one key exchange, and the key exchange does not change the bulk speed. `+
 		`Each connection runs the real ssh and sshd with one cipher and one MAC; %s `+
-		`A cell is measured, or predicted from the cost of its cipher and of its MAC; cells held out from the fit tell how good such predictions are. `+
+		`A cell is measured, or predicted from the cost of its cipher and of its MAC; cells held out from the fit show how good such predictions are. `+
 		`Pairs of names for the same computation, hidden in the run, give the noise floor.`, c.Total, unit.Count(c.Bulk, "different computation"), unit.Count(c.Kex, "key exchange"), how)}
 	out = append(out, fmt.Sprintf(`Every number has a 95 %% interval, in brackets. Cells that do not differ significantly share a group letter. The order is by %s.`, bulkOrder(r)))
 	if len(r.Copies) > 0 {

@@ -19,12 +19,12 @@ func Brackets(words ...string) Remark {
 
 // Glossary explains the words of the reports. The manual pages and doc/method.md have the same.
 var Glossary = []Fact{
-	{"cell", "one cipher with one MAC in one direction: what has a speed of its own"},
+	{"cell", "one cipher with one MAC in one direction; each has its own speed"},
 	{"CPU s/GB", "seconds of CPU time for 10^9 bytes, of client and server together unless a side is named; the same number as ns per byte"},
 	{"group", "cells with one letter differ by less than " + stats.MarginWords + ", or not significantly in this run"},
 	{"noise floor", "two equal cells differ by less than this in 95 % of runs"},
 	{"(a-b)", "the " + interval95 + " of the figure before it"},
-	{"A/A control", "one key exchange, measured under two names without the program knowing: what differs then is the machine's doing"},
+	{"A/A control", "one key exchange, measured under two names without the program knowing: any difference is noise of the machine"},
 	{"held out", "measured, but kept from the fit, to see how good predictions are"},
 	{"predicted", "not measured: computed from the costs of its cipher and its MAC"},
 	{"harness", "sshpace's own programs at both ends of a transfer"},

@@ -100,7 +100,7 @@ func methodQuality(measured []compare.MethodResult) []Fact {
 	}
 	within := func(part float64) string {
 		if rounds < 2 {
-			return "one round does not tell how far"
+			return "one round gives no interval"
 		}
 		return "known within " + unit.Difference(part)
 	}

@@ -92,7 +92,7 @@ var tripNote = "OpenSSH has at most " + record.ChannelWindow.String() + " in fli
 func (o overTrips) chart() Chart {
 	c := Chart{
 		Name: "rtt", Shape: Curve, Unit: "MB/s", Across: "round trip, ms", Log: true, Rising: true, Table: "methods",
-		Title: "Throughput over the round trip, against what OpenSSH's window lets through",
+		Title: "Throughput over the round trip, against the ceiling of OpenSSH's window",
 		Note:  "The broken line: " + tripNote,
 	}
 	most := 0.0

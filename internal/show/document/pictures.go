@@ -224,7 +224,7 @@ func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Dire
 		Title: title(string(d)) + ": what policy " + clean(c.Policy.Name) + " allows", Note: "More is better. Lines: 95 % intervals.",
 	}
 	if r.By == rank.Cost {
-		out.Series, out.Note = []string{"bytes per CPU time"}, "What a second of CPU time of the busier side moves: more is better. Lines: 95 % intervals."
+		out.Series, out.Note = []string{"bytes per CPU time"}, "Bytes that a second of CPU time of the busier side moves: more is better. Lines: 95 % intervals."
 	}
 	rows := foldOptions(c, direction, r.Campaign.Offer)
 	for i, row := range rows {

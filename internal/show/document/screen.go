@@ -384,7 +384,7 @@ func (s screen) confidence() (word, why string) {
 	case s.c.Stays() && s.c.Only():
 		return "high", "there is nothing else to choose"
 	case s.c.Elsewhere:
-		return "medium", "it rests on what limits one transfer"
+		return "medium", "it depends on the limit of one transfer"
 	case s.known() > vague:
 		return "low", fmt.Sprintf("the ratio is only known within %s; a longer --budget, or a quieter machine", unit.Difference(s.known()))
 	case s.r.Slowed.Busy() || slowed >= slowedFor:

@@ -88,7 +88,7 @@ func moreData(c Judged, g *compare.Gate) string {
 		words = append(words, "only logins are open: --fail-on "+compare.Limit{Lines: "transfers", Percent: g.Limit.Percent}.String())
 	}
 	if g.CPU != nil {
-		words = append(words, "of CPU time they tell: --fail-on "+g.CPU.String())
+		words = append(words, "there is enough data about CPU time: --fail-on "+g.CPU.String())
 	}
 	return strings.Join(append(words, c.More(g.Limit.Percent/100)), "; ")
 }

@@ -70,7 +70,7 @@ func TestCostOfFewRounds(t *testing.T) {
 			{Layout: "split", UpdateHostKeys: true, CPU: stats.Interval{Value: 7e6, Lo: 6e6, Hi: 8e6, N: 2}}, {Layout: "plain", AsItIs: true, UpdateHostKeys: true, CPU: stats.Interval{Value: 9e6, Lo: 8e6, Hi: 1e7, N: 2}, Extra: i},
 		}}
 	}
-	for value, want := range map[float64]string{-6.81e5: "There is nothing to gain", 9e6: "Not enough data to say what splitting this file saves: use --rounds 6 or more."} {
+	for value, want := range map[float64]string{-6.81e5: "There is nothing to gain", 9e6: "Not enough data for the gain of splitting this file: use --rounds 6 or more."} {
 		var text, json strings.Builder
 		if err := errors.Join(Cost(&text, few(value), "OpenSSH"), CostJSON(&json, few(value), "OpenSSH")); err != nil {
 			t.Fatal(err)

@@ -57,7 +57,7 @@ func costAdvice(c measured.Cost) string {
 		}
 	}
 	if few := update.N < stats.MinExact; few && update.Value >= minGain {
-		return fmt.Sprintf("Not enough data to say what splitting this file saves: use --rounds %d or more.", stats.MinExact)
+		return fmt.Sprintf("Not enough data for the gain of splitting this file: use --rounds %d or more.", stats.MinExact)
 	} else if few || update.Lo < minGain {
 		return "There is nothing to gain by splitting this file."
 	}

@@ -112,7 +112,7 @@ func (r *Latency) Text(w io.Writer, width int) error {
 		}
 	}
 	if r.LoadBytesPerS > 0 {
-		notes = append(notes, document.Remark{Name: "loaded", Value: "beside a transfer of " + unit.Throughput(r.LoadBytesPerS).String()})
+		notes = append(notes, document.Remark{Name: "loaded", Value: "during a transfer of " + unit.Throughput(r.LoadBytesPerS).String()})
 	}
 	if r.Skipped > 0 {
 		notes = append(notes, document.Remark{Name: "skipped", Value: unit.Count(r.Skipped, "round") + ": this machine was stopped or busy"})

@@ -211,7 +211,7 @@ func (r *Login) precision() []string {
 	}
 	text := fmt.Sprintf("CPU times are known within %.1f %%.", slices.Max(halves))
 	if r.Beside != nil {
-		text += fmt.Sprintf(" Most logins ran beside others, which multiplied CPU times by %s (client) and %s (server); the figures are corrected for it.",
+		text += fmt.Sprintf(" Most logins ran at the same time as others, which multiplied CPU times by %s (client) and %s (server); the figures are corrected for it.",
 			r.Beside.Client.Times(), r.Beside.Server.Times())
 	}
 	return []string{text}

@@ -16,12 +16,12 @@ import (
 	"sshpace/internal/show/document"
 )
 
-const howLogins = "Wall times are medians and CPU times averages without outliers, each with its 95 % interval; CPU times are corrected for what slowed the machine for some logins in a row (doc/method.md, \"Logins\")."
+const howLogins = "Wall times are medians and CPU times averages without outliers, each with its 95 % interval; CPU times are corrected for slowdowns of the machine during some logins in a row (doc/method.md, \"Logins\")."
 
 // Document returns the report for every format but JSON; all is for a terminal.
 func (r *Login) Document(f *record.File, all bool, commands document.Commands) *document.Document {
 	d := &document.Document{
-		Title: "What a login costs", Lead: append(r.lead(true), r.compared()...), Method: []string{howLogins},
+		Title: "The cost of a login", Lead: append(r.lead(true), r.compared()...), Method: []string{howLogins},
 		Environment: document.Environment(f), Algorithms: r.algorithms(),
 		Tables: []document.Table{r.loginTable(r.shown()), r.phaseTable()},
 		Charts: []document.Chart{r.phaseChart(), r.cpuChart(), r.wallChart()},
@@ -34,7 +34,7 @@ func (r *Login) Document(f *record.File, all bool, commands document.Commands) *
 			d.Doubts = append(d.Doubts, document.Doubt{Text: termsafe.Line(fmt.Sprintf("%s failed: %s", strings.TrimSpace(c.Factor+" "+c.Level), c.Failure))})
 		}
 	}
-	d.Quality = []document.Fact{{Name: "precision", Value: cmp.Or(strings.Join(r.precision(), " "), "one login of each kind does not tell how far CPU times are known")}}
+	d.Quality = []document.Fact{{Name: "precision", Value: cmp.Or(strings.Join(r.precision(), " "), "one login of each kind gives no interval of CPU times")}}
 	d.Brief = r.brief(d, all, commands)
 	return d
 }

@@ -46,7 +46,7 @@ func (o *Output) cells(s store.Store, c *compare.Comparison, paths []string, all
 	}
 	switch first, last := c.Inputs[0].Ranking.Environment, c.Inputs[len(c.Inputs)-1].Ranking.Environment; {
 	case first.CPU != last.CPU && len(c.Normalized) == 0:
-		x.also = "; --normalize '*' leaves out what all lines have in common"
+		x.also = "; --normalize '*' removes the common factor of all lines"
 	case first.CPU == last.CPU && (first.Client != last.Client || first.ClientPath != last.ClientPath): // a slowdown of everything by a build would be removed
 		x.also = "; one run takes both builds in turns and shows smaller differences: " + inTurns(last)
 	}

@@ -146,5 +146,5 @@ func Ends(path, ending string) error {
 		return nil
 	}
 	right := strings.TrimSuffix(path, filepath.Ext(path)) + ending
-	return fault.Usage("name it "+shell.Word(right)+"; reports of results are written by sshpace report --out "+shell.Word(path), "--out %s: what is written here is %s", path, ending)
+	return fault.Usage("name it "+shell.Word(right)+"; reports of results are written by sshpace report --out "+shell.Word(path), "--out %s: the output is %s", path, ending)
 }

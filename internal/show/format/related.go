@@ -94,7 +94,7 @@ func Alone(path string) error {
 	}
 	_, pairs := compare.Between(":", compare.MethodResults(f))
 	if len(pairs) < 2 {
-		return fault.Usage("name another result beside it; one alone is shown by sshpace report "+shell.Word(path), "%s alone cannot be compared", path)
+		return fault.Usage("name another result, too; one alone is shown by sshpace report "+shell.Word(path), "%s alone cannot be compared", path)
 	}
 	such := []string{"sshpace", "compare", path, "--pair", pairs[0], "--pair", pairs[1]}
 	return fault.Usage("name two of them, such as: "+shell.Line(such...), "%s holds pairs of programs: %s", path, strings.Join(pairs, ", "))

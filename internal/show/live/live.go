@@ -140,7 +140,7 @@ func (v *View) lines() []string {
 		answer = "so far: " + v.answer
 	}
 	out = append(out, text.Wrap("", strings.Join(text.NonEmpty(v.load(), answer), "; "), width)...)
-	return append(out, "now: "+v.step(), "Ctrl-C: report what there is; twice: stop at once")
+	return append(out, "now: "+v.step(), "Ctrl-C: report the results so far; twice: stop at once")
 }
 
 // line returns the state of the run as one line, for a file or a pipe.

@@ -62,7 +62,7 @@ func TestTerminal(t *testing.T) {
 		drawings := strings.Split(replay(t, run(t), width, false), cleared)
 		all := strings.TrimSuffix(drawings[len(drawings)-1], "\n")
 		lines := strings.Split(all, "\n")
-		wants := []string{"38s left", "115 measured", "1 failed", "load 1.2", "aes128-gcm", "so far: ", "now: ", "Ctrl-C: report what there is"}
+		wants := []string{"38s left", "115 measured", "1 failed", "load 1.2", "aes128-gcm", "so far: ", "now: ", "Ctrl-C: report the results so far"}
 		if width >= 60 {
 			wants = append(wants, "[####")
 		}

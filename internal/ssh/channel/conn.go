@@ -259,7 +259,7 @@ func (c *Conn) ask(answer chan bool, request []byte) error {
 	return c.carrier.Send(request)
 }
 
-var errOtherWords = errors.New("ssh: what was asked for ahead is asked for in other words")
+var errOtherWords = errors.New("ssh: the request differs from the one that was sent ahead")
 
 // request sends a packet, unless it was sent ahead.
 func (c *Conn) request(message []byte) error {

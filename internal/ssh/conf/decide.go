@@ -62,7 +62,7 @@ var only = []rule{
 	{BindInterface, set(BindInterface), "a network interface to connect from"},
 	{GSSAPIKeyExchange, yes(GSSAPIKeyExchange), "GSSAPI key exchange"},
 	{RefuseConnection, set(RefuseConnection), "a refusal to connect"},
-	{VersionAddendum, written(VersionAddendum), "a text behind the version of ssh"},
+	{VersionAddendum, written(VersionAddendum), "a text after the version of ssh"},
 }
 
 // locally lists the settings that only the ssh program can carry out where the native engine runs

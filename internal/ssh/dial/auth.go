@@ -258,7 +258,7 @@ func (l *login) denied(methods []string, partial bool) *Error {
 // otherwise suggests how to log in if keys do not suffice.
 func (l *login) otherwise(methods []string) string {
 	if slices.ContainsFunc(methods, func(m string) bool { return strings.HasPrefix(m, "gssapi-") || m == "hostbased" }) {
-		return "; --engine openssh can use what ssh is configured for" + l.orPassword(methods, ", or ")
+		return "; --engine openssh can use the methods that ssh is configured for" + l.orPassword(methods, ", or ")
 	}
 	return l.orPassword(methods, "; ")
 }

@@ -76,7 +76,7 @@ func (l *log) failure(o *fleet.Outcome) {
 	}
 	if why := openssh.ProxyReason(l.proxy, l.before); o.Class == fleet.Throttled && l.proxy != "" && why != "" {
 		o.Class, o.Hint = fleet.Lost, "run the ProxyCommand by hand to see what is wrong"
-		o.Err += "; the way there said: " + termsafe.Line(why)
+		o.Err += "; the proxy reported: " + termsafe.Line(why)
 	}
 	if ended, _ := openssh.CauseOf(causes); ended == openssh.HungUp && cause == openssh.Denied {
 		o.Closed = true

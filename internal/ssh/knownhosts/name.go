@@ -49,7 +49,7 @@ func CheckName(name string) error {
 	case strings.ContainsAny(name[:1], "@#|"), strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r == 0x7f || r == ',' || r == '*' || r == '?' || r == '!'
 	}):
-		return fmt.Errorf("host name %q cannot stand in known_hosts as a plain name", name)
+		return fmt.Errorf("host name %q cannot be a plain name in known_hosts", name)
 	}
 	return nil
 }

@@ -203,7 +203,7 @@ func text(body []byte) string {
 		Reason string
 	}
 	if ssh.Unmarshal(body, &m) != nil {
-		return "no reason told"
+		return "no reason given"
 	}
 	return m.Reason
 }

@@ -135,7 +135,7 @@ var causes = [...]struct {
 			"_exchange_identification: banner line contains invalid characters",
 			"no SSH identification", // the built-in client
 		},
-		outcome: record.Refused, advice: "check the port; this is no SSH server", closer: true,
+		outcome: record.Refused, advice: "check the port; this is not an SSH server", closer: true,
 	},
 	Penalized: { // this address has to wait (PerSourcePenalties of sshd)
 		sentences: []string{"Not allowed at this time"},

@@ -26,7 +26,7 @@ func TestHint(t *testing.T) {
 		"Host key ED25519 SHA256:x revoked by file /r":                                                                                          {record.HostKey, openssh.HostKeyRevoked, "do not log in"},
 		"Bad server host key: Invalid key length":                                                                                               {record.HostKey, openssh.HostKeyWeak, "Ed25519 host key or a longer one"},
 		"channel 0: open failed: administratively prohibited":                                                                                   {record.Refused, openssh.Prohibited, "AllowTcpForwarding"},
-		`the server sent "HTTP/1.1 400" instead of an SSH version`:                                                                              {record.Refused, openssh.NotSSH, "no SSH server"},
+		`the server sent "HTTP/1.1 400" instead of an SSH version`:                                                                              {record.Refused, openssh.NotSSH, "not an SSH server"},
 		"no answer in 10s during the login; an agent may be silent, too":                                                                        {record.TimedOut, openssh.SilentAgent, "(ssh-add -l)"},
 		"no answer in 10s during the key exchange":                                                                                              {record.TimedOut, openssh.Unknown, "--connect-timeout"},
 		"ssh: Could not resolve hostname nas: Name or service not known":                                                                        {record.Unresolved, openssh.Unresolved, "ssh -G -p 2222 nas"},

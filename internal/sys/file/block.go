@@ -73,7 +73,7 @@ func (b Block) Into(old []byte) ([]byte, error) {
 
 // find returns the place of the block, with its marks; from is -1 where there is none.
 func (b Block) find(text []byte) (from, to int, err error) {
-	damaged := fmt.Errorf("the marks of the block %q are damaged: remove what is left of it by hand", b.Name)
+	damaged := fmt.Errorf("the marks of the block %q are damaged: remove the rest of it by hand", b.Name)
 	var body strings.Builder
 	var sum string
 	from, to = -1, -1

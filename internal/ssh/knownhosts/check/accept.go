@@ -48,7 +48,7 @@ func Accept(x *index.Index, file, host string, port int, key ssh.PublicKey, hash
 		name = knownhosts.HashName(name)
 	}
 	if _, ok := key.(*ssh.Certificate); ok {
-		return fmt.Errorf("a certificate cannot stand in known_hosts as the key of %s", name)
+		return fmt.Errorf("a certificate cannot be recorded in known_hosts as the key of %s", name)
 	}
 	if dir := filepath.Dir(file); filepath.Base(dir) == ".ssh" {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
