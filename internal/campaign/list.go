@@ -105,7 +105,7 @@ func List(o Output, items []Item) error {
 }
 
 // listed prints the methods and kinds of login that measure records before it measures anything,
-// with the approximate time of the methods in that many rounds.
+// and the approximate time of the methods for the rounds.
 func listed(o Output, rounds sched.Rounds, measure func(record.Sink) error) error {
 	f := &record.File{}
 	if err := measure(f.Sink()); err != nil {

@@ -101,7 +101,7 @@ func (f *roundFlags) register(flags *pflag.FlagSet, rounds int) {
 	flags.Var(&f.budget, "budget", "measuring time instead of --rounds, such as 90s: as many rounds as fit")
 }
 
-// of returns the rounds, at least least of them.
+// of returns the rounds that the flags ask for. Fewer than least are an error.
 func (f *roundFlags) of(least int) (sched.Rounds, error) {
 	switch {
 	case f.budget > 0:

@@ -42,7 +42,8 @@ func (t *Together[T]) Get(ctx context.Context) (T, error) {
 	return none, context.Cause(ctx)
 }
 
-// leave reports whether a search has found its answer. The last one who leaves earlier cancels it.
+// leave ends the wait of one caller, and reports whether the search had found its answer by then.
+// The last caller who leaves earlier cancels the search.
 func (t *Together[T]) leave(s *search[T]) (found bool) {
 	t.mu.Lock()
 	s.waiting--

@@ -18,8 +18,8 @@ type Group struct {
 // minOrder is the least number of cells for a statement on their order.
 const minOrder = 3
 
-// orders says how similarly the files rank the common cells: each as it was ranked by itself, ties
-// broken as they were printed.
+// orders computes how similarly the files rank the cells that they have in common: by each file's
+// own ranking, with ties in printed order.
 func (c *Comparison) orders(tables []table) {
 	if len(c.Cells) < minOrder {
 		return

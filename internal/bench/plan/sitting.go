@@ -129,7 +129,7 @@ const (
 // favor is how many turns for throughput a likely leader has for one of another cipher.
 const favor = 4.0
 
-// affordable is how many more of these turns fit into their share of all time.
+// affordable is how many more slices for throughput fit into their share of all time.
 func (s *sitting) affordable() int {
 	if s.long == 0 {
 		return 1 // shows the time of one
@@ -161,7 +161,7 @@ func (s *sitting) longTurns() (steps []Step) {
 // cipherOf returns the key by which turns for throughput are shared.
 func cipherOf(a *seat) string { return a.trials[0].Cell().Suite.Cipher }
 
-// served returns how many of these turns the cipher of a connection has had, weighted.
+// served returns how many slices for throughput the cipher of a connection has had, weighted.
 func (s *sitting) served(a *seat) float64 {
 	n := float64(s.longOf[cipherOf(a)])
 	if s.leads(a.trials[0].Cell().Suite) {

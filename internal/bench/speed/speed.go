@@ -140,7 +140,7 @@ func (o *Reader) head(version string) {
 	o.build, o.tables, o.sizes, o.columns = version, false, nil, nil
 }
 
-// open finds the machine of the section, once its head is complete.
+// open asks Open for the machine of the section, once the head of the section is complete.
 func (o *Reader) open() {
 	if o.tables {
 		return

@@ -478,7 +478,7 @@ func (g *get) compared(parts []*found) (right []bool) {
 	return right
 }
 
-// again fetches a file once more, as it is by now.
+// again fetches a file once more, with its present content.
 func (g *get) again(f *found) error {
 	g.root.Remove(f.part)
 	a, err := g.client.Stat(f.remote)

@@ -145,7 +145,7 @@ func (s *side) connect() (closing func(), err error) {
 	return func() { stop(); end(); s.client.Close() }, nil
 }
 
-// instead explains the possible reason of that.
+// instead names the possible reason why the host offers no SFTP: its banner, or its sshd_config.
 func (s *side) instead() string {
 	if banner := s.ch.Banner(); banner != "" {
 		return fmt.Sprintf("its banner says %q", banner)

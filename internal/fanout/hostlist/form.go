@@ -57,7 +57,7 @@ func (a *Autostep) Set(text string) (err error) {
 // Type names the kind of value.
 func (a *Autostep) Type() string { return "N" }
 
-// of returns the number for that many hosts.
+// of returns the least number of names that fold into a step, for a set of hosts of a size.
 func (a Autostep) of(hosts int) int {
 	if a.Share == 0 {
 		return a.Numbers

@@ -37,7 +37,7 @@ func (t Tee) Output(e fleet.Event) error {
 	return loss
 }
 
-// Begin begins all of them.
+// Begin begins all sinks.
 func (t Tee) Begin(s fleet.Start) error {
 	return t.each(func(sink fleet.Sink) error { return sink.Begin(s) })
 }
@@ -59,7 +59,7 @@ func (t Tee) Waiting(hosts int) {
 	}
 }
 
-// End ends all of them.
+// End ends all sinks, and joins their errors.
 func (t Tee) End(so fleet.Summary) error {
 	return t.each(func(sink fleet.Sink) error { return sink.End(so) })
 }

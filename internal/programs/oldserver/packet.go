@@ -210,7 +210,7 @@ func (c *Conn) Send(payload []byte) error {
 	return err
 }
 
-// expect reads until a message with that number, past those without a meaning here.
+// expect reads the next message with a number; messages without a meaning here are skipped.
 func (c *Conn) expect(number byte) ([]byte, error) {
 	for {
 		p, err := c.Receive()

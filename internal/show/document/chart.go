@@ -140,7 +140,7 @@ type Item struct {
 	Points []Point   `json:"points"`
 }
 
-// Aside returns the mark after the label; "" for none.
+// Aside returns the mark in parentheses, to be printed after the label; "" without a mark.
 func (i Item) Aside() string {
 	if i.Mark == "" {
 		return ""

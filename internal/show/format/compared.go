@@ -35,7 +35,7 @@ func (x *compared) Judge(limit compare.Limit) *compare.Gate {
 // Shows returns the smallest slowdown that any line could show, as a share.
 func (x *compared) Shows() float64 { return x.shows }
 
-// More says how the comparison can show a difference of limit, as a share.
+// More says how to measure enough to show a difference of limit, as a share.
 func (x *compared) More(limit float64) string { return more(x.files, x.shows, x.floor, limit) + x.also }
 
 // cells compares the cells of files; all is for text.
