@@ -36,7 +36,7 @@ func parsed(t *testing.T, look func(source)) {
 	}
 }
 
-// sources does so for those that are no kit for tests, either.
+// sources calls use for each file of the program that is not a kit for tests.
 func sources(t *testing.T, look func(source)) {
 	t.Helper()
 	parsed(t, func(s source) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// drifting is a run of four rounds on a machine that gets slower all the time, where gcm costs half of
-// the reference.
+// drifting is a run of four rounds on a machine that gets slower all the time, where gcm costs half
+// of the reference.
 func drifting() *result {
 	gcm := cell{Cipher: "aes128-gcm@openssh.com"}
 	r := &result{Allowed: []cell{reference, gcm}}

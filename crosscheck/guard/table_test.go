@@ -11,7 +11,8 @@ import (
 	"sshpace/internal/base/stats"
 )
 
-// TestVerdicts: figures that were planted are called what they are, and only what is worse ends with an error.
+// TestVerdicts: figures that were planted are called what they are, and only what is worse ends
+// with an error.
 func TestVerdicts(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -17,7 +17,8 @@ type row struct {
 	quick []string // operations that are always tried
 	start func(t testing.TB, home string) server
 	flags []string // of sshpace
-	// lacks is what goes wrong, line by line, because the server cannot do what it takes; "": nothing may.
+	// lacks is what goes wrong, line by line, because the server cannot do what it takes; "":
+	// nothing may.
 	lacks string
 }
 

@@ -66,8 +66,8 @@ func own(t *testing.T, dir string, user int) {
 	}
 }
 
-// errRefused is that of an operation which scp and sftp cannot do either, and that was refused with
-// a reason.
+// errRefused is the error of an operation that scp and sftp cannot do either, and that was refused
+// with a reason.
 var errRefused = errors.New("refused")
 
 // visit is an operation with a server.
@@ -195,8 +195,8 @@ func (v *visit) signaled(after time.Duration, signal os.Signal, args ...string) 
 	return time.Since(began), err
 }
 
-// does runs sshpace, which has to do it where what is to be copied can be copied by scp or sftp, and
-// else has to say why not.
+// does runs sshpace, which has to do it where what is to be copied can be copied by scp or sftp,
+// and else has to say why not.
 func (v *visit) does(reference func() error, args ...string) error {
 	err := v.sshpace(args...)
 	switch {

@@ -47,8 +47,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, scripts("testdata/script"))
 }
 
-// TestQuietScripts runs those of testdata/quiet, one after the other: what they measure must not
-// wait for a core that another uses.
+// TestQuietScripts runs the sessions of testdata/quiet, one after the other: what they measure must
+// not wait for a core that another uses.
 func TestQuietScripts(t *testing.T) {
 	all := scripts("testdata/quiet")
 	files, err := os.ReadDir(all.Dir)

@@ -28,14 +28,14 @@ import (
 //	dropbear NAME              Dropbear
 //	tinysshd NAME              TinySSH
 //	silent NAME                a port that accepts and says nothing
-//	other NAME TEXT            a port that says TEXT and hangs up; each connection is a line of NAME.connections
+//	other NAME TEXT            a port that says TEXT and hangs up; it counts in NAME.connections
 //	deaf NAME                  a port on which nothing listens
 //	fickle NAME SERVER COUNT   a way to SERVER that hangs up after COUNT connections
 //	narrow NAME SERVER RATE    a way to SERVER that carries so many bytes per second
 //	far NAME SERVER DELAY      a way to SERVER that takes so long each way
-//	late NAME SERVER N DELAY   a way to SERVER on which all that it sends after N bytes is so late, once
-//	swallow NAME SERVER MTU    a way to SERVER that loses what comes in larger pieces, and all behind it
-//	backlog NAME SERVER        a way to SERVER that has no room for the first packet of a connection
+//	late NAME SERVER N DELAY   a way to SERVER that once delays its bytes after N bytes
+//	swallow NAME SERVER MTU    a way to SERVER that loses larger pieces, and all after them
+//	backlog NAME SERVER        a way to SERVER without room for a connection's first packet
 //	agent NAME DELAY           an agent with the user key that takes so long for a signature
 //	paste REPORT CHECK...      run what doctor's JSON says to do
 //	alone FILE                 a shell script in a network of its own (root only)

@@ -31,8 +31,8 @@ var configs = sshtest.Grammar{
 	"later":   {"", "", "# later", "<line>\n", "Host later\n  Port 2222\n"},
 }
 
-// Whatever an ssh_config holds, ssh follows what was written into it or into the directory that it includes, or
-// nothing is changed; and undone, it is what it was, with what came later.
+// Whatever an ssh_config holds, ssh follows what was written into it or into the directory that it
+// includes, or nothing is changed; and undone, it is what it was, with what came later.
 func TestUndoLeavesWhatWasThere(t *testing.T) {
 	ranking, err := compare.RankFile("../../cli/testdata/recorded/before.jsonl", rank.Auto)
 	if err != nil {
@@ -107,8 +107,8 @@ func read(path string) string {
 	return string(text)
 }
 
-// lines are the lines of a text that hold anything: an empty one may part what was there from what came later.
-// A last line without an end keeps the one that it was given.
+// lines are the lines of a text that hold anything: an empty one may part what was there from what
+// came later. A last line without an end keeps the one that it was given.
 func lines(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "\n")
 }

@@ -16,7 +16,7 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// of is a figure of so many ms, every time.
+// of returns a figure of three equal times, in ms.
 func of(ms float64) stats.Interval {
 	ns := ms * float64(time.Millisecond)
 	return stats.Interval{Value: ns, Lo: ns, Hi: ns, N: 3}

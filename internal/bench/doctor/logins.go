@@ -34,7 +34,7 @@ var loginChecks = []Check{
 
 func matchExec(f *Facts) (found []Finding) {
 	for _, c := range f.Logins.Commands {
-		if !worth(c.Took, execFloor) {
+		if !counts(c.Took, execFloor) {
 			continue
 		}
 		at, where, do := matchLine(f, c)
@@ -62,7 +62,7 @@ func matchLine(f *Facts, c Command) (at, where, do string) {
 
 func slowLookup(f *Facts) []Finding {
 	l := f.Logins
-	if !worth(l.Lookup, lookupFloor) {
+	if !counts(l.Lookup, lookupFloor) {
 		return nil
 	}
 	return []Finding{{
@@ -79,7 +79,7 @@ func deadAddress(f *Facts) []Finding {
 	var seen []string
 	where, do := here(f), configure(f, "AddressFamily "+family(f.Logins.Address))
 	for _, a := range f.Logins.Failed {
-		if !worth(a.Took, lookupFloor) {
+		if !counts(a.Took, lookupFloor) {
 			continue
 		}
 		if found.Cost.N == 0 {
@@ -123,7 +123,7 @@ func fixedAddress(f *Facts) string {
 
 func gssapi(f *Facts) []Finding {
 	cost := f.Logins.GSSAPI
-	if !worth(cost, gssapiFloor) {
+	if !counts(cost, gssapiFloor) {
 		return nil
 	}
 	return []Finding{{
@@ -147,7 +147,7 @@ func vainKeys(f *Facts) []Finding {
 			Where:    where, Do: do, Gain: "logins that work",
 		}}
 	}
-	if len(k.Vain) == 0 || f.Logins.Whole.N == 0 || !worth(k.Took, keyFloor) {
+	if len(k.Vain) == 0 || f.Logins.Whole.N == 0 || !counts(k.Took, keyFloor) {
 		return nil
 	}
 	where, do := here(f), onlyKey(f)

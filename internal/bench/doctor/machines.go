@@ -35,7 +35,7 @@ var machineChecks = []Check{
 
 func largeKnownHosts(f *Facts) (found []Finding) {
 	for _, k := range f.KnownHosts {
-		if !worth(k.Extra, knownFloor) {
+		if !counts(k.Extra, knownFloor) {
 			continue
 		}
 		gain := ofLogin(f, k.Extra)

@@ -87,7 +87,7 @@ func unshared(f *Facts) []Finding {
 			cost = beyond(cost, time.Duration(other.Cost.Value))
 		}
 	}
-	if !worth(cost, shareFloor) {
+	if !counts(cost, shareFloor) {
 		return nil
 	}
 	return []Finding{{

@@ -175,7 +175,7 @@ func (s stage) judge(f *Facts) []Finding {
 		}
 	default:
 		cost := s.took(f)
-		if !worth(cost, s.floor) {
+		if !counts(cost, s.floor) {
 			return nil
 		}
 		found = Finding{

@@ -161,14 +161,14 @@ func (c *distant) share(ctx context.Context, s *sitting, t record.Trial, length 
 			return 0, err
 		}
 	}
-	n := s.sizes[turn{d: d}]
+	n := s.sizes[sliceKey{d: d}]
 	if n == 0 || t.Role == record.RoleReference && !near(c.perByte[d]*float64(n), float64(length)) {
 		wanted := c.sizeFor(d, length)
 		if n > 0 {
 			wanted = min(wanted, mostGrowth*n)
 		}
 		n = wanted
-		s.sizes[turn{d: d}] = n
+		s.sizes[sliceKey{d: d}] = n
 	}
 	if c.path.exchange >= plan.LongPath {
 		if _, err := c.carry(ctx, d, min(n, c.sizeFor(d, roundTripsOpen*c.path.exchange))); err != nil {

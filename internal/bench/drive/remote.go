@@ -81,7 +81,7 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 		return look, err
 	}
 	defer ask.Close()
-	c, sample, bodyErr, err := r.converse(ctx, r.patience(), func(out *os.File) (*client, error) {
+	c, sample, bodyErr, err := r.converse(ctx, r.loginTimeout(), func(out *os.File) (*client, error) {
 		defer asked.Close()
 		return r.start(r.Destination.Verbose(), record.Trial{}, r.file("log"), command, asked, out)
 	}, func(c *client, out *os.File) error {
@@ -117,7 +117,7 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 	}
 	n, why := c.finish(&sample, bodyErr)
 	if why.Outcome == record.TimedOut {
-		why = n.Late(r.patience())
+		why = n.Late(r.loginTimeout())
 	}
 	if why.Outcome != record.OK {
 		return look, &HostError{why}
@@ -179,8 +179,8 @@ func (r *Remote) again(refused bool) bool {
 	return again
 }
 
-// patience is how long a login may take until the remote side is ready.
-func (r *Remote) patience() time.Duration { return max(r.Connect, r.Login) }
+// loginTimeout is how long a login may take until the remote side is ready.
+func (r *Remote) loginTimeout() time.Duration { return max(r.Connect, r.Login) }
 
 // announce returns a command that prints the mark and, where there is a /proc, the cost of the
 // server's process so far. The empty line ends any line that start-up files left open.
@@ -195,7 +195,7 @@ func (r *Remote) start(d openssh.Destination, t record.Trial, log, command strin
 
 // login times one login; its cost on the server is not visible.
 func (r *Remote) login(ctx context.Context, t record.Trial) (record.Sample, error) {
-	c, s, ready, trialErr, err := r.timed(ctx, r.patience(), func(command string, out *os.File) (*client, error) {
+	c, s, ready, trialErr, err := r.timed(ctx, r.loginTimeout(), func(command string, out *os.File) (*client, error) {
 		return r.start(r.Destination, t, r.file("log"), command, nil, out)
 	})
 	if err != nil {

@@ -51,7 +51,7 @@ func lose(l line, err error) string {
 type sitting struct {
 	lines map[int]line // by trial; two trials may share one
 	warm  map[int]bool // trials whose calibration is over
-	sizes map[turn]int64
+	sizes map[sliceKey]int64
 	mover *mover
 }
 
@@ -70,7 +70,7 @@ func (s *sitting) prepare(r *Rig) error {
 		return err
 	}
 	s.mover = newMover(payload, null, r.Connect)
-	s.lines, s.warm, s.sizes = map[int]line{}, map[int]bool{}, map[turn]int64{}
+	s.lines, s.warm, s.sizes = map[int]line{}, map[int]bool{}, map[sliceKey]int64{}
 	return nil
 }
 
@@ -112,7 +112,7 @@ func (s *sitting) open(ctx context.Context, r *Rig, trials []record.Trial, how o
 		}
 		o := <-results
 		if o.err == nil {
-			o.err = s.seat(o, each)
+			o.err = s.keep(o, each)
 		}
 		failed = cmp.Or(failed, o.err, how.follows(o.sample))
 	}
@@ -131,8 +131,8 @@ func shared(trials []record.Trial) [][]record.Trial {
 	return groups
 }
 
-// seat keeps a connection and reports its sample for each of its trials.
-func (s *sitting) seat(o opened, each func(record.Trial, record.Sample) error) error {
+// keep keeps a connection and reports its sample for each of its trials.
+func (s *sitting) keep(o opened, each func(record.Trial, record.Sample) error) error {
 	if o.line != nil {
 		for _, t := range o.trials {
 			s.lines[t.ID] = o.line
@@ -173,8 +173,8 @@ func (s *sitting) used(l line) bool {
 	return false
 }
 
-// turn is a slice of some length of a cell.
-type turn struct {
+// sliceKey is a length of slices of a cell in a direction.
+type sliceKey struct {
 	bulk   alg.Suite
 	d      record.Direction
 	length time.Duration
@@ -237,13 +237,13 @@ const (
 	mostLong   = 128 << 20
 )
 
-// patience is how many times longer than its CPU time a slice may take, as on a slow network.
-const patience = 40
+// maxWallFactor is how many times longer than its CPU time a slice may take, as on a slow network.
+const maxWallFactor = 40
 
 // share returns the bytes of a slice: enough to cost the costlier side about length in CPU time.
 // The first connection of a cell decides for all.
 func (c *connection) share(ctx context.Context, s *sitting, t record.Trial, length time.Duration) (int64, error) {
-	key := turn{t.Want.Bulk(), t.Direction, length}
+	key := sliceKey{t.Want.Bulk(), t.Direction, length}
 	if n, known := s.sizes[key]; known && s.warm[t.ID] {
 		return n, nil
 	}
@@ -284,7 +284,7 @@ func bounded(bytes float64, least, most int64) int64 {
 // costliest returns the CPU time of the side that needed more, in ns, or a substitute where the
 // slice took very long.
 func costliest(s record.Slice) float64 {
-	cost := float64(s.WallNS) / patience
+	cost := float64(s.WallNS) / maxWallFactor
 	for _, cpu := range []*time.Duration{s.ClientCPUNS, s.ServerCPUNS} {
 		if cpu != nil {
 			cost = max(cost, float64(*cpu))

@@ -38,8 +38,8 @@ const (
 // obscuring is the setting of ssh (since 9.5) that hides the times of typed keys.
 const obscuring = "ObscureKeystrokeTiming"
 
-// way holds the options of ssh for a lane, and the echoing command at the other end.
-type way struct {
+// laneOptions holds the options of ssh for a lane, and the echoing command at the other end.
+type laneOptions struct {
 	name     string
 	settings []string
 	tty      string // RequestTTY
@@ -47,9 +47,9 @@ type way struct {
 	then     string // the echoing command
 }
 
-// ways holds the options of ssh for each lane, and the echoing commands. Raw mode keeps the
+// allLanes holds the options of ssh for each lane, and the echoing commands. Raw mode keeps the
 // terminal at the other end from echoing by itself.
-var ways = []way{
+var allLanes = []laneOptions{
 	{terminal, nil, "force", "stty raw -echo; ", "cat"},
 	{unobscured, []string{obscuring + "=no"}, "force", "stty raw -echo; ", "cat"},
 	{pipe, nil, "no", "", "cat"},
@@ -57,7 +57,7 @@ var ways = []way{
 
 // Lanes returns the names of all lanes.
 func Lanes() (names []string) {
-	for _, w := range ways {
+	for _, w := range allLanes {
 		names = append(names, w.name)
 	}
 	return names
@@ -97,14 +97,14 @@ func (e *FailedError) Error() string { return cmp.Or(e.Said, "ssh ended") }
 
 // Open logs in and waits until bytes come back. The caller closes the lane.
 func Open(ctx context.Context, b bed.Bed, name string) (*Lane, error) {
-	i := slices.IndexFunc(ways, func(w way) bool { return w.name == name })
+	i := slices.IndexFunc(allLanes, func(w laneOptions) bool { return w.name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("no lane %s", name)
 	}
-	return open(ctx, b, ways[i])
+	return open(ctx, b, allLanes[i])
 }
 
-func open(ctx context.Context, b bed.Bed, w way) (*Lane, error) {
+func open(ctx context.Context, b bed.Bed, w laneOptions) (*Lane, error) {
 	log := filepath.Join(os.TempDir(), "sshpace-ping-"+rand.Text())
 	defer os.Remove(log) // ssh has it open
 	d := b.Destination.With(w.settings...)

@@ -27,7 +27,7 @@ const (
 )
 
 // loads holds the commands for each direction.
-var loads = map[string]way{
+var loads = map[string]laneOptions{
 	Upload:   {Upload, nil, "no", "", "cat >/dev/null"},
 	Download: {Download, nil, "no", "", "cat /dev/zero"},
 }

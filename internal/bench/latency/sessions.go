@@ -112,8 +112,8 @@ const (
 	loadPhase  = 5 * time.Second
 )
 
-// bytes returns how many bytes are sent in each session, one an interval, as many idle as beside a
-// transfer; 0: until somebody ends it.
+// bytes returns how many bytes are sent in each session, one in each interval, as many idle as
+// during a transfer; 0 means until the end of the context.
 func (s *Sessions) bytes(length sched.Rounds, interval time.Duration) int {
 	switch {
 	case length.Budget > 0 && s.load != nil:

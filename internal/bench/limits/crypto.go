@@ -113,7 +113,7 @@ func runSpeed(ctx context.Context, openssl string, args []string, inBytes bool) 
 	return out, nil
 }
 
-// figures gathers those of one run.
+// figures gathers the figures of one run of openssl speed.
 type figures []record.Measurement
 
 func (f *figures) Measure(source, name string, u record.Unit, value float64) {

@@ -104,7 +104,7 @@ func TestThroughputIsThatOfSteadyParts(t *testing.T) {
 	}
 }
 
-// takeSteady gives slices of one in so many rounds a steady part, in which either side takes 10 ms
+// takeSteady gives slices of one round in every few a steady part, in which either side takes 10 ms
 // of CPU time, and wall says how long that was.
 func takeSteady(batches []record.Slices, every int, wall func(*record.Slice) time.Duration) {
 	for b := range batches {

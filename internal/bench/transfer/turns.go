@@ -60,7 +60,7 @@ func Takes(methods, rounds int) time.Duration {
 // checked is how much is moved to verify that it arrives unchanged: not a multiple of any block.
 const checked = 3<<20 + 517
 
-// checkedFar does so over a long path, where some programs move less than a megabyte in a second.
+// checkedFar is the same for a long path, where some programs move less than a megabyte a second.
 const checkedFar = 256<<10 + 517
 
 // Measure checks and calibrates all subjects, and then gives each of them, in every round, a short

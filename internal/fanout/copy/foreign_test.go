@@ -361,7 +361,8 @@ func TestFilesThatNothingReplaces(t *testing.T) {
 	}
 }
 
-// A file whose size the host tells wrong arrives as its cksum has it, and is no file without that.
+// A file whose size the host reports wrong arrives if its cksum confirms it, and is not kept
+// otherwise.
 func TestDownloadOfLess(t *testing.T) {
 	const name = "/sys/class/net/lo/mtu"
 	want, err := os.ReadFile(name)

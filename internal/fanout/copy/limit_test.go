@@ -36,7 +36,7 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
-// TestFetchNamesNoPattern: a pattern that is no file is said to be one.
+// TestFetchNamesNoPattern: a pattern that matches no file name is reported as a pattern.
 func TestFetchNamesNoPattern(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/src/host1", "x", 0o644)

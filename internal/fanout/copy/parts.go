@@ -15,7 +15,7 @@ import (
 )
 
 // part is a file that is not complete yet. Each time that one is written it has a name
-// that nobody else has, beside its place:
+// that nobody else has, next to its place:
 //
 //	.NAME.sshpace-PLACE-CONTENT-RANDOM
 //

@@ -64,7 +64,8 @@ func (s streams) Output(e fleet.Event) error {
 	return nil
 }
 
-// withoutOutput is a record without the output, whose lines of two streams may stand in another order.
+// withoutOutput is a record without the output, whose lines of two streams may stand in another
+// order.
 func withoutOutput(record string) string {
 	lines := strings.SplitAfter(record, "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, `"type":"output"`) }), "")

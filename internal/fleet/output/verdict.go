@@ -44,9 +44,9 @@ func (e Ending) Verdict() error {
 // goOn says how to run the command on the hosts that were not started.
 func (e Ending) goOn() string {
 	if e.Files {
-		return e.known("to continue with them: the same with -w @last:not-started", "no history knows this run, --no-record: name them with -w")
+		return e.known("the same with -w @last:not-started continues with them", "no history knows this run, --no-record: name them with -w")
 	}
-	return e.known("to continue with them: sshpace run --rerun not-started", "--rerun does not know this run, --no-record: name them with -w")
+	return e.known("sshpace run --rerun not-started continues with them", "--rerun does not know this run, --no-record: name them with -w")
 }
 
 // known returns one text if the history knows the run, and the other if it does not.

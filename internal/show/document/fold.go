@@ -176,7 +176,7 @@ func (f folded) mean(r *rank.Ranking, direction int) Point {
 	return meanPoint(f.cells(direction), func(c rank.Cell) Point { return barOf(r, c) })
 }
 
-// meanPoint does so for a figure of cells.
+// meanPoint returns the mean of a figure of cells, with the union of their intervals.
 func meanPoint(cells []rank.Cell, point func(rank.Cell) Point) (out Point) {
 	n := 0.0
 	for _, cell := range cells {

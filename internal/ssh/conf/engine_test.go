@@ -56,7 +56,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecideLocalCommand checks that a permitted LocalCommand is left to ssh where nobody else runs it.
+// TestDecideLocalCommand checks that a permitted LocalCommand is left to ssh where nobody else runs
+// it.
 func TestDecideLocalCommand(t *testing.T) {
 	for text, want := range map[string]conf.Engine{
 		"LocalCommand x": conf.Native, "PermitLocalCommand yes": conf.Native, "PermitLocalCommand yes\nLocalCommand x": conf.OpenSSH,

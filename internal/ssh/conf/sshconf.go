@@ -44,8 +44,8 @@ type System struct {
 	// Canonical asks the DNS for a name that ends in a dot, with addresses of family (a value of
 	// AddressFamily), and returns the name it stands for. nil = not allowed, which leaves a Gap.
 	Canonical func(ctx context.Context, family, name string) (canonical string, found bool)
-	// Addresses lists those of the interfaces that are up, for "Match localnetwork". nil = unknown,
-	// which leaves a Gap.
+	// Addresses lists the addresses of the interfaces that are up, for "Match localnetwork". nil =
+	// unknown, which leaves a Gap.
 	Addresses func() []netip.Addr
 }
 

@@ -11,11 +11,11 @@ import (
 // process of ssh. Whoever makes it closes it; what runs over it does not. All methods may be called
 // at the same time.
 type Line interface {
-	// Open opens a channel beside those that are open, and returns when the server has granted the
-	// request. After an error nothing has begun: an *ssh.OpenChannelError is the server's refusal
-	// of the channel; any other error may be the end of the line. A channel beside the first one of
-	// a ControlMaster is the exception: it ends at once if the server refuses the request. The end
-	// of ctx only ends the wait.
+	// Open opens a channel in addition to the open ones, and returns when the server has granted
+	// the request. After an error nothing has begun: an *ssh.OpenChannelError is the server's
+	// refusal of the channel; any other error may be the end of the line. A channel after the first
+	// one of a ControlMaster is the exception: it ends at once if the server refuses the request.
+	// The end of ctx only ends the wait.
 	Open(ctx context.Context, a Ask) (Channel, error)
 	// Done is closed when either side has ended the line. All channels of the line end then.
 	Done() <-chan struct{}

@@ -96,8 +96,8 @@ func TestFallsBackWhenADirectoryCannotBeMade(t *testing.T) {
 	}
 }
 
-// A directory above which somebody else may rename things is no private one, whichever variable names
-// it.
+// A directory above which somebody else may rename things is no private one, whichever variable
+// names it.
 func TestForeignParentsAreLeftOut(t *testing.T) {
 	if !waittest.AsRoot(t) {
 		return
@@ -128,7 +128,7 @@ func TestParentsThatOthersMayWriteAreLeftOut(t *testing.T) {
 	}
 }
 
-// Where there is no directory at all, every reason is told.
+// Where nothing can be used, all reasons are reported.
 func TestNoneErrorTellsAllReasons(t *testing.T) {
 	err := error(&NoneError{[]error{&UntrustedError{Path: "/a", Why: "belongs to another user (uid 7)"}, errHeld}})
 	want := "no directory can be made that other users cannot reach: /a belongs to another user (uid 7); the directory is in use"
@@ -196,8 +196,8 @@ func TestKilledRunLeavesNothing(t *testing.T) {
 	waittest.Until(t, "the end of "+h.path, func() bool { _, err := os.Stat(h.path); return os.IsNotExist(err) })
 }
 
-// What a run leaves that was killed together with its keeper goes with the next run; the directory of
-// one that lives stays, as does what is not ours.
+// What a run leaves that was killed together with its keeper goes with the next run; the directory
+// of one that lives stays, as does what is not ours.
 func TestNextRunSweeps(t *testing.T) {
 	runtime := t.TempDir()
 	dead, alive := startHolder(t, runtime), startHolder(t, runtime)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestSame: one pipe under two numbers is one place, two pipes and what is no file are not.
+// TestSame: one pipe under two numbers is one place, two pipes, and a stream without a file, are
+// not.
 func TestSame(t *testing.T) {
 	_, w, err := os.Pipe()
 	if err != nil {

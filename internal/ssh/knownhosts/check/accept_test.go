@@ -56,8 +56,8 @@ func TestRecordMakesPrivateFiles(t *testing.T) {
 	}
 }
 
-// A certificate would lock the host out, a directory is made of a typing error, and what is no file
-// keeps nothing.
+// A certificate would lock the host out, a directory is made of a typing error, and a name that
+// is not a regular file keeps nothing.
 func TestRecordRefuses(t *testing.T) {
 	cert := &ssh.Certificate{Key: sshtest.Key(1).PublicKey(), CertType: ssh.HostCert}
 	if err := cert.SignCert(rand.Reader, sshtest.Key(2)); err != nil {

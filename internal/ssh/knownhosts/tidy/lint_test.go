@@ -17,7 +17,7 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// rsaLine is an RSA key of so many bits; it need not be a secure one.
+// rsaLine is an RSA key of a length in bits; it need not be a secure one.
 func rsaLine(t *testing.T, bits int) string {
 	t.Helper()
 	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), uint(bits-1)))
