@@ -69,15 +69,16 @@ bench/hostkeys: base/sched base/stats ssh/conf ssh/knownhosts ssh/knownhosts/ind
 bench/lab: base/alg bench/plan record
 bench/latency: base/alg base/fault base/sched base/stats base/text bench/bed record ssh/admit ssh/openssh sys/proc
 bench/limits: base/alg base/sched base/text base/unit bench/speed record
-bench/login: base/alg base/sched base/stats bench/bed bench/loopback bench/testbed record ssh/admit ssh/knownhosts ssh/openssh sys/proc sys/relay sys/safedir
+bench/login: base/alg base/sched base/stats bench/bed bench/loopback bench/rounds bench/testbed record ssh/admit ssh/knownhosts ssh/openssh sys/proc sys/relay sys/safedir
 bench/loopback: ssh/openssh ssh/wire sys/proc sys/safedir sys/tcp
 bench/model: base/alg base/stats record
 bench/plan: base/alg base/sched base/stats bench/model record ssh/admit
 bench/prove: base/alg base/fault base/sched base/stats base/termsafe base/text base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record ssh/openssh sys/safedir
 bench/rank: base/alg base/fault base/stats base/unit bench/model record
+bench/rounds: base/sched record
 bench/speed: base/wildcard record
 bench/testbed: base/alg base/fault base/shell bench/bed bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir
-bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/bed bench/flow bench/limits bench/loopback bench/testbed record ssh/admit ssh/openssh sys/file sys/proc sys/relay sys/safedir sys/tcp
+bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/bed bench/flow bench/limits bench/loopback bench/rounds bench/testbed record ssh/admit ssh/openssh sys/file sys/proc sys/relay sys/safedir sys/tcp
 fanout: base/fault base/host base/sched fleet ssh/admit sys/proc
 fanout/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fanout fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
 fanout/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/proc sys/safedir

@@ -96,13 +96,13 @@ func Methods(drain context.Context, p MethodParams, measure func(transfer.Turns,
 }
 
 // told returns a function that shows the next measurement; nil for nobody.
-func (p *MethodParams) told() func(m record.Method, round int) {
+func (p *MethodParams) told() func(s record.Subject, round int) {
 	if p.Quiet {
 		return nil
 	}
 	var began time.Time
 	tried, first := 0, 0
-	return func(m record.Method, round int) {
+	return func(s record.Subject, round int) {
 		usual := time.Duration(tried) * transfer.Takes(1, 1) / 3 // preparing takes as long as two rounds
 		switch {
 		case round == 0:
@@ -112,9 +112,9 @@ func (p *MethodParams) told() func(m record.Method, round int) {
 		case round > first:
 			usual = time.Since(began) / time.Duration(round-first)
 		}
-		line := p.Turns.Rounds.Left(round, time.Duration(round-1)*usual, usual) + ": " + document.MethodLabel(m)
+		line := p.Turns.Rounds.Left(round, time.Duration(round-1)*usual, usual) + ": " + document.MethodLabel(*s.Method)
 		if round == 0 {
-			line = "trying " + document.MethodLabel(m)
+			line = "trying " + document.MethodLabel(*s.Method)
 		}
 		if p.Screen.Width > 0 || round == 0 {
 			p.Screen.Tell(line)

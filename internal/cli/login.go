@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/bench/login"
+	"sshpace/internal/bench/rounds"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/campaign"
 	"sshpace/internal/record"
@@ -60,10 +61,10 @@ func (f *loginFlags) adopt(flags *pflag.FlagSet, c record.Campaign, hostGiven bo
 
 // check refuses flags that make no sense, and parses the others.
 func (f *loginFlags) check(_ *pflag.FlagSet, hostGiven bool) error {
-	rounds, err := f.length.of(0)
+	length, err := f.length.of(0)
 	f.asked = campaign.LoginParams{
 		Native: f.engine == "native", Kex: f.kex, Factors: f.only, Full: f.full,
-		Plan: login.Plan{Rounds: rounds, Seed: f.seed, List: f.list}, Tool: toolVersion(),
+		Plan: login.Plan{Plan: rounds.Plan{Rounds: length, Seed: f.seed, List: f.list}}, Tool: toolVersion(),
 	}
 	return cmp.Or(choose("engine", f.engine), err, f.asked.Check(hostGiven))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"sshpace/internal/bench/rounds"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/campaign"
 	"sshpace/internal/record"
@@ -44,8 +45,8 @@ func (f *methodFlags) adopt(flags *pflag.FlagSet, c record.Campaign, _ bool) err
 // turns returns how methods are measured, and over which paths.
 func (f *methodFlags) turns() (turns transfer.Turns, paths []relay.Path, err error) {
 	paths, pathErr := transfer.Paths(f.rtt, f.rate, f.loss)
-	rounds, err := f.of(1)
-	return transfer.Turns{Seed: f.seed, List: f.list, Size: int64(f.size), Rounds: rounds}, paths, cmp.Or(f.measureFlags.check(), pathErr, err)
+	length, err := f.of(1)
+	return transfer.Turns{Plan: rounds.Plan{Seed: f.seed, List: f.list, Rounds: length}, Size: int64(f.size)}, paths, cmp.Or(f.measureFlags.check(), pathErr, err)
 }
 
 // params returns how methods are measured and recorded, as far as flags set it.

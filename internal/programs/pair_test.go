@@ -17,6 +17,7 @@ import (
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/helper"
 	"sshpace/internal/bench/loopback"
+	"sshpace/internal/bench/rounds"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/proc"
@@ -130,7 +131,7 @@ func TestPairsTakeTurns(t *testing.T) {
 			return !strings.HasPrefix(c.Server, "openssh") || !strings.HasPrefix(c.Client, "openssh 9") && !strings.HasPrefix(c.Client, "curl")
 		})
 		out := record.File{}
-		schedule := transfer.Turns{Rounds: sched.Rounds{Count: 2}, Size: 64 << 20}
+		schedule := transfer.Turns{Plan: rounds.Plan{Rounds: sched.Rounds{Count: 2}}, Size: 64 << 20}
 		if err := schedule.Measure(t.Context(), t.Context(), chosen, out.Sink()); err != nil {
 			t.Fatal(err)
 		}

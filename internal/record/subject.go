@@ -14,6 +14,15 @@ type Subject struct {
 	*LoginKind
 }
 
+// Same reports whether two subjects are one, measured twice.
+func (s Subject) Same(other Subject) bool {
+	if s.Method != nil && other.Method != nil {
+		return s.Method.Same(*other.Method)
+	}
+	a, b := s.LoginKind, other.LoginKind
+	return a != nil && b != nil && a.Factor == b.Factor && a.Level == b.Level && a.Like == b.Like
+}
+
 // RunKind is the purpose of a run of a method.
 type RunKind string
 

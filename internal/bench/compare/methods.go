@@ -74,7 +74,7 @@ func MethodResults(f *record.File) []MethodResult {
 	var results []MethodResult
 	all := f.Methods()
 	for i, method := range all {
-		again := func(later record.Subject) bool { return later.Same(*method.Method) }
+		again := func(later record.Subject) bool { return later.Same(method) }
 		if method.Why != "" && slices.ContainsFunc(all[i+1:], again) {
 			continue
 		}

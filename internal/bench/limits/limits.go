@@ -67,7 +67,7 @@ func Measure(ctx context.Context, o Options) ([]record.Measurement, []record.Fin
 	var all []*series
 	for _, p := range probes(o) {
 		if alg.Match(o.Only, p.name) {
-			all = append(all, &series{probe: p, values: map[string][]record.Measurement{}})
+			all = append(all, &series{probe: p})
 		}
 	}
 	if len(all) == 0 {
@@ -96,8 +96,7 @@ func Measure(ctx context.Context, o Options) ([]record.Measurement, []record.Fin
 // series holds the results of a probe's rounds.
 type series struct {
 	probe
-	order  []string
-	values map[string][]record.Measurement
+	values []record.Measurement
 	absent string // reason why another try is useless
 }
 
@@ -110,17 +109,15 @@ func (s *series) take(ctx context.Context) {
 	if err != nil {
 		s.absent = err.Error()
 	}
-	for _, m := range results {
-		if s.values[m.Name] == nil {
-			s.order = append(s.order, m.Name)
-		}
-		s.values[m.Name] = append(s.values[m.Name], m)
-	}
+	s.values = append(s.values, results...)
 }
 
 func (s *series) medians() (out []record.Measurement) {
-	for _, name := range s.order {
-		all := slices.SortedFunc(slices.Values(s.values[name]), func(a, b record.Measurement) int { return cmp.Compare(a.Value, b.Value) })
+	for rest := s.values; len(rest) > 0; {
+		name := rest[0].Name
+		all := slices.DeleteFunc(slices.Clone(rest), func(m record.Measurement) bool { return m.Name != name })
+		rest = slices.DeleteFunc(rest, func(m record.Measurement) bool { return m.Name == name })
+		slices.SortFunc(all, func(a, b record.Measurement) int { return cmp.Compare(a.Value, b.Value) })
 		m := all[len(all)/2]
 		if len(all)%2 == 0 {
 			m.Value = (all[len(all)/2-1].Value + m.Value) / 2

@@ -19,6 +19,7 @@ import (
 	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/bed"
 	"sshpace/internal/bench/loopback"
+	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/relay"
 	"sshpace/internal/sys/safedir"
@@ -164,27 +165,28 @@ func (e *Ends) over(ctx context.Context, rtt time.Duration, tries int) (least ti
 		if err != nil {
 			return 0, err
 		}
-		e.After(ctx)
+		e.After(ctx, &record.Reading{})
 		least = shorter(least, l.Whole)
 	}
 	return least, nil
 }
 
-// After returns the CPU time of our server for the last login, and the traffic that the relay saw;
-// zero and nil where the server is not ours.
-func (e *Ends) After(ctx context.Context) (time.Duration, *Wire) {
+// After adds the CPU time of our server for the last login, and the traffic that the relay saw, to
+// its reading; nothing where the server is not ours.
+func (e *Ends) After(ctx context.Context, r *record.Reading) {
 	if e.Server == nil {
-		return 0, nil
+		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, loopback.Grace)
 	defer cancel()
-	var cpu time.Duration
 	if conn, ok := e.Server.Next(ctx); ok {
-		cpu = conn.Leave(loopback.Grace)
+		if cpu := conn.Leave(loopback.Grace); cpu > 0 {
+			r.ServerCPUNS = &cpu
+		}
 	}
 	w := e.traffic.Wire()
+	r.UpBytes, r.DownBytes, r.Stalls = w.Up, w.Down, w.Stalls
 	e.traffic.Reset()
-	return cpu, &w
 }
 
 // KexCases returns a login with each of some key exchanges.

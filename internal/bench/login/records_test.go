@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/base/sched"
+	"sshpace/internal/bench/rounds"
 	"sshpace/internal/record/anonymize"
 )
 
@@ -18,7 +19,7 @@ func TestRecordsTellTheSame(t *testing.T) {
 		return func(log string) []string { return slices.Insert(plain.Argv(log), 1, "-o", option) }
 	}
 	cases := []Case{plain, {Factor: SourceFactor, Level: "agent, 8 keys, the last one is right", Argv: with("AddKeysToAgent=no")}, {Factor: HostKeyFactor, Level: "rsa-sha2-512", Argv: with("CheckHostIP=no")}}
-	want, file, err := surveyed(e, cases, Plan{Rounds: sched.Rounds{Count: 2}, RoundTrips: 9, Conditions: "without waits for acknowledgements, and with curve25519-sha256 except to compare key exchanges"})
+	want, file, err := surveyed(e, cases, Plan{Plan: rounds.Plan{Rounds: sched.Rounds{Count: 2}}, RoundTrips: 9, Conditions: "without waits for acknowledgements, and with curve25519-sha256 except to compare key exchanges"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,12 +6,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sshpace/internal/base/sched"
+	"sshpace/internal/bench/rounds"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/admit"
 	"sshpace/internal/sys/proc"
@@ -25,82 +26,98 @@ type Case struct {
 	// Ends are the ends in Argv: other ends with the same server do as well. nil: it names none of
 	// ours.
 	Ends *Ends
-	// After is called after every login; it returns the server's CPU time (0: unknown) and the
-	// traffic of a relay (nil: none).
-	After func(ctx context.Context) (time.Duration, *Wire)
+	// After is called after every login: it adds the server's CPU time and the traffic of a relay,
+	// as far as they are known. nil: nothing is.
+	After func(ctx context.Context, r *record.Reading)
 }
 
-// Plan says how often cases are carried out.
+// Plan says how often cases are carried out. With a budget at least two rounds are made, or one if
+// there are simultaneous logins.
 type Plan struct {
-	Rounds sched.Rounds  // with a budget at least two are made, or one if there are simultaneous ones
-	Pause  time.Duration // between logins; 0: many may go on at a time
-	Strict bool          // the first failure ends it, as is right with others' hosts
-	Seed   uint64        // of the order
-	// Note is given a record of every kind of login and of every login.
-	Note       record.Sink
-	Old        *record.File // a result to continue, which fits: its logins count; nil: none
-	List       bool         // note the kinds, and carry none out
-	Lanes      []Lane       // lanes for simultaneous logins during a part of the budget
-	RoundTrips int          // of the plain login, for its record; 0: not counted
-	Conditions string       // for the same, of all others
+	rounds.Plan
+	Pause      time.Duration // between logins; 0: many may go on at a time
+	Strict     bool          // the first failure ends it, as is right with others' hosts
+	Lanes      []Lane        // lanes for simultaneous logins during a part of the budget
+	RoundTrips int           // of the plain login, for its record; 0: not counted
+	Conditions string        // for the same, of all others
 }
 
 // Survey carries out cases. A case that fails is not tried again.
 func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) error {
-	s := &survey{ends: e, cases: cases, alike: alike(cases), plan: p, made: make([]int, len(cases)), failed: make([]bool, len(cases))}
+	s := &survey{ends: e, cases: cases, plan: p}
 	if p.Pause > 0 {
 		s.ticket = admit.New(admit.OneByOne(p.Pause)).Ticket()
 	}
-	if err := s.begin(); err != nil || p.List {
-		return err
+	for i, kind := range kinds(cases, p) {
+		subject := &rounds.Subject{Subject: kind}
+		if kind.Like == 0 {
+			subject.Runs = []rounds.Run{s.run(i, nil)}
+		}
+		s.all = append(s.all, subject)
 	}
-	rounds := p.Rounds
-	if rounds.Budget > 0 {
-		rounds.Count = 2
+	if p.Old != nil {
+		p.Spent = s.resume()
+	}
+	if p.Rounds.Budget > 0 {
+		p.Rounds.Count = 2
 		if len(p.Lanes) > 0 {
-			rounds.Count = 1
+			p.Rounds.Count = 1
 		}
 	}
-	err := sched.Loop[kindOf]{
-		Rounds: rounds, Seed: p.Seed, Made: s.done(), Spent: s.spent, Due: func(int) []kindOf { return s.due() },
-		Take:  func(_ int, i kindOf) error { return s.login(ctx, i, nil) },
-		After: func(took, left time.Duration) error { return s.aside(ctx, took, left) },
-	}.Run(ctx)
-	return cmp.Or(err, ctx.Err())
+	p.Patience, p.After = 1, func(m *rounds.Measurement, took, left time.Duration) error { return s.aside(ctx, m, took, left) }
+	return p.Measure(ctx, ctx, s.all)
 }
 
 // survey is a running Survey.
 type survey struct {
 	ends   *Ends
 	cases  []Case
-	alike  []kindOf // whose logins count for each case
 	plan   Plan
-	ticket *admit.Ticket // nil: many may go on at a time
+	all    []*rounds.Subject // of cases
+	ticket *admit.Ticket     // nil: many may go on at a time
+	beside atomic.Int64      // how many simultaneous logins there were
+}
 
-	mu     sync.Mutex // lanes share the fields below
-	next   []kindOf   // simultaneous
-	logins int        // so far
-	made   []int      // of each kind, alone
-	spent  time.Duration
-	failed []bool
+// kinds returns the kinds of login of cases, as they are recorded. The logins of the first case with
+// a command line, which names the server, too, count for all with that line.
+func kinds(cases []Case, p Plan) (all []record.Subject) {
+	var argvs [][]string
+	for i, c := range cases {
+		k := &record.LoginKind{Factor: c.Factor, Level: c.Level, Conditions: p.Conditions}
+		if i == 0 {
+			k.Conditions, k.RoundTrips = "", p.RoundTrips
+		}
+		argvs = append(argvs, c.Argv(""))
+		if of := slices.IndexFunc(argvs, func(argv []string) bool { return slices.Equal(argv, argvs[i]) }); of < i {
+			k.Like = of + 1
+		}
+		all = append(all, record.Subject{LoginKind: k})
+	}
+	return all
+}
+
+// resume leaves out what failed earlier, and returns the time of the logins until then.
+func (s *survey) resume() (spent time.Duration) {
+	kinds, lanes := s.plan.Old.Logins(), time.Duration(max(1, len(s.plan.Lanes)))
+	for _, r := range s.plan.Old.Readings {
+		switch {
+		case r.Failure != "":
+			s.all[slices.IndexFunc(kinds, func(k record.Subject) bool { return k.ID == r.Subject })].Runs = nil
+		case r.Core == nil:
+			spent += r.WallNS
+		default:
+			spent += r.WallNS / lanes
+		}
+	}
+	return spent
 }
 
 // besides is the time of simultaneous logins, as a multiple of a round alone.
 const besides = 3
 
-// due returns the kinds of a round.
-func (s *survey) due() (kinds []kindOf) {
-	for i, of := range s.alike {
-		if of == i && !s.failed[i] {
-			kinds = append(kinds, i)
-		}
-	}
-	return kinds
-}
-
 // aside carries logins out in all lanes for a while after a round alone, or until the end if there
 // is no time for another round and a few after it.
-func (s *survey) aside(ctx context.Context, took, left time.Duration) error {
+func (s *survey) aside(ctx context.Context, m *rounds.Measurement, took, left time.Duration) error {
 	if left < (besides+2)*took {
 		took = left / besides
 	}
@@ -110,7 +127,9 @@ func (s *survey) aside(ctx context.Context, took, left time.Duration) error {
 	for n := range s.plan.Lanes {
 		all.Go(func() {
 			for errs[n] == nil && time.Now().Before(until) {
-				errs[n] = s.login(ctx, s.turn(), &s.plan.Lanes[n])
+				if subject := s.turn(m); subject != nil {
+					errs[n] = m.Take(ctx, subject, s.run(slices.Index(s.all, subject), &s.plan.Lanes[n]))
+				}
 			}
 		})
 	}
@@ -118,83 +137,53 @@ func (s *survey) aside(ctx context.Context, took, left time.Duration) error {
 	return cmp.Or(errs...)
 }
 
-// turn returns the next kind of login, in random order, for logins that run at the same time.
-func (s *survey) turn() kindOf {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.next = slices.DeleteFunc(s.next, func(i kindOf) bool { return s.failed[i] })
-	if len(s.next) == 0 {
-		s.next = sched.Shuffled(s.plan.Seed, -s.logins, s.due())
+// turn returns the next subject for simultaneous logins: all of them by turns, in random order.
+func (s *survey) turn(m *rounds.Measurement) *rounds.Subject {
+	n, left := int(s.beside.Add(1)-1), m.Left()
+	if len(left) == 0 {
+		return nil
 	}
-	i := s.next[0]
-	s.next = s.next[1:]
-	return i
+	return sched.Shuffled(s.plan.Seed, -1-n/len(left), left)[n%len(left)]
 }
 
-// login carries out case i once, in a lane or alone.
-func (s *survey) login(ctx context.Context, i kindOf, lane *Lane) error {
-	if s.ticket.Admit(ctx, s.ends.Destination.Label) != nil {
-		return context.Canceled
-	}
-	l, err := s.observe(ctx, i, lane)
-	s.ticket.End(admit.Done)
-	failed := (*FailedError)(nil)
-	if !errors.As(err, &failed) && err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if noted := s.plan.Note(l); noted != nil {
-		return noted
-	}
-	if err != nil && (s.plan.Strict || i == 0) { // without the plain login there is nothing to compare with
-		return err
-	}
-	if s.failed[i] = s.failed[i] || err != nil; err == nil {
-		s.count(i, l)
-	}
-	return nil
+// run returns a login of case i, in a lane or alone.
+func (s *survey) run(i int, lane *Lane) rounds.Run {
+	return rounds.Run{Do: func(ctx context.Context) (record.Reading, error) {
+		if err := s.ticket.Admit(ctx, s.ends.Destination.Label); err != nil {
+			return record.Reading{}, err
+		}
+		r, err := s.observe(ctx, i, lane)
+		s.ticket.End(admit.Done)
+		if err == nil {
+			return r, nil
+		}
+		if _, failed := errors.AsType[*FailedError](err); !failed {
+			return record.Reading{}, err
+		}
+		if r.Failure = err.Error(); !s.plan.Strict && i > 0 { // without the plain login there is nothing to compare with
+			err = nil
+		}
+		return r, err
+	}}
 }
 
-// count adds a login to the counts.
-func (s *survey) count(i kindOf, l *record.Reading) {
-	s.logins++
-	if coreOf(l) == alone {
-		s.made[i]++
-		s.spent += l.WallNS
-		return
-	}
-	s.spent += l.WallNS / time.Duration(max(1, len(s.plan.Lanes)))
-}
-
-// observe carries out case i. The error of a login that failed is in its record, too.
-func (s *survey) observe(ctx context.Context, i kindOf, lane *Lane) (r *record.Reading, err error) {
+// observe carries out case i.
+func (s *survey) observe(ctx context.Context, i int, lane *Lane) (r record.Reading, err error) {
 	c, ends, watched := s.cases[i], *s.ends, (*Login)(nil)
-	r = &record.Reading{Subject: i + 1}
 	watch := func() error { watched, err = ends.Watch(ctx, c.Argv); return err }
 	if lane != nil {
 		c, r.Core, ends.Dir = lane.moved(c), &lane.core, lane.dir
 	}
-	if r.Start = time.Now(); lane != nil {
+	if r.Start = time.Now().UTC(); lane != nil {
 		err = proc.OnCore(lane.core, watch)
 	} else {
 		err = watch()
 	}
-	if err != nil {
-		r.Failure = err.Error()
-	}
 	if watched != nil {
 		r.WallNS, r.ClientCPUNS, r.Phases = watched.Whole, &watched.ClientCPU, watched.Spans
 	}
-	if c.After == nil {
-		return r, err
-	}
-	server, wire := c.After(ctx)
-	if server > 0 {
-		r.ServerCPUNS = &server
-	}
-	if wire != nil {
-		r.UpBytes, r.DownBytes, r.Stalls = wire.Up, wire.Down, wire.Stalls
+	if c.After != nil {
+		c.After(ctx, &r)
 	}
 	return r, err
 }
@@ -204,72 +193,18 @@ func Fit(cases []Case, result *record.File) error {
 	if result == nil {
 		return nil
 	}
-	old := recordedIn(result)
-	if !slices.Equal(old.alike, alike(cases)) || !slices.EqualFunc(old.names, cases, func(n named, c Case) bool { return n == named{c.Factor, c.Level} }) {
+	if !slices.EqualFunc(result.Logins(), kinds(cases, Plan{}), record.Subject.Same) {
 		return errors.New("its kinds of login differ from those that would be measured now")
 	}
 	return nil
 }
 
-// begin records the plan of the measurement, or takes over that of the result.
-func (s *survey) begin() error {
-	if s.plan.Old == nil {
-		return s.kinds()
-	}
-	old := recordedIn(s.plan.Old)
-	for i, failure := range old.failures {
-		s.failed[i] = failure != ""
-	}
-	for n, l := range old.logins {
-		s.count(old.kinds[n], l)
-	}
-	return nil
-}
-
-// done returns the number of rounds alone so far.
-func (s *survey) done() int {
-	least := math.MaxInt
-	for _, i := range s.due() {
-		least = min(least, s.made[i])
-	}
-	return least
-}
-
-// alike returns for each case the case whose logins count for it: the first one with the same
-// command line, which names the server, too.
-func alike(cases []Case) []kindOf {
-	var argvs [][]string
-	of := make([]kindOf, len(cases))
-	for i, c := range cases {
-		argvs = append(argvs, c.Argv(""))
-		of[i] = slices.IndexFunc(argvs, func(argv []string) bool { return slices.Equal(argv, argvs[i]) })
-	}
-	return of
-}
-
 // Distinct returns the number of logins in a round of cases.
 func Distinct(cases []Case) (n int) {
-	for i, of := range alike(cases) {
-		if of == i {
+	for _, k := range kinds(cases, Plan{}) {
+		if k.Like == 0 {
 			n++
 		}
 	}
 	return n
-}
-
-// kinds records the kinds to measure.
-func (s *survey) kinds() error {
-	for i, c := range s.cases {
-		k := record.LoginKind{Factor: c.Factor, Level: c.Level, Conditions: s.plan.Conditions}
-		if i == 0 {
-			k.Conditions, k.RoundTrips = "", s.plan.RoundTrips
-		}
-		if of := s.alike[i]; of != i {
-			k.Like = of + 1
-		}
-		if err := s.plan.Note(&record.Subject{ID: i + 1, LoginKind: &k}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

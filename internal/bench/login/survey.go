@@ -50,9 +50,6 @@ const (
 	FullFactor       = "key exchange, host key, user key"
 )
 
-// named is the name of a kind of login.
-type named struct{ factor, level string }
-
 // Result is the cost of a case.
 type Result struct {
 	Factor    string                   `json:"factor"`
@@ -89,18 +86,18 @@ type kindOf = int
 // summarized returns the results of kinds, from the logins in the order of time, the kind of each,
 // and the kind whose logins count for each kind; and the CPU time of simultaneous logins relative
 // to those alone.
-func summarized(names []named, alike, kinds []kindOf, logins []*record.Reading) (out []Result, beside Beside) {
+func summarized(of []record.Subject, alike, kinds []kindOf, logins []*record.Reading) (out []Result, beside Beside) {
 	costs := costsOf(kinds, logins)
-	undisturbed := make([][]*record.Reading, len(names)) // those alone
+	undisturbed := make([][]*record.Reading, len(of)) // those alone
 	for i, l := range logins {
 		if coreOf(l) == alone {
 			undisturbed[kinds[i]] = append(undisturbed[kinds[i]], l)
 		}
 	}
 	walls, phases := times(undisturbed)
-	for i, name := range names {
+	for i, name := range of {
 		of := alike[i]
-		r := Result{Factor: name.factor, Level: name.level, Wall: walls[of], ClientCPU: costs.of[0][of], Phases: map[Phase]stats.Interval{}, Mean: map[Phase]float64{}}
+		r := Result{Factor: name.Factor, Level: name.Level, Wall: walls[of], ClientCPU: costs.of[0][of], Phases: map[Phase]stats.Interval{}, Mean: map[Phase]float64{}}
 		if server, known := costs.of[1][of]; known {
 			r.ServerCPU = &server
 		}

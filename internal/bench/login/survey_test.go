@@ -13,6 +13,7 @@ import (
 
 	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/bed"
+	"sshpace/internal/bench/rounds"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/sshtest"
@@ -28,7 +29,7 @@ func pair(t *testing.T) (*Ends, Case) {
 
 // surveyed is what a survey records, and what its records say.
 func surveyed(e *Ends, cases []Case, p Plan) ([]Result, *record.File, error) {
-	file := &record.File{Trials: map[int]record.Trial{}}
+	file := &record.File{}
 	p.Note = file.Sink()
 	err := e.Survey(context.Background(), cases, p)
 	results, _ := Results(file)
@@ -38,7 +39,7 @@ func surveyed(e *Ends, cases []Case, p Plan) ([]Result, *record.File, error) {
 // TestSumOfPhases: the means of the phases make the mean login, within 3 %.
 func TestSumOfPhases(t *testing.T) {
 	e, plain := pair(t)
-	results, _, err := surveyed(e, []Case{plain}, Plan{Rounds: sched.Rounds{Count: 3}})
+	results, _, err := surveyed(e, []Case{plain}, Plan{Plan: rounds.Plan{Rounds: sched.Rounds{Count: 3}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,14 +58,14 @@ func TestFailedCase(t *testing.T) {
 	tries := 0
 	refused := Case{Factor: "key", Level: "wrong", Argv: func(log string) []string {
 		return slices.Insert(plain.Argv(log), 1, "-o", "PreferredAuthentications=password")
-	}, After: func(context.Context) (time.Duration, *Wire) { tries++; return 0, nil }}
-	results, _, err := surveyed(e, []Case{plain, refused}, Plan{Rounds: sched.Rounds{Count: 3}})
+	}, After: func(context.Context, *record.Reading) { tries++ }}
+	results, _, err := surveyed(e, []Case{plain, refused}, Plan{Plan: rounds.Plan{Rounds: sched.Rounds{Count: 3}}})
 	if err != nil || results[0].Wall.N != 3 || results[1].Failure == "" || results[1].Wall.N != 0 || tries != 1 {
 		t.Errorf("%+v, %d tries, %v", results, tries, err)
 	}
 	tries = 0
 	var failed *FailedError
-	if _, _, err := surveyed(e, []Case{plain, refused}, Plan{Rounds: sched.Rounds{Count: 3}, Strict: true}); !errors.As(err, &failed) || tries != 1 {
+	if _, _, err := surveyed(e, []Case{plain, refused}, Plan{Plan: rounds.Plan{Rounds: sched.Rounds{Count: 3}}, Strict: true}); !errors.As(err, &failed) || tries != 1 {
 		t.Errorf("%d tries of a host that refuses, %v", tries, err)
 	}
 }
@@ -74,13 +75,13 @@ func TestFailedCase(t *testing.T) {
 func TestAlike(t *testing.T) {
 	e, plain := pair(t)
 	tries := 0
-	plain.After = func(context.Context) (time.Duration, *Wire) { tries++; return 0, nil }
+	plain.After = func(context.Context, *record.Reading) { tries++ }
 	again := Case{Factor: ConnectionFactor, Level: "cold login", Argv: plain.Argv, After: plain.After}
 	refused := Case{Factor: "key", Level: "wrong", Argv: func(log string) []string {
 		return slices.Insert(plain.Argv(log), 1, "-o", "PreferredAuthentications=password")
 	}}
 	cases := []Case{plain, again, refused, refused}
-	results, file, err := surveyed(e, cases, Plan{Rounds: sched.Rounds{Count: 2}})
+	results, file, err := surveyed(e, cases, Plan{Plan: rounds.Plan{Rounds: sched.Rounds{Count: 2}}})
 	if err != nil || tries != 2 || Distinct(cases) != 2 {
 		t.Fatalf("%d logins of %d kinds, %v", tries, Distinct(cases), err)
 	}
@@ -93,7 +94,7 @@ func TestAlike(t *testing.T) {
 	if k := file.Subjects; k[0].Like != 0 || k[1].Like != 1 || k[2].Like != 0 || k[3].Like != 3 {
 		t.Errorf("%+v", k)
 	}
-	if _, listed, err := surveyed(e, cases, Plan{List: true}); err != nil || len(listed.Readings) > 0 || !cmp.Equal(listed.Subjects, file.Subjects) {
+	if _, listed, err := surveyed(e, cases, Plan{Plan: rounds.Plan{List: true}}); err != nil || len(listed.Readings) > 0 || !cmp.Equal(listed.Subjects, file.Subjects) {
 		t.Errorf("listed %+v, %v", listed, err)
 	}
 }
@@ -118,7 +119,7 @@ func TestAlikeKex(t *testing.T) {
 // TestBudget: there are two rounds at least, and no further ones that would not fit.
 func TestBudget(t *testing.T) {
 	e, plain := pair(t)
-	results, _, err := surveyed(e, []Case{plain}, Plan{Rounds: sched.Rounds{Budget: time.Nanosecond}})
+	results, _, err := surveyed(e, []Case{plain}, Plan{Plan: rounds.Plan{Rounds: sched.Rounds{Budget: time.Nanosecond}}})
 	if err != nil || results[0].Wall.N != 2 {
 		t.Errorf("%+v, %v", results, err)
 	}

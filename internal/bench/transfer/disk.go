@@ -137,7 +137,7 @@ func disks(ctx context.Context, all []*Subject, sink record.Sink) error {
 	}
 	looked := map[place]bool{}
 	for _, c := range all {
-		if here := (place{c.Direction, c.Path}); c.disk == nil || c.out || c.failed > 0 || c.Files > 0 || looked[here] {
+		if here := (place{c.Direction, c.Path}); c.disk == nil || c.Why != "" || c.failed || c.Files > 0 || looked[here] {
 			continue
 		} else {
 			looked[here] = true

@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/helper"
+	"sshpace/internal/bench/rounds"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
@@ -107,7 +108,7 @@ func TestAllModes(t *testing.T) {
 			t.Fatalf("%d methods of %d modes", len(subjects), len(all))
 		}
 		out := record.File{}
-		turns := transfer.Turns{Rounds: sched.Rounds{Count: 1}, Size: 32 << 20}
+		turns := transfer.Turns{Plan: rounds.Plan{Rounds: sched.Rounds{Count: 1}}, Size: 32 << 20}
 		if err := turns.Measure(t.Context(), t.Context(), subjects, out.Sink()); err != nil {
 			t.Fatal(err)
 		}

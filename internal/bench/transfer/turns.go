@@ -8,14 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"sshpace/internal/base/sched"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/rounds"
 	"sshpace/internal/record"
 )
 
 // Subject is a method whose speed is measured.
 type Subject struct {
-	ID int // of its record; 0: there is none yet
 	record.Method
 	// Run moves size bytes from end to end.
 	Run func(ctx context.Context, size int64) (Reading, error)
@@ -27,21 +26,13 @@ type Subject struct {
 
 	disk   func(ctx context.Context) (record.Limit, bool, error) // whether a disk is its limit; nil: it copies no files
 	fixed  int64                                                 // size of long runs that cannot be chosen; 0: it can
-	failed int
-	out    bool                   // given up
-	done   map[record.RunKind]int // successful runs before this one was resumed
-	walls  map[record.RunKind][]time.Duration
+	failed bool                                                  // a run of it did
 }
 
 // Turns says how subjects are measured.
 type Turns struct {
-	Rounds sched.Rounds // half of a budget is for preparing
-	Seed   uint64
-	Size   int64        // of the long runs; 0: as much as takes about a while
-	Old    *record.File // earlier measurements, to continue; nil: none
-	List   bool         // the methods are written down, and none is measured
-	// Told is called before each run, never while something is timed.
-	Told func(m record.Method, round int)
+	rounds.Plan
+	Size int64 // of the long runs; 0: as much as takes about a while
 }
 
 // Long runs without a size from the user.
@@ -63,137 +54,60 @@ const checked = 3<<20 + 517
 // checkedFar is the same for a long path, where some programs move less than a megabyte a second.
 const checkedFar = 256<<10 + 517
 
-// Measure checks and calibrates all subjects, and then gives each of them, in every round, a short
-// and a long run, all in random order: a temporary slowdown of the machine hits all of them alike;
-// subjects without a figure then get some turns more. It ends after the run in which drain ends, or
-// at once with ctx. A subject that fails is given up, the others continue.
+// patience is how many runs of a subject may fail.
+const patience = 3
+
+// Measure checks and calibrates all subjects, and then gives each of them a short and a long run,
+// and a login, in every round.
 func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.Sink) error {
-	began, last := time.Now(), t.remember(all)
+	t.Patience, t.Note = patience, sink
+	var subjects []*rounds.Subject
 	for _, c := range all {
-		if drain.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if c.ID > 0 {
-			continue
-		}
-		last++
-		c.ID = last
-		if t.Rounds.Budget > 0 && time.Since(began) > t.Rounds.Budget/2 && c.Why == "" {
-			c.Why = "no time was left; use a longer --budget, or pick some with --only"
-		}
-		if err := t.prepare(ctx, c, sink); err != nil {
+		subjects = append(subjects, &rounds.Subject{Subject: record.Subject{Method: &c.Method}, Runs: c.runs(), Shows: figure, Prepare: func(ctx context.Context) error {
+			size, err := t.calibrate(ctx, c)
+			c.SizeBytes = unit.Bytes(size)
 			return err
-		}
+		}})
 	}
-	if t.List {
-		return nil
-	}
-	made := made(all)
-	due := func(round int, wanted func(*Subject) bool) (due []turn) {
-		for _, c := range all {
-			for _, u := range c.turns() {
-				if round >= c.done[u.kind] && wanted(c) {
-					due = append(due, u)
-				}
-			}
-		}
-		return due
-	}
-	loop := sched.Loop[turn]{Rounds: t.Rounds, Seed: t.Seed, Made: made, Spent: time.Since(began), Due: func(round int) []turn {
-		made = round + 1
-		return due(round, func(*Subject) bool { return true })
-	}, Take: func(_ int, u turn) error { return t.take(ctx, u, made, sink) }}
-	if err := loop.Run(drain); err != nil {
-		return err
-	}
-	loop.Rounds, loop.Made = sched.Rounds{Count: made + again}, made
-	loop.Due = func(round int) []turn {
-		if t.Rounds.Budget > 0 && time.Since(began) >= t.Rounds.Budget {
-			return nil
-		}
-		return due(round, (*Subject).figureless)
-	}
-	return cmp.Or(loop.Run(drain), context.Cause(ctx))
+	return t.Plan.Measure(ctx, drain, subjects)
 }
 
-// made is how many rounds all subjects that are not given up had before.
-func made(all []*Subject) int {
-	var done []int
-	for _, c := range all {
-		for _, u := range c.turns() {
-			done = append(done, c.done[u.kind])
-		}
+// runs returns the runs of a subject in a round.
+func (c *Subject) runs() []rounds.Run {
+	run := func(kind record.RunKind, do func(context.Context) (Reading, error)) rounds.Run {
+		return rounds.Run{Kind: kind, Do: func(ctx context.Context) (record.Reading, error) {
+			reading, err := do(ctx)
+			c.failed = c.failed || err != nil
+			return reading.record(err), nil
+		}}
 	}
-	if len(done) == 0 {
-		return 0
+	all := []rounds.Run{
+		run(record.ShortRun, func(ctx context.Context) (Reading, error) { return c.Run(ctx, 1) }),
+		run(record.LongRun, func(ctx context.Context) (Reading, error) { return c.Run(ctx, int64(c.SizeBytes)) }),
 	}
-	return slices.Min(done)
+	if c.Login != nil {
+		all = append(all, run(record.LoginRun, c.Login))
+	}
+	return all
 }
 
-// again is how many rounds more a subject without a figure gets, because other work held up its
-// short runs for longer than its long ones took.
-const again = 3
-
-// figureless reports whether no long run took so much longer than the short ones that it gives a
-// figure.
-func (c *Subject) figureless() bool {
-	long, short := c.walls[record.LongRun], c.walls[record.ShortRun]
-	return len(long) > 0 && len(short) > 0 && slices.Max(record.Moving(long, short)) == 0
+// record returns the reading as it is recorded; err is the reason why the run failed.
+func (r Reading) record(err error) record.Reading {
+	x := record.Reading{WallNS: r.Wall, VerifiedNS: r.Verified, ClientCPUNS: &r.Client}
+	if r.Server > 0 {
+		x.ServerCPUNS = &r.Server
+	}
+	if err != nil {
+		x.Failure = err.Error()
+	}
+	return x
 }
 
-// took records the time of a run.
-func (c *Subject) took(kind record.RunKind, wall time.Duration) {
-	if c.walls == nil {
-		c.walls = map[record.RunKind][]time.Duration{}
-	}
-	c.walls[kind] = append(c.walls[kind], wall)
-}
-
-// remember finds the earlier measurements of subjects in an older file, and returns the last number
-// of a method there. Subjects that could not be measured then are tried again.
-func (t Turns) remember(all []*Subject) (last int) {
-	if t.Old == nil {
-		return 0
-	}
-	for _, method := range t.Old.Methods() {
-		last = max(last, method.ID)
-		i := slices.IndexFunc(all, func(c *Subject) bool { return c.Same(*method.Method) && c.Why == method.Why })
-		if i < 0 {
-			continue
-		}
-		c := all[i]
-		c.ID, c.Method, c.out, c.done = method.ID, *method.Method, method.Why != "", map[record.RunKind]int{}
-		for _, run := range t.Old.Readings {
-			if run.Subject == method.ID && run.Failure == "" {
-				c.done[run.Kind]++
-				c.took(run.Kind, run.WallNS)
-			}
-		}
-	}
-	return last
-}
-
-// prepare checks and calibrates a subject, and records its method.
-func (t Turns) prepare(ctx context.Context, c *Subject, sink record.Sink) error {
-	if c.Why == "" && !t.List {
-		t.told(c, 0)
-		size, err := t.calibrate(ctx, c)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		c.SizeBytes = unit.Bytes(size)
-		if err != nil {
-			c.Why = err.Error()
-		}
-	}
-	c.out = c.Why != ""
-	return sink(&record.Subject{ID: c.ID, Method: &c.Method})
-}
-
-func (t Turns) told(c *Subject, round int) {
-	if t.Told != nil {
-		t.Told(c.Method, round)
-	}
+// figure reports whether runs give a figure: unless no long one took so much longer than the short
+// ones that they do.
+func figure(walls map[record.RunKind][]time.Duration) bool {
+	long, short := walls[record.LongRun], walls[record.ShortRun]
+	return len(long) == 0 || len(short) == 0 || slices.Max(record.Moving(long, short)) > 0
 }
 
 // calibrate checks a subject, which also warms it up, and finds the size of its long runs.
@@ -260,54 +174,4 @@ func power(n float64) int64 {
 		size *= 2
 	}
 	return size
-}
-
-// turn is one run of a subject.
-type turn struct {
-	*Subject
-	kind record.RunKind
-	run  func(ctx context.Context) (Reading, error)
-}
-
-// turns returns the runs of a subject in a round.
-func (c *Subject) turns() []turn {
-	if c.out {
-		return nil
-	}
-	sized := func(size int64) func(context.Context) (Reading, error) {
-		return func(ctx context.Context) (Reading, error) { return c.Run(ctx, size) }
-	}
-	turns := []turn{{c, record.ShortRun, sized(1)}, {c, record.LongRun, sized(int64(c.SizeBytes))}}
-	if c.Login != nil {
-		turns = append(turns, turn{c, record.LoginRun, c.Login})
-	}
-	return turns
-}
-
-// patience is how many runs of a subject may fail.
-const patience = 3
-
-// take carries out one turn.
-func (t Turns) take(ctx context.Context, u turn, round int, sink record.Sink) error {
-	if u.out {
-		return nil
-	}
-	t.told(u.Subject, round)
-	run := record.Reading{Subject: u.ID, Kind: u.kind, Start: time.Now().UTC()}
-	reading, err := u.run(ctx)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	run.WallNS, run.VerifiedNS, run.ClientCPUNS = reading.Wall, reading.Verified, &reading.Client
-	if reading.Server > 0 {
-		run.ServerCPUNS = &reading.Server
-	}
-	if err != nil {
-		run.Failure = err.Error()
-		u.failed++
-		u.out = u.failed >= patience
-	} else {
-		u.took(u.kind, reading.Wall)
-	}
-	return sink(&run)
 }

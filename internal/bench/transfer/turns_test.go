@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/sched"
+	"sshpace/internal/bench/rounds"
 	"sshpace/internal/record"
 )
 
@@ -39,13 +40,13 @@ func TestFigurelessGetMoreTurns(t *testing.T) {
 		scripted(func() time.Duration { hopeless++; return time.Second }),
 	}
 	runs := map[int]int{}
-	err := Turns{Rounds: sched.Rounds{Count: 1}, Size: 1 << 20}.Measure(t.Context(), t.Context(), all, func(r record.Record) error {
+	err := Turns{Plan: rounds.Plan{Rounds: sched.Rounds{Count: 1}}, Size: 1 << 20}.Measure(t.Context(), t.Context(), all, func(r record.Record) error {
 		if x, is := r.(*record.Reading); is && x.Kind == record.ShortRun {
 			runs[x.Subject]++
 		}
 		return nil
 	})
-	if err != nil || runs[1] != 1 || runs[2] < 2 || runs[2] > 3 || runs[3] != 1+again {
+	if err != nil || runs[1] != 1 || runs[2] < 2 || runs[2] > 3 || runs[3] != 4 {
 		t.Errorf("short runs %v, %v", runs, err)
 	}
 }
@@ -70,7 +71,7 @@ func TestTurnsUntilTheBudgetIsOver(t *testing.T) {
 				return Reading{Wall: wall}, c.fails
 			}}
 			f, began := &record.File{}, time.Now()
-			err := Turns{Rounds: sched.Rounds{Count: 1, Budget: 9 * time.Second}, Size: 1 << 20}.Measure(t.Context(), t.Context(), []*Subject{subject}, f.Sink())
+			err := Turns{Plan: rounds.Plan{Rounds: sched.Rounds{Count: 1, Budget: 9 * time.Second}}, Size: 1 << 20}.Measure(t.Context(), t.Context(), []*Subject{subject}, f.Sink())
 			runs := map[record.RunKind]int{}
 			for _, r := range f.Readings {
 				runs[r.Kind]++
@@ -98,7 +99,7 @@ func TestBudgetHoldsPreparations(t *testing.T) {
 			})
 		}
 		f, began := &record.File{}, time.Now()
-		err := Turns{Rounds: sched.Rounds{Count: 1, Budget: 10 * time.Second}, Size: 1 << 20}.Measure(t.Context(), t.Context(), all, f.Sink())
+		err := Turns{Plan: rounds.Plan{Rounds: sched.Rounds{Count: 1, Budget: 10 * time.Second}}, Size: 1 << 20}.Measure(t.Context(), t.Context(), all, f.Sink())
 		late, measured := 0, map[int]int{}
 		for _, m := range f.Subjects {
 			if strings.Contains(m.Why, "--budget") {
@@ -125,12 +126,12 @@ func TestTurnsGoOn(t *testing.T) {
 			{Method: record.Method{Mode: record.ModeSFTP}, Run: steady, Login: func(ctx context.Context) (Reading, error) { return steady(ctx, 1) }},
 		}
 	}
-	const rounds = 2
+	const times = 2
 	measure := func(old *record.File, sink record.Sink) error {
-		return Turns{Rounds: sched.Rounds{Count: rounds}, Size: 1 << 20, Seed: 7, Old: old}.Measure(t.Context(), t.Context(), subjects(), sink)
+		return Turns{Plan: rounds.Plan{Rounds: sched.Rounds{Count: times}, Seed: 7, Old: old}, Size: 1 << 20}.Measure(t.Context(), t.Context(), subjects(), sink)
 	}
 	killed := errors.New("killed")
-	for cut := range 2 + rounds*5 + 1 {
+	for cut := range 2 + times*5 + 1 {
 		f := &record.File{}
 		into, left := f.Sink(), cut
 		err := measure(nil, func(r record.Record) error {
@@ -139,7 +140,7 @@ func TestTurnsGoOn(t *testing.T) {
 			}
 			return into(r)
 		})
-		if whole := cut == 2+rounds*5; errors.Is(err, killed) == whole {
+		if whole := cut == 2+times*5; errors.Is(err, killed) == whole {
 			t.Fatalf("cut after %d: %v", cut, err)
 		}
 		if err := measure(f, into); err != nil {
@@ -149,7 +150,7 @@ func TestTurnsGoOn(t *testing.T) {
 		for _, r := range f.Readings {
 			runs[fmt.Sprint(f.Subjects[r.Subject-1].Mode, " ", r.Kind)]++
 		}
-		want := map[string]int{"pipe short": rounds, "pipe long": rounds, "sftp short": rounds, "sftp long": rounds, "sftp login": rounds}
+		want := map[string]int{"pipe short": times, "pipe long": times, "sftp short": times, "sftp long": times, "sftp login": times}
 		if len(f.Subjects) != 2 || !maps.Equal(runs, want) {
 			t.Errorf("cut after %d: %d methods, runs %v", cut, len(f.Subjects), runs)
 		}
