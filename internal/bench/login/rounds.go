@@ -78,8 +78,8 @@ type survey struct {
 	beside atomic.Int64      // how many simultaneous logins there were
 }
 
-// kinds returns the kinds of login of cases, as they are recorded. The logins of the first case with
-// a command line, which names the server, too, count for all with that line.
+// kinds returns the kinds of login of cases, as they are recorded. The logins of the first case
+// with a command line, which names the server, too, count for all with that line.
 func kinds(cases []Case, p Plan) (all []record.Subject) {
 	var argvs [][]string
 	for i, c := range cases {
