@@ -2,8 +2,8 @@ package login
 
 import "sshpace/internal/record"
 
-// Results returns those of a record file: of each kind of login, the plain one first; and the CPU
-// time of simultaneous logins relative to those alone.
+// Results returns the figures of each kind of login in a record file, the plain one first; and the
+// CPU time of simultaneous logins relative to those alone.
 func Results(f *record.File) ([]Result, Beside) {
 	kinds, at := f.Logins(), map[int]kindOf{}
 	for i, k := range kinds {
