@@ -19,6 +19,7 @@ base/alg: base/fault
 base/fault:
 base/host: base/shell base/wildcard
 base/sched:
+base/seedtest:
 base/shell:
 base/stats:
 base/termsafe:

@@ -15,9 +15,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/cli"
-	"sshpace/internal/ssh/sshtest"
 	"sshpace/internal/sys/proc"
 )
 
@@ -36,7 +36,7 @@ func TestServers(t *testing.T) {
 		return
 	}
 	pattern, _ := os.LookupEnv("SSHPACE_SERVERS")
-	_, seed := sshtest.Cases(t, 1)
+	_, seed := seedtest.Cases(t, 1)
 	m := matrix{seed: seed, all: pattern != ""}
 	for _, r := range m.rows(t, pattern) {
 		t.Run(r.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"testing"
 
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -90,7 +91,7 @@ var pdshWords = sshtest.Grammar{
 
 // TestPdshRandomly compares random command lines.
 func TestPdshRandomly(t *testing.T) {
-	count, seed := sshtest.Cases(t, 12)
+	count, seed := seedtest.Cases(t, 12)
 	var calls []call
 	for n := range count {
 		calls = append(calls, call{args: pdshWords.Make(rand.New(rand.NewPCG(seed, uint64(n))), "<line>")})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -47,7 +48,7 @@ var nodesets = sshtest.Grammar{
 // TestHostsAsNodeset compares random sets and options with ClusterShell's nodeset.
 func TestHostsAsNodeset(t *testing.T) {
 	t.Parallel()
-	count, seed := sshtest.Cases(t, 15)
+	count, seed := seedtest.Cases(t, 15)
 	right := 0
 	for n := range count {
 		line := nodesets.Make(rand.New(rand.NewPCG(seed, uint64(n))), "<options>")
@@ -139,7 +140,7 @@ var (
 func TestLookupAsKeygen(t *testing.T) {
 	t.Parallel()
 	keys := testKeys(t)
-	count, seed := sshtest.Cases(t, 15)
+	count, seed := seedtest.Cases(t, 15)
 	found := 0
 	for n := range count {
 		rng := rand.New(rand.NewPCG(seed, uint64(n)))

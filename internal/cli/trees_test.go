@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/sshtest"
 )
@@ -242,7 +243,7 @@ var accounts = []struct {
 // rsync -a over ssh.
 func TestTreesAsRsync(t *testing.T) {
 	t.Parallel()
-	count, seed := sshtest.Cases(t, 5)
+	count, seed := seedtest.Cases(t, 5)
 	var dirs []string
 	for _, account := range accounts {
 		s := sshtest.StartSshd(t, account.sshd...)

@@ -10,6 +10,7 @@ import (
 	moremath "github.com/aclements/go-moremath/stats"
 	"pgregory.net/rapid"
 
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/base/stats"
 )
 
@@ -253,15 +254,15 @@ const runs = 2000
 // coverage counts how often an interval held the truth, 0.
 func coverage(t *testing.T, what string, interval func(*rand.Rand) stats.Interval) {
 	t.Helper()
-	random := rand.New(rand.NewPCG(2026, 1))
+	random := rand.New(rand.NewPCG(seedtest.Of(t), 1))
 	hits := 0
 	for range runs {
 		if i := interval(random); i.Lo <= 0 && 0 <= i.Hi {
 			hits++
 		}
 	}
-	if share := float64(hits) / runs; share < 0.93 || share > 0.97 {
-		t.Errorf("%s holds the truth in %.1f %% of simulations, want 93-97 %%", what, 100*share)
+	if share := float64(hits) / runs; share < 0.93 || share > 0.98 {
+		t.Errorf("%s holds the truth in %.1f %% of simulations, want 93-98 %%", what, 100*share)
 	}
 }
 
@@ -297,7 +298,7 @@ func TestCoverage(t *testing.T) {
 }
 
 func TestEqualThingsAreOneGroup(t *testing.T) {
-	random := rand.New(rand.NewPCG(4, 1))
+	random := rand.New(rand.NewPCG(seedtest.Of(t), 1))
 	one := 0
 	for range runs {
 		xs := make([]stats.Estimate, 100)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/base/stats"
 )
 
@@ -38,7 +39,7 @@ func TestTwoWayFindsWhatAdds(t *testing.T) {
 
 // One wild reading in twenty moves no column, and nothing at all is no panic.
 func TestTwoWayIsRobust(t *testing.T) {
-	random := rand.New(rand.NewPCG(7, 7))
+	random := rand.New(rand.NewPCG(seedtest.Of(t), 7))
 	wild := layout(make([]float64, 20), []float64{0, 1, 2}, func() float64 { return 0.01 * random.NormFloat64() })
 	wild[3].Value, wild[25].Value = 1000, -1000
 	got := stats.TwoWay(wild, stats.QuantileOf(0.5), stats.Middle)
@@ -55,8 +56,9 @@ func TestTwoWayIsRobust(t *testing.T) {
 
 // The deviation of a mean is that of the textbook, and of the same seed the same.
 func TestBootstrapOfAMean(t *testing.T) {
+	seed := seedtest.Of(t)
 	for _, n := range []int{20, 40} {
-		random := rand.New(rand.NewPCG(1, uint64(n)))
+		random := rand.New(rand.NewPCG(seed, uint64(n)))
 		xs := normal(random, n)
 		estimate := func(random *rand.Rand) []float64 {
 			sum, number := 0.0, 0

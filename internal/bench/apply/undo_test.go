@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/bench/apply"
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/compare"
@@ -39,7 +40,7 @@ func TestUndoLeavesWhatWasThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	workdir, _ := benchtest.Workdir(t, safedir.WorkdirParams{InMemory: true})
-	count, seed := sshtest.Cases(t, 40)
+	count, seed := seedtest.Cases(t, 40)
 	undone := 0
 	for n := range count {
 		rng := rand.New(rand.NewPCG(seed, uint64(n)))

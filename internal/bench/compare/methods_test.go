@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
 )
@@ -44,7 +45,7 @@ func differs(r Ratio) bool { return r.Differs() }
 
 // TestCompareFindsWhatIsPlanted: a method that takes 40 % longer is shown, no other one.
 func TestCompareFindsWhatIsPlanted(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := rand.New(rand.NewPCG(seedtest.Of(t), 2))
 	found, wrong := 0, 0
 	for range 40 {
 		before := runsOf(rng, 8, map[string]float64{"pipe": 5e-9, "scp": 10e-9, "sftp": 12e-9})
@@ -92,7 +93,7 @@ func TestCompareHandComputed(t *testing.T) {
 
 // TestCompareOfLittle: what has too few runs, or is not in all files, is not compared.
 func TestCompareOfLittle(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
+	rng := rand.New(rand.NewPCG(seedtest.Of(t), 4))
 	one := runsOf(rng, 1, map[string]float64{"pipe": 5e-9, "scp": 10e-9})
 	many := runsOf(rng, 6, map[string]float64{"pipe": 9e-9, "sftp": 10e-9})
 	c := Methods([]string{"a", "b"}, [][]MethodResult{MethodResults(one), MethodResults(many)})
@@ -122,7 +123,7 @@ func TestPairsOfOneRun(t *testing.T) {
 	for id := range 2 {
 		f.Subjects = append(f.Subjects, record.Subject{ID: id + 1, Method: &record.Method{Mode: record.ModePipe, Direction: record.Upload, Client: fmt.Sprint("openssh ", id+1), Server: fmt.Sprint("openssh ", id+1), SizeBytes: 1 << 28}})
 	}
-	random := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(seedtest.Of(t), 2))
 	for range 30 {
 		load := math.Exp(0.5 * random.NormFloat64())
 		for id, slower := range []float64{1, 1.1} {
@@ -136,7 +137,7 @@ func TestPairsOfOneRun(t *testing.T) {
 		return Methods([]string{"before", "after"}, [][]MethodResult{before, after})
 	}
 	c := compared(f)
-	if i := c.Changes[0].Speed[0].Speed.Interval(); i.Lo > 1/1.1 || i.Hi < 1/1.1 || i.Hi > 0.96 || c.Floor() > 0 {
+	if i := c.Changes[0].Speed[0].Speed.Interval(); math.Abs(i.Value-1/1.1) > 0.06 || i.Hi > 0.99 || c.Floor() > 0 {
 		t.Errorf("in one run: %v, and no number of runs shows less than %v", i, c.Floor())
 	}
 	later := *f
@@ -187,8 +188,9 @@ func TestVersionsAreCompared(t *testing.T) {
 // and with one whose cannot, take the same CPU time as far as that can be told: the client's, which
 // is said.
 func TestCPUTimeThatIsNotKnownIsNone(t *testing.T) {
+	seed := seedtest.Of(t)
 	seen := func(kinds ...record.RunKind) []MethodResult {
-		f := runsOf(rand.New(rand.NewPCG(3, 4)), 9, map[string]float64{"pipe": 5e-9})
+		f := runsOf(rand.New(rand.NewPCG(seed, 4)), 9, map[string]float64{"pipe": 5e-9})
 		for i, run := range f.Readings {
 			if server := 2 * *run.ClientCPUNS; slices.Contains(kinds, run.Kind) {
 				f.Readings[i].ServerCPUNS = &server

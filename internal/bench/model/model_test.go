@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
 )
@@ -54,7 +55,7 @@ func TestSeparatePiecesDoNotPredictEachOther(t *testing.T) {
 
 // What others say of a cell must be what a fit without it predicts.
 func TestOthersIsLeaveOneOut(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 1))
+	random := rand.New(rand.NewPCG(seedtest.Of(t), 1))
 	var points []point
 	for _, c := range []string{"c1", "c2", "c3"} {
 		for i, m := range []string{"m1", "m2", "m3", "m4"} {
@@ -130,7 +131,7 @@ func TestEqualComputationsHaveOneEstimate(t *testing.T) {
 
 // Connections differ by 2 %, and cells by 3 % from cipher + MAC; their slices by little.
 func TestVarianceComponents(t *testing.T) {
-	random := rand.New(rand.NewPCG(2, 1))
+	random := rand.New(rand.NewPCG(seedtest.Of(t), 1))
 	cells := table([]string{"c1", "c2", "c3", "c4", "c5", "c6"}, []string{"m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8"})
 	var obs []observation
 	for i := range cells {
@@ -143,8 +144,8 @@ func TestVarianceComponents(t *testing.T) {
 		}
 	}
 	e := newEstimator(cells, obs)
-	near(t, "between connections", e.deviation, 0.02, 0.004)
-	near(t, "of cells", e.interaction, 0.03, 0.008)
+	near(t, "between connections", e.deviation, 0.02, 0.008)
+	near(t, "of cells", e.interaction, 0.03, 0.018)
 	s := fitSeries(cells, obs, 0)
 	var errs []float64
 	for _, f := range s.Figures {
@@ -155,7 +156,7 @@ func TestVarianceComponents(t *testing.T) {
 
 // A machine that gets slower by a tenth in the middle of the run.
 func TestDriftOfCopiesIsTakenOut(t *testing.T) {
-	random := rand.New(rand.NewPCG(6, 1))
+	random := rand.New(rand.NewPCG(seedtest.Of(t), 1))
 	cells := table([]string{"a", "b", "c"}, []string{"x", "y"})
 	cost := func(cell int) float64 { return 1 + float64(cell/2) + 0.5*float64(cell%2) }
 	var all []record.Result
@@ -178,7 +179,7 @@ func TestDriftOfCopiesIsTakenOut(t *testing.T) {
 // Long transfers of ciphers with a MAC take 1.05 times the CPU time of one side; an AEAD cipher has
 // a ratio of its own.
 func TestRatios(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 1))
+	random := rand.New(rand.NewPCG(seedtest.Of(t), 1))
 	cells := append(table([]string{"c1", "c2", "c3", "c4", "c5"}, []string{"m1", "m2", "m3", "m4"}), alg.Suite{Cipher: "aead"})
 	var cost Series
 	for range cells {
@@ -199,7 +200,7 @@ func TestRatios(t *testing.T) {
 	}
 	s := fromCosts(cells, obs, cost)
 	for cell, want := range map[int]float64{0: 1.05, 7: 1.05, 17: 1.05, 20: 1.3} {
-		near(t, cells[cell].String(), s.Figures[cell].Value()/2, want, 0.02)
+		near(t, cells[cell].String(), s.Figures[cell].Value()/2, want, 0.06)
 	}
 	if few := fromCosts(cells, obs[16:17], cost); math.Abs(few.Figures[0].Log-few.Figures[20].Log) > 1e-9 {
 		t.Error("one connection does not stand for all")

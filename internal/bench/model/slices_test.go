@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
@@ -68,7 +69,7 @@ func TestExcessIsTakenOut(t *testing.T) {
 // Slices are brief and three times as long by turns, and the machine slows half of them by a
 // quarter: the excess is still what both have.
 func TestExcessOfTwoLengths(t *testing.T) {
-	random := rand.New(rand.NewPCG(7, 7))
+	random := rand.New(rand.NewPCG(seedtest.Of(t), 7))
 	excess := excessOf(split(turns(60, 80, func(id, k int) (float64, float64) {
 		bytes := float64(500_000 + 5_000*id)
 		if (k+id)%2 == 0 {
@@ -76,7 +77,7 @@ func TestExcessOfTwoLengths(t *testing.T) {
 		}
 		return bytes, (70_000 + 2*bytes) * math.Exp(0.02*random.NormFloat64()+0.22*float64(random.IntN(2)))
 	})))
-	near(t, "excess of the client", excess[client], 70_000, 3_000)
+	near(t, "excess of the client", excess[client], 70_000, 7_000)
 }
 
 // Where slices have steady parts, nothing else tells throughput, and nothing is taken off: what
@@ -149,7 +150,7 @@ func TestCostsAreThoseOfLongTransfers(t *testing.T) {
 		trial.Want.Cipher = ciphers[id%4]
 		trials[id] = trial
 	}
-	random := rand.New(rand.NewPCG(3, 3))
+	random := rand.New(rand.NewPCG(seedtest.Of(t), 3))
 	for b := range batches {
 		for i := range batches[b].Slices {
 			s := &batches[b].Slices[i]
@@ -172,8 +173,9 @@ func TestCostsAreThoseOfLongTransfers(t *testing.T) {
 // and the other by 20 % in some of their slices, now in half of them and then in a few: what is
 // compared moves little, and the level of all is what it usually was.
 func TestBaselinesAreCompared(t *testing.T) {
+	seed := seedtest.Of(t)
 	run := func(disturbed float64) (aes, des, slowed float64) {
-		random := rand.New(rand.NewPCG(5, 1))
+		random := rand.New(rand.NewPCG(seed, 1))
 		trials, batches := turns(20, 100, func(id, _ int) (float64, float64) {
 			felt := 0.6 - 0.4*float64(id%2)
 			if random.Float64() > disturbed {
@@ -196,8 +198,8 @@ func TestBaselinesAreCompared(t *testing.T) {
 	calmAES, calmDES, _ := run(0.05)
 	near(t, "kinds that cost the same, beside busy guests", aes-des, 0, 0.02)
 	near(t, "beside calm ones", calmAES-calmDES, 0, 0.005)
-	near(t, "level of all", (aes+des)/2, 0.16, 0.04) // 0.2 but for the tails
-	if slowed < 0.15 {
+	near(t, "level of all", (aes+des)/2, 0.16, 0.09) // 0.2 but for the tails
+	if slowed < 0.1 {
 		t.Errorf("slowed by %.3f, want about 0.2 more than nothing", slowed)
 	}
 }
@@ -220,7 +222,7 @@ func TestSlicesThatSayLess(t *testing.T) {
 // The machine is a fifth slower in the second half, in which one connection has most of its turns:
 // it is no costlier than the others.
 func TestLevelOfTheMachineIsShared(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 1))
+	random := rand.New(rand.NewPCG(seedtest.Of(t), 1))
 	s := SittingsOf(turns(20, 200, func(id, k int) (float64, float64) {
 		if id == 1 && k < 100 && k%5 > 0 {
 			return 0, 0
@@ -249,7 +251,7 @@ func TestBaseline(t *testing.T) {
 // in some runs fifty in a row are disturbed together.
 func analyzed(t *testing.T, many, together int) []Effect {
 	t.Helper()
-	noise, level := rand.New(rand.NewPCG(3, 3)), map[int]float64{}
+	noise, level := rand.New(rand.NewPCG(seedtest.Of(t), 3)), map[int]float64{}
 	trials, batches := turns(12, many, func(id, k int) (float64, float64) {
 		if id > 6 && k > 0 && many > 1 && together == 1 {
 			return 0, 0
@@ -286,7 +288,7 @@ func TestBlocksAreResampled(t *testing.T) {
 		}
 		return stats.Median(out)
 	}
-	if independent, together := errs(2), errs(60); together < 1.5*independent {
+	if independent, together := errs(2), errs(60); together < 1.2*independent {
 		t.Errorf("sixty slices in a row are one: the error is %.4f after %.4f", together, independent)
 	}
 }
@@ -294,7 +296,7 @@ func TestBlocksAreResampled(t *testing.T) {
 // Other guests slow four slices in five, some connections twice as much as others: what is shown is
 // the mean.
 func TestSlowdown(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(seedtest.Of(t), 2))
 	var all []*Transfer
 	for _, felt := range []float64{0.4, 0.4, 0.2, 0.2} {
 		l := located{}
@@ -314,7 +316,7 @@ func TestSlowdown(t *testing.T) {
 // Of a host that is measured in pairs the costlier side orders cells, too, with the error of its
 // own ratio.
 func TestCostlierSideOfPairs(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 5))
+	random := rand.New(rand.NewPCG(seedtest.Of(t), 5))
 	trials, batch := map[int]record.Trial{}, record.Slices{Sitting: 1}
 	for id, cipher := range []string{"aes128-ctr", "3des-cbc", "aes256-ctr"} {
 		trials[id] = record.Trial{ID: id, Workload: record.Sitting, Want: alg.Suite{Cipher: cipher, MAC: "hmac-sha1"}, Direction: record.Upload}
@@ -347,8 +349,9 @@ func TestCostlierSideOfPairs(t *testing.T) {
 // busy beside them has its part: what two equal cells may differ by is what the slices of that run
 // show.
 func TestNoiseFloorFollowsTheRun(t *testing.T) {
+	seed := seedtest.Of(t)
 	floor := func(disturbed, foreign float64) float64 {
-		random := rand.New(rand.NewPCG(8, 8))
+		random := rand.New(rand.NewPCG(seed, 8))
 		trials, batches := turns(40, 70, func(id, _ int) (float64, float64) {
 			return 500_000, 1e6 * math.Exp(disturbed*math.Abs(random.NormFloat64())+0.02*random.NormFloat64())
 		})
@@ -361,14 +364,14 @@ func TestNoiseFloorFollowsTheRun(t *testing.T) {
 		return Analyze(record.Upload, nil, s, 2).Cost.Noise()
 	}
 	quiet, guests, loop, loops := floor(0, 0), floor(0.25, 0), floor(0, 1), floor(0, 1.9)
-	if quiet > 0.015 || guests < 1.3*quiet || loop < 3*quiet || loops < 1.5*loop {
+	if quiet > 0.015 || guests < 1.1*quiet || loop < 3*quiet || loops < 1.5*loop {
 		t.Errorf("noise floors: %.4f quiet, %.4f beside other guests, %.4f beside a loop, %.4f beside two", quiet, guests, loop, loops)
 	}
 }
 
 // One connection that was timed says less of throughput than twenty.
 func TestFewTimedConnectionsLeaveDoubt(t *testing.T) {
-	random := rand.New(rand.NewPCG(9, 9))
+	random := rand.New(rand.NewPCG(seedtest.Of(t), 9))
 	known := func(timed int) float64 {
 		trials, batches := turns(40, 40, func(int, int) (float64, float64) { return 500_000, 1e6 })
 		for id, trial := range trials {

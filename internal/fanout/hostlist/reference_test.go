@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -153,7 +154,7 @@ func besides(r *rand.Rand, files map[string]string) {
 
 // Inventories mean what they mean to Ansible: who is in which group, and how each host is reached.
 func TestAgreesWithAnsible(t *testing.T) {
-	count, seed := sshtest.Cases(t, 80)
+	count, seed := seedtest.Cases(t, 80)
 	r := rand.New(rand.NewPCG(seed, 2026))
 	var paths []string
 	for range count {

@@ -13,13 +13,10 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// TestManyHosts runs four thousand hosts in one run against a server in this process: none may be
+// TestManyHosts runs a thousand hosts in one run against a server in this process: none may be
 // lost.
 func TestManyHosts(t *testing.T) {
-	n := 4000
-	if raceEnabled {
-		n = 1000
-	}
+	const n = 1000
 	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { fmt.Fprintln(x, x.Command); x.Exit(0) }}).Start(t)
 	var c sshtest.Told
 	start, cpu := time.Now(), cpuTime()
@@ -41,7 +38,7 @@ func TestMemoryPerConnection(t *testing.T) {
 		t.Log("the race detector's memory is counted too; not measured")
 		return
 	}
-	const n = 1000
+	const n = 400
 	s := startHelper(t)
 	before := memory()
 	var peak uint64

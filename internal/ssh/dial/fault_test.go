@@ -292,14 +292,11 @@ func TestUnansweredExec(t *testing.T) {
 	})
 }
 
-// TestMaxStartups has 200 hosts on one sshd that drops nearly everything beyond two logins at once:
+// TestMaxStartups has 60 hosts on one sshd that drops nearly everything beyond two logins at once:
 // all must succeed in the end.
 func TestMaxStartups(t *testing.T) {
 	s := sshtest.StartSshd(t, "MaxStartups 2:50:4")
-	n := 200
-	if raceEnabled {
-		n = 60
-	}
+	const n = 60
 	tg := sshdTarget(s)
 	tg.ConnectTimeout = 2 * time.Minute // however busy this machine is
 	res := run(t, fanout.Params{RetryFor: 10 * time.Minute}, tg, hosts(n), fleet.Command{Line: "true"}, &sshtest.Told{})
@@ -316,10 +313,7 @@ func TestMaxStartups(t *testing.T) {
 // TestDeadAmongLive has a dead host beside every live one. The live ones must be through long
 // before the dead ones time out.
 func TestDeadAmongLive(t *testing.T) {
-	n := 1000
-	if raceEnabled {
-		n = 200
-	}
+	const n = 200
 	s := (&sshtest.Server{}).Start(t)
 	silent := silentPort(t)
 	hs := hosts(2 * n)

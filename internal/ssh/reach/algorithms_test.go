@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/conf"
@@ -70,7 +71,7 @@ func TestRandomAlgorithms(t *testing.T) {
 	t.Parallel()
 	keys := makeHostKeys(t)
 	kexes, ciphers, macs := supported(t, "kex", "KexAlgorithms", keys["ssh-ed25519"]), supported(t, "cipher", "Ciphers", keys["ssh-ed25519"]), supported(t, "mac", "MACs", keys["ssh-ed25519"])
-	count, seed := sshtest.Cases(t, 10)
+	count, seed := seedtest.Cases(t, 10)
 	var reached, native int
 	for n := range count {
 		rng := rand.New(rand.NewPCG(seed, uint64(n)))

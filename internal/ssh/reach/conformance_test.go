@@ -28,8 +28,8 @@ import (
 // engines are all that carry a host.
 var engines = map[string]engine{
 	"native":  {Reach: native},
-	"openssh": {NoSignals: true, NoExec: true, Reach: forked},
-	"master":  {From: sshtest.AtOpen, Reach: overMasters},
+	"openssh": {NoSignals: true, NoExec: true, Drawn: true, Reach: forked},
+	"master":  {From: sshtest.AtOpen, Drawn: true, Reach: overMasters},
 }
 
 // TestConformance: each of them does what every executor has to do, and leaves nothing behind. Most

@@ -256,7 +256,7 @@ func randomFault(rng *rand.Rand, size int) relay.Fault {
 // TestCuts: a connection that somebody without any key ends after any byte of the server's, in any
 // way, never makes a command run twice, and what is said of it is true.
 func TestCuts(t *testing.T) {
-	const workers, most = 8, 3 * time.Second
+	const workers, most = 8, time.Second
 	seed := *cutsSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())

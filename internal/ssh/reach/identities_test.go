@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sshtest"
@@ -111,7 +112,7 @@ func TestRandomIdentities(t *testing.T) {
 	names := pool(t, dir, s.User)
 	known := filepath.Join(dir, "known")
 	put(t, known, fmt.Sprintf("[127.0.0.1]:%d %sthere %s", s.Port, sshtest.AuthorizedLine(s.HostKey), sshtest.AuthorizedLine(other)), 0o600)
-	count, seed := sshtest.Cases(t, 15)
+	count, seed := seedtest.Cases(t, 15)
 	var reached, native int
 	for n := range count {
 		rng := rand.New(rand.NewPCG(seed, uint64(n)))

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
@@ -254,7 +255,7 @@ var byUs = map[fleet.Class]string{
 // TestRandomKnownHosts compares with ssh whether a key is accepted, and what is recorded then.
 func TestRandomKnownHosts(t *testing.T) {
 	servers := keyedServers(t)
-	count, seed := sshtest.Cases(t, 25)
+	count, seed := seedtest.Cases(t, 25)
 	answers, stricter := map[string]int{}, 0
 	for n := range count {
 		c := randomKnownCase(t, rand.New(rand.NewPCG(seed, uint64(n))), servers)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sshtest"
@@ -142,10 +143,16 @@ type foe struct {
 	*sshtest.Hostile
 }
 
-// foes are all misbehaviors at all steps from one on.
-func foes(key ssh.Signer, from sshtest.Step) (all []foe) {
+// foes are all misbehaviors from a step on: at all steps, or each at one that is drawn.
+func (e engine) foes(t *testing.T, key ssh.Signer, from sshtest.Step) (all []foe) {
+	random := rand.New(rand.NewPCG(seedtest.Of(t), 1))
 	for _, m := range misbehaviors {
-		for step := max(m.from, from); step < sshtest.Steps; step++ {
+		first, last := max(m.from, from), sshtest.Steps-1
+		if e.Drawn {
+			first += sshtest.Step(random.IntN(int(last - first + 1)))
+			last = first
+		}
+		for step := first; step <= last; step++ {
 			all = append(all, foe{m.name + " at " + step.String(), &sshtest.Hostile{At: step, Do: m.do, HostKey: key}})
 		}
 	}
@@ -154,7 +161,7 @@ func foes(key ssh.Signer, from sshtest.Step) (all []foe) {
 
 // random are servers that do several things at random, at random steps.
 func random(t *testing.T, key ssh.Signer, from sshtest.Step) (all []foe) {
-	count, seed := sshtest.Cases(t, 12)
+	count, seed := seedtest.Cases(t, 12)
 	for i := range count {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
 		var names []string
@@ -247,7 +254,7 @@ func (e engine) hostile(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			from := max(c.from, e.From)
-			foes := append(foes(key, from), random(t, key, from)...)
+			foes := append(e.foes(t, key, from), random(t, key, from)...)
 			s := servers{User: "tester", Key: user, HostKey: key.PublicKey(), ConnectTimeout: c.login}
 			for _, f := range foes {
 				s.Ports = append(s.Ports, f.Start(t))

@@ -28,6 +28,9 @@ type engine struct {
 	NoSignals bool
 	// NoExec says that it runs no second command over a connection.
 	NoExec bool
+	// Drawn says that ssh stands between it and a hostile server: one step of each misbehavior, a
+	// random one, is enough for a process each.
+	Drawn bool
 }
 
 // servers are what is to be reached.

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/sshtest"
@@ -357,7 +358,7 @@ func TestRandomConfigurations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	count, seed := sshtest.Cases(t, 60)
+	count, seed := seedtest.Cases(t, 60)
 	wrong, refused := 0, 0
 	for n := range count {
 		r := trial{rand.New(rand.NewPCG(seed, uint64(n/5))), grammar, t.TempDir()}

@@ -13,6 +13,7 @@ import (
 	skeema "github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/seedtest"
 	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/sshtest"
@@ -115,7 +116,7 @@ func sameAsKeygen(t *testing.T, text string, names []string) (found int) {
 // TestLookupAgainstKeygen runs the rules of matching against OpenSSH's own.
 func TestLookupAgainstKeygen(t *testing.T) {
 	found := 0
-	count, seed := sshtest.Cases(t, 40)
+	count, seed := seedtest.Cases(t, 40)
 	for n := range uint64(count) {
 		g := generator{Rand: rand.New(rand.NewPCG(n, seed))}
 		names := make([]string, 6)
