@@ -225,7 +225,7 @@ func TestEndlessOutput(t *testing.T) {
 		t.Errorf("%d and %d bytes came, want %d and %d", sizes[0], sizes[1], big, line)
 	}
 	t.Logf("resident memory: %d MB before, %d MB at most", before>>20, peak>>20)
-	if !raceEnabled && peak > before+big/2 {
+	if !raceEnabled && peak > before+uint64(big/2) {
 		t.Errorf("resident memory grew from %d to %d MB", before>>20, peak>>20)
 	}
 }
