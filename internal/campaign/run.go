@@ -117,11 +117,11 @@ func (j *Run) Do(ctx, drain context.Context) error {
 	}
 	defer kept.close()
 	memory, params := kept.memory, lab.Params{Target: j.bed.Target, Drain: drain}
-	if j.File != nil { // the plan learns its content
+	if j.File != nil {
 		params.Elapsed = memory.Measured()
 		j.announce(params.Elapsed)
-		j.plan.Replay(memory)
 	}
+	j.plan.Begin(memory)
 	view := live.New(live.Params{
 		Screen: j.Screen, Quiet: j.Quiet, Progress: j.plan.Progress, Load: hostinfo.Load, File: memory, Now: time.Now,
 	})

@@ -30,14 +30,21 @@ func NewSitter(m *Machine) *Sitter {
 // Collect lets the lab carry out a plan on the machine until it ends, and returns the file, and the
 // simulated time that it took.
 func (m *Machine) Collect(c record.Campaign, p plan.Plan) (*record.File, time.Duration) {
+	f := m.file(c)
+	return f, m.Resume(f, p)
+}
+
+// Resume does so for the rest of a file.
+func (m *Machine) Resume(f *record.File, p plan.Plan) time.Duration {
 	if m.random == nil {
 		m.begin(7)
 	}
-	f, s := m.file(c), &Sitter{Machine: m, look: 0.5, opening: openingTime, weather: &weather{of: m.Neighbors, random: m.random}, own: map[int]float64{}}
-	if err := lab.Run(context.Background(), lab.Params{Target: c.Target, Now: s.time}, p, s, f.Sink()); err != nil {
+	p.Begin(f)
+	s := &Sitter{Machine: m, look: 0.5, opening: openingTime, weather: &weather{of: m.Neighbors, random: m.random}, own: map[int]float64{}}
+	if err := lab.Run(context.Background(), lab.Params{Target: f.Campaign.Target, Now: s.time}, p, s, f.Sink()); err != nil {
 		panic(err) // neither the driver nor the sink has errors
 	}
-	return f, s.now
+	return s.now
 }
 
 func (s *Sitter) time() time.Time { return time.Unix(0, 0).Add(s.now) }

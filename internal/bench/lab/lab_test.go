@@ -27,7 +27,7 @@ type planner struct {
 	observed []string
 }
 
-func (p *planner) Next(elapsed time.Duration) (plan.Step, bool) {
+func (p *planner) Next(elapsed time.Duration, _ record.Slices) (plan.Step, bool) {
 	p.elapsed = append(p.elapsed, elapsed)
 	if len(p.trials) == 0 {
 		return plan.Step{}, false

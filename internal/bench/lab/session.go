@@ -40,7 +40,7 @@ func Idle(err error) bool {
 
 // Plan returns the next step, and receives its result (plan.Plan).
 type Plan interface {
-	Next(elapsed time.Duration) (plan.Step, bool)
+	Next(elapsed time.Duration, fresh record.Slices) (plan.Step, bool)
 	Opened(record.Trial, record.Sample)
 	Moved(plan.Step, record.Slice)
 	Lost(record.Trial)
@@ -75,7 +75,7 @@ func Run(ctx context.Context, params Params, p Plan, d Driver, sink record.Sink)
 	}()
 	start := params.Now()
 	for params.Drain.Err() == nil {
-		step, ok := p.Next(params.Elapsed + params.Now().Sub(start) - s.paused)
+		step, ok := p.Next(params.Elapsed+params.Now().Sub(start)-s.paused, s.slices)
 		if !ok {
 			return nil
 		}

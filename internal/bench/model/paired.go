@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -23,27 +24,12 @@ const (
 // one slice of a pair does not cancel.
 const trimmed = 0.2
 
-// turn is a slice with its trial.
-type turn struct {
-	trial record.Trial
-	reading
-}
-
-// pair is a slice between two of the reference.
-type pair struct{ before, own, after turn }
-
-// ratio returns the cost of a slice per byte relative to the reference right before and right after
-// it, as a logarithm; ok is false where one of them has no figure.
-func (p pair) ratio(q quantity) (log float64, ok bool) {
-	before, own, after := p.before, p.own, p.after
-	usual := (before.ns[q]/before.bytes + after.ns[q]/after.bytes) / 2
-	return math.Log(own.ns[q] / own.bytes / usual), before.ns[q] > 0 && own.ns[q] > 0 && after.ns[q] > 0
-}
-
 // pairs holds the slices of one direction, each relative to those of the reference.
 type pairs struct {
-	reference []turn
-	all       []pair
+	cell      alg.Suite // of the reference
+	reference []reading
+	cells     map[int]alg.Suite             // of other connections, by their trials
+	logs      [quantities]map[int][]float64 // of their slices: cost per byte relative to the reference right before and right after
 }
 
 // Paired analyzes the slices of one direction where a reference connection took its turn before and
@@ -74,33 +60,49 @@ func (a *Analysis) WallOf(cell alg.Suite) (e stats.Estimate) {
 
 // pairsOf relates the slices of one direction, sitting by sitting: each to those of the reference
 // right before and right after it.
-func pairsOf(d record.Direction, trials map[int]record.Trial, batches []record.Slices) (p pairs) {
+func pairsOf(d record.Direction, trials map[int]record.Trial, batches []record.Slices) *pairs {
+	p := &pairs{cells: map[int]alg.Suite{}, logs: [quantities]map[int][]float64{{}, {}, {}}}
 	sitting := 0
-	var since []turn // of the reference and from there on
+	var before *reading         // of the reference; nil: none yet in this sitting
+	var between []*record.Slice // since then
 	for _, b := range batches {
 		if b.Sitting != sitting {
-			sitting, since = b.Sitting, nil
+			sitting, before = b.Sitting, nil
 		}
-		for _, s := range b.Slices {
-			t := turn{trials[s.Trial], readingOf(s, 0)}
-			if t.trial.Workload != record.Sitting || t.trial.Direction != d || s.Bytes <= 0 {
-				continue
+		for i := range b.Slices {
+			s := &b.Slices[i]
+			t := trials[s.Trial]
+			switch {
+			case t.Workload != record.Sitting || t.Direction != d || s.Bytes <= 0:
+			case t.Role != record.RoleReference:
+				between = append(between, s)
+			default:
+				after := readingOf(*s, 0)
+				if before != nil && len(between) == 1 {
+					p.add(trials[between[0].Trial], *before, readingOf(*between[0], 0), after)
+				}
+				p.cell, p.reference = cmp.Or(p.cell, t.Cell().Suite), append(p.reference, after)
+				before, between = &after, between[:0]
 			}
-			if t.trial.Role != record.RoleReference {
-				since = append(since, t)
-				continue
-			}
-			if len(since) == 2 && since[0].trial.Role == record.RoleReference {
-				p.all = append(p.all, pair{since[0], since[1], t})
-			}
-			p.reference, since = append(p.reference, t), []turn{t}
 		}
 	}
 	return p
 }
 
+// add relates a slice to those of the reference right before and right after it, in every quantity
+// that all three have.
+func (p *pairs) add(t record.Trial, before, own, after reading) {
+	p.cells[t.ID] = t.Cell().Suite
+	for q := range quantities {
+		if before.ns[q] > 0 && own.ns[q] > 0 && after.ns[q] > 0 {
+			usual := (before.ns[q]/before.bytes + after.ns[q]/after.bytes) / 2
+			p.logs[q][t.ID] = append(p.logs[q][t.ID], math.Log(own.ns[q]/own.bytes/usual))
+		}
+	}
+}
+
 // busy returns the share of the reference's time in which the busier side needed its CPU.
-func (p pairs) busy() float64 {
+func (p *pairs) busy() float64 {
 	var parts []float64
 	for _, r := range p.reference {
 		if r.ns[wall] > 0 {
@@ -111,7 +113,7 @@ func (p pairs) busy() float64 {
 }
 
 // series returns the figures of one quantity.
-func (p pairs) series(cells []alg.Suite, q quantity, share float64) Series {
+func (p *pairs) series(cells []alg.Suite, q quantity, share float64) Series {
 	s := Series{Figures: make([]Effect, len(cells))}
 	var logs []float64 // of what the reference took per byte
 	for _, r := range p.reference {
@@ -125,7 +127,7 @@ func (p pairs) series(cells []alg.Suite, q quantity, share float64) Series {
 	level := stats.Median(logs)
 	s.Level = stats.Scale(logs, level) / math.Sqrt(float64(len(logs)))
 	ratios := p.ratios(q, share)
-	ratios[p.reference[0].trial.Cell().Suite] = stats.Estimate{N: 1}
+	ratios[p.cell] = stats.Estimate{N: 1}
 	degrees := math.Inf(1)
 	for i, cell := range cells {
 		if e := ratios[cell]; e.Known() {
@@ -149,19 +151,12 @@ func (p pairs) series(cells []alg.Suite, q quantity, share float64) Series {
 // Its error has two parts (a random-effects model): that of its pairs, whose spread all cells
 // share, since five pairs say little about it, and that of being one connection of many, which the
 // reference has, too.
-func (p pairs) ratios(q quantity, share float64) map[alg.Suite]stats.Estimate {
-	of, cells := map[int][]float64{}, map[int]alg.Suite{} // of a connection
-	for _, x := range p.all {
-		if log, ok := x.ratio(q); ok {
-			id := x.own.trial.ID
-			of[id], cells[id] = append(of[id], log), x.own.trial.Cell().Suite
-		}
-	}
+func (p *pairs) ratios(q quantity, share float64) map[alg.Suite]stats.Estimate {
 	means := map[alg.Suite][]float64{} // of a cell's connections
 	inverse := map[alg.Suite]float64{} // of a cell: sum of 1 / pairs
 	var influences [][]float64
-	for _, id := range slices.Sorted(maps.Keys(of)) {
-		xs, cell := of[id], cells[id]
+	for _, id := range slices.Sorted(maps.Keys(p.logs[q])) {
+		xs, cell := p.logs[q][id], p.cells[id]
 		cut := math.Floor(trimmed*float64(len(xs))) / float64(len(xs)) // the same number of values at either end
 		t := stats.Trim(slices.Sorted(slices.Values(xs)), cut, 1-cut)
 		means[cell] = append(means[cell], t.Mean)

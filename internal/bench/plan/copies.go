@@ -64,7 +64,7 @@ func combinations(d design) []record.Trial {
 }
 
 // Next returns the next copy, or false when the plan has ended.
-func (p *copies) Next(elapsed time.Duration) (Step, bool) {
+func (p *copies) Next(elapsed time.Duration, _ record.Slices) (Step, bool) {
 	p.asked = true
 	return p.next(elapsed, p.refill)
 }
@@ -176,9 +176,9 @@ func (p *copies) Moved(Step, record.Slice) {}
 // Lost does nothing.
 func (p *copies) Lost(record.Trial) {}
 
-// Replay marks the copies of a file as done.
-func (p *copies) Replay(f *record.File) {
-	p.replay(f)
+// Begin marks the copies of a file as done.
+func (p *copies) Begin(f *record.File) {
+	p.begin(f)
 	for _, sample := range f.Samples {
 		p.Observe(f.Trials[sample.Trial], sample)
 	}

@@ -126,8 +126,8 @@ func (p *paired) turnsEach() time.Duration {
 }
 
 // Next returns the next step, or false when the plan has ended.
-func (p *paired) Next(elapsed time.Duration) (Step, bool) {
-	return p.next(elapsed, p.turnsEach()/2, p.refill)
+func (p *paired) Next(elapsed time.Duration, fresh record.Slices) (Step, bool) {
+	return p.next(elapsed, p.turnsEach()/2, fresh, p.refill)
 }
 
 // refill opens as many connections as allowed, or gives all open ones a turn.
@@ -272,7 +272,7 @@ func (p *paired) admitsAll() bool {
 func (p *paired) figures() map[record.Direction]*model.Analysis {
 	out := map[record.Direction]*model.Analysis{}
 	for _, d := range p.Directions {
-		out[d] = model.Paired(d, p.computations(), p.trials, p.batches)
+		out[d] = model.Paired(d, p.computations(), p.file.Trials, p.batches())
 	}
 	return out
 }
@@ -307,10 +307,10 @@ func (p *paired) Progress() Progress {
 	return out
 }
 
-// Replay teaches the plan the content of a resumed file: connections that are still in the race are
-// opened again.
-func (p *paired) Replay(f *record.File) {
-	p.seating.Replay(f)
+// Begin teaches the plan the content of its file: connections that are still in the race are opened
+// again.
+func (p *paired) Begin(f *record.File) {
+	p.seating.Begin(f)
 	p.again(p.figures())
 }
 

@@ -178,8 +178,8 @@ func TestPairedResume(t *testing.T) {
 	_, f, _ := run(t, m, c, near)
 	c.BudgetNS = 40 * time.Second
 	p := planned(t, c, near)
-	p.Replay(f)
-	step, ok := p.Next(20 * time.Second)
+	p.Begin(f)
+	step, ok := p.Next(20*time.Second, record.Slices{})
 	if !ok || step.Action != plan.Open || step.Trials[0].Role != record.RoleReference {
 		t.Fatalf("the first step is %+v", step)
 	}

@@ -1,7 +1,7 @@
 // Package plan decides what to measure next. A plan is pure: it has no clock, no I/O and no
 // randomness but its seed, so the same history leads to the same next step. It hands out steps
-// (Next), learns from their results (Opened, Moved, Lost, Observe), and always ends. A file is
-// resumed by Replay before the first Next.
+// (Next), learns from their results (Opened, Moved, Lost, Observe), and always ends. The slices
+// that it judges by are those of the file that the run writes.
 package plan
 
 import (
@@ -19,8 +19,8 @@ import (
 // Plan is the course of a run, step by step.
 type Plan interface {
 	// Next returns the next step, or false when the plan has ended. elapsed is the measuring time
-	// so far.
-	Next(elapsed time.Duration) (Step, bool)
+	// so far, and fresh are the slices that the file does not have yet.
+	Next(elapsed time.Duration, fresh record.Slices) (Step, bool)
 	// Opened reports the end of a connection's login.
 	Opened(record.Trial, record.Sample)
 	// Moved reports the result of a turn.
@@ -29,8 +29,9 @@ type Plan interface {
 	Lost(record.Trial)
 	// Observe reports the result of a trial with its own connection.
 	Observe(record.Trial, record.Sample)
-	// Replay teaches the plan the content of a resumed file.
-	Replay(*record.File)
+	// Begin teaches the plan the content of the run's file, which the run adds to from then on. A
+	// plan without it knows no slices.
+	Begin(*record.File)
 	// Progress reports the state after the last step.
 	Progress() Progress
 	// Estimate is the measuring time that the whole plan takes.

@@ -39,28 +39,17 @@ type seating struct {
 	sitting int // counts in the file
 	round   int // counts in the file
 
-	// What turns have shown so far.
-	trials  map[int]record.Trial
-	batches []record.Slices
-	turns   map[record.Cell]int
+	file  *record.File
+	fresh record.Slices // not in the file yet
+	turns map[record.Cell]int
 }
 
 func newSeating(d design) seating {
-	return seating{design: d, sitting: 1, logins: newLogins(d), trials: map[int]record.Trial{}, turns: map[record.Cell]int{}}
+	return seating{design: d, sitting: 1, logins: newLogins(d), file: &record.File{}, turns: map[record.Cell]int{}}
 }
 
-// show records a slice of a sitting.
-func (s *seating) show(sitting int, t record.Trial, slice record.Slice) {
-	if last := len(s.batches) - 1; last < 0 || s.batches[last].Sitting != sitting {
-		s.batches = append(s.batches, record.Slices{Sitting: sitting})
-	}
-	last := &s.batches[len(s.batches)-1]
-	last.Slices = append(last.Slices, slice)
-	s.trials[t.ID] = t
-	if t.Workload == record.Sitting {
-		s.turns[t.Cell()]++
-	}
-}
+// batches returns all slices so far.
+func (s *seating) batches() []record.Slices { return append(slices.Clip(s.file.Slices), s.fresh) }
 
 // left returns the rest of the budget; without one it never ends.
 func (s *seating) left() time.Duration {
@@ -72,7 +61,8 @@ func (s *seating) left() time.Duration {
 
 // next returns the next step, or false when the plan has ended, as it does when no more than unused
 // of its budget is left.
-func (s *seating) next(elapsed, unused time.Duration, refill func()) (Step, bool) {
+func (s *seating) next(elapsed, unused time.Duration, fresh record.Slices, refill func()) (Step, bool) {
+	s.fresh = fresh
 	if s.elapsed = elapsed; s.ending == "" && s.left() <= unused {
 		s.end(EndBudget)
 	}
@@ -128,21 +118,23 @@ func (s *seating) Observe(t record.Trial, sample record.Sample) {
 
 // Moved records the result of a turn.
 func (s *seating) Moved(step Step, slice record.Slice) {
-	s.show(step.Sitting, step.Trials[0], slice)
+	s.turns[step.Trials[0].Cell()]++
 	if i := seatOf(s.open, slice.Trial); i >= 0 {
 		s.open[i].turns++
 	}
 }
 
-// Replay teaches the plan the content of a resumed file. Its connections are gone: they are opened
-// again.
-func (s *seating) Replay(f *record.File) {
-	s.steps.replay(f)
+// Begin teaches the plan the content of its file. Its connections are gone: they are opened again.
+func (s *seating) Begin(f *record.File) {
+	s.file = f
+	s.steps.begin(f)
 	for _, batch := range f.Slices {
 		s.sitting = max(s.sitting, batch.Sitting+1)
 		for _, slice := range batch.Slices {
 			s.round = max(s.round, slice.Round)
-			s.show(batch.Sitting, f.Trials[slice.Trial], slice)
+			if t := f.Trials[slice.Trial]; t.Workload == record.Sitting {
+				s.turns[t.Cell()]++
+			}
 		}
 	}
 	for _, sample := range f.Samples {

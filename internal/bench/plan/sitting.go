@@ -56,8 +56,8 @@ func newSitting(d design) *sitting {
 }
 
 // Next returns the next step, or false when the plan has ended.
-func (s *sitting) Next(elapsed time.Duration) (Step, bool) {
-	return s.next(elapsed, 0, s.refill)
+func (s *sitting) Next(elapsed time.Duration, fresh record.Slices) (Step, bool) {
+	return s.next(elapsed, 0, fresh, s.refill)
 }
 
 // refill decides the next steps.
@@ -214,7 +214,7 @@ func (s *sitting) fit(elapsed time.Duration) {
 		return
 	}
 	s.fitted = elapsed
-	sittings := model.SittingsOf(s.trials, s.batches)
+	sittings := model.SittingsOf(s.file.Trials, s.batches())
 	for _, d := range s.Directions {
 		s.analyses[d] = model.Analyze(d, s.computations(), sittings, s.env.Cores)
 	}
@@ -280,9 +280,9 @@ func (s *sitting) Progress() Progress {
 	return out
 }
 
-// Replay teaches the plan the content of a resumed file.
-func (s *sitting) Replay(f *record.File) {
-	s.seating.Replay(f)
+// Begin teaches the plan the content of its file.
+func (s *sitting) Begin(f *record.File) {
+	s.seating.Begin(f)
 	if len(f.Slices) > 0 {
 		s.resume()
 	}

@@ -215,7 +215,7 @@ func TestLostConnectionsAreOpenedAgain(t *testing.T) {
 	p := planned(t, c, roomy)
 	opened, lost, bad := map[alg.Suite]int{}, 0, 0
 	turns := map[int]int{}
-	for step, ok := p.Next(0); ok; step, ok = p.Next(time.Second) {
+	for step, ok := p.Next(0, record.Slices{}); ok; step, ok = p.Next(time.Second, record.Slices{}) {
 		for _, trial := range step.Trials {
 			switch {
 			case step.Action == plan.Open && trial.Workload == record.Sitting && trial.Want.Cipher == "3des-cbc":
@@ -257,21 +257,20 @@ func TestSittingGoesOn(t *testing.T) {
 	c.Rounds = 1
 	_, f, _ := run(t, &benchtest.Machine{}, c, roomy)
 	c.Rounds = 2
-	p := planned(t, c, roomy)
-	p.Replay(f)
-	rest, _ := (&benchtest.Machine{}).Collect(f.Campaign, p)
-	if p.End() != plan.EndComplete || len(rest.Slices) == 0 || rest.Slices[0].Sitting != f.Slices[len(f.Slices)-1].Sitting+1 {
-		t.Fatalf("ended %q, %d batches", p.End(), len(rest.Slices))
+	p, batches, trials := planned(t, c, roomy), f.Slices, maps.Clone(f.Trials)
+	(&benchtest.Machine{}).Resume(f, p)
+	rest := f.Slices[len(batches):]
+	if p.End() != plan.EndComplete || len(rest) == 0 || rest[0].Sitting != batches[len(batches)-1].Sitting+1 {
+		t.Fatalf("ended %q, %d batches", p.End(), len(rest))
 	}
-	for id := range rest.Trials {
-		if _, twice := f.Trials[id]; twice {
+	for id, trial := range trials {
+		if f.Trials[id] != trial {
 			t.Errorf("trial %d is there twice", id)
 		}
 	}
 	p = planned(t, c, roomy)
-	p.Replay(f)
-	p.Replay(rest)
-	if _, ok := p.Next(0); ok {
+	p.Begin(f)
+	if _, ok := p.Next(0, record.Slices{}); ok {
 		t.Errorf("goes on after all rounds; ended %q", p.End())
 	}
 }

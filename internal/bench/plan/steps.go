@@ -36,8 +36,8 @@ func (s *steps) number(t record.Trial) record.Trial {
 	return t
 }
 
-// replay continues after the trials of a file.
-func (s *steps) replay(f *record.File) {
+// begin continues after the trials of a file.
+func (s *steps) begin(f *record.File) {
 	for id := range f.Trials {
 		s.id = max(s.id, id)
 	}

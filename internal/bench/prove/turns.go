@@ -91,7 +91,7 @@ type script struct {
 
 // Next opens both connections, and then lets each move data in turn. It returns false when the
 // turns are over.
-func (s *script) Next(elapsed time.Duration) (plan.Step, bool) {
+func (s *script) Next(elapsed time.Duration, _ record.Slices) (plan.Step, bool) {
 	if s.slices == 0 {
 		s.began = elapsed
 	}
