@@ -35,7 +35,7 @@ func loginsOf(r *rank.Ranking, p Policy, present string) Logins {
 			l.Tied++
 		}
 	}
-	l.Present = slices.IndexFunc(l.Options, func(k rank.Exchange) bool { return present != "" && sameKex(k.Name, present) })
+	l.Present = slices.IndexFunc(l.Options, func(k rank.Exchange) bool { return present != "" && sameName(alg.Kex, k.Name, present) })
 	l.PostQuantum = l.surcharge()
 	return l
 }
@@ -48,8 +48,6 @@ func (l Logins) first() []string {
 	}
 	return append([]string{l.Options[0].Name}, l.Options[0].Aliases...)
 }
-
-func sameKex(a, b string) bool { return alg.Canonical(alg.Kex, a) == alg.Canonical(alg.Kex, b) }
 
 // surcharge returns the additional cost of post-quantum exchanges.
 func (l Logins) surcharge() float64 {

@@ -40,9 +40,6 @@ type pairs struct {
 func Paired(direction record.Direction, cells []alg.Suite, trials map[int]record.Trial, batches []record.Slices) *Analysis {
 	a := &Analysis{Direction: direction, Cells: slices.Clone(cells)}
 	p := pairsOf(direction, trials, batches)
-	if len(p.reference) == 0 {
-		return a
-	}
 	a.sort()
 	a.Client, a.Server = p.series(a.Cells, client, 1), p.series(a.Cells, server, 1)
 	a.Wall = p.series(a.Cells, wall, p.busy()) // the cost of a connection shows in its speed as far as a CPU limits that

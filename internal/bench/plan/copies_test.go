@@ -19,7 +19,7 @@ func copies(c record.Campaign) record.Campaign {
 
 // next is the next copy of a plan.
 func next(p plan.Plan) (record.Trial, bool) {
-	step, ok := p.Next(time.Second)
+	step, ok := p.Next(time.Second, record.Slices{})
 	if !ok {
 		return record.Trial{}, false
 	}
@@ -146,7 +146,7 @@ func TestEstimatesSaturate(t *testing.T) {
 	large.Rounds, large.SizeBytes = math.MaxInt, math.MaxInt64
 	for name, c := range map[string]record.Campaign{"copies": large, "rounds": rounds} {
 		p := planned(t, c, roomy)
-		p.Next(0)
+		p.Next(0, record.Slices{})
 		if p.Estimate() != math.MaxInt64 || p.Progress().Remaining != math.MaxInt64 {
 			t.Errorf("%s: estimate %v, remaining %v", name, p.Estimate(), p.Progress().Remaining)
 		}

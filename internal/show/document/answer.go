@@ -317,15 +317,11 @@ func (w wording) chance() string {
 func speeds(options []rank.Row) string {
 	var out []string
 	for i, of := range options[0].Cells {
-		var cells []rank.Cell
-		for _, o := range options {
-			cells = append(cells, o.Cells[i])
-		}
 		way := ""
 		if len(options[0].Cells) > 1 {
 			way = " " + string(of.Direction)
 		}
-		if speed := span(cells, speedOf, 1e6); speed != "-" {
+		if speed := span(cells(options, i), speedOf, 1e6); speed != "-" {
 			out = append(out, speed+" MB/s"+way)
 		}
 	}

@@ -29,7 +29,7 @@ type Document struct {
 	PolicyName  string   // of a ranking: that the answer is of, and a page opens with; "": any
 	Tables      []Table  // the main ones first; tables of one Name have the same columns
 	Charts      []Chart
-	Brief       []Block // the form for a terminal
+	Brief       []Table // the form for a terminal
 	Columns     int     // of that terminal; 0: any width
 	Environment []Fact
 	Quality     []Fact // how far the numbers can be trusted
@@ -300,6 +300,8 @@ func (c Column) Parts(cell Cell) (value, bounds string) {
 const (
 	ratio   = "ratio" // the unit of a value without one
 	unknown = "-"
+
+	unknownWord = "unknown"
 )
 
 // Heading returns the head with its unit: "throughput, MB/s".

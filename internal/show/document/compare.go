@@ -47,7 +47,7 @@ func fileNames(c *compare.Comparison) (out []string) {
 }
 
 func noiseFact(c *compare.Comparison, i int) Fact {
-	return Fact{"noise floor of " + fileName(c, i), orUnknown(noiseFloor(c.Inputs[i].Ranking.Noise))}
+	return Fact{"noise floor of " + fileName(c, i), cmp.Or(noiseFloor(c.Inputs[i].Ranking.Noise), unknownWord)}
 }
 
 // comparisonLead returns the result, a sentence each.
@@ -89,8 +89,8 @@ func orderLines(c *compare.Comparison) (out []string) {
 
 // briefComparison shows the result, and as many of the changed lines as fit the screen; with all,
 // every table.
-func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
-	out := []Block{{Lines: slices.Clone(d.Lead)}, {Lines: factLines(d.Environment)}}
+func briefComparison(c *compare.Comparison, d *Document, all bool) []Table {
+	out := []Table{{Lines: slices.Clone(d.Lead)}, {Lines: factLines(d.Environment)}}
 	if !all { // lists of names, and of programs, have a line each
 		for i, line := range out[0].Lines {
 			if strings.HasPrefix(line, notCompared) {
@@ -102,11 +102,11 @@ func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
 		}
 	}
 	if all {
-		out = append(append(out, tableBlocks(d.Tables)...), Block{Lines: append(orderLines(c), comparisonMethod(c)...)})
-		return Clean(append(out, Block{Lines: doubtLines(d.Doubts)}))
+		out = append(append(out, d.Tables...), Table{Lines: append(orderLines(c), comparisonMethod(c)...)})
+		return Clean(append(out, Table{Lines: doubtLines(d.Doubts)}))
 	}
 	if len(c.Cells)+len(c.Kex) == 0 { // only measurements besides SSH
-		return Clean(Screenful(append(out, tableBlocks(d.Tables)...), doubtLines(d.Doubts), 0, "sshpace compare --all", nil))
+		return Clean(Screenful(append(out, d.Tables...), doubtLines(d.Doubts), 0, "sshpace compare --all", nil))
 	}
 	hidden := len(d.Doubts)
 	for _, t := range d.Tables {
@@ -116,10 +116,11 @@ func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
 		changed := slices.DeleteFunc(slices.Clone(t.Rows), func(r Row) bool { return r.Same })
 		hidden += len(t.Rows) - len(changed)
 		if t.Rows = changed; len(changed) > 0 {
-			out = append(out, Block{Title: t.Title, Table: &t, Spare: max(0, len(changed)-len(c.Inputs))})
+			t.Spare = max(0, len(changed)-len(c.Inputs))
+			out = append(out, t)
 		}
 	}
-	last := Block{Lines: []string{inBrackets}}
+	last := Table{Lines: []string{inBrackets}}
 	out, over := Fit(out, len(last.Lines)+2)
 	if hidden += over; hidden > 0 {
 		last.Lines = append(last.Lines, fmt.Sprintf("%d more lines and remarks: sshpace compare --all", hidden))

@@ -150,9 +150,9 @@ func barUnit(r *rank.Ranking) string {
 	return "MB/s"
 }
 
-// cells returns the row's cells in a direction.
-func (f folded) cells(direction int) (out []rank.Cell) {
-	for _, o := range f.options {
+// cells returns those of rows in a direction.
+func cells(rows []rank.Row, direction int) (out []rank.Cell) {
+	for _, o := range rows {
 		out = append(out, o.Cells[direction])
 	}
 	return out
@@ -173,7 +173,7 @@ func speed(r *rank.Ranking, cells []rank.Cell) string {
 
 // mean returns the mean of the bars of a row in a direction, with the union of their intervals.
 func (f folded) mean(r *rank.Ranking, direction int) Point {
-	return meanPoint(f.cells(direction), func(c rank.Cell) Point { return barOf(r, c) })
+	return meanPoint(cells(f.options, direction), func(c rank.Cell) Point { return barOf(r, c) })
 }
 
 // meanPoint returns the mean of a figure of cells, with the union of their intervals.

@@ -10,35 +10,32 @@ import (
 	"sshpace/internal/base/unit"
 )
 
-// Block is a piece of a report on a terminal: a title, a table, and lines below it. Each may be
-// missing.
-type Block struct {
-	Title string
-	Table *Table
-	Lines []string
-	Spare int // rows of the table that may go where all is too long
-}
-
-// Text returns the block in lines of at most width columns; 0: any width.
-func (b Block) Text(width int) (out []string) {
-	if b.Title != "" {
-		out = text.Line(b.Title, width)
+// Text returns the table in lines of at most width columns; 0: any width.
+func (t Table) Text(width int) (out []string) {
+	if t.Title != "" {
+		out = text.Line(t.Title, width)
 	}
-	if b.Table != nil {
-		t := b.Table.text()
-		out = append(out, t.Lines(cmp.Or(width, text.Columns))...)
+	if len(t.Rows) > 0 {
+		own := t.text()
+		out = append(out, own.Lines(cmp.Or(width, text.Columns))...)
 	}
-	for _, line := range b.Lines {
+	for _, line := range t.Lines {
 		out = append(out, text.Line(line, width)...)
 	}
 	return out
 }
 
-// length counts the lines of blocks on a terminal, and those between them.
-func length(blocks []Block) int {
-	n := len(blocks) - 1
-	for _, b := range blocks {
-		for _, line := range b.Text(text.Columns) {
+// untitled returns the table without its title.
+func (t Table) untitled() Table {
+	t.Title = ""
+	return t
+}
+
+// length counts the lines of tables on a terminal, and those between them.
+func length(tables []Table) int {
+	n := len(tables) - 1
+	for _, t := range tables {
+		for _, line := range t.Text(text.Columns) {
 			n += 1 + max(0, text.Width(line)-1)/text.Columns
 		}
 	}
@@ -49,73 +46,65 @@ func length(blocks []Block) int {
 // too many.
 const mostLines = 4
 
-// Fit leaves out spare rows of tables, the last ones first, until blocks, and follow lines after
-// them, fit a screen; hidden counts the rows.
-func Fit(blocks []Block, follow int) (fitting []Block, hidden int) {
+// Fit leaves out spare rows of tables, the last ones first, until the tables, and follow lines
+// after them, fit a screen; hidden counts the rows.
+func Fit(tables []Table, follow int) (fitting []Table, hidden int) {
 	for {
-		over := length(blocks) + follow - screenLines
-		if over <= 0 {
-			break
-		}
-		last := len(blocks) - 1
-		for last >= 0 && blocks[last].Spare == 0 {
+		over := length(tables) + follow - screenLines
+		last := len(tables) - 1
+		for last >= 0 && tables[last].Spare == 0 {
 			last--
 		}
-		if last < 0 {
-			break
+		if over <= 0 || last < 0 {
+			return tables, hidden
 		}
-		t := *blocks[last].Table
-		out := min(blocks[last].Spare, max(1, over/mostLines))
-		t.Rows = t.Rows[:len(t.Rows)-out]
-		blocks[last].Table = &t
-		if blocks[last].Spare -= out; len(t.Rows) == 0 {
-			blocks = slices.Delete(blocks, last, last+1)
+		t := &tables[last]
+		out := min(t.Spare, max(1, over/mostLines))
+		t.Rows, t.Spare, hidden = t.Rows[:len(t.Rows)-out], t.Spare-out, hidden+out
+		if len(t.Rows) == 0 {
+			tables = slices.Delete(tables, last, last+1)
 		}
-		hidden += out
 	}
-	return blocks, hidden
 }
 
 // SavedLines counts the lines after a report when its result is saved.
 const SavedLines = 3
 
-// Screenful returns as much of blocks, remarks and last lines as fits a screen above follow other
+// Screenful returns as much of tables, remarks and last lines as fits a screen above follow other
 // lines, and the command that shows the rest: all rows of the tables with as many remarks as fit,
 // or else one remark, which may be cut, and as many rows as fit. Tables that cannot be shortened
 // are kept.
-func Screenful(blocks []Block, remarks []string, follow int, command string, last []string) []Block {
-	if !slices.ContainsFunc(blocks, func(b Block) bool { return b.Spare > 0 }) {
-		for i := range blocks {
-			if blocks[i].Table != nil {
-				blocks[i].Spare = len(blocks[i].Table.Rows)
-			}
+func Screenful(tables []Table, remarks []string, follow int, command string, last []string) []Table {
+	if !slices.ContainsFunc(tables, func(t Table) bool { return t.Spare > 0 }) {
+		for i := range tables {
+			tables[i].Spare = len(tables[i].Rows)
 		}
 	}
 	more := func(hidden int, what string) string {
 		return string(text.Whole(unit.Count(hidden, "more "+what) + ": " + command))
 	}
-	end := func(shown int) Block {
+	end := func(shown int) Table {
 		lines := slices.Clone(remarks[:shown])
 		if hidden := len(remarks) - shown; hidden > 0 {
 			lines = append(lines, more(hidden, "remark"))
 		}
-		return Block{Lines: Apart(lines, last)}
+		return Table{Lines: Apart(lines, last)}
 	}
-	taken := length(blocks) + 1 + follow
+	taken := length(tables) + 1 + follow
 	for shown := min(len(remarks), screenLines); taken <= screenLines && shown >= 0; shown-- {
-		if rest := end(shown); taken+length([]Block{rest}) <= screenLines {
-			return append(slices.Clone(blocks), rest)
+		if rest := end(shown); taken+length([]Table{rest}) <= screenLines {
+			return append(slices.Clone(tables), rest)
 		}
 	}
 	if len(remarks) > 0 {
 		remarks = append([]string{text.Clip(remarks[0], 2*text.Columns)}, remarks[1:]...)
 	}
 	rest := end(min(1, len(remarks)))
-	blocks, hidden := Fit(blocks, length([]Block{{Lines: []string{more(2, "row")}}, rest})+1+follow)
+	tables, hidden := Fit(tables, length([]Table{{Lines: []string{more(2, "row")}}, rest})+1+follow)
 	if hidden > 0 {
-		blocks = append(blocks, Block{Lines: []string{more(hidden, "row")}})
+		tables = append(tables, Table{Lines: []string{more(hidden, "row")}})
 	}
-	return append(blocks, rest)
+	return append(tables, rest)
 }
 
 // Apart joins lines and others, with a blank line between them.
@@ -126,15 +115,15 @@ func Apart(lines, others []string) []string {
 	return append(lines, others...)
 }
 
-// Clean makes text of files and hosts safe to show, and drops empty blocks.
-func Clean(blocks []Block) []Block {
-	for i := range blocks {
-		blocks[i].Title = clean(blocks[i].Title)
-		for k, line := range blocks[i].Lines {
-			blocks[i].Lines[k] = clean(line)
+// Clean makes text of files and hosts safe to show, and drops empty tables.
+func Clean(tables []Table) []Table {
+	for i := range tables {
+		tables[i].Title = clean(tables[i].Title)
+		for k, line := range tables[i].Lines {
+			tables[i].Lines[k] = clean(line)
 		}
 	}
-	return slices.DeleteFunc(blocks, func(b Block) bool { return len(b.Lines) == 0 && (b.Table == nil || len(b.Table.Rows) == 0) })
+	return slices.DeleteFunc(tables, func(t Table) bool { return len(t.Lines)+len(t.Rows) == 0 })
 }
 
 // text turns a table into columns of text. The interval of a quantity has its own column. Columns

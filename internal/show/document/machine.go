@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,21 +10,8 @@ import (
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/compare"
-	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
-
-// machineTables returns a ranking's measurements of its machine besides SSH.
-func machineTables(r *rank.Ranking, c *compare.Ceilings) []Table {
-	var out []Table
-	if c != nil {
-		out = append(out, ceilingTable(c))
-	}
-	if len(r.Measurements) > 0 {
-		out = append(out, measurementTable(r.Measurements))
-	}
-	return out
-}
 
 // ceilingTable shows how near the fastest cell comes to each limit.
 func ceilingTable(c *compare.Ceilings) Table {
@@ -105,7 +93,7 @@ func figureTable(c *compare.Comparison) Table {
 // from it.
 func OfMachine(f *record.File, all bool, commands Commands) *Document {
 	d := &Document{
-		Title: "Measurements of " + clean(orUnknown(f.Campaign.Target)), Lead: machineLead(f.Measurements), Tables: []Table{measurementTable(f.Measurements)},
+		Title: "Measurements of " + clean(cmp.Or(f.Campaign.Target, unknownWord)), Lead: machineLead(f.Measurements), Tables: []Table{measurementTable(f.Measurements)},
 		Environment: Environment(f), Doubts: doubts(nil, f.Findings),
 	}
 	e := f.Environment
@@ -117,11 +105,11 @@ func OfMachine(f *record.File, all bool, commands Commands) *Document {
 		{Name: "(a-b)", Value: rounds}, {Name: "measured", Value: strings.Join(text.NonEmpty(e.CPU, cores(e), library(e.Crypto)), ", ")},
 	}, 0)
 	if len(d.Lead) > 0 {
-		d.Brief = []Block{{Lines: text.Wrap("", strings.Join(d.Lead, " "), 0)}}
+		d.Brief = []Table{{Lines: text.Wrap("", strings.Join(d.Lead, " "), 0)}}
 	}
-	d.Brief = append(d.Brief, Block{Table: &d.Tables[0]})
+	d.Brief = append(d.Brief, d.Tables[0].untitled())
 	if all {
-		d.Brief = Clean(append(d.Brief, Block{Lines: doubtLines(d.Doubts)}, Block{Lines: last}))
+		d.Brief = Clean(append(d.Brief, Table{Lines: doubtLines(d.Doubts)}, Table{Lines: last}))
 		return d
 	}
 	d.Brief = Clean(Screenful(d.Brief, doubtLines(d.Doubts), SavedLines, commands.All(), last))

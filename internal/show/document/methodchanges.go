@@ -25,8 +25,8 @@ func OfMethodChanges(c *compare.MethodComparison) *Document {
 	for _, line := range append(alone, onlyMethods(c)...) {
 		d.Doubts = append(d.Doubts, Doubt{Text: line})
 	}
-	d.Brief = Clean([]Block{
-		{Lines: d.Lead}, {Lines: factLines(d.Environment)}, {Table: &d.Tables[0]}, {Lines: alone}, {Title: "Not compared:", Lines: onlyMethods(c)},
+	d.Brief = Clean([]Table{
+		{Lines: d.Lead}, {Lines: factLines(d.Environment)}, d.Tables[0].untitled(), {Lines: alone}, {Title: "Not compared:", Lines: onlyMethods(c)},
 		{Lines: []string{inBrackets}},
 	})
 	return d

@@ -46,29 +46,29 @@ func OfMethods(results []compare.MethodResult, f *record.File, all bool, command
 	} else if len(measured) > 0 {
 		d.Charts = append(d.Charts, methodChart(measured, what))
 	}
-	d.Brief = methodBlocks(d, len(says), results, f, all, commands.All())
+	d.Brief = briefMethods(d, len(says), results, f, all, commands.All())
 	d.Method = []string{howMethods}
 	d.Algorithms = Algorithms(methodSuites(measured))
 	return d
 }
 
-// methodBlocks returns the report for a terminal: everything, or as much as fits the screen. The
+// briefMethods returns the report for a terminal: everything, or as much as fits the screen. The
 // first answer lines of the lead are the answer; the others, about limits of transfers, are
 // remarks.
-func methodBlocks(d *Document, answer int, results []compare.MethodResult, f *record.File, all bool, more string) []Block {
-	opening, limits := []Block{{Lines: d.Lead[:answer]}, {Lines: stepLines(d.Answer.Steps, 0)}}, d.Lead[answer:]
-	var tables []Block
+func briefMethods(d *Document, answer int, results []compare.MethodResult, f *record.File, all bool, more string) []Table {
+	opening, limits := []Table{{Lines: d.Lead[:answer]}, {Lines: stepLines(d.Answer.Steps, 0)}}, d.Lead[answer:]
+	var tables []Table
 	for i := len(d.Tables) - 1; i >= 0; i-- { // over several round trips, that table first
-		b := Block{Table: &d.Tables[i]}
-		if i > 0 {
-			b.Title, b.Lines = b.Table.Title, []string{b.Table.Note}
+		t := d.Tables[i]
+		if t.Lines = []string{t.Note}; i == 0 {
+			t.Title, t.Lines = "", nil
 		}
-		tables = append(tables, b)
+		tables = append(tables, t)
 	}
 	measured := RemarkLines([]Remark{measuredMethods(results, f)}, 0)
 	if all {
 		remarks := append(unmeasured(results, f, len(results)), controlLines(f)...)
-		return Clean(slices.Concat(opening, tables, []Block{{Lines: limits}, {Lines: remarks}, {Lines: measured}}))
+		return Clean(slices.Concat(opening, tables, []Table{{Lines: limits}, {Lines: remarks}, {Lines: measured}}))
 	}
 	tables = tables[:1] // the other one has the same figures
 	return Clean(Screenful(Clean(append(opening, tables...)), append(limits, unmeasured(results, f, 1)...), SavedLines, more, measured))

@@ -40,7 +40,7 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 	}
 	o.Commands.measured = o.Measured
 	d := &Document{
-		Title:  clean(fmt.Sprintf("SSH speed: %s", orUnknown(r.Campaign.Target))),
+		Title:  clean(fmt.Sprintf("SSH speed: %s", cmp.Or(r.Campaign.Target, unknownWord))),
 		Answer: AnswerOf(r, o.Choice, o.Commands), Environment: environment(r.Environment, r.Campaign, r.Heat), Quality: quality(screen{r: r, c: o.Choice, o: o}), Method: method(r),
 		Doubts: doubts(r.Warnings, r.Findings),
 	}
@@ -67,24 +67,17 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 }
 
 // brief returns the report for a terminal.
-func brief(r *rank.Ranking, d *Document, o Options) []Block {
+func brief(r *rank.Ranking, d *Document, o Options) []Table {
 	switch s := (screen{r: r, c: o.Choice, answer: d.Answer, o: o}); {
 	case o.Method:
-		return Clean(howBlocks(r, d))
+		return Clean(howMeasured(r, d))
 	case o.All:
 		return Clean(append(s.opening(), everything(r, d)...))
 	case len(r.Bulk) == 0:
 		return Clean(s.besides(d.Tables))
 	default:
-		return Clean(s.blocks())
+		return Clean(s.tables())
 	}
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
 }
 
 // rankingSuites lists every name that the report shows.
@@ -126,12 +119,7 @@ func algorithm(kind alg.Kind, name string) Algorithm {
 }
 
 // Standing returns a status as a word; an unknown name is called unknown.
-func Standing(s alg.Status) string {
-	if s == "" {
-		return "unknown"
-	}
-	return string(s)
-}
+func Standing(s alg.Status) string { return cmp.Or(string(s), unknownWord) }
 
 func doubtOf(w rank.Warning) Doubt { return Doubt{clean(w.Text), clean(w.Hint)} }
 

@@ -33,19 +33,19 @@ type screen struct {
 	o      Options
 }
 
-// blocks returns the screen; if it is too long, it leaves out the last choices, and then remarks.
-func (s screen) blocks() []Block {
+// tables returns the screen; if it is too long, it leaves out the last choices, and then remarks.
+func (s screen) tables() []Table {
 	opening, remarks := s.opening(), s.remarks()
 	for bars := mostBars; ; bars-- {
 		out := append(slices.Clone(opening), s.choices(bars)...)
-		out = append(out, Block{Lines: RemarkLines(remarks, s.o.Columns)})
+		out = append(out, Table{Lines: RemarkLines(remarks, s.o.Columns)})
 		switch {
 		case s.o.Limit != 0 || length(out) <= screenLines:
 			return out
 		case bars > fewestBars:
-		case slices.ContainsFunc(remarks, Remark.spare):
+		case slices.ContainsFunc(remarks, func(r Remark) bool { return r.Spare }):
 			last := len(remarks) - 1
-			for !remarks[last].spare() {
+			for !remarks[last].Spare {
 				last--
 			}
 			remarks, bars = slices.Delete(remarks, last, last+1), mostBars+1
@@ -56,13 +56,13 @@ func (s screen) blocks() []Block {
 }
 
 // opening returns the answer, and the next steps.
-func (s screen) opening() []Block {
-	var out []Block
+func (s screen) opening() []Table {
+	var out []Table
 	if len(s.r.Bulk) > 0 {
-		out = append(out, Block{Lines: []string{strings.Join(s.answer.Says, " ")}})
+		out = append(out, Table{Lines: []string{strings.Join(s.answer.Says, " ")}})
 	}
 	if len(s.answer.Steps) > 0 {
-		out = append(out, Block{Lines: stepLines(s.answer.Steps, s.o.Columns)})
+		out = append(out, Table{Lines: stepLines(s.answer.Steps, s.o.Columns)})
 	}
 	return out
 }
@@ -91,14 +91,14 @@ func stepLines(steps []Step, columns int) []string {
 }
 
 // choices draws the bars of the best options and of the present one.
-func (s screen) choices(bars int) []Block {
+func (s screen) choices(bars int) []Table {
 	switch {
 	case len(s.r.Bulk) == 0:
 		return nil
 	case s.c.Tied == 0:
-		t := bulkTable(s.r, s.r.Directions()[0])
+		t := bulkTable(s.r, s.r.Directions()[0]).untitled()
 		t.Rows = t.Rows[:min(len(t.Rows), bars)]
-		return []Block{{Table: &t}}
+		return []Table{t}
 	}
 	directions := s.r.Directions()
 	t := Table{Columns: []Column{{Fit: text.Above}}}
@@ -124,25 +124,24 @@ func (s screen) choices(bars int) []Block {
 	for _, i := range kept {
 		t.Rows = append(t.Rows, s.bar(rows[i], longest))
 	}
-	b := Block{Table: &t}
 	more := len(s.r.Bulk) / max(1, len(directions)) // a row may be several
 	for _, i := range kept {
 		more -= len(rows[i].options)
 	}
 	if more > 0 {
-		b.Lines = []string{fmt.Sprintf("%s: %s", unit.Count(more, "more combination"), s.o.Commands.All())}
+		t.Lines = []string{fmt.Sprintf("%s: %s", unit.Count(more, "more combination"), s.o.Commands.All())}
 	}
-	return []Block{b}
+	return []Table{t}
 }
 
 // besides returns the tables of a result without ciphers, such as one of an old log, as far as they
 // fit the screen.
-func (s screen) besides(tables []Table) []Block {
+func (s screen) besides(tables []Table) []Table {
 	last := RemarkLines(s.remarks(), s.o.Columns)
 	if s.o.Limit != 0 {
-		return append(tableBlocks(tables), Block{Lines: last})
+		return append(slices.Clone(tables), Table{Lines: last})
 	}
-	return Screenful(tableBlocks(tables), nil, 0, s.o.Commands.All(), last)
+	return Screenful(slices.Clone(tables), nil, 0, s.o.Commands.All(), last)
 }
 
 // kept selects the rows to show: the first ones, and the present one.
@@ -167,9 +166,9 @@ func (s screen) kept(rows []folded, bars int) []int {
 func (s screen) bar(f folded, longest float64) Row {
 	row := Row{Cells: []Cell{{Text: f.name()}}}
 	for d := range s.r.Directions() {
-		row.Cells = append(row.Cells, Cell{Text: speed(s.r, f.cells(d))})
+		row.Cells = append(row.Cells, Cell{Text: speed(s.r, cells(f.options, d))})
 		if s.r.By == rank.Cost {
-			row.Cells = append(row.Cells, Cell{Text: span(f.cells(d), cpuOf, 1)})
+			row.Cells = append(row.Cells, Cell{Text: span(cells(f.options, d), cpuOf, 1)})
 		}
 	}
 	bar, now := "", ""
@@ -189,8 +188,6 @@ type Remark struct {
 	Name, Value string
 	Spare       bool
 }
-
-func (r Remark) spare() bool { return r.Spare }
 
 // RemarkLines puts remarks below each other, in lines of at most width columns; 0: any width.
 func RemarkLines(all []Remark, width int) []string {
@@ -237,7 +234,7 @@ func (s screen) measured() Remark {
 // Measured says below figures where and with which programs they were measured. Empty parts are
 // unknown, and left out.
 func Measured(target, client, server string, words ...string) Remark {
-	where := "to " + orUnknown(target)
+	where := "to " + cmp.Or(target, unknownWord)
 	if target == record.Loopback {
 		where = "over " + target
 	}
@@ -451,30 +448,22 @@ func (s screen) notes() []string {
 }
 
 // everything returns all that a ranking knows.
-func everything(r *rank.Ranking, d *Document) []Block {
-	out := tableBlocks(d.Tables)
+func everything(r *rank.Ranking, d *Document) []Table {
 	lines := factLines(d.Quality)
 	for _, f := range r.Failed {
 		lines = append(lines, fmt.Sprintf("failed: %s: %s", f.Suite, strings.TrimSpace(string(f.Outcome)+" "+f.Detail)))
 	}
 	lines = append(lines, limitLines(r.Limits)...)
-	return append(out, Block{Lines: append(lines, doubtLines(d.Doubts)...)})
+	return append(slices.Clone(d.Tables), Table{Lines: append(lines, doubtLines(d.Doubts)...)})
 }
 
-// howBlocks explains how the figures were made, how reliable they are, and the words.
-func howBlocks(r *rank.Ranking, d *Document) []Block {
+// howMeasured explains how the figures were made, how reliable they are, and the words.
+func howMeasured(r *rank.Ranking, d *Document) []Table {
 	trust := append(append(factLines(d.Quality), limitLines(r.Limits)...), doubtLines(d.Doubts)...)
-	return []Block{
+	return []Table{
 		{Title: "How it was measured", Lines: d.Method}, {Title: "How far to trust it", Lines: trust},
 		{Title: "The machine", Lines: factLines(d.Environment)}, {Title: "Words", Lines: factLines(Glossary)},
 	}
-}
-
-func tableBlocks(tables []Table) (out []Block) {
-	for _, t := range tables {
-		out = append(out, Block{Title: t.Title, Table: &t})
-	}
-	return out
 }
 
 func factLines(facts []Fact) (out []string) {

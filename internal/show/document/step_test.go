@@ -161,11 +161,12 @@ func TestThousandsOfRowsFit(t *testing.T) {
 	for i := range 5000 {
 		table.Rows = append(table.Rows, Row{Cells: []Cell{{Text: strconv.Itoa(i)}, {Text: strings.Repeat("x", i%3*60)}}})
 	}
-	blocks, hidden := Fit([]Block{{Table: &table, Spare: len(table.Rows)}}, 3)
-	shown := len(blocks[0].Table.Rows)
+	table.Spare = len(table.Rows)
+	fit, hidden := Fit([]Table{table}, 3)
+	shown := len(fit[0].Rows)
 	more := table
 	more.Rows = table.Rows[:shown+1]
-	if shown+hidden != 5000 || shown == 0 || length(blocks)+3 > screenLines || length([]Block{{Table: &more}})+3 <= screenLines {
-		t.Errorf("%d rows shown, %d hidden, %d lines", shown, hidden, length(blocks))
+	if shown+hidden != 5000 || shown == 0 || length(fit)+3 > screenLines || length([]Table{more})+3 <= screenLines {
+		t.Errorf("%d rows shown, %d hidden, %d lines", shown, hidden, length(fit))
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// Table is a table with the same kind of cell in each column.
+// Table is a table with the same kind of cell in each column, and text around it.
 type Table struct {
 	Name    string // stable, for --only: "ranking", "kex", "cells", ...
 	Part    string // of several tables of one Name, which: the direction
@@ -21,6 +21,10 @@ type Table struct {
 	Columns []Column
 	Rows    []Row
 	Picked  bool // the user chose the columns
+
+	// On a terminal, where a table without columns is text alone:
+	Lines []string // below the rows
+	Spare int      // rows that may go where all is too long
 }
 
 // called maps names of tables to short ones.
@@ -127,19 +131,18 @@ func rankingTables(r *rank.Ranking, c *compare.Ceilings) []Table {
 	for _, d := range r.Directions() {
 		out = append(out, bulkTable(r, d))
 	}
-	if len(r.Kex) > 0 {
-		out = append(out, kexTable(r))
+	for _, t := range []Table{kexTable(r), copyTable(r), failedTable(r), controlTable(r)} {
+		if len(t.Rows) > 0 {
+			out = append(out, t)
+		}
 	}
-	if len(r.Copies) > 0 {
-		out = append(out, copyTable(r))
+	if c != nil {
+		out = append(out, ceilingTable(c))
 	}
-	if len(r.Failed) > 0 {
-		out = append(out, failedTable(r))
+	if len(r.Measurements) > 0 {
+		out = append(out, measurementTable(r.Measurements))
 	}
-	if len(r.Controls) > 0 {
-		out = append(out, controlTable(r))
-	}
-	return append(out, machineTables(r, c)...)
+	return out
 }
 
 func title(s string) string {

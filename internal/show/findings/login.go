@@ -98,8 +98,9 @@ func (r *Login) steps() []step {
 
 // brief returns the report for a terminal: the time of a login and its parts, or, if other kinds
 // were measured, their times, as much as fits the screen; with all, everything.
-func (r *Login) brief(d *document.Document, all bool, commands document.Commands) []document.Block {
-	lead, phases := document.Block{Lines: r.lead(all)}, d.Tables[1]
+func (r *Login) brief(d *document.Document, all bool, commands document.Commands) []document.Table {
+	lead, phases := document.Table{Lines: r.lead(all)}, d.Tables[1]
+	phases.Title = ""
 	last := document.RemarkLines([]document.Remark{
 		document.Brackets(), document.Measured(r.Target, r.Client, r.Server),
 	}, 0)
@@ -108,23 +109,25 @@ func (r *Login) brief(d *document.Document, all bool, commands document.Commands
 		doubts = append(doubts, doubt.Text)
 	}
 	if all {
-		out := []document.Block{lead, {Table: &phases, Lines: r.predicted()}}
+		phases.Lines = r.predicted()
+		out := []document.Table{lead, phases}
 		for _, group := range grouped(r.Results[1:]) {
 			t := r.loginTable(group)
-			t.Columns[0].Minor, t.Columns[1].Terse = true, group[0].Factor
-			out = append(out, document.Block{Table: &t})
+			t.Title, t.Columns[0].Minor, t.Columns[1].Terse = "", true, group[0].Factor
+			out = append(out, t)
 		}
 		lines := slices.Concat(doubts, r.compared(), r.precision(), d.Method)
-		return document.Clean(append(out, document.Block{Lines: lines}, document.Block{Lines: last}))
+		return document.Clean(append(out, document.Table{Lines: lines}, document.Table{Lines: last}))
 	}
 	if len(r.Results) == 1 {
 		phases = r.longPhases(phases)
-		return document.Clean([]document.Block{lead, {Table: &phases, Lines: r.predicted()}, {Lines: document.Apart(doubts, last)}})
+		phases.Lines = r.predicted()
+		return document.Clean([]document.Table{lead, phases, {Lines: document.Apart(doubts, last)}})
 	}
 	kinds := r.loginTable(r.shown()[1:])
-	kinds.Columns[0].Minor = true
+	kinds.Title, kinds.Columns[0].Minor = "", true
 	lead.Lines = append(lead.Lines, r.predicted()...)
-	return document.Clean(document.Screenful([]document.Block{lead, {Table: &kinds}}, doubts, document.SavedLines+1, commands.All(), last))
+	return document.Clean(document.Screenful([]document.Table{lead, kinds}, doubts, document.SavedLines+1, commands.All(), last))
 }
 
 // longPhases merges the phases that make no difference to a login into one row.

@@ -67,19 +67,19 @@ func (c *LoginComparison) Document() *document.Document {
 		t.Rows = append(t.Rows, row)
 		if groups[k.Factor] == nil {
 			group := t
-			group.Rows = nil
+			group.Title, group.Rows = k.Factor, nil
 			groups[k.Factor], order = &group, append(order, k.Factor)
 		}
 		groups[k.Factor].Rows = append(groups[k.Factor].Rows, row)
 	}
-	d.Tables, d.Brief = []document.Table{t}, []document.Block{{Lines: d.Lead}}
+	d.Tables, d.Brief = []document.Table{t}, []document.Table{{Lines: d.Lead}}
 	for _, factor := range order {
-		d.Brief = append(d.Brief, document.Block{Title: factor, Table: groups[factor]})
+		d.Brief = append(d.Brief, *groups[factor])
 	}
 	var lacking []string
 	for _, o := range c.Only {
 		lacking = append(lacking, fmt.Sprintf("only in %s: %s", strings.Join(o.Files, ", "), strings.TrimSpace(o.Factor+" "+o.Level)))
 	}
-	d.Brief = document.Clean(append(d.Brief, document.Block{Lines: lacking}))
+	d.Brief = document.Clean(append(d.Brief, document.Table{Lines: lacking}))
 	return d
 }

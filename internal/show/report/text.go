@@ -13,11 +13,11 @@ import (
 // Text writes a document for a terminal.
 func Text(w io.Writer, d *document.Document) error {
 	out := bufio.NewWriter(w)
-	for i, b := range d.Brief {
+	for i, t := range d.Brief {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		for _, line := range b.Text(d.Columns) {
+		for _, line := range t.Text(d.Columns) {
 			fmt.Fprintln(out, line)
 		}
 	}
