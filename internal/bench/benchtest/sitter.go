@@ -34,7 +34,7 @@ func (m *Machine) Collect(c record.Campaign, p plan.Plan) (*record.File, time.Du
 	return f, m.Resume(f, p)
 }
 
-// Resume does so for the rest of a file.
+// Resume lets the lab carry out a plan for the rest of a file, and returns the simulated time.
 func (m *Machine) Resume(f *record.File, p plan.Plan) time.Duration {
 	if m.random == nil {
 		m.begin(7)

@@ -150,7 +150,7 @@ func barUnit(r *rank.Ranking) string {
 	return "MB/s"
 }
 
-// cells returns those of rows in a direction.
+// cells returns the cells of rows in a direction.
 func cells(rows []rank.Row, direction int) (out []rank.Cell) {
 	for _, o := range rows {
 		out = append(out, o.Cells[direction])
