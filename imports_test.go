@@ -42,19 +42,20 @@ ssh/channel: base/sched
 ssh/conf: base/host base/sched base/wildcard ssh/knownhosts sys/file
 ssh/dial: base/alg base/fault base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/line ssh/openssh ssh/session ssh/transport sys/file sys/tcp
 ssh/forkssh: base/host base/sched base/termsafe base/text fleet ssh/conf ssh/line ssh/openssh ssh/route ssh/session sys/proc
-ssh/knownhosts: base/wildcard
+ssh/knownhosts: base/wildcard ssh/pubkey
 ssh/knownhosts/check: base/alg base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index
 ssh/knownhosts/index: base/sched base/wildcard ssh/knownhosts
 ssh/knownhosts/tidy: base/fault base/host base/sched base/shell base/wildcard ssh/conf ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index sys/safedir
 ssh/line:
 ssh/mux: base/termsafe fleet ssh/channel ssh/line ssh/session
 ssh/openssh: base/alg base/fault base/sched base/shell base/wildcard record ssh/conf ssh/knownhosts ssh/knownhosts/check sys/file sys/proc sys/safedir
-ssh/reach: base/alg base/fault base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/line ssh/mux ssh/route sys/proc sys/safedir
-ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/knownhosts ssh/openssh ssh/transport sys/file sys/proc
+ssh/reach: base/alg base/fault base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/line ssh/mux ssh/pubkey ssh/route sys/proc sys/safedir
+ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/knownhosts ssh/openssh ssh/pubkey ssh/transport sys/file sys/proc
 ssh/session: base/sched base/termsafe fleet ssh/channel ssh/line ssh/openssh
 ssh/sftp: base/sched ssh/channel
 ssh/sshtest: base/waittest fleet programs/oldserver ssh/channel ssh/conf ssh/knownhosts
-ssh/transport: base/alg ssh/channel
+ssh/pubkey:
+ssh/transport: base/alg ssh/channel ssh/pubkey
 ssh/wire: base/alg ssh/openssh ssh/transport sys/tcp
 bench/advise: base/alg base/fault base/stats base/text base/unit bench/rank record sys/file
 bench/apply: base/alg base/fault base/shell base/termsafe base/unit bench/advise bench/loopback bench/rank record ssh/conf ssh/openssh ssh/route sys/file sys/safedir

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/wildcard"
+	"sshpace/internal/ssh/pubkey"
 )
 
 // Marker is the @word at the start of a line.
@@ -134,7 +135,7 @@ func (l *Line) Key() (key ssh.PublicKey, comment string, err error) {
 		}
 		return nil, "", errors.New("the key is cut off at its end")
 	}
-	key, err = ssh.ParsePublicKey(blob)
+	key, err = pubkey.Parse(blob)
 	if err != nil {
 		return nil, "", fmt.Errorf("the key cannot be decoded: %w", err)
 	}

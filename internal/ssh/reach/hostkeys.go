@@ -18,6 +18,7 @@ import (
 
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/knownhosts/index"
+	"sshpace/internal/ssh/pubkey"
 )
 
 // hostKeys is the policy about host keys over one set of known_hosts files.
@@ -138,7 +139,7 @@ func (k *hostKeys) decide(x *index.Index, name string, port int, remote net.Addr
 // isForeign reports whether ssh might have made the server prove a known key, and the native engine
 // lacks the type for that.
 func (k *hostKeys) isForeign(known check.Known) bool {
-	return known.Fingerprint == "" && slices.Contains(k.allowed, known.Type) && !slices.Contains(ssh.SupportedAlgorithms().HostKeys, known.Type)
+	return known.Fingerprint == "" && slices.Contains(k.allowed, known.Type) && !slices.Contains(pubkey.Algorithms(), known.Type)
 }
 
 // lacking returns the types of certificates that ssh accepts and the native engine lacks, where a
@@ -147,7 +148,7 @@ func (k *hostKeys) lacking(v *check.Verdict) []string {
 	if !v.CA || k.acceptNew {
 		return nil
 	}
-	have := ssh.SupportedAlgorithms().HostKeys
+	have := pubkey.Algorithms()
 	return slices.DeleteFunc(slices.Clone(k.allowed), func(name string) bool { return !strings.HasSuffix(name, alg.CertSuffix) || slices.Contains(have, name) })
 }
 

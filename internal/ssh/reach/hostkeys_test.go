@@ -83,7 +83,7 @@ func TestAcceptNewCertificate(t *testing.T) {
 
 // TestForeignHostKey: a host of which only a key is known that ssh alone can check has not changed.
 func TestForeignHostKey(t *testing.T) {
-	const kind = "ssh-mldsa44-ed25519@openssh.com"
+	const kind = "ssh-future@example.com"
 	file := filepath.Join(t.TempDir(), "known_hosts")
 	blob := base64.StdEncoding.EncodeToString(ssh.Marshal(struct{ Type, Key string }{kind, "of tomorrow"}))
 	put(t, file, "db1 "+kind+" "+blob+"\n", 0o600)

@@ -20,6 +20,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/pubkey"
 	"sshpace/internal/ssh/transport"
 	"sshpace/internal/sys/proc"
 )
@@ -155,7 +156,7 @@ func nativeCapabilities() conf.Capabilities {
 	kexes, ciphers, macs := transport.Algorithms()
 	return conf.Capabilities{Locally: true, Lists: map[conf.Keyword][]string{conf.Ciphers: ciphers, conf.MACs: macs, conf.KexAlgorithms: kexes,
 		// The insecure ones are used only where a configuration or ssh itself names them.
-		conf.HostKeyAlgorithms: append(ssh.SupportedAlgorithms().HostKeys, ssh.InsecureAlgorithms().HostKeys...)}}
+		conf.HostKeyAlgorithms: append(pubkey.Algorithms(), ssh.InsecureAlgorithms().HostKeys...)}}
 }
 
 // secureLists returns the lists of algorithms to use where no ssh is installed.

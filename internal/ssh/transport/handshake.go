@@ -15,6 +15,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/ssh/channel"
+	"sshpace/internal/ssh/pubkey"
 )
 
 // Version is our version line (RFC 4253 section 4.2).
@@ -478,7 +479,7 @@ func (c *Conn) conclude(o *offer, ourInit, theirInit []byte, r *kexReply) (*keys
 // verified returns the host key, if it is of the agreed type and has signed the exchange with the
 // agreed algorithm.
 func verified(algorithm string, r *kexReply, sum []byte) (ssh.PublicKey, error) {
-	key, err := ssh.ParsePublicKey(r.HostKey)
+	key, err := pubkey.Parse(r.HostKey)
 	if err != nil {
 		return nil, err
 	}
