@@ -106,10 +106,14 @@ func scan(dst, src []byte, final bool) (out, rest []byte) {
 		if len(src) == 0 {
 			break
 		}
-		if !final && unfinished(src) {
+		switch c := src[0]; {
+		case c < utf8.RuneSelf && c != esc: // binary data consists of these
+			dst, src = appendHex(append(dst, `\x`...), rune(c), 2), src[1:]
+		case !final && unfinished(src):
 			return dst, src
+		default:
+			dst, src = one(dst, src)
 		}
-		dst, src = one(dst, src)
 	}
 	return dst, nil
 }
@@ -139,6 +143,9 @@ var (
 // belong to it. Only inside one is the joiner of characters safe: it hides nothing there.
 func emoji(src []byte) (n int, complete bool) {
 	const joiner = 0x200d
+	if src[0] != 0xe2 && src[0] != 0xf0 { // the first bytes of pictures in UTF-8
+		return 0, true
+	}
 	for at := 0; ; {
 		r, size := utf8.DecodeRune(src[at:])
 		if !unicode.Is(pictures, r) {

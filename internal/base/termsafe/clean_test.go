@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -161,6 +162,24 @@ func BenchmarkCleanASCII(b *testing.B) {
 	b.SetBytes(int64(len(src)))
 	for b.Loop() {
 		Text(src)
+	}
+}
+
+// A picture begins with one of the bytes that emoji looks for.
+func TestFirstBytesOfPictures(t *testing.T) {
+	for r := range rune(unicode.MaxRune) {
+		if first := string(r)[0]; unicode.Is(pictures, r) && first != 0xe2 && first != 0xf0 {
+			t.Fatalf("%U begins with %x", r, first)
+		}
+	}
+}
+
+func BenchmarkBinary(b *testing.B) {
+	src := make([]byte, 32<<10)
+	dst := make([]byte, 0, 4*len(src))
+	b.SetBytes(int64(len(src)))
+	for b.Loop() {
+		Append(dst, src)
 	}
 }
 
