@@ -244,6 +244,7 @@ func TestOneAdopter(t *testing.T) {
 	adopters := map[string][]string{
 		"github.com/spf13/cobra":        {"cli"},
 		"github.com/klauspost/cpuid/v2": {"bench/hostinfo"},
+		"filippo.io/mldsa":              {"ssh/pubkey"},
 		"gonum.org/v1/plot/vg":          {"show/picture"},
 	}
 	err := filepath.WalkDir("internal", func(path string, d os.DirEntry, err error) error {
