@@ -71,8 +71,8 @@ func (l *loop) Take(line string) bool {
 	return l.complaint(line) || pvLine().MatchString(line)
 }
 
-// complaint takes ssh's message in place of a copy. After the times it would be about something
-// else.
+// complaint takes ssh's message as the failure of a copy, and reports whether it has done so. After
+// the times a message would be about something else.
 func (l *loop) complaint(line string) bool {
 	outcome, ok := failureOf(line)
 	if !ok || l.timed {

@@ -64,7 +64,8 @@ func (v vars) last(names []string) (string, error) {
 	return "", nil
 }
 
-// complete fills in missing fields of h.
+// complete sets the address of h, and the user and the port where h has none, from the inventory's
+// variables.
 func (v vars) complete(h *host.Host) error {
 	address, err := v.last(addressVars)
 	if err != nil {

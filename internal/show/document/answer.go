@@ -284,7 +284,7 @@ func (w wording) limit() string {
 	return title(limiting(w.r)) + " is the limit, not a CPU: no cipher will help."
 }
 
-// leader names the option that looks best where that is not certain.
+// leader returns a sentence about the option that looks best, where that is not certain.
 func (w wording) leader() string {
 	var words []string
 	if w.c.Present.Option == 0 {

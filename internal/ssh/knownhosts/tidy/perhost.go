@@ -63,7 +63,8 @@ func MakeDirectory(dir string) (Directory, error) {
 	return private(safedir.Make(dir))
 }
 
-// private suggests a remedy for a directory that others could plant files in.
+// private returns an opened directory as a Directory. To the error about one that others could
+// plant files in, it adds how to make it private.
 func private(directory *safedir.Directory, err error) (Directory, error) {
 	if open, ok := errors.AsType[*safedir.UntrustedError](err); ok {
 		err = fmt.Errorf("%w; make it private with: chmod go-w %s", err, shell.Word(open.Path))
