@@ -218,12 +218,20 @@ func TestComments(t *testing.T) {
 	}
 }
 
-// comments are the comments in a program file, each on one line.
+// comments are the comments in a program file, each on one line. That of a function begins with its
+// name, if with a name.
 func comments(t *testing.T, path string, text []byte) (all []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, decl := range file.Decls {
+		if f, ok := decl.(*ast.FuncDecl); ok && f.Doc != nil && !strings.HasSuffix(path, "_test.go") {
+			if first, _, _ := strings.Cut(f.Doc.Text(), " "); token.IsIdentifier(first) && !token.IsExported(first) && first != f.Name.Name {
+				t.Errorf("%s: the comment of %s is about %s", path, f.Name.Name, first)
+			}
+		}
 	}
 	for _, group := range file.Comments {
 		all = append(all, strings.Join(strings.Fields(group.Text()), " "))

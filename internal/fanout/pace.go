@@ -14,7 +14,7 @@ import (
 // Pace controls how a run goes from few hosts to many. The zero value starts all of them.
 type Pace struct {
 	Canary      int  // this many hosts first, and the others only if none of them fails
-	ThenConfirm bool // the sink is asked after these, whatever became of them
+	ThenConfirm bool // the sink is asked after these, whether or not one failed
 	// Batches are sizes of batches, each of which begins when the one before has ended; the last
 	// size is repeated. None is one batch.
 	Batches Shares

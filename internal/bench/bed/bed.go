@@ -1,5 +1,5 @@
-// Package bed is where something is measured: an ssh, its way to a server, and the server itself if
-// it is our own. What measures adds its needs: files, a relay, lanes, or what drives trials.
+// Package bed describes the place of a measurement: an ssh, its route to a server, and the server
+// itself if it is our own. Each kind of measurement adds its own needs, such as files or a relay.
 package bed
 
 import (
@@ -16,7 +16,7 @@ type Bed struct {
 	// Connect limits the time until the remote side of a connection is ready, and the time that a
 	// transfer may stand still.
 	Connect time.Duration
-	Server  *loopback.Server // nil: a host of the user's
+	Server  *loopback.Server // nil: a host of the user
 }
 
 // Own reports whether the server is our own.

@@ -19,10 +19,9 @@ import (
 //
 //	.NAME.sshpace-PLACE-CONTENT-RANDOM
 //
-// PLACE is made of host and name, since many hosts may have one disk, and CONTENT of what
-// tells which content it is. So a later copy finds what an earlier one left, makes it
-// its own by renaming it, which only one can do, and continues it or removes it. Who
-// finds a part of its own gone begins again.
+// PLACE is made of host and name, since many hosts may have one disk, and CONTENT identifies the
+// content. So a later copy finds the parts of an earlier one, makes them its own by renaming them,
+// which only one can do, and continues or removes them. A copy whose own part is gone begins again.
 type part struct{ place, directory, stem, content string }
 
 // aside is a file that is being replaced, as long as it stands aside.

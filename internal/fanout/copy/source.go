@@ -38,7 +38,7 @@ type item struct {
 	data    []byte
 }
 
-// Source is what stands for one argument of a copy, read once for all hosts.
+// Source holds the files of one argument of a copy, read once for all hosts.
 type Source struct {
 	base  string // its last name
 	scp   *Scp

@@ -61,7 +61,7 @@ type resultRecord struct {
 	Signal   string       `json:"signal,omitempty"`
 	Error    string       `json:"error,omitempty"`
 	Hint     string       `json:"hint,omitempty"`
-	Note     string       `json:"note,omitempty"`  // to know however it ended
+	Note     string       `json:"note,omitempty"`  // shown on success and on failure
 	Batch    int          `json:"batch,omitempty"` // from 1
 	Attempts int          `json:"attempts"`
 

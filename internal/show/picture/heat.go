@@ -27,7 +27,7 @@ func (p pen) scaleOf(c document.Chart) scale {
 	return scale{low, high, colors, falling}
 }
 
-// color returns the color of a value.
+// shade returns the color of a value.
 func (s scale) shade(v float64) color.NRGBA {
 	low, high := s.low, s.high
 	if s.falling {

@@ -51,7 +51,7 @@ type Channel struct {
 	asked     int // requests that were not answered yet
 	pace      pace
 	window    uint32 // how much the server takes
-	most      uint32 // and at once
+	most      uint32 // and at most in one packet
 	allowed   uint32 // how much the server may send
 	taken     uint32 // of the received bytes, not acknowledged yet
 	over      bool   // it has ended, or we have closed it

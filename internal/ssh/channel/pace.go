@@ -12,7 +12,7 @@ import (
 // there cost more than all other work on them.
 type pace struct {
 	limit    int  // limit of bytes in flight
-	inFlight int  // and are: sent, and no room made again
+	inFlight int  // bytes that were sent, and for which no room was made again
 	least    int  // limit is never below it
 	known    bool // with at least this much in flight the server makes room
 	free     bool // nothing is bounded here: the window is that of another server than sshd

@@ -68,7 +68,7 @@ type reader struct {
 type place struct {
 	path   string
 	line   int
-	user   bool // a file of the user's, not of the system
+	user   bool // a file of the user, not of the system
 	parent int  // scope that includes the file
 	scope  int  // scope of the current line
 	depth  int

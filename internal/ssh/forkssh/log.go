@@ -32,7 +32,7 @@ type log struct {
 	master   bool     // a ControlPersist master remains
 	before   []string // the last lines on standard error before the command's
 	stderr   int      // bytes of the command's standard error that have reached ssh
-	began    bool     // it has been told from the lines before it
+	began    bool     // the command's output has begun, and was separated from the lines before it
 	addr     string
 }
 

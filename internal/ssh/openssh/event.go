@@ -48,8 +48,8 @@ const (
 	CommandSent     // the command, or the subsystem
 	CommandAccepted // the server starts it, or a shell (ssh -vv)
 	ErrorOutput     // standard error of a command has arrived: how many bytes (ssh -vv)
-	ExitStatus      // the server told one
-	ExitSignal      // the server told one
+	ExitStatus      // the server reported one
+	ExitSignal      // the server reported one
 	MasterStays     // a ControlMaster continues after the session
 	WrongKey        // known_hosts file that holds another key of the host
 	Detail          // of ssh -vv: the rest of the line

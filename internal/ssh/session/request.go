@@ -140,7 +140,7 @@ func (e *ending) take(name string, payload []byte) {
 	}
 }
 
-// told reports whether the server has reported the end of the command.
+// reported reports whether the server has reported the end of the command.
 func (e *ending) reported() bool { return e.Exit >= 0 || e.Signal != "" }
 
 // signalName keeps plausible names of signals; the peer chose the text.
