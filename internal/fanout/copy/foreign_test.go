@@ -303,7 +303,7 @@ func TestUploadEndsCleanly(t *testing.T) {
 				t.Fatalf("%s: %v, said %q", name, err, said)
 			}
 			left := parts(t, dir)
-			if src == dir+"/src" && left != nil || src == dir+"/large" && (len(left) != 1 || !strings.Contains(said, left[0]+": stays on the host; the same copy")) {
+			if src == dir+"/src" && left != nil || src == dir+"/large" && (len(left) != 1 || !strings.Contains(said, left[0]+": stays on the host; run the same copy")) {
 				t.Errorf("%s, %s: left %q, said %q", name, src, left, said)
 			}
 		}
