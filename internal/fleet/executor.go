@@ -127,6 +127,19 @@ type Attempt interface {
 	Talked() bool
 }
 
+// Writer passes on what is written as output of an attempt. It drops an error: the attempt is about
+// to end, and until then its source is drained.
+type Writer struct {
+	Attempt Attempt
+	Stream  Stream
+}
+
+// Write passes on a piece.
+func (w Writer) Write(p []byte) (int, error) {
+	_ = w.Attempt.Output(w.Stream, p)
+	return len(p), nil
+}
+
 // Outcome is the result of one attempt of an Executor.
 type Outcome struct {
 	Addr   string // address and port dialed, "" if it never came to that

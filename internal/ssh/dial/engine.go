@@ -55,7 +55,7 @@ func New(r Resolver, opts Options) *Engine {
 	e := &Engine{
 		resolver: r, opts: opts,
 		names: newNames(opts.Lookup),
-		jumps: line.Pool[jumpKey]{Memory: jumpMemory},
+		jumps: line.Pool[jumpKey]{Idle: jumpIdle, Memory: jumpMemory},
 	}
 	e.life, e.die = context.WithCancel(context.Background())
 	e.keys = &keyring{
@@ -122,19 +122,8 @@ func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a fleet.
 // local runs the LocalCommand of the target, in a time of its own.
 func (l *link) local(ctx context.Context, t *Target, a fleet.Attempt) {
 	began := time.Now()
-	t.Local(ctx, output{a, fleet.Stdout}, output{a, fleet.Stderr})
+	t.Local(ctx, fleet.Writer{Attempt: a, Stream: fleet.Stdout}, fleet.Writer{Attempt: a, Stream: fleet.Stderr})
 	l.usable = l.usable.Add(time.Since(began))
-}
-
-// output writes to one stream of an attempt. It drops an error: the attempt then ends by itself.
-type output struct {
-	attempt fleet.Attempt
-	stream  fleet.Stream
-}
-
-func (o output) Write(p []byte) (int, error) {
-	_ = o.attempt.Output(o.stream, p)
-	return len(p), nil
 }
 
 // ahead returns the request for a session of the target; nil if that has to wait until it is open.

@@ -15,8 +15,13 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// failureMemory is how long a failed jump host is not tried again.
-const failureMemory = 30 * time.Second
+const (
+	// failureMemory is how long a failed jump host is not tried again.
+	failureMemory = 30 * time.Second
+	// jumpIdle is how long the connection to a jump host waits for the next host behind it. It is
+	// more than most pauses between batches, as a login costs the server more than a connection.
+	jumpIdle = 10 * time.Minute
+)
 
 func jumpMemory(err error) time.Duration {
 	if own, ok := err.(*Error); ok && own.SlowDown {

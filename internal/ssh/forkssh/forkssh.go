@@ -196,7 +196,7 @@ func (e *Engine) plain(ctx context.Context, h host.Host, cmd fleet.Command, a fl
 // process runs the binary to its end. The error is one of starting it.
 func (e *Engine) process(ctx context.Context, argv, env []string, input fleet.Input, to streams) (*exec.Cmd, error) {
 	c := e.command(argv, env, to)
-	c.Stdout = sink{to, fleet.Stdout}
+	c.Stdout = fleet.Writer{Attempt: to.attempt, Stream: fleet.Stdout}
 	stopInput, started, err := feed(c, input)
 	if err != nil {
 		return nil, err
@@ -230,7 +230,7 @@ func (e *Engine) command(argv, env []string, to streams) *exec.Cmd {
 	c := exec.Command(e.opts.Binary, argv...)
 	c.Env = append(os.Environ(), env...)
 	proc.Lead(c)
-	c.Stderr = sink{to, fleet.Stderr}
+	c.Stderr = to
 	c.WaitDelay = strayGrace
 	return c
 }
@@ -283,19 +283,10 @@ type streams struct {
 	foreign func(text []byte) int // bytes at the beginning of a text on standard error that are not the command's
 }
 
-// sink passes on one stream.
-type sink struct {
-	streams
-	stream fleet.Stream
-}
-
-func (s sink) Write(p []byte) (int, error) {
-	n := 0
-	if s.stream == fleet.Stderr {
-		n = s.foreign(p)
-	}
-	if n < len(p) {
-		s.attempt.Output(s.stream, p[n:]) // an error ends the run; until then the process is drained
+// Write takes a text on standard error.
+func (s streams) Write(p []byte) (int, error) {
+	if n := s.foreign(p); n < len(p) {
+		_, _ = fleet.Writer{Attempt: s.attempt, Stream: fleet.Stderr}.Write(p[n:])
 	}
 	return len(p), nil
 }

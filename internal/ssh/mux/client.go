@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
@@ -35,12 +36,25 @@ func Open(ctx context.Context, path string) (*Master, error) {
 }
 
 // Open opens a channel. Sessions are not requested in proxy mode: a master whose server gives no
-// further session ends then, with all its sessions.
+// further session ends then, with all its sessions. A master that hangs loses the line.
 func (m *Master) Open(ctx context.Context, a line.Ask) (line.Channel, error) {
-	if a.Kind == line.Forward {
-		return m.Connection.Open(ctx, a)
+	if a.Kind != line.Forward {
+		return pass(ctx, m.path, a)
 	}
-	return pass(ctx, m.path, a)
+	ch, err := m.Connection.Open(ctx, a)
+	if err != nil && ctx.Err() != nil && hangs(m.path) {
+		m.Close()
+	}
+	return ch, err
+}
+
+// hangs reports whether a master that lives answers nobody.
+func hangs(path string) bool {
+	l, err := connect(context.Background(), path)
+	if err == nil {
+		l.conn.Close()
+	}
+	return errors.Is(err, context.DeadlineExceeded)
 }
 
 // carrier carries SSH's connection protocol through a link.

@@ -21,7 +21,9 @@ import (
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/line"
 	"sshpace/internal/ssh/mux"
+	"sshpace/internal/ssh/session"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -78,7 +80,7 @@ func (x *shared) Execute(ctx context.Context, _ host.Host, cmd fleet.Command, a 
 	return o
 }
 
-func run(t *testing.T, x *shared, p fanout.Params, cmd fleet.Command, sink *sshtest.Told) fleet.Result {
+func run(t *testing.T, x fleet.Executor, p fanout.Params, cmd fleet.Command, sink *sshtest.Told) fleet.Result {
 	t.Helper()
 	if _, err := fanout.Run(t.Context(), p, []host.Host{{Name: "h"}}, cmd, x, sink); err != nil {
 		t.Fatal(err)
@@ -228,4 +230,49 @@ func TestDialogue(t *testing.T) {
 	if r := run(t, x, fanout.Params{}, fleet.Command{Line: "echo", Dialogue: dies}, &sshtest.Told{}); r.Class != fleet.Lost {
 		t.Errorf("%+v", r)
 	}
+}
+
+// TestGiven: whatever becomes of the commands on a connection, it stays, and so do its other
+// channels.
+func TestGiven(t *testing.T) {
+	refusing := (&sshtest.Server{RefuseExec: true, Exec: func(x *sshtest.Session) { io.Copy(x, x) }}).Start(t)
+	other := sshtest.StartSshdForOther(t, "Subsystem echo /bin/cat")
+	for refused, s := range map[bool]*sshtest.Sshd{false: other, true: {User: other.User, Key: other.Key, Port: refusing.Port()}} {
+		m, err := mux.Open(t.Context(), startMaster(t, s).path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given := sshtest.Given(func(ctx, starting context.Context, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
+			o, err := m.Run(ctx, starting, cmd, a)
+			if failed, ok := errors.AsType[*session.NotStarted](err); ok {
+				return failed.Outcome
+			}
+			return o
+		})
+		sshtest.Outlives(t, m.Done(), refused, func(drain context.Context, cmd fleet.Command) fleet.Result {
+			return run(t, given, fanout.Params{Drain: drain}, cmd, &sshtest.Told{})
+		})
+		m.Close()
+		<-m.Done()
+	}
+}
+
+// TestHungMaster: a master that stops is waited for no longer than asked, and loses the line.
+func TestHungMaster(t *testing.T) {
+	hung := startMaster(t, sshtest.StartSshdForOther(t, "Subsystem echo /bin/cat"))
+	m, err := mux.Open(t.Context(), hung.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := hung.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []line.Ask{{Kind: line.Subsystem, Text: "echo"}, {Kind: line.Forward, Text: "127.0.0.1:1"}} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		if _, err := m.Open(ctx, a); err == nil {
+			t.Errorf("%s: opened", a.Kind)
+		}
+		cancel()
+	}
+	<-m.Done()
 }

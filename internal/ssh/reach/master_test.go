@@ -1,15 +1,22 @@
 package reach
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/base/waittest"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/conf"
+	"sshpace/internal/ssh/route"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -60,5 +67,43 @@ func TestControlPathOpenToOthers(t *testing.T) {
 		if said := strings.Contains(r.Note, "others can replace"); r.Status() != fleet.OK || r.Engine != "master" || said != (mode == 0o777) {
 			t.Errorf("directory %v: %+v", mode, r)
 		}
+	}
+}
+
+// TestHungMasterOfJumpHost: the ControlMaster of a jump host that hangs is asked once, and so is
+// the jump host that then refuses: all hosts behind it fail at once.
+func TestHungMasterOfJumpHost(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	socket := filepath.Join(masterOf(t, s, t.TempDir()), "m")
+	out, err := exec.Command("ssh", "-F", "none", "-S", socket, "-O", "check", "x").CombinedOutput()
+	var pid int
+	if _, scanned := fmt.Sscanf(string(out), "Master running (pid=%d)", &pid); err != nil || scanned != nil {
+		t.Fatalf("%s: %v, %v", out, err, scanned)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	closed, err := sshtest.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, warnings := filepath.Join(t.TempDir(), "config"), &bytes.Buffer{}
+	put(t, file, fmt.Sprintf("Host web*\nProxyJump gate\nHost gate\nPort %d\nControlPath %s\n", closed, socket)+everywhere(t, s.User, s.Key, s.Port, s.HostKey), 0o600)
+	executor, err := New(t.Context(), Params{Params: route.Params{Getenv: os.Getenv, Flags: conf.Flags{Config: file}, Warnings: warnings}, Engine: Native})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer executor.Close()
+	sink := &sshtest.Told{}
+	if _, err := fanout.Run(t.Context(), fanout.Params{RetryFor: -1, Fanout: 1}, []host.Host{{Name: "web1"}, {Name: "web2"}}, fleet.Command{Line: "true"}, executor, sink); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range sink.Results() {
+		if r.Class != fleet.Refused || !strings.HasPrefix(r.Err, "jump host ") {
+			t.Errorf("%+v", r)
+		}
+	}
+	if strings.Count(warnings.String(), "does not answer; connected anew") != 1 {
+		t.Errorf("warnings: %s", warnings)
 	}
 }

@@ -41,16 +41,17 @@ func (c *Connection) hold(ctx, starting context.Context, begun func() bool, cmd 
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return fleet.Outcome{}, c.notStarted(starting, err)
+		return fleet.Outcome{}, c.notStarted(starting, err, false)
 	}
-	c.Asked = true
 	err = grant(ch, line.Ask{Kind: line.Subsystem, Text: cmd.Line, Env: cmd.Env})
 	if err != nil || !begun() {
-		return fleet.Outcome{}, c.notStarted(starting, cmp.Or(err, context.Cause(starting)))
+		return fleet.Outcome{}, c.notStarted(starting, cmp.Or(err, context.Cause(starting)), true)
 	}
 	a.Reached(fleet.PhaseExec)
 	var stderr sync.WaitGroup
-	stderr.Go(func() { io.CopyBuffer(errorOutput{a}, ch.Stderr(), make([]byte, idleBuffer)) })
+	stderr.Go(func() {
+		io.CopyBuffer(fleet.Writer{Attempt: a, Stream: fleet.Stderr}, ch.Stderr(), make([]byte, idleBuffer))
+	})
 	err = Converse(ctx, cmp.Or[line.Line](c.Beside, c), &stream{ch, requests}, cmd, a, func() string { return c.Banner })
 	ch.Close()
 	stderr.Wait() // what has arrived may be why the Dialogue failed
@@ -66,15 +67,6 @@ func (c *Connection) hold(ctx, starting context.Context, begun func() bool, cmd 
 
 // idleBuffer is for waiting for standard error, which mostly is empty.
 const idleBuffer = 512
-
-// errorOutput passes standard error on. An error ends the run, and until then it is drained.
-type errorOutput struct{ fleet.Attempt }
-
-// Write passes on a piece.
-func (o errorOutput) Write(data []byte) (int, error) {
-	o.Output(fleet.Stderr, data)
-	return len(data), nil
-}
 
 // Output passes on the output of the Dialogue.
 func (c conversation) Output(s fleet.Stream, data []byte) error { return c.attempt.Output(s, data) }

@@ -26,7 +26,7 @@ import (
 type Connection struct {
 	*channel.Named
 	Result  fleet.Outcome // facts about the connection: engine and address
-	Asked   bool          // the command has left already, see transport
+	Asked   bool          // the first command has left already, see transport
 	MayKill bool          // a second session may end commands that refuse signals
 	Banner  string        // the last line that the server sent for people to read
 	// Lost describes the end of a connection, "" while it is alive.
@@ -35,6 +35,8 @@ type Connection struct {
 	Beside line.Line
 	// Began and Ended are called when the command was granted, and is over; may be nil.
 	Began, Ended func()
+
+	first sync.Once // command has begun
 }
 
 var _ line.Line = (*Connection)(nil)
@@ -59,15 +61,15 @@ var (
 	ErrNoSubsystem = errors.New("the server has no SFTP for this user (Subsystem in its sshd_config)")
 )
 
-// notStarted reports whether the command may run although a session did not start: it does not if
-// it never left, or if the server has refused it.
-func (c *Connection) notStarted(starting context.Context, err error) *NotStarted {
+// notStarted reports whether a command may run although its session did not start: it does not if
+// it was never asked for, or if the server has refused it.
+func (c *Connection) notStarted(starting context.Context, err error, asked bool) *NotStarted {
 	e := &NotStarted{Outcome: c.Result, Err: err, Late: context.Cause(starting)}
 	o := &e.Outcome
 	o.Ran, o.Exit, o.Cause = fleet.RanUnknown, -1, e
 	unopened, isUnopened := errors.AsType[*ssh.OpenChannelError](err)
 	refused := errors.Is(err, ErrRefused) || errors.Is(err, ErrNoSubsystem)
-	if !c.Asked || isUnopened || refused {
+	if !asked || isUnopened || refused {
 		o.Ran = fleet.RanNo
 	}
 	switch late := errors.Is(e.Late, fleet.ErrConnectTimeout); {
@@ -97,26 +99,27 @@ func (c *Connection) Run(ctx, starting context.Context, cmd fleet.Command, a fle
 	defer context.AfterFunc(a.Abort(), c.cut)()
 	begun := sched.After(starting, func() time.Duration { return fleet.AnswerGrace(starting) }, c.cut)
 	defer begun()
+	asked := false
+	c.first.Do(func() { asked = c.Asked })
 	if cmd.Dialogue != nil {
 		return c.hold(ctx, starting, begun, cmd, a)
 	}
 	s, err := c.open(a.Output)
-	if err == nil && !c.Asked { // then no further request is made
-		err = context.Cause(ctx)
-	}
 	if err != nil {
-		return fleet.Outcome{}, c.notStarted(starting, err)
+		return fleet.Outcome{}, c.notStarted(starting, err, asked)
 	}
-	c.Asked = true
+	if err := context.Cause(ctx); err != nil && !asked { // otherwise no further request is made
+		s.leave()
+		return fleet.Outcome{}, c.notStarted(starting, err, asked)
+	}
 	a.Reached(fleet.PhaseExec)
 	err = s.start(cmd)
 	if !begun() && err == nil {
 		err = context.Cause(starting)
 	}
 	if err != nil {
-		failed := c.notStarted(starting, err)
-		c.cut()
-		if <-s.ch.Done(); failed.Outcome.Ran == fleet.RanNo || !s.end.reported() {
+		failed := c.notStarted(starting, err, true)
+		if s.leave(); failed.Outcome.Ran == fleet.RanNo || !s.end.reported() {
 			return fleet.Outcome{}, failed
 		}
 		a.Reached(fleet.PhaseExit)
@@ -126,6 +129,14 @@ func (c *Connection) Run(ctx, starting context.Context, cmd fleet.Command, a fle
 	defer s.untilEnd(ctx, a, cmd.Input)()
 	a.Reached(fleet.PhaseExit)
 	return s.outcome(ctx), nil
+}
+
+// leave ends a session that did not start. A server that does not agree to the end loses the
+// connection.
+func (s *session) leave() {
+	defer time.AfterFunc(replyGrace, s.of.cut).Stop()
+	_ = s.ch.Close()
+	<-s.ch.Done()
 }
 
 // cut closes the connection, whatever it is doing.

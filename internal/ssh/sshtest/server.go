@@ -33,7 +33,7 @@ type Server struct {
 	Deny bool
 	// Hold, when set, is called before the answer to an authentication request.
 	Hold func()
-	// RefuseSession and RefuseExec answer with a refusal.
+	// RefuseSession and RefuseExec answer with a refusal: of every session, and of commands alone.
 	RefuseSession, RefuseExec bool
 	// IgnoreSession and IgnoreExec do not answer at all; keepalive requests are answered.
 	IgnoreSession, IgnoreExec bool
@@ -104,6 +104,9 @@ func (s *Server) Close() {
 
 // Port is where the server listens, at every address in 127.0.0.0/8.
 func (s *Server) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
+
+// Open is how many connections there are.
+func (s *Server) Open() int { s.mu.Lock(); defer s.mu.Unlock(); return len(s.conns) }
 
 // Accepted is how many connections came.
 func (s *Server) Accepted() int { s.mu.Lock(); defer s.mu.Unlock(); return s.accepted }
@@ -207,8 +210,8 @@ func (s *Server) session(nc ssh.NewChannel, c net.Conn) {
 			if s.IgnoreExec {
 				continue
 			}
-			req.Reply(!s.RefuseExec, nil)
-			if s.RefuseExec {
+			refused := s.RefuseExec && req.Type == "exec"
+			if req.Reply(!refused, nil); refused {
 				continue
 			}
 			var m struct{ Command string }
