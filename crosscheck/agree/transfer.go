@@ -250,7 +250,7 @@ func (s *server) start() error {
 	if err != nil {
 		return err
 	}
-	s.daemon, err = daemon.Start(s.sshd, s.dir, "Ciphers "+list(ciphers), "MACs "+list(macs))
+	s.daemon, err = daemon.Start([]string{s.sshd}, s.dir, "127.0.0.1", "Ciphers "+list(ciphers), "MACs "+list(macs))
 	return err
 }
 

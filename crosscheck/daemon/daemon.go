@@ -2,6 +2,7 @@
 package daemon
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -19,10 +20,10 @@ type Sshd struct {
 	cmd  *exec.Cmd
 }
 
-// Start makes keys in a directory and starts an sshd with them and with these lines of
-// configuration.
-func Start(program, dir string, lines ...string) (*Sshd, error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+// Start makes keys in a directory and starts an sshd by argv with them and with these lines of
+// configuration, at an address that reaches 127.0.0.1.
+func Start(argv []string, dir, address string, lines ...string) (*Sshd, error) {
+	l, err := net.Listen("tcp4", address+":0")
 	if err != nil {
 		return nil, err
 	}
@@ -33,13 +34,15 @@ func Start(program, dir string, lines ...string) (*Sshd, error) {
 			return nil, fmt.Errorf("ssh-keygen: %w", err)
 		}
 	}
-	lines = append(lines, "Port "+s.Port, "ListenAddress 127.0.0.1", "HostKey "+filepath.Join(dir, "host"), "AuthorizedKeysFile "+s.Key+".pub",
+	lines = append(lines, "Port "+s.Port, "ListenAddress "+address, "HostKey "+filepath.Join(dir, "host"), "AuthorizedKeysFile "+s.Key+".pub",
 		"StrictModes no", "PidFile none", "UsePAM no", "UseDNS no")
 	config := filepath.Join(dir, "sshd_config")
 	if err := os.WriteFile(config, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		return nil, err
 	}
-	s.cmd = exec.Command(program, "-D", "-f", config)
+	s.cmd = exec.Command(argv[0], append(argv[1:], "-D", "-e", "-f", config)...)
+	var said bytes.Buffer
+	s.cmd.Stderr, s.cmd.WaitDelay = &said, time.Second // sessions may outlive it
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -50,10 +53,13 @@ func Start(program, dir string, lines ...string) (*Sshd, error) {
 		}
 		if time.Now().After(end) {
 			s.Close()
-			return nil, fmt.Errorf("sshd does not listen: %w", err)
+			return nil, fmt.Errorf("sshd does not listen: %w: %s", err, said.String())
 		}
 	}
 }
+
+// Pid is its process ID.
+func (s *Sshd) Pid() int { return s.cmd.Process.Pid }
 
 // Close ends it.
 func (s *Sshd) Close() {

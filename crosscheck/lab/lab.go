@@ -8,13 +8,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"time"
+
+	"sshpace/crosscheck/daemon"
 )
 
 // Params say which lab is made.
@@ -37,7 +38,7 @@ type Lab struct {
 	dir      string
 	load     load   // what is copied, none without Params.Copied
 	startups string // MaxStartups, where lost hosts are counted
-	sshd     *exec.Cmd
+	sshd     *daemon.Sshd
 }
 
 // Start makes keys and files and starts sshd. The caller stops it.
@@ -59,42 +60,49 @@ func Start(ctx context.Context, p Params) (_ *Lab, err error) {
 	for i := range p.Hosts {
 		l.Hosts = append(l.Hosts, fmt.Sprintf("127.0.%d.%d", i/250+1, i%250+1))
 	}
-	for _, name := range []string{"host", "wrong", "user"} {
-		if err := exec.CommandContext(ctx, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", l.Path(name)).Run(); err != nil {
-			return nil, fmt.Errorf("ssh-keygen: %w", err)
-		}
-	}
-	l.UserKey = l.Path("user")
-	if l.Port, err = freePort(); err != nil {
+	self, err := os.Executable()
+	if err != nil {
 		return nil, err
 	}
-	if err := l.files(p.KnownBytes); err != nil {
+	settings, err := l.settings(p.Copied)
+	if err != nil {
 		return nil, err
 	}
-	if p.Copied != "" {
-		if err := l.prepareCopy(p.Copied); err != nil {
-			return nil, err
-		}
+	if l.sshd, err = daemon.Start([]string{self, asReaper, "/usr/sbin/sshd"}, dir, "0.0.0.0", settings...); err != nil {
+		return nil, err
 	}
-	return l, l.start()
+	if l.Port, err = strconv.Atoi(l.sshd.Port); err != nil {
+		return nil, err
+	}
+	l.UserKey = l.sshd.Key
+	if err := exec.CommandContext(ctx, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", l.Path("wrong")).Run(); err != nil {
+		return nil, fmt.Errorf("ssh-keygen: %w", err)
+	}
+	return l, l.files(p.KnownBytes)
 }
 
-// prepareCopy makes what is copied, and a directory for every host.
-func (l *Lab) prepareCopy(what string) (err error) {
-	if l.load, err = parseLoad(what); err != nil {
-		return err
+// settings returns the lines of sshd_config, and makes what they name: a home directory, and what
+// is copied, with a directory for every host.
+func (l *Lab) settings(copied string) (lines []string, err error) {
+	startups := "1000"
+	if l.startups != "" {
+		startups, lines = l.startups, []string{"ForceCommand echo >>" + l.Path("ran")}
+	}
+	lines = append(lines, "PermitRootLogin prohibit-password", "PasswordAuthentication no", "KbdInteractiveAuthentication no",
+		"MaxStartups "+startups, "LogLevel ERROR", "KexAlgorithms curve25519-sha256", "SetEnv HOME="+l.Path("home"))
+	if err := os.Mkdir(l.Path("home"), 0o700); err != nil || copied == "" {
+		return lines, err
+	}
+	if l.load, err = parseLoad(copied); err != nil {
+		return nil, err
 	}
 	if err := l.load.make(l.Path("source")); err != nil {
-		return err
+		return nil, err
 	}
 	if err := os.WriteFile(l.Path("session"), []byte(inDirectory), 0o755); err != nil {
-		return err
+		return nil, err
 	}
-	config, err := os.ReadFile(l.Path("sshd_config"))
-	if err != nil {
-		return err
-	}
-	return l.write("sshd_config", string(config)+"Subsystem sftp "+sftpServer()+"\nForceCommand "+l.Path("session")+"\n")
+	return append(lines, "Subsystem sftp "+sftpServer(), "ForceCommand "+l.Path("session")), nil
 }
 
 // sftpServer is where Debian, or others, have it.
@@ -130,8 +138,7 @@ func (l *Lab) Path(name string) string { return filepath.Join(l.dir, name) }
 // Stop ends sshd and removes all files.
 func (l *Lab) Stop() {
 	if l.sshd != nil {
-		l.sshd.Process.Kill()
-		l.sshd.Wait()
+		l.sshd.Close()
 	}
 	os.RemoveAll(l.dir)
 }
@@ -162,51 +169,9 @@ func (l *Lab) files(knownBytes int) error {
 	}
 	l.Config, l.Known = l.Path("host.config"), l.Path("host.known")
 	l.WrongConfig, l.WrongKnown = l.Path("wrong.config"), l.Path("wrong.known")
-	if err := os.Mkdir(l.Path("home"), 0o700); err != nil {
-		return err
-	}
-	if err := l.write("ansible.cfg", ""); err != nil {
-		return err
-	}
-	startups, noted := "1000", ""
-	if l.startups != "" {
-		startups, noted = l.startups, "ForceCommand echo >>"+l.Path("ran")+"\n"
-	}
-	return l.write("sshd_config", fmt.Sprintf("Port %d\nListenAddress 0.0.0.0\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nUsePAM no\n"+
-		"StrictModes no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"+
-		"MaxStartups %s\nLogLevel ERROR\nUseDNS no\nKexAlgorithms curve25519-sha256\nSetEnv HOME=%s\n%s",
-		l.Port, l.Path("host"), l.Path("user.pub"), startups, l.Path("home"), noted))
+	return l.write("ansible.cfg", "")
 }
 
 func (l *Lab) write(name, text string) error {
 	return os.WriteFile(l.Path(name), []byte(text), 0o600)
-}
-
-func (l *Lab) start() (err error) {
-	var said bytes.Buffer
-	if l.sshd, err = reaper("/usr/sbin/sshd", "-D", "-e", "-f", l.Path("sshd_config")); err != nil {
-		return err
-	}
-	l.sshd.Stderr = &said
-	if err := l.sshd.Start(); err != nil {
-		l.sshd = nil
-		return err
-	}
-	for range 300 {
-		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", l.Port))
-		if err == nil {
-			return c.Close()
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return fmt.Errorf("the server does not listen: %s", said.String())
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp4", "0.0.0.0:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

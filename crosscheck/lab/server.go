@@ -5,7 +5,6 @@ package lab
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -35,14 +34,6 @@ func execAsReaper(argv []string) error {
 	return unix.Exec(argv[0], argv, os.Environ())
 }
 
-func reaper(argv ...string) (*exec.Cmd, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return exec.Command(self, append([]string{asReaper}, argv...)...), nil
-}
-
 // ServerCPU is what sshd and all that it has waited for have used, in steps of 10 ms; it waits
 // until all sessions have ended.
 func (l *Lab) ServerCPU() (time.Duration, error) {
@@ -66,7 +57,7 @@ func (l *Lab) ServerCPU() (time.Duration, error) {
 
 // idleServer is sshd's line of /proc once it has no children any more.
 func (l *Lab) idleServer() (string, error) {
-	pid := l.sshd.Process.Pid
+	pid := l.sshd.Pid()
 	for range 3000 {
 		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 		if err != nil {

@@ -154,7 +154,7 @@ func newLab(size int) (*lab, error) {
 			return nil, err
 		}
 	}
-	l.Sshd, err = daemon.Start("/usr/sbin/sshd", dir, "SetEnv HOME="+dir, "Subsystem sftp internal-sftp", "MaxStartups 100")
+	l.Sshd, err = daemon.Start([]string{"/usr/sbin/sshd"}, dir, "127.0.0.1", "SetEnv HOME="+dir, "Subsystem sftp internal-sftp", "MaxStartups 100")
 	return l, err
 }
 

@@ -179,7 +179,7 @@ func transfer(path relay.Path) (lateness, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	server, err := daemon.Start("/usr/sbin/sshd", dir)
+	server, err := daemon.Start([]string{"/usr/sbin/sshd"}, dir, "127.0.0.1")
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,6 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// adviseFlags are the flags of `sshpace advise`.
 type adviseFlags struct {
 	foundFlags
 	endFlags

@@ -18,7 +18,6 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// benchFlags are the flags of `sshpace bench`.
 type benchFlags struct {
 	measureFlags
 	engine, server string

@@ -13,7 +13,6 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// configFlags are the flags of `sshpace config`.
 type configFlags struct {
 	foundFlags
 	connection connectionFlags

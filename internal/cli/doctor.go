@@ -22,7 +22,6 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// doctorFlags are the flags of `sshpace doctor`.
 type doctorFlags struct {
 	endFlags
 	foundFlags

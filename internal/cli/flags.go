@@ -141,7 +141,6 @@ func given(flags *pflag.FlagSet, names []string) map[string][]string {
 	return words
 }
 
-// setTo sets a flag to words.
 func setTo(flags *pflag.FlagSet, name string, words []string) error {
 	flag := flags.Lookup(name)
 	if list, ok := flag.Value.(pflag.SliceValue); ok {

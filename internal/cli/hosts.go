@@ -15,7 +15,6 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// hostsFlags are the flags of hosts.
 type hostsFlags struct {
 	foundFlags
 	selection   fleetHosts

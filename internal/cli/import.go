@@ -10,7 +10,6 @@ import (
 	"sshpace/internal/record"
 )
 
-// importFlags are the flags of `sshpace import`.
 type importFlags struct {
 	out, from, direction string
 	size                 byteLimit

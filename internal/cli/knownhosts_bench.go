@@ -15,7 +15,6 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// knownHostsBenchFlags are the flags of `sshpace known-hosts bench`.
 type knownHostsBenchFlags struct {
 	foundFlags
 	files  knownHostsFiles

@@ -20,7 +20,6 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// latencyFlags are the flags of `sshpace latency`.
 type latencyFlags struct {
 	connection        connectionFlags
 	ssh               string

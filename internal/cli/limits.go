@@ -17,7 +17,6 @@ import (
 	"sshpace/internal/sys/journal"
 )
 
-// limitFlags are the flags of `sshpace limits`.
 type limitFlags struct {
 	out, openssl, dir string
 	size              byteLimit

@@ -25,7 +25,6 @@ type methodFlags struct {
 	loss percent
 }
 
-// register defines the flags.
 func (f *methodFlags) register(flags *pflag.FlagSet) {
 	f.measureFlags.register(flags, "random") // rsync, compression and disks are not the same with zeros
 	f.roundFlags.register(flags, 3)

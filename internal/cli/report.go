@@ -13,7 +13,6 @@ import (
 	"sshpace/internal/show/format"
 )
 
-// reportFlags are the flags of `sshpace report`.
 type reportFlags struct {
 	by, machine, policy string
 	size                byteLimit

@@ -30,7 +30,6 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// runFlags are the flags of run.
 type runFlags struct {
 	connection connectionFlags
 	selection  fleetHosts

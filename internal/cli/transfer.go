@@ -19,7 +19,6 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// transferFlags are the flags of `sshpace transfer`.
 type transferFlags struct {
 	methodFlags
 	streams     int

@@ -51,7 +51,6 @@ type Ended struct{ Code int }
 
 func (e *Ended) Error() string { return fmt.Sprintf("ended by signal %d", e.Code-128) }
 
-// main is the whole program.
 func (p program) main(ctx context.Context, env Env, args []string) int {
 	c, err := p.parse(env, args)
 	if shown, ok := errors.AsType[*instead](err); ok {

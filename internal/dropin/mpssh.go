@@ -258,7 +258,6 @@ func (m *mpssh) header(env Env, hosts int) error {
 
 var errNoneListed = bare{errors.New("host list file empty, does not exist or no valid entries")}
 
-// readHosts reads the hosts file.
 func (m *mpssh) readHosts(env Env) ([]host.Host, error) {
 	name, in := m.File, env.Stdin
 	switch name {

@@ -52,7 +52,6 @@ type Params struct {
 	Resources *Resources
 }
 
-// run is the state of one Run.
 type run struct {
 	Params
 	executor fleet.Executor

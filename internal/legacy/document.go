@@ -31,7 +31,6 @@ type machine struct {
 	remarks      []remark
 }
 
-// run is one copy.
 type run struct {
 	suite     alg.Suite
 	direction record.Direction // "" for the default

@@ -70,7 +70,6 @@ func strip(line string) string {
 	}
 }
 
-// combination parses a line.
 func combination(line string) (s alg.Suite, result string, ok bool) {
 	counter, rest, ok := strings.Cut(line, "cipher:")
 	if !ok || strings.Trim(counter, "0123456789/ ") != "" {

@@ -232,7 +232,6 @@ func (a *Advised) Check(ctx context.Context) error {
 	return nil
 }
 
-// sides returns the sides that the advice is for.
 func (a *Advised) sides() []*side {
 	return slices.DeleteFunc([]*side{a.ssh, a.sshd}, func(s *side) bool { return s == nil })
 }

@@ -96,7 +96,6 @@ type Logins struct {
 	Command   stats.Interval // running true
 	Kex       string         // as negotiated
 	Cipher    string
-	MAC       string
 	Zipped    bool // compression was negotiated
 	ClientCPU stats.Interval
 	Offered   alg.Offer // by the server

@@ -33,7 +33,7 @@ func fold(all []*trace) (l Logins) {
 		l.TCP = stats.Interval{}
 	}
 	n := last.negotiation
-	l.Address, l.Kex, l.Cipher, l.MAC, l.Zipped, l.Offered = last.address, n.Got.Kex, n.Got.Cipher, n.Got.MAC, last.zipped, n.Server
+	l.Address, l.Kex, l.Cipher, l.Zipped, l.Offered = last.address, n.Got.Kex, n.Got.Cipher, last.zipped, n.Server
 	l.Failed, l.Commands = slices.Clone(all[0].failed), slices.Clone(all[0].commands)
 	for i, a := range l.Failed { // addresses that every login tried in vain
 		l.Failed[i].Took = figure(all, nth(i, a.Address))

@@ -131,7 +131,6 @@ func (p *path) learn(took time.Duration) {
 // exchanges is the number of exchanges that find the shortest time of one.
 const exchanges = 3
 
-// quickest returns the shortest time of an exchange.
 func quickest(exchange func() error) (least time.Duration, err error) {
 	for i := range exchanges {
 		began := time.Now()

@@ -61,7 +61,6 @@ func (p *Private) trial(ctx context.Context, t record.Trial) (record.Sample, err
 	return record.Sample{}, fmt.Errorf("workload %q is not known to the private server", t.Workload)
 }
 
-// begin starts the client.
 func (p *Private) begin(t record.Trial, command string, stdin, stdout *os.File) (*client, error) {
 	p.Server.Fresh(false)
 	log := p.file("log")

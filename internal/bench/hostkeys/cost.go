@@ -84,7 +84,7 @@ func Measure(ctx context.Context, file string, o Options) (Cost, error) {
 	if problems := x.Problems(); len(problems) > 0 {
 		return Cost{}, errors.Join(problems...)
 	}
-	_, _, hashed := t.Count()
+	_, hashed := t.Count()
 	c := Cost{File: file, Lines: len(t.Lines()), HashedLines: hashed, Bytes: info.Size()}
 	server, err := startBenchServer()
 	if err != nil {
@@ -118,7 +118,7 @@ func writeLayouts(dir string, t *index.Table, key ssh.PublicKey) ([]layout, erro
 	plain, hashed := rewritten(t, plainHosts), rewritten(t, hashedHosts)
 	own := benchName + " " + knownhosts.MarshalKey(key) + "\n"
 	ownHashed := knownhosts.HashName(benchName) + " " + knownhosts.MarshalKey(key) + "\n"
-	_, _, count := t.Count()
+	_, count := t.Count()
 	mostlyHashed := count > len(t.Lines())/2
 	layouts := []layout{
 		{"split", filepath.Join(dir, "split"), false},

@@ -30,7 +30,6 @@ type Options struct {
 	Phase    time.Duration // how long idle and loaded times take in turn, where Count is 0
 }
 
-// run is one measurement.
 type run struct {
 	Options
 	lanes  []*Lane

@@ -33,7 +33,6 @@ var keyTypes = []struct {
 // rsaBits is the default of ssh-keygen since 8.0.
 const rsaBits = 3072
 
-// keyPair is a key in a file.
 type keyPair struct {
 	name   string // of its signatures
 	file   string

@@ -117,7 +117,6 @@ func Awakening(length, roundTrip time.Duration) time.Duration {
 	return length * roundTripsAwake / roundTripsEach
 }
 
-// length is the length of a slice.
 func (p *paired) length() time.Duration { return max(PairLength, roundTripsEach*p.env.RoundTrip) }
 
 // turnsEach is the approximate time of a turn in each direction.

@@ -21,7 +21,6 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// runLimit is the longest time of a run.
 const runLimit = 5 * time.Minute
 
 // Open makes the ground of a testbed. Files at this end go into directory, which is private and of

@@ -126,7 +126,6 @@ func (s *stream) ready() bool {
 	return written > logins && (s.ground.Server == nil || s.server() > 0)
 }
 
-// over reports whether the client has ended.
 func (s *stream) over() bool { return s.client.HasEnded() }
 
 // why returns the client's message when it ended too early.
@@ -241,7 +240,6 @@ func (m *meter) watch(ctx context.Context, done func() bool) {
 	}
 }
 
-// fill records the observations.
 func (m *meter) fill(e *record.Evidence, wall time.Duration) {
 	share := func(d time.Duration) *float64 {
 		s := max(0, d.Seconds()/wall.Seconds())

@@ -290,7 +290,6 @@ func (g *get) leave(f *found) {
 	}
 }
 
-// partOf is the part of a file.
 func (g *get) partOf(f *found) part {
 	return newPart(g.host, f.local, f.attrs.Size, f.attrs.Mtime)
 }

@@ -82,7 +82,6 @@ func (p part) fresh() string {
 	return path.Join(p.directory, p.stem+p.content+"-"+strings.ToLower(rand.Text()[:8]))
 }
 
-// has reports whether a name is one of the part's.
 func (p part) has(name string) bool {
 	return strings.HasPrefix(path.Base(name), p.stem+p.content+"-")
 }

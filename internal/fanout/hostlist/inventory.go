@@ -36,7 +36,6 @@ type group struct {
 	vars     vars
 }
 
-// member is one host.
 type member struct {
 	groups []string // that name it directly
 	vars   vars

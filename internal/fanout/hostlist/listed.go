@@ -61,7 +61,6 @@ type Groups struct {
 	Autostep Autostep
 }
 
-// hostJSON is one host.
 type hostJSON struct {
 	Host    string `json:"host"`
 	Name    string `json:"name"`

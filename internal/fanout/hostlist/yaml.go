@@ -107,7 +107,6 @@ type entry struct {
 	value *yaml.Node
 }
 
-// isNull reports whether a node is empty.
 func isNull(n *yaml.Node) bool { return n == nil || n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
 func (d *document) follow(n *yaml.Node) *yaml.Node {
@@ -209,7 +208,6 @@ func (d *document) members(n *yaml.Node) (list []entry, err error) {
 	return list, err
 }
 
-// valueOf returns the value of a variable.
 func (d *document) valueOf(n *yaml.Node) value {
 	switch n = d.follow(n); {
 	case isNull(n):

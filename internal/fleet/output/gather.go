@@ -75,7 +75,6 @@ const outputMemory = 16 << 20
 // Gathered is a sink that writes each distinct output and end once to w, at the end.
 func Gathered(w io.Writer) fleet.Sink { return newGather(gatherOptions{Out: w, Err: w}) }
 
-// newGather makes an empty gather.
 func newGather(opt gatherOptions) *gather {
 	g := &gather{
 		opt: opt, store: file.Store{What: "output", Limit: outputMemory},

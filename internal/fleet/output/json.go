@@ -28,7 +28,6 @@ type JSON struct {
 
 var _ fleet.Sink = (*JSON)(nil)
 
-// newJSON makes a JSON.
 func newJSON(w io.Writer) *JSON {
 	return &JSON{w: w, lines: HostLines{Lines: Lines{Max: defaultMaxLine, OnlyLF: true}}}
 }

@@ -42,7 +42,6 @@ type prefix struct {
 
 var _ fleet.Sink = (*prefix)(nil)
 
-// newPrefix makes a prefix.
 func newPrefix(opt prefixOptions) *prefix {
 	if opt.MaxLine <= 0 {
 		opt.MaxLine = defaultMaxLine

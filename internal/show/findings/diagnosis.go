@@ -121,7 +121,6 @@ func (r *Diagnosis) answer() string {
 // busy is the percentage of a machine's CPU time on other work that delays logins.
 const busy = 80
 
-// cost words the cost of a finding.
 func cost(f doctor.Finding) string {
 	took := unit.Milliseconds(f.Cost.Value) + " "
 	if f.AtLeast {

@@ -91,7 +91,8 @@ func more(files []related, shows, floor, limit float64) string {
 		return "more data does not help: whole runs on one machine differ by " + unit.Difference(floor)
 	}
 	const most = 16
-	times := max(2, min(most, square(shows/limit)))
+	far := shows / limit
+	times := max(2, min(most, far*far))
 	var lines []string
 	for _, f := range files {
 		flag, takes := document.Longer(f.File, times)
@@ -101,8 +102,6 @@ func more(files []related, shows, floor, limit float64) string {
 	}
 	return "measure longer: " + strings.Join(lines, " && ")
 }
-
-func square(v float64) float64 { return v * v }
 
 // configOption is the flag of ssh that names its configuration file.
 const configOption = "-F"

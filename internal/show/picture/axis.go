@@ -35,7 +35,6 @@ func newAxis(low, high float64, zero bool, from, to vg.Length) axis {
 	return axis{math.Floor(low/step) * step, math.Ceil(high/step) * step, from, to, step, false}
 }
 
-// axisOf returns the axis for items of a chart.
 func axisOf(c document.Chart, items []document.Item, from, to vg.Length) axis {
 	low, high := extent(c.Shape, items)
 	if c.Reference != 0 {

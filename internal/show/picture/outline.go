@@ -43,7 +43,6 @@ type glyph struct {
 	x     int
 }
 
-// glyphs lays out a text.
 func (o *outlines) glyphs(text string) (out []glyph) {
 	x := 0
 	before := sfnt.GlyphIndex(0)

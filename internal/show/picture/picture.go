@@ -140,7 +140,6 @@ func (p pen) sheetWidth() vg.Length {
 	return wide
 }
 
-// sheetHeight is the height of a sheet.
 func (p pen) sheetHeight(title string, lead []string) vg.Length {
 	total := p.leadHeight(title, lead) + 2*margin - gap
 	for _, c := range p.charts {

@@ -140,7 +140,6 @@ func (d *Defaults) supported(k Keyword) []string {
 	return d.algorithms["key-sig"]
 }
 
-// list returns the default of an algorithm list.
 func (d *Defaults) list(k Keyword) []string {
 	if d == nil || d.values[k] == nil {
 		return nil

@@ -104,7 +104,6 @@ func (c *connection) userToken(t byte) (text string, ok bool) {
 	return c.token(t)
 }
 
-// proxyToken is the tokenFunc of ProxyCommand.
 func (c *connection) proxyToken(t byte) (text string, ok bool) {
 	switch t {
 	case 'h':

@@ -73,11 +73,9 @@ func splitLine(line string) (keyword, rest string) {
 	return wildcard.Lower(keyword), rest
 }
 
-// splitArgs splits arguments by the newer rule of ssh (misc.c:argv_split): single and double quotes
-// group, a backslash escapes quotes, itself and a blank, a word that begins with # ends the line.
-func splitArgs(s string) ([]string, error) { return splitWords(s, true) }
-
-// splitWords splits arguments as splitArgs does; comments says whether # begins a comment.
+// splitWords splits arguments by the newer rule of ssh (misc.c:argv_split): single and double quotes
+// group, a backslash escapes quotes, itself and a blank. With comments, a word that begins with #
+// ends the line.
 func splitWords(s string, comments bool) ([]string, error) {
 	var args []string
 	for i := 0; i < len(s); {

@@ -167,7 +167,7 @@ func (r *reader) input(name, rest string) (input, error) {
 	if rest == "" {
 		return input{}, fmt.Errorf("no argument after keyword %q", name)
 	}
-	args, err := splitArgs(rest)
+	args, err := splitWords(rest, true)
 	return input{args, rest, r.config.system.Getenv, r.config.version()}, err
 }
 

@@ -44,7 +44,7 @@ func TestSplitArgsUndoesQuoting(t *testing.T) {
 		for i, word := range words {
 			quoted[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
 		}
-		got, err := splitArgs(strings.Join(quoted, " "))
+		got, err := splitWords(strings.Join(quoted, " "), true)
 		if err != nil || !slices.Equal(got, words) {
 			t.Fatalf("%q: got %q, %v", words, got, err)
 		}

@@ -231,7 +231,6 @@ func (c *certKey) sign(l *login, data []byte, algorithm string) (*ssh.Signature,
 	return c.key.sign(l, data, algorithm)
 }
 
-// certificate is the certificate of a file.
 type certificate struct {
 	*ssh.Certificate
 	path   string

@@ -112,7 +112,6 @@ func (t *Target) port() int { return cmp.Or(t.Port, knownhosts.DefaultPort) }
 
 func (t *Target) addr() string { return net.JoinHostPort(t.HostName, strconv.Itoa(t.port())) }
 
-// hostKeyName returns the name for HostKeys.
 func (t *Target) hostKeyName() (name string, port int) {
 	if t.HostKeyAlias != "" {
 		return t.HostKeyAlias, 0

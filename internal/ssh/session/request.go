@@ -96,8 +96,8 @@ func feed(to interface {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		buf := takeBuffer()
-		defer giveBuffer(buf)
+		buf := buffers.Get().(*buffer)
+		defer buffers.Put(buf)
 		io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{r}, buf[:])
 		to.CloseWrite()
 	}()
@@ -108,12 +108,6 @@ func feed(to interface {
 type buffer [64 << 10]byte
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
-
-// takeBuffer takes a buffer, which giveBuffer gives back.
-func takeBuffer() *buffer { return buffers.Get().(*buffer) }
-
-// giveBuffer gives a buffer back.
-func giveBuffer(b *buffer) { buffers.Put(b) }
 
 // ending is the end of a command that a server reports.
 type ending struct {

@@ -208,7 +208,6 @@ func (c *Connection) open(out func(fleet.Stream, []byte) error) (s *session, err
 	return s, err
 }
 
-// start requests the command.
 func (s *session) start(cmd fleet.Command) error {
 	if err := grant(s.ch, line.Ask{Kind: line.Exec, Text: cmd.Line, Env: cmd.Env}); err != nil {
 		return err

@@ -52,7 +52,6 @@ type Command struct {
 type DeniedError struct {
 	Methods []string // that could continue; from the server: it must not be shown raw
 	Partial bool     // something was accepted, but is not enough
-	Key     error    // why a key could not be tried; may be nil
 }
 
 func (e *DeniedError) Error() string {
@@ -111,7 +110,6 @@ type attempt struct {
 	tried   map[ssh.MultiAlgorithmSigner]string // the algorithm by which a key was tried
 	heeded  int                                 // of extended: the basis of the choice of keys
 	partial bool                                // something was accepted
-	problem error                               // with the last key that could not be tried
 }
 
 // question asks whether a key would be accepted.
@@ -213,8 +211,7 @@ func (a *attempt) first() {
 
 // signOr signs, or continues with the next key.
 func (a *attempt) signOr(key ssh.MultiAlgorithmSigner) {
-	if err := a.sign(key); err != nil {
-		a.problem = err
+	if a.sign(key) != nil {
 		a.tryOrAsk()
 	}
 }
@@ -230,11 +227,7 @@ func (a *attempt) tryOrAsk() {
 func (a *attempt) try() bool {
 	for ; a.next < len(a.Keys); a.next++ {
 		name, err := a.algorithm(a.Keys[a.next])
-		if err != nil {
-			a.problem = err
-			continue
-		}
-		if a.tried[a.Keys[a.next]] == name {
+		if err != nil || a.tried[a.Keys[a.next]] == name {
 			continue
 		}
 		a.asked = &question{a.Keys[a.next], name}
@@ -312,7 +305,7 @@ func (a *attempt) refused(p []byte) error {
 		a.queue(append(a.request(a.method), make([]byte, 8)...))
 		return nil
 	}
-	return &DeniedError{Methods: m.Methods, Partial: a.partial, Key: a.problem}
+	return &DeniedError{Methods: m.Methods, Partial: a.partial}
 }
 
 // password gives the password (RFC 4252 section 8).

@@ -49,7 +49,6 @@ func checksum(body string) string {
 	return fmt.Sprintf("%08x", sum.Sum32())
 }
 
-// lineEnd returns the line end that a text uses.
 func lineEnd(text []byte) string {
 	if line, _, _ := bytes.Cut(text, []byte("\n")); bytes.HasSuffix(line, []byte("\r")) {
 		return "\r\n"

@@ -10,7 +10,6 @@ import (
 // Wait is cmd.Wait.
 func Wait(cmd *exec.Cmd) error { return cmd.Wait() }
 
-// run is cmd.Run.
 func run(cmd *exec.Cmd) error { return cmd.Run() }
 
 // reap knows of no orphans.

@@ -51,7 +51,6 @@ func (c *connection) run() {
 	c.lane(Down, &c.out, &c.in, time.Now())
 }
 
-// lane runs one direction.
 func (c *connection) lane(dir Direction, from, to *atomic.Int32, since time.Time) {
 	l, err := newLane(c, dir, int(from.Load()), to, since)
 	if err != nil {

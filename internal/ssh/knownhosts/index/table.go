@@ -92,11 +92,11 @@ func (t *Table) Names() []string {
 	return slices.Collect(maps.Keys(t.plain))
 }
 
-// Count counts the lines with plain names, patterns and hashed names.
-func (t *Table) Count() (plain, patterns, hashed int) {
+// Count counts the lines with plain names and with hashed ones.
+func (t *Table) Count() (plain, hashed int) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return len(t.lines) - len(t.pattern) - len(t.hashed), len(t.pattern), len(t.hashed)
+	return len(t.lines) - len(t.pattern) - len(t.hashed), len(t.hashed)
 }
 
 // reserve makes room for n more lines, so that a large file is not copied around.
@@ -107,7 +107,6 @@ func (t *Table) reserve(n int) {
 	}
 }
 
-// add indexes one line.
 func (t *Table) add(l knownhosts.Line) {
 	index := int32(len(t.lines))
 	t.lines = append(t.lines, l)

@@ -96,7 +96,6 @@ type claim struct {
 	key    string
 }
 
-// lintLine is a readable line.
 type lintLine struct {
 	knownhosts.Line
 	file  string
@@ -142,7 +141,7 @@ func namesOfHashed(t *index.Table, names []string) map[int32]string {
 
 // mixedHashing reports a file that hides some names only.
 func (l *linter) mixedHashing(t *index.Table) {
-	plain, _, hashed := t.Count()
+	plain, hashed := t.Count()
 	if hashed > 0 && plain > 0 {
 		l.findings = append(l.findings, Finding{File: t.Path, Kind: mixedHashing,
 			Detail: fmt.Sprintf("%d lines are hashed and %d are plain; ssh-keygen -H hashes all", hashed, plain)})
