@@ -90,7 +90,7 @@ func (f *programFlags) measure(sys System, m measurement) error {
 	environment := hostinfo.Describe(testbed.LoadLook)
 	environment.ClientPath, environment.ServerPath = f.ssh, f.sshd // those besides the installed ones
 	params := programs.Params{
-		Only: f.only, SSH: f.clients, SSHD: f.servers, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
+		Only: f.only, SSH: f.clients, SSHD: f.servers, Ciphers: programs.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
 		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths,
 	}
 	p := f.params(m, "programs", turns)

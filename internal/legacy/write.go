@@ -3,6 +3,7 @@ package legacy
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"sshpace/internal/base/fault"
@@ -31,7 +32,7 @@ func Write(stdout, stderr io.Writer, out string, machines []Machine, asJSON bool
 			return fault.Usage("name a file: --out machines.jsonl becomes machines-1.jsonl and so on", "%d machines do not fit into one result", len(machines))
 		}
 	}
-	names := store.Numbered(out, len(machines))
+	names := numbered(out, len(machines))
 	var written []imported
 	for i, m := range machines {
 		if err := store.Write(stdout, names[i], m.Records); err != nil {
@@ -62,4 +63,17 @@ func Write(stdout, stderr io.Writer, out string, machines []Machine, asJSON bool
 	}
 	fmt.Fprintf(stderr, "look at it: sshpace %s %s\n", verb, shell.Line(names...))
 	return nil
+}
+
+// numbered returns the names of n results: the given one, or with numbers before its ending.
+func numbered(out string, n int) []string {
+	if n == 1 {
+		return []string{out}
+	}
+	ending := filepath.Ext(out)
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("%s-%d%s", strings.TrimSuffix(out, ending), i+1, ending))
+	}
+	return names
 }

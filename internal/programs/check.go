@@ -65,11 +65,25 @@ func Check(pairs, ciphers, macs []string, ssh, sshd []Build) error {
 
 // named refuses unknown names of algorithms.
 func named(flag string, kind alg.Kind, typed []string) error {
-	for _, name := range alg.NamesOf(kind, typed) {
+	for _, name := range NamesOf(kind, typed) {
 		if _, known := alg.Lookup(kind, name); !known {
 			names := alg.Names(kind)
 			return fault.Usage(fault.Near("--"+flag+" ", name, names, "there are "+strings.Join(names, ", ")), "unknown %s %q", kind, name)
 		}
 	}
 	return nil
+}
+
+// NamesOf translates algorithms as people type them into names of the table. Words that match none,
+// such as a glob of other names, stay as they are.
+func NamesOf(kind alg.Kind, typed []string) []string {
+	var names []string
+	for _, word := range alg.Words(typed) {
+		if named := alg.Named(word, alg.Names(kind)); len(named) > 0 {
+			names = append(names, named...)
+		} else {
+			names = append(names, word)
+		}
+	}
+	return names
 }

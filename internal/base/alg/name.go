@@ -51,20 +51,6 @@ func matches(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// NamesOf translates algorithms as people type them into names of the table. Words that match none,
-// such as a glob of other names, stay as they are.
-func NamesOf(kind Kind, typed []string) []string {
-	var names []string
-	for _, word := range Words(typed) {
-		if named := Named(word, Names(kind)); len(named) > 0 {
-			names = append(names, named...)
-		} else {
-			names = append(names, word)
-		}
-	}
-	return names
-}
-
 // CertSuffix ends the names of OpenSSH's certificates and of the signatures by their keys.
 const CertSuffix = "-cert-v01@openssh.com"
 

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -181,17 +180,4 @@ func Resume(path string) (*File, error) {
 func isRegular(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
-}
-
-// Numbered returns the names of n results: the given one, or with numbers before its ending.
-func Numbered(out string, n int) []string {
-	if n == 1 {
-		return []string{out}
-	}
-	ending := filepath.Ext(out)
-	var names []string
-	for i := range n {
-		names = append(names, fmt.Sprintf("%s-%d%s", strings.TrimSuffix(out, ending), i+1, ending))
-	}
-	return names
 }

@@ -73,9 +73,9 @@ func splitLine(line string) (keyword, rest string) {
 	return wildcard.Lower(keyword), rest
 }
 
-// splitWords splits arguments by the newer rule of ssh (misc.c:argv_split): single and double quotes
-// group, a backslash escapes quotes, itself and a blank. With comments, a word that begins with #
-// ends the line.
+// splitWords splits arguments by the newer rule of ssh (misc.c:argv_split): single and double
+// quotes group, a backslash escapes quotes, itself and a blank. With comments, a word that begins
+// with # ends the line.
 func splitWords(s string, comments bool) ([]string, error) {
 	var args []string
 	for i := 0; i < len(s); {
