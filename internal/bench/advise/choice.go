@@ -119,45 +119,28 @@ func verdictOf(gains []Gain) stats.Verdict {
 // order puts the best option first, then those that are as good, by preference, and then all
 // others. An option that is certainly better precedes one that only seems to be.
 func (c *Choice) order(r *rank.Ranking, preference func(alg.Suite) int) {
-	sorted(c.Options, func(o rank.Row) float64 { return score(r, o) })
-	sorted(c.Options, func(o rank.Row) float64 { return unless(verdictOf(c.gains(r, o)) == stats.Better) })
-	c.Tied = 0
-	if len(c.Options) == 0 {
-		return
+	slices.SortStableFunc(c.Options, func(a, b rank.Row) int { return cmp.Compare(score(r, a), score(r, b)) })
+	front(c.Options, func(o rank.Row) bool { return verdictOf(c.gains(r, o)) == stats.Better })
+	if len(c.Options) > 0 {
+		best := c.Options[0]
+		c.Tied = front(c.Options, func(o rank.Row) bool { return equal(r, best, o) })
 	}
-	best := c.Options[0]
-	sorted(c.Options, func(o rank.Row) float64 {
-		if equal(r, best, o) {
-			c.Tied++
-			return 0
+	slices.SortStableFunc(c.Options[:c.Tied], func(a, b rank.Row) int { return cmp.Compare(preference(a.Suite), preference(b.Suite)) })
+}
+
+// front moves the chosen elements to the front, without another change of the order, and returns
+// their number.
+func front[T any](all []T, chosen func(T) bool) int {
+	var first, rest []T
+	for _, x := range all {
+		if chosen(x) {
+			first = append(first, x)
+		} else {
+			rest = append(rest, x)
 		}
-		return 1
-	})
-	sorted(c.Options[:c.Tied], func(o rank.Row) float64 { return float64(preference(o.Suite)) })
-}
-
-func unless(good bool) float64 {
-	if good {
-		return 0
 	}
-	return 1
-}
-
-// sorted puts options with the least keys first; equal ones keep their order. Each key is computed
-// once.
-func sorted(options []rank.Row, key func(rank.Row) float64) {
-	type keyed struct {
-		rank.Row
-		key float64
-	}
-	var all []keyed
-	for _, o := range options {
-		all = append(all, keyed{o, key(o)})
-	}
-	slices.SortStableFunc(all, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
-	for i, k := range all {
-		options[i] = k.Row
-	}
+	copy(all[copy(all, first):], rest)
+	return len(first)
 }
 
 // preference numbers suites for the order of ties: the present one needs no change, so it comes

@@ -1,7 +1,6 @@
 package advise
 
 import (
-	"cmp"
 	"slices"
 
 	"sshpace/internal/base/alg"
@@ -21,17 +20,10 @@ type Logins struct {
 
 // loginsOf chooses among the key exchanges of a ranking.
 func loginsOf(r *rank.Ranking, p Policy, present string) Logins {
-	l := Logins{Forbids: present != "" && p.Refuses(alg.Kex, present, r.Environment.StrictKex) != ""}
-	l.Options = append(l.Options, p.Only(r).Kex...)
-	first := func(k rank.Exchange) int {
-		if k.PostQuantum && !p.Classical {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(l.Options, func(a, b rank.Exchange) int { return cmp.Compare(first(a), first(b)) })
-	for _, k := range l.Options {
-		if k.Group == l.Options[0].Group && first(k) == first(l.Options[0]) {
+	l := Logins{Options: p.Only(r).Kex, Forbids: present != "" && p.Refuses(alg.Kex, present, r.Environment.StrictKex) != ""}
+	first := front(l.Options, func(k rank.Exchange) bool { return k.PostQuantum && !p.Classical })
+	for i, k := range l.Options {
+		if k.Group == l.Options[0].Group && (i < first) == (first > 0) {
 			l.Tied++
 		}
 	}
