@@ -12,7 +12,6 @@ import (
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record/store"
-	"sshpace/internal/show/findings"
 	"sshpace/internal/show/format"
 )
 
@@ -56,21 +55,20 @@ func newCompareCommand(sys System) *cobra.Command {
 			case len(pairs) != len(args):
 				return usageError("give one --pair for each file", "%s and %d --pair cannot be compared", unit.Count(len(args), "file"), len(pairs))
 			}
-			report, cells, err := out.Related(store.Of(sys.Getenv), args, pairs, allowed, compare.Options{By: rank.By(by), Normalize: normalize, Figures: figures}, all)
-			if err == nil && !cells {
+			report, err := out.Related(store.Of(sys.Getenv), args, pairs, allowed, compare.Options{By: rank.By(by), Normalize: normalize, Figures: figures}, all)
+			if err == nil && !report.Ranked() {
 				err = onlyCells(cmd.Flags(), args[0])
 			}
+			if err == nil {
+				err = report.Check(asked)
+			}
 			if err != nil {
 				return err
 			}
-			judge, gate, err := findings.Asked(report, asked)
-			if err != nil {
+			if err := out.Write(sys.Stdout, sys.Stderr, renderings, report); err != nil {
 				return err
 			}
-			if err := out.Write(sys.Stdout, sys.Stderr, renderings, report); err != nil || gate == nil {
-				return err
-			}
-			return findings.Gate(sys.Stderr, judge, gate)
+			return report.Ruling(sys.Stderr)
 		},
 	})
 	flags := cmd.Flags()

@@ -15,13 +15,15 @@ import (
 	"sshpace/internal/record"
 )
 
-// Input is one ranking to compare, with its name for readers.
+// Input is one file to compare, with its name for readers.
 type Input struct {
-	Label   string
-	Ranking *rank.Ranking
+	Label       string             `json:"label"`
+	Ranking     *rank.Ranking      `json:"-"` // nil: it holds methods or logins
+	Campaign    record.Campaign    `json:"campaign"`
+	Environment record.Environment `json:"environment"`
 }
 
-// Options of a comparison. The zero value is the default.
+// Options of a comparison of rankings. The zero value is the default.
 type Options struct {
 	By rank.By // default Auto: cost where all files have it
 	// Normalize lists ciphers, names or globs, whose geometric mean becomes 1 in each file: the
@@ -31,36 +33,23 @@ type Options struct {
 	Figures []string
 }
 
-// Comparison compares rankings with the first of them. Speeds are ratios: 1.05 means 5 % faster
-// than the first file.
+// Comparison compares files with the first of them, line by line.
 type Comparison struct {
-	By         rank.By             `json:"ranked_by"`
-	KexBy      rank.By             `json:"kex_ranked_by"` // quantity of Kex: Throughput stands for login time
-	Normalized []string            `json:"normalized_to,omitempty"`
-	Inputs     []Input             `json:"-"`
-	Order      []float64           `json:"order_kendall_tau,omitempty"` // of each file after the first: Kendall's tau between the orders of the common cells; empty for fewer than three
-	Overall    []Ratio             `json:"overall,omitempty"`           // of each file after the first: geometric mean over the common cells
-	Ciphers    []Group             `json:"ciphers"`
-	MACs       []Group             `json:"macs"`
-	Cells      []CellRatios        `json:"-"`
-	Kex        []Group             `json:"kex"`
-	Machines   []MachineEffect     `json:"machines,omitempty"`         // where there are three files or more
-	Figures    []MeasurementChange `json:"measurements,omitempty"`     // other than SSH trials
-	Defaults   []alg.Suite         `json:"defaults_changed,omitempty"` // of each file: the suite negotiated by default; none where all are equal, or one is unknown
-	Lacking    []Lacking           `json:"not_compared,omitempty"`     // algorithms that some files lack
-	Warnings   []rank.Warning      `json:"warnings,omitempty"`
+	Inputs     []Input         `json:"files"`
+	Lines      []Line          `json:"lines"`                  // what all files have, but for measurements
+	Only       []Only          `json:"not_compared,omitempty"` // what some of them lack
+	Normalized []string        `json:"normalized_to,omitempty"`
+	Order      []float64       `json:"order_kendall_tau,omitempty"` // of each file after the first: Kendall's tau between the orders of the common cells; empty for fewer than three
+	Machines   []MachineEffect `json:"machines,omitempty"`          // where there are three files or more
+	Defaults   []alg.Suite     `json:"defaults_changed,omitempty"`  // of each file: the suite negotiated by default; none where all are equal, or one is unknown
+	Warnings   []rank.Warning  `json:"warnings,omitempty"`
+	Floor      float64         `json:"floor_pct,omitempty"` // the smallest change that any amount of data could show: whole runs differ
+	Gate       *Gate           `json:"fail_on,omitempty"`   // that it was judged by; nil for none
 
 	of        sides     // sides whose costs count
+	by, kexBy rank.By   // of a login, Throughput stands for its time
 	adjusted  []bool    // the effect of other guests is removed from that file
 	shiftErrs []float64 // of the normalization, one per file
-}
-
-// CellRatios is one cell in all files.
-type CellRatios struct {
-	Suite     alg.Suite
-	Direction record.Direction
-	Values    []*stats.Interval // ns per byte, or bytes per second; one per file, normalized if asked for
-	Ratios    []Ratio           // of each file after the first
 }
 
 // ErrNothingCommon says that two files share no cell and no key exchange.
@@ -96,16 +85,18 @@ func Of(inputs []Input, o Options) (*Comparison, error) {
 	if len(inputs) < 2 {
 		return nil, errors.New("compare needs at least two files")
 	}
-	c := &Comparison{By: compareBy(inputs, o.By), Inputs: inputs, of: sidesOf(inputs)}
-	c.KexBy = c.kexBy(o.By)
+	c := &Comparison{by: compareBy(inputs, o.By), of: sidesOf(inputs)}
 	tables := make([]table, len(inputs))
 	for i, in := range inputs {
-		tables[i] = tableOf(in.Ranking, c.By, c.of)
+		in.Campaign, in.Environment = in.Ranking.Campaign, in.Ranking.Environment
+		c.Inputs = append(c.Inputs, in)
+		tables[i] = tableOf(in.Ranking, c.by, c.of)
 		if i > 0 {
 			tables[i].guests = Neighbors(inputs[0].Ranking, in.Ranking)
 		}
 		c.adjusted = append(c.adjusted, tables[i].guests.N > 0)
 	}
+	c.kexBy = c.exchangesBy(o.By)
 	c.Warnings = takenOut(tables, inputs)
 	var err error
 	if c.Normalized, err = normalize(tables, o.Normalize); err != nil {
@@ -114,19 +105,32 @@ func Of(inputs []Input, o Options) (*Comparison, error) {
 	for _, t := range tables {
 		c.shiftErrs = append(c.shiftErrs, t.shiftErr)
 	}
-	c.cells(tables)
-	c.orders(tables)
-	c.groups(tables)
-	c.exchanges(tables)
-	c.figures(o.Figures)
-	if len(c.Cells) == 0 && len(c.Kex) == 0 && len(c.Figures) == 0 {
+	cells := c.cells(tables)
+	c.orders(tables, cells)
+	for _, lines := range [][]Line{
+		c.groups(tables, cells, Overall, func(alg.Suite) string { return "all cells" }),
+		c.groups(tables, cells, Ciphers, func(s alg.Suite) string { return s.Cipher }),
+		c.groups(tables, cells, MACs, func(s alg.Suite) string { return s.MAC }),
+		cells, c.exchanges(tables),
+	} {
+		judge(lines, Speed, 0, len(inputs)-1)
+		c.Lines = append(c.Lines, lines...)
+	}
+	figures, unpaired := c.figures(o.Figures)
+	c.Lines = append(c.Lines, figures...)
+	if len(c.Lines) == 0 {
 		return nil, nothingCommon(inputs)
 	}
 	if len(inputs) > 2 {
-		c.machines()
+		c.machines(cells)
 	}
-	c.Defaults, c.Lacking = defaults(inputs), lacking(inputs)
-	c.Warnings = append(c.Warnings, differences(inputs)...)
+	for k := range inputs[1:] {
+		if len(cells) > 0 {
+			c.Floor = max(c.Floor, floor(c.level(k+1)))
+		}
+	}
+	c.Defaults, c.Only = defaults(inputs), lacking(inputs)
+	c.Warnings = append(append(c.Warnings, differences(inputs)...), unpaired...)
 	return c, nil
 }
 
@@ -143,36 +147,52 @@ func compareBy(inputs []Input, by rank.By) rank.By {
 	return rank.Cost
 }
 
+// line returns a line of speeds, by cost or by throughput.
+func (c *Comparison) line(t Table, by rank.By, s Subject) Line {
+	return Line{Table: t, Subject: s, Quantity: Speed, By: by, ClientAlone: by == rank.Cost && c.of == clientAlone}
+}
+
 // cells compares cell by cell, those that all files have.
-func (c *Comparison) cells(tables []table) {
-	var lines [][]Ratio
+func (c *Comparison) cells(tables []table) (lines []Line) {
 	for _, key := range tables[0].order {
-		row := CellRatios{Suite: tables[0].names[key], Direction: key.Direction}
 		first := tables[0].entries[key]
+		l := c.line(Cells, c.by, Subject{Name: first.suite.String(), Suite: first.suite, Direction: key.Direction})
+		l.Unit = c.unit()
 		for k, t := range tables {
 			e, ok := t.entries[key]
 			if !ok {
 				break
 			}
-			row.Values = append(row.Values, c.value(e.best))
+			l.Values = append(l.Values, c.value(e.best))
 			if k > 0 {
-				row.Ratios = append(row.Ratios, Ratio{Speed: t.over(e, first)})
+				l.Ratios = append(l.Ratios, Ratio{Estimate: t.over(e, first)})
 			}
 		}
-		if len(row.Values) == len(tables) {
-			c.Cells, lines = append(c.Cells, row), append(lines, row.Ratios)
+		if len(l.Values) == len(tables) {
+			lines = append(lines, l)
 		}
 	}
 	for k := range c.Inputs[1:] {
 		complete(lines, k, c.level(k+1), c.lineLevel(k+1))
 	}
-	judge(lines)
+	return lines
+}
+
+// unit names the unit of value.
+func (c *Comparison) unit() string {
+	switch {
+	case len(c.Normalized) > 0:
+		return "relative"
+	case c.by == rank.Throughput:
+		return "bytes_per_s"
+	}
+	return "ns_per_byte"
 }
 
 // value returns a cell in its unit: ns per byte, bytes per second, or the speed relative to the
 // reference cells.
 func (c *Comparison) value(speed stats.Estimate) *stats.Interval {
-	if c.By == rank.Cost {
+	if c.by == rank.Cost {
 		speed = speed.Inverse()
 	}
 	q := speed.Interval()
@@ -181,7 +201,7 @@ func (c *Comparison) value(speed stats.Estimate) *stats.Interval {
 
 // lineLevel is the standard error of a single line in the ratios of file k to the first.
 func (c *Comparison) lineLevel(k int) float64 {
-	return math.Hypot(c.Inputs[0].Ranking.LineLevel(c.By), c.Inputs[k].Ranking.LineLevel(c.By))
+	return math.Hypot(c.Inputs[0].Ranking.LineLevel(c.by), c.Inputs[k].Ranking.LineLevel(c.by))
 }
 
 // level is the standard error that the ratios of file k to the first have in common. Normalizing
@@ -191,9 +211,5 @@ func (c *Comparison) level(k int) float64 {
 		return math.Hypot(c.shiftErrs[0], c.shiftErrs[k])
 	}
 	first, other := c.Inputs[0].Ranking, c.Inputs[k].Ranking
-	return math.Hypot(first.Level(c.By, c.adjusted[k]), other.Level(c.By, c.adjusted[k]))
+	return math.Hypot(first.Level(c.by, c.adjusted[k]), other.Level(c.by, c.adjusted[k]))
 }
-
-// ClientAlone reports whether costs are those of the client, because the server's are not known
-// everywhere.
-func (c *Comparison) ClientAlone() bool { return c.of == clientAlone }

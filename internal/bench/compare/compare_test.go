@@ -53,9 +53,12 @@ func slower(m *benchtest.Machine, cipher string, factor float64) *benchtest.Mach
 	return m
 }
 
+// overall is the change of all cells in the second file.
+func overall(c *compare.Comparison) compare.Ratio { return c.In(compare.Overall)[0].Ratios[0] }
+
 // failing is what a gate of 5 % finds.
 func failing(c *compare.Comparison) (worse []string) {
-	for _, l := range slowerBy5.Gate(c.Lines()).Failed {
+	for _, l := range c.Judge(slowerBy5).Failed {
 		worse = append(worse, l.String())
 	}
 	return worse
@@ -67,8 +70,8 @@ func TestOverallSpeed(t *testing.T) {
 	first := seedtest.Of(t)
 	for seed := first; seed < first+runs; seed++ {
 		c := compared(t, compare.Options{}, benchtest.Noisy(seed), slower(benchtest.Noisy(500+seed), "", 1.10))
-		r := c.Overall[0]
-		if speed := r.Speed.Interval(); speed.Lo <= 1/1.1 && 1/1.1 <= speed.Hi {
+		r := overall(c)
+		if speed := r.Interval(); speed.Lo <= 1/1.1 && 1/1.1 <= speed.Hi {
 			hits++
 		}
 		if r.Verdict != stats.Worse {
@@ -100,7 +103,7 @@ func TestNormalized(t *testing.T) {
 	seed := seedtest.Of(t)
 	o := compare.Options{Normalize: []string{"3des-*"}}
 	c := compared(t, o, benchtest.Noisy(seed+1), slower(benchtest.Noisy(seed+2), "", 2))
-	if r := c.Overall[0].Speed; math.Abs(r.Value()-1) > 0.05 {
+	if r := overall(c); math.Abs(r.Value()-1) > 0.05 {
 		t.Errorf("a machine of half the speed is %.3f as fast after normalizing", r.Value())
 	}
 	inputs := []compare.Input{{Label: "a", Ranking: benchtest.Of(t, benchtest.Simulate(t, benchtest.Noisy(seed+1), 30*time.Second), rank.Auto)}}
@@ -136,16 +139,16 @@ func TestLoginsByCost(t *testing.T) {
 	calm, loud := benchtest.Noisy(seed+21), benchtest.Noisy(seed+22)
 	calm.WallNoise, loud.WallNoise = 0.01, 0.5
 	c := compared(t, compare.Options{}, calm, loud)
-	if c.KexBy != rank.Cost {
-		t.Fatalf("logins are compared by %q", c.KexBy)
-	}
-	for _, g := range c.Kex {
-		if r := g.Ratios[0].Speed; math.Abs(r.Value()-1) > 0.2 { // wall times differ by half
+	for _, g := range c.In(compare.Kex) {
+		if g.By != rank.Cost {
+			t.Fatalf("logins are compared by %q", g.By)
+		}
+		if r := g.Ratios[0]; math.Abs(r.Value()-1) > 0.2 { // wall times differ by half
 			t.Errorf("%s: CPU time differs by a factor of %.2f", g.Name, r.Value())
 		}
 	}
-	if c := compared(t, compare.Options{}, calm, calm); c.KexBy != rank.Throughput {
-		t.Errorf("calm logins are compared by %q, want by time", c.KexBy)
+	if by := compared(t, compare.Options{}, calm, calm).In(compare.Kex)[0].By; by != rank.Throughput {
+		t.Errorf("calm logins are compared by %q, want by time", by)
 	}
 }
 
@@ -155,10 +158,10 @@ func TestOneFileWithoutServer(t *testing.T) {
 	alone := benchtest.Noisy(seed + 32)
 	alone.NoServer = true
 	c := compared(t, compare.Options{By: rank.Cost}, benchtest.Noisy(seed+31), alone)
-	if r := c.Overall[0].Speed; math.Abs(r.Value()-1) > 0.05 {
+	if r := overall(c); math.Abs(r.Value()-1) > 0.05 {
 		t.Errorf("equal clients differ by a factor of %.2f", r.Value())
 	}
-	if !c.ClientAlone() {
+	if !c.Lines[0].ClientAlone {
 		t.Error("compared by both sides")
 	}
 }
@@ -233,7 +236,7 @@ func TestNormalizedByCommonCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := c.Overall[0].Speed; math.Abs(r.Value()-1) > 0.01 {
+	if r := overall(c); math.Abs(r.Value()-1) > 0.01 {
 		t.Errorf("the same samples are %.3f as fast", r.Value())
 	}
 	for _, name := range c.Normalized {
@@ -263,10 +266,10 @@ func TestEqualMachinesHaveNoVerdict(t *testing.T) {
 		}
 		for name, o := range map[string]compare.Options{"plain": {}, "normalized": {Normalize: []string{"chacha20-*"}}} {
 			c := comparedAs(t, o, inputs)
-			wrong[name+", overall"] += verdicts(compare.Group{Ratios: c.Overall})
-			wrong[name+", ciphers"] += verdicts(c.Ciphers...)
-			wrong[name+", MACs"] += verdicts(c.MACs...)
-			wrong[name+", logins"] += verdicts(c.Kex...)
+			wrong[name+", overall"] += verdicts(c.In(compare.Overall))
+			wrong[name+", ciphers"] += verdicts(c.In(compare.Ciphers))
+			wrong[name+", MACs"] += verdicts(c.In(compare.MACs))
+			wrong[name+", logins"] += verdicts(c.In(compare.Kex))
 		}
 	}
 	for table, n := range wrong {
@@ -277,9 +280,9 @@ func TestEqualMachinesHaveNoVerdict(t *testing.T) {
 }
 
 // verdicts is 1 where any ratio is said to differ.
-func verdicts(groups ...compare.Group) int {
-	for _, g := range groups {
-		if v := g.Ratios[0].Verdict; v == stats.Better || v == stats.Worse {
+func verdicts(lines []compare.Line) int {
+	for _, l := range lines {
+		if l.Ratios[0].Verdict.Differs() {
 			return 1
 		}
 	}

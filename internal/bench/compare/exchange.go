@@ -8,9 +8,9 @@ import (
 	"sshpace/internal/bench/rank"
 )
 
-// kexBy resolves the quantity by which logins are compared: their time, unless it was too noisy for
+// exchangesBy resolves the quantity by which logins are compared: their time, unless it was too noisy for
 // a ranking in one of the files.
-func (c *Comparison) kexBy(by rank.By) rank.By {
+func (c *Comparison) exchangesBy(by rank.By) rank.By {
 	noisy := false
 	for _, in := range c.Inputs {
 		noisy = noisy || in.Ranking.KexBy == rank.Cost
@@ -32,7 +32,7 @@ func (c *Comparison) exchange(r *rank.Ranking, name string) stats.Estimate {
 		if alg.Canonical(alg.Kex, k.Name) != alg.Canonical(alg.Kex, name) {
 			continue
 		}
-		if c.KexBy == rank.Cost {
+		if c.kexBy == rank.Cost {
 			return c.of.cost(k.Sides)
 		}
 		return k.Login.Estimate
@@ -41,26 +41,25 @@ func (c *Comparison) exchange(r *rank.Ranking, name string) stats.Estimate {
 }
 
 // exchanges compares the logins of the key exchanges that all files have.
-func (c *Comparison) exchanges(tables []table) {
+func (c *Comparison) exchanges(tables []table) (lines []Line) {
 	first := c.Inputs[0].Ranking
-	var lines [][]Ratio
 	for _, k := range first.Kex {
-		g := Group{Name: k.Name}
+		l := c.line(Kex, c.kexBy, Subject{Name: k.Name, Suite: alg.Suite{Kex: k.Name}})
 		own := c.exchange(first, k.Name)
 		for _, in := range c.Inputs[1:] {
 			if other := c.exchange(in.Ranking, k.Name); other.Known() && own.Known() {
-				g.Ratios = append(g.Ratios, Ratio{Speed: own.Over(other)})
+				l.Ratios = append(l.Ratios, Ratio{Estimate: own.Over(other)})
 			}
 		}
-		if len(g.Ratios) == len(c.Inputs)-1 {
-			c.Kex, lines = append(c.Kex, g), append(lines, g.Ratios)
+		if len(l.Ratios) == len(c.Inputs)-1 {
+			lines = append(lines, l)
 		}
 	}
 	for k, in := range c.Inputs[1:] {
-		level := math.Hypot(first.LoginLevel(c.KexBy), in.Ranking.LoginLevel(c.KexBy))
-		line := math.Hypot(first.LineLevel(c.KexBy), in.Ranking.LineLevel(c.KexBy))
+		level := math.Hypot(first.LoginLevel(c.kexBy), in.Ranking.LoginLevel(c.kexBy))
+		line := math.Hypot(first.LineLevel(c.kexBy), in.Ranking.LineLevel(c.kexBy))
 		guests := ofLogin * tables[k+1].guests.Log
 		complete(lines, k, math.Hypot(level, guests), math.Hypot(line, guests))
 	}
-	judge(lines)
+	return lines
 }

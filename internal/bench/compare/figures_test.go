@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,10 +28,10 @@ func TestFiguresSideBySide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Figures) != 2 || c.Figures[0].Speeds[0] != 1.5 || c.Figures[1].Speeds[0] != 2 || c.Figures[0].Values[1].Lo != 140 {
-		t.Errorf("figures: %+v", c.Figures)
+	if f := c.Lines; len(f) != 2 || math.Abs(f[0].Ratios[0].Value()-1.5) > 1e-9 || math.Abs(f[1].Ratios[0].Value()-2) > 1e-9 || f[0].Values[1].Lo != 140 {
+		t.Errorf("figures: %+v", f)
 	}
-	if c, err = compare.Of([]compare.Input{a, b}, compare.Options{Figures: []string{"see*"}}); err != nil || len(c.Figures) != 1 {
+	if c, err = compare.Of([]compare.Input{a, b}, compare.Options{Figures: []string{"see*"}}); err != nil || len(c.Lines) != 1 {
 		t.Errorf("picked: %+v, %v", c, err)
 	}
 	if _, err := compare.Of([]compare.Input{a, b}, compare.Options{Figures: []string{"nothing"}}); err == nil {

@@ -12,15 +12,11 @@ import (
 	"sshpace/internal/base/stats"
 )
 
-// Line is one line of a comparison for a gate: a ratio of speeds by itself, and the interval that
-// decides about slower, which holds for all lines together.
-type Line struct {
-	Name, File    string // name and file
-	Login         bool   // of logins, otherwise of transfers
-	CPU           bool   // of CPU time for the same bytes: less than 1 is more of it, as of speeds
-	ClientAlone   bool   // of the client's CPU time: the server's is not known everywhere
-	Than          string // "" for the first file, otherwise the file to compare with
-	Own, Together stats.Interval
+// Check is one line of a comparison in one file, for a gate.
+type Check struct {
+	Line
+	*Ratio
+	File string
 }
 
 // Outcome is the result of a gate, for one line or for all.
@@ -46,11 +42,19 @@ var limitLines = []string{"slower", "transfers", "logins", cpuLines}
 // how fast transfers are.
 const cpuLines = "cpu"
 
-// OfCPU reports whether the limit is one of CPU time.
-func (l Limit) OfCPU() bool { return l.Lines == cpuLines }
+// Quantity returns what the limit is one of.
+func (l Limit) Quantity() Quantity {
+	if l.Lines == cpuLines {
+		return CPU
+	}
+	return Speed
+}
 
 // String returns a limit as it is typed.
 func (l Limit) String() string { return fmt.Sprintf("%s:%g%%", l.Lines, l.Percent) }
+
+// MarshalText writes it so.
+func (l Limit) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // ParseLimit reads a limit as it is typed, such as "slower:5%"; nil for nothing.
 func ParseLimit(text string) (*Limit, error) {
@@ -66,22 +70,25 @@ func ParseLimit(text string) (*Limit, error) {
 }
 
 // holds reports whether the gate checks a line.
-func (l Limit) holds(line Line) bool {
-	if line.CPU || l.OfCPU() {
-		return line.CPU && l.OfCPU()
+func (l Limit) holds(c Check) bool {
+	switch {
+	case c.Ratio.Verdict == "" || c.Quantity != l.Quantity():
+		return false
+	case l.Lines == "transfers" || l.Lines == "logins":
+		return (c.Table == Kex) == (l.Lines == "logins")
 	}
-	return l.Lines == "slower" || line.Login == (l.Lines == "logins")
+	return true
 }
 
 // Of judges one line. A slowdown must hold for all lines together, because any of them would fail
 // the gate. Its absence is required of each line alone, because all must pass (Berger,
 // Technometrics 24, 1982).
-func (l Limit) Of(line Line) Outcome {
+func (l Limit) Of(c Check) Outcome {
 	limit := 1 / (1 + l.Percent/100)
-	switch {
-	case line.Together.Lo > 0 && line.Together.Hi < limit:
+	switch together := c.speed(c.Together); {
+	case together.Lo > 0 && together.Hi < limit:
 		return Fail
-	case line.Own.Lo <= limit:
+	case c.own().Lo <= limit:
 		return Inconclusive
 	}
 	return Pass
@@ -90,133 +97,116 @@ func (l Limit) Of(line Line) Outcome {
 // Gate reports whether anything is slower by more than a limit. It passes only if nothing is; if
 // the data do not suffice, it neither passes nor fails.
 type Gate struct {
-	Limit  Limit
-	Lines  []Line
-	Passes float64 // the least limit, in percent, that none of the lines reaches; +Inf where one is unknown
-	Failed []Line  // slower by more than the limit, slowest first
-	Open   []Line  // may be slower by more than the limit, or not; least known first
-	CPU    *Limit  // gate of CPU time, which the files can decide where this one is open; nil for none
+	Limit   Limit    `json:"limit"` // such as slower:5%
+	Outcome Outcome  `json:"outcome"`
+	Passes  *float64 `json:"passes_pct,omitempty"` // the least limit that none of the lines reaches; nil where one is unknown
+	Lines   []Check  `json:"-"`                    // those that it looked at
+	Failed  []Check  `json:"-"`                    // slower by more than the limit, slowest first
+	Open    []Check  `json:"-"`                    // may be slower by more than the limit, or not; least known first
+	CPU     *Limit   `json:"-"`                    // gate of CPU time, which the files can decide where this one is open; nil for none
 }
 
-// Gate judges the lines that the limit selects.
-func (l Limit) Gate(lines []Line) *Gate {
-	g := &Gate{Limit: l}
-	for _, line := range lines {
-		if !l.holds(line) {
-			continue
-		}
-		g.Lines = append(g.Lines, line)
-		g.Passes = math.Max(g.Passes, 100*(1/math.Max(0, line.Own.Lo)-1))
-		switch l.Of(line) {
-		case Fail:
-			g.Failed = append(g.Failed, line)
-		case Inconclusive:
-			g.Open = append(g.Open, line)
+// Judge checks the lines that a limit selects, and keeps the outcomes.
+func (c *Comparison) Judge(l Limit) *Gate {
+	c.Gate = c.gate(l)
+	for _, check := range c.Gate.Lines {
+		check.Outcome = l.Of(check)
+	}
+	if c.Gate.Outcome == Inconclusive && l.Quantity() != CPU {
+		other := c.gate(Limit{Lines: cpuLines, Percent: l.Percent})
+		if len(other.Lines) > 0 && other.Outcome != Inconclusive {
+			c.Gate.CPU = &other.Limit
 		}
 	}
-	slices.SortStableFunc(g.Failed, func(a, b Line) int { return cmp.Compare(a.Together.Value, b.Together.Value) })
-	slices.SortStableFunc(g.Open, func(a, b Line) int { return cmp.Compare(a.Own.Lo, b.Own.Lo) })
-	if g.Outcome() == Inconclusive && !l.OfCPU() {
-		other := Limit{Lines: cpuLines, Percent: l.Percent}
-		if judged := other.Gate(lines); len(judged.Lines) > 0 && judged.Outcome() != Inconclusive {
-			g.CPU = &other
+	return c.Gate
+}
+
+// gate judges the lines that a limit selects.
+func (c *Comparison) gate(l Limit) *Gate {
+	g, passes := &Gate{Limit: l, Outcome: Pass}, 0.0
+	for _, line := range c.Lines {
+		for k := range line.Ratios {
+			check := Check{line, &line.Ratios[k], c.Inputs[k+1].Label}
+			if !l.holds(check) {
+				continue
+			}
+			g.Lines = append(g.Lines, check)
+			passes = math.Max(passes, 100*(1/math.Max(0, check.own().Lo)-1))
+			switch l.Of(check) {
+			case Fail:
+				g.Failed = append(g.Failed, check)
+			case Inconclusive:
+				g.Open = append(g.Open, check)
+			}
 		}
+	}
+	slices.SortStableFunc(g.Failed, func(a, b Check) int { return cmp.Compare(a.speed(a.Together).Value, b.speed(b.Together).Value) })
+	slices.SortStableFunc(g.Open, func(a, b Check) int { return cmp.Compare(a.own().Lo, b.own().Lo) })
+	switch {
+	case len(g.Failed) > 0:
+		g.Outcome = Fail
+	case len(g.Open) > 0:
+		g.Outcome = Inconclusive
+	}
+	if !math.IsInf(passes, 0) {
+		g.Passes = &passes
 	}
 	return g
 }
 
-// Outcome judges all lines together: one failed line fails the gate, one open line leaves it open.
-func (g *Gate) Outcome() Outcome {
-	switch {
-	case len(g.Failed) > 0:
-		return Fail
-	case len(g.Open) > 0:
-		return Inconclusive
-	}
-	return Pass
-}
-
-// Title names a line.
-func (l Line) Title() string { return l.Name + " in " + l.File }
-
-// Shown returns an interval of the line for people: of CPU time, above 1 is more.
-func (l Line) Shown(i stats.Interval) stats.Interval {
-	if !l.CPU {
+// speed returns an interval of the line as one of speeds: less than 1 is worse.
+func (c Check) speed(i stats.Interval) stats.Interval {
+	if c.Quantity == Speed {
 		return i
 	}
 	return i.Inverse()
 }
 
-// times words an interval of the line.
-func (l Line) times(i stats.Interval) string {
-	switch {
-	case l.CPU && l.ClientAlone:
-		return l.Shown(i).Times() + " the client's CPU time"
-	case l.CPU:
-		return l.Shown(i).Times() + " the CPU time"
+// own returns the interval of the line by itself, as one of speeds. Nothing bounds it where it
+// rests on single values.
+func (c Check) own() stats.Interval {
+	if c.Err == 0 {
+		return stats.Interval{}
 	}
-	return i.Times() + " as fast"
+	return c.speed(c.Interval())
+}
+
+// Title names a line.
+func (c Check) Title() string {
+	name := strings.TrimSpace(c.Factor + " " + c.Name)
+	switch c.Table {
+	case Overall:
+		name = "everything"
+	case Kex:
+		name = "login with " + name
+	}
+	return name + " in " + c.File
+}
+
+// times words an interval of the line.
+func (c Check) times(i stats.Interval) string {
+	switch {
+	case c.Quantity == Speed:
+		return i.Times() + " as fast"
+	case c.ClientAlone:
+		return i.Times() + " the client's CPU time"
+	}
+	return i.Times() + " the CPU time"
 }
 
 // String describes a failed line.
-func (l Line) String() string { return l.Title() + ": " + l.times(l.Together) + l.Than }
+func (c Check) String() string {
+	than := ""
+	if c.ByRest {
+		than = " as the rest"
+	}
+	return c.Title() + ": " + c.times(c.Together) + than
+}
 
 // Range describes the data of an open line.
-func (l Line) Range() string {
-	if !l.Own.Says() {
+func (c Check) Range() string {
+	if !c.own().Says() {
 		return "too few runs"
 	}
-	return l.times(l.Own)
-}
-
-// Lines returns all lines of the comparison.
-func (c *Comparison) Lines() (lines []Line) {
-	c.each(func(name string, login bool, k int, r Ratio) {
-		l := Line{Name: name, File: c.Inputs[k+1].Label, Login: login, Own: r.Speed.Interval(), Together: r.Together}
-		if r.ByRest {
-			l.Than = " as the rest"
-		}
-		if r.Speed.Err == 0 {
-			l.Own.Lo = 0 // one value says nothing about another
-		}
-		lines = append(lines, l)
-	})
-	return lines
-}
-
-// Floor is the smallest slowdown, as a share, that any amount of data could show: the differences
-// of whole runs are in all lines.
-func (c *Comparison) Floor() (least float64) {
-	for k := range c.Inputs[1:] {
-		least = max(least, math.Expm1(stats.Estimate{Err: c.level(k + 1)}.Arm()))
-	}
-	return least
-}
-
-// each visits the ratios of all tables, of each file after the first.
-func (c *Comparison) each(visit func(name string, login bool, k int, r Ratio)) {
-	look := func(name string, login bool, ratios []Ratio) {
-		for k, r := range ratios {
-			visit(name, login, k, r)
-		}
-	}
-	look("everything", false, c.Overall)
-	for _, groups := range [][]Group{c.Ciphers, c.MACs} {
-		for _, g := range groups {
-			look(g.Name, false, g.Ratios)
-		}
-	}
-	for _, cell := range c.Cells {
-		look(cell.Suite.String(), false, cell.Ratios)
-	}
-	for _, g := range c.Kex {
-		look("login with "+g.Name, true, g.Ratios)
-	}
-}
-
-// Shows returns the smallest slowdown that any line of the comparison could show, as a share; 0
-// where none could show any.
-func (c *Comparison) Shows() (least float64) {
-	c.each(func(_ string, _ bool, _ int, r Ratio) { least = r.least(least) })
-	return least
+	return c.times(c.Interval())
 }

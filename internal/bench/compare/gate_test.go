@@ -56,17 +56,17 @@ func TestGate(t *testing.T) {
 		{"p is below 5 %, but not the interval's end", 0.02, 1.08, stats.Worse, false, true},
 	} {
 		c := related2(t, rankingOf(test.err, map[string]float64{gcm: 1}), rankingOf(test.err, map[string]float64{gcm: test.slower}))
-		g := slowerBy5.Gate(c.Lines())
-		if v := c.Overall[0].Verdict; v != test.verdict || len(g.Failed) > 0 != test.failed || len(g.Open) > 0 != test.open {
+		g := c.Judge(slowerBy5)
+		if v := overall(c).Verdict; v != test.verdict || len(g.Failed) > 0 != test.failed || len(g.Open) > 0 != test.open {
 			t.Errorf("%s: %s, fail %v, open %v; want %s, %v, %v", test.name, v, g.Failed, g.Open, test.verdict, test.failed, test.open)
 		}
 		want := map[[2]bool]compare.Outcome{{true, false}: compare.Fail, {true, true}: compare.Fail, {false, true}: compare.Inconclusive, {false, false}: compare.Pass}[[2]bool{test.failed, test.open}]
-		if g.Outcome() != want {
-			t.Errorf("%s: %s, want %s", test.name, g.Outcome(), want)
+		if g.Outcome != want {
+			t.Errorf("%s: %s, want %s", test.name, g.Outcome, want)
 		}
 		for _, l := range g.Failed {
-			if l.Own.Hi >= 1 {
-				t.Errorf("%s: the gate fails on %s, whose interval is %v", test.name, l.Name, l.Own)
+			if l.Interval().Hi >= 1 || l.Outcome != compare.Fail {
+				t.Errorf("%s: the gate fails on %s, whose interval is %v, and marks it %q", test.name, l.Name, l.Interval(), l.Outcome)
 			}
 		}
 	}
@@ -76,14 +76,14 @@ func TestGate(t *testing.T) {
 func TestLeastDifference(t *testing.T) {
 	const gcm, err = "aes128-gcm@openssh.com", 0.01
 	c := related2(t, rankingOf(err, map[string]float64{gcm: 1}), rankingOf(err, map[string]float64{gcm: 1}))
-	least := c.Shows()
+	least := c.Shows(compare.Speed)
 	if want := math.Expm1(1.96 * math.Sqrt2 * math.Hypot(err, 0.005)); math.Abs(least-want) > 0.0001 { // one line, and half a percent between runs
 		t.Errorf("differences from %.2f %% on, want %.2f %%", 100*least, 100*want)
 	}
 	for slower, shown := range map[float64]bool{1 + 0.9*least: false, 1 + 1.1*least: true} {
-		r := related2(t, rankingOf(err, map[string]float64{gcm: 1}), rankingOf(err, map[string]float64{gcm: slower})).Overall[0]
-		if r.P < 0.05 != shown {
-			t.Errorf("%.3f times slower: p %.3f, where differences from %.2f %% on are said to be shown", slower, r.P, 100*least)
+		r := overall(related2(t, rankingOf(err, map[string]float64{gcm: 1}), rankingOf(err, map[string]float64{gcm: slower})))
+		if r.Judged.P < 0.05 != shown {
+			t.Errorf("%.3f times slower: p %.3f, where differences from %.2f %% on are said to be shown", slower, r.Judged.P, 100*least)
 		}
 	}
 }
@@ -97,11 +97,11 @@ func TestLacking(t *testing.T) {
 	a.Campaign.Present, b.Campaign.Present = alg.NewSuite(chacha, "", "curve25519-sha256@libssh.org"), alg.NewSuite(chacha, "", "mlkem768x25519-sha256")
 	c := related2(t, a, b)
 	only, unmeasured := map[string]int{}, map[string]int{}
-	for _, l := range c.Lacking {
-		if files := l.Only(); len(files) > 0 {
-			only[l.Name] = files[0]
+	for _, o := range c.Only {
+		if len(o.Offered) < 2 {
+			only[o.Name] = o.Offered[0]
 		} else {
-			unmeasured[l.Name] = l.Unmeasured()[0]
+			unmeasured[o.Name] = 1 - o.Files[0]
 		}
 	}
 	if len(only) != 2 || only["3des-cbc"] != 0 || only["mlkem768x25519-sha256"] != 1 {

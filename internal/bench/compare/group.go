@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -9,26 +10,20 @@ import (
 	"sshpace/internal/record"
 )
 
-// Group is a cipher, a MAC or a key exchange in all files.
-type Group struct {
-	Name   string  `json:"name"`
-	Ratios []Ratio `json:"ratios"` // of each file after the first
-}
-
 // minOrder is the least number of cells for a statement on their order.
 const minOrder = 3
 
 // orders computes how similarly the files rank the cells that they have in common: by each file's
 // own ranking, with ties in printed order.
-func (c *Comparison) orders(tables []table) {
-	if len(c.Cells) < minOrder {
+func (c *Comparison) orders(tables []table, cells []Line) {
+	if len(cells) < minOrder {
 		return
 	}
 	for _, t := range tables[1:] {
 		concordance, pairs := 0.0, 0.0
 		for _, direction := range []record.Direction{record.Upload, record.Download, ""} {
 			var xs, ys []float64
-			for _, cell := range c.Cells {
+			for _, cell := range cells {
 				if key := record.CellOf(cell.Suite, direction); cell.Direction == direction {
 					xs, ys = append(xs, float64(tables[0].entries[key].rank)), append(ys, float64(t.entries[key].rank))
 				}
@@ -41,48 +36,36 @@ func (c *Comparison) orders(tables []table) {
 	}
 }
 
-// groups compares ciphers, MACs and everything by the mean of their cells, whose errors are
-// independent between computations except for the level of each run.
-func (c *Comparison) groups(tables []table) {
-	axis := func(name func(alg.Suite) string) []Group {
-		var names []string
-		for _, cell := range c.Cells {
-			if n := name(cell.Suite); n != "" && !slices.Contains(names, n) {
-				names = append(names, n)
-			}
+// groups compares groups of cells, those with one name, by the mean of each. The errors of cells
+// are independent between computations except for the level of each run.
+func (c *Comparison) groups(tables []table, cells []Line, t Table, name func(alg.Suite) string) (lines []Line) {
+	names := map[string]alg.Suite{}
+	for _, cell := range cells {
+		if n := name(cell.Suite); n != "" {
+			names[n] = map[Table]alg.Suite{Ciphers: {Cipher: n}, MACs: {MAC: n}}[t]
 		}
-		slices.Sort(names)
-		var out []Group
-		var lines [][]Ratio
-		for _, n := range names {
-			g := Group{Name: n}
-			for k := 1; k < len(tables); k++ {
-				r := Ratio{Speed: c.pooled(tables, k, func(s alg.Suite) bool { return name(s) == n })}
-				if rest := c.pooled(tables, k, func(s alg.Suite) bool { return name(s) != n }); rest.Known() && c.level(k) > 0 {
-					r.Rest = r.Speed.Over(rest.WithError(c.lineLevel(k), 0))
-				}
-				r.Speed = r.Speed.WithError(c.level(k), 0)
-				g.Ratios = append(g.Ratios, r)
+	}
+	for _, n := range slices.Sorted(maps.Keys(names)) {
+		l := c.line(t, c.by, Subject{Name: n, Suite: names[n]})
+		for k := 1; k < len(tables); k++ {
+			r := Ratio{Estimate: pooled(tables, cells, k, func(s alg.Suite) bool { return name(s) == n })}
+			if rest := pooled(tables, cells, k, func(s alg.Suite) bool { return name(s) != n }); rest.Known() && c.level(k) > 0 {
+				r.Rest = r.Over(rest.WithError(c.lineLevel(k), 0))
 			}
-			out, lines = append(out, g), append(lines, g.Ratios)
+			r.Estimate = r.WithError(c.level(k), 0)
+			l.Ratios = append(l.Ratios, r)
 		}
-		judge(lines)
-		return out
+		lines = append(lines, l)
 	}
-	if len(c.Cells) == 0 {
-		return
-	}
-	c.Ciphers = axis(func(s alg.Suite) string { return s.Cipher })
-	c.MACs = axis(func(s alg.Suite) string { return s.MAC })
-	c.Overall = axis(func(alg.Suite) string { return "all" })[0].Ratios
+	return lines
 }
 
 // pooled returns the geometric mean ratio of file k over the matching cells, without the doubt
 // about the level.
-func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) stats.Estimate {
+func pooled(tables []table, cells []Line, k int, match func(alg.Suite) bool) stats.Estimate {
 	var logs []float64
 	variance, predicted, guests := 0.0, 0.0, tables[k].guests
-	for _, cell := range c.Cells {
+	for _, cell := range cells {
 		if !match(cell.Suite) {
 			continue
 		}

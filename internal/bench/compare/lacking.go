@@ -7,17 +7,12 @@ import (
 	"sshpace/internal/bench/rank"
 )
 
-// Lacking is an algorithm without figures in some files, so that it is not compared.
-type Lacking struct {
-	Kind     alg.Kind `json:"kind"`
-	Name     string   `json:"name"`
-	Measured []bool   `json:"measured"` // in each file
-	Offered  []bool   `json:"offered"`  // by client and server of each file, whether measured or not
-}
+// ofAlgorithms maps kinds of algorithms to their tables.
+var ofAlgorithms = map[alg.Kind]Table{alg.Cipher: Ciphers, alg.MAC: MACs, alg.Kex: Kex}
 
 // lacking lists the algorithms that are not compared because a file lacks them, in the order of the
 // files. Two names of one computation are measured by either of them.
-func lacking(inputs []Input) (out []Lacking) {
+func lacking(inputs []Input) (out []Only) {
 	for _, kind := range alg.Measured {
 		var all, figures []string
 		measured, offered := make([][]string, len(inputs)), make([][]string, len(inputs))
@@ -33,37 +28,23 @@ func lacking(inputs []Input) (out []Lacking) {
 			if slices.Contains(all[:n], name) {
 				continue
 			}
-			l := Lacking{Kind: kind, Name: name}
-			for i := range inputs {
-				l.Measured = append(l.Measured, slices.Contains(measured[i], alg.Canonical(kind, name)))
-				l.Offered = append(l.Offered, slices.Contains(offered[i], name))
-			}
-			if slices.Contains(l.Offered, false) || slices.Contains(figures, name) && slices.Contains(l.Measured, false) {
-				out = append(out, l)
+			o := Only{Table: ofAlgorithms[kind], Subject: Subject{Name: name}, Files: with(measured, alg.Canonical(kind, name)), Offered: with(offered, name)}
+			if len(o.Offered) < len(inputs) || slices.Contains(figures, name) && len(o.Files) < len(inputs) {
+				out = append(out, o)
 			}
 		}
 	}
 	return out
 }
 
-// Only returns the places of the files whose programs have it, where others have not.
-func (l Lacking) Only() (files []int) {
-	if !slices.Contains(l.Offered, false) {
-		return nil
-	}
-	return places(l.Offered, true)
-}
-
-// Unmeasured returns the places of the files that could have measured it, and did not.
-func (l Lacking) Unmeasured() []int { return places(l.Measured, false) }
-
-func places(of []bool, value bool) (out []int) {
-	for i, v := range of {
-		if v == value {
-			out = append(out, i)
+// with returns the places of the files whose names include one.
+func with(files [][]string, name string) (places []int) {
+	for i, names := range files {
+		if slices.Contains(names, name) {
+			places = append(places, i)
 		}
 	}
-	return out
+	return places
 }
 
 // measuredOf returns the algorithms of a kind with figures in a ranking.

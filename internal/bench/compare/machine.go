@@ -32,16 +32,16 @@ type Deviation struct {
 const deviating = 5
 
 // machines fits log(speed) = machine + cell to the common cells, by least squares.
-func (c *Comparison) machines() {
-	if len(c.Cells) == 0 {
+func (c *Comparison) machines(cells []Line) {
+	if len(cells) == 0 {
 		return
 	}
 	sign := 1.0
-	if c.By == rank.Cost {
+	if c.by == rank.Cost {
 		sign = -1
 	}
 	var readings []stats.Reading
-	for i, row := range c.Cells {
+	for i, row := range cells {
 		for k, v := range row.Values {
 			readings = append(readings, stats.Reading{Row: k, Col: i, Value: sign * math.Log(v.Value)})
 		}
@@ -50,7 +50,7 @@ func (c *Comparison) machines() {
 	for k, in := range c.Inputs {
 		m := MachineEffect{Label: in.Label, Speed: math.Exp(fit.Rows[k] - fit.Rows[0])}
 		var residuals []float64
-		for i, row := range c.Cells {
+		for i, row := range cells {
 			residual := fit.Left(readings[i*len(c.Inputs)+k])
 			residuals = append(residuals, residual)
 			m.Deviating = append(m.Deviating, Deviation{row.Suite, row.Direction, math.Exp(residual)})

@@ -20,50 +20,16 @@ type MethodResult struct {
 	ServerCost stats.Interval `json:"server_ns_per_byte,omitzero"`     // the same at the server
 	Failed     []string       `json:"failed,omitempty"`                // runs that failed to do their work
 
-	speed       figures // of Rate, for ratios
-	both, alone figures // the same for the CPU time of both sides, and of the client's; both is unknown where the server's is
-	started     int64   // when the run began, which names it; 0: unknown
-	ran         bool
+	measured
+	ran bool
 }
-
-// figures is a quantity, and its value in each long run, in their order; 0 where a run does not
-// show it.
-type figures struct {
-	stats.Estimate
-	each []float64
-}
-
-// manyRounds are enough to make up for the smaller degrees of freedom of pairs.
-const manyRounds = 8
-
-// over returns the ratio of r's figures to those of another method: within one run round by round,
-// which removes the effect of other work on the machine. together reports whether it is one run.
-func (r *MethodResult) over(other *MethodResult, of func(*MethodResult) figures) (ratio stats.Estimate, together bool) {
-	a, b := of(r), of(other)
-	together = r.started != 0 && r.started == other.started && r.ID != other.ID
-	if n := len(a.each); !together || n < manyRounds || n != len(b.each) {
-		return a.Over(b.Estimate), together
-	}
-	var rounds []float64
-	for i, v := range a.each {
-		if v > 0 && b.each[i] > 0 {
-			rounds = append(rounds, v/b.each[i])
-		}
-	}
-	return estimate(rounds), true
-}
-
-func speedOf(r *MethodResult) figures { return r.speed }
-func bothOf(r *MethodResult) figures  { return r.both }
-func aloneOf(r *MethodResult) figures { return r.alone }
 
 // Against judges the speed of a method relative to another one of its run.
 func (r MethodResult) Against(other MethodResult) stats.Verdict {
 	if !r.speed.Known() || !other.speed.Known() {
 		return stats.NotEnough
 	}
-	ratio, _ := r.over(&other, speedOf)
-	return ratio.Interval().Verdict()
+	return r.speed.over(other.speed, r.within(&other.measured)).Interval().Verdict()
 }
 
 // Ran reports whether there were enough runs for a figure.
@@ -79,7 +45,7 @@ func MethodResults(f *record.File) []MethodResult {
 			continue
 		}
 		runs := map[record.RunKind][]record.Reading{}
-		r := MethodResult{ID: method.ID, Method: *method.Method, started: max(0, f.Campaign.Started.UnixNano())}
+		r := MethodResult{ID: method.ID, Method: *method.Method, measured: measured{run: max(0, f.Campaign.Started.UnixNano()), id: method.ID}}
 		for _, run := range f.Readings {
 			switch {
 			case run.Subject != method.ID:

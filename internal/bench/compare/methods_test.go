@@ -41,7 +41,20 @@ func runsOf(rng *rand.Rand, n int, secondsPerByte map[string]float64) *record.Fi
 	return f
 }
 
-func differs(r Ratio) bool { return r.Differs() }
+// ofMethods relates methods by their modes.
+func ofMethods(files ...[]MethodResult) *Comparison {
+	return OfMethods(make([]Input, len(files)), files, func(m record.Method) string { return string(m.Mode) })
+}
+
+// ratio is the change of a method's quantity in the second file.
+func (c *Comparison) ratio(mode string, q Quantity) Ratio {
+	for _, l := range c.Lines {
+		if l.Name == mode && l.Quantity == q {
+			return l.Ratios[0]
+		}
+	}
+	return Ratio{}
+}
 
 // TestCompareFindsWhatIsPlanted: a method that takes 40 % longer is shown, no other one.
 func TestCompareFindsWhatIsPlanted(t *testing.T) {
@@ -50,16 +63,12 @@ func TestCompareFindsWhatIsPlanted(t *testing.T) {
 	for range 40 {
 		before := runsOf(rng, 8, map[string]float64{"pipe": 5e-9, "scp": 10e-9, "sftp": 12e-9})
 		after := runsOf(rng, 8, map[string]float64{"pipe": 5e-9, "scp": 14e-9, "sftp": 12e-9})
-		c := Methods([]string{"before", "after"}, [][]MethodResult{MethodResults(before), MethodResults(after)})
-		for _, ch := range c.Changes {
-			speed, cost := ch.Speed[0], ch.Cost[0]
-			if ch.Mode == "scp" {
-				if speed.Verdict == stats.Worse && cost.Verdict == stats.Better {
-					found++
-				}
-				continue
-			}
-			if differs(speed) || differs(cost) {
+		c := ofMethods(MethodResults(before), MethodResults(after))
+		if c.ratio("scp", Speed).Verdict == stats.Worse && c.ratio("scp", CPU).Verdict == stats.Better {
+			found++
+		}
+		for _, mode := range []string{"pipe", "sftp"} {
+			if c.ratio(mode, Speed).Verdict.Differs() || c.ratio(mode, CPU).Verdict.Differs() {
 				wrong++
 			}
 		}
@@ -80,13 +89,12 @@ func TestCompareHandComputed(t *testing.T) {
 		}
 		return f
 	}
-	c := Methods([]string{"a", "b"}, [][]MethodResult{MethodResults(exact(1e-9)), MethodResults(exact(2e-9))})
-	r := c.Changes[0].Speed[0]
+	c := ofMethods(MethodResults(exact(1e-9)), MethodResults(exact(2e-9)))
 	// Runs without noise leave the level alone: exp(1.96 * sqrt(2) * 0.04) = 1.117.
-	if i := r.Speed.Interval(); math.Abs(i.Value-0.5) > 1e-6 || math.Abs(i.Hi-0.5*1.117) > 0.001 || math.Abs(i.Lo-0.5/1.117) > 0.001 {
+	if i := c.ratio("pipe", Speed).Interval(); math.Abs(i.Value-0.5) > 1e-6 || math.Abs(i.Hi-0.5*1.117) > 0.001 || math.Abs(i.Lo-0.5/1.117) > 0.001 {
 		t.Errorf("ratio %v", i)
 	}
-	if cost := c.Changes[0].Cost[0]; cost.Speed.Known() || differs(cost) {
+	if cost := c.ratio("pipe", CPU); cost.Known() || cost.Verdict.Differs() {
 		t.Errorf("a cost of runs without CPU times: %v", cost)
 	}
 }
@@ -96,20 +104,15 @@ func TestCompareOfLittle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seedtest.Of(t), 4))
 	one := runsOf(rng, 1, map[string]float64{"pipe": 5e-9, "scp": 10e-9})
 	many := runsOf(rng, 6, map[string]float64{"pipe": 9e-9, "sftp": 10e-9})
-	c := Methods([]string{"a", "b"}, [][]MethodResult{MethodResults(one), MethodResults(many)})
-	var modes []string
-	for _, ch := range c.Changes {
-		modes = append(modes, string(ch.Mode))
-		if ch.Speed[0].Speed.Known() || differs(ch.Speed[0]) || differs(ch.Cost[0]) {
-			t.Errorf("%s of one run: %v", ch.Mode, ch.Speed[0])
+	c := ofMethods(MethodResults(one), MethodResults(many))
+	for _, l := range c.Lines {
+		if l.Name != "pipe" || l.Ratios[0].Known() || l.Ratios[0].Verdict != stats.NotEnough {
+			t.Errorf("%s of one run: %v", l.Name, l.Ratios[0])
 		}
-	}
-	if fmt.Sprint(modes) != "[pipe]" {
-		t.Errorf("compared: %v", modes)
 	}
 	only := map[record.Mode]int{}
 	for _, o := range c.Only {
-		only[o.Mode] = o.Files[0]
+		only[o.Method.Mode] = o.Files[0]
 	}
 	if want := (map[record.Mode]int{"scp": 0, "sftp": 1}); !maps.Equal(only, want) {
 		t.Errorf("in one file only: %v, want %v", only, want)
@@ -131,20 +134,20 @@ func TestPairsOfOneRun(t *testing.T) {
 			f.Readings = append(f.Readings, record.Reading{Subject: id + 1, Kind: record.ShortRun, WallNS: time.Millisecond}, record.Reading{Subject: id + 1, Kind: record.LongRun, WallNS: long})
 		}
 	}
-	compared := func(other *record.File) *MethodComparison {
+	compared := func(other *record.File) *Comparison {
 		before, _ := Between("openssh 1:openssh 1", MethodResults(f))
 		after, _ := Between("openssh 2:openssh 2", MethodResults(other))
-		return Methods([]string{"before", "after"}, [][]MethodResult{before, after})
+		return ofMethods(before, after)
 	}
 	c := compared(f)
-	if i := c.Changes[0].Speed[0].Speed.Interval(); math.Abs(i.Value-1/1.1) > 0.06 || i.Hi > 0.99 || c.Floor() > 0 {
-		t.Errorf("in one run: %v, and no number of runs shows less than %v", i, c.Floor())
+	if i := c.ratio("", Speed).Interval(); math.Abs(i.Value-1/1.1) > 0.06 || i.Hi > 0.99 || c.Floor > 0 {
+		t.Errorf("in one run: %v, and no number of runs shows less than %v", i, c.Floor)
 	}
 	later := *f
 	later.Campaign.Started = f.Campaign.Started.Add(time.Hour)
 	c = compared(&later)
-	if i := c.Changes[0].Speed[0].Speed.Interval(); i.Hi < 1 || c.Floor() == 0 {
-		t.Errorf("in two runs: %v, and no number of runs shows less than %v", i, c.Floor())
+	if i := c.ratio("", Speed).Interval(); i.Hi < 1 || c.Floor == 0 {
+		t.Errorf("in two runs: %v, and no number of runs shows less than %v", i, c.Floor)
 	}
 }
 
@@ -154,27 +157,27 @@ func TestVersionsAreCompared(t *testing.T) {
 	of := func(client, server, cipher, kex string) MethodResult {
 		return MethodResult{
 			Method: record.Method{Mode: record.ModePipe, Direction: record.Upload, Client: client, Server: server, Suite: alg.NewSuite(cipher, "", kex)},
-			Rate:   stats.Interval{Value: 1, N: 6}, speed: figures{Estimate: stats.Estimate{Err: 0.01, N: 6}},
+			Rate:   stats.Interval{Value: 1, N: 6}, measured: measured{speed: figures{Estimate: stats.Estimate{Err: 0.01, N: 6}}},
 		}
 	}
 	const gcm, chacha = "aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com"
 	old := []MethodResult{of("openssh 9.2p1", "openssh 9.2p1", gcm, "sntrup761x25519-sha512@openssh.com"), of("openssh 9.2p1", "dropbear 2022.83", chacha, "curve25519-sha256")}
 	later := []MethodResult{of("openssh 10.5p1", "openssh 10.5p1", gcm, "mlkem768x25519-sha256")}
-	c := Methods([]string{"old", "new"}, [][]MethodResult{old, later})
-	if len(c.Changes) != 1 || c.Changes[0].Server != "openssh 9.2p1" || len(c.Only) != 1 || c.Only[0].Server != "dropbear 2022.83" {
-		t.Errorf("compared: %v, only in one: %v", c.Changes, c.Only)
+	c := ofMethods(old, later)
+	if len(c.Lines) != 2 || c.Lines[0].Method.Server != "openssh 9.2p1" || len(c.Only) != 1 || c.Only[0].Method.Server != "dropbear 2022.83" {
+		t.Errorf("compared: %v, only in one: %v", c.Lines, c.Only)
 	}
 	// A file that has both versions is compared version by version.
 	both := append(slices.Clone(later), old...)
-	c = Methods([]string{"old", "both"}, [][]MethodResult{old, both})
-	if len(c.Changes) != 2 || len(c.Only) != 1 || c.Only[0].Server != "openssh 10.5p1" || c.Only[0].Files[0] != 1 {
-		t.Errorf("with both versions: %v, only in one: %v", c.Changes, c.Only)
+	c = ofMethods(old, both)
+	if len(c.Lines) != 4 || len(c.Only) != 1 || c.Only[0].Method.Server != "openssh 10.5p1" || c.Only[0].Files[0] != 1 {
+		t.Errorf("with both versions: %v, only in one: %v", c.Lines, c.Only)
 	}
 	before, _ := Between("openssh 9.2:openssh 9.2", both)
 	after, names := Between("openssh 10:openssh 10", both)
-	c = Methods([]string{"before", "after"}, [][]MethodResult{before, after})
-	if len(c.Changes) != 1 || len(c.Only) != 0 || !slices.Equal(names, []string{"openssh 10.5p1:openssh 10.5p1"}) {
-		t.Errorf("two pairs that were named: %v, only in one: %v, names %q", c.Changes, c.Only, names)
+	c = ofMethods(before, after)
+	if len(c.Lines) != 2 || len(c.Only) != 0 || !slices.Equal(names, []string{"openssh 10.5p1:openssh 10.5p1"}) {
+		t.Errorf("two pairs that were named: %v, only in one: %v, names %q", c.Lines, c.Only, names)
 	}
 	if _, names := Between("openssh:openssh", both); len(names) != 2 {
 		t.Errorf("the pairs that fit: %q", names)
@@ -211,18 +214,9 @@ func TestCPUTimeThatIsNotKnownIsNone(t *testing.T) {
 		{"neither", [][]MethodResult{none, none}, true},
 		{"of long runs alone", [][]MethodResult{both, long}, true},
 	} {
-		changes := Methods(make([]string, len(c.files)), c.files)
-		for _, r := range changes.Changes[0].Cost {
-			if i := r.Speed.Interval(); math.Abs(i.Value-1) > 0.01 {
-				t.Errorf("%s: %s the CPU time", c.name, i.Times())
-			}
-		}
-		if changes.Changes[0].ClientAlone != c.alone {
-			t.Errorf("%s: of the client alone: %v", c.name, !c.alone)
-		}
-		for _, l := range changes.Lines(func(record.Method) string { return "pipe" }) {
-			if l.CPU && (l.ClientAlone != c.alone || strings.Contains(l.String(), "the client's CPU time") != c.alone) {
-				t.Errorf("%s: a gate says %q", c.name, l)
+		for _, l := range ofMethods(c.files...).Judge(Limit{Lines: cpuLines}).Lines {
+			if math.Abs(l.Value()-1) > 0.01 || l.ClientAlone != c.alone || strings.Contains(l.String(), "the client's CPU time") != c.alone {
+				t.Errorf("%s: a gate says %q, of the client alone: %v", c.name, l, l.ClientAlone)
 			}
 		}
 	}

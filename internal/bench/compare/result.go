@@ -3,7 +3,6 @@ package compare
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
@@ -35,23 +34,6 @@ func RankRecords(path string, records *record.File, by rank.By) (*rank.Ranking, 
 		return nil, fault.WithHint(fmt.Errorf("%s: %w", path, err), "measure with sshpace bench")
 	}
 	return r, err
-}
-
-// CompareFiles compares the rankings of files, as far as a policy allows, with the first one.
-func CompareFiles(paths []string, allowed func(*rank.Ranking) *rank.Ranking, o Options) (*Comparison, error) {
-	var inputs []Input
-	for _, path := range paths {
-		r, err := RankFile(path, o.By)
-		if err != nil {
-			return nil, err
-		}
-		inputs = append(inputs, Input{Label: store.Label(paths, path), Ranking: allowed(r)})
-	}
-	c, err := Of(inputs, o)
-	if errors.Is(err, ErrNoReference) {
-		return nil, fault.Usage("all files have cells of: "+strings.Join(CommonCiphers(inputs), ", "), "%s", err)
-	}
-	return c, err
 }
 
 // CeilingsOf compares a ranking with the limits of its machine: those in the named file, or the

@@ -37,7 +37,7 @@ func TestPlantedDifferenceInSlices(t *testing.T) {
 	found, falsely, first := 0, 0, seedtest.Of(t)
 	for seed := first; seed < first+tries; seed++ {
 		c := related(t, 20*time.Second, benchtest.Crowded(seed), slower(benchtest.Crowded(1000+seed), "aes128-ctr", 1.05))
-		for _, g := range c.Ciphers {
+		for _, g := range c.In(compare.Ciphers) {
 			if g.Name == "aes128-ctr" && g.Ratios[0].Verdict == stats.Worse {
 				found++
 			}

@@ -16,6 +16,7 @@ import (
 
 // entry is one cell of one file.
 type entry struct {
+	suite  alg.Suite
 	best   stats.Estimate // its speed
 	shared int            // cells that have this estimate together
 	rank   int            // in its own file
@@ -23,7 +24,6 @@ type entry struct {
 
 type table struct {
 	entries  map[record.Cell]entry
-	names    map[record.Cell]alg.Suite
 	order    []record.Cell
 	guests   stats.Estimate // change by other guests of the machine since the first file
 	shiftErr float64        // of the normalization
@@ -31,15 +31,15 @@ type table struct {
 
 // tableOf reads the speeds of one file.
 func tableOf(r *rank.Ranking, by rank.By, of sides) table {
-	t := table{entries: map[record.Cell]entry{}, names: map[record.Cell]alg.Suite{}}
+	t := table{entries: map[record.Cell]entry{}}
 	for _, c := range r.Bulk {
-		e := entry{best: c.Throughput.Estimate, shared: max(1, c.Shared), rank: c.Rank}
+		e := entry{suite: c.Suite, best: c.Throughput.Estimate, shared: max(1, c.Shared), rank: c.Rank}
 		if by == rank.Cost {
 			e.best = of.cost(c.Sides).Inverse()
 		}
 		if e.best.Known() {
 			key := record.CellOf(c.Suite, c.Direction)
-			t.entries[key], t.names[key] = e, c.Suite
+			t.entries[key] = e
 			t.order = append(t.order, key)
 		}
 	}
@@ -69,7 +69,7 @@ func (t *table) over(own, first entry) stats.Estimate {
 func (t *table) ciphers(patterns []string) (meant []string) {
 	var names []string
 	for _, key := range t.order {
-		names = append(names, t.names[key].Cipher, key.Suite.Cipher)
+		names = append(names, t.entries[key].suite.Cipher, key.Suite.Cipher)
 	}
 	for _, word := range alg.Words(patterns) {
 		meant = append(meant, alg.Named(word, names)...)
@@ -87,7 +87,7 @@ func normalize(tables []table, patterns []string) (used []string, err error) {
 	logs, variance := make([]float64, len(tables)), make([]float64, len(tables))
 	cells := 0.0
 	for _, key := range tables[0].order {
-		name := tables[0].names[key].Cipher
+		name := tables[0].entries[key].suite.Cipher
 		common := !slices.ContainsFunc(tables, func(t table) bool { _, has := t.entries[key]; return !has })
 		if !common || !slices.Contains(meant, name) && !slices.Contains(meant, key.Suite.Cipher) {
 			continue

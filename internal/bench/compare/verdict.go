@@ -37,7 +37,7 @@ func differences(inputs []Input) []rank.Warning {
 	for _, w := range first.Warnings {
 		out = append(out, rank.Warning{Name: w.Name, Text: inputs[0].Label + ": " + w.Text, Hint: w.Hint})
 	}
-	return append(out, unpaired(inputs)...)
+	return out
 }
 
 // features returns the CPU instructions that matter to SSH, "none" where the machine has none of

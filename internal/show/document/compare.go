@@ -13,59 +13,67 @@ import (
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
+	"sshpace/internal/record"
 )
 
 // OfComparison builds the report of a comparison. Files are named by letters, from A, and by their
 // labels.
 func OfComparison(c *compare.Comparison, o Options) *Document {
-	d := &Document{Title: "SSH speed compared", Method: comparisonMethod(c), Doubts: doubts(c.Warnings, nil)}
+	d := &Document{Title: "SSH speed compared", Method: comparisonMethod(c), Lead: comparisonLead(c), Doubts: doubts(c.Warnings, nil), Tables: comparisonTables(c), Charts: comparisonCharts(c)}
 	for i, in := range c.Inputs {
-		e := in.Ranking.Environment
+		e := in.Environment
 		d.Environment = append(d.Environment, Fact{fileName(c, i), clean(strings.Join(text.NonEmpty(e.CPU, release(e.Client), library(e.Crypto), e.Kernel), ", "))})
-		d.Quality = append(d.Quality, noiseFact(c, i))
+		if in.Ranking != nil {
+			d.Quality = append(d.Quality, Fact{"noise floor of " + fileName(c, i), cmp.Or(noiseFloor(in.Ranking.Noise), unknownWord)})
+		}
 	}
-	d.Lead = comparisonLead(c)
-	d.Tables = comparisonTables(c)
-	d.Charts = comparisonCharts(c)
-	d.Brief = briefComparison(c, d, o.All)
-	d.Algorithms = Algorithms(comparedSuites(c))
+	switch opening := []Table{{Lines: slices.Clone(d.Lead)}, {Lines: factLines(d.Environment)}}; c.Lines[0].Table {
+	case compare.Methods, compare.Logins:
+		d.Title = map[compare.Table]string{compare.Methods: "Transfer methods, compared", compare.Logins: "Logins compared"}[c.Lines[0].Table]
+		d.Brief = Clean(slices.Concat(opening, byFactor(d.Tables[0]), []Table{{Lines: []string{inBrackets}}}))
+	default:
+		d.Brief = briefComparison(c, d, opening, o.All)
+		var suites []alg.Suite
+		for _, l := range append(c.In(compare.Cells), c.In(compare.Kex)...) {
+			suites = append(suites, l.Suite)
+		}
+		d.Algorithms = Algorithms(suites)
+	}
 	return d
 }
 
 // letter returns the letter of a file.
 func letter(i int) string { return stats.Letters(i) }
 
+// letters names files by their places.
+func letters(files []int) string {
+	var names []string
+	for _, i := range files {
+		names = append(names, letter(i))
+	}
+	return strings.Join(names, ", ")
+}
+
 func fileName(c *compare.Comparison, i int) string {
 	return clean(letter(i) + " " + c.Inputs[i].Label)
 }
 
-func fileNames(c *compare.Comparison) (out []string) {
-	for i := range c.Inputs {
-		out = append(out, fileName(c, i))
-	}
-	return out
-}
-
-func noiseFact(c *compare.Comparison, i int) Fact {
-	return Fact{"noise floor of " + fileName(c, i), cmp.Or(noiseFloor(c.Inputs[i].Ranking.Noise), unknownWord)}
-}
-
 // comparisonLead returns the result, a sentence each.
-func comparisonLead(c *compare.Comparison) []string {
-	var out []string
-	for k, r := range c.Overall {
-		out = append(out, overallText(c, k+1, r))
+func comparisonLead(c *compare.Comparison) (out []string) {
+	for _, l := range c.In(compare.Overall) {
+		for k, r := range l.Ratios {
+			out = append(out, fmt.Sprintf("%s: %s over %s.", beside(fileName(c, k+1), fileName(c, 0), r.Verdict), r.Interval().Times(), unit.Count(len(c.In(compare.Cells)), "combination")))
+		}
 	}
-	out = append(append(out, text.NonEmpty(leastText(c.Shows()))...), append(changedDefaults(c), lackingLines(c)...)...)
+	out = append(append(out, changedMethods(c)...), changedLogins(c)...)
+	if least := Least(c.Shows(compare.Speed)); least != "" {
+		out = append(out, title(least)+".")
+	}
+	out = slices.Concat(out, changedDefaults(c), clientsAlone(c), lackingLines(c))
 	if len(c.Normalized) > 0 {
 		out = append(out, "Normalized to the geometric mean of "+clean(strings.Join(c.Normalized, ", "))+" in each file.")
 	}
 	return out
-}
-
-// overallText describes how a file differs from the first as a whole.
-func overallText(c *compare.Comparison, k int, r compare.Ratio) string {
-	return fmt.Sprintf("%s: %s over %s.", beside(fileName(c, k), fileName(c, 0), r.Verdict), r.Speed.Interval().Times(), unit.Count(len(c.Cells), "combination"))
 }
 
 // beside compares b with a in words.
@@ -79,18 +87,147 @@ func beside(b, a string, v stats.Verdict) string {
 	return fmt.Sprintf("%s is %s than %s", b, Faster(v), a)
 }
 
-// orderLines says how similar the orders of the cells are in two files.
-func orderLines(c *compare.Comparison) (out []string) {
-	for k, tau := range c.Order {
-		out = append(out, fmt.Sprintf("%s orders the cells as %s does with a Kendall's tau of %.3f (1: alike, 0: unrelated).", fileName(c, k+1), fileName(c, 0), tau))
+// Faster words a verdict on a speed.
+func Faster(v stats.Verdict) string { return v.Called("faster", "slower") }
+
+// changedMethods counts for each file the methods that became faster and slower than in the first.
+func changedMethods(c *compare.Comparison) (out []string) {
+	lines := slices.DeleteFunc(c.In(compare.Methods), func(l compare.Line) bool { return l.Quantity != compare.Speed })
+	if len(lines) == 0 {
+		return nil
+	}
+	over := ""
+	if path := pathText(commonPath(c)); path != "" {
+		over = " over" + path
+	}
+	for k := range c.Inputs[1:] {
+		count := map[stats.Verdict]int{}
+		for _, l := range lines {
+			count[l.Ratios[k].Verdict]++
+		}
+		of := ", with all " + unit.Count(len(lines), "method")
+		if len(lines) == 1 {
+			of = ""
+		}
+		if len(count) == 1 {
+			out = append(out, beside(letter(k+1), letter(0), lines[0].Ratios[k].Verdict)+of+over+".")
+			continue
+		}
+		var words []string
+		for _, v := range []stats.Verdict{stats.Better, stats.Worse, stats.Equal, stats.NotEnough} {
+			if n := count[v]; n > 0 {
+				words = append(words, fmt.Sprintf("%d %s", n, Faster(v)))
+			}
+		}
+		out = append(out, fmt.Sprintf("%s against A, of %s%s: %s.", letter(k+1), unit.Count(len(lines), "method"), over, strings.Join(words, ", ")))
 	}
 	return out
 }
 
+// commonPath returns the path of all methods, if they have one.
+func commonPath(c *compare.Comparison) record.Path {
+	first := c.Lines[0].Method
+	if first == nil || slices.ContainsFunc(c.Lines, func(l compare.Line) bool { return l.Method.Path != first.Path }) {
+		return record.Path{}
+	}
+	return first.Path
+}
+
+// subjectName names the subject of a line, without the path that all methods share.
+func subjectName(c *compare.Comparison, s compare.Subject) string {
+	if s.Method == nil {
+		return clean(s.Name)
+	}
+	m := *s.Method
+	if m.Path == commonPath(c) {
+		m.Path = record.Path{}
+	}
+	return MethodLabel(m)
+}
+
+// changedLogins says how logins are compared.
+func changedLogins(c *compare.Comparison) []string {
+	if c.Lines[0].Table != compare.Logins {
+		return nil
+	}
+	return []string{fmt.Sprintf("CPU time of each login by itself; runs as a whole may differ by %.0f %%, which the intervals include.", c.Floor)}
+}
+
+// clientsAlone names the lines whose CPU time is the client's alone.
+func clientsAlone(c *compare.Comparison) []string {
+	var names []string
+	lines := 0
+	for _, l := range c.Lines {
+		if l.Quantity == compare.CPU {
+			lines++
+			if l.ClientAlone {
+				names = append(names, subjectName(c, l.Subject))
+			}
+		}
+	}
+	return text.NonEmpty(ClientAlone(names, lines))
+}
+
+// ClientAlone says which of lines lines have the CPU time of the client alone; "" for none.
+func ClientAlone(names []string, lines int) string {
+	const says = "CPU time is the client's alone, as the server's is not known in all files"
+	switch len(names) {
+	case 0:
+		return ""
+	case lines:
+		return says + "."
+	}
+	return says + ": " + strings.Join(names, ", ") + "."
+}
+
+// Least says which differences a comparison can show; least is the smallest one, as a share. It
+// returns "" for none.
+func Least(least float64) string {
+	if least <= 0 {
+		return ""
+	}
+	return "these files can show differences of " + unit.Difference(least) + " or more"
+}
+
+// changedDefaults names the suite that each file's programs negotiate by default, where they
+// differ.
+func changedDefaults(c *compare.Comparison) (lines []string) {
+	for i, s := range c.Defaults {
+		lines = append(lines, "Default changed: "+letter(i)+" negotiates "+clean(strings.Join(text.NonEmpty(Short(s.Cipher), Short(s.MAC), s.Kex), ", ")))
+	}
+	return lines
+}
+
+// notCompared begins the sentences of lackingLines.
+const notCompared = "Not compared, "
+
+// lackingLines names the subjects that not all files have, by the files that have them, and then
+// the algorithms that some did not measure.
+func lackingLines(c *compare.Comparison) (lines []string) {
+	var heads []string
+	names := map[string][]string{}
+	between := ", "
+	for _, o := range c.Only {
+		head, name := "only in "+letters(o.Having()), Short(strings.TrimSpace(o.Factor+" "+o.Name))
+		switch {
+		case o.Method != nil:
+			name, between = MethodAndCipher(*o.Method), "; "
+		case len(o.Offered) == len(c.Inputs):
+			head = "not measured in " + letters(slices.DeleteFunc(slices.Clone(o.Offered), func(i int) bool { return slices.Contains(o.Files, i) }))
+		}
+		heads = appendNew(heads, head)
+		names[head] = append(names[head], name)
+	}
+	slices.SortStableFunc(heads, func(a, b string) int { return -cmp.Compare(a, b) })
+	for _, head := range heads {
+		lines = append(lines, notCompared+head+": "+strings.Join(names[head], between))
+	}
+	return lines
+}
+
 // briefComparison shows the result, and as many of the changed lines as fit the screen; with all,
 // every table.
-func briefComparison(c *compare.Comparison, d *Document, all bool) []Table {
-	out := []Table{{Lines: slices.Clone(d.Lead)}, {Lines: factLines(d.Environment)}}
+func briefComparison(c *compare.Comparison, d *Document, out []Table, all bool) []Table {
 	if !all { // lists of names, and of programs, have a line each
 		for i, line := range out[0].Lines {
 			if strings.HasPrefix(line, notCompared) {
@@ -102,15 +239,18 @@ func briefComparison(c *compare.Comparison, d *Document, all bool) []Table {
 		}
 	}
 	if all {
-		out = append(append(out, d.Tables...), Table{Lines: append(orderLines(c), comparisonMethod(c)...)})
-		return Clean(append(out, Table{Lines: doubtLines(d.Doubts)}))
+		var orders []string
+		for k, tau := range c.Order {
+			orders = append(orders, fmt.Sprintf("%s orders the cells as %s does with a Kendall's tau of %.3f (1: alike, 0: unrelated).", fileName(c, k+1), fileName(c, 0), tau))
+		}
+		return Clean(append(append(out, d.Tables...), Table{Lines: append(orders, d.Method...)}, Table{Lines: doubtLines(d.Doubts)}))
 	}
-	if len(c.Cells)+len(c.Kex) == 0 { // only measurements besides SSH
+	if c.Lines[0].Table == compare.Figures { // only measurements besides SSH
 		return Clean(Screenful(append(out, d.Tables...), doubtLines(d.Doubts), 0, "sshpace compare --all", nil))
 	}
 	hidden := len(d.Doubts)
 	for _, t := range d.Tables {
-		if t.Name == "overall" || t.Name == "cells" {
+		if t.Name == string(compare.Overall) || t.Name == string(compare.Cells) {
 			continue
 		}
 		changed := slices.DeleteFunc(slices.Clone(t.Rows), func(r Row) bool { return r.Same })
@@ -128,179 +268,232 @@ func briefComparison(c *compare.Comparison, d *Document, all bool) []Table {
 	return Clean(append(out, last))
 }
 
-// Faster words a verdict on a speed.
-func Faster(v stats.Verdict) string {
-	return v.Called("faster", "slower")
-}
-
-// changedDefaults names the suite that each file's programs negotiate by default, where they
-// differ.
-func changedDefaults(c *compare.Comparison) (lines []string) {
-	for i, s := range c.Defaults {
-		lines = append(lines, "Default changed: "+letter(i)+" negotiates "+clean(strings.Join(text.NonEmpty(Short(s.Cipher), Short(s.MAC), s.Kex), ", ")))
-	}
-	return lines
-}
-
-// notCompared begins the sentences of lackingLines.
-const notCompared = "Not compared, "
-
-// lackingLines names the algorithms that not all files have, by the files that have them, and then
-// those that some did not measure.
-func lackingLines(c *compare.Comparison) (lines []string) {
-	var heads []string
-	names := map[string][]string{}
-	for _, l := range c.Lacking {
-		head := "not measured in " + letters(l.Unmeasured())
-		if only := l.Only(); len(only) > 0 {
-			head = "only in " + letters(only)
+// byFactor returns a table in parts: logins by their factor, which is the title of a part.
+func byFactor(t Table) (out []Table) {
+	for _, row := range t.Rows {
+		part := t
+		part.Title, part.Rows = "", nil
+		if t.Columns[0].Key == "factor" {
+			part.Title = row.Cells[0].Text
 		}
-		heads = appendNew(heads, head)
-		names[head] = append(names[head], Short(l.Name))
+		if len(out) == 0 || out[len(out)-1].Title != part.Title {
+			out = append(out, part)
+		}
+		last := &out[len(out)-1]
+		last.Rows = append(last.Rows, row)
 	}
-	slices.SortStableFunc(heads, func(a, b string) int { return -cmp.Compare(a, b) })
-	for _, head := range heads {
-		lines = append(lines, notCompared+head+": "+strings.Join(names[head], ", "))
-	}
-	return lines
+	return out
 }
 
-func verdict(r compare.Ratio) string {
-	word := Faster(r.Verdict)
-	if r.ByRest {
-		return word + " than the other rows"
-	}
-	return word
-}
+const howMethodsChanged = "Ratios of medians to the first file, with 95 % intervals that include run-to-run variation (doc/method.md). Faster and slower hold for all rows together (Holm's correction); equal: within " + stats.MarginWords + "."
 
 func comparisonMethod(c *compare.Comparison) []string {
+	switch c.Lines[0].Table {
+	case compare.Methods:
+		return []string{howMethodsChanged}
+	case compare.Logins:
+		return nil
+	}
 	out := []string{fmt.Sprintf(`Speeds are ratios to the first file, by %s: 1.05 means 5 %% faster than it. `+
 		`Intervals hold with 95 %% confidence, one by one; a verdict of faster or slower holds for all rows of its table together (Holm's correction). `+
-		`Equal: the interval lies within %s.`, bulkBasis(c), stats.MarginWords)}
+		`Equal: the interval lies within %s.`, basis(c.Lines[0]), stats.MarginWords)}
 	if len(c.Machines) > 0 {
 		out = append(out, `With three files or more, log(cost) = machine + cell is fitted; deviations from it show a missing instruction or another library.`)
 	}
 	return out
 }
 
-func comparedSuites(c *compare.Comparison) []alg.Suite {
-	var out []alg.Suite
-	for _, cell := range c.Cells {
-		out = append(out, cell.Suite)
-	}
-	for _, k := range c.Kex {
-		out = append(out, alg.Suite{Kex: k.Name})
-	}
-	return out
-}
-
-// ValueUnit returns the unit of CellRatios.Values, as a key and for people.
-func ValueUnit(c *compare.Comparison) (key, of string, scale float64) {
+// basis names the quantity that the speed of a line is computed from.
+func basis(l compare.Line) string {
 	switch {
-	case len(c.Normalized) > 0:
-		return "relative", "relative", 1
-	case c.By == rank.Throughput:
-		return "bytes_per_s", "MB/s", 1e6
+	case l.By == rank.Cost && l.ClientAlone:
+		return costOf(clientAlone)
+	case l.By == rank.Cost:
+		return costOf(bothSidesWord)
+	case l.Table == compare.Kex:
+		return "time"
 	}
-	return "ns_per_byte", "s/GB", 1
+	return string(rank.Throughput)
 }
 
-// RatioColumns returns the columns of a ratio, headed as r, and of its verdict, headed shows.
-func RatioColumns(r Column, key, shows string) []Column {
-	r.Unit, r.Scale, r.Kind = ratio, 1, Quantity
-	return []Column{r, {Key: key, Head: shows, Terse: " "}}
+// comparedTables are the tables of lines, in their order, with the columns that describe subjects.
+var comparedTables = []struct {
+	of          compare.Table
+	title, note string
+	attributes  []Column
+}{
+	{of: compare.Overall, title: "Overall: geometric mean over the common cells", attributes: []Column{{Key: "name", Head: "name", Fit: text.Cut}}},
+	{of: compare.Ciphers, title: "Ciphers", attributes: []Column{{Key: "name", Head: "name", Kind: Name, Of: alg.Cipher, Fit: text.Cut}}},
+	{of: compare.MACs, title: "MACs", attributes: []Column{{Key: "name", Head: "name", Kind: Name, Of: alg.MAC, Fit: text.Cut}}},
+	{of: compare.Kex, title: "Logins by key exchange: ", attributes: []Column{{Key: "name", Head: "name", Kind: Name, Of: alg.Kex, Fit: text.Cut}}},
+	{of: compare.Cells, title: "Cells", attributes: []Column{
+		{Key: "cipher", Head: "cipher", Kind: Name, Of: alg.Cipher, Fit: text.Cut}, {Key: "mac", Head: "MAC", Kind: Name, Of: alg.MAC, Fit: text.Cut},
+		{Key: "direction", Head: "direction", Minor: true},
+	}},
+	{of: compare.Figures, title: "Machines besides SSH", note: "In the units of the programs that measured them.", attributes: []Column{
+		{Key: "source", Head: "program", Minor: true}, {Key: "name", Head: "what"}, {Key: "unit", Head: "unit"},
+	}},
+	{of: compare.Methods, title: "Transfer methods, against ", note: howMethodsChanged, attributes: []Column{
+		{Key: "method", Head: "method", Fit: text.Cut}, {Key: "cipher", Head: "cipher", Minor: true},
+	}},
+	{of: compare.Logins, title: "Logins compared", attributes: []Column{
+		{Key: "factor", Head: "what differs", Minor: true}, {Key: "level", Head: "login", Terse: " ", Fit: text.Above},
+	}},
 }
 
-// ratioColumns returns the speed ratio and the verdict of each file but the first.
-func ratioColumns(c *compare.Comparison) (out []Column) {
-	for k := 1; k < len(c.Inputs); k++ {
-		of := letter(k)
-		r := Column{Key: "speed_ratio_" + of, Head: of + "/A " + clean(c.Inputs[k].Label), Terse: of + "/A"}
-		out = append(out, RatioColumns(r, "verdict_"+of, of+" is")...)
+// attribute returns what a column says about the subject of a line.
+func attribute(c *compare.Comparison, l compare.Line, key string) string {
+	switch key {
+	case "cipher":
+		return l.Suite.Cipher
+	case "mac":
+		return l.Suite.MAC
+	case "direction":
+		return string(l.Direction)
+	case "source":
+		return l.Source
+	case "unit":
+		return l.Unit
+	case "factor":
+		return l.Factor
+	}
+	return subjectName(c, l.Subject)
+}
+
+func comparisonTables(c *compare.Comparison) (out []Table) {
+	for _, of := range comparedTables {
+		if of.of == compare.Figures && len(c.Machines) > 0 {
+			out = append(out, machineTable(c))
+		}
+		t, lines := Table{Name: string(of.of), Title: of.title, Note: of.note}, c.In(of.of)
+		if len(lines) == 0 {
+			continue
+		}
+		switch of.of {
+		case compare.Kex:
+			t.Title += basis(lines[0])
+		case compare.Methods:
+			t.Title += clean(c.Inputs[0].Label)
+		}
+		t.fill(c, of.attributes, bySubject(lines))
+		out = append(out, t)
 	}
 	return out
 }
 
-func ratioCells(ratios []compare.Ratio) []Cell {
-	var out []Cell
-	for _, r := range ratios {
-		out = append(out, Cell{Quantity: r.Speed.OrNil()}, Cell{Text: verdict(r)})
+// quantities are the columns of the quantities that tables show.
+var quantities = map[compare.Quantity]struct{ key, verdict, head, shows string }{
+	compare.Speed: {"speed_ratio_", "verdict_", "speed", " is"}, compare.CPU: {"cpu_ratio_", "cpu_verdict_", "CPU time", " takes"},
+}
+
+// bySubject returns the lines of each subject, in the quantities that are shown.
+func bySubject(lines []compare.Line) (out [][]compare.Line) {
+	for i, l := range lines {
+		if quantities[l.Quantity].key == "" {
+			continue
+		}
+		if i == 0 || lines[i-1].Subject != l.Subject {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], l)
 	}
 	return out
 }
 
-func comparisonTables(c *compare.Comparison) []Table {
-	var out []Table
-	add := func(name, title string, of alg.Kind, groups []compare.Group) {
-		if len(groups) > 0 {
-			out = append(out, groupTable(c, name, title, of, groups))
+// fill adds the columns and a row for each subject: its attributes, its values in all files, and its
+// ratios with their verdicts.
+func (t *Table) fill(c *compare.Comparison, attributes []Column, subjects [][]compare.Line) {
+	first := subjects[0]
+	figures := first[0].Table == compare.Figures // which are not judged
+	t.Columns = slices.Clone(attributes)
+	for i := range first[0].Values {
+		t.Columns = append(t.Columns, valueColumn(c, first[0], i))
+	}
+	shown := len(c.Inputs) - 1
+	if figures && shown > 1 {
+		shown = 0
+	}
+	for k := range shown {
+		for i, l := range first {
+			t.Columns = append(t.Columns, ratioColumns(c, l, k+1, len(first), i > 0)...)
 		}
 	}
-	if len(c.Overall) > 0 {
-		add("overall", "Overall: geometric mean over the common cells", "", []compare.Group{{Name: "all cells", Ratios: c.Overall}})
-	}
-	add("ciphers", "Ciphers", alg.Cipher, c.Ciphers)
-	add("macs", "MACs", alg.MAC, c.MACs)
-	add("kex", "Logins by key exchange: "+kexBasis(c), alg.Kex, c.Kex)
-	if len(c.Cells) > 0 {
-		out = append(out, cellTable(c))
-	}
-	if len(c.Machines) > 0 {
-		out = append(out, machineTable(c))
-	}
-	if len(c.Figures) > 0 {
-		out = append(out, figureTable(c))
-	}
-	return out
-}
-
-func groupTable(c *compare.Comparison, name, title string, of alg.Kind, groups []compare.Group) Table {
-	first := Column{Key: "name", Head: "name", Kind: Name, Of: of, Fit: text.Cut}
-	if of == "" {
-		first.Kind = Text
-	}
-	t := Table{Name: name, Title: title, Columns: append([]Column{first}, ratioColumns(c)...)}
-	for _, g := range groups {
-		t.Rows = append(t.Rows, Row{Suite: safe(suiteOf(of, g.Name)), Cells: append([]Cell{{Text: clean(g.Name)}}, ratioCells(g.Ratios)...), Same: !changed(g)})
-	}
-	return t
-}
-
-// changed reports whether any file has a verdict of change.
-func changed(g compare.Group) bool {
-	return slices.ContainsFunc(g.Ratios, func(r compare.Ratio) bool { return r.Differs() })
-}
-
-func suiteOf(kind alg.Kind, name string) alg.Suite {
-	switch kind {
-	case alg.Cipher:
-		return alg.Suite{Cipher: name}
-	case alg.MAC:
-		return alg.Suite{MAC: name}
-	case alg.Kex:
-		return alg.Suite{Kex: name}
-	}
-	return alg.Suite{}
-}
-
-func cellTable(c *compare.Comparison) Table {
-	key, of, scale := ValueUnit(c)
-	t := Table{Name: "cells", Title: "Cells", Columns: []Column{
-		{Key: "cipher", Head: "cipher", Kind: Name, Of: alg.Cipher, Fit: text.Cut}, {Key: "mac", Head: "MAC", Kind: Name, Of: alg.MAC, Fit: text.Cut}, {Key: "direction", Head: "direction", Minor: true},
-	}}
-	for i, in := range c.Inputs {
-		t.Columns = append(t.Columns, Column{Key: key + "_" + letter(i), Head: letter(i) + " " + clean(in.Label), Terse: letter(i) + "|" + of, Unit: of, Scale: scale, Kind: Quantity, Bare: true, Minor: len(c.Inputs) > 2})
-	}
-	t.Columns = append(t.Columns, ratioColumns(c)...)
-	for _, cell := range c.Cells {
-		row := Row{Suite: safe(cell.Suite), Cells: []Cell{{Text: clean(cell.Suite.Cipher)}, {Text: clean(cell.Suite.MAC)}, {Text: clean(string(cell.Direction))}}}
-		for _, v := range cell.Values {
+	for _, lines := range subjects {
+		row := Row{Suite: safe(lines[0].Suite), Same: !figures}
+		for _, a := range attributes {
+			row.Cells = append(row.Cells, Cell{Text: clean(attribute(c, lines[0], a.Key))})
+		}
+		for _, v := range lines[0].Values {
 			row.Cells = append(row.Cells, Cell{Quantity: v})
 		}
-		row.Cells = append(row.Cells, ratioCells(cell.Ratios)...)
+		for k := range shown {
+			for _, l := range lines {
+				r := l.Ratios[k]
+				row.Same = row.Same && !r.Verdict.Differs()
+				row.Cells = append(row.Cells, Cell{Quantity: shownRatio(r)})
+				if !figures {
+					row.Cells = append(row.Cells, Cell{Text: verdict(l, r)})
+				}
+			}
+		}
 		t.Rows = append(t.Rows, row)
 	}
-	return t
+}
+
+// valueUnit returns the key of a unit for programs, and the unit with its scale for people; "" for a
+// unit of the row.
+func valueUnit(of string) (key, shown string, scale float64) {
+	switch of {
+	case "relative":
+		return of, "relative", 1
+	case "bytes_per_s":
+		return of, "MB/s", 1e6
+	case "ns_per_byte":
+		return of, "s/GB", 1
+	}
+	return "value", "", 1
+}
+
+// valueColumn returns the column of the values in file i.
+func valueColumn(c *compare.Comparison, l compare.Line, i int) Column {
+	key, of, scale := valueUnit(l.Unit)
+	out := Column{Key: key + "_" + letter(i), Head: fileName(c, i), Terse: letter(i), Unit: of, Scale: scale, Kind: Quantity}
+	if of != "" {
+		out.Terse, out.Bare, out.Minor = out.Terse+"|"+of, true, len(c.Inputs) > 2
+	}
+	return out
+}
+
+// ratioColumns returns the columns of the ratio of a line in file i, and of its verdict. Each
+// subject has so many quantities, of which this may be a further one.
+func ratioColumns(c *compare.Comparison, l compare.Line, i, many int, further bool) []Column {
+	of, q := letter(i), quantities[l.Quantity]
+	out := Column{Key: q.key + of, Head: of + "/A", Terse: of + "/A", Unit: ratio, Scale: 1, Kind: Quantity, Bare: further}
+	if many > 1 || l.Quantity != compare.Speed {
+		out.Head, out.Terse = out.Head+" "+q.head, out.Terse+"|"+q.head
+	}
+	if !further {
+		out.Head += " " + clean(c.Inputs[i].Label)
+	}
+	if l.Table == compare.Figures {
+		return []Column{out}
+	}
+	return []Column{out, {Key: q.verdict + of, Head: of + q.shows, Terse: " "}}
+}
+
+// shownRatio returns a ratio if it is known well enough.
+func shownRatio(r compare.Ratio) *stats.Interval {
+	if !r.Known() || !r.Interval().Says() {
+		return nil
+	}
+	return r.OrNil()
+}
+
+func verdict(l compare.Line, r compare.Ratio) string {
+	if r.ByRest {
+		return l.Verdict(r) + " than the other rows"
+	}
+	return l.Verdict(r)
 }
 
 func machineTable(c *compare.Comparison) Table {
@@ -322,42 +515,51 @@ func machineTable(c *compare.Comparison) Table {
 	return t
 }
 
-func comparisonCharts(c *compare.Comparison) []Chart {
-	var out []Chart
-	if len(c.Ciphers) > 0 {
-		out = append(out, sideBySide(c), ratioChart(c, "ciphers", "Ciphers: speed against "+fileName(c, 0), alg.Cipher, c.Ciphers))
-	}
-	if len(c.MACs) > 0 {
-		out = append(out, ratioChart(c, "macs", "MACs: speed against "+fileName(c, 0), alg.MAC, c.MACs))
-	}
-	if len(c.Cells) > 1 {
-		out = append(out, ratioHeat(c))
-	}
-	if len(c.Kex) > 0 {
-		out = append(out, ratioChart(c, "kex", "Logins: speed by "+kexBasis(c)+" against "+fileName(c, 0), alg.Kex, c.Kex))
+// comparisonCharts returns a chart for each table of speeds; cells are in one with all ciphers and
+// MACs.
+func comparisonCharts(c *compare.Comparison) (out []Chart) {
+	for _, of := range []struct {
+		table compare.Table
+		title string
+	}{{compare.Ciphers, "Ciphers: speed"}, {compare.MACs, "MACs: speed"}, {compare.Cells, "Every cell: speed"}, {compare.Kex, "Logins: speed by "}, {compare.Methods, "Speed"}} {
+		lines := c.In(of.table)
+		if len(lines) == 0 || of.table == compare.Cells && len(lines) == 1 {
+			continue
+		}
+		switch of.table {
+		case compare.Ciphers:
+			out = append(out, sideBySide(c, lines))
+		case compare.Kex:
+			of.title += basis(lines[0])
+		}
+		out = append(out, ratioChart(c, of.title, lines))
 	}
 	return out
 }
 
 // sideBySide shows the geometric mean of each cipher on every machine.
-func sideBySide(c *compare.Comparison) Chart {
-	_, of, scale := ValueUnit(c)
-	out := Chart{Name: "machines", Table: "ciphers", Title: "Machines side by side: mean over the MACs of each cipher", Shape: Dots, Log: true, Unit: of}
-	switch {
-	case len(c.Normalized) > 0:
-		out.Reference, out.Rising = 1, c.By == rank.Throughput
-		out.Note = "1 is the mean of " + clean(strings.Join(c.Normalized, ", ")) + " on that machine; " + betterWhen(out.Rising)
-	case c.By == rank.Throughput:
-		out.Rising, out.Note = true, "Throughput: "+betterWhen(true)
-	default:
-		out.Note = bulkBasis(c) + " per byte: " + betterWhen(false)
+func sideBySide(c *compare.Comparison, ciphers []compare.Line) Chart {
+	cells := c.In(compare.Cells)
+	_, unit, scale := valueUnit(cells[0].Unit)
+	out := Chart{
+		Name: "machines", Table: "ciphers", Title: "Machines side by side: mean over the MACs of each cipher", Shape: Dots, Log: true,
+		Unit: unit, Rising: ciphers[0].By == rank.Throughput,
 	}
-	out.Series = fileNames(c)
-	for _, g := range c.Ciphers {
-		item := Item{Label: Short(g.Name), Suite: safe(alg.Suite{Cipher: g.Name})}
-		item.Mark = mark("", item.Suite.Status())
+	of, better := basis(ciphers[0])+" per byte: ", "less is better."
+	if out.Rising {
+		of, better = "Throughput: ", "more is better."
+	}
+	if len(c.Normalized) > 0 {
+		of, out.Reference = "1 is the mean of "+clean(strings.Join(c.Normalized, ", "))+" on that machine; ", 1
+	}
+	out.Note = of + better
+	for i := range c.Inputs {
+		out.Series = append(out.Series, fileName(c, i))
+	}
+	for _, l := range ciphers {
+		item := comparedItem(c, l)
 		for i := range c.Inputs {
-			item.Points = append(item.Points, meanOf(c, g.Name, i, scale))
+			item.Points = append(item.Points, meanOf(cells, l.Name, i, scale))
 		}
 		out.Items = append(out.Items, item)
 	}
@@ -371,17 +573,10 @@ func sideBySide(c *compare.Comparison) Chart {
 	return out
 }
 
-func betterWhen(rising bool) string {
-	if rising {
-		return "more is better."
-	}
-	return "less is better."
-}
-
 // meanOf returns the geometric mean of a cipher's cells in file i.
-func meanOf(c *compare.Comparison, cipher string, i int, scale float64) Point {
+func meanOf(cells []compare.Line, cipher string, i int, scale float64) Point {
 	sum, n := 0.0, 0
-	for _, cell := range c.Cells {
+	for _, cell := range cells {
 		if cell.Suite.Cipher == cipher && cell.Values[i] != nil && cell.Values[i].Value > 0 {
 			sum += math.Log(cell.Values[i].Value)
 			n++
@@ -394,39 +589,43 @@ func meanOf(c *compare.Comparison, cipher string, i int, scale float64) Point {
 	return Point{Value: v, Lo: v, Hi: v, Known: true}
 }
 
-// againstFirst returns a chart of speeds relative to the first file.
-func againstFirst(files []string, shape Shape, name, title, note string) Chart {
-	return Chart{Name: name, Table: name, Title: title, Shape: shape, Unit: ratio, Reference: 1, Rising: true, Note: note, Series: files[1:]}
-}
-
-// ratioPoints returns the points of ratios.
-func ratioPoints(ratios []compare.Ratio) (out []Point) {
-	for _, r := range ratios {
-		out = append(out, PointOf(r.Speed.OrNil(), 1))
+// ratioChart returns a chart of speeds relative to the first file.
+func ratioChart(c *compare.Comparison, title string, lines []compare.Line) Chart {
+	name := string(lines[0].Table)
+	out := Chart{
+		Name: name, Table: name, Title: title + " against " + fileName(c, 0), Shape: Dots, Unit: ratio, Reference: 1, Rising: true,
+		Note: "Right of 1: faster than " + fileName(c, 0) + ".", First: 1,
 	}
-	return out
-}
-
-func ratioChart(c *compare.Comparison, name, title string, of alg.Kind, groups []compare.Group) Chart {
-	out := againstFirst(fileNames(c), Dots, name, title, "Right of 1: faster than "+fileName(c, 0)+".")
-	out.First = 1
-	for _, g := range groups {
-		item := Item{Label: Short(g.Name), Suite: safe(suiteOf(of, g.Name)), Points: ratioPoints(g.Ratios)}
-		item.Mark = mark("", item.Suite.Status())
+	if lines[0].Table == compare.Cells {
+		out.Shape, out.Note, out.First = Heat, "Above 1: faster than the first file.", 0
+	}
+	for i := range c.Inputs[1:] {
+		out.Series = append(out.Series, fileName(c, i+1))
+	}
+	for _, l := range lines {
+		if l.Quantity != compare.Speed {
+			continue
+		}
+		item := comparedItem(c, l)
+		for _, r := range l.Ratios {
+			item.Points = append(item.Points, PointOf(shownRatio(r), 1))
+		}
 		out.Items = append(out.Items, item)
 	}
 	return out
 }
 
-// ratioHeat shows every cell of every file against the first.
-func ratioHeat(c *compare.Comparison) Chart {
-	out := againstFirst(fileNames(c), Heat, "cells", "Every cell: speed against "+fileName(c, 0), "Above 1: faster than the first file.")
-	for _, cell := range c.Cells {
-		name := label(cell.Suite)
+// comparedItem returns the item of a line, without its points.
+func comparedItem(c *compare.Comparison, l compare.Line) Item {
+	item := Item{Label: Short(subjectName(c, l.Subject)), Suite: safe(l.Suite)}
+	switch l.Table {
+	case compare.Cells:
+		item.Label = label(l.Suite)
 		if len(c.Inputs[0].Ranking.Directions()) > 1 {
-			name += ", " + clean(string(cell.Direction))
+			item.Label += ", " + clean(string(l.Direction))
 		}
-		out.Items = append(out.Items, Item{Label: name, Suite: safe(cell.Suite), Points: ratioPoints(cell.Ratios)})
+	case compare.Ciphers, compare.MACs, compare.Kex:
+		item.Mark = mark("", item.Suite.Status())
 	}
-	return out
+	return item
 }

@@ -58,37 +58,6 @@ func measurementTable(all []record.Measurement) Table {
 	return t
 }
 
-// figureTable shows the measurements besides SSH of a comparison's files, side by side.
-func figureTable(c *compare.Comparison) Table {
-	t := Table{
-		Name: "figures", Title: "Machines besides SSH", Note: "In the units of the programs that measured them.",
-		Columns: []Column{{Key: "source", Head: "program", Minor: true}, {Key: "name", Head: "what"}, {Key: "unit", Head: "unit"}},
-	}
-	for i := range c.Inputs {
-		key := "value_" + strings.ToLower(letter(i))
-		t.Columns = append(t.Columns, Column{Key: key, Head: fileName(c, i), Terse: letter(i), Scale: 1, Kind: Quantity})
-	}
-	pair := len(c.Inputs) == 2
-	if pair {
-		t.Columns = append(t.Columns, Column{Key: "speed_ratio_b", Head: "B/A", Terse: "B/A", Unit: ratio, Scale: 1, Kind: Quantity})
-	}
-	for _, f := range c.Figures {
-		cells := []Cell{{Text: clean(f.Source)}, {Text: clean(f.Name)}, {Text: clean(string(f.Unit))}}
-		for _, v := range f.Values {
-			cells = append(cells, Cell{Quantity: v})
-		}
-		if pair {
-			speed := Cell{}
-			if f.Speeds[0] > 0 {
-				speed = Cell{Quantity: stats.Exactly(f.Speeds[0])}
-			}
-			cells = append(cells, speed)
-		}
-		t.Rows = append(t.Rows, Row{Cells: cells})
-	}
-	return t
-}
-
 // OfMachine returns the report of a machine's limits; all is for a terminal, and commands continue
 // from it.
 func OfMachine(f *record.File, all bool, commands Commands) *Document {

@@ -3,7 +3,6 @@ package document
 import (
 	"slices"
 
-	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
 )
 
@@ -38,18 +37,3 @@ func kexOrder(r *rank.Ranking) string {
 	}
 	return costOf(bothSidesWord)
 }
-
-// comparedBy names the quantity of a comparison: cells, with their speed, or logins, with time.
-func comparedBy(c *compare.Comparison, by rank.By, speed string) string {
-	switch {
-	case by == rank.Throughput:
-		return speed
-	case c.ClientAlone():
-		return costOf(clientAlone)
-	}
-	return costOf(bothSidesWord)
-}
-
-func bulkBasis(c *compare.Comparison) string { return comparedBy(c, c.By, string(rank.Throughput)) }
-
-func kexBasis(c *compare.Comparison) string { return comparedBy(c, c.KexBy, "time") }

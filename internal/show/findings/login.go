@@ -11,6 +11,7 @@ import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/login"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
@@ -56,6 +57,18 @@ func LoginOf(f *record.File) *Login {
 		r.Predicted = r.Results[0].Predict(r.RoundTrips)
 	}
 	return r
+}
+
+// Kinds returns the cost of each kind of login, for a comparison.
+func (r *Login) Kinds() (kinds []compare.LoginKind) {
+	for _, k := range r.Results {
+		kinds = append(kinds, kindOf(k))
+	}
+	return kinds
+}
+
+func kindOf(r login.Result) compare.LoginKind {
+	return compare.LoginKind{Factor: r.Factor, Level: r.Level, Client: r.ClientCPU, Server: r.ServerCPU, Wall: r.Wall}
 }
 
 // JSON writes the report.

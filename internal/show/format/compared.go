@@ -2,75 +2,121 @@ package format
 
 import (
 	"cmp"
+	"fmt"
 	"io"
-	"sync"
+	"math"
+	"slices"
+	"strings"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
-	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/report"
 )
 
-// compared is the comparison of several record files that can be checked against a limit.
-type compared struct {
+// Compared is the report of a comparison of several record files.
+type Compared struct {
 	result
-	files        []related
-	lines        []compare.Line
-	shows, floor float64       // the smallest slowdowns, as shares: of any line as measured, and with any amount of data
-	showsCPU     float64       // the least rise of CPU time that one could show
-	also         string        // another way to show more
-	gate         *compare.Gate // the requested gate; nil for none
+	*compare.Comparison
+	files []related
 }
 
-// Judge checks the lines against a limit, and adds the result to the report.
-func (x *compared) Judge(limit compare.Limit) *compare.Gate {
-	if x.gate = limit.Gate(x.lines); limit.OfCPU() {
-		x.shows = x.showsCPU
-	}
-	return x.gate
-}
-
-// Shows returns the smallest slowdown that any line could show, as a share.
-func (x *compared) Shows() float64 { return x.shows }
-
-// More says how to measure enough to show a difference of limit, as a share.
-func (x *compared) More(limit float64) string { return more(x.files, x.shows, x.floor, limit) + x.also }
-
-// cells compares the cells of files; all is for text.
-func (o *Output) cells(s store.Store, c *compare.Comparison, paths []string, all bool) *compared {
-	x := &compared{lines: c.Lines(), shows: c.Shows(), floor: c.Floor()}
-	for i, in := range c.Inputs {
-		x.files = append(x.files, related{path: paths[i], word: s.Word(paths[i]), File: &record.File{Campaign: in.Ranking.Campaign}})
-	}
-	switch first, last := c.Inputs[0].Ranking.Environment, c.Inputs[len(c.Inputs)-1].Ranking.Environment; {
-	case first.CPU != last.CPU && len(c.Normalized) == 0:
-		x.also = "; --normalize '*' removes the common factor of all lines"
-	case first.CPU == last.CPU && (first.Client != last.Client || first.ClientPath != last.ClientPath): // a slowdown of everything by a build would be removed
-		x.also = "; one run takes both builds in turns and shows smaller differences: " + inTurns(last)
-	}
-	x.result = result{
+// compared returns the report of a comparison; all is for text.
+func (o *Output) compared(c *compare.Comparison, files []related, all bool) *Compared {
+	return &Compared{result{
 		output:   *o,
-		json:     func(w io.Writer) error { return report.CompareJSON(w, c, x.gate) },
-		document: sync.OnceValue(func() *document.Document { return document.OfComparison(c, document.Options{All: all}) }),
+		json:     func(w io.Writer) error { return report.CompareJSON(w, c) },
+		document: func() *document.Document { return document.OfComparison(c, document.Options{All: all}) },
+	}, c, files}
+}
+
+// Ranked reports whether it compares rankings.
+func (x *Compared) Ranked() bool { return x.Inputs[0].Ranking != nil }
+
+// Check judges the lines by a limit; nil is none.
+func (x *Compared) Check(limit *compare.Limit) error {
+	if limit == nil || len(x.Judge(*limit).Lines) > 0 {
+		return nil
 	}
-	return x
+	hint := "use --fail-on slower:5%"
+	switch {
+	case limit.Quantity() == compare.CPU:
+		hint = "use --rank-by cost --fail-on transfers:5%: cpu is for results of login, transfer and programs"
+	case len(x.In(compare.Logins)) > 0:
+		hint = "use --fail-on cpu:5%"
+	}
+	return fault.Usage(hint, "the files have no lines for --fail-on %s in common", limit)
+}
+
+// Ruling reports the result of the gate, if there is one: an error with an exit code, or a line.
+func (x *Compared) Ruling(w io.Writer) error {
+	g := x.Gate
+	if g == nil {
+		return nil
+	}
+	percent, lines := g.Limit.Percent, unit.Count(len(g.Lines), "line")
+	is, be := "is slower by", "be slower by"
+	if g.Limit.Quantity() == compare.CPU {
+		is, be = "takes more CPU time by", "take more CPU time by"
+	}
+	switch g.Outcome {
+	case compare.Fail:
+		more := ""
+		if failed := len(g.Failed); failed > 1 {
+			more = fmt.Sprintf(" (and %d more)", failed-1)
+		}
+		return &fault.Error{
+			What: fmt.Sprintf("fail: %s of %g %% or more: %s%s", unit.Count(len(g.Failed), "regression"), percent, g.Failed[0], more),
+			Hint: "without --fail-on, compare shows the lines with their verdicts", Code: fault.Found,
+		}
+	case compare.Inconclusive:
+		return &fault.Error{
+			What: fmt.Sprintf("inconclusive: %d of %s may %s %g %% or more, such as %s: %s", len(g.Open), lines, be, percent, g.Open[0].Title(), g.Open[0].Range()),
+			Hint: x.moreData(), Code: fault.Inconclusive,
+		}
+	}
+	var alone []string
+	for _, l := range g.Lines {
+		if l.ClientAlone && l.Quantity == compare.CPU {
+			alone = append(alone, l.Title())
+		}
+	}
+	says := fmt.Sprintf("pass: none of %s %s %g %% or more", lines, is, percent)
+	_, err := fmt.Fprintln(w, strings.Join(text.NonEmpty(says, strings.TrimSuffix(document.ClientAlone(alone, len(g.Lines)), ".")), "; "))
+	return err
+}
+
+// moreData says how to make the gate conclusive.
+func (x *Compared) moreData() string {
+	g, shows := x.Gate, x.Shows(x.Gate.Limit.Quantity())
+	words := text.NonEmpty(document.Least(shows))
+	if g.Passes != nil && *g.Passes <= 100 { // a larger limit is none
+		words = append(words, "they pass "+compare.Limit{Lines: g.Limit.Lines, Percent: math.Ceil(*g.Passes + 0.5)}.String())
+	}
+	if g.Limit.Lines == "slower" && !slices.ContainsFunc(g.Open, func(l compare.Check) bool { return l.Table != compare.Kex }) {
+		words = append(words, "only logins are open: --fail-on "+compare.Limit{Lines: "transfers", Percent: g.Limit.Percent}.String())
+	}
+	if g.CPU != nil {
+		words = append(words, "there is enough data about CPU time: --fail-on "+g.CPU.String())
+	}
+	words = append(words, more(x.files, shows, x.Floor/100, g.Limit.Percent/100))
+	if x.Ranked() {
+		switch first, last := x.Inputs[0].Environment, x.Inputs[len(x.Inputs)-1].Environment; {
+		case first.CPU != last.CPU && len(x.Normalized) == 0:
+			words = append(words, "--normalize '*' removes the common factor of all lines")
+		case first.CPU == last.CPU && (first.Client != last.Client || first.ClientPath != last.ClientPath): // a slowdown of everything by a build would be removed
+			words = append(words, "one run takes both builds in turns and shows smaller differences: "+inTurns(last))
+		}
+	}
+	return strings.Join(words, "; ")
 }
 
 // inTurns returns the command that measures a build and the installed one in turns.
 func inTurns(build record.Environment) string {
 	line := []string{"sshpace", "programs", "--only", "openssh:openssh", "--ssh", cmp.Or(build.ClientPath, "PATH")}
 	return shell.Line(append(line, "--sshd", cmp.Or(build.ServerPath, "PATH"))...)
-}
-
-// methods compares the methods of files.
-func (o *Output) methods(c *compare.MethodComparison, files []related) *compared {
-	x := &compared{files: files, lines: c.Lines(document.MethodLabel), shows: c.Shows(false), showsCPU: c.Shows(true), floor: c.Floor()}
-	x.result = result{
-		holds: methods, output: *o,
-		json:     func(w io.Writer) error { return report.MethodChangesJSON(w, c, x.gate) },
-		document: func() *document.Document { return document.OfMethodChanges(c) },
-	}
-	return x
 }

@@ -179,29 +179,34 @@ func TestComparisonsAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := (&Output{Only: []string{"ciphers"}}).cells("", c, []string{"a.jsonl", "b.jsonl"}, false)
+	report := (&Output{Only: []string{"ciphers"}}).compared(c, nil, false)
 	rows, err := csv.NewReader(bytes.NewReader(rendered(t, report, "csv"))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var doc struct {
-		Ciphers []struct {
-			Name   string
-			Ratios []struct {
-				Speed struct{ Value float64 } `json:"speed_ratio"`
-			}
+		Lines []struct {
+			Table  compare.Table
+			Ratios []struct{ Value float64 }
 		}
 	}
 	if err := json.Unmarshal(rendered(t, report, "json"), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if len(doc.Ciphers) != len(c.Ciphers) || len(rows) != len(c.Ciphers)+1 {
-		t.Fatalf("%d and %d ciphers, want %d", len(doc.Ciphers), len(rows)-1, len(c.Ciphers))
+	if ciphers := c.In(compare.Ciphers); len(doc.Lines) != len(c.Lines) || len(rows) != len(ciphers)+1 {
+		t.Fatalf("%d lines and %d ciphers, want %d and %d", len(doc.Lines), len(rows)-1, len(c.Lines), len(ciphers))
 	}
-	for i, g := range c.Ciphers {
-		value := fmt.Sprint(g.Ratios[0].Speed.Value())
-		if fmt.Sprint(doc.Ciphers[i].Ratios[0].Speed.Value) != value || rows[i+1][1] != value || rows[i+1][0] != g.Name {
-			t.Errorf("%s: JSON %v, CSV %v, want %s", g.Name, doc.Ciphers[i], rows[i+1], value)
+	row := 0
+	for i, l := range c.Lines {
+		value := fmt.Sprint(l.Ratios[0].Value())
+		if doc.Lines[i].Table != l.Table || fmt.Sprint(doc.Lines[i].Ratios[0].Value) != value {
+			t.Errorf("%s: JSON %v, want %s", l.Name, doc.Lines[i], value)
+		}
+		if l.Table != compare.Ciphers {
+			continue
+		}
+		if row++; rows[row][1] != value || rows[row][0] != l.Name {
+			t.Errorf("%s: CSV %v, want %s", l.Name, rows[row], value)
 		}
 	}
 }

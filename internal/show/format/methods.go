@@ -15,9 +15,8 @@ import (
 
 // content is the content of a result without combinations of algorithms.
 type content struct {
-	name   string
-	show   func(f *record.File, all bool, commands document.Commands, o Output) Report
-	relate func(all []related, pairs []string, out *Output) (Report, error) // nil: there is no such comparison
+	name string
+	show func(f *record.File, all bool, commands document.Commands, o Output) Report
 }
 
 // The kinds of content.
@@ -31,11 +30,11 @@ const (
 func contentOf(f *record.File) content {
 	switch {
 	case len(f.Logins()) > 0:
-		return content{logins, Logins, relateLogins}
+		return content{logins, Logins}
 	case len(f.Methods()) > 0:
-		return content{methods, Methods, relateMethods}
+		return content{methods, Methods}
 	case len(f.Measurements) > 0 && len(f.Samples) == 0:
-		return content{limits, Limits, nil}
+		return content{limits, Limits}
 	}
 	return content{}
 }

@@ -24,6 +24,17 @@ func JSON(w io.Writer, r *rank.Ranking, o document.Options) error {
 	return termsafe.WriteJSON(w, out, " ")
 }
 
+// compareSchema names the layout that CompareJSON writes.
+const compareSchema = "sshpace.compare/2"
+
+// CompareJSON writes a comparison as one JSON object.
+func CompareJSON(w io.Writer, c *compare.Comparison) error {
+	return termsafe.WriteJSON(w, struct {
+		Schema string `json:"schema"`
+		*compare.Comparison
+	}{compareSchema, c}, " ")
+}
+
 type jsonReport struct {
 	Schema string           `json:"schema"`
 	Answer *document.Choice `json:"answer,omitempty"`
