@@ -8,8 +8,8 @@ import (
 	"sshpace/internal/bench/rank"
 )
 
-// exchangesBy resolves the quantity by which logins are compared: their time, unless it was too noisy for
-// a ranking in one of the files.
+// exchangesBy resolves the quantity by which logins are compared: their time, unless it was too
+// noisy for a ranking in one of the files.
 func (c *Comparison) exchangesBy(by rank.By) rank.By {
 	noisy := false
 	for _, in := range c.Inputs {

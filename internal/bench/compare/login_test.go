@@ -67,8 +67,8 @@ func TestLoginsAreComparedByWhatIsKnown(t *testing.T) {
 	}
 }
 
-// Kinds of login that only one file has are named, not dropped. A gate of CPU time judges those that
-// both have, and none by their wall time.
+// Kinds of login that only one file has are named, not dropped. A gate of CPU time judges those
+// that both have, and none by their wall time.
 func TestLoginsOfOneFile(t *testing.T) {
 	more := append(loginKinds(3, 2), compare.LoginKind{Factor: "kex", Level: "dh14", Wall: stats.Interval{Value: 1, N: 9}})
 	c := two(loginKinds(1, 2), more)

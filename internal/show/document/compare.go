@@ -400,8 +400,8 @@ func bySubject(lines []compare.Line) (out [][]compare.Line) {
 	return out
 }
 
-// fill adds the columns and a row for each subject: its attributes, its values in all files, and its
-// ratios with their verdicts.
+// fill adds the columns and a row for each subject: its attributes, its values in all files, and
+// its ratios with their verdicts.
 func (t *Table) fill(c *compare.Comparison, attributes []Column, subjects [][]compare.Line) {
 	first := subjects[0]
 	figures := first[0].Table == compare.Figures // which are not judged
@@ -440,8 +440,8 @@ func (t *Table) fill(c *compare.Comparison, attributes []Column, subjects [][]co
 	}
 }
 
-// valueUnit returns the key of a unit for programs, and the unit with its scale for people; "" for a
-// unit of the row.
+// valueUnit returns the key of a unit for programs, and the unit with its scale for people; "" for
+// a unit of the row.
 func valueUnit(of string) (key, shown string, scale float64) {
 	switch of {
 	case "relative":
