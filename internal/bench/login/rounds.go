@@ -98,15 +98,18 @@ func kinds(cases []Case, p Plan) (all []record.Subject) {
 
 // resume leaves out what failed earlier, and returns the time of the logins until then.
 func (s *survey) resume() (spent time.Duration) {
-	kinds, lanes := s.plan.Old.Logins(), time.Duration(max(1, len(s.plan.Lanes)))
-	for _, r := range s.plan.Old.Readings {
-		switch {
-		case r.Failure != "":
-			s.all[slices.IndexFunc(kinds, func(k record.Subject) bool { return k.ID == r.Subject })].Runs = nil
-		case r.Core == nil:
-			spent += r.WallNS
-		default:
-			spent += r.WallNS / lanes
+	lanes := time.Duration(max(1, len(s.plan.Lanes)))
+	for i, kind := range s.plan.Old.Logins() {
+		for _, r := range s.plan.Old.Readings {
+			switch {
+			case r.Subject != kind.ID:
+			case r.Failure != "":
+				s.all[i].Runs = nil
+			case r.Core == nil:
+				spent += r.WallNS
+			default:
+				spent += r.WallNS / lanes
+			}
 		}
 	}
 	return spent

@@ -100,6 +100,19 @@ func TestAlike(t *testing.T) {
 	}
 }
 
+// TestResume: what failed earlier is left out, and the time of the logins until then is spent; what a
+// file holds of other subjects is none of that.
+func TestResume(t *testing.T) {
+	core := 1
+	s := &survey{all: []*rounds.Subject{{Runs: make([]rounds.Run, 1)}, {Runs: make([]rounds.Run, 1)}}, plan: Plan{Lanes: make([]Lane, 2), Plan: rounds.Plan{Old: &record.File{
+		Subjects: []record.Subject{{ID: 1, Method: &record.Method{}}, {ID: 2, LoginKind: &record.LoginKind{}}, {ID: 3, LoginKind: &record.LoginKind{}}},
+		Readings: []record.Reading{{Subject: 1, WallNS: 1000}, {Subject: 1, Failure: "cut"}, {Subject: 2, WallNS: 100}, {Subject: 2, WallNS: 10, Core: &core}, {Subject: 3, Failure: "cut"}},
+	}}}}
+	if spent := s.resume(); spent != 105 || len(s.all[0].Runs) != 1 || len(s.all[1].Runs) != 0 {
+		t.Errorf("spent %d, runs %d and %d", spent, len(s.all[0].Runs), len(s.all[1].Runs))
+	}
+}
+
 // TestAlikeKex: names of one key exchange are one login, unless only one of them is wanted.
 func TestAlikeKex(t *testing.T) {
 	e := &Ends{Native: "sshpace"}
