@@ -100,8 +100,8 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// TestResume: what failed earlier is left out, and the time of the logins until then is spent; what a
-// file holds of other subjects is none of that.
+// TestResume: what failed earlier is left out, and the time of the logins until then is spent;
+// other subjects of a file count for neither.
 func TestResume(t *testing.T) {
 	core := 1
 	s := &survey{all: []*rounds.Subject{{Runs: make([]rounds.Run, 1)}, {Runs: make([]rounds.Run, 1)}}, plan: Plan{Lanes: make([]Lane, 2), Plan: rounds.Plan{Old: &record.File{
