@@ -107,7 +107,7 @@ var exitStatus = []struct {
 	{ExitOK, "ok", ""},
 	{ExitFailed, "failed", ""},
 	{ExitUsage, "usage or configuration", ""},
-	{ExitFound, "ran well and found something, such as a regression", "compare doctor known-hosts-lint"},
+	{ExitFound, "succeeded, and found something, such as a regression", "compare doctor known-hosts-lint"},
 	{ExitUnreachable, "some hosts unreachable, nothing else wrong", fleets},
 	{ExitInconclusive, "not enough data for an answer, such as that of compare --fail-on", "compare"},
 	{ExitHangup, "stopped by SIGHUP; measurements so far are reported and saved", measuring},

@@ -14,7 +14,7 @@ import (
 // Exit codes beyond "something failed".
 const (
 	Misuse       = 2 // an error in flags, arguments or configuration
-	Found        = 3 // ran well and found something, such as a regression
+	Found        = 3 // succeeded, and found something, such as a regression
 	Unreachable  = 4 // some hosts unreachable, nothing else wrong
 	Inconclusive = 5 // ran well, but cannot answer the question yet
 )
