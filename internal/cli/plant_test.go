@@ -52,12 +52,12 @@ func recordLines(t *testing.T, f *record.File) []any {
 	t.Helper()
 	var lines []any
 	add := func(r record.Record) {
-		text, err := json.Marshal(r)
-		if err != nil {
+		var text bytes.Buffer
+		if err := record.Write(&text)(r); err != nil {
 			t.Fatal(err)
 		}
 		var line any
-		if err := json.Unmarshal(text, &line); err != nil {
+		if err := json.Unmarshal(text.Bytes(), &line); err != nil {
 			t.Fatal(err)
 		}
 		lines = append(lines, line)
