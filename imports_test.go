@@ -82,8 +82,9 @@ bench/speed: base/wildcard record
 bench/testbed: base/alg base/fault base/shell bench/bed bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir
 bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/bed bench/flow bench/limits bench/loopback bench/rounds bench/testbed record ssh/admit ssh/openssh sys/file sys/proc sys/relay sys/safedir sys/tcp
 fanout: base/fault base/host base/sched fleet ssh/admit sys/proc
-fanout/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fanout fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
-fanout/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/proc sys/safedir
+fanout/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fanout/expand fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
+fanout/expand: base/fault base/host base/shell base/wildcard fleet fleet/hostset fleet/remotesh sys/file
+fanout/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fanout/expand fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/proc sys/safedir
 fanout/sudo: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet fleet/remotesh sys/proc sys/terminal
 fleet: base/fault base/host base/termsafe sys/file
 fleet/history: base/fault base/host base/shell base/termsafe base/text base/unit fleet fleet/hostset fleet/output sys/file sys/safedir sys/journal
@@ -100,7 +101,7 @@ show/picture: base/unit base/wildcard show/document
 show/report: base/alg base/stats base/termsafe base/text base/unit bench/compare bench/rank record show/document
 show/workbook: base/stats record show/document
 campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live ssh/admit ssh/openssh sys/terminal sys/journal
-dropin: base/fault base/host base/sched base/shell base/termsafe base/wildcard fanout fanout/copy fleet fleet/hostset fleet/output fleet/remotesh ssh/conf ssh/forkssh ssh/openssh sys/file sys/proc sys/safedir sys/terminal
+dropin: base/fault base/host base/sched base/shell base/termsafe base/wildcard fanout fanout/copy fanout/expand fleet fleet/hostset fleet/output fleet/remotesh ssh/conf ssh/forkssh ssh/openssh sys/file sys/proc sys/safedir sys/terminal
 classic: base/alg base/stats base/termsafe base/text base/unit bench/rank record show/document
 legacy: base/alg base/fault base/shell base/termsafe base/unit base/wildcard bench/speed record record/store ssh/openssh sys/file
 programs: base/alg base/fault base/text base/wildcard bench/flow bench/helper bench/loopback bench/transfer programs/oldserver record ssh/openssh ssh/wire sys/proc sys/relay sys/safedir

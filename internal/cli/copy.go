@@ -32,6 +32,9 @@ func (f *copyFlags) registerAll(flags *pflag.FlagSet) {
 
 func (f *copyFlags) options() copy.Options {
 	o := copy.Options{NoVerify: f.noVerify, Compare: f.compare}
+	if f.expansion.on {
+		o.Naming = f.expansion.text
+	}
 	if f.rate > 0 {
 		o.Limit = copy.NewLimiter(int64(f.rate))
 	}
@@ -68,6 +71,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 		return usageError(hint, "%q is not a remote path", last)
 	}
 	sources := copy.NewSources(names)
+	sources.Naming = f.options().Naming
 	left, err := sources.Check()
 	if err != nil {
 		return &Error{Err: err, Hint: "name files and directories that can be read", Code: ExitUsage}

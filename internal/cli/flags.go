@@ -29,7 +29,7 @@ var exclusions = [][]string{
 	{"count", "budget"},
 	{"resume", "out"},
 	{"full", "only"},
-	{"per-host", "script"},
+	{"per-host", "script", "expand"},
 	{"undo", "write", "prove", "json", "out", "check", "strict", "policy", "include-insecure"},
 }
 

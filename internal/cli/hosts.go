@@ -39,7 +39,7 @@ func newHostsCommand(sys System) *cobra.Command {
 	flags.VarP(&stepFlag{&f.selection.Steps, '&'}, "intersection", "I", "set of hosts; keep only hosts that are in it too; repeatable")
 	flags.VarP(&stepFlag{&f.selection.Steps, '^'}, "xor", "X", "set of hosts; keep hosts that are in exactly one of the two; repeatable")
 	flags.BoolVar(&f.fold, "fold", false, "print one short set (the default)")
-	flags.BoolVarP(&f.form.Expand, "expand", "e", false, "print every name, in the order of --fold")
+	flags.BoolVarP(&f.form.Expand, "names", "e", false, "print every name, in the order of --fold")
 	flags.BoolVarP(&f.form.Count, "number", "n", false, "print the number of hosts")
 	flags.CountVarP(&f.groups, "list-groups", "L", "print the names of groups: those with one of the given hosts, or all if none is given; -LL with their hosts")
 	flags.BoolVar(&f.long, "long", false, "a table of user, address, port and jump hosts, by ssh_config and inventories")

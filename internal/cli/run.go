@@ -19,6 +19,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fanout"
+	"sshpace/internal/fanout/expand"
 	"sshpace/internal/fanout/hostlist"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/history"
@@ -48,6 +49,7 @@ type runFlags struct {
 	stdin          bool
 	script         string
 	perHost        bool
+	expansion      expandFlags
 	noRecord       bool
 	noRemoteKill   bool
 	loginLog       string
@@ -66,6 +68,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	f.selection.register(flags)
 	f.view.register(flags)
 	f.pace.register(flags)
+	f.expansion.register(flags)
 	flags.IntVarP(&f.fanout, "fanout", "f", 0, "limit of parallel connections; 0 = as many as the servers and this machine can handle")
 	flags.Var(&f.connectTimeout, "connect-timeout", fmt.Sprintf("time for name look-up, connection and login (default %s)", fleet.ConnectTimeout))
 	flags.Var(&f.timeout, "timeout", "time for the command on each host; then it is ended there (default none)")
@@ -115,7 +118,7 @@ func (f *runFlags) check() error {
 	case f.stdin && f.selection.ReadsStdin():
 		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
 	}
-	return cmp.Or(route.CheckFlags(f.connection.Flags), f.view.Check(), f.pace.Check(), f.secrets.Check())
+	return cmp.Or(route.CheckFlags(f.connection.Flags), f.expansion.check(), f.view.Check(), f.pace.Check(), f.secrets.Check())
 }
 
 func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, args []string) error {
@@ -175,7 +178,7 @@ func (f *runFlags) hint(sys System, flags *pflag.FlagSet, args []string, failed 
 	if info, err := os.Stat(first); failed && strings.Contains(first, "/") && err == nil && info.Mode().IsRegular() {
 		return first + " is a file here, too: --script " + first + " sends it to the hosts and runs it there"
 	}
-	if !f.perHost && fanout.MeansHost(words) {
+	if !f.perHost && !f.expansion.on && expand.MeansHost(words) {
 		return "%h went to the hosts as it is; --per-host replaces it with the name of each host"
 	}
 	if word := flagBehind(flags, args, false); word != "" && failed {
@@ -222,7 +225,8 @@ type task struct {
 	hosts   []host.Host
 	how     output.How
 	command fleet.Command
-	input   *fleet.Spool // of the command, nil = none
+	own     func(fleet.Command, host.Host) fleet.Command // makes the command of a host; nil: the same for all
+	input   *fleet.Spool                                 // of the command, nil = none
 	reach   *reach.Executor
 	store   *history.Store // nil = not recorded
 	failed  bool           // on every host
@@ -285,6 +289,9 @@ func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, f
 	}
 	t.command.Text = words
 	t.input, _ = t.command.Input.(*fleet.Spool)
+	if err = f.expand(ctx, t, args); err != nil {
+		return nil, err
+	}
 	if f.script != "" {
 		t.command.Text = strings.TrimSpace(filepath.Base(f.script) + " " + words)
 	}
@@ -299,13 +306,19 @@ func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, f
 // remoteCommand returns the command for the hosts.
 func (f *runFlags) remoteCommand(sys System, words string, args []string) (fleet.Command, error) {
 	if f.script != "" {
-		var stdin io.Reader
-		if f.stdin {
-			stdin = sys.Stdin
+		script, program, err := readScript(f.script, args)
+		if err != nil {
+			return fleet.Command{}, err
 		}
-		return scriptCommand(f.script, args, stdin)
-	}
-	if strings.TrimSpace(words) == "" {
+		if !f.expansion.on {
+			var stdin io.Reader
+			if f.stdin {
+				stdin = sys.Stdin
+			}
+			return scriptCommand(program, stdin), nil
+		}
+		f.expansion.script = script // of which each host gets a program of its own
+	} else if strings.TrimSpace(words) == "" {
 		return fleet.Command{}, usageError("write it after the flags: sshpace run -w HOSTS -- uptime", "no command given")
 	}
 	c := fleet.Command{Line: words}
@@ -333,8 +346,8 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	if err != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
-	if f.perHost {
-		executor = fanout.PerHost{Executor: executor}
+	if t.own != nil {
+		executor = expand.Executor{Executor: executor, Of: t.own}
 	}
 	f.view.Confirm = f.pace.question(drain)
 	f.view.Naming = t.reach.Naming

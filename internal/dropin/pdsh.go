@@ -13,6 +13,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/fanout"
+	"sshpace/internal/fanout/expand"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/forkssh"
 	"sshpace/internal/ssh/openssh"
@@ -274,25 +275,6 @@ func (s *pdshSession) program(args []string, path string) fleet.Executor {
 
 // fill replaces %h, %u, %n and %%.
 func (s *pdshSession) fill(text string, rank int) string {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] != '%' || i+1 == len(text) {
-			b.WriteByte(text[i])
-			continue
-		}
-		i++
-		switch text[i] {
-		case 'h':
-			b.WriteString(s.hosts[rank].Name)
-		case 'u':
-			b.WriteString(s.hosts[rank].User)
-		case 'n':
-			b.WriteString(strconv.Itoa(rank))
-		case '%':
-			b.WriteByte('%')
-		default:
-			b.WriteString(text[i-1 : i+1])
-		}
-	}
-	return b.String()
+	own := map[string]string{"h": s.hosts[rank].Name, "u": s.hosts[rank].User, "n": strconv.Itoa(rank)}
+	return expand.Replace(text, func(token string) (string, bool) { value, known := own[token]; return value, known })
 }

@@ -348,18 +348,6 @@ func TestRetryDown(t *testing.T) {
 	}
 }
 
-// TestForHost: %h is the host, and %% is %, once.
-func TestForHost(t *testing.T) {
-	for text, want := range map[string]string{"a%h.b%h": "aweb1.bweb1", "%%h": "%h", "100%%": "100%", "%%%h %%%%h": "%web1 %%h", "%F %": "%F %"} {
-		if got := fanout.ForHost(text, "web1"); got != want {
-			t.Errorf("%s is %s, want %s", text, got, want)
-		}
-	}
-	if fanout.MeansHost("echo %%h") || !fanout.MeansHost("echo %h") {
-		t.Error("what means a host is not what is replaced")
-	}
-}
-
 // TestRetryEnds: a server that always turns away is given up.
 func TestRetryEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

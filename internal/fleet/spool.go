@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"cmp"
 	"io"
 	"os"
@@ -132,4 +133,23 @@ func (r *spoolReader) Close() error {
 	r.closed = true
 	r.spool.grown.Broadcast()
 	return nil
+}
+
+// Prefixed is an input behind some bytes of a host's own.
+type Prefixed struct {
+	Head  []byte
+	Input Input // nil: nothing follows
+}
+
+// Reader starts at the beginning of the bytes.
+func (p Prefixed) Reader() io.ReadCloser {
+	head := bytes.NewReader(p.Head)
+	if p.Input == nil {
+		return io.NopCloser(head)
+	}
+	rest := p.Input.Reader()
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(head, rest), rest}
 }

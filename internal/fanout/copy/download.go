@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/ssh/sftp"
@@ -29,7 +28,7 @@ import (
 // Download copies files of hosts to this machine.
 type Download struct {
 	Options
-	Sources []string // names on the hosts; %h is the host's name
+	Sources []string // names on the hosts, with tokens
 	Dir     string   // each host has its own directory in it, unless Place is set
 	// Place, if set, returns the directory of a host, and in it a directory for its files, or the
 	// name for the only source.
@@ -51,7 +50,7 @@ func (d *Download) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) 
 	}
 	defer closing()
 	for _, source := range d.Sources {
-		g.source(fanout.ForHost(source, h.Name))
+		g.source(d.Naming.of(source, h))
 	}
 	g.copy()
 	return g.verdict()

@@ -5,11 +5,11 @@ import (
 	"sync"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/fanout"
 )
 
-// Sources are the files for the hosts, each scanned once. In a name %h is the host's.
+// Sources are the files for the hosts, each scanned once. Their names have tokens.
 type Sources struct {
+	Naming  Naming
 	names   []string
 	mu      sync.Mutex
 	scanned map[string]func() (*Source, error)
@@ -23,7 +23,7 @@ func NewSources(names []string) *Sources {
 // Check scans the files for all hosts before any connection, as far as the names are the same for
 // all, and returns the skipped ones.
 func (s *Sources) Check() (left []string, err error) {
-	if slices.ContainsFunc(s.names, func(n string) bool { return fanout.ForHost(n, "x") != fanout.ForHost(n, "y") }) {
+	if slices.ContainsFunc(s.names, s.Naming.varies) {
 		return nil, nil
 	}
 	list, err := s.Of(host.Host{})
@@ -37,7 +37,7 @@ func (s *Sources) Check() (left []string, err error) {
 func (s *Sources) Of(h host.Host) ([]*Source, error) {
 	var list []*Source
 	for _, name := range s.names {
-		name = fanout.ForHost(name, h.Name)
+		name = s.Naming.of(name, h)
 		s.mu.Lock()
 		scan := s.scanned[name]
 		if scan == nil {

@@ -17,9 +17,11 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/fanout/expand"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sftp"
 )
@@ -48,6 +50,26 @@ type Options struct {
 	NoVerify bool     // trust sizes, do not compare checksums
 	Compare  bool     // compare by checksums, not by size and time
 	Scp      *Scp     // nil = as copy and fetch do it
+	Naming   Naming   // nil = expand.Name
+}
+
+// Naming replaces the tokens in a name of a file.
+type Naming func(text string, h host.Host) string
+
+// of returns the name for a host.
+func (n Naming) of(text string, h host.Host) string {
+	if n == nil || !expand.Varies(text) {
+		return expand.Name(text, h.Name)
+	}
+	return n(text, h)
+}
+
+// varies reports whether the name differs from host to host.
+func (n Naming) varies(text string) bool {
+	if n != nil {
+		return expand.Varies(text)
+	}
+	return expand.Name(text, "x") != expand.Name(text, "y")
 }
 
 // Scp asks for the behavior of scp(1): files are overwritten in place, in any case, links are

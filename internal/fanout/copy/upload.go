@@ -16,7 +16,6 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/shell"
-	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sftp"
 )
@@ -28,7 +27,7 @@ type Upload struct {
 	Sources func(h host.Host) ([]*Source, error)
 	// Again begins a command line that runs a command on the same hosts; "" where none is known.
 	Again string
-	Dest  string // a directory if it ends with a slash, exists as one, or there are many sources; %h is the host's name
+	Dest  string // a directory if it ends with a slash, exists as one, or there are many sources; with tokens
 }
 
 // Dialogue copies to one host; see fleet.Dialogue.
@@ -43,7 +42,7 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 		return err
 	}
 	defer closing()
-	named := fanout.ForHost(u.Dest, h.Name)
+	named := u.Naming.of(u.Dest, h)
 	dest, err := p.remote(named)
 	if err == nil {
 		err = p.all(sources, dest)
@@ -68,7 +67,10 @@ func (u *Upload) makeDirectory(perHost bool) string {
 		return "make it first, with mkdir -p"
 	}
 	line := u.Again
-	if perHost {
+	switch {
+	case perHost && u.Naming != nil:
+		line += " --expand"
+	case perHost:
 		line += " --per-host"
 	}
 	return "make it first: " + line + " -- mkdir -p " + shell.Word(strings.TrimPrefix(u.Dest, "~/"))

@@ -34,6 +34,12 @@ type Selection struct {
 	Lists             []string // names of files of hosts; Stdin: standard input
 	Sources
 	AsNamed bool // data of inventories about the hosts is not wanted
+	known   *Inventory
+}
+
+// Variables looks up variables of a host in the inventories, once Hosts has read them.
+func (f *Selection) Variables(h host.Host, names []string) (map[string]string, error) {
+	return f.known.Variables(h, names)
 }
 
 // Stdin is the name of standard input.
@@ -76,6 +82,7 @@ func (f *Selection) Hosts(ctx context.Context, from Surroundings) ([]host.Host, 
 	if err != nil {
 		return nil, err
 	}
+	f.known = sources.inventory
 	sel.Options = sources.Options()
 	if f.AsNamed {
 		sel.Options.Complete = nil

@@ -50,6 +50,33 @@ func complete(t *testing.T, v *Inventory, name string) string {
 	return h.Exact()
 }
 
+// TestVariables: other variables of hosts and groups are kept, as Ansible merges them; those that
+// cannot be read are errors only where they are asked for.
+func TestVariables(t *testing.T) {
+	dir := write(t, map[string]string{
+		"site.ini":             "[web]\nw1 rack=7 note='a b'\nw2\n[web:vars]\nrack=r0\nrole=web\n[all:vars]\nrole=any\ndc=x\n",
+		"group_vars/web.yml":   "list: [1]\nport: 0x16\nnone:\nbig: " + strings.Repeat("x", 100<<10+1) + "\nfits: " + strings.Repeat("x", 100<<10) + "\n",
+		"host_vars/w2/own.yml": "role: other\ntemplate: '{{ x }}'\nsecret: !vault x\n",
+	})
+	v, err := load(t, filepath.Join(dir, "site.ini"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"w1": "map[dc:x note:a b port:22 rack:7 role:web]", "w2": "map[dc:x port:22 rack:r0 role:other]", "w3": "map[]"} {
+		if got, err := v.Variables(host.Host{Name: name}, []string{"dc", "none", "note", "port", "rack", "role"}); err != nil || fmt.Sprint(got) != want {
+			t.Errorf("%s has %v, want %s, %v", name, got, want, err)
+		}
+	}
+	if got, err := v.Variables(host.Host{Name: "w1"}, []string{"fits"}); err != nil || len(got["fits"]) != 100<<10 {
+		t.Error(err)
+	}
+	for name, want := range map[string]string{"template": "is a template", "secret": "is encrypted", "list": "is not a single value", "big": "is longer than 100 kB"} {
+		if _, err := v.Variables(host.Host{Name: "w2"}, []string{name}); err == nil || !strings.Contains(err.Error(), name+" "+want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 const site = `
 mail:2525
 [web]

@@ -12,11 +12,12 @@ import (
 	"strings"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout/expand"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/sys/file"
 )
 
-// vars are variables of a group or host by name; only those about how a host is reached are kept.
+// vars are variables of a group or host by name.
 type vars map[string]value
 
 // value is the text of a variable, or the reason why it is unreadable. null is a variable that
@@ -37,16 +38,16 @@ var (
 		"ansible_private_key_file", "ansible_ssh_private_key_file", "ansible_ssh_common_args",
 		"ansible_ssh_extra_args", "ansible_ssh_args", "ansible_ssh_executable",
 	}
-	keptVars = slices.Concat(addressVars, portVars, userVars, unusedVars, []string{priorityVar, connectionVar})
 )
 
 func (v vars) set(name string, val value) {
-	if slices.Contains(keptVars, name) {
-		if strings.Contains(val.text, "{{") {
-			val = value{problem: "is a template"}
-		}
-		v[name] = val
+	switch {
+	case strings.Contains(val.text, "{{"):
+		val = value{problem: "is a template"}
+	case len(val.text) > expand.MaxValue: // nobody can use it: it is not kept
+		val = value{problem: "is longer than 100 kB"}
 	}
+	v[name] = val
 }
 
 // last returns the value of the last of the names that has one.
@@ -62,6 +63,21 @@ func (v vars) last(names []string) (string, error) {
 		return val.text, nil
 	}
 	return "", nil
+}
+
+// Variables looks up variables of a host: the result has the known ones.
+func (v *Inventory) Variables(h host.Host, names []string) (map[string]string, error) {
+	if v.hosts[h.Name] == nil {
+		return nil, nil
+	}
+	known, err := v.effective(h.Name)
+	found := map[string]string{}
+	for _, name := range names {
+		if val, has := known[name]; has && !val.null && err == nil {
+			found[name], err = known.last([]string{name})
+		}
+	}
+	return found, err
 }
 
 // complete sets the address of h, and the user and the port where h has none, from the inventory's

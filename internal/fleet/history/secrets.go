@@ -33,7 +33,7 @@ func Kept(flags map[string][]string) map[string][]string {
 	if _, flags["option"] = WithoutSecrets(flags["option"]); len(flags["option"]) == 0 {
 		delete(flags, "option")
 	}
-	for _, name := range []string{"config", "identity"} {
+	for _, name := range []string{"config", "identity", "vars"} {
 		for i, v := range flags[name] {
 			flags[name][i] = absolute(v)
 		}
