@@ -51,7 +51,7 @@ var renamed = map[string]string{
 	"--ask-become-pass": "--sudo, which asks for the password once", "-K": "--sudo, which asks for the password once", "-k": "--ask-pass",
 	"--retries": "--retry-for DURATION", "--attempts": "--retry-for DURATION",
 	"--rerun": "--hosts @last:failed", "--failed": "--rerun failed,unreachable", "--retry-failed": "--rerun failed,unreachable", "--retry": "--rerun failed,unreachable",
-	"--out": "--dir DIR", "--outdir": "--dir DIR", "--output": "--dir DIR", "--dry-run": "--list", "--check": "--list", "--table": "--rows",
+	"--out": "--dir DIR", "--outdir": "--dir DIR", "--output": "--dir DIR", "--dry-run": "--list", "--check": "--list", "--table": "--rows", "--expand": "--names",
 	"--group": "--hosts @GROUP", "-g": "--hosts @GROUP", "--limit": "--hosts SET", "-a": "--hosts @all", "--user": "--login USER", "-u": "--login USER",
 	"-t": "--timeout DURATION; for a terminal use ssh -t HOST", "-I": "--stdin", "--env": "sshpace run -w SET -- env NAME=VALUE COMMAND",
 }

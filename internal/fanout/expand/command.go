@@ -20,9 +20,9 @@ func (v *Values) Text(text string, h host.Host) string {
 }
 
 // line replaces the tokens of a command for a POSIX shell, each by one word or a part of one.
-// Within quotes only a value that means nothing to a shell is right.
-func (v *Values) line(command string, h host.Host) (string, error) {
-	var err error
+// Within quotes only a value that means nothing to a shell is right. special: other shells may read
+// a value otherwise.
+func (v *Values) line(command string, h host.Host) (line string, special bool, err error) {
 	var b strings.Builder
 	own, at := v.of[h.Endpoint()], 0
 	for before, token := range split(command) {
@@ -33,8 +33,9 @@ func (v *Values) line(command string, h host.Host) (string, error) {
 			b.WriteString(token)
 		case bare(command[:at]):
 			b.WriteString(shell.Quote(value))
+			special = special || shell.Word(value) != value
 		case shell.Word(value) != value:
-			err = fault.Usage("write the token outside of quotes: each value is quoted as one word", "a value with special characters stands within quotes, or behind ` or << of the command")
+			err = fault.Usage("write the token outside of quotes: each value is quoted as one word", "a value that is empty or has special characters stands within quotes, or behind ` or << of the command")
 		default:
 			b.WriteString(value)
 		}
@@ -43,7 +44,7 @@ func (v *Values) line(command string, h host.Host) (string, error) {
 	if b.Len() > maxLine {
 		err = fault.Usage("give long values to a script: --script FILE has them in its environment", "the command is longer than 127 KiB")
 	}
-	return b.String(), err
+	return b.String(), special, err
 }
 
 // bare reports whether a POSIX shell is outside of all quotes after the beginning of a command. In
@@ -81,7 +82,7 @@ func bare(command string) bool {
 func (v *Values) Check(hosts []host.Host, command string) error {
 	var wrong problems
 	for _, h := range hosts {
-		_, err := v.line(command, h)
+		_, _, err := v.line(command, h)
 		wrong.add(err, h)
 	}
 	return wrong.err()
@@ -91,19 +92,27 @@ func (v *Values) Check(hosts []host.Host, command string) error {
 // with arguments.
 func (v *Values) Command(args []string) func(fleet.Command, host.Host) fleet.Command {
 	return func(cmd fleet.Command, h host.Host) fleet.Command {
-		if v.script == nil {
-			cmd.Line, _ = v.line(cmd.Line, h) // Check has seen it
+		program, special, _ := v.line(cmd.Line, h) // Check has seen it
+		if v.script != nil {
+			program = v.program(args, h)
+		} else if !special {
+			cmd.Line = program
 			return cmd
 		}
-		words := make([]string, len(args))
-		for i, arg := range args {
-			words[i] = v.Text(arg, h)
-		}
-		program, _ := remotesh.Script(v.script, words) // the caller has tried it
-		line, head := remotesh.Command(v.environment(h) + program)
+		line, head := remotesh.Command(program)
 		cmd.Line, cmd.Input = line, fleet.Prefixed{Head: head, Input: cmd.Input}
 		return cmd
 	}
+}
+
+// program returns the program that runs the script.
+func (v *Values) program(args []string, h host.Host) string {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = v.Text(arg, h)
+	}
+	program, _ := remotesh.Script(v.script, words) // the caller has tried it
+	return v.environment(h) + program
 }
 
 // environment returns the beginning of a program, which sets the variables that a script names. No

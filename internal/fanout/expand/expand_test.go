@@ -53,25 +53,38 @@ func hosts(names ...string) (list []host.Host) {
 	return list
 }
 
-// lineOf returns the command of the first host.
-func lineOf(all []host.Host, command string, k expand.Known) (string, error) {
+// commandOf returns the command of the first host.
+func commandOf(all []host.Host, command string, k expand.Known) (cmd fleet.Command, err error) {
 	v, err := expand.Of(all, []string{command}, nil, k)
 	if err == nil {
 		err = v.Check(all, command)
 	}
 	if err != nil {
-		return "", err
+		return cmd, err
 	}
-	return v.Command(nil)(fleet.Command{Line: command}, all[0]).Line, nil
+	return v.Command(nil)(fleet.Command{Line: command}, all[0]), nil
+}
+
+// login is what a server does with a command.
+func login(shell string, cmd fleet.Command) string {
+	run := exec.Command(shell, "-c", cmd.Line)
+	if cmd.Input != nil {
+		run.Stdin = cmd.Input.Reader()
+	}
+	out, err := run.Output()
+	if err != nil && len(out) == 0 {
+		return err.Error()
+	}
+	return string(out)
 }
 
 func TestTokens(t *testing.T) {
 	for command, want := range map[string]string{
 		"echo %h %n %u %p %i": "echo 'web1.example' 'web1' 'me' '22' '0'",
-		"echo %{rack}":        "echo 'r 1'", "echo 5%%{rack}": "echo 5%{rack}", `echo "at %n"`: `echo "at web1"`, "cp conf/%n.conf": "cp conf/'web1'.conf",
+		"echo 5%%{rack}":      "echo 5%{rack}", `echo "at %n"`: `echo "at web1"`, "cp conf/%n.conf": "cp conf/'web1'.conf",
 	} {
-		if got, err := lineOf(hosts("web1"), command, known("")); err != nil || got != want {
-			t.Errorf("%s is %s, want %s, %v", command, got, want, err)
+		if cmd, err := commandOf(hosts("web1"), command, known("")); err != nil || cmd.Line != want {
+			t.Errorf("%s is %s, want %s, %v", command, cmd.Line, want, err)
 		}
 	}
 }
@@ -83,11 +96,11 @@ func TestRefusals(t *testing.T) {
 		{"echo %{}", "", `unknown token "%{}"`}, {"echo %é", "", `unknown token "%é"`},
 		{"echo %{rack} %{dc}", "", "%{dc} has no value for web[1-3]; %{rack} has no value for web[2-3]"},
 		{"echo %{x}", "a\x00b", "%{x} has a zero byte, which no command can hold, for web[1-3]"},
-		{"echo %{x}", strings.Repeat("x", expand.MaxValue+1), "%{x} is longer than 100 kB for web[1-3]"},
+		{"echo %{x}", strings.Repeat("x", expand.MaxValue+1), "%{x} is longer than 100 KiB for web[1-3]"},
 		{"echo %{x}", strings.Repeat("'", expand.MaxValue), "the command is longer than 127 KiB for web[1-3]"},
-		{`echo "%{x}"`, "$(id)", "a value with special characters stands within quotes, or behind ` or << of the command for web[1-3]"},
+		{`echo "%{x}"`, "$(id)", "a value that is empty or has special characters stands within quotes, or behind ` or << of the command for web[1-3]"},
 	} {
-		_, err := lineOf(hosts("web1", "web2", "web3"), tt.command, known(tt.value))
+		_, err := commandOf(hosts("web1", "web2", "web3"), tt.command, known(tt.value))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.command, err, tt.want)
 		}
@@ -126,18 +139,21 @@ func TestOneWord(t *testing.T) {
 			value = "plain-1.example"
 		}
 		for at, command := range slices.Concat(places, odd) {
-			line, err := lineOf(hosts("web1"), command, known(value))
+			cmd, err := commandOf(hosts("web1"), command, known(value))
 			if err != nil {
 				continue
 			}
 			accepted[command]++
-			shell := []string{"sh", "bash"}[random.IntN(2)]
-			out, err := exec.Command(shell, "-c", line).Output()
-			if got := string(out); at < len(places) && got != "<"+value+">" {
-				t.Errorf("%s, place %d, seed %d: %q came back as %q, %v:\n%s", shell, at, seed, value, got, err, line)
+			shells := []string{"sh", "bash"}
+			if cmd.Input != nil { // the host's sh reads it, whatever the login shell is
+				shells = append(shells, "fish", "tcsh", "zsh")
+			}
+			shell := shells[random.IntN(len(shells))]
+			if got := login(shell, cmd); at < len(places) && got != "<"+value+">" {
+				t.Errorf("%s, place %d, seed %d: %q came back as %q:\n%s", shell, at, seed, value, got, command)
 			}
 			if _, err := os.Stat("ran"); err == nil {
-				t.Fatalf("%q was run:\n%s", value, line)
+				t.Fatalf("%q was run:\n%s", value, command)
 			}
 		}
 	}
@@ -147,8 +163,8 @@ func TestOneWord(t *testing.T) {
 		}
 	}
 	big := strings.Repeat("x y", expand.MaxValue/3)
-	line, err := lineOf(hosts("web1"), "printf %%s %{x}", known(big))
-	if out, _ := exec.Command("sh", "-c", line).Output(); err != nil || string(out) != big {
+	cmd, err := commandOf(hosts("web1"), "printf %%s %{x}", known(big))
+	if out := login("sh", cmd); err != nil || out != big {
 		t.Errorf("%d bytes of %d came back, %v", len(out), len(big), err)
 	}
 }

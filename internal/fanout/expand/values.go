@@ -77,9 +77,7 @@ func Of(hosts []host.Host, texts []string, script []byte, known Known) (*Values,
 		own := map[string]string{"n": h.Name, "i": strconv.Itoa(i)}
 		if asked {
 			name, user, port, err := known.Target(h)
-			if err != nil {
-				return nil, err
-			}
+			wrong.add(err, h)
 			own["h"], own["u"], own["p"] = name, user, strconv.Itoa(port)
 		}
 		if len(names) > 0 {
@@ -132,7 +130,7 @@ func usable(values map[string]string, name string) error {
 	case !has:
 		return fmt.Errorf("%%{%s} has no value", name)
 	case len(value) > MaxValue:
-		return fmt.Errorf("%%{%s} is longer than 100 kB", name)
+		return fmt.Errorf("%%{%s} is longer than 100 KiB", name)
 	case strings.Contains(value, "\x00"):
 		return fmt.Errorf("%%{%s} has a zero byte, which no command can hold,", name)
 	}

@@ -70,7 +70,7 @@ func TestVariables(t *testing.T) {
 	if got, err := v.Variables(host.Host{Name: "w1"}, []string{"fits"}); err != nil || len(got["fits"]) != 100<<10 {
 		t.Error(err)
 	}
-	for name, want := range map[string]string{"template": "is a template", "secret": "is encrypted", "list": "is not a single value", "big": "is longer than 100 kB"} {
+	for name, want := range map[string]string{"template": "is a template", "secret": "is encrypted", "list": "is not a single value", "big": "is longer than 100 KiB"} {
 		if _, err := v.Variables(host.Host{Name: "w2"}, []string{name}); err == nil || !strings.Contains(err.Error(), name+" "+want) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -45,7 +45,7 @@ func (v vars) set(name string, val value) {
 	case strings.Contains(val.text, "{{"):
 		val = value{problem: "is a template"}
 	case len(val.text) > expand.MaxValue: // nobody can use it: it is not kept
-		val = value{problem: "is longer than 100 kB"}
+		val = value{problem: "is longer than 100 KiB"}
 	}
 	v[name] = val
 }
