@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout/expand"
 )
 
 // Sources are the files for the hosts, each scanned once. Their names have tokens.
@@ -23,7 +24,10 @@ func NewSources(names []string) *Sources {
 // Check scans the files for all hosts before any connection, as far as the names are the same for
 // all, and returns the skipped ones.
 func (s *Sources) Check() (left []string, err error) {
-	if slices.ContainsFunc(s.names, s.Naming.varies) {
+	varies := func(n string) bool {
+		return expand.Name(n, "x") != expand.Name(n, "y") || s.Naming != nil && expand.Varies(n)
+	}
+	if slices.ContainsFunc(s.names, varies) {
 		return nil, nil
 	}
 	list, err := s.Of(host.Host{})

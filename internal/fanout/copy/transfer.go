@@ -64,14 +64,6 @@ func (n Naming) of(text string, h host.Host) string {
 	return n(text, h)
 }
 
-// varies reports whether the name differs from host to host.
-func (n Naming) varies(text string) bool {
-	if n != nil {
-		return expand.Varies(text)
-	}
-	return expand.Name(text, "x") != expand.Name(text, "y")
-}
-
 // Scp asks for the behavior of scp(1): files are overwritten in place, in any case, links are
 // followed, and a directory is an error unless Recursive.
 type Scp struct {

@@ -123,7 +123,7 @@ func (v *Values) environment(h host.Host) string {
 	for _, l := range letters {
 		b.WriteString("export " + l.name + "=" + shell.Quote(own[l.token]) + "; ")
 	}
-	for _, name := range named(v.script) {
+	for _, name := range v.named {
 		b.WriteString("export " + variablePrefix + name + "=" + shell.Quote(own["{"+name+"}"]) + "; ")
 	}
 	return b.String()

@@ -26,7 +26,8 @@ type Variables func(h host.Host, names []string) (map[string]string, error)
 // Values are what tokens mean for each host: "h" the host name of ssh_config, "n" the name as
 // given, "u" the user, "p" the port, "i" the place in the list from 0, "{name}" a variable.
 type Values struct {
-	script []byte // nil: none
+	script []byte   // nil: none
+	named  []string // variables that it reads from its environment
 	of     map[host.Endpoint]map[string]string
 }
 
@@ -65,12 +66,17 @@ func Of(hosts []host.Host, texts []string, script []byte, known Known) (*Values,
 		return nil, err
 	}
 	v := &Values{script: script, of: map[host.Endpoint]map[string]string{}}
-	names := named(script)
+	for _, found := range inEnvironment().FindAllSubmatch(script, -1) {
+		v.named = append(v.named, string(found[1]))
+	}
+	v.named = sorted(v.named)
+	names := slices.Clone(v.named)
 	for _, token := range tokens {
-		if name := strings.Trim(token, "{}"); name != token && !slices.Contains(names, name) {
+		if name := strings.Trim(token, "{}"); name != token {
 			names = append(names, name)
 		}
 	}
+	names = sorted(names)
 	var wrong problems
 	asked := script != nil || slices.ContainsFunc(tokens, func(token string) bool { return strings.Contains("hup", token) })
 	for i, h := range hosts {
@@ -96,14 +102,10 @@ func Of(hosts []host.Host, texts []string, script []byte, known Known) (*Values,
 	return v, wrong.err()
 }
 
-// named lists the variables that a script reads from its environment.
-func named(script []byte) (names []string) {
-	for _, found := range inEnvironment().FindAllSubmatch(script, -1) {
-		if name := string(found[1]); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
+// sorted returns names in order, each once.
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // tokensOf lists the tokens of texts, and refuses unknown ones.
