@@ -18,6 +18,7 @@ func newKnownHostsCommand(sys System) *cobra.Command {
 		newKnownHostsLintCommand(sys),
 		newKnownHostsPinCommand(sys),
 		newKnownHostsBenchCommand(sys),
+		newKnownHostsScanCommand(sys),
 	)
 	return cmd
 }

@@ -1,6 +1,7 @@
 package dial
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -62,6 +63,26 @@ func (l *link) Close() error {
 // connect dials and logs in, and requests command ahead if there is one and the server accepts
 // that. The error is an *Error.
 func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *transport.Command) (*link, error) {
+	addrs, err := e.admitted(ctx, t, p)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := e.keys.set(ctx, t) // before the server's time begins: an agent may be silent
+	if err != nil {
+		return nil, interrupted(ctx)
+	}
+	growStack()
+	ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout(), fleet.ErrConnectTimeout)
+	defer cancel()
+	raw, err := e.open(ctx, t, p, addrs)
+	if err != nil {
+		return nil, err
+	}
+	return e.handshake(ctx, t, keys, p, raw, command)
+}
+
+// admitted resolves the target, and returns when a connection to it may be opened.
+func (e *Engine) admitted(ctx context.Context, t *Target, p progress) ([]netip.Addr, error) {
 	if t.HostKeys == nil || t.User == "" || t.HostName == "" {
 		return nil, &Error{Class: fleet.Local, Text: fmt.Sprintf("target %q is incomplete", t.HostName)}
 	}
@@ -72,21 +93,18 @@ func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *tr
 	if err := p.Admit(ctx, admitKey(t, addrs)); err != nil {
 		return nil, interrupted(ctx)
 	}
-	keys, err := e.keys.set(ctx, t) // before the server's time begins: an agent may be silent
-	if err != nil {
-		return nil, interrupted(ctx)
-	}
-	growStack()
-	ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout(), fleet.ErrConnectTimeout)
-	defer cancel()
+	return addrs, nil
+}
+
+// open connects to the port of the target.
+func (e *Engine) open(ctx context.Context, t *Target, p progress, addrs []netip.Addr) (net.Conn, error) {
 	p.Reached(fleet.PhaseConnect)
 	e.step(transport.StepDial)
 	raw, err := e.dial(ctx, t, addrs)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		e.step(transport.StepConnect)
 	}
-	e.step(transport.StepConnect)
-	return e.handshake(ctx, t, keys, p, raw, command)
+	return raw, err
 }
 
 // addresses resolves the target; a jump host does it itself.
@@ -146,13 +164,13 @@ func dialOne(ctx context.Context, d *net.Dialer, a netip.Addr, port, left int) (
 	return d.DialContext(ctx, "tcp", net.JoinHostPort(a.String(), strconv.Itoa(port)))
 }
 
-// checkHostKey decides about the server's key: first its length, as ssh does (sshconnect2.c,
-// verify_host_key_callback).
-func (t *Target) checkHostKey(ctx context.Context, name string, port int, remote net.Addr, key ssh.PublicKey) error {
+// checkLength refuses an RSA key that is too short, as ssh does before it looks a key up
+// (sshconnect2.c, verify_host_key_callback).
+func (t *Target) checkLength(key ssh.PublicKey) error {
 	if bits, least := knownhosts.RSABits(key), t.minRSABits(); bits > 0 && bits < least {
-		return because(openssh.HostKeyWeak, fmt.Sprintf("host key of %s is an RSA key of %d bits, RequiredRSASize is %d", name, bits, least), nil)
+		return because(openssh.HostKeyWeak, fmt.Sprintf("host key of %s is an RSA key of %d bits, RequiredRSASize is %d", cmp.Or(t.HostKeyAlias, t.HostName), bits, least), nil)
 	}
-	return t.HostKeys.Check(ctx, name, port, remote, key)
+	return nil
 }
 
 // asError turns any error into an *Error.

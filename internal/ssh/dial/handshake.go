@@ -1,7 +1,9 @@
 package dial
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"io"
 	"net"
 
@@ -23,17 +25,9 @@ func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progr
 		raw.Close()
 		return nil, asError(ctx, err)
 	}
-	h.reach(fleet.PhaseKex)
-	p.Distance(h.net.RoundTrip())
-	stop := context.AfterFunc(ctx, func() { h.net.Close() }) // a connection through a jump host has no deadlines
-	e.tables.Do(func() { go fillTables() })                  // while the server answers
-	err = h.shake(config, command)
-	if inTime := stop(); err == nil && !inTime {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
+	e.tables.Do(func() { go fillTables() }) // while the server answers
+	if failure := h.during(ctx, func() error { return h.shake(config, command) }); failure != nil {
 		h.net.Close()
-		failure := h.failed(ctx, err)
 		failure.MayRun = h.own.Asked()
 		l.reported(failure)
 		return nil, failure
@@ -41,6 +35,64 @@ func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progr
 	l.reported(nil)
 	l.succeeded()
 	return e.link(ctx, h), nil
+}
+
+// during has a conversation with the server, which ends with ctx.
+func (h *hand) during(ctx context.Context, talk func() error) *Error {
+	h.reach(fleet.PhaseKex)
+	h.progress.Distance(h.net.RoundTrip())
+	stop := context.AfterFunc(ctx, func() { h.net.Close() }) // a connection through a jump host has no deadlines
+	err := talk()
+	if inTime := stop(); err == nil && !inTime {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return h.failed(ctx, err)
+	}
+	return nil
+}
+
+// errShown ends a handshake in which only the server's key was wanted.
+var errShown = errors.New("the host key was shown")
+
+// HostKey returns the key that a server shows and proves to hold, by one of some algorithms (nil:
+// those of a login there), and all host key algorithms that it has. It does not log in. The key is
+// nil if the outcome is a failure; HostKeys decides about the key later.
+func (e *Engine) HostKey(ctx context.Context, t *Target, algorithms []string, a fleet.Attempt) (key ssh.PublicKey, offered []string, o fleet.Outcome) {
+	addrs, err := e.admitted(ctx, t, a)
+	if err != nil {
+		return nil, nil, failed(asError(ctx, err), fleet.RanNo)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout(), fleet.ErrConnectTimeout)
+	defer cancel()
+	raw, err := e.open(ctx, t, a, addrs)
+	if err != nil {
+		return nil, nil, failed(asError(ctx, err), fleet.RanNo)
+	}
+	h := &hand{target: t, login: &login{ctx: ctx, target: t}, net: tcp.Quick(raw), progress: a, step: e.step}
+	defer h.net.Close()
+	config, err := h.config()
+	if err != nil {
+		return nil, nil, failed(asError(ctx, err), fleet.RanNo)
+	}
+	if algorithms != nil {
+		config.HostKeys = algorithms
+	}
+	config.HostKey = func(shown ssh.PublicKey) error {
+		h.reach(fleet.PhaseHostkey)
+		key = shown
+		return cmp.Or(t.checkLength(shown), errShown)
+	}
+	failure := h.during(ctx, func() (err error) {
+		if h.own, err = transport.Handshake(h.net, config); errors.Is(err, errShown) {
+			return nil
+		}
+		return err
+	})
+	if failure != nil {
+		return nil, nil, failed(failure, fleet.RanNo)
+	}
+	return key, h.own.HostKeys(), fleet.Outcome{Engine: engineName, Ran: fleet.RanYes, Addr: h.net.RemoteAddr().String()}
 }
 
 // link returns the connection of a handshake.
@@ -104,14 +156,17 @@ func (t *Target) hostKeyAlgorithms(ctx context.Context) ([]string, error) {
 	if t.KeepHostKeyOrder {
 		return t.HostKeyAlgorithms, nil
 	}
-	name, port := t.hostKeyName()
+	name, port := t.HostKeyName()
 	return t.HostKeys.Algorithms(ctx, name, port, t.HostKeyAlgorithms)
 }
 
 func (h *hand) checkHostKey(key ssh.PublicKey) error {
 	h.reach(fleet.PhaseHostkey)
-	name, port := h.target.hostKeyName()
-	if err := h.target.checkHostKey(h.login.ctx, name, port, h.net.RemoteAddr(), key); err != nil {
+	if err := h.target.checkLength(key); err != nil {
+		return err
+	}
+	name, port := h.target.HostKeyName()
+	if err := h.target.HostKeys.Check(h.login.ctx, name, port, h.net.RemoteAddr(), key); err != nil {
 		return err
 	}
 	h.reach(fleet.PhaseAuth)

@@ -112,7 +112,8 @@ func (t *Target) port() int { return cmp.Or(t.Port, knownhosts.DefaultPort) }
 
 func (t *Target) addr() string { return net.JoinHostPort(t.HostName, strconv.Itoa(t.port())) }
 
-func (t *Target) hostKeyName() (name string, port int) {
+// HostKeyName returns under which name and port HostKeys know the server.
+func (t *Target) HostKeyName() (name string, port int) {
 	if t.HostKeyAlias != "" {
 		return t.HostKeyAlias, 0
 	}

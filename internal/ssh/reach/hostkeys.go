@@ -158,10 +158,7 @@ func (k *hostKeys) accept(name string, port int, key ssh.PublicKey) error {
 	if k.file == "" {
 		return errors.New("UserKnownHostsFile names no file")
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if cert, ok := key.(*ssh.Certificate); ok { // of no authority that we know: as in ssh, the key inside counts
-		key = cert.Key
-	}
-	return check.Accept(k.index, k.file, name, port, key, k.hash)
+	// Of no authority that we know: as in ssh, the key inside counts.
+	_, err := k.record([]check.Addition{{Host: name, Port: port, Keys: []ssh.PublicKey{plain(key)}}})
+	return err
 }

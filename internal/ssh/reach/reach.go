@@ -47,6 +47,7 @@ type Params struct {
 	Program       string
 	Argv          func(h host.Host, command string) []string
 	NoKillSession bool
+	KeysOnly      bool          // nobody logs in to the hosts, see Look; with Strict
 	Password      dial.Password // for hosts that take no key, nil = none; the native engine gives it
 	LoginLog      io.Writer     // called for the native engine's steps, see dial.LogSteps; nil is never called
 }
@@ -86,7 +87,7 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	if p.LoginLog != nil {
 		options.Step = dial.LogSteps(p.LoginLog)
 	}
-	e.Can.Passwords = p.Password != nil
+	e.Can.Passwords = p.Password != nil || p.KeysOnly
 	e.native = dial.New(e, options)
 	flags := p.Flags
 	flags.Jump = "" // each host's route has its jump hosts
@@ -375,11 +376,7 @@ func (e *Executor) Warm(ctx context.Context, hosts []host.Host) {
 			continue
 		}
 		if k, ok := t.HostKeys.(*hostKeys); ok {
-			name := t.HostKeyAlias
-			if name == "" {
-				name = knownhosts.HostPort(t.HostName, t.Port)
-			}
-			names[k] = append(names[k], name)
+			names[k] = append(names[k], knownhosts.HostPort(t.HostKeyName()))
 		}
 	}
 	for k, list := range names {

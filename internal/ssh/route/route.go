@@ -23,6 +23,7 @@ type Params struct {
 
 	Command   string    // for "Match command"
 	AcceptNew bool      // trust and record keys of hosts that are not known yet
+	Strict    bool      // do neither, even if ssh_config says so
 	Warnings  io.Writer // nil = none are written
 	Getenv    func(string) string
 	Stderr    io.Writer // of the commands of "Match exec" and KnownHostsCommand
@@ -264,5 +265,5 @@ func (r *Router) AcceptsNew(c *conf.Resolved) bool {
 			r.params.Warn("StrictHostKeyChecking=no counts as yes here; to trust and record keys of new hosts use --accept-new or StrictHostKeyChecking=accept-new")
 		})
 	}
-	return r.params.AcceptNew || strictness == conf.AcceptNew && c.IsSet(conf.StrictHostKeyChecking)
+	return r.params.AcceptNew || !r.params.Strict && strictness == conf.AcceptNew && c.IsSet(conf.StrictHostKeyChecking)
 }

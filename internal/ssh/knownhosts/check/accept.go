@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/crypto/ssh"
@@ -16,64 +18,127 @@ import (
 	"sshpace/internal/ssh/knownhosts/index"
 )
 
-// Accept adds one line for host and port to file, as ssh does under accept-new, and returns when it
-// is on the disk. With hash the name is hashed. A missing file is made with mode 0600; of
-// directories only a .ssh is made, with 0700: another missing one is a typing error. The key must
-// not be a certificate: the line would make every key of the server look like a changed one.
+// Addition holds the keys of one host to be recorded together.
+type Addition struct {
+	Host  string
+	Port  int
+	Keys  []ssh.PublicKey
+	Shown []ssh.PublicKey // all that it has shown, for OneMore
+}
+
+// name returns the name in the file, unhashed.
+func (a *Addition) name() (string, error) {
+	name := knownhosts.HostPort(a.Host, a.Port)
+	for _, key := range a.Keys {
+		if _, ok := key.(*ssh.Certificate); ok {
+			return "", fmt.Errorf("a certificate cannot be recorded in known_hosts as the key of %s", name)
+		}
+	}
+	return name, knownhosts.CheckName(name)
+}
+
+// lacking returns the keys that x does not have.
+func (a *Addition) lacking(x *index.Index) (keys []ssh.PublicKey, err error) {
+	for _, key := range a.Keys {
+		err := Key(x, a.Host, a.Port, nil, key, Rules{})
+		v, isVerdict := errors.AsType[*Verdict](err)
+		switch {
+		case err == nil:
+		case isVerdict && (v.Kind == Unknown || v.OneMore(a.Shown)):
+			keys = append(keys, key)
+		default:
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// Lines returns additions as lines of a file, each once.
+func Lines(all []Addition, hash bool) (lines []string, err error) {
+	seen := map[string]bool{}
+	for _, a := range all {
+		name, err := a.name()
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range a.Keys {
+			text := knownhosts.MarshalKey(key)
+			if seen[name+" "+text] {
+				continue
+			}
+			seen[name+" "+text] = true
+			if hash {
+				text = knownhosts.HashName(name) + " " + text
+			} else {
+				text = name + " " + text
+			}
+			lines = append(lines, text)
+		}
+	}
+	return lines, nil
+}
+
+// Accept adds lines for hosts to file, as ssh does under accept-new, and returns when they are on
+// the disk: for all additions or for none. With hash the names are hashed. A missing file is made
+// with mode 0600; of directories only a .ssh is made, with 0700: another missing one is a typing
+// error. No key may be a certificate: the line would make every key of the server look like a
+// changed one.
 //
-// The check that x does not know the key happens under the lock: a key that another run has
+// The check that x does not know the keys happens under the lock: a key that another run has
 // recorded meanwhile is not recorded twice, and another key of the host, or a revocation, is a
 // *check.Verdict.
 //
-// The line is one write to a file opened for appending, under an advisory lock, so that any number
-// of writers, in this process and in others, lose nothing. No other line is touched; a last line
-// without a newline gets one. If another program has put a new file in place meanwhile, as ssh does
-// under UpdateHostKeys, the line is written to that one too. A program that copied the file before
-// the write and renames its copy after it still drops the line: ssh takes no lock that could
-// prevent that.
-func Accept(x *index.Index, file, host string, port int, key ssh.PublicKey, hash bool) error {
-	wanted := func() (bool, error) {
+// The lines are one write to a file opened for appending, under an advisory lock, so that any
+// number of writers, in this process and in others, lose nothing. No other line is touched; a last
+// line without a newline gets one. If another program has put a new file in place meanwhile, as ssh
+// does under UpdateHostKeys, the lines are written to that one too. A program that copied the file
+// before the write and renames its copy after it still drops the lines: ssh takes no lock that
+// could prevent that.
+func Accept(x *index.Index, file string, all []Addition, hash bool) (added int, err error) {
+	if _, err := Lines(all, false); err != nil {
+		return 0, err
+	}
+	wanted := func() (text string, err error) {
 		x.Expire()
-		err := Key(x, host, port, nil, key, Rules{})
-		if v, ok := errors.AsType[*Verdict](err); ok && v.Kind == Unknown {
-			return true, nil
+		lacking := slices.Clone(all)
+		for i := range lacking {
+			if lacking[i].Keys, err = all[i].lacking(x); err != nil {
+				return "", err
+			}
 		}
-		return false, err
-	}
-	name := knownhosts.HostPort(host, port)
-	if err := knownhosts.CheckName(name); err != nil {
-		return err
-	}
-	if hash {
-		name = knownhosts.HashName(name)
-	}
-	if _, ok := key.(*ssh.Certificate); ok {
-		return fmt.Errorf("a certificate cannot be recorded in known_hosts as the key of %s", name)
+		lines, err := Lines(lacking, hash)
+		if added = len(lines); added == 0 {
+			return "", err
+		}
+		return strings.Join(lines, "\n") + "\n", err
 	}
 	if dir := filepath.Dir(file); filepath.Base(dir) == ".ssh" {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
+			return 0, err
 		}
 	}
-	text := name + " " + knownhosts.MarshalKey(key)
+	what := fmt.Sprintf("add host keys to %s", file)
+	if len(all) == 1 {
+		what = fmt.Sprintf("add the host key of %s to %s", knownhosts.HostPort(all[0].Host, all[0].Port), file)
+	}
 	for range 10 {
-		current, err := appendLine(file, text, wanted)
+		current, err := appendLines(file, wanted)
 		if v, ok := errors.AsType[*Verdict](err); ok {
-			return v
+			return 0, v
 		}
 		if err != nil {
-			return fmt.Errorf("add the host key of %s to %s: %w", knownhosts.HostPort(host, port), file, err)
+			return 0, fmt.Errorf("%s: %w", what, err)
 		}
 		if current {
-			return nil
+			return added, nil
 		}
 	}
-	return fmt.Errorf("add the host key of %s to %s: the file is being replaced again and again", knownhosts.HostPort(host, port), file)
+	return 0, fmt.Errorf("%s: the file is being replaced again and again", what)
 }
 
-// appendLine writes one line, if it is wanted, and reports whether the file it locked is still the
+// appendLines writes the lines that are wanted, and reports whether the file it locked is still the
 // one under the name.
-func appendLine(file, text string, wanted func() (bool, error)) (current bool, err error) {
+func appendLines(file string, wanted func() (string, error)) (current bool, err error) {
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return false, err
@@ -86,10 +151,11 @@ func appendLine(file, text string, wanted func() (bool, error)) (current bool, e
 	if err != nil {
 		return false, err
 	}
-	if yes, err := wanted(); err != nil || !yes {
+	text, err := wanted()
+	if err != nil || text == "" {
 		return true, err
 	}
-	if err := appendWhole(f, newline+text+"\n"); err != nil {
+	if err := appendWhole(f, newline+text); err != nil {
 		return false, err
 	}
 	return isStill(f, file)

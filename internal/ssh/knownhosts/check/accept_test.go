@@ -23,9 +23,14 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// record is Record with an index that has not been read.
+// record accepts one key, by an index that has not been read.
 func record(file, host string, port int, key ssh.PublicKey, hash bool) error {
-	return Accept(index.Open(file), file, host, port, key, hash)
+	return accept(index.Open(file), file, host, port, key, hash)
+}
+
+func accept(x *index.Index, file, host string, port int, key ssh.PublicKey, hash bool) error {
+	_, err := Accept(x, file, []Addition{{Host: host, Port: port, Keys: []ssh.PublicKey{key}}}, hash)
+	return err
 }
 
 func kindOf(err error) Kind {
@@ -111,7 +116,7 @@ func TestRecordOnce(t *testing.T) {
 		x.Lookup("first", 0) // read before anything is recorded
 		wg.Go(func() {
 			for i := range hosts {
-				if err := Accept(x, file, fmt.Sprint("new", i), 2222, sshtest.Key(i).PublicKey(), i%2 == 0); err != nil {
+				if err := accept(x, file, fmt.Sprint("new", i), 2222, sshtest.Key(i).PublicKey(), i%2 == 0); err != nil {
 					t.Error(err)
 				}
 			}
@@ -124,8 +129,39 @@ func TestRecordOnce(t *testing.T) {
 			t.Errorf("new%d: %d lines", i, len(found))
 		}
 	}
-	if got := kindOf(Accept(x, file, "first", 22, sshtest.Key(1).PublicKey(), false)); got != Changed {
+	if got := kindOf(accept(x, file, "first", 22, sshtest.Key(1).PublicKey(), false)); got != Changed {
 		t.Errorf("another key of a known host: %d", got)
+	}
+}
+
+// TestRecordTogether: keys of several hosts are recorded all or not at all, each once; one of
+// another type counts only beside one that is known.
+func TestRecordTogether(t *testing.T) {
+	first, more, other := sshtest.Key(0).PublicKey(), sshtest.ECKey().PublicKey(), sshtest.Key(1).PublicKey()
+	file := sshtest.KnownHostsFile(t, "first "+sshtest.KeyText(0)+"\n")
+	x := index.Open(file)
+	one := func(name string, keys ...ssh.PublicKey) Addition {
+		return Addition{Host: name, Keys: keys, Shown: keys}
+	}
+	for _, c := range []struct {
+		all   []Addition
+		added int
+		kind  Kind
+	}{
+		{[]Addition{one("new", other), one("first", other)}, 0, Changed},
+		{[]Addition{one("new", other), one("first", more)}, 0, Changed},
+		{[]Addition{one("new", other, more), one("NEW", other), one("first", first, more)}, 3, 0},
+		{[]Addition{one("new", other, more), one("first", first, more)}, 0, 0},
+		{[]Addition{one("first", first, sshtest.RSAKey().PublicKey())}, 1, 0},
+		{[]Addition{{Host: "first", Keys: []ssh.PublicKey{other}, Shown: []ssh.PublicKey{first, other}}}, 0, Changed},
+	} {
+		added, err := Accept(x, file, c.all, false)
+		if added != c.added || kindOf(err) != c.kind || c.kind == 0 && err != nil {
+			t.Errorf("%+v: %d, %v", c, added, err)
+		}
+	}
+	if text, _ := os.ReadFile(file); strings.Count(string(text), "\n") != 5 {
+		t.Errorf("%s", text)
 	}
 }
 

@@ -2,9 +2,13 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"golang.org/x/crypto/ssh"
+
 	"sshpace/internal/base/shell"
+	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
 )
 
@@ -55,6 +59,16 @@ type Verdict struct {
 	Reason string   // of Unknown: why a certificate, or a host with only a CA, was not accepted; often empty
 	CA     bool     // of Unknown: only a valid certificate helps, since a @cert-authority line matches the name, or no other key is requested
 	Err    error    // a file that could not be read; nil if all could
+}
+
+// OneMore reports whether the offered key is no other key but one more: the host has shown a known
+// one too, and none of this type is known.
+func (v *Verdict) OneMore(all []ssh.PublicKey) bool {
+	keyType, _, _ := strings.Cut(v.New, " ")
+	shown := func(k Known) bool {
+		return slices.ContainsFunc(all, func(key ssh.PublicKey) bool { return knownhosts.Fingerprint(key) == k.Type+" "+k.Fingerprint })
+	}
+	return v.Kind == Changed && slices.ContainsFunc(v.Lines, shown) && !slices.ContainsFunc(v.Lines, func(k Known) bool { return k.Type == keyType })
 }
 
 // What describes the event and the lines that disagree, in one sentence without an end.

@@ -1,0 +1,168 @@
+package scan
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/fleet/output"
+	"sshpace/internal/ssh/knownhosts/check"
+)
+
+// loud are the states that may be an attack, with their words and what to do.
+var loud = []struct {
+	State
+	word, hint string
+}{
+	{Revoked, "REVOKED", check.RevokedHint},
+	{Changed, "CHANGED", check.ChangedHint},
+	{Contradicted, "NOT AS LISTED", "find out which is right, the host or the list: it may be an attack"},
+}
+
+// Review writes what people should look at: nothing of it is recorded. The last line counts.
+func (r Report) Review(w io.Writer) {
+	for _, l := range loud {
+		if r.each(l.State, func(h *Host, k Key) {
+			fmt.Fprintf(w, "%s: %s: %s\n", l.word, termsafe.Line(h.Host), termsafe.Line(k.Why))
+		}) > 0 {
+			fmt.Fprintf(w, "sshpace: hint: %s\n", l.hint)
+		}
+	}
+	if keys := r.byKey(func(k Key) bool { return k.State == Unconfirmed }); len(keys) > 0 {
+		fmt.Fprintln(w, "new, and confirmed by nobody:")
+		for _, g := range keys {
+			fmt.Fprintf(w, "  %s  %s%s%s\n", g.key, g.set(), g.shared(": "), termsafe.Line(g.why))
+		}
+		fmt.Fprintln(w, "sshpace: hint: compare them with the hosts' own (ssh-keygen -lf), and give a list of those with --fingerprints")
+	}
+	for _, g := range r.byKey(func(k Key) bool { return k.State != Unconfirmed }) {
+		if text := g.shared(""); text != "" {
+			fmt.Fprintf(w, "%s: %s  %s\n", text, g.key, g.set())
+		}
+	}
+	ends := output.Ends{}
+	for _, h := range r {
+		if h.Class != "" {
+			text := h.Err
+			if h.hint != "" {
+				text += "; " + h.hint
+			}
+			ends.Add(h.target, text)
+		}
+	}
+	ends.Write(w)
+	fmt.Fprintf(w, "sshpace: %s\n", r.counts())
+}
+
+// each calls f for all keys in a state, and returns their number.
+func (r Report) each(s State, f func(*Host, Key)) (n int) {
+	for _, h := range r {
+		for _, k := range h.Keys {
+			if k.State == s {
+				f(h, k)
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// sameKey is a key, and the hosts that have shown it.
+type sameKey struct {
+	key   string // type and fingerprint
+	hosts []string
+	names map[string]bool // of them in known_hosts
+	why   string          // more about it
+}
+
+func (g *sameKey) set() string { return termsafe.Line(hostset.Fold(g.hosts)) }
+
+// shared says that several hosts have the key, behind a text; "" if it is one host's.
+func (g *sameKey) shared(behind string) string {
+	if len(g.names) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%sone key of %d hosts, which are one machine or copies", behind, len(g.names))
+}
+
+// byKey sorts some keys by how many hosts have shown them.
+func (r Report) byKey(wanted func(Key) bool) (list []*sameKey) {
+	known := map[string]*sameKey{}
+	for _, h := range r {
+		for _, k := range h.Keys {
+			if !wanted(k) {
+				continue
+			}
+			text := k.Type + " " + k.Fingerprint
+			g := known[text]
+			if g == nil {
+				g = &sameKey{key: text, names: map[string]bool{}}
+				known[text], list = g, append(list, g)
+				if k.Why != "" {
+					g.why = ": " + k.Why
+				}
+			}
+			g.hosts, g.names[h.Name] = append(g.hosts, h.Host), true
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *sameKey) int { return cmp.Compare(len(b.hosts), len(a.hosts)) })
+	return list
+}
+
+// counts is the last line.
+func (r Report) counts() string {
+	parts := []string{}
+	for _, s := range []struct {
+		State
+		word string
+	}{{Known, "known"}, {Confirmed, "new and confirmed"}, {Unconfirmed, "new and not confirmed"}, {Contradicted, "NOT AS LISTED"}, {Changed, "CHANGED"}, {Revoked, "REVOKED"}} {
+		if n := r.each(s.State, func(*Host, Key) {}); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s.word))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"none"}
+	}
+	text := fmt.Sprintf("keys of %s: %s", unit.Count(len(r), "host"), strings.Join(parts, ", "))
+	if n := r.unreached(); n > 0 {
+		text += fmt.Sprintf("; not reached: %s", unit.Count(n, "host"))
+	}
+	return text
+}
+
+func (r Report) unreached() (n int) {
+	for _, h := range r {
+		if h.Class != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Verdict is the exit code: a key that must be reviewed, otherwise hosts that were not reached.
+func (r Report) Verdict() error {
+	for _, s := range []State{Unconfirmed, Contradicted, Changed, Revoked} {
+		if r.each(s, func(*Host, Key) {}) > 0 {
+			return fault.Exit(fault.Found)
+		}
+	}
+	if r.unreached() > 0 {
+		return fault.Exit(fault.Unreachable)
+	}
+	return nil
+}
+
+// WriteJSON writes everything, with the lines that may be recorded.
+func (r Report) WriteJSON(w io.Writer, lines []string) error {
+	return termsafe.WriteJSON(w, struct {
+		Schema string   `json:"schema"`
+		Hosts  Report   `json:"hosts"`
+		Lines  []string `json:"lines"`
+	}{"sshpace.known-hosts.scan/1", r, append([]string{}, lines...)}, "  ")
+}

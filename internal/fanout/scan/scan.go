@@ -1,0 +1,176 @@
+// Package scan looks at the host keys of many hosts without logging in, and judges which of them
+// somebody vouches for: known_hosts files, host certificates, a list of fingerprints.
+package scan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/check"
+	"sshpace/internal/ssh/reach"
+)
+
+// Params of a scan.
+type Params struct {
+	All      bool  // one key of each type, not only the one that a login would see
+	List     *List // nil: none
+	Fanout   int   // this and the next two: see fanout.Params
+	RetryFor time.Duration
+	Drain    context.Context
+	Progress func(done, total int)
+}
+
+// State is how a key is known.
+type State string
+
+// The states.
+const (
+	Known        State = "known"        // ssh accepts it
+	Confirmed    State = "confirmed"    // it is new, and somebody vouches for it
+	Unconfirmed  State = "unconfirmed"  // it is new
+	Contradicted State = "contradicted" // the list has another key of the host
+	Changed      State = "changed"      // known_hosts has
+	Revoked      State = "revoked"
+)
+
+// Key is a key that a host has shown.
+type Key struct {
+	Type        string `json:"type"`
+	Fingerprint string `json:"fingerprint"`
+	State       State  `json:"state"`
+	By          string `json:"confirmed_by,omitempty"`
+	Why         string `json:"why,omitempty"`
+
+	key ssh.PublicKey
+}
+
+// Host is a host that was looked at.
+type Host struct {
+	Host  string `json:"host"`
+	Name  string `json:"known_as,omitempty"` // in known_hosts
+	Keys  []Key  `json:"keys"`
+	Class string `json:"class,omitempty"` // of a failure
+	Err   string `json:"error,omitempty"`
+
+	hint   string
+	target host.Host
+	look   *reach.Look
+}
+
+// Report is the result, in the order of the hosts.
+type Report []*Host
+
+// Run looks at the hosts. The error is ctx's cause, or the interrupt of Drain; the report is right
+// in any case.
+func Run(ctx context.Context, p Params, hosts []host.Host, e *reach.Executor) (Report, error) {
+	s := &scanner{Executor: e, all: p.All, progress: p.Progress}
+	for _, h := range hosts {
+		s.report = append(s.report, &Host{Host: h.String(), Keys: []Key{}, target: h, look: &reach.Look{}})
+	}
+	e.Warm(ctx, hosts)
+	_, err := fanout.Run(ctx, fanout.Params{Fanout: p.Fanout, RetryFor: p.RetryFor, Drain: p.Drain}, hosts, fleet.Command{}, s, s)
+	for _, h := range s.report {
+		h.judge(ctx, p.List)
+	}
+	return s.report, err
+}
+
+// scanner looks at keys, and collects how that ended.
+type scanner struct {
+	*reach.Executor
+	fleet.Nothing
+	all      bool
+	progress func(done, total int)
+	report   Report
+}
+
+// Execute looks at the keys of one host.
+func (s *scanner) Execute(ctx context.Context, h host.Host, _ fleet.Command, a fleet.Attempt) fleet.Outcome {
+	return s.Look(ctx, h, s.all, a, s.report[a.Index()].look)
+}
+
+// Done keeps the end of a host.
+func (s *scanner) Done(r fleet.Result, so fleet.Summary) error {
+	if r.Class != fleet.NoFailure {
+		h := s.report[r.Index]
+		h.Class, h.Err, h.hint = r.Class.String(), r.Err, r.Hint
+	}
+	s.progress(so.Total(), len(s.report))
+	return nil
+}
+
+// judge decides about the keys of a host.
+func (h *Host) judge(ctx context.Context, list *List) {
+	h.look.Judge(ctx)
+	h.Name = h.look.Name
+	for _, s := range h.look.Keys {
+		k := Key{Type: s.Type(), Fingerprint: ssh.FingerprintSHA256(s), key: s.PublicKey}
+		switch {
+		case s.Kind == check.Revoked:
+			k.State, k.Why = Revoked, s.Why
+		case s.Kind == check.Changed:
+			k.State, k.Why = Changed, s.Why
+		case s.Kind == check.Unknown:
+			k.State = Unconfirmed
+		case s.Certified:
+			k.State, k.By = Confirmed, "its certificate"
+		default:
+			k.State = Known
+		}
+		if list != nil {
+			k.ask(list, h)
+		}
+		h.Keys = append(h.Keys, k)
+	}
+}
+
+// ask compares a key with the list.
+func (k *Key) ask(list *List, h *Host) {
+	lines := list.of(h.Name, knownhosts.HostPort(h.target.Name, int(h.target.Port)), h.target.Name)
+	if i := slices.IndexFunc(lines, func(l listLine) bool { return l.fingerprint == k.Fingerprint }); i >= 0 {
+		where := fmt.Sprintf("%s:%d", list.Name, lines[i].number)
+		switch k.State {
+		case Unconfirmed:
+			k.State, k.By = Confirmed, where
+		case Changed:
+			k.Why += "; the new one is that of " + where
+		}
+		return
+	}
+	reasons := []string{k.Why, list.others(k.Fingerprint)}
+	i := slices.IndexFunc(lines, func(l listLine) bool { return l.kind == "" || l.kind == kindOf(k.Type) })
+	if i >= 0 {
+		reasons = append(reasons, fmt.Sprintf("it shows %s %s, %s:%d has %s", k.Type, k.Fingerprint, list.Name, lines[i].number, lines[i].fingerprint))
+	}
+	if i >= 0 && k.State != Changed && k.State != Revoked {
+		k.State, k.By = Contradicted, ""
+	}
+	if k.State != Known && k.State != Confirmed {
+		k.Why = strings.Join(slices.DeleteFunc(reasons, func(text string) bool { return text == "" }), "; ")
+	}
+}
+
+// Confirmed returns the keys that may be recorded.
+func (r Report) Confirmed() (all []reach.Confirmed) {
+	for _, h := range r {
+		var keys []ssh.PublicKey
+		for _, k := range h.Keys {
+			if k.State == Confirmed {
+				keys = append(keys, k.key)
+			}
+		}
+		if len(keys) > 0 {
+			all = append(all, reach.Confirmed{Look: h.look, Keys: keys})
+		}
+	}
+	return all
+}
