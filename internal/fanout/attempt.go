@@ -20,6 +20,7 @@ type attempt struct {
 
 	ticket     *admit.Ticket           // of the host
 	endCommand context.CancelCauseFunc // ends ctx of this Execute
+	begun      sync.Once               // the sink knows of it
 
 	mu        sync.Mutex
 	phase     fleet.Phase
@@ -52,14 +53,14 @@ func (a *attempt) Admit(ctx context.Context, addr string) error {
 
 	if err == nil {
 		a.beginFirstTry()
-		a.run.started(a.index)
+		a.started()
 	}
 	return err
 }
 
 func (a *attempt) Reached(p fleet.Phase) {
 	if p >= fleet.PhaseExec { // a connection that was there already needs no Admit
-		a.run.started(a.index)
+		a.started()
 	}
 	now := time.Now()
 	a.mu.Lock()
@@ -84,6 +85,10 @@ func (a *attempt) Reached(p fleet.Phase) {
 		a.timer = time.AfterFunc(limit, func() { a.endCommand(fleet.ErrCommandTimeout) })
 	}
 }
+
+// started reports the beginning to the sink, before anything runs: later, output may hold the sink
+// up for any time, and a command must end in time all the same.
+func (a *attempt) started() { a.begun.Do(func() { a.run.started(a.index) }) }
 
 func (a *attempt) Phase() fleet.Phase {
 	a.mu.Lock()

@@ -293,6 +293,35 @@ func TestCommandTimeout(t *testing.T) {
 	})
 }
 
+// TestPhaseBehindStuckOutput: an attempt goes on, and its command ends in time, although nobody
+// takes its output.
+func TestPhaseBehindStuckOutput(t *testing.T) {
+	came, ended := make(chan struct{}), make(chan struct{})
+	ex := fake(func(ctx context.Context, h host.Host, a fleet.Attempt) fleet.Outcome {
+		if err := a.Admit(ctx, h.Name); err != nil {
+			t.Error(err)
+		}
+		go a.Output(fleet.Stdout, []byte("x"))
+		<-came
+		a.Reached(fleet.PhaseExec)
+		<-ctx.Done()
+		close(ended)
+		return fleet.Outcome{Ran: fleet.RanYes, Class: fleet.CommandTimeout, Exit: -1}
+	})
+	rec := &record{t: t, output: func(fleet.Event) error {
+		close(came)
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			t.Error("the command waits for its output")
+		}
+		return nil
+	}}
+	if _, err := fanout.Run(t.Context(), fanout.Params{CommandTimeout: time.Millisecond}, names(1), fleet.Command{}, ex, rec); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestSinkFails: a closed or full output ends the run, signals what runs, and still reports every
 // host.
 func TestSinkFails(t *testing.T) {
