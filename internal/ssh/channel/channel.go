@@ -147,7 +147,7 @@ func (ch *Channel) notify(n news) error {
 	}
 	c := ch.conn
 	c.mu.Lock()
-	alone := len(c.channels) <= 1 && !ch.telling
+	alone := len(c.channels) <= 1 && !ch.telling && !ch.awaits()
 	switch {
 	case alone:
 		c.busy = ch
@@ -388,6 +388,13 @@ func (ch *Channel) SendRequest(name string, wantReply bool, specific []byte) (bo
 	default:
 		return false, io.EOF
 	}
+}
+
+// awaits reports whether a request was not answered yet. One that is made later calls goOn.
+func (ch *Channel) awaits() bool {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	return ch.asked > 0
 }
 
 func (ch *Channel) ask(n int) {

@@ -487,3 +487,36 @@ func TestStuckReader(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswerBehindStuckReader: an answer arrives although the output before it is not taken.
+func TestAnswerBehindStuckReader(t *testing.T) {
+	for _, late := range []bool{false, true} { // the request is made once the channel is stuck
+		synctest.Test(t, func(t *testing.T) {
+			s, k := newServer(), newStuck()
+			_, ch := opened(t, s, k)
+			answered := make(chan bool, 1)
+			ask := func() {
+				go func() {
+					ok, _ := ch.SendRequest("signal", true, Text("TERM"))
+					answered <- ok
+				}()
+				<-s.told
+				synctest.Wait()
+			}
+			if !late {
+				ask()
+			}
+			go s.say(data(3))
+			if <-k.came; late {
+				ask()
+			}
+			go s.say(message(msgSuccess, 0))
+			synctest.Wait()
+			if len(answered) == 0 {
+				t.Errorf("late %v: no answer", late)
+			}
+			close(k.release)
+			<-answered
+		})
+	}
+}
