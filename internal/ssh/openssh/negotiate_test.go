@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/ssh/channel"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
@@ -36,7 +37,8 @@ func TestNegotiateLogsIn(t *testing.T) {
 	if err != nil || n.Got.Cipher != "aes256-ctr" || n.Got.MAC != "hmac-sha1" || n.Got.Kex == "" || !n.LoggedIn {
 		t.Errorf("%+v, %v", n, err)
 	}
-	if log := server.Log(); !strings.Contains(log, "Accepted publickey") || regexp.MustCompile(`(?i)(closed|reset|disconnect).*preauth`).MatchString(log) {
+	accepted := waittest.Comes(func() bool { return strings.Contains(server.Log(), "Accepted publickey") }) // sshd writes its log late
+	if log := server.Log(); !accepted || regexp.MustCompile(`(?i)(closed|reset|disconnect).*preauth`).MatchString(log) {
 		t.Errorf("a connection without a login:\n%s", log)
 	}
 	if _, err := negotiate("MACs=hmac-sha2-256"); err == nil || !strings.Contains(err.Error(), "no matching MAC") {

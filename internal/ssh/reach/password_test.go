@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/fanout"
 	"sshpace/internal/fanout/sudo"
 	"sshpace/internal/fleet"
@@ -76,9 +76,7 @@ func TestPassword(t *testing.T) {
 					t.Errorf("%s: %v %s: %s", r.Host.Name, r.Class, r.Err, r.Hint)
 				}
 			}
-			for wait := time.Now(); failures(s) == before && time.Since(wait) < 10*time.Second; { // sshd writes its log late
-				time.Sleep(10 * time.Millisecond)
-			}
+			waittest.Comes(func() bool { return failures(s) > before }) // sshd writes its log late
 			if tries := failures(s) - before; tries != 1 {
 				t.Errorf("a wrong password was tried %d times:\n%s", tries, s.Log())
 			}
@@ -111,8 +109,10 @@ func TestJumpHostSeesNoPassword(t *testing.T) {
 				t.Errorf("%s: %s: %v %s: %s", method, r.Host.Name, r.Class, r.Err, r.Hint)
 			}
 		}
-		if log := s.Log(); strings.Count(log, "Accepted "+method+" for") != 1 || failures(s) > 0 {
-			t.Errorf("%s: not one host alone has the password:\n%s", method, log)
+		given := func() int { return strings.Count(s.Log(), "Accepted "+method+" for") }
+		waittest.Comes(func() bool { return given() > 0 }) // sshd writes its log late
+		if given() != 1 || failures(s) > 0 {
+			t.Errorf("%s: not one host alone has the password:\n%s", method, s.Log())
 		}
 	}
 }

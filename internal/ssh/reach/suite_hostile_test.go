@@ -145,7 +145,7 @@ type foe struct {
 
 // foes are all misbehaviors from a step on: at all steps, or each at one that is drawn.
 func (e engine) foes(t *testing.T, key ssh.Signer, from sshtest.Step) (all []foe) {
-	random := rand.New(rand.NewPCG(seedtest.Of(t), 1))
+	random := rand.New(rand.NewPCG(seedtest.Drawn(t), 1))
 	for _, m := range misbehaviors {
 		first, last := max(m.from, from), sshtest.Steps-1
 		if e.Drawn {
