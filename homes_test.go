@@ -136,7 +136,7 @@ var defaults = []struct {
 }{
 	{15 * time.Second, "fleet"},                                       // the connect timeout
 	{30 * time.Second, "fleet"},                                       // keepalive
-	{2 << 20, "record"},                                               // OpenSSH's window of a channel
+	{2 << 20, "base/unit"},                                            // OpenSSH's window of a channel
 	{regexp.MustCompile(`2 MiB`), "nowhere"},                          // likewise
 	{255 << 10, "ssh/sftp"},                                           // of a chunk of SFTP
 	{22, "ssh/knownhosts"},                                            // the port

@@ -106,7 +106,7 @@ dropin: base/fault base/host base/sched base/shell base/termsafe base/wildcard f
 classic: base/alg base/stats base/termsafe base/text base/unit bench/rank record show/document
 legacy: base/alg base/fault base/shell base/termsafe base/unit base/wildcard bench/speed record record/store ssh/openssh sys/file
 programs: base/alg base/fault base/text base/wildcard bench/flow bench/helper bench/loopback bench/transfer programs/oldserver record ssh/openssh ssh/wire sys/proc sys/relay sys/safedir
-programs/oldserver: record
+programs/oldserver: base/unit
 `
 
 // allowed reads such lines: a name, and those that it may import.

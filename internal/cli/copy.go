@@ -10,6 +10,7 @@ import (
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/fanout/copy"
+	"sshpace/internal/fleet"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -83,7 +84,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 	if !f.noRecord {
 		up.Again = "sshpace run --rerun failed"
 	}
-	f.dialogue = up.Dialogue
+	f.dialogue = func(hosts int) fleet.Dialogue { up.Hosts = hosts; return up.Dialogue }
 	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"copy"}, args...))
 }
 
@@ -123,6 +124,6 @@ func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet,
 	if _, err := safedir.ResolveAll(down.Dir); err != nil {
 		return &Error{Err: err, Hint: "name a directory of yours that others cannot change", Code: ExitUsage}
 	}
-	f.dialogue = down.Dialogue
+	f.dialogue = func(hosts int) fleet.Dialogue { down.Hosts = hosts; return down.Dialogue }
 	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"fetch"}, args...))
 }

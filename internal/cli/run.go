@@ -59,7 +59,7 @@ type runFlags struct {
 	repeats        string // ID of the run that is done again
 	list           bool
 
-	dialogue fleet.Dialogue // held with SFTP servers instead of running a command
+	dialogue func(hosts int) fleet.Dialogue // held with SFTP servers instead of running a command
 }
 
 // register defines the flags that all commands for many hosts have.
@@ -283,7 +283,7 @@ func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, f
 		return nil, err
 	}
 	if f.dialogue != nil {
-		t.command = fleet.Command{Line: "sftp", Dialogue: f.dialogue}
+		t.command = fleet.Command{Line: "sftp", Dialogue: f.dialogue(len(t.hosts))}
 	} else if t.command, err = f.remoteCommand(sys, words, args); err != nil {
 		return nil, err
 	}

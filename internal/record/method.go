@@ -1,7 +1,6 @@
 package record
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -39,19 +38,6 @@ type Path struct {
 	RTT          time.Duration `json:"path_rtt_ns,omitempty"`      // round trip
 	BytesPerS    float64       `json:"path_bytes_per_s,omitempty"` // 0: not limited
 	SegmentsLost float64       `json:"path_loss_share,omitempty"`  // of all segments, 0 to 1
-}
-
-// ChannelWindow is the most that OpenSSH has in flight on one channel (channels.h:
-// CHAN_SES_WINDOW_DEFAULT, 64 packets of 32 KiB).
-const ChannelWindow unit.Bytes = 2 << 20
-
-// Ceiling is the most that such a window lets through over a round trip; infinite where the trip is
-// unknown.
-func Ceiling(trip time.Duration) unit.Throughput {
-	if trip <= 0 {
-		return unit.Throughput(math.Inf(1))
-	}
-	return unit.Throughput(float64(ChannelWindow) / trip.Seconds())
 }
 
 // Mode is a way to move bytes with SSH.

@@ -24,3 +24,6 @@ func (w *Vegas) BestInFlight(inFlight int, took time.Duration) int {
 	}
 	return BestInFlight(inFlight, w.quickest, took)
 }
+
+// Quickest returns the shortest time so far, 0 before the first answer.
+func (w *Vegas) Quickest() time.Duration { return w.quickest }

@@ -10,7 +10,6 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
-	"sshpace/internal/record"
 )
 
 // Floors and ratios: two measurements of one thing on a busy machine differ by less.
@@ -137,7 +136,7 @@ func window(f *Facts) []Finding {
 		return nil
 	}
 	return []Finding{{
-		What: "OpenSSH's window (" + record.ChannelWindow.String() + ") limits transfers over this distance", Cost: perHundred(t.Present.BytesPerS, t.Twice.BytesPerS), Per: perTransfer,
+		What: "OpenSSH's window (" + unit.ChannelWindow.String() + ") limits transfers over this distance", Cost: perHundred(t.Present.BytesPerS, t.Twice.BytesPerS), Per: perTransfer,
 		Evidence: fmt.Sprintf("one connection moves %s over a round trip of %s, two at once %s", speed(t.Present), ms(float64(f.PathTime())), speed(t.Twice)),
 		Where:    "on this machine: move files over several connections at once; no setting of ssh helps. It shows how many of them help",
 		Do:       shell.Line("sshpace", "transfer", "--only", "streams") + " " + shell.Line(f.Typed()...), Gain: times(t.Twice, t.Present) + " with two",

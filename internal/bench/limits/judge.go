@@ -119,7 +119,7 @@ func linkFull(_ record.Direction, e record.Evidence) bool {
 }
 
 // ceiling is the most that a window lets through, in bytes per second.
-func ceiling(e record.Evidence) float64 { return float64(record.Ceiling(e.RTTNS)) }
+func ceiling(e record.Evidence) float64 { return float64(unit.Ceiling(e.RTTNS)) }
 
 // windowFull allows for bytes lost while an acknowledgement of the window is in flight, and for a
 // round trip that was measured on an idle connection. Two connections have two windows: if they
@@ -266,7 +266,7 @@ func saysWindow(_ record.Direction, e record.Evidence) (string, string) {
 		late = fmt.Sprintf(", and less because ssh was waiting for CPU %s of the time", percent(value(e.ClientWaits)))
 	}
 	return fmt.Sprintf("the window is the limit: OpenSSH has at most %s in flight, which over a round trip of %s is %s%s; %s",
-			record.ChannelWindow, unit.Milliseconds(e.RTTNS), unit.Throughput(ceiling(e)), late, idle(e)),
+			unit.ChannelWindow, unit.Milliseconds(e.RTTNS), unit.Throughput(ceiling(e)), late, idle(e)),
 		"several connections at once, or HPN-SSH at the receiving end; no cipher or MAC"
 }
 

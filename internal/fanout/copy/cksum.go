@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/remotesh"
@@ -161,6 +162,12 @@ func (s *side) cannot(why string) error {
 	return errors.New(why)
 }
 
+// A host needs a moment until a session that was closed makes room for a command.
+const (
+	maxRoomTries = 40
+	roomPause    = 50 * time.Millisecond
+)
+
 // shellTimeout is the time for a host to read a program's input, or to answer after it.
 const shellTimeout = time.Minute
 
@@ -170,6 +177,7 @@ type query struct {
 	input   io.Reader    // may be nil
 	size    int64        // bytes that it has to read besides its input
 	before  func() error // called first, once there is a session for it; may be nil
+	more    bool         // it runs beside others: that there is no session for it says nothing about the host
 }
 
 // shell lets the host's sh run a program in the directory where SFTP begins, and returns its
@@ -180,6 +188,7 @@ func (s *side) shell(a query) (string, error) {
 	if s.home() == "" {
 		return "", s.cannot("the host does not say where SFTP begins")
 	}
+	closed := !a.more && s.beside.leaveRoom()
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	limit := shellTimeout + time.Duration(a.size/1e7)*time.Second
@@ -194,6 +203,10 @@ func (s *side) shell(a query) (string, error) {
 		input = append(input, watchedReader{a.input, func() { late.Reset(limit) }})
 	}
 	said, err := s.ch.Exec(ctx, line, io.MultiReader(input...))
+	for tries := 0; closed && errors.Is(err, fleet.ErrNoExec) && tries < maxRoomTries; tries++ {
+		sched.Until(ctx, time.Now().Add(roomPause))
+		said, err = s.ch.Exec(ctx, line, io.MultiReader(input...))
+	}
 	before, own, ran := strings.Cut(string(said), mark)
 	_, own, there := strings.Cut(own, mark)
 	switch {
@@ -203,6 +216,8 @@ func (s *side) shell(a query) (string, error) {
 		return "", begun.err
 	case errors.Is(err, fleet.ErrOneSession):
 		return "", s.cannot("the openssh engine opens one session for each host")
+	case errors.Is(err, fleet.ErrNoExec) && a.more:
+		return "", err
 	case errors.Is(err, fleet.ErrNoExec):
 		return "", s.cannot("the host gives no session for its cksum")
 	case ran:

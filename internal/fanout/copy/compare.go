@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/ssh/sftp"
 )
 
@@ -21,7 +22,7 @@ const (
 
 // needed drops the files that the host has already.
 func (p *put) needed(files []*placed) (missing []*placed) {
-	each(&p.side, atOnce, files, func(to *placed) {
+	each(&p.side, p.atOnce(), files, func(to *placed) {
 		var err error
 		if to.had, err = p.look(to); err != nil {
 			p.fail(to.name, err)
@@ -41,7 +42,7 @@ func (p *put) needed(files []*placed) (missing []*placed) {
 		same, differ = p.compared(same)
 		missing = append(missing, differ...)
 	}
-	each(&p.side, atOnce, same, func(to *placed) {
+	each(&p.side, p.atOnce(), same, func(to *placed) {
 		if to.had == altered {
 			if err := p.dressed(0, p.client.Setstat(to.name, attrsOf(to.item)).Wait()); err != nil {
 				p.fail(to.name, err)
@@ -148,11 +149,14 @@ func (p *put) verified(parts []*placed) (good []*placed) {
 		return good
 	}
 	right, _ := p.sums(list)
-	for i, to := range unsure {
-		var err error
+	wrong := make([]error, len(unsure))
+	sched.Do(p.atOnce(), len(wrong), func(i int) {
 		if !right[i] {
-			err = p.readBack(list[i])
+			wrong[i] = p.readBack(list[i])
 		}
+	})
+	for i, to := range unsure {
+		err := wrong[i]
 		again := func() error { return p.again(to) }
 		if err != nil && to.begun && !p.isOver(err) {
 			err = again()
@@ -176,6 +180,7 @@ func (p *put) again(to *placed) error {
 	if err != nil {
 		return err
 	}
+	own.lanes = own.holed != "" && p.wanted(to.size) > 1
 	to.part, to.begun, to.from, to.kept = own.fresh(), false, 0, 0
 	if err := p.writePart(to, to.part); err != nil || p.NoVerify {
 		return err

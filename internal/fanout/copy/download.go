@@ -374,7 +374,7 @@ func (g *get) content(f *found, out *os.File) error {
 	if err != nil {
 		return err
 	}
-	defer func() { remote.Close().Wait() }()
+	defer func() { go remote.Close().Wait() }() // nothing depends on the answer
 	sum := newCksum()
 	if _, err := io.CopyN(sum, struct{ io.Reader }{out}, f.from); err != nil {
 		return here(err)

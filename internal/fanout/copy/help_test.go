@@ -88,6 +88,8 @@ func (s *server) Close() error { s.in.Close(); return s.out.Close() }
 
 func (s *server) Banner() string { return "" }
 
+func (s *server) heard() string { return s.said.String() }
+
 func (s *server) Output(_ fleet.Stream, data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +117,10 @@ func (s *server) Exec(ctx context.Context, line string, input io.Reader) ([]byte
 
 // upload copies names to dest and returns what is said, with the error as its last line, and the
 // error.
-func upload(t *testing.T, ctx context.Context, s *server, o Options, dest string, names ...string) (string, error) {
+func upload(t *testing.T, ctx context.Context, s interface {
+	fleet.Channel
+	heard() string
+}, o Options, dest string, names ...string) (string, error) {
 	t.Helper()
 	var list []*Source
 	for _, name := range names {
@@ -128,9 +133,9 @@ func upload(t *testing.T, ctx context.Context, s *server, o Options, dest string
 	u := Upload{Options: o, Dest: dest, Sources: func(host.Host) ([]*Source, error) { return list, nil }}
 	err := u.Dialogue(ctx, host.Host{Name: "h"}, s)
 	if err != nil {
-		return fmt.Sprintf("%s%s\n", &s.said, err), err
+		return fmt.Sprintf("%s%s\n", s.heard(), err), err
 	}
-	return s.said.String(), nil
+	return s.heard(), nil
 }
 
 func download(t *testing.T, s fleet.Channel, o Options, max int64, dir string, names ...string) error {

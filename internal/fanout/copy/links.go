@@ -19,7 +19,7 @@ func (p *put) neededLinks(links []*placed) (missing []*link) {
 	for i, to := range links {
 		all[i] = &link{placed: to}
 	}
-	each(&p.side, atOnce, all, func(l *link) {
+	each(&p.side, p.atOnce(), all, func(l *link) {
 		if p.fresh[path.Dir(l.name)] {
 			return
 		}
@@ -78,7 +78,7 @@ func (p *put) learnIn(own part) error {
 // makeLinks makes links in the host's way, which is known by then.
 func (p *put) makeLinks(links []*link, learned <-chan error) {
 	unable := <-learned
-	each(&p.side, atOnce, links, func(l *link) {
+	each(&p.side, p.atOnce(), links, func(l *link) {
 		err := unable
 		switch {
 		case err != nil:

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,7 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/fleet"
 )
 
 const (
@@ -49,13 +52,17 @@ func (p *put) packed(files []*placed) (others []*placed) {
 		files = nil
 		for _, base := range bases {
 			group := groups[base]
-			n := fitting(base, group)
-			if n < worthwhile || p.noTar || !p.asks() || p.over() {
+			n := p.split(base, group)
+			if len(n) == 0 || p.noTar || !p.asks() || p.over() {
 				others = append(others, group...)
 				continue
 			}
-			others = append(others, p.pack(base, group[:n])...)
-			files = append(files, group[n:]...)
+			var packs [][]*placed
+			for _, n := range n {
+				packs, group = append(packs, group[:n]), group[n:]
+			}
+			left, refused := p.pack(base, packs)
+			others, files = append(others, left...), append(append(files, refused...), group...)
 		}
 	}
 	return others
@@ -84,11 +91,32 @@ func isPackable(base string, to *placed) bool {
 	return to.size < large && to.perm&0o400 != 0 && !strings.ContainsAny(below(base, to.name), "\n\r\\")
 }
 
-// fitting is how many of the files fit into one pack.
-func fitting(base string, files []*placed) int {
+// split returns how many of the files the next packs take, none if it is not worth one. Packs side
+// by side use the windows of their sessions, where the path is long.
+func (p *put) split(base string, files []*placed) (packs []int) {
+	var size int64
+	for _, to := range files {
+		size += to.size
+	}
+	lanes := p.wanted(size)
+	for len(packs) < lanes {
+		n := fitting(base, files, size/int64(lanes))
+		if n < worthwhile {
+			break
+		}
+		packs, files = append(packs, n), files[n:]
+	}
+	return packs
+}
+
+// fitting is how many of the files fit into one pack of about as many bytes.
+func fitting(base string, files []*placed, wanted int64) int {
 	var size int64
 	program := 0
 	for n, to := range files {
+		if n >= worthwhile && size > wanted {
+			return n
+		}
 		size += to.size
 		program += len(shell.Quote(below(base, to.name))) + 1
 		if n == packFiles || size > packBytes || program > maxProgram {
@@ -101,28 +129,73 @@ func fitting(base string, files []*placed) int {
 // stageIn returns the directory of ours for files that come into another one.
 func (p *put) stageIn(base string) part { return newPart(p.host, path.Join(base, "files")) }
 
-// pack sends files into a directory, and returns those that are not in their place then, to be sent
-// another way.
-func (p *put) pack(base string, files []*placed) (others []*placed) {
+// pack sends packs of files into a directory, beside one another. It returns the files that are not
+// in their place then, to be sent another way, and those for which the host gave no session.
+func (p *put) pack(base string, packs [][]*placed) (others, refused []*placed) {
 	own := p.stageIn(base)
-	stage := own.fresh()
-	others = files
-	if p.unpack(base, stage, files) {
-		others = p.move(base, stage, files)
+	stages, unpacked, errs := make([]string, len(packs)), make([]bool, len(packs)), make([]error, len(packs))
+	sched.Do(len(packs), len(packs), func(i int) {
+		stages[i] = own.fresh()
+		unpacked[i], errs[i] = p.unpack(base, stages[i], packs[i], len(packs) > 1)
+	})
+	moves := make([][]*moving, len(packs))
+	left := slices.Clone(packs)
+	for i, files := range packs {
+		if !unpacked[i] {
+			continue
+		}
+		moves[i] = p.move(base, stages[i], files)
+		if i == 0 { // the others see which directories are there now
+			left[0] = p.moved(moves[0])
+		}
 	}
-	switch {
-	case p.over(): // tidy removes it
-	case len(others) == 0 && p.client.Rmdir(stage) == nil:
-		p.made.done(stage)
-	case p.made.has(stage):
-		p.clear(own, stage)
+	for i := range packs {
+		if i > 0 && unpacked[i] {
+			left[i] = p.moved(moves[i])
+		}
 	}
-	return others
+	sched.Do(len(packs), len(packs), func(i int) {
+		switch {
+		case p.over(): // tidy removes it
+		case len(left[i]) == 0 && p.removeStage(stages[i], base, moves[i]):
+			p.made.done(stages[i])
+		case p.made.has(stages[i]):
+			p.clear(own, stages[i])
+		}
+	})
+	for i := range packs {
+		if len(packs) > 1 && errors.Is(errs[i], fleet.ErrNoExec) {
+			p.beside.refuse()
+			refused = append(refused, left[i]...)
+			continue
+		}
+		p.beside.beside = p.beside.beside || errs[i] == nil
+		p.noTar = p.noTar || errs[i] != nil
+		others = append(others, left[i]...)
+	}
+	return others, refused
+}
+
+// removeStage removes a directory from which everything was moved, and reports whether it is gone.
+func (p *put) removeStage(stage, base string, moves []*moving) bool {
+	var directories []string
+	for _, m := range moves {
+		for directory := path.Dir(m.top); len(directory) > len(base) && !slices.Contains(directories, directory); directory = path.Dir(directory) {
+			directories = append(directories, directory)
+		}
+	}
+	slices.SortFunc(directories, func(a, b string) int { return len(b) - len(a) })
+	for _, directory := range directories {
+		if p.client.Rmdir(path.Join(stage, below(base, directory))) != nil {
+			return false
+		}
+	}
+	return p.client.Rmdir(stage) == nil
 }
 
 // unpack lets the host's tar unpack the files in stage, and reports whether they are right. The
-// directory is made when there is a session for tar.
-func (p *put) unpack(base, stage string, files []*placed) bool {
+// directory is made when there is a session for tar; more is set for a session beside others.
+func (p *put) unpack(base, stage string, files []*placed, more bool) (right bool, err error) {
 	program := strings.Builder{}
 	fmt.Fprintf(&program, "CDPATH=; "+widePipe+"cd -- %s && TAR_OPTIONS=%s tar -xpof -", shell.Quote(stage), wideTar)
 	var list []checked
@@ -147,35 +220,37 @@ func (p *put) unpack(base, stage string, files []*placed) bool {
 		p.made.add(stage, made{directory: true})
 		return p.client.Mkdir(stage, 0o700).Wait()
 	}
-	said, err := p.shell(query{program.String(), r, size, begin})
+	said, err := p.shell(query{program.String(), r, size, begin, more})
 	r.Close() // a tar that reads no more of it ends it
 	changed := <-packed
-	if err == nil {
-		return changed == nil && !slices.Contains(lines(said, list), false)
-	}
-	p.noTar = true
-	return false
+	return err == nil && changed == nil && !slices.Contains(lines(said, list), false), err
 }
 
-// move moves files out of stage into place, and returns the files for which that failed.
-func (p *put) move(base, stage string, files []*placed) (others []*placed) {
+// move begins to move files out of stage into place.
+func (p *put) move(base, stage string, files []*placed) (order []*moving) {
 	moves := map[string]*moving{}
-	var order []*moving
 	for _, to := range files {
-		name := below(base, to.name)
-		top, _, inDirectory := strings.Cut(name, "/")
+		top := to.name // or the outermost directory that is missing
+		for directory := path.Dir(top); p.fresh[directory] && !p.there[directory]; directory = path.Dir(directory) {
+			top = directory
+		}
 		m := moves[top]
 		if m == nil {
-			m = &moving{}
-			if from, to := path.Join(stage, top), path.Join(base, top); inDirectory {
-				m.wait = p.client.Rename(from, to)
+			m = &moving{top: top}
+			if from := path.Join(stage, below(base, top)); top != to.name {
+				m.wait = p.client.Rename(from, top)
 			} else {
-				m.wait = p.client.Replace(from, to)
+				m.wait = p.client.Replace(from, top)
 			}
 			moves[top], order = m, append(order, m)
 		}
 		m.files = append(m.files, to)
 	}
+	return order
+}
+
+// moved waits for the moves, and returns the files for which that failed.
+func (p *put) moved(order []*moving) (others []*placed) {
 	for _, m := range order {
 		if m.wait.Wait() != nil {
 			others = append(others, m.files...)
@@ -195,6 +270,7 @@ func (p *put) move(base, stage string, files []*placed) (others []*placed) {
 
 // moving is a file, or a directory with files, during its move.
 type moving struct {
+	top   string // its name in place
 	wait  interface{ Wait() error }
 	files []*placed
 }

@@ -22,7 +22,12 @@ import (
 // PLACE is made of host and name, since many hosts may have one disk, and CONTENT identifies the
 // content. So a later copy finds the parts of an earlier one, makes them its own by renaming them,
 // which only one can do, and continues or removes them. A copy whose own part is gone begins again.
-type part struct{ place, directory, stem, content string }
+type part struct {
+	place, directory, stem, content string
+
+	holed string // content in the names of parts that may lack pieces, "" where none can: lanes do not write in order
+	lanes bool   // a fresh one is such a part
+}
 
 // aside is a file that is being replaced, as long as it stands aside.
 func (p part) aside() part {
@@ -64,7 +69,7 @@ const maxBase = 200
 func newPart(host, name string, content ...any) part {
 	base := path.Base(name)
 	base = base[:min(len(base), maxBase)]
-	return part{name, path.Dir(name), fmt.Sprintf(".%s.sshpace-%08x-", base, digest(host, name)&(1<<32-1)), contentOf(content...)}
+	return part{name, path.Dir(name), fmt.Sprintf(".%s.sshpace-%08x-", base, digest(host, name)&(1<<32-1)), contentOf(content...), "", false}
 }
 
 func contentOf(words ...any) string { return fmt.Sprintf("%012x", digest(words...)&(1<<48-1)) }
@@ -79,11 +84,20 @@ func digest(words ...any) uint64 {
 
 // fresh returns an unused name.
 func (p part) fresh() string {
-	return path.Join(p.directory, p.stem+p.content+"-"+strings.ToLower(rand.Text()[:8]))
+	content := p.content
+	if p.lanes {
+		content = p.holed
+	}
+	return path.Join(p.directory, p.stem+content+"-"+strings.ToLower(rand.Text()[:8]))
 }
 
 func (p part) has(name string) bool {
-	return strings.HasPrefix(path.Base(name), p.stem+p.content+"-")
+	return strings.HasPrefix(path.Base(name), p.stem+p.content+"-") || p.hasHoles(name)
+}
+
+// hasHoles reports whether the part with a name may lack pieces.
+func (p part) hasHoles(name string) bool {
+	return p.holed != "" && strings.HasPrefix(path.Base(name), p.stem+p.holed+"-")
 }
 
 // leftover is a part that was found.

@@ -35,7 +35,7 @@ func (p *put) pour(to *placed, part string) bool {
 	said, err := p.shell(query{program: program, input: trickle{in, p.Limit}, size: to.size})
 	if sent, _ := in.Seek(0, io.SeekCurrent); err != nil || said != want || sent != to.size || p.over() {
 		p.noCat = true
-		p.goOn(to, part)
+		p.goOn(to, part, 0)
 		return false
 	}
 	modes := attrsOf(to.item)

@@ -29,9 +29,12 @@ func (s *side) read(f *sftp.File, offset, size int64, use func(p []byte, at int6
 		}
 	}()
 	for next := offset; ; {
-		for len(open) < maxRequests/2 && next < size && s.ctx.Err() == nil {
+		for next < size && s.ctx.Err() == nil {
+			n := int(min(size-next, int64(s.Limit.piece(s.client.Chunk()))))
+			if len(open) > 0 && !s.client.HasRoom(n) || len(open) > s.inFlight()/sftp.MaxChunk { // or what has come is not used yet
+				break
+			}
 			buf := buffers.Get().(*chunk)
-			n := int(min(size-next, int64(s.Limit.piece(min(s.client.Chunk(), len(buf))))))
 			s.Limit.wait(s.ctx, n)
 			open = append(open, piece{buf, n, next, f.ReadAt(buf[:n], next)})
 			next += int64(n)

@@ -62,7 +62,7 @@ func (p *put) drop(name string) {
 func (p *put) tidy() {
 	all := maps.Clone(p.made.names) // nothing else runs by now
 	names := slices.Sorted(maps.Keys(all))
-	sched.Do(atOnce, len(names), func(i int) {
+	sched.Do(p.atOnce(), len(names), func(i int) {
 		switch what := all[names[i]]; {
 		case what.keep && p.ctx.Err() != nil:
 		case what.directory:
@@ -150,7 +150,7 @@ func (p *put) removeAll(directory string, depth int) (removed int64, err error) 
 		}
 		gone.Add(n)
 	}
-	sched.Do(atOnce, len(files), func(i int) {
+	sched.Do(p.atOnce(), len(files), func(i int) {
 		if p.client.Remove(files[i]) == nil {
 			gone.Add(1)
 		}

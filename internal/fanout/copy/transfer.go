@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// atOnce is how many small files of one host are copied at the same time.
-	atOnce = 64
+	// leastAtOnce is how many small files of one host are copied at the same time.
+	leastAtOnce = 64
 	// maxRequests is how many requests for one large file are in flight.
 	maxRequests = 16
 	// large is the size of files that are copied one at a time, and whose parts are worth keeping
@@ -49,6 +49,7 @@ type Options struct {
 	Limit    *Limiter // nil = as fast as it goes
 	NoVerify bool     // trust sizes, do not compare checksums
 	Compare  bool     // compare by checksums, not by size and time
+	Hosts    int      // that copy at the same time, as far as is known; 0 = unknown
 	Scp      *Scp     // nil = as copy and fetch do it
 	Naming   Naming   // nil = expand.Name
 }
@@ -139,13 +140,14 @@ type side struct {
 	last   context.Context // ends a little after ctx: until then the host can be cleaned up
 	home   func() string   // where SFTP begins, "" if the host does not say
 	left   leftovers
+	beside lanes
 
 	received bool // files came from the host
 }
 
 // connect begins SFTP with a host.
 func (s *side) connect() (closing func(), err error) {
-	switch s.client, err = sftp.NewClient(s.ch); {
+	switch s.client, err = sftp.NewClient(s.ch, s.inFlight()); {
 	case err == sftp.ErrNoServer:
 		return nil, fmt.Errorf("sftp: %w; %s", err, s.instead())
 	case err != nil:
@@ -156,7 +158,7 @@ func (s *side) connect() (closing func(), err error) {
 	stop := sched.After(s.ctx, func() time.Duration { return courtesy }, func() { end(); s.ch.Close() })
 	home := s.client.RealPath(".")
 	s.home = sync.OnceValue(func() string { name, _ := home.Wait(); return name })
-	return func() { stop(); end(); s.client.Close() }, nil
+	return func() { stop(); end(); s.beside.close(); s.client.Close() }, nil
 }
 
 // instead names the possible reason why the host offers no SFTP: its banner, or its sshd_config.
@@ -294,7 +296,7 @@ func each[T any](s *side, n int, list []T, work func(T)) {
 // moved moves files, many small ones at a time and large ones one by one.
 func moved[T any](s *side, files []T, size func(T) int64, move func(T)) {
 	small := func(f T) bool { return size(f) < large }
-	each(s, atOnce, slices.DeleteFunc(slices.Clone(files), func(f T) bool { return !small(f) }), move)
+	each(s, s.atOnce(), slices.DeleteFunc(slices.Clone(files), func(f T) bool { return !small(f) }), move)
 	each(s, 1, slices.DeleteFunc(slices.Clone(files), small), move)
 }
 

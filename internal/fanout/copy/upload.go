@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -145,6 +144,7 @@ func (p *put) all(sources []*Source, dest string) error {
 	needed := p.neededLinks(links)
 	if p.Scp == nil {
 		files = p.needed(files)
+		p.openLanes(files)
 		p.findLeftovers(files)
 		files = p.packed(files)
 	}
@@ -180,7 +180,7 @@ func (p *put) findLeftovers(missing []*placed) {
 		directories[p.nearest(to)] = true
 		files[to.name] = to
 	}
-	each(&p.side, atOnce, slices.Collect(maps.Keys(directories)), func(directory string) {
+	each(&p.side, p.atOnce(), slices.Collect(maps.Keys(directories)), func(directory string) {
 		n := 0
 		p.client.ReadDir(directory, func(e sftp.Entry) error { // a directory that cannot be listed has none
 			p.left.add(directory, e.Name, e.Attrs.IsDir())
@@ -225,7 +225,7 @@ func (p *put) send(to *placed) {
 	name, err := p.claim(to)
 	switch {
 	case err != nil:
-	case !to.begun && to.size >= huge && p.pour(to, name):
+	case !to.begun && to.size >= huge && p.wanted(to.size) == 1 && p.pour(to, name):
 	default:
 		err = p.writePart(to, name)
 	}
@@ -245,8 +245,13 @@ func (p *put) claim(to *placed) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
+	own.lanes = own.holed != "" && p.wanted(to.size) > 1
 	name = p.left.claim(own, func(old, name string) bool {
-		if p.beginning(to, old) < 0 || p.client.Rename(old, name).Wait() != nil || !p.goOn(to, name) {
+		lacks := int64(0)
+		if own.hasHoles(old) {
+			lacks = mostAhead
+		}
+		if p.size(to, old) < 0 || p.client.Rename(old, name).Wait() != nil || !p.goOn(to, name, lacks) {
 			return false
 		}
 		to.kept = to.from
@@ -256,16 +261,20 @@ func (p *put) claim(to *placed) (name string, err error) {
 	return name, nil
 }
 
-// goOn continues a part with its name, or removes it.
-func (p *put) goOn(to *placed, name string) bool {
-	from := p.beginning(to, name)
-	if from < 0 {
+// goOn continues a part with its name, of whose end pieces may lack, or removes it.
+func (p *put) goOn(to *placed, name string, lacks int64) bool {
+	size := p.size(to, name)
+	from := max(0, size-lacks)
+	// A complete part has its final mode, which may forbid writing. A refusal shows when it is
+	// opened.
+	change := sftp.Attrs{Has: sftp.HasMode, Mode: uint32(to.partPerm())}
+	if lacks > 0 { // its size is to say again how much of it is there
+		change.Has, change.Size = change.Has|sftp.HasSize, uint64(from)
+	}
+	if size < 0 || p.client.Setstat(name, change).Wait() != nil && lacks > 0 {
 		p.client.Remove(name)
 		return false
 	}
-	// A complete part has its final mode, which may forbid writing. A refusal shows when it is
-	// opened.
-	p.client.Setstat(name, sftp.Attrs{Has: sftp.HasMode, Mode: uint32(to.partPerm())}).Wait()
 	to.begun, to.from = true, from
 	return true
 }
@@ -277,11 +286,13 @@ func (p *put) partOf(to *placed) (part, error) {
 		return newPart(p.host, to.name), nil
 	}
 	id, err := to.identity()
-	return newPart(p.host, to.name, id), err
+	own := newPart(p.host, to.name, id)
+	own.holed = contentOf(id, "lanes")
+	return own, err
 }
 
-// beginning returns how much of the file is in a part that can be ours alone, -1 if it cannot.
-func (p *put) beginning(to *placed, name string) int64 {
+// size returns the size of a part that can be ours alone, -1 if it cannot.
+func (p *put) size(to *placed, name string) int64 {
 	a, err := p.client.Lstat(name)
 	if err != nil || to.size < large || !a.IsRegular() || a.Size > uint64(to.size) || !p.isPrivate(path.Dir(name), a) {
 		return -1
@@ -319,7 +330,11 @@ func (p *put) write(to *placed, name string, how uint32) error {
 	if p.Scp == nil {
 		perm = to.partPerm()
 	}
-	f, err := p.client.Open(name, how, perm)
+	client := p.client
+	if to.size < large {
+		client = p.turn()
+	}
+	f, err := client.Open(name, how, perm)
 	switch {
 	case errors.Is(err, fs.ErrPermission) && how&sftp.Excl != 0:
 		return fmt.Errorf("%w: the directory %s must be writable, where a file is written before it gets its name", err, path.Dir(name))
@@ -327,17 +342,18 @@ func (p *put) write(to *placed, name string, how uint32) error {
 		return err
 	}
 	to.opened = true
-	err = p.stream(f, r, to)
 	modes := attrsOf(to.item)
 	if p.Scp == nil && to.perm&0o400 == 0 { // cksum has to read it
 		modes.Has &^= sftp.HasMode
 	}
-	set := sftp.Pending{}
+	var set, closed sftp.Pending
 	dress := p.Scp == nil && name != to.name || p.Scp != nil && p.Scp.Preserve // or inPlace does it
-	if dress {
-		set = f.Setstat(modes)
-	}
-	closed := f.Close()
+	err = p.stream(f, name, r, to, func() {
+		if dress {
+			set = f.Setstat(modes)
+		}
+		closed = f.Close()
+	})
 	if dress {
 		refused := set.Wait()
 		err = cmp.Or(err, closed.Wait())
@@ -347,35 +363,6 @@ func (p *put) write(to *placed, name string, how uint32) error {
 		return cmp.Or(err, p.dressed(0, refused))
 	}
 	return cmp.Or(err, closed.Wait())
-}
-
-// stream sends the content, with many requests ahead of their replies.
-func (p *put) stream(f *sftp.File, r io.ReaderAt, to *placed) error {
-	buf := buffers.Get().(*chunk)
-	defer buffers.Put(buf)
-	var pending []sftp.Pending
-	var failed error
-	offset := to.from
-	for failed == nil && offset < to.size && p.ctx.Err() == nil {
-		n := int(min(to.size-offset, int64(p.Limit.piece(min(p.client.Chunk(), len(buf))))))
-		if got, err := (limited{r, &p.side}).ReadAt(buf[:n], offset); got < n {
-			failed = errChanged
-			if err != nil && !errors.Is(err, io.EOF) {
-				failed = err
-			}
-			break
-		}
-		if len(pending) == maxRequests {
-			failed = pending[0].Wait()
-			pending = pending[1:]
-		}
-		pending = append(pending, f.WriteAt(buf[:n], offset))
-		offset += int64(n)
-	}
-	for _, wait := range pending {
-		failed = cmp.Or(failed, wait.Wait())
-	}
-	return cmp.Or(failed, context.Cause(p.ctx))
 }
 
 // explain describes a failure for which the protocol has no name.

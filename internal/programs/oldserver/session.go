@@ -14,9 +14,9 @@ import (
 	"os/exec"
 	"sync"
 
-	"sshpace/internal/record"
-
 	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/unit"
 )
 
 const (
@@ -36,7 +36,7 @@ const (
 )
 
 // window is as much as OpenSSH grants.
-const window = uint32(record.ChannelWindow)
+const window = uint32(unit.ChannelWindow)
 
 // ServeOne serves the connection on socket. Only the authorized key may log in; the command is run
 // by /bin/sh with HOME set to home.

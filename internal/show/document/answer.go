@@ -332,7 +332,7 @@ func speeds(options []rank.Row) string {
 }
 
 // theWindow names OpenSSH's window.
-var theWindow = "the window of " + record.ChannelWindow.String()
+var theWindow = "the window of " + unit.ChannelWindow.String()
 
 // narrows are limits that no cipher changes.
 var narrows = map[string]string{

@@ -60,7 +60,7 @@ func overTripsOf(results []compare.MethodResult) (o overTrips) {
 }
 
 // ceilingName describes the most that OpenSSH's window lets through.
-var ceilingName = record.ChannelWindow.String() + " / round trip"
+var ceilingName = unit.ChannelWindow.String() + " / round trip"
 
 // table shows throughput by round trip.
 func (o overTrips) table() Table {
@@ -70,7 +70,7 @@ func (o overTrips) table() Table {
 		t.Columns = append(t.Columns, Column{Key: "bytes_per_s_" + trip.String(), Head: trip.String(), Terse: trip.String(), Unit: "MB/s", Scale: 1e6, Kind: Quantity, Bare: true})
 		at := Cell{}
 		if trip > 0 {
-			at = Cell{Quantity: stats.Exactly(float64(record.Ceiling(trip)))}
+			at = Cell{Quantity: stats.Exactly(float64(unit.Ceiling(trip)))}
 		}
 		ceilings.Cells = append(ceilings.Cells, at)
 	}
@@ -86,7 +86,7 @@ func (o overTrips) table() Table {
 	return t
 }
 
-var tripNote = "OpenSSH has at most " + record.ChannelWindow.String() + " in flight; other programs have windows of their own."
+var tripNote = "OpenSSH has at most " + unit.ChannelWindow.String() + " in flight; other programs have windows of their own."
 
 // chart draws the speed of each method over the round trip, with the ceiling of ssh's window.
 func (o overTrips) chart() Chart {
@@ -114,10 +114,10 @@ func (o overTrips) chart() Chart {
 func ceilingItem(longest time.Duration, most float64) Item {
 	const steps = 40
 	item := Item{Label: ceilingName, Bound: true}
-	from := min(float64(record.ChannelWindow)/most/1e6, longest.Seconds()) // seconds
+	from := min(float64(unit.ChannelWindow)/most/1e6, longest.Seconds()) // seconds
 	for i := range steps + 1 {
 		trip := from * math.Pow(longest.Seconds()/from, float64(i)/steps)
-		value := float64(record.ChannelWindow) / trip / 1e6
+		value := float64(unit.ChannelWindow) / trip / 1e6
 		item.X, item.Points = append(item.X, trip*1e3), append(item.Points, Point{Value: value, Lo: value, Hi: value, Known: true})
 	}
 	return item

@@ -52,8 +52,7 @@ type Channel struct {
 	pace      pace
 	window    uint32 // how much the server takes
 	most      uint32 // and at most in one packet
-	allowed   uint32 // how much the server may send
-	taken     uint32 // of the received bytes, not acknowledged yet
+	grant     grant  // how much the server may send
 	over      bool   // it has ended, or we have closed it
 	sentEOF   bool
 	sentClose bool
@@ -65,7 +64,7 @@ func (c *Conn) Open(kind string, specific []byte, to Handler) (*Channel, error) 
 }
 
 func (c *Conn) open(ctx context.Context, kind string, specific []byte, to Handler, waits bool) (*Channel, error) {
-	ch := &Channel{conn: c, to: to, waits: waits, opened: make(chan error, 1), replies: make(chan bool, 1), done: make(chan struct{}), allowed: window}
+	ch := &Channel{conn: c, to: to, waits: waits, opened: make(chan error, 1), replies: make(chan bool, 1), done: make(chan struct{}), grant: grant{size: window, allowed: window}}
 	ch.room.L = &ch.mu
 	if err := c.add(ch); err != nil {
 		return nil, err
@@ -306,10 +305,9 @@ func (ch *Channel) admit(f *Fields, n int) error {
 	}
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
-	if uint32(n) > ch.allowed {
-		return fmt.Errorf("ssh: %d bytes of data where %d were allowed", n, ch.allowed)
+	if allowed := ch.grant.allowed; !ch.grant.arrive(n) {
+		return fmt.Errorf("ssh: %d bytes of data where %d were allowed", n, allowed)
 	}
-	ch.allowed -= uint32(n)
 	return nil
 }
 
@@ -319,13 +317,10 @@ func (ch *Channel) Took(n int) { _ = ch.took(n) } // the reader notices the end 
 // took tells the server, but not for every piece.
 func (ch *Channel) took(n int) error {
 	ch.mu.Lock()
-	ch.taken += uint32(n)
-	more := ch.taken
-	if more < window/4 || ch.over {
-		more = 0
+	more := uint32(0)
+	if !ch.over {
+		more = ch.grant.take(n)
 	}
-	ch.taken -= more
-	ch.allowed += more
 	ch.mu.Unlock()
 	if more == 0 {
 		return nil

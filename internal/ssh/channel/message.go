@@ -24,7 +24,7 @@ const MaxMessage = 256 << 10
 
 const (
 	// window is how much a server may send on a channel before it gets more room: enough for a
-	// gigabit over 15 ms. It is ours; OpenSSH's is record.ChannelWindow.
+	// gigabit over 15 ms. It is ours; OpenSSH's is unit.ChannelWindow.
 	window = 2 << 20
 	// maxPacket is how much of that it may send at once (RFC 4254 section 5.1).
 	maxPacket = 32 << 10

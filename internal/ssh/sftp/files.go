@@ -305,6 +305,8 @@ func (x *call) names(use func(Entry) error) (n int, err error) {
 }
 
 const (
+	// leastAhead ask for the names of a small directory, and for their end.
+	leastAhead = 2
 	// dirAhead is how many replies about a directory that fills one are requested at once: a reply
 	// of OpenSSH's server has 100 names.
 	dirAhead = 8
@@ -319,9 +321,9 @@ func (c *Client) ReadDir(name string, use func(Entry) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { c.begin(typeClose, path(handle), nil).Wait() }()
+	defer func() { go c.begin(typeClose, path(handle), nil).Wait() }() // nothing depends on the answer
 	empty := 0
-	for ahead := 1; err == nil; ahead = dirAhead {
+	for ahead := leastAhead; err == nil; ahead = dirAhead {
 		asked := make([]Pending, ahead)
 		for i := range asked {
 			asked[i] = c.begin(typeReaddir, path(handle), nil)
@@ -388,6 +390,9 @@ func (c *Client) Open(name string, how uint32, perm fs.FileMode) (*File, error) 
 	}
 	return &File{c, handle}, nil
 }
+
+// Chunk returns the most bytes of one request.
+func (f *File) Chunk() int { return f.client.Chunk() }
 
 // part returns the body of a request about size bytes at an offset.
 func (f *File) part(offset int64, size int) []byte {

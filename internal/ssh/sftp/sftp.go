@@ -73,7 +73,7 @@ func broken(format string, args ...any) error {
 type Client struct {
 	conn   io.ReadWriteCloser
 	reads  *bufio.Reader
-	chunk  int // bytes of data in one request
+	chunk  func() int // most bytes of data in one request
 	window window
 
 	posix, expands bool // extensions that the server has
@@ -104,9 +104,14 @@ type call struct {
 
 var readyChannels = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 
-// NewClient opens a session on the streams of a server. Close ends it.
-func NewClient(conn io.ReadWriteCloser) (*Client, error) {
-	c := &Client{conn: conn, reads: bufio.NewReaderSize(conn, 64<<10), chunk: defaultChunk, calls: map[uint32]*call{}, done: make(chan struct{})}
+// LeastInFlight is the least limit of the bytes in flight that keeps a server on a short path busy:
+// twice the window of sshd's channels (channels.h, CHAN_SES_WINDOW_DEFAULT).
+const LeastInFlight = 4 << 20
+
+// NewClient opens a session on the streams of a server, with at most inFlight bytes of file data in
+// flight. Close ends it.
+func NewClient(conn io.ReadWriteCloser, inFlight int) (*Client, error) {
+	c := &Client{conn: conn, reads: bufio.NewReaderSize(conn, 64<<10), calls: map[uint32]*call{}, done: make(chan struct{})}
 	_, unsent := conn.Write([]byte{0, 0, 0, 5, typeInit, 0, 0, 0, version})
 	// An account that refuses may have closed the connection before that: what was read says why.
 	extensions, err := c.greeting()
@@ -125,11 +130,13 @@ func NewClient(conn io.ReadWriteCloser) (*Client, error) {
 			c.expands = true
 		}
 	}
-	c.window.init(c.chunk)
+	c.window.init(inFlight)
 	go c.receive()
+	c.chunk = sync.OnceValue(func() int { return defaultChunk })
 	if limits {
-		c.askLimits()
-		c.window.init(c.chunk)
+		asked := c.begin(typeExtended, path("limits@openssh.com"), nil)
+		c.flush()
+		c.chunk = sync.OnceValue(func() int { return asked.chunk() })
 	}
 	return c, nil
 }
@@ -141,20 +148,26 @@ func (c *Client) Close() error {
 	return err
 }
 
-// Chunk returns the most bytes of one request.
-func (c *Client) Chunk() int { return c.chunk }
+// Chunk returns the most bytes of one request. It waits for the server's answer about that.
+func (c *Client) Chunk() int { return c.chunk() }
 
-// askLimits asks for the largest size of requests.
-func (c *Client) askLimits() {
-	x, err := c.ask(typeExtended, path("limits@openssh.com"))
-	if err != nil || x.kind != typeExtendedReply {
-		return
+// RoundTrip returns the shortest time of an answer, 0 before the first one.
+func (c *Client) RoundTrip() time.Duration { return c.window.roundTrip() }
+
+// HasRoom reports whether a read or write of size bytes would leave at once.
+func (c *Client) HasRoom(size int) bool { return c.window.hasRoom(size) }
+
+// chunk waits for the server's limits, and returns the largest size of requests.
+func (p Pending) chunk() int {
+	if p.answered() != nil || p.call.kind != typeExtendedReply {
+		return defaultChunk
 	}
-	d := &channel.Fields{Rest: x.body}
+	d := &channel.Fields{Rest: p.call.body}
 	packet, read, write := d.Long(), d.Long(), d.Long()
 	if most := min(packet-1024, read, write, MaxChunk); d.Err() == nil && packet > 64<<10 && most >= defaultChunk {
-		c.chunk = int(most)
+		return int(most)
 	}
+	return defaultChunk
 }
 
 // length reads the length of the next message.

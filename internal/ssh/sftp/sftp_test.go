@@ -33,7 +33,7 @@ func FuzzReplies(f *testing.F) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			c, err := NewClient(canned{Reader: bytes.NewReader(said)})
+			c, err := NewClient(canned{Reader: bytes.NewReader(said)}, LeastInFlight)
 			if err != nil {
 				return
 			}
@@ -74,14 +74,14 @@ func (hungUp) Close() error                { return nil }
 func TestRefusedBeforeTheFirstWord(t *testing.T) {
 	for _, said := range []string{"", "This account is not available.\n"} {
 		for _, unsent := range []error{nil, io.EOF, os.ErrClosed, syscall.EPIPE, syscall.ECONNRESET} {
-			_, err := NewClient(hungUp{strings.NewReader(said), unsent})
+			_, err := NewClient(hungUp{strings.NewReader(said), unsent}, LeastInFlight)
 			if !errors.Is(err, ErrNoServer) || !strings.Contains(err.Error(), strings.TrimSpace(said)) {
 				t.Errorf("%q, %v: %v", said, unsent, err)
 			}
 		}
 	}
 	version := "\x00\x00\x00\x05\x02\x00\x00\x00\x03"
-	if _, err := NewClient(hungUp{strings.NewReader(version), syscall.EPIPE}); err != syscall.EPIPE {
+	if _, err := NewClient(hungUp{strings.NewReader(version), syscall.EPIPE}, LeastInFlight); err != syscall.EPIPE {
 		t.Errorf("a server that takes no request: %v", err)
 	}
 }

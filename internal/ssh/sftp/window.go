@@ -14,22 +14,26 @@ type window struct {
 	change   sync.Cond
 	inFlight int // bytes of data in flight
 	limit    int // limit of inUse
-	least    int // limit never falls below
-	most     int // or rises above
+	most     int // limit never rises above
 	vegas    sched.Vegas
 }
 
 const (
-	// leastChunks keep a server busy while the next one is in flight.
-	leastChunks = 2
-	// mostData is twice the window of sshd's channels (channels.h, CHAN_SES_WINDOW_DEFAULT).
-	mostData = 4 << 20
+	// least keeps a server busy while the next request is in flight.
+	least = 2 * MaxChunk
+	// usual is the rate in bytes per second that the first requests expect of a long path: a path
+	// that is slower has as much in flight for a moment, a faster one learns in a few round trips.
+	usual = 256e6
 )
 
-func (w *window) init(chunk int) {
+func (w *window) init(most int) {
 	w.change.L = &w.mu
-	w.least, w.most = leastChunks*chunk, mostData
-	w.limit = w.least
+	w.most = most
+}
+
+// begin sets the first limit, by the answers to requests without data.
+func (w *window) begin() {
+	w.limit = min(max(least, int(usual*w.vegas.Quickest().Seconds())), w.most)
 }
 
 // enter waits until size more bytes may be in flight, and returns how many are then. idle is called
@@ -37,6 +41,9 @@ func (w *window) init(chunk int) {
 func (w *window) enter(size int, idle func()) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.limit == 0 {
+		w.begin()
+	}
 	if w.full(size) {
 		w.mu.Unlock()
 		idle()
@@ -66,7 +73,21 @@ func (w *window) learn(size, inFlight int, took time.Duration) {
 	defer w.mu.Unlock()
 	estimate := w.vegas.BestInFlight(inFlight, took)
 	if size > 0 {
-		w.limit = min(estimate+w.least, w.most)
+		w.limit = min(estimate+least, w.most)
 		w.change.Broadcast()
 	}
+}
+
+// hasRoom reports whether size more bytes may be in flight now.
+func (w *window) hasRoom(size int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.limit == 0 || !w.full(size)
+}
+
+// roundTrip returns the shortest time of a request, 0 before the first answer.
+func (w *window) roundTrip() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.vegas.Quickest()
 }

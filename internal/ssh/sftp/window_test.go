@@ -84,7 +84,7 @@ func (w *way) Close() error               { close(w.queue); return nil }
 // send writes a file, always as much ahead as may be, and returns how much that was at most.
 func (w *way) send(t *testing.T, size int) int {
 	t.Helper()
-	c, err := NewClient(w)
+	c, err := NewClient(w, LeastInFlight)
 	if err != nil {
 		t.Fatal(err)
 	}
