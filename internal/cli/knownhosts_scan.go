@@ -64,18 +64,12 @@ func newKnownHostsScanCommand(sys System) *cobra.Command {
 // open reads the list that confirms keys, nil if none is given.
 func (f *scanFlags) open(ctx context.Context) (*scan.List, error) {
 	s := &f.signature
-	given := 0
-	for _, text := range []string{s.File, s.AllowedSigners, s.Principal} {
-		if text != "" {
-			given++
-		}
-	}
-	switch {
-	case given == 0 && f.list == "":
+	switch unsigned := *s == (scan.Signature{}); {
+	case unsigned && f.list == "":
 		return nil, nil
-	case given == 0:
+	case unsigned:
 		s = nil
-	case given < 3 || f.list == "":
+	case s.File == "" || s.AllowedSigners == "" || s.Principal == "" || f.list == "":
 		return nil, usageError("give --fingerprints FILE --signed FILE.sig --allowed-signers FILE --principal NAME", "a signed list needs all four flags")
 	}
 	return scan.Open(ctx, f.list, s)
@@ -121,8 +115,8 @@ func (f *scanFlags) run(ctx context.Context, sys System) error {
 
 // record writes or prints what was confirmed.
 func (f *scanFlags) record(sys System, report scan.Report) error {
-	confirmed := report.Confirmed()
-	lines, err := reach.Lines(confirmed)
+	looks := report.Looks()
+	lines, err := reach.Lines(looks)
 	if err != nil {
 		return err
 	}
@@ -138,7 +132,7 @@ func (f *scanFlags) record(sys System, report scan.Report) error {
 	if err != nil || !f.write {
 		return err
 	}
-	added, err := reach.Record(confirmed)
+	added, err := reach.Record(looks)
 	for _, file := range slices.Sorted(maps.Keys(added)) {
 		fmt.Fprintf(sys.Stderr, "sshpace: added %s to %s\n", unit.Count(added[file], "line"), oneLine(file))
 	}

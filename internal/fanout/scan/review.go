@@ -15,23 +15,30 @@ import (
 	"sshpace/internal/ssh/knownhosts/check"
 )
 
-// loud are the states that may be an attack, with their words and what to do.
-var loud = []struct {
+// states are all of them, the worst first, with what to do where it may be an attack.
+var states = []struct {
 	State
 	word, hint string
 }{
 	{Revoked, "REVOKED", check.RevokedHint},
 	{Changed, "CHANGED", check.ChangedHint},
 	{Contradicted, "NOT AS LISTED", "find out which is right, the host or the list: it may be an attack"},
+	{Unconfirmed, "new and not confirmed", ""},
+	{Confirmed, "new and confirmed", ""},
+	{Known, "known", ""},
 }
+
+// toReview is how many of them people must look at.
+const toReview = 4
 
 // Review writes what people should look at: nothing of it is recorded. The last line counts.
 func (r Report) Review(w io.Writer) {
-	for _, l := range loud {
-		if r.each(l.State, func(h *Host, k Key) {
-			fmt.Fprintf(w, "%s: %s: %s\n", l.word, termsafe.Line(h.Host), termsafe.Line(k.Why))
-		}) > 0 {
-			fmt.Fprintf(w, "sshpace: hint: %s\n", l.hint)
+	for _, s := range states {
+		show := func(h *Host, k Key) {
+			fmt.Fprintf(w, "%s: %s: %s\n", s.word, termsafe.Line(h.Host), termsafe.Line(k.Why))
+		}
+		if s.hint != "" && r.each(s.State, show) > 0 {
+			fmt.Fprintf(w, "sshpace: hint: %s\n", s.hint)
 		}
 	}
 	if keys := r.byKey(func(k Key) bool { return k.State == Unconfirmed }); len(keys) > 0 {
@@ -118,10 +125,7 @@ func (r Report) byKey(wanted func(Key) bool) (list []*sameKey) {
 // counts is the last line.
 func (r Report) counts() string {
 	parts := []string{}
-	for _, s := range []struct {
-		State
-		word string
-	}{{Known, "known"}, {Confirmed, "new and confirmed"}, {Unconfirmed, "new and not confirmed"}, {Contradicted, "NOT AS LISTED"}, {Changed, "CHANGED"}, {Revoked, "REVOKED"}} {
+	for _, s := range states {
 		if n := r.each(s.State, func(*Host, Key) {}); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s.word))
 		}
@@ -147,8 +151,8 @@ func (r Report) unreached() (n int) {
 
 // Verdict is the exit code: a key that must be reviewed, otherwise hosts that were not reached.
 func (r Report) Verdict() error {
-	for _, s := range []State{Unconfirmed, Contradicted, Changed, Revoked} {
-		if r.each(s, func(*Host, Key) {}) > 0 {
+	for _, s := range states[:toReview] {
+		if r.each(s.State, func(*Host, Key) {}) > 0 {
 			return fault.Exit(fault.Found)
 		}
 	}

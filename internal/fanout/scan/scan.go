@@ -49,8 +49,6 @@ type Key struct {
 	State       State  `json:"state"`
 	By          string `json:"confirmed_by,omitempty"`
 	Why         string `json:"why,omitempty"`
-
-	key ssh.PublicKey
 }
 
 // Host is a host that was looked at.
@@ -110,28 +108,27 @@ func (s *scanner) Done(r fleet.Result, so fleet.Summary) error {
 
 // judge decides about the keys of a host.
 func (h *Host) judge(ctx context.Context, list *List) {
-	h.look.Judge(ctx)
 	h.Name = h.look.Name
-	for _, s := range h.look.Keys {
-		k := Key{Type: s.Type(), Fingerprint: ssh.FingerprintSHA256(s), key: s.PublicKey}
-		switch {
-		case s.Kind == check.Revoked:
-			k.State, k.Why = Revoked, s.Why
-		case s.Kind == check.Changed:
-			k.State, k.Why = Changed, s.Why
-		case s.Kind == check.Unknown:
-			k.State = Unconfirmed
-		case s.Certified:
+	for _, s := range h.look.Keys(ctx) {
+		k := Key{Type: s.Type(), Fingerprint: ssh.FingerprintSHA256(s), State: stateOf[s.Kind]}
+		if k.State == Changed || k.State == Revoked {
+			k.Why = s.Why
+		}
+		if s.Certified {
 			k.State, k.By = Confirmed, "its certificate"
-		default:
-			k.State = Known
 		}
 		if list != nil {
 			k.ask(list, h)
 		}
+		if k.State == Confirmed {
+			h.look.Confirmed = append(h.look.Confirmed, s.PublicKey)
+		}
 		h.Keys = append(h.Keys, k)
 	}
 }
+
+// stateOf is what known_hosts files say.
+var stateOf = map[check.Kind]State{0: Known, check.Unknown: Unconfirmed, check.Changed: Changed, check.Revoked: Revoked}
 
 // ask compares a key with the list.
 func (k *Key) ask(list *List, h *Host) {
@@ -159,18 +156,10 @@ func (k *Key) ask(list *List, h *Host) {
 	}
 }
 
-// Confirmed returns the keys that may be recorded.
-func (r Report) Confirmed() (all []reach.Confirmed) {
+// Looks returns the looks at the hosts, with the keys that may be recorded.
+func (r Report) Looks() (all []*reach.Look) {
 	for _, h := range r {
-		var keys []ssh.PublicKey
-		for _, k := range h.Keys {
-			if k.State == Confirmed {
-				keys = append(keys, k.key)
-			}
-		}
-		if len(keys) > 0 {
-			all = append(all, reach.Confirmed{Look: h.look, Keys: keys})
-		}
+		all = append(all, h.look)
 	}
 	return all
 }

@@ -85,8 +85,8 @@ func list(t *testing.T, lines ...string) *List {
 	return l
 }
 
-// states are the states of all keys, in their order.
-func states(r Report) (all []State) {
+// statesOf are the states of all keys, in their order.
+func statesOf(r Report) (all []State) {
 	for _, h := range r {
 		for _, k := range h.Keys {
 			all = append(all, k.State)
@@ -97,7 +97,7 @@ func states(r Report) (all []State) {
 
 func record(t *testing.T, r Report) int {
 	t.Helper()
-	added, err := reach.Record(r.Confirmed())
+	added, err := reach.Record(r.Looks())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,8 +121,8 @@ func TestAsKeyscan(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ours []string
-	for _, k := range report[0].Keys {
-		ours = append(ours, fmt.Sprintf("[127.0.0.1]:%d %s", server.Port, knownhosts.MarshalKey(k.key)))
+	for _, k := range report[0].look.Keys(t.Context()) {
+		ours = append(ours, fmt.Sprintf("[127.0.0.1]:%d %s", server.Port, knownhosts.MarshalKey(k)))
 	}
 	theirs := slices.Collect(strings.Lines(strings.TrimSpace(string(out))))
 	for i := range theirs {
@@ -137,14 +137,14 @@ func TestAsKeyscan(t *testing.T) {
 		t.Errorf("nobody has confirmed them: %s\n%s", review, s.text(t))
 	}
 	for _, all := range []bool{false, true} { // one key of a host, then one more
-		l := list(t, "web1: "+ssh.FingerprintSHA256(report[0].Keys[0].key), "web1,other "+ssh.FingerprintSHA256(report[0].Keys[1].key))
+		l := list(t, "web1: "+report[0].Keys[0].Fingerprint, "web1,other "+report[0].Keys[1].Fingerprint)
 		got, review := s.run(t, Params{All: all, List: l}, one)
 		if n := record(t, got); n != 1 || got.Verdict() != nil || record(t, got) != 0 {
 			t.Errorf("all types %v: %d recorded: %s", all, n, review)
 		}
 	}
-	if got, _ := s.run(t, Params{All: true}, one); !slices.Equal(states(got), []State{Known, Known}) || strings.Count(s.text(t), "\n") != 2 {
-		t.Errorf("then: %v\n%s", states(got), s.text(t))
+	if got, _ := s.run(t, Params{All: true}, one); !slices.Equal(statesOf(got), []State{Known, Known}) || strings.Count(s.text(t), "\n") != 2 {
+		t.Errorf("then: %v\n%s", statesOf(got), s.text(t))
 	}
 	for _, kind := range []string{"ssh-ed25519", "ecdsa-sha2-nistp256"} {
 		if out, code := server.SSH(t, "127.0.0.1", "UserKnownHostsFile="+s.known, "HostKeyAlgorithms="+kind); code != 0 {
@@ -182,7 +182,7 @@ func TestNotTrusted(t *testing.T) {
 				p.List = list(t, c.list...)
 			}
 			report, review := s.run(t, p, at("web", server.Port()))
-			if got := states(report); len(got) != 1 || got[0] != c.state || !strings.Contains(review, c.says) || report.Verdict() == nil {
+			if got := statesOf(report); len(got) != 1 || got[0] != c.state || !strings.Contains(review, c.says) || report.Verdict() == nil {
 				t.Errorf("%v: %s", got, review)
 			}
 			if record(t, report) != 0 || s.text(t) != c.known {
@@ -211,7 +211,7 @@ func TestCertificate(t *testing.T) {
 	} {
 		s := newScanned(t, known, "HashKnownHosts yes")
 		report, review := s.run(t, Params{}, at("web", server.Port))
-		if got := states(report); !slices.Equal(got, []State{want}) {
+		if got := statesOf(report); !slices.Equal(got, []State{want}) {
 			t.Errorf("%v, want %s: %s", got, want, review)
 		}
 		record(t, report)
@@ -232,7 +232,7 @@ func TestJumps(t *testing.T) {
 	known := fmt.Sprintf("[127.0.0.1]:%d %s\n", jump.Port, knownhosts.MarshalKey(jump.HostKey))
 	s := newScanned(t, known, config)
 	report, review := s.run(t, Params{}, host.Host{Name: "web"}, host.Host{Name: "proxied"})
-	if !slices.Equal(states(report), []State{Unconfirmed}) || report[0].Name != "web" || !strings.Contains(review, "proxied (1) =: ") || !strings.Contains(review, "only ssh itself") {
+	if !slices.Equal(statesOf(report), []State{Unconfirmed}) || report[0].Name != "web" || !strings.Contains(review, "proxied (1) =: ") || !strings.Contains(review, "only ssh itself") {
 		t.Errorf("%s %+v", review, report[0])
 	}
 	if s.text(t) != known {
@@ -304,13 +304,32 @@ func TestAnotherKeyEachTime(t *testing.T) {
 	l := list(t, "web "+ssh.FingerprintSHA256(keys[0].PublicKey()))
 	for _, want := range []State{Confirmed, Changed, Known, Changed} {
 		report, review := s.run(t, Params{List: l}, at("web", port))
-		if got := states(report); !slices.Equal(got, []State{want}) {
+		if got := statesOf(report); !slices.Equal(got, []State{want}) {
 			t.Errorf("%v, want %s: %s", got, want, review)
 		}
 		record(t, report)
 	}
 	if text := s.text(t); strings.Count(text, "\n") != 1 || !strings.Contains(text, sshtest.KeyText(1)) {
 		t.Errorf("recorded: %s", text)
+	}
+}
+
+// TestTriedAgain: a host that turns connections away between those for its keys shows all of them
+// in the end.
+func TestTriedAgain(t *testing.T) {
+	t.Parallel()
+	config, n := &ssh.ServerConfig{NoClientAuth: true}, atomic.Int32{}
+	for _, key := range []ssh.Signer{sshtest.Key(1), sshtest.ECKey(), sshtest.RSAKey()} {
+		config.AddHostKey(key)
+	}
+	port := sshtest.Answering(t, func(c net.Conn) {
+		if n.Add(1)%2 == 1 {
+			_, _, _, _ = ssh.NewServerConn(c, config)
+		}
+	}).Port
+	report, review := newScanned(t, "", "").run(t, Params{All: true}, at("web", port))
+	if len(report[0].Keys) != 3 || report[0].Class != "" || n.Load() != 5 {
+		t.Errorf("%d connections: %s", n.Load(), review)
 	}
 }
 

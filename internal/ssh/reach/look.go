@@ -18,8 +18,8 @@ import (
 
 // Look is what a look at the keys of one host has shown.
 type Look struct {
-	Name string // of the host in known_hosts files; "" if it was not found out
-	Keys []Shown
+	Name      string          // of the host in known_hosts files; "" if it was not found out
+	Confirmed []ssh.PublicKey // keys that may be recorded, if the caller finds any
 
 	shown   []ssh.PublicKey
 	offered []string // host key algorithms of the server
@@ -92,9 +92,8 @@ func plain(key ssh.PublicKey) ssh.PublicKey {
 	return key
 }
 
-// Judge decides about the keys by the known_hosts files.
-func (l *Look) Judge(ctx context.Context) {
-	l.Keys = nil
+// Keys decides about the keys by the known_hosts files.
+func (l *Look) Keys(ctx context.Context) (keys []Shown) {
 	for _, key := range l.shown {
 		s := Shown{PublicKey: plain(key)}
 		v := l.check(ctx, key, &s)
@@ -106,8 +105,9 @@ func (l *Look) Judge(ctx context.Context) {
 		if v != nil && v.OneMore(l.shown) {
 			s.Kind = check.Unknown
 		}
-		l.Keys = append(l.Keys, s)
+		keys = append(keys, s)
 	}
+	return keys
 }
 
 // check decides about one key.
@@ -125,13 +125,6 @@ func (l *Look) check(ctx context.Context, key ssh.PublicKey, s *Shown) *check.Ve
 	return v
 }
 
-// addition returns confirmed keys of the host for the file.
-func (l *Look) addition(keys []ssh.PublicKey) check.Addition {
-	a := check.Addition{Keys: keys, Shown: l.shown}
-	a.Host, a.Port = l.target.HostKeyName()
-	return a
-}
-
 // policy returns where keys of the host are known.
 func (l *Look) policy() *hostKeys {
 	if k, ok := l.target.HostKeys.(*commanded); ok {
@@ -140,14 +133,8 @@ func (l *Look) policy() *hostKeys {
 	return l.target.HostKeys.(*hostKeys)
 }
 
-// Confirmed are keys of a host that may be recorded.
-type Confirmed struct {
-	*Look
-	Keys []ssh.PublicKey
-}
-
 // Lines returns confirmed keys as lines of known_hosts files, hashed where ssh_config says so.
-func Lines(all []Confirmed) (lines []string, err error) {
+func Lines(all []*Look) (lines []string, err error) {
 	for _, of := range byPolicy(all) {
 		some, err := check.Lines(of.additions, of.hash)
 		if err != nil {
@@ -160,7 +147,7 @@ func Lines(all []Confirmed) (lines []string, err error) {
 
 // Record adds confirmed keys to the first known_hosts file of each host, and returns how many lines
 // each file has got.
-func Record(all []Confirmed) (added map[string]int, err error) {
+func Record(all []*Look) (added map[string]int, err error) {
 	added = map[string]int{}
 	for _, of := range byPolicy(all) {
 		if of.file == "" {
@@ -181,15 +168,19 @@ type recording struct {
 }
 
 // byPolicy sorts confirmed keys by policies, in the order of the hosts.
-func byPolicy(all []Confirmed) (list []*recording) {
-	for _, c := range all {
-		k := c.policy()
+func byPolicy(all []*Look) (list []*recording) {
+	for _, l := range all {
+		if len(l.Confirmed) == 0 {
+			continue
+		}
+		k := l.policy()
 		i := slices.IndexFunc(list, func(r *recording) bool { return r.hostKeys == k })
 		if i < 0 {
 			i = len(list)
 			list = append(list, &recording{hostKeys: k})
 		}
-		list[i].additions = append(list[i].additions, c.addition(c.Keys))
+		name, port := l.target.HostKeyName()
+		list[i].additions = append(list[i].additions, check.Addition{Host: name, Port: port, Keys: l.Confirmed, Shown: l.shown})
 	}
 	return list
 }
