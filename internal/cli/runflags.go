@@ -45,7 +45,8 @@ func (f *fleetHosts) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.Groups, "groups", nil, "groups for @group as ClusterShell keeps them: a file of lines name: set, YAML, or a directory of "+
 		"both; repeatable (default ~/.config/sshpace/groups and groups.d)")
 	flags.StringVar(&f.Command, "groups-command", "", "command that writes the sets of the group $GROUP, or all names of groups if that is empty")
-	flags.StringArrayVar(&f.Inventories, "inventory", nil, "Ansible inventory, INI or YAML: groups for @group, and addresses, ports and users of hosts; repeatable")
+	flags.StringArrayVar(&f.Inventories, "inventory", nil, "Ansible inventory, INI, YAML, JSON or an inventory script, which is run: groups for @group, and how hosts are reached; repeatable")
+	flags.StringVar(&f.InventoryCommand, "inventory-command", "", "command that writes an inventory, such as 'ansible-inventory --list'")
 }
 
 // hosts resolves the selection.

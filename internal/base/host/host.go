@@ -23,9 +23,12 @@ type Host struct {
 	Address string
 	// Known: the user belongs to the address in an inventory, so that the name alone identifies
 	// both.
-	Known  bool
-	Label  string // section of the hosts file it stands in (`%label`), "" without one
-	Origin string // where it was named, for messages: "-w", "hosts.txt:12"
+	Known bool
+	// Settings of an inventory for this host, such as ProxyJump=gate, one a line as for ssh's -o.
+	// The user's flags win over them.
+	Settings string
+	Label    string // section of the hosts file it stands in (`%label`), "" without one
+	Origin   string // where it was named, for messages: "-w", "hosts.txt:12"
 }
 
 // Endpoint is the part of a Host that decides where a connection goes: hosts with equal endpoints
@@ -35,18 +38,22 @@ type Endpoint struct {
 	User    string // as Host.User
 	Port    uint16 // as Host.Port
 	Address string // as Host.Address
+	// Settings as Host.Settings.
+	Settings string
 }
 
 // Endpoint returns the host without its label and origin.
 func (h Host) Endpoint() Endpoint {
-	return Endpoint{Name: h.Name, User: h.User, Port: h.Port, Address: h.Address}
+	return Endpoint{Name: h.Name, User: h.User, Port: h.Port, Address: h.Address, Settings: h.Settings}
 }
 
 // Destination returns the host name to pass to ssh.
 func (h Host) Destination() string { return cmp.Or(h.Address, h.Name) }
 
 // Asked returns the endpoint to look up in ssh_config.
-func (h Host) Asked() Endpoint { return Endpoint{Name: h.Destination(), User: h.User, Port: h.Port} }
+func (h Host) Asked() Endpoint {
+	return Endpoint{Name: h.Destination(), User: h.User, Port: h.Port, Settings: h.Settings}
+}
 
 // String names the target for people: "name", "user@name", "user@name:22", "[::1]:22". A name with
 // its own address stands for that address and its port.

@@ -1,9 +1,10 @@
 package hostlist
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"sshpace/internal/fleet/hostset"
@@ -44,21 +45,21 @@ func (c *Command) Group(source, group string) ([]string, error) {
 	return sets, nil
 }
 
-// Names asks for all groups.
+// Names asks for all groups. Programs name one for each of its hosts.
 func (c *Command) Names(string) ([]string, error) {
 	answer, err := c.ask("")
-	return strings.Fields(answer), err
+	return slices.Compact(slices.Sorted(slices.Values(strings.Fields(answer)))), err
 }
 
 func (c *Command) ask(group string) (string, error) {
 	if answer, ok := c.known[group]; ok {
 		return answer, nil
 	}
-	var stderr bytes.Buffer
-	answer, err := proc.Shell(c.ctx, c.line, []string{"GROUP=" + group}, &stderr, file.List)
+	answer, _, err := asked(c.ctx, func(stderr io.Writer) (string, error) {
+		return proc.Shell(c.ctx, c.line, []string{"GROUP=" + group}, stderr, file.List)
+	})
 	if err != nil {
-		said, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
-		return "", fmt.Errorf("--groups-command for group %q: %w: %s", group, err, said)
+		return "", fmt.Errorf("--groups-command for group %q: %w", group, err)
 	}
 	c.known[group] = answer
 	return answer, nil

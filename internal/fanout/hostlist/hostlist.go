@@ -1,6 +1,6 @@
 // Package hostlist works out which hosts a command is for: from the user's flags, and from the
 // lists of other programs (Ansible, ClusterShell). It connects to none, and executes nothing that a
-// file names; only Command runs a program, which the user gave.
+// file names, only the programs that the user named: an inventory script, and commands.
 package hostlist
 
 import (
@@ -85,7 +85,7 @@ func (f *Selection) Hosts(ctx context.Context, from Surroundings) ([]host.Host, 
 	f.known = sources.inventory
 	sel.Options = sources.Options()
 	if f.AsNamed {
-		sel.Options.Complete = nil
+		sel.Options.Complete = sources.inventory.Named
 	}
 	hosts, err := sel.Hosts()
 	sources.Warn(from.Stderr)

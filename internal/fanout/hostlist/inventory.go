@@ -1,6 +1,7 @@
 package hostlist
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -16,13 +17,15 @@ import (
 // named ones.
 type Inventory struct {
 	groups   map[string]*group
-	order    []string           // of groups, as they were first named
-	hosts    map[string]*member // by the name that the inventory gives them
-	names    []string           // of hosts, as they were first named
-	files    []string           // for messages
-	adjacent []adjacentVars     // group_vars and host_vars
-	depth    map[string]int     // of groups, memo
+	order    []string            // of groups, as they were first named
+	hosts    map[string]*member  // by the name that the inventory gives them
+	names    []string            // of hosts, as they were first named
+	files    []string            // for messages
+	adjacent []adjacentVars      // group_vars and host_vars
+	depth    map[string]int      // of groups, memo
+	others   map[string][]string // hosts that were left out, by their kind of connection
 	warnings []string
+	seen     map[[2]string]bool // warnings, and what stands in which group
 }
 
 var _ hostset.Groups = (*Inventory)(nil)
@@ -44,21 +47,30 @@ type member struct {
 const (
 	allGroup  = "all"
 	ungrouped = "ungrouped"
+
+	maxAbove = 1000 // groups above one
 )
 
 // New returns an inventory without hosts.
 func New() *Inventory {
-	v := &Inventory{groups: map[string]*group{}, hosts: map[string]*member{}}
+	v := &Inventory{groups: map[string]*group{}, hosts: map[string]*member{}, others: map[string][]string{}, seen: map[[2]string]bool{}}
 	v.group(allGroup)
 	v.group(ungrouped)
 	return v
 }
 
-// Warnings lists the lines of the files that have no effect here.
-func (v *Inventory) Warnings() []string { return v.warnings }
+// Warnings lists the lines of the files that have no effect here, and the hosts that are left out.
+func (v *Inventory) Warnings() []string {
+	all := slices.Clone(v.warnings)
+	for _, kind := range sortedKeys(v.others) {
+		all = append(all, fmt.Sprintf("left out, as ansible_connection is %s and not ssh: %s", kind, hostset.Fold(v.others[kind])))
+	}
+	return all
+}
 
 func (v *Inventory) warn(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(v.warnings, text) {
+	if text := fmt.Sprintf(format, args...); !v.seen[[2]string{text}] {
+		v.seen[[2]string{text}] = true
 		v.warnings = append(v.warnings, text)
 	}
 }
@@ -85,7 +97,8 @@ func (v *Inventory) addHost(g *group, name string) (*member, error) {
 		v.hosts[name] = m
 		v.names = append(v.names, name)
 	}
-	if !slices.Contains(m.groups, g.name) {
+	if in := [2]string{g.name, name}; !v.seen[in] {
+		v.seen[in] = true
 		m.groups = append(m.groups, g.name)
 		g.hosts = append(g.hosts, name)
 	}
@@ -95,10 +108,14 @@ func (v *Inventory) addHost(g *group, name string) (*member, error) {
 // addChild puts a group below another. Groups in a circle are an error.
 func (v *Inventory) addChild(parent, child string) error {
 	p, c := v.group(parent), v.group(child)
-	if v.upwards([]string{parent})[child] {
+	switch above := v.upwards([]string{parent}); {
+	case above[child]:
 		return fmt.Errorf("group %q is below itself", child)
+	case len(above) > maxAbove:
+		return fmt.Errorf("group %q is below more than %d others", child, maxAbove)
 	}
-	if !slices.Contains(p.children, child) {
+	if in := [2]string{parent, "@" + child}; !v.seen[in] {
+		v.seen[in] = true
 		p.children, c.parents, v.depth = append(p.children, child), append(c.parents, parent), nil
 	}
 	return nil
@@ -181,19 +198,47 @@ func (v *Inventory) isGroup(name string) bool {
 // Hosts lists all hosts in the order of the files.
 func (v *Inventory) Hosts() []string { return slices.Clone(v.names) }
 
-// Complete fills in address, user and port of a host of the inventory, unless h has them.
+// Complete fills in address, user, port and settings of a host of the inventory, unless h has them.
 func (v *Inventory) Complete(h *host.Host) error {
-	if h.Address != "" || v.hosts[h.Name] == nil {
+	if v.hosts[h.Name] == nil {
 		return nil
 	}
 	known, err := v.effective(h.Name)
 	if err != nil {
 		return err
 	}
-	if err := known.complete(h); err != nil {
+	err = v.connection(h.Name, known)
+	if errors.Is(err, hostset.ErrLeftOut) {
+		return err
+	}
+	a := &arguments{}
+	if err == nil {
+		a, err = known.arguments(h)
+	}
+	if err == nil {
+		err = known.complete(h, a)
+	}
+	if err != nil {
 		return fault.WithHint(fmt.Errorf("%s in %s: %w", h.Name, strings.Join(v.files, ", "), err), "correct that host in the inventory")
 	}
-	v.tellUnused(h.Name, known)
+	if _, ok := known[executableVar]; ok {
+		a.unused = append(a.unused, executableVar)
+	}
+	for _, word := range a.unused {
+		v.warn("%s is not used from an inventory; ssh_config can have it", word)
+	}
+	return nil
+}
+
+// Named leaves out the hosts that Complete leaves out, and fills in nothing.
+func (v *Inventory) Named(h *host.Host) error {
+	if v.hosts[h.Name] == nil {
+		return nil
+	}
+	known, err := v.effective(h.Name)
+	if err == nil && errors.Is(v.connection(h.Name, known), hostset.ErrLeftOut) {
+		return hostset.ErrLeftOut
+	}
 	return nil
 }
 

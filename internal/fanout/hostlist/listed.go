@@ -69,13 +69,15 @@ type hostJSON struct {
 	Port    uint16 `json:"port,omitempty"`
 	Label   string `json:"label,omitempty"`
 	Origin  string `json:"origin"`
+	// Settings are those of an inventory, in the form of ssh's -o.
+	Settings []string `json:"settings,omitempty"`
 }
 
 // WriteJSON writes hosts as one object.
 func WriteJSON(w io.Writer, hosts []host.Host, autostep Autostep) error {
 	list := make([]hostJSON, 0, len(hosts))
 	for _, h := range hosts {
-		list = append(list, hostJSON{h.String(), h.Name, h.Address, h.User, h.Port, h.Label, h.Origin})
+		list = append(list, hostJSON{h.String(), h.Name, h.Address, h.User, h.Port, h.Label, h.Origin, strings.FieldsFunc(h.Settings, func(r rune) bool { return r == '\n' })})
 	}
 	return termsafe.WriteJSON(w, struct {
 		Schema string     `json:"schema"`

@@ -1,6 +1,8 @@
 package hostlist
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,11 +15,13 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
 )
 
 // Add reads an inventory: a file, or a directory of files as Ansible reads it; or a list with a
-// comma in it, such as "web1,web2:2222". group_vars and host_vars next to a file apply, too.
-func (v *Inventory) Add(name string) error {
+// comma in it, such as "web1,web2:2222". group_vars and host_vars next to a file apply, too. A
+// program is run, and writes the inventory.
+func (v *Inventory) Add(ctx context.Context, name string) error {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) && strings.Contains(name, ",") {
 		v.files = append(v.files, name)
@@ -32,6 +36,9 @@ func (v *Inventory) Add(name string) error {
 		beside = name
 	}
 	v.adjacent = append(v.adjacent, adjacentVars{os.DirFS(beside), map[string]vars{}})
+	if program, err := isProgram(name, info); program || err != nil {
+		return cmp.Or(err, v.addScript(ctx, name))
+	}
 	if !info.IsDir() {
 		return v.addFile(os.DirFS(beside), filepath.Base(name), name, info)
 	}
@@ -95,8 +102,11 @@ func (v *Inventory) addFile(dir fs.FS, name, shown string, info fs.FileInfo) err
 	if err != nil {
 		return err
 	}
-	if info.Mode()&0o111 != 0 && strings.HasPrefix(text, "#!") {
-		return fault.Usage(expandHint, "%s is a program, and programs in an inventory are not run", shown)
+	if strings.HasPrefix(text, "#!") {
+		if info.Mode()&0o111 == 0 {
+			return fault.Usage("make it executable with chmod +x, or drop the line #! if it is none", "%s begins as a program and is not executable", shown)
+		}
+		return fault.Usage("name it by itself: --inventory "+shell.Word(shown), "%s is a program, and programs in a directory are not run", shown)
 	}
 	if path.Ext(name) == ".toml" {
 		return fault.Usage(expandHint, "%s: inventories in TOML are not read", shown)
@@ -115,6 +125,9 @@ func (v *Inventory) addFile(dir fs.FS, name, shown string, info fs.FileInfo) err
 func (v *Inventory) parse(name, shown, text string) error {
 	ending := path.Ext(name)
 	if slices.Contains(yamlEndings, ending) || strings.HasPrefix(text, "$ANSIBLE_VAULT;") {
+		return v.readYAML(shown, text)
+	}
+	if looksJSON(text) {
 		return v.readYAML(shown, text)
 	}
 	if _, root, _ := parseYAML(text, nil); ending == "" && root != nil && root.Kind == yaml.MappingNode {

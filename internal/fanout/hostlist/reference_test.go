@@ -19,7 +19,10 @@ import (
 type reference struct {
 	Error  string
 	Groups map[string][]string
-	Hosts  map[string]struct{ Address, Port, User string }
+	Hosts  map[string]struct {
+		Address, Port, User, Key, Connection string
+		Args                                 []string
+	}
 }
 
 // pick chooses one of some.
@@ -30,8 +33,13 @@ func randomPattern(r *rand.Rand) string {
 }
 
 func randomVar(r *rand.Rand) (name, text string) {
-	name = pick(r, "ansible_host", "ansible_ssh_host", "ansible_port", "ansible_ssh_port", "ansible_user", "ansible_ssh_user", "http_port", "ansible_become")
+	name = pick(r, "ansible_host", "ansible_ssh_host", "ansible_port", "ansible_ssh_port", "ansible_user", "ansible_ssh_user", "http_port", "ansible_become",
+		"ansible_private_key_file", "ansible_ssh_private_key_file", "ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args", "ansible_connection")
 	switch {
+	case strings.HasSuffix(name, "args"):
+		return name, pick(r, "-J", "-C", "", "-4")
+	case strings.HasSuffix(name, "connection"):
+		return name, pick(r, "ssh", "smart", "", "local")
 	case strings.HasSuffix(name, "host"):
 		return name, pick(r, "10.1.2.3", "other.example", "alias", "::1", "")
 	case strings.HasSuffix(name, "port"):
@@ -192,12 +200,26 @@ func compareWith(t *testing.T, path string, got *Inventory, want reference) {
 		t.Errorf("%s: %d hosts, Ansible has %d", path, ours, len(want.Hosts))
 	}
 	for name, reached := range want.Hosts {
+		known, err := got.effective(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, of := range [][]string{addressVars, portVars, userVars, keyVars, {connectionVar}, {argsVar}, {commonArgsVar}, {extraArgsVar}} {
+			theirs := append([]string{reached.Address, reached.Port, reached.User, reached.Key, reached.Connection}, reached.Args...)[i]
+			if ours, err := known.last(of); err != nil || ours != theirs {
+				t.Errorf("%s: %s of %s is %q, %v, Ansible has %q", path, of[0], name, ours, err, theirs)
+			}
+		}
+		if slices.ContainsFunc(reached.Args, func(args string) bool { return args == "-J" }) || reached.Connection == "local" {
+			continue // an error, and left out
+		}
 		expected := host.Host{Name: name, Address: reached.Address, User: reached.User, Known: reached.User != ""}
 		port, _ := strconv.Atoi(reached.Port)
 		if expected.Port = uint16(port); port > 0 || expected.Known {
 			expected.Address = cmp.Or(expected.Address, name)
 		}
-		if ours := complete(t, got, name); ours != expected.Exact() {
+		ours, _, _ := strings.Cut(complete(t, got, name), " ")
+		if ours != expected.Exact() {
 			t.Errorf("%s: %s is reached by %s, Ansible's way is %s", path, name, ours, expected.Exact())
 		}
 	}

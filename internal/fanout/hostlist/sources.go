@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/route"
@@ -23,9 +24,10 @@ import (
 
 // Sources answer for @group.
 type Sources struct {
-	Groups      []string // files; none: the user's own
-	Command     string
-	Inventories []string
+	Groups           []string // files; none: the user's own
+	Command          string
+	Inventories      []string
+	InventoryCommand string
 }
 
 // Opened are the sources, read.
@@ -33,6 +35,7 @@ type Opened struct {
 	Groups    hostset.Sources
 	inventory *Inventory
 	named     []string // sources whose groups contain hosts that * matches
+	history   *history.Store
 	config    *route.Router
 	hashed    int // names in known_hosts that cannot be listed
 }
@@ -41,18 +44,23 @@ type Opened struct {
 // command together, and by the user's own files if they do not know it; @last:SET and the like by
 // the history.
 func (f *Sources) Open(ctx context.Context, from Surroundings) (*Opened, error) {
-	s := &Opened{Groups: hostset.Sources{"*": from.History}, inventory: New(), config: from.Config}
+	s := &Opened{Groups: hostset.Sources{"*": from.History}, inventory: New(), history: from.History, config: from.Config}
 	s.Groups["ssh_config"] = hostset.Listing(func() ([]string, error) { return s.configured(), nil })
 	s.Groups["known_hosts"] = hostset.Listing(func() ([]string, error) { return s.knownHosts(ctx) })
 	if err := s.groupFiles(f.Groups, s.Groups.Also); err != nil {
 		return nil, err
 	}
 	for _, name := range f.Inventories {
-		if err := s.inventory.Add(name); err != nil {
+		if err := s.inventory.Add(ctx, name); err != nil {
 			return nil, sourceError(err, "--inventory")
 		}
 	}
-	if len(f.Inventories) > 0 {
+	if f.InventoryCommand != "" {
+		if err := s.inventory.AddCommand(ctx, f.InventoryCommand); err != nil {
+			return nil, sourceError(err, "--inventory-command")
+		}
+	}
+	if len(s.inventory.files) > 0 {
 		s.Groups.Also("", s.inventory)
 	}
 	if f.Command != "" {
@@ -126,7 +134,16 @@ func sourceError(err error, flag string) error {
 
 // Options returns the options for package hostset.
 func (s *Opened) Options() hostset.Options {
-	return hostset.Options{Groups: s.Groups, Complete: s.inventory.Complete, Known: s.known}
+	return hostset.Options{Groups: s.Groups, Complete: s.complete, Known: s.known}
+}
+
+// complete fills in the data of inventories, and that of earlier runs where they have none.
+func (s *Opened) complete(h *host.Host) error {
+	err := s.inventory.Complete(h)
+	if err == nil {
+		s.history.Complete(h)
+	}
+	return err
 }
 
 // known returns the names that * and ? select from: those of ssh_config, of inventories, and of all

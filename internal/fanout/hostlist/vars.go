@@ -34,10 +34,7 @@ var (
 	userVars      = []string{"ansible_user", "ansible_ssh_user"}
 	priorityVar   = "ansible_group_priority"
 	connectionVar = "ansible_connection"
-	unusedVars    = []string{
-		"ansible_private_key_file", "ansible_ssh_private_key_file", "ansible_ssh_common_args",
-		"ansible_ssh_extra_args", "ansible_ssh_args", "ansible_ssh_executable",
-	}
+	executableVar = "ansible_ssh_executable"
 )
 
 func (v vars) set(name string, val value) {
@@ -81,44 +78,46 @@ func (v *Inventory) Variables(h host.Host, names []string) (map[string]string, e
 }
 
 // complete sets the address of h, and the user and the port where h has none, from the inventory's
-// variables.
-func (v vars) complete(h *host.Host) error {
+// variables. A host named with its address gets the settings alone.
+func (v vars) complete(h *host.Host, a *arguments) (err error) {
 	address, err := v.last(addressVars)
 	if err != nil {
 		return err
 	}
+	if h.Address != "" {
+		if h.Address == cmp.Or(address, h.Name) {
+			h.Settings = strings.Join(a.settings, "\n")
+		}
+		return nil
+	}
+	h.Settings = strings.Join(a.settings, "\n")
 	if address != h.Name {
 		h.Address = address
 	}
 	if h.User == "" {
-		if h.User, err = v.last(userVars); err != nil {
-			return err
-		}
+		h.User = a.user
 		if h.Known = h.User != "" && h.Port == 0; h.Known {
 			h.Address = cmp.Or(h.Address, h.Name) // the name implies the user, too
 		}
 	}
-	if h.Port != 0 {
-		return h.Check()
-	}
-	port, err := v.last(portVars)
-	if err == nil && port != "" {
-		h.Port, err = host.ParsePort(port)
+	if h.Port == 0 && a.port != "" {
+		h.Port, err = host.ParsePort(a.port)
 		h.Address = cmp.Or(h.Address, h.Name) // the name implies the port, too
 	}
 	return cmp.Or(err, h.Check())
 }
 
-// tellUnused warns of variables that would change how Ansible reaches a host.
-func (v *Inventory) tellUnused(name string, known vars) {
-	for _, unused := range unusedVars {
-		if _, ok := known[unused]; ok {
-			v.warn("%s is not used; put its value into ssh_config", unused)
-		}
+// overSSH are the connection plugins of Ansible's that go to sshd.
+var overSSH = []string{"", "ssh", "smart", "paramiko", "paramiko_ssh"}
+
+// connection returns an error for a host that is not reached by ssh; it is left out.
+func (v *Inventory) connection(name string, known vars) error {
+	c, err := known.last([]string{connectionVar})
+	if err != nil || slices.Contains(overSSH, strings.TrimPrefix(c, "ansible.builtin.")) {
+		return err
 	}
-	if c := known[connectionVar].text; c != "" && c != "ssh" && c != "smart" && c != "paramiko" {
-		v.warn("%s has ansible_connection=%s and is reached by ssh all the same", name, c)
-	}
+	v.others[c] = append(v.others[c], name)
+	return hostset.ErrLeftOut
 }
 
 // effective returns the variables that apply to a host: those of the inventory's groups, then those
@@ -267,8 +266,13 @@ func readFile(dir fs.FS, name string) (string, error) {
 	}
 	defer f.Close()
 	text, err := file.ReadAll(f, name, file.Config)
-	if err == nil {
-		err = file.Wide(text, name)
+	if err != nil {
+		return "", err
 	}
-	return strings.TrimPrefix(string(text), hostset.ByteOrderMark), err
+	return plain(text, name)
+}
+
+// plain returns a text without the mark that editors of Windows put before it.
+func plain(text []byte, name string) (string, error) {
+	return strings.TrimPrefix(string(text), hostset.ByteOrderMark), file.Wide(text, name)
 }

@@ -33,6 +33,7 @@ const (
 type document struct {
 	left    int
 	listing bool // hosts and children of a group are lists of names, not patterns
+	json    bool
 	warn    warner
 }
 
@@ -49,6 +50,10 @@ func parseYAML(text string, warn warner) (*document, *yaml.Node, error) {
 	d := &document{left: maxEntries, warn: warn}
 	if strings.HasPrefix(text, "$ANSIBLE_VAULT;") {
 		return nil, nil, errVault
+	}
+	if root, err := parseJSON(text); root != nil || err != nil {
+		d.json = true
+		return d, root, err
 	}
 	var root, second yaml.Node
 	documents := yaml.NewDecoder(strings.NewReader(text))
@@ -212,8 +217,10 @@ func (d *document) valueOf(n *yaml.Node) value {
 	switch n = d.follow(n); {
 	case isNull(n):
 		return value{null: true}
-	case n.Tag == "!vault":
+	case n.Tag == "!vault" || n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Value == "__ansible_vault":
 		return value{problem: "is encrypted with ansible-vault"}
+	case n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Value == "__ansible_unsafe":
+		return d.valueOf(n.Content[1]) // so ansible-inventory writes texts that are no templates
 	case n.Kind != yaml.ScalarNode:
 		return value{problem: "is not a single value"}
 	}
@@ -264,7 +271,7 @@ func (v *Inventory) addGroups(d *document, root *yaml.Node) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(list, func(e entry) bool { return e.key == hostVars }) {
+	if slices.ContainsFunc(list, d.listed) {
 		return v.addListing(d, list)
 	}
 	for _, e := range list {
@@ -276,6 +283,17 @@ func (v *Inventory) addGroups(d *document, root *yaml.Node) error {
 		}
 	}
 	return nil
+}
+
+// listed reports whether an entry is one of the listings of programs: the variables of all hosts,
+// or a list of hosts in JSON.
+func (d *document) listed(e entry) bool {
+	isList := func(n *yaml.Node) bool { return n != nil && n.Kind == yaml.SequenceNode }
+	if e.key == hostVars || !d.json || e.value.Kind != yaml.MappingNode {
+		return e.key == hostVars || d.json && isList(e.value)
+	}
+	parts, _ := d.entries(e.value)
+	return slices.ContainsFunc(parts, func(part entry) bool { return part.key != "vars" && isList(part.value) })
 }
 
 func (v *Inventory) yamlGroup(d *document, e entry, depth int) error {
@@ -352,6 +370,9 @@ func (v *Inventory) addListing(d *document, groups []entry) error {
 		} else if err := v.yamlGroup(d, e, 0); err != nil {
 			return err
 		}
+	}
+	if meta == nil {
+		d.warn("no %s: the hosts have no variables of their own", hostVars)
 	}
 	about, err := d.entries(meta)
 	for _, e := range about {

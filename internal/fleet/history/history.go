@@ -36,10 +36,11 @@ func Dir(getenv func(string) string) string {
 // Store is the directory of the records. It is made when the first run is recorded.
 type Store struct {
 	dir journal.Directory
+	own map[string]string // settings of hosts in the runs that were read
 }
 
 // New returns the store in a directory, which need not exist.
-func New(dir string) *Store { return &Store{journal.Directory(dir)} }
+func New(dir string) *Store { return &Store{journal.Directory(dir), map[string]string{}} }
 
 // Recorder writes the record of one run: its beginning, and the progress and end of each host. Its
 // methods never fail: a failing record must not end the run. Close returns the error.

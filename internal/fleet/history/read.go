@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
@@ -29,7 +31,8 @@ type Record struct {
 	Finished bool           // false for a run that still continues or was killed
 	Elapsed  time.Duration
 
-	before *Record // the run that this one repeats on some of its hosts; nil: none that is kept
+	settings map[string]string // settings of hosts, by their names in Hosts
+	before   *Record           // the run that this one repeats on some of its hosts; nil: none that is kept
 }
 
 // ErrNone says that there is no such run.
@@ -58,6 +61,9 @@ func (s *Store) Read(id string) (*Record, error) {
 	}
 	defer f.Close()
 	rec, err := readRecord(f)
+	if err == nil {
+		maps.Copy(s.own, rec.settings)
+	}
 	if err == nil && rec.How.Repeats != "" && rec.How.Repeats < rec.ID {
 		rec.before, _ = s.Read(rec.How.Repeats) // an unreadable run does not prevent the repetition of a newer one
 	}
@@ -99,7 +105,7 @@ func (s *Store) open(id string) (*os.File, error) {
 // readRecord reads a record. An incomplete last line, as after a crash, is left out; any other
 // damage is an error.
 func readRecord(r io.Reader) (*Record, error) {
-	rec := &Record{Started: map[int]bool{}}
+	rec := &Record{Started: map[int]bool{}, settings: map[string]string{}}
 	how, err := output.Replay(r, reading{rec: rec})
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
@@ -118,6 +124,9 @@ func (r reading) Begin(s fleet.Start) error {
 	r.rec.ID, r.rec.Start, r.rec.Command = s.ID, s.Time, s.Command
 	for _, h := range s.Hosts {
 		r.rec.Hosts = append(r.rec.Hosts, h.Exact())
+		if h.Settings != "" {
+			r.rec.settings[h.Exact()] = h.Settings
+		}
 	}
 	return nil
 }
@@ -246,6 +255,13 @@ func (s *Store) Group(source, set string) ([]string, error) {
 		err = fmt.Errorf("%w; %s", err, useSets())
 	}
 	return hosts, err
+}
+
+// Complete fills in the settings that a host had in a run that was asked for.
+func (s *Store) Complete(h *host.Host) {
+	if h.Settings == "" {
+		h.Settings = s.own[h.Exact()]
+	}
 }
 
 func (s *Store) run(name string) (*Record, error) {

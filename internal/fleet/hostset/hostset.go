@@ -20,6 +20,7 @@
 package hostset
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,11 +42,14 @@ type Options struct {
 	Known func() ([]string, error)
 
 	// Complete fills in an inventory's data about a host that a Selection names, where the user
-	// gave none; nil = there is no inventory.
+	// gave none; nil = there is no inventory. ErrLeftOut passes the host over.
 	Complete func(*host.Host) error
 
 	emptyGlobOK bool // a wildcard that selects nothing is not an error
 }
+
+// ErrLeftOut is the error of an Options.Complete about a host that is not to be selected.
+var ErrLeftOut = errors.New("the host is left out")
 
 func (o Options) max() int {
 	if o.Max <= 0 {

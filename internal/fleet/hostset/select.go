@@ -225,15 +225,18 @@ func (c *collector) add(set string, like host.Host, opt Options) error {
 		if err != nil {
 			return err
 		}
+		typed := h.Endpoint()
 		if opt.Complete != nil {
-			if err := opt.Complete(&h); err != nil {
+			if err := opt.Complete(&h); errors.Is(err, ErrLeftOut) {
+				continue
+			} else if err != nil {
 				return err
 			}
 		}
 		if c.seen[h.Endpoint()] {
 			continue
 		}
-		c.seen[h.Endpoint()] = true
+		c.seen[h.Endpoint()], c.seen[typed] = true, true
 		h.Label, h.Origin = like.Label, like.Origin
 		c.hosts = append(c.hosts, h)
 	}

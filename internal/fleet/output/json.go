@@ -45,10 +45,17 @@ func (j *JSON) Begin(s fleet.Start) error {
 	rec := runRecord{Type: "run", Schema: Schema, ID: s.ID, Start: stamp(s.Time), Command: s.Command, Hosts: len(s.Hosts), How: j.how}
 	if j.how != nil {
 		var names []string
+		own := map[string][]string{}
 		for _, h := range s.Hosts {
+			own[h.Settings] = append(own[h.Settings], j.name(h))
 			names = append(names, j.name(h))
 		}
-		rec.Set = hostset.Fold(names)
+		rec.Set, rec.Own = hostset.Fold(names), map[string]string{}
+		for settings, names := range own {
+			if settings != "" {
+				rec.Own[settings] = hostset.Fold(names)
+			}
+		}
 	}
 	return j.write(rec)
 }

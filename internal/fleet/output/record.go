@@ -14,7 +14,7 @@ import (
 // same version; none changes its meaning.
 const Schema = "sshpace.run/1"
 
-// runRecord begins a run. Set and How are for the history alone.
+// runRecord begins a run. Set, Own and How are for the history alone.
 type runRecord struct {
 	Type    string `json:"type"`
 	Schema  string `json:"schema"`
@@ -23,7 +23,9 @@ type runRecord struct {
 	Command string `json:"command,omitempty"`
 	Hosts   int    `json:"hosts"`
 	Set     string `json:"set,omitempty"` // the hosts, folded, so that ten thousand take little room
-	How     *How   `json:"how,omitempty"`
+	// Own holds settings of an inventory, with the folded hosts that have them.
+	Own map[string]string `json:"own,omitempty"`
+	How *How              `json:"how,omitempty"`
 }
 
 // startRecord says that the connection to a host begins.

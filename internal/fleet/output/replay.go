@@ -82,12 +82,23 @@ func (p *replay) begin(data []byte) error {
 	if err != nil {
 		return err
 	}
+	settings := map[string]string{}
+	for text, set := range run.Own {
+		owners, err := hostset.Expand(set, hostset.Options{})
+		if err != nil {
+			return err
+		}
+		for _, name := range owners {
+			settings[name] = text
+		}
+	}
 	p.how, p.index = *run.How, map[string]int{}
 	for i, name := range names {
 		h, err := host.Parse(name)
 		if err != nil {
 			return err
 		}
+		h.Settings = settings[name]
 		p.hosts, p.index[name] = append(p.hosts, h), i
 	}
 	start, err := time.Parse(time.RFC3339Nano, run.Start)

@@ -74,13 +74,17 @@ type assembled struct {
 // is an error for the hosts it applies to.
 func (c *Config) assembleAll() {
 	c.lists = map[algorithmKey]assembled{}
-	for _, s := range c.options {
-		c.assembleOne(s)
-	}
-	for _, seg := range c.segments {
-		for _, s := range seg.stmts {
-			c.assembleOne(s)
+	keep := func(stmts []stmt) {
+		for _, s := range stmts {
+			if slices.Contains(AlgorithmLists, s.key) {
+				key := algorithmKey{s.key, s.value.Args[0]}
+				c.lists[key] = c.assembled(key)
+			}
 		}
+	}
+	keep(c.options)
+	for _, seg := range c.segments {
+		keep(seg.stmts)
 	}
 }
 
@@ -93,16 +97,15 @@ func eachOnce(list string) (names []string) {
 	return names
 }
 
-func (c *Config) assembleOne(s stmt) {
-	if !slices.Contains(AlgorithmLists, s.key) {
-		return
+// assembled returns a list as all hosts have it, or assembles one that a single host has.
+func (c *Config) assembled(key algorithmKey) assembled {
+	if known, ok := c.lists[key]; ok {
+		return known
 	}
-	key := algorithmKey{s.key, s.value.Args[0]}
-	supported := c.defaults.supported(s.key)
+	supported := c.defaults.supported(key.keyword)
 	if len(supported) == 0 { // no ssh to ask: names are taken as they are
-		c.lists[key] = assembled{names: eachOnce(key.text)}
-		return
+		return assembled{names: eachOnce(key.text)}
 	}
-	names, err := assemble(key.text, c.defaults.list(s.key), supported)
-	c.lists[key] = assembled{names, err}
+	names, err := assemble(key.text, c.defaults.list(key.keyword), supported)
+	return assembled{names, err}
 }

@@ -92,7 +92,7 @@ func (s *state) fromDump() (*Resolved, error) {
 // and the host.
 func (c *Config) Arguments(q host.Endpoint) []string {
 	// After the flags, because those win over "user@host:port".
-	target := Flags{User: q.User, Port: q.Port}
+	target := Flags{User: q.User, Port: q.Port, Settings: strings.Split(q.Settings, "\n")}
 	return slices.Concat(c.params.Options(), target.Options(), []string{"--", q.Name})
 }
 

@@ -111,7 +111,7 @@ func (s *state) finishLists(r *Resolved) error {
 		if k == HostKeyAlgorithms {
 			r.ordered = strings.IndexByte("+-", v.Args[0][0]) < 0
 		}
-		list := s.config.lists[algorithmKey{k, v.Args[0]}]
+		list := s.config.assembled(algorithmKey{k, v.Args[0]})
 		if list.err != nil && k != HostKeyAlgorithms && !s.config.version().AtLeast(refusesLists) { // ssh reports that and continues
 			r.Gaps = append(r.Gaps, Gap{Reason: k.String() + ": " + list.err.Error(), Origin: v.Origin})
 			continue

@@ -49,6 +49,9 @@ func (f Flags) Sets(k Keyword) bool {
 	return ok
 }
 
+// SplitSetting separates the name of a setting, in lower case, from its text.
+func SplitSetting(setting string) (name, text string) { return splitLine(setting) }
+
 // Setting returns the text of the first setting of a keyword.
 func (f Flags) Setting(k Keyword) (text string, ok bool) {
 	for _, setting := range f.Settings {

@@ -43,8 +43,15 @@ func (c *Config) Resolve(ctx context.Context, q host.Endpoint) (*Resolved, error
 	if err := CheckUser(q.User); err != nil {
 		return nil, fmt.Errorf("user %q: %w", q.User, err)
 	}
+	own, err := c.own(q.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("host %s: a setting of the inventory: %w", q.Name, err)
+	}
 	s := &state{config: c, query: q, host: q.Name, gaps: slices.Clone(c.gaps)}
 	s.commandLine()
+	for i := range own {
+		s.apply(&own[i])
+	}
 	if err := s.pass(ctx); err != nil {
 		return nil, fmt.Errorf("host %s: %w", q.Name, err)
 	}
@@ -73,6 +80,17 @@ func (s *state) commandLine() {
 	if s.query.Port > 0 && s.set[Port] == nil {
 		s.set[Port] = &Value{[]string{strconv.Itoa(int(s.query.Port))}, query}
 	}
+}
+
+// own reads the settings of a single host.
+func (c *Config) own(settings string) ([]stmt, error) {
+	if settings == "" {
+		return nil, nil
+	}
+	flags := Flags{Settings: strings.Split(settings, "\n")}
+	r := &reader{config: &Config{params: Params{Flags: flags}, system: c.system, defaults: c.defaults, scopes: c.scopes[:1]}}
+	err := r.flagOptions()
+	return r.config.options, err
 }
 
 // pass goes through the files once. Segments below Host lines that only name other hosts are never

@@ -142,6 +142,7 @@ func (e *Engine) argv(h host.Host, command, logPath string, share time.Duration)
 	}
 	args = append(args, e.opts.Flags.Options()...)
 	args = append(args, e.opts.Args...)
+	args = append(args, conf.Flags{Settings: strings.Split(h.Settings, "\n")}.Options()...)
 	args = append(args, connectTimeout(share)...)
 	args = append(args,
 		"-o", "BatchMode=yes",

@@ -111,6 +111,8 @@ var configs = sshtest.Grammar{
 	"end":      {"\n", "\n", "\n", "\n\n", " # a comment\n", "\r\n", "  \n", "\n# a comment\n"},
 	"option":   {"Port=2300", "User=carol", "HostName=%h.b.test", "IdentityFile=/o", "ProxyJump=mail", "Ciphers=+aes128-cbc", "CanonicalizeHostname yes", "AddressFamily=inet6", "ControlPath=none", "StrictHostKeyChecking=no", "HostKeyAlgorithms=-ssh-rsa", "SendEnv=X", "CanonicalDomains=a.test", "ProxyCommand=none", "RemoteCommand=uptime", "Port 2301", "user carol", "UserKnownHostsFile=/a /b", "LogLevel=quiet", "KexAlgorithms=^ecdh-sha2-nistp256", "IdentitiesOnly=yes", "ClearAllForwardings=yes", "LocalForward=9000 a:90", "Ciphers=-*cbc*", "ControlMaster auto", "<added>"},
 	"jumpflag": {"mail", "bob@gate:23", "one,two"},
+	"own": {"ProxyJump=<jumpflag>", "ProxyJump=none", "IdentityFile=<path>", "IdentityFile=/o", "CertificateFile=/c", "Ciphers=<sign><cipher>", "HostKeyAlgorithms=<sign><key>", "AddressFamily=<family>", "IdentitiesOnly=<yes>", "ConnectTimeout=<time>",
+		"HostKeyAlias=own", "ServerAliveInterval=<number>", "PreferredAuthentications=publickey", "PubkeyAuthentication=<yes>", "BindAddress=127.0.0.9"},
 }
 
 // newest is what ssh understands since 10.0.
@@ -142,6 +144,7 @@ func (i invocation) words() []string {
 	if i.host.Port != 0 {
 		words = append(words, "-p", fmt.Sprint(i.host.Port))
 	}
+	words = append(words, conf.Flags{Settings: strings.Split(i.host.Settings, "\n")}.Options()...)
 	words = append(words, "--", i.host.Name)
 	if i.command != "" {
 		words = append(words, i.command)
@@ -217,6 +220,9 @@ func (r trial) invocation() invocation {
 		i.host.Port = 2500
 	case 8, 9:
 		i.command = []string{"uptime", "echo x", "up"}[r.IntN(3)]
+	}
+	if r.rarely(3) {
+		i.host.Settings = r.make("<own>") + "\n" + r.make("<own>")
 	}
 	return i
 }

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,14 +67,19 @@ func ask(ctx context.Context, argv []string, stdout, stderr *Tail) error {
 type limited struct {
 	kept bytes.Buffer
 	most int
+	over error
 }
 
 func (l *limited) Write(p []byte) (int, error) {
 	if l.kept.Len()+len(p) > l.most {
-		return 0, fmt.Errorf("it writes more than %d KiB", l.most>>10)
+		l.over = fmt.Errorf("it writes more than %d KiB", l.most>>10)
+		return 0, l.over
 	}
 	return l.kept.Write(p)
 }
+
+// answer returns the text. Too much of it explains how the program ended.
+func (l *limited) answer(err error) (string, error) { return l.kept.String(), cmp.Or(l.over, err) }
 
 // Shell lets sh run a command line of the user, with env added to our environment, and returns its
 // standard output, at most most bytes: more is an error. The command keeps our terminal, where it
@@ -91,7 +97,7 @@ func Shell(ctx context.Context, line string, env []string, stderr io.Writer, mos
 	case errors.Is(err, exec.ErrWaitDelay):
 		err = nil
 	}
-	return out.kept.String(), err
+	return out.answer(err)
 }
 
 // Answer runs a program of the user's that prints something, such as host keys, and returns its
@@ -100,5 +106,5 @@ func Answer(cmd *exec.Cmd, most int) (string, error) {
 	out := limited{most: most}
 	cmd.Stdout = &out
 	err := Run(cmd)
-	return out.kept.String(), err
+	return out.answer(err)
 }

@@ -35,6 +35,9 @@ def answer(path):
             "address": last(v, "ansible_host", "ansible_ssh_host"),
             "port": last(v, "ansible_port", "ansible_ssh_port"),
             "user": last(v, "ansible_user", "ansible_ssh_user"),
+            "key": last(v, "ansible_private_key_file", "ansible_ssh_private_key_file"),
+            "connection": last(v, "ansible_connection"),
+            "args": [last(v, "ansible_ssh_%s" % name) for name in ("args", "common_args", "extra_args")],
         }
     groups = {name: sorted(h.name for h in group.get_hosts()) for name, group in inventory.groups.items()}
     return {"groups": groups, "hosts": hosts}
