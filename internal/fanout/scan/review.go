@@ -22,7 +22,7 @@ var states = []struct {
 }{
 	{Revoked, "REVOKED", check.RevokedHint},
 	{Changed, "CHANGED", check.ChangedHint},
-	{Contradicted, "NOT AS LISTED", "find out which is right, the host or the list: it may be an attack"},
+	{Contradicted, "NOT AS LISTED", "find out which is right, the host or the list: it may be an attack; --all-types shows whether the list means another key of the host"},
 	{Unconfirmed, "new and not confirmed", ""},
 	{Confirmed, "new and confirmed", ""},
 	{Known, "known", ""},

@@ -109,7 +109,8 @@ func (s *scanner) Done(r fleet.Result, so fleet.Summary) error {
 // judge decides about the keys of a host.
 func (h *Host) judge(ctx context.Context, list *List) {
 	h.Name = h.look.Name
-	for _, s := range h.look.Keys(ctx) {
+	shown := h.look.Keys(ctx)
+	for _, s := range shown {
 		k := Key{Type: s.Type(), Fingerprint: ssh.FingerprintSHA256(s), State: stateOf[s.Kind]}
 		if k.State == Changed || k.State == Revoked {
 			k.Why = s.Why
@@ -118,7 +119,7 @@ func (h *Host) judge(ctx context.Context, list *List) {
 			k.State, k.By = Confirmed, "its certificate"
 		}
 		if list != nil {
-			k.ask(list, h)
+			k.ask(list, h, shown)
 		}
 		if k.State == Confirmed {
 			h.look.Confirmed = append(h.look.Confirmed, s.PublicKey)
@@ -130,8 +131,9 @@ func (h *Host) judge(ctx context.Context, list *List) {
 // stateOf is what known_hosts files say.
 var stateOf = map[check.Kind]State{0: Known, check.Unknown: Unconfirmed, check.Changed: Changed, check.Revoked: Revoked}
 
-// ask compares a key with the list.
-func (k *Key) ask(list *List, h *Host) {
+// ask compares a key with the list. A line of another key that the host has shown says nothing
+// against it.
+func (k *Key) ask(list *List, h *Host, shown []reach.Shown) {
 	lines := list.of(h.Name, knownhosts.HostPort(h.target.Name, int(h.target.Port)), h.target.Name)
 	if i := slices.IndexFunc(lines, func(l listLine) bool { return l.fingerprint == k.Fingerprint }); i >= 0 {
 		where := fmt.Sprintf("%s:%d", list.Name, lines[i].number)
@@ -144,7 +146,10 @@ func (k *Key) ask(list *List, h *Host) {
 		return
 	}
 	reasons := []string{k.Why, list.others(k.Fingerprint)}
-	i := slices.IndexFunc(lines, func(l listLine) bool { return l.kind == "" || l.kind == kindOf(k.Type) })
+	i := slices.IndexFunc(lines, func(l listLine) bool {
+		isShown := slices.ContainsFunc(shown, func(s reach.Shown) bool { return ssh.FingerprintSHA256(s) == l.fingerprint })
+		return !isShown && (l.kind == "" || l.kind == kindOf(k.Type))
+	})
 	if i >= 0 {
 		reasons = append(reasons, fmt.Sprintf("it shows %s %s, %s:%d has %s", k.Type, k.Fingerprint, list.Name, lines[i].number, lines[i].fingerprint))
 	}

@@ -136,6 +136,10 @@ func TestAsKeyscan(t *testing.T) {
 	if n := strings.Count(review, "  web[1-2]\n"); n != 2 || report[0].Name != report[1].Name || record(t, report) != 0 || s.text(t) != "" {
 		t.Errorf("nobody has confirmed them: %s\n%s", review, s.text(t))
 	}
+	half, _ := s.run(t, Params{All: true, List: list(t, "web1 "+report[0].Keys[0].Fingerprint)}, one)
+	if !slices.Equal(statesOf(half), []State{Confirmed, Unconfirmed}) { // which type the list means is known once it is shown
+		t.Errorf("one of them listed: %v", statesOf(half))
+	}
 	for _, all := range []bool{false, true} { // one key of a host, then one more
 		l := list(t, "web1: "+report[0].Keys[0].Fingerprint, "web1,other "+report[0].Keys[1].Fingerprint)
 		got, review := s.run(t, Params{All: all, List: l}, one)
