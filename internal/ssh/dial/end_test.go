@@ -114,6 +114,25 @@ func TestTimeoutBusyServer(t *testing.T) {
 	}
 }
 
+// TestLateRefusal: a server that refuses to signal root's commands is believed although its first
+// answer is late: a second session ends the command.
+func TestLateRefusal(t *testing.T) {
+	t.Parallel()
+	drain, interrupt := context.WithCancel(context.Background())
+	defer interrupt()
+	var server, command int
+	c := sshtest.Told{OnOutput: func(e fleet.Event) error {
+		if fmt.Sscan(string(e.Data), &server, &command); server < 2 {
+			return fmt.Errorf("%d is not a process id", server)
+		}
+		interrupt()
+		time.AfterFunc(3*time.Second, func() { syscall.Kill(server, syscall.SIGCONT) })
+		return syscall.Kill(server, syscall.SIGSTOP)
+	}}
+	run(t, fanout.Params{Drain: drain}, sshdTarget(sshtest.StartSshd(t)), hosts(1), fleet.Command{Line: "echo $PPID $$; sleep 600; echo never"}, &c)
+	waittest.Gone(t, command)
+}
+
 // TestForcedCommandRunsOnce: sshd refuses to signal a forced command, and a second session for
 // ending it would run it again.
 func TestForcedCommandRunsOnce(t *testing.T) {

@@ -27,15 +27,18 @@ const (
 // when the session is over. If the server refuses signals, a second session does the same, if
 // permitted.
 func (s *session) finish(ended <-chan struct{}, abort context.Context) {
-	grace := fleet.KillGrace
-	switch reply := s.signal("TERM", ended, abort); {
+	reply, grace := s.signal("TERM", ended, abort), fleet.KillGrace
+	if reply != refused { // as KILL would be
+		if over(ended, abort, fleet.TermGrace) {
+			return
+		}
+		reply = s.signal("KILL", ended, abort)
+	}
+	switch {
 	case reply == refused && s.of.MayKill && signalsLack(string(s.of.ServerVersion()), s.of.User()):
 		s.of.killSession(ended, abort)
-		grace = busyGrace
-	case reply == refused: // as KILL would be
-	case over(ended, abort, fleet.TermGrace):
-		return
-	case s.signal("KILL", ended, abort) == accepted:
+		fallthrough
+	case reply == accepted:
 		grace = busyGrace
 	}
 	if over(ended, abort, grace) {
