@@ -3,11 +3,12 @@ package scan
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -33,12 +34,6 @@ type listLine struct {
 
 // maxList bounds the text of a list.
 const maxList = 64 << 20
-
-var (
-	fingerprint = regexp.MustCompile(`^SHA256:[A-Za-z0-9+/]{43}$`)
-	digits      = regexp.MustCompile(`^[0-9]+$`)
-	inBrackets  = regexp.MustCompile(`^\([A-Z0-9-]+\)$`)
-)
 
 // ReadList reads lines "HOST[,HOST...] [TYPE] SHA256:..." and those of ssh-keygen -lf, whose
 // comment is the host. All wrong lines are one error.
@@ -69,23 +64,23 @@ func (l *List) add(number int, fields []string) error {
 	if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 		return nil
 	}
-	at := slices.IndexFunc(fields, fingerprint.MatchString)
+	at := slices.IndexFunc(fields, isFingerprint)
 	if at < 0 {
 		return errors.New("has no SHA256 fingerprint")
 	}
 	before, after, kind := fields[:at], fields[at+1:], ""
-	if len(after) > 0 && inBrackets.MatchString(after[len(after)-1]) {
+	if len(after) > 0 && isInBrackets(after[len(after)-1]) {
 		kind, after = kindOf(strings.Trim(after[len(after)-1], "()")), after[:len(after)-1]
 	}
 	switch {
-	case slices.ContainsFunc(after, fingerprint.MatchString):
+	case slices.ContainsFunc(after, isFingerprint):
 		return errors.New("has two fingerprints")
-	case len(before) == 1 && digits.MatchString(before[0]): // of ssh-keygen
+	case len(before) == 1 && isNumber(before[0]): // of ssh-keygen
 		if len(after) != 1 {
 			return fmt.Errorf("names no host: its comment is %q", strings.Join(after, " "))
 		}
 		before = []string{after[0][strings.LastIndex(after[0], "@")+1:]}
-	case len(before) == 2 && !digits.MatchString(before[1]):
+	case len(before) == 2 && !isNumber(before[1]):
 		kind = kindOf(before[1])
 	case len(before) == 0, len(before) > 2:
 		return errors.New("does not begin with one name of a host")
@@ -183,4 +178,19 @@ func Open(ctx context.Context, name string, s *Signature) (*List, error) {
 		return nil, err
 	}
 	return ReadList(name, text)
+}
+
+// isInBrackets reports whether a word is the type of a key as ssh-keygen -lf prints it.
+func isInBrackets(word string) bool {
+	return strings.HasPrefix(word, "(") && strings.HasSuffix(word, ")")
+}
+
+// isNumber reports whether a word is a number, such as the length of a key.
+func isNumber(word string) bool { return word != "" && strings.Trim(word, "0123456789") == "" }
+
+// isFingerprint reports whether a word is the fingerprint of a key, as OpenSSH prints it.
+func isFingerprint(word string) bool {
+	text, ok := strings.CutPrefix(word, "SHA256:")
+	sum, err := base64.RawStdEncoding.DecodeString(text)
+	return ok && err == nil && len(sum) == sha256.Size
 }

@@ -111,7 +111,7 @@ func (h *Host) judge(ctx context.Context, list *List) {
 	h.Name = h.look.Name
 	shown := h.look.Keys(ctx)
 	for _, s := range shown {
-		k := Key{Type: s.Type(), Fingerprint: ssh.FingerprintSHA256(s), State: stateOf[s.Kind]}
+		k := Key{Type: s.Type(), Fingerprint: ssh.FingerprintSHA256(s), State: stateOf(s.Kind)}
 		if k.State == Changed || k.State == Revoked {
 			k.Why = s.Why
 		}
@@ -128,8 +128,18 @@ func (h *Host) judge(ctx context.Context, list *List) {
 	}
 }
 
-// stateOf is what known_hosts files say.
-var stateOf = map[check.Kind]State{0: Known, check.Unknown: Unconfirmed, check.Changed: Changed, check.Revoked: Revoked}
+// stateOf returns what known_hosts files say.
+func stateOf(k check.Kind) State {
+	switch k {
+	case check.Unknown:
+		return Unconfirmed
+	case check.Changed:
+		return Changed
+	case check.Revoked:
+		return Revoked
+	}
+	return Known
+}
 
 // ask compares a key with the list. A line of another key that the host has shown says nothing
 // against it.
