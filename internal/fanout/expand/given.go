@@ -78,7 +78,7 @@ func readCSV(name string, rows map[string]map[string]string) error {
 	}
 	for i, column := range head[1:] {
 		if !nameOfVariable().MatchString(column) || slices.Contains(head[1:i+1], column) {
-			return fmt.Errorf("%s: column %d: %q: want different names of letters, digits, _, - and .", name, i+2, column)
+			return fmt.Errorf("%s: column %d: %q: want different names of letters, digits, dots, _ and -", name, i+2, column)
 		}
 	}
 	own := map[string]bool{}
