@@ -174,8 +174,8 @@ func (r *reader) flagUser() error {
 	return nil
 }
 
-// flagOptions reads flags that have their own keyword and then -o, so that -p, -l and -J win over
-// -o.
+// flagOptions reads the flags -p, -J, -4 and -6, and then -o, so that the former win; -l wins by
+// commandLine.
 func (r *reader) flagOptions() error {
 	p := &r.config.params
 	var lines []string

@@ -124,7 +124,8 @@ func (h *hand) timedOut(said greeting, peer string, err error) *Error {
 	return &Error{Class: fleet.TimedOut, Text: "Connection to " + peer + " timed out during " + during, Hint: hint + openssh.TimedOut.Advice(), Err: err}
 }
 
-// protocolError covers errors other than an early end or a timeout.
+// protocolError describes an error other than a timeout or a server that turned us away before its
+// version line.
 func (h *hand) protocolError(peer string, err error) *Error {
 	if noCommon, ok := errors.AsType[*ssh.AlgorithmNegotiationError](err); ok {
 		return unmatched(peer, noCommon)
