@@ -58,8 +58,8 @@ func (p *put) drop(name string) {
 }
 
 // tidy removes at the end the files that are not in their place. After an interruption it leaves
-// parts that are worth resuming, and names them. Of files that the host does not remove it names the
-// first.
+// parts that are worth resuming, and names them. Of files that the host does not remove it names
+// the first.
 func (p *put) tidy() {
 	all := maps.Clone(p.made.names) // nothing else runs by now
 	names := slices.Sorted(maps.Keys(all))
