@@ -252,9 +252,9 @@ func TestOneHomeOfConnectTimeouts(t *testing.T) {
 // it, and as the native engine connects to it. How it is reached is a route.Route.
 var places = map[string]bool{
 	"base/host.Host": true, "base/host.Endpoint": true, "ssh/dial.Target": true,
-	"ssh/openssh.Destination":  true,                                  // with the flags that lead ssh there
-	"ssh/conf.connection":      true,                                  // what the tokens of ssh_config stand for
-	"fanout/hostlist.hostJSON": true, "show/findings.explained": true, // as JSON
+	"ssh/openssh.Destination":  true,                                                                  // with the flags that lead ssh there
+	"ssh/conf.connection":      true,                                                                  // what the tokens of ssh_config stand for
+	"fanout/hostlist.hostJSON": true, "fanout/preview.planned": true, "show/findings.explained": true, // as JSON
 }
 
 // flagsOfSSH are those that lead it somewhere, and where programs of other makers, or other

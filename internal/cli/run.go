@@ -58,6 +58,7 @@ type runFlags struct {
 	rerun          string
 	repeats        string // ID of the run that is done again
 	list           bool
+	dryRun         bool
 
 	dialogue func(hosts int) fleet.Dialogue // held with SFTP servers instead of running a command
 }
@@ -100,6 +101,7 @@ func newRunCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
 	flags.BoolVar(&f.perHost, "per-host", false, "replace %h in COMMAND with the name of each host, and %% with %")
 	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "never open a second session to kill a command; a forced command would run in it")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "show hosts, batches, routes, engines and commands, and connect to nobody")
 	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe")
 	_ = flags.MarkHidden("login-log") // of login
 	f.listing.register(flags)
@@ -154,6 +156,9 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 	defer t.close()
 	if f.list {
 		return hostlist.Exact(sys.Stdout, t.hosts)
+	}
+	if f.dryRun {
+		return f.preview(ctx, sys, t)
 	}
 	if flags.Changed("retry-for") && f.retryFor == 0 {
 		f.retryFor = -1 // never, where 0 would be the default

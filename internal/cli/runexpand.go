@@ -7,7 +7,9 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fanout/expand"
+	"sshpace/internal/fanout/preview"
 	"sshpace/internal/ssh/route"
+	"sshpace/internal/sys/terminal"
 )
 
 // expandFlags say which tokens stand for what.
@@ -51,6 +53,21 @@ func (f *runFlags) expand(ctx context.Context, t *task, args []string) (err erro
 	}
 	t.own = f.expansion.values.Command(args)
 	return err
+}
+
+// preview shows what would run where.
+func (f *runFlags) preview(ctx context.Context, sys System, t *task) error {
+	p := preview.Plan{Hosts: t.hosts, Batches: f.pace.Sizes(len(t.hosts)), Command: t.command.Text, Account: f.secrets.User, Reach: t.reach}
+	switch {
+	case f.perHost:
+		p.Own = func(h host.Host) string { return expand.Name(p.Command, h.Name) }
+	case f.expansion.on:
+		p.Own = func(h host.Host) string { return f.expansion.values.Shown(p.Command, h) }
+	}
+	if f.view.JSON {
+		return p.WriteJSON(ctx, sys.Stdout)
+	}
+	return p.Write(ctx, sys.Stdout, terminal.Width(sys.Stdout, sys.Getenv))
 }
 
 // text replaces the tokens in a name of a file.

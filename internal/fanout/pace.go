@@ -45,8 +45,8 @@ func (p *Pace) Check() error {
 // errStopped is why a host was not started after a run had stopped.
 var errStopped = errors.New("stopped before it was started")
 
-// sizes cuts n hosts into batches.
-func (p *Pace) sizes(n int) []int {
+// Sizes cuts n hosts into batches.
+func (p *Pace) Sizes(n int) []int {
 	batches := p.Batches
 	if len(batches) == 0 {
 		batches = Shares{{Percent: 100}}

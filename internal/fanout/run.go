@@ -110,7 +110,7 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd fleet.Command, ex
 
 // all starts the hosts in order, batch by batch, as slots become free.
 func (r *run) all(hard context.Context, hosts []host.Host) {
-	sizes := r.Pace.sizes(len(hosts))
+	sizes := r.Pace.Sizes(len(hosts))
 	next := 0
 	for i, size := range sizes {
 		b := fleet.Batch{Number: i + 1, Of: len(sizes), Hosts: size}

@@ -88,6 +88,15 @@ func (v *Values) Check(hosts []host.Host, command string) error {
 	return wrong.err()
 }
 
+// Shown returns the command of a host, or the arguments of a script, for people.
+func (v *Values) Shown(command string, h host.Host) string {
+	if v.script != nil {
+		return v.Text(command, h)
+	}
+	line, _, _ := v.line(command, h) // Check has seen it
+	return line
+}
+
 // Command returns the function of an Executor: the command with its tokens replaced, or the script
 // with arguments.
 func (v *Values) Command(args []string) func(fleet.Command, host.Host) fleet.Command {

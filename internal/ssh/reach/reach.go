@@ -114,11 +114,15 @@ func (e *Executor) FDs() int {
 type needsSSH struct{ reasons []conf.Reason }
 
 func (n *needsSSH) Error() string {
+	return "the native engine cannot do this: " + joined(n.reasons)
+}
+
+func joined(reasons []conf.Reason) string {
 	var texts []string
-	for _, reason := range n.reasons {
+	for _, reason := range reasons {
 		texts = append(texts, reason.String())
 	}
-	return "the native engine cannot do this: " + strings.Join(texts, "; ")
+	return strings.Join(texts, "; ")
 }
 
 // hostPlan is the route and the engine of one host.
@@ -146,6 +150,35 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 	o = e.connect(ctx, h, p, []string{"-o", "ControlPath=none"}, cmd, a)
 	o.Note = passed.Error() + "; connected anew"
 	return o
+}
+
+// Planned is how commands will reach a host.
+type Planned struct {
+	*route.Route
+	Engine string // "master" is a ControlMaster that has a socket; "" if none that is allowed can
+	Why    string // it is ssh, or none
+}
+
+// Planned finds out how commands will reach a host, without a connection to anybody.
+func (e *Executor) Planned(ctx context.Context, h host.Host) (*Planned, error) {
+	p, err := e.plan(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	found := &Planned{Route: p.Route, Engine: string(conf.Native)}
+	_, noMaster := os.Stat(masterPath(p.Host))
+	switch {
+	case e.params.Engine == OpenSSH:
+		found.Engine = string(OpenSSH)
+	case noMaster == nil:
+		found.Engine = "master"
+	case p.target != nil:
+	case e.params.Engine == Auto:
+		found.Engine, found.Why = string(OpenSSH), joined(p.Decision.Reasons)
+	default:
+		found.Engine, found.Why = "", (&needsSSH{p.Decision.Reasons}).Error()
+	}
+	return found, nil
 }
 
 // masterPath returns where a ControlMaster of a host may be asked, "" if none may.
