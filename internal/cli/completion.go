@@ -61,10 +61,10 @@ func completeHosts(cmd *cobra.Command, sys System, c *connectionFlags) {
 	}
 }
 
-// completeSets teaches shells the sets of hosts of --hosts and --exclude.
+// completeSets teaches shells the sets of hosts of --hosts and --exclude-hosts.
 func completeSets(cmd *cobra.Command, sys System, c *connectionFlags) {
 	sets := words(func(ctx context.Context) []string { return hostNames(ctx, sys, *c, true) })
-	for _, flag := range []string{"hosts", "exclude"} {
+	for _, flag := range []string{"hosts", "exclude-hosts"} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, sets)
 	}
 }

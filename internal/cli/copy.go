@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/shell"
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/fanout/copy"
 	"sshpace/internal/fleet"
 	"sshpace/internal/sys/safedir"
@@ -20,6 +21,7 @@ type copyFlags struct {
 	rate     byteRate
 	noVerify bool
 	compare  bool
+	exclude  []string
 }
 
 func (f *copyFlags) registerAll(flags *pflag.FlagSet) {
@@ -28,18 +30,23 @@ func (f *copyFlags) registerAll(flags *pflag.FlagSet) {
 	f.view.Files = true
 	flags.Var(&f.rate, "rate", "bytes per second of all hosts together, such as 10M or 10MB/s; 0 = no limit")
 	flags.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums of the copied files")
+	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out files and directories with names such as *.bak, cache/ or /site/tmp, as rsync does; repeatable")
 	flags.BoolVar(&f.compare, "checksum", false, "skip files with the same checksum, instead of those with the same size and time")
 }
 
-func (f *copyFlags) options() copy.Options {
-	o := copy.Options{NoVerify: f.noVerify, Compare: f.compare}
+func (f *copyFlags) options() (copy.Options, error) {
+	exclude, err := wildcard.NewPaths(f.exclude)
+	if err != nil {
+		return copy.Options{}, usageError("such as --exclude '*.bak' or --exclude cache/", "--exclude: %v", err)
+	}
+	o := copy.Options{NoVerify: f.noVerify, Compare: f.compare, Exclude: exclude}
 	if f.expansion.on {
 		o.Naming = f.expansion.text
 	}
 	if f.rate > 0 {
 		o.Limit = copy.NewLimiter(int64(f.rate))
 	}
-	return o
+	return o, nil
 }
 
 func newCopyCommand(sys System) *cobra.Command {
@@ -71,8 +78,12 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 		}
 		return usageError(hint, "%q is not a remote path", last)
 	}
+	options, err := f.options()
+	if err != nil {
+		return err
+	}
 	sources := copy.NewSources(names)
-	sources.Naming = f.options().Naming
+	sources.Naming, sources.Exclude = options.Naming, options.Exclude
 	left, err := sources.Check()
 	if err != nil {
 		return &Error{Err: err, Hint: "name files and directories that can be read", Code: ExitUsage}
@@ -80,7 +91,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 	for _, name := range left {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s skipped: it is not a file, directory or link\n", oneLine(name))
 	}
-	up := copy.Upload{Options: f.options(), Dest: dest, Sources: sources.Of}
+	up := copy.Upload{Options: options, Dest: dest, Sources: sources.Of}
 	if !f.noRecord {
 		up.Again = "sshpace run --rerun failed"
 	}
@@ -110,7 +121,11 @@ func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet,
 	if len(args) < 2 {
 		return usageError(usage, "fetch needs files on the hosts and a directory here")
 	}
-	down := copy.Download{Options: f.options(), Dir: args[len(args)-1], MaxSize: maxSize}
+	options, err := f.options()
+	if err != nil {
+		return err
+	}
+	down := copy.Download{Options: options, Dir: args[len(args)-1], MaxSize: maxSize}
 	for _, arg := range args[:len(args)-1] {
 		name, ok := strings.CutPrefix(arg, ":")
 		if !ok {

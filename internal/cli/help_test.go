@@ -113,7 +113,7 @@ var expected = []struct{ commands, flags string }{
 	{"bench, transfer, programs, login, limits, doctor, run, copy, fetch", "list, quiet, json"},
 	{"bench, transfer, programs, login, latency, limits, doctor, report, compare, import, known-hosts pin, known-hosts bench", "out"},
 	{"transfer, programs, login, latency, limits, doctor, advise, report, compare", "only"},
-	{"run, copy, fetch", "dir, rate, hosts, exclude, fanout"},
+	{"run, copy, fetch", "dir, rate, hosts, exclude-hosts, fanout"},
 	{"bench, transfer, login, latency, doctor, advise, config, run, copy, fetch", "config, option, port, login, identity, jump, ipv4, ipv6"},
 }
 

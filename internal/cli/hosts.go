@@ -35,7 +35,7 @@ func newHostsCommand(sys System) *cobra.Command {
 	flags := cmd.Flags()
 	f.selection.register(flags)
 	flags.StringVarP(&f.connection.Config, "config", "F", "", "ssh_config for the names of known hosts, instead of your own")
-	flags.Lookup("exclude").Value = &stepFlag{&f.selection.Steps, '!'} // in turn with the others
+	flags.Lookup("exclude-hosts").Value = &stepFlag{&f.selection.Steps, '!'} // in turn with the others
 	flags.VarP(&stepFlag{&f.selection.Steps, '&'}, "intersection", "I", "set of hosts; keep only hosts that are in it too; repeatable")
 	flags.VarP(&stepFlag{&f.selection.Steps, '^'}, "xor", "X", "set of hosts; keep hosts that are in exactly one of the two; repeatable")
 	flags.BoolVar(&f.fold, "fold", false, "print one short set (the default)")

@@ -39,7 +39,7 @@ type fleetHosts struct{ hostlist.Selection }
 
 func (f *fleetHosts) register(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.Sets, "hosts", "w", nil, "set of hosts, such as web[1-9],@db!db3; - reads them from standard input; repeatable")
-	flags.StringArrayVarP(&f.Exclude, "exclude", "x", nil, "set of hosts to leave out; repeatable")
+	flags.StringArrayVarP(&f.Exclude, "exclude-hosts", "x", nil, "set of hosts to leave out; repeatable")
 	flags.StringArrayVar(&f.Lists, "hosts-file", nil, "file of hosts, one a line as user@host:port or host:port user, %label begins a section; repeatable")
 	flags.StringArrayVar(&f.Labels, "label", nil, "only these sections of the hosts files; repeatable")
 	flags.StringArrayVar(&f.Groups, "groups", nil, "groups for @group as ClusterShell keeps them: a file of lines name: set, YAML, or a directory of "+

@@ -124,7 +124,7 @@ func upload(t *testing.T, ctx context.Context, s interface {
 	t.Helper()
 	var list []*Source
 	for _, name := range names {
-		source, err := Scan(name, nil)
+		source, err := scanWithout(o.Exclude, name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sshpace/internal/base/wildcard"
 )
 
 // item is a file, directory or link to copy to the hosts.
@@ -42,6 +44,7 @@ type item struct {
 type Source struct {
 	base  string // its last name
 	scp   *Scp
+	out   wildcard.Paths
 	items []*item
 	kept  int64    // bytes of the items that are kept in memory
 	Left  []string // names of anything but files, directories and links
@@ -51,7 +54,10 @@ type Source struct {
 // the command line is followed, others are copied as links, so that none leads in a circle. With
 // scp it lists the files that scp(1) would copy: targets of links, and a directory itself also with
 // a slash at its end.
-func Scan(name string, scp *Scp) (*Source, error) {
+func Scan(name string, scp *Scp) (*Source, error) { return scanWithout(nil, name, scp) }
+
+// scanWithout is Scan without excluded names.
+func scanWithout(exclude wildcard.Paths, name string, scp *Scp) (*Source, error) {
 	absolute, err := filepath.Abs(name)
 	if err != nil {
 		return nil, err
@@ -68,7 +74,7 @@ func Scan(name string, scp *Scp) (*Source, error) {
 	} else if !info.IsDir() && !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "copy", Path: name, Err: errors.New("is not a file, directory or link")}
 	}
-	s := &Source{base: filepath.Base(absolute), scp: scp}
+	s := &Source{base: filepath.Base(absolute), scp: scp, out: exclude}
 	if strings.HasSuffix(name, "/") && scp == nil || filepath.Base(name) == "." {
 		s.base = "." // its content, as in rsync(1)
 	}
@@ -107,11 +113,22 @@ func (s *Source) walk(root, rel string, depth int) error {
 		if name == "." {
 			name = ""
 		}
+		if at := path.Join(s.base, name); at != "." && s.out.Match(at, d.IsDir()) {
+			return skipped(d)
+		}
 		if s.scp != nil && info.Mode().Type() == fs.ModeSymlink {
 			return s.follow(at, name, depth)
 		}
 		return s.add(at, name, info)
 	})
+}
+
+// skipped leaves out a file or a directory with all its content.
+func skipped(d fs.DirEntry) error {
+	if d.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
 }
 
 // follow lists the target of a link.

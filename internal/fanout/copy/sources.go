@@ -1,16 +1,19 @@
 package copy
 
 import (
+	"errors"
 	"slices"
 	"sync"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/fanout/expand"
 )
 
 // Sources are the files for the hosts, each scanned once. Their names have tokens.
 type Sources struct {
 	Naming  Naming
+	Exclude wildcard.Paths
 	names   []string
 	mu      sync.Mutex
 	scanned map[string]func() (*Source, error)
@@ -45,7 +48,7 @@ func (s *Sources) Of(h host.Host) ([]*Source, error) {
 		s.mu.Lock()
 		scan := s.scanned[name]
 		if scan == nil {
-			scan = sync.OnceValues(func() (*Source, error) { return Scan(name, nil) })
+			scan = sync.OnceValues(func() (*Source, error) { return scanWithout(s.Exclude, name, nil) })
 			s.scanned[name] = scan
 		}
 		s.mu.Unlock()
@@ -53,7 +56,12 @@ func (s *Sources) Of(h host.Host) ([]*Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, source)
+		if len(source.items) > 0 {
+			list = append(list, source)
+		}
+	}
+	if len(list) == 0 {
+		return nil, errors.New("--exclude leaves nothing to copy")
 	}
 	return list, nil
 }

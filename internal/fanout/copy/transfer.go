@@ -21,6 +21,7 @@ import (
 	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/fanout/expand"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sftp"
@@ -46,12 +47,13 @@ const (
 
 // Options are the same for both directions.
 type Options struct {
-	Limit    *Limiter // nil = as fast as it goes
-	NoVerify bool     // trust sizes, do not compare checksums
-	Compare  bool     // compare by checksums, not by size and time
-	Hosts    int      // that copy at the same time, as far as is known; 0 = unknown
-	Scp      *Scp     // nil = as copy and fetch do it
-	Naming   Naming   // nil = expand.Name
+	Limit    *Limiter       // nil = as fast as it goes
+	NoVerify bool           // trust sizes, do not compare checksums
+	Compare  bool           // compare by checksums, not by size and time
+	Hosts    int            // that copy at the same time, as far as is known; 0 = unknown
+	Scp      *Scp           // nil = as copy and fetch do it
+	Naming   Naming         // nil = expand.Name
+	Exclude  wildcard.Paths // names that are left out, and all below them, as seen in the directory that they go into
 }
 
 // Naming replaces the tokens in a name of a file.

@@ -57,6 +57,7 @@ func (g *get) source(raw string) {
 // look lists a name of the host.
 func (g *get) look(f *found, depth int) {
 	switch a := f.attrs; {
+	case g.Exclude.Match(f.local, a.IsDir()):
 	case a.IsDir():
 		if err := g.enter(f); err != nil {
 			g.fail(f.remote, here(err))
