@@ -46,7 +46,7 @@ var renamed = map[string]string{
 	"--mode": "sshpace transfer --only", "--pairs": "sshpace programs --only", "--factor": "--only", "--runs": "--rounds",
 	"--forks": "--fanout N", "--parallel": "--fanout N", "--jobs": "--fanout N", "-P": "--fanout N",
 	"--serial": "--batch N", "--rolling": "--batch N", "--delay": "--batch 1 --pause DURATION",
-	"--fail-fast": "--max-fail 0", "--stop-on-error": "--max-fail 0", "--any-errors-fatal": "--max-fail 0",
+	"--stop-on-error": "--fail-fast", "--any-errors-fatal": "--max-fail 0",
 	"--become": "--sudo, which asks for the password once", "--ask-sudo-pass": "--sudo, which asks for the password once",
 	"--ask-become-pass": "--sudo, which asks for the password once", "-K": "--sudo, which asks for the password once", "-k": "--ask-pass",
 	"--retries": "--retry-for DURATION", "--attempts": "--retry-for DURATION",

@@ -109,7 +109,7 @@ var mistakes = []struct{ line, hint, then string }{
 	{"exec web1 uptime", "write it as sshpace run", "run -w web1 --list uptime"},
 	{"run -w web[1-3] --serial 10 uptime", "write it as --batch N", "run -w web[1-3] --batch 10 --list uptime"},
 	{"run -w web1 --forks 10 uptime", "write it as --fanout N", "run -w web1 --fanout 10 --list uptime"},
-	{"run -w web1 --fail-fast uptime", "write it as --max-fail 0", "run -w web1 --max-fail 0 --list uptime"},
+	{"run -w web1 --stop-on-error uptime", "write it as --fail-fast", "run -w web1 --fail-fast --list uptime"},
 	{"run -w web1 -K uptime", "write it as --sudo", "run -w web1 --sudo --list uptime"},
 	{"copy -w web1 -K known :/tmp", "see sshpace copy --help", "copy --help"},
 	{"run -w web1 --retry-failed", "write it as --rerun failed,unreachable", "run --history"},

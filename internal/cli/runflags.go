@@ -29,6 +29,7 @@ func (f *viewFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Failed, "only-failed", false, "show only hosts that failed or were unreachable; the summary counts all")
 	flags.StringVar(&f.Sort, "sort", "", "show hosts one after the other, at the end, by host (as named), exit or time; the worst last")
 	flags.BoolVar(&f.JSON, "json", false, "one JSON object a line: run, output, result, summary")
+	flags.BoolVar(&f.Times, "timestamps", false, "put the local time before each line; with --json, into each output")
 	flags.StringVar(&f.Outdir, "dir", "", "also write each host's output to HOST.out and HOST.err in this directory")
 	flags.BoolVar(&f.Raw, "raw", false, "do not clean control characters out of the hosts' output")
 	flags.StringVar(&f.Color, "color", "auto", "auto, always or never")
@@ -71,6 +72,8 @@ func (f *paceFlags) register(flags *pflag.FlagSet) {
 	flags.Var(&f.Batches, "batch", "hosts in a batch, such as 10 or 10%; with commas for batches that grow: 1,10,25%")
 	flags.Var((*seconds)(&f.Pause), "pause", "time between two batches (default none)")
 	flags.Var(&f.MaxFail, "max-fail", "start no further hosts once more than this number have failed or are unreachable; running commands continue")
+	flags.BoolVar(&f.FailFast, "fail-fast", false, "once a host has failed, or more than --max-fail allows, start no other and end the running commands")
+	flags.Var((*seconds)(&f.Splay), "splay", "delay the start of each host, or of each in a batch, at random by up to this time")
 	flags.IntVar(&f.confirmAbove, "confirm-above", 0, "ask before a run on more hosts than this (default $SSHPACE_CONFIRM_ABOVE, otherwise never)")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "answer yes to --confirm-above and --then-confirm")
 }

@@ -111,7 +111,7 @@ func (a *attempt) Output(s fleet.Stream, data []byte) error {
 	}
 	data, more := a.take(s, data)
 	if len(data) > 0 {
-		if err := a.run.output(fleet.Event{Index: a.index, Host: a.name, Stream: s, Data: data}); err != nil {
+		if err := a.run.output(fleet.Event{Index: a.index, Host: a.name, Stream: s, Data: data, Time: time.Now()}); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"sshpace/internal/base/fault"
@@ -22,6 +24,9 @@ type Pace struct {
 	// MaxFail is how many hosts may fail or be unreachable; with one more nothing new starts, and
 	// running commands end by themselves. None is any number, except for a canary.
 	MaxFail Shares
+	// FailFast ends running commands, too, once more than MaxFail have failed; none is 0.
+	FailFast bool
+	Splay    time.Duration // each host of a batch starts at a random time within it
 }
 
 // Check finds contradictions.
@@ -64,6 +69,16 @@ func (p *Pace) Sizes(n int) []int {
 	return sizes
 }
 
+// delays returns when the hosts of a batch start, after its beginning.
+func (p *Pace) delays(hosts int) []time.Duration {
+	delays := make([]time.Duration, hosts)
+	for i := range delays {
+		delays[i] = rand.N(max(p.Splay, 1))
+	}
+	slices.Sort(delays)
+	return delays
+}
+
 // begin waits for the turn of a batch and calls the sink, which may decline.
 func (r *run) begin(b fleet.Batch) {
 	if b.Of < 2 || r.starting.Err() != nil {
@@ -93,14 +108,24 @@ func (r *run) judge() {
 	case failed == 0:
 	case len(p.MaxFail) > 0:
 		if most := p.MaxFail[0]; float64(failed) > most.of(r.total) {
-			r.halt(fmt.Sprintf("%d of %d hosts had failed, more than --max-fail %s", failed, r.total, most))
+			r.tooMany(fmt.Sprintf("%d of %d hosts had failed, more than --max-fail %s", failed, r.total, most))
 		}
+	case p.FailFast:
+		r.tooMany(fmt.Sprintf("%d of %d hosts had failed, --fail-fast", failed, r.total))
 	case p.Canary > 0 && !p.ThenConfirm && r.batch.Number <= 1:
 		why := "the first host failed"
 		if r.batch.Hosts > 1 {
 			why = fmt.Sprintf("%d of the first %d hosts failed", failed, r.batch.Hosts)
 		}
 		r.halt(why)
+	}
+}
+
+// tooMany stops the starting of hosts, and ends what runs if it may. sinkMu is held.
+func (r *run) tooMany(why string) {
+	r.halt(why)
+	if r.Pace.FailFast {
+		r.stop(fleet.ErrFailFast)
 	}
 }
 

@@ -144,3 +144,65 @@ func TestInterruptedBetweenBatches(t *testing.T) {
 		}
 	})
 }
+
+// TestFailFast: one host too many that fails ends the running commands, too; nothing else starts.
+func TestFailFast(t *testing.T) {
+	for most, failing := range map[int]int{-1: 1, 2: 3} { // -1: no --max-fail
+		synctest.Test(t, func(t *testing.T) {
+			ex := fake(func(ctx context.Context, h host.Host, a fleet.Attempt) fleet.Outcome {
+				a.Reached(fleet.PhaseExec)
+				o := fleet.Outcome{Ran: fleet.RanYes, Exit: 1}
+				if h.Name < "h"+string(rune('0'+failing)) {
+					time.Sleep(time.Minute)
+					return o
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Hour):
+				}
+				o.Ended(ctx, false, "")
+				return o
+			})
+			p := fanout.Params{Fanout: 5, Pace: fanout.Pace{FailFast: true}}
+			if most >= 0 {
+				p.Pace.MaxFail = fanout.Shares{{Count: most}}
+			}
+			sink := &record{t: t}
+			sum, err := fanout.Run(t.Context(), p, names(9), fleet.Command{}, ex, sink)
+			if err != nil || sum.Failed+sum.NotStarted != 9 || sum.NotStarted == 0 || sum.Elapsed > 2*time.Minute || sum.Stopped == "" {
+				t.Errorf("%v, %+v", err, sum)
+			}
+			if r := sink.results[failing]; r.Class != fleet.Cancelled || r.Status() != fleet.Failed || r.Err != "ended because other hosts had failed; it may still run there" {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// TestSplay: hosts start at random times within it, in their order, and batches one after the
+// other; Ctrl-C does not wait for them.
+func TestSplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		ex := fake(func(_ context.Context, _ host.Host, a fleet.Attempt) fleet.Outcome { return ran(a) })
+		sink := &record{t: t}
+		pace := fanout.Pace{Splay: time.Hour, Batches: fanout.Shares{{Count: 20}, {Count: 10}}}
+		if sum, err := fanout.Run(t.Context(), fanout.Params{Pace: pace}, names(30), fleet.Command{}, ex, sink); err != nil || sum.OK != 30 {
+			t.Fatal(err, sum)
+		}
+		at := func(i int) time.Duration { return sink.results[i].Start.Sub(began) }
+		for i := range 29 {
+			if at(i) > at(i+1) {
+				t.Errorf("host %d starts after the next one", i)
+			}
+		}
+		if at(19) > time.Hour || at(29)-at(19) > time.Hour || at(19)-at(0) < time.Minute || at(29)-at(20) < time.Minute {
+			t.Errorf("from %v to %v, and from %v to %v", at(0), at(19), at(20), at(29))
+		}
+		drain, interrupt := context.WithCancel(t.Context())
+		interrupt()
+		if sum, _ := fanout.Run(t.Context(), fanout.Params{Pace: pace, Drain: drain}, names(30), fleet.Command{}, ex, &record{t: t}); sum.NotStarted != 30 || sum.Elapsed > time.Second {
+			t.Errorf("interrupted: %+v", sum)
+		}
+	})
+}

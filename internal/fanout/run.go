@@ -120,12 +120,16 @@ func (r *run) all(hard context.Context, hosts []host.Host) {
 		r.begin(b)
 		var running sync.WaitGroup
 		tried := make(chan struct{}) // all of the batch have had a first try, or have one
-		for range size {
+		began, delays := time.Now(), r.Pace.delays(size)
+		for i := range size {
 			res := fleet.Result{Index: next, Host: hosts[next], Outcome: fleet.Outcome{Exit: -1, Class: fleet.Cancelled, Err: "not started"}}
 			if b.Of > 1 {
 				res.Batch = b.Number
 			}
 			next++
+			if r.Pace.Splay > 0 {
+				r.sleep(time.Until(began.Add(delays[i])))
+			}
 			if !r.takeSlot() {
 				r.done(res)
 				continue

@@ -166,6 +166,7 @@ var (
 	ErrCommandTimeout = errors.New("command timed out")
 	ErrOutputLimit    = errors.New("too much output")
 	ErrInterrupted    = errors.New("interrupted")
+	ErrFailFast       = errors.New("stopped because other hosts had failed")
 )
 
 // Stopped returns the class and the message of a command that the run itself ended, by the cause of
@@ -176,6 +177,8 @@ func Stopped(cause error) (Class, string) {
 		return CommandTimeout, "the command took longer than --timeout allows"
 	case errors.Is(cause, ErrOutputLimit):
 		return OutputLimit, "the command sent more output than allowed"
+	case errors.Is(cause, ErrFailFast):
+		return Cancelled, "ended because other hosts had failed"
 	}
 	return Cancelled, "interrupted while the command was running"
 }

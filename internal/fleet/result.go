@@ -87,6 +87,7 @@ type Event struct {
 	Host   string // host.Host.String of it
 	Stream Stream
 	Data   []byte
+	Time   time.Time // when it came; zero where that is unknown
 }
 
 // Class is the reason why a host did not end with an exit code. Zero means that it did.
@@ -175,6 +176,14 @@ type Result struct {
 // Spent is the time spent in each phase, indexed by Phase. PhaseExec covers the command itself;
 // PhaseQueued and PhaseExit are always 0.
 type Spent [phases]time.Duration
+
+// End returns when the host ended, zero if that is unknown.
+func (r *Result) End() time.Time {
+	if r.Start.IsZero() {
+		return r.Start
+	}
+	return r.Start.Add(r.Elapsed)
+}
 
 // Status derives the summary status.
 func (r *Result) Status() Status {

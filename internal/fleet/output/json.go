@@ -3,6 +3,7 @@ package output
 import (
 	"encoding/base64"
 	"io"
+	"time"
 	"unicode/utf8"
 
 	"sshpace/internal/base/host"
@@ -22,6 +23,8 @@ type JSON struct {
 	w     io.Writer
 	how   *How // nil: the records are not for doing the run again
 	hosts []host.Host
+	times bool      // output has the time when it came
+	at    time.Time // of the output that is written
 	lines HostLines
 	err   error // the first one of writing; nothing is written after it
 }
@@ -35,7 +38,7 @@ func newJSON(w io.Writer) *JSON {
 // NewRecord makes a JSON with all that a repetition of the run needs: the record of the history.
 func NewRecord(w io.Writer, how How) *JSON {
 	j := newJSON(w)
-	j.how = &how
+	j.how, j.times = &how, true
 	return j
 }
 
@@ -71,12 +74,14 @@ func (j *JSON) Output(e fleet.Event) error {
 	if j.how != nil {
 		name = j.name(j.hosts[e.Index])
 	}
+	j.at = e.Time
 	j.lines.Feed(e, func(p Piece) { j.line(name, e.Stream, p) })
 	return Loss(j.err)
 }
 
 // Done writes held output and the host's result.
 func (j *JSON) Done(r fleet.Result, _ fleet.Summary) error {
+	j.at = r.End()
 	j.lines.End(r.Index, func(stream fleet.Stream, p Piece) { j.line(j.name(r.Host), stream, p) })
 	rec := recordOf(&r)
 	rec.Host = j.name(r.Host)
@@ -101,6 +106,9 @@ func (j *JSON) End(s fleet.Summary) error {
 
 func (j *JSON) line(host string, stream fleet.Stream, p Piece) {
 	rec := outputRecord{Type: "output", Schema: Schema, Host: host, Stream: stream, Continues: p.Continues}
+	if j.times && !j.at.IsZero() {
+		rec.Time = stamp(j.at)
+	}
 	if p.Open {
 		rec.EOL = new(bool)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"time"
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
@@ -17,6 +18,7 @@ type prefixOptions struct {
 	Width    int       // names are padded to this many columns
 	MaxLine  int       // longer lines are cut into pieces, in bytes; 0 = 16 KiB
 	Raw      bool      // do not clean the text; lines still cannot run into each other
+	Times    bool      // the time of each line stands before it
 	// ColorOut and ColorErr color the arrows of the two writers.
 	ColorOut, ColorErr bool
 }
@@ -35,7 +37,8 @@ type prefix struct {
 	opt   prefixOptions
 	lines HostLines
 	buf   []byte
-	hints Ends // hints already shown: a thousand hosts may share one
+	at    time.Time // of the lines that are written
+	hints Ends      // hints already shown: a thousand hosts may share one
 
 	stopped Ends // of hosts that the end of the run stopped
 }
@@ -73,7 +76,7 @@ func (a arrow) text(color bool) string { return terminal.Paint(color, a.color, a
 
 // Output writes the complete lines.
 func (p *prefix) Output(e fleet.Event) error {
-	p.buf = p.buf[:0]
+	p.buf, p.at = p.buf[:0], e.Time
 	p.lines.Feed(e, func(l Piece) { p.line(e.Host, e.Stream, l) })
 	return Loss(p.flush(p.writer(e.Stream)))
 }
@@ -81,6 +84,7 @@ func (p *prefix) Output(e fleet.Event) error {
 // Done writes held output and the end of the host.
 func (p *prefix) Done(r fleet.Result, _ fleet.Summary) error {
 	name := r.Host.String()
+	p.at = r.End()
 	held := p.rest(&r)
 	p.buf = p.buf[:0]
 	if isLoss(Loss(held)) {
@@ -133,6 +137,9 @@ func (p *prefix) line(name string, stream fleet.Stream, l Piece) {
 }
 
 func (p *prefix) append(name, arrow string, text []byte) {
+	if p.opt.Times {
+		p.buf = append(appendTime(p.buf, p.at), ' ')
+	}
 	p.buf = append(p.buf, name...)
 	for range p.opt.Width - len(name) {
 		p.buf = append(p.buf, ' ')
@@ -144,6 +151,14 @@ func (p *prefix) append(name, arrow string, text []byte) {
 		p.buf = termsafe.Append(p.buf, text)
 	}
 	p.buf = append(p.buf, '\n')
+}
+
+// appendTime appends a local time; - for an unknown one.
+func appendTime(b []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return append(b, '-')
+	}
+	return t.Local().AppendFormat(b, "2006-01-02T15:04:05.000Z07:00")
 }
 
 func (p *prefix) writer(s fleet.Stream) io.Writer {

@@ -8,9 +8,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 )
 
@@ -125,5 +127,42 @@ func TestEndlessLineIsBounded(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if grown := after.HeapSys - before.HeapSys; after.HeapSys > before.HeapSys && grown > 20<<20 {
 		t.Errorf("the heap grew by %d bytes", grown)
+	}
+}
+
+// Each line has the time when its end came, its host's end included; an unknown one is no number.
+// The record of a run keeps it.
+func TestTimestamps(t *testing.T) {
+	at := time.Date(2026, 11, 20, 10, 0, 0, 5e6, time.Local)
+	stamped := func(i int, text string) fleet.Event {
+		return fleet.Event{Index: 0, Host: "a", Data: []byte(text), Time: at.Add(time.Duration(i) * time.Second)}
+	}
+	var lines, again, kept, shown bytes.Buffer
+	p, r := newPrefix(prefixOptions{Out: &lines, Err: &lines, Times: true}), NewRecord(&kept, How{})
+	j := newJSON(&shown)
+	j.times = true
+	for _, sink := range []fleet.Sink{p, r, j} {
+		_ = sink.Begin(fleet.Start{Hosts: []host.Host{{Name: "a"}}})
+		_ = sink.Output(stamped(0, "one\ntw"))
+		_ = sink.Output(stamped(1, "o\nend"))
+		_ = sink.Done(fleet.Result{Host: host.Host{Name: "a"}, Outcome: fleet.Outcome{Ran: fleet.RanYes, Exit: 3}, Phase: fleet.PhaseExit, Attempts: 1, Start: at, Elapsed: 2 * time.Second}, fleet.Summary{})
+	}
+	stamp := func(i int) string {
+		return at.Add(time.Duration(i) * time.Second).Format("2006-01-02T15:04:05.000Z07:00")
+	}
+	want := stamp(0) + " a -> one\n" + stamp(1) + " a -> two\n" + stamp(2) + " a -> end\n" + stamp(2) + " a =: exit 3\n"
+	if lines.String() != want {
+		t.Errorf("%s, want\n%s", &lines, want)
+	}
+	if n := strings.Count(shown.String(), `"time":"`+at.UTC().Format("2006-01-02T15:04:05")); n != 1 || strings.Count(shown.String(), `"time":`) != 3 {
+		t.Errorf("as JSON:\n%s", &shown)
+	}
+	if _, err := Replay(&kept, newPrefix(prefixOptions{Out: &again, Err: &again, Times: true})); err != nil || again.String() != want {
+		t.Errorf("of the record: %v\n%s, want\n%s", err, &again, want)
+	}
+	lines.Reset()
+	_ = p.Output(fleet.Event{Host: "a", Data: []byte("x\n")})
+	if lines.String() != "- a -> x\n" {
+		t.Errorf("an unknown time: %q", &lines)
 	}
 }

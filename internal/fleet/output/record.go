@@ -41,6 +41,7 @@ type outputRecord struct {
 	Schema    string       `json:"schema"`
 	Host      string       `json:"host"`
 	Stream    fleet.Stream `json:"stream"`
+	Time      string       `json:"time,omitempty"` // when the end of the line came
 	Text      *string      `json:"text,omitempty"`
 	Base64    string       `json:"base64,omitempty"`
 	Continues bool         `json:"continues,omitempty"` // the record before it belongs to the same line

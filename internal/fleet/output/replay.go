@@ -146,11 +146,12 @@ func (p *replay) output(data []byte) error {
 	if *ends && len(text) < defaultMaxLine-utf8.UTFMax {
 		text, *ends = append(text, '\n'), false
 	}
-	return p.send(i, rec.Stream, text)
+	at, _ := time.Parse(time.RFC3339Nano, rec.Time) // absent: zero
+	return p.send(i, rec.Stream, text, at)
 }
 
-func (p *replay) send(i int, stream fleet.Stream, data []byte) error {
-	return p.sink.Output(fleet.Event{Index: i, Host: p.hosts[i].String(), Stream: stream, Data: data})
+func (p *replay) send(i int, stream fleet.Stream, data []byte, at time.Time) error {
+	return p.sink.Output(fleet.Event{Index: i, Host: p.hosts[i].String(), Stream: stream, Data: data, Time: at})
 }
 
 func (p *replay) result(data []byte) error {
@@ -171,7 +172,7 @@ func (p *replay) result(data []byte) error {
 		if !ends {
 			continue
 		}
-		if err := p.send(i, fleet.Stream(stream), []byte("\n")); err != nil {
+		if err := p.send(i, fleet.Stream(stream), []byte("\n"), r.End()); err != nil {
 			return err
 		}
 	}

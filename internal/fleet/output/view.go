@@ -24,6 +24,7 @@ type View struct {
 	Group  string // "", output or exit
 	Mask   bool   // outputs that differ only by the host's own name are one group
 	Failed bool   // only hosts that failed are shown
+	Times  bool   // each line is shown with the time when it came
 	Files  bool   // files are copied: errors are shown once for all hosts, at the end
 
 	Quiet, Verbose bool
@@ -44,6 +45,8 @@ type Streams struct {
 // Check refuses contradictions.
 func (v *View) Check() error {
 	switch {
+	case v.Times && (v.gathers() || v.Table || v.Sort != "" || v.Failed):
+		return fault.Usage("leave it out, or use --json", "--timestamps is for lines that are shown as they come")
 	case (v.gathers() || v.Table || v.Sort != "" || v.Failed) && v.JSON:
 		return fault.Usage("choose one of them", "-b, --diff, --group-by, --mask-names, --only-failed, --rows and --sort exclude --json")
 	case v.gathers() && (v.Table || v.Sort != ""):
@@ -111,7 +114,9 @@ func (v *View) Sink(s Streams, hosts []host.Host) (fleet.Sink, error) {
 func (v *View) main(s Streams, hosts []host.Host) fleet.Sink {
 	switch {
 	case v.JSON:
-		return newJSON(s.Out)
+		j := newJSON(s.Out)
+		j.times = v.Times
+		return j
 	case v.gathers():
 		o := gatherOptions{ByEnd: v.Group == "exit", Out: s.Out, Err: s.Err, Raw: v.Raw, Diff: v.Diff != "", Mask: v.Mask}
 		if v.Diff != Majority {
@@ -123,7 +128,7 @@ func (v *View) main(s Streams, hosts []host.Host) fleet.Sink {
 		return v.sorted(newTable(s.Out, terminal.Width(s.Out, s.Getenv)), byHost)
 	}
 	lines := newPrefix(prefixOptions{
-		Out: s.Out, Err: s.Err, Width: width(hosts), Raw: v.Raw,
+		Out: s.Out, Err: s.Err, Width: width(hosts), Raw: v.Raw, Times: v.Times,
 		ColorOut: v.colored(s, s.Out), ColorErr: v.colored(s, s.Err),
 	})
 	if v.Files && len(hosts) > 1 {
