@@ -49,12 +49,13 @@ ssh/knownhosts/tidy: base/fault base/host base/sched base/shell base/wildcard ss
 ssh/line:
 ssh/mux: base/termsafe fleet ssh/channel ssh/line ssh/session
 ssh/openssh: base/alg base/fault base/sched base/shell base/wildcard record ssh/conf ssh/knownhosts ssh/knownhosts/check sys/file sys/proc sys/safedir
-ssh/reach: base/alg base/fault base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/line ssh/mux ssh/pubkey ssh/route sys/proc sys/safedir
+ssh/reach: base/alg base/fault base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/line ssh/mux ssh/pubkey ssh/route ssh/sshfp sys/proc sys/safedir
 ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/knownhosts ssh/openssh ssh/pubkey ssh/transport sys/file sys/proc
 ssh/session: base/sched base/termsafe fleet ssh/channel ssh/line ssh/openssh
 ssh/sftp: base/sched ssh/channel
 ssh/sshtest: base/host base/waittest fleet programs/oldserver ssh/channel ssh/conf ssh/knownhosts
 ssh/pubkey:
+ssh/sshfp: sys/file
 ssh/transport: base/alg ssh/channel ssh/pubkey
 ssh/wire: base/alg ssh/openssh ssh/transport sys/tcp
 bench/advise: base/alg base/fault base/stats base/text base/unit bench/rank record sys/file

@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/ssh/reach"
 	"sshpace/internal/ssh/route"
+	"sshpace/internal/ssh/sshfp"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -87,7 +88,7 @@ func (f *scanFlags) run(ctx context.Context, sys System) error {
 		return interrupted(drain, err)
 	}
 	p := reach.Params{Params: f.connection.params(sys), Engine: reach.Native, KeysOnly: true}
-	p.ConnectTimeout, p.Strict, p.Warnings = time.Duration(f.connectTimeout), true, sys.Stderr
+	p.ConnectTimeout, p.Strict, p.Warnings, p.DNS = time.Duration(f.connectTimeout), true, sys.Stderr, sshfp.System(sys.Getenv)
 	executor, err := reach.New(drain, p)
 	if err != nil {
 		return interrupted(drain, err)

@@ -22,7 +22,7 @@ var states = []struct {
 }{
 	{Revoked, "REVOKED", check.RevokedHint},
 	{Changed, "CHANGED", check.ChangedHint},
-	{Contradicted, "NOT AS LISTED", "find out which is right, the host or the list: it may be an attack; --all-types shows whether the list means another key of the host"},
+	{Contradicted, "NOT AS LISTED", "find out which is right, the host or the list (or the DNS): it may be an attack; --all-types shows whether the list means another key of the host"},
 	{Unconfirmed, "new and not confirmed", ""},
 	{Confirmed, "new and confirmed", ""},
 	{Known, "known", ""},
@@ -84,7 +84,7 @@ func (r Report) each(s State, f func(*Host, Key)) (n int) {
 type sameKey struct {
 	key   string // type and fingerprint
 	hosts []string
-	names map[string]bool // of them in known_hosts
+	names map[string]bool // in known_hosts, of all hosts that have the key
 	why   string          // more about it
 }
 
@@ -100,17 +100,20 @@ func (g *sameKey) shared(behind string) string {
 
 // byKey sorts some keys by how many hosts have shown them.
 func (r Report) byKey(wanted func(Key) bool) (list []*sameKey) {
-	known := map[string]*sameKey{}
+	known, names := map[string]*sameKey{}, map[string]map[string]bool{}
 	for _, h := range r {
 		for _, k := range h.Keys {
 			if !wanted(k) {
 				continue
 			}
 			text := k.Type + " " + k.Fingerprint
-			g := known[text]
+			if names[text] == nil {
+				names[text] = map[string]bool{}
+			}
+			g := known[text+k.Why]
 			if g == nil {
-				g = &sameKey{key: text, names: map[string]bool{}}
-				known[text], list = g, append(list, g)
+				g = &sameKey{key: text, names: names[text]}
+				known[text+k.Why], list = g, append(list, g)
 				if k.Why != "" {
 					g.why = ": " + k.Why
 				}

@@ -1,5 +1,5 @@
 // Package scan looks at the host keys of many hosts without logging in, and judges which of them
-// somebody vouches for: known_hosts files, host certificates, a list of fingerprints.
+// somebody vouches for: known_hosts files, host certificates, the DNS, a list of fingerprints.
 package scan
 
 import (
@@ -118,6 +118,7 @@ func (h *Host) judge(ctx context.Context, list *List) {
 		if s.Certified {
 			k.State, k.By = Confirmed, "its certificate"
 		}
+		k.askDNS(h.look, s.PublicKey)
 		if list != nil {
 			k.ask(list, h, shown)
 		}
@@ -141,6 +142,30 @@ func stateOf(k check.Kind) State {
 	return Known
 }
 
+// askDNS compares a key with the records of the host in the DNS. Those that are not validated are
+// only shown.
+func (k *Key) askDNS(l *reach.Look, key ssh.PublicKey) {
+	if l.DNSErr != nil && k.State == Unconfirmed {
+		k.Why = l.DNSErr.Error()
+	}
+	if l.DNS == nil || k.State == Changed || k.State == Revoked {
+		return
+	}
+	switch has, matches := l.DNS.Of(key); {
+	case !has, k.State != Unconfirmed && (matches || !l.DNS.Validated):
+	case !matches && l.DNS.Validated:
+		k.State, k.By, k.Why = Contradicted, "", "validated SSHFP records in the DNS are of another key"
+	case !matches:
+		k.Why = "SSHFP records in the DNS, not validated, are of another key"
+	case !l.DNS.Validated:
+		k.Why = "the DNS has it (SSHFP), not validated"
+	case !l.ByDNS:
+		k.Why = "the DNS has it (SSHFP, validated), VerifyHostKeyDNS is ask"
+	default:
+		k.State, k.By = Confirmed, "SSHFP in the DNS"
+	}
+}
+
 // ask compares a key with the list. A line of another key that the host has shown says nothing
 // against it.
 func (k *Key) ask(list *List, h *Host, shown []reach.Shown) {
@@ -149,7 +174,7 @@ func (k *Key) ask(list *List, h *Host, shown []reach.Shown) {
 		where := fmt.Sprintf("%s:%d", list.Name, lines[i].number)
 		switch k.State {
 		case Unconfirmed:
-			k.State, k.By = Confirmed, where
+			k.State, k.By, k.Why = Confirmed, where, ""
 		case Changed:
 			k.Why += "; the new one is that of " + where
 		}

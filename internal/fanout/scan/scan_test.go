@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/reach"
 	"sshpace/internal/ssh/route"
+	"sshpace/internal/ssh/sshfp"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -28,12 +30,13 @@ import (
 // known in the same directory, unless text is given for it.
 type scanned struct {
 	config, known string // files
+	dns           sshfp.Resolver
 }
 
 func newScanned(t *testing.T, known, config string) scanned {
 	t.Helper()
 	dir := t.TempDir()
-	s := scanned{filepath.Join(dir, "config"), filepath.Join(dir, "known")}
+	s := scanned{config: filepath.Join(dir, "config"), known: filepath.Join(dir, "known")}
 	config += fmt.Sprintf("\nHost *\nUserKnownHostsFile %s\nGlobalKnownHostsFile none\nIdentityAgent none\nConnectTimeout 20\n", s.known)
 	for file, text := range map[string]string{s.config: config, s.known: known} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -46,7 +49,7 @@ func newScanned(t *testing.T, known, config string) scanned {
 // run looks at the hosts, and returns the review, too.
 func (s scanned) run(t *testing.T, p Params, hosts ...host.Host) (Report, string) {
 	t.Helper()
-	params := reach.Params{Params: route.Params{Getenv: os.Getenv, Flags: conf.Flags{Config: s.config}, Strict: true}, Engine: reach.Native, KeysOnly: true}
+	params := reach.Params{Params: route.Params{Getenv: os.Getenv, Flags: conf.Flags{Config: s.config}, Strict: true}, Engine: reach.Native, KeysOnly: true, DNS: s.dns}
 	e, err := reach.New(t.Context(), params)
 	if err != nil {
 		t.Fatal(err)
@@ -223,6 +226,56 @@ func TestCertificate(t *testing.T) {
 			added != "" && !strings.Contains(added, knownhosts.MarshalKey(server.HostKey)) {
 			t.Errorf("%s: added %q", want, added)
 		}
+	}
+}
+
+// TestDNS: a record of the DNS confirms a key only if it is validated, by a resolver that is trusted,
+// and VerifyHostKeyDNS is yes; and one of another key is said first.
+func TestDNS(t *testing.T) {
+	t.Parallel()
+	server := (&sshtest.Server{}).Start(t)
+	shown, other := server.HostKey.PublicKey(), sshtest.NewKey(t).PublicKey()
+	known := fmt.Sprintf("[localhost]:%d %s\n", server.Port(), knownhosts.MarshalKey(shown))
+	right := sshtest.StartResolver(t, false, sshtest.SSHFP(t, "localhost.", shown))
+	wrong := sshtest.StartResolver(t, false, sshtest.SSHFP(t, "localhost.", other))
+	forged := sshtest.StartResolver(t, true, sshtest.SSHFP(t, "localhost.", shown))
+	for what, c := range map[string]struct {
+		server     netip.AddrPort
+		distrusted bool
+		verify     string
+		known      string
+		list       ssh.PublicKey
+		state      State
+		says       string
+	}{
+		"confirmed":            {right, false, "yes", "", nil, Confirmed, "1 new and confirmed"},
+		"no trust":             {right, true, "yes", "", nil, Unconfirmed, "the DNS has it (SSHFP), not validated"},
+		"ask":                  {right, false, "ask", "", nil, Unconfirmed, "VerifyHostKeyDNS is ask"},
+		"no":                   {right, false, "no", "", nil, Unconfirmed, fmt.Sprintf("localhost:%d\n", server.Port())},
+		"known":                {right, false, "yes", known, nil, Known, "1 known"},
+		"wrong":                {wrong, false, "yes", "", nil, Contradicted, ": validated SSHFP records in the DNS are of another key"},
+		"wrong, no trust":      {wrong, true, "yes", "", nil, Unconfirmed, "not validated, are of another key"},
+		"wrong, but known":     {wrong, false, "yes", known, nil, Contradicted, "NOT AS LISTED"},
+		"wrong, but listed":    {wrong, false, "yes", "", shown, Contradicted, "NOT AS LISTED"},
+		"right, not as listed": {right, false, "yes", "", other, Contradicted, "NOT AS LISTED"},
+		"no trust, but listed": {right, true, "yes", "", shown, Confirmed, "1 new and confirmed"},
+		"forged":               {forged, false, "yes", "", nil, Unconfirmed, "the name server answers ServerFailure"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newScanned(t, c.known, "VerifyHostKeyDNS "+c.verify)
+			s.dns = sshfp.Resolver{Servers: []netip.AddrPort{c.server}, Trusted: !c.distrusted}
+			p := Params{}
+			if c.list != nil {
+				p.List = list(t, "localhost ssh-ed25519 "+ssh.FingerprintSHA256(c.list))
+			}
+			report, review := s.run(t, p, host.Host{Name: "localhost", Port: uint16(server.Port())})
+			if got := statesOf(report); !slices.Equal(got, []State{c.state}) || !strings.Contains(review, c.says) {
+				t.Errorf("%v: %s", got, review)
+			}
+			if n := record(t, report); (n == 1) != (c.state == Confirmed) {
+				t.Errorf("%d recorded", n)
+			}
+		})
 	}
 }
 

@@ -20,6 +20,7 @@ type Capabilities struct {
 	Lists     map[Keyword][]string // of algorithms that it has; of other kinds it takes any
 	Passwords bool                 // there is a password to log in with
 	Locally   bool                 // it runs a LocalCommand
+	DNS       bool                 // it asks the DNS about host keys
 }
 
 // Decision says which engine can serve a configuration.
@@ -54,8 +55,6 @@ var only = []rule{
 	{ProxyCommand, func(r *Resolved) bool { return r.set[ProxyCommand] != nil }, "a proxy command"},
 	{ProxyUseFdpass, yes(ProxyUseFdpass), "a proxy that passes a file descriptor"},
 	{Tunnel, func(r *Resolved) bool { return r.Word(Tunnel) != "false" && r.Word(Tunnel) != "" }, "a tunnel device"},
-	{VerifyHostKeyDNS, func(r *Resolved) bool { return r.Yes(VerifyHostKeyDNS) || r.Word(VerifyHostKeyDNS) == "ask" },
-		"host keys from the DNS"},
 	{RevokedHostKeys, set(RevokedHostKeys), "a list of revoked host keys"},
 	{CheckHostIP, func(r *Resolved) bool { return r.Yes(CheckHostIP) && r.IsSet(CheckHostIP) }, "host keys of addresses"},
 	{CASignatureAlgorithms, set(CASignatureAlgorithms), "a choice of certificate signature algorithms"},
@@ -64,6 +63,13 @@ var only = []rule{
 	{RefuseConnection, set(RefuseConnection), "a refusal to connect"},
 	{VersionAddendum, written(VersionAddendum), "a text after the version of ssh"},
 }
+
+// byDNS lists the settings that only the ssh program can carry out where the native engine does not
+// ask the DNS about host keys.
+var byDNS = []rule{{VerifyHostKeyDNS, (*Resolved).AsksDNS, "host keys from the DNS"}}
+
+// AsksDNS reports whether the DNS is asked about host keys.
+func (r *Resolved) AsksDNS() bool { return r.Yes(VerifyHostKeyDNS) || r.Word(VerifyHostKeyDNS) == "ask" }
 
 // locally lists the settings that only the ssh program can carry out where the native engine runs
 // no LocalCommand.
@@ -143,6 +149,9 @@ func (r *Resolved) PasswordMethods() []string {
 // none of the algorithms that a list allows.
 func Decide(r *Resolved, can Capabilities) Decision {
 	d := Decision{Engine: Native, Reasons: r.apply(only), Notes: r.apply(differs)}
+	if !can.DNS {
+		d.Reasons = append(d.Reasons, r.apply(byDNS)...)
+	}
 	if !can.Locally {
 		d.Reasons = append(d.Reasons, r.apply(locally)...)
 	}

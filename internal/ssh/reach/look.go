@@ -11,15 +11,23 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/check"
+	"sshpace/internal/ssh/sshfp"
 )
 
 // Look is what a look at the keys of one host has shown.
 type Look struct {
 	Name      string          // of the host in known_hosts files; "" if it was not found out
 	Confirmed []ssh.PublicKey // keys that may be recorded, if the caller finds any
+
+	// DNS is what the DNS says of the keys, where VerifyHostKeyDNS asks for it; ByDNS, that it may
+	// confirm them.
+	DNS    *sshfp.Answer
+	DNSErr error
+	ByDNS  bool
 
 	shown   []ssh.PublicKey
 	offered []string // host key algorithms of the server
@@ -54,6 +62,10 @@ func (e *Executor) Look(ctx context.Context, h host.Host, all bool, a fleet.Atte
 			return onlyWithSSH(o)
 		}
 		l.shown, l.offered = append(l.shown, key), offered
+	}
+	if p, err := e.plan(ctx, h); err == nil && p.Host.AsksDNS() {
+		l.DNS, l.DNSErr = e.params.DNS.Lookup(ctx, t.HostName)
+		l.ByDNS = p.Host.Yes(conf.VerifyHostKeyDNS)
 	}
 	a.Reached(fleet.PhaseExec)
 	return o

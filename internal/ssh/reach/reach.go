@@ -25,6 +25,7 @@ import (
 	"sshpace/internal/ssh/line"
 	"sshpace/internal/ssh/mux"
 	"sshpace/internal/ssh/route"
+	"sshpace/internal/ssh/sshfp"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -47,9 +48,10 @@ type Params struct {
 	Program       string
 	Argv          func(h host.Host, command string) []string
 	NoKillSession bool
-	KeysOnly      bool          // nobody logs in to the hosts, see Look; with Strict
-	Password      dial.Password // for hosts that take no key, nil = none; the native engine gives it
-	LoginLog      io.Writer     // called for the native engine's steps, see dial.LogSteps; nil is never called
+	KeysOnly      bool           // nobody logs in to the hosts, see Look; with Strict
+	DNS           sshfp.Resolver // with KeysOnly, for hosts with VerifyHostKeyDNS
+	Password      dial.Password  // for hosts that take no key, nil = none; the native engine gives it
+	LoginLog      io.Writer      // called for the native engine's steps, see dial.LogSteps; nil is never called
 }
 
 // Executor runs commands on hosts, with the engine that each host needs. It is the native engine's
@@ -87,7 +89,7 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	if p.LoginLog != nil {
 		options.Step = dial.LogSteps(p.LoginLog)
 	}
-	e.Can.Passwords = p.Password != nil || p.KeysOnly
+	e.Can.Passwords, e.Can.DNS = p.Password != nil || p.KeysOnly, p.KeysOnly
 	e.native = dial.New(e, options)
 	flags := p.Flags
 	flags.Jump = "" // each host's route has its jump hosts
