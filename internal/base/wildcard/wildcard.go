@@ -85,5 +85,16 @@ func lowerCopy(s string) string {
 // Regexp returns a regular expression for a package's variable, compiled at its first use. An
 // invalid one panics then.
 func Regexp(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+	return (&lazy{text: text}).get // half of what sync.OnceValue would allocate before main
+}
+
+type lazy struct {
+	text     string
+	once     sync.Once
+	compiled *regexp.Regexp
+}
+
+func (l *lazy) get() *regexp.Regexp {
+	l.once.Do(func() { l.compiled = regexp.MustCompile(l.text) })
+	return l.compiled
 }

@@ -15,32 +15,23 @@ var (
 	bitsName = wildcard.Regexp(`^(rsa|dsa)([0-9]+)$`)
 )
 
-// spellings maps the other names, in lower case (apps/speed.c, names).
-var spellings = map[string]string{
-	"des cbc":           "des-cbc",
-	"des ede3":          "des-ede3",
-	"idea cbc":          "idea-cbc",
-	"seed cbc":          "seed-cbc",
-	"rc2 cbc":           "rc2-cbc",
-	"rc5-32/12 cbc":     "rc5-cbc",
-	"blowfish cbc":      "blowfish",
-	"cast cbc":          "cast-cbc",
-	"camellia-128 cbc":  "camellia-128-cbc",
-	"camellia-192 cbc":  "camellia-192-cbc",
-	"camellia-256 cbc":  "camellia-256-cbc",
-	"chacha20-poly1305": "ChaCha20-Poly1305",
-}
-
 // symmetricName returns the one name of a cipher or a digest.
 func symmetricName(printed string) string {
 	if match := aesName().FindStringSubmatch(printed); match != nil {
 		return "AES-" + match[1] + "-" + strings.ToUpper(match[2])
 	}
-	name := strings.ToLower(printed)
-	if spelled, ok := spellings[name]; ok {
-		return spelled
+	switch name := strings.ToLower(printed); name { // apps/speed.c, names
+	case "des cbc", "des ede3", "idea cbc", "seed cbc", "rc2 cbc", "cast cbc", "camellia-128 cbc", "camellia-192 cbc", "camellia-256 cbc":
+		return strings.Replace(name, " ", "-", 1)
+	case "rc5-32/12 cbc":
+		return "rc5-cbc"
+	case "blowfish cbc":
+		return "blowfish"
+	case "chacha20-poly1305":
+		return "ChaCha20-Poly1305"
+	default:
+		return name
 	}
-	return name
 }
 
 // asymmetricName returns the one name of a row of operations, whose bits may stand before the name

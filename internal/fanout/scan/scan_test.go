@@ -229,8 +229,8 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// TestDNS: a record of the DNS confirms a key only if it is validated, by a resolver that is trusted,
-// and VerifyHostKeyDNS is yes; and one of another key is said first.
+// TestDNS: a record of the DNS confirms a key only if it is validated, the resolver is trusted, and
+// VerifyHostKeyDNS is yes; a validated one of another key is reported first.
 func TestDNS(t *testing.T) {
 	t.Parallel()
 	server := (&sshtest.Server{}).Start(t)

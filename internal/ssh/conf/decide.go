@@ -69,7 +69,9 @@ var only = []rule{
 var byDNS = []rule{{VerifyHostKeyDNS, (*Resolved).AsksDNS, "host keys from the DNS"}}
 
 // AsksDNS reports whether the DNS is asked about host keys.
-func (r *Resolved) AsksDNS() bool { return r.Yes(VerifyHostKeyDNS) || r.Word(VerifyHostKeyDNS) == "ask" }
+func (r *Resolved) AsksDNS() bool {
+	return r.Yes(VerifyHostKeyDNS) || r.Word(VerifyHostKeyDNS) == "ask"
+}
 
 // locally lists the settings that only the ssh program can carry out where the native engine runs
 // no LocalCommand.

@@ -28,9 +28,17 @@ const (
 	isSHA256  = 2 // the only digest that counts: SHA-1 is broken
 )
 
-// algorithms are the numbers of the types of keys.
-var algorithms = map[string]byte{
-	ssh.KeyAlgoRSA: 1, ssh.KeyAlgoECDSA256: 3, ssh.KeyAlgoECDSA384: 3, ssh.KeyAlgoECDSA521: 3, ssh.KeyAlgoED25519: 4,
+// algorithmOf returns the number of the type of a key; 0 for another one.
+func algorithmOf(key ssh.PublicKey) byte {
+	switch key.Type() {
+	case ssh.KeyAlgoRSA:
+		return 1
+	case ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521:
+		return 3
+	case ssh.KeyAlgoED25519:
+		return 4
+	}
+	return 0
 }
 
 // Answer is what the DNS says of the keys of one host.
@@ -43,7 +51,7 @@ type Answer struct {
 // the key's: ssh does not accept a key that one of them contradicts.
 func (a *Answer) Of(key ssh.PublicKey) (has, matches bool) {
 	sum := sha256.Sum256(key.Marshal())
-	want := append([]byte{algorithms[key.Type()], isSHA256}, sum[:]...)
+	want := append([]byte{algorithmOf(key), isSHA256}, sum[:]...)
 	for _, r := range a.records {
 		if len(r) == len(want) && want[0] != 0 && bytes.Equal(r[:2], want[:2]) {
 			matches = bytes.Equal(r, want) && (matches || !has)
