@@ -53,7 +53,7 @@ var renamed = map[string]string{
 	"--rerun": "--hosts @last:failed", "--failed": "--rerun failed,unreachable", "--retry-failed": "--rerun failed,unreachable", "--retry": "--rerun failed,unreachable",
 	"--out": "--dir DIR", "--outdir": "--dir DIR", "--output": "--dir DIR", "--dry-run": "--list", "--check": "--list", "--table": "--rows", "--expand": "--names",
 	"--group": "--hosts @GROUP", "-g": "--hosts @GROUP", "--limit": "--hosts SET", "-a": "--hosts @all", "--user": "--login USER", "-u": "--login USER",
-	"-t": "--timeout DURATION; for a terminal use ssh -t HOST", "-I": "--stdin", "--env": "sshpace run -w SET -- env NAME=VALUE COMMAND",
+	"-t": "--timeout DURATION; for a terminal --tty, or ssh -t HOST to type into it", "-I": "--stdin", "--env": "sshpace run -w SET -- env NAME=VALUE COMMAND",
 }
 
 // fits reports whether a hint that begins with a flag names only existing flags.

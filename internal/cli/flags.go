@@ -30,6 +30,7 @@ var exclusions = [][]string{
 	{"resume", "out"},
 	{"full", "only"},
 	{"per-host", "script", "expand"},
+	{"tty", "script", "stdin", "sudo"},
 	{"undo", "write", "prove", "json", "out", "check", "strict", "policy", "include-insecure"},
 }
 

@@ -59,6 +59,7 @@ type runFlags struct {
 	repeats        string // ID of the run that is done again
 	list           bool
 	dryRun         bool
+	tty            bool
 
 	dialogue func(hosts int) fleet.Dialogue // held with SFTP servers instead of running a command
 }
@@ -101,6 +102,7 @@ func newRunCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
 	flags.BoolVar(&f.perHost, "per-host", false, "replace %h in COMMAND with the name of each host, and %% with %")
 	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "never open a second session to kill a command; a forced command would run in it")
+	flags.BoolVar(&f.tty, "tty", false, "give the command a terminal, without input; lines are shown as usual; to type into one, use ssh -t HOST")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show hosts, batches, routes, engines and commands, and connect to nobody")
 	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe")
 	_ = flags.MarkHidden("login-log") // of login
@@ -326,7 +328,7 @@ func (f *runFlags) remoteCommand(sys System, words string, args []string) (fleet
 	} else if strings.TrimSpace(words) == "" {
 		return fleet.Command{}, usageError("write it after the flags: sshpace run -w HOSTS -- uptime", "no command given")
 	}
-	c := fleet.Command{Line: words}
+	c := fleet.Command{Line: words, Terminal: f.tty}
 	if f.stdin {
 		c.Input = fleet.NewSpool(sys.Stdin)
 	}

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -52,6 +54,9 @@ func (f *runFlags) expand(ctx context.Context, t *task, args []string) (err erro
 		err = f.expansion.values.Check(t.hosts, t.command.Line)
 	}
 	t.own = f.expansion.values.Command(args)
+	if f.tty && slices.ContainsFunc(t.hosts, func(h host.Host) bool { return t.own(t.command, h).Input != nil }) {
+		return cmp.Or(err, usageError("leave --tty out", "a value has special characters, and such a command needs the standard input"))
+	}
 	return err
 }
 

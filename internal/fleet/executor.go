@@ -23,10 +23,15 @@ type Command struct {
 	Input Input
 	// Env is NAME=value, sent to the server without waiting; most ignore it.
 	Env []string
+	// Terminal gives the command a terminal, and as its input the end of one. Input must be nil.
+	Terminal bool
 	// Dialogue, if set, talks to the subsystem named Line (RFC 4254 section 6.5), and no command is
 	// run.
 	Dialogue Dialogue
 }
+
+// EndOfInput is what a terminal takes for the end of the input: ^D.
+const EndOfInput = "\x04"
 
 // Input is the input of a command: each host reads it from its beginning, at its own pace.
 type Input interface {

@@ -128,7 +128,7 @@ func (l *link) local(ctx context.Context, t *Target, a fleet.Attempt) {
 
 // ahead returns the request for a session of the target; nil if that has to wait until it is open.
 func (t *Target) ahead(cmd fleet.Command) *transport.Command {
-	if cmd.Dialogue != nil || t.Local != nil {
+	if cmd.Dialogue != nil || cmd.Terminal || t.Local != nil {
 		return nil
 	}
 	return &transport.Command{Line: cmd.Line, Env: slices.Concat(t.Env, cmd.Env), EOF: cmd.Input == nil}

@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ import (
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"
+	"sshpace/internal/ssh/session"
 	"sshpace/internal/sys/proc"
 )
 
@@ -103,6 +105,12 @@ func (e *Engine) Run(ctx context.Context, h host.Host, via *route.Route, options
 		name, _, _ := strings.Cut(kv, "=")
 		argv, env = append(argv, "-o", "SendEnv="+name), append(env, kv)
 	}
+	terminal := "-T"
+	if cmd.Terminal {
+		terminal, env = "-tt", append(env, "TERM="+session.TerminalKind)
+		cmd.Input = fleet.SpoolBytes([]byte(fleet.EndOfInput))
+	}
+	argv = append(argv, terminal)
 	share := via.Share(ctx, e.opts.ConnectTimeout)
 	to := streams{a, log.foreign}
 	var c *exec.Cmd
@@ -120,7 +128,11 @@ func (e *Engine) Run(ctx context.Context, h host.Host, via *route.Route, options
 	if !log.master { // whose connection may go through a process of the group
 		proc.EndGroup(c.Process.Pid, strayGrace)
 	}
-	return conversed(ctx, log.outcome(ctx, c.ProcessState), how)
+	o := log.outcome(ctx, c.ProcessState)
+	if cmd.Terminal && slices.ContainsFunc(log.messages, func(m string) bool { return strings.HasPrefix(m, "PTY allocation request failed") }) {
+		o.Ran, o.Class, o.Err, o.Hint = fleet.RanUnknown, fleet.NoStatus, "the server gives no terminal, and ssh, which had sent the command already, did not wait for it", ""
+	}
+	return conversed(ctx, o, how)
 }
 
 // limit ends a start that takes too long, unless started is called before.
@@ -136,7 +148,7 @@ func (e *Engine) limit(end context.CancelCauseFunc) (started func()) {
 // user's come first, except for the log's; flags without a value are ours. share is how long ssh
 // may wait for each address.
 func (e *Engine) argv(h host.Host, command, logPath string, share time.Duration) []string {
-	args := []string{"-T", "-a", "-x"}
+	args := []string{"-a", "-x"}
 	if logPath != "" {
 		args = append(args, "-E", logPath, "-o", "LogLevel=DEBUG2")
 	}

@@ -58,6 +58,7 @@ func (e *NotStarted) Unwrap() error { return e.Err }
 // Refusals of a server.
 var (
 	ErrRefused     = errors.New("the server refused to run the command")
+	ErrNoTerminal  = errors.New("the server gives no terminal")
 	ErrNoSubsystem = errors.New("the server has no SFTP for this user (Subsystem in its sshd_config)")
 )
 
@@ -68,7 +69,7 @@ func (c *Connection) notStarted(starting context.Context, err error, asked bool)
 	o := &e.Outcome
 	o.Ran, o.Exit, o.Cause = fleet.RanUnknown, -1, e
 	unopened, isUnopened := errors.AsType[*ssh.OpenChannelError](err)
-	refused := errors.Is(err, ErrRefused) || errors.Is(err, ErrNoSubsystem)
+	refused := errors.Is(err, ErrRefused) || errors.Is(err, ErrNoTerminal) || errors.Is(err, ErrNoSubsystem)
 	if !asked || isUnopened || refused {
 		o.Ran = fleet.RanNo
 	}
@@ -208,9 +209,31 @@ func (c *Connection) open(out func(fleet.Stream, []byte) error) (s *session, err
 	return s, err
 }
 
+// TerminalKind is the kind of a command's terminal: people are shown its lines, and no escape
+// sequences.
+const TerminalKind = "dumb"
+
+// terminal requests one (RFC 4254 sections 6.2 and 8) of 80 columns and 24 lines that does not echo
+// input and leaves the ends of lines as they are.
+func terminal() []byte {
+	p := channel.AppendNumber(channel.AppendNumber(channel.Text(TerminalKind), 80), 24)
+	const modes = "\x35\x00\x00\x00\x00" + "\x48\x00\x00\x00\x00" + "\x00" // ECHO and ONLCR are off
+	return channel.AppendText(append(p, make([]byte, 8)...), modes)
+}
+
 func (s *session) start(cmd fleet.Command) error {
+	if cmd.Terminal {
+		if granted, err := s.ch.SendRequest("pty-req", true, terminal()); err != nil || !granted {
+			return cmp.Or(err, ErrNoTerminal)
+		}
+	}
 	if err := grant(s.ch, line.Ask{Kind: line.Exec, Text: cmd.Line, Env: cmd.Env}); err != nil {
 		return err
+	}
+	if cmd.Terminal {
+		if _, err := s.ch.Write([]byte(fleet.EndOfInput)); err != nil {
+			return err
+		}
 	}
 	if cmd.Input == nil {
 		s.ch.CloseWrite()
