@@ -87,6 +87,7 @@ fanout/copy: base/fault base/host base/sched base/shell base/termsafe base/unit 
 fanout/expand: base/fault base/host base/shell base/wildcard fleet fleet/hostset fleet/remotesh sys/file
 fanout/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fanout/expand fleet/history fleet/hostset ssh/conf ssh/knownhosts/index ssh/openssh ssh/route sys/file sys/proc sys/safedir
 fanout/preview: base/host base/termsafe base/text base/unit fleet/hostset fleet/output ssh/reach
+fanout/reboot: base/host base/sched fleet
 fanout/scan: base/fault base/host base/termsafe base/unit base/wildcard fanout fleet fleet/hostset fleet/output ssh/knownhosts ssh/knownhosts/check ssh/reach sys/file sys/proc
 fanout/sudo: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet fleet/remotesh sys/proc sys/terminal
 fleet: base/fault base/host base/termsafe sys/file

@@ -21,6 +21,7 @@ import (
 	"sshpace/internal/fanout"
 	"sshpace/internal/fanout/expand"
 	"sshpace/internal/fanout/hostlist"
+	"sshpace/internal/fanout/reboot"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostset"
@@ -60,6 +61,7 @@ type runFlags struct {
 	list           bool
 	dryRun         bool
 	tty            bool
+	reboot         bool
 
 	dialogue func(hosts int) fleet.Dialogue // held with SFTP servers instead of running a command
 }
@@ -103,6 +105,7 @@ func newRunCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.perHost, "per-host", false, "replace %h in COMMAND with the name of each host, and %% with %")
 	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "never open a second session to kill a command; a forced command would run in it")
 	flags.BoolVar(&f.tty, "tty", false, "give the command a terminal, without input; lines are shown as usual; to type into one, use ssh -t HOST")
+	flags.BoolVar(&f.reboot, "wait-for-reboot", false, "run the command, which reboots the host, and wait until it is back with another boot id; --timeout is for both (default 10m)")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show hosts, batches, routes, engines and commands, and connect to nobody")
 	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe")
 	_ = flags.MarkHidden("login-log") // of login
@@ -335,6 +338,9 @@ func (f *runFlags) remoteCommand(sys System, words string, args []string) (fleet
 	return c, nil
 }
 
+// rebootTimeout is far more than a reboot takes: some servers test their memory first.
+const rebootTimeout = 10 * time.Minute
+
 // run carries the task out.
 func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	// A closed standard output, or a file that may not grow, must be an error, not a deadly signal.
@@ -353,6 +359,11 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	if err != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
+	timeout := time.Duration(f.timeout)
+	if f.reboot {
+		timeout = cmp.Or(timeout, rebootTimeout)
+		executor = &reboot.Executor{Executor: executor, Plain: t.reach, Waiting: func() { sys.screen().Notice("sshpace: waiting until hosts are back; press Ctrl-C to stop that") }}
+	}
 	if t.own != nil {
 		executor = expand.Executor{Executor: executor, Of: t.own}
 	}
@@ -367,7 +378,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	params := fanout.Params{
 		ID:     recorder.ID,
 		Pace:   f.pace.Pace,
-		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.FDs(),
+		Fanout: f.fanout, CommandTimeout: timeout, Drain: drain, ReservedFDs: f.view.FDs(),
 		RetryFor: time.Duration(f.retryFor), RetryDown: f.retryFor > 0, MaxOutput: int64(f.maxOutput),
 	}
 	summary, err := fanout.Run(hard, params, t.hosts, t.command, executor, recorder.Beside(sink))

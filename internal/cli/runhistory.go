@@ -85,7 +85,7 @@ var (
 	ofConnection = []string{"config", "option", "login", "port", "identity", "jump", "ipv4", "ipv6", "connect-timeout", "engine", "no-remote-kill"}
 	ofCommand    = []string{
 		"fanout", "timeout", "max-output", "keep-output", "retry-for",
-		"sudo", "tty", "per-host", "expand", "vars", "canary", "then-confirm", "batch", "pause", "splay", "max-fail", "fail-fast", "confirm-above",
+		"sudo", "tty", "wait-for-reboot", "per-host", "expand", "vars", "canary", "then-confirm", "batch", "pause", "splay", "max-fail", "fail-fast", "confirm-above",
 	}
 )
 

@@ -41,7 +41,9 @@ func (a *attempt) Host() host.Host        { return a.host }
 func (a *attempt) Abort() context.Context { return a.abort }
 
 func (a *attempt) Admit(ctx context.Context, addr string) error {
-	defer context.AfterFunc(a.run.starting, func() { a.endCommand(context.Cause(a.run.starting)) })()
+	if a.Phase() < fleet.PhaseExec { // otherwise the command has run, and this is another login
+		defer context.AfterFunc(a.run.starting, func() { a.endCommand(context.Cause(a.run.starting)) })()
+	}
 	start := time.Now()
 	err := a.ticket.Admit(ctx, addr)
 	wait := time.Since(start)
@@ -66,6 +68,9 @@ func (a *attempt) Reached(p fleet.Phase) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if p <= a.phase {
+		if p >= fleet.PhaseExec { // of another login
+			a.ticket.LoggedIn()
+		}
 		return
 	}
 	a.spent[a.phase] += now.Sub(a.since)

@@ -206,3 +206,34 @@ func TestSplay(t *testing.T) {
 		}
 	})
 }
+
+// TestAnotherLogin: a host whose command has run may log in again, also when nothing new starts any
+// more, and holds no place of a login afterwards.
+func TestAnotherLogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const hosts = 60
+		var all sync.WaitGroup
+		all.Add(hosts)
+		ex := fake(func(ctx context.Context, h host.Host, a fleet.Attempt) fleet.Outcome {
+			a.Reached(fleet.PhaseExec)
+			if a.Index() == 0 {
+				all.Done()
+				time.Sleep(time.Second) // all have begun
+				return fleet.Outcome{Ran: fleet.RanYes, Exit: 1}
+			}
+			time.Sleep(time.Minute) // nothing starts any more
+			err := a.Admit(ctx, h.Name)
+			a.Reached(fleet.PhaseExec)
+			all.Done()
+			all.Wait()
+			if err != nil || ctx.Err() != nil {
+				t.Error(err, context.Cause(ctx))
+			}
+			return fleet.Outcome{Ran: fleet.RanYes}
+		})
+		sum, err := fanout.Run(t.Context(), fanout.Params{Pace: fanout.Pace{MaxFail: fanout.Shares{{}}}}, onServer(hosts), fleet.Command{}, ex, &record{t: t})
+		if err != nil || sum.OK != hosts-1 || sum.Failed != 1 {
+			t.Errorf("%v, %+v", err, sum)
+		}
+	})
+}

@@ -159,15 +159,16 @@ func StartSshdWithExpired(t testing.TB, extra ...string) *Sshd {
 }
 
 // StartSshdThatBoots is StartSshdForOther of a host that takes nobody's login as long as a file is
-// there, whose text it sends (pam_nologin(8)). It needs root.
-func StartSshdThatBoots(t testing.TB, nologin string) *Sshd {
+// there, whose text it sends (pam_nologin(8)); sshd starts after commands that change what it sees.
+// It needs root.
+func StartSshdThatBoots(t testing.TB, nologin string, commands ...string) *Sshd {
 	t.Helper()
 	files := map[string]string{
 		"passwd": nobody(t, "x", "/", "/bin/sh"),
 		"pam.d/sshd": "auth required pam_permit.so\naccount requisite pam_nologin.so file=" + nologin + "\naccount required pam_permit.so\n" +
 			"session required pam_permit.so\n",
 	}
-	return startSeeing(t, files, []string{"UsePAM yes"})
+	return startSeeing(t, files, []string{"UsePAM yes"}, commands...)
 }
 
 // nobody is the password file with an account of nobody that can be logged in to. mark stands where
