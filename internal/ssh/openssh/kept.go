@@ -92,12 +92,23 @@ func (k *kept) holds(programs ...string) bool {
 // unchanged reports whether everything that the answers depend on is unchanged.
 func (k *kept) unchanged() bool {
 	for part, was := range k.Parts {
+		was, sum, young := strings.Cut(was, withSum)
 		if now, _ := stateOf(part); now != was {
+			return false
+		}
+		if !young {
+			continue
+		}
+		if text, err := file.ReadFile(part, maxKept); err != nil || checksum(text) != sum {
 			return false
 		}
 	}
 	return true
 }
+
+// withSum stands between the state of a script that had just been written and the sum of its text:
+// until it has settled, its state could stay the same through another change.
+const withSum = " sha256 "
 
 // write replaces the file of a program. An error costs nothing but the same questions in the next
 // run.
@@ -111,7 +122,8 @@ func (k *kept) write(path string) {
 		return
 	}
 	defer directory.Close()
-	name := filepath.Join(directory.Path(), keptName(path, k.Parts[path]))
+	state, _, _ := strings.Cut(k.Parts[path], withSum)
+	name := filepath.Join(directory.Path(), keptName(path, state))
 	if file.Replace(name, append([]byte(checksum(text)+"\n"), text...), 0o600) == nil {
 		prune(directory)
 	}
@@ -169,6 +181,7 @@ const settled = 2 * time.Second
 // it may start, and the files and variables that decide which of them.
 type source struct {
 	states   map[string]string // of all of these
+	sums     map[string]string // of the texts of scripts, as they were read
 	programs []string          // that may have answered
 	needs    []string          // programs, scripts and their interpreters, libraries
 	perhaps  []string          // files that may be missing, and variables as $NAME
@@ -196,8 +209,12 @@ func sourceOf(ctx context.Context, path string) (s source, err error) {
 	s.states = map[string]string{}
 	for i, part := range slices.Concat(s.needs, s.perhaps, surroundings) {
 		state, changed := stateOf(part)
-		if i < len(s.needs) && state == "" || time.Since(changed) < settled {
+		sum, isScript := s.sums[part]
+		switch young := time.Since(changed) < settled; {
+		case i < len(s.needs) && state == "", young && !isScript:
 			return s, errUnknown
+		case young:
+			state += withSum + sum
 		}
 		s.states[part] = state
 	}
@@ -219,6 +236,7 @@ func (s *source) add(ctx context.Context, path string) error {
 	s.needs = append(s.needs, path)
 	switch {
 	case bytes.HasPrefix(text, []byte("#!")):
+		s.keepSum(path, text)
 		return (&script{source: s, ctx: ctx, path: path, set: map[string]string{}}).read(string(text))
 	case !bytes.Contains(text, []byte("SSH_")):
 		return nil // has no version to report
@@ -226,6 +244,14 @@ func (s *source) add(ctx context.Context, path string) error {
 	own, err := libraries(ctx, path)
 	s.programs, s.needs = append(s.programs, path), append(s.needs, own...)
 	return err
+}
+
+// keepSum keeps the sum of the text of a script as it was read.
+func (s *source) keepSum(path string, text []byte) {
+	if s.sums == nil {
+		s.sums = map[string]string{}
+	}
+	s.sums[path] = checksum(text)
 }
 
 // stateOf identifies a file and its content; "" is a missing file. Nobody can set the time of the

@@ -120,6 +120,7 @@ func (s *script) include(path string) error {
 	if err != nil {
 		return err
 	}
+	s.keepSum(path, text)
 	return s.commands(string(text))
 }
 

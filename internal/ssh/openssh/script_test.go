@@ -105,6 +105,29 @@ func TestScriptIsAskedOnce(t *testing.T) {
 	}
 }
 
+// A script that has just been written is asked once, too. Its text counts: a change in the same tick
+// of the clock does not show otherwise.
+func TestNewScriptIsAskedOnce(t *testing.T) {
+	cacheIn(t)
+	w := wrap(t, "#!/bin/sh\n. DIR/settings\necho \"$*\" >>DIR/count\nexec /usr/bin/ssh \"$@\"\n")
+	settings := filepath.Join(w.dir, "settings")
+	for i, want := range []int{1, 1, 2, 2} {
+		if i == 2 {
+			put(t, settings, "SETTING=2\n")
+		}
+		if _, err := find(t.Context(), "ssh", w.script); err != nil || w.starts() != want {
+			t.Fatalf("%d starts, %v, want %d", w.starts(), err, want)
+		}
+	}
+	state, _ := stateOf(settings)
+	for text, want := range map[string]bool{"SETTING=2\n": true, "SETTING=1\n": false} {
+		k := kept{Parts: map[string]string{settings: state + withSum + checksum([]byte(text))}}
+		if k.unchanged() != want {
+			t.Errorf("%q: unchanged is %v", text, !want)
+		}
+	}
+}
+
 // What a script may start is unknown, or is not ssh: nothing is kept of it.
 func TestUncertainScripts(t *testing.T) {
 	t.Setenv("SSHPACE_TEST_SETTING", "/usr/bin/ssh")
