@@ -84,7 +84,7 @@ bench/testbed: base/alg base/fault base/shell bench/bed bench/drive bench/hostin
 bench/transfer: base/alg base/fault base/sched base/shell base/unit base/wildcard bench/bed bench/flow bench/limits bench/loopback bench/rounds bench/testbed record ssh/admit ssh/openssh sys/file sys/proc sys/relay sys/safedir sys/tcp
 fanout: base/fault base/host base/sched fleet ssh/admit sys/proc
 fanout/copy: base/fault base/host base/sched base/shell base/termsafe base/unit base/wildcard fanout/expand fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
-fanout/expand: base/fault base/host base/shell base/wildcard fleet fleet/hostset fleet/remotesh sys/file
+fanout/expand: base/fault base/host base/shell base/wildcard fleet fleet/hostset fleet/output fleet/remotesh sys/file
 fanout/hostlist: base/fault base/host base/sched base/shell base/termsafe base/text base/wildcard fanout/expand fleet/history fleet/hostset ssh/conf ssh/knownhosts/index ssh/openssh ssh/route sys/file sys/proc sys/safedir
 fanout/preview: base/host base/termsafe base/text base/unit fleet/hostset fleet/output ssh/reach
 fanout/reboot: base/host base/sched fleet

@@ -3,15 +3,18 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/wildcard"
 	"sshpace/internal/fanout/copy"
 	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/output"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -136,7 +139,11 @@ func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet,
 	if strings.HasPrefix(down.Dir, ":") {
 		return usageError(usage, "%q is not a directory here", down.Dir)
 	}
-	if _, err := safedir.ResolveAll(down.Dir); err != nil {
+	if f.expansion.on {
+		down.Place = func(h host.Host) (dir, name string) {
+			return filepath.Join(f.expansion.values.Path(down.Dir, h), output.FileName(h.String())), ""
+		}
+	} else if _, err := safedir.ResolveAll(down.Dir); err != nil {
 		return &Error{Err: err, Hint: "name a directory of yours that others cannot change", Code: ExitUsage}
 	}
 	f.dialogue = func(hosts int) fleet.Dialogue { down.Hosts = hosts; return down.Dialogue }

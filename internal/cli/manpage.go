@@ -136,6 +136,7 @@ var environment = [][2]string{
 	{"TMPDIR", "directory for temporary files (/tmp)."},
 	{"SSHPACE_CONFIRM_ABOVE", "run, copy and fetch ask before they reach more hosts than this number, as with --confirm-above."},
 	{"SSH_AUTH_SOCK", "socket of the agent, as for ssh."},
+	{"RES_OPTIONS", "options of resolv.conf(5): trust-ad counts for known-hosts scan with VerifyHostKeyDNS."},
 	{"SSH_ASKPASS, SSH_ASKPASS_REQUIRE, DISPLAY, WAYLAND_DISPLAY", "say when and how a passphrase or PIN is asked for, as for ssh."},
 	{"SHELL", "runs ProxyCommand and Match exec of ssh_config, as for ssh."},
 	{"USER", "the user's name in the drop-in modes of compat."},

@@ -47,8 +47,13 @@ func (f *runFlags) expand(ctx context.Context, t *task, args []string) (err erro
 	if known.Variables, err = f.expansion.given.Over(f.selection.Variables); err != nil {
 		return err
 	}
-	if f.expansion.values, err = expand.Of(t.hosts, args, f.expansion.script, known); err != nil || f.dialogue != nil {
+	texts := append([]string{f.view.Outdir}, args...)
+	if f.expansion.values, err = expand.Of(t.hosts, texts, f.expansion.script, known); err != nil {
 		return err
+	}
+	f.view.Dirs = func(h host.Host) string { return f.expansion.values.Path(f.view.Outdir, h) }
+	if f.dialogue != nil {
+		return nil
 	}
 	if f.script == "" {
 		err = f.expansion.values.Check(t.hosts, t.command.Line)

@@ -30,7 +30,7 @@ func (f *viewFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Sort, "sort", "", "show hosts one after the other, at the end, by host (as named), exit or time; the worst last")
 	flags.BoolVar(&f.JSON, "json", false, "one JSON object a line: run, output, result, summary")
 	flags.BoolVar(&f.Times, "timestamps", false, "put the local time before each line; with --json, into each output")
-	flags.StringVar(&f.Outdir, "dir", "", "also write each host's output to HOST.out and HOST.err in this directory")
+	flags.StringVar(&f.Outdir, "dir", "", "also write each host's output to HOST.out and HOST.err in this directory; --expand replaces tokens in it")
 	flags.BoolVar(&f.Raw, "raw", false, "do not clean control characters out of the hosts' output")
 	flags.StringVar(&f.Color, "color", "auto", "auto, always or never")
 }

@@ -82,10 +82,10 @@ func typed(before string, flags *pflag.FlagSet, names []string, recorded map[str
 // A run is repeated with the flags for connecting to its hosts and, if its command is repeated,
 // too, with those for running it. Flags that relax a check are in neither.
 var (
-	ofConnection = []string{"config", "option", "login", "port", "identity", "jump", "ipv4", "ipv6", "connect-timeout", "engine", "no-remote-kill"}
+	ofConnection = []string{"config", "option", "login", "port", "identity", "jump", "ipv4", "ipv6", "connect-timeout", "engine", "no-remote-kill", "inventory", "inventory-command"}
 	ofCommand    = []string{
 		"fanout", "timeout", "max-output", "keep-output", "retry-for",
-		"sudo", "tty", "wait-for-reboot", "per-host", "expand", "vars", "canary", "then-confirm", "batch", "pause", "splay", "max-fail", "fail-fast", "confirm-above",
+		"sudo", "tty", "wait-for-reboot", "per-host", "expand", "var", "vars", "canary", "then-confirm", "batch", "pause", "splay", "max-fail", "fail-fast", "confirm-above",
 	}
 )
 

@@ -44,7 +44,7 @@ func (m *mpssh) sink(env Env, hosts []host.Host) (*mpsshSink, error) {
 		return s, nil
 	}
 	var err error
-	s.files, err = output.OpenFiles(m.OutDir, 0)
+	s.files, err = output.OpenFiles(0, m.OutDir)
 	return s, err
 }
 

@@ -46,7 +46,7 @@ func newPsshSink(p *pssh, env Env) (*psshSink, error) {
 		if dir == "" {
 			continue
 		}
-		files, err := output.OpenFiles(dir, max(p.Par, 1))
+		files, err := output.OpenFiles(max(p.Par, 1), dir)
 		if err != nil {
 			return nil, errors.Join(err, s.End(fleet.Summary{}))
 		}

@@ -1,12 +1,14 @@
 package expand
 
 import (
+	"cmp"
 	"strings"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/output"
 	"sshpace/internal/fleet/remotesh"
 )
 
@@ -17,6 +19,16 @@ const maxLine = 127 << 10
 func (v *Values) Text(text string, h host.Host) string {
 	own := v.of[h.Endpoint()]
 	return Replace(text, func(token string) (string, bool) { value, known := own[token]; return value, known })
+}
+
+// Path replaces the tokens in the path of a directory here. Each value becomes one name or a part of
+// one, which leads nowhere else: values of inventories need not be trusted. An empty one is %.
+func (v *Values) Path(text string, h host.Host) string {
+	own := v.of[h.Endpoint()]
+	return Replace(text, func(token string) (string, bool) {
+		value, known := own[token]
+		return cmp.Or(output.FileName(value), "%"), known
+	})
 }
 
 // line replaces the tokens of a command for a POSIX shell, each by one word or a part of one.

@@ -122,6 +122,9 @@ var places = []string{
 // odd are places where a value is not itself, whatever it is.
 var odd = []string{`printf '<%%s>' $%{x}`, `printf '<%%s>' $'\'%{x}'`, "echo %{x} >/dev/null # %{x}", "echo $((%{x})) 2>&1", "exec 2>&1; : ${%{x}}"}
 
+// posix are login shells that read a command as sh does; others do so where nothing is special.
+var posix, others = []string{"sh", "dash", "bash", "ksh", "mksh"}, []string{"zsh", "fish", "tcsh"}
+
 // TestOneWord: in every place a shell has the value back, or the command is refused; nothing of it
 // is ever run.
 func TestOneWord(t *testing.T) {
@@ -144,9 +147,9 @@ func TestOneWord(t *testing.T) {
 				continue
 			}
 			accepted[command]++
-			shells := []string{"sh", "bash"}
-			if cmd.Input != nil { // the host's sh reads it, whatever the login shell is
-				shells = append(shells, "fish", "tcsh", "zsh")
+			shells := posix
+			if cmd.Input != nil || at < 2 { // the host's sh reads it, or no word is special to any shell
+				shells = slices.Concat(posix, others)
 			}
 			shell := shells[random.IntN(len(shells))]
 			if got := login(shell, cmd); at < len(places) && got != "<"+value+">" {
@@ -163,9 +166,32 @@ func TestOneWord(t *testing.T) {
 		}
 	}
 	big := strings.Repeat("x y", expand.MaxValue/3)
-	cmd, err := commandOf(hosts("web1"), "printf %%s %{x}", known(big))
-	if out := login("sh", cmd); err != nil || out != big {
-		t.Errorf("%d bytes of %d came back, %v", len(out), len(big), err)
+	for _, shell := range slices.Concat(posix, others) {
+		cmd, err := commandOf(hosts("web1"), "printf %%s %{x}", known(big))
+		if out := login(shell, cmd); err != nil || out != big {
+			t.Errorf("%s: %d bytes of %d came back, %v", shell, len(out), len(big), err)
+		}
+	}
+}
+
+// TestPath: a value in the path of a directory is a part of one name, which leads nowhere else.
+func TestPath(t *testing.T) {
+	all := hosts("web1")
+	for value, want := range map[string]string{
+		"db": "out/db/x", "": "out/%/x", ".": "out/%2E/x", "..": "out/%2E./x", "../../etc": "out/%2E.%2F..%2Fetc/x", "/etc": "out/%2Fetc/x",
+		"a\n\x1b[0m": "out/a%0A%1B%5B0m/x", "%h": "out/%25h/x",
+	} {
+		v, err := expand.Of(all, []string{"out/%{x}/x"}, nil, known(value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := v.Path("out/%{x}/x", all[0]); got != want {
+			t.Errorf("%q: %s, want %s", value, got, want)
+		}
+	}
+	v, _ := expand.Of(all, []string{"%{x}"}, nil, known(strings.Repeat("x", 1000)))
+	if got := v.Path("%{x}", all[0]); len(got) > 255 {
+		t.Errorf("a name of %d bytes", len(got))
 	}
 }
 

@@ -33,9 +33,11 @@ func Kept(flags map[string][]string) map[string][]string {
 	if _, flags["option"] = WithoutSecrets(flags["option"]); len(flags["option"]) == 0 {
 		delete(flags, "option")
 	}
-	for _, name := range []string{"config", "identity", "vars"} {
+	for _, name := range []string{"config", "identity", "vars", "inventory"} {
 		for i, v := range flags[name] {
-			flags[name][i] = absolute(v)
+			if name != "inventory" || !strings.Contains(v, ",") { // where it is a list of hosts
+				flags[name][i] = absolute(v)
+			}
 		}
 	}
 	return flags

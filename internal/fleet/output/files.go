@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,12 +14,12 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Files writes each host's bytes unchanged into NAME.out and NAME.err in one directory. Files are
-// 0600 and exist only for hosts that sent something; older ones of the same name are replaced. Few
-// are open at the same time, however many hosts there are.
+// Files writes each host's bytes unchanged into NAME.out and NAME.err in one directory, or in one of
+// its own. Files are 0600 and exist only for hosts that sent something; older ones of the same name
+// are replaced. Few are open at the same time, however many hosts there are.
 type Files struct {
 	fleet.Nothing
-	root  *os.Root
+	dirs  []string // one for all, or one for each host
 	limit int
 
 	open  map[string]*os.File // by file name
@@ -32,30 +33,42 @@ var _ fleet.Sink = (*Files)(nil)
 // DefaultOpenFiles is the default number of open files.
 const DefaultOpenFiles = 64
 
-// OpenFiles prepares a directory, which is made 0700 if necessary. maxOpen bounds the open files; 0
-// is DefaultOpenFiles. A directory that others can change, or in which no file can be made, is
-// refused.
-func OpenFiles(dir string, maxOpen int) (*Files, error) {
-	directory, err := safedir.Make(dir)
-	if err != nil {
-		return nil, fmt.Errorf("directory for output: %w", err)
-	}
-	if err := directory.Writable(); err != nil {
-		return nil, errors.Join(fmt.Errorf("directory for output: %w", err), directory.Close())
+// OpenFiles prepares a directory, or one for each host. They are made 0700 if necessary. maxOpen
+// bounds the open files; 0 is DefaultOpenFiles. A directory that others can change, or in which no
+// file can be made, is refused.
+func OpenFiles(maxOpen int, dirs ...string) (*Files, error) {
+	for _, dir := range slices.Compact(slices.Sorted(slices.Values(dirs))) {
+		directory, err := safedir.Make(dir)
+		if err == nil {
+			err = errors.Join(directory.Writable(), directory.Close())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("directory for output: %w", err)
+		}
 	}
 	if maxOpen <= 0 {
 		maxOpen = DefaultOpenFiles
 	}
-	return &Files{root: directory.Root, limit: maxOpen, open: map[string]*os.File{}, made: map[string]bool{}, lost: map[string]error{}}, nil
+	return &Files{dirs: dirs, limit: maxOpen, open: map[string]*os.File{}, made: map[string]bool{}, lost: map[string]error{}}, nil
+}
+
+// named returns the path of a host's files, without its end.
+func (f *Files) named(index int, host string) string {
+	return filepath.Join(f.dirs[min(index, len(f.dirs)-1)], FileName(host))
 }
 
 // Output appends to the host's file.
 func (f *Files) Output(e fleet.Event) error {
-	return f.Append(FileName(e.Host)+[2]string{".out", ".err"}[e.Stream], e.Data)
+	return f.append(f.named(e.Index, e.Host)+[2]string{".out", ".err"}[e.Stream], e.Data)
 }
 
-// Append makes a file longer. After an error the file keeps the beginning of the output.
+// Append makes a file in the only directory longer.
 func (f *Files) Append(name string, data []byte) error {
+	return f.append(filepath.Join(f.dirs[0], name), data)
+}
+
+// append makes a file longer. After an error the file keeps the beginning of the output.
+func (f *Files) append(name string, data []byte) error {
 	if f.lost[name] == nil {
 		file, err := f.file(name)
 		if err == nil {
@@ -70,12 +83,14 @@ func (f *Files) Append(name string, data []byte) error {
 
 // Done closes the host's files.
 func (f *Files) Done(r fleet.Result, _ fleet.Summary) error {
-	name := FileName(r.Host.String())
-	return cmp.Or(f.Close(name+".out"), f.Close(name+".err"))
+	name := f.named(r.Index, r.Host.String())
+	return cmp.Or(f.complete(name+".out"), f.complete(name+".err"))
 }
 
-// Close reports that a file is complete.
-func (f *Files) Close(name string) error {
+// Close reports that a file in the only directory is complete.
+func (f *Files) Close(name string) error { return f.complete(filepath.Join(f.dirs[0], name)) }
+
+func (f *Files) complete(name string) error {
 	delete(f.lost, name)
 	return Loss(f.close(name))
 }
@@ -86,7 +101,7 @@ func (f *Files) End(fleet.Summary) error {
 	for name := range f.open {
 		errs = append(errs, f.close(name))
 	}
-	return errors.Join(append(errs, f.root.Close())...)
+	return errors.Join(errs...)
 }
 
 // file returns the open file with that name, opening it and closing another one as needed.
@@ -110,13 +125,19 @@ func (f *Files) file(name string) (*os.File, error) {
 // openFile makes the file when the run first needs it, replacing an older one instead of writing
 // through it, and reopens it later.
 func (f *Files) openFile(name string) (*os.File, error) {
-	if f.made[name] {
-		return f.root.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0o600)
-	}
-	if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	directory, err := safedir.Open(filepath.Dir(name))
+	if err != nil {
 		return nil, err
 	}
-	file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	defer directory.Close()
+	base := filepath.Base(name)
+	if f.made[name] {
+		return directory.OpenFile(base, os.O_WRONLY|os.O_APPEND, 0o600)
+	}
+	if err := directory.Remove(base); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	file, err := directory.Create(base)
 	if err == nil {
 		f.made[name] = true
 	}

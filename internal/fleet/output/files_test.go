@@ -12,7 +12,7 @@ import (
 
 func TestFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	f, err := OpenFiles(dir, 2)
+	f, err := OpenFiles(2, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestFilesStayInTheirDirectory(t *testing.T) {
 	if err := os.Symlink(victim, filepath.Join(dir, "web1.out")); err != nil {
 		t.Fatal(err)
 	}
-	f, err := OpenFiles(dir, 0)
+	f, err := OpenFiles(0, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestFilesRefuseSharedDirectories(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if f, err := OpenFiles(dir, 0); err == nil {
+	if f, err := OpenFiles(0, dir); err == nil {
 		f.End(fleet.Summary{})
 		t.Error("a directory in which everybody may write was accepted")
 	}
@@ -93,7 +93,7 @@ func TestFilesRefuseSharedDirectories(t *testing.T) {
 // A full disk costs the output that finds no room, nothing else, and is told.
 func TestFilesReportAFullDisk(t *testing.T) {
 	dir := t.TempDir()
-	f, err := OpenFiles(dir, 0)
+	f, err := OpenFiles(0, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,8 @@ func TestFilesReportAFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.open["a.out"], f.order = full, []string{"a.out"}
+	name := filepath.Join(dir, "a.out")
+	f.open[name], f.order = full, []string{name}
 	for range 2 { // the second finds no open file
 		if err := f.Output(out(0, "a", "x")); !isLoss(err) || !strings.Contains(err.Error(), "no space left") {
 			t.Errorf("error = %v", err)

@@ -17,6 +17,7 @@ type View struct {
 	Diff   string // "" = no, Majority, or a host
 	JSON   bool
 	Outdir string
+	Dirs   func(h host.Host) string // nil: Outdir for all
 	Raw    bool
 	Color  string // auto, always or never
 	Sort   string // an Order; "" = as hosts end
@@ -80,7 +81,14 @@ const outdirFiles = 16
 func (v *View) Sink(s Streams, hosts []host.Host) (fleet.Sink, error) {
 	var sinks Tee
 	if v.Outdir != "" {
-		files, err := OpenFiles(v.Outdir, outdirFiles)
+		dirs := []string{v.Outdir}
+		if v.Dirs != nil {
+			dirs = nil
+			for _, h := range hosts {
+				dirs = append(dirs, v.Dirs(h))
+			}
+		}
+		files, err := OpenFiles(outdirFiles, dirs...)
 		if err != nil {
 			return nil, fault.WithHint(err, "name a directory that is yours alone with --dir")
 		}
