@@ -21,8 +21,8 @@ func (v *Values) Text(text string, h host.Host) string {
 	return Replace(text, func(token string) (string, bool) { value, known := own[token]; return value, known })
 }
 
-// Path replaces the tokens in the path of a directory here. Each value becomes one name or a part of
-// one, which leads nowhere else: values of inventories need not be trusted. An empty one is %.
+// Path replaces the tokens in the path of a directory here. Each value becomes one name or a part
+// of one, which leads nowhere else: values of inventories need not be trusted. An empty one is %.
 func (v *Values) Path(text string, h host.Host) string {
 	own := v.of[h.Endpoint()]
 	return Replace(text, func(token string) (string, bool) {

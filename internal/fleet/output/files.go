@@ -14,9 +14,9 @@ import (
 	"sshpace/internal/sys/safedir"
 )
 
-// Files writes each host's bytes unchanged into NAME.out and NAME.err in one directory, or in one of
-// its own. Files are 0600 and exist only for hosts that sent something; older ones of the same name
-// are replaced. Few are open at the same time, however many hosts there are.
+// Files writes each host's bytes unchanged into NAME.out and NAME.err in one directory, or in one
+// of its own. Files are 0600 and exist only for hosts that sent something; older ones of the same
+// name are replaced. Few are open at the same time, however many hosts there are.
 type Files struct {
 	fleet.Nothing
 	dirs  []string // one for all, or one for each host

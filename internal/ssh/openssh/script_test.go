@@ -105,8 +105,8 @@ func TestScriptIsAskedOnce(t *testing.T) {
 	}
 }
 
-// A script that has just been written is asked once, too. Its text counts: a change in the same tick
-// of the clock does not show otherwise.
+// A script that has just been written is asked once, too. Its text counts: a change in the same
+// tick of the clock does not show otherwise.
 func TestNewScriptIsAskedOnce(t *testing.T) {
 	cacheIn(t)
 	w := wrap(t, "#!/bin/sh\n. DIR/settings\necho \"$*\" >>DIR/count\nexec /usr/bin/ssh \"$@\"\n")
