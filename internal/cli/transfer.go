@@ -36,7 +36,7 @@ func newTransferCommand(sys System) *cobra.Command {
 	f.register(flags)
 	f.registerHost(flags)
 	flags.StringSliceVar(&f.only, "only", nil, "only these: "+strings.Join(transfer.Words(), ", "))
-	flags.IntVar(&f.streams, "streams", defaultStreams, "number of connections (streams) or sessions (multiplex)")
+	flags.IntVar(&f.streams, "streams", defaultStreams, "number of connections (streams, mscp) or sessions (multiplex)")
 	flags.Var(&f.compression, "compression", "let ssh compress")
 	flags.StringVar(&f.files, "files", "", "number and size of files, such as 1000x10K (default: one file)")
 	flags.StringVar(&f.dir, "dir", "", "local directory for the files, such as on a disk (default: in memory)")

@@ -50,6 +50,8 @@ const (
 	ModeSCPLegacy Mode = "scp -O"     // scp with its own protocol
 	ModeSFTP      Mode = "sftp"       //
 	ModeRsync     Mode = "rsync"      // rsync over ssh
+	ModeMSCP      Mode = "mscp"       // several connections of one program
+	ModeOwn       Mode = "own"        // sshpace copy and fetch
 	ModeForwardL  Mode = "forward -L" // through a forwarded port
 	ModeForwardR  Mode = "forward -R" //
 	ModeJump      Mode = "jump"       // a pipe through a jump host
@@ -58,7 +60,7 @@ const (
 )
 
 // Modes lists all modes.
-var Modes = []Mode{ModePipe, ModeSCP, ModeSCPLegacy, ModeSFTP, ModeRsync, ModeForwardL, ModeForwardR, ModeJump, ModeMultiplex, ModeStreams}
+var Modes = []Mode{ModePipe, ModeSCP, ModeSCPLegacy, ModeSFTP, ModeRsync, ModeMSCP, ModeOwn, ModeForwardL, ModeForwardR, ModeJump, ModeMultiplex, ModeStreams}
 
 // Moving returns how long each long run of a method moved bytes: its time beyond the median of the
 // short ones. It is 0 for a run that is not long enough to show that, and for all without short

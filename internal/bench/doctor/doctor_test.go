@@ -178,15 +178,49 @@ var causes = []struct {
 	}, "ControlMaster auto"},
 	{"compression", func(f *Facts) {
 		f.Logins.Zipped = true
-		f.Transfers = Transfers{Present: Transfer{BytesPerS: 2e7}, Plain: Transfer{BytesPerS: 1e8}}
+		f.Transfers = Transfers{Present: sent(2e7, 0), Plain: sent(1e8, 0)}
 	}, "Compression no"},
 	{"cipher", func(f *Facts) {
-		f.Transfers = Transfers{Present: Transfer{BytesPerS: 2e7, CPUPerByte: 14}, Other: Transfer{BytesPerS: 1e8, CPUPerByte: 3}, Cipher: "chacha20-poly1305@openssh.com"}
+		f.Transfers = Transfers{Present: sent(2e7, 14), Other: sent(1e8, 3), Cipher: "chacha20-poly1305@openssh.com"}
 	}, "Ciphers ^chacha20-poly1305@openssh.com"},
 	{"window", func(f *Facts) {
-		f.Logins.Exec = of(100)
-		f.Transfers = Transfers{Present: Transfer{BytesPerS: 2e7, CPUShare: 0.1}, Twice: Transfer{BytesPerS: 4e7}}
-	}, "sshpace transfer --only streams web1"},
+		f.Transfers = Transfers{Present: sent(2e7, 0), Twice: sent(4e7, 0)}
+		f.Logins.Service, f.Logins.Request, f.Logins.Session, f.Logins.Exec = of(100), of(104), of(103), of(102)
+	}, "20.0 MB/s over a round trip of 100 ms, for which the window allows 21.0 MB/s"},
+}
+
+// sent is a transfer at a rate, with so many ns of ssh for a byte.
+func sent(rate, cpu float64) Transfer {
+	return Transfer{record.Evidence{BytesPerSecond: rate}, cpu}
+}
+
+// TestWindowOfABusyMachine: the round trip is the least of many, since a busy machine makes each of
+// them long now and then; two connections get twice as much of its cores as one.
+func TestWindowOfABusyMachine(t *testing.T) {
+	for _, c := range []struct {
+		service, exec float64 // ms
+		one, two      float64 // the rates
+		used, due     float64 // shares of ssh: computing, and waiting for a core
+		want          int
+	}{
+		{50, 52, 40e6, 80e6, 0.05, 0.01, 1},
+		{50, 80, 36e6, 60e6, 0.05, 0.3, 1},
+		{0.3, 12, 120e6, 240e6, 0.15, 0.45, 0}, // loopback
+		{3, 20, 75e6, 150e6, 0.15, 0.45, 0},
+		{50, 52, 40e6, 44e6, 0.05, 0.01, 0},
+		{50, 52, 4e6, 8e6, 0.01, 0.01, 0},
+		{50, 52, 36e6, 60e6, 0.3, 0.6, 0},
+	} {
+		f := plain()
+		l := &f.Logins
+		l.Service, l.Request, l.Session, l.Exec = of(c.service), of(c.service+5), of(c.exec+1), of(c.exec)
+		e := record.Evidence{BytesPerSecond: c.one, OwnCores: 2, BusyCores: 2, ClientShare: &c.used, ClientWaits: &c.due}
+		f.Transfers = Transfers{Present: Transfer{e, 1}, Twice: sent(c.two, 1)}
+		got := Judge(Named([]string{"window"}), f)
+		if len(got) != c.want {
+			t.Errorf("%+v: found %+v", c, got)
+		}
+	}
 }
 
 // TestCauses: each cause is found by its check and no other, and a host without any has no finding.

@@ -9,6 +9,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/login"
+	"sshpace/internal/record"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
 )
@@ -64,11 +65,10 @@ type Transfers struct {
 	Cipher              string
 }
 
-// Transfer is the result of one upload.
+// Transfer is the result of one upload: without a rate it was not measured.
 type Transfer struct {
-	BytesPerS  float64 // 0: not measured
+	record.Evidence
 	CPUPerByte float64 // ns of ssh
-	CPUShare   float64 // of a core
 }
 
 // Logins are figures over all logins.

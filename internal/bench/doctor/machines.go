@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,10 +104,10 @@ func perHundred(slow, fast float64) stats.Interval {
 
 func zipped(f *Facts) []Finding {
 	t := f.Transfers
-	if !f.Logins.Zipped || t.Plain.BytesPerS < zipRatio*t.Present.BytesPerS || t.Present.BytesPerS == 0 {
+	if !f.Logins.Zipped || t.Plain.BytesPerSecond < zipRatio*t.Present.BytesPerSecond || t.Present.BytesPerSecond == 0 {
 		return nil
 	}
-	cost := perHundred(t.Present.BytesPerS, t.Plain.BytesPerS)
+	cost := perHundred(t.Present.BytesPerSecond, t.Plain.BytesPerSecond)
 	return []Finding{{
 		What: "compression makes transfers slower: the link is faster than zlib", Cost: cost, Per: perTransfer,
 		Evidence: fmt.Sprintf("random data moved at %s with it and %s without", speed(t.Present), speed(t.Plain)),
@@ -132,19 +133,22 @@ func softCipher(f *Facts) []Finding {
 // which moves one window per round trip.
 func window(f *Facts) []Finding {
 	t := f.Transfers
-	if f.Own || !f.Window() || t.Twice.BytesPerS < windowRatio*t.Present.BytesPerS {
+	if f.Own || !f.Window() || t.Twice.BytesPerSecond < windowRatio*t.Present.BytesPerSecond {
 		return nil
 	}
+	trip := f.Logins.answered()
 	return []Finding{{
-		What: "OpenSSH's window (" + unit.ChannelWindow.String() + ") limits transfers over this distance", Cost: perHundred(t.Present.BytesPerS, t.Twice.BytesPerS), Per: perTransfer,
-		Evidence: fmt.Sprintf("one connection moves %s over a round trip of %s, two at once %s", speed(t.Present), ms(float64(f.PathTime())), speed(t.Twice)),
-		Where:    "on this machine: move files over several connections at once; no setting of ssh helps. It shows how many of them help",
-		Do:       shell.Line("sshpace", "transfer", "--only", "streams") + " " + shell.Line(f.Typed()...), Gain: times(t.Twice, t.Present) + " with two",
+		What: "OpenSSH's window (" + unit.ChannelWindow.String() + ") limits transfers over this distance", Cost: perHundred(t.Present.BytesPerSecond, t.Twice.BytesPerSecond), Per: perTransfer,
+		Evidence: fmt.Sprintf("one connection moves %s over a round trip of %s, for which the window allows %s; two at once %s",
+			speed(t.Present), ms(float64(trip)), unit.Ceiling(trip), speed(t.Twice)),
+		Where: "on this machine: sshpace copy and fetch open more windows on one connection; several connections at once help, too. More requests (scp -X, sftp -R, -B) do not, nor does any setting of ssh. The second line shows what helps here",
+		Do: shell.Line(slices.Concat([]string{"sshpace", "copy"}, f.Flags.Options(), []string{"-w", f.Host, "FILE", ":"})...) + "\n" +
+			shell.Line("sshpace", "transfer", "--only", "own,streams") + " " + shell.Line(f.Typed()...), Gain: times(t.Twice, t.Present) + " with two",
 	}}
 }
 
-func speed(t Transfer) string { return unit.Throughput(t.BytesPerS).String() }
+func speed(t Transfer) string { return unit.Throughput(t.BytesPerSecond).String() }
 
 func times(fast, slow Transfer) string {
-	return fmt.Sprintf("transfers about %.1f times as fast (measured)", fast.BytesPerS/slow.BytesPerS)
+	return fmt.Sprintf("transfers about %.1f times as fast (measured)", fast.BytesPerSecond/slow.BytesPerSecond)
 }

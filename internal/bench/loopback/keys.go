@@ -22,11 +22,14 @@ type Keys struct {
 	HostKey        string // private host key
 	Identity       string // private user key
 	AuthorizedKeys string
-	KnownHosts     string // pins the host key under Alias
+	KnownHosts     string // pins the host key under Alias, and its address
 }
 
 // Alias is the name of the host key in KnownHosts.
 const Alias = "sshpace-private"
+
+// anyPort names the host key for a client that knows no alias.
+const anyPort = "[127.0.0.1]:*"
 
 // MakeKeys writes one-run Ed25519 key pairs into dir.
 func MakeKeys(dir *safedir.Workdir) (Keys, error) {
@@ -44,7 +47,7 @@ func MakeKeys(dir *safedir.Workdir) (Keys, error) {
 		lines = append(lines, string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
 	}
 	err := dir.WriteFile("authorized_keys", []byte(lines[1]), 0o600)
-	return keys, errors.Join(err, dir.WriteFile("known_hosts", []byte(Alias+" "+lines[0]), 0o600))
+	return keys, errors.Join(err, dir.WriteFile("known_hosts", []byte(Alias+","+anyPort+" "+lines[0]), 0o600))
 }
 
 // WriteKey writes a private key to a file (0600).

@@ -267,7 +267,7 @@ func TestMakeKeys(t *testing.T) {
 	if got := strings.TrimSpace(string(authorized)); got != public(keys.Identity) {
 		t.Errorf("authorized is %q", got)
 	}
-	if got := strings.TrimSpace(string(known)); got != Alias+" "+public(keys.HostKey) {
+	if got := strings.TrimSpace(string(known)); got != Alias+",[127.0.0.1]:* "+public(keys.HostKey) {
 		t.Errorf("known is %q", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +20,9 @@ import (
 // copying makes the process by which a program, at a path, copies from to target, one of which is
 // at the server; both are directories where all is set.
 type copying func(b *Ground, program string, o Options, from, target string, all bool) (Process, error)
+
+// landing returns the place of a copy of from to target.
+type landing func(b *Ground, o Options, from, target string) string
 
 // scp copies by the SFTP protocol, or with flags such as -O by another.
 func scp(flags ...string) copying {
@@ -74,6 +78,49 @@ func rsync(b *Ground, program string, o Options, from, target string, all bool) 
 	return Process{Argv: append(append(argv, "--"), b.places(o, from, target)...), Env: b.Destination.Env}, nil
 }
 
+// mscp copies over several connections. libssh, its SSH, takes settings from a file, in which ours
+// come first and so count, and knows no HostKeyAlias.
+func mscp(b *Ground, program string, o Options, from, target string, _ bool) (Process, error) {
+	lines := b.settings(o)
+	switch config := b.Destination.Config; config {
+	case "":
+		lines = append(lines, "Include ~/.ssh/config", "Include /etc/ssh/ssh_config")
+	case "none", os.DevNull:
+	default:
+		path, err := filepath.Abs(config)
+		if err != nil {
+			return Process{}, err
+		}
+		lines = append(lines, "Include "+path)
+	}
+	argv := []string{program, "-q", "-n", strconv.Itoa(o.Streams), "-F", b.here("mscp.conf")}
+	err := os.WriteFile(b.here("mscp.conf"), []byte(strings.Join(lines, "\n")+"\n"), 0o600)
+	return Process{Argv: append(argv, b.places(o, from, target)...), Env: b.Destination.Env}, err
+}
+
+// own is what people would otherwise do with scp: copy and fetch of this program.
+func own(b *Ground, program string, o Options, from, target string, all bool) (Process, error) {
+	to := b.destination(o)
+	argv := append([]string{program, "copy", "--no-record", "-w", to.Host}, b.SSH.Leading(to, o.Suite, b.Connect)[1:]...)
+	places := []string{strings.ReplaceAll(from, "%", "%%"), ":" + target}
+	if all {
+		places[0] += "/"
+	}
+	if o.Direction == record.Download {
+		argv[1], places = "fetch", []string{":" + from, target}
+	}
+	return Process{Argv: append(append(argv, "--"), places...), Env: to.Env}, nil
+}
+
+// ownPlace is where own puts a copy: fetch makes a directory for the host, and writes ':' in another
+// way.
+func ownPlace(b *Ground, o Options, from, target string) string {
+	if o.Direction == record.Upload {
+		return target
+	}
+	return filepath.Join(target, strings.ReplaceAll(b.Destination.Host, ":", "%3A"), filepath.Base(from))
+}
+
 // copied copies size bytes in a mode, as one file or as many.
 func (b *Ground) copied(ctx context.Context, o Options, m mode, size int64) (reading Reading, err error) {
 	defer func() {
@@ -91,15 +138,20 @@ func (b *Ground) copied(ctx context.Context, o Options, m mode, size int64) (rea
 	if err != nil {
 		return reading, err
 	}
+	place := target
+	if m.lands != nil {
+		place = m.lands(b, o, from, target)
+	}
 	defer func() {
 		_ = os.Remove(b.here(fmt.Sprintf("rsync-ssh.%d", b.serial)))
+		_ = os.Remove(b.here("mscp.conf"))
 		err = errors.Join(err, b.clear(ctx, o, target))
 	}()
 	if reading, err = b.Run(ctx, p); err != nil {
 		return reading, err
 	}
 	began := time.Now()
-	err = b.arrived(ctx, o, target, size)
+	err = b.arrived(ctx, o, place, size)
 	reading.Verified = time.Since(began)
 	return reading, err
 }
@@ -111,7 +163,8 @@ func (b *Ground) ends(ctx context.Context, o Options, size int64) (from, target 
 		return "", "", err
 	}
 	if o.Direction == record.Upload {
-		target = b.There.Path("arrived")
+		b.serial++ // no copy continues a part that a failed one has left of another name
+		target = b.There.Path(fmt.Sprintf("arrived.%d", b.serial))
 		return from, target, b.There.Remove(ctx, target)
 	}
 	target = b.here("arrived")

@@ -16,6 +16,7 @@ type mode struct {
 	name    record.Mode
 	program string  // that copies files, many of them if need be; ""
 	copies  copying // how it does that, or how the mode is checked; nil: it is not
+	lands   landing // where a copy is, if not at its target; nil: it is there
 	run     func(b *Ground, ctx context.Context, o Options, size int64) (Reading, error)
 	lacks   func(b *Ground) string // why it cannot be measured here, ""; nil: it always can
 }
@@ -27,6 +28,8 @@ var modes = []mode{
 	{name: record.ModeSCPLegacy, program: "scp", copies: scp("-O")},
 	{name: record.ModeSFTP, program: "sftp", copies: sftp},
 	{name: record.ModeRsync, program: "rsync", copies: rsync},
+	{name: record.ModeMSCP, program: "mscp", copies: mscp},
+	{name: record.ModeOwn, program: "sshpace", copies: own, lands: ownPlace},
 	{name: record.ModeForwardL, run: (*Ground).forwardLocal},
 	{name: record.ModeForwardR, run: (*Ground).forwardRemote},
 	{name: record.ModeJump, run: (*Ground).jump, lacks: jumps},
@@ -142,7 +145,7 @@ func (b *Ground) Subjects(names []record.Mode, o Options) []*Subject {
 // stops scaling.
 func (m mode) counts(o Options) []int {
 	switch {
-	case m.name == record.ModeMultiplex:
+	case m.name == record.ModeMultiplex, m.name == record.ModeMSCP:
 		return []int{o.Streams}
 	case m.name != record.ModeStreams:
 		return []int{0}

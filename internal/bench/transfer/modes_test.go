@@ -45,6 +45,7 @@ func openIn(t *testing.T, path relay.Path, directory string) *transfer.Ground {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.Programs["sshpace"] = "" // this program is a test
 	var relays relay.Group
 	far, err := b.Over(path, &relays)
 	if err != nil {
@@ -56,12 +57,15 @@ func openIn(t *testing.T, path relay.Path, directory string) *transfer.Ground {
 
 var all, _ = transfer.Modes(nil)
 
+// packaged are the modes that need nothing but Debian's packages; internal/cli has sshpace itself.
+var packaged = slices.DeleteFunc(slices.Clone(all), func(m record.Mode) bool { return m == record.ModeOwn || m == record.ModeMSCP })
+
 var suite = alg.NewSuite("aes128-gcm@openssh.com", "", "curve25519-sha256")
 
 // left are the files that runs have left in the directory.
 func left(b *transfer.Ground) []string {
 	var names []string
-	for _, pattern := range []string{"arrived", "there.*", "sink.*", "m.*", "rsync-ssh.*"} {
+	for _, pattern := range []string{"arrived", "there.*", "sink.*", "m.*", "rsync-ssh.*", "mscp.*"} {
 		found, _ := filepath.Glob(filepath.Join(b.Here.Directory, pattern))
 		names = append(names, found...)
 	}
@@ -103,9 +107,9 @@ func TestEveryModeIsThere(t *testing.T) {
 func TestAllModes(t *testing.T) {
 	b := open(t, relay.Path{})
 	for _, direction := range []record.Direction{record.Upload, record.Download} {
-		subjects := b.Subjects(all, transfer.Options{Suite: suite, Direction: direction, Streams: 2})
-		if len(subjects) != len(all) {
-			t.Fatalf("%d methods of %d modes", len(subjects), len(all))
+		subjects := b.Subjects(packaged, transfer.Options{Suite: suite, Direction: direction, Streams: 2})
+		if len(subjects) != len(packaged) {
+			t.Fatalf("%d methods of %d modes", len(subjects), len(packaged))
 		}
 		out := record.File{}
 		turns := transfer.Turns{Plan: rounds.Plan{Rounds: sched.Rounds{Count: 1}}, Size: 32 << 20}
@@ -132,7 +136,7 @@ func TestAllModes(t *testing.T) {
 func TestManyFiles(t *testing.T) {
 	b := open(t, relay.Path{})
 	for _, direction := range []record.Direction{record.Upload, record.Download} {
-		subjects := b.Subjects(all, transfer.Options{Suite: suite, Direction: direction, Files: 50, FileBytes: 3000})
+		subjects := b.Subjects(packaged, transfer.Options{Suite: suite, Direction: direction, Files: 50, FileBytes: 3000})
 		copying := slices.DeleteFunc(subjects, func(c *transfer.Subject) bool { return strings.Contains(c.Why, "copies no files") })
 		if len(copying) != 4 {
 			t.Errorf("%d methods to copy files", len(copying))
@@ -142,6 +146,30 @@ func TestManyFiles(t *testing.T) {
 				t.Errorf("%s %s: %v", c.Mode, direction, err)
 			}
 		}
+	}
+}
+
+// mscp, for which scp stands in, knows no HostKeyAlias and takes from a file what is measured.
+func TestMSCP(t *testing.T) {
+	b := open(t, relay.Path{})
+	o := transfer.Options{Suite: suite, Direction: record.Upload, Streams: 3}
+	one := func() *transfer.Subject { return b.Subjects([]record.Mode{record.ModeMSCP}, o)[0] }
+	if why := one().Why; !strings.Contains(why, "not installed") {
+		t.Errorf("without mscp: %q", why)
+	}
+	stand := filepath.Join(t.TempDir(), "mscp")
+	script := "#!/bin/sh\n[ \"$1 $2 $3\" = '-q -n 3' ] && grep -q '^Ciphers aes128-gcm@openssh.com$' \"$5\" && sed -i /^HostKeyAlias/d \"$5\" && shift 3 && exec scp -q \"$@\"\n"
+	if err := os.WriteFile(stand, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.Programs["mscp"] = stand
+	for _, o.Direction = range []record.Direction{record.Upload, record.Download} {
+		if err := one().Check(t.Context(), 1<<20); err != nil {
+			t.Errorf("%s: %v", o.Direction, err)
+		}
+	}
+	if names := left(b); len(names) > 0 {
+		t.Errorf("left behind: %v", names)
 	}
 }
 

@@ -87,6 +87,7 @@ func programs(ssh string) map[string]string {
 		}
 		paths[m.program] = path
 	}
+	paths["sshpace"], _ = os.Executable()
 	return paths
 }
 
@@ -97,21 +98,34 @@ const jumpHost = "sshpace-jump"
 // no options of the command line except the file.
 func (b *Ground) privateJump(o Options) (openssh.Destination, error) {
 	to := b.destination(o)
-	lines := []string{fmt.Sprintf("Port %d", to.Port), "User " + to.User}
-	for _, setting := range slices.Concat(to.Settings, o.Suite.Settings()) {
-		lines = append(lines, strings.Replace(setting, "=", " ", 1))
-	}
-	for _, file := range to.Identities {
-		lines = append(lines, "IdentityFile "+file)
-	}
-	lines = append(lines, "HostName "+b.Destination.Host, "BatchMode yes", "StrictHostKeyChecking yes", "ControlMaster no", "ControlPath none")
-	if o.Compression {
-		lines = append(lines, "Compression yes")
-	}
+	lines := append(b.settings(o), "HostName "+to.Host, "BatchMode yes", "ControlMaster no", "ControlPath none")
 	text := "Host " + jumpHost + "\n  " + strings.Join(lines, "\n  ") + "\n"
 	if net.ParseIP(b.Destination.Host) == nil {
 		return to, fmt.Errorf("the private server is at %q", b.Destination.Host)
 	}
 	to.Jump, to.Config = jumpHost, b.here("jump.conf")
 	return to, os.WriteFile(b.here("jump.conf"), []byte(text), 0o600)
+}
+
+// settings returns the way to the server, and what is measured, as lines of ssh_config.
+func (b *Ground) settings(o Options) []string {
+	to := b.Destination
+	lines := []string{"StrictHostKeyChecking yes", "Compression " + map[bool]string{true: "yes", false: "no"}[o.Compression]}
+	add := func(keyword, value string) {
+		if value != "" {
+			lines = append(lines, keyword+" "+value)
+		}
+	}
+	if to.Port != 0 {
+		add("Port", strconv.Itoa(int(to.Port)))
+	}
+	add("User", to.User)
+	add("ProxyCommand", to.Way)
+	for _, setting := range slices.Concat(to.Settings, o.Suite.Settings()) {
+		lines = append(lines, strings.Replace(setting, "=", " ", 1))
+	}
+	for _, file := range to.Identities {
+		add("IdentityFile", file)
+	}
+	return lines
 }

@@ -79,7 +79,7 @@ func (c Commands) config() string {
 }
 
 // Standard are the commands for the newest result.
-var Standard = Commands{Advise: "sshpace advise", Undo: "sshpace advise --undo", Resume: "sshpace bench --resume FILE", Streams: "sshpace transfer --only streams", Report: "sshpace report"}
+var Standard = Commands{Advise: "sshpace advise", Undo: "sshpace advise --undo", Resume: "sshpace bench --resume FILE", Streams: "sshpace transfer --only own,streams", Report: "sshpace report"}
 
 // AnswerOf puts a choice into words.
 func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {

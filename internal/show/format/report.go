@@ -128,7 +128,7 @@ func Commands(results store.Store, path string, newest bool, policy string, opti
 		config = options[i]
 	}
 	return document.Commands{
-		Config: config, Advise: line("advise", of...), Undo: line("advise", append(text.NonEmpty(host), "--undo")...), Streams: line("transfer", "--only", "streams"),
+		Config: config, Advise: line("advise", of...), Undo: line("advise", append(text.NonEmpty(host), "--undo")...), Streams: line("transfer", "--only", "own,streams"),
 		Resume: line("bench", "--resume") + " " + results.Word(path), Report: shell.Line(append([]string{"sshpace", "report"}, named(store.Shows)...)...),
 	}
 }
