@@ -112,8 +112,8 @@ func own(b *Ground, program string, o Options, from, target string, all bool) (P
 	return Process{Argv: append(append(argv, "--"), places...), Env: to.Env}, nil
 }
 
-// ownPlace is where own puts a copy: fetch makes a directory for the host, and writes ':' in another
-// way.
+// ownPlace is where own puts a copy: fetch makes a directory for the host, and has another way to
+// write ':'.
 func ownPlace(b *Ground, o Options, from, target string) string {
 	if o.Direction == record.Upload {
 		return target
