@@ -134,6 +134,7 @@ func groups() []group {
 			{"advise", newAdviseCommand},
 			{"config", newConfigCommand},
 			{"known-hosts", newKnownHostsCommand},
+			{"survey", newSurveyCommand},
 		}},
 		{"Results", []command{
 			{"report", newReportCommand},

@@ -19,6 +19,7 @@ func newProgramsCommand(System) *cobra.Command { return elsewhere("programs") }
 func newLoginCommand(System) *cobra.Command    { return elsewhere("login") }
 func newLimitsCommand(System) *cobra.Command   { return elsewhere("limits") }
 func newDoctorCommand(System) *cobra.Command   { return elsewhere("doctor") }
+func newSurveyCommand(System) *cobra.Command   { return elsewhere("survey") }
 
 func elsewhere(name string) *cobra.Command {
 	return &cobra.Command{

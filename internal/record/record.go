@@ -31,6 +31,7 @@ func (*Sample) kind() string      { return "sample" }
 func (*Slices) kind() string      { return "slices" }
 func (*Subject) kind() string     { return "subject" }
 func (*Reading) kind() string     { return "reading" }
+func (*Host) kind() string        { return "host" }
 func (*Limit) kind() string       { return "limit" }
 func (*Thermal) kind() string     { return "thermal" }
 func (*Measurement) kind() string { return "measurement" }
@@ -169,6 +170,7 @@ type File struct {
 	Slices       []Slices
 	Subjects     []Subject
 	Readings     []Reading
+	Hosts        []Host
 	Limits       []Limit
 	Thermals     []Thermal
 	Measurements []Measurement

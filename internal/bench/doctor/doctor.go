@@ -103,10 +103,12 @@ func Faults(found []Finding) bool {
 	return slices.ContainsFunc(found, func(f Finding) bool { return !f.Minor })
 }
 
+// far is how many times a usual figure is beyond doubt.
+const far = 4
+
 // counts reports whether a cost matters: at least the floor every time, and above its own
 // variation, or so far above the floor every time that this does not matter.
 func counts(cost stats.Interval, floor time.Duration) bool {
-	const far = 4
 	return cost.N > 0 && cost.Lo >= float64(floor) && (cost.Value >= cost.Hi-cost.Lo || cost.Lo >= float64(far*floor))
 }
 

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -113,10 +114,8 @@ done
 // lookups holds questions that each begin with their own line, so that the time between two lines
 // is that of a question. The name of an address is looked up again, as sshd does (auth.c,
 // remote_hostname). They come last, because they may take longer than there is time.
-const lookups = `for i in 1 2 3; do
-echo "@account"; getent passwd "$(id -un)" >/dev/null 2>&1
+const lookups = `echo "@account"; getent passwd "$(id -un)" >/dev/null 2>&1
 echo "@reverse"; set -- $(getent hosts "$a" 2>/dev/null); [ $# -lt 2 ] || getent ahosts "$2" >/dev/null 2>&1
-done
 `
 
 // Questions for slow sessions: the modules that PAM runs; and for slow commands: the login shell
@@ -141,31 +140,35 @@ func (p *Patient) ask(ctx context.Context, argv []string) *Server {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	asked := questions + settings
-	for _, slow := range []struct {
-		figure   stats.Interval
-		question string
-	}{{p.facts.Logins.Session, greeting}, {p.facts.Logins.Command, starting}} {
-		if time.Duration(slow.figure.Lo) > worthAsking {
-			asked += slow.question
-		}
-	}
-	cmd.Stdin = strings.NewReader(asked + lookups + "echo @end\n")
+	cmd.Stdin = strings.NewReader(p.facts.Logins.questions(3))
 	out, err := cmd.StdoutPipe()
 	if err != nil || cmd.Start() != nil {
 		return nil
 	}
-	s := &Server{Settings: map[string]string{}, Modules: map[string][]string{}}
-	s.hear(bufio.NewScanner(out))
+	s := hear(out)
 	_ = cmd.Wait()
-	if s.Client == "" {
-		return nil
-	}
 	return s
 }
 
-// hear parses the answers of the server's shell, a line for each fact, and takes the time of each.
-func (s *Server) hear(lines *bufio.Scanner) {
+// questions returns a script with all questions that logins give rise to. Names are looked up some
+// times.
+func (l Logins) questions(times int) string {
+	asked := questions + settings
+	for _, slow := range []struct {
+		figure   stats.Interval
+		question string
+	}{{l.Session, greeting}, {l.Command, starting}} {
+		if time.Duration(slow.figure.Lo) > worthAsking {
+			asked += slow.question
+		}
+	}
+	return asked + strings.Repeat(lookups, times) + "echo @end\n"
+}
+
+// hear parses the answers of the server's shell, a line for each fact, and takes the time of each;
+// nil where there are no answers.
+func hear(answers io.Reader) *Server {
+	s, lines := &Server{Settings: map[string]string{}, Modules: map[string][]string{}}, bufio.NewScanner(answers)
 	took := map[string][]time.Duration{}
 	before, since := "", time.Now()
 	for lines.Scan() {
@@ -200,6 +203,10 @@ func (s *Server) hear(lines *bufio.Scanner) {
 	}
 	s.Account, s.Reverse = middle(took["@account"]), middle(took["@reverse"])
 	s.Greeted, s.Started = middle(took["@greeted"]), middle(took["@started"])
+	if s.Client == "" {
+		return nil
+	}
+	return s
 }
 
 // oldGroups compares the groups of sessions over the user's own master with those of a new login.

@@ -99,10 +99,11 @@ func (e *Engine) admitted(ctx context.Context, t *Target, p progress) ([]netip.A
 // open connects to the port of the target.
 func (e *Engine) open(ctx context.Context, t *Target, p progress, addrs []netip.Addr) (net.Conn, error) {
 	p.Reached(fleet.PhaseConnect)
-	e.step(transport.StepDial)
+	step := e.stepper(p)
+	step(transport.StepDial)
 	raw, err := e.dial(ctx, t, addrs)
 	if err == nil {
-		e.step(transport.StepConnect)
+		step(transport.StepConnect)
 	}
 	return raw, err
 }
@@ -113,11 +114,12 @@ func (e *Engine) addresses(ctx context.Context, t *Target, p progress) ([]netip.
 		return nil, nil
 	}
 	p.Reached(fleet.PhaseDNS)
-	addrs, err := e.names.addrs(ctx, t.HostName, t.Family)
+	found, err := e.names.find(ctx, t.HostName, t.Family)
 	if err != nil {
 		return nil, nameError(ctx, t.HostName, err)
 	}
-	return addrs, nil
+	seenBy(p).named(found.took)
+	return found.addrs, nil
 }
 
 // admitKey names the server whose limit on logins counts.

@@ -64,12 +64,6 @@ func New(r Resolver, opts Options) *Engine {
 	return e
 }
 
-func (e *Engine) step(s transport.Step) {
-	if e.opts.Step != nil {
-		e.opts.Step(s)
-	}
-}
-
 // Naming is the number of names without an answer yet.
 func (e *Engine) Naming() int { return int(e.names.asked.Load()) }
 
@@ -96,13 +90,17 @@ func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a 
 
 // Run runs cmd on a target that is resolved already.
 func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
-	l, err := e.connect(ctx, t, a, t.ahead(cmd))
+	ahead, seen := t.ahead(cmd), seenBy(a)
+	if seen != nil {
+		ahead = nil
+	}
+	l, err := e.connect(ctx, t, a, ahead)
 	if err != nil {
 		return unconnected(asError(ctx, err))
 	}
 	defer l.Close()
 	a.Reached(fleet.PhaseExec)
-	if t.Local != nil && cmd.Dialogue == nil {
+	if t.Local != nil && cmd.Dialogue == nil && seen == nil {
 		l.local(ctx, t, a)
 		if ctx.Err() != nil {
 			return failed(interrupted(ctx), fleet.RanNo)
@@ -114,6 +112,8 @@ func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a fleet.
 	o, err := l.Run(ctx, starting, cmd, a)
 	if failed, ok := errors.AsType[*session.NotStarted](err); ok {
 		o = failed.Outcome
+	} else if seen != nil && ctx.Err() == nil {
+		seen.ask(ctx, l)
 	}
 	o.Err = clip(o.Err)
 	return o

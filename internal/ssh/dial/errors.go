@@ -81,7 +81,7 @@ func (h *hand) failed(ctx context.Context, err error) *Error {
 	own, isOwn := errors.AsType[*Error](err) // from a callback of ours
 	switch {
 	case isOwn && fleet.HostKeyUnknown <= own.Class && own.Class <= fleet.HostKeyWeak:
-		own.besides(h.own.HostKeys())
+		own.besides(h.own.Theirs().HostKey)
 		return own
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout):
 		return interrupted(ctx)

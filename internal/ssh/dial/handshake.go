@@ -19,7 +19,7 @@ import (
 // handshake exchanges keys and logs in on raw, which it owns.
 func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progress, raw net.Conn, command *transport.Command) (*link, error) {
 	l := &login{ctx: ctx, target: t, set: keys}
-	h := &hand{target: t, login: l, net: tcp.Quick(raw), progress: p, step: e.step}
+	h := &hand{target: t, login: l, net: tcp.Quick(raw), progress: p, seen: seenBy(p), step: e.stepper(p)}
 	config, err := h.config()
 	if err != nil {
 		raw.Close()
@@ -40,7 +40,9 @@ func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progr
 // during has a conversation with the server, which ends with ctx.
 func (h *hand) during(ctx context.Context, talk func() error) *Error {
 	h.reach(fleet.PhaseKex)
-	h.progress.Distance(h.net.RoundTrip())
+	away := h.net.RoundTrip()
+	h.progress.Distance(away)
+	defer func() { h.seen.handshake(h.own, away) }()
 	stop := context.AfterFunc(ctx, func() { h.net.Close() }) // a connection through a jump host has no deadlines
 	err := talk()
 	if inTime := stop(); err == nil && !inTime {
@@ -69,7 +71,7 @@ func (e *Engine) HostKey(ctx context.Context, t *Target, algorithms []string, a 
 	if err != nil {
 		return nil, nil, failed(asError(ctx, err), fleet.RanNo)
 	}
-	h := &hand{target: t, login: &login{ctx: ctx, target: t}, net: tcp.Quick(raw), progress: a, step: e.step}
+	h := &hand{target: t, login: &login{ctx: ctx, target: t}, net: tcp.Quick(raw), progress: a, step: e.stepper(a)}
 	defer h.net.Close()
 	config, err := h.config()
 	if err != nil {
@@ -92,7 +94,7 @@ func (e *Engine) HostKey(ctx context.Context, t *Target, algorithms []string, a 
 	if failure != nil {
 		return nil, nil, failed(failure, fleet.RanNo)
 	}
-	return key, h.own.HostKeys(), fleet.Outcome{Engine: engineName, Ran: fleet.RanYes, Addr: h.net.RemoteAddr().String()}
+	return key, h.own.Theirs().HostKey, fleet.Outcome{Engine: engineName, Ran: fleet.RanYes, Addr: h.net.RemoteAddr().String()}
 }
 
 // link returns the connection of a handshake.
@@ -100,7 +102,7 @@ func (e *Engine) link(ctx context.Context, h *hand) *link {
 	l := &link{net: h.net, Connection: session.Connection{
 		Named: h.own.Mux(h.target.User), Result: fleet.Outcome{Engine: engineName, Addr: h.net.RemoteAddr().String()},
 		Asked: h.own.Asked(), Banner: h.own.Banner(), MayKill: !e.opts.NoKillSession,
-		Began: func() { e.step(transport.StepExec) }, Ended: func() { e.step(transport.StepExit) },
+		Opened: func() { h.step(transport.StepOpen) }, Began: func() { h.step(transport.StepExec) }, Ended: func() { h.step(transport.StepExit) },
 	}}
 	l.usable, _ = ctx.Deadline()
 	l.keepAlive(h.target)
@@ -114,6 +116,7 @@ type hand struct {
 	login    *login
 	net      *tcp.QuickConn
 	progress progress
+	seen     *Seen // nil: nobody watches
 	step     func(transport.Step)
 	own      *transport.Conn
 	phase    fleet.Phase
@@ -125,7 +128,7 @@ func (h *hand) shake(config *transport.Config, command *transport.Command) (err 
 	}
 	defer h.login.bind(h.own.Binding())()
 	login := h.login.methods()
-	login.Ahead, login.Early = command, h.progress.Near
+	login.Ahead, login.Early, login.Apart = command, h.progress.Near, h.seen != nil
 	return h.login.failed(h.own.Authenticate(login))
 }
 
@@ -196,5 +199,9 @@ var events = map[transport.Step]openssh.Kind{
 
 // LogSteps writes the steps of a login, each as it happens.
 func LogSteps(w io.Writer) func(transport.Step) {
-	return func(s transport.Step) { openssh.WriteEvent(w, openssh.Event{Kind: events[s]}) }
+	return func(s transport.Step) {
+		if kind, known := events[s]; known {
+			openssh.WriteEvent(w, openssh.Event{Kind: kind})
+		}
+	}
 }

@@ -22,7 +22,14 @@ type names struct {
 	asked  atomic.Int64 // look-ups without an answer yet
 
 	mu    sync.Mutex
-	known map[nameKey]*sched.Together[[]netip.Addr]
+	known map[nameKey]*sched.Together[found]
+}
+
+// found is the answer to a look-up, and how long that took, without the wait for others; 0 for an
+// address.
+type found struct {
+	addrs []netip.Addr
+	took  time.Duration
 }
 
 type nameKey struct {
@@ -39,7 +46,7 @@ func newNames(lookup func(ctx context.Context, network, name string) ([]netip.Ad
 	if lookup == nil {
 		lookup = net.DefaultResolver.LookupNetIP
 	}
-	return &names{lookup: lookup, limit: make(chan struct{}, maxLookups), known: make(map[nameKey]*sched.Together[[]netip.Addr])}
+	return &names{lookup: lookup, limit: make(chan struct{}, maxLookups), known: make(map[nameKey]*sched.Together[found])}
 }
 
 var networkOf = map[Family]string{anyFamily: "ip", IPv4: "ip4", IPv6: "ip6"}
@@ -47,20 +54,20 @@ var networkOf = map[Family]string{anyFamily: "ip", IPv4: "ip4", IPv6: "ip6"}
 // errFamily is an address of the other family than AddressFamily allows.
 var errFamily = errors.New("address family for hostname not supported")
 
-// addrs returns the addresses of name, which may be one itself, in the order that the system's
+// find returns the addresses of name, which may be one itself, in the order that the system's
 // resolver gave.
-func (n *names) addrs(ctx context.Context, name string, family Family) ([]netip.Addr, error) {
+func (n *names) find(ctx context.Context, name string, family Family) (found, error) {
 	if a, err := netip.ParseAddr(name); err == nil {
 		if family == IPv4 && !a.Unmap().Is4() || family == IPv6 && a.Is4() {
-			return nil, errFamily
+			return found{}, errFamily
 		}
-		return []netip.Addr{a}, nil
+		return found{addrs: []netip.Addr{a}}, nil
 	}
 	key := nameKey{name, family}
 	n.mu.Lock()
 	asked := n.known[key]
 	if asked == nil {
-		asked = &sched.Together[[]netip.Addr]{Find: func(ctx context.Context) ([]netip.Addr, error) { return n.ask(ctx, key) }}
+		asked = &sched.Together[found]{Find: func(ctx context.Context) (found, error) { return n.ask(ctx, key) }}
 		n.known[key] = asked
 	}
 	n.mu.Unlock()
@@ -68,13 +75,14 @@ func (n *names) addrs(ctx context.Context, name string, family Family) ([]netip.
 }
 
 // ask looks one name up.
-func (n *names) ask(ctx context.Context, key nameKey) ([]netip.Addr, error) {
+func (n *names) ask(ctx context.Context, key nameKey) (found, error) {
 	n.asked.Add(1)
 	defer n.asked.Add(-1)
 	n.limit <- struct{}{}
 	defer func() { <-n.limit }()
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
+	began := time.Now()
 	addrs, err := n.lookup(ctx, networkOf[key.family], key.name)
 	for i, a := range addrs {
 		addrs[i] = a.Unmap()
@@ -84,7 +92,7 @@ func (n *names) ask(ctx context.Context, key nameKey) ([]netip.Addr, error) {
 		delete(n.known, key)
 		n.mu.Unlock()
 	}
-	return addrs, err
+	return found{addrs, time.Since(began)}, err
 }
 
 // nameError classifies a failed look-up; worded as getaddrinfo(3) does.

@@ -47,7 +47,7 @@ type Shown struct {
 func (e *Executor) Look(ctx context.Context, h host.Host, all bool, a fleet.Attempt, l *Look) fleet.Outcome {
 	t, err := e.Target(ctx, h)
 	if err != nil {
-		return onlyWithSSH(unreached(err))
+		return onlyWithSSH(unreached(err), seesKeys)
 	}
 	l.target, l.Name = t, knownhosts.HostPort(t.HostKeyName())
 	o := fleet.Outcome{Ran: fleet.RanYes} // where an earlier attempt has seen everything
@@ -59,7 +59,7 @@ func (e *Executor) Look(ctx context.Context, h host.Host, all bool, a fleet.Atte
 		}
 		key, offered, ended := e.native.HostKey(ctx, t, algorithms, a)
 		if o = ended; key == nil {
-			return onlyWithSSH(o)
+			return onlyWithSSH(o, seesKeys)
 		}
 		l.shown, l.offered = append(l.shown, key), offered
 	}
@@ -71,12 +71,27 @@ func (e *Executor) Look(ctx context.Context, h host.Host, all bool, a fleet.Atte
 	return o
 }
 
-// onlyWithSSH corrects the hint of a host whose key only ssh can see: no engine can be chosen here.
-func onlyWithSSH(o fleet.Outcome) fleet.Outcome {
+// Hints for hosts that only ssh can reach.
+const (
+	seesKeys    = "only ssh itself can: log in once, and compare the fingerprint that it shows"
+	seesWhereTo = "only ssh itself can: sshpace doctor HOST explains its logins"
+)
+
+// onlyWithSSH corrects the hint of a host that only ssh can reach: no engine can be chosen here.
+func onlyWithSSH(o fleet.Outcome, hint string) fleet.Outcome {
 	if _, needs := errors.AsType[*needsSSH](o.Cause); needs || o.Class == fleet.NoCommonAlgo {
-		o.Hint = "only ssh itself can: log in once, and compare the fingerprint that it shows"
+		o.Hint = hint
 	}
 	return o
+}
+
+// Watch runs cmd on a host by a login of its own in this process, and fills in seen.
+func (e *Executor) Watch(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt, seen *dial.Seen) fleet.Outcome {
+	t, err := e.Target(ctx, h)
+	if err != nil {
+		return onlyWithSSH(unreached(err), seesWhereTo)
+	}
+	return onlyWithSSH(e.native.Watch(ctx, t, cmd, a, seen), seesWhereTo)
 }
 
 // next returns the algorithms of a type of key that the server has and has not shown, as far as ssh

@@ -33,8 +33,9 @@ type Connection struct {
 	Lost func() string
 	// Beside, if set, opens other channels for a Dialogue.
 	Beside line.Line
-	// Began and Ended are called when the command was granted, and is over; may be nil.
-	Began, Ended func()
+	// Opened, Began and Ended are called when a command's session is open, when the command was
+	// granted, and when it is over; may be nil.
+	Opened, Began, Ended func()
 
 	first sync.Once // command has begun
 }
@@ -109,6 +110,7 @@ func (c *Connection) Run(ctx, starting context.Context, cmd fleet.Command, a fle
 	if err != nil {
 		return fleet.Outcome{}, c.notStarted(starting, err, asked)
 	}
+	notify(c.Opened)
 	if err := context.Cause(ctx); err != nil && !asked { // otherwise no further request is made
 		s.leave()
 		return fleet.Outcome{}, c.notStarted(starting, err, asked)

@@ -47,10 +47,15 @@ const (
 	StepHostKey              // its key is known
 	StepNewKeys              // its NEWKEYS
 	StepService              // it has accepted the service
+	StepMethods              // it has refused a request, and said which methods can continue
 	StepQuery                // it has said whether it accepts a key
+	StepSign                 // we have signed
 	StepAuth                 // it has let us in
+	StepOpen                 // it has opened a session
 	StepExec                 // it runs the command
 	StepExit                 // it has sent the result
+
+	Steps = iota // how many there are
 )
 
 func (c *Conn) step(s Step) {
@@ -122,7 +127,7 @@ func (c *Conn) exchange(theirs *proposal) error {
 	if err != nil {
 		return err
 	}
-	c.hostKeys = theirs.HostKey
+	c.theirs = theirs.KexInit
 	if c.chosen, err = agree(&ours.KexInit, &theirs.KexInit); err != nil {
 		return err
 	}

@@ -20,6 +20,9 @@ type Login struct {
 	Keys []ssh.MultiAlgorithmSigner
 	// Direct signs with the first key without asking whether it would do.
 	Direct bool
+	// Apart asks in steps, so that each answer of the server is for one thing: which methods there
+	// are, whether a key would do, and the signature. Direct has no effect then.
+	Apart bool
 	// Method picks the next step if the keys fail, or are not enough (partial), from the methods
 	// that can continue: "password", "keyboard-interactive", or "", to give up; nil gives up.
 	Method func(can []string, partial bool) string
@@ -201,6 +204,10 @@ func (a *attempt) run() error {
 // first sends the first login request: a signature by the first key if that is allowed, otherwise a
 // question.
 func (a *attempt) first() {
+	if a.Apart {
+		a.queue(a.request("none"))
+		return
+	}
 	if !a.Direct || len(a.Keys) == 0 {
 		a.tryOrAsk()
 		return
@@ -283,6 +290,9 @@ func (a *attempt) refused(p []byte) error {
 	}
 	if err := ssh.Unmarshal(p, &m); err != nil {
 		return err
+	}
+	if a.Apart {
+		a.step(StepMethods)
 	}
 	a.asked, a.method, a.partial = nil, "", a.partial || m.Partial
 	if a.heeded < a.extended { // it accepts other signatures than announced
@@ -415,6 +425,9 @@ func (a *attempt) sign(key ssh.MultiAlgorithmSigner) error {
 	sig, err := key.SignWithAlgorithm(nil, append(channel.AppendText(nil, a.session), request...), alg.Plain(name))
 	if err != nil {
 		return err
+	}
+	if a.Apart {
+		a.step(StepSign)
 	}
 	a.queue(channel.AppendText(request, ssh.Marshal(sig)))
 	if a.Ahead != nil && !a.early && a.eagerness() >= allAtOnce && (a.Early == nil || a.Early()) {

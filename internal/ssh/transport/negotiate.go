@@ -32,8 +32,8 @@ func known(preference, secure, all []string) []string {
 	return slices.DeleteFunc(slices.Clone(preference), func(name string) bool { return !slices.Contains(all, name) })
 }
 
-// HostKeys returns the host key algorithms that the server has.
-func (c *Conn) HostKeys() []string { return c.hostKeys }
+// Theirs returns the algorithms that the server has; empty before its KEXINIT.
+func (c *Conn) Theirs() *KexInit { return &c.theirs }
 
 // Names in the list of key exchanges that are signals: RFC 8308 section 2.1 and OpenSSH's PROTOCOL
 // section 1.9.

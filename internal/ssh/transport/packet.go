@@ -75,7 +75,7 @@ type Conn struct {
 	hears    bool     // the server takes an EXT_INFO of ours
 	bound    bool     // it knows logins that name its host key (OpenSSH, PROTOCOL section 3.1)
 	chosen   algorithms
-	hostKeys []string // that the server has
+	theirs   KexInit // the server's
 	loggedIn bool
 	banner   string   // the last line of it
 	sent     [][]byte // ahead of Mux: a command in flight; see Asked

@@ -1,0 +1,133 @@
+//go:build linux
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/host"
+	"sshpace/internal/bench/doctor"
+	"sshpace/internal/fanout"
+	"sshpace/internal/fanout/survey"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/history"
+	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+	"sshpace/internal/show/format"
+	"sshpace/internal/ssh/reach"
+	"sshpace/internal/ssh/route"
+	"sshpace/internal/sys/journal"
+	"sshpace/internal/sys/terminal"
+)
+
+// surveyFlags are the flags of `sshpace survey`.
+type surveyFlags struct {
+	connection     connectionFlags
+	selection      fleetHosts
+	fanout         int
+	connectTimeout seconds
+	retryFor       seconds
+	out, against   string
+	json, quiet    bool
+	all            bool
+}
+
+func newSurveyCommand(sys System) *cobra.Command {
+	var f surveyFlags
+	cmd := page("survey", &cobra.Command{
+		Args: takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("retry-for") && f.retryFor == 0 {
+				f.retryFor = -1 // never, where 0 would be the default
+			}
+			return f.run(cmd.Context(), sys)
+		},
+	})
+	flags := cmd.Flags()
+	f.connection.register(flags)
+	f.selection.register(flags)
+	flags.IntVarP(&f.fanout, "fanout", "f", 0, "limit of parallel connections; 0 = as many as the servers and this machine can handle")
+	flags.Var(&f.connectTimeout, "connect-timeout", "time for everything up to the start of the command"+otherwise(fleet.ConnectTimeout))
+	flags.Var(&f.retryFor, "retry-for", "how long to retry hosts that are too busy, or refuse so many connections (default 2m, 30s if none succeeded there)")
+	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the state directory)")
+	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	flags.BoolVar(&f.all, "all", false, "show all, with what to do about each cause")
+	completeSets(cmd, sys, &f.connection)
+	return cmd
+}
+
+func (f *surveyFlags) run(ctx context.Context, sys System) error {
+	drain, hard, stop := interrupts(ctx, sys)
+	defer stop()
+	err := cmp.Or(route.CheckFlags(f.connection.Flags), format.Ends(f.out, journal.Ending), store.CheckResult(f.out))
+	if err != nil {
+		return err
+	}
+	p := reach.Params{Params: f.connection.params(sys), Engine: reach.Native}
+	p.ConnectTimeout = time.Duration(f.connectTimeout)
+	executor, err := reach.New(drain, p)
+	if err != nil {
+		return interrupted(drain, err)
+	}
+	defer executor.Close()
+	hosts, err := f.selection.hosts(drain, sys, history.New(history.Dir(sys.Getenv)), executor.Router)
+	if err == nil {
+		err = executor.Check(drain, hosts)
+	}
+	if err != nil {
+		return interrupted(drain, err)
+	}
+	defer fanout.Tune(sys.Getenv, fleet.Command{})()
+	return interrupted(drain, f.measure(drain, hard, sys, hosts, executor))
+}
+
+// measure logs in, records that, and shows it.
+func (f *surveyFlags) measure(drain, hard context.Context, sys System, hosts []host.Host, executor *reach.Executor) (err error) {
+	var names []string
+	for _, h := range hosts {
+		names = append(names, h.String())
+	}
+	memory := &record.File{}
+	memory.Campaign = record.Campaign{
+		Format: record.FormatVersion, Command: "survey", Tool: toolVersion(), Started: time.Now().UTC(), Target: hostset.Fold(names), Engine: record.EngineNative,
+	}
+	memory.Environment = record.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Client: "sshpace " + toolVersion()}
+	results := store.Of(sys.Getenv)
+	file, err := results.Create(f.out, memory.Campaign.Target)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	sink := record.Write(file)
+	if err := cmp.Or(sink(&memory.Campaign), sink(&memory.Environment)); err != nil {
+		return err
+	}
+	params := survey.Params{
+		Judge: &doctor.Fleet{}, Fanout: f.fanout, RetryFor: time.Duration(f.retryFor), Drain: drain,
+		Progress: func(int, int) {}, Sink: record.Tee(sink, memory.Sink()),
+	}
+	if !f.quiet {
+		params.Progress = terminal.NewProgress(sys.Stderr, "hosts").Report
+	}
+	if err := survey.Run(hard, params, hosts, executor); err != nil && drain.Err() == nil {
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	for _, h := range memory.Hosts {
+		if len(h.Causes) > 0 {
+			return fault.Exit(ExitFound)
+		}
+	}
+	return nil
+}
