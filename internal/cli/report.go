@@ -8,6 +8,7 @@ import (
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/classic"
+	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
@@ -19,6 +20,7 @@ type reportFlags struct {
 	classic             classic.Options
 	shown               document.Options
 	anonymous           bool
+	against             string
 	out                 outputFlags
 }
 
@@ -35,6 +37,7 @@ func newReportCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.by, "rank-by", "auto", "throughput, cost or auto: throughput, unless only the cost differs significantly")
 	flags.StringVar(&f.machine, "machine", "", "limits recorded by sshpace limits (default: the newest of this machine)")
 	flags.BoolVar(&f.anonymous, "anonymize", false, "leave out names, paths, times of day and free text")
+	flags.StringVar(&f.against, "against", "", "of a survey: show what has changed since this earlier one")
 	flags.Var(&f.size, "size", "classic: bytes of the copy")
 	flags.IntVar(&f.classic.Top, "top", 5, "classic: rows of each list")
 	flags.BoolVar(&f.classic.Worst, "worst", false, "classic: slowest first")
@@ -66,7 +69,7 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 		return err
 	}
 	twice(sys, paths, "")
-	f.classic.Size = unit.Bytes(f.size)
+	f.classic.Size, f.out.Fold = unit.Bytes(f.size), hostset.Fold
 	renderings, err := f.out.Renderings(sys.Stdout)
 	if err != nil {
 		return err
@@ -80,7 +83,7 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 	f.shown.Only = cmd.Flags().Changed("policy") && !f.shown.All
 	wanted := format.Wanted{
 		Ranking: format.Ranking{Classic: f.classic.Write, Output: f.out.Output, Options: f.shown},
-		Policy:  f.policy, By: rank.By(f.by), Machine: f.machine, Anonymous: f.anonymous,
+		Policy:  f.policy, By: rank.By(f.by), Machine: f.machine, Anonymous: f.anonymous, Against: f.against,
 	}
 	for i, path := range paths {
 		if i > 0 {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,6 +59,7 @@ func newSurveyCommand(sys System) *cobra.Command {
 	flags.Var(&f.connectTimeout, "connect-timeout", "time for everything up to the start of the command"+otherwise(fleet.ConnectTimeout))
 	flags.Var(&f.retryFor, "retry-for", "how long to retry hosts that are too busy, or refuse so many connections (default 2m, 30s if none succeeded there)")
 	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the state directory)")
+	flags.StringVar(&f.against, "against", "", "show what has changed since an earlier survey: its result, or last for the newest of the same hosts")
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.BoolVar(&f.all, "all", false, "show all, with what to do about each cause")
@@ -102,6 +104,10 @@ func (f *surveyFlags) measure(drain, hard context.Context, sys System, hosts []h
 	}
 	memory.Environment = record.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Client: "sshpace " + toolVersion()}
 	results := store.Of(sys.Getenv)
+	before, err := f.before(results, memory.Campaign.Target)
+	if err != nil {
+		return err
+	}
 	file, err := results.Create(f.out, memory.Campaign.Target)
 	if err != nil {
 		return err
@@ -121,13 +127,33 @@ func (f *surveyFlags) measure(drain, hard context.Context, sys System, hosts []h
 	if err := survey.Run(hard, params, hosts, executor); err != nil && drain.Err() == nil {
 		return err
 	}
-	if err := file.Sync(); err != nil {
+	shown := format.Survey(results, memory, before, f.all, format.Output{Fold: hostset.Fold})
+	if err := cmp.Or(file.Sync(), format.Print(sys.Stdout, shown, f.json)); err != nil {
 		return err
 	}
-	for _, h := range memory.Hosts {
-		if len(h.Causes) > 0 {
-			return fault.Exit(ExitFound)
-		}
+	format.Saved(sys.Stderr, results.Shown(file.Name()))
+	return verdict(memory.Hosts)
+}
+
+// before loads the earlier survey.
+func (f *surveyFlags) before(results store.Store, target string) (*record.File, error) {
+	path, err := f.against, error(nil)
+	if path == "last" {
+		path, err = results.Find(target, func(host string) (string, error) { return host, nil }, store.By("survey"))
+	}
+	if err != nil {
+		return nil, withHint(err, "leave --against out for the first survey of these hosts")
+	}
+	return format.Earlier(path)
+}
+
+// verdict is the exit code: a cause was found, otherwise hosts that were not reached.
+func verdict(hosts []record.Host) error {
+	switch {
+	case slices.ContainsFunc(hosts, func(h record.Host) bool { return len(h.Causes) > 0 }):
+		return fault.Exit(ExitFound)
+	case slices.ContainsFunc(hosts, func(h record.Host) bool { return h.Class != "" }):
+		return fault.Exit(ExitUnreachable)
 	}
 	return nil
 }

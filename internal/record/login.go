@@ -43,9 +43,8 @@ var AllPhases = []Phase{
 type LoginPhase struct {
 	Phase  Phase         `json:"phase"`
 	WallNS time.Duration `json:"wall_ns"`
-	// Of a survey: LateNS at its end this process was late, BusyNS of it nearly all processors of
-	// this machine were in use, and a phase that is Unended is the last one.
-	LateNS  time.Duration `json:"late_ns,omitempty"`
+	// Of a survey: for BusyNS of it this machine was busy, and a phase that is Unended is the last
+	// one.
 	BusyNS  time.Duration `json:"busy_ns,omitempty"`
 	Unended bool          `json:"unended,omitempty"`
 }

@@ -150,7 +150,7 @@ func span(h *record.Host, phases []login.Phase) (sum record.LoginPhase, ok bool)
 		if !ended {
 			return sum, false
 		}
-		sum.WallNS, sum.LateNS, sum.BusyNS = sum.WallNS+p.WallNS, sum.LateNS+p.LateNS, sum.BusyNS+p.BusyNS
+		sum.WallNS, sum.BusyNS = sum.WallNS+p.WallNS, sum.BusyNS+p.BusyNS
 	}
 	return sum, true
 }
@@ -177,6 +177,6 @@ func (f *Fleet) took(h *record.Host, part []login.Phase) stats.Interval {
 		return stats.Interval{}
 	}
 	x := one(sum.WallNS)
-	x.Lo -= float64(min(sum.WallNS, sum.LateNS+f.usual[part[0]].ofBusy(sum.BusyNS)))
+	x.Lo -= float64(f.usual[part[0]].ofBusy(sum.BusyNS))
 	return x
 }

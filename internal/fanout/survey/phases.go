@@ -2,7 +2,6 @@ package survey
 
 import (
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,7 +31,7 @@ var ends = []struct {
 }
 
 // phases fills in the phases of a login. The last one has not ended if there is a time now.
-func (l *login) phases(own *ownLoad, now time.Time) {
+func (l *login) phases(own *load, now time.Time) {
 	h, at := &l.Host, &l.seen.At
 	h.Phases, h.WallNS, h.VainNS = nil, 0, l.seen.Vain
 	add := func(p record.LoginPhase) {
@@ -57,9 +56,7 @@ func (l *login) phases(own *ownLoad, now time.Time) {
 		if unended {
 			until = now
 		}
-		p := record.LoginPhase{Phase: e.phase, WallNS: until.Sub(since), Unended: unended}
-		p.LateNS, p.BusyNS = own.in(since, until)
-		add(p)
+		add(record.LoginPhase{Phase: e.phase, WallNS: until.Sub(since), BusyNS: own.in(since, until), Unended: unended})
 		if since = until; unended {
 			return
 		}
@@ -69,83 +66,76 @@ func (l *login) phases(own *ownLoad, now time.Time) {
 	}
 }
 
-// ownLoad knows when this process was late, so that a wait that ended then may have ended earlier,
-// and when the machine was busy, so that servers on it, or the network, had to wait for it.
-type ownLoad struct {
+// load knows when this machine was busy, so that what a host did may have had to wait for it: nearly
+// all of its processors were in use, or the one that this process uses.
+type load struct {
 	quit, done chan struct{}
 	mu         sync.Mutex
-	due        time.Time // of the next tick
-	late, busy []span    // in order
-	looked     time.Time // at load
-	load       proc.Load
+	busy       []span // in order
+	before     usage
 }
 
 type span struct{ from, to time.Time }
 
-// Ticks are often enough to see each time that matters, and cost a thousandth of a processor.
+// usage is CPU time used by then.
+type usage struct {
+	at       time.Time
+	all, own time.Duration
+}
+
 const (
-	tick      = 5 * time.Millisecond
-	noticing  = 2 * time.Millisecond
 	lookEvery = 100 * time.Millisecond
-	busyShare = 0.8 // of all processors
+	nearlyAll = 0.8
 )
 
-// watchOwnLoad begins to watch.
-func watchOwnLoad() *ownLoad {
-	w := &ownLoad{quit: make(chan struct{}), done: make(chan struct{})}
+// watchLoad begins to watch.
+func watchLoad() *load {
+	w := &load{quit: make(chan struct{}), done: make(chan struct{})}
+	w.look()
 	go func() {
 		defer close(w.done)
 		for {
-			w.look(time.Now())
 			select {
 			case <-w.quit:
 				return
-			case <-time.After(tick):
+			case <-time.After(lookEvery):
+				w.look()
 			}
 		}
 	}()
 	return w
 }
 
-// look keeps how late a tick is and, from time to time, how busy the machine was.
-func (w *ownLoad) look(now time.Time) {
+func (w *load) look() {
+	machine, _ := proc.ReadLoad()
+	now := usage{time.Now(), machine.Busy + machine.Steal, proc.Self()}
+	took := nearlyAll * float64(now.at.Sub(w.before.at))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.due.IsZero() && now.Sub(w.due) > noticing {
-		w.late = append(w.late, span{w.due, now})
+	if float64(now.all-w.before.all) >= took*float64(runtime.NumCPU()) || float64(now.own-w.before.own) >= took {
+		w.busy = append(w.busy, span{w.before.at, now.at})
 	}
-	w.due = now.Add(tick)
-	if now.Sub(w.looked) < lookEvery {
-		return
-	}
-	load, _ := proc.ReadLoad()
-	used, most := load.Busy+load.Steal-w.load.Busy-w.load.Steal, now.Sub(w.looked)*time.Duration(runtime.NumCPU())
-	if !w.looked.IsZero() && float64(used) >= busyShare*float64(most) {
-		w.busy = append(w.busy, span{w.looked, now})
-	}
-	w.looked, w.load = now, load
+	w.before = now
 }
 
-func (w *ownLoad) stop() {
+func (w *load) stop() {
 	close(w.quit)
 	<-w.done
 }
 
-// in returns how long before the end of a wait the event that ended it may have come, and for how
-// much of the wait the machine was busy.
-func (w *ownLoad) in(from, to time.Time) (late, busy time.Duration) {
+// in returns for how much of a time the machine was busy. Since the last look it is as it was then.
+func (w *load) in(from, to time.Time) (busy time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := append(slices.Clip(w.late), span{w.due, time.Now()})
-	for i := len(all) - 1; i >= 0 && !all[i].to.Before(to.Add(-tick)); i-- {
-		if all[i].from.Before(to) {
-			late = min(to.Sub(all[i].from), to.Sub(from))
+	for i := len(w.busy) - 1; i >= 0; i-- {
+		s := w.busy[i]
+		if s.to.Equal(w.before.at) && to.After(s.to) {
+			s.to = to
+		}
+		if !s.to.After(from) {
 			break
 		}
+		busy += max(0, min(s.to.Sub(from), to.Sub(from))-max(0, s.from.Sub(from)))
 	}
-	for i := len(w.busy) - 1; i >= 0 && w.busy[i].to.After(from); i-- {
-		begin, end := max(0, w.busy[i].from.Sub(from)), min(w.busy[i].to.Sub(from), to.Sub(from))
-		busy += max(0, end-begin)
-	}
-	return late, busy
+	return busy
 }

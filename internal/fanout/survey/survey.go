@@ -40,7 +40,7 @@ type Params struct {
 
 // Run logs in to the hosts. The error is ctx's cause, the interrupt of Drain, or the Sink's.
 func Run(ctx context.Context, p Params, hosts []host.Host, e *reach.Executor) error {
-	s := &surveyor{Executor: e, Params: p, logins: make([]login, len(hosts)), own: watchOwnLoad()}
+	s := &surveyor{Executor: e, Params: p, logins: make([]login, len(hosts)), own: watchLoad()}
 	e.Warm(ctx, hosts)
 	_, err := fanout.Run(ctx, fanout.Params{Fanout: p.Fanout, RetryFor: p.RetryFor, Drain: p.Drain}, hosts, marked, s, s)
 	s.own.stop()
@@ -69,7 +69,7 @@ type surveyor struct {
 	fleet.Nothing
 	Params
 	logins []login
-	own    *ownLoad
+	own    *load
 }
 
 // login is one login.
@@ -123,7 +123,7 @@ func (s *surveyor) Done(r fleet.Result, so fleet.Summary) error {
 
 // tell fills in the host from what was seen by now; a time that is not zero is the end of a phase
 // that has not ended.
-func (l *login) tell(own *ownLoad, now time.Time) {
+func (l *login) tell(own *load, now time.Time) {
 	seen := &l.seen
 	h := &l.Host
 	h.Via, h.RTTNS = seen.Via, seen.RoundTrip

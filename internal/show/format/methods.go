@@ -24,6 +24,7 @@ const (
 	logins  = "logins"
 	methods = "transfer methods"
 	limits  = "limits of a machine"
+	surveys = "the logins of a fleet"
 )
 
 // contentOf returns the content of a result; nothing for combinations.
@@ -31,6 +32,8 @@ func contentOf(f *record.File) content {
 	switch {
 	case len(f.Logins()) > 0:
 		return content{logins, Logins}
+	case len(f.Hosts) > 0:
+		return content{name: surveys}
 	case len(f.Methods()) > 0:
 		return content{methods, Methods}
 	case len(f.Measurements) > 0 && len(f.Samples) == 0:

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/compare"
@@ -22,6 +23,7 @@ type Wanted struct {
 	By        rank.By
 	Machine   string // the file of its limits; "" for the newest of this machine
 	Anonymous bool   // without its results
+	Against   string // of a survey: the file of an earlier one; "" for none
 }
 
 // Of returns the report of a result in a file of s, which may be the newest there.
@@ -42,7 +44,17 @@ func Of(s store.Store, path string, newest bool, w Wanted) (Report, error) {
 	if commands.Resume = resume(records, s.Word(path)); w.Anonymous {
 		commands = document.Standard
 	}
-	if c := contentOf(records); c.show != nil {
+	c := contentOf(records)
+	switch {
+	case c.name == surveys:
+		before, err := Earlier(w.Against)
+		if err != nil {
+			return nil, err
+		}
+		return Survey(s, records, before, w.Options.All, w.Output), nil
+	case w.Against != "":
+		return nil, fault.Usage("leave it out, or use sshpace compare", "--against is for results of sshpace survey")
+	case c.show != nil:
 		return c.show(records, w.Options.All, commands, w.Output), nil
 	}
 	r, err := compare.RankRecords(path, records, w.By)

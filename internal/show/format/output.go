@@ -27,6 +27,7 @@ type Output struct {
 	Limit   int      // rows of each table in text, md and csv, and of each chart in pictures; none: as many as fit the format
 	Columns int      // of a narrow terminal that text goes to; 0: none
 	Names   []string // of the formats that the command has
+	Fold    func(hosts []string) string
 }
 
 // Rendering is one output: a file, or standard output where path is "".

@@ -42,6 +42,8 @@ func (o *Output) Related(s store.Store, paths, pairs []string, allowed func(*ran
 	switch {
 	case kind == methods:
 		c, err = relateMethods(files, pairs)
+	case kind == surveys:
+		err = fault.Usage("sshpace report "+shell.Word(paths[1])+" --against "+shell.Word(paths[0]), "surveys are compared by their report")
 	case len(pairs) > 0:
 		err = fault.Usage("leave it out", "--pair is for results of programs")
 	case kind == logins:
