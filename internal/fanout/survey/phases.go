@@ -40,6 +40,9 @@ func (l *login) phases(own *load, now time.Time) {
 	if l.seen.Name > 0 {
 		add(record.LoginPhase{Phase: record.PhaseStart, WallNS: l.seen.Name})
 	}
+	if signed := at[transport.StepSign]; !signed.IsZero() {
+		h.SigningNS = signed.Sub(at[transport.StepQuery])
+	}
 	since := at[transport.StepDial]
 	if since.IsZero() {
 		return
@@ -60,9 +63,6 @@ func (l *login) phases(own *load, now time.Time) {
 		if since = until; unended {
 			return
 		}
-	}
-	if signed := at[transport.StepSign]; !signed.IsZero() {
-		h.SigningNS = signed.Sub(at[transport.StepQuery])
 	}
 }
 
