@@ -56,7 +56,7 @@ func newSurveyCommand(sys System) *cobra.Command {
 	f.connection.register(flags)
 	f.selection.register(flags)
 	flags.IntVarP(&f.fanout, "fanout", "f", 0, "limit of parallel connections; 0 = as many as the servers and this machine can handle")
-	flags.Var(&f.connectTimeout, "connect-timeout", "time for everything up to the start of the command"+otherwise(fleet.ConnectTimeout))
+	flags.Var(&f.connectTimeout, "connect-timeout", "connect timeout: time for everything up to the start of the command"+otherwise(fleet.ConnectTimeout))
 	flags.Var(&f.retryFor, "retry-for", "how long to retry hosts that are too busy, or refuse so many connections (default 2m, 30s if none succeeded there)")
 	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the state directory)")
 	flags.StringVar(&f.against, "against", "", "show what has changed since an earlier survey: its result, or last for the newest of the same hosts")
@@ -70,7 +70,7 @@ func newSurveyCommand(sys System) *cobra.Command {
 func (f *surveyFlags) run(ctx context.Context, sys System) error {
 	drain, hard, stop := interrupts(ctx, sys)
 	defer stop()
-	err := cmp.Or(route.CheckFlags(f.connection.Flags), format.Ends(f.out, journal.Ending), store.CheckResult(f.out))
+	err := cmp.Or(route.CheckFlags(f.connection.Flags), format.Ends(f.out, journal.Ending))
 	if err != nil {
 		return err
 	}
@@ -105,6 +105,12 @@ func (f *surveyFlags) measure(drain, hard context.Context, sys System, hosts []h
 	memory.Environment = record.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Client: "sshpace " + toolVersion()}
 	results := store.Of(sys.Getenv)
 	before, err := f.before(results, memory.Campaign.Target)
+	if err != nil {
+		return err
+	}
+	if f.out != "" {
+		err = store.CheckNew(f.out, store.AnotherName)
+	}
 	if err != nil {
 		return err
 	}

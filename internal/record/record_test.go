@@ -65,6 +65,12 @@ func oneOfEach() []record.Record {
 			Subject: 2, Start: at, Core: &core, WallNS: time.Second, Phases: []record.LoginPhase{{Phase: record.PhaseTCP, WallNS: time.Second}}, ClientCPUNS: &cpu,
 			UpBytes: 1, DownBytes: 2, Stalls: []record.LoginStall{{Side: "server", AtNS: cpu, WallNS: cpu, Why: "wait"}}, Failure: "cut",
 		},
+		&record.Host{
+			Name: "web1", Via: []string{"gate"}, Start: at, Attempts: 1, WaitedNS: cpu, Banner: "SSH-2.0-OpenSSH_9.2p1", RTTNS: cpu, Suite: suite,
+			Offer:  alg.Offer{Ciphers: []string{"aes128-ctr"}, MACs: []string{"hmac-sha2-256"}, Kex: []string{"curve25519-sha256"}, HostKeys: []string{"ssh-ed25519"}},
+			WallNS: time.Second, Phases: []record.LoginPhase{{Phase: record.PhaseSign, WallNS: time.Second, BusyNS: cpu, Unended: true}}, SigningNS: cpu, VainNS: cpu, Exit: &core,
+			Class: "timeout", Failure: "timed out", Causes: []record.Cause{{Check: "account", What: "it hangs", CostNS: cpu, Breaks: true, Where: "there", Do: "look"}},
+		},
 		&record.Limit{Mode: record.ModePipe, Direction: record.Upload, Suite: suite, What: record.LimitLink, Sentence: "it is", Help: "none", Evidence: record.Evidence{BytesPerSecond: 1e6}},
 		&record.Thermal{At: at, Zones: []record.ThermalZone{{Name: "cpu", Celsius: 48}}, ClockHz: []int64{1e9}, ClockMaxHz: 2e9, Throttled: []string{record.TooHot}},
 		&record.Measurement{Source: "dd", Name: "pipe", Unit: record.BytesPerSecond, Value: 2, Lo: 1, Hi: 3, N: 3},

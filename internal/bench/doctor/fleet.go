@@ -170,6 +170,10 @@ func (f *Fleet) learn(h *record.Host) {
 	}
 }
 
+// lostPacket is how long a packet that is lost delays a login that was made once. Linux sends it
+// again after 200 ms at the earliest (TCP_RTO_MIN).
+const lostPacket = 250 * time.Millisecond
+
 // took returns the figure of a part.
 func (f *Fleet) took(h *record.Host, part []login.Phase) stats.Interval {
 	sum, ok := span(h, part)
@@ -177,6 +181,6 @@ func (f *Fleet) took(h *record.Host, part []login.Phase) stats.Interval {
 		return stats.Interval{}
 	}
 	x := one(sum.WallNS)
-	x.Lo -= float64(f.usual[part[0]].ofBusy(sum.BusyNS))
+	x.Lo -= float64(lostPacket + f.usual[part[0]].ofBusy(sum.BusyNS))
 	return x
 }

@@ -66,8 +66,8 @@ func (l *login) phases(own *load, now time.Time) {
 	}
 }
 
-// load knows when this machine was busy, so that what a host did may have had to wait for it: nearly
-// all of its processors were in use, or the one that this process uses.
+// load knows when this machine was busy, so that what a host did may have had to wait for it:
+// nearly all of its processors were in use, or the one that this process uses.
 type load struct {
 	quit, done chan struct{}
 	mu         sync.Mutex

@@ -125,7 +125,6 @@ func (s slowServer) session(ch ssh.Channel, requests <-chan *ssh.Request) {
 type fleet struct {
 	t      *testing.T
 	key    ssh.Signer
-	user   string
 	config strings.Builder
 	hosts  []host.Host
 	want   map[string]string // by host: the check, or the class of a failure
@@ -188,8 +187,8 @@ func verdict(h *record.Host) string {
 	return strings.Join(checks, ",")
 }
 
-// TestPlanted: among 400 hosts each of 13 is slow, or broken, for another reason. Each is named, and
-// nothing else.
+// TestPlanted: among 400 hosts each of 13 is slow, or broken, for another reason. Each is named,
+// and nothing else.
 func TestPlanted(t *testing.T) {
 	t.Parallel()
 	const long = 6 * time.Second

@@ -21,7 +21,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 	return map[string]rule{
 		"Campaign.Tool":     match(release),
 		"Campaign.Target":   (*veil).host,
-		"Campaign.Command":  known("bench", "transfer", "programs", "login", "limits"),
+		"Campaign.Command":  known("bench", "transfer", "programs", "login", "limits", "survey"),
 		"Campaign.Data":     known("zero", "random"),
 		"Campaign.Policy":   (*veil).policy,
 		"Campaign.Imported": called("format"),
@@ -51,10 +51,17 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"Environment.ServerBanner": match(program),
 		"Environment.Crypto":       match(library),
 
-		"Method.Client":        match(maker).or("implementation"),
-		"Method.Server":        match(maker).or("implementation"),
-		"Method.Why":           instead("the reason is left out"),
-		"Reading.Failure":      instead("it failed"),
+		"Method.Client":   match(maker).or("implementation"),
+		"Method.Server":   match(maker).or("implementation"),
+		"Method.Why":      instead("the reason is left out"),
+		"Reading.Failure": instead("it failed"),
+		"Host.Name":       (*veil).host,
+		"Host.Via":        (*veil).host,
+		"Host.Banner":     match(program),
+		"Host.Class":      instead("failed"),
+		"Cause.Check": known("dns", "refused", "no-shell", "proxy", "connect", "banner", "kex", "host-key", "request", "authorized-keys", "signature",
+			"account", "session", "shell"),
+		"Cause.What":           instead("the words are left out"),
 		"LoginKind.Factor":     (*veil).loginWords,
 		"LoginKind.Level":      (*veil).loginWords,
 		"LoginKind.Conditions": (*veil).loginWords,
@@ -86,7 +93,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 
 // dropped lists figures and lists that are removed as a whole: the user's choices, and how far away
 // a host is.
-var dropped = []string{"Campaign.Seed", "Campaign.Asked", "Environment.Limits", "Environment.RoundTripNS"}
+var dropped = []string{"Campaign.Seed", "Campaign.Asked", "Environment.Limits", "Environment.RoundTripNS", "Host.RTTNS"}
 
 // places are the directories of packaged programs; another path may have a user's name in it.
 var places = []string{

@@ -242,7 +242,7 @@ func (r *Survey) Document(f *record.File, all bool) *document.Document {
 func (r *Survey) lead() []string {
 	lines := []string{fmt.Sprintf("%d of %s logged in.", r.Reached, unit.Count(len(r.Hosts), "host"))}
 	if r.Login != nil {
-		lines[0] = fmt.Sprintf("%d of %s logged in, in %s.", r.Reached, unit.Count(len(r.Hosts), "host"), r.Login.Noted(unit.InMilliseconds, " ms", "median and nine of ten"))
+		lines[0] = strings.TrimSuffix(lines[0], ".") + ", in " + r.Login.Noted(unit.InMilliseconds, " ms", "median; nine of ten") + "."
 	}
 	if !slices.ContainsFunc(r.Groups, func(g *Group) bool { return g.Kind == "cause" }) {
 		lines = append(lines, "No slow logins found.")
@@ -256,7 +256,10 @@ func (r *Survey) lead() []string {
 
 // ciphers says which ciphers all hosts take, and what the fastest of them gains.
 func (r *Survey) ciphers() []string {
-	if len(r.Ciphers) == 0 {
+	switch {
+	case !slices.ContainsFunc(r.Hosts, func(h record.Host) bool { return len(h.Offer.Ciphers) > 0 }):
+		return nil
+	case len(r.Ciphers) == 0:
 		return []string{"No sound cipher is taken by all hosts."}
 	}
 	lines := []string{"Ciphers that all hosts take: " + termsafe.Line(strings.Join(r.Ciphers, ","))}
