@@ -106,7 +106,7 @@ show/picture: base/unit base/wildcard show/document
 show/report: base/alg base/stats base/termsafe base/text base/unit bench/compare bench/rank record show/document
 show/workbook: base/stats record show/document
 campaign: base/alg base/fault base/sched base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live ssh/admit ssh/openssh sys/terminal sys/journal
-dropin: base/fault base/host base/sched base/shell base/termsafe base/wildcard fanout fanout/copy fanout/expand fleet fleet/hostset fleet/output fleet/remotesh ssh/conf ssh/forkssh ssh/openssh sys/file sys/proc sys/safedir sys/terminal
+dropin: base/fault base/host base/sched base/shell base/termsafe base/wildcard fanout fanout/copy fanout/expand fanout/hostlist fleet fleet/hostset fleet/output fleet/remotesh ssh/conf ssh/forkssh ssh/openssh sys/file sys/proc sys/safedir sys/terminal
 classic: base/alg base/stats base/termsafe base/text base/unit bench/rank record show/document
 legacy: base/alg base/fault base/shell base/termsafe base/unit base/wildcard bench/speed record record/store ssh/openssh sys/file
 programs: base/alg base/fault base/text base/wildcard bench/flow bench/helper bench/loopback bench/transfer programs/oldserver record ssh/openssh ssh/wire sys/proc sys/relay sys/safedir

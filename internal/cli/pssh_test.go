@@ -145,6 +145,22 @@ func TestPslurpAsTheOriginal(t *testing.T) {
 	})
 }
 
+func TestPrsyncAsTheOriginal(t *testing.T) {
+	l := psshLab(t, "rsync")
+	l.compare(t, psshMistakes)
+	s := "-S '-F $DIR/ssh_config' "
+	y := s + "-H 127.0.1.1 -e err "
+	l.compare(t, []call{
+		{args: y + "f $DIR/dest/new"}, {args: y + "-r d $DIR/dest"}, {args: y + "-r d/ $DIR/dest"}, {args: y + "-a d $DIR/dest/new"}, {args: y + "-azv -t 60 d f $DIR/dest"},
+		{args: y + "d $DIR/dest"}, {args: y + "f empty $DIR/dest"}, {args: y + "nofile $DIR/dest"}, {args: y + "-x '--delete -a' d/ $DIR/dest"},
+		{args: y + "-X --dry-run -X -r d $DIR/dest"}, {args: y + "-x '--chmod=F600 --no-such' f $DIR/dest"}, {args: y + "-O LogLevel=ERROR -l root -p 1 -o out f $DIR/dest/new"},
+		{args: s + "-h hosts f $DIR/dest/new"}, {args: s + "-h named -p 1 -r d $DIR/dest"}, {args: s + "-H '127.0.1.1 127.0.1.2:1' -e err f $DIR/dest/new", differs: "stdout files"},
+		{args: y + "d $DIR/dest", env: []string{"PSSH_ARCHIVE=1", "PSSH_COMPRESS=1"}}, {args: s + "-x -q -h hosts -g '*.2' -- f '$DIR/dest/ x y'"}, {args: y + "-x '--rsync-path \"sleep 20; rsync\"' -t 1 f $DIR/dest", differs: "files"},
+		// Whether rsync has its own code or that of ssh depends on which of them ends first.
+		{args: y + "-O User=nobody9 f $DIR/dest", differs: "stdout files"}, {args: y + "f $DIR/none/x/y", differs: "files"},
+	})
+}
+
 // TestPsshAsksForAPassword: -A asks once, on the terminal, and all hosts get the answer; a wrong
 // one is tried once by us.
 func TestPsshAsksForAPassword(t *testing.T) {

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.Main(context.Background(), sys, os.Args))
 	}
 	programs := map[string]func(){"sshpace": program, "slownames": serveSlowNames, "deafport": listenDeaf, "connectto": connectTo}
-	for _, name := range []string{"mpssh.py", "mpssh", "parallel-ssh", "parallel-scp", "parallel-slurp", "parallel-nuke", "pdsh"} {
+	for _, name := range []string{"mpssh.py", "mpssh", "parallel-ssh", "parallel-scp", "parallel-slurp", "parallel-nuke", "parallel-rsync", "pdsh", "clush"} {
 		programs[name] = program
 	}
 	testscript.Main(heeding{m}, programs)

@@ -1,8 +1,8 @@
 // Package dropin holds the drop-in modes of run: the command line, output and exit codes of another
 // program, on our engines. pySSH is mpssh.py, mpssh the C program mpssh, pssh the programs of the
-// package pssh, pdsh and dshbak those of pdsh; each is a program for one frame, program.main. Each
-// promises everything that its users' scripts rely on; where a rule is deliberately safer than the
-// original's, the type says so.
+// package pssh, pdsh and dshbak those of pdsh, clush ClusterShell's; each is a program for one
+// frame, program.main. Each promises everything that its users' scripts rely on; where a rule is
+// deliberately safer than the original's, the type says so.
 //
 // Env brings the engine for hosts; only user's programs are started here.
 package dropin

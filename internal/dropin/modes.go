@@ -99,7 +99,7 @@ func Mode(name string) Main {
 	return nil
 }
 
-var programs = map[string]program{"pdsh": pdshProgram, "dshbak": dshbakProgram, "mpssh": mpsshProgram, "mpssh.py": pyProgram}
+var programs = map[string]program{"pdsh": pdshProgram, "dshbak": dshbakProgram, "mpssh": mpsshProgram, "mpssh.py": pyProgram, "clush": clushProgram}
 
 // Names lists the programs with modes.
-var Names = []string{"pssh", "pscp", "pslurp", "pnuke", "pdsh", "dshbak", "mpssh", "mpssh.py"}
+var Names = []string{"pssh", "pscp", "pslurp", "pnuke", "prsync", "pdsh", "dshbak", "clush", "mpssh", "mpssh.py"}

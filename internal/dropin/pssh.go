@@ -44,6 +44,8 @@ type pssh struct {
 	Print, SendInput       bool
 	Recursive              bool
 	LocalDir               string
+	Archive, Compress      bool   // of rsync
+	SSHArgs                string // of the ssh that rsync starts
 	Args                   []string
 
 	hosts []psshHost

@@ -3,6 +3,8 @@ package dropin
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -10,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fanout/copy"
 	"sshpace/internal/fleet"
@@ -142,11 +145,19 @@ func (p *pssh) fetch(env Env) (work, error) {
 			return work{}, err
 		}
 	}
+	return p.fetchTo(env, remote, func(h host.Host) (string, string) { return place[h], local })
+}
+
+// fetchTo copies a file or directory of each host to its place: a directory, and a name in it.
+func (p *pssh) fetchTo(env Env, remote string, place func(h host.Host) (string, string)) (work, error) {
 	c, ok := p.scpOptions()
 	if !ok || onlyScp(remote) {
-		return p.scp(env, c, func(h host.Host) []string { return []string{scpName(h, remote), place[h] + "/" + local} })
+		return p.scp(env, c, func(h host.Host) []string {
+			directory, name := place(h)
+			return []string{scpName(h, remote), directory + "/" + name}
+		})
 	}
-	down := copy.Download{Options: c.Options, Sources: []string{remote}, Place: func(h host.Host) (string, string) { return place[h], local }}
+	down := copy.Download{Options: c.Options, Sources: []string{remote}, Place: place}
 	return p.dialogue(env, c, down.Dialogue)
 }
 
@@ -166,6 +177,37 @@ func (p *pssh) scp(env Env, c copying, names func(host.Host) []string) (work, er
 		return append(append(args, p.Extra...), names(h)...)
 	}
 	engine, stop, err := env.SSH("scp", c.ssh, argv)
+	return work{engine: engine, stop: stop, program: true}, err
+}
+
+// rsync is parallel-rsync: rsync itself, over an ssh whose host keys we check.
+func (p *pssh) rsync(env Env) (work, error) {
+	if p.AskPass {
+		return work{}, errors.New("-A: the ssh of rsync takes keys here; pscp -A copies with a password")
+	}
+	args, err := shell.Split(p.SSHArgs)
+	if err != nil {
+		return work{}, fmt.Errorf("-S: %w", err)
+	}
+	options, _ := joinOptions(args, openssh.WithValue)
+	ssh := []string{"ssh -oBatchMode=yes -oStrictHostKeyChecking=yes"}
+	for _, o := range p.Options {
+		options, ssh = append(options, "-o"+o), append(ssh, shell.Word("-o"+o))
+	}
+	engine, stop, err := env.SSH("rsync", options, func(h host.Host, _ string) []string {
+		ssh := slices.Clone(ssh)
+		if h.Port != 0 {
+			ssh = append(ssh, "-p", strconv.Itoa(int(h.Port)))
+		}
+		args := []string{"-e", strings.Join(append(ssh, p.SSHArgs), " ")}
+		for i, given := range []bool{p.Verbose, p.Recursive, p.Archive, p.Compress} {
+			if given {
+				args = append(args, "-"+"vraz"[i:i+1])
+			}
+		}
+		last := len(p.Args) - 1
+		return slices.Concat(args, p.Extra, p.Args[:last], []string{scpName(h, p.Args[last])})
+	})
 	return work{engine: engine, stop: stop, program: true}, err
 }
 

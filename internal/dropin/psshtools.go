@@ -1,6 +1,7 @@
 package dropin
 
 import (
+	"io"
 	"slices"
 	"strings"
 
@@ -58,6 +59,24 @@ var psshTools = map[string]psshTool{
 			return wanted(p.Args, []string{"Paths not specified.", "Local path not specified."}, "Extra arguments given after the local path.")
 		},
 		prepare: (*pssh).fetch,
+	},
+	"rsync": {
+		usage: "local remote", example: "prsync -r -h hosts.txt -l irb2 foo /home/irb2/foo", failed: 4,
+		own: func(p *pssh) []option {
+			return []option{
+				flagOption("r", "recursive", &p.Recursive), flagOption("a", "archive", &p.Archive),
+				flagOption("z", "compress", &p.Compress), textOption("S", "ssh-args", &p.SSHArgs),
+			}
+		},
+		help: `  -r, --recursive       directories, with all that is in them
+  -a, --archive         as rsync -a
+  -z, --compress        as rsync -z
+  -S, --ssh-args=ARGS   further arguments of ssh; those of -x and -X are rsync's
+`,
+		check: func(p *pssh) string {
+			return wanted(p.Args, []string{"Paths not specified.", "Remote path not specified."}, "")
+		},
+		prepare: (*pssh).rsync,
 	},
 }
 
@@ -124,11 +143,16 @@ func (p *pssh) command(env Env) (work, error) {
 		work.command.Line = loginShell
 	}
 	if p.SendInput && err == nil {
-		input := fleet.NewSpool(env.Stdin)
-		stop := work.stop
-		work.command.Input, work.stop = input, func() error { input.Close(); return stop() }
+		work = work.fed(env.Stdin)
 	}
 	return work, err
+}
+
+// fed passes an input to every host.
+func (w work) fed(from io.Reader) work {
+	input, stop := fleet.NewSpool(from), w.stop
+	w.command.Input, w.stop = input, func() error { input.Close(); return stop() }
+	return w
 }
 
 // nuke kills the processes of a pattern on the hosts.

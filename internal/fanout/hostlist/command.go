@@ -17,7 +17,9 @@ import (
 // command.
 type Command struct {
 	ctx   context.Context
-	line  string
+	name  string // for messages
+	line  func(group string) string
+	empty bool              // a group without hosts is no mistake
 	known map[string]string // answers, memo
 }
 
@@ -25,7 +27,12 @@ var _ hostset.Groups = (*Command)(nil)
 
 // NewCommand returns a command that runs at most until ctx ends.
 func NewCommand(ctx context.Context, line string) *Command {
-	return &Command{ctx, line, map[string]string{}}
+	return &Command{ctx, "--groups-command", func(string) string { return line }, false, map[string]string{}}
+}
+
+// NewUpcalls returns a source of ClusterShell's groups.conf, which has a line for each group.
+func NewUpcalls(ctx context.Context, line func(group string) string) *Command {
+	return &Command{ctx, "groups.conf", line, true, map[string]string{}}
 }
 
 // Group asks for one group. An empty answer means that there is no such group: an exclusion that
@@ -39,8 +46,8 @@ func (c *Command) Group(source, group string) ([]string, error) {
 		}
 		sets = strings.Fields(answer)
 	}
-	if len(sets) == 0 {
-		return nil, &hostset.UnknownGroupError{Group: group, Where: "the answer of --groups-command"}
+	if len(sets) == 0 && !c.empty {
+		return nil, &hostset.UnknownGroupError{Group: group, Where: "the answer of " + c.name}
 	}
 	return sets, nil
 }
@@ -56,10 +63,10 @@ func (c *Command) ask(group string) (string, error) {
 		return answer, nil
 	}
 	answer, _, err := asked(c.ctx, func(stderr io.Writer) (string, error) {
-		return proc.Shell(c.ctx, c.line, []string{"GROUP=" + group}, stderr, file.List)
+		return proc.Shell(c.ctx, c.line(group), []string{"GROUP=" + group}, stderr, file.List)
 	})
 	if err != nil {
-		return "", fmt.Errorf("--groups-command for group %q: %w", group, err)
+		return "", fmt.Errorf("%s for group %q: %w", c.name, group, err)
 	}
 	c.known[group] = answer
 	return answer, nil
