@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +17,7 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/wildcard"
 	"sshpace/internal/fanout/copy"
+	"sshpace/internal/fanout/sudo"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/sys/safedir"
@@ -29,7 +34,8 @@ type copyFlags struct {
 
 func (f *copyFlags) registerAll(flags *pflag.FlagSet) {
 	f.runFlags.register(flags)
-	f.secrets.registerLogin(flags)
+	f.secrets.register(flags)
+	flags.Lookup("sudo").Usage = "write or read files as this user by sudo, whose password is asked for once, when the first host wants one, or comes from --password-command"
 	f.view.Files = true
 	flags.Var(&f.rate, "rate", "bytes per second of all hosts together, such as 10M or 10MB/s; 0 = no limit")
 	flags.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums of the copied files")
@@ -52,25 +58,78 @@ func (f *copyFlags) options() (copy.Options, error) {
 	return o, nil
 }
 
+// placing are the flags of copy alone.
+type placing struct {
+	copy.Placing
+	mode fileMode
+}
+
+func (p *placing) register(flags *pflag.FlagSet) {
+	flags.BoolVar(&p.Mkdir, "mkdir", false, "make missing directories above DEST, for the account that writes, by its umask")
+	flags.StringVar(&p.Backup, "backup", "", "keep a file that is replaced beside the new one, with this at the end of its name")
+	flags.Lookup("backup").NoOptDefVal = "~"
+	flags.StringVar(&p.Owner, "owner", "", "user or USER:GROUP of the files, by name or number; without GROUP that of the user")
+	flags.Var(&p.mode, "mode", "mode of the files in octal, such as 640 (default as here)")
+}
+
+// check completes the flags.
+func (p *placing) check(user string) error {
+	who, group, named := strings.Cut(p.Owner, ":")
+	bad := cmp.Or(sudo.CheckUser(who), sudo.CheckUser(group))
+	switch {
+	case p.Owner != "" && (who == "" || named && group == "" || bad != nil || strings.Contains(p.Owner, "#")):
+		return usageError("write it as --owner USER or --owner USER:GROUP", "--owner %q", p.Owner)
+	case strings.ContainsAny(p.Backup, "/\x00"):
+		return usageError("the backup stays in the directory of its file: --backup=.old", "--backup=%s", p.Backup)
+	}
+	p.Exact, p.AsRoot = p.Owner != "" || p.mode != 0, user == "root" || user == "#0"
+	return nil
+}
+
+// fileMode is a flag for a mode in octal.
+type fileMode fs.FileMode
+
+func (m *fileMode) String() string {
+	if *m == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%03o", uint32(*m))
+}
+func (m *fileMode) Type() string { return "MODE" }
+
+// Set reads a mode.
+func (m *fileMode) Set(text string) error {
+	n, err := strconv.ParseUint(text, 8, 32)
+	if err != nil || n == 0 || n > 0o777 {
+		return errors.New("it is not an octal number from 1 to 777")
+	}
+	*m = fileMode(n)
+	return nil
+}
+
 func newCopyCommand(sys System) *cobra.Command {
-	f := copyFlags{}
+	f, how := copyFlags{}, placing{}
 	cmd := page("copy", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.copy(cmd.Context(), sys, cmd.Flags(), args)
+			return f.copy(cmd.Context(), sys, cmd.Flags(), args, &how)
 		},
 	})
 	f.registerAll(cmd.Flags())
+	how.register(cmd.Flags())
 	completeSets(cmd, sys, &f.connection)
 	return cmd
 }
 
-func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, args []string) error {
+func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, args []string, how *placing) error {
 	usage := "write it as sshpace copy -w HOSTS SRC... :DEST"
 	if f.list {
 		return runRun(ctx, sys, &f.runFlags, flags, args)
 	}
 	if len(args) < 2 {
 		return usageError(usage, "copy needs files and a destination on the hosts")
+	}
+	if err := how.check(f.secrets.User); err != nil {
+		return err
 	}
 	names, last := args[:len(args)-1], args[len(args)-1]
 	dest, ok := strings.CutPrefix(last, ":")
@@ -86,7 +145,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 		return err
 	}
 	sources := copy.NewSources(names)
-	sources.Naming, sources.Exclude = options.Naming, options.Exclude
+	sources.Naming, sources.Exclude, sources.Mode = options.Naming, options.Exclude, fs.FileMode(how.mode)
 	left, err := sources.Check()
 	if err != nil {
 		return &Error{Err: err, Hint: "name files and directories that can be read", Code: ExitUsage}
@@ -94,10 +153,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 	for _, name := range left {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s skipped: it is not a file, directory or link\n", oneLine(name))
 	}
-	up := copy.Upload{Options: options, Dest: dest, Sources: sources.Of}
-	if !f.noRecord {
-		up.Again = "sshpace run --rerun failed"
-	}
+	up := copy.Upload{Options: options, Placing: how.Placing, Dest: dest, Sources: sources.Of}
 	f.dialogue = func(hosts int) fleet.Dialogue { up.Hosts = hosts; return up.Dialogue }
 	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"copy"}, args...))
 }

@@ -28,6 +28,8 @@ type Command struct {
 	// Dialogue, if set, talks to the subsystem named Line (RFC 4254 section 6.5), and no command is
 	// run.
 	Dialogue Dialogue
+	// Program is set for a Dialogue with the command Line instead of a subsystem.
+	Program bool
 }
 
 // EndOfInput is what a terminal takes for the end of the input: ^D.

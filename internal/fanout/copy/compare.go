@@ -44,10 +44,15 @@ func (p *put) needed(files []*placed) (missing []*placed) {
 	}
 	each(&p.side, p.atOnce(), same, func(to *placed) {
 		if to.had == altered {
-			if err := p.dressed(0, p.client.Setstat(to.name, attrsOf(to.item)).Wait()); err != nil {
+			err := p.dressed(0, p.client.Setstat(to.name, p.attrsOf(to.item)).Wait())
+			if err == nil {
+				err = p.confirm(to, to.name)
+			}
+			if err != nil {
 				p.fail(to.name, err)
 				return
 			}
+			p.add(func(t *tally) { t.altered++ })
 		}
 		p.add(func(t *tally) { t.identical++ })
 	})
@@ -60,7 +65,7 @@ func (p *put) look(to *placed) (had, error) {
 		return another, nil
 	}
 	a, err := p.client.Lstat(to.name)
-	to.isLink = a.IsLink()
+	to.isLink, to.exists = a.IsLink(), err == nil
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return another, nil
@@ -75,7 +80,7 @@ func (p *put) look(to *placed) (had, error) {
 	}
 	sameTime := a.Modified().Equal(to.modified)
 	switch {
-	case sameTime && a.Perm() == to.perm:
+	case sameTime && p.suits(to, a):
 		return alike, nil
 	case sameTime || p.Compare:
 		return altered, nil

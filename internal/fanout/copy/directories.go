@@ -17,8 +17,17 @@ var errNoDirectory = errors.New("there is no such directory on the host")
 // its name there, so that a second copy has the same result as the first one. With scp it does so
 // only if dest exists.
 func (p *put) isDirectory(sources []*Source, dest string) (bool, error) {
-	a, err := p.client.Stat(dest)
 	directory := p.Scp == nil && sources[0].isNamedDirectory()
+	if p.Mkdir {
+		above := dest
+		if !directory && !strings.HasSuffix(dest, "/") && len(sources) == 1 {
+			above = path.Dir(dest)
+		}
+		if err := p.makeAll(path.Clean(above)); err != nil {
+			return false, err
+		}
+	}
+	a, err := p.client.Stat(dest)
 	switch {
 	case err == nil && a.IsDir():
 		return true, nil
@@ -31,26 +40,50 @@ func (p *put) isDirectory(sources []*Source, dest string) (bool, error) {
 	case !directory || strings.HasSuffix(dest, "/") || len(sources) > 1:
 		return false, errNoDirectory
 	}
-	if err = p.client.Mkdir(dest, 0o777).Wait(); errors.Is(err, fs.ErrNotExist) {
+	if err = p.mkdir(dest); errors.Is(err, fs.ErrNotExist) {
 		err = errNoDirectory
-	} else if a, failed := p.client.Stat(dest); err != nil && failed == nil && a.IsDir() { // another copy was quicker
-		err = nil
 	}
 	return true, err
 }
 
+// mkdir makes a directory for all, as far as the account's umask lets.
+func (p *put) mkdir(name string) error {
+	err := p.client.Mkdir(name, 0o777).Wait()
+	if a, failed := p.client.Stat(name); err != nil && failed == nil && a.IsDir() { // another copy was quicker
+		err = nil
+	}
+	return err
+}
+
+// makeAll makes a directory and those above it, as far as they are missing.
+func (p *put) makeAll(name string) error {
+	if _, err := p.client.Stat(name); !errors.Is(err, fs.ErrNotExist) || name == path.Dir(name) {
+		return err
+	}
+	if err := p.makeAll(path.Dir(name)); err != nil {
+		return err
+	}
+	return p.mkdir(name)
+}
+
 // findDirectories finds the directories that the host has. It does not ask about directories below
-// a missing one.
-func (p *put) findDirectories() {
+// a missing one. Root enters none that is not its own.
+func (p *put) findDirectories() error {
 	for _, to := range p.directories {
 		if p.fresh[path.Dir(to.name)] {
 			p.fresh[to.name] = true
 			continue
 		}
-		a, err := p.client.Stat(to.name)
+		examine := p.client.Stat
+		if p.AsRoot {
+			examine = p.client.Lstat
+		}
+		a, err := examine(to.name)
 		switch {
 		case err != nil: // or it cannot be examined: making it shows that
 			p.fresh[to.name] = true
+		case p.AsRoot && p.guarded(to.name, a, false) != nil:
+			return p.guarded(to.name, a, false)
 		case !a.IsDir():
 			p.fail(to.name, errors.New("is not a directory on the host"))
 		default:
@@ -58,6 +91,7 @@ func (p *put) findDirectories() {
 			p.open(to)
 		}
 	}
+	return nil
 }
 
 // open makes a directory of the host accessible whose mode excludes us, until finishDirectories
@@ -110,7 +144,7 @@ func (p *put) finishDirectories() {
 	var ours []*placed
 	var pending []sftp.Pending
 	for _, to := range slices.Backward(p.directories) {
-		a := attrsOf(to.item)
+		a := p.attrsOf(to.item)
 		same := to.was.Mode&0o7777 == a.Mode && to.was.Mtime == a.Mtime && !p.changed[to.name]
 		if p.there[to.name] || to.was.IsDir() && p.Scp == nil && !to.named && !same {
 			ours, pending = append(ours, to), append(pending, p.client.Setstat(to.name, a))

@@ -134,6 +134,9 @@ func (p *put) link(l *link) error {
 			return errSpecial
 		}
 	}
+	if err := p.backup(l.name); err != nil {
+		return err
+	}
 	if p.client.RenamesLinks() {
 		p.made.add(part, made{})
 		err := p.client.Symlink(l.target, part)

@@ -40,7 +40,7 @@ func (p *put) packed(files []*placed) (others []*placed) {
 		var bases []string
 		for _, to := range files {
 			base := p.nearest(to)
-			if !isPackable(base, to) {
+			if !isPackable(base, to) || p.Backup != "" && to.exists {
 				others = append(others, to)
 				continue
 			}
@@ -198,6 +198,9 @@ func (p *put) removeStage(stage, base string, moves []*moving) bool {
 func (p *put) unpack(base, stage string, files []*placed, more bool) (right bool, err error) {
 	program := strings.Builder{}
 	fmt.Fprintf(&program, "CDPATH=; "+widePipe+"cd -- %s && TAR_OPTIONS=%s tar -xpof -", shell.Quote(stage), wideTar)
+	if p.owner != nil {
+		fmt.Fprintf(&program, " && find . -type f -exec chown %d:%d {} +", p.owner.uid, p.owner.gid)
+	}
 	var list []checked
 	var size int64
 	if !p.NoVerify {

@@ -7,21 +7,17 @@ import (
 	"io/fs"
 	"path"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/ssh/sftp"
 )
 
 // place gives complete files their names.
 func (p *put) place(parts []*placed) {
+	parts = p.prepared(parts)
 	pending := make([]sftp.Pending, 0, len(parts))
 	for _, to := range parts {
 		if p.over() {
 			return
-		}
-		if to.perm&0o400 == 0 {
-			if err := p.dressed(0, p.client.Setstat(to.part, attrsOf(to.item)).Wait()); err != nil {
-				p.fail(to.name, err)
-				break
-			}
 		}
 		if to.hidden { // a rename would go where the link leads
 			pending = append(pending, sftp.Failed(&sftp.StatusError{Code: sftp.Failure}))
@@ -32,7 +28,7 @@ func (p *put) place(parts []*placed) {
 	for i, wait := range pending {
 		to := parts[i]
 		err := p.untilOurs(wait.Wait(), func() error {
-			if err := p.again(to); err != nil {
+			if err := p.anew(to); err != nil {
 				return err
 			}
 			return p.client.Replace(to.part, to.name).Wait()
@@ -43,6 +39,52 @@ func (p *put) place(parts []*placed) {
 			p.arrived(to)
 		}
 	}
+}
+
+// prepared makes complete files ready for their names.
+func (p *put) prepared(parts []*placed) []*placed {
+	ready := make([]bool, len(parts))
+	sched.Do(p.atOnce(), len(parts), func(i int) {
+		to := parts[i]
+		if p.over() {
+			return
+		}
+		err := p.untilOurs(p.prepare(to), func() error { return p.anew(to) })
+		if ready[i] = err == nil; !ready[i] {
+			if !p.isOver(err) {
+				p.drop(to.part)
+			}
+			p.fail(to.name, err)
+		}
+	})
+	var list []*placed
+	for i, to := range parts {
+		if ready[i] {
+			list = append(list, to)
+		}
+	}
+	return list
+}
+
+// prepare gives a complete file its final attributes, and keeps the file in its place.
+func (p *put) prepare(to *placed) error {
+	if to.perm&0o400 == 0 { // so far cksum had to read it
+		if err := p.dressed(0, p.client.Setstat(to.part, p.attrsOf(to.item)).Wait()); err != nil {
+			return err
+		}
+	}
+	if err := p.confirm(to, to.part); err != nil {
+		return err
+	}
+	return p.backup(to.name)
+}
+
+// anew writes a file again, and makes it ready.
+func (p *put) anew(to *placed) error {
+	if err := p.again(to); err != nil {
+		return err
+	}
+	return p.prepare(to)
 }
 
 // otherwise puts a complete part into place if the host does not rename it onto an existing file,
@@ -147,5 +189,5 @@ func (p *put) inPlace(to *placed, isNew bool) error {
 	}
 	p.add(func(t *tally) { t.inPlace++ })
 	p.drop(to.part)
-	return p.dressed(0, p.client.Setstat(to.name, attrsOf(to.item)).Wait())
+	return p.dressed(0, p.client.Setstat(to.name, p.attrsOf(to.item)).Wait())
 }

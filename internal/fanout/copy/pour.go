@@ -38,10 +38,13 @@ func (p *put) pour(to *placed, part string) bool {
 		p.goOn(to, part, 0)
 		return false
 	}
-	modes := attrsOf(to.item)
+	modes := p.attrsOf(to.item)
 	if to.perm&0o400 == 0 { // place sets it
 		modes.Mode |= 0o400
 	}
-	to.poured = true
-	return p.dressed(0, p.client.Setstat(part, modes).Wait()) == nil
+	to.poured = p.dressed(0, p.client.Setstat(part, modes).Wait()) == nil
+	if !to.poured {
+		p.goOn(to, part, 0)
+	}
+	return to.poured
 }

@@ -2,6 +2,7 @@ package copy
 
 import (
 	"errors"
+	"io/fs"
 	"slices"
 	"sync"
 
@@ -14,6 +15,7 @@ import (
 type Sources struct {
 	Naming  Naming
 	Exclude wildcard.Paths
+	Mode    fs.FileMode // of all files; 0: as here
 	names   []string
 	mu      sync.Mutex
 	scanned map[string]func() (*Source, error)
@@ -48,7 +50,7 @@ func (s *Sources) Of(h host.Host) ([]*Source, error) {
 		s.mu.Lock()
 		scan := s.scanned[name]
 		if scan == nil {
-			scan = sync.OnceValues(func() (*Source, error) { return scanWithout(s.Exclude, name, nil) })
+			scan = sync.OnceValues(func() (*Source, error) { return s.scan(name) })
 			s.scanned[name] = scan
 		}
 		s.mu.Unlock()
@@ -64,4 +66,18 @@ func (s *Sources) Of(h host.Host) ([]*Source, error) {
 		return nil, errors.New("--exclude leaves nothing to copy")
 	}
 	return list, nil
+}
+
+// scan lists the files of one name.
+func (s *Sources) scan(name string) (*Source, error) {
+	source, err := scanWithout(s.Exclude, name, nil)
+	if err != nil || s.Mode == 0 {
+		return source, err
+	}
+	for _, it := range source.items {
+		if it.kind == 0 {
+			it.perm = s.Mode
+		}
+	}
+	return source, nil
 }

@@ -80,6 +80,7 @@ type tally struct {
 	copied    int
 	bytes     int64
 	identical int
+	altered   int // of the identical ones, those that got another mode, owner or time
 	failed    int
 	skipped   int
 	inPlace   int    // files that were overwritten in place
@@ -103,6 +104,9 @@ func (t *tally) String() string {
 	}
 	if t.identical > 0 {
 		text += fmt.Sprintf("; %d identical", t.identical)
+	}
+	if t.altered > 0 {
+		text += fmt.Sprintf(" (%d with a new mode, owner or time)", t.altered)
 	}
 	if t.skipped > 0 {
 		text += fmt.Sprintf("; %d skipped", t.skipped)

@@ -9,12 +9,10 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
-	"sshpace/internal/base/shell"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sftp"
 )
@@ -24,9 +22,8 @@ type Upload struct {
 	Options
 	// Sources returns the files for a host, usually the same for all.
 	Sources func(h host.Host) ([]*Source, error)
-	// Again begins a command line that runs a command on the same hosts; "" where none is known.
-	Again string
-	Dest  string // a directory if it ends with a slash, exists as one, or there are many sources; with tokens
+	Placing
+	Dest string // a directory if it ends with a slash, exists as one, or there are many sources; with tokens
 }
 
 // Dialogue copies to one host; see fleet.Dialogue.
@@ -35,7 +32,7 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	if err != nil {
 		return fmt.Errorf("here: %w", err)
 	}
-	p := &put{side: side{Options: u.Options, ctx: ctx, host: h.String(), ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}, changed: map[string]bool{}}
+	p := &put{Placing: u.Placing, side: side{Options: u.Options, ctx: ctx, host: h.String(), ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}, changed: map[string]bool{}}
 	closing, err := p.connect()
 	if err != nil {
 		return err
@@ -55,29 +52,16 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	}
 	hint := fault.HintOf(err)
 	if errors.Is(err, errNoDirectory) {
-		hint = u.makeDirectory(named != u.Dest)
+		hint = "make it first, or let --mkdir do it"
 	}
 	return fault.WithHint(fmt.Errorf("%s: %w", named, plain(err)), hint)
-}
-
-// makeDirectory says how to make the missing directory on the hosts, in the same way for all.
-func (u *Upload) makeDirectory(perHost bool) string {
-	if u.Again == "" || strings.HasPrefix(u.Dest, "~") && !strings.HasPrefix(u.Dest, "~/") {
-		return "make it first, with mkdir -p"
-	}
-	line := u.Again
-	switch {
-	case perHost && u.Naming != nil:
-		line += " --expand"
-	case perHost:
-		line += " --per-host"
-	}
-	return "make it first: " + line + " -- mkdir -p " + shell.Word(strings.TrimPrefix(u.Dest, "~/"))
 }
 
 // put is the copy to one host.
 type put struct {
 	side
+	Placing
+	owner       *owner                // of files; nil: the account
 	directories []*placed             // parents before children
 	fresh       map[string]bool       // directories that the host did not have: nothing of others is in them
 	there       map[string]bool       // of those, the existing ones by now
@@ -101,7 +85,8 @@ type placed struct {
 	kept int64  // how much of it was there before this copy
 	had  had
 
-	isLink bool       // the existing file by Lstat
+	exists bool       // something has its name
+	isLink bool       // which is a link by Lstat
 	hidden bool       // a link has its name, which Lstat does not say
 	begun  bool       // the part is there
 	named  bool       // the directory that the user named: its content is copied, not the directory
@@ -111,6 +96,17 @@ type placed struct {
 }
 
 func (p *put) all(sources []*Source, dest string) error {
+	if p.Owner != "" {
+		if err := p.findOwner(); err != nil {
+			return err
+		}
+	}
+	if p.AsRoot {
+		var err error
+		if dest, err = p.settled(dest); err != nil {
+			return err
+		}
+	}
 	into, err := p.isDirectory(sources, dest)
 	if err != nil {
 		return err
@@ -140,7 +136,9 @@ func (p *put) all(sources []*Source, dest string) error {
 			}
 		}
 	}
-	p.findDirectories()
+	if err := p.findDirectories(); err != nil {
+		return err
+	}
 	needed := p.neededLinks(links)
 	if p.Scp == nil {
 		files = p.needed(files)
@@ -199,11 +197,6 @@ func (p *put) findLeftovers(missing []*placed) {
 			p.clear(own, old.name)
 		}
 	})
-}
-
-func attrsOf(it *item) sftp.Attrs {
-	at := uint32(it.modified.Unix())
-	return sftp.Attrs{Has: sftp.HasMode | sftp.HasTimes, Mode: it.mode(), Atime: at, Mtime: at}
 }
 
 // batch copies files, compares them, and puts them into place.
@@ -338,11 +331,13 @@ func (p *put) write(to *placed, name string, how uint32) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission) && how&sftp.Excl != 0:
 		return fmt.Errorf("%w: the directory %s must be writable, where a file is written before it gets its name", err, path.Dir(name))
+	case errors.Is(err, fs.ErrNotExist) && how&sftp.Excl != 0:
+		return fmt.Errorf("%w: its directory is not there; make it first, or let --mkdir do it", err)
 	case err != nil:
 		return err
 	}
 	to.opened = true
-	modes := attrsOf(to.item)
+	modes := p.attrsOf(to.item)
 	if p.Scp == nil && to.perm&0o400 == 0 { // cksum has to read it
 		modes.Has &^= sftp.HasMode
 	}

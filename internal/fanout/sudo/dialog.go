@@ -161,6 +161,13 @@ func (d *dialog) hangUp() {
 	}
 }
 
+// leave ends the input of a host where no command begins any more.
+func (d *dialog) leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hangUp()
+}
+
 // rest returns held output of a stream when the host has ended.
 func (d *dialog) rest(s fleet.Stream) []byte {
 	d.mu.Lock()
@@ -191,7 +198,7 @@ func (d *dialog) Reader() io.ReadCloser {
 	return r
 }
 
-func (d *dialog) feed(w *io.PipeWriter) error {
+func (d *dialog) feed(w io.Writer) error {
 	if _, err := w.Write(d.program); err != nil {
 		return err
 	}

@@ -45,11 +45,20 @@ func CheckUser(name string) error {
 	return nil
 }
 
-// Execute runs cmd by sudo.
+// Execute runs cmd by sudo. A Dialogue gets an SFTP server that runs by sudo.
 func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	d := newDialog(cmd.Input)
-	cmd.Line, d.program = remotesh.Command(e.program(d, cmd.Line))
-	cmd.Input = d
+	options := []string{"-S", "-p", string(d.prompt)}
+	if talk := cmd.Dialogue; talk != nil {
+		cmd.Line, cmd.Program, options = server, true, append(options, "-H")
+		cmd.Dialogue = func(ctx context.Context, h host.Host, ch fleet.Channel) error {
+			defer context.AfterFunc(ctx, d.leave)()
+			return talk(ctx, h, newChannel(ch, e, d))
+		}
+	} else {
+		cmd.Input = d
+	}
+	cmd.Line, d.program = remotesh.Command(e.program(options, "printf %s "+string(d.began)+" >&2; "+cmd.Line))
 	a.Through(d.filter)
 	ctx, end := context.WithCancelCause(ctx)
 	var talk sync.WaitGroup
@@ -71,12 +80,12 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 
 // program returns the program for the host's sh. sudo reads the password from standard input (-S)
 // and asks for it with a prompt of ours (-p).
-func (e *Executor) program(d *dialog, line string) string {
-	words := []string{"exec", "sudo", "-S", "-p", string(d.prompt)}
+func (e *Executor) program(options []string, line string) string {
+	words := append([]string{"exec", "sudo"}, options...)
 	if e.User != "" {
 		words = append(words, "-u", shell.Word(e.User))
 	}
-	return strings.Join(append(words, "--", "sh", "-c", shell.Word("printf %s "+string(d.began)+" >&2; "+line)), " ")
+	return strings.Join(append(words, "--", "sh", "-c", shell.Word(line)), " ")
 }
 
 // talk answers the prompt, and ends what waits for something else.

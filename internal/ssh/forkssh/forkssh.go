@@ -116,7 +116,10 @@ func (e *Engine) Run(ctx context.Context, h host.Host, via *route.Route, options
 	var c *exec.Cmd
 	var how conversation
 	if cmd.Dialogue != nil {
-		argv = append(append(argv, "-s", "-o", "PermitLocalCommand=no"), e.argv(h, cmd.Line, logPath, share)...)
+		if argv = append(argv, "-o", "PermitLocalCommand=no"); !cmd.Program {
+			argv = append(argv, "-s")
+		}
+		argv = append(argv, e.argv(h, cmd.Line, logPath, share)...)
 		c, how, err = e.converse(ctx, argv, env, cmd, log, to)
 	} else {
 		c, err = e.process(ctx, append(argv, e.argv(h, cmd.Line, logPath, share)...), env, cmd.Input, to)

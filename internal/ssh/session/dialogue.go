@@ -43,7 +43,11 @@ func (c *Connection) hold(ctx, starting context.Context, begun func() bool, cmd 
 	if err != nil {
 		return fleet.Outcome{}, c.notStarted(starting, err, false)
 	}
-	err = grant(ch, line.Ask{Kind: line.Subsystem, Text: cmd.Line, Env: cmd.Env})
+	kind := line.Subsystem
+	if cmd.Program {
+		kind = line.Exec
+	}
+	err = grant(ch, line.Ask{Kind: kind, Text: cmd.Line, Env: cmd.Env})
 	if err != nil || !begun() {
 		return fleet.Outcome{}, c.notStarted(starting, cmp.Or(err, context.Cause(starting)), true)
 	}

@@ -186,6 +186,14 @@ func (c *Client) Rename(from, to string) Pending {
 	return c.begin(typeRename, path(from, to), nil)
 }
 
+// Link gives a file a second name (hardlink@openssh.com), if the server can.
+func (c *Client) Link(name, second string) Pending {
+	if !c.hardLinks {
+		return Failed(&StatusError{Code: statusUnsupported})
+	}
+	return c.begin(typeExtended, path("hardlink@openssh.com", name, second), nil)
+}
+
 // Rmdir removes an empty directory.
 func (c *Client) Rmdir(name string) error { return c.simple(typeRmdir, path(name)) }
 

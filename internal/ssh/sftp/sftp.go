@@ -76,8 +76,8 @@ type Client struct {
 	chunk  func() int // most bytes of data in one request
 	window window
 
-	posix, expands bool // extensions that the server has
-	links          links
+	posix, expands, hardLinks bool // extensions that the server has
+	links                     links
 
 	writing sync.Mutex // held by whoever writes to conn
 	mu      sync.Mutex // guards the fields below
@@ -128,6 +128,8 @@ func NewClient(conn io.ReadWriteCloser, inFlight int) (*Client, error) {
 			limits = true
 		case name == "expand-path@openssh.com":
 			c.expands = true
+		case name == "hardlink@openssh.com":
+			c.hardLinks = true
 		}
 	}
 	c.window.init(inFlight)
