@@ -3,6 +3,7 @@ package sudo
 import (
 	"bytes"
 	"crypto/rand"
+	"fmt"
 	"io"
 	"sync"
 
@@ -41,6 +42,12 @@ func newDialog(input fleet.Input) *dialog {
 	}
 }
 
+// beginning is the program that writes the word for its start. The word is not in it: sudo repeats
+// the program when it refuses to run it.
+func (d *dialog) beginning() string {
+	return fmt.Sprintf("printf %%s%%s %s %s >&2; ", d.began[:len(d.began)/2], d.began[len(d.began)/2:])
+}
+
 // give answers the prompt. A host may send the password back, and a terminal does.
 func (d *dialog) give(password string) {
 	d.mu.Lock()
@@ -59,7 +66,7 @@ func (d *dialog) filter(s fleet.Stream, data []byte) []byte {
 	out := d.clean[s].take(data, d.concealed())
 	if s == fleet.Stderr && !d.running {
 		d.last = append(d.last, out...)
-		d.last = d.last[max(0, len(d.last)-200):]
+		d.last = d.last[max(0, len(d.last)-400):]
 	}
 	return out
 }

@@ -13,14 +13,15 @@ import (
 	"sshpace/internal/fleet/remotesh"
 )
 
-// server starts the host's SFTP server in the home directory of the account. The login cannot ask
-// sshd where it is: its configuration says so, if it can be read, or it is in one of the usual
-// places.
-const server = `cd 2>/dev/null || cd /; ` +
-	`for p in $(sed -n 's,^[Ss]ubsystem[[:space:]]*sftp[[:space:]]*\(/[^[:space:]]*\).*,\1,p' /etc/ssh/sshd_config 2>/dev/null; command -v sftp-server) ` +
+// find looks for the host's SFTP server. sshd's configuration says where it is, if the login may
+// read it, or it is in one of the usual places; PATH is not asked, since it is the login's own.
+const find = `for p in $(sed -n 's,^[Ss]ubsystem[[:space:]]*sftp[[:space:]]*\(/[^[:space:]]*\).*,\1,p' /etc/ssh/sshd_config 2>/dev/null) ` +
 	`/usr/lib/openssh/sftp-server /usr/libexec/openssh/sftp-server /usr/lib/ssh/sftp-server /usr/libexec/sftp-server ` +
-	`/usr/lib/sftp-server /usr/lib64/ssh/sftp-server /usr/lib/misc/sftp-server /usr/local/libexec/sftp-server /run/current-system/sw/libexec/sftp-server; ` +
-	`do [ -x "$p" ] && exec "$p"; done; echo "sudo finds no sftp-server on the host: install it"`
+	`/usr/lib/sftp-server /usr/lib64/ssh/sftp-server /usr/lib/misc/sftp-server /usr/local/libexec/sftp-server ` +
+	`/run/current-system/sw/libexec/sftp-server ""; do [ -x "$p" ] && break; done; `
+
+// server starts what was found in the home directory of the account.
+const server = `cd 2>/dev/null || cd /; [ -x "$0" ] && exec "$0"; echo "there is no sftp-server on the host: install it"`
 
 // channel talks to an SFTP server that runs by sudo, as do the commands beside it.
 type channel struct {

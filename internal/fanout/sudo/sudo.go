@@ -49,8 +49,10 @@ func CheckUser(name string) error {
 func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	d := newDialog(cmd.Input)
 	options := []string{"-S", "-p", string(d.prompt)}
+	program := e.program(options, d.beginning()+cmd.Line)
 	if talk := cmd.Dialogue; talk != nil {
-		cmd.Line, cmd.Program, options = server, true, append(options, "-H")
+		program = find + e.program(append(options, "-H"), d.beginning()+server) + ` "$p"`
+		cmd.Program = true
 		cmd.Dialogue = func(ctx context.Context, h host.Host, ch fleet.Channel) error {
 			defer context.AfterFunc(ctx, d.leave)()
 			return talk(ctx, h, newChannel(ch, e, d))
@@ -58,7 +60,7 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 	} else {
 		cmd.Input = d
 	}
-	cmd.Line, d.program = remotesh.Command(e.program(options, "printf %s "+string(d.began)+" >&2; "+cmd.Line))
+	cmd.Line, d.program = remotesh.Command(program)
 	a.Through(d.filter)
 	ctx, end := context.WithCancelCause(ctx)
 	var talk sync.WaitGroup

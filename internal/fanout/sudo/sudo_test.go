@@ -196,10 +196,12 @@ func TestNoPassword(t *testing.T) {
 	if got.Text(fleet.Stdout) != "root\nroot\nroot\n" {
 		t.Errorf("%q %q %+v", got.Text(fleet.Stdout), got.Text(fleet.Stderr), got.Results())
 	}
-	s = sshtest.StartSshdWithSudo(t, secret, "root ALL=(ALL) ALL")
-	r := run(t, s, 1, "", secret, fleet.Command{Line: "true"}).Results()[0]
-	if r.Class != fleet.Privilege || !strings.Contains(r.Err, "not in the sudoers file") && !strings.Contains(r.Err, "not allowed") {
-		t.Errorf("%+v", r)
+	for _, rules := range []string{"root ALL=(ALL) ALL", "nobody ALL=(daemon) NOPASSWD: ALL"} { // the second one's refusal repeats the command
+		s = sshtest.StartSshdWithSudo(t, secret, rules)
+		r := run(t, s, 1, "", secret, fleet.Command{Line: "true"}).Results()[0]
+		if r.Class != fleet.Privilege || !strings.Contains(r.Err, "not in the sudoers file") && !strings.Contains(r.Err, "not allowed") {
+			t.Errorf("%+v", r)
+		}
 	}
 }
 
@@ -287,9 +289,10 @@ func (x scripted) Execute(_ context.Context, _ host.Host, cmd fleet.Command, a f
 			}
 		}
 	}
-	words := regexp.MustCompile(`sshpace-[A-Z0-9]{26}`)
-	read(func() bool { return len(words.FindAll(got, -1)) == 2 })
-	told := words.FindAll(got, -1)
+	words := regexp.MustCompile(`-p (sshpace-[A-Z0-9]{26})(?s:.*)printf %s%s (sshpace-[A-Z0-9]+) ([A-Z0-9]+) `)
+	read(func() bool { return words.Match(got) })
+	told := words.FindSubmatch(got)[1:]
+	told[1] = append(told[1], told[2]...)
 	got = nil
 	say := func(stream fleet.Stream, text string) {
 		for i := range text {
