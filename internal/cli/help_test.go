@@ -132,7 +132,7 @@ func TestFlagsAreEverywhere(t *testing.T) {
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			switch word := placeholderOf(f); {
-			case slices.Contains([]string{"mode", "pairs", "factor", "runs", "table", "chart", "directory", "outdir", "repeat", "seconds"}, f.Name):
+			case slices.Contains([]string{"pairs", "factor", "runs", "table", "chart", "directory", "outdir", "repeat", "seconds"}, f.Name):
 				t.Errorf("%s --%s is called something else in other commands", cmd.CommandPath(), f.Name)
 			case word == "DIR" && f.Name != "dir" && f.Name != "remote-dir":
 				t.Errorf("%s --%s names a directory, which is --dir", cmd.CommandPath(), f.Name)
