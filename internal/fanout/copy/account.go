@@ -24,7 +24,7 @@ type Placing struct {
 	AsRoot bool // root writes, by sudo
 }
 
-// owner is who gets the files.
+// owner holds the numbers of the user and the group of the files.
 type owner struct{ uid, gid uint32 }
 
 // findOwner asks the host for the numbers of the owner, and whether we are root there. Where
