@@ -108,7 +108,8 @@ func (f *Fleet) facts(h *record.Host) *Facts {
 	l.Session, l.Command = took(record.PhaseChannel), took(record.PhaseCommand)
 	l.Kex, l.Cipher, l.Offered = h.Suite.Kex, h.Suite.Cipher, h.Offer
 	if len(h.Via) > 0 { // TCP's round trip is not the host's, and its connection is a jump host's
-		l.Proxy, l.Exec, l.TCP, l.Version = "ProxyJump", took(record.PhaseExec), stats.Interval{}, took(record.PhaseTCP).Plus(took(record.PhaseVersion))
+		exec, _ := h.Phase(record.PhaseExec)
+		l.Proxy, l.Exec, l.TCP, l.Version = "ProxyJump", one(exec.WallNS), stats.Interval{}, took(record.PhaseTCP).Plus(took(record.PhaseVersion))
 	}
 	if h.Class == "" && h.Exit != nil && *h.Exit != 0 {
 		facts.NoCommands = &NoCommands{Status: *h.Exit}
