@@ -18,76 +18,45 @@ import (
 	"sshpace/internal/fanout"
 	"sshpace/internal/fanout/survey"
 	"sshpace/internal/fleet"
-	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/format"
 	"sshpace/internal/ssh/reach"
-	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/journal"
 	"sshpace/internal/sys/terminal"
 )
 
 // surveyFlags are the flags of `sshpace survey`.
 type surveyFlags struct {
-	connection     connectionFlags
-	selection      fleetHosts
-	fanout         int
-	connectTimeout seconds
-	retryFor       seconds
-	out, against   string
-	json, quiet    bool
-	all            bool
+	lookFlags
+	out, against string
+	quiet, all   bool
 }
 
 func newSurveyCommand(sys System) *cobra.Command {
 	var f surveyFlags
-	cmd := page("survey", &cobra.Command{
-		Args: takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("retry-for") && f.retryFor == 0 {
-				f.retryFor = -1 // never, where 0 would be the default
-			}
-			return f.run(cmd.Context(), sys)
-		},
-	})
+	cmd := f.command(sys, "survey", "login", f.run)
 	flags := cmd.Flags()
-	f.connection.register(flags)
-	f.selection.register(flags)
-	flags.IntVarP(&f.fanout, "fanout", "f", 0, "limit of parallel connections; 0 = as many as the servers and this machine can handle")
-	flags.Var(&f.connectTimeout, "connect-timeout", "connect timeout: time for everything up to the start of the command"+otherwise(fleet.ConnectTimeout))
-	flags.Var(&f.retryFor, "retry-for", "how long to retry hosts that are too busy, or refuse so many connections (default 2m, 30s if none succeeded there)")
 	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the state directory)")
 	flags.StringVar(&f.against, "against", "", "show what has changed since an earlier survey: its result, or last for the newest of the same hosts")
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.BoolVar(&f.all, "all", false, "show all, with what to do about each cause")
-	completeSets(cmd, sys, &f.connection)
 	return cmd
 }
 
 func (f *surveyFlags) run(ctx context.Context, sys System) error {
 	drain, hard, stop := interrupts(ctx, sys)
 	defer stop()
-	err := cmp.Or(route.CheckFlags(f.connection.Flags), format.Ends(f.out, journal.Ending))
-	if err != nil {
+	if err := format.Ends(f.out, journal.Ending); err != nil {
 		return err
 	}
-	p := reach.Params{Params: f.connection.params(sys), Engine: reach.Native}
-	p.ConnectTimeout = time.Duration(f.connectTimeout)
-	executor, err := reach.New(drain, p)
+	hosts, executor, err := f.open(drain, sys, reach.Params{})
 	if err != nil {
 		return interrupted(drain, err)
 	}
 	defer executor.Close()
-	hosts, err := f.selection.hosts(drain, sys, history.New(history.Dir(sys.Getenv)), executor.Router)
-	if err == nil {
-		err = executor.Check(drain, hosts)
-	}
-	if err != nil {
-		return interrupted(drain, err)
-	}
 	defer fanout.Tune(sys.Getenv, fleet.Command{})()
 	return interrupted(drain, f.measure(drain, hard, sys, hosts, executor))
 }

@@ -1,10 +1,12 @@
 package survey
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/transport"
 	"sshpace/internal/sys/proc"
@@ -69,10 +71,9 @@ func (l *login) phases(own *load, now time.Time) {
 // load knows when this machine was busy, so that what a host did may have had to wait for it:
 // nearly all of its processors were in use, or the one that this process uses.
 type load struct {
-	quit, done chan struct{}
-	mu         sync.Mutex
-	busy       []span // in order
-	before     usage
+	mu     sync.Mutex
+	busy   []span // in order
+	before usage
 }
 
 type span struct{ from, to time.Time }
@@ -88,22 +89,11 @@ const (
 	nearlyAll = 0.8
 )
 
-// watchLoad begins to watch.
-func watchLoad() *load {
-	w := &load{quit: make(chan struct{}), done: make(chan struct{})}
-	w.look()
-	go func() {
-		defer close(w.done)
-		for {
-			select {
-			case <-w.quit:
-				return
-			case <-time.After(lookEvery):
-				w.look()
-			}
-		}
-	}()
-	return w
+// watch looks until ctx ends.
+func (w *load) watch(ctx context.Context) {
+	for more := true; more; more = sched.For(ctx, lookEvery) {
+		w.look()
+	}
 }
 
 func (w *load) look() {
@@ -116,11 +106,6 @@ func (w *load) look() {
 		w.busy = append(w.busy, span{w.before.at, now.at})
 	}
 	w.before = now
-}
-
-func (w *load) stop() {
-	close(w.quit)
-	<-w.done
 }
 
 // in returns for how much of a time the machine was busy. Since the last look it is as it was then.

@@ -40,10 +40,12 @@ type Params struct {
 
 // Run logs in to the hosts. The error is ctx's cause, the interrupt of Drain, or the Sink's.
 func Run(ctx context.Context, p Params, hosts []host.Host, e *reach.Executor) error {
-	s := &surveyor{Executor: e, Params: p, logins: make([]login, len(hosts)), own: watchLoad()}
+	s := &surveyor{Executor: e, Params: p, logins: make([]login, len(hosts)), own: &load{}}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go s.own.watch(watching)
 	e.Warm(ctx, hosts)
 	_, err := fanout.Run(ctx, fanout.Params{Fanout: p.Fanout, RetryFor: p.RetryFor, Drain: p.Drain}, hosts, marked, s, s)
-	s.own.stop()
 	var all []*record.Host
 	for i := range s.logins {
 		if h := &s.logins[i].Host; h.Attempts > 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -50,11 +51,11 @@ type Group struct {
 	costs  []float64
 }
 
-// The kinds of groups, with their headings.
-var groupKinds = []struct{ kind, title string }{
-	{"cause", "Causes of slow logins, the costliest first"}, {"failure", "Failed logins"}, {"change", "Changes"},
-	{"version", "Servers"}, {"algorithm", "Algorithms"},
-}
+// The kinds of groups, in order, with their headings.
+var (
+	groupKinds  = []string{"cause", "failure", "change", "version", "algorithm"}
+	groupTitles = []string{"Causes of slow logins, the costliest first", "Failed logins", "Changes since ", "Servers", "Algorithms"}
+)
 
 // SurveyOf returns the report of a record file with hosts. fold writes names of hosts as a set.
 func SurveyOf(f *record.File, fold func([]string) string) *Survey {
@@ -152,15 +153,6 @@ func (r *Survey) add(kind, check, what, name string) *Group {
 
 // sort finishes the groups, and puts the most important ones of each kind first.
 func (r *Survey) sort() {
-	weight := func(g *Group) float64 {
-		if g.Cost == nil || g.breaks {
-			return float64(len(g.Hosts))
-		}
-		return g.Cost.Value * float64(len(g.Hosts))
-	}
-	place := func(g *Group) int {
-		return slices.IndexFunc(groupKinds, func(k struct{ kind, title string }) bool { return k.kind == g.Kind })
-	}
 	for _, g := range r.Groups {
 		g.Set = termsafe.Line(r.fold(g.Hosts))
 		if len(g.costs) > 0 {
@@ -168,9 +160,19 @@ func (r *Survey) sort() {
 		}
 	}
 	slices.SortStableFunc(r.Groups, func(a, b *Group) int {
-		broken := map[bool]int{true: -1}
-		return cmp.Or(place(a)-place(b), broken[a.breaks]-broken[b.breaks], cmp.Compare(weight(b), weight(a)))
+		return cmp.Or(slices.Index(groupKinds, a.Kind)-slices.Index(groupKinds, b.Kind), cmp.Compare(b.weight(), a.weight()))
 	})
+}
+
+// weight orders groups of a kind: logins that fail or hang come first.
+func (g *Group) weight() float64 {
+	switch {
+	case g.breaks:
+		return math.Inf(1)
+	case g.Cost != nil:
+		return g.Cost.Value * float64(len(g.Hosts))
+	}
+	return float64(len(g.Hosts))
 }
 
 // Against adds the changes since an earlier survey.
@@ -227,10 +229,12 @@ func (r *Survey) Document(f *record.File, all bool) *document.Document {
 		Title: "The logins of " + termsafe.Line(r.Target), Lead: append(r.lead(), r.ciphers()...), Environment: document.Environment(f),
 		Tables: []document.Table{r.groupTable(), r.hostTable()},
 	}
-	lead := document.Table{Lines: text.Wrap("", strings.Join(r.lead(), " "), 0)}
-	d.Brief = []document.Table{lead}
-	for _, k := range groupKinds {
-		if t := r.brief(k.kind, k.title, all); len(t.Lines) > 0 {
+	d.Brief = []document.Table{{Lines: text.Wrap("", strings.Join(r.lead(), " "), 0)}}
+	for i, kind := range groupKinds {
+		if t := r.brief(kind, all); len(t.Lines) > 0 {
+			if t.Title = groupTitles[i]; kind == "change" {
+				t.Title += r.Since
+			}
 			d.Brief = append(d.Brief, t)
 		}
 	}
@@ -271,8 +275,7 @@ func (r *Survey) ciphers() []string {
 
 // brief shows the groups of a kind on a terminal. A group of most hosts is named by their number
 // alone.
-func (r *Survey) brief(kind, title string, all bool) document.Table {
-	var t document.Table
+func (r *Survey) brief(kind string, all bool) (t document.Table) {
 	for _, g := range r.Groups {
 		if g.Kind != kind {
 			continue
@@ -296,11 +299,6 @@ func (r *Survey) brief(kind, title string, all bool) document.Table {
 			t.Lines = append(t.Lines, strings.Split(g.Do, "\n")...)
 		}
 	}
-	if len(t.Lines) > 0 {
-		if t.Title = title; kind == "change" {
-			t.Title += " since " + r.Since
-		}
-	}
 	return t
 }
 
@@ -317,27 +315,31 @@ func (r *Survey) groupTable() document.Table {
 	return t
 }
 
+func microseconds(key, head string) document.Column {
+	return document.Column{Key: key + "_us", Head: head + ", us", Kind: document.Count}
+}
+
 // hostTable holds each login.
 func (r *Survey) hostTable() document.Table {
 	t := document.Table{Name: "hosts", Title: "Each login", Columns: []document.Column{
-		{Key: "host", Head: "host"}, {Key: "failure", Head: "failure"}, {Key: "causes", Head: "causes"}, bare(column("login_ns", "login")),
+		{Key: "host", Head: "host"}, {Key: "failure", Head: "failure"}, {Key: "causes", Head: "causes"}, microseconds("login", "login"),
 	}}
 	phases := slices.DeleteFunc(slices.Clone(record.AllPhases), func(p record.Phase) bool {
 		return !slices.ContainsFunc(r.Hosts, func(h record.Host) bool { _, has := h.Phase(p); return has })
 	})
 	for _, p := range phases {
 		i := slices.IndexFunc(steps, func(s step) bool { return s.phase == p })
-		t.Columns = append(t.Columns, bare(column(string(p)+"_ns", steps[i].name)))
+		t.Columns = append(t.Columns, microseconds(string(p), steps[i].name))
 	}
 	for _, key := range []string{"server", "kex", "cipher", "mac", "hostkey", "via"} {
 		t.Columns = append(t.Columns, document.Column{Key: key, Head: key})
 	}
 	for _, h := range r.Hosts {
-		cells := []document.Cell{{Text: h.Name}, {Text: h.Class}, {Text: checksOf(&h)}, {Quantity: stats.Exactly(float64(h.WallNS))}}
+		cells := []document.Cell{{Text: h.Name}, {Text: h.Class}, {Text: checksOf(&h)}, {Text: fmt.Sprint(h.WallNS.Microseconds())}}
 		for _, name := range phases {
 			var cell document.Cell
 			if p, has := h.Phase(name); has {
-				cell.Quantity = stats.Exactly(float64(p.WallNS))
+				cell.Text = fmt.Sprint(p.WallNS.Microseconds())
 			}
 			cells = append(cells, cell)
 		}
