@@ -47,7 +47,8 @@ func (c *Command) Group(source, group string) ([]string, error) {
 		sets = strings.Fields(answer)
 	}
 	if len(sets) == 0 && !c.empty {
-		return nil, &hostset.UnknownGroupError{Group: group, Where: "the answer of " + c.name}
+		known, _ := c.Names("")
+		return nil, &hostset.UnknownGroupError{Group: group, Where: "the answer of " + c.name, Known: known}
 	}
 	return sets, nil
 }

@@ -26,6 +26,8 @@ type Inventory struct {
 	others   map[string][]string // hosts that were left out, by their kind of connection
 	warnings []string
 	seen     map[[2]string]bool // warnings, and what stands in which group
+
+	perHost func(host string) (string, error) // asks the script that is read about one host; nil: none is
 }
 
 var _ hostset.Groups = (*Inventory)(nil)

@@ -300,9 +300,9 @@ func TestGroupsCommand(t *testing.T) {
 		"@web":                     "w1 w2 w9",
 		"@all":                     "w1 w2 w9 x",
 		"@*":                       "w1 w2 w9 x",
-		"@nowhere":                 "error: group \"nowhere\" is not in the answer of --groups-command, which has: none",
+		"@nowhere":                 "error: group \"nowhere\" is not in the answer of --groups-command, which has: all web",
 		"@bad":                     "error: --groups-command for group \"bad\": exit status 3: no such",
-		"@web;touch${IFS}/tmp/ran": "error: group \"web;touch${IFS}/tmp/ran\" is not in the answer of --groups-command, which has: none",
+		"@web;touch${IFS}/tmp/ran": "error: group \"web;touch${IFS}/tmp/ran\" is not in the answer of --groups-command, which has: all web",
 	} {
 		if got := expandWith(t, set, s); got != want {
 			t.Errorf("%s is %q, want %q", set, got, want)

@@ -48,11 +48,22 @@ func (v *Inventory) addScript(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return v.addAnswer(ctx, name+" --list", func(ctx context.Context, stderr io.Writer) (string, error) {
-		cmd := exec.CommandContext(ctx, path, "--list")
+	ask := func(ctx context.Context, stderr io.Writer, args ...string) (string, error) {
+		cmd := exec.CommandContext(ctx, path, args...)
 		cmd.Stderr = stderr
 		return proc.Answer(cmd, file.Config)
-	})
+	}
+	timed, end := context.WithTimeoutCause(ctx, programTime, fmt.Errorf("no end after %v", programTime))
+	defer end()
+	v.perHost = func(host string) (string, error) {
+		answer, _, err := asked(timed, func(stderr io.Writer) (string, error) { return ask(timed, stderr, "--host", host) })
+		if err == nil {
+			answer, err = plain([]byte(answer), name)
+		}
+		return answer, err
+	}
+	defer func() { v.perHost = nil }()
+	return v.addAnswer(timed, name, func(ctx context.Context, stderr io.Writer) (string, error) { return ask(ctx, stderr, "--list") })
 }
 
 // AddCommand adds the answer of a command line, in any form of an inventory.

@@ -51,6 +51,37 @@ E`)
 	}
 }
 
+// A script that writes no variables with --list is asked about each host, once; one that fails then
+// is an error that names the host.
+func TestScriptsAreAskedAboutHosts(t *testing.T) {
+	const program = `echo "$*" >>"$0.asked"
+case "$1 $2" in
+"--list ") echo '{"web": ["w1", "w2", "w3"], "db": {"hosts": ["w1"], "vars": {"ansible_user": "ann"}}}' ;;
+"--host w1") echo '{"ansible_port": 2222, "note": "\u00e9"}' ;;
+"--host w2") echo '{}' ;;
+*) FAILS ;;
+esac`
+	name := script(t, strings.ReplaceAll(program, "FAILS", "true"))
+	v, err := load(t, name)
+	if err != nil || len(v.Warnings()) > 0 {
+		t.Fatalf("%v, %q", err, v.Warnings())
+	}
+	if got := complete(t, v, "w1"); got != "w1=ann@w1:2222" {
+		t.Errorf("w1 becomes %s", got)
+	}
+	said, _ := os.ReadFile(name + ".asked")
+	if lines := strings.Fields(string(said)); len(lines) != 7 {
+		t.Errorf("asked %q", said)
+	}
+	for fails, want := range map[string]string{
+		"echo no such host >&2; exit 3": ": --host w3: exit status 3: no such host", "echo '[1]'": "--host w3: ", "echo [": "--host w3: ", "yes": "--host w3: it writes more than",
+	} {
+		if _, err := load(t, script(t, strings.ReplaceAll(program, "FAILS", fails))); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", fails, err, want)
+		}
+	}
+}
+
 // A command may write any form of an inventory.
 func TestInventoryCommand(t *testing.T) {
 	for text, want := range map[string]string{

@@ -8,8 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"go.yaml.in/yaml/v3"
+
+	"sshpace/internal/base/sched"
 )
 
 // yamlEndings are the names of YAML files; JSON is YAML.
@@ -32,7 +35,8 @@ const (
 // document is a YAML file whose aliases are followed with care.
 type document struct {
 	left    int
-	listing bool // hosts and children of a group are lists of names, not patterns
+	listing bool     // hosts and children of a group are lists of names, not patterns
+	named   []string // hosts of such groups
 	json    bool
 	warn    warner
 }
@@ -349,6 +353,7 @@ func (v *Inventory) yamlHosts(d *document, g *group, e entry) error {
 		return err
 	}
 	if d.listing {
+		d.named = append(d.named, e.key)
 		_, err := v.addHost(g, e.key)
 		return err
 	}
@@ -371,6 +376,9 @@ func (v *Inventory) addListing(d *document, groups []entry) error {
 			return err
 		}
 	}
+	if meta == nil && v.perHost != nil {
+		return v.askHosts(d)
+	}
 	if meta == nil {
 		d.warn("no %s: the hosts have no variables of their own", hostVars)
 	}
@@ -381,6 +389,36 @@ func (v *Inventory) addListing(d *document, groups []entry) error {
 		}
 	}
 	return err
+}
+
+// scriptsAtOnce bounds how many hosts a script is asked about at the same time.
+const scriptsAtOnce = 8
+
+// askHosts asks a script about each host that it has listed: older ones write no hostVars.
+func (v *Inventory) askHosts(d *document) error {
+	slices.Sort(d.named)
+	names := slices.Compact(d.named)
+	answers, errs := make([]string, len(names)), make([]error, len(names))
+	var failed atomic.Bool
+	sched.Do(scriptsAtOnce, len(names), func(i int) {
+		if !failed.Load() {
+			answers[i], errs[i] = v.perHost(names[i])
+			failed.CompareAndSwap(false, errs[i] != nil)
+		}
+	})
+	for i, name := range names {
+		about, n, err := (*document)(nil), (*yaml.Node)(nil), errs[i]
+		if err == nil {
+			about, n, err = parseYAML(answers[i], d.warn)
+		}
+		if err == nil {
+			err = about.varsInto(v.hosts[name].vars, n)
+		}
+		if err != nil {
+			return fmt.Errorf("--host %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 func (v *Inventory) listedVars(d *document, n *yaml.Node) error {
