@@ -49,7 +49,7 @@ type costs struct {
 // others near in time.
 func costsOf(kinds []kindOf, logins []*record.Reading) (out costs) {
 	for s := range side(sides) {
-		out.of[s], out.beside[s] = layoutOf(kinds, logins, s).told()
+		out.of[s], out.beside[s] = layoutOf(kinds, logins, s).estimates()
 	}
 	return out
 }
@@ -154,9 +154,9 @@ func (l *layout) fit(readings []stats.Reading) (kinds []float64, beside float64)
 	return kinds, stats.Median(levels[1]) - usual
 }
 
-// told returns the figures. An interval relates a kind to all others of that side: it does not
+// estimates returns the figures. An interval relates a kind to all others of that side: it does not
 // include the level of the computer in the whole run, unless there is one kind only.
-func (l *layout) told() (of map[kindOf]stats.Interval, beside stats.Interval) {
+func (l *layout) estimates() (of map[kindOf]stats.Interval, beside stats.Interval) {
 	kinds, more := l.fit(slices.Concat(slices.Concat(l.alone...), slices.Concat(l.beside...)))
 	var mores, known []float64
 	errs, _ := stats.Beside(stats.Bootstrap(samples, func(random *rand.Rand) []float64 {

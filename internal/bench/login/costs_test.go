@@ -78,7 +78,7 @@ func (b *bench) rounds(kinds, rounds int) (of []kindOf, logins []*record.Reading
 // TestCosts: on a computer that is disturbed again and again, what is known of a kind's CPU time is
 // narrower by a fifth with what other logins on the core tell; 95 % of the intervals hold what the
 // kind costs in relation to all others, with wild logins and without, and what it costs beside
-// others is told.
+// others is covered.
 func TestCosts(t *testing.T) {
 	for _, wild := range []float64{0, 0.02} {
 		testCosts(t, wild)
@@ -87,7 +87,7 @@ func TestCosts(t *testing.T) {
 
 func testCosts(t *testing.T, wild float64) {
 	const kinds, rounds, runs = 30, 4, 20
-	held, told, width, raw, n := 0, 0, 0.0, 0.0, 0.0
+	held, covered, width, raw, n := 0, 0, 0.0, 0.0, 0.0
 	for run := range uint64(runs) {
 		of, logins := newBench(run, 2, wild).rounds(kinds, rounds)
 		got := costsOf(of, logins)
@@ -112,12 +112,12 @@ func testCosts(t *testing.T, wild float64) {
 				raw += stats.Estimate{Err: 1, DF: float64(len(logs) - 1)}.Arm() * math.Sqrt(stats.Variance(logs)/float64(len(logs)))
 			}
 			if b := got.beside[s]; b.Lo <= 1.105 && 1.105 <= b.Hi {
-				told++
+				covered++
 			}
 		}
 	}
-	if told < 2*runs*7/10 {
-		t.Errorf("what logins beside others cost more is within %d of %d intervals", told, 2*runs)
+	if covered < 2*runs*7/10 {
+		t.Errorf("what logins beside others cost more is within %d of %d intervals", covered, 2*runs)
 	}
 	if width > raw*0.8 {
 		t.Errorf("intervals are +-%.1f %% wide, and +-%.1f %% without the others", 100*width/n, 100*raw/n)

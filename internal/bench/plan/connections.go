@@ -19,9 +19,9 @@ const (
 	minForHoldout = 30  // cells, below which none is held out
 )
 
-// seats lists the connections: cells that identify base, cipher and MAC first, then the held-out
-// ones among the rest, then second connections of some cells.
-func (s *sitting) seats() []*seat {
+// connections lists them: cells that identify base, cipher and MAC first, then the held-out ones
+// among the rest, then second connections of some cells.
+func (s *sitting) connections() []*connection {
 	first := identify(s.space.Bulk, s.Seed)
 	reference := s.reference()
 	if i := slices.Index(first, reference); i > 0 {
@@ -40,7 +40,7 @@ func (s *sitting) seats() []*seat {
 	}
 	s.first = len(first)
 	paired := pairsOf(first)
-	var out []*seat
+	var out []*connection
 	for i, cell := range append(slices.Clone(first), rest...) {
 		role := record.RoleCell
 		switch {
@@ -49,10 +49,10 @@ func (s *sitting) seats() []*seat {
 		case i >= len(first) && i < len(first)+held:
 			role = record.RoleHoldout
 		}
-		out = append(out, s.seat(cell, role, slices.Index(paired, cell)+1))
+		out = append(out, s.connect(cell, role, slices.Index(paired, cell)+1))
 	}
 	for i, cell := range paired {
-		out = append(out, s.seat(cell, record.RoleControl, i+1))
+		out = append(out, s.connect(cell, record.RoleControl, i+1))
 	}
 	if further := s.further(out); len(out)+len(further) <= s.capacity {
 		out = append(out, further...)
@@ -63,16 +63,16 @@ func (s *sitting) seats() []*seat {
 // further returns additional connections: of likely leaders, and two more of every held-out cell,
 // whose own error must not count as that of its prediction. A connection's own part is 1 % of
 // either side's cost, and 5 % in the fastest ciphers, which matter most for a choice.
-func (s *sitting) further(all []*seat) (out []*seat) {
+func (s *sitting) further(all []*connection) (out []*connection) {
 	for _, cell := range s.space.Bulk {
 		for n := 2; s.leads(cell) && n < leaderSeats; n++ {
-			out = append(out, s.seat(cell, record.RoleControl, 0))
+			out = append(out, s.connect(cell, record.RoleControl, 0))
 		}
 	}
-	for _, seat := range all {
-		if t := seat.trials[0]; t.Role == record.RoleHoldout {
+	for _, conn := range all {
+		if t := conn.trials[0]; t.Role == record.RoleHoldout {
 			for range heldOutSeats - 1 {
-				out = append(out, s.seat(t.Want.Bulk(), record.RoleHoldout, 0))
+				out = append(out, s.connect(t.Want.Bulk(), record.RoleHoldout, 0))
 			}
 		}
 	}
@@ -106,12 +106,12 @@ func pairsOf(first []alg.Suite) []alg.Suite {
 func (s *sitting) turnover() {
 	step := Step{Action: Close}
 	kept := s.open[:0]
-	for _, seat := range s.open {
-		if seat.trials[0].Role == record.RoleReference {
-			kept = append(kept, seat)
+	for _, conn := range s.open {
+		if conn.trials[0].Role == record.RoleReference {
+			kept = append(kept, conn)
 			continue
 		}
-		step.Trials = append(step.Trials, seat.trials...)
+		step.Trials = append(step.Trials, conn.trials...)
 	}
 	s.open = kept
 	s.queue = append(s.queue, step)

@@ -38,23 +38,23 @@ const leastRounds = 3
 // Maron and Moore, NIPS 6, 1993), and others take their place: those that the policy allows come
 // first.
 type paired struct {
-	seating
+	schedule
 	room       int  // connections at a time
 	candidates int  // that the policy allows, or all where it allows none
 	spent      int  // logins
-	fresh      bool // seats were opened that have had no turn yet
+	fresh      bool // connections were opened that have had no turn yet
 }
 
 func newPaired(d design) *paired {
-	p := &paired{seating: newSeating(d), room: max(2, d.env.Capacity), spent: 1}
-	p.seats()
+	p := &paired{schedule: newSchedule(d), room: max(2, d.env.Capacity), spent: 1}
+	p.connections()
 	return p
 }
 
-// seats returns the connections in the order of opening: the reference, and the candidates that the
-// policy allows, likely leaders first. Nothing else answers the question; but if it allows nothing,
-// all of them are shown.
-func (p *paired) seats() {
+// connections plans them in the order of opening: the reference, and the candidates that the policy
+// allows, likely leaders first. Nothing else answers the question; but if it allows nothing, all of
+// them are shown.
+func (p *paired) connections() {
 	reference := p.reference()
 	order := func(cell alg.Suite) int {
 		switch {
@@ -77,7 +77,7 @@ func (p *paired) seats() {
 		if cell == reference {
 			role = record.RoleReference
 		}
-		p.todo = append(p.todo, p.seat(cell, role, 0))
+		p.todo = append(p.todo, p.connect(cell, role, 0))
 	}
 	p.candidates = len(cells) - 1
 }
@@ -156,15 +156,15 @@ func (p *paired) leave() int {
 	return max(0, admit.MostLogins(p.elapsed)-p.spent)
 }
 
-// referee returns the open seat of the reference; nil if there is none.
-func (p *paired) referee() *seat {
+// referee returns the open connection of the reference; nil if there is none.
+func (p *paired) referee() *connection {
 	if i := slices.IndexFunc(p.open, refers); i >= 0 {
 		return p.open[i]
 	}
 	return nil
 }
 
-func refers(s *seat) bool { return s.trials[0].Role == record.RoleReference }
+func refers(s *connection) bool { return s.trials[0].Role == record.RoleReference }
 
 // The most candidates in the race at a time: with more, the likely leaders would have few turns.
 // Where turns are long, there are fewer.
@@ -215,7 +215,7 @@ func (p *paired) race() {
 		return
 	}
 	step, figures := Step{Action: Close}, p.figures()
-	var left []*seat
+	var left []*connection
 	for _, candidate := range p.open {
 		if !refers(candidate) && candidate.turns >= leastRounds*len(p.Directions) && p.known(candidate, figures) {
 			step.Trials = append(step.Trials, candidate.trials...)
@@ -250,7 +250,7 @@ func draws(a *model.Analysis, cell, reference alg.Suite) bool {
 }
 
 // known reports whether a candidate has been distinguished from the others.
-func (p *paired) known(candidate *seat, figures map[record.Direction]*model.Analysis) bool {
+func (p *paired) known(candidate *connection, figures map[record.Direction]*model.Analysis) bool {
 	cell, slower, same := candidate.trials[0].Cell().Suite, true, p.admitsAll()
 	for _, d := range p.Directions {
 		slower = slower && loses(figures[d], cell)
@@ -293,8 +293,8 @@ func (p *paired) Estimate() time.Duration {
 	if p.Rounds == 0 {
 		return p.BudgetNS
 	}
-	seats := float64(len(p.todo) + len(p.open) + len(p.opening))
-	return saturated(seats * (float64(p.login()) + float64(p.Rounds*roundsEach)*2*float64(p.turnsEach())))
+	conns := float64(len(p.todo) + len(p.open) + len(p.opening))
+	return saturated(conns * (float64(p.login()) + float64(p.Rounds*roundsEach)*2*float64(p.turnsEach())))
 }
 
 // Progress reports the state after the last step.
@@ -309,7 +309,7 @@ func (p *paired) Progress() Progress {
 // Begin teaches the plan the content of its file: connections that are still in the race are opened
 // again.
 func (p *paired) Begin(f *record.File) {
-	p.seating.Begin(f)
+	p.schedule.Begin(f)
 	p.again(p.figures())
 }
 
@@ -318,7 +318,7 @@ func (p *paired) again(figures map[record.Direction]*model.Analysis) {
 	if p.Rounds > 0 {
 		return
 	}
-	p.todo = slices.DeleteFunc(p.todo, func(s *seat) bool {
+	p.todo = slices.DeleteFunc(p.todo, func(s *connection) bool {
 		cell := s.trials[0].Cell().Suite
 		return !refers(s) && !slices.ContainsFunc(p.Directions, func(d record.Direction) bool { return !loses(figures[d], cell) })
 	})

@@ -33,9 +33,9 @@ const (
 // random order, some of them a long one, and logins come between rounds. Where there is not room
 // for all, several sittings follow each other, and the reference cell is open in all of them.
 type sitting struct {
-	seating
+	schedule
 	capacity  int
-	first     int // seats that identify all effects
+	first     int // connections that identify all effects
 	inSitting int // rounds of this sitting
 	began     time.Duration
 
@@ -50,8 +50,8 @@ type sitting struct {
 
 // newSitting plans for as many simultaneous connections as there is room for.
 func newSitting(d design) *sitting {
-	s := &sitting{seating: newSeating(d), capacity: max(2, d.env.Capacity), longOf: map[string]int{}, analyses: map[record.Direction]*model.Analysis{}}
-	s.todo = s.seats()
+	s := &sitting{schedule: newSchedule(d), capacity: max(2, d.env.Capacity), longOf: map[string]int{}, analyses: map[record.Direction]*model.Analysis{}}
+	s.todo = s.connections()
 	return s
 }
 
@@ -88,7 +88,7 @@ func (s *sitting) enough() bool {
 	return s.ending != ""
 }
 
-// opens is how many seats to open: the first few give a ranking soon.
+// opens is how many connections to open: the first few give a ranking soon.
 func (s *sitting) opens() int {
 	n := min(openingStep, s.capacity-len(s.open), len(s.todo))
 	if s.inSitting == 0 && s.sitting == 1 {
@@ -107,8 +107,8 @@ func (s *sitting) nextRound() {
 		s.fit(s.elapsed)
 	}
 	var steps []Step
-	for _, seat := range s.open {
-		for _, t := range seat.trials {
+	for _, conn := range s.open {
+		for _, t := range conn.trials {
 			steps = append(steps, s.short(t, s.inSitting))
 		}
 	}
@@ -140,16 +140,16 @@ func (s *sitting) affordable() int {
 // longTurns returns the slices for throughput of the next round: as many as the time allows; if the
 // user sets the rounds, each connection has one every few rounds.
 func (s *sitting) longTurns() (steps []Step) {
-	var seats []*seat
+	var conns []*connection
 	switch {
 	case s.Rounds > 0 && s.inSitting%roundsEach == roundsEach/2 && s.counted()%steadyRounds == 0:
-		seats = s.open
+		conns = s.open
 	case s.Rounds == 0 && s.inSitting >= early:
-		seats = s.due(s.affordable())
+		conns = s.due(s.affordable())
 	}
-	for _, seat := range seats {
+	for _, conn := range conns {
 		s.longs++
-		for _, t := range seat.trials {
+		for _, t := range conn.trials {
 			step := s.turn(t, SteadyLength)
 			step.Long = true
 			steps = append(steps, step)
@@ -159,10 +159,10 @@ func (s *sitting) longTurns() (steps []Step) {
 }
 
 // cipherOf returns the key by which turns for throughput are shared.
-func cipherOf(a *seat) string { return a.trials[0].Cell().Suite.Cipher }
+func cipherOf(a *connection) string { return a.trials[0].Cell().Suite.Cipher }
 
 // served returns how many slices for throughput the cipher of a connection has had, weighted.
-func (s *sitting) served(a *seat) float64 {
+func (s *sitting) served(a *connection) float64 {
 	n := float64(s.longOf[cipherOf(a)])
 	if s.leads(a.trials[0].Cell().Suite) {
 		return n / favor
@@ -172,10 +172,10 @@ func (s *sitting) served(a *seat) float64 {
 
 // due returns n of the open connections, those first whose cipher was served least, at random among
 // equals.
-func (s *sitting) due(n int) (out []*seat) {
+func (s *sitting) due(n int) (out []*connection) {
 	left := sched.Shuffled(s.Seed, s.round, s.open)
 	for len(out) < n && len(left) > 0 {
-		i := slices.Index(left, slices.MinFunc(left, func(a, b *seat) int { return cmp.Compare(s.served(a), s.served(b)) }))
+		i := slices.Index(left, slices.MinFunc(left, func(a, b *connection) int { return cmp.Compare(s.served(a), s.served(b)) }))
 		s.longOf[cipherOf(left[i])]++
 		out, left = append(out, left[i]), slices.Delete(left, i, i+1)
 	}
@@ -250,7 +250,7 @@ func (s *sitting) precise(limit float64) bool {
 
 // Moved records the result of a turn.
 func (s *sitting) Moved(step Step, slice record.Slice) {
-	s.seating.Moved(step, slice)
+	s.schedule.Moved(step, slice)
 	s.moving += slice.WallNS
 	if step.Long {
 		s.long += slice.WallNS
@@ -262,11 +262,11 @@ func (s *sitting) Estimate() time.Duration {
 	if s.Rounds == 0 {
 		return s.BudgetNS
 	}
-	seats := float64(len(s.todo)+len(s.open)+len(s.opening)) * float64(len(s.Directions))
+	conns := float64(len(s.todo)+len(s.open)+len(s.opening)) * float64(len(s.Directions))
 	turn := float64(roundsEach)*float64(BriefLength+UsualLength) + float64(2*SteadyLength)/steadyRounds
 	opening := float64(len(s.todo)) * float64(s.logins.typical) / 4
 	logins := float64(s.logins.perRound()*len(s.space.Kex)) * float64(s.logins.typical)
-	return saturated(opening + float64(s.Rounds)*(seats*turn+logins))
+	return saturated(opening + float64(s.Rounds)*(conns*turn+logins))
 }
 
 // Progress reports the state after the last step.
@@ -282,7 +282,7 @@ func (s *sitting) Progress() Progress {
 
 // Begin teaches the plan the content of its file.
 func (s *sitting) Begin(f *record.File) {
-	s.seating.Begin(f)
+	s.schedule.Begin(f)
 	if len(f.Slices) > 0 {
 		s.resume()
 	}
@@ -290,19 +290,19 @@ func (s *sitting) Begin(f *record.File) {
 
 // resume puts connections with the fewest turns first, and leaves out those with all their rounds.
 func (s *sitting) resume() {
-	seats := map[record.Cell]int{}
-	for _, seat := range s.todo {
-		seats[seat.trials[0].Cell()]++
+	conns := map[record.Cell]int{}
+	for _, conn := range s.todo {
+		conns[conn.trials[0].Cell()]++
 	}
-	had := func(seat *seat) int {
-		cell := seat.trials[0].Cell()
-		return s.turns[cell] / seats[cell]
+	had := func(conn *connection) int {
+		cell := conn.trials[0].Cell()
+		return s.turns[cell] / conns[cell]
 	}
-	slices.SortStableFunc(s.todo, func(a, b *seat) int { return cmp.Compare(had(a), had(b)) })
+	slices.SortStableFunc(s.todo, func(a, b *connection) int { return cmp.Compare(had(a), had(b)) })
 	if s.inSitting = early; s.Rounds == 0 {
 		return
 	}
-	s.todo = slices.DeleteFunc(s.todo, func(seat *seat) bool { return had(seat) >= s.Rounds*roundsEach })
+	s.todo = slices.DeleteFunc(s.todo, func(conn *connection) bool { return had(conn) >= s.Rounds*roundsEach })
 	if len(s.todo) == 0 {
 		s.end(EndComplete)
 		return

@@ -30,7 +30,7 @@ func (b *Ground) side(ctx context.Context, o Options, size int64, to ...openssh.
 func (b *Ground) send(ctx context.Context, o Options, to []openssh.Destination, from string, share int64) (Reading, error) {
 	var all []Process
 	var sinks []*flow.Process
-	var told []func() string
+	var answers []func() string
 	for _, destination := range to {
 		s, err := b.sink()
 		if err != nil {
@@ -53,12 +53,12 @@ func (b *Ground) send(ctx context.Context, o Options, to []openssh.Destination, 
 				return Reading{}, err
 			}
 		}
-		all, sinks, told = append(all, p), append(sinks, s), append(told, said)
+		all, sinks, answers = append(all, p), append(sinks, s), append(answers, said)
 	}
 	reading, err := b.Run(ctx, all...)
 	closeAll(all)
 	for i, s := range sinks {
-		said := told[i]()
+		said := answers[i]()
 		if err == nil {
 			err = counted(s, share, said)
 		}

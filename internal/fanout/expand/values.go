@@ -31,15 +31,42 @@ type Values struct {
 	of     map[host.Endpoint]map[string]string
 }
 
-// letters are the tokens of one letter, with their names in the environment of a script.
-var letters = [...]struct{ token, name string }{{"h", "SSHPACE_HOST"}, {"n", "SSHPACE_NAME"}, {"u", "SSHPACE_USER"}, {"p", "SSHPACE_PORT"}, {"i", "SSHPACE_INDEX"}}
+// about is what tokens of one letter say of a host.
+type about struct {
+	alias, hostName, user string
+	port, index           int
+}
+
+// letter is a token of one letter.
+type letter struct {
+	token, name string // in texts, and in the environment of a script
+	routed      bool   // ssh_config says it
+	of          func(about) string
+}
+
+var letters = [...]letter{
+	{"h", "SSHPACE_HOST", true, func(a about) string { return a.hostName }},
+	{"n", "SSHPACE_NAME", false, func(a about) string { return a.alias }},
+	{"u", "SSHPACE_USER", true, func(a about) string { return a.user }},
+	{"p", "SSHPACE_PORT", true, func(a about) string { return strconv.Itoa(a.port) }},
+	{"i", "SSHPACE_INDEX", false, func(a about) string { return strconv.Itoa(a.index) }},
+}
+
+// tokenHint names the tokens.
+func tokenHint() string {
+	var all []string
+	for _, l := range letters {
+		all = append(all, "%"+l.token)
+	}
+	return "tokens are " + strings.Join(all, ", ") + " and %{variable}; write %% for %"
+}
 
 // isToken reports whether a text behind % is a token.
 func isToken(text string) bool {
 	if name, open := strings.CutPrefix(text, "{"); open {
 		return nameOfVariable().MatchString(strings.TrimSuffix(name, "}"))
 	}
-	return len(text) == 1 && strings.Contains("hnupi", text)
+	return slices.ContainsFunc(letters[:], func(l letter) bool { return l.token == text })
 }
 
 const variablePrefix = "SSHPACE_VAR_"
@@ -53,10 +80,7 @@ var (
 // program, 128 KiB on Linux.
 const MaxValue = 100 << 10
 
-const (
-	tokenHint = "tokens are %h, %n, %u, %p, %i and %{variable}; write %% for %"
-	valueHint = "give every host a value: --var NAME=VALUE, --vars FILE.csv, or the variables of an --inventory"
-)
+const valueHint = "give every host a value: --var NAME=VALUE, --vars FILE.csv, or the variables of an --inventory"
 
 // Of collects the values for the tokens of some texts, and for a script. A token without a value,
 // for any host, is an error.
@@ -78,13 +102,17 @@ func Of(hosts []host.Host, texts []string, script []byte, known Known) (*Values,
 	}
 	names = sorted(names)
 	var wrong problems
-	asked := script != nil || slices.ContainsFunc(tokens, func(token string) bool { return strings.Contains("hup", token) })
+	asked := slices.ContainsFunc(letters[:], func(l letter) bool { return l.routed && (script != nil || slices.Contains(tokens, l.token)) })
 	for i, h := range hosts {
-		own := map[string]string{"n": h.Name, "i": strconv.Itoa(i)}
+		a := about{alias: h.Name, index: i}
 		if asked {
-			name, user, port, err := known.Target(h)
+			var err error
+			a.hostName, a.user, a.port, err = known.Target(h)
 			wrong.add(err, h)
-			own["h"], own["u"], own["p"] = name, user, strconv.Itoa(port)
+		}
+		own := map[string]string{}
+		for _, l := range letters {
+			own[l.token] = l.of(a)
 		}
 		if len(names) > 0 {
 			values, err := known.Variables(h, names)
@@ -114,10 +142,10 @@ func tokensOf(texts []string) (tokens []string, err error) {
 		for before, token := range split(text) {
 			switch {
 			case token == "" && strings.HasSuffix(before, "%"):
-				return nil, fault.Usage(tokenHint, "nothing follows the last %% of %q", text)
+				return nil, fault.Usage(tokenHint(), "nothing follows the last %% of %q", text)
 			case token == "" || token == "%":
 			case !isToken(token):
-				return nil, fault.Usage(tokenHint, "unknown token %q", "%"+token)
+				return nil, fault.Usage(tokenHint(), "unknown token %q", "%"+token)
 			default:
 				tokens = append(tokens, token)
 			}

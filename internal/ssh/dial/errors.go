@@ -172,11 +172,8 @@ func unmatched(peer string, err *ssh.AlgorithmNegotiationError) *Error {
 // disconnected returns the error of a server that disconnected with a message (RFC 4253 section
 // 11.1).
 func disconnected(class fleet.Class, peer string, bye *transport.DisconnectError) *Error {
-	e := &Error{Class: class, Text: fmt.Sprintf("Received disconnect from %s:%d: %s", peer, bye.Reason, bye.Message), Err: bye}
-	if cause, _ := openssh.CauseOf([]string{bye.Message}); cause == openssh.TooManyKeys {
-		e.Hint = cause.Advice()
-	}
-	return e
+	cause, _ := openssh.CauseOf([]string{bye.Message})
+	return &Error{Class: class, Text: fmt.Sprintf("Received disconnect from %s:%d: %s", peer, bye.Reason, bye.Message), Hint: cause.Advice(), Err: bye}
 }
 
 // ended reports whether err only says that the connection is over.

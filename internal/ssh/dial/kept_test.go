@@ -2,7 +2,6 @@ package dial
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
-	"sshpace/internal/ssh/session"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -49,15 +47,8 @@ func TestGiven(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		given := sshtest.Given(func(ctx, starting context.Context, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
-			o, err := l.Run(ctx, starting, cmd, a)
-			if failed, ok := errors.AsType[*session.NotStarted](err); ok {
-				return failed.Outcome
-			}
-			return o
-		})
-		sshtest.Outlives(t, l.Done(), refused, func(drain context.Context, cmd fleet.Command) fleet.Result {
-			return run(t, drain, given, cmd)
+		sshtest.Outlives(t, l, refused, func(drain context.Context, x fleet.Executor, cmd fleet.Command) fleet.Result {
+			return run(t, drain, x, cmd)
 		})
 		l.Close()
 	}

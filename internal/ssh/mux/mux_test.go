@@ -23,7 +23,6 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/line"
 	"sshpace/internal/ssh/mux"
-	"sshpace/internal/ssh/session"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -242,15 +241,8 @@ func TestGiven(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		given := sshtest.Given(func(ctx, starting context.Context, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
-			o, err := m.Run(ctx, starting, cmd, a)
-			if failed, ok := errors.AsType[*session.NotStarted](err); ok {
-				return failed.Outcome
-			}
-			return o
-		})
-		sshtest.Outlives(t, m.Done(), refused, func(drain context.Context, cmd fleet.Command) fleet.Result {
-			return run(t, given, fanout.Params{Drain: drain}, cmd, &sshtest.Told{})
+		sshtest.Outlives(t, m, refused, func(drain context.Context, x fleet.Executor, cmd fleet.Command) fleet.Result {
+			return run(t, x, fanout.Params{Drain: drain}, cmd, &sshtest.Told{})
 		})
 		m.Close()
 		<-m.Done()
