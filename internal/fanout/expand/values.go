@@ -31,25 +31,14 @@ type Values struct {
 	of     map[host.Endpoint]map[string]string
 }
 
-// about is what tokens of one letter say of a host.
-type about struct {
-	alias, hostName, user string
-	port, index           int
-}
-
 // letter is a token of one letter.
 type letter struct {
 	token, name string // in texts, and in the environment of a script
 	routed      bool   // ssh_config says it
-	of          func(about) string
 }
 
 var letters = [...]letter{
-	{"h", "SSHPACE_HOST", true, func(a about) string { return a.hostName }},
-	{"n", "SSHPACE_NAME", false, func(a about) string { return a.alias }},
-	{"u", "SSHPACE_USER", true, func(a about) string { return a.user }},
-	{"p", "SSHPACE_PORT", true, func(a about) string { return strconv.Itoa(a.port) }},
-	{"i", "SSHPACE_INDEX", false, func(a about) string { return strconv.Itoa(a.index) }},
+	{"h", "SSHPACE_HOST", true}, {"n", "SSHPACE_NAME", false}, {"u", "SSHPACE_USER", true}, {"p", "SSHPACE_PORT", true}, {"i", "SSHPACE_INDEX", false},
 }
 
 // tokenHint names the tokens.
@@ -104,15 +93,16 @@ func Of(hosts []host.Host, texts []string, script []byte, known Known) (*Values,
 	var wrong problems
 	asked := slices.ContainsFunc(letters[:], func(l letter) bool { return l.routed && (script != nil || slices.Contains(tokens, l.token)) })
 	for i, h := range hosts {
-		a := about{alias: h.Name, index: i}
+		var name, user string
+		var port int
 		if asked {
 			var err error
-			a.hostName, a.user, a.port, err = known.Target(h)
+			name, user, port, err = known.Target(h)
 			wrong.add(err, h)
 		}
 		own := map[string]string{}
-		for _, l := range letters {
-			own[l.token] = l.of(a)
+		for k, value := range [len(letters)]string{name, h.Name, user, strconv.Itoa(port), strconv.Itoa(i)} {
+			own[letters[k].token] = value
 		}
 		if len(names) > 0 {
 			values, err := known.Variables(h, names)
