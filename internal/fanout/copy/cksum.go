@@ -12,6 +12,7 @@ import (
 	"io"
 	"math/bits"
 	"strings"
+	"sync"
 	"time"
 
 	"sshpace/internal/base/sched"
@@ -188,26 +189,21 @@ func (s *side) shell(a query) (string, error) {
 	if s.home() == "" {
 		return "", s.cannot("the host does not say where SFTP begins")
 	}
-	closed := !a.more && s.beside.leaveRoom()
-	ctx, cancel := context.WithCancel(s.ctx)
-	defer cancel()
-	limit := shellTimeout + time.Duration(a.size/1e7)*time.Second
-	late := time.AfterFunc(limit, cancel)
-	defer late.Stop()
 	mark := rand.Text() + "\n"
 	say := "echo " + mark
-	line, head := remotesh.Command(say + inside(s.home()) + say + a.program)
-	begun := &following{before: a.before, r: bytes.NewReader(head)}
-	input := []io.Reader{begun}
-	if a.input != nil {
-		input = append(input, watchedReader{a.input, func() { late.Reset(limit) }})
+	a.program = say + inside(s.home()) + say + a.program
+	begun := &following{before: a.before}
+	w := s.early.take()
+	if w == nil || !w.run(a, begun) {
+		closed := !a.more && s.beside.leaveRoom()
+		w = s.wait()
+		for tries := 0; !w.run(a, begun) && closed && tries < maxRoomTries; tries++ {
+			sched.Until(s.ctx, time.Now().Add(roomPause))
+			w = s.wait()
+		}
 	}
-	said, err := s.ch.Exec(ctx, line, io.MultiReader(input...))
-	for tries := 0; closed && errors.Is(err, fleet.ErrNoExec) && tries < maxRoomTries; tries++ {
-		sched.Until(ctx, time.Now().Add(roomPause))
-		said, err = s.ch.Exec(ctx, line, io.MultiReader(input...))
-	}
-	before, own, ran := strings.Cut(string(said), mark)
+	said, err := string(w.said), w.err
+	before, own, ran := strings.Cut(said, mark)
 	_, own, there := strings.Cut(own, mark)
 	switch {
 	case ran && there || s.ctx.Err() != nil:
@@ -226,6 +222,99 @@ func (s *side) shell(a query) (string, error) {
 		return "", s.cannot(fmt.Sprintf("the host runs no commands for this account: %q", sftp.FirstLine([]byte(before))))
 	}
 	return "", s.cannot("the host runs no commands for this account")
+}
+
+// waiting is a sh of the host that waits for its program: over a long path it takes two round trips
+// until it is there.
+type waiting struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	load   func(program string) []byte
+	given  chan io.Reader
+	input  io.Reader // that was given
+	ended  chan struct{}
+	said   []byte
+	err    error
+}
+
+// wait begins a sh of the host.
+func (s *side) wait() *waiting {
+	line, load := remotesh.Later()
+	w := &waiting{load: load, given: make(chan io.Reader, 1), ended: make(chan struct{})}
+	w.ctx, w.cancel = context.WithCancel(s.ctx)
+	go func() {
+		defer close(w.ended)
+		w.said, w.err = s.ch.Exec(w.ctx, line, w)
+	}()
+	return w
+}
+
+// Read reads what is given, once it is.
+func (w *waiting) Read(p []byte) (int, error) {
+	for w.input == nil {
+		select {
+		case w.input = <-w.given:
+		case <-w.ctx.Done():
+			return 0, io.EOF
+		}
+	}
+	return w.input.Read(p)
+}
+
+// run gives the sh its program, and waits for its end. It reports whether any of it was read.
+func (w *waiting) run(a query, begun *following) bool {
+	defer w.end()
+	limit := shellTimeout + time.Duration(a.size/1e7)*time.Second
+	late := time.AfterFunc(limit, w.cancel)
+	defer late.Stop()
+	begun.r = bytes.NewReader(w.load(a.program))
+	input := []io.Reader{begun}
+	if a.input != nil {
+		input = append(input, watchedReader{a.input, func() { late.Reset(limit) }})
+	}
+	w.given <- io.MultiReader(input...)
+	<-w.ended
+	return w.input != nil
+}
+
+// end ends the sh.
+func (w *waiting) end() {
+	w.cancel()
+	<-w.ended
+}
+
+// early are shells that were begun before their programs were known.
+type early struct {
+	mu   sync.Mutex
+	wait []*waiting
+}
+
+// begin makes sure that n shells wait.
+func (s *side) begin(n int) {
+	s.early.mu.Lock()
+	defer s.early.mu.Unlock()
+	for s.asks() && len(s.early.wait) < n {
+		s.early.wait = append(s.early.wait, s.wait())
+	}
+}
+
+// take returns one, which is the caller's then, nil where none waits.
+func (e *early) take() *waiting {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.wait) == 0 {
+		return nil
+	}
+	w := e.wait[0]
+	e.wait = e.wait[1:]
+	return w
+}
+
+// close ends those that nobody has taken.
+func (e *early) close() {
+	for w := e.take(); w != nil; w = e.take() {
+		w.end()
+	}
 }
 
 // inside ends a program that cannot be in a directory. Being in the root proves nothing where it

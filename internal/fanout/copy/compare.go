@@ -64,7 +64,7 @@ func (p *put) look(to *placed) (had, error) {
 	if p.fresh[path.Dir(to.name)] {
 		return another, nil
 	}
-	a, err := p.client.Lstat(to.name)
+	a, err := p.lstat(to.name)
 	to.isLink, to.exists = a.IsLink(), err == nil
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

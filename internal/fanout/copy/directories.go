@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"sshpace/internal/ssh/sftp"
 )
@@ -27,7 +28,9 @@ func (p *put) isDirectory(sources []*Source, dest string) (bool, error) {
 			return false, err
 		}
 	}
-	a, err := p.client.Stat(dest)
+	asked := p.client.AskStat(dest)
+	p.askAhead(sources, dest)
+	a, err := asked.Wait()
 	switch {
 	case err == nil && a.IsDir():
 		return true, nil
@@ -66,30 +69,80 @@ func (p *put) makeAll(name string) error {
 	return p.mkdir(name)
 }
 
-// findDirectories finds the directories that the host has. It does not ask about directories below
-// a missing one. Root enters none that is not its own.
-func (p *put) findDirectories() error {
-	for _, to := range p.directories {
-		if p.fresh[path.Dir(to.name)] {
-			p.fresh[to.name] = true
-			continue
-		}
-		examine := p.client.Stat
-		if p.AsRoot {
-			examine = p.client.Lstat
-		}
-		a, err := examine(to.name)
+// askAhead asks about the names that sources may get, before it is known whether dest is a
+// directory.
+func (p *put) askAhead(sources []*Source, dest string) {
+	ask := func(s *Source, name string) {
 		switch {
-		case err != nil: // or it cannot be examined: making it shows that
-			p.fresh[to.name] = true
-		case p.AsRoot && p.guarded(to.name, a, false) != nil:
-			return p.guarded(to.name, a, false)
-		case !a.IsDir():
-			p.fail(to.name, errors.New("is not a directory on the host"))
-		default:
-			to.was = a
-			p.open(to)
+		case len(s.items) == 0 || len(p.asked) >= leastAtOnce:
+		case s.items[0].kind == fs.ModeDir:
+			p.asked[name] = sync.OnceValues(p.examine(name).Wait)
+		case s.items[0].kind == 0 && p.Scp == nil:
+			p.asked[name] = sync.OnceValues(p.client.AskLstat(name).Wait)
 		}
+	}
+	for _, s := range sources {
+		ask(s, path.Join(dest, s.base))
+	}
+	if first := sources[0]; len(sources) == 1 && len(first.items) > 0 && !first.isNamedDirectory() {
+		ask(first, path.Clean(dest))
+	}
+}
+
+// lstat returns the attributes of a name, which may have been asked for before.
+func (p *put) lstat(name string) (sftp.Attrs, error) {
+	if asked := p.asked[name]; asked != nil {
+		return asked()
+	}
+	return p.client.Lstat(name)
+}
+
+// examine begins to ask about a directory. Root follows no links.
+func (p *put) examine(name string) sftp.PendingAttrs {
+	if p.AsRoot {
+		return p.client.AskLstat(name)
+	}
+	return p.client.AskStat(name)
+}
+
+// findDirectories finds the directories that the host has, those of a level at once. It does not
+// ask about directories below a missing one. Root enters none that is not its own.
+func (p *put) findDirectories() error {
+	for left := p.directories; len(left) > 0; {
+		var asked, later []*placed
+		var answers []func() (sftp.Attrs, error)
+		waits := map[string]bool{}
+		for _, to := range left {
+			switch above := path.Dir(to.name); {
+			case p.fresh[above]:
+				p.fresh[to.name] = true
+			case waits[above]:
+				later = append(later, to)
+				waits[to.name] = true
+			default:
+				answer := p.asked[to.name]
+				if answer == nil {
+					answer = p.examine(to.name).Wait
+				}
+				asked, answers = append(asked, to), append(answers, answer)
+				waits[to.name] = true
+			}
+		}
+		for i, to := range asked {
+			a, err := answers[i]()
+			switch {
+			case err != nil: // or it cannot be examined: making it shows that
+				p.fresh[to.name] = true
+			case p.AsRoot && p.guarded(to.name, a, false) != nil:
+				return p.guarded(to.name, a, false)
+			case !a.IsDir():
+				p.fail(to.name, errors.New("is not a directory on the host"))
+			default:
+				to.was = a
+				p.open(to)
+			}
+		}
+		left = later
 	}
 	return nil
 }

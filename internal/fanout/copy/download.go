@@ -167,6 +167,9 @@ func (g *get) has(name string) bool {
 // copy copies the listed files, and then gives the directories their modes and times.
 func (g *get) copy() {
 	files := g.missing(g.files)
+	if len(files) > 0 && !g.NoVerify && g.Scp == nil {
+		g.begin(1)
+	}
 	moved(&g.side, files, func(f *found) int64 { return int64(min(f.attrs.Size, math.MaxInt64)) }, g.receive)
 	g.place(files)
 	for _, f := range g.directories {

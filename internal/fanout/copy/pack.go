@@ -132,6 +132,8 @@ func (p *put) stageIn(base string) part { return newPart(p.host, path.Join(base,
 // pack sends packs of files into a directory, beside one another. It returns the files that are not
 // in their place then, to be sent another way, and those for which the host gave no session.
 func (p *put) pack(base string, packs [][]*placed) (others, refused []*placed) {
+	p.begin(len(packs))
+	p.listing.Wait()
 	own := p.stageIn(base)
 	stages, unpacked, errs := make([]string, len(packs)), make([]bool, len(packs)), make([]error, len(packs))
 	sched.Do(len(packs), len(packs), func(i int) {

@@ -147,6 +147,7 @@ type side struct {
 	home   func() string   // where SFTP begins, "" if the host does not say
 	left   leftovers
 	beside lanes
+	early  early
 
 	received bool // files came from the host
 }
@@ -164,7 +165,7 @@ func (s *side) connect() (closing func(), err error) {
 	stop := sched.After(s.ctx, func() time.Duration { return courtesy }, func() { end(); s.ch.Close() })
 	home := s.client.RealPath(".")
 	s.home = sync.OnceValue(func() string { name, _ := home.Wait(); return name })
-	return func() { stop(); end(); s.beside.close(); s.client.Close() }, nil
+	return func() { stop(); end(); s.early.close(); s.beside.close(); s.client.Close() }, nil
 }
 
 // instead names the possible reason why the host offers no SFTP: its banner, or its sshd_config.

@@ -103,9 +103,23 @@ type after struct {
 }
 
 func (a *after) Exec(ctx context.Context, line string, input io.Reader) ([]byte, error) {
-	a.calls++
-	a.happen(a.calls)
-	return a.server.Exec(ctx, line, input)
+	return a.server.Exec(ctx, line, &asked{Reader: input, of: a})
+}
+
+// asked is the input of a command, which may come long after that.
+type asked struct {
+	io.Reader
+	of   *after
+	came bool
+}
+
+func (a *asked) Read(p []byte) (n int, err error) {
+	if n, err = a.Reader.Read(p); n > 0 && !a.came {
+		a.came = true
+		a.of.calls++
+		a.of.happen(a.of.calls)
+	}
+	return n, err
 }
 
 var _ fleet.Channel = (*after)(nil)

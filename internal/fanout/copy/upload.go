@@ -32,7 +32,7 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	if err != nil {
 		return fmt.Errorf("here: %w", err)
 	}
-	p := &put{Placing: u.Placing, side: side{Options: u.Options, ctx: ctx, host: h.String(), ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}, changed: map[string]bool{}}
+	p := &put{Placing: u.Placing, side: side{Options: u.Options, ctx: ctx, host: h.String(), ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}, changed: map[string]bool{}, asked: map[string]func() (sftp.Attrs, error){}}
 	closing, err := p.connect()
 	if err != nil {
 		return err
@@ -71,6 +71,8 @@ type put struct {
 	inside      map[string]sftp.Attrs // directories of parts, memo
 	changed     map[string]bool       // directories that are not as they were
 	made        unplaced
+	asked       map[string]func() (sftp.Attrs, error) // attributes of names, before they are needed
+	listing     sync.WaitGroup                        // leftovers are looked for
 
 	learning sync.Mutex
 	learned  bool // how the host treats links
@@ -96,6 +98,7 @@ type placed struct {
 }
 
 func (p *put) all(sources []*Source, dest string) error {
+	defer p.listing.Wait()
 	if p.Owner != "" {
 		if err := p.findOwner(); err != nil {
 			return err
@@ -142,6 +145,9 @@ func (p *put) all(sources []*Source, dest string) error {
 	needed := p.neededLinks(links)
 	if p.Scp == nil {
 		files = p.needed(files)
+		if len(files) > 0 && !p.NoVerify {
+			p.begin(1)
+		}
 		p.openLanes(files)
 		p.findLeftovers(files)
 		files = p.packed(files)
@@ -153,6 +159,7 @@ func (p *put) all(sources []*Source, dest string) error {
 		p.batch(files[:n])
 		files = files[n:]
 	}
+	p.listing.Wait()
 	p.makeLinks(needed, learned)
 	p.finishDirectories()
 	return nil
@@ -170,39 +177,51 @@ func (p *put) isNoFile(s *Source) bool {
 // maxListed is how many names of a directory of the host are checked for parts.
 const maxListed = 1 << 17
 
-// findLeftovers lists the directories of files that are to be written: it notes parts of earlier
-// copies there, and links in the place of files.
+// findLeftovers begins to list the directories of files that are to be written: it notes parts of
+// earlier copies there, and links in the place of files.
 func (p *put) findLeftovers(missing []*placed) {
 	directories, files := map[string]bool{}, map[string]*placed{}
 	for _, to := range missing {
 		directories[p.nearest(to)] = true
 		files[to.name] = to
 	}
-	each(&p.side, p.atOnce(), slices.Collect(maps.Keys(directories)), func(directory string) {
-		n := 0
-		p.client.ReadDir(directory, func(e sftp.Entry) error { // a directory that cannot be listed has none
-			p.left.add(directory, e.Name, e.Attrs.IsDir())
-			if e.Attrs.IsLink() {
-				if to := files[path.Join(directory, e.Name)]; to != nil {
-					to.hidden = !to.isLink
+	p.listing.Go(func() {
+		each(&p.side, p.atOnce(), slices.Collect(maps.Keys(directories)), func(directory string) {
+			n := 0
+			p.client.ReadDir(directory, func(e sftp.Entry) error { // a directory that cannot be listed has none
+				if name := path.Join(directory, e.Name); !p.made.has(name) {
+					p.left.add(directory, e.Name, e.Attrs.IsDir())
 				}
+				if e.Attrs.IsLink() {
+					if to := files[path.Join(directory, e.Name)]; to != nil {
+						to.hidden = !to.isLink
+					}
+				}
+				if n++; n > maxListed {
+					return errors.New("too many names")
+				}
+				return nil
+			})
+			own := p.stageIn(directory)
+			for _, old := range p.left.takeDirectories(own) {
+				p.clear(own, old.name)
 			}
-			if n++; n > maxListed {
-				return errors.New("too many names")
-			}
-			return nil
 		})
-		own := p.stageIn(directory)
-		for _, old := range p.left.takeDirectories(own) {
-			p.clear(own, old.name)
-		}
 	})
 }
 
 // batch copies files, compares them, and puts them into place.
 func (p *put) batch(files []*placed) {
 	moved(&p.side, files, func(to *placed) int64 { return to.size }, p.send)
-	p.place(p.verified(slices.DeleteFunc(slices.Clone(files), func(to *placed) bool { return to.part == "" })))
+	parts := p.verified(slices.DeleteFunc(slices.Clone(files), func(to *placed) bool { return to.part == "" }))
+	p.listing.Wait()
+	for _, to := range files {
+		own := newPart(p.host, to.name)
+		for _, old := range p.left.take(own) {
+			p.discard(own, old)
+		}
+	}
+	p.place(parts)
 }
 
 // send copies one file next to its place.
@@ -238,6 +257,12 @@ func (p *put) claim(to *placed) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if to.size < large { // it is not continued: others are removed when it has come
+		name = own.fresh()
+		p.made.add(name, made{})
+		return name, nil
+	}
+	p.listing.Wait()
 	own.lanes = own.holed != "" && p.wanted(to.size) > 1
 	name = p.left.claim(own, func(old, name string) bool {
 		lacks := int64(0)

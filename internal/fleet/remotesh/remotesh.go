@@ -11,25 +11,40 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"sshpace/internal/base/shell"
 )
 
-// loader reads %[1]d bytes of program and not one more: dd is the only tool that promises it (POSIX
+// loader reads %[1]s bytes of program, after what %[3]s does, and not one more: dd is the only tool that promises it (POSIX
 // head may read ahead). If dd cannot fill a block from a pipe, the second form reads byte by byte;
 // GNU, busybox and the BSDs can. %[2]s marks both ends of the program: a start-up file may have
 // read some of the input, and then the rest, which is data, must not be run. Nor may it if a
 // start-up file begins another shell, which takes all input for its script.
-const loader = `exec sh -c 'p=$(dd bs=%[1]d count=1 iflag=fullblock 2>/dev/null || dd bs=1 count=%[1]d 2>/dev/null); ` +
+const loader = `exec sh -c '%[3]sp=$(dd bs=%[1]s count=1 iflag=fullblock 2>/dev/null || dd bs=1 count=%[1]s 2>/dev/null); ` +
 	`case $p in "{ #%[2]s"*"exit #%[2]s") eval "$p" ;; *) echo "sshpace: the host did not read its program: a start-up file may read standard input" >&2; exit 126 ;; esac'`
 
 // Command returns a command line for any login shell that runs a program in the host's sh, and the
 // first bytes of its standard input. All later input is the program's own.
 func Command(program string) (line string, input []byte) {
 	mark := rand.Text()
-	input = fmt.Appendf(nil, "{ #%s\n%s\n}; exit #%s", mark, program, mark)
-	return fmt.Sprintf(loader, len(input), mark), input
+	input = marked(mark, program)
+	return fmt.Sprintf(loader, strconv.Itoa(len(input)), mark, ""), input
+}
+
+// Later is Command for a program that is not known yet: the host's sh waits for it, as long as that
+// takes. input returns the first bytes of its standard input.
+func Later() (line string, input func(program string) []byte) {
+	mark := rand.Text()
+	return fmt.Sprintf(loader, "$n", mark, "unset TMOUT; read -r n; "), func(program string) []byte {
+		text := marked(mark, program)
+		return append(fmt.Appendf(nil, "%d\n", len(text)), text...)
+	}
+}
+
+func marked(mark, program string) []byte {
+	return fmt.Appendf(nil, "{ #%s\n%s\n}; exit #%s", mark, program, mark)
 }
 
 // ErrBinary says that a script holds zero bytes, which no shell can.

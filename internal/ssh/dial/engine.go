@@ -96,7 +96,7 @@ func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a fleet.
 	}
 	l, err := e.connect(ctx, t, a, ahead)
 	if err != nil {
-		return unconnected(asError(ctx, err))
+		return unconnected(asError(ctx, err), cmd)
 	}
 	defer l.Close()
 	a.Reached(fleet.PhaseExec)
@@ -128,15 +128,17 @@ func (l *link) local(ctx context.Context, t *Target, a fleet.Attempt) {
 
 // ahead returns the request for a session of the target; nil if that has to wait until it is open.
 func (t *Target) ahead(cmd fleet.Command) *transport.Command {
-	if cmd.Dialogue != nil || cmd.Terminal || t.Local != nil {
+	if t.Local != nil && cmd.Dialogue == nil || cmd.Terminal {
 		return nil
 	}
-	return &transport.Command{Line: cmd.Line, Env: slices.Concat(t.Env, cmd.Env), EOF: cmd.Input == nil}
+	talks := cmd.Dialogue != nil
+	return &transport.Command{Line: cmd.Line, Subsystem: talks && !cmd.Program, Env: slices.Concat(t.Env, cmd.Env), EOF: cmd.Input == nil && !talks}
 }
 
-// unconnected returns the outcome of an attempt without a connection.
-func unconnected(e *Error) fleet.Outcome {
-	if e.MayRun {
+// unconnected returns the outcome of an attempt without a connection. A Dialogue has said nothing
+// by then.
+func unconnected(e *Error, cmd fleet.Command) fleet.Outcome {
+	if e.MayRun && cmd.Dialogue == nil {
 		e.Hint = "the command was sent with the login and may run there: check before you run it again"
 		return failed(e, fleet.RanUnknown)
 	}

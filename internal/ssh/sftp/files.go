@@ -117,25 +117,43 @@ func (c *Client) begin(kind byte, body, data []byte) Pending {
 func path(names ...string) []byte { return channel.Text(names...) }
 
 // Lstat asks for the attributes of a name, without following a link if the server can do so.
-func (c *Client) Lstat(name string) (Attrs, error) {
-	a, err := c.stat(typeLstat, name)
-	if mayLack(err) {
-		if b, failed := c.stat(typeStat, name); !mayLack(failed) {
-			return b, failed
-		}
-	}
-	return a, err
-}
+func (c *Client) Lstat(name string) (Attrs, error) { return c.AskLstat(name).Wait() }
 
 // Stat asks for the attributes of a name, and follows links.
-func (c *Client) Stat(name string) (Attrs, error) {
-	a, err := c.stat(typeStat, name)
-	if mayLack(err) {
-		if b, failed := c.stat(typeLstat, name); !mayLack(failed) && !b.IsLink() {
-			return b, failed
-		}
+func (c *Client) Stat(name string) (Attrs, error) { return c.AskStat(name).Wait() }
+
+// AskLstat begins Lstat.
+func (c *Client) AskLstat(name string) PendingAttrs {
+	return PendingAttrs{name, typeLstat, c.begin(typeLstat, path(name), nil)}
+}
+
+// AskStat begins Stat.
+func (c *Client) AskStat(name string) PendingAttrs {
+	return PendingAttrs{name, typeStat, c.begin(typeStat, path(name), nil)}
+}
+
+// PendingAttrs are attributes that have not arrived yet.
+type PendingAttrs struct {
+	name  string
+	kind  byte
+	asked Pending
+}
+
+// Wait returns the attributes. It must be called at most once.
+func (p PendingAttrs) Wait() (Attrs, error) {
+	a, err := p.asked.attrs()
+	if !mayLack(err) {
+		return a, err
 	}
-	return a, err
+	other := byte(typeStat)
+	if p.kind == typeStat {
+		other = typeLstat
+	}
+	b, failed := p.asked.client.begin(other, path(p.name), nil).attrs()
+	if mayLack(failed) || other == typeLstat && b.IsLink() {
+		return a, err
+	}
+	return b, failed
 }
 
 // mayLack reports whether an error may be that of a server without the request.
@@ -143,11 +161,11 @@ func mayLack(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported)
 }
 
-func (c *Client) stat(kind byte, name string) (Attrs, error) {
-	x, err := c.ask(kind, path(name))
-	if err != nil {
+func (p Pending) attrs() (Attrs, error) {
+	if err := p.answered(); err != nil {
 		return Attrs{}, err
 	}
+	x := p.call
 	if x.kind != typeAttrs {
 		return Attrs{}, x.unexpected()
 	}

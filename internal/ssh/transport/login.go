@@ -44,11 +44,12 @@ type Question struct {
 // passwordQuestion is the question of the method "password".
 const passwordQuestion = "Password: "
 
-// Command is a session's one command.
+// Command is a session's one command or subsystem.
 type Command struct {
-	Line string
-	Env  []string // NAME=value
-	EOF  bool     // it gets no input
+	Line      string
+	Subsystem bool     // Line names one
+	Env       []string // NAME=value
+	EOF       bool     // it gets no input
 }
 
 // DeniedError is a login that was refused.
@@ -511,7 +512,11 @@ func (c *Command) packets() [][]byte {
 		name, value, _ := strings.Cut(kv, "=")
 		all = append(all, channel.Request(firstChannel, "env", false, channel.Text(name, value)))
 	}
-	all = append(all, channel.Request(firstChannel, "exec", true, channel.Text(c.Line)))
+	kind := "exec"
+	if c.Subsystem {
+		kind = "subsystem"
+	}
+	all = append(all, channel.Request(firstChannel, kind, true, channel.Text(c.Line)))
 	if c.EOF {
 		all = append(all, channel.EOF(firstChannel))
 	}

@@ -13,9 +13,11 @@ const (
 	segment = 1448
 	// leastStall is the delay by a loss, unless Loss sets it: TCP_RTO_MIN.
 	leastStall = 200 * time.Millisecond
-	// onTheWay is the capacity of a direction of a connection whose rate is not limited; a sender
-	// of more waits, like one whose window is full.
-	onTheWay = 4 << 20
+	// leastOnTheWay and mostOnTheWay bound the capacity of a direction of a connection whose rate
+	// is not limited: a sender of more waits, like one whose window is full.
+	leastOnTheWay, mostOnTheWay = 4 << 20, 256 << 20
+	// wide in bytes per second is more than anything sends over a path without a rate.
+	wide = 1e9
 	// queued is how long bytes wait in front of a busy link, in a router of a usual size: later
 	// ones find no room.
 	queued = 50 * time.Millisecond
@@ -59,7 +61,7 @@ func newSchedule(p Path, dir Direction, l *link) *schedule {
 // room returns how many bytes may be in flight.
 func (r *schedule) room() int {
 	if r.path.Rate == 0 {
-		return onTheWay
+		return min(max(leastOnTheWay, int(2*wide*r.path.Delay.Seconds())), mostOnTheWay)
 	}
 	return max(2*capacity, int(r.path.Rate*(2*r.path.Delay+queued).Seconds()))
 }
