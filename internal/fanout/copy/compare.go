@@ -187,7 +187,7 @@ func (p *put) again(to *placed) error {
 	}
 	own.lanes = own.holed != "" && p.wanted(to.size) > 1
 	to.part, to.begun, to.from, to.kept = own.fresh(), false, 0, 0
-	if err := p.writePart(to, to.part); err != nil || p.NoVerify {
+	if err := cmp.Or(p.writePart(to, to.part), p.orDrop(to, to.part, to.ended())); err != nil || p.NoVerify {
 		return err
 	}
 	return p.readBack(to.checked(to.part))

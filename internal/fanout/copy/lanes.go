@@ -19,8 +19,6 @@ const (
 	// longPath is a round trip over which sshd's window limits the speed: 2 MiB in 5 ms are
 	// 400 MB/s.
 	longPath = 5 * time.Millisecond
-	// wantedRate in bytes per second is the rate for which there are lanes enough.
-	wantedRate = 256e6
 	// laneBytes is an amount that is worth a lane: a lane costs the host a process.
 	laneBytes = 4 << 20
 	// mostLanes leaves room for commands within sshd's MaxSessions, which is 10.
@@ -28,8 +26,6 @@ const (
 	// mostAhead bounds the distance between the first byte of a file that the host may lack and the
 	// last one that was sent to it: as much as all lanes have in flight.
 	mostAhead = mostLanes * sftp.LeastInFlight
-	// mostInFlight is how much one host may have in flight.
-	mostInFlight = 64 << 20
 	// memory is the amount of file content in flight from and to all hosts together.
 	memory = 512 << 20
 )
@@ -39,7 +35,7 @@ func (o *Options) inFlight() int {
 	if o.Hosts == 0 {
 		return sftp.LeastInFlight
 	}
-	return min(max(memory/o.Hosts, sftp.LeastInFlight), mostInFlight)
+	return min(max(memory/o.Hosts, sftp.LeastInFlight), sftp.MostInFlight)
 }
 
 // lanes are SFTP sessions side by side on one connection: sshd grants each a window of its own. The
@@ -60,7 +56,7 @@ func (s *side) wanted(bytes int64) int {
 	if trip < longPath {
 		return 1
 	}
-	n := min(int(wantedRate*trip.Seconds()/float64(unit.ChannelWindow))+1, int(min(bytes/laneBytes, mostLanes)), s.inFlight()/sftp.LeastInFlight)
+	n := min(int(sched.UsualRate*trip.Seconds()/float64(unit.ChannelWindow))+1, int(min(bytes/laneBytes, mostLanes)), s.inFlight()/sftp.LeastInFlight)
 	return max(1, min(n, s.beside.limit()))
 }
 
@@ -76,6 +72,13 @@ func (l *lanes) refuse() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.most = max(1, len(l.open))
+}
+
+// has records that the host has opened a session beside the first one, and what for.
+func (l *lanes) has(client ...*sftp.Client) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open, l.beside = append(l.open, client...), true
 }
 
 // leaveRoom closes the lanes that the host has no session for beside a command: none is in use
@@ -117,15 +120,13 @@ func (s *side) openLane() *sftp.Client {
 		s.beside.refuse()
 		return nil
 	}
-	client, err := sftp.NewClient(ch, s.inFlight())
+	client, err := s.client.Beside(ch)
 	if err != nil {
 		s.beside.refuse()
 		ch.Close()
 		return nil
 	}
-	s.beside.mu.Lock()
-	defer s.beside.mu.Unlock()
-	s.beside.open, s.beside.beside = append(s.beside.open, client), true
+	s.beside.has(client)
 	return client
 }
 
@@ -242,8 +243,9 @@ type sent struct {
 }
 
 // stream sends the content of a file from to.from on. finish is called as soon as everything is
-// sent; where that is over one lane, the answers may still be awaited.
-func (p *put) stream(f *sftp.File, name string, r io.ReaderAt, to *placed, finish func()) error {
+// sent; where that is over one lane, the answers may still be awaited. closing
+// are the other lanes' requests to close the file.
+func (p *put) stream(f *sftp.File, name string, r io.ReaderAt, to *placed, finish func()) (closing []sftp.Pending, err error) {
 	lanes := p.wanted(to.size - to.from)
 	s := newStriped(to.from, to.size, lanes)
 	defer context.AfterFunc(p.ctx, func() { s.fail(context.Cause(p.ctx)) })()
@@ -251,7 +253,7 @@ func (p *put) stream(f *sftp.File, name string, r io.ReaderAt, to *placed, finis
 		finish = sync.OnceFunc(finish)
 		p.sendPieces(s, 0, f, r, finish)
 		finish()
-		return s.err
+		return nil, s.err
 	}
 	sched.Do(lanes, lanes, func(i int) {
 		if i == 0 {
@@ -259,12 +261,14 @@ func (p *put) stream(f *sftp.File, name string, r io.ReaderAt, to *placed, finis
 		} else if client := p.lane(i); client != nil {
 			if beside, err := client.Open(name, sftp.Write, 0); err == nil {
 				p.sendPieces(s, i, beside, r, func() {})
-				beside.Close().Wait()
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				closing = append(closing, beside.Close())
 			}
 		}
 	})
 	finish()
-	return s.err
+	return closing, s.err
 }
 
 // sendPieces sends pieces over one lane, with many requests in flight.

@@ -171,8 +171,11 @@ func (p *put) pack(base string, packs [][]*placed) (others, refused []*placed) {
 			refused = append(refused, left[i]...)
 			continue
 		}
-		p.beside.beside = p.beside.beside || errs[i] == nil
-		p.noTar = p.noTar || errs[i] != nil
+		if errs[i] != nil {
+			p.noTar = true
+		} else {
+			p.beside.has()
+		}
 		others = append(others, left[i]...)
 	}
 	return others, refused

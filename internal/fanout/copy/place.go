@@ -173,7 +173,7 @@ func (p *put) inPlace(to *placed, isNew bool) error {
 		how = sftp.Write | sftp.Create | sftp.Excl
 	}
 	to.from, to.opened = 0, false
-	err := p.write(to, to.name, how)
+	err := p.written(to, to.name, how)
 	if err == nil && !p.NoVerify {
 		err = p.readBack(to.checked(to.name))
 	}

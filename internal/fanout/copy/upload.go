@@ -95,6 +95,8 @@ type placed struct {
 	was    sftp.Attrs // of a directory that the host had
 	poured bool       // it was compared when it had come
 	opened bool       // it was opened for writing: the file with its name is ours
+
+	ending func() error // waits for the last answers about what was written
 }
 
 func (p *put) all(sources []*Source, dest string) error {
@@ -214,6 +216,13 @@ func (p *put) findLeftovers(missing []*placed) {
 func (p *put) batch(files []*placed) {
 	moved(&p.side, files, func(to *placed) int64 { return to.size }, p.send)
 	parts := p.verified(slices.DeleteFunc(slices.Clone(files), func(to *placed) bool { return to.part == "" }))
+	parts = slices.DeleteFunc(parts, func(to *placed) bool {
+		err := p.orDrop(to, to.part, to.ended())
+		if err != nil {
+			p.fail(to.name, err)
+		}
+		return err != nil
+	})
 	p.listing.Wait()
 	for _, to := range files {
 		own := newPart(p.host, to.name)
@@ -227,7 +236,7 @@ func (p *put) batch(files []*placed) {
 // send copies one file next to its place.
 func (p *put) send(to *placed) {
 	if p.Scp != nil {
-		if err := p.write(to, to.name, sftp.Write|sftp.Create|sftp.Trunc); err != nil {
+		if err := p.written(to, to.name, sftp.Write|sftp.Create|sftp.Trunc); err != nil {
 			p.fail(to.name, err)
 		} else {
 			p.arrived(to)
@@ -325,7 +334,11 @@ func (p *put) writePart(to *placed, name string) error {
 		how = sftp.Write
 	}
 	p.made.add(name, made{keep: to.size >= large})
-	err := p.write(to, name, how)
+	return p.orDrop(to, name, p.write(to, name, how))
+}
+
+// orDrop removes the part of a file that cannot be written, and explains why.
+func (p *put) orDrop(to *placed, name string, err error) error {
 	if err != nil && !(to.size >= large && p.ctx.Err() != nil) && !p.isOver(err) {
 		err = p.explain(err, path.Dir(to.name), to.size)
 		p.drop(name)
@@ -337,7 +350,22 @@ func (p *put) writePart(to *placed, name string) error {
 // keeps it, as scp's keeps its first mode.
 func (to *placed) partPerm() fs.FileMode { return to.perm | 0o600 }
 
-// write writes a file, opened with these flags.
+// written writes a file, and waits for all answers.
+func (p *put) written(to *placed, name string, how uint32) error {
+	return cmp.Or(p.write(to, name, how), to.ended())
+}
+
+// ended waits for the last answers about what was written, if that was not done.
+func (to *placed) ended() error {
+	ending := to.ending
+	if to.ending = nil; ending == nil {
+		return nil
+	}
+	return ending()
+}
+
+// write writes a file, opened with these flags. The content is on the host then; ended says whether
+// the rest is.
 func (p *put) write(to *placed, name string, how uint32) error {
 	r, done, err := to.open()
 	if err != nil {
@@ -368,21 +396,29 @@ func (p *put) write(to *placed, name string, how uint32) error {
 	}
 	var set, closed sftp.Pending
 	dress := p.Scp == nil && name != to.name || p.Scp != nil && p.Scp.Preserve // or inPlace does it
-	err = p.stream(f, name, r, to, func() {
+	beside, err := p.stream(f, name, r, to, func() {
 		if dress {
 			set = f.Setstat(modes)
 		}
 		closed = f.Close()
 	})
-	if dress {
-		refused := set.Wait()
-		err = cmp.Or(err, closed.Wait())
+	to.ending = func() error {
+		for _, close := range beside {
+			close.Wait()
+		}
+		if !dress {
+			return closed.Wait()
+		}
+		refused, err := set.Wait(), closed.Wait()
 		if isStatus(refused) { // some know only the other request
 			refused = p.client.Setstat(name, modes).Wait()
 		}
 		return cmp.Or(err, p.dressed(0, refused))
 	}
-	return cmp.Or(err, closed.Wait())
+	if err != nil {
+		to.ended()
+	}
+	return err
 }
 
 // explain describes a failure for which the protocol has no name.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -36,6 +37,7 @@ type Channel struct {
 	waits  bool // its Data may wait
 	local  uint32
 	remote uint32 // set before opened is sent
+	began  time.Time
 
 	telling bool   // a goroutine runs the Handler; guarded by conn.mu, as the next
 	news    []news // messages that it has not received yet
@@ -69,6 +71,7 @@ func (c *Conn) open(ctx context.Context, kind string, specific []byte, to Handle
 	if err := c.add(ch); err != nil {
 		return nil, err
 	}
+	ch.began = time.Now()
 	if err := c.request(Open(kind, ch.local, specific)); err != nil {
 		c.remove(ch)
 		return nil, err
@@ -242,6 +245,9 @@ func (ch *Channel) confirmed(f *Fields) error {
 		return errors.New("ssh: a channel for packets of 0 bytes")
 	case ch.asked > 0 && remote != 0:
 		return errNumber
+	}
+	if ch.local > 0 { // the first may have been asked for ahead
+		ch.conn.answeredAfter(time.Since(ch.began))
 	}
 	ch.mu.Lock()
 	ch.remote, ch.window, ch.most, ch.isOpen = remote, room, min(most, maxPacket), true
@@ -443,6 +449,7 @@ func (ch *Channel) Write(p []byte) (sent int, err error) {
 func (ch *Channel) reserve(want int) (int, error) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
+	ch.pace.begin(ch.conn.roundTrip())
 	for (ch.window == 0 || ch.pace.full()) && !ch.over {
 		ch.pace.wait(&ch.room)
 	}

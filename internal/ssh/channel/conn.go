@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -34,6 +35,7 @@ type Conn struct {
 	done    chan struct{} // closed when nothing is read any more
 	err     error         // why; set before done is closed
 
+	trip       atomic.Int64 // shortest time until a channel was opened; 0: none was
 	reader     atomic.Int32 // how many goroutines have read before the one that does
 	requesting sync.Mutex   // of global requests: they leave in the order of waiting
 
@@ -206,6 +208,16 @@ func (c *Conn) answered(ok bool) {
 		c.waiting = c.waiting[1:]
 	}
 }
+
+// answeredAfter notes the time of an answer that needs nothing but the path.
+func (c *Conn) answeredAfter(took time.Duration) {
+	if trip := c.roundTrip(); trip == 0 || took < trip {
+		c.trip.Store(int64(took))
+	}
+}
+
+// roundTrip returns the shortest time of such an answer, 0 before the first one.
+func (c *Conn) roundTrip() time.Duration { return time.Duration(c.trip.Load()) }
 
 // Stuck reports whether reading has stopped because a Handler has not taken its data yet.
 func (c *Conn) Stuck() bool {

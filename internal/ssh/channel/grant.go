@@ -21,8 +21,8 @@ type grant struct {
 	inFlight uint32    // before, when the limit was raised
 }
 
-// maxWindow holds 100 MB/s over 300 ms.
-const maxWindow = 64 << 20
+// MaxWindow holds 100 MB/s over 300 ms.
+const MaxWindow = 64 << 20
 
 // arrive counts n received bytes, and reports whether they were allowed.
 func (g *grant) arrive(n int) bool {
@@ -39,7 +39,7 @@ func (g *grant) arrive(n int) bool {
 	}
 	best := 2 * g.path.BestInFlight(int(g.inFlight), time.Since(g.raised)) // so it grows within few round trips
 	g.raised = time.Time{}
-	if size := uint32(min(best, maxWindow)); size > g.size {
+	if size := uint32(min(best, MaxWindow)); size > g.size {
 		g.taken += size - g.size
 		g.size = size
 	}

@@ -45,6 +45,13 @@ const (
 // sshd's may make room only once most of one is used.
 func (p *pace) granted(window uint32) { p.free = window > mostOfSshd }
 
+// begin sets the first limit by the time of an answer, as far as that is known.
+func (p *pace) begin(trip time.Duration) {
+	if p.limit == 0 {
+		p.limit = int(sched.UsualRate * trip.Seconds())
+	}
+}
+
 // full reports whether nothing may be sent now.
 func (p *pace) full() bool { return p.inFlight >= max(p.limit, p.least, leastAhead) }
 

@@ -108,17 +108,45 @@ var readyChannels = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 // twice the window of sshd's channels (channels.h, CHAN_SES_WINDOW_DEFAULT).
 const LeastInFlight = 4 << 20
 
+// MostInFlight is more than a server may send at once.
+const MostInFlight = channel.MaxWindow
+
 // NewClient opens a session on the streams of a server, with at most inFlight bytes of file data in
 // flight. Close ends it.
 func NewClient(conn io.ReadWriteCloser, inFlight int) (*Client, error) {
-	c := &Client{conn: conn, reads: bufio.NewReaderSize(conn, 64<<10), calls: map[uint32]*call{}, done: make(chan struct{})}
+	c, limits, err := begin(conn, inFlight)
+	if err != nil {
+		return nil, err
+	}
+	c.chunk = sync.OnceValue(func() int { return defaultChunk })
+	if limits {
+		asked := c.begin(typeExtended, path("limits@openssh.com"), nil)
+		c.flush()
+		c.chunk = sync.OnceValue(func() int { return asked.chunk() })
+	}
+	return c, nil
+}
+
+// Beside opens another session with the same server, of which all is known.
+func (c *Client) Beside(conn io.ReadWriteCloser) (*Client, error) {
+	b, _, err := begin(conn, c.window.most)
+	if err != nil {
+		return nil, err
+	}
+	b.chunk = c.chunk
+	b.window.vegas = c.window.path()
+	return b, nil
+}
+
+// begin exchanges versions. It reports whether the server says how large requests may be.
+func begin(conn io.ReadWriteCloser, inFlight int) (c *Client, limits bool, err error) {
+	c = &Client{conn: conn, reads: bufio.NewReaderSize(conn, 64<<10), calls: map[uint32]*call{}, done: make(chan struct{})}
 	_, unsent := conn.Write([]byte{0, 0, 0, 5, typeInit, 0, 0, 0, version})
 	// An account that refuses may have closed the connection before that: what was read says why.
 	extensions, err := c.greeting()
 	if err = cmp.Or(err, unsent); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	limits := false
 	for len(extensions.Rest) > 0 {
 		switch name, data := string(extensions.Text()), string(extensions.Text()); {
 		case data != "1":
@@ -134,13 +162,7 @@ func NewClient(conn io.ReadWriteCloser, inFlight int) (*Client, error) {
 	}
 	c.window.init(inFlight)
 	go c.receive()
-	c.chunk = sync.OnceValue(func() int { return defaultChunk })
-	if limits {
-		asked := c.begin(typeExtended, path("limits@openssh.com"), nil)
-		c.flush()
-		c.chunk = sync.OnceValue(func() int { return asked.chunk() })
-	}
-	return c, nil
+	return c, limits, nil
 }
 
 // Close ends the session.
@@ -154,7 +176,10 @@ func (c *Client) Close() error {
 func (c *Client) Chunk() int { return c.chunk() }
 
 // RoundTrip returns the shortest time of an answer, 0 before the first one.
-func (c *Client) RoundTrip() time.Duration { return c.window.roundTrip() }
+func (c *Client) RoundTrip() time.Duration {
+	path := c.window.path()
+	return path.Quickest()
+}
 
 // HasRoom reports whether a read or write of size bytes would leave at once.
 func (c *Client) HasRoom(size int) bool { return c.window.hasRoom(size) }

@@ -18,13 +18,8 @@ type window struct {
 	vegas    sched.Vegas
 }
 
-const (
-	// least keeps a server busy while the next request is in flight.
-	least = 2 * MaxChunk
-	// usual is the rate in bytes per second that the first requests expect of a long path: a path
-	// that is slower has as much in flight for a moment, a faster one learns in a few round trips.
-	usual = 256e6
-)
+// least keeps a server busy while the next request is in flight.
+const least = 2 * MaxChunk
 
 func (w *window) init(most int) {
 	w.change.L = &w.mu
@@ -33,7 +28,7 @@ func (w *window) init(most int) {
 
 // begin sets the first limit, by the answers to requests without data.
 func (w *window) begin() {
-	w.limit = min(max(least, int(usual*w.vegas.Quickest().Seconds())), w.most)
+	w.limit = min(max(least, int(sched.UsualRate*w.vegas.Quickest().Seconds())), w.most)
 }
 
 // enter waits until size more bytes may be in flight, and returns how many are then. idle is called
@@ -85,9 +80,9 @@ func (w *window) hasRoom(size int) bool {
 	return w.limit == 0 || !w.full(size)
 }
 
-// roundTrip returns the shortest time of a request, 0 before the first answer.
-func (w *window) roundTrip() time.Duration {
+// path returns what is known about the path.
+func (w *window) path() sched.Vegas {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.vegas.Quickest()
+	return w.vegas
 }
