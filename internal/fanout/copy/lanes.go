@@ -187,6 +187,8 @@ type striped struct {
 	size   int64
 	oldest []int64 // of each lane, where its first piece without an answer begins; MaxInt64: there is none
 	err    error   // why no more is handed out
+
+	closing sync.WaitGroup // the lanes beside the first one close the file
 }
 
 func newStriped(from, size int64, lanes int) *striped {
@@ -243,9 +245,9 @@ type sent struct {
 }
 
 // stream sends the content of a file from to.from on. finish is called as soon as everything is
-// sent; where that is over one lane, the answers may still be awaited. closing
-// are the other lanes' requests to close the file.
-func (p *put) stream(f *sftp.File, name string, r io.ReaderAt, to *placed, finish func()) (closing []sftp.Pending, err error) {
+// sent; where that is over one lane, the answers may still be awaited. closed
+// waits until the other lanes have closed the file.
+func (p *put) stream(f *sftp.File, name string, r io.ReaderAt, to *placed, finish func()) (closed func(), err error) {
 	lanes := p.wanted(to.size - to.from)
 	s := newStriped(to.from, to.size, lanes)
 	defer context.AfterFunc(p.ctx, func() { s.fail(context.Cause(p.ctx)) })()
@@ -253,7 +255,7 @@ func (p *put) stream(f *sftp.File, name string, r io.ReaderAt, to *placed, finis
 		finish = sync.OnceFunc(finish)
 		p.sendPieces(s, 0, f, r, finish)
 		finish()
-		return nil, s.err
+		return func() {}, s.err
 	}
 	sched.Do(lanes, lanes, func(i int) {
 		if i == 0 {
@@ -261,14 +263,12 @@ func (p *put) stream(f *sftp.File, name string, r io.ReaderAt, to *placed, finis
 		} else if client := p.lane(i); client != nil {
 			if beside, err := client.Open(name, sftp.Write, 0); err == nil {
 				p.sendPieces(s, i, beside, r, func() {})
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				closing = append(closing, beside.Close())
+				s.closing.Go(func() { beside.Close().Wait() })
 			}
 		}
 	})
 	finish()
-	return closing, s.err
+	return s.closing.Wait, s.err
 }
 
 // sendPieces sends pieces over one lane, with many requests in flight.

@@ -243,6 +243,9 @@ func (p *put) send(to *placed) {
 		}
 		return
 	}
+	if to.size >= large && !p.NoVerify {
+		go to.cksum() // while it is sent
+	}
 	name, err := p.claim(to)
 	switch {
 	case err != nil:
@@ -401,11 +404,10 @@ func (p *put) write(to *placed, name string, how uint32) error {
 			set = f.Setstat(modes)
 		}
 		closed = f.Close()
+		client.Flush()
 	})
 	to.ending = func() error {
-		for _, close := range beside {
-			close.Wait()
-		}
+		beside()
 		if !dress {
 			return closed.Wait()
 		}

@@ -121,7 +121,7 @@ func NewClient(conn io.ReadWriteCloser, inFlight int) (*Client, error) {
 	c.chunk = sync.OnceValue(func() int { return defaultChunk })
 	if limits {
 		asked := c.begin(typeExtended, path("limits@openssh.com"), nil)
-		c.flush()
+		c.Flush()
 		c.chunk = sync.OnceValue(func() int { return asked.chunk() })
 	}
 	return c, nil
@@ -303,7 +303,7 @@ func (c *Client) ask(kind byte, body []byte) (*call, error) {
 
 // wait waits for the reply. It must be called exactly once.
 func (c *Client) wait(x *call) error {
-	c.flush()
+	c.Flush()
 	<-x.ready
 	readyChannels.Put(x.ready)
 	return x.err
@@ -318,7 +318,7 @@ const maxQueue = 64 << 10
 func (c *Client) send(kind byte, body, data, into []byte) (*call, error) {
 	x := &call{into: into, size: len(data) + len(into), ready: readyChannels.Get().(chan struct{})}
 	if x.size > 0 {
-		x.inFlight = c.window.enter(x.size, c.flush)
+		x.inFlight = c.window.enter(x.size, c.Flush)
 	}
 	c.mu.Lock()
 	if c.calls == nil {
@@ -346,8 +346,8 @@ func (c *Client) send(kind byte, body, data, into []byte) (*call, error) {
 	return x, nil
 }
 
-// flush sends the queue, or leaves that to the goroutine that is sending already.
-func (c *Client) flush() {
+// Flush sends the queue, or leaves that to the goroutine that is sending already.
+func (c *Client) Flush() {
 	runtime.Gosched() // let those queue that were woken by the same packet
 	for c.queued() && c.writing.TryLock() {
 		for c.queued() {
