@@ -9,8 +9,8 @@ func BestInFlight(inFlight int, quickest, took time.Duration) int {
 	return int(2 * float64(inFlight) * float64(quickest) / float64(took))
 }
 
-// UsualRate in bytes per second is what a path is expected to carry until more is known: one that is
-// slower has as much in flight for a moment, a faster one learns in a few round trips.
+// UsualRate in bytes per second is what a path is expected to carry until more is known: one that
+// is slower has as much in flight for a moment, a faster one learns in a few round trips.
 const UsualRate = 256e6
 
 // Vegas estimates the bytes to keep in flight on the path to a receiver. The zero value knows

@@ -17,11 +17,11 @@ import (
 	"sshpace/internal/base/shell"
 )
 
-// loader reads %[1]s bytes of program, after what %[3]s does, and not one more: dd is the only tool that promises it (POSIX
-// head may read ahead). If dd cannot fill a block from a pipe, the second form reads byte by byte;
-// GNU, busybox and the BSDs can. %[2]s marks both ends of the program: a start-up file may have
-// read some of the input, and then the rest, which is data, must not be run. Nor may it if a
-// start-up file begins another shell, which takes all input for its script.
+// loader reads %[1]s bytes of program and not one more, after what %[3]s does: dd is the only tool
+// that promises it (POSIX head may read ahead). If dd cannot fill a block from a pipe, the second
+// form reads byte by byte; GNU, busybox and the BSDs can. %[2]s marks both ends of the program: a
+// start-up file may have read some of the input, and then the rest, which is data, must not be run.
+// Nor may it if a start-up file begins another shell, which takes all input for its script.
 const loader = `exec sh -c '%[3]sp=$(dd bs=%[1]s count=1 iflag=fullblock 2>/dev/null || dd bs=1 count=%[1]s 2>/dev/null); ` +
 	`case $p in "{ #%[2]s"*"exit #%[2]s") eval "$p" ;; *) echo "sshpace: the host did not read its program: a start-up file may read standard input" >&2; exit 126 ;; esac'`
 
