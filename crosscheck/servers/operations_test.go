@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -19,6 +20,7 @@ var operations = []operation{
 	{"copy", copyTree},
 	{"again", copyAgain},
 	{"checksum", copyChecksum},
+	{"backup", copyPlaced},
 	{"links", copyLinks},
 	{"large", copyLarge},
 	{"many", copyMany},
@@ -129,6 +131,34 @@ func copyChecksum(v *visit) error {
 		defer os.RemoveAll(decoy)
 	}
 	return v.replaced(before, after, "--checksum")
+}
+
+// copyPlaced keeps a replaced file beside the new one, in directories that are made for it. A mode
+// that was asked for is there, or the old file is, and the reason is said.
+func copyPlaced(v *visit) error {
+	before, after := v.random(3000), v.random(4000)
+	from, there := filepath.Join(v.here, "f"), filepath.Join(v.there, "deep", "er")
+	v.write(from, before, 0o644)
+	to := []string{"--mkdir", "--backup=.old", from, ":" + v.name + "/deep/er/"}
+	if err := v.does(v.tried(from), append([]string{"copy"}, to...)...); err != nil {
+		return err
+	}
+	v.write(from, after, 0o644)
+	if err := v.does(v.tried(from), append([]string{"copy"}, to...)...); err != nil {
+		return errors.Join(err, holds(filepath.Join(there, "f"), before), alone(there, "f", "f.old"))
+	}
+	err := errors.Join(holds(filepath.Join(there, "f"), after), holds(filepath.Join(there, "f.old"), before), alone(there, "f", "f.old"))
+	v.write(from, before, 0o644)
+	want, refused := after, v.sshpace("copy", "--mode", "604", from, ":"+v.name+"/deep/er/")
+	if refused == nil {
+		want = before
+		if info, missing := os.Stat(filepath.Join(there, "f")); missing != nil || info.Mode().Perm() != 0o604 {
+			err = errors.Join(err, missing, errors.New("it has another mode than was asked for"))
+		}
+	} else if !strings.Contains(v.said, "owner and mode") {
+		err = errors.Join(err, fmt.Errorf("copy fails: %s", lastLines(v.said)))
+	}
+	return errors.Join(err, holds(filepath.Join(there, "f"), want))
 }
 
 // linked is whether sftp makes a link.

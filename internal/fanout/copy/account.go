@@ -1,6 +1,7 @@
 package copy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,15 +47,13 @@ func (p *put) findOwner() error {
 	said, err := p.shell(query{program: program})
 	var self uint32
 	var who owner
-	answers, _ := fmt.Sscan(said, &self, &who.uid, &who.gid)
-	if answers == 0 {
-		answers, _ = fmt.Sscanf(p.Owner, "%d:%d", &who.uid, &who.gid)
-		answers++
-	} else {
-		err = fmt.Errorf("the host has no user or group %s", p.Owner)
-	}
-	if answers < 3 {
-		return fault.WithHint(err, "make it there first, or give numbers: --owner 1000:1000")
+	switch answers, _ := fmt.Sscan(said, &self, &who.uid, &who.gid); answers {
+	case 0:
+		if n, _ := fmt.Sscanf(p.Owner, "%d:%d", &who.uid, &who.gid); n < 2 {
+			return fault.WithHint(fmt.Errorf("the host cannot be asked about %s: %w", p.Owner, cmp.Or(err, errors.New("it does not answer"))), "give numbers, as in --owner 1000:1000")
+		}
+	case 1, 2:
+		return fault.WithHint(fmt.Errorf("the host has no user or group %s", p.Owner), "make it there first, or name another one")
 	}
 	p.owner, p.AsRoot = &who, p.AsRoot || self == 0
 	return nil

@@ -22,7 +22,10 @@ func (p *put) backup(name string) error {
 	spare := newPart(p.host, kept).fresh()
 	if err == nil {
 		p.made.add(spare, made{})
-		if err = p.client.Link(name, spare).Wait(); isStatus(err) {
+		if err = p.client.Link(name, spare).Wait(); err == nil { // some servers only say that they have made it
+			_, err = p.client.Lstat(spare)
+		}
+		if isStatus(err) {
 			err = p.duplicate(name, spare, was)
 		}
 	}
