@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/fanout"
 	"sshpace/internal/fanout/expand"
 	"sshpace/internal/fanout/hostlist"
@@ -58,6 +59,8 @@ type runFlags struct {
 	listing        listingFlags
 	rerun          string
 	repeats        string // ID of the run that is done again
+	every          seconds
+	count          int
 	list           bool
 	dryRun         bool
 	tty            bool
@@ -106,6 +109,8 @@ func newRunCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "never open a second session to kill a command; a forced command would run in it")
 	flags.BoolVar(&f.tty, "tty", false, "give the command a terminal, without input; lines are shown as usual; to type into one, use ssh -t HOST")
 	flags.BoolVar(&f.reboot, "wait-for-reboot", false, "run the command, which reboots the host, and wait until it is back with another boot id; --timeout is for both (default 10m)")
+	flags.Var(&f.every, "every", "repeat the command at this interval until Ctrl-C, and show what has changed; not recorded in the history")
+	flags.IntVarP(&f.count, "count", "c", 0, "number of runs with --every (default until Ctrl-C)")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show hosts, batches, routes, engines and commands, and connect to nobody")
 	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe")
 	_ = flags.MarkHidden("login-log") // of login
@@ -117,11 +122,14 @@ func newRunCommand(sys System) *cobra.Command {
 
 // check refuses flags that contradict each other.
 func (f *runFlags) check() error {
+	f.view.Every = f.every > 0
 	switch {
 	case !slices.Contains([]reach.Engine{reach.Auto, reach.Native, reach.OpenSSH}, reach.Engine(f.engine)):
 		return usageError("use auto, native or openssh", "--engine %q", f.engine)
 	case f.secrets.ForLogin() && reach.Engine(f.engine) == reach.OpenSSH:
 		return usageError("leave --engine out: ssh itself is never given a password", "--ask-pass and --engine openssh exclude each other")
+	case f.count > 0 && f.every == 0:
+		return usageError("such as --every 10s --count 6", "--count is for --every")
 	case f.stdin && f.selection.ReadsStdin():
 		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
 	}
@@ -305,7 +313,7 @@ func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, f
 	if f.script != "" {
 		t.command.Text = strings.TrimSpace(filepath.Base(f.script) + " " + words)
 	}
-	if f.noRecord {
+	if f.noRecord || f.every > 0 {
 		return t, nil
 	}
 	t.store = store
@@ -367,24 +375,14 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	if t.own != nil {
 		executor = expand.Executor{Executor: executor, Of: t.own}
 	}
-	f.view.Confirm = f.pace.question(drain)
-	f.view.Naming = t.reach.Naming
-	sink, err := f.view.Sink(sys.views(), t.hosts)
-	if err != nil {
-		return err
-	}
-	recorder := history.Keep(t.store, t.how, sys.Stderr)
+	f.view.Confirm, f.view.Naming = f.pace.question(drain), t.reach.Naming
 	t.reach.Warm(drain, t.hosts)
 	params := fanout.Params{
-		ID:     recorder.ID,
 		Pace:   f.pace.Pace,
 		Fanout: f.fanout, CommandTimeout: timeout, Drain: drain, ReservedFDs: f.view.FDs(),
 		RetryFor: time.Duration(f.retryFor), RetryDown: f.retryFor > 0, MaxOutput: int64(f.maxOutput),
 	}
-	summary, err := fanout.Run(hard, params, t.hosts, t.command, executor, recorder.Beside(sink))
-	if lost := recorder.Close(); lost != nil {
-		fmt.Fprintf(sys.Stderr, "sshpace: warning: the record of this run is incomplete: %s\n", oneLine(lost.Error()))
-	}
+	summary, err := t.repeat(hard, sys, f, params, executor)
 	t.failed = summary.Failed == len(t.hosts)
 	if err == nil && t.input != nil {
 		err = t.input.Err()
@@ -392,7 +390,39 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	if drain.Err() != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
-	return output.Ending{Summary: summary, Err: err, Recorded: !f.noRecord, Files: f.view.Files, MaxRC: f.maxrc}.Verdict()
+	return output.Ending{Summary: summary, Err: err, Recorded: t.store != nil, Files: f.view.Files, MaxRC: f.maxrc}.Verdict()
+}
+
+// repeat runs the command once, or every so often. Between two runs connections stay open.
+func (t *task) repeat(hard context.Context, sys System, f *runFlags, p fanout.Params, executor fleet.Executor) (summary fleet.Summary, err error) {
+	if f.every == 0 {
+		return t.once(hard, sys, f, p, executor)
+	}
+	kept := fanout.Keepable(len(t.hosts))
+	t.reach.Keep(kept)
+	p.ReservedFDs += kept
+	for n := 1; ; n++ {
+		next := time.Now().Add(time.Duration(f.every))
+		if summary, err = t.once(hard, sys, f, p, executor); err != nil || n == f.count || !sched.Until(p.Drain, next) {
+			return summary, err
+		}
+		p.ReservedFDs = f.view.FDs() // the kept ones are open
+	}
+}
+
+// once runs the command on all hosts.
+func (t *task) once(hard context.Context, sys System, f *runFlags, p fanout.Params, executor fleet.Executor) (fleet.Summary, error) {
+	sink, err := f.view.Sink(sys.views(), t.hosts)
+	if err != nil {
+		return fleet.Summary{}, err
+	}
+	recorder := history.Keep(t.store, t.how, sys.Stderr)
+	p.ID = recorder.ID
+	summary, err := fanout.Run(hard, p, t.hosts, t.command, executor, recorder.Beside(sink))
+	if lost := recorder.Close(); lost != nil {
+		fmt.Fprintf(sys.Stderr, "sshpace: warning: the record of this run is incomplete: %s\n", oneLine(lost.Error()))
+	}
+	return summary, err
 }
 
 // ignoreCancel drops the errors that an interrupt causes.

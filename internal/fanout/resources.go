@@ -69,6 +69,10 @@ func openFiles() int {
 	return len(entries)
 }
 
+// Keepable returns how many connections to n hosts may stay open between runs, so that others find
+// descriptors, too.
+func Keepable(n int) int { return min(n, ownResources().OpenFiles/2) }
+
 // load adds one processor at a time, up to max, while the process uses all it has.
 type load struct {
 	max int // processors

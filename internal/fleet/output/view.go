@@ -28,9 +28,13 @@ type View struct {
 	Times  bool   // each line is shown with the time when it came
 	Files  bool   // files are copied: errors are shown once for all hosts, at the end
 
+	Every bool // runs follow each other: each but the first shows only what has changed
+
 	Quiet, Verbose bool
 	Naming         func() int                          // names that are looked up; nil: unknown
 	Confirm        func(question string) (bool, error) // asked between two batches; nil: nobody is asked
+
+	changes *changes // with Every, of the runs so far
 }
 
 // Majority is the value of Diff without a host.
@@ -46,6 +50,8 @@ type Streams struct {
 // Check refuses contradictions.
 func (v *View) Check() error {
 	switch {
+	case v.Every && (v.gathers() || v.Table || v.Sort != "" || v.Failed || v.Times):
+		return fault.Usage("leave it out, or use --json", "--every folds output by itself, and shows what has changed")
 	case v.Times && (v.gathers() || v.Table || v.Sort != "" || v.Failed):
 		return fault.Usage("leave it out, or use --json", "--timestamps is for lines that are shown as they come")
 	case (v.gathers() || v.Table || v.Sort != "" || v.Failed) && v.JSON:
@@ -80,6 +86,7 @@ const outdirFiles = 16
 // Sink shows a run on hosts.
 func (v *View) Sink(s Streams, hosts []host.Host) (fleet.Sink, error) {
 	var sinks Tee
+	first := v.changes == nil
 	if v.Outdir != "" {
 		dirs := []string{v.Outdir}
 		if v.Dirs != nil {
@@ -105,7 +112,7 @@ func (v *View) Sink(s Streams, hosts []host.Host) (fleet.Sink, error) {
 	if !v.Quiet || v.Confirm != nil {
 		sinks = append(sinks, &batches{w: s.Err, confirm: v.Confirm})
 	}
-	if !v.Quiet && !v.JSON {
+	if !v.Quiet && !v.JSON && first {
 		sinks = append(sinks, newClosing(s.Err, terminal.Width(s.Err, s.Getenv)))
 	}
 	heard := &unread{Tee: sinks}
@@ -125,6 +132,11 @@ func (v *View) main(s Streams, hosts []host.Host) fleet.Sink {
 		j := newJSON(s.Out)
 		j.times = v.Times
 		return j
+	case v.Every:
+		if v.changes == nil {
+			v.changes = &changes{opt: gatherOptions{Out: s.Out, Err: s.Err, Raw: v.Raw}}
+		}
+		return v.changes
 	case v.gathers():
 		o := gatherOptions{ByEnd: v.Group == "exit", Out: s.Out, Err: s.Err, Raw: v.Raw, Diff: v.Diff != "", Mask: v.Mask}
 		if v.Diff != Majority {

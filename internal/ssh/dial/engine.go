@@ -43,6 +43,7 @@ type Engine struct {
 	names    *names
 	keys     *keyring
 	jumps    line.Pool[jumpKey]
+	kept     kept
 	tables   sync.Once
 	life     context.Context // of the connections to agents and jump hosts
 	die      context.CancelFunc
@@ -70,6 +71,7 @@ func (e *Engine) Naming() int { return int(e.names.asked.Load()) }
 // Close ends everything that hosts shared.
 func (e *Engine) Close() error {
 	e.die()
+	e.kept.close()
 	e.jumps.Close()
 	return nil
 }
@@ -90,6 +92,9 @@ func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a 
 
 // Run runs cmd on a target that is resolved already.
 func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
+	if o, ok := e.onKept(ctx, t, cmd, a); ok {
+		return o
+	}
 	ahead, seen := t.ahead(cmd), seenBy(a)
 	if seen != nil {
 		ahead = nil
@@ -98,24 +103,31 @@ func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a fleet.
 	if err != nil {
 		return unconnected(asError(ctx, err), cmd)
 	}
-	defer l.Close()
 	a.Reached(fleet.PhaseExec)
 	if t.Local != nil && cmd.Dialogue == nil && seen == nil {
 		l.local(ctx, t, a)
 		if ctx.Err() != nil {
+			l.Close()
 			return failed(interrupted(ctx), fleet.RanNo)
 		}
 	}
+	return e.runOn(ctx, l, t, cmd, a)
+}
+
+// runOn runs cmd on a connection, which it then keeps or closes.
+func (e *Engine) runOn(ctx context.Context, l *link, t *Target, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
+	a.Reached(fleet.PhaseExec)
 	starting, cancel := context.WithDeadlineCause(ctx, l.usable, fleet.ErrConnectTimeout)
 	defer cancel()
 	cmd.Env = slices.Concat(t.Env, cmd.Env)
 	o, err := l.Run(ctx, starting, cmd, a)
 	if failed, ok := errors.AsType[*session.NotStarted](err); ok {
 		o = failed.Outcome
-	} else if seen != nil && ctx.Err() == nil {
+	} else if seen := seenBy(a); seen != nil && ctx.Err() == nil {
 		seen.ask(ctx, l)
 	}
 	o.Err = clip(o.Err)
+	e.kept.leave(t, l, &o)
 	return o
 }
 

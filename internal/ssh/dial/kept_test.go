@@ -83,3 +83,57 @@ func TestIdleJump(t *testing.T) {
 		}
 	}
 }
+
+// fixed resolves every host to one target.
+type fixed struct{ t *Target }
+
+func (f fixed) Target(context.Context, host.Host) (*Target, error) { return f.t, nil }
+
+// TestKept: the next command on a target needs no login, unless the connection has ended meanwhile,
+// or is in use; a command that was ended takes its connection along, and no more stay open than
+// asked for.
+func TestKept(t *testing.T) {
+	conns := make(chan net.Conn, 10)
+	s := (&sshtest.Server{Exec: func(x *sshtest.Session) {
+		conns <- x.Conn
+		if x.Command == "wait" {
+			<-x.Signals
+			return
+		}
+		x.Exit(3)
+	}}).Start(t)
+	key, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
+	target := &Target{HostName: "127.0.0.1", Port: s.Port(), User: "u", HostKeys: anyKey{}, Identity: Identity{Files: []string{key}}}
+	e := New(fixed{target}, Options{})
+	e.Keep(1)
+	logins := 0
+	for _, step := range []struct {
+		what   string
+		cmd    string
+		hosts  int
+		logins int
+	}{{"first", "x", 1, 1}, {"next", "x", 1, 0}, {"two hosts at once", "x", 2, 1}, {"ended", "wait", 1, 0}, {"after that", "x", 1, 1}, {"cut", "cut", 1, 1}} {
+		if step.what == "cut" {
+			for len(conns) > 0 {
+				(<-conns).Close()
+			}
+			waittest.Until(t, "the end of the connection", func() bool { return s.Open() == 0 })
+		}
+		logins += step.logins
+		sink := &sshtest.Told{}
+		if _, err := fanout.Run(t.Context(), fanout.Params{CommandTimeout: map[bool]time.Duration{true: 200 * time.Millisecond}[step.cmd == "wait"]}, []host.Host{{Name: "a"}, {Name: "b"}}[:step.hosts], fleet.Command{Line: step.cmd}, e, sink); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range sink.Results() {
+			if step.cmd != "wait" && (r.Exit != 3 || r.Class != fleet.NoFailure) {
+				t.Errorf("%s: %+v", step.what, r)
+			}
+		}
+		if s.Accepted() != logins {
+			t.Errorf("%s: %d logins so far, want %d", step.what, s.Accepted(), logins)
+		}
+		waittest.Until(t, "one connection at most", func() bool { return s.Open() <= 1 })
+	}
+	e.Close()
+	waittest.Until(t, "no connection", func() bool { return s.Open() == 0 })
+}

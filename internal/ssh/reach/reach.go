@@ -97,6 +97,9 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	return e, nil
 }
 
+// Keep keeps the native engine's connections to at most that many hosts between their commands.
+func (e *Executor) Keep(most int) { e.native.Keep(most) }
+
 // Close ends everything that hosts share.
 func (e *Executor) Close() error { return e.native.Close() }
 
