@@ -137,6 +137,13 @@ func (f *runFlags) check() error {
 }
 
 func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, args []string) error {
+	if f.listing.history && flags.ArgsLenAtDash() < 0 { // flags may follow its words, which are no command
+		flags.SetInterspersed(true)
+		if err := flags.Parse(args); err != nil {
+			return &Error{Err: err, Hint: "see sshpace run --help; -- stands before words that begin with -", Code: ExitUsage}
+		}
+		args = flags.Args()
+	}
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -151,7 +158,7 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 		return f.follow(ctx, sys, store, args)
 	}
 	if f.listing.history {
-		return f.listing.show(sys, store, args, f.view.JSON)
+		return f.showHistory(sys, store, flags, args)
 	}
 	if word := flagBehind(flags, args, true); word != "" && f.rerun == "" && f.selection.None() {
 		return usageError("flags come before the command: sshpace run -w HOSTS -- COMMAND", "no hosts given: %s is a word of the command", word)

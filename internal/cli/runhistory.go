@@ -121,15 +121,27 @@ type listingFlags struct {
 }
 
 func (f *listingFlags) register(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.history, "history", false, "list earlier runs; with words, only those that have them in their command or hosts; with an ID, that run in full")
+	flags.BoolVar(&f.history, "history", false, "list earlier runs; with words, only those that have them in their command or hosts; with an ID, that run in full, in any view")
 	flags.Var(&f.since, "since", "with --history: only runs since then, such as 2h, 3d or 2026-11-20")
 	flags.IntVar(&f.limit, "limit", 0, "with --history: at most this many `RUNS` (default: 20 on a terminal, otherwise all; -1: all)")
 	flags.BoolVar(&f.follow, "follow", false, "with --history: show the last run, or the one with an ID, in any view, until it ends")
 }
 
-// show lists the recorded runs that the flags select, as a table or in JSON.
-func (f *listingFlags) show(sys System, store *history.Store, words []string, inJSON bool) error {
-	return store.Print(sys.Stdout, history.Listing{Words: words, Since: f.since.Time, Limit: f.limit, Width: terminal.Width(sys.Stdout, sys.Getenv), JSON: inJSON})
+// views are the flags for other views than the folded one.
+var views = []string{"diff", "group-by", "mask-names", "rows", "sort", "timestamps"}
+
+// showHistory lists the recorded runs that the flags select, as a table or in JSON, or shows one in
+// any view.
+func (f *runFlags) showHistory(sys System, store *history.Store, flags *pflag.FlagSet, words []string) error {
+	l := history.Listing{Words: words, Since: f.listing.since.Time, Limit: f.listing.limit, Width: terminal.Width(sys.Stdout, sys.Getenv), JSON: f.view.JSON}
+	l.View = func(rec *history.Record, s fleet.Start) (fleet.Sink, error) {
+		v := f.view
+		v.Quiet, v.Gather = true, v.Gather || !slices.ContainsFunc(views, flags.Changed) // its sets are its summary
+		to := sys.views()
+		to.Err = to.Out // all of it is the data
+		return v.Sink(to, s.Hosts)
+	}
+	return store.Print(sys.Stdout, l)
 }
 
 // follow shows one run until it ends: the last one, or the one that is named.

@@ -13,7 +13,7 @@ import (
 
 // Follow replays a recorded run, the last one if name is "", and continues until that run ends or
 // ctx does. view makes the sink that shows it. A run that was killed is an error.
-func (s *Store) Follow(ctx context.Context, name string, view func(*Record, fleet.Start) (fleet.Sink, error)) (fleet.Summary, error) {
+func (s *Store) Follow(ctx context.Context, name string, view View) (fleet.Summary, error) {
 	rec, err := s.run(cmp.Or(name, "last"))
 	if err != nil {
 		return fleet.Summary{}, fault.Usage("sshpace run --history lists the runs", "%s", err)

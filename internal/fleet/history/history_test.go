@@ -235,7 +235,7 @@ func TestRepetitionsJoin(t *testing.T) {
 	is("all", "[::1]:22")
 	is("not-started", "")
 	var list, one bytes.Buffer
-	if err := errors.Join(s.Print(&list, Listing{Limit: 1}), s.Print(&one, Listing{Words: []string{rest}})); err != nil ||
+	if err := errors.Join(s.Print(&list, Listing{Limit: 1}), s.Print(&one, Listing{Words: []string{rest}, View: func(*Record, fleet.Start) (fleet.Sink, error) { return fleet.Nothing{}, nil }})); err != nil ||
 		!strings.Contains(list.String(), "  1 failed; before: 1 failed, 1 unreachable, 1 unknown, 1 unfinished  ") || !strings.Contains(one.String(), "\nfailed (1): [::1]:22\nfailed before (1): web2\n") {
 		t.Errorf("%v\n%s%s", err, &list, &one)
 	}

@@ -45,7 +45,11 @@ type Listing struct {
 	Limit int       // at most this many, the newest; 0: one screen of a terminal, otherwise all; -1: all
 	Width int       // of the terminal, 0 = none
 	JSON  bool
+	View  View // of the run to show in full
 }
+
+// View makes the sink that shows a recorded run, once its beginning is known.
+type View func(*Record, fleet.Start) (fleet.Sink, error)
 
 // screenful is how many runs a terminal shows: with head and prompt they fit into 24 lines.
 const screenful = 20
@@ -62,7 +66,7 @@ func (s *Store) Print(out io.Writer, l Listing) error {
 		case err == nil && l.JSON:
 			show = func(io.Writer, Listing) error { return s.WriteJSON(w, l.Words[0]) }
 		case err == nil:
-			show = func(io.Writer, Listing) error { return s.showRun(w, l.Words[0], rec) }
+			show = func(io.Writer, Listing) error { return s.showRun(w, l.Words[0], rec, l.View) }
 		case !errors.Is(err, ErrNone):
 			return fault.Usage("sshpace run --history lists the runs", "%s", err)
 		}
@@ -231,8 +235,9 @@ func (s *Store) WriteJSON(w io.Writer, id string) error {
 	return nil
 }
 
-// showRun writes the run called id: its command, its sets, the kept output and why hosts failed.
-func (s *Store) showRun(w io.Writer, id string, rec *Record) error {
+// showRun writes the run called id: its command, its sets, and, in a view, the kept output and why
+// hosts failed.
+func (s *Store) showRun(w *bufio.Writer, id string, rec *Record, view View) error {
 	fmt.Fprintf(w, "run %s, %s: %s\n", termsafe.Line(rec.ID), rec.Start.Local().Format("2006-01-02 15:04:05"), termsafe.Line(rec.Command))
 	for _, set := range shownSets {
 		own, _ := rec.own(set) // every name is known
@@ -242,16 +247,22 @@ func (s *Store) showRun(w io.Writer, id string, rec *Record) error {
 			}
 		}
 	}
+	if rec.How.Kept == 0 && slices.ContainsFunc(rec.Results, func(r fleet.Result) bool { return r.OutBytes+r.ErrBytes > 0 }) {
+		fmt.Fprintln(w, "output: not kept; --keep-output SIZE keeps that of a run")
+	}
 	f, err := s.open(id)
-	if err != nil {
+	if err = cmp.Or(err, w.Flush()); err != nil {
 		return err
 	}
 	defer f.Close()
-	sink := &shown{Sink: output.Gathered(w), keeps: rec.How.Kept > 0, kept: map[int]int64{}}
+	sink := &followed{view: func(start fleet.Start) (fleet.Sink, error) {
+		sink, err := view(rec, start)
+		return &shown{Sink: sink, keeps: rec.How.Kept > 0, kept: map[int]int64{}}, err
+	}}
 	if _, err := output.Replay(f, sink); err != nil || rec.Finished {
 		return err
 	}
-	return sink.End(fleet.Summary{}) // of a run that was killed
+	return sink.End(sink.so) // of a run that was killed
 }
 
 // shown reports how much output of a host was not kept.

@@ -72,9 +72,6 @@ var _ fleet.Sink = (*gather)(nil)
 // outputMemory is how much output is kept in memory, in bytes. The rest goes to a file.
 const outputMemory = 16 << 20
 
-// Gathered is a sink that writes each distinct output and end once to w, at the end.
-func Gathered(w io.Writer) fleet.Sink { return newGather(gatherOptions{Out: w, Err: w}) }
-
 func newGather(opt gatherOptions) *gather {
 	g := &gather{
 		opt: opt, store: file.Store{What: "output", Limit: outputMemory},
