@@ -137,7 +137,7 @@ func (f *runFlags) check() error {
 }
 
 func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, args []string) error {
-	if f.listing.history && flags.ArgsLenAtDash() < 0 { // flags may follow its words, which are no command
+	if f.listing.history && flags.ArgsLenAtDash() < 0 { // flags may follow its words
 		flags.SetInterspersed(true)
 		if err := flags.Parse(args); err != nil {
 			return &Error{Err: err, Hint: "see sshpace run --help; -- stands before words that begin with -", Code: ExitUsage}
