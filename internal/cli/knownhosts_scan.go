@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +69,7 @@ func (f *scanFlags) run(ctx context.Context, sys System) error {
 	}
 	defer executor.Close()
 	defer fanout.Tune(sys.Getenv, fleet.Command{})()
-	params := scan.Params{All: f.all, List: list, Fanout: f.fanout, RetryFor: time.Duration(f.retryFor), Drain: drain, Progress: terminal.NewProgress(sys.Stderr, "hosts").Report}
+	params := scan.Params{All: f.all, List: list, Fanout: f.params(drain), Progress: terminal.NewProgress(sys.Stderr, "hosts").Report}
 	report, err := scan.Run(hard, params, hosts, executor)
 	report.Review(sys.Stderr)
 	if err != nil || drain.Err() != nil {

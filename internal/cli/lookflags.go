@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/ssh/reach"
@@ -43,6 +44,11 @@ func (f *lookFlags) command(sys System, name, what string, run func(context.Cont
 	flags.Var(&f.retryFor, "retry-for", "how long to retry hosts that are too busy, or refuse so many connections (default 2m, 30s if none succeeded there)")
 	completeSets(cmd, sys, &f.connection)
 	return cmd
+}
+
+// params are those of the fan-out.
+func (f *lookFlags) params(drain context.Context) fanout.Params {
+	return fanout.Params{Fanout: f.fanout, RetryFor: time.Duration(f.retryFor), Drain: drain}
 }
 
 // open returns the hosts, and who reaches them, whom the caller closes.

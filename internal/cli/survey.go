@@ -93,7 +93,7 @@ func (f *surveyFlags) measure(drain, hard context.Context, sys System, hosts []h
 		return err
 	}
 	params := survey.Params{
-		Judge: &doctor.Fleet{}, Fanout: f.fanout, RetryFor: time.Duration(f.retryFor), Drain: drain,
+		Judge: &doctor.Fleet{}, Fanout: f.params(drain),
 		Progress: func(int, int) {}, Sink: record.Tee(sink, memory.Sink()),
 	}
 	if !f.quiet {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -23,9 +22,7 @@ import (
 type Params struct {
 	All      bool  // one key of each type, not only the one that a login would see
 	List     *List // nil: none
-	Fanout   int   // this and the next two: see fanout.Params
-	RetryFor time.Duration
-	Drain    context.Context
+	Fanout   fanout.Params
 	Progress func(done, total int)
 }
 
@@ -75,7 +72,7 @@ func Run(ctx context.Context, p Params, hosts []host.Host, e *reach.Executor) (R
 		s.report = append(s.report, &Host{Host: h.String(), Keys: []Key{}, target: h, look: &reach.Look{}})
 	}
 	e.Warm(ctx, hosts)
-	_, err := fanout.Run(ctx, fanout.Params{Fanout: p.Fanout, RetryFor: p.RetryFor, Drain: p.Drain}, hosts, fleet.Command{}, s, s)
+	_, err := fanout.Run(ctx, p.Fanout, hosts, fleet.Command{}, s, s)
 	for _, h := range s.report {
 		h.judge(ctx, p.List)
 	}

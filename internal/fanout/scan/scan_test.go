@@ -18,6 +18,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/reach"
@@ -333,7 +334,7 @@ func TestHostileServers(t *testing.T) {
 	}
 	good := (&sshtest.Server{}).Start(t)
 	began := time.Now()
-	report, review := s.run(t, Params{RetryFor: -1}, append(hosts, at("good", good.Port()))...)
+	report, review := s.run(t, Params{Fanout: fanout.Params{RetryFor: -1}}, append(hosts, at("good", good.Port()))...)
 	for _, h := range report[:len(ports)] {
 		if h.Class == "" || h.Err == "" || len(h.Keys) > 0 {
 			t.Errorf("%+v", h)

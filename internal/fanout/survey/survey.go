@@ -31,9 +31,7 @@ type Judge interface {
 // Params of a survey.
 type Params struct {
 	Judge    Judge
-	Fanout   int // this and the next two: see fanout.Params
-	RetryFor time.Duration
-	Drain    context.Context
+	Fanout   fanout.Params
 	Progress func(done, total int)
 	Sink     record.Sink // of the hosts, in their order
 }
@@ -45,7 +43,7 @@ func Run(ctx context.Context, p Params, hosts []host.Host, e *reach.Executor) er
 	defer stop()
 	go s.own.watch(watching)
 	e.Warm(ctx, hosts)
-	_, err := fanout.Run(ctx, fanout.Params{Fanout: p.Fanout, RetryFor: p.RetryFor, Drain: p.Drain}, hosts, marked, s, s)
+	_, err := fanout.Run(ctx, p.Fanout, hosts, marked, s, s)
 	var all []*record.Host
 	for i := range s.logins {
 		if h := &s.logins[i].Host; h.Attempts > 0 {

@@ -19,6 +19,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/bench/doctor"
+	"sshpace/internal/fanout"
 	"sshpace/internal/fanout/survey"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/conf"
@@ -164,7 +165,7 @@ func (f *fleet) survey() map[string]*record.Host {
 	}
 	defer e.Close()
 	seen := map[string]*record.Host{}
-	p := survey.Params{Judge: &doctor.Fleet{}, RetryFor: -1, Progress: func(int, int) {}, Sink: func(r record.Record) error {
+	p := survey.Params{Judge: &doctor.Fleet{}, Fanout: fanout.Params{RetryFor: -1}, Progress: func(int, int) {}, Sink: func(r record.Record) error {
 		h := r.(*record.Host)
 		seen[h.Name] = h
 		return nil
