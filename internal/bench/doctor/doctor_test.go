@@ -220,6 +220,9 @@ func TestWindowOfABusyMachine(t *testing.T) {
 		if len(got) != c.want {
 			t.Errorf("%+v: found %+v", c, got)
 		}
+		if hidden := f.Hidden() != ""; hidden != (c.want == 0 && c.service > 1) {
+			t.Errorf("%+v: %s", c, f.Hidden())
+		}
 	}
 }
 

@@ -78,6 +78,18 @@ func (f *Facts) Window() bool {
 	return what == record.LimitWindow
 }
 
+// Hidden says why the speed of transfers, or its limit over a long path, is not known; "" where it
+// is.
+func (f *Facts) Hidden() string {
+	switch e := f.Transfers.Present; {
+	case e.BytesPerSecond == 0:
+		return "No transfer could be measured."
+	case f.Logins.answered() > time.Millisecond && e.Crowded() && len(window(f)) == 0:
+		return "This machine was too busy to find out what limits transfers."
+	}
+	return ""
+}
+
 // otherCipher returns an offered cipher without AES if the present one is AES, which needs
 // hardware, or an old cipher.
 func otherCipher(present string, offered []string) string {

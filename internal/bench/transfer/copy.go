@@ -94,8 +94,9 @@ func mscp(b *Ground, program string, o Options, from, target string, _ bool) (Pr
 		lines = append(lines, "Include "+path)
 	}
 	argv := []string{program, "-q", "-n", strconv.Itoa(o.Streams), "-F", b.here("mscp.conf")}
+	overwritten := func(said string) string { return strings.ReplaceAll(said, "\r", "\n") }
 	err := os.WriteFile(b.here("mscp.conf"), []byte(strings.Join(lines, "\n")+"\n"), 0o600)
-	return Process{Argv: append(argv, b.places(o, from, target)...), Env: b.Destination.Env}, err
+	return Process{Argv: append(argv, b.places(o, from, target)...), Env: b.Destination.Env, Plain: overwritten}, err
 }
 
 // own is what people would otherwise do with scp: copy and fetch of this program.
@@ -109,7 +110,18 @@ func own(b *Ground, program string, o Options, from, target string, all bool) (P
 	if o.Direction == record.Download {
 		argv[1], places = "fetch", []string{":" + from, target}
 	}
-	return Process{Argv: append(append(argv, "--"), places...), Env: to.Env}, nil
+	return Process{Argv: append(append(argv, "--"), places...), Env: to.Env, Plain: ownReason}, nil
+}
+
+// ownReason returns the reason in the first line of a host; the others count hosts.
+func ownReason(said string) string {
+	line, _, _ := strings.Cut(said, "\n")
+	for _, mark := range []string{" =: ", " => "} {
+		if _, reason, ok := strings.Cut(line, mark); ok {
+			return reason
+		}
+	}
+	return line
 }
 
 // ownPlace is where own puts a copy: fetch makes a directory for the host, and has another way to

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"sshpace/internal/base/stats"
@@ -27,6 +28,7 @@ type Diagnosis struct {
 	AtLeast   bool             `json:"login_at_least,omitempty"` // a lower bound: nobody waited for its end
 	RoundTrip *stats.Interval  `json:"round_trip_ns,omitempty"`
 	Busy      float64          `json:"busy_pct,omitempty"` // of this machine's CPU time, during the logins; absent: not known
+	Hidden    string           `json:"hidden,omitempty"`   // why checks of transfers found out nothing
 	Checks    []string         `json:"checks"`
 	Findings  []doctor.Finding `json:"findings"`
 }
@@ -36,6 +38,9 @@ func Diagnose(f *doctor.Facts, checks []doctor.Check, complete bool) *Diagnosis 
 	r := &Diagnosis{Schema: diagnosisSchema, Target: f.Label, Complete: complete && f.Refusal == nil && f.Stuck == nil, Checks: []string{}, Findings: doctor.Judge(checks, f)}
 	for _, c := range checks {
 		r.Checks = append(r.Checks, c.Name)
+	}
+	if slices.Contains(doctor.Needs(checks), doctor.Moving) && r.Complete {
+		r.Hidden = f.Hidden()
 	}
 	if f.Logins.Whole.N > 0 {
 		r.Login, r.RoundTrip, r.AtLeast, r.Busy = &f.Logins.Whole, &f.Logins.RoundTrip, f.Logins.Cut(), 100*f.Busy
@@ -111,6 +116,9 @@ func (r *Diagnosis) answer() string {
 		words = append(words, fmt.Sprintf("A login to %s takes more than %.0f s.", r.Target, math.Floor(r.Login.Value/1e9)))
 	case r.Login != nil:
 		words = append(words, fmt.Sprintf("A login to %s takes %s.", r.Target, doctor.Milliseconds(*r.Login)))
+	}
+	if r.Hidden != "" {
+		words = append(words, r.Hidden)
 	}
 	if r.Busy >= busy {
 		words = append(words, fmt.Sprintf("This machine was busy meanwhile (%.0f %% of its CPU time): logins take longer than on an idle one.", r.Busy))
