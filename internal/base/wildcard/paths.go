@@ -46,7 +46,7 @@ func (p Paths) Match(name string, directory bool) bool {
 }
 
 // pathTokens are the parts of a pattern: wildcards, a set, what follows \, and other characters.
-var pathTokens = Regexp(`(?s)\*+|\?|\\.|\[[!^]?\]?(?:\[:[a-z]+:\]|\\.|[^\]\\])*\]|.`)
+const pathTokens = `(?s)\*+|\?|\\.|\[[!^]?\]?(?:\[:[a-z]+:\]|\\.|[^\]\\])*\]|.`
 
 // pathRegexp returns a pattern as a regular expression. \ takes the meaning of the next character
 // away where a pattern has wildcards, and else is a character like any other.
@@ -58,7 +58,7 @@ func pathRegexp(pattern string, anchored bool) string {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return begin + regexp.QuoteMeta(pattern) + "$"
 	}
-	return begin + pathTokens().ReplaceAllStringFunc(pattern, func(token string) string {
+	return begin + regexp.MustCompile(pathTokens).ReplaceAllStringFunc(pattern, func(token string) string {
 		switch {
 		case token == "*":
 			return "[^/]*"
