@@ -20,6 +20,7 @@ import (
 	"sshpace/internal/fanout/sudo"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
+	"sshpace/internal/ssh/reach"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -30,6 +31,7 @@ type copyFlags struct {
 	noVerify bool
 	compare  bool
 	exclude  []string
+	dry      bool // what would change is shown
 }
 
 func (f *copyFlags) registerAll(flags *pflag.FlagSet) {
@@ -40,6 +42,7 @@ func (f *copyFlags) registerAll(flags *pflag.FlagSet) {
 	flags.Var(&f.rate, "rate", "bytes per second of all hosts together, such as 10M or 10MB/s; 0 = no limit")
 	flags.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums of the copied files")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out files and directories with names such as *.bak, cache/ or /site/tmp, as rsync does; repeatable")
+	flags.BoolVar(&f.dry, "dry-run", false, "show which files would be changed, hosts with the same changes together, and change nothing")
 	flags.BoolVar(&f.compare, "checksum", false, "skip files with the same checksum, instead of those with the same size and time")
 }
 
@@ -48,7 +51,12 @@ func (f *copyFlags) options() (copy.Options, error) {
 	if err != nil {
 		return copy.Options{}, usageError("such as --exclude '*.bak' or --exclude cache/", "--exclude: %v", err)
 	}
-	o := copy.Options{NoVerify: f.noVerify, Compare: f.compare, Exclude: exclude}
+	o := copy.Options{NoVerify: f.noVerify, Compare: f.compare, Exclude: exclude, Dry: f.dry}
+	if f.dry {
+		f.noRecord = true
+		f.view.Gather = f.view.Diff == "" && !f.view.JSON && !f.view.Table && f.view.Sort == ""
+		f.view.Mask = f.view.Gather || f.view.Diff != ""
+	}
 	if f.expansion.on {
 		o.Naming = f.expansion.text
 	}
@@ -108,19 +116,23 @@ func (m *fileMode) Set(text string) error {
 }
 
 func newCopyCommand(sys System) *cobra.Command {
-	f, how := copyFlags{}, placing{}
+	f, how, up := copyFlags{}, placing{}, copy.Upload{}
 	cmd := page("copy", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.copy(cmd.Context(), sys, cmd.Flags(), args, &how)
+			return f.copy(cmd.Context(), sys, cmd.Flags(), args, &how, up)
 		},
 	})
 	f.registerAll(cmd.Flags())
 	how.register(cmd.Flags())
+	flags := cmd.Flags()
+	flags.BoolVar(&up.Delete, "delete", false, "delete in the copied directories on the host what SRC does not have, after everything was copied")
+	flags.IntVar(&up.MaxDelete, "max-delete", 100, "with --delete: names of each host, at most; if there are more, none is deleted there")
+	flags.StringVar(&up.Then, "then", "", "run this command, by sh, on hosts where something has changed")
 	completeSets(cmd, sys, &f.connection)
 	return cmd
 }
 
-func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, args []string, how *placing) error {
+func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, args []string, how *placing, up copy.Upload) error {
 	usage := "write it as sshpace copy -w HOSTS SRC... :DEST"
 	if f.list {
 		return runRun(ctx, sys, &f.runFlags, flags, args)
@@ -140,6 +152,12 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 		}
 		return usageError(hint, "%q is not a remote path", last)
 	}
+	switch {
+	case up.MaxDelete < 0 || flags.Changed("max-delete") && !up.Delete:
+		return usageError("such as --delete --max-delete 500", "--max-delete %d", up.MaxDelete)
+	case up.Then != "" && reach.Engine(f.engine) == reach.OpenSSH:
+		return usageError("leave --engine out: ssh opens one session, and the command needs another", "--then and --engine openssh exclude each other")
+	}
 	options, err := f.options()
 	if err != nil {
 		return err
@@ -153,7 +171,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 	for _, name := range left {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s skipped: it is not a file, directory or link\n", oneLine(name))
 	}
-	up := copy.Upload{Options: options, Placing: how.Placing, Dest: dest, Sources: sources.Of}
+	up.Options, up.Placing, up.Dest, up.Sources = options, how.Placing, dest, sources.Of
 	f.dialogue = func(hosts int) fleet.Dialogue { up.Hosts = hosts; return up.Dialogue }
 	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"copy"}, args...))
 }

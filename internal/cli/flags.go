@@ -32,6 +32,7 @@ var exclusions = [][]string{
 	{"per-host", "script", "expand"},
 	{"every", "canary", "batch", "then-confirm", "wait-for-reboot", "dry-run"},
 	{"tty", "script", "stdin", "sudo"},
+	{"delete", "no-verify", "backup"},
 	{"undo", "write", "prove", "json", "out", "check", "strict", "policy", "include-insecure"},
 }
 

@@ -236,7 +236,17 @@ func (o *Outcome) Conversed(ctx context.Context, failure error, lost string) {
 		o.Hint = "no file is left half written under its name; run the same command again to continue"
 	default:
 		o.Exit, o.Err, o.Hint = 1, termsafe.Line(failure.Error()), termsafe.Line(fault.HintOf(failure))
+		if command, ok := errors.AsType[*CommandError](failure); ok {
+			o.Exit = command.Exit
+		}
 	}
+}
+
+// CommandError is the failure of a Dialogue whose command on the host did not end with 0.
+type CommandError struct{ Exit int }
+
+func (e *CommandError) Error() string {
+	return fmt.Sprintf("the copy is complete; its command ended with exit %d", e.Exit)
 }
 
 // Exhausted reports whether an error says that this machine has no more resources right now.

@@ -87,7 +87,7 @@ func (p *put) dressed(kind fs.FileMode, err error) error {
 
 // confirm looks whether a file has the attributes that were asked for: some servers ignore them.
 func (p *put) confirm(to *placed, name string) error {
-	if !p.Exact {
+	if !p.Exact || p.Dry {
 		return nil
 	}
 	a, err := p.client.Lstat(name)

@@ -178,6 +178,7 @@ type query struct {
 	input   io.Reader    // may be nil
 	size    int64        // bytes that it has to read besides its input
 	before  func() error // called first, once there is a session for it; may be nil
+	user    bool         // it runs a command of the user's, which may take any time
 	more    bool         // it runs beside others: that there is no session for it says nothing about the host
 }
 
@@ -267,6 +268,9 @@ func (w *waiting) run(a query, begun *following) bool {
 	limit := shellTimeout + time.Duration(a.size/1e7)*time.Second
 	late := time.AfterFunc(limit, w.cancel)
 	defer late.Stop()
+	if a.user {
+		late.Stop()
+	}
 	begun.r = bytes.NewReader(w.load(a.program))
 	input := []io.Reader{begun}
 	if a.input != nil {

@@ -53,6 +53,7 @@ func (p *put) needed(files []*placed) (missing []*placed) {
 				return
 			}
 			p.add(func(t *tally) { t.altered++ })
+			p.would("set mode or time of", to.name)
 		}
 		p.add(func(t *tally) { t.identical++ })
 	})
@@ -65,7 +66,7 @@ func (p *put) look(to *placed) (had, error) {
 		return another, nil
 	}
 	a, err := p.lstat(to.name)
-	to.isLink, to.exists = a.IsLink(), err == nil
+	to.isLink, to.exists, to.was = a.IsLink(), err == nil, a
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return another, nil

@@ -43,6 +43,9 @@ func (p *put) isDirectory(sources []*Source, dest string) (bool, error) {
 	case !directory || strings.HasSuffix(dest, "/") || len(sources) > 1:
 		return false, errNoDirectory
 	}
+	if _, above := p.client.Stat(path.Dir(path.Clean(dest))); p.Dry && !p.Mkdir && above != nil {
+		return false, errNoDirectory
+	}
 	if err = p.mkdir(dest); errors.Is(err, fs.ErrNotExist) {
 		err = errNoDirectory
 	}
@@ -54,6 +57,10 @@ func (p *put) mkdir(name string) error {
 	err := p.client.Mkdir(name, 0o777).Wait()
 	if a, failed := p.client.Stat(name); err != nil && failed == nil && a.IsDir() { // another copy was quicker
 		err = nil
+	}
+	if err == nil {
+		p.add(func(t *tally) { t.remade++ })
+		p.would("make directory", name)
 	}
 	return err
 }
@@ -178,6 +185,7 @@ func (p *put) makeDirectories() {
 		err := pending[i].Wait()
 		if err == nil {
 			p.there[to.name] = true
+			p.add(func(t *tally) { t.remade++ })
 			continue
 		}
 		delete(p.fresh, to.name)
@@ -201,6 +209,9 @@ func (p *put) finishDirectories() {
 		same := to.was.Mode&0o7777 == a.Mode && to.was.Mtime == a.Mtime && !p.changed[to.name]
 		if p.there[to.name] || to.was.IsDir() && p.Scp == nil && !to.named && !same {
 			ours, pending = append(ours, to), append(pending, p.client.Setstat(to.name, a))
+			if to.was.IsDir() && to.was.Mode&0o7777 != a.Mode {
+				p.add(func(t *tally) { t.remade++ })
+			}
 		}
 	}
 	for i, wait := range pending {

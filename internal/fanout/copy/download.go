@@ -63,7 +63,15 @@ func (d *Download) open(h host.Host) (root *os.Root, name string, err error) {
 	if d.Place != nil {
 		dir, name = d.Place(h)
 	}
-	directory, err := safedir.Make(dir)
+	open := safedir.Make
+	if d.Dry {
+		open = safedir.Open
+	}
+	directory, err := open(dir)
+	if d.Dry && errors.Is(err, fs.ErrNotExist) {
+		root, err := nowhere()
+		return root, name, err
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -74,6 +82,16 @@ func (d *Download) open(h host.Host) (root *os.Root, name string, err error) {
 		return inside, "", directory.Close()
 	}
 	return directory.Root, name, nil
+}
+
+// nowhere returns an empty directory that has no name any more.
+func nowhere() (*os.Root, error) {
+	name, err := os.MkdirTemp("", "sshpace-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(name)
+	return os.OpenRoot(name)
 }
 
 // get is the copy from one host. All names on our side are below root, and no name from a host
@@ -133,6 +151,11 @@ func (g *get) link(f *found) {
 		g.add(func(t *tally) { t.identical++ })
 		return
 	}
+	if g.Dry {
+		g.add(func(t *tally) { t.copied++ })
+		g.would("link", f.local+" -> "+target)
+		return
+	}
 	part := g.partOf(f).fresh()
 	if err = g.root.Symlink(target, part); err == nil {
 		if err = g.root.Rename(part, f.local); err != nil {
@@ -167,6 +190,11 @@ func (g *get) has(name string) bool {
 // copy copies the listed files, and then gives the directories their modes and times.
 func (g *get) copy() {
 	files := g.missing(g.files)
+	if g.Dry {
+		g.forecast(files)
+		g.files, g.directories = nil, nil
+		return
+	}
 	if len(files) > 0 && !g.NoVerify && g.Scp == nil {
 		g.begin(1)
 	}
@@ -218,12 +246,18 @@ func hasTime(info fs.FileInfo, f *found) bool {
 func (g *get) isHere(f *found) {
 	info, err := g.root.Lstat(f.local)
 	if err == nil && (info.Mode().Perm() != f.attrs.Perm() || !hasTime(info, f)) {
-		err = g.dress(f.local, f.attrs)
+		g.add(func(t *tally) { t.altered++ })
+		if g.would("set mode or time of", f.local); !g.Dry {
+			err = g.dress(f.local, f.attrs)
+		}
 	}
 	if err != nil {
 		g.fail(f.remote, here(err))
 	} else {
 		g.add(func(t *tally) { t.identical++ })
+	}
+	if g.Dry {
+		return
 	}
 	own := g.partOf(f)
 	for _, old := range g.left.take(own) {
@@ -406,11 +440,11 @@ func (g *get) content(f *found, out *os.File) error {
 }
 
 // untilEnd reads a file whose size is reported as 0.
-func (g *get) untilEnd(remote *sftp.File, use func([]byte, int64) error) error {
+func (s *side) untilEnd(remote *sftp.File, use func([]byte, int64) error) error {
 	buf := buffers.Get().(*chunk)
 	defer buffers.Put(buf)
 	for at := int64(0); ; {
-		n, err := remote.ReadAt(buf[:min(len(buf), g.client.Chunk())], at).Wait()
+		n, err := remote.ReadAt(buf[:min(len(buf), s.client.Chunk())], at).Wait()
 		switch {
 		case errors.Is(err, io.EOF) && isStatus(err):
 			return nil

@@ -228,7 +228,7 @@ func (p *put) unpack(base, stage string, files []*placed, more bool) (right bool
 		p.made.add(stage, made{directory: true})
 		return p.client.Mkdir(stage, 0o700).Wait()
 	}
-	said, err := p.shell(query{program.String(), r, size, begin, more})
+	said, err := p.shell(query{program: program.String(), input: r, size: size, before: begin, more: more})
 	r.Close() // a tar that reads no more of it ends it
 	changed := <-packed
 	return err == nil && changed == nil && !slices.Contains(lines(said, list), false), err

@@ -48,6 +48,7 @@ type Source struct {
 	items []*item
 	kept  int64    // bytes of the items that are kept in memory
 	Left  []string // names of anything but files, directories and links
+	left  []string // of those, below the place of the source, with slashes
 }
 
 // Scan lists the files of a name; with a slash at its end, the content of the directory. A link on
@@ -153,7 +154,7 @@ func (s *Source) add(at, rel string, info fs.FileInfo) error {
 			return err
 		}
 	default:
-		s.Left = append(s.Left, at)
+		s.Left, s.left = append(s.Left, at), append(s.left, rel)
 		return nil
 	}
 	if it.kind == 0 && it.size <= smallFile && s.kept+it.size <= mostKept {

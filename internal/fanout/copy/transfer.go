@@ -53,6 +53,7 @@ type Options struct {
 	Hosts    int            // that copy at the same time, as far as is known; 0 = unknown
 	Scp      *Scp           // nil = as copy and fetch do it
 	Naming   Naming         // nil = expand.Name
+	Dry      bool           // nothing is changed, here or on the host: it is said what would be
 	Exclude  wildcard.Paths // names that are left out, and all below them, as seen in the directory that they go into
 }
 
@@ -81,6 +82,8 @@ type tally struct {
 	bytes     int64
 	identical int
 	altered   int // of the identical ones, those that got another mode, owner or time
+	deleted   int
+	remade    int // directories that were made, or got another mode
 	failed    int
 	skipped   int
 	inPlace   int    // files that were overwritten in place
@@ -108,6 +111,9 @@ func (t *tally) String() string {
 	if t.altered > 0 {
 		text += fmt.Sprintf(" (%d with a new mode, owner or time)", t.altered)
 	}
+	if t.deleted > 0 {
+		text += fmt.Sprintf("; %d deleted", t.deleted)
+	}
 	if t.skipped > 0 {
 		text += fmt.Sprintf("; %d skipped", t.skipped)
 	}
@@ -123,6 +129,13 @@ func (t *tally) String() string {
 		}
 	}
 	return text
+}
+
+// failures returns how many files have failed by now.
+func (t *tally) failures() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.failed
 }
 
 // dressed records the outcome of setting modes and times: a server's refusal is noted, and the
@@ -148,6 +161,8 @@ type side struct {
 	left   leftovers
 	beside lanes
 	early  early
+	note   string // about --then
+	plan   plan   // of what would change
 
 	received bool // files came from the host
 }
@@ -163,6 +178,9 @@ func (s *side) connect() (closing func(), err error) {
 	var end context.CancelFunc
 	s.last, end = context.WithCancel(context.WithoutCancel(s.ctx))
 	stop := sched.After(s.ctx, func() time.Duration { return courtesy }, func() { end(); s.ch.Close() })
+	if s.Dry {
+		s.client.Freeze()
+	}
 	home := s.client.RealPath(".")
 	s.home = sync.OnceValue(func() string { name, _ := home.Wait(); return name })
 	return func() { stop(); end(); s.early.close(); s.beside.close(); s.client.Close() }, nil
@@ -263,6 +281,11 @@ func (s *side) verdict() error {
 		return s.fatal
 	}
 	text := s.String()
+	if s.Dry {
+		s.show()
+		text = "nothing is changed; without --dry-run: " + text
+	}
+	text += s.note
 	switch {
 	case s.reread > 0 && s.unable != "":
 		text += fmt.Sprintf("; %s verified by reading them back: %s", unit.Count(s.reread, "file"), s.unable)

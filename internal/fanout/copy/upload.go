@@ -23,7 +23,9 @@ type Upload struct {
 	// Sources returns the files for a host, usually the same for all.
 	Sources func(h host.Host) ([]*Source, error)
 	Placing
+	Deleting
 	Dest string // a directory if it ends with a slash, exists as one, or there are many sources; with tokens
+	Then string // a command for sh on hosts where something has changed; "" = none
 }
 
 // Dialogue copies to one host; see fleet.Dialogue.
@@ -32,7 +34,7 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	if err != nil {
 		return fmt.Errorf("here: %w", err)
 	}
-	p := &put{Placing: u.Placing, side: side{Options: u.Options, ctx: ctx, host: h.String(), ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}, changed: map[string]bool{}, asked: map[string]func() (sftp.Attrs, error){}}
+	p := &put{Placing: u.Placing, Deleting: u.Deleting, has: map[string]bool{}, side: side{Options: u.Options, ctx: ctx, host: h.String(), ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}, changed: map[string]bool{}, asked: map[string]func() (sftp.Attrs, error){}}
 	closing, err := p.connect()
 	if err != nil {
 		return err
@@ -40,13 +42,18 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	defer closing()
 	named := u.Naming.of(u.Dest, h)
 	dest, err := p.remote(named)
+	if err == nil && u.Then != "" {
+		if _, err = p.shell(query{program: ":"}); err != nil {
+			err = fmt.Errorf("nothing is copied, because --then cannot run its command: %w", err)
+		}
+	}
 	if err == nil {
 		err = p.all(sources, dest)
 	}
 	p.tidy()
 	switch {
 	case err == nil:
-		return p.verdict()
+		return p.conclude(u.Then)
 	case p.isOver(err):
 		return err
 	}
@@ -61,7 +68,9 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 type put struct {
 	side
 	Placing
+	Deleting
 	owner       *owner                // of files; nil: the account
+	has         map[string]bool       // names that the sources have, true if they are copied
 	directories []*placed             // parents before children
 	fresh       map[string]bool       // directories that the host did not have: nothing of others is in them
 	there       map[string]bool       // of those, the existing ones by now
@@ -92,7 +101,7 @@ type placed struct {
 	hidden bool       // a link has its name, which Lstat does not say
 	begun  bool       // the part is there
 	named  bool       // the directory that the user named: its content is copied, not the directory
-	was    sftp.Attrs // of a directory that the host had
+	was    sftp.Attrs // of what the host had
 	poured bool       // it was compared when it had come
 	opened bool       // it was opened for writing: the file with its name is ours
 
@@ -126,10 +135,16 @@ func (p *put) all(sources []*Source, dest string) error {
 			top = path.Join(dest, source.base)
 		}
 		p.add(func(t *tally) { t.skipped += len(source.Left) })
+		for _, name := range source.left {
+			p.has[top+"/"+name] = false
+		}
 		for _, it := range source.items {
 			to := &placed{item: it, name: top, named: into && it.rel == "" && source.base == "."}
 			if it.rel != "" {
 				to.name = top + "/" + it.rel
+			}
+			if p.Delete {
+				p.has[to.name] = true
 			}
 			switch it.kind {
 			case fs.ModeDir:
@@ -141,12 +156,34 @@ func (p *put) all(sources []*Source, dest string) error {
 			}
 		}
 	}
+	var roots map[string]string
+	if p.Delete {
+		if roots, err = p.rootsOf(); err != nil {
+			return err
+		}
+	}
 	if err := p.findDirectories(); err != nil {
 		return err
 	}
 	needed := p.neededLinks(links)
 	if p.Scp == nil {
 		files = p.needed(files)
+	}
+	if p.Dry {
+		p.forecast(files, needed)
+	} else {
+		p.bring(files, needed)
+	}
+	if p.Delete {
+		p.delete(dest, roots)
+	}
+	p.finishDirectories()
+	return nil
+}
+
+// bring copies the missing files and links.
+func (p *put) bring(files []*placed, needed []*link) {
+	if p.Scp == nil {
 		if len(files) > 0 && !p.NoVerify {
 			p.begin(1)
 		}
@@ -163,8 +200,6 @@ func (p *put) all(sources []*Source, dest string) error {
 	}
 	p.listing.Wait()
 	p.makeLinks(needed, learned)
-	p.finishDirectories()
-	return nil
 }
 
 // isNoFile reports whether a source is a directory, and counts it as failed.

@@ -87,6 +87,9 @@ func (g *get) look(f *found, depth int) {
 // enter makes a directory, or makes an existing one writable until it gets the mode that it has on
 // the host.
 func (g *get) enter(f *found) error {
+	if g.Dry {
+		return g.foresee(f)
+	}
 	perm := fs.FileMode(0o700)
 	if g.Scp != nil {
 		perm |= f.attrs.Perm()
