@@ -24,6 +24,7 @@ var operations = []operation{
 	{"links", copyLinks},
 	{"large", copyLarge},
 	{"many", copyMany},
+	{"delete", copyDelete},
 	{"fetch", fetchTree},
 	{"trees", copyTrees},
 	{"kill copy", killCopy},
@@ -65,6 +66,23 @@ func copyTree(v *visit) error {
 func copyMany(v *visit) error {
 	v.hundred(filepath.Join(v.here, "many"))
 	return v.copied(filepath.Join(v.here, "many"))
+}
+
+// copyDelete deletes on the host what is not here, and nothing behind a link.
+func copyDelete(v *visit) error {
+	if err := copyTree(v); err != nil {
+		return err
+	}
+	precious := v.random(100)
+	v.write(filepath.Join(v.there, "outside", "precious"), precious, 0o644)
+	v.write(filepath.Join(v.there, "new", "old", "deep", "f"), v.random(100), 0o644)
+	if err := os.Symlink("../../outside", filepath.Join(v.there, "new", "old", "link")); err != nil {
+		return err
+	}
+	own(v.t, v.there, ownerOf(v.root))
+	from := filepath.Join(v.here, "tree")
+	err := v.does(v.tried(from), "copy", "--delete", from+"/", ":"+v.name+"/new")
+	return errors.Join(err, holds(filepath.Join(v.there, "outside", "precious"), precious), v.same(from, filepath.Join(v.there, "new"), v.byScp(from)))
 }
 
 // holds says whether a file has one of some contents.

@@ -62,16 +62,16 @@ var makers = append([]row{
 	inside("OpenSSH, internal-sftp -d", "work", "Subsystem sftp internal-sftp -d %d/work"),
 	chroot("OpenSSH, ChrootDirectory", "copy"),
 	by("OpenSSH, --engine openssh", "--engine", "openssh"),
-	foreign("ProFTPD mod_sftp", sshtest.StartProFTPD, "backup", "links", "large", "fetch"),
+	foreign("ProFTPD mod_sftp", sshtest.StartProFTPD, "backup", "links", "large", "fetch", "delete"),
 	foreign("rclone serve sftp", sshtest.StartRclone, "copy", "backup"),
-	foreign("paramiko", sshtest.StartParamiko, "copy"),
+	foreign("paramiko", sshtest.StartParamiko, "copy", "delete"),
 	foreign("Twisted Conch", sshtest.StartTwisted, "copy", "backup", "links"),
 	{name: "MySecureShell", quick: []string{"copy"}, start: func(t testing.TB, home string) server {
 		return ofSshd(sshtest.StartMySecureShell(t, home), home)
 	}},
 	asyncSSH("asyncssh, window 64 KiB", 64<<10),
 	asyncSSH("asyncssh, window 1 MiB", 1<<20),
-	asyncSSH("asyncssh, window 2 MiB", 2<<20, "copy", "backup", "links"),
+	asyncSSH("asyncssh, window 2 MiB", 2<<20, "copy", "backup", "links", "delete"),
 	asyncSSH("asyncssh, window 8 MiB", 8<<20),
 	asyncSSH("asyncssh, window 64 MiB", 64<<20, "large"),
 }, denied()...)
