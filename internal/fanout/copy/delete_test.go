@@ -300,7 +300,7 @@ func TestDryRun(t *testing.T) {
 	os.Symlink("text", dir+"/src/link")
 	const changes = "would replace %[1]sbinary, 2 B\nwould replace %[1]slarge, 97.7 KiB\nwould link %[1]slink -> text\nwould set mode or time of %[1]smode\nwould create %[1]snew, 3 B\n" +
 		"would replace %[1]stext, 14 B\n  @@ -1,3 +1,3 @@\n   one\n  -2\n  +two\n   three\n" +
-		"nothing is changed; without --dry-run: 5 files copied, 97.7 KiB; 1 identical, 1 of them with another mode, owner or time now\n"
+		"nothing is changed; without --dry-run: 5 files copied, 97.7 KiB; 1 identical (1 with a new mode, owner or time)\n"
 	before := listing(t, dir)
 	said, err := upload(t, t.Context(), (&server{}).start(t, ""), Options{Dry: true}, dir+"/there", dir+"/src")
 	if want := fmt.Sprintf(changes, dir+"/there/src/"); err != nil || said != want {
