@@ -153,8 +153,8 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 		return usageError(hint, "%q is not a remote path", last)
 	}
 	switch {
-	case up.MaxDelete < 0 || flags.Changed("max-delete") && !up.Delete:
-		return usageError("such as --delete --max-delete 500", "--max-delete %d", up.MaxDelete)
+	case flags.Changed("max-delete") && !up.Delete:
+		return usageError("such as --delete --max-delete 500", "--max-delete is for --delete")
 	case up.Then != "" && reach.Engine(f.engine) == reach.OpenSSH:
 		return usageError("leave --engine out: ssh opens one session, and the command needs another", "--then and --engine openssh exclude each other")
 	}
@@ -217,9 +217,21 @@ func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet,
 		down.Place = func(h host.Host) (dir, name string) {
 			return filepath.Join(f.expansion.values.Path(down.Dir, h), output.FileName(h.String())), ""
 		}
-	} else if _, err := safedir.ResolveAll(down.Dir); err != nil {
+	} else if err := f.resolve(down.Dir); err != nil {
 		return &Error{Err: err, Hint: "name a directory of yours that others cannot change", Code: ExitUsage}
 	}
 	f.dialogue = func(hosts int) fleet.Dialogue { down.Hosts = hosts; return down.Dialogue }
 	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"fetch"}, args...))
+}
+
+// resolve makes the directory for what is fetched, unless nothing is to be made.
+func (f *copyFlags) resolve(dir string) error {
+	if !f.dry {
+		_, err := safedir.ResolveAll(dir)
+		return err
+	}
+	if _, err := safedir.Resolve(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }

@@ -111,7 +111,7 @@ var mistakes = []struct{ line, hint, then string }{
 	{"run -w web1 --forks 10 uptime", "write it as --fanout N", "run -w web1 --fanout 10 --list uptime"},
 	{"run -w web1 --stop-on-error uptime", "write it as --fail-fast", "run -w web1 --fail-fast --list uptime"},
 	{"run -w web1 -K uptime", "write it as --sudo", "run -w web1 --sudo --list uptime"},
-	{"copy -w web1 -K known :/tmp", "see sshpace copy --help", "copy --help"},
+	{"copy -w web1 -K known :/tmp", "write it as --sudo", "copy -w web1 --sudo --list known :/tmp"},
 	{"run -w web1 --retry-failed", "write it as --rerun failed,unreachable", "run --history"},
 	{"copy --rerun failed known :", "write it as --hosts @last:failed", "copy --hosts web1 --list known :"},
 	{"fetch -w web1 --check :a b", "write it as --list", "fetch -w web1 --list :a b"},

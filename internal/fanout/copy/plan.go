@@ -141,7 +141,7 @@ func (s *side) small(name string, size uint64) io.Reader {
 // maxDifference bounds the shown differences of a file, in bytes.
 const maxDifference = 8 << 10
 
-// differences returns those of two small texts in the form of diff -u, "" for other files.
+// differences returns how two small texts differ, in the form of diff -u; "" for other files.
 func differences(from, to io.Reader) string {
 	var texts [2][]byte
 	for i, r := range []io.Reader{from, to} {
