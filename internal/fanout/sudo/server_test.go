@@ -47,8 +47,9 @@ func files(t *testing.T) (src, dest string) {
 // commands beside SFTP that need it as well.
 func TestFiles(t *testing.T) {
 	needRoot(t)
+	t.Parallel()
 	src, _ := files(t)
-	for _, rule := range []string{"ALL", "NOPASSWD: ALL", "ALL\nDefaults use_pty", "ALL\nDefaults timestamp_type=global"} {
+	for _, rule := range []string{"ALL", "NOPASSWD: ALL", "ALL\nDefaults use_pty\nDefaults timestamp_type=global"} {
 		_, dest := files(t)
 		s := sshtest.StartSshdWithSudo(t, secret, "nobody ALL=(ALL) "+rule)
 		got := copied(t, s, 1, secret, dest+"/new", src+"/")
@@ -72,6 +73,7 @@ func TestFiles(t *testing.T) {
 // TestFilesRefused: where sudo refuses, the copy ends at once, and nothing is on the host.
 func TestFilesRefused(t *testing.T) {
 	needRoot(t)
+	t.Parallel()
 	src, dest := files(t)
 	for _, tt := range []struct{ password, rules, failure string }{
 		{"wrong", "nobody ALL=(ALL) ALL", "sudo did not accept the password"},
@@ -100,6 +102,7 @@ func TestFilesRefused(t *testing.T) {
 // TestFilesInterrupted: a copy that is ended removes what it has made as root.
 func TestFilesInterrupted(t *testing.T) {
 	needRoot(t)
+	t.Parallel()
 	src, dest := files(t)
 	s := sshtest.StartSshdWithSudo(t, secret, "nobody ALL=(ALL) ALL")
 	up := copy.Upload{Options: copy.Options{Limit: copy.NewLimiter(1 << 20)}, Placing: copy.Placing{AsRoot: true}, Dest: dest + "/new", Sources: copy.NewSources([]string{src + "/"}).Of}
