@@ -143,7 +143,7 @@ var environment = [][2]string{
 	{"NO_COLOR, CLICOLOR_FORCE", "no colors, or colors in pipes and files, too."},
 	{"TERM", "dumb is a terminal without progress."},
 	{"GOMAXPROCS, GOGC, GOMEMLIMIT", "limits of every Go program; where they are set, run does not choose its own."},
-	{"PSSH_OPTIONS, PSSH_HOSTS, WCOLL, FANOUT, DSHPATH, PDSH_*", "are read by the drop-in modes as by the programs whose names they have."},
+	{"PSSH_OPTIONS, PSSH_HOSTS, WCOLL, FANOUT, DSHPATH, PDSH_*, CLUSTERSHELL_CFGDIR", "are read by the drop-in modes as by the programs whose names they have."},
 }
 
 // files lists the files that sshpace reads and writes.
