@@ -188,7 +188,7 @@ func (d *removal) look(directory string, locals []string, depth int) (all bool) 
 			return fmt.Errorf("the host names %q there, which is not a file name", clip(e.Name))
 		case isCopied:
 			copied++
-		case known || partNames().MatchString(e.Name) || d.Exclude.Match(below(d.dest, name), e.Attrs.IsDir()):
+		case known || partNames().MatchString(e.Name) || d.isBackup(name) || d.Exclude.Match(below(d.dest, name), e.Attrs.IsDir()):
 			kept++
 		default:
 			lacking = append(lacking, e)
@@ -214,6 +214,12 @@ func (d *removal) look(directory string, locals []string, depth int) (all bool) 
 		all = d.doom(path.Join(directory, e.Name), e.Attrs.IsDir(), locals, depth) && all
 	}
 	return all
+}
+
+// isBackup reports whether a name is that of the backup of a copied file.
+func (d *removal) isBackup(name string) bool {
+	of, ok := strings.CutSuffix(name, d.Backup)
+	return ok && d.has[of]
 }
 
 // doom marks a name to be deleted, and reports whether it will be gone. What came here after the

@@ -269,3 +269,17 @@ func TestMkdir(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 }
+
+// With --delete, backups of copied files stay, and no others.
+func TestBackupIsNotDeleted(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/src/a", "new", 0o644)
+	write(t, dir+"/there/src/a", "the old one", 0o644)
+	write(t, dir+"/there/src/gone~", "the old one", 0o644)
+	u := Upload{Placing: Placing{Backup: "~"}, Deleting: deleting, Dest: dir + "/there"}
+	said, err := mirror(t, (&server{}).start(t, ""), u, dir+"/src")
+	if got := filesIn(t, dir+"/there"); err != nil || got != "src/a src/a~" {
+		t.Errorf("%v, said %q, left %s", err, said, got)
+	}
+	holdsText(t, dir+"/there/src/a~", "the old one")
+}
