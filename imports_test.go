@@ -98,7 +98,7 @@ fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildca
 fleet/remotesh: base/shell
 show/booktest:
 show/document: base/alg base/shell base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/plan bench/rank record
-show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/bed bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
+show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/bed bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/plan bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
 show/format: base/fault base/shell base/termsafe base/text base/unit bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
 show/live: base/termsafe base/text bench/advise bench/plan bench/rank record show/document sys/terminal
 show/page: base/alg show/document

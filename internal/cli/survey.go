@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/bench/doctor"
+	"sshpace/internal/bench/plan"
 	"sshpace/internal/fanout"
 	"sshpace/internal/fanout/survey"
 	"sshpace/internal/fleet"
@@ -26,6 +27,9 @@ import (
 	"sshpace/internal/sys/journal"
 	"sshpace/internal/sys/terminal"
 )
+
+// commandLimit is the time for a command that does nothing, and for a slow host to say why.
+const commandLimit = 40 * time.Second
 
 // surveyFlags are the flags of `sshpace survey`.
 type surveyFlags struct {
@@ -96,10 +100,18 @@ func (f *surveyFlags) measure(drain, hard context.Context, sys System, hosts []h
 		Judge: &doctor.Fleet{}, Fanout: f.params(drain),
 		Progress: func(int, int) {}, Sink: record.Tee(sink, memory.Sink()),
 	}
+	params.Fanout.CommandTimeout = commandLimit
 	if !f.quiet {
 		params.Progress = terminal.NewProgress(sys.Stderr, "hosts").Report
 	}
-	if err := survey.Run(hard, params, hosts, executor); err != nil && drain.Err() == nil {
+	end := plan.EndComplete
+	switch err := survey.Run(hard, params, hosts, executor); {
+	case drain.Err() != nil:
+		end = plan.EndInterrupted
+	case err != nil:
+		return err
+	}
+	if err := params.Sink(end.Record()); err != nil {
 		return err
 	}
 	shown := format.Survey(results, memory, before, f.all, format.Output{Fold: hostset.Fold})

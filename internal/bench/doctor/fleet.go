@@ -133,7 +133,7 @@ func (f *Facts) failed(h *record.Host) {
 	switch {
 	case h.Class == "throttled":
 		f.Refusal = &Refusal{Said: h.Failure, Startup: cause == openssh.Throttled, Penalty: cause == openssh.Penalized}
-	case h.Class == "timeout" && last.Unended:
+	case h.Class == "timeout" && last.Unended, h.Class == "command_timeout":
 		f.Stuck = &Stuck{During: last.Phase, Signed: h.SigningNS > 0, After: last.WallNS, Got: h.Suite}
 	}
 }

@@ -129,10 +129,12 @@ type fleet struct {
 	config strings.Builder
 	hosts  []host.Host
 	want   map[string]string // by host: the check, or the class of a failure
+
+	timeout time.Duration // of commands
 }
 
 func newFleet(t *testing.T) *fleet {
-	return &fleet{t: t, key: sshtest.NewKey(t), want: map[string]string{}}
+	return &fleet{t: t, key: sshtest.NewKey(t), want: map[string]string{}, timeout: 30 * time.Second}
 }
 
 // at adds a host at a port of this machine, with further settings.
@@ -165,7 +167,7 @@ func (f *fleet) survey() map[string]*record.Host {
 	}
 	defer e.Close()
 	seen := map[string]*record.Host{}
-	p := survey.Params{Judge: &doctor.Fleet{}, Fanout: fanout.Params{RetryFor: -1}, Progress: func(int, int) {}, Sink: func(r record.Record) error {
+	p := survey.Params{Judge: &doctor.Fleet{}, Fanout: fanout.Params{RetryFor: -1, CommandTimeout: f.timeout}, Progress: func(int, int) {}, Sink: func(r record.Record) error {
 		h := r.(*record.Host)
 		seen[h.Name] = h
 		return nil
@@ -252,8 +254,10 @@ func TestHostileHosts(t *testing.T) {
 		}
 	})
 	f.says("closes", "refused", func(net.Conn) {})
-	f.says("shell", "shell", slowServer{f.key, atCommand, time.Minute}.serve)
-	f.hosts = f.hosts[:3] // a command that hangs needs an end of its own
+	f.says("names", "request", slowServer{f.key, atMethods, 3 * time.Second}.serve, "ConnectTimeout 1")
+	f.says("session", "session", slowServer{f.key, atSession, 3 * time.Second}.serve, "ConnectTimeout 1")
+	f.says("shell", "shell", slowServer{f.key, atCommand, 12 * time.Second}.serve)
+	f.timeout = 2 * time.Second
 	for name, h := range f.survey() {
 		if got := verdict(h); got != f.want[name] {
 			t.Errorf("%s: %q, want %q: %s", name, got, f.want[name], h.Failure)

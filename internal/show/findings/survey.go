@@ -13,6 +13,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/plan"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 )
@@ -24,6 +25,7 @@ const surveySchema = "sshpace.survey/1"
 type Survey struct {
 	Schema  string          `json:"schema"`
 	Target  string          `json:"target"`
+	Whole   bool            `json:"complete"` // otherwise hosts that were not reached in time are missing
 	Reached int             `json:"logged_in"`
 	Login   *stats.Interval `json:"login_ns,omitempty"` // median, and the range of nine of ten
 	Busy    float64         `json:"busy_pct"`           // of the time of all logins, this machine was busy
@@ -59,7 +61,7 @@ var (
 
 // SurveyOf returns the report of a record file with hosts. fold writes names of hosts as a set.
 func SurveyOf(f *record.File, fold func([]string) string) *Survey {
-	r := &Survey{Schema: surveySchema, Target: f.Campaign.Target, Groups: []*Group{}, Ciphers: []string{}, Hosts: f.Hosts, fold: fold}
+	r := &Survey{Schema: surveySchema, Target: f.Campaign.Target, Whole: f.End.Why == string(plan.EndComplete), Groups: []*Group{}, Ciphers: []string{}, Hosts: f.Hosts, fold: fold}
 	var walls []float64
 	var all, busy float64
 	for i := range f.Hosts {
@@ -204,7 +206,7 @@ func (r *Survey) Against(f *record.File) {
 		changed(h.Name, "slow", checksOf(old), checksOf(&h))
 	}
 	for _, h := range f.Hosts {
-		if before[h.Name] != nil {
+		if before[h.Name] != nil && r.Whole {
 			r.add("change", "", "no longer in the set", h.Name)
 		}
 	}
@@ -247,6 +249,9 @@ func (r *Survey) lead() []string {
 	lines := []string{fmt.Sprintf("%d of %s logged in.", r.Reached, unit.Count(len(r.Hosts), "host"))}
 	if r.Login != nil {
 		lines[0] = strings.TrimSuffix(lines[0], ".") + ", in " + r.Login.Noted(unit.InMilliseconds, " ms", "median; nine of ten") + "."
+	}
+	if !r.Whole {
+		lines = append(lines, "The survey was stopped: the other hosts are missing.")
 	}
 	if !slices.ContainsFunc(r.Groups, func(g *Group) bool { return g.Kind == "cause" }) {
 		lines = append(lines, "No slow logins found.")
