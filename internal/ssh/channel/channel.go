@@ -325,6 +325,9 @@ func (ch *Channel) took(n int) error {
 	ch.mu.Lock()
 	more := uint32(0)
 	if !ch.over {
+		if !ch.waits { // what reads it seldom stops
+			ch.grant.expect(ch.conn.roundTrip())
+		}
 		more = ch.grant.take(n)
 	}
 	ch.mu.Unlock()

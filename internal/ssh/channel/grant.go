@@ -46,6 +46,17 @@ func (g *grant) arrive(n int) bool {
 	return true
 }
 
+// mostExpected bounds the window that is granted before a server has shown its rate.
+const mostExpected = 8 * window
+
+// expect enlarges the window to the amount that the path may hold.
+func (g *grant) expect(trip time.Duration) {
+	if size := uint32(min(sched.UsualRate*trip.Seconds(), mostExpected)); size > g.size {
+		g.taken += size - g.size
+		g.size = size
+	}
+}
+
 // take counts n bytes that need no room any more, and returns how much the server may send again:
 // it is told in pieces that are worth a packet.
 func (g *grant) take(n int) (more uint32) {

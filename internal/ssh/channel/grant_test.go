@@ -55,3 +55,14 @@ func TestGrant(t *testing.T) {
 		})
 	}
 }
+
+// TestGrantExpects: over a long path the window does not wait for its growth, within a bound.
+func TestGrantExpects(t *testing.T) {
+	for trip, want := range map[time.Duration]uint32{0: window, time.Millisecond: window, 50 * time.Millisecond: 12_800_000, time.Second: mostExpected} {
+		g := grant{size: window, allowed: window}
+		g.expect(trip)
+		if more := g.take(0); g.size != want || g.allowed != want || more != want-window {
+			t.Errorf("%v: a window of %d, of which %d are granted, want %d", trip, g.size, g.allowed, want)
+		}
+	}
+}

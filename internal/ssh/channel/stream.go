@@ -93,14 +93,28 @@ type part struct {
 	of    *stream
 	mu    sync.Mutex
 	came  sync.Cond
-	kept  bytes.Buffer
+	kept  []*block
+	from  int // read of the first one
+	to    int // written of the last one
 	ended bool
 }
+
+// block holds data that nobody has read.
+type block [maxPacket]byte
+
+var blocks = sync.Pool{New: func() any { return new(block) }}
 
 func (p *part) add(data []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.kept.Write(data)
+	for len(data) > 0 {
+		if len(p.kept) == 0 || p.to == maxPacket {
+			p.kept, p.to = append(p.kept, blocks.Get().(*block)), 0
+		}
+		n := copy(p.kept[len(p.kept)-1][p.to:], data)
+		p.to += n
+		data = data[n:]
+	}
 	p.came.Signal()
 }
 
@@ -119,18 +133,26 @@ func (p *part) read(to []byte) (int, error) {
 	return n, err
 }
 
-// keep is the most memory that an empty part keeps.
-const keep = 64 << 10
-
-func (p *part) wait(to []byte) (int, error) {
+func (p *part) wait(to []byte) (n int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.kept.Len() == 0 && !p.ended {
+	for len(p.kept) == 0 && !p.ended {
 		p.came.Wait()
 	}
-	n, err := p.kept.Read(to)
-	if p.kept.Len() == 0 && p.kept.Cap() > keep {
-		p.kept = bytes.Buffer{}
+	if len(p.kept) == 0 && len(to) > 0 {
+		return 0, io.EOF
 	}
-	return n, err
+	for n < len(to) && len(p.kept) > 0 {
+		end := maxPacket
+		if len(p.kept) == 1 {
+			end = p.to
+		}
+		took := copy(to[n:], p.kept[0][p.from:end])
+		n += took
+		if p.from += took; p.from == end {
+			blocks.Put(p.kept[0])
+			p.kept, p.from = p.kept[1:], 0
+		}
+	}
+	return n, nil
 }
