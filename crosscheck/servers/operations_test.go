@@ -81,8 +81,15 @@ func copyDelete(v *visit) error {
 	}
 	own(v.t, v.there, ownerOf(v.root))
 	from := filepath.Join(v.here, "tree")
-	err := v.does(v.tried(from), "copy", "--delete", from+"/", ":"+v.name+"/new")
-	return errors.Join(err, holds(filepath.Join(v.there, "outside", "precious"), precious), v.same(from, filepath.Join(v.there, "new"), v.byScp(from)))
+	bySftp := func() error {
+		old := v.name + "/new/old"
+		return v.sftp("ls " + old + "\nrm " + old + "/deep/f\nrm " + old + "/link\nrmdir " + old + "/deep\nrmdir " + old)
+	}
+	err := v.does(bySftp, "copy", "--delete", from+"/", ":"+v.name+"/new")
+	if err == nil {
+		err = v.same(from, filepath.Join(v.there, "new"), v.byScp(from))
+	}
+	return errors.Join(err, holds(filepath.Join(v.there, "outside", "precious"), precious))
 }
 
 // holds says whether a file has one of some contents.

@@ -54,7 +54,7 @@ func (p *put) rootsOf() (map[string]string, error) {
 		case err != nil || failed != nil || home == "":
 			return nil, errors.New("the host does not say which directory it is: --delete needs that")
 		case a.IsLink() || p.isLink(to.name):
-			return nil, fault.WithHint(errors.New("--delete does not delete in a link to a directory"), "name the directory itself: "+real)
+			return nil, fault.WithHint(errors.New("--delete does not delete in a link to a directory, or where the host does not say what is one"), "name the directory itself: "+real)
 		case strings.HasPrefix(home+"/", strings.TrimSuffix(real, "/")+"/") || above == "/home" || above == "/Users" || real == "/root":
 			return nil, fault.WithHint(fmt.Errorf("%s is a home directory or holds one: --delete does not delete there", real), "copy into a directory of its own, or SRC without / at its end")
 		}
@@ -69,7 +69,7 @@ func (p *put) rootsOf() (map[string]string, error) {
 // isLink reports whether a name is a link, or that is unknown: at some hosts Lstat follows links.
 func (p *put) isLink(name string) bool {
 	_, err := p.client.Readlink(name)
-	return err == nil || !isStatus(err) || errors.Is(err, errors.ErrUnsupported)
+	return err == nil || !isStatus(err) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission)
 }
 
 // delete removes what the sources lack from their directories on the host, once all else is there.
@@ -153,7 +153,7 @@ func (d *removal) isClosed(name string) bool {
 	why := ""
 	switch root := d.rootOf(name); {
 	case d.isLink(name):
-		why = "a link"
+		why = "a link, or the host does not say"
 	case d.mounts[inDirectory(d.roots[root], below(root, name))]:
 		why = "a mount point"
 	case d.AsRoot:
