@@ -196,7 +196,7 @@ func (p *put) again(to *placed) error {
 
 // readBack compares a file on the host by reading it.
 func (s *side) readBack(c checked) error {
-	f, err := s.client.Open(c.name, sftp.Read, 0)
+	f, err := s.open(s.client, c.name, sftp.Read, 0)
 	if err != nil {
 		return err
 	}

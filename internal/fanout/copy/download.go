@@ -407,7 +407,7 @@ func lock(file *os.File) bool {
 // content writes the content that the host sends: as much as the file held when it was listed,
 // although it may have become longer.
 func (g *get) content(f *found, out *os.File) error {
-	remote, err := g.client.Open(f.remote, sftp.Read, 0)
+	remote, err := g.open(g.client, f.remote, sftp.Read, 0)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"slices"
 	"sync"
@@ -177,6 +178,16 @@ func (l *lanes) close() {
 func (s *side) atOnce() int {
 	more := min(s.client.RoundTrip()/longPath, time.Duration(s.inFlight()/sftp.LeastInFlight), 16)
 	return leastAtOnce * max(1, int(more))
+}
+
+// open opens a file. A server that has no room for as many open files as a long path asks for
+// refuses without a reason: it is asked again when others are closed.
+func (s *side) open(client *sftp.Client, name string, how uint32, perm fs.FileMode) (*sftp.File, error) {
+	f, err := client.Open(name, how, perm)
+	for tries := 0; isFailure(err) && s.atOnce() > leastAtOnce && tries < maxRoomTries && sched.For(s.ctx, roomPause); tries++ {
+		f, err = client.Open(name, how, perm)
+	}
+	return f, err
 }
 
 // striped hands out the pieces of a file in order, and bounds how far the lanes are apart.

@@ -3,6 +3,7 @@ package copy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"sshpace/internal/fleet"
 )
@@ -168,5 +171,33 @@ func TestLanesKilled(t *testing.T) {
 		if left := parts(t, dir); left != nil {
 			t.Errorf("left behind: %q", left)
 		}
+	}
+}
+
+// TestFewOpenFiles: a server that opens fewer files at once than a long path asks for sends and
+// gets all of them.
+func TestFewOpenFiles(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 300 {
+		write(t, fmt.Sprint(dir, "/src/", i), fmt.Sprint(i), 0o644)
+	}
+	few := func() *distant {
+		d := newDistant(t, 0, 0)
+		d.noExec = true
+		if err := unix.Prlimit(d.cmd.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 80, Max: 80}, nil); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	o := Options{Hosts: 1}
+	if said, err := upload(t, t.Context(), few(), o, dir+"/there", dir+"/src"); err != nil {
+		t.Errorf("copy: %v, said %q", err, said)
+	}
+	d := few()
+	if err := download(t, d, o, 0, dir+"/here", dir+"/there/src/"); err != nil {
+		t.Errorf("fetch: %v, said %q", err, d.heard())
+	}
+	if got, want := contents(t, dir+"/here/h"), contents(t, dir+"/src"); got != want {
+		t.Errorf("%d bytes of names arrived, want %d", len(got), len(want))
 	}
 }

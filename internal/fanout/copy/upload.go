@@ -418,7 +418,7 @@ func (p *put) write(to *placed, name string, how uint32) error {
 	if to.size < large {
 		client = p.turn()
 	}
-	f, err := client.Open(name, how, perm)
+	f, err := p.side.open(client, name, how, perm)
 	switch {
 	case errors.Is(err, fs.ErrPermission) && how&sftp.Excl != 0:
 		return fmt.Errorf("%w: the directory %s must be writable, where a file is written before it gets its name", err, path.Dir(name))
