@@ -53,7 +53,8 @@ ssh/reach: base/alg base/fault base/host base/sched fleet ssh/conf ssh/dial ssh/
 ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/knownhosts ssh/openssh ssh/pubkey ssh/transport sys/file sys/proc
 ssh/session: base/sched base/termsafe fleet ssh/channel ssh/line ssh/openssh
 ssh/sftp: base/sched ssh/channel
-ssh/sshtest: base/host base/waittest fleet programs/oldserver ssh/channel ssh/conf ssh/knownhosts ssh/session
+ssh/session/sessiontest: base/host fleet ssh/session
+ssh/sshtest: base/host base/waittest fleet programs/oldserver ssh/channel ssh/conf ssh/knownhosts
 ssh/pubkey:
 ssh/sshfp: sys/file
 ssh/transport: base/alg ssh/channel ssh/pubkey

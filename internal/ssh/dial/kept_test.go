@@ -13,6 +13,7 @@ import (
 	"sshpace/internal/base/waittest"
 	"sshpace/internal/fanout"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/session/sessiontest"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -47,7 +48,7 @@ func TestGiven(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sshtest.Outlives(t, l, refused, func(drain context.Context, x fleet.Executor, cmd fleet.Command) fleet.Result {
+		sessiontest.Outlives(t, l, refused, func(drain context.Context, x fleet.Executor, cmd fleet.Command) fleet.Result {
 			return run(t, drain, x, cmd)
 		})
 		l.Close()

@@ -23,6 +23,7 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/line"
 	"sshpace/internal/ssh/mux"
+	"sshpace/internal/ssh/session/sessiontest"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -241,7 +242,7 @@ func TestGiven(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sshtest.Outlives(t, m, refused, func(drain context.Context, x fleet.Executor, cmd fleet.Command) fleet.Result {
+		sessiontest.Outlives(t, m, refused, func(drain context.Context, x fleet.Executor, cmd fleet.Command) fleet.Result {
 			return run(t, x, fanout.Params{Drain: drain}, cmd, &sshtest.Told{})
 		})
 		m.Close()

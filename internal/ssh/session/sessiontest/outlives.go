@@ -1,4 +1,5 @@
-package sshtest
+// Package sessiontest has what the tests of several makers of connections share.
+package sessiontest
 
 import (
 	"context"
