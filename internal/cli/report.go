@@ -9,6 +9,7 @@ import (
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/classic"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/fleet/output"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
@@ -69,7 +70,7 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 		return err
 	}
 	twice(sys, paths, "")
-	f.classic.Size, f.out.Fold = unit.Bytes(f.size), hostset.Fold
+	f.classic.Size, f.out.Fold, f.out.Same = unit.Bytes(f.size), hostset.Fold, output.WithoutHost
 	renderings, err := f.out.Renderings(sys.Stdout)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"sshpace/internal/fanout/survey"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/fleet/output"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/format"
@@ -114,7 +115,7 @@ func (f *surveyFlags) measure(drain, hard context.Context, sys System, hosts []h
 	if err := params.Sink(end.Record()); err != nil {
 		return err
 	}
-	shown := format.Survey(results, memory, before, f.all, format.Output{Fold: hostset.Fold})
+	shown := format.Survey(results, memory, before, f.all, format.Output{Fold: hostset.Fold, Same: output.WithoutHost})
 	if err := cmp.Or(file.Sync(), format.Print(sys.Stdout, shown, f.json)); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ type Ends map[string]*group
 
 // Add adds a host to the group of its message; first reports that the group is new.
 func (e Ends) Add(h host.Host, text string) (first bool) {
-	same := withoutHost(text, h.Name)
+	same := WithoutHost(text, h.Name)
 	gr := e[same]
 	if first = gr == nil; first {
 		gr = &group{text: text}

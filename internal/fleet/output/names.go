@@ -36,9 +36,9 @@ var (
 	knownLines   = wildcard.Regexp(`:[0-9]+(: it offered | \(a key | \(\S+ SHA256:)`)
 )
 
-// withoutHost removes a host's names, addresses and keys from a message: the result is equal for
+// WithoutHost removes a host's names, addresses and keys from a message: the result is equal for
 // all hosts with the same error.
-func withoutHost(text, name string) string {
+func WithoutHost(text, name string) string {
 	text = string(namesOf(name).replace(nil, []byte(text), []byte(ownMark)))
 	text = lookedUp().ReplaceAllString(text, "${1}"+ownMark+"${3}")
 	text = knownLines().ReplaceAllString(text, ":<line>${1}")

@@ -36,6 +36,7 @@ type Survey struct {
 	Hosts   []record.Host   `json:"hosts"`
 
 	fold func([]string) string
+	same func(text, host string) string
 }
 
 // Group is hosts of which the same is to be said.
@@ -51,6 +52,7 @@ type Group struct {
 
 	breaks bool
 	costs  []float64
+	own    string // the failure of the first host, with its name
 }
 
 // The kinds of groups, in order, with their headings.
@@ -59,9 +61,10 @@ var (
 	groupTitles = []string{"Causes of slow logins, the costliest first", "Failed logins", "Changes since ", "Servers", "Algorithms"}
 )
 
-// SurveyOf returns the report of a record file with hosts. fold writes names of hosts as a set.
-func SurveyOf(f *record.File, fold func([]string) string) *Survey {
-	r := &Survey{Schema: surveySchema, Target: f.Campaign.Target, Whole: f.End.Why == string(plan.EndComplete), Groups: []*Group{}, Ciphers: []string{}, Hosts: f.Hosts, fold: fold}
+// SurveyOf returns the report of a record file with hosts. fold writes names of hosts as a set, and
+// same a failure as all hosts have it.
+func SurveyOf(f *record.File, fold func([]string) string, same func(text, host string) string) *Survey {
+	r := &Survey{Schema: surveySchema, Target: f.Campaign.Target, Whole: f.End.Why == string(plan.EndComplete), Groups: []*Group{}, Ciphers: []string{}, Hosts: f.Hosts, fold: fold, same: same}
 	var walls []float64
 	var all, busy float64
 	for i := range f.Hosts {
@@ -117,7 +120,8 @@ func (r *Survey) host(h *record.Host) {
 		}
 	}
 	if h.Class != "" && len(h.Causes) == 0 {
-		r.add("failure", h.Class, strings.ReplaceAll(h.Failure, h.Name, "HOST"), h.Name)
+		g := r.add("failure", h.Class, r.same(h.Failure, h.Name), h.Name)
+		g.own = cmp.Or(g.own, h.Failure)
 	}
 	if version, is := strings.CutPrefix(h.Banner, "SSH-2.0-"); is {
 		r.add("version", "", version, h.Name)
@@ -157,6 +161,9 @@ func (r *Survey) add(kind, check, what, name string) *Group {
 func (r *Survey) sort() {
 	for _, g := range r.Groups {
 		g.Set = termsafe.Line(r.fold(g.Hosts))
+		if g.own != "" && len(g.Hosts) == 1 {
+			g.What = termsafe.Line(g.own)
+		}
 		if len(g.costs) > 0 {
 			g.Cost = &stats.Interval{Value: stats.Median(g.costs), Lo: slices.Min(g.costs), Hi: slices.Max(g.costs), N: len(g.costs)}
 		}
@@ -253,8 +260,11 @@ func (r *Survey) lead() []string {
 	if !r.Whole {
 		lines = append(lines, "The survey was stopped: the other hosts are missing.")
 	}
-	if !slices.ContainsFunc(r.Groups, func(g *Group) bool { return g.Kind == "cause" }) {
+	if r.Reached > 0 && !slices.ContainsFunc(r.Groups, func(g *Group) bool { return g.Kind == "cause" }) {
 		lines = append(lines, "No slow logins found.")
+	}
+	if r.Whole && r.Since != "" && !slices.ContainsFunc(r.Groups, func(g *Group) bool { return g.Kind == "change" }) {
+		lines = append(lines, "Nothing has changed since "+r.Since+".")
 	}
 	const noticeable = 5
 	if r.Busy >= noticeable {
@@ -309,7 +319,7 @@ func (r *Survey) brief(kind string, all bool) (t document.Table) {
 
 // groupTable holds all groups.
 func (r *Survey) groupTable() document.Table {
-	t := document.Table{Name: "groups", Title: "Hosts by what is to be said of them", Columns: []document.Column{
+	t := document.Table{Name: "groups", Title: "Groups of hosts", Columns: []document.Column{
 		{Key: "kind", Head: "kind"}, {Key: "hosts", Head: "hosts", Kind: document.Count}, column("cost_ns", "cost"), {Key: "check", Head: "check"}, {Key: "what", Head: "what"}, {Key: "set", Head: "set"},
 	}}
 	for _, g := range r.Groups {

@@ -28,6 +28,7 @@ type Output struct {
 	Columns int      // of a narrow terminal that text goes to; 0: none
 	Names   []string // of the formats that the command has
 	Fold    func(hosts []string) string
+	Same    func(text, host string) string // a message without the host, equal for all hosts with the same failure
 }
 
 // Rendering is one output: a file, or standard output where path is "".

@@ -16,7 +16,7 @@ import (
 // Survey returns the report of a record file with the logins of a fleet, compared with an earlier
 // one if before is not nil; all is for text.
 func Survey(s store.Store, f, before *record.File, all bool, o Output) Report {
-	r := findings.SurveyOf(f, o.Fold)
+	r := findings.SurveyOf(f, o.Fold, o.Same)
 	if before != nil {
 		r.Against(before)
 	}
