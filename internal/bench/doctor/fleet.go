@@ -133,7 +133,8 @@ func (f *Facts) failed(h *record.Host) {
 	switch {
 	case h.Class == "throttled":
 		f.Refusal = &Refusal{Said: h.Failure, Startup: cause == openssh.Throttled, Penalty: cause == openssh.Penalized}
-	case h.Class == "timeout" && last.Unended, h.Class == "command_timeout":
+	case h.Class == "command_timeout", h.Class == "timeout" && last.Unended && !slices.ContainsFunc(h.Phases, func(p record.LoginPhase) bool { return p.WallNS > last.WallNS }):
+		// A login that an earlier phase made late need not hang in its last one.
 		f.Stuck = &Stuck{During: last.Phase, Signed: h.SigningNS > 0, After: last.WallNS, Got: h.Suite}
 	}
 }

@@ -58,6 +58,7 @@ func TestFleetNames(t *testing.T) {
 		{quickHost("pam", map[record.Phase]int{record.PhaseChannel: 2000}), answers("@pam session pam_mount.so\n", 0), "session: the server takes long to open a session: probably PAM's session module pam_mount.so"},
 		{quickHost("name", map[record.Phase]int{record.PhaseStart: 2000}), nil, "dns: looking up the host's address is slow"},
 		{ends(quickHost("mtu", map[record.Phase]int{record.PhaseKex: 9000}), record.PhaseKex, "timeout", "SSH-2.0-x"), nil, "kex: a login hangs in the key exchange: probably its large packets do not fit"},
+		{ends(quickHost("late", map[record.Phase]int{record.PhaseQuery: 1500, record.PhaseSign: 1400}), record.PhaseSign, "timeout", "SSH-2.0-x"), nil, "authorized-keys: the server takes long to decide whether it knows the key"},
 		{ends(quickHost("penalty", nil), record.PhaseVersion, "throttled", "Not allowed at this time"), nil, "refused: the server refuses our address for a while (PerSourcePenalties)"},
 		{host: ends(quickHost("down", map[record.Phase]int{record.PhaseTCP: 9000}), record.PhaseTCP, "timeout", "")},
 		{func() *record.Host {
