@@ -247,7 +247,7 @@ func TestGiven(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"host,a b\nweb1,1\n": `column 2: "a b"`, "host,a,a\nweb1,1,2\n": `column 3: "a"`, "host,a\nweb1,1\nweb1,2\n": `:3: host "web1": want each host once`,
-		"host,a\n,1\n": `:2: host "": want each host once`, "host,a\nweb1\n": "wrong number of fields", "host,a\nweb1,\"x\n": "quote", "": "EOF", "\xff\xfeh": "UTF-16",
+		"host,a\n,1\n": `:2: host "": want each host once`, "host,a\nweb1\n": "wrong number of fields", "host,a\nweb1,\"x\n": "quote", "": "want a comma", "host;a\nweb1;1\n": "want a comma", "\xff\xfeh": "UTF-16",
 	} {
 		if _, err := (expand.Given{Files: []string{file("bad.csv", text)}}).Over(nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)

@@ -73,6 +73,9 @@ func readCSV(name string, rows map[string]map[string]string) error {
 	}
 	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(text, []byte(hostset.ByteOrderMark))))
 	head, err := r.Read()
+	if errors.Is(err, io.EOF) || len(head) == 1 {
+		err = errors.New("want a comma and a variable in the first line")
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -32,6 +32,8 @@ type listLine struct {
 	kind        string // such as ED25519; "" where the line does not say it
 }
 
+const listHint = "each line is HOST SHA256:FINGERPRINT, or one of ssh-keygen -lf with the host as its comment; every host and key once"
+
 // maxList bounds the text of a list.
 const maxList = 64 << 20
 
@@ -53,7 +55,7 @@ func ReadList(name string, text []byte) (*List, error) {
 		wrong = []string{"it has no line"}
 	}
 	if len(wrong) > 0 {
-		return nil, fault.Usage("each line is HOST SHA256:FINGERPRINT, or one of ssh-keygen -lf with the host as its comment; every host and key once",
+		return nil, fault.Usage(listHint,
 			"%s: %s", name, strings.Join(wrong, "; "))
 	}
 	return l, nil
@@ -171,6 +173,9 @@ func (s Signature) Verify(ctx context.Context, name string, text []byte) error {
 // Open reads a list, and verifies its signature if it has one.
 func Open(ctx context.Context, name string, s *Signature) (*List, error) {
 	text, err := file.ReadFile(name, maxList)
+	if err != nil {
+		err = &fault.Error{Err: err, Hint: listHint, Code: fault.Misuse}
+	}
 	if err == nil && s != nil {
 		err = s.Verify(ctx, name, text)
 	}

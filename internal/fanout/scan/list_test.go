@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -37,6 +38,9 @@ func TestReadList(t *testing.T) {
 		if _, err := ReadList("list", []byte(text)); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
+	}
+	if _, err := Open(t.Context(), filepath.Join(t.TempDir(), "none"), nil); fault.HintOf(err) != listHint {
+		t.Errorf("%v", err)
 	}
 }
 
