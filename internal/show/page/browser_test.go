@@ -194,6 +194,10 @@ func ranking(t *testing.T, browser context.Context) {
 	if wide := evaluate[int](b, `document.documentElement.scrollWidth`); wide > 390 {
 		t.Errorf("on a phone of 390 points the page is %d wide", wide)
 	}
+	const folded = `document.querySelector('h1').textContent = 'web[1-400],'.repeat(9); const theme = document.querySelector('#theme'); theme.scrollWidth > theme.clientWidth || theme.clientHeight > 50`
+	if evaluate[bool](b, folded) {
+		t.Error("on a phone, a long title squeezes the button of the theme")
+	}
 	if touching := evaluate[[]string](b, touchingFigures); len(touching) > 0 {
 		t.Errorf("on a phone, figures of an axis run into each other: %q", touching)
 	}
