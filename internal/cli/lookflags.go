@@ -25,7 +25,7 @@ type lookFlags struct {
 }
 
 // command returns a command without arguments that looks at hosts; what names the part of a login
-// that the connect timeout is for.
+// that the connect timeout covers.
 func (f *lookFlags) command(sys System, name, what string, run func(context.Context, System) error) *cobra.Command {
 	cmd := page(name, &cobra.Command{
 		Args: takes(0, 0),
@@ -46,12 +46,12 @@ func (f *lookFlags) command(sys System, name, what string, run func(context.Cont
 	return cmd
 }
 
-// params are those of the fan-out.
+// params returns the parameters of the fan-out.
 func (f *lookFlags) params(drain context.Context) fanout.Params {
 	return fanout.Params{Fanout: f.fanout, RetryFor: time.Duration(f.retryFor), Drain: drain}
 }
 
-// open returns the hosts, and who reaches them, whom the caller closes.
+// open returns the hosts, and their executor, which the caller closes.
 func (f *lookFlags) open(ctx context.Context, sys System, p reach.Params) (hosts []host.Host, e *reach.Executor, err error) {
 	if err := route.CheckFlags(f.connection.Flags); err != nil {
 		return nil, nil, err

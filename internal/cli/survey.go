@@ -29,7 +29,7 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// commandLimit is the time for a command that does nothing, and for a slow host to say why.
+// commandLimit is the time for a command that does nothing, and for the questions to a slow host.
 const commandLimit = 40 * time.Second
 
 // surveyFlags are the flags of `sshpace survey`.
@@ -66,17 +66,23 @@ func (f *surveyFlags) run(ctx context.Context, sys System) error {
 	return interrupted(drain, f.measure(drain, hard, sys, hosts, executor))
 }
 
-// measure logs in, records that, and shows it.
-func (f *surveyFlags) measure(drain, hard context.Context, sys System, hosts []host.Host, executor *reach.Executor) (err error) {
+// surveyOf begins the record of a survey.
+func surveyOf(hosts []host.Host) *record.File {
 	var names []string
 	for _, h := range hosts {
 		names = append(names, h.String())
 	}
-	memory := &record.File{}
-	memory.Campaign = record.Campaign{
-		Format: record.FormatVersion, Command: "survey", Tool: toolVersion(), Started: time.Now().UTC(), Target: hostset.Fold(names), Engine: record.EngineNative,
+	return &record.File{
+		Campaign: record.Campaign{
+			Format: record.FormatVersion, Command: "survey", Tool: toolVersion(), Started: time.Now().UTC(), Target: hostset.Fold(names), Engine: record.EngineNative,
+		},
+		Environment: record.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Client: "sshpace " + toolVersion()},
 	}
-	memory.Environment = record.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Client: "sshpace " + toolVersion()}
+}
+
+// measure logs in to the hosts, and records and shows the logins.
+func (f *surveyFlags) measure(drain, hard context.Context, sys System, hosts []host.Host, executor *reach.Executor) (err error) {
+	memory := surveyOf(hosts)
 	results := store.Of(sys.Getenv)
 	before, err := f.before(results, memory.Campaign.Target)
 	if err != nil {
@@ -135,7 +141,7 @@ func (f *surveyFlags) before(results store.Store, target string) (*record.File, 
 	return format.Earlier(path)
 }
 
-// verdict is the exit code: a cause was found, otherwise hosts that were not reached.
+// verdict returns the exit code: a cause was found, otherwise some hosts were not reached.
 func verdict(hosts []record.Host) error {
 	switch {
 	case slices.ContainsFunc(hosts, func(h record.Host) bool { return len(h.Causes) > 0 }):

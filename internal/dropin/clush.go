@@ -105,7 +105,7 @@ func parseClush(env Env, args []string) (_ *clush, err error) {
 	return c, err
 }
 
-// configure adds the settings of clush.conf to those of the options, over which those of -O win.
+// configure adds the settings of clush.conf to those of the options. Those of -O replace both.
 func (c *clush) configure(env Env) error {
 	conf := readClushConf(env, c.Conf, "clush.conf")
 	for _, values := range []map[string]string{conf["Main"], {"fanout": "64", "connect_timeout": "10", "command_timeout": "0", "verbosity": "1", "node_count": "yes"}} {
@@ -223,7 +223,7 @@ func (c *clush) run(ctx context.Context, env Env) (int, error) {
 }
 
 // prepare makes the work of a command line, "" = a shell that reads its commands, or of a copy.
-// Hosts get our standard input if that is no terminal.
+// Hosts get our standard input unless it is a terminal.
 func (c *clush) prepare(env Env, hosts []host.Host, text string) (work, error) {
 	if !c.Copying {
 		w, err := env.engine(c.options, hosts)

@@ -117,8 +117,8 @@ func (c *clush) groups(ctx context.Context, env Env) (hostset.Sources, error) {
 	return sources, nil
 }
 
-// upcall returns the command line that prints the nodes of a group; those of * are all nodes, those
-// of "" the names of the groups. The name becomes a part of it, and has no characters of a shell.
+// upcall returns the command line that prints the nodes of a group, for * all nodes, and for "" the
+// names of the groups. A name becomes part of the line: one with characters of a shell is refused.
 func (c clushConf) upcall(source, group string) string {
 	line := c[source]["map"]
 	switch all := c[source]["all"]; {

@@ -23,7 +23,7 @@ type clushSink struct {
 	*clush
 	work
 	env     Env
-	text    string // what is run or copied
+	text    string // the command, or the file to copy
 	keeps   bool
 	colored bool
 	lines   output.HostLines
@@ -35,7 +35,7 @@ type clushSink struct {
 	buf     [2][]byte
 }
 
-// clushSent is what hosts have sent.
+// clushSent is the output of hosts that sent the same.
 type clushSent struct {
 	index int // of the first host
 	hosts []string
@@ -113,7 +113,7 @@ func (s *clushSink) Done(r fleet.Result, _ fleet.Summary) error {
 	return s.flush()
 }
 
-// End prints what was kept, and how hosts ended whose end is not printed yet.
+// End prints the kept output, and the ends that are not printed yet.
 func (s *clushSink) End(fleet.Summary) error {
 	codes := slices.Sorted(maps.Keys(s.ended))
 	var all []clushSent

@@ -14,7 +14,7 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-// Fleet explains logins of which each was made once.
+// Fleet explains the logins of a fleet, one of each host.
 type Fleet struct {
 	mu    sync.Mutex
 	heard map[*record.Host]*Server
@@ -25,11 +25,11 @@ type Fleet struct {
 // usual holds the times of one part of many logins.
 type usual struct {
 	all   []float64
-	known int // of them, those that most is about
+	known int // how many of them most was computed from
 	most  float64
 }
 
-// few is how many logins show nothing about others yet.
+// few is the number of logins below which nothing is known about the usual time.
 const few = 20
 
 // ofBusy returns how much of a wait may be due to the machine, which was busy for a part of it:
@@ -46,7 +46,7 @@ func (u *usual) ofBusy(busy time.Duration) time.Duration {
 	return min(busy, time.Duration(far*u.most))
 }
 
-// fleetChecks returns those that such a login has the facts for.
+// fleetChecks returns the checks for which one login has the facts.
 func fleetChecks() []Check {
 	return slices.Concat(Named([]string{"dns", "refused", "no-shell"}), stageChecks)
 }
@@ -92,8 +92,8 @@ func (f *Fleet) Explain(all []*record.Host) {
 	}
 }
 
-// facts are those of one login. Each figure is one measurement, of which the part that may be this
-// machine's own is not blamed on anybody.
+// facts returns the facts of one login. Each figure is one measurement; its lower bound leaves out
+// the part that may be due to this machine.
 func (f *Fleet) facts(h *record.Host) *Facts {
 	facts := &Facts{Destination: openssh.Destination{Host: h.Name, Label: h.Name}, KnownAs: h.Name, Jumps: h.Via}
 	took := func(part ...login.Phase) stats.Interval { return f.took(h, part) }
@@ -123,7 +123,7 @@ func one(d time.Duration) stats.Interval {
 	return stats.Interval{Value: float64(d), Lo: float64(d), Hi: float64(d), N: 1}
 }
 
-// failed fills in the facts of a login that hung, or was turned away.
+// failed fills in the facts of a login that hung or was refused.
 func (f *Facts) failed(h *record.Host) {
 	if h.Class == "" || len(h.Phases) == 0 {
 		return
@@ -139,7 +139,7 @@ func (f *Facts) failed(h *record.Host) {
 	}
 }
 
-// parts are the phases that a figure is about.
+// parts lists the phases behind each figure.
 var parts = [][]login.Phase{
 	{record.PhaseStart}, {record.PhaseTCP}, {record.PhaseVersion}, {record.PhaseKexInit, record.PhaseKex, record.PhaseNewKeys}, {record.PhaseHostKey},
 	{record.PhaseService}, {record.PhaseAuthNone}, {record.PhaseQuery}, {record.PhaseSign}, {record.PhaseChannel}, {record.PhaseExec}, {record.PhaseCommand},
@@ -157,7 +157,7 @@ func span(h *record.Host, phases []login.Phase) (sum record.LoginPhase, ok bool)
 	return sum, true
 }
 
-// learn keeps how long the parts of a login took on a busy machine.
+// learn records the times of the parts of a login on a busy machine.
 func (f *Fleet) learn(h *record.Host) {
 	for _, part := range parts {
 		if sum, ok := span(h, part); ok && sum.BusyNS > 0 {
@@ -176,7 +176,7 @@ func (f *Fleet) learn(h *record.Host) {
 // again after 200 ms at the earliest (TCP_RTO_MIN).
 const lostPacket = 250 * time.Millisecond
 
-// took returns the figure of a part.
+// took returns the time of a part, with its doubt.
 func (f *Fleet) took(h *record.Host, part []login.Phase) stats.Interval {
 	sum, ok := span(h, part)
 	if !ok {

@@ -69,12 +69,12 @@ func (p *put) attrsOf(it *item) sftp.Attrs {
 	return a
 }
 
-// suits reports whether a file has the mode and the owner that it is to have.
+// suits reports whether a file has the wanted mode and owner.
 func (p *put) suits(to *placed, a sftp.Attrs) bool {
 	return a.Perm() == to.perm && (p.owner == nil || a.Has&sftp.HasOwner != 0 && owner{a.UID, a.GID} == *p.owner)
 }
 
-// dressed is tally's, except where the attributes were asked for: then a refusal is a failure.
+// dressed is the tally's, except that a refusal is a failure if the user asked for the attributes.
 func (p *put) dressed(kind fs.FileMode, err error) error {
 	switch {
 	case !p.Exact || kind != 0 || err == nil:

@@ -8,8 +8,8 @@ import (
 	"sshpace/internal/ssh/sftp"
 )
 
-// backup keeps a file that is about to be replaced: a second name of it, or where the host makes
-// none a copy, replaces an older one in one step. The file has its own name all the time.
+// backup keeps a file that is about to be replaced, as a hard link or, if the host makes none, as a
+// copy. It replaces an older backup in one step. The file keeps its own name all the time.
 func (p *put) backup(name string) error {
 	if p.Backup == "" {
 		return nil

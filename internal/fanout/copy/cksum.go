@@ -250,7 +250,7 @@ func (s *side) wait() *waiting {
 	return w
 }
 
-// Read reads what is given, once it is.
+// Read reads the program and its input, once they are given.
 func (w *waiting) Read(p []byte) (int, error) {
 	for w.input == nil {
 		select {
@@ -262,7 +262,7 @@ func (w *waiting) Read(p []byte) (int, error) {
 	return w.input.Read(p)
 }
 
-// run gives the sh its program, and waits for its end. It reports whether any of it was read.
+// run gives the sh its program, waits for its end, and reports whether it read any of it.
 func (w *waiting) run(a query, begun *following) bool {
 	defer w.end()
 	limit := shellTimeout + time.Duration(a.size/1e7)*time.Second
@@ -287,7 +287,7 @@ func (w *waiting) end() {
 	<-w.ended
 }
 
-// early are shells that were begun before their programs were known.
+// early holds shells that were begun before their programs were known.
 type early struct {
 	mu   sync.Mutex
 	wait []*waiting
@@ -302,7 +302,7 @@ func (s *side) begin(n int) {
 	}
 }
 
-// take returns one, which is the caller's then, nil where none waits.
+// take returns a waiting shell, which is then the caller's; nil if there is none.
 func (e *early) take() *waiting {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -314,7 +314,7 @@ func (e *early) take() *waiting {
 	return w
 }
 
-// close ends those that nobody has taken.
+// close ends the shells that nobody has taken.
 func (e *early) close() {
 	for w := e.take(); w != nil; w = e.take() {
 		w.end()

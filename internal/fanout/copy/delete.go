@@ -18,13 +18,13 @@ import (
 	"sshpace/internal/ssh/sftp"
 )
 
-// Deleting says what a copy removes from the directories of the host that it copies.
+// Deleting sets which names a copy removes from the directories that it copies to a host.
 type Deleting struct {
-	Delete    bool // what the sources lack
+	Delete    bool // names that the sources lack
 	MaxDelete int  // names of a host; if there are more, none is deleted
 }
 
-// removal finds what is to be removed from a host, after everything else was copied.
+// removal removes names that the sources lack from a host, after everything else was copied.
 type removal struct {
 	*put
 	dest   string            // names are compared with patterns from here on
@@ -66,13 +66,14 @@ func (p *put) rootsOf() (map[string]string, error) {
 	return roots, nil
 }
 
-// isLink reports whether a name is a link, or that is unknown: at some hosts Lstat follows links.
+// isLink reports whether a name is a link, or may be one: at some hosts Lstat follows links.
 func (p *put) isLink(name string) bool {
 	_, err := p.client.Readlink(name)
 	return err == nil || !isStatus(err) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission)
 }
 
-// delete removes what the sources lack from their directories on the host, once all else is there.
+// delete removes names that the sources lack from their directories on the host, once everything
+// else is there.
 func (p *put) delete(dest string, roots map[string]string) {
 	d := &removal{put: p, dest: path.Clean(dest), roots: roots, copied: map[string]int{}, doomed: map[string]bool{}}
 	if p.failures() == 0 {
@@ -109,7 +110,7 @@ func (p *put) delete(dest string, roots map[string]string) {
 	}
 }
 
-// removed notes the outcome for a name, which another run may have removed.
+// removed records the outcome for a name, which another run may have removed.
 func (d *removal) removed(name string, err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -121,7 +122,7 @@ func (d *removal) removed(name string, err error) {
 	}
 }
 
-// find lists the copied directories that the host had before, but for those behind links and mount
+// find lists the copied directories that the host had before, except those behind links and mount
 // points.
 func (d *removal) find() {
 	for name, copied := range d.has {
@@ -175,8 +176,8 @@ func (d *removal) rootOf(name string) string {
 	return name
 }
 
-// look finds what is to be deleted in a directory, which is called locals here, and reports whether
-// that is all of it.
+// look marks the names to delete in a directory, whose counterparts here are locals, and reports
+// whether nothing else is in it.
 func (d *removal) look(directory string, locals []string, depth int) (all bool) {
 	var lacking []sftp.Entry
 	copied, kept := 0, 0
@@ -216,14 +217,14 @@ func (d *removal) look(directory string, locals []string, depth int) (all bool) 
 	return all
 }
 
-// isBackup reports whether a name is that of the backup of a copied file.
+// isBackup reports whether a name is the backup of a copied file.
 func (d *removal) isBackup(name string) bool {
 	of, ok := strings.CutSuffix(name, d.Backup)
 	return ok && d.has[of]
 }
 
-// doom marks a name to be deleted, and reports whether it will be gone. What came here after the
-// source was read is not lacking.
+// doom marks a name to be deleted, and reports whether it will be gone. A name that came here after
+// the source was read stays.
 func (d *removal) doom(name string, isDirectory bool, above []string, depth int) bool {
 	var locals []string
 	for _, directory := range above {
@@ -242,8 +243,8 @@ func (d *removal) doom(name string, isDirectory bool, above []string, depth int)
 	return true
 }
 
-// findMounts reads the mount points of a Linux host, as far as it has a name without links for the
-// directories.
+// findMounts reads the mount points of a Linux host, if the names of the copied directories have no
+// links there.
 func (d *removal) findMounts() {
 	f, err := d.client.Open("/proc/self/mountinfo", sftp.Read, 0)
 	if err != nil {

@@ -52,7 +52,7 @@ func (p *put) isDirectory(sources []*Source, dest string) (bool, error) {
 	return true, err
 }
 
-// mkdir makes a directory for all, as far as the account's umask lets.
+// mkdir makes a directory, with the modes that the account's umask leaves.
 func (p *put) mkdir(name string) error {
 	err := p.client.Mkdir(name, 0o777).Wait()
 	if a, failed := p.client.Stat(name); err != nil && failed == nil && a.IsDir() { // another copy was quicker

@@ -75,7 +75,7 @@ func (l *lanes) refuse() {
 	l.most = max(1, len(l.open))
 }
 
-// has records that the host has opened a session beside the first one, and what for.
+// has records sessions that the host has opened beside the first one.
 func (l *lanes) has(client ...*sftp.Client) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 	"sshpace/internal/ssh/sftp"
 )
 
-// plan lists what a copy would change, in the order of names, so that hosts with the same changes
-// have the same list.
+// plan lists the changes that a copy would make, in the order of names, so that hosts with the same
+// changes have the same list.
 type plan struct {
 	mu    sync.Mutex
 	lines []intent
@@ -30,7 +30,7 @@ type plan struct {
 // intent is a change that would be made.
 type intent struct{ verb, name, detail string }
 
-// would notes a change, if nothing is to be changed.
+// would records a change in a dry run.
 func (s *side) would(verb, name string, detail ...string) {
 	if !s.Dry {
 		return
@@ -52,7 +52,7 @@ func (s *side) show() {
 	}
 }
 
-// forecast notes what would come to a host.
+// forecast records the directories, files and links that a host would get.
 func (p *put) forecast(files []*placed, links []*link) {
 	for _, to := range p.directories {
 		if p.fresh[to.name] {
@@ -77,7 +77,7 @@ func (p *put) forecast(files []*placed, links []*link) {
 	}
 }
 
-// foresee notes a directory that would be made here, and refuses one in the place of a file.
+// foresee records a directory that would be made here, and refuses one in the place of a file.
 func (g *get) foresee(f *found) error {
 	info, err := g.root.Lstat(f.local)
 	switch {
@@ -89,7 +89,7 @@ func (g *get) foresee(f *found) error {
 	return nil
 }
 
-// forecast notes which files would come here.
+// forecast records the files that would come here.
 func (g *get) forecast(files []*found) {
 	for _, f := range files {
 		size := int64(min(f.attrs.Size, math.MaxInt64))
@@ -121,7 +121,7 @@ func (p *put) difference(to *placed) string {
 	return differences(p.small(to.name, to.was.Size), io.NewSectionReader(r, 0, to.size))
 }
 
-// small returns a small file of the host, nil if it is another one or cannot be read.
+// small returns a small file of the host, nil if it is large or cannot be read.
 func (s *side) small(name string, size uint64) io.Reader {
 	if size > smallFile || size == 0 && s.received { // which may be unknown
 		return nil

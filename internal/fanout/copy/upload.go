@@ -393,7 +393,7 @@ func (p *put) written(to *placed, name string, how uint32) error {
 	return cmp.Or(p.write(to, name, how), to.ended())
 }
 
-// ended waits for the last answers about what was written, if that was not done.
+// ended waits for the outstanding answers to writes.
 func (to *placed) ended() error {
 	ending := to.ending
 	if to.ending = nil; ending == nil {

@@ -82,8 +82,8 @@ func (p *Plan) WriteJSON(ctx context.Context, w io.Writer) error {
 	return p.each(ctx, func(rec planned) error { return termsafe.WriteJSON(w, rec, "") })
 }
 
-// Write writes the command and a table, at most width columns wide (0: any width). Hosts of which
-// all but the name is the same are one row.
+// Write writes the command and a table, at most width columns wide (0: any width). Hosts that
+// differ by name alone share a row.
 func (p *Plan) Write(ctx context.Context, w io.Writer, width int) error {
 	var rows [][]string
 	sets := map[string][]string{} // of hosts, by the rest of their row

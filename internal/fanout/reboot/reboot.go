@@ -14,13 +14,13 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// Executor wraps another one so that the end of a command is that of the reboot which it causes.
+// Executor wraps another one so that a command ends when the reboot that it causes is over.
 type Executor struct {
 	fleet.Executor
 	Plain   fleet.Executor // asks hosts that are back; without sudo
 	Waiting func()         // called once, when the first host is waited for
 
-	told sync.Once
+	once sync.Once
 }
 
 // shown prints a mark and the boot id, an empty one where there is none: in any login shell, before
@@ -39,7 +39,7 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 	switch before := string(w.id); {
 	case ctx.Err() != nil || !reboots(&o):
 	case before != "":
-		e.told.Do(e.Waiting)
+		e.once.Do(e.Waiting)
 		e.wait(ctx, h, a, before, &o)
 	case w.seen || o.Class != fleet.Lost:
 		o.Class, o.Exit, o.Hint = fleet.NoStatus, -1, ""
@@ -48,8 +48,8 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 	return o
 }
 
-// reboots reports whether a command may have caused a reboot, by its end: it did not fail, and the
-// end of its connection is no failure.
+// reboots reports whether a command may have caused a reboot, by its end: success, or a lost
+// connection.
 func reboots(o *fleet.Outcome) bool {
 	switch {
 	case o.Ran == fleet.RanNo:

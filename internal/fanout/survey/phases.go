@@ -12,7 +12,7 @@ import (
 	"sshpace/internal/sys/proc"
 )
 
-// ends lists the step that ends each phase, which began with the phase before it.
+// ends lists the step that ends each phase. A phase begins where the one before it ends.
 var ends = []struct {
 	phase record.Phase
 	step  transport.Step
@@ -68,8 +68,8 @@ func (l *login) phases(own *load, now time.Time) {
 	}
 }
 
-// load knows when this machine was busy, so that what a host did may have had to wait for it:
-// nearly all of its processors were in use, or the one that this process uses.
+// load records when this machine was busy: nearly all of its processors were in use, or the one of
+// this process. A wait may be due to this machine then, and not to the host.
 type load struct {
 	mu     sync.Mutex
 	busy   []span // in order
@@ -78,7 +78,7 @@ type load struct {
 
 type span struct{ from, to time.Time }
 
-// usage is CPU time used by then.
+// usage is the CPU time used up to a moment.
 type usage struct {
 	at       time.Time
 	all, own time.Duration
@@ -89,7 +89,7 @@ const (
 	nearlyAll = 0.8
 )
 
-// watch looks until ctx ends.
+// watch samples the load until ctx ends.
 func (w *load) watch(ctx context.Context) {
 	for more := true; more; more = sched.For(ctx, lookEvery) {
 		w.look()
@@ -108,7 +108,8 @@ func (w *load) look() {
 	w.before = now
 }
 
-// in returns for how much of a time the machine was busy. Since the last look it is as it was then.
+// in returns how long the machine was busy within a time. The state at the last look is taken to
+// continue.
 func (w *load) in(from, to time.Time) (busy time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package survey logs in to many hosts once, at the speed of any other run, and records where the
-// time of each login goes, and what each server shows. It judges nothing.
+// Package survey logs in to many hosts once, at the speed of a run, and records the phases of each
+// login, and the version and algorithms of each server. It judges nothing.
 package survey
 
 import (
@@ -57,7 +57,7 @@ func Run(ctx context.Context, p Params, hosts []host.Host, e *reach.Executor) er
 	return err
 }
 
-// mark is what the command writes. Where it does not come back alone, another command ran in its
+// mark is the output of the command. If the host sends anything else, another command ran in its
 // place (sshd_config(5) ForceCommand), and must not run a second time.
 const mark = "sshpace-survey"
 
@@ -84,18 +84,18 @@ func (s *surveyor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 	l := &s.logins[a.Index()]
 	*l = login{Host: record.Host{Name: h.String(), Start: time.Now().UTC()}}
 	l.seen.Ask = func() string {
-		if l.tell(s.own, time.Time{}); strings.TrimSpace(l.output.String()) != mark {
+		if l.fill(s.own, time.Time{}); strings.TrimSpace(l.output.String()) != mark {
 			return ""
 		}
 		return s.Judge.Ask(&l.Host)
 	}
 	l.seen.Hear = func(r io.Reader) { s.Judge.Hear(&l.Host, r) }
 	o := s.Watch(ctx, h, cmd, a, &l.seen)
-	l.tell(s.own, time.Now())
+	l.fill(s.own, time.Now())
 	return o
 }
 
-// Output keeps a little of what the command wrote.
+// Output keeps enough of the command's output to find the mark.
 func (s *surveyor) Output(e fleet.Event) error {
 	if l := &s.logins[e.Index]; e.Stream == fleet.Stdout && l.output.Len() < 2*len(mark) {
 		l.output.Write(e.Data)
@@ -121,9 +121,8 @@ func (s *surveyor) Done(r fleet.Result, so fleet.Summary) error {
 	return nil
 }
 
-// tell fills in the host from what was seen by now; a time that is not zero is the end of a phase
-// that has not ended.
-func (l *login) tell(own *load, now time.Time) {
+// fill records the login as far as it has come. A time other than zero ends the phase in progress.
+func (l *login) fill(own *load, now time.Time) {
 	seen := &l.seen
 	h := &l.Host
 	h.Via, h.RTTNS = seen.Via, seen.RoundTrip

@@ -11,8 +11,8 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// changes shows equal runs one after the other: the first one as gather does, and of each later one
-// only hosts whose output or end is another than before.
+// changes shows repeated runs of a command: the first one as gather does, and of each later one
+// only hosts whose output or end has changed.
 //
 //	---------------
 //	web[1-3] (3), at 10:15:20
@@ -28,7 +28,7 @@ type changes struct {
 	now     map[string]*hostState // of this run
 }
 
-// hostState is what a host sent last, and how it ended.
+// hostState is the last output of a host, and its end.
 type hostState struct {
 	host    host.Host
 	end     string
@@ -54,7 +54,7 @@ func (c *changes) Begin(s fleet.Start) error {
 	return nil
 }
 
-// Done keeps the end of a host. One that the end of all runs stopped has not changed.
+// Done keeps the end of a host. A host that was stopped because all runs end has not changed.
 func (c *changes) Done(r fleet.Result, so fleet.Summary) error {
 	if c.known == nil || r.Class != fleet.Cancelled {
 		c.now[r.Host.String()] = &hostState{host: r.Host, end: Explain(&r), ran: r.Ran == fleet.RanYes && r.Class == fleet.NoFailure}
@@ -87,7 +87,7 @@ func (c *changes) End(so fleet.Summary) error {
 	return errors.Join(err, errs.Flush(), c.store.Close())
 }
 
-// remember notes what each host has sent.
+// remember records the output of each host.
 func (c *changes) remember() error {
 	var err error
 	for stream, groups := range c.groups {
@@ -112,7 +112,7 @@ func (c *changes) remember() error {
 	return err
 }
 
-// writeOutput writes how the output of hosts has changed: hosts with the same change are a group.
+// writeOutput writes the changes in the output of hosts: hosts with the same change are a group.
 func (c *changes) writeOutput(w *bufio.Writer, stream fleet.Stream, note string) error {
 	type change struct{ from, to *said }
 	groups, of := map[[2]digest]*group{}, map[*group]change{}

@@ -39,7 +39,7 @@ type Survey struct {
 	same func(text, host string) string
 }
 
-// Group is hosts of which the same is to be said.
+// Group is hosts with the same finding.
 type Group struct {
 	Kind  string          `json:"kind"`
 	Check string          `json:"check,omitempty"`
@@ -89,7 +89,7 @@ func SurveyOf(f *record.File, fold func([]string) string, same func(text, host s
 	return r
 }
 
-// Common returns the algorithms that all hosts take which have named any.
+// Common returns the algorithms that all hosts take, of those that have named any.
 func Common(hosts []record.Host) (common alg.Offer) {
 	for _, h := range hosts {
 		switch {
@@ -251,7 +251,12 @@ func (r *Survey) Document(f *record.File, all bool) *document.Document {
 	return d
 }
 
-// lead says how many logged in, and how long that took.
+// has reports whether there is a group of a kind.
+func (r *Survey) has(kind string) bool {
+	return slices.ContainsFunc(r.Groups, func(g *Group) bool { return g.Kind == kind })
+}
+
+// lead returns the number of logins, and their times.
 func (r *Survey) lead() []string {
 	lines := []string{fmt.Sprintf("%d of %s logged in.", r.Reached, unit.Count(len(r.Hosts), "host"))}
 	if r.Login != nil {
@@ -260,10 +265,10 @@ func (r *Survey) lead() []string {
 	if !r.Whole {
 		lines = append(lines, "The survey was stopped: the other hosts are missing.")
 	}
-	if r.Reached > 0 && !slices.ContainsFunc(r.Groups, func(g *Group) bool { return g.Kind == "cause" }) {
+	if r.Reached > 0 && !r.has("cause") {
 		lines = append(lines, "No slow logins found.")
 	}
-	if r.Whole && r.Since != "" && !slices.ContainsFunc(r.Groups, func(g *Group) bool { return g.Kind == "change" }) {
+	if r.Whole && r.Since != "" && !r.has("change") {
 		lines = append(lines, "Nothing has changed since "+r.Since+".")
 	}
 	const noticeable = 5
@@ -273,7 +278,7 @@ func (r *Survey) lead() []string {
 	return lines
 }
 
-// ciphers says which ciphers all hosts take, and what the fastest of them gains.
+// ciphers lists the ciphers that all hosts take, and the gain of the fastest one.
 func (r *Survey) ciphers() []string {
 	switch {
 	case !slices.ContainsFunc(r.Hosts, func(h record.Host) bool { return len(h.Offer.Ciphers) > 0 }):

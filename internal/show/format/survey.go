@@ -36,8 +36,8 @@ func Earlier(path string) (*record.File, error) {
 	return f, err
 }
 
-// gainOf words what the fastest cipher that all hosts take gains, by the newest ranking; nothing if
-// there is none.
+// gainOf describes the gain of the fastest cipher that all hosts take, by the newest ranking, if
+// there is one.
 func gainOf(s store.Store, f *record.File) []string {
 	shared := findings.Common(f.Hosts)
 	path, err := s.NewestRanking()

@@ -12,7 +12,7 @@ import (
 	"sshpace/internal/ssh/transport"
 )
 
-// Seen is what one login has shown.
+// Seen records one login.
 type Seen struct {
 	At        [transport.Steps]time.Time // when each step was done; zero: it was not
 	Name      time.Duration              // the look-up of the name; 0: there was none
@@ -43,7 +43,7 @@ type watched struct {
 	seen *Seen
 }
 
-// seenBy returns where a login is kept; nil: nobody watches it.
+// seenBy returns the record of a login, nil if nobody watches it.
 func seenBy(p progress) *Seen {
 	if w, is := p.(*watched); is {
 		return w.seen
@@ -51,7 +51,7 @@ func seenBy(p progress) *Seen {
 	return nil
 }
 
-// stepper returns who is told about the steps of a login.
+// stepper returns a function that reports the steps of a login.
 func (e *Engine) stepper(p progress) func(transport.Step) {
 	seen := seenBy(p)
 	return func(s transport.Step) {
@@ -64,8 +64,8 @@ func (e *Engine) stepper(p progress) func(transport.Step) {
 	}
 }
 
-// step keeps the time of a step. A server says more than once which methods can continue: after
-// each key that it refuses.
+// step records the time of a step. A server lists the methods that can continue more than once:
+// after each key that it refuses.
 func (s *Seen) step(done transport.Step) {
 	now, at := time.Now(), &s.At[done]
 	if done == transport.StepMethods && !at.IsZero() {
@@ -80,7 +80,7 @@ func (s *Seen) named(took time.Duration) {
 	}
 }
 
-// handshake keeps what the server has shown by now.
+// handshake records the server's part of the login so far.
 func (s *Seen) handshake(c *transport.Conn, away time.Duration) {
 	if s != nil && c != nil {
 		s.RoundTrip, s.Greeting, s.Theirs, s.Got = away, *c.Greeting(), *c.Theirs(), c.Negotiated()

@@ -1,4 +1,4 @@
-// Package sshfp asks the DNS for the fingerprints of host keys (SSHFP, RFC 4255), and believes no
+// Package sshfp asks the DNS for the fingerprints of host keys (SSHFP, RFC 4255), and trusts no
 // answer more than ssh does with VerifyHostKeyDNS.
 package sshfp
 
@@ -41,7 +41,7 @@ func algorithmOf(key ssh.PublicKey) byte {
 	return 0
 }
 
-// Answer is what the DNS says of the keys of one host.
+// Answer holds the fingerprints that the DNS has of the keys of one host.
 type Answer struct {
 	Validated bool // by DNSSEC, and the resolver that has validated it is trusted
 	records   [][]byte
@@ -185,10 +185,10 @@ func receive(conn net.Conn, network string) ([]byte, error) {
 	return b[:n], err
 }
 
-// maxPacket is the most that UDP may bring without having been asked for more.
+// maxPacket is the largest answer over UDP to a query without EDNS, in bytes.
 const maxPacket = 512
 
-// pack makes a packet that asks, and that asks to be told whether the answer is validated.
+// pack makes a query that also asks whether the answer is validated (flag AD).
 func pack(id uint16, q dnsmessage.Question) ([]byte, error) {
 	m := dnsmessage.Message{
 		Header:    dnsmessage.Header{ID: id, RecursionDesired: true, AuthenticData: true},
