@@ -250,7 +250,7 @@ func checkArguments(cmd *cobra.Command) {
 		check = cobra.ArbitraryArgs
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		err := cmp.Or(check(cmd, args), checkTogether(cmd.Flags()), checkAmounts(cmd.Flags()))
+		err := cmp.Or(check(cmd, args), checkTogether(cmd.Flags()), checkGiven(cmd.Flags()), checkAmounts(cmd.Flags()))
 		if coded := (*Error)(nil); err == nil || errors.As(err, &coded) {
 			return err
 		}

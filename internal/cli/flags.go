@@ -32,7 +32,7 @@ var exclusions = [][]string{
 	{"per-host", "script", "expand"},
 	{"every", "canary", "batch", "then-confirm", "wait-for-reboot", "dry-run"},
 	{"tty", "script", "stdin", "sudo"},
-	{"delete", "no-verify", "backup"},
+	{"delete", "no-verify"},
 	{"undo", "write", "prove", "json", "out", "check", "strict", "policy", "include-insecure"},
 }
 
@@ -43,6 +43,17 @@ func checkTogether(flags *pflag.FlagSet) error {
 			if flags.Changed(line[0]) && flags.Changed(other) {
 				return usageError("choose one of them", "--%s and --%s exclude each other", line[0], other)
 			}
+		}
+	}
+	return nil
+}
+
+// checkGiven refuses an empty value, as of an unset variable, for flags without which a copy or
+// command would do less than it was asked to, and not fail.
+func checkGiven(flags *pflag.FlagSet) error {
+	for _, name := range []string{"sudo", "owner", "backup", "then"} {
+		if f := flags.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return usageError("give it a value, or leave it out", "--%s is empty", name)
 		}
 	}
 	return nil

@@ -99,7 +99,9 @@ func (p *put) delete(dest string, roots map[string]string) {
 	}
 	switch {
 	case p.Dry:
-		p.add(func(t *tally) { t.deleted += len(d.doomed) })
+		if len(d.doomed) <= p.MaxDelete {
+			p.add(func(t *tally) { t.deleted += len(d.doomed) })
+		}
 		for _, name := range append(files, directories...) {
 			p.would("delete", name)
 		}

@@ -100,7 +100,7 @@ func TestDeleteTooMuch(t *testing.T) {
 		src, dest := mirrored(t)
 		u := Upload{Options: Options{Dry: dry}, Deleting: Deleting{Delete: true, MaxDelete: 13}, Dest: dest}
 		said, err := mirror(t, (&server{}).start(t, ""), u, src)
-		if err == nil || !strings.Contains(said, "14 names to delete, and --max-delete allows 13") || !strings.Contains(said, "--max-delete 14") {
+		if err == nil || strings.Contains(err.Error(), "14 deleted") || !strings.Contains(said, "14 names to delete, and --max-delete allows 13") || !strings.Contains(said, "--max-delete 14") {
 			t.Errorf("%v, %s", err, said)
 		}
 		if _, err := os.Stat(dest + "/site/gone/deep/b"); err != nil || dry != strings.Contains(said, "would delete "+dest+"/site/gone/deep/b\n") {
@@ -285,6 +285,29 @@ func TestThen(t *testing.T) {
 
 // A dry run shows how small texts differ, and nothing of other files; what a host says is shown
 // as it is without being obeyed.
+// Root by sudo deletes only in directories that nobody else can change.
+func TestRootDeletesWhereItIsAlone(t *testing.T) {
+	if !waittest.AsRoot(t) {
+		return
+	}
+	dir := t.TempDir()
+	write(t, dir+"/src/a", "new", 0o644)
+	for _, name := range []string{"old", "gone/x", "theirs/x", "open/x", "gone/theirs/x"} {
+		write(t, dir+"/there/"+name, "old", 0o644)
+	}
+	os.Chmod(dir+"/there/open", 0o777)
+	for _, name := range []string{"theirs", "gone/theirs"} {
+		if err := os.Chown(dir+"/there/"+name, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u := Upload{Placing: Placing{AsRoot: true}, Deleting: deleting, Dest: dir + "/there"}
+	said, err := mirror(t, (&server{}).start(t, ""), u, dir+"/src/")
+	if got := filesIn(t, dir+"/there"); err != nil || got != "a gone/theirs/x open/x theirs/x" || strings.Count(said, "others than root can change") != 3 {
+		t.Errorf("%v, said %q, left %s", err, said, got)
+	}
+}
+
 func TestDryRun(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/src/text", "one\ntwo\nthree\n", 0o644)
@@ -299,7 +322,7 @@ func TestDryRun(t *testing.T) {
 	os.Chmod(dir+"/there/src/mode", 0o644)
 	os.Symlink("text", dir+"/src/link")
 	const changes = "would replace %[1]sbinary, 2 B\nwould replace %[1]slarge, 97.7 KiB\nwould link %[1]slink -> text\nwould set mode or time of %[1]smode\nwould create %[1]snew, 3 B\n" +
-		"would replace %[1]stext, 14 B\n  @@ -1,3 +1,3 @@\n   one\n  -2\n  +two\n   three\n" +
+		"would replace %[1]stext, 14 B\n  @@ -1,3 +1,3 @@\n   one\n  -\\x1b[31m2\n  +two\n   three\n" +
 		"nothing is changed; without --dry-run: 5 files copied, 97.7 KiB; 1 identical (1 with a new mode, owner or time)\n"
 	before := listing(t, dir)
 	said, err := upload(t, t.Context(), (&server{}).start(t, ""), Options{Dry: true}, dir+"/there", dir+"/src")

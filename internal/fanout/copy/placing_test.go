@@ -188,8 +188,8 @@ func TestOwnerAndMode(t *testing.T) {
 		t.Errorf("%v, said %q, left %q", err, said, parts(t, dest))
 	}
 	holdsText(t, dest+"/a", "an old one")
-	_, err = (&server{}).start(t, "").place(t, Placing{Owner: "nosuchuser"}, 0, dir, dir+"/src/a")
-	if err == nil || !strings.Contains(err.Error(), "the host has no user or group nosuchuser") || fault.HintOf(err) == "" {
+	_, err = (&server{}).start(t, "").place(t, Placing{Owner: "nosuchuser"}, 0, "", dir+"/src/a")
+	if err == nil || !strings.Contains(err.Error(), ".: the host has no user or group nosuchuser") || fault.HintOf(err) == "" {
 		t.Errorf("%v", err)
 	}
 }

@@ -46,7 +46,7 @@ func (s *side) show() {
 	for _, line := range slices.Compact(s.plan.lines) {
 		text := termsafe.Line("would "+line.verb+" "+line.name) + "\n"
 		for more := range strings.Lines(line.detail) {
-			text += "  " + termsafe.Line(strings.TrimSuffix(more, "\n")) + "\n"
+			text += "  " + termsafe.Line(strings.ReplaceAll(strings.TrimSuffix(more, "\n"), "\x1b", `\x1b`)) + "\n" // which may be all that differs
 		}
 		s.ch.Output(fleet.Stdout, []byte(text))
 	}

@@ -61,7 +61,7 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	if errors.Is(err, errNoDirectory) {
 		hint = "make it first, or let --mkdir do it"
 	}
-	return fault.WithHint(fmt.Errorf("%s: %w", named, plain(err)), hint)
+	return fault.WithHint(fmt.Errorf("%s: %w", cmp.Or(named, "."), plain(err)), hint)
 }
 
 // put is the copy to one host.
