@@ -165,7 +165,8 @@ func copyPlaced(v *visit) error {
 	from, there := filepath.Join(v.here, "f"), filepath.Join(v.there, "deep", "er")
 	v.write(from, before, 0o644)
 	to := []string{"--mkdir", "--backup=.old", from, ":" + v.name + "/deep/er/"}
-	if err := v.does(v.tried(from), append([]string{"copy"}, to...)...); err != nil {
+	bySftp := func() error { return errors.Join(v.tried(from)(), v.sftp("mkdir "+v.name+"/sftp")) }
+	if err := v.does(bySftp, append([]string{"copy"}, to...)...); err != nil {
 		return err
 	}
 	v.write(from, after, 0o644)

@@ -69,7 +69,11 @@ func (p *put) rootsOf() (map[string]string, error) {
 // isLink reports whether a name is a link, or may be one: at some hosts Lstat follows links.
 func (p *put) isLink(name string) bool {
 	_, err := p.client.Readlink(name)
-	return err == nil || !isStatus(err) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission)
+	if errors.Is(err, errors.ErrUnsupported) { // which ProFTPD says of a name that is no link, but of no other
+		_, missing := p.client.Readlink(newPart(p.host, name).fresh())
+		return !errors.Is(missing, fs.ErrNotExist)
+	}
+	return err == nil || !isStatus(err) || errors.Is(err, fs.ErrPermission)
 }
 
 // delete removes names that the sources lack from their directories on the host, once everything
