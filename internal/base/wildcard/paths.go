@@ -14,7 +14,7 @@ type Paths []pathPattern
 
 type pathPattern struct {
 	names       *regexp.Regexp
-	directories bool // and nothing else
+	directories bool // only
 }
 
 // NewPaths reads patterns.
@@ -45,11 +45,11 @@ func (p Paths) Match(name string, directory bool) bool {
 	return false
 }
 
-// pathTokens are the parts of a pattern: wildcards, a set, what follows \, and other characters.
+// pathTokens are the parts of a pattern: wildcards, a set, a character after \, and others.
 const pathTokens = `(?s)\*+|\?|\\.|\[[!^]?\]?(?:\[:[a-z]+:\]|\\.|[^\]\\])*\]|.`
 
-// pathRegexp returns a pattern as a regular expression. \ takes the meaning of the next character
-// away where a pattern has wildcards, and else is a character like any other.
+// pathRegexp returns a pattern as a regular expression. In a pattern with wildcards \ makes the
+// next character an ordinary one; in others it is ordinary itself.
 func pathRegexp(pattern string, anchored bool) string {
 	begin := "(?s)(?:^|/)"
 	if anchored {

@@ -99,7 +99,7 @@ func mscp(b *Ground, program string, o Options, from, target string, _ bool) (Pr
 	return Process{Argv: append(argv, b.places(o, from, target)...), Env: b.Destination.Env, Plain: overwritten}, err
 }
 
-// own is what people would otherwise do with scp: copy and fetch of this program.
+// own copies with this program: copy and fetch, in the place of scp.
 func own(b *Ground, program string, o Options, from, target string, all bool) (Process, error) {
 	to := b.destination(o)
 	argv := append([]string{program, "copy", "--no-record", "-w", to.Host}, b.SSH.Leading(to, o.Suite, b.Connect)[1:]...)

@@ -53,7 +53,7 @@ type Options struct {
 	Hosts    int            // that copy at the same time, as far as is known; 0 = unknown
 	Scp      *Scp           // nil = as copy and fetch do it
 	Naming   Naming         // nil = expand.Name
-	Dry      bool           // nothing is changed, here or on the host: it is said what would be
+	Dry      bool           // nothing is changed, here or on the host; the changes are listed
 	Exclude  wildcard.Paths // names that are left out, and all below them, as seen in the directory that they go into
 }
 
@@ -162,7 +162,7 @@ type side struct {
 	beside lanes
 	early  early
 	note   string // about --then
-	plan   plan   // of what would change
+	plan   plan   // of a dry run
 
 	received bool // files came from the host
 }

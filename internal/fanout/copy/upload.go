@@ -101,7 +101,7 @@ type placed struct {
 	hidden bool       // a link has its name, which Lstat does not say
 	begun  bool       // the part is there
 	named  bool       // the directory that the user named: its content is copied, not the directory
-	was    sftp.Attrs // of what the host had
+	was    sftp.Attrs // of the file or directory that the host had
 	poured bool       // it was compared when it had come
 	opened bool       // it was opened for writing: the file with its name is ours
 
