@@ -66,14 +66,13 @@ func (c *Conn) Open(kind string, specific []byte, to Handler) (*Channel, error) 
 }
 
 func (c *Conn) open(ctx context.Context, kind string, specific []byte, to Handler, waits bool) (*Channel, error) {
-	ch := &Channel{conn: c, to: to, waits: waits, opened: make(chan error, 1), replies: make(chan bool, 1), done: make(chan struct{}), grant: grant{size: window, allowed: window}}
-	ch.room.L = &ch.mu
+	ch := c.newChannel(to, waits)
 	if err := c.add(ch); err != nil {
 		return nil, err
 	}
 	ch.began = time.Now()
 	if err := c.request(Open(kind, ch.local, specific)); err != nil {
-		c.remove(ch)
+		c.remove(ch.local)
 		return nil, err
 	}
 	c.start()
@@ -94,27 +93,39 @@ func (c *Conn) open(ctx context.Context, kind string, specific []byte, to Handle
 	}
 }
 
+func (c *Conn) newChannel(to Handler, waits bool) *Channel {
+	ch := &Channel{conn: c, to: to, waits: waits, opened: make(chan error, 1), replies: make(chan bool, 1), done: make(chan struct{}), grant: grant{size: window, allowed: window}}
+	ch.room.L = &ch.mu
+	return ch
+}
+
 // add gives a channel its number. The first one's requests may have been sent ahead.
 func (c *Conn) add(ch *Channel) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	ch.asked, c.asked = c.asked, 0
+	defer c.first.Broadcast()
+	return c.number(ch, &ch.local)
+}
+
+// number gives a member of the connection its number. The caller holds the lock.
+func (c *Conn) number(m member, number *uint32) error {
 	if c.over {
 		return io.EOF
 	}
 	if c.channels == nil {
-		c.channels = make(map[uint32]*Channel, 1)
+		c.channels = make(map[uint32]member, 1)
 	}
-	ch.local, ch.asked = c.next, c.asked
-	c.next, c.asked = c.next+1, 0
-	c.channels[ch.local] = ch
-	c.first.Broadcast()
+	*number = c.next
+	c.channels[c.next] = m
+	c.next++
 	return nil
 }
 
-func (c *Conn) remove(ch *Channel) {
+func (c *Conn) remove(number uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.channels, ch.local)
+	delete(c.channels, number)
 }
 
 // Done is closed when the channel has ended.
@@ -149,7 +160,7 @@ func (ch *Channel) notify(n news) error {
 	}
 	c := ch.conn
 	c.mu.Lock()
-	alone := len(c.channels) <= 1 && !ch.telling && !ch.awaits()
+	alone := len(c.channels) <= 1 && c.wanted == nil && !ch.telling && !ch.awaits()
 	switch {
 	case alone:
 		c.busy = ch
@@ -218,7 +229,7 @@ func (ch *Channel) take(kind byte, f *Fields) error {
 	case msgEOF:
 		return ch.notify(news{kind: kind})
 	case msgClose:
-		ch.conn.remove(ch)
+		ch.conn.remove(ch.local)
 		err := ch.Close()
 		ch.end(io.EOF)
 		return err
@@ -265,7 +276,7 @@ func (ch *Channel) refused(f *Fields) error {
 	if ch.isOpen {
 		return errTwice
 	}
-	ch.conn.remove(ch)
+	ch.conn.remove(ch.local)
 	ch.end(&ssh.OpenChannelError{Reason: ssh.RejectionReason(reason), Message: strings.ToValidUTF8(string(text), "?")})
 	return nil
 }
@@ -366,15 +377,22 @@ func (ch *Channel) reply(ok bool) error {
 // SendRequest makes a request, and waits for the answer if one is wanted. io.EOF is the end of the
 // channel before it.
 func (ch *Channel) SendRequest(name string, wantReply bool, specific []byte) (bool, error) {
+	return ch.SendThen(name, wantReply, specific, func() {})
+}
+
+// SendThen is SendRequest that calls sent once the request has left.
+func (ch *Channel) SendThen(name string, wantReply bool, specific []byte, sent func()) (bool, error) {
 	if wantReply {
 		ch.asking.Lock()
 		defer ch.asking.Unlock()
 		ch.ask(1)
 	}
 	ahead, err := ch.send(Request(ch.remote, name, wantReply, specific))
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, err
+	}
+	sent()
+	switch {
 	case !wantReply:
 		return false, nil
 	case ahead:

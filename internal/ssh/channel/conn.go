@@ -44,10 +44,25 @@ type Conn struct {
 	ahead    [][]byte  // already sent, and not yet requested
 	asked    int       // answers that ahead gets, until there is the first channel
 	next     uint32    // number of the next channel
-	channels map[uint32]*Channel
-	busy     *Channel    // channel whose Handler the reader runs, if that may wait
-	waiting  []chan bool // for the answers to global requests, in their order
+	channels map[uint32]member
+	busy     *Channel                  // channel whose Handler the reader runs, if that may wait
+	waiting  []chan answer             // for the answers to global requests, in their order
+	wanted   func(ssh.NewChannel) bool // see Accept
 	over     bool
+}
+
+// member is one channel of a connection.
+type member interface {
+	// take handles a message; f holds the fields after the channel's number.
+	take(kind byte, f *Fields) error
+	// end is the end of the connection.
+	end(err error)
+}
+
+// answer is the answer to a global request.
+type answer struct {
+	ok   bool
+	data []byte
 }
 
 // New makes a connection over a carrier. Packets that were sent ahead belong to its first channel
@@ -67,6 +82,8 @@ type Named struct {
 	Login        string // user of the login
 	Session      []byte // the first exchange hash (RFC 4253 section 7.2)
 	Ours, Theirs string // version lines
+	// Suite has the algorithms of the first key exchange.
+	Suite ssh.NegotiatedAlgorithms
 }
 
 var _ ssh.Conn = (*Named)(nil)
@@ -148,10 +165,10 @@ func (c *Conn) take(p []byte) error {
 	case kind == msgGlobalRequest:
 		return c.refuseRequest(f)
 	case kind == msgRequestSuccess, kind == msgRequestFailure:
-		c.answered(kind == msgRequestSuccess)
+		c.answered(answer{kind == msgRequestSuccess, bytes.Clone(f.Rest)})
 		return nil
 	case kind == msgOpen:
-		return c.refuseChannel(f)
+		return c.offered(f)
 	case kind > msgOpen && kind <= msgFailure:
 		number := f.Number()
 		if f.Err() != nil {
@@ -169,7 +186,7 @@ func (c *Conn) take(p []byte) error {
 
 // channel returns the channel with a number. Answers to the first one's packets that were sent
 // ahead may come before that one is opened.
-func (c *Conn) channel(number uint32) *Channel {
+func (c *Conn) channel(number uint32) member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.asked > 0 && !c.over {
@@ -187,24 +204,13 @@ func (c *Conn) refuseRequest(f *Fields) error {
 	return c.carrier.Send([]byte{msgRequestFailure})
 }
 
-// refuseChannel answers a server that opens a channel.
-func (c *Conn) refuseChannel(f *Fields) error {
-	f.Text()
-	number := f.Number()
-	if f.Err() != nil {
-		return ErrShort
-	}
-	p := AppendNumber(numbered(msgOpenFailure, number), uint32(ssh.Prohibited))
-	return c.carrier.Send(AppendText(AppendText(p, "not wanted"), ""))
-}
-
 // answered gives the first waiting caller the answer to a global request. As with ssh, answers that
 // nobody waits for are dropped.
-func (c *Conn) answered(ok bool) {
+func (c *Conn) answered(a answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.waiting) > 0 {
-		c.waiting[0] <- ok
+		c.waiting[0] <- a
 		c.waiting = c.waiting[1:]
 	}
 }
@@ -244,25 +250,26 @@ func (c *Conn) SendRequest(name string, wantReply bool, specific []byte) (bool, 
 	if !wantReply {
 		return false, nil, c.carrier.Send(p)
 	}
-	answer := make(chan bool, 1)
-	if err := c.ask(answer, p); err != nil {
+	came := make(chan answer, 1)
+	if err := c.ask(came, p); err != nil {
 		return false, nil, err
 	}
-	ok, came := <-answer
-	if !came {
+	c.goOn()
+	a, ok := <-came
+	if !ok {
 		return false, nil, io.EOF
 	}
-	return ok, nil, nil
+	return a.ok, a.data, nil
 }
 
-// ask sends a request whose answer goes to answer.
-func (c *Conn) ask(answer chan bool, request []byte) error {
+// ask sends a request whose answer goes to came.
+func (c *Conn) ask(came chan answer, request []byte) error {
 	c.requesting.Lock()
 	defer c.requesting.Unlock()
 	c.mu.Lock()
 	over := c.over
 	if !over {
-		c.waiting = append(c.waiting, answer)
+		c.waiting = append(c.waiting, came)
 	}
 	c.mu.Unlock()
 	if over {

@@ -4,6 +4,6 @@
 // there is no other one, nothing is read until the Handler takes it, so that no output waits in
 // memory.
 //
-// Nothing is granted to a server: channels that it opens and requests that it makes are refused, of
-// any kind.
+// Nothing is granted to a server: channels that it opens are refused unless Conn.Accept wants them,
+// and so are all requests that it makes.
 package channel

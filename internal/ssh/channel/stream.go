@@ -28,15 +28,20 @@ func (c *Conn) OpenChannel(kind string, specific []byte) (ssh.Channel, <-chan *s
 // alone. Requests that nobody reads are dropped after the first few: the reader of the connection
 // waits for nobody.
 func (c *Conn) Stream(ctx context.Context, kind string, specific []byte) (ssh.Channel, <-chan *ssh.Request, error) {
-	s := &stream{requests: make(chan *ssh.Request, kept)}
-	for _, p := range []*part{&s.out, &s.err} {
-		p.of, p.came.L = s, &p.mu
-	}
+	s := newStream()
 	var err error
 	if s.Channel, err = c.open(ctx, kind, specific, s, false); err != nil {
 		return nil, nil, err
 	}
 	return s, s.requests, nil
+}
+
+func newStream() *stream {
+	s := &stream{requests: make(chan *ssh.Request, kept)}
+	for _, p := range []*part{&s.out, &s.err} {
+		p.of, p.came.L = s, &p.mu
+	}
+	return s
 }
 
 // Data keeps data. It is no more than a window.

@@ -22,8 +22,8 @@ import (
 	"sshpace/internal/sys/tcp"
 )
 
-// progress receives the steps of a login. fleet.Attempt is one.
-type progress interface {
+// Progress receives the steps of a login. fleet.Attempt is one.
+type Progress interface {
 	Admit(ctx context.Context, addr string) error
 	Alive()
 	Distance(rtt time.Duration)
@@ -62,7 +62,7 @@ func (l *link) Close() error {
 
 // connect dials and logs in, and requests command ahead if there is one and the server accepts
 // that. The error is an *Error.
-func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *transport.Command) (*link, error) {
+func (e *Engine) connect(ctx context.Context, t *Target, p Progress, command *transport.Command) (*link, error) {
 	addrs, err := e.admitted(ctx, t, p)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *tr
 }
 
 // admitted resolves the target, and returns when a connection to it may be opened.
-func (e *Engine) admitted(ctx context.Context, t *Target, p progress) ([]netip.Addr, error) {
+func (e *Engine) admitted(ctx context.Context, t *Target, p Progress) ([]netip.Addr, error) {
 	if t.HostKeys == nil || t.User == "" || t.HostName == "" {
 		return nil, &Error{Class: fleet.Local, Text: fmt.Sprintf("target %q is incomplete", t.HostName)}
 	}
@@ -97,7 +97,7 @@ func (e *Engine) admitted(ctx context.Context, t *Target, p progress) ([]netip.A
 }
 
 // open connects to the port of the target.
-func (e *Engine) open(ctx context.Context, t *Target, p progress, addrs []netip.Addr) (net.Conn, error) {
+func (e *Engine) open(ctx context.Context, t *Target, p Progress, addrs []netip.Addr) (net.Conn, error) {
 	p.Reached(fleet.PhaseConnect)
 	step := e.stepper(p)
 	step(transport.StepDial)
@@ -109,7 +109,7 @@ func (e *Engine) open(ctx context.Context, t *Target, p progress, addrs []netip.
 }
 
 // addresses resolves the target; a jump host does it itself.
-func (e *Engine) addresses(ctx context.Context, t *Target, p progress) ([]netip.Addr, error) {
+func (e *Engine) addresses(ctx context.Context, t *Target, p Progress) ([]netip.Addr, error) {
 	if t.Jump != nil {
 		return nil, nil
 	}

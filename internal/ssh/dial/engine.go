@@ -131,6 +131,19 @@ func (e *Engine) runOn(ctx context.Context, l *link, t *Target, cmd fleet.Comman
 	return o
 }
 
+// Open logs in to a target, and returns the connection. It is kept alive, and its user closes it. An
+// error is an *Error. Nobody observes the login if p is nil.
+func (e *Engine) Open(ctx context.Context, t *Target, p Progress) (*session.Connection, error) {
+	if p == nil {
+		p = unobserved{}
+	}
+	l, err := e.connect(ctx, t, p, nil)
+	if err != nil {
+		return nil, asError(ctx, err)
+	}
+	return &l.Connection, nil
+}
+
 // local runs the LocalCommand of the target, in a time of its own.
 func (l *link) local(ctx context.Context, t *Target, a fleet.Attempt) {
 	began := time.Now()

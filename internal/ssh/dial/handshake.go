@@ -17,7 +17,7 @@ import (
 )
 
 // handshake exchanges keys and logs in on raw, which it owns.
-func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p progress, raw net.Conn, command *transport.Command) (*link, error) {
+func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p Progress, raw net.Conn, command *transport.Command) (*link, error) {
 	l := &login{ctx: ctx, target: t, set: keys}
 	h := &hand{target: t, login: l, net: tcp.Quick(raw), progress: p, seen: seenBy(p), step: e.stepper(p)}
 	config, err := h.config()
@@ -115,7 +115,7 @@ type hand struct {
 	target   *Target
 	login    *login
 	net      *tcp.QuickConn
-	progress progress
+	progress Progress
 	seen     *Seen // nil: nobody watches
 	step     func(transport.Step)
 	own      *transport.Conn

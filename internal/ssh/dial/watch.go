@@ -44,7 +44,7 @@ type watched struct {
 }
 
 // seenBy returns the record of a login, nil if nobody watches it.
-func seenBy(p progress) *Seen {
+func seenBy(p Progress) *Seen {
 	if w, is := p.(*watched); is {
 		return w.seen
 	}
@@ -52,7 +52,7 @@ func seenBy(p progress) *Seen {
 }
 
 // stepper returns a function that reports the steps of a login.
-func (e *Engine) stepper(p progress) func(transport.Step) {
+func (e *Engine) stepper(p Progress) func(transport.Step) {
 	seen := seenBy(p)
 	return func(s transport.Step) {
 		if seen != nil {

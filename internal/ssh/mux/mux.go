@@ -1,9 +1,10 @@
-// Package mux runs commands over connections that ssh(1) shares: it speaks to a ControlMaster, as a
-// client in proxy mode (OpenSSH, PROTOCOL.mux). Nothing is started, no key is needed, and the
-// master's own sessions are left alone.
+// Package mux is OpenSSH's protocol for shared connections (PROTOCOL.mux), both its sides.
 //
-// A master that cannot be used is an *Error, after which nothing has run: the caller may log in by
-// itself.
+// As a client it runs commands over a ControlMaster, in proxy mode. Nothing is started, no key is
+// needed, and the master's own sessions are left alone. A master that cannot be used is an *Error,
+// after which nothing has run: the caller may log in by itself.
+//
+// As a master, a Server lets ssh(1), and all programs that use it, share a connection of ours.
 package mux
 
 import (
@@ -44,24 +45,41 @@ func (e *Error) Unwrap() error { return e.Err }
 // The messages of PROTOCOL.mux section 11, and version of them (section 1).
 const (
 	msgHello   = 0x00000001
+	askSession = 0x10000002
+	askAlive   = 0x10000004
+	askExit    = 0x10000005
+	askForward = 0x10000006
+	askCancel  = 0x10000007
+	askStdio   = 0x10000008
+	askStop    = 0x10000009
 	askProxy   = 0x1000000f
+	askInfo    = 0x20000001 // since OpenSSH 10.3, as sayInfo
+	sayOK      = 0x80000001
 	sayDenied  = 0x80000002
 	sayFailure = 0x80000003
+	sayExit    = 0x80000004
+	sayAlive   = 0x80000005
+	sayOpened  = 0x80000006
+	sayPort    = 0x80000007
+	sayNoTTY   = 0x80000008
 	sayProxy   = 0x8000000f
+	sayInfo    = 0x90000001
 
-	version = 4
+	version  = 4
+	noEscape = 0xffffffff
 )
 
 // replyTimeout is the time for a master to answer at all: it is a process of this machine, and a
 // stopped one never does.
 const replyTimeout = 3 * time.Second
 
-// link is a connection to a master.
+// link is a connection between a client and a master.
 type link struct {
-	path string
-	conn net.Conn
-	in   *bufio.Reader
-	lost atomic.Bool // nothing can be read any more; set before any channel ends
+	path    string
+	conn    net.Conn
+	in      *bufio.Reader
+	lost    atomic.Bool // nothing can be read any more; set before any channel ends
+	passing *passing    // of a master: files that have come through in
 
 	mu sync.Mutex // of writing
 }
@@ -208,7 +226,7 @@ func text(body []byte) string {
 	return m.Reason
 }
 
-// message reads a message of the master.
+// message reads a message.
 func (l *link) message() (kind uint32, body []byte, err error) {
 	data, err := l.frame(0, nil)
 	if err == nil && len(data) < 4 {

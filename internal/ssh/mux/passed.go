@@ -15,14 +15,7 @@ import (
 	"sshpace/internal/ssh/line"
 )
 
-// The messages of PROTOCOL.mux section 2. What it calls bool is an uint32 there.
-const (
-	askSession = 0x10000002
-	sayExit    = 0x80000004
-	sayOpened  = 0x80000006
-
-	noEscape = 0xffffffff
-)
+// What PROTOCOL.mux calls bool is an uint32 in its section 2.
 
 // newSession asks for a session whose standard files are passed to the master.
 type newSession struct {

@@ -25,6 +25,7 @@ import (
 	"sshpace/internal/ssh/line"
 	"sshpace/internal/ssh/mux"
 	"sshpace/internal/ssh/route"
+	"sshpace/internal/ssh/session"
 	"sshpace/internal/ssh/sshfp"
 	"sshpace/internal/sys/safedir"
 )
@@ -302,6 +303,15 @@ func (e *Executor) Target(ctx context.Context, h host.Host) (*dial.Target, error
 }
 
 // plan finds out how to reach a host, once.
+// Open logs in to a host by the native engine, and keeps the connection; see dial.Engine.
+func (e *Executor) Open(ctx context.Context, h host.Host, p dial.Progress) (*session.Connection, error) {
+	t, err := e.Target(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	return e.native.Open(ctx, t, p)
+}
+
 func (e *Executor) plan(ctx context.Context, h host.Host) (*hostPlan, error) {
 	e.mu.Lock()
 	f := e.planned[h.Endpoint()]

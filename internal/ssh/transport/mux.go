@@ -12,6 +12,7 @@ func (c *Conn) Mux(user string) *channel.Named {
 	}
 	return &channel.Named{
 		Conn: channel.New(carrier{c}, c.sent, answers), Net: c.net, Login: user, Session: c.session, Ours: c.ours, Theirs: c.greeting.Version,
+		Suite: c.Negotiated(),
 	}
 }
 
