@@ -192,8 +192,8 @@ func (p *passenger) feed() {
 		if p.escapes != nil {
 			data = p.typed(data)
 		}
-		if _, e := p.ch.Write(data); e != nil {
-			return
+		if _, e := p.ch.Write(data); e != nil || errors.Is(err, os.ErrClosed) {
+			return // its end is not that of the input
 		}
 		if err != nil {
 			_ = p.ch.CloseWrite()
