@@ -131,8 +131,8 @@ func (e *Engine) runOn(ctx context.Context, l *link, t *Target, cmd fleet.Comman
 	return o
 }
 
-// Open logs in to a target, and returns the connection. It is kept alive, and its user closes it. An
-// error is an *Error. Nobody observes the login if p is nil.
+// Open logs in to a target, and returns the connection. It is kept alive, and its user closes it.
+// An error is an *Error. Nobody observes the login if p is nil.
 func (e *Engine) Open(ctx context.Context, t *Target, p Progress) (*session.Connection, error) {
 	if p == nil {
 		p = unobserved{}

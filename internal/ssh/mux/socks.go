@@ -8,16 +8,16 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"sshpace/internal/fleet"
 )
 
 var errSocks = errors.New("no SOCKS request to connect")
 
-// socksTimeout is the time for a client to say where to.
-const socksTimeout = 30 * time.Second
-
-// socks reads a request of SOCKS 4, 4a or 5 (RFC 1928), without a byte too much. reply answers it.
+// socks reads a request of SOCKS 4, 4a or 5 (RFC 1928), without a byte too much. A client has as
+// much time for it as a server for a login. reply answers it.
 func socks(conn io.ReadWriteCloser) (to place, reply func(ok bool) error, err error) {
-	defer time.AfterFunc(socksTimeout, func() { conn.Close() }).Stop()
+	defer time.AfterFunc(fleet.ConnectTimeout, func() { conn.Close() }).Stop()
 	r := &byteReader{r: conn}
 	var answer func(ok bool) []byte
 	switch r.take(1)[0] {

@@ -302,7 +302,6 @@ func (e *Executor) Target(ctx context.Context, h host.Host) (*dial.Target, error
 	return p.target, nil
 }
 
-// plan finds out how to reach a host, once.
 // Open logs in to a host by the native engine, and keeps the connection; see dial.Engine.
 func (e *Executor) Open(ctx context.Context, h host.Host, p dial.Progress) (*session.Connection, error) {
 	t, err := e.Target(ctx, h)
@@ -312,6 +311,7 @@ func (e *Executor) Open(ctx context.Context, h host.Host, p dial.Progress) (*ses
 	return e.native.Open(ctx, t, p)
 }
 
+// plan finds out how to reach a host, once.
 func (e *Executor) plan(ctx context.Context, h host.Host) (*hostPlan, error) {
 	e.mu.Lock()
 	f := e.planned[h.Endpoint()]
