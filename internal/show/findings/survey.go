@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
@@ -32,7 +33,7 @@ type Survey struct {
 	Groups  []*Group        `json:"groups"`             // of hosts, in the order of the kinds
 	Ciphers []string        `json:"ciphers"`            // that all hosts take, and are sound
 	Gain    []string        `json:"gain,omitempty"`     // of the fastest of them, in words
-	Since   string          `json:"since,omitempty"`    // of an earlier survey: when it was
+	Since   string          `json:"since,omitempty"`    // of an earlier survey: when it began, RFC 3339
 	Hosts   []record.Host   `json:"hosts"`
 
 	fold func([]string) string
@@ -190,7 +191,7 @@ func (r *Survey) Against(f *record.File) {
 	for i := range f.Hosts {
 		before[f.Hosts[i].Name] = &f.Hosts[i]
 	}
-	r.Since = f.Campaign.Started.Format("2006-01-02 15:04")
+	r.Since = f.Campaign.Started.UTC().Format(time.RFC3339)
 	changed := func(name, what, old, now string) {
 		if old != now {
 			r.add("change", "", fmt.Sprintf("%s: %s -> %s", what, cmp.Or(old, "none"), cmp.Or(now, "none")), name)
