@@ -508,9 +508,19 @@ func (g *get) compared(parts []*found) (right []bool) {
 		}
 	}
 	for i, f := range parts { // without a comparison the file is accepted as received, with a note
-		right[i] = right[i] || !asked && f.from == 0 && f.short == nil
+		right[i] = right[i] || !asked && f.from == 0 && f.short == nil && !g.rewritten(f)
 	}
 	return right
+}
+
+// rewritten reports whether a large file that cannot be compared has another time than before it was
+// read, but no other size: the received one may be a mixture. A longer one may be a log.
+func (g *get) rewritten(f *found) bool {
+	if g.NoVerify || f.attrs.Size < large {
+		return false
+	}
+	a, err := g.client.Stat(f.remote)
+	return err == nil && a.Size == f.attrs.Size && a.Mtime != f.attrs.Mtime
 }
 
 // again fetches a file once more, with its present content.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/base/waittest"
 	"sshpace/internal/fleet"
 )
 
@@ -274,4 +275,32 @@ func TestDownloadLies(t *testing.T) {
 			t.Errorf("%s: the file was made", name)
 		}
 	}
+}
+
+// A file that is rewritten while it is read, where no command compares it, arrives as it is then.
+func TestRewrittenWithoutComparison(t *testing.T) {
+	dir, got := t.TempDir(), t.TempDir()
+	write(t, dir+"/f", strings.Repeat("a", 2*large), 0o644)
+	os.Chtimes(dir+"/f", time.Unix(1e9, 0), time.Unix(1e9, 0))
+	ended := make(chan error)
+	s := (&server{noExec: true}).start(t, "")
+	go func() { ended <- download(t, s, Options{Limit: NewLimiter(4 * large)}, 0, got, dir+"/f") }()
+	waittest.Until(t, "the first bytes", func() bool {
+		list := parts(t, got+"/h")
+		if len(list) == 0 {
+			return false
+		}
+		info, err := os.Stat(list[0])
+		return err == nil && info.Size() > 0
+	})
+	f, err := os.OpenFile(dir+"/f", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.WriteString(strings.Repeat("b", 2*large))
+	f.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	holdsText(t, got+"/h/f", strings.Repeat("b", 2*large))
 }
