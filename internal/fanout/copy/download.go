@@ -513,8 +513,8 @@ func (g *get) compared(parts []*found) (right []bool) {
 	return right
 }
 
-// rewritten reports whether a large file that cannot be compared has another time than before it was
-// read, but no other size: the received one may be a mixture. A longer one may be a log.
+// rewritten reports whether a large file that cannot be compared has another time than before, but
+// no other size: the received one may be a mixture. A longer one may be a log.
 func (g *get) rewritten(f *found) bool {
 	if g.NoVerify || f.attrs.Size < large {
 		return false
