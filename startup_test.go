@@ -11,10 +11,11 @@ import (
 )
 
 // What packages may allocate before main begins. Every command pays for it: a
-// library with tables to fill took a third of the CPU time of a login once.
+// library with tables to fill took a third of the CPU time of a login once. Go's
+// own table of types and their interfaces takes 18 kB of it, from 768 pairs on.
 const (
 	startAllocations = 1700
-	startBytes       = 250_000
+	startBytes       = 270_000
 )
 
 // TestStart counts allocations, which do not depend on the machine's speed. What
