@@ -19,18 +19,22 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// lives is a command that writes its process id down and then lives long.
+// lives is a command that writes its process id down and then lives as long as that is there.
 func lives(dir, first string) string {
-	return first + "echo $$ > " + dir + "/pid.tmp; mv " + dir + "/pid.tmp " + dir + "/pid; echo started; while :; do sleep 0.1; done"
+	return first + "echo $$ > " + dir + "/pid.tmp; mv " + dir + "/pid.tmp " + dir + "/pid; echo started; while [ -e " + dir + "/pid ]; do sleep 0.1; done"
 }
 
-// gone waits until what lives has ended; that it never began is an error.
-func gone(t *testing.T, dir string) error {
+// gone waits until what lives has ended, and ends it itself where nobody else does; that it never
+// began is an error.
+func gone(t *testing.T, dir string, stays bool) error {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "pid"))
 	var pid int
 	if _, bad := fmt.Sscan(string(text), &pid); err != nil || bad != nil {
 		return fmt.Errorf("the command has not started: %w", errors.Join(err, bad))
+	}
+	if stays && pid > 1 {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	waittest.Gone(t, pid)
 	return nil
@@ -74,16 +78,13 @@ func (e engine) ends(t *testing.T) {
 					limit = 0
 				}
 				r := e.run(ctx, t, s, fanout.Params{Drain: drain, CommandTimeout: limit, MaxOutput: c.output}, fleet.Command{Line: lives(dir, c.first)}, sink)[0]
-				if c.stays || e.NoSignals {
-					kill(t, dir)
-				}
 				if r.Class != c.class || r.Ran != fleet.RanYes || r.Status() != fleet.Failed || r.Err == "" {
 					return fmt.Errorf("got %+v", r)
 				}
 				if e.NoSignals && !c.stays && !strings.Contains(r.Err, "may still run there") {
 					return fmt.Errorf("a command that was left behind: %+v", r)
 				}
-				return gone(t, dir)
+				return gone(t, dir, c.stays || e.NoSignals)
 			})
 		})
 	}
@@ -98,16 +99,6 @@ func (e engine) ends(t *testing.T) {
 			return nil
 		})
 	})
-}
-
-// kill ends what lives.
-func kill(t *testing.T, dir string) {
-	t.Helper()
-	text, _ := os.ReadFile(filepath.Join(dir, "pid"))
-	var pid int
-	if fmt.Sscan(string(text), &pid); pid > 1 {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
 }
 
 // dialogues: a subsystem is spoken with, and what is said of it is the result.
