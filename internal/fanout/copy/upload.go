@@ -288,11 +288,13 @@ func (p *put) send(to *placed) {
 	default:
 		err = p.writePart(to, name)
 	}
-	if err != nil {
-		p.fail(to.name, err)
-		return
+	if to.part = name; to.size >= large { // another copy may take it before it is open
+		err = p.untilOurs(err, func() error { return p.again(to) })
 	}
-	to.part = name
+	if err != nil {
+		to.part = ""
+		p.fail(to.name, err)
+	}
 }
 
 // claim returns the name under which a file is written: that of a part of an earlier copy, which
