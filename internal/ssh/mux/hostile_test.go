@@ -144,9 +144,9 @@ func TestHostileClients(t *testing.T) {
 	}
 	defer null.Close()
 	descriptors := func() int {
-		names, err := os.ReadDir("/proc/self/fd")
+		names, err := os.ReadDir("/dev/fd")
 		if err != nil {
-			t.Skip(err)
+			t.Fatal(err)
 		}
 		return len(names)
 	}
