@@ -2,6 +2,7 @@ package conf
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -121,4 +122,16 @@ func (r *Resolved) Environment(environ []string) []string {
 		}
 	}
 	return append(out, set...)
+}
+
+// ControlPath returns the socket of a master of the host; where ControlPath is not set, its own
+// file in directory. It is "" if there is none to use.
+func (r *Resolved) ControlPath(directory string) string {
+	switch {
+	case r.unshared || r.Word(RefuseConnection) != "":
+		return ""
+	case directory == "" || r.Word(ControlPath) != "":
+		return r.Word(ControlPath)
+	}
+	return filepath.Join(directory, r.conn.hash())
 }

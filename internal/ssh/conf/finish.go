@@ -144,6 +144,7 @@ func (s *state) finishPaths(r *Resolved) error {
 	for _, k := range clearedByNone {
 		if strings.EqualFold(r.Word(k), "none") {
 			r.set[k] = nil
+			r.unshared = r.unshared || k == ControlPath
 		}
 	}
 	s.doubtJump(r)

@@ -367,3 +367,28 @@ func TestParseVersion(t *testing.T) {
 		}
 	}
 }
+
+// TestControlPath: a master for which ssh_config has no place gets one in a directory, unless there
+// is to be none.
+func TestControlPath(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                      "/kept/HASH",
+		"ControlPath /there/%C": "/there/HASH",
+		"ControlPath none":      "",
+		"Host web\n ControlPath NONE\nHost *\nControlPath /late": "",
+		"RefuseConnection closed":                                "",
+	} {
+		r := resolveText(t, text, "web", nil)
+		hash := r.ControlPath("/x")
+		if text != "" {
+			hash = resolveText(t, "", "web", nil).ControlPath("/x")
+		}
+		want = strings.Replace(want, "HASH", filepath.Base(hash), 1)
+		if got := r.ControlPath("/kept"); got != want || len(filepath.Base(hash)) != 40 {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+		if got := r.ControlPath(""); want == "/kept/"+filepath.Base(hash) && got != "" {
+			t.Errorf("%q without a directory: %q", text, got)
+		}
+	}
+}

@@ -23,7 +23,9 @@ type Resolved struct {
 	several lists
 	jumps   []host.Endpoint
 	ordered bool // see KeepsHostKeyOrder
-	conn    connection
+	// unshared: ControlPath is none, and not just unset.
+	unshared bool
+	conn     connection
 }
 
 // lists are the values of keywords that may have several.

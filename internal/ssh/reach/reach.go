@@ -63,6 +63,7 @@ type Executor struct {
 	native  *dial.Engine
 	forked  *forkssh.Engine
 	environ []string
+	masters string   // directory of masters that ssh_config names no ControlPath for, "" if there is none
 	onlySSH sync.Map // servers with which the native engine has no algorithm in common, or for which it lacks a key
 	// passedOver guards the warning about a KnownHostsCommand that ssh would not start.
 	passedOver sync.Once
@@ -85,6 +86,11 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	e := &Executor{
 		Router: router, params: p, environ: os.Environ(),
 		keys: make(map[keysOf]*hostKeys), planned: make(map[host.Endpoint]*sched.Together[*hostPlan]),
+	}
+	if dir := safedir.Masters(p.Getenv); dir != "" {
+		if _, err := os.Stat(dir); err == nil {
+			e.masters = dir
+		}
 	}
 	options := dial.Options{Askpass: askpass(p.Getenv, p.Password), NoKillSession: p.NoKillSession, Warn: p.Warn}
 	if p.LoginLog != nil {
@@ -172,7 +178,7 @@ func (e *Executor) Planned(ctx context.Context, h host.Host) (*Planned, error) {
 		return nil, err
 	}
 	found := &Planned{Route: p.Route, Engine: string(conf.Native)}
-	_, noMaster := os.Stat(masterPath(p.Host))
+	_, noMaster := os.Stat(e.masterPath(p.Host))
 	switch {
 	case e.params.Engine == OpenSSH:
 		found.Engine = string(OpenSSH)
@@ -188,17 +194,22 @@ func (e *Executor) Planned(ctx context.Context, h host.Host) (*Planned, error) {
 }
 
 // masterPath returns where a ControlMaster of a host may be asked, "" if none may.
-func masterPath(c *conf.Resolved) string {
-	if c.Word(conf.RefuseConnection) != "" {
-		return ""
+func (e *Executor) masterPath(c *conf.Resolved) string { return c.ControlPath(e.masters) }
+
+// MasterPath returns where a ControlMaster of a host listens, "" if there is to be none. Where
+// ssh_config names no place it is in directory; see safedir.Masters.
+func (e *Executor) MasterPath(ctx context.Context, h host.Host, directory string) (string, error) {
+	p, err := e.plan(ctx, h)
+	if err != nil {
+		return "", err
 	}
-	return c.Word(conf.ControlPath)
+	return p.Host.ControlPath(directory), nil
 }
 
 // master finds the connection of a jump host's live ControlMaster. One that cannot be used is
 // reported and skipped.
 func (e *Executor) master(c *conf.Resolved) func(context.Context) line.Line {
-	path := masterPath(c)
+	path := e.masterPath(c)
 	if path == "" {
 		return nil
 	}
@@ -217,7 +228,7 @@ func (e *Executor) master(c *conf.Resolved) func(context.Context) line.Line {
 // shared runs cmd over the connection of a live ControlMaster; the error says why there is none,
 // and then nothing has run.
 func (e *Executor) shared(ctx context.Context, c *conf.Resolved, cmd fleet.Command, a fleet.Attempt) (fleet.Outcome, error) {
-	path := masterPath(c)
+	path := e.masterPath(c)
 	if path == "" {
 		return fleet.Outcome{}, os.ErrNotExist
 	}

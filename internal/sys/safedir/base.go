@@ -33,6 +33,19 @@ func Runtime(getenv func(string) string) string {
 	return ""
 }
 
+// Masters returns our directory for the sockets of connections that are kept: it is gone with the
+// user's login where there is a directory for that. It is "" where there is no place.
+func Masters(getenv func(string) string) string {
+	const name = "keep"
+	if dir := Runtime(getenv); dir != "" {
+		return filepath.Join(dir, ours, name)
+	}
+	if dir := Cache(getenv); dir != "" {
+		return filepath.Join(dir, name)
+	}
+	return ""
+}
+
 // Temporary returns the directory for temporary files (POSIX.1-2017, 8.3).
 func Temporary(getenv func(string) string) string {
 	if path := getenv("TMPDIR"); filepath.IsAbs(path) {
