@@ -99,14 +99,14 @@ func (k *kept) unchanged() bool {
 		if !young {
 			continue
 		}
-		if text, err := file.ReadFile(part, maxKept); err != nil || checksum(text) != sum {
+		if text, err := file.ReadFile(part, maxProgram); err != nil || checksum(text) != sum {
 			return false
 		}
 	}
 	return true
 }
 
-// withSum stands between the state of a script that had just been written and the sum of its text:
+// withSum stands between the state of a file that had just been written and the sum of its content:
 // until it has settled, its state could stay the same through another change.
 const withSum = " sha256 "
 
@@ -181,7 +181,7 @@ const settled = 2 * time.Second
 // it may start, and the files and variables that decide which of them.
 type source struct {
 	states   map[string]string // of all of these
-	sums     map[string]string // of the texts of scripts, as they were read
+	sums     map[string]string // of the content of programs, as it was read
 	programs []string          // that may have answered
 	needs    []string          // programs, scripts and their interpreters, libraries
 	perhaps  []string          // files that may be missing, and variables as $NAME
@@ -209,16 +209,36 @@ func sourceOf(ctx context.Context, path string) (s source, err error) {
 	s.states = map[string]string{}
 	for i, part := range slices.Concat(s.needs, s.perhaps, surroundings) {
 		state, changed := stateOf(part)
-		sum, isScript := s.sums[part]
-		switch young := time.Since(changed) < settled; {
-		case i < len(s.needs) && state == "", young && !isScript:
+		if i < len(s.needs) && state == "" {
 			return s, errUnknown
-		case young:
+		}
+		if time.Since(changed) < settled {
+			sum, err := s.sum(part)
+			if err != nil {
+				return s, err
+			}
 			state += withSum + sum
 		}
 		s.states[part] = state
 	}
 	return s, nil
+}
+
+// keepSum keeps the sum of the content of a program as it was read.
+func (s *source) keepSum(path string, text []byte) {
+	if s.sums == nil {
+		s.sums = map[string]string{}
+	}
+	s.sums[path] = checksum(text)
+}
+
+// sum returns the sum of the content of a file; of a program, as it was read.
+func (s *source) sum(path string) (string, error) {
+	if sum := s.sums[path]; sum != "" {
+		return sum, nil
+	}
+	text, err := file.ReadFile(path, maxProgram)
+	return checksum(text), err
 }
 
 // add adds the program that is asked, or one that a script starts.
@@ -234,9 +254,9 @@ func (s *source) add(ctx context.Context, path string) error {
 		return err
 	}
 	s.needs = append(s.needs, path)
+	s.keepSum(path, text)
 	switch {
 	case bytes.HasPrefix(text, []byte("#!")):
-		s.keepSum(path, text)
 		return (&script{source: s, ctx: ctx, path: path, set: map[string]string{}}).read(string(text))
 	case !bytes.Contains(text, []byte("SSH_")):
 		return nil // has no version to report
@@ -244,14 +264,6 @@ func (s *source) add(ctx context.Context, path string) error {
 	own, err := libraries(ctx, path)
 	s.programs, s.needs = append(s.programs, path), append(s.needs, own...)
 	return err
-}
-
-// keepSum keeps the sum of the text of a script as it was read.
-func (s *source) keepSum(path string, text []byte) {
-	if s.sums == nil {
-		s.sums = map[string]string{}
-	}
-	s.sums[path] = checksum(text)
 }
 
 // stateOf identifies a file and its content; "" is a missing file. Nobody can set the time of the

@@ -128,6 +128,33 @@ func TestNewScriptIsAskedOnce(t *testing.T) {
 	}
 }
 
+// A copy of ssh that has just been made is asked once, too.
+func TestNewProgramIsAskedOnce(t *testing.T) {
+	cacheIn(t)
+	program := filepath.Join(t.TempDir(), "ssh")
+	text, err := os.ReadFile("/usr/bin/ssh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, text, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	first, err := find(t.Context(), "ssh", program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answers := recall(program); len(answers) == 0 {
+		t.Errorf("no answer of %s is kept", first.Path)
+	}
+	text[len(text)-1]++
+	if err := os.WriteFile(program, text, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if answers := recall(program); len(answers) > 0 {
+		t.Error("another program has its answers")
+	}
+}
+
 // What a script may start is unknown, or is not ssh: nothing is kept of it.
 func TestUncertainScripts(t *testing.T) {
 	t.Setenv("SSHPACE_TEST_SETTING", "/usr/bin/ssh")
