@@ -146,6 +146,7 @@ func groups() []group {
 			{"copy", newCopyCommand},
 			{"fetch", newFetchCommand},
 			{"hosts", newHostsCommand},
+			{"keep", newKeepCommand},
 		}},
 		{more, []command{
 			{"compat", newCompatCommand},

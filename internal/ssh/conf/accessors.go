@@ -108,11 +108,8 @@ func (r *Resolved) KeepsHostKeyOrder() bool { return r.ordered }
 // Environment returns the variables to send, each as NAME=value: those of environ that SendEnv
 // selects, and those of SetEnv, which win.
 func (r *Resolved) Environment(environ []string) []string {
-	var out, patterns []string
-	for _, v := range r.all(SendEnv) {
-		patterns = append(patterns, v.Args...)
-	}
-	set := r.List(SetEnv)
+	var out []string
+	patterns, set := r.Sendable(), r.List(SetEnv)
 	for _, variable := range environ {
 		name, _, _ := strings.Cut(variable, "=")
 		sent := slices.ContainsFunc(patterns, func(p string) bool { return wildcard.Match(name, p) })
@@ -122,6 +119,14 @@ func (r *Resolved) Environment(environ []string) []string {
 		}
 	}
 	return append(out, set...)
+}
+
+// Sendable returns the patterns of SendEnv.
+func (r *Resolved) Sendable() (patterns []string) {
+	for _, v := range r.all(SendEnv) {
+		patterns = append(patterns, v.Args...)
+	}
+	return patterns
 }
 
 // ControlPath returns the socket of a master of the host; where ControlPath is not set, its own

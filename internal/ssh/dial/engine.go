@@ -207,6 +207,9 @@ func failed(e *Error, ran fleet.Ran) fleet.Outcome {
 	}
 }
 
+// Outcome returns the outcome of an attempt that ended with the error, and asked for nothing.
+func (e *Error) Outcome() fleet.Outcome { return failed(e, fleet.RanNo) }
+
 // maxText is how much of an error is shown; a server's list of algorithms can be of any length.
 const maxText = 1000
 

@@ -195,8 +195,11 @@ func (l *link) checkLink() error {
 }
 
 // checkOwner refuses a socket at which another user listens.
-func (l *link) checkOwner() error {
-	raw, err := l.conn.(*net.UnixConn).SyscallConn()
+func (l *link) checkOwner() error { return CheckOwner(l.path, l.conn.(*net.UnixConn)) }
+
+// CheckOwner refuses another user at the other end of a connection by the socket at path.
+func CheckOwner(path string, conn *net.UnixConn) error {
+	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
 	}
@@ -209,7 +212,7 @@ func (l *link) checkOwner() error {
 		return ownerErr
 	}
 	if owner != 0 && owner != os.Geteuid() {
-		return &Error{l.path, "belongs to another user", nil}
+		return &Error{path, "belongs to another user", nil}
 	}
 	return nil
 }

@@ -43,6 +43,7 @@ type Server struct {
 	stopped bool              // it takes no more clients
 	next    uint32            // number of what is opened next
 	open    map[uint32]string // sessions and connections
+	used    time.Time         // when the last of them ended
 }
 
 // Ends of Serve that a client asked for.
@@ -63,7 +64,7 @@ func (s *Server) Serve(ctx context.Context, l *Listener) error {
 	s.life, s.end = context.WithCancelCause(ctx)
 	s.began, s.listen = time.Now(), l
 	s.mu.Lock() // others may count sessions already
-	s.open = map[uint32]string{}
+	s.open, s.used = map[uint32]string{}, s.began
 	s.mu.Unlock()
 	s.forwards.open, s.forwards.slots = map[forward]*opened{}, make(chan struct{}, maxForwards)
 	defer context.AfterFunc(s.life, func() { l.Close() })()
@@ -260,6 +261,7 @@ func (s *Server) opened(what string) (id uint32, over func()) {
 	return id, func() {
 		s.mu.Lock()
 		delete(s.open, id)
+		s.used = time.Now()
 		s.mu.Unlock()
 		s.settle()
 	}
@@ -270,6 +272,16 @@ func (s *Server) Sessions() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.open)
+}
+
+// Idle returns for how long there has been no session; 0 while there is one.
+func (s *Server) Idle() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.open) > 0 || s.used.IsZero() {
+		return 0
+	}
+	return time.Since(s.used)
 }
 
 // permitted returns the variables of a client that may be set, and those of every session.

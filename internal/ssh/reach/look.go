@@ -47,7 +47,7 @@ type Shown struct {
 func (e *Executor) Look(ctx context.Context, h host.Host, all bool, a fleet.Attempt, l *Look) fleet.Outcome {
 	t, err := e.Target(ctx, h)
 	if err != nil {
-		return onlyWithSSH(unreached(err), seesKeys)
+		return onlyWithSSH(Unreached(err), seesKeys)
 	}
 	l.target, l.Name = t, knownhosts.HostPort(t.HostKeyName())
 	o := fleet.Outcome{Ran: fleet.RanYes} // where an earlier attempt has seen everything
@@ -89,7 +89,7 @@ func onlyWithSSH(o fleet.Outcome, hint string) fleet.Outcome {
 func (e *Executor) Watch(ctx context.Context, h host.Host, cmd fleet.Command, a fleet.Attempt, seen *dial.Seen) fleet.Outcome {
 	t, err := e.Target(ctx, h)
 	if err != nil {
-		return onlyWithSSH(unreached(err), seesWhereTo)
+		return onlyWithSSH(Unreached(err), seesWhereTo)
 	}
 	return onlyWithSSH(e.native.Watch(ctx, t, cmd, a, seen), seesWhereTo)
 }

@@ -148,7 +148,7 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 	p, err := e.plan(ctx, h)
 	switch {
 	case err != nil:
-		return unreached(err)
+		return Unreached(err)
 	case e.params.Engine == OpenSSH:
 		return e.forked.Run(ctx, h, p.Route, nil, cmd, a)
 	}
@@ -256,7 +256,7 @@ func openToOthers(path string) string {
 func (e *Executor) connect(ctx context.Context, h host.Host, p *hostPlan, options []string, cmd fleet.Command, a fleet.Attempt) fleet.Outcome {
 	switch {
 	case p.target == nil && e.params.Engine != Auto:
-		return unreached(&needsSSH{p.Decision.Reasons})
+		return Unreached(&needsSSH{p.Decision.Reasons})
 	case p.target != nil:
 		server := knownhosts.HostPort(p.target.HostName, p.target.Port)
 		if _, known := e.onlySSH.Load(server); known {
@@ -289,8 +289,11 @@ func (e *Executor) onlySSHMay(o *fleet.Outcome) bool {
 	return true
 }
 
-// unreached returns the outcome of a host that fails before anything is started for it.
-func unreached(err error) fleet.Outcome {
+// Unreached returns the outcome of a host that fails before anything is started for it, as by Open.
+func Unreached(err error) fleet.Outcome {
+	if own, ok := errors.AsType[*dial.Error](err); ok {
+		return own.Outcome()
+	}
 	o := fleet.Outcome{Engine: "native", Class: fleet.Local, Exit: -1, Err: err.Error(), Cause: err, Hint: fault.HintOf(err)}
 	if hinted := (interface{ Hint() string })(nil); errors.As(err, &hinted) {
 		o.Hint = hinted.Hint()

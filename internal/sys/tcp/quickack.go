@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -22,6 +23,8 @@ type QuickConn struct {
 	net.Conn
 	in, out syscall.RawConn // nil: reads as package net does
 	flows   bool            // the last read was as large as in a transfer
+
+	received, sent atomic.Int64
 }
 
 // short is less than that: more than a packet of a login. The kernel acknowledges flowing data well
@@ -48,6 +51,9 @@ func (c *QuickConn) RoundTrip() (rtt time.Duration) {
 	return rtt
 }
 
+// Traffic returns the bytes that were received and sent.
+func (c *QuickConn) Traffic() (received, sent int64) { return c.received.Load(), c.sent.Load() }
+
 // Read reads. Before it waits it acknowledges the received data; the kernel soon forgets an earlier
 // QuickAck.
 func (c *QuickConn) Read(p []byte) (n int, err error) {
@@ -57,6 +63,7 @@ func (c *QuickConn) Read(p []byte) (n int, err error) {
 		n, err = c.read(p)
 	}
 	c.flows = n >= short
+	c.received.Add(int64(n))
 	return n, err
 }
 
@@ -83,6 +90,7 @@ func (c *QuickConn) read(p []byte) (n int, err error) {
 
 // Write writes all of p.
 func (c *QuickConn) Write(p []byte) (written int, err error) {
+	defer func() { c.sent.Add(int64(written)) }()
 	if c.out == nil || len(p) == 0 || len(p) >= short {
 		return c.Conn.Write(p)
 	}

@@ -1,0 +1,178 @@
+package keep
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fanout"
+	"sshpace/internal/fleet"
+)
+
+// A lost host is tried again after a second, then after ever longer times.
+const (
+	firstTry = time.Second
+	lastTry  = 5 * time.Minute
+	// retryBusy is how long hosts that are too busy are retried at once.
+	retryBusy = 20 * time.Second
+)
+
+// backoff returns the time until a lost host is tried again, after some tries; hosts that were lost
+// together come back apart.
+func backoff(tries int) time.Duration {
+	d := lastTry
+	if tries < 10 {
+		d = min(firstTry<<tries, lastTry)
+	}
+	return d/2 + rand.N(d/2+1)
+}
+
+// Hold holds the connections until the last one has ended for good, or the context of New, or the
+// time of For is over.
+func (k *Keeper) Hold() {
+	for k.life.Err() == nil {
+		k.dropIdle()
+		due, next, any := k.due()
+		switch {
+		case !any, k.For > 0 && k.age() >= k.For:
+			k.end()
+		case len(due) > 0:
+			k.back(due)
+		default:
+			k.wait(next)
+		}
+	}
+	k.tasks.Wait()
+}
+
+// age is the time since New. The one clock does not count while the computer sleeps, the other one
+// can be set: the later one counts.
+func (k *Keeper) age() time.Duration {
+	now := time.Now()
+	return max(now.Sub(k.began), now.Round(0).Sub(k.began.Round(0)))
+}
+
+// lookAgain is how long a wait lasts at most: a computer may have slept meanwhile.
+const lookAgain = 20 * time.Second
+
+// wait waits until something has changed, or the time has come.
+func (k *Keeper) wait(next time.Time) {
+	timer := time.NewTimer(time.Until(next))
+	defer timer.Stop()
+	select {
+	case <-k.life.Done():
+	case <-k.came:
+	case <-timer.C:
+	}
+}
+
+// due returns the hosts that are to be logged in to, and when to look again; any: there are hosts.
+func (k *Keeper) due() (due []host.Host, next time.Time, any bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	next = now.Add(lookAgain)
+	earlier := func(t time.Time) {
+		if t.Before(next) {
+			next = t
+		}
+	}
+	if k.For > 0 {
+		earlier(now.Add(k.For - k.age()))
+	}
+	for _, p := range k.places {
+		switch {
+		case p.state == Back && !p.due.After(now):
+			due = append(due, p.host)
+		case p.state == Back:
+			earlier(p.due)
+		case p.state == Kept && k.Idle > 0:
+			earlier(now.Add(max(k.Idle-p.held.server.Idle(), time.Second)))
+		}
+	}
+	return due, next, len(k.places) > 0
+}
+
+// dropIdle ends the connections that have had no session for too long.
+func (k *Keeper) dropIdle() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, p := range k.places {
+		if k.Idle > 0 && p.state == Kept && p.held.server.Idle() >= k.Idle {
+			p.held.drop(errIdle)
+		}
+	}
+}
+
+// back logs in to lost hosts.
+func (k *Keeper) back(hosts []host.Host) {
+	p := k.Fanout
+	p.RetryFor = retryBusy
+	_, _ = fanout.Run(k.life, p, hosts, Command, k, &returns{of: k})
+}
+
+// returns is told how hosts came back, or did not.
+type returns struct {
+	fleet.Nothing
+	of *Keeper
+}
+
+// Done notes a failure.
+func (r *returns) Done(res fleet.Result, _ fleet.Summary) error {
+	k := r.of
+	k.mu.Lock()
+	p := k.places[res.Host.String()]
+	if p == nil || p.state == Kept {
+		k.mu.Unlock()
+		return nil
+	}
+	if res.Class == fleet.NoFailure { // another master serves it by now
+		delete(k.places, res.Host.String())
+		k.mu.Unlock()
+		k.note(res.Host.String(), "ended", res.Note)
+		return nil
+	}
+	p.tries++
+	p.why, p.due = res.Err, time.Now().Add(backoff(p.tries))
+	word := "not back"
+	if !passes(res.Class) {
+		p.state, word = Waiting, "waits for --refresh"
+	}
+	k.mu.Unlock()
+	k.note(res.Host.String(), word, res.Err)
+	return nil
+}
+
+// passes reports whether a failure may pass by itself. A login that a server refuses is not tried
+// again unasked: it may lock the account.
+func passes(c fleet.Class) bool {
+	switch c {
+	case fleet.NameFailed, fleet.Refused, fleet.TimedOut, fleet.Unroutable, fleet.Throttled, fleet.Lost, fleet.NotSSH, fleet.Cancelled:
+		return true
+	}
+	return false
+}
+
+// Event is something that happened to a host.
+type Event struct {
+	Time time.Time `json:"time"`
+	Host string    `json:"host"`
+	What string    `json:"what"`
+	Why  string    `json:"why,omitempty"`
+}
+
+// mostEvents is how many are remembered.
+const mostEvents = 10_000
+
+func (k *Keeper) note(name, what, why string) {
+	e := Event{time.Now(), name, what, why}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.events = append(k.events, e); len(k.events) > mostEvents {
+		k.events = slices.Delete(k.events, 0, mostEvents/10)
+	}
+	if k.Log != nil {
+		k.Log(e)
+	}
+}
