@@ -130,13 +130,16 @@ func (r *Resolved) Sendable() (patterns []string) {
 }
 
 // ControlPath returns the socket of a master of the host; where ControlPath is not set, its own
-// file in directory. It is "" if there is none to use.
+// file in directory. It is "" if there is none to use. A name without a setting is the same for all
+// releases of ssh. Behind a ProxyCommand an address may be that of another host.
 func (r *Resolved) ControlPath(directory string) string {
 	switch {
 	case r.unshared || r.Word(RefuseConnection) != "":
 		return ""
-	case directory == "" || r.Word(ControlPath) != "":
+	case r.Word(ControlPath) != "" || directory == "" || r.Word(ProxyCommand) != "":
 		return r.Word(ControlPath)
 	}
-	return filepath.Join(directory, r.conn.hash())
+	of := r.conn
+	of.version = Version{}
+	return filepath.Join(directory, of.hash())
 }

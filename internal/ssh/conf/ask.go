@@ -149,6 +149,7 @@ func (a *Asker) dump(ctx context.Context, q host.Endpoint) (*Resolved, error) {
 // adopt copies what only our own parse knows, where both agree on the value: its place, and how a
 // list of algorithms was written.
 func (full *Resolved) adopt(r *Resolved) {
+	full.unshared = full.set[ControlPath] == nil && (r.unshared || r.config.mayUnshare()) // which ssh -G does not show
 	if same := slices.Equal(full.List(HostKeyAlgorithms), r.List(HostKeyAlgorithms)); same {
 		full.ordered = r.ordered
 	}
@@ -166,4 +167,11 @@ func (full *Resolved) adopt(r *Resolved) {
 			full.set[k] = ours
 		}
 	}
+}
+
+// mayUnshare reports whether a ControlPath of none may stand where only ssh knows for which hosts.
+func (c *Config) mayUnshare() bool {
+	return len(c.gaps) > 0 || slices.ContainsFunc(c.segments, func(s segment) bool {
+		return slices.ContainsFunc(s.stmts, func(st stmt) bool { return st.key == ControlPath && strings.EqualFold(st.value.word(), "none") })
+	})
 }

@@ -259,6 +259,29 @@ func TestAskerKeepsHostsApart(t *testing.T) {
 	}
 }
 
+// A ControlPath of none is kept apart from none that is set, though ssh -G shows neither; where only
+// ssh knows whether it counts, it does.
+func TestAskerKeepsNoMaster(t *testing.T) {
+	l := newLab(t)
+	system := l.system(t)
+	system.Exec = nil
+	for text, want := range map[string]bool{
+		"": true, "ControlPath none\n": false, "Host db\nControlPath none\n": false, "Host web\nControlPath /there\nHost *\nControlPath none\n": true,
+	} {
+		for _, hidden := range []string{"", "ControlPath none\n"} {
+			path := l.write(t, "config", "Host *\nMatch exec true\nPort 23\n"+hidden+"Host *\n"+text)
+			asker := conf.NewAsker(mustLoad(t, conf.Params{Flags: conf.Flags{Config: path}, System: system, Defaults: defaults(t)}), l.ssh)
+			r, err := asker.Resolve(t.Context(), host.Endpoint{Name: "web"})
+			if err != nil || r.Port() != 23 {
+				t.Fatal(err, r)
+			}
+			if got := r.ControlPath("/kept"); (got != "") != (want && hidden == "") {
+				t.Errorf("%q below %q: %q", text, hidden, got)
+			}
+		}
+	}
+}
+
 func TestAskerPassesOnWhatSSHSays(t *testing.T) {
 	l := newLab(t)
 	path := l.write(t, "config", "NewThing yes\n")

@@ -377,6 +377,8 @@ func TestControlPath(t *testing.T) {
 		"ControlPath none":      "",
 		"Host web\n ControlPath NONE\nHost *\nControlPath /late": "",
 		"RefuseConnection closed":                                "",
+		"ProxyCommand connect %h":                                "",
+		"ProxyCommand connect %h\nControlPath /there/%C":         "/there/HASH",
 	} {
 		r := resolveText(t, text, "web", nil)
 		hash := r.ControlPath("/x")
@@ -390,5 +392,19 @@ func TestControlPath(t *testing.T) {
 		if got := r.ControlPath(""); want == "/kept/"+filepath.Base(hash) && got != "" {
 			t.Errorf("%q without a directory: %q", text, got)
 		}
+	}
+}
+
+// TestControlPathOfReleases: the place of a master does not depend on whether, and which, ssh was
+// asked; its jump host does.
+func TestControlPathOfReleases(t *testing.T) {
+	paths := map[string]bool{}
+	for _, text := range []string{"ProxyJump gate", "ProxyJump other"} {
+		for _, d := range []*conf.Defaults{nil, {Version: conf.Version{Major: 9, Minor: 2}}, {Version: conf.Version{Major: 10, Minor: 5}}} {
+			paths[resolveText(t, text, "web", func(p *conf.Params) { p.Defaults = d }).ControlPath("/kept")] = true
+		}
+	}
+	if len(paths) != 2 {
+		t.Errorf("%v", paths)
 	}
 }
