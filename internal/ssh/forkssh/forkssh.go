@@ -43,6 +43,8 @@ type Options struct {
 	// ConnectTimeout bounds everything up to the start of the command. ssh itself gets it in whole
 	// seconds, at least 1, and counts less; 0 leaves all to the configuration.
 	ConnectTimeout time.Duration
+	// Masters is the directory of masters of jump hosts that have no ControlPath, "" if there is none.
+	Masters string
 	// Argv, when set, makes the whole argument list after the binary, for a compatible mode. Then
 	// only output and exit code are known.
 	Argv func(h host.Host, command string) []string
@@ -178,14 +180,20 @@ func connectTimeout(limit time.Duration) []string {
 	return []string{"-o", openssh.ConnectTimeout(limit)}
 }
 
-// jumpOptions returns the options of the ssh to a jump host. Its messages belong into a log of ours
-// and not to the output of the host.
-func (e *Engine) jumpOptions(logPath string) []string {
+// jumpOptions returns the options of the ssh to a jump host, which uses a connection that is kept
+// there. Its messages belong into a log of ours and not to the output of the host.
+func (e *Engine) jumpOptions(logPath string) func(jump *conf.Resolved) []string {
 	options := append(connectTimeout(e.opts.ConnectTimeout), conf.Flags{Config: e.opts.Flags.Config}.Options()...)
 	if logPath != "" {
 		options = append(options, "-E", logPath, "-o", "LogLevel=DEBUG1")
 	}
-	return options
+	return func(jump *conf.Resolved) []string {
+		path := jump.ControlPath(e.opts.Masters)
+		if _, err := os.Stat(path); err != nil || jump.IsSet(conf.ControlPath) {
+			return options
+		}
+		return slices.Concat(options, conf.Flags{Settings: []string{"ControlMaster=no", "ControlPath=" + conf.Quote(strings.ReplaceAll(path, "%", "%%"))}}.Options())
+	}
 }
 
 // plain runs the command by an argument list of the caller's, in place of ssh.

@@ -75,13 +75,21 @@ func (s *Session) survived(err error) error {
 	}
 	const looks, pause = 15, 10 * time.Millisecond
 	for range looks {
-		conn, err := net.Dial("unix", s.Path)
-		if err != nil {
+		if !Listens(s.Path) {
 			own.Text += "; OpenSSH's master has ended over that, and its sessions with it"
 			break
 		}
-		conn.Close()
 		time.Sleep(pause)
 	}
 	return own
+}
+
+// Listens reports whether anybody listens at a socket, alive or not.
+func Listens(path string) bool {
+	conn, err := net.DialTimeout("unix", path, replyTimeout)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
 }

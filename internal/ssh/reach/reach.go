@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
@@ -63,7 +64,7 @@ type Executor struct {
 	native  *dial.Engine
 	forked  *forkssh.Engine
 	environ []string
-	masters string   // directory of masters that ssh_config names no ControlPath for, "" if there is none
+	masters string   // directory of masters that ssh_config names no ControlPath for, "" if there is no place
 	onlySSH sync.Map // servers with which the native engine has no algorithm in common, or for which it lacks a key
 	// passedOver guards the warning about a KnownHostsCommand that ssh would not start.
 	passedOver sync.Once
@@ -86,11 +87,7 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	e := &Executor{
 		Router: router, params: p, environ: os.Environ(),
 		keys: make(map[keysOf]*hostKeys), planned: make(map[host.Endpoint]*sched.Together[*hostPlan]),
-	}
-	if dir := safedir.Masters(p.Getenv); dir != "" {
-		if _, err := os.Stat(dir); err == nil {
-			e.masters = dir
-		}
+		masters: safedir.Masters(p.Getenv),
 	}
 	options := dial.Options{Askpass: askpass(p.Getenv, p.Password), NoKillSession: p.NoKillSession, Warn: p.Warn}
 	if p.LoginLog != nil {
@@ -100,7 +97,7 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	e.native = dial.New(e, options)
 	flags := p.Flags
 	flags.Jump = "" // each host's route has its jump hosts
-	e.forked = forkssh.New(forkssh.Options{Binary: p.Program, Argv: p.Argv, Flags: flags, Args: p.SSHOptions, ConnectTimeout: p.ConnectTimeout})
+	e.forked = forkssh.New(forkssh.Options{Binary: p.Program, Argv: p.Argv, Flags: flags, Args: p.SSHOptions, ConnectTimeout: p.ConnectTimeout, Masters: e.masters})
 	return e, nil
 }
 
@@ -167,8 +164,8 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 // Planned is how commands will reach a host.
 type Planned struct {
 	*route.Route
-	Engine string // "master" is a ControlMaster that has a socket; "" if none that is allowed can
-	Why    string // it is ssh, or none
+	Engine string // "master" is a ControlMaster that listens; "" if none that is allowed can
+	Why    string // it is a master, ssh, or none
 }
 
 // Planned finds out how commands will reach a host, without a connection to anybody.
@@ -178,12 +175,11 @@ func (e *Executor) Planned(ctx context.Context, h host.Host) (*Planned, error) {
 		return nil, err
 	}
 	found := &Planned{Route: p.Route, Engine: string(conf.Native)}
-	_, noMaster := os.Stat(e.masterPath(p.Host))
 	switch {
 	case e.params.Engine == OpenSSH:
 		found.Engine = string(OpenSSH)
-	case noMaster == nil:
-		found.Engine = "master"
+	case mux.Listens(e.masterPath(p.Host)):
+		found.Engine, found.Why = "master", "a connection to it is kept open"
 	case p.target != nil:
 	case e.params.Engine == Auto:
 		found.Engine, found.Why = string(OpenSSH), joined(p.Decision.Reasons)
@@ -218,7 +214,7 @@ func (e *Executor) master(c *conf.Resolved) func(context.Context) line.Line {
 		switch {
 		case err == nil:
 			return l
-		case !errors.Is(err, os.ErrNotExist):
+		case !e.absent(path, err):
 			e.params.Warn("jump host " + c.Name + ": " + err.Error() + "; connected anew")
 		}
 		return nil
@@ -235,10 +231,19 @@ func (e *Executor) shared(ctx context.Context, c *conf.Resolved, cmd fleet.Comma
 	cmd.Env = slices.Concat(c.Environment(e.environ), cmd.Env)
 	s := mux.Session{Path: path, Command: cmd, Timeout: cmp.Or(e.params.ConnectTimeout, c.Duration(conf.ConnectTimeout))}
 	o, err := s.Run(ctx, a)
-	if err == nil {
+	switch {
+	case err == nil:
 		o.Note = cmp.Or(o.Note, openToOthers(path))
+	case e.absent(path, err):
+		err = os.ErrNotExist
 	}
 	return o, err
+}
+
+// absent reports whether an error means that there is no master. A dead one in our own directory is
+// none: the user has named no socket.
+func (e *Executor) absent(path string, err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) && filepath.Dir(path) == e.masters
 }
 
 // openToOthers warns that others can put another socket in the place of one. As with ssh it is used

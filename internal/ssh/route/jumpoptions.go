@@ -63,8 +63,8 @@ func hostKeySettings(acceptNew bool) []string {
 // SSHOptions returns the arguments that lead an ssh to the host of a route as every engine goes
 // there: through the same jump hosts, and with the same policy about the keys of all of them. The
 // ssh of each jump host gets options (-F FILE). env is the environment that ssh needs.
-func (w *Route) SSHOptions(program string, options []string) (argv, env []string) {
-	way, env := w.through(program, func(*conf.Resolved) []string { return options })
+func (w *Route) SSHOptions(program string, options func(jump *conf.Resolved) []string) (argv, env []string) {
+	way, env := w.through(program, options)
 	d := openssh.Destination{Way: way}.With(hostKeySettings(w.acceptsNew(w.Host))...)
 	return d.Options(), env
 }
