@@ -144,10 +144,10 @@ func (k *Keeper) Execute(ctx context.Context, h host.Host, _ fleet.Command, a fl
 	}
 	path := plan.Host.ControlPath(k.Directory)
 	switch old := k.renewed(h); {
-	case path == "":
-		return reach.Unreached(errNoPath)
 	case plan.Engine == "":
 		return reach.Unreached(fault.WithHint(errors.New(plan.Why), sshKeeps))
+	case path == "":
+		return reach.Unreached(errNoPath)
 	case old == nil:
 		if err := mux.Taken(path); err != nil {
 			return unheard(err)

@@ -259,8 +259,8 @@ func TestAskerKeepsHostsApart(t *testing.T) {
 	}
 }
 
-// A ControlPath of none is kept apart from none that is set, though ssh -G shows neither; where only
-// ssh knows whether it counts, it does.
+// A ControlPath of none is kept apart from one that is not set, though ssh -G shows neither; where
+// only ssh knows whether it counts, it does.
 func TestAskerKeepsNoMaster(t *testing.T) {
 	l := newLab(t)
 	system := l.system(t)

@@ -43,7 +43,7 @@ type Options struct {
 	// ConnectTimeout bounds everything up to the start of the command. ssh itself gets it in whole
 	// seconds, at least 1, and counts less; 0 leaves all to the configuration.
 	ConnectTimeout time.Duration
-	// Masters is the directory of masters of jump hosts that have no ControlPath, "" if there is none.
+	// Masters is the directory of masters of jump hosts that have no ControlPath; "" is none.
 	Masters string
 	// Argv, when set, makes the whole argument list after the binary, for a compatible mode. Then
 	// only output and exit code are known.
