@@ -63,7 +63,6 @@ type place struct {
 type held struct {
 	conn   *session.Connection
 	server *mux.Server
-	listen *mux.Listener
 	drop   context.CancelCauseFunc // ends it
 	since  time.Time
 	gone   chan struct{} // closed when it has ended
@@ -195,7 +194,7 @@ func (k *Keeper) renewed(h host.Host) *held {
 // ends with its last session.
 func (k *Keeper) hold(h host.Host, conn *session.Connection, path string, c *conf.Resolved) error {
 	if old := k.renewed(h); old != nil {
-		old.listen.Close()
+		old.server.Stop()
 	}
 	l, err := mux.Listen(path)
 	if err != nil {
@@ -203,7 +202,7 @@ func (k *Keeper) hold(h host.Host, conn *session.Connection, path string, c *con
 	}
 	ctx, drop := context.WithCancelCause(k.life)
 	now := &held{
-		conn: conn, listen: l, drop: drop, since: time.Now(), gone: make(chan struct{}),
+		conn: conn, drop: drop, since: time.Now(), gone: make(chan struct{}),
 		server: &mux.Server{Conn: conn, SendEnv: c.Sendable(), SetEnv: c.List(conf.SetEnv)},
 	}
 	k.mu.Lock()
@@ -221,7 +220,6 @@ func (k *Keeper) hold(h host.Host, conn *session.Connection, path string, c *con
 		err := now.server.Serve(ctx, l)
 		drop(nil)
 		lost := conn.Lost()
-		conn.Close()
 		<-conn.Done()
 		k.ended(p, now, err, lost)
 		close(now.gone)

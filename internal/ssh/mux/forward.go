@@ -164,6 +164,8 @@ func (c *client) forward(kind, id uint32, f *channel.Fields) error {
 	case !w.valid():
 		return c.fail(id, "Invalid forwarding request")
 	}
+	answered := c.asks(id, func() {})
+	defer answered()
 	all := &c.of.forwards
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -177,7 +179,11 @@ func (c *client) forward(kind, id uint32, f *channel.Fields) error {
 		return c.reply(sayOK, id)
 	}
 	if o == nil && len(all.open) < maxForwards {
-		if o = c.of.begin(w); o != nil {
+		switch o = c.of.begin(w); {
+		case o != nil && !answered():
+			c.of.cancel(w, o)
+			return ErrSilent
+		case o != nil:
 			all.open[w] = o
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/ssh/channel"
@@ -117,17 +118,30 @@ func (p *passenger) begin(id uint32, what, kind string, specific []byte, start f
 		defer ended()
 		defer p.release()
 		defer leave()
-		var err error
-		if p.ch, err = p.of.Conn.Named.Open(kind, specific, p); err != nil {
-			_ = p.fail(id, "Session open refused by peer")
+		answered := p.asks(id, func() { ended(); p.release() })
+		ch, err := p.of.Conn.Named.Open(kind, specific, p)
+		inTime := answered()
+		if err != nil {
+			p.release() // ssh continues with these files
+			why := "connection lost"
+			if _, refused := errors.AsType[*ssh.OpenChannelError](err); refused {
+				why = "Session open refused by peer"
+			}
+			if inTime {
+				_ = p.fail(id, why)
+			}
 			return
 		}
+		p.ch = ch
 		close(p.opened)
 		defer context.AfterFunc(life, func() {
 			p.release() // the channel's Handler may be writing
 			_ = p.ch.Close()
 		})()
-		_ = p.reply(sayOpened, id, p.id)
+		if !inTime || p.reply(sayOpened, id, p.id) != nil { // ssh may have connected by itself
+			leave()
+			return
+		}
 		start()
 		select {
 		case <-p.ch.Done():

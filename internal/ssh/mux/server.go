@@ -30,20 +30,25 @@ type Server struct {
 	// SendEnv are patterns of the variables that clients may set (ssh_config(5)), SetEnv variables
 	// of every session, as NAME=value.
 	SendEnv, SetEnv []string
+	// Silence is how long the server may say nothing at all while something is asked of it, and
+	// then when it is asked whether it lives; 0 is three seconds.
+	Silence time.Duration
 
 	began    time.Time
+	path     string
 	life     context.Context // of all that it serves
 	end      context.CancelCauseFunc
-	listen   *Listener
 	forwards forwards
 
 	mu      sync.Mutex
 	tasks   sync.WaitGroup
+	listen  *Listener
 	clients int
-	stopped bool              // it takes no more clients
+	ending  error             // why it takes no more clients; nil: it does
 	next    uint32            // number of what is opened next
 	open    map[uint32]string // sessions and connections
 	used    time.Time         // when the last of them ended
+	watch   watch
 }
 
 // Ends of Serve that a client asked for.
@@ -58,40 +63,73 @@ const acceptPause = 100 * time.Millisecond
 // maxClients bounds the clients of one master.
 const maxClients = 1000
 
-// Serve serves clients until ctx or the connection ends, or a client asks for that: ErrExit,
-// ErrStopped. It closes the listener at once then, and all clients, but not the connection.
+// Serve serves clients until ctx or the connection ends, its server says nothing for long
+// (ErrSilent), or a client asks for that: ErrExit, ErrStopped. It closes the listener at once then,
+// all clients, and the connection.
 func (s *Server) Serve(ctx context.Context, l *Listener) error {
-	s.life, s.end = context.WithCancelCause(ctx)
-	s.began, s.listen = time.Now(), l
-	s.mu.Lock() // others may count sessions already
-	s.open, s.used = map[uint32]string{}, s.began
-	s.mu.Unlock()
-	s.forwards.open, s.forwards.slots = map[forward]*opened{}, make(chan struct{}, maxForwards)
-	defer context.AfterFunc(s.life, func() { l.Close() })()
-	go func() { s.end(s.Conn.Wait()) }()
-	s.accept()
-	s.mu.Lock()
-	s.stopped = true
-	s.mu.Unlock()
-	s.settle()
+	s.prepare(ctx, l)
+	defer context.AfterFunc(ctx, func() { s.finish(context.Cause(ctx)) })()
+	go func() { s.finish(s.Conn.Wait()) }()
+	s.tasks.Go(func() { s.accept(l) })
 	<-s.life.Done()
+	s.mu.Lock()
+	s.watch.timer.Stop()
+	s.watch.looked.Broadcast()
+	s.listen.Close()
+	s.mu.Unlock()
+	s.giveUp()
+	_ = s.Conn.Close()
 	s.tasks.Wait()
 	return context.Cause(s.life)
 }
 
-// settle ends a server that takes no more clients and has nothing left to do.
-func (s *Server) settle() {
+func (s *Server) prepare(ctx context.Context, l *Listener) {
+	s.mu.Lock() // others may count sessions already
+	defer s.mu.Unlock()
+	s.life, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.began, s.listen, s.path = time.Now(), l, l.Path
+	s.open, s.used = map[uint32]string{}, s.began
+	s.watch.timer, s.watch.asked, s.watch.looked.L = time.AfterFunc(1<<62, s.tick), map[*func()]bool{}, &s.mu
+	s.forwards.open, s.forwards.slots = map[forward]*opened{}, make(chan struct{}, maxForwards)
+	if s.ending != nil {
+		l.Close()
+		s.settle()
+	}
+}
+
+// over reports whether it has ended.
+func (s *Server) over() bool { return s.life.Err() != nil }
+
+// finish ends it. What was asked of the server is answered before its clients are closed: to ssh -W
+// a closed connection is a success.
+func (s *Server) finish(why error) {
+	s.giveUp()
+	s.end(why)
+}
+
+// Stop ends Serve as soon as there is nothing left to do. It takes no more clients.
+func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopped && s.clients == 0 && len(s.open) == 0 {
-		s.end(ErrStopped)
+	s.ending = ErrStopped
+	if s.listen != nil {
+		s.listen.Close()
+		s.settle()
+	}
+}
+
+// settle ends a server that takes no more clients and has nothing left to do. The caller holds the
+// lock.
+func (s *Server) settle() {
+	if s.ending != nil && s.clients == 0 && len(s.open) == 0 {
+		s.end(s.ending)
 	}
 }
 
 // accept takes clients until the listener is closed.
-func (s *Server) accept() {
+func (s *Server) accept(listen *Listener) {
 	for {
-		conn, err := s.listen.AcceptUnix()
+		conn, err := listen.AcceptUnix()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
@@ -101,7 +139,7 @@ func (s *Server) accept() {
 			conn.Close()
 		default:
 			in := &passing{conn: conn}
-			l := &link{path: s.listen.Path, conn: conn, in: bufio.NewReader(in), passing: in}
+			l := &link{path: s.path, conn: conn, in: bufio.NewReader(in), passing: in}
 			s.tasks.Go(func() { s.client(l) })
 		}
 	}
@@ -121,8 +159,8 @@ func (s *Server) leave(l *link) {
 	l.conn.Close()
 	l.passing.close()
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.clients--
-	s.mu.Unlock()
 	s.settle()
 }
 
@@ -130,7 +168,7 @@ func (s *Server) leave(l *link) {
 func (s *Server) client(l *link) {
 	defer s.leave(l)
 	defer context.AfterFunc(s.life, func() { l.conn.Close() })()
-	if l.checkOwner() != nil {
+	if l.checkOwner() != nil || !s.lives() { // until the greeting ssh connects by itself, also for -W
 		return
 	}
 	hello := channel.AppendNumber(channel.AppendNumber(nil, msgHello), version)
@@ -183,11 +221,11 @@ func (c *client) take(kind uint32, f *channel.Fields) error {
 	case askProxy:
 		return c.proxyMode(id)
 	case askStop:
-		c.of.listen.Close()
+		c.of.Stop()
 		return c.reply(sayOK, id)
 	case askExit:
 		err := c.reply(sayOK, id)
-		c.of.end(ErrExit)
+		c.of.finish(ErrExit)
 		return err
 	}
 	return c.fail(id, "unsupported request")
@@ -208,8 +246,19 @@ func (l *link) fail(id uint32, why string) error {
 	return l.send(p, channel.Text(why))
 }
 
+// asks is Server.ask for a request, which fails unless it is answered in time.
+func (c *client) asks(id uint32, released func()) (answered func() bool) {
+	return c.of.ask(func() {
+		released()
+		_ = c.conn.SetWriteDeadline(time.Now().Add(replyTimeout))
+		_ = c.fail(id, ErrSilent.Error())
+		c.conn.Close()
+	})
+}
+
 // info answers ssh -O conninfo and -O channels.
 func (c *client) info(id uint32, f *channel.Fields) error {
+	defer c.asks(id, func() {})()
 	text, known := "info request type not supported", uint32(1)
 	switch string(f.Text()) {
 	case "connection":
@@ -260,9 +309,9 @@ func (s *Server) opened(what string) (id uint32, over func()) {
 	s.open[id] = what
 	return id, func() {
 		s.mu.Lock()
+		defer s.mu.Unlock()
 		delete(s.open, id)
 		s.used = time.Now()
-		s.mu.Unlock()
 		s.settle()
 	}
 }
@@ -315,6 +364,7 @@ func (c *client) proxyMode(id uint32) error {
 	for {
 		p, err := c.packet(nil)
 		if err == nil {
+			c.of.expect()
 			err = r.Send(p)
 		}
 		if err != nil {

@@ -46,7 +46,7 @@ type served struct {
 }
 
 // serve serves a connection to a port, until the test ends.
-func serve(t *testing.T, port int, user, key string) *served {
+func serve(t *testing.T, port int, user, key string, silence time.Duration) *served {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mux") // short: a socket's path has 108 bytes at most
 	if err != nil {
@@ -65,7 +65,7 @@ func serve(t *testing.T, port int, user, key string) *served {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(context.Background())
-	s := &served{&mux.Server{Conn: c, SendEnv: []string{"X_*"}, SetEnv: []string{"X_ALL=all"}}, l.Path, end, make(chan error, 1)}
+	s := &served{&mux.Server{Conn: c, Silence: silence, SendEnv: []string{"X_*"}, SetEnv: []string{"X_ALL=all"}}, l.Path, end, make(chan error, 1)}
 	go func() { s.over <- s.Serve(ctx, l); close(s.over) }()
 	t.Cleanup(func() { end(); <-s.over })
 	return s
@@ -74,7 +74,7 @@ func serve(t *testing.T, port int, user, key string) *served {
 func serveSshd(t *testing.T, extra ...string) (*served, *sshtest.Sshd) {
 	t.Helper()
 	s := sshtest.StartSshdForOther(t, append(extra, "AcceptEnv X_*", "Subsystem sftp internal-sftp")...)
-	return serve(t, s.Port, s.User, s.Key), s
+	return serve(t, s.Port, s.User, s.Key, 0), s
 }
 
 // ssh is the installed ssh over the master.
@@ -369,7 +369,7 @@ func TestServerEnds(t *testing.T) {
 		"end":  {func(s *served, _ *sshtest.Server) { s.end() }, 255, context.Canceled},
 	} {
 		far := (&sshtest.Server{Exec: func(x *sshtest.Session) { io.Copy(x, x); x.Exit(0) }}).Start(t)
-		s := serve(t, far.Port(), "u", key)
+		s := serve(t, far.Port(), "u", key, 0)
 		cmd := s.ssh("x", "cat")
 		in, err := cmd.StdinPipe()
 		if err != nil {

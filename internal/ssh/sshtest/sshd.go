@@ -11,8 +11,10 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -76,12 +78,35 @@ func StartSshdUnder(t testing.TB, program []string, extra ...string) *Sshd {
 // behind where sshd was made a reaper of orphans (prctl(2)).
 func (s *Sshd) Processes(t testing.TB) int {
 	t.Helper()
-	pid := s.cmd.Process.Pid
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	children, err := children(s.cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(bytes.Fields(children))
+	return len(children)
+}
+
+func children(pid int) (pids []int, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for _, child := range bytes.Fields(text) {
+		if pid, err = strconv.Atoi(string(child)); err != nil {
+			break
+		}
+		pids = append(pids, pid)
+	}
+	return pids, err
+}
+
+// Signal sends a signal to all processes that serve connections, and to what they have started.
+// sshd itself goes on.
+func (s *Sshd) Signal(t testing.TB, signal syscall.Signal) {
+	t.Helper()
+	for left := []int{s.cmd.Process.Pid}; len(left) > 0; left = left[1:] {
+		below, _ := children(left[0]) // some end meanwhile
+		for _, pid := range below {
+			_ = syscall.Kill(pid, signal)
+		}
+		left = append(left, below...)
+	}
 }
 
 // StartSshdForOther is StartSshd with a login that is not root's: nobody's where the tests run as

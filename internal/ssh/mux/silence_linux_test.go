@@ -1,0 +1,118 @@
+package mux_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sshpace/internal/base/waittest"
+	"sshpace/internal/ssh/mux"
+	"sshpace/internal/ssh/sshtest"
+)
+
+// soon is how long a server may be silent in these tests.
+const soon = 500 * time.Millisecond
+
+// cold is the installed ssh over the master, which can also connect by itself.
+func (s *served) cold(sshd *sshtest.Sshd, args ...string) *exec.Cmd {
+	return s.ssh(append([]string{"-i", sshd.Key, "-o", "IdentityAgent=none", "-p", fmt.Sprint(sshd.Port), "-o", "StrictHostKeyChecking=no",
+		"-o", "UserKnownHostsFile=/dev/null", "-l", sshd.User, "-n"}, args...)...)
+}
+
+// listens reports whether there is a socket.
+func (s *served) listens() bool { return sshtest.Listens("unix", s.path)() }
+
+// TestServerSilent: no ssh waits for a server that hangs. What it asks for fails before anything
+// has run, and it connects by itself; the next one finds no socket. Sessions live on, and the
+// socket is back as soon as the server is.
+func TestServerSilent(t *testing.T) {
+	sshd := sshtest.StartSshdForOther(t)
+	s := serve(t, sshd.Port, sshd.User, sshd.Key, soon)
+	ran := filepath.Join(sshtest.OpenDir(t, 0o777), "ran")
+	held := s.ssh("x", "cat")
+	in, out := waittest.Piped(t, held)
+	echo := func() {
+		t.Helper()
+		io.WriteString(in, "here\n")
+		if got := make([]byte, 5); !reads(out, got) || string(got) != "here\n" {
+			t.Errorf("the session says %q", got)
+		}
+	}
+	echo()
+	for name, c := range map[string]struct {
+		args []string
+		says string
+		exit int
+	}{
+		"session":   {[]string{"127.0.0.1", "echo once >> " + ran + "; echo says"}, "says", 0},
+		"subsystem": {[]string{"-s", "127.0.0.1", "sftp"}, "", 0},
+		"forward":   {[]string{"-R", "0:127.0.0.1:1", "127.0.0.1", "echo once >> " + ran + "; echo says"}, "says", 0},
+		"stdio":     {[]string{"-W", fmt.Sprintf("127.0.0.1:%d", sshd.Port), "127.0.0.1"}, "the server does not answer", 255},
+		"cancel":    {[]string{"-O", "cancel", "-R", "1:127.0.0.1:1", "127.0.0.1"}, "", 0},
+		"check":     {[]string{"-O", "check", "127.0.0.1"}, "Master running", 0},
+	} {
+		os.Remove(ran)
+		sshd.Signal(t, syscall.SIGSTOP)
+		cmd := s.cold(sshd, c.args...)
+		text, _ := cmd.CombinedOutput()
+		if exit := cmd.ProcessState.ExitCode(); exit != c.exit || !strings.Contains(string(text), c.says) {
+			t.Errorf("%s: %s, exit %d", name, text, exit)
+		}
+		if strings.HasPrefix(name, "c") {
+			sshd.Signal(t, syscall.SIGCONT)
+			continue
+		}
+		if s.listens() {
+			t.Errorf("%s: the socket is left", name)
+		}
+		next := s.cold(sshd, "-q", "127.0.0.1", "echo cold")
+		if text, err := next.CombinedOutput(); string(text) != "cold\n" || err != nil {
+			t.Errorf("%s, the next one: %s, %v", name, text, err)
+		}
+		sshd.Signal(t, syscall.SIGCONT)
+		waittest.Until(t, "the socket", s.listens)
+		if text, exit := s.says(t, "x", "cat "+ran); c.says == "says" && text != "once\n" || exit > 1 {
+			t.Errorf("%s: afterwards %q, exit %d", name, text, exit)
+		}
+		echo()
+	}
+	in.Close()
+	if err := held.Wait(); err != nil {
+		t.Error(err)
+	}
+	waittest.Until(t, "the end of all sessions", func() bool { return s.Sessions() == 0 })
+}
+
+func reads(r io.Reader, p []byte) bool {
+	_, err := io.ReadFull(r, p)
+	return err == nil
+}
+
+// TestServerCheck: while it is in doubt whether a server lives, ssh is not greeted, so that also -W
+// connects by itself. Without sessions a server that stays silent is given up.
+func TestServerCheck(t *testing.T) {
+	sshd := sshtest.StartSshdForOther(t)
+	s := serve(t, sshd.Port, sshd.User, sshd.Key, soon)
+	s.Check()
+	if out, exit := s.says(t, "x", "echo lives"); out != "lives\n" || exit != 0 {
+		t.Errorf("%q, exit %d", out, exit)
+	}
+	sshd.Signal(t, syscall.SIGSTOP)
+	defer sshd.Signal(t, syscall.SIGCONT)
+	s.Check()
+	out, err := s.cold(sshd, "-W", fmt.Sprintf("127.0.0.1:%d", sshd.Port), "127.0.0.1").CombinedOutput()
+	if !bytes.Contains(out, []byte("SSH-2.0-")) {
+		t.Errorf("%s, %v", out, err)
+	}
+	if err := <-s.over; !errors.Is(err, mux.ErrSilent) {
+		t.Error(err)
+	}
+}
