@@ -1,52 +1,101 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/host"
 	"sshpace/internal/fanout"
 	"sshpace/internal/fanout/keep"
+	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/ssh/mux"
 	"sshpace/internal/ssh/reach"
+	"sshpace/internal/ssh/route"
+	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/safedir"
+	"sshpace/internal/sys/terminal"
 )
 
 // keepFlags are the flags of `sshpace keep`.
 type keepFlags struct {
 	lookFlags
-	view       output.View
-	end, idle  seconds
-	foreground bool
+	view                          output.View
+	end, idle                     seconds
+	sets                          []string // of hosts, with --list and its like
+	foreground, started           bool
+	list, stop, log, printsConfig bool
 }
+
+// startedFlag marks the process that stays in the background.
+const startedFlag = "started"
 
 func newKeepCommand(sys System) *cobra.Command {
 	f := keepFlags{view: output.View{Color: "auto"}}
 	cmd := f.command(sys, "keep", "login", f.run)
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		f.sets = args
+		return nil
+	}
 	flags := cmd.Flags()
 	flags.Var(&f.end, "for", "end all connections after this time (default never)")
 	flags.Var(&f.idle, "idle", "end a connection that has had no session for this time (default never)")
 	flags.BoolVar(&f.foreground, "foreground", false, "stay in the foreground, and report what happens to hosts")
-	flags.BoolVar(&f.json, "json", false, "one JSON object a line: run, output, result, summary")
+	flags.BoolVar(&f.list, "list", false, "print the kept connections, or those of a set")
+	flags.BoolVar(&f.stop, "stop", false, "end the kept connections, or those of a set")
+	flags.BoolVar(&f.log, "log", false, "show what has happened to kept hosts, or those of a set")
+	flags.BoolVar(&f.printsConfig, "ssh-config", false, "print the lines of ssh_config that let ssh find the connections")
+	flags.BoolVar(&f.json, "json", false, "print JSON: one object of all that is kept with --list, otherwise one a line")
 	flags.BoolVarP(&f.view.Quiet, "quiet", "q", false, "no progress and no summary")
 	flags.BoolVarP(&f.view.Verbose, "verbose", "v", false, "report how long each phase took on each host")
+	flags.BoolVar(&f.started, startedFlag, false, "")
+	_ = flags.MarkHidden(startedFlag)
 	return cmd
 }
 
 func (f *keepFlags) run(ctx context.Context, sys System) error {
-	drain, hard, stop := interruptsSaying(ctx, sys, "ending the kept connections")
+	dir := safedir.Masters(sys.Getenv)
+	asked := 0
+	for _, given := range []bool{f.list, f.stop, f.log, f.printsConfig} {
+		if given {
+			asked++
+		}
+	}
+	switch {
+	case dir == "":
+		return withHint(errors.New("there is no place for sockets"), "set HOME")
+	case asked > 1:
+		return usageError("give one of them", "--list, --stop, --log and --ssh-config exclude each other")
+	case f.printsConfig:
+		return keep.WriteConfig(sys.Stdout, dir)
+	case asked == 0 && len(f.sets) > 0:
+		return usageError("write it as sshpace keep -w "+f.sets[0], "keep takes no argument, got %q", f.sets[0])
+	case asked > 0:
+		return f.ask(ctx, sys, dir)
+	case f.foreground || f.started:
+		drain, hard, stop := interruptsSaying(ctx, sys, "ending the kept connections")
+		defer stop()
+		return interrupted(drain, ignoreCancel(f.hold(drain, hard, sys, dir)))
+	}
+	drain, _, stop := interruptsSaying(ctx, sys, "")
 	defer stop()
-	return interrupted(drain, ignoreCancel(f.hold(drain, hard, sys)))
+	exit, err := proc.Start(drain, slices.Insert(slices.Clone(os.Args), 2, "--"+startedFlag))
+	return interrupted(drain, cmp.Or(err, fault.Exit(exit)))
 }
 
 // hold logs in to the hosts, and holds the connections until drain ends.
-func (f *keepFlags) hold(drain, hard context.Context, sys System) error {
-	dir := safedir.Masters(sys.Getenv)
-	if dir == "" {
-		return withHint(errNoPlace, "set HOME")
+func (f *keepFlags) hold(drain, hard context.Context, sys System, dir string) error {
+	var started proc.Started
+	if f.started {
+		started = proc.NewStarted()
 	}
 	if err := mux.Sweep(dir); err != nil {
 		return err
@@ -56,24 +105,60 @@ func (f *keepFlags) hold(drain, hard context.Context, sys System) error {
 		return err
 	}
 	defer executor.Close()
-	params := keep.Params{Reach: executor, Directory: dir, For: time.Duration(f.end), Idle: time.Duration(f.idle), Fanout: f.params(drain)}
-	k := keep.New(drain, params)
+	k := keep.New(drain, keep.Params{
+		Reach: executor, Directory: dir, For: time.Duration(f.end), Idle: time.Duration(f.idle), Fanout: f.params(drain),
+	})
 	f.view.JSON, f.view.Gather = f.json, !f.json
 	f.view.Naming = executor.Naming
 	sink, err := f.view.Sink(sys.views(), hosts)
 	if err != nil {
 		return err
 	}
+	if err := k.Control(); err != nil {
+		return err
+	}
 	executor.Warm(drain, hosts)
 	untune := fanout.Tune(sys.Getenv, keep.Command)
 	summary, err := k.LogIn(hard, hosts, sink)
 	untune()
-	verdict := output.Ending{Summary: summary, Err: err}.Verdict()
+	end := output.Ending{Summary: summary, Err: err}.Verdict()
+	if f.started && err == nil && drain.Err() == nil && k.Holds() {
+		err = started.Leave(conclude(sys.Stderr, end))
+	}
 	if err != nil {
-		return verdict
+		return err
+	}
+	if f.foreground && !f.view.Quiet {
+		k.Tell(func(e keep.Event) { fmt.Fprintln(sys.Stderr, e) })
 	}
 	k.Hold()
-	return verdict
+	return end
 }
 
-var errNoPlace = errors.New("there is no directory for sockets")
+// ask asks the keeps that live about hosts; about all of them if none is named.
+func (f *keepFlags) ask(ctx context.Context, sys System, dir string) error {
+	f.selection.Sets = append(f.selection.Sets, f.sets...)
+	var names []string
+	if !f.selection.None() {
+		config, err := route.New(ctx, f.connection.params(sys))
+		if err != nil {
+			return err
+		}
+		hosts, err := f.selection.hosts(ctx, sys, history.New(history.Dir(sys.Getenv)), config)
+		if err != nil {
+			return err
+		}
+		names = host.Names(hosts)
+	}
+	keeps, err := keep.Living(dir)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.stop:
+		return keeps.Stop(sys.Stderr, names, f.view.Quiet)
+	case f.log:
+		return keeps.Log(sys.Stdout, names, f.json)
+	}
+	return keeps.List(sys.Stdout, names, f.json, terminal.Width(sys.Stdout, sys.Getenv))
+}

@@ -154,6 +154,20 @@ func passes(c fleet.Class) bool {
 	return false
 }
 
+// Holds reports whether there is any host.
+func (k *Keeper) Holds() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.places) > 0
+}
+
+// Tell has events told from now on, one at a time.
+func (k *Keeper) Tell(tell func(Event)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tell = tell
+}
+
 // Event is something that happened to a host.
 type Event struct {
 	Time time.Time `json:"time"`
@@ -172,7 +186,7 @@ func (k *Keeper) note(name, what, why string) {
 	if k.events = append(k.events, e); len(k.events) > mostEvents {
 		k.events = slices.Delete(k.events, 0, mostEvents/10)
 	}
-	if k.Log != nil {
-		k.Log(e)
+	if k.tell != nil {
+		k.tell(e)
 	}
 }

@@ -29,7 +29,6 @@ type Params struct {
 	For       time.Duration // hard end of all connections; 0 is none
 	Idle      time.Duration // a connection without a session for that long ends; 0 is none
 	Fanout    fanout.Params // of logins
-	Log       func(Event)   // called for what happens to hosts; one call at a time
 }
 
 // Keeper holds connections. It is the fleet.Executor whose attempts make them.
@@ -44,6 +43,7 @@ type Keeper struct {
 	mu     sync.Mutex
 	places map[string]*place // by the names of hosts
 	events []Event           // the last ones
+	tell   func(Event)       // nil: nobody is told
 }
 
 // place is a host of a Keeper.
@@ -176,7 +176,7 @@ func unheard(err error) fleet.Outcome {
 	if !errors.Is(err, mux.ErrLives) {
 		return reach.Unreached(err)
 	}
-	return fleet.Outcome{Engine: "master", Ran: fleet.RanYes, Note: "kept already: " + err.Error()}
+	return fleet.Outcome{Engine: "master", Ran: fleet.RanYes, Note: "kept already, by another process"}
 }
 
 // renewed returns the connection of a host that another one is to take the place of; nil: there is

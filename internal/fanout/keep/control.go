@@ -1,0 +1,253 @@
+package keep
+
+import (
+	"bufio"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/ssh/mux"
+)
+
+// A keep answers at a socket of its own, beside those of hosts: a request is a line of JSON, the
+// answer are lines of JSON.
+const (
+	controlName = "control-"
+	// maxRequest bounds a request, in bytes.
+	maxRequest = 16 << 20
+	// requestTime is the time for a request to come.
+	requestTime = 10 * time.Second
+	// acceptPause is how long it takes at least until there are descriptors again.
+	acceptPause = 100 * time.Millisecond
+)
+
+// The requests.
+const (
+	askList = "list"
+	askStop = "stop"
+	askLog  = "log"
+)
+
+// request is a request about hosts; about all of them if there is none.
+type request struct {
+	Ask   string   `json:"ask"`
+	Hosts []string `json:"hosts,omitempty"`
+}
+
+func (r *request) about(name string) bool { return len(r.Hosts) == 0 || slices.Contains(r.Hosts, name) }
+
+// Report is what a keep says of itself and its hosts.
+type Report struct {
+	PID   int        `json:"pid"`
+	Since time.Time  `json:"since"`
+	Until *time.Time `json:"until,omitempty"` // the hard end
+	Hosts []Host     `json:"hosts"`
+}
+
+// Host is a host of a Report.
+type Host struct {
+	Host     string     `json:"host"`
+	State    State      `json:"state"`
+	Address  string     `json:"address,omitempty"`
+	Socket   string     `json:"socket,omitempty"`
+	Since    *time.Time `json:"since,omitempty"` // of the login
+	Sessions int        `json:"sessions"`
+	IdleNS   int64      `json:"idle_ns"`
+	Received int64      `json:"bytes_received"` // of all connections to it
+	Sent     int64      `json:"bytes_sent"`
+	Lost     *time.Time `json:"lost,omitempty"` // when a connection was lost last
+	Why      string     `json:"why,omitempty"`  // it is not there
+	Next     *time.Time `json:"next,omitempty"` // when it is tried again
+}
+
+// Control answers requests until the end of the Keeper.
+func (k *Keeper) Control() error {
+	l, err := mux.Listen(filepath.Join(k.Directory, controlName+rand.Text()[:8]))
+	if err != nil {
+		return err
+	}
+	k.tasks.Go(func() {
+		<-k.life.Done()
+		l.Close()
+	})
+	k.tasks.Go(func() {
+		for {
+			switch conn, err := l.AcceptUnix(); {
+			case errors.Is(err, net.ErrClosed):
+				return
+			case err != nil: // no descriptors are left
+				time.Sleep(acceptPause)
+			default:
+				k.tasks.Go(func() { k.serve(l.Path, conn) })
+			}
+		}
+	})
+	return nil
+}
+
+// serve answers a request.
+func (k *Keeper) serve(path string, conn *net.UnixConn) {
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(requestTime))
+	var r request
+	line, err := bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadBytes('\n')
+	if mux.CheckOwner(path, conn) != nil || err != nil || json.Unmarshal(line, &r) != nil {
+		return
+	}
+	_ = conn.SetDeadline(time.Now().Add(answerTime))
+	say := json.NewEncoder(conn)
+	switch r.Ask {
+	case askList:
+		_ = say.Encode(k.report(&r))
+	case askStop:
+		_ = say.Encode(k.stop(&r))
+	case askLog:
+		k.mu.Lock()
+		events := slices.Clone(k.events)
+		k.mu.Unlock()
+		for _, e := range events {
+			if r.about(e.Host) && say.Encode(e) != nil {
+				return
+			}
+		}
+	}
+}
+
+// report lists hosts.
+func (k *Keeper) report(r *request) Report {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := Report{PID: os.Getpid(), Since: k.began, Until: given(k.until()), Hosts: []Host{}}
+	for name, p := range k.places {
+		if !r.about(name) || p.state == "" {
+			continue
+		}
+		h := Host{Host: name, State: p.state, Lost: given(p.lost), Why: p.why, Received: p.in, Sent: p.out}
+		if p.state == Back {
+			h.Next = given(p.due)
+		}
+		if c := p.held; c != nil {
+			in, out := c.traffic()
+			h.Received, h.Sent = h.Received+in, h.Sent+out
+			h.Address, h.Socket, h.Since = c.conn.Result.Addr, c.listen.Path, &c.since
+			h.Sessions, h.IdleNS = c.server.Sessions(), c.server.Idle().Nanoseconds()
+		}
+		all.Hosts = append(all.Hosts, h)
+	}
+	return all
+}
+
+// given returns a time that is known.
+func given(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// until returns the hard end; zero if there is none.
+func (k *Keeper) until() time.Time {
+	if k.For == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(k.For - k.age())
+}
+
+// stop ends the connections to hosts, and returns which ones those are, when they have ended.
+func (k *Keeper) stop(r *request) (names []string) {
+	var ends []<-chan struct{}
+	k.mu.Lock()
+	for name, p := range k.places {
+		if !r.about(name) {
+			continue
+		}
+		names = append(names, name)
+		if p.held == nil {
+			delete(k.places, name)
+			continue
+		}
+		p.held.drop(errStop)
+		ends = append(ends, p.held.gone)
+	}
+	k.mu.Unlock()
+	for _, end := range ends {
+		<-end
+	}
+	k.wake()
+	return names
+}
+
+// A Keep is a keep that lives.
+type Keep struct{ path string }
+
+// Living returns the keeps whose sockets are in a directory.
+func Living(directory string) (all Keeps, err error) {
+	entries, err := os.ReadDir(directory)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		path := filepath.Join(directory, e.Name())
+		if strings.HasPrefix(e.Name(), controlName) && errors.Is(mux.Taken(path), mux.ErrLives) {
+			all = append(all, Keep{path})
+		}
+	}
+	return all, err
+}
+
+// List asks for hosts; for all of them if names is empty.
+func (p Keep) List(names []string) (r Report, err error) {
+	err = p.ask(request{askList, names}, func(d *json.Decoder) error { return d.Decode(&r) })
+	return r, err
+}
+
+// Stop ends the connections to hosts, all of them if names is empty, and returns their names.
+func (p Keep) Stop(names []string) (stopped []string, err error) {
+	err = p.ask(request{askStop, names}, func(d *json.Decoder) error { return d.Decode(&stopped) })
+	return stopped, err
+}
+
+// Log returns what happened to hosts, to all of them if names is empty.
+func (p Keep) Log(names []string) (events []Event, err error) {
+	err = p.ask(request{askLog, names}, func(d *json.Decoder) error {
+		for {
+			var e Event
+			switch err := d.Decode(&e); {
+			case err == io.EOF:
+				return nil
+			case err != nil:
+				return err
+			}
+			events = append(events, e)
+		}
+	})
+	return events, err
+}
+
+// answerTime is how long a keep, a process of this machine, may take for an answer.
+const answerTime = 20 * time.Second
+
+// ask makes a request.
+func (p Keep) ask(r request, hear func(*json.Decoder) error) error {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: p.path, Net: "unix"})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(answerTime))
+	err = mux.CheckOwner(p.path, conn)
+	if err == nil {
+		err = json.NewEncoder(conn).Encode(r)
+	}
+	if err == nil {
+		err = hear(json.NewDecoder(conn))
+	}
+	return err
+}
