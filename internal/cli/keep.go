@@ -71,7 +71,7 @@ func (f *keepFlags) run(ctx context.Context, sys System) error {
 	}
 	switch {
 	case dir == "":
-		return withHint(errors.New("there is no place for sockets"), "set HOME")
+		return withHint(errors.New("no directory for sockets is known"), "set HOME")
 	case asked > 1:
 		return usageError("give one of them", "--list, --stop, --log and --ssh-config exclude each other")
 	case f.printsConfig:
