@@ -136,7 +136,7 @@ func (k *Keeper) report(r *request) Report {
 		if c := p.held; c != nil {
 			in, out := c.traffic()
 			h.Received, h.Sent = h.Received+in, h.Sent+out
-			h.Address, h.Socket, h.Since = c.conn.Result.Addr, c.listen.Path, &c.since
+			h.Address, h.Socket, h.Since = c.conn.Result.Addr, c.path, &c.since
 			h.Sessions, h.IdleNS = c.server.Sessions(), c.server.Idle().Nanoseconds()
 		}
 		all.Hosts = append(all.Hosts, h)

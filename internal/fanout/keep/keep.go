@@ -63,6 +63,7 @@ type place struct {
 type held struct {
 	conn   *session.Connection
 	server *mux.Server
+	path   string                  // of its socket
 	drop   context.CancelCauseFunc // ends it
 	since  time.Time
 	gone   chan struct{} // closed when it has ended
@@ -202,7 +203,7 @@ func (k *Keeper) hold(h host.Host, conn *session.Connection, path string, c *con
 	}
 	ctx, drop := context.WithCancelCause(k.life)
 	now := &held{
-		conn: conn, drop: drop, since: time.Now(), gone: make(chan struct{}),
+		conn: conn, path: l.Path, drop: drop, since: time.Now(), gone: make(chan struct{}),
 		server: &mux.Server{Conn: conn, SendEnv: c.Sendable(), SetEnv: c.List(conf.SetEnv)},
 	}
 	k.mu.Lock()
