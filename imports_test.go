@@ -49,7 +49,7 @@ ssh/knownhosts/tidy: base/fault base/host base/sched base/shell base/wildcard ss
 ssh/line:
 ssh/mux: base/termsafe base/wildcard fleet ssh/channel ssh/line ssh/session sys/safedir
 ssh/openssh: base/alg base/fault base/sched base/shell base/wildcard record ssh/conf ssh/knownhosts ssh/knownhosts/check sys/file sys/proc sys/safedir
-ssh/reach: base/alg base/fault base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/line ssh/mux ssh/pubkey ssh/route ssh/session ssh/sshfp sys/proc sys/safedir
+ssh/reach: base/alg base/fault base/host base/sched base/termsafe fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/line ssh/mux ssh/pubkey ssh/route ssh/session ssh/sshfp sys/proc sys/safedir
 ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/knownhosts ssh/openssh ssh/pubkey ssh/transport sys/file sys/proc
 ssh/session: base/sched base/termsafe fleet ssh/channel ssh/line ssh/openssh
 ssh/sftp: base/sched ssh/channel

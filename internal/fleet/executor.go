@@ -112,7 +112,8 @@ type Attempt interface {
 	Through(f func(Stream, []byte) []byte)
 	// Admit waits until a login at addr ("ip:port", or any other name of one server) may start, and
 	// returns ctx's cause if that ends first. The permission ends with Reached(PhaseExec), with the
-	// attempt, or with the next Admit.
+	// attempt, or with the next Admit; that of "" permits nothing, and does not wait: the login
+	// waits for a person.
 	Admit(ctx context.Context, addr string) error
 	// Reached reports that a phase begins. Phases may be left out but not go back.
 	Reached(Phase)

@@ -82,12 +82,16 @@ type Ticket struct {
 
 // Admit waits until a login at addr ("ip:port", or any other name of one server) may begin. It
 // returns ctx's cause if that ends first. A running login of this ticket is ended as by End(Done),
-// because its place may be the one that is waited for. A nil ticket admits at once.
+// because its place may be the one that is waited for; "" ends it and admits no other. A nil ticket
+// admits at once.
 func (t *Ticket) Admit(ctx context.Context, addr string) error {
 	if t == nil {
 		return context.Cause(ctx)
 	}
 	t.leave(Done)
+	if addr == "" {
+		return context.Cause(ctx)
+	}
 	t.mu.Lock()
 	next := t.next
 	t.mu.Unlock()

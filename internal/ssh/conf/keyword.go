@@ -58,6 +58,7 @@ const (
 	LocalCommand
 	MACs
 	NoHostAuthenticationForLocalhost
+	NumberOfPasswordPrompts
 	PasswordAuthentication
 	PermitLocalCommand
 	PKCS11Provider
@@ -109,7 +110,7 @@ var textNames = strings.Fields(`LocalForward RemoteForward DynamicForward LogLev
 	AddKeysToAgent ChannelTimeout EnableEscapeCommandline EnableSSHKeysign EscapeChar ExitOnForwardFailure
 	FingerprintHash ForkAfterAuthentication ForwardX11Timeout ForwardX11Trusted GatewayPorts GSSAPIClientIdentity
 	GSSAPIDelegateCredentials GSSAPIKexAlgorithms GSSAPIRenewalForcesRekey GSSAPIServerIdentity GSSAPITrustDNS
-	IPQoS KbdInteractiveDevices LogVerbose NumberOfPasswordPrompts ObscureKeystrokeTiming PermitRemoteOpen
+	IPQoS KbdInteractiveDevices LogVerbose ObscureKeystrokeTiming PermitRemoteOpen
 	RekeyLimit StdinNull StreamLocalBindMask StreamLocalBindUnlink SyslogFacility TCPKeepAlive TunnelDevice
 	VisualHostKey WarnWeakCrypto XAuthLocation`)
 
@@ -203,6 +204,7 @@ var specs = [keywordCount]spec{
 	LocalCommand:                     {name: "LocalCommand", parse: parseCommand},
 	MACs:                             {name: "MACs", parse: parseString, asked: true},
 	NoHostAuthenticationForLocalhost: {name: "NoHostAuthenticationForLocalhost", choices: yesNo, initial: "no"},
+	NumberOfPasswordPrompts:          {name: "NumberOfPasswordPrompts", parse: parseInt, initial: "3"},
 	PasswordAuthentication:           {name: "PasswordAuthentication", choices: yesNo, initial: "yes"},
 	PermitLocalCommand:               {name: "PermitLocalCommand", choices: yesNo, initial: "no"},
 	PKCS11Provider:                   {name: "PKCS11Provider", parse: parseString},

@@ -46,7 +46,7 @@ type keySet struct {
 // key identifies an identity. No path has a zero byte.
 func (id *Identity) key() string {
 	const end = "\x00\x00"
-	return strings.Join(id.Files, "\x00") + end + strings.Join(id.Certificates, "\x00") + end + strconv.FormatBool(id.Only) + end + id.Agent
+	return strings.Join(id.Files, "\x00") + end + strings.Join(id.Certificates, "\x00") + end + strconv.FormatBool(id.Only) + strconv.FormatBool(id.Batch) + end + id.Agent
 }
 
 // set returns the keys for t, collected once for all targets of the same identity. Only the end of
@@ -110,7 +110,7 @@ func (r *keyring) collect(ctx context.Context, id *Identity, timeout time.Durati
 		}
 	}
 	for _, c := range certs {
-		if k := c.signer(files, agentHas); k != nil {
+		if k := c.signer(files, agentHas, id.Batch); k != nil {
 			offer(k)
 		} else {
 			s.problems = append(s.problems, "certificate "+c.path+": its private key is neither in a file nor in the agent")
@@ -129,7 +129,7 @@ func (r *keyring) collect(ctx context.Context, id *Identity, timeout time.Durati
 	for _, f := range files {
 		switch {
 		case f.cert != nil:
-		case f.canSign():
+		case f.canSign(id.Batch):
 			offer(f)
 			s.spare[string(f.pub.Marshal())] = f
 		case offered[string(f.pub.Marshal())]:
@@ -204,7 +204,9 @@ func (s *keySet) inOrder() []signer {
 
 // login is the authentication of one connection.
 type login struct {
-	ctx     context.Context // of the login; ssh.Signer's methods have none
+	ctx     *patience // of the login; ssh.Signer's methods have none
+	turn    *turn
+	hungUp  func() bool
 	target  *Target
 	set     *keySet
 	signErr error // of the last key that the server would have taken
@@ -212,6 +214,16 @@ type login struct {
 	used    signer
 	bound   *asked // of the agent's keys that are for some hosts only, those for this one; nil: there are none
 	offered offered
+}
+
+// byPerson reports whether a person was needed.
+func (l *login) byPerson() bool {
+	k := l.used
+	if cert, ok := k.(*certKey); ok {
+		k = cert.key
+	}
+	file, _ := k.(*keyFile)
+	return l.offered.given || file != nil && file.locked != nil
 }
 
 // failed describes a failed login.
@@ -234,7 +246,9 @@ func (l *login) denied(methods []string, partial bool) *Error {
 	}
 	switch {
 	case l.offered.err != nil:
-		e.Hint = l.offered.err.Error()
+		e.Hint, e.Err = l.offered.err.Error(), l.offered.err
+	case l.offered.given && l.turn.person != nil:
+		e.Hint = "the answers were refused"
 	case l.offered.given:
 		e.Hint = "the password was refused; it is tried once on a host"
 	case l.signErr != nil:

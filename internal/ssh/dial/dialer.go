@@ -63,6 +63,26 @@ func (l *link) Close() error {
 // connect dials and logs in, and requests command ahead if there is one and the server accepts
 // that. The error is an *Error.
 func (e *Engine) connect(ctx context.Context, t *Target, p Progress, command *transport.Command) (*link, error) {
+	person, _ := t.Prompter.(*Person)
+	turn := &turn{person: person, progress: p}
+	defer turn.end()
+	for {
+		l, err := e.login(ctx, t, p, command, turn)
+		switch {
+		case errors.Is(err, errTurn):
+			if turn.await(ctx) != nil {
+				return nil, interrupted(ctx)
+			}
+		case err == nil || !turn.gone:
+			return l, err
+		case person != nil:
+			person.show(linesOf(t.account(), "the server has ended the login meanwhile; it is tried again"))
+		}
+	}
+}
+
+// login connects and logs in once.
+func (e *Engine) login(ctx context.Context, t *Target, p Progress, command *transport.Command, turn *turn) (*link, error) {
 	addrs, err := e.admitted(ctx, t, p)
 	if err != nil {
 		return nil, err
@@ -72,13 +92,14 @@ func (e *Engine) connect(ctx context.Context, t *Target, p Progress, command *tr
 		return nil, interrupted(ctx)
 	}
 	growStack()
-	ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout(), fleet.ErrConnectTimeout)
-	defer cancel()
-	raw, err := e.open(ctx, t, p, addrs)
+	limited := patient(ctx, t.connectTimeout())
+	defer limited.end()
+	raw, err := e.open(limited, t, p, addrs)
 	if err != nil {
 		return nil, err
 	}
-	return e.handshake(ctx, t, keys, p, raw, command)
+	turn.gone = false
+	return e.handshake(&login{ctx: limited, turn: turn, target: t, set: keys}, p, raw, command)
 }
 
 // admitted resolves the target, and returns when a connection to it may be opened.
@@ -97,7 +118,7 @@ func (e *Engine) admitted(ctx context.Context, t *Target, p Progress) ([]netip.A
 }
 
 // open connects to the port of the target.
-func (e *Engine) open(ctx context.Context, t *Target, p Progress, addrs []netip.Addr) (net.Conn, error) {
+func (e *Engine) open(ctx *patience, t *Target, p Progress, addrs []netip.Addr) (net.Conn, error) {
 	p.Reached(fleet.PhaseConnect)
 	step := e.stepper(p)
 	step(transport.StepDial)
@@ -130,7 +151,7 @@ func admitKey(t *Target, addrs []netip.Addr) string {
 	return t.addr()
 }
 
-func (e *Engine) dial(ctx context.Context, t *Target, addrs []netip.Addr) (net.Conn, error) {
+func (e *Engine) dial(ctx *patience, t *Target, addrs []netip.Addr) (net.Conn, error) {
 	if t.Jump != nil {
 		return e.dialThrough(ctx, t)
 	}

@@ -17,9 +17,10 @@ import (
 )
 
 // handshake exchanges keys and logs in on raw, which it owns.
-func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p Progress, raw net.Conn, command *transport.Command) (*link, error) {
-	l := &login{ctx: ctx, target: t, set: keys}
-	h := &hand{target: t, login: l, net: tcp.Quick(raw), progress: p, seen: seenBy(p), step: e.stepper(p)}
+func (e *Engine) handshake(l *login, p Progress, raw net.Conn, command *transport.Command) (*link, error) {
+	ctx := l.ctx
+	h := &hand{target: l.target, login: l, net: tcp.Quick(raw), progress: p, seen: seenBy(p), step: e.stepper(p)}
+	l.hungUp = h.net.HungUp
 	config, err := h.config()
 	if err != nil {
 		raw.Close()
@@ -29,11 +30,15 @@ func (e *Engine) handshake(ctx context.Context, t *Target, keys *keySet, p Progr
 	if failure := h.during(ctx, func() error { return h.shake(config, command) }); failure != nil {
 		h.net.Close()
 		failure.MayRun = h.own.Asked()
+		l.turn.gone = l.turn.gone && !failure.MayRun
 		l.reported(failure)
 		return nil, failure
 	}
 	l.reported(nil)
 	l.succeeded()
+	if l.byPerson() {
+		ctx.give(l.target.connectTimeout())
+	}
 	return e.link(ctx, h), nil
 }
 
@@ -65,13 +70,14 @@ func (e *Engine) HostKey(ctx context.Context, t *Target, algorithms []string, a 
 	if err != nil {
 		return nil, nil, failed(asError(ctx, err), fleet.RanNo)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout(), fleet.ErrConnectTimeout)
-	defer cancel()
-	raw, err := e.open(ctx, t, a, addrs)
+	limited := patient(ctx, t.connectTimeout())
+	defer limited.end()
+	ctx = limited
+	raw, err := e.open(limited, t, a, addrs)
 	if err != nil {
 		return nil, nil, failed(asError(ctx, err), fleet.RanNo)
 	}
-	h := &hand{target: t, login: &login{ctx: ctx, target: t}, net: tcp.Quick(raw), progress: a, step: e.stepper(a)}
+	h := &hand{target: t, login: &login{ctx: limited, target: t}, net: tcp.Quick(raw), progress: a, step: e.stepper(a)}
 	defer h.net.Close()
 	config, err := h.config()
 	if err != nil {
@@ -101,7 +107,7 @@ func (e *Engine) HostKey(ctx context.Context, t *Target, algorithms []string, a 
 func (e *Engine) link(ctx context.Context, h *hand) *link {
 	l := &link{net: h.net, Connection: session.Connection{
 		Named: h.own.Mux(h.target.User), Result: fleet.Outcome{Engine: engineName, Addr: h.net.RemoteAddr().String()},
-		Asked: h.own.Asked(), Banner: h.own.Banner(), MayKill: !e.opts.NoKillSession,
+		ByPerson: h.login.byPerson(), Asked: h.own.Asked(), Banner: h.own.Banner(), MayKill: !e.opts.NoKillSession,
 		Opened: func() { h.step(transport.StepOpen) }, Began: func() { h.step(transport.StepExec) }, Ended: func() { h.step(transport.StepExit) },
 	}}
 	l.usable, _ = ctx.Deadline()

@@ -32,7 +32,11 @@ func jumpMemory(err error) time.Duration {
 
 // dialThrough opens a connection to t on its jump host's connection, which all hosts behind that
 // jump host share.
-func (e *Engine) dialThrough(ctx context.Context, t *Target) (net.Conn, error) {
+func (e *Engine) dialThrough(ctx *patience, t *Target) (net.Conn, error) {
+	asks := t.Jump.Prompter != nil
+	if asks { // its login has a time of its own, and a person any time
+		ctx.give(anyTime)
+	}
 	jump, put, err := e.jumps.Get(ctx, t.Jump.jumpKey(), func() (line.Line, error) { return e.jump(t.Jump) })
 	_, own := err.(*Error)
 	switch {
@@ -42,6 +46,9 @@ func (e *Engine) dialThrough(ctx context.Context, t *Target) (net.Conn, error) {
 		return nil, timedOutOn(ctx, t.Jump)
 	case err != nil:
 		return nil, err
+	}
+	if asks {
+		ctx.give(t.connectTimeout())
 	}
 	ch, err := jump.Open(ctx, line.Ask{Kind: line.Forward, Text: t.addr()})
 	if err != nil {

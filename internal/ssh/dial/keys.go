@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -184,14 +185,19 @@ func (f *keyFile) use(s ssh.Signer) {
 }
 
 // canSign reports whether the file holds a private key that is open or could be opened by asking.
-func (f *keyFile) canSign() bool {
-	return f.private != nil || (f.locked != nil && f.files.askpass != nil)
+func (f *keyFile) canSign(batch bool) bool {
+	return f.private != nil || f.locked != nil && f.files.askpass != nil && !batch
 }
 
 func (f *keyFile) PublicKey() ssh.PublicKey { return f.pub }
 
 func (f *keyFile) sign(l *login, data []byte, algorithm string) (*ssh.Signature, error) {
-	f.once.Do(func() { f.unlock(l.ctx) })
+	if f.locked != nil {
+		l.aside(l.target.connectTimeout(), func() { f.once.Do(func() { f.unlock(l.ctx) }) })
+		if l.turn.gone {
+			return nil, errGone
+		}
+	}
 	if f.private == nil {
 		return nil, f.lockErr
 	}
@@ -203,12 +209,7 @@ func (f *keyFile) unlock(ctx context.Context) {
 	if f.private != nil || f.locked == nil {
 		return
 	}
-	pass, err := f.files.askpass(ctx, f.path)
-	if err != nil {
-		f.lockErr = fmt.Errorf("key %s: %w", f.path, err)
-		return
-	}
-	s, err := ssh.ParsePrivateKeyWithPassphrase(f.locked, pass)
+	s, err := f.opened(ctx)
 	if err != nil {
 		f.lockErr = fmt.Errorf("key %s: %w", f.path, err)
 		return
@@ -216,6 +217,29 @@ func (f *keyFile) unlock(ctx context.Context) {
 	if as, ok := s.(ssh.AlgorithmSigner); ok {
 		f.private = as
 	}
+}
+
+// mostPassphrases is how often a wrong passphrase is followed by another one, as with ssh.
+const mostPassphrases = 3
+
+// opened asks for the passphrase until it is right, or the same as before.
+func (f *keyFile) opened(ctx context.Context) (s ssh.Signer, err error) {
+	var before []byte
+	err = errNoAnswer
+	for range mostPassphrases {
+		pass, asked := f.files.askpass(ctx, f.path)
+		if asked != nil {
+			return nil, asked
+		}
+		if bytes.Equal(pass, before) {
+			break
+		}
+		s, err = ssh.ParsePrivateKeyWithPassphrase(f.locked, pass)
+		if before = pass; !errors.Is(err, x509.IncorrectPasswordError) {
+			break
+		}
+	}
+	return s, err
 }
 
 // certKey is a certificate with the key that it certifies.
@@ -238,10 +262,10 @@ type certificate struct {
 }
 
 // signer returns a signer by the certificate, nil if nothing can.
-func (c certificate) signer(files []*keyFile, agentHas map[string]signer) (k signer) {
+func (c certificate) signer(files []*keyFile, agentHas map[string]signer, batch bool) (k signer) {
 	blob := string(c.Key.Marshal())
 	for _, f := range files {
-		if f.canSign() && string(f.pub.Marshal()) == blob && (c.beside || f.cert == nil) {
+		if f.canSign(batch) && string(f.pub.Marshal()) == blob && (c.beside || f.cert == nil) {
 			k = &certKey{c.Certificate, f, c.beside}
 			break
 		}

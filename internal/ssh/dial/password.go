@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/transport"
@@ -16,7 +17,7 @@ type Prompter interface {
 	// Answer returns an answer to each question of a host, or an error, which ends the login. It
 	// may wait for a person, or for another host. again is true if the same login has had an
 	// answer.
-	Answer(ctx context.Context, host string, questions []transport.Question, again bool) ([]string, error)
+	Answer(ctx context.Context, host string, asked transport.Asked, again bool) ([]string, error)
 	// Told reports the result of a login's answers, after the first one: whether all were right, if
 	// it is known.
 	Told(host string, right, known bool)
@@ -33,8 +34,10 @@ type Password interface {
 
 // offered is the state of the Prompter in one login.
 type offered struct {
-	methods []string // that were tried, in turn: the host may not ask in the first
-	given   bool     // the host has its answer
+	methods []string // that were tried, in turn
+	silent  []string // those in which the host has asked nothing
+	asked   bool     // it has in the last one
+	given   bool     // it has an answer
 	err     error    // why it was not
 }
 
@@ -42,39 +45,65 @@ type offered struct {
 // may not be given. Passphrases of keys are not passwords: the secret that opens a key is sent to
 // nobody.
 func (l *login) method(can []string, partial bool) string {
-	if l.target.Prompter == nil || l.offered.given || l.offered.err != nil {
+	o, person := &l.offered, l.turn.person != nil
+	if l.target.Prompter == nil || !person && o.given || o.err != nil {
 		return ""
 	}
+	if n := len(o.methods); n > 0 && !o.asked {
+		o.silent = append(o.silent, o.methods[n-1])
+	}
 	i := slices.IndexFunc(l.target.PasswordMethods, func(m string) bool {
-		return slices.Contains(can, m) && !slices.Contains(l.offered.methods, m)
+		tries := len(slices.DeleteFunc(slices.Clone(o.methods), func(tried string) bool { return tried != m }))
+		return slices.Contains(can, m) && tries < max(1, l.target.Prompts) && !slices.Contains(o.silent, m)
 	})
-	if i < 0 || l.set.openedBy(l.ctx) {
+	if i < 0 || !person && l.set.openedBy(l.ctx) {
 		return ""
+	}
+	if person {
+		if !l.turn.take(l.ctx) {
+			o.err = errTurn
+			return ""
+		}
+		l.ctx.give(graceTime)
 	}
 	if !partial {
 		l.used = nil // no key has helped
 	}
-	l.offered.methods = append(l.offered.methods, l.target.PasswordMethods[i])
+	o.methods, o.asked = append(o.methods, l.target.PasswordMethods[i]), false
 	return l.target.PasswordMethods[i]
 }
 
 func (l *login) fail(err error) error {
 	l.offered.err = err
-	e := l.denied(l.offered.methods, false)
-	e.Err = err
-	return e
+	return l.denied(slices.Compact(slices.Clone(l.offered.methods)), false)
+}
+
+var errGone = errors.New("the server has ended the login by now")
+
+// aside does something that a person may have to be asked for, in no time of the login's.
+func (l *login) aside(then time.Duration, do func()) {
+	l.ctx.give(anyTime)
+	do()
+	l.ctx.give(then)
+	l.turn.gone = l.hungUp()
 }
 
 // answer lets the Prompter answer the server's questions, of which there may be none.
-func (l *login) answer(questions []transport.Question) ([]string, error) {
-	if len(questions) == 0 {
-		return nil, nil
+func (l *login) answer(asked transport.Asked) (answers []string, err error) {
+	o := &l.offered
+	switch {
+	case l.turn.person != nil:
+		l.aside(graceTime, func() { answers, err = l.target.Prompter.Answer(l.ctx, l.target.account(), asked, o.given) })
+	case len(asked.Questions) > 0:
+		answers, err = l.target.Prompter.Answer(l.ctx, l.target.addr(), asked, o.given)
 	}
-	answers, err := l.target.Prompter.Answer(l.ctx, l.target.addr(), questions, l.offered.given)
+	if err == nil && l.turn.gone {
+		err = errGone
+	}
 	if err != nil {
 		return nil, l.fail(err)
 	}
-	l.offered.given = true
+	o.asked, o.given = true, o.given || len(answers) > 0
 	return answers, nil
 }
 
@@ -83,7 +112,8 @@ func (l *login) answer(questions []transport.Question) ([]string, error) {
 type PasswordAlone struct{ Password }
 
 // Answer gives the password.
-func (p PasswordAlone) Answer(ctx context.Context, host string, questions []transport.Question, again bool) ([]string, error) {
+func (p PasswordAlone) Answer(ctx context.Context, host string, asked transport.Asked, again bool) ([]string, error) {
+	questions := asked.Questions
 	if len(questions) != 1 || questions[0].Echo || !asksPassword(questions[0].Text) {
 		var texts []string
 		for _, q := range questions {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/transport"
@@ -28,11 +29,13 @@ func TestNewPassword(t *testing.T) {
 		{&transport.DeniedError{Methods: []string{"password"}}, "the password was refused", true},
 	} {
 		g := &given{}
-		l := &login{ctx: t.Context(), target: &Target{User: "u", HostName: "h", PasswordMethods: []string{"password"}, Prompter: PasswordAlone{g}}, set: &keySet{}}
+		ctx := patient(t.Context(), time.Minute)
+		defer ctx.end()
+		l := &login{ctx: ctx, turn: &turn{}, target: &Target{User: "u", HostName: "h", PasswordMethods: []string{"password"}, Prompter: PasswordAlone{g}}, set: &keySet{}}
 		if m := l.method([]string{"publickey", "password"}, false); m != "password" {
 			t.Fatalf("method %q", m)
 		}
-		answers, err := l.answer([]transport.Question{{Text: "Password: "}})
+		answers, err := l.answer(transport.Asked{Questions: []transport.Question{{Text: "Password: "}}})
 		if err != nil || len(answers) != 1 || answers[0] != g.Text() {
 			t.Fatalf("%q, %v", answers, err)
 		}

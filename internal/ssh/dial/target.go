@@ -25,6 +25,7 @@ import (
 // Target is one server with all its settings. The zero value of a field is its default. A Target
 // must not be changed after its first use; hosts may share slices and HostKeys.
 type Target struct {
+	Name     string // for people, "" = HostName
 	HostName string // name or address to dial; not empty
 	Port     int    // 0 = 22
 	User     string // not empty
@@ -56,10 +57,12 @@ type Target struct {
 
 	Identity Identity
 	// PasswordMethods are keyboard-interactive and password as far as they are allowed, the
-	// preferred one first. Prompter answers the server's questions by them; nil gives them up. A
-	// jump host has neither: a password is for the host that a command runs on.
+	// preferred one first. Prompter answers the server's questions by them; nil gives them up. If
+	// it is a Person, each of them may be tried Prompts times, 0 is once. A jump host never has a
+	// password that is known: that is for the host that a command runs on.
 	PasswordMethods []string
 	Prompter        Prompter
+	Prompts         int
 	// Local runs the LocalCommand of ssh_config on this machine, after the login and before a
 	// command leaves; nil is none. Subsystems have none, as with scp.
 	Local func(ctx context.Context, stdout, stderr io.Writer)
@@ -75,6 +78,7 @@ type Identity struct {
 	Files        []string // private keys; missing ones are left out silently
 	Certificates []string // certificate files; without any, KEY-cert.pub of each of Files
 	Only         bool     // of the agent's keys, only those of Files
+	Batch        bool     // nobody is asked for a passphrase
 	// Agent is the socket of the agent; "" is none.
 	Agent string
 }
@@ -111,6 +115,9 @@ const defaultAliveCountMax = 3
 func (t *Target) port() int { return cmp.Or(t.Port, knownhosts.DefaultPort) }
 
 func (t *Target) addr() string { return net.JoinHostPort(t.HostName, strconv.Itoa(t.port())) }
+
+// account is whom a person answers for.
+func (t *Target) account() string { return t.User + "@" + cmp.Or(t.Name, t.HostName) }
 
 // HostKeyName returns under which name and port HostKeys know the server.
 func (t *Target) HostKeyName() (name string, port int) {

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/dial"
@@ -155,20 +156,29 @@ func fingerprint(hash string, key ssh.PublicKey) string {
 	return ssh.FingerprintSHA256(key)
 }
 
-// askpass returns the source of a key's passphrase: the one asked for at the start, or the user's
-// program (ssh(1) SSH_ASKPASS, SSH_ASKPASS_REQUIRE); nil is none.
-func askpass(getenv func(string) string, asked dial.Password) func(context.Context, string) ([]byte, error) {
-	if asked != nil {
-		return func(context.Context, string) ([]byte, error) { return []byte(asked.Text()), nil }
+func askForKey(path string) string { return "Enter passphrase for key '" + termsafe.Line(path) + "': " }
+
+// askpass returns the source of a key's passphrase: the one asked for at the start, a person, or
+// the user's program (ssh(1) SSH_ASKPASS, SSH_ASKPASS_REQUIRE); nil is none.
+func askpass(p Params) func(context.Context, string) ([]byte, error) {
+	if p.Password != nil {
+		return func(context.Context, string) ([]byte, error) { return []byte(p.Password.Text()), nil }
 	}
-	program := getenv("SSH_ASKPASS")
-	require := getenv("SSH_ASKPASS_REQUIRE")
-	display := getenv("DISPLAY") != "" || getenv("WAYLAND_DISPLAY") != ""
-	if program == "" || require == "never" || (!display && require != "force") {
+	program := p.Getenv("SSH_ASKPASS")
+	require := p.Getenv("SSH_ASKPASS_REQUIRE")
+	display := p.Getenv("DISPLAY") != "" || p.Getenv("WAYLAND_DISPLAY") != ""
+	wanted := require == "force" || require == "prefer" && display
+	switch {
+	case p.Person != nil && (program == "" || !wanted):
+		return func(ctx context.Context, path string) ([]byte, error) {
+			text, err := p.Person.Ask(ctx, askForKey(path), true)
+			return []byte(text), err
+		}
+	case program == "" || require == "never" || (!display && require != "force"):
 		return nil
 	}
 	return func(ctx context.Context, path string) ([]byte, error) {
-		cmd := exec.CommandContext(ctx, program, "Enter passphrase for key '"+path+"': ")
+		cmd := exec.CommandContext(ctx, program, askForKey(path))
 		cmd.WaitDelay = proc.Grace
 		out, err := cmd.Output()
 		if err != nil {

@@ -53,6 +53,7 @@ type Params struct {
 	KeysOnly      bool           // nobody logs in to the hosts, see Look; with Strict
 	DNS           sshfp.Resolver // with KeysOnly, for hosts with VerifyHostKeyDNS
 	Password      dial.Password  // for hosts that take no key, nil = none; the native engine gives it
+	Person        *dial.Person   // answers hosts and jump hosts, and opens keys, nil = nobody; the native engine asks
 	LoginLog      io.Writer      // called for the native engine's steps, see dial.LogSteps; nil is never called
 }
 
@@ -89,11 +90,11 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 		keys: make(map[keysOf]*hostKeys), planned: make(map[host.Endpoint]*sched.Together[*hostPlan]),
 		masters: safedir.Masters(p.Getenv),
 	}
-	options := dial.Options{Askpass: askpass(p.Getenv, p.Password), NoKillSession: p.NoKillSession, Warn: p.Warn}
+	options := dial.Options{Askpass: askpass(p), NoKillSession: p.NoKillSession, Warn: p.Warn}
 	if p.LoginLog != nil {
 		options.Step = dial.LogSteps(p.LoginLog)
 	}
-	e.Can.Passwords, e.Can.DNS = p.Password != nil || p.KeysOnly, p.KeysOnly
+	e.Can.Passwords, e.Can.DNS = p.Password != nil || p.Person != nil || p.KeysOnly, p.KeysOnly
 	e.native = dial.New(e, options)
 	flags := p.Flags
 	flags.Jump = "" // each host's route has its jump hosts
@@ -365,8 +366,8 @@ func (e *Executor) newPlan(ctx context.Context, h host.Host) (*hostPlan, error) 
 			found.Decision = *lacking
 			return &hostPlan{Route: found}, nil
 		}
+		e.prompts(t, c, c == found.Host)
 		if c == found.Host {
-			e.prompts(t, c)
 			if t.Local, err = e.local(c); err != nil {
 				return nil, err
 			}
@@ -462,7 +463,7 @@ func (e *Executor) target(c *conf.Resolved) (*dial.Target, error) {
 		return nil, err
 	}
 	t := &dial.Target{
-		HostName: c.HostName(), Port: c.Port(), User: c.User(),
+		Name: c.Name, HostName: c.HostName(), Port: c.Port(), User: c.User(),
 		HostKeyAlias: c.Word(conf.HostKeyAlias), HostKeys: e.policy(c),
 		Family: families[c.Word(conf.AddressFamily)], BindAddress: c.Word(conf.BindAddress),
 		ConnectTimeout: e.params.ConnectTimeout, AliveInterval: c.Duration(conf.ServerAliveInterval), AliveCountMax: c.Number(conf.ServerAliveCountMax),
@@ -473,7 +474,7 @@ func (e *Executor) target(c *conf.Resolved) (*dial.Target, error) {
 		KeepHostKeyOrder:  c.KeepsHostKeyOrder(),
 		PubkeyAlgorithms:  e.Offered(c, conf.PubkeyAcceptedAlgorithms),
 		MinRSABits:        c.Number(conf.RequiredRSASize),
-		Identity:          dial.Identity{Files: files, Certificates: certs, Only: c.Yes(conf.IdentitiesOnly), Agent: c.IdentityAgent()},
+		Identity:          dial.Identity{Files: files, Certificates: certs, Only: c.Yes(conf.IdentitiesOnly), Batch: c.Yes(conf.BatchMode), Agent: c.IdentityAgent()},
 		Env:               c.Environment(e.environ),
 	}
 	if !c.ByKey() {
@@ -485,12 +486,18 @@ func (e *Executor) target(c *conf.Resolved) (*dial.Target, error) {
 	return t, nil
 }
 
-// prompts lets a host that commands run on ask for the password. Its jump hosts never see it.
-func (e *Executor) prompts(t *dial.Target, c *conf.Resolved) {
-	t.PasswordMethods = c.PasswordMethods()
-	if e.params.Password != nil {
+// prompts lets a host ask. The password is for hosts that commands run on: jump hosts never see it.
+func (e *Executor) prompts(t *dial.Target, c *conf.Resolved, isHost bool) {
+	prompts := c.Number(conf.NumberOfPasswordPrompts)
+	switch {
+	case isHost && e.params.Password != nil:
 		t.Prompter = dial.PasswordAlone{Password: e.params.Password}
+	case e.params.Person != nil && prompts > 0:
+		t.Prompter, t.Prompts = e.params.Person, prompts
+	case !isHost:
+		return
 	}
+	t.PasswordMethods = c.PasswordMethods()
 }
 
 var families = map[string]dial.Family{"inet": dial.IPv4, "inet6": dial.IPv6}

@@ -29,6 +29,8 @@ type Connection struct {
 	Asked   bool          // the first command has left already, see transport
 	MayKill bool          // a second session may end commands that refuse signals
 	Banner  string        // the last line that the server sent for people to read
+	// ByPerson is set for a login that needs a person: without one there is no other.
+	ByPerson bool
 	// Lost describes the end of a connection, "" while it is alive.
 	Lost func() string
 	// Beside, if set, opens other channels for a Dialogue.

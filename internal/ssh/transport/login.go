@@ -26,8 +26,9 @@ type Login struct {
 	// Method picks the next step if the keys fail, or are not enough (partial), from the methods
 	// that can continue: "password", "keyboard-interactive", or "", to give up; nil gives up.
 	Method func(can []string, partial bool) string
-	// Answer answers the questions of that method. An error ends the login.
-	Answer func([]Question) ([]string, error)
+	// Answer answers the questions of that method, of which there may be none. An error ends the
+	// login.
+	Answer func(Asked) ([]string, error)
 	// Ahead is requested once logged in; nil leaves that to Mux. It leaves with the login if the
 	// server is known to accept that and Early allows it when the login is sent, otherwise right
 	// after it.
@@ -35,7 +36,13 @@ type Login struct {
 	Early func() bool // nil: yes
 }
 
-// Question is the server's: it must not be shown raw.
+// Asked is what a server asks at once. It must not be shown raw.
+type Asked struct {
+	Name, Instruction string
+	Questions         []Question
+}
+
+// Question is one of the server's questions.
 type Question struct {
 	Text string
 	Echo bool // the answer may be shown
@@ -321,7 +328,7 @@ func (a *attempt) refused(p []byte) error {
 
 // password gives the password (RFC 4252 section 8).
 func (a *attempt) password() error {
-	answers, err := a.Answer([]Question{{Text: passwordQuestion}})
+	answers, err := a.Answer(Asked{Questions: []Question{{Text: passwordQuestion}}})
 	if err == nil {
 		a.queue(channel.AppendText(append(a.request(a.method), 0), answers[0]))
 	}
@@ -332,12 +339,10 @@ func (a *attempt) password() error {
 // sections 3.2 to 3.4).
 func (a *attempt) questions(p []byte) error {
 	f := channel.FieldsOf(p)
-	for range 3 { // name, instruction, language
-		f.Text()
-	}
-	var asked []Question
+	asked := Asked{Name: string(f.Text()), Instruction: string(f.Text())}
+	f.Text() // language
 	for n := f.Number(); n > 0 && f.Err() == nil; n-- {
-		asked = append(asked, Question{string(f.Text()), f.Bool()})
+		asked.Questions = append(asked.Questions, Question{string(f.Text()), f.Bool()})
 	}
 	if err := f.End(); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 type person struct {
 	tried []string
 	asked []Question
+	told  string
 }
 
 func (p *person) login(methods ...string) Login {
@@ -28,8 +29,9 @@ func (p *person) login(methods ...string) Login {
 			p.tried = append(p.tried, methods[i])
 			return methods[i]
 		},
-		Answer: func(asked []Question) (answers []string, err error) {
-			for _, q := range asked {
+		Answer: func(asked Asked) (answers []string, err error) {
+			p.told += asked.Name + asked.Instruction
+			for _, q := range asked.Questions {
 				p.asked, answers = append(p.asked, q), append(answers, "hidden word")
 			}
 			return answers, nil

@@ -54,6 +54,22 @@ func (c *QuickConn) RoundTrip() (rtt time.Duration) {
 // Traffic returns the bytes that were received and sent.
 func (c *QuickConn) Traffic() (received, sent int64) { return c.received.Load(), c.sent.Load() }
 
+// HungUp reports whether the other end has ended the connection, with nothing left to read.
+func (c *QuickConn) HungUp() (ended bool) {
+	conn, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := conn.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			n, _, failure := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+			ended = n == 0 && failure == nil || failure == syscall.ECONNRESET
+		})
+	}
+	return ended && err == nil
+}
+
 // Read reads. Before it waits it acknowledges the received data; the kernel soon forgets an earlier
 // QuickAck.
 func (c *QuickConn) Read(p []byte) (n int, err error) {
