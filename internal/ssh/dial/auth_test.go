@@ -296,7 +296,7 @@ func TestKeyFiles(t *testing.T) {
 		{name: "only missing ones", files: []string{"/no/such/key"}, hint: "no key to log in with"},
 		{name: "encrypted, cannot ask", files: []string{locked}, hint: "is encrypted"},
 		{name: "encrypted, asked once", files: []string{locked}, ask: ask("secret"), ok: true, asked: 1},
-		{name: "encrypted, wrong answer", files: []string{locked}, ask: ask("wrong"), hint: "locked", asked: 1},
+		{name: "encrypted, wrong answer", files: []string{locked}, ask: ask("wrong"), hint: "locked", asked: 2},
 		{name: "readable by others", files: []string{readable}, hint: "chmod 600"},
 		{name: "garbage", files: []string{garbage}, hint: "garbage"},
 	}

@@ -17,6 +17,16 @@ import (
 // ErrNobody says that there is no terminal to ask on.
 var ErrNobody = errors.New("there is no terminal to ask on")
 
+// CanAsk reports whether the process has a terminal.
+func CanAsk() bool {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	return term.IsTerminal(int(tty.Fd()))
+}
+
 // Ask asks for one line on the terminal of the process, independently of standard input and output;
 // secret hides the typed text. It returns ctx's cause when that ends first, with the terminal
 // restored.
