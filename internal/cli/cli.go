@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"syscall"
 
@@ -75,7 +76,9 @@ func Main(ctx context.Context, sys System, args []string) int {
 	}
 	mode := dropin.Mode(args[0])
 	if mode == nil {
-		if exit, ran := helper.Run(ctx, args, sys.Stderr, programs.Helpers); ran {
+		others := maps.Clone(programs.Helpers)
+		others[keyHolder] = sys.holdKeys()
+		if exit, ran := helper.Run(ctx, args, sys.Stderr, others); ran {
 			return exit
 		}
 	}

@@ -3,8 +3,13 @@ package cli
 import (
 	"context"
 	"io"
+	"os"
 
+	"sshpace/internal/bench/helper"
 	"sshpace/internal/ssh/dial"
+	"sshpace/internal/ssh/reach"
+	"sshpace/internal/ssh/route"
+	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -14,9 +19,20 @@ func person(sys System) *dial.Person {
 		return nil
 	}
 	screen := sys.screen()
-	ask := func(ctx context.Context, text string, secret bool) (answer string, err error) {
-		screen.Aside(func() { answer, err = terminal.Ask(ctx, text, secret) })
-		return answer, err
-	}
-	return dial.NewPerson(ask, func(text string) { _, _ = io.WriteString(screen, text) })
+	return dial.NewPerson(screen.Aside, terminal.Ask, func(text string) { _, _ = io.WriteString(screen, text) })
+}
+
+// keyHolder is the helper program that holds private keys in the place of a process that lives
+// long.
+const keyHolder = "keys"
+
+func (sys System) holdKeys() func(context.Context, []string) (int, error) {
+	return helper.Taking(0, func([]string) error {
+		proc.IgnoreSignals() // it ends with its input
+		if _, err := proc.Protect(); err != nil {
+			return err
+		}
+		asks := reach.Askpass(reach.Params{Params: route.Params{Getenv: sys.Getenv}, Person: person(sys)})
+		return dial.HoldKeys(context.Background(), os.Stdin, os.Stdout, asks)
+	})
 }

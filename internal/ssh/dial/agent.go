@@ -43,6 +43,8 @@ type agentConn struct {
 	// on a connection that was bound to such a host.
 	tied sched.Together[map[string]bool]
 	lost atomic.Bool // a request failed; connect anew for the next host
+	life context.Context
+	end  context.CancelFunc
 }
 
 // holding is the content of an agent.
@@ -75,6 +77,7 @@ func (a *agents) keysOf(ctx context.Context, socket string, timeout time.Duratio
 	c := a.open[socket]
 	if c == nil || c.lost.Load() {
 		c = &agentConn{socket: socket}
+		c.life, c.end = context.WithCancel(a.life)
 		c.keys.Find = func(ctx context.Context) (holding, error) {
 			held, err := a.connect(ctx, c, min(agentListTimeout, timeout))
 			if err != nil && ctx.Err() == nil {
@@ -86,6 +89,16 @@ func (a *agents) keysOf(ctx context.Context, socket string, timeout time.Duratio
 	}
 	a.mu.Unlock()
 	return c.keys.Get(ctx)
+}
+
+// forget ends the connections to agents.
+func (a *agents) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for socket, c := range a.open {
+		c.end()
+		delete(a.open, socket)
+	}
 }
 
 // connect asks an agent for its keys, as long as anybody waits for them and at most limit.
@@ -102,7 +115,7 @@ func (a *agents) connect(ctx context.Context, c *agentConn, limit time.Duration)
 	case err != nil:
 		return held, err
 	}
-	context.AfterFunc(a.life, func() { shared.conn.Close() })
+	context.AfterFunc(c.life, func() { shared.conn.Close() })
 	for _, k := range shared.list {
 		// ssh.ParsePublicKey once here instead of x/crypto's Marshal per signature.
 		if pub, err := ssh.ParsePublicKey(k.Blob); err == nil {
@@ -113,7 +126,7 @@ func (a *agents) connect(ctx context.Context, c *agentConn, limit time.Duration)
 	}
 	c.tied.Find = func(ctx context.Context) (map[string]bool, error) { return c.findTied(ctx, held.keys) }
 	if len(held.keys) > 0 {
-		go func() { _, _ = c.tied.Get(a.life) }() // while the first server answers
+		go func() { _, _ = c.tied.Get(c.life) }() // while the first server answers
 	}
 	return held, nil
 }

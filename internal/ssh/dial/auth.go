@@ -73,6 +73,15 @@ func (r *keyring) set(ctx context.Context, t *Target) (*keySet, error) {
 	}
 }
 
+// forget drops all keys: the next login collects them anew.
+func (r *keyring) forget() {
+	r.mu.Lock()
+	clear(r.sets)
+	r.mu.Unlock()
+	r.files.forget()
+	r.agents.forget()
+}
+
 // collect orders the keys as ssh does (sshconnect2.c, pubkey_prepare): certificates, named agent
 // keys, other agent keys, key files.
 func (r *keyring) collect(ctx context.Context, id *Identity, timeout time.Duration) (*keySet, error) {
@@ -135,7 +144,7 @@ func (r *keyring) collect(ctx context.Context, id *Identity, timeout time.Durati
 		case offered[string(f.pub.Marshal())]:
 		case f.err != nil:
 			s.problems = append(s.problems, f.err.Error())
-		case f.locked != nil:
+		case f.encrypted:
 			s.problems = append(s.problems, "key "+f.path+" is encrypted; ssh-add it, or set SSH_ASKPASS")
 		}
 	}
@@ -223,7 +232,7 @@ func (l *login) byPerson() bool {
 		k = cert.key
 	}
 	file, _ := k.(*keyFile)
-	return l.offered.given || file != nil && file.locked != nil
+	return l.offered.given || file != nil && file.encrypted
 }
 
 // failed describes a failed login.
@@ -356,7 +365,7 @@ func (s *keySet) direct(k signer, n int) bool {
 		k = cert.key
 	}
 	if file, ok := k.(*keyFile); ok {
-		return file.locked == nil
+		return !file.encrypted
 	}
 	return n == 1
 }

@@ -3,6 +3,7 @@ package dial
 import (
 	"context"
 	"errors"
+	"io"
 	"net/netip"
 	"slices"
 	"strings"
@@ -23,6 +24,10 @@ type Options struct {
 	// Askpass asks a person for the passphrase of the key at path; nil never asks, and encrypted
 	// keys are used through the agent only.
 	Askpass func(ctx context.Context, path string) ([]byte, error)
+	// Holder starts a process that reads key files and signs (HoldKeys), and asks for passphrases on
+	// the terminal of Person; if it is nil, this process does.
+	Holder func() (io.ReadWriteCloser, error)
+	Person *Person
 	// Warn is called for an agent that holds everybody up; nil is never called.
 	Warn func(text ...string)
 	// Lookup resolves names; nil is the system's resolver.
@@ -60,7 +65,7 @@ func New(r Resolver, opts Options) *Engine {
 	}
 	e.life, e.die = context.WithCancel(context.Background())
 	e.keys = &keyring{
-		agents: newAgents(e.life, opts.Warn), files: &keyFiles{askpass: opts.Askpass, seen: make(map[string]*keyFile)}, sets: make(map[string]*sched.Together[*keySet]),
+		agents: newAgents(e.life, opts.Warn), files: newKeyFiles(opts), sets: make(map[string]*sched.Together[*keySet]),
 	}
 	return e
 }
@@ -73,8 +78,12 @@ func (e *Engine) Close() error {
 	e.die()
 	e.kept.close()
 	e.jumps.Close()
+	e.Forget()
 	return nil
 }
+
+// Forget drops all keys; a Holder ends. It is called between logins: the next one reads them again.
+func (e *Engine) Forget() { e.keys.forget() }
 
 // FDs returns how many files a host needs: one socket.
 func (e *Engine) FDs() int { return 1 }

@@ -2,6 +2,7 @@ package dial
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/x509"
@@ -25,6 +26,8 @@ const maxKey = 1 << 20
 type keyFiles struct {
 	// askpass asks for the passphrase of the key at path; nil is "cannot ask".
 	askpass func(ctx context.Context, path string) ([]byte, error)
+	holder  *holder // has the keys; nil: they are here
+	person  *Person // at the terminal that the holder asks on; nil: it asks on none
 
 	mu   sync.Mutex
 	seen map[string]*keyFile
@@ -38,11 +41,31 @@ type keyFile struct {
 	cert    *ssh.Certificate // the public file's certificate in place of the key
 	foreign []string         // its type, where only ssh can sign with it
 
-	once    sync.Once
-	private ssh.AlgorithmSigner // nil: public only, or encrypted and not yet opened
-	locked  []byte              // the encrypted file, nil when it is open
-	lockErr error
-	err     error
+	encrypted bool
+	once      sync.Once
+	ready     bool                // it can sign: it is not public only, nor encrypted and not yet opened
+	private   ssh.AlgorithmSigner // nil also if the holder has it
+	locked    []byte              // the encrypted file
+	lockErr   error
+	err       error
+}
+
+func newKeyFiles(o Options) *keyFiles {
+	k := &keyFiles{askpass: o.Askpass, person: o.Person, seen: map[string]*keyFile{}}
+	if o.Holder != nil {
+		k.holder = &holder{start: o.Holder}
+	}
+	return k
+}
+
+// forget drops all keys.
+func (k *keyFiles) forget() {
+	k.mu.Lock()
+	clear(k.seen)
+	k.mu.Unlock()
+	if k.holder != nil {
+		k.holder.close()
+	}
 }
 
 // open returns the key at path; nil when there is no such file and no public one next to it.
@@ -64,6 +87,9 @@ func readKey(ctx context.Context, path string) ([]byte, error) {
 
 func (k *keyFiles) read(ctx context.Context, path string) *keyFile {
 	f := &keyFile{files: k, path: path}
+	if k.holder != nil {
+		return f.ofHolder(ctx)
+	}
 	data, err := readKey(ctx, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -134,7 +160,7 @@ func (f *keyFile) parse(ctx context.Context, data []byte) {
 	var locked *ssh.PassphraseMissingError
 	switch {
 	case errors.As(err, &locked):
-		f.locked, f.pub = data, locked.PublicKey
+		f.encrypted, f.locked, f.pub = true, data, locked.PublicKey
 		if f.readPublicFile(ctx); f.pub == nil { // formats older than OpenSSH's own do not name it
 			f.err = fmt.Errorf("key %s: encrypted, and %s.pub is missing; add it to the agent", f.path, f.path)
 		}
@@ -181,65 +207,74 @@ func (f *keyFile) use(s ssh.Signer) {
 		f.err = fmt.Errorf("key %s: type %s cannot be used here", f.path, s.PublicKey().Type())
 		return
 	}
-	f.private, f.pub = as, s.PublicKey()
+	f.private, f.pub, f.ready = as, s.PublicKey(), true
 }
 
 // canSign reports whether the file holds a private key that is open or could be opened by asking.
 func (f *keyFile) canSign(batch bool) bool {
-	return f.private != nil || f.locked != nil && f.files.askpass != nil && !batch
+	return f.ready || f.encrypted && f.files.askpass != nil && !batch
 }
 
 func (f *keyFile) PublicKey() ssh.PublicKey { return f.pub }
 
 func (f *keyFile) sign(l *login, data []byte, algorithm string) (*ssh.Signature, error) {
-	if f.locked != nil {
+	if f.encrypted {
 		l.aside(l.target.connectTimeout(), func() { f.once.Do(func() { f.unlock(l.ctx) }) })
 		if l.turn.gone {
 			return nil, errGone
 		}
 	}
-	if f.private == nil {
+	return f.signature(l.ctx, data, algorithm)
+}
+
+// signature signs with a key that was unlocked.
+func (f *keyFile) signature(ctx context.Context, data []byte, algorithm string) (*ssh.Signature, error) {
+	switch {
+	case !f.ready:
 		return nil, f.lockErr
+	case f.files.holder != nil:
+		return f.files.holder.sign(ctx, f.path, data, algorithm)
 	}
 	return f.private.SignWithAlgorithm(rand.Reader, data, algorithm)
 }
 
 // unlock asks for the passphrase, once for all hosts.
 func (f *keyFile) unlock(ctx context.Context) {
-	if f.private != nil || f.locked == nil {
+	switch {
+	case f.ready || !f.encrypted:
 		return
+	case f.files.holder != nil:
+		f.lockErr = f.files.person.aside(ctx, func() error { return f.files.holder.unlock(ctx, f.path) })
+	default:
+		f.private, f.lockErr = f.opened(ctx)
 	}
-	s, err := f.opened(ctx)
-	if err != nil {
-		f.lockErr = fmt.Errorf("key %s: %w", f.path, err)
-		return
-	}
-	if as, ok := s.(ssh.AlgorithmSigner); ok {
-		f.private = as
-	}
+	f.ready = f.lockErr == nil
 }
 
 // mostPassphrases is how often a wrong passphrase is followed by another one, as with ssh.
 const mostPassphrases = 3
 
 // opened asks for the passphrase until it is right, or the same as before.
-func (f *keyFile) opened(ctx context.Context) (s ssh.Signer, err error) {
+func (f *keyFile) opened(ctx context.Context) (ssh.AlgorithmSigner, error) {
 	var before []byte
-	err = errNoAnswer
+	err := errNoAnswer
 	for range mostPassphrases {
 		pass, asked := f.files.askpass(ctx, f.path)
-		if asked != nil {
-			return nil, asked
-		}
-		if bytes.Equal(pass, before) {
+		if asked != nil || bytes.Equal(pass, before) {
+			err = cmp.Or(asked, err)
 			break
 		}
-		s, err = ssh.ParsePrivateKeyWithPassphrase(f.locked, pass)
+		var s ssh.Signer
+		if s, err = ssh.ParsePrivateKeyWithPassphrase(f.locked, pass); err == nil {
+			if as, ok := s.(ssh.AlgorithmSigner); ok {
+				return as, nil
+			}
+		}
 		if before = pass; !errors.Is(err, x509.IncorrectPasswordError) {
 			break
 		}
 	}
-	return s, err
+	return nil, fmt.Errorf("key %s: %w", f.path, err)
 }
 
 // certKey is a certificate with the key that it certifies.

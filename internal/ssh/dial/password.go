@@ -151,9 +151,9 @@ func (l *login) reported(err error) {
 // openedBy reports whether the requested secret opens a key: then it is a passphrase.
 func (s *keySet) openedBy(ctx context.Context) bool {
 	for _, k := range s.keys {
-		if f, ok := k.(*keyFile); ok && f.locked != nil {
+		if f, ok := k.(*keyFile); ok && f.encrypted {
 			f.once.Do(func() { f.unlock(ctx) })
-			if f.private != nil {
+			if f.ready {
 				return true
 			}
 		}

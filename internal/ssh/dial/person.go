@@ -17,16 +17,18 @@ import (
 // Person is the Prompter that lets a person answer, one login after the other. The others are not
 // connected meanwhile: no server waits for minutes (sshd_config(5) LoginGraceTime).
 type Person struct {
+	alone    func(do func())
 	ask      func(ctx context.Context, text string, secret bool) (string, error)
 	show     func(text string)
 	turns    turns // of logins
 	terminal turns // of questions
 }
 
-// NewPerson makes a Person. ask shows a text and reads a line, which secret hides; io.EOF is no
-// answer. show shows a text that asks nothing. Both get text that is safe on a terminal.
-func NewPerson(ask func(ctx context.Context, text string, secret bool) (string, error), show func(text string)) *Person {
-	return &Person{ask: ask, show: show, turns: make(turns, 1), terminal: make(turns, 1)}
+// NewPerson makes a Person. alone does something while nothing else is on the terminal. ask, which
+// is called so, shows a text and reads a line, which secret hides; io.EOF is no answer. show shows
+// a text that asks nothing. Both get text that is safe on a terminal.
+func NewPerson(alone func(do func()), ask func(ctx context.Context, text string, secret bool) (string, error), show func(text string)) *Person {
+	return &Person{alone: alone, ask: ask, show: show, turns: make(turns, 1), terminal: make(turns, 1)}
 }
 
 // turns are taken one at a time.
@@ -45,15 +47,29 @@ var errNoAnswer = errors.New("no answer was given")
 
 // Ask asks one question, when nobody else asks.
 func (p *Person) Ask(ctx context.Context, text string, secret bool) (string, error) {
-	if err := p.terminal.take(ctx); err != nil {
-		return "", err
-	}
-	defer func() { <-p.terminal }()
-	answer, err := p.ask(ctx, text, secret)
+	var answer string
+	err := p.aside(ctx, func() (err error) {
+		answer, err = p.ask(ctx, text, secret)
+		return err
+	})
 	if errors.Is(err, io.EOF) {
 		err = errNoAnswer
 	}
 	return answer, err
+}
+
+// aside does something that may ask a person by other means, when nobody else asks. Of nobody it
+// asks nothing.
+func (p *Person) aside(ctx context.Context, do func() error) (err error) {
+	if p == nil {
+		return do()
+	}
+	if err := p.terminal.take(ctx); err != nil {
+		return err
+	}
+	defer func() { <-p.terminal }()
+	p.alone(func() { err = do() })
+	return err
 }
 
 // Answer asks the questions of a host. Each line begins with its name, so that no host can ask in

@@ -158,9 +158,9 @@ func fingerprint(hash string, key ssh.PublicKey) string {
 
 func askForKey(path string) string { return "Enter passphrase for key '" + termsafe.Line(path) + "': " }
 
-// askpass returns the source of a key's passphrase: the one asked for at the start, a person, or
+// Askpass returns the source of a key's passphrase: the one asked for at the start, a person, or
 // the user's program (ssh(1) SSH_ASKPASS, SSH_ASKPASS_REQUIRE); nil is none.
-func askpass(p Params) func(context.Context, string) ([]byte, error) {
+func Askpass(p Params) func(context.Context, string) ([]byte, error) {
 	if p.Password != nil {
 		return func(context.Context, string) ([]byte, error) { return []byte(p.Password.Text()), nil }
 	}

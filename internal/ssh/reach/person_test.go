@@ -38,7 +38,7 @@ type typist struct {
 }
 
 func (p *typist) person() *dial.Person {
-	return dial.NewPerson(func(_ context.Context, text string, secret bool) (string, error) {
+	return dial.NewPerson(func(do func()) { do() }, func(_ context.Context, text string, secret bool) (string, error) {
 		p.mu.Lock()
 		if p.asking {
 			p.t.Error("two questions at once")

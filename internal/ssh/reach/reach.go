@@ -54,6 +54,7 @@ type Params struct {
 	DNS           sshfp.Resolver // with KeysOnly, for hosts with VerifyHostKeyDNS
 	Password      dial.Password  // for hosts that take no key, nil = none; the native engine gives it
 	Person        *dial.Person   // answers hosts and jump hosts, and opens keys, nil = nobody; the native engine asks
+	KeyHolder     []string       // starts a process that holds private keys in the place of this one, see dial.HoldKeys; nil = none
 	LoginLog      io.Writer      // called for the native engine's steps, see dial.LogSteps; nil is never called
 }
 
@@ -90,7 +91,10 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 		keys: make(map[keysOf]*hostKeys), planned: make(map[host.Endpoint]*sched.Together[*hostPlan]),
 		masters: safedir.Masters(p.Getenv),
 	}
-	options := dial.Options{Askpass: askpass(p), NoKillSession: p.NoKillSession, Warn: p.Warn}
+	options := dial.Options{Askpass: Askpass(p), Person: p.Person, NoKillSession: p.NoKillSession, Warn: p.Warn}
+	if p.KeyHolder != nil {
+		options.Holder = func() (io.ReadWriteCloser, error) { return proc.StartPartner(p.KeyHolder) }
+	}
 	if p.LoginLog != nil {
 		options.Step = dial.LogSteps(p.LoginLog)
 	}
@@ -104,6 +108,9 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 
 // Keep keeps the native engine's connections to at most that many hosts between their commands.
 func (e *Executor) Keep(most int) { e.native.Keep(most) }
+
+// Forget drops the keys of logins; see dial.Engine.
+func (e *Executor) Forget() { e.native.Forget() }
 
 // Close ends everything that hosts share.
 func (e *Executor) Close() error { return e.native.Close() }
