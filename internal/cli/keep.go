@@ -13,6 +13,7 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
+	"sshpace/internal/bench/helper"
 	"sshpace/internal/fanout"
 	"sshpace/internal/fanout/keep"
 	"sshpace/internal/fleet/history"
@@ -100,7 +101,7 @@ func (f *keepFlags) hold(drain, hard context.Context, sys System, dir string) er
 	if err := mux.Sweep(dir); err != nil {
 		return err
 	}
-	hosts, executor, err := f.open(drain, sys, reach.Params{})
+	hosts, executor, err := f.open(drain, sys, reach.Params{Person: person(sys), KeyHolder: helper.Line(keyHolder)})
 	if err != nil {
 		return err
 	}

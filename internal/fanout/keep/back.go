@@ -110,6 +110,7 @@ func (k *Keeper) back(hosts []host.Host) {
 	p := k.Fanout
 	p.RetryFor = retryBusy
 	_, _ = fanout.Run(k.life, p, hosts, Command, k, &returns{of: k})
+	k.Reach.Forget()
 }
 
 // returns is told how hosts came back, or did not.

@@ -115,6 +115,7 @@ func (k *Keeper) LogIn(ctx context.Context, hosts []host.Host, sink fleet.Sink) 
 		k.places[h.String()] = &place{host: h}
 	}
 	k.mu.Unlock()
+	defer k.Reach.Forget()
 	return fanout.Run(ctx, k.Fanout, hosts, Command, k, output.Tee{sink, &firsts{of: k}})
 }
 

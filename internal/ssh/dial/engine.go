@@ -24,8 +24,8 @@ type Options struct {
 	// Askpass asks a person for the passphrase of the key at path; nil never asks, and encrypted
 	// keys are used through the agent only.
 	Askpass func(ctx context.Context, path string) ([]byte, error)
-	// Holder starts a process that reads key files and signs (HoldKeys), and asks for passphrases on
-	// the terminal of Person; if it is nil, this process does.
+	// Holder starts a process that reads key files and signs (HoldKeys), and asks for passphrases
+	// on the terminal of Person; if it is nil, this process does.
 	Holder func() (io.ReadWriteCloser, error)
 	Person *Person
 	// Warn is called for an agent that holds everybody up; nil is never called.

@@ -28,6 +28,7 @@ import (
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/ssh/session"
 	"sshpace/internal/ssh/sshfp"
+	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/safedir"
 )
 
