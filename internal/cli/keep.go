@@ -98,6 +98,14 @@ func (f *keepFlags) hold(drain, hard context.Context, sys System, dir string) er
 	if f.started {
 		started = proc.NewStarted()
 	}
+	swapped, err := proc.Protect()
+	switch {
+	case err != nil:
+		return err
+	case swapped:
+		fmt.Fprintln(sys.Stderr, "sshpace: warning: the memory of this process may be swapped\n"+
+			"sshpace: hint: ulimit -l unlimited, or LimitMEMLOCK=infinity of systemd, keeps it out of swap")
+	}
 	if err := mux.Sweep(dir); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/crypto/ssh"
@@ -124,6 +125,16 @@ func TestKeepHoldsNoKey(t *testing.T) {
 	says("keep", "2 ok", 1)
 	if found := holds(keep); len(found) > 0 {
 		t.Errorf("keep holds %q", found)
+	}
+	s.Signal(t, syscall.SIGTERM)
+	says("keep", "127.0.1.2: back", 1)
+	says("keep", "127.0.1.1: lost: connection lost; waits for --refresh", 1)
+	if found := holds(keep); len(found) > 0 {
+		t.Errorf("keep holds %q after a loss", found)
+	}
+	left, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", keep))
+	if err != nil || len(left) > 0 {
+		t.Errorf("processes %s are left, %v", left, err)
 	}
 }
 

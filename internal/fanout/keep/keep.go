@@ -246,6 +246,9 @@ func (k *Keeper) ended(p *place, end *held, err error, lost string) {
 		word, why = "lost", cmp.Or(lost, why)
 		p.held, p.lost, p.why, p.state = nil, time.Now(), why, Back
 		p.due = p.lost.Add(backoff(0))
+		if end.conn.ByPerson { // who need not be there
+			p.state, why = Waiting, why+"; waits for --refresh"
+		}
 	}
 	k.mu.Unlock()
 	if word != "" && k.life.Err() == nil {
