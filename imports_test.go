@@ -98,6 +98,7 @@ fleet/history: base/fault base/host base/shell base/termsafe base/text base/unit
 fleet/hostset: base/host base/wildcard
 fleet/output: base/fault base/host base/termsafe base/text base/unit base/wildcard fleet fleet/hostset sys/file sys/safedir sys/terminal sys/journal
 fleet/remotesh: base/shell
+fleet/watch: base/fault base/termsafe base/text base/unit fleet fleet/output sys/file sys/terminal
 show/booktest:
 show/document: base/alg base/shell base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/plan bench/rank record
 show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/bed bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/plan bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
@@ -254,6 +255,7 @@ func TestOneAdopter(t *testing.T) {
 		"github.com/klauspost/cpuid/v2": {"bench/hostinfo"},
 		"filippo.io/mldsa":              {"ssh/pubkey"},
 		"gonum.org/v1/plot/vg":          {"show/picture"},
+		"charm.land/bubbletea/v2":       {"fleet/watch"},
 	}
 	err := filepath.WalkDir("internal", func(path string, d os.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {

@@ -144,7 +144,7 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 		}
 		args = flags.Args()
 	}
-	if err := f.check(); err != nil {
+	if err := cmp.Or(f.check(), f.view.usable(sys)); err != nil {
 		return err
 	}
 	store := history.New(history.Dir(sys.Getenv))
@@ -158,7 +158,7 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 		return f.follow(ctx, sys, store, args)
 	}
 	if f.listing.history {
-		return f.showHistory(sys, store, flags, args)
+		return f.showHistory(ctx, sys, store, flags, args)
 	}
 	if word := flagBehind(flags, args, true); word != "" && f.rerun == "" && f.selection.None() {
 		return usageError("flags come before the command: sshpace run -w HOSTS -- COMMAND", "no hosts given: %s is a word of the command", word)
@@ -382,7 +382,8 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	if t.own != nil {
 		executor = expand.Executor{Executor: executor, Of: t.own}
 	}
-	f.view.Confirm, f.view.Naming = f.pace.question(drain), t.reach.Naming
+	f.view.drain = drain
+	f.view.Confirm, f.view.Naming = f.pace.question(drain, sys.screen()), t.reach.Naming
 	t.reach.Warm(drain, t.hosts)
 	params := fanout.Params{
 		Pace:   f.pace.Pace,
@@ -419,7 +420,7 @@ func (t *task) repeat(hard context.Context, sys System, f *runFlags, p fanout.Pa
 
 // once runs the command on all hosts.
 func (t *task) once(hard context.Context, sys System, f *runFlags, p fanout.Params, executor fleet.Executor) (fleet.Summary, error) {
-	sink, err := f.view.Sink(sys.views(), t.hosts)
+	sink, err := f.view.sink(sys.views(), t.hosts)
 	if err != nil {
 		return fleet.Summary{}, err
 	}

@@ -10,14 +10,19 @@ import (
 	"sshpace/internal/fanout"
 	"sshpace/internal/fanout/hostlist"
 	"sshpace/internal/fanout/sudo"
+	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/output"
+	"sshpace/internal/fleet/watch"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/terminal"
 )
 
 // viewFlags control how output is shown.
-type viewFlags struct{ output.View }
+type viewFlags struct {
+	output.View
+	drain context.Context // with --watch: ends with an interrupt
+}
 
 func (f *viewFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.Gather, "gather", "b", false, "show identical output once, at the end, under the set of its hosts")
@@ -28,11 +33,29 @@ func (f *viewFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Table, "rows", false, "one line a host, at the end: how it ended, time, lines sent, the last of them")
 	flags.BoolVar(&f.Failed, "only-failed", false, "show only hosts that failed or were unreachable; the summary counts all")
 	flags.StringVar(&f.Sort, "sort", "", "show hosts one after the other, at the end, by host (as named), exit or time; the worst last")
+	flags.BoolVar(&f.Watch, "watch", false, "show the run on the whole terminal, a line a host, with the output of each; ? there lists the keys")
 	flags.BoolVar(&f.JSON, "json", false, "one JSON object a line: run, output, result, summary")
 	flags.BoolVar(&f.Times, "timestamps", false, "put the local time before each line; with --json, into each output")
 	flags.StringVar(&f.Outdir, "dir", "", "also write each host's output to HOST.out and HOST.err in this directory; --expand replaces tokens in it")
 	flags.BoolVar(&f.Raw, "raw", false, "do not clean control characters out of the hosts' output")
 	flags.StringVar(&f.Color, "color", "auto", "auto, always or never")
+}
+
+// usable refuses a view for which there is no terminal.
+func (f *viewFlags) usable(sys System) error {
+	if f.Watch {
+		return watch.Usable(sys.views())
+	}
+	return nil
+}
+
+// sink shows a run on hosts.
+func (f *viewFlags) sink(to output.Streams, hosts []host.Host) (fleet.Sink, error) {
+	sink, err := f.Sink(to, hosts)
+	if err != nil || !f.Watch {
+		return sink, err
+	}
+	return watch.Over(sink, watch.Options{Screen: to.Screen, Color: f.Colored(to, to.Out), Stop: f.drain})
 }
 
 // fleetHosts are the flags that select hosts.
@@ -79,11 +102,14 @@ func (f *paceFlags) register(flags *pflag.FlagSet) {
 }
 
 // question asks the user, or answers for them; nil where nobody is asked.
-func (f *paceFlags) question(ctx context.Context) func(string) (bool, error) {
+func (f *paceFlags) question(ctx context.Context, screen *terminal.Screen) func(string) (bool, error) {
 	if !f.ThenConfirm || f.yes {
 		return nil
 	}
-	return func(text string) (bool, error) { return terminal.Confirm(ctx, text) }
+	return func(text string) (yes bool, err error) {
+		screen.Aside(func() { yes, err = terminal.Confirm(ctx, text) })
+		return yes, err
+	}
 }
 
 // limit is the number of hosts above which the user is asked; 0 for none.

@@ -128,18 +128,19 @@ func (f *listingFlags) register(flags *pflag.FlagSet) {
 }
 
 // views are the flags for other views than the folded one.
-var views = []string{"diff", "group-by", "mask-names", "rows", "sort", "timestamps"}
+var views = []string{"diff", "group-by", "mask-names", "rows", "sort", "timestamps", "watch"}
 
 // showHistory lists the recorded runs that the flags select, as a table or in JSON, or shows one in
 // any view.
-func (f *runFlags) showHistory(sys System, store *history.Store, flags *pflag.FlagSet, words []string) error {
+func (f *runFlags) showHistory(ctx context.Context, sys System, store *history.Store, flags *pflag.FlagSet, words []string) error {
 	l := history.Listing{Words: words, Since: f.listing.since.Time, Limit: f.listing.limit, Width: terminal.Width(sys.Stdout, sys.Getenv), JSON: f.view.JSON}
 	l.View = func(rec *history.Record, s fleet.Start) (fleet.Sink, error) {
 		v := f.view
+		v.drain = ctx
 		v.Quiet, v.Gather = true, v.Gather || !slices.ContainsFunc(views, flags.Changed) // its sets are its summary
 		to := sys.views()
 		to.Err = to.Out // all of it is the data
-		return v.Sink(to, s.Hosts)
+		return v.sink(to, s.Hosts)
 	}
 	return store.Print(sys.Stdout, l)
 }
@@ -152,8 +153,8 @@ func (f *runFlags) follow(ctx context.Context, sys System, store *history.Store,
 	drain, _, stop := interruptsSaying(ctx, sys, "the run continues without this view")
 	defer stop()
 	summary, err := store.Follow(drain, strings.Join(names, ""), func(rec *history.Record, s fleet.Start) (fleet.Sink, error) {
-		f.view.Files = rec.How.Files
-		return f.view.Sink(sys.views(), s.Hosts)
+		f.view.drain, f.view.Files = drain, rec.How.Files
+		return f.view.sink(sys.views(), s.Hosts)
 	})
 	if drain.Err() != nil {
 		return interrupted(drain, ignoreCancel(err))

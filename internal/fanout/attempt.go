@@ -75,6 +75,7 @@ func (a *attempt) Reached(p fleet.Phase) {
 	}
 	a.spent[a.phase] += now.Sub(a.since)
 	a.phase, a.since = p, now
+	a.run.phases[a.index].Store(uint32(p))
 	switch {
 	case p >= fleet.PhaseExec:
 		a.keepPlace()

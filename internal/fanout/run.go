@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sshpace/internal/base/host"
@@ -62,6 +63,7 @@ type run struct {
 	stop     context.CancelCauseFunc
 	starting context.Context // ends when nothing new may start; child of soft
 	total    int
+	phases   []atomic.Uint32 // of the hosts now
 
 	stopStarting context.CancelCauseFunc
 
@@ -92,13 +94,13 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd fleet.Command, ex
 	starting, stopStarting := context.WithCancelCause(soft)
 	defer stopStarting(nil)
 	r := &run{
-		starting: starting, stopStarting: stopStarting, total: len(hosts),
+		starting: starting, stopStarting: stopStarting, total: len(hosts), phases: make([]atomic.Uint32, len(hosts)),
 		Params: p, executor: ex, command: cmd, sink: sink, soft: soft, stop: stop,
 		gate:  admit.New(admit.Limits{Most: p.Fanout, RetryFor: p.RetryFor, RetryDown: p.RetryDown}),
 		slots: make(chan struct{}, resources.slots(p.Fanout, len(hosts), ex.FDs(), p.ReservedFDs)),
 		lost:  map[int]string{}, touched: map[int]bool{},
 	}
-	err := sink.Begin(fleet.Start{ID: p.ID, Time: start, Command: cmd.Text, Hosts: hosts})
+	err := sink.Begin(fleet.Start{ID: p.ID, Time: start, Command: cmd.Text, Hosts: hosts, Phase: r.phase})
 	if err == nil {
 		r.all(ctx, hosts)
 		err = cmp.Or(r.sinkErr, context.Cause(ctx))
@@ -140,6 +142,9 @@ func (r *run) all(hard context.Context, hosts []host.Host) {
 		running.Wait()
 	}
 }
+
+// phase returns how far a host is now.
+func (r *run) phase(index int) fleet.Phase { return fleet.Phase(r.phases[index].Load()) }
 
 func (r *run) takeSlot() bool {
 	if r.starting.Err() != nil {
@@ -210,6 +215,7 @@ func (r *run) attempt(hard context.Context, res *fleet.Result, ticket *admit.Tic
 		since: time.Now(), firstTry: firstTry{limit: silence}}
 	o := r.executor.Execute(ctx, res.Host, r.command, a)
 	a.finish(&o)
+	r.phases[res.Index].Store(uint32(fleet.PhaseQueued))
 
 	res.Attempts++
 	res.Outcome = o

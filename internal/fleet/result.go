@@ -204,6 +204,7 @@ type Start struct {
 	Time    time.Time // now
 	Command string    // for people, "" omits it
 	Hosts   []host.Host
+	Phase   func(index int) Phase // of a host now, PhaseQueued between two tries; nil: unknown
 }
 
 // Batch is a part of a run.

@@ -77,6 +77,9 @@ func head(s string, width int) string {
 	return s[:end]
 }
 
+// Rest returns what follows the first columns of a text.
+func Rest(s string, columns int) string { return s[len(head(s, columns)):] }
+
 // Pad fills a text up to a width.
 func Pad(s string, width int) string { return s + blanks(width-Width(s)) }
 

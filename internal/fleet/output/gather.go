@@ -216,6 +216,12 @@ func (g *gather) End(fleet.Summary) error {
 	return errors.Join(err, errs.Flush(), g.store.Close())
 }
 
+// ends is a gather of the ends of hosts alone.
+type ends struct{ *gather }
+
+// Output drops a piece of output.
+func (ends) Output(fleet.Event) error { return nil }
+
 // rule surrounds the names of a group. Every line that a host sent begins with hostMark and no
 // other line does, so that no host can imitate another one or us, whatever its text looks like.
 const (

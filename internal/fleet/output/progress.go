@@ -123,14 +123,7 @@ func (p *progress) draw() {
 
 // text has fewer than 80 columns, so that it does not wrap.
 func (p *progress) text(elapsed time.Duration) string {
-	c := p.so
-	text := fmt.Sprintf("%d of %d hosts, %s", c.Total(), p.total, elapsed.Round(time.Second))
-	if c.Failed > 0 {
-		text += terminal.Paint(p.color, "31", fmt.Sprintf(", %d failed", c.Failed))
-	}
-	if c.Unreachable > 0 {
-		text += terminal.Paint(p.color, "33", fmt.Sprintf(", %d unreachable", c.Unreachable))
-	}
+	text := SoFar(p.so, p.total, elapsed, p.color)
 	if p.retry > 0 {
 		return text + fmt.Sprintf(", retrying %d", p.retry)
 	}
@@ -139,6 +132,18 @@ func (p *progress) text(elapsed time.Duration) string {
 	}
 	if n := p.naming(); n > 0 {
 		text += fmt.Sprintf(", looking up %s", unit.Count(n, "name"))
+	}
+	return text
+}
+
+// SoFar says how many hosts have ended how: "2 of 3 hosts, 4s, 1 failed".
+func SoFar(so fleet.Summary, total int, elapsed time.Duration, color bool) string {
+	text := fmt.Sprintf("%d of %d hosts, %s", so.Total(), total, elapsed.Round(time.Second))
+	if so.Failed > 0 {
+		text += terminal.Paint(color, "31", fmt.Sprintf(", %d failed", so.Failed))
+	}
+	if so.Unreachable > 0 {
+		text += terminal.Paint(color, "33", fmt.Sprintf(", %d unreachable", so.Unreachable))
 	}
 	return text
 }

@@ -49,9 +49,13 @@ func (r *running) said(e fleet.Event) {
 	if h == nil {
 		return
 	}
-	if last := text.LastLine(string(e.Data[max(0, len(e.Data)-10*maxSaid):])); last != "" {
-		h.last = last[:min(len(last), maxSaid)]
-	}
+	h.last = LastSaid(e, h.last)
+}
+
+// LastSaid returns the last line of a piece of output, or its beginning; before if it is blank.
+func LastSaid(e fleet.Event, before string) string {
+	last := text.LastLine(string(e.Data[max(0, len(e.Data)-10*maxSaid):]))
+	return cmp.Or(last[:min(len(last), maxSaid)], before)
 }
 
 // lines returns the hosts that have run longest, each with its last line.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
@@ -60,19 +59,24 @@ func (h *tableHost) line(stream fleet.Stream, p Piece) {
 func (t *table) Done(r fleet.Result, _ fleet.Summary) error {
 	h := t.live.Take(r.Index)
 	t.lines.End(r.Index, h.line)
-	end, last := tableEnd(&r), h.last[fleet.Stdout]
+	end, time := Brief(&r)
+	last := h.last[fleet.Stdout]
 	if r.Status() != fleet.OK && h.last[fleet.Stderr] != "" || last == "" {
 		last = h.last[fleet.Stderr]
 	}
 	if r.Status() != fleet.OK && r.Err != "" && last == "" {
 		last = r.Err
 	}
-	t.rows = append(t.rows, []string{termsafe.Line(r.Host.String()), end, fmt.Sprintf("%.2fs", took(&r).Round(10*time.Millisecond).Seconds()), fmt.Sprint(h.count), termsafe.Line(last)})
+	t.rows = append(t.rows, []string{termsafe.Line(r.Host.String()), end, time, fmt.Sprint(h.count), termsafe.Line(last)})
 	return nil
 }
 
-// tableEnd describes the end of a host, in one or two words.
-func tableEnd(r *fleet.Result) string {
+// Brief describes the end of a host in one or two words, and how long the host took.
+func Brief(r *fleet.Result) (end, time string) {
+	return briefEnd(r), fmt.Sprintf("%.2fs", took(r).Seconds())
+}
+
+func briefEnd(r *fleet.Result) string {
 	switch status := r.Status(); {
 	case status == fleet.OK && r.Incomplete == "":
 		return "ok"

@@ -28,6 +28,8 @@ type View struct {
 	Times  bool   // each line is shown with the time when it came
 	Files  bool   // files are copied: errors are shown once for all hosts, at the end
 
+	Watch bool // output is seen elsewhere; the ends of hosts are shown
+
 	Every bool // runs follow each other: each but the first shows only what has changed
 
 	Quiet, Verbose bool
@@ -52,6 +54,8 @@ func (v *View) Check() error {
 	switch {
 	case v.Every && (v.gathers() || v.Table || v.Sort != "" || v.Failed || v.Times):
 		return fault.Usage("leave it out, or use --json", "--every folds output by itself, and shows what has changed")
+	case v.Watch && (v.JSON || v.Every || v.Times):
+		return fault.Usage("choose one of them", "--watch excludes --json, --every and --timestamps")
 	case v.Times && (v.gathers() || v.Table || v.Sort != "" || v.Failed):
 		return fault.Usage("leave it out, or use --json", "--timestamps is for lines that are shown as they come")
 	case (v.gathers() || v.Table || v.Sort != "" || v.Failed) && v.JSON:
@@ -120,7 +124,7 @@ func (v *View) Sink(s Streams, hosts []host.Host) (fleet.Sink, error) {
 		return heard, nil
 	}
 	width := func() int { return terminal.Width(s.Err, s.Getenv) }
-	p := newProgress(s.Screen, width, v.colored(s, s.Err), heard)
+	p := newProgress(s.Screen, width, v.Colored(s, s.Err), heard)
 	p.naming = v.Naming
 	return p, nil
 }
@@ -147,9 +151,12 @@ func (v *View) main(s Streams, hosts []host.Host) fleet.Sink {
 	if v.Table {
 		return v.sorted(newTable(s.Out, terminal.Width(s.Out, s.Getenv)), byHost)
 	}
+	if v.Watch && v.Sort == "" && !v.Failed {
+		return ends{newGather(gatherOptions{Out: s.Out, Err: s.Err})}
+	}
 	lines := newPrefix(prefixOptions{
 		Out: s.Out, Err: s.Err, Width: width(hosts), Raw: v.Raw, Times: v.Times,
-		ColorOut: v.colored(s, s.Out), ColorErr: v.colored(s, s.Err),
+		ColorOut: v.Colored(s, s.Out), ColorErr: v.Colored(s, s.Err),
 	})
 	if v.Files && len(hosts) > 1 {
 		return v.sorted(&copies{lines, newGather(gatherOptions{Out: s.Out, Err: s.Err, Raw: v.Raw, Mask: true})}, "")
@@ -167,9 +174,9 @@ func (v *View) sorted(sink fleet.Sink, standard order) fleet.Sink {
 	return newSorted(sink, order, v.Failed)
 }
 
-// colored decides on color: the flag, then NO_COLOR, then CLICOLOR_FORCE, then whether w is a
+// Colored decides on color: the flag, then NO_COLOR, then CLICOLOR_FORCE, then whether w is a
 // terminal.
-func (v *View) colored(s Streams, w io.Writer) bool {
+func (v *View) Colored(s Streams, w io.Writer) bool {
 	switch {
 	case v.Color != "auto":
 		return v.Color == "always"

@@ -18,6 +18,29 @@ type Screen struct {
 	mu    sync.Mutex
 	w     io.Writer
 	drawn int // lines of the drawing
+	cover Cover
+	held  []byte // written while it is covered
+}
+
+// Cover has the whole terminal for itself. What is written on the Screen meanwhile stands there
+// when the cover is gone.
+type Cover interface {
+	// Written passes on such text.
+	Written(p []byte)
+	// Aside returns the terminal while do has it.
+	Aside(do func())
+}
+
+// Cover gives the whole terminal to c; nil uncovers the Screen.
+func (s *Screen) Cover(c Cover) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cover = c; c != nil {
+		_ = s.erase()
+		return
+	}
+	_, _ = s.w.Write(s.held)
+	s.held = nil
 }
 
 // NewScreen draws on w, if it is a terminal. For a Screen it returns that Screen.
@@ -32,6 +55,11 @@ func NewScreen(w io.Writer, getenv func(string) string) *Screen {
 func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.cover != nil {
+		s.held = append(s.held, p...)
+		s.cover.Written(p)
+		return len(p), nil
+	}
 	if err := s.erase(); err != nil {
 		return 0, err
 	}
@@ -43,6 +71,9 @@ func (s *Screen) Write(p []byte) (int, error) {
 func (s *Screen) Draw(lines ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.cover != nil {
+		return nil
+	}
 	drawing := s.erasure()
 	for _, line := range lines {
 		drawing += text.Clip(line, s.Width-1) + "\n"
@@ -59,6 +90,10 @@ func (s *Screen) Draw(lines ...string) error {
 func (s *Screen) Aside(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.cover != nil {
+		s.cover.Aside(do)
+		return
+	}
 	_ = s.erase() // the next write notices a terminal that is gone
 	do()
 }
@@ -93,7 +128,7 @@ func (s *Screen) Tell(line string, below ...string) {
 // the ^C.
 func (s *Screen) Notice(notice string) {
 	s.mu.Lock()
-	above := s.drawn == 0 && Is(s.w)
+	above := s.drawn == 0 && s.cover == nil && Is(s.w)
 	s.mu.Unlock()
 	if above {
 		notice = "\n" + notice
