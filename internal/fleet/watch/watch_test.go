@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
@@ -154,7 +155,7 @@ func TestHostile(t *testing.T) {
 	v.ends(t, 1, fleet.Outcome{Exit: -1, Signal: evil, Ran: fleet.RanYes})
 	for _, keys := range [][]string{nil, {"enter", "home"}, {"esc", "down", "enter"}, {"esc", "space", "up", "space", "d"}, {"home"}} {
 		for _, line := range v.screen(keys...) {
-			if strings.ContainsAny(line, "\x1b\x9b\x00\x07\x08\x7f\u202e\u200b\u009b\r\t") {
+			if !utf8.ValidString(line) || strings.ContainsAny(line, "\x1b\x00\x07\x08\x7f\u202e\u200b\u009b\r\t") {
 				t.Errorf("%v: %q", keys, line)
 			}
 		}
