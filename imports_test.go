@@ -92,6 +92,7 @@ fanout/preview: base/host base/termsafe base/text base/unit fleet/hostset fleet/
 fanout/reboot: base/host base/sched fleet
 fanout/scan: base/fault base/host base/termsafe base/unit base/wildcard fanout fleet fleet/hostset fleet/output ssh/knownhosts ssh/knownhosts/check ssh/reach sys/file sys/proc
 fanout/survey: base/alg base/host base/sched fanout fleet record ssh/dial ssh/reach ssh/transport sys/proc
+fanout/shell: base/host base/shell base/termsafe base/text fleet fleet/remotesh
 fanout/sudo: base/fault base/host base/shell base/termsafe base/text base/wildcard fleet fleet/remotesh sys/proc sys/terminal
 fleet: base/fault base/host base/termsafe sys/file
 fleet/history: base/fault base/host base/shell base/termsafe base/text base/unit fleet fleet/hostset fleet/output sys/file sys/safedir sys/journal

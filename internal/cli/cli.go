@@ -150,6 +150,7 @@ func groups() []group {
 			{"fetch", newFetchCommand},
 			{"hosts", newHostsCommand},
 			{"keep", newKeepCommand},
+			{"shell", newShellCommand},
 		}},
 		{more, []command{
 			{"compat", newCompatCommand},

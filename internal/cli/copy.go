@@ -133,12 +133,22 @@ func newCopyCommand(sys System) *cobra.Command {
 }
 
 func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, args []string, how *placing, up copy.Upload) error {
-	usage := "write it as sshpace copy -w HOSTS SRC... :DEST"
 	if f.list {
 		return runRun(ctx, sys, &f.runFlags, flags, args)
 	}
+	if flags.Changed("max-delete") && !up.Delete {
+		return usageError("such as --delete --max-delete 500", "--max-delete is for --delete")
+	}
+	if err := f.upload(sys, args, how, &up); err != nil {
+		return err
+	}
+	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"copy"}, args...))
+}
+
+// upload completes up from the arguments, and makes it what is done on the hosts.
+func (f *copyFlags) upload(sys System, args []string, how *placing, up *copy.Upload) error {
 	if len(args) < 2 {
-		return usageError(usage, "copy needs files and a destination on the hosts")
+		return usageError("write it as sshpace copy -w HOSTS SRC... :DEST", "copy needs files and a destination on the hosts")
 	}
 	if err := how.check(f.secrets.User); err != nil {
 		return err
@@ -152,10 +162,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 		}
 		return usageError(hint, "%q is not a remote path", last)
 	}
-	switch {
-	case flags.Changed("max-delete") && !up.Delete:
-		return usageError("such as --delete --max-delete 500", "--max-delete is for --delete")
-	case up.Then != "" && reach.Engine(f.engine) == reach.OpenSSH:
+	if up.Then != "" && reach.Engine(f.engine) == reach.OpenSSH {
 		return usageError("leave --engine out: ssh opens one session, and the command needs another", "--then and --engine openssh exclude each other")
 	}
 	options, err := f.options()
@@ -173,7 +180,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 	}
 	up.Options, up.Placing, up.Dest, up.Sources = options, how.Placing, dest, sources.Of
 	f.dialogue = func(hosts int) fleet.Dialogue { up.Hosts = hosts; return up.Dialogue }
-	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"copy"}, args...))
+	return nil
 }
 
 func newFetchCommand(sys System) *cobra.Command {

@@ -88,6 +88,13 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.view.Quiet, "quiet", "q", false, "no progress and no summary")
 }
 
+// registerOutput defines the flags about the output of commands.
+func (f *runFlags) registerOutput(flags *pflag.FlagSet) {
+	flags.Var(&f.maxOutput, "max-output", "limit of each host's output; a command that sends more is ended; 0 = no limit")
+	flags.Var(&f.keepOutput, "keep-output", "output to keep in the history, of all hosts together; run --history ID shows it (default none)")
+	flags.BoolVar(&f.maxrc, "maxrc", false, "exit with the largest exit status of all hosts, 255 for those without one")
+}
+
 func newRunCommand(sys System) *cobra.Command {
 	f := runFlags{maxOutput: fanout.DefaultMaxOutput}
 	cmd := page("run", &cobra.Command{
@@ -100,9 +107,7 @@ func newRunCommand(sys System) *cobra.Command {
 	f.register(flags)
 	completeSets(cmd, sys, &f.connection)
 	f.secrets.register(flags)
-	flags.Var(&f.maxOutput, "max-output", "limit of each host's output; a command that sends more is ended; 0 = no limit")
-	flags.Var(&f.keepOutput, "keep-output", "output to keep in the history, of all hosts together; run --history ID shows it (default none)")
-	flags.BoolVar(&f.maxrc, "maxrc", false, "exit with the largest exit status of all hosts, 255 for those without one")
+	f.registerOutput(flags)
 	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
 	flags.BoolVar(&f.perHost, "per-host", false, "replace %h in COMMAND with the name of each host, and %% with %")
@@ -253,6 +258,8 @@ type task struct {
 	own     func(fleet.Command, host.Host) fleet.Command // makes the command of a host; nil: the same for all
 	input   *fleet.Spool                                 // of the command, nil = none
 	reach   *reach.Executor
+	shells  fleet.Executor // runs the command in the place of reach; nil: none
+	beside  output.Tee     // gets what the view gets
 	store   *history.Store // nil = not recorded
 	failed  bool           // on every host
 
@@ -370,7 +377,10 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	if err := output.Confirm(drain, f.pace.limit(sys.Getenv), t.command.Text, t.hosts); err != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
-	executor, err := f.secrets.Over(drain, sys.screen(), t.reach)
+	executor, err := t.shells, error(nil)
+	if executor == nil {
+		executor, err = f.secrets.Over(drain, sys.screen(), t.reach)
+	}
 	if err != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
@@ -426,7 +436,7 @@ func (t *task) once(hard context.Context, sys System, f *runFlags, p fanout.Para
 	}
 	recorder := history.Keep(t.store, t.how, sys.Stderr)
 	p.ID = recorder.ID
-	summary, err := fanout.Run(hard, p, t.hosts, t.command, executor, recorder.Beside(sink))
+	summary, err := fanout.Run(hard, p, t.hosts, t.command, executor, recorder.Beside(append(output.Tee{sink}, t.beside...)))
 	if lost := recorder.Close(); lost != nil {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: the record of this run is incomplete: %s\n", oneLine(lost.Error()))
 	}

@@ -51,6 +51,9 @@ func (rec *Record) Task(sets string, stdin bool) (args []string, script string, 
 	switch {
 	case rec.How.Files:
 		return nil, "", fault.Usage("repeat it with -w @last:"+sets, "run %s was %s, which is not a command for hosts", rec.ID, rec.Command)
+	case rec.How.Shell:
+		return nil, "", fault.Usage("give the command: sshpace run --rerun "+shell.Word(sets)+" -- COMMAND",
+			"run %s was a line of a shell, which may depend on the lines before it", rec.ID)
 	case rec.How.Stdin && !stdin:
 		return nil, "", fault.Usage("give it again: sshpace run --rerun "+shell.Word(sets)+" --stdin < FILE",
 			"run %s sent standard input to its command, and that is not kept", rec.ID)

@@ -97,6 +97,7 @@ type summaryRecord struct {
 type How struct {
 	Stdin   bool                `json:"stdin,omitempty"`   // the command read our standard input, which is not kept
 	Files   bool                `json:"files,omitempty"`   // files were copied; Command only describes it
+	Shell   bool                `json:"shell,omitempty"`   // the command was a line of a shell, which may depend on those before it
 	Script  *Script             `json:"script,omitempty"`  // a local script was run; Command only describes it
 	Flags   map[string][]string `json:"flags,omitempty"`   // flags that were given, by their long names
 	Unkept  []string            `json:"unkept,omitempty"`  // names of given options that are not recorded, since they may hold secrets
