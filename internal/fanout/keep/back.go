@@ -31,11 +31,12 @@ func backoff(tries int) time.Duration {
 // Hold holds the connections until the last one has ended for good, or the context of New, or the
 // time of For is over.
 func (k *Keeper) Hold() {
+	k.tasks.Go(k.guard)
 	for k.life.Err() == nil {
 		k.dropIdle()
 		due, next, any := k.due()
 		switch {
-		case !any, k.For > 0 && k.age() >= k.For:
+		case !any:
 			k.end()
 		case len(due) > 0:
 			k.back(due)
@@ -44,13 +45,6 @@ func (k *Keeper) Hold() {
 		}
 	}
 	k.tasks.Wait()
-}
-
-// age is the time since New. The one clock does not count while the computer sleeps, the other one
-// can be set: the later one counts.
-func (k *Keeper) age() time.Duration {
-	now := time.Now()
-	return max(now.Sub(k.began), now.Round(0).Sub(k.began.Round(0)))
 }
 
 // lookAgain is how long a wait lasts at most: a computer may have slept meanwhile.
@@ -77,9 +71,6 @@ func (k *Keeper) due() (due []host.Host, next time.Time, any bool) {
 		if t.Before(next) {
 			next = t
 		}
-	}
-	if k.For > 0 {
-		earlier(now.Add(k.For - k.age()))
 	}
 	for _, p := range k.places {
 		switch {

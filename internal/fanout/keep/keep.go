@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sshpace/internal/base/fault"
@@ -38,6 +39,7 @@ type Keeper struct {
 	life  context.Context // of all connections
 	end   context.CancelFunc
 	tasks sync.WaitGroup
+	slept atomic.Int64  // time that the running clock of began does not know of
 	came  chan struct{} // something has changed that Hold waits for
 
 	mu     sync.Mutex

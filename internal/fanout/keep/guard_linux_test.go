@@ -1,0 +1,118 @@
+package keep
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/base/waittest"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/conf"
+	"sshpace/internal/ssh/reach"
+	"sshpace/internal/ssh/route"
+	"sshpace/internal/ssh/sshtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestSurroundings: sleep and clocks that are set forward count, clocks that are set back do not;
+// after each of them, and with other addresses, servers are asked whether they live.
+func TestSurroundings(t *testing.T) {
+	const home, away = "192.0.2.1/24\n", "198.51.100.7/24\n"
+	for name, c := range map[string]struct {
+		before, now surroundings
+		slept       time.Duration
+		dead        bool
+	}{
+		"nothing":       {surroundings{5 * time.Hour, home}, surroundings{5*time.Hour + 20*time.Millisecond, home}, 0, false},
+		"sleep":         {surroundings{0, home}, surroundings{time.Hour, home}, time.Hour, true},
+		"set back":      {surroundings{time.Hour, home}, surroundings{-time.Hour, home}, 0, true},
+		"another place": {surroundings{0, home}, surroundings{0, away}, 0, true},
+		"unknown":       {surroundings{0, home}, surroundings{0, ""}, 0, false},
+	} {
+		if slept, dead := c.now.since(c.before); slept != c.slept || dead != c.dead {
+			t.Errorf("%s: slept %v, dead %v", name, slept, dead)
+		}
+	}
+}
+
+// keeping keeps hosts until the test ends, and returns the only socket.
+func keeping(t *testing.T, config string, hosts ...string) (k *Keeper, socket string) {
+	t.Helper()
+	dir := sshtest.OpenDir(t, 0o700)
+	file := filepath.Join(dir, "config")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := reach.New(t.Context(), reach.Params{Params: route.Params{Getenv: os.Getenv, Flags: conf.Flags{Config: file}}, Engine: reach.Native})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k = New(t.Context(), Params{Reach: r, Directory: dir})
+	var all []host.Host
+	for _, h := range hosts {
+		all = append(all, host.Host{Name: h})
+	}
+	sink := &sshtest.Told{}
+	if _, err := k.LogIn(t.Context(), all, sink); err != nil {
+		t.Fatal(err)
+	}
+	for _, res := range sink.Results() {
+		if res.Class != fleet.NoFailure {
+			t.Fatal(res.Err)
+		}
+	}
+	over := make(chan struct{})
+	go func() { k.Hold(); close(over) }()
+	t.Cleanup(func() { k.end(); <-over; r.Close() })
+	sockets, _ := filepath.Glob(filepath.Join(dir, "*"))
+	for _, s := range sockets {
+		if s != file {
+			socket = s
+		}
+	}
+	return k, socket
+}
+
+// TestNetworkChange: a connection whose address this computer has no more has no socket, before
+// anybody asks for it. If the address soon comes back, so does the socket, for the same connection.
+func TestNetworkChange(t *testing.T) {
+	const there = "SSHPACE_TEST_NETWORK"
+	if os.Getenv(there) == "" {
+		by := []string{"unshare", "--net"}
+		if os.Geteuid() != 0 {
+			by = append(by, "--map-root-user")
+		}
+		waittest.Again(t, []string{there + "=1"}, by...)
+		return
+	}
+	address := func(what string) {
+		t.Helper()
+		if out, err := exec.Command("ip", strings.Fields(what)...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %s", what, out)
+		}
+	}
+	address("link set lo up")
+	address("address add 192.0.2.1/32 dev lo")
+	address("address add 192.0.2.2/32 dev lo")
+	s := sshtest.StartSshd(t)
+	k, socket := keeping(t, fmt.Sprintf("Host *\nHostName 192.0.2.1\nBindAddress 192.0.2.2\nPort %d\nUser %s\nIdentityFile %s\nIdentityAgent none\n"+
+		"StrictHostKeyChecking accept-new\nUserKnownHostsFile %s/known\n", s.Port, s.User, s.Key, s.Dir), "h")
+	listens := sshtest.Listens("unix", socket)
+	waittest.Until(t, "the socket", listens)
+	address("address delete 192.0.2.2/32 dev lo")
+	waittest.Until(t, "the end of the socket", func() bool { return !listens() })
+	address("address add 192.0.2.2/32 dev lo")
+	waittest.Until(t, "the socket", listens)
+	if p := k.places["h"]; !p.lost.IsZero() {
+		t.Errorf("lost at %v", p.lost)
+	}
+}
+
