@@ -115,4 +115,3 @@ func TestNetworkChange(t *testing.T) {
 		t.Errorf("lost at %v", p.lost)
 	}
 }
-

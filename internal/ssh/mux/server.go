@@ -133,8 +133,12 @@ func (s *Server) accept(listen *Listener) {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // no descriptors are left
-			time.Sleep(acceptPause)
+		case err != nil: // no descriptors are left: who waits shall not, and connects by itself
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			listen.Close()
+			s.show()
+			return
 		case !s.enter():
 			conn.Close()
 		default:

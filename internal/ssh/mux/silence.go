@@ -3,6 +3,7 @@ package mux
 import (
 	"cmp"
 	"errors"
+	"os"
 	"sync"
 	"time"
 )
@@ -123,18 +124,31 @@ func (s *Server) tick() {
 func (s *Server) hear(now int64) {
 	w := &s.watch
 	hidden := w.missed > 1
-	w.heard, w.missed, w.looking = now, 0, len(w.asked) > 0
-	if !hidden || s.ending != nil {
+	if w.heard, w.missed, w.looking = now, 0, len(w.asked) > 0; hidden {
+		s.show()
+	}
+}
+
+// show makes a socket again, unless another master did so meanwhile. The caller holds the lock.
+func (s *Server) show() {
+	if s.ending != nil || s.over() {
 		return
 	}
 	l, err := Listen(s.path)
-	if err != nil { // there is another master meanwhile
+	switch {
+	case err == nil:
+		s.listen = l
+		s.tasks.Go(func() { s.accept(l) })
+	case errors.Is(err, os.ErrExist):
 		s.ending = err
 		s.settle()
-		return
+	default: // there are no descriptors
+		time.AfterFunc(acceptPause, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.show()
+		})
 	}
-	s.listen = l
-	s.tasks.Go(func() { s.accept(l) })
 }
 
 // miss notes that nothing has come. The caller holds the lock.

@@ -116,3 +116,72 @@ func TestServerCheck(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestServerDescriptors: where there are no descriptors left for clients, ssh does not wait for
+// them.
+func TestServerDescriptors(t *testing.T) {
+	s, sshd := serveSshd(t)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	low := limit
+	low.Cur = 200
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &low); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+			t.Error(err)
+		}
+	}()
+	ssh := s.cold(sshd, "-q", "127.0.0.1", "echo cold")
+	cmd := exec.Command("sh", append([]string{"-c", `read go; exec timeout 60 "$0" "$@"`}, ssh.Args...)...)
+	in, out := waittest.Piped(t, cmd)
+	var all []*os.File
+	for {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			break
+		}
+		all = append(all, f)
+	}
+	io.WriteString(in, "\n")
+	text, err := io.ReadAll(out)
+	for _, f := range all {
+		f.Close()
+	}
+	if err := errors.Join(err, cmd.Wait()); err != nil || string(text) != "cold\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+	waittest.Until(t, "the socket", s.listens)
+	if out, exit := s.says(t, "x", "echo over"); out != "over\n" || exit != 0 {
+		t.Errorf("afterwards %q, exit %d", out, exit)
+	}
+}
+
+// TestDeadSocket: what is left of a master that was killed holds nobody up.
+func TestDeadSocket(t *testing.T) {
+	sshd := sshtest.StartSshdForOther(t)
+	path := filepath.Join(sshtest.OpenDir(t, 0o700), "m")
+	l, err := mux.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.UnixListener.Close() // as if the process was killed
+	s := &served{path: path}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"127.0.0.1", "echo cold; exit 7"}, "cold"},
+		{[]string{"-W", fmt.Sprintf("127.0.0.1:%d", sshd.Port), "127.0.0.1"}, "SSH-2.0-"},
+		{[]string{"-o", "ControlMaster=auto", "127.0.0.1", "echo cold; exit 7"}, "cold"},
+	} {
+		cmd := s.cold(sshd, append([]string{"-o", "LogLevel=ERROR"}, c.args...)...)
+		out, _ := cmd.CombinedOutput()
+		if exit := cmd.ProcessState.ExitCode(); !strings.Contains(string(out), c.says) || strings.Count(string(out), "\n") > 2 || exit != 7 && c.says == "cold" {
+			t.Errorf("%q: %s, exit %d", c.args, out, exit)
+		}
+	}
+}

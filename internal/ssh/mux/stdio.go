@@ -26,8 +26,9 @@ func openStdio(fd, mode int) *stdio {
 			unix.Close(fd)
 			fd = again
 		} else if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err == nil && flags&unix.O_NONBLOCK == 0 {
-			shared, _ = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-			_ = unix.SetNonblock(fd, true)
+			if shared, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0); err == nil { // otherwise nothing would undo it
+				_ = unix.SetNonblock(fd, true)
+			}
 		}
 	}
 	return &stdio{os.NewFile(uintptr(fd), "stdio"), fd, shared}
