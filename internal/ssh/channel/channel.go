@@ -46,6 +46,7 @@ type Channel struct {
 	asking  sync.Mutex // of requests with answers: one at a time
 	replies chan bool
 	done    chan struct{}
+	sending sync.Mutex // of a message: none follows the end
 
 	mu        sync.Mutex
 	room      sync.Cond // there is room at the server, or the channel has ended
@@ -342,10 +343,12 @@ func (ch *Channel) took(n int) error {
 		more = ch.grant.take(n)
 	}
 	ch.mu.Unlock()
-	if more == 0 {
-		return nil
+	if more > 0 {
+		if err := ch.transmit(AppendNumber(numbered(msgWindowAdjust, ch.remote), more)); err != io.EOF {
+			return err
+		}
 	}
-	return ch.conn.carrier.Send(AppendNumber(numbered(msgWindowAdjust, ch.remote), more))
+	return nil
 }
 
 // request handles a request of the server. None that wants an answer is granted.
@@ -357,7 +360,10 @@ func (ch *Channel) request(f *Fields) error {
 	if err := ch.notify(news{msgRequest, string(name), f.Rest}); err != nil || !reply {
 		return err
 	}
-	return ch.conn.carrier.Send(numbered(msgFailure, ch.remote))
+	if err := ch.transmit(numbered(msgFailure, ch.remote)); err != io.EOF {
+		return err
+	}
+	return nil
 }
 
 func (ch *Channel) reply(ok bool) error {
@@ -430,13 +436,23 @@ func (ch *Channel) send(message []byte) (ahead bool, err error) {
 	if ahead, err := ch.conn.sentAhead(message); ahead || err != nil {
 		return ahead, err
 	}
-	ch.mu.Lock()
-	over := ch.over
-	ch.mu.Unlock()
-	if over {
-		return false, io.EOF
+	return false, ch.transmit(message)
+}
+
+// transmit sends on a channel that has not ended.
+func (ch *Channel) transmit(message []byte) error {
+	ch.sending.Lock()
+	defer ch.sending.Unlock()
+	if ch.isOver() {
+		return io.EOF
 	}
-	return false, ch.conn.carrier.Send(message)
+	return ch.conn.carrier.Send(message)
+}
+
+func (ch *Channel) isOver() bool {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	return ch.over
 }
 
 // atOnce is how many packets of data leave together: as much as sshd reads at once (packet.c,
@@ -457,13 +473,23 @@ func (ch *Channel) Write(p []byte) (sent int, err error) {
 		if head == nil {
 			head = numbered(msgData, ch.remote)
 		}
-		if err := ch.conn.sendData(head, p[:n], int(ch.most)); err != nil {
+		if err := ch.transmitData(head, p[:n]); err != nil {
 			return sent, err
 		}
 		sent += n
 		p = p[n:]
 	}
 	return sent, nil
+}
+
+// transmitData is transmit of data.
+func (ch *Channel) transmitData(head, data []byte) error {
+	ch.sending.Lock()
+	defer ch.sending.Unlock()
+	if ch.isOver() {
+		return io.EOF
+	}
+	return ch.conn.sendData(head, data, int(ch.most))
 }
 
 // reserve waits for room and takes some of it.
@@ -506,5 +532,7 @@ func (ch *Channel) Close() error {
 	if done {
 		return nil
 	}
+	ch.sending.Lock()
+	defer ch.sending.Unlock()
 	return ch.conn.carrier.Send(numbered(msgClose, ch.remote))
 }

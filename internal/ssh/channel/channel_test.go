@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/crypto/ssh"
@@ -261,6 +262,74 @@ func TestEnds(t *testing.T) {
 		<-ch.Done()
 		if k.closes != 1 {
 			t.Errorf("told of the end %d times", k.closes)
+		}
+	}
+}
+
+// holding is a server to which one kind of message takes long.
+type holding struct {
+	*server
+	kind     byte
+	leaving  chan struct{}
+	released chan struct{}
+}
+
+func (h *holding) hold(kind byte) {
+	if kind == h.kind {
+		close(h.leaving)
+		<-h.released
+	}
+}
+
+func (h *holding) Send(list ...[]byte) error {
+	h.hold(list[0][0])
+	return h.server.Send(list...)
+}
+
+func (h *holding) SendData(head, data []byte, most int) error {
+	h.hold(head[0])
+	return h.server.SendData(head, data, most)
+}
+
+// TestNothingAfterClose: nothing follows our end of a channel, whose number may be another one's
+// then, or be an error that ends the connection.
+func TestNothingAfterClose(t *testing.T) {
+	for kind, act := range map[byte]func(*Channel){
+		msgData:         func(ch *Channel) { _, _ = ch.Write([]byte("data")) },
+		msgEOF:          func(ch *Channel) { _ = ch.CloseWrite() },
+		msgRequest:      func(ch *Channel) { _, _ = ch.SendRequest("signal", false, nil) },
+		msgWindowAdjust: func(ch *Channel) { ch.Took(window) },
+	} {
+		h := &holding{newServer(), kind, make(chan struct{}), make(chan struct{})}
+		c := New(h, nil, 0)
+		go func() {
+			h.say(message(msgConfirmation, 0, 7, 10, 4))
+			h.say(data(maxPacket))
+		}()
+		ch, err := c.Open("session", nil, &keeper{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		acted := make(chan struct{})
+		go func() { act(ch); close(acted) }()
+		<-h.leaving
+		h.say(message(msgClose, 0))
+		select {
+		case <-ch.Done():
+		case <-time.After(20 * time.Millisecond): // it waits
+		}
+		close(h.released)
+		<-acted
+		<-ch.Done()
+		c.Close()
+		<-c.Done()
+		close(h.told)
+		last := byte(0)
+		for p := range h.told {
+			last = p[0]
+		}
+		if last != msgClose {
+			t.Errorf("message %d follows the end", last)
 		}
 	}
 }
