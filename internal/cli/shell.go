@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func (f *runFlags) shell(ctx context.Context, sys System, flags *pflag.FlagSet) 
 	if !flags.Changed("gather") && !f.view.JSON && !slices.ContainsFunc(views, flags.Changed) {
 		f.view.Gather = true
 	}
-	if err := f.check(); err != nil {
+	if err := cmp.Or(f.check(), f.view.usable(sys)); err != nil {
 		return err
 	}
 	if f.selection.ReadsStdin() {

@@ -39,6 +39,7 @@ func shellCommands() []shellCommand {
 		{":drop", "SET", "forget these hosts", (*session).drop},
 		{":retry", "", "begin new shells on the hosts that are left out; cd, export and functions are gone there", (*session).retry},
 		{":diff", "[HOST]", "output of the last line as differences from the largest group, or from a host", (*session).diff},
+		{":watch", "[COMMAND]", "run a line in the view of sshpace run --watch; without COMMAND show the last line there", (*session).watch},
 		{":copy", "SRC... :DEST", "copy files to the hosts, as sshpace copy does", (*session).copy},
 		{":timeout", "TIME", "time for each line; 0 for any", (*session).setTimeout},
 		{":log", "[FILE]", "also write further lines and their output to this file; to none without FILE", (*session).setLog},
@@ -174,12 +175,30 @@ func (s *session) diff(_ context.Context, from string) int {
 	case s.last.size > keptForDiff:
 		return s.fail(&Error{What: "the last line wrote too much to compare", Hint: "write it into a file on the hosts, and compare that"})
 	}
-	v := output.View{Diff: cmp.Or(from, output.Majority), Quiet: true, Raw: s.f.view.Raw, Color: s.f.view.Color}
-	sink, err := v.Sink(s.sys.views(), s.last.start.Hosts)
+	return s.again(&viewFlags{View: output.View{Diff: cmp.Or(from, output.Majority), Quiet: true, Raw: s.f.view.Raw, Color: s.f.view.Color}})
+}
+
+// again shows the last line in a view.
+func (s *session) again(v *viewFlags) int {
+	sink, err := v.sink(s.sys.views(), s.last.start.Hosts)
 	if err == nil {
 		err = s.last.replay(sink)
 	}
 	return s.fail(err)
+}
+
+func (s *session) watch(ctx context.Context, line string) int {
+	f := *s.f
+	f.view.Watch = true
+	if err := cmp.Or(f.view.Check(), f.view.usable(s.sys)); err != nil {
+		return s.fail(err)
+	}
+	if line == "" {
+		return s.again(&viewFlags{View: output.View{Watch: true, Quiet: true, Color: f.view.Color}, drain: ctx})
+	}
+	t := *s.task
+	t.command = fleet.Command{Line: line, Text: line}
+	return s.onChosen(ctx, &t, &f, []string{line})
 }
 
 func (s *session) copy(ctx context.Context, argument string) int {

@@ -61,8 +61,9 @@ func (x *tmux) after(text string, keys ...string) (screen string) {
 	return screen
 }
 
-// watched is a terminal in which a run on five hosts is watched, of which two wait for the file go.
-func watched(t *testing.T, width, height int) (x *tmux, dir string) {
+// five makes a directory with a configuration for hosts, of which the fourth refuses, and a script,
+// and returns it, and a line that runs sshpace there.
+func five(t *testing.T, command string) (dir, line string) {
 	t.Helper()
 	s, dir := sshtest.StartSshd(t), t.TempDir()
 	d := dead{port: s.Port, user: s.User, key: s.Key, hostKey: s.HostKey}
@@ -76,8 +77,14 @@ func watched(t *testing.T, width, height int) (x *tmux, dir string) {
 			t.Fatal(err)
 		}
 	}
-	line := sshpaceProgram(t) + " run -F config --watch -w 'web[1-5]' --per-host -- sh " + dir + "/check.sh %h; echo code $?; cat"
-	x = startTmux(t, dir, width, height, line)
+	return dir, sshpaceProgram(t) + " " + command + " -F config -w 'web[1-5]'"
+}
+
+// watched is a terminal in which a run on five hosts is watched, of which two wait for the file go.
+func watched(t *testing.T, width, height int) (x *tmux, dir string) {
+	t.Helper()
+	dir, line := five(t, "run --watch --per-host")
+	x = startTmux(t, dir, width, height, line+" -- sh "+dir+"/check.sh %h; echo code $?; cat")
 	x.after("web3 ok")
 	x.after("web1 running")
 	return x, dir
@@ -142,6 +149,23 @@ func TestWatchInterrupted(t *testing.T) {
 	}
 }
 
+// TestWatchShell: a line of a shell on many hosts is watched, and the last one is shown again.
+func TestWatchShell(t *testing.T) {
+	t.Parallel()
+	dir, line := five(t, "shell")
+	x := startTmux(t, dir, 80, 24, line)
+	x.after("4 of 5 hosts ")
+	for _, typed := range []string{":watch echo one; cd /; false", ":watch"} {
+		x.do("send-keys", "-l", typed)
+		if screen := x.after("The run has ended.", "Enter"); !strings.Contains(screen, " web1 exit 1 ") || strings.Contains(screen, "web4") {
+			t.Errorf("%s:\n%s", typed, screen)
+		}
+		x.after("-> one", "Enter")
+		x.after("The run has ended.", "q")
+		x.after("4 of 5 hosts />", "q")
+	}
+}
+
 // TestWatchNowhere: without a terminal, and on one that cannot be redrawn, --watch is an error
 // before anything is done.
 func TestWatchNowhere(t *testing.T) {
@@ -149,6 +173,10 @@ func TestWatchNowhere(t *testing.T) {
 	dir := t.TempDir()
 	cmd, errs := start(t, dir, sshpaceProgram(t), "run", "--watch", "-w", "nowhere", "true")
 	if err := cmd.Wait(); codeOf(cmd) != 2 || strings.Count(errs.String(), "\n") != 2 {
+		t.Errorf("%v\n%s", err, errs)
+	}
+	cmd, errs = start(t, dir, sshpaceProgram(t), "run", "--watch", "--json", "-w", "nowhere", "true")
+	if err := cmd.Wait(); codeOf(cmd) != 2 || !strings.Contains(errs.String(), "--watch excludes --json") {
 		t.Errorf("%v\n%s", err, errs)
 	}
 	x := startTmux(t, dir, 80, 24, "TERM=dumb "+sshpaceProgram(t)+" run --watch -w nowhere true; echo code $?; cat")

@@ -81,7 +81,7 @@ func (v *view) foot() string {
 	case !v.page().rows:
 		return "q back  ? help  / find  n next"
 	case v.over:
-		return "The run has ended.  q end  ? help  Enter output  Space mark  d compare  / find"
+		return "The run has ended.  q leave  ? help  Enter output  Space mark  d compare  / find"
 	}
 	return "? help  Enter output  Space mark  d compare  / find  Ctrl-C end the run"
 }
