@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -25,8 +24,8 @@ type Person struct {
 }
 
 // NewPerson makes a Person. alone does something while nothing else is on the terminal. ask, which
-// is called so, shows a text and reads a line, which secret hides; io.EOF is no answer. show shows
-// a text that asks nothing. Both get text that is safe on a terminal.
+// is called so, shows a text and reads a line, which secret hides. show shows a text that asks
+// nothing. Both get text that is safe on a terminal.
 func NewPerson(alone func(do func()), ask func(ctx context.Context, text string, secret bool) (string, error), show func(text string)) *Person {
 	return &Person{alone: alone, ask: ask, show: show, turns: make(turns, 1), terminal: make(turns, 1)}
 }
@@ -35,9 +34,12 @@ func NewPerson(alone func(do func()), ask func(ctx context.Context, text string,
 type turns chan struct{}
 
 func (t turns) take(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	select {
 	case t <- struct{}{}:
-		return context.Cause(ctx)
+		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -52,9 +54,6 @@ func (p *Person) Ask(ctx context.Context, text string, secret bool) (string, err
 		answer, err = p.ask(ctx, text, secret)
 		return err
 	})
-	if errors.Is(err, io.EOF) {
-		err = errNoAnswer
-	}
 	return answer, err
 }
 

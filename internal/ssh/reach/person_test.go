@@ -5,7 +5,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,7 +167,7 @@ func TestPersonGivesUp(t *testing.T) {
 	} {
 		p := &typist{t: t, answer: func(text string, _ bool) (string, error) {
 			if strings.Contains(text, "web1") {
-				return "", io.EOF
+				return "", errors.New("nobody is there")
 			}
 			return "wrong", nil
 		}}
@@ -181,7 +180,7 @@ func TestPersonGivesUp(t *testing.T) {
 			t.Errorf("%s: asked %q", test.setting, p.asked)
 		}
 		for _, r := range p.asks(personConfig(t, s.Port, s.User, s.HostKey), 0, "web1") {
-			if r.Class != fleet.AuthFailed || r.Hint != "no answer was given" {
+			if r.Class != fleet.AuthFailed || r.Hint != "nobody is there" {
 				t.Errorf("%s: %v %s %s", r.Host.Name, r.Class, r.Err, r.Hint)
 			}
 		}
