@@ -13,13 +13,24 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// person answers hosts on the terminal, with nothing else drawn there; nil if there is none.
+// question is on the terminal alone, and other hosts go on meanwhile: what is written shows later.
+type question struct{}
+
+func (question) Written([]byte)  {}
+func (question) Aside(do func()) { do() }
+
+// person answers hosts on the terminal; nil if there is none.
 func person(sys System) *dial.Person {
 	if !terminal.CanAsk() {
 		return nil
 	}
 	screen := sys.screen()
-	return dial.NewPerson(screen.Aside, terminal.Ask, func(text string) { _, _ = io.WriteString(screen, text) })
+	alone := func(do func()) {
+		screen.Cover(question{})
+		defer screen.Cover(nil)
+		do()
+	}
+	return dial.NewPerson(alone, terminal.Ask, func(text string) { _, _ = io.WriteString(screen, text) })
 }
 
 // keyHolder is the helper program that holds private keys in the place of a process that lives

@@ -291,7 +291,7 @@ func (l *login) orPassword(methods []string, separator string) string {
 	if l.target.Prompter != nil || !slices.ContainsFunc(l.target.PasswordMethods, func(m string) bool { return slices.Contains(methods, m) }) {
 		return ""
 	}
-	return separator + "give the password with --ask-pass"
+	return separator + l.target.Remedy
 }
 
 // takes reports whether ssh would offer a key of a type, or a certificate of it.

@@ -9,22 +9,22 @@ import (
 	"sync"
 
 	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/sched"
 )
 
 // holder is another process that reads key files and signs. This one never has a private key, which
-// could be found in its memory for as long as it lives.
+// could be found in its memory for as long as it lives. An encrypted key has a process of its own:
+// while it asks a person, others sign.
 type holder struct {
 	start func() (io.ReadWriteCloser, error)
-
+	turn  sync.Mutex // a question and its answer
 	mu    sync.Mutex
 	conn  io.ReadWriteCloser // nil: it does not run
-	last  int
-	waits map[int]chan keyAnswer
 }
 
 // keyQuestion asks a holder about a key file, to open it, or for a signature.
 type keyQuestion struct {
-	ID        int
 	Path      string
 	Open      bool
 	Sign      []byte
@@ -33,36 +33,32 @@ type keyQuestion struct {
 
 // keyAnswer is the answer.
 type keyAnswer struct {
-	ID               int
-	Missing          bool
-	Ready, Encrypted bool
-	Public, Cert     []byte
-	Foreign          []string
-	Problem          string // with the file
-	Signature        []byte
-	Err              string
+	Missing, Ready, Encrypted bool
+	Public, Cert, Signature   []byte
+	Foreign                   []string
+	Err                       string
 }
 
-var errHolderEnded = errors.New("the process that holds the keys has ended")
-
 // ask waits for an answer.
-func (h *holder) ask(ctx context.Context, q keyQuestion) (a keyAnswer, err error) {
-	answer, err := h.send(&q)
-	if err != nil {
-		return a, err
-	}
-	select {
-	case a = <-answer:
-		if a.Err != "" {
+func (h *holder) ask(ctx context.Context, q keyQuestion) (keyAnswer, error) {
+	return sched.Await(ctx, func() (a keyAnswer, err error) {
+		h.turn.Lock()
+		defer h.turn.Unlock()
+		conn, err := h.running()
+		if err == nil {
+			err = json.NewEncoder(conn).Encode(q)
+		}
+		if err == nil {
+			err = json.NewDecoder(conn).Decode(&a)
+		}
+		if err == nil && a.Err != "" {
 			err = errors.New(a.Err)
 		}
 		return a, err
-	case <-ctx.Done():
-		return a, context.Cause(ctx)
-	}
+	})
 }
 
-func (h *holder) send(q *keyQuestion) (<-chan keyAnswer, error) {
+func (h *holder) running() (io.ReadWriter, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.conn == nil {
@@ -70,85 +66,38 @@ func (h *holder) send(q *keyQuestion) (<-chan keyAnswer, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.conn, h.waits = conn, map[int]chan keyAnswer{}
-		go h.hear(conn, h.waits)
+		h.conn = conn
 	}
-	h.last++
-	q.ID = h.last
-	answer := make(chan keyAnswer, 1)
-	h.waits[q.ID] = answer
-	return answer, json.NewEncoder(h.conn).Encode(q)
-}
-
-// hear passes answers on until the process ends.
-func (h *holder) hear(conn io.ReadWriteCloser, waits map[int]chan keyAnswer) {
-	for in := json.NewDecoder(conn); ; {
-		var a keyAnswer
-		err := in.Decode(&a)
-		h.mu.Lock()
-		if err != nil {
-			for _, wait := range waits {
-				wait <- keyAnswer{Err: errHolderEnded.Error()}
-			}
-			ours := h.conn == conn
-			if ours {
-				h.conn = nil
-			}
-			h.mu.Unlock()
-			if ours {
-				conn.Close()
-			}
-			return
-		}
-		waits[a.ID] <- a
-		delete(waits, a.ID)
-		h.mu.Unlock()
-	}
+	return h.conn, nil
 }
 
 // close ends the process, and waits for its end.
 func (h *holder) close() {
 	h.mu.Lock()
-	conn := h.conn
-	h.conn = nil
-	h.mu.Unlock()
-	if conn != nil {
-		conn.Close()
+	defer h.mu.Unlock()
+	if h.conn != nil {
+		h.conn.Close()
+		h.conn = nil
 	}
-}
-
-func (h *holder) unlock(ctx context.Context, path string) error {
-	_, err := h.ask(ctx, keyQuestion{Path: path, Open: true})
-	return err
-}
-
-func (h *holder) sign(ctx context.Context, path string, data []byte, algorithm string) (*ssh.Signature, error) {
-	a, err := h.ask(ctx, keyQuestion{Path: path, Sign: data, Algorithm: algorithm})
-	if err != nil {
-		return nil, err
-	}
-	signature := new(ssh.Signature)
-	return signature, ssh.Unmarshal(a.Signature, signature)
 }
 
 // ofHolder completes a key by what the holder says of its file; nil: there is none.
 func (f *keyFile) ofHolder(ctx context.Context) *keyFile {
-	a, err := f.files.holder.ask(ctx, keyQuestion{Path: f.path})
-	switch {
-	case err != nil:
-		f.err = fmt.Errorf("key %s: %w", f.path, err)
-		return f
-	case a.Missing:
+	f.holder = f.files.holder
+	a, err := f.holder.ask(ctx, keyQuestion{Path: f.path})
+	if a.Missing {
 		return nil
 	}
-	f.foreign, f.encrypted, f.ready = a.Foreign, a.Encrypted, a.Ready
-	if a.Problem != "" {
-		f.err = errors.New(a.Problem)
+	if f.foreign, f.encrypted, f.ready, f.err = a.Foreign, a.Encrypted, a.Ready, err; f.encrypted {
+		f.holder = &holder{start: f.holder.start}
 	}
 	for _, blob := range [][]byte{a.Public, a.Cert} {
 		if pub, err := ssh.ParsePublicKey(blob); err == nil {
 			f.public(pub)
 		}
+	}
+	if f.pub == nil && f.err == nil {
+		f.err = fmt.Errorf("key %s: it cannot be read", f.path)
 	}
 	return f
 }
@@ -160,53 +109,40 @@ func HoldKeys(ctx context.Context, in io.Reader, out io.Writer, askpass func(ctx
 	defer asked.Wait() // a terminal is to be as it was
 	defer end()
 	keys := newKeyFiles(Options{Askpass: askpass})
-	say, one := json.NewEncoder(out), sync.Mutex{}
 	for questions := json.NewDecoder(in); ; {
 		var q keyQuestion
 		if err := questions.Decode(&q); err != nil {
 			return nil
 		}
-		asked.Go(func() {
-			a := keys.answer(ctx, &q)
-			one.Lock()
-			defer one.Unlock()
-			_ = say.Encode(a) // its input ends, too
-		})
+		asked.Go(func() { _ = json.NewEncoder(out).Encode(keys.answer(ctx, &q)) }) // its input ends, too
 	}
 }
 
 // answer answers a question.
 func (k *keyFiles) answer(ctx context.Context, q *keyQuestion) keyAnswer {
-	a := keyAnswer{ID: q.ID}
 	f := k.open(ctx, q.Path)
+	if f == nil {
+		return keyAnswer{Missing: true}
+	}
+	a, err := keyAnswer{Ready: f.ready, Encrypted: f.encrypted, Foreign: f.foreign}, f.err
 	switch {
-	case f == nil:
-		a.Missing = true
-		return a
 	case q.Open:
 		f.once.Do(func() { f.unlock(ctx) })
-		a.fail(f.lockErr)
+		err = f.lockErr
 	case q.Sign != nil:
-		s, err := f.signature(ctx, q.Sign, q.Algorithm)
-		if a.fail(err); err == nil {
+		var s *ssh.Signature
+		if s, err = f.signature(ctx, q.Sign, q.Algorithm); err == nil {
 			a.Signature = ssh.Marshal(s)
 		}
 	}
-	a.Ready, a.Encrypted, a.Foreign = f.ready, f.encrypted, f.foreign
+	if err != nil {
+		a.Err = err.Error()
+	}
 	if f.pub != nil {
 		a.Public = f.pub.Marshal()
 	}
 	if f.cert != nil {
 		a.Cert = f.cert.Marshal()
 	}
-	if f.err != nil {
-		a.Problem = f.err.Error()
-	}
 	return a
-}
-
-func (a *keyAnswer) fail(err error) {
-	if err != nil {
-		a.Err = err.Error()
-	}
 }

@@ -41,6 +41,7 @@ type keyFile struct {
 	cert    *ssh.Certificate // the public file's certificate in place of the key
 	foreign []string         // its type, where only ssh can sign with it
 
+	holder    *holder // has the private key; nil: it is here
 	encrypted bool
 	once      sync.Once
 	ready     bool                // it can sign: it is not public only, nor encrypted and not yet opened
@@ -61,8 +62,12 @@ func newKeyFiles(o Options) *keyFiles {
 // forget drops all keys.
 func (k *keyFiles) forget() {
 	k.mu.Lock()
-	clear(k.seen)
-	k.mu.Unlock()
+	defer k.mu.Unlock()
+	for path, f := range k.seen {
+		if delete(k.seen, path); f != nil && f.holder != nil {
+			f.holder.close()
+		}
+	}
 	if k.holder != nil {
 		k.holder.close()
 	}
@@ -232,8 +237,10 @@ func (f *keyFile) signature(ctx context.Context, data []byte, algorithm string) 
 	switch {
 	case !f.ready:
 		return nil, f.lockErr
-	case f.files.holder != nil:
-		return f.files.holder.sign(ctx, f.path, data, algorithm)
+	case f.holder != nil:
+		a, err := f.holder.ask(ctx, keyQuestion{Path: f.path, Sign: data, Algorithm: algorithm})
+		s := new(ssh.Signature)
+		return s, cmp.Or(err, ssh.Unmarshal(a.Signature, s))
 	}
 	return f.private.SignWithAlgorithm(rand.Reader, data, algorithm)
 }
@@ -243,8 +250,11 @@ func (f *keyFile) unlock(ctx context.Context) {
 	switch {
 	case f.ready || !f.encrypted:
 		return
-	case f.files.holder != nil:
-		f.lockErr = f.files.person.aside(ctx, func() error { return f.files.holder.unlock(ctx, f.path) })
+	case f.holder != nil:
+		f.lockErr = f.files.person.aside(ctx, func() error {
+			_, err := f.holder.ask(ctx, keyQuestion{Path: f.path, Open: true})
+			return err
+		})
 	default:
 		f.private, f.lockErr = f.opened(ctx)
 	}

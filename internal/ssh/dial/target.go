@@ -63,6 +63,7 @@ type Target struct {
 	PasswordMethods []string
 	Prompter        Prompter
 	Prompts         int
+	Remedy          string // where nobody can answer, for hints
 	// Local runs the LocalCommand of ssh_config on this machine, after the login and before a
 	// command leaves; nil is none. Subsystems have none, as with scp.
 	Local func(ctx context.Context, stdout, stderr io.Writer)

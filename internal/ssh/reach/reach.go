@@ -497,6 +497,9 @@ func (e *Executor) target(c *conf.Resolved) (*dial.Target, error) {
 // prompts lets a host ask. The password is for hosts that commands run on: jump hosts never see it.
 func (e *Executor) prompts(t *dial.Target, c *conf.Resolved, isHost bool) {
 	prompts := c.Number(conf.NumberOfPasswordPrompts)
+	if t.Remedy = "give the password with --ask-pass"; e.params.KeyHolder != nil {
+		t.Remedy = "begin it on a terminal, where the host can ask"
+	}
 	switch {
 	case isHost && e.params.Password != nil:
 		t.Prompter = dial.PasswordAlone{Password: e.params.Password}
