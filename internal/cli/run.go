@@ -27,6 +27,7 @@ import (
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
+	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/reach"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/proc"
@@ -55,6 +56,7 @@ type runFlags struct {
 	noRecord       bool
 	noRemoteKill   bool
 	loginLog       string
+	person         *dial.Person // answers hosts, nil = nobody
 	secrets        secretFlags
 	listing        listingFlags
 	rerun          string
@@ -293,6 +295,7 @@ func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, f
 		}
 		p.LoginLog = t.loginLog
 	}
+	p.Person = f.person
 	if password := f.secrets.Login(); password != nil {
 		p.Password = password
 	}

@@ -53,6 +53,7 @@ func (f *runFlags) shell(ctx context.Context, sys System, flags *pflag.FlagSet) 
 	if f.selection.ReadsStdin() {
 		return usageError("put the hosts into a file", "lines of a shell and hosts from standard input exclude each other")
 	}
+	f.person = person(sys)
 	t, err := f.task(ctx, sys, history.New(history.Dir(sys.Getenv)), flags, []string{"sh"})
 	if err != nil {
 		return err
