@@ -47,10 +47,10 @@ ssh/knownhosts/check: base/alg base/shell base/wildcard ssh/knownhosts ssh/known
 ssh/knownhosts/index: base/sched base/wildcard ssh/knownhosts
 ssh/knownhosts/tidy: base/fault base/host base/sched base/shell base/wildcard ssh/conf ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index sys/safedir
 ssh/line:
-ssh/mux: base/termsafe base/wildcard fleet ssh/channel ssh/line ssh/session sys/safedir
+ssh/mux: base/termsafe base/wildcard fleet ssh/channel ssh/line ssh/openssh ssh/session sys/safedir
 ssh/openssh: base/alg base/fault base/sched base/shell base/wildcard record ssh/conf ssh/knownhosts ssh/knownhosts/check sys/file sys/proc sys/safedir
-ssh/reach: base/alg base/fault base/host base/sched base/termsafe fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/line ssh/mux ssh/pubkey ssh/route ssh/session ssh/sshfp sys/proc sys/safedir
-ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/knownhosts ssh/openssh ssh/pubkey ssh/transport sys/file sys/proc
+ssh/reach: base/alg base/fault base/host base/sched base/termsafe fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/line ssh/mux ssh/openssh ssh/pubkey ssh/route ssh/session ssh/sshfp sys/proc sys/safedir
+ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/knownhosts ssh/openssh ssh/pubkey ssh/transport sys/file sys/proc sys/safedir
 ssh/session: base/sched base/termsafe fleet ssh/channel ssh/line ssh/openssh
 ssh/sftp: base/sched ssh/channel
 ssh/session/sessiontest: base/host fleet ssh/session
@@ -102,7 +102,7 @@ fleet/remotesh: base/shell
 fleet/watch: base/fault base/termsafe base/text base/unit fleet fleet/output sys/file sys/terminal
 show/booktest:
 show/document: base/alg base/shell base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/plan bench/rank record
-show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/bed bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/plan bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
+show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/bed bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/plan bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/openssh ssh/route sys/terminal
 show/format: base/fault base/shell base/termsafe base/text base/unit bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
 show/live: base/termsafe base/text bench/advise bench/plan bench/rank record show/document sys/terminal
 show/page: base/alg show/document

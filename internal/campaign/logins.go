@@ -78,7 +78,10 @@ func Logins(ctx context.Context, bed *testbed.Testbed, ends *login.Ends, p Login
 	if err != nil {
 		return err
 	}
-	study := &login.Study{Bed: bed, Ends: ends, Program: p.Program, Factors: p.Factors, Full: p.Full, Kex: kex}
+	study := &login.Study{Bed: bed, Ends: ends, Program: p.Program, Factors: p.Factors, Full: p.Full, Kex: kex, Kept: ends.Destination.Master != ""}
+	if old := p.Plan.Old; old != nil { // which keeps its kinds of login
+		study.Kept = slices.ContainsFunc(old.Logins(), func(s record.Subject) bool { return s.LoginKind.Level == login.KeptLevel })
+	}
 	defer study.Close()
 	cases, err := study.Cases(ctx)
 	if err != nil {

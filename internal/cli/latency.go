@@ -43,7 +43,7 @@ func newLatencyCommand(sys System) *cobra.Command {
 	flags.IntVarP(&f.count, "count", "c", 0, "bytes to send in each session (default: until Ctrl-C)")
 	flags.Var(&f.budget, "budget", "measuring time instead of --count, such as 30s (default: until Ctrl-C)")
 	flags.Var(&f.interval, "interval", "time between two bytes")
-	flags.StringArrayVar(&f.only, "only", nil, "only these sessions: pty, unobscured, pipe; repeatable")
+	flags.StringArrayVar(&f.only, "only", nil, "only these sessions: pty, unobscured, pipe, kept; repeatable")
 	flags.StringVar(&f.load, "load", "", "also measure during a transfer: upload or download")
 	flags.Lookup("load").NoOptDefVal = latency.Upload
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")

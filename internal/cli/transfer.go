@@ -5,6 +5,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -86,6 +87,9 @@ func (f *transferFlags) measure(sys System, m measurement) error {
 	return withTestbed(m.drain, sys, safedir.WorkdirParams{InMemory: true, In: f.dir}, ends, func(bed *testbed.Testbed) (err error) {
 		if p.Suites, err = campaign.Suites(m.drain, bed, f.selection()); err != nil {
 			return err
+		}
+		if bed.Destination.Master == "" && len(f.only) == 0 {
+			p.Modes = slices.DeleteFunc(p.Modes, func(m record.Mode) bool { return m == record.ModeKept })
 		}
 		ground, cleanUp, err := transfer.Open(m.drain, bed, bed.Dir.Path, f.there, f.data == "random")
 		defer cleanUp()

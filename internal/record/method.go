@@ -56,11 +56,13 @@ const (
 	ModeForwardR  Mode = "forward -R" //
 	ModeJump      Mode = "jump"       // a pipe through a jump host
 	ModeMultiplex Mode = "multiplex"  // several sessions on one connection
-	ModeStreams   Mode = "streams"    // several connections at once
+	// ModeKept is a pipe over a connection that is kept for all.
+	ModeKept    Mode = "kept connection"
+	ModeStreams Mode = "streams" // several connections at once
 )
 
 // Modes lists all modes.
-var Modes = []Mode{ModePipe, ModeSCP, ModeSCPLegacy, ModeSFTP, ModeRsync, ModeMSCP, ModeOwn, ModeForwardL, ModeForwardR, ModeJump, ModeMultiplex, ModeStreams}
+var Modes = []Mode{ModePipe, ModeSCP, ModeSCPLegacy, ModeSFTP, ModeRsync, ModeMSCP, ModeOwn, ModeForwardL, ModeForwardR, ModeJump, ModeMultiplex, ModeKept, ModeStreams}
 
 // Moving returns how long each long run of a method moved bytes: its time beyond the median of the
 // short ones. It is 0 for a run that is not long enough to show that, and for all without short

@@ -165,11 +165,14 @@ const (
 	Hung MasterState = "hung" // somebody listens and does not answer
 )
 
-// Master is the socket at ControlPath.
+// Master is the socket at ControlPath, or where sshpace looks for one where that is not set.
 type Master struct {
 	Path   string
+	Unset  bool // ssh does not know it: ControlPath is not set
 	State  MasterState
-	PID    int // 0: not known
+	PID    int  // 0: not known
+	Keep   bool // it is sshpace keep
+	Since  time.Time
 	Waited time.Duration
 	// Old are the groups of sessions over it, if a new login has others; New are those.
 	Old, New []string
@@ -178,7 +181,7 @@ type Master struct {
 // Sharing is the configuration of shared connections, and the gain of one.
 type Sharing struct {
 	Master, Persist bool           // ControlMaster, ControlPersist
-	Session         stats.Interval // true over a master of our own
+	Session         stats.Interval // true over the master that lives, or else over one of our own
 }
 
 // Server holds the answers of a shell on the host.

@@ -4,21 +4,35 @@ package doctor
 
 import (
 	"bufio"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
-// listens reports whether anybody listens at a socket, alive or not.
-func listens(path string) bool {
+// keeper returns the process of sshpace that listens at a socket; 0 if it is another program's.
+func keeper(path string) int {
 	conn, err := net.DialTimeout("unix", path, masterLimit)
 	if err != nil {
-		return false
+		return 0
 	}
-	conn.Close()
-	return true
+	defer conn.Close()
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return 0
+	}
+	peer := &unix.Ucred{}
+	if err := raw.Control(func(fd uintptr) { peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil || peer == nil {
+		return 0
+	}
+	if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", peer.Pid)); string(name) != "sshpace\n" {
+		return 0
+	}
+	return int(peer.Pid)
 }
 
 // holder returns the process that has a socket open; 0 where that is unknown. Its peer's number

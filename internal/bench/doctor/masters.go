@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/shell"
+	"sshpace/internal/base/stats"
 )
 
 // shareFloor is the saving of a shared connection from which on its setting is worth it.
@@ -31,10 +32,17 @@ func badMaster(f *Facts) []Finding {
 	path := shell.Word(m.Path)
 	switch {
 	case m.State == Hung:
+		waits, ends := "every ssh", "the sessions over it"
+		if m.Unset {
+			waits = "every run and copy of sshpace"
+		}
+		if m.Keep {
+			ends = "all connections that it keeps"
+		}
 		return []Finding{{
-			What: "the ControlMaster hangs: every ssh to this host waits for it", Breaks: true,
+			What: "the " + m.name() + " hangs: " + waits + " to this host waits for it", Breaks: true,
 			Evidence: fmt.Sprintf("%s gave no answer within %s%s", m.Path, m.Waited.Round(100*time.Millisecond), process(m.PID)),
-			Where:    "on this machine; it ends the sessions over it", Do: strings.TrimPrefix(kill(m.PID)+"; rm -f "+path, "; "), Gain: "logins that do not hang",
+			Where:    "on this machine; it ends " + ends, Do: strings.TrimPrefix(kill(m.PID)+"; rm -f "+path, "; "), Gain: "logins that do not hang",
 		}}
 	case m.State == Dead && !f.Sharing.Master:
 		return []Finding{{
@@ -43,13 +51,61 @@ func badMaster(f *Facts) []Finding {
 			Where:    "on this machine", Do: "rm -f " + path, Gain: "no complaint at every login",
 		}}
 	case len(m.Old) > 0:
+		do := "ssh -O stop -S " + path + " " + shell.Word(f.Host)
+		if m.Keep {
+			do = "sshpace keep --refresh -w " + shell.Word(f.Host)
+		}
 		return []Finding{{
-			What: "the ControlMaster was opened before the account's groups changed: sessions over it have the old ones", Breaks: true,
-			Evidence: fmt.Sprintf("groups over it: %s; of a new login: %s", strings.Join(m.Old, " "), strings.Join(m.New, " ")),
-			Where:    "on this machine; open sessions stay, new ones connect anew", Do: "ssh -O stop -S " + path + " " + shell.Word(f.Host), Gain: "sessions with " + gained(m),
+			What: "the " + m.name() + " was opened before the account's groups changed: sessions over it have the old ones", Breaks: true,
+			Evidence: fmt.Sprintf("groups over it, opened %s ago: %s; of a new login: %s", m.age(), strings.Join(m.Old, " "), strings.Join(m.New, " ")),
+			Where:    "on this machine; open sessions stay, new ones connect anew", Do: do, Gain: "sessions with " + gained(m),
 		}}
 	}
 	return nil
+}
+
+// name returns what the user calls it.
+func (m *Master) name() string {
+	if m.Keep {
+		return "connection of sshpace keep"
+	}
+	return "ControlMaster"
+}
+
+// age says for how long it has had its connection.
+func (m *Master) age() string {
+	age := max(0, time.Since(m.Since))
+	if age < time.Hour {
+		return age.Round(time.Second).String()
+	}
+	return strings.TrimSuffix(age.Round(time.Minute).String(), "0s")
+}
+
+// Kept is a connection that is there, and the time of a session over it.
+type Kept struct {
+	Path    string          `json:"path"`
+	Since   time.Time       `json:"since"`
+	Session *stats.Interval `json:"session_ns,omitempty"`
+	Ratio   *stats.Interval `json:"login_ratio,omitempty"` // of that to a login
+	Words   string          `json:"-"`
+}
+
+// Kept returns the connection of a master that lives; nil where none does.
+func (f *Facts) Kept() *Kept {
+	m, s, whole := f.Master, f.Sharing.Session, f.Logins.Whole
+	if m == nil || m.State != Live {
+		return nil
+	}
+	k := &Kept{Path: m.Path, Since: m.Since, Session: s.OrNil(), Words: "A connection has been kept for " + m.age() + ": its sessions have the groups of that login"}
+	if k.Session != nil {
+		k.Words += ", and take " + Milliseconds(s)
+	}
+	if k.Session != nil && whole.N > 0 { // the farthest ends of both ranges
+		k.Ratio = &stats.Interval{Value: s.Value / whole.Value, Lo: s.Lo / whole.Hi, Hi: s.Hi / whole.Lo, N: min(s.N, whole.N)}
+		k.Words += ", " + k.Ratio.Times() + " of a new login"
+	}
+	k.Words += "."
+	return k
 }
 
 func gained(m *Master) string {
@@ -93,7 +149,12 @@ func unshared(f *Facts) []Finding {
 	return []Finding{{
 		What: "every ssh logs in again: connections are not shared and kept", Minor: true, Cost: cost, Per: perLogin,
 		Evidence: fmt.Sprintf("a login takes %s, a session over a shared connection %s", Milliseconds(f.Logins.Whole), Milliseconds(s.Session)),
-		Where:    here(f), Do: configure(f, shareSettings...),
+		Where:    here(f) + "; or, for all programs and as long as you want: " + keepLine(f), Do: configure(f, shareSettings...),
 		Gain: fmt.Sprintf("about %s of every login but the first (predicted, without the other findings)", ms(cost.Value)),
 	}}
+}
+
+// keepLine returns the command that keeps a connection to the host.
+func keepLine(f *Facts) string {
+	return shell.Line(slices.Concat([]string{"sshpace", "keep"}, f.Flags.Options(), []string{"-w", f.Host})...)
 }

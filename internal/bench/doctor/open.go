@@ -77,7 +77,7 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 		return nil, nil, route.ResolveError(err, h.Name)
 	}
 	facts := &Facts{Destination: d}
-	facts.configured(found.Host)
+	facts.configured(found.Host, router.Master(found.Host))
 	for _, jump := range found.Host.ProxyJump() {
 		facts.Jumps = append(facts.Jumps, jump.Name)
 	}
@@ -89,8 +89,8 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	return &Patient{Ends: ends, ours: ours, ticket: admit.New(admit.OneByOne(admit.HostPause)).Ticket(), Logins: cmp.Or(p.Logins, hostLogins), Progress: p.Progress}, facts, nil
 }
 
-// configured records the settings for the host.
-func (f *Facts) configured(c *conf.Resolved) {
+// configured records the settings for the host, and what is where its master may listen.
+func (f *Facts) configured(c *conf.Resolved, path string) {
 	f.KnownAs, f.Port = cmp.Or(c.Word(conf.HostKeyAlias), knownhosts.HostPort(c.HostName(), c.Port())), c.Port()
 	set := func(k conf.Keyword) bool {
 		v, ok := c.Get(k)
@@ -103,10 +103,8 @@ func (f *Facts) configured(c *conf.Resolved) {
 		}
 	}
 	f.Sharing.Master, f.Sharing.Persist = set(conf.ControlMaster), set(conf.ControlPersist)
-	if path := c.Word(conf.ControlPath); path != "" {
-		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
-			f.Master = &Master{Path: path}
-		}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
+		f.Master = &Master{Path: path, Unset: c.Word(conf.ControlPath) == "", Since: info.ModTime()}
 	}
 }
 
@@ -133,8 +131,7 @@ func openPrivate(ctx context.Context, p Params) (*Patient, *Facts, error) {
 		return nil, nil, errors.Join(route.ResolveError(err, "localhost"), private.Close())
 	}
 	facts := &Facts{Destination: localhost, Own: true, KnownAs: "localhost"}
-	facts.configured(own.Host)
-	facts.Master = nil // of the real localhost
+	facts.configured(own.Host, "") // no master is of the real localhost
 	ends := login.Ends{Bed: bed.Bed{SSH: private.SSH, Destination: to, Connect: p.Connect}, Dir: p.Dir.Path}
 	return &Patient{Ends: ends, Logins: cmp.Or(p.Logins, privateLogins), Progress: p.Progress, close: private.Close}, facts, nil
 }

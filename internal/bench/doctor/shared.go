@@ -5,6 +5,7 @@ package doctor
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,7 +15,9 @@ import (
 	"time"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/login"
 	"sshpace/internal/ssh/admit"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 )
 
@@ -32,13 +35,14 @@ func (p *Patient) masters(ctx context.Context) error {
 	defer cancel()
 	began := time.Now()
 	err := p.SSH.Check(limited, m.Path, p.facts.Host)
-	m.Waited, m.PID = time.Since(began), holder(m.Path)
+	m.Waited, m.PID = time.Since(began), keeper(m.Path)
+	m.Keep, m.PID = m.PID > 0, cmp.Or(m.PID, holder(m.Path))
 	switch {
 	case err == nil:
 		m.State = Live
 	case limited.Err() != nil && ctx.Err() == nil:
 		m.State = Hung
-	case !listens(m.Path):
+	case !openssh.Listens(m.Path) && !m.Unset:
 		m.State = Dead
 	default:
 		p.facts.Master = nil // it answered, but not as a master
@@ -55,6 +59,11 @@ func (p *Patient) shared(ctx context.Context) error {
 	p.Progress("sessions over one connection")
 	ends := p.ends()
 	ends.Destination = p.Destination.With(quiet...)
+	m := p.facts.Master
+	lives := m != nil && m.State == Live
+	if lives {
+		p.facts.Sharing.Session = p.sessions(ctx, ends.SessionCase("", m.Path).Argv)
+	}
 	master, err := ends.StartMaster(ctx)
 	p.ticket.End(admit.Done)
 	if err != nil {
@@ -62,20 +71,27 @@ func (p *Patient) shared(ctx context.Context) error {
 	}
 	defer master.Close()
 	p.made++
-	session := ends.SessionCase(master).Argv
-	var took []time.Duration
-	for range max(hostLogins.Count, p.Logins.Count) {
-		l, err := ends.Watch(ctx, session)
-		if err != nil {
-			return nil
-		}
-		took = append(took, l.Whole)
+	session := ends.SessionCase("", master.Socket()).Argv
+	if !lives {
+		p.facts.Sharing.Session = p.sessions(ctx, session)
 	}
-	p.facts.Sharing.Session = middle(took)
 	argv := session("/dev/null")
 	p.facts.Server = p.ask(ctx, append(argv[:len(argv)-1], "exec sh"))
 	p.oldGroups(ctx)
 	return nil
+}
+
+// sessions returns the time of sessions over a master; nothing if it gives none.
+func (p *Patient) sessions(ctx context.Context, session login.ArgvFunc) stats.Interval {
+	var took []time.Duration
+	for range max(hostLogins.Count, p.Logins.Count) {
+		l, err := p.Ends.Watch(ctx, session)
+		if err != nil {
+			return stats.Interval{}
+		}
+		took = append(took, l.Whole)
+	}
+	return middle(took)
 }
 
 // quiet holds the settings of a master that nobody else should notice.

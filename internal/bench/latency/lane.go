@@ -33,6 +33,7 @@ const (
 	terminal   = "pty"        // a session like that of a typing user
 	unobscured = "unobscured" // the same, with ObscureKeystrokeTiming no
 	pipe       = "pipe"       // a session without a terminal
+	kept       = "kept"       // a terminal on the connection of the user's own master
 )
 
 // obscuring is the setting of ssh (since 9.5) that hides the times of typed keys.
@@ -53,6 +54,7 @@ var allLanes = []laneOptions{
 	{terminal, nil, "force", "stty raw -echo; ", "cat"},
 	{unobscured, []string{obscuring + "=no"}, "force", "stty raw -echo; ", "cat"},
 	{pipe, nil, "no", "", "cat"},
+	{kept, nil, "force", "stty raw -echo; ", "cat"},
 }
 
 // Lanes returns the names of all lanes.
@@ -109,6 +111,9 @@ func open(ctx context.Context, b bed.Bed, w laneOptions) (*Lane, error) {
 	defer os.Remove(log) // ssh has it open
 	d := b.Destination.With(w.settings...)
 	d.Instead = map[string]string{"RequestTTY": w.tty, "Compression": ""} // the latter as configured
+	if w.name == kept {
+		d = d.Over(d.Master)
+	}
 	mark := openssh.NewMark()
 	argv := b.SSH.Command(d, alg.Suite{}, log, b.Connect, openssh.Shell(w.first+"echo "+mark+"; exec "+w.then))
 	ends, err := proc.OpenPipes(os.Pipe)

@@ -49,7 +49,11 @@ func OpenAll(ctx context.Context, b bed.Bed, names []string, direction string, t
 		}
 	}()
 	if len(names) == 0 {
-		names = Lanes()
+		names = slices.DeleteFunc(Lanes(), func(name string) bool { return name == kept && b.Destination.Master == "" })
+	}
+	if i := slices.Index(names, kept); i >= 0 && b.Destination.Master == "" {
+		names = slices.Delete(slices.Clone(names), i, i+1)
+		s.Notes = append(s.Notes, "no connection to the host is kept: sshpace keep -w HOST keeps one")
 	}
 	if i := slices.Index(names, unobscured); i >= 0 && !b.SSH.Knows(ctx, obscuring+"=no") {
 		names = slices.Delete(slices.Clone(names), i, i+1)

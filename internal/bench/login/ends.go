@@ -230,6 +230,9 @@ type Master struct {
 	dir    *os.File // that the socket is in
 }
 
+// Socket returns where the master listens.
+func (m *Master) Socket() string { return m.socket }
+
 // StartMaster starts an ssh that is a ControlMaster, and waits until it has logged in.
 func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 	short, dir, err := safedir.Short(e.Dir)
@@ -268,13 +271,13 @@ func (m *Master) Close() error {
 	return errors.Join(err, m.dir.Close())
 }
 
-// SessionCase returns a session over the master. If the master gives none, because the server
-// allows no more (sshd_config(5) MaxSessions) or the master is gone, ssh would silently make a
-// connection instead: a ProxyCommand that fails prevents that.
-func (e *Ends) SessionCase(m *Master) Case {
-	return Case{Factor: ConnectionFactor, Level: "ControlMaster session", Argv: func(log string) []string {
+// SessionCase returns a session over the master at a socket. If the master gives none, because the
+// server allows no more (sshd_config(5) MaxSessions) or the master is gone, ssh would silently make
+// a connection instead: a ProxyCommand that fails prevents that.
+func (e *Ends) SessionCase(level, socket string) Case {
+	return Case{Factor: ConnectionFactor, Level: level, Session: true, Argv: func(log string) []string {
 		d := e.Destination.With("ControlMaster=no", "BatchMode=yes")
-		d.Way, d.Extra = "false", append([]string{"-v", "-v", "-E", log, "-S", m.socket}, d.Extra...)
+		d.Way, d.Extra = "false", append([]string{"-v", "-v", "-E", log, "-S", cmp.Or(socket, "none")}, d.Extra...)
 		return slices.Concat([]string{e.SSH.Path}, d.Options(), []string{"--", d.Host, "true"})
 	}}
 }

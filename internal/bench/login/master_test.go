@@ -57,11 +57,11 @@ func TestNoSessionLeft(t *testing.T) {
 		return m, end
 	}
 	m, _ := master()
-	if l, err := e.Watch(t.Context(), viaJump.SessionCase(m).Argv); err != nil || l.Span(record.PhaseKex) > 0 {
+	if l, err := e.Watch(t.Context(), viaJump.SessionCase("", m.socket).Argv); err != nil || l.Span(record.PhaseKex) > 0 {
 		t.Fatalf("a session over the master: %v, %+v", err, l)
 	}
 	m, end := master() // of which no session was ever open
-	c := viaJump.SessionCase(m)
+	c := viaJump.SessionCase("", m.socket)
 	holder := exec.Command("ssh", append(append([]string{"-S", m.socket}, e.Destination.Options()...), e.Destination.Host, "echo in; sleep 30")...)
 	out, err := holder.StdoutPipe()
 	if err == nil {

@@ -50,6 +50,9 @@ const (
 	FullFactor       = "key exchange, host key, user key"
 )
 
+// KeptLevel is a session on the connection of the user's own master, among connections.
+const KeptLevel = "kept connection"
+
 // Result is the cost of a case.
 type Result struct {
 	Factor    string                   `json:"factor"`

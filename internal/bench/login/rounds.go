@@ -23,6 +23,8 @@ type Case struct {
 	Factor string // the changed property: "" for the plain case
 	Level  string
 	Argv   ArgvFunc
+	// Session says that it logs in nowhere: hosts of others are not asked less because it fails.
+	Session bool
 	// Ends are the ends in Argv: other ends with the same server do as well. nil: it names none of
 	// ours.
 	Ends *Ends
@@ -163,7 +165,7 @@ func (s *survey) run(i int, lane *Lane) rounds.Run {
 		if _, failed := errors.AsType[*FailedError](err); !failed {
 			return record.Reading{}, err
 		}
-		if r.Failure = err.Error(); !s.plan.Strict && i > 0 { // without the plain login there is nothing to compare with
+		if r.Failure = err.Error(); s.cases[i].Session || !s.plan.Strict && i > 0 { // without the plain login there is nothing to compare with
 			err = nil
 		}
 		return r, err

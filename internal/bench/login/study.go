@@ -18,6 +18,7 @@ type Study struct {
 	Kex     []string // key exchanges to compare
 	Factors []string // short names; nil: all that there are
 	Full    bool     // the product of key exchanges, host keys and user keys instead
+	Kept    bool     // the user's own master is compared with logins, asked for or not
 
 	ends       *Ends // between which all logins are compared
 	host, user []*keyPair
@@ -45,7 +46,7 @@ func (s *Study) wants(factor string) bool {
 		return false
 	}
 	if s.Factors == nil {
-		return s.Ends.Own() || factor == KexFactor
+		return s.Ends.Own() || factor == KexFactor || factor == ConnectionFactor && s.Kept
 	}
 	return slices.ContainsFunc(shortNames, func(n struct{ short, factor string }) bool {
 		return n.factor == factor && slices.Contains(s.Factors, n.short)
@@ -69,17 +70,29 @@ func (s *Study) Cases(ctx context.Context) (cases []Case, err error) {
 	}
 	cases = append(cases, private...)
 	if s.wants(ConnectionFactor) && ends.Native == "" {
-		master, err := ends.StartMaster(ctx)
+		session, err := s.session(ctx, ends)
 		if err != nil {
 			return nil, err
 		}
-		s.close = append(s.close, master.Close)
-		cases = append(cases, ends.as(ConnectionFactor, "cold login"), ends.SessionCase(master))
+		cases = append(cases, ends.as(ConnectionFactor, "cold login"), session)
 	}
 	if s.wants(ClientFactor) && ends.Native == "" {
 		cases = append(cases, ends.ClientCases(s.Program)...)
 	}
 	return cases, nil
+}
+
+// session returns a session over the user's own master, or else over one of ours.
+func (s *Study) session(ctx context.Context, ends *Ends) (Case, error) {
+	if s.Kept {
+		return ends.SessionCase(KeptLevel, ends.Destination.Master), nil
+	}
+	master, err := ends.StartMaster(ctx)
+	if err != nil {
+		return Case{}, err
+	}
+	s.close = append(s.close, master.Close)
+	return ends.SessionCase("ControlMaster session", master.socket), nil
 }
 
 // fastKex is the key exchange of logins that do not compare key exchanges: a costly one would hide

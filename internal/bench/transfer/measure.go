@@ -89,9 +89,12 @@ func (b *Ground) over(paths []relay.Path, relays *relay.Group) (grounds []*Groun
 
 // subjects returns all methods: those that differ only in the path come together.
 func subjects(grounds []*Ground, p Params) (all []*Subject) {
-	for _, suite := range p.Suites {
+	for i, suite := range p.Suites {
 		for _, direction := range p.Directions {
 			for _, mode := range p.Modes {
+				if i > 0 && mode == record.ModeKept { // it has but the one
+					continue
+				}
 				for _, ground := range grounds {
 					o := p.Options
 					o.Suite, o.Direction = suite, direction

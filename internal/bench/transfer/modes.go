@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 )
@@ -34,6 +35,7 @@ var modes = []mode{
 	{name: record.ModeForwardR, run: (*Ground).forwardRemote},
 	{name: record.ModeJump, run: (*Ground).jump, lacks: jumps},
 	{name: record.ModeMultiplex, run: (*Ground).multiplex},
+	{name: record.ModeKept, run: (*Ground).kept, lacks: unkept},
 	{name: record.ModeStreams, run: (*Ground).streams},
 }
 
@@ -158,7 +160,9 @@ func (m mode) counts(o Options) []int {
 }
 
 func (b *Ground) subject(m mode, o Options, streams int) *Subject {
-	o.Streams = streams
+	if o.Streams = streams; m.name == record.ModeKept { // its login settled these
+		o.Suite, o.Compression = alg.Suite{}, false
+	}
 	c := &Subject{
 		Method: record.Method{Mode: m.name, Direction: o.Direction, Suite: o.Suite, Streams: streams, Compression: o.Compression, Why: m.why(b, o), Path: PathOf(b.Path)},
 		Run:    func(ctx context.Context, size int64) (Reading, error) { return m.move(ctx, b, o, size) },

@@ -57,8 +57,10 @@ func openIn(t *testing.T, path relay.Path, directory string) *transfer.Ground {
 
 var all, _ = transfer.Modes(nil)
 
-// packaged are the modes that need nothing but Debian's packages; internal/cli has sshpace itself.
-var packaged = slices.DeleteFunc(slices.Clone(all), func(m record.Mode) bool { return m == record.ModeOwn || m == record.ModeMSCP })
+// packaged are the modes that need nothing but Debian's packages; internal/cli has the others.
+var packaged = slices.DeleteFunc(slices.Clone(all), func(m record.Mode) bool {
+	return m == record.ModeOwn || m == record.ModeMSCP || m == record.ModeKept
+})
 
 var suite = alg.NewSuite("aes128-gcm@openssh.com", "", "curve25519-sha256")
 

@@ -26,7 +26,7 @@ import (
 // Reading is the cost of one run, from the start of its first process to the end of its last.
 type Reading struct {
 	Wall   time.Duration
-	Client time.Duration // CPU time of the programs at this end
+	Client time.Duration // CPU time of the programs at this end; 0 where it is out of sight
 	Server time.Duration // and of the server's processes; 0 where it is out of sight
 	// Verified is the time, after that, to compare the received data with the sent data.
 	Verified time.Duration

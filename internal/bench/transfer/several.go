@@ -33,9 +33,7 @@ func (b *Ground) multiplex(ctx context.Context, o Options, size int64) (Reading,
 	defer os.Remove(socket)
 	master := b.destination(o).Replacing("ControlMaster", "yes").Replacing("ControlPath", socket)
 	argv := append(b.SSH.Leading(master.Replacing("SessionType", ""), o.Suite, b.Connect), "-N", "--", b.Destination.Host)
-	// A client that finds no room on the connection would make its own.
-	client := b.destination(o).Replacing("ControlPath", socket)
-	client.Way = "exit 1"
+	client := b.destination(o).Over(socket)
 	var inner Reading
 	outer, err := b.Around(ctx, Process{Argv: argv, Env: b.Destination.Env}, func(ctx context.Context, _ func() string) error {
 		if err := sched.Poll(ctx, b.Connect, awaitPoll, func() bool { _, err := os.Stat(socket); return err == nil }); err != nil {
@@ -46,6 +44,21 @@ func (b *Ground) multiplex(ctx context.Context, o Options, size int64) (Reading,
 		return err
 	})
 	return Reading{Wall: inner.Wall, Client: inner.Client + outer.Client, Server: outer.Server}, err
+}
+
+// kept moves bytes through a session on the user's own master, whose CPU time is that of all its
+// sessions: this one's is not known.
+func (b *Ground) kept(ctx context.Context, o Options, size int64) (Reading, error) {
+	r, err := b.side(ctx, o, size, b.destination(o).Over(b.Destination.Master))
+	r.Client = 0
+	return r, err
+}
+
+func unkept(b *Ground) string {
+	if b.Destination.Master == "" {
+		return "no connection to the host is kept: sshpace keep -w HOST keeps one"
+	}
+	return ""
 }
 
 // Around runs a process while do runs, which can read the process's standard error so far. The wall

@@ -93,7 +93,10 @@ func (c *Subject) runs() []rounds.Run {
 
 // record returns the reading as it is recorded; err is the reason why the run failed.
 func (r Reading) record(err error) record.Reading {
-	x := record.Reading{WallNS: r.Wall, VerifiedNS: r.Verified, ClientCPUNS: &r.Client}
+	x := record.Reading{WallNS: r.Wall, VerifiedNS: r.Verified}
+	if r.Client > 0 {
+		x.ClientCPUNS = &r.Client
+	}
 	if r.Server > 0 {
 		x.ServerCPUNS = &r.Server
 	}

@@ -137,8 +137,8 @@ func fastest(measured []compare.MethodResult, what string) (out []string, enough
 		plain := r.Method
 		plain.Path = record.Path{RTT: r.RTT} // all share the rest
 		name := MethodLabel(plain)
-		if several {
-			name += " with " + Short(r.Suite.Cipher)
+		if cipher := Short(r.Suite.Cipher); several && cipher != "" {
+			name += " with " + cipher
 		}
 		speed := r.Rate.Shown(func(v float64) string { return unit.Digits(v / 1e6) }, " MB/s")
 		switch rivals := rivals(r, measured); {

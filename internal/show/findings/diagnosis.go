@@ -28,7 +28,8 @@ type Diagnosis struct {
 	AtLeast   bool             `json:"login_at_least,omitempty"` // a lower bound: nobody waited for its end
 	RoundTrip *stats.Interval  `json:"round_trip_ns,omitempty"`
 	Busy      float64          `json:"busy_pct,omitempty"` // of this machine's CPU time, during the logins; absent: not known
-	Hidden    string           `json:"hidden,omitempty"`   // why checks of transfers found out nothing
+	Kept      *doctor.Kept     `json:"kept,omitempty"`
+	Hidden    string           `json:"hidden,omitempty"` // why checks of transfers found out nothing
 	Checks    []string         `json:"checks"`
 	Findings  []doctor.Finding `json:"findings"`
 }
@@ -36,6 +37,9 @@ type Diagnosis struct {
 // Diagnose reports the measurements.
 func Diagnose(f *doctor.Facts, checks []doctor.Check, complete bool) *Diagnosis {
 	r := &Diagnosis{Schema: diagnosisSchema, Target: f.Label, Complete: complete && f.Refusal == nil && f.Stuck == nil, Checks: []string{}, Findings: doctor.Judge(checks, f)}
+	if slices.Contains(doctor.Needs(checks), doctor.Masters) {
+		r.Kept = f.Kept()
+	}
 	for _, c := range checks {
 		r.Checks = append(r.Checks, c.Name)
 	}
@@ -116,6 +120,9 @@ func (r *Diagnosis) answer() string {
 		words = append(words, fmt.Sprintf("A login to %s takes more than %.0f s.", r.Target, math.Floor(r.Login.Value/1e9)))
 	case r.Login != nil:
 		words = append(words, fmt.Sprintf("A login to %s takes %s.", r.Target, doctor.Milliseconds(*r.Login)))
+	}
+	if r.Kept != nil {
+		words = append(words, r.Kept.Words)
 	}
 	if r.Hidden != "" {
 		words = append(words, r.Hidden)

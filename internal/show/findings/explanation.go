@@ -13,6 +13,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
 	"sshpace/internal/ssh/conf"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"
 )
 
@@ -22,6 +23,7 @@ type Explanation struct {
 	resolved *conf.Resolved
 	decision conf.Decision
 	asked    []conf.Gap // the arguments for ssh -G
+	kept     string     // socket of a connection that is kept open, "" if none is
 }
 
 // Explain resolves a host. config is the configuration of router.
@@ -45,6 +47,9 @@ func Explain(ctx context.Context, router *route.Router, config *route.Configurat
 		return nil, err
 	default:
 		e.decision = found.Decision
+		if path := router.Master(found.Host); openssh.Listens(path) {
+			e.kept = path
+		}
 	}
 	return e, nil
 }
@@ -116,6 +121,9 @@ func (e *Explanation) summary() (rows [][]string) {
 		add("through", hop.String())
 	}
 	add("engine", strings.TrimSuffix(e.engine()+": "+engines[e.decision.Engine], ": "))
+	if e.kept != "" {
+		add("kept", "sshpace uses the connection that is kept open at "+e.kept)
+	}
 	for _, reason := range e.decision.Reasons {
 		add("because of", reason.String())
 	}
@@ -153,6 +161,7 @@ type explained struct {
 	User     string        `json:"user"`
 	Jump     []string      `json:"jump"`
 	Engine   string        `json:"engine"`
+	Kept     string        `json:"kept,omitempty"` // socket of a connection that is kept open
 	Reasons  []reasonJSON  `json:"reasons"`
 	Notes    []reasonJSON  `json:"notes"`
 	AskedSSH []reasonJSON  `json:"asked_ssh"`
@@ -181,7 +190,7 @@ type originJSON struct {
 func (e *Explanation) JSON(w io.Writer) error {
 	r := e.resolved
 	doc := explained{Schema: explanationSchema, Host: r.Name, HostName: r.HostName(), Port: r.Port(), User: r.User(),
-		Jump: []string{}, Engine: e.engine(), Reasons: reasonsJSON(e.decision.Reasons),
+		Jump: []string{}, Engine: e.engine(), Kept: e.kept, Reasons: reasonsJSON(e.decision.Reasons),
 		Notes: reasonsJSON(e.decision.Notes), AskedSSH: []reasonJSON{}}
 	for _, hop := range r.ProxyJump() {
 		doc.Jump = append(doc.Jump, hop.String())

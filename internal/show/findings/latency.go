@@ -127,7 +127,7 @@ func (r *Latency) Text(w io.Writer, width int) error {
 }
 
 // lanes describes the kinds of sessions.
-var lanes = map[string]string{"pty": "through a terminal, as when you type", "unobscured": "the same, without hidden keystroke timing", "pipe": "without a terminal"}
+var lanes = map[string]string{"pty": "through a terminal, as when you type", "unobscured": "the same, without hidden keystroke timing", "pipe": "without a terminal", "kept": "through a terminal, over the connection that is kept"}
 
 // answer says how typing feels.
 func (r *Latency) answer() string {

@@ -35,6 +35,8 @@ type Login struct {
 	// RoundTrips of a plain login; 0 where they were not counted.
 	RoundTrips int                `json:"round_trips,omitempty"`
 	Predicted  []login.Prediction `json:"predicted,omitempty"`
+	// Kept is the time of a session over the user's own master, relative to a plain login.
+	Kept *stats.Interval `json:"kept_ratio,omitempty"`
 }
 
 // LoginOf returns the report of a record file. It must hold logins.
@@ -56,7 +58,19 @@ func LoginOf(f *record.File) *Login {
 	if r.RoundTrips > 0 && r.Results[0].Wall.N > 0 {
 		r.Predicted = r.Results[0].Predict(r.RoundTrips)
 	}
+	if kept := r.kept(); kept != nil {
+		r.Kept = kept.Wall.Estimate().Over(r.Results[0].Wall.Estimate()).OrNil()
+	}
 	return r
+}
+
+// kept returns the result of sessions over the user's own master; nil without them.
+func (r *Login) kept() *login.Result {
+	i := slices.IndexFunc(r.Results, func(x login.Result) bool { return x.Level == login.KeptLevel && x.Wall.N > 0 })
+	if i < 0 || r.Results[0].Wall.N == 0 {
+		return nil
+	}
+	return &r.Results[i]
 }
 
 // Kinds returns the cost of each kind of login, for a comparison.

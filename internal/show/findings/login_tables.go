@@ -50,6 +50,9 @@ func (r *Login) lead(all bool) []string {
 		fmt.Sprintf("A plain login takes %s; CPU time: %s.", plain.Wall.Noted(unit.InMilliseconds, " ms", fmt.Sprintf("median of %d", plain.Wall.N)), cpu),
 		r.longest(),
 	}
+	if kept := r.kept(); kept != nil {
+		lines = append(lines, fmt.Sprintf("Over the connection that is kept a session takes %s: %s of a login.", figure(kept.Wall), r.Kept.Times()))
+	}
 	if w := plain.Wire; w != nil {
 		trips := fmt.Sprintf("%d round trips, %d bytes up, %d bytes down.", r.RoundTrips, w.Up, w.Down)
 		if stalled := r.stalled(); stalled > 0 && !all {

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"time"
 
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/session"
 )
 
@@ -75,21 +75,11 @@ func (s *Session) survived(err error) error {
 	}
 	const looks, pause = 15, 10 * time.Millisecond
 	for range looks {
-		if !Listens(s.Path) {
+		if !openssh.Listens(s.Path) {
 			own.Text += "; OpenSSH's master has ended over that, and its sessions with it"
 			break
 		}
 		time.Sleep(pause)
 	}
 	return own
-}
-
-// Listens reports whether anybody listens at a socket, alive or not.
-func Listens(path string) bool {
-	conn, err := net.DialTimeout("unix", path, replyTimeout)
-	if err != nil {
-		return false
-	}
-	conn.Close()
-	return true
 }

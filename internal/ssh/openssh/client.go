@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -173,6 +174,29 @@ func (p Program) Private(address, port, user, identity, knownHosts string) Desti
 		Config: os.DevNull, Port: uint16(number), User: user, Identities: []string{identity},
 		Settings: append([]string{"UserKnownHostsFile=" + knownHosts}, p.known(private)...),
 	}}
+}
+
+// masterLimit is the time for a live master to answer.
+const masterLimit = 2 * time.Second
+
+// Listens reports whether anybody listens at a socket, alive or not.
+func Listens(socket string) bool {
+	conn, err := net.DialTimeout("unix", socket, masterLimit)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// Live returns a socket if the ControlMaster of a host answers there, and otherwise "".
+func (p Program) Live(ctx context.Context, socket, host string) string {
+	ctx, cancel := context.WithTimeout(ctx, masterLimit)
+	defer cancel()
+	if !Listens(socket) || p.Check(ctx, socket, host) != nil {
+		return ""
+	}
+	return socket
 }
 
 // Check asks whether the ControlMaster of a host listens at a socket.

@@ -24,6 +24,8 @@ type Destination struct {
 	// replaces Jump; Env is the environment that it needs.
 	Way string
 	Env []string
+	// Master is the socket of the user's own master for the host, if one lives; "" if none does.
+	Master string
 	// Instead holds settings under measurement, such as Compression, in place of the isolating
 	// ones; "" removes one.
 	Instead map[string]string
@@ -54,6 +56,14 @@ func (d Destination) Replacing(name, value string) Destination {
 		instead[k] = v
 	}
 	d.Instead = instead
+	return d
+}
+
+// Over returns the destination for a session over the master at a socket. Where that gives none ssh
+// would log in by itself: a ProxyCommand that fails prevents it.
+func (d Destination) Over(socket string) Destination {
+	d = d.Replacing("ControlPath", conf.Quote(strings.ReplaceAll(socket, "%", "%%")))
+	d.Way = "exit 1"
 	return d
 }
 

@@ -25,6 +25,7 @@ import (
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/line"
 	"sshpace/internal/ssh/mux"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/ssh/session"
 	"sshpace/internal/ssh/sshfp"
@@ -187,7 +188,7 @@ func (e *Executor) Planned(ctx context.Context, h host.Host) (*Planned, error) {
 	switch {
 	case e.params.Engine == OpenSSH:
 		found.Engine = string(OpenSSH)
-	case mux.Listens(e.masterPath(p.Host)):
+	case openssh.Listens(e.masterPath(p.Host)):
 		found.Engine, found.Why = "master", "a connection to it is kept open"
 	case p.target != nil:
 	case e.params.Engine == Auto:

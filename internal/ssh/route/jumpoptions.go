@@ -16,8 +16,8 @@ import (
 
 // ThroughJumps leads ssh to a user's host through the jump hosts that its configuration and flags
 // name, if any, each with keys as strict as the host's own, and refuses circles before anything is
-// started. limit is the timeout of connecting as a whole, usual its default where neither a flag
-// nor the configuration sets it.
+// started. It finds the master that the user has. limit is the timeout of connecting as a whole,
+// usual its default where neither a flag nor the configuration sets it.
 func ThroughJumps(ctx context.Context, p Params, ssh openssh.Program, d openssh.Destination, usual time.Duration) (_ openssh.Destination, limit time.Duration, err error) {
 	h, err := host.Parse(d.Label)
 	if err != nil {
@@ -32,6 +32,7 @@ func ThroughJumps(ctx context.Context, p Params, ssh openssh.Program, d openssh.
 		return d, 0, ResolveError(err, h.Name)
 	}
 	d = r.ThroughJumps(found, ssh, d, usual)
+	d.Master = ssh.Live(ctx, r.Master(found.Host), d.Host)
 	d.Connect, limit = p.Waits(ctx, found, usual)
 	return d, limit, nil
 }

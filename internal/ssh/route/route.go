@@ -13,6 +13,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/ssh/conf"
+	"sshpace/internal/sys/safedir"
 )
 
 // Params select the configuration.
@@ -138,6 +139,12 @@ func (r *Router) HasSSH() bool {
 // both returns the names in a and in b, in the order of a.
 func both(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(name string) bool { return !slices.Contains(b, name) })
+}
+
+// Master returns where a master of a host may listen, "" if there is to be none: in our own
+// directory where ssh_config names no place.
+func (r *Router) Master(c *conf.Resolved) string {
+	return c.ControlPath(safedir.Masters(r.params.Getenv))
 }
 
 // Configuration returns the complete configuration. Without an installed ssh it lacks the values
