@@ -122,6 +122,11 @@ func (i Interval) Plus(o Interval) Interval {
 // Less returns the difference of two quantities, with an interval as wide as both together.
 func (i Interval) Less(o Interval) Interval { return i.Plus(o.Scaled(-1)) }
 
+// Over returns the ratio of two positive quantities, with an interval as wide as both together.
+func (i Interval) Over(o Interval) Interval {
+	return Interval{i.Value / o.Value, i.Lo / o.Hi, i.Hi / o.Lo, min(i.N, o.N)}
+}
+
 // Estimate returns the estimate of a positive quantity that has about this interval, with its error
 // taken as known.
 func (i Interval) Estimate() Estimate {

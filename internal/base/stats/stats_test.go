@@ -362,6 +362,7 @@ func TestArithmeticOfIntervals(t *testing.T) {
 		"the other way":   {a.Scaled(-1), stats.Interval{Value: -10, Lo: -14, Hi: -8, N: 9}},
 		"with a constant": {a.Shifted(-8), stats.Interval{Value: 2, Lo: 0, Hi: 6, N: 9}},
 		"sum":             {a.Plus(b), stats.Interval{Value: 13, Lo: 10, Hi: 18, N: 5}},
+		"ratio":           {a.Over(b), stats.Interval{Value: 10.0 / 3, Lo: 2, Hi: 7, N: 5}},
 		"difference":      {a.Less(b), stats.Interval{Value: 7, Lo: 4, Hi: 12, N: 5}},
 		"inverse":         {stats.Interval{Value: 4, Lo: 2, Hi: 8, N: 9}.Inverse(), stats.Interval{Value: 0.25, Lo: 0.125, Hi: 0.5, N: 9}},
 		"of what falls":   {a.Mapped(func(v float64) float64 { return 20 - v }), stats.Interval{Value: 10, Lo: 6, Hi: 12, N: 9}},

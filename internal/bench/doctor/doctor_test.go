@@ -167,11 +167,11 @@ var causes = []struct {
 		f.Master = &Master{Path: "/m", State: Live, Old: []string{"1"}, New: []string{"1", "9"}}
 	}, "group 9"},
 	{"master", func(f *Facts) {
-		f.Master = &Master{Path: "/m", State: Live, Keep: true, Since: time.Now().Add(-3 * time.Hour), Old: []string{"1"}, New: []string{"1", "9"}}
+		f.Master = &Master{Path: "/m", State: Live, Keep: true, Age: 3 * time.Hour, Old: []string{"1"}, New: []string{"1", "9"}}
 	}, "groups over it, opened 3h0m ago: 1; of a new login: 1 9"},
 	{"master", func(f *Facts) {
 		f.Master = &Master{Path: "/m", State: Live, Keep: true, Old: []string{"1"}, New: []string{"1", "9"}}
-	}, "sshpace keep --refresh -w web1"},
+	}, "sshpace keep --refresh web1"},
 	{"master", func(f *Facts) { f.Master = &Master{Path: "/m", Unset: true, Keep: true, State: Hung, PID: 7} }, "kill -KILL 7; rm -f /m"},
 	{"sharing", func(f *Facts) { f.Logins.Whole = of(900) }, "ControlPersist 10m"},
 	{"sharing", func(f *Facts) { f.Logins.Whole = of(900) }, "as long as you want: sshpace keep -w web1"},
@@ -248,7 +248,7 @@ func TestCauses(t *testing.T) {
 			t.Errorf("%s: found %+v", c.check, found)
 			continue
 		}
-		if all := found[0].What + found[0].Evidence + found[0].Where + found[0].Do + found[0].Gain; !strings.Contains(all, c.says) {
+		if all := found[0].What + found[0].Evidence + found[0].Do + found[0].Gain + found[0].Where; !strings.Contains(all, c.says) {
 			t.Errorf("%s does not say %q: %s", c.check, c.says, all)
 		}
 		seen[c.check] = true

@@ -170,9 +170,9 @@ type Master struct {
 	Path   string
 	Unset  bool // ssh does not know it: ControlPath is not set
 	State  MasterState
-	PID    int  // 0: not known
-	Keep   bool // it is sshpace keep
-	Since  time.Time
+	PID    int           // 0: not known
+	Keep   bool          // it is sshpace keep
+	Age    time.Duration // of its connection
 	Waited time.Duration
 	// Old are the groups of sessions over it, if a new login has others; New are those.
 	Old, New []string

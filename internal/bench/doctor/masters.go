@@ -53,7 +53,7 @@ func badMaster(f *Facts) []Finding {
 	case len(m.Old) > 0:
 		do := "ssh -O stop -S " + path + " " + shell.Word(f.Host)
 		if m.Keep {
-			do = "sshpace keep --refresh -w " + shell.Word(f.Host)
+			do = "sshpace keep --refresh " + shell.Word(f.Host)
 		}
 		return []Finding{{
 			What: "the " + m.name() + " was opened before the account's groups changed: sessions over it have the old ones", Breaks: true,
@@ -74,17 +74,16 @@ func (m *Master) name() string {
 
 // age says for how long it has had its connection.
 func (m *Master) age() string {
-	age := max(0, time.Since(m.Since))
-	if age < time.Hour {
-		return age.Round(time.Second).String()
+	if m.Age < time.Hour {
+		return m.Age.Round(time.Second).String()
 	}
-	return strings.TrimSuffix(age.Round(time.Minute).String(), "0s")
+	return strings.TrimSuffix(m.Age.Round(time.Minute).String(), "0s")
 }
 
 // Kept is a connection that is there, and the time of a session over it.
 type Kept struct {
 	Path    string          `json:"path"`
-	Since   time.Time       `json:"since"`
+	Age     time.Duration   `json:"age_ns"`
 	Session *stats.Interval `json:"session_ns,omitempty"`
 	Ratio   *stats.Interval `json:"login_ratio,omitempty"` // of that to a login
 	Words   string          `json:"-"`
@@ -96,12 +95,13 @@ func (f *Facts) Kept() *Kept {
 	if m == nil || m.State != Live {
 		return nil
 	}
-	k := &Kept{Path: m.Path, Since: m.Since, Session: s.OrNil(), Words: "A connection has been kept for " + m.age() + ": its sessions have the groups of that login"}
+	k := &Kept{Path: m.Path, Age: m.Age, Session: s.OrNil(), Words: "A connection has been kept for " + m.age() + ": its sessions have the groups of that login"}
 	if k.Session != nil {
 		k.Words += ", and take " + Milliseconds(s)
 	}
-	if k.Session != nil && whole.N > 0 { // the farthest ends of both ranges
-		k.Ratio = &stats.Interval{Value: s.Value / whole.Value, Lo: s.Lo / whole.Hi, Hi: s.Hi / whole.Lo, N: min(s.N, whole.N)}
+	if k.Session != nil && whole.N > 0 {
+		ratio := s.Over(whole)
+		k.Ratio = &ratio
 		k.Words += ", " + k.Ratio.Times() + " of a new login"
 	}
 	k.Words += "."

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/sched"
@@ -104,7 +105,7 @@ func (f *Facts) configured(c *conf.Resolved, path string) {
 	}
 	f.Sharing.Master, f.Sharing.Persist = set(conf.ControlMaster), set(conf.ControlPersist)
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
-		f.Master = &Master{Path: path, Unset: c.Word(conf.ControlPath) == "", Since: info.ModTime()}
+		f.Master = &Master{Path: path, Unset: c.Word(conf.ControlPath) == "", Age: max(0, time.Since(info.ModTime()))}
 	}
 }
 
