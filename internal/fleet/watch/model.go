@@ -16,12 +16,10 @@ import (
 // model is the view as the library has it.
 type model struct{ *view }
 
-type (
-	tick    struct{}
-	seeking struct{} // a search goes on
-	// aside is somebody else who needs the terminal.
-	aside func()
-)
+type tick struct{}
+
+// aside is somebody else who needs the terminal.
+type aside func()
 
 // Run lets them have it.
 func (a aside) Run() error        { a(); return nil }
@@ -44,8 +42,6 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tick:
 		m.arrange()
 		return m, next()
-	case seeking:
-		return m, m.seek()
 	case aside:
 		return m, tea.Exec(msg, nil)
 	case tea.KeyPressMsg:
@@ -88,12 +84,12 @@ func (v *view) foot() string {
 
 // press carries out a key.
 func (v *view) press(key, typed string) tea.Cmd {
-	v.search.on = false
 	if key == "ctrl+c" {
 		return v.interrupt()
 	}
 	if v.typed != nil {
-		return v.typing(key, typed)
+		v.typing(key, typed)
+		return nil
 	}
 	asked := v.leaving
 	v.notice, v.leaving = "", false
@@ -105,7 +101,7 @@ func (v *view) press(key, typed string) tea.Cmd {
 	case "/":
 		v.typed = new("")
 	case "n":
-		return v.find(v.search.text, 1)
+		v.find(false)
 	case "ctrl+z":
 		return tea.Suspend
 	case "enter":
@@ -160,65 +156,46 @@ func (v *view) interrupt() tea.Cmd {
 }
 
 // typing takes a key of the text to search for.
-func (v *view) typing(key, typed string) tea.Cmd {
+func (v *view) typing(key, typed string) {
 	switch key {
 	case "esc":
 		v.typed = nil
 	case "enter":
-		text := cmp.Or(*v.typed, v.search.text)
-		v.typed = nil
-		return v.find(text, 0)
+		v.sought, v.typed = cmp.Or(*v.typed, v.sought), nil
+		v.find(true)
 	case "backspace":
 		runes := []rune(*v.typed)
 		*v.typed = string(runes[:max(0, len(runes)-1)])
 	default:
 		*v.typed += termsafe.Line(typed)
 	}
-	return nil
 }
 
-// search is a search for a text in the lines of a page, past the end from the beginning.
-type search struct {
-	text    string
-	from    int64 // place where it began
-	at      int64 // place where it goes on
-	wrapped bool  // it has passed the end
-	on      bool  // it goes on
-}
+// seekLines is how many lines are searched at once: what hosts send waits meanwhile.
+const seekLines = 500_000
 
-// seekLines is how many lines are searched before keys are looked at.
-const seekLines = 20_000
-
-// find searches from the line of the page on that is some lines further.
-func (v *view) find(text string, further int) tea.Cmd {
-	at := v.page().at
-	if further > 0 {
-		_, _, at = v.page().line(at, 0, 1)
+// find goes to the next line with the text that is searched for, past the end from the beginning;
+// here: the line on top may be it.
+func (v *view) find(here bool) {
+	p := v.page()
+	from := p.at
+	if !here {
+		_, _, from = p.line(from, 0, 1)
 	}
-	if v.search = (search{text: text, from: at, at: at, on: text != ""}); text == "" {
-		v.notice = "/ searches for a text"
-	}
-	return v.seek()
-}
-
-func (v *view) seek() tea.Cmd {
-	s, p := &v.search, v.page()
-	for n := 0; s.on; n++ {
-		if n == seekLines {
-			v.notice = "searching; any key ends it"
-			return func() tea.Msg { return seeking{} }
-		}
-		line, _, next := p.line(s.at, 0, 0)
+	wrapped, at := false, from
+	for range seekLines {
+		line, _, next := p.line(at, 0, 0)
 		switch {
-		case next == s.at && !s.wrapped:
-			s.at, s.wrapped = 0, true
-			continue
-		case next == s.at, s.wrapped && s.at >= s.from:
-			s.on, v.notice = false, "not found: "+s.text
-		case strings.Contains(line, s.text):
-			s.on, v.notice, p.at, p.tail = false, "", s.at, false
+		case next == at && !wrapped:
+			wrapped, next = true, 0
+		case v.sought == "", next == at, wrapped && at >= from:
+			v.notice = "not found: " + v.sought
+			return
+		case strings.Contains(line, v.sought):
+			p.at, p.tail = at, false
+			return
 		}
-		s.at = next
+		at = next
 	}
-	return nil
+	p.at, p.tail, v.notice = at, false, "not found up to here; n goes on"
 }

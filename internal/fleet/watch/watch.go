@@ -82,7 +82,7 @@ type view struct {
 	width, height int
 	pages         []*page // the list, and what was opened above it
 	typed         *string // text to search for, while it is typed
-	search        search
+	sought        string
 	notice        string // below the page, until the next key
 	interrupts    int
 	leaving       bool // the last key asked for it
