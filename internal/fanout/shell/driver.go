@@ -17,8 +17,7 @@ import (
 // shell (POSIX 2.11).
 //
 // The shell is the other one. Its streams 8 and 9 are ours; its own lead nowhere, which hides
-// traces of what we add from set -x. %[1]s and %[2]s are the halves of the mark, which nothing
-// shows as a whole, such as ps.
+// traces of what we add from set -x.
 const driver = `trap : INT TERM
 {
 trap '' INT TERM
@@ -33,7 +32,7 @@ done
 trap : INT TERM
 exec 8>&1 9>&2 2>/dev/null
 say() { echo "$m$1$m" >&8; echo "$m$1$m" >&9; }
-m='%[1]s''%[2]s'
+m=%[1]s
 say ` + began + `
 say "0 $PWD"
 unset TMOUT
@@ -54,7 +53,7 @@ const (
 // leaves the loops of the command, too. command(1) keeps the shell alive after a mistake in the
 // syntax, and is a way past functions of the user's. The command finds the exit status of the one
 // before in $?.
-const line = `sshpace_c=%[1]s; sshpace_m='%[2]s''%[3]s'; sshpace_q() { set -- "${sshpace_s:-0}"; sshpace_s=130; return "$1"; }; ` +
+const line = `sshpace_c=%[1]s; sshpace_m=%[2]s; sshpace_q() { set -- "${sshpace_s:-0}"; sshpace_s=130; return "$1"; }; ` +
 	`trap 'break 99 2>/dev/null' INT; command echo "${sshpace_m}` + began + `$sshpace_m" >&8; command echo "${sshpace_m}` + began + `$sshpace_m" >&9; ` +
 	`for sshpace_i in 1; do sshpace_q; command eval "$sshpace_c" </dev/null >&8 2>&9 8>&- 9>&-; sshpace_s=$?; done; trap : INT; ` +
 	`sshpace_c="$sshpace_m$sshpace_s ${PWD-}$sshpace_m"; command echo "$sshpace_c" >&8; command echo "$sshpace_c" >&9` + "\n"
@@ -64,17 +63,9 @@ type mark string
 
 func newMark() mark { return mark(rand.Text()) }
 
-func (m mark) halves() (string, string) { return string(m[:len(m)/2]), string(m[len(m)/2:]) }
+func (m mark) driver() string { return fmt.Sprintf(driver, m) }
 
-func (m mark) driver() string {
-	a, b := m.halves()
-	return fmt.Sprintf(driver, a, b)
-}
-
-func (m mark) line(command string) []byte {
-	a, b := m.halves()
-	return fmt.Appendf(nil, line, shell.Quote(command), a, b)
-}
+func (m mark) line(command string) []byte { return fmt.Appendf(nil, line, shell.Quote(command), m) }
 
 // word is a word of ours between output.
 type word struct {
