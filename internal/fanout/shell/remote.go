@@ -178,19 +178,22 @@ func (r *remote) finish(t *task, sent <-chan struct{}) (killed bool) {
 		ask   string
 		grace time.Duration
 	}{{interrupt, fleet.TermGrace / 2}, {interrupt, fleet.TermGrace / 2}, {kill, fleet.TermGrace}} {
+		late := time.After(step.grace)
 		select {
 		case <-sent:
-		default: // the host takes nothing
+			r.channel.Write([]byte(step.ask + "\n"))
+			killed = step.ask == kill
+		case <-late: // the host takes nothing
 			continue
+		case <-r.over:
+			return killed
 		}
-		r.channel.Write([]byte(step.ask + "\n"))
-		killed = step.ask == kill
 		select {
 		case <-t.ended:
 			return killed
 		case <-r.over:
 			return killed
-		case <-time.After(step.grace):
+		case <-late:
 		}
 	}
 	r.leave("its command did not end")
