@@ -89,7 +89,7 @@ func (l *Lab) settings(copied string) (lines []string, err error) {
 		startups, lines = l.startups, []string{"ForceCommand echo >>" + l.Path("ran")}
 	}
 	lines = append(lines, "PermitRootLogin prohibit-password", "PasswordAuthentication no", "KbdInteractiveAuthentication no",
-		"MaxStartups "+startups, "LogLevel ERROR", "KexAlgorithms curve25519-sha256", "SetEnv HOME="+l.Path("home"))
+		"MaxStartups "+startups, "LogLevel ERROR", "KexAlgorithms curve25519-sha256", "SetEnv HOME="+l.Path("home"), "Subsystem sftp "+sftpServer())
 	if err := os.Mkdir(l.Path("home"), 0o700); err != nil || copied == "" {
 		return lines, err
 	}
@@ -102,7 +102,7 @@ func (l *Lab) settings(copied string) (lines []string, err error) {
 	if err := os.WriteFile(l.Path("session"), []byte(inDirectory), 0o755); err != nil {
 		return nil, err
 	}
-	return append(lines, "Subsystem sftp "+sftpServer(), "ForceCommand "+l.Path("session")), nil
+	return append(lines, "ForceCommand "+l.Path("session")), nil
 }
 
 // sftpServer is where Debian, or others, have it.

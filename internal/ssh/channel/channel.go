@@ -151,6 +151,18 @@ type news struct {
 	kind byte   // of the message; msgClose is also the end of the connection
 	name string // of a request
 	data []byte
+	in   *block // memory of data that waits; nil: another one
+}
+
+// waits returns the message in memory of its own.
+func (n news) waits() news {
+	if len(n.data) < maxPacket/2 || len(n.data) > maxPacket {
+		n.data = bytes.Clone(n.data)
+		return n
+	}
+	n.in = blocks.Get().(*block)
+	n.data = n.in[:copy(n.in[:], n.data)]
+	return n
 }
 
 // notify passes a message to the Handler, after all earlier ones. The reader does so itself if that
@@ -166,8 +178,7 @@ func (ch *Channel) notify(n news) error {
 	case alone:
 		c.busy = ch
 	default:
-		n.data = bytes.Clone(n.data)
-		if ch.news = append(ch.news, n); !ch.telling {
+		if ch.news = append(ch.news, n.waits()); !ch.telling {
 			go ch.tellRest()
 		}
 	}
@@ -191,6 +202,9 @@ func (ch *Channel) tellRest() {
 		ch.news = ch.news[1:]
 		c.mu.Unlock()
 		_ = ch.call(n) // the reader notices the end of the connection
+		if n.in != nil {
+			blocks.Put(n.in)
+		}
 		c.mu.Lock()
 	}
 	if ch.telling = false; c.busy == ch {
@@ -357,7 +371,7 @@ func (ch *Channel) request(f *Fields) error {
 	if f.Err() != nil {
 		return ErrShort
 	}
-	if err := ch.notify(news{msgRequest, string(name), f.Rest}); err != nil || !reply {
+	if err := ch.notify(news{kind: msgRequest, name: string(name), data: f.Rest}); err != nil || !reply {
 		return err
 	}
 	if err := ch.transmit(numbered(msgFailure, ch.remote)); err != io.EOF {

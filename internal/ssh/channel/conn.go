@@ -2,6 +2,7 @@ package channel
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -32,8 +33,8 @@ type Carrier interface {
 type Conn struct {
 	carrier Carrier
 	begin   sync.Once
-	done    chan struct{} // closed when nothing is read any more
-	err     error         // why; set before done is closed
+	life    context.Context // until nothing is read any more
+	die     context.CancelCauseFunc
 
 	trip       atomic.Int64 // shortest time until a channel was opened; 0: none was
 	reader     atomic.Int32 // how many goroutines have read before the one that does
@@ -69,7 +70,8 @@ type answer struct {
 // and are the beginning of its requests, in the same words: they are compared, and not sent again.
 // The server answers asked of them, and numbers that channel 0.
 func New(c Carrier, ahead [][]byte, asked int) *Conn {
-	conn := &Conn{carrier: c, done: make(chan struct{}), ahead: ahead, asked: asked}
+	conn := &Conn{carrier: c, ahead: ahead, asked: asked}
+	conn.life, conn.die = context.WithCancelCause(context.Background())
 	conn.first.L = &conn.mu
 	return conn
 }
@@ -104,13 +106,18 @@ func (n *Named) Client() *ssh.Client {
 }
 
 // Done is closed when the connection has ended.
-func (c *Conn) Done() <-chan struct{} { return c.done }
+func (c *Conn) Done() <-chan struct{} { return c.life.Done() }
+
+// Life ends with the connection, whose reason is its cause. It begins to read.
+func (c *Conn) Life() context.Context {
+	c.start()
+	return c.life
+}
 
 // Wait waits for the end of the connection and returns its reason.
 func (c *Conn) Wait() error {
-	c.start()
-	<-c.done
-	return c.err
+	<-c.Life().Done()
+	return context.Cause(c.life)
 }
 
 // Close ends the connection.
@@ -145,7 +152,7 @@ func (c *Conn) read(reader int32) {
 // end wakes everybody who waits.
 func (c *Conn) end(err error) {
 	c.mu.Lock()
-	c.over, c.err = true, err
+	c.over = true
 	open, waiting := c.channels, c.waiting
 	c.channels, c.waiting = nil, nil
 	c.mu.Unlock()
@@ -155,7 +162,7 @@ func (c *Conn) end(err error) {
 	for _, w := range waiting {
 		close(w)
 	}
-	close(c.done)
+	c.die(err)
 }
 
 // take handles one packet.

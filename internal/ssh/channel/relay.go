@@ -2,7 +2,6 @@ package channel
 
 import (
 	"errors"
-	"slices"
 	"sync"
 )
 
@@ -10,7 +9,7 @@ import (
 // translates the numbers, and knows which channels are the client's.
 type Relay struct {
 	conn *Conn
-	to   func(message []byte)
+	to   func(head, rest []byte)
 
 	mu   sync.Mutex
 	open map[uint32]*relayed // by the server's numbers
@@ -25,15 +24,16 @@ type relayed struct {
 	closed, ended bool // by us, by the server
 }
 
-// Relay begins one. to takes messages for the client, and must not wait.
-func (c *Conn) Relay(to func(message []byte)) *Relay {
+// Relay begins one. to takes messages for the client, each in two parts that are valid during the
+// call, and must not wait.
+func (c *Conn) Relay(to func(head, rest []byte)) *Relay {
 	return &Relay{conn: c, to: to, open: map[uint32]*relayed{}}
 }
 
 var errKind = errors.New("a message that a client must not send")
 
 // Send passes on a message of the client. Requests for the connection as a whole are refused, and
-// what is not for a channel of the client's is dropped.
+// what is not for a channel of the client's is dropped. p may be reused afterwards.
 func (r *Relay) Send(p []byte) error {
 	f := FieldsOf(p)
 	switch kind := p[0]; {
@@ -42,7 +42,7 @@ func (r *Relay) Send(p []byte) error {
 	case kind == msgGlobalRequest:
 		f.Text()
 		if f.Bool() {
-			r.to([]byte{msgRequestFailure})
+			r.to([]byte{msgRequestFailure}, nil)
 		}
 		return f.Err()
 	case kind >= msgWindowAdjust && kind <= msgFailure:
@@ -140,7 +140,7 @@ func (ch *relayed) take(kind byte, f *Fields) error {
 	case farewell:
 		return r.conn.carrier.Send(numbered(msgClose, ch.remote))
 	case !gone:
-		r.to(slices.Concat(numbered(kind, ch.client), f.Rest))
+		r.to(numbered(kind, ch.client), f.Rest)
 	}
 	return nil
 }

@@ -105,10 +105,11 @@ func (e *Engine) HostKey(ctx context.Context, t *Target, algorithms []string, a 
 
 // link returns the connection of a handshake.
 func (e *Engine) link(ctx context.Context, h *hand) *link {
+	step := h.step // the rest of h is for the login alone
 	l := &link{net: h.net, Connection: session.Connection{
 		Named: h.own.Mux(h.target.User), Result: fleet.Outcome{Engine: engineName, Addr: h.net.RemoteAddr().String()},
 		ByPerson: h.login.byPerson(), Asked: h.own.Asked(), Banner: h.own.Banner(), MayKill: !e.opts.NoKillSession,
-		Opened: func() { h.step(transport.StepOpen) }, Began: func() { h.step(transport.StepExec) }, Ended: func() { h.step(transport.StepExit) },
+		Opened: func() { step(transport.StepOpen) }, Began: func() { step(transport.StepExec) }, Ended: func() { step(transport.StepExit) },
 	}}
 	l.usable, _ = ctx.Deadline()
 	l.keepAlive(h.target)

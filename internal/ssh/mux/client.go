@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"net"
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
@@ -81,15 +82,14 @@ func (c carrier) Send(packets ...[]byte) error {
 
 // SendData sends data in packets; see channel.Carrier.
 func (c carrier) SendData(head, data []byte, most int) error {
+	var all net.Buffers
 	for len(data) > 0 {
 		part := data[:min(len(data), most)]
 		data = data[len(part):]
 		begin := binary.BigEndian.AppendUint32(append([]byte{0}, head...), uint32(len(part)))
-		if err := c.send(begin, part); err != nil {
-			return err
-		}
+		all = append(all, framed(begin, len(part)), part)
 	}
-	return nil
+	return c.write(all)
 }
 
 // Close ends the link.

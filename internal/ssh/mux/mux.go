@@ -275,9 +275,18 @@ func (l *link) frame(without int, old []byte) ([]byte, error) {
 
 // send writes head and data as one message.
 func (l *link) send(head, data []byte) error {
+	return l.write(net.Buffers{framed(head, len(data)), data})
+}
+
+// framed returns the beginning of a message whose rest has some bytes.
+func framed(head []byte, rest int) []byte {
+	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(head)), uint32(len(head)+rest)), head...)
+}
+
+// write writes messages.
+func (l *link) write(messages net.Buffers) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(head)+len(data)), uint32(len(head)+len(data)))
-	_, err := l.conn.Write(append(append(out, head...), data...))
+	_, err := messages.WriteTo(l.conn)
 	return err
 }

@@ -17,6 +17,7 @@ import (
 
 	"sshpace/internal/ssh/channel"
 	"sshpace/internal/ssh/line"
+	"sshpace/internal/ssh/session"
 )
 
 // passenger is a session, or a connection from the server to somewhere, with the files of a client.
@@ -198,10 +199,10 @@ func (p *passenger) watchSize() {
 
 // feed sends the client's input.
 func (p *passenger) feed() {
-	const most = 64 << 10
-	buf := make([]byte, most)
+	buf := session.Buffers.Get().(*session.Buffer)
+	defer session.Buffers.Put(buf)
 	for {
-		n, err := p.in.Read(buf)
+		n, err := p.in.Read(buf[:])
 		data := buf[:n]
 		if p.escapes != nil {
 			data = p.typed(data)

@@ -69,7 +69,8 @@ const maxClients = 1000
 func (s *Server) Serve(ctx context.Context, l *Listener) error {
 	s.prepare(ctx, l)
 	defer context.AfterFunc(ctx, func() { s.finish(context.Cause(ctx)) })()
-	go func() { s.finish(s.Conn.Wait()) }()
+	life := s.Conn.Life()
+	defer context.AfterFunc(life, func() { s.finish(context.Cause(life)) })()
 	s.tasks.Go(func() { s.accept(l) })
 	<-s.life.Done()
 	s.mu.Lock()
@@ -362,12 +363,13 @@ func (c *client) proxyMode(id uint32) error {
 	q := &queue{to: c.link}
 	q.came.L = &q.mu
 	c.of.tasks.Go(q.write)
-	defer q.add(nil)
+	defer q.end()
 	r := c.of.Conn.Relay(q.add)
 	defer r.Close()
+	var p []byte
+	var err error
 	for {
-		p, err := c.packet(nil)
-		if err == nil {
+		if p, err = c.packet(p); err == nil {
 			c.of.expect()
 			err = r.Send(p)
 		}
@@ -379,44 +381,50 @@ func (c *client) proxyMode(id uint32) error {
 
 // queue holds messages for a client in proxy mode, so that no client holds up the others.
 type queue struct {
-	to    *link
-	mu    sync.Mutex
-	came  sync.Cond
-	waits [][]byte
-	size  int
+	to      *link
+	mu      sync.Mutex
+	came    sync.Cond
+	waits   []byte
+	leaving int // bytes that are being written
+	ended   bool
 }
 
-// add appends a message; nil is the end.
-func (q *queue) add(p []byte) {
+// add appends a message.
+func (q *queue) add(head, rest []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.size += len(p); q.size > queued && p != nil {
+	if q.leaving+len(q.waits) > queued {
 		q.to.conn.Close()
 		return
 	}
-	q.waits = append(q.waits, p)
+	q.waits = binary.BigEndian.AppendUint32(q.waits, uint32(1+len(head)+len(rest)))
+	q.waits = append(append(append(q.waits, 0), head...), rest...)
+	q.came.Signal()
+}
+
+func (q *queue) end() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ended = true
 	q.came.Signal()
 }
 
 // write writes messages until the end.
 func (q *queue) write() {
+	var now []byte
 	for {
 		q.mu.Lock()
-		for len(q.waits) == 0 {
+		for len(q.waits) == 0 && !q.ended {
 			q.came.Wait()
 		}
-		now := q.waits
-		q.waits = nil
-		q.mu.Unlock()
-		for _, p := range now {
-			if p == nil {
-				return
-			}
-			_ = q.to.send([]byte{0}, p) // its reader notices the end
-			q.mu.Lock()
-			q.size -= len(p)
+		if len(q.waits) == 0 {
 			q.mu.Unlock()
+			return
 		}
+		now, q.waits = q.waits, now[:0]
+		q.leaving = len(now)
+		q.mu.Unlock()
+		_, _ = q.to.conn.Write(now) // its reader notices the end
 	}
 }
 

@@ -96,18 +96,19 @@ func feed(to interface {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		buf := buffers.Get().(*buffer)
-		defer buffers.Put(buf)
+		buf := Buffers.Get().(*Buffer)
+		defer Buffers.Put(buf)
 		io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{r}, buf[:])
 		to.CloseWrite()
 	}()
 	return func() { r.Close(); <-done }
 }
 
-// buffer is for data in flight.
-type buffer [64 << 10]byte
+// Buffer is for data in flight, as much as a pipe holds.
+type Buffer [64 << 10]byte
 
-var buffers = sync.Pool{New: func() any { return new(buffer) }}
+// Buffers has a *Buffer for whoever feeds a session.
+var Buffers = sync.Pool{New: func() any { return new(Buffer) }}
 
 // ending is the end of a command that a server reports.
 type ending struct {

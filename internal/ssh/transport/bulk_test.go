@@ -18,7 +18,7 @@ func (s *swallower) Write(p []byte) (int, error) { return s.got.Write(p) }
 // it.
 func TestBulk(t *testing.T) {
 	to := &swallower{}
-	c := &Conn{net: to, sealer: plain{}}
+	c := &Conn{net: to, sealer: plain{}, loggedIn: true}
 	c.queue([]byte("first"))
 	data := bytes.Repeat([]byte("data"), 64<<10)
 	for range 3 {
@@ -31,8 +31,9 @@ func TestBulk(t *testing.T) {
 	}
 	var got []byte
 	packets := 0
-	for to.got.Len() > 0 {
-		p, err := plain{}.open(&to.got, 0)
+	in := newInput(&to.got)
+	for to.got.Len() > 0 || in.buffered() > 0 {
+		p, err := plain{}.open(in, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,8 +65,9 @@ func TestDataDuringKeyExchange(t *testing.T) {
 	if err := c.changeOurs(plain{}); err != nil {
 		t.Fatal(err)
 	}
+	in := newInput(&to.got)
 	for _, want := range []string{"\x15", "head\x00\x00\x00\x02da", "head\x00\x00\x00\x02ta"} {
-		if p, err := (plain{}).open(&to.got, 0); string(p) != want || err != nil {
+		if p, err := (plain{}).open(in, 0); string(p) != want || err != nil {
 			t.Errorf("%q, %v; want %q", p, err, want)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"encoding/binary"
 	"errors"
-	"io"
 	"slices"
 
 	"golang.org/x/crypto/chacha20"
@@ -88,8 +87,8 @@ func (g *gcm) seal(dst []byte, _ uint32, head, rest []byte) []byte {
 	return append(dst[:start+4], sealed...)
 }
 
-func (g *gcm) open(r io.Reader, _ uint32) ([]byte, error) {
-	packet, _, err := arrived(r, binary.BigEndian.Uint32, aes.BlockSize, 0, tag)
+func (g *gcm) open(in *input, _ uint32) ([]byte, error) {
+	packet, _, err := arrived(in, binary.BigEndian.Uint32, aes.BlockSize, 0, tag)
 	if err != nil {
 		return nil, err
 	}
@@ -134,9 +133,9 @@ func (c *chacha) seal(dst []byte, seq uint32, head, rest []byte) []byte {
 	return append(dst, mac[:]...)
 }
 
-func (c *chacha) open(r io.Reader, seq uint32) ([]byte, error) {
+func (c *chacha) open(in *input, seq uint32) ([]byte, error) {
 	body, length, key := c.streams(seq)
-	packet, n, err := arrived(r, func(head []byte) uint32 {
+	packet, n, err := arrived(in, func(head []byte) uint32 {
 		var clear [4]byte
 		length.XORKeyStream(clear[:], head)
 		return binary.BigEndian.Uint32(clear[:])

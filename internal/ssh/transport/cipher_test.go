@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bufio"
 	"bytes"
 	"math/big"
 	"net"
@@ -23,17 +22,17 @@ func TestTampered(t *testing.T) {
 				return made
 			}
 			packet := pair().seal(nil, 7, []byte("a message"), []byte(" in two parts"))
-			if p, err := pair().open(bytes.NewReader(packet), 7); err != nil || string(p) != "a message in two parts" {
+			if p, err := pair().open(newInput(bytes.NewReader(packet)), 7); err != nil || string(p) != "a message in two parts" {
 				t.Fatalf("%s, %s: %q, %v", s.name, m.name, p, err)
 			}
 			for i := range packet {
 				changed := bytes.Clone(packet)
 				changed[i] ^= 0x10
-				if p, err := pair().open(bytes.NewReader(changed), 7); err == nil {
+				if p, err := pair().open(newInput(bytes.NewReader(changed)), 7); err == nil {
 					t.Errorf("%s, %s: byte %d of %d: %q", s.name, m.name, i, len(packet), p)
 				}
 			}
-			if p, err := pair().open(bytes.NewReader(packet), 8); err == nil && s.iv != 12 { // GCM counts by itself
+			if p, err := pair().open(newInput(bytes.NewReader(packet)), 8); err == nil && s.iv != 12 { // GCM counts by itself
 				t.Errorf("%s, %s: another number: %q", s.name, m.name, p)
 			}
 		}
@@ -74,12 +73,12 @@ func offered(t *testing.T, prime, base []byte) error {
 	defer ours.Close()
 	go func() {
 		defer theirs.Close()
-		if p, err := (plain{}).open(theirs, 0); err == nil && p[0] == msgGroupRequest {
+		if p, err := (plain{}).open(newInput(theirs), 0); err == nil && p[0] == msgGroupRequest {
 			theirs.Write(plain{}.seal(nil, 0, channel.AppendText(channel.AppendText([]byte{msgGroup}, prime), base), nil))
 		}
 	}()
 	c := &Conn{net: ours, sealer: plain{}, opener: plain{}, loggedIn: true}
-	c.in = bufio.NewReader(ours)
+	c.in = newInput(ours)
 	_, _, err := c.askGroup()
 	return err
 }
@@ -101,7 +100,7 @@ func TestWrongGuess(t *testing.T) {
 	} {
 		var sent bytes.Buffer
 		sent.Write(plain{}.seal(nil, 0, []byte{test.packet}, nil))
-		c := &Conn{opener: plain{}, in: bufio.NewReader(&sent), chosen: algorithms{kex: "curve25519-sha256", hostKey: "ssh-ed25519"}}
+		c := &Conn{opener: plain{}, in: newInput(&sent), chosen: algorithms{kex: "curve25519-sha256", hostKey: "ssh-ed25519"}}
 		err := c.skipGuess(&KexInit{Kex: []string{test.kex}, HostKey: []string{"ssh-ed25519"}, FirstPacketFollows: test.follows})
 		if read := int(c.recv.seq); (err == nil) != test.ok || read != 1-test.left {
 			t.Errorf("%+v: %d packets read, %v", test, read, err)

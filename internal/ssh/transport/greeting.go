@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -20,18 +19,16 @@ const maxText = 256
 
 // read reads a peer's version line and the text that a server may send before it (RFC 4253 section
 // 4.2).
-func (g *Greeting) read(in *bufio.Reader) error {
+func (g *Greeting) read(in *input) error {
 	for range maxLines {
-		line, err := in.ReadSlice('\n')
+		line, err := in.line()
 		text := strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r")
 		if err == nil && (strings.HasPrefix(text, "SSH-2.0-") || strings.HasPrefix(text, "SSH-1.99-")) {
-			g.Version, g.More = text, in.Buffered() > 0
+			g.Version, g.More = text, in.buffered() > 0
 			return nil
 		}
 		g.Text = append(g.Text, line[:min(len(line), maxText-len(g.Text))]...)
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			return errors.New("ssh: a line before the key exchange is too long")
 		case err != nil:
 			return err
 		case strings.HasPrefix(text, "SSH-"), strings.HasPrefix(text, "HTTP/"):
@@ -46,7 +43,7 @@ func (c *Conn) Greeting() *Greeting { return &c.greeting }
 
 // ReadGreeting reads a peer's text before anything is negotiated.
 func ReadGreeting(r io.Reader) (version string, lists *KexInit, err error) {
-	in := bufio.NewReader(r)
+	in := newInput(r)
 	var g Greeting
 	if err := g.read(in); err != nil {
 		return "", nil, fmt.Errorf("read the version line: %w", err)

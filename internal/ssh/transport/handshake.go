@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bufio"
 	"crypto"
 	"errors"
 	"fmt"
@@ -68,7 +67,7 @@ func (c *Conn) step(s Step) {
 // and the caller closes raw.
 func Handshake(raw net.Conn, config *Config) (*Conn, error) {
 	c := &Conn{net: raw, config: config, opener: plain{}, sealer: plain{}, ours: config.Version}
-	c.in = bufio.NewReader(heard{c})
+	c.in = newInput(heard{c})
 	c.out = append(c.out, config.Version+"\r\n"...)
 	c.mu.Lock()
 	c.sendKexInit()

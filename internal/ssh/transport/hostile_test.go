@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/rand"
 	"crypto/rsa"
@@ -53,11 +52,11 @@ func (h *hostile) drain() {
 
 // exchangeKeys is the server's half of the first key exchange; extra is said before its NEWKEYS.
 func (h *hostile) exchangeKeys(extra ...[]byte) error {
-	line, err := h.in.ReadString('\n')
+	line, err := h.in.line()
 	if err != nil {
 		return err
 	}
-	h.greeting.Version = strings.TrimRight(line, "\r\n")
+	h.greeting.Version = strings.TrimRight(string(line), "\r\n")
 	h.out = append(h.out, h.ours+"\r\n"...)
 	m := h.init()
 	m.Kex = []string{ssh.KeyExchangeCurve25519, strictServer}
@@ -156,7 +155,7 @@ func loginTo(t *testing.T, version string, login Login, talk func(*hostile), ext
 		defer serving.Done()
 		config := &Config{HostKeys: []string{ssh.KeyAlgoED25519}}
 		h := &hostile{Conn: &Conn{net: raw, config: config, opener: plain{}, sealer: plain{}, ours: version}, t: t, key: hostKey}
-		h.in = bufio.NewReader(raw)
+		h.in = newInput(raw)
 		if h.exchangeKeys(extra...) == nil {
 			talk(h)
 		}

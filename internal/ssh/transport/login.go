@@ -131,7 +131,7 @@ type question struct {
 
 // Authenticate logs in. If that fails and Asked then returns false, Ahead has not run.
 func (c *Conn) Authenticate(l Login) error {
-	if c.in.Buffered() > 0 { // EXT_INFO, with the signature algorithms
+	if c.in.buffered() > 0 { // EXT_INFO, with the signature algorithms
 		if err := c.peekExtensions(); err != nil {
 			return err
 		}
@@ -393,6 +393,7 @@ func lastLine(text string) string {
 func (a *attempt) said() ([]byte, error) {
 	for {
 		p, err := a.Conn.next()
+		p = bytes.Clone(p)
 		if a.disproves(p, err) {
 			a.sent = nil
 		}

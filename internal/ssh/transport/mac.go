@@ -9,7 +9,6 @@ import (
 	"crypto/subtle"
 	"encoding/binary"
 	"hash"
-	"io"
 	"slices"
 
 	"golang.org/x/crypto/ssh"
@@ -80,12 +79,12 @@ func (c *counter) seal(dst []byte, seq uint32, head, rest []byte) []byte {
 	return append(dst, code...)
 }
 
-func (c *counter) open(r io.Reader, seq uint32) ([]byte, error) {
+func (c *counter) open(in *input, seq uint32) ([]byte, error) {
 	counted, length := uint32(0), binary.BigEndian.Uint32
 	if !c.by.sealed { // the length is enciphered, too
 		counted, length = 4, func(head []byte) uint32 { c.XORKeyStream(head, head); return binary.BigEndian.Uint32(head) }
 	}
-	packet, n, err := arrived(r, length, aes.BlockSize, counted, c.by.Size())
+	packet, n, err := arrived(in, length, aes.BlockSize, counted, c.by.Size())
 	if err != nil {
 		return nil, err
 	}

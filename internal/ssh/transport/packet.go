@@ -1,12 +1,11 @@
 package transport
 
 import (
-	"bufio"
+	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"sync"
@@ -50,8 +49,8 @@ type (
 		seal(dst []byte, seq uint32, head, rest []byte) []byte
 	}
 	opener interface {
-		// open reads a packet; its payload is not empty and the caller's own.
-		open(r io.Reader, seq uint32) ([]byte, error)
+		// open reads a packet; its payload is not empty, and valid until the next read.
+		open(in *input, seq uint32) ([]byte, error)
 	}
 )
 
@@ -59,7 +58,7 @@ type (
 type Conn struct {
 	net    net.Conn
 	config *Config
-	in     *bufio.Reader
+	in     *input
 	opener opener
 	recv   count
 
@@ -117,8 +116,14 @@ func (e *DisconnectError) Error() string {
 
 var errShort = errors.New("ssh: packet of a wrong length")
 
-// raw reads the next packet of any kind.
+// raw reads the next packet of any kind, in memory of its own.
 func (c *Conn) raw() ([]byte, error) {
+	p, err := c.brief()
+	return bytes.Clone(p), err
+}
+
+// brief reads the next packet of any kind, which is valid until the next read.
+func (c *Conn) brief() ([]byte, error) {
 	p, err := c.opener.open(c.in, c.recv.seq)
 	if err != nil {
 		return nil, err
@@ -132,13 +137,14 @@ func (c *Conn) raw() ([]byte, error) {
 }
 
 // next reads the next packet for the layers above this package, and exchanges keys when the server
-// wants that or it is time; as with ssh, not before the login has ended.
+// wants that or it is time; as with ssh, not before the login has ended. The packet is valid until
+// the next read.
 func (c *Conn) next() ([]byte, error) {
 	for {
 		if err := c.renew(); err != nil {
 			return nil, err
 		}
-		p, err := c.raw()
+		p, err := c.brief()
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +153,7 @@ func (c *Conn) next() ([]byte, error) {
 		case p[0] == msgExtInfo:
 			c.extensions(p)
 		case p[0] == msgKexInit && c.loggedIn:
-			theirs, err := parseInit(p)
+			theirs, err := parseInit(bytes.Clone(p))
 			if err == nil {
 				err = c.exchange(theirs)
 			}
@@ -193,7 +199,7 @@ func (c *Conn) flushLocked() error {
 		return nil
 	}
 	_, err := c.net.Write(c.out)
-	if c.out = c.out[:0]; cap(c.out) > keep {
+	if c.out = c.out[:0]; cap(c.out) > keep && c.loggedIn {
 		giveBulk(c.out)
 		c.out = nil
 	}
@@ -224,8 +230,8 @@ func (plain) seal(dst []byte, _ uint32, head, rest []byte) []byte {
 	return frame(dst, head, rest, plainBlock, 4)
 }
 
-func (plain) open(r io.Reader, _ uint32) ([]byte, error) {
-	packet, _, err := arrived(r, binary.BigEndian.Uint32, 1, 0, 0)
+func (plain) open(in *input, _ uint32) ([]byte, error) {
+	packet, _, err := arrived(in, binary.BigEndian.Uint32, 1, 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -234,19 +240,18 @@ func (plain) open(r io.Reader, _ uint32) ([]byte, error) {
 
 // arrived reads a packet: the four bytes of its length, which length reads, and may decrypt; that
 // many bytes, with counted more a multiple of block; and code bytes of a MAC.
-func arrived(r io.Reader, length func(head []byte) uint32, block, counted uint32, code int) (packet []byte, n int, err error) {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
+func arrived(in *input, length func(head []byte) uint32, block, counted uint32, code int) (packet []byte, n int, err error) {
+	head, err := in.peek(4)
+	if err != nil {
 		return nil, 0, err
 	}
-	size := length(head[:])
+	size := length(head)
 	if size > channel.MaxMessage || (size+counted)%block != 0 {
 		return nil, 0, errShort
 	}
 	n = int(size)
-	packet = make([]byte, len(head)+n+code)
-	copy(packet, head[:])
-	_, err = io.ReadFull(r, packet[len(head):])
+	packet, err = in.peek(len(head) + n + code)
+	in.take(len(packet))
 	return packet, n, err
 }
 
@@ -281,8 +286,8 @@ func unpad(body []byte) ([]byte, error) {
 }
 
 const (
-	// keep is the most memory that an idle connection keeps.
-	keep = 16 << 10
+	// keep is the most memory for output that an idle connection keeps.
+	keep = 1 << 10
 	// bulkSize is a little more than channels send at once.
 	bulkSize = 264 << 10
 )
@@ -290,6 +295,14 @@ const (
 // bulks are for data in flight. A connection has one only while it sends, so that few are in use,
 // and those are in the processor's cache.
 var bulks = sync.Pool{New: func() any { return new([bulkSize]byte) }}
+
+// makeRoom makes room for packets of together n bytes. The caller holds mu.
+func (c *Conn) makeRoom(n, packets int) {
+	const around = 64 // of a packet of data
+	if n += packets * around; n > keep && c.kexInit == nil {
+		c.out = withBulk(c.out, n)
+	}
+}
 
 // withBulk returns out with room for n bytes more.
 func withBulk(out []byte, n int) []byte {

@@ -1,0 +1,96 @@
+package mux_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"sshpace/internal/base/waittest"
+	"sshpace/internal/ssh/dial"
+	"sshpace/internal/ssh/mux"
+	"sshpace/internal/ssh/sshtest"
+)
+
+// TestServerMemory: data that goes through a Server is no garbage afterwards.
+func TestServerMemory(t *testing.T) {
+	s, _ := serveSshd(t)
+	const size = 16 << 20
+	move := func(flags string) (garbage uint64) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		ssh := "ssh -F none -S " + s.path + flags
+		script := fmt.Sprintf("head -c %d /dev/zero | %s x 'cat >/dev/null' && %s x 'head -c %d /dev/zero' | cat >/dev/null", size, ssh, ssh, size)
+		if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Fatalf("%s: %s, %v", flags, out, err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	for _, flags := range []string{"", " -O proxy"} {
+		if !waittest.Comes(func() bool { return move(flags) < size/2 }) { // a collection takes buffers away
+			t.Errorf("%q: more than %d bytes of garbage for %d that are moved", flags, size/2, 2*size)
+		}
+	}
+}
+
+// TestIdleMemory: a connection that nobody uses takes little memory, also after it was used.
+func TestIdleMemory(t *testing.T) {
+	sshd := sshtest.StartSshdForOther(t, "MaxStartups 100")
+	dir, err := os.MkdirTemp("", "mux") // short: a socket's path has 108 bytes at most
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	e := dial.New(nil, dial.Options{})
+	defer e.Close()
+	target := &dial.Target{HostName: "127.0.0.1", Port: sshd.Port, User: sshd.User, HostKeys: anyKey{}, Identity: dial.Identity{Files: []string{sshd.Key}}}
+	ctx, end := context.WithCancel(context.Background())
+	keep := func(name string) (over chan struct{}) {
+		c, err := e.Open(t.Context(), target, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := mux.Listen(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		over = make(chan struct{})
+		go func() { (&mux.Server{Conn: c}).Serve(ctx, l); close(over) }()
+		return over
+	}
+	measure := func() (bytes, goroutines int) {
+		var m runtime.MemStats
+		for range 3 { // pools keep what they have for a while
+			runtime.GC()
+		}
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc + m.StackInuse), runtime.NumGoroutine()
+	}
+	const n = 40
+	all := []chan struct{}{keep("first")}
+	before, routines := measure()
+	for i := range n {
+		all = append(all, keep(fmt.Sprint(i)))
+		if out, err := exec.Command("ssh", "-F", "none", "-S", filepath.Join(dir, fmt.Sprint(i)), "x", "head -c 300000 /dev/zero").Output(); len(out) != 300000 || err != nil {
+			t.Fatalf("%d bytes, %v", len(out), err)
+		}
+	}
+	const most, mostRoutines = 24 << 10, 3
+	var each, eachRoutines int
+	if !waittest.Comes(func() bool {
+		after, now := measure()
+		each, eachRoutines = (after-before)/n, (now-routines)/n
+		return each <= most && eachRoutines <= mostRoutines
+	}) {
+		t.Errorf("%d bytes and %d goroutines a connection, at most %d and %d are wanted", each, eachRoutines, most, mostRoutines)
+	}
+	t.Logf("%d bytes and %d goroutines a connection", each, eachRoutines)
+	end()
+	for _, over := range all {
+		<-over
+	}
+}
