@@ -84,6 +84,13 @@ func (s *stream) Close() error {
 // Read reads the standard output of a command, or forwarded data.
 func (s *stream) Read(p []byte) (int, error) { return s.out.read(p) }
 
+// HungUp reports whether the server has ended the channel, with nothing left to read.
+func (s *stream) HungUp() bool {
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	return s.out.ended && len(s.out.kept) == 0
+}
+
 // Stderr reads the standard error of a command; it cannot be written to.
 func (s *stream) Stderr() io.ReadWriter { return stderr{s} }
 

@@ -69,6 +69,12 @@ func (f *forwarded) Close() error {
 	return f.Channel.Close()
 }
 
+// HungUp reports whether the host has ended the connection.
+func (f *forwarded) HungUp() bool {
+	c, ok := f.Channel.(interface{ HungUp() bool })
+	return ok && c.HungUp()
+}
+
 func (*forwarded) LocalAddr() net.Addr              { return &net.TCPAddr{IP: net.IPv4zero} }
 func (*forwarded) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4zero} }
 func (*forwarded) SetDeadline(time.Time) error      { return os.ErrNoDeadline }

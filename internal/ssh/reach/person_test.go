@@ -130,23 +130,32 @@ func TestPerson(t *testing.T) {
 // again; who waits for others has no connection that could be given up.
 func TestPersonIsSlow(t *testing.T) {
 	s := sshtest.StartSshdWithSudo(t, "hidden word", "", "PasswordAuthentication yes", "LoginGraceTime 1")
-	p, slow := &typist{t: t}, true
-	p.answer = func(string, bool) (string, error) {
-		if slow {
-			slow = false
-			if !waittest.Comes(func() bool { return s.Processes(t) == 0 }) {
-				t.Error("a host is connected while another one is asked")
+	jump := sshtest.StartSshd(t)
+	config := personConfig(t, s.Port, s.User, s.HostKey)
+	for path, before := range map[string]string{
+		"direct": "",
+		"behind a jump host": fmt.Sprintf("Host gate\n HostName 127.0.0.1\n HostKeyAlias gate\n Port %d\n User %s\n IdentityFile %s\n KnownHostsCommand /bin/echo gate %sHost web*\n ProxyJump gate\n",
+			jump.Port, jump.User, jump.Key, sshtest.AuthorizedLine(jump.HostKey)),
+	} {
+		p, slow := &typist{t: t}, true
+		p.answer = func(string, bool) (string, error) {
+			if slow {
+				slow = false
+				if !waittest.Comes(func() bool { return s.Processes(t) == 0 }) {
+					t.Error("a host is connected while another one is asked")
+				}
+				time.Sleep(50 * time.Millisecond) // the jump host says so, too
+			}
+			return "hidden word", nil
+		}
+		for _, r := range p.asks(before+config, 0, "web0", "web1") {
+			if r.Status() != fleet.OK {
+				t.Errorf("%s: %s: %v %s %s", path, r.Host.Name, r.Class, r.Err, r.Hint)
 			}
 		}
-		return "hidden word", nil
-	}
-	for _, r := range p.asks(personConfig(t, s.Port, s.User, s.HostKey), 0, "web0", "web1") {
-		if r.Status() != fleet.OK {
-			t.Errorf("%s: %v %s %s", r.Host.Name, r.Class, r.Err, r.Hint)
+		if len(p.asked) != 3 || len(p.shown) != 1 || !strings.Contains(p.shown[0], "the server has ended the login meanwhile") {
+			t.Errorf("%s: asked %q, shown %q", path, p.asked, p.shown)
 		}
-	}
-	if len(p.asked) != 3 || len(p.shown) != 1 || !strings.Contains(p.shown[0], "the server has ended the login meanwhile") {
-		t.Errorf("asked %q, shown %q", p.asked, p.shown)
 	}
 }
 

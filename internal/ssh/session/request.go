@@ -41,6 +41,12 @@ type stream struct {
 	requests <-chan *ssh.Request
 }
 
+// HungUp reports whether the server has ended the channel.
+func (s *stream) HungUp() bool {
+	c, ok := s.Channel.(interface{ HungUp() bool })
+	return ok && c.HungUp()
+}
+
 // Exit returns the end of the command that the server has sent.
 func (s *stream) Exit() int {
 	end := ending{Exit: -1}

@@ -56,6 +56,9 @@ func (c *QuickConn) Traffic() (received, sent int64) { return c.received.Load(),
 
 // HungUp reports whether the other end has ended the connection, with nothing left to read.
 func (c *QuickConn) HungUp() (ended bool) {
+	if other, ok := c.Conn.(interface{ HungUp() bool }); ok {
+		return other.HungUp()
+	}
 	conn, ok := c.Conn.(syscall.Conn)
 	if !ok {
 		return false
