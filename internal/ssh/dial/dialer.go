@@ -63,8 +63,7 @@ func (l *link) Close() error {
 // connect dials and logs in, and requests command ahead if there is one and the server accepts
 // that. The error is an *Error.
 func (e *Engine) connect(ctx context.Context, t *Target, p Progress, command *transport.Command) (*link, error) {
-	person, _ := t.Prompter.(*Person)
-	turn := &turn{person: person, progress: p}
+	turn := t.turn(p)
 	defer turn.end()
 	for {
 		l, err := e.login(ctx, t, p, command, turn)
@@ -75,8 +74,8 @@ func (e *Engine) connect(ctx context.Context, t *Target, p Progress, command *tr
 			}
 		case err == nil || !turn.gone:
 			return l, err
-		case person != nil:
-			person.show(linesOf(t.account(), "the server has ended the login meanwhile; it is tried again"))
+		case turn.person != nil:
+			turn.person.show(linesOf(t.account(), "the server has ended the login meanwhile; it is tried again"))
 		}
 	}
 }

@@ -19,15 +19,22 @@ type Person struct {
 	alone    func(do func())
 	ask      func(ctx context.Context, text string, secret bool) (string, error)
 	show     func(text string)
-	turns    turns // of logins
-	terminal turns // of questions
+	turns    [depths]turns // of logins, by the number of jump hosts before them: with a turn one may wait for those
+	terminal turns         // of questions
 }
+
+// depths is more than any path to a host has.
+const depths = 10
 
 // NewPerson makes a Person. alone does something while nothing else is on the terminal. ask, which
 // is called so, shows a text and reads a line, which secret hides. show shows a text that asks
 // nothing. Both get text that is safe on a terminal.
 func NewPerson(alone func(do func()), ask func(ctx context.Context, text string, secret bool) (string, error), show func(text string)) *Person {
-	return &Person{alone: alone, ask: ask, show: show, turns: make(turns, 1), terminal: make(turns, 1)}
+	p := &Person{alone: alone, ask: ask, show: show, terminal: make(turns, 1)}
+	for i := range p.turns {
+		p.turns[i] = make(turns, 1)
+	}
+	return p
 }
 
 // turns are taken one at a time.
@@ -110,9 +117,22 @@ func linesOf(host, text string) string {
 // turn is a login's right to ask a person.
 type turn struct {
 	person   *Person // nil: nobody is asked
+	turns    turns
 	progress Progress
 	taken    bool
 	gone     bool // the server, while a person was asked
+}
+
+func (t *Target) turn(p Progress) *turn {
+	person, _ := t.Prompter.(*Person)
+	if person == nil {
+		return &turn{}
+	}
+	depth := 0
+	for j := t.Jump; j != nil && depth < depths-1; j = j.Jump {
+		depth++
+	}
+	return &turn{person: person, turns: person.turns[depth], progress: p}
 }
 
 // errTurn ends a login that has to ask a person while another one does.
@@ -123,7 +143,7 @@ var errTurn = errors.New("others ask first")
 func (t *turn) take(ctx context.Context) bool {
 	if !t.taken {
 		select {
-		case t.person.turns <- struct{}{}:
+		case t.turns <- struct{}{}:
 			t.taken = true
 		default:
 			return false
@@ -138,14 +158,14 @@ func (t *turn) await(ctx context.Context) error {
 	if err := t.progress.Admit(ctx, ""); err != nil {
 		return err
 	}
-	err := t.person.turns.take(ctx)
+	err := t.turns.take(ctx)
 	t.taken = err == nil
 	return err
 }
 
 func (t *turn) end() {
 	if t.taken {
-		<-t.person.turns
+		<-t.turns
 	}
 }
 

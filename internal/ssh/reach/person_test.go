@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -245,6 +246,32 @@ func TestPersonBehindJumpHost(t *testing.T) {
 		}
 	}
 	if len(p.asked) != 1 || p.asked[0] != "(nobody@web0) Password: " {
+		t.Errorf("asked %q", p.asked)
+	}
+}
+
+// TestJumpHostIsLost: who is asked, and has to log in to the jump host once more for that, does not
+// wait for itself.
+func TestJumpHostIsLost(t *testing.T) {
+	s := sshtest.StartSshdWithSudo(t, "hidden word", "", "PasswordAuthentication yes")
+	jump := sshtest.StartSshdWithSudo(t, "hidden word", "", "PasswordAuthentication yes")
+	p, lost := &typist{t: t}, false
+	p.answer = func(text string, _ bool) (string, error) {
+		if strings.Contains(text, "web") && !lost {
+			lost = true
+			jump.Signal(t, syscall.SIGTERM)
+			time.Sleep(200 * time.Millisecond)
+		}
+		return "hidden word", nil
+	}
+	config := fmt.Sprintf("Host gate\n HostName 127.0.0.1\n HostKeyAlias gate\n Port %d\n KnownHostsCommand /bin/echo gate %sHost web*\n ProxyJump gate\n",
+		jump.Port, sshtest.AuthorizedLine(jump.HostKey)) + personConfig(t, s.Port, s.User, s.HostKey)
+	for _, r := range p.asks(config, 0, "web1") {
+		if r.Status() != fleet.OK {
+			t.Errorf("%s: %v %s %s", r.Host.Name, r.Class, r.Err, r.Hint)
+		}
+	}
+	if len(p.asked) != 4 {
 		t.Errorf("asked %q", p.asked)
 	}
 }
