@@ -21,6 +21,9 @@ func (s *sent) title() string {
 	if c := s.host.content; c.Dropped > 0 {
 		title += fmt.Sprintf(", %s more were not kept: %s", unit.Bytes(c.Dropped), safe(c.Lost.Error()))
 	}
+	if s.host.result == nil { // the last line may be incomplete
+		title += ": " + s.host.said()
+	}
 	return title
 }
 

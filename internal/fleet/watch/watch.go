@@ -174,9 +174,9 @@ func (v *view) keep(stream fleet.Stream, p output.Piece) {
 }
 
 // ending keeps a line about the end of a host.
-func (v *view) ending(s string) {
+func (v *view) ending(before, s string) {
 	if s != "" {
-		s = termsafe.OneLine(s)
+		s = before + termsafe.OneLine(s)
 		v.buf = append(append(append(v.buf, ofEnd), s[:min(len(s), maxLine)]...), '\n')
 	}
 }
@@ -188,9 +188,9 @@ func (v *view) Done(r fleet.Result, so fleet.Summary) error {
 	h := v.hosts[r.Index]
 	v.buf = v.buf[:0]
 	v.lines.End(r.Index, v.keep)
-	for _, s := range []string{r.Note, output.Explain(&r), r.Hint} {
-		v.ending(s)
-	}
+	v.ending("note: ", r.Note)
+	v.ending("", output.Explain(&r))
+	v.ending("hint: ", r.Hint)
 	err := v.store.Add(&h.content, v.buf)
 	v.store.Settle(&h.content)
 	h.result, v.so = &r, so

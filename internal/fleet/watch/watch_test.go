@@ -191,8 +191,10 @@ func TestOutput(t *testing.T) {
 	check("found again, from the beginning", body("/", "l", "i", "n", "e", "enter", "n", "n"), "-> line 0 -> line 1 -> line 2 -> line 3")
 	check("not found", body("/", "q", "q", "enter"), "-> line 0 -> line 1 -> line 2 -> line 3")
 	check("not found", v.notice, "not found: qq")
+	v.says(t, 0, fleet.Stderr, "Password: ")
+	check("a line that is not complete", v.screen()[0], "a: running 0s, 4.1 KiB: Password:")
 	v.ends(t, 0, refused)
-	check("ended", body("end"), "+> yz -> more =: unreachable: connection refused =: start sshd")
+	check("ended", body("end"), "-> more => Password: =: unreachable: connection refused =: hint: start sshd")
 }
 
 // TestBeside: two hosts are compared, standard output apart from standard error.
