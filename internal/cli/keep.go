@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -16,8 +17,10 @@ import (
 	"sshpace/internal/bench/helper"
 	"sshpace/internal/fanout"
 	"sshpace/internal/fanout/keep"
+	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/output"
+	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/mux"
 	"sshpace/internal/ssh/reach"
 	"sshpace/internal/ssh/route"
@@ -34,6 +37,7 @@ type keepFlags struct {
 	sets                          []string // of hosts, with --list and its like
 	foreground, started           bool
 	list, stop, log, printsConfig bool
+	refresh                       bool
 }
 
 // startedFlag marks the process that stays in the background.
@@ -52,6 +56,7 @@ func newKeepCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.foreground, "foreground", false, "stay in the foreground, and report what happens to hosts")
 	flags.BoolVar(&f.list, "list", false, "print the kept connections, or those of a set")
 	flags.BoolVar(&f.stop, "stop", false, "end the kept connections, or those of a set")
+	flags.BoolVar(&f.refresh, "refresh", false, "log in anew to all kept hosts, or those of a set; an old connection ends with its last session")
 	flags.BoolVar(&f.log, "log", false, "show what has happened to kept hosts, or those of a set")
 	flags.BoolVar(&f.printsConfig, "ssh-config", false, "print the lines of ssh_config that let ssh find the connections")
 	flags.BoolVar(&f.json, "json", false, "print JSON: one object of all that is kept with --list, otherwise one a line")
@@ -65,7 +70,7 @@ func newKeepCommand(sys System) *cobra.Command {
 func (f *keepFlags) run(ctx context.Context, sys System) error {
 	dir := safedir.Masters(sys.Getenv)
 	asked := 0
-	for _, given := range []bool{f.list, f.stop, f.log, f.printsConfig} {
+	for _, given := range []bool{f.list, f.stop, f.refresh, f.log, f.printsConfig} {
 		if given {
 			asked++
 		}
@@ -74,7 +79,7 @@ func (f *keepFlags) run(ctx context.Context, sys System) error {
 	case dir == "":
 		return withHint(errors.New("no directory for sockets is known"), "set HOME")
 	case asked > 1:
-		return usageError("give one of them", "--list, --stop, --log and --ssh-config exclude each other")
+		return usageError("give one of them", "--list, --stop, --refresh, --log and --ssh-config exclude each other")
 	case f.printsConfig:
 		return keep.WriteConfig(sys.Stdout, dir)
 	case asked == 0 && len(f.sets) > 0:
@@ -109,13 +114,17 @@ func (f *keepFlags) hold(drain, hard context.Context, sys System, dir string) er
 	if err := mux.Sweep(dir); err != nil {
 		return err
 	}
-	hosts, executor, err := f.open(drain, sys, reach.Params{Person: person(sys), KeyHolder: helper.Line(keyHolder)})
+	asker, screen := &keep.Asker{}, sys.screen()
+	if terminal.CanAsk() {
+		asker.Use(&keep.Terminal{Ask: terminal.Ask, Show: func(text string) { _, _ = io.WriteString(screen, text) }})
+	}
+	hosts, executor, err := f.open(drain, sys, reach.Params{Person: dial.NewPerson(screen.Aside, asker.Ask, asker.Show), KeyHolder: helper.Line(keyHolder)})
 	if err != nil {
 		return err
 	}
 	defer executor.Close()
 	k := keep.New(drain, keep.Params{
-		Reach: executor, Directory: dir, For: time.Duration(f.end), Idle: time.Duration(f.idle), Fanout: f.params(drain),
+		Reach: executor, Directory: dir, For: time.Duration(f.end), Idle: time.Duration(f.idle), Fanout: f.params(drain), Asker: asker,
 	})
 	f.view.JSON, f.view.Gather = f.json, !f.json
 	f.view.Naming = executor.Naming
@@ -132,6 +141,7 @@ func (f *keepFlags) hold(drain, hard context.Context, sys System, dir string) er
 	untune()
 	end := output.Ending{Summary: summary, Err: err}.Verdict()
 	if f.started && err == nil && drain.Err() == nil && k.Holds() {
+		asker.Use(nil)
 		err = started.Leave(conclude(sys.Stderr, end))
 	}
 	if err != nil {
@@ -164,10 +174,27 @@ func (f *keepFlags) ask(ctx context.Context, sys System, dir string) error {
 		return err
 	}
 	switch {
+	case f.refresh:
+		return f.renew(ctx, sys, keeps, names)
 	case f.stop:
 		return keeps.Stop(sys.Stderr, names, f.view.Quiet)
 	case f.log:
 		return keeps.Log(sys.Stdout, names, f.json)
 	}
 	return keeps.List(sys.Stdout, names, f.json, terminal.Width(sys.Stdout, sys.Getenv))
+}
+
+// renew has keeps log in anew.
+func (f *keepFlags) renew(ctx context.Context, sys System, keeps keep.Keeps, names []string) error {
+	drain, _, stop := interruptsSaying(ctx, sys, "leaving the old connections as they are")
+	defer stop()
+	f.view.JSON, f.view.Gather = f.json, !f.json
+	view := func(hosts []host.Host) (fleet.Sink, error) { return f.view.Sink(sys.views(), hosts) }
+	screen := sys.screen()
+	ask := func(ctx context.Context, text string, secret bool) (answer string, err error) {
+		screen.Aside(func() { answer, err = terminal.Ask(ctx, text, secret) })
+		return answer, err
+	}
+	asks := keep.Terminal{Ask: ask, Show: func(text string) { _, _ = io.WriteString(screen, text) }}
+	return interrupted(drain, ignoreCancel(keeps.Refresh(drain, names, view, asks)))
 }

@@ -78,7 +78,7 @@ func (k *Keeper) due() (due []host.Host, next time.Time, any bool) {
 			due = append(due, p.host)
 		case p.state == Back:
 			earlier(p.due)
-		case p.state == Kept && k.Idle > 0:
+		case p.held != nil && k.Idle > 0:
 			earlier(now.Add(max(k.Idle-p.held.server.Idle(), time.Second)))
 		}
 	}
@@ -90,7 +90,7 @@ func (k *Keeper) dropIdle() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, p := range k.places {
-		if k.Idle > 0 && p.state == Kept && p.held.server.Idle() >= k.Idle {
+		if k.Idle > 0 && p.held != nil && p.held.server.Idle() >= k.Idle {
 			p.held.drop(errIdle)
 		}
 	}
@@ -115,11 +115,11 @@ func (r *returns) Done(res fleet.Result, _ fleet.Summary) error {
 	k := r.of
 	k.mu.Lock()
 	p := k.places[res.Host.String()]
-	if p == nil || p.state == Kept {
+	switch {
+	case p == nil || p.held != nil || res.Class == fleet.NoFailure && res.Engine != byOther:
 		k.mu.Unlock()
 		return nil
-	}
-	if res.Class == fleet.NoFailure { // another master serves it by now
+	case res.Class == fleet.NoFailure:
 		delete(k.places, res.Host.String())
 		k.mu.Unlock()
 		k.note(res.Host.String(), "ended", res.Note)
@@ -128,8 +128,10 @@ func (r *returns) Done(res fleet.Result, _ fleet.Summary) error {
 	p.tries++
 	p.why, p.due = res.Err, time.Now().Add(backoff(p.tries))
 	word := "not back"
-	if !passes(res.Class) {
+	if p.state == Waiting || !passes(res.Class) {
 		p.state, word = Waiting, "waits for --refresh"
+	} else {
+		p.state = Back
 	}
 	k.mu.Unlock()
 	k.note(res.Host.String(), word, res.Err)

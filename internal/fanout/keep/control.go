@@ -33,6 +33,8 @@ const (
 	askList = "list"
 	askStop = "stop"
 	askLog  = "log"
+
+	askRefresh = "refresh"
 )
 
 // request is a request about hosts; about all of them if there is none.
@@ -97,7 +99,8 @@ func (k *Keeper) serve(path string, conn *net.UnixConn) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(requestTime))
 	var r request
-	line, err := bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadBytes('\n')
+	in := bufio.NewReader(io.LimitReader(conn, maxRequest))
+	line, err := in.ReadBytes('\n')
 	if mux.CheckOwner(path, conn) != nil || err != nil || json.Unmarshal(line, &r) != nil {
 		return
 	}
@@ -106,6 +109,8 @@ func (k *Keeper) serve(path string, conn *net.UnixConn) {
 	switch r.Ask {
 	case askList:
 		_ = say.Encode(k.report(&r))
+	case askRefresh:
+		k.refresh(&r, conn, in)
 	case askStop:
 		_ = say.Encode(k.stop(&r))
 	case askLog:
@@ -133,11 +138,14 @@ func (k *Keeper) report(r *request) Report {
 		if p.state == Back {
 			h.Next = given(p.due)
 		}
-		if c := p.held; c != nil {
+		for _, c := range p.connections() {
 			in, out := c.traffic()
 			h.Received, h.Sent = h.Received+in, h.Sent+out
+			h.Sessions += c.server.Sessions()
+		}
+		if c := p.held; c != nil {
 			h.Address, h.Socket, h.Since = c.conn.Result.Addr, c.path, &c.since
-			h.Sessions, h.IdleNS = c.server.Sessions(), c.server.Idle().Nanoseconds()
+			h.IdleNS = c.server.Idle().Nanoseconds()
 		}
 		all.Hosts = append(all.Hosts, h)
 	}
@@ -169,12 +177,11 @@ func (k *Keeper) stop(r *request) (names []string) {
 			continue
 		}
 		names = append(names, name)
-		if p.held == nil {
-			delete(k.places, name)
-			continue
+		delete(k.places, name)
+		for _, c := range p.connections() {
+			c.drop(errStop)
+			ends = append(ends, c.gone)
 		}
-		p.held.drop(errStop)
-		ends = append(ends, p.held.gone)
 	}
 	k.mu.Unlock()
 	for _, end := range ends {
@@ -236,18 +243,27 @@ const answerTime = 20 * time.Second
 
 // ask makes a request.
 func (p Keep) ask(r request, hear func(*json.Decoder) error) error {
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: p.path, Net: "unix"})
+	conn, err := p.dial()
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(answerTime))
-	err = mux.CheckOwner(p.path, conn)
-	if err == nil {
-		err = json.NewEncoder(conn).Encode(r)
+	if err := json.NewEncoder(conn).Encode(r); err != nil {
+		return err
 	}
-	if err == nil {
-		err = hear(json.NewDecoder(conn))
+	return hear(json.NewDecoder(conn))
+}
+
+// dial connects to it.
+func (p Keep) dial() (*net.UnixConn, error) {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: p.path, Net: "unix"})
+	if err != nil {
+		return nil, err
 	}
-	return err
+	if err := mux.CheckOwner(p.path, conn); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }

@@ -30,6 +30,7 @@ type Params struct {
 	For       time.Duration // hard end of all connections; 0 is none
 	Idle      time.Duration // a connection without a session for that long ends; 0 is none
 	Fanout    fanout.Params // of logins
+	Asker     *Asker        // that logins use
 }
 
 // Keeper holds connections. It is the fleet.Executor whose attempts make them.
@@ -42,6 +43,8 @@ type Keeper struct {
 	slept atomic.Int64  // time that the running clock of began does not know of
 	came  chan struct{} // something has changed that Hold waits for
 
+	refreshing sync.Mutex
+
 	mu     sync.Mutex
 	places map[string]*place // by the names of hosts
 	events []Event           // the last ones
@@ -51,8 +54,9 @@ type Keeper struct {
 // place is a host of a Keeper.
 type place struct {
 	host  host.Host
-	state State // "": it is logged in to for the first time
-	held  *held // nil: there is none
+	state State   // "": it is logged in to for the first time
+	held  *held   // nil: there is none
+	older []*held // that end with their last sessions
 
 	lost    time.Time // when a connection was lost last; zero: none was
 	why     string    // it is not there
@@ -69,6 +73,14 @@ type held struct {
 	drop   context.CancelCauseFunc // ends it
 	since  time.Time
 	gone   chan struct{} // closed when it has ended
+}
+
+// connections returns the present connection and those before it that have not ended.
+func (p *place) connections() []*held {
+	if p.held == nil {
+		return p.older
+	}
+	return append(slices.Clone(p.older), p.held)
 }
 
 // traffic returns the bytes received and sent.
@@ -175,12 +187,15 @@ const sshKeeps = "ssh itself can keep it: ControlMaster auto, ControlPersist and
 
 var errNoPath = fault.WithHint(errors.New("ssh_config sets ControlPath none for this host"), "set ControlPath, or leave it out")
 
+// byOther is the engine of a host that another master serves.
+const byOther = "master"
+
 // unheard is the outcome of a host at whose socket no master can listen.
 func unheard(err error) fleet.Outcome {
 	if !errors.Is(err, mux.ErrLives) {
 		return reach.Unreached(err)
 	}
-	return fleet.Outcome{Engine: "master", Ran: fleet.RanYes, Note: "kept already, by another process"}
+	return fleet.Outcome{Engine: byOther, Ran: fleet.RanYes, Note: "kept already, by another process"}
 }
 
 // renewed returns the connection of a host that another one is to take the place of; nil: there is
@@ -197,9 +212,14 @@ func (k *Keeper) renewed(h host.Host) *held {
 // hold serves a connection at a path until it ends. The one before it takes no more clients, and
 // ends with its last session.
 func (k *Keeper) hold(h host.Host, conn *session.Connection, path string, c *conf.Resolved) error {
-	if old := k.renewed(h); old != nil {
-		old.server.Stop()
+	k.mu.Lock()
+	p := k.places[h.String()]
+	if p != nil && p.held != nil {
+		p.older = append(p.older, p.held)
+		p.held.server.Stop()
+		p.held = nil
 	}
+	k.mu.Unlock()
 	l, err := mux.Listen(path)
 	if err != nil {
 		return err
@@ -210,8 +230,7 @@ func (k *Keeper) hold(h host.Host, conn *session.Connection, path string, c *con
 		server: &mux.Server{Conn: conn, SendEnv: c.Sendable(), SetEnv: c.List(conf.SetEnv)},
 	}
 	k.mu.Lock()
-	p := k.places[h.String()]
-	if p == nil { // it was stopped meanwhile
+	if p == nil || k.places[h.String()] != p { // it was stopped meanwhile
 		k.mu.Unlock()
 		l.Close()
 		return errStop
@@ -237,6 +256,7 @@ func (k *Keeper) ended(p *place, end *held, err error, lost string) {
 	k.mu.Lock()
 	in, out := end.traffic()
 	p.in, p.out = p.in+in, p.out+out
+	p.older = slices.DeleteFunc(p.older, func(h *held) bool { return h == end })
 	name, word, why := p.host.String(), "ended", err.Error()
 	switch {
 	case p.held != end:

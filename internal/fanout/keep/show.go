@@ -26,6 +26,8 @@ type Keeps []Keep
 
 var errNone = fault.WithHint(errors.New("no connections are kept"), "sshpace keep -w SET keeps some")
 
+const hintList = "sshpace keep --list shows which hosts are"
+
 // List writes what is kept, of all hosts if names is empty, as a table at most width columns wide
 // (0: any width) or as JSON.
 func (all Keeps) List(w io.Writer, names []string, asJSON bool, width int) error {
@@ -102,7 +104,7 @@ func rights(reports []Report, hosts []Host) string {
 	}
 	var b strings.Builder
 	if oldest > 0 {
-		fmt.Fprintf(&b, "A user's groups on a host are those at the login, up to %s ago.\n", age(oldest))
+		fmt.Fprintf(&b, "A user's groups on a host are those at the login, up to %s ago; keep --refresh logs in anew.\n", age(oldest))
 	}
 	for _, r := range reports {
 		if r.Until != nil && len(r.Hosts) > 0 {
@@ -120,7 +122,7 @@ func (all Keeps) Stop(w io.Writer, names []string, quiet bool) error {
 	case err != nil:
 		return err
 	case len(missing) > 0:
-		return fault.WithHint(fmt.Errorf("not kept: %s", hostset.Fold(missing)), "sshpace keep --list shows which hosts are")
+		return fault.WithHint(fmt.Errorf("not kept: %s", hostset.Fold(missing)), hintList)
 	case !quiet:
 		fmt.Fprintf(w, "%s stopped: %s\n", unit.Count(len(stopped), "connection"), termsafe.Line(hostset.Fold(stopped)))
 	}
